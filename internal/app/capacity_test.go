@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/event/hashchain"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 )
 
 func onBothEngines(t *testing.T, fn func(*testing.T, *yard)) {
@@ -207,8 +208,7 @@ func TestNewCapacityWakesTheQueue(t *testing.T) {
 			}},
 			{"an owner", bobs, func() answer {
 				y.in(bobs, func(tx *db.Tx) error {
-					_, err := addMember.Exec(tx, bobs, y.user, string(policy.Member))
-					return err
+					return seed.Member{Account: bobs, User: y.user, Role: string(policy.Member)}.Add(tx)
 				})
 				return y.send("PATCH", "/v1/admin/accounts/"+bobs+"/members/"+y.user, operator, `{"role": "owner"}`)
 			}},
@@ -400,7 +400,7 @@ func TestLastOwnerByTwoRoutes(t *testing.T) {
 		if _, err := ownersHeld.All(tx, y.acct); err != nil {
 			return err
 		}
-		if _, err := setRole.Exec(tx, y.acct, y.user, "viewer"); err != nil {
+		if _, err := seed.SetRole.Exec(tx, y.acct, y.user, "viewer"); err != nil {
 			return err
 		}
 		go func() {

@@ -10,6 +10,8 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/rig"
+	"yardmaster/internal/proof/seed"
 )
 
 func TestUnmatchedPath(t *testing.T) {
@@ -94,7 +96,7 @@ func TestRoleCeiling(t *testing.T) {
 	create := func() answer { return y.send("POST", "/v1/runners/enrollments", pat, "{}") }
 	create().want(201)
 	y.in(y.acct, func(tx *db.Tx) error {
-		_, err := setRole.Exec(tx, y.acct, bob, string(policy.Viewer))
+		_, err := seed.SetRole.Exec(tx, y.acct, bob, string(policy.Viewer))
 		return err
 	})
 	// Another node would have changed the role: ours may trust what it knows
@@ -157,8 +159,7 @@ func TestChosenAccount(t *testing.T) {
 	second := y.tenant("second")
 	foreign := y.tenant("rival")
 	y.in(second, func(tx *db.Tx) error {
-		_, err := addMember.Exec(tx, second, y.user, string(policy.Viewer))
-		return err
+		return seed.Member{Account: second, User: y.user, Role: string(policy.Viewer)}.Add(tx)
 	})
 	cookie := y.browser()
 	acting := func(account string) answer {
@@ -261,7 +262,7 @@ func TestStopEndsStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+y.owner)
-	resp, err := plain.Do(req)
+	resp, err := rig.Plain.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,55 +1,28 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"log/slog"
-	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"yardmaster/internal/box"
-	"yardmaster/internal/box/coder"
-	"yardmaster/internal/client"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/task"
-	"yardmaster/internal/domain/token"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
-	"yardmaster/internal/protocol"
+	"yardmaster/internal/proof/rig"
+	"yardmaster/internal/proof/seed"
 )
 
 // patience bounds every wait of a test.
-const patience = 30 * time.Second
+const patience = rig.Patience
 
-// The test binary is also the shim that a box starts its agents with.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 {
-		if inner, ok := box.Inner()[os.Args[1]]; ok {
-			os.Exit(inner(os.Args[2:]))
-		}
-	}
-	if len(os.Args) == 2 && os.Args[1] == "agent" { // of boxes in this process
-		if err := coder.Main(context.Background(), os.Stdin, os.Stdout, os.Environ()); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	dbtest.Main(m)
-}
+func TestMain(m *testing.M) { rig.Main(m) }
 
 func TestStatements(t *testing.T) {
 	t.Parallel()
@@ -68,7 +41,7 @@ type yard struct {
 	acct  string // acme's id
 }
 
-const password = "a long password"
+const password = rig.Password
 
 // start runs a control plane until the test ends. Flags are further ones of
 // `yardmaster serve`.
@@ -79,66 +52,43 @@ func start(t *testing.T, e db.Engine, flags ...string) *yard {
 
 // enter sets a control plane up for ada of acme.
 func enter(y *yard) *yard {
-	t := y.t
-	t.Helper()
-	var made struct {
-		User    struct{ ID string }
-		Account struct{ ID string }
-	}
-	resp := y.send(http.MethodPost, "/setup/"+y.setup, "", `{"login": "ada", "email": "ada@example.com", "password": "`+password+`", "account": "acme"}`)
-	resp.want(http.StatusCreated)
-	if err := json.Unmarshal(resp.body, &made); err != nil {
-		t.Fatal(err)
-	}
-	y.user, y.acct = made.User.ID, made.Account.ID
-	y.owner = y.mint(y.acct, &y.user, policy.Owner.Ceiling()|policy.PlatformRead, nil)
+	y.t.Helper()
+	r := y.rig()
+	r.Enter()
+	y.user, y.acct, y.owner = r.User, r.Account, r.Owner
 	return y
 }
 
-// boot runs a control plane that nobody has set up. Polling tests would soon be
-// refused, so requests are not counted unless a flag says so.
+// boot runs a control plane that nobody has set up. Requests are not counted unless
+// a flag says so.
 func boot(t *testing.T, e db.Engine, flags ...string) *yard {
 	t.Helper()
-	log := slog.New(slog.DiscardHandler)
-	if testing.Verbose() {
-		log = slog.New(slog.NewTextHandler(t.Output(), nil))
-	}
-	return bootWith(t, log, e, flags...)
+	return bootWith(t, rig.Log(t), e, flags...)
 }
 
 // bootWith is boot with a log.
 func bootWith(t *testing.T, log *slog.Logger, e db.Engine, flags ...string) *yard {
 	t.Helper()
-	y := &yard{t: t, dsn: dbtest.DSN(t, e), setup: id.Secret(id.Setup)}
-	none := func(string) (string, bool) { return "", false }
-	args := []string{"--data", t.TempDir(), "--listen", "127.0.0.1:0", "--database", y.dsn, "--setup-token", y.setup, "--lease", "3s", "--rate-limits", "off", "--scenario", "../proof/transcript/testdata/scenario.yml", "--service-token", "the-form"}
-	cfg, err := config.Load("test", append(args, flags...), none, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ready, ended := make(chan *App, 1), make(chan error, 1)
-	go func() {
-		ended <- Run(ctx, cfg, Options{Version: "test", Logger: log, Ready: func(a *App) { ready <- a }})
-	}()
-	select {
-	case y.App = <-ready:
-	case err := <-ended:
-		t.Fatal(err)
-	}
-	y.stop = sync.OnceFunc(func() {
-		cancel()
-		select {
-		case err := <-ended:
-			if err != nil {
-				t.Error(err)
-			}
-		case <-time.After(patience):
-			t.Error("the control plane does not stop")
-		}
-	})
-	t.Cleanup(y.stop)
+	y := &yard{t: t}
+	r := rig.Boot(t, e, log, func(ctx context.Context, cfg *config.Config, log *slog.Logger, ready func(rig.Plane)) error {
+		return Run(ctx, cfg, Options{Version: "test", Logger: log, Ready: func(a *App) {
+			y.App = a
+			ready(a.plane())
+		}})
+	}, flags...)
+	y.dsn, y.setup, y.stop = r.DSN, r.Setup, r.Stop
 	return y
+}
+
+// plane returns what the tests of other packages use of a running control plane.
+func (a *App) plane() rig.Plane {
+	return rig.Plane{URL: a.URL(), DB: a.db, Tasks: a.parts.task, Blockers: a.parts.blocker}
+}
+
+// rig returns what the tests of the running program have in common, for the test of
+// y.
+func (y *yard) rig() *rig.Yard {
+	return &rig.Yard{Plane: y.plane(), T: y.t, Log: y.log, Setup: y.setup, Owner: y.owner, User: y.user, Account: y.acct}
 }
 
 // answer is a response, read to its end.
@@ -151,61 +101,15 @@ type answer struct {
 // hear reads a stream until enough says so, it ends, or patience does.
 func (y *yard) hear(path, bearer string, header []string, enough func(answer) bool) answer {
 	y.t.Helper()
-	ctx, stop := context.WithTimeout(y.t.Context(), patience)
-	defer stop()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, y.URL()+path, nil)
-	if err != nil {
-		y.t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+bearer)
-	for i := 0; i+1 < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
-	resp, err := plain.Do(req)
-	if err != nil {
-		y.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	a := answer{t: y.t, Response: resp}
-	for buf := make([]byte, 64<<10); ; {
-		n, err := resp.Body.Read(buf)
-		if a.body = append(a.body, buf[:n]...); err != nil || enough(a) {
-			return a
-		}
-	}
+	resp, body := y.rig().Hear(path, bearer, header, func(resp *http.Response, body []byte) bool { return enough(answer{y.t, resp, body}) })
+	return answer{y.t, resp, body}
 }
-
-// plain follows no redirect and keeps no cookie.
-var plain = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, Timeout: patience}
 
 // send makes a request with a token, if any, and further headers, Host among them.
 func (y *yard) send(method, path, bearer, body string, header ...string) answer {
 	y.t.Helper()
-	req, err := http.NewRequestWithContext(y.t.Context(), method, y.URL()+path, strings.NewReader(body))
-	if err != nil {
-		y.t.Fatal(err)
-	}
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	if bearer != "" {
-		req.Header.Set("Authorization", "Bearer "+bearer)
-	}
-	for i := 0; i+1 < len(header); i += 2 {
-		if req.Header.Set(header[i], header[i+1]); header[i] == "Host" {
-			req.Host = header[i+1]
-		}
-	}
-	resp, err := plain.Do(req)
-	if err != nil {
-		y.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	var b bytes.Buffer
-	if _, err := b.ReadFrom(resp.Body); err != nil {
-		y.t.Fatalf("%s %s: %v", method, path, err)
-	}
-	return answer{y.t, resp, b.Bytes()}
+	resp, text := y.rig().Send(method, path, bearer, body, header...)
+	return answer{y.t, resp, text}
 }
 
 func (a answer) want(status int) answer {
@@ -247,9 +151,7 @@ func (a answer) problem(status int, slug string) map[string]any {
 // in writes to the database as an account.
 func (y *yard) in(account string, fn func(*db.Tx) error) {
 	y.t.Helper()
-	if err := y.db.Write(db.WithAccount(context.Background(), account), fn); err != nil {
-		y.t.Fatal(err)
-	}
+	y.rig().Write(account, fn)
 }
 
 // mint makes a token behind the API's back; without a user it is a machine's.
@@ -261,40 +163,24 @@ func (y *yard) mint(account string, user *string, scopes policy.Set, expires *ti
 // operator mints ada a token with every operator scope.
 func (y *yard) operator() (plaintext string) {
 	y.t.Helper()
-	return y.mintAs(policy.Operator, y.acct, &y.user, policy.OperatorOnly, nil)
+	return y.rig().Operator()
 }
 
 func (y *yard) mintAs(kind policy.Credential, account string, user *string, scopes policy.Set, expires *time.Time) (plaintext string) {
 	y.t.Helper()
-	y.in(account, func(tx *db.Tx) error {
-		var userID string
-		if user != nil {
-			userID = *user
-		}
-		m, err := token.Mint(tx, kind, userID, nil, scopes, expires)
-		plaintext = m.Token
-		return err
-	})
-	return plaintext
+	var userID string
+	if user != nil {
+		userID = *user
+	}
+	return y.rig().Mint(kind, account, userID, scopes, expires)
 }
-
-var (
-	addAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $2, 'organization', 'self_hosted', 2, 0)`)
-	addUser    = db.S(`INSERT INTO users (id, login, name, email, approved_at, created_at) VALUES ($1, $2, $2, $2 || '@example.com', 0, 0)`)
-	addMember  = db.S(`INSERT INTO memberships (account_id, user_id, role, created_at) VALUES ($1, $2, $3, 0)`)
-	setRole    = db.S(`UPDATE memberships SET role = $3 WHERE account_id = $1 AND user_id = $2`)
-)
 
 // person makes a user with a role in an account; there is no API for it yet.
 func (y *yard) person(login, account string, role policy.Role) (userID string) {
 	y.t.Helper()
 	userID = id.New()
 	y.in(account, func(tx *db.Tx) error {
-		if _, err := addUser.Exec(tx, userID, login); err != nil {
-			return err
-		}
-		_, err := addMember.Exec(tx, account, userID, string(role))
-		return err
+		return seed.Add(tx, seed.User{ID: userID, Login: login}, seed.Member{Account: account, User: userID, Role: string(role)})
 	})
 	return userID
 }
@@ -303,10 +189,7 @@ func (y *yard) person(login, account string, role policy.Role) (userID string) {
 func (y *yard) tenant(login string) (accountID string) {
 	y.t.Helper()
 	accountID = id.New()
-	y.in(accountID, func(tx *db.Tx) error {
-		_, err := addAccount.Exec(tx, accountID, login)
-		return err
-	})
+	y.in(accountID, func(tx *db.Tx) error { return seed.Account{ID: accountID, Login: login}.Add(tx) })
 	return accountID
 }
 
@@ -321,63 +204,15 @@ func (y *yard) push(name string, files map[string]string) {
 // tryPush is push of what may be refused.
 func (y *yard) tryPush(name string, files map[string]string) error {
 	y.t.Helper()
-	dir := y.t.TempDir()
-	for path, text := range files {
-		at := filepath.Join(dir, filepath.FromSlash(path))
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			y.t.Fatal(err)
-		}
-		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
-			y.t.Fatal(err)
-		}
-	}
-	for _, args := range [][]string{
-		{"init", "--quiet", "--initial-branch=main"}, {"add", "--all"},
-		{"-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message", "Begin"},
-	} {
-		if _, err := client.Git(y.t.Context(), dir, "", "", args...); err != nil {
-			y.t.Fatal(err)
-		}
-	}
-	owner, repo, _ := strings.Cut(name, "/")
-	c := &client.Client{URL: y.URL(), Token: y.owner}
-	return c.AddRepo(y.t.Context(), dir, owner, repo)
+	return y.rig().Push(name, files)
 }
 
 // box enrolls a real box with a token and runs it until the test ends.
 func (y *yard) box(enrollment string) {
 	y.t.Helper()
-	dir := y.t.TempDir()
-	// Agents run as another user where the box is root, and must get through.
-	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
-		y.t.Fatal(err)
-	}
-	identity, err := box.Enroll(y.t.Context(), y.URL(), enrollment, box.Info{Name: "bench", Version: "test", Slots: 2})
-	if err != nil {
-		y.t.Fatal(err)
-	}
-	if err := identity.Save(dir); err != nil {
-		y.t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- box.Run(ctx, box.Config{DataDir: dir, Slots: 2, Version: "test", Logger: y.log.With("side", "box"), Timing: box.Timing{
-			Renew: time.Second, Beat: 200 * time.Millisecond, Retry: 20 * time.Millisecond, Grace: time.Second,
-		}})
-	}()
-	y.t.Cleanup(func() {
-		stop()
-		select {
-		case err := <-ended:
-			if err != nil && !errors.Is(err, box.ErrRevoked) { // which a test has seen to
-				y.t.Error("box:", err)
-			}
-		case <-time.After(patience):
-			y.t.Error("the box does not stop")
-		}
-	})
+	y.rig().Box(enrollment)
 }
+
 func decode(t *testing.T, a answer, into any) {
 	t.Helper()
 	if err := json.Unmarshal(a.body, into); err != nil {
@@ -388,36 +223,14 @@ func decode(t *testing.T, a answer, into any) {
 // eventually polls for what becomes true outside our sight.
 func (y *yard) eventually(what string, is func() bool) {
 	y.t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	over := time.After(patience)
-	for !is() {
-		select {
-		case <-tick.C:
-		case <-over:
-			y.t.Fatalf("it never came to pass that %s", what)
-		}
-	}
+	y.rig().Eventually(what, is)
 }
 
 // block declares a blocker as a run of the task would, and holds the task if
 // it waits in the queue.
 func (y *yard) block(taskID, kind string, fields map[string]string) {
 	y.t.Helper()
-	b := protocol.BlockerDeclared{ID: id.New(), Kind: kind, Question: "How do I get <b>in</b>?"}
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		f := protocol.BlockerField{Name: name, Kind: strings.TrimSpace(fields[name]), Description: "for the tests"}
-		f.Kind, f.Environment, _ = strings.Cut(f.Kind, " ")
-		b.Fields = append(b.Fields, f)
-	}
-	y.in(y.acct, func(tx *db.Tx) error {
-		return withTask(tx, taskID, func(t *task.Row) error {
-			if err := y.parts.blocker.Declare(tx, t.RepoID, t.ID, id.New(), b); err != nil || t.Status != task.Pending {
-				return err
-			}
-			return y.parts.task.Hold(tx, t, task.Blocked, b.Question)
-		})
-	})
+	y.rig().Block(taskID, kind, fields)
 }
 
 // withTask locks a task and hands it to fn.

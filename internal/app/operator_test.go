@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 )
 
 // A session acts for the account it was pointed at from the next request on,
@@ -16,8 +17,7 @@ func TestActiveAccount(t *testing.T) {
 	second := y.tenant("second")
 	y.tenant("rival")
 	y.in(second, func(tx *db.Tx) error {
-		_, err := addMember.Exec(tx, second, y.user, string(policy.Viewer))
-		return err
+		return seed.Member{Account: second, User: y.user, Role: string(policy.Viewer)}.Add(tx)
 	})
 	cookie := y.browser()
 	acts := func() string {

@@ -2,11 +2,13 @@ package app
 
 import (
 	"testing"
+	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 )
 
 // What a person was given counts where they are an owner. Whoever changes owners
@@ -47,11 +49,8 @@ func TestNewOwnersWakeTheQueue(t *testing.T) {
 			{"added as an owner", func() answer { return y.send("POST", "/v1/org/members", y.owner, `{"login": "gus", "role": "owner"}`) }, []string{y.acct}, y.acct},
 			{"an owner elsewhere, too", func() answer {
 				y.in(second, func(tx *db.Tx) error {
-					_, err := addMember.Exec(tx, second, gus, string(policy.Owner))
-					if err == nil {
-						_, err = ownedLater.Exec(tx, second, gus, tx.Micros()+3_600_000_000)
-					}
-					return err
+					later := tx.Micros() + time.Hour.Microseconds()
+					return seed.Member{Account: second, User: gus, Role: string(policy.Owner), Since: later}.Add(tx)
 				})
 				return role("owner")()
 			}, nil, y.acct},
@@ -92,5 +91,3 @@ func TestNewOwnersWakeTheQueue(t *testing.T) {
 		}
 	})
 }
-
-var ownedLater = db.S(`UPDATE memberships SET created_at = $3 WHERE account_id = $1 AND user_id = $2`)

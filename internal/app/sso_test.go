@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/provider"
+	"yardmaster/internal/proof/seed"
 )
 
 // traveller is a browser that goes wherever it is sent.
@@ -95,8 +96,7 @@ func TestOIDCSignIn(t *testing.T) {
 			// What the provider vouches for is the account's.
 			second := y.tenant("second")
 			y.in(second, func(tx *db.Tx) error {
-				_, err := addMember.Exec(tx, second, eva.User.ID, string(policy.Owner))
-				return err
+				return seed.Member{Account: second, User: eva.User.ID, Role: string(policy.Owner)}.Add(tx)
 			})
 			cookie := v.cookie()
 			y.send("GET", "/v1/me", "", "", "Cookie", cookie, "X-Svc-Account", "second").problem(403, "sso-session")

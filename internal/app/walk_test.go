@@ -33,6 +33,7 @@ import (
 	"yardmaster/internal/id"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 	"yardmaster/internal/protocol"
 	"yardmaster/internal/seal"
 )
@@ -288,10 +289,8 @@ func (w *world) begin(r *rapid.T) *walk {
 		if _, err := walkAccount.Exec(tx, m.account); err != nil {
 			return err
 		}
-		if _, err := addUser.Exec(tx, m.user, m.user); err != nil {
-			return err
-		}
-		if _, err := addMember.Exec(tx, m.account, m.user, string(policy.Owner)); err != nil {
+		err := seed.Add(tx, seed.User{ID: m.user}, seed.Member{Account: m.account, User: m.user, Role: string(policy.Owner)})
+		if err != nil {
 			return err
 		}
 		for i, name := range repoNames {

@@ -19,7 +19,6 @@ import (
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
-	"yardmaster/internal/domain/signin"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/proof/seed"
@@ -184,7 +183,7 @@ func TestWrote(t *testing.T) {
 			t.Fatal(err)
 		}
 		repos := PlanRepos{Repos: repo.New(repo.Needs{
-			DB: d, Hub: event.NewHub(), Host: host, Folders: host, Attempts: GitTokens{}, Holders: Holders{SignIn: &signin.Service{}},
+			DB: d, Hub: event.NewHub(), Host: host, Folders: host, Attempts: GitTokens{}, Holders: Holders{},
 			Pulls: Pulls{}, Logger: discard,
 		})}
 		var pushes []string

@@ -97,7 +97,8 @@ var edges = map[string]string{
 	"proof/provider":   "id",
 	"proof/seed":       "db",
 	"proof/standin":    "db domain/budget domain/session domain/task",
-	"proof/transcript": "api/mcp api/op app box box/coder client config db db/dbtest domain/* event id mail policy proof/document proof/provider proof/seed protocol",
+	"proof/rig":        "box box/coder client config db db/dbtest domain/blocker domain/task domain/token id policy protocol",
+	"proof/transcript": "api/mcp api/op app config db domain/* event id mail policy proof/document proof/provider proof/rig proof/seed",
 }
 
 // foundation is what any domain may import. The rows of people and tenants are
@@ -214,6 +215,7 @@ func TestHTTP(t *testing.T) {
 		"proof/chaos":      "names methods to client and gives its calls keys",
 		"proof/document":   "reads headers of answers",
 		"proof/provider":   "is an identity provider, to the tests",
+		"proof/rig":        "calls the API as a test says",
 		"proof/transcript": "calls the API as the transcripts say",
 		"cmd/yardmaster":   "names methods to client",
 

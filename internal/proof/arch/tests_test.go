@@ -85,7 +85,7 @@ var unraced = map[string]string{
 	"domain/pull":      "its time is not measured yet",
 	"cmd/yardmaster":   "its tests start the program as a process",
 	"proof/chaos":      "harms processes",
-	"proof/transcript": "starts whole servers",
+	"proof/rig":        "starts whole servers",
 }
 
 // Every package that starts goroutines of its own is run under the race

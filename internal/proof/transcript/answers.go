@@ -19,21 +19,21 @@ const keyHeader = "Idempotency-Key"
 // after the change that they are of, or in the place of another that went with
 // it. SQLite does; the ledger is the same for both.
 func (y *yard) watchAnswers() {
-	y.t.Helper()
-	path, ok := strings.CutPrefix(y.dsn, "sqlite:")
+	y.T.Helper()
+	path, ok := strings.CutPrefix(y.DSN, "sqlite:")
 	if !ok {
 		return
 	}
 	raw, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?_pragma=busy_timeout(20000)")
 	if err != nil {
-		y.t.Fatal(err)
+		y.T.Fatal(err)
 	}
 	defer raw.Close()
 	_, err = raw.Exec(`CREATE TABLE late_answers (key TEXT NOT NULL);
 		CREATE TRIGGER late_answer AFTER UPDATE OF status ON idempotency_keys WHEN NEW.status <> 0 AND (OLD.effect OR OLD.status <> 0)
 			BEGIN INSERT INTO late_answers VALUES (NEW.key); END`)
 	if err != nil {
-		y.t.Fatal(err)
+		y.T.Fatal(err)
 	}
 }
 
@@ -54,11 +54,11 @@ func (k *talk) keyed(o op.Op, header []string) []string {
 // kept by the very transaction that made the change.
 func (k *talk) keptWithItsChange(o op.Op, a answer) error {
 	key := a.Request.Header.Get(keyHeader)
-	if k.tools || key == "" || a.StatusCode >= 300 || !takesKey(o) || !strings.HasPrefix(k.dsn, "sqlite:") {
+	if k.tools || key == "" || a.StatusCode >= 300 || !takesKey(o) || !strings.HasPrefix(k.DSN, "sqlite:") {
 		return nil
 	}
 	count := func(b *db.Builder) (n int64, err error) {
-		err = k.Inside().DB.Read(k.t.Context(), func(tx *db.Tx) error {
+		err = k.DB.Read(k.T.Context(), func(tx *db.Tx) error {
 			rows, err := db.Select[int64](tx, b)
 			if err == nil {
 				n = rows[0]

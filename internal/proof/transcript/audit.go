@@ -63,7 +63,7 @@ func (r *record) note(k *talk, o op.Op, body string, a answer) error {
 		return err
 	}
 	var rows []auditRow
-	err := k.Inside().DB.Read(k.t.Context(), func(tx *db.Tx) (err error) {
+	err := k.DB.Read(k.T.Context(), func(tx *db.Tx) (err error) {
 		rows, err = auditOf.All(tx, a.Header.Get("X-Request-Id"))
 		return err
 	})

@@ -41,7 +41,7 @@ var everyRow = db.Q[recordedRow](`SELECT account_id, kind, data FROM audit ORDER
 func (k *talk) declared(t *testing.T) {
 	t.Helper()
 	var rows []recordedRow
-	err := k.Inside().DB.Read(t.Context(), func(tx *db.Tx) (err error) {
+	err := k.DB.Read(t.Context(), func(tx *db.Tx) (err error) {
 		rows, err = everyRow.All(tx)
 		return err
 	})

@@ -70,7 +70,7 @@ func (tr transcript) perform(t *testing.T, w way, kept *record) {
 	}
 	k := talk{
 		yard: y, transcript: tr, record: kept, find: router(), judge: judge,
-		known: values{"url": y.URL(), "setup": y.setup, "owner": y.owner},
+		known: values{"url": y.URL(), "setup": y.Setup, "owner": y.Owner},
 	}
 	if p != nil {
 		k.known["provider"] = p.URL
@@ -106,7 +106,7 @@ type talk struct {
 
 // prepare does a step that begins with $.
 func (k *talk) prepare(t *testing.T, s step) {
-	k.t = t
+	k.T = t
 	arg := func(n int) string {
 		t.Helper()
 		if n >= len(s.args) {
@@ -123,18 +123,20 @@ func (k *talk) prepare(t *testing.T, s step) {
 	case "visit":
 		k.known["back"] = k.visit(arg(0))
 	case "push":
-		k.push(arg(0), s.files)
+		if err := k.Push(arg(0), s.files); err != nil {
+			t.Fatal(err)
+		}
 	case "box":
-		k.box(arg(0))
+		k.Box(arg(0))
 	case "person":
 		login := arg(0)
 		k.known[login], k.known[login+"_token"] = k.person(login, s.args[1:]...)
 	case "code":
 		k.known["code"] = k.code(arg(0), k.known["code"])
 	case "operator":
-		k.known["operator"] = k.operator()
+		k.known["operator"] = k.Operator()
 	case "blocker":
-		k.block(arg(0), arg(1), s.files)
+		k.Block(arg(0), arg(1), s.files)
 	case "fail":
 		k.fail(arg(0), arg(1))
 	default:
@@ -161,7 +163,7 @@ func (k *talk) exchange(s step) (x exchange, err error) {
 		return out
 	}
 	x.method, x.target, _ = strings.Cut(fill(s.request.first), " ")
-	x.bearer = k.owner
+	x.bearer = k.Owner
 	for _, h := range s.request.header {
 		if h[0] == "Authorization" {
 			if x.bearer = ""; h[1] == "none" {
@@ -180,7 +182,7 @@ func (k *talk) exchange(s step) (x exchange, err error) {
 }
 
 func (k *talk) step(t *testing.T, s *step) {
-	k.t = t
+	k.T = t
 	x, err := k.exchange(*s)
 	if err != nil {
 		t.Fatalf("%s: %v", k.at(*s), err)
@@ -204,7 +206,7 @@ func (k *talk) step(t *testing.T, s *step) {
 	}
 	a, err := try()
 	if err != nil && s.poll {
-		k.eventually(k.at(*s)+": the answer is as the step says", func() bool {
+		k.Eventually(k.at(*s)+": the answer is as the step says", func() bool {
 			a, err = try()
 			return err == nil
 		})

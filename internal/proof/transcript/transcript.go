@@ -50,7 +50,6 @@
 package transcript
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"net/http"
@@ -61,10 +60,8 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"yardmaster/internal/box"
-	"yardmaster/internal/box/coder"
 	"yardmaster/internal/db"
-	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/proof/rig"
 )
 
 var update = flag.Bool("update", false, "write the answers into the transcripts, where they are not as expected")
@@ -73,23 +70,8 @@ var update = flag.Bool("update", false, "write the answers into the transcripts,
 // object a line, for tools that judge them too (scripts/conformance).
 const exchangesEnv = "YARDMASTER_EXCHANGES"
 
-// Main runs the tests of a package that plays transcripts. The test binary is
-// also the program that a box starts its agents with.
-func Main(m *testing.M) {
-	if len(os.Args) > 1 {
-		if inner, ok := box.Inner()[os.Args[1]]; ok {
-			os.Exit(inner(os.Args[2:]))
-		}
-	}
-	if len(os.Args) == 2 && os.Args[1] == "agent" { // of boxes in this process
-		if err := coder.Main(context.Background(), os.Stdin, os.Stdout, os.Environ()); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	dbtest.Main(m)
-}
+// Main runs the tests of a package that plays transcripts, see rig.Main.
+func Main(m *testing.M) { rig.Main(m) }
 
 // way is one of the ways in which each transcript is played.
 type way struct {
