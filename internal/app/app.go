@@ -1,26 +1,30 @@
 // Package app puts the program together: it opens what the domains stand on,
 // wires them to each other, serves their capabilities over HTTP, and starts
-// and stops everything in order. domains.go is the one visible list of what
-// there is.
+// and stops everything in order.
+//
+//	app.go                    App, and its life from start to stop
+//	open.go                   opens the data folder, the database, the bus and the hosts;
+//	                          locks.go, keys.go and keyring.go keep others out and open secrets
+//	domains.go, subscribe.go  the one list of the domains, and of what they tell each other;
+//	                          topics.go and clock.go list what clients follow and what waits
+//	start.go, http.go         the server and the loops; limits.go, providers.go, notary.go and
+//	                          observe.go are settings of theirs
+//	stop.go                   ends them in order
+//	probes.go, storage.go     what the health of the server is made of
+//	describe.go, …            the documents of the API: describe_events.go, samples.go
+//	rotate.go                 changes the keys of a server that does not run
 package app
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
-	"net/url"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"yardmaster/internal/api/limit"
-	"yardmaster/internal/api/rest"
 	"yardmaster/internal/bus"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/builtin"
@@ -29,7 +33,6 @@ import (
 	"yardmaster/internal/db/lease"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/people"
-	"yardmaster/internal/domain/prompt"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
@@ -130,237 +133,6 @@ func (a *App) complete() {
 	}
 }
 
-func (a *App) open(ctx context.Context) (err error) {
-	if err := prompt.Check(a.cfg.SystemPrompt); err != nil {
-		return err
-	}
-	undo := untouched(a.cfg.Data)
-	if a.lock, err = lock(a.cfg.Data); err != nil {
-		return err
-	}
-	ring, err := readKeys(ctx, a.cfg)
-	if err != nil {
-		undo()
-		return err
-	}
-	if err := a.lockFile(); err != nil {
-		undo()
-		return err
-	}
-	var taken error
-	before := func(ctx context.Context, d *db.DB) error {
-		taken = a.takeLease(ctx, d)
-		return taken
-	}
-	if a.db, err = db.Open(ctx, a.cfg.Database, db.Options{Logger: a.log, Before: before, Observe: a.watching.transactions()}); err != nil {
-		if taken != nil {
-			undo()
-			return taken
-		}
-		return fmt.Errorf("open the database: %w", err)
-	}
-	if err := a.takeLease(ctx, a.db); err != nil { // of a database that is new
-		undo()
-		return err
-	}
-	if a.ring, err = keyring(ctx, a.db, a.cfg, ring, a.log); err != nil {
-		undo()
-		return err
-	}
-	if a.clients, err = clientKeys(ctx, a.db, a.ring); err != nil {
-		return err
-	}
-	if a.setup, err = setupToken(ctx, a.db, a.cfg); err != nil {
-		return err
-	}
-	if a.model, err = scriptedModel(a.cfg.Scenario); err != nil {
-		return err
-	}
-	if a.prices, err = priceTable(a.cfg.Prices); err != nil {
-		return err
-	}
-	if a.cache, err = shareLimits(a.cfg, a.log); err != nil {
-		return err
-	}
-	a.hub = event.NewHub()
-	if a.cfg.Cluster == "on" {
-		a.relay = event.NewRelay(a.db, a.hub, a.log)
-	}
-	if a.db.Engine() == db.SQLite {
-		if err := a.ledger().Restarted(ctx); err != nil {
-			return err
-		}
-	}
-	if a.mail, err = outbox(a); err != nil {
-		return err
-	}
-	if err := a.startNotary(ctx); err != nil {
-		return err
-	}
-	if a.host, err = builtin.New(builtin.Config{Root: filepath.Join(a.cfg.Data, "git"), BaseURL: a.base, Logger: a.log}); err != nil {
-		return err
-	}
-	if err := a.startBus(ctx); err != nil {
-		return fmt.Errorf("start the message bus: %w", err)
-	}
-	a.parts = a.wire()
-	if err := a.readers.Begin(ctx); err != nil {
-		return err
-	}
-	return a.parts.repo.FindLost(ctx)
-}
-
-// outbox sends through the configured server, or into a folder.
-func outbox(a *App) (*mail.Outbox, error) {
-	o := &mail.Outbox{DB: a.db, Hub: a.hub, Ring: a.ring, From: a.cfg.MailFrom, Logger: a.log, Transport: mail.Folder{Dir: filepath.Join(a.cfg.Data, "mail")}}
-	if a.cfg.SMTPURL != "" {
-		helo := ""
-		if u, err := url.Parse(a.cfg.BaseURL); err == nil {
-			helo = u.Hostname()
-		}
-		server, err := mail.ParseSMTP(a.cfg.SMTPURL, helo)
-		if err != nil {
-			return nil, fmt.Errorf("smtp-url: %w", err)
-		}
-		o.Transport = server
-	}
-	return o, nil
-}
-
-func (a *App) startBus(ctx context.Context) error {
-	keys, err := busKeys(ctx, a.db, a.ring)
-	if err != nil {
-		return err
-	}
-	// Earlier versions kept events there that boxes hold in their spools, too.
-	if err := os.RemoveAll(filepath.Join(a.cfg.Data, "nats")); err != nil {
-		return err
-	}
-	owner := func(ctx context.Context, account string) (boxID string, ok bool, err error) {
-		err = a.db.Read(ctx, func(tx *db.Tx) error {
-			boxID, ok, err = box.Owner(tx, account)
-			return err
-		})
-		return boxID, ok, err
-	}
-	return natsListen(ctx, a.db, a.cfg, func(listen string) (string, error) {
-		var err error
-		a.bus, err = bus.Start(ctx, bus.Config{Listen: listen, URL: a.cfg.NATSURL, Keys: keys, Owner: owner, Logger: a.log, Observe: a.watching.boxCalls()})
-		if err != nil {
-			return "", err
-		}
-		return a.bus.Addr(), nil
-	})
-}
-
-// serve answers requests and runs the loops until ctx ends. Requests in
-// flight get a moment; long polls and streams are ended at once.
-func (a *App) serve(ctx context.Context, listener net.Listener) error {
-	base, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancelRequests()
-	server := &http.Server{
-		Handler:           rest.Hurry(a.cfg.BodyTime, a.handler()),
-		BaseContext:       func(net.Listener) context.Context { return base },
-		ReadHeaderTimeout: a.cfg.HeaderTime,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
-	}
-	alive, end := context.WithCancel(a.watching.counting(context.WithoutCancel(ctx)))
-	defer end()
-	g, running := errgroup.WithContext(alive)
-	g.Go(func() error {
-		a.farewell(ctx, running)
-		end()
-		return nil
-	})
-	for _, loop := range a.loops() {
-		g.Go(func() error { return loop(running) })
-	}
-	g.Go(func() error {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return err
-		}
-		return nil
-	})
-	g.Go(func() error {
-		<-running.Done()
-		cancelRequests()
-		stop, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		if err := server.Shutdown(stop); err != nil {
-			server.Close()
-		}
-		return nil
-	})
-	if a.opts.Ready != nil {
-		a.opts.Ready(a)
-	}
-	err := g.Wait()
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil // a loop that was still on its way up
-	}
-	return err
-}
-
-// farewell returns when the process has been asked to end and has told so for
-// long enough, or when something has ended it.
-func (a *App) farewell(ctx, running context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-running.Done():
-		return
-	}
-	a.stopping.Store(true)
-	a.log.InfoContext(ctx, "stopping", slog.Duration("in", a.cfg.StopDelay))
-	if a.cfg.StopDelay <= 0 {
-		return
-	}
-	wait := time.NewTimer(a.cfg.StopDelay)
-	defer wait.Stop()
-	select {
-	case <-wait.C:
-	case <-running.Done():
-	}
-}
-
-func (a *App) close() error {
-	var errs []error
-	if a.bus != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		errs = append(errs, a.bus.Close(ctx))
-	}
-	if a.parts.gateway != nil {
-		a.parts.gateway.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		errs = append(errs, a.parts.budget.Close(ctx))
-	}
-	if a.cache != nil {
-		errs = append(errs, a.cache.Close())
-	}
-	if a.notary != nil {
-		errs = append(errs, a.closeNotary())
-	}
-	if a.lease != nil && a.db != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		errs = append(errs, a.lease.Release(ctx))
-	}
-	if a.db != nil {
-		errs = append(errs, a.db.Close())
-	}
-	if a.file != nil {
-		errs = append(errs, a.file.Close())
-	}
-	if a.lock != nil {
-		errs = append(errs, a.lock.Close())
-	}
-	errs = append(errs, a.watching.close())
-	return errors.Join(errs...)
-}
-
 // URL is the address others reach the server at.
 func (a *App) URL() string { return a.base }
 
@@ -378,44 +150,4 @@ func (a *App) SetupURL(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return a.base + "/setup/" + a.setup, nil
-}
-
-// builtinScenario is what the scripted model answers without a file: it says
-// that it has none.
-var builtinScenario = []byte(`scenarios:
-  - name: none
-    match: ""
-    steps:
-      - text: This is the scripted model without a scenario. Start the server with --scenario FILE, or add a real model key.
-`)
-
-// priceTable is the built-in one, behind the rows of a file if there is one.
-func priceTable(path string) (*llm.Prices, error) {
-	if path == "" {
-		return llm.DefaultPrices(), nil
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("prices: %w", err)
-	}
-	own, err := llm.ParsePrices(text)
-	if err != nil {
-		return nil, fmt.Errorf("prices %s: %w", path, err)
-	}
-	return own.Before(llm.DefaultPrices()), nil
-}
-
-func scriptedModel(path string) (*scripted.Server, error) {
-	text := builtinScenario
-	if path != "" {
-		var err error
-		if text, err = os.ReadFile(path); err != nil {
-			return nil, fmt.Errorf("scenario: %w", err)
-		}
-	}
-	s, err := scripted.ParseScenarios(text)
-	if err != nil {
-		return nil, fmt.Errorf("scenario %s: %w", path, err)
-	}
-	return scripted.New(s), nil
 }

@@ -75,14 +75,10 @@ type serving interface{ Serve() error }
 type parts struct {
 	all []domain // in the order in which they were made
 
-	// What others are given, or App calls.
+	// What App calls.
 	signin  *signin.Service
 	repo    *repo.Service
-	ci      *ci.Service
-	pull    *pull.Service
-	ask     *ask.Service
 	task    *task.Service
-	plan    *plan.Service
 	run     *run.Service
 	box     *box.Service
 	budget  *budget.Service
@@ -90,8 +86,18 @@ type parts struct {
 	blocker *blocker.Service
 }
 
+// wired are the domains while they are connected to each other: parts, and those
+// that other domains, subscribers and streams are given and App does not call.
+type wired struct {
+	parts
+	ci   *ci.Service
+	pull *pull.Service
+	ask  *ask.Service
+	plan *plan.Service
+}
+
 // add puts a domain on the list of all, and returns it.
-func add[D domain](p *parts, d D) D {
+func add[D domain](p *wired, d D) D {
 	p.all = append(p.all, d)
 	return d
 }
@@ -166,34 +172,6 @@ func (p *parts) used() (all policy.Set) {
 	return all
 }
 
-// loops is the work that is not a request. Each runs until its context ends.
-func (a *App) loops() []func(context.Context) error {
-	var all []func(context.Context) error
-	for _, d := range a.parts.all {
-		if l, ok := d.(looping); ok {
-			all = append(all, l.Loop)
-		}
-	}
-	all = append(all, a.mail.Loop, a.notary.Loop, a.readers.Loop, a.ledger().Loop, a.keeper().Loop, a.answerBoxes, a.watchStorage, a.keepLease, a.serveMetrics)
-	if a.relay != nil {
-		all = append(all, a.relay.Loop)
-	}
-	return all
-}
-
-// answerBoxes answers the calls of boxes.
-func (a *App) answerBoxes(ctx context.Context) error {
-	for _, d := range a.parts.all {
-		if s, ok := d.(serving); ok {
-			if err := s.Serve(); err != nil {
-				return err
-			}
-		}
-	}
-	<-ctx.Done()
-	return nil
-}
-
 var describing struct {
 	sync.Once
 	parts
@@ -216,7 +194,7 @@ func described() parts {
 // to each other.
 func (a *App) wire() parts {
 	a.complete()
-	var p parts
+	var p wired
 	invites := add(&p, invitation.New(invitation.Needs{
 		DB: a.db, Mail: a.mail, Mailed: a.cfg.SMTPURL != "", BaseURL: a.base, Gifts: flow.Gifts{Ledger: grant.Ledger{Hub: a.hub}},
 	}))
@@ -294,10 +272,5 @@ func (a *App) wire() parts {
 	add(&p, audit.New(audit.Needs{DB: a.db}))
 	add(&p, service.New(a.about(p.signin, p.run)))
 	a.subscribe(p)
-	return p
-}
-
-// post owes a letter to somebody.
-func (a *App) post(tx *db.Tx, to, subject, text string) error {
-	return a.mail.Post(tx, mail.Message{To: to, Subject: subject, Text: text})
+	return p.parts
 }

@@ -6,15 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
-	"syscall"
 
 	"yardmaster/internal/bus"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
-	"yardmaster/internal/db/lease"
 	"yardmaster/internal/db/meta"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/modelkey"
@@ -136,90 +131,4 @@ func setupToken(ctx context.Context, d *db.DB, c *config.Config) (string, error)
 		return c.SetupToken, nil
 	}
 	return remember(ctx, d, "setup-token", func() (string, error) { return id.Secret(id.Setup), nil })
-}
-
-// lock keeps a second server off the data folder. The lock ends with the
-// process, however that ends.
-func lock(data string) (*os.File, error) {
-	if err := os.MkdirAll(data, 0o700); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(filepath.Join(data, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%w: the data folder %s is in use by another server", lease.ErrInUse, data)
-	}
-	return f, nil
-}
-
-// takeLease keeps a second server off a PostgreSQL database, unless both may
-// share it. Once it has the lease it does nothing.
-func (a *App) takeLease(ctx context.Context, d *db.DB) (err error) {
-	if d.Engine() != db.Postgres || a.lease != nil {
-		return nil
-	}
-	machine, err := os.Hostname()
-	if err != nil {
-		machine = "an unknown machine"
-	}
-	a.lease, err = lease.Take(ctx, lease.Config{DB: d, Cluster: a.cfg.Cluster == "on", Name: a.base + " on " + machine, Logger: a.log})
-	return err
-}
-
-// lockFile keeps a second server off the file of SQLite, whatever its data folder
-// is. The lock ends with the process, however that ends.
-func (a *App) lockFile() error {
-	path, ok := strings.CutPrefix(a.cfg.Database, "sqlite:")
-	if !ok {
-		return nil
-	}
-	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
-	if err != nil {
-		return fmt.Errorf("open the database: %w", err)
-	}
-	path = filepath.Join(dir, filepath.Base(path))
-	if a.file, err = os.OpenFile(path+"-lock", os.O_CREATE|os.O_RDWR, 0o600); err != nil {
-		return fmt.Errorf("open the database: %w", err)
-	}
-	if err := syscall.Flock(int(a.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return fmt.Errorf("%w: the database %s is in use by another server", lease.ErrInUse, path)
-	}
-	return nil
-}
-
-// keepLease renews the lease, where there is one.
-func (a *App) keepLease(ctx context.Context) error {
-	if a.lease == nil {
-		return nil
-	}
-	return a.lease.Loop(ctx)
-}
-
-// natsPort keeps the port that boxes connect to across restarts, when the
-// configuration leaves the choice to us: they know the address by heart.
-func natsListen(ctx context.Context, d *db.DB, c *config.Config, started func(listen string) (addr string, err error)) error {
-	listen := c.NATSListen
-	host, port, ok := strings.Cut(listen, ":")
-	var kept string
-	if ok && port == "0" {
-		err := d.Read(ctx, func(tx *db.Tx) (err error) {
-			kept, _, err = meta.Read(tx, "nats-listen")
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if strings.HasPrefix(kept, host+":") {
-			listen = kept
-		}
-	}
-	addr, err := started(listen)
-	if err != nil || kept != "" || port != "0" {
-		return err
-	}
-	_, err = remember(ctx, d, "nats-listen", func() (string, error) { return addr, nil })
-	return err
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -84,6 +85,18 @@ func bootWith(t *testing.T, log *slog.Logger, e db.Engine, flags ...string) *yar
 func (a *App) plane() rig.Plane {
 	return rig.Plane{URL: a.URL(), DB: a.db, Tasks: a.parts.task, Blockers: a.parts.blocker}
 }
+
+// part returns the domain of a type that a program is made of, such as *pull.Service.
+func part[D domain](a interface{ domains() []domain }) (d D) {
+	for _, one := range a.domains() {
+		if found, ok := one.(D); ok {
+			return found
+		}
+	}
+	panic(fmt.Sprintf("there is no %T", d))
+}
+
+func (a *App) domains() []domain { return a.parts.all }
 
 // rig returns what the tests of the running program have in common, for the test of
 // y.

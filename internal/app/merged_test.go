@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/id"
 )
 
@@ -81,8 +82,8 @@ func TestMergeIsLookedAtByAnotherNode(t *testing.T) {
 
 			w.forge.rewrite(r, merged)
 			w.forge.bring(r, head)
-			do(func(tx *db.Tx) error { return dead.parts.pull.Recheck(tx, repoID) })
-			dead.parts.pull.Pass(ctx) // it finds the merge, and ends with that
+			do(func(tx *db.Tx) error { return part[*pull.Service](dead).Recheck(tx, repoID) })
+			part[*pull.Service](dead).Pass(ctx) // it finds the merge, and ends with that
 			want(merged)
 
 			w.forge.rewrite(r, again)

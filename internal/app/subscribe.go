@@ -21,7 +21,7 @@ import (
 
 // subscribe tells the domains what happens in others, inside the transaction in
 // which it does. What it says first is told first.
-func (a *App) subscribe(p parts) {
+func (a *App) subscribe(p wired) {
 	event.Detach(a.db)
 	a.subscribeRepos(p)
 	a.subscribeAccounts(p)
@@ -56,14 +56,14 @@ func (a *App) subscribe(p parts) {
 }
 
 // consumers read events after they are committed, on whichever node is free.
-func consumers(p parts) []event.Consumer {
+func consumers(p wired) []event.Consumer {
 	return []event.Consumer{
 		flow.RefreshMerged(p.repo),
 	}
 }
 
 // subscribeRepos tells the domains what happens to repositories.
-func (a *App) subscribeRepos(p parts) {
+func (a *App) subscribeRepos(p wired) {
 	repo.PushedEvent.On(a.db, flow.NotePush(p.pull))
 	repo.Unsure.On(a.db, p.pull.Recheck)
 	repo.PolicyChanged.On(a.db, flow.RejudgeTasks(p.task))
@@ -72,7 +72,7 @@ func (a *App) subscribeRepos(p parts) {
 
 // subscribeAccounts tells the domains what happens to accounts and to the
 // people in them.
-func (a *App) subscribeAccounts(p parts) {
+func (a *App) subscribeAccounts(p wired) {
 	event.RightsChanged.On(a.db, p.signin.RightsChanged)
 	event.CredentialDropped.On(a.db, p.signin.CredentialDropped)
 	invitation.Withdrawn.On(a.db, access.Withdrawn)

@@ -17,12 +17,12 @@ func TestTopicsOfEvents(t *testing.T) {
 	used := map[*event.Topic]bool{}
 	for _, k := range event.Kinds() {
 		used[k.Topic()] = true
-		followed := slices.ContainsFunc(topics(parts{}), func(s stream.Topic) bool { return s.Topic == k.Topic() })
+		followed := slices.ContainsFunc(topics(wired{}), func(s stream.Topic) bool { return s.Topic == k.Topic() })
 		if followed != (k.Topic().Name != "") || k.Topic().Scope == "" {
 			t.Errorf("%s is of the topic %+v: clients can follow it: %v", k.Name(), *k.Topic(), followed)
 		}
 	}
-	for _, s := range topics(parts{}) {
+	for _, s := range topics(wired{}) {
 		if !used[s.Topic] {
 			t.Errorf("%s has no events", s.Name)
 		}

@@ -66,7 +66,7 @@ func (m *walk) authorPlan() {
 		}
 		d.Repo = d.Units[0].Repo
 		var err error
-		made, err = n.parts.plan.Author(tx, d)
+		made, err = part[*plan.Service](n).Author(tx, d)
 		return err
 	})
 	switch {

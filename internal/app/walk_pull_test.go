@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/id"
@@ -320,8 +321,8 @@ func (m *walk) cancelWithPull() {
 }
 
 func (m *walk) passOn(n *node) {
-	n.parts.ci.Pass(context.Background())
-	n.parts.pull.Pass(context.Background())
+	part[*ci.Service](n).Pass(context.Background())
+	part[*pull.Service](n).Pass(context.Background())
 }
 
 func (m *walk) passOne() {
@@ -394,7 +395,7 @@ func (m *walk) passBadly() {
 		mis.before = func() { m.forge.set(r, due.HeadRef, ""); m.tellOn(m.nodes[1-i], r, "git", due.HeadRef) }
 	}
 	m.forge.mishap = mis
-	n.parts.pull.Pass(ctx)
+	part[*pull.Service](n).Pass(ctx)
 	if m.forge.mishap = (mishap{}); ctx.Err() != nil {
 		m.nodes[i] = m.boot(n.db) // what it had set aside for calls is given up
 	}

@@ -13,7 +13,7 @@ func TestWaitsAreListed(t *testing.T) {
 	var listed string
 	owners := map[string]bool{}
 	for _, f := range product(t) {
-		if f.path == "internal/app/wire_clock.go" {
+		if f.path == "internal/app/clock.go" {
 			listed = string(f.text)
 		}
 		for _, decl := range f.tree.Decls {

@@ -14,7 +14,7 @@ import (
 )
 
 // topics are what clients can follow.
-func topics(p parts) []stream.Topic {
+func topics(p wired) []stream.Topic {
 	return []stream.Topic{
 		{Topic: task.Topic, Rows: stream.Rows(p.task.Rows, func(t task.Task) string { return t.ID })},
 		{Topic: ask.Topic, Rows: stream.Rows(p.ask.Rows, func(a ask.Ask) string { return a.ID })},

@@ -1,0 +1,223 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"yardmaster/internal/bus"
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/codehost/builtin"
+	"yardmaster/internal/config"
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/meta"
+	"yardmaster/internal/domain/box"
+	"yardmaster/internal/domain/prompt"
+	"yardmaster/internal/event"
+	"yardmaster/internal/llm"
+	"yardmaster/internal/llm/scripted"
+	"yardmaster/internal/mail"
+)
+
+func (a *App) open(ctx context.Context) (err error) {
+	if err := prompt.Check(a.cfg.SystemPrompt); err != nil {
+		return err
+	}
+	undo := untouched(a.cfg.Data)
+	if a.lock, err = lock(a.cfg.Data); err != nil {
+		return err
+	}
+	ring, err := readKeys(ctx, a.cfg)
+	if err != nil {
+		undo()
+		return err
+	}
+	if err := a.lockFile(); err != nil {
+		undo()
+		return err
+	}
+	var taken error
+	before := func(ctx context.Context, d *db.DB) error {
+		taken = a.takeLease(ctx, d)
+		return taken
+	}
+	if a.db, err = db.Open(ctx, a.cfg.Database, db.Options{Logger: a.log, Before: before, Observe: a.watching.transactions()}); err != nil {
+		if taken != nil {
+			undo()
+			return taken
+		}
+		return fmt.Errorf("open the database: %w", err)
+	}
+	if err := a.takeLease(ctx, a.db); err != nil { // of a database that is new
+		undo()
+		return err
+	}
+	if a.ring, err = keyring(ctx, a.db, a.cfg, ring, a.log); err != nil {
+		undo()
+		return err
+	}
+	if a.clients, err = clientKeys(ctx, a.db, a.ring); err != nil {
+		return err
+	}
+	if a.setup, err = setupToken(ctx, a.db, a.cfg); err != nil {
+		return err
+	}
+	if a.model, err = scriptedModel(a.cfg.Scenario); err != nil {
+		return err
+	}
+	if a.prices, err = priceTable(a.cfg.Prices); err != nil {
+		return err
+	}
+	if a.cache, err = shareLimits(a.cfg, a.log); err != nil {
+		return err
+	}
+	a.hub = event.NewHub()
+	if a.cfg.Cluster == "on" {
+		a.relay = event.NewRelay(a.db, a.hub, a.log)
+	}
+	if a.db.Engine() == db.SQLite {
+		if err := a.ledger().Restarted(ctx); err != nil {
+			return err
+		}
+	}
+	if a.mail, err = outbox(a); err != nil {
+		return err
+	}
+	if err := a.startNotary(ctx); err != nil {
+		return err
+	}
+	if a.host, err = builtin.New(builtin.Config{Root: filepath.Join(a.cfg.Data, "git"), BaseURL: a.base, Logger: a.log}); err != nil {
+		return err
+	}
+	if err := a.startBus(ctx); err != nil {
+		return fmt.Errorf("start the message bus: %w", err)
+	}
+	a.parts = a.wire()
+	if err := a.readers.Begin(ctx); err != nil {
+		return err
+	}
+	return a.parts.repo.FindLost(ctx)
+}
+
+// outbox sends through the configured server, or into a folder.
+func outbox(a *App) (*mail.Outbox, error) {
+	o := &mail.Outbox{DB: a.db, Hub: a.hub, Ring: a.ring, From: a.cfg.MailFrom, Logger: a.log, Transport: mail.Folder{Dir: filepath.Join(a.cfg.Data, "mail")}}
+	if a.cfg.SMTPURL != "" {
+		helo := ""
+		if u, err := url.Parse(a.cfg.BaseURL); err == nil {
+			helo = u.Hostname()
+		}
+		server, err := mail.ParseSMTP(a.cfg.SMTPURL, helo)
+		if err != nil {
+			return nil, fmt.Errorf("smtp-url: %w", err)
+		}
+		o.Transport = server
+	}
+	return o, nil
+}
+
+func (a *App) startBus(ctx context.Context) error {
+	keys, err := busKeys(ctx, a.db, a.ring)
+	if err != nil {
+		return err
+	}
+	// Earlier versions kept events there that boxes hold in their spools, too.
+	if err := os.RemoveAll(filepath.Join(a.cfg.Data, "nats")); err != nil {
+		return err
+	}
+	owner := func(ctx context.Context, account string) (boxID string, ok bool, err error) {
+		err = a.db.Read(ctx, func(tx *db.Tx) error {
+			boxID, ok, err = box.Owner(tx, account)
+			return err
+		})
+		return boxID, ok, err
+	}
+	return natsListen(ctx, a.db, a.cfg, func(listen string) (string, error) {
+		var err error
+		a.bus, err = bus.Start(ctx, bus.Config{Listen: listen, URL: a.cfg.NATSURL, Keys: keys, Owner: owner, Logger: a.log, Observe: a.watching.boxCalls()})
+		if err != nil {
+			return "", err
+		}
+		return a.bus.Addr(), nil
+	})
+}
+
+// natsListen starts the bus at the configured address. If the configuration leaves
+// the port open, it is the one of the last start, because boxes store the address.
+func natsListen(ctx context.Context, d *db.DB, c *config.Config, started func(listen string) (addr string, err error)) error {
+	listen := c.NATSListen
+	host, port, ok := strings.Cut(listen, ":")
+	var kept string
+	if ok && port == "0" {
+		err := d.Read(ctx, func(tx *db.Tx) (err error) {
+			kept, _, err = meta.Read(tx, "nats-listen")
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(kept, host+":") {
+			listen = kept
+		}
+	}
+	addr, err := started(listen)
+	if err != nil || kept != "" || port != "0" {
+		return err
+	}
+	_, err = remember(ctx, d, "nats-listen", func() (string, error) { return addr, nil })
+	return err
+}
+
+// author signs commits of agents and merges.
+func (a *App) author() codehost.Person {
+	name, address := a.cfg.Author()
+	return codehost.Person{Name: name, Email: address}
+}
+
+// post owes a letter to somebody.
+func (a *App) post(tx *db.Tx, to, subject, text string) error {
+	return a.mail.Post(tx, mail.Message{To: to, Subject: subject, Text: text})
+}
+
+// builtinScenario is what the scripted model answers without a file: it says
+// that it has none.
+var builtinScenario = []byte(`scenarios:
+  - name: none
+    match: ""
+    steps:
+      - text: This is the scripted model without a scenario. Start the server with --scenario FILE, or add a real model key.
+`)
+
+// priceTable is the built-in one, behind the rows of a file if there is one.
+func priceTable(path string) (*llm.Prices, error) {
+	if path == "" {
+		return llm.DefaultPrices(), nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("prices: %w", err)
+	}
+	own, err := llm.ParsePrices(text)
+	if err != nil {
+		return nil, fmt.Errorf("prices %s: %w", path, err)
+	}
+	return own.Before(llm.DefaultPrices()), nil
+}
+
+func scriptedModel(path string) (*scripted.Server, error) {
+	text := builtinScenario
+	if path != "" {
+		var err error
+		if text, err = os.ReadFile(path); err != nil {
+			return nil, fmt.Errorf("scenario: %w", err)
+		}
+	}
+	s, err := scripted.ParseScenarios(text)
+	if err != nil {
+		return nil, fmt.Errorf("scenario %s: %w", path, err)
+	}
+	return scripted.New(s), nil
+}

@@ -1,0 +1,69 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"yardmaster/internal/api/op"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/run"
+	"yardmaster/internal/domain/service"
+	"yardmaster/internal/domain/signin"
+)
+
+// about is what runs here, and the probes of all that it stands on.
+func (a *App) about(sessions *signin.Service, runs *run.Service) service.Needs {
+	n := service.Needs{
+		Sessions: sessions, Version: a.opts.Version, SHA: a.opts.SHA,
+		Document:  sync.OnceValues(func() (*op.Asset, error) { return documentAsset(a.opts.Version) }),
+		Reference: sync.OnceValues(func() (*op.Asset, error) { return referenceAsset(a.opts.Version) }),
+		Probes: map[string]func(context.Context) error{
+			"database": a.db.Ping,
+			"bus":      a.bus.Ping,
+			"events":   func(context.Context) error { return runs.Stuck() },
+			"storage":  a.storage, "migrations": a.migrated, "mail": a.mails, "repositories": a.repositories,
+		},
+		Needed: []string{"database", "bus", "migrations", "storage", "mail"}, Free: a.free, Stopping: a.stopping.Load,
+	}
+	if a.cache != nil {
+		n.Probes["cache"] = a.cache.Ping
+	}
+	return n
+}
+
+// migrated probes whether the database has every table and column that this
+// build uses; one that a newer build has brought further has them, too.
+func (a *App) migrated(ctx context.Context) error { return a.db.Migrated(ctx) }
+
+// latestMail is how long a mail may wait before something is wrong with the mail
+// server; one that fails is tried again after minutes.
+const latestMail = 15 * time.Minute
+
+// mails probes whether mails get out.
+func (a *App) mails(ctx context.Context) error {
+	var oldest *time.Time
+	var now time.Time
+	err := a.db.Read(ctx, func(tx *db.Tx) (err error) {
+		now = tx.Now
+		oldest, err = a.mail.Oldest(tx)
+		return err
+	})
+	if err != nil || oldest == nil || now.Sub(*oldest) < latestMail {
+		return err
+	}
+	return &service.Trouble{Degraded: true, Detail: fmt.Sprintf("The oldest mail that is not out yet waits for %s.", now.Sub(*oldest).Truncate(time.Minute))}
+}
+
+// repositories probes whether every repository of the built-in host is there.
+func (a *App) repositories(context.Context) error {
+	switch n := len(a.host.Lost()); n {
+	case 0:
+		return nil
+	case 1:
+		return &service.Trouble{Degraded: true, Detail: "The folder of a repository is not there; the server's log names it."}
+	default:
+		return &service.Trouble{Degraded: true, Detail: fmt.Sprintf("The folders of %d repositories are not there; the server's log names them.", n)}
+	}
+}

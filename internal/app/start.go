@@ -1,0 +1,92 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"yardmaster/internal/api/rest"
+)
+
+// serve answers requests and runs the loops until ctx ends. Requests in
+// flight get a moment; long polls and streams are ended at once.
+func (a *App) serve(ctx context.Context, listener net.Listener) error {
+	base, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancelRequests()
+	server := &http.Server{
+		Handler:           rest.Hurry(a.cfg.BodyTime, a.handler()),
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ReadHeaderTimeout: a.cfg.HeaderTime,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+	}
+	alive, end := context.WithCancel(a.watching.counting(context.WithoutCancel(ctx)))
+	defer end()
+	g, running := errgroup.WithContext(alive)
+	g.Go(func() error {
+		a.farewell(ctx, running)
+		end()
+		return nil
+	})
+	for _, loop := range a.loops() {
+		g.Go(func() error { return loop(running) })
+	}
+	g.Go(func() error {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	g.Go(func() error {
+		<-running.Done()
+		cancelRequests()
+		stop, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := server.Shutdown(stop); err != nil {
+			server.Close()
+		}
+		return nil
+	})
+	if a.opts.Ready != nil {
+		a.opts.Ready(a)
+	}
+	err := g.Wait()
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // a loop that was still on its way up
+	}
+	return err
+}
+
+// loops is the work that is not a request. Each runs until its context ends.
+func (a *App) loops() []func(context.Context) error {
+	var all []func(context.Context) error
+	for _, d := range a.parts.all {
+		if l, ok := d.(looping); ok {
+			all = append(all, l.Loop)
+		}
+	}
+	all = append(all, a.mail.Loop, a.notary.Loop, a.readers.Loop, a.ledger().Loop, a.keeper().Loop, a.answerBoxes, a.watchStorage, a.keepLease, a.serveMetrics)
+	if a.relay != nil {
+		all = append(all, a.relay.Loop)
+	}
+	return all
+}
+
+// answerBoxes answers the calls of boxes.
+func (a *App) answerBoxes(ctx context.Context) error {
+	for _, d := range a.parts.all {
+		if s, ok := d.(serving); ok {
+			if err := s.Serve(); err != nil {
+				return err
+			}
+		}
+	}
+	<-ctx.Done()
+	return nil
+}

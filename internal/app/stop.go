@@ -1,0 +1,66 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// farewell returns when the process has been asked to end and has told so for
+// long enough, or when something has ended it.
+func (a *App) farewell(ctx, running context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-running.Done():
+		return
+	}
+	a.stopping.Store(true)
+	a.log.InfoContext(ctx, "stopping", slog.Duration("in", a.cfg.StopDelay))
+	if a.cfg.StopDelay <= 0 {
+		return
+	}
+	wait := time.NewTimer(a.cfg.StopDelay)
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-running.Done():
+	}
+}
+
+func (a *App) close() error {
+	var errs []error
+	if a.bus != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		errs = append(errs, a.bus.Close(ctx))
+	}
+	if a.parts.gateway != nil {
+		a.parts.gateway.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		errs = append(errs, a.parts.budget.Close(ctx))
+	}
+	if a.cache != nil {
+		errs = append(errs, a.cache.Close())
+	}
+	if a.notary != nil {
+		errs = append(errs, a.closeNotary())
+	}
+	if a.lease != nil && a.db != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		errs = append(errs, a.lease.Release(ctx))
+	}
+	if a.db != nil {
+		errs = append(errs, a.db.Close())
+	}
+	if a.file != nil {
+		errs = append(errs, a.file.Close())
+	}
+	if a.lock != nil {
+		errs = append(errs, a.lock.Close())
+	}
+	errs = append(errs, a.watching.close())
+	return errors.Join(errs...)
+}
