@@ -97,6 +97,18 @@ func (y *yard) again(e db.Engine, flags []string) *yard {
 	return next
 }
 
+// noticed holds that the export is whole by itself, and that the server has named
+// the break in the account's chain behind the row that was noted last.
+func (y *yard) noticed(noted int64) {
+	y.t.Helper()
+	if spans, err := hashchain.Verify(strings.NewReader(strings.Join(y.exported(), "\n"))); err != nil || len(spans) != 1 {
+		y.t.Fatalf("the export alone: %+v, %v", spans, err)
+	}
+	if got, want := y.breaks(), fmt.Sprint(y.acct, " ", noted); !slices.Equal(got, []string{want}) {
+		y.t.Errorf("at start %q are named, not %s", got, want)
+	}
+}
+
 // behind changes the database of a stopped server, as its operator can.
 func behind(t *testing.T, dsn string, fn func(tx *db.Tx) error) {
 	t.Helper()
@@ -143,12 +155,7 @@ func TestNewestRowsCutOff(t *testing.T) {
 			return err
 		})
 		y = y.again(e, flags)
-		if spans, err := hashchain.Verify(strings.NewReader(strings.Join(y.exported(), "\n"))); err != nil || len(spans) != 1 {
-			t.Fatalf("the export alone: %+v, %v", spans, err)
-		}
-		if got, want := y.breaks(), fmt.Sprint(y.acct, " ", noted); !slices.Equal(got, []string{want}) {
-			t.Errorf("at start %q are named, not %s", got, want)
-		}
+		y.noticed(noted)
 		missing, _ := y.against()
 		if len(missing) != 1 || !strings.HasPrefix(missing[0], fmt.Sprintf("%s: the newest row has the number %d, but %d was noted at ", y.acct, noted-7, noted)) {
 			t.Errorf("the export against the heads: %q", missing)
@@ -209,12 +216,7 @@ func TestRowRewritten(t *testing.T) {
 			return err
 		})
 		y = y.again(e, flags)
-		if spans, err := hashchain.Verify(strings.NewReader(strings.Join(y.exported(), "\n"))); err != nil || len(spans) != 1 {
-			t.Fatalf("the export alone: %+v, %v", spans, err)
-		}
-		if got, want := y.breaks(), fmt.Sprint(y.acct, " ", noted); !slices.Equal(got, []string{want}) {
-			t.Errorf("at start %q are named, not %s", got, want)
-		}
+		y.noticed(noted)
 		if missing, _ := y.against(); len(missing) != 1 || !strings.Contains(missing[0], "it or a row before it was changed") {
 			t.Errorf("the export against the heads: %q", missing)
 		}

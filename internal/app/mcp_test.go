@@ -93,12 +93,7 @@ func TestForeignIsUnknownToTools(t *testing.T) {
 		t.Run(o.ID, func(t *testing.T) {
 			y := &yard{App: y.App, t: t}
 			bearer, theirs := y.apart()
-			switch need, _ := policy.ParseScopes(o.Rule.Names()); {
-			case need&policy.OperatorOnly != 0:
-				bearer = operator
-			case need&policy.PlatformRead != 0:
-				bearer = reader
-			}
+			bearer = entitled(o, bearer, operator, reader)
 			body := sampleBody(t, o)
 			unknown, failed := y.tool(o, bearer, nobodys, body)
 			isProblem(t, unknown, failed, 404, "not-found")
