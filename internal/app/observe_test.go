@@ -236,9 +236,8 @@ func TestSecretParameters(t *testing.T) {
 	}
 }
 
-// readMetrics reads /metrics: the type and the labels of each metric, and the
-// values of one label.
-func (y *yard) readMetrics(value string) (types map[string]string, labels map[string][]string, values []string) {
+// metricsPage reads /metrics.
+func (y *yard) metricsPage() string {
 	y.t.Helper()
 	resp, err := http.Get("http://" + y.watching.listener.Addr().String() + "/metrics")
 	if err != nil {
@@ -249,9 +248,16 @@ func (y *yard) readMetrics(value string) (types map[string]string, labels map[st
 	if err != nil || resp.StatusCode != http.StatusOK {
 		y.t.Fatal(resp.StatusCode, err)
 	}
+	return string(text)
+}
+
+// readMetrics reads /metrics: the type and the labels of each metric, and the
+// values of one label.
+func (y *yard) readMetrics(value string) (types map[string]string, labels map[string][]string, values []string) {
+	y.t.Helper()
 	types, labels = map[string]string{}, map[string][]string{}
 	family := ""
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(y.metricsPage()) {
 		if f := strings.Fields(line); len(f) == 4 && f[1] == "TYPE" {
 			family = f[2]
 			types[family] = f[3]
