@@ -155,7 +155,8 @@ func (e *Error) After(d time.Duration) *Error {
 
 // Full is what cannot be kept because a disk of the server has no room.
 func Full(cause error) *Error {
-	return New(StorageFull, "", "The server has no room left to store this; nothing was changed. Its operator has to make room.").Because(cause)
+	return New(StorageFull, "", "The server has no room left to store this; nothing was changed. Its "+
+		"operator has to make room.").Because(cause)
 }
 
 // From finds the fault in err. One without is StorageFull if a disk had no room

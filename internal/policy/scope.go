@@ -131,7 +131,8 @@ var ceilings = func() map[Role]Set {
 			viewer |= bits[s]
 		}
 	}
-	member := viewer | Scopes(ReadUsage, WriteIssues, WritePRs, WriteTasks, WriteSessions, WriteArtifacts, WriteKB, WriteDashboards, WriteDonations)
+	member := viewer | Scopes(ReadUsage, WriteIssues, WritePRs, WriteTasks, WriteSessions, WriteArtifacts, WriteKB, WriteDashboards,
+		WriteDonations)
 	admin := member | Scopes(ReadBilling, WriteAccount, WriteMembers, WriteRepos, WriteRunners, WriteWebhooks, WriteSecrets)
 	owner := admin | Scopes(WriteBilling)
 	return map[Role]Set{Viewer: viewer, Member: member, Admin: admin, Owner: owner}

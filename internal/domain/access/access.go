@@ -115,5 +115,14 @@ func (r row) status() string {
 }
 
 func (r row) wire() Request {
-	return Request{ID: r.ID, Email: r.Email, Name: r.Name, Org: r.Org, Status: r.status(), CreatedAt: r.CreatedAt, InvitedAt: r.InvitedAt, DeclinedAt: r.DeclinedAt}
+	return Request{
+		ID:         r.ID,
+		Email:      r.Email,
+		Name:       r.Name,
+		Org:        r.Org,
+		Status:     r.status(),
+		CreatedAt:  r.CreatedAt,
+		InvitedAt:  r.InvitedAt,
+		DeclinedAt: r.DeclinedAt,
+	}
 }

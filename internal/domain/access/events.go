@@ -22,9 +22,10 @@ type invitedData struct {
 
 // The events of applications, and of people at the gate.
 var (
-	createdEvent   = event.Declare[event.None]("access_request.created", ofPlatform, "Somebody applied for access.")
-	declinedEvent  = event.Declare[event.None]("access_request.declined", ofPlatform, "An operator declined an application for access.")
-	invitedEvent   = event.Declare[invitedData]("access_request.invited", ofAccount, "An operator invited somebody who had applied for access.")
+	createdEvent  = event.Declare[event.None]("access_request.created", ofPlatform, "Somebody applied for access.")
+	declinedEvent = event.Declare[event.None]("access_request.declined", ofPlatform, "An operator declined an application for access.")
+	invitedEvent  = event.Declare[invitedData]("access_request.invited", ofAccount, "An operator invited somebody who had "+
+		"applied for access.")
 	approvedEvent  = event.Declare[event.None]("user.approved", ofAccount, "An operator let the user through the gate.")
 	suspendedEvent = event.Declare[event.None]("user.suspended", ofAccount, "An operator sent the user back to the waitlist.")
 )

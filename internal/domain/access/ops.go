@@ -22,32 +22,92 @@ const group = "Access requests and user approval"
 func (s *Service) Ops() []op.Op {
 	read, write := policy.Require(policy.AdminReadUsers), policy.Require(policy.AdminUsers)
 	return []op.Op{
-		op.New(op.Row{ID: "access_request.create", Method: "POST", Path: "/v1/access-requests", Group: group, Rule: policy.Public(), Status: 201, Also: []int{200},
-			Holder:  &op.Holder{Scheme: "service", Doc: "The secret that the form for applicants shares with the server (the setting `service-token`).", Admit: s.admit},
+		op.New(op.Row{
+			ID:     "access_request.create",
+			Method: "POST",
+			Path:   "/v1/access-requests",
+			Group:  group,
+			Rule:   policy.Public(),
+			Status: 201,
+			Also:   []int{200},
+			Holder: &op.Holder{
+				Scheme: "service",
+				Doc:    "The secret that the form for applicants shares with the server (the setting `service-token`).",
+				Admit:  s.admit,
+			},
 			Summary: "Apply for access; a form does it for people, with the bearer it shares with the server",
-			Doc:     "The bearer is the secret that the form shares with the server, no token of a person. An address applies once: applying again answers the application that is there, with 200."}, s.create),
-		op.New(op.Row{ID: "access_request.list", Method: "GET", Path: "/v1/admin/access-requests", Group: group, Rule: read,
-			Paging:  &op.Paging{Default: 25, Max: 100, Q: true, Filters: map[string][]string{"status": {Pending, Invited, Declined, "all"}}},
-			Summary: "Applications, newest first, the pending ones unless a filter says otherwise; q searches address, name and organisation",
-			Doc:     "The look is written to the platform's audit log."}, s.list),
-		op.New(op.Row{ID: "access_request.get", Method: "GET", Path: "/v1/admin/access-requests/{id}", Group: group, Rule: read,
+			Doc: "The bearer is the secret that the form shares with the server, no token of a person. An address applies " +
+				"once: applying again answers the application that is there, with 200.",
+		}, s.create),
+		op.New(op.Row{
+			ID:     "access_request.list",
+			Method: "GET",
+			Path:   "/v1/admin/access-requests",
+			Group:  group,
+			Rule:   read,
+			Paging: &op.Paging{
+				Default: 25,
+				Max:     100,
+				Q:       true,
+				Filters: map[string][]string{"status": {Pending, Invited, Declined, "all"}},
+			},
+			Summary: "Applications, newest first, the pending ones unless a filter says otherwise; q " +
+				"searches address, name and organisation",
+			Doc: "The look is written to the platform's audit log.",
+		}, s.list),
+		op.New(op.Row{
+			ID:      "access_request.get",
+			Method:  "GET",
+			Path:    "/v1/admin/access-requests/{id}",
+			Group:   group,
+			Rule:    read,
 			Summary: "One application; the look is noted",
-			Doc:     "With what was decided, and when."}, s.get),
-		op.New(op.Row{ID: "access_request.invite", Method: "POST", Path: "/v1/admin/access-requests/{id}/invite", Group: group, Rule: policy.Require(policy.AdminGrants, policy.AdminUsers), NoStore: true,
+			Doc:     "With what was decided, and when.",
+		}, s.get),
+		op.New(op.Row{
+			ID:      "access_request.invite",
+			Method:  "POST",
+			Path:    "/v1/admin/access-requests/{id}/invite",
+			Group:   group,
+			Rule:    policy.Require(policy.AdminGrants, policy.AdminUsers),
+			NoStore: true,
 			Refuses: []op.Refusal{{Status: 409, Slug: "already_decided"}},
 			Summary: "Invite an applicant, let them through the gate and book free AI developers; the link is mailed, and shown once",
-			Doc:     "Mints or re-arms the platform invitation of the address and mails it. A person who has signed in before is let through the gate and given the AI developers at once; for others both come with the acceptance. An application that was decided is refused, with the decision."}, s.invite),
-		op.New(op.Row{ID: "access_request.decline", Method: "POST", Path: "/v1/admin/access-requests/{id}/decline", Group: group, Rule: write,
+			Doc: "Mints or re-arms the platform invitation of the address and mails it. A person who has signed in before " +
+				"is let through the gate and given the AI developers at once; for others both come with the acceptance. An " +
+				"application that was decided is refused, with the decision.",
+		}, s.invite),
+		op.New(op.Row{
+			ID:      "access_request.decline",
+			Method:  "POST",
+			Path:    "/v1/admin/access-requests/{id}/decline",
+			Group:   group,
+			Rule:    write,
 			Refuses: []op.Refusal{{Status: 409, Slug: "already_decided"}},
 			Summary: "Decline an application; the applicant is told nothing",
-			Doc:     "The reason stands in the audit log alone. An application that was decided is refused, with the decision."}, s.decline),
-		op.New(op.Row{ID: "user.approve_by_id", Method: "POST", Path: "/v1/admin/users/{userId}/approve", Group: group, Rule: write,
+			Doc:     "The reason stands in the audit log alone. An application that was decided is refused, with the decision.",
+		}, s.decline),
+		op.New(op.Row{
+			ID:      "user.approve_by_id",
+			Method:  "POST",
+			Path:    "/v1/admin/users/{userId}/approve",
+			Group:   group,
+			Rule:    write,
 			Summary: "Let a user through the gate of the closed beta, and tell them",
-			Doc:     "Their sessions and tokens hold their full scopes from the next request on. One who was let through before answers already_approved, and is told nothing."}, s.approve),
-		op.New(op.Row{ID: "user.suspend_by_id", Method: "POST", Path: "/v1/admin/users/{userId}/suspend", Group: group, Rule: write,
+			Doc: "Their sessions and tokens hold their full scopes from the next request on. One who was let through before " +
+				"answers already_approved, and is told nothing.",
+		}, s.approve),
+		op.New(op.Row{
+			ID:      "user.suspend_by_id",
+			Method:  "POST",
+			Path:    "/v1/admin/users/{userId}/suspend",
+			Group:   group,
+			Rule:    write,
 			Refuses: []op.Refusal{{Status: 409, Slug: "last_platform_admin"}, {Status: 409, Slug: "suspends_self"}},
 			Summary: "Send a user back to the waitlist; what they hold is worth read:account from then on",
-			Doc:     "One who is on the waitlist answers already_waitlisted. The last operator of the server is refused: nobody could let them in again."}, s.suspend),
+			Doc: "One who is on the waitlist answers already_waitlisted. The last operator of the server is refused: nobody " +
+				"could let them in again.",
+		}, s.suspend),
 	}
 }
 
@@ -84,7 +144,8 @@ func (s *Service) create(ctx context.Context, in createIn) (out Applied, err err
 			return nil
 		}
 		if err := s.Mail.Post(tx, mail.Message{To: r.Email, Subject: "Your request for access to Yardmaster",
-			Text: "We have your request and will write to you once it is your turn.\n\nIf you did not ask for access, do nothing.\n"}); err != nil {
+			Text: "We have your request and will write to you once it is your turn.\n\nIf you did not " +
+				"ask for access, do nothing.\n"}); err != nil {
 			return err
 		}
 		return createdEvent.Record(tx, event.Subject{ID: r.ID}, event.None{})
@@ -141,7 +202,12 @@ type inviteIn struct {
 }
 
 func (s *Service) invite(ctx context.Context, in inviteIn) (out InvitedApplicant, err error) {
-	bundle := invitation.Bundle{AIDevs: starterDevs, ExpiresInDays: starterDays, Reason: "invited off the waitlist", IssuedBy: policy.From(ctx).Label()}
+	bundle := invitation.Bundle{
+		AIDevs:        starterDevs,
+		ExpiresInDays: starterDays,
+		Reason:        "invited off the waitlist",
+		IssuedBy:      policy.From(ctx).Label(),
+	}
 	if in.AIDevs != nil {
 		bundle.AIDevs = *in.AIDevs
 	}
@@ -281,10 +347,12 @@ func (s *Service) suspend(ctx context.Context, in userIn) (out UserDecision, err
 			return err
 		}
 		if len(admins) == 1 && admins[0] == in.UserID {
-			return fault.Reason("last_platform_admin", "This is the only operator of the server who can act: nobody could let them in again.")
+			return fault.Reason("last_platform_admin", "This is the only operator of the server who "+
+				"can act: nobody could let them in again.")
 		}
 		if in.UserID == policy.From(ctx).UserID {
-			return fault.Reason("suspends_self", "You would shut yourself out, with this token. Another operator of the server can suspend you.")
+			return fault.Reason("suspends_self", "You would shut yourself out, with this token. Another operator of the server "+
+				"can suspend you.")
 		}
 		suspended, err := people.Suspend(tx, in.UserID)
 		if err != nil {

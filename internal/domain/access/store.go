@@ -23,12 +23,16 @@ var (
 		VALUES (:id, :email, :name, :org, :created_at)
 		ON CONFLICT (email)
 		WHERE declined_at IS NULL DO NOTHING`)
-	byEmail = db.Q[row](`SELECT id, email, name, org, created_at, invited_at, declined_at FROM access_requests WHERE email = $1 AND declined_at IS NULL`)
+	byEmail = db.Q[row](`SELECT id, email, name, org, created_at, invited_at, declined_at FROM access_requests
+		WHERE email = $1 AND declined_at IS NULL`)
 	byID    = db.Q[row](`SELECT id, email, name, org, created_at, invited_at, declined_at FROM access_requests WHERE id = $1`)
-	decline = db.S(`UPDATE access_requests SET declined_at = $2, decided_by = $3 WHERE id = $1 AND invited_at IS NULL AND declined_at IS NULL`)
+	decline = db.S(`UPDATE access_requests SET declined_at = $2, decided_by = $3
+		WHERE id = $1 AND invited_at IS NULL AND declined_at IS NULL`)
 
-	invited = db.S(`UPDATE access_requests SET invited_at = $2, decided_by = $3 WHERE id = $1 AND invited_at IS NULL AND declined_at IS NULL`)
-	reopen  = db.S(`UPDATE access_requests SET invited_at = NULL, decided_by = NULL WHERE email = $1 AND declined_at IS NULL AND invited_at IS NOT NULL`)
+	invited = db.S(`UPDATE access_requests SET invited_at = $2, decided_by = $3
+		WHERE id = $1 AND invited_at IS NULL AND declined_at IS NULL`)
+	reopen = db.S(`UPDATE access_requests SET invited_at = NULL, decided_by = NULL
+		WHERE email = $1 AND declined_at IS NULL AND invited_at IS NOT NULL`)
 )
 
 // applyArgs are the parameters of apply.

@@ -26,5 +26,6 @@ type (
 var (
 	createdEvent       = event.Declare[createdData]("account.created", audience, "First boot made the account and its owner.")
 	acceptedTermsEvent = event.Declare[acceptedTermsData]("user.tos_accepted", audience, "A person accepted the terms of service.")
-	switchedEvent      = event.Declare[switchedData]("user.account_switched", audience, "A session acts on another account of its user from now on.")
+	switchedEvent      = event.Declare[switchedData]("user.account_switched", audience, "A session acts on another account of "+
+		"its user from now on.")
 )

@@ -22,22 +22,62 @@ const (
 // Ops are the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
-		op.New(op.Row{ID: "account.me", Method: "GET", Path: "/v1/me", Group: group, Rule: policy.Require(policy.ReadAccount).OrAnyCredential(),
+		op.New(op.Row{
+			ID:      "account.me",
+			Method:  "GET",
+			Path:    "/v1/me",
+			Group:   group,
+			Rule:    policy.Require(policy.ReadAccount).OrAnyCredential(),
 			Summary: "Who is calling: scopes, user, memberships, active account",
-			Doc:     "Every credential may ask. For a machine token user is null, memberships are empty and approved is null; a person on the waitlist has approved false and the scope read:account alone."}, s.me),
-		op.New(op.Row{ID: "account.active_account_switch", Method: "POST", Path: "/v1/me/active-account", Group: group, Rule: policy.Require(policy.ReadAccount).OfSession(),
-			Refuses: []op.Refusal{{Status: 403, Slug: "session-required"}, {Status: 403, Slug: "not-a-member"}, {Status: 403, Slug: "sso-session"}},
+			Doc: "Every credential may ask. For a machine token user is null, memberships are empty and approved is null; a " +
+				"person on the waitlist has approved false and the scope read:account alone.",
+		}, s.me),
+		op.New(op.Row{
+			ID:     "account.active_account_switch",
+			Method: "POST",
+			Path:   "/v1/me/active-account",
+			Group:  group,
+			Rule:   policy.Require(policy.ReadAccount).OfSession(),
+			Refuses: []op.Refusal{
+				{Status: 403, Slug: "session-required"},
+				{Status: 403, Slug: "not-a-member"},
+				{Status: 403, Slug: "sso-session"},
+			},
 			Summary: "Point the signed-in session at another account of the user",
-			Doc:     "Later requests of the same session act in that account. Refused to tokens, which stay in their account, to people who do not belong to it, and to sessions that an account's own identity provider vouched for."}, s.switchAccount),
-		op.New(op.Row{ID: "account.accept_tos", Method: "POST", Path: "/v1/me/accept-tos", Group: group, Rule: policy.Require(policy.ReadAccount).OfUser(),
+			Doc: "Later requests of the same session act in that account. Refused to tokens, which stay in their account, " +
+				"to people who do not belong to it, and to sessions that an account's own identity provider vouched for.",
+		}, s.switchAccount),
+		op.New(op.Row{
+			ID:      "account.accept_tos",
+			Method:  "POST",
+			Path:    "/v1/me/accept-tos",
+			Group:   group,
+			Rule:    policy.Require(policy.ReadAccount).OfUser(),
 			Summary: "Record the signed-in user's consent to the terms of service",
-			Doc:     "Notes the present version of the terms and the time. Accepting again notes the time anew."}, s.acceptTOS),
-		op.New(op.Row{ID: "setup.form", Method: "GET", Path: "/setup/{token}", Group: setup, Rule: policy.Public(),
+			Doc:     "Notes the present version of the terms and the time. Accepting again notes the time anew.",
+		}, s.acceptTOS),
+		op.New(op.Row{
+			ID:      "setup.form",
+			Method:  "GET",
+			Path:    "/setup/{token}",
+			Group:   setup,
+			Rule:    policy.Public(),
 			Summary: "The form that makes the first user and account",
-			Doc:     "Good until the first user is made; the server prints the address when it starts."}, s.setupForm),
-		op.New(op.Row{ID: "setup.run", Method: "POST", Path: "/setup/{token}", Group: setup, Rule: policy.Public(), Status: 201, Form: true, PerAddress: 30,
-			Again: typed, Summary: "Make the first user and account, once",
-			Doc: "The first user runs the platform and owns the first account. Wherever there is a user already, the answer is 404."}, s.setup),
+			Doc:     "Good until the first user is made; the server prints the address when it starts.",
+		}, s.setupForm),
+		op.New(op.Row{
+			ID:         "setup.run",
+			Method:     "POST",
+			Path:       "/setup/{token}",
+			Group:      setup,
+			Rule:       policy.Public(),
+			Status:     201,
+			Form:       true,
+			PerAddress: 30,
+			Again:      typed,
+			Summary:    "Make the first user and account, once",
+			Doc:        "The first user runs the platform and owns the first account. Wherever there is a user already, the answer is 404.",
+		}, s.setup),
 	}
 }
 
@@ -96,7 +136,8 @@ type switchIn struct {
 func (s *Service) switchAccount(ctx context.Context, in switchIn) (out Account, err error) {
 	a := policy.From(ctx)
 	if a.Bound {
-		return out, fault.New(fault.Forbidden, "sso-session", "This session was opened by the account's identity provider, and is good there only.")
+		return out, fault.New(fault.Forbidden, "sso-session", "This session was opened by the account's identity provider, and "+
+			"is good there only.")
 	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		to, ok, err := people.MemberAccount(tx, a.UserID, in.Account)

@@ -16,15 +16,37 @@ func (s *Service) Ops() []op.Op {
 	const operators = "Account and platform operator"
 	paging := &op.Paging{Default: 50, Max: 200}
 	return []op.Op{
-		op.New(op.Row{ID: "account.platform_audit", Method: "GET", Path: "/v1/admin/audit", Group: operators, Rule: policy.Require(policy.AdminReadPlat), Paging: paging,
+		op.New(op.Row{
+			ID:      "account.platform_audit",
+			Method:  "GET",
+			Path:    "/v1/admin/audit",
+			Group:   operators,
+			Rule:    policy.Require(policy.AdminReadPlat),
+			Paging:  paging,
 			Summary: "What happened in every account, newest first",
-			Doc:     "For operators. The look is written to the platform's audit log before it is answered."}, s.platform),
-		op.New(op.Row{ID: "account.platform_trail", Method: "GET", Path: "/v1/admin/platform-audit", Group: operators, Rule: policy.Require(policy.AdminReadPlat), Paging: paging,
+			Doc:     "For operators. The look is written to the platform's audit log before it is answered.",
+		}, s.platform),
+		op.New(op.Row{
+			ID:      "account.platform_trail",
+			Method:  "GET",
+			Path:    "/v1/admin/platform-audit",
+			Group:   operators,
+			Rule:    policy.Require(policy.AdminReadPlat),
+			Paging:  paging,
 			Summary: "Every look of an operator at a tenant's data, newest first",
-			Doc:     "What operators called that shows tenants' data, and whose it was."}, s.trail),
-		op.New(op.Row{ID: "audit.tail", Method: "GET", Path: "/v1/audit/events", Group: "Sessions, audit, streams", Rule: policy.Require(policy.ReadSessions), Paging: paging,
+			Doc:     "What operators called that shows tenants' data, and whose it was.",
+		}, s.trail),
+		op.New(op.Row{
+			ID:      "audit.tail",
+			Method:  "GET",
+			Path:    "/v1/audit/events",
+			Group:   "Sessions, audit, streams",
+			Rule:    policy.Require(policy.ReadSessions),
+			Paging:  paging,
 			Summary: "What happened in the account, newest first",
-			Doc:     "Every change in the account, with who made it. The rows are a chain: prev_hash is the hash of the row before, so that a changed or missing row shows."}, s.tail),
+			Doc: "Every change in the account, with who made it. The rows are a chain: prev_hash is the hash of the row " +
+				"before, so that a changed or missing row shows.",
+		}, s.tail),
 	}
 }
 

@@ -24,7 +24,20 @@ type row struct {
 }
 
 func (r row) wire() Event {
-	return Event{ID: r.ID, AccountID: r.AccountID, Seq: r.Seq, At: r.At, Actor: r.Actor, Kind: r.Kind, Object: r.Object, RepoID: r.RepoID, RequestID: r.RequestID, Data: json.RawMessage(r.Data), PrevHash: r.PrevHash, Hash: r.Hash}
+	return Event{
+		ID:        r.ID,
+		AccountID: r.AccountID,
+		Seq:       r.Seq,
+		At:        r.At,
+		Actor:     r.Actor,
+		Kind:      r.Kind,
+		Object:    r.Object,
+		RepoID:    r.RepoID,
+		RequestID: r.RequestID,
+		Data:      json.RawMessage(r.Data),
+		PrevHash:  r.PrevHash,
+		Hash:      r.Hash,
+	}
 }
 
 const columns = `id, account_id, seq, at, actor, kind, object, repo_id, request_id, data, prev_hash, hash`

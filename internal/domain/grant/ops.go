@@ -23,17 +23,38 @@ var paging = &op.Paging{Default: 25, Max: 100}
 // Ops are the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
-		op.New(op.Row{ID: listID, Method: "GET", Path: "/v1/admin/grants", Group: group, Rule: policy.Require(policy.AdminReadOrgs), Paging: paging,
+		op.New(op.Row{
+			ID:      listID,
+			Method:  "GET",
+			Path:    "/v1/admin/grants",
+			Group:   group,
+			Rule:    policy.Require(policy.AdminReadOrgs),
+			Paging:  paging,
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
 			Summary: "What an account or a person was given, newest first, revoked and expired grants included",
-			Doc:     "Send account_id or user_id. The look is written to the platform's audit log."}, s.list),
-		op.New(op.Row{ID: "grant.issue", Method: "POST", Path: "/v1/admin/grants", Group: group, Rule: policy.Require(policy.AdminGrants), Status: 201,
+			Doc:     "Send account_id or user_id. The look is written to the platform's audit log.",
+		}, s.list),
+		op.New(op.Row{
+			ID:      "grant.issue",
+			Method:  "POST",
+			Path:    "/v1/admin/grants",
+			Group:   group,
+			Rule:    policy.Require(policy.AdminGrants),
+			Status:  201,
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
 			Summary: "Give an account or a person free AI developers",
-			Doc:     "Send account_id or user_id. The AI developers count on top of the paid seats, at once; a person's count in the first account that they own. The reason is kept."}, s.issue),
-		op.New(op.Row{ID: "grant.revoke", Method: "DELETE", Path: "/v1/admin/grants/{id}", Group: group, Rule: policy.Require(policy.AdminGrants),
+			Doc: "Send account_id or user_id. The AI developers count on top of the paid seats, at once; a person's count " +
+				"in the first account that they own. The reason is kept.",
+		}, s.issue),
+		op.New(op.Row{
+			ID:      "grant.revoke",
+			Method:  "DELETE",
+			Path:    "/v1/admin/grants/{id}",
+			Group:   group,
+			Rule:    policy.Require(policy.AdminGrants),
 			Summary: "Stop a grant; its row is kept, and again is no error",
-			Doc:     "Runs that go on are not stopped; fewer can begin."}, s.revoke),
+			Doc:     "Runs that go on are not stopped; fewer can begin.",
+		}, s.revoke),
 		s.provisionOp(),
 	}
 }
@@ -50,7 +71,11 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[EntitlementGrant
 		return op.Page[EntitlementGrant]{}, err
 	}
 	var rows []EntitlementGrant
-	err := event.Looking(ctx, s.DB, event.Look{Capability: "grant.list", Account: in.AccountID, User: in.UserID}, func(tx *db.Tx) (err error) {
+	err := event.Looking(ctx, s.DB, event.Look{
+		Capability: "grant.list",
+		Account:    in.AccountID,
+		User:       in.UserID,
+	}, func(tx *db.Tx) (err error) {
 		if err = s.exists(tx, subject); err != nil {
 			return err
 		}

@@ -13,9 +13,17 @@ import (
 )
 
 func (s *Service) provisionOp() op.Op {
-	return op.New(op.Row{ID: "grant.provision", Method: "POST", Path: "/v1/admin/provision", Group: group, Rule: policy.Require(policy.AdminGrants),
+	return op.New(op.Row{
+		ID:      "grant.provision",
+		Method:  "POST",
+		Path:    "/v1/admin/provision",
+		Group:   group,
+		Rule:    policy.Require(policy.AdminGrants),
 		Summary: "Bring a person in: invited if new, let through the gate, given free AI developers; again repeats nothing",
-		Doc:     "An address that nobody has signed in with gets a platform invitation, unless one waits, and the AI developers come with its acceptance. A known person is let through the gate and given a grant, unless they have one. Each field says whether this very call did it."}, s.provision)
+		Doc: "An address that nobody has signed in with gets a platform invitation, unless one waits, and the AI developers " +
+			"come with its acceptance. A known person is let through the gate and given a grant, unless they have one. Each " +
+			"field says whether this very call did it.",
+	}, s.provision)
 }
 
 type provisionIn struct {

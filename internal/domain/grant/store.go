@@ -13,15 +13,18 @@ import (
 )
 
 // Every statement about one grant tells whether it is active at a given time.
-const selection = `SELECT id, account_id, user_id, ai_devs, reason, (revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)) AS active,
+const selection = `SELECT id, account_id, user_id, ai_devs, reason, (revoked_at IS NULL AND (expires_at IS NULL
+		OR expires_at > $1)) AS active,
 	issued_by, created_at, expires_at, revoked_at FROM grants WHERE `
 
 var (
-	byID   = db.Q[EntitlementGrant](selection + `id = $2`)
-	live   = db.Q[EntitlementGrant](selection + `user_id = $2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1) ORDER BY created_at DESC, id DESC`)
+	byID = db.Q[EntitlementGrant](selection + `id = $2`)
+	live = db.Q[EntitlementGrant](selection +
+		`user_id = $2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1) ORDER BY created_at DESC, id DESC`)
 	insert = db.SWith[insertArgs](`INSERT INTO grants (id, account_id, user_id, ai_devs, reason, issued_by, created_at, expires_at)
 		VALUES (:id, :account_id, :user_id, :ai_devs, :reason, :issued_by, :created_at, :expires_at)`)
-	park = db.S(`UPDATE grants SET revoked_at = $2, revoked_by = $3 WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`)
+	park = db.S(`UPDATE grants SET revoked_at = $2, revoked_by = $3
+		WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`)
 
 	// The parameter of seats is cast: once SQLite has statistics, it plans a
 	// statement anew for each value that a bare one is given.

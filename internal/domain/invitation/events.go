@@ -20,8 +20,9 @@ type acceptedData struct {
 // one.
 var (
 	acceptedEvent = event.Declare[acceptedData]("invitation.accepted", audience, "The invitation was accepted.")
-	resentEvent   = event.Declare[event.None]("invitation.resent", event.Audience(policy.AdminReadUsers), "The invitation was mailed again with a new link.")
-	RevokedEvent  = event.Declare[event.None]("invitation.revoked", audience, "The invitation was withdrawn.")
+	resentEvent   = event.Declare[event.None]("invitation.resent", event.Audience(policy.AdminReadUsers),
+		"The invitation was mailed again with a new link.")
+	RevokedEvent = event.Declare[event.None]("invitation.revoked", audience, "The invitation was withdrawn.")
 )
 
 // Withdrawn is sent, with the address, when a platform invitation was

@@ -195,7 +195,8 @@ func (s *Service) mailed(tx *db.Tx, r row, secret, inviter, account string) (Sen
 	if r.Kind == OrgMember {
 		what = account + " on Yardmaster"
 	}
-	text := fmt.Sprintf("%s invites you to %s.\n\nOpen this address to accept:\n\n%s\n\nIt works once, for %s, until %s.\nIf you did not expect it, do nothing.\n",
+	text := fmt.Sprintf("%s invites you to %s.\n\nOpen this address to accept:\n\n%s\n\nIt works once, for %s, until %s.\nIf "+
+		"you did not expect it, do nothing.\n",
 		inviter, what, out.Link, r.Email, r.ExpiresAt.UTC().Format("2 January 2006"))
 	return out, s.Mail.Post(tx, mail.Message{To: r.Email, Subject: "An invitation to " + what, Text: text})
 }
@@ -219,7 +220,18 @@ func (r row) status(now time.Time) string {
 }
 
 func (r row) wire(now time.Time) Invitation {
-	return Invitation{ID: r.ID, Kind: r.Kind, Email: r.Email, Role: r.Role, Status: r.status(now), InvitedBy: r.InvitedBy, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, AcceptedAt: r.AcceptedAt, RevokedAt: r.RevokedAt}
+	return Invitation{
+		ID:         r.ID,
+		Kind:       r.Kind,
+		Email:      r.Email,
+		Role:       r.Role,
+		Status:     r.status(now),
+		InvitedBy:  r.InvitedBy,
+		CreatedAt:  r.CreatedAt,
+		ExpiresAt:  r.ExpiresAt,
+		AcceptedAt: r.AcceptedAt,
+		RevokedAt:  r.RevokedAt,
+	}
 }
 
 // Approve lets a user through the gate of the closed beta; false if they were
@@ -277,7 +289,8 @@ func Withdraw(tx *db.Tx, account, invitation string) (InvitationRevoked, error) 
 	}
 	switch r.status(tx.Now) {
 	case Accepted:
-		return InvitationRevoked{}, fault.Reason("already_accepted", "The invitation was accepted; what it granted is taken back elsewhere.")
+		return InvitationRevoked{}, fault.Reason("already_accepted", "The invitation was accepted; "+
+			"what it granted is taken back elsewhere.")
 	case Revoked:
 		return InvitationRevoked{ID: r.ID, Status: Revoked, Revoked: false}, nil
 	}

@@ -19,29 +19,78 @@ const group = "Organisation members, invitations, SSO"
 func (s *Service) Ops() []op.Op {
 	accepted := op.Refusal{Status: 409, Slug: "already_accepted"}
 	return []op.Op{
-		op.New(op.Row{ID: "invitation.accept", Method: "POST", Path: "/v1/invitations/accept", Group: group, Rule: policy.Require(policy.ReadAccount).OfUser(), Form: true,
+		op.New(op.Row{
+			ID:      "invitation.accept",
+			Method:  "POST",
+			Path:    "/v1/invitations/accept",
+			Group:   group,
+			Rule:    policy.Require(policy.ReadAccount).OfUser(),
+			Form:    true,
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
 			Summary: "Redeem an invitation for the signed-in user",
-			Doc:     "Grants what the invitation is for if its address is the caller's own and it still holds. Otherwise it grants nothing and says why: granted false is no error. A token that does not exist is 404."}, s.accept),
-		op.New(op.Row{ID: "invitation.page", Method: "GET", Path: "/invite/{token}", Group: group, Rule: policy.Public(), NoStore: true,
+			Doc: "Grants what the invitation is for if its address is the caller's own and it still holds. Otherwise it " +
+				"grants nothing and says why: granted false is no error. A token that does not exist is 404.",
+		}, s.accept),
+		op.New(op.Row{
+			ID:      "invitation.page",
+			Method:  "GET",
+			Path:    "/invite/{token}",
+			Group:   group,
+			Rule:    policy.Public(),
+			NoStore: true,
 			Summary: "What an invitation's link opens: whom it is for, and the button that accepts it",
-			Doc:     "Tells a person who is not signed in where to go first. Opening it accepts nothing."}, s.page),
-		op.New(op.Row{ID: "invitation.confirm", Method: "POST", Path: "/invite/{token}", Group: group, Rule: policy.Public(), Form: true, NoStore: true, PerAddress: 30,
-			Also: []int{303}, Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
-			Summary: "The button of that page: accept as who is signed in",
-			Doc:     "Accepts for whoever is signed in, and leads on; what it grants is as in invitation.accept."}, s.confirm),
-		op.New(op.Row{ID: "invitation.list", Method: "GET", Path: "/v1/admin/invitations", Group: group, Rule: policy.Require(policy.AdminReadUsers),
-			Paging:  &op.Paging{Default: 25, Max: 100, Q: true, Filters: map[string][]string{"status": {Pending, Accepted, Revoked, Expired, "all"}}},
+			Doc:     "Tells a person who is not signed in where to go first. Opening it accepts nothing.",
+		}, s.page),
+		op.New(op.Row{
+			ID:         "invitation.confirm",
+			Method:     "POST",
+			Path:       "/invite/{token}",
+			Group:      group,
+			Rule:       policy.Public(),
+			Form:       true,
+			NoStore:    true,
+			PerAddress: 30,
+			Also:       []int{303},
+			Refuses:    []op.Refusal{{Status: 404, Slug: "not-found"}},
+			Summary:    "The button of that page: accept as who is signed in",
+			Doc:        "Accepts for whoever is signed in, and leads on; what it grants is as in invitation.accept.",
+		}, s.confirm),
+		op.New(op.Row{
+			ID:     "invitation.list",
+			Method: "GET",
+			Path:   "/v1/admin/invitations",
+			Group:  group,
+			Rule:   policy.Require(policy.AdminReadUsers),
+			Paging: &op.Paging{
+				Default: 25,
+				Max:     100,
+				Q:       true,
+				Filters: map[string][]string{"status": {Pending, Accepted, Revoked, Expired, "all"}},
+			},
 			Summary: "The platform's invitations, newest first; q searches the address",
-			Doc:     "Without a filter those of every status are listed. The look is written to the platform's audit log."}, s.list),
-		op.New(op.Row{ID: "invitation.revoke", Method: "POST", Path: "/v1/admin/invitations/{invitationId}/revoke", Group: group, Rule: policy.Require(policy.AdminUsers),
+			Doc:     "Without a filter those of every status are listed. The look is written to the platform's audit log.",
+		}, s.list),
+		op.New(op.Row{
+			ID:      "invitation.revoke",
+			Method:  "POST",
+			Path:    "/v1/admin/invitations/{invitationId}/revoke",
+			Group:   group,
+			Rule:    policy.Require(policy.AdminUsers),
 			Refuses: []op.Refusal{accepted},
 			Summary: "Withdraw a platform invitation; again is no error",
-			Doc:     "The link stops working. One that was accepted is refused; revoking again answers revoked false."}, s.revoke),
-		op.New(op.Row{ID: "invitation.resend", Method: "POST", Path: "/v1/admin/invitations/{invitationId}/resend", Group: group, Rule: policy.Require(policy.AdminUsers), NoStore: true,
+			Doc:     "The link stops working. One that was accepted is refused; revoking again answers revoked false.",
+		}, s.revoke),
+		op.New(op.Row{
+			ID:      "invitation.resend",
+			Method:  "POST",
+			Path:    "/v1/admin/invitations/{invitationId}/resend",
+			Group:   group,
+			Rule:    policy.Require(policy.AdminUsers),
+			NoStore: true,
 			Refuses: []op.Refusal{accepted, {Status: 409, Slug: "invitation_revoked"}},
 			Summary: "Mail a platform invitation again with a new link, shown once; the old one dies",
-			Doc:     "Starts its 14 days anew. One that was accepted or revoked is refused."}, s.resend),
+			Doc:     "Starts its 14 days anew. One that was accepted or revoked is refused.",
+		}, s.resend),
 	}
 }
 
@@ -139,7 +188,8 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[Invitation], err
 		if err != nil {
 			return err
 		}
-		out = op.ShowPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) }, func(r row) Invitation { return r.wire(tx.Now) })
+		out = op.ShowPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) },
+			func(r row) Invitation { return r.wire(tx.Now) })
 		return nil
 	})
 	return out, err

@@ -63,7 +63,14 @@ var reasons = map[string]string{
 
 func (s *Service) show(ctx context.Context, in pageIn, failure string) (op.Reply, error) {
 	token := in.Token
-	v := view{Account: "Yardmaster", Mailed: s.Mailed, Token: token, Failure: failure, SignIn: "/login?return_to=" + url.QueryEscape("/invite/"+url.PathEscape(token)), Base: op.RequestOf(ctx).BaseURL}
+	v := view{
+		Account: "Yardmaster",
+		Mailed:  s.Mailed,
+		Token:   token,
+		Failure: failure,
+		SignIn:  "/login?return_to=" + url.QueryEscape("/invite/"+url.PathEscape(token)),
+		Base:    op.RequestOf(ctx).BaseURL,
+	}
 	err := s.DB.Read(ctx, func(tx *db.Tx) error {
 		r, ok, err := seen.Maybe(tx, seal.Hash(token))
 		if err != nil {

@@ -23,19 +23,25 @@ type row struct {
 }
 
 var (
-	arm = db.QWith[armArgs, row](`INSERT INTO invitations (id, kind, account_id, email, role, bundle, token_hash, invited_by, created_at, expires_at)
+	arm = db.QWith[armArgs, row](`INSERT INTO invitations (id, kind, account_id, email, role, bundle, token_hash, invited_by, created_at,
+		expires_at)
 		VALUES (:id, :kind, :account_id, :email, :role, :bundle, :token_hash, :invited_by, :created_at, :expires_at)
 		ON CONFLICT (COALESCE(account_id, ''), email) WHERE accepted_at IS NULL AND revoked_at IS NULL
-		DO UPDATE SET role = excluded.role, bundle = excluded.bundle, token_hash = excluded.token_hash, invited_by = excluded.invited_by, expires_at = excluded.expires_at
+		DO UPDATE SET role = excluded.role, bundle = excluded.bundle, token_hash = excluded.token_hash, invited_by = excluded.invited_by,
+		expires_at = excluded.expires_at
 		RETURNING id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at`)
-	armOnce = db.QWith[armArgs, row](`INSERT INTO invitations (id, kind, account_id, email, role, bundle, token_hash, invited_by, created_at, expires_at)
+	armOnce = db.QWith[armArgs, row](`INSERT INTO invitations (id, kind, account_id, email, role, bundle, token_hash, invited_by,
+		created_at, expires_at)
 		VALUES (:id, :kind, :account_id, :email, :role, :bundle, :token_hash, :invited_by, :created_at, :expires_at)
 		ON CONFLICT (COALESCE(account_id, ''), email) WHERE accepted_at IS NULL AND revoked_at IS NULL
-		DO UPDATE SET role = excluded.role, bundle = excluded.bundle, token_hash = excluded.token_hash, invited_by = excluded.invited_by, expires_at = excluded.expires_at
+		DO UPDATE SET role = excluded.role, bundle = excluded.bundle, token_hash = excluded.token_hash, invited_by = excluded.invited_by,
+		expires_at = excluded.expires_at
 		WHERE invitations.expires_at <= :created_at
 		RETURNING id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at`)
-	waits = db.Q[string](`SELECT id FROM invitations WHERE kind = $1 AND account_id IS NULL AND email = $2 AND accepted_at IS NULL AND revoked_at IS NULL`)
-	empty = db.S(`UPDATE invitations SET bundle = '{}' WHERE kind = 'platform' AND email = $1 AND accepted_at IS NULL AND revoked_at IS NULL`)
+	waits = db.Q[string](`SELECT id FROM invitations
+		WHERE kind = $1 AND account_id IS NULL AND email = $2 AND accepted_at IS NULL AND revoked_at IS NULL`)
+	empty = db.S(`UPDATE invitations SET bundle = '{}'
+		WHERE kind = 'platform' AND email = $1 AND accepted_at IS NULL AND revoked_at IS NULL`)
 	rearm = db.Q[row](`UPDATE invitations SET token_hash = $2, expires_at = $3 WHERE id = $1
 		RETURNING id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at`)
 	memberByID = db.Q[row](`SELECT id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at
@@ -48,7 +54,8 @@ var (
 		FROM invitations WHERE token_hash = $1`)
 	accept  = db.S(`UPDATE invitations SET accepted_at = $2, accepted_by = $3 WHERE id = $1`)
 	revoke  = db.S(`UPDATE invitations SET revoked_at = $2 WHERE id = $1`)
-	openFor = db.Q[int64](`SELECT COUNT(*) FROM invitations WHERE email = $1 AND accepted_at IS NULL AND revoked_at IS NULL AND expires_at > $2`)
+	openFor = db.Q[int64](`SELECT COUNT(*) FROM invitations
+		WHERE email = $1 AND accepted_at IS NULL AND revoked_at IS NULL AND expires_at > $2`)
 )
 
 func list(tx *db.Tx, p op.PageIn) ([]row, error) {

@@ -129,7 +129,8 @@ func TestAddedByLogin(t *testing.T) {
 				t.Errorf("%s, after three tries: %v", login, err)
 			}
 		}
-		if _, err := s.leave(as("bob@example.com", policy.Member), leaveIn{Account: "acme"}); !errors.Is(err, fault.Reason("last_account", "")) {
+		if _, err := s.leave(as("bob@example.com", policy.Member),
+			leaveIn{Account: "acme"}); !errors.Is(err, fault.Reason("last_account", "")) {
 			t.Errorf("the only account: %v", err)
 		}
 		err = d.Write(t.Context(), func(tx *db.Tx) error {

@@ -22,30 +22,93 @@ func (s *Service) Ops() []op.Op {
 	read, write := policy.Require(policy.ReadAccount), policy.Require(policy.WriteMembers)
 	owner, last := op.Refusal{Status: 403, Slug: "owner-required"}, op.Refusal{Status: 409, Slug: "last_owner"}
 	return []op.Op{
-		op.New(op.Row{ID: "member.list", Method: "GET", Path: "/v1/org/members", Group: group, Rule: read, Paging: &op.Paging{Full: true},
+		op.New(op.Row{
+			ID:      "member.list",
+			Method:  "GET",
+			Path:    "/v1/org/members",
+			Group:   group,
+			Rule:    read,
+			Paging:  &op.Paging{Full: true},
 			Summary: "The account's members and their roles",
-			Doc:     "The whole roster, never paged."}, s.list),
-		op.New(op.Row{ID: "member.invite", Method: "POST", Path: "/v1/org/members", Group: group, Rule: write, Status: 201, NoStore: true,
-			Refuses: []op.Refusal{owner, {Status: 409, Slug: "already_member"}, {Status: 404, Slug: "not-found"}, {Status: 429, Slug: "rate-limited"}},
-			Summary: "Add a registered user by login, who is told by mail, or invite an e-mail address with a one-time link, shown once and mailed",
-			Doc:     "Send login or email. A login makes its user a member at once, at a limited pace; an address gets an invitation for 7 days, and whoever signs in with that address and accepts becomes a member. Refused for somebody who is a member, and, for the role owner, to all but owners."}, s.invite),
-		op.New(op.Row{ID: "member.set_role", Method: "PATCH", Path: "/v1/org/members/{userId}", Group: group, Rule: write, Refuses: []op.Refusal{owner, last},
+			Doc:     "The whole roster, never paged.",
+		}, s.list),
+		op.New(op.Row{
+			ID:      "member.invite",
+			Method:  "POST",
+			Path:    "/v1/org/members",
+			Group:   group,
+			Rule:    write,
+			Status:  201,
+			NoStore: true,
+			Refuses: []op.Refusal{
+				owner,
+				{Status: 409, Slug: "already_member"},
+				{Status: 404, Slug: "not-found"},
+				{Status: 429, Slug: "rate-limited"},
+			},
+			Summary: "Add a registered user by login, who is told by mail, or invite an e-mail address with a one-time link, " +
+				"shown once and mailed",
+			Doc: "Send login or email. A login makes its user a member at once, at a limited pace; an address gets an " +
+				"invitation for 7 days, and whoever signs in with that address and accepts becomes a member. Refused for " +
+				"somebody who is a member, and, for the role owner, to all but owners.",
+		}, s.invite),
+		op.New(op.Row{
+			ID:      "member.set_role",
+			Method:  "PATCH",
+			Path:    "/v1/org/members/{userId}",
+			Group:   group,
+			Rule:    write,
+			Refuses: []op.Refusal{owner, last},
 			Summary: "Change a member's role",
-			Doc:     "Holds from the member's next request on. Only owners make or change owners, and the last one stays."}, s.setRole),
-		op.New(op.Row{ID: "member.remove", Method: "DELETE", Path: "/v1/org/members/{userId}", Group: group, Rule: write, Refuses: []op.Refusal{owner, last},
+			Doc:     "Holds from the member's next request on. Only owners make or change owners, and the last one stays.",
+		}, s.setRole),
+		op.New(op.Row{
+			ID:      "member.remove",
+			Method:  "DELETE",
+			Path:    "/v1/org/members/{userId}",
+			Group:   group,
+			Rule:    write,
+			Refuses: []op.Refusal{owner, last},
 			Summary: "Remove a member; their tokens of this account stop",
-			Doc:     "Their sessions and tokens of this account stop at once; what they filed stays. Only owners remove owners, and the last one stays."}, s.remove),
-		op.New(op.Row{ID: "member.leave", Method: "POST", Path: "/v1/me/leave", Group: group, Rule: policy.Require(policy.ReadAccount).OfSession(),
-			Refuses: []op.Refusal{{Status: 403, Slug: "session-required"}, {Status: 403, Slug: "not-a-member"}, last, {Status: 409, Slug: "last_account"}},
+			Doc: "Their sessions and tokens of this account stop at once; what they filed stays. Only owners remove owners, " +
+				"and the last one stays.",
+		}, s.remove),
+		op.New(op.Row{
+			ID:     "member.leave",
+			Method: "POST",
+			Path:   "/v1/me/leave",
+			Group:  group,
+			Rule:   policy.Require(policy.ReadAccount).OfSession(),
+			Refuses: []op.Refusal{
+				{Status: 403, Slug: "session-required"},
+				{Status: 403, Slug: "not-a-member"},
+				last,
+				{Status: 409, Slug: "last_account"},
+			},
 			Summary: "Leave an account; the signed-in user's tokens of it stop",
-			Doc:     "For the person who is signed in, in a browser. The last owner cannot leave, nor can anybody leave their only account."}, s.leave),
-		op.New(op.Row{ID: "member.list_invitations", Method: "GET", Path: "/v1/org/members/invitations", Group: group, Rule: read, Paging: &op.Paging{Default: 25, Max: 100},
+			Doc: "For the person who is signed in, in a browser. The last owner cannot leave, nor " +
+				"can anybody leave their only account.",
+		}, s.leave),
+		op.New(op.Row{
+			ID:      "member.list_invitations",
+			Method:  "GET",
+			Path:    "/v1/org/members/invitations",
+			Group:   group,
+			Rule:    read,
+			Paging:  &op.Paging{Default: 25, Max: 100},
 			Summary: "The invitations to this account in every status, newest first",
-			Doc:     "Without their links, which are shown once."}, s.listInvitations),
-		op.New(op.Row{ID: "member.revoke_invitation", Method: "DELETE", Path: "/v1/org/members/invitations/{invitationId}", Group: group, Rule: write,
+			Doc:     "Without their links, which are shown once.",
+		}, s.listInvitations),
+		op.New(op.Row{
+			ID:      "member.revoke_invitation",
+			Method:  "DELETE",
+			Path:    "/v1/org/members/invitations/{invitationId}",
+			Group:   group,
+			Rule:    write,
 			Refuses: []op.Refusal{{Status: 409, Slug: "already_accepted"}},
 			Summary: "Withdraw an invitation to this account; again is no error",
-			Doc:     "The link stops working. One that was accepted is refused: remove the member instead."}, s.revokeInvitation),
+			Doc:     "The link stops working. One that was accepted is refused: remove the member instead.",
+		}, s.revokeInvitation),
 	}
 }
 
@@ -129,7 +192,8 @@ func (s *Service) tell(tx *db.Tx, email string, role policy.Role) error {
 	}
 	by := cmp.Or(caller, "Somebody")
 	text := fmt.Sprintf("%s has added you to the account %s at\n\n    %s\n\nYou are a %s there. Its members can see your name and login.\n"+
-		"If you do not want that, leave: sign in and send POST /v1/me/leave with {\"account\": %q}.\n", by, account, s.BaseURL, role, account)
+		"If you do not want that, leave: sign in and send POST /v1/me/leave "+
+		"with {\"account\": %q}.\n", by, account, s.BaseURL, role, account)
 	return s.Mail.Post(tx, mail.Message{To: email, Subject: "You were added to " + account, Text: text})
 }
 

@@ -145,7 +145,8 @@ func checkResource(base, resource string) error {
 func (s *Service) authorize(ctx context.Context, in authorizeIn) (op.Reply, error) {
 	client, ok := s.client(in.ClientID)
 	if !ok {
-		return op.Reply{}, refuse("invalid_client", "The program that sent you here is not registered: its client_id is not one of this server.")
+		return op.Reply{}, refuse("invalid_client", "The program that sent you here is not registered: its client_id is not one "+
+			"of this server.")
 	}
 	if !client.registered(in.RedirectURI) {
 		return op.Reply{}, refuse("invalid_request", "The program that sent you here names a redirect_uri that it has not registered.")
@@ -180,8 +181,18 @@ func (s *Service) authorize(ctx context.Context, in authorizeIn) (op.Reply, erro
 				return err
 			}
 			sealed, err = s.issue(sealConsent, ticket{
-				ID: id.New(), Session: a.CredentialID, User: a.UserID, Account: a.AccountID, Active: active, Expires: tx.Now.Add(ticketLife), Scopes: scopes,
-				Name: client.Name, Client: clientKey(in.ClientID), Redirect: in.RedirectURI, State: in.State, Challenge: in.Challenge,
+				ID:        id.New(),
+				Session:   a.CredentialID,
+				User:      a.UserID,
+				Account:   a.AccountID,
+				Active:    active,
+				Expires:   tx.Now.Add(ticketLife),
+				Scopes:    scopes,
+				Name:      client.Name,
+				Client:    clientKey(in.ClientID),
+				Redirect:  in.RedirectURI,
+				State:     in.State,
+				Challenge: in.Challenge,
 			})
 			return err
 		})

@@ -260,7 +260,12 @@ func TestAccountIsPicked(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
 		page := y.call(answer{200, nil}, "GET", y.request(), owner, "").Body.String()
-		for _, want := range []string{`<option value="acme" selected>`, `<option value="rival">`, `name="state" value="s&amp;1"`, `name="code_challenge" value="` + challenge + `"`} {
+		for _, want := range []string{
+			`<option value="acme" selected>`,
+			`<option value="rival">`,
+			`name="state" value="s&amp;1"`,
+			`name="code_challenge" value="` + challenge + `"`,
+		} {
 			if !strings.Contains(page, want) {
 				t.Errorf("the screen lacks %s:\n%s", want, page)
 			}
@@ -286,6 +291,7 @@ func TestAccountIsPicked(t *testing.T) {
 			t.Errorf("another's account:\n%s", page)
 		}
 		// The decision is about the account that was shown.
-		y.refused("bad-ticket", "POST", authorizePath, "s1 rival read:tasks", decision(y.shown(y.request("account", "rival"), owner), "authorize"))
+		y.refused("bad-ticket", "POST", authorizePath, "s1 rival read:tasks",
+			decision(y.shown(y.request("account", "rival"), owner), "authorize"))
 	})
 }

@@ -56,7 +56,12 @@ func TestRedirects(t *testing.T) {
 
 func TestRegistered(t *testing.T) {
 	t.Parallel()
-	r := registration{Redirects: []string{"http://127.0.0.1:1/cb?x=1", "http://localhost/cb", "https://editor.example/cb", "com.example.editor:/cb"}}
+	r := registration{Redirects: []string{
+		"http://127.0.0.1:1/cb?x=1",
+		"http://localhost/cb",
+		"https://editor.example/cb",
+		"com.example.editor:/cb",
+	}}
 	for uri, want := range map[string]bool{
 		"https://editor.example/cb":      true,
 		"com.example.editor:/cb":         true,
@@ -87,7 +92,15 @@ func TestRegistered(t *testing.T) {
 // Whatever address a client may be sent to, it stays one source in the
 // policy of the consent screen, and one header line.
 func FuzzRedirect(f *testing.F) {
-	for _, uri := range []string{"https://editor.example/cb", "http://127.0.0.1:1/cb?x=1", "http://[::1]:7/", "com.example.editor:/cb", "https://a;b/", "https://a%20b/", "http://localhost:/x"} {
+	for _, uri := range []string{
+		"https://editor.example/cb",
+		"http://127.0.0.1:1/cb?x=1",
+		"http://[::1]:7/",
+		"com.example.editor:/cb",
+		"https://a;b/",
+		"https://a%20b/",
+		"http://localhost:/x",
+	} {
 		f.Add(uri)
 	}
 	f.Fuzz(func(t *testing.T, uri string) {
@@ -132,7 +145,12 @@ func TestClientsAreSealed(t *testing.T) {
 	if _, ok := service(&db.DB{}, other).client(made.ClientID); ok {
 		t.Error("another server takes the client")
 	}
-	for _, id := range []string{"", "v1.", made.ClientID[:len(made.ClientID)-2], ring.Seal(sealConsent, []byte(`{"r":["http://localhost/cb"]}`))} {
+	for _, id := range []string{
+		"",
+		"v1.",
+		made.ClientID[:len(made.ClientID)-2],
+		ring.Seal(sealConsent, []byte(`{"r":["http://localhost/cb"]}`)),
+	} {
 		if _, ok := service(&db.DB{}, ring).client(id); ok {
 			t.Errorf("%q is a client", id)
 		}

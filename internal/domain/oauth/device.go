@@ -52,7 +52,13 @@ func (s *Service) device(ctx context.Context, in deviceIn) (DeviceAuthorization,
 		return DeviceAuthorization{}, refuse("invalid_scope", "A scope that is asked for does not exist.")
 	}
 	uri := op.RequestOf(ctx).BaseURL + devicePath
-	out := DeviceAuthorization{DeviceCode: id.Opaque(), UserCode: id.Typed(), URI: uri, ExpiresIn: int(deviceLife.Seconds()), Interval: int(pollEvery.Seconds())}
+	out := DeviceAuthorization{
+		DeviceCode: id.Opaque(),
+		UserCode:   id.Typed(),
+		URI:        uri,
+		ExpiresIn:  int(deviceLife.Seconds()),
+		Interval:   int(pollEvery.Seconds()),
+	}
 	out.Complete = uri + "?user_code=" + out.UserCode
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {
 		// Rows outlive their codes by the token's life: who brings a spent
@@ -169,7 +175,14 @@ func (s *Service) showDevice(ctx context.Context, in devicePageIn) (op.Reply, er
 			return err
 		}
 		sealed, err = s.issue(sealDevice, ticket{
-			ID: d.Hash, Session: a.CredentialID, User: a.UserID, Account: a.AccountID, Active: a.AccountID, Expires: d.ExpiresAt, Scopes: scopes, Name: d.Name,
+			ID:      d.Hash,
+			Session: a.CredentialID,
+			User:    a.UserID,
+			Account: a.AccountID,
+			Active:  a.AccountID,
+			Expires: d.ExpiresAt,
+			Scopes:  scopes,
+			Name:    d.Name,
 		})
 		return err
 	})
@@ -182,8 +195,14 @@ func (s *Service) showDevice(ctx context.Context, in devicePageIn) (op.Reply, er
 		return render(403, enterPage, fault.From(refused).Detail, "")
 	}
 	return render(200, devicePage, consent{
-		Action: devicePath, Name: d.Name, Code: d.UserCode, User: names.Login, Account: names.Account, Scopes: inWords(scopes), Ticket: sealed,
-		Days: int(tokenLife.Hours() / 24),
+		Action:  devicePath,
+		Name:    d.Name,
+		Code:    d.UserCode,
+		User:    names.Login,
+		Account: names.Account,
+		Scopes:  inWords(scopes),
+		Ticket:  sealed,
+		Days:    int(tokenLife.Hours() / 24),
 	}, "")
 }
 

@@ -17,7 +17,11 @@ func (y *yard) begin(body string) DeviceAuthorization {
 }
 
 func poll(d DeviceAuthorization) string {
-	return url.Values{"device_code": {d.DeviceCode}, "grant_type": {"urn:ietf:params:oauth:grant-type:device_code"}, "client_id": {"any"}}.Encode()
+	return url.Values{
+		"device_code": {d.DeviceCode},
+		"grant_type":  {"urn:ietf:params:oauth:grant-type:device_code"},
+		"client_id":   {"any"},
+	}.Encode()
 }
 
 const pollPath = "/auth/device/token"

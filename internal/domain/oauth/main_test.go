@@ -109,7 +109,8 @@ func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 				t.Fatal(err)
 			}
 			var made ClientRegistration
-			y.call(answer{201, &made}, "POST", "/oauth/register", "", `{"client_name": "Editor", "redirect_uris": ["http://127.0.0.1/cb", "https://editor.example/cb"]}`)
+			y.call(answer{201, &made}, "POST", "/oauth/register", "",
+				`{"client_name": "Editor", "redirect_uris": ["http://127.0.0.1/cb", "https://editor.example/cb"]}`)
 			y.client = made.ClientID
 			fn(t, y)
 		})
@@ -208,8 +209,13 @@ func (y *yard) refused(code, method, target, session, body string) {
 // request is a good authorization request, changed by pairs of name and value.
 func (y *yard) request(change ...string) string {
 	q := url.Values{
-		"response_type": {"code"}, "client_id": {y.client}, "redirect_uri": {callback}, "scope": {"read:tasks write:tasks"}, "state": {"s&1"},
-		"code_challenge": {challenge}, "code_challenge_method": {"S256"},
+		"response_type":         {"code"},
+		"client_id":             {y.client},
+		"redirect_uri":          {callback},
+		"scope":                 {"read:tasks write:tasks"},
+		"state":                 {"s&1"},
+		"code_challenge":        {challenge},
+		"code_challenge_method": {"S256"},
 	}
 	set(q, change)
 	return authorizePath + "?" + q.Encode()
@@ -261,7 +267,13 @@ func (y *yard) code(change ...string) string {
 
 // exchange is a good token request, changed.
 func (y *yard) exchange(code string, change ...string) string {
-	q := url.Values{"grant_type": {"authorization_code"}, "client_id": {y.client}, "code": {code}, "redirect_uri": {callback}, "code_verifier": {verifier}}
+	q := url.Values{
+		"grant_type":    {"authorization_code"},
+		"client_id":     {y.client},
+		"code":          {code},
+		"redirect_uri":  {callback},
+		"code_verifier": {verifier},
+	}
 	set(q, change)
 	return q.Encode()
 }

@@ -68,12 +68,18 @@ var words = map[policy.Scope]string{
 
 // careful are the scopes by which others are let in, code is changed, or money
 // and secrets go.
-var careful = policy.Scopes(policy.WriteAccount, policy.WriteMembers, policy.WriteRepos, policy.WritePRs, policy.WriteRunners, policy.WriteBilling,
+var careful = policy.Scopes(policy.WriteAccount, policy.WriteMembers, policy.WriteRepos, policy.WritePRs, policy.WriteRunners,
+	policy.WriteBilling,
 	policy.WriteSecrets, policy.WriteWebhooks, policy.SelfKeys)
 
 // inWords groups scopes for a person, the harmless ones first.
 func inWords(s policy.Set) (out []rights) {
-	groups := []rights{{Title: "It may see"}, {Title: "It may change"}, {Title: "Take care: it may also", Care: true}, {Title: "Take care: of the whole server it may", Care: true}}
+	groups := []rights{
+		{Title: "It may see"},
+		{Title: "It may change"},
+		{Title: "Take care: it may also", Care: true},
+		{Title: "Take care: of the whole server it may", Care: true},
+	}
 	for _, scope := range policy.Vocabulary() {
 		one := policy.Scopes(scope)
 		if !s.Has(one) {
@@ -103,7 +109,8 @@ func inWords(s policy.Set) (out []rights) {
 var platform = policy.PlatformRead | policy.OperatorOnly
 
 // alike maps letters and digits to those that people take them for.
-var alike = strings.NewReplacer("0", "o", "1", "l", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "l", "|", "l", "rn", "m", "vv", "w",
+var alike = strings.NewReplacer("0", "o", "1", "l", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "l", "|", "l", "rn",
+	"m", "vv", "w",
 	"а", "a", "е", "e", "о", "o", "р", "p", "с", "c", "у", "y", "х", "x", "і", "l", "ѕ", "s", "ԁ", "d", "м", "m", "т", "t", "г", "r", "һ", "h", "ү", "y", "ӏ", "l",
 	"α", "a", "ε", "e", "ο", "o", "ρ", "p", "τ", "t", "υ", "y", "γ", "y", "ι", "l", "ԛ", "q", "ɑ", "a", "ʏ", "y", "ʀ", "r", "ᴅ", "d", "ᴀ", "a", "ᴍ", "m", "ꜱ", "s", "ᴛ", "t", "ᴇ", "e")
 
@@ -122,12 +129,22 @@ func ours(name string) bool {
 		}
 		return unaccented(r)
 	}, plain)
-	return strings.Contains(plain, "yardmaster") || strings.Contains(plain, "yarclmaster") || strings.Contains(strings.ReplaceAll(plain, "i", "l"), "yardmaster")
+	return strings.Contains(plain, "yardmaster") || strings.Contains(plain, "yarclmaster") ||
+		strings.Contains(strings.ReplaceAll(plain, "i", "l"), "yardmaster")
 }
 
 // unaccented is a Latin letter without the mark that it may wear.
 func unaccented(r rune) rune {
-	for base, marked := range map[rune]string{'a': "àáâãäåāăąǎȧạả", 'd': "ďđḍ", 'e': "èéêëēĕėęěẹẻ", 'm': "ṁṃ", 'r': "ŕŗřṛ", 's': "śŝşšșṣ", 't': "ţťțṭ", 'y': "ýÿŷȳỳỵỷ"} {
+	for base, marked := range map[rune]string{
+		'a': "àáâãäåāăąǎȧạả",
+		'd': "ďđḍ",
+		'e': "èéêëēĕėęěẹẻ",
+		'm': "ṁṃ",
+		'r': "ŕŗřṛ",
+		's': "śŝşšșṣ",
+		't': "ţťțṭ",
+		'y': "ýÿŷȳỳỵỷ",
+	} {
 		if strings.ContainsRune(marked, r) {
 			return base
 		}

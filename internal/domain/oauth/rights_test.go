@@ -38,12 +38,32 @@ func TestEveryScopeHasWords(t *testing.T) {
 
 func TestOurNameIsReserved(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"Yardmaster", "YARDMASTER", " yard master ", "Yard-Master", "yard.master!", "The Yardmaster CLI", "yardmaster on bench", "Y a r d m a s t e r",
-		"Yаrdmаster", "Yardmаstеr", "yardrnaster", "y4rdm4st3r", "Ｙａｒｄｍａｓｔｅｒ", "Yárdmäster", "υardmaster", "Yardmaste\u0433", "Yarclmaster"} {
+	for _, name := range []string{
+		"Yardmaster",
+		"YARDMASTER",
+		" yard master ",
+		"Yard-Master",
+		"yard.master!",
+		"The Yardmaster CLI",
+		"yardmaster on bench",
+		"Y a r d m a s t e r",
+		"Yаrdmаster",
+		"Yardmаstеr",
+		"yardrnaster",
+		"y4rdm4st3r",
+		"Ｙａｒｄｍａｓｔｅｒ",
+		"Yárdmäster",
+		"υardmaster",
+		"Yardmaste\u0433",
+		"Yarclmaster",
+	} {
 		if !ours(name) {
 			t.Errorf("%q is taken for another's name", name)
 		}
-		_, err := service(&db.DB{}, seal.New()).register(t.Context(), registerIn{Name: name, Redirects: []string{"https://editor.example/cb"}})
+		_, err := service(&db.DB{}, seal.New()).register(t.Context(), registerIn{
+			Name:      name,
+			Redirects: []string{"https://editor.example/cb"},
+		})
 		if err == nil || !strings.HasPrefix(err.Error(), "invalid_client_metadata: ") {
 			t.Errorf("%q: %v", name, err)
 		}
@@ -70,7 +90,8 @@ func TestConsentSaysWhatIsGiven(t *testing.T) {
 		y.Used = func() policy.Set { return policy.Scopes(policy.ReadTasks, policy.WriteTasks) }
 		for _, asked := range []string{"", "read:tasks write:secrets"} {
 			page := y.call(answer{200, nil}, "GET", y.request("scope", asked), session, "").Body.String()
-			if strings.Contains(page, "<code>write:secrets") || strings.Contains(page, "<code>read:account") || !strings.Contains(page, "<code>read:tasks") {
+			if strings.Contains(page, "<code>write:secrets") || strings.Contains(page, "<code>read:account") ||
+				!strings.Contains(page, "<code>read:tasks") {
 				t.Errorf("asked for %q, where nothing here requires some of it:\n%s", asked, page)
 			}
 		}
@@ -80,7 +101,8 @@ func TestConsentSaysWhatIsGiven(t *testing.T) {
 			t.Errorf("rights over the server are given to who did not ask for them:\n%s", page)
 		}
 		page = y.call(answer{200, nil}, "GET", y.request("scope", "read:tasks admin:read:orgs"), session, "").Body.String()
-		if !strings.Contains(page, `<h2 class="care">Take care: of the whole server it may</h2>`) || !strings.Contains(page, words[policy.AdminReadOrgs]) {
+		if !strings.Contains(page, `<h2 class="care">Take care: of the whole server it may</h2>`) ||
+			!strings.Contains(page, words[policy.AdminReadOrgs]) {
 			t.Errorf("who asks for them is not marked:\n%s", page)
 		}
 	})

@@ -49,9 +49,11 @@ var (
 
 	insertDevice = db.SWith[insertDeviceArgs](`INSERT INTO oauth_devices (hash, user_code, name, asked, expires_at, decision)
 		VALUES (:hash, :user_code, :name, :asked, :expires_at, 'pending')`)
-	deviceByHash = db.Q[deviceRow](`SELECT hash, user_code, name, asked, expires_at, polled_at, decision, account_id, user_id, scopes, token_id
+	deviceByHash = db.Q[deviceRow](`SELECT hash, user_code, name, asked, expires_at, polled_at, decision, account_id, user_id, scopes,
+		token_id
 		FROM oauth_devices WHERE hash = $1`)
-	deviceByCode = db.Q[deviceRow](`SELECT hash, user_code, name, asked, expires_at, polled_at, decision, account_id, user_id, scopes, token_id
+	deviceByCode = db.Q[deviceRow](`SELECT hash, user_code, name, asked, expires_at, polled_at, decision, account_id, user_id, scopes,
+		token_id
 		FROM oauth_devices WHERE user_code = $1`)
 	decideDevice = db.SWith[decideDeviceArgs](`UPDATE oauth_devices SET decision = :decision, account_id = :account_id, user_id = :user_id,
 		scopes = :scopes

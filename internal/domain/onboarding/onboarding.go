@@ -123,7 +123,13 @@ var ladder = []rung{
 		return f.Keys > 0, map[string]int64{"keys": f.Keys}
 	}},
 	{name: "box_online", scope: policy.ReadRunners, ask: func(_ policy.Actor, f facts) (bool, any) {
-		fact := map[string]any{"serving": f.Fleet.Serving, "online": f.Fleet.Online, "may_claim": f.Fleet.MayClaim, "free": f.Fleet.Free, "reason": nil}
+		fact := map[string]any{
+			"serving":   f.Fleet.Serving,
+			"online":    f.Fleet.Online,
+			"may_claim": f.Fleet.MayClaim,
+			"free":      f.Fleet.Free,
+			"reason":    nil,
+		}
 		if f.Fleet.Hold != "" {
 			fact["reason"] = f.Fleet.Hold
 		}

@@ -15,17 +15,37 @@ import (
 func (s *Service) Ops() []op.Op {
 	const group = "Billing keys, donations, grants, onboarding, MCP"
 	return []op.Op{
-		op.New(op.Row{ID: "account.next_steps", Method: "GET", Path: "/v1/next-steps", Group: "Account and platform operator", Rule: policy.PerRequest(),
+		op.New(op.Row{
+			ID:      "account.next_steps",
+			Method:  "GET",
+			Path:    "/v1/next-steps",
+			Group:   "Account and platform operator",
+			Rule:    policy.PerRequest(),
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
 			Summary: "What stands between this credential and its first scout",
-			Doc:     "Every rung is there, in order. One that the credential may not see is unknown, with the scope that is missing. With repo, which needs read:repos, it says how that repository stands as well."}, s.nextSteps),
-		op.New(op.Row{ID: "onboarding.state", Method: "GET", Path: "/v1/onboarding/state", Group: group, Rule: policy.PerRequest().Demanding(policy.ReadAccount),
+			Doc: "Every rung is there, in order. One that the credential may not see is unknown, with the scope that is " +
+				"missing. With repo, which needs read:repos, it says how that repository stands as well.",
+		}, s.nextSteps),
+		op.New(op.Row{
+			ID:      "onboarding.state",
+			Method:  "GET",
+			Path:    "/v1/onboarding/state",
+			Group:   group,
+			Rule:    policy.PerRequest().Demanding(policy.ReadAccount),
 			Summary: "How far the account has come",
-			Doc:     "For the account as a whole, whoever asks. Needs read:account."}, s.state),
-		op.New(op.Row{ID: "onboarding.advance", Method: "POST", Path: "/v1/onboarding/advance", Group: group, Rule: policy.PerRequest().Demanding(policy.WriteAccount),
+			Doc:     "For the account as a whole, whoever asks. Needs read:account.",
+		}, s.state),
+		op.New(op.Row{
+			ID:      "onboarding.advance",
+			Method:  "POST",
+			Path:    "/v1/onboarding/advance",
+			Group:   group,
+			Rule:    policy.PerRequest().Demanding(policy.WriteAccount),
 			Refuses: []op.Refusal{{Status: 422, Slug: "platform-witnessed"}},
 			Summary: "Report one event that only the caller can witness",
-			Doc:     "Takes welcome_seen and tour_finished; the other events the platform sees for itself, and refuses. Reporting one again changes nothing. Needs write:account."}, s.advance),
+			Doc: "Takes welcome_seen and tour_finished; the other events the platform sees for itself, and refuses. " +
+				"Reporting one again changes nothing. Needs write:account.",
+		}, s.advance),
 	}
 }
 
@@ -107,7 +127,8 @@ type advanceIn struct {
 
 func (s *Service) advance(ctx context.Context, in advanceIn) (out State, err error) {
 	if witnessed[in.Event] {
-		return out, fault.Newf(fault.Unprocessable, "platform-witnessed", "The platform sees %s for itself; it cannot be reported.", in.Event)
+		return out, fault.Newf(fault.Unprocessable, "platform-witnessed", "The platform sees %s for "+
+			"itself; it cannot be reported.", in.Event)
 	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		n, err := report.Exec(tx, tx.Account, in.Event, tx.Micros())

@@ -31,7 +31,8 @@ var (
 		(SELECT COUNT(*) FROM provider_keys WHERE account_id = $1 AND deleted_at IS NULL) AS keys,
 		(SELECT COUNT(*) FROM boxes WHERE account_id = $1 AND state <> 'revoked') AS boxes`)
 	// repoByName finds the repository that a name addresses, as repo.ByName does.
-	repoByName = db.Q[repoRow](`SELECT id, enabled, policy_error IS NULL AS policy_valid, enabled = TRUE AND policy_error IS NULL AS onboarded
+	repoByName = db.Q[repoRow](`SELECT id, enabled, policy_error IS NULL AS policy_valid, enabled = TRUE
+		AND policy_error IS NULL AS onboarded
 		FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3 ORDER BY enabled DESC, created_at, id LIMIT 1`)
 	reported = db.Q[string](`SELECT event FROM onboarding WHERE account_id = $1 ORDER BY event`)
 	report   = db.S(`INSERT INTO onboarding (account_id, event, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`)

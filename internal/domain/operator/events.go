@@ -31,8 +31,9 @@ type (
 // of package member, whoever gave it.
 var (
 	tierSetEvent  = event.Declare[tierSetData]("account.set_tier", members, "An operator changed what the account is entitled to.")
-	seatsSetEvent = event.Declare[seatsSetData]("account.set_seats", members, "An operator changed how many AI developers the account pays for.")
-	capSetEvent   = event.Declare[capSetData]("account.set_spend_cap", payers, "An operator changed what the account may spend a month.")
+	seatsSetEvent = event.Declare[seatsSetData]("account.set_seats", members, "An operator changed how many AI developers the "+
+		"account pays for.")
+	capSetEvent = event.Declare[capSetData]("account.set_spend_cap", payers, "An operator changed what the account may spend a month.")
 )
 
 // Cap is what an operator lets an account spend in a month.

@@ -21,36 +21,101 @@ const group = "Account and platform operator"
 func (s *Service) Ops() []op.Op {
 	orgs, users, write := policy.Require(policy.AdminReadOrgs), policy.Require(policy.AdminReadUsers), policy.Require(policy.AdminAccounts)
 	return []op.Op{
-		op.New(op.Row{ID: "account.platform_overview", Method: "GET", Path: "/v1/admin/overview", Group: group, Rule: policy.Require(policy.AdminReadPlat),
+		op.New(op.Row{
+			ID:      "account.platform_overview",
+			Method:  "GET",
+			Path:    "/v1/admin/overview",
+			Group:   group,
+			Rule:    policy.Require(policy.AdminReadPlat),
 			Summary: "The platform at a glance",
-			Doc:     "For operators: what there is on the whole server, counted as of now. The look is written to the platform's audit log."}, s.overview),
-		op.New(op.Row{ID: "account.orgs_list", Method: "GET", Path: "/v1/admin/accounts", Group: group, Rule: orgs,
-			Paging:  &op.Paging{Default: 25, Max: 100, Q: true, Filters: map[string][]string{"billing": {billingPaying, billingComped, billingPaused}}},
+			Doc: "For operators: what there is on the whole server, counted as of now. The look is " +
+				"written to the platform's audit log.",
+		}, s.overview),
+		op.New(op.Row{
+			ID:     "account.orgs_list",
+			Method: "GET",
+			Path:   "/v1/admin/accounts",
+			Group:  group,
+			Rule:   orgs,
+			Paging: &op.Paging{
+				Default: 25,
+				Max:     100,
+				Q:       true,
+				Filters: map[string][]string{"billing": {billingPaying, billingComped, billingPaused}},
+			},
 			Summary: "All accounts, newest first; q searches the login",
-			Doc:     "For operators. The look is written to the platform's audit log."}, s.orgs),
-		op.New(op.Row{ID: "account.org_get", Method: "GET", Path: "/v1/admin/accounts/{id}", Group: group, Rule: orgs,
+			Doc:     "For operators. The look is written to the platform's audit log.",
+		}, s.orgs),
+		op.New(op.Row{
+			ID:      "account.org_get",
+			Method:  "GET",
+			Path:    "/v1/admin/accounts/{id}",
+			Group:   group,
+			Rule:    orgs,
 			Summary: "One account in detail; the look is noted",
-			Doc:     "For operators: its tier, seats, members and what it has going on. The look is written to the platform's audit log with the account's id."}, s.org),
-		op.New(op.Row{ID: "account.users_list", Method: "GET", Path: "/v1/admin/users", Group: group, Rule: users,
+			Doc: "For operators: its tier, seats, members and what it has going on. The look is written to the platform's " +
+				"audit log with the account's id.",
+		}, s.org),
+		op.New(op.Row{
+			ID:      "account.users_list",
+			Method:  "GET",
+			Path:    "/v1/admin/users",
+			Group:   group,
+			Rule:    users,
 			Paging:  &op.Paging{Default: 25, Max: 100, Q: true, Filters: map[string][]string{"status": {"approved", "waitlisted"}}},
 			Summary: "All users, newest first; q searches the login",
-			Doc:     "For operators. The look is written to the platform's audit log."}, s.users),
-		op.New(op.Row{ID: "account.user_get", Method: "GET", Path: "/v1/admin/users/{id}", Group: group, Rule: users,
+			Doc:     "For operators. The look is written to the platform's audit log.",
+		}, s.users),
+		op.New(op.Row{
+			ID:      "account.user_get",
+			Method:  "GET",
+			Path:    "/v1/admin/users/{id}",
+			Group:   group,
+			Rule:    users,
 			Summary: "One person: registry row, last activity, accounts and grants; the look is noted",
-			Doc:     "For operators. The look is written to the platform's audit log with the user's id."}, s.user),
-		op.New(op.Row{ID: "account.set_member_role", Method: "PATCH", Path: "/v1/admin/accounts/{id}/members/{userId}", Group: group, Rule: write,
+			Doc:     "For operators. The look is written to the platform's audit log with the user's id.",
+		}, s.user),
+		op.New(op.Row{
+			ID:      "account.set_member_role",
+			Method:  "PATCH",
+			Path:    "/v1/admin/accounts/{id}/members/{userId}",
+			Group:   group,
+			Rule:    write,
 			Refuses: []op.Refusal{{Status: 409, Slug: "last_owner"}},
 			Summary: "Set a member's role in any account",
-			Doc:     "For operators, in any account; the change stands in that account's audit log with the operator's name. The last owner keeps that role."}, s.setRole),
-		op.New(op.Row{ID: "account.set_tier", Method: "PUT", Path: "/v1/admin/accounts/{id}/tier", Group: group, Rule: write,
+			Doc: "For operators, in any account; the change stands in that account's audit log with the operator's name. " +
+				"The last owner keeps that role.",
+		}, s.setRole),
+		op.New(op.Row{
+			ID:      "account.set_tier",
+			Method:  "PUT",
+			Path:    "/v1/admin/accounts/{id}/tier",
+			Group:   group,
+			Rule:    write,
 			Summary: "Set an account's tier",
-			Doc:     "The tier decides whether private repositories are covered. The change stands in the account's audit log."}, s.setTier),
-		op.New(op.Row{ID: "account.set_seats", Method: "PUT", Path: "/v1/admin/accounts/{id}/seats", Group: group, Rule: write,
+			Doc: "The tier decides whether private repositories are covered. The change stands in " +
+				"the account's audit log.",
+		}, s.setTier),
+		op.New(op.Row{
+			ID:      "account.set_seats",
+			Method:  "PUT",
+			Path:    "/v1/admin/accounts/{id}/seats",
+			Group:   group,
+			Rule:    write,
 			Summary: "Set how many AI developers an account pays for",
-			Doc:     "Seats are how many agents the account may run at once, with those of its grants. Runs that go on beyond a lower number are not stopped."}, s.setSeats),
-		op.New(op.Row{ID: "account.set_spend_cap", Method: "PUT", Path: "/v1/admin/accounts/{id}/spend-cap", Group: group, Rule: write,
+			Doc: "Seats are how many agents the account may run at once, with those of its grants. Runs that go on beyond a " +
+				"lower number are not stopped.",
+		}, s.setSeats),
+		op.New(op.Row{
+			ID:      "account.set_spend_cap",
+			Method:  "PUT",
+			Path:    "/v1/admin/accounts/{id}/spend-cap",
+			Group:   group,
+			Rule:    write,
 			Summary: "Set an account's monthly cap in dollars, or null for the default",
-			Doc:     "Holds beside the account's own cap: the lower one counts. Tasks that the old cap had held go back into the queue when the new one leaves room."}, s.setSpendCap),
+			Doc: "Holds beside the account's own cap: the lower one counts. Tasks that the old cap had held go back into " +
+				"the queue when the new one leaves room.",
+		}, s.setSpendCap),
 	}
 }
 
@@ -129,7 +194,13 @@ func (s *Service) setRole(ctx context.Context, in roleIn) (out RoleChange, err e
 		if !ok {
 			return fault.Missing("member")
 		}
-		out = RoleChange{AccountID: in.ID, UserID: in.UserID, Role: policy.Role(in.Role), PreviousRole: was, Changed: string(was) != in.Role}
+		out = RoleChange{
+			AccountID:    in.ID,
+			UserID:       in.UserID,
+			Role:         policy.Role(in.Role),
+			PreviousRole: was,
+			Changed:      string(was) != in.Role,
+		}
 		if !out.Changed {
 			return nil
 		}

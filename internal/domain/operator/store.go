@@ -100,7 +100,13 @@ func orgDetail(tx *db.Tx, accountID string) (out OrgDetail, err error) {
 	if err != nil {
 		return out, err
 	}
-	out = OrgDetail{OrgSummary: found[0], OSSReviewedAt: extra.OSSReviewedAt, Repos: extra.Repos, Boxes: extra.Boxes, TasksOpen: extra.TasksOpen}
+	out = OrgDetail{
+		OrgSummary:    found[0],
+		OSSReviewedAt: extra.OSSReviewedAt,
+		Repos:         extra.Repos,
+		Boxes:         extra.Boxes,
+		TasksOpen:     extra.TasksOpen,
+	}
 	if extra.SpendCapMicros != nil {
 		usd := float64(*extra.SpendCapMicros) / 1e6
 		out.SpendCapUSD = &usd

@@ -21,7 +21,10 @@ type (
 
 // The events of an application.
 var (
-	appliedEvent = event.Declare[projectData]("account.oss_verification_applied", audience, "The account applied as an open-source project.")
-	amendedEvent = event.Declare[projectData]("account.oss_verification_amended", audience, "The account changed its application as an open-source project.")
-	decidedEvent = event.Declare[decidedData]("account.oss_verify_decide", audience, "An operator decided about the account's application as an open-source project.")
+	appliedEvent = event.Declare[projectData]("account.oss_verification_applied", audience,
+		"The account applied as an open-source project.")
+	amendedEvent = event.Declare[projectData]("account.oss_verification_amended", audience, "The account changed its "+
+		"application as an open-source project.")
+	decidedEvent = event.Declare[decidedData]("account.oss_verify_decide", audience, "An operator decided about the account's "+
+		"application as an open-source project.")
 )

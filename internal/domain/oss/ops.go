@@ -22,20 +22,46 @@ const group = "Account and platform operator"
 // open-source project, and an operator decides.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
-		op.New(op.Row{ID: "account.oss_verify_list", Method: "GET", Path: "/v1/admin/oss-verifications", Group: group, Rule: policy.Require(policy.AdminReadOrgs),
+		op.New(op.Row{
+			ID:      "account.oss_verify_list",
+			Method:  "GET",
+			Path:    "/v1/admin/oss-verifications",
+			Group:   group,
+			Rule:    policy.Require(policy.AdminReadOrgs),
 			Paging:  &op.Paging{Default: 25, Max: 100, Filters: map[string][]string{"status": {Pending, "all"}}},
 			Summary: "Applications as open-source projects, newest first; those that wait unless filtered",
-			Doc:     "For operators. The look is written to the platform's audit log."}, s.list),
-		op.New(op.Row{ID: "account.oss_verify_decide", Method: "POST", Path: "/v1/admin/oss-verifications/{id}/decide", Group: group, Rule: policy.Require(policy.AdminAccounts),
+			Doc:     "For operators. The look is written to the platform's audit log.",
+		}, s.list),
+		op.New(op.Row{
+			ID:      "account.oss_verify_decide",
+			Method:  "POST",
+			Path:    "/v1/admin/oss-verifications/{id}/decide",
+			Group:   group,
+			Rule:    policy.Require(policy.AdminAccounts),
 			Summary: "Approve or reject an application that waits",
-			Doc:     "Approving moves the account to the tier oss_verified, which covers private repositories, and mails whoever applied. Rejecting needs a note for the applicant. One that does not wait is 404."}, s.decide),
-		op.New(op.Row{ID: "account.oss_verification_get", Method: "GET", Path: "/v1/oss/verification", Group: group, Rule: policy.Require(policy.ReadBilling),
+			Doc: "Approving moves the account to the tier oss_verified, which covers private repositories, and mails " +
+				"whoever applied. Rejecting needs a note for the applicant. One that does not wait is 404.",
+		}, s.decide),
+		op.New(op.Row{
+			ID:      "account.oss_verification_get",
+			Method:  "GET",
+			Path:    "/v1/oss/verification",
+			Group:   group,
+			Rule:    policy.Require(policy.ReadBilling),
 			Summary: "The account's latest application as an open-source project",
-			Doc:     "application is null when the account never applied."}, s.get),
-		op.New(op.Row{ID: "account.oss_verification_apply", Method: "POST", Path: "/v1/oss/verification", Group: group, Rule: policy.Require(policy.WriteBilling),
+			Doc:     "application is null when the account never applied.",
+		}, s.get),
+		op.New(op.Row{
+			ID:      "account.oss_verification_apply",
+			Method:  "POST",
+			Path:    "/v1/oss/verification",
+			Group:   group,
+			Rule:    policy.Require(policy.WriteBilling),
 			Refuses: []op.Refusal{{Status: 409, Slug: "already-approved"}},
 			Summary: "Apply as an open-source project, or amend the application that waits",
-			Doc:     "While an application waits, applying again replaces its text. After a rejection it makes a new one; once approved it is refused."}, s.apply),
+			Doc: "While an application waits, applying again replaces its text. After a rejection it makes a new one; once " +
+				"approved it is refused.",
+		}, s.apply),
 	}
 }
 
@@ -179,7 +205,8 @@ func (s *Service) congratulate(tx *db.Tx, a Application) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("Hello %s,\n\nthe account %s is verified as an open-source project now: private repositories are covered, too.\n", u.Name, login)
+	text := fmt.Sprintf("Hello %s,\n\nthe account %s is verified as an open-source project now: "+
+		"private repositories are covered, too.\n", u.Name, login)
 	if a.Note != nil {
 		text += "\nA note from the operator:\n\n" + *a.Note + "\n"
 	}

@@ -8,7 +8,8 @@ import (
 const columns = `id, account_id, project_url, statement, state, note, applied_by, created_at, updated_at, decided_at`
 
 var (
-	latest = db.Q[Application](`SELECT ` + columns + ` FROM oss_applications WHERE account_id = $1 ORDER BY created_at DESC, id DESC LIMIT 1`)
+	latest = db.Q[Application](`SELECT ` + columns +
+		` FROM oss_applications WHERE account_id = $1 ORDER BY created_at DESC, id DESC LIMIT 1`)
 	byID   = db.Q[Application](`SELECT ` + columns + ` FROM oss_applications WHERE id = $1`)
 	insert = db.SWith[insertArgs](`INSERT INTO oss_applications (id, account_id, project_url, statement, state, applied_by,
 		created_at, updated_at)

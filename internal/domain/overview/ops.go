@@ -15,12 +15,25 @@ const group = "Overview"
 // Ops are the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
-		op.New(op.Row{ID: "overview.counts", Method: "GET", Path: "/v1/overview/counts", Group: group, Rule: policy.Require(policy.ReadPRs),
+		op.New(op.Row{
+			ID:      "overview.counts",
+			Method:  "GET",
+			Path:    "/v1/overview/counts",
+			Group:   group,
+			Rule:    policy.Require(policy.ReadPRs),
 			Summary: "Repositories, pull requests and approvals of the account, counted",
-			Doc:     "Of the whole account, as of now."}, s.counts),
-		op.New(op.Row{ID: "overview.burn", Method: "GET", Path: "/v1/overview/burn", Group: group, Rule: policy.Require(policy.ReadSessions),
+			Doc:     "Of the whole account, as of now.",
+		}, s.counts),
+		op.New(op.Row{
+			ID:      "overview.burn",
+			Method:  "GET",
+			Path:    "/v1/overview/burn",
+			Group:   group,
+			Rule:    policy.Require(policy.ReadSessions),
 			Summary: "What sessions cost in the last hour, estimated",
-			Doc:     "Of sessions that called a model within the last hour. An estimate and no bill: calls without a known price are counted apart."}, s.burn),
+			Doc: "Of sessions that called a model within the last hour. An estimate and no bill: calls without a known " +
+				"price are counted apart.",
+		}, s.burn),
 	}
 }
 

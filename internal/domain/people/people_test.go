@@ -52,7 +52,10 @@ func TestOnce(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if want := []Membership{{"acme", "acme", KindOrganization, policy.Member}, {own, "ada-2", KindUser, policy.Owner}}; !slices.Equal(all, want) {
+			if want := []Membership{
+				{"acme", "acme", KindOrganization, policy.Member},
+				{own, "ada-2", KindUser, policy.Owner},
+			}; !slices.Equal(all, want) {
 				t.Errorf("%+v, want %+v", all, want)
 			}
 			if oldest, err := OldestOwned(tx, bob); err != nil || oldest != own {

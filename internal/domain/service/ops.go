@@ -16,24 +16,69 @@ const group = "Service and discovery"
 // Ops are the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
-		op.New(op.Row{ID: "service.info", Method: "GET", Path: "/", Group: group, Rule: policy.Public(),
+		op.New(op.Row{
+			ID:      "service.info",
+			Method:  "GET",
+			Path:    "/",
+			Group:   group,
+			Rule:    policy.Public(),
 			Summary: "What this service is",
-			Doc:     "Name, version, and where the documentation is."}, s.info),
-		op.New(op.Row{ID: "service.health", Method: "GET", Path: "/healthz", Group: group, Rule: policy.Public(), Also: []int{503},
+			Doc:     "Name, version, and where the documentation is.",
+		}, s.info),
+		op.New(op.Row{
+			ID:      "service.health",
+			Method:  "GET",
+			Path:    "/healthz",
+			Group:   group,
+			Rule:    policy.Public(),
+			Also:    []int{503},
 			Summary: "Is it alive and are its dependencies",
-			Doc:     "503 with status degraded while one of the checks fails."}, s.healthz),
-		op.New(op.Row{ID: "service.ready", Method: "GET", Path: "/readyz", Group: group, Rule: policy.Public(), Also: []int{503},
+			Doc:     "503 with status degraded while one of the checks fails.",
+		}, s.healthz),
+		op.New(op.Row{
+			ID:      "service.ready",
+			Method:  "GET",
+			Path:    "/readyz",
+			Group:   group,
+			Rule:    policy.Public(),
+			Also:    []int{503},
 			Summary: "Should requests be sent here now",
-			Doc:     "503 while something fails that every request needs, and from the moment the server was told to stop: a load balancer sends requests elsewhere then."}, s.ready),
-		op.New(op.Row{ID: "service.openapi", AnyOrigin: true, Method: "GET", Path: "/v1/openapi.json", Group: group, Rule: policy.Public(), PerAddress: 30, Also: []int{304},
-			Summary: "This description",
-			Doc:     "The OpenAPI 3.1 document of everything under /v1, the same for everybody. Send its ETag as If-None-Match to be told 304 while it has not changed."}, s.openapi),
-		op.New(op.Row{ID: "service.reference", Method: "GET", Path: "/docs", Group: group, Rule: policy.Public(), PerAddress: 60, Also: []int{304},
-			Summary: "This description as a page for people",
-			Doc:     "Generated from the same rows as the document."}, s.reference),
-		op.New(op.Row{ID: "service.problem", Method: "GET", Path: "/problems/{slug}", Group: group, Rule: policy.Public(),
+			Doc: "503 while something fails that every request needs, and from the moment the server was told to stop: a " +
+				"load balancer sends requests elsewhere then.",
+		}, s.ready),
+		op.New(op.Row{
+			ID:         "service.openapi",
+			AnyOrigin:  true,
+			Method:     "GET",
+			Path:       "/v1/openapi.json",
+			Group:      group,
+			Rule:       policy.Public(),
+			PerAddress: 30,
+			Also:       []int{304},
+			Summary:    "This description",
+			Doc: "The OpenAPI 3.1 document of everything under /v1, the same for everybody. Send its ETag as " +
+				"If-None-Match to be told 304 while it has not changed.",
+		}, s.openapi),
+		op.New(op.Row{
+			ID:         "service.reference",
+			Method:     "GET",
+			Path:       "/docs",
+			Group:      group,
+			Rule:       policy.Public(),
+			PerAddress: 60,
+			Also:       []int{304},
+			Summary:    "This description as a page for people",
+			Doc:        "Generated from the same rows as the document.",
+		}, s.reference),
+		op.New(op.Row{
+			ID:      "service.problem",
+			Method:  "GET",
+			Path:    "/problems/{slug}",
+			Group:   group,
+			Rule:    policy.Public(),
 			Summary: "What a problem type means",
-			Doc:     "The page that the type of a problem document points to."}, s.problem),
+			Doc:     "The page that the type of a problem document points to.",
+		}, s.problem),
 	}
 }
 
@@ -160,11 +205,12 @@ type meaning struct {
 
 // remedies are what to do about a failure that says no more than its status.
 var remedies = map[fault.Kind]string{
-	fault.Invalid:          "The member errors names each field and what is wrong with it. Change these and send the request again.",
-	fault.Unauthenticated:  "Send Authorization: Bearer with a token that has neither expired nor been revoked, or sign in.",
-	fault.PaymentRequired:  "The member detail names the way out.",
-	fault.Forbidden:        "Another credential, or another person, may do it; the same request does not succeed by sending it again.",
-	fault.NotFound:         "Look at the id, and at the account that the credential is of: what belongs to another account is not found either.",
+	fault.Invalid:         "The member errors names each field and what is wrong with it. Change these and send the request again.",
+	fault.Unauthenticated: "Send Authorization: Bearer with a token that has neither expired nor been revoked, or sign in.",
+	fault.PaymentRequired: "The member detail names the way out.",
+	fault.Forbidden:       "Another credential, or another person, may do it; the same request does not succeed by sending it again.",
+	fault.NotFound: "Look at the id, and at the account that the credential is of: what belongs to another account is " +
+		"not found either.",
 	fault.MethodNotAllowed: "The header Allow names the methods that the path takes.",
 	fault.Conflict:         "The member reason says what stands against it. Read the row again and decide anew.",
 	fault.Gone:             "Ask for a new link.",

@@ -49,7 +49,8 @@ func TestHealth(t *testing.T) {
 		t.Errorf("all is well: %d %+v", status, h)
 	}
 	status, h = health(t, told(Needs{Probes: map[string]func(context.Context) error{"database": up, "bus": down}}))
-	if status != 503 || h.Status != "degraded" || h.SHA != nil || h.Checks["database"].Status != "ok" || h.Checks["bus"].Status != "failed" {
+	if status != 503 || h.Status != "degraded" || h.SHA != nil || h.Checks["database"].Status != "ok" ||
+		h.Checks["bus"].Status != "failed" {
 		t.Errorf("the bus is down: %d %+v", status, h)
 	}
 }
@@ -63,8 +64,10 @@ func TestReady(t *testing.T) {
 	down := func(context.Context) error { return errors.New("connection refused") }
 	free, stopping := int64(7), false
 	s := told(Needs{
-		Probes: map[string]func(context.Context) error{"database": up, "storage": scarce, "events": down},
-		Needed: []string{"database", "storage"}, Free: func() (int64, error) { return free, nil }, Stopping: func() bool { return stopping },
+		Probes:   map[string]func(context.Context) error{"database": up, "storage": scarce, "events": down},
+		Needed:   []string{"database", "storage"},
+		Free:     func() (int64, error) { return free, nil },
+		Stopping: func() bool { return stopping },
 	})
 	ready := func() (int, Readiness) {
 		w := httptest.NewRecorder()
@@ -76,7 +79,8 @@ func TestReady(t *testing.T) {
 		return w.Code, r
 	}
 	code, r := ready()
-	if c := r.Checks["storage"]; code != 200 || r.Status != "ready" || len(r.Checks) != 2 || c.Status != "degraded" || *c.Detail != "Nearly full." || *c.FreeBytes != 7 {
+	if c := r.Checks["storage"]; code != 200 || r.Status != "ready" || len(r.Checks) != 2 || c.Status != "degraded" ||
+		*c.Detail != "Nearly full." || *c.FreeBytes != 7 {
 		t.Errorf("%d %+v", code, r)
 	}
 	if code, h := health(t, s); code != 503 || h.Checks["events"].Detail != nil {

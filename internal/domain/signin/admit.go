@@ -162,7 +162,8 @@ func (s *Service) sent(tx *db.Tx, p Proof, user string, fresh bool) error {
 	case err != nil || member:
 		return err
 	case !fresh:
-		return fault.New(fault.Forbidden, "not-a-member", "There is a user with this address who is no member of the account. Accept an invitation to it first.")
+		return fault.New(fault.Forbidden, "not-a-member", "There is a user with this address who is no member of the account. "+
+			"Accept an invitation to it first.")
 	}
 	_, err = people.Join(tx, p.Account, user, p.Role)
 	return err

@@ -56,7 +56,8 @@ func (s *Service) mailCode(ctx context.Context, in emailIn) (op.Reply, error) {
 		if expected, err := s.expects(tx, email); err != nil || !expected {
 			return err
 		}
-		text := fmt.Sprintf("Your code to sign in to Yardmaster is\n\n    %s\n\nIt is good for %d minutes, once, at %s.\nIf you did not ask for it, do nothing, and tell it to nobody.\n",
+		text := fmt.Sprintf("Your code to sign in to Yardmaster is\n\n    %s\n\nIt is good for %d minutes, once, at %s.\nIf you "+
+			"did not ask for it, do nothing, and tell it to nobody.\n",
 			code, int(codeLife.Minutes()), op.RequestOf(ctx).BaseURL)
 		return s.Mail.Post(tx, mail.Message{To: email, Subject: "Your code to sign in", Text: text})
 	})
@@ -116,7 +117,13 @@ func (s *Service) verifyCode(ctx context.Context, in verifyIn) (op.Reply, error)
 	if f.Kind == fault.Internal {
 		return op.Reply{}, err
 	}
-	return render(f.Kind.Status(), codePage, codeForm{Email: email, ReturnTo: Local(in.ReturnTo), Invitation: in.Invitation, Mailed: s.Mailed, Failure: f.Detail})
+	return render(f.Kind.Status(), codePage, codeForm{
+		Email:      email,
+		ReturnTo:   Local(in.ReturnTo),
+		Invitation: in.Invitation,
+		Mailed:     s.Mailed,
+		Failure:    f.Detail,
+	})
 }
 
 func (s *Service) byCode(ctx context.Context, in verifyIn, email string) (cookie string, who SignedIn, err error) {
@@ -181,5 +188,6 @@ func (s *Service) try(ctx context.Context, email, code string) (spend func(*db.T
 // wrongCode is the one answer to a code that is wrong, expired, used, or was
 // guessed at too often, and to an address that none was sent to.
 func wrongCode() *fault.Error {
-	return fault.New(fault.Unauthenticated, "wrong-code", "The code is wrong, or not good any more. After five tries, or ten minutes, ask for a new one.")
+	return fault.New(fault.Unauthenticated, "wrong-code", "The code is wrong, or not good any more. After five tries, or ten "+
+		"minutes, ask for a new one.")
 }

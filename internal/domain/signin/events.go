@@ -26,5 +26,6 @@ var (
 	signedInEvent        = event.Declare[signedInData]("user.signed_in", audience, "A person signed in.")
 	signedOutEvent       = event.Declare[event.None]("user.signed_out", audience, "A person ended a browser session.")
 	reauthenticatedEvent = event.Declare[event.None]("user.reauthenticated", audience, "A person proved again who they are.")
-	guessedEvent         = event.Declare[guessedData]("user.sign_in_guessed", audience, "Somebody tried many wrong passwords or codes of a person.")
+	guessedEvent         = event.Declare[guessedData]("user.sign_in_guessed", audience, "Somebody tried many wrong passwords or "+
+		"codes of a person.")
 )

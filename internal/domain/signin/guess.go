@@ -141,7 +141,8 @@ func (s *Service) untried(ctx context.Context, g guess) error {
 func (s *Service) warn(tx *db.Tx, of guessed, n int64, ip string) error {
 	text := fmt.Sprintf("Somebody has tried to sign in to Yardmaster as you %d times, each time wrongly, the last time from %s.\n\n"+
 		"Nobody got in by that. Further tries are slowed down: if you have to wait for them yourself, it is a minute at most.\n"+
-		"If it was not you, and your password is a weak one or used elsewhere, change it.\n\nYou get this mail once a day at most.\n", n, ip)
+		"If it was not you, and your password is a weak one or used elsewhere, change it.\n\nYou get "+
+		"this mail once a day at most.\n", n, ip)
 	if of.Account == "" {
 		var err error
 		if of.Account, _, err = people.FirstAccount(tx, of.User); err != nil {

@@ -269,7 +269,12 @@ func TestTriesThatWereNotMade(t *testing.T) {
 
 func TestWaitIsSaidInWords(t *testing.T) {
 	t.Parallel()
-	for d, want := range map[time.Duration]string{0: "in a second.", 1400 * time.Millisecond: "in a second.", 2 * time.Second: "in 2 seconds.", time.Minute: "in 60 seconds."} {
+	for d, want := range map[time.Duration]string{
+		0:                       "in a second.",
+		1400 * time.Millisecond: "in a second.",
+		2 * time.Second:         "in 2 seconds.",
+		time.Minute:             "in 60 seconds.",
+	} {
 		if err := slowDown(d); !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: %v, want … %s", d, err, want)
 		}

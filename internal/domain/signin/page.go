@@ -65,7 +65,8 @@ func (s *Service) Who(ctx context.Context) (login, account string, err error) {
 // nobody may use the sign-in page to send people elsewhere.
 func Local(path string) string {
 	u, err := url.Parse(path)
-	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.Contains(path, `\`) {
+	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") ||
+		strings.Contains(path, `\`) {
 		return "/"
 	}
 	return path

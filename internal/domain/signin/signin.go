@@ -152,7 +152,8 @@ func (s *Service) Authenticate(ctx context.Context, p Presented) (policy.Actor, 
 		return s.cached(ctx, seal.Hash(p.Bearer), "", resolveToken)
 	case p.Session != "":
 		if p.Write && !p.SameOrigin {
-			return policy.Actor{}, fault.New(fault.Forbidden, "cross-origin", strings.TrimSpace("A cookie cannot be used for a write from another origin. "+p.Came))
+			return policy.Actor{}, fault.New(fault.Forbidden, "cross-origin", strings.TrimSpace("A cookie cannot be used for a "+
+				"write from another origin. "+p.Came))
 		}
 		return s.cached(ctx, seal.Hash(p.Session), p.Account, resolveSession)
 	}
@@ -282,7 +283,8 @@ func resolveSession(tx *db.Tx, hash, acct string) (policy.Actor, error) {
 		return policy.Actor{}, policy.Unauthenticated()
 	}
 	if r.SSOAccountID != nil && *r.SSOAccountID != r.AccountID {
-		return policy.Actor{}, fault.New(fault.Forbidden, "sso-session", "This session was opened by the identity provider of another account, and is good there only.")
+		return policy.Actor{}, fault.New(fault.Forbidden, "sso-session", "This session was opened by the identity provider of "+
+			"another account, and is good there only.")
 	}
 	a := policy.Actor{
 		Bound: r.SSOAccountID != nil, Credential: policy.Session, CredentialID: hash[:16], UserID: r.UserID, AccountID: r.AccountID,

@@ -74,7 +74,12 @@ func newDoor(t *testing.T, dsn string, fill bool) *door {
 	}
 	at := dbtest.Open(t, dsn, db.Options{Clock: now})
 	d.Service = New(Needs{
-		DB: at, Clock: now, Ring: ring, Mail: &mail.Outbox{DB: at, Hub: event.NewHub(), Ring: ring}, Invitations: uninvited{}, Providers: noProviders{},
+		DB:          at,
+		Clock:       now,
+		Ring:        ring,
+		Mail:        &mail.Outbox{DB: at, Hub: event.NewHub(), Ring: ring},
+		Invitations: uninvited{},
+		Providers:   noProviders{},
 	})
 	if !fill {
 		return d
@@ -182,7 +187,8 @@ func TestChosenAccountIsForgotten(t *testing.T) {
 		secret := d.cookie()
 		for _, acct := range []string{"", "second"} {
 			a, err := d.who(Presented{Session: secret, Account: acct})
-			if err != nil || acct != "" && (a.AccountID != acct || a.Role != policy.Viewer || a.Scopes.Has(policy.Scopes(policy.WriteTasks))) {
+			if err != nil || acct != "" && (a.AccountID != acct || a.Role != policy.Viewer ||
+				a.Scopes.Has(policy.Scopes(policy.WriteTasks))) {
 				t.Fatalf("as %q: %+v, %v", acct, a, err)
 			}
 		}
@@ -220,7 +226,12 @@ func TestTokens(t *testing.T) {
 				into *string
 				kind policy.Credential
 				user string
-			}{{&owner, policy.PAT, "ada"}, {&machine, policy.PAT, ""}, {&operator, policy.Operator, "root"}, {&former, policy.Operator, "ada"}} {
+			}{
+				{&owner, policy.PAT, "ada"},
+				{&machine, policy.PAT, ""},
+				{&operator, policy.Operator, "root"},
+				{&former, policy.Operator, "ada"},
+			} {
 				made, err := token.Mint(tx, m.kind, m.user, nil, everything, nil)
 				if err != nil {
 					return err
@@ -242,7 +253,12 @@ func TestTokens(t *testing.T) {
 		if a, err = d.who(Presented{Bearer: owner, Account: "second"}); err != nil || a.AccountID != "acme" {
 			t.Errorf("a token acts in one account for life: %+v, %v", a, err)
 		}
-		for name, bearer := range map[string]string{"garbage": "x", "unknown": "dev_pat_" + strings.Repeat("0", 49), "cut": owner[:len(owner)-1], "a hash": seal.Hash(owner)} {
+		for name, bearer := range map[string]string{
+			"garbage": "x",
+			"unknown": "dev_pat_" + strings.Repeat("0", 49),
+			"cut":     owner[:len(owner)-1],
+			"a hash":  seal.Hash(owner),
+		} {
 			if _, err := d.who(Presented{Bearer: bearer}); !fault.IsKind(err, fault.Unauthenticated) {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -18,10 +18,12 @@ type sessionRow struct {
 }
 
 var (
-	sessionByHash = db.Q[sessionRow](`SELECT s.user_id, s.account_id, s.signed_in_at, s.expires_at, u.platform_admin, u.approved_at, s.sso_account_id
+	sessionByHash = db.Q[sessionRow](`SELECT s.user_id, s.account_id, s.signed_in_at, s.expires_at, u.platform_admin, u.approved_at,
+		s.sso_account_id
 		FROM signins s JOIN users u ON u.id = s.user_id
 		WHERE s.hash = $1 AND s.expires_at > $2 AND s.last_seen_at > $3`)
-	insertSession = db.SWith[insertSessionArgs](`INSERT INTO signins (hash, user_id, account_id, signed_in_at, last_seen_at, expires_at, sso_account_id)
+	insertSession = db.SWith[insertSessionArgs](`INSERT INTO signins (hash, user_id, account_id, signed_in_at, last_seen_at, expires_at,
+		sso_account_id)
 		VALUES (:hash, :user_id, :account_id, :signed_in_at, :signed_in_at, :expires_at, :sso_account_id)`)
 	refresh      = db.S(`UPDATE signins SET signed_in_at = $3 WHERE user_id = $1 AND hash LIKE $2`)
 	repoint      = db.Q[string](`UPDATE signins SET account_id = $3 WHERE user_id = $1 AND hash LIKE $2 RETURNING hash`)
@@ -42,7 +44,8 @@ var (
 		sent = CASE WHEN signin_codes.window_at <= :window_at THEN 1 ELSE signin_codes.sent + 1 END,
 		window_at = CASE WHEN signin_codes.window_at <= :window_at THEN excluded.window_at ELSE signin_codes.window_at END
 		WHERE signin_codes.window_at <= :window_at OR signin_codes.sent < :sent`)
-	tryCode    = db.Q[string](`UPDATE signin_codes SET tries = tries + 1 WHERE email = $1 AND expires_at > $2 AND tries < $3 RETURNING code`)
+	tryCode = db.Q[string](`UPDATE signin_codes SET tries = tries + 1
+		WHERE email = $1 AND expires_at > $2 AND tries < $3 RETURNING code`)
 	spendCode  = db.S(`UPDATE signin_codes SET expires_at = 0 WHERE email = $1 AND code = $2 AND expires_at > 0`)
 	purgeCodes = db.S(`DELETE FROM signin_codes WHERE window_at < $1`)
 

@@ -54,7 +54,8 @@ func (s *Service) away(ctx context.Context, f flow, address string) (op.Reply, e
 	}
 	cookie := flowCookie(s.Ring.Seal(sealFlow, b), flowLife, op.RequestOf(ctx).Secure)
 	if len(cookie) > maxCookie {
-		return s.failed(ctx, f.ReturnTo, fault.New(fault.Invalid, "", "The address you are to go to then is too long for this way to sign in. Take another one."))
+		return s.failed(ctx, f.ReturnTo, fault.New(fault.Invalid, "", "The address you are to go to then is too long for this "+
+			"way to sign in. Take another one."))
 	}
 	out := web.GoTo(address, cookie)
 	out.Header["Referrer-Policy"] = "no-referrer"
@@ -179,9 +180,14 @@ func (s *Service) callback(ctx context.Context, in backIn) (op.Reply, error) {
 	if err != nil {
 		return op.Reply{}, fmt.Errorf("client secret of %s: %w", r.AccountID, err)
 	}
-	who, err := s.Providers.Finish(ctx, idp.Provider{Issuer: r.Issuer, ClientID: r.ClientID, ClientSecret: string(secret)}, f.Ticket, s.BaseURL+oidcBack, in.Code, in.Issuer)
+	who, err := s.Providers.Finish(ctx, idp.Provider{
+		Issuer:       r.Issuer,
+		ClientID:     r.ClientID,
+		ClientSecret: string(secret),
+	}, f.Ticket, s.BaseURL+oidcBack, in.Code, in.Issuer)
 	if err == nil && (!proper(who.Email) || !r.vouches(who.Email)) {
-		err = fault.New(fault.Forbidden, "provider-refused", "The organisation's provider may not vouch for this address: it is of none of its domains.")
+		err = fault.New(fault.Forbidden, "provider-refused", "The organisation's provider may not vouch for this address: it is "+
+			"of none of its domains.")
 	}
 	if err != nil {
 		return s.refused(ctx, f, err)

@@ -20,7 +20,18 @@ const (
 // Ops are the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	browser := func(id, path, summary string) op.Row {
-		return op.Row{ID: id, Method: "GET", Path: path, Group: login, Rule: policy.Public(), NoStore: true, PerAddress: 60, Status: 303, Also: []int{200}, Summary: summary}
+		return op.Row{
+			ID:         id,
+			Method:     "GET",
+			Path:       path,
+			Group:      login,
+			Rule:       policy.Public(),
+			NoStore:    true,
+			PerAddress: 60,
+			Status:     303,
+			Also:       []int{200},
+			Summary:    summary,
+		}
 	}
 	start := browser("auth.oidc_start", "/auth/oidc/{org}/start", "Send the browser to an organisation's identity provider")
 	back := browser("auth.oidc_callback", oidcBack, "Where the provider sends the browser back to")
@@ -28,16 +39,36 @@ func (s *Service) Ops() []op.Op {
 	githubReturn := browser("auth.github_callback", githubBack, "Where GitHub sends the browser back to")
 	githubReturn.Lenient = true
 	return []op.Op{
-		op.New(op.Row{ID: "org_sso.get", Method: "GET", Path: "/v1/org-sso", Group: group, Rule: policy.Require(policy.ReadAccount),
+		op.New(op.Row{
+			ID:      "org_sso.get",
+			Method:  "GET",
+			Path:    "/v1/org-sso",
+			Group:   group,
+			Rule:    policy.Require(policy.ReadAccount),
 			Summary: "The account's identity provider, if it has one of its own",
-			Doc:     "The client's secret is never shown. configuration is null when the account has no provider of its own."}, s.get),
-		op.New(op.Row{ID: "org_sso.set", Method: "PUT", Path: "/v1/org-sso", Group: group, Rule: policy.Require(policy.WriteAccount),
+			Doc:     "The client's secret is never shown. configuration is null when the account has no provider of its own.",
+		}, s.get),
+		op.New(op.Row{
+			ID:      "org_sso.set",
+			Method:  "PUT",
+			Path:    "/v1/org-sso",
+			Group:   group,
+			Rule:    policy.Require(policy.WriteAccount),
 			Refuses: []op.Refusal{{Status: 503, Slug: "provider-unreachable"}},
 			Summary: "Let the account's people sign in at its own OpenID Connect provider; SAML is refused",
-			Doc:     "The provider is asked for its metadata first: one that cannot be reached is refused. People whose address is of one of the domains, vouched for by the provider, sign in there and become members. A new issuer ends the sessions that the old one vouched for. SAML is refused."}, s.set),
-		op.New(op.Row{ID: "org_sso.delete", Method: "DELETE", Path: "/v1/org-sso", Group: group, Rule: policy.Require(policy.WriteAccount),
+			Doc: "The provider is asked for its metadata first: one that cannot be reached is refused. People whose address " +
+				"is of one of the domains, vouched for by the provider, sign in there and become members. A new issuer ends the " +
+				"sessions that the old one vouched for. SAML is refused.",
+		}, s.set),
+		op.New(op.Row{
+			ID:      "org_sso.delete",
+			Method:  "DELETE",
+			Path:    "/v1/org-sso",
+			Group:   group,
+			Rule:    policy.Require(policy.WriteAccount),
 			Summary: "Fall back to the platform's sign-in; sessions that the provider vouched for end",
-			Doc:     "Deleting what is not there answers deleted false."}, s.delete),
+			Doc:     "Deleting what is not there answers deleted false.",
+		}, s.delete),
 
 		op.New(browser("auth.oidc", "/auth/oidc", "The organisation that was typed in on the sign-in page"), s.choose),
 		op.New(start, s.start),

@@ -80,7 +80,15 @@ const (
 func purpose(account string) string { return "org-sso/" + account }
 
 func (r row) wire() *OIDCConfiguration {
-	return &OIDCConfiguration{Protocol: "oidc", Issuer: r.Issuer, ClientID: r.ClientID, Domains: r.Domains.V, Role: r.Role, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt}
+	return &OIDCConfiguration{
+		Protocol:  "oidc",
+		Issuer:    r.Issuer,
+		ClientID:  r.ClientID,
+		Domains:   r.Domains.V,
+		Role:      r.Role,
+		CreatedAt: r.CreatedAt,
+		UpdatedAt: r.UpdatedAt,
+	}
 }
 
 // vouches tells whether the account's provider may speak for an address.

@@ -21,8 +21,9 @@ type row struct {
 }
 
 var (
-	byAccount = db.Q[row](`SELECT account_id, issuer, client_id, sealed, domains, role, created_at, updated_at FROM org_sso WHERE account_id = $1`)
-	set       = db.SWith[setArgs](`INSERT INTO org_sso (account_id, issuer, client_id, sealed, domains, role, created_at, updated_at)
+	byAccount = db.Q[row](`SELECT account_id, issuer, client_id, sealed, domains, role, created_at, updated_at FROM org_sso
+		WHERE account_id = $1`)
+	set = db.SWith[setArgs](`INSERT INTO org_sso (account_id, issuer, client_id, sealed, domains, role, created_at, updated_at)
 		VALUES (:account_id, :issuer, :client_id, :sealed, :domains, :role, :created_at, :created_at)
 		ON CONFLICT (account_id) DO UPDATE SET issuer = excluded.issuer, client_id = excluded.client_id,
 		sealed = excluded.sealed, domains = excluded.domains, role = excluded.role, updated_at = excluded.updated_at`)
@@ -56,8 +57,9 @@ func Any(tx *db.Tx) (bool, error) {
 // Sealed are the client secrets at identity providers.
 var Sealed = keys.Column{
 	Table: "org_sso", Name: "sealed",
-	Count:   db.Q[keys.Held](keys.Tally + `org_sso GROUP BY 1`),
-	List:    keys.Listing(db.Q[keys.Row](`SELECT account_id AS key, account_id AS account, sealed FROM org_sso WHERE account_id > $1 ORDER BY account_id LIMIT $2`)),
+	Count: db.Q[keys.Held](keys.Tally + `org_sso GROUP BY 1`),
+	List: keys.Listing(db.Q[keys.Row](`SELECT account_id AS key, account_id AS account, sealed FROM org_sso
+		WHERE account_id > $1 ORDER BY account_id LIMIT $2`)),
 	Put:     keys.Replacing(db.S(`UPDATE org_sso SET sealed = $3 WHERE account_id = $1 AND sealed = $2`)),
 	Purpose: func(r keys.Row) string { return purpose(r.Account) },
 }

@@ -50,7 +50,8 @@ func (s *Service) listen(ctx context.Context, account string, topics []*Topic) (
 		f = &feed{s: s, listeners: map[*listener]struct{}{}, snapshots: map[string]snapshot{}}
 		// It outlives the request of its first listener, and shows nothing that
 		// this one alone may see.
-		f.ctx, f.stop = context.WithCancel(db.WithAccount(policy.With(context.WithoutCancel(ctx), policy.Actor{AccountID: account}), account))
+		f.ctx, f.stop = context.WithCancel(db.WithAccount(policy.With(context.WithoutCancel(ctx), policy.Actor{AccountID: account}),
+			account))
 		if err := s.DB.Read(f.ctx, func(tx *db.Tx) (err error) { f.seq, err = head(tx); return err }); err != nil {
 			f.stop()
 			return nil, nil, err

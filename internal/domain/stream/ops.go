@@ -14,12 +14,26 @@ import (
 // Ops are the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
-		op.Stream(op.Row{ID: "stream.subscribe", Method: "GET", Path: "/v1/streams", Group: "Sessions, audit, streams", Rule: policy.PerRequest(),
+		op.Stream(op.Row{
+			ID:     "stream.subscribe",
+			Method: "GET",
+			Path:   "/v1/streams",
+			Group:  "Sessions, audit, streams",
+			Rule:   policy.PerRequest(),
 			Events: []op.Event{{Name: "ready", Data: Ready{}, Doc: "Once, at the beginning."},
-				{Name: "patch", Data: Patch{}, Doc: "A row of a topic as it is now: first the newest rows of each topic, then what changes."}},
+				{
+					Name: "patch",
+					Data: Patch{},
+					Doc:  "A row of a topic as it is now: first the newest rows of each topic, then what changes.",
+				}},
 			Refuses: []op.Refusal{{Status: 403, Slug: "no-topic"}},
 			Summary: "Follow the rows of several topics: a snapshot, then what changes",
-			Doc:     "The first frame, ready, says which topics are followed. Then comes a frame named patch for each row that the topics' lists show now, and one for each row that changes. Each topic needs the scope of its list: tasks, asks, plans, blockers (read:tasks), prs, approvals (read:prs), ci, runners (read:runners), sessions (read:sessions), repos (read:repos). Refused when none of the topics can be followed. A reader that cannot keep up is cut off; connect again for a fresh snapshot."}, s.subscribe),
+			Doc: "The first frame, ready, says which topics are followed. Then comes a frame named patch for each row that " +
+				"the topics' lists show now, and one for each row that changes. Each topic needs the scope of its list: tasks, " +
+				"asks, plans, blockers (read:tasks), prs, approvals (read:prs), ci, runners (read:runners), sessions " +
+				"(read:sessions), repos (read:repos). Refused when none of the topics can be followed. A reader that cannot " +
+				"keep up is cut off; connect again for a fresh snapshot.",
+		}, s.subscribe),
 	}
 }
 
@@ -76,7 +90,8 @@ func (s *Service) subscribe(ctx context.Context, in subscribeIn, sink *op.Sink) 
 }
 
 // errCut ends a stream whose reader cannot keep up, or whose feed has failed.
-var errCut = fault.New(fault.Unavailable, "stream-cut", "The stream fell behind. Connect again for a fresh snapshot.").Because(errors.New("a listener was cut off"))
+var errCut = fault.New(fault.Unavailable, "stream-cut", "The stream fell behind. Connect "+
+	"again for a fresh snapshot.").Because(errors.New("a listener was cut off"))
 
 // choose sorts the topics that were asked for.
 func (s *Service) choose(actor policy.Actor, names []string) (Ready, []*Topic) {

@@ -4,7 +4,8 @@ import "yardmaster/internal/db"
 
 var (
 	selectHead    = db.Q[int64](`SELECT seq FROM audit_heads WHERE account_id = $1`)
-	selectChanges = db.Q[change](`SELECT seq, kind, object, data FROM audit WHERE account_id = $1 AND seq > 0 AND seq > $2 ORDER BY seq LIMIT $3`)
+	selectChanges = db.Q[change](`SELECT seq, kind, object, data FROM audit WHERE account_id = $1 AND seq > 0 AND seq > $2
+		ORDER BY seq LIMIT $3`)
 )
 
 // head is the number of the account's newest change.

@@ -47,7 +47,11 @@ func pairs(tx *db.Tx, ids []string, limit int) ([]pair, error) {
 }
 
 func node(d *db.DB) *Service {
-	return New(Needs{DB: d, Hub: event.NewHub(), Topics: []Topic{{Topic: pairTopic, Rows: Rows(pairs, func(p pair) string { return p.Name })}}})
+	return New(Needs{
+		DB:     d,
+		Hub:    event.NewHub(),
+		Topics: []Topic{{Topic: pairTopic, Rows: Rows(pairs, func(p pair) string { return p.Name })}},
+	})
 }
 
 func in(t testing.TB, d *db.DB, account string, fn func(*db.Tx) error) {

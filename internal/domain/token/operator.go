@@ -37,7 +37,8 @@ func (s *Service) issue(ctx context.Context, in operatorIn) (out MintedToken, er
 	a := policy.From(ctx)
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		if a.Credential != policy.Session || tx.Now.Sub(a.SignedInAt) > operatorFresh {
-			return fault.New(fault.Forbidden, "reauth-required", "Operator tokens are issued to a session that signed in within the last hour. Prove again who you are at /auth/reauth.")
+			return fault.New(fault.Forbidden, "reauth-required", "Operator tokens are issued to a session that signed in within "+
+				"the last hour. Prove again who you are at /auth/reauth.")
 		}
 		expires := tx.Now.Add(operatorLife)
 		out, err = Mint(tx, policy.Operator, a.UserID, &in.Name, want, &expires)

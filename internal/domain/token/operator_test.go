@@ -29,7 +29,15 @@ func TestOperatorTokens(t *testing.T) {
 			t.Fatal(err)
 		}
 		issue := func(c policy.Credential, ago time.Duration, scopes ...string) (MintedToken, error) {
-			a := policy.Actor{Credential: c, CredentialID: "x", UserID: "ada", AccountID: "acme", Role: policy.Owner, Scopes: policy.PlatformRead, SignedInAt: now.Add(-ago)}
+			a := policy.Actor{
+				Credential:   c,
+				CredentialID: "x",
+				UserID:       "ada",
+				AccountID:    "acme",
+				Role:         policy.Owner,
+				Scopes:       policy.PlatformRead,
+				SignedInAt:   now.Add(-ago),
+			}
 			return s.issue(db.WithAccount(policy.With(context.Background(), a), "acme"), operatorIn{Name: "fix", Scopes: scopes})
 		}
 		for name, c := range map[string]struct {

@@ -19,22 +19,60 @@ const group = "API tokens"
 // Ops are the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
-		op.New(op.Row{ID: "token.mint", Method: "POST", Path: "/v1/tokens", Group: group, Rule: policy.Require(policy.WriteAccount), Status: 201, NoStore: true,
+		op.New(op.Row{
+			ID:      "token.mint",
+			Method:  "POST",
+			Path:    "/v1/tokens",
+			Group:   group,
+			Rule:    policy.Require(policy.WriteAccount),
+			Status:  201,
+			NoStore: true,
 			Summary: "Mint a personal access token; its plaintext is shown once",
-			Doc:     "The token acts for whoever mints it, in this account alone, with the scopes asked for, none of which may go beyond mintable_scopes. Only its hash is kept: the plaintext cannot be shown again."}, s.mint),
-		op.New(op.Row{ID: "token.list", Method: "GET", Path: "/v1/tokens", Group: group, Rule: policy.Require(policy.ReadAccount), Paging: &op.Paging{Default: 25, Max: 100},
+			Doc: "The token acts for whoever mints it, in this account alone, with the scopes asked for, none of which may " +
+				"go beyond mintable_scopes. Only its hash is kept: the plaintext cannot be shown again.",
+		}, s.mint),
+		op.New(op.Row{
+			ID:      "token.list",
+			Method:  "GET",
+			Path:    "/v1/tokens",
+			Group:   group,
+			Rule:    policy.Require(policy.ReadAccount),
+			Paging:  &op.Paging{Default: 25, Max: 100},
 			Summary: "The account's tokens, masked, revoked ones included, newest first",
-			Doc:     "mintable_scopes is what this caller could put on a new token."}, s.list),
-		op.New(op.Row{ID: "token.rename", Method: "PATCH", Path: "/v1/tokens/{id}", Group: group, Rule: policy.Require(policy.WriteAccount),
+			Doc:     "mintable_scopes is what this caller could put on a new token.",
+		}, s.list),
+		op.New(op.Row{
+			ID:      "token.rename",
+			Method:  "PATCH",
+			Path:    "/v1/tokens/{id}",
+			Group:   group,
+			Rule:    policy.Require(policy.WriteAccount),
 			Summary: "Change a token's name",
-			Doc:     "The name is for people; two tokens may have the same."}, s.rename),
-		op.New(op.Row{ID: "token.revoke", Method: "DELETE", Path: "/v1/tokens/{id}", Group: group, Rule: policy.Require(policy.WriteAccount),
+			Doc:     "The name is for people; two tokens may have the same.",
+		}, s.rename),
+		op.New(op.Row{
+			ID:      "token.revoke",
+			Method:  "DELETE",
+			Path:    "/v1/tokens/{id}",
+			Group:   group,
+			Rule:    policy.Require(policy.WriteAccount),
 			Summary: "Revoke a token; again is no error",
-			Doc:     "Stops at the next request. The row stays on the list, revoked."}, s.revoke),
-		op.New(op.Row{ID: "operator_token.issue", Method: "POST", Path: "/v1/admin/operator-tokens", Group: group, Rule: policy.Require(policy.AdminReadPlat), Status: 201, NoStore: true,
+			Doc:     "Stops at the next request. The row stays on the list, revoked.",
+		}, s.revoke),
+		op.New(op.Row{
+			ID:      "operator_token.issue",
+			Method:  "POST",
+			Path:    "/v1/admin/operator-tokens",
+			Group:   group,
+			Rule:    policy.Require(policy.AdminReadPlat),
+			Status:  201,
+			NoStore: true,
 			Refuses: []op.Refusal{{Status: 403, Slug: "reauth-required"}},
 			Summary: "Issue an operator token for an hour, to a session that is freshly signed in; its plaintext is shown once",
-			Doc:     "For the one class of scopes that no other token may hold. It needs a platform admin in a browser who signed in within the last hour; otherwise the answer is 403 reauth-required, and signing in again at /auth/reauth helps. The token lives 60 minutes."}, s.issue),
+			Doc: "For the one class of scopes that no other token may hold. It needs a platform admin in a browser who " +
+				"signed in within the last hour; otherwise the answer is 403 reauth-required, and signing in again at " +
+				"/auth/reauth helps. The token lives 60 minutes.",
+		}, s.issue),
 	}
 }
 

@@ -20,7 +20,16 @@ type row struct {
 }
 
 func (r row) token() Token {
-	return Token{ID: r.ID, Name: r.Name, Prefix: r.Prefix, Scopes: r.Scopes.V, ExpiresISO: r.ExpiresAt, Revoked: r.RevokedAt != nil, CreatedAt: r.CreatedAt, LastUsedAt: r.LastUsedAt}
+	return Token{
+		ID:         r.ID,
+		Name:       r.Name,
+		Prefix:     r.Prefix,
+		Scopes:     r.Scopes.V,
+		ExpiresISO: r.ExpiresAt,
+		Revoked:    r.RevokedAt != nil,
+		CreatedAt:  r.CreatedAt,
+		LastUsedAt: r.LastUsedAt,
+	}
 }
 
 // Credential is what a presented token resolves to.
@@ -78,7 +87,8 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := db.Build(`SELECT id, name, prefix, hash, scopes, expires_at, revoked_at, last_used_at, created_at FROM tokens WHERE account_id = `, tx.Account)
+	b := db.Build(`SELECT id, name, prefix, hash, scopes, expires_at, revoked_at, last_used_at, created_at FROM tokens
+		WHERE account_id = `, tx.Account)
 	if more {
 		b.And("(created_at, id) < ", db.Tuple(at, last))
 	}

@@ -120,7 +120,8 @@ func TestMintCeilings(t *testing.T) {
 		}
 		r.call("acme", "read:account read:tasks", 403, "POST", "/v1/tokens", `{"scopes": ["read:tasks"]}`, nil)
 		var list Roster
-		if r.call("acme", "read:account read:tasks", 200, "GET", "/v1/tokens", "", &list); len(list.MintableScopes) != 0 || len(list.Data) != 2 {
+		if r.call("acme", "read:account read:tasks", 200, "GET", "/v1/tokens", "", &list); len(list.MintableScopes) != 0 ||
+			len(list.Data) != 2 {
 			t.Errorf("who may not mint sees %+v", list)
 		}
 	})

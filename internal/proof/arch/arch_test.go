@@ -66,7 +66,8 @@ var edges = map[string]string{
 	"needs": "",
 
 	// The machine side. It shares the wire with the server, not its rooms.
-	"box":            "box/broker box/conn box/driver box/exposure box/limits box/modelproxy box/sandbox box/scrub box/selftest box/spool box/worktree client fault id protocol seal",
+	"box": "box/broker box/conn box/driver box/exposure box/limits box/modelproxy box/sandbox box/scrub box/selftest " +
+		"box/spool box/worktree client fault id protocol seal",
 	"box/acp":        "",
 	"box/broker":     "box/gate box/scrub",
 	"box/coder":      "box/acp",
@@ -81,7 +82,9 @@ var edges = map[string]string{
 	"box/spool":      "box/scrub protocol",
 	"box/worktree":   "rlimit",
 
-	"app":                "api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest bus clock codehost codehost/builtin config db db/lease db/meta domain/* event event/hashchain event/notary fault flow id idp llm llm/scripted mail observe observe/telemetry policy seal seal/keys secretscan web",
+	"app": "api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest bus clock codehost " +
+		"codehost/builtin config db db/lease db/meta domain/* event event/hashchain event/notary fault flow id idp llm " +
+		"llm/scripted mail observe observe/telemetry policy seal seal/keys secretscan web",
 	"proof/demo":         "app box client config",
 	"proof/chaos":        "box client proof/chaos/astray",
 	"proof/chaos/astray": "",
@@ -103,7 +106,8 @@ var edges = map[string]string{
 
 // foundation is what any domain may import. The rows of people and tenants are
 // under those of all others.
-const foundation = "api/op client/inert clock codehost db domain/people event fault id idp jsonschema llm mail money needs observe policy protocol seal seal/keys secretscan web"
+const foundation = "api/op client/inert clock codehost db domain/people event fault id idp jsonschema llm mail money needs " +
+	"observe policy protocol seal seal/keys secretscan web"
 
 // between are the domains that build on another one, and why a function wired
 // in app would not do.

@@ -182,7 +182,8 @@ var reads = map[string]string{
 
 // mutual are the pairs of packages that read tables of each other, and why.
 var mutual = map[string]string{
-	"domain/pull <-> domain/task": "tasks lead to pull requests and look after them: rows of each are found by the state of the other, before they are counted off",
+	"domain/pull <-> domain/task": "tasks lead to pull requests and look after them: rows of each are found by the state of the " +
+		"other, before they are counted off",
 }
 
 // mostInKnot is how many packages at most may read each other's tables in a
@@ -255,7 +256,8 @@ func TestForeignReads(t *testing.T) {
 	read, _, _ := foreign(t)
 	for _, edge := range slices.Sorted(maps.Keys(read)) {
 		if reads[edge] == "" {
-			t.Errorf("%s (%s): only reads in the table may be; call a function of the owner, or say why not", edge, strings.Join(read[edge], ", "))
+			t.Errorf("%s (%s): only reads in the table may be; call a function of "+
+				"the owner, or say why not", edge, strings.Join(read[edge], ", "))
 		}
 	}
 	for edge := range reads {

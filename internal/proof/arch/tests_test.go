@@ -62,12 +62,14 @@ func TestTestsRunInParallel(t *testing.T) {
 		}
 		for _, d := range f.tree.Decls {
 			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Recv != nil || !strings.HasPrefix(fn.Name.Name, "Test") || fn.Name.Name == "TestMain" || fn.Name.Name == "TestTranscripts" {
+			if !ok || fn.Recv != nil || !strings.HasPrefix(fn.Name.Name, "Test") || fn.Name.Name == "TestMain" ||
+				fn.Name.Name == "TestTranscripts" {
 				continue
 			}
 			switch name := f.pkg() + " " + fn.Name.Name; {
 			case !parallel(fn) && alone[name] == "":
-				t.Errorf("%s runs alone: let it begin with t.Parallel(), or say why not in alone of internal/proof/arch/tests_test.go", name)
+				t.Errorf("%s runs alone: let it begin with t.Parallel(), or say why not in alone of "+
+					"internal/proof/arch/tests_test.go", name)
 			case parallel(fn) && alone[name] != "":
 				t.Errorf("%s runs beside others: remove it from alone of internal/proof/arch/tests_test.go", name)
 			}

@@ -33,7 +33,8 @@ var (
 		VALUES ($1, $2, $3, 't', '', 'file', 1, FALSE, 'system', 0)`)
 	addProvider = db.S(`INSERT INTO org_sso (account_id, issuer, client_id, sealed, domains, role, created_at, updated_at)
 		VALUES ($1, 'https://idp.example.com', 'client', '', '[]', 'member', 0, 0)`)
-	addSession = db.SWith[addSessionArgs](`INSERT INTO sessions (id, account_id, repo_id, run_id, task_id, trigger, kind, requested_by, started_at)
+	addSession = db.SWith[addSessionArgs](`INSERT INTO sessions (id, account_id, repo_id, run_id, task_id, trigger, kind, requested_by,
+		started_at)
 		VALUES (:id, :account_id, :repo_id, :run_id, :task_id, :trigger, :kind, :requested_by, 0)`)
 )
 

@@ -44,8 +44,11 @@ type auditRow struct{ Kind, Object string }
 
 // What an operator does stands on the platform's chain as well as on that of the
 // account it concerns: that is one row here.
-var auditOf = db.Q[auditRow](`SELECT kind, COALESCE(object, '') AS object FROM audit a WHERE request_id = $1 AND NOT (account_id IS NULL AND EXISTS (
-	SELECT 1 FROM audit o WHERE o.request_id = a.request_id AND o.account_id IS NOT NULL AND o.actor = 'operator' AND o.kind = a.kind AND o.object = a.object))`)
+var auditOf = db.Q[auditRow](`SELECT kind, COALESCE(object, '') AS object FROM audit a
+		WHERE request_id = $1 AND NOT (account_id IS NULL AND EXISTS (
+	SELECT 1 FROM audit o
+		WHERE o.request_id = a.request_id AND o.account_id IS NOT NULL AND o.actor = 'operator' AND o.kind = a.kind
+		AND o.object = a.object))`)
 
 // note takes down an exchange, and returns how its audit rows break the rule
 // that a change writes one of its own, and everything else none.
@@ -114,18 +117,30 @@ var moves = map[string][]string{
 	"pr.approve_pending":      {"task.mergeable"},       // its task moves with it
 	"pr.ask_again":            {"task.awaiting_review"}, // back, if it was to be merged
 	"pr.merge":                {"task.mergeable"},
-	"pr.rearm_babysit":        {"escalation.resolved", "task.unstuck"},                                               // as after a redrive, and its task goes on
-	"blocker.answer":          {"task.released"},                                                                     // the held task goes back to the queue
-	"blocker.fix_link_redeem": {"task.released"},                                                                     // as does this
-	"blocker.submit":          {"task.released"},                                                                     // and this
-	"plan.approve":            {"task.created"},                                                                      // tasks are minted in one transaction with the approval
-	"plan.cancel":             {"task.cancelled", "run.ended", "pr.closed", "approval.stale", "escalation.resolved"}, // non-terminal children end with it
-	"plan.execute":            {"task.created"},                                                                      // of the units that wait for nothing
-	"plan.file":               {"task.created", "repo.pushed"},                                                       // and the documents are pushed
-	"plan.regroup":            {"task.released"},                                                                     // dependents that the old group held or killed
-	"plan.start":              {"task.created"},                                                                      // a scout, or one a repository
-	"task.cancel":             {"run.ended", "task.failed", "pr.closed", "approval.stale", "escalation.resolved"},    // the box is interrupted; dependents fail; its pull request is closed
-	"task.redispatch":         {"task.released"},                                                                     // released_dependents
+	"pr.rearm_babysit":        {"escalation.resolved", "task.unstuck"}, // as after a redrive, and its task goes on
+	"blocker.answer":          {"task.released"},                       // the held task goes back to the queue
+	"blocker.fix_link_redeem": {"task.released"},                       // as does this
+	"blocker.submit":          {"task.released"},                       // and this
+	"plan.approve":            {"task.created"},                        // tasks are minted in one transaction with the approval
+	"plan.cancel": {
+		"task.cancelled",
+		"run.ended",
+		"pr.closed",
+		"approval.stale",
+		"escalation.resolved",
+	}, // non-terminal children end with it
+	"plan.execute": {"task.created"},                // of the units that wait for nothing
+	"plan.file":    {"task.created", "repo.pushed"}, // and the documents are pushed
+	"plan.regroup": {"task.released"},               // dependents that the old group held or killed
+	"plan.start":   {"task.created"},                // a scout, or one a repository
+	"task.cancel": {
+		"run.ended",
+		"task.failed",
+		"pr.closed",
+		"approval.stale",
+		"escalation.resolved",
+	}, // the box is interrupted; dependents fail; its pull request is closed
+	"task.redispatch": {"task.released"}, // released_dependents
 }
 
 // evenSo are the rows that are GET or refuse, write an audit row even so, and

@@ -22,7 +22,8 @@ import (
 // bodies that are no JSON object, answer false and stay with REST.
 func (s step) overMCP(o op.Op, target, body string, header []string) (frame string, ok bool) {
 	for i := 0; i < len(header); i += 2 {
-		token := header[i] == "Authorization" && strings.HasPrefix(header[i+1], "Bearer dev_") // not a link's, which opens two addresses only
+		token := header[i] == "Authorization" &&
+			strings.HasPrefix(header[i+1], "Bearer dev_") // not a link's, which opens two addresses only
 		if !token && header[i] != "Idempotency-Key" {
 			return "", false
 		}
@@ -83,7 +84,12 @@ func (s step) overMCP(o op.Op, target, body string, header []string) (frame stri
 			put(name, values[0])
 		}
 	}
-	b, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{"name": o.ID, "arguments": args}})
+	b, err := json.Marshal(map[string]any{
+		"jsonrpc": "2.0",
+		"id":      1,
+		"method":  "tools/call",
+		"params":  map[string]any{"name": o.ID, "arguments": args},
+	})
 	return string(b), ok && err == nil
 }
 
@@ -127,7 +133,8 @@ func (a answer) unwrap(o op.Op, want string) (answer, error) {
 		return a, fmt.Errorf("no result of one text: %s", a.body)
 	}
 	var inText, structured any
-	if json.Unmarshal([]byte(f.Result.Content[0].Text), &inText) != nil || json.Unmarshal(f.Result.StructuredContent, &structured) != nil || !reflect.DeepEqual(inText, structured) {
+	if json.Unmarshal([]byte(f.Result.Content[0].Text), &inText) != nil ||
+		json.Unmarshal(f.Result.StructuredContent, &structured) != nil || !reflect.DeepEqual(inText, structured) {
 		return a, fmt.Errorf("text and content differ: %s", a.body)
 	}
 	out := answer{Response: new(http.Response), body: f.Result.StructuredContent}

@@ -17,17 +17,21 @@ const (
 // A revised pattern is as it was where that still matches, its layout included.
 func TestReviseJSON(t *testing.T) {
 	for name, c := range map[string]struct{ pattern, got, want string }{
-		"nothing to do":        {`{"a":   "<task>"}`, `{"a": "` + anID + `", "b": 1}`, `{"a":   "<task>"}`},
-		"one value":            {`{"a": 1,   "b": "x*"}`, `{"a": 2, "b": "xy"}`, `{"a": 2,   "b": "x*"}`},
-		"null":                 {`{"a": 1}`, `{"a": null}`, `{"a": null}`},
-		"a member less":        {`{"a": 1, "b": 2}`, `{"b": 2}`, `{"b": 2}`},
-		"another type":         {`{"a": {"b": 1}}`, `{"a": [1, "x"]}`, `{"a": [1, "x"]}`},
-		"a known value":        {`{"a": "x"}`, `{"a": "of ` + anID + `"}`, `{"a": "of <task>"}`},
-		"a time":               {`{"a": "x"}`, `{"a": "` + aTime + `"}`, `{"a": "*"}`},
-		"an element more":      {`{"a": ["x"]}`, `{"a": ["x", "y"]}`, `{"a": ["x", "y"]}`},
-		"an open list":         {`{"a": ["x", "..."]}`, `{"a": ["z", "y"]}`, `{"a": ["z", "..."]}`},
-		"deep inside":          {listed, `{"data": [{"id": "` + anID + `", "at": 1}, {"id": "7", "at": 2}]}`, listed},
-		"deep inside, changed": {strings.Replace(listed, `"*"`, `3`, 1), `{"data": [{"id": "` + anID + `", "at": 1}, {"id": "7"}]}`, strings.Replace(listed, `"*"`, `1`, 1)},
+		"nothing to do":   {`{"a":   "<task>"}`, `{"a": "` + anID + `", "b": 1}`, `{"a":   "<task>"}`},
+		"one value":       {`{"a": 1,   "b": "x*"}`, `{"a": 2, "b": "xy"}`, `{"a": 2,   "b": "x*"}`},
+		"null":            {`{"a": 1}`, `{"a": null}`, `{"a": null}`},
+		"a member less":   {`{"a": 1, "b": 2}`, `{"b": 2}`, `{"b": 2}`},
+		"another type":    {`{"a": {"b": 1}}`, `{"a": [1, "x"]}`, `{"a": [1, "x"]}`},
+		"a known value":   {`{"a": "x"}`, `{"a": "of ` + anID + `"}`, `{"a": "of <task>"}`},
+		"a time":          {`{"a": "x"}`, `{"a": "` + aTime + `"}`, `{"a": "*"}`},
+		"an element more": {`{"a": ["x"]}`, `{"a": ["x", "y"]}`, `{"a": ["x", "y"]}`},
+		"an open list":    {`{"a": ["x", "..."]}`, `{"a": ["z", "y"]}`, `{"a": ["z", "..."]}`},
+		"deep inside":     {listed, `{"data": [{"id": "` + anID + `", "at": 1}, {"id": "7", "at": 2}]}`, listed},
+		"deep inside, changed": {
+			strings.Replace(listed, `"*"`, `3`, 1),
+			`{"data": [{"id": "` + anID + `", "at": 1}, {"id": "7"}]}`,
+			strings.Replace(listed, `"*"`, `1`, 1),
+		},
 	} {
 		known := values{"task": anID}
 		got, err := known.reviseJSON(c.pattern, []byte(c.got))
@@ -46,7 +50,8 @@ func TestRewrite(t *testing.T) {
 	*update = true
 	t.Cleanup(func() { *update = false })
 	path := filepath.Join(t.TempDir(), "x.txtar")
-	before := "A talk.\n\n-- first --\nGET /a\n=> 200\n{\"id\":  \"<task>\"}\n\n-- second --\nGET /b\n\n-- third --\nGET /c\n=> 200\n{\"a\": 1}\n"
+	before := "A talk.\n\n-- first --\nGET /a\n=> 200\n{\"id\":  \"<task>\"}\n\n-- second --\nGET /b\n\n-- third --\nGET /c\n=> " +
+		"200\n{\"a\": 1}\n"
 	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +67,10 @@ func TestRewrite(t *testing.T) {
 		if body == "" {
 			continue // it matches
 		}
-		a := answer{&http.Response{StatusCode: 198 + 2*i + 200*(i/2), Header: http.Header{"Content-Type": {"application/json"}}}, []byte(body)}
+		a := answer{
+			&http.Response{StatusCode: 198 + 2*i + 200*(i/2), Header: http.Header{"Content-Type": {"application/json"}}},
+			[]byte(body),
+		}
 		if err := k.revise(&tr.steps[i], a); err != nil {
 			t.Fatal(err)
 		}
