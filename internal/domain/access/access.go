@@ -1,5 +1,5 @@
-// Package access is the gate of the closed beta: people apply for access, an
-// operator decides, and users are let through the gate or sent back behind it.
+// Package access is the gate of the closed beta: people apply for access, an operator
+// decides, and users are let through the gate or sent back to the waitlist.
 package access
 
 import (
@@ -11,7 +11,7 @@ import (
 	"yardmaster/internal/needs"
 )
 
-// States of an application. Which one it is in follows from its times.
+// States of an application. They follow from the times of its row.
 const (
 	Pending  = "pending"
 	Invited  = "invited"
@@ -31,8 +31,8 @@ type Request struct {
 	DeclinedAt *time.Time `json:"declined_at" example:"null" doc:"when it was declined; null: it was not"`
 }
 
-// Applied is the answer to an application: 201 for a new one, 200 for one that
-// the address made before.
+// Applied is the answer to an application: with status 201 for a new one, 200 for an
+// application that the address made before.
 type Applied struct {
 	_      struct{} `doc:"The application, new or there before." schema:"Applied"`
 	ID     string   `json:"id" format:"uuid" doc:"id of the application"`
@@ -41,7 +41,7 @@ type Applied struct {
 	fresh bool
 }
 
-// StatusCode tells the two apart.
+// StatusCode returns 201 for a new application and 200 for an existing one.
 func (a Applied) StatusCode() int {
 	if a.fresh {
 		return 201
@@ -49,14 +49,14 @@ func (a Applied) StatusCode() int {
 	return 200
 }
 
-// The standard bundle of who is invited off the waitlist.
+// The grant for an applicant whom an operator invites without naming another.
 const (
 	starterDevs = 1
 	starterDays = 30
 )
 
-// InvitedApplicant is what an operator's invitation of an applicant did. The
-// link is shown here and never again.
+// InvitedApplicant is the answer of access_request.invite. It is the only place that
+// shows the link.
 type InvitedApplicant struct {
 	_             struct{}              `doc:"What access_request.invite did." schema:"InvitedApplicant"`
 	Request       Request               `json:"request" doc:"the application"`
@@ -69,7 +69,7 @@ type InvitedApplicant struct {
 	Granted       bool                  `json:"granted" doc:"the AI developers are there already; otherwise they come with the acceptance"`
 }
 
-// UserDecision is what became of a user's approval.
+// UserDecision is the answer to the approval or the suspension of a user.
 type UserDecision struct {
 	_        struct{} `doc:"What became of a person at the gate." schema:"UserDecision"`
 	UserID   string   `json:"user_id" format:"uuid" doc:"id of the user"`
@@ -77,28 +77,29 @@ type UserDecision struct {
 	Approved bool     `json:"approved" doc:"whether they are let through now"`
 }
 
-// Needs is what the gate stands on.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB      *db.DB
 	Mail    *mail.Outbox
 	Invites *invitation.Service
 	// BaseURL is the address in mails.
 	BaseURL string
-	// Bearer is what the form that people apply with proves itself by. Empty:
-	// nobody can apply.
+	// Bearer is the secret that the form for applicants sends. If it is empty, nobody
+	// can apply.
 	Bearer string
 }
 
-// Service keeps the gate.
+// Service implements the capabilities of the gate.
 type Service struct{ Needs }
 
-// New makes the service of n, which is to be whole.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
 }
 
-// Withdrawn makes an application wait again whose invitation was taken back.
+// Withdrawn sets the application of an address from invited back to pending, because
+// the invitation was withdrawn.
 func Withdrawn(tx *db.Tx, email string) error {
 	_, err := reopen.Exec(tx, email)
 	return err

@@ -5,14 +5,14 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// What becomes of a person stands on the record of their account; applications
-// are the platform's business.
+// Events about a person are recorded in the person's account, events about an
+// application on the platform's record alone.
 var (
 	ofPlatform = event.Audience(policy.AdminReadUsers)
 	ofAccount  = event.Audience(policy.ReadAccount)
 )
 
-// invitedData is the data of the event that an applicant was invited.
+// invitedData is the data of invitedEvent.
 type invitedData struct {
 	InvitationID string  `json:"invitation_id" doc:"the invitation that was mailed"`
 	UserID       *string `json:"user_id" doc:"user of the applicant; null: they had not signed in before"`

@@ -18,7 +18,7 @@ import (
 
 const group = "Access requests and user approval"
 
-// Ops are the capabilities of this package.
+// Ops returns the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	read, write := policy.Require(policy.AdminReadUsers), policy.Require(policy.AdminUsers)
 	return []op.Op{
@@ -117,7 +117,8 @@ type createIn struct {
 	Org   string `json:"org,omitempty" maxLength:"100" example:"Acme" doc:"where they work"`
 }
 
-// admit lets the form in, which holds the shared secret.
+// admit checks that a request comes from the form for applicants, which holds the
+// shared secret. Otherwise it returns fault.Unauthenticated.
 func (s *Service) admit(ctx context.Context, authorization string) (context.Context, error) {
 	scheme, bearer, _ := strings.Cut(authorization, " ")
 	if !strings.EqualFold(scheme, "Bearer") || s.Bearer == "" || !seal.Equal(strings.TrimSpace(bearer), s.Bearer) {
@@ -306,8 +307,9 @@ func (s *Service) approve(ctx context.Context, in userIn) (out UserDecision, err
 	return out, err
 }
 
-// LetIn lets a user through the gate and tells them by mail; fresh is false if
-// they were through. 404 if there is no such user.
+// LetIn lets a user through the gate and mails them. fresh is false if they had been
+// let through before; then it mails nothing. It returns fault.NotFound if there is no
+// such user.
 func (s *Service) LetIn(tx *db.Tx, userID string) (fresh bool, err error) {
 	fresh, err = people.Approve(tx, userID)
 	if err != nil {
@@ -330,8 +332,8 @@ func (s *Service) LetIn(tx *db.Tx, userID string) (fresh bool, err error) {
 	})
 }
 
-// decidedAbout records what an operator decided about a user, in the account
-// that the user has owned for longest, if there is one.
+// decidedAbout records an operator's decision about a user, in the account that the
+// user has owned longest, if there is one.
 func decidedAbout(tx *db.Tx, userID string, kind event.Kind[event.None]) error {
 	account, err := people.OldestOwned(tx, userID)
 	if err != nil {

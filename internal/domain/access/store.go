@@ -18,7 +18,7 @@ type row struct {
 }
 
 var (
-	// An address that was not declined has one application.
+	// An address has at most one application that is not declined.
 	apply = db.SWith[applyArgs](`INSERT INTO access_requests (id, email, name, org, created_at)
 		VALUES (:id, :email, :name, :org, :created_at)
 		ON CONFLICT (email)
