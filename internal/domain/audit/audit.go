@@ -1,7 +1,7 @@
-// Package audit shows what is on record: the changes to an account's data, to
-// the account; all of them, to the operators of the platform; and every look
-// an operator took at a tenant's data. It writes nothing of its own: changes
-// and looks are recorded by those who make them, with package event.
+// Package audit shows records: members see the changes of their account, operators
+// see the changes of all accounts and every look of an operator at a tenant's data.
+// It writes nothing. Package event records changes and looks, called by the code that
+// makes them.
 package audit
 
 import (
@@ -12,8 +12,8 @@ import (
 	"yardmaster/internal/needs"
 )
 
-// Event is one change. The rows of an account are a chain; its numbers
-// have no gaps.
+// Event is one change. The events of an account form a chain; their numbers have no
+// gaps.
 type Event struct {
 	_         struct{}        `doc:"One change, who made it, and its place in the chain of its account."`
 	ID        string          `json:"id" format:"uuid" doc:"id of the row"`
@@ -43,13 +43,13 @@ type TrailEntry struct {
 	RequestID  string    `json:"request_id" doc:"X-Request-Id of the look"`
 }
 
-// Needs is what the records stand on.
+// Needs are the dependencies of Service.
 type Needs struct{ DB *db.DB }
 
-// Service answers for the records.
+// Service implements the capabilities that show the records.
 type Service struct{ Needs }
 
-// New makes the service of n, which is to be whole.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}

@@ -11,7 +11,7 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// Ops are the capabilities of this package.
+// Ops returns the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	const operators = "Account and platform operator"
 	paging := &op.Paging{Default: 50, Max: 200}
@@ -52,7 +52,9 @@ func (s *Service) Ops() []op.Op {
 
 type listIn struct{ op.PageIn }
 
-// after is the one value in the key of the last row served.
+// after returns the cursor's single value, the key of the last row of the page
+// before, and whether there is a cursor. It returns a fault.Invalid about the field
+// cursor for any other cursor.
 func (in listIn) after() (string, bool, error) {
 	switch key := in.After(); len(key) {
 	case 0:
@@ -82,7 +84,8 @@ func (s *Service) tail(ctx context.Context, in listIn) (op.Page[Event], error) {
 	return page(in, rows, func(e Event) []string { return []string{strconv.FormatInt(e.Seq, 10)} }), err
 }
 
-// platform is ordered by id, which follows the time a change was made.
+// platform lists the changes of all accounts by id, newest first. Ids follow the time
+// of the change.
 func (s *Service) platform(ctx context.Context, in listIn) (op.Page[Event], error) {
 	before, more, err := in.after()
 	if err != nil {
@@ -92,7 +95,8 @@ func (s *Service) platform(ctx context.Context, in listIn) (op.Page[Event], erro
 		before = newest
 	}
 	var rows []row
-	// A look at every account's data leaves its trace first.
+	// Looking records the look before it reads, because the rows are of every
+	// account.
 	err = event.Looking(ctx, s.DB, event.Look{Capability: "account.platform_audit"}, func(tx *db.Tx) (err error) {
 		rows, err = ofAll.All(tx, before, in.Size())
 		return err

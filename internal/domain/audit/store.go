@@ -42,11 +42,10 @@ func (r row) wire() Event {
 
 const columns = `id, account_id, seq, at, actor, kind, object, repo_id, request_id, data, prev_hash, hash`
 
-// newest sorts behind every id.
+// newest sorts after every id.
 const newest = "g"
 
-// Ids are made in the order of time, so that they are what the platform's
-// records are ordered by.
+// Ids follow the order of time, so the platform's records are ordered by id.
 var (
 	ofAccount = db.Q[row](`SELECT ` + columns + ` FROM audit WHERE account_id = $1 AND seq > 0 AND seq < $2 ORDER BY seq DESC LIMIT $3`)
 	ofAll     = db.Q[row](`SELECT ` + columns + ` FROM audit WHERE id < $1 ORDER BY id DESC LIMIT $2`)
