@@ -12,7 +12,7 @@ import (
 
 const group = "Overview"
 
-// Ops are the capabilities of this package.
+// Ops returns the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{

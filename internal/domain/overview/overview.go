@@ -1,6 +1,5 @@
-// Package overview is the account at a glance: how much there is of what people
-// look for first, and what models have cost lately. It owns nothing; it counts
-// what others keep.
+// Package overview counts the objects of an account that people look for first, and
+// the recent cost of models. It owns no rows; it counts those of other domains.
 package overview
 
 import (
@@ -8,19 +7,19 @@ import (
 	"yardmaster/internal/needs"
 )
 
-// Needs is what the counts stand on.
+// Needs are the dependencies of Service.
 type Needs struct{ DB *db.DB }
 
-// Service answers the counts.
+// Service implements the capabilities of the overview.
 type Service struct{ Needs }
 
-// New makes the service of n, which is to be whole.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
 }
 
-// Counts are of the whole account.
+// Counts are the numbers of objects in an account.
 type Counts struct {
 	_         struct{} `doc:"What there is in the account, counted."`
 	Repos     int64    `json:"enabled_repos" example:"6" doc:"repositories that tasks are taken for"`
@@ -29,7 +28,7 @@ type Counts struct {
 	Approvals int64    `json:"pending_approvals" example:"1" doc:"questions about pull requests that wait for a person"`
 }
 
-// Burn is what sessions cost in the last hour: an estimate, not a bill.
+// Burn is the estimated cost of sessions in the last hour. It is no bill.
 type Burn struct {
 	_        struct{} `doc:"What sessions cost in the last hour, estimated."`
 	CostUSD  *string  `json:"cost_usd" example:"3.15" doc:"decimal US dollars; the sum of what has a price, null when nothing has"`
