@@ -5,36 +5,38 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// AccountByID reads an account; db.ErrNoRows if there is none of that id.
+// AccountByID reads an account. It returns db.ErrNoRows if there is none with that
+// id.
 func AccountByID(tx *db.Tx, accountID string) (Account, error) { return accountByID.One(tx, accountID) }
 
-// AccountByLogin finds the id of an account.
+// AccountByLogin finds the id of an account by its login.
 func AccountByLogin(tx *db.Tx, login string) (accountID string, ok bool, err error) {
 	return accountByLogin.Maybe(tx, login)
 }
 
-// HasAccount tells whether there is an account of that id.
+// HasAccount tells whether there is an account with that id.
 func HasAccount(tx *db.Tx, accountID string) (bool, error) {
 	_, ok, err := loginOf.Maybe(tx, accountID)
 	return ok, err
 }
 
-// AccountLogin is an account's name, which is also the owner of its
-// repositories; db.ErrNoRows if there is no such account.
+// AccountLogin returns the login of an account, which is also the owner of its
+// repositories. It returns db.ErrNoRows if there is no such account.
 func AccountLogin(tx *db.Tx, accountID string) (string, error) { return loginOf.One(tx, accountID) }
 
-// LockAccount keeps others from changing or locking an account until the
-// transaction ends; false if there is no such account.
+// LockAccount locks an account until the transaction ends. It returns false if there
+// is no such account.
 func LockAccount(tx *db.Tx, accountID string) (bool, error) {
 	_, ok, err := lockAccount.Maybe(tx, accountID)
 	return ok, err
 }
 
-// SpendCap is the operator's cap on what an account spends in a month, in
-// micro-dollars; nil for the default. db.ErrNoRows if there is no such account.
+// SpendCap returns the operator's cap on the monthly spending of an account, in
+// micro-dollars; nil means the default. It returns db.ErrNoRows if there is no such
+// account.
 func SpendCap(tx *db.Tx, accountID string) (*int64, error) { return spendCapOf.One(tx, accountID) }
 
-// SetSpendCap sets what SpendCap answers.
+// SetSpendCap sets the cap that SpendCap returns.
 func SetSpendCap(tx *db.Tx, accountID string, micros *int64) error {
 	_, err := setSpendCap.Exec(tx, accountID, micros)
 	return err
@@ -46,49 +48,50 @@ func SetSeats(tx *db.Tx, accountID string, seats int64) error {
 	return err
 }
 
-// SetTier sets the tier of an account and dates its review as an open-source
-// project, or forgets the date.
+// SetTier sets the tier of an account. For TierOSS it keeps or sets the time of the
+// review as an open-source project; for other tiers it clears that time.
 func SetTier(tx *db.Tx, accountID, tier string) error {
 	_, err := setTier.Exec(tx, accountID, tier, tx.Micros())
 	return err
 }
 
-// Role is what a person is in an account; not ok for who does not belong to it.
+// Role returns the role of a user in an account. ok is false for a user who is not a
+// member.
 func Role(tx *db.Tx, accountID, userID string) (role policy.Role, ok bool, err error) {
 	r, ok, err := roleOf.Maybe(tx, accountID, userID)
 	return policy.Role(r), ok, err
 }
 
-// IsMember tells whether a person belongs to the transaction's account.
+// IsMember tells whether a user is a member of tx.Account.
 func IsMember(tx *db.Tx, userID string) (bool, error) {
 	_, ok, err := roleOf.Maybe(tx, tx.Account, userID)
 	return ok, err
 }
 
-// MemberAccount resolves an account's id or login for one of its members.
+// MemberAccount finds an account of a member by the account's id or login.
 func MemberAccount(tx *db.Tx, userID, idOrLogin string) (accountID string, ok bool, err error) {
 	return memberAs.Maybe(tx, userID, idOrLogin)
 }
 
-// Memberships lists the accounts of a person by login.
+// Memberships lists the accounts of a user by login.
 func Memberships(tx *db.Tx, userID string) ([]Membership, error) {
 	return membershipsOf.All(tx, userID)
 }
 
-// FirstAccount is the account that a person joined first; not ok for who
-// belongs to none.
+// FirstAccount returns the account that a user joined first. ok is false for a user
+// without accounts.
 func FirstAccount(tx *db.Tx, userID string) (accountID string, ok bool, err error) {
 	return firstAccount.Maybe(tx, userID)
 }
 
-// OldestOwned is the account that a person has owned for longest; empty if
-// there is none.
+// OldestOwned returns the account that a user has owned longest. It is empty if there
+// is none.
 func OldestOwned(tx *db.Tx, userID string) (accountID string, err error) {
 	accountID, _, err = oldestOwned.Maybe(tx, userID)
 	return accountID, err
 }
 
-// BelongsElsewhere tells whether a person belongs to another account, too.
+// BelongsElsewhere tells whether a user is a member of another account as well.
 func BelongsElsewhere(tx *db.Tx, userID, accountID string) (bool, error) {
 	_, ok, err := elsewhere.Maybe(tx, userID, accountID)
 	return ok, err
@@ -102,20 +105,21 @@ func MemberByID(tx *db.Tx, accountID, userID string) (Member, bool, error) {
 	return memberByID.Maybe(tx, accountID, userID)
 }
 
-// HasMemberMailed tells whether the person with an address, in lower case, is
-// a member of an account.
+// HasMemberMailed tells whether the user with an address, in lower case, is a member
+// of an account.
 func HasMemberMailed(tx *db.Tx, accountID, email string) (bool, error) {
 	_, ok, err := memberMailed.Maybe(tx, accountID, email)
 	return ok, err
 }
 
-// LockOwners lists the owners of an account. Until the transaction ends, no
-// other decides about owners.
+// LockOwners lists the owners of an account and locks their memberships until the
+// transaction ends, so that no other transaction decides about owners.
 func LockOwners(tx *db.Tx, accountID string) (userIDs []string, err error) {
 	return ownersOf.All(tx, accountID)
 }
 
-// Join makes a person a member of an account; false if they are one already.
+// Join makes a user a member of an account. It returns false if they are a member
+// already.
 func Join(tx *db.Tx, accountID, userID string, role policy.Role) (bool, error) {
 	n, err := join.Exec(tx, joinArgs{AccountID: accountID, UserID: userID, Role: string(role), CreatedAt: tx.Micros()})
 	return n > 0, err
@@ -127,8 +131,8 @@ func SetRole(tx *db.Tx, accountID, userID string, role policy.Role) error {
 	return err
 }
 
-// Remove takes a member off an account's roster. Their browser sessions are
-// signin's to move.
+// Remove removes a member from an account. The member's browser sessions are left to
+// signin.LeaveAccount.
 func Remove(tx *db.Tx, accountID, userID string) error {
 	_, err := remove.Exec(tx, accountID, userID)
 	return err

@@ -9,17 +9,17 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// Newcomer is a person who is not known to the platform yet.
+// Newcomer is a person who has no user yet.
 type Newcomer struct {
 	Email     string // proved, in lower case
 	Name      string
 	AvatarURL string
-	Login     string // what they are called elsewhere; they get a free login like it
-	Approved  bool   // through the gate of the closed beta
+	Login     string // their login elsewhere; they get a free login like it
+	Approved  bool   // let through the gate of the closed beta
 }
 
-// Meet makes a user of a newcomer. Two newcomers who want one login at once
-// fail with a unique violation, which the next try avoids.
+// Meet makes a user of a newcomer. If two newcomers ask for the same login at once,
+// one fails with a unique violation; a retry takes another login.
 func Meet(tx *db.Tx, n Newcomer) (userID string, err error) {
 	wish := n.Login
 	if wish == "" {
@@ -44,8 +44,8 @@ func add(tx *db.Tx, u User, passwordHash string) error {
 	return err
 }
 
-// Found makes the first person, whose ID is given and who is through the gate,
-// and an account that the person owns. The account's tier is TierSelfHosted.
+// Found makes the first user, whose ID the caller gives and who is let through the
+// gate, and an account that the user owns. The account's tier is TierSelfHosted.
 func Found(tx *db.Tx, u User, passwordHash, accountID, accountLogin string, seats int) error {
 	u.ApprovedAt = &tx.Now
 	if err := add(tx, u, passwordHash); err != nil {
@@ -54,7 +54,7 @@ func Found(tx *db.Tx, u User, passwordHash, accountID, accountLogin string, seat
 	return open(tx, u.ID, Account{accountID, accountLogin, KindOrganization, TierSelfHosted}, seats)
 }
 
-// open makes an account that a person owns.
+// open makes an account with an owner.
 func open(tx *db.Tx, ownerID string, a Account, seats int) error {
 	if _, err := insertAccount.Exec(tx, insertAccountArgs{Account: a, Seats: seats, CreatedAt: tx.Micros()}); err != nil {
 		return err
@@ -63,8 +63,8 @@ func open(tx *db.Tx, ownerID string, a Account, seats int) error {
 	return err
 }
 
-// OwnAccount makes an account of a person's own, for one who belongs to no
-// other; seats is how many AI developers it gets.
+// OwnAccount makes a personal account for a user who has no account. seats is its
+// number of AI developers. It returns db.ErrNoRows if there is no such user.
 func OwnAccount(tx *db.Tx, userID, tier string, seats int) (accountID string, err error) {
 	u, err := userByID.One(tx, userID)
 	if err != nil {
@@ -78,8 +78,8 @@ func OwnAccount(tx *db.Tx, userID, tier string, seats int) (accountID string, er
 	return accountID, open(tx, userID, Account{accountID, login, KindUser, tier}, seats)
 }
 
-// loginFor is the user's own login for their account, unless another account
-// took it in the meantime.
+// loginFor returns the user's login for their account, or a free login like it if
+// another account has it.
 func loginFor(tx *db.Tx, login string) (string, error) {
 	_, taken, err := accountByLogin.Maybe(tx, login)
 	if err != nil || !taken {
@@ -88,8 +88,7 @@ func loginFor(tx *db.Tx, login string) (string, error) {
 	return freeLogin(tx, login)
 }
 
-// freeLogin is a login like the one wished for that no user and no account
-// has.
+// freeLogin returns a login like wish that no user and no account has.
 func freeLogin(tx *db.Tx, wish string) (string, error) {
 	base := plainLogin(wish)
 	login := base
@@ -106,7 +105,8 @@ func freeLogin(tx *db.Tx, wish string) (string, error) {
 	}
 }
 
-// plainLogin keeps of a name what may be part of a login.
+// plainLogin turns a name into a login: characters that a login cannot have become
+// hyphens.
 func plainLogin(name string) string {
 	login := strings.Map(func(r rune) rune {
 		switch {

@@ -1,8 +1,7 @@
-// Package people owns who there is: persons (users), the tenants that they act
-// for (accounts), and which person has which role where (memberships). It has
-// no capability of its own: those of account, member, invitation, access,
-// signin and grant read and change its rows by the functions here, in their
-// own transactions, and record what they did.
+// Package people owns users, accounts (the tenants for which users act) and
+// memberships (the role of a user in an account). It has no capability. The domains
+// account, member, invitation, access, signin and grant read and change its rows with
+// these functions, in their own transactions, and record the events.
 package people
 
 import (
@@ -11,8 +10,7 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// Tiers of an account. Private repositories are covered by every one but
-// TierFree.
+// Tiers of an account. Every tier but TierFree covers private repositories.
 const (
 	TierFree       = "free"
 	TierSelfHosted = "self_hosted"
@@ -47,7 +45,7 @@ type Account struct {
 	Tier  string
 }
 
-// Membership is one account of a person, with the person's role there.
+// Membership is an account of a user, with the user's role there.
 type Membership struct {
 	AccountID string
 	Login     string // of the account
@@ -55,7 +53,7 @@ type Membership struct {
 	Role      policy.Role
 }
 
-// Member is one person of an account.
+// Member is a user of an account.
 type Member struct {
 	UserID    string
 	Login     string
@@ -65,11 +63,10 @@ type Member struct {
 	JoinedAt  time.Time
 }
 
-// Credentials are what a person who signs in with a password is checked
-// against.
+// Credentials are the data to check a sign-in with a password.
 type Credentials struct {
 	ID           string
 	Email        string
 	PasswordHash string // empty: the person has no password
-	AccountID    string // the first account that the person joined; empty without one
+	AccountID    string // the account that the person joined first; empty without one
 }

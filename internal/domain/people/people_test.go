@@ -16,7 +16,8 @@ func TestStatements(t *testing.T) {
 	dbtest.Declared(t)
 }
 
-// A person is met, let in and made a member once, however often it is tried.
+// TestOnce holds that a person becomes a user, is approved, suspended and made a
+// member once, although it is tried twice.
 func TestOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {

@@ -27,7 +27,8 @@ var (
 	approve     = db.S(`UPDATE users SET approved_at = $2 WHERE id = $1 AND approved_at IS NULL`)
 	suspend     = db.S(`UPDATE users SET approved_at = NULL WHERE id = $1 AND approved_at IS NOT NULL`)
 	operators   = db.Q[string](`SELECT id FROM users WHERE platform_admin = TRUE AND approved_at IS NOT NULL ORDER BY id`).ForUpdate()
-	// A session goes when its person signs out; that they were here stays.
+	// The time of a sign-in outlives its session, which is deleted when the user
+	// signs out.
 	noteSignIn    = db.S(`UPDATE users SET last_signed_in_at = $2 WHERE id = $1`)
 	standingOf    = db.Q[standing](`SELECT platform_admin, approved_at FROM users WHERE id = $1`)
 	passwordOf    = db.Q[struct{ PasswordHash, Email string }](`SELECT password_hash, email FROM users WHERE id = $1`)
@@ -48,7 +49,7 @@ var (
 		VALUES (:id, :login, :kind, :tier, :seats, :created_at)`)
 	setSeats    = db.S(`UPDATE accounts SET seats = $2 WHERE id = $1`)
 	setSpendCap = db.S(`UPDATE accounts SET spend_cap_micros = $2 WHERE id = $1`)
-	// A review that was done stays dated while the account is verified.
+	// The time of the review is kept while the account is verified.
 	setTier = db.S(`UPDATE accounts SET tier = $2,
 		oss_reviewed_at = CASE WHEN $2 = 'oss_verified' THEN COALESCE(oss_reviewed_at, $3) END WHERE id = $1`)
 
@@ -95,8 +96,8 @@ type insertUserArgs struct {
 const rosterColumns = `SELECT m.user_id, u.login, u.name, u.avatar_url, m.role, m.created_at AS joined_at
 		FROM memberships m JOIN users u ON u.id = m.user_id`
 
-// Users reads a page of all persons, newest first, searched by login; with
-// approved only those who are through the gate, or who are not.
+// Users reads a page of all users, newest first, searched by login. If approved is
+// given, only users who are let through the gate, or only those who are not.
 func Users(tx *db.Tx, p op.PageIn, approved *bool) ([]User, error) {
 	at, last, more, err := p.AfterTime()
 	if err != nil {
