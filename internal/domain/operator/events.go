@@ -5,13 +5,14 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// What operators decide stands in the audit trail of the account alone.
+// Decisions of operators are recorded in the account's audit trail alone; no topic
+// follows them.
 var (
 	members = event.Audience(policy.ReadAccount)
 	payers  = event.Audience(policy.ReadBilling)
 )
 
-// The data of the events.
+// The data of events.
 type (
 	tierSetData struct {
 		From string `json:"from" enum:"free,self_hosted,oss_verified" doc:"what the account was entitled to before"`
@@ -27,8 +28,8 @@ type (
 	}
 )
 
-// The events of what operators set. That a member has another role is an event
-// of package member, whoever gave it.
+// The events of operators' settings. A change of a member's role is an event of
+// package member.
 var (
 	tierSetEvent  = event.Declare[tierSetData]("account.set_tier", members, "An operator changed what the account is entitled to.")
 	seatsSetEvent = event.Declare[seatsSetData]("account.set_seats", members, "An operator changed how many AI developers the "+
@@ -36,12 +37,12 @@ var (
 	capSetEvent = event.Declare[capSetData]("account.set_spend_cap", payers, "An operator changed what the account may spend a month.")
 )
 
-// Cap is what an operator lets an account spend in a month.
+// Cap is an operator's cap on the monthly spending of an account.
 type Cap struct {
 	AccountID string
 	Micros    *int64 // micro-dollars; nil: the default
 }
 
-// Capped is sent when an operator has set the cap of an account, before the
-// event of it is recorded.
+// Capped is sent when an operator has set the cap of an account, before the event is
+// recorded.
 var Capped = event.DeclareSignal[Cap]("account.capped", "An operator has changed what an account may spend a month.")

@@ -1,6 +1,6 @@
-// Package operator is the console of those who run the platform: what they see
-// of all accounts and people, and what they decide about them. The rows are
-// those of package people, and of the domains that the console counts.
+// Package operator is the console of the operators of the platform: it shows them all
+// accounts and users, and changes these. Package people and the domains that the
+// console counts own the rows.
 package operator
 
 import (
@@ -15,16 +15,16 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// How an account's capacity is paid for. That capacity is the seats and what
-// was given, to the account or to an owner whose gifts count in it; howPaid says
-// which is which.
+// States of the payment for an account's capacity. The capacity is the seats of the
+// account and the grants to it or to an owner whose grants count in it. howPaid
+// computes the state.
 const (
-	billingPaying = "paying" // it has seats, of a tier whose seats are paid for
-	billingComped = "comped" // what it has was given, or it is a verified open-source project
-	billingPaused = "paused" // it has none: nothing of it runs until it gets some
+	billingPaying = "paying" // the account has seats of a tier that pays for them
+	billingComped = "comped" // its capacity is granted, or it is a verified open-source project
+	billingPaused = "paused" // it has no capacity: none of its tasks run
 )
 
-// Overview counts what there is now.
+// Overview counts the objects of the whole platform.
 type Overview struct {
 	_                struct{} `doc:"What there is on the whole server, counted as of now." schema:"PlatformOverview"`
 	Accounts         int64    `json:"accounts" example:"12" doc:"accounts"`
@@ -105,7 +105,7 @@ type UserDetail struct {
 	Grants       op.Page[grant.EntitlementGrant] `json:"grants" doc:"the newest 25; next_cursor goes on at grant.list, with the same user_id"`
 }
 
-// RoleChange is what became of a member's role.
+// RoleChange is the answer of account.set_member_role.
 type RoleChange struct {
 	_            struct{}    `doc:"What became of a member's role." schema:"RoleChange"`
 	AccountID    string      `json:"account_id" format:"uuid" doc:"id of the account"`
@@ -115,16 +115,16 @@ type RoleChange struct {
 	Changed      bool        `json:"changed" doc:"false: the member had that role"`
 }
 
-// Needs is what the console stands on.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB  *db.DB
 	Hub *event.Hub
 }
 
-// Service answers operators.
+// Service implements the capabilities of the console.
 type Service struct{ Needs }
 
-// New makes the service of n, which is to be whole.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}

@@ -16,8 +16,8 @@ import (
 
 const group = "Account and platform operator"
 
-// Ops are the capabilities of this package. A row that shows one tenant's data
-// notes the look first.
+// Ops returns the capabilities of this package. A capability that shows data of a
+// tenant records the look first.
 func (s *Service) Ops() []op.Op {
 	orgs, users, write := policy.Require(policy.AdminReadOrgs), policy.Require(policy.AdminReadUsers), policy.Require(policy.AdminAccounts)
 	return []op.Op{
@@ -182,7 +182,7 @@ func (s *Service) setRole(ctx context.Context, in roleIn) (out RoleChange, err e
 		if err := lock(tx, in.ID); err != nil {
 			return err
 		}
-		// The members' own routes hold the owners, not the account.
+		// The capabilities of package member lock the owners, not the account.
 		owners, err := people.LockOwners(tx, in.ID)
 		if err != nil {
 			return err
@@ -213,7 +213,7 @@ func (s *Service) setRole(ctx context.Context, in roleIn) (out RoleChange, err e
 		if err := event.RightsChanged.Send(tx, in.UserID); err != nil {
 			return err
 		}
-		// What an owner was given counts here from now on, or elsewhere.
+		// The grants of an owner now count in this account, or no longer do.
 		home, err := people.OldestOwned(tx, in.UserID)
 		if err != nil {
 			return err
@@ -226,14 +226,15 @@ func (s *Service) setRole(ctx context.Context, in roleIn) (out RoleChange, err e
 	return out, err
 }
 
-// wake tells who waits for work in an account that its capacity, or what it
-// covers, may be another.
+// wake wakes the claims that wait in an account, because its capacity or its tier may
+// have changed.
 func (s *Service) wake(tx *db.Tx, account string) {
 	s.Hub.Notify(tx, event.QueueTopic(account), event.QueueTopic(""))
 }
 
-// change does one thing to an account and answers how it is then. do answers
-// the data of the event that is recorded of it.
+// change makes one change to an account and returns the account as it is afterwards.
+// do makes the change and returns the data of its event. It returns fault.NotFound if
+// there is no such account, and a fault.Invalid about confirm unless confirm is true.
 func change[T any](
 	ctx context.Context, s *Service, account string, confirm bool, kind event.Kind[T], do func(*db.Tx, OrgDetail) (T, error),
 ) (out OrgDetail, err error) {
@@ -309,7 +310,8 @@ func (s *Service) setSpendCap(ctx context.Context, in capIn) (OrgDetail, error) 
 	})
 }
 
-// lock holds an account until the transaction ends; 404 if there is none.
+// lock locks an account until the transaction ends. It returns fault.NotFound if
+// there is no such account.
 func lock(tx *db.Tx, account string) error {
 	if !id.Valid(account) {
 		return fault.Missing("account")

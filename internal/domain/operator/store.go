@@ -48,13 +48,14 @@ type orgRow struct {
 	TasksOpen      int64
 }
 
-// howPaid is the billing of an account with seats and free AI developers.
+// howPaid is the SQL expression for the billing of an account with seats and
+// free_devs.
 const howPaid = `CASE WHEN seats + free_devs = 0 THEN 'paused'
 	WHEN tier = 'oss_verified' OR free_devs > 0 AND (seats = 0 OR tier = 'self_hosted') THEN 'comped'
 	WHEN tier = 'free' THEN 'paying' END`
 
-// selectOrgs reads accounts; the builder gives it the time, for whether a
-// grant is active.
+// selectOrgs selects accounts. The time that the builder gets decides which grants
+// are active.
 func selectOrgs(tx *db.Tx) *db.Builder {
 	return db.Build(`SELECT id, login, kind, tier, seats, created_at, members, free_devs, billing FROM (
 		SELECT o.*, `+howPaid+` AS billing FROM (SELECT a.id, a.login, a.kind, a.tier, a.seats, a.created_at,
@@ -70,7 +71,7 @@ func listOrgs(tx *db.Tx, p op.PageIn) ([]OrgSummary, error) {
 	return newestFirst[OrgSummary](tx, b, p)
 }
 
-// newestFirst is one page of a list that is searched by login.
+// newestFirst reads a page of a list that is searched by login.
 func newestFirst[T any](tx *db.Tx, b *db.Builder, p op.PageIn) ([]T, error) {
 	if p.Q != "" {
 		b.Contains("login", p.Q)
@@ -118,7 +119,7 @@ func orgDetail(tx *db.Tx, accountID string) (out OrgDetail, err error) {
 	return out, err
 }
 
-// userOf is a person as operators list them.
+// userOf returns a user as operators list them.
 func userOf(u people.User) User {
 	return User{User: account.UserOf(u), Approved: u.ApprovedAt != nil, CreatedAt: u.CreatedAt}
 }
