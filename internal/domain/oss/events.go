@@ -5,10 +5,10 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// audience is told of applications: the events are for the audit trail alone.
+// audience sees these events in the audit trail; no topic follows them.
 var audience = event.Audience(policy.ReadBilling)
 
-// The data of the events.
+// The data of events.
 type (
 	projectData struct {
 		ProjectURL string `json:"project_url" format:"uri" doc:"where the project can be seen"`

@@ -18,8 +18,8 @@ import (
 
 const group = "Account and platform operator"
 
-// Ops are the capabilities of this package: an account asks to be treated as an
-// open-source project, and an operator decides.
+// Ops returns the capabilities of this package: an account applies as an open-source
+// project, and an operator decides.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{
@@ -165,7 +165,7 @@ func (s *Service) decide(ctx context.Context, in decideIn) (out Application, err
 		if in.Note == "" {
 			note = nil
 		}
-		// Only one that waits is changed, so that one of two deciders is late.
+		// Only a pending application changes, so the second of two decisions fails.
 		n, err := settle.Exec(tx, settleArgs{ID: in.ID, State: state, Note: note, UpdatedAt: tx.Micros()})
 		if err != nil {
 			return err
@@ -180,7 +180,7 @@ func (s *Service) decide(ctx context.Context, in decideIn) (out Application, err
 			if err := people.SetTier(tx, out.AccountID, people.TierOSS); err != nil {
 				return err
 			}
-			// Private repositories are covered now, so that their tasks may go on.
+			// Private repositories are covered now, so their tasks may run.
 			s.Hub.Notify(tx, event.QueueTopic(out.AccountID), event.QueueTopic(""))
 			if err := s.congratulate(tx, out); err != nil {
 				return err
@@ -192,7 +192,7 @@ func (s *Service) decide(ctx context.Context, in decideIn) (out Application, err
 	return out, err
 }
 
-// congratulate mails whoever applied, if that was a person.
+// congratulate mails the person who applied; a machine gets no mail.
 func (s *Service) congratulate(tx *db.Tx, a Application) error {
 	if a.AppliedBy == nil {
 		return nil

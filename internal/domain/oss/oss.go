@@ -1,6 +1,6 @@
 // Package oss is the open-source programme: an account applies as an open-source
-// project, and an operator of the platform decides. An account that is approved
-// moves to the tier that covers private repositories.
+// project, and an operator of the platform decides. An approved account moves to the
+// tier that covers private repositories.
 package oss
 
 import (
@@ -34,23 +34,23 @@ type Application struct {
 	DecidedAt  *time.Time `json:"decided_at" example:"null" doc:"when it was decided; null: it waits"`
 }
 
-// Verification is where an account stands.
+// Verification is the answer of account.oss_verification_get.
 type Verification struct {
 	_           struct{}     `doc:"Where an account stands as an open-source project." schema:"OSSVerification"`
 	Application *Application `json:"application" doc:"the latest; null: the account never applied"`
 }
 
-// Needs is what applications stand on.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB   *db.DB
 	Hub  *event.Hub
 	Mail *mail.Outbox
 }
 
-// Service answers for applications.
+// Service implements the capabilities of the open-source programme.
 type Service struct{ Needs }
 
-// New makes the service of n, which is to be whole.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
