@@ -5,10 +5,10 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// audience is who is told of tokens.
+// audience sees the events of tokens.
 var audience = event.Audience(policy.ReadAccount)
 
-// mintedData is the data of the event that a token was minted.
+// mintedData is the data of mintedEvent.
 type mintedData struct {
 	Scopes []string          `json:"scopes" doc:"what it may do"`
 	Kind   policy.Credential `json:"kind" enum:"pat,operator" doc:"pat: a personal access token; operator: one of an operator, on the platform's record"`

@@ -10,8 +10,8 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// An operator token lives this long, and is issued to whoever signed in no
-// longer ago than that.
+// operatorLife is the lifetime of an operator token. operatorFresh is the age of a
+// sign-in up to which a session may mint one.
 const (
 	operatorLife  = time.Hour
 	operatorFresh = time.Hour
@@ -22,7 +22,7 @@ type operatorIn struct {
 	Scopes []string `json:"scopes" maxItems:"16" example:"[\"admin:accounts\"]" doc:"of the admin scopes that write, and admin:bugs"`
 }
 
-// issue is the only door to the operator scopes.
+// issue mints an operator token. No other code gives operator scopes.
 func (s *Service) issue(ctx context.Context, in operatorIn) (out MintedToken, err error) {
 	want, unknown := policy.ParseScopes(in.Scopes)
 	if len(unknown) > 0 {

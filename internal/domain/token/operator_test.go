@@ -14,7 +14,8 @@ import (
 	"yardmaster/internal/seal"
 )
 
-// Operator tokens are for sessions that are fresh, and for an hour.
+// TestOperatorTokens holds that only a session with a fresh sign-in gets an operator
+// token, and that the token lives an hour.
 func TestOperatorTokens(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)

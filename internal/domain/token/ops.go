@@ -16,7 +16,7 @@ import (
 
 const group = "API tokens"
 
-// Ops are the capabilities of this package.
+// Ops returns the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{
@@ -112,8 +112,8 @@ func (s *Service) mint(ctx context.Context, in mintIn) (MintedToken, error) {
 	return out, err
 }
 
-// Mint makes a token in the transaction's account and records it: an operator's
-// on the platform's record, for it is good for nothing in the account.
+// Mint makes a token in tx.Account and records the event. An operator token is
+// recorded on the platform's record, because it has no rights in the account.
 func Mint(tx *db.Tx, kind policy.Credential, userID string, name *string, scopes policy.Set, expires *time.Time) (MintedToken, error) {
 	plain := id.Secret(id.PAT)
 	out := MintedToken{ID: id.New(), Name: name, Prefix: plain[:len(id.PAT)+4], Scopes: scopes.Names(), ExpiresISO: expires, Token: plain}
@@ -190,8 +190,8 @@ func (s *Service) revoke(ctx context.Context, in revokeIn) (out Token, err error
 	return out, err
 }
 
-// Revoke ends a token of the transaction's account and records it; again is no
-// error.
+// Revoke revokes a token of tx.Account and records the event. Revoking it again is no
+// error. It returns fault.NotFound if there is no such token.
 func (s *Service) Revoke(tx *db.Tx, id string) error {
 	_, err := s.end(tx, id)
 	return err

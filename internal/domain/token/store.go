@@ -32,7 +32,7 @@ func (r row) token() Token {
 	}
 }
 
-// Credential is what a presented token resolves to.
+// Credential is the row of a token that a request has presented.
 type Credential struct {
 	ID        string
 	AccountID string
@@ -71,12 +71,12 @@ type insertArgs struct {
 	CreatedAt     int64
 }
 
-// Resolve finds a live token by its hash.
+// Resolve finds a token by its hash, unless it has expired or was revoked.
 func Resolve(tx *db.Tx, hash string) (Credential, bool, error) {
 	return byHash.Maybe(tx, hash, tx.Now)
 }
 
-// Touch records that a token was used.
+// Touch records when a token was used.
 func Touch(tx *db.Tx, id string, at time.Time) error {
 	_, err := touch.Exec(tx, id, at)
 	return err

@@ -1,6 +1,6 @@
-// Package token is the roster of personal access tokens: long random secrets
-// of which only a hash is kept. A token acts in one account for life, with the
-// scopes it was minted with, never more than its minter could hold.
+// Package token keeps the personal access tokens: long random secrets of which only a
+// hash is stored. A token acts in one account for its whole life, with the scopes
+// that it was minted with, which never exceed those of its minter.
 package token
 
 import (
@@ -11,7 +11,7 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// Token is a row of the roster; it never holds the plaintext.
+// Token is a token without its plaintext.
 type Token struct {
 	_          struct{}   `doc:"A personal access token, without its plaintext."`
 	ID         string     `json:"id" format:"uuid" doc:"id of the token"`
@@ -24,8 +24,7 @@ type Token struct {
 	LastUsedAt *time.Time `json:"last_used_at" example:"null" doc:"when it was last used, to within a few minutes; null: never"`
 }
 
-// MintedToken is the answer of token.mint, the only place the plaintext is
-// ever shown.
+// MintedToken is the answer of token.mint, the only place that shows the plaintext.
 type MintedToken struct {
 	_          struct{}   `doc:"A new token. This is the only time that its plaintext is shown." schema:"MintedToken"`
 	ID         string     `json:"id" format:"uuid" doc:"id of the token"`
@@ -44,20 +43,20 @@ type Roster struct {
 	MintableScopes []string `json:"mintable_scopes" example:"[\"read:tasks\",\"write:tasks\"]" doc:"what this caller may put on a new token; empty: neither mint nor revoke"`
 }
 
-// Needs is what tokens stand on.
+// Needs are the dependencies of Service.
 type Needs struct{ DB *db.DB }
 
 // Service mints and revokes tokens.
 type Service struct{ Needs }
 
-// New makes the service of n, which is to be whole.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
 }
 
-// mintable is what the actor may put on a token it mints itself: its own
-// scopes without the operator's, and nothing at all without write:account.
+// mintable returns the scopes that an actor may put on a new token: the actor's own
+// without those of operators, and none at all without write:account.
 func mintable(a policy.Actor) policy.Set {
 	if !a.Scopes.Has(policy.Scopes(policy.WriteAccount)) {
 		return 0

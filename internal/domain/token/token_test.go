@@ -31,7 +31,8 @@ var (
 	audited = db.Q[string](`SELECT kind || data FROM audit WHERE account_id = $1 ORDER BY at, id`)
 )
 
-// roster is the tokens of acme and rival. A caller holds the scopes it names.
+// roster has the tokens of the accounts acme and rival. A caller holds the scopes
+// that it names.
 type roster struct {
 	*Service
 	t       *testing.T
@@ -91,8 +92,8 @@ func (r *roster) call(account, scopes string, status int, method, path, body str
 	}
 }
 
-// A token holds what its minter holds or less, and never what only an
-// operator's may.
+// TestMintCeilings holds that a token has no scope that its minter lacks, and none
+// that only operator tokens may have.
 func TestMintCeilings(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, r *roster) {
