@@ -1,6 +1,5 @@
-// Package account is what a person sees of themselves and of their accounts; the
-// rows are those of package people. It also holds first boot, which makes the
-// first person and account.
+// Package account shows people themselves and their accounts; package people owns the
+// rows. It also holds first boot, which makes the first person and account.
 package account
 
 import (
@@ -13,7 +12,7 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// User is a person, as the person and an operator see it.
+// User is a person as that person and operators see them.
 type User struct {
 	_             struct{} `doc:"A person." schema:"User"`
 	ID            string   `json:"id" format:"uuid" doc:"id of the user"`
@@ -24,8 +23,8 @@ type User struct {
 	PlatformAdmin bool     `json:"platform_admin" example:"false" doc:"whether they may run the whole server"`
 }
 
-// Account is a tenant, as a member sees it. Role is the member's own; empty
-// for a credential that names nobody.
+// Account is a tenant as a member sees it. Role is the member's role there; it is
+// empty for a credential that names no user.
 type Account struct {
 	_     struct{}    `doc:"The account that a credential acts on."`
 	ID    string      `json:"id" format:"uuid" doc:"id of the account"`
@@ -35,7 +34,7 @@ type Account struct {
 	Tier  string      `json:"tier" enum:"free,self_hosted,oss_verified" doc:"what it is entitled to: free does not cover private repositories"`
 }
 
-// Membership is one account a user belongs to.
+// Membership is an account that a user belongs to.
 type Membership struct {
 	_         struct{}    `doc:"An account that a person belongs to." schema:"Membership"`
 	AccountID string      `json:"account_id" format:"uuid" doc:"id of the account"`
@@ -43,7 +42,7 @@ type Membership struct {
 	Role      policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"owner" doc:"the person's role in it"`
 }
 
-// Terms is the state of the terms of service for a user.
+// Terms tells whether a user has accepted the present terms of service.
 type Terms struct {
 	_          struct{}   `doc:"Where a person stands with the terms of service." schema:"Terms"`
 	Version    string     `json:"version" example:"2026-11-01" doc:"the present version of the terms"`
@@ -59,8 +58,8 @@ type CredentialInfo struct {
 	ExpiresISO *time.Time        `json:"expires_iso" example:"null" doc:"when it ends; null: never"`
 }
 
-// Identity is the answer of account.me. User is null and approved is null when
-// the credential names no human.
+// Identity is the answer of account.me. User and Approved are nil if the credential
+// names no user.
 type Identity struct {
 	_           struct{}       `doc:"Who is calling, and what they may do." schema:"Identity"`
 	Scopes      []string       `json:"scopes" example:"[\"read:tasks\",\"write:tasks\"]" doc:"what the credential may do"`
@@ -72,32 +71,34 @@ type Identity struct {
 	Credential  CredentialInfo `json:"credential" doc:"what vouches for the caller"`
 }
 
-// TermsVersion is the version a consent is recorded for.
+// TermsVersion is the version of the terms of service that users accept now.
 const TermsVersion = "2026-11-01"
 
-// Sessions keeps the sessions of browsers.
+// Sessions manages browser sessions.
 type Sessions interface {
-	// Open opens a session for a user and answers its Set-Cookie value.
+	// Open opens a session for a user and returns its Set-Cookie value.
 	Open(tx *db.Tx, userID, accountID string, secure bool) (cookie string, err error)
-	// Repoint makes a person's session, by the id of its credential, act for
-	// another account from now on; db.ErrNoRows if there is no such session.
+	// Repoint lets the session of a user, given by the id of its credential, act for
+	// another account from then on. It returns db.ErrNoRows if there is no such
+	// session.
 	Repoint(tx *db.Tx, userID, credentialID, accountID string) error
 }
 
-// Needs is what accounts stand on.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB *db.DB
-	// Seats is what a new account of a self-hosted server gets.
+	// Seats is the number of seats of a new account on a self-hosted server.
 	Seats int
-	// SetupToken guards first boot; empty when it was not asked for.
+	// SetupToken is the secret in the address of first boot. If it is empty, first
+	// boot is closed.
 	SetupToken string
 	Sessions   Sessions
 }
 
-// Service answers for users, accounts and memberships.
+// Service implements the capabilities of users, their accounts and first boot.
 type Service struct{ Needs }
 
-// New makes the service of n, which is to be whole.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
@@ -105,7 +106,8 @@ func New(n Needs) *Service {
 
 var loginPattern = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]{0,37}[a-z0-9])?$`)
 
-// CheckLogin refuses names that could not be part of a path or a mention.
+// CheckLogin returns a fault.Invalid about the field unless the login can be part of
+// a path and of a mention.
 func CheckLogin(field, login string) error {
 	if !loginPattern.MatchString(login) {
 		return fault.Field(field, "must be 1 to 39 lower-case letters, digits or hyphens, and not begin or end with a hyphen")

@@ -5,10 +5,10 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// audience is told of accounts: the events are for the audit trail alone.
+// audience sees these events in the audit trail; no topic follows them.
 var audience = event.Audience(policy.ReadAccount)
 
-// The data of the events.
+// The data of events.
 type (
 	createdData struct {
 		Login string `json:"login" doc:"login of the account"`

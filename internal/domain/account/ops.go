@@ -19,7 +19,7 @@ const (
 	setup = "First boot"
 )
 
-// Ops are the capabilities of this package.
+// Ops returns the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{
@@ -174,14 +174,15 @@ type setupIn struct {
 	Account  string `json:"account" doc:"login of the first account, the owner of its repositories" maxLength:"39"`
 }
 
-// SetupResult is what first boot made.
+// SetupResult is the answer of setup.run: the first user and account.
 type SetupResult struct {
 	User    User    `json:"user"`
 	Account Account `json:"account"`
 }
 
-// door answers the same 404 for a wrong token and for a door that is closed.
-func (s *Service) door(tx *db.Tx, token string) error {
+// checkSetup returns nil if first boot is open to the token. It returns the same
+// fault.NotFound for a wrong token as for first boot that is over.
+func (s *Service) checkSetup(tx *db.Tx, token string) error {
 	done, err := people.HasUsers(tx)
 	if err != nil {
 		return err
@@ -192,9 +193,9 @@ func (s *Service) door(tx *db.Tx, token string) error {
 	return nil
 }
 
-// setup answers JSON, or, to a browser, pages.
+// setup makes the first user and account. It answers JSON, or pages to a browser.
 func (s *Service) setup(ctx context.Context, in setupIn) (op.Reply, error) {
-	out, cookie, err := s.found(ctx, in)
+	out, cookie, err := s.firstBoot(ctx, in)
 	if !op.PrefersPage(in.Accept) {
 		return op.Reply{Header: map[string]string{"Set-Cookie": cookie}, Body: out}, err
 	}
@@ -209,9 +210,10 @@ func (s *Service) setup(ctx context.Context, in setupIn) (op.Reply, error) {
 	return reply, err
 }
 
-// found makes the first user and account, and signs the user in.
-func (s *Service) found(ctx context.Context, in setupIn) (out SetupResult, cookie string, err error) {
-	if err := s.DB.Read(ctx, func(tx *db.Tx) error { return s.door(tx, in.Token) }); err != nil {
+// firstBoot makes the first user and account, and signs the user in. cookie is the
+// Set-Cookie value.
+func (s *Service) firstBoot(ctx context.Context, in setupIn) (out SetupResult, cookie string, err error) {
+	if err := s.DB.Read(ctx, func(tx *db.Tx) error { return s.checkSetup(tx, in.Token) }); err != nil {
 		return out, "", err
 	}
 	if err := CheckLogin("login", in.Login); err != nil {
@@ -225,7 +227,7 @@ func (s *Service) found(ctx context.Context, in setupIn) (out SetupResult, cooki
 	}
 	hash := seal.Password(in.Password)
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
-		if err := s.door(tx, in.Token); err != nil {
+		if err := s.checkSetup(tx, in.Token); err != nil {
 			return err
 		}
 		u := people.User{ID: id.New(), Login: in.Login, Name: in.Name, Email: strings.ToLower(in.Email), PlatformAdmin: true}
@@ -249,7 +251,7 @@ type setupFormIn struct {
 }
 
 func (s *Service) setupForm(ctx context.Context, in setupFormIn) (op.Reply, error) {
-	err := s.DB.Read(ctx, func(tx *db.Tx) error { return s.door(tx, in.Token) })
+	err := s.DB.Read(ctx, func(tx *db.Tx) error { return s.checkSetup(tx, in.Token) })
 	if err != nil && op.PrefersPage(in.Accept) {
 		return failed(err, setupForm{})
 	}

@@ -14,11 +14,12 @@ const (
 	closedPage = "closed"
 )
 
-// setupForm is what stands in the form of first boot.
+// setupForm holds the values of the form of first boot, and why the last attempt
+// failed.
 type setupForm struct{ Token, Login, Email, Account, Failure string }
 
-// typed shows a browser its form again with what was typed, where it could not
-// be used.
+// typed shows a browser its form again, with the values that were sent, if they could
+// not be decoded.
 func typed(_ context.Context, in any, failure error) (op.Reply, error) {
 	i := in.(*setupIn)
 	if !op.PrefersPage(i.Accept) {
@@ -27,8 +28,8 @@ func typed(_ context.Context, in any, failure error) (op.Reply, error) {
 	return failed(failure, setupForm{Token: i.Token, Login: i.Login, Email: i.Email, Account: i.Account})
 }
 
-// failed shows a browser why setting up has failed: in the form, if there is
-// anything to be done about it there.
+// failed shows a browser why first boot failed: in the form if other values can help,
+// or else on a page.
 func failed(err error, form setupForm) (op.Reply, error) {
 	f := fault.From(err)
 	if f.Kind == fault.Internal {
