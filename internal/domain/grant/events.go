@@ -7,8 +7,8 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// audience is who is told of grants: they stand on the record of the account
-// that they count in.
+// audience sees the events of grants. They are recorded in the account in which the
+// grant counts.
 var audience = event.Audience(policy.ReadAccount)
 
 // The data of events.
@@ -38,6 +38,6 @@ var (
 	provisionedEvent = event.Declare[provisionedData]("grant.provisioned", audience, "An operator brought a person in.")
 )
 
-// Equipped is sent, with the address of a person, when they have what an
-// invitation that still waits for them would bring along.
+// Equipped is sent with the address of a person who now has a grant, so that an open
+// invitation need not bring one.
 var Equipped = event.DeclareSignal[string]("grant.equipped", "A person has what an invitation would bring along.")

@@ -1,9 +1,9 @@
-// Package grant is free capacity: AI developers that an operator gives an
-// account, or a person, for a reason and perhaps for a while. A grant counts
-// while it is active; afterwards its row stays, as the history of its subject.
+// Package grant holds free capacity: AI developers that an operator gives to an
+// account or to a person, with a reason and perhaps a time limit. A grant counts
+// while it is active; afterwards its row stays as history.
 //
-// What a person was given counts in one account: the one the person has owned
-// for longest.
+// A grant to a person counts in one account: the one that the person has owned
+// longest.
 package grant
 
 import (
@@ -30,7 +30,7 @@ type EntitlementGrant struct {
 	RevokedAt *time.Time `json:"revoked_at" example:"null" doc:"when it was revoked; null: it was not"`
 }
 
-// Gift is what a person is to be given once they are here.
+// Gift is a grant that a person gets as soon as they have a user.
 type Gift struct {
 	AIDevs   int64
 	Days     int // 0: for good
@@ -46,7 +46,7 @@ func (g Gift) grant(now time.Time) EntitlementGrant {
 	return out
 }
 
-// Subject is whom a grant is for: an account or a person, not both.
+// Subject is the recipient of a grant: either an account or a user.
 type Subject struct{ AccountID, UserID string }
 
 func (s Subject) check() error {
@@ -58,19 +58,19 @@ func (s Subject) check() error {
 
 // Gate is the gate of the closed beta.
 type Gate interface {
-	// LetIn lets a user through and tells them by mail; fresh is false if they
-	// were through. It fails with fault.NotFound if there is no such user.
+	// LetIn lets a user through and mails them. fresh is false if they had been let
+	// through before. It returns fault.NotFound if there is no such user.
 	LetIn(tx *db.Tx, userID string) (fresh bool, err error)
 }
 
-// Invitations asks people in who are not here yet.
+// Invitations invites people who have no user yet.
 type Invitations interface {
-	// Invite mails an invitation to the platform that brings a gift along, unless
-	// one waits for the address: then it answers that one, and fresh is false.
+	// Invite mails a platform invitation that brings a gift along. If an invitation
+	// to the address is open already, Invite returns its id, and fresh is false.
 	Invite(tx *db.Tx, email string, g Gift) (invitationID string, fresh bool, err error)
 }
 
-// Needs is what grants stand on.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB          *db.DB
 	Hub         *event.Hub
@@ -78,19 +78,19 @@ type Needs struct {
 	Invitations Invitations
 }
 
-// Service answers for grants.
+// Service implements the capabilities of grants.
 type Service struct {
 	Needs
 	ledger Ledger
 }
 
-// New makes the service of n, which is to be whole.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n, ledger: Ledger{Hub: n.Hub}}
 }
 
-// Ledger books grants, and wakes those who wait for work in an account whose
-// capacity has changed. It needs no Service, so that invitations, which bring
-// grants along, can be made before one.
+// Ledger books grants, and wakes the claims that wait in an account whose capacity
+// has changed. Invitations bring grants along and are made before Service; that is
+// why Ledger does not need a Service.
 type Ledger struct{ Hub *event.Hub }

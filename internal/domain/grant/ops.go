@@ -20,7 +20,7 @@ const listID = "grant.list"
 
 var paging = &op.Paging{Default: 25, Max: 100}
 
-// Ops are the capabilities of this package.
+// Ops returns the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{
@@ -85,7 +85,7 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[EntitlementGrant
 	return op.NewPage(in.PageIn, rows, key), err
 }
 
-// exists fails with 404 for a subject that is not there.
+// exists returns fault.NotFound unless the subject exists.
 func (s *Service) exists(tx *db.Tx, subject Subject) error {
 	what, who, find := "account", subject.AccountID, people.HasAccount
 	if who == "" {
@@ -161,7 +161,7 @@ func (s *Service) revoke(ctx context.Context, in revokeIn) (out RevokedGrant, er
 		return out, fault.Missing("grant")
 	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		n, err := park.Exec(tx, in.ID, tx.Micros(), policy.From(ctx).Label())
+		n, err := revokeGrant.Exec(tx, in.ID, tx.Micros(), policy.From(ctx).Label())
 		if err != nil {
 			return err
 		}

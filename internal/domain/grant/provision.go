@@ -33,7 +33,7 @@ type provisionIn struct {
 	Reason        string `json:"reason" minLength:"1" maxLength:"500" example:"Early tester" doc:"why; kept with the grant"`
 }
 
-// Provision tells which effects a call of grant.provision caused itself.
+// Provision tells which effects this call of grant.provision had.
 type Provision struct {
 	_            struct{}          `doc:"What grant.provision did, and what was there before." schema:"Provision"`
 	Email        string            `json:"email" format:"email" doc:"address of the person, in lower case"`
@@ -81,8 +81,9 @@ func (s *Service) provision(ctx context.Context, in provisionIn) (out Provision,
 	return out, err
 }
 
-// equip lets a person through the gate and gives what they do not have. An
-// invitation that still waits for them brings nothing along any more.
+// equip lets a user through the gate and gives them the gift unless they have an
+// active grant. An open invitation to their address then brings no grant along. It
+// returns the account in which the grant counts, if there is one.
 func (s *Service) equip(tx *db.Tx, out *Provision, gift Gift) (account string, err error) {
 	if out.Approved, err = s.Gate.LetIn(tx, *out.UserID); err != nil {
 		return "", err

@@ -12,7 +12,7 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// Every statement about one grant tells whether it is active at a given time.
+// selection computes active for the time $1.
 const selection = `SELECT id, account_id, user_id, ai_devs, reason, (revoked_at IS NULL AND (expires_at IS NULL
 		OR expires_at > $1)) AS active,
 	issued_by, created_at, expires_at, revoked_at FROM grants WHERE `
@@ -23,11 +23,11 @@ var (
 		`user_id = $2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1) ORDER BY created_at DESC, id DESC`)
 	insert = db.SWith[insertArgs](`INSERT INTO grants (id, account_id, user_id, ai_devs, reason, issued_by, created_at, expires_at)
 		VALUES (:id, :account_id, :user_id, :ai_devs, :reason, :issued_by, :created_at, :expires_at)`)
-	park = db.S(`UPDATE grants SET revoked_at = $2, revoked_by = $3
+	revokeGrant = db.S(`UPDATE grants SET revoked_at = $2, revoked_by = $3
 		WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`)
 
 	// The parameter of seats is cast: once SQLite has statistics, it plans a
-	// statement anew for each value that a bare one is given.
+	// statement anew for each value of a parameter without a cast.
 	seats = db.Q[given](`SELECT a.seats, g.ai_devs, g.expires_at FROM accounts a LEFT JOIN grants g ON g.revoked_at IS NULL AND ` +
 		counts + `CAST($1 AS TEXT)` + countsToo + `CAST($1 AS TEXT)` + countsEnd + ` WHERE a.id = CAST($1 AS TEXT)`).Kept()
 )
@@ -38,8 +38,8 @@ type insertArgs struct {
 	CreatedAt int64
 }
 
-// counts, countsToo and countsEnd, with the id of an account twice in between,
-// tell whether a grant g counts in it.
+// counts, countsToo and countsEnd, with the id of an account twice in between, test
+// whether a grant g counts in that account.
 const (
 	counts    = `(g.account_id = `
 	countsToo = ` OR g.user_id IN (SELECT m.user_id FROM memberships m WHERE m.role = 'owner' AND NOT EXISTS (
@@ -48,19 +48,19 @@ const (
 	countsEnd = `))`
 )
 
-// FreeDevs is how many AI developers an account has for free, for a query that
-// lists accounts as a; the time comes behind it, and a closing bracket.
+// FreeDevs is the SQL expression for the number of free AI developers of an account
+// a. The query that uses it appends the present time and a closing bracket.
 const FreeDevs = `(SELECT CAST(COALESCE(SUM(g.ai_devs), 0) AS BIGINT) FROM grants g WHERE g.revoked_at IS NULL AND ` +
 	counts + `a.id` + countsToo + `a.id` + countsEnd + ` AND COALESCE(g.expires_at, 9223372036854775807) > `
 
-// Home is the account that what a person was given counts in: the one that the
-// person has owned for longest. Empty if there is none.
+// Home returns the account in which the grants of a user count: the one that the user
+// has owned longest. It is empty if there is none.
 func Home(tx *db.Tx, userID string) (string, error) {
 	return people.OldestOwned(tx, userID)
 }
 
-// given is what one grant gives, until it ends, beside the seats of the account;
-// one without a grant stands for an account that has none.
+// given is one grant that counts in an account, with the account's seats. An account
+// without grants has one row whose AIDevs is nil.
 type given struct {
 	Seats     int64
 	AIDevs    *int64 `db:"ai_devs"`
@@ -84,13 +84,12 @@ func list(tx *db.Tx, s Subject, p op.PageIn) ([]EntitlementGrant, error) {
 	return db.Select[EntitlementGrant](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
 }
 
-// selectionBy is selection for a built query, which counts its parameters
-// itself.
+// selectionBy is selection for db.Build, which numbers its parameters itself.
 const selectionBy = `SELECT id, account_id, user_id, ai_devs, reason, issued_by, created_at, expires_at, revoked_at,
 	(revoked_at IS NULL AND COALESCE(expires_at, 9223372036854775807) > `
 
-// Seats is how many runs an account may have at once: the seats it has, and the
-// AI developers that it has for free.
+// Seats returns how many runs an account may have at once: its seats plus its free AI
+// developers. It returns db.ErrNoRows if there is no such account.
 func Seats(tx *db.Tx, accountID string) (n int64, err error) {
 	all, err := seats.All(tx, accountID)
 	if err == nil && len(all) == 0 {
@@ -107,7 +106,7 @@ func Seats(tx *db.Tx, accountID string) (n int64, err error) {
 	return n, err
 }
 
-// History is the first page of what a person was given, as grant.list has it.
+// History returns the first page of the grants to a user, as grant.list shows it.
 func History(tx *db.Tx, userID string) (op.Page[EntitlementGrant], error) {
 	p := op.FirstPage(listID, paging)
 	rows, err := list(tx, Subject{UserID: userID}, p)
@@ -116,8 +115,8 @@ func History(tx *db.Tx, userID string) (op.Page[EntitlementGrant], error) {
 
 func key(g EntitlementGrant) []string { return op.TimeKey(g.CreatedAt, g.ID) }
 
-// Give gives a person who has no active grant one; given is false for who has.
-// The caller records it as part of a larger change.
+// Give books the gift for a user who has no active grant; otherwise given is false.
+// The caller records the event. It returns db.ErrNoRows if there is no such user.
 func (l Ledger) Give(tx *db.Tx, userID string, gift Gift) (given bool, err error) {
 	_, given, err = l.give(tx, userID, gift)
 	return given, err
@@ -135,8 +134,8 @@ func (l Ledger) give(tx *db.Tx, userID string, gift Gift) (g EntitlementGrant, g
 	return g, true, err
 }
 
-// book makes a grant, and lets the work go on that waits for it. It answers the
-// account that the grant counts in, if there is one.
+// book inserts a grant and wakes claims. It returns the account in which the grant
+// counts, if there is one.
 func (l Ledger) book(tx *db.Tx, to Subject, g EntitlementGrant) (_ EntitlementGrant, account string, err error) {
 	g.ID, g.AccountID, g.UserID, g.Active, g.CreatedAt = id.New(), db.NullText(to.AccountID), db.NullText(to.UserID), true, tx.Now
 	if g.IssuedBy == "" {
@@ -148,8 +147,8 @@ func (l Ledger) book(tx *db.Tx, to Subject, g EntitlementGrant) (_ EntitlementGr
 	return g, account, err
 }
 
-// changed tells who waits for work in the account of a grant's subject that its
-// capacity is another, and answers the account.
+// changed wakes the claims that wait in the account in which a grant of the subject
+// counts, and returns that account.
 func (l Ledger) changed(tx *db.Tx, of Subject) (account string, err error) {
 	if account = of.AccountID; account == "" {
 		account, err = Home(tx, of.UserID)
@@ -160,9 +159,9 @@ func (l Ledger) changed(tx *db.Tx, of Subject) (account string, err error) {
 	return account, err
 }
 
-// Moved tells who waits for work that a person has become an owner of an account,
-// or is one no more: what the person was given may count there now, or in another
-// account instead.
+// Moved wakes the claims that wait because a user has become an owner of an account,
+// or is an owner no more: the user's grants may now count in that account or in
+// another.
 func (l Ledger) Moved(tx *db.Tx, accountID, userID string) error {
 	if _, err := l.changed(tx, Subject{AccountID: accountID}); err != nil {
 		return err
