@@ -28,11 +28,12 @@ type authorizeIn struct {
 	Challenge       string `json:"code_challenge,omitempty" doc:"of PKCE: the verifier's SHA-256 in base64url"`
 	ChallengeMethod string `json:"code_challenge_method,omitempty" doc:"must be S256"`
 	Resource        string `json:"resource,omitempty" doc:"what the token is for: the address of the MCP endpoint, or left out"`
-	// Account is ours: which of the person's accounts the screen is about.
+	// Account is no parameter of OAuth: our consent screen sends it for another
+	// account of the person.
 	Account string `json:"account,omitempty" maxLength:"100" doc:"id or login of the account that the program is to act in"`
 }
 
-// query is the request again, as the sign-in page returns to it.
+// query returns the request as a query, to which the sign-in page leads back.
 func (in authorizeIn) query() string {
 	q := url.Values{}
 	for name, value := range in.members() {
@@ -43,7 +44,7 @@ func (in authorizeIn) query() string {
 	return q.Encode()
 }
 
-// members are what the client asked for.
+// members returns the parameters of the client by name.
 func (in authorizeIn) members() map[string]string {
 	return map[string]string{
 		"client_id": in.ClientID, "redirect_uri": in.RedirectURI, "response_type": in.ResponseType, "scope": in.Scope, "state": in.State,
@@ -51,14 +52,14 @@ func (in authorizeIn) members() map[string]string {
 	}
 }
 
-// ticket is what a person was shown and may allow. It travels sealed in the
-// page, good for one decision in the session that was shown it.
+// ticket is the request that a person was shown and may allow. It travels sealed in
+// the page, and is good for one decision in the session that was shown the page.
 type ticket struct {
 	ID        string     `json:"id"`
 	Session   string     `json:"session"`
 	User      string     `json:"user"`
-	Account   string     `json:"account"` // that the program is to act in
-	Active    string     `json:"active"`  // that the session acted in
+	Account   string     `json:"account"` // the account in which the program is to act
+	Active    string     `json:"active"`  // the account in which the session acted
 	Expires   time.Time  `json:"expires"`
 	Scopes    policy.Set `json:"scopes"`
 	Name      string     `json:"name"`
@@ -68,7 +69,8 @@ type ticket struct {
 	Challenge string     `json:"challenge,omitempty"`
 }
 
-// Purposes of tickets: one kind does not open as the other.
+// Purposes for which tickets are sealed. A ticket of one kind does not open as one of
+// the other.
 const (
 	sealConsent = "oauth-consent"
 	sealDevice  = "oauth-device"
@@ -79,7 +81,8 @@ func (s *Service) issue(purpose string, t ticket) (string, error) {
 	return s.Ring.Seal(purpose, b), err
 }
 
-// open answers what a ticket allows the actor to decide now.
+// open unseals a ticket that the actor may decide about now, and sets tx.Account to
+// its account. It returns the fault bad-ticket for any other ticket.
 func (s *Service) open(tx *db.Tx, purpose, sealed string, a policy.Actor) (t ticket, err error) {
 	b, err := s.Ring.Unseal(purpose, sealed)
 	if err == nil {
@@ -93,7 +96,7 @@ func (s *Service) open(tx *db.Tx, purpose, sealed string, a policy.Actor) (t tic
 	case !tx.Now.Before(t.Expires):
 		return t, badTicket("This page was open for too long. Start again.")
 	}
-	if a, err = s.acting(tx, a, t.Account); err != nil {
+	if a, err = s.actorIn(tx, a, t.Account); err != nil {
 		return t, err
 	}
 	if !s.grantable(a).Has(t.Scopes) {
@@ -103,9 +106,10 @@ func (s *Service) open(tx *db.Tx, purpose, sealed string, a policy.Actor) (t tic
 	return t, nil
 }
 
-// acting is the person in one of their accounts: the session's, or another
-// that they chose. It holds nothing in an account that they do not belong to.
-func (s *Service) acting(tx *db.Tx, a policy.Actor, account string) (policy.Actor, error) {
+// actorIn returns the actor of the person in one of their accounts: the session's, or
+// another that they chose. It has no scopes in an account of which they are no
+// member.
+func (s *Service) actorIn(tx *db.Tx, a policy.Actor, account string) (policy.Actor, error) {
 	if account == a.AccountID {
 		return a, nil
 	}
@@ -116,7 +120,7 @@ func badTicket(detail string) *fault.Error { return fault.New(fault.Invalid, "ba
 
 var challengeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
-// check finds what is wrong with a request of a client that is known.
+// check returns the fault of a request from a known client, or nil.
 func (in authorizeIn) check(base string) error {
 	switch {
 	case in.ResponseType != responseCode:
@@ -129,7 +133,8 @@ func (in authorizeIn) check(base string) error {
 	return checkResource(base, in.Resource)
 }
 
-// checkResource takes the addresses that the tokens are good for (RFC 8707).
+// checkResource accepts the addresses for which the tokens are good (RFC 8707), and
+// no resource at all. For others it returns the fault invalid_target.
 func checkResource(base, resource string) error {
 	switch strings.TrimSuffix(resource, "/") {
 	case "", base, base + ResourcePath:
@@ -138,10 +143,10 @@ func checkResource(base, resource string) error {
 	return refuse("invalid_target", "resource is not this server's.")
 }
 
-// authorize shows the consent screen. Nobody is redirected to a client's
-// address before they have decided there, whatever is wrong with the request
-// (RFC 9700, section 4.11.2): registration is open, and a link that only passes
-// through would lend our name to any site.
+// authorize shows the consent screen. Whatever is wrong with the request, nobody is
+// redirected to a client's address before they have decided on that screen (RFC 9700,
+// section 4.11.2): registration is open, so otherwise a link to this server could
+// lead to any site.
 func (s *Service) authorize(ctx context.Context, in authorizeIn) (op.Reply, error) {
 	client, ok := s.client(in.ClientID)
 	if !ok {
@@ -169,7 +174,7 @@ func (s *Service) authorize(ctx context.Context, in authorizeIn) (op.Reply, erro
 			active := a.AccountID
 			for _, c := range accounts {
 				if c.Chosen {
-					if a, err = s.acting(tx, a, c.ID); err != nil {
+					if a, err = s.actorIn(tx, a, c.ID); err != nil {
 						return err
 					}
 				}
@@ -206,16 +211,16 @@ func (s *Service) authorize(ctx context.Context, in authorizeIn) (op.Reply, erro
 	}, source(in.RedirectURI))
 }
 
-// choice is one of the accounts that a person may let the program act in.
+// choice is an account in which the person may let the program act.
 type choice struct {
 	ID     string
 	Login  string
 	Chosen bool
 }
 
-// choices are the person's accounts, with the one marked that they chose, by
-// login or id, or else the one their session acts in. A session that is good
-// in its account only has no choice.
+// choices returns the person's accounts. One is marked: the chosen one, by login or
+// id, or else the session's. A session that is good in its own account only gets no
+// choices.
 func (s *Service) choices(tx *db.Tx, a policy.Actor, chosen string) ([]choice, error) {
 	if a.Bound {
 		return nil, nil
@@ -242,7 +247,8 @@ type decisionIn struct {
 	Decision string `json:"decision,omitempty" doc:"the button that was pressed: authorize or cancel"`
 }
 
-// decision says which of the two buttons was pressed.
+// allowed tells which of the two buttons was pressed. It returns the fault
+// invalid_request for anything else.
 func (in decisionIn) allowed() (bool, error) {
 	switch in.Decision {
 	case "authorize":
@@ -253,7 +259,7 @@ func (in decisionIn) allowed() (bool, error) {
 	return false, refuse("invalid_request", "decision must be authorize or cancel.")
 }
 
-// decide takes the person's decision on the consent screen.
+// decide carries out the person's decision on the consent screen.
 func (s *Service) decide(ctx context.Context, in decisionIn) (op.Reply, error) {
 	a := policy.From(ctx)
 	var t ticket
@@ -293,8 +299,8 @@ func (s *Service) decide(ctx context.Context, in decisionIn) (op.Reply, error) {
 	return redirect(op.RequestOf(ctx).BaseURL, t.Redirect, t.State, denied, code), nil
 }
 
-// redirect answers the client at its address, and says who does (RFC 9207).
-// 303 makes the browser drop the form it has just sent.
+// redirect sends the browser to the client's address with the answer and the issuer
+// (RFC 9207). The status 303 makes the browser drop the form that it has just sent.
 func redirect(base, to, state string, failure *fault.Error, code string) op.Reply {
 	q := url.Values{"iss": {base}}
 	if state != "" {

@@ -12,8 +12,8 @@ import (
 	"yardmaster/internal/db"
 )
 
-// What is wrong with the client itself is told on the page: nobody is sent to
-// an address that nobody registered.
+// TestUnknownClientsAreNotAnswered holds that faults of the client itself are shown
+// on the page: the browser is not sent to an unregistered address.
 func TestUnknownClientsAreNotAnswered(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -39,8 +39,9 @@ func TestUnknownClientsAreNotAnswered(t *testing.T) {
 	})
 }
 
-// What else is wrong is told here as well: registration is open, and who has
-// not said yes or no yet is sent to nobody's address.
+// TestBadRequestsAreAnsweredHere holds that other faults are shown on the page as
+// well: registration is open, and a person who has not decided is sent to no client's
+// address.
 func TestBadRequestsAreAnsweredHere(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -76,7 +77,8 @@ func TestBadRequestsAreAnsweredHere(t *testing.T) {
 	})
 }
 
-// The way over the sign-in page loses nothing of the request.
+// TestSignInReturns holds that the request survives a visit to the sign-in page
+// unchanged.
 func TestSignInReturns(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -91,8 +93,8 @@ func TestSignInReturns(t *testing.T) {
 	})
 }
 
-// The screen never offers what the session does not hold, nor what only an
-// operator token may carry.
+// TestScopesAreNarrowed holds that the screen offers only scopes that the session
+// holds, and none that only operator tokens may have.
 func TestScopesAreNarrowed(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -114,8 +116,8 @@ func TestScopesAreNarrowed(t *testing.T) {
 	})
 }
 
-// A ticket is worth something only to the session that was shown it, for a
-// while, as long as it holds what was shown, once.
+// TestTickets holds that a ticket is good once, for a limited time, only in the
+// session that was shown it, and only while that session holds the scopes.
 func TestTickets(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -176,7 +178,7 @@ func TestCodes(t *testing.T) {
 		if live := y.live(); len(live) != 0 {
 			t.Fatalf("a refusal gave tokens: %v", live)
 		}
-		// None of this has cost the code.
+		// None of these requests has used the code up.
 		y.pass(codeLife - time.Second)
 		var g Grant
 		y.call(answer{200, &g}, "POST", tokenPath, "", y.exchange(code, "client_secret", "is ignored"))
@@ -186,7 +188,7 @@ func TestCodes(t *testing.T) {
 		if live := y.live(); !slices.Equal(live, []string{`["read:tasks","write:tasks"]`}) {
 			t.Errorf("tokens: %v", live)
 		}
-		// Once more, long after it has expired, and not even by its client.
+		// A used code fails again long after it has expired, even for its own client.
 		y.pass(24 * time.Hour)
 		y.refused("invalid_grant", "POST", tokenPath, "", y.exchange(code, "client_id", other.ClientID))
 		if live := y.live(); len(live) != 0 || y.dropped != 1 {
@@ -209,7 +211,7 @@ func TestCodes(t *testing.T) {
 		if !slices.Equal(changes, want) {
 			t.Errorf("audited: %v, want %v", changes, want)
 		}
-		// What is of no use any more goes.
+		// Rows that have expired are deleted.
 		y.pass(tokenLife + time.Hour)
 		y.code()
 		y.read(func(tx *db.Tx) error {
@@ -222,8 +224,8 @@ func TestCodes(t *testing.T) {
 	})
 }
 
-// Of many who bring one code at once, one gets a token; and as the code was
-// brought twice, it ends.
+// TestOneCodeOneToken holds that of simultaneous requests with one code only one gets
+// a token, and that this token is then revoked, because the code came twice.
 func TestOneCodeOneToken(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -253,9 +255,9 @@ func TestOneCodeOneToken(t *testing.T) {
 	})
 }
 
-// A person may let a program act in another account of theirs than the one
-// their session acts in: with the rights they have there, and the session
-// stays where it is.
+// TestAccountIsPicked holds that a person may let a program act in another of their
+// accounts, with the rights that they have there, and that their session stays in its
+// account.
 func TestAccountIsPicked(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -285,12 +287,12 @@ func TestAccountIsPicked(t *testing.T) {
 		if len(in) != 1 || in[0] != "rival" {
 			t.Errorf("the token acts in %v", in)
 		}
-		// One that is not theirs is not picked.
+		// An account of which they are no member is not chosen.
 		page = y.call(answer{200, nil}, "GET", y.request("account", "nobodys"), owner, "").Body.String()
 		if !strings.Contains(page, `<option value="acme" selected>`) || !strings.Contains(page, "in the account <strong>acme</strong>") {
 			t.Errorf("another's account:\n%s", page)
 		}
-		// The decision is about the account that was shown.
+		// The decision applies to the account that was shown.
 		y.refused("bad-ticket", "POST", authorizePath, "s1 rival read:tasks",
 			decision(y.shown(y.request("account", "rival"), owner), "authorize"))
 	})

@@ -12,10 +12,10 @@ import (
 	"yardmaster/internal/seal"
 )
 
-// sealClient is the purpose that registrations are sealed for.
+// sealClient is the purpose for which registrations are sealed.
 const sealClient = "oauth-client"
 
-// registration is what a client_id holds.
+// registration is the content of a client_id.
 type registration struct {
 	Name      string   `json:"n"`
 	Redirects []string `json:"r"`
@@ -28,8 +28,8 @@ type registerIn struct {
 	ResponseTypes []string `json:"response_types,omitempty" doc:"code, or left out"`
 }
 
-// ClientRegistration is what became of a registration (RFC 7591). There is
-// never a client_secret.
+// ClientRegistration is the answer to a registration (RFC 7591). It never has a
+// client_secret.
 type ClientRegistration struct {
 	ClientID      string   `json:"client_id"`
 	Name          string   `json:"client_name"`
@@ -39,7 +39,7 @@ type ClientRegistration struct {
 	AuthMethod    string   `json:"token_endpoint_auth_method"`
 }
 
-// Bounds of a registration. They keep the client_id fit for a query string.
+// Limits of a registration. They keep the client_id short enough for a query string.
 const (
 	maxName      = 100
 	maxRedirects = 8
@@ -71,7 +71,7 @@ func (s *Service) register(_ context.Context, in registerIn) (ClientRegistration
 	if !presentable(name) {
 		return none, refuse("invalid_client_metadata", "client_name must be at most 100 printable characters.")
 	}
-	if ours(name) {
+	if imitatesUs(name) {
 		return none, refuse("invalid_client_metadata", "client_name reads like the name of this server.")
 	}
 	if name == "" {
@@ -84,7 +84,7 @@ func (s *Service) register(_ context.Context, in registerIn) (ClientRegistration
 	return ClientRegistration{s.Clients.Seal(sealClient, b), name, in.Redirects, []string{grantCode}, []string{responseCode}, "none"}, nil
 }
 
-// client opens a client_id.
+// client unseals a client_id. It returns false if this server has not issued it.
 func (s *Service) client(clientID string) (registration, bool) {
 	var r registration
 	b, err := s.Clients.Unseal(sealClient, clientID)
@@ -97,26 +97,27 @@ func (s *Service) client(clientID string) (registration, bool) {
 	return r, true
 }
 
-// clientKey is what is stored of a client_id.
+// clientKey returns the stored form of a client_id.
 func clientKey(clientID string) string { return seal.Hash(clientID) }
 
-// presentable tells whether a name can be shown to a person as it is: nothing
-// that is invisible or changes the direction of text.
+// presentable tells whether a name can be shown to a person: it has at most maxName
+// characters, none of them invisible or changing the direction of text.
 func presentable(name string) bool {
 	return len([]rune(name)) <= maxName && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 var (
-	// host goes into a Content-Security-Policy: no character of that may pass.
+	// host matches hosts that may be put into a Content-Security-Policy. It allows no
+	// character with a meaning there.
 	host = regexp.MustCompile(`^(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\[::1\])(?::[0-9]{1,5})?$`)
-	// private is a scheme that a program registers with its system: a domain
-	// name in reverse, so that no scheme with a meaning of its own fits.
+	// private matches a scheme that a program registers with its system: a domain
+	// name in reverse, so that it matches no scheme with a meaning of its own.
 	private = regexp.MustCompile(`^[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)+$`)
 )
 
-// checkRedirect says what is wrong with a redirect address: https anywhere,
-// http on this machine (RFC 8252, section 7.3), or a private-use scheme
-// (section 7.1).
+// checkRedirect returns what is wrong with a redirect address, or "". It allows https
+// anywhere, http on a loopback address (RFC 8252, section 7.3), and a private-use
+// scheme (section 7.1).
 func checkRedirect(uri string) string {
 	u, err := url.Parse(uri)
 	switch {
@@ -142,9 +143,9 @@ func loopback(u *url.URL) bool {
 	return false
 }
 
-// registered tells whether the client may be sent to uri: an address of its
-// registration to the byte, but for the port of a loopback address, which a
-// program learns when it starts to listen.
+// registered tells whether the client may be sent to uri. It must equal a registered
+// address byte for byte, except for the port of a loopback address, which a program
+// learns when it starts to listen.
 func (r registration) registered(uri string) bool {
 	if checkRedirect(uri) != "" {
 		return false
@@ -152,7 +153,7 @@ func (r registration) registered(uri string) bool {
 	if slices.Contains(r.Redirects, uri) {
 		return true
 	}
-	got, _ := url.Parse(uri) // it passed the check
+	got, _ := url.Parse(uri) // checkRedirect has parsed it
 	if got.Scheme != "http" {
 		return false
 	}
@@ -168,8 +169,8 @@ func portless(u *url.URL) string {
 	return c.String()
 }
 
-// answerAt is a redirect address with the answer to an authorization request.
-// Its own query stays.
+// answerAt returns a redirect address with the answer to an authorization request
+// added to its query.
 func answerAt(redirect string, answer url.Values) string {
 	sep := "?"
 	if strings.Contains(redirect, "?") {
@@ -178,15 +179,15 @@ func answerAt(redirect string, answer url.Values) string {
 	return redirect + sep + answer.Encode()
 }
 
-// source is the address as a form-action of a Content-Security-Policy, which
-// browsers hold against redirects as well.
+// source returns a redirect address as a source for form-action in a
+// Content-Security-Policy. Browsers apply that to redirects as well.
 func source(redirect string) string {
 	u, err := url.Parse(redirect)
 	if err != nil {
 		return ""
 	}
 	if strings.HasPrefix(u.Host, "[") || u.Scheme != "https" && u.Scheme != "http" {
-		return u.Scheme + ":" // there is no form for the rest
+		return u.Scheme + ":" // a policy cannot name more of such an address
 	}
 	return u.Scheme + "://" + u.Host
 }

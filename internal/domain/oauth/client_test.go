@@ -20,7 +20,7 @@ func TestRedirects(t *testing.T) {
 		"http://localhost:7777/cb":              true,
 		"com.example.editor:/cb":                true,
 		"com.example.editor://auth/cb":          true,
-		"http://editor.example/cb":              false, // anybody on the way could read the code
+		"http://editor.example/cb":              false, // anybody on the network path could read the code
 		"http://127.0.0.1.evil.example/cb":      false,
 		"http://localhost.evil.example/cb":      false,
 		"http://0.0.0.0/cb":                     false,
@@ -89,8 +89,8 @@ func TestRegistered(t *testing.T) {
 	}
 }
 
-// Whatever address a client may be sent to, it stays one source in the
-// policy of the consent screen, and one header line.
+// FuzzRedirect holds that every allowed redirect address is one source in the policy
+// of the consent screen, and one header line.
 func FuzzRedirect(f *testing.F) {
 	for _, uri := range []string{
 		"https://editor.example/cb",
@@ -124,7 +124,8 @@ func FuzzRedirect(f *testing.F) {
 	})
 }
 
-// A registration is worth nothing on another server, and cannot be made up.
+// TestClientsAreSealed holds that a registration is not accepted by another server,
+// and cannot be forged.
 func TestClientsAreSealed(t *testing.T) {
 	t.Parallel()
 	ring, other := &seal.Keyring{}, &seal.Keyring{}

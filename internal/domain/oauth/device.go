@@ -14,7 +14,7 @@ import (
 	"yardmaster/internal/seal"
 )
 
-// Decisions about a device.
+// Decisions about a command line.
 const (
 	pending  = "pending"
 	approved = "approved"
@@ -26,7 +26,8 @@ type deviceIn struct {
 	Scope string `json:"scope,omitempty" doc:"left out: all that the approver may give but rights over the whole server"`
 }
 
-// DeviceAuthorization is what a command line shows and waits with (RFC 8628).
+// DeviceAuthorization is the answer of auth.device: the codes that a command line
+// shows and polls with (RFC 8628).
 type DeviceAuthorization struct {
 	DeviceCode string `json:"device_code"`
 	UserCode   string `json:"user_code"`
@@ -41,7 +42,7 @@ func (s *Service) device(ctx context.Context, in deviceIn) (DeviceAuthorization,
 	if !presentable(name) {
 		return DeviceAuthorization{}, refuse("invalid_request", "client_name must be at most 100 printable characters.")
 	}
-	if ours(name) {
+	if imitatesUs(name) {
 		return DeviceAuthorization{}, refuse("invalid_request", "client_name reads like the name of this server.")
 	}
 	if name == "" {
@@ -61,8 +62,8 @@ func (s *Service) device(ctx context.Context, in deviceIn) (DeviceAuthorization,
 	}
 	out.Complete = uri + "?user_code=" + out.UserCode
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {
-		// Rows outlive their codes by the token's life: who brings a spent
-		// code again ends the token it gave.
+		// Rows are kept for the life of a token after their codes expire, so that a
+		// code that comes again still ends its token.
 		if _, err := purgeDevices.Exec(tx, db.Micros(tx.Now.Add(-tokenLife))); err != nil {
 			return err
 		}
@@ -79,7 +80,9 @@ type pollIn struct {
 	DeviceCode string `json:"device_code,omitempty" doc:"what auth.device answered"`
 }
 
-// poll gives the waiting command line its token once a person has approved.
+// poll returns the token of a waiting command line once a person has approved. Before
+// that it returns authorization_pending or slow_down; it returns access_denied,
+// expired_token or invalid_grant if there will be no token.
 func (s *Service) poll(ctx context.Context, in pollIn) (Grant, error) {
 	hash := seal.Hash(in.DeviceCode)
 	var d deviceRow
@@ -116,7 +119,7 @@ func (s *Service) poll(ctx context.Context, in pollIn) (Grant, error) {
 			return nil
 		case d.Decision == pending || d.Scopes == nil || tx.Account == "":
 			refused = refuse("authorization_pending", "Nobody has decided yet.")
-			// Half the interval, because the network may bring two polls
+			// Half the interval is enough, because the network may bring two polls
 			// closer together than they were sent.
 			if d.PolledAt != nil && tx.Now.Sub(*d.PolledAt) < pollEvery/2 {
 				refused = refuse("slow_down", "Wait as many seconds as interval says between polls, and five more from now on.")
@@ -142,7 +145,7 @@ type devicePageIn struct {
 	UserCode string `json:"user_code,omitempty" doc:"the code that the command line shows"`
 }
 
-// showDevice asks a signed-in person for the code, and then for the decision.
+// showDevice asks the signed-in person for the code, and then for the decision.
 func (s *Service) showDevice(ctx context.Context, in devicePageIn) (op.Reply, error) {
 	a := policy.From(ctx)
 	if !signedIn(a) {
@@ -162,7 +165,7 @@ func (s *Service) showDevice(ctx context.Context, in devicePageIn) (op.Reply, er
 	var refused error
 	var scopes policy.Set
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		if d, known, err = deviceByCode.Maybe(tx, typed(in.UserCode)); err != nil {
+		if d, known, err = deviceByCode.Maybe(tx, normalizeCode(in.UserCode)); err != nil {
 			return err
 		}
 		if known = known && d.Decision == pending && tx.Now.Before(d.ExpiresAt); !known {
@@ -206,8 +209,9 @@ func (s *Service) showDevice(ctx context.Context, in devicePageIn) (op.Reply, er
 	}, "")
 }
 
-// typed is a user code as a person may have typed it.
-func typed(code string) string {
+// normalizeCode returns a user code in its stored form, however a person has typed
+// it.
+func normalizeCode(code string) string {
 	code = strings.ToUpper(strings.Map(func(r rune) rune {
 		if r == ' ' || r == '-' {
 			return -1
@@ -220,7 +224,7 @@ func typed(code string) string {
 	return code
 }
 
-// decideDevice takes the person's decision about a command line.
+// decideDevice carries out the person's decision about a command line.
 func (s *Service) decideDevice(ctx context.Context, in decisionIn) (op.Reply, error) {
 	a := policy.From(ctx)
 	allowed, err := in.allowed()

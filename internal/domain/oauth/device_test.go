@@ -41,7 +41,7 @@ func TestDeviceTakesItsTime(t *testing.T) {
 		y.refused("invalid_grant", "POST", pollPath, "", "device_code="+id.Opaque())
 		y.refused("invalid_grant", "POST", pollPath, "", "")
 
-		// Typed as people type.
+		// The code is typed in lower case and with a space.
 		sloppy := strings.ToLower(strings.Replace(d.UserCode, "-", " ", 1))
 		ticket := y.shown("/device?"+url.Values{"user_code": {sloppy}}.Encode(), owner)
 		y.call(answer{200, nil}, "POST", "/device", owner, decision(ticket, "authorize"))
@@ -65,7 +65,8 @@ func TestDeviceIsRefused(t *testing.T) {
 		y.refused("invalid_scope", "POST", "/auth/device", "", "scope=read:nonsense")
 		y.refused("invalid_request", "POST", "/auth/device", "", `{"client_name": "a\nb"}`)
 
-		// The approver has less than is asked for: less is given, or nothing.
+		// The approver has fewer scopes than the program asks for: it gets fewer, or
+		// none.
 		d := y.begin(`{"scope": "read:tasks write:tasks"}`)
 		y.call(answer{403, nil}, "GET", "/device?user_code="+d.UserCode, "s1 acme read:account", "")
 		narrow := "s1 acme read:tasks"

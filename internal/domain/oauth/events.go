@@ -5,7 +5,7 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// audience is who is told of programs that people let in.
+// audience sees the events of programs that people let in.
 var audience = event.Audience(policy.ReadAccount)
 
 // The data of events.
@@ -28,5 +28,5 @@ var (
 	authorizedEvent     = event.Declare[clientData]("client.authorized", audience, "A person let a program in.")
 )
 
-// decidedEvents are the events of a decision about a command line.
+// decidedEvents are the events by the decision about a command line.
 var decidedEvents = map[string]event.Kind[deviceData]{approved: deviceApprovedEvent, denied: deviceDeniedEvent}

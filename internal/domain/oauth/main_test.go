@@ -33,7 +33,7 @@ func TestStatements(t *testing.T) {
 const (
 	base     = "http://yard.example"
 	callback = "http://127.0.0.1:7777/cb"
-	// The pair of RFC 7636, appendix B.
+	// verifier and challenge are the pair of RFC 7636, appendix B.
 	verifier  = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 	challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 )
@@ -45,8 +45,8 @@ var (
 	countCodes    = db.Q[int64](`SELECT COUNT(*) FROM oauth_codes`)
 )
 
-// yard is the service with ada, who is in acme and in rival, and a clock that
-// the test moves. A session is the header "X-Session: NAME ACCOUNT SCOPE…".
+// yard is the service with ada, who is a member of acme and rival, and with a clock
+// that the test sets. A session is the header "X-Session: NAME ACCOUNT SCOPE…".
 type yard struct {
 	*Service
 	t       *testing.T
@@ -126,7 +126,7 @@ func session(_ context.Context, p op.Presented) (policy.Actor, error) {
 	return policy.Actor{Credential: policy.Session, CredentialID: words[0], UserID: "ada", AccountID: words[1], Scopes: scopes}, nil
 }
 
-// service is a service of d that gives programs every scope there is.
+// service returns a Service on d that gives every scope to programs.
 func service(d *db.DB, ring *seal.Keyring) *Service {
 	return New(Needs{
 		DB: d, Ring: ring, Clients: ring, Sessions: adas{}, Used: func() policy.Set { return ^policy.Set(0) },
@@ -137,8 +137,8 @@ func service(d *db.DB, ring *seal.Keyring) *Service {
 // adas are the sessions of ada.
 type adas struct{}
 
-// Within lets ada read tasks in rival and do everything in acme, and nobody be
-// anywhere else.
+// Within returns an actor with read:tasks in rival, with every scope in acme, and
+// with none elsewhere.
 func (adas) Within(_ *db.Tx, a policy.Actor, account string) (policy.Actor, error) {
 	a.AccountID = account
 	switch account {
@@ -152,8 +152,8 @@ func (adas) Within(_ *db.Tx, a policy.Actor, account string) (policy.Actor, erro
 	return a, nil
 }
 
-// owner is a session with every scope there is, so that what an operator token
-// alone may carry could slip in.
+// owner is a session with every scope, so that a test fails if a scope of operator
+// tokens is passed on.
 var owner = "s1 acme " + strings.Join((^policy.Set(0)).Names(), " ")
 
 type answer struct {
@@ -185,8 +185,8 @@ func (y *yard) call(want answer, method, target, session, body string) *httptest
 	return rec
 }
 
-// refused calls and holds the answer against what RFC 6749 and RFC 9457 say
-// of failures.
+// refused calls and compares the answer with the members that RFC 6749 and RFC 9457
+// require of failures.
 func (y *yard) refused(code, method, target, session, body string) {
 	y.t.Helper()
 	var p struct {
@@ -206,7 +206,8 @@ func (y *yard) refused(code, method, target, session, body string) {
 	}
 }
 
-// request is a good authorization request, changed by pairs of name and value.
+// request returns a correct authorization request, changed by pairs of name and
+// value.
 func (y *yard) request(change ...string) string {
 	q := url.Values{
 		"response_type":         {"code"},
@@ -229,7 +230,7 @@ func set(q url.Values, change []string) {
 
 var ticketField = regexp.MustCompile(`name="ticket" value="([^"]*)"`)
 
-// shown opens a page that asks for a decision and answers its ticket.
+// shown opens a page that asks for a decision and returns its ticket.
 func (y *yard) shown(target, session string) (ticket string) {
 	y.t.Helper()
 	rec := y.call(answer{200, nil}, "GET", target, session, "")
@@ -240,12 +241,12 @@ func (y *yard) shown(target, session string) (ticket string) {
 	return html.UnescapeString(found[1])
 }
 
-// decision is the form of such a page, answered.
+// decision returns the form of such a page with a button pressed.
 func decision(ticket, word string) string {
 	return url.Values{"ticket": {ticket}, "decision": {word}}.Encode()
 }
 
-// heard is what the client hears at its address.
+// heard returns the query that the client receives at its address.
 func (y *yard) heard(rec *httptest.ResponseRecorder) url.Values {
 	y.t.Helper()
 	at, err := url.Parse(rec.Header().Get("Location"))
@@ -255,7 +256,7 @@ func (y *yard) heard(rec *httptest.ResponseRecorder) url.Values {
 	return at.Query()
 }
 
-// code is one that the owner has just allowed.
+// code returns a code that the owner has just allowed.
 func (y *yard) code(change ...string) string {
 	y.t.Helper()
 	q := y.heard(y.call(answer{303, nil}, "POST", authorizePath, owner, decision(y.shown(y.request(change...), owner), "authorize")))
@@ -265,7 +266,7 @@ func (y *yard) code(change ...string) string {
 	return q.Get("code")
 }
 
-// exchange is a good token request, changed.
+// exchange returns a correct token request, changed by pairs of name and value.
 func (y *yard) exchange(code string, change ...string) string {
 	q := url.Values{
 		"grant_type":    {"authorization_code"},

@@ -1,10 +1,9 @@
-// Package oauth is how a program gets a token without seeing a password. A
-// person, signed in to a browser session, is shown what the program asks for
-// and allows it; the program fetches an ordinary personal access token. Two
-// ways lead there: the authorization code with PKCE for MCP clients (OAuth
-// 2.1, RFC 7591, 7636, 8414, 9207, 9728), and a code typed in for the command
-// line (RFC 8628). Clients are public and nothing of their registration is
-// stored: it is sealed into the client_id.
+// Package oauth gives a token to a program that sees no password. A person with a
+// browser session is shown the scopes that the program asks for and allows them; the
+// program then fetches an ordinary personal access token. There are two ways: the
+// authorization code with PKCE for MCP clients (OAuth 2.1, RFC 7591, 7636, 8414,
+// 9207, 9728), and a typed code for the command line (RFC 8628). Clients are public.
+// Their registration is not stored: it is sealed into the client_id.
 package oauth
 
 import (
@@ -19,12 +18,12 @@ import (
 	"yardmaster/internal/seal"
 )
 
-// Paths that others point at.
+// Paths that other packages and documents refer to.
 const (
-	// ResourcePath is what the tokens are for: the MCP endpoint.
+	// ResourcePath is the resource of the tokens: the MCP endpoint.
 	ResourcePath = "/v1/mcp"
-	// ProtectedPath is the document that a 401 challenge of ResourcePath names
-	// as its resource_metadata, behind the base address.
+	// ProtectedPath is the path of the document that a 401 answer of ResourcePath
+	// names as its resource_metadata.
 	ProtectedPath = "/.well-known/oauth-protected-resource" + ResourcePath
 
 	authorizePath = "/oauth/authorize"
@@ -37,38 +36,38 @@ const (
 // Lifetimes.
 const (
 	codeLife   = time.Minute
-	ticketLife = 10 * time.Minute // how long a consent screen may stay open
+	ticketLife = 10 * time.Minute // for a decision on the consent screen
 	deviceLife = 10 * time.Minute
 	tokenLife  = 30 * 24 * time.Hour
-	pollEvery  = 3 * time.Second // of a device
+	pollEvery  = 3 * time.Second // interval of a command line's polls
 )
 
-// Needs is what programs' access stands on.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB   *db.DB
 	Ring *seal.Keyring
-	// Clients seals client_ids, which have no end. Those that Ring has sealed
-	// are good while it opens them.
+	// Clients seals client_ids, which never expire. A client_id that Ring has sealed
+	// is good while Ring opens it.
 	Clients *seal.Keyring
 	Tokens  *token.Service
-	// Sessions answers who a person is in another account of theirs.
+	// Sessions returns the actor of a person in another of their accounts.
 	Sessions Sessions
-	// Used are the scopes that something here requires. Others are given to no
-	// program: a person cannot know what they will open one day.
+	// Used returns the scopes that some capability requires. Programs get no others,
+	// because a person cannot know what these will allow one day.
 	Used func() policy.Set
 }
 
-// Sessions knows what browser sessions are good for.
+// Sessions knows the rights of browser sessions.
 type Sessions interface {
-	// Within is who a person's session would be in another account of theirs:
-	// with the rights they have there, which are none if it is not theirs.
+	// Within returns the actor of a session in another account of its user, with the
+	// rights that the user has there: none if they are no member.
 	Within(tx *db.Tx, a policy.Actor, account string) (policy.Actor, error)
 }
 
-// Service answers the OAuth and device routes.
+// Service implements the OAuth and device routes.
 type Service struct{ Needs }
 
-// New makes the service of n, which is to be whole.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
@@ -99,7 +98,7 @@ type AuthorizationServer struct {
 	SendsIssuer   bool     `json:"authorization_response_iss_parameter_supported"`
 }
 
-// Grant is the answer to a code that is good (RFC 6749, section 5.1).
+// Grant is the answer to a code that was accepted (RFC 6749, section 5.1).
 type Grant struct {
 	AccessToken string `json:"access_token"`
 	TokenType   string `json:"token_type"`
@@ -111,14 +110,15 @@ func granted(m token.MintedToken) Grant {
 	return Grant{m.Token, "Bearer", int(tokenLife.Seconds()), strings.Join(m.Scopes, " ")}
 }
 
-// grantable is what a session may pass on: what it holds and is good for
-// something, less what only an operator token carries.
+// grantable returns the scopes that a session may pass on: those that it holds and
+// some capability requires, without those of operator tokens.
 func (s *Service) grantable(a policy.Actor) policy.Set {
 	return a.Scopes & s.Used() &^ policy.OperatorOnly
 }
 
-// narrow is what of the asked scopes (space separated, none: everything but
-// rights over the whole server) the actor can pass on.
+// narrow returns those of the asked scopes, separated by spaces, that the actor can
+// pass on. If none is asked for, it returns all but those over the whole platform. It
+// returns the fault invalid_scope for an unknown scope, and if no scope is left.
 func (s *Service) narrow(asked string, a policy.Actor) (policy.Set, error) {
 	ceiling := s.grantable(a)
 	if strings.TrimSpace(asked) == "" {
@@ -134,17 +134,18 @@ func (s *Service) narrow(asked string, a policy.Actor) (policy.Set, error) {
 	return want, nil
 }
 
-// signedIn tells whether a person's browser session calls.
+// signedIn tells whether the actor is the browser session of a person.
 func signedIn(a policy.Actor) bool { return a.Credential == policy.Session && a.UserID != "" }
 
-// refuse is a failure with an error code of RFC 6749 and its relatives, which
-// is the slug of its problem type as well.
+// refuse returns a fault.Invalid whose slug is an error code of RFC 6749 or of a
+// related RFC.
 func refuse(code, description string) *fault.Error {
 	return fault.New(fault.Invalid, code, description)
 }
 
-// recast puts the members of RFC 6749, section 5.2, on every problem.
-func recast(f *fault.Error) *fault.Error {
+// withRFCMembers adds the members error and error_description of RFC 6749, section
+// 5.2, to a fault.
+func withRFCMembers(f *fault.Error) *fault.Error {
 	code := f.Slug
 	switch {
 	case rfcErrors[code]:

@@ -12,8 +12,8 @@ const (
 	login = "Sign-in"
 )
 
-// Ops are the capabilities of this package. They are public: the session
-// cookie, the sealed ticket or the code is what authenticates.
+// Ops returns the capabilities of this package. They are public, because the session
+// cookie, the sealed ticket or the code authenticates the caller.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{
@@ -58,7 +58,7 @@ func (s *Service) Ops() []op.Op {
 			Rule:    policy.Public(),
 			Lenient: true,
 			NoStore: true,
-			Recast:  recast,
+			Recast:  withRFCMembers,
 			Also:    []int{303},
 			Refuses: refusals("invalid_client", "invalid_request"),
 			Summary: "The consent screen",
@@ -75,7 +75,7 @@ func (s *Service) Ops() []op.Op {
 			Rule:    policy.Public(),
 			Form:    true,
 			NoStore: true,
-			Recast:  recast,
+			Recast:  withRFCMembers,
 			Status:  303,
 			Refuses: append(refusals("bad-ticket", "invalid_request"), op.Refusal{Status: 403, Slug: "cross-origin"}),
 			Summary: "Authorize or cancel, as the consent screen was answered",
@@ -92,7 +92,7 @@ func (s *Service) Ops() []op.Op {
 			Form:      true,
 			Lenient:   true,
 			NoStore:   true,
-			Recast:    recast,
+			Recast:    withRFCMembers,
 			Refuses:   refusals("invalid_request", "invalid_client", "invalid_grant", "unsupported_grant_type", "invalid_target"),
 			Summary:   "Exchange an authorization code for a token",
 			Doc: "The code is good once, with the verifier, client_id and redirect_uri that it was asked for with; " +
@@ -108,7 +108,7 @@ func (s *Service) Ops() []op.Op {
 			Rule:       policy.Public(),
 			Lenient:    true,
 			NoStore:    true,
-			Recast:     recast,
+			Recast:     withRFCMembers,
 			Status:     201,
 			MaxBody:    64 << 10,
 			PerAddress: 30,
@@ -128,7 +128,7 @@ func (s *Service) Ops() []op.Op {
 			Form:       true,
 			Lenient:    true,
 			NoStore:    true,
-			Recast:     recast,
+			Recast:     withRFCMembers,
 			PerAddress: 30,
 			Refuses:    refusals("invalid_request", "invalid_scope"),
 			Summary:    "Begin to sign in a command line (RFC 8628)",
@@ -144,7 +144,7 @@ func (s *Service) Ops() []op.Op {
 			Form:    true,
 			Lenient: true,
 			NoStore: true,
-			Recast:  recast,
+			Recast:  withRFCMembers,
 			Refuses: refusals("authorization_pending", "slow_down", "access_denied", "expired_token", "invalid_grant"),
 			Summary: "Ask whether the command line has been approved, and take its token",
 			Doc: "Until the person has decided the answer is 400 authorization_pending; asking more often than interval " +
@@ -170,7 +170,7 @@ func (s *Service) Ops() []op.Op {
 			Rule:    policy.Public(),
 			Form:    true,
 			NoStore: true,
-			Recast:  recast,
+			Recast:  withRFCMembers,
 			Refuses: append(refusals("bad-ticket", "invalid_request"), op.Refusal{Status: 403, Slug: "cross-origin"}),
 			Summary: "Approve or refuse a command line",
 			Doc:     "Approving mints a personal access token, which the program takes with auth.device_token.",
@@ -185,7 +185,8 @@ func refusals(slugs ...string) (out []op.Refusal) {
 	return out
 }
 
-// cached lets clients keep what changes with the configuration only.
+// cached returns an answer that clients may keep for an hour, because it changes with
+// the configuration only.
 func cached(body any) op.Reply {
 	return op.Reply{ContentType: "application/json", Header: map[string]string{"Cache-Control": "public, max-age=3600"}, Body: body}
 }

@@ -33,13 +33,13 @@ const (
 	saidPage    = "said"
 )
 
-// consent is what a person decides on.
+// consent holds the values of a page on which a person decides.
 type consent struct {
 	Action, Name, Code, User, Account, Ticket, Destination string
 	Scopes                                                 []rights
 	Days                                                   int
-	// On the consent screen: where the person may let the program act, and the
-	// request, to be shown again for another account.
+	// Accounts and Request are for the consent screen: the accounts to choose from,
+	// and the request, to be shown again for another one.
 	Accounts []choice
 	Request  map[string]string
 }
@@ -50,12 +50,12 @@ func render(status int, name string, data any, target string) (op.Reply, error) 
 	return web.Render(pages, status, name, data, target)
 }
 
-// toSignIn sends a visitor to the sign-in page, and from there back.
+// toSignIn sends a visitor to the sign-in page, which leads back.
 func toSignIn(back string) op.Reply {
 	return web.GoTo(loginPath + "?return_to=" + url.QueryEscape(back))
 }
 
-// destination names a redirect address for a person.
+// destination returns a redirect address in a form for people.
 func destination(redirect string) string {
 	u, err := url.Parse(redirect)
 	switch {

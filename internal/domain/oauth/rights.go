@@ -7,20 +7,21 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// right is a scope as a person decides about it.
+// right is a scope in the words shown to a person.
 type right struct {
 	Scope policy.Scope
 	Words string
 }
 
-// rights are some of them under one heading. Care marks those that can do harm.
+// rights are the rights under one heading. Care marks rights that can do harm.
 type rights struct {
 	Title string
 	Care  bool
 	List  []right
 }
 
-// words say what each scope lets a program do. A test wants all of them.
+// words tell what each scope lets a program do. A test holds that every scope has
+// some.
 var words = map[policy.Scope]string{
 	policy.ReadAccount:     "see the account, its members and its settings",
 	policy.WriteAccount:    "change the account's settings and what it allows, and make further tokens",
@@ -66,13 +67,13 @@ var words = map[policy.Scope]string{
 	policy.AdminBugs:       "handle reports of bugs",
 }
 
-// careful are the scopes by which others are let in, code is changed, or money
-// and secrets go.
+// careful are the scopes that let people in, change code, or give away money or
+// secrets.
 var careful = policy.Scopes(policy.WriteAccount, policy.WriteMembers, policy.WriteRepos, policy.WritePRs, policy.WriteRunners,
 	policy.WriteBilling,
 	policy.WriteSecrets, policy.WriteWebhooks, policy.SelfKeys)
 
-// inWords groups scopes for a person, the harmless ones first.
+// inWords groups scopes for a person, harmless ones first.
 func inWords(s policy.Set) (out []rights) {
 	groups := []rights{
 		{Title: "It may see"},
@@ -104,20 +105,20 @@ func inWords(s policy.Set) (out []rights) {
 	return out
 }
 
-// platform are the scopes that reach beyond accounts. A program gets them only
-// if it asks for them by name.
+// platform are the scopes that reach beyond accounts. A program gets them only if it
+// asks for them by name.
 var platform = policy.PlatformRead | policy.OperatorOnly
 
-// alike maps letters and digits to those that people take them for.
-var alike = strings.NewReplacer("0", "o", "1", "l", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "l", "|", "l", "rn",
+// lookalikes replaces characters by the letters that they resemble.
+var lookalikes = strings.NewReplacer("0", "o", "1", "l", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "l", "|", "l", "rn",
 	"m", "vv", "w",
 	"а", "a", "е", "e", "о", "o", "р", "p", "с", "c", "у", "y", "х", "x", "і", "l", "ѕ", "s", "ԁ", "d", "м", "m", "т", "t", "г", "r", "һ", "h", "ү", "y", "ӏ", "l",
 	"α", "a", "ε", "e", "ο", "o", "ρ", "p", "τ", "t", "υ", "y", "γ", "y", "ι", "l", "ԛ", "q", "ɑ", "a", "ʏ", "y", "ʀ", "r", "ᴅ", "d", "ᴀ", "a", "ᴍ", "m", "ꜱ", "s", "ᴛ", "t", "ᴇ", "e")
 
-// ours tells whether a name reads like this program's own, whatever case,
-// spaces, marks and letters of other alphabets it is written with.
-func ours(name string) bool {
-	plain := alike.Replace(strings.ToLower(strings.Map(func(r rune) rune {
+// imitatesUs tells whether a name reads like the name of this program, in whatever
+// case, with whatever spaces and accents, and in letters of whatever alphabet.
+func imitatesUs(name string) bool {
+	plain := lookalikes.Replace(strings.ToLower(strings.Map(func(r rune) rune {
 		if r >= '！' && r <= '～' { // the wide forms of ASCII
 			r -= '！' - '!'
 		}
@@ -133,7 +134,7 @@ func ours(name string) bool {
 		strings.Contains(strings.ReplaceAll(plain, "i", "l"), "yardmaster")
 }
 
-// unaccented is a Latin letter without the mark that it may wear.
+// unaccented returns a Latin letter without its accent.
 func unaccented(r rune) rune {
 	for base, marked := range map[rune]string{
 		'a': "àáâãäåāăąǎȧạả",

@@ -9,7 +9,7 @@ import (
 	"yardmaster/internal/seal"
 )
 
-// Whoever adds a scope says what it means to a person.
+// TestEveryScopeHasWords holds that every scope has words for people.
 func TestEveryScopeHasWords(t *testing.T) {
 	t.Parallel()
 	for _, s := range policy.Vocabulary() {
@@ -57,7 +57,7 @@ func TestOurNameIsReserved(t *testing.T) {
 		"Yardmaste\u0433",
 		"Yarclmaster",
 	} {
-		if !ours(name) {
+		if !imitatesUs(name) {
 			t.Errorf("%q is taken for another's name", name)
 		}
 		_, err := service(&db.DB{}, seal.New()).register(t.Context(), registerIn{
@@ -69,13 +69,14 @@ func TestOurNameIsReserved(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"Editor", "Yard", "Station master", "yardstick", "Hardmaster", "", "編集者", "Claude Code"} {
-		if ours(name) {
+		if imitatesUs(name) {
 			t.Errorf("%q is taken for ours", name)
 		}
 	}
 }
 
-// A page of consent says in words what is given, and marks what can do harm.
+// TestConsentSaysWhatIsGiven holds that the consent page describes each scope in
+// words, and marks those that can do harm.
 func TestConsentSaysWhatIsGiven(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {

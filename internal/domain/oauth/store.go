@@ -36,8 +36,8 @@ type deviceRow struct {
 
 type namesRow struct{ Login, Account string }
 
-// Codes and devices are found by a secret that only its holder knows; which
-// account they are of follows from the row.
+// Codes and devices are found by a secret that only its holder knows, in whatever
+// account; the row names the account.
 var (
 	insertCode = db.SWith[insertCodeArgs](`INSERT INTO oauth_codes (hash, ticket, account_id, user_id, client, name, redirect,
 		challenge, scopes, expires_at)
@@ -84,8 +84,8 @@ type insertCodeArgs struct {
 	ExpiresAt                                                          int64
 }
 
-// namesOf are the logins of a person and of an account that they belong to;
-// db.ErrNoRows if they do not.
+// namesOf returns the logins of a user and of an account of which the user is a
+// member. It returns db.ErrNoRows if they are no member.
 func namesOf(tx *db.Tx, accountID, userID string) (n namesRow, err error) {
 	_, member, err := people.Role(tx, accountID, userID)
 	if err != nil || !member {

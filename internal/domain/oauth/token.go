@@ -26,14 +26,14 @@ type tokenIn struct {
 
 var verifierForm = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
 
-// exchange gives a token for a code. The code is good once: who brings it
-// again proves that it leaked, and the token it gave ends.
+// exchange gives a token for a code, once. A code that comes again has leaked: the
+// token it gave is revoked. It returns the faults of RFC 6749, section 5.2.
 func (s *Service) exchange(ctx context.Context, in tokenIn) (Grant, error) {
 	if in.GrantType != grantCode {
 		return Grant{}, refuse("unsupported_grant_type", "grant_type must be authorization_code.")
 	}
-	// Before the code is looked at: some libraries try without a client_id
-	// first, and again with it.
+	// The client is checked before the code, because some libraries try first without
+	// a client_id and then again with it.
 	if _, ok := s.client(in.ClientID); !ok {
 		return Grant{}, refuse("invalid_client", "client_id is not one of this server. It belongs in the form; there is no client secret.")
 	}
@@ -84,7 +84,7 @@ func (s *Service) exchange(ctx context.Context, in tokenIn) (Grant, error) {
 	return out, err
 }
 
-// badCode is the one answer to a code that is unknown, spent, expired, of
+// badCode returns the same fault for a code that is unknown, used, expired, of
 // another client or for another address, or whose verifier is wrong.
 func badCode() *fault.Error {
 	return refuse("invalid_grant", "The code is not good for this client, redirect_uri and code_verifier, or not any more.")
@@ -97,7 +97,7 @@ func (c codeRow) matches(in tokenIn) bool {
 		(in.RedirectURI == "" || in.RedirectURI == c.Redirect)
 }
 
-// actingFor makes what follows the deed of the user who allowed it.
+// actingFor returns a context whose actor is the user who allowed the token.
 func actingFor(ctx context.Context, accountID, userID string) context.Context {
 	a := policy.Actor{Credential: policy.Session, UserID: userID, AccountID: accountID, RequestID: op.RequestOf(ctx).ID}
 	return policy.With(db.WithAccount(ctx, accountID), a)
