@@ -29,7 +29,7 @@ var sealers = map[string]string{
 	"internal/domain/blocker/adopt.go closeAs":  "blockers.answer",
 	"internal/mail/outbox.go Post":             "mails.sealed",
 	"internal/seal/keys/keys.go Rotate":        "in the column it came from",
-	"internal/domain/sso/flow.go away":         "in a cookie, for ten minutes",
+	"internal/domain/sso/flow.go sendAway":     "in a cookie, for ten minutes",
 	"internal/domain/oauth/authorize.go issue": "in a form, for some minutes",
 	"internal/domain/oauth/client.go register": "as a client_id, under a key that does not change",
 }

@@ -5,10 +5,10 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// audience is who is told of the account's identity provider.
+// audience sees the events of the account's identity provider.
 var audience = event.Audience(policy.ReadAccount)
 
-// setData is the data of the event that a provider was set.
+// setData is the data of setEvent.
 type setData struct {
 	Issuer        string      `json:"issuer" doc:"address of the provider"`
 	ClientID      string      `json:"client_id" doc:"what the provider calls this server"`

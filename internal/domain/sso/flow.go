@@ -15,11 +15,11 @@ import (
 	"yardmaster/internal/web"
 )
 
-// flow is a sign-in that the browser is away for. It travels sealed in a
-// cookie, so that only the browser that began ends it.
+// flow is a sign-in during which the browser is at a provider. It travels sealed in a
+// cookie, so that only the browser that began the sign-in can finish it.
 type flow struct {
 	idp.Ticket
-	Account  string    `json:"account,omitempty"` // whose provider; none: GitHub
+	Account  string    `json:"account,omitempty"` // account of the provider; empty for GitHub
 	ReturnTo string    `json:"return_to"`
 	Expires  time.Time `json:"expires"`
 }
@@ -28,7 +28,7 @@ const (
 	flowLife  = 10 * time.Minute
 	sealFlow  = "signin-flow"
 	lost      = "signin-lost"
-	maxCookie = 4000 // bytes that every browser keeps
+	maxCookie = 4000 // size in bytes that every browser accepts
 )
 
 func cookieName(secure bool) string {
@@ -46,8 +46,8 @@ func flowCookie(value string, age time.Duration, secure bool) string {
 	return c
 }
 
-// away sends the browser to a provider, with what it has to bring back.
-func (s *Service) away(ctx context.Context, f flow, address string) (op.Reply, error) {
+// sendAway redirects the browser to a provider, with the flow in a cookie.
+func (s *Service) sendAway(ctx context.Context, f flow, address string) (op.Reply, error) {
 	b, err := json.Marshal(f)
 	if err != nil {
 		return op.Reply{}, err
@@ -62,8 +62,10 @@ func (s *Service) away(ctx context.Context, f flow, address string) (op.Reply, e
 	return out, nil
 }
 
-// brought reads what the browser brings back, and holds the answer against it.
-func (s *Service) brought(ctx context.Context, cookies, state string, now time.Time) (f flow, err error) {
+// openFlow reads the flow from the cookies and compares it with the state that the
+// provider returned. It returns the fault signin-lost if there is no flow, if the
+// state differs, or if the flow has expired.
+func (s *Service) openFlow(ctx context.Context, cookies, state string, now time.Time) (f flow, err error) {
 	gone := fault.New(fault.Invalid, lost, "This sign-in was not begun in this browser, or too long ago. Begin again.")
 	name := cookieName(op.RequestOf(ctx).Secure)
 	for pair := range strings.SplitSeq(cookies, ";") {
@@ -82,13 +84,14 @@ func (s *Service) brought(ctx context.Context, cookies, state string, now time.T
 	return f, nil
 }
 
-// failed shows the sign-in page with what went wrong.
+// failed shows the sign-in page with the failure.
 func (s *Service) failed(ctx context.Context, returnTo string, err error) (op.Reply, error) {
 	return s.SignIn.Failed(ctx, returnTo, err)
 }
 
-// refused is failed for who came back from a provider. Their flow is over, and
-// its cookie goes; one of another state may belong to a flow that still runs.
+// refused is failed for a browser that came back from a provider. It deletes the
+// cookie of the flow, which is over. It keeps a cookie of another state, whose flow
+// may still run.
 func (s *Service) refused(ctx context.Context, f flow, err error) (op.Reply, error) {
 	r, failed := s.failed(ctx, f.ReturnTo, err)
 	if fault.From(err).Slug != lost {
@@ -114,8 +117,8 @@ type startIn struct {
 
 func (s *Service) start(ctx context.Context, in startIn) (op.Reply, error) {
 	if in.Site == "cross-site" {
-		// Or a link elsewhere could sign a visitor in at a provider of its own
-		// choice. A person says themselves where they belong.
+		// A link on another site could choose a provider of its own and sign visitors
+		// in there. So a person confirms their organisation first.
 		return s.SignIn.Offer(ctx, in.ReturnTo, in.Org)
 	}
 	var r row
@@ -133,10 +136,10 @@ func (s *Service) start(ctx context.Context, in startIn) (op.Reply, error) {
 	if err != nil {
 		return s.failed(ctx, in.ReturnTo, err)
 	}
-	return s.away(ctx, f, address)
+	return s.sendAway(ctx, f, address)
 }
 
-// configured makes of no configuration the one answer that says so.
+// configured returns fault.NotFound unless there is a configuration.
 func configured(r row, ok bool, err error) (row, error) {
 	if err == nil && !ok {
 		err = fault.New(fault.NotFound, "", "No organisation of this login has a sign-in of its own here.")
@@ -152,8 +155,9 @@ type backIn struct {
 	Error   string `json:"error,omitempty"`
 }
 
-// answered refuses what a provider answers instead of a code.
-func (in backIn) answered() error {
+// check returns the fault provider-refused if the provider has answered without a
+// code.
+func (in backIn) check() error {
 	if in.Error == "" && in.Code != "" {
 		return nil
 	}
@@ -164,14 +168,14 @@ func (s *Service) callback(ctx context.Context, in backIn) (op.Reply, error) {
 	var f flow
 	var r row
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		if f, err = s.brought(ctx, in.Cookies, in.State, tx.Now); err != nil {
+		if f, err = s.openFlow(ctx, in.Cookies, in.State, tx.Now); err != nil {
 			return err
 		}
 		r, err = configured(byAccount.Maybe(tx, f.Account))
 		return err
 	})
 	if err == nil {
-		err = in.answered()
+		err = in.check()
 	}
 	if err != nil {
 		return s.refused(ctx, f, err)
@@ -185,7 +189,7 @@ func (s *Service) callback(ctx context.Context, in backIn) (op.Reply, error) {
 		ClientID:     r.ClientID,
 		ClientSecret: string(secret),
 	}, f.Ticket, s.BaseURL+oidcBack, in.Code, in.Issuer)
-	if err == nil && (!proper(who.Email) || !r.vouches(who.Email)) {
+	if err == nil && (!isAddress(who.Email) || !r.vouches(who.Email)) {
 		err = fault.New(fault.Forbidden, "provider-refused", "The organisation's provider may not vouch for this address: it is "+
 			"of none of its domains.")
 	}
@@ -194,12 +198,14 @@ func (s *Service) callback(ctx context.Context, in backIn) (op.Reply, error) {
 	}
 	return s.enter(ctx, f, signin.Proof{
 		Method: "oidc", Email: who.Email, Name: who.Name, Login: who.Login, AvatarURL: who.AvatarURL,
-		// What one account's provider says is nothing to another account.
+		// The issuer contains the account, so that the provider of one account does
+		// not identify users of another.
 		Issuer: "oidc " + r.AccountID + " " + who.Issuer, Subject: who.Subject, Account: r.AccountID, Role: r.Role,
 	})
 }
 
-// enter signs in who is proved, and sends the browser where it wanted to go.
+// enter signs the proved person in and redirects the browser to where it wanted to
+// go.
 func (s *Service) enter(ctx context.Context, f flow, p signin.Proof) (op.Reply, error) {
 	session, _, err := s.SignIn.Enter(ctx, func(*db.Tx) (signin.Proof, error) { return p, nil })
 	if err != nil {
@@ -231,7 +237,7 @@ func (s *Service) startGitHub(ctx context.Context, in githubIn) (op.Reply, error
 	if err != nil {
 		return op.Reply{}, err
 	}
-	return s.away(ctx, f, s.GitHub.Begin(f.Ticket, s.BaseURL+githubBack))
+	return s.sendAway(ctx, f, s.GitHub.Begin(f.Ticket, s.BaseURL+githubBack))
 }
 
 func (s *Service) callbackGitHub(ctx context.Context, in backIn) (op.Reply, error) {
@@ -239,12 +245,12 @@ func (s *Service) callbackGitHub(ctx context.Context, in backIn) (op.Reply, erro
 	err := s.noGitHub()
 	if err == nil {
 		err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-			f, err = s.brought(ctx, in.Cookies, in.State, tx.Now)
+			f, err = s.openFlow(ctx, in.Cookies, in.State, tx.Now)
 			return err
 		})
 	}
 	if err == nil {
-		err = in.answered()
+		err = in.check()
 	}
 	if err == nil && f.Account != "" {
 		err = fault.New(fault.Invalid, lost, "This sign-in was begun elsewhere. Begin again.")

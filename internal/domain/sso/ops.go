@@ -17,7 +17,7 @@ const (
 	login = "Sign-in"
 )
 
-// Ops are the capabilities of this package.
+// Ops returns the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	browser := func(id, path, summary string) op.Row {
 		return op.Row{

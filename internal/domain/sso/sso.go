@@ -1,7 +1,7 @@
-// Package sso lets people sign in where they are known already: at the
-// identity provider of their organisation (OpenID Connect), or at GitHub. An
-// account says which provider is its own; its word is good in that account
-// only, for addresses of the domains the account names.
+// Package sso lets people sign in at the identity provider of their organisation
+// (OpenID Connect) or at GitHub. An account names its provider. The provider's word
+// is good in that account only, and only for addresses in the domains that the
+// account lists.
 package sso
 
 import (
@@ -20,8 +20,8 @@ import (
 	"yardmaster/internal/seal"
 )
 
-// OrgSSO is an account's sign-in. What it says of addresses is for the
-// provider's side, and known before there is a configuration.
+// OrgSSO is the sign-in of an account. The addresses in it are for the configuration
+// at the provider, and are known before the account has one.
 type OrgSSO struct {
 	_             struct{}           `doc:"How an account's people sign in." schema:"OrgSSO"`
 	Configuration *OIDCConfiguration `json:"configuration" doc:"null: people sign in as everybody does"`
@@ -29,8 +29,7 @@ type OrgSSO struct {
 	StartURL      string             `json:"start_url" format:"uri" example:"https://yardmaster.example.com/auth/oidc/acme/start" doc:"where the account's people begin to sign in"`
 }
 
-// OIDCConfiguration is an account's identity provider. The client secret is
-// never read back.
+// OIDCConfiguration is an account's identity provider, without the client secret.
 type OIDCConfiguration struct {
 	_         struct{}    `doc:"An account's own OpenID Connect provider." schema:"OIDCConfiguration"`
 	Protocol  string      `json:"protocol" enum:"oidc" doc:"always oidc"`
@@ -42,30 +41,30 @@ type OIDCConfiguration struct {
 	UpdatedAt time.Time   `json:"updated_at" doc:"when it was last changed"`
 }
 
-// SSODeleted is the answer to a removal. Deleted is false when there was
-// nothing to remove.
+// SSODeleted is the answer to a removal. Deleted is false if there was no
+// configuration.
 type SSODeleted struct {
 	_       struct{} `doc:"What org_sso.delete did."`
 	Deleted bool     `json:"deleted" doc:"false: there was none"`
 }
 
-// Needs is what the providers of accounts stand on.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB        *db.DB
 	Ring      *seal.Keyring
 	Providers *idp.Client
 	SignIn    *signin.Service
-	// GitHub is the OAuth app that people may sign in with; without a client id
+	// GitHub is the OAuth app with which people may sign in. Without a client id
 	// there is none.
 	GitHub idp.GitHub
-	// BaseURL is the address that providers send browsers back to.
+	// BaseURL is the address to which providers send browsers back.
 	BaseURL string
 }
 
-// Service keeps the configurations and signs people in by them.
+// Service keeps the configurations and signs people in with them.
 type Service struct{ Needs }
 
-// New makes the service of n, which is to be whole.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
@@ -76,7 +75,7 @@ const (
 	githubBack = "/auth/github/callback"
 )
 
-// purpose is what a client secret is sealed for.
+// purpose returns the purpose for which the client secret of an account is sealed.
 func purpose(account string) string { return "org-sso/" + account }
 
 func (r row) wire() *OIDCConfiguration {
@@ -91,7 +90,7 @@ func (r row) wire() *OIDCConfiguration {
 	}
 }
 
-// vouches tells whether the account's provider may speak for an address.
+// vouches tells whether the account's provider may vouch for an address.
 func (r row) vouches(email string) bool {
 	_, domain, ok := strings.Cut(email, "@")
 	return ok && slices.Contains(r.Domains.V, domain)
@@ -99,7 +98,8 @@ func (r row) vouches(email string) bool {
 
 var domainForm = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+$`)
 
-// domains are a list of domains as it is stored: lower-case, each once.
+// domains returns the stored form of a list of domains: lower case, each once. It
+// returns a fault.Invalid about domains if one is malformed or there is none.
 func domains(list []string) ([]string, error) {
 	var out []string
 	for _, d := range list {
@@ -117,8 +117,9 @@ func domains(list []string) ([]string, error) {
 	return out, nil
 }
 
-// proper tells whether a provider's word for an address is one.
-func proper(email string) bool {
+// isAddress tells whether a provider's text is an e-mail address of at most 254
+// bytes.
+func isAddress(email string) bool {
 	a, err := mail.ParseAddress(email)
 	return err == nil && a.Address == email && len(email) <= 254
 }

@@ -39,7 +39,7 @@ type setArgs struct {
 	CreatedAt                           int64
 }
 
-// byLogin finds the configuration of the account with a login.
+// byLogin finds the configuration of an account by the account's login.
 func byLogin(tx *db.Tx, login string) (row, bool, error) {
 	account, ok, err := people.AccountByLogin(tx, login)
 	if err != nil || !ok {
@@ -48,13 +48,13 @@ func byLogin(tx *db.Tx, login string) (row, bool, error) {
 	return byAccount.Maybe(tx, account)
 }
 
-// Any tells whether some account has a sign-in of its own.
+// Any tells whether any account has a configuration.
 func Any(tx *db.Tx) (bool, error) {
 	n, err := anybody.One(tx)
 	return n > 0, err
 }
 
-// Sealed are the client secrets at identity providers.
+// Sealed is the column of the sealed client secrets.
 var Sealed = keys.Column{
 	Table: "org_sso", Name: "sealed",
 	Count: db.Q[keys.Held](keys.Tally + `org_sso GROUP BY 1`),
