@@ -21,11 +21,11 @@ type feed struct {
 	stop context.CancelFunc
 
 	mu        sync.Mutex
-	seq       int64 // of the newest change that listeners were told of
+	seq       int64 // number of the newest change that listeners were sent
 	listeners map[*listener]struct{}
 
-	taking    sync.Mutex // one snapshot is taken at a time
-	snapshots map[string]snapshot
+	snapshotMu sync.Mutex // guards snapshots; one is taken at a time
+	snapshots  map[string]snapshot
 }
 
 type snapshot struct {
@@ -33,14 +33,15 @@ type snapshot struct {
 	frames []byte
 }
 
-// listener is one connection. Its frames end when it has lagged too far
-// behind, or the feed has.
+// listener is one connection. frames is closed when the listener lags too far behind,
+// or when the feed ends.
 type listener struct {
 	topics []*Topic
 	frames chan []byte
 }
 
-// listen adds a listener to the feed of an account and makes that if need be.
+// listen adds a listener to the feed of an account, and starts the feed if there is
+// none.
 func (s *Service) listen(ctx context.Context, account string, topics []*Topic) (*feed, *listener, error) {
 	l := &listener{topics, make(chan []byte, backlog)}
 	s.mu.Lock()
@@ -48,8 +49,8 @@ func (s *Service) listen(ctx context.Context, account string, topics []*Topic) (
 	f := s.feeds[account]
 	if f == nil {
 		f = &feed{s: s, listeners: map[*listener]struct{}{}, snapshots: map[string]snapshot{}}
-		// It outlives the request of its first listener, and shows nothing that
-		// this one alone may see.
+		// The feed outlives the request of its first listener, and uses none of the
+		// rights of that caller.
 		f.ctx, f.stop = context.WithCancel(db.WithAccount(policy.With(context.WithoutCancel(ctx), policy.Actor{AccountID: account}),
 			account))
 		if err := s.DB.Read(f.ctx, func(tx *db.Tx) (err error) { f.seq, err = head(tx); return err }); err != nil {
@@ -68,7 +69,7 @@ func (s *Service) listen(ctx context.Context, account string, topics []*Topic) (
 	return f, l, nil
 }
 
-// leave takes a listener out; the feed ends with its last.
+// leave removes a listener. The feed ends with its last listener.
 func (s *Service) leave(account string, f *feed, l *listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,14 +89,14 @@ func (f *feed) drop(l *listener) {
 	}
 }
 
-// run tells the listeners what changes until the last has left. When the
-// database fails, they are cut off: they come again, for a fresh snapshot.
+// run sends changes to the listeners until the last has left. If the database fails,
+// run drops the listeners; they connect again and get a new snapshot.
 func (f *feed) run(account string) {
 	t := time.NewTicker(tick)
 	defer t.Stop()
 	for {
-		news := f.s.Hub.Watch(event.QueueTopic(account))
-		if err := f.read(); err != nil && f.ctx.Err() == nil {
+		notice := f.s.Hub.Watch(event.QueueTopic(account))
+		if err := f.catchUp(); err != nil && f.ctx.Err() == nil {
 			f.mu.Lock()
 			for l := range f.listeners {
 				f.drop(l)
@@ -103,7 +104,7 @@ func (f *feed) run(account string) {
 			f.mu.Unlock()
 		}
 		select {
-		case <-news:
+		case <-notice:
 		case <-t.C:
 		case <-f.ctx.Done():
 			return
@@ -111,10 +112,10 @@ func (f *feed) run(account string) {
 	}
 }
 
-// read tells what has changed since the last time.
-func (f *feed) read() error {
+// catchUp sends all changes since the last call.
+func (f *feed) catchUp() error {
 	for {
-		done, err := f.tell(f.followed())
+		done, err := f.advance(f.followed())
 		if done || err != nil {
 			return err
 		}
@@ -133,10 +134,10 @@ func (f *feed) followed() map[*Topic]bool {
 	return out
 }
 
-// tell hands out the next changes of the topics that are followed. It is not
-// done if there may be more, or if somebody has come who follows a topic beside
-// those: what is told now would be lost to them.
-func (f *feed) tell(followed map[*Topic]bool) (done bool, err error) {
+// advance sends the next changes of the followed topics. done is false if there may
+// be more changes, or if a listener has come that follows another topic: then nothing
+// is sent, because that listener would miss changes.
+func (f *feed) advance(followed map[*Topic]bool) (done bool, err error) {
 	f.mu.Lock()
 	since := f.seq
 	f.mu.Unlock()
@@ -155,15 +156,16 @@ func (f *feed) tell(followed map[*Topic]bool) (done bool, err error) {
 	for l := range f.listeners {
 		l.offer(f, patches)
 	}
-	return upTo-since < behind, nil
+	return upTo-since < batch, nil
 }
 
-// offer hands a listener the frames of its topics at once.
+// offer sends a listener the frames of its topics. It drops a listener that lags too
+// far behind, instead of waiting.
 func (l *listener) offer(f *feed, patches map[*Topic][]byte) {
 	var own []byte
 	for _, t := range l.topics {
 		if p := patches[t]; len(own) == 0 {
-			own = p // most follow one topic that has changed: nothing is copied
+			own = p // usually one followed topic has changed; then nothing is copied
 		} else if len(p) > 0 {
 			own = slices.Concat(own, p)
 		}
@@ -178,7 +180,8 @@ func (l *listener) offer(f *feed, patches map[*Topic][]byte) {
 	}
 }
 
-// patches loads the rows that changed after since, and encodes them.
+// patches loads the rows that changed after since and encodes them. upTo is the
+// number of the last change that it has read.
 func (f *feed) patches(since int64, followed map[*Topic]bool) (out map[*Topic][]byte, upTo int64, err error) {
 	err = f.s.DB.Read(f.ctx, func(tx *db.Tx) error {
 		out, upTo = map[*Topic][]byte{}, since
@@ -186,7 +189,7 @@ func (f *feed) patches(since int64, followed map[*Topic]bool) (out map[*Topic][]
 		if err != nil || now == since {
 			return err
 		}
-		changes, err := selectChanges.All(tx, tx.Account, since, behind)
+		changes, err := selectChanges.All(tx, tx.Account, since, batch)
 		if err != nil || len(changes) == 0 {
 			return err
 		}
@@ -215,8 +218,7 @@ func (f *feed) patches(since int64, followed map[*Topic]bool) (out map[*Topic][]
 	return out, upTo, err
 }
 
-// frames encodes rows, and the removal of those that are looked for and not
-// there.
+// frames encodes rows as frames, and a removal for each wanted id without a row.
 func (t *Topic) frames(rows []Row, want map[string]bool) (out []byte, err error) {
 	gone := maps.Clone(want)
 	for _, r := range rows {
@@ -237,11 +239,11 @@ func (t *Topic) frames(rows []Row, want map[string]bool) (out []byte, err error)
 	return out, nil
 }
 
-// snapshot is what a topic's newest rows are now. Listeners that come while
-// nothing changes share one.
+// snapshot returns the frames of a topic's newest rows. Listeners that come while
+// nothing changes share one snapshot.
 func (f *feed) snapshot(t *Topic) ([]byte, error) {
-	f.taking.Lock()
-	defer f.taking.Unlock()
+	f.snapshotMu.Lock()
+	defer f.snapshotMu.Unlock()
 	var out snapshot
 	err := f.s.DB.Read(f.ctx, func(tx *db.Tx) error {
 		seq, err := head(tx)

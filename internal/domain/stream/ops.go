@@ -11,7 +11,7 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// Ops are the capabilities of this package.
+// Ops returns the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.Stream(op.Row{
@@ -93,7 +93,7 @@ func (s *Service) subscribe(ctx context.Context, in subscribeIn, sink *op.Sink) 
 var errCut = fault.New(fault.Unavailable, "stream-cut", "The stream fell behind. Connect "+
 	"again for a fresh snapshot.").Because(errors.New("a listener was cut off"))
 
-// choose sorts the topics that were asked for.
+// choose sorts the requested topics into followed, unknown and forbidden ones.
 func (s *Service) choose(actor policy.Actor, names []string) (Ready, []*Topic) {
 	out := Ready{Subscribed: []string{}, Ignored: []string{}, Unauthorised: []string{}}
 	var topics []*Topic

@@ -8,7 +8,7 @@ var (
 		ORDER BY seq LIMIT $3`)
 )
 
-// head is the number of the account's newest change.
+// head returns the number of the account's newest change.
 func head(tx *db.Tx) (int64, error) {
 	n, _, err := selectHead.Maybe(tx, tx.Account)
 	return n, err

@@ -1,12 +1,12 @@
-// Package stream lets a client follow what changes in its account: rows of
-// several topics over one connection. The account's audit chain is the change
-// feed. While anybody listens, one feed an account and node reads the chain,
-// loads each changed row once, encodes it once, and hands the same bytes to
-// every listener of the topic; how many listen costs the database nothing.
+// Package stream lets a client follow the changes in its account: rows of several
+// topics over one connection. The account's audit chain is the change feed. While
+// there are listeners, one feed per account and node reads the chain, loads each
+// changed row once, encodes it once, and sends the same bytes to every listener of
+// the topic. So the load of the database does not grow with the number of listeners.
 //
-// A listener gets a snapshot first, and from then on the rows that change. It
-// converges on the state of the database: a row may come twice, never in an
-// older state last.
+// A listener gets a snapshot first, and then the rows that change. What it shows
+// converges to the state of the database: a row may come twice, but never ends in an
+// older state.
 package stream
 
 import (
@@ -21,15 +21,15 @@ import (
 	"yardmaster/internal/needs"
 )
 
-// Topic is a topic of events with the rows that its followers are sent.
+// Topic is a topic of events with the rows that its followers get.
 type Topic struct {
 	*event.Topic
-	// Rows are those of tx.Account with the ids, or, for nil, its newest, up
-	// to limit, newest first.
+	// Rows returns the rows of tx.Account with the ids or, if ids is nil, the newest
+	// ones, newest first. It returns at most limit rows.
 	Rows func(tx *db.Tx, ids []string, limit int) ([]Row, error)
 }
 
-// Rows makes a topic's Rows of a list that a domain has.
+// Rows makes a Topic.Rows of a domain's function that lists rows.
 func Rows[T any](list func(tx *db.Tx, ids []string, limit int) ([]T, error), id func(T) string) func(*db.Tx, []string, int) ([]Row, error) {
 	return func(tx *db.Tx, ids []string, limit int) ([]Row, error) {
 		all, err := list(tx, ids, limit)
@@ -48,22 +48,22 @@ type Row struct {
 }
 
 const (
-	// snapshotRows of each topic are what a listener begins with.
+	// snapshotRows is the number of rows per topic in a snapshot.
 	snapshotRows = 50
-	// tick is how often a feed looks at the chain if nobody wakes it. What
-	// other nodes change is seen by then.
+	// tick is how often a feed reads the chain without a notice. It then sees changes
+	// of other nodes.
 	tick = 100 * time.Millisecond
-	// behind is how many changes a feed reads at a time.
-	behind = 500
+	// batch is how many changes a feed reads at a time.
+	batch = 500
 	// backlog is how many frames a listener may lag behind.
 	backlog = 64
 )
 
-// Needs is what the feeds stand on.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB  *db.DB
 	Hub *event.Hub
-	// Topics are what clients can follow.
+	// Topics are the topics that clients can follow.
 	Topics []Topic
 }
 
@@ -75,7 +75,7 @@ type Service struct {
 	feeds map[string]*feed // by account
 }
 
-// New makes the service of n, which is to be whole.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
@@ -89,7 +89,7 @@ func (s *Service) topic(name string) *Topic {
 	return &s.Topics[i]
 }
 
-// Ready is the first frame: which topics are followed.
+// Ready is the first frame. It lists the topics that are followed.
 type Ready struct {
 	_            struct{} `doc:"Which of the topics that were asked for are followed: the first frame."`
 	Subscribed   []string `json:"subscribed" example:"[\"tasks\", \"prs\"]" doc:"topics that are followed"`
@@ -97,8 +97,7 @@ type Ready struct {
 	Unauthorised []string `json:"unauthorised" example:"[]" doc:"the credential lacks the topic's scope"`
 }
 
-// Patch is one row that is to be put in the place of the one with its
-// id, or taken out.
+// Patch is one row that replaces the row with its id, or is removed.
 type Patch struct {
 	_     struct{} `doc:"One row that takes the place of the one with its id, or is taken out."`
 	Topic string   `json:"topic" example:"tasks" doc:"the topic that the row is of"`
@@ -107,7 +106,7 @@ type Patch struct {
 	Row   any      `json:"row" example:"{\"id\": \"0199d3a4-5b6c-7d8e-9f01-23456789abcd\", \"title\": \"Fix the date in the footer\", \"status\": \"running\"}" doc:"as the topic's list has it; null when removed"`
 }
 
-// change is an audit row as the feed sees it.
+// change is an audit row as the feed reads it.
 type change struct {
 	Seq    int64
 	Kind   string
@@ -115,7 +114,7 @@ type change struct {
 	Data   string
 }
 
-// touched adds the rows of a topic that a change concerns.
+// touched adds to ids the rows of a topic that a change concerns.
 func (t *Topic) touched(c change, ids map[string]bool) {
 	if event.TopicOf(c.Kind) == t.Topic {
 		ids[c.Object] = true

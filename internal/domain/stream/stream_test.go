@@ -25,8 +25,8 @@ func TestStatements(t *testing.T) {
 	dbtest.Declared(t)
 }
 
-// The rows of these tests are templates: they have an account, a name and a
-// body, and nothing else hangs on them.
+// The rows of these tests are templates: they have an account, a name and a body, and
+// no other row refers to them.
 var (
 	whole = db.Q[pair](`SELECT name, body FROM templates WHERE account_id = $1`)
 )
@@ -61,7 +61,7 @@ func in(t testing.TB, d *db.DB, account string, fn func(*db.Tx) error) {
 	}
 }
 
-// edit puts or takes a row, with the audit row of it.
+// edit sets or deletes a row and records the event.
 func edit(t testing.TB, d *db.DB, account, name, body string) {
 	in(t, d, account, func(tx *db.Tx) error {
 		if body == "" {
@@ -75,7 +75,7 @@ func edit(t testing.TB, d *db.DB, account, name, body string) {
 	})
 }
 
-// view is what a listener has put together from its frames.
+// view is the state that a listener has built from its frames.
 type view struct {
 	mu   sync.Mutex
 	rows map[string]string
@@ -111,7 +111,7 @@ func (v *view) is(want map[string]string) bool {
 	return maps.Equal(v.rows, want)
 }
 
-// follow listens as a connection does.
+// follow listens like a connection.
 func follow(t testing.TB, s *Service, account string) *view {
 	t.Helper()
 	f, l, err := s.listen(context.Background(), account, []*Topic{&s.Topics[0]})
@@ -148,16 +148,16 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// TestListenersConverge holds that whoever listens, from whichever moment on
-// and on whichever node, ends with the rows of the database, and none of
-// another account's.
+// TestListenersConverge holds that every listener, from whatever moment and on
+// whatever node, ends with the rows of the database and with no rows of another
+// account.
 func TestListenersConverge(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		for _, a := range []string{"acme", "rival"} {
 			in(t, d, a, func(tx *db.Tx) error { err := seed.Add(tx, seed.Account{ID: a}); return err })
 		}
-		nodes := []*Service{node(d), node(d)} // their hubs do not talk
+		nodes := []*Service{node(d), node(d)} // their hubs are not connected
 		seed := rand.Uint64()
 		var wg sync.WaitGroup
 		for w := range 4 {
@@ -198,8 +198,8 @@ func TestListenersConverge(t *testing.T) {
 	})
 }
 
-// TestSlowListenerIsCut holds that a listener that does not read holds up
-// nobody and is let go.
+// TestSlowListenerIsCut holds that a listener that does not read delays no other
+// listener, and is dropped.
 func TestSlowListenerIsCut(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
@@ -226,8 +226,9 @@ func TestSlowListenerIsCut(t *testing.T) {
 	})
 }
 
-// TestListenerComesWhileTheFeedReads holds that a change reaches a listener that
-// came after the feed looked who follows what, and before it looked what changed.
+// TestListenerComesWhileTheFeedReads holds that a listener gets a change if it comes
+// after the feed has collected the followed topics and before the feed reads the
+// changes.
 func TestListenerComesWhileTheFeedReads(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
@@ -243,10 +244,10 @@ func TestListenerComesWhileTheFeedReads(t *testing.T) {
 			t.Fatal(err)
 		}
 		edit(t, d, "acme", "p", "v")
-		if _, err := f.tell(before); err != nil {
+		if _, err := f.advance(before); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.read(); err != nil {
+		if err := f.catchUp(); err != nil {
 			t.Fatal(err)
 		}
 		select {
@@ -260,7 +261,7 @@ func TestListenerComesWhileTheFeedReads(t *testing.T) {
 	})
 }
 
-// TestFeedEndsWithItsLastListener holds that nobody listening costs nothing.
+// TestFeedEndsWithItsLastListener holds that a feed without listeners ends.
 func TestFeedEndsWithItsLastListener(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
@@ -280,7 +281,7 @@ func TestFeedEndsWithItsLastListener(t *testing.T) {
 				t.Errorf("the feed ended before listener %d left", i)
 			}
 			s.leave("acme", f, l)
-			s.leave("acme", f, l) // again is harmless
+			s.leave("acme", f, l) // leaving twice is harmless
 		}
 		if f.ctx.Err() == nil || len(s.feeds) > 0 {
 			t.Error("the feed goes on without listeners")
