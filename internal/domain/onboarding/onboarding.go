@@ -1,8 +1,7 @@
-// Package onboarding is the way from a fresh account to its first task: how
-// far the account has come (the funnel that the dashboard resumes), and what
-// stands between one credential and its first scout (the ladder of next
-// steps). Whatever the platform can see is computed at each call; only what
-// nobody but the caller can know is kept.
+// Package onboarding leads a new account to its first task. The funnel tells how far
+// the account has come, so that the dashboard can resume there. The ladder tells
+// which steps a credential still needs before its first scout. Each call computes
+// what the platform can see; only events that the caller alone can know are stored.
 package onboarding
 
 import (
@@ -11,14 +10,14 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// Events that the caller witnesses, each with the step it finishes.
+// Events that only the caller can know. Each finishes a step.
 const (
 	eventWelcomeSeen  = "welcome_seen"
 	eventTourFinished = "tour_finished"
 )
 
-// witnessed are the events that the platform sees for itself, and takes from
-// nobody.
+// witnessed are the events that the platform sees for itself. It accepts them from no
+// caller.
 var witnessed = map[string]bool{"key_set": true, "gh_app_installed": true, "yml_validated": true, "yml_invalid": true}
 
 // Step is one step of the funnel.
@@ -29,15 +28,15 @@ type Step struct {
 	Witness string   `json:"witness" enum:"caller,platform" doc:"who sees that it is done"`
 }
 
-// State is how far an account has come.
+// State tells how far an account has come.
 type State struct {
 	_     struct{} `doc:"How far an account has come."`
 	State string   `json:"state" enum:"welcome,repository,policy,model_key,box,tour,done" doc:"the first step that is not done; done after the last"`
 	Steps []Step   `json:"steps" doc:"all of them, in order"`
 }
 
-// funnel puts the facts of an account and the events its people reported in
-// order.
+// funnel returns the steps in order, with the first unfinished one as the state.
+// events are those that callers reported.
 func funnel(f facts, events []string) State {
 	said := map[string]bool{}
 	for _, e := range events {
@@ -77,8 +76,7 @@ type NextStep struct {
 	MissingScope *string  `json:"missing_scope" example:"null" doc:"the scope behind which the rung is; null unless it is unknown"`
 }
 
-// NextSteps is what stands between a credential and its first scout. Every
-// rung is there, in order.
+// NextSteps are all rungs, in order, for one credential.
 type NextSteps struct {
 	_     struct{}      `doc:"What stands between a credential and its first scout." schema:"NextSteps"`
 	Ready bool          `json:"ready" doc:"no rung is open or unknown"`
@@ -87,7 +85,7 @@ type NextSteps struct {
 	Repo  *NextStepRepo `json:"repo" example:"null" doc:"how the repository that was asked for stands; null without one"`
 }
 
-// NextStepRepo is what the ladder adds for one repository.
+// NextStepRepo adds facts about one repository to the ladder.
 type NextStepRepo struct {
 	_            struct{} `doc:"How one repository stands." schema:"NextStepRepo"`
 	Repo         string   `json:"repo" doc:"owner/name"`
@@ -96,12 +94,13 @@ type NextStepRepo struct {
 	MissingScope *string  `json:"missing_scope" doc:"the scope behind which this is"`
 }
 
-// rung is a question to the facts, behind a scope.
+// rung is a question about the facts that needs a scope.
 type rung struct {
 	name, clears string
 	scope        policy.Scope
 	ask          func(a policy.Actor, f facts) (done bool, fact any)
-	// or is what clears the rung instead of clears, if it depends.
+	// or returns the capability that clears the rung if it depends on the facts; it
+	// replaces clears.
 	or func(f facts) string
 }
 
@@ -145,13 +144,13 @@ var ladder = []rung{
 	}},
 }
 
-// climb asks every rung what the caller may know of it.
+// climb answers every rung as far as the actor's scopes allow.
 func climb(a policy.Actor, f facts) NextSteps {
 	out := NextSteps{Ready: true, Rungs: make([]NextStep, len(ladder))}
 	for i, r := range ladder {
 		step := NextStep{Rung: r.name, ClearedBy: r.clears}
 		if r.or != nil {
-			step.ClearedBy = r.or(facts{}) // of which who may see nothing learns nothing
+			step.ClearedBy = r.or(facts{}) // an actor without the scope learns nothing of the facts
 		}
 		if r.scope != "" && !a.Scopes.Has(policy.Scopes(r.scope)) {
 			scope := string(r.scope)
@@ -174,42 +173,41 @@ func climb(a policy.Actor, f facts) NextSteps {
 	return out
 }
 
-// Needs is what the funnel and the ladder stand on.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB    *db.DB
 	Rungs Rungs
 }
 
-// Rungs answers, of tx.Account, for the rungs of the ladder that other domains
-// decide about.
+// Rungs asks other domains about tx.Account.
 type Rungs interface {
-	// Devs is how many runs the account may have at once.
+	// Devs returns how many runs the account may have at once.
 	Devs(tx *db.Tx) (int64, error)
-	// Fleet tells whether a box would claim what somebody files, in a repository
-	// or, with an empty id, in one that demands nothing.
+	// Fleet tells whether a box would claim a task that createdBy files in a
+	// repository. With an empty id the repository is one without demands.
 	Fleet(tx *db.Tx, createdBy, repoID string) (Fleet, error)
 	// Secrets tells whether any secret is stored, and whether runs of a
 	// repository get any.
 	Secrets(tx *db.Tx, repoID string) (stored, reachable bool, err error)
 }
 
-// Service answers for the way.
+// Service implements the capabilities of onboarding.
 type Service struct{ Needs }
 
-// New makes the service of n, which is to be whole.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
 }
 
-// Fleet is which boxes come how close to claiming.
+// Fleet counts the boxes of an account by how close they are to a claim.
 type Fleet struct {
 	Serving, Online, MayClaim, Free int
-	Hold                            string // why none may; empty if one may
+	Hold                            string // why no box may claim; empty if one may
 }
 
-// narrowed is what is asked about one repository.
-type narrowed struct {
+// askedRepo is the repository that the caller asks about.
+type askedRepo struct {
 	name string
 	repoRow
 }

@@ -11,7 +11,7 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// Ops are the capabilities of this package. Their handlers assert the scopes.
+// Ops returns the capabilities of this package. The handlers check the scopes.
 func (s *Service) Ops() []op.Op {
 	const group = "Billing keys, donations, grants, onboarding, MCP"
 	return []op.Op{
@@ -62,7 +62,7 @@ func (s *Service) nextSteps(ctx context.Context, in nextStepsIn) (out NextSteps,
 		}
 		about, repoID := (*NextStepRepo)(nil), ""
 		if in.Repo != "" {
-			if about, f.repo, err = s.narrow(tx, a, in.Repo); err != nil {
+			if about, f.repo, err = s.readRepo(tx, a, in.Repo); err != nil {
 				return err
 			}
 		}
@@ -79,9 +79,9 @@ func (s *Service) nextSteps(ctx context.Context, in nextStepsIn) (out NextSteps,
 	return out, err
 }
 
-// narrow looks at one repository, if the caller may: about says what of it
-// nobody else says.
-func (s *Service) narrow(tx *db.Tx, a policy.Actor, full string) (about *NextStepRepo, _ *narrowed, err error) {
+// readRepo reads one repository if the actor has read:repos. about holds the facts that
+// no rung shows. It returns fault.NotFound if there is no such repository.
+func (s *Service) readRepo(tx *db.Tx, a policy.Actor, full string) (about *NextStepRepo, _ *askedRepo, err error) {
 	about = &NextStepRepo{Repo: full}
 	if !a.Scopes.Has(policy.Scopes(policy.ReadRepos)) {
 		scope := string(policy.ReadRepos)
@@ -101,7 +101,7 @@ func (s *Service) narrow(tx *db.Tx, a policy.Actor, full string) (about *NextSte
 	if stored {
 		about.Secrets = &reachable
 	}
-	return about, &narrowed{full, r}, err
+	return about, &askedRepo{full, r}, err
 }
 
 func (s *Service) state(ctx context.Context, _ op.None) (out State, err error) {
@@ -136,7 +136,7 @@ func (s *Service) advance(ctx context.Context, in advanceIn) (out State, err err
 			return err
 		}
 		if out, err = s.read(tx); err != nil || n == 0 {
-			return err // n is 0: reported before
+			return err // n is 0 for an event that was reported before
 		}
 		return advancedEvent.Record(tx, event.Subject{ID: tx.Account}, advancedData{Event: in.Event, State: out.State})
 	})

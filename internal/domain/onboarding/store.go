@@ -2,20 +2,20 @@ package onboarding
 
 import "yardmaster/internal/db"
 
-// facts are what the platform sees of an account.
+// facts are the numbers and states of an account that the platform sees.
 type facts struct {
 	Repos         int64
 	EnabledRepos  int64
 	ValidPolicies int64
 	Keys          int64
 	Boxes         int64
-	Devs          int64     `db:"-"`
-	Fleet         Fleet     `db:"-"`
-	repo          *narrowed `db:"-"`
+	Devs          int64      `db:"-"`
+	Fleet         Fleet      `db:"-"`
+	repo          *askedRepo `db:"-"`
 }
 
-// repoRow is a repository as the ladder sees it. Onboarded is both of the
-// others: enabled, and no invalid policy file.
+// repoRow is a repository as the ladder sees it. Onboarded means enabled and without
+// an invalid policy file.
 type repoRow struct {
 	ID          string
 	Enabled     bool
