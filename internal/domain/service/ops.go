@@ -13,7 +13,7 @@ import (
 
 const group = "Service and discovery"
 
-// Ops are the capabilities of this package.
+// Ops returns the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{
@@ -86,7 +86,7 @@ type infoIn struct {
 	Accept string `header:"Accept"`
 }
 
-// info is the card of the service; to a person the page that they begin on.
+// info answers with the card of the service, or to a browser with the start page.
 func (s *Service) info(ctx context.Context, in infoIn) (op.Reply, error) {
 	base := op.RequestOf(ctx).BaseURL
 	if !op.PrefersPage(in.Accept) {
@@ -139,7 +139,7 @@ func (s *Service) ready(ctx context.Context, _ op.None) (Readiness, error) {
 	return out, nil
 }
 
-// probe asks all at once.
+// probe calls all probes at the same time.
 func (s *Service) probe(ctx context.Context, probes map[string]func(context.Context) error) map[string]ProbeResult {
 	out := map[string]ProbeResult{}
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
@@ -184,7 +184,7 @@ type problemIn struct {
 	Slug string `json:"slug" maxLength:"64" example:"queue-full" doc:"last segment of the type of a problem"`
 }
 
-// problem is a page whoever asks: the address is for people.
+// problem always answers with a page, because the address is for people.
 func (s *Service) problem(_ context.Context, in problemIn) (op.Reply, error) {
 	v := meaning{Slug: in.Slug, Text: meanings[in.Slug]}
 	for _, k := range fault.Kinds() {
@@ -203,7 +203,7 @@ type meaning struct {
 	Status                int
 }
 
-// remedies are what to do about a failure that says no more than its status.
+// remedies tell what to do about a failure whose slug is that of its kind.
 var remedies = map[fault.Kind]string{
 	fault.Invalid:         "The member errors names each field and what is wrong with it. Change these and send the request again.",
 	fault.Unauthenticated: "Send Authorization: Bearer with a token that has neither expired nor been revoked, or sign in.",

@@ -1,5 +1,5 @@
-// Package service is how the control plane describes itself: its card, its
-// health, its OpenAPI document, and the page behind every problem type.
+// Package service describes the control plane to its callers: its card, its health,
+// its OpenAPI document, and a page for every problem type.
 package service
 
 import (
@@ -13,41 +13,41 @@ import (
 // probeTime bounds each probe of a dependency.
 const probeTime = 2 * time.Second
 
-// Sessions knows the sessions of browsers.
+// Sessions knows browser sessions.
 type Sessions interface {
-	// Who answers the logins of the person whose session calls and of the account
-	// that it acts on; without a session both are empty.
+	// Who returns the logins of the user of the calling session and of the account
+	// for which it acts. Without a session both are empty.
 	Who(ctx context.Context) (login, account string, err error)
 }
 
-// Needs is what the service tells of itself.
+// Needs are the dependencies of Service.
 type Needs struct {
 	Version string
-	SHA     string // git commit of a released build, else empty
-	// Probes are the dependencies by name: database, bus, cache.
+	SHA     string // git commit of a released build; otherwise empty
+	// Probes check the dependencies of the server, by name: database, bus, cache.
 	Probes map[string]func(context.Context) error
-	// Needed are the names of those without which no request is answered well.
+	// Needed names the probes without which no request can be answered.
 	Needed []string
-	// Free is how many bytes the server may still store.
+	// Free returns how many bytes the server can still store.
 	Free func() (int64, error)
 	// Stopping tells whether the process is about to end.
 	Stopping func() bool
 	Sessions Sessions
-	// Document is the OpenAPI document, Reference the page made of it. Each is
+	// Document returns the OpenAPI document, Reference the page made from it. Each is
 	// made once.
 	Document, Reference func() (*op.Asset, error)
 }
 
-// Service answers for the process as a whole.
+// Service implements the capabilities that describe the server.
 type Service struct{ Needs }
 
-// New makes the service of n, which is to be whole.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
 }
 
-// Card is the answer of the root path. It holds no account state.
+// Card is the answer of the root path. It has no data of any account.
 type Card struct {
 	Name    string `json:"name"`
 	Status  string `json:"status" enum:"ok,degraded"`
@@ -62,14 +62,14 @@ type Health struct {
 	Checks map[string]ProbeResult `json:"checks"`
 }
 
-// ProbeResult is how one dependency answered.
+// ProbeResult is the result of one probe.
 type ProbeResult struct {
 	Status    string  `json:"status" enum:"ok,degraded,failed" doc:"degraded still works, and needs somebody to look at it"`
 	Detail    *string `json:"detail,omitempty" doc:"what is wrong, where that may be said"`
 	FreeBytes *int64  `json:"free_bytes,omitempty" doc:"of storage: what may still be stored"`
 }
 
-// StatusCode is 503 when a dependency failed.
+// StatusCode returns 503 if a dependency failed.
 func (h Health) StatusCode() int {
 	for _, c := range h.Checks {
 		if c.Status == failed {
@@ -85,7 +85,7 @@ type Readiness struct {
 	Checks map[string]ProbeResult `json:"checks" doc:"those without which no request is answered well"`
 }
 
-// StatusCode is 503 when no requests should be sent here.
+// StatusCode returns 503 if the server should get no requests.
 func (r Readiness) StatusCode() int {
 	if r.Status != "ready" {
 		return 503
@@ -93,9 +93,9 @@ func (r Readiness) StatusCode() int {
 	return 200
 }
 
-// Trouble is an error of a probe that anybody may read.
+// Trouble is an error of a probe whose text anybody may read.
 type Trouble struct {
-	Degraded bool // and not failed
+	Degraded bool // the dependency works, but badly
 	Detail   string
 }
 
@@ -107,10 +107,11 @@ const (
 	failed   = "failed"
 )
 
-// Meaning explains a slug that says more than its status; "" for others.
+// Meaning returns the explanation of a slug, or "" if the slug says no more than its
+// status.
 func Meaning(slug string) string { return meanings[slug] }
 
-// meanings explains the slugs that say more than their status.
+// meanings are the explanations of slugs that say more than their status.
 var meanings = map[string]string{
 	"missing-scope":    "The credential is valid but lacks scopes that the route asserts; missing_scopes names them.",
 	"user-required":    "The route is personal: it needs a credential that names a user. Machine tokens do not.",

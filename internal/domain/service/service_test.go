@@ -13,14 +13,14 @@ import (
 	"yardmaster/internal/api/rest"
 )
 
-// nobody is a sign-in that no session calls.
+// nobody is a Sessions without a session.
 type nobody struct{}
 
 func (nobody) Who(context.Context) (login, account string, err error) { return "", "", nil }
 
-// told is a service of n, with what n leaves out: nobody is signed in, there are
-// no documents, the disk is empty and the process stays.
-func told(n Needs) *Service {
+// newService returns a Service of n with the rest filled in: no session, no
+// documents, an empty disk, a process that does not stop.
+func newService(n Needs) *Service {
 	n.Sessions, n.Document, n.Reference = nobody{}, nothing, nothing
 	if n.Free == nil {
 		n.Free, n.Stopping = func() (int64, error) { return 1 << 40, nil }, func() bool { return false }
@@ -44,26 +44,26 @@ func TestHealth(t *testing.T) {
 	t.Parallel()
 	up := func(context.Context) error { return nil }
 	down := func(context.Context) error { return errors.New("connection refused") }
-	status, h := health(t, told(Needs{SHA: "abc", Probes: map[string]func(context.Context) error{"database": up}}))
+	status, h := health(t, newService(Needs{SHA: "abc", Probes: map[string]func(context.Context) error{"database": up}}))
 	if status != 200 || h.Status != "ok" || h.SHA == nil || *h.SHA != "abc" || h.Checks["database"].Status != "ok" {
 		t.Errorf("all is well: %d %+v", status, h)
 	}
-	status, h = health(t, told(Needs{Probes: map[string]func(context.Context) error{"database": up, "bus": down}}))
+	status, h = health(t, newService(Needs{Probes: map[string]func(context.Context) error{"database": up, "bus": down}}))
 	if status != 503 || h.Status != "degraded" || h.SHA != nil || h.Checks["database"].Status != "ok" ||
 		h.Checks["bus"].Status != "failed" {
 		t.Errorf("the bus is down: %d %+v", status, h)
 	}
 }
 
-// What still works does not turn a balancer away, and only what is needed counts
-// for readiness.
+// TestReady holds that a degraded dependency does not make a load balancer turn away,
+// and that readiness counts needed dependencies only.
 func TestReady(t *testing.T) {
 	t.Parallel()
 	up := func(context.Context) error { return nil }
 	scarce := func(context.Context) error { return &Trouble{Degraded: true, Detail: "Nearly full."} }
 	down := func(context.Context) error { return errors.New("connection refused") }
 	free, stopping := int64(7), false
-	s := told(Needs{
+	s := newService(Needs{
 		Probes:   map[string]func(context.Context) error{"database": up, "storage": scarce, "events": down},
 		Needed:   []string{"database", "storage"},
 		Free:     func() (int64, error) { return free, nil },
@@ -100,7 +100,8 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// A dependency that hangs is one that failed; the answer does not hang with it.
+// TestHealthIsBounded holds that a dependency that hangs counts as failed, and that
+// the answer does not hang with it.
 func TestHealthIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -108,7 +109,7 @@ func TestHealthIsBounded(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		status, h := health(t, told(Needs{Probes: map[string]func(context.Context) error{"database": hang}}))
+		status, h := health(t, newService(Needs{Probes: map[string]func(context.Context) error{"database": hang}}))
 		if status != 503 || h.Checks["database"].Status != "failed" {
 			t.Errorf("%d %+v", status, h)
 		}
