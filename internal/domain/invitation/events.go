@@ -5,19 +5,19 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// audience is who is told of what members do with invitations. Operators send
-// them again on the platform's record alone.
+// audience sees what members do with invitations. An operator who sends an invitation
+// again is recorded on the platform's record alone.
 var audience = event.Audience(policy.ReadAccount)
 
-// acceptedData is the data of the event that an invitation was accepted.
+// acceptedData is the data of acceptedEvent.
 type acceptedData struct {
 	Kind   string       `json:"kind" enum:"org_member,platform" doc:"what it was for"`
 	UserID string       `json:"user_id" doc:"who accepted it"`
 	Role   *policy.Role `json:"role" enum:"viewer,member,admin,owner" doc:"the role that it gave; null on a platform invitation"`
 }
 
-// The events of an invitation. RevokedEvent is recorded by whoever withdraws
-// one.
+// The events of an invitation. Every domain that withdraws an invitation records
+// RevokedEvent.
 var (
 	acceptedEvent = event.Declare[acceptedData]("invitation.accepted", audience, "The invitation was accepted.")
 	resentEvent   = event.Declare[event.None]("invitation.resent", event.Audience(policy.AdminReadUsers),
@@ -25,12 +25,11 @@ var (
 	RevokedEvent = event.Declare[event.None]("invitation.revoked", audience, "The invitation was withdrawn.")
 )
 
-// Withdrawn is sent, with the address, when a platform invitation was
-// withdrawn.
+// Withdrawn is sent with the address when a platform invitation is withdrawn.
 var Withdrawn = event.DeclareSignal[string]("invitation.withdrawn", "A platform invitation was withdrawn.")
 
-// Owner is a user who has become an owner of an account, or is none any more.
+// Owner is a user who has become an owner of an account, or is no longer one.
 type Owner struct{ AccountID, UserID string }
 
-// OwnersChanged is sent when an account has got an owner, or lost one.
+// OwnersChanged is sent when an account gets an owner or loses one.
 var OwnersChanged = event.DeclareSignal[Owner]("account.owners_changed", "An account has got an owner, or lost one.")

@@ -1,7 +1,6 @@
-// Package invitation lets people in who are not here yet: a one-time link,
-// mailed to an address, that grants a place in an account or access to the
-// platform to the user who has that address. The link is shown once, to who
-// invites, and only its hash is kept.
+// Package invitation lets new people in. An invitation is a one-time link, mailed to
+// an address. It gives the user with that address a place in an account, or access to
+// the platform. The link is shown once, to the inviter; only its hash is stored.
 package invitation
 
 import (
@@ -27,7 +26,7 @@ const (
 	Platform  = "platform"
 )
 
-// The status of an invitation follows from its times.
+// Statuses of an invitation. They follow from the times of its row.
 const (
 	Pending  = "pending"
 	Accepted = "accepted"
@@ -35,13 +34,13 @@ const (
 	Expired  = "expired"
 )
 
-// How long a link works.
+// Lifetimes of a link.
 const (
 	memberLife   = 7 * 24 * time.Hour
 	platformLife = 14 * 24 * time.Hour
 )
 
-// Invitation is what may be shown of one, at any time: never its link.
+// Invitation is an invitation without its link.
 type Invitation struct {
 	_          struct{}     `doc:"An offer by mail to join an account, or the platform."`
 	ID         string       `json:"id" example:"inv_0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"id of the invitation, with the prefix inv_"`
@@ -56,14 +55,14 @@ type Invitation struct {
 	RevokedAt  *time.Time   `json:"revoked_at" example:"null" doc:"when it was withdrawn; null: it was not"`
 }
 
-// SentInvitation is an invitation with its link, which is shown this once.
+// SentInvitation is an invitation with its link, which is shown only here.
 type SentInvitation struct {
 	_          struct{}   `doc:"An invitation that was mailed, with its link." schema:"SentInvitation"`
 	Invitation Invitation `json:"invitation" doc:"the invitation"`
 	Link       string     `json:"link" format:"uri" example:"https://yardmaster.example.com/invite/dev_inv_example" doc:"address that accepts it, shown this once"`
 }
 
-// InvitationRevoked is the answer to a withdrawal. Revoked is false when it
+// InvitationRevoked is the answer to a withdrawal. Revoked is false if the invitation
 // had been withdrawn before.
 type InvitationRevoked struct {
 	_       struct{} `doc:"What a withdrawal did."`
@@ -72,8 +71,8 @@ type InvitationRevoked struct {
 	Revoked bool     `json:"revoked" doc:"false: it was withdrawn before"`
 }
 
-// Acceptance is what an invitation did for the caller. When it granted
-// nothing, reason says why.
+// Acceptance tells what an invitation gave the caller. If it gave nothing, Reason
+// says why.
 type Acceptance struct {
 	_            struct{}      `doc:"What accepting an invitation granted." schema:"Acceptance"`
 	InvitationID string        `json:"invitation_id" example:"inv_0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"id of the invitation"`
@@ -83,7 +82,7 @@ type Acceptance struct {
 	Account      *JoinedTenant `json:"account" doc:"null for a platform invitation, and when nothing was granted"`
 }
 
-// JoinedTenant is the account that an invitation opened.
+// JoinedTenant is the account that an invitation has opened.
 type JoinedTenant struct {
 	_     struct{}    `doc:"The account that was joined." schema:"JoinedTenant"`
 	ID    string      `json:"id" format:"uuid" doc:"id of the account"`
@@ -91,28 +90,28 @@ type JoinedTenant struct {
 	Role  policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"member" doc:"role of the new member"`
 }
 
-// Bundle is what a platform invitation brings along besides access.
+// Bundle is the grant that a platform invitation brings along besides access.
 type Bundle struct {
 	AIDevs        int    `json:"ai_devs,omitempty"`
 	ExpiresInDays int    `json:"expires_in_days,omitempty"` // 0: for good
-	Reason        string `json:"reason,omitempty"`          // why it is given,
-	IssuedBy      string `json:"issued_by,omitempty"`       // and who decided that
+	Reason        string `json:"reason,omitempty"`          // why the grant is given
+	IssuedBy      string `json:"issued_by,omitempty"`       // label of the actor who gives it
 }
 
-// Gifts books what platform invitations bring along.
+// Gifts books the grants that platform invitations bring along.
 type Gifts interface {
-	// Give gives a user what a bundle holds; given is false, and nothing is
-	// booked, for a user who has been given something that is active.
+	// Give books the grant of a bundle for a user. given is false, and nothing is
+	// booked, if the user has an active grant.
 	Give(tx *db.Tx, userID string, b Bundle) (given bool, err error)
 }
 
-// Needs is what invitations stand on.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB   *db.DB
 	Mail *mail.Outbox
-	// Mailed tells that mail leaves the machine, so that a code reaches people.
+	// Mailed tells that mail leaves the machine, so that people receive codes.
 	Mailed bool
-	// BaseURL begins the links.
+	// BaseURL is the beginning of every link.
 	BaseURL string
 	Gifts   Gifts
 }
@@ -120,13 +119,13 @@ type Needs struct {
 // Service sends, redeems and withdraws invitations.
 type Service struct{ Needs }
 
-// New makes the service of n, which is to be whole.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
 }
 
-// Offer is what an invitation is to grant, and whom.
+// Offer is the content of an invitation and its recipient.
 type Offer struct {
 	Kind      string
 	AccountID string      // of OrgMember
@@ -137,15 +136,16 @@ type Offer struct {
 	Account   string // login of the account, for the mail
 }
 
-// Send makes an invitation or, if the address has one that was not accepted
-// yet, arms it anew: its old link dies. It mails the link and answers it.
+// Send mails an invitation and returns it with its link. If the address has an
+// invitation to the same account, or to the platform, that is neither accepted nor
+// withdrawn, that one gets a new link, and its old link stops working.
 func (s *Service) Send(tx *db.Tx, o Offer) (SentInvitation, error) {
 	sent, _, err := s.send(tx, o, arm)
 	return sent, err
 }
 
-// SendOnce is Send that leaves an invitation alone that can be accepted still,
-// and then answers its id alone.
+// SendOnce is Send, but if an invitation to the address can still be accepted,
+// SendOnce leaves it unchanged, returns its id, and fresh is false.
 func (s *Service) SendOnce(tx *db.Tx, o Offer) (invitation string, fresh bool, err error) {
 	sent, fresh, err := s.send(tx, o, armOnce)
 	if err != nil || fresh {
@@ -155,8 +155,7 @@ func (s *Service) SendOnce(tx *db.Tx, o Offer) (invitation string, fresh bool, e
 	return invitation, false, err
 }
 
-// Empty takes out of the platform invitation that waits for an address what it
-// would bring along.
+// Empty removes the bundle from the open platform invitation of an address.
 func Empty(tx *db.Tx, email string) error {
 	_, err := empty.Exec(tx, Address(email))
 	return err
@@ -188,7 +187,8 @@ func (s *Service) send(tx *db.Tx, o Offer, arm db.QueryWith[armArgs, row]) (Sent
 	return sent, true, err
 }
 
-// mailed owes the mail of an armed invitation.
+// mailed puts the mail of an invitation into the outbox and returns the invitation
+// with its link.
 func (s *Service) mailed(tx *db.Tx, r row, secret, inviter, account string) (SentInvitation, error) {
 	out := SentInvitation{Invitation: r.wire(tx.Now), Link: s.BaseURL + "/invite/" + secret}
 	what := "Yardmaster"
@@ -201,10 +201,11 @@ func (s *Service) mailed(tx *db.Tx, r row, secret, inviter, account string) (Sen
 	return out, s.Mail.Post(tx, mail.Message{To: r.Email, Subject: "An invitation to " + what, Text: text})
 }
 
-// prefix begins the id of every invitation.
+// prefix is the beginning of the id of every invitation.
 const prefix = "inv_"
 
-// Address is an e-mail address in the form addresses are compared in.
+// Address returns an e-mail address in the form in which addresses are compared:
+// trimmed and in lower case.
 func Address(email string) string { return strings.ToLower(strings.TrimSpace(email)) }
 
 func (r row) status(now time.Time) string {
@@ -234,8 +235,8 @@ func (r row) wire(now time.Time) Invitation {
 	}
 }
 
-// Approve lets a user through the gate of the closed beta; false if they were
-// through already.
+// Approve lets a user through the gate of the closed beta. It returns false if they
+// had been let through before.
 func (s *Service) Approve(tx *db.Tx, userID string) (bool, error) {
 	fresh, err := people.Approve(tx, userID)
 	if err == nil {
@@ -244,30 +245,31 @@ func (s *Service) Approve(tx *db.Tx, userID string) (bool, error) {
 	return fresh, err
 }
 
-// Give gives a user what a bundle holds, as Gifts.Give does.
+// Give books the grant of a bundle for a user; see Gifts.
 func (s *Service) Give(tx *db.Tx, userID string, b Bundle) (given bool, err error) {
 	return s.Gifts.Give(tx, userID, b)
 }
 
-// Join makes a user a member of an account; false if they are one already.
+// Join makes a user a member of an account. It returns false if they are a member
+// already.
 func (s *Service) Join(tx *db.Tx, accountID, userID string, role policy.Role) (bool, error) {
 	joined, err := people.Join(tx, accountID, userID, role)
 	if err == nil && joined {
-		err = s.Became(tx, accountID, userID, "", role)
+		err = s.SendOwnersChanged(tx, accountID, userID, "", role)
 	}
 	return joined, err
 }
 
-// Became sends OwnersChanged for a member whose role was one and is another, ""
-// for none, if either is an owner's.
-func (s *Service) Became(tx *db.Tx, accountID, userID string, was, is policy.Role) error {
+// SendOwnersChanged sends OwnersChanged for a member whose role changes from was to is, if
+// either is the role owner. An empty role means no member.
+func (s *Service) SendOwnersChanged(tx *db.Tx, accountID, userID string, was, is policy.Role) error {
 	if was != policy.Owner && is != policy.Owner {
 		return nil
 	}
 	return OwnersChanged.Send(tx, Owner{AccountID: accountID, UserID: userID})
 }
 
-// Of lists the invitations to the transaction's account, newest first.
+// Of lists the invitations to tx.Account, newest first.
 func Of(tx *db.Tx, p op.PageIn) ([]Invitation, error) {
 	rows, err := listMembers(tx, p)
 	if err != nil {
@@ -280,8 +282,9 @@ func Of(tx *db.Tx, p op.PageIn) ([]Invitation, error) {
 	return out, nil
 }
 
-// Withdraw takes back an invitation to an account, or to the platform when
-// account is empty. One that was accepted is a 409.
+// Withdraw withdraws an invitation to an account, or to the platform if account is
+// empty. It returns fault.NotFound if there is no such invitation, and the fault
+// already_accepted if it was accepted.
 func Withdraw(tx *db.Tx, account, invitation string) (InvitationRevoked, error) {
 	r, err := find(tx, account, invitation)
 	if err != nil {

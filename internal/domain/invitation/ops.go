@@ -15,7 +15,7 @@ import (
 
 const group = "Organisation members, invitations, SSO"
 
-// Ops are the capabilities of this package.
+// Ops returns the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	accepted := op.Refusal{Status: 409, Slug: "already_accepted"}
 	return []op.Op{
@@ -106,10 +106,11 @@ func (s *Service) accept(ctx context.Context, in acceptIn) (out Acceptance, err 
 	return out, err
 }
 
-// Redeem does for a user what an invitation is for, or says why it does not.
-// 404 if there is no such token.
+// Redeem accepts an invitation for a user, or returns in Reason why it gives nothing.
+// It returns fault.NotFound if there is no such token.
 func (s *Service) Redeem(tx *db.Tx, token, user string) (out Acceptance, err error) {
-	// The person comes before the invitation wherever both are held.
+	// The user is locked before the invitation, as everywhere, so that no two
+	// transactions block each other.
 	email, err := people.Lock(tx, user)
 	if err != nil {
 		return out, err
@@ -139,7 +140,8 @@ func (s *Service) Redeem(tx *db.Tx, token, user string) (out Acceptance, err err
 	return out, acceptedEvent.Record(tx, about, acceptedData{Kind: r.Kind, UserID: user, Role: r.Role})
 }
 
-// refusal says why an invitation grants the owner of an address nothing, or "".
+// refusal returns the reason why an invitation gives nothing to the owner of an
+// address, or "".
 func (r row) refusal(tx *db.Tx, email string) string {
 	switch status := r.status(tx.Now); {
 	case Address(email) != r.Email:
@@ -152,7 +154,8 @@ func (r row) refusal(tx *db.Tx, email string) string {
 	return ""
 }
 
-// grant does what the invitation is for, unless it was done before.
+// grant gives the user the place in the account or the access to the platform, unless
+// they have it already.
 func (s *Service) grant(tx *db.Tx, r row, user string, out *Acceptance) (err error) {
 	already := "already_approved"
 	if r.Kind == Platform {

@@ -18,22 +18,22 @@ type pageIn struct {
 	Accept string `header:"Accept"`
 }
 
-// view is what the page shows.
+// view holds the values of the page of an invitation.
 type view struct {
 	Account, Email, Status, Token string
-	Login, Own                    string // of who is signed in, and their address; empty for a visitor
+	Login, Own                    string // login and address of the signed-in user; empty for a visitor
 	Failure                       string
 	SignIn, Base                  string
 	Mailed                        bool
 }
 
-// page is what an invitation's link opens. Looking at it changes nothing.
+// page shows the page to which the link of an invitation leads. It changes nothing.
 func (s *Service) page(ctx context.Context, in pageIn) (op.Reply, error) {
 	return s.show(ctx, in, "")
 }
 
-// confirm accepts for the person whose browser session calls. Others are sent
-// to the page, where they prove that the address is theirs.
+// confirm accepts the invitation for the user of the browser session. Visitors are
+// sent to the page, where they can prove that the address is theirs.
 func (s *Service) confirm(ctx context.Context, in pageIn) (op.Reply, error) {
 	a := policy.From(ctx)
 	if a.Credential != policy.Session {
@@ -54,7 +54,7 @@ func (s *Service) confirm(ctx context.Context, in pageIn) (op.Reply, error) {
 	return s.show(ctx, in, failure)
 }
 
-// reasons are why an invitation grants nothing, for people.
+// reasons are the texts for the reasons of Acceptance.
 var reasons = map[string]string{
 	"other_address":    "You are signed in with another address than the one it is for.",
 	"already_member":   "You are a member already; there was nothing to add.",

@@ -77,13 +77,13 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 	return after(tx, b, p)
 }
 
-// listMembers reads the invitations to tx.Account.
+// listMembers reads a page of the invitations to tx.Account.
 func listMembers(tx *db.Tx, p op.PageIn) ([]row, error) {
 	return after(tx, db.Build(`SELECT id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at
 		FROM invitations WHERE account_id = `, tx.Account), p)
 }
 
-// after reads the page of what b selects that follows the cursor.
+// after reads the page of b that follows the cursor, newest first.
 func after(tx *db.Tx, b *db.Builder, p op.PageIn) ([]row, error) {
 	at, last, more, err := p.AfterTime()
 	if err != nil {
@@ -95,7 +95,7 @@ func after(tx *db.Tx, b *db.Builder, p op.PageIn) ([]row, error) {
 	return db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
 }
 
-// armArgs are an invitation that is sent, or sent again.
+// armArgs are the parameters of arm and armOnce.
 type armArgs struct {
 	ID        string
 	Kind      string

@@ -5,10 +5,10 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// audience is who is told of the roster.
+// audience sees the events of the roster.
 var audience = event.Audience(policy.ReadAccount)
 
-// RoleChanged is the data of the event that a member has another role.
+// RoleChanged is the data of RoleChangedEvent.
 type RoleChanged struct {
 	PreviousRole policy.Role `json:"previous_role" enum:"viewer,member,admin,owner" doc:"the role before"`
 	Role         policy.Role `json:"role" enum:"viewer,member,admin,owner" doc:"the role from now on"`
@@ -25,8 +25,8 @@ type (
 	}
 )
 
-// The events of a member. RoleChangedEvent is recorded by operators, who change
-// roles in any account, as well.
+// The events of a member. Package operator records RoleChangedEvent, too: operators
+// change roles in any account.
 var (
 	addedEvent   = event.Declare[roleData]("org_member.added", audience, "A registered user was made a member.")
 	invitedEvent = event.Declare[invitedData]("org_member.invited", audience, "Somebody was invited to become a member.")

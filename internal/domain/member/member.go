@@ -1,5 +1,5 @@
-// Package member is the roster of an account: who belongs to it, in which
-// role, and who was invited to. An account always has an owner.
+// Package member is the roster of an account: its members, their roles, and the open
+// invitations. An account always has an owner.
 package member
 
 import (
@@ -14,7 +14,7 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// OrgMember is a person's place in the account.
+// OrgMember is a user's place in an account.
 type OrgMember struct {
 	_         struct{}    `doc:"A person in an account, with their role." schema:"OrgMember"`
 	UserID    string      `json:"user_id" format:"uuid" doc:"id of the user"`
@@ -29,8 +29,8 @@ func wire(m people.Member) OrgMember {
 	return OrgMember{UserID: m.UserID, Login: m.Login, Name: m.Name, AvatarURL: m.AvatarURL, Role: m.Role, JoinedAt: m.JoinedAt}
 }
 
-// Invited is the answer of member.invite: a registered user is a member at
-// once, an address has an invitation whose link is shown here and never again.
+// Invited is the answer of member.invite. A registered user becomes a member at once;
+// an address gets an invitation whose link is shown only here.
 type Invited struct {
 	_          struct{}               `doc:"Whom member.invite brought in, and how." schema:"Invited"`
 	Kind       string                 `json:"kind" enum:"added,invited" doc:"added: a member at once; invited: has a link to accept"`
@@ -53,14 +53,14 @@ type Removed struct {
 	Removed bool     `json:"removed" doc:"always true"`
 }
 
-// Tries bounds how often an account adds people by login.
+// Tries limits how often an account adds people by login.
 type Tries interface {
-	// Take takes one of the account's tries; ok is false if none is left, and
-	// after says in how long the next one is free.
+	// Take uses one of the account's tries. If none is left, ok is false, and after
+	// is the time until the next one is free.
 	Take(account string) (after time.Duration, ok bool)
 }
 
-// Needs is what the roster stands on.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB      *db.DB
 	Invites *invitation.Service
@@ -70,17 +70,17 @@ type Needs struct {
 	Tries   Tries
 }
 
-// Service keeps the roster.
+// Service implements the capabilities of the roster.
 type Service struct{ Needs }
 
-// New makes the service of n, which is to be whole.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
 }
 
-// mayGive refuses a caller who hands out, or takes away, a role above their
-// own. Machines are never owners.
+// mayGive returns the fault owner-required for a caller who gives or takes the role
+// owner and is not an owner. Machines are never owners.
 func mayGive(a policy.Actor, role policy.Role) error {
 	if role == policy.Owner && a.Role != policy.Owner {
 		return fault.New(fault.Forbidden, "owner-required", "Only an owner can make an owner, or change what one is.")

@@ -25,8 +25,7 @@ func TestStatements(t *testing.T) {
 	dbtest.Declared(t)
 }
 
-// roster is the roster of d, on which an account adds three people a minute by
-// login.
+// roster returns a Service on d. An account adds three people a minute by login.
 func roster(t *testing.T, d *db.DB, counts limit.Limiter) *Service {
 	ring, err := seal.Parse(strings.Repeat("ab", 32))
 	if err != nil {
@@ -37,7 +36,7 @@ func roster(t *testing.T, d *db.DB, counts limit.Limiter) *Service {
 	return New(Needs{DB: d, Invites: invites, BaseURL: "http://yard", Mail: out, Tries: three{counts}})
 }
 
-// three is three tries a minute.
+// three allows three tries a minute.
 type three struct{ limit.Limiter }
 
 func (n three) Take(account string) (after time.Duration, ok bool) {
@@ -45,13 +44,13 @@ func (n three) Take(account string) (after time.Duration, ok bool) {
 	return time.Duration(state.Reset) * time.Second, ok
 }
 
-// noGifts books nothing.
+// noGifts is a Gifts that books nothing.
 type noGifts struct{}
 
 func (noGifts) Give(*db.Tx, string, invitation.Bundle) (bool, error) { return false, nil }
 
-// Two owners who step down, or take each other down, at the same moment leave
-// one.
+// TestSomebodyStaysOwner holds that one owner remains when two owners give up the
+// role, or take it from each other, at the same moment.
 func TestSomebodyStaysOwner(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
@@ -90,8 +89,9 @@ var (
 	mailed = db.Q[string](`SELECT recipient || ': ' || subject FROM mails ORDER BY created_at`)
 )
 
-// Whoever is added by login is told, tries are counted whether or not there is
-// such a person, and nobody leaves the last account that they can sign in to.
+// TestAddedByLogin holds that a person who is added by login gets a mail, that tries
+// count whether or not there is such a person, and that nobody leaves the last
+// account that they can sign in to.
 func TestAddedByLogin(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {

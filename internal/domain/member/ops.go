@@ -17,7 +17,7 @@ import (
 
 const group = "Organisation members, invitations, SSO"
 
-// Ops are the capabilities of this package.
+// Ops returns the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	read, write := policy.Require(policy.ReadAccount), policy.Require(policy.WriteMembers)
 	owner, last := op.Refusal{Status: 403, Slug: "owner-required"}, op.Refusal{Status: 409, Slug: "last_owner"}
@@ -141,7 +141,8 @@ func (s *Service) invite(ctx context.Context, in inviteIn) (out Invited, err err
 		return out, err
 	}
 	if in.Login != "" {
-		// Whoever may add people can find out which logins there are: at a pace.
+		// A caller who may add people can find out which logins exist. The limit
+		// makes that slow.
 		if after, ok := s.Tries.Take(policy.From(ctx).AccountID); !ok {
 			return out, fault.New(fault.RateLimited, "", "This account has added people by login too often within a minute.").After(after)
 		}
@@ -178,14 +179,14 @@ func (s *Service) add(tx *db.Tx, login string, role policy.Role) (out Invited, e
 	if err != nil {
 		return out, err
 	}
-	if err := s.tell(tx, user.Email, role); err != nil {
+	if err := s.mailAdded(tx, user.Email, role); err != nil {
 		return out, err
 	}
 	return Invited{Kind: "added", Member: &m}, addedEvent.Record(tx, event.Subject{ID: user.ID}, roleData{Role: role})
 }
 
-// tell lets somebody know whom nobody has asked.
-func (s *Service) tell(tx *db.Tx, email string, role policy.Role) error {
+// mailAdded mails a person that they were added to the account without having been asked.
+func (s *Service) mailAdded(tx *db.Tx, email string, role policy.Role) error {
 	account, caller, err := names(tx, policy.From(tx.Context()).UserID)
 	if err != nil {
 		return err
@@ -221,9 +222,10 @@ type setRoleIn struct {
 	Role   policy.Role `json:"role" enum:"viewer,member,admin,owner" doc:"what they may do from now on"`
 }
 
-// member finds whom a write is about, and whether nobody else is an owner. Until
-// the transaction ends, nobody else decides about owners. The caller must be
-// allowed to change what that member is.
+// member returns the member whom a write concerns, and whether they are the only
+// owner. It locks the owners until the transaction ends. It returns fault.NotFound if
+// there is no such member, and the fault owner-required if the caller may not change
+// a member with that role.
 func member(tx *db.Tx, userID string) (m OrgMember, last bool, err error) {
 	all, err := people.LockOwners(tx, tx.Account)
 	if err != nil {
@@ -258,7 +260,7 @@ func (s *Service) setRole(ctx context.Context, in setRoleIn) (m OrgMember, err e
 		if err := people.SetRole(tx, tx.Account, m.UserID, in.Role); err != nil {
 			return err
 		}
-		if err := s.Invites.Became(tx, tx.Account, m.UserID, before, in.Role); err != nil {
+		if err := s.Invites.SendOwnersChanged(tx, tx.Account, m.UserID, before, in.Role); err != nil {
 			return err
 		}
 		m.Role = in.Role
@@ -299,8 +301,8 @@ type leaveIn struct {
 	Account string `json:"account" minLength:"1" maxLength:"100" example:"acme" doc:"id or login of the account"`
 }
 
-// leave takes the signed-in person out of an account. Whoever was added without
-// being asked gets out by it.
+// leave removes the signed-in person from an account. People who were added without
+// having been asked leave with it.
 func (s *Service) leave(ctx context.Context, in leaveIn) (out Left, err error) {
 	a := policy.From(ctx)
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
