@@ -12,35 +12,35 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// Proof is a person whose address somebody vouches for.
+// Proof is a person whose address an e-mail code or an identity provider has proved.
 type Proof struct {
 	Method string // email, oidc or github, for the record
 	Email  string // in lower case
-	// Further addresses that are proved as well; an invitation may be to one of
-	// them.
+	// Emails are further proved addresses. An invitation may be to one of them.
 	Emails    []string
 	Name      string
-	Login     string // what they are called there
+	Login     string // their login at the provider
 	AvatarURL string
-	// Issuer and Subject name the person for good, whatever becomes of the
-	// address. Empty for a mailed code.
+	// Issuer and Subject identify the person even if the address changes. They are
+	// empty for an e-mail code.
 	Issuer, Subject string
-	// Invitation is the token of the invitation they answer, if they do.
+	// Invitation is the token of the invitation that the person answers, or empty.
 	Invitation string
-	// Account is the one whose own identity provider vouches, empty for all
-	// others: its word is good in that account only. Role is what the provider
-	// makes of people who are new to it.
+	// Account is the account whose own identity provider proves the person; the proof
+	// is good in that account only. It is empty for all other proofs. Role is the
+	// role of a person who is new to Account.
 	Account string
 	Role    policy.Role
 }
 
-// tries is how often a sign-in begins anew when two newcomers want one login.
+// tries is how often a sign-in is tried if two newcomers want the same login.
 const tries = 3
 
-// Enter signs a person in: it finds their user or makes one, answers their
-// invitation, and opens a session. before runs in the same transaction and
-// proves them. It fails with 403 not-invited for a stranger whom nobody
-// expects, and not-a-member for who is not of the account that vouches.
+// Enter signs a person in: it finds or makes their user, accepts their invitation,
+// and opens a session. before runs in the same transaction and returns the proof.
+// cookie is the Set-Cookie value. Enter returns the fault not-invited for an unknown
+// person without an invitation, and not-a-member for a known one who is no member of
+// the account whose provider proves them.
 func (s *Service) Enter(ctx context.Context, before func(tx *db.Tx) (Proof, error)) (cookie string, who SignedIn, err error) {
 	for range tries {
 		err = s.DB.Write(ctx, func(tx *db.Tx) error {
@@ -59,7 +59,7 @@ func (s *Service) Enter(ctx context.Context, before func(tx *db.Tx) (Proof, erro
 }
 
 func (s *Service) enter(tx *db.Tx, p Proof) (cookie string, who SignedIn, err error) {
-	user, fresh, err := s.person(tx, p)
+	user, fresh, err := s.findOrMeet(tx, p)
 	if err != nil {
 		return "", who, err
 	}
@@ -68,7 +68,7 @@ func (s *Service) enter(tx *db.Tx, p Proof) (cookie string, who SignedIn, err er
 			return "", who, err
 		}
 	}
-	acct, err := s.place(tx, p, user, fresh)
+	acct, err := s.accountFor(tx, p, user, fresh)
 	if err != nil {
 		return "", who, err
 	}
@@ -88,22 +88,23 @@ func recordSignIn(tx *db.Tx, user, acct, method string, fresh bool) error {
 		signedInData{Method: method, NewUser: fresh, IP: op.RequestOf(tx.Context()).IP})
 }
 
-// person finds the user of a proof, or makes one of who may come in.
-func (s *Service) person(tx *db.Tx, p Proof) (user string, fresh bool, err error) {
+// findOrMeet finds the user of a proof, or makes one if the person may come in. fresh
+// tells that it made one.
+func (s *Service) findOrMeet(tx *db.Tx, p Proof) (user string, fresh bool, err error) {
 	var known bool
 	if p.Issuer != "" {
 		if user, known, err = userByIdentity.Maybe(tx, p.Issuer, p.Subject); err != nil || known {
 			return user, false, err
 		}
 	}
-	for _, email := range p.all() {
+	for _, email := range p.emails() {
 		if user, known, err = people.UserByEmail(tx, email); err != nil || known {
 			return user, false, err
 		}
 	}
 	n := people.Newcomer{Email: p.Email, Name: p.Name, AvatarURL: p.AvatarURL, Login: p.Login, Approved: !s.Waitlist}
 	invited := ""
-	for _, email := range p.all() {
+	for _, email := range p.emails() {
 		if ok, err := s.Invitations.Invited(tx, email); err != nil {
 			return "", false, err
 		} else if ok {
@@ -119,8 +120,8 @@ func (s *Service) person(tx *db.Tx, p Proof) (user string, fresh bool, err error
 	return user, true, err
 }
 
-// all are the proved addresses, each once.
-func (p Proof) all() []string {
+// emails returns the proved addresses, each once.
+func (p Proof) emails() []string {
 	out := []string{p.Email}
 	for _, e := range p.Emails {
 		if e != p.Email {
@@ -130,11 +131,12 @@ func (p Proof) all() []string {
 	return out
 }
 
-// place is the account that a person's session acts for: the one that vouches,
-// the one they are invited to, the first of theirs, or one of their own.
-func (s *Service) place(tx *db.Tx, p Proof, user string, fresh bool) (acct string, err error) {
+// accountFor returns the account for which a person's session acts: the account of
+// the provider, the account of their invitation, the one they joined first, or a new
+// one of their own.
+func (s *Service) accountFor(tx *db.Tx, p Proof, user string, fresh bool) (acct string, err error) {
 	if p.Account != "" {
-		return p.Account, s.sent(tx, p, user, fresh)
+		return p.Account, s.joinByProvider(tx, p, user, fresh)
 	}
 	if p.Invitation != "" {
 		if acct, err = s.Invitations.Redeem(tx, p.Invitation, user); err != nil && !fault.IsKind(err, fault.NotFound) || acct != "" {
@@ -147,16 +149,16 @@ func (s *Service) place(tx *db.Tx, p Proof, user string, fresh bool) (acct strin
 	}
 	tier, seats := people.TierSelfHosted, s.Seats
 	if s.Waitlist {
-		// Where strangers come, capacity is given, not taken.
+		// With a waitlist anybody can sign in, so capacity comes from grants only.
 		tier, seats = people.TierFree, 0
 	}
 	return people.OwnAccount(tx, user, tier, seats)
 }
 
-// sent makes a member of who was sent by the account's own identity provider
-// and is new here. Who was here before is not handed to a provider by its word
-// alone: they join by an invitation, which they accept.
-func (s *Service) sent(tx *db.Tx, p Proof, user string, fresh bool) error {
+// joinByProvider makes a member of a new user whom the account's own provider proves.
+// A user who existed before joins only by accepting an invitation; a provider's word
+// alone does not make them a member. Then it returns the fault not-a-member.
+func (s *Service) joinByProvider(tx *db.Tx, p Proof, user string, fresh bool) error {
 	_, member, err := people.Role(tx, p.Account, user)
 	switch {
 	case err != nil || member:

@@ -17,8 +17,8 @@ import (
 	"yardmaster/internal/web"
 )
 
-// What a mailed code is worth. Together they leave who guesses at an address
-// 25 tries an hour at a million codes.
+// Limits of mailed codes. Together they leave 25 guesses an hour at an address, of a
+// million codes.
 const (
 	codeDigits    = 6
 	codeLife      = 10 * time.Minute
@@ -33,7 +33,7 @@ type emailIn struct {
 	Invitation string `json:"invitation,omitempty" maxLength:"200" doc:"sent by the page of an invitation, to be accepted on the way"`
 }
 
-// CodeSent is the answer to everybody who asks for a code.
+// CodeSent is the answer to every request for a code.
 type CodeSent struct {
 	Email     string `json:"email"`
 	ExpiresIn int    `json:"expires_in" doc:"seconds that a code is good for, if one was sent"`
@@ -70,12 +70,12 @@ func (s *Service) mailCode(ctx context.Context, in emailIn) (op.Reply, error) {
 	return op.Reply{Status: 202, Body: CodeSent{email, int(codeLife.Seconds())}}, nil
 }
 
-// digest is what is stored of a code. It is keyed: a million digests are
-// compared in no time.
+// digest returns the stored form of a code. It is keyed, because all million plain
+// digests could be compared in no time.
 func (s *Service) digest(email, code string) string { return s.digests(email, code)[0] }
 
-// digests are what may be stored of a code that was mailed before the master
-// key was replaced, the newest first.
+// digests returns the forms in which a code may be stored, newest key first, because
+// the master key may have been replaced after the code was mailed.
 func (s *Service) digests(email, code string) (out []string) {
 	for _, d := range s.Ring.Signatures("signin-code", []byte(email+"\x00"+code)) {
 		out = append(out, hex.EncodeToString(d))
@@ -127,7 +127,7 @@ func (s *Service) verifyCode(ctx context.Context, in verifyIn) (op.Reply, error)
 }
 
 func (s *Service) byCode(ctx context.Context, in verifyIn, email string) (cookie string, who SignedIn, err error) {
-	spend, err := s.try(ctx, email, in.Code)
+	spend, err := s.checkCode(ctx, email, in.Code)
 	if err != nil {
 		return "", who, err
 	}
@@ -136,11 +136,12 @@ func (s *Service) byCode(ctx context.Context, in verifyIn, email string) (cookie
 	})
 }
 
-// try fails unless the code is one that was mailed to the address. What comes
-// of it then begins with spending the code, in its transaction.
-func (s *Service) try(ctx context.Context, email, code string) (spend func(*db.Tx) error, err error) {
+// checkCode checks a code that was mailed to an address. It returns the fault
+// wrong-code if the code is wrong, and fault.RateLimited. Otherwise the caller must
+// begin its own transaction with spend, which uses the code up.
+func (s *Service) checkCode(ctx context.Context, email, code string) (spend func(*db.Tx) error, err error) {
 	digests := s.digests(email, strings.ReplaceAll(strings.TrimSpace(code), " ", ""))
-	var digest string // the one that is stored
+	var digest string // the stored form of the code
 	var who string
 	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		who, _, err = people.UserByEmail(tx, email)
@@ -149,15 +150,16 @@ func (s *Service) try(ctx context.Context, email, code string) (spend func(*db.T
 	if err != nil {
 		return nil, err
 	}
-	of := guessed{User: who}
+	of := target{User: who}
 	if who != "" {
 		of.Email = email
 	}
-	g, err := s.turn(ctx, byCodeOf, email, of)
+	t, err := s.countTry(ctx, guessCode, email, of)
 	if err != nil {
 		return nil, err
 	}
-	// A wrong guess counts even though nothing else comes of it.
+	// The try is counted in a transaction of its own, so that a wrong one counts
+	// although it changes nothing else.
 	right := false
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		want, live, err := tryCode.Maybe(tx, email, tx.Micros(), codeTries)
@@ -173,7 +175,7 @@ func (s *Service) try(ctx context.Context, email, code string) (spend func(*db.T
 		err = wrongCode()
 	}
 	return func(tx *db.Tx) error {
-		// Only one of those who know the code spends it.
+		// If several requests have the code, only one spends it.
 		n, err := spendCode.Exec(tx, email, digest)
 		switch {
 		case err != nil:
@@ -181,12 +183,12 @@ func (s *Service) try(ctx context.Context, email, code string) (spend func(*db.T
 		case n == 0:
 			return wrongCode()
 		}
-		return g.right(tx)
+		return t.succeed(tx)
 	}, err
 }
 
-// wrongCode is the one answer to a code that is wrong, expired, used, or was
-// guessed at too often, and to an address that none was sent to.
+// wrongCode is the same fault for a code that is wrong, expired, used, or tried too
+// often, and for an address without a code.
 func wrongCode() *fault.Error {
 	return fault.New(fault.Unauthenticated, "wrong-code", "The code is wrong, or not good any more. After five tries, or ten "+
 		"minutes, ask for a new one.")

@@ -5,7 +5,7 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// audience is who is told of who came and went.
+// audience sees the events of sign-ins.
 var audience = event.Audience(policy.ReadAccount)
 
 // The data of events.
@@ -21,7 +21,7 @@ type (
 	}
 )
 
-// The events of people at the door.
+// The events of sign-in.
 var (
 	signedInEvent        = event.Declare[signedInData]("user.signed_in", audience, "A person signed in.")
 	signedOutEvent       = event.Declare[event.None]("user.signed_out", audience, "A person ended a browser session.")

@@ -15,72 +15,74 @@ import (
 	"yardmaster/internal/mail"
 )
 
-// How wrong tries slow further ones down, by the name that is typed, whether or
-// not it is anybody's, and from however many addresses they come: the first few
-// cost nothing, then the wait doubles. Whoever guesses on has 1440 tries a day
-// at most. The person themself waits no longer than longest; from an address
-// that they have signed in from lately, the tries of others do not count.
+// Wrong tries delay further ones by the name that is typed, whether or not a user has
+// it, and whatever addresses the tries come from. The first few cost nothing, then
+// the wait doubles, up to maxWait. That leaves 1440 tries a day at most. Tries from
+// an address from which the user signed in lately are counted apart, so others do not
+// delay the user there.
 const (
-	freeTries = 5
-	longest   = time.Minute         // wait between two tries
-	forgotten = time.Hour           // after the last wrong try
-	warnAt    = 10                  // wrong tries, at which the person is told
-	warnEvery = 24 * time.Hour      // at most
-	homeFor   = 30 * 24 * time.Hour // an address counts as the person's own
+	freeTries   = 5
+	maxWait     = time.Minute         // wait between two tries
+	forgetAfter = time.Hour           // after the last wrong try
+	warnAt      = 10                  // wrong tries after which the user gets a mail
+	warnEvery   = 24 * time.Hour      // between two such mails
+	homeLife    = 30 * 24 * time.Hour // how long a sign-in makes an address the user's own
 )
 
-// What is guessed at. Each is counted apart.
+// Kinds of guesses. Each is counted separately.
 const (
-	byPasswordOf = "password"
-	byCodeOf     = "code"
-	bySessionOf  = "session" // of who is signed in already
+	guessPassword = "password"
+	guessCode     = "code"
+	guessSession  = "session" // the password of a signed-in user
 )
 
-// wait is how long nothing is tried after so many wrong tries in a row.
+// wait returns how long no further try is made after that many wrong tries in a row.
 func wait(failures int64) time.Duration {
 	if failures < freeTries {
 		return 0
 	}
-	return min(longest, time.Second<<min(failures-freeTries, 10))
+	return min(maxWait, time.Second<<min(failures-freeTries, 10))
 }
 
-// guess is a try that is under way. It counts as a wrong one until it is known
-// to be right, so that many at once are many.
-type guess struct{ person, home, counted string }
+// try is a try that has been counted. It counts as a wrong one until succeed, so that
+// simultaneous tries all count. person and home are the counters of the name and of
+// the name at the caller's network; counted is the one that was used.
+type try struct{ person, home, counted string }
 
-// person whose mail is told of guesses. The zero value is nobody.
-type guessed struct{ User, Account, Email string }
+// target is the user whom a try is about, with the address for the warning. The zero
+// value is no user.
+type target struct{ User, Account, Email string }
 
-// turn counts a try, or refuses it with 429 and says for how long. Nothing in
-// what it does or answers tells whether the name is anybody's.
-func (s *Service) turn(ctx context.Context, what, name string, of guessed) (g guess, err error) {
+// countTry counts a try, or returns fault.RateLimited with the time to wait. Neither
+// its work nor its answer shows whether a user has the name.
+func (s *Service) countTry(ctx context.Context, what, name string, of target) (t try, err error) {
 	ip := op.RequestOf(ctx).IP
-	g = guess{person: s.nameless(what, name, ""), home: s.nameless(what, name, site(ip))}
+	t = try{person: s.hashName(what, name, ""), home: s.hashName(what, name, network(ip))}
 	var refused error
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		refused = nil
-		if _, err := purgeGuesses.Exec(tx, db.Micros(tx.Now.Add(-warnEvery)), db.Micros(tx.Now.Add(-homeFor))); err != nil {
+		if _, err := purgeGuesses.Exec(tx, db.Micros(tx.Now.Add(-warnEvery)), db.Micros(tx.Now.Add(-homeLife))); err != nil {
 			return err
 		}
-		g.counted = g.person
-		if _, own, err := atHome.Maybe(tx, g.home, db.Micros(tx.Now.Add(-homeFor))); err != nil {
+		t.counted = t.person
+		if _, own, err := isHome.Maybe(tx, t.home, db.Micros(tx.Now.Add(-homeLife))); err != nil {
 			return err
 		} else if own {
-			g.counted = g.home
+			t.counted = t.home
 		}
-		n, free, err := countGuess.Maybe(tx, g.counted, tx.Micros(), db.Micros(tx.Now.Add(-forgotten)))
+		n, free, err := countGuess.Maybe(tx, t.counted, tx.Micros(), db.Micros(tx.Now.Add(-forgetAfter)))
 		if err != nil {
 			return err
 		}
 		if !free {
-			until, err := nextGuess.One(tx, g.counted)
+			until, err := nextGuess.One(tx, t.counted)
 			refused = slowDown(until.Sub(tx.Now))
 			return err
 		}
-		if _, err := delayGuess.Exec(tx, g.counted, db.Micros(tx.Now.Add(wait(n)))); err != nil || n < warnAt {
+		if _, err := delayGuess.Exec(tx, t.counted, db.Micros(tx.Now.Add(wait(n)))); err != nil || n < warnAt {
 			return err
 		}
-		told, err := tellGuess.Exec(tx, g.counted, tx.Micros(), db.Micros(tx.Now.Add(-warnEvery)))
+		told, err := tellGuess.Exec(tx, t.counted, tx.Micros(), db.Micros(tx.Now.Add(-warnEvery)))
 		if err != nil || told == 0 || of.Email == "" {
 			return err
 		}
@@ -89,7 +91,7 @@ func (s *Service) turn(ctx context.Context, what, name string, of guessed) (g gu
 	if err == nil {
 		err = refused
 	}
-	return g, err
+	return t, err
 }
 
 func slowDown(d time.Duration) error {
@@ -101,13 +103,15 @@ func slowDown(d time.Duration) error {
 	return fault.Newf(fault.RateLimited, "", "There were too many wrong tries with this name. Try again in %s.", in).After(d)
 }
 
-// nameless is what is stored of a name: people type passwords there, too.
-func (s *Service) nameless(what, name, site string) string {
-	return hex.EncodeToString(s.Ring.Sign("signin-guess", []byte(what+"\x00"+name+"\x00"+site)))
+// hashName returns the stored form of a name. Names are not stored as they are,
+// because people type passwords there, too.
+func (s *Service) hashName(what, name, network string) string {
+	return hex.EncodeToString(s.Ring.Sign("signin-guess", []byte(what+"\x00"+name+"\x00"+network)))
 }
 
-// site is what an address is counted as: itself, or its /64.
-func site(address string) string {
+// network returns the key by which an address is counted: an IPv4 address, or the /64
+// of an IPv6 address.
+func network(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {
 		return address
@@ -120,25 +124,26 @@ func site(address string) string {
 	return ip.String()
 }
 
-// right forgets the wrong tries, and that the address is the person's.
-func (g guess) right(tx *db.Tx) error {
-	if _, err := forgiveGuess.Exec(tx, g.counted); err != nil {
+// succeed clears the wrong tries, and records that the user has signed in from the
+// address.
+func (t try) succeed(tx *db.Tx) error {
+	if _, err := clearGuesses.Exec(tx, t.counted); err != nil {
 		return err
 	}
-	_, err := homeGuess.Exec(tx, g.home, tx.Micros())
+	_, err := noteHome.Exec(tx, t.home, tx.Micros())
 	return err
 }
 
-// untried takes back a try that was not made after all.
-func (s *Service) untried(ctx context.Context, g guess) error {
+// uncountTry uncounts a try for which no password was checked.
+func (s *Service) uncountTry(ctx context.Context, t try) error {
 	return s.DB.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error {
-		_, err := backGuess.Exec(tx, g.counted)
+		_, err := uncountGuess.Exec(tx, t.counted)
 		return err
 	})
 }
 
-// warn tells a person that somebody guesses.
-func (s *Service) warn(tx *db.Tx, of guessed, n int64, ip string) error {
+// warn mails the user that somebody guesses, and records the event.
+func (s *Service) warn(tx *db.Tx, of target, n int64, ip string) error {
 	text := fmt.Sprintf("Somebody has tried to sign in to Yardmaster as you %d times, each time wrongly, the last time from %s.\n\n"+
 		"Nobody got in by that. Further tries are slowed down: if you have to wait for them yourself, it is a minute at most.\n"+
 		"If it was not you, and your password is a weak one or used elsewhere, change it.\n\nYou get "+

@@ -29,7 +29,7 @@ type armedArgs struct {
 	ExpiresAt, WindowAt int64
 }
 
-// reply is what came of a try to sign in.
+// reply is the answer to a try to sign in.
 type reply struct {
 	status int
 	after  int // Retry-After
@@ -39,7 +39,7 @@ type reply struct {
 var varies = regexp.MustCompile(`"request_id":"[^"]*"`)
 
 // post sends a form from an address.
-func (d *door) post(ip, path, form string) reply {
+func (d *server) post(ip, path, form string) reply {
 	req := httptest.NewRequest("POST", path, strings.NewReader(form))
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.RemoteAddr = ip + ":1"
@@ -52,7 +52,7 @@ func (d *door) post(ip, path, form string) reply {
 	return reply{w.Code, after, varies.ReplaceAllString(w.Body.String(), "")}
 }
 
-func (d *door) tryAs(ip, login, pw string) reply {
+func (d *server) tryAs(ip, login, pw string) reply {
 	return d.post(ip, "/auth/password", "login="+login+"&password="+pw)
 }
 
@@ -60,11 +60,12 @@ const rightPassword = "a+long+password"
 
 func address(i int) string { return "198.51.100." + strconv.Itoa(i) }
 
-// However many addresses guess at one login, it is slowed down; the wait grows,
-// and has a bound. A login that is nobody's is treated alike.
+// TestOneLoginIsSlowedDown holds that tries at one login are slowed down, however
+// many addresses they come from, that the wait grows and has a bound, and that an
+// unknown login is treated alike.
 func TestOneLoginIsSlowedDown(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		var waits []int
 		for i := range 16 {
 			known, unknown := d.tryAs(address(i), "ada", "wrong"), d.tryAs(address(i), "nobody", "wrong")
@@ -93,11 +94,12 @@ func TestOneLoginIsSlowedDown(t *testing.T) {
 	})
 }
 
-// Somebody who guesses from elsewhere does not keep people out where they are
-// known, and their own wrong tries there are counted.
+// TestOwnAddressIsNotHeldUp holds that guesses from elsewhere do not delay users at
+// addresses where they are known, and that wrong tries from those addresses are
+// counted.
 func TestOwnAddressIsNotHeldUp(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		const home, sameHome, elsewhere = "2001:db8::1", "2001:db8::ffff:2", "2001:db8:1::1"
 		if got := d.tryAs(home, "ada", rightPassword); got.status != 200 {
 			t.Fatalf("%+v", got)
@@ -119,14 +121,14 @@ func TestOwnAddressIsNotHeldUp(t *testing.T) {
 		if got := d.tryAs(home, "ada", rightPassword); got.status != 429 {
 			t.Errorf("after wrong tries at home: %+v", got)
 		}
-		d.pass(forgotten)
+		d.pass(forgetAfter)
 		if got := d.tryAs(home, "ada", "wrong"); got.status != 401 {
 			t.Errorf("an hour later: %+v", got)
 		}
-		d.pass(homeFor + time.Hour)
+		d.pass(homeLife + time.Hour)
 		d.tryAs(elsewhere, "ada", "wrong")
 		d.write(func(tx *db.Tx) error {
-			_, own, err := atHome.Maybe(tx, d.nameless(byPasswordOf, "ada", site(home)), db.Micros(tx.Now.Add(-homeFor)))
+			_, own, err := isHome.Maybe(tx, d.hashName(guessPassword, "ada", network(home)), db.Micros(tx.Now.Add(-homeLife)))
 			if own {
 				t.Error("an address is the person's for ever")
 			}
@@ -135,10 +137,11 @@ func TestOwnAddressIsNotHeldUp(t *testing.T) {
 	})
 }
 
-// The person is told, once a day at most; nobody else is.
+// TestPersonIsToldOfGuesses holds that the user gets a mail about guesses at most
+// once a day, and that an unknown login gets none.
 func TestPersonIsToldOfGuesses(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		count := func(want int) {
 			t.Helper()
 			d.write(func(tx *db.Tx) error {
@@ -158,19 +161,19 @@ func TestPersonIsToldOfGuesses(t *testing.T) {
 		}
 		for i := range warnAt - 1 {
 			d.tryAs(address(i), "ada", "wrong")
-			d.pass(longest)
+			d.pass(maxWait)
 		}
 		count(0)
 		for i := range 20 {
 			d.tryAs(address(i), "ada", "wrong")
 			d.tryAs(address(i), "nobody", "wrong")
-			d.pass(longest)
+			d.pass(maxWait)
 		}
 		count(1)
 		d.pass(warnEvery)
 		for i := range warnAt + 1 {
 			d.tryAs(address(i), "ada", "wrong")
-			d.pass(longest)
+			d.pass(maxWait)
 		}
 		count(2)
 		d.write(func(tx *db.Tx) error {
@@ -183,13 +186,14 @@ func TestPersonIsToldOfGuesses(t *testing.T) {
 	})
 }
 
-// Codes are guessed at no faster than passwords, and over any number of nodes.
+// TestCodesAreSlowedDown holds that codes are slowed down like passwords, over any
+// number of nodes.
 func TestCodesAreSlowedDown(t *testing.T) {
 	t.Parallel()
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
 			dsn := dbtest.DSN(t, e)
-			nodes := [2]*door{newDoor(t, dsn, true), newDoor(t, dsn, false)}
+			nodes := [2]*server{newServer(t, dsn, true), newServer(t, dsn, false)}
 			verify := func(i int, email, code string) reply {
 				return nodes[i%2].post(address(i), "/auth/email/verify", "email="+email+"&code="+code)
 			}
@@ -204,7 +208,7 @@ func TestCodesAreSlowedDown(t *testing.T) {
 				})
 			}
 			for i := range freeTries {
-				arm() // there is always a fresh one
+				arm() // a fresh code each time
 				known, unknown := verify(i, "ada@example.com", "000000"), verify(i, "nobody@example.com", "000000")
 				if known != unknown || known.status != 401 {
 					t.Fatalf("%+v and, for nobody, %+v", known, unknown)
@@ -225,10 +229,10 @@ func TestCodesAreSlowedDown(t *testing.T) {
 	}
 }
 
-// Many tries at once are as many tries.
+// TestTriesAtOnceAreCounted holds that simultaneous tries all count.
 func TestTriesAtOnceAreCounted(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		var mu sync.Mutex
 		var group sync.WaitGroup
 		seen := map[int]int{}
@@ -247,20 +251,20 @@ func TestTriesAtOnceAreCounted(t *testing.T) {
 	})
 }
 
-// A try that was not made, because others' passwords were being checked, does
-// not count.
+// TestTriesThatWereNotMade holds that a try does not count if its password was not
+// checked because the queue was full.
 func TestTriesThatWereNotMade(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, d *door) {
-		d.checks.once.Do(func() { d.checks.turns, d.checks.seats = make(chan struct{}, 1), make(chan struct{}, 1) })
-		d.checks.seats <- struct{}{}
+	onBoth(t, func(t *testing.T, d *server) {
+		d.checks.once.Do(func() { d.checks.running, d.checks.admitted = make(chan struct{}, 1), make(chan struct{}, 1) })
+		d.checks.admitted <- struct{}{}
 		for i := range 2 * warnAt {
 			r := d.tryAs(address(i), "ada", rightPassword)
 			if r.status != 429 || !strings.Contains(r.body, "people are signing in") {
 				t.Fatalf("try %d: %+v", i, r)
 			}
 		}
-		<-d.checks.seats
+		<-d.checks.admitted
 		if r := d.tryAs(address(99), "ada", rightPassword); r.status != 200 {
 			t.Errorf("%+v", r)
 		}

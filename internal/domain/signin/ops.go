@@ -16,8 +16,8 @@ import (
 
 const group = "Sign-in"
 
-// Ops are the sign-in routes. They live outside /v1: browsers and the command
-// line use them to get a credential.
+// Ops returns the routes of sign-in. They are outside of /v1, because browsers and
+// the command line use them to get a credential.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{
@@ -151,7 +151,7 @@ func (s *Service) methods(ctx context.Context, _ op.None) (Methods, error) {
 	return out, err
 }
 
-// ways are the ways to sign in besides the password, which always is one.
+// ways are the ways to sign in besides the password, which always exists.
 type ways struct{ Email, SSO, GitHub bool }
 
 func (s *Service) ways(ctx context.Context) (w ways, err error) {
@@ -169,7 +169,7 @@ type passwordIn struct {
 	ReturnTo string `json:"return_to,omitempty" maxLength:"8000" doc:"sent by the sign-in page: answers are pages, and success leads there"`
 }
 
-// SignedIn tells who signed in; the session itself is in the cookie.
+// SignedIn tells which user signed in. The cookie holds the session itself.
 type SignedIn struct {
 	_         struct{} `doc:"Who signed in. The session itself is in the cookie."`
 	UserID    string   `json:"user_id" format:"uuid" doc:"id of the user"`
@@ -189,7 +189,8 @@ func (s *Service) password(ctx context.Context, in passwordIn) (op.Reply, error)
 	return web.GoTo(Local(in.ReturnTo), cookie), nil
 }
 
-// byPassword checks a password and opens a session.
+// byPassword checks a password and opens a session. It returns the fault
+// wrong-password, and fault.RateLimited.
 func (s *Service) byPassword(ctx context.Context, in passwordIn) (cookie string, who SignedIn, err error) {
 	var u people.Credentials
 	var known bool
@@ -200,19 +201,19 @@ func (s *Service) byPassword(ctx context.Context, in passwordIn) (cookie string,
 	if err != nil {
 		return "", who, err
 	}
-	g, err := s.turn(ctx, byPasswordOf, strings.ToLower(in.Login), guessed{u.ID, u.AccountID, u.Email})
+	t, err := s.countTry(ctx, guessPassword, strings.ToLower(in.Login), target{u.ID, u.AccountID, u.Email})
 	if err != nil {
 		return "", who, err
 	}
 	match, err := s.checks.match(ctx, u.PasswordHash, in.Password)
 	if err != nil {
-		return "", who, errors.Join(err, s.untried(ctx, g))
+		return "", who, errors.Join(err, s.uncountTry(ctx, t))
 	}
 	if !match || !known || u.AccountID == "" {
 		return "", who, fault.New(fault.Unauthenticated, "wrong-password", "Login and password do not match.")
 	}
 	err = s.DB.Write(ctx, func(tx *db.Tx) (err error) {
-		if err := g.right(tx); err != nil {
+		if err := t.succeed(tx); err != nil {
 			return err
 		}
 		if cookie, err = s.Open(tx, u.ID, u.AccountID, op.RequestOf(ctx).Secure); err != nil {

@@ -17,7 +17,7 @@ type loginIn struct {
 	ReturnTo string `json:"return_to,omitempty" maxLength:"8000" doc:"path of this server to go to then"`
 }
 
-// form is the sign-in page: on its own, or after an attempt that failed.
+// form shows the sign-in page: alone, or after an attempt that failed.
 func (s *Service) form(ctx context.Context, in loginIn) (op.Reply, error) {
 	if a := policy.From(ctx); a.Credential == policy.Session {
 		if to := Local(in.ReturnTo); to != "/" {
@@ -44,11 +44,11 @@ type codeForm struct {
 	Mailed                               bool
 }
 
-// person is the person who is signed in, and in which account.
+// person is the signed-in user and the account for which the session acts.
 type person struct{ Login, Account string }
 
-// Who answers the logins of the person whose session calls and of the account
-// that it acts on; without a session both are empty.
+// Who returns the logins of the user of the calling session and of the account for
+// which it acts. Without a session both are empty.
 func (s *Service) Who(ctx context.Context) (login, account string, err error) {
 	a := policy.From(ctx)
 	if a.Credential != policy.Session {
@@ -61,8 +61,8 @@ func (s *Service) Who(ctx context.Context) (login, account string, err error) {
 	return login, account, err
 }
 
-// Local is a path of this server, or the root if what came is anything else:
-// nobody may use the sign-in page to send people elsewhere.
+// Local returns path if it is a path of this server, and otherwise the root, so that
+// the sign-in page cannot send people to other servers.
 func Local(path string) string {
 	u, err := url.Parse(path)
 	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") ||
@@ -72,7 +72,8 @@ func Local(path string) string {
 	return path
 }
 
-// typed shows the page again with what was typed, where it could not be used.
+// typed shows the page again with the values that were sent, if they could not be
+// decoded.
 func (s *Service) typed(ctx context.Context, in any, failure error) (op.Reply, error) {
 	if in := in.(*passwordIn); in.ReturnTo != "" {
 		return s.again(ctx, signinForm{ReturnTo: in.ReturnTo, Login: in.Login}, failure)
@@ -80,7 +81,7 @@ func (s *Service) typed(ctx context.Context, in any, failure error) (op.Reply, e
 	return op.Reply{}, failure
 }
 
-// again shows the page, once more with what went wrong.
+// again shows the page again, with the failure if there is one.
 func (s *Service) again(ctx context.Context, form signinForm, failure error) (op.Reply, error) {
 	w, err := s.ways(ctx)
 	if err != nil {
@@ -98,12 +99,12 @@ func (s *Service) again(ctx context.Context, form signinForm, failure error) (op
 	return render(status, signinPage, form)
 }
 
-// Failed is the sign-in page with what went wrong elsewhere.
+// Failed shows the sign-in page with a failure that happened elsewhere.
 func (s *Service) Failed(ctx context.Context, returnTo string, failure error) (op.Reply, error) {
 	return s.again(ctx, signinForm{ReturnTo: returnTo}, failure)
 }
 
-// Offer is the sign-in page with the login of an organisation filled in.
+// Offer shows the sign-in page with the login of an organisation filled in.
 func (s *Service) Offer(ctx context.Context, returnTo, org string) (op.Reply, error) {
 	return s.again(ctx, signinForm{ReturnTo: returnTo, Org: org}, nil)
 }
@@ -115,8 +116,8 @@ const (
 )
 
 func render(status int, name string, data any) (op.Reply, error) {
-	// What follows a sign-in may lead on to a program's own address, or to an
-	// identity provider.
+	// After a sign-in the page may lead to a program's own address or to an identity
+	// provider.
 	return web.Render(pages, status, name, data, web.Anywhere)
 }
 

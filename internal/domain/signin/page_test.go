@@ -2,7 +2,7 @@ package signin
 
 import "testing"
 
-// The sign-in page leads nowhere but to this server.
+// TestReturnTo holds that the sign-in page leads to this server only.
 func TestReturnTo(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{

@@ -19,14 +19,14 @@ type reauthIn struct {
 	Code     string `json:"code,omitempty" maxLength:"20" doc:"instead: one that POST /auth/email has mailed to the user's address"`
 }
 
-// Reauthenticated tells since when the session counts as freshly signed in.
+// Reauthenticated tells when the session was last freshly signed in.
 type Reauthenticated struct {
 	SignedInAt time.Time `json:"signed_in_at"`
 }
 
-// reauth lets a session pass for a fresh one, once its user has proved again
-// who they are. Who signs in with a provider does that there: what comes of it
-// is a fresh session.
+// reauth makes a session count as freshly signed in after its user has proved who
+// they are once more. A user of an identity provider signs in there again instead,
+// which opens a fresh session.
 func (s *Service) reauth(ctx context.Context, in reauthIn) (out Reauthenticated, err error) {
 	a := policy.From(ctx)
 	spend := func(*db.Tx) error { return nil }
@@ -34,9 +34,9 @@ func (s *Service) reauth(ctx context.Context, in reauthIn) (out Reauthenticated,
 	case (in.Password == "") == (in.Code == ""):
 		return out, fault.Field("password", "is required, or else code")
 	case in.Code != "":
-		spend, err = s.guess(ctx, a.UserID, in.Code)
+		spend, err = s.checkCodeOfUser(ctx, a.UserID, in.Code)
 	default:
-		err = s.knows(ctx, a.UserID, in.Password)
+		err = s.checkPassword(ctx, a.UserID, in.Password)
 	}
 	if err != nil {
 		return out, err
@@ -55,20 +55,21 @@ func (s *Service) reauth(ctx context.Context, in reauthIn) (out Reauthenticated,
 	return out, err
 }
 
-// knows fails unless the password is the user's.
-func (s *Service) knows(ctx context.Context, user, password string) error {
+// checkPassword returns the fault wrong-password unless the password is the user's,
+// and fault.RateLimited.
+func (s *Service) checkPassword(ctx context.Context, user, password string) error {
 	var hash string
-	var of guessed
-	var g guess
+	var of target
+	var t try
 	err := s.DB.Read(ctx, func(tx *db.Tx) error {
 		var email string
 		var err error
 		hash, email, err = people.Password(tx, user)
-		of = guessed{user, policy.From(ctx).AccountID, email}
+		of = target{user, policy.From(ctx).AccountID, email}
 		return err
 	})
 	if err == nil {
-		g, err = s.turn(ctx, bySessionOf, user, of)
+		t, err = s.countTry(ctx, guessSession, user, of)
 	}
 	if err != nil {
 		return err
@@ -76,15 +77,15 @@ func (s *Service) knows(ctx context.Context, user, password string) error {
 	match, err := s.checks.match(ctx, hash, password)
 	switch {
 	case err != nil:
-		return errors.Join(err, s.untried(ctx, g))
+		return errors.Join(err, s.uncountTry(ctx, t))
 	case !match:
 		return fault.New(fault.Unauthenticated, "wrong-password", "This is not the password.")
 	}
-	return s.DB.Write(ctx, g.right)
+	return s.DB.Write(ctx, t.succeed)
 }
 
-// guess fails unless the code is one that was mailed to the user.
-func (s *Service) guess(ctx context.Context, user, code string) (spend func(*db.Tx) error, err error) {
+// checkCodeOfUser is checkCode for the address of a user.
+func (s *Service) checkCodeOfUser(ctx context.Context, user, code string) (spend func(*db.Tx) error, err error) {
 	var email string
 	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		email, err = people.Email(tx, user)
@@ -93,5 +94,5 @@ func (s *Service) guess(ctx context.Context, user, code string) (spend func(*db.
 	if err != nil {
 		return nil, err
 	}
-	return s.try(ctx, strings.ToLower(email), code)
+	return s.checkCode(ctx, strings.ToLower(email), code)
 }

@@ -10,16 +10,17 @@ import (
 )
 
 const (
-	// ahead is how often the credentials in use are resolved again, so that no
-	// request has to wait for the database to learn that nothing has changed.
-	ahead = fresh / 2
-	// mostAhead bounds those; requests with others resolve them themselves.
-	mostAhead = 512
+	// refreshEvery is the interval at which used credentials are resolved again, so
+	// that no request waits for the database only to find that nothing has changed.
+	refreshEvery = fresh / 2
+	// maxRefreshed is how many credentials are resolved so. Requests resolve the
+	// others themselves.
+	maxRefreshed = 512
 )
 
-// Loop keeps the credentials in use resolved until ctx ends.
+// Loop keeps the used credentials resolved until ctx ends.
 func (s *Service) Loop(ctx context.Context) error {
-	tick := time.NewTicker(ahead)
+	tick := time.NewTicker(refreshEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -33,8 +34,9 @@ func (s *Service) Loop(ctx context.Context) error {
 	}
 }
 
-// refresh resolves the credentials that were used since they were resolved. One
-// that cannot be ends now, and the next request is told why.
+// refresh resolves again the credentials that were used since they were last
+// resolved. A credential that cannot be resolved expires at once, and the next
+// request learns why.
 func (s *Service) refresh(ctx context.Context) {
 	now := s.Clock()
 	inUse := map[lookup]entry{}
@@ -42,7 +44,7 @@ func (s *Service) refresh(ctx context.Context) {
 	drops := s.drops
 	for k, e := range s.known {
 		switch {
-		case e.asked && len(inUse) < mostAhead:
+		case e.asked && len(inUse) < maxRefreshed:
 			inUse[k] = e
 		case now.Sub(e.until) > usedEvery:
 			delete(s.known, k)
@@ -75,7 +77,7 @@ func (s *Service) refresh(ctx context.Context) {
 	s.mu.Lock()
 	for k, e := range inUse {
 		if _, known := s.known[k]; !known || s.drops != drops {
-			continue // what was read may be from before
+			continue // the entry may have been read before it was dropped
 		}
 		if e.until.After(now) && now.Sub(e.used) >= usedEvery {
 			e.used = now

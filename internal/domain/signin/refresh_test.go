@@ -12,7 +12,7 @@ import (
 	"yardmaster/internal/proof/seed"
 )
 
-func (d *door) token() (bearer string) {
+func (d *server) token() (bearer string) {
 	d.t.Helper()
 	d.write(func(tx *db.Tx) error {
 		tx.Account = "acme"
@@ -23,11 +23,11 @@ func (d *door) token() (bearer string) {
 	return bearer
 }
 
-// A credential in use is checked without the database, as long as somebody
-// asks it meanwhile.
+// TestSteadyUseReadsNothing holds that requests with a credential in steady use do
+// not read the database.
 func TestSteadyUseReadsNothing(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		p, cookie := Presented{Bearer: d.token()}, Presented{Session: d.cookie(), Account: "second"}
 		ask := func() {
 			t.Helper()
@@ -39,7 +39,7 @@ func TestSteadyUseReadsNothing(t *testing.T) {
 		}
 		ask()
 		for range 5 {
-			d.pass(ahead)
+			d.pass(refreshEvery)
 			ask()
 			d.refresh(t.Context())
 		}
@@ -55,18 +55,18 @@ func TestSteadyUseReadsNothing(t *testing.T) {
 	})
 }
 
-// What nobody uses is not resolved again.
+// TestDisuseEndsTheRefreshing holds that an unused credential is not resolved again.
 func TestDisuseEndsTheRefreshing(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		p := Presented{Bearer: d.token()}
 		if _, err := d.who(p); err != nil {
 			t.Fatal(err)
 		}
 		d.refresh(t.Context())
-		d.pass(ahead)
+		d.pass(refreshEvery)
 		d.refresh(t.Context())
-		d.pass(ahead)
+		d.pass(refreshEvery)
 		if err := d.DB.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -76,13 +76,13 @@ func TestDisuseEndsTheRefreshing(t *testing.T) {
 	})
 }
 
-// A token that one node revokes stops within a second on another, however the
-// refreshing falls.
+// TestRevokedOnEveryNode holds that a token revoked on one node stops within a second
+// on another, at whatever moment the refresh runs.
 func TestRevokedOnEveryNode(t *testing.T) {
 	t.Parallel()
 	dsn := dbtest.DSN(t, db.Postgres)
-	for _, before := range []time.Duration{0, ahead - time.Millisecond, ahead} {
-		here := newDoor(t, dsn, before == 0)
+	for _, before := range []time.Duration{0, refreshEvery - time.Millisecond, refreshEvery} {
+		here := newServer(t, dsn, before == 0)
 		other := here.Needs
 		other.DB = dbtest.Open(t, dsn, db.Options{Clock: here.Clock})
 		there := New(other)
@@ -104,8 +104,8 @@ func TestRevokedOnEveryNode(t *testing.T) {
 			return err
 		})
 		for range 2 {
-			_ = ask() // in use all the time
-			here.pass(ahead)
+			_ = ask() // keeps the credential in use
+			here.pass(refreshEvery)
 			there.refresh(t.Context())
 		}
 		if err := ask(); !fault.IsKind(err, fault.Unauthenticated) {

@@ -1,7 +1,7 @@
-// Package signin is how a person proves who they are, and how every request's
-// credential becomes an actor: browser sessions behind a cookie, and personal
-// access tokens. What a credential resolves to is kept in memory for a moment,
-// and dropped at once when it is revoked on this node.
+// Package signin lets people prove who they are, and resolves the credential of every
+// request to an actor. Credentials are browser sessions in a cookie and personal
+// access tokens. Resolved credentials are kept in memory for a moment, and dropped at
+// once if they are revoked on this node.
 package signin
 
 import (
@@ -30,14 +30,15 @@ const (
 	Idle     = 14 * 24 * time.Hour
 )
 
-// fresh is how long a resolved credential is trusted without the database: a
-// token revoked on another node stops within it.
+// fresh is how long a resolved credential is trusted without a look at the database.
+// A token revoked on another node stops within that time.
 const fresh = time.Second
 
 // usedEvery is how often the use of a credential is recorded.
 const usedEvery = time.Minute
 
-// Cookie is the session cookie's name; over https it has the __Host- prefix.
+// Cookie returns the name of the session cookie. Over https it has the prefix
+// __Host-.
 func Cookie(secure bool) string {
 	if secure {
 		return "__Host-svc_session"
@@ -45,45 +46,46 @@ func Cookie(secure bool) string {
 	return "svc_session"
 }
 
-// Presented is what a request brought to prove who calls.
+// Presented is the credential that a request presents.
 type Presented = op.Presented
 
-// Invitations brings people in who are not here yet.
+// Invitations lets new people in.
 type Invitations interface {
 	// Invited tells whether an address has an invitation that can be accepted.
 	Invited(tx *db.Tx, email string) (bool, error)
-	// Redeem accepts an invitation for a user and answers the account that it led
-	// to, if to one. It fails with fault.NotFound if there is no such token.
+	// Redeem accepts an invitation for a user and returns the account that they
+	// joined, if there is one. It returns fault.NotFound if there is no such token.
 	Redeem(tx *db.Tx, token, userID string) (accountID string, err error)
 }
 
-// Providers knows the identity providers of accounts.
+// Providers asks about the identity providers of accounts.
 type Providers interface {
 	// Any tells whether an account has an identity provider of its own.
 	Any(tx *db.Tx) (bool, error)
 }
 
-// Needs is what sign-in stands on.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB    *db.DB
-	Clock func() time.Time // of the cache only; what is stored has the transaction's time
+	Clock func() time.Time // of the cache only; stored times are the transaction's
 	Ring  *seal.Keyring
 	Mail  *mail.Outbox
 
-	// Mailed tells that mail leaves the machine, so that a code reaches people.
+	// Mailed tells that mail leaves the machine, so that people receive codes.
 	Mailed bool
-	// Waitlist lets strangers in, who wait for approval then.
+	// Waitlist lets people sign in without an invitation; they then wait for
+	// approval.
 	Waitlist bool
-	// Seats is what a newcomer's own account gets.
+	// Seats is the number of seats of a newcomer's own account.
 	Seats int
-	// GitHub tells that people can sign in with it.
+	// GitHub tells that people can sign in with GitHub.
 	GitHub bool
 
 	Invitations Invitations
 	Providers   Providers
 }
 
-// Service resolves credentials.
+// Service resolves credentials and implements the routes of sign-in.
 type Service struct {
 	Needs
 
@@ -91,27 +93,26 @@ type Service struct {
 	known map[lookup]entry
 
 	checks checks
-	drops  int // how often something was forgotten
+	drops  int // counts the calls of Forget and ForgetUser
 }
 
-// New makes the service of n, which is to be whole.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
 }
 
-// lookup is a credential's hash, and the account it was used for where the
-// caller chose one.
+// lookup is the hash of a credential and the account that the caller chose, if any.
 type lookup struct{ hash, account string }
 
 type entry struct {
 	actor policy.Actor
 	until time.Time
 	used  time.Time // when its use was last recorded
-	asked bool      // since it was resolved
+	asked bool      // whether a request has used it since it was resolved
 }
 
-// Forget drops a credential by its hash.
+// Forget drops a credential from memory by its hash.
 func (s *Service) Forget(hash string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +120,7 @@ func (s *Service) Forget(hash string) {
 	maps.DeleteFunc(s.known, func(l lookup, _ entry) bool { return l.hash == hash })
 }
 
-// ForgetUser drops all credentials of a user.
+// ForgetUser drops all credentials of a user from memory.
 func (s *Service) ForgetUser(userID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,22 +128,22 @@ func (s *Service) ForgetUser(userID string) {
 	maps.DeleteFunc(s.known, func(_ lookup, e entry) bool { return e.actor.UserID == userID })
 }
 
-// CredentialDropped drops a credential, by its hash, once the transaction has
-// committed.
+// CredentialDropped calls Forget after the transaction has committed.
 func (s *Service) CredentialDropped(tx *db.Tx, hash string) error {
 	tx.AfterCommit(func() { s.Forget(hash) })
 	return nil
 }
 
-// RightsChanged drops all credentials of a user once the transaction has
-// committed.
+// RightsChanged calls ForgetUser after the transaction has committed.
 func (s *Service) RightsChanged(tx *db.Tx, userID string) error {
 	tx.AfterCommit(func() { s.ForgetUser(userID) })
 	return nil
 }
 
-// Authenticate resolves a credential. None is the anonymous actor; one that is
-// malformed, unknown, expired or revoked fails with 401.
+// Authenticate resolves a credential to an actor. A request without one has the
+// anonymous actor. It returns fault.Unauthenticated for a credential that is
+// malformed, unknown, expired or revoked, and the faults cross-origin, not-a-member
+// and sso-session for sessions.
 func (s *Service) Authenticate(ctx context.Context, p Presented) (policy.Actor, error) {
 	switch {
 	case p.Bearer != "":
@@ -193,7 +194,7 @@ func (s *Service) cached(ctx context.Context, hash, acct string, resolve resolve
 	if s.known == nil || len(s.known) > 10_000 {
 		s.known = map[lookup]entry{}
 	}
-	if s.drops == drops { // else it may be this one that was revoked meanwhile
+	if s.drops == drops { // otherwise this credential may have been revoked meanwhile
 		s.known[key] = e
 	}
 	s.mu.Unlock()
@@ -203,8 +204,8 @@ func (s *Service) cached(ctx context.Context, hash, acct string, resolve resolve
 	return e.actor, nil
 }
 
-// used keeps last-used times, about once a minute for each credential.
-// It is a convenience: losing one is no error.
+// used records the last use of a credential, about once a minute. Its errors are
+// ignored, because the time is only for information.
 func (s *Service) used(ctx context.Context, a policy.Actor, hash string) {
 	_ = s.DB.Write(ctx, func(tx *db.Tx) error {
 		if a.Credential == policy.Session {
@@ -232,7 +233,7 @@ func resolveToken(tx *db.Tx, hash, _ string) (policy.Actor, error) {
 		return a, nil
 	}
 	if c.Role == nil {
-		// The minter left the account: the token has nobody to act for.
+		// The minter is no longer a member, so the token acts for no user.
 		return policy.Actor{}, policy.Unauthenticated()
 	}
 	a.UserID, a.Role = *c.UserID, policy.Role(*c.Role)
@@ -244,7 +245,8 @@ func resolveToken(tx *db.Tx, hash, _ string) (policy.Actor, error) {
 	return a, nil
 }
 
-// operator is what an operator token may hold, as long as its user is one.
+// operator returns the scopes that an operator token may hold; none if its user is no
+// operator.
 func operator(c policy.Credential, admin bool) policy.Set {
 	if c == policy.Operator && admin {
 		return policy.OperatorOnly
@@ -292,8 +294,8 @@ func resolveSession(tx *db.Tx, hash, acct string) (policy.Actor, error) {
 	}
 	a.Scopes = ceiling(a.Role, r.PlatformAdmin)
 	if a.Bound {
-		// The provider is the account's, and vouches for nothing beyond it; and
-		// whoever may set it is no owner by that.
+		// The session is good in the provider's account only. It never acts as an
+		// owner: otherwise a member who may set the provider could become one.
 		if a.Role == policy.Owner {
 			a.Role = policy.Admin
 		}
@@ -305,9 +307,9 @@ func resolveSession(tx *db.Tx, hash, acct string) (policy.Actor, error) {
 	return a, nil
 }
 
-// Within is who a session would be in another of its user's accounts. In one
-// that is not theirs, and in every other for a session that is good in its own
-// only, it holds nothing.
+// Within returns the actor of a session in another account of its user. The actor has
+// no scopes if the user is no member there, or if the session is good in its own
+// account only.
 func (s *Service) Within(tx *db.Tx, a policy.Actor, accountID string) (policy.Actor, error) {
 	role, member, err := people.Role(tx, accountID, a.UserID)
 	if err != nil {
@@ -328,7 +330,7 @@ func (s *Service) Within(tx *db.Tx, a policy.Actor, accountID string) (policy.Ac
 	return a, nil
 }
 
-// Open makes a browser session and answers its Set-Cookie value.
+// Open makes a browser session and returns its Set-Cookie value.
 func (s *Service) Open(tx *db.Tx, userID, accountID string, secure bool) (cookie string, err error) {
 	return open(tx, userID, accountID, nil, secure)
 }

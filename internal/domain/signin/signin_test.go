@@ -34,15 +34,15 @@ var (
 	seenAt = db.Q[int64](`SELECT last_seen_at FROM signins`)
 )
 
-// door is the sign-in of a server where ada owns acme and views second, and
-// nobody else is anybody.
-type door struct {
+// server is the sign-in of a server on which ada owns acme and is a viewer of second.
+// There is no other user.
+type server struct {
 	*Service
 	t     *testing.T
 	clock *atomic.Int64 // microseconds
 }
 
-// uninvited are the people whom nobody has invited.
+// uninvited has no invitations.
 type uninvited struct{}
 
 func (uninvited) Invited(*db.Tx, string) (bool, error) { return false, nil }
@@ -50,22 +50,22 @@ func (uninvited) Redeem(*db.Tx, string, string) (accountID string, err error) {
 	return "", fault.Missing("invitation")
 }
 
-// noProviders are the identity providers of a server on which no account has one.
+// noProviders has no account with an identity provider.
 type noProviders struct{}
 
 func (noProviders) Any(*db.Tx) (bool, error) { return false, nil }
 
-func onBoth(t *testing.T, fn func(*testing.T, *door)) {
+func onBoth(t *testing.T, fn func(*testing.T, *server)) {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
-			fn(t, newDoor(t, dbtest.DSN(t, e), true))
+			fn(t, newServer(t, dbtest.DSN(t, e), true))
 		})
 	}
 }
 
-// newDoor opens a database, on which fill makes the people.
-func newDoor(t *testing.T, dsn string, fill bool) *door {
-	d := &door{t: t, clock: new(atomic.Int64)}
+// newServer opens a database. With fill it adds the user and the accounts.
+func newServer(t *testing.T, dsn string, fill bool) *server {
+	d := &server{t: t, clock: new(atomic.Int64)}
 	d.clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
 	now := func() time.Time { return time.UnixMicro(d.clock.Load()) }
 	ring, err := seal.Parse(strings.Repeat("ab", 32))
@@ -99,17 +99,17 @@ func newDoor(t *testing.T, dsn string, fill bool) *door {
 	return d
 }
 
-func (d *door) write(fn func(*db.Tx) error) {
+func (d *server) write(fn func(*db.Tx) error) {
 	d.t.Helper()
 	if err := d.DB.Write(context.Background(), fn); err != nil {
 		d.t.Fatal(err)
 	}
 }
 
-func (d *door) pass(by time.Duration) { d.clock.Add(by.Microseconds()) }
+func (d *server) pass(by time.Duration) { d.clock.Add(by.Microseconds()) }
 
-// cookie opens a session and answers its secret.
-func (d *door) cookie() (secret string) {
+// cookie opens a session and returns its secret.
+func (d *server) cookie() (secret string) {
 	d.t.Helper()
 	d.write(func(tx *db.Tx) error {
 		set, err := d.Open(tx, "ada", "acme", false)
@@ -119,26 +119,25 @@ func (d *door) cookie() (secret string) {
 	return secret
 }
 
-func (d *door) who(p Presented) (policy.Actor, error) {
+func (d *server) who(p Presented) (policy.Actor, error) {
 	return d.Authenticate(context.Background(), p)
 }
 
-func (d *door) wantKind(p Presented, k fault.Kind) {
+func (d *server) wantKind(p Presented, k fault.Kind) {
 	d.t.Helper()
 	if a, err := d.who(p); !fault.IsKind(err, k) {
 		d.t.Errorf("%+v: %+v, %v, want %v", p, a, err, k)
 	}
 }
 
-// A session that is used stays; one that is not ends after Idle, and every one
-// after Absolute.
+// TestSessionsLive holds that a session ends after Idle if it is not used, and after
+// Absolute in any case.
 func TestSessionsLive(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		used := Presented{Session: d.cookie()}
 		for at := time.Duration(0); at < Idle+time.Hour; at += 30 * time.Hour {
-			// Two requests within a minute, over and over: as a page does that
-			// asks for news.
+			// Two requests within a minute, over and over, like a page that polls.
 			for range 3 {
 				if _, err := d.who(used); err != nil {
 					t.Fatalf("after %s: %v", at, err)
@@ -155,9 +154,9 @@ func TestSessionsLive(t *testing.T) {
 	})
 }
 
-// seen waits until the use of the only session within the last minutes is
-// recorded: that happens beside the request.
-func (d *door) seen() {
+// seen waits until the use of the only session within the last minutes is recorded,
+// which happens beside the request.
+func (d *server) seen() {
 	d.t.Helper()
 	over := time.After(10 * time.Second)
 	tick := time.NewTicker(time.Millisecond)
@@ -183,7 +182,7 @@ func (d *door) seen() {
 
 func TestChosenAccountIsForgotten(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		secret := d.cookie()
 		for _, acct := range []string{"", "second"} {
 			a, err := d.who(Presented{Session: secret, Account: acct})
@@ -211,7 +210,7 @@ func TestChosenAccountIsForgotten(t *testing.T) {
 
 func TestTokens(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		var owner, machine, operator, former string
 		d.write(func(tx *db.Tx) error {
 			tx.Account = "acme"
@@ -276,7 +275,7 @@ func TestTokens(t *testing.T) {
 	})
 }
 
-func (d *door) signIn(site, login, pw string) int {
+func (d *server) signIn(site, login, pw string) int {
 	h := rest.Handler(rest.Config{}, d.Ops())
 	req := httptest.NewRequest("POST", "/auth/password", strings.NewReader("login="+login+"&password="+pw))
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -293,7 +292,7 @@ func (d *door) signIn(site, login, pw string) int {
 
 func TestPasswordFromAnotherSite(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		for site, want := range map[string]int{"": 200, "none": 200, "same-origin": 200, "same-site": 403, "cross-site": 403} {
 			if got := d.signIn(site, "ada", "a+long+password"); got != want {
 				t.Errorf("from %q: %d, want %d", site, got, want)
@@ -302,15 +301,15 @@ func TestPasswordFromAnotherSite(t *testing.T) {
 	})
 }
 
-// However many ask at once, no more than a few passwords are checked at once,
-// and who finds too long a queue is sent away.
+// TestFloodOfSignIns holds that only a few passwords are checked at once, and that
+// callers are refused when the queue is full.
 func TestFloodOfSignIns(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		d.checks.once.Do(func() {
-			d.checks.turns, d.checks.seats = make(chan struct{}, 1), make(chan struct{}, 3)
+			d.checks.running, d.checks.admitted = make(chan struct{}, 1), make(chan struct{}, 3)
 		})
-		d.checks.turns <- struct{}{} // somebody's check takes for ever
+		d.checks.running <- struct{}{} // a check that does not end
 		ctx, cancel := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		for range 3 {
@@ -323,7 +322,7 @@ func TestFloodOfSignIns(t *testing.T) {
 		over := time.After(10 * time.Second)
 		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
-		for len(d.checks.seats) < 3 {
+		for len(d.checks.admitted) < 3 {
 			select {
 			case <-tick.C:
 			case <-over:
@@ -335,7 +334,7 @@ func TestFloodOfSignIns(t *testing.T) {
 		}
 		cancel()
 		group.Wait()
-		<-d.checks.turns
+		<-d.checks.running
 		if got := d.signIn("", "ada", "a+long+password"); got != http.StatusOK {
 			t.Errorf("once they have gone: %d", got)
 		}

@@ -29,15 +29,15 @@ var (
 	repoint      = db.Q[string](`UPDATE signins SET account_id = $3 WHERE user_id = $1 AND hash LIKE $2 RETURNING hash`)
 	moveSessions = db.S(`UPDATE signins SET account_id = $3 WHERE account_id = $1 AND user_id = $2`)
 	dropSessions = db.S(`DELETE FROM signins WHERE account_id = $1 AND user_id = $2`)
-	// dropVouched ends what an account's own provider vouched for, of those who
-	// are members.
+	// dropVouched deletes the sessions that an account's own provider has vouched
+	// for, of the members of the account.
 	dropVouched = db.Q[string](`DELETE FROM signins
 		WHERE sso_account_id = $1 AND user_id IN (SELECT user_id FROM memberships WHERE account_id = $1) RETURNING hash`)
 	touchSession = db.S(`UPDATE signins SET last_seen_at = $2 WHERE hash = $1 AND last_seen_at < $2`)
 	dropSession  = db.Q[string](`DELETE FROM signins WHERE user_id = $1 AND hash LIKE $2 RETURNING hash`)
 
-	// A code takes the place of the one before it. An address gets only so many
-	// within a window.
+	// A new code replaces the one before it. An address gets a limited number of
+	// codes in a window.
 	armCode = db.SWith[armCodeArgs](`INSERT INTO signin_codes (email, code, tries, expires_at, sent, window_at)
 		VALUES (:email, :code, 0, :expires_at, 1, :now)
 		ON CONFLICT (email) DO UPDATE SET code = excluded.code, tries = 0, expires_at = excluded.expires_at,
@@ -49,8 +49,8 @@ var (
 	spendCode  = db.S(`UPDATE signin_codes SET expires_at = 0 WHERE email = $1 AND code = $2 AND expires_at > 0`)
 	purgeCodes = db.S(`DELETE FROM signin_codes WHERE window_at < $1`)
 
-	// A try is counted unless it comes too early; a name that was let be for a
-	// while begins anew.
+	// A try is counted unless it comes too early. After a while without wrong tries
+	// the count begins anew.
 	countGuess = db.Q[int64](`INSERT INTO signin_guesses (who, failures, next_at, last_at) VALUES ($1, 1, 0, $2)
 		ON CONFLICT (who) DO UPDATE SET failures = CASE WHEN signin_guesses.last_at <= $3 THEN 1 ELSE signin_guesses.failures + 1 END,
 			last_at = excluded.last_at, next_at = 0
@@ -58,10 +58,10 @@ var (
 	delayGuess   = db.S(`UPDATE signin_guesses SET next_at = $2 WHERE who = $1`)
 	nextGuess    = db.Q[time.Time](`SELECT next_at FROM signin_guesses WHERE who = $1`)
 	tellGuess    = db.S(`UPDATE signin_guesses SET told_at = $2 WHERE who = $1 AND told_at <= $3`)
-	forgiveGuess = db.S(`UPDATE signin_guesses SET failures = 0, next_at = 0 WHERE who = $1`)
-	backGuess    = db.S(`UPDATE signin_guesses SET failures = failures - 1, next_at = 0 WHERE who = $1 AND failures > 0`)
-	atHome       = db.Q[string](`SELECT who FROM signin_guesses WHERE who = $1 AND good_at > $2`)
-	homeGuess    = db.S(`INSERT INTO signin_guesses (who, failures, next_at, last_at, good_at) VALUES ($1, 0, 0, $2, $2)
+	clearGuesses = db.S(`UPDATE signin_guesses SET failures = 0, next_at = 0 WHERE who = $1`)
+	uncountGuess = db.S(`UPDATE signin_guesses SET failures = failures - 1, next_at = 0 WHERE who = $1 AND failures > 0`)
+	isHome       = db.Q[string](`SELECT who FROM signin_guesses WHERE who = $1 AND good_at > $2`)
+	noteHome     = db.S(`INSERT INTO signin_guesses (who, failures, next_at, last_at, good_at) VALUES ($1, 0, 0, $2, $2)
 		ON CONFLICT (who) DO UPDATE SET good_at = excluded.good_at, last_at = excluded.last_at`)
 	purgeGuesses = db.S(`DELETE FROM signin_guesses WHERE last_at < $1 AND good_at < $2`)
 
@@ -91,8 +91,9 @@ type insertSessionArgs struct {
 	SSOAccountID            *string
 }
 
-// Repoint makes a browser session of a person, by the id of its credential, act
-// for another account from now on; db.ErrNoRows if there is no such session.
+// Repoint lets a browser session of a user, given by the id of its credential, act
+// for another account from then on. It returns db.ErrNoRows if there is no such
+// session.
 func (s *Service) Repoint(tx *db.Tx, userID, credentialID, accountID string) error {
 	hash, err := repoint.One(tx, userID, credentialID+"%", accountID)
 	if err == nil {
@@ -101,9 +102,9 @@ func (s *Service) Repoint(tx *db.Tx, userID, credentialID, accountID string) err
 	return err
 }
 
-// LeaveAccount takes a person who is no member any more out of an account:
-// browsers that stood in it go on in another account of the person's, if there
-// is one. The caller drops what is cached; see ForgetUser.
+// LeaveAccount moves the sessions of a former member out of an account: they go on in
+// the account that the user joined first, and end if there is none. The caller drops
+// cached credentials; see ForgetUser.
 func LeaveAccount(tx *db.Tx, accountID, userID string) error {
 	to, ok, err := people.FirstAccount(tx, userID)
 	switch {
@@ -117,7 +118,7 @@ func LeaveAccount(tx *db.Tx, accountID, userID string) error {
 	return err
 }
 
-// EndVouched ends the browser sessions that the identity provider of an account
+// EndVouched ends the browser sessions that the identity provider of an account has
 // vouched for.
 func (s *Service) EndVouched(tx *db.Tx, accountID string) error {
 	hashes, err := dropVouched.All(tx, accountID)
