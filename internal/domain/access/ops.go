@@ -216,16 +216,9 @@ func (s *Service) invite(ctx context.Context, in inviteIn) (out InvitedApplicant
 		bundle.ExpiresInDays = *in.ExpiresInDays
 	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		n, err := invited.Exec(tx, in.ID, tx.Micros(), policy.From(ctx).Label())
+		r, err := decide(tx, invited, in.ID)
 		if err != nil {
 			return err
-		}
-		r, err := find(tx, in.ID)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return decided(r)
 		}
 		out = InvitedApplicant{Request: r.wire(), AIDevs: bundle.AIDevs, ExpiresInDays: bundle.ExpiresInDays}
 		user, known, err := people.LockByEmail(tx, r.Email)
@@ -260,8 +253,19 @@ func (s *Service) invite(ctx context.Context, in inviteIn) (out InvitedApplicant
 	return out, err
 }
 
-func decided(r row) error {
-	return fault.Reason("already_decided", "The application is "+r.status()+" already.").With("decision", r.status())
+// decide executes invited or decline for a pending application and returns the row. It
+// returns fault.NotFound if there is no such application, and the fault
+// already_decided if it is not pending.
+func decide(tx *db.Tx, decision db.Stmt, request string) (row, error) {
+	n, err := decision.Exec(tx, request, tx.Micros(), policy.From(tx.Context()).Label())
+	if err != nil {
+		return row{}, err
+	}
+	r, err := find(tx, request)
+	if err == nil && n == 0 {
+		err = fault.Reason("already_decided", "The application is "+r.status()+" already.").With("decision", r.status())
+	}
+	return r, err
 }
 
 type declineIn struct {
@@ -271,16 +275,9 @@ type declineIn struct {
 
 func (s *Service) decline(ctx context.Context, in declineIn) (out Request, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		n, err := decline.Exec(tx, in.ID, tx.Micros(), policy.From(ctx).Label())
+		r, err := decide(tx, decline, in.ID)
 		if err != nil {
 			return err
-		}
-		r, err := find(tx, in.ID)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return decided(r)
 		}
 		out = r.wire()
 		return declinedEvent.Operated(tx, event.Subject{ID: r.ID}, event.None{}, map[string]any{"reason": in.Reason, "email": r.Email})

@@ -42,10 +42,6 @@ type applyArgs struct {
 }
 
 func list(tx *db.Tx, p op.PageIn) ([]row, error) {
-	at, last, more, err := p.AfterTime()
-	if err != nil {
-		return nil, err
-	}
 	b := db.Build(`SELECT id, email, name, org, created_at, invited_at, declined_at FROM access_requests WHERE created_at >= `, 0)
 	switch p.Want("status") {
 	case Pending, "":
@@ -58,8 +54,5 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 	if p.Q != "" {
 		b.Contains("(email || ' ' || name || ' ' || org)", p.Q)
 	}
-	if more {
-		b.And("(created_at, id) < ", db.Tuple(at, last))
-	}
-	return db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+	return db.NewestFirst[row](tx, b, p)
 }

@@ -68,20 +68,13 @@ type given struct {
 }
 
 func list(tx *db.Tx, s Subject, p op.PageIn) ([]EntitlementGrant, error) {
-	at, last, more, err := p.AfterTime()
-	if err != nil {
-		return nil, err
-	}
 	b := db.Build(selectionBy, tx.Micros()).SQL(") AS active FROM grants WHERE ")
 	if s.AccountID != "" {
 		b.SQL("account_id = ", s.AccountID)
 	} else {
 		b.SQL("user_id = ", s.UserID)
 	}
-	if more {
-		b.And("(created_at, id) < ", db.Tuple(at, last))
-	}
-	return db.Select[EntitlementGrant](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+	return db.NewestFirst[EntitlementGrant](tx, b, p)
 }
 
 // selectionBy is selection for db.Build, which numbers its parameters itself.

@@ -74,25 +74,14 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 	if p.Q != "" {
 		b.Contains("email", p.Q)
 	}
-	return after(tx, b, p)
+	return db.NewestFirst[row](tx, b, p)
 }
 
 // listMembers reads a page of the invitations to tx.Account.
 func listMembers(tx *db.Tx, p op.PageIn) ([]row, error) {
-	return after(tx, db.Build(`SELECT id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at
-		FROM invitations WHERE account_id = `, tx.Account), p)
-}
-
-// after reads the page of b that follows the cursor, newest first.
-func after(tx *db.Tx, b *db.Builder, p op.PageIn) ([]row, error) {
-	at, last, more, err := p.AfterTime()
-	if err != nil {
-		return nil, err
-	}
-	if more {
-		b.And("(created_at, id) < ", db.Tuple(at, last))
-	}
-	return db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+	b := db.Build(`SELECT id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at
+		FROM invitations WHERE account_id = `, tx.Account)
+	return db.NewestFirst[row](tx, b, p)
 }
 
 // armArgs are the parameters of arm and armOnce.

@@ -68,22 +68,10 @@ func listOrgs(tx *db.Tx, p op.PageIn) ([]OrgSummary, error) {
 	if billing := p.Want("billing"); billing != "" {
 		b.And("billing = ", billing)
 	}
-	return newestFirst[OrgSummary](tx, b, p)
-}
-
-// newestFirst reads a page of a list that is searched by login.
-func newestFirst[T any](tx *db.Tx, b *db.Builder, p op.PageIn) ([]T, error) {
 	if p.Q != "" {
 		b.Contains("login", p.Q)
 	}
-	at, last, more, err := p.AfterTime()
-	if err != nil {
-		return nil, err
-	}
-	if more {
-		b.And("(created_at, id) < ", db.Tuple(at, last))
-	}
-	return db.Select[T](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+	return db.NewestFirst[OrgSummary](tx, b, p)
 }
 
 func orgDetail(tx *db.Tx, accountID string) (out OrgDetail, err error) {

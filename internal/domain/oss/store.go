@@ -46,12 +46,5 @@ func list(tx *db.Tx, p op.PageIn) ([]Application, error) {
 	if p.Want("status") != "all" {
 		b.And("state = ", Pending)
 	}
-	at, last, more, err := p.AfterTime()
-	if err != nil {
-		return nil, err
-	}
-	if more {
-		b.And("(created_at, id) < ", db.Tuple(at, last))
-	}
-	return db.Select[Application](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+	return db.NewestFirst[Application](tx, b, p)
 }

@@ -99,10 +99,6 @@ const rosterColumns = `SELECT m.user_id, u.login, u.name, u.avatar_url, m.role, 
 // Users reads a page of all users, newest first, searched by login. If approved is
 // given, only users who are let through the gate, or only those who are not.
 func Users(tx *db.Tx, p op.PageIn, approved *bool) ([]User, error) {
-	at, last, more, err := p.AfterTime()
-	if err != nil {
-		return nil, err
-	}
 	b := db.Build(`SELECT ` + userColumns + ` FROM users WHERE TRUE`)
 	switch {
 	case approved == nil:
@@ -114,8 +110,5 @@ func Users(tx *db.Tx, p op.PageIn, approved *bool) ([]User, error) {
 	if p.Q != "" {
 		b.Contains("login", p.Q)
 	}
-	if more {
-		b.And("(created_at, id) < ", db.Tuple(at, last))
-	}
-	return db.Select[User](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+	return db.NewestFirst[User](tx, b, p)
 }

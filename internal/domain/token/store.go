@@ -83,14 +83,7 @@ func Touch(tx *db.Tx, id string, at time.Time) error {
 }
 
 func list(tx *db.Tx, p op.PageIn) ([]row, error) {
-	at, last, more, err := p.AfterTime()
-	if err != nil {
-		return nil, err
-	}
 	b := db.Build(`SELECT id, name, prefix, hash, scopes, expires_at, revoked_at, last_used_at, created_at FROM tokens
 		WHERE account_id = `, tx.Account)
-	if more {
-		b.And("(created_at, id) < ", db.Tuple(at, last))
-	}
-	return db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+	return db.NewestFirst[row](tx, b, p)
 }
