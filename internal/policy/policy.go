@@ -1,6 +1,6 @@
-// Package policy answers one question, "may this actor call it?", with pure
-// functions: who is calling (Actor), what a row demands (Rule), and the scopes
-// and role ceilings both speak of. It reads nothing and stores nothing.
+// Package policy decides whether an actor may call a capability, with pure functions:
+// Actor is the caller, Rule is the demand of a row of the API, and both use scopes
+// and the ceilings of roles. It reads and stores nothing.
 package policy
 
 import (
@@ -11,7 +11,7 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// Credential is what kind of thing vouches for an actor.
+// Credential is the kind of credential that proves an actor.
 type Credential string
 
 // The credentials.
@@ -22,7 +22,7 @@ const (
 	Operator Credential = "operator" // short-lived operator token
 	Box      Credential = "box"      // a box's durable token
 	System   Credential = "system"   // this process: loops, first boot
-	FixLink  Credential = "fix_link" // the link of one blocker's form; CredentialID is the blocker
+	FixLink  Credential = "fix_link" // link to the form of one blocker; CredentialID is the blocker's id
 )
 
 // Actor is the resolved caller of one request. The zero value is anonymous.
@@ -35,14 +35,14 @@ type Actor struct {
 	Scopes       Set
 	ExpiresAt    time.Time // zero: permanent
 	SignedInAt   time.Time // sessions only
-	Bound        bool      // a session that is good in its account only
+	Bound        bool      // the session is good in its own account only
 	RequestID    string    // of the request being served, for audit rows
 }
 
-// Anonymous tells whether nothing vouches for the caller.
+// Anonymous tells whether the actor has no credential.
 func (a Actor) Anonymous() bool { return a.Credential == None }
 
-// Label names the actor on audit rows: kind and id, never a secret.
+// Label returns the name of the actor for audit rows: kind and id, never a secret.
 func (a Actor) Label() string {
 	switch {
 	case a.UserID != "":
@@ -57,7 +57,7 @@ func (a Actor) Label() string {
 	return "anonymous"
 }
 
-// Rule is what a row demands before anything of the request is decoded.
+// Rule is the demand of a row, checked before anything of the request is decoded.
 type Rule struct {
 	kind   ruleKind
 	scopes Set
@@ -76,17 +76,19 @@ const (
 	needScopes
 )
 
-// Public rows are mounted ahead of the credential guard; the string says what
-// authenticates instead and is published.
+// Public is the rule of rows that need no credential. Such a row may authenticate its
+// caller itself.
 func Public() Rule { return Rule{kind: public} }
 
-// PerRequest rows need a valid credential; the handler asserts the rest.
+// PerRequest is the rule of rows that need a valid credential and whose handler
+// checks the rest.
 func PerRequest() Rule { return Rule{kind: perRequest} }
 
-// Demanding is a per-request row whose scopes are the same at every request.
+// Demanding adds scopes to a per-request rule, for rows whose scopes are the same at
+// every request.
 func (r Rule) Demanding(scopes ...Scope) Rule { r.scopes = Scopes(scopes...); return r }
 
-// Require rows need every scope named.
+// Require is the rule of rows that need all the scopes.
 func Require(scopes ...Scope) Rule { return Rule{kind: needScopes, scopes: Scopes(scopes...)} }
 
 // OfUser narrows a rule to credentials that name a user.
@@ -95,39 +97,39 @@ func (r Rule) OfUser() Rule { r.user = true; return r }
 // OfSession narrows a rule to a signed-in browser session.
 func (r Rule) OfSession() Rule { r.user, r.sess = true, true; return r }
 
-// OrAnyCredential keeps the published scopes and lets every valid credential
-// pass all the same.
+// OrAnyCredential lets every valid credential pass, although the scopes of the rule
+// are published.
 func (r Rule) OrAnyCredential() Rule { r.any = true; return r }
 
-// OrFixLink lets the fix link of a blocker pass as well; the handler answers
-// for that blocker alone.
+// OrFixLink lets the fix link of a blocker pass as well. The handler then serves that
+// blocker only.
 func (r Rule) OrFixLink() Rule { r.link = true; return r }
 
 // Declared tells whether a row has a rule at all.
 func (r Rule) Declared() bool { return r.kind != unset }
 
-// IsPublic tells whether the row is ahead of the guard.
+// IsPublic tells whether the row needs no credential.
 func (r Rule) IsPublic() bool { return r.kind == public }
 
-// Names lists the scopes the rule demands.
+// Names lists the scopes that the rule demands.
 func (r Rule) Names() []string { return r.scopes.Names() }
 
-// Scopes are those that the row demands.
+// Scopes returns the scopes that the rule demands.
 func (r Rule) Scopes() Set { return r.scopes }
 
 // NeedsUser tells whether the credential must name a user.
 func (r Rule) NeedsUser() bool { return r.user }
 
-// NeedsSession tells whether the credential must be a browser's session.
+// NeedsSession tells whether the credential must be a browser session.
 func (r Rule) NeedsSession() bool { return r.sess }
 
 // TakesAny tells whether every valid credential passes.
 func (r Rule) TakesAny() bool { return r.any }
 
-// TakesFixLink tells whether the link of a blocker passes as well.
+// TakesFixLink tells whether the fix link of a blocker passes as well.
 func (r Rule) TakesFixLink() bool { return r.link }
 
-// String is the rule as the contract's table prints it.
+// String returns the rule as the contract's table prints it.
 func (r Rule) String() string {
 	switch r.kind {
 	case public:
@@ -140,8 +142,9 @@ func (r Rule) String() string {
 	return ""
 }
 
-// Check decides. It fails with 401 for a missing credential and 403 for one
-// that does not suffice.
+// Check returns nil if the actor may call the row. It returns fault.Unauthenticated
+// if the credential is missing or of the wrong kind, and fault.Forbidden if it does
+// not suffice.
 func (r Rule) Check(a Actor) error {
 	if r.kind == public {
 		return nil
@@ -153,8 +156,8 @@ func (r Rule) Check(a Actor) error {
 		return nil
 	}
 	if a.Credential == Box && !r.user && !r.any {
-		// A box's token is good on the rows that read it themselves, and may ask
-		// who it is.
+		// The token of a box is good only for rows that check it themselves and for
+		// rows that take any credential.
 		return Unauthenticated()
 	}
 	if r.user && a.Credential == Box {
@@ -178,13 +181,14 @@ func userRequired() error {
 	return fault.New(fault.Forbidden, "user-required", "This needs a credential that names a user; a machine token does not.")
 }
 
-// Unauthenticated is the one answer to a missing, malformed, unknown, expired
-// or revoked credential.
+// Unauthenticated returns the same fault for a credential that is missing, malformed,
+// unknown, expired or revoked.
 func Unauthenticated() *fault.Error {
 	return fault.New(fault.Unauthenticated, "", "No valid credential came with the request.")
 }
 
-// MissingScope is the answer to a valid credential that lacks scopes.
+// MissingScope returns the fault for a valid credential that lacks scopes, which it
+// names.
 func MissingScope(missing Set) *fault.Error {
 	names := missing.Names()
 	return fault.Newf(fault.Forbidden, "missing-scope", "The credential lacks %s.", strings.Join(names, ", ")).With("missing_scopes", names)
@@ -195,7 +199,8 @@ type actorKey struct{}
 // With puts the actor into the context of a request.
 func With(ctx context.Context, a Actor) context.Context { return context.WithValue(ctx, actorKey{}, a) }
 
-// From finds the actor; without one it is anonymous.
+// From returns the actor of a context; the zero Actor, which is anonymous, if there
+// is none.
 func From(ctx context.Context) Actor {
 	a, _ := ctx.Value(actorKey{}).(Actor)
 	return a

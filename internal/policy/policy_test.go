@@ -8,7 +8,7 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// TestCeilings holds the role ceilings against the rule they are published by.
+// TestCeilings holds that the ceilings of roles follow their published rule.
 func TestCeilings(t *testing.T) {
 	for _, c := range []struct {
 		role Role

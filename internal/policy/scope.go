@@ -9,7 +9,7 @@ import (
 // section 5, item 10).
 type Scope string
 
-// The vocabulary. A Set keeps its members as bits in this order.
+// All scopes. A Set keeps its members as bits in this order.
 const (
 	ReadAccount     Scope = "read:account"
 	WriteAccount    Scope = "write:account"
@@ -78,7 +78,7 @@ func Vocabulary() []Scope { return slices.Clone(vocabulary) }
 // Set is a set of scopes.
 type Set uint64
 
-// Scopes makes a set; unknown names are left out (see ParseScopes).
+// Scopes makes a set. It ignores unknown names; see ParseScopes.
 func Scopes(list ...Scope) (s Set) {
 	for _, x := range list {
 		s |= bits[x]
@@ -86,8 +86,7 @@ func Scopes(list ...Scope) (s Set) {
 	return s
 }
 
-// ParseScopes reads names as they come from a request; the names it does not
-// know are returned.
+// ParseScopes makes a set of names from a request, and returns the unknown names.
 func ParseScopes(names []string) (s Set, unknown []string) {
 	for _, n := range names {
 		b, ok := bits[Scope(n)]
@@ -99,10 +98,10 @@ func ParseScopes(names []string) (s Set, unknown []string) {
 	return s, unknown
 }
 
-// Has tells whether every scope of the other set is in s.
+// Has tells whether s contains every scope of other.
 func (s Set) Has(other Set) bool { return s&other == other }
 
-// Names lists the members in the vocabulary's order.
+// Names lists the members of a set in the order of Vocabulary.
 func (s Set) Names() []string {
 	out := []string{}
 	for i, n := range vocabulary {
@@ -138,11 +137,12 @@ var ceilings = func() map[Role]Set {
 	return map[Role]Set{Viewer: viewer, Member: member, Admin: admin, Owner: owner}
 }()
 
-// Ceiling is the most a credential of a member with this role can hold. An
-// unknown role holds nothing.
+// Ceiling returns the largest set of scopes that a credential of a member with this
+// role can hold. It is empty for an unknown role.
 func (r Role) Ceiling() Set { return ceilings[r] }
 
-// PlatformRead is what a platform admin's own credentials hold on top.
+// PlatformRead are the scopes that the ordinary credentials of an operator have in
+// addition.
 var PlatformRead = Scopes(AdminReadPlat, AdminReadOrgs, AdminReadUsers, AdminReadRuns)
 
 // OperatorOnly are the scopes that only an operator token may carry.
