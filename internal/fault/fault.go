@@ -1,5 +1,5 @@
-// Package fault is the closed set of ways a request can fail. A domain makes
-// one with New, the edge (REST, MCP, OAuth) turns it into its own wire form
+// Package fault is the closed set of ways in which a request can fail. A domain makes
+// a fault with New. The edges (REST, MCP, OAuth) turn it into their wire forms
 // through one table. The cause is kept for the log and never sent.
 package fault
 
@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// Kind decides the status on the wire.
+// Kind decides the HTTP status of a fault.
 type Kind uint8
 
-// The kinds. Internal is the zero value: an error nobody classified is ours.
+// The kinds. Internal is the zero value: an error without a kind is an internal one.
 const (
 	Internal Kind = iota
 	Invalid
@@ -54,13 +54,13 @@ var kinds = [...]struct {
 	StorageFull:      {507, "storage-full", "No room left"},
 }
 
-// Status is the HTTP status of the kind.
+// Status returns the HTTP status of the kind.
 func (k Kind) Status() int { return kinds[k].status }
 
-// Slug is the kind's own slug, used when an error names none.
+// Slug returns the slug of the kind, for errors that have none of their own.
 func (k Kind) Slug() string { return kinds[k].slug }
 
-// Title is the kind's title: prose for people.
+// Title returns the title of the kind, a text for people.
 func (k Kind) Title() string { return kinds[k].title }
 
 // Kinds lists all kinds, for tables and documentation.
@@ -72,8 +72,9 @@ func Kinds() []Kind {
 	return out
 }
 
-// Error is a failure that is safe to show: Slug, Detail, Fields and Extra are
-// sent, the wrapped cause is not. Errors are values; the With methods copy.
+// Error is a failure that may be shown to the caller. Slug, Detail, Fields and Extra
+// are sent; the wrapped cause is not. Errors are values: With, Because and After
+// return copies.
 type Error struct {
 	Kind       Kind
 	Slug       string              // stable, the last segment of the problem type
@@ -84,7 +85,7 @@ type Error struct {
 	cause      error
 }
 
-// New makes an error. An empty slug means the kind's own.
+// New makes an error. If slug is empty, the error has the slug of its kind.
 func New(k Kind, slug, detail string) *Error {
 	if slug == "" {
 		slug = k.Slug()
@@ -97,17 +98,17 @@ func Newf(k Kind, slug, format string, a ...any) *Error {
 	return New(k, slug, fmt.Sprintf(format, a...))
 }
 
-// Missing is the one answer for unknown and foreign ids.
+// Missing returns the same fault for unknown ids and for ids of other accounts.
 func Missing(what string) *Error { return Newf(NotFound, "", "There is no such %s.", what) }
 
-// Field is a validation error of one input field, given by its dotted path.
+// Field returns a validation error about one input field, given by its dotted path.
 func Field(path, message string) *Error {
 	e := New(Invalid, "", "The request has invalid fields.")
 	e.Fields = map[string][]string{path: {message}}
 	return e
 }
 
-// Reason is a 409 whose slug is also its reason member.
+// Reason returns a fault.Conflict whose slug is also its member reason.
 func Reason(slug, detail string) *Error {
 	return New(Conflict, slug, detail)
 }
@@ -146,22 +147,22 @@ func (e *Error) Because(cause error) *Error {
 	return &c
 }
 
-// After returns a copy that tells when to try again.
+// After returns a copy that tells how long to wait before the next try.
 func (e *Error) After(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d
 	return &c
 }
 
-// Full is what cannot be kept because a disk of the server has no room.
+// Full returns a StorageFull because a disk of the server has no space left.
 func Full(cause error) *Error {
 	return New(StorageFull, "", "The server has no room left to store this; nothing was changed. Its "+
 		"operator has to make room.").Because(cause)
 }
 
-// From finds the fault in err. One without is StorageFull if a disk had no room
-// for something, and else Internal, with err as its cause and a detail that says
-// nothing of it.
+// From returns the fault in err. For an error without one it returns StorageFull if a
+// disk had no space left, and otherwise Internal. Then err is the cause, and the
+// detail shows nothing of it.
 func From(err error) *Error {
 	if err == nil {
 		return nil
