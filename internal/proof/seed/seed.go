@@ -1,8 +1,8 @@
-// Package seed puts rows into a test's database without the domains that own
-// them: the accounts, people, repositories, boxes and tasks that a test is not
-// about. A column that must have a value gets one here, in one place, and a
-// test names only what it is about. It imports no domain, so that the tests
-// inside of every domain may use it.
+// Package seed inserts rows into a test's database without the domains that own them:
+// the accounts, users, repositories, boxes and tasks that a test needs but does not
+// test. It fills columns that must have a value, so that a test names only the values
+// it depends on. It imports no domain, so that tests inside of every domain can use
+// it.
 package seed
 
 import (
@@ -11,13 +11,13 @@ import (
 	"yardmaster/internal/db"
 )
 
-// Row is something that can be put into the database.
+// Row is a row that can be inserted.
 type Row interface {
-	// Add inserts the row. It returns the fault of the database.
+	// Add inserts the row. It returns the error of the database.
 	Add(tx *db.Tx) error
 }
 
-// Add inserts rows in their order. It returns the first fault of the database.
+// Add inserts rows in their order. It returns the first error of the database.
 func Add(tx *db.Tx, rows ...Row) error {
 	for _, r := range rows {
 		if err := r.Add(tx); err != nil {
@@ -27,15 +27,15 @@ func Add(tx *db.Tx, rows ...Row) error {
 	return nil
 }
 
-// Account is an organization. Login, Tier and Seats are the ID, self_hosted
-// and 2 unless they are said.
+// Account is an organisation. The defaults of Login, Tier and Seats are the ID,
+// self_hosted and 2.
 type Account struct {
 	ID, Login, Tier string
 	Seats           int
 	Cap             *int64 // spend cap in micro-dollars; nil: none
 }
 
-// Add inserts the account. It returns the fault of the database.
+// Add inserts the account. It returns the error of the database.
 func (a Account) Add(tx *db.Tx) error {
 	return done(addAccount.Exec(tx, addAccountArgs{
 		ID: a.ID, Login: cmp.Or(a.Login, a.ID), Tier: cmp.Or(a.Tier, "self_hosted"), Seats: cmp.Or(a.Seats, 2),
@@ -43,8 +43,8 @@ func (a Account) Add(tx *db.Tx) error {
 	}))
 }
 
-// User is a person, approved at time 0 unless Waiting. Login, Name and Email
-// are the ID, the login and the login at example.com unless they are said.
+// User is a user, approved at time 0 unless Waiting. The defaults of Login, Name and
+// Email are the ID, the login, and the login at example.com.
 type User struct {
 	ID, Login, Name, Email string
 	Password               string // hash
@@ -52,7 +52,7 @@ type User struct {
 	Operator               bool
 }
 
-// Add inserts the user. It returns the fault of the database.
+// Add inserts the user. It returns the error of the database.
 func (u User) Add(tx *db.Tx) error {
 	login := cmp.Or(u.Login, u.ID)
 	approved := new(int64)
@@ -65,13 +65,13 @@ func (u User) Add(tx *db.Tx) error {
 	}))
 }
 
-// Member is a person's place in an account, a member's unless Role is said.
+// Member is a user's place in an account. The default of Role is member.
 type Member struct {
 	Account, User, Role string
 	Since               int64 // microseconds
 }
 
-// Add inserts the membership. It returns the fault of the database.
+// Add inserts the membership. It returns the error of the database.
 func (m Member) Add(tx *db.Tx) error {
 	return done(addMember.Exec(tx, addMemberArgs{
 		AccountID: m.Account, UserID: m.User, Role: cmp.Or(m.Role, "member"), CreatedAt: m.Since,
@@ -80,14 +80,14 @@ func (m Member) Add(tx *db.Tx) error {
 
 func done(_ int64, err error) error { return err }
 
-// Repo is a repository of an account. Owner, Name and Host are the account, the
-// ID and builtin unless they are said; it is enabled unless Disabled.
+// Repo is a repository of an account, enabled unless Disabled. The defaults of Owner,
+// Name and Host are the account, the ID and builtin.
 type Repo struct {
 	ID, Account, Owner, Name, Host, Policy string
 	Private, Disabled                      bool
 }
 
-// Add inserts the repository. It returns the fault of the database.
+// Add inserts the repository. It returns the error of the database.
 func (r Repo) Add(tx *db.Tx) error {
 	return done(addRepo.Exec(tx, addRepoArgs{
 		ID: r.ID, AccountID: r.Account, Owner: cmp.Or(r.Owner, r.Account), Name: cmp.Or(r.Name, r.ID),
@@ -95,24 +95,23 @@ func (r Repo) Add(tx *db.Tx) error {
 	}))
 }
 
-// Box is an enrolled box of an account that is online and can keep what it runs
-// apart with landlock. Slots and Agents are 2 and claude unless they are said.
+// Box is an enrolled box of an account. It is online and isolates agents with
+// landlock. The defaults of Slots and Agents are 2 and claude.
 type Box struct {
 	ID, Account string
 	Agents      string // JSON
 	Slots       int
 }
 
-// Add inserts the box. It returns the fault of the database.
+// Add inserts the box. It returns the error of the database.
 func (b Box) Add(tx *db.Tx) error {
 	return done(addBox.Exec(tx, addBoxArgs{
 		ID: b.ID, AccountID: b.Account, Slots: cmp.Or(b.Slots, 2), Agents: cmp.Or(b.Agents, `[{"name":"claude"}]`),
 	}))
 }
 
-// Task is a queued task of an account, pending unless Status is said. Kind and
-// Sink are work and queued, the template is default, the title and the branch the
-// ID, unless they are said.
+// Task is a task of an account. The defaults of Status, Kind, Sink and Template are
+// pending, work, queued and default; those of the title and the branch are the ID.
 type Task struct {
 	ID, Account, Repo, Kind, Sink, Status, Title, Problem, Template string
 	Branch, Pull                                                    *string
@@ -120,7 +119,7 @@ type Task struct {
 	By                                                              *string
 }
 
-// Add inserts the task. It returns the fault of the database.
+// Add inserts the task. It returns the error of the database.
 func (t Task) Add(tx *db.Tx) error {
 	branch := t.ID
 	if t.Branch != nil {
@@ -133,16 +132,16 @@ func (t Task) Add(tx *db.Tx) error {
 	}))
 }
 
-// Run is the first, live attempt at a task on a box. Its claim is its ID.
+// Run is the first, live attempt at a task on a box. The id of its claim is its ID.
 type Run struct{ ID, Account, Task, Repo, Box string }
 
-// Add inserts the run. It returns the fault of the database.
+// Add inserts the run. It returns the error of the database.
 func (r Run) Add(tx *db.Tx) error {
 	return done(addRun.Exec(tx, addRunArgs{ID: r.ID, AccountID: r.Account, TaskID: r.Task, RepoID: r.Repo, BoxID: r.Box}))
 }
 
-// Pull is a pull request into main that an agent opened, number 1 and open
-// unless Number and State are said.
+// Pull is a pull request of an agent into main. The defaults of Number and State are
+// 1 and open.
 type Pull struct {
 	ID, Account, Repo, State, Head, SHA string
 	Number                              int
@@ -150,7 +149,7 @@ type Pull struct {
 	Merged                              *int64 // microseconds
 }
 
-// Add inserts the pull request. It returns the fault of the database.
+// Add inserts the pull request. It returns the error of the database.
 func (p Pull) Add(tx *db.Tx) error {
 	return done(addPull.Exec(tx, addPullArgs{
 		ID: p.ID, AccountID: p.Account, RepoID: p.Repo, Number: cmp.Or(p.Number, 1), State: cmp.Or(p.State, "open"),
@@ -158,8 +157,8 @@ func (p Pull) Add(tx *db.Tx) error {
 	}))
 }
 
-// Action is something asked of a pull request and its head, pending unless
-// State is said.
+// Action is an action asked of a pull request and its head. The default of State is
+// pending.
 type Action struct {
 	ID, Account, Pull, Kind, State string
 	SHA                            string
@@ -167,7 +166,7 @@ type Action struct {
 	Decided                        *int64 // microseconds
 }
 
-// Add inserts the action. It returns the fault of the database.
+// Add inserts the action. It returns the error of the database.
 func (a Action) Add(tx *db.Tx) error {
 	return done(addAction.Exec(tx, addActionArgs{
 		ID: a.ID, AccountID: a.Account, PRID: a.Pull, Kind: a.Kind, HeadSHA: a.SHA, State: cmp.Or(a.State, "pending"),
@@ -175,26 +174,26 @@ func (a Action) Add(tx *db.Tx) error {
 	}))
 }
 
-// Plan is a plan of an account that was filed, at its first revision.
+// Plan is a filed plan of an account, at its first revision.
 type Plan struct{ ID, Account, Repo string }
 
-// Add inserts the plan. It returns the fault of the database.
+// Add inserts the plan. It returns the error of the database.
 func (p Plan) Add(tx *db.Tx) error { return done(addPlan.Exec(tx, p.ID, p.Account, p.Repo)) }
 
 // Provider is the identity provider of an account, whose client secret nobody can
 // open.
 type Provider struct{ Account string }
 
-// Add inserts the provider. It returns the fault of the database.
+// Add inserts the provider. It returns the error of the database.
 func (p Provider) Add(tx *db.Tx) error { return done(addProvider.Exec(tx, p.Account)) }
 
-// Session is the session of a run, or of an ask if it has none.
+// Session is the session of a run, or of an ask if Run is nil.
 type Session struct {
 	ID, Account, Repo string
 	Run, Task, By     *string
 }
 
-// Add inserts the session. It returns the fault of the database.
+// Add inserts the session. It returns the error of the database.
 func (s Session) Add(tx *db.Tx) error {
 	trigger, kind := "task", "work"
 	if s.Run == nil {

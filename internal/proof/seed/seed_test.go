@@ -11,7 +11,7 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
-// One of each can be put in with nothing said that need not be.
+// TestDefaults holds that a row of each type can be inserted with its defaults.
 func TestDefaults(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		err := d.Write(db.WithAccount(t.Context(), "acme"), func(tx *db.Tx) error {

@@ -111,8 +111,8 @@ type addMemberArgs struct {
 	CreatedAt               int64
 }
 
-// Changes to rows of a domain that a test is not of. Their parameters are the
-// id of the row, or the account and the user, and then the new values.
+// Changes to rows that belong to another domain than the test's. The parameters are
+// the id of the row, or the account and the user, and then the new values.
 var (
 	SetAdmin     = db.S(`UPDATE users SET platform_admin = TRUE WHERE id = $1`)
 	SetRole      = db.S(`UPDATE memberships SET role = $3 WHERE account_id = $1 AND user_id = $2`)
