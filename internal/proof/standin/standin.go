@@ -1,7 +1,7 @@
-// Package standin answers for the domains that tasks ask, in tests and
-// measurements of others that need tasks and not the whole program: there is money
-// enough, nobody is waited for, and nothing is in the way. A test embeds Tasks and
-// answers itself what it is about.
+// Package standin stands in for the domains on which tasks depend, in tests and
+// measurements that need tasks but not the whole program: budgets are never short, no
+// task waits for a person, and no task is in the way of another. A test embeds Tasks
+// and overrides the methods that it is about.
 package standin
 
 import (
@@ -13,21 +13,21 @@ import (
 	"yardmaster/internal/domain/task"
 )
 
-// Tasks implements task.Templates, task.Related and task.Foresight, and of
-// task.Repos what can be answered without one.
+// Tasks implements task.Templates, task.Related and task.Foresight, and those methods
+// of task.Repos that need no repository.
 type Tasks struct {
-	// Agent is what every template asks for.
+	// Agent is the agent of every template.
 	Agent string
 	// Places is how many agents an account may run at once.
 	Places int64
 }
 
-// Need is the agent, whatever the template is called.
+// Need returns the agent, for every name of a template.
 func (t Tasks) Need(*db.Tx, string, string) (task.Need, bool, error) {
 	return task.Need{Agent: t.Agent}, true, nil
 }
 
-// Needs is Need for every name.
+// Needs returns Need for each name.
 func (t Tasks) Needs(_ *db.Tx, _ string, names []string) (map[string]task.Need, error) {
 	out := map[string]task.Need{}
 	for _, name := range names {
@@ -36,56 +36,56 @@ func (t Tasks) Needs(_ *db.Tx, _ string, names []string) (map[string]task.Need, 
 	return out, nil
 }
 
-// Seats is how many agents every account may run at once.
+// Seats returns Places for every account.
 func (t Tasks) Seats(*db.Tx, string) (int64, error) { return t.Places, nil }
 
-// Spent is what the sessions have cost.
+// Spent returns the costs of the sessions.
 func (Tasks) Spent(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
 	return session.Spent(tx, taskIDs)
 }
 
-// SetAside is what the budgets have reserved.
+// SetAside returns the amounts that the budgets have reserved.
 func (Tasks) SetAside(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
 	return budget.SetAside(tx, taskIDs)
 }
 
-// Stops says that no budget lacks anything.
+// Stops returns nothing: no budget stops a task.
 func (Tasks) Stops(*db.Tx, []string) ([]task.Stop, error) { return nil, nil }
 
-// Wants says that nobody is asked for anything.
+// Wants returns nothing: no task waits for a person.
 func (Tasks) Wants(*db.Tx, []string) ([]task.Want, error) { return nil, nil }
 
-// PullNeeds says that no pull request needs a person.
+// PullNeeds returns nothing: no pull request needs a person.
 func (Tasks) PullNeeds(*db.Tx, []string) (map[string]task.PullNeed, error) { return nil, nil }
 
-// PullOpen says that no pull request is open.
+// PullOpen returns false: no pull request is open.
 func (Tasks) PullOpen(*db.Tx, string) (bool, error) { return false, nil }
 
-// PullHead says that no pull request is open.
+// PullHead returns "": no pull request is open.
 func (Tasks) PullHead(*db.Tx, string) (string, error) { return "", nil }
 
-// InPlan says that there are no plans.
+// InPlan returns nil: no task is part of a plan.
 func (Tasks) InPlan(*db.Tx, *task.Row) (*task.Plan, error) { return nil, nil }
 
-// AskExists says that there are no asks.
+// AskExists returns false: there are no asks.
 func (Tasks) AskExists(*db.Tx, string) (bool, error) { return false, nil }
 
-// Endings says that nothing was tried.
+// Endings returns nothing: no task has been tried.
 func (Tasks) Endings(*db.Tx, string) ([]task.Ending, error) { return nil, nil }
 
-// Pulse says that nothing was tried.
+// Pulse returns nil: no task has been tried.
 func (Tasks) Pulse(*db.Tx, string) (*task.Pulse, error) { return nil, nil }
 
-// Changes says that no commit changes anything.
+// Changes returns nothing: no commit changes a file.
 func (Tasks) Changes(context.Context, string, string) ([]string, error) { return nil, nil }
 
-// Conflicts says that no two commits are in each other's way.
+// Conflicts returns nothing: no two commits conflict.
 func (Tasks) Conflicts(context.Context, string, string, string) ([]string, error) { return nil, nil }
 
 // Repos implements task.Repos with one function.
 type Repos func(tx *db.Tx, id string) (task.Repo, error)
 
-// ByName says that no repository has the name.
+// ByName finds no repository.
 func (Repos) ByName(*db.Tx, string, string) (task.Repo, bool, error) {
 	return task.Repo{}, false, nil
 }
