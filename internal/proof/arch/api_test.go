@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// ours are names of the product: its own, its credentials', its addresses', its
-// nouns'.
+// ours matches names of the product: its own, and those of its credentials, addresses
+// and nouns.
 var ours = regexp.MustCompile(`(?i)yardmaster|dev_[a-z]|svc[_-]|/oauth|/auth/|blocker|fix_|setup_url|acme`)
 
-// The rooms that every capability goes through know no capability: what only
-// this product says comes in as data.
+// TestProductIsData holds that the packages through which every capability goes name
+// no capability: the product's own texts come in as data.
 func TestProductIsData(t *testing.T) {
 	rooms := []string{"api/op", "api/rest", "api/openapi"}
 	for _, f := range product(t) {
@@ -35,8 +35,8 @@ func TestProductIsData(t *testing.T) {
 	}
 }
 
-// A pattern that people meet has its wording beside it, or none: a table
-// elsewhere would go on saying what the pattern once was.
+// TestPatternsAreSpelledBesideThem holds that the words for a pattern stand beside
+// it, because words elsewhere would not follow a change of the pattern.
 func TestPatternsAreSpelledBesideThem(t *testing.T) {
 	tag := regexp.MustCompile(`pattern:"((?:[^"\\]|\\.)*)"`)
 	said := map[string]string{}

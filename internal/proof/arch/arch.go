@@ -1,6 +1,5 @@
-// Package arch holds no code: its tests read the source of the whole program
-// and fail where a rule of the house is broken. They say which package may
-// import which, who may speak HTTP or SQL, read the clock or draw randomness,
-// and how packages and files are laid out. A rule is bent by adding a line
-// with its reason to a table here, where a reviewer sees it.
+// Package arch has tests only. They read the source of the whole program and fail
+// where it breaks a rule: which package may import which, which packages may use
+// HTTP, SQL, the clock or randomness, and how packages and files are laid out. An
+// exception is a line with its reason in a table here, where a reviewer sees it.
 package arch

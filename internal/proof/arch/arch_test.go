@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// edges is what each package may import of this module. Arrows point down:
-// cmd, proof -> app -> domain/* -> foundation -> fault.
+// edges lists what each package may import of this module. Arrows point down: cmd,
+// proof -> app -> domain/* -> foundation -> fault.
 var edges = map[string]string{
 	"fault":               "",
 	"id":                  "",
@@ -65,7 +65,7 @@ var edges = map[string]string{
 	"flow":  "codehost db domain/* event id llm money policy protocol seal",
 	"needs": "",
 
-	// The machine side. It shares the wire with the server, not its rooms.
+	// The packages of the box. They share the wire with the server, not its packages.
 	"box": "box/broker box/conn box/driver box/exposure box/limits box/modelproxy box/sandbox box/scrub box/selftest " +
 		"box/spool box/worktree client fault id protocol seal",
 	"box/acp":        "",
@@ -104,13 +104,13 @@ var edges = map[string]string{
 	"proof/transcript": "api/mcp api/op app config db domain/* event id mail policy proof/document proof/provider proof/rig proof/seed",
 }
 
-// foundation is what any domain may import. The rows of people and tenants are
-// under those of all others.
+// foundation lists what any domain may import. All other domains build on the rows of
+// people.
 const foundation = "api/op client/inert clock codehost db domain/people event fault id idp jsonschema llm mail money needs " +
 	"observe policy protocol seal seal/keys secretscan web"
 
-// between are the domains that build on another one, and why a function wired
-// in app would not do.
+// between lists the domains that import another one, and why a function wired in app
+// would not do.
 var between = map[string]string{
 	"domain/ask -> domain/escalation":    "an ask is handed to a person in one transaction",
 	"domain/task -> domain/escalation":   "a task that its caller is unsure of becomes a question instead, in one transaction",
@@ -133,8 +133,8 @@ var between = map[string]string{
 	"domain/member -> domain/signin":     "browsers leave an account with the member, in one transaction",
 }
 
-// measuring is the package that weighs the program and its parts against
-// baselines. It may use anything; nothing may use it.
+// measuring is the package that measures the program and its parts against baselines.
+// It may import every package; no package may import it.
 const measuring = "proof/bench"
 
 func TestImports(t *testing.T) {
@@ -184,7 +184,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// importers are the packages whose files match, with the files.
+// importers returns the packages with matching files, and these files.
 func importers(t *testing.T, match func(file) bool) map[string][]string {
 	users := map[string][]string{}
 	for _, f := range product(t) {
@@ -243,21 +243,21 @@ func TestSQL(t *testing.T) {
 			continue
 		case f.pkg() == "db" || f.pkg() == "db/dbtest" || f.pkg() == measuring || f.pkg() == "proof/chaos":
 			continue
-		case f.pkg() == "proof/transcript" || f.pkg() == "proof/seed": // the rows of a test are every domain's
+		case f.pkg() == "proof/transcript" || f.pkg() == "proof/seed": // they hold rows of every domain
 			continue
 		case f.path == "internal/api/idempotency/store.go": // it serves every domain
 			continue
-		case f.path == "internal/db/meta/store.go": // the keys of the installation are nobody's domain
+		case f.path == "internal/db/meta/store.go": // the keys of the installation belong to no domain
 			continue
-		case f.path == "internal/db/lease/store.go": // servers are nobody's domain
+		case f.path == "internal/db/lease/store.go": // servers belong to no domain
 			continue
 		case f.path == "internal/seal/keys/store.go": // sealed values are in every domain
 			continue
-		case f.path == "internal/event/notary/store.go": // the record is every domain's
+		case f.path == "internal/event/notary/store.go": // every domain writes to the record
 			continue
-		case f.path == "internal/mail/store.go": // the outbox is nobody's domain
+		case f.path == "internal/mail/store.go": // the outbox belongs to no domain
 			continue
-		case f.path == "internal/event/audit.go", f.path == "internal/event/store.go": // events are every domain's
+		case f.path == "internal/event/audit.go", f.path == "internal/event/store.go": // every domain records events
 			continue
 		}
 		ast.Inspect(f.tree, func(n ast.Node) bool {
@@ -333,7 +333,7 @@ func TestPackageComments(t *testing.T) {
 	}
 }
 
-// longest is the most lines a hand-written file may have.
+// longest is how many lines a file written by hand may have.
 const longest = 500
 
 func TestFileLength(t *testing.T) {
@@ -345,7 +345,7 @@ func TestFileLength(t *testing.T) {
 	}
 }
 
-// spared are files that a domain does without.
+// spared lists files that a domain lacks, with the reason.
 var spared = map[string]string{
 	"domain/service/store.go": "it answers for the process and stores nothing",
 	"domain/gateway/store.go": "the rows of a call belong to sessions, budgets and keys",
@@ -377,8 +377,8 @@ func TestDomainLayout(t *testing.T) {
 	}
 }
 
-// left are what is never committed: notes to oneself, tests that do not test,
-// paths of one person's machine.
+// left lists texts that are never committed: notes to oneself, tests that do not
+// test, paths of one person's machine.
 var left = map[string]*regexp.Regexp{
 	"a note to oneself":    regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`),
 	"a skipped test":       regexp.MustCompile(`\b[tb]\.Skip(f|Now)?\(`),
@@ -393,7 +393,7 @@ func TestNothingLeft(t *testing.T) {
 				t.Errorf("%s holds %s: %s", f.path, what, m)
 			}
 		}
-		// In a bubble of synctest, sleeping is how time is made to pass.
+		// In a bubble of synctest a test sleeps to let time pass.
 		if f.test && f.uses("time", "Sleep") && !imports("testing/synctest")(f) {
 			t.Errorf("%s sleeps: wait for a signal, or poll with a deadline", f.path)
 		}

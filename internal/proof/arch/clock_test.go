@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A domain that makes something wait has a function ClockSetBack, and the
-// program calls it.
+// TestWaitsAreListed holds that every domain in which an object waits has a function
+// ClockSetBack, and that the program calls it.
 func TestWaitsAreListed(t *testing.T) {
 	var listed string
 	owners := map[string]bool{}

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// whole are the domains that their constructors make whole: New refuses nil, and
-// what it was given stays as it is.
+// whole lists the domains that their constructors make whole: New refuses nil, and
+// Needs stays as it was given.
 var whole = []string{
 	"access",
 	"account",
@@ -49,8 +49,8 @@ var whole = []string{
 	"vault",
 }
 
-// functions are the exported fields that hold functions, as domain.Type.Field, and
-// why each is no question to a sibling, which would be an interface.
+// functions lists the exported fields that hold functions, as domain.Type.Field, and
+// why each is no question to another domain, which would be an interface.
 var functions = map[string]string{
 	"budget.Needs.Clock":      "is the platform's clock",
 	"gateway.Needs.Clock":     "is the platform's clock",
@@ -65,9 +65,9 @@ var functions = map[string]string{
 	"stream.Topic.Rows":       "hides the type of a topic's rows, which each domain has its own of",
 }
 
-// domainFacts is what the source of one domain says of its Service.
+// domainFacts are the facts about one domain's Service in its source.
 type domainFacts struct {
-	needs    map[string]bool   // fields of Needs; true: it may be nil, by its tag
+	needs    map[string]bool   // fields of Needs; true: the field's tag lets it be nil
 	hasNeeds bool              // there is a struct Needs
 	hasNew   bool              // there is a function New
 	open     []string          // exported fields of Service
@@ -76,7 +76,7 @@ type domainFacts struct {
 	compared map[string]string // fields of Needs that a method compares with nil -> the method
 }
 
-// factsOf reads the product files of a domain.
+// factsOf reads the source files of a domain without its tests.
 func factsOf(all []file) (d domainFacts) {
 	d.needs, d.compared = map[string]bool{}, map[string]string{}
 	named := map[string]bool{} // types of functions
@@ -155,7 +155,7 @@ func factsOf(all []file) (d domainFacts) {
 	return d
 }
 
-// holdsFunction tells whether a type is that of functions, or holds some.
+// holdsFunction tells whether a type is a function type or contains one.
 func holdsFunction(t ast.Expr, named map[string]bool) (found bool) {
 	ast.Inspect(t, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -171,8 +171,8 @@ func holdsFunction(t ast.Expr, named map[string]bool) (found bool) {
 	return found
 }
 
-// text is a name, with what it is a member of, as the source has it; empty for
-// any other expression.
+// text returns a name with the qualifiers before it, as the source has it. It is
+// empty for any other expression.
 func text(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.Ident:
@@ -193,10 +193,9 @@ func fieldOf(x ast.Expr) (of, field string) {
 	return "", ""
 }
 
-// TestDomainsAreMadeWhole holds domains to their constructors: New takes Needs and
-// is the only maker of a Service, a Service shows nothing else, no field that
-// holds a function stands for a sibling, and no method asks whether it was given
-// what it needs.
+// TestDomainsAreMadeWhole holds that New takes Needs and is the only code that makes
+// a Service, that a Service exports nothing else, that no field that holds a function
+// stands for another domain, and that no method compares a field of Needs with nil.
 func TestDomainsAreMadeWhole(t *testing.T) {
 	if !slices.IsSorted(whole) {
 		t.Error("the table is not sorted")
@@ -230,8 +229,8 @@ func TestDomainsAreMadeWhole(t *testing.T) {
 	}
 }
 
-// TestNeedsStayAsGiven refuses the makers of a Service by literal outside of its
-// package, and those who change what it was given.
+// TestNeedsStayAsGiven holds that no other package makes a Service by literal or
+// changes its Needs.
 func TestNeedsStayAsGiven(t *testing.T) {
 	fields := map[string]map[string]bool{}
 	for _, name := range whole {
@@ -266,7 +265,7 @@ func TestNeedsStayAsGiven(t *testing.T) {
 	}
 }
 
-// servicesIn are the names of a package's variables, parameters and fields that
+// servicesIn returns the names of a package's variables, parameters and fields that
 // are services of a domain, with the domain.
 func servicesIn(all []file) map[string]string {
 	out := map[string]string{}
@@ -300,8 +299,8 @@ func servicesIn(all []file) map[string]string {
 	return out
 }
 
-// made is the domain whose New an expression calls, or hands what it returns to
-// another call, such as add(&p, token.New(…)).
+// made returns the domain whose New an expression calls, directly or as an argument,
+// such as in add(&p, token.New(…)).
 func made(x ast.Expr) string {
 	call, ok := x.(*ast.CallExpr)
 	if !ok {

@@ -10,8 +10,8 @@ import (
 	"yardmaster/internal/db/dbtest"
 )
 
-// owner is the only package that writes a table. Others call its functions,
-// which take the transaction.
+// owner names the only package that writes a table. Other packages call its
+// functions, which take the transaction.
 var owner = map[string]string{
 	"access_requests":    "domain/access",
 	"account_floors":     "domain/repo",
@@ -83,7 +83,7 @@ var owner = map[string]string{
 	"users":              "domain/people",
 }
 
-// Reasons that several reads share.
+// Reasons for several reads.
 const (
 	console = "report: the operator's console shows the whole platform"
 	ladder  = "report: the steps of onboarding are counted over what an account has"
@@ -96,8 +96,8 @@ const (
 	judged  = "a judge is shown the newest of what there is, in statements that cut it to size"
 )
 
-// reads are the tables that a package reads of another one, and why a function
-// of the owner would not do. Those of domains are named without "domain/".
+// reads lists the tables that a package reads of another one, and why a function of
+// the owner would not do. Domains are named without "domain/".
 var reads = map[string]string{
 	"operator -> accounts":         console,
 	"operator -> boxes":            console,
@@ -180,18 +180,17 @@ var reads = map[string]string{
 	"escalation -> repos": named,
 }
 
-// mutual are the pairs of packages that read tables of each other, and why.
+// mutual lists the pairs of packages that read tables of each other, and why.
 var mutual = map[string]string{
 	"domain/pull <-> domain/task": "tasks lead to pull requests and look after them: rows of each are found by the state of the " +
 		"other, before they are counted off",
 }
 
-// mostInKnot is how many packages at most may read each other's tables in a
-// circle.
+// mostInKnot is how many packages may at most read each other's tables in a circle.
 const mostInKnot = 3
 
-// foreign is what the program reads and writes of tables that belong to
-// others, as "package -> table", with the places.
+// foreign returns which tables of other packages each package reads and writes, as
+// "package -> table", with the places.
 func foreign(t *testing.T) (read, written map[string][]string, writers map[string]bool) {
 	read, written, writers = map[string][]string{}, map[string][]string{}, map[string]bool{}
 	for _, s := range statements(t) {
@@ -208,7 +207,8 @@ func foreign(t *testing.T) (read, written map[string][]string, writers map[strin
 			}
 		}
 	}
-	// The tool of migrations writes its own, which is looked at before it runs.
+	// The tool of migrations writes this table; the program looks at it before the
+	// tool runs.
 	delete(read, "db -> goose_db_version")
 	return read, written, writers
 }
@@ -267,8 +267,9 @@ func TestForeignReads(t *testing.T) {
 	}
 }
 
-// A package that reads a table depends on its owner. Who knows one domain is to
-// be able to change it: those that read each other in a circle are few.
+// TestReadsAreNoKnot holds that few packages read each other's tables in a circle. A
+// package that reads a table depends on its owner; to change one domain, nobody
+// should have to know many others.
 func TestReadsAreNoKnot(t *testing.T) {
 	edges := map[string][]string{}
 	for _, s := range statements(t) {
@@ -307,7 +308,7 @@ func TestReadsAreNoKnot(t *testing.T) {
 	}
 }
 
-// knots are the strongly connected components of more than one node, sorted.
+// knots returns the strongly connected components of more than one node, sorted.
 func knots(edges map[string][]string) (out [][]string) {
 	reached := func(from string) map[string]bool {
 		seen := map[string]bool{}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Every promise of the page on security names tests, and every test that is
-// named there is in the program.
+// TestPromisesNameTheirTests holds that every promise of the page on security names
+// tests, and that every named test exists.
 func TestPromisesNameTheirTests(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "security.md"))
 	if err != nil {

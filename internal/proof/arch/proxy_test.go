@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The proxy of the manual starts as it stands there: one that listens with TLS
-// needs a certificate and its key.
+// TestProxyExample holds that the manual's example of a proxy works as written: a
+// proxy that listens with TLS has a certificate and its key.
 func TestProxyExample(t *testing.T) {
 	b, err := os.ReadFile("../../../docs/operating.md")
 	if err != nil {

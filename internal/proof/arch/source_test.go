@@ -24,13 +24,13 @@ type file struct {
 	test bool
 }
 
-// pkg is the folder of the file as the tables name it: without "internal/".
+// pkg returns the folder of the file as the tables name it: without "internal/".
 func (f file) pkg() string {
 	return strings.TrimPrefix(filepath.ToSlash(filepath.Dir(f.path)), "internal/")
 }
 
-// imports lists the import paths of a file; those of this module in the form
-// of pkg.
+// imports lists the import paths of a file. Those of this module have the form of
+// pkg.
 func (f file) imports() (out []string) {
 	for _, spec := range f.tree.Imports {
 		path, _ := strconv.Unquote(spec.Path.Value)
@@ -42,8 +42,8 @@ func (f file) imports() (out []string) {
 	return out
 }
 
-// uses tells whether the file names one of the members of an import, such as
-// Now of time.
+// uses tells whether the file names one of the members of an imported package, such
+// as Now of time.
 func (f file) uses(path string, names ...string) bool {
 	local := path[strings.LastIndex(path, "/")+1:]
 	imported := false
@@ -115,7 +115,7 @@ func files(t *testing.T) []file {
 	return all
 }
 
-// product is the files that are not tests.
+// product returns the files that are not tests.
 func product(t *testing.T) []file {
 	return slices.DeleteFunc(slices.Clone(files(t)), func(f file) bool { return f.test })
 }
@@ -128,8 +128,8 @@ func packages(all []file) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// exceptions holds users of something against a table of those who may, with
-// a reason each. A line that nobody needs any more fails as well.
+// exceptions compares the users of something with a table of allowed users and
+// reasons. A line of the table that is no longer needed fails as well.
 func exceptions(t *testing.T, what string, users map[string][]string, allowed map[string]string) {
 	t.Helper()
 	for _, user := range slices.Sorted(maps.Keys(users)) {

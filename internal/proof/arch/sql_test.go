@@ -13,14 +13,14 @@ import (
 	"yardmaster/internal/db"
 )
 
-// statement is SQL of the program.
+// statement is one SQL text of the program.
 type statement struct {
 	pkg, at       string
 	reads, writes []string
 }
 
-// statements lists all SQL of the program: what is declared, and what each
-// function gives to builders of queries.
+// statements lists all SQL of the program: the declared statements, and the texts
+// that each function passes to builders of queries.
 func statements(t *testing.T) (out []statement) {
 	add := func(pkg, at, sql string) {
 		s := statement{pkg: pkg, at: at}
@@ -49,8 +49,8 @@ func statements(t *testing.T) (out []statement) {
 	return out
 }
 
-// program is the constants, by "package.name", and the functions of the packages
-// that hold SQL.
+// program holds the constants of the packages with SQL, by "package.name", and their
+// functions.
 type program struct {
 	constants map[string]ast.Expr
 	functions map[string]function // by "package.name", which may be one of several methods
@@ -92,12 +92,12 @@ func receiver(fn *ast.FuncDecl) string {
 	return "generic"
 }
 
-// builders are the methods of db.Builder that are given SQL, as their first
-// parameter; Build of db begins one.
+// builders are the methods of db.Builder whose first parameter is SQL. db.Build
+// starts one.
 var builders = []string{"SQL", "And", "In", "Contains"}
 
-// built joins what a function gives to builders, in the order of its text, behind
-// what the functions of its package that begin its queries give to theirs.
+// built joins the texts that a function passes to builders, in the order of its
+// source. The texts of functions of its package that start its queries come first.
 func (p program) built(t *testing.T, fn function) string {
 	var sql strings.Builder
 	given := map[ast.Expr]bool{}
@@ -130,7 +130,7 @@ func (p program) built(t *testing.T, fn function) string {
 	return sql.String()
 }
 
-// isBuilder tells whether a function answers a *db.Builder.
+// isBuilder tells whether a function returns a *db.Builder.
 func (fn function) isBuilder() bool {
 	results := fn.decl.Type.Results
 	if results == nil || len(results.List) == 0 {
@@ -144,12 +144,12 @@ func (fn function) isBuilder() bool {
 	return ok && sel.Sel.Name == "Builder"
 }
 
-// isImport tells whether a name is that of an imported package.
+// isImport tells whether a name is an imported package.
 func (f file) isImport(x *ast.Ident) bool {
 	return x != nil && slices.ContainsFunc(f.imports(), func(p string) bool { return path.Base(strings.TrimPrefix(p, "own:")) == x.Name })
 }
 
-// constants are the constants of packages, by "package.name".
+// constants returns the constants of packages, by "package.name".
 func constants(all []file) map[string]ast.Expr {
 	out := map[string]ast.Expr{}
 	for _, f := range all {
@@ -169,7 +169,7 @@ func constants(all []file) map[string]ast.Expr {
 	return out
 }
 
-// fold is the text of a constant expression.
+// fold returns the text of a constant expression.
 func fold(f file, e ast.Expr, texts map[string]ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:

@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// changes is a statement that changes a table, and the table.
+// changes matches a statement that changes a table, and captures the table.
 var changes = regexp.MustCompile(`\b(INSERT INTO|UPDATE|DELETE FROM) ([a-z_]+)\b`)
 
-// A test of a domain changes the tables of its own domain. What it needs of
-// another one's, internal/proof/seed puts in: a column that must have a value
-// is then given one in one place.
+// TestTestsChangeTheirOwnTables holds that a domain's tests change the tables of that
+// domain only. internal/proof/seed inserts the rows of other domains, so that a
+// column that must have a value gets it in one place.
 func TestTestsChangeTheirOwnTables(t *testing.T) {
 	own, made := map[string]map[string]bool{}, map[string]bool{}
 	for _, f := range product(t) {
@@ -47,14 +47,14 @@ func TestTestsChangeTheirOwnTables(t *testing.T) {
 	}
 }
 
-// alone are the tests of the domains and the program that do not run beside
-// others, by package and name, and why.
+// alone lists the tests of the domains and the program that do not run in parallel,
+// by package and name, and why.
 var alone = map[string]string{
 	"app TestSlowReadersAreCutOff": "gives clients 300 ms, which a busy machine may need itself",
 }
 
-// A test runs beside its siblings. Tests wait most of their time, for a
-// database, a server or a box.
+// TestTestsRunInParallel holds that tests run in parallel, because most of their time
+// they wait for a database, a server or a box.
 func TestTestsRunInParallel(t *testing.T) {
 	for _, f := range files(t) {
 		if !f.test || f.pkg() != "app" && !strings.HasPrefix(f.pkg(), "domain/") {
@@ -77,7 +77,7 @@ func TestTestsRunInParallel(t *testing.T) {
 	}
 }
 
-// unraced are the packages that start goroutines and are not run under the race
+// unraced lists the packages that start goroutines and are not run under the race
 // detector, and why.
 var unraced = map[string]string{
 	"app":              "its tests start whole servers: minutes",
@@ -90,8 +90,8 @@ var unraced = map[string]string{
 	"proof/rig":        "starts whole servers",
 }
 
-// Every package that starts goroutines of its own is run under the race
-// detector, or says why not.
+// TestRaceCoversWhatRunsAtOnce holds that every package that starts goroutines runs
+// under the race detector or is in unraced.
 func TestRaceCoversWhatRunsAtOnce(t *testing.T) {
 	makefile, err := os.ReadFile("../../../Makefile")
 	if err != nil {
