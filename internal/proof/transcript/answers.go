@@ -15,9 +15,9 @@ import (
 
 const keyHeader = "Idempotency-Key"
 
-// watchAnswers has the database note the answers that are kept for retries
-// after the change that they are of, or in the place of another that went with
-// it. SQLite does; the ledger is the same for both.
+// watchAnswers makes the database note the answers for retries that are stored after
+// their change, or in place of another answer that was stored with the change. It
+// watches SQLite only; the ledger is the same on both databases.
 func (y *yard) watchAnswers() {
 	y.T.Helper()
 	path, ok := strings.CutPrefix(y.DSN, "sqlite:")
@@ -37,12 +37,12 @@ func (y *yard) watchAnswers() {
 	}
 }
 
-// takesKey tells whether a row understands Idempotency-Key.
+// takesKey tells whether a row takes the header Idempotency-Key.
 func takesKey(o op.Op) bool {
 	return o.Method != http.MethodGet && strings.HasPrefix(o.Path, "/v1/") && !o.Rule.IsPublic() && !o.NoStore && !o.IsRaw()
 }
 
-// keyed gives a call that changes something a key, unless it has one.
+// keyed adds an Idempotency-Key to a call that changes something, unless it has one.
 func (k *talk) keyed(o op.Op, header []string) []string {
 	if !takesKey(o) || slices.Contains(header, keyHeader) {
 		return header
@@ -50,8 +50,8 @@ func (k *talk) keyed(o op.Op, header []string) []string {
 	return append(slices.Clone(header), keyHeader, id.New())
 }
 
-// keptWithItsChange returns a fault unless the answer of a successful call was
-// kept by the very transaction that made the change.
+// keptWithItsChange returns an error unless the answer of a successful call was
+// stored by the transaction that made the change.
 func (k *talk) keptWithItsChange(o op.Op, a answer) error {
 	key := a.Request.Header.Get(keyHeader)
 	if k.tools || key == "" || a.StatusCode >= 300 || !takesKey(o) || !strings.HasPrefix(k.DSN, "sqlite:") {

@@ -17,13 +17,13 @@ import (
 	"yardmaster/internal/db"
 )
 
-// record is what the transcripts of a package leave behind.
+// record collects facts about the transcripts of a package while they are played.
 type record struct {
-	mu    sync.Mutex // transcripts are played side by side
+	mu    sync.Mutex // transcripts are played in parallel
 	file  io.Writer
-	rows  map[string][]int // how many audit rows each success of a row that changes something wrote
-	tool  map[string]bool  // the rows that were called as tools, and whether they succeeded
-	shown map[string]bool  // the rows that succeeded over REST
+	rows  map[string][]int // numbers of audit rows that the successes of each changing row wrote
+	tool  map[string]bool  // rows that were called as tools, and whether they succeeded
+	shown map[string]bool  // rows that succeeded over REST
 }
 
 func newRecord(t *testing.T) *record {
@@ -42,16 +42,16 @@ func newRecord(t *testing.T) *record {
 
 type auditRow struct{ Kind, Object string }
 
-// What an operator does stands on the platform's chain as well as on that of the
-// account it concerns: that is one row here.
+// An act of an operator is recorded on the platform's chain and on that of the
+// account. It counts as one row here.
 var auditOf = db.Q[auditRow](`SELECT kind, COALESCE(object, '') AS object FROM audit a
 		WHERE request_id = $1 AND NOT (account_id IS NULL AND EXISTS (
 	SELECT 1 FROM audit o
 		WHERE o.request_id = a.request_id AND o.account_id IS NOT NULL AND o.actor = 'operator' AND o.kind = a.kind
 		AND o.object = a.object))`)
 
-// note takes down an exchange, and returns how its audit rows break the rule
-// that a change writes one of its own, and everything else none.
+// note records an exchange. It returns an error unless a change has written one audit
+// row of its own, and every other call none.
 func (r *record) note(k *talk, o op.Op, body string, a answer) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,7 +74,7 @@ func (r *record) note(k *talk, o op.Op, body string, a answer) error {
 		return err
 	}
 	if a.StatusCode >= 400 || o.Method == http.MethodGet || a.Header.Get("X-Idempotent-Replayed") != "" {
-		if len(rows) > 0 && (evenSo[o.ID] == "" || len(rows) > 1) {
+		if len(rows) > 0 && (auditedReads[o.ID] == "" || len(rows) > 1) {
 			return fmt.Errorf("%s changes nothing (%d) and writes audit rows: %v", o.ID, a.StatusCode, rows)
 		}
 		return nil
@@ -90,7 +90,7 @@ func (r *record) note(k *talk, o op.Op, body string, a answer) error {
 
 func succeeds(o op.Op, a answer) bool { return a.StatusCode < 300 || a.StatusCode == o.Status }
 
-// write appends an exchange to the file that was asked for.
+// write appends an exchange to the file named by exchangesEnv.
 func (r *record) write(k *talk, o op.Op, body string, a answer) error {
 	if r.file == nil || k.tools || !strings.HasPrefix(o.Path, "/v1/") {
 		return nil
@@ -109,9 +109,9 @@ func (r *record) write(k *talk, o op.Op, body string, a answer) error {
 	return err
 }
 
-// moves are the kinds of rows that a call may write besides the one of its
-// own, because the contract has it change other objects as well, and each has
-// a record of its own. No such object has two of a kind.
+// moves lists the kinds of audit rows that a call may write besides its own, because
+// the contract lets it change other objects, each with a record of its own. No such
+// object has two rows of a kind.
 var moves = map[string][]string{
 	"ask.redrive":             {"escalation.resolved"},  // nobody is asked any more
 	"pr.approve_pending":      {"task.mergeable"},       // its task moves with it
@@ -143,24 +143,24 @@ var moves = map[string][]string{
 	"task.redispatch": {"task.released"}, // released_dependents
 }
 
-// evenSo are the rows that are GET or refuse, write an audit row even so, and
+// auditedReads lists the rows that write an audit row although they are GET or refuse, and
 // why.
-var evenSo = map[string]string{
+var auditedReads = map[string]string{
 	"auth.device_token":    "a code that comes twice has leaked: its token is revoked, and the caller refused",
 	"auth.github_callback": "the browser is sent there: the sign-in is the change",
 	"auth.oidc_callback":   "the browser is sent there: the sign-in is the change",
 	"service.oauth_token":  "a code that comes twice has leaked: its token is revoked, and the caller refused",
 }
 
-// called takes down a call of a tool.
+// called records a call of a tool.
 func (r *record) called(o op.Op, a answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.tool[o.ID] = r.tool[o.ID] || a.StatusCode < 300
 }
 
-// unaudited are the rows that are no GET and change nothing that is audited,
-// and why.
+// unaudited lists the rows that are not GET and change nothing that is audited, and
+// why.
 var unaudited = map[string]string{
 	"auth.device":             "nobody is signed in yet; the decision about the code is the change",
 	"auth.email":              "mails a code; the sign-in with it is the change",
@@ -171,17 +171,17 @@ var unaudited = map[string]string{
 	"task.reassign":           "its transcript has no task in flight to move; a move of any task writes one",
 }
 
-// ofSessions are the tools that no token can have succeed, and why.
+// ofSessions lists the tools that succeed for no token, and why.
 var ofSessions = map[string]string{
 	"member.leave":                  "takes a person out of an account, who is at their browser",
 	"account.active_account_switch": "turns a session to another account; a token is of one for life",
 	"operator_token.issue":          "wants a fresh sign-in, which a token has none of",
 }
 
-// judge holds the rows of a package against what its transcripts showed. Each
-// succeeds over REST, and as a tool if it is one. Each that is no GET has a
-// success that wrote an audit row: a call that changes nothing, as the second
-// revocation of a token, writes none, but every row has a call that does.
+// judge compares the rows of a package with its transcripts. Each row succeeds over
+// REST, and as a tool if it is one. Each row that is not GET has a success that wrote
+// an audit row. A call that changes nothing, such as the second revocation of a
+// token, writes none.
 func (r *record) judge(t *testing.T, pkg string) {
 	t.Helper()
 	for _, o := range app.OpsOf(pkg) {
@@ -212,7 +212,7 @@ func (r *record) judge(t *testing.T, pkg string) {
 	}
 }
 
-// packageOf is the import path of the package whose test this is: the folder in
+// packageOf returns the import path of the package under test: that of the folder in
 // which go test runs it.
 func packageOf(t *testing.T) string {
 	t.Helper()

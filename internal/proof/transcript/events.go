@@ -15,8 +15,8 @@ import (
 	"yardmaster/internal/event"
 )
 
-// private are the members that only operators see of the data of an operator's
-// act: they stand on the platform's chain, besides what is declared.
+// private lists the members of an operator's act that only operators see: they are
+// recorded on the platform's chain, in addition to the declared ones.
 var private = map[string][]string{
 	"access_request.declined":   {"email", "reason"},
 	"access_request.invited":    {"email"},
@@ -37,7 +37,7 @@ type recordedRow struct {
 
 var everyRow = db.Q[recordedRow](`SELECT account_id, kind, data FROM audit ORDER BY at, id`)
 
-// declared fails for audit rows that are not what the catalogue of events says.
+// declared fails for audit rows that differ from the catalogue of events.
 func (k *talk) declared(t *testing.T) {
 	t.Helper()
 	var rows []recordedRow
@@ -65,8 +65,8 @@ func (k *talk) declared(t *testing.T) {
 	}
 }
 
-// fits decodes the data of a row into the type that its kind is declared with,
-// which must know every member, and holds it against the kind's schema.
+// fits decodes the data of a row into the declared type of its kind, which must know
+// every member, and validates it against the kind's schema.
 func (r recordedRow) fits(k event.Any) error {
 	data := map[string]json.RawMessage{}
 	if err := json.Unmarshal([]byte(r.Data), &data); err != nil {
@@ -97,7 +97,7 @@ func (r recordedRow) fits(k event.Any) error {
 	return schemas[r.Kind].Validate(value)
 }
 
-// eventSchemas are the schemas of the document of events, by kind.
+// eventSchemas returns the schemas of the document of events, by kind.
 var eventSchemas = sync.OnceValues(func() (map[string]*jsonschema.Resolved, error) {
 	text, err := app.EventsDocument()
 	if err != nil {

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// values are what a transcript has come to know, by name.
+// values are the values that a transcript has captured, by name.
 //
-// A pattern is text in which * stands for anything and <name> for a value. Of
-// JSON, an object is like a pattern that names some of its members, an array
-// must be as long as its pattern unless that ends in "...", and the string
-// "*" is like any value, null included.
+// A pattern is text in which * matches anything and <name> a value. In JSON, a
+// pattern of an object names some of its members, an array must be as long as its
+// pattern unless the pattern ends in "...", and the string "*" matches any value,
+// null included.
 type values map[string]string
 
 var placeholder = regexp.MustCompile(`<([a-z_]+)>`)
@@ -30,7 +30,7 @@ func (v values) fill(text string) (out string, err error) {
 	return out, err
 }
 
-// match holds text against a pattern and learns the values that are new.
+// match matches text with a pattern and captures new values.
 func (v values) match(pattern, got string) error {
 	var re strings.Builder
 	var fresh []string

@@ -2,7 +2,7 @@ package transcript
 
 import "testing"
 
-// The patterns must be able to refuse.
+// TestPatterns holds that patterns match, and that they refuse other text.
 func TestPatterns(t *testing.T) {
 	for _, c := range []struct {
 		pattern, got string

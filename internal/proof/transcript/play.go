@@ -23,7 +23,7 @@ var theJudge = sync.OnceValues(func() (*document.Judge, error) {
 	return document.NewJudge(b)
 })
 
-// router finds the row a request goes to.
+// router finds the row of a request.
 var router = sync.OnceValue(func() func(method, path string) (op.Op, bool) {
 	mux := http.NewServeMux()
 	rows := map[string]op.Op{}
@@ -81,7 +81,7 @@ func (tr transcript) perform(t *testing.T, w way, kept *record) {
 			k.prepare(t, *s)
 			continue
 		}
-		// What follows builds on it.
+		// Later steps depend on this one.
 		if !t.Run(s.name, func(t *testing.T) { k.step(t, s) }) {
 			return
 		}
@@ -94,7 +94,7 @@ func (tr transcript) perform(t *testing.T, w way, kept *record) {
 	}
 }
 
-// talk is a transcript being played.
+// talk is a transcript that is being played.
 type talk struct {
 	*yard
 	transcript
@@ -104,7 +104,7 @@ type talk struct {
 	known values
 }
 
-// prepare does a step that begins with $.
+// prepare carries out a step that begins with $.
 func (k *talk) prepare(t *testing.T, s step) {
 	k.T = t
 	arg := func(n int) string {
@@ -144,13 +144,13 @@ func (k *talk) prepare(t *testing.T, s step) {
 	}
 }
 
-// exchange is a step with its values put in.
+// exchange is a step with its values filled in.
 type exchange struct {
 	method, target, body, bearer string
 	header                       []string
 	row                          op.Op
 	isRow                        bool
-	frame                        string // of the call of a tool
+	frame                        string // JSON-RPC message of the call as a tool
 	asTool                       bool
 }
 
@@ -235,7 +235,7 @@ func (k *talk) step(t *testing.T, s *step) {
 	}
 }
 
-// like returns what in an answer is not as the step says.
+// like returns an error that tells how an answer differs from the step.
 func (s step) like(a answer, known values) error {
 	if want, err := strconv.Atoi(s.answer.first); err != nil || a.StatusCode != want {
 		return fmt.Errorf("status %d, want %s", a.StatusCode, s.answer.first)

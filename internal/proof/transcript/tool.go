@@ -17,13 +17,13 @@ import (
 	"yardmaster/internal/api/op"
 )
 
-// overMCP makes of a step's request one that calls the same capability as a
-// tool. Steps that are about what only HTTP has, as cookies, other headers and
-// bodies that are no JSON object, answer false and stay with REST.
+// overMCP turns a step's request into a call of the same capability as a tool. It
+// returns false for steps about HTTP only, such as cookies, other headers, and bodies
+// that are no JSON object; these stay with REST.
 func (s step) overMCP(o op.Op, target, body string, header []string) (frame string, ok bool) {
 	for i := 0; i < len(header); i += 2 {
 		token := header[i] == "Authorization" &&
-			strings.HasPrefix(header[i+1], "Bearer dev_") // not a link's, which opens two addresses only
+			strings.HasPrefix(header[i+1], "Bearer dev_") // not the token of a fix link, which opens two addresses only
 		if !token && header[i] != "Idempotency-Key" {
 			return "", false
 		}
@@ -93,7 +93,7 @@ func (s step) overMCP(o op.Op, target, body string, header []string) (frame stri
 	return string(b), ok && err == nil
 }
 
-// kindOf is the type of a schema that is not null.
+// kindOf returns the type of a schema other than null.
 func kindOf(s *jsonschema.Schema) string {
 	if s == nil {
 		return ""
@@ -111,12 +111,11 @@ func kindOf(s *jsonschema.Schema) string {
 	return ""
 }
 
-// unwrap makes of an answer to a call the one that REST would have given. Which
-// of a row's successes it is, a result does not tell: it is taken to be the one
-// that is asked about.
+// unwrap turns the answer to a call of a tool into the answer of REST. A result does
+// not tell which success of the row it is; unwrap takes it to be the wanted one.
 func (a answer) unwrap(o op.Op, want string) (answer, error) {
 	if a.StatusCode != http.StatusOK {
-		return a, nil // refused before there was a call
+		return a, nil // refused before the tool was called
 	}
 	var f struct {
 		Result *struct {
@@ -158,8 +157,8 @@ func (a answer) unwrap(o op.Op, want string) (answer, error) {
 	return out, nil
 }
 
-// toolJudge holds calls against what tools/list says of their tools, as clients
-// do.
+// toolJudge validates calls against the descriptions of their tools in tools/list, as
+// clients do.
 type toolJudge struct {
 	mu   sync.Mutex
 	made map[string][2]*jsonschema.Resolved
@@ -209,7 +208,7 @@ func (j *toolJudge) call(o op.Op, frame string, a answer) error {
 	return nil
 }
 
-// call has a capability answer as a tool.
+// call calls a capability as a tool.
 func (k *talk) call(o op.Op, frame, bearer, want string, header []string) (answer, error) {
 	return k.send(http.MethodPost, mcp.Path, bearer, frame, header...).unwrap(o, want)
 }

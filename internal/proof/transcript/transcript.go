@@ -66,14 +66,14 @@ import (
 
 var update = flag.Bool("update", false, "write the answers into the transcripts, where they are not as expected")
 
-// exchangesEnv names a file to which every exchange is appended, one JSON
-// object a line, for tools that judge them too (scripts/conformance).
+// exchangesEnv names a file to which every exchange is appended, one JSON object per
+// line, for other tools that check them (scripts/conformance).
 const exchangesEnv = "YARDMASTER_EXCHANGES"
 
 // Main runs the tests of a package that plays transcripts, see rig.Main.
 func Main(m *testing.M) { rig.Main(m) }
 
-// way is one of the ways in which each transcript is played.
+// way is a way in which every transcript is played.
 type way struct {
 	name   string
 	engine db.Engine
@@ -82,9 +82,9 @@ type way struct {
 
 var ways = []way{{"sqlite", db.SQLite, false}, {"postgres", db.Postgres, false}, {"mcp", db.SQLite, true}}
 
-// Run plays the transcripts of the package that calls it, each as the subtests
-// sqlite, postgres and mcp, and then holds the capabilities of the package
-// against what was played.
+// Run plays the transcripts of the calling package, each as the subtests sqlite,
+// postgres and mcp. Then it compares the capabilities of the package with what was
+// played.
 func Run(t *testing.T) {
 	t.Helper()
 	all, err := readAll("testdata")
@@ -122,7 +122,7 @@ type transcript struct {
 	name  string
 	path  string
 	steps []step
-	tools bool // play it over MCP
+	tools bool // played over MCP
 }
 
 type step struct {
@@ -134,7 +134,7 @@ type step struct {
 	files   map[string]string
 	request message
 	answer  message // first is the status
-	given   bool    // there is an answer
+	given   bool    // the step has an answer
 	poll    bool
 	endless bool
 }
@@ -162,7 +162,7 @@ func readAll(dir string) (out []transcript, err error) {
 	return out, nil
 }
 
-// read parses one file. Faults name the file and the line.
+// read parses one file. Its errors name the file and the line.
 func read(path string) (transcript, error) {
 	tr := transcript{name: strings.TrimSuffix(filepath.Base(path), ".txtar"), path: path}
 	text, err := os.ReadFile(path)
@@ -186,7 +186,7 @@ func read(path string) (transcript, error) {
 	return tr, nil
 }
 
-// at is where a step stands, as editors and terminals understand it.
+// at returns the place of a step in the form that editors and terminals understand.
 func (tr transcript) at(s step) string { return fmt.Sprintf("%s:%d", tr.path, s.line) }
 
 const arrow = "\n=>"
@@ -219,8 +219,8 @@ func parseStep(name, text string) (s step, err error) {
 	return s, nil
 }
 
-// parseMessage takes lines of the form "Name: value" as headers up to the
-// first that is not.
+// parseMessage reads lines of the form "Name: value" as headers, up to the first
+// other line.
 func parseMessage(text string) (m message) {
 	var rest string
 	m.first, rest, _ = strings.Cut(text, "\n")

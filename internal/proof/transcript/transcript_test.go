@@ -11,14 +11,15 @@ import (
 	"yardmaster/internal/app"
 )
 
-// others are archives of that form that are no transcripts.
+// others are archives in that format that are not transcripts.
 var others = map[string]string{
 	"internal/box/scrub/testdata/recorded.txtar": "output of agents, for the scrubber",
 }
 
 var plays = regexp.MustCompile(`(?m)^func TestTranscripts\(t \*testing\.T\) \{ transcript\.Run\(t\) \}$`)
 
-// Every package that has capabilities has transcripts, and plays them.
+// TestEveryTranscriptIsPlayed holds that every package with capabilities has
+// transcripts and plays them.
 func TestEveryTranscriptIsPlayed(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	found := map[string]bool{} // by folder

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// revise makes of a step's answer one that is like what was answered, and
-// learns from it. What still matches stays as it stands.
+// revise changes a step's answer so that it matches what was answered, and captures
+// values. Parts that match stay as they are.
 func (k *talk) revise(s *step, a answer) error {
 	k.known = maps.Clone(k.known)
 	status := fmt.Sprint(a.StatusCode)
@@ -61,7 +61,7 @@ func (k *talk) revise(s *step, a answer) error {
 	return s.like(a, k.known)
 }
 
-// rewrite writes the file anew, if a step was revised.
+// rewrite writes the file again if a step was revised.
 func (tr transcript) rewrite() error {
 	old, err := os.ReadFile(tr.path)
 	if err != nil {
@@ -78,11 +78,10 @@ func (tr transcript) rewrite() error {
 	return os.WriteFile(tr.path, text, 0o644)
 }
 
-// changing is what differs from one run to the next: secrets, ids, times and
-// hashes.
+// changing matches values that differ between runs: secrets, ids, times and hashes.
 var changing = regexp.MustCompile(`\bdev_\w+|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]+|\d{4}-\d\d-\d\dT[\d:.]+Z|\b[0-9a-f]{40,}\b`)
 
-// told is an answer as a pattern that a person may thin out.
+// told returns an answer as a pattern that a person may shorten.
 func (v values) told(a answer) string {
 	got := strings.TrimSpace(string(a.body))
 	if !a.isJSON() {
@@ -95,8 +94,7 @@ func (v values) told(a answer) string {
 	return n.told(v)
 }
 
-// unfill puts <names> where text is known, and * where it changes with each
-// run.
+// unfill replaces captured text by <names>, and values that differ between runs by *.
 func (v values) unfill(text string) string {
 	names := slices.SortedFunc(maps.Keys(v), func(a, b string) int { return len(v[b]) - len(v[a]) })
 	for _, name := range names {
@@ -107,7 +105,7 @@ func (v values) unfill(text string) string {
 	return changing.ReplaceAllString(text, "*")
 }
 
-// reviseJSON changes those parts of a pattern that are not like what was got.
+// reviseJSON changes those parts of a pattern that do not match got.
 func (v values) reviseJSON(pattern string, got []byte) (string, error) {
 	want, err := parse(pattern)
 	if err != nil {
@@ -120,8 +118,8 @@ func (v values) reviseJSON(pattern string, got []byte) (string, error) {
 	return v.merge(want, have), nil
 }
 
-// merge returns a pattern that is like have. It is want as it stands where that
-// still is.
+// merge returns a pattern that matches have. Parts of want that match stay as they
+// are.
 func (v values) merge(want, have node) string {
 	learned := maps.Clone(v)
 	if learned.matchJSON(want.text, []byte(have.text)) == nil {
@@ -133,7 +131,7 @@ func (v values) merge(want, have node) string {
 	}
 	open := len(want.parts) > 0 && want.parts[len(want.parts)-1].text == `"..."`
 	var parts []string
-	same := true // members or elements as before: the layout stays
+	same := true // the members or elements are the same, so the layout stays
 	text, end := "", 0
 	for i, w := range want.parts {
 		if open && i == len(want.parts)-1 {
@@ -161,13 +159,13 @@ func (v values) merge(want, have node) string {
 	return want.kind.join(parts)
 }
 
-// node is a value of JSON with its text.
+// node is a JSON value with its text.
 type node struct {
 	kind  kind
-	name  string // of a member
+	name  string // name of the member; empty for other values
 	text  string
-	start int    // in the text of the whole it is part of
-	parts []node // of an object or array
+	start int    // position in the text that contains the value
+	parts []node // members or elements
 }
 
 // kind is the first letter of an object or array, and 0 of other values.
@@ -185,7 +183,7 @@ func (n node) label() string {
 	return string(b) + ": "
 }
 
-// at finds the element or member of n that one of a pattern is about.
+// at finds the element or member of n that corresponds to one of a pattern.
 func (n node) at(i int, name string) (node, bool) {
 	if n.kind == '[' {
 		if i < len(n.parts) {
@@ -200,7 +198,7 @@ func (n node) at(i int, name string) (node, bool) {
 	return n.parts[j], true
 }
 
-// told is a value as a pattern.
+// told returns a value as a pattern.
 func (n node) told(v values) string {
 	if n.kind == 0 {
 		var text string
@@ -222,7 +220,7 @@ func (n node) told(v values) string {
 	return n.kind.join(parts)
 }
 
-// parse reads one JSON value with the places of its parts.
+// parse reads one JSON value with the positions of its parts.
 func parse(text string) (node, error) {
 	if !json.Valid([]byte(text)) {
 		var v any
@@ -235,7 +233,7 @@ func parse(text string) (node, error) {
 }
 
 func parseNext(d *json.Decoder, text string, base int) (n node, err error) {
-	// The decoder stands behind what came before: skip to the value itself.
+	// The decoder's position is before separators; the value starts after them.
 	begin := int(d.InputOffset())
 	begin += len(text[begin:]) - len(strings.TrimLeft(text[begin:], " \t\r\n,:"))
 	tok, err := d.Token()

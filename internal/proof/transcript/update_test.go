@@ -14,7 +14,8 @@ const (
 	listed = "{\n  \"data\": [{\"id\": \"<task>\", \"at\": \"*\"},\n    {\"id\": \"<next>\"}]\n}"
 )
 
-// A revised pattern is as it was where that still matches, its layout included.
+// TestReviseJSON holds that a revised pattern keeps the parts that match, with their
+// layout.
 func TestReviseJSON(t *testing.T) {
 	for name, c := range map[string]struct{ pattern, got, want string }{
 		"nothing to do":   {`{"a":   "<task>"}`, `{"a": "` + anID + `", "b": 1}`, `{"a":   "<task>"}`},
@@ -44,8 +45,8 @@ func TestReviseJSON(t *testing.T) {
 	}
 }
 
-// A step without an answer is given one, and the steps around it, the
-// captures and the sentences stay.
+// TestRewrite holds that a step without an answer gets one, and that the other steps,
+// the captures and the sentences stay.
 func TestRewrite(t *testing.T) {
 	*update = true
 	t.Cleanup(func() { *update = false })
