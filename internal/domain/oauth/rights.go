@@ -110,10 +110,13 @@ func inWords(s policy.Set) (out []rights) {
 var platform = policy.PlatformRead | policy.OperatorOnly
 
 // lookalikes replaces characters by the letters that they resemble.
-var lookalikes = strings.NewReplacer("0", "o", "1", "l", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "l", "|", "l", "rn",
-	"m", "vv", "w",
-	"а", "a", "е", "e", "о", "o", "р", "p", "с", "c", "у", "y", "х", "x", "і", "l", "ѕ", "s", "ԁ", "d", "м", "m", "т", "t", "г", "r", "һ", "h", "ү", "y", "ӏ", "l",
-	"α", "a", "ε", "e", "ο", "o", "ρ", "p", "τ", "t", "υ", "y", "γ", "y", "ι", "l", "ԛ", "q", "ɑ", "a", "ʏ", "y", "ʀ", "r", "ᴅ", "d", "ᴀ", "a", "ᴍ", "m", "ꜱ", "s", "ᴛ", "t", "ᴇ", "e")
+var lookalikes = strings.NewReplacer(
+	"0", "o", "1", "l", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "l", "|", "l", "rn", "m",
+	"vv", "w", "а", "a", "е", "e", "о", "o", "р", "p", "с", "c", "у", "y", "х", "x", "і", "l", "ѕ", "s", "ԁ", "d",
+	"м", "m", "т", "t", "г", "r", "һ", "h", "ү", "y", "ӏ", "l", "α", "a", "ε", "e", "ο", "o", "ρ", "p", "τ", "t",
+	"υ", "y", "γ", "y", "ι", "l", "ԛ", "q", "ɑ", "a", "ʏ", "y", "ʀ", "r", "ᴅ", "d", "ᴀ", "a", "ᴍ", "m", "ꜱ", "s",
+	"ᴛ", "t", "ᴇ", "e",
+)
 
 // imitatesUs tells whether a name reads like the name of this program, in whatever
 // case, with whatever spaces and accents, and in letters of whatever alphabet.
