@@ -41,7 +41,7 @@ func (BlockerVault) Has(tx *db.Tx, repoID, environment, name string) (bool, erro
 // Keep puts a value into a vault; a fault that is not internal means that it
 // cannot be stored.
 func (v BlockerVault) Keep(tx *db.Tx, by string, value blocker.Value) error {
-	return v.Land(tx, by, vault.Item{RepoID: value.RepoID, Name: value.Name, Environment: value.Environment, Value: value.Value}, value.Host)
+	return v.PutFilled(tx, by, vault.Item{RepoID: value.RepoID, Name: value.Name, Environment: value.Environment, Value: value.Value}, value.Host)
 }
 
 // BlockerTasks are the tasks that wait for blockers. It is blocker.Tasks.

@@ -70,7 +70,7 @@ func (s RunSetup) Notes(tx *db.Tx, t *task.Row, boxID string) ([]string, error) 
 	if said != "" {
 		notes = append(notes, "## What people have answered\n\n"+said)
 	}
-	lent, err := s.Vaults.Lent(tx, t.RepoID)
+	lent, err := s.Vaults.Usable(tx, t.RepoID)
 	if err != nil {
 		return nil, err
 	}
@@ -83,13 +83,13 @@ func (s RunSetup) Servers(tx *db.Tx, t *task.Row) ([]protocol.MCPServer, error) 
 	if err != nil || !ok || len(r.Policy.MCPServers) == 0 {
 		return nil, err
 	}
-	lent, err := s.Vaults.Lent(tx, t.RepoID)
+	lent, err := s.Vaults.Usable(tx, t.RepoID)
 	return serversOf(lent, r.Policy.MCPServers), err
 }
 
 // serversOf are the servers of a policy file for whose host there is a
 // credential, by name.
-func serversOf(lent vault.Lent, servers map[string]repo.MCPServer) (out []protocol.MCPServer) {
+func serversOf(lent vault.Usable, servers map[string]repo.MCPServer) (out []protocol.MCPServer) {
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		u, err := url.Parse(servers[name].URL)
 		if err != nil {
@@ -105,7 +105,7 @@ func serversOf(lent vault.Lent, servers map[string]repo.MCPServer) (out []protoc
 
 // secretsNote tells an agent what it may use, and how; empty if there is
 // nothing.
-func secretsNote(lent vault.Lent, servers []protocol.MCPServer) string {
+func secretsNote(lent vault.Usable, servers []protocol.MCPServer) string {
 	if len(lent.Variables)+len(lent.Hosts) == 0 {
 		return ""
 	}

@@ -5,10 +5,11 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// audience is who is told of prompts and their variables.
+// audience is the scope that a subscriber needs for the events of prompts and
+// their variables.
 var audience = event.Audience(policy.ReadRunners)
 
-// The data of events. None holds a text.
+// The data of events. None of them holds a text of a prompt or variable.
 type (
 	variableSetData struct {
 		Scope string  `json:"scope" enum:"account,repo,template" doc:"where the variable holds"`
@@ -27,8 +28,8 @@ type (
 	}
 )
 
-// The events of prompts. The object of one about a variable is its name, of one
-// about a system prompt its scope, of a personal one the user.
+// The events of prompts. The object of an event is the variable's name, the
+// scope of the system prompt, or the user of the personal prompt.
 var (
 	variableSetEvent     = event.Declare[variableSetData]("config.set", audience, "A prompt variable was set.")
 	variableDeletedEvent = event.Declare[variableDeletedData]("config.deleted", audience, "A prompt variable was deleted.")

@@ -129,7 +129,7 @@ func (s *Service) set(ctx context.Context, in setVarIn) (out Variable, err error
 	return out, err
 }
 
-// repoOf is the repository that a ref names, if it names one.
+// repoOf returns ref if scope is Repo, and "" otherwise.
 func repoOf(scope, ref string) string {
 	if scope == Repo {
 		return ref
@@ -165,7 +165,8 @@ type promptIn struct {
 	Ref   string `json:"ref,omitempty" maxLength:"100" also:"query" doc:"id of the repository or name of the template; the account takes none"`
 }
 
-// read is the prompt at a place.
+// read returns the system prompt of a scope and ref of tx.Account; its Prompt
+// is nil if none is set.
 func (s *Service) read(tx *db.Tx, in promptIn) (SystemPrompt, error) {
 	out := SystemPrompt{Scope: in.Scope}
 	if in.Ref != "" {
@@ -224,7 +225,7 @@ func (s *Service) setPrompt(ctx context.Context, in setPromptIn) (out SystemProm
 	return out, err
 }
 
-// own is the prompt of a person.
+// own returns the system prompt of a person; its Prompt is nil if none is set.
 func own(tx *db.Tx, userID string) (SystemPrompt, error) {
 	out := SystemPrompt{Scope: "user"}
 	r, ok, err := personal.Maybe(tx, userID)

@@ -1,15 +1,16 @@
-// Package prompt is what people put into the briefs of runs: system prompts,
-// and the variables in them. There is a prompt of the platform (from the
-// configuration), of the account, of the repository, of the template and of the
-// person who filed the task; a run gets all there are, in this order, the
-// widest first, so that what comes later is nearer to the work.
+// Package prompt keeps the texts that people put into the briefs of runs:
+// system prompts, and the variables in them. The platform has a prompt (from
+// the configuration), and so may the account, the repository, the template and
+// the person who filed the task. A run gets all of these, in this order, the
+// widest first, so that a later text is nearer to the work.
 //
-// {{name}} in a prompt is the variable of that name: the template's if it has
-// one, else the repository's, else the account's. What has no value stays as it
-// is written. Values are put in once: they hold no variables themselves.
+// A prompt names a variable as {{name}}. Its value is the template's if the
+// template has one, else the repository's, else the account's. A name without a
+// value stays as it is written. Values are filled in once: a variable in a
+// value is not replaced.
 //
-// Everybody in the account, and every agent, can read all of it. So what looks
-// like a secret is refused.
+// Everybody in the account, and every agent, can read prompts and variables. A
+// text that looks like a secret is therefore refused.
 package prompt
 
 import (
@@ -31,14 +32,14 @@ const (
 	Template = "template"
 )
 
-// Limits, in characters.
+// The limits of texts, in characters, and of variables in an account.
 const (
 	maxPrompt = 8000
 	maxValue  = 4000
 	maxVars   = 500
 )
 
-// Variable is a value that prompts name. It is plain text.
+// Variable is a plain text that prompts name.
 type Variable struct {
 	_         struct{}  `doc:"A named text that system prompts can use."`
 	Scope     string    `json:"scope" enum:"account,repo,template" doc:"where it holds"`
@@ -49,7 +50,7 @@ type Variable struct {
 	UpdatedAt time.Time `json:"updated_at" doc:"when it was last set"`
 }
 
-// SystemPrompt is what every brief in its scope says.
+// SystemPrompt is a text that stands in every brief of its scope.
 type SystemPrompt struct {
 	_         struct{}   `doc:"What agents are told besides their task." schema:"SystemPrompt"`
 	Scope     string     `json:"scope" enum:"account,repo,template,user" doc:"whose prompt it is; user is a person's own"`
@@ -59,7 +60,8 @@ type SystemPrompt struct {
 	UpdatedBy *string    `json:"updated_by,omitempty" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who set it: user:<id> or pat:<id>; absent for a person's own, and when none is set"`
 }
 
-// Refs tells whether tx.Account has what the ref of a scope names.
+// Refs tells whether tx.Account has the repository or template that the ref of
+// a scope names.
 type Refs interface {
 	HasRepo(tx *db.Tx, id string) (bool, error)
 	HasTemplate(tx *db.Tx, name string) (bool, error)
@@ -82,7 +84,9 @@ func New(n Needs) *Service {
 	return &Service{Needs: n}
 }
 
-// place finds what a scope and a ref name. A ref of another account is unknown.
+// place checks that tx.Account has the place that scope and ref name. It
+// returns fault.Invalid about the field ref if the two do not fit together, and
+// fault.NotFound if the repository or template is unknown or another account's.
 func (s *Service) place(tx *db.Tx, scope, ref string) error {
 	var ok bool
 	var err error
@@ -104,7 +108,7 @@ func (s *Service) place(tx *db.Tx, scope, ref string) error {
 	return err
 }
 
-// plain refuses what does not belong into plain text.
+// plain returns fault.Invalid about the field if the text looks like a secret.
 func plain(field, text string) error {
 	if secretscan.Found(text) {
 		return fault.Field(field, "looks like a secret; a secret belongs under /v1/secrets or /v1/repos/{owner}/{repo}/secrets")
@@ -114,7 +118,7 @@ func plain(field, text string) error {
 
 var variable = regexp.MustCompile(`\{\{ ?([A-Za-z_][A-Za-z0-9_.-]{0,63}) ?\}\}`)
 
-// fill puts variables into a text.
+// fill replaces the variables of a text by their values.
 func fill(text string, vars map[string]string) string {
 	return variable.ReplaceAllStringFunc(text, func(name string) string {
 		if v, ok := vars[strings.Trim(name, "{} ")]; ok {
@@ -124,9 +128,10 @@ func fill(text string, vars map[string]string) string {
 	})
 }
 
-// For is what a run gets: of a repository, of a template by its name, of the
-// person who wanted the work (empty for none), all of tx.Account. The result is
-// a list of paragraphs in the documented order, empty ones left out.
+// For returns the prompts of a run, as paragraphs in the order of the package
+// comment, with their variables filled in and without empty ones. The
+// repository, the template (by name) and the person who wanted the work (empty
+// for none) are of tx.Account. Further texts follow in the order given.
 func (s *Service) For(tx *db.Tx, repoID, template, userID string, further ...string) ([]string, error) {
 	vars := map[string]string{}
 	rows, err := varsFor.All(tx, tx.Account, repoID, template) // the widest first
@@ -158,7 +163,8 @@ func (s *Service) For(tx *db.Tx, repoID, template, userID string, further ...str
 	return out, nil
 }
 
-// Check tells whether a text may be a prompt, for the configuration.
+// Check returns an error if a text cannot be a prompt. It is for the
+// configuration.
 func Check(text string) error {
 	if n := len([]rune(text)); n > maxPrompt {
 		return fmt.Errorf("the system prompt has %d characters, more than %d", n, maxPrompt)

@@ -14,7 +14,7 @@ func TestStatements(t *testing.T) {
 	dbtest.Declared(t)
 }
 
-// noRefs names nothing: what is tested here is stored without being asked about.
+// noRefs knows no place: these tests store rows without checking their refs.
 type noRefs struct{}
 
 func (noRefs) HasRepo(*db.Tx, string) (bool, error)     { return false, nil }

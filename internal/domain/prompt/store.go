@@ -43,7 +43,7 @@ var (
 		ON CONFLICT (account_id, scope, ref, key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`)
 	dropVar = db.SWith[dropVarArgs](`DELETE FROM prompt_vars
 		WHERE account_id = :account_id AND scope = :scope AND ref = :ref AND key = :key`)
-	// The scopes happen to sort as they widen the other way round: account, repo, template.
+	// ORDER BY scope puts the widest scope first: account, repo, template.
 	varsFor = db.Q[pair](`SELECT key, value FROM prompt_vars WHERE account_id = $1
 		AND (scope = 'account' OR scope = 'repo' AND ref = $2 OR scope = 'template' AND ref = $3) ORDER BY scope`)
 
@@ -93,8 +93,9 @@ func (r varRow) wire() Variable {
 	return v
 }
 
-// listArgs are what a list of variables is narrowed to, both empty for all, and
-// the variable that it goes on behind.
+// listArgs are the parameters of listVars: Scope and Ref narrow the list unless
+// they are empty, and the After fields name the variable behind which the page
+// begins.
 type listArgs struct {
 	AccountID, Scope, Ref          string
 	AfterScope, AfterRef, AfterKey string

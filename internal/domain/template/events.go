@@ -5,7 +5,7 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// audience is who is told of templates.
+// audience is the scope that a subscriber needs for the events of templates.
 var audience = event.Audience(policy.ReadRunners)
 
 // setData is the data of the event that a template was set.

@@ -112,8 +112,8 @@ func (s *Service) set(ctx context.Context, in setIn) (out Template, err error) {
 		}
 		if n, err := count.One(tx, tx.Account); err != nil {
 			return err
-		} else if n > most {
-			return fault.Newf(fault.Unprocessable, "too-many-templates", "An account may have %d templates.", most)
+		} else if n > maxTemplates {
+			return fault.Newf(fault.Unprocessable, "too-many-templates", "An account may have %d templates.", maxTemplates)
 		}
 		r, err := byName.One(tx, tx.Account, t.Name)
 		if err != nil {
@@ -126,7 +126,8 @@ func (s *Service) set(ctx context.Context, in setIn) (out Template, err error) {
 	return out, err
 }
 
-// All lists the templates of an account, by name.
+// All lists the templates of an account, by name. Default is among them, set or
+// not.
 func All(tx *db.Tx, account string) ([]Template, error) {
 	rows, err := all.All(tx, account)
 	var out []Template
@@ -139,9 +140,9 @@ func All(tx *db.Tx, account string) ([]Template, error) {
 	return out, err
 }
 
-// SetModel names the model of a template of tx.Account that names none, at an
-// address of the provider compatible. The caller records it with the change that
-// it is a part of.
+// SetModel sets the model of a template of tx.Account that has none yet, at
+// baseURL of the provider compatible. The caller records the event, with the
+// change that this is a part of.
 func SetModel(tx *db.Tx, t Template, baseURL, model string) error {
 	t.Provider, t.BaseURL, t.Model = compatible, baseURL, model
 	_, err := put.Exec(tx, putArgs{

@@ -38,11 +38,12 @@ func (r row) template() Template {
 	return t
 }
 
-// Names lists the names of an account's templates, the first 50.
+// Names lists the names of an account's templates that are set, by name, 50 at
+// most.
 func Names(tx *db.Tx, account string) ([]string, error) { return names.All(tx, account) }
 
-// ByNames finds several of an account's templates, by name. The one named
-// Default is always found.
+// ByNames finds the templates of an account that have one of the names, by
+// name. Default is always found.
 func ByNames(tx *db.Tx, account string, names []string) (map[string]Template, error) {
 	rows, err := db.Select[row](tx, db.Build(`SELECT name, body, created_at, updated_at FROM templates WHERE account_id = `, account).In("name", names))
 	out := map[string]Template{}
@@ -55,7 +56,7 @@ func ByNames(tx *db.Tx, account string, names []string) (map[string]Template, er
 	return out, err
 }
 
-// ByName finds an account's template. The one named Default is always found.
+// ByName finds an account's template by its name. Default is always found.
 func ByName(tx *db.Tx, account, name string) (Template, bool, error) {
 	r, ok, err := byName.Maybe(tx, account, name)
 	switch {

@@ -1,6 +1,7 @@
-// Package template is the account's agent templates: by what name a task asks
-// for which coding agent, with which model of which provider, how it is
-// started and how long it may take.
+// Package template keeps the agent templates of an account. A task names a
+// template; the template says which coding agent carries the task out, with
+// which model of which provider, how the agent is started and how long a run
+// may take.
 package template
 
 import (
@@ -17,8 +18,8 @@ import (
 	"yardmaster/internal/needs"
 )
 
-// Agents that are not programs of others: the one this program carries, and
-// any command.
+// The agents that are no separate programs: the one that this program carries,
+// and any command.
 const (
 	Builtin = "builtin"
 	Command = "command"
@@ -27,14 +28,14 @@ const (
 // Default is the template that every account has, set or not.
 const Default = "default"
 
-// compatible is the provider that has no address of its own.
+// compatible is the provider whose address the template gives.
 const compatible = "compatible"
 
-// most is how many templates an account may have.
-const most = 200
+// maxTemplates is how many templates an account may have.
+const maxTemplates = 200
 
-// Template is how an agent is run. What the caller of template.set leaves out
-// has its default.
+// Template says how an agent is run. A field that the caller of template.set
+// leaves out has its default.
 type Template struct {
 	_         struct{}          `doc:"How an agent is run."`
 	Name      string            `json:"name" example:"default" doc:"what tasks and policy files call it"`
@@ -51,7 +52,8 @@ type Template struct {
 	UpdatedAt *time.Time        `json:"updated_at" doc:"when it was last set; null: never"`
 }
 
-// Defaults is a template of which only the name was given.
+// Defaults returns the template of that name with the default in every other
+// field.
 func Defaults(name string) Template {
 	return Template{Name: name, Agent: Builtin, Options: map[string]string{}, Command: []string{}, Seconds: 3600, API: "chat", Isolation: "best"}
 }
@@ -59,8 +61,8 @@ func Defaults(name string) Template {
 // Timeout is how long a run may take.
 func (t Template) Timeout() time.Duration { return time.Duration(t.Seconds) * time.Second }
 
-// APIs are the wire forms in which the template's agent can ask a model, the
-// preferred one first; none for the agent command, which need not ask any.
+// APIs are the wire forms in which the template's agent can call a model, the
+// preferred one first. The agent command has none: it need not call a model.
 func (t Template) APIs() []llm.API {
 	switch t.Agent {
 	case Command:
@@ -97,7 +99,8 @@ func New(n Needs) *Service {
 
 var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
-// check tells what in a template contradicts the rest of it.
+// check returns fault.Invalid if fields of the template contradict each other;
+// the fault names the fields.
 func (t Template) check() error {
 	wrong := fault.New(fault.Invalid, "", "The request has invalid fields.")
 	wrong.Fields = map[string][]string{}

@@ -5,7 +5,8 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// audience is who is told of secrets: whoever may list them.
+// audience is the scope that a subscriber needs for the events of secrets: the
+// one that lists them.
 var audience = event.Audience(policy.WriteSecrets)
 
 // The data of events. None holds a value, or a part of one.

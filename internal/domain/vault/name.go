@@ -8,23 +8,24 @@ import (
 	"strings"
 )
 
-// Which names of variables no secret may have: they decide which programs,
-// libraries or configuration others run with, or whom they trust, so that a
-// value under one takes over whatever starts in the environment. Agents choose
-// the names that people are asked for, which is why families of such names are
-// refused and not only those that are known. docs/secrets.md says so.
+// The names of variables that no secret may have. Such a variable decides which
+// programs, libraries or configuration a program runs with, or which servers it
+// trusts, so a value under its name would take over every program that starts
+// in the environment. Agents choose the names that people are asked for, which
+// is why whole families of names are refused and not only the known ones.
+// docs/secrets.md says so.
 var (
-	// never are prefixes of loaders, shells and programs that have far too many
-	// of them to list.
+	// never are prefixes of the variables of loaders, shells and programs that
+	// have far too many to list.
 	never = []string{"YARDMASTER_", "LD_", "DYLD_", "GIT_", "BASH_", "ZSH_", "GCONV_", "GLIBC_", "MALLOC_", "LUA_", "XDG_", "SUDO_", "SYSTEMD_", "CORECLR_", "COR_", "COMPLUS_"}
-	// families are prefixes of tools that have secrets of their own, too: those
-	// are told by how they end.
+	// families are prefixes of tools that also have variables for secrets.
+	// Those end in one of secretEnds and are allowed.
 	families = []string{"NPM_CONFIG_", "YARN_", "PNPM_", "PYTHON", "PERL", "RUBY", "CARGO_", "RUST", "PIP_", "UV_", "POETRY_", "BUNDLE_", "GEM_", "COMPOSER_", "JAVA_", "JDK_", "_JAVA_", "MAVEN_", "GRADLE_", "SBT_",
 		"SSL_", "OPENSSL_", "CURL_", "WGET", "SSH_", "GPG_", "GNUPG", "DOTNET_", "NODE_", "DENO_", "BUN_", "ELECTRON_", "ERL_", "ELIXIR_", "MIX_", "PHP_", "R_", "JULIA_", "TCL", "EMACS", "VIM", "LESS", "PROMPT_",
 		"RES_", "CMAKE_", "MAKE", "CONDA_", "NIX_", "HOMEBREW_", "APT_", "DEB_", "TF_CLI_"}
 	secretEnds = []string{"_TOKEN", "_KEY", "_SECRET", "_PASSWORD", "_PASSPHRASE", "_PASS", "_CREDENTIALS", "_CREDENTIAL", "_AUTH", "_USERNAME"}
-	// ends are how variables of whatever program end that say where it looks or
-	// how it runs.
+	// ends are the ends of names by which many programs are told where they
+	// look for files or how they run.
 	ends = []string{"PATH", "HOME", "_PROXY", "_OPT", "_OPTS", "OPTIONS", "FLAGS", "_ARGS", "STARTUP", "PRELOAD", "_WRAPPER", "_COMMAND", "_CERT_FILE", "_CERT_DIR", "_CA_BUNDLE", "_CA_CERTS", "_HOOKS", "_SHELL", "_EDITOR", "_PAGER",
 		"_ASKPASS", "_CONFIG_FILE", "_CONFIG_DIR", "_TLS_REJECT_UNAUTHORIZED", "_RUN_AS_NODE"}
 	exact = []string{"USER", "LOGNAME", "SHELL", "ENV", "IFS", "TERM", "TERMCAP", "TERMINFO", "LANG", "LANGUAGE", "TZ", "TZDIR", "TMPDIR", "TMP", "TEMP", "PWD", "OLDPWD", "DISPLAY", "HOSTALIASES", "LOCALDOMAIN", "PS1", "PS2", "PS4",
@@ -33,7 +34,8 @@ var (
 		"PHPRC", "DEBUGINFOD_URLS", "LOADLIBRARY", "NLSPATH", "POSIXLY_CORRECT"}
 )
 
-// NameFault says why a secret cannot have a name, or "".
+// NameFault says why a secret cannot have a name. It is empty if the secret
+// can.
 func NameFault(name string) string {
 	up := strings.ToUpper(name)
 	begins := func(list []string) bool {
@@ -53,15 +55,16 @@ func NameFault(name string) string {
 
 var hostPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+(:[0-9]{1,5})?$`)
 
-// numeric is a last label that no name on the internet has: what has one is an
-// address in some spelling.
+// numeric matches a name whose last label no domain of the internet has: the
+// name is an address in some spelling.
 var numeric = regexp.MustCompile(`(^|\.)(0x[0-9a-f]*|[0-9]+)$`)
 
-// carrier are addresses that providers share among customers (RFC 6598).
+// carrier are the addresses that providers share among customers (RFC 6598).
 var carrier = netip.MustParsePrefix("100.64.0.0/10")
 
-// hostFault says why the broker cannot be told of a host, in lower case, or "".
-// Addresses that are nobody's on the internet are for allowed networks only.
+// hostFault says, in lower case, why the broker cannot send to a host. It is
+// empty if the broker can. An address that is not public must lie in one of the
+// allowed networks.
 func hostFault(host string, allowed []netip.Prefix) string {
 	name, port, _ := strings.Cut(host, ":")
 	if name == "localhost" {

@@ -73,7 +73,7 @@ func TestHostsAreRefusedWhenSet(t *testing.T) {
 			t.Error("a variable that decides how programs run was taken")
 		}
 		if err := in(func(tx *db.Tx) error {
-			return s.Land(tx, "test", Item{Name: "T", Value: "a long value"}, "127.0.0.1:1")
+			return s.PutFilled(tx, "test", Item{Name: "T", Value: "a long value"}, "127.0.0.1:1")
 		}); err == nil {
 			t.Error("a form made the broker send to this machine")
 		}

@@ -43,8 +43,9 @@ type repoIn struct {
 	Repo  string `json:"repo" example:"web" doc:"name of the repository, without the owner"`
 }
 
-// within finds the repository that a path names.
-func (s *Service) within(tx *db.Tx, in repoIn) (string, error) {
+// repoID finds the repository that a path names. It returns fault.NotFound if
+// tx.Account has none.
+func (s *Service) repoID(tx *db.Tx, in repoIn) (string, error) {
 	id, ok, err := s.Repos.ID(tx, in.Owner, in.Repo)
 	if err == nil && !ok {
 		err = fault.Missing("repository")
@@ -65,7 +66,7 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[Secret], error) 
 }
 
 func (s *Service) listRepo(ctx context.Context, in listRepoIn) (op.Page[Secret], error) {
-	return s.all(ctx, in.PageIn, func(tx *db.Tx) (string, error) { return s.within(tx, repoIn{in.Owner, in.Repo}) })
+	return s.all(ctx, in.PageIn, func(tx *db.Tx) (string, error) { return s.repoID(tx, repoIn{in.Owner, in.Repo}) })
 }
 
 func (s *Service) all(ctx context.Context, p op.PageIn, repo func(*db.Tx) (string, error)) (op.Page[Secret], error) {
@@ -117,7 +118,7 @@ func (s *Service) set(ctx context.Context, in setIn) (Secret, error) {
 }
 
 func (s *Service) setRepo(ctx context.Context, in setRepoIn) (Secret, error) {
-	return s.keep(ctx, func(tx *db.Tx) (string, error) { return s.within(tx, repoIn{in.Owner, in.Repo}) }, in.setIn)
+	return s.keep(ctx, func(tx *db.Tx) (string, error) { return s.repoID(tx, repoIn{in.Owner, in.Repo}) }, in.setIn)
 }
 
 func (s *Service) keep(ctx context.Context, repo func(*db.Tx) (string, error), in setIn) (out Secret, err error) {
@@ -152,7 +153,7 @@ type deleteRepoIn struct {
 	Environment string `json:"environment,omitempty" doc:"the environment it is for; left out: the one for all"`
 }
 
-// DeletedSecret is the answer of both deletions.
+// DeletedSecret is the answer of secret.delete and project_secret.delete.
 type DeletedSecret struct {
 	_       struct{} `doc:"What became of a secret." schema:"DeletedSecret"`
 	Name    string   `json:"name" example:"PAYMENT_TEST_KEY" doc:"name of the secret"`
@@ -164,7 +165,7 @@ func (s *Service) delete(ctx context.Context, in deleteIn) (DeletedSecret, error
 }
 
 func (s *Service) deleteRepo(ctx context.Context, in deleteRepoIn) (DeletedSecret, error) {
-	return s.drop(ctx, func(tx *db.Tx) (string, error) { return s.within(tx, repoIn{in.Owner, in.Repo}) }, deleteIn{in.Name, in.Environment})
+	return s.drop(ctx, func(tx *db.Tx) (string, error) { return s.repoID(tx, repoIn{in.Owner, in.Repo}) }, deleteIn{in.Name, in.Environment})
 }
 
 func (s *Service) drop(ctx context.Context, repo func(*db.Tx) (string, error), in deleteIn) (out DeletedSecret, err error) {

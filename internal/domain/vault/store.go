@@ -93,13 +93,14 @@ func (r row) wire() Secret {
 	return out
 }
 
-// Has tells whether tx.Account has a secret of that name and environment.
+// Has tells whether tx.Account has a secret of that name and environment, for a
+// repository or, if repoID is empty, for all.
 func Has(tx *db.Tx, repoID, environment, name string) (bool, error) {
 	_, ok, err := one.Maybe(tx, oneArgs{AccountID: tx.Account, RepoID: repoID, Environment: environment, Name: name})
 	return ok, err
 }
 
-// Sealed are the secrets.
+// Sealed is the column of sealed values, for the rotation of keys.
 var Sealed = keys.Column{
 	Table: "secrets", Name: "sealed",
 	Count: db.Q[keys.Held](keys.Tally + `secrets GROUP BY 1`),
@@ -136,7 +137,7 @@ type replaceSealedArgs struct {
 	Was, Sealed string
 }
 
-// split takes a key of Sealed apart; no part of it has a slash.
+// split takes a key of Sealed apart. No part of a key has a slash.
 func split(key string) oneArgs {
 	p := append(strings.SplitN(key, "/", 4), "", "", "")
 	return oneArgs{AccountID: p[0], RepoID: p[1], Environment: p[2], Name: p[3]}

@@ -1,8 +1,9 @@
-// Package vault keeps the secrets of accounts and repositories. A value comes
-// in sealed to its place, and goes out only to the box that carries out a run:
-// no answer, list, log or audit row holds one. How a run gets a value is its
-// delivery: with env the agent has it in its environment; with broker the box
-// adds it to requests to the hosts it is for, and the agent never sees it.
+// Package vault keeps the secrets of accounts and repositories. A value arrives
+// and is sealed to its place. It leaves only for the box that carries out a
+// run: no answer, list, log or audit row holds one. The delivery of a secret
+// says how a run gets the value. With env the agent has the value in its
+// environment; with broker the box adds the value to requests to the secret's
+// hosts, and the agent never sees it.
 package vault
 
 import (
@@ -20,8 +21,8 @@ import (
 	"yardmaster/internal/seal"
 )
 
-// Limits of one vault: what a run needs of two of them fits one message to
-// its box.
+// The limits of one vault. A run gets the secrets of two vaults, which together
+// fit one message to its box.
 const (
 	maxSecrets = 100
 	maxTotal   = 48 << 10 // bytes of all values
@@ -30,7 +31,7 @@ const (
 	maxHosts   = 20
 )
 
-// Secret is a secret as clients see it: everything but its value.
+// Secret is a secret as clients see it: without its value.
 type Secret struct {
 	_           struct{}  `doc:"A secret without its value." schema:"Secret"`
 	Name        string    `json:"name" example:"PAYMENT_TEST_KEY" doc:"of the environment variable, or by which the broker's part of it is known"`
@@ -59,8 +60,8 @@ type Item struct {
 
 // Repos finds repositories.
 type Repos interface {
-	// ID is the id of a repository of tx.Account; ok is false if there is none of
-	// the name.
+	// ID returns the id of a repository of tx.Account; ok is false if the
+	// account has none of that name.
 	ID(tx *db.Tx, owner, name string) (id string, ok bool, err error)
 }
 
@@ -94,7 +95,8 @@ var (
 	perConnection = []string{"connection", "content-length", "host", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
 )
 
-// EnvironmentFault says why an environment cannot have a name, or "".
+// EnvironmentFault says why an environment cannot have a name. It is empty if
+// the environment can.
 func EnvironmentFault(name string) string {
 	if name != "" && !envPattern.MatchString(name) {
 		return "must be lower-case letters, digits, dots, hyphens or underscores, at most 40"
@@ -102,7 +104,8 @@ func EnvironmentFault(name string) string {
 	return ""
 }
 
-// check fills in what was left out and tells what is wrong, by field.
+// check fills in the defaults of fields that were left out. It returns
+// fault.Invalid, which names the fields, if the item cannot be stored.
 func (it *Item) check(allowed []netip.Prefix) error {
 	wrong := fault.New(fault.Invalid, "", "The request has invalid fields.")
 	wrong.Fields = map[string][]string{}
@@ -166,8 +169,8 @@ func (it *Item) checkBroker(add func(field, message string), allowed []netip.Pre
 	}
 }
 
-// variable is the environment variable that holds a secret: its name, and
-// behind two underscores the environment that it is for.
+// variable names the environment variable that holds a secret: the secret's
+// name and, behind two underscores, the environment that the secret is for.
 func variable(name, environment string) string {
 	if environment == "" {
 		return name
@@ -184,9 +187,10 @@ func purpose(account, repoID, environment, name string) string {
 	return "secret/" + account + "/" + repoID + "/" + environment + "/" + name
 }
 
-// Put keeps a secret of tx.Account in place of what had its name. The caller
-// writes the audit row. What cannot be stored is a fault of kind Invalid that
-// names the field.
+// Put stores a secret of tx.Account in the place of the one of its name and
+// environment. The caller writes the audit row. Put returns fault.Invalid,
+// which names the field, for an item that cannot be stored, and
+// fault.Unprocessable if the vault is full.
 func (s *Service) Put(tx *db.Tx, by string, it Item) error {
 	if err := it.check(s.Reachable); err != nil {
 		return err
@@ -217,11 +221,12 @@ func (s *Service) Put(tx *db.Tx, by string, it Item) error {
 	return nil
 }
 
-// Land keeps a value that somebody filled into a form. A secret that is there
-// already keeps its delivery: what is the broker's does not come into the hands
-// of agents because one of them asked for it. Host, of a new one, makes it the
-// broker's for that host alone; one that is there for others only is refused.
-func (s *Service) Land(tx *db.Tx, by string, it Item, host string) error {
+// PutFilled stores a value that a person filled into a form. A secret that
+// exists keeps its delivery, so that an agent does not get a value of the
+// broker by asking for it in a form. A new secret for a host goes to the
+// broker, for that host alone. A secret that exists and is not for the host is
+// refused with fault.Invalid. Other faults are those of Put.
+func (s *Service) PutFilled(tx *db.Tx, by string, it Item, host string) error {
 	old, ok, err := one.Maybe(tx, oneArgs{
 		AccountID: tx.Account, RepoID: it.RepoID, Environment: it.Environment, Name: it.Name,
 	})
@@ -238,14 +243,14 @@ func (s *Service) Land(tx *db.Tx, by string, it Item, host string) error {
 	return s.Put(tx, by, it)
 }
 
-// Lent is what a run may use, by name.
-type Lent struct {
-	Variables []string // of its environment
-	Hosts     []string // for which the broker has a credential
+// Usable holds what a run may use of its secrets, by name.
+type Usable struct {
+	Variables []string // environment variables
+	Hosts     []string // hosts for which the broker has a credential
 }
 
-// Lent tells what a run of a repository of tx.Account may use.
-func (s *Service) Lent(tx *db.Tx, repoID string) (out Lent, err error) {
+// Usable tells which secrets a run of a repository of tx.Account may use.
+func (s *Service) Usable(tx *db.Tx, repoID string) (out Usable, err error) {
 	rows, err := forRun.All(tx, tx.Account, repoID)
 	for _, r := range rows {
 		if r.Delivery == protocol.DeliverBroker {
@@ -260,16 +265,16 @@ func (s *Service) Lent(tx *db.Tx, repoID string) (out Lent, err error) {
 	return out, err
 }
 
-// Reach tells whether any secret is stored in tx.Account, and whether one is
-// where runs of a repository get it.
+// Reach tells whether tx.Account has stored a secret, and whether runs of a
+// repository get one.
 func Reach(tx *db.Tx, repoID string) (stored, reachable bool, err error) {
 	r, err := reach.One(tx, tx.Account, repoID)
 	return r.Stored > 0, r.Reachable > 0, err
 }
 
 // Quoted tells whether a text holds the value of a secret that runs of a
-// repository of tx.Account get. Values too short to be told from ordinary words
-// do not count.
+// repository of tx.Account get. Values of less than 8 bytes cannot be told from
+// ordinary words and do not count.
 func (s *Service) Quoted(tx *db.Tx, repoID, text string) (bool, error) {
 	all, err := s.ForRun(tx, repoID)
 	return slices.ContainsFunc(all, func(v protocol.Secret) bool {
@@ -278,8 +283,8 @@ func (s *Service) Quoted(tx *db.Tx, repoID, text string) (bool, error) {
 	}), err
 }
 
-// ForRun is what a run of a repository of tx.Account gets: the account's
-// secrets, and over them the repository's.
+// ForRun opens the secrets that a run of a repository of tx.Account gets: the
+// account's, and in their place the repository's where both have a name.
 func (s *Service) ForRun(tx *db.Tx, repoID string) ([]protocol.Secret, error) {
 	rows, err := forRun.All(tx, tx.Account, repoID) // the account's first
 	if err != nil {

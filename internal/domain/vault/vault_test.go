@@ -22,7 +22,7 @@ var (
 	swap   = db.S(`UPDATE secrets SET sealed = $2 WHERE name = $1`)
 )
 
-// noRepos are no repositories: what is tested here names them by id.
+// noRepos finds no repository: these tests name repositories by id.
 type noRepos struct{}
 
 func (noRepos) ID(*db.Tx, string, string) (string, bool, error) { return "", false, nil }
