@@ -154,7 +154,7 @@ func TestBoxOfAnotherTenant(t *testing.T) {
 			y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/widgets", "title": "And that", "problem": "Wait."}`).want(http.StatusAccepted)
 			command := id.New()
 			y.in(y.acct, func(tx *db.Tx) error {
-				return y.parts.box.Owe(tx, victim.ID, protocol.Command{ID: command, Kind: protocol.CommandUpdate})
+				return y.parts.box.Enqueue(tx, victim.ID, protocol.Command{ID: command, Kind: protocol.CommandUpdate})
 			})
 			<-words // the nudge of that
 

@@ -174,7 +174,7 @@ func (b Branches) At(ctx context.Context, repoID, branch string) (string, error)
 
 // OweCommand owes a command of a run to its box.
 func OweCommand(boxes *box.Service) func(*db.Tx, run.Command) error {
-	return func(tx *db.Tx, c run.Command) error { return boxes.Owe(tx, c.BoxID, c.Command) }
+	return func(tx *db.Tx, c run.Command) error { return boxes.Enqueue(tx, c.BoxID, c.Command) }
 }
 
 // MarkUnfit keeps a box from being given work that a run has blamed.

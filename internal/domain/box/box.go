@@ -1,11 +1,21 @@
-// Package box is the machines that agents run on: how one joins an account
-// (enrollment) and proves who it is from then on (its durable token over HTTPS,
-// its NATS credential on the bus), whether it is there (presence), what it is
-// told (commands), and how it is taken out again (drain, revoke, decommission).
+// Package box keeps the machines that agents run on. A machine joins an account
+// by an enrollment. From then on it proves its identity by a durable token over
+// HTTPS and by a NATS credential on the bus. The package knows whether a box is
+// online (presence), gives it commands, and takes it out of service (drain,
+// revoke, decommission).
 //
-// A box is told of a change by a command that is owed in the change's own
-// transaction; the box fetches what it is owed, in order, until it has said that
-// it is kept. What a revocation owes to the bus is kept in the same way.
+// A change that concerns a box stores a command for it in the transaction of
+// the change. The box fetches its commands, in order, until it has confirmed
+// each. The work that a revocation leaves for the bus is stored in the same
+// way.
+//
+// Identity, enrolment and credentials are in enroll.go (enrollment tokens,
+// durable tokens, NATS credentials, the caller of a request) and revoke.go
+// (revocation, and the keys that the bus shuts out); retire.go decommissions.
+// The life of a connected box is in loop.go (hello, beats, presence), leave.go
+// (the last beat of a box that stops), command.go (its commands) and unfit.go
+// (faults of the machine). ops.go has the capabilities, and store.go the
+// statements.
 package box
 
 import (
@@ -21,15 +31,16 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// States of a box. Presence is another matter.
+// The states of a box. Its presence is separate.
 const (
 	Enrolled = "enrolled"
-	Draining = "draining" // takes no new work, and still holds some
+	Draining = "draining" // takes no new work and still holds runs
 	Drained  = "drained"
-	Revoked  = "revoked" // for good
+	Revoked  = "revoked" // cannot be undone
 )
 
-// Presence of a box, by the age of its last beat, unless that was its farewell.
+// The presence of a box, by the age of its last beat. A box whose last beat
+// said that it stops is offline at once.
 const (
 	Online  = "online"
 	Stale   = "stale"
@@ -41,14 +52,14 @@ const (
 	offlineAfter = 90 * time.Second
 )
 
-// Targets of a box's owner: whose work it takes.
+// The targets of a box's owner: whose work the box takes.
 const (
 	Shared = "shared" // every account's
 	Org    = "org"    // one account's
 	User   = "user"   // what one member asked for, in all of the member's accounts
 )
 
-// Lifetimes of what a box is given.
+// The lifetimes of enrollments and credentials.
 const (
 	enrollmentTTL = time.Hour
 	runTokenTTL   = 30 * 24 * time.Hour // renewed in its last third
@@ -77,17 +88,18 @@ type Box struct {
 	RevokedAt    *time.Time        `json:"revoked_at" example:"null" doc:"when it was revoked; null: it is not"`
 }
 
-// Holds are the protections that levels of isolation held, by level.
+// Holds are the protections that each level of isolation held, by level.
 type Holds = map[string][]string
 
-// BoxOwner is whose work a box takes; id is null when it is shared.
+// BoxOwner says whose work a box takes. ID is nil when the box is shared.
 type BoxOwner struct {
 	_      struct{} `doc:"Whose work a box takes."`
 	Target string   `json:"target" enum:"shared,org,user" example:"org" doc:"shared: every account's; org: this account's; user: what one member asked for"`
 	ID     *string  `json:"id" format:"uuid" doc:"the account or user; null when it is shared"`
 }
 
-// Presence is whether a box is there and what it last said of itself.
+// Presence says whether a box is online, and holds the newest report of the box
+// about itself.
 type Presence struct {
 	_         struct{}   `doc:"Whether a box is there, and what it last said of itself."`
 	Status    string     `json:"status" enum:"online,stale,offline" doc:"by the age of its last beat: stale after 45 seconds, offline after 90, or as soon as it was stopped"`
@@ -98,7 +110,7 @@ type Presence struct {
 	Telemetry *Telemetry `json:"telemetry" doc:"null before the first beat"`
 }
 
-// Telemetry is what a beat carries.
+// Telemetry is the part of a beat that clients see.
 type Telemetry struct {
 	_          struct{} `doc:"What a box says of itself with each beat."`
 	State      string   `json:"state" enum:"ready,draining,drained,unfit,left" example:"ready" doc:"what the box takes itself for; left: it was stopped"`
@@ -116,8 +128,8 @@ type Agent struct {
 	Missing *string  `json:"missing" example:"null" doc:"what keeps it from being used, and what to do about it; null: it can be used"`
 }
 
-// Hardening is what a box reports of how open its machine is. It looks at
-// each start, as the user it runs as.
+// Hardening is a box's report of how open its machine is. The box makes it at
+// each start, as the user that it runs as.
 type Hardening struct {
 	_            struct{}      `doc:"What a box reports after its firewall was set up."`
 	Firewall     string        `json:"firewall" enum:"active,inactive,absent,unknown" doc:"inactive: there is one, which lets everything in; absent: no program for one is installed; unknown: the box may not see it, and findings say why"`
@@ -126,7 +138,8 @@ type Hardening struct {
 	ReportedAt   time.Time     `json:"reported_at" doc:"when the report came"`
 }
 
-// ExposedPort is a port of a box that something listens on for others.
+// ExposedPort is a port on which a program of the box listens at an address
+// other than loopback.
 type ExposedPort struct {
 	_        struct{} `doc:"A port of a box that answers from outside." schema:"ExposedPort"`
 	Port     int      `json:"port" minimum:"1" maximum:"65535" example:"22" doc:"its number"`
@@ -134,34 +147,38 @@ type ExposedPort struct {
 	Address  string   `json:"address,omitempty" maxLength:"64" example:"0.0.0.0" doc:"the address it answered on; absent: any"`
 }
 
-// Bus is what boxes need of the message bus.
+// Bus is the part of the message bus that this package calls.
 type Bus interface {
+	// URL is the address of the bus for boxes.
 	URL() string
-	// NewAccount makes the name of an account.
+	// NewAccount makes a new account of the bus and returns its name.
 	NewAccount() (string, error)
-	// Issue signs a NATS credential in an account, for the public half of a key
-	// that the box has made. It refuses with a fault what is no such key.
+	// Issue signs a NATS credential in an account for publicKey, the public
+	// half of a key that the box has made. It returns a fault if publicKey is
+	// no such key.
 	Issue(boxID, account, publicKey string, ttl time.Duration) (string, error)
-	// Shut cuts off and refuses whoever uses the account.
+	// Shut ends the connections of an account and refuses new ones.
 	Shut(ctx context.Context, account string) error
-	// Nudge says a word to a box, which may be lost.
+	// Nudge sends a box a hint, which may be lost.
 	Nudge(boxID, verb string)
+	// Handle makes fn answer the calls of boxes to a method.
 	Handle(method string, fn func(ctx context.Context, boxID string, data []byte) (any, error)) error
 }
 
-// Runs are the runs that boxes hold.
+// Runs gives access to the runs that boxes hold.
 type Runs interface {
-	// Active counts the live runs of boxes; a box without one may be left out.
+	// Active counts the live runs of boxes. The map may lack a box without one.
 	Active(tx *db.Tx, boxIDs []string) (map[string]int, error)
-	// Drained takes the work in flight off a box that is not there to hand it back,
-	// into the queue, and answers how many tasks that concerned.
+	// Drained puts the tasks of a box that is offline, and cannot hand them
+	// back, into the queue. It returns their number.
 	Drained(tx *db.Tx, boxID string) (requeued int, err error)
-	// Revoked is Drained for a box that is trusted no more: no token of a run on it
-	// is worth anything afterwards.
+	// Revoked is Drained for a revoked box. No token of a run on the box is
+	// valid afterwards.
 	Revoked(tx *db.Tx, boxID string) (requeued int, err error)
-	// Verdicts decides about the runs that a box says it holds, as it connects.
+	// Verdicts decides, as a box connects, which of the runs that the box says
+	// it holds go on.
 	Verdicts(ctx context.Context, boxID string, held []protocol.RunRef) ([]protocol.RunVerdict, error)
-	// Dismiss ends what a box waits for: it takes no work now.
+	// Dismiss ends the waiting claims of a box that takes no work now.
 	Dismiss(boxID string)
 }
 
@@ -188,8 +205,8 @@ func New(n Needs) *Service {
 	return &Service{Needs: n}
 }
 
-// presenceAt is the presence of a box at now: what was stored, unless its last
-// beat has grown too old for that since.
+// presenceAt returns the presence of a box at now: the stored one, unless the
+// last beat has become too old for it.
 func presenceAt(stored string, lastBeat *time.Time, now time.Time) string {
 	if stored == Offline || stored == left || lastBeat == nil {
 		return Offline
@@ -203,8 +220,8 @@ func presenceAt(stored string, lastBeat *time.Time, now time.Time) string {
 	return Online
 }
 
-// slotsOf is how many runs a box takes: what it offers, or less if the
-// operator said so.
+// slotsOf returns how many runs a box takes: its offer, or the operator's
+// number if that is less.
 func slotsOf(offered int64, set *int64) int64 {
 	if set != nil {
 		return min(offered, *set)
@@ -212,7 +229,8 @@ func slotsOf(offered int64, set *int64) int64 {
 	return offered
 }
 
-// labelsOf joins the labels a box gives itself with the operator's, which win.
+// labelsOf joins the labels of the box itself with the operator's, which take
+// precedence.
 func labelsOf(own, set map[string]string) map[string]string {
 	out := make(map[string]string, len(own)+len(set))
 	for k, v := range own {
@@ -224,8 +242,8 @@ func labelsOf(own, set map[string]string) map[string]string {
 	return out
 }
 
-// checkLabels refuses keys that could not stand on a command line or in a
-// filter, and long values.
+// checkLabels returns fault.Invalid for a key that could not stand on a command
+// line or in a filter, and for a value of more than 800 bytes.
 func checkLabels(labels map[string]string) error {
 	for k, v := range labels {
 		if len(v) > 800 {
@@ -238,16 +256,16 @@ func checkLabels(labels map[string]string) error {
 	return nil
 }
 
-// fresh tells whether a durable token that ends at expires is still good
-// enough not to be replaced: it is not yet in its last third.
+// fresh tells whether a durable token that ends at expires need not be replaced
+// yet: at now it is not in the last third of its life.
 func fresh(expires, now time.Time) bool { return expires.Sub(now) > runTokenTTL/3 }
 
-// unavailable answers for a deployment whose bus cannot sign credentials.
+// unavailable is the fault of a deployment whose bus cannot sign credentials.
 func unavailable() *fault.Error {
 	return fault.New(fault.Unavailable, "no-signing-key", "This deployment has no key to sign box credentials with.")
 }
 
-// quote makes a word that a POSIX shell reads back as s.
+// quote returns s as a word of a POSIX shell.
 func quote(s string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_"
 	if s != "" && strings.Trim(s, plain) == "" {

@@ -12,18 +12,19 @@ import (
 )
 
 const (
-	commandAge   = 24 * time.Hour // after which a command that nobody fetched is dropped
-	commandRoom  = 1000           // messages that one box may be owed
-	commandBatch = 16             // given at once,
-	commandBytes = 512 << 10      // or as many as fit
+	commandAge   = 24 * time.Hour // a command that its box has not fetched by then is dropped
+	maxMessages  = 1000           // run messages that may wait for one box
+	commandBatch = 16             // commands in one answer,
+	commandBytes = 512 << 10      // and their size in bytes
 )
 
-// Owe promises a box a command, within tx: the box fetches it, again and again
-// until it has said that it is kept. A command without an id gets one; the same
-// id again is owed once. Of drains and resumes, and of rotations, only the newest is
-// owed. A revoked box is owed nothing. A box that fetches none can be owed 1,000
-// messages, after which one more is fault.Unavailable.
-func (s *Service) Owe(tx *db.Tx, boxID string, c protocol.Command) error {
+// Enqueue stores a command for a box, within tx. The box fetches it until the
+// box has confirmed it. A command without an id gets one; a command whose id is
+// stored already is not stored again. Of drains and resumes only the newest is
+// kept, and of rotations too. A revoked box gets no commands. Enqueue returns
+// fault.TooLarge for a command over protocol.MaxMessage, and fault.Unavailable
+// for a message if 1,000 already wait for the box.
+func (s *Service) Enqueue(tx *db.Tx, boxID string, c protocol.Command) error {
 	c.V = protocol.Version
 	if c.ID == "" {
 		c.ID = id.New()
@@ -38,7 +39,7 @@ func (s *Service) Owe(tx *db.Tx, boxID string, c protocol.Command) error {
 	case protocol.CommandMessage:
 		if n, err := countMessages.One(tx, boxID); err != nil {
 			return err
-		} else if n >= commandRoom {
+		} else if n >= maxMessages {
 			return fault.New(fault.Unavailable, "", "The box does not read its commands.")
 		}
 	case protocol.CommandDrain, protocol.CommandResume:
@@ -66,26 +67,26 @@ func (s *Service) Owe(tx *db.Tx, boxID string, c protocol.Command) error {
 	return nil
 }
 
-// nextCommands answers what the box is owed: what ends runs before all else,
-// then the oldest first.
+// nextCommands answers with the waiting commands of the box: those that end
+// runs first, then the oldest first.
 func (s *Service) nextCommands(ctx context.Context, boxID string, _ []byte) (any, error) {
 	out := protocol.Commands{Commands: []protocol.Command{}}
 	err := s.DB.Read(ctx, func(tx *db.Tx) error {
 		out.Commands, out.More = out.Commands[:0], false
-		if _, err := present(tx, boxID); err != nil {
+		if _, err := standingOf(tx, boxID); err != nil {
 			return err
 		}
-		owed, err := selectCommands.All(tx, boxID, commandBatch+1)
+		waiting, err := selectCommands.All(tx, boxID, commandBatch+1)
 		if err != nil {
 			return err
 		}
-		room := commandBytes
-		for i, c := range owed {
+		remaining := commandBytes
+		for i, c := range waiting {
 			text, err := json.Marshal(c.V)
 			if err != nil {
 				return err
 			}
-			if room -= len(text); i == commandBatch || room < 0 && i > 0 {
+			if remaining -= len(text); i == commandBatch || remaining < 0 && i > 0 {
 				out.More = true
 				break
 			}
@@ -96,7 +97,7 @@ func (s *Service) nextCommands(ctx context.Context, boxID string, _ []byte) (any
 	return out, err
 }
 
-// commandsDone strikes what the box has kept.
+// commandsDone deletes the commands that the box has confirmed.
 func (s *Service) commandsDone(ctx context.Context, boxID string, data []byte) (any, error) {
 	var in protocol.Done
 	if err := json.Unmarshal(data, &in); err != nil || len(in.IDs) > 2*commandBatch {
@@ -112,8 +113,9 @@ func (s *Service) commandsDone(ctx context.Context, boxID string, data []byte) (
 	})
 }
 
-// present reads how the box that calls stands.
-func present(tx *db.Tx, boxID string) (standingRow, error) {
+// standingOf reads the state of the box that calls. It returns a fault for a
+// revoked or unknown box.
+func standingOf(tx *db.Tx, boxID string) (standingRow, error) {
 	r, ok, err := standing.Maybe(tx, boxID)
 	if err == nil && (!ok || r.State == Revoked) {
 		err = revoked()
@@ -121,5 +123,5 @@ func present(tx *db.Tx, boxID string) (standingRow, error) {
 	return r, err
 }
 
-// revoked answers a box that is one no longer.
+// revoked is the fault for a call of a revoked or unknown box.
 func revoked() *fault.Error { return fault.New(fault.Forbidden, "box-revoked", "This box is revoked.") }

@@ -21,7 +21,7 @@ type addIn struct {
 	Labels map[string]string `json:"labels,omitempty" maxItems:"32" maxLength:"200" doc:"win over the labels it gives itself"`
 }
 
-// Enrollment is the answer of box.add, the only place the token is shown.
+// Enrollment is the answer of box.add. No other answer shows the token.
 type Enrollment struct {
 	_          struct{}  `doc:"A one-time token for a machine to join with."`
 	ID         string    `json:"id" format:"uuid" doc:"id of the enrollment, not of the box"`
@@ -69,8 +69,8 @@ func (s *Service) joinScript(ctx context.Context, in joinIn) (op.Reply, error) {
 	return op.Reply{ContentType: "text/x-shellscript; charset=utf-8", Body: fmt.Sprintf(script, quote(url), joinLine(url, in.Token))}, nil
 }
 
-// script downloads nothing: a machine should run only what its operator has
-// put there.
+// script downloads nothing: a machine should run only programs that its
+// operator has installed.
 const script = `#!/bin/sh
 # Joins this machine to the Yardmaster server it came from.
 set -eu
@@ -93,8 +93,8 @@ type enrollIn struct {
 	Labels    map[string]string `json:"labels,omitempty" maxItems:"32" maxLength:"200" example:"{\"zone\":\"eu\"}" doc:"names and values; those of the enrollment win"`
 }
 
-// Credentials is what a box proves itself with: run_token over HTTPS,
-// nats_jwt together with the box's own key on the bus.
+// Credentials prove a box's identity: run_token over HTTPS, and nats_jwt with
+// the box's own key on the bus.
 type Credentials struct {
 	_                  struct{}  `doc:"What a box proves itself with: run_token over HTTPS, nats_jwt with its own key on the bus."`
 	ID                 string    `json:"id" format:"uuid" doc:"id of the box"`
@@ -106,8 +106,8 @@ type Credentials struct {
 	NATSJWTExpiresISO  time.Time `json:"nats_jwt_expires_iso" doc:"when that credential expires, 24 hours after it was made"`
 }
 
-// refused is the one answer to an enrollment token that is unknown, used or
-// expired.
+// refused is the fault for an enrollment token that is unknown, used or
+// expired, in the same words for each.
 func refused() *fault.Error {
 	return fault.New(fault.Invalid, "enrollment-refused", "The enrollment token is unknown, used or expired.")
 }
@@ -132,7 +132,7 @@ func (s *Service) enroll(ctx context.Context, in enrollIn) (out Credentials, err
 		if err != nil {
 			return err
 		}
-		// Of twins, the update lets one through.
+		// Of two calls with one token, this update lets one succeed.
 		n, err := redeem.Exec(tx, redeemArgs{Hash: hash, ExpiresAt: tx.Now, RedeemedAt: tx.Now, BoxID: boxID})
 		if err != nil {
 			return err
@@ -175,7 +175,7 @@ func (s *Service) enroll(ctx context.Context, in enrollIn) (out Credentials, err
 	return out, nil
 }
 
-// credentials signs a NATS credential; the times are filled in by dated.
+// credentials signs a NATS credential; dated fills in the times.
 func (s *Service) credentials(boxID, account, publicKey string) (Credentials, error) {
 	jwt, err := s.Bus.Issue(boxID, account, publicKey, credentialTTL)
 	if err != nil {
@@ -184,8 +184,9 @@ func (s *Service) credentials(boxID, account, publicKey string) (Credentials, er
 	return Credentials{ID: boxID, NATSURL: s.Bus.URL(), NATSJWT: jwt}, nil
 }
 
-// dated fills in when the credentials end. The transaction may have begun a
-// little after the credential was signed, whose end is in whole seconds.
+// dated sets the times at which the credentials end. The bus signed the
+// credential a little before the transaction's now, and its end is in whole
+// seconds.
 func (c *Credentials) dated(now, tokenEnds time.Time) {
 	c.RunTokenExpiresISO = tokenEnds.Truncate(time.Millisecond)
 	c.NATSJWTExpiresISO = now.Add(credentialTTL - 5*time.Second).Truncate(time.Second)
@@ -200,12 +201,13 @@ func firstOf(words ...string) string {
 	return ""
 }
 
-// asBox makes the box the actor of what follows, for the audit.
+// asBox makes the box the actor of ctx, for the audit.
 func asBox(ctx context.Context, boxID string) context.Context {
 	return policy.With(ctx, policy.Actor{Credential: policy.Box, CredentialID: boxID, RequestID: policy.From(ctx).RequestID})
 }
 
-// bearer is the durable token in an Authorization header, as its hash.
+// bearer returns the hash of the durable token in an Authorization header, or
+// fault.Unauthenticated.
 func bearer(authorization string) (hash string, err error) {
 	scheme, token, _ := strings.Cut(authorization, " ")
 	token = strings.TrimSpace(token)
@@ -218,11 +220,12 @@ func bearer(authorization string) (hash string, err error) {
 type callingKey struct{}
 
 type callingBox struct {
-	hash string // of the token that came
+	hash string // of the token in the request
 	row
 }
 
-// admit finds the box that calls and makes it the actor.
+// admit finds the box that sends a request and makes it the actor. It returns
+// fault.Unauthenticated for a bad token and fault.Forbidden for a revoked box.
 func (s *Service) admit(ctx context.Context, authorization string) (context.Context, error) {
 	hash, err := bearer(authorization)
 	if err != nil {
@@ -239,14 +242,15 @@ func (s *Service) admit(ctx context.Context, authorization string) (context.Cont
 	return context.WithValue(policy.With(ctx, actor), callingKey{}, b), err
 }
 
-// calling is the box that admit has found.
+// calling returns the box that admit has put into ctx.
 func calling(ctx context.Context) (hash string, r row) {
 	b, _ := ctx.Value(callingKey{}).(callingBox)
 	return b.hash, b.row
 }
 
-// Actor is the box that a durable token is of, for the rows that anybody with a
-// credential may call. Ok is false for what is no such token.
+// Actor returns the box of a durable token, for the capabilities that any
+// credential may call. ok is false if token is not a durable token. It returns
+// fault.Unauthenticated for one that is unknown, expired or a revoked box's.
 func (s *Service) Actor(ctx context.Context, token string) (a policy.Actor, ok bool, err error) {
 	if !id.Checked(id.RunToken, token) {
 		return a, false, nil
@@ -268,8 +272,10 @@ func (s *Service) Actor(ctx context.Context, token string) (a policy.Actor, ok b
 	return a, true, nil
 }
 
-// caller finds the box whose durable token has the hash. Last says that it is
-// the token before, whose successor has not been used yet.
+// caller finds the box whose durable token has the hash, and makes its account
+// tx.Account. last tells that this is the previous token, whose successor has
+// not been used yet. It returns fault.Unauthenticated for an unknown or expired
+// token, and fault.Forbidden for a revoked box.
 func caller(tx *db.Tx, hash string, lock bool) (r row, last bool, err error) {
 	q := byToken
 	if lock {
@@ -307,7 +313,7 @@ func (s *Service) credsReissue(ctx context.Context, in credsIn) (out Credentials
 			return err
 		}
 		newKey, newToken := in.PublicKey != r.NKey, last || r.Rotate || !fresh(r.TokenExpiresAt, tx.Now)
-		account, err := s.seat(tx, r, newKey)
+		account, err := s.natsAccount(tx, r, newKey)
 		if err != nil {
 			return err
 		}
@@ -322,8 +328,8 @@ func (s *Service) credsReissue(ctx context.Context, in credsIn) (out Credentials
 			}
 		}
 		if newToken {
-			// The token that was used stays good until its successor has
-			// been used, in case this answer is lost.
+			// The present token stays valid until the box has used its
+			// successor, in case this answer is lost.
 			until := r.TokenExpiresAt
 			if last {
 				until = *r.LastExpiresAt
@@ -354,15 +360,16 @@ func (s *Service) credsReissue(ctx context.Context, in credsIn) (out Credentials
 		return Credentials{}, err
 	}
 	if in.PublicKey != r.NKey {
-		// What fails here is owed, and no concern of the box's.
+		// A failure is not the box's concern: Loop tries again.
 		_ = s.settle(ctx, r.ID)
 	}
 	return out, nil
 }
 
-// seat is the NATS account that a box's next credential is for: the one it has,
-// or a new one for a new key, and for a box that enrolled when all shared one.
-func (s *Service) seat(tx *db.Tx, r row, newKey bool) (string, error) {
+// natsAccount returns the account of the bus for a box's next credential: the
+// present one, or a new one for a new key, and for a box that enrolled before
+// each had its own.
+func (s *Service) natsAccount(tx *db.Tx, r row, newKey bool) (string, error) {
 	if r.NATSAccount != nil && !newKey {
 		return *r.NATSAccount, nil
 	}
@@ -374,11 +381,13 @@ func (s *Service) seat(tx *db.Tx, r row, newKey bool) (string, error) {
 	return account, err
 }
 
-// keysADay is how often a box may change its key: each key leaves a row, and an
-// account that the bus remembers until it is started again.
+// keysADay is how often a box may change its key in a day. Each key leaves a
+// row, and an account that the bus remembers until it restarts.
 const keysADay = 20
 
-// replaceKey makes a box known by another key and revokes the one before.
+// replaceKey gives a box another key and revokes the present one. It returns
+// fault.Invalid for a key that was revoked, and fault.RateLimited after
+// keysADay changes.
 func replaceKey(tx *db.Tx, r row, publicKey string) error {
 	if _, dead, err := selectRevokedKey.Maybe(tx, publicKey); err != nil {
 		return err
@@ -403,7 +412,7 @@ type hardeningIn struct {
 	Findings     []string      `json:"findings,omitempty" maxItems:"100" maxLength:"500" doc:"what else is worth knowing, for people"`
 }
 
-// HardeningReceipt says that a report was stored.
+// HardeningReceipt is the answer of box.hardening_report.
 type HardeningReceipt struct {
 	_          struct{}  `doc:"That a report was kept." schema:"HardeningReceipt"`
 	ID         string    `json:"id" format:"uuid" doc:"id of the box"`

@@ -47,7 +47,8 @@ func TestEnroll(t *testing.T) {
 		f.want(400, "enrollment-refused", "POST", "/v1/runners/enroll", in, "X-Svc-Enroll-Token", "dev_enr_short")
 		f.want(400, "enrollment-refused", "POST", "/v1/runners/enroll", in)
 
-		// What fails for another reason does not use the token up.
+		// An enrollment that fails for another reason does not use the token
+		// up.
 		e = f.mint()
 		in["public_key"] = "no key"
 		f.want(400, "invalid", "POST", "/v1/runners/enroll", in, "X-Svc-Enroll-Token", e.Token)
@@ -161,7 +162,7 @@ func TestCredsReissue(t *testing.T) {
 		reissue(*third.RunToken, key)
 		f.want(401, "unauthenticated", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": key}, "Authorization", "Bearer "+*c.RunToken)
 
-		// A new key revokes the one before, for every box.
+		// A new key revokes the one before: no box can use that any more.
 		reissue(*third.RunToken, publicKey(t))
 		f.want(400, "invalid", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": key}, "Authorization", "Bearer "+*third.RunToken)
 		f.want(400, "invalid", "POST", "/v1/runners/enroll", map[string]string{"public_key": key}, "X-Svc-Enroll-Token", f.mint().Token)

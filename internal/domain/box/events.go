@@ -94,15 +94,15 @@ var (
 	revokedEvent   = event.Declare[revokedData]("box.revoked", Topic, "The box was revoked.")
 )
 
-// quietEvents are the events of a box that has fallen silent, by its presence.
+// quietEvents are the events of a box without beats, by its new presence.
 var quietEvents = map[string]event.Kind[quietData]{Stale: staleEvent, Offline: offlineEvent}
 
-// Farewell is a box that was stopped, and the runs that it knows of.
+// Farewell names a box that stops, and the runs that the box still holds.
 type Farewell struct {
 	BoxID string
 	Held  []protocol.RunRef
 }
 
-// Left is sent, with the box locked, when it says that it was stopped: it has
-// lost all runs but those that it names.
+// Left is sent, with the box locked, when a box says that it stops. It has lost
+// all runs that Held does not name.
 var Left = event.DeclareSignal[Farewell]("box.left", "A box was stopped.")

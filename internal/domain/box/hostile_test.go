@@ -16,8 +16,9 @@ import (
 	"yardmaster/internal/seal"
 )
 
-// A beat that cannot be stored as it is spoils neither its own box's presence
-// nor that of another, whose beat is stored along with it.
+// TestHostileBeat holds that a beat that cannot be stored as it is does not
+// spoil the presence of its own box, nor of another box whose beat is stored
+// with it.
 func TestHostileBeat(t *testing.T) {
 	t.Parallel()
 	onBoth(t, true, func(t *testing.T, f *fixture) {
@@ -38,9 +39,10 @@ func TestHostileBeat(t *testing.T) {
 	})
 }
 
-// A hello whose key the box's own nkey has not signed is refused: neither another
-// box's signature nor one for another box or key will do. Who speaks as a box on
-// the bus has no secrets sealed to themself.
+// TestHelloWithAForeignKey holds that a hello whose key the box's own nkey has
+// not signed is refused: neither another box's signature nor one for another
+// box or key will do. A caller that speaks as a box on the bus gets no secrets
+// sealed to its own key.
 func TestHelloWithAForeignKey(t *testing.T) {
 	t.Parallel()
 	onBoth(t, true, func(t *testing.T, f *fixture) {
@@ -81,7 +83,8 @@ func TestHelloWithAForeignKey(t *testing.T) {
 	})
 }
 
-// A box that says something else of itself each time does not fill the record.
+// TestFickleBox holds that a box whose reports change each time does not fill
+// the audit log.
 func TestFickleBox(t *testing.T) {
 	t.Parallel()
 	onBoth(t, true, func(t *testing.T, f *fixture) {
@@ -111,8 +114,9 @@ func TestFickleBox(t *testing.T) {
 	})
 }
 
-// A box that was enrolled when all shared one account gets one of its own with its
-// next credentials, and no other from then on.
+// TestMovingOver holds that a box that enrolled when all boxes shared one
+// account gets an account of its own with its next credentials, and keeps it
+// from then on.
 func TestMovingOver(t *testing.T) {
 	t.Parallel()
 	onBoth(t, true, func(t *testing.T, f *fixture) {
@@ -148,7 +152,8 @@ func TestMovingOver(t *testing.T) {
 	})
 }
 
-// A box that one node revokes is shut out of the bus of another.
+// TestRevokedByAnotherNode holds that a box that one node revokes is shut out
+// of the bus of another.
 func TestRevokedByAnotherNode(t *testing.T) {
 	t.Parallel()
 	onBoth(t, true, func(t *testing.T, f *fixture) {
@@ -158,7 +163,7 @@ func TestRevokedByAnotherNode(t *testing.T) {
 			tx.Account = "acme"
 			r, _, err := byIdentity.Maybe(tx, m.ID)
 			if err == nil {
-				_, err = other.cutOff(tx, r)
+				_, err = other.revokeRow(tx, r)
 			}
 			return err
 		})
@@ -176,12 +181,13 @@ func TestRevokedByAnotherNode(t *testing.T) {
 	})
 }
 
-// nowhere is another node's bus: its boxes are not ours.
+// nowhere is the bus of another node, to which none of our boxes is connected.
 type nowhere struct{ Bus }
 
 func (nowhere) Shut(context.Context, string) error { return nil }
 
-// Keys leave rows and accounts behind: a box gets a bounded number of them.
+// TestManyKeys holds that a box gets a limited number of keys, as each leaves a
+// row and an account behind.
 func TestManyKeys(t *testing.T) {
 	t.Parallel()
 	onBoth(t, true, func(t *testing.T, f *fixture) {
@@ -196,8 +202,9 @@ func TestManyKeys(t *testing.T) {
 	})
 }
 
-// Whatever a box sends, it is answered, or refused for what it is; and what it
-// says of itself keeps no other box's beat from being stored.
+// TestHostileCalls holds that every call of a box is answered, or refused with
+// a fault that names the reason, and that no report of a box keeps another
+// box's beat from being stored.
 func TestHostileCalls(t *testing.T) {
 	t.Parallel()
 	onBoth(t, true, func(t *testing.T, f *fixture) {
@@ -234,8 +241,8 @@ func TestHostileCalls(t *testing.T) {
 
 var telemetryOf = db.Q[string](`SELECT telemetry FROM boxes WHERE id = $1`)
 
-// answered makes a call of which nothing is expected, but that it does not fail
-// inside.
+// answered makes a call and fails the test if the call fails with an internal
+// error.
 func (f *fixture) answered(m *machine, method string, in any) {
 	f.t.Helper()
 	text, err := json.Marshal(in)

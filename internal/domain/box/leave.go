@@ -8,15 +8,14 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// left is the stored presence of a box that was stopped, until it connects
-// again; clients see it as offline.
+// left is the stored presence of a box that has stopped, until it connects
+// again. Clients see it as offline.
 const left = "left"
 
-// leave takes the farewell of a box whose program ends. From its commit on the
-// box is offline, none of its claims is given a run, also where another node
-// holds it, and what was given to one that it has not heard of is back in the
-// queue. It lasts until the box says hello again: a beat that was on its way does
-// not bring it back.
+// leave stores the last beat of a box whose program ends. After its commit the
+// box is offline, none of its claims gets a run on any node, and runs that the
+// box has not heard of are back in the queue. The box stays offline until its
+// next hello: an earlier beat that arrives late does not bring it back.
 func (s *Service) leave(ctx context.Context, boxID string, p protocol.Presence) error {
 	s.beats.drop(boxID)
 	return s.DB.Write(asBox(ctx, boxID), func(tx *db.Tx) error {
@@ -25,7 +24,7 @@ func (s *Service) leave(ctx context.Context, boxID string, p protocol.Presence) 
 			return err
 		}
 		if !s.beats.mayChange(boxID) {
-			return tooFickle
+			return changesTooOften
 		}
 		if _, err := setLeft.Exec(tx, r.ID, tx.Now, db.JSON[protocol.Presence]{V: p}); err != nil {
 			return err
@@ -45,7 +44,8 @@ func (s *Service) leave(ctx context.Context, boxID string, p protocol.Presence) 
 	})
 }
 
-// emptied notes that a draining box of tx.Account has given back its last work.
+// emptied marks a draining box of tx.Account as drained, and records that it
+// has handed back its last run.
 func emptied(tx *db.Tx, boxID string) error {
 	n, err := setDrained.Exec(tx, boxID)
 	if err != nil || n == 0 {
@@ -54,7 +54,7 @@ func emptied(tx *db.Tx, boxID string) error {
 	return emptiedEvent.Record(tx, event.Subject{ID: boxID}, event.None{})
 }
 
-// drop forgets what a box has said that is not stored yet.
+// drop discards the beat of a box that is not stored yet.
 func (b *beats) drop(boxID string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -36,7 +36,8 @@ func TestBoxThatLeavesIsOfflineAtOnce(t *testing.T) {
 		if len(handed) != 1 || read(f, countAudit, m.ID, "box.offline") != 1 {
 			t.Errorf("the goodbye, twice: %q, %d audit rows", handed, read(f, countAudit, m.ID, "box.offline"))
 		}
-		// A beat that was on its way on another node brings nobody back.
+		// An earlier beat that arrives on another node does not bring the box
+		// back.
 		if err := f.store(t.Context(), map[string]protocol.Presence{m.ID: ready}); err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +51,8 @@ func TestBoxThatLeavesIsOfflineAtOnce(t *testing.T) {
 		m.beat(ready)
 		eventually(t, "the box is back", func() bool { return f.box(m.ID).Presence.Status == Online })
 
-		// One that drains has given back all that it held.
+		// A draining box that says goodbye without runs has handed back its
+		// last.
 		f.want(200, "", "POST", "/v1/runners/"+m.ID+"/drain", nil)
 		m.beat(gone)
 		if got := f.box(m.ID).State; got != Draining {
@@ -64,7 +66,8 @@ func TestBoxThatLeavesIsOfflineAtOnce(t *testing.T) {
 	})
 }
 
-// A goodbye that cannot be carried out leaves the box as it was.
+// TestGoodbyeIsOneTransaction holds that a goodbye that fails leaves the box as
+// it was.
 func TestGoodbyeIsOneTransaction(t *testing.T) {
 	t.Parallel()
 	onBoth(t, true, func(t *testing.T, f *fixture) {

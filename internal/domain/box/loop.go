@@ -22,13 +22,13 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// Cadence of the loops.
+// The intervals of the loops.
 const (
 	sweepEvery = 5 * time.Second
-	gather     = 200 * time.Millisecond // beats of this long share a transaction
+	beatBatch  = 200 * time.Millisecond // beats of one such interval share a transaction
 )
 
-// Serve answers the calls of boxes from here on.
+// Serve registers the handlers of the boxes' calls on the bus.
 func (s *Service) Serve() error {
 	s.beats.init()
 	for method, fn := range map[string]func(context.Context, string, []byte) (any, error){
@@ -45,8 +45,9 @@ func (s *Service) Serve() error {
 	return nil
 }
 
-// Loop stores the boxes' beats, hands revocations to the bus, and notices who has
-// fallen silent, until ctx ends. Any number of nodes may run it.
+// Loop stores the boxes' beats, shuts revoked boxes out of the bus, and marks
+// boxes without beats as stale or offline, until ctx ends. Several nodes may
+// run it at once.
 func (s *Service) Loop(ctx context.Context) error {
 	s.beats.init()
 	g, ctx := errgroup.WithContext(ctx)
@@ -55,7 +56,10 @@ func (s *Service) Loop(ctx context.Context) error {
 	return g.Wait()
 }
 
-// hello takes what a box says of itself as it connects.
+// hello stores the report that a box makes of itself as it connects, and
+// answers which of its runs go on. It returns fault.Invalid for another version
+// of the protocol and for a report that is malformed or too large, and
+// fault.RateLimited for a box whose reports change too often.
 func (s *Service) hello(ctx context.Context, boxID string, data []byte) (any, error) {
 	var h protocol.Hello
 	if err := json.Unmarshal(data, &h); err != nil {
@@ -84,7 +88,7 @@ func (s *Service) hello(ctx context.Context, boxID string, data []byte) (any, er
 		if err := adoptKey(tx, r, h); err != nil {
 			return err
 		}
-		if r.Presence == left { // it is back
+		if r.Presence == left { // the box has come back
 			if _, err := clearLeft.Exec(tx, r.ID); err != nil {
 				return err
 			}
@@ -97,7 +101,7 @@ func (s *Service) hello(ctx context.Context, boxID string, data []byte) (any, er
 			return nil
 		}
 		if !s.beats.mayChange(boxID) {
-			return tooFickle
+			return changesTooOften
 		}
 		if _, err := report.Exec(tx, r); err != nil {
 			return err
@@ -109,21 +113,21 @@ func (s *Service) hello(ctx context.Context, boxID string, data []byte) (any, er
 	if err != nil {
 		return nil, err
 	}
-	// Also a box that names no runs is asked about: it may have lost some.
+	// A box that names no runs is checked too: it may have lost some.
 	if out.Runs, err = s.Runs.Verdicts(ctx, boxID, h.Runs); err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-// same tells whether a box has reported nothing new.
+// same tells whether a box has reported the same as before.
 func same(a, b row) bool {
 	return a.Version == b.Version && a.OS == b.OS && a.Arch == b.Arch && a.Slots == b.Slots && maps.Equal(a.Labels.V, b.Labels.V) &&
 		slices.Equal(a.Agents.V, b.Agents.V) && slices.Equal(a.Isolation.V, b.Isolation.V) &&
 		maps.EqualFunc(a.IsolationHolds.V, b.IsolationHolds.V, slices.Equal[[]string])
 }
 
-// tooMuch tells whether a box says more of its isolation than there is to say.
+// tooMuch tells whether a report of isolation is longer than any honest one.
 func tooMuch(holds map[string][]string) bool {
 	for level, held := range holds {
 		if len(level) > 32 || len(held) > 32 || slices.ContainsFunc(held, func(p string) bool { return len(p) > 32 }) {
@@ -133,8 +137,8 @@ func tooMuch(holds map[string][]string) bool {
 	return len(holds) > 16
 }
 
-// holdsOf is what each of the levels held that a box has. Of a box that does
-// not say, none holds anything.
+// holdsOf returns the protections of each level that the box has. A level
+// without a report holds none.
 func holdsOf(h protocol.Hello) Holds {
 	out := Holds{}
 	for _, level := range h.Isolation {
@@ -143,7 +147,8 @@ func holdsOf(h protocol.Hello) Holds {
 	return out
 }
 
-// connected locks the box that makes a call over the bus.
+// connected locks the box that calls over the bus and makes its account
+// tx.Account. It returns fault.Forbidden for a revoked or unknown box.
 func (s *Service) connected(tx *db.Tx, boxID string) (row, error) {
 	r, ok, err := byIdentity.ForUpdate().Maybe(tx, boxID)
 	switch {
@@ -156,8 +161,10 @@ func (s *Service) connected(tx *db.Tx, boxID string) (row, error) {
 	return r, nil
 }
 
-// adoptKey keeps the key that secrets for the box are sealed to, if the box's own
-// nkey has signed for it: a seat on the bus is not enough.
+// adoptKey stores the key to which secrets for the box are sealed, if the box's
+// own nkey has signed it: a connection to the bus is not proof enough. It
+// returns fault.Invalid without a signature and fault.Forbidden for a wrong
+// one.
 func adoptKey(tx *db.Tx, r row, h protocol.Hello) error {
 	signature, err := base64.StdEncoding.DecodeString(h.Signature)
 	if err != nil || h.Key == "" || len(h.Key) > maxKeyText {
@@ -177,10 +184,10 @@ func adoptKey(tx *db.Tx, r row, h protocol.Hello) error {
 	return err
 }
 
-// maxKeyText is the longest public key that is read.
+// maxKeyText is the most bytes that a public key may have.
 const maxKeyText = 100
 
-// renew signs a fresh credential for the key a box already has.
+// renew signs a new credential for the key that the box already has.
 func (s *Service) renew(ctx context.Context, boxID string, _ []byte) (any, error) {
 	var r row
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
@@ -198,7 +205,8 @@ func (s *Service) renew(ctx context.Context, boxID string, _ []byte) (any, error
 	return protocol.CredentialReply{JWT: jwt, ExpiresMS: (credentialTTL - time.Second).Milliseconds()}, err
 }
 
-// beat takes how a box is, and tells whether commands wait for it.
+// beat takes a box's report of its state, and answers whether commands wait for
+// the box.
 func (s *Service) beat(ctx context.Context, boxID string, data []byte) (any, error) {
 	var p protocol.Presence
 	if err := json.Unmarshal(data, &p); err != nil {
@@ -206,8 +214,8 @@ func (s *Service) beat(ctx context.Context, boxID string, data []byte) (any, err
 	}
 	out := protocol.BeatReply{}
 	err := s.DB.Read(ctx, func(tx *db.Tx) error {
-		r, err := present(tx, boxID)
-		out.Commands, out.ServerMS = r.Owed, tx.Now.UnixMilli()
+		r, err := standingOf(tx, boxID)
+		out.Commands, out.ServerMS = r.Waiting, tx.Now.UnixMilli()
 		return err
 	})
 	if err != nil {
@@ -216,42 +224,42 @@ func (s *Service) beat(ctx context.Context, boxID string, data []byte) (any, err
 	if p.State != readyState {
 		s.Runs.Dismiss(boxID)
 	}
-	if p = sane(p); p.State == protocol.PresenceLeft {
+	if p = storable(p); p.State == protocol.PresenceLeft {
 		return out, s.leave(ctx, boxID, p)
 	}
 	s.beats.put(boxID, p)
 	return out, nil
 }
 
-// readyState is the state of a beat whose box takes work.
+// readyState is the state in the beat of a box that takes work.
 const readyState = "ready"
 
-// beats holds the newest beat of each box that is not stored yet, and how often
-// each may still change what it says of itself.
+// beats holds the newest beat of each box that is not stored yet, and the
+// limiter of each box's changes.
 type beats struct {
 	mu      sync.Mutex
 	last    map[string]protocol.Presence
 	changes map[string]*rate.Limiter
-	news    chan struct{}
+	changed chan struct{}
 }
 
-// A box that keeps changing what it says of itself would fill the audit log.
+// A box whose reports change on and on would fill the audit log.
 const (
 	changeEvery = 10 * time.Second
 	changeBurst = 20
 )
 
-var tooFickle = fault.New(fault.RateLimited, "", "The box changes what it says of itself too often.")
+var changesTooOften = fault.New(fault.RateLimited, "", "The box changes what it says of itself too often.")
 
 func (b *beats) init() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.news == nil {
-		b.last, b.news = map[string]protocol.Presence{}, make(chan struct{}, 1)
+	if b.changed == nil {
+		b.last, b.changed = map[string]protocol.Presence{}, make(chan struct{}, 1)
 	}
 }
 
-// mayChange tells whether what a box says of itself may be another thing again.
+// mayChange tells whether the box may report another change now.
 func (b *beats) mayChange(boxID string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -271,7 +279,7 @@ func (b *beats) put(boxID string, p protocol.Presence) {
 	b.last[boxID] = p
 	b.mu.Unlock()
 	select {
-	case b.news <- struct{}{}:
+	case b.changed <- struct{}{}:
 	default:
 	}
 }
@@ -284,7 +292,7 @@ func (b *beats) take() map[string]protocol.Presence {
 	return out
 }
 
-// Most that is kept of a beat: lengths in bytes, and runs.
+// The limits of a stored beat: lengths in bytes, and the number of runs.
 const (
 	maxVersion = 100
 	maxState   = 20
@@ -292,9 +300,9 @@ const (
 	maxRunID   = 64
 )
 
-// sane takes out of a beat what cannot be stored: the beats of many boxes are
-// stored at once, and none may spoil the others'.
-func sane(p protocol.Presence) protocol.Presence {
+// storable removes from a beat everything that cannot be stored. Beats of many
+// boxes are stored in one transaction, and none may make it fail.
+func storable(p protocol.Presence) protocol.Presence {
 	p.Version = strings.ReplaceAll(strings.ToValidUTF8(p.Version[:min(len(p.Version), maxVersion)], ""), "\x00", "")
 	p.State = p.State[:min(len(p.State), maxState)]
 	p.Runs = slices.DeleteFunc(p.Runs[:min(len(p.Runs), maxRuns)], func(r protocol.RunRef) bool { return len(r.Run) > maxRunID })
@@ -307,7 +315,7 @@ func (s *Service) keepBeats(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.beats.news:
+		case <-s.beats.changed:
 		}
 		in, end := observe.Pass(ctx, "box.beats")
 		err := s.store(in, s.beats.take())
@@ -316,30 +324,31 @@ func (s *Service) keepBeats(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			s.Logger.ErrorContext(ctx, "beats of boxes are not stored", "error", err)
 		}
-		pause(ctx, gather)
+		pause(ctx, beatBatch)
 	}
 }
 
-// store writes the beats that say something new, or prove that a box is still
-// there after a while.
+// store writes the beats that say something new, and those that show after a
+// while that a box is still online.
 func (s *Service) store(ctx context.Context, heard map[string]protocol.Presence) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		// In one order on all nodes, so that they do not lock crosswise.
-		rows, err := known(tx, slices.Sorted(maps.Keys(heard)))
+		// All nodes lock the boxes in the same order, so that none waits in a
+		// circle.
+		rows, err := unrevoked(tx, slices.Sorted(maps.Keys(heard)))
 		if err != nil {
 			return err
 		}
 		slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.ID, b.ID) })
 		for _, r := range rows {
 			p, was := heard[r.ID], presenceAt(r.Presence, r.LastBeatAt, tx.Now)
-			drained := r.State == Draining && p.State == Drained // only the box knows when it has given back its last work
-			if !drained && r.Presence == Online && was == Online && tx.Now.Sub(*r.LastBeatAt).Abs() < protocol.BeatEvery/2 && alike(r, p) {
+			drained := r.State == Draining && p.State == Drained // the box alone knows when it has handed back its last run
+			if !drained && r.Presence == Online && was == Online && tx.Now.Sub(*r.LastBeatAt).Abs() < protocol.BeatEvery/2 && sameState(r, p) {
 				continue
 			}
 			if n, err := beat.Exec(tx, beatArgs{r.ID, tx.Now, db.JSON[protocol.Presence]{V: p}, firstOf(p.Version, r.Version)}); err != nil {
 				return err
 			} else if n == 0 {
-				continue // it has left, or was revoked, since it said this
+				continue // the box has left, or was revoked, since this beat
 			}
 			tx.Account = r.AccountID
 			if drained {
@@ -356,7 +365,7 @@ func (s *Service) store(ctx context.Context, heard map[string]protocol.Presence)
 				s.wake(tx)
 			}
 			if p.Unfit != r.unfit() && s.beats.mayChange(r.ID) {
-				if err := s.judge(tx, r.ID, p.Unfit); err != nil {
+				if err := s.setFitness(tx, r.ID, p.Unfit); err != nil {
 					return err
 				}
 			}
@@ -365,16 +374,16 @@ func (s *Service) store(ctx context.Context, heard map[string]protocol.Presence)
 	})
 }
 
-// alike tells whether a beat differs from what is known of its box in nothing
-// that is shown as a state. That the box is unfit may be known from elsewhere
-// than from its last beat.
-func alike(r row, b protocol.Presence) bool {
+// sameState tells whether a beat differs from the stored row in no field that
+// is shown as a state. The server may have marked the box as unfit without a
+// beat.
+func sameState(r row, b protocol.Presence) bool {
 	a := r.Telemetry.V
 	return a.Version == b.Version && a.State == b.State && a.Slots == b.Slots && a.Free == b.Free && len(a.Runs) == len(b.Runs) && r.unfit() == b.Unfit
 }
 
-// sweep notices boxes that have fallen silent, and pays what is owed to the
-// bus for revocations.
+// sweep runs the periodic work of boxes until ctx ends: presence,
+// decommissions, revocations, old commands.
 func (s *Service) sweep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -390,7 +399,8 @@ func (s *Service) sweep(ctx context.Context) {
 	}
 }
 
-// sweepOnce is one pass of sweep. What fails keeps nothing else from its turn.
+// sweepOnce is one pass of sweep. A step that fails does not keep the others
+// from running.
 func (s *Service) sweepOnce(ctx context.Context) {
 	for _, step := range []struct {
 		failure string
@@ -409,7 +419,7 @@ func (s *Service) sweepOnce(ctx context.Context) {
 	}
 }
 
-// age moves boxes without a beat to stale and to offline.
+// age marks boxes whose last beat is too old as stale or offline.
 func (s *Service) age(ctx context.Context) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		rows, err := selectQuiet.All(tx, tx.Now.Add(-staleAfter), tx.Now.Add(-offlineAfter))
@@ -423,7 +433,7 @@ func (s *Service) age(ctx context.Context) error {
 				return err
 			}
 			if n == 0 {
-				continue // a beat came, or another node was here
+				continue // a beat came, or another node was faster
 			}
 			tx.Account = r.AccountID
 			s.wake(tx)
@@ -435,7 +445,7 @@ func (s *Service) age(ctx context.Context) error {
 	})
 }
 
-// expire drops commands that no box has fetched for a day.
+// expire deletes commands that no box has fetched for a day.
 func (s *Service) expire(ctx context.Context) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		_, err := expireCommands.Exec(tx, tx.Now.Add(-commandAge))

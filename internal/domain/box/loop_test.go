@@ -221,7 +221,7 @@ func TestReissueReachesTheBox(t *testing.T) {
 	})
 }
 
-// next asks for the box's commands, and done says that they are kept.
+// next fetches the box's commands, and done confirms them.
 func (m *machine) next() (out protocol.Commands) {
 	m.t.Helper()
 	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
@@ -248,7 +248,7 @@ func TestOwedCommandsComeInOrderUntilTheyAreDone(t *testing.T) {
 		m, other := f.join(), f.join()
 		owe := func(c protocol.Command) error {
 			t.Helper()
-			return f.DB.Write(t.Context(), func(tx *db.Tx) error { return f.Owe(tx, m.ID, c) })
+			return f.DB.Write(t.Context(), func(tx *db.Tx) error { return f.Enqueue(tx, m.ID, c) })
 		}
 		must := func(err error) {
 			t.Helper()
@@ -288,7 +288,7 @@ func TestOwedCommandsComeInOrderUntilTheyAreDone(t *testing.T) {
 			t.Errorf("%d are left", left)
 		}
 
-		// A few large ones do not make an answer that is none.
+		// A few large commands do not make an answer that is too large.
 		for i := range 5 {
 			must(owe(protocol.Command{ID: fmt.Sprint("large", i), Kind: protocol.CommandMessage, Text: strings.Repeat("x", 200<<10)}))
 		}
@@ -298,13 +298,14 @@ func TestOwedCommandsComeInOrderUntilTheyAreDone(t *testing.T) {
 		if err := owe(protocol.Command{Kind: protocol.CommandMessage, Text: strings.Repeat("x", protocol.MaxMessage)}); !fault.IsKind(err, fault.TooLarge) {
 			t.Errorf("a command that does not fit: %v", err)
 		}
-		for i := range commandRoom - 5 {
+		for i := range maxMessages - 5 {
 			must(owe(protocol.Command{ID: fmt.Sprint("many", i), Kind: protocol.CommandMessage}))
 		}
 		if err := owe(protocol.Command{Kind: protocol.CommandMessage}); !fault.IsKind(err, fault.Unavailable) {
 			t.Errorf("one too many: %v", err)
 		}
-		// Messages that nobody reads put off nothing that ends a run or moves the box.
+		// Messages that the box does not read do not delay commands that end a
+		// run or move the box.
 		must(owe(protocol.Command{ID: "halt", Kind: protocol.CommandHalt, Run: "r"}))
 		if got := m.next(); got.Commands[0].ID != "halt" {
 			t.Errorf("behind messages that wait, a halt is given as %v", ids(got))
@@ -361,7 +362,7 @@ func TestSilentBoxes(t *testing.T) {
 		if err := f.store(t.Context(), heard); err != nil {
 			t.Fatal(err)
 		}
-		// Who follows the boxes learns of each of these by its audit row.
+		// Subscribers learn of each of these changes by its audit row.
 		for kind, want := range map[string]int64{"box.online": 2, "box.stale": 1, "box.offline": 1} {
 			if n := read(f, countAudit, boxID, kind); n != want {
 				t.Errorf("%d rows %s, want %d", n, kind, want)
@@ -375,7 +376,8 @@ func TestSilentBoxes(t *testing.T) {
 
 var presenceOf = db.Q[string](`SELECT presence FROM boxes WHERE id = $1`)
 
-// TestPresenceAt: with time a presence only ever gets worse.
+// TestPresenceAt holds that the presence of a silent box only gets worse with
+// time.
 func TestPresenceAt(t *testing.T) {
 	t.Parallel()
 	rank := map[string]int{Online: 0, Stale: 1, Offline: 2}
@@ -393,7 +395,8 @@ func TestPresenceAt(t *testing.T) {
 	}
 }
 
-// TestCallsOfARevokedBox is a box that calls before the bus has cut it off.
+// TestCallsOfARevokedBox holds that the calls of a revoked box are refused
+// while the bus has not shut it out yet.
 func TestCallsOfARevokedBox(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, dbtest.SQLite(t), true)

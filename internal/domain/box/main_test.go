@@ -43,8 +43,8 @@ var (
 	countOwed  = db.Q[int64](`SELECT COUNT(*) FROM box_commands WHERE box_id = $1`)
 )
 
-// fixture is the package's rows over HTTP, above a real database and, unless
-// the test asked for none, a real bus.
+// fixture serves the package's rows over HTTP, with a real database and, unless
+// the test wants none, a real bus.
 type fixture struct {
 	*Service
 	t    *testing.T
@@ -53,7 +53,7 @@ type fixture struct {
 	runs runs
 }
 
-// runs are the runs that boxes hold: those in the database, all of which go on.
+// runs answers for the runs in the database, all of which go on.
 type runs struct {
 	evacuated []string // boxes that were relieved of their work, as "why box"
 	dismissed int
@@ -260,7 +260,7 @@ func (f *fixture) box(boxID string) Box {
 	return b
 }
 
-// eventually polls until ok; what it waits for happens on other goroutines.
+// eventually polls until ok. The event happens on another goroutine.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.After(patience)

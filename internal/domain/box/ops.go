@@ -91,8 +91,8 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[Box], error) {
 	return op.ShowPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) }, func(r row) Box { return r.wire(now) }), nil
 }
 
-// Version is how many boxes run one version; boxes that have never said
-// which have the empty one.
+// Version counts the boxes that run one version. Boxes that have not reported
+// any count under the empty version.
 type Version struct {
 	_       struct{} `doc:"How many boxes run one version."`
 	Version string   `json:"version" example:"1.4.0" doc:"as the boxes said it; empty: they have not"`
@@ -149,15 +149,15 @@ func (s *Service) drain(ctx context.Context, in drainIn) (out Drain, err error) 
 		out = Drain{ID: r.ID, State: r.State}
 		switch {
 		case r.State == Revoked:
-			return isRevoked()
+			return alreadyRevoked()
 		case in.Resume == (r.State == Enrolled):
 			if !in.Resume {
 				out.Handing = handing(r, tx.Now)
 			}
-			return nil // it is so already
+			return nil // nothing changes
 		case in.Resume:
 			out.State = Enrolled
-			err = s.Owe(tx, r.ID, protocol.Command{Kind: protocol.CommandResume})
+			err = s.Enqueue(tx, r.ID, protocol.Command{Kind: protocol.CommandResume})
 		default:
 			out, err = s.empty(tx, r)
 		}
@@ -177,11 +177,12 @@ func (s *Service) drain(ctx context.Context, in drainIn) (out Drain, err error) 
 	return out, err
 }
 
-// empty makes a box give its work back: it does so itself, with what was done
-// saved. If it is not there, its work goes back into the queue as it is.
+// empty makes a box hand back its work: the box does so itself and saves the
+// state of each run. If the box is offline, its tasks go back into the queue as
+// they are.
 func (s *Service) empty(tx *db.Tx, r row) (out Drain, err error) {
 	out = Drain{ID: r.ID, State: Draining, Handing: handing(r, tx.Now)}
-	if err := s.Owe(tx, r.ID, protocol.Command{Kind: protocol.CommandDrain, Mode: protocol.HaltGraceful}); err != nil {
+	if err := s.Enqueue(tx, r.ID, protocol.Command{Kind: protocol.CommandDrain, Mode: protocol.HaltGraceful}); err != nil {
 		return out, err
 	}
 	if presenceAt(r.Presence, r.LastBeatAt, tx.Now) == Offline {
@@ -191,7 +192,7 @@ func (s *Service) empty(tx *db.Tx, r row) (out Drain, err error) {
 	return out, err
 }
 
-// handing is how many runs a box, drained, has to hand back.
+// handing returns how many runs the box will hand back if it is drained.
 func handing(r row, now time.Time) int {
 	if presenceAt(r.Presence, r.LastBeatAt, now) == Offline {
 		return 0
@@ -199,12 +200,13 @@ func handing(r row, now time.Time) int {
 	return r.Active
 }
 
-func isRevoked() *fault.Error {
+// alreadyRevoked is the fault for a change of a revoked box.
+func alreadyRevoked() *fault.Error {
 	return fault.Reason("box-revoked", "The box is revoked, which is for good.")
 }
 
-// wake tells who waits for work, or shows why there is none, that the fleet
-// has changed.
+// wake wakes the claims that wait for work, and the views of queues, after a
+// change of the fleet.
 func (s *Service) wake(tx *db.Tx) {
 	s.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic(""))
 }
@@ -232,7 +234,7 @@ func (s *Service) reissueCreds(ctx context.Context, in idIn) (out Reissue, err e
 		if _, err := setRotate.Exec(tx, tx.Account, r.ID); err != nil {
 			return err
 		}
-		if err := s.Owe(tx, r.ID, protocol.Command{ID: out.CommandID, Kind: protocol.CommandRotate}); err != nil {
+		if err := s.Enqueue(tx, r.ID, protocol.Command{ID: out.CommandID, Kind: protocol.CommandRotate}); err != nil {
 			return err
 		}
 		return rotateEvent.Record(tx, event.Subject{ID: r.ID}, event.None{})
@@ -256,7 +258,7 @@ func (s *Service) setOwner(ctx context.Context, in ownerIn) (out Box, err error)
 			return err
 		}
 		if r.State == Revoked {
-			return isRevoked()
+			return alreadyRevoked()
 		}
 		owner, err := s.owner(tx, in.Target, in.Owner)
 		if err != nil {
@@ -273,13 +275,14 @@ func (s *Service) setOwner(ctx context.Context, in ownerIn) (out Box, err error)
 	return out, err
 }
 
-// owner answers who a target is, or why it cannot own a box here.
+// owner returns the id of the owner that a target means. It returns
+// fault.Unprocessable if a box of tx.Account cannot have that owner.
 func (s *Service) owner(tx *db.Tx, target, ownerID string) (*string, error) {
 	impossible := func(detail string) error { return fault.New(fault.Unprocessable, "owner-not-possible", detail) }
 	switch target {
 	case Shared:
-		// The work of other accounts comes with their code and tokens, so
-		// only who runs the server may point it at a machine.
+		// The work of other accounts comes with their code and tokens, so only
+		// operators of the server may give it to a machine.
 		if !policy.From(tx.Context()).Scopes.Has(policy.Scopes(policy.AdminReadPlat)) {
 			return nil, impossible("Only a platform admin can share a box with every account.")
 		}

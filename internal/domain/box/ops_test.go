@@ -18,7 +18,8 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// TestNoSuchBox holds foreign, unknown and malformed ids to one answer.
+// TestNoSuchBox holds that foreign, unknown and malformed ids get the same
+// answer.
 func TestNoSuchBox(t *testing.T) {
 	t.Parallel()
 	onBoth(t, true, func(t *testing.T, f *fixture) {
@@ -140,7 +141,7 @@ func TestDrainIsReversible(t *testing.T) {
 	})
 }
 
-// brokenBus cannot shut anybody out.
+// brokenBus fails to shut accounts.
 type brokenBus struct{ Bus }
 
 func (brokenBus) Shut(context.Context, string) error { return errors.New("out of order") }
@@ -238,8 +239,7 @@ func TestSetPrompt(t *testing.T) {
 	})
 }
 
-// TestSecretsStayIn reads every answer after enrollment for what must not be
-// in it.
+// TestSecretsStayIn holds that no answer after enrollment contains a secret.
 func TestSecretsStayIn(t *testing.T) {
 	t.Parallel()
 	onBoth(t, true, func(t *testing.T, f *fixture) {

@@ -11,11 +11,11 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// retireGrace is how long a box that is decommissioned has to hand back what it
-// holds, unless the call says otherwise.
+// retireGrace is how long a box being decommissioned has to hand back its runs,
+// unless the call says otherwise.
 const retireGrace = 10 * time.Minute
 
-// statusDraining is the status of Removal while that lasts.
+// statusDraining is the status of a Removal while the box hands back its runs.
 const statusDraining = "draining"
 
 type decommissionIn struct {
@@ -23,8 +23,8 @@ type decommissionIn struct {
 	GraceS *int   `json:"grace_s" minimum:"0" maximum:"3600" doc:"seconds that the box has to hand back what it holds, with what was done saved; left out: 600. Again, it only shortens what is left"`
 }
 
-// decommission drains a box and revokes it then: at once, if there is nothing
-// that it could hand back. Otherwise retireAll goes on once the box has, or its
+// decommission drains a box and then revokes it: at once if the box has no run
+// to hand back. Otherwise retireAll revokes it once the box has, or once its
 // grace is over.
 func (s *Service) decommission(ctx context.Context, in decommissionIn) (out Removal, err error) {
 	grace := retireGrace
@@ -40,17 +40,18 @@ func (s *Service) decommission(ctx context.Context, in decommissionIn) (out Remo
 		if waits = r.State != Revoked && grace > 0 && handing(r, tx.Now) > 0; waits {
 			out, err = s.retire(tx, r, grace)
 		} else {
-			out, first, err = s.take(tx, r, true)
+			out, first, err = s.removeIn(tx, r, true)
 		}
 		return err
 	})
 	if err != nil || waits {
 		return out, err
 	}
-	return s.sever(ctx, out, first), nil
+	return s.disconnect(ctx, out, first), nil
 }
 
-// retire drains a box that retireAll will revoke.
+// retire drains a box that retireAll will revoke. A second call may only
+// shorten the grace.
 func (s *Service) retire(tx *db.Tx, r row, grace time.Duration) (out Removal, err error) {
 	until, again := tx.Now.Add(grace), r.RetireAt != nil
 	if again && r.RetireAt.Before(until) {
@@ -58,7 +59,7 @@ func (s *Service) retire(tx *db.Tx, r row, grace time.Duration) (out Removal, er
 	}
 	out = Removal{ID: r.ID, State: r.State, Status: statusDraining, Handing: handing(r, tx.Now), RevokesAt: &until}
 	if again && until.Equal(*r.RetireAt) {
-		return out, nil // it is so already
+		return out, nil // nothing changes
 	}
 	if r.State == Enrolled {
 		drained, err := s.empty(tx, r)
@@ -77,8 +78,8 @@ func (s *Service) retire(tx *db.Tx, r row, grace time.Duration) (out Removal, er
 	return out, retiringEvent.Record(tx, event.Subject{ID: r.ID}, retiringData{Handing: out.Handing, RevokesAt: until.Truncate(time.Millisecond)})
 }
 
-// retireAll revokes the boxes being decommissioned that have handed back what
-// they held, or whose grace is over.
+// retireAll revokes the boxes being decommissioned that have handed back their
+// runs, or whose grace is over.
 func (s *Service) retireAll(ctx context.Context) error {
 	var due []retiring
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
@@ -96,15 +97,16 @@ func (s *Service) retireOne(ctx context.Context, boxID, account string) error {
 	err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
 		tx.Account = account
 		r, err := s.find(tx, boxID, true)
-		// It may have been called off, or done by another node.
+		// The decommission may have been called off, or another node may have
+		// completed it.
 		if err != nil || r.RetireAt == nil || r.State == Revoked || r.RetireAt.After(tx.Now) && (r.State != Drained || r.Active > 0) {
 			return err
 		}
-		out, _, err = s.take(tx, r, true)
+		out, _, err = s.removeIn(tx, r, true)
 		return err
 	})
 	if err == nil && out.ID != "" {
-		s.sever(ctx, out, true)
+		s.disconnect(ctx, out, true)
 	}
 	return err
 }

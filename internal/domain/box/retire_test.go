@@ -16,7 +16,7 @@ var (
 	retireBy = db.Q[*string](`SELECT retire_by FROM boxes WHERE id = $1`)
 )
 
-// holding gives a box that is online a run, and answers it.
+// holding makes a box online with a run, and returns the run's id.
 func (f *fixture) holding(boxID string) (runID string) {
 	runID = id.New()
 	f.write(func(tx *db.Tx) error {
@@ -29,7 +29,8 @@ func (f *fixture) holding(boxID string) (runID string) {
 	return runID
 }
 
-// A drain tells what it put back itself from what the box is to hand back.
+// TestDrainOfABoxAtWork holds that the answer of a drain tells the tasks that
+// it put back itself from those that the box is to hand back.
 func TestDrainOfABoxAtWork(t *testing.T) {
 	t.Parallel()
 	onBoth(t, true, func(t *testing.T, f *fixture) {
@@ -56,8 +57,8 @@ func TestDrainOfABoxAtWork(t *testing.T) {
 	})
 }
 
-// A box that is decommissioned hands its work back before it is revoked, or has
-// had its grace.
+// TestDecommissionWaits holds that a box that is decommissioned is revoked only
+// after it has handed back its work, or after its grace.
 func TestDecommissionWaits(t *testing.T) {
 	t.Parallel()
 	onBoth(t, true, func(t *testing.T, f *fixture) {

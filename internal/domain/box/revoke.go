@@ -13,7 +13,7 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// Statuses of Removal.
+// The statuses of a Removal.
 const (
 	removed       = "revoked"
 	retired       = "decommissioned"
@@ -37,7 +37,8 @@ func (s *Service) revoke(ctx context.Context, in idIn) (Removal, error) {
 	return s.remove(ctx, in.ID, false)
 }
 
-// remove revokes a box, and with retire takes it off the list.
+// remove revokes a box, and with retire takes it off the list. It returns
+// fault.NotFound for an unknown box.
 func (s *Service) remove(ctx context.Context, boxID string, retire bool) (out Removal, err error) {
 	var first bool
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
@@ -45,22 +46,22 @@ func (s *Service) remove(ctx context.Context, boxID string, retire bool) (out Re
 		if err != nil {
 			return err
 		}
-		out, first, err = s.take(tx, r, retire)
+		out, first, err = s.removeIn(tx, r, retire)
 		return err
 	})
 	if err != nil {
 		return Removal{}, err
 	}
-	return s.sever(ctx, out, first), nil
+	return s.disconnect(ctx, out, first), nil
 }
 
-// take does remove's part within tx. Again it only does what is still to be
-// done; first tells whether it was the call that revoked the box.
-func (s *Service) take(tx *db.Tx, r row, retire bool) (out Removal, first bool, err error) {
+// removeIn does remove's work within tx. A second call does only the steps that
+// are left; first tells whether this call revoked the box.
+func (s *Service) removeIn(tx *db.Tx, r row, retire bool) (out Removal, first bool, err error) {
 	first = r.State != Revoked
 	out = Removal{ID: r.ID, State: Revoked, Status: removed, RevokedAt: r.RevokedAt}
 	if first {
-		if out.Requeued, err = s.cutOff(tx, r); err != nil {
+		if out.Requeued, err = s.revokeRow(tx, r); err != nil {
 			return out, first, err
 		}
 		out.RevokedAt = &tx.Now
@@ -75,17 +76,16 @@ func (s *Service) take(tx *db.Tx, r row, retire bool) (out Removal, first bool, 
 	if _, err := setRetired.Exec(tx, tx.Account, r.ID, tx.Now); err != nil {
 		return out, first, err
 	}
-	// Who asked for it may have done so a while ago, for the box to hand its work
-	// back first.
+	// The request may be a while old: the box was to hand back its runs first.
 	return out, first, retiredEvent.Record(tx, event.Subject{ID: r.ID},
 		retiredData{AskedBy: r.RetireBy, Name: r.Name, Requeued: out.Requeued})
 }
 
-// sever ends the live connection of a revoked box.
-func (s *Service) sever(ctx context.Context, out Removal, first bool) Removal {
+// disconnect ends the live connection of a revoked box.
+func (s *Service) disconnect(ctx context.Context, out Removal, first bool) Removal {
 	if first && s.Bus != nil {
-		// While the box still has a connection to hear it: it asks over HTTPS
-		// whether that is so, and stops all it does.
+		// The box may still be connected and hear this: it then asks over HTTPS
+		// whether it is revoked, and stops all work.
 		s.Bus.Nudge(out.ID, protocol.NudgeProve)
 	}
 	if err := s.settle(ctx, out.ID); err != nil {
@@ -95,9 +95,9 @@ func (s *Service) sever(ctx context.Context, out Removal, first bool) Removal {
 	return out
 }
 
-// cutOff revokes the box within tx. What the bus has to do about it is owed
-// through revoked_keys.
-func (s *Service) cutOff(tx *db.Tx, r row) (requeued int, err error) {
+// revokeRow revokes the box within tx. The row in revoked_keys has every node
+// shut the box out of the bus.
+func (s *Service) revokeRow(tx *db.Tx, r row) (requeued int, err error) {
 	if requeued, err = s.Runs.Revoked(tx, r.ID); err != nil {
 		return 0, fmt.Errorf("take the work off box %s: %w", r.ID, err)
 	}
@@ -115,7 +115,7 @@ func (s *Service) cutOff(tx *db.Tx, r row) (requeued int, err error) {
 }
 
 // settle makes this node's bus shut the accounts of a box's revoked keys. Loop
-// does it again, until it is certain.
+// repeats it until that is certain.
 func (s *Service) settle(ctx context.Context, boxID string) error {
 	_, err := s.refuse(ctx, boxID)
 	if err != nil {
@@ -126,22 +126,24 @@ func (s *Service) settle(ctx context.Context, boxID string) error {
 
 // settleAfter is how long after a revocation its account is shut for the last
 // time: a box that was connecting at that moment may have come in after the
-// first. settleBack is how far each pass of settleAll looks back behind the one
-// before it: the clocks of nodes differ, and transactions take a while.
+// first. settleBack is how far each pass of settleAll looks back behind the
+// pass before: the clocks of nodes differ, and transactions take a while.
 const (
 	settleAfter = 2 * time.Second
 	settleBack  = time.Minute
 )
 
-// settled is what this node's bus has shut for the last time. Each node has a
-// bus of its own: that another one has shut an account does not do for this.
+// settled holds the keys that this node's bus has shut out for the last time.
+// Each node has a bus of its own, so an account that another node has shut must
+// be shut here too.
 type settled struct {
 	mu    sync.Mutex
-	until time.Time            // revocations before it are settled, here
-	keys  map[string]time.Time // those after it, with the time of the revocation
+	until time.Time            // all revocations before it are settled on this node
+	keys  map[string]time.Time // settled keys of later revocations, with the time of each
 }
 
-// settleAll is settle for all boxes, and for what other nodes have revoked.
+// settleAll is settle for all boxes, which covers the revocations that other
+// nodes made.
 func (s *Service) settleAll(ctx context.Context) error {
 	now, err := s.refuse(ctx, "")
 	if err != nil {
@@ -154,8 +156,9 @@ func (s *Service) settleAll(ctx context.Context) error {
 	return nil
 }
 
-// refuse shuts the accounts of a box's revoked keys that are not settled, of all
-// boxes if boxID is empty. It answers what time it was when they were read.
+// refuse shuts the accounts of a box's revoked keys that are not settled, or
+// those of all boxes if boxID is empty. It returns the time at which the keys
+// were read.
 func (s *Service) refuse(ctx context.Context, boxID string) (now time.Time, err error) {
 	if s.Bus == nil {
 		return now, nil
@@ -182,12 +185,12 @@ func (s *Service) refuse(ctx context.Context, boxID string) (now time.Time, err 
 	return now, nil
 }
 
-// since is the time from which on revocations may not be settled.
+// since returns the time from which on revocations may not be settled.
 func (d *settled) since(now time.Time) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.until.IsZero() {
-		return now.Add(-settleBack) // nobody was connected before
+		return now.Add(-settleBack) // no box was connected before
 	}
 	return d.until
 }

@@ -20,7 +20,7 @@ type row struct {
 	OwnerID        *string
 	State          string
 	NKey           string  `db:"nkey"`
-	NATSAccount    *string `db:"nats_account"` // nil: it enrolled before each box had one
+	NATSAccount    *string `db:"nats_account"` // nil: the box enrolled before each had its own
 	SealKey        string
 	TokenHash      string
 	TokenExpiresAt time.Time
@@ -40,13 +40,13 @@ type row struct {
 	Presence       string
 	Telemetry      db.JSON[protocol.Presence]
 	LastBeatAt     *time.Time
-	Unfit          *string // nil: it can carry out runs
+	Unfit          *string // nil: the box can carry out runs
 	Briefing       *string
 	Hardening      *db.JSON[Hardening]
 	CreatedAt      time.Time
 	RevokedAt      *time.Time
 	RetiredAt      *time.Time
-	RetireAt       *time.Time // set: it is being decommissioned, and revoked then at the latest
+	RetireAt       *time.Time // set: the box is being decommissioned, and is revoked then at the latest
 	RetireBy       *string
 	Active         int `db:"-"` // runs; see Service.active
 }
@@ -69,8 +69,8 @@ type (
 		RetireAt  time.Time
 	}
 	standingRow struct {
-		State string
-		Owed  bool
+		State   string
+		Waiting bool
 	}
 	revokedKey struct {
 		NKey      string `db:"nkey"`
@@ -94,8 +94,9 @@ var (
 		:token_expires_at, :version, :os, :arch, :slots, :labels, :set_slots, :set_labels, :created_at)`)
 
 	byID = db.Q[row](`SELECT ` + columns + ` FROM boxes WHERE account_id = $1 AND id = $2`)
-	// A box proves itself by its token or its NATS credential; its account
-	// follows from that.
+	// byToken and byIdentity read boxes of any account: a box proves its
+	// identity by its token or its NATS credential, and its account follows
+	// from the row.
 	byToken    = db.Q[row](`SELECT ` + columns + ` FROM boxes WHERE token_hash = $1 OR last_hash = $1`)
 	byIdentity = db.Q[row](`SELECT ` + columns + ` FROM boxes WHERE id = $1`)
 	byAccount  = db.Q[string](`SELECT id FROM boxes WHERE nats_account = $1 AND state <> 'revoked'`)
@@ -103,7 +104,7 @@ var (
 	setState    = db.S(`UPDATE boxes SET state = $3, retire_at = NULL, retire_by = NULL WHERE account_id = $1 AND id = $2`)
 	setRetiring = db.SWith[setRetiringArgs](`UPDATE boxes SET state = :state, retire_at = :retire_at, retire_by = :retire_by
 		WHERE account_id = :account_id AND id = :id`)
-	// A box that holds nothing any more need not wait for its time.
+	// A drained box holds no runs and need not wait for its time.
 	selectRetiring = db.Q[retiring](`SELECT id, account_id, retire_at FROM boxes WHERE retire_at IS NOT NULL AND state <> 'revoked'
 		AND (retire_at <= $1 OR state = 'drained') ORDER BY id`)
 	setOwner = db.SWith[setOwnerArgs](`UPDATE boxes SET owner_target = :owner_target, owner_id = :owner_id
@@ -131,8 +132,8 @@ var (
 		WHERE id = :id AND state <> 'revoked' AND presence <> 'left'`)
 	setLeft   = db.S(`UPDATE boxes SET presence = 'left', last_beat_at = $2, telemetry = $3 WHERE id = $1`)
 	clearLeft = db.S(`UPDATE boxes SET presence = 'offline' WHERE id = $1 AND presence = 'left'`)
-	// setUnfit changes nothing if it is so already, so that each change has one
-	// audit row, whoever is faster.
+	// setUnfit changes no row whose reason is the same, so that concurrent
+	// calls leave one audit row for each change.
 	setUnfit    = db.S(`UPDATE boxes SET unfit = NULLIF($2, '') WHERE id = $1 AND state <> 'revoked' AND COALESCE(unfit, '') <> $2`)
 	setDrained  = db.S(`UPDATE boxes SET state = 'drained' WHERE id = $1 AND state = 'draining'`)
 	selectQuiet = db.Q[row](`SELECT ` + columns + ` FROM boxes WHERE presence = 'online' AND last_beat_at <= $1
@@ -140,7 +141,7 @@ var (
 	setPresence = db.SWith[setPresenceArgs](`UPDATE boxes SET presence = :now
 		WHERE id = :id AND presence = :presence AND last_beat_at = :last_beat_at`)
 
-	// serving is cut to size: it is for those who look at a fleet.
+	// serving has a limit: it is for views of a fleet.
 	serving = db.Q[db.JSON[[]protocol.AgentInfo]](`SELECT agents FROM boxes
 		WHERE state = 'enrolled' AND presence = 'online' AND unfit IS NULL AND (owner_target = 'shared'
 		OR owner_target = 'org' AND COALESCE(owner_id, account_id) = $1
@@ -167,7 +168,7 @@ var (
 	countMessages  = db.Q[int64](`SELECT COUNT(*) FROM box_commands WHERE box_id = $1 AND kind = 'run.message'`)
 	outdate        = db.SWith[outdateArgs](`DELETE FROM box_commands
 		WHERE box_id = :box_id AND kind IN (:command_drain, :command_resume) AND id <> :id`)
-	standing = db.Q[standingRow](`SELECT state, EXISTS (SELECT 1 FROM box_commands c WHERE c.box_id = boxes.id) AS owed FROM boxes WHERE id = $1`)
+	standing = db.Q[standingRow](`SELECT state, EXISTS (SELECT 1 FROM box_commands c WHERE c.box_id = boxes.id) AS waiting FROM boxes WHERE id = $1`)
 
 	briefing = db.Q[*string](`SELECT briefing FROM boxes WHERE id = $1`)
 )
@@ -246,8 +247,8 @@ type setRetiringArgs struct {
 	RetireBy             string
 }
 
-// Serving counts the boxes that are online, fit and take work of an account, 500
-// at most, and names the agents that they say something of.
+// Serving counts the boxes that are online, fit and take work of an account,
+// 500 at most, and names the agents on them.
 func Serving(tx *db.Tx, accountID string) (boxes int, agents []string, err error) {
 	all, err := serving.All(tx, accountID)
 	names := map[string]bool{}
@@ -259,7 +260,8 @@ func Serving(tx *db.Tx, accountID string) (boxes int, agents []string, err error
 	return len(all), slices.Sorted(maps.Keys(names)), err
 }
 
-// Briefing is what the operator tells every agent on a box; empty if nothing.
+// Briefing returns the text that the operator gives every agent on a box. It is
+// empty if there is none.
 func Briefing(tx *db.Tx, boxID string) (string, error) {
 	text, ok, err := briefing.Maybe(tx, boxID)
 	if err != nil || !ok || text == nil {
@@ -268,19 +270,20 @@ func Briefing(tx *db.Tx, boxID string) (string, error) {
 	return *text, nil
 }
 
-// SealKey is the key that secrets for a box's present process are sealed to:
-// empty until that has said hello.
+// SealKey returns the key to which secrets for a box's present process are
+// sealed. It is empty until that process has said hello.
 func SealKey(tx *db.Tx, boxID string) (string, error) {
 	key, _, err := sealKey.Maybe(tx, boxID)
 	return key, err
 }
 
-// Owner answers which box a NATS account belongs to, unless it is revoked.
+// Owner finds the box that a NATS account belongs to. ok is false if there is
+// none or the box is revoked.
 func Owner(tx *db.Tx, account string) (boxID string, ok bool, err error) {
 	return byAccount.Maybe(tx, account)
 }
 
-// unfit is why the box can carry out no run; empty if it can.
+// unfit says why the box can carry out no run. It is empty if the box can.
 func (r row) unfit() string {
 	if r.Unfit == nil {
 		return ""
@@ -288,8 +291,9 @@ func (r row) unfit() string {
 	return *r.Unfit
 }
 
-// find reads a box of tx.Account; an id that is unknown, foreign or malformed
-// is the same 404.
+// find reads a box of tx.Account, and locks it if lock is set. It returns
+// fault.NotFound in the same words for an id that is unknown, foreign or
+// malformed.
 func (s *Service) find(tx *db.Tx, boxID string, lock bool) (row, error) {
 	if !id.Valid(boxID) {
 		return row{}, fault.Missing("box")
@@ -310,8 +314,8 @@ func (s *Service) find(tx *db.Tx, boxID string, lock bool) (row, error) {
 	return rows[0], err
 }
 
-// active counts the runs of boxes where they begin and end: a beat tells of
-// them later, and is no change that is followed.
+// active fills in the boxes' numbers of runs from the runs themselves. Beats
+// report the numbers later, and are no changes that a client follows.
 func (s *Service) active(tx *db.Tx, boxes []row) error {
 	ids := make([]string, len(boxes))
 	for i := range boxes {
@@ -325,7 +329,7 @@ func (s *Service) active(tx *db.Tx, boxes []row) error {
 }
 
 // retirable lists the boxes being decommissioned whose time has come, or that
-// hold nothing any more.
+// hold no runs any more.
 func (s *Service) retirable(tx *db.Tx) ([]retiring, error) {
 	all, err := selectRetiring.All(tx, tx.Now)
 	if err != nil || len(all) == 0 {
@@ -358,8 +362,8 @@ func (s *Service) page(tx *db.Tx, p op.PageIn) ([]row, error) {
 	return rows, s.active(tx, rows)
 }
 
-// Rows are the boxes of tx.Account with the ids, or, for nil, its newest, up to
-// limit, as the list shows them.
+// Rows lists the boxes of tx.Account that have one of the ids or, for nil, its
+// newest, up to limit, as the list shows them.
 func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Box, error) {
 	b := db.Build(`SELECT `+columns+` FROM boxes WHERE retired_at IS NULL AND account_id = `, tx.Account)
 	if ids != nil {
@@ -376,13 +380,13 @@ func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Box, error) {
 	return out, err
 }
 
-// known reads the boxes among ids that are not revoked.
-func known(tx *db.Tx, ids []string) ([]row, error) {
+// unrevoked reads the boxes among ids that are not revoked.
+func unrevoked(tx *db.Tx, ids []string) ([]row, error) {
 	b := db.Build(`SELECT ` + columns + ` FROM boxes WHERE state <> 'revoked'`)
 	return db.Select[row](tx, b.In("id", ids))
 }
 
-// wire is the box as clients see it at now.
+// wire returns the box as clients see it at now.
 func (r row) wire(now time.Time) Box {
 	out := Box{
 		ID: r.ID, Name: r.Name, Owner: BoxOwner{Target: r.OwnerTarget, ID: r.OwnerID}, State: r.State,
@@ -400,8 +404,8 @@ func (r row) wire(now time.Time) Box {
 	if t := r.Telemetry.V; r.LastBeatAt != nil {
 		out.Presence.Telemetry = &Telemetry{State: t.State, Free: t.Free, DiskFree: t.DiskFree, SkewMS: t.SkewMS, SpoolBytes: t.SpoolBytes}
 	}
-	// What a box said before it fell silent may have been repaired since, and
-	// its silence is reason enough. A revoked box has no reason any more.
+	// The reason may have been repaired since the last beat, and an offline box
+	// needs no other reason. A revoked box has none any more.
 	if out.Presence.Status != Offline {
 		out.Presence.Unfit = r.Unfit
 	}
@@ -411,15 +415,15 @@ func (r row) wire(now time.Time) Box {
 	return out
 }
 
-var pullIn = db.S(`UPDATE boxes SET last_beat_at = $1 WHERE last_beat_at > $1`)
+var limitBeats = db.S(`UPDATE boxes SET last_beat_at = $1 WHERE last_beat_at > $1`)
 
-// ClockSetBack makes beats of the future beats of now, so that silence shows.
+// ClockSetBack sets beats of the future to now, so that silence shows.
 func ClockSetBack(tx *db.Tx) error {
-	_, err := pullIn.Exec(tx, tx.Now)
+	_, err := limitBeats.Exec(tx, tx.Now)
 	return err
 }
 
-// beatArgs are a sign of life.
+// beatArgs are the parameters of beat.
 type beatArgs struct {
 	ID         string
 	LastBeatAt time.Time

@@ -10,15 +10,16 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// noReason is shown of a box that says that it is unfit, and nothing more.
-const noReason = "It does not say what is wrong."
+// unknownReason is shown for a box that says that it is unfit without saying
+// why.
+const unknownReason = "It does not say what is wrong."
 
-// foreignReason is what other accounts are told of a box that is unfit.
+// foreignReason is shown to other accounts for a box that is unfit.
 const foreignReason = "The box, which another account has enrolled, could not carry out the run."
 
-// reason makes one line of what a box says is wrong with it, of at most
+// reason makes one line of a box's account of its fault, of at most
 // protocol.MaxUnfit bytes that every terminal and database takes. It is empty
-// only if the box says nothing.
+// only if text is.
 func reason(text string) string {
 	if text == "" {
 		return ""
@@ -37,41 +38,41 @@ func reason(text string) string {
 		}
 		line = line[:end] + more
 	}
-	return firstOf(line, noReason)
+	return firstOf(line, unknownReason)
 }
 
-// MarkUnfit keeps a box from being given work, within tx, because a run on it
-// failed for a fault of the box. What it says of itself decides from then on:
-// its next beat may confirm that, say it better, or take it back. A box that
-// has said already what is wrong keeps its own words.
+// MarkUnfit marks a box as unfit, within tx, because a run on it failed for a
+// fault of the box. An unfit box gets no work. The box's next beat decides: it
+// may confirm the fault, describe it better, or clear it. A box that is already
+// unfit keeps its reason.
 //
 // The caller holds the lock of the box, unless it holds none of a task: see the
 // order at task.Lock.
 func (s *Service) MarkUnfit(tx *db.Tx, boxID, why string) error {
-	why = firstOf(reason(why), noReason)
+	why = firstOf(reason(why), unknownReason)
 	r, ok, err := byIdentity.ForUpdate().Maybe(tx, boxID)
 	if err != nil || !ok || r.Unfit != nil {
 		return err
 	}
 	was := tx.Account
-	tx.Account = r.AccountID // the run may be another account's
+	tx.Account = r.AccountID // the box may be another account's
 	defer func() { tx.Account = was }()
-	return s.judge(tx, r.ID, why)
+	return s.setFitness(tx, r.ID, why)
 }
 
-// FaultShown is what tx.Account may know of a fault of a box: the words of another
-// account's box are for that account alone.
+// FaultShown returns the description of a box's fault that tx.Account may see:
+// another account's box has its own words for its own account alone.
 func FaultShown(tx *db.Tx, boxID, why string) (string, error) {
 	r, _, err := byIdentity.Maybe(tx, boxID)
 	if r.AccountID != tx.Account {
 		return foreignReason, err
 	}
-	return firstOf(reason(why), noReason), err
+	return firstOf(reason(why), unknownReason), err
 }
 
-// judge notes why a box of tx.Account is unfit; that it is fit if why is empty.
-// Who waits for work, or shows why there is none, looks again.
-func (s *Service) judge(tx *db.Tx, boxID, why string) error {
+// setFitness marks a box of tx.Account as unfit for the reason why, or as fit
+// if why is empty. It wakes the waiting claims and queue views.
+func (s *Service) setFitness(tx *db.Tx, boxID, why string) error {
 	n, err := setUnfit.Exec(tx, boxID, why)
 	if err != nil || n == 0 {
 		return err

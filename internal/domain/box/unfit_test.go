@@ -16,16 +16,16 @@ import (
 
 var auditData = db.Q[string](`SELECT data FROM audit WHERE object = $1 AND kind = $2 ORDER BY seq DESC LIMIT 1`)
 
-// beat has a box say something of itself.
+// beat stores a beat of a box.
 func (f *fixture) beat(boxID string, p protocol.Presence) {
 	f.t.Helper()
-	if err := f.store(f.t.Context(), map[string]protocol.Presence{boxID: sane(p)}); err != nil {
+	if err := f.store(f.t.Context(), map[string]protocol.Presence{boxID: storable(p)}); err != nil {
 		f.t.Fatal(err)
 	}
 }
 
-// wantUnfit holds why the box is shown to take no work, and how often its audit
-// tells that it became unfit and fit.
+// wantUnfit holds the shown reason why the box takes no work, and how often its
+// audit log says that it became unfit and fit.
 func (f *fixture) wantUnfit(boxID, why string, unfit, fit int64) {
 	f.t.Helper()
 	got := f.box(boxID).Presence.Unfit
@@ -37,8 +37,9 @@ func (f *fixture) wantUnfit(boxID, why string, unfit, fit int64) {
 	}
 }
 
-// A box says that it is unfit, says it otherwise and takes it back; each of that
-// is stored at once, on record, and wakes who waits for work.
+// TestBeatsSayUnfit holds that a box's reports that it is unfit, for one reason
+// and then another, and fit again are each stored at once and recorded, and
+// wake the claims that wait for work.
 func TestBeatsSayUnfit(t *testing.T) {
 	t.Parallel()
 	onBoth(t, true, func(t *testing.T, f *fixture) {
@@ -74,8 +75,8 @@ func TestBeatsSayUnfit(t *testing.T) {
 	})
 }
 
-// A run that failed for a fault of its box marks the box. What the box says of
-// itself comes first, and decides afterwards.
+// TestMarkUnfit holds that a run that failed for a fault of its box marks the
+// box; a report of the box itself comes first, and decides afterwards.
 func TestMarkUnfit(t *testing.T) {
 	t.Parallel()
 	onBoth(t, true, func(t *testing.T, f *fixture) {
@@ -114,7 +115,7 @@ func TestMarkUnfit(t *testing.T) {
 		f.wantUnfit(boxID, "", 1, 1)
 
 		mark("")
-		f.wantUnfit(boxID, noReason, 2, 1)
+		f.wantUnfit(boxID, unknownReason, 2, 1)
 		own := ready
 		own.Unfit = "The sandbox does not start."
 		f.beat(boxID, own)
@@ -133,7 +134,8 @@ func TestMarkUnfit(t *testing.T) {
 	})
 }
 
-// What a box said of itself is shown as long as it is heard from.
+// TestUnfitIsNotShownForEver holds that a box's reason is shown only until the
+// box falls silent.
 func TestUnfitIsNotShownForEver(t *testing.T) {
 	t.Parallel()
 	onBoth(t, true, func(t *testing.T, f *fixture) {
@@ -168,7 +170,7 @@ func TestReason(t *testing.T) {
 		"":                        "",
 		"The disk is full.":       "The disk is full.",
 		"  a\r\n\tb\x00c\u2028d ": "a b c d",
-		"\n":                      noReason,
+		"\n":                      unknownReason,
 		"a\xffb":                  "a\ufffdb",
 	} {
 		if got := reason(text); got != want {
