@@ -37,7 +37,7 @@ func (a *App) subscribe(p wired) {
 	}
 	task.StuckChanged.On(a.db, p.plan.TaskStuck)
 	task.RunUnwanted.On(a.db, p.run.Stop)
-	run.CommandOwed.On(a.db, flow.OweCommand(p.box))
+	run.CommandQueued.On(a.db, flow.EnqueueCommand(p.box))
 	run.BoxBlamed.On(a.db, flow.MarkUnfit(p.box))
 
 	flow.FollowPulls(a.db, p.task)

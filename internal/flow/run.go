@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/box"
+	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/prompt"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
@@ -86,6 +87,10 @@ func (s RunSetup) Servers(tx *db.Tx, t *task.Row) ([]protocol.MCPServer, error) 
 	lent, err := s.Vaults.Usable(tx, t.RepoID)
 	return serversOf(lent, r.Policy.MCPServers), err
 }
+
+// OfFanout tells whether a task is a scout of a fan-out, which surveys a
+// repository for a plan.
+func (RunSetup) OfFanout(tx *db.Tx, taskID string) (bool, error) { return plan.OfFanout(tx, taskID) }
 
 // serversOf are the servers of a policy file for whose host there is a
 // credential, by name.
@@ -172,8 +177,8 @@ func (b Branches) At(ctx context.Context, repoID, branch string) (string, error)
 	return sha, err
 }
 
-// OweCommand owes a command of a run to its box.
-func OweCommand(boxes *box.Service) func(*db.Tx, run.Command) error {
+// EnqueueCommand queues a command of a run for its box.
+func EnqueueCommand(boxes *box.Service) func(*db.Tx, run.Command) error {
 	return func(tx *db.Tx, c run.Command) error { return boxes.Enqueue(tx, c.BoxID, c.Command) }
 }
 

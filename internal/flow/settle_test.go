@@ -134,7 +134,7 @@ func TestSettlerUnblocks(t *testing.T) {
 		blockers := blocker.New(blocker.Needs{DB: y.db, Ring: ring, BaseURL: "http://yard", Repos: BlockerRepos{},
 			Vault: BlockerVault{vault.New(vault.Needs{DB: y.db, Ring: ring, Repos: VaultRepos{}})}, Tasks: BlockerTasks{Tasks: y.tasks},
 			Asks: BlockerAsks{}})
-		run.CommandOwed.On(y.db, func(*db.Tx, run.Command) error { return nil })
+		run.CommandQueued.On(y.db, func(*db.Tx, run.Command) error { return nil })
 		taskID := y.running(task.KindWork)
 		y.write(func(tx *db.Tx) error {
 			return blockers.Declare(tx, "repo", taskID, taskID, protocol.BlockerDeclared{ID: "1", Kind: "decision", Question: "Which?"})

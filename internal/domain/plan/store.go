@@ -159,6 +159,7 @@ var (
 		VALUES (:id, :account_id, :ask, :created_by, :created_at)`)
 	insertScout  = db.S(`INSERT INTO plan_fanout_tasks (fanout_id, place, task_id) VALUES ($1, $2, $3)`)
 	selectFanout = db.Q[fanoutRow](`SELECT id, ask, created_by, created_at FROM plan_fanouts WHERE account_id = $1 AND id = $2`)
+	countFanouts = db.Q[int64](`SELECT COUNT(*) FROM plan_fanout_tasks WHERE task_id = $1`)
 	selectScouts = db.Q[string](`SELECT task_id FROM plan_fanout_tasks WHERE fanout_id = $1 ORDER BY place`)
 
 	selectSwitch = db.Q[bool](`SELECT enabled FROM plan_file_switches WHERE account_id = $1`)
@@ -298,4 +299,10 @@ func pulls(tx *db.Tx, ids []string) (map[string]pullRow, error) {
 		out[r.ID] = r
 	}
 	return out, err
+}
+
+// OfFanout tells whether a task of any account is a scout of a fan-out.
+func OfFanout(tx *db.Tx, taskID string) (bool, error) {
+	n, err := countFanouts.One(tx, taskID)
+	return n > 0, err
 }

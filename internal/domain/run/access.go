@@ -13,7 +13,7 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// Access is what a live attempt's token gives access to.
+// Access holds what the token of a live attempt gives access to.
 type Access struct {
 	RunID        string
 	Attempt      int64
@@ -23,19 +23,19 @@ type Access struct {
 	RepoID       string
 	BoxID        string
 	SessionID    string
-	Branch       string // the one ref that may be pushed; empty when none may
+	Branch       string // the one branch that may be pushed; empty: none
 	Template     string
 	Model        string
-	BudgetMicros *int64 // of the task; nil without a limit
+	BudgetMicros *int64 // limit of the task; nil: none
 }
 
 // rescue is how long after a run was taken from its box the box may still save
-// the work.
+// the run's work.
 const rescue = 10 * time.Minute
 
-// ResolveToken tells what a token of the kind gives access to; false for one
-// that is unknown, expired or revoked, as all are once their run has ended.
-// Nothing is cached: a revocation holds at once.
+// ResolveToken finds what a token of the kind gives access to. ok is false for
+// a token that is unknown, expired or revoked; the end of a run revokes its
+// tokens. Nothing is cached, so that a revocation holds at once.
 func (s *Service) ResolveToken(ctx context.Context, token, kind string) (out Access, ok bool, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		out, ok, err = ByToken(tx, token, kind)
@@ -51,14 +51,15 @@ func ByToken(tx *db.Tx, token, kind string) (Access, bool, error) {
 	})
 }
 
-// RescueByToken tells which run's work the git token of a run may still save,
-// under the run's own refs/wip: one that was taken from its box less than ten
-// minutes ago, of a task that somebody still wants.
+// RescueByToken finds the run whose work the git token of a run may still save,
+// under the run's own refs/wip: a run that was taken from its box less than ten
+// minutes ago, and whose task is not cancelled. ok is false for every other
+// token.
 func RescueByToken(tx *db.Tx, token string) (Access, bool, error) {
 	return resolve(tx, token, TokenGit, func(a *access) bool {
 		taken := a.Outcome != nil && (*a.Outcome == Lost || *a.Outcome == Interrupted)
 		return taken && a.EndedAt != nil && tx.Now.Before(a.EndedAt.Add(rescue)) && a.TaskStatus != task.Cancelled &&
-			a.RevokedAt != nil && a.RevokedAt.Equal(*a.EndedAt) // by that end, and not replaced before
+			a.RevokedAt != nil && a.RevokedAt.Equal(*a.EndedAt) // revoked by that end, and not replaced before
 	})
 }
 
@@ -78,7 +79,7 @@ func resolve(tx *db.Tx, token, kind string, good func(*access) bool) (Access, bo
 	return out, true, nil
 }
 
-// Serve answers the calls of boxes about their runs from here on.
+// Serve registers the handlers of the boxes' calls about their runs on the bus.
 func (s *Service) Serve() error {
 	for method, fn := range map[string]func(context.Context, string, []byte) (any, error){
 		protocol.CallClaim:    call(s.claimSealed),
@@ -95,7 +96,8 @@ func (s *Service) Serve() error {
 	return nil
 }
 
-// call decodes what a box asks.
+// call makes a handler of fn, which decodes the box's request. Malformed data
+// is fault.Invalid.
 func call[I, O any](fn func(context.Context, string, I) (O, error)) func(context.Context, string, []byte) (any, error) {
 	return func(ctx context.Context, boxID string, data []byte) (any, error) {
 		var in I

@@ -11,8 +11,8 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// BenchmarkIngest is what one node stores with 32 attempts at work, in events
-// a second (an operation is an envelope of 32).
+// BenchmarkIngest measures how many events a second one node stores with 32
+// attempts at work. An operation is an envelope of 32 events.
 func BenchmarkIngest(b *testing.B) {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		b.Run(e.String(), func(b *testing.B) {

@@ -8,12 +8,12 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// maxTold is how much of what was wrong with a try the next one is told, in
-// bytes.
-const maxTold = 2000
+// maxFailure is how many bytes of the failure of one try the brief of the next
+// one quotes.
+const maxFailure = 2000
 
-// brief is the prompt of an attempt. The problem is fenced: whoever wrote it
-// describes the work, but does not speak for the operator.
+// brief returns the prompt of an attempt. The problem stands between fences:
+// its author describes the work, but does not speak for the operator.
 func brief(t *task.Row, repo task.Repo, saved bool, notes []string) string {
 	var b strings.Builder
 	p := func(format string, a ...any) { fmt.Fprintf(&b, format, a...) }
@@ -49,7 +49,7 @@ func brief(t *task.Row, repo task.Repo, saved bool, notes []string) string {
 			p(" What an earlier try left unfinished is in your checkout if it could be saved (see the log); judge it, then continue from it or discard it.")
 		}
 		if t.Failure != nil && *t.Failure != "" {
-			p(" The last one ended with: %q", clean(*t.Failure, maxTold))
+			p(" The last one ended with: %q", clean(*t.Failure, maxFailure))
 		}
 		p("\n\n")
 	}
@@ -87,7 +87,7 @@ func brief(t *task.Row, repo task.Repo, saved bool, notes []string) string {
 	return b.String()
 }
 
-// fenceFor is a line that does not occur in the text.
+// fenceFor returns a line that does not occur in the text.
 func fenceFor(text string) string {
 	fence := "~~~~"
 	for strings.Contains(text, fence) {

@@ -18,7 +18,8 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// serveBus answers boxes over a real bus. The account of a box is known by dial.
+// serveBus answers boxes over a real bus. dial connects a box to its account of
+// the bus.
 func (f *fixture) serveBus() (dial func(boxID string) *conn.Conn) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -66,8 +67,9 @@ func (f *fixture) serveBus() (dial func(boxID string) *conn.Conn) {
 	}
 }
 
-// A box claims, accepts and reports over NATS; its tokens come sealed; another
-// box gets nothing of its run, and it nothing more once its lease is gone.
+// TestOverTheBus holds that a box claims, accepts and reports over NATS and
+// gets its tokens sealed, that another box gets nothing of the run, and that
+// the box gets nothing more once its lease has expired.
 func TestOverTheBus(t *testing.T) {
 	t.Parallel()
 	f := open(t, dbtest.DSN(t, db.SQLite))
@@ -157,7 +159,8 @@ func TestOverTheBus(t *testing.T) {
 	}
 }
 
-// What a run may say is bounded: beyond that its box is refused, and no other.
+// TestRunThatSaysTooMuch holds that the events of a run are limited: beyond the
+// limit its box is refused, and no other box.
 func TestRunThatSaysTooMuch(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -182,7 +185,8 @@ func TestRunThatSaysTooMuch(t *testing.T) {
 
 var fill = db.S(`UPDATE runs SET event_bytes = $2 WHERE id = $1`)
 
-// A claim that waits for a process that is gone takes no task from the next one.
+// TestDismissedClaim holds that a claim of a process that has ended takes no
+// task from the next process.
 func TestDismissedClaim(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -197,7 +201,7 @@ func TestDismissedClaim(t *testing.T) {
 		}()
 		for waits := false; !waits; {
 			f.waiting.mu.Lock()
-			waits = len(f.waiting.of[f.boxes[0]]) == 1
+			waits = len(f.waiting.claims[f.boxes[0]]) == 1
 			f.waiting.mu.Unlock()
 		}
 		if _, err := f.Verdicts(ctx, f.boxes[0], nil); err != nil { // the next process says hello

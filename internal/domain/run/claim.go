@@ -16,21 +16,23 @@ import (
 
 const (
 	defaultTimeout = 2 * time.Hour
-	// tokenSlack is how long an attempt's tokens outlive its timeout, for
-	// saving the work. Their end is the run's end; this is only the backstop.
+	// tokenSlack is how long an attempt's tokens outlive its timeout, so that
+	// the box can save the work. The end of the run revokes them; this limit is
+	// for a run whose end is missed.
 	tokenSlack  = 15 * time.Minute
 	gitTokenTTL = time.Hour
 )
 
-// Claim gives the box a task, waiting up to the asked time for one. The same
-// claim id answers the same run while it lives, with new tokens.
+// Claim gives the box a task, and waits for one up to the time asked. The same
+// claim id gets the same run while that lives, with new tokens. Claim returns
+// fault.Invalid for a malformed claim id.
 func (s *Service) Claim(ctx context.Context, boxID string, c protocol.Claim) (protocol.ClaimReply, error) {
 	reply, _, err := s.await(ctx, boxID, c)
 	return reply, err
 }
 
-// claimSealed is Claim for a box: the tokens of the run are sealed to the process
-// that claims it.
+// claimSealed is Claim for a call of a box: the tokens of the run are sealed to
+// the process that claims it.
 func (s *Service) claimSealed(ctx context.Context, boxID string, c protocol.Claim) (protocol.ClaimReply, error) {
 	out, key, err := s.await(ctx, boxID, c)
 	if err != nil || out.Run == nil {
@@ -42,7 +44,8 @@ func (s *Service) claimSealed(ctx context.Context, boxID string, c protocol.Clai
 	return out, err
 }
 
-// await is a claim, and the key that what comes of it is to be sealed to.
+// await answers a claim, and returns the key to which the tokens of its run are
+// to be sealed.
 func (s *Service) await(ctx context.Context, boxID string, c protocol.Claim) (out protocol.ClaimReply, key string, err error) {
 	if c.ID == "" || len(c.ID) > 100 {
 		return out, "", fault.Field("id", "must have 1 to 100 characters")
@@ -56,35 +59,35 @@ func (s *Service) await(ctx context.Context, boxID string, c protocol.Claim) (ou
 		if isDone(dismissed) {
 			return protocol.ClaimReply{Reasons: []string{"claim_dismissed"}}, "", nil
 		}
-		news, look, err := s.look(ctx, boxID, c)
+		changed, outlook, err := s.outlook(ctx, boxID, c)
 		if err != nil {
 			return out, "", err
 		}
-		if look.Asks() {
-			if err := s.Tasks.Ask(ctx, look); err != nil {
+		if outlook.Asks() {
+			if err := s.Tasks.Ask(ctx, outlook); err != nil {
 				return out, "", err
 			}
 			continue
 		}
-		if look.Work {
+		if outlook.Work {
 			start, key, err := s.claim(ctx, boxID, c)
 			if db.IsUnique(err) {
-				continue // its twin, delivered twice, was faster
+				continue // the same claim, delivered twice, was faster
 			}
 			if err != nil || start != nil {
 				return protocol.ClaimReply{Run: start}, key, err
 			}
 			continue // another box was faster
 		}
-		if look.Reasons != nil {
-			return protocol.ClaimReply{Reasons: look.Reasons}, "", nil
+		if outlook.Reasons != nil {
+			return protocol.ClaimReply{Reasons: outlook.Reasons}, "", nil
 		}
 		var due <-chan time.Time
-		if look.Wait > 0 {
-			due = time.After(look.Wait)
+		if outlook.Wait > 0 {
+			due = time.After(outlook.Wait)
 		}
 		select {
-		case <-news:
+		case <-changed:
 		case <-due:
 		case <-dismissed:
 		case <-deadline.C:
@@ -96,12 +99,12 @@ func (s *Service) await(ctx context.Context, boxID string, c protocol.Claim) (ou
 	}
 }
 
-// look tells, without writing, whether a claim is worth trying. The channel
-// has news when the answer may have changed.
-func (s *Service) look(ctx context.Context, boxID string, c protocol.Claim) (news <-chan struct{}, out task.Outlook, err error) {
+// outlook tells, without writing, whether the claim can get a run now. The
+// channel closes when that may have changed.
+func (s *Service) outlook(ctx context.Context, boxID string, c protocol.Claim) (changed <-chan struct{}, out task.Outlook, err error) {
 	topic := task.AnyQueue
 	for range 2 { // the second time with the right topic
-		news = s.Hub.Watch(topic)
+		changed = s.Hub.Watch(topic)
 		var want string
 		err = s.DB.Read(ctx, func(tx *db.Tx) error {
 			box, ok, err := task.FindBox(tx, boxID)
@@ -112,7 +115,7 @@ func (s *Service) look(ctx context.Context, boxID string, c protocol.Claim) (new
 				out = task.Outlook{Reasons: []string{"box_unknown"}}
 				return nil
 			}
-			if box.Left { // nobody waits for the answer
+			if box.Left { // the box no longer waits for the answer
 				out = task.Outlook{Reasons: []string{"box_left"}}
 				return nil
 			}
@@ -139,7 +142,7 @@ func (s *Service) look(ctx context.Context, boxID string, c protocol.Claim) (new
 		}
 		topic = want
 	}
-	return news, out, err
+	return changed, out, err
 }
 
 func (s *Service) whyNot(ctx context.Context, boxID string) (reasons []string, err error) {
@@ -150,11 +153,12 @@ func (s *Service) whyNot(ctx context.Context, boxID string) (reasons []string, e
 	return reasons, err
 }
 
-// claim makes a run of the next task for the box; nil if there is none.
+// claim makes a run of the next task for the box. start is nil if there is
+// none.
 func (s *Service) claim(ctx context.Context, boxID string, c protocol.Claim) (start *protocol.Start, key string, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		start = nil
-		t, err := s.Tasks.Claimable(tx, boxID) // locks the box, which orders twins of one claim
+		t, err := s.Tasks.Claimable(tx, boxID) // locks the box, so that duplicates of one claim follow each other
 		if err != nil {
 			return err
 		}
@@ -175,8 +179,8 @@ func (s *Service) claim(ctx context.Context, boxID string, c protocol.Claim) (st
 	return start, key, err
 }
 
-// begin makes the run of the task's next attempt. Key is that of the process that
-// claims it.
+// begin makes the run of the task's next attempt. key is the key of the process
+// that claims it.
 func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID, key string) (*protocol.Start, error) {
 	defer tx.About(t.AccountID)()
 	r := Row{ID: id.New(), AccountID: t.AccountID, TaskID: t.ID, RepoID: t.RepoID, BoxID: boxID, ClaimID: claimID, Template: t.Template}
@@ -196,7 +200,7 @@ func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID, key string) (*pr
 	if err != nil {
 		return nil, err
 	}
-	why, err := trigger(tx, t)
+	why, err := s.trigger(tx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -210,11 +214,12 @@ func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID, key string) (*pr
 	if err != nil {
 		return nil, err
 	}
-	return start, s.arm(tx, start)
+	return start, s.mintTokens(tx, start)
 }
 
-// trigger is what the sessions of a task come of.
-func trigger(tx *db.Tx, t *task.Row) (string, error) {
+// trigger says what caused the session of a task's run: one of the triggers of
+// package session.
+func (s *Service) trigger(tx *db.Tx, t *task.Row) (string, error) {
 	switch {
 	case t.Kind == task.KindCI:
 		return "check", nil
@@ -225,15 +230,15 @@ func trigger(tx *db.Tx, t *task.Row) (string, error) {
 	case t.AskID != nil && t.CreatedBy == "system":
 		return "ask", nil
 	case t.Kind == task.KindScout:
-		if n, err := isOfFanout.One(tx, t.ID); err != nil || n > 0 {
+		if ok, err := s.Setup.OfFanout(tx, t.ID); err != nil || ok {
 			return "plan", err
 		}
 	}
 	return "task", nil
 }
 
-// repeat answers a claim again whose answer the box may not have got. The
-// tokens sent before are deleted: they cannot be read back.
+// repeat answers a claim whose answer the box may not have received. The tokens
+// of that answer are deleted: only their hashes are stored.
 func (s *Service) repeat(tx *db.Tx, r *Row, key string) (*protocol.Start, error) {
 	defer tx.About(r.AccountID)()
 	t, ok, err := task.Get(tx, r.AccountID, r.TaskID)
@@ -255,11 +260,11 @@ func (s *Service) repeat(tx *db.Tx, r *Row, key string) (*protocol.Start, error)
 	if _, err := claimKey.Exec(tx, r.ID, key); err != nil {
 		return nil, err
 	}
-	return start, s.arm(tx, start)
+	return start, s.mintTokens(tx, start)
 }
 
-// arm gives the attempt its tokens. A check needs no model.
-func (s *Service) arm(tx *db.Tx, start *protocol.Start) (err error) {
+// mintTokens gives the attempt its tokens. A check needs none for models.
+func (s *Service) mintTokens(tx *db.Tx, start *protocol.Start) (err error) {
 	ttl := time.Duration(start.TimeoutMS)*time.Millisecond + tokenSlack
 	if start.GitToken, err = mint(tx, start.Run, TokenGit, ttl); err != nil {
 		return err
@@ -271,7 +276,8 @@ func (s *Service) arm(tx *db.Tx, start *protocol.Start) (err error) {
 	return err
 }
 
-// demanded is a demand as boxes understand it: the best comes by itself.
+// demanded returns a level of isolation as boxes expect it: empty for the best
+// that the box has.
 func demanded(isolation string) string {
 	if isolation == task.Best {
 		return ""
@@ -279,7 +285,8 @@ func demanded(isolation string) string {
 	return isolation
 }
 
-// start is all that a box needs to carry out the attempt, but its tokens.
+// start returns all that a box needs to carry out the attempt, except its
+// tokens.
 func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error) {
 	repo, err := s.Tasks.RepoByID(tx, t.RepoID)
 	if err != nil {
@@ -320,7 +327,7 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 		if t.StartSHA != nil {
 			st.Base = *t.StartSHA
 		}
-		if err := saved(tx, r, st); err != nil {
+		if err := setSaved(tx, r, st); err != nil {
 			return nil, err
 		}
 	}
@@ -338,19 +345,19 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 	return st, nil
 }
 
-// savingTime is how long a box may take to save the work of a run that a
-// person took from it, before the next one begins without.
+// savingTime is how long the next run waits for the box from which a person
+// took the run before to save its work.
 const savingTime = 10 * time.Second
 
-// saved tells the box where the one before it saves its work, if the task was
-// taken from that.
-func saved(tx *db.Tx, r *Row, st *protocol.Start) error {
+// setSaved tells the box where the box before saves its work, if the task was
+// taken from that box.
+func setSaved(tx *db.Tx, r *Row, st *protocol.Start) error {
 	l, ok, err := selectLast.Maybe(tx, r.AccountID, r.TaskID, r.ID)
 	if err != nil || !ok || l.Outcome == nil || *l.Outcome != Lost && *l.Outcome != Interrupted {
 		return err
 	}
 	st.Saved = protocol.SavedRef(l.ID, int(l.Attempt))
-	if *l.Outcome == Interrupted && l.FailureKind == nil && l.Presence == "online" { // not given back by its box
+	if *l.Outcome == Interrupted && l.FailureKind == nil && l.Presence == "online" { // its box did not hand it back
 		st.SavedMS = max(0, l.EndedAt.Add(savingTime).Sub(tx.Now).Milliseconds())
 	}
 	return nil
@@ -361,13 +368,13 @@ func pushes(kind string) bool {
 	return kind != task.KindCI && kind != task.KindScout && kind != task.KindReview && kind != task.KindKB
 }
 
-// Accept notes that the box has a Start on disk.
+// Accept notes that the box has stored the run. OK is false if the attempt is
+// not the box's any more.
 func (s *Service) Accept(ctx context.Context, boxID string, a protocol.Accept) (protocol.Renewal, error) {
 	return s.renew(ctx, boxID, a.Run, a.Attempt)
 }
 
-// Renew extends a lease. OK false tells the box that the attempt is not its own
-// any more.
+// Renew extends a lease. OK is false if the attempt is not the box's any more.
 func (s *Service) Renew(ctx context.Context, boxID string, r protocol.Renew) (protocol.Renewal, error) {
 	return s.renew(ctx, boxID, r.Run, r.Attempt)
 }
@@ -385,7 +392,8 @@ func (s *Service) renew(ctx context.Context, boxID, runID string, attempt int) (
 		if err != nil || !ok || r.Attempt != int64(attempt) {
 			return err
 		}
-		// Of a run that is over, the box learns that its last word was heard.
+		// The box of a run that has ended learns from CommittedSeq that the end
+		// is stored.
 		if out.CommittedSeq = r.CommittedSeq; n == 0 {
 			return nil
 		}
@@ -400,8 +408,9 @@ func (s *Service) renew(ctx context.Context, boxID, runID string, attempt int) (
 	return out, err
 }
 
-// GitToken gives a live attempt a fresh push token, sealed to the box's present
-// process; the one before dies.
+// GitToken gives a live attempt a new push token, sealed to the box's present
+// process, and deletes the token before. It returns fault.NotFound if the box
+// has no such live attempt.
 func (s *Service) GitToken(ctx context.Context, boxID string, ask protocol.GitTokenAsk) (out protocol.GitToken, err error) {
 	key, token, err := s.gitToken(ctx, boxID, ask)
 	if err == nil {

@@ -78,7 +78,8 @@ func TestClaimIsIdempotent(t *testing.T) {
 	})
 }
 
-// However many claim at once, every task is given away once.
+// TestNoTaskGoesToTwoBoxes holds that each task goes to one box, however many
+// claim at once.
 func TestNoTaskGoesToTwoBoxes(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -152,12 +153,14 @@ func TestConfiguredLease(t *testing.T) {
 			}
 			f.wantStatus(taskID, want)
 		}
-		// A claim that nobody accepts is given away after a third of it.
+		// A run that its box does not accept is given away after a third of the
+		// lease.
 		taskID := f.create(task.KindWork)
 		f.claim(f.boxes[0])
 		scan(lease/3-time.Second, taskID, task.Claimed)
 		scan(2*time.Second, taskID, task.Pending)
-		// One that was accepted, after five quarters.
+		// A run that was accepted is given away after five quarters of the
+		// lease.
 		st := f.claim(f.boxes[0])
 		r, err := f.Accept(context.Background(), f.boxes[0], protocol.Accept{Run: st.Run, Attempt: st.Attempt})
 		if err != nil || !r.OK || r.LeaseMS != lease.Milliseconds() || st.LeaseMS != lease.Milliseconds() {
@@ -165,7 +168,7 @@ func TestConfiguredLease(t *testing.T) {
 		}
 		scan(lease*5/4-time.Second, taskID, task.Claimed)
 		scan(2*time.Second, taskID, task.Pending)
-		// Of a run that is over, a box still hears what was stored.
+		// The box of an ended run still learns how far its events are stored.
 		f.pass(time.Hour)
 		st = f.claim(f.boxes[0])
 		f.mustSay(f.boxes[0], st, 1, ev(protocol.EventAccepted, nil), finished(protocol.Finished{State: protocol.Failed}))

@@ -12,7 +12,8 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// A clock that was ahead has given leases that a right one finds endless.
+// TestLeasesEndAfterTheClockIsSetBack holds that leases that a fast clock
+// granted are shortened when the clock is set right.
 func TestLeasesEndAfterTheClockIsSetBack(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -38,8 +39,8 @@ func TestLeasesEndAfterTheClockIsSetBack(t *testing.T) {
 	})
 }
 
-// Runs that were claimed in what is the future now are missed, too, when their
-// box does not know them.
+// TestRunsOfTheFutureAreMissed holds that a run that was claimed at a time that
+// is now in the future is ended too when its box does not know it.
 func TestRunsOfTheFutureAreMissed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {

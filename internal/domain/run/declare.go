@@ -11,7 +11,7 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// What a declaration may hold, in bytes.
+// The limits of a declaration, in bytes, and of its fields.
 const (
 	maxTitle  = 200
 	maxBody   = protocol.MaxDeclaredBytes
@@ -23,9 +23,9 @@ var (
 	fieldKinds   = map[string]bool{"env_secret": true, "service_url": true, "mcp_server": true, "oauth_connection": true}
 )
 
-// declared hands on what the agent of a run asks for. The box has looked at it
-// already, but a box is not to be trusted: what is malformed or too much stays
-// an event and nothing else.
+// declared sends on what the agent of a run declares. The box has checked it
+// already, but a box is not trusted: a declaration that is malformed or beyond
+// the limits is stored as an event and has no other effect.
 func (s *Service) declared(tx *db.Tx, t *task.Row, r *Row, e protocol.Event) error {
 	n, err := countDeclared.One(tx, r.ID, e.Seq)
 	if err != nil {
@@ -76,7 +76,7 @@ func blocker(s *Service, r *Row, e protocol.Event) (protocol.BlockerDeclared, bo
 	return b, ok && b.ID != "" && blockerKinds[b.Kind] && strings.TrimSpace(b.Question) != ""
 }
 
-// RawTask is further work that a try noticed and filed.
+// RawTask is further work that a try noticed and declared.
 type RawTask struct {
 	_     struct{} `doc:"Further work that a try noticed and left to others." schema:"RawTask"`
 	ID    string   `json:"id" example:"ask-1" doc:"the run's own name for it"`
@@ -86,7 +86,7 @@ type RawTask struct {
 	Body  string   `json:"body" doc:"what is wanted, in the words of the agent"`
 }
 
-// DeclaredBlocker is what a try could not go on without.
+// DeclaredBlocker is the thing without which a try could not go on.
 type DeclaredBlocker struct {
 	_        struct{}                `doc:"What a try could not go on without." schema:"DeclaredBlocker"`
 	ID       string                  `json:"id" example:"blocker-1" doc:"the run's own name for it"`
@@ -96,7 +96,7 @@ type DeclaredBlocker struct {
 	Fields   []protocol.BlockerField `json:"fields" doc:"what is to be filled in; empty unless a credential is missing"`
 }
 
-// foldDeclared adds to a result what the tries of the task declared.
+// foldDeclared adds the declarations of all tries of the task to its result.
 func (s *Service) foldDeclared(tx *db.Tx, taskID string, runs []Row, out *TaskResult) error {
 	all, err := selectDeclared.All(tx, tx.Account, taskID)
 	if err != nil || len(all) == 0 {

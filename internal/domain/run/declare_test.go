@@ -74,8 +74,8 @@ func TestDeclarationsReachTheirDomains(t *testing.T) {
 	})
 }
 
-// A survey says what stopped it, beside what it found; so does the report of
-// other work, which is no survey.
+// TestSurveyNamesItsBlocker holds that the result of a survey shows its blocker
+// beside its findings, and that the result of other work shows its blocker too.
 func TestSurveyNamesItsBlocker(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {

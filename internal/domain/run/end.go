@@ -14,9 +14,9 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// signs tell failures of a provider, which agents report as their own, by what
-// they say. The first that matches decides.
-var signs = []struct {
+// providerFailures recognise failures of a provider, which agents report as
+// their own, by their text. The first match decides.
+var providerFailures = []struct {
 	pattern *regexp.Regexp
 	kind    string
 }{
@@ -28,7 +28,8 @@ var signs = []struct {
 	{says(`500|502|503|504|529`, `overloaded|service unavailable|bad gateway`), task.ProviderUnavailable},
 }
 
-// says matches the words, or one of the HTTP statuses where it is named as one.
+// says returns a pattern for the words, or for one of the HTTP statuses where
+// the text calls it a status.
 func says(status, words string) *regexp.Regexp {
 	if status != "" {
 		words = `(?:http|status|code|error)[^0-9\n]{0,12}(?:` + status + `)\b|` + words
@@ -36,13 +37,13 @@ func says(status, words string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)` + words)
 }
 
-// failureKind derives the kind of a failure from what was reported. A kind that
-// says more than "the agent failed" is believed.
+// failureKind derives the kind of a failure from the report of a box. A
+// reported kind that is more specific than "the agent failed" is kept.
 func failureKind(kind, text string) string {
 	if task.KnownFailure(kind) && kind != task.AgentError && kind != task.AgentCrashed {
 		return kind
 	}
-	for _, s := range signs {
+	for _, s := range providerFailures {
 		if s.pattern.MatchString(text) {
 			return s.kind
 		}
@@ -53,8 +54,8 @@ func failureKind(kind, text string) string {
 	return task.AgentError
 }
 
-// outcomeOf reads a box's last word: how the run ended, and the failure kind
-// unless it succeeded.
+// outcomeOf returns how the run ended by its box's last event, and the failure
+// kind unless it succeeded.
 func outcomeOf(f *protocol.Finished) (outcome, kind string) {
 	switch f.State {
 	case protocol.Succeeded:
@@ -62,8 +63,8 @@ func outcomeOf(f *protocol.Finished) (outcome, kind string) {
 	case protocol.Blocked:
 		return Interrupted, task.Blocked
 	case protocol.Halted:
-		// Halts that the control plane asked for have fenced the run already;
-		// what is left is a box that gives its work back.
+		// A halt that the control plane asked for has ended the run already, so
+		// this box hands back its work.
 		if task.KnownFailure(f.Kind) {
 			return Interrupted, f.Kind
 		}
@@ -77,8 +78,8 @@ func outcomeOf(f *protocol.Finished) (outcome, kind string) {
 	return Failed, failureKind(f.Kind, f.Error)
 }
 
-// end ends a live, locked run: its tokens die, its session is over, and who
-// follows it is told.
+// end ends a live, locked run and its session, revokes its tokens, records the
+// event and wakes the streams that follow the run.
 func (s *Service) end(tx *db.Tx, r *Row, outcome, kind, text string) error {
 	r.State, r.Outcome, r.FailureKind, r.Error, r.EndedAt = Ended, &outcome, db.NullText(kind), db.NullText(text), &tx.Now
 	_, err := endRun.Exec(tx, *r)
@@ -96,8 +97,8 @@ func (s *Service) end(tx *db.Tx, r *Row, outcome, kind, text string) error {
 		endedData{Attempt: r.Attempt, BoxID: r.BoxID, FailureKind: r.FailureKind, Outcome: outcome, TaskID: r.TaskID})
 }
 
-// Stop takes an in-flight task's run away from its box. The task is locked and is
-// moved by the caller.
+// Stop ends the run of a task in flight and has its box stop it. The caller has
+// locked the task, and moves it.
 func (s *Service) Stop(tx *db.Tx, u task.Unwanted) error {
 	t, why := u.Task, u.Why
 	r, ok, err := selectLive.ForUpdate().Maybe(tx, t.AccountID, t.ID)
@@ -111,13 +112,13 @@ func (s *Service) Stop(tx *db.Tx, u task.Unwanted) error {
 	if why == task.StopCancelled {
 		mode = protocol.HaltNow
 	}
-	return CommandOwed.Send(tx, Command{r.BoxID, protocol.Command{V: protocol.Version, ID: id.New(), Kind: protocol.CommandHalt,
+	return CommandQueued.Send(tx, Command{r.BoxID, protocol.Command{V: protocol.Version, ID: id.New(), Kind: protocol.CommandHalt,
 		Run: r.ID, Attempt: int(r.Attempt), Mode: mode, Reason: why}})
 }
 
-// Halt makes the box of a live run save what there is and end it; the task then
-// goes where a failure of the kind leads. Again, and of an ended run, it does
-// nothing.
+// Halt makes the box of a live run save its work and end the run; the task then
+// moves on as after a failure of the kind. A second call, and one for an ended
+// run, changes nothing.
 func Halt(tx *db.Tx, runID, kind, why string) error {
 	r, ok, err := selectAnywhere.ForUpdate().Maybe(tx, runID)
 	if err != nil || !ok || r.EndedAt != nil || r.Halting != "" {
@@ -126,7 +127,7 @@ func Halt(tx *db.Tx, runID, kind, why string) error {
 	if _, err := setHalting.Exec(tx, r.ID, kind, why); err != nil {
 		return err
 	}
-	return CommandOwed.Send(tx, Command{r.BoxID, protocol.Command{V: protocol.Version, ID: id.New(), Kind: protocol.CommandHalt,
+	return CommandQueued.Send(tx, Command{r.BoxID, protocol.Command{V: protocol.Version, ID: id.New(), Kind: protocol.CommandHalt,
 		Run: r.ID, Attempt: int(r.Attempt), Mode: protocol.HaltGraceful, Reason: why}})
 }
 
@@ -141,7 +142,7 @@ func Endings(tx *db.Tx, taskID string) (out []task.Ending, err error) {
 	return out, err
 }
 
-// Pulse tells how the newest run of a task of tx.Account is doing; nil if it has
+// Pulse describes the newest run of a task of tx.Account; nil if the task has
 // had none.
 func Pulse(tx *db.Tx, taskID string) (*task.Pulse, error) {
 	rows, err := selectAttempts.All(tx, tx.Account, taskID)
@@ -153,16 +154,17 @@ func Pulse(tx *db.Tx, taskID string) (*task.Pulse, error) {
 		LastSeq: r.LastSeq, ProgressAt: rows[len(rows)-1].ProgressAt.Truncate(time.Millisecond), LeaseExpiresAt: r.LeaseExpiresAt}, nil
 }
 
-// lose ends a run that its box no longer holds, if still says so once it is
-// locked, and puts its task back into the queue.
-func (s *Service) lose(tx *db.Tx, l lease, kind, text string, still func(*Row) bool) error {
+// lose ends a run that its box no longer holds, and puts its task back into the
+// queue. If confirm is not nil, it decides, once the run is locked, whether
+// that is still so.
+func (s *Service) lose(tx *db.Tx, l lease, kind, text string, confirm func(*Row) bool) error {
 	defer tx.About(l.AccountID)()
 	t, ok, err := task.Lock(tx, l.AccountID, l.TaskID)
 	if err != nil || !ok {
 		return err
 	}
 	r, ok, err := selectOfAccount.ForUpdate().Maybe(tx, l.AccountID, l.ID)
-	if err != nil || !ok || r.EndedAt != nil || still != nil && !still(&r) {
+	if err != nil || !ok || r.EndedAt != nil || confirm != nil && !confirm(&r) {
 		return err
 	}
 	if r.Halting != "" {
@@ -174,15 +176,16 @@ func (s *Service) lose(tx *db.Tx, l lease, kind, text string, still func(*Row) b
 	return s.Tasks.AttemptFailed(tx, &t, kind, text)
 }
 
-// Drained ends the live runs of a box that was drained and is not there to hand
-// them back, and queues their tasks again. It answers how many there were.
+// Drained ends the live runs of a box that was drained and is offline, so that
+// it cannot hand them back, and puts their tasks back into the queue. It
+// returns their number.
 func (s *Service) Drained(tx *db.Tx, boxID string) (int, error) {
 	return s.evacuate(tx, boxID, task.BoxDrained, "The box was drained while it was offline.")
 }
 
-// Revoked ends the live runs of a box that was revoked, and queues their tasks
-// again: no token of them is worth anything any more, not even for saving the
-// work. It answers how many there were.
+// Revoked ends the live runs of a revoked box and puts their tasks back into
+// the queue. No token of the runs is valid afterwards, not even for saving the
+// work. It returns their number.
 func (s *Service) Revoked(tx *db.Tx, boxID string) (int, error) {
 	return s.evacuate(tx, boxID, task.BoxLost, "The box was revoked.")
 }
@@ -197,7 +200,7 @@ func (s *Service) evacuate(tx *db.Tx, boxID, kind, text string) (int, error) {
 			return i, err
 		}
 		if kind == task.BoxLost {
-			// Nothing is saved by a box that is not to be trusted any more.
+			// A box that is no longer trusted saves nothing.
 			if _, err := forgetTokens.Exec(tx, r.ID); err != nil {
 				return i, err
 			}
@@ -206,10 +209,10 @@ func (s *Service) evacuate(tx *db.Tx, boxID, kind, text string) (int, error) {
 	return len(runs), nil
 }
 
-// HandBack takes back the live runs of a box that was stopped, but those that it
-// still names. A run that it had not begun was given to it as it stopped: its task
-// goes back into the queue as if it had not been tried. The caller holds the lock
-// of the box.
+// HandBack ends the live runs of a box that has stopped, except those that held
+// names. A run that the box had not begun was given to it as it stopped: its
+// task goes back into the queue as if it had not been tried. The caller holds
+// the lock of the box.
 func (s *Service) HandBack(tx *db.Tx, boxID string, held []protocol.RunRef) error {
 	live, err := selectLiveOnBox.All(tx, boxID)
 	if err != nil {

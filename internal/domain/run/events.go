@@ -21,42 +21,42 @@ type (
 	}
 )
 
-// The events of a run, whose conversation is a session.
+// The events of a run. The session holds the run's conversation.
 var (
 	endedEvent        = event.Declare[endedData]("run.ended", event.Sessions, "A run ended.")
 	secretsGivenEvent = event.Declare[secretsGivenData]("run.secrets_given", event.Sessions, "The box of a run was given its secrets.")
 )
 
-// Declaration is what the agent of a live run declares: a protocol.AskFiled or a
-// protocol.BlockerDeclared.
+// Declaration is a declaration of the agent of a live run: a protocol.AskFiled
+// or a protocol.BlockerDeclared.
 type Declaration[T any] struct {
 	Task     *task.Row // locked
 	Run      *Row
 	Declared T
 }
 
-// The signals of declarations are sent in the transaction that stores the event
-// of the box, once for each declaration. A fault that a subscriber answers,
-// before it writes anything, passes the declaration over: the event stays. Any
-// other error has the events come again.
+// The signals of declarations are sent in the transaction that stores the
+// events of the box, once for each declaration. If a subscriber returns a fault
+// before it writes anything, the declaration has no effect and its event is
+// stored. After any other error the box sends the events again.
 var (
 	AskFiled        = event.DeclareSignal[Declaration[protocol.AskFiled]]("run.ask_filed", "An agent filed an ask.")
 	BlockerDeclared = event.DeclareSignal[Declaration[protocol.BlockerDeclared]]("run.blocker_declared", "An agent declared a blocker.")
 )
 
-// Command is a command that a box is owed.
+// Command is a command for a box.
 type Command struct {
 	BoxID   string
 	Command protocol.Command
 }
 
-// CommandOwed is sent when the box of a run is to be told something. A fault of a
+// CommandQueued is sent when the box of a run is to get a command. A fault of a
 // subscriber undoes the change.
-var CommandOwed = event.DeclareSignal[Command]("run.command_owed", "The box of a run is owed a command.")
+var CommandQueued = event.DeclareSignal[Command]("run.command_owed", "The box of a run is owed a command.")
 
-// Blame is a run that failed for a fault of its box.
+// Blame names a box for whose fault a run failed, and the fault.
 type Blame struct{ BoxID, Why string }
 
-// BoxBlamed is sent when a run has failed for a fault of its box, which is given
-// nothing more until it says that it is fit. The box is locked.
+// BoxBlamed is sent when a run has failed for a fault of its box, which gets no
+// more work until it says that it is fit. The box is locked.
 var BoxBlamed = event.DeclareSignal[Blame]("run.box_blamed", "A run failed for a fault of its box.")

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A box fills its own turns before it fills the gate, and what is stuck in the
-// gate shows.
+// TestGate holds that a box uses up its own slots before it can fill the gate,
+// and that a stuck envelope is reported.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -18,7 +18,7 @@ func TestGate(t *testing.T) {
 		defer cancel()
 		release := make(chan struct{})
 		var greedy atomic.Int64
-		for range 10 * throughGate {
+		for range 10 * maxEnvelopes {
 			go func() {
 				leave, err := s.gate.enter(ctx, "greedy")
 				if err != nil {
@@ -30,10 +30,10 @@ func TestGate(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		if n := greedy.Load(); n != ofOneBox {
-			t.Errorf("one box has %d turns, want %d", n, ofOneBox)
+		if n := greedy.Load(); n != maxOfBox {
+			t.Errorf("one box has %d turns, want %d", n, maxOfBox)
 		}
-		for range throughGate - ofOneBox {
+		for range maxEnvelopes - maxOfBox {
 			leave, err := s.gate.enter(ctx, "modest")
 			if err != nil {
 				t.Fatal(err)
@@ -54,7 +54,7 @@ func TestGate(t *testing.T) {
 		}
 		close(release)
 		synctest.Wait()
-		if n := greedy.Load(); n != 10*throughGate || len(s.gate.boxes) != 0 || s.Stuck() != nil {
+		if n := greedy.Load(); n != 10*maxEnvelopes || len(s.gate.boxes) != 0 || s.Stuck() != nil {
 			t.Errorf("in the end %d got through, %d boxes are kept, %v", n, len(s.gate.boxes), s.Stuck())
 		}
 	})

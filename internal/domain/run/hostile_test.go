@@ -18,8 +18,9 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// Whatever a box sends, it is answered, or refused for what it is: no call fails
-// inside, where each would be logged as an error of ours, and none panics.
+// TestHostileCalls holds that every call of a box is answered, or refused with
+// a fault that names the reason: none fails with an internal error, which would
+// be logged as our own, and none panics.
 func TestHostileCalls(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -81,7 +82,8 @@ func TestHostileCalls(t *testing.T) {
 	})
 }
 
-// An envelope of very many events would hold up what others have to store.
+// TestVeryManyEvents holds that an envelope of very many events is refused: it
+// would delay the events of other boxes.
 func TestVeryManyEvents(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -96,7 +98,8 @@ func TestVeryManyEvents(t *testing.T) {
 	})
 }
 
-// However often a box asks, it leaves no more behind than its last tokens.
+// TestManyTokens holds that only the last tokens of a run are stored, however
+// often its box asks for new ones.
 func TestManyTokens(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -125,8 +128,8 @@ func TestManyTokens(t *testing.T) {
 
 var countTokens = db.Q[int64](`SELECT COUNT(*) FROM run_tokens WHERE run_id = $1`)
 
-// A box that claims on and on has few claims waiting: each is work for the
-// database whenever a queue changes.
+// TestManyClaims holds that few claims of one box wait at once: each costs the
+// database work whenever a queue changes.
 func TestManyClaims(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {

@@ -17,10 +17,11 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// errMoved means that another transaction has stored events of the run meanwhile.
+// errMoved says that another transaction has stored events of the run
+// meanwhile.
 var errMoved = errors.New("run: its events have moved on")
 
-// Limits on what a box's words may take up, in bytes.
+// The limits of the fields of events, in bytes.
 const (
 	maxKind   = 64
 	maxWord   = 200
@@ -30,20 +31,21 @@ const (
 	maxPaths  = 1000
 )
 
-// Append stores the events of one envelope and does what they cause, all in one
-// transaction, and answers how far the attempt's events are stored. Those stored
-// already are passed over; an envelope that leaves a gap stores nothing, which its
-// answer shows. Nothing is taken of an attempt that the box does not hold (any
-// more): the answer says that it is closed.
+// Append stores the events of one envelope and carries out their effects, in
+// one transaction, and returns how far the attempt's events are stored. Events
+// that are stored already are passed over. An envelope that leaves a gap stores
+// nothing, which the answer shows. For an attempt that the box does not hold,
+// or no longer holds, the answer says Closed. Append returns fault.Invalid for
+// a malformed envelope, and fault.TooLarge if the run has too many events.
 func (s *Service) Append(ctx context.Context, boxID string, e protocol.Envelope) (out protocol.Appended, err error) {
 	if e.V != protocol.Version || len(e.Events) == 0 {
 		return out, fault.New(fault.Invalid, "", "The envelope is of another version of the protocol, or has no events.")
 	}
-	if len(e.Events) > protocol.MaxEvents { // others wait while they are stored
+	if len(e.Events) > protocol.MaxEvents { // other boxes wait while these are stored
 		return out, fault.Newf(fault.Invalid, "", "One envelope holds at most %d events.", protocol.MaxEvents)
 	}
 	if slices.ContainsFunc(e.Events, func(ev protocol.Event) bool { return !utf8.Valid(ev.Data) }) {
-		return out, fault.New(fault.Invalid, "", "The envelope holds an event that is no text.") // no database would keep it
+		return out, fault.New(fault.Invalid, "", "The envelope holds an event that is no text.") // no database stores it
 	}
 	leave, err := s.gate.enter(ctx, boxID)
 	if err != nil {
@@ -57,14 +59,14 @@ func (s *Service) Append(ctx context.Context, boxID string, e protocol.Envelope)
 	for err = errMoved; errors.Is(err, errMoved) && ctx.Err() == nil; {
 		err = s.DB.Write(ctx, func(tx *db.Tx) error {
 			out = protocol.Appended{}
-			return s.take(tx, boxID, e, at, &out)
+			return s.ingest(tx, boxID, e, at, &out)
 		})
 	}
 	return out, err
 }
 
-// branchAt asks the code host where the branch is that a run has pushed if e
-// says that it ended well; "" if nothing says so.
+// branchAt asks the code host for the commit of the branch that a run has
+// pushed if e says that the run succeeded. It is "" otherwise.
 func (s *Service) branchAt(ctx context.Context, boxID string, e protocol.Envelope) (string, error) {
 	delivers := slices.ContainsFunc(e.Events, func(ev protocol.Event) bool {
 		var f protocol.Finished
@@ -85,7 +87,7 @@ func (s *Service) branchAt(ctx context.Context, boxID string, e protocol.Envelop
 	return s.Branches.At(ctx, b.RepoID, b.Branch)
 }
 
-func (s *Service) take(tx *db.Tx, boxID string, e protocol.Envelope, at string, out *protocol.Appended) error {
+func (s *Service) ingest(tx *db.Tx, boxID string, e protocol.Envelope, at string, out *protocol.Appended) error {
 	h, ok, err := selectHead.Maybe(tx, boxID, e.Run)
 	if err != nil {
 		return err
@@ -99,15 +101,14 @@ func (s *Service) take(tx *db.Tx, boxID string, e protocol.Envelope, at string, 
 	if out.Closed || !follows || len(fresh) == 0 {
 		return nil
 	}
-	if h.EventBytes+weight(fresh) > protocol.MaxRunBytes {
+	if h.EventBytes+storedBytes(fresh) > protocol.MaxRunBytes {
 		return fault.Newf(fault.TooLarge, "", "The events of one run are at most %d MiB.", protocol.MaxRunBytes>>20)
 	}
 	if !slices.ContainsFunc(fresh, isState) {
 		return s.append(tx, e, out, fresh)
 	}
 	defer tx.About(h.AccountID)()
-	// Whoever changes both locks the task before the run, and a box before
-	// either.
+	// A transaction locks the box first, then the task, then the run.
 	if slices.ContainsFunc(fresh, blamesBox) {
 		if err := task.LockBox(tx, boxID); err != nil {
 			return err
@@ -142,8 +143,7 @@ func (s *Service) take(tx *db.Tx, boxID string, e protocol.Envelope, at string, 
 	return nil
 }
 
-// after cuts off the events up to seq and tells whether the rest follows without
-// a gap.
+// after returns the events after seq, and whether they follow it without a gap.
 func after(events []protocol.Event, seq int64) (rest []protocol.Event, follows bool) {
 	for len(events) > 0 && events[0].Seq <= seq {
 		events = events[1:]
@@ -156,19 +156,20 @@ func after(events []protocol.Event, seq int64) (rest []protocol.Event, follows b
 	return events, true
 }
 
-// weight is about what events take up in the database, in bytes.
-func weight(events []protocol.Event) (n int64) {
+// storedBytes estimates the bytes that events take in the database.
+func storedBytes(events []protocol.Event) (n int64) {
 	for _, e := range events {
 		n += int64(len(e.Data)+len(e.Kind)) + 64
 	}
 	return n
 }
 
-// append stores events that follow out.Seq, unless another transaction did.
+// append stores events that follow out.Seq. It returns errMoved if another
+// transaction has stored events of the run.
 func (s *Service) append(tx *db.Tx, e protocol.Envelope, out *protocol.Appended, events []protocol.Event) error {
 	last := events[len(events)-1].Seq
 	n, err := advance.Exec(tx, advanceArgs{
-		ID: e.Run, Seq: out.Seq, CommittedSeq: last, ProgressAt: tx.Now, EventBytes: weight(events),
+		ID: e.Run, Seq: out.Seq, CommittedSeq: last, ProgressAt: tx.Now, EventBytes: storedBytes(events),
 	})
 	if err != nil {
 		return err
@@ -185,7 +186,8 @@ func (s *Service) append(tx *db.Tx, e protocol.Envelope, out *protocol.Appended,
 	return insertEvents(tx, e.Run, e.Attempt, stored)
 }
 
-// isState tells whether an event changes more than the timeline.
+// isState tells whether an event changes the run or its task, and not the
+// timeline alone.
 func isState(e protocol.Event) bool {
 	switch e.Kind {
 	case protocol.EventAccepted, protocol.EventPrepared, protocol.EventStarted, protocol.EventPushed, protocol.EventFinished,
@@ -201,8 +203,8 @@ func blamesBox(e protocol.Event) bool {
 	return e.Kind == protocol.EventFinished && json.Unmarshal(e.Data, &f) == nil && f.Kind == task.BoxUnfit
 }
 
-// apply does what one event of the live run r causes. At is where its branch is
-// if that is the end.
+// apply carries out the effect of one event of the live run r. at is the commit
+// of its branch if the event ends the run.
 func (s *Service) apply(tx *db.Tx, t *task.Row, r *Row, e protocol.Event, at string) error {
 	switch e.Kind {
 	case protocol.EventAccepted:
@@ -257,7 +259,7 @@ func (s *Service) apply(tx *db.Tx, t *task.Row, r *Row, e protocol.Event, at str
 		if !ok {
 			f = protocol.Finished{State: protocol.Failed, Kind: task.AgentCrashed, Error: "The box's last word about the run could not be read."}
 		}
-		// The end may come in one envelope with what went before it.
+		// The envelope may hold the end together with the events before it.
 		if err := store(tx, r); err != nil {
 			return err
 		}
@@ -266,9 +268,9 @@ func (s *Service) apply(tx *db.Tx, t *task.Row, r *Row, e protocol.Event, at str
 	return nil
 }
 
-// read decodes the data of an event. What a box says wrongly is passed
-// over, as it would be wrong again, and not logged for all to see: a box could say
-// nothing else.
+// read decodes the data of an event. Malformed data has no effect: the box
+// would send the same again. It is logged for debugging only, because a box
+// could send nothing else.
 func read[T any](s *Service, r *Row, e protocol.Event) (v T, ok bool) {
 	if err := json.Unmarshal(e.Data, &v); err != nil {
 		s.Logger.Debug("event with malformed data", "run", r.ID, "seq", e.Seq, "kind", e.Kind, "error", err)
@@ -287,15 +289,15 @@ func (s *Service) finish(tx *db.Tx, t *task.Row, r *Row, f Ending) error {
 	outcome, kind := outcomeOf(&f.Finished)
 	if outcome == Succeeded {
 		if _, wrong, why := t.Result(f.Report); wrong != "" {
-			// What it pushed is there for the next try.
+			// The next try begins from the pushed commits.
 			outcome, kind = Failed, wrong
 			f.State, f.Kind, f.Error, f.WIP = protocol.Failed, wrong, why, f.WIP || f.Tip != ""
 		}
 	}
-	unfit := kind == task.BoxUnfit // whatever else is to become of the task
+	unfit := kind == task.BoxUnfit // also when the halt below changes kind
 	if r.Halting != "" && outcome != Succeeded {
-		// The agent may have given up before the halt came, over the call that was
-		// refused, and takes that for the provider's doing.
+		// A refused call may have made the agent give up before the halt came,
+		// and the agent takes the refusal for a failure of the provider.
 		kind, f.Error = r.Halting, cmp.Or(r.HaltingWhy, f.Error)
 		if outcome == Failed {
 			outcome = Interrupted
@@ -334,7 +336,7 @@ func (s *Service) finish(tx *db.Tx, t *task.Row, r *Row, f Ending) error {
 		}
 	}
 	if t.Status == task.Claimed && outcome == Succeeded {
-		// It was over before it was said to have started.
+		// The run ended before its box said that it had started.
 		if err := s.Tasks.MarkRunning(tx, t); err != nil {
 			return err
 		}
@@ -349,13 +351,14 @@ func (s *Service) finish(tx *db.Tx, t *task.Row, r *Row, f Ending) error {
 		return err
 	}
 	if kind == task.Blocked && r.WokenAt != nil && t.Status == task.Held {
-		// What it waited for came just too late.
+		// The answer that the task waited for came as the run ended.
 		return s.Tasks.Release(tx, t)
 	}
 	return nil
 }
 
-// undelivered tells whether a run that went well has nothing to show for it.
+// undelivered tells whether a run that succeeded has neither commits nor a
+// report though its kind needs them.
 func undelivered(t *task.Row, r *Row, f *protocol.Finished) bool {
 	return f.Tip == "" && strings.TrimSpace(f.Report) == "" && t.Kind != task.KindCI && r.Agent != commandAgent
 }
@@ -367,8 +370,8 @@ func detail(text, kind string) string {
 	return "The run ended with " + kind + "."
 }
 
-// clean cuts text that a box sent to about max bytes and takes out what the
-// database cannot keep.
+// clean cuts a box's text to about max bytes and removes the characters that
+// the database cannot store.
 func clean(s string, max int) string {
 	if len(s) > max {
 		s = s[:max]
@@ -384,8 +387,8 @@ func paths(list []string) []string {
 	return out
 }
 
-// holdsOf is what a run's level held, cut to what there can be; nil if its box
-// did not say.
+// holdsOf returns the protections that the run's level of isolation held, 32 at
+// most; nil if the box did not say.
 func holdsOf(p protocol.Started) *db.JSON[[]string] {
 	if p.Holds == nil {
 		return nil

@@ -13,36 +13,35 @@ import (
 )
 
 const (
-	// scansPerLease is how often within one lease Loop looks for those that
-	// have run out.
+	// scansPerLease is how many passes Loop makes in the time of one lease.
 	scansPerLease = 12
-	// stalled is how long a running agent may say nothing before its task
+	// stalled is how long a running agent may send no event before its task
 	// counts as stuck.
 	stalled = 15 * time.Minute
-	// inFlight is how long a claim's answer may be under way while its box
-	// does not know of the run.
+	// inFlight is how long the answer to a claim may be on its way while the
+	// box does not know of the run yet.
 	inFlight = 5 * time.Second
 )
 
-// acceptBy is when a run that was claimed goes to another box unless its own
-// has accepted it, or asked for more. That is soon: a box does nothing before,
-// and a box that died while its claim waited will never do anything.
+// acceptBy returns when a claimed run goes to another box unless its own has
+// accepted it or renewed the lease. That is soon: a box does nothing before it
+// accepts, and a box that died while its claim waited never accepts.
 func (s *Service) acceptBy(tx *db.Tx) time.Time {
 	return tx.Now.Add(protocol.RenewAfter(s.Lease))
 }
 
-// redispatchAt is when a run goes to another box unless its own asks again. By
-// then that one has stopped.
+// redispatchAt returns when a run goes to another box unless its own renews the
+// lease. By then its own box has stopped working on it.
 func (s *Service) redispatchAt(tx *db.Tx) time.Time {
 	return tx.Now.Add(protocol.RedispatchAfter(s.Lease))
 }
 
-// Loop takes back what boxes lost, and marks what got stuck, until ctx ends.
-// Every node may run it.
+// Loop ends the runs whose leases have expired, and marks tasks as stuck, until
+// ctx ends. Every node may run it.
 func (s *Service) Loop(ctx context.Context) error {
-	// A starting node cannot tell a box that was cut off from one that had
-	// nobody to talk to: boxes get the time to renew, and to hand in what they
-	// hold, before anything is taken back.
+	// A starting node cannot tell a box that was cut off from one that had no
+	// server to talk to. Boxes get the time to renew their leases and to send
+	// their events before a run is ended.
 	pause := protocol.RenewAfter(s.Lease)
 	var watch clock.Watch
 	for {
@@ -51,7 +50,7 @@ func (s *Service) Loop(ctx context.Context) error {
 			return nil
 		case <-time.After(pause):
 		}
-		if watch.Set() > 0 { // all leases seem to have run out: the same again
+		if watch.Set() > 0 { // the clock was set, so all leases seem expired: wait again
 			pause = protocol.RenewAfter(s.Lease)
 			continue
 		}
@@ -82,7 +81,7 @@ func (s *Service) Scan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var errs []error // one run that fails keeps no other from its turn
+	var errs []error // an error of one run does not keep the others waiting
 	for _, l := range expired {
 		err := s.DB.Write(ctx, func(tx *db.Tx) error {
 			return s.lose(tx, l, task.LeaseExpired, "The box stopped renewing its lease.",
@@ -91,16 +90,17 @@ func (s *Service) Scan(ctx context.Context) error {
 		errs = append(errs, err)
 	}
 	for _, l := range silent {
-		errs = append(errs, s.mark(ctx, l, true))
+		errs = append(errs, s.markStuck(ctx, l, true))
 	}
 	for _, l := range moving {
-		errs = append(errs, s.mark(ctx, l, false))
+		errs = append(errs, s.markStuck(ctx, l, false))
 	}
 	return errors.Join(errs...)
 }
 
-// mark marks the task of a run as stuck or not, if the run bears it out.
-func (s *Service) mark(ctx context.Context, l lease, stuck bool) error {
+// markStuck marks the task of a run as stuck or not, if the locked run confirms
+// it.
+func (s *Service) markStuck(ctx context.Context, l lease, stuck bool) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		defer tx.About(l.AccountID)()
 		t, ok, err := task.Lock(tx, l.AccountID, l.TaskID)
@@ -115,14 +115,14 @@ func (s *Service) mark(ctx context.Context, l lease, stuck bool) error {
 	})
 }
 
-// Verdicts answers a hello: which of the runs the box names go on. Runs that
-// it should hold and does not name are lost.
+// Verdicts answers a hello: which of the runs that the box names go on. It ends
+// the runs that the box should hold and does not name.
 func (s *Service) Verdicts(ctx context.Context, boxID string, refs []protocol.RunRef) ([]protocol.RunVerdict, error) {
-	s.Dismiss(boxID) // what claims here was an earlier connection's
+	s.Dismiss(boxID) // claims that wait here are those of an earlier connection
 	var out []protocol.RunVerdict
-	var gone []Row
+	var missing []Row
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {
-		out, gone = make([]protocol.RunVerdict, 0, len(refs)), nil
+		out, missing = make([]protocol.RunVerdict, 0, len(refs)), nil
 		live, err := selectLiveOnBox.All(tx, boxID)
 		if err != nil {
 			return err
@@ -152,7 +152,7 @@ func (s *Service) Verdicts(ctx context.Context, boxID string, refs []protocol.Ru
 		for _, r := range live {
 			// A run of the future was claimed before the clock was set back.
 			if age := tx.Now.Sub(r.CreatedAt); !named[r.ID] && (age > inFlight || age < 0) {
-				gone = append(gone, r)
+				missing = append(missing, r)
 			}
 		}
 		return nil
@@ -160,8 +160,8 @@ func (s *Service) Verdicts(ctx context.Context, boxID string, refs []protocol.Ru
 	if err != nil {
 		return nil, err
 	}
-	for i := range gone {
-		r := &gone[i]
+	for i := range missing {
+		r := &missing[i]
 		err := s.DB.Write(ctx, func(tx *db.Tx) error {
 			return s.lose(tx, lease{r.ID, r.AccountID, r.TaskID}, task.BoxLost, "The box came back without the run.", nil)
 		})

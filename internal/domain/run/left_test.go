@@ -12,7 +12,7 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// leave is what a box's farewell does: see box.Service.
+// leave does for runs what box.Service does when a box says goodbye.
 func (f *fixture) leave(boxID string, held ...protocol.RunRef) {
 	f.t.Helper()
 	f.write(func(tx *db.Tx) error {
@@ -52,7 +52,8 @@ func TestBoxThatLeavesHandsBackWhatItHasNotBegun(t *testing.T) {
 		}
 		f.leave(box, protocol.RunRef{Run: held.Run, Attempt: held.Attempt}) // again, it changes nothing
 
-		// The claim of its next start does not bring back what is another box's by then.
+		// The claim of the box's next start does not take back the run that is
+		// another box's by then.
 		other := f.claim(f.boxes[1])
 		if other == nil || other.Task != fresh.Task || other.Attempt != 2 {
 			t.Fatalf("another box is given %+v", other)
@@ -71,7 +72,7 @@ func TestClaimOfABoxThatLeftIsGivenNothing(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		box := f.boxes[0]
-		// One waits here as the box says goodbye to another node.
+		// A claim waits on this node as the box says goodbye to another.
 		type answer struct {
 			protocol.ClaimReply
 			err error
@@ -90,7 +91,7 @@ func TestClaimOfABoxThatLeftIsGivenNothing(t *testing.T) {
 			t.Errorf("a box that has left is given %+v", st)
 		}
 		f.wantStatus(taskID, task.Pending)
-		// Also where it was looked up before it left.
+		// A claim that read the queue before the box left gets no run either.
 		f.write(func(tx *db.Tx) error {
 			row, err := f.Tasks.Claimable(tx, box)
 			if row != nil {
@@ -101,7 +102,8 @@ func TestClaimOfABoxThatLeftIsGivenNothing(t *testing.T) {
 	})
 }
 
-// Whoever renews a lease has taken the run on, and it is a try.
+// TestRenewedRunIsATry holds that a run whose lease the box has renewed counts
+// as a try.
 func TestRenewedRunIsATry(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {

@@ -28,7 +28,7 @@ var (
 	getRepo = db.Q[task.Repo](`SELECT id, owner, name, enabled, default_branch, 'http://host/' || id AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout, '' AS conflicts FROM repos WHERE id = $1`)
 )
 
-// patience bounds every wait of a test.
+// patience limits every wait of a test.
 const patience = 20 * time.Second
 
 // fixture is one account with a repository and two boxes.
@@ -46,7 +46,7 @@ type fixture struct {
 	others *others
 }
 
-// outbox keeps the commands owed to boxes.
+// outbox keeps the commands for boxes.
 type outbox struct {
 	mu  sync.Mutex
 	all map[string][]protocol.Command
@@ -80,14 +80,14 @@ func open(t testing.TB, dsn string) *fixture {
 	return f.tenant()
 }
 
-// serve puts a node behind the fixture, on a database.
+// serve starts the fixture's node on a database.
 func (f *fixture) serve(d *db.DB) {
 	hub := event.NewHub()
 	stand := related{standin.Tasks{Agent: "claude", Places: 100}}
 	tasks := task.New(task.Needs{DB: d, Hub: hub, QueueCap: task.Uncapped, DefaultTemplate: "default",
 		Repos: standin.Repos(func(tx *db.Tx, id string) (task.Repo, error) { return getRepo.One(tx, id) }), Templates: stand, Related: stand, Foresight: stand})
 	task.RunUnwanted.On(d, func(tx *db.Tx, u task.Unwanted) error { return f.Stop(tx, u) })
-	CommandOwed.On(d, func(tx *db.Tx, c Command) error {
+	CommandQueued.On(d, func(tx *db.Tx, c Command) error {
 		tx.AfterCommit(func() { f.commands.put(c.BoxID, c.Command) })
 		return nil
 	})
@@ -103,7 +103,7 @@ func (f *fixture) serve(d *db.DB) {
 		Setup: f.others, Boxes: f.others, Vault: f.others, Branches: f.others, Settler: f.others, Asks: f.others})
 }
 
-// tenant is the fixture with a new account.
+// tenant returns the fixture with a new account.
 func (f *fixture) tenant() *fixture {
 	f.t.Helper()
 	g := *f
@@ -148,7 +148,7 @@ func (f *fixture) create(kind string) (taskID string) {
 	return taskID
 }
 
-// claim has a box claim, without waiting; nil if there is nothing.
+// claim makes a box claim without waiting; nil if there is no run.
 func (f *fixture) claim(box string) *protocol.Start {
 	f.t.Helper()
 	reply, err := f.Claim(context.Background(), box, protocol.Claim{ID: id.New(), Free: 1})
@@ -194,10 +194,10 @@ func (f *fixture) live(token, kind string) bool {
 	return ok
 }
 
-// errNotTaken is of events that the answer does not cover.
+// errNotTaken says that the answer does not cover all events.
 var errNotTaken = errors.New("the events are not stored")
 
-// say hands in events that begin with seq.
+// say sends events whose first has the number seq.
 func (f *fixture) say(box string, st *protocol.Start, seq int64, events ...protocol.Event) error {
 	for i := range events {
 		events[i].Seq = seq + int64(i)
@@ -228,7 +228,7 @@ func ev(kind string, data any) protocol.Event {
 	return e
 }
 
-// started is what a box says first.
+// started returns the first events of a run.
 func started() []protocol.Event {
 	return []protocol.Event{ev(protocol.EventAccepted, nil), ev(protocol.EventPreparing, nil), ev(protocol.EventPrepared, protocol.Prepared{Base: "base"}),
 		ev(protocol.EventStarted, protocol.Started{Agent: "claude", Version: "2", Session: "s", Isolation: "landlock", Holds: []string{"files", "network\x00"}})}
@@ -241,7 +241,7 @@ func TestStatements(t *testing.T) {
 	dbtest.Declared(t)
 }
 
-// sealKey is the key of a box's present process.
+// sealKey returns the key of a box's present process.
 func (f *fixture) sealKey(boxID string) string {
 	key, _ := f.keys.Load(boxID)
 	text, _ := key.(string)
@@ -250,7 +250,7 @@ func (f *fixture) sealKey(boxID string) string {
 
 func (f *fixture) setSealKey(boxID, key string) { f.keys.Store(boxID, key) }
 
-// newSealKey has what a box is given sealed to a key that is made for it.
+// newSealKey gives a box's process a new key.
 func (f *fixture) newSealKey(boxID string) seal.Recipient {
 	f.t.Helper()
 	key := newRecipient(f.t)

@@ -12,29 +12,29 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// What became of a message to a run's agent.
+// The statuses of a message to a run's agent.
 const (
 	MessageReplied     = "replied"     // the agent has answered
 	MessageQueued      = "queued"      // held for the next turn
-	MessageRead        = "read"        // the agent has it, and no answer to it is known
-	MessageUnconfirmed = "unconfirmed" // the box has said nothing of it
-	MessageDropped     = "dropped"     // the run ended, or ends, without it
+	MessageRead        = "read"        // the agent has it, and its answer is not known
+	MessageUnconfirmed = "unconfirmed" // the box has not confirmed it
+	MessageDropped     = "dropped"     // the run ended, or ends, before it was delivered
 )
 
-// commandAgent is the agent that nothing can be said to.
+// commandAgent is the agent that takes no messages.
 const commandAgent = "command"
 
-// MessageOutcome is how far a message has come.
+// MessageOutcome says how far a message has come.
 type MessageOutcome struct {
 	Status string
-	Reply  string // when replied: the closing prose of the turn
+	Reply  string // of MessageReplied: the last text of the turn
 }
 
-// Message owes the agent of a live run of tx.Account a message, and answers the
-// id under which its fate is told: see AwaitMessage. It becomes a turn of its
-// own once the running one is over, or at once when the run is parked. A run
-// without a live channel is refused with no_live_channel. Recording the change
-// is the caller's.
+// Message queues a message for the agent of a live run of tx.Account, and
+// returns its id for AwaitMessage. The message becomes a turn of its own once
+// the present one is over, or at once when the run is parked. Message returns
+// fault.NotFound for an unknown run, and the fault no_live_channel for a run
+// that takes no messages. The caller records the event.
 func Message(tx *db.Tx, runID, text string) (messageID string, err error) {
 	r, err := findRun(tx, runID)
 	if err != nil {
@@ -47,22 +47,23 @@ func Message(tx *db.Tx, runID, text string) (messageID string, err error) {
 		}
 		return "", fault.Reason("no_live_channel", "The run has no live channel: "+why)
 	}
-	messageID, owed, err := say(tx, &r, text)
-	if err == nil && !owed {
+	messageID, queued, err := sendMessage(tx, &r, text)
+	if err == nil && !queued {
 		err = fault.Reason("no_live_channel", "The run has just ended.")
 	}
 	return messageID, err
 }
 
-// Wake is Message for those to whom a run that cannot be reached is no error:
-// woken tells whether the message is owed. A parked run whose window ends before
-// the message reaches it is not held: its task goes back into the queue.
+// Wake is Message for callers to whom a run without a live channel is no error:
+// woken tells whether the message is queued. A parked run whose time ends
+// before the message reaches it does not leave its task held: the task goes
+// back into the queue.
 func Wake(tx *db.Tx, runID, text string) (woken bool, err error) {
 	r, ok, err := selectOfAccount.Maybe(tx, tx.Account, runID)
 	if err != nil || !ok || !reachable(&r) {
 		return false, err
 	}
-	_, woken, err = say(tx, &r, text)
+	_, woken, err = sendMessage(tx, &r, text)
 	return woken, err
 }
 
@@ -71,21 +72,23 @@ func reachable(r *Row) bool {
 	return (r.State == Live || r.State == Parked) && r.Agent != commandAgent
 }
 
-func say(tx *db.Tx, r *Row, text string) (messageID string, owed bool, err error) {
+// sendMessage queues a message for a run. queued is false if the run has ended.
+func sendMessage(tx *db.Tx, r *Row, text string) (messageID string, queued bool, err error) {
 	if n, err := wakeRun.Exec(tx, r.ID, tx.Now); err != nil || n == 0 {
 		return "", false, err
 	}
 	c := protocol.Command{V: protocol.Version, ID: id.New(), Kind: protocol.CommandMessage, Run: r.ID, Attempt: int(r.Attempt), Text: text}
-	return c.ID, true, CommandOwed.Send(tx, Command{r.BoxID, c})
+	return c.ID, true, CommandQueued.Send(tx, Command{r.BoxID, c})
 }
 
 // AwaitMessage waits for the answer to a message to a run of the context's
-// account, for as long as given, and tells how far it has come by then.
+// account, at most for wait, and returns how far the message has come by then.
+// It returns fault.NotFound for an unknown run.
 func (s *Service) AwaitMessage(ctx context.Context, runID, messageID string, wait time.Duration) (out MessageOutcome, err error) {
 	over := time.NewTimer(wait)
 	defer over.Stop()
 	for {
-		news := s.Hub.Watch(event.RunTopic(runID))
+		changed := s.Hub.Watch(event.RunTopic(runID))
 		final := false
 		err = s.DB.Read(ctx, func(tx *db.Tx) error {
 			r, err := findRun(tx, runID)
@@ -93,14 +96,14 @@ func (s *Service) AwaitMessage(ctx context.Context, runID, messageID string, wai
 				return err
 			}
 			said, err := selectMessages.All(tx, runID)
-			out, final = fate(said, messageID, r.EndedAt != nil)
+			out, final = messageOutcome(said, messageID, r.EndedAt != nil)
 			return err
 		})
 		if err != nil || final {
 			return out, err
 		}
 		select {
-		case <-news:
+		case <-changed:
 		case <-over.C:
 			return out, nil
 		case <-ctx.Done():
@@ -109,8 +112,9 @@ func (s *Service) AwaitMessage(ctx context.Context, runID, messageID string, wai
 	}
 }
 
-// fate folds the events of a message. Final tells that nothing more will come.
-func fate(said []string, messageID string, ended bool) (out MessageOutcome, final bool) {
+// messageOutcome derives the state of a message from the events of its run.
+// final tells that it cannot change any more.
+func messageOutcome(said []string, messageID string, ended bool) (out MessageOutcome, final bool) {
 	out.Status = MessageUnconfirmed
 	for _, data := range said {
 		var m protocol.UserMessage

@@ -14,8 +14,8 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// operatorOps are the rows of those who run the platform: one run of whichever
-// account. Each call that finds its run is noted before it is answered.
+// operatorOps are the capabilities for operators of the platform, who see a run
+// of any account. A call that finds its run is recorded before it is answered.
 func (s *Service) operatorOps() []op.Op {
 	const operators = "Account and platform operator"
 	read := policy.Require(policy.AdminReadRuns)
@@ -40,7 +40,7 @@ type PlatformRun struct {
 
 func (s *Service) platformRun(ctx context.Context, in tailIn) (out PlatformRun, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
-		r, err := look(tx, "account.platform_run_get", in.RunID)
+		r, err := inspect(tx, "account.platform_run_get", in.RunID)
 		if err != nil {
 			return err
 		}
@@ -60,9 +60,9 @@ func (s *Service) platformRun(ctx context.Context, in tailIn) (out PlatformRun, 
 	return out, err
 }
 
-// look finds a run wherever it is, and notes that it was looked at. A run that
-// is not there leaves no note.
-func look(tx *db.Tx, capability, runID string) (Row, error) {
+// inspect finds a run of any account, and records the inspection. It returns
+// fault.NotFound, and records nothing, if there is no such run.
+func inspect(tx *db.Tx, capability, runID string) (Row, error) {
 	if !id.Valid(runID) {
 		return Row{}, fault.Missing("run")
 	}
@@ -79,7 +79,7 @@ func look(tx *db.Tx, capability, runID string) (Row, error) {
 func (s *Service) platformTail(ctx context.Context, in tailIn, sink *op.Sink) error {
 	var r Row
 	err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
-		r, err = look(tx, "account.platform_run_tail", in.RunID)
+		r, err = inspect(tx, "account.platform_run_tail", in.RunID)
 		return err
 	})
 	if err != nil {

@@ -19,10 +19,10 @@ import (
 
 const (
 	group       = "Tasks"
-	backfillMax = 500 // events a stream reads at a time
+	backfillMax = 500 // events that a stream reads at once
 )
 
-// Ops are what clients may see of runs.
+// Ops are the capabilities of this package: clients read runs by them.
 func (s *Service) Ops() []op.Op {
 	read := policy.Require(policy.ReadTasks)
 	return append([]op.Op{
@@ -41,8 +41,8 @@ func (s *Service) Ops() []op.Op {
 	}, s.operatorOps()...)
 }
 
-// frames are those of a run's timeline. Without ids of events it begins anew
-// whenever a connection broke off.
+// frames are the frames of a run's stream. A stream whose events have no ids
+// begins anew after a connection breaks.
 func frames(resume bool) []op.Event {
 	return []op.Event{
 		{Name: "event", Data: Event{}, ID: resume, Doc: "Something that happened, in order of seq."},
@@ -54,8 +54,8 @@ type idIn struct {
 	ID string `json:"id" format:"uuid" doc:"id of the task"`
 }
 
-// find reads a task of tx.Account; unknown, foreign and malformed ids are the
-// same 404.
+// find reads a task of tx.Account. It returns fault.NotFound in the same words
+// for unknown, foreign and malformed ids.
 func find(tx *db.Tx, taskID string) (task.Row, error) {
 	if !id.Valid(taskID) {
 		return task.Row{}, fault.Missing("task")
@@ -117,8 +117,8 @@ func (s *Service) attempts(ctx context.Context, in attemptsIn) (page op.Page[Run
 	return page, err
 }
 
-// wire is a run as clients see it. The failure kind is derived anew, so that
-// old tries profit from what was learned since.
+// wire returns a run as clients see it. It derives the failure kind anew, so
+// that old tries show what later versions recognise.
 func wire(r *Row) Run {
 	w := Run{
 		ID: r.ID, TaskID: r.TaskID, Attempt: r.Attempt, BoxID: r.BoxID, Epoch: r.Attempt, State: r.State, Outcome: r.Outcome,
@@ -183,7 +183,7 @@ func (s *Service) events(ctx context.Context, in eventsIn) (Timeline, error) {
 			return out, err
 		}
 		if out.RunID != nil && (watched == nil || *watched != *out.RunID) {
-			continue // a run began meanwhile: watch that one
+			continue // a run began meanwhile: watch its topic
 		}
 		select {
 		case <-ofTask:
@@ -196,8 +196,8 @@ func (s *Service) events(ctx context.Context, in eventsIn) (Timeline, error) {
 	}
 }
 
-// timeline reads one page. It is settled if there is no point in waiting: there
-// are events, or none will come.
+// timeline reads one page. settled tells that waiting is pointless: there are
+// events, or none will come.
 func (s *Service) timeline(ctx context.Context, in eventsIn) (out Timeline, settled bool, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		out = Timeline{Events: []Event{}, NextSinceSeq: in.SinceSeq}
@@ -228,8 +228,9 @@ func (s *Service) timeline(ctx context.Context, in eventsIn) (out Timeline, sett
 	return out, settled, err
 }
 
-// chosen is the try a caller means: the one named, or the newest that began;
-// nil if none did.
+// chosen returns the run that the caller names, or else the newest that has
+// events; nil if none has. It returns fault.NotFound if the named run is not
+// one of the task.
 func chosen(tx *db.Tx, t *task.Row, runID string) (*Row, error) {
 	if runID != "" {
 		r, err := findRun(tx, runID)
@@ -250,8 +251,8 @@ func chosen(tx *db.Tx, t *task.Row, runID string) (*Row, error) {
 	return nil, nil
 }
 
-// TaskResult is what a task delivered, folded from its durable events. Report
-// is the newest run's; artifacts span all tries.
+// TaskResult is the result of a task, derived from its stored events. Report is
+// the newest run's; artifacts are those of all tries.
 type TaskResult struct {
 	_             struct{}          `doc:"What a task delivered, over all its tries." schema:"TaskResult"`
 	TaskID        string            `json:"task_id" format:"uuid" doc:"id of the task"`
@@ -337,7 +338,7 @@ func (s *Service) tail(ctx context.Context, in tailIn, sink *op.Sink) error {
 	if err != nil {
 		return err
 	}
-	// An id that is none of the account's must not be watched.
+	// An id of another account must not be watched.
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		_, err := findRun(tx, in.RunID)
 		return err
@@ -351,11 +352,11 @@ func (s *Service) tail(ctx context.Context, in tailIn, sink *op.Sink) error {
 }
 
 // follow sends the events of a run of the context's account after since, and
-// the end, to a sink; send writes one event's frame.
+// the end, to a sink. send writes the frame of one event.
 func (s *Service) follow(ctx context.Context, runID string, since int64, send func(Event) error, sink *op.Sink) error {
 	for {
-		news := s.Hub.Watch(event.RunTopic(runID))
-		r, rows, err := s.readOnce(ctx, runID, since, news)
+		changed := s.Hub.Watch(event.RunTopic(runID))
+		r, rows, err := s.readOnce(ctx, runID, since, changed)
 		if err != nil {
 			return err
 		}
@@ -375,24 +376,25 @@ func (s *Service) follow(ctx context.Context, runID string, since int64, send fu
 			return sink.End(r.CommittedSeq, End{RunID: r.ID, Outcome: r.Outcome, FailureKind: wire(&r).FailureKind, LastSeq: r.CommittedSeq})
 		}
 		select {
-		case <-news:
+		case <-changed:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// step is what a stream reads at a time.
+// step is one read of a stream.
 type step struct {
 	run  Row
 	rows []storedEvent
 }
 
-// readOnce reads on for a stream. Streams that wait for the same news and have
-// come equally far share one read; whatever is stored after that read began
-// closes their news, so that none misses it.
-func (s *Service) readOnce(ctx context.Context, runID string, since int64, news <-chan struct{}) (Row, []storedEvent, error) {
-	out, err, _ := s.reads.Do(fmt.Sprint(runID, since, news), func() (any, error) {
+// readOnce reads the next events for a stream. Streams that wait for the same
+// change and have come equally far share one read. A change that is stored
+// after the read began closes the channel that they all watch, so that none
+// misses it.
+func (s *Service) readOnce(ctx context.Context, runID string, since int64, changed <-chan struct{}) (Row, []storedEvent, error) {
+	out, err, _ := s.reads.Do(fmt.Sprint(runID, since, changed), func() (any, error) {
 		var st step
 		err := s.DB.Read(context.WithoutCancel(ctx), func(tx *db.Tx) (err error) {
 			if st.run, err = findRun(tx, runID); err != nil {

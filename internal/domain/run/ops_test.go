@@ -45,7 +45,7 @@ func (f *fixture) get(path string, want int) map[string]any {
 	return out
 }
 
-// post acts on a task and answers the status.
+// post sends a task's action and returns the status of the answer.
 func (f *fixture) post(path string) int {
 	w := httptest.NewRecorder()
 	f.handler().ServeHTTP(w, httptest.NewRequest("POST", path, nil))

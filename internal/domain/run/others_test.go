@@ -11,17 +11,17 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// related is what tasks know of their runs.
+// related answers what tasks ask of their runs.
 type related struct{ standin.Tasks }
 
 func (related) Endings(tx *db.Tx, taskID string) ([]task.Ending, error) { return Endings(tx, taskID) }
 func (related) Pulse(tx *db.Tx, taskID string) (*task.Pulse, error)     { return Pulse(tx, taskID) }
 
-// others answers for the domains that runs ask; what a test sets is asked
-// instead.
+// others stands in for the domains that runs ask. A test sets vault and settle
+// to answer itself.
 type others struct {
 	f      *fixture
-	deaf   bool // nobody can be told that a box is unfit
+	deaf   bool // marking a box as unfit fails
 	vault  func(tx *db.Tx, repoID string) ([]protocol.Secret, error)
 	settle func(tx *db.Tx, t *task.Row, r *Row, f Ending) (bool, error)
 }
@@ -37,6 +37,7 @@ func (*others) Template(_ *db.Tx, _, name string) (Template, bool, error) {
 func (*others) Policy(*db.Tx, string) (string, error)                   { return `{}`, nil }
 func (*others) Notes(*db.Tx, *task.Row, string) ([]string, error)       { return nil, nil }
 func (*others) Servers(*db.Tx, *task.Row) ([]protocol.MCPServer, error) { return nil, nil }
+func (*others) OfFanout(*db.Tx, string) (bool, error)                   { return false, nil }
 func (*others) FaultShown(_ *db.Tx, _, why string) (string, error)      { return why, nil }
 func (*others) At(context.Context, string, string) (string, error)      { return "", nil }
 func (*others) OfRuns(_ *db.Tx, runs []string) ([]string, error)        { return runs, nil }

@@ -10,8 +10,9 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// A run whose result does not fit has failed, what it pushed is kept, and the
-// next one is told what was wrong.
+// TestResultSchema holds that a run whose result does not fit the schema fails,
+// that its pushed commits are kept, and that the next run's brief says why the
+// result was refused.
 func TestResultSchema(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {

@@ -1,11 +1,18 @@
-// Package run is one try of a task on one box under a lease. Boxes claim work
-// here, renew their leases and report what happens as events; a run that ends,
-// or that a box loses, moves its task on. What a person may see of runs (the
-// attempts of a task, their timeline, what they delivered) is served here too.
+// Package run keeps the runs: a run is one try of a task on one box, under a
+// lease. Boxes claim runs, renew their leases and report what happens as
+// events. The end of a run, or its loss by a box, moves the task on. People
+// read the attempts of a task, their timelines and their results here too.
 //
-// A run has one writer, the box that holds its lease. It is fenced by its end:
-// an ended run takes no events, its tokens are dead, and its box is told to
-// stop. So whatever a box that was cut off still says changes nothing.
+// A run has one writer, the box that holds its lease. The end of the run fences
+// it: an ended run takes no events, its tokens are revoked, and its box is told
+// to stop. A box that was cut off can therefore change nothing afterwards.
+//
+// claim.go gives runs to boxes (brief.go is the prompt, waiting.go the claims
+// that wait), access.go resolves the tokens of runs, secrets.go seals their
+// secrets, lease.go and end.go renew and end them. ingest.go stores their
+// events (gate.go limits how many at once) and declare.go handles what agents
+// declare. message.go sends messages to agents. ops.go, operator.go and
+// survey.go answer people; store.go has the statements.
 package run
 
 import (
@@ -24,15 +31,15 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// States of a run. Parked is live, but waiting for a person.
+// The states of a run. A parked run is live and waits for a person.
 const (
-	Leased = "leased" // given to a box that has not started the agent yet
+	Leased = "leased" // its box has not started the agent yet
 	Live   = "live"
 	Parked = "parked"
 	Ended  = "ended"
 )
 
-// Outcomes of an ended run.
+// The outcomes of an ended run.
 const (
 	Succeeded   = "succeeded"
 	Failed      = "failed"
@@ -51,7 +58,7 @@ type Row struct {
 	ClaimID        string
 	State          string
 	LeaseExpiresAt time.Time
-	CommittedSeq   int64 // newest event stored; they have no gaps
+	CommittedSeq   int64 // number of the newest stored event; events have no gaps
 	Isolation      *string
 	IsolationHolds *db.JSON[[]string]
 	Agent          string
@@ -69,84 +76,88 @@ type Row struct {
 	CreatedAt      time.Time
 	AcceptedAt     *time.Time
 	StartedAt      *time.Time
-	ProgressAt     time.Time  // of the newest event
-	WokenAt        *time.Time // when it was sent a message while parked; nil once it goes on
+	ProgressAt     time.Time  // time of the newest event
+	WokenAt        *time.Time // when a message was queued while it was parked; nil once it goes on
 	EndedAt        *time.Time
-	Halting        string // failure kind of a run that was told to hand in and end; empty otherwise
-	HaltingWhy     string // in words
+	Halting        string // failure kind of a run that was told to end; empty otherwise
+	HaltingWhy     string // the reason in words
 }
 
-// Template is how an agent is to be run.
+// Template says how an agent is to be run.
 type Template struct {
 	Agent     string // builtin, claude, codex, …, or command
 	Model     string
 	Options   map[string]string
 	Command   []string // argv of the agent command
 	Timeout   time.Duration
-	Isolation string // the least acceptable
+	Isolation string // the least level that is acceptable
 }
 
-// Bus is what runs need of the message bus.
+// Bus is the part of the message bus that this package calls.
 type Bus interface {
-	// Handle answers a method that boxes call.
+	// Handle makes fn answer the calls of boxes to a method.
 	Handle(method string, fn func(ctx context.Context, boxID string, data []byte) (any, error)) error
 }
 
-// Ending is how a box says that a run has ended, and what the code host says of
-// it.
+// Ending is a box's report of the end of a run, with the state of its branch at
+// the code host.
 type Ending struct {
 	protocol.Finished
-	// BranchAt is where the branch of a task was when its run had ended well with
+	// BranchAt is the commit of the task's branch when a run succeeded with
 	// commits; "" if there is none.
 	BranchAt string
 }
 
-// Setup tells what a run begins with.
+// Setup answers what a run begins with.
 type Setup interface {
 	// Template finds an account's template; false if there is none of the name.
 	Template(tx *db.Tx, account, name string) (Template, bool, error)
-	// Policy is the policy that a run in a repository begins under, as its session
-	// keeps it.
+	// Policy returns the policy of a repository as the session of a run keeps
+	// it.
 	Policy(tx *db.Tx, repoID string) (string, error)
-	// Notes are paragraphs of a brief besides the task: prompts, the box's briefing,
-	// answers, the names of secrets.
+	// Notes returns the paragraphs of a brief besides the task: prompts, the
+	// box's briefing, answers, the names of secrets.
 	Notes(tx *db.Tx, t *task.Row, boxID string) ([]string, error)
-	// Servers are the MCP servers that a run of the task may use.
+	// Servers returns the MCP servers that a run of the task may use.
 	Servers(tx *db.Tx, t *task.Row) ([]protocol.MCPServer, error)
+	// OfFanout tells whether a task is a scout of a fan-out, which surveys a
+	// repository for a plan.
+	OfFanout(tx *db.Tx, taskID string) (bool, error)
 }
 
-// Boxes tells of the boxes that runs are on.
+// Boxes answers questions about the boxes of runs.
 type Boxes interface {
-	// SealKey is what secrets for the present process of a box are sealed to; empty
-	// until that has said hello.
+	// SealKey returns the key to which secrets for the present process of a box
+	// are sealed; empty until that process has said hello.
 	SealKey(tx *db.Tx, boxID string) (string, error)
-	// FaultShown is what tx.Account may know of a fault of a box.
+	// FaultShown returns the description of a box's fault that tx.Account may
+	// see.
 	FaultShown(tx *db.Tx, boxID, why string) (string, error)
 }
 
-// Vault is what runs may use of the vaults.
+// Vault opens the secrets of runs.
 type Vault interface {
-	// ForRun is what a run of a repository of tx.Account may use. It goes to the box
-	// sealed, and nowhere else.
+	// ForRun returns the secrets that a run of a repository of tx.Account may
+	// use. They go to the box, sealed, and nowhere else.
 	ForRun(tx *db.Tx, repoID string) ([]protocol.Secret, error)
 }
 
-// Branches tells where branches are at the code host.
+// Branches finds branches at the code host.
 type Branches interface {
-	// At is the commit of a branch, empty if there is no such branch. It is called
-	// outside of transactions.
+	// At returns the commit of a branch, empty if there is no such branch. It
+	// is called outside of transactions.
 	At(ctx context.Context, repoID, branch string) (sha string, err error)
 }
 
-// Settler decides about tasks of runs that their box has ended.
+// Settler decides about the task of a run that its box has ended.
 type Settler interface {
-	// Settle moves the task on if the run is more than tried work: a check has a
-	// result, commits become a pull request. It answers false to leave the task to
-	// the common rules.
+	// Settle moves the task on if the run has a result of its own kind: a check
+	// is decided, commits become a pull request. settled is false if the task
+	// is to follow the common rules.
 	Settle(tx *db.Tx, t *task.Row, r *Row, f Ending) (settled bool, err error)
 }
 
-// Asks tells of the asks that agents filed.
+// Asks finds the asks that agents filed.
 type Asks interface {
 	// OfRuns lists the ids of the asks that runs filed.
 	OfRuns(tx *db.Tx, runIDs []string) ([]string, error)
@@ -159,10 +170,11 @@ type Needs struct {
 	Tasks  *task.Service
 	Bus    Bus
 	Logger *slog.Logger
-	// Lease is what claims and renewals grant; protocol.LeaseTTL when 0.
+	// Lease is the time that claims and renewals grant; protocol.LeaseTTL when
+	// 0.
 	Lease time.Duration
 
-	GatewayURL  string // of the model gateway, as boxes reach it
+	GatewayURL  string // address of the model gateway for boxes
 	CommitName  string // author of the agents' commits
 	CommitEmail string
 
@@ -178,9 +190,9 @@ type Needs struct {
 type Service struct {
 	Needs
 
-	reads   singleflight.Group // of the streams
-	gate    gate               // of events on their way into the database
-	waiting waiting            // claims
+	reads   singleflight.Group // shared reads of streams
+	gate    gate               // limits how many envelopes are stored at once
+	waiting waiting            // claims that wait for a task
 }
 
 // New makes the service. It panics if something is lacking.
@@ -190,7 +202,7 @@ func New(n Needs) *Service {
 	return &Service{Needs: n}
 }
 
-// Run is a try as clients see it.
+// Run is a run as clients see it.
 type Run struct {
 	_              struct{}   `doc:"One try of a task on one box, under a lease."`
 	ID             string     `json:"id" format:"uuid" doc:"id of the run"`
@@ -219,7 +231,7 @@ type Run struct {
 	EndedAt        *time.Time `json:"ended_at" doc:"when it ended; null before"`
 }
 
-// Usage is the model traffic of a run as the gateway counted it.
+// Usage is the model traffic of a run, as the gateway counted it.
 type Usage struct {
 	_            struct{} `doc:"What a run used of models, as the server counted it."`
 	InputTokens  int64    `json:"input_tokens" example:"48211" doc:"tokens sent to models"`

@@ -66,11 +66,11 @@ func TestEndings(t *testing.T) {
 				if *got.FailureKind != c.kind || got.Charged != c.charged || got.RunID != nil && got.Status == task.Pending {
 					t.Errorf("task %+v", got)
 				}
-				// All of it came in one envelope.
+				// One envelope held all events.
 				if r := f.run(f.boxes[0], st.Run); r.AcceptedAt == nil || r.StartedAt == nil || r.Isolation == nil || *r.Isolation != "landlock" || !slices.Equal(wire(&r).Holds, []string{"files", "network"}) || *r.AgentVersion != "2" {
 					t.Errorf("run %+v", r)
 				}
-				// Only a fault of the box is held against it.
+				// The box is blamed for a fault of its own alone.
 				if told := f.faulty[f.boxes[0]]; (len(told) == 1 && told[0] == c.f.Error) != (c.kind == task.BoxUnfit) || len(told) > 1 || f.faulty[f.boxes[1]] != nil {
 					t.Errorf("the box is said to be unfit: %q", told)
 				}
@@ -82,8 +82,9 @@ func TestEndings(t *testing.T) {
 	})
 }
 
-// A fault of the box is told in the transaction that ends the run: if it cannot
-// be noted, nothing has happened, and the last word comes again.
+// TestUnfitBoxIsNotedWithTheEnd holds that a fault of the box is stored in the
+// transaction that ends the run: if that fails, nothing is stored, and the box
+// sends its last event again.
 func TestUnfitBoxIsNotedWithTheEnd(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -110,8 +111,9 @@ func TestUnfitBoxIsNotedWithTheEnd(t *testing.T) {
 	})
 }
 
-// A run that was told to end for another reason ends for that, and its box is
-// unfit all the same.
+// TestUnfitBoxOfAHaltedRun holds that a halted run ends for the reason of the
+// halt even if its box reports itself unfit, and that the box is marked as
+// unfit.
 func TestUnfitBoxOfAHaltedRun(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {

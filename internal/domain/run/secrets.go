@@ -11,7 +11,8 @@ import (
 	"yardmaster/internal/seal"
 )
 
-// sealFor seals what a box's process with the key alone may read.
+// sealFor seals a value for the process with the key. It returns fault.Invalid
+// if there is no key.
 func sealFor(key, purpose string, v any) (string, error) {
 	if key == "" {
 		return "", fault.New(fault.Invalid, "", "The box has not said hello: there is no key to seal to.")
@@ -27,9 +28,10 @@ func sealTokens(key, runID string, t protocol.Tokens) (string, error) {
 	return sealFor(key, protocol.TokensPurpose(runID), t)
 }
 
-// Secrets gives a live attempt what it may use of the vaults as they are now,
-// sealed to the process that claimed it: whoever comes after that one, or has
-// the box's credentials from elsewhere, gets nothing.
+// Secrets gives a live attempt the present secrets of its vaults, sealed to the
+// process that claimed it. A later process of the box, and a program elsewhere
+// that has the box's credentials, gets fault.Forbidden. An attempt that the box
+// does not hold is fault.NotFound.
 func (s *Service) Secrets(ctx context.Context, boxID string, ask protocol.SecretsAsk) (out protocol.Secrets, err error) {
 	var key string
 	var values []protocol.Secret

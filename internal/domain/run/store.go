@@ -36,22 +36,22 @@ var (
 	claimKey  = db.S(`UPDATE runs SET secrets_key = $2 WHERE id = $1`)
 	selectKey = db.Q[string](`SELECT COALESCE(secrets_key, '') FROM runs WHERE id = $1`)
 
-	// givenOnce lets through the first who asks for the secrets of a run.
+	// givenOnce changes the row only the first time that the secrets of a run
+	// are fetched.
 	givenOnce = db.S(`UPDATE runs SET secrets_given = TRUE WHERE id = $1 AND secrets_given = FALSE`)
 
 	insertRun = db.SWith[insertRunArgs](`INSERT INTO runs (id, account_id, task_id, repo_id, attempt, box_id, claim_id, state,
 		lease_expires_at, agent, template, model, created_at, progress_at, secrets_key)
 		VALUES (:id, :account_id, :task_id, :repo_id, :attempt, :box_id, :claim_id, 'leased', :lease_expires_at, :agent,
 		:template, :model, :created_at, :progress_at, :secrets_key)`)
-	isOfFanout  = db.Q[int64](`SELECT COUNT(*) FROM plan_fanout_tasks WHERE task_id = $1`)
 	insertToken = db.SWith[insertTokenArgs](`INSERT INTO run_tokens (hash, run_id, kind, expires_at)
 		VALUES (:hash, :run_id, :kind, :expires_at)`)
 
-	// A box is told of its own runs only, and a person of the account's; both
-	// come with the first predicate.
+	// A box sees its own runs only, and a person those of the account; the
+	// first predicate of each statement says so.
 	selectOfBox     = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE box_id = $1 AND id = $2`)
 	selectOfAccount = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE account_id = $1 AND id = $2`)
-	// Operators see runs of every account, each look noted.
+	// Operators see runs of every account; each view is recorded.
 	selectAnywhere  = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE id = $1`)
 	selectClaim     = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE box_id = $1 AND claim_id = $2`)
 	selectLive      = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE account_id = $1 AND task_id = $2 AND ended_at IS NULL`)
@@ -63,11 +63,11 @@ var (
 		WHERE account_id = :account_id AND task_id = :task_id AND (created_at, id) > (:created_at, :id)
 		ORDER BY created_at, id LIMIT :limit`)
 
-	// selectLast is the run of the task before another.
+	// selectLast reads the newest ended run of a task, except the given one.
 	selectLast = db.Q[last](`SELECT r.id, r.attempt, r.outcome, r.failure_kind, r.ended_at, b.presence FROM runs r JOIN boxes b ON b.id = r.box_id
 		WHERE r.account_id = $1 AND r.task_id = $2 AND r.id <> $3 AND r.ended_at IS NOT NULL ORDER BY r.created_at DESC, r.id DESC LIMIT 1`)
 
-	// selectHead is what a batch of ordinary events needs to know of its run.
+	// selectHead reads the fields of a run that ordinary events need.
 	selectHead   = db.Q[head](`SELECT account_id, task_id, attempt, committed_seq, event_bytes, ended_at FROM runs WHERE box_id = $1 AND id = $2`)
 	selectBranch = db.Q[branchRow](`SELECT t.repo_id, t.branch FROM runs r JOIN tasks t ON t.id = r.task_id WHERE r.box_id = $1 AND r.id = $2 AND r.ended_at IS NULL`)
 	advance      = db.SWith[advanceArgs](`UPDATE runs SET committed_seq = :committed_seq, progress_at = :progress_at,
@@ -82,7 +82,8 @@ var (
 		error = :error, report = :report, report_by = :report_by, tip = :tip, agent_session = :agent_session, ended_at = :ended_at
 		WHERE id = :id AND ended_at IS NULL`)
 	setHalting = db.S(`UPDATE runs SET halting = $2, halting_why = $3 WHERE id = $1 AND ended_at IS NULL`)
-	// wakeRun sees to it that a message is owed only to a run that has not ended.
+	// wakeRun changes no row of an ended run, so that no message is queued for
+	// one.
 	wakeRun      = db.S(`UPDATE runs SET woken_at = CASE WHEN state = 'parked' THEN $2 ELSE woken_at END WHERE id = $1 AND ended_at IS NULL`)
 	resumeRun    = db.S(`UPDATE runs SET woken_at = NULL WHERE id = $1`)
 	revokeTokens = db.S(`UPDATE run_tokens SET revoked_at = $2 WHERE run_id = $1 AND revoked_at IS NULL`)
@@ -94,7 +95,7 @@ var (
 
 	selectExpired = db.Q[lease](`SELECT id, account_id, task_id FROM runs WHERE ended_at IS NULL AND lease_expires_at < $1
 		ORDER BY lease_expires_at LIMIT 100`)
-	// CROSS has SQLite begin with the few live runs, not with all tasks.
+	// CROSS makes SQLite begin with the few live runs, not with all tasks.
 	selectStalled = db.Q[lease](`SELECT r.id, r.account_id, r.task_id FROM runs r CROSS JOIN tasks t
 		WHERE t.id = r.task_id AND r.ended_at IS NULL AND r.progress_at < $1 AND r.state <> 'parked' AND t.stuck = FALSE AND t.status = 'running' LIMIT 100`)
 	selectMoving = db.Q[lease](`SELECT r.id, r.account_id, r.task_id FROM runs r CROSS JOIN tasks t
@@ -102,14 +103,14 @@ var (
 
 	selectEvents = db.Q[storedEvent](`SELECT seq, t, mono, kind, data FROM run_events WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`)
 
-	// selectArtifacts are the artifacts of all tries of a task.
+	// selectArtifacts reads the artifacts of all tries of a task.
 	selectArtifacts = db.Q[string](`SELECT e.data FROM runs r JOIN run_events e ON e.run_id = r.id AND e.kind = 'artifact.stored'
 		WHERE r.account_id = $1 AND r.task_id = $2 ORDER BY r.created_at, e.seq`)
 
-	// selectMessages are what became of the messages to a run, oldest first.
+	// selectMessages reads the events of the messages to a run, oldest first.
 	selectMessages = db.Q[string](`SELECT data FROM run_events WHERE run_id = $1 AND kind = 'user.message' ORDER BY seq`)
 	countDeclared  = db.Q[int64](`SELECT COUNT(*) FROM run_events WHERE run_id = $1 AND seq <= $2 AND kind IN ('ask.filed', 'blocker.declared')`)
-	// selectDeclared are the declarations of all tries of a task.
+	// selectDeclared reads the declarations of all tries of a task.
 	selectDeclared = db.Q[declaration](`SELECT r.id AS run_id, e.kind, e.data FROM runs r
 		JOIN run_events e ON e.run_id = r.id AND e.kind IN ('ask.filed', 'blocker.declared')
 		WHERE r.account_id = $1 AND r.task_id = $2 ORDER BY r.created_at, e.seq`)
@@ -215,14 +216,14 @@ func usageOf(u session.Usage) Usage {
 	return Usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheTokens: u.CacheTokens, CostUSD: money.DollarsOrNone(u.CostMicros)}
 }
 
-// store writes what the events of a live run change in its row.
+// store writes the fields that the events of a live run change.
 func store(tx *db.Tx, r *Row) error {
 	_, err := updateRun.Exec(tx, *r)
 	return err
 }
 
-// chunk is how many events one statement inserts at most. Shorter batches are
-// cut into powers of two, so that few different statements are prepared.
+// chunk is the most events that one statement inserts. Shorter batches are cut
+// into powers of two, so that few different statements are prepared.
 const chunk = 64
 
 func insertEvents(tx *db.Tx, runID string, attempt int, events []protocol.Event) error {
@@ -250,7 +251,7 @@ func insertEvents(tx *db.Tx, runID string, attempt int, events []protocol.Event)
 	return nil
 }
 
-// Active counts the live runs of boxes; a box without one is left out.
+// Active counts the live runs of boxes. The map lacks a box without one.
 func (s *Service) Active(tx *db.Tx, boxIDs []string) (map[string]int, error) {
 	if len(boxIDs) == 0 {
 		return nil, nil
@@ -264,22 +265,23 @@ func (s *Service) Active(tx *db.Tx, boxIDs []string) (map[string]int, error) {
 	return out, err
 }
 
-// Record is what the row of a run tells about how it was carried out.
+// Record says how a run was carried out.
 type Record struct {
 	Template       string
-	Isolation      *string // nil: it never started
+	Isolation      *string // nil: the agent never started
 	IsolationHolds *db.JSON[[]string]
 	FailureKind    *string
 }
 
-// RecordOf is the record of a run, of whatever account.
-func RecordOf(tx *db.Tx, runID string) (Record, bool, error) {
+// RecordOf returns the record of a run of any account. ok is false if there is
+// no such run.
+func RecordOf(tx *db.Tx, runID string) (rec Record, ok bool, err error) {
 	r, ok, err := selectAnywhere.Maybe(tx, runID)
 	return Record{r.Template, r.Isolation, r.IsolationHolds, r.FailureKind}, ok, err
 }
 
-// EventsAfter lists the events of a run behind a number, limit at most. The
-// caller has found the run in the account.
+// EventsAfter lists the events of a run after the number seq, limit at most.
+// The caller has checked that the run is the account's.
 func EventsAfter(tx *db.Tx, runID string, seq int64, limit int) ([]Event, error) {
 	rows, err := selectEvents.All(tx, runID, seq, limit)
 	out := make([]Event, len(rows))
@@ -295,7 +297,7 @@ const (
 	TokenModel = "model"
 )
 
-// mint makes a token of a live run; only its hash is stored.
+// mint makes a token of a live run. Only its hash is stored.
 func mint(tx *db.Tx, runID, kind string, ttl time.Duration) (string, error) {
 	token := id.Secret(id.Attempt)
 	_, err := insertToken.Exec(tx, insertTokenArgs{Hash: hash(token), RunID: runID, Kind: kind, ExpiresAt: tx.Now.Add(ttl)})
@@ -307,11 +309,11 @@ func hash(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-var pullIn = db.S(`UPDATE runs SET lease_expires_at = $1 WHERE ended_at IS NULL AND lease_expires_at > $2`)
+var limitLeases = db.S(`UPDATE runs SET lease_expires_at = $1 WHERE ended_at IS NULL AND lease_expires_at > $2`)
 
-// ClockSetBack shortens leases to what a renewal would give now.
+// ClockSetBack shortens leases to the end that a renewal would give now.
 func (s *Service) ClockSetBack(tx *db.Tx) error {
 	end := s.redispatchAt(tx)
-	_, err := pullIn.Exec(tx, end, end.Add(clock.Tolerated))
+	_, err := limitLeases.Exec(tx, end, end.Add(clock.Tolerated))
 	return err
 }

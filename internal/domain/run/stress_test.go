@@ -13,8 +13,9 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// Boxes that work, people that interfere and the lease scan get in each
-// other's way at full speed: nothing deadlocks, and nothing is half done.
+// TestEverythingAtOnce runs working boxes, people's actions and the lease scan
+// against each other at full speed: nothing deadlocks, and no change is done by
+// halves.
 func TestEverythingAtOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {

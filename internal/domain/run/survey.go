@@ -9,7 +9,7 @@ import (
 	"yardmaster/internal/domain/task"
 )
 
-// ScoutContext is what a survey found, read from its report.
+// ScoutContext is the content of a survey's report.
 type ScoutContext struct {
 	_            struct{}         `doc:"What a survey of a repository found, read from its report." schema:"ScoutContext"`
 	Repo         string           `json:"repo" doc:"owner/name of the surveyed repository"`
@@ -28,8 +28,8 @@ type ScoutFile struct {
 	Citations []string `json:"citations" example:"[\"web/footer.html:12\"]" doc:"path:line"`
 }
 
-// Survey is the report of the newest run of a task of tx.Account and what is
-// read from it; false without a report.
+// Survey returns the report of the newest run of a task of tx.Account, and its
+// content. ok is false without a report.
 func (s *Service) Survey(tx *db.Tx, t *task.Row) (report string, c *ScoutContext, ok bool, err error) {
 	runs, err := selectAttempts.All(tx, tx.Account, t.ID)
 	if err != nil || len(runs) == 0 || runs[len(runs)-1].Report == nil {
@@ -43,7 +43,7 @@ func (s *Service) Survey(tx *db.Tx, t *task.Row) (report string, c *ScoutContext
 	return report, survey(repo.FullName(), report), true, nil
 }
 
-// Headings of a scout's report that a survey is read from; the brief asks for
+// The headings of a scout's report whose lists are read. The brief asks for
 // them.
 const (
 	headSplit    = "Split hints"
@@ -53,8 +53,8 @@ const (
 
 var citation = regexp.MustCompile(`\b((?:[\w.-]+/)*[\w-]+(?:\.[\w-]+)+):(\d+(?:-\d+)?)\b`)
 
-// survey reads the context out of a scout's report: its first line, the files
-// it cites in the order of their first mention, and the lists under the known
+// survey reads the content of a scout's report: its first line, the files it
+// cites in the order of their first citation, and the lists under the known
 // headings.
 func survey(repo, report string) *ScoutContext {
 	c := &ScoutContext{Repo: repo, Files: []ScoutFile{}, SplitHints: []string{}, Handoffs: []string{}, AccessNeeded: []string{}}

@@ -157,10 +157,9 @@ var reads = map[string]string{
 	"ci -> repos": named,
 	"ci -> tasks": "a loop finds the checks whose task is over without a result",
 
-	"run -> boxes":             "hot: a claim learns of the run before, and whether its box is there, in one statement",
-	"run -> plan_fanout_tasks": "a claim says what a scout was sent for; one row by its key",
-	"run -> sessions":          "hot: the token of a run is resolved with its session in one statement",
-	"run -> tasks":             "hot: the token of a run is resolved with its task; and a loop finds live runs of tasks that say nothing",
+	"run -> boxes":    "hot: a claim learns of the run before, and whether its box is there, in one statement",
+	"run -> sessions": "hot: the token of a run is resolved with its session in one statement",
+	"run -> tasks":    "hot: the token of a run is resolved with its task; and a loop finds live runs of tasks that say nothing",
 
 	"pull -> repos": "a pull request is read with owner/name of its repository; loops pass over those that are not enabled",
 	"pull -> tasks": "a pull request is locked behind its task, by the order of locks; loops find those whose task is over",
