@@ -9,6 +9,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/people"
+	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/task"
@@ -27,6 +28,23 @@ func (Pulls) OpenHeads(tx *db.Tx, repoID string) (map[string]string, error) {
 
 // IsOpen tells whether a pull request of tx.Account is open.
 func (Pulls) IsOpen(tx *db.Tx, prID string) (bool, error) { return pull.IsOpen(tx, prID) }
+
+// Shown returns the pull requests of tx.Account among prIDs as plans show them, by
+// id.
+func (Pulls) Shown(tx *db.Tx, prIDs []string) (map[string]plan.PR, error) {
+	briefs, err := pull.Briefs(tx, prIDs)
+	out := make(map[string]plan.PR, len(briefs))
+	for prID, b := range briefs {
+		out[prID] = plan.PR{ID: b.ID, Number: b.Number, Title: b.Title, URL: b.URL, State: b.State}
+	}
+	return out, err
+}
+
+// IdleTasks lists the tasks of a plan of tx.Account that go on only if a person
+// acts.
+func (Pulls) IdleTasks(tx *db.Tx, planID string) ([]string, error) {
+	return pull.IdleOfPlan(tx, planID)
+}
 
 // What a task about a pull request is worth: a check comes before all else, and
 // a repair before new work.

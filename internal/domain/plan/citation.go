@@ -14,7 +14,8 @@ type citation struct {
 	from, to int // lines, from 1
 }
 
-// parseCitation reads path:line or path:line-line.
+// parseCitation reads path:line or path:line-line. ok is false for any other
+// text.
 func parseCitation(text string) (c citation, ok bool) {
 	path, lines, ok := cutLast(text, ":")
 	if !ok || !plainPath(path) {
@@ -53,14 +54,14 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// cited finds citations in prose: a path with a dot or a slash in it, or a
-// name like README, and a line. Addresses are none.
+// cited finds citations in prose: a path with a dot or a slash in it, or a name
+// like README, and a line. Addresses of the web do not match.
 var cited = regexp.MustCompile("(^|[\\s(\\[`'\"*,;])((?:[\\w.@+-]+/)*(?:[\\w@+-]*\\.[\\w.@+-]*\\w|[A-Z]\\w+)|(?:[\\w.@+-]+/)+[\\w.@+-]+):(\\d+(?:-\\d+)?)\\b")
 
-// claim is one line of a report that is backed by citations.
+// claim is one line of a report that cites a place.
 type claim struct {
 	text  string
-	key   string // that of claims which say the same; "" says nothing
+	key   string // equal for claims that say the same; "" if the line says nothing
 	cites []citation
 }
 
@@ -69,14 +70,14 @@ var (
 	empty  = regexp.MustCompile("\\([\\s,;]*\\)|\\[[\\s,;]*\\]|`[\\s,;]*`|\\*{4}")
 )
 
-// claims reads the lines of a report that cite something.
+// claims reads the lines of a report that cite a place.
 func claims(report string) []claim {
 	var out []claim
 	for line := range strings.Lines(report) {
 		line = strings.TrimSpace(line)
 		var c claim
-		// Neighbours share the character between them, so each search begins
-		// anew behind the citation before.
+		// Neighbouring citations share the character between them, so each
+		// search begins behind the citation before.
 		rest, text := line, strings.Builder{}
 		for {
 			m := cited.FindStringSubmatchIndex(rest)
@@ -106,7 +107,7 @@ func claims(report string) []claim {
 
 func keyOf(text string) string { return strings.ToLower(strings.Trim(text, " .,;:!")) }
 
-// tidy takes the leavings of citations out of a line.
+// tidy removes the marks that citations leave behind in a line.
 func tidy(s string) string {
 	s = bullet.ReplaceAllString(strings.TrimSpace(s), "")
 	for {
@@ -121,10 +122,10 @@ func tidy(s string) string {
 	return strings.TrimSpace(strings.TrimRight(s, " ,;:-"))
 }
 
-// handedIn reads the documents of a plan out of a scout's report: each is the
-// content of a fence whose opening line is "```plan <file>", of three or more
-// backticks or tildes, closed by at least as many.
-func handedIn(report string) map[string][]byte {
+// documentsIn reads the documents of a plan out of a scout's report, by name.
+// Each is the content of a fence whose opening line is "```plan <file>", of
+// three or more backticks or tildes, closed by at least as many.
+func documentsIn(report string) map[string][]byte {
 	files := map[string][]byte{}
 	var name, fence string
 	var body strings.Builder
@@ -151,8 +152,8 @@ func handedIn(report string) map[string][]byte {
 	return files
 }
 
-// fenceOf is the run of backticks or tildes that a line begins with, "" unless
-// there are three.
+// fenceOf returns the backticks or tildes that a line begins with, or "" if
+// there are fewer than three.
 func fenceOf(line string) string {
 	for _, c := range []string{"`", "~"} {
 		if n := len(line) - len(strings.TrimLeft(line, c)); n >= 3 {

@@ -12,26 +12,26 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// Unit is a group of a plan that is to be made: one pull request.
+// Unit is a group of a plan to be made: one pull request.
 type Unit struct {
 	Slug      string // unique in the plan
 	Repo      task.Repo
 	Title     string
 	Problem   string
 	Files     []string
-	Template  string            // "" for the repository's own
+	Template  string            // "" for the repository's template
 	DependsOn map[string]string // slug -> kind of the edge
 }
 
-// Draft is a plan that is to be made.
+// Draft is a plan to be made.
 type Draft struct {
-	Repo     task.Repo // of the first group
+	Repo     task.Repo // repository of the first group
 	Overview string
 	Source   string
 	AskID    *string
-	Hold     bool // until it is approved
-	// RequestedBy is the person whose work it is. Nil is whoever acts, and empty
-	// is nobody.
+	Hold     bool // whether the plan waits for approval
+	// RequestedBy is the id of the person whose work the plan is. Nil is the
+	// actor, and empty is nobody.
 	RequestedBy *string
 	Units       []Unit
 
@@ -41,10 +41,11 @@ type Draft struct {
 	commit   *string
 }
 
-// Author makes a plan of units that a judge has cut an ask into, one slice a
-// repository as a rule, and dispatches it unless it is held. What the units
-// depend on must be units before them, else it is a field error of units. It
-// refuses as task.Create does, and with repo_not_enabled.
+// Author makes a plan of the units into which a judge has cut an ask, as a rule
+// one slice for a repository, and mints its tasks unless the plan is held. A
+// unit may depend only on units before it. Author returns fault.Invalid about
+// units that break a rule, fault.Conflict with the slug repo_not_enabled, and
+// the faults of task.Service.Create.
 func (s *Service) Author(tx *db.Tx, d Draft) (planID string, err error) {
 	d.revision = 1
 	known := map[string]bool{}
@@ -66,13 +67,13 @@ func (s *Service) Author(tx *db.Tx, d Draft) (planID string, err error) {
 	return p.ID, err
 }
 
-// record stores a plan and dispatches it unless it is held. Of a directory and
-// revision there is one: the plan that is there already is answered, with
+// record stores a plan and mints its tasks unless the plan is held. A directory
+// has one plan for each revision: if it exists, record returns it, with
 // existing true.
 func (s *Service) record(tx *db.Tx, d Draft) (p row, existing bool, err error) {
 	p = row{
 		ID: id.New(), AccountID: tx.Account, RepoID: d.Repo.ID, Title: d.Units[0].Title, Overview: d.Overview, Source: d.Source, Dir: d.dir,
-		Revision: d.revision, Digest: d.digest, CommitSHA: d.commit, Hold: d.Hold, AskID: d.AskID, CreatedBy: author(tx), CreatedAt: tx.Now, RequestedBy: person(tx, d.RequestedBy),
+		Revision: d.revision, Digest: d.digest, CommitSHA: d.commit, Hold: d.Hold, AskID: d.AskID, CreatedBy: author(tx), CreatedAt: tx.Now, RequestedBy: requester(tx, d.RequestedBy),
 	}
 	made, err := insert(tx, &p)
 	if err != nil {
@@ -84,7 +85,7 @@ func (s *Service) record(tx *db.Tx, d Draft) (p row, existing bool, err error) {
 		})
 		return p, true, err
 	}
-	if err := s.cut(tx, &p, d.Units); err != nil {
+	if err := s.insertGroups(tx, &p, d.Units); err != nil {
 		return p, false, err
 	}
 	err = createdEvent.Record(tx, event.Subject{ID: p.ID, RepoID: p.RepoID},
@@ -92,16 +93,16 @@ func (s *Service) record(tx *db.Tx, d Draft) (p row, existing bool, err error) {
 	if err != nil || d.Hold {
 		return p, false, err
 	}
-	n, err := read(tx, p.ID)
+	n, err := readNet(tx, p.ID)
 	if err != nil {
 		return p, false, err
 	}
-	_, err = s.release(tx, &p, n)
+	_, err = s.mintTasks(tx, &p, n)
 	return p, false, err
 }
 
-// cut makes the groups of a plan.
-func (s *Service) cut(tx *db.Tx, p *row, units []Unit) error {
+// insertGroups stores the groups of a plan and their edges.
+func (s *Service) insertGroups(tx *db.Tx, p *row, units []Unit) error {
 	ids := map[string]string{}
 	for i, u := range units {
 		groupID := id.New()
@@ -122,13 +123,14 @@ func (s *Service) cut(tx *db.Tx, p *row, units []Unit) error {
 			}
 		}
 	}
-	touch(tx, p.ID)
+	s.touch(tx, p.ID)
 	return nil
 }
 
-// release mints the tasks of a plan, all in this transaction, and notes them as
-// what its approval answered.
-func (s *Service) release(tx *db.Tx, p *row, n *net) ([]string, error) {
+// mintTasks creates the tasks of a plan's held groups in this transaction, and
+// stores their ids as the answer of its approval. It returns fault.Conflict
+// with the slug repo_not_enabled, and the faults of task.Service.Batch.
+func (s *Service) mintTasks(tx *db.Tx, p *row, n *net) ([]string, error) {
 	repos := map[string]task.Repo{}
 	for i := range n.groups {
 		g := &n.groups[i]
@@ -148,9 +150,10 @@ func (s *Service) release(tx *db.Tx, p *row, n *net) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Whoever approves what nobody asked for asks for it.
+	// The person who approves a plan that nobody asked for becomes its
+	// person.
 	if p.RequestedBy == nil {
-		p.RequestedBy = person(tx, nil)
+		p.RequestedBy = requester(tx, nil)
 	}
 	asker := new(string)
 	if p.RequestedBy != nil {
@@ -176,13 +179,13 @@ func (s *Service) release(tx *db.Tx, p *row, n *net) ([]string, error) {
 		minted = append(minted, t.ID)
 	}
 	p.ApprovedAt, p.ApprovedTasks = &tx.Now, &db.JSON[[]string]{V: minted}
-	touch(tx, p.ID)
+	s.touch(tx, p.ID)
 	_, err = approvePlan.Exec(tx, approvePlanArgs{row: *p, AccountID: tx.Account})
 	return minted, err
 }
 
-// read is a plan's groups, edges and tasks.
-func read(tx *db.Tx, planID string) (*net, error) {
+// readNet reads the groups, edges and tasks of a plan of tx.Account.
+func readNet(tx *db.Tx, planID string) (*net, error) {
 	groups, err := selectGroups.All(tx, tx.Account, planID)
 	if err != nil {
 		return nil, err
@@ -195,8 +198,8 @@ func read(tx *db.Tx, planID string) (*net, error) {
 	return newNet(groups, edges, tasks), err
 }
 
-// find reads a plan for a caller: unknown, foreign and malformed ids are the
-// same 404.
+// find reads a plan of tx.Account. It returns fault.NotFound in the same words
+// for unknown, foreign and malformed ids.
 func find(tx *db.Tx, planID string) (row, error) {
 	if !id.Valid(planID) {
 		return row{}, fault.Missing("plan")
@@ -208,8 +211,8 @@ func find(tx *db.Tx, planID string) (row, error) {
 	return p, err
 }
 
-// enabled finds a repository that agents may work on. To a plan one that is
-// not enabled is not there.
+// enabled finds a repository on which agents may work. It returns
+// fault.NotFound for one that is unknown or not enabled.
 func (s *Service) enabled(tx *db.Tx, name string) (task.Repo, error) {
 	owner, repo, _ := cutLast(name, "/")
 	r, ok, err := s.Tasks.RepoByName(tx, owner, repo)
@@ -219,8 +222,9 @@ func (s *Service) enabled(tx *db.Tx, name string) (task.Repo, error) {
 	return r, err
 }
 
-// person is who asks for a plan; nil is nobody.
-func person(tx *db.Tx, named *string) *string {
+// requester returns the person who asks for a plan: named, or else the actor;
+// nil for nobody.
+func requester(tx *db.Tx, named *string) *string {
 	user := policy.From(tx.Context()).UserID
 	if named != nil {
 		user = *named

@@ -11,8 +11,8 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// lock keeps others from deciding about a plan of the account until the
-// transaction ends, and reads its groups. See task.Lock for the order.
+// lock locks a plan of tx.Account until the transaction ends, and reads its
+// groups. The order of locks is at task.Lock. It returns the faults of find.
 func lock(tx *db.Tx, planID string) (p row, n *net, err error) {
 	if p, err = find(tx, planID); err != nil {
 		return p, nil, err
@@ -23,7 +23,7 @@ func lock(tx *db.Tx, planID string) (p row, n *net, err error) {
 		}
 	}
 	if p, err = selectPlan.ForUpdate().One(tx, tx.Account, p.ID); err == nil {
-		n, err = read(tx, p.ID)
+		n, err = readNet(tx, p.ID)
 	}
 	return p, n, err
 }
@@ -53,7 +53,7 @@ func (s *Service) approve(ctx context.Context, in idIn) (out Approved, err error
 		case len(n.groups) == 0:
 			return fault.Reason("plan-drafting", "The plan has no groups yet: its scout has not come back with any.")
 		}
-		if out.TaskIDs, err = s.release(tx, &p, n); err != nil {
+		if out.TaskIDs, err = s.mintTasks(tx, &p, n); err != nil {
 			return err
 		}
 		out.Status = Running
@@ -62,7 +62,7 @@ func (s *Service) approve(ctx context.Context, in idIn) (out Approved, err error
 	return out, err
 }
 
-// PlanCancelled is the answer of plan.cancel. A task is on one of the lists.
+// PlanCancelled is the answer of plan.cancel. Each task is on one of the lists.
 type PlanCancelled struct {
 	_                 struct{} `doc:"What plan.cancel did; each task is on one of the lists."`
 	PlanID            string   `json:"plan_id" format:"uuid" doc:"id of the plan"`
@@ -88,8 +88,8 @@ func (s *Service) cancel(ctx context.Context, in idIn) (out PlanCancelled, err e
 	return out, err
 }
 
-// stop ends whatever of a locked plan is not over. A plan that is done stays
-// done.
+// stop cancels the tasks of a locked plan that are not over, and closes its
+// groups. A plan that is done stays done.
 func (s *Service) stop(tx *db.Tx, p *row, n *net) (PlanCancelled, error) {
 	out := PlanCancelled{PlanID: p.ID, Stopped: []string{}, AlreadyFinished: []string{}, ReviewsNotStopped: []string{}}
 	end := func(taskID string) error {
@@ -113,18 +113,19 @@ func (s *Service) stop(tx *db.Tx, p *row, n *net) (PlanCancelled, error) {
 		out.Stopped = append(out.Stopped, t.ID)
 		return s.Tasks.Cancel(tx, &t)
 	}
-	children, err := selectChildren.All(tx, tx.Account, p.ID)
+	children, err := task.MindersOfPlan(tx, p.ID)
 	if err != nil {
 		return out, err
 	}
 	if _, err := task.LockAll(tx, tx.Account, children); err != nil {
 		return out, err
 	}
-	if _, err := n.hold(tx, nil); err != nil {
+	if _, err := n.lockTasks(tx, nil); err != nil {
 		return out, err
 	}
 	done := n.progress(p).status == Done
-	// What waits ends before what it waits for, so that nothing fails for it.
+	// Dependent tasks are cancelled before the tasks that they depend on, so
+	// that none fails because of its dependency.
 	order := n.order()
 	slices.Reverse(order)
 	for _, g := range order {
@@ -150,7 +151,7 @@ func (s *Service) stop(tx *db.Tx, p *row, n *net) (PlanCancelled, error) {
 			return out, err
 		}
 	}
-	touch(tx, p.ID)
+	s.touch(tx, p.ID)
 	out.Status = Done
 	if done {
 		return out, nil

@@ -23,15 +23,14 @@ const (
 	StatusFile   = "status.yml"
 )
 
-// What a status file says.
+// The states in a status file.
 const (
 	statusOpen      = "open"
 	statusDone      = "done"
 	statusCancelled = "cancelled"
 )
 
-// Problem is one thing that is wrong with a plan that is to be executed or
-// filed.
+// Problem is one reason why a plan cannot be executed or filed.
 type Problem struct {
 	On     string `json:"on" enum:"slug,documents,scouts,code_host"`
 	Name   string `json:"name" doc:"the document, or the number of the scout"`
@@ -47,11 +46,11 @@ const (
 
 // directory is a plan directory that was read without a problem.
 type directory struct {
-	title    string // of the overview
+	title    string // heading of the overview
 	overview string
 	slices   []slice // in the order of their numbers
 	status   status
-	digest   string // of the overview and the slices: the status file lives on
+	digest   string // of the overview and the slices; the status file may change
 }
 
 // slice is one numbered document: one pull request.
@@ -59,7 +58,7 @@ type slice struct {
 	name      string // NN-slug
 	title     string
 	body      string
-	repo      string // owner/name, "" for the repository of the directory
+	repo      string // owner/name; "" for the repository of the directory
 	files     []string
 	dependsOn []dependency
 }
@@ -79,7 +78,7 @@ type matter struct {
 	Repo      string    `yaml:"repo"`
 }
 
-// depends is one entry of depends_on: the name of a slice, or a mapping of
+// depends is one entry of depends_on: the name of a slice, or a mapping with
 // unit and kind.
 type depends struct{ dependency }
 
@@ -114,9 +113,9 @@ var (
 
 const maxName = 100
 
-// parse reads a plan directory. Every problem is found, not the first alone.
-// Whole says that there may be no other files: nothing else lies beside the
-// documents of a plan that is filed.
+// parse reads a plan directory, and finds all its problems, not the first
+// alone. whole says that every file must be a document of the plan: a plan that
+// is filed has no other files.
 func parse(files map[string][]byte, whole bool) (directory, []Problem) {
 	var d directory
 	var problems []Problem
@@ -181,7 +180,8 @@ func parse(files map[string][]byte, whole bool) (directory, []Problem) {
 	return d, nil
 }
 
-// check holds the slices and the status file against each other.
+// check finds problems between the slices, and between them and the status
+// file.
 func (d *directory) check(wrong func(name, format string, a ...any)) {
 	known := map[string]bool{}
 	up := map[string][]string{}
@@ -211,7 +211,8 @@ func (d *directory) check(wrong func(name, format string, a ...any)) {
 	}
 }
 
-// document reads the text of a document.
+// document checks the size and encoding of a document, and returns it with line
+// ends as \n.
 func document(b []byte) (text, wrong string) {
 	switch {
 	case len(b) > maxDocument:
@@ -222,8 +223,8 @@ func document(b []byte) (text, wrong string) {
 	return strings.ReplaceAll(string(b), "\r\n", "\n"), ""
 }
 
-// heading is the text of the heading that a document begins with, "" if it
-// does not.
+// heading returns the text of the heading that a document begins with, or "" if
+// it begins with none.
 func heading(text string) string {
 	line, _, _ := strings.Cut(strings.TrimLeft(text, "\n \t"), "\n")
 	title, ok := strings.CutPrefix(line, "# ")
@@ -291,12 +292,12 @@ func parseStatus(text string) (st status, wrong string) {
 	return st, ""
 }
 
-// decode reads one YAML document strictly: unknown keys are errors.
+// decode reads one YAML document. Unknown keys are errors.
 func decode(text string, into any) (wrong string) {
 	dec := yaml.NewDecoder(strings.NewReader(text))
 	dec.KnownFields(true)
 	err := dec.Decode(into)
-	if errors.Is(err, io.EOF) { // nothing is said
+	if errors.Is(err, io.EOF) { // an empty document
 		return ""
 	}
 	if err == nil {
@@ -312,18 +313,18 @@ func decode(text string, into any) (wrong string) {
 	return strings.TrimPrefix(err.Error(), "yaml: ")
 }
 
-// text is the status file of a plan that begins.
+// statusText returns the status file of a plan that begins.
 func (d *directory) statusText() []byte {
 	st := status{Status: statusOpen, Units: map[string]string{}}
 	for _, s := range d.slices {
 		st.Units[s.name] = statusOpen
 	}
-	b, _ := yaml.Marshal(st) // of strings: cannot fail
+	b, _ := yaml.Marshal(st) // a struct of strings cannot fail
 	return b
 }
 
-// digest tells documents apart, but for the status file and what is no
-// document.
+// digest returns a hash of the overview and the slices. The status file and
+// other files do not change it.
 func digest(files map[string][]byte) string {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -335,8 +336,8 @@ func digest(files map[string][]byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// plainPath tells whether a path names something inside a repository, as git
-// spells it.
+// plainPath tells whether a path names a file or folder inside a repository, as
+// git spells it.
 func plainPath(p string) bool {
 	return fs.ValidPath(p) && p != "." && len(p) <= 500 && !strings.ContainsFunc(p, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' }) &&
 		!slices.ContainsFunc(strings.Split(p, "/"), func(part string) bool { return strings.EqualFold(part, ".git") })

@@ -93,7 +93,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// The example of the manual is a plan.
+// TestTheManual holds that the example of the manual is a plan.
 func TestTheManual(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile("../../../docs/plans.md")
@@ -117,8 +117,9 @@ func TestTheManual(t *testing.T) {
 	}
 }
 
-// Whatever is committed, what comes out is problems, or a plan within the
-// limits that can be ordered, and is read the same when written again.
+// FuzzParse holds that every directory is read as problems, or as a plan within
+// the limits whose slices can be ordered, and which is read the same when
+// written again.
 func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, overview, slice, other, status []byte) {
 		files := map[string][]byte{OverviewFile: overview, "01-a.md": slice, "02-b.md": other, StatusFile: status}
@@ -172,7 +173,7 @@ func TestParseCitation(t *testing.T) {
 	}
 }
 
-// What is read as a citation is printed as one that is read the same.
+// FuzzParseCitation holds that a citation that is printed is read the same.
 func FuzzParseCitation(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		c, ok := parseCitation(text)
@@ -208,8 +209,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// Whatever a scout writes, its claims have citations, and its documents are
-// cut out of it as they are.
+// FuzzReport holds that every claim of a report has citations, and that the
+// documents of a report are read as they are written.
 func FuzzReport(f *testing.F) {
 	f.Fuzz(func(t *testing.T, report string) {
 		for _, c := range claims(report) {
@@ -222,7 +223,7 @@ func FuzzReport(f *testing.F) {
 				}
 			}
 		}
-		for name, text := range handedIn(report) {
+		for name, text := range documentsIn(report) {
 			if name == "" || !strings.Contains(report, string(text)) && !strings.Contains(report, name) {
 				t.Fatalf("%q: %q is nowhere in the report", name, text)
 			}

@@ -89,7 +89,9 @@ func (s *Service) execute(ctx context.Context, in executeIn) (out Filed, err err
 	return out, err
 }
 
-// dispatch records the plan that a directory describes.
+// dispatch records the plan that a directory describes. It returns
+// fault.Unprocessable with the slug plan-invalid and all problems of the
+// directory.
 func (s *Service) dispatch(tx *db.Tx, repo task.Repo, d *directory, draft Draft) (Filed, error) {
 	units, problems, err := s.units(tx, repo, d, *draft.dir)
 	if err != nil {
@@ -108,7 +110,7 @@ func (s *Service) dispatch(tx *db.Tx, repo task.Repo, d *directory, draft Draft)
 }
 
 func filed(tx *db.Tx, p *row, existing bool) (Filed, error) {
-	n, err := read(tx, p.ID)
+	n, err := readNet(tx, p.ID)
 	out := Filed{Kind: "created", PlanID: p.ID, Status: n.progress(p).status, Revision: p.Revision, CommitSHA: p.CommitSHA, TaskIDs: []string{}}
 	if p.Dir != nil {
 		out.Dir = *p.Dir
@@ -122,9 +124,9 @@ func filed(tx *db.Tx, p *row, existing bool) (Filed, error) {
 	return out, err
 }
 
-// units cuts a directory into units, one a slice, and a last one that updates
-// the status file; without a dir there is no such file. Slices that the status
-// file says are done are left out.
+// units makes units of a directory, one for each slice, and a last one that
+// updates the status file; an empty dir has no such file. Slices that the
+// status file calls done are left out.
 func (s *Service) units(tx *db.Tx, repo task.Repo, d *directory, dir string) (units []Unit, problems []Problem, err error) {
 	if d.status.Status == statusDone || d.status.Status == statusCancelled {
 		return nil, []Problem{{onDocuments, StatusFile, "says that the plan is " + d.status.Status}}, nil
@@ -175,8 +177,8 @@ func finalTitle(plan string) string {
 	return string(title[:min(len(title), maxTitle)])
 }
 
-// problem is what the task of a slice is told: the document, and where it
-// belongs.
+// problem returns the problem of the task of a slice: the document, and its
+// place in the plan.
 func problem(d *directory, sl *slice, repo task.Repo, dir string) string {
 	text := sl.body + "\n\n---\n\nThis is " + sl.name + ", one part of the plan \"" + d.title + "\". Do this part alone: the others are tasks of their own."
 	if dir != "" {
@@ -185,8 +187,8 @@ func problem(d *directory, sl *slice, repo task.Repo, dir string) string {
 	return text
 }
 
-// refused is the one answer to a directory that is no plan: all that is wrong
-// with it.
+// refused returns the fault for a directory that is no plan. It names all
+// problems.
 func refused(problems []Problem) *fault.Error {
 	e := fault.New(fault.Unprocessable, "plan-invalid", sentence(problems)).With("problems", problems)
 	e.Fields = map[string][]string{}

@@ -16,7 +16,7 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// filedUnder is the folder that plan.file makes plan directories in.
+// filedUnder is the folder in which plan.file makes plan directories.
 const filedUnder = "plans"
 
 type fileIn struct {
@@ -28,7 +28,7 @@ type fileIn struct {
 	DryRun    bool              `json:"dry_run,omitempty" doc:"record the plan held, to be approved"`
 }
 
-// ScoutEvidence is what a scout saw in a repository.
+// ScoutEvidence holds the citations of a scout in a repository.
 type ScoutEvidence struct {
 	_         struct{} `doc:"What a plan is grounded on in one repository." schema:"ScoutEvidence"`
 	Repo      string   `json:"repo,omitempty" doc:"owner/name; that of the plan unless given"`
@@ -37,13 +37,13 @@ type ScoutEvidence struct {
 
 var slugPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// site is a plan directory as it is when it is about to be written.
+// site is the state of a plan directory before plan.file writes it.
 type site struct {
 	repo    task.Repo
-	newest  *row // plan of the directory
+	newest  *row // newest plan of the directory
 	status  string
 	commit  string
-	present map[string][]byte // the files there
+	present map[string][]byte // its files
 }
 
 func (s *Service) file(ctx context.Context, in fileIn) (out Filed, err error) {
@@ -61,14 +61,14 @@ func (s *Service) file(ctx context.Context, in fileIn) (out Filed, err error) {
 	}
 	const tries = 5
 	for range tries {
-		at, err := s.look(ctx, in.Repo, dir)
+		at, err := s.inspect(ctx, in.Repo, dir)
 		if err != nil {
 			return out, err
 		}
 		found := append([]Problem{}, problems...)
 		if at.commit == "" {
 			found = append(found, Problem{onCodeHost, "", "the repository has no commit yet"})
-		} else if found, err = s.ground(ctx, at, in.Scouts, found); err != nil {
+		} else if found, err = s.checkCitations(ctx, at, in.Scouts, found); err != nil {
 			return out, err
 		}
 		if len(found) > 0 {
@@ -78,7 +78,7 @@ func (s *Service) file(ctx context.Context, in fileIn) (out Filed, err error) {
 		if at.newest != nil {
 			revision = at.newest.Revision + 1
 		}
-		switch same, err := at.judge(d.digest, in.Replaces); {
+		switch same, err := at.check(d.digest, in.Replaces); {
 		case err != nil:
 			return out, err
 		case same:
@@ -102,7 +102,7 @@ func (s *Service) file(ctx context.Context, in fileIn) (out Filed, err error) {
 			if err != nil {
 				return err
 			}
-			if err := s.retire(tx, at, repo, dir); err != nil {
+			if err := s.cancelReplaced(tx, at, repo, dir); err != nil {
 				return err
 			}
 			out, err = s.dispatch(tx, repo, &d, Draft{Source: SourceFile, Hold: in.DryRun, dir: &dir, revision: revision, commit: &commit})
@@ -115,13 +115,15 @@ func (s *Service) file(ctx context.Context, in fileIn) (out Filed, err error) {
 	return Filed{}, fault.New(fault.Unavailable, "", "The default branch moves too fast to write to.")
 }
 
-// look reads what is there before a plan is filed.
-func (s *Service) look(ctx context.Context, repo, dir string) (at site, err error) {
+// inspect reads the state of a directory before a plan is filed there. It
+// returns fault.NotFound for a repository that is unknown or not enabled, and
+// fault.Conflict with the slug plan-file-off while the account's switch is off.
+func (s *Service) inspect(ctx context.Context, repo, dir string) (at site, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		if at.repo, err = s.enabled(tx, repo); err != nil {
 			return err
 		}
-		if on, err := filing(tx); err != nil {
+		if on, err := fileAllowed(tx); err != nil {
 			return err
 		} else if !on {
 			return fault.Reason("plan-file-off", "The account does not let plan documents be written into its repositories; plan.file_switch_set changes that.")
@@ -130,7 +132,7 @@ func (s *Service) look(ctx context.Context, repo, dir string) (at site, err erro
 		if err != nil || !ok {
 			return err
 		}
-		n, err := read(tx, p.ID)
+		n, err := readNet(tx, p.ID)
 		at.newest, at.status = &p, n.progress(&p).status
 		return err
 	})
@@ -155,9 +157,10 @@ func (s *Service) look(ctx context.Context, repo, dir string) (at site, err erro
 	return at, err
 }
 
-// judge tells whether a plan of the documents with a digest may be filed, or is
-// the one that is there already.
-func (at *site) judge(sum string, replaces *string) (same bool, err error) {
+// check tells whether a plan with the digest sum may be filed here. same is
+// true if it is the newest plan of the directory. The faults are
+// fault.Unprocessable with the slugs plan-closed, plan-running and plan-stale.
+func (at *site) check(sum string, replaces *string) (same bool, err error) {
 	stale := func(detail string) error {
 		e := fault.New(fault.Unprocessable, "plan-stale", detail)
 		if at.newest != nil {
@@ -192,10 +195,11 @@ func (at *site) judge(sum string, replaces *string) (same bool, err error) {
 	return false, nil
 }
 
-// ground checks the citations of scouts at the default branches.
-func (s *Service) ground(ctx context.Context, at site, scouts []ScoutEvidence, problems []Problem) ([]Problem, error) {
+// checkCitations checks the citations of scouts against the default branches,
+// and adds a problem for each that is wrong.
+func (s *Service) checkCitations(ctx context.Context, at site, scouts []ScoutEvidence, problems []Problem) ([]Problem, error) {
 	type place struct{ repo, path string }
-	lines := map[place]int{} // of the files read; -1: there is none
+	lines := map[place]int{} // line counts of the files read; -1: no such file
 	commits := map[string]string{at.repo.FullName(): at.commit}
 	total := 0
 	for i, sc := range scouts {
@@ -264,7 +268,8 @@ func (s *Service) ground(ctx context.Context, at site, scouts []ScoutEvidence, p
 	return problems, nil
 }
 
-// write commits the documents; those of an earlier plan that are left out go.
+// write commits the documents, and removes slices of an earlier plan that are
+// not among them.
 func (s *Service) write(ctx context.Context, at site, dir, title string, files map[string][]byte) (commit string, err error) {
 	by := codehost.Person{Name: s.CommitName, Email: s.CommitEmail}
 	o := codehost.WriteOptions{Branch: at.repo.DefaultBranch, Parent: at.commit, Files: map[string][]byte{}, Title: "File a plan: " + title, Author: by, Committer: by}
@@ -283,21 +288,23 @@ func (s *Service) write(ctx context.Context, at site, dir, title string, files m
 	if commit, err = host.WriteFiles(ctx, at.repo.HostRepo, o); err != nil || commit == at.commit {
 		return commit, err
 	}
-	// A retry finds the documents there and goes on: only the plan is what the
-	// request stands for.
+	// A retry finds the documents on the branch and goes on: the answer of the
+	// request is stored with the plan, not with this record.
 	if err := s.Repos.Wrote(db.BeforeCommit(ctx, nil), at.repo.HostRepo, o.Branch, at.commit, commit); err != nil {
-		// It is on the branch; the next sweep records it.
+		// The commit is on the branch; the next sweep records it.
 		s.Logger.Error("documents of a plan were committed but not recorded", "repo", at.repo.HostRepo.String(), "error", err)
 	}
 	return commit, nil
 }
 
-// errMoved tells that a directory has another plan by now, or that its plan is
-// no longer as it was.
+// errMoved says that the newest plan of a directory has changed since inspect
+// read it.
 var errMoved = errors.New("the plan of the directory has moved")
 
-// retire cancels the plan that a corrected one takes the place of.
-func (s *Service) retire(tx *db.Tx, at site, repo task.Repo, dir string) error {
+// cancelReplaced cancels the plan that a corrected one replaces. It returns
+// errMoved if the directory has another plan by now, or its plan another
+// status.
+func (s *Service) cancelReplaced(tx *db.Tx, at site, repo task.Repo, dir string) error {
 	newest, ok, err := selectLast.Maybe(tx, tx.Account, repo.ID, dir)
 	switch {
 	case err != nil:
@@ -318,9 +325,9 @@ func (s *Service) retire(tx *db.Tx, at site, repo task.Repo, dir string) error {
 	return err
 }
 
-// filing tells whether plan documents may be written into the repositories of
-// tx.Account.
-func filing(tx *db.Tx) (bool, error) {
+// fileAllowed tells whether plan documents may be written into the repositories
+// of tx.Account.
+func fileAllowed(tx *db.Tx) (bool, error) {
 	on, ok, err := selectSwitch.Maybe(tx, tx.Account)
 	return on || !ok, err
 }

@@ -8,9 +8,9 @@ import (
 	"yardmaster/internal/domain/task"
 )
 
-// cycle finds a circle in a graph of names and what each needs: the names on
-// it, the first again at the end; nil if there is none. Names that are needed
-// and not there need nothing.
+// cycle finds a circle in a graph of names and the names that each needs. It
+// returns the names on the circle, the first again at the end; nil if there is
+// none. A needed name that is no key needs nothing.
 func cycle(up map[string][]string) []string {
 	const open, closed = 1, 2
 	state := map[string]int{}
@@ -44,14 +44,14 @@ func cycle(up map[string][]string) []string {
 	return nil
 }
 
-// net is the groups of a plan with their edges and tasks, as they are read for
-// a decision.
+// net holds the groups of a plan with their edges and tasks, as they are read
+// for a decision.
 type net struct {
 	groups []groupRow
-	up     map[string][]edgeRow // by group
+	up     map[string][]edgeRow // the groups that each group waits for
 	tasks  map[string][]task.Row
-	scouts []task.Row // that no group has
-	idle   []string   // ids of tasks that go on only if a person acts, where that was looked up
+	scouts []task.Row // tasks without a group
+	idle   []string   // ids of tasks that go on only if a person acts; refresh alone reads them
 }
 
 func newNet(groups []groupRow, edges []edgeRow, tasks []task.Row) *net {
@@ -76,7 +76,7 @@ func (n *net) group(id string) *groupRow {
 	return nil
 }
 
-// order lists the groups so that each comes after all it waits for.
+// order lists the groups so that each comes after all that it waits for.
 func (n *net) order() []*groupRow {
 	byID := make(map[string]*groupRow, len(n.groups))
 	for i := range n.groups {
@@ -101,9 +101,9 @@ func (n *net) order() []*groupRow {
 	return out
 }
 
-// hold locks all tasks of the plan, and others, which it answers as well. The
-// plan's are then as they are now that nobody else can move them.
-func (n *net) hold(tx *db.Tx, others []string) (map[string]task.Row, error) {
+// lockTasks locks all tasks of the plan, and others, which it returns as well.
+// It reads the plan's tasks anew: nobody else can move them any more.
+func (n *net) lockTasks(tx *db.Tx, others []string) (map[string]task.Row, error) {
 	all := [][]task.Row{n.scouts}
 	for _, list := range n.tasks {
 		all = append(all, list)
@@ -126,7 +126,7 @@ func (n *net) hold(tx *db.Tx, others []string) (map[string]task.Row, error) {
 	return locked, nil
 }
 
-// upTasks are the tasks that a group waits for.
+// upTasks returns the ids of the tasks that a group waits for.
 func (n *net) upTasks(group string) (ids []string) {
 	for _, e := range n.up[group] {
 		for _, t := range n.tasks[e.UpstreamID] {
@@ -136,7 +136,7 @@ func (n *net) upTasks(group string) (ids []string) {
 	return ids
 }
 
-// state derives what a group is at from its tasks.
+// state derives the state of a group from its tasks.
 func (n *net) state(g *groupRow) string {
 	if g.Closed != "" {
 		return g.Closed
@@ -177,13 +177,13 @@ func settled(state string) bool {
 	return slices.Contains([]string{Done, Failed, Stopped, Superseded}, state)
 }
 
-// progress is how far a plan has come.
+// progress is the state of a plan and the numbers of its groups.
 type progress struct {
 	status, bucket      string
 	merged, total, held int64
 }
 
-// progress derives what a plan is at.
+// progress derives the state of a plan from its groups.
 func (n *net) progress(p *row) progress {
 	var out progress
 	count := map[string]int64{}
@@ -221,7 +221,7 @@ func (n *net) progress(p *row) progress {
 	return out
 }
 
-// idleGroups counts the groups that are running and go on only if a person acts.
+// idleGroups counts the running groups that go on only if a person acts.
 func (n *net) idleGroups() (count int64) {
 	for i := range n.groups {
 		g := &n.groups[i]
@@ -235,5 +235,6 @@ func (n *net) idleGroups() (count int64) {
 	return count
 }
 
-// open tells whether a plan can still be changed: what failed can be mended.
+// open tells whether a plan can still be changed. A failed plan can be
+// repaired.
 func open(status string) bool { return status == Held || status == Running || status == Failed }

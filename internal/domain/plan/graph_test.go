@@ -12,8 +12,8 @@ import (
 	"yardmaster/internal/domain/task"
 )
 
-// hikes is how many random plans are worked through, each in up to 40 moves.
-// YARDMASTER_HIKES asks for more.
+// hikes returns how many random plans are worked through, each in up to 40
+// moves. YARDMASTER_HIKES asks for more.
 func hikes(t *testing.T) int {
 	n, err := strconv.Atoi(os.Getenv("YARDMASTER_HIKES"))
 	if err != nil {
@@ -22,7 +22,8 @@ func hikes(t *testing.T) int {
 	return n
 }
 
-// hike is a plan that chance works on, and what must be true of it.
+// hike is a plan that random moves change, and the state that must be true of
+// it.
 type hike struct {
 	*fixture
 	*rand.Rand
@@ -31,9 +32,10 @@ type hike struct {
 	revived map[string]bool // tasks that an answer named as revived, since they last failed
 }
 
-// Whatever happens to a plan, nothing ever waits for itself, a task waits for
-// exactly what its group waits for, none is released before that has merged,
-// and one that was killed is revived once, when the last cause is gone.
+// TestRandomPlans holds that in every plan nothing ever waits for itself, a
+// task waits for exactly the tasks of the groups before its own, no task is
+// released before those have merged, and a task that failed because of another
+// is revived once, when the last cause is gone.
 func TestRandomPlans(t *testing.T) {
 	t.Parallel()
 	for i := range hikes(t) {
@@ -66,7 +68,7 @@ func TestRandomPlans(t *testing.T) {
 
 func pick[T any](h *hike, list []T) T { return list[h.IntN(len(list))] }
 
-// move does one thing to the plan, and tells what.
+// move does one random thing to the plan, and names it.
 func (h *hike) move() string {
 	p := h.fixture.plan(h.plan)
 	g := pick(h, p.Groups)
@@ -126,7 +128,7 @@ func (h *hike) move() string {
 	return ""
 }
 
-// regroup tries a replacement, which may be refused for a reason.
+// regroup tries a replacement, which may be refused for a known reason.
 func (h *hike) regroup(old, tasks []string) {
 	h.fixture.t = silent{h.t}
 	a := h.call("POST", "/v1/plans/"+h.plan+"/regroup", object{"group_ids": old, "task_ids": tasks}, 200)
@@ -143,7 +145,8 @@ func (h *hike) regroup(old, tasks []string) {
 	h.learn(texts(a["revived"]))
 }
 
-// learn notes what was revived: nothing twice without failing in between.
+// learn notes the tasks that were revived. No task is revived twice without
+// failing in between.
 func (h *hike) learn(ids []string) {
 	for i, id := range ids {
 		if slices.Contains(ids[:i], id) {
@@ -157,7 +160,7 @@ type silent struct{ *testing.T }
 
 func (silent) Errorf(string, ...any) {}
 
-// check holds the plan against what must always be true.
+// check holds the rules that are true of every plan.
 func (h *hike) check(after string) {
 	h.t.Helper()
 	p := h.fixture.plan(h.plan)
@@ -207,7 +210,7 @@ func (h *hike) check(after string) {
 			continue
 		}
 		for _, d := range deps[t.ID] {
-			// Tasks that came from outside may wait for more.
+			// Tasks that came from outside the plan may wait for more.
 			if t.Title != "Another" && !slices.ContainsFunc(up[g.ID], func(u string) bool { return group[u].Tasks[0].ID == d }) {
 				h.t.Fatalf("after %s, the task of %s waits for %s, which its group does not", after, g.Slug, d)
 			}

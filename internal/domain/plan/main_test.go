@@ -24,6 +24,7 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
@@ -79,6 +80,21 @@ func (f *fixture) Wrote(context.Context, codehost.Repo, string, string, string) 
 // IsOpen implements Pulls.
 func (f *fixture) IsOpen(_ *db.Tx, prID string) (bool, error) { return f.openPRs[prID], nil }
 
+// Shown implements Pulls.
+func (f *fixture) Shown(tx *db.Tx, prIDs []string) (map[string]PR, error) {
+	briefs, err := pull.Briefs(tx, prIDs)
+	out := map[string]PR{}
+	for prID, b := range briefs {
+		out[prID] = PR{ID: b.ID, Number: b.Number, Title: b.Title, URL: b.URL, State: b.State}
+	}
+	return out, err
+}
+
+// IdleTasks implements Pulls.
+func (f *fixture) IdleTasks(tx *db.Tx, planID string) ([]string, error) {
+	return pull.IdleOfPlan(tx, planID)
+}
+
 // File implements Asks.
 func (f *fixture) File(*db.Tx, Filing) (string, error) {
 	f.asked++
@@ -95,7 +111,7 @@ func each(t *testing.T, fn func(f *fixture)) {
 	}
 }
 
-// repos are those of the database.
+// repos reads the repositories of the database.
 type repos struct{ standin.Repos }
 
 func (repos) ByName(tx *db.Tx, owner, name string) (task.Repo, bool, error) {
@@ -103,7 +119,8 @@ func (repos) ByName(tx *db.Tx, owner, name string) (task.Repo, bool, error) {
 	return r.repo(), ok, err
 }
 
-// related is what tasks know of their plans, and of the pull requests of a test.
+// related answers what tasks ask of their plans, and of the pull requests of a
+// test.
 type related struct {
 	standin.Tasks
 	f *fixture
@@ -115,7 +132,7 @@ func (r related) PullOpen(_ *db.Tx, prID string) (bool, error) { return r.f.open
 
 func (related) InPlan(tx *db.Tx, t *task.Row) (*task.Plan, error) { return InPlan(tx, t) }
 
-// queueCap has an account take so many pending tasks.
+// queueCap sets how many pending tasks an account may have.
 func (f *fixture) queueCap(most int64) {
 	n := f.Tasks.Needs
 	n.QueueCap = most
@@ -167,7 +184,7 @@ func (f *fixture) write(fn func(tx *db.Tx) error) {
 	}
 }
 
-// change moves a task.
+// change moves a task by fn.
 func (f *fixture) change(id string, fn func(tx *db.Tx, t *task.Row) error) {
 	f.t.Helper()
 	f.clock.Add(1e6)
@@ -220,7 +237,7 @@ func (f *fixture) audits(object, kind string) (n int64) {
 	return n
 }
 
-// newTask makes a task that is in no plan.
+// newTask makes a task outside of plans.
 func (f *fixture) newTask(dependsOn ...string) (id string) {
 	f.t.Helper()
 	f.write(func(tx *db.Tx) error {
@@ -240,7 +257,8 @@ func hostRepo(owner, name string) codehost.Repo {
 	return codehost.Repo{Host: codehost.BuiltIn, Owner: owner, Name: name}
 }
 
-// commit makes a repository of the host with files, or changes them.
+// commit commits files to a repository of the host, which it makes if there is
+// none.
 func (f *fixture) commit(repo string, files map[string]string) {
 	f.t.Helper()
 	r := hostRepo("acme", repo)
@@ -279,7 +297,8 @@ func (f *fixture) seed(r codehost.Repo) {
 
 type object = map[string]any
 
-// call asks, and wants a status. It may be called from any goroutine.
+// call sends a request and holds the status of its answer. It may be called
+// from any goroutine.
 func (f *fixture) call(method, path string, body any, want int) object {
 	f.t.Helper()
 	var in bytes.Buffer
@@ -323,7 +342,7 @@ func (f *fixture) plan(id string) (p Detail) {
 	return p
 }
 
-// strings of a JSON array.
+// texts returns the strings of a JSON array.
 func texts(v any) (out []string) {
 	list, _ := v.([]any)
 	for _, x := range list {
@@ -332,7 +351,8 @@ func texts(v any) (out []string) {
 	return out
 }
 
-// draw makes a plan of groups; up says what each needs, by place.
+// draw makes a plan of groups; up names the groups that each waits for, by
+// place.
 func (f *fixture) draw(hold bool, up ...[]int) (planID string) {
 	f.t.Helper()
 	f.write(func(tx *db.Tx) error {

@@ -113,7 +113,7 @@ func (s *Service) list(ctx context.Context, in listIn) (out Page, err error) {
 			owner, name, _ := strings.Cut(in.Repo, "/")
 			r, ok, err := s.Tasks.RepoByName(tx, owner, name)
 			if err != nil || !ok {
-				return err // no plan can be of it
+				return err // an unknown repository has no plans
 			}
 			repoID = r.ID
 		}
@@ -141,7 +141,7 @@ func (s *Service) list(ctx context.Context, in listIn) (out Page, err error) {
 	return out, err
 }
 
-// view makes the wire form of plans.
+// view returns plans as clients see them.
 func (s *Service) view(tx *db.Tx, rows []listRow) ([]Plan, error) {
 	ids := make([]string, len(rows))
 	for i := range rows {
@@ -173,8 +173,8 @@ func (s *Service) view(tx *db.Tx, rows []listRow) ([]Plan, error) {
 	return out, nil
 }
 
-// InPlan is what a task of a plan of tx.Account is in it; nil if there is no such
-// plan.
+// InPlan describes the place of a task in its plan of tx.Account; nil if there
+// is no such plan.
 func InPlan(tx *db.Tx, t *task.Row) (*task.Plan, error) {
 	p, ok, err := selectPlan.Maybe(tx, tx.Account, *t.PlanID)
 	if err != nil || !ok {
@@ -213,7 +213,7 @@ func (s *Service) get(ctx context.Context, in idIn) (out Detail, err error) {
 		if err != nil {
 			return err
 		}
-		n, err := read(tx, p.ID)
+		n, err := readNet(tx, p.ID)
 		if err != nil {
 			return err
 		}
@@ -233,7 +233,7 @@ func (s *Service) get(ctx context.Context, in idIn) (out Detail, err error) {
 	return out, err
 }
 
-// viewGroups makes the wire form of groups of a plan.
+// viewGroups returns groups of a plan as clients see them.
 func (s *Service) viewGroups(tx *db.Tx, planID string, n *net, groups []groupRow) ([]Group, error) {
 	var prs []string
 	for _, tasks := range n.tasks {
@@ -243,10 +243,10 @@ func (s *Service) viewGroups(tx *db.Tx, planID string, n *net, groups []groupRow
 			}
 		}
 	}
-	pull := map[string]pullRow{}
+	pull := map[string]PR{}
 	if len(prs) > 0 {
 		var err error
-		if pull, err = pulls(tx, prs); err != nil {
+		if pull, err = s.Pulls.Shown(tx, prs); err != nil {
 			return nil, err
 		}
 	}
@@ -267,11 +267,11 @@ func (s *Service) viewGroups(tx *db.Tx, planID string, n *net, groups []groupRow
 			t := &n.tasks[g.ID][j]
 			child := Child{ID: t.ID, Title: t.Title, Status: string(t.Status), FailureKind: t.FailureKind, RunID: t.RunID}
 			if t.StartedAt == nil {
-				child.RunID = nil // until the box has started it
+				child.RunID = nil // the box has not started it yet
 			}
 			if t.PRID != nil {
 				if r, ok := pull[*t.PRID]; ok {
-					child.PR = &PR{ID: r.ID, Number: r.Number, Title: r.Title, URL: r.URL, State: r.State}
+					child.PR = &r
 				}
 			}
 			shown.Tasks = append(shown.Tasks, child)
@@ -289,7 +289,7 @@ func viewEdges(edges []edgeRow) []Edge {
 	return out
 }
 
-// FileSwitch tells whether plan documents may be filed.
+// FileSwitch is the answer of plan.file_switch_get.
 type FileSwitch struct {
 	_       struct{} `doc:"The account's switch for plan documents."`
 	Enabled bool     `json:"enabled" doc:"whether plan.file may commit plan documents"`
@@ -297,7 +297,7 @@ type FileSwitch struct {
 
 func (s *Service) getSwitch(ctx context.Context, _ op.None) (out FileSwitch, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		out.Enabled, err = filing(tx)
+		out.Enabled, err = fileAllowed(tx)
 		return err
 	})
 	return out, err
@@ -316,7 +316,7 @@ type FileSwitched struct {
 
 func (s *Service) putSwitch(ctx context.Context, in switchIn) (out FileSwitched, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		was, err := filing(tx)
+		was, err := fileAllowed(tx)
 		if err != nil {
 			return err
 		}

@@ -16,8 +16,8 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// counted is write, counting how often fn was run: more than once is a deadlock
-// that PostgreSQL broke. What is refused is no failure.
+// counted is write, and counts how often fn runs: more than once is a deadlock
+// that PostgreSQL broke. A refusal is no failure.
 func (f *fixture) counted(runs *atomic.Int64, fn func(tx *db.Tx) error) {
 	err := f.DB.Write(db.WithAccount(context.Background(), "acme"), func(tx *db.Tx) error {
 		runs.Add(1)
@@ -58,7 +58,7 @@ func (f *fixture) stopped(planID string) func(*db.Tx) error {
 	}
 }
 
-// moving locks a task, and does something once another transaction waits.
+// moving locks a task, waits until another transaction waits, and then does fn.
 func moving(id string, wait func(), fn func(*db.Tx, *task.Row) error) func(*db.Tx) error {
 	return func(tx *db.Tx) error {
 		t, ok, err := task.Lock(tx, "acme", id)
@@ -72,8 +72,8 @@ func moving(id string, wait func(), fn func(*db.Tx, *task.Row) error) func(*db.T
 	}
 }
 
-// Two transactions that meet halfway: the one that comes second waits for the
-// first and never the other way about.
+// TestLockOrder holds that of two transactions that meet halfway the second
+// waits for the first, and never both for each other.
 func TestLockOrder(t *testing.T) {
 	t.Parallel()
 	type meeting struct {
@@ -151,8 +151,9 @@ func TestLockOrder(t *testing.T) {
 	}
 }
 
-// All that decides about plans and all that moves their tasks at full speed, on
-// PostgreSQL: no two ever wait for each other.
+// TestNoDeadlocks runs everything that decides about plans and everything that
+// moves their tasks at full speed, on PostgreSQL: no two ever wait for each
+// other.
 func TestNoDeadlocks(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, db.Postgres)

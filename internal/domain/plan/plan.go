@@ -1,18 +1,24 @@
-// Package plan is work in several pull requests. A plan is cut into groups, one
-// pull request each, which wait for each other: a group's task starts when all
-// it depends on have merged. What a group and a plan are at is derived from
-// their tasks; only that a person stopped a group, or that others took its
-// place, is stored.
+// Package plan keeps work in several pull requests. A plan is cut into groups,
+// one pull request each, which wait for each other: a group's task starts when
+// all groups that it depends on have merged. The state of a group and of a plan
+// is derived from their tasks. Stored is only that a person stopped a group, or
+// that other groups replaced it.
 //
-// A plan comes about in four ways. plan.execute reads a directory of documents
-// that is committed to a repository; plan.file commits such a directory first.
-// plan.start sends a scout into one repository, and the plan is drafting until
-// the scout's report has come: it ends with the same documents, each in a
-// fence named "plan <file>", and is read as strictly. And triage authors a plan
-// for an ask that needs several repositories (Author).
+// A plan is made in one of four ways. plan.execute reads a directory of
+// documents that is committed to a repository. plan.file commits such a
+// directory first. plan.start sends a scout into one repository; the plan is
+// drafting until the scout's report arrives. The report ends with the same
+// documents, each in a fence named "plan <file>", and is read as strictly.
+// Triage makes a plan of an ask that needs several repositories (Author).
 //
-// A plan that is held has groups but no tasks. Approving it mints them all in
-// one transaction.
+// A held plan has groups but no tasks. Its approval mints all of them in one
+// transaction.
+//
+// create.go stores plans and mints tasks; execute.go, file.go and start.go are
+// the ways to make one; documents.go and citation.go read documents and
+// reports. decide.go approves and cancels, regroup.go changes the groups,
+// graph.go derives states from the tasks, and progress.go keeps the row of
+// progress. ops.go has the capabilities, store.go the statements.
 package plan
 
 import (
@@ -28,16 +34,16 @@ import (
 
 // The states of a plan.
 const (
-	Drafting  = "drafting" // a scout is at work, there are no groups yet
-	Held      = "held"     // waits for approval
+	Drafting  = "drafting" // a scout is at work, and there are no groups yet
+	Held      = "held"     // the plan waits for approval
 	Running   = "running"
 	Done      = "done"
-	Failed    = "failed" // nothing of it goes on, and not all of it merged
+	Failed    = "failed" // no group goes on, and not all have merged
 	Cancelled = "cancelled"
 )
 
-// The buckets a list of plans is counted in. Stalled is a plan that only a
-// person gets going again.
+// The buckets in which a list counts plans. Only a person gets a stalled plan
+// going again.
 const (
 	BucketHeld      = "held"
 	BucketActive    = "active"
@@ -46,23 +52,23 @@ const (
 	BucketCancelled = "cancelled"
 )
 
-// The states of a group besides held, running, done and failed, which are
-// named as those of a plan.
+// The states of a group besides held, running, done and failed, which have the
+// names of a plan's states.
 const (
-	Waiting    = "waiting"    // for groups before it
-	Ready      = "ready"      // in the queue
+	Waiting    = "waiting"    // waits for groups before it
+	Ready      = "ready"      // its task is in the queue
 	Stopped    = "stopped"    // cancelled
-	Superseded = "superseded" // other groups have its place
+	Superseded = "superseded" // replaced by other groups
 )
 
-// The kinds of edges. An ordering-only edge keeps two groups in order without
-// the later one needing the code of the earlier; it can be removed.
+// The kinds of edges. An ordering-only edge keeps two groups in order although
+// the later one does not need the code of the earlier. It can be removed.
 const (
 	Code         = "code"
 	OrderingOnly = "ordering_only"
 )
 
-// Where a plan comes from.
+// The ways in which a plan is made.
 const (
 	SourceExecute = "execute"
 	SourceFile    = "file"
@@ -70,7 +76,7 @@ const (
 	SourceTriage  = "triage"
 )
 
-// Limits.
+// The limits of plans and documents, and the priority of their tasks.
 const (
 	maxUnits     = 500
 	maxDocument  = 64 << 10 // bytes
@@ -156,7 +162,7 @@ type PR struct {
 	State  string   `json:"state" enum:"open,merged,closed" doc:"whether it is still open"`
 }
 
-// Survey is what a scout brought back.
+// Survey is the report of a scout and the lists in it.
 type Survey struct {
 	Report       string
 	Summary      string
@@ -167,40 +173,45 @@ type Survey struct {
 
 // Filing is an ask for triage.
 type Filing struct {
-	RepoIDs     []string // in the order they were named in
+	RepoIDs     []string // in the order of the request
 	Title, Body string
 }
 
-// Scouts is what plans ask of the runs that survey for them.
+// Scouts reads the runs that survey for plans.
 type Scouts interface {
-	// Survey answers what the newest run of a task of tx.Account reported; false
-	// without a report.
-	Survey(tx *db.Tx, taskID string) (Survey, bool, error)
+	// Survey returns the report of the newest run of a task of tx.Account. ok
+	// is false without a report.
+	Survey(tx *db.Tx, taskID string) (found Survey, ok bool, err error)
 }
 
-// Repos is told of the commits of plans.
+// Repos records the commits of plans.
 type Repos interface {
 	// Wrote records a commit that the documents of a plan made on a default
 	// branch.
 	Wrote(ctx context.Context, r codehost.Repo, branch, old, sha string) error
 }
 
-// Asks is what plans ask of triage, in tx.Account.
+// Asks gives access to triage, in tx.Account.
 type Asks interface {
-	// File files an ask and answers its id.
+	// File files an ask and returns its id.
 	File(tx *db.Tx, f Filing) (askID string, err error)
-	// TasksOf lists the tasks that an ask was scheduled as, none if it was not;
-	// false if there is no such ask.
+	// TasksOf lists the tasks that triage made of an ask, none if it has made
+	// none. ok is false if there is no such ask.
 	TasksOf(tx *db.Tx, askID string) (taskIDs []string, ok bool, err error)
 }
 
-// Pulls is what plans ask of pull requests.
+// Pulls reads the pull requests of plans.
 type Pulls interface {
 	// IsOpen tells whether a pull request of tx.Account is open.
 	IsOpen(tx *db.Tx, prID string) (bool, error)
+	// Shown returns the pull requests of tx.Account among prIDs, by id.
+	Shown(tx *db.Tx, prIDs []string) (map[string]PR, error)
+	// IdleTasks lists the tasks of a plan of tx.Account that go on only if a person
+	// acts.
+	IdleTasks(tx *db.Tx, planID string) ([]string, error)
 }
 
-// Needs is what New asks for.
+// Needs are the parts that a Service is made of.
 type Needs struct {
 	DB     *db.DB
 	Tasks  *task.Service
@@ -217,7 +228,7 @@ type Needs struct {
 // Service holds the plans.
 type Service struct{ Needs }
 
-// New makes the service. It panics if something that it needs is lacking.
+// New makes the service. It panics if a part is missing.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}

@@ -12,7 +12,8 @@ import (
 	"yardmaster/internal/proof/seed"
 )
 
-// A plan goes from held to done by itself as its tasks merge.
+// TestAPlanFollowsItsTasks holds that a plan goes from held to done by itself
+// as its tasks merge.
 func TestAPlanFollowsItsTasks(t *testing.T) {
 	t.Parallel()
 	each(t, func(f *fixture) {
@@ -51,7 +52,7 @@ func TestAPlanFollowsItsTasks(t *testing.T) {
 	})
 }
 
-// Approvals that come at once mint once.
+// TestApprovedOnce holds that concurrent approvals mint the tasks once.
 func TestApprovedOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(f *fixture) {
@@ -77,7 +78,8 @@ func TestApprovedOnce(t *testing.T) {
 	})
 }
 
-// What a directory and revision are is one plan, whoever comes at once.
+// TestExecutedOnce holds that a directory and revision make one plan, however
+// many calls come at once.
 func TestExecutedOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(f *fixture) {
@@ -121,7 +123,8 @@ func TestExecutedOnce(t *testing.T) {
 	})
 }
 
-// A held plan is corrected by filing it again, by whoever knows what is there.
+// TestFiledAgain holds that a held plan is corrected by filing it again, if the
+// caller names the plan that is there.
 func TestFiledAgain(t *testing.T) {
 	t.Parallel()
 	each(t, func(f *fixture) {
@@ -149,14 +152,14 @@ func TestFiledAgain(t *testing.T) {
 		if files := f.files("plans/x"); !slices.Equal(files, []string{"01-a.md", "overview.md", "status.yml"}) {
 			f.t.Errorf("the directory holds %v", files)
 		}
-		// Somebody else changes the documents meanwhile.
+		// Another person changes the documents meanwhile.
 		f.commit("web", map[string]string{"plans/x/01-a.md": "# A, by hand"})
 		f.refused("POST", "/v1/plans/file", body(object{"documents": object{"overview.md": "# X", "01-c.md": "# C"}, "replaces": second["plan_id"]}), 422, "plan-stale")
-		// A plan that says it is done stays so.
+		// A plan whose status file says done stays done.
 		f.commit("web", map[string]string{"plans/y/overview.md": "# Y", "plans/y/01-a.md": "# A", "plans/y/status.yml": "status: done"})
 		f.refused("POST", "/v1/plans/file", body(object{"slug": "y"}), 422, "plan-closed")
 		f.refused("POST", "/v1/plans/execute", object{"repo": "acme/web", "dir": "plans/y"}, 422, "plan-invalid")
-		// Twins are one plan.
+		// Concurrent equal calls make one plan.
 		answers := make([]object, 4)
 		var g sync.WaitGroup
 		for i := range answers {
@@ -168,13 +171,15 @@ func TestFiledAgain(t *testing.T) {
 				f.t.Errorf("twins are %v and %v", a, answers[0])
 			}
 		}
-		// Where a file is in the way, and where there is no commit.
+		// A file in the place of the directory, and a repository without a
+		// commit.
 		f.commit("web", map[string]string{"plans/file": "x"})
 		f.refused("POST", "/v1/plans/file", body(object{"slug": "file"}), 422, "plan-invalid")
 	})
 }
 
-// What is cancelled stops; what looks after an open pull request goes on.
+// TestCancelled holds that the tasks of a cancelled plan stop, and that tasks
+// that look after an open pull request go on.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	each(t, func(f *fixture) {
@@ -228,8 +233,9 @@ func TestCancelled(t *testing.T) {
 	})
 }
 
-// A task that takes a place in a plan while a box works on it waits like any
-// other once it is back in the queue, and is over if what it waits for is.
+// TestReplacedInFlight holds that a task that takes a place in a plan while a
+// box works on it waits like any other once it is back in the queue, and ends
+// if a task for which it waits has failed.
 func TestReplacedInFlight(t *testing.T) {
 	t.Parallel()
 	each(t, func(f *fixture) {
@@ -256,7 +262,8 @@ func TestReplacedInFlight(t *testing.T) {
 	})
 }
 
-// A scout's report becomes the plan, or says why it cannot.
+// TestDrafted holds that a scout's report becomes the plan, or the plan's note
+// says why it cannot.
 func TestDrafted(t *testing.T) {
 	t.Parallel()
 	const good = "It can be done.\n\n```plan overview.md\n# All of it\n```\n~~~plan 01-a.md\n# First\n```\ncode\n```\n~~~\n```plan 02-b.md\n---\ndepends_on: [01-a]\n---\n# Second\n```\n"
@@ -327,13 +334,26 @@ func TestDrafted(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-// Several repositories are surveyed at once; what their scouts say is merged.
+// TestFanOut holds that several repositories are surveyed at once and their
+// scouts' claims are merged.
 func TestFanOut(t *testing.T) {
 	t.Parallel()
 	each(t, func(f *fixture) {
 		f.live()
 		a := f.call("POST", "/v1/plans", object{"repos": []string{"acme/web", "acme/api"}, "ask": "Who greets?", "return_context": true}, 202)
 		scouts := texts(a["task_ids"])
+		for taskID, want := range map[string]bool{scouts[0]: true, scouts[1]: true, f.newTask(): false} {
+			err := f.DB.Read(f.t.Context(), func(tx *db.Tx) error {
+				got, err := OfFanout(tx, taskID)
+				if got != want {
+					f.t.Errorf("task %s is of a fan-out: %v", taskID, got)
+				}
+				return err
+			})
+			if err != nil {
+				f.t.Fatal(err)
+			}
+		}
 		f.reports[scouts[0]] = "Two do.\n\n- Greeting is done by hand (`src/hello.go:3`, src/hello.go:5-9).\n- See http://x.org:80/y\n- README:1 says who."
 		f.reports[scouts[1]] = "One does.\n\n* greeting is done by hand: api.go:7"
 		f.merge(scouts[0])
@@ -362,7 +382,8 @@ func TestFanOut(t *testing.T) {
 	})
 }
 
-// Where nobody could hold a live session nothing is started, by whatever arm.
+// TestNoLiveBox holds that plan.start is refused in each of its forms where no
+// box can hold a live session.
 func TestNoLiveBox(t *testing.T) {
 	t.Parallel()
 	each(t, func(f *fixture) {
@@ -398,8 +419,8 @@ func TestAuthorRefuses(t *testing.T) {
 	}
 }
 
-// A plan whose open units all wait for people is stalled, whatever their tasks
-// are called.
+// TestAPlanThatWaitsForPeopleIsStalled holds that a plan whose open groups all
+// wait for people is stalled, in whatever status their tasks are.
 func TestAPlanThatWaitsForPeopleIsStalled(t *testing.T) {
 	t.Parallel()
 	each(t, func(f *fixture) {
@@ -447,8 +468,8 @@ func TestAPlanThatWaitsForPeopleIsStalled(t *testing.T) {
 	})
 }
 
-// Who asked for a plan asked for its tasks; who approves what nobody asked for
-// asks for it.
+// TestWhoAskedForAPlan holds that the requester of a plan is the requester of
+// its tasks, and that the person who approves a plan without one becomes it.
 func TestWhoAskedForAPlan(t *testing.T) {
 	t.Parallel()
 	each(t, func(f *fixture) {

@@ -13,74 +13,75 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// news is a plan that something happened to; settle is of returns.
-type news struct {
+// change is a plan to which something happened, and the work to do for it at
+// the end of the transaction.
+type change struct {
 	account, plan string
-	settle        func(*db.Tx) error
+	do            func(*db.Tx) error
 }
 
-// returns are of scouts that have moved in a transaction. They are seen to at
-// its end: what a scout brought back is there by then.
-var returns = db.AtEnd(db.First, func(tx *db.Tx, all []news) error {
-	return eachPlan(tx, all, func(n news) error { return n.settle(tx) })
-})
+// scoutMoves are done at the end of a transaction in which scouts have moved:
+// by then their reports are stored.
+var scoutMoves = db.AtEnd(db.First, doForEach)
 
-// tidings are seen to at the end of a transaction: whatever moved in a plan,
-// it is derived once, and its row of progress, which every move of its tasks
-// wants, is locked late.
-var tidings = db.AtEnd(db.Third, func(tx *db.Tx, all []news) error {
-	return eachPlan(tx, all, func(n news) error { return refresh(tx, n.plan) })
-})
+// refreshes are done at the end of a transaction, after scoutMoves: the
+// progress of a plan is derived once, whatever changed in it, and its row,
+// which every move of the plan's tasks needs, is locked late.
+var refreshes = db.AtEnd(db.Third, doForEach)
 
-// eachPlan does something for the last news of each plan, as its account.
-func eachPlan(tx *db.Tx, all []news, do func(news) error) error {
+// doForEach does the last change of each plan, with the plan's account as
+// tx.Account.
+func doForEach(tx *db.Tx, all []change) error {
 	was := tx.Account
 	defer func() { tx.Account = was }()
-	last := map[string]news{}
-	for _, n := range all {
-		last[n.plan] = n
+	last := map[string]change{}
+	for _, c := range all {
+		last[c.plan] = c
 	}
 	for _, planID := range slices.Sorted(maps.Keys(last)) {
-		n := last[planID]
-		tx.Account = n.account
-		if err := do(n); err != nil {
+		c := last[planID]
+		tx.Account = c.account
+		if err := c.do(tx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// TaskStuck is told of a task that is stuck, or is not any more: its plan may be
-// stalled by it.
+// TaskStuck refreshes the plan of a task that has become stuck, or is stuck no
+// longer: the plan may be stalled by it.
 func (s *Service) TaskStuck(tx *db.Tx, t *task.Row) error {
 	if t.PlanID != nil {
-		tidings.Add(tx, news{account: t.AccountID, plan: *t.PlanID})
+		s.refreshLater(tx, t.AccountID, *t.PlanID)
 	}
 	return nil
 }
 
-func touch(tx *db.Tx, planID string) { tidings.Add(tx, news{account: tx.Account, plan: planID}) }
+// touch refreshes a plan of tx.Account at the end of the transaction.
+func (s *Service) touch(tx *db.Tx, planID string) { s.refreshLater(tx, tx.Account, planID) }
 
-// TaskMoved is told of a task that went to another state: its plan moves with
-// it.
+func (s *Service) refreshLater(tx *db.Tx, account, planID string) {
+	refreshes.Add(tx, change{account, planID, func(tx *db.Tx) error { return s.refresh(tx, planID) }})
+}
+
+// TaskMoved refreshes the plan of a task that went to another state, and reads
+// the report if the task is the plan's scout.
 func (s *Service) TaskMoved(tx *db.Tx, m task.Move) error {
 	t := m.Task
 	if t.PlanID == nil {
 		return nil
 	}
-	n := news{account: t.AccountID, plan: *t.PlanID}
-	tidings.Add(tx, n)
+	s.refreshLater(tx, t.AccountID, *t.PlanID)
 	if t.GroupID == nil {
 		scout := *t
-		n.settle = func(tx *db.Tx) error { return s.surveyed(tx, *scout.PlanID, &scout) }
-		returns.Add(tx, n)
+		scoutMoves.Add(tx, change{t.AccountID, *t.PlanID, func(tx *db.Tx) error { return s.scoutMoved(tx, *scout.PlanID, &scout) }})
 	}
 	return nil
 }
 
-// refresh derives how far a plan has come. Who locks its row sees what those
-// who had it before have committed.
-func refresh(tx *db.Tx, planID string) error {
+// refresh derives the progress of a plan of tx.Account and stores it. The lock
+// on the row of progress shows it the commits of all who held the lock before.
+func (s *Service) refresh(tx *db.Tx, planID string) error {
 	if _, ok, err := selectProgress.ForUpdate().Maybe(tx, tx.Account, planID); err != nil || !ok {
 		return err
 	}
@@ -97,7 +98,7 @@ func refresh(tx *db.Tx, planID string) error {
 		return err
 	}
 	n := newNet(groups, nil, tasks)
-	if n.idle, err = selectIdle.All(tx, tx.Account, planID); err != nil {
+	if n.idle, err = s.Pulls.IdleTasks(tx, planID); err != nil {
 		return err
 	}
 	g := n.progress(&p)
@@ -108,9 +109,10 @@ func refresh(tx *db.Tx, planID string) error {
 	return err
 }
 
-// surveyed is told where the scout of a plan has moved. Its report is the plan;
-// one that cannot be read as one fails it, until the scout is sent again.
-func (s *Service) surveyed(tx *db.Tx, planID string, scout *task.Row) error {
+// scoutMoved handles a move of the scout of a plan. A finished scout's report
+// becomes the plan. A report that is no plan fails the plan, until the scout is
+// sent again.
+func (s *Service) scoutMoved(tx *db.Tx, planID string, scout *task.Row) error {
 	p, ok, err := selectPlan.ForUpdate().Maybe(tx, tx.Account, planID)
 	if err != nil || !ok || p.CancelledAt != nil {
 		return err
@@ -121,7 +123,7 @@ func (s *Service) surveyed(tx *db.Tx, planID string, scout *task.Row) error {
 	switch {
 	case scout.Status == task.Completed || scout.Status == task.Merged:
 	case scout.Status.Terminal():
-		return s.undrafted(tx, &p, "The scout's task is "+string(scout.Status)+".")
+		return s.failDraft(tx, &p, "The scout's task is "+string(scout.Status)+".")
 	default:
 		p.FailedAt, p.Note = nil, nil
 		_, err := draftPlan.Exec(tx, draftPlanArgs{
@@ -134,9 +136,9 @@ func (s *Service) surveyed(tx *db.Tx, planID string, scout *task.Row) error {
 		return err
 	}
 	if !ok {
-		return s.undrafted(tx, &p, "The scout came back without a report.")
+		return s.failDraft(tx, &p, "The scout came back without a report.")
 	}
-	d, problems := parse(handedIn(found.Report), true)
+	d, problems := parse(documentsIn(found.Report), true)
 	repo, err := s.Tasks.RepoByID(tx, p.RepoID)
 	if err != nil {
 		return err
@@ -148,7 +150,7 @@ func (s *Service) surveyed(tx *db.Tx, planID string, scout *task.Row) error {
 		}
 	}
 	if len(problems) > 0 {
-		return s.undrafted(tx, &p, "The scout's report holds no plan. "+sentence(problems))
+		return s.failDraft(tx, &p, "The scout's report holds no plan. "+sentence(problems))
 	}
 	p.Title, p.Overview = units[0].Title, d.overview
 	if _, err := draftPlan.Exec(tx, draftPlanArgs{
@@ -156,14 +158,14 @@ func (s *Service) surveyed(tx *db.Tx, planID string, scout *task.Row) error {
 	}); err != nil {
 		return err
 	}
-	if err := s.cut(tx, &p, units); err != nil {
+	if err := s.insertGroups(tx, &p, units); err != nil {
 		return err
 	}
 	err = draftedEvent.Record(tx, event.Subject{ID: p.ID, RepoID: p.RepoID}, draftedData{Groups: len(units), Title: p.Title})
 	if err != nil || p.Hold {
 		return err
 	}
-	// What an approval would be refused for must not undo the end of the run.
+	// A refusal of the approval must not undo the end of the run.
 	if why, err := s.obstacle(tx, units); err != nil {
 		return err
 	} else if why != "" {
@@ -173,16 +175,16 @@ func (s *Service) surveyed(tx *db.Tx, planID string, scout *task.Row) error {
 		})
 		return err
 	}
-	n, err := read(tx, planID)
+	n, err := readNet(tx, planID)
 	if err != nil {
 		return err
 	}
-	_, err = s.release(tx, &p, n)
+	_, err = s.mintTasks(tx, &p, n)
 	return err
 }
 
-// undrafted fails a plan that came to nothing.
-func (s *Service) undrafted(tx *db.Tx, p *row, why string) error {
+// failDraft fails a plan whose scout brought no groups.
+func (s *Service) failDraft(tx *db.Tx, p *row, why string) error {
 	if p.FailedAt != nil {
 		return nil
 	}
@@ -194,8 +196,8 @@ func (s *Service) undrafted(tx *db.Tx, p *row, why string) error {
 	return failedEvent.Record(tx, event.Subject{ID: p.ID, RepoID: p.RepoID}, failedData{Reason: why})
 }
 
-// obstacle tells why tasks for the units would be refused, "" if they would
-// not.
+// obstacle says why tasks for the units would be refused. It is "" if they
+// would not.
 func (s *Service) obstacle(tx *db.Tx, units []Unit) (string, error) {
 	for _, u := range units {
 		if !u.Repo.Enabled {

@@ -47,7 +47,7 @@ func (s *Service) regroup(ctx context.Context, in regroupIn) (out Regrouped, err
 		if err != nil {
 			return err
 		}
-		if p.ApprovedAt == nil { // tasks would not wait for groups that have none
+		if p.ApprovedAt == nil { // tasks cannot wait for groups without tasks
 			return fault.Reason("plan-not-open", "The plan is held: approve it, then regroup it.")
 		}
 		old, err := n.replaceable(in.GroupIDs)
@@ -68,7 +68,8 @@ func (s *Service) regroup(ctx context.Context, in regroupIn) (out Regrouped, err
 	return out, err
 }
 
-// changeable locks a plan that is open.
+// changeable locks a plan that is open. It returns the faults of find, and
+// fault.Conflict with the slug plan-not-open.
 func (s *Service) changeable(tx *db.Tx, planID string) (row, *net, error) {
 	p, n, err := lock(tx, planID)
 	if err != nil {
@@ -80,7 +81,9 @@ func (s *Service) changeable(tx *db.Tx, planID string) (row, *net, error) {
 	return p, n, nil
 }
 
-// replaceable finds the groups that are to be replaced, which must not be done.
+// replaceable finds the groups to be replaced. It returns fault.Unprocessable
+// with the slug unknown-group, and fault.Conflict with the slug group-settled
+// for a group that is done or replaced.
 func (n *net) replaceable(ids []string) ([]*groupRow, error) {
 	var old []*groupRow
 	for _, want := range slices.Compact(slices.Sorted(slices.Values(ids))) {
@@ -96,7 +99,9 @@ func (n *net) replaceable(ids []string) ([]*groupRow, error) {
 	return old, nil
 }
 
-// successors are the ids of the tasks that are to take the place.
+// successors returns the ids of the tasks that take the place of groups. It
+// returns fault.Invalid if a task is named twice, and fault.Unprocessable with
+// the slug unknown-ask.
 func (s *Service) successors(tx *db.Tx, in *regroupIn) ([]string, error) {
 	if in.AskID == nil {
 		ids := slices.Clone(in.TaskIDs)
@@ -121,10 +126,12 @@ func (s *Service) successors(tx *db.Tx, in *regroupIn) ([]string, error) {
 	return ids, nil
 }
 
-// usable locks the tasks that are to take the place, and everything they will
-// wait for or be waited for by.
+// usable locks the tasks that take the place of groups, and all tasks of the
+// plan, which will wait for them or for which they will wait. It returns
+// fault.Unprocessable with the slug unknown-task, and fault.Conflict with the
+// slug task-not-usable.
 func (s *Service) usable(tx *db.Tx, n *net, ids []string) ([]task.Row, error) {
-	locked, err := n.hold(tx, ids)
+	locked, err := n.lockTasks(tx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -146,9 +153,9 @@ func (s *Service) usable(tx *db.Tx, n *net, ids []string) ([]task.Row, error) {
 	return out, nil
 }
 
-// slot is what the groups that are replaced waited for, and what waited for
-// them, with the kind of the edge; code wins over ordering_only.
-func (n *net) slot(old []*groupRow) (up, down map[string]string) {
+// neighbours returns the groups for which the replaced groups waited, and those
+// that waited for them, with the kind of the edge; Code wins over OrderingOnly.
+func (n *net) neighbours(old []*groupRow) (up, down map[string]string) {
 	up, down = map[string]string{}, map[string]string{}
 	isOld := func(groupID string) bool {
 		return slices.ContainsFunc(old, func(g *groupRow) bool { return g.ID == groupID })
@@ -172,9 +179,10 @@ func (n *net) slot(old []*groupRow) (up, down map[string]string) {
 	return up, down
 }
 
-// circle refuses a replacement after which something would wait for itself:
-// as groups, or as tasks, since the new ones may wait for others by themselves.
-func (n *net) circle(tx *db.Tx, up, down map[string]string, old []*groupRow, tasks []task.Row) error {
+// checkCycle returns fault.Conflict with the slug would-cycle if, after a
+// replacement, a group or a task would wait for itself. The new tasks may have
+// dependencies of their own.
+func (n *net) checkCycle(tx *db.Tx, up, down map[string]string, old []*groupRow, tasks []task.Row) error {
 	graph := map[string][]string{}
 	for i := range n.groups {
 		for _, e := range n.up[n.groups[i].ID] {
@@ -184,14 +192,14 @@ func (n *net) circle(tx *db.Tx, up, down map[string]string, old []*groupRow, tas
 	for _, g := range old {
 		delete(graph, g.ID)
 	}
-	const slot = "the new groups"
+	const added = "the new groups"
 	for u := range up {
-		graph[slot] = append(graph[slot], u)
+		graph[added] = append(graph[added], u)
 	}
 	for d := range down {
 		graph[d] = append(slices.DeleteFunc(graph[d], func(u string) bool {
 			return slices.ContainsFunc(old, func(g *groupRow) bool { return g.ID == u })
-		}), slot)
+		}), added)
 	}
 	if found := cycle(graph); found != nil {
 		return fault.Reason("would-cycle", "Then groups would wait for themselves: "+strings.Join(found, " needs ")+".").With("groups", found)
@@ -207,7 +215,8 @@ func (n *net) circle(tx *db.Tx, up, down map[string]string, old []*groupRow, tas
 	}
 	found, err := task.Reaches(tx, from, waiting)
 	if err == nil && found == "" {
-		// And what they are to wait for must not wait for them.
+		// The tasks for which the new ones will wait must not wait for the new
+		// ones.
 		var before []string
 		for u := range up {
 			for _, t := range n.tasks[u] {
@@ -222,15 +231,16 @@ func (n *net) circle(tx *db.Tx, up, down map[string]string, old []*groupRow, tas
 	return err
 }
 
-// replace puts one new group a task where the old ones were.
+// replace puts one new group for each task in the place of the old ones. It
+// returns fault.Conflict with the slugs upstream-failed and would-cycle.
 func (s *Service) replace(tx *db.Tx, p *row, n *net, old []*groupRow, tasks []task.Row) (out Regrouped, err error) {
-	up, down := n.slot(old)
+	up, down := n.neighbours(old)
 	for u := range up {
 		if is := n.state(n.group(u)); is == Failed || is == Stopped {
 			return out, fault.Reason("upstream-failed", "What the groups wait for, the group "+u+", is "+is+"; replace it as well.").With("group_id", u)
 		}
 	}
-	if err := n.circle(tx, up, down, old, tasks); err != nil {
+	if err := n.checkCycle(tx, up, down, old, tasks); err != nil {
 		return out, err
 	}
 	out = Regrouped{PlanID: p.ID, SupersededGroups: []string{}, SupersededTasks: []string{}, Revived: []string{}}
@@ -289,8 +299,8 @@ func (s *Service) replace(tx *db.Tx, p *row, n *net, old []*groupRow, tasks []ta
 	if out.Revived, err = s.relink(tx, n, down, newTasks, out.SupersededTasks); err != nil {
 		return out, err
 	}
-	touch(tx, p.ID)
-	after, err := read(tx, p.ID)
+	s.touch(tx, p.ID)
+	after, err := readNet(tx, p.ID)
 	if err != nil {
 		return out, err
 	}
@@ -303,8 +313,9 @@ func (s *Service) replace(tx *db.Tx, p *row, n *net, old []*groupRow, tasks []ta
 	})
 }
 
-// relink changes what the tasks of groups wait for, and answers those that are
-// back in the queue. One may have come back with another before its own turn.
+// relink changes the dependencies of the tasks of groups, and returns the tasks
+// that are back in the queue. A task may have been requeued with another before
+// its own turn.
 func (s *Service) relink(tx *db.Tx, n *net, groups map[string]string, add, drop []string) ([]string, error) {
 	revived := []string{}
 	for _, g := range n.order() {
@@ -359,9 +370,9 @@ func (s *Service) unlink(ctx context.Context, in unlinkIn) (out Unlinked, err er
 		if g == nil {
 			return unprocessable("unknown-group", "The plan has no group %s.", clip(in.GroupID))
 		}
-		// One that failed only because of what it waited for is not settled:
-		// that is what unlinking mends.
-		if is := n.state(g); settled(is) && !n.killed(g) {
+		// A group that failed only because of a group before it is not settled:
+		// unlink repairs it.
+		if is := n.state(g); settled(is) && !n.failedByUpstream(g) {
 			return fault.Reason("group-settled", "The group is "+is+".")
 		}
 		before := n.up[g.ID]
@@ -376,16 +387,16 @@ func (s *Service) unlink(ctx context.Context, in unlinkIn) (out Unlinked, err er
 				return err
 			}
 		}
-		stay := map[string]bool{}
+		kept := map[string]bool{}
 		var drop []string
 		for _, e := range after {
 			for _, t := range n.tasks[e.UpstreamID] {
-				stay[t.ID] = true
+				kept[t.ID] = true
 			}
 		}
 		for _, u := range in.UpstreamGroupIDs {
 			for _, t := range n.tasks[u] {
-				if !stay[t.ID] {
+				if !kept[t.ID] {
 					drop = append(drop, t.ID)
 				}
 			}
@@ -394,15 +405,16 @@ func (s *Service) unlink(ctx context.Context, in unlinkIn) (out Unlinked, err er
 		if out.Revived, err = s.relink(tx, n, map[string]string{g.ID: ""}, nil, drop); err != nil {
 			return err
 		}
-		touch(tx, p.ID)
+		s.touch(tx, p.ID)
 		return unlinkedEvent.Record(tx, event.Subject{ID: p.ID, RepoID: p.RepoID},
 			unlinkedData{After: out.After, Before: out.Before, GroupID: g.ID, Reason: in.Reason, Revived: out.Revived})
 	})
 	return out, err
 }
 
-// killed tells whether a group failed only because one that it waited for did.
-func (n *net) killed(g *groupRow) bool {
+// failedByUpstream tells whether a group failed only because a group for which
+// it waited did.
+func (n *net) failedByUpstream(g *groupRow) bool {
 	return n.state(g) == Failed && !slices.ContainsFunc(n.tasks[g.ID], func(t task.Row) bool {
 		return t.Status == task.Failed && (t.FailureKind == nil || *t.FailureKind != task.DependencyFailed)
 	})

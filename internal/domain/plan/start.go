@@ -26,8 +26,8 @@ type startIn struct {
 	Template        string   `json:"template,omitempty" maxLength:"100" doc:"for the scouts; the repository's own unless given"`
 }
 
-// Started is the answer of plan.start. With raw_task_id, an ask, there is
-// no task yet.
+// Started is the answer of plan.start. With RawTaskID, an ask, there is no task
+// yet.
 type Started struct {
 	_             struct{} `doc:"What was set going: a scout, or one for each repository."`
 	TaskID        *string  `json:"task_id,omitempty" format:"uuid" doc:"of the scout; the first of several"`
@@ -54,7 +54,7 @@ func (s *Service) start(ctx context.Context, in startIn) (out Started, err error
 			}
 		}
 		for _, r := range repos {
-			if err := s.live(tx, r, &in); err != nil {
+			if err := s.requireLiveBox(tx, r, &in); err != nil {
 				return err
 			}
 		}
@@ -69,7 +69,8 @@ func (s *Service) start(ctx context.Context, in startIn) (out Started, err error
 	return out, err
 }
 
-// check answers the names of the repositories.
+// check returns the names of the repositories, or fault.Invalid about the field
+// that is wrong.
 func (in *startIn) check() ([]string, error) {
 	if in.Ask = strings.TrimSpace(in.Ask); in.Ask == "" {
 		return nil, fault.Field("ask", "must not be empty")
@@ -99,9 +100,10 @@ func (in *startIn) check() ([]string, error) {
 	return names, nil
 }
 
-// live refuses where no box could hold the session of a scout, or of whom triage
-// sends.
-func (s *Service) live(tx *db.Tx, r task.Repo, in *startIn) error {
+// requireLiveBox returns fault.Conflict with the slug no-live-box if no box
+// that is online can hold the session of a scout, and fault.Invalid for an
+// unknown template.
+func (s *Service) requireLiveBox(tx *db.Tx, r task.Repo, in *startIn) error {
 	name := in.template(s, r)
 	if _, ok, err := s.Tasks.Template(tx, tx.Account, name); err != nil {
 		return err
@@ -125,7 +127,7 @@ func (s *Service) scout(tx *db.Tx, in *startIn, r task.Repo, problem string) (ta
 		Template: in.template(s, r), Priority: priority, Confidence: 1})
 }
 
-// title is the first line of an ask, cut.
+// title returns the first line of an ask, cut to maxTitle characters.
 func title(before, ask string) string {
 	line, _, _ := strings.Cut(ask, "\n")
 	line = before + strings.TrimSpace(line)
@@ -148,14 +150,14 @@ func (s *Service) draft(tx *db.Tx, in *startIn, r task.Repo, out *Started) error
 		return err
 	}
 	p := row{ID: id.New(), AccountID: tx.Account, RepoID: r.ID, Title: title("", in.Ask), Overview: in.Ask, Source: SourceStart, Revision: 1,
-		Hold: in.RequireApproval != nil && *in.RequireApproval, ScoutTaskID: &t.ID, CreatedBy: author(tx), CreatedAt: tx.Now, RequestedBy: person(tx, nil)}
+		Hold: in.RequireApproval != nil && *in.RequireApproval, ScoutTaskID: &t.ID, CreatedBy: author(tx), CreatedAt: tx.Now, RequestedBy: requester(tx, nil)}
 	if _, err := insert(tx, &p); err != nil {
 		return err
 	}
 	if err := task.JoinPlan(tx, &t, p.ID, nil); err != nil {
 		return err
 	}
-	touch(tx, p.ID)
+	s.touch(tx, p.ID)
 	if err := out.place(tx, s, &t); err != nil {
 		return err
 	}
@@ -219,9 +221,9 @@ func (s *Service) fanOut(tx *db.Tx, in *startIn, repos []task.Repo, out *Started
 	return fannedOutEvent.Record(tx, event.Subject{ID: fanout}, tasksData{TaskIDs: out.TaskIDs})
 }
 
-// ask leaves a plan over several repositories to triage.
+// ask files an ask for a plan over several repositories, which triage makes.
 func (s *Service) ask(tx *db.Tx, in *startIn, repos []task.Repo, out *Started) error {
-	if _, err := s.Tasks.Batch(tx); err != nil { // no seat, or no room: what triage would make of it is refused, too
+	if _, err := s.Tasks.Batch(tx); err != nil { // without a seat or room in the queue, triage could make no tasks either
 		return err
 	}
 	var b strings.Builder
@@ -236,7 +238,7 @@ func (s *Service) ask(tx *db.Tx, in *startIn, repos []task.Repo, out *Started) e
 	return err
 }
 
-// FanoutContext is what the scouts of a fan-out found.
+// FanoutContext holds the findings of the scouts of a fan-out.
 type FanoutContext struct {
 	_              struct{}      `doc:"What the scouts of a fan-out found, merged." schema:"FanoutContext"`
 	FanoutID       string        `json:"fanout_id" format:"uuid" doc:"id of the fan-out"`
@@ -248,7 +250,7 @@ type FanoutContext struct {
 	CreatedAt      time.Time     `json:"created_at" doc:"when the scouts were sent"`
 }
 
-// FanoutRepo is what one scout found.
+// FanoutRepo holds the findings of one scout.
 type FanoutRepo struct {
 	_            struct{} `doc:"What one scout found." schema:"FanoutRepo"`
 	Repo         string   `json:"repo" doc:"owner/name"`
@@ -260,7 +262,7 @@ type FanoutRepo struct {
 	AccessNeeded []string `json:"access_needed" example:"[]" doc:"what only a person can give"`
 }
 
-// FanoutClaim is a claim and who makes it.
+// FanoutClaim is a claim and the repositories whose scouts make it.
 type FanoutClaim struct {
 	_         struct{} `doc:"A claim that scouts make, with what it rests on." schema:"FanoutClaim"`
 	Text      string   `json:"text" example:"The footer is rendered once, at build time." doc:"the claim"`
@@ -289,9 +291,9 @@ func (s *Service) context(ctx context.Context, in fanoutIn) (out FanoutContext, 
 			return err
 		}
 		out = FanoutContext{FanoutID: f.ID, Ask: f.Ask, Status: "done", StillSurveying: []string{}, Repos: []FanoutRepo{}, Claims: []FanoutClaim{}, CreatedAt: f.CreatedAt.Truncate(time.Millisecond)}
-		said := map[string]int{}
+		byKey := map[string]int{}
 		for _, taskID := range scouts {
-			if err := s.merge(tx, taskID, &out, said); err != nil {
+			if err := s.merge(tx, taskID, &out, byKey); err != nil {
 				return err
 			}
 		}
@@ -303,8 +305,9 @@ func (s *Service) context(ctx context.Context, in fanoutIn) (out FanoutContext, 
 	return out, err
 }
 
-// merge adds what one scout found. Said is where the claims are, by their keys.
-func (s *Service) merge(tx *db.Tx, taskID string, out *FanoutContext, said map[string]int) error {
+// merge adds the findings of one scout. byKey holds the places of claims in
+// out, by their keys.
+func (s *Service) merge(tx *db.Tx, taskID string, out *FanoutContext, byKey map[string]int) error {
 	t, ok, err := task.Get(tx, tx.Account, taskID)
 	if err != nil || !ok {
 		return err
@@ -335,17 +338,18 @@ func (s *Service) merge(tx *db.Tx, taskID string, out *FanoutContext, said map[s
 		}
 	}
 	out.Repos = append(out.Repos, repo)
-	out.collapse(repo.Repo, claims(report), said)
+	out.addClaims(repo.Repo, claims(report), byKey)
 	return nil
 }
 
-// collapse adds a repository's claims to those that are there.
-func (out *FanoutContext) collapse(repo string, found []claim, said map[string]int) {
+// addClaims adds the claims of a repository's scout to those of the others.
+// Claims with the same key become one.
+func (out *FanoutContext) addClaims(repo string, found []claim, byKey map[string]int) {
 	for _, c := range found {
-		i, known := said[c.key]
+		i, known := byKey[c.key]
 		if c.key == "" || !known {
 			i = len(out.Claims)
-			said[c.key] = i
+			byKey[c.key] = i
 			out.Claims = append(out.Claims, FanoutClaim{Text: c.text, Repos: []string{}, Citations: []string{}})
 		}
 		to := &out.Claims[i]

@@ -87,14 +87,7 @@ type (
 		Bucket string
 		N      int64
 	}
-	planRepo struct{ PlanID, Repo string }
-	pullRow  struct {
-		ID     string
-		Number int64
-		Title  string
-		URL    string `db:"url"`
-		State  string
-	}
+	planRepo  struct{ PlanID, Repo string }
 	fanoutRow struct {
 		ID        string
 		Ask       string
@@ -129,7 +122,7 @@ var (
 	insertEdge = db.SWith[insertEdgeArgs](`INSERT INTO plan_edges (group_id, upstream_id, plan_id, kind)
 		VALUES (:group_id, :upstream_id, :plan_id, :kind)`)
 	deleteEdge = db.S(`DELETE FROM plan_edges WHERE plan_id = $1 AND group_id = $2 AND upstream_id = $3`)
-	// selectEdges needs no account: the plan was found in one.
+	// selectEdges needs no account: the caller has found the plan in one.
 	selectEdges = db.Q[edgeRow](`SELECT group_id, upstream_id, kind FROM plan_edges WHERE plan_id = $1 ORDER BY group_id, upstream_id`)
 
 	insertProgress = db.SWith[insertProgressArgs](`INSERT INTO plan_progress (plan_id, account_id, repo_id, status, bucket, last_activity_at)
@@ -142,18 +135,6 @@ var (
 
 	selectRepos = db.Q[string](`SELECT DISTINCT r.owner || '/' || r.name AS repo FROM plan_progress p JOIN repos r ON r.id = p.repo_id
 		WHERE p.account_id = $1 ORDER BY repo`)
-
-	// selectIdle are the tasks of a plan that go on only if a person acts: they
-	// are stuck, nobody has approved their pull request, or its repair is held.
-	selectIdle = db.Q[string](`SELECT t.id FROM tasks t WHERE t.account_id = $1 AND t.plan_id = $2 AND t.status IN ('running', 'awaiting_ci', 'awaiting_review', 'mergeable')
-		AND (t.stuck OR EXISTS (SELECT 1 FROM tasks c WHERE c.pr_id = t.pr_id AND c.kind = 'babysit' AND c.status = 'held')
-			OR EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = t.pr_id AND a.state = 'pending')
-			OR t.status IN ('awaiting_review', 'mergeable') AND NOT EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = t.pr_id AND a.state = 'approved'))`)
-
-	// selectChildren are the tasks that look after the pull requests of a
-	// plan's tasks.
-	selectChildren = db.Q[string](`SELECT c.id FROM tasks t JOIN tasks c ON c.pr_id = t.pr_id
-		WHERE t.account_id = $1 AND c.account_id = $1 AND t.plan_id = $2 AND c.plan_id IS NULL AND c.kind IN ('review', 'babysit') ORDER BY c.id`)
 
 	insertFanout = db.SWith[insertFanoutArgs](`INSERT INTO plan_fanouts (id, account_id, ask, created_by, created_at)
 		VALUES (:id, :account_id, :ask, :created_by, :created_at)`)
@@ -220,7 +201,8 @@ type approvePlanArgs struct {
 	AccountID string
 }
 
-// insert stores a plan; false if there is one of its directory and revision.
+// insert stores a plan. It returns false if its directory has a plan of that
+// revision.
 func insert(tx *db.Tx, p *row) (bool, error) {
 	n, err := insertPlan.Exec(tx, *p)
 	if err != nil || n == 0 {
@@ -233,13 +215,13 @@ func insert(tx *db.Tx, p *row) (bool, error) {
 	return true, err
 }
 
-// Exists tells whether an id is a plan of tx.Account.
+// Exists tells whether tx.Account has a plan with the id.
 func Exists(tx *db.Tx, planID string) (bool, error) {
 	_, ok, err := selectPlan.Maybe(tx, tx.Account, planID)
 	return ok, err
 }
 
-// narrow adds the filters of a list, all but the bucket.
+// narrow adds the filters of a list, except the bucket.
 func (in *listIn) narrow(b *db.Builder, repoID string) {
 	if repoID != "" {
 		b.And("g.repo_id = ", repoID)
@@ -258,8 +240,8 @@ func countBuckets(tx *db.Tx, in *listIn, repoID string) ([]bucketCount, error) {
 const listed = `p.id, p.repo_id, p.title, g.status, g.bucket, p.source, p.dir, p.revision, g.merged, g.total, g.held_count, p.ask_id, p.note,
 	p.created_by, p.requested_by, p.created_at, g.last_activity_at FROM plan_progress g JOIN plans p ON p.id = g.plan_id`
 
-// Rows are the plans of tx.Account with the ids, or, for nil, those that moved
-// last, up to limit, as the list shows them.
+// Rows lists the plans of tx.Account that have one of the ids or, for nil,
+// those that changed last, up to limit, as the list shows them.
 func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Plan, error) {
 	b := db.Build(`SELECT `+listed+` WHERE g.account_id = `, tx.Account)
 	if ids != nil {
@@ -281,22 +263,13 @@ func list(tx *db.Tx, in *listIn, repoID string) ([]listRow, error) {
 	return db.Select[listRow](tx, b.SQL(" ORDER BY g.last_activity_at DESC, g.plan_id DESC LIMIT ", in.PerPage).SQL(" OFFSET ", (in.Page-1)*in.PerPage))
 }
 
-// reposOf lists the repositories that plans work in, by plan.
+// reposOf lists the repositories in which plans work, by plan.
 func reposOf(tx *db.Tx, planIDs []string) (map[string][]string, error) {
 	rows, err := db.Select[planRepo](tx, db.Build(`SELECT DISTINCT g.plan_id, r.owner || '/' || r.name AS repo FROM plan_groups g
 		JOIN repos r ON r.id = g.repo_id WHERE g.account_id = `, tx.Account).In("g.plan_id", planIDs).SQL(" ORDER BY repo"))
 	out := map[string][]string{}
 	for _, r := range rows {
 		out[r.PlanID] = append(out[r.PlanID], r.Repo)
-	}
-	return out, err
-}
-
-func pulls(tx *db.Tx, ids []string) (map[string]pullRow, error) {
-	rows, err := db.Select[pullRow](tx, db.Build(`SELECT id, number, title, url, state FROM pulls WHERE account_id = `, tx.Account).In("id", ids))
-	out := map[string]pullRow{}
-	for _, r := range rows {
-		out[r.ID] = r
 	}
 	return out, err
 }

@@ -21,6 +21,7 @@ func (related) Pulse(tx *db.Tx, taskID string) (*task.Pulse, error)     { return
 // to answer itself.
 type others struct {
 	f      *fixture
+	fanout bool // every task is a scout of a fan-out
 	deaf   bool // marking a box as unfit fails
 	vault  func(tx *db.Tx, repoID string) ([]protocol.Secret, error)
 	settle func(tx *db.Tx, t *task.Row, r *Row, f Ending) (bool, error)
@@ -37,7 +38,7 @@ func (*others) Template(_ *db.Tx, _, name string) (Template, bool, error) {
 func (*others) Policy(*db.Tx, string) (string, error)                   { return `{}`, nil }
 func (*others) Notes(*db.Tx, *task.Row, string) ([]string, error)       { return nil, nil }
 func (*others) Servers(*db.Tx, *task.Row) ([]protocol.MCPServer, error) { return nil, nil }
-func (*others) OfFanout(*db.Tx, string) (bool, error)                   { return false, nil }
+func (o *others) OfFanout(*db.Tx, string) (bool, error)                   { return o.fanout, nil }
 func (*others) FaultShown(_ *db.Tx, _, why string) (string, error)      { return why, nil }
 func (*others) At(context.Context, string, string) (string, error)      { return "", nil }
 func (*others) OfRuns(_ *db.Tx, runs []string) ([]string, error)        { return runs, nil }

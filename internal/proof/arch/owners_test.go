@@ -164,10 +164,7 @@ var reads = map[string]string{
 	"pull -> repos": "a pull request is read with owner/name of its repository; loops pass over those that are not enabled",
 	"pull -> tasks": "a pull request is locked behind its task, by the order of locks; loops find those whose task is over",
 
-	"plan -> pull_actions": "which tasks of a plan wait for a person is one statement after every move of a task",
-	"plan -> pulls":        "a plan shows the pull requests of its tasks",
-	"plan -> repos":        named,
-	"plan -> tasks":        "which tasks of a plan wait for a person is one statement after every move of a task",
+	"plan -> repos": named,
 
 	"ask -> repos": judged + "; " + named,
 	"ask -> tasks": judged,
