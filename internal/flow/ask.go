@@ -212,7 +212,7 @@ func (a BacklogAsks) File(tx *db.Tx, repoID, by string, i codehost.Issue) (bool,
 	}
 	_, existing, err := ask.File(tx, a.Hub, ask.Filing{
 		RepoIDs: []string{repoID}, Title: i.Title, Body: i.Body, Source: ask.FromBacklog, DedupeKey: i.Key,
-		Room: ask.FromBacklog + ":" + repoID, By: by, RequestedBy: &person, Scopes: policy.Scopes(policy.WriteTasks),
+		Namespace: ask.FromBacklog + ":" + repoID, By: by, RequestedBy: &person, Scopes: policy.Scopes(policy.WriteTasks),
 	})
 	return !existing, err
 }

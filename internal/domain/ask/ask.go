@@ -1,12 +1,17 @@
-// Package ask is what somebody wants done and nobody has scheduled yet. An ask
-// is filed by a person, by an agent in the middle of a run, or by another part
-// of the platform; a judge, which is a model, reads it beside what the account
-// has in work and says what becomes of it: tasks, nothing, a link to work that
-// is there already, a plan, or a question to a person (an escalation).
+// Package ask keeps the asks: things that are wanted and not scheduled yet. A
+// person files an ask, or an agent during a run, or another part of the
+// platform. A judge, which is a model, reads it beside the work of the account
+// and decides: tasks, a plan, a link to work that exists, nothing, or a
+// question to a person (an escalation).
 //
-// The judge is trusted with nothing. It sees text that strangers wrote, so its
-// verdict is held against the database and against what the filer was allowed
-// (see check), and is carried out whole, in one transaction, or not at all.
+// The judge is not trusted. It reads text that strangers wrote, so its verdict
+// is checked against the database and against the rights of the filer (see
+// check). A verdict is carried out whole, in one transaction, or not at all.
+//
+// file.go files asks; loop.go takes them and calls the judge, with brief.go as
+// its prompt and hold.go for the times it has to wait. verdict.go checks an
+// answer and settle.go carries it out. ops.go has the capabilities, store.go
+// and store_context.go the statements.
 package ask
 
 import (
@@ -20,10 +25,11 @@ import (
 	"yardmaster/internal/needs"
 )
 
-// State is where an ask stands.
+// State is the state of an ask.
 type State string
 
-// The states. Only an escalation for want of a judge is ever left again.
+// The states. An ask leaves a state other than Pending only if it was escalated
+// for want of a judge.
 const (
 	Pending   State = "pending"
 	Triaged   State = "triaged"
@@ -34,8 +40,8 @@ const (
 // States lists all states.
 func States() []State { return []State{Pending, Triaged, Dropped, Escalated} }
 
-// Allowed tells whether an ask may go from one state to another, given why it
-// was escalated.
+// Allowed tells whether an ask may go from one state to another. reason is the
+// reason of its escalation.
 func Allowed(from, to State, reason string) bool {
 	switch from {
 	case Pending:
@@ -46,22 +52,22 @@ func Allowed(from, to State, reason string) bool {
 	return false
 }
 
-// What the platform escalates for; a judge escalates with one of Categories.
+// The reasons for which the platform escalates. A judge escalates with one of
+// Categories.
 const (
-	JudgeUnavailable  = "judge_unavailable" // no key, no model, or no answer; an ask can be redriven
-	JudgeInvalid      = "judge_invalid"     // no answer that could be carried out
+	JudgeUnavailable  = "judge_unavailable" // no key, no model, or no answer; ask.redrive takes such an ask
+	JudgeInvalid      = "judge_invalid"     // no verdict that could be carried out
 	NoCapacity        = "no_capacity"       // the account has no AI developers
 	UnknownRepository = "unknown_repository"
-	ChainTooLong      = "chain_too_long" // agents asked agents too often
+	ChainTooLong      = "chain_too_long" // too many asks of agents follow one another
 )
 
-// Categories are what a judge may escalate for.
+// Categories are the reasons for which a judge may escalate.
 func Categories() []string {
 	return []string{"needs_decision", "unclear", "sensitive", "needs_access", "out_of_scope"}
 }
 
-// Sources that nobody may claim through the API: what is filed under them is
-// filed by the platform.
+// The sources of asks. Only the platform files under those other than FromAPI.
 const (
 	FromAPI     = "api"
 	FromRun     = "run"
@@ -92,7 +98,7 @@ type Ask struct {
 	TriagedAt        *time.Time        `json:"triaged_at" doc:"when it left pending; null while it has not"`
 }
 
-// Verdict is what became of an ask.
+// Verdict is the outcome of an ask.
 type Verdict struct {
 	_              struct{} `doc:"What triage decided about an ask."`
 	Kind           string   `json:"kind" enum:"minted,dropped,cross_linked,planned,escalated" doc:"minted: tasks were made; dropped: none are needed; cross_linked: open tasks cover it; planned: a plan was made; escalated: a person is asked"`
@@ -111,36 +117,38 @@ const (
 	ToPerson    = "escalated"
 )
 
-// Queue is what asks want of the tasks of tx.Account.
+// Queue gives access to the tasks of tx.Account.
 type Queue interface {
-	// Mint queues a task in a repository of tx.Account. What it refuses is a
-	// fault; queue-full is taken as a matter of time.
+	// Mint queues a task in a repository of tx.Account. A refusal is a fault;
+	// queue-full passes with time.
 	Mint(tx *db.Tx, t NewTask) (taskID string, err error)
-	// Full tells whether the account's queue takes no more tasks: no judge is
-	// asked before it does.
+	// Full tells whether the account's queue takes no more tasks. Until it
+	// does, no judge is called.
 	Full(tx *db.Tx) (bool, error)
 }
 
-// Boxes tells judges of the machines and templates of tx.Account.
+// Boxes describes the machines and templates of tx.Account to judges.
 type Boxes interface {
-	// Fleet answers what could carry out work of tx.Account now.
+	// Fleet returns the machines and templates that could carry out work of
+	// tx.Account now.
 	Fleet(tx *db.Tx) (Fleet, error)
 }
 
 // Plans makes plans of asks of tx.Account.
 type Plans interface {
-	// Author makes a plan of an ask, with a slice for each repository.
+	// Author makes a plan of an ask, with a slice for each repository, and
+	// returns its id.
 	Author(tx *db.Tx, p NewPlan) (planID string, err error)
 }
 
-// Budgets tells what limits stop.
+// Budgets finds the limits that keep judges from their models.
 type Budgets interface {
-	// Stops answers what keeps sessions of judges of tx.Account from calls to
-	// their models. Wake is called when one may go on.
+	// Stops returns the limits that keep sessions of judges of tx.Account from
+	// calls to their models. Wake is called when a session may go on.
 	Stops(tx *db.Tx, sessionIDs []string) ([]Stop, error)
 }
 
-// Needs is what New asks for.
+// Needs are the parts that a Service is made of.
 type Needs struct {
 	DB      *db.DB
 	Hub     *event.Hub
@@ -157,14 +165,14 @@ type Service struct {
 	Needs
 
 	mu      sync.Mutex
-	outside map[string][]string // asks that wait for room in a full queue, by account
+	blocked map[string][]string // asks behind a full queue, by account
 
-	running atomic.Bool  // Loop is at work in this process
-	busy    atomic.Int64 // asks in the hands of judges
+	running atomic.Bool  // whether Loop runs in this process
+	busy    atomic.Int64 // asks that are being judged
 	workers sync.WaitGroup
 }
 
-// New makes the service. It panics if something that it needs is lacking.
+// New makes the service. It panics if a part is missing.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
@@ -183,13 +191,13 @@ type NewTask struct {
 	Files       []string
 }
 
-// NewPlan is a plan to be authored.
+// NewPlan is a plan to be made.
 type NewPlan struct {
 	AskID       string
 	RequestedBy string // the person whose work it is; empty: nobody's
 	Title       string
 	Summary     string
-	Hold        bool // until a person approves it: no person has filed the ask
+	Hold        bool // whether it waits for approval: no person has filed the ask
 	Slices      []NewSlice
 }
 
@@ -199,5 +207,5 @@ type NewSlice struct {
 	Title     string
 	Problem   string
 	Files     []string
-	DependsOn []int // places in the list, before its own, of what merges first
+	DependsOn []int // places of the slices that merge first, each before its own
 }

@@ -90,7 +90,8 @@ func TestVerdicts(t *testing.T) {
 	})
 }
 
-// A key is filed under once, by however many twins on however many nodes.
+// TestDedupe holds that one ask is filed under a key, however many nodes file
+// it at once.
 func TestDedupe(t *testing.T) {
 	t.Parallel()
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
@@ -130,7 +131,7 @@ func TestDedupe(t *testing.T) {
 			if len(ids) != 1 || fresh != 1 {
 				t.Errorf("%d asks, %d of them new", len(ids), fresh)
 			}
-			// The keys of another account, and of another room, are others.
+			// Another account, and another namespace, have keys of their own.
 			y.file(func(f *Filing) { f.DedupeKey, f.Source = "k", FromPlan })
 			err := y.DB.Write(db.WithAccount(context.Background(), "rival"), func(tx *db.Tx) error {
 				_, existing, err := y.File(tx, Filing{Title: "t", Body: "b", DedupeKey: "k", Scopes: filer})
@@ -149,7 +150,8 @@ func TestDedupe(t *testing.T) {
 	}
 }
 
-// Two nodes that look at once never have one ask judged twice.
+// TestTwoNodes holds that two nodes that take asks at once never have one ask
+// judged twice.
 func TestTwoNodes(t *testing.T) {
 	t.Parallel()
 	y := open(t, db.Postgres)
@@ -178,8 +180,8 @@ func TestTwoNodes(t *testing.T) {
 	}
 }
 
-// A verdict that is refused is given back with the reasons; nothing of it is
-// stored.
+// TestCorrected holds that a refused verdict goes back to the judge with the
+// reasons, and that nothing of it is stored.
 func TestCorrected(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
@@ -219,8 +221,8 @@ func TestNoVerdict(t *testing.T) {
 	})
 }
 
-// Without a model a person is asked, and can send the ask back when there is
-// one.
+// TestNoModel holds that without a model a person is asked, and can send the
+// ask back when there is a model.
 func TestNoModel(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
@@ -247,7 +249,8 @@ func TestNoModel(t *testing.T) {
 	})
 }
 
-// What may pass is waited for, and not for ever.
+// TestPassing holds that a failure that may pass is waited for, a limited
+// number of times.
 func TestPassing(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
@@ -271,8 +274,8 @@ func TestPassing(t *testing.T) {
 	})
 }
 
-// A node that dies over an ask leaves it to the next one, after a while; what
-// it says later changes nothing.
+// TestCrash holds that the ask of a node that died goes to the next node after
+// a while, and that a later answer of the first changes nothing.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
@@ -296,7 +299,8 @@ func TestCrash(t *testing.T) {
 	})
 }
 
-// A server that keeps dying over an ask stops trying.
+// TestPoison holds that an ask over which servers die again and again is given
+// to a person.
 func TestPoison(t *testing.T) {
 	t.Parallel()
 	y := open(t, db.SQLite)
@@ -327,7 +331,7 @@ func TestFullQueue(t *testing.T) {
 			t.Error("the judge was asked though nothing can be minted")
 		}
 		y.queueCap(2) // room for one of the two
-		y.later(roomy)
+		y.later(queueWait)
 		y.pass()
 		y.want(askID, Pending, "")
 		if n := len(y.minted("acme")); n != 1 {
@@ -337,7 +341,7 @@ func TestFullQueue(t *testing.T) {
 			t.Errorf("waiting for room has cost %d tries", n)
 		}
 		y.queueCap(3)
-		y.later(roomy)
+		y.later(queueWait)
 		y.pass()
 		y.want(askID, Triaged, "")
 		y.queueCap(task.Uncapped)
@@ -348,7 +352,8 @@ func TestFullQueue(t *testing.T) {
 	})
 }
 
-// A loop that is stopped gives back what it has in hand.
+// TestStop holds that a loop that is stopped gives back the asks that it has
+// claimed.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
@@ -405,7 +410,7 @@ func TestRunAsks(t *testing.T) {
 			own = all(y, newestAsk)[0]
 		}
 		y.want(own, Escalated, ChainTooLong)
-		// The same key means the same for later runs in the repository.
+		// The same key is the same ask for later runs in the repository.
 		keyed := base
 		keyed.ID, keyed.DedupeKey = "5", "leak"
 		file(keyed)
@@ -439,7 +444,7 @@ func TestRunAsks(t *testing.T) {
 
 var newestAsk = db.Q[string](`SELECT id FROM asks ORDER BY id DESC`)
 
-// The judge is shown what it needs, and no more than it may be.
+// TestBrief holds that the judge is shown what it needs, within the limits.
 func TestBrief(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {

@@ -13,15 +13,15 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// What an ask may hold, in characters.
+// The limits of an ask, in characters, and of its repositories.
 const (
 	maxTitle = 200
 	maxBody  = 20_000
 	maxReach = 50 // repositories
 )
 
-// maxDepth is how many asks of agents may follow one another before a person
-// is asked whether this leads anywhere.
+// maxDepth is how many asks of agents may follow one another. The next one
+// becomes a question to a person.
 const maxDepth = 3
 
 // maxOfRun is how many asks one run may file.
@@ -29,35 +29,37 @@ const maxOfRun = 20
 
 // Filing is an ask to be filed in tx.Account.
 type Filing struct {
-	RepoIDs   []string // the repositories that it is about; none: any of the account's
+	RepoIDs   []string // the repositories of the ask; none: any of the account's
 	Title     string   // one line
 	Body      string
 	Source    string // FromAPI when empty
 	Labels    map[string]string
-	DedupeKey string // empty: it is nobody's duplicate
-	// Room is whose keys DedupeKey is one of; two rooms never collide. The
-	// source when empty.
-	Room string
-	// Scopes are what the filer may do, and so the most that a verdict is.
+	DedupeKey string // asks with the same key in a namespace are one; empty: never
+	// Namespace is the namespace of DedupeKey: keys of two namespaces never
+	// collide. The source when empty.
+	Namespace string
+	// Scopes are the rights of the filer, beyond which no verdict goes.
 	Scopes policy.Set
-	// By names the filer, and UserID, if there is one, the person. The actor of
-	// the transaction when both are empty.
+	// By names the filer, and UserID, if not empty, the person. Both empty: the
+	// actor of the transaction.
 	By, UserID string
-	// RequestedBy is the person at the beginning of the chain. Nil is whoever
-	// files, and empty is nobody.
+	// RequestedBy is the id of the person at the beginning of the chain. Nil is
+	// the filer, and empty is nobody.
 	RequestedBy *string
 
 	runID string
 	depth int64
 }
 
-// File files an ask, or answers the one that was filed with the same key
-// before, whatever became of it. The judge looks at a new one after the commit.
+// File files an ask. If there is one with the same key, File returns that, in
+// whatever state it is, with existing true. A judge reads a new ask after the
+// commit. File returns fault.Invalid for more than 50 repositories.
 func (s *Service) File(tx *db.Tx, f Filing) (a Ask, existing bool, err error) {
 	return File(tx, s.Hub, f)
 }
 
-// File is Service.File for those who have no service: hub wakes the judge.
+// File is Service.File for callers without a service. hub wakes the loop that
+// has asks judged.
 func File(tx *db.Tx, hub *event.Hub, f Filing) (a Ask, existing bool, err error) {
 	r, existing, err := file(tx, hub, f)
 	return r.wire(), existing, err
@@ -76,14 +78,14 @@ func file(tx *db.Tx, hub *event.Hub, f Filing) (row, bool, error) {
 	}
 	var dedupe *string
 	if f.DedupeKey != "" {
-		room := f.Room
-		if room == "" {
-			room = f.Source
-			if !slices.Contains([]string{FromRun, FromPlan, FromBlocker, FromInbound, FromBacklog}, room) {
-				room = FromAPI
+		namespace := f.Namespace
+		if namespace == "" {
+			namespace = f.Source
+			if !slices.Contains([]string{FromRun, FromPlan, FromBlocker, FromInbound, FromBacklog}, namespace) {
+				namespace = FromAPI
 			}
 		}
-		key := room + ":" + f.DedupeKey
+		key := namespace + ":" + f.DedupeKey
 		dedupe = &key
 		if r, ok, err := byDedupe.Maybe(tx, tx.Account, key); err != nil || ok {
 			return r, ok, err
@@ -114,7 +116,7 @@ func file(tx *db.Tx, hub *event.Hub, f Filing) (row, bool, error) {
 	if err != nil {
 		return row{}, false, err
 	}
-	if n == 0 { // a twin was filed at this very moment
+	if n == 0 { // another transaction filed the same at this moment
 		r, err := byDedupe.One(tx, tx.Account, dedupe)
 		return r, true, err
 	}
@@ -129,20 +131,21 @@ func file(tx *db.Tx, hub *event.Hub, f Filing) (row, bool, error) {
 // OfRun is an ask that an agent declared in a run.
 type OfRun struct {
 	RunID     string
-	RepoID    string  // of the run
+	RepoID    string  // repository of the run
 	AskID     *string // the ask that the run's task answers
 	By        *string // the person whose work the run's task is; nil: nobody's
-	ID        string  // of the declaration, unique in the run
+	ID        string  // id of the declaration, unique in the run
 	Title     string
 	Body      string
 	Repo      string // owner/name; the run's own when empty
 	DedupeKey string
 }
 
-// FileOfRun files what an agent declared, once for each declaration. It may do
-// no more than the agent's task may: reach a repository of the same account. A
-// repository that the account lacks is a question to a person, and what is more
-// than a run may file is dropped.
+// FileOfRun files the declaration of an agent, once for each. The ask may do no
+// more than the agent's task: it may reach a repository of the same account.
+// For a repository that the account lacks, and beyond maxDepth, the ask becomes
+// a question to a person. Declarations beyond maxOfRun, and those without a
+// title, are dropped.
 func (s *Service) FileOfRun(tx *db.Tx, o OfRun) error {
 	n, err := countOfRun.One(tx, tx.Account, o.RunID)
 	if err != nil || n >= maxOfRun || strings.TrimSpace(o.Title) == "" {
@@ -150,14 +153,14 @@ func (s *Service) FileOfRun(tx *db.Tx, o OfRun) error {
 	}
 	f := Filing{
 		RepoIDs: []string{o.RepoID}, Title: o.Title, Body: o.Body, Source: FromRun, By: "run:" + o.RunID, Scopes: policy.Scopes(policy.WriteTasks),
-		DedupeKey: clip(oneLine(o.ID), maxTitle), Room: FromRun + ":" + o.RunID, runID: o.RunID, depth: 1, RequestedBy: new(string),
+		DedupeKey: clip(oneLine(o.ID), maxTitle), Namespace: FromRun + ":" + o.RunID, runID: o.RunID, depth: 1, RequestedBy: new(string),
 	}
 	if o.By != nil {
 		f.RequestedBy = o.By
 	}
 	if o.DedupeKey != "" {
-		// Later runs in the repository declare the same, and a retry does.
-		f.DedupeKey, f.Room = clip(oneLine(o.DedupeKey), maxTitle), FromRun+":"+o.RepoID
+		// Later runs in the repository, and retries, may declare the same.
+		f.DedupeKey, f.Namespace = clip(oneLine(o.DedupeKey), maxTitle), FromRun+":"+o.RepoID
 	}
 	if o.AskID != nil {
 		d, ok, err := depthOf.Maybe(tx, tx.Account, *o.AskID)
@@ -190,7 +193,7 @@ func (s *Service) FileOfRun(tx *db.Tx, o OfRun) error {
 	return s.escalate(tx, &r, reason, why)
 }
 
-// clip cuts text to max characters, and takes out what no database keeps.
+// clip cuts text to max characters and replaces what no database stores.
 func clip(text string, max int) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "")
 	if utf8.RuneCountInString(text) <= max {
@@ -199,7 +202,7 @@ func clip(text string, max int) string {
 	return string([]rune(text)[:max-1]) + "…"
 }
 
-// oneLine puts a space for every run of white space.
+// oneLine replaces every run of white space by one space.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func deref(s *string) string {

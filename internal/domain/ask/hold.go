@@ -9,7 +9,7 @@ import (
 	"yardmaster/internal/event"
 )
 
-// Hold is why triage leaves an ask pending.
+// Hold says why triage leaves an ask pending.
 type Hold struct {
 	_          struct{}  `doc:"Why triage leaves an ask pending."`
 	Reason     string    `json:"reason" enum:"budget_exhausted,unpriced_model,queue_full" doc:"the first two: a limit in US dollars; queue_full: the account's queue takes no more"`
@@ -25,24 +25,27 @@ type Clear struct {
 	Args       map[string]string `json:"args" example:"{}" doc:"its arguments"`
 }
 
-// Stop is what keeps the session of a judge from another call to its model.
+// Stop is a limit that keeps the session of a judge from another call to its
+// model.
 type Stop struct {
 	SessionID string
 	Reason    string
 	At        time.Time
-	// ClearsWhen says what lets it go on, Clear which call does.
+	// ClearsWhen says when the limit ends, and Clear names the call that ends
+	// it.
 	ClearsWhen string
 	Clear      *Clear
 }
 
-// FullQueue is the hold of an ask whose account's queue takes no more tasks.
+// FullQueue is the reason of the hold of an ask whose account's queue takes no
+// more tasks.
 const FullQueue = "queue_full"
 
-// stopped is how long an ask whose judge may not be paid is left, unless it is
-// woken: what stops it is told when it does so no more.
+// stopped is how long an ask whose judge a limit stops is left alone. Wake ends
+// that earlier.
 const stopped = time.Hour
 
-// show makes the wire form of asks of tx.Account.
+// show returns asks of tx.Account as clients see them.
 func (s *Service) show(tx *db.Tx, rows []row) ([]Ask, error) {
 	out := make([]Ask, len(rows))
 	var sessions []string
@@ -88,8 +91,8 @@ func (s *Service) stops(tx *db.Tx, sessions []string) ([]Stop, error) {
 	return s.Budgets.Stops(tx, sessions)
 }
 
-// Wake has the ask taken up again whose judge had the session: what stopped it
-// does so no more.
+// Wake makes the ask due whose judge had the session: no limit stops it any
+// more.
 func (s *Service) Wake(tx *db.Tx, account, sessionID string) error {
 	woken, err := wakeOfSession.All(tx, account, sessionID, tx.Now)
 	for _, askID := range woken {
@@ -103,7 +106,7 @@ func (s *Service) Wake(tx *db.Tx, account, sessionID string) error {
 	return err
 }
 
-// park leaves an ask pending until its judge may be paid again.
+// park leaves an ask pending until no limit stops its judge.
 func (s *Service) park(ctx context.Context, r *row, claim, session, reason string) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		stops, err := s.stops(tx, []string{session})
@@ -111,7 +114,7 @@ func (s *Service) park(ctx context.Context, r *row, claim, session, reason strin
 			return err
 		}
 		wait := stopped
-		if len(stops) == 0 { // it was cleared meanwhile
+		if len(stops) == 0 { // the limit has ended meanwhile
 			wait = 0
 			s.Hub.Notify(tx, event.AskTopic)
 		}
@@ -125,49 +128,49 @@ func (s *Service) park(ctx context.Context, r *row, claim, session, reason strin
 	})
 }
 
-// awaitRoom has an ask taken up as soon as its account's queue, which is full,
-// takes tasks again. Should this node end first, the ask is due by itself soon.
+// awaitRoom makes an ask due as soon as its account's full queue takes tasks
+// again. If this node ends first, the ask becomes due by itself soon.
 func (s *Service) awaitRoom(ctx context.Context, account, askID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.outside == nil {
-		s.outside = map[string][]string{}
+	if s.blocked == nil {
+		s.blocked = map[string][]string{}
 	}
-	waiting := s.outside[account]
+	waiting := s.blocked[account]
 	if slices.Contains(waiting, askID) {
 		return
 	}
-	s.outside[account] = append(waiting, askID)
+	s.blocked[account] = append(waiting, askID)
 	if len(waiting) > 0 {
 		return
 	}
 	s.workers.Go(func() {
 		ctx := db.WithAccount(ctx, account)
 		for {
-			news := s.Hub.Watch(event.QueueTopic(account))
+			changed := s.Hub.Watch(event.QueueTopic(account))
 			full := true
 			err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 				full, err = s.Queue.Full(tx)
 				return err
 			})
 			if err != nil || !full {
-				s.complainOf(ctx, err)
+				s.logFailed(ctx, err)
 				break
 			}
 			select {
 			case <-ctx.Done():
 				s.mu.Lock()
-				delete(s.outside, account)
+				delete(s.blocked, account)
 				s.mu.Unlock()
 				return
-			case <-news:
+			case <-changed:
 			}
 		}
 		s.mu.Lock()
-		ids := s.outside[account]
-		delete(s.outside, account)
+		ids := s.blocked[account]
+		delete(s.blocked, account)
 		s.mu.Unlock()
-		s.complainOf(ctx, s.DB.Write(ctx, func(tx *db.Tx) error {
+		s.logFailed(ctx, s.DB.Write(ctx, func(tx *db.Tx) error {
 			for _, id := range ids {
 				if _, err := wakeID.Exec(tx, account, id, tx.Now); err != nil {
 					return err
@@ -179,8 +182,8 @@ func (s *Service) awaitRoom(ctx context.Context, account, askID string) {
 	})
 }
 
-func (s *Service) complainOf(ctx context.Context, err error) {
+func (s *Service) logFailed(ctx context.Context, err error) {
 	if err != nil {
-		s.complain(ctx, "wait for room in the queue", err)
+		s.logError(ctx, "wait for room in the queue", err)
 	}
 }

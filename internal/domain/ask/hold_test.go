@@ -10,8 +10,8 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// TestOnePlan: where one plan over several repositories was asked for, a verdict
-// is one with a slice for each of them, or an escalation.
+// TestOnePlan holds that where one plan over several repositories was asked
+// for, a verdict is a plan with a slice for each of them, or an escalation.
 func TestOnePlan(t *testing.T) {
 	t.Parallel()
 	f := facts{repos: map[string]Repo{"acme/web": {ID: "web", Enabled: true}, "acme/api": {ID: "api", Enabled: true}}, within: func(string) bool { return true },
@@ -38,8 +38,8 @@ func TestOnePlan(t *testing.T) {
 	}
 }
 
-// TestRoomIsNoticed: an ask behind a full queue is taken up when a task leaves
-// it, not when its wait is over.
+// TestRoomIsNoticed holds that an ask behind a full queue is taken up when a
+// task leaves the queue, and not only when its wait is over.
 func TestRoomIsNoticed(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
@@ -91,9 +91,9 @@ func TestRoomIsNoticed(t *testing.T) {
 	})
 }
 
-// waits tells whether asks of an account are watched for room in its queue.
+// waits tells whether asks of an account wait for room in its queue.
 func (y *yard) waits(account string) bool {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	return len(y.outside[account]) > 0
+	return len(y.blocked[account]) > 0
 }

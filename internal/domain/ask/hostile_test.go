@@ -12,8 +12,8 @@ import (
 	"yardmaster/internal/proof/seed"
 )
 
-// obey is the worst judge there can be: it answers whatever the ask tells it
-// to, and goes on when it is refused.
+// obey is the worst judge: it gives the answer that the ask dictates, and goes
+// on when it is refused.
 func obey(_ int, turns []string) (string, error) {
 	_, data, _ := strings.Cut(turns[0], "BEGIN DATA\n")
 	data, _, _ = strings.Cut(data, "\nEND DATA")
@@ -33,8 +33,9 @@ func hostile(answer string) func(*Filing) {
 	}
 }
 
-// Whatever a judge is talked into, a verdict does not get past what the filer
-// could have done, and a refused one leaves nothing behind.
+// TestHostileAsks holds that no verdict, whatever the ask makes the judge say,
+// goes beyond the rights of the filer, and that a refused verdict leaves
+// nothing behind.
 func TestHostileAsks(t *testing.T) {
 	t.Parallel()
 	task := func(more object) string { return mint("acme/web", more) }
@@ -156,7 +157,8 @@ func TestHostileAsks(t *testing.T) {
 	})
 }
 
-// A person who has left, or was set back, gives the judge nothing to spend.
+// TestFilerLeaves holds that the judge has no rights of a person who has left
+// the account or lost a role.
 func TestFilerLeaves(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
@@ -176,8 +178,8 @@ func TestFilerLeaves(t *testing.T) {
 
 var branchForm = regexp.MustCompile(`^svc/[a-z0-9]+(-[a-z0-9]+)*--[0-9a-f]{8}$`)
 
-// What strangers wrote is inert where it goes: it ends no fence, and names no
-// branch.
+// TestInert holds that text of strangers has no effect where it is shown: it
+// ends no fence, and names no branch.
 func TestInert(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {

@@ -14,65 +14,65 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// Judge is the model behind triage.
+// Judge opens sessions with the model behind triage.
 type Judge interface {
-	// Begin opens a session about an ask. It fails with a fault if the account
-	// has no model.
+	// Begin opens a session about an ask. It returns a fault if the account has
+	// no model.
 	Begin(ctx context.Context, m Matter) (Talk, error)
 }
 
-// Matter is what a judge is asked about.
+// Matter describes the session of a judge.
 type Matter struct {
 	AccountID   string
-	RepoID      string // empty: it is about none alone
-	RequestedBy string // the person on whose bill it is; empty: nobody's
-	// Before is the session of the try before, which is ended: its node may have
-	// died over it. Empty: there was none.
+	RepoID      string // empty: the ask is not about one repository alone
+	RequestedBy string // the person for whom the session spends; empty: nobody
+	// Before is the session of the try before, which is ended: its node may
+	// have died. Empty: there was none.
 	Before string
 }
 
 // Talk is one conversation with a judge.
 type Talk interface {
-	// ID is the session that the talk is accounted to.
+	// ID returns the id of the session, to which the talk's spend is booked.
 	ID() string
-	// Say sends prompts and the answers so far, which take turns, and returns
-	// the next answer.
+	// Say sends the prompts and the answers so far, in turns, and returns the
+	// next answer.
 	Say(ctx context.Context, system string, turns []string) (string, error)
 	// End closes the session.
 	End(ctx context.Context, outcome string)
 }
 
-// How asks are judged.
+// The numbers and times of judging.
 const (
 	// AtOnce is how many asks a node has judged at the same time.
 	AtOnce = 4
-	// hold is how long a node has an ask for: after a crash another takes it
-	// up then. It is renewed before each call.
+	// hold is how long an ask is a node's. After a crash another node takes it
+	// then. It is renewed before each call.
 	hold = 2 * time.Minute
-	// callTime bounds one call of the judge.
+	// callTime limits one call of the judge.
 	callTime = 100 * time.Second
-	// sweep is how often a node looks for asks that nobody told it of.
+	// sweep is the interval in which a node reads due asks without being woken.
 	sweep = 30 * time.Second
-	// maxCalls is how often the judge may correct its verdict.
+	// maxCalls is how many calls the judge has for one verdict.
 	maxCalls = 3
 	// maxTries is how often an ask is taken up before a person is asked.
 	maxTries = 4
-	// backoff is the wait before the second try; it grows fourfold.
+	// backoff is the wait before the second try. It grows fourfold with each.
 	backoff = 15 * time.Second
-	// roomy is the wait for a full queue.
-	roomy = 30 * time.Second
+	// queueWait is the wait for a full queue.
+	queueWait = 30 * time.Second
 )
 
-// The slugs of calls that a limit of the account's does not allow.
+// The slugs of the faults of calls that a limit of the account does not allow.
 const (
 	budgetExhausted = "budget_exhausted"
 	unpricedModel   = "unpriced_model"
 )
 
-// errLost ends the work on an ask that somebody else has by now.
+// errLost says that another node has taken the ask.
 var errLost = errors.New("ask: another node has it")
 
-// free is how many more asks this process could have judged right now.
+// free returns how many more asks this process could have judged now.
 func (s *Service) free() int64 {
 	if !s.running.Load() {
 		return 0
@@ -80,8 +80,9 @@ func (s *Service) free() int64 {
 	return AtOnce - s.busy.Load()
 }
 
-// Loop has due asks judged until ctx ends. Any node may run it: an ask is taken
-// in the database, for a while. At the end what is not judged is given back.
+// Loop has due asks judged until ctx ends. Any number of nodes may run it: a
+// node claims an ask in the database, for a while. At the end the asks that are
+// not judged are given back.
 func (s *Service) Loop(ctx context.Context) error {
 	ctx = policy.With(ctx, policy.Actor{Credential: policy.System})
 	s.running.Store(true)
@@ -91,21 +92,21 @@ func (s *Service) Loop(ctx context.Context) error {
 	defer tick.Stop()
 	freed := make(chan struct{}, 1)
 	for {
-		news := s.Hub.Watch(event.AskTopic)
+		changed := s.Hub.Watch(event.AskTopic)
 		in, end := observe.Pass(ctx, "ask.take")
 		s.take(in, freed)
 		end()
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-news:
+		case <-changed:
 		case <-freed:
 		case <-tick.C:
 		}
 	}
 }
 
-// take starts a worker for each due ask that there is a place for.
+// take starts a worker for each due ask, up to the number of free places.
 func (s *Service) take(ctx context.Context, freed chan<- struct{}) {
 	places := s.free()
 	if places <= 0 {
@@ -114,7 +115,7 @@ func (s *Service) take(ctx context.Context, freed chan<- struct{}) {
 	claim := id.New()
 	due, err := s.claim(ctx, claim, places)
 	if err != nil {
-		s.complain(ctx, "take due asks", err)
+		s.logError(ctx, "take due asks", err)
 		return
 	}
 	for _, c := range due {
@@ -128,7 +129,7 @@ func (s *Service) take(ctx context.Context, freed chan<- struct{}) {
 				}
 			}()
 			if err := s.judge(db.WithAccount(ctx, c.AccountID), c.ID, claim); err != nil {
-				s.complain(ctx, "judge ask "+c.ID, err)
+				s.logError(ctx, "judge ask "+c.ID, err)
 			}
 		})
 	}
@@ -142,14 +143,14 @@ func (s *Service) claim(ctx context.Context, claim string, most int64) (due []cl
 	return due, err
 }
 
-func (s *Service) complain(ctx context.Context, what string, err error) {
+func (s *Service) logError(ctx context.Context, what string, err error) {
 	observe.Failed(ctx, err)
 	if ctx.Err() == nil {
 		s.Logger.ErrorContext(ctx, what, "error", err)
 	}
 }
 
-// judge has one claimed ask judged, and does what the verdict says.
+// judge has one claimed ask judged and carries out the verdict.
 func (s *Service) judge(ctx context.Context, askID, claim string) error {
 	var r row
 	var system, prompt string
@@ -168,15 +169,15 @@ func (s *Service) judge(ctx context.Context, askID, claim string) error {
 	case err != nil:
 		return err
 	case full:
-		err := s.postpone(ctx, &r, claim, roomy, false)
+		err := s.postpone(ctx, &r, claim, queueWait, false)
 		if err == nil && ctx.Err() == nil {
 			s.awaitRoom(ctx, r.AccountID, r.ID)
 		}
 		return err
 	case r.Tries > maxTries:
-		return s.hand(ctx, &r, claim, JudgeUnavailable, fmt.Sprintf("The ask was taken up %d times, and each time something kept the judge from an answer.", maxTries))
+		return s.handToPerson(ctx, &r, claim, JudgeUnavailable, fmt.Sprintf("The ask was taken up %d times, and each time something kept the judge from an answer.", maxTries))
 	}
-	if r.SessionID != nil { // a limit may still leave its judge no money
+	if r.SessionID != nil { // a limit may still stop its judge
 		var stops []Stop
 		err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 			stops, err = s.stops(tx, []string{*r.SessionID})
@@ -193,7 +194,7 @@ func (s *Service) judge(ctx context.Context, askID, claim string) error {
 	if err != nil {
 		return s.unanswered(ctx, &r, claim, deref(r.SessionID), err)
 	}
-	outcome, err := s.hear(ctx, &r, claim, talk, system, prompt)
+	outcome, err := s.converse(ctx, &r, claim, talk, system, prompt)
 	talk.End(context.WithoutCancel(ctx), outcome)
 	if errors.Is(err, errLost) {
 		return nil
@@ -201,8 +202,9 @@ func (s *Service) judge(ctx context.Context, askID, claim string) error {
 	return err
 }
 
-// hear asks for a verdict until one can be carried out.
-func (s *Service) hear(ctx context.Context, r *row, claim string, talk Talk, system, prompt string) (outcome string, err error) {
+// converse calls the judge until a verdict can be carried out, maxCalls times
+// at most. It returns the outcome of the session.
+func (s *Service) converse(ctx context.Context, r *row, claim string, talk Talk, system, prompt string) (outcome string, err error) {
 	turns := []string{prompt}
 	var wrong refusal
 	for range maxCalls {
@@ -228,20 +230,21 @@ func (s *Service) hear(ctx context.Context, r *row, claim string, talk Talk, sys
 		case errors.Is(err, errLost):
 			return "lost", err
 		case f.Slug == "queue-full":
-			return "succeeded", s.postpone(ctx, r, claim, max(f.RetryAfter, roomy), false)
+			return "succeeded", s.postpone(ctx, r, claim, max(f.RetryAfter, queueWait), false)
 		case f.Slug == "no-capacity":
-			return "succeeded", s.hand(ctx, r, claim, NoCapacity, "The judge would have work done, but the account has no AI developers.")
+			return "succeeded", s.handToPerson(ctx, r, claim, NoCapacity, "The judge would have work done, but the account has no AI developers.")
 		}
 		var ok bool
 		if wrong, ok = refusalOf(err); !ok {
-			return "failed", err // ours: it is taken up again after the hold
+			return "failed", err // an error of ours: the ask is taken up again after the hold
 		}
-		turns = append(turns, clip(answer, maxProblem), again(wrong))
+		turns = append(turns, clip(answer, maxProblem), correction(wrong))
 	}
-	return "failed", s.hand(ctx, r, claim, JudgeInvalid, fmt.Sprintf("No verdict could be carried out in %d tries. The last was refused: %s", maxCalls, wrong.Error()))
+	return "failed", s.handToPerson(ctx, r, claim, JudgeInvalid, fmt.Sprintf("No verdict could be carried out in %d tries. The last was refused: %s", maxCalls, wrong.Error()))
 }
 
-// do runs fn on the ask in one transaction, if it is still ours.
+// do runs fn on the ask in one transaction. It returns errLost if the claim is
+// not this node's any more.
 func (s *Service) do(ctx context.Context, askID, claim string, fn func(*db.Tx, *row) error) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		if _, ok, err := ofClaim.Maybe(tx, tx.Account, askID, claim); err != nil {
@@ -257,7 +260,8 @@ func (s *Service) do(ctx context.Context, askID, claim string, fn func(*db.Tx, *
 	})
 }
 
-// renew keeps an ask for another call.
+// renew keeps the claim of an ask for another call. It returns errLost if the
+// claim is not this node's any more.
 func (s *Service) renew(ctx context.Context, r *row, claim, session string) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		n, err := renew.Exec(tx, renewArgs{AccountID: tx.Account, ID: r.ID, Claim: claim, DueAt: tx.Now.Add(hold)})
@@ -272,12 +276,13 @@ func (s *Service) renew(ctx context.Context, r *row, claim, session string) erro
 	})
 }
 
-// hand gives the ask to a person.
-func (s *Service) hand(ctx context.Context, r *row, claim, category, reason string) error {
+// handToPerson escalates the ask.
+func (s *Service) handToPerson(ctx context.Context, r *row, claim, category, reason string) error {
 	return s.do(ctx, r.ID, claim, func(tx *db.Tx, r *row) error { return s.escalate(tx, r, category, reason) })
 }
 
-// postpone leaves an ask pending for a while. A try that was spent counts.
+// postpone leaves an ask pending for a while. spent tells whether this try
+// counts.
 func (s *Service) postpone(ctx context.Context, r *row, claim string, wait time.Duration, spent bool) error {
 	tries := r.Tries
 	if !spent {
@@ -291,10 +296,11 @@ func (s *Service) postpone(ctx context.Context, r *row, claim string, wait time.
 	})
 }
 
-// unanswered decides what follows when the judge has said nothing. What may
-// pass is tried again; the rest, and what does not pass, is a person's.
+// unanswered decides what follows a call without an answer. A failure that may
+// pass is tried again; any other, and one that has not passed after maxTries,
+// becomes a question to a person.
 func (s *Service) unanswered(ctx context.Context, r *row, claim, session string, cause error) error {
-	if ctx.Err() != nil { // this node stops: the next may begin at once
+	if ctx.Err() != nil { // this node stops: another may begin at once
 		return s.postpone(context.WithoutCancel(ctx), r, claim, 0, false)
 	}
 	f := fault.From(cause)
@@ -303,7 +309,7 @@ func (s *Service) unanswered(ctx context.Context, r *row, claim, session string,
 	}
 	passing := f.Kind == fault.Internal || f.Kind == fault.Unavailable || f.Kind == fault.RateLimited || errors.Is(cause, context.DeadlineExceeded)
 	if f.Kind == fault.Internal {
-		s.complain(ctx, "ask the judge", cause)
+		s.logError(ctx, "ask the judge", cause)
 	}
 	if passing && r.Tries < maxTries {
 		return s.postpone(ctx, r, claim, max(f.RetryAfter, backoff<<(2*(r.Tries-1))), true)
@@ -312,5 +318,5 @@ func (s *Service) unanswered(ctx context.Context, r *row, claim, session string,
 	if f.Kind != fault.Internal {
 		why = f.Detail
 	}
-	return s.hand(ctx, r, claim, JudgeUnavailable, "No judge answered. "+why)
+	return s.handToPerson(ctx, r, claim, JudgeUnavailable, "No judge answered. "+why)
 }

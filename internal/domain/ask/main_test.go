@@ -47,8 +47,8 @@ type made struct {
 	Files                                            db.JSON[[]string]
 }
 
-// script is a judge that says what a test has it say. It hears what a model
-// would, and believes all of it.
+// script is a judge whose answers a test dictates. It gets the prompts that a
+// model would get.
 type script struct {
 	mu     sync.Mutex
 	begins int
@@ -56,7 +56,7 @@ type script struct {
 	heard  [][]string // the turns of each call
 	system string
 	refuse error // of Begin
-	// say answers the n-th call, from 0.
+	// say returns the n-th answer, from 0.
 	say func(n int, turns []string) (string, error)
 }
 
@@ -95,14 +95,14 @@ func (j *script) calls() int {
 	return len(j.heard)
 }
 
-// always says the same.
+// always gives the same answer to every call.
 func always(answer string) func(int, []string) (string, error) {
 	return func(int, []string) (string, error) { return answer, nil }
 }
 
-// yard is the asks of acme, whose people are ann (member) and olga (owner) and
-// whose repositories are web, api, and attic, which is not enabled; rival has
-// a web of its own.
+// yard holds the asks of acme, whose people are ann (member) and olga (owner)
+// and whose repositories are web, api, and attic, which is not enabled. rival
+// has a web of its own.
 type yard struct {
 	*Service
 	t     *testing.T
@@ -140,7 +140,7 @@ func open(t *testing.T, e db.Engine) *yard {
 	return y
 }
 
-// related is what tasks know of the account.
+// related answers what tasks ask of the account.
 type related struct {
 	standin.Tasks
 	y *yard
@@ -148,7 +148,7 @@ type related struct {
 
 func (r related) Seats(*db.Tx, string) (int64, error) { return r.y.seats, nil }
 
-// node is one server on the database.
+// node makes one server on the database.
 func (y *yard) node(dsn string) *Service {
 	d := dbtest.Open(y.t, dsn, db.Options{Clock: func() time.Time { return time.UnixMicro(y.clock.Load()) }})
 	hub := event.NewHub()
@@ -163,7 +163,7 @@ func (y *yard) node(dsn string) *Service {
 	})
 }
 
-// queueCap has an account take so many pending tasks.
+// queueCap sets how many pending tasks an account may have.
 func (y *yard) queueCap(most int64) {
 	n := y.tasks.Needs
 	n.QueueCap = most
@@ -185,7 +185,7 @@ func (q queue) Mint(tx *db.Tx, n NewTask) (string, error) {
 	return t.ID, err
 }
 
-// boxes are the real ones. There are no templates.
+// boxes reads the boxes of the database. There are no templates.
 type boxes struct{}
 
 func (boxes) Fleet(tx *db.Tx) (f Fleet, err error) {
@@ -201,12 +201,12 @@ func (p *plans) Author(*db.Tx, NewPlan) (string, error) {
 	return "plan", nil
 }
 
-// budgets stop nothing.
+// budgets has no limits.
 type budgets struct{}
 
 func (budgets) Stops(*db.Tx, []string) ([]Stop, error) { return nil, nil }
 
-// inTasks is a repository as tasks see it.
+// inTasks converts a repository to that of package task.
 func inTasks(r Repo) task.Repo {
 	return task.Repo{ID: r.ID, Owner: r.Owner, Name: r.Name, Enabled: r.Enabled, DefaultBranch: "main"}
 }
@@ -222,7 +222,7 @@ func (y *yard) write(fn func(*db.Tx) error) {
 
 var filer = policy.Scopes(policy.ReadTasks, policy.WriteTasks, policy.WriteKB)
 
-// file files an ask of ann's for acme/web; edit may change it.
+// file files an ask of ann's for acme/web, which edit may change.
 func (y *yard) file(edit func(*Filing)) string {
 	y.t.Helper()
 	f := Filing{RepoIDs: []string{"acme-web"}, Title: "Greet people", Body: "Nobody is greeted.", Scopes: filer, By: "user:ann", UserID: "ann"}
@@ -238,7 +238,7 @@ func (y *yard) file(edit func(*Filing)) string {
 	return askID
 }
 
-// pass judges what is due, one ask after the other, as a node would.
+// pass judges the due asks, one after the other, as a node does.
 func (y *yard) pass() {
 	y.t.Helper()
 	claim := id.New()
@@ -310,7 +310,7 @@ func all[T any](y *yard, q db.Query[T], args ...any) (v []T) {
 
 type object = map[string]any
 
-// says is a verdict as a judge writes it.
+// says encodes a verdict as a judge writes it.
 func says(v object) string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -319,7 +319,7 @@ func says(v object) string {
 	return string(b)
 }
 
-// mint is a verdict of one task in a repository.
+// mint encodes a verdict of one task in a repository.
 func mint(repo string, more object) string {
 	t := object{"repo": repo, "title": "Say hello", "problem": "Nobody is greeted."}
 	for k, v := range more {
@@ -328,7 +328,7 @@ func mint(repo string, more object) string {
 	return says(object{"kind": "mint", "reason": "It is work.", "tasks": []any{t}})
 }
 
-// existing queues a task of acme's that was there before.
+// existing queues a task of acme outside of asks.
 func (y *yard) existing(repoID, title string) string {
 	y.t.Helper()
 	account, _, _ := strings.Cut(repoID, "-")

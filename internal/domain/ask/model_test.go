@@ -21,9 +21,10 @@ var (
 	modelSeed = flag.Uint64("seed", 1, "of the model test")
 )
 
-// TestRandomVerdicts files, judges with verdicts of every kind and none,
-// crashes, redrives and changes what is allowed, in any order, and holds after
-// each step that asks are where they may be and tasks are what they may be.
+// TestRandomVerdicts files asks, judges them with verdicts of every kind and
+// none, crashes, redrives and changes rights, in any order. After each step it
+// holds that every ask is in a state that it may have, and every task is one
+// that may exist.
 func TestRandomVerdicts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
@@ -95,7 +96,7 @@ func (m *model) step() {
 	}
 }
 
-// answer is a verdict that may be right or wrong anywhere.
+// answer returns a verdict that may be right or wrong in any part.
 func (m *model) answer() (string, error) {
 	switch m.rng.IntN(12) {
 	case 0:
@@ -137,7 +138,7 @@ func (m *model) answer() (string, error) {
 	return says(v), nil
 }
 
-// check holds everything that must be true at any time.
+// check holds the rules that are true at any time.
 func (m *model) check() {
 	m.t.Helper()
 	tasks := map[string]made{}
@@ -195,8 +196,8 @@ func (m *model) check() {
 	}
 }
 
-// reachable tells whether one step may take an ask from one state to another:
-// a pass may follow a redrive unseen.
+// reachable tells whether one step may take an ask from one state to another. A
+// pass may follow a redrive within one step.
 func (m *model) reachable(from, to Ask) bool {
 	return Allowed(from.State, to.State, deref(from.EscalationReason))
 }

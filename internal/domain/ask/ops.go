@@ -188,7 +188,7 @@ func (s *Service) redrive(ctx context.Context, in idIn) (out Redriven, err error
 	return out, err
 }
 
-// standing is an ask's state in words.
+// standing describes the state of an ask in words.
 func standing(r *row) string {
 	if r.EscalationReason != nil {
 		return string(r.State) + " for " + *r.EscalationReason

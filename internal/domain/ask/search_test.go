@@ -17,7 +17,7 @@ var fillAsks = db.S(`INSERT INTO asks (id, account_id, reach, title, body, sourc
 	SELECT 'x' || i, 'acme', '[]', 'Wish no. ' || i || ' of all', 'b', 'agent', '{}', 'dropped', 'user:ann', '[]', 0, i, i FROM n`)
 
 // TestSearchIsBounded holds that a search through many asks takes several pages
-// rather than long, and that a bare cursor goes on with it.
+// rather than one long read, and that a bare cursor continues the search.
 func TestSearchIsBounded(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {

@@ -15,8 +15,8 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// gather reads what a verdict about an ask is held against. Everything it
-// finds belongs to tx.Account.
+// gather reads the facts against which a verdict is checked. All of them belong
+// to tx.Account.
 func (s *Service) gather(tx *db.Tx, r *row, v *verdict) (f facts, err error) {
 	f = facts{repos: map[string]Repo{}, tasks: map[string]taskRef{}, within: r.within, priority: r.maxPriority()}
 	f.span = r.span()
@@ -43,7 +43,8 @@ func (s *Service) gather(tx *db.Tx, r *row, v *verdict) (f facts, err error) {
 	return f, err
 }
 
-// span are the repositories that plan.start asked for one plan over.
+// span returns the repositories for which plan.start asked for one plan; nil
+// for every other ask.
 func (r *row) span() []string {
 	if r.Source != FromPlan || len(r.Reach.V) < 2 {
 		return nil
@@ -63,8 +64,8 @@ func (r *row) maxPriority() int64 {
 	return maxPriorityOfPrograms
 }
 
-// rights are what the filer was allowed when filing, and is still: whoever has
-// left the account since, or lost a role, gives a verdict nothing.
+// rights returns the rights that the filer had at filing and still has. A filer
+// who has left the account gives a verdict none.
 func (r *row) rights(tx *db.Tx) (policy.Set, error) {
 	scopes, _ := policy.ParseScopes(r.Scopes.V)
 	if r.FilerID == nil {
@@ -77,7 +78,8 @@ func (r *row) rights(tx *db.Tx) (policy.Set, error) {
 	return scopes & role.Ceiling(), nil
 }
 
-// carryOut does what a verdict says, all of it in tx, or answers a refusal.
+// carryOut carries out a verdict, whole, in tx. It returns a refusal if the
+// verdict breaks a rule.
 func (s *Service) carryOut(tx *db.Tx, r *row, v *verdict) error {
 	f, err := s.gather(tx, r, v)
 	if err != nil {
@@ -109,8 +111,8 @@ func (s *Service) carryOut(tx *db.Tx, r *row, v *verdict) error {
 	return s.move(tx, r, Triaged, out, "")
 }
 
-// draft puts the slices of a plan into an order in which each follows those it
-// depends on.
+// draft makes the plan of an outline, with each slice behind those it depends
+// on.
 func (o *outline) draft(r *row, f facts, reason string) NewPlan {
 	p := NewPlan{AskID: r.ID, RequestedBy: deref(r.RequestedBy), Title: strings.TrimSpace(o.Title), Summary: reason, Hold: r.FilerID == nil}
 	sorted, _ := order(o.Slices)
@@ -127,7 +129,7 @@ func (o *outline) draft(r *row, f facts, reason string) NewPlan {
 	return p
 }
 
-// mint makes the tasks, each after those it depends on, and answers their ids
+// mint makes the tasks, each after those it depends on, and returns their ids
 // in the order of the verdict.
 func (s *Service) mint(tx *db.Tx, r *row, all []piece, f facts) ([]string, error) {
 	ids := make([]string, len(all))
@@ -147,7 +149,7 @@ func (s *Service) mint(tx *db.Tx, r *row, all []piece, f facts) ([]string, error
 	return ids, nil
 }
 
-// escalate hands a pending ask to a person.
+// escalate turns a pending ask into a question to a person.
 func (s *Service) escalate(tx *db.Tx, r *row, category, reason string) error {
 	reason = clip(reason, maxReason)
 	raised, err := escalation.Raise(tx, escalation.Draft{RepoID: r.RepoID, Category: category, Title: r.Title, Body: r.Body, Reason: reason, AskID: &r.ID, By: r.FiledBy})
@@ -159,7 +161,7 @@ func (s *Service) escalate(tx *db.Tx, r *row, category, reason string) error {
 	return s.move(tx, r, Escalated, v, raised)
 }
 
-// move takes an ask out of triage, with its audit row.
+// move takes an ask out of triage and records the event.
 func (s *Service) move(tx *db.Tx, r *row, to State, v Verdict, escalationID string) error {
 	if !Allowed(r.State, to, "") {
 		return fmt.Errorf("ask %s cannot go from %s to %s", r.ID, r.State, to)
@@ -181,8 +183,8 @@ func (s *Service) move(tx *db.Tx, r *row, to State, v Verdict, escalationID stri
 	})
 }
 
-// refusalOf takes what the rest of the platform says against a verdict as a
-// refusal, if the judge can do something about it.
+// refusalOf turns a fault of the platform about a verdict into a refusal. It
+// returns false if the judge can do nothing about the error.
 func refusalOf(err error) (refusal, bool) {
 	if r, ok := err.(refusal); ok { //nolint:errorlint // it is made here and never wrapped
 		return r, true

@@ -39,16 +39,16 @@ const columns = `a.id, a.account_id, a.repo_id, a.reach, a.title, a.body, a.sour
 	a.filed_by, a.filer_id, a.requested_by, a.scopes, a.run_id, a.depth, a.tries, a.session_id, a.created_at, a.triaged_at, r.owner || '/' || r.name AS repo
 	FROM asks a LEFT JOIN repos r ON r.id = a.repo_id`
 
-// Repo is a repository as a verdict sees it.
+// Repo is a repository as the check of a verdict needs it.
 type Repo struct {
 	ID, Owner, Name string
 	Enabled         bool
 }
 
-// FullName is owner/name.
+// FullName returns owner/name.
 func (r Repo) FullName() string { return r.Owner + "/" + r.Name }
 
-// claimed is an ask that this node has, for a while.
+// claimed is an ask that this node has claimed for a while.
 type claimed struct{ ID, AccountID string }
 
 var (
@@ -63,11 +63,12 @@ var (
 	countOfRun = db.Q[int64](`SELECT COUNT(*) FROM asks WHERE account_id = $1 AND run_id = $2`)
 	depthOf    = db.Q[int64](`SELECT depth FROM asks WHERE account_id = $1 AND id = $2`)
 
-	// takeDue gives asks to a node: until then no other takes them.
+	// takeDue claims due asks for a node until due_at: no other node takes them
+	// before.
 	takeDue = db.QWith[takeDueArgs, claimed](`UPDATE asks SET due_at = :due_at, claim = :claim, tries = tries + 1
 		WHERE id IN (SELECT id FROM asks WHERE state = 'pending' AND due_at <= :now ORDER BY due_at LIMIT :limit)
 		AND due_at <= :now AND state = 'pending' RETURNING id, account_id`)
-	// Whoever holds a claim renews it, gives it back or ends it.
+	// The node with the claim of an ask renews it, gives it back or ends it.
 	ofClaim = db.Q[string](`SELECT id FROM asks WHERE account_id = $1 AND id = $2 AND claim = $3 AND state = 'pending'`).ForUpdate()
 	renew   = db.SWith[renewArgs](`UPDATE asks SET due_at = :due_at
 		WHERE account_id = :account_id AND id = :id AND claim = :claim AND state = 'pending'`)
@@ -131,8 +132,9 @@ type insertArgs struct {
 	DueAt  time.Time
 }
 
-// find reads an ask of tx.Account, locked if it is to change. An id that is
-// unknown, foreign or malformed is the same 404.
+// find reads an ask of tx.Account, and locks it if lock is set. It returns
+// fault.NotFound in the same words for an id that is unknown, foreign or
+// malformed.
 func find(tx *db.Tx, askID string, lock bool) (row, error) {
 	if !id.Valid(askID) {
 		return row{}, fault.Missing("ask")
@@ -151,15 +153,15 @@ func find(tx *db.Tx, askID string, lock bool) (row, error) {
 	return r, err
 }
 
-// Exists tells whether an id is an ask of tx.Account.
+// Exists tells whether tx.Account has an ask with the id.
 func Exists(tx *db.Tx, askID string) (bool, error) {
 	_, ok, err := byID.Maybe(tx, tx.Account, askID)
 	return ok, err
 }
 
-// Tasks lists the tasks that an ask of tx.Account was scheduled as, or was
-// linked to; false if there is no such ask.
-func Tasks(tx *db.Tx, askID string) ([]string, bool, error) {
+// Tasks lists the tasks that triage made of an ask of tx.Account, or linked to
+// it. ok is false if there is no such ask.
+func Tasks(tx *db.Tx, askID string) (taskIDs []string, ok bool, err error) {
 	r, ok, err := byID.Maybe(tx, tx.Account, askID)
 	if err != nil || !ok || r.Verdict == nil {
 		return nil, ok, err
@@ -174,17 +176,17 @@ func OfRuns(tx *db.Tx, runIDs []string) ([]string, error) {
 }
 
 // searched is how many of the newest asks behind its cursor a page with a text
-// looks at: no index knows what texts occur in.
+// reads: no index finds a text inside titles.
 const searched = 20_000
 
-// place is where an ask is in the list.
+// place is the place of an ask in the list.
 type place struct {
 	ID        string
 	CreatedAt time.Time
 }
 
 // list reads a page. If a search stopped before its page was full, end is the
-// key of the last ask that it looked at.
+// key of the last ask that it read.
 func list(tx *db.Tx, p op.PageIn, repoID string) (rows []row, end []string, err error) {
 	at, last, more, err := p.AfterTime()
 	if err != nil {
@@ -222,8 +224,8 @@ func list(tx *db.Tx, p op.PageIn, repoID string) (rows []row, end []string, err 
 	return rows, end, err
 }
 
-// Rows are the asks of tx.Account with the ids, or, for nil, its newest, up to
-// limit, as the list shows them.
+// Rows lists the asks of tx.Account that have one of the ids or, for nil, its
+// newest, up to limit, as the list shows them.
 func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Ask, error) {
 	b := db.Build(`SELECT `+columns+` WHERE a.account_id = `, tx.Account)
 	if ids != nil {
@@ -251,10 +253,10 @@ func (r *row) wire() Ask {
 // longestWait is the longest that an ask waits for its next try.
 const longestWait = 30 * time.Minute
 
-var pullIn = db.S(`UPDATE asks SET due_at = $1 WHERE state = 'pending' AND due_at > $2`)
+var limitWaits = db.S(`UPDATE asks SET due_at = $1 WHERE state = 'pending' AND due_at > $2`)
 
-// ClockSetBack makes asks due that would wait for longer than longestWait.
+// ClockSetBack makes asks due whose next try is further away than longestWait.
 func ClockSetBack(tx *db.Tx) error {
-	_, err := pullIn.Exec(tx, tx.Now, tx.Now.Add(longestWait))
+	_, err := limitWaits.Exec(tx, tx.Now, tx.Now.Add(longestWait))
 	return err
 }

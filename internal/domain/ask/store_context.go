@@ -32,8 +32,7 @@ const reachedColumns = `SELECT owner || '/' || name AS repo, enabled, default_br
 
 const sketchColumns = `SELECT t.id, t.repo_id, r.owner || '/' || r.name AS repo, t.kind, t.status, t.title, SUBSTR(t.problem, 1, 400) AS problem, t.files`
 
-// The newest tasks, however many there are: a judge is not shown a queue of a
-// hundred thousand.
+// The newest tasks. The limit keeps a judge from a queue of a hundred thousand.
 var (
 	newestTasks = db.Q[sketch](sketchColumns + ` FROM (SELECT * FROM tasks WHERE account_id = $1 ORDER BY created_at DESC, id DESC LIMIT 500) t
 		JOIN repos r ON r.id = t.repo_id ORDER BY t.created_at DESC, t.id DESC`)
@@ -41,8 +40,8 @@ var (
 		JOIN repos r ON r.id = t.repo_id ORDER BY t.created_at DESC, t.id DESC`)
 )
 
-// reachedRepos are the repositories that a verdict about the ask may name, the
-// newest first.
+// reachedRepos returns the repositories that a verdict about the ask may name,
+// the newest first.
 func reachedRepos(tx *db.Tx, r *row) ([]reached, error) {
 	b := db.Build(reachedColumns, tx.Account)
 	if len(r.Reach.V) > 0 {
@@ -53,7 +52,8 @@ func reachedRepos(tx *db.Tx, r *row) ([]reached, error) {
 	return db.Select[reached](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", maxReach))
 }
 
-// tasksNear are the newest tasks that the ask reaches, with what came of them.
+// tasksNear returns the newest tasks in the repositories that the ask reaches,
+// in any status.
 func tasksNear(tx *db.Tx, r *row) (all []sketch, err error) {
 	if len(r.Reach.V) == 1 {
 		return newestOfRepo.All(tx, tx.Account, r.Reach.V[0])

@@ -14,7 +14,7 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// Limits of a verdict.
+// The limits of a verdict.
 const (
 	maxMinted  = 10
 	maxSlices  = 20
@@ -26,17 +26,17 @@ const (
 	maxAnswer  = 256 << 10 // bytes
 )
 
-// The most urgent that triage may make a task: what a person files may go
-// ahead of the usual (50), what a program or an agent files may not. 100 is
-// for those who create tasks themselves.
+// The highest priorities that triage may give a task. An ask of a person may go
+// ahead of the usual 50, one of a program or an agent may not. 100 is for
+// callers who create tasks themselves.
 const (
 	maxPriorityOfPeople   = 80
 	maxPriorityOfPrograms = 50
 	usualPriority         = 50
 )
 
-// verdict is what a judge answers: one JSON object, of which only the members
-// of its kind are there.
+// verdict is the answer of a judge: one JSON object with the members of its
+// kind alone.
 type verdict struct {
 	Kind   string `json:"kind"`
 	Reason string `json:"reason"`
@@ -64,7 +64,7 @@ type piece struct {
 	Files     []string `json:"files"`
 }
 
-// What a judge may do with an ask.
+// The kinds of answers of a judge.
 const (
 	doMint      = "mint"
 	doDrop      = "drop"
@@ -73,12 +73,13 @@ const (
 	doPlan      = "plan"
 )
 
-// refusal is why a verdict is not carried out, in words for the judge.
+// refusal says why a verdict is not carried out, in words for the judge.
 type refusal []string
 
 func (r refusal) Error() string { return strings.Join(r, " ") }
 
-// parse reads a judge's answer. A fence around it is forgiven, nothing else is.
+// parse reads a judge's answer. It allows a fence around the object, and
+// nothing else.
 func parse(answer string) (v verdict, err error) {
 	text := strings.TrimSpace(answer)
 	if rest, ok := strings.CutPrefix(text, "```"); ok {
@@ -96,21 +97,21 @@ func parse(answer string) (v verdict, err error) {
 	return v, nil
 }
 
-// facts are what a verdict is held against.
+// facts are the records against which a verdict is checked.
 type facts struct {
-	repos    map[string]Repo    // by owner/name: those of the account that the verdict names
-	within   func(string) bool  // whether an ask reaches the repository with an id
-	tasks    map[string]taskRef // by id: those of the account that the verdict names
-	scopes   policy.Set         // what the filer may do
-	priority int64              // the most urgent that the filer may have
-	span     []string           // ids of the repositories that one plan must work in; none: anything goes
+	repos    map[string]Repo    // by owner/name: the account's repositories that the verdict names
+	within   func(string) bool  // whether the ask reaches the repository with the id
+	tasks    map[string]taskRef // by id: the account's tasks that the verdict names
+	scopes   policy.Set         // rights of the filer
+	priority int64              // highest priority that the filer may have
+	span     []string           // ids of the repositories that the one plan must cover; none: no such rule
 }
 
 type taskRef struct {
 	ID, RepoID, Status string
 }
 
-// names lists the repositories and tasks that a verdict speaks of.
+// names lists the repositories and tasks that a verdict names.
 func (v *verdict) names() (repos, tasks []string) {
 	for _, p := range v.pieces() {
 		repos = append(repos, p.Repo)
@@ -129,7 +130,7 @@ func (v *verdict) pieces() []piece {
 	return v.Tasks
 }
 
-// checking gathers what is wrong.
+// checking collects the faults of a verdict.
 type checking struct {
 	facts
 	wrong refusal
@@ -141,8 +142,8 @@ func (c *checking) add(format string, a ...any) {
 	}
 }
 
-// check tells everything that keeps a verdict from being carried out. What
-// another account has and what does not exist read the same.
+// check finds everything that keeps a verdict from being carried out. Its words
+// are the same for another account's ids and for unknown ones.
 func check(v *verdict, f facts) refusal {
 	c := &checking{facts: f}
 	kinds := []string{doMint, doDrop, doCrossLink, doEscalate, doPlan}
@@ -216,8 +217,8 @@ func check(v *verdict, f facts) refusal {
 	return c.wrong
 }
 
-// task refuses a task that the ask does not reach, and one that does nothing
-// for it any more.
+// task refuses a task that the ask does not reach, and one that has failed or
+// was cancelled.
 func (c *checking) task(at, taskID string) {
 	t, ok := c.tasks[taskID]
 	switch {
@@ -228,7 +229,7 @@ func (c *checking) task(at, taskID string) {
 	}
 }
 
-// scopeFor is what a filer must be allowed for a task of a kind.
+// scopeFor is the scope that the filer needs for a task of a kind.
 var scopeFor = map[string]policy.Scope{
 	"work": policy.WriteTasks, "scout": policy.WriteTasks, "setup": policy.WriteTasks,
 }
@@ -298,7 +299,7 @@ func (c *checking) title(at, title string) {
 	}
 }
 
-// unsafe are the characters that do something to a terminal, or make text read
+// unsafe tells whether a character changes a terminal, or makes text read
 // otherwise than it is stored.
 func unsafe(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
 
@@ -316,7 +317,8 @@ func (p *piece) priority() int64 {
 	return *p.Priority
 }
 
-// order puts each entry behind those it depends on, or names a circle.
+// order puts each entry behind those it depends on. If that is impossible, it
+// returns a circle.
 func order(all []piece) (sorted, cycle []int) {
 	const onPath, done = 1, 2
 	state := make([]int, len(all))
