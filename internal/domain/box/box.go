@@ -56,7 +56,7 @@ const (
 const (
 	Shared = "shared" // every account's
 	Org    = "org"    // one account's
-	User   = "user"   // what one member asked for, in all of the member's accounts
+	User   = "user"   // the work of one member, in all of the member's accounts
 )
 
 // The lifetimes of enrollments and credentials.
@@ -182,7 +182,7 @@ type Runs interface {
 	Dismiss(boxID string)
 }
 
-// Needs are what boxes are made of.
+// Needs are the parts that a Service is made of.
 type Needs struct {
 	DB     *db.DB
 	Hub    *event.Hub
@@ -199,7 +199,7 @@ type Service struct {
 	settled settled
 }
 
-// New makes the service. It panics if something is lacking.
+// New makes the service. It panics if a part is missing.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}

@@ -102,7 +102,7 @@ func TestFickleBox(t *testing.T) {
 		if n := read(f, countAudit, m.ID, "box.reported"); refused < 70 || n > 30 {
 			t.Errorf("%d of 100 changes were refused, %d are on record", refused, n)
 		}
-		f.hello(m, protocol.Hello{Slots: 1, Version: read(f, byIdentity, m.ID).Version}) // what is no change is no trouble
+		f.hello(m, protocol.Hello{Slots: 1, Version: read(f, byIdentity, m.ID).Version}) // a hello without a change is taken
 		large := m.signed(protocol.Hello{Slots: 1, Version: strings.Repeat("9", 5000)})
 		if err := m.conn.Call(t.Context(), protocol.CallHello, large, nil); !fault.IsKind(err, fault.Invalid) {
 			t.Errorf("a version of 5,000 digits: %v", err)

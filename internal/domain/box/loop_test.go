@@ -30,7 +30,7 @@ type machine struct {
 	secret seal.Recipient
 	conn   *conn.Conn
 	states chan conn.State
-	verbs  chan string // of what came over the control subject
+	verbs  chan string // verbs that arrived on the control subject
 }
 
 // join enrolls a machine and connects it.

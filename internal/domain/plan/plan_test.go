@@ -481,7 +481,7 @@ func TestWhoAskedForAPlan(t *testing.T) {
 			}
 			return out
 		}
-		id := f.draw(true, nil, []int{0}) // as triage does, of an ask that nobody filed
+		id := f.draw(true, nil, []int{0}) // as triage does for an ask without a filer
 		if p := f.plan(id); p.RequestedBy != nil {
 			f.t.Errorf("%s asked for it", *p.RequestedBy)
 		}

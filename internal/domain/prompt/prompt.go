@@ -67,7 +67,7 @@ type Refs interface {
 	HasTemplate(tx *db.Tx, name string) (bool, error)
 }
 
-// Needs are what prompts are made of.
+// Needs are the parts that a Service is made of.
 type Needs struct {
 	DB *db.DB
 	// Platform is the prompt of the whole installation, empty for none.
@@ -78,7 +78,7 @@ type Needs struct {
 // Service answers for prompts and their variables.
 type Service struct{ Needs }
 
-// New makes the service. It panics if something is lacking.
+// New makes the service. It panics if a part is missing.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}

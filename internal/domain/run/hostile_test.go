@@ -154,7 +154,7 @@ func TestManyClaims(t *testing.T) {
 				t.Fatal("the claims of one box all wait")
 			}
 		}
-		for left := claimsWaiting; left > 0; { // nobody waits when the database is closed
+		for left := claimsWaiting; left > 0; { // no claim waits when the database is closed
 			f.Dismiss(f.boxes[0])
 			select {
 			case <-replies:

@@ -40,7 +40,7 @@ type fixture struct {
 	boxes   [2]string
 
 	commands *outbox
-	faulty   map[string][]string // what BoxUnfit was told, by box
+	faulty   map[string][]string // faults of BoxBlamed, by box
 
 	keys   *sync.Map // of the boxes' present processes, by box
 	others *others

@@ -163,7 +163,7 @@ type Asks interface {
 	OfRuns(tx *db.Tx, runIDs []string) ([]string, error)
 }
 
-// Needs are what runs are made of.
+// Needs are the parts that a Service is made of.
 type Needs struct {
 	DB     *db.DB
 	Hub    *event.Hub
@@ -195,7 +195,7 @@ type Service struct {
 	waiting waiting            // claims that wait for a task
 }
 
-// New makes the service. It panics if something is lacking.
+// New makes the service. It panics if a part is missing.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	n.Lease = cmp.Or(n.Lease, protocol.LeaseTTL)

@@ -27,7 +27,7 @@ func TestSecretsAreForTheProcessThatClaimed(t *testing.T) {
 		f.create(task.KindWork)
 		st := f.claim(f.boxes[0])
 		ask := protocol.SecretsAsk{Run: st.Run, Attempt: 1}
-		for _, value = range []string{"the first value", "the second value"} { // again, with what is there by then
+		for _, value = range []string{"the first value", "the second value"} { // again, with the secrets of that time
 			got, err := f.Secrets(ctx, f.boxes[0], ask)
 			if err != nil || strings.Contains(got.Sealed, value) {
 				t.Fatal(got, err)

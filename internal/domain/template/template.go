@@ -82,7 +82,7 @@ func (t Template) APIs() []llm.API {
 	return []llm.API{llm.Chat}
 }
 
-// Needs are what templates are made of.
+// Needs are the parts that a Service is made of.
 type Needs struct {
 	DB  *db.DB
 	Hub *event.Hub
@@ -91,7 +91,7 @@ type Needs struct {
 // Service answers for templates.
 type Service struct{ Needs }
 
-// New makes the service. It panics if something is lacking.
+// New makes the service. It panics if a part is missing.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
