@@ -22,7 +22,8 @@ func TestMint(t *testing.T) {
 	onBoth(t, func(y *yard) {
 		askID := y.file(nil)
 		y.judge.say = always("```json\n" + says(object{"kind": "mint", "reason": "Two parts.", "tasks": []any{
-			object{"repo": "acme/web", "title": "Say it loudly", "problem": "It is too quiet.", "depends_on": []int{1}, "priority": 70, "files": []string{"a/b.go"}},
+			object{"repo": "acme/web", "title": "Say it loudly", "problem": "It is too quiet.", "depends_on": []int{1}, "priority": 70,
+				"files": []string{"a/b.go"}},
 			object{"repo": "acme/web", "title": "Say hello", "problem": "Nobody is greeted.", "kind": "scout"},
 		}}) + "\n```")
 		y.pass()
@@ -33,7 +34,8 @@ func TestMint(t *testing.T) {
 		rows := y.minted("acme")
 		i := slices.IndexFunc(rows, func(r made) bool { return r.ID == a.Verdict.TaskIDs[0] })
 		first := rows[i]
-		if len(rows) != 2 || first.Priority != 70 || first.WaitingDeps != 1 || *first.AskID != askID || !slices.Equal(first.Files.V, []string{"a/b.go"}) || first.Title != "Say it loudly" {
+		if len(rows) != 2 || first.Priority != 70 || first.WaitingDeps != 1 || *first.AskID != askID ||
+			!slices.Equal(first.Files.V, []string{"a/b.go"}) || first.Title != "Say it loudly" {
 			t.Errorf("%d tasks, the first %+v", len(rows), first)
 		}
 		if other := rows[1-i]; other.Kind != "scout" || other.Priority != 50 || other.WaitingDeps != 0 {

@@ -123,9 +123,11 @@ func (s *Service) brief(tx *db.Tx, r *row) (system, prompt string, err error) {
 	}
 	system = instructions + planning
 	var b strings.Builder
-	fmt.Fprintf(&b, "Judge the ask below. A task's priority is at most %d. Kinds of tasks that its filer may have: %s.\n\n", r.maxPriority(), strings.Join(kindsFor(rights), ", "))
+	fmt.Fprintf(&b, "Judge the ask below. A task's priority is at most %d. Kinds of tasks that its filer may have: %s.\n\n",
+		r.maxPriority(), strings.Join(kindsFor(rights), ", "))
 	if len(r.span()) > 0 {
-		b.WriteString("A person asked for one plan over all of these repositories: answer with a plan that has a slice for each, or escalate if there can be none.\n\n")
+		b.WriteString("A person asked for one plan over all of these repositories: answer with a plan that has a slice for each, " +
+			"or escalate if there can be none.\n\n")
 	}
 	fmt.Fprintf(&b, "BEGIN DATA\n%s\nEND DATA\n", data)
 	return system, b.String(), nil
@@ -149,5 +151,6 @@ func kindsFor(rights policy.Set) []string {
 
 // correction is the turn that tells the judge why its verdict was refused.
 func correction(r refusal) string {
-	return "Your verdict was refused, and nothing of it was done:\n- " + strings.Join(r, "\n- ") + "\n\nAnswer with a corrected JSON object, alone."
+	return "Your verdict was refused, and nothing of it was done:\n- " + strings.Join(r, "\n- ") +
+		"\n\nAnswer with a corrected JSON object, alone."
 }

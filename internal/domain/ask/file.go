@@ -95,8 +95,9 @@ func file(tx *db.Tx, hub *event.Hub, f Filing) (row, bool, error) {
 		return row{}, false, fault.Newf(fault.Invalid, "", "An ask is about at most %d repositories.", maxReach)
 	}
 	r := row{
-		ID: id.New(), AccountID: tx.Account, Reach: db.JSON[[]string]{V: append([]string{}, f.RepoIDs...)}, Title: clip(oneLine(f.Title), maxTitle),
-		Body: clip(f.Body, maxBody), Source: f.Source, Labels: db.JSON[map[string]string]{V: f.Labels}, State: Pending, FiledBy: f.By,
+		ID: id.New(), AccountID: tx.Account, Reach: db.JSON[[]string]{V: append([]string{}, f.RepoIDs...)},
+		Title: clip(oneLine(f.Title), maxTitle),
+		Body:  clip(f.Body, maxBody), Source: f.Source, Labels: db.JSON[map[string]string]{V: f.Labels}, State: Pending, FiledBy: f.By,
 		Scopes: db.JSON[[]string]{V: f.Scopes.Names()}, Depth: f.depth, CreatedAt: tx.Now,
 	}
 	if r.Labels.V == nil {
@@ -152,7 +153,8 @@ func (s *Service) FileOfRun(tx *db.Tx, o OfRun) error {
 		return err
 	}
 	f := Filing{
-		RepoIDs: []string{o.RepoID}, Title: o.Title, Body: o.Body, Source: FromRun, By: "run:" + o.RunID, Scopes: policy.Scopes(policy.WriteTasks),
+		RepoIDs: []string{o.RepoID}, Title: o.Title, Body: o.Body, Source: FromRun, By: "run:" + o.RunID,
+		Scopes:    policy.Scopes(policy.WriteTasks),
 		DedupeKey: clip(oneLine(o.ID), maxTitle), Namespace: FromRun + ":" + o.RunID, runID: o.RunID, depth: 1, RequestedBy: new(string),
 	}
 	if o.By != nil {
@@ -180,7 +182,8 @@ func (s *Service) FileOfRun(tx *db.Tx, o OfRun) error {
 		case ok:
 			f.RepoIDs = []string{other.ID}
 		default:
-			reason, why = UnknownRepository, fmt.Sprintf("An agent asks for work in %q, which is no repository of this account.", clip(oneLine(o.Repo), maxTitle))
+			reason, why = UnknownRepository, fmt.Sprintf("An agent asks for work in %q, which is no repository of this account.",
+				clip(oneLine(o.Repo), maxTitle))
 		}
 	}
 	if reason == "" && f.depth > maxDepth {

@@ -14,8 +14,10 @@ import (
 // for, a verdict is a plan with a slice for each of them, or an escalation.
 func TestOnePlan(t *testing.T) {
 	t.Parallel()
-	f := facts{repos: map[string]Repo{"acme/web": {ID: "web", Enabled: true}, "acme/api": {ID: "api", Enabled: true}}, within: func(string) bool { return true },
-		scopes: policy.Scopes(policy.WriteTasks), priority: 80, span: (&row{Source: FromPlan, Reach: db.JSON[[]string]{V: []string{"web", "api"}}}).span()}
+	f := facts{repos: map[string]Repo{"acme/web": {ID: "web", Enabled: true}, "acme/api": {ID: "api", Enabled: true}},
+		within: func(string) bool { return true },
+		scopes: policy.Scopes(policy.WriteTasks), priority: 80,
+		span: (&row{Source: FromPlan, Reach: db.JSON[[]string]{V: []string{"web", "api"}}}).span()}
 	web, api := piece{Repo: "acme/web", Title: "t", Problem: "p"}, piece{Repo: "acme/api", Title: "t", Problem: "p"}
 	for name, x := range map[string]struct {
 		v  verdict
@@ -31,7 +33,8 @@ func TestOnePlan(t *testing.T) {
 			t.Errorf("%s: %v", name, wrong)
 		}
 	}
-	for _, r := range []row{{Source: FromAPI, Reach: db.JSON[[]string]{V: []string{"web", "api"}}}, {Source: FromPlan, Reach: db.JSON[[]string]{V: []string{"web"}}}} {
+	for _, r := range []row{{Source: FromAPI, Reach: db.JSON[[]string]{V: []string{"web", "api"}}},
+		{Source: FromPlan, Reach: db.JSON[[]string]{V: []string{"web"}}}} {
 		if f.span = r.span(); len(check(&verdict{Kind: doDrop, Reason: "r"}, f)) > 0 {
 			t.Errorf("%+v must be a plan", r)
 		}

@@ -175,7 +175,8 @@ func (s *Service) judge(ctx context.Context, askID, claim string) error {
 		}
 		return err
 	case r.Tries > maxTries:
-		return s.handToPerson(ctx, &r, claim, JudgeUnavailable, fmt.Sprintf("The ask was taken up %d times, and each time something kept the judge from an answer.", maxTries))
+		return s.handToPerson(ctx, &r, claim, JudgeUnavailable,
+			fmt.Sprintf("The ask was taken up %d times, and each time something kept the judge from an answer.", maxTries))
 	}
 	if r.SessionID != nil { // a limit may still stop its judge
 		var stops []Stop
@@ -190,7 +191,8 @@ func (s *Service) judge(ctx context.Context, askID, claim string) error {
 			return s.postpone(ctx, &r, claim, stopped, false)
 		}
 	}
-	talk, err := s.Judge.Begin(ctx, Matter{AccountID: r.AccountID, RepoID: deref(r.RepoID), RequestedBy: deref(r.RequestedBy), Before: deref(r.SessionID)})
+	talk, err := s.Judge.Begin(ctx, Matter{AccountID: r.AccountID, RepoID: deref(r.RepoID), RequestedBy: deref(r.RequestedBy),
+		Before: deref(r.SessionID)})
 	if err != nil {
 		return s.unanswered(ctx, &r, claim, deref(r.SessionID), err)
 	}
@@ -240,7 +242,8 @@ func (s *Service) converse(ctx context.Context, r *row, claim string, talk Talk,
 		}
 		turns = append(turns, clip(answer, maxProblem), correction(wrong))
 	}
-	return "failed", s.handToPerson(ctx, r, claim, JudgeInvalid, fmt.Sprintf("No verdict could be carried out in %d tries. The last was refused: %s", maxCalls, wrong.Error()))
+	return "failed", s.handToPerson(ctx, r, claim, JudgeInvalid,
+		fmt.Sprintf("No verdict could be carried out in %d tries. The last was refused: %s", maxCalls, wrong.Error()))
 }
 
 // do runs fn on the ask in one transaction. It returns errLost if the claim is
@@ -307,7 +310,8 @@ func (s *Service) unanswered(ctx context.Context, r *row, claim, session string,
 	if f.Kind == fault.PaymentRequired && (f.Slug == budgetExhausted || f.Slug == unpricedModel) {
 		return s.park(ctx, r, claim, session, f.Slug)
 	}
-	passing := f.Kind == fault.Internal || f.Kind == fault.Unavailable || f.Kind == fault.RateLimited || errors.Is(cause, context.DeadlineExceeded)
+	passing := f.Kind == fault.Internal || f.Kind == fault.Unavailable || f.Kind == fault.RateLimited ||
+		errors.Is(cause, context.DeadlineExceeded)
 	if f.Kind == fault.Internal {
 		s.logError(ctx, "ask the judge", cause)
 	}

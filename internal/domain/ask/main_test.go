@@ -29,8 +29,9 @@ func TestStatements(t *testing.T) {
 }
 
 var (
-	repoOf     = db.Q[Repo](`SELECT id, owner, name, enabled FROM repos WHERE account_id = $1 AND id = $2`)
-	tasksOf    = db.Q[made](`SELECT id, repo_id, kind, title, problem, status, branch, priority, waiting_deps, ask_id, files FROM tasks WHERE account_id = $1 ORDER BY id`)
+	repoOf  = db.Q[Repo](`SELECT id, owner, name, enabled FROM repos WHERE account_id = $1 AND id = $2`)
+	tasksOf = db.Q[made](`SELECT id, repo_id, kind, title, problem, status, branch, priority, waiting_deps, ask_id, files FROM tasks
+		WHERE account_id = $1 ORDER BY id`)
 	countTasks = db.Q[int64](`SELECT COUNT(*) FROM tasks`)
 	countAsks  = db.Q[int64](`SELECT COUNT(*) FROM asks`)
 	openOf     = db.Q[string](`SELECT category FROM escalations WHERE ask_id = $1 AND resolved_at IS NULL`)
@@ -180,7 +181,8 @@ func (q queue) Mint(tx *db.Tx, n NewTask) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	t, err := q.tasks.Create(tx, inTasks(r), task.Spec{Kind: n.Kind, Sink: task.SinkQueued, Title: n.Title, Problem: n.Problem, Template: "default",
+	t, err := q.tasks.Create(tx, inTasks(r), task.Spec{Kind: n.Kind, Sink: task.SinkQueued, Title: n.Title, Problem: n.Problem,
+		Template: "default",
 		Priority: n.Priority, Confidence: 1, DependsOn: n.DependsOn, Files: n.Files, AskID: &n.AskID})
 	return t.ID, err
 }
@@ -338,7 +340,8 @@ func (y *yard) existing(repoID, title string) string {
 		if err != nil {
 			return err
 		}
-		t, err := y.tasks.Create(tx, inTasks(r), task.Spec{Kind: "work", Sink: "queued", Title: title, Problem: fmt.Sprintf("About %s.", title), Template: "default", Priority: 50, Confidence: 1})
+		t, err := y.tasks.Create(tx, inTasks(r), task.Spec{Kind: "work", Sink: "queued", Title: title, Problem: fmt.Sprintf("About %s.", title),
+			Template: "default", Priority: 50, Confidence: 1})
 		taskID = t.ID
 		return err
 	}); err != nil {

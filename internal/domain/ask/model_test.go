@@ -108,11 +108,13 @@ func (m *model) answer() (string, error) {
 	case 3, 4, 5:
 		return mint(pick(m, "acme/web", "acme/api"), nil), nil
 	}
-	v := object{"kind": pick(m, doMint, doMint, doMint, doDrop, doCrossLink, doEscalate, doPlan, "x"), "reason": pick(m, "r", "r", "r", "r", "r", "r", "")}
+	v := object{"kind": pick(m, doMint, doMint, doMint, doDrop, doCrossLink, doEscalate, doPlan, "x"),
+		"reason": pick(m, "r", "r", "r", "r", "r", "r", "")}
 	if v["kind"] == doMint || m.rng.IntN(20) == 0 {
 		var list []any
 		for range pick(m, 0, 1, 1, 1, 2, 3) {
-			p := object{"repo": pick(m, "acme/web", "acme/web", "acme/web", "acme/api", "acme/api", "acme/attic", "rival/web"), "title": pick(m, "t", "t", "t", "t", "t", "t\n"), "problem": "p"}
+			p := object{"repo": pick(m, "acme/web", "acme/web", "acme/web", "acme/api", "acme/api", "acme/attic", "rival/web"),
+				"title": pick(m, "t", "t", "t", "t", "t", "t\n"), "problem": "p"}
 			if m.rng.IntN(4) == 0 {
 				p["priority"] = pick(m, 0, 50, 80, 100)
 			}
@@ -163,7 +165,8 @@ func (m *model) check() {
 		}
 		m.last[a.ID] = a
 		open := all2(m, r.ID)
-		if (a.State == Pending) != (a.Verdict == nil) || (a.State == Pending) != (a.TriagedAt == nil) || (a.State == Escalated) != (a.EscalationReason != nil) || (a.State == Escalated) != (open == 1) {
+		if (a.State == Pending) != (a.Verdict == nil) || (a.State == Pending) != (a.TriagedAt == nil) ||
+			(a.State == Escalated) != (a.EscalationReason != nil) || (a.State == Escalated) != (open == 1) {
 			m.t.Errorf("ask %+v, verdict %+v, %d open escalations", a, a.Verdict, open)
 		}
 		if a.Verdict == nil {
@@ -183,7 +186,8 @@ func (m *model) check() {
 		m.minted += len(a.Verdict.TaskIDs)
 		for _, taskID := range a.Verdict.TaskIDs {
 			got := tasks[taskID]
-			if deref(got.AskID) != a.ID || !r.within(got.RepoID) || got.RepoID == "acme-attic" || got.Priority > r.maxPriority() || got.Kind == "ci" || got.Status != "pending" {
+			if deref(got.AskID) != a.ID || !r.within(got.RepoID) || got.RepoID == "acme-attic" || got.Priority > r.maxPriority() ||
+				got.Kind == "ci" || got.Status != "pending" {
 				m.t.Errorf("ask %+v has the task %+v", a, got)
 			}
 			if got.Kind == "devops" || got.Kind == "kb" {

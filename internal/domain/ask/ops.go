@@ -24,18 +24,23 @@ func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "ask.file", Method: "POST", Path: "/v1/asks", Group: group, Rule: write, Status: 202, Also: []int{200},
 			Summary: "File something wanted, for triage to decide what becomes of it",
-			Doc:     "Triage reads the ask against the work that is under way, and makes tasks or a plan of it, finds that it is covered already, drops it, or asks a person. The answer comes before that: follow it with ask.get. Filing again under the same dedupe_key answers the ask that is there with 200 and kind existing, whatever else is sent. Work that is already decided goes to task.create instead.",
+			Doc: "Triage reads the ask against the work that is under way, and makes tasks or a plan of it, finds that it is covered " +
+				"already, drops it, or asks a person. The answer comes before that: follow it with ask.get. Filing again under the same dedupe_key " +
+				"answers the ask that is there with 200 and kind existing, whatever else is sent. Work that is already decided goes to task.create " +
+				"instead.",
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}, {Status: 409, Slug: "repo_disabled"}}}, s.fileOne),
 		op.New(op.Row{ID: "ask.list", Method: "GET", Path: "/v1/asks", Group: group, Rule: read,
-			Paging:  &op.Paging{Default: 50, Max: 200, Q: true, Filters: map[string][]string{"state": states, "repo": nil}},
-			Summary: "List the account's asks, newest first; q searches the title, 20,000 asks a page, which may be short or empty and still have a next",
-			Doc:     "Without a filter asks of every state are listed."}, s.list),
+			Paging: &op.Paging{Default: 50, Max: 200, Q: true, Filters: map[string][]string{"state": states, "repo": nil}},
+			Summary: "List the account's asks, newest first; q searches the title, 20,000 asks a page, which may be short or empty and still " +
+				"have a next",
+			Doc: "Without a filter asks of every state are listed."}, s.list),
 		op.New(op.Row{ID: "ask.get", Method: "GET", Path: "/v1/asks/{askId}", Group: group, Rule: read,
 			Summary: "One ask, and what became of it",
 			Doc:     "verdict says what triage made of it; it is null while the ask is pending."}, s.get),
 		op.New(op.Row{ID: "ask.redrive", Method: "POST", Path: "/v1/asks/{askId}/redrive", Group: group, Rule: write,
 			Summary: "Give an ask that found no judge back to triage",
-			Doc:     "For an ask that was escalated because no judge could be reached, as when the account has no model key. It is pending again and its escalation is resolved. Any other ask is refused.",
+			Doc: "For an ask that was escalated because no judge could be reached, as when the account has no model key. It is pending again " +
+				"and its escalation is resolved. Any other ask is refused.",
 			Refuses: []op.Refusal{{Status: 409, Slug: "not_redrivable"}}}, s.redrive),
 	}
 }
@@ -173,7 +178,8 @@ func (s *Service) redrive(ctx context.Context, in idIn) (out Redriven, err error
 			return err
 		}
 		if !Allowed(r.State, Pending, deref(r.EscalationReason)) {
-			return fault.Reason("not_redrivable", "Only an ask that was escalated because no judge answered goes back to triage; this one is "+standing(&r)+".")
+			return fault.Reason("not_redrivable",
+				"Only an ask that was escalated because no judge answered goes back to triage; this one is "+standing(&r)+".")
 		}
 		if _, err := revive.Exec(tx, tx.Account, r.ID, tx.Now); err != nil {
 			return err

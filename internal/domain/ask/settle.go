@@ -136,7 +136,8 @@ func (s *Service) mint(tx *db.Tx, r *row, all []piece, f facts) ([]string, error
 	sorted, _ := order(all)
 	for _, i := range sorted {
 		p := &all[i]
-		t := NewTask{AskID: r.ID, RequestedBy: deref(r.RequestedBy), RepoID: f.repos[p.Repo].ID, Kind: p.kind(), Title: strings.TrimSpace(p.Title), Problem: p.Problem, Priority: p.priority(), Files: p.Files}
+		t := NewTask{AskID: r.ID, RequestedBy: deref(r.RequestedBy), RepoID: f.repos[p.Repo].ID, Kind: p.kind(),
+			Title: strings.TrimSpace(p.Title), Problem: p.Problem, Priority: p.priority(), Files: p.Files}
 		for _, d := range p.DependsOn {
 			t.DependsOn = append(t.DependsOn, ids[d])
 		}
@@ -152,7 +153,8 @@ func (s *Service) mint(tx *db.Tx, r *row, all []piece, f facts) ([]string, error
 // escalate turns a pending ask into a question to a person.
 func (s *Service) escalate(tx *db.Tx, r *row, category, reason string) error {
 	reason = clip(reason, maxReason)
-	raised, err := escalation.Raise(tx, escalation.Draft{RepoID: r.RepoID, Category: category, Title: r.Title, Body: r.Body, Reason: reason, AskID: &r.ID, By: r.FiledBy})
+	raised, err := escalation.Raise(tx, escalation.Draft{RepoID: r.RepoID, Category: category, Title: r.Title, Body: r.Body, Reason: reason,
+		AskID: &r.ID, By: r.FiledBy})
 	if err != nil {
 		return err
 	}

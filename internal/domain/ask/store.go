@@ -35,8 +35,10 @@ type row struct {
 	Repo             *string
 }
 
-const columns = `a.id, a.account_id, a.repo_id, a.reach, a.title, a.body, a.source, a.labels, a.dedupe_key, a.state, a.verdict, a.escalation_reason,
-	a.filed_by, a.filer_id, a.requested_by, a.scopes, a.run_id, a.depth, a.tries, a.session_id, a.created_at, a.triaged_at, r.owner || '/' || r.name AS repo
+const columns = `a.id, a.account_id, a.repo_id, a.reach, a.title, a.body, a.source, a.labels, a.dedupe_key, a.state, a.verdict,
+	a.escalation_reason,
+	a.filed_by, a.filer_id, a.requested_by, a.scopes, a.run_id, a.depth, a.tries, a.session_id, a.created_at, a.triaged_at,
+	r.owner || '/' || r.name AS repo
 	FROM asks a LEFT JOIN repos r ON r.id = a.repo_id`
 
 // Repo is a repository as the check of a verdict needs it.
@@ -79,9 +81,11 @@ var (
 		WHERE account_id = :account_id AND id = :id AND state = 'pending'`)
 	revive = db.S(`UPDATE asks SET state = 'pending', verdict = NULL, escalation_reason = NULL, triaged_at = NULL, due_at = $3, tries = 0
 		WHERE account_id = $1 AND id = $2 AND state = 'escalated' AND escalation_reason = 'judge_unavailable'`)
-	wakeOfSession = db.Q[string](`UPDATE asks SET due_at = $3 WHERE account_id = $1 AND session_id = $2 AND state = 'pending' AND claim IS NULL RETURNING id`)
-	wakeID        = db.S(`UPDATE asks SET due_at = $3 WHERE account_id = $1 AND id = $2 AND state = 'pending' AND claim IS NULL AND due_at > $3`)
-	setSession    = db.SWith[setSessionArgs](`UPDATE asks SET session_id = :session_id
+	wakeOfSession = db.Q[string](`UPDATE asks SET due_at = $3 WHERE account_id = $1 AND session_id = $2 AND state = 'pending'
+		AND claim IS NULL RETURNING id`)
+	wakeID = db.S(`UPDATE asks SET due_at = $3 WHERE account_id = $1 AND id = $2
+		AND state = 'pending' AND claim IS NULL AND due_at > $3`)
+	setSession = db.SWith[setSessionArgs](`UPDATE asks SET session_id = :session_id
 		WHERE account_id = :account_id AND id = :id AND claim = :claim`)
 
 	// repoByName finds the repository that a name addresses, as repo.ByName does.
@@ -241,7 +245,8 @@ func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Ask, error) {
 func (r *row) wire() Ask {
 	out := Ask{
 		AskID: r.ID, ID: r.ID, Repo: r.Repo, Title: r.Title, Body: r.Body, Source: r.Source, Labels: r.Labels.V, DedupeKey: r.DedupeKey,
-		State: r.State, EscalationReason: r.EscalationReason, FiledBy: r.FiledBy, RequestedBy: r.RequestedBy, CreatedAt: r.CreatedAt.Truncate(time.Millisecond),
+		State: r.State, EscalationReason: r.EscalationReason, FiledBy: r.FiledBy, RequestedBy: r.RequestedBy,
+		CreatedAt: r.CreatedAt.Truncate(time.Millisecond),
 	}
 	if r.Verdict != nil {
 		out.Verdict = &r.Verdict.V

@@ -27,16 +27,19 @@ type reached struct {
 	PolicyYML *string `db:"policy_yml" json:"policy,omitempty"`
 }
 
-const reachedColumns = `SELECT owner || '/' || name AS repo, enabled, default_branch, CASE WHEN policy_error IS NULL THEN policy_yml END AS policy_yml
+const reachedColumns = `SELECT owner || '/' || name AS repo, enabled, default_branch,
+	CASE WHEN policy_error IS NULL THEN policy_yml END AS policy_yml
 	FROM repos WHERE account_id = `
 
-const sketchColumns = `SELECT t.id, t.repo_id, r.owner || '/' || r.name AS repo, t.kind, t.status, t.title, SUBSTR(t.problem, 1, 400) AS problem, t.files`
+const sketchColumns = `SELECT t.id, t.repo_id, r.owner || '/' || r.name AS repo, t.kind, t.status, t.title, SUBSTR(t.problem, 1,
+	400) AS problem, t.files`
 
 // The newest tasks. The limit keeps a judge from a queue of a hundred thousand.
 var (
 	newestTasks = db.Q[sketch](sketchColumns + ` FROM (SELECT * FROM tasks WHERE account_id = $1 ORDER BY created_at DESC, id DESC LIMIT 500) t
 		JOIN repos r ON r.id = t.repo_id ORDER BY t.created_at DESC, t.id DESC`)
-	newestOfRepo = db.Q[sketch](sketchColumns + ` FROM (SELECT * FROM tasks WHERE account_id = $1 AND repo_id = $2 ORDER BY created_at DESC, id DESC LIMIT 500) t
+	newestOfRepo = db.Q[sketch](sketchColumns + ` FROM (SELECT * FROM tasks WHERE account_id = $1 AND repo_id = $2
+		ORDER BY created_at DESC, id DESC LIMIT 500) t
 		JOIN repos r ON r.id = t.repo_id ORDER BY t.created_at DESC, t.id DESC`)
 )
 

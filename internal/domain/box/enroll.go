@@ -428,7 +428,8 @@ func (s *Service) hardeningReport(ctx context.Context, in hardeningIn) (out Hard
 		}
 		at := tx.Now.Truncate(time.Millisecond)
 		out = HardeningReceipt{ID: r.ID, ReportedAt: at}
-		h := Hardening{Firewall: in.Firewall, ExposedPorts: append([]ExposedPort{}, in.ExposedPorts...), Findings: append([]string{}, in.Findings...), ReportedAt: at}
+		h := Hardening{Firewall: in.Firewall, ExposedPorts: append([]ExposedPort{}, in.ExposedPorts...),
+			Findings: append([]string{}, in.Findings...), ReportedAt: at}
 		if _, err := setHardening.Exec(tx, r.ID, db.JSON[Hardening]{V: h}); err != nil {
 			return err
 		}

@@ -118,7 +118,8 @@ func TestJoinScript(t *testing.T) {
 		if out, err := run(); err != nil || out != "box join --url http://127.0.0.1:8080 --token "+token+"\n" {
 			t.Errorf("the script runs %q (%v)", out, err)
 		}
-		f.want(201, "", "POST", "/v1/runners/enroll", map[string]any{"public_key": publicKey(t)}, "X-Svc-Enroll-Token", token) // it was not consumed
+		f.want(201, "", "POST", "/v1/runners/enroll", map[string]any{"public_key": publicKey(t)}, "X-Svc-Enroll-Token",
+			token) // it was not consumed
 	})
 }
 
@@ -140,7 +141,8 @@ func TestCredsReissue(t *testing.T) {
 		reissue := func(token, key string) Credentials {
 			t.Helper()
 			var out Credentials
-			f.want(200, "", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": key}, "Authorization", "Bearer "+token).into(t, &out)
+			f.want(200, "", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": key},
+				"Authorization", "Bearer "+token).into(t, &out)
 			if out.ID != c.ID || out.NATSJWT == "" || out.AccountID != "acme" {
 				t.Errorf("reissued %+v", out)
 			}
@@ -158,20 +160,24 @@ func TestCredsReissue(t *testing.T) {
 		if third.RunToken == nil {
 			t.Fatal("a token whose successor was never used gets no other")
 		}
-		f.want(401, "unauthenticated", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": key}, "Authorization", "Bearer "+*second.RunToken)
+		f.want(401, "unauthenticated", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": key}, "Authorization",
+			"Bearer "+*second.RunToken)
 		reissue(*third.RunToken, key)
-		f.want(401, "unauthenticated", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": key}, "Authorization", "Bearer "+*c.RunToken)
+		f.want(401, "unauthenticated", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": key}, "Authorization",
+			"Bearer "+*c.RunToken)
 
 		// A new key revokes the one before: no box can use that any more.
 		reissue(*third.RunToken, publicKey(t))
-		f.want(400, "invalid", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": key}, "Authorization", "Bearer "+*third.RunToken)
+		f.want(400, "invalid", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": key}, "Authorization",
+			"Bearer "+*third.RunToken)
 		f.want(400, "invalid", "POST", "/v1/runners/enroll", map[string]string{"public_key": key}, "X-Svc-Enroll-Token", f.mint().Token)
 
 		for _, bad := range []string{"", "Bearer", "Bearer " + id.Secret(id.RunToken), "Basic " + *third.RunToken} {
 			f.want(401, "unauthenticated", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": key}, "Authorization", bad)
 		}
 		f.want(200, "", "POST", "/v1/runners/"+c.ID+"/revoke", nil)
-		f.want(403, "box-revoked", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": publicKey(t)}, "Authorization", "Bearer "+*third.RunToken)
+		f.want(403, "box-revoked", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": publicKey(t)}, "Authorization",
+			"Bearer "+*third.RunToken)
 		f.want(404, "not-found", "POST", "/v1/runners/"+c.ID+"/creds/reissue", nil)
 	})
 }
@@ -197,6 +203,7 @@ func TestHardeningReport(t *testing.T) {
 func TestWithoutSigningKey(t *testing.T) {
 	t.Parallel()
 	onBoth(t, false, func(t *testing.T, f *fixture) {
-		f.want(503, "no-signing-key", "POST", "/v1/runners/enroll", map[string]string{"public_key": publicKey(t)}, "X-Svc-Enroll-Token", f.mint().Token)
+		f.want(503, "no-signing-key", "POST", "/v1/runners/enroll", map[string]string{"public_key": publicKey(t)},
+			"X-Svc-Enroll-Token", f.mint().Token)
 	})
 }

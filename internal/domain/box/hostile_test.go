@@ -61,15 +61,19 @@ func TestHelloWithAForeignKey(t *testing.T) {
 		}
 		honest := m.signed(protocol.Hello{Slots: 1})
 		for name, h := range map[string]protocol.Hello{
-			"without a key":               {V: protocol.Version, Slots: 1},
-			"without a signature":         {V: protocol.Version, Slots: 1, Key: thief.Public()},
-			"signed for another key":      {V: protocol.Version, Slots: 1, Key: thief.Public(), Signature: honest.Signature},
-			"signed by another box":       {V: protocol.Version, Slots: 1, Key: thief.Public(), Signature: sign(other, protocol.KeyStatement(m.ID, thief.Public()))},
-			"signed for another box":      {V: protocol.Version, Slots: 1, Key: thief.Public(), Signature: sign(m, protocol.KeyStatement(other.ID, thief.Public()))},
-			"of the version before":       {V: 1, Slots: 1, Key: honest.Key, Signature: honest.Signature},
-			"with a key as long as a day": {V: protocol.Version, Slots: 1, Key: strings.Repeat("A", 5000), Signature: sign(m, protocol.KeyStatement(m.ID, strings.Repeat("A", 5000)))},
+			"without a key":          {V: protocol.Version, Slots: 1},
+			"without a signature":    {V: protocol.Version, Slots: 1, Key: thief.Public()},
+			"signed for another key": {V: protocol.Version, Slots: 1, Key: thief.Public(), Signature: honest.Signature},
+			"signed by another box": {V: protocol.Version, Slots: 1, Key: thief.Public(),
+				Signature: sign(other, protocol.KeyStatement(m.ID, thief.Public()))},
+			"signed for another box": {V: protocol.Version, Slots: 1, Key: thief.Public(),
+				Signature: sign(m, protocol.KeyStatement(other.ID, thief.Public()))},
+			"of the version before": {V: 1, Slots: 1, Key: honest.Key, Signature: honest.Signature},
+			"with a key as long as a day": {V: protocol.Version, Slots: 1, Key: strings.Repeat("A", 5000),
+				Signature: sign(m, protocol.KeyStatement(m.ID, strings.Repeat("A", 5000)))},
 		} {
-			if err := m.conn.Call(t.Context(), protocol.CallHello, h, nil); !fault.IsKind(err, fault.Forbidden) && !fault.IsKind(err, fault.Invalid) {
+			if err := m.conn.Call(t.Context(), protocol.CallHello, h, nil); !fault.IsKind(err, fault.Forbidden) &&
+				!fault.IsKind(err, fault.Invalid) {
 				t.Errorf("a hello %s: %v", name, err)
 			}
 			if key := read(f, sealKey, m.ID); key != "" {
@@ -128,7 +132,8 @@ func TestMovingOver(t *testing.T) {
 			t.Errorf("a box without an account renews: %v", err)
 		}
 		reissue := func() string {
-			f.want(200, "", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": public}, "Authorization", "Bearer "+*c.RunToken).into(t, &c)
+			f.want(200, "", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": public}, "Authorization",
+				"Bearer "+*c.RunToken).into(t, &c)
 			return *read(f, byIdentity, c.ID).NATSAccount
 		}
 		token := c.RunToken
@@ -193,7 +198,8 @@ func TestManyKeys(t *testing.T) {
 	onBoth(t, true, func(t *testing.T, f *fixture) {
 		c := f.enrolled(publicKey(t))
 		reissue := func(status int) {
-			f.want(status, "", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": publicKey(t)}, "Authorization", "Bearer "+*c.RunToken)
+			f.want(status, "", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": publicKey(t)}, "Authorization",
+				"Bearer "+*c.RunToken)
 		}
 		for range keysADay {
 			reissue(200)
@@ -213,22 +219,28 @@ func TestHostileCalls(t *testing.T) {
 		strange := []string{"", "\x00", "a\x00b", "\u202e\x1b[2J", "\xff\xfe", strings.Repeat("é", 150), strings.Repeat("9", 50_000)}
 		for _, s := range strange {
 			for _, h := range []protocol.Hello{
-				{Slots: math.MaxInt, Version: s}, {Slots: 1, OS: s}, {Slots: -1, Arch: s}, {Slots: 1, Labels: map[string]string{"a": s}}, {Slots: 1, Labels: map[string]string{s: "a"}},
-				{Slots: 1, Agents: []protocol.AgentInfo{{Name: s, Version: s}}}, {Slots: 1, Isolation: []string{s}}, {Slots: 1, Runs: []protocol.RunRef{{Run: s, Attempt: -1, Seq: -1}}},
+				{Slots: math.MaxInt, Version: s}, {Slots: 1, OS: s}, {Slots: -1, Arch: s}, {Slots: 1, Labels: map[string]string{"a": s}},
+				{Slots: 1, Labels: map[string]string{s: "a"}},
+				{Slots: 1, Agents: []protocol.AgentInfo{{Name: s, Version: s}}}, {Slots: 1, Isolation: []string{s}},
+				{Slots: 1, Runs: []protocol.RunRef{{Run: s, Attempt: -1, Seq: -1}}},
 			} {
 				f.answered(m, protocol.CallHello, m.signed(h))
 			}
 			f.answered(m, protocol.CallHello, protocol.Hello{V: protocol.Version, Slots: 1, Key: s, Signature: s})
 			f.answered(m, protocol.CallDone, protocol.Done{IDs: []string{s, s}})
-			f.answered(m, protocol.CallBeat, protocol.Presence{State: s, Version: s, Slots: math.MinInt, Free: math.MaxInt, DiskFree: math.MinInt64, SkewMS: math.MaxInt64,
-				Runs: slices.Repeat([]protocol.RunRef{{Run: s, Attempt: math.MaxInt}}, 4), Unfit: s})
+			f.answered(m, protocol.CallBeat, protocol.Presence{State: s, Version: s, Slots: math.MinInt, Free: math.MaxInt, DiskFree: math.MinInt64,
+				SkewMS: math.MaxInt64,
+				Runs:   slices.Repeat([]protocol.RunRef{{Run: s, Attempt: math.MaxInt}}, 4), Unfit: s})
 		}
-		for _, method := range []string{protocol.CallHello, protocol.CallBeat, protocol.CallCommands, protocol.CallDone, protocol.CallCredential} {
-			for _, body := range []any{nil, 0, "x", []int{}, map[string]any{"runs": 1}, map[string]any{"ids": make([]string, 10_000)}, map[string]any{"v": 2, "slots": 1, "runs": make([]int, 100)}} {
+		for _, method := range []string{protocol.CallHello, protocol.CallBeat, protocol.CallCommands, protocol.CallDone,
+			protocol.CallCredential} {
+			for _, body := range []any{nil, 0, "x", []int{}, map[string]any{"runs": 1}, map[string]any{"ids": make([]string, 10_000)},
+				map[string]any{"v": 2, "slots": 1, "runs": make([]int, 100)}} {
 				f.answered(m, method, body)
 			}
 		}
-		f.answered(m, protocol.CallBeat, protocol.Presence{State: "ready", Runs: slices.Repeat([]protocol.RunRef{{Run: strange[len(strange)-1]}}, 4)})
+		f.answered(m, protocol.CallBeat, protocol.Presence{State: "ready",
+			Runs: slices.Repeat([]protocol.RunRef{{Run: strange[len(strange)-1]}}, 4)})
 		honest.beat(protocol.Presence{Version: "1.1.0", State: "ready"})
 		for _, each := range []*machine{m, honest} {
 			eventually(t, "the box comes online", func() bool { return f.box(each.ID).Presence.Status == Online })
@@ -249,7 +261,8 @@ func (f *fixture) answered(m *machine, method string, in any) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	handlers := map[string]func(context.Context, string, []byte) (any, error){protocol.CallHello: f.Service.hello, protocol.CallBeat: f.Service.beat,
+	handlers := map[string]func(context.Context, string, []byte) (any, error){protocol.CallHello: f.Service.hello,
+		protocol.CallBeat:     f.Service.beat,
 		protocol.CallCommands: f.nextCommands, protocol.CallDone: f.commandsDone, protocol.CallCredential: f.renew}
 	if _, err := handlers[method](f.t.Context(), m.ID, text); err != nil && fault.From(err).Kind == fault.Internal {
 		f.t.Errorf("%s %.200q fails inside: %.300v", method, text, err)

@@ -66,9 +66,11 @@ func (s *Service) hello(ctx context.Context, boxID string, data []byte) (any, er
 		return nil, fault.New(fault.Invalid, "", "The hello cannot be read.").Because(err)
 	}
 	if h.V != protocol.Version {
-		return nil, fault.Newf(fault.Invalid, "protocol-version", "The box speaks version %d of the protocol, the control plane version %d: give both the same program.", h.V, protocol.Version)
+		return nil, fault.Newf(fault.Invalid, "protocol-version",
+			"The box speaks version %d of the protocol, the control plane version %d: give both the same program.", h.V, protocol.Version)
 	}
-	if h.Slots < 1 || len(h.Labels) > 32 || len(h.Agents) > 64 || len(h.Isolation) > 16 || tooMuch(h.Holds) || len(h.Version)+len(h.OS)+len(h.Arch) > 3*maxVersion ||
+	if h.Slots < 1 || len(h.Labels) > 32 || len(h.Agents) > 64 || len(h.Isolation) > 16 || tooMuch(h.Holds) ||
+		len(h.Version)+len(h.OS)+len(h.Arch) > 3*maxVersion ||
 		slices.ContainsFunc(h.Agents, func(a protocol.AgentInfo) bool {
 			return len(a.Name)+len(a.Version) > 2*maxVersion || len(a.Missing) > protocol.MaxMissing
 		}) ||
@@ -379,7 +381,8 @@ func (s *Service) store(ctx context.Context, heard map[string]protocol.Presence)
 // beat.
 func sameState(r row, b protocol.Presence) bool {
 	a := r.Telemetry.V
-	return a.Version == b.Version && a.State == b.State && a.Slots == b.Slots && a.Free == b.Free && len(a.Runs) == len(b.Runs) && r.unfit() == b.Unfit
+	return a.Version == b.Version && a.State == b.State && a.Slots == b.Slots && a.Free == b.Free && len(a.Runs) == len(b.Runs) &&
+		r.unfit() == b.Unfit
 }
 
 // sweep runs the periodic work of boxes until ctx ends: presence,

@@ -45,7 +45,8 @@ func (f *fixture) join() *machine {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	m := &machine{Credentials: f.enrolled(public), t: f.t, public: public, pair: pair, secret: secret, states: make(chan conn.State, 100), verbs: make(chan string, 100)}
+	m := &machine{Credentials: f.enrolled(public), t: f.t, public: public, pair: pair, secret: secret, states: make(chan conn.State, 100),
+		verbs: make(chan string, 100)}
 	conn, err := conn.Dial(m.NATSURL, m.ID, func() (string, []byte) { return m.NATSJWT, slices.Clone(seed) },
 		conn.Options{OnState: func(s conn.State) { m.states <- s }})
 	if err != nil {
@@ -131,7 +132,8 @@ func TestLifeOfABox(t *testing.T) {
 			t.Errorf("hello is answered %+v", reply)
 		}
 		b := f.box(m.ID)
-		if b.Slots != 4 || !slices.Equal(b.Capabilities, []Agent{{Name: "codex", Version: "0.1"}}) || !slices.Equal(b.Isolation, []string{"landlock", "none"}) ||
+		if b.Slots != 4 || !slices.Equal(b.Capabilities, []Agent{{Name: "codex", Version: "0.1"}}) ||
+			!slices.Equal(b.Isolation, []string{"landlock", "none"}) ||
 			!maps.EqualFunc(b.Holds, Holds{"landlock": {"files", "network"}, "none": {}}, slices.Equal[[]string]) || b.Presence.Version != "1.1.0" {
 			t.Errorf("after hello: %+v", b)
 		}
@@ -151,7 +153,8 @@ func TestLifeOfABox(t *testing.T) {
 		eventually(t, "the box is fit", func() bool { return f.box(m.ID).Presence.Unfit == nil })
 
 		var cred protocol.CredentialReply
-		if err := m.conn.Call(t.Context(), protocol.CallCredential, struct{}{}, &cred); err != nil || cred.JWT == "" || cred.ExpiresMS < 86_000_000 {
+		if err := m.conn.Call(t.Context(), protocol.CallCredential, struct{}{}, &cred); err != nil || cred.JWT == "" ||
+			cred.ExpiresMS < 86_000_000 {
 			t.Errorf("cred.renew is answered %+v, %v", cred, err)
 		}
 
@@ -214,7 +217,8 @@ func TestReissueReachesTheBox(t *testing.T) {
 			t.Errorf("the box is told %+v, promised was %s", c, r.CommandID)
 		}
 		var c Credentials
-		f.want(200, "", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": m.public}, "Authorization", "Bearer "+*m.RunToken).into(t, &c)
+		f.want(200, "", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": m.public}, "Authorization",
+			"Bearer "+*m.RunToken).into(t, &c)
 		if c.RunToken == nil {
 			t.Error("an operator's reissue leaves the durable token as it was")
 		}
@@ -246,7 +250,7 @@ func TestOwedCommandsComeInOrderUntilTheyAreDone(t *testing.T) {
 	onBoth(t, true, func(t *testing.T, f *fixture) {
 		f.run()
 		m, other := f.join(), f.join()
-		owe := func(c protocol.Command) error {
+		enqueue := func(c protocol.Command) error {
 			t.Helper()
 			return f.DB.Write(t.Context(), func(tx *db.Tx) error { return f.Enqueue(tx, m.ID, c) })
 		}
@@ -258,9 +262,9 @@ func TestOwedCommandsComeInOrderUntilTheyAreDone(t *testing.T) {
 		}
 		const n = commandBatch + 5
 		for i := range n {
-			must(owe(protocol.Command{ID: fmt.Sprintf("c%d", n-i), Kind: protocol.CommandMessage, Run: "r"}))
+			must(enqueue(protocol.Command{ID: fmt.Sprintf("c%d", n-i), Kind: protocol.CommandMessage, Run: "r"}))
 		}
-		must(owe(protocol.Command{ID: "c1", Kind: protocol.CommandMessage, Run: "r"}))
+		must(enqueue(protocol.Command{ID: "c1", Kind: protocol.CommandMessage, Run: "r"}))
 		ids := func(c protocol.Commands) (out []string) {
 			for _, each := range c.Commands {
 				out = append(out, each.ID)
@@ -290,30 +294,32 @@ func TestOwedCommandsComeInOrderUntilTheyAreDone(t *testing.T) {
 
 		// A few large commands do not make an answer that is too large.
 		for i := range 5 {
-			must(owe(protocol.Command{ID: fmt.Sprint("large", i), Kind: protocol.CommandMessage, Text: strings.Repeat("x", 200<<10)}))
+			must(enqueue(protocol.Command{ID: fmt.Sprint("large", i), Kind: protocol.CommandMessage, Text: strings.Repeat("x", 200<<10)}))
 		}
 		if got := m.next(); len(got.Commands) != 2 || !got.More {
 			t.Errorf("of five large ones %v come, more %v", ids(got), got.More)
 		}
-		if err := owe(protocol.Command{Kind: protocol.CommandMessage, Text: strings.Repeat("x", protocol.MaxMessage)}); !fault.IsKind(err, fault.TooLarge) {
+		long := strings.Repeat("x", protocol.MaxMessage)
+		if err := enqueue(protocol.Command{Kind: protocol.CommandMessage, Text: long}); !fault.IsKind(err, fault.TooLarge) {
 			t.Errorf("a command that does not fit: %v", err)
 		}
 		for i := range maxMessages - 5 {
-			must(owe(protocol.Command{ID: fmt.Sprint("many", i), Kind: protocol.CommandMessage}))
+			must(enqueue(protocol.Command{ID: fmt.Sprint("many", i), Kind: protocol.CommandMessage}))
 		}
-		if err := owe(protocol.Command{Kind: protocol.CommandMessage}); !fault.IsKind(err, fault.Unavailable) {
+		if err := enqueue(protocol.Command{Kind: protocol.CommandMessage}); !fault.IsKind(err, fault.Unavailable) {
 			t.Errorf("one too many: %v", err)
 		}
 		// Messages that the box does not read do not delay commands that end a
 		// run or move the box.
-		must(owe(protocol.Command{ID: "halt", Kind: protocol.CommandHalt, Run: "r"}))
+		must(enqueue(protocol.Command{ID: "halt", Kind: protocol.CommandHalt, Run: "r"}))
 		if got := m.next(); got.Commands[0].ID != "halt" {
 			t.Errorf("behind messages that wait, a halt is given as %v", ids(got))
 		}
 		m.done("halt")
-		for _, c := range []protocol.Command{{ID: "d1", Kind: protocol.CommandDrain}, {ID: "r1", Kind: protocol.CommandRotate}, {ID: "r2", Kind: protocol.CommandRotate},
+		for _, c := range []protocol.Command{{ID: "d1", Kind: protocol.CommandDrain}, {ID: "r1", Kind: protocol.CommandRotate},
+			{ID: "r2", Kind: protocol.CommandRotate},
 			{ID: "u1", Kind: protocol.CommandResume}, {ID: "d2", Kind: protocol.CommandDrain}} {
-			must(owe(c))
+			must(enqueue(c))
 		}
 		f.write(func(tx *db.Tx) error { _, err := dropMessages.Exec(tx, m.ID); return err })
 		if got := m.next(); fmt.Sprint(ids(got)) != "[r2 d2]" {
@@ -325,7 +331,7 @@ func TestOwedCommandsComeInOrderUntilTheyAreDone(t *testing.T) {
 			t.Errorf("%d are left after a day", left)
 		}
 		f.want(200, "", "POST", "/v1/runners/"+m.ID+"/revoke", nil)
-		must(owe(protocol.Command{Kind: protocol.CommandUpdate}))
+		must(enqueue(protocol.Command{Kind: protocol.CommandUpdate}))
 		if read(f, countOwed, m.ID) != 0 {
 			t.Error("a revoked box is owed a command")
 		}

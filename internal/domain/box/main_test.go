@@ -97,13 +97,14 @@ func newFixture(t *testing.T, d *db.DB, withBus bool) *fixture {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.bus, err = bus.Start(t.Context(), bus.Config{Keys: keys, Owner: func(ctx context.Context, account string) (boxID string, ok bool, err error) {
-			err = d.Read(ctx, func(tx *db.Tx) error {
-				boxID, ok, err = Owner(tx, account)
-				return err
-			})
-			return boxID, ok, err
-		}})
+		f.bus, err = bus.Start(t.Context(), bus.Config{Keys: keys,
+			Owner: func(ctx context.Context, account string) (boxID string, ok bool, err error) {
+				err = d.Read(ctx, func(tx *db.Tx) error {
+					boxID, ok, err = Owner(tx, account)
+					return err
+				})
+				return boxID, ok, err
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,18 +24,24 @@ func (s *Service) Ops() []op.Op {
 	self := &op.Holder{Scheme: "box", Doc: "The durable token of a box (dev_run_…).", Admit: s.admit}
 	revoked := op.Refusal{Status: 409, Slug: "box-revoked"}
 	return []op.Op{
-		op.New(op.Row{ID: "box.enroll", Method: "POST", Path: "/v1/runners/enroll", Group: group, Rule: policy.Public(), Status: 201, NoStore: true, PerAddress: 60,
+		op.New(op.Row{ID: "box.enroll", Method: "POST", Path: "/v1/runners/enroll",
+			Group: group, Rule: policy.Public(), Status: 201, NoStore: true, PerAddress: 60,
 			Refuses: []op.Refusal{{Status: 400, Slug: "enrollment-refused"}, {Status: 503, Slug: "no-signing-key"}},
 			Summary: "Redeem a one-time enrollment token for a box's credentials",
-			Doc:     "Called by the joining machine with the one-time token in the header X-Svc-Enroll-Token. The token is used up, a box is made, and its credentials are shown this once. A token that is unknown, used or expired is refused in the same words."}, s.enroll),
-		op.New(op.Row{ID: "box.creds_reissue", Method: "POST", Path: "/v1/runners/creds/reissue", Group: group, Rule: policy.Public(), Holder: self, NoStore: true, PerAddress: 60,
+			Doc: "Called by the joining machine with the one-time token in the header X-Svc-Enroll-Token. The token is used up, a box is " +
+				"made, and its credentials are shown this once. A token that is unknown, used or expired is refused in the same words."}, s.enroll),
+		op.New(op.Row{ID: "box.creds_reissue", Method: "POST", Path: "/v1/runners/creds/reissue",
+			Group: group, Rule: policy.Public(), Holder: self, NoStore: true, PerAddress: 60,
 			Refuses: []op.Refusal{{Status: 403, Slug: "box-revoked"}, {Status: 503, Slug: "no-signing-key"}},
 			Summary: "A box renews its own credentials",
-			Doc:     "Called by the box with its durable token. A new public_key replaces the old one, which is revoked; run_token is null while the one it has is good for more than a third of its life. A revoked box is refused."}, s.credsReissue),
-		op.New(op.Row{ID: "box.hardening_report", Method: "POST", Path: "/v1/runners/hardening", Group: group, Rule: policy.Public(), Holder: self, PerAddress: 60,
+			Doc: "Called by the box with its durable token. A new public_key replaces the old one, which is revoked; run_token is null while " +
+				"the one it has is good for more than a third of its life. A revoked box is refused."}, s.credsReissue),
+		op.New(op.Row{ID: "box.hardening_report", Method: "POST", Path: "/v1/runners/hardening",
+			Group: group, Rule: policy.Public(), Holder: self, PerAddress: 60,
 			Refuses: []op.Refusal{{Status: 403, Slug: "box-revoked"}},
 			Summary: "A box reports its firewall and the ports it exposes",
-			Doc:     "Called by the box with its durable token after its firewall was set up. The report replaces the one before."}, s.hardeningReport),
+			Doc:     "Called by the box with its durable token after its firewall was set up. The report replaces the one before."},
+			s.hardeningReport),
 		op.New(op.Row{ID: "box.join_script", Method: "GET", Path: "/join", Group: group, Rule: policy.Public(), NoStore: true,
 			Summary: "The script that joins a machine which has the yardmaster program; it downloads nothing, and the token is not consumed",
 			Doc:     "Send the enrollment token in the header X-Svc-Enroll-Token, never in the address. Only its form is looked at."}, s.joinScript),
@@ -46,7 +52,8 @@ func (s *Service) Ops() []op.Op {
 			Paging:  &op.Paging{Default: 25, Max: 100, Filters: map[string][]string{"state": {Enrolled, Draining, Drained, Revoked}}},
 			Summary: "The account's boxes with their presence, newest first; decommissioned ones are left out",
 			Doc:     "Without a filter every box that was not decommissioned is listed, revoked ones too."}, s.list),
-		op.New(op.Row{ID: "box.versions", Method: "GET", Path: "/v1/runners/versions", Group: group, Rule: read, Paging: &op.Paging{Default: 50, Max: 200},
+		op.New(op.Row{ID: "box.versions", Method: "GET", Path: "/v1/runners/versions",
+			Group: group, Rule: read, Paging: &op.Paging{Default: 50, Max: 200},
 			Summary: "How many boxes run which version, the commonest first",
 			Doc:     "Of the boxes that are not revoked. One that has never reported counts under the empty version."}, s.versions),
 		op.New(op.Row{ID: "box.get", Method: "GET", Path: "/v1/runners/{id}", Group: group, Rule: read,
@@ -54,10 +61,12 @@ func (s *Service) Ops() []op.Op {
 			Doc:     "With what it last said of itself."}, s.get),
 		op.New(op.Row{ID: "box.revoke", Method: "POST", Path: "/v1/runners/{id}/revoke", Group: group, Rule: write,
 			Summary: "Cut a box off for good; again is no error",
-			Doc:     "Its work goes back into the queue, its tokens are dead at once, and its live connection is cut. It cannot be taken back: enrol the machine anew. Answers cascade_failed when the connection could not be cut yet; that is tried until it succeeds."}, s.revoke),
+			Doc: "Its work goes back into the queue, its tokens are dead at once, and its live connection is cut. It cannot be taken back: " +
+				"enrol the machine anew. Answers cascade_failed when the connection could not be cut yet; that is tried until it succeeds."}, s.revoke),
 		op.New(op.Row{ID: "box.drain", Method: "POST", Path: "/v1/runners/{id}/drain", Group: group, Rule: write, Refuses: []op.Refusal{revoked},
 			Summary: "Take a box out of the pool and have its work put back into the queue, or let it in again, which calls off a decommission",
-			Doc:     "A drained box keeps its place and takes no new work; with resume it takes work again. What it holds goes back into the queue, uncharged. A revoked box is refused."}, s.drain),
+			Doc: "A drained box keeps its place and takes no new work; with resume it takes work again. What it holds goes back into the " +
+				"queue, uncharged. A revoked box is refused."}, s.drain),
 		op.New(op.Row{ID: "box.decommission", Method: "POST", Path: "/v1/runners/{id}/decommission", Group: group, Rule: write,
 			Summary: "Drain a box, revoke it once it has handed its work back or its grace is over, and take it off the list",
 			Doc:     "As box.revoke, and the box is no longer listed."}, s.decommission),
@@ -68,7 +77,8 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "box.set_owner", Method: "PUT", Path: "/v1/runners/{id}/owner", Group: group, Rule: write,
 			Refuses: []op.Refusal{revoked, {Status: 422, Slug: "owner-not-possible"}},
 			Summary: "Choose whose work a box takes",
-			Doc:     "Only a platform admin can share a box with every account; a user must be a member of this one. A revoked box is refused."}, s.setOwner),
+			Doc:     "Only a platform admin can share a box with every account; a user must be a member of this one. A revoked box is refused."},
+			s.setOwner),
 		op.New(op.Row{ID: "box.set_prompt", Method: "PUT", Path: "/v1/runners/{id}/prompt", Group: group, Rule: write,
 			Summary: "Set or clear what every agent on a box is told",
 			Doc:     "The text is part of every brief of a run on the box, from the next one on."}, s.setPrompt),
@@ -88,7 +98,8 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[Box], error) {
 	if err != nil {
 		return op.Page[Box]{}, err
 	}
-	return op.ShowPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) }, func(r row) Box { return r.wire(now) }), nil
+	return op.ShowPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) },
+		func(r row) Box { return r.wire(now) }), nil
 }
 
 // Version counts the boxes that run one version. Boxes that have not reported

@@ -261,7 +261,8 @@ func TestStates(t *testing.T) {
 	f := newFixture(t, dbtest.SQLite(t), true)
 	rapid.Check(t, func(rt *rapid.T) {
 		boxID, state, online := f.enrolled(publicKey(t)).ID, Enrolled, false
-		for _, move := range rapid.SliceOfN(rapid.SampledFrom([]string{"drain", "resume", "ready", "drained", "revoke"}), 1, 6).Draw(rt, "moves") {
+		moves := rapid.SampledFrom([]string{"drain", "resume", "ready", "drained", "revoke"})
+		for _, move := range rapid.SliceOfN(moves, 1, 6).Draw(rt, "moves") {
 			status := http.StatusOK
 			switch move {
 			case "drain", "resume":

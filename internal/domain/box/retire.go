@@ -75,7 +75,8 @@ func (s *Service) retire(tx *db.Tx, r row, grace time.Duration) (out Removal, er
 	}); err != nil {
 		return out, err
 	}
-	return out, retiringEvent.Record(tx, event.Subject{ID: r.ID}, retiringData{Handing: out.Handing, RevokesAt: until.Truncate(time.Millisecond)})
+	return out, retiringEvent.Record(tx, event.Subject{ID: r.ID}, retiringData{Handing: out.Handing,
+		RevokesAt: until.Truncate(time.Millisecond)})
 }
 
 // retireAll revokes the boxes being decommissioned that have handed back their

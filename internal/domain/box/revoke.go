@@ -107,7 +107,8 @@ func (s *Service) revokeRow(tx *db.Tx, r row) (requeued int, err error) {
 	if _, err := setRevoked.Exec(tx, tx.Account, r.ID, tx.Now); err != nil {
 		return 0, err
 	}
-	if _, err := insertRevokedKey.Exec(tx, insertRevokedKeyArgs{Nkey: r.NKey, BoxID: r.ID, Account: r.NATSAccount, RevokedAt: tx.Now}); err != nil {
+	if _, err := insertRevokedKey.Exec(tx, insertRevokedKeyArgs{Nkey: r.NKey, BoxID: r.ID, Account: r.NATSAccount,
+		RevokedAt: tx.Now}); err != nil {
 		return 0, err
 	}
 	s.wake(tx)

@@ -51,8 +51,9 @@ type row struct {
 	Active         int `db:"-"` // runs; see Service.active
 }
 
-const columns = `id, account_id, name, owner_target, owner_id, state, nkey, nats_account, seal_key, token_hash, token_expires_at, last_hash, last_expires_at,
-	rotate, version, os, arch, slots, labels, set_slots, set_labels, agents, isolation, isolation_holds, presence, telemetry, last_beat_at,
+const columns = `id, account_id, name, owner_target, owner_id, state, nkey, nats_account, seal_key, token_hash, token_expires_at,
+	last_hash, last_expires_at, rotate, version, os, arch, slots, labels, set_slots, set_labels, agents,
+	isolation, isolation_holds, presence, telemetry, last_beat_at,
 	unfit, briefing, hardening, created_at, revoked_at, retired_at, retire_at, retire_by`
 
 type (
@@ -81,7 +82,8 @@ type (
 )
 
 var (
-	insertEnrollment = db.SWith[insertEnrollmentArgs](`INSERT INTO enrollments (id, account_id, hash, name, slots, labels, created_by, created_at, expires_at)
+	insertEnrollment = db.SWith[insertEnrollmentArgs](`INSERT INTO enrollments (id, account_id, hash, name, slots, labels, created_by,
+		created_at, expires_at)
 		VALUES (:id, :account_id, :hash, :name, :slots, :labels, :created_by, :created_at, :expires_at)`)
 	enrollmentByHash = db.Q[enrollment](`SELECT id, account_id, name, slots, labels FROM enrollments
 		WHERE hash = $1 AND redeemed_at IS NULL AND expires_at > $2`)
@@ -113,7 +115,8 @@ var (
 	setHardening = db.S(`UPDATE boxes SET hardening = $2 WHERE id = $1`)
 	setRotate    = db.S(`UPDATE boxes SET rotate = TRUE WHERE account_id = $1 AND id = $2`)
 	setRetired   = db.S(`UPDATE boxes SET retired_at = $3, retire_at = NULL WHERE account_id = $1 AND id = $2`)
-	setRevoked   = db.S(`UPDATE boxes SET state = 'revoked', revoked_at = $3, presence = 'offline', telemetry = '{}', last_beat_at = NULL, unfit = NULL
+	setRevoked   = db.S(`UPDATE boxes SET state = 'revoked', revoked_at = $3, presence = 'offline', telemetry = '{}',
+		last_beat_at = NULL, unfit = NULL
 		WHERE account_id = $1 AND id = $2`)
 
 	setKey       = db.S(`UPDATE boxes SET nkey = $2, seal_key = '' WHERE id = $1`)
@@ -154,7 +157,8 @@ var (
 		VALUES (:nkey, :box_id, :account, :revoked_at)`)
 	selectRevokedKey = db.Q[string](`SELECT nkey FROM revoked_keys WHERE nkey = $1`)
 	countRevokedKeys = db.Q[int64](`SELECT COUNT(*) FROM revoked_keys WHERE box_id = $1 AND revoked_at > $2`)
-	selectRevoked    = db.Q[revokedKey](`SELECT nkey, box_id, account, revoked_at FROM revoked_keys WHERE revoked_at >= $1 AND ($2 = '' OR box_id = $2)`)
+	selectRevoked    = db.Q[revokedKey](`SELECT nkey, box_id, account, revoked_at FROM revoked_keys
+		WHERE revoked_at >= $1 AND ($2 = '' OR box_id = $2)`)
 
 	insertCommand = db.SWith[insertCommandArgs](`INSERT INTO box_commands (id, box_id, place, kind, payload, created_at) SELECT :id, :box_id,
 		:place, :kind, :payload, CAST(:created_at AS BIGINT)
@@ -168,7 +172,8 @@ var (
 	countMessages  = db.Q[int64](`SELECT COUNT(*) FROM box_commands WHERE box_id = $1 AND kind = 'run.message'`)
 	outdate        = db.SWith[outdateArgs](`DELETE FROM box_commands
 		WHERE box_id = :box_id AND kind IN (:command_drain, :command_resume) AND id <> :id`)
-	standing = db.Q[standingRow](`SELECT state, EXISTS (SELECT 1 FROM box_commands c WHERE c.box_id = boxes.id) AS waiting FROM boxes WHERE id = $1`)
+	standing = db.Q[standingRow](`SELECT state, EXISTS (SELECT 1 FROM box_commands c WHERE c.box_id = boxes.id) AS waiting
+		FROM boxes WHERE id = $1`)
 
 	briefing = db.Q[*string](`SELECT briefing FROM boxes WHERE id = $1`)
 )
@@ -392,7 +397,8 @@ func (r row) wire(now time.Time) Box {
 		ID: r.ID, Name: r.Name, Owner: BoxOwner{Target: r.OwnerTarget, ID: r.OwnerID}, State: r.State,
 		Presence: Presence{Status: presenceAt(r.Presence, r.LastBeatAt, now), LastBeat: r.LastBeatAt, Active: r.Active, Version: r.Version},
 		Slots:    r.Slots, Labels: r.Labels.V, Isolation: r.Isolation.V, Holds: r.IsolationHolds.V,
-		Capabilities: make([]Agent, len(r.Agents.V)), OS: r.OS, Arch: r.Arch, Briefing: r.Briefing, CreatedAt: r.CreatedAt.Truncate(time.Millisecond), RevokedAt: r.RevokedAt,
+		Capabilities: make([]Agent, len(r.Agents.V)), OS: r.OS, Arch: r.Arch, Briefing: r.Briefing,
+		CreatedAt: r.CreatedAt.Truncate(time.Millisecond), RevokedAt: r.RevokedAt,
 		RevokesAt: r.RetireAt,
 	}
 	for i, a := range r.Agents.V {

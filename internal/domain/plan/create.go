@@ -73,7 +73,8 @@ func (s *Service) Author(tx *db.Tx, d Draft) (planID string, err error) {
 func (s *Service) record(tx *db.Tx, d Draft) (p row, existing bool, err error) {
 	p = row{
 		ID: id.New(), AccountID: tx.Account, RepoID: d.Repo.ID, Title: d.Units[0].Title, Overview: d.Overview, Source: d.Source, Dir: d.dir,
-		Revision: d.revision, Digest: d.digest, CommitSHA: d.commit, Hold: d.Hold, AskID: d.AskID, CreatedBy: author(tx), CreatedAt: tx.Now, RequestedBy: requester(tx, d.RequestedBy),
+		Revision: d.revision, Digest: d.digest, CommitSHA: d.commit, Hold: d.Hold, AskID: d.AskID, CreatedBy: author(tx), CreatedAt: tx.Now,
+		RequestedBy: requester(tx, d.RequestedBy),
 	}
 	made, err := insert(tx, &p)
 	if err != nil {
@@ -142,7 +143,8 @@ func (s *Service) mintTasks(tx *db.Tx, p *row, n *net) ([]string, error) {
 			return nil, err
 		}
 		if !r.Enabled {
-			return nil, fault.Reason("repo_not_enabled", "The repository "+r.FullName()+", which a held group of the plan works in, is not enabled.").With("repo", r.FullName())
+			return nil, fault.Reason("repo_not_enabled",
+				"The repository "+r.FullName()+", which a held group of the plan works in, is not enabled.").With("repo", r.FullName())
 		}
 		repos[g.RepoID] = r
 	}
@@ -166,7 +168,8 @@ func (s *Service) mintTasks(tx *db.Tx, p *row, n *net) ([]string, error) {
 		}
 		t, err := batch.Create(repos[g.RepoID], task.Spec{
 			Kind: task.KindWork, Sink: task.SinkQueued, Title: g.Title, Problem: g.Problem, Priority: priority, Confidence: 1,
-			Template: cmp.Or(g.Template, repos[g.RepoID].Template, s.Tasks.DefaultTemplate), DependsOn: n.upTasks(g.ID), Files: g.Files.V, AskID: p.AskID,
+			Template: cmp.Or(g.Template, repos[g.RepoID].Template, s.Tasks.DefaultTemplate), DependsOn: n.upTasks(g.ID), Files: g.Files.V,
+			AskID:       p.AskID,
 			RequestedBy: asker,
 		})
 		if err != nil {

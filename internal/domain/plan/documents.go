@@ -339,7 +339,8 @@ func digest(files map[string][]byte) string {
 // plainPath tells whether a path names a file or folder inside a repository, as
 // git spells it.
 func plainPath(p string) bool {
-	return fs.ValidPath(p) && p != "." && len(p) <= 500 && !strings.ContainsFunc(p, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' }) &&
+	return fs.ValidPath(p) && p != "." && len(p) <= 500 && !strings.ContainsFunc(p,
+		func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' }) &&
 		!slices.ContainsFunc(strings.Split(p, "/"), func(part string) bool { return strings.EqualFold(part, ".git") })
 }
 

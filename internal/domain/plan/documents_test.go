@@ -42,16 +42,21 @@ func TestParse(t *testing.T) {
 		"two of a number":             {map[string]string{"01-b.md": "# B"}, "01-b.md: has the same number as 01-a.md"},
 		"a long name":                 {map[string]string{"02-" + strings.Repeat("x", 100) + ".md": "# B"}, "has a name of more than"},
 		"no text":                     {map[string]string{"02-b.md": "# \xff"}, "02-b.md: is not UTF-8 text"},
-		"a large one":                 {map[string]string{"02-b.md": "# B\n" + strings.Repeat("x", maxDocument)}, "02-b.md: is larger than 64 KiB"},
-		"more than a task takes":      {map[string]string{"02-b.md": "# B\n" + strings.Repeat("x", maxProblem)}, "02-b.md: has more than 19000 characters"},
-		"front matter without end":    {map[string]string{"02-b.md": "---\nfiles: []\n# B"}, "02-b.md: has front matter that does not end"},
-		"an unknown key":              {map[string]string{"02-b.md": "---\nneeds: [01-a]\n---\n# B"}, "02-b.md: front matter: line 2: field needs not found"},
-		"a name in place of a list":   {map[string]string{"02-b.md": "---\ndepends_on: 01-a\n---\n# B"}, "02-b.md: front matter: "},
-		"a long entry":                {map[string]string{"02-b.md": "---\ndepends_on: [{unit: 01-a, kind: ordering_only}]\n---\n# B"}, ""},
-		"an entry of another kind":    {map[string]string{"02-b.md": "---\ndepends_on: [{unit: 01-a, kind: soft}]\n---\n# B"}, "02-b.md: front matter: line 2: an entry of depends_on"},
-		"a dependency that is none":   {map[string]string{"02-b.md": "---\ndepends_on: [03-c]\n---\n# B"}, `02-b.md: depends on "03-c", which is no slice`},
-		"itself":                      {map[string]string{"02-b.md": "---\ndepends_on: [02-b]\n---\n# B"}, "02-b.md: depends on itself"},
-		"one twice":                   {map[string]string{"02-b.md": "---\ndepends_on: [01-a, 01-a]\n---\n# B"}, `names "01-a" twice`},
+		"a large one": {map[string]string{"02-b.md": "# B\n" + strings.Repeat("x", maxDocument)},
+			"02-b.md: is larger than 64 KiB"},
+		"more than a task takes": {map[string]string{"02-b.md": "# B\n" + strings.Repeat("x", maxProblem)},
+			"02-b.md: has more than 19000 characters"},
+		"front matter without end": {map[string]string{"02-b.md": "---\nfiles: []\n# B"}, "02-b.md: has front matter that does not end"},
+		"an unknown key": {map[string]string{"02-b.md": "---\nneeds: [01-a]\n---\n# B"},
+			"02-b.md: front matter: line 2: field needs not found"},
+		"a name in place of a list": {map[string]string{"02-b.md": "---\ndepends_on: 01-a\n---\n# B"}, "02-b.md: front matter: "},
+		"a long entry":              {map[string]string{"02-b.md": "---\ndepends_on: [{unit: 01-a, kind: ordering_only}]\n---\n# B"}, ""},
+		"an entry of another kind": {map[string]string{"02-b.md": "---\ndepends_on: [{unit: 01-a, kind: soft}]\n---\n# B"},
+			"02-b.md: front matter: line 2: an entry of depends_on"},
+		"a dependency that is none": {map[string]string{"02-b.md": "---\ndepends_on: [03-c]\n---\n# B"},
+			`02-b.md: depends on "03-c", which is no slice`},
+		"itself":    {map[string]string{"02-b.md": "---\ndepends_on: [02-b]\n---\n# B"}, "02-b.md: depends on itself"},
+		"one twice": {map[string]string{"02-b.md": "---\ndepends_on: [01-a, 01-a]\n---\n# B"}, `names "01-a" twice`},
 		"a circle": {map[string]string{"02-b.md": "---\ndepends_on: [03-c]\n---\n# B", "03-c.md": "---\ndepends_on: [02-b]\n---\n# C"},
 			"02-b.md: waits for itself: 02-b needs 03-c needs 02-b"},
 		"a path outside":            {map[string]string{"02-b.md": "---\nfiles: [../x]\n---\n# B"}, `02-b.md: files: "../x" is not a path`},
@@ -134,7 +139,8 @@ func FuzzParse(f *testing.F) {
 		}
 		up := map[string][]string{}
 		for _, s := range d.slices {
-			if s.title == "" || utf8.RuneCountInString(s.title) > maxTitle || strings.ContainsAny(s.title, "\n\r") || utf8.RuneCountInString(s.body) > maxProblem {
+			if s.title == "" || utf8.RuneCountInString(s.title) > maxTitle || strings.ContainsAny(s.title, "\n\r") ||
+				utf8.RuneCountInString(s.body) > maxProblem {
 				t.Fatalf("%+v", s)
 			}
 			for _, path := range s.files {
@@ -164,7 +170,8 @@ func TestParseCitation(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"a.go:1": "a.go:1", "a/b.go:3-7": "a/b.go:3-7", "README:2": "README:2", "a b:1": "a b:1", "a.go:5-5": "a.go:5",
-		"a.go": "", "a.go:": "", "a.go:0": "", "a.go:7-3": "", "a.go:01": "", "../a:1": "", "/a:1": "", ":1": "", "a.go:1-": "", "a.go:-1": "", "a.go:99999999": "", ".git/x:1": "",
+		"a.go": "", "a.go:": "", "a.go:0": "", "a.go:7-3": "", "a.go:01": "", "../a:1": "", "/a:1": "", ":1": "", "a.go:1-": "", "a.go:-1": "",
+		"a.go:99999999": "", ".git/x:1": "",
 	} {
 		c, ok := parseCitation(text)
 		if ok != (want != "") || ok && c.String() != want {

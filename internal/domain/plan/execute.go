@@ -39,7 +39,8 @@ func (s *Service) execute(ctx context.Context, in executeIn) (out Filed, err err
 			return err
 		}
 		if !plainPath(in.Dir) {
-			return fault.New(fault.Unprocessable, "plan-path", "The path is not that of a directory inside the repository: names with single slashes between them, without . and .. among them.")
+			return fault.New(fault.Unprocessable, "plan-path",
+				"The path is not that of a directory inside the repository: names with single slashes between them, without . and .. among them.")
 		}
 		var p row
 		if in.Revision == nil {
@@ -111,7 +112,8 @@ func (s *Service) dispatch(tx *db.Tx, repo task.Repo, d *directory, draft Draft)
 
 func filed(tx *db.Tx, p *row, existing bool) (Filed, error) {
 	n, err := readNet(tx, p.ID)
-	out := Filed{Kind: "created", PlanID: p.ID, Status: n.progress(p).status, Revision: p.Revision, CommitSHA: p.CommitSHA, TaskIDs: []string{}}
+	out := Filed{Kind: "created", PlanID: p.ID, Status: n.progress(p).status, Revision: p.Revision, CommitSHA: p.CommitSHA,
+		TaskIDs: []string{}}
 	if p.Dir != nil {
 		out.Dir = *p.Dir
 	}
@@ -163,8 +165,10 @@ func (s *Service) units(tx *db.Tx, repo task.Repo, d *directory, dir string) (un
 	case dir == "":
 		return units, nil, nil
 	}
-	last := Unit{Slug: "status", Repo: repo, Title: finalTitle(d.title), Files: []string{dir + "/" + StatusFile}, DependsOn: map[string]string{},
-		Problem: fmt.Sprintf("Every other part of the plan in %s has merged. In %s/%s, set the status to %s, and that of every unit. Change nothing else.",
+	last := Unit{Slug: "status", Repo: repo, Title: finalTitle(d.title), Files: []string{dir + "/" + StatusFile},
+		DependsOn: map[string]string{},
+		Problem: fmt.Sprintf("Every other part of the plan in %s has merged. In %s/%s, set the status to %s, and that of every unit. Change "+
+			"nothing else.",
 			dir, dir, StatusFile, statusDone)}
 	for _, u := range units {
 		last.DependsOn[u.Slug] = OrderingOnly
@@ -180,7 +184,8 @@ func finalTitle(plan string) string {
 // problem returns the problem of the task of a slice: the document, and its
 // place in the plan.
 func problem(d *directory, sl *slice, repo task.Repo, dir string) string {
-	text := sl.body + "\n\n---\n\nThis is " + sl.name + ", one part of the plan \"" + d.title + "\". Do this part alone: the others are tasks of their own."
+	text := sl.body + "\n\n---\n\nThis is " + sl.name + ", one part of the plan \"" + d.title +
+		"\". Do this part alone: the others are tasks of their own."
 	if dir != "" {
 		text += fmt.Sprintf(" The whole plan is in %s of the repository %s. Leave its %s as it is.", dir, repo.FullName(), StatusFile)
 	}

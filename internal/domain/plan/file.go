@@ -126,7 +126,8 @@ func (s *Service) inspect(ctx context.Context, repo, dir string) (at site, err e
 		if on, err := fileAllowed(tx); err != nil {
 			return err
 		} else if !on {
-			return fault.Reason("plan-file-off", "The account does not let plan documents be written into its repositories; plan.file_switch_set changes that.")
+			return fault.Reason("plan-file-off", "The account does not let plan documents be written into its repositories; plan.file_switch_set "+
+				"changes that.")
 		}
 		p, ok, err := selectLast.Maybe(tx, tx.Account, at.repo.ID, dir)
 		if err != nil || !ok {
@@ -169,7 +170,8 @@ func (at *site) check(sum string, replaces *string) (same bool, err error) {
 		return e
 	}
 	if st, bad := parseStatus(string(at.present[StatusFile])); bad == "" && (st.Status == statusDone || st.Status == statusCancelled) {
-		return false, fault.New(fault.Unprocessable, "plan-closed", "The plan in the repository is "+st.Status+" as its status file says. File another one under another slug.")
+		return false, fault.New(fault.Unprocessable, "plan-closed",
+			"The plan in the repository is "+st.Status+" as its status file says. File another one under another slug.")
 	}
 	if at.newest == nil {
 		if replaces != nil {
@@ -182,11 +184,14 @@ func (at *site) check(sum string, replaces *string) (same bool, err error) {
 	}
 	switch {
 	case at.status == Done || at.status == Cancelled && at.newest.CancelledAt != nil:
-		return false, fault.New(fault.Unprocessable, "plan-closed", "The plan of this directory is "+at.status+". File another one under another slug.").With("plan_id", at.newest.ID)
+		return false, fault.New(fault.Unprocessable, "plan-closed",
+			"The plan of this directory is "+at.status+". File another one under another slug.").With("plan_id", at.newest.ID)
 	case at.newest.Digest == sum:
 		return true, nil
 	case at.status == Running:
-		return false, fault.New(fault.Unprocessable, "plan-running", "The plan of this directory is running; its documents cannot be changed under it. Cancel it, or regroup it.").With("plan_id", at.newest.ID)
+		return false, fault.New(fault.Unprocessable, "plan-running",
+			"The plan of this directory is running; its documents cannot be changed under it. Cancel it, or regroup it.").With("plan_id",
+			at.newest.ID)
 	case replaces == nil || *replaces != at.newest.ID:
 		return false, stale("The directory has a newer plan than the one these documents replace.")
 	case digest(at.present) != at.newest.Digest:
@@ -259,9 +264,11 @@ func (s *Service) checkCitations(ctx context.Context, at site, scouts []ScoutEvi
 			}
 			switch {
 			case n < 0:
-				problems = append(problems, Problem{onScouts, name, fmt.Sprintf("%s: there is no such file on the default branch of %s", c, repo.FullName())})
+				problems = append(problems, Problem{onScouts, name, fmt.Sprintf("%s: there is no such file on the default branch of %s", c,
+					repo.FullName())})
 			case c.to > n:
-				problems = append(problems, Problem{onScouts, name, fmt.Sprintf("%s: the file has %d lines on the default branch of %s", c, n, repo.FullName())})
+				problems = append(problems, Problem{onScouts, name, fmt.Sprintf("%s: the file has %d lines on the default branch of %s", c, n,
+					repo.FullName())})
 			}
 		}
 	}
@@ -272,7 +279,8 @@ func (s *Service) checkCitations(ctx context.Context, at site, scouts []ScoutEvi
 // not among them.
 func (s *Service) write(ctx context.Context, at site, dir, title string, files map[string][]byte) (commit string, err error) {
 	by := codehost.Person{Name: s.CommitName, Email: s.CommitEmail}
-	o := codehost.WriteOptions{Branch: at.repo.DefaultBranch, Parent: at.commit, Files: map[string][]byte{}, Title: "File a plan: " + title, Author: by, Committer: by}
+	o := codehost.WriteOptions{Branch: at.repo.DefaultBranch, Parent: at.commit, Files: map[string][]byte{}, Title: "File a plan: " + title,
+		Author: by, Committer: by}
 	for name, text := range files {
 		o.Files[dir+"/"+name] = text
 	}

@@ -110,7 +110,8 @@ func (h *hike) move() string {
 	case 4:
 		for _, e := range g.Upstream {
 			if e.Kind == OrderingOnly && (p.Status == Running || p.Status == Failed) && (g.Status == Ready || g.Status == Waiting) {
-				a := h.call("POST", "/v1/plans/"+h.plan+"/unlink", object{"group_id": g.ID, "upstream_group_ids": []string{e.GroupID}, "reason": "By chance."}, 200)
+				a := h.call("POST", "/v1/plans/"+h.plan+"/unlink", object{"group_id": g.ID, "upstream_group_ids": []string{e.GroupID},
+					"reason": "By chance."}, 200)
 				h.learn(texts(a["revived"]))
 				return "unlinked " + g.Slug
 			}

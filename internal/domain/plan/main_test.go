@@ -153,7 +153,8 @@ func newFixture(t testing.TB, e db.Engine) *fixture {
 	stand := related{standin.Tasks{Agent: "builtin"}, f}
 	tasks := task.New(task.Needs{DB: d, Hub: event.NewHub(), QueueCap: task.Uncapped, DefaultTemplate: "default",
 		Repos: repos{standin.Repos(repoByID)}, Templates: stand, Related: stand, Foresight: stand})
-	f.Service = New(Needs{DB: d, Tasks: tasks, Hosts: hosts, CommitName: "Yard", CommitEmail: "yard@example.com", Logger: slog.New(slog.DiscardHandler),
+	f.Service = New(Needs{DB: d, Tasks: tasks, Hosts: hosts, CommitName: "Yard", CommitEmail: "yard@example.com",
+		Logger: slog.New(slog.DiscardHandler),
 		Scouts: f, Repos: f, Asks: f, Pulls: f})
 	task.Moved.On(d, f.TaskMoved)
 	task.StuckChanged.On(d, f.TaskStuck)
@@ -170,7 +171,8 @@ func newFixture(t testing.TB, e db.Engine) *fixture {
 	})
 	f.http = rest.Handler(rest.Config{Pipeline: &op.Pipeline{
 		Authenticate: func(context.Context, op.Presented) (policy.Actor, error) {
-			return policy.Actor{Credential: policy.PAT, CredentialID: "pat", UserID: "ann", AccountID: "acme", Scopes: policy.Scopes(policy.Vocabulary()...)}, nil
+			return policy.Actor{Credential: policy.PAT, CredentialID: "pat", UserID: "ann", AccountID: "acme",
+				Scopes: policy.Scopes(policy.Vocabulary()...)}, nil
 		},
 		Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
 	}}, f.Ops())
@@ -245,7 +247,8 @@ func (f *fixture) newTask(dependsOn ...string) (id string) {
 		if err != nil {
 			return err
 		}
-		t, err := f.Tasks.Create(tx, r, task.Spec{Kind: task.KindWork, Sink: task.SinkQueued, Title: "Another", Problem: "p", Template: "default", DependsOn: dependsOn})
+		t, err := f.Tasks.Create(tx, r, task.Spec{Kind: task.KindWork, Sink: task.SinkQueued, Title: "Another", Problem: "p",
+			Template: "default", DependsOn: dependsOn})
 		id = t.ID
 		return err
 	})
@@ -275,7 +278,8 @@ func (f *fixture) commit(repo string, files map[string]string) {
 		content[name] = []byte(text)
 	}
 	by := codehost.Person{Name: "Ann", Email: "ann@example.com"}
-	if _, err := f.host.WriteFiles(ctx, r, codehost.WriteOptions{Branch: "main", Parent: head, Files: content, Title: "t", Author: by, Committer: by}); err != nil {
+	if _, err := f.host.WriteFiles(ctx, r, codehost.WriteOptions{Branch: "main", Parent: head, Files: content, Title: "t", Author: by,
+		Committer: by}); err != nil {
 		f.t.Fatal(err)
 	}
 }

@@ -26,15 +26,21 @@ func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "plan.list", Method: "GET", Path: "/v1/plans", Group: group, Rule: reads, Paging: &op.Paging{Full: true},
 			Summary: "List the account's plans in numbered pages, newest activity first",
-			Doc:     "The one collection with numbered pages: page and per_page, no cursor. buckets counts what all filters but the bucket let through."}, s.list),
+			Doc: "The one collection with numbered pages: page and per_page, no cursor. buckets counts what all filters but the bucket let " +
+				"through."}, s.list),
 		op.New(op.Row{ID: "plan.start", Method: "POST", Path: "/v1/plans", Group: group, Rule: write, Status: 202,
 			Summary: "Have a scout plan what is asked for",
-			Doc:     "For one repository a scout surveys it and drafts a plan; for several, a scout surveys each, and triage makes one plan of what they bring back. With return_context nothing is planned: read the findings with plan.context. Refused when no online box can hold a live session, which a scout needs, or when triage has no model.",
-			Refuses: []op.Refusal{{Status: 403, Slug: "no-capacity"}, missing, {Status: 409, Slug: "no-live-box"}, {Status: 429, Slug: "queue-full"}, {Status: 503, Slug: "no-triage"}}}, s.start),
-		op.New(op.Row{ID: "plan.file_switch_get", Method: "GET", Path: "/v1/plans/file-switch", Group: group, Rule: policy.Require(policy.ReadAccount),
+			Doc: "For one repository a scout surveys it and drafts a plan; for several, a scout surveys each, and triage makes one plan of " +
+				"what they bring back. With return_context nothing is planned: read the findings with plan.context. Refused when no online box can " +
+				"hold a live session, which a scout needs, or when triage has no model.",
+			Refuses: []op.Refusal{{Status: 403, Slug: "no-capacity"}, missing, {Status: 409, Slug: "no-live-box"},
+				{Status: 429, Slug: "queue-full"}, {Status: 503, Slug: "no-triage"}}}, s.start),
+		op.New(op.Row{ID: "plan.file_switch_get", Method: "GET", Path: "/v1/plans/file-switch",
+			Group: group, Rule: policy.Require(policy.ReadAccount),
 			Summary: "Whether scouts may file plan documents into the account's repositories",
 			Doc:     "While it is off, plan.file is refused."}, s.getSwitch),
-		op.New(op.Row{ID: "plan.file_switch_set", Method: "PUT", Path: "/v1/plans/file-switch", Group: group, Rule: policy.Require(policy.WriteAccount),
+		op.New(op.Row{ID: "plan.file_switch_set", Method: "PUT", Path: "/v1/plans/file-switch",
+			Group: group, Rule: policy.Require(policy.WriteAccount),
 			Summary: "Let scouts file plan documents, or forbid it",
 			Doc:     "Setting what is already set is no error; changed tells the two apart."}, s.putSwitch),
 		op.New(op.Row{ID: "plan.get", Method: "GET", Path: "/v1/plans/{planId}", Group: group, Rule: reads,
@@ -45,29 +51,42 @@ func (s *Service) Ops() []op.Op {
 			Doc:     "Readable while scouts are still out; still_surveying names the repositories that are missing."}, s.context),
 		op.New(op.Row{ID: "plan.cancel", Method: "POST", Path: "/v1/plans/{planId}/cancel", Group: group, Rule: write,
 			Summary: "Cancel a plan and the tasks of it that are not over",
-			Doc:     "Cancels every task of the plan that is not over, with its dependents, and closes groups that have no task yet. Reviews of pull requests that are open go on. Always 200: a plan that is over answers which tasks were already finished."}, s.cancel),
+			Doc: "Cancels every task of the plan that is not over, with its dependents, and closes groups that have no task yet. Reviews of " +
+				"pull requests that are open go on. Always 200: a plan that is over answers which tasks were already finished."}, s.cancel),
 		op.New(op.Row{ID: "plan.approve", Method: "POST", Path: "/v1/plans/{planId}/approve", Group: group, Rule: write,
 			Summary: "Release a held plan: all its tasks are minted",
-			Doc:     "All tasks of all groups are minted in one transaction; each starts when the groups before it are done. A second approval answers the first one's tasks. Refused while the scout is drafting, when every group was stopped, when a group works in a repository that is not enabled, and when the account has no seat or the queue no room for all of them.",
+			Doc: "All tasks of all groups are minted in one transaction; each starts when the groups before it are done. A second approval " +
+				"answers the first one's tasks. Refused while the scout is drafting, when every group was stopped, when a group works in a " +
+				"repository that is not enabled, and when the account has no seat or the queue no room for all of them.",
 			Refuses: refuses(op.Refusal{Status: 409, Slug: "plan-stopped"}, op.Refusal{Status: 409, Slug: "plan-drafting"})}, s.approve),
 		op.New(op.Row{ID: "plan.execute", Method: "POST", Path: "/v1/plans/execute", Group: group, Rule: write, Status: 202,
 			Summary: "Execute a committed plan directory",
-			Doc:     "Reads overview.md, the numbered documents and status.yml of the directory at the default branch, and mints the tasks, or records the plan held with dry_run. The same directory and revision answers the plan that was made before, kind existing. Documents that cannot be read as a plan are refused, each with what is wrong.",
+			Doc: "Reads overview.md, the numbered documents and status.yml of the directory at the default branch, and mints the tasks, or " +
+				"records the plan held with dry_run. The same directory and revision answers the plan that was made before, kind existing. " +
+				"Documents that cannot be read as a plan are refused, each with what is wrong.",
 			Refuses: refuses(missing, op.Refusal{Status: 422, Slug: "plan-path"}, op.Refusal{Status: 422, Slug: "plan-invalid"})}, s.execute),
 		op.New(op.Row{ID: "plan.file", Method: "POST", Path: "/v1/plans/file", Group: group, Rule: write, Status: 202, MaxBody: maxBody,
 			Summary: "Commit a plan directory and execute it",
-			Doc:     "Commits the documents to the default branch under plans/<slug> and executes them as plan.execute does. Every citation of the scouts is checked against the repository first. Refused while the account's switch is off, when the documents or citations are wrong, and when the directory belongs to a plan that is closed or running.",
-			Refuses: refuses(missing, op.Refusal{Status: 409, Slug: "plan-file-off"}, op.Refusal{Status: 422, Slug: "plan-invalid"}, op.Refusal{Status: 422, Slug: "plan-closed"},
+			Doc: "Commits the documents to the default branch under plans/<slug> and executes them as plan.execute does. Every citation of " +
+				"the scouts is checked against the repository first. Refused while the account's switch is off, when the documents or citations are " +
+				"wrong, and when the directory belongs to a plan that is closed or running.",
+			Refuses: refuses(missing, op.Refusal{Status: 409, Slug: "plan-file-off"}, op.Refusal{Status: 422, Slug: "plan-invalid"},
+				op.Refusal{Status: 422, Slug: "plan-closed"},
 				op.Refusal{Status: 422, Slug: "plan-running"}, op.Refusal{Status: 422, Slug: "plan-stale"})}, s.file),
 		op.New(op.Row{ID: "plan.regroup", Method: "POST", Path: "/v1/plans/{planId}/regroup", Group: group, Rule: write,
 			Summary: "Put tasks in the place of groups that are not done",
-			Doc:     "The replaced groups are superseded, their tasks are not stopped, and what waited for them waits for the new groups. Send ask_id or task_ids. Refused when the plan is over, a replaced group is done or stopped, or the edges would run in a circle.",
-			Refuses: []op.Refusal{{Status: 409, Slug: "plan-not-open"}, {Status: 409, Slug: "group-settled"}, {Status: 409, Slug: "task-not-usable"}, {Status: 409, Slug: "would-cycle"},
-				{Status: 409, Slug: "upstream-failed"}, {Status: 422, Slug: "unknown-group"}, {Status: 422, Slug: "unknown-ask"}, {Status: 422, Slug: "unknown-task"}}}, s.regroup),
+			Doc: "The replaced groups are superseded, their tasks are not stopped, and what waited for them waits for the new groups. Send " +
+				"ask_id or task_ids. Refused when the plan is over, a replaced group is done or stopped, or the edges would run in a circle.",
+			Refuses: []op.Refusal{{Status: 409, Slug: "plan-not-open"}, {Status: 409, Slug: "group-settled"},
+				{Status: 409, Slug: "task-not-usable"}, {Status: 409, Slug: "would-cycle"},
+				{Status: 409, Slug: "upstream-failed"}, {Status: 422, Slug: "unknown-group"}, {Status: 422, Slug: "unknown-ask"},
+				{Status: 422, Slug: "unknown-task"}}}, s.regroup),
 		op.New(op.Row{ID: "plan.unlink", Method: "POST", Path: "/v1/plans/{planId}/unlink", Group: group, Rule: write,
 			Summary: "Remove ordering-only edges of one group",
-			Doc:     "Only edges that keep an order without needing code can be removed. Tasks that had failed because of a group that is no longer waited for are queued again. The reason is kept with the change.",
-			Refuses: []op.Refusal{{Status: 409, Slug: "plan-not-open"}, {Status: 409, Slug: "group-settled"}, {Status: 422, Slug: "unknown-group"}, {Status: 422, Slug: "no-such-edge"}}}, s.unlink),
+			Doc: "Only edges that keep an order without needing code can be removed. Tasks that had failed because of a group that is no " +
+				"longer waited for are queued again. The reason is kept with the change.",
+			Refuses: []op.Refusal{{Status: 409, Slug: "plan-not-open"}, {Status: 409, Slug: "group-settled"}, {Status: 422, Slug: "unknown-group"},
+				{Status: 422, Slug: "no-such-edge"}}}, s.unlink),
 	}
 }
 
@@ -163,7 +182,8 @@ func (s *Service) view(tx *db.Tx, rows []listRow) ([]Plan, error) {
 		}
 		out[i] = Plan{
 			PlanID: r.ID, ID: r.ID, Repo: names[r.RepoID], Repos: works[r.ID], Title: r.Title, Status: r.Status, Bucket: r.Bucket, Source: r.Source,
-			Dir: r.Dir, Revision: r.Revision, Merged: r.Merged, Total: r.Total, HeldCount: r.HeldCount, AskID: r.AskID, Note: r.Note, CreatedBy: r.CreatedBy, RequestedBy: r.RequestedBy,
+			Dir: r.Dir, Revision: r.Revision, Merged: r.Merged, Total: r.Total, HeldCount: r.HeldCount, AskID: r.AskID, Note: r.Note,
+			CreatedBy: r.CreatedBy, RequestedBy: r.RequestedBy,
 			CreatedAt: r.CreatedAt.Truncate(time.Millisecond), LastActivityAt: r.LastActivityAt.Truncate(time.Millisecond),
 		}
 		if len(out[i].Repos) == 0 { // no group yet
@@ -180,7 +200,8 @@ func InPlan(tx *db.Tx, t *task.Row) (*task.Plan, error) {
 	if err != nil || !ok {
 		return nil, err
 	}
-	out := &task.Plan{ID: p.ID, Title: p.Title, Dir: p.Dir, GroupID: t.GroupID, Files: []string{}, Upstream: []string{}, Downstream: []string{}}
+	out := &task.Plan{ID: p.ID, Title: p.Title, Dir: p.Dir, GroupID: t.GroupID, Files: []string{}, Upstream: []string{},
+		Downstream: []string{}}
 	if t.GroupID == nil {
 		return out, nil
 	}

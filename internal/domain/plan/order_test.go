@@ -127,7 +127,8 @@ func TestLockOrder(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				_, err = f.Tasks.Create(tx, r, task.Spec{Kind: task.KindWork, Sink: task.SinkQueued, Title: "Another", Problem: "p", Template: "default", DependsOn: dependsOn})
+				_, err = f.Tasks.Create(tx, r, task.Spec{Kind: task.KindWork, Sink: task.SinkQueued, Title: "Another", Problem: "p",
+					Template: "default", DependsOn: dependsOn})
 				return err
 			}
 			return meeting{up, func(tx *db.Tx, _ *task.Row) error { return create(tx) }, func(tx *db.Tx) error { return create(tx, up) }}
@@ -232,7 +233,8 @@ func TestNoDeadlocks(t *testing.T) {
 						if err != nil {
 							return err
 						}
-						_, err = f.Tasks.Create(tx, repo, task.Spec{Kind: task.KindWork, Sink: task.SinkQueued, Title: "Another", Problem: "p", Template: "default", DependsOn: []string{t.ID}})
+						_, err = f.Tasks.Create(tx, repo, task.Spec{Kind: task.KindWork, Sink: task.SinkQueued, Title: "Another", Problem: "p",
+							Template: "default", DependsOn: []string{t.ID}})
 						return err
 					})
 				case 8:

@@ -83,7 +83,8 @@ func TestApprovedOnce(t *testing.T) {
 func TestExecutedOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(f *fixture) {
-		f.commit("web", map[string]string{"p/overview.md": "# P", "p/01-a.md": "# A", "p/02-b.md": "---\ndepends_on: [01-a]\nrepo: acme/api\n---\n# B", "p/status.yml": "units: {01-a: done}"})
+		f.commit("web", map[string]string{"p/overview.md": "# P", "p/01-a.md": "# A",
+			"p/02-b.md": "---\ndepends_on: [01-a]\nrepo: acme/api\n---\n# B", "p/status.yml": "units: {01-a: done}"})
 		answers := make([]object, 6)
 		var g sync.WaitGroup
 		for i := range answers {
@@ -100,7 +101,8 @@ func TestExecutedOnce(t *testing.T) {
 			}
 		}
 		p := f.plan(answers[0]["plan_id"].(string))
-		if made != 1 || p.Total != 2 || p.Groups[0].Repo != "acme/api" || p.Groups[0].Status != Ready || p.Groups[1].Slug != "status" || p.Groups[1].Repo != "acme/web" {
+		if made != 1 || p.Total != 2 || p.Groups[0].Repo != "acme/api" || p.Groups[0].Status != Ready || p.Groups[1].Slug != "status" ||
+			p.Groups[1].Repo != "acme/web" {
 			f.t.Errorf("%d made: %+v", made, p)
 		}
 		second := f.call("POST", "/v1/plans/execute", object{"repo": "acme/web", "dir": "p", "revision": 2}, 202)
@@ -117,7 +119,8 @@ func TestExecutedOnce(t *testing.T) {
 		f.refused("POST", "/v1/plans/execute", object{"repo": "acme/web", "dir": "p", "revision": 3}, 403, "no-capacity")
 		f.seats = 2
 		f.queueCap(1)
-		if p := f.refused("POST", "/v1/plans/execute", object{"repo": "acme/web", "dir": "p", "revision": 3}, 429, "queue-full"); p["retry_after"] == nil {
+		if p := f.refused("POST", "/v1/plans/execute", object{"repo": "acme/web", "dir": "p", "revision": 3}, 429,
+			"queue-full"); p["retry_after"] == nil {
 			f.t.Errorf("not said when to come again: %v", p)
 		}
 	})
@@ -130,7 +133,8 @@ func TestFiledAgain(t *testing.T) {
 	each(t, func(f *fixture) {
 		f.commit("web", map[string]string{"README": "a\nb\n"})
 		body := func(more object) object {
-			b := object{"repo": "acme/web", "slug": "x", "dry_run": true, "documents": object{"overview.md": "# X", "01-a.md": "# A", "02-b.md": "# B"}}
+			b := object{"repo": "acme/web", "slug": "x", "dry_run": true, "documents": object{"overview.md": "# X", "01-a.md": "# A",
+				"02-b.md": "# B"}}
 			for k, v := range more {
 				b[k] = v
 			}
@@ -148,13 +152,15 @@ func TestFiledAgain(t *testing.T) {
 		if p := f.plan(first.(string)); p.Status != Cancelled {
 			f.t.Errorf("the plan that was replaced is %s", p.Status)
 		}
-		f.refused("POST", "/v1/plans/file", body(object{"documents": object{"overview.md": "# X", "01-c.md": "# C"}, "replaces": first}), 422, "plan-stale")
+		f.refused("POST", "/v1/plans/file",
+			body(object{"documents": object{"overview.md": "# X", "01-c.md": "# C"}, "replaces": first}), 422, "plan-stale")
 		if files := f.files("plans/x"); !slices.Equal(files, []string{"01-a.md", "overview.md", "status.yml"}) {
 			f.t.Errorf("the directory holds %v", files)
 		}
 		// Another person changes the documents meanwhile.
 		f.commit("web", map[string]string{"plans/x/01-a.md": "# A, by hand"})
-		f.refused("POST", "/v1/plans/file", body(object{"documents": object{"overview.md": "# X", "01-c.md": "# C"}, "replaces": second["plan_id"]}), 422, "plan-stale")
+		f.refused("POST", "/v1/plans/file", body(object{"documents": object{"overview.md": "# X", "01-c.md": "# C"},
+			"replaces": second["plan_id"]}), 422, "plan-stale")
 		// A plan whose status file says done stays done.
 		f.commit("web", map[string]string{"plans/y/overview.md": "# Y", "plans/y/01-a.md": "# A", "plans/y/status.yml": "status: done"})
 		f.refused("POST", "/v1/plans/file", body(object{"slug": "y"}), 422, "plan-closed")
@@ -210,7 +216,8 @@ func TestCancelled(t *testing.T) {
 		slices.Sort(stopped)
 		want := []string{tasks[1], tasks[2], closed}
 		slices.Sort(want)
-		if !slices.Equal(stopped, want) || !slices.Equal(texts(a["already_finished"]), tasks[:1]) || !slices.Equal(texts(a["reviews_not_stopped"]), []string{review}) {
+		if !slices.Equal(stopped, want) || !slices.Equal(texts(a["already_finished"]), tasks[:1]) ||
+			!slices.Equal(texts(a["reviews_not_stopped"]), []string{review}) {
 			f.t.Errorf("%v", a)
 		}
 		for i, want := range []task.Status{task.Completed, task.Cancelled, task.Cancelled} {
@@ -266,7 +273,8 @@ func TestReplacedInFlight(t *testing.T) {
 // says why it cannot.
 func TestDrafted(t *testing.T) {
 	t.Parallel()
-	const good = "It can be done.\n\n```plan overview.md\n# All of it\n```\n~~~plan 01-a.md\n# First\n```\ncode\n```\n~~~\n```plan 02-b.md\n---\ndepends_on: [01-a]\n---\n# Second\n```\n"
+	const good = "It can be done.\n\n```plan overview.md\n# All of it\n```\n~~~plan 01-a.md\n# First\n```\ncode\n```\n~~~\n```plan " +
+		"02-b.md\n---\ndepends_on: [01-a]\n---\n# Second\n```\n"
 	each(t, func(f *fixture) {
 		f.live()
 		begin := func(hold bool) (plan, scout string) {
@@ -334,73 +342,6 @@ func TestDrafted(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-// TestFanOut holds that several repositories are surveyed at once and their
-// scouts' claims are merged.
-func TestFanOut(t *testing.T) {
-	t.Parallel()
-	each(t, func(f *fixture) {
-		f.live()
-		a := f.call("POST", "/v1/plans", object{"repos": []string{"acme/web", "acme/api"}, "ask": "Who greets?", "return_context": true}, 202)
-		scouts := texts(a["task_ids"])
-		for taskID, want := range map[string]bool{scouts[0]: true, scouts[1]: true, f.newTask(): false} {
-			err := f.DB.Read(f.t.Context(), func(tx *db.Tx) error {
-				got, err := OfFanout(tx, taskID)
-				if got != want {
-					f.t.Errorf("task %s is of a fan-out: %v", taskID, got)
-				}
-				return err
-			})
-			if err != nil {
-				f.t.Fatal(err)
-			}
-		}
-		f.reports[scouts[0]] = "Two do.\n\n- Greeting is done by hand (`src/hello.go:3`, src/hello.go:5-9).\n- See http://x.org:80/y\n- README:1 says who."
-		f.reports[scouts[1]] = "One does.\n\n* greeting is done by hand: api.go:7"
-		f.merge(scouts[0])
-		path := "/v1/plans/fanouts/" + a["fanout_id"].(string)
-		if c := f.call("GET", path, nil, 200); c["status"] != "running" || !slices.Equal(texts(c["still_surveying"]), []string{"acme/api"}) || len(c["claims"].([]any)) != 2 {
-			f.t.Errorf("%v", c)
-		}
-		f.merge(scouts[1])
-		c := f.call("GET", path, nil, 200)
-		claims := c["claims"].([]any)
-		first := claims[0].(object)
-		if c["status"] != "done" || len(claims) != 2 || first["text"] != "Greeting is done by hand." || !slices.Equal(texts(first["repos"]), []string{"acme/web", "acme/api"}) ||
-			!slices.Equal(texts(first["citations"]), []string{"acme/web:src/hello.go:3", "acme/web:src/hello.go:5-9", "acme/api:api.go:7"}) {
-			f.t.Errorf("%v", c)
-		}
-		body := object{"repos": []string{"acme/web", "acme/api"}, "ask": "Greet."}
-		if a := f.call("POST", "/v1/plans", body, 202); a["raw_task_id"] != "the-ask" || a["task_id"] != nil || f.asked != 1 {
-			f.t.Errorf("%v", a)
-		}
-		body["require_approval"] = false
-		if p := f.call("POST", "/v1/plans", body, 400); p["errors"].(object)["require_approval"] == nil {
-			f.t.Errorf("%v", p)
-		}
-		f.seats = 0
-		f.refused("POST", "/v1/plans", object{"repo": "acme/web", "ask": "Greet."}, 403, "no-capacity")
-	})
-}
-
-// TestNoLiveBox holds that plan.start is refused in each of its forms where no
-// box can hold a live session.
-func TestNoLiveBox(t *testing.T) {
-	t.Parallel()
-	each(t, func(f *fixture) {
-		both := []string{"acme/web", "acme/api"}
-		for _, body := range []object{{"repo": "acme/web"}, {"repos": both}, {"repos": both, "return_context": true}} {
-			body["ask"] = "Greet."
-			if p := f.refused("POST", "/v1/plans", body, 409, "no-live-box"); p["needed_mode"] != "live_session" {
-				f.t.Errorf("%v", p)
-			}
-		}
-		f.live()
-		if a := f.call("POST", "/v1/plans", object{"repos": both, "ask": "Greet."}, 202); a["raw_task_id"] != "the-ask" || f.asked != 1 {
-			f.t.Errorf("%v, %d asks", a, f.asked)
-		}
-	})
-}
-
 func TestAuthorRefuses(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, db.SQLite)
@@ -460,7 +401,8 @@ func TestAPlanThatWaitsForPeopleIsStalled(t *testing.T) {
 			}
 			in, err := InPlan(tx, &row)
 			groups := f.plan(id).Groups
-			if err != nil || in.ID != id || *in.GroupID != groups[1].ID || *in.Slug != "01-part" || !slices.Equal(in.Upstream, []string{groups[0].ID}) || len(in.Downstream) != 0 {
+			if err != nil || in.ID != id || *in.GroupID != groups[1].ID || *in.Slug != "01-part" ||
+				!slices.Equal(in.Upstream, []string{groups[0].ID}) || len(in.Downstream) != 0 {
 				f.t.Errorf("the task is in its plan %+v, %v", in, err)
 			}
 			return nil

@@ -144,9 +144,11 @@ func (s *Service) usable(tx *db.Tx, n *net, ids []string) ([]task.Row, error) {
 		case t.PlanID != nil:
 			return nil, fault.Reason("task-not-usable", "The task "+t.ID+" is part of a plan already.").With("task_id", t.ID)
 		case !slices.Contains([]string{task.KindWork, task.KindScout, task.KindSetup, task.KindKB, task.KindDevops}, t.Kind):
-			return nil, fault.Reason("task-not-usable", "The task "+t.ID+" is of the kind "+t.Kind+", which looks after a pull request.").With("task_id", t.ID)
+			return nil, fault.Reason("task-not-usable",
+				"The task "+t.ID+" is of the kind "+t.Kind+", which looks after a pull request.").With("task_id", t.ID)
 		case t.Status == task.Failed || t.Status == task.Cancelled:
-			return nil, fault.Reason("task-not-usable", "The task "+t.ID+" is "+string(t.Status)+"; nothing that waits for it would start.").With("task_id", t.ID)
+			return nil, fault.Reason("task-not-usable",
+				"The task "+t.ID+" is "+string(t.Status)+"; nothing that waits for it would start.").With("task_id", t.ID)
 		}
 		out = append(out, t)
 	}
@@ -237,7 +239,8 @@ func (s *Service) replace(tx *db.Tx, p *row, n *net, old []*groupRow, tasks []ta
 	up, down := n.neighbours(old)
 	for u := range up {
 		if is := n.state(n.group(u)); is == Failed || is == Stopped {
-			return out, fault.Reason("upstream-failed", "What the groups wait for, the group "+u+", is "+is+"; replace it as well.").With("group_id", u)
+			return out, fault.Reason("upstream-failed",
+				"What the groups wait for, the group "+u+", is "+is+"; replace it as well.").With("group_id", u)
 		}
 	}
 	if err := n.checkCycle(tx, up, down, old, tasks); err != nil {

@@ -95,7 +95,8 @@ func (in *startIn) check() ([]string, error) {
 		}
 	}
 	if in.RequireApproval != nil && (len(names) > 1 || in.ReturnContext) {
-		return nil, fault.Field("require_approval", "is for a plan over one repository: several are planned by triage, and with return_context nothing is")
+		return nil, fault.Field("require_approval",
+			"is for a plan over one repository: several are planned by triage, and with return_context nothing is")
 	}
 	return names, nil
 }
@@ -113,7 +114,8 @@ func (s *Service) requireLiveBox(tx *db.Tx, r task.Repo, in *startIn) error {
 	if ok, err := s.Tasks.LiveBox(tx, r, name); err != nil || ok {
 		return err
 	}
-	return fault.Reason("no-live-box", "A scout needs a live session, and no box that is online can hold one: the mode live_session takes an online box with the agent of the template "+
+	return fault.Reason("no-live-box", "A scout needs a live session, and no box that is online can hold one: "+
+		"the mode live_session takes an online box with the agent of the template "+
 		name+", which must take messages.").With("needed_mode", "live_session").With("template", name)
 }
 
@@ -149,8 +151,11 @@ func (s *Service) draft(tx *db.Tx, in *startIn, r task.Repo, out *Started) error
 	if err != nil {
 		return err
 	}
-	p := row{ID: id.New(), AccountID: tx.Account, RepoID: r.ID, Title: title("", in.Ask), Overview: in.Ask, Source: SourceStart, Revision: 1,
-		Hold: in.RequireApproval != nil && *in.RequireApproval, ScoutTaskID: &t.ID, CreatedBy: author(tx), CreatedAt: tx.Now, RequestedBy: requester(tx, nil)}
+	p := row{
+		ID: id.New(), AccountID: tx.Account, RepoID: r.ID, Title: title("", in.Ask), Overview: in.Ask, Source: SourceStart, Revision: 1,
+		Hold: in.RequireApproval != nil && *in.RequireApproval, ScoutTaskID: &t.ID, CreatedBy: author(tx), CreatedAt: tx.Now,
+		RequestedBy: requester(tx, nil),
+	}
 	if _, err := insert(tx, &p); err != nil {
 		return err
 	}
@@ -290,7 +295,10 @@ func (s *Service) context(ctx context.Context, in fanoutIn) (out FanoutContext, 
 		if err != nil {
 			return err
 		}
-		out = FanoutContext{FanoutID: f.ID, Ask: f.Ask, Status: "done", StillSurveying: []string{}, Repos: []FanoutRepo{}, Claims: []FanoutClaim{}, CreatedAt: f.CreatedAt.Truncate(time.Millisecond)}
+		out = FanoutContext{
+			FanoutID: f.ID, Ask: f.Ask, Status: "done", StillSurveying: []string{}, Repos: []FanoutRepo{}, Claims: []FanoutClaim{},
+			CreatedAt: f.CreatedAt.Truncate(time.Millisecond),
+		}
 		byKey := map[string]int{}
 		for _, taskID := range scouts {
 			if err := s.merge(tx, taskID, &out, byKey); err != nil {
@@ -316,7 +324,9 @@ func (s *Service) merge(tx *db.Tx, taskID string, out *FanoutContext, byKey map[
 	if err != nil {
 		return err
 	}
-	repo := FanoutRepo{Repo: r.FullName(), TaskID: t.ID, Status: "failed", SplitHints: []string{}, Handoffs: []string{}, AccessNeeded: []string{}}
+	repo := FanoutRepo{
+		Repo: r.FullName(), TaskID: t.ID, Status: "failed", SplitHints: []string{}, Handoffs: []string{}, AccessNeeded: []string{},
+	}
 	switch {
 	case t.Status == task.Completed || t.Status == task.Merged:
 		repo.Status = "done"

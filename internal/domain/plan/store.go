@@ -97,13 +97,15 @@ type (
 )
 
 var (
-	insertPlan = db.SWith[row](`INSERT INTO plans (` + planColumns + `) VALUES (:id, :account_id, :repo_id, :title, :overview, :source, :dir, :revision, :digest,
+	insertPlan = db.SWith[row](`INSERT INTO plans (` + planColumns + `)
+		VALUES (:id, :account_id, :repo_id, :title, :overview, :source, :dir, :revision, :digest,
 		:commit_sha, :hold, :scout_task_id, :ask_id, :note, :approved_tasks, :approved_at, :cancelled_at, :failed_at,
 		:created_by, :created_at, :requested_by) ON CONFLICT DO NOTHING`)
 	selectPlan  = db.Q[row](`SELECT ` + planColumns + ` FROM plans WHERE account_id = $1 AND id = $2`)
 	selectByDir = db.QWith[selectByDirArgs, row](`SELECT ` + planColumns + ` FROM plans
 		WHERE account_id = :account_id AND repo_id = :repo_id AND dir = :dir AND revision = :revision`)
-	selectLast = db.Q[row](`SELECT ` + planColumns + ` FROM plans WHERE account_id = $1 AND repo_id = $2 AND dir = $3 ORDER BY revision DESC LIMIT 1`)
+	selectLast = db.Q[row](`SELECT ` + planColumns + ` FROM plans
+		WHERE account_id = $1 AND repo_id = $2 AND dir = $3 ORDER BY revision DESC LIMIT 1`)
 
 	approvePlan = db.SWith[approvePlanArgs](`UPDATE plans SET approved_at = :approved_at, approved_tasks = :approved_tasks,
 		requested_by = :requested_by
@@ -237,8 +239,8 @@ func countBuckets(tx *db.Tx, in *listIn, repoID string) ([]bucketCount, error) {
 	return db.Select[bucketCount](tx, b.SQL(" GROUP BY g.bucket"))
 }
 
-const listed = `p.id, p.repo_id, p.title, g.status, g.bucket, p.source, p.dir, p.revision, g.merged, g.total, g.held_count, p.ask_id, p.note,
-	p.created_by, p.requested_by, p.created_at, g.last_activity_at FROM plan_progress g JOIN plans p ON p.id = g.plan_id`
+const listed = `p.id, p.repo_id, p.title, g.status, g.bucket, p.source, p.dir, p.revision, g.merged, g.total, g.held_count, p.ask_id,
+	p.note, p.created_by, p.requested_by, p.created_at, g.last_activity_at FROM plan_progress g JOIN plans p ON p.id = g.plan_id`
 
 // Rows lists the plans of tx.Account that have one of the ids or, for nil,
 // those that changed last, up to limit, as the list shows them.
@@ -260,7 +262,8 @@ func list(tx *db.Tx, in *listIn, repoID string) ([]listRow, error) {
 	if in.Bucket != "" {
 		b.And("g.bucket = ", in.Bucket)
 	}
-	return db.Select[listRow](tx, b.SQL(" ORDER BY g.last_activity_at DESC, g.plan_id DESC LIMIT ", in.PerPage).SQL(" OFFSET ", (in.Page-1)*in.PerPage))
+	return db.Select[listRow](tx, b.SQL(" ORDER BY g.last_activity_at DESC, g.plan_id DESC LIMIT ", in.PerPage).SQL(" OFFSET ",
+		(in.Page-1)*in.PerPage))
 }
 
 // reposOf lists the repositories in which plans work, by plan.

@@ -27,11 +27,13 @@ func (s *Service) Ops() []op.Op {
 			Doc:     "prompt is null when none is set."}, s.mine),
 		op.New(op.Row{ID: "self.system_prompt_set", Method: "PUT", Path: "/v1/me/system-prompt", Group: groupPersonal, Rule: mine,
 			Summary: "Set the caller's own system prompt",
-			Doc:     "Runs of tasks that the caller files are told it besides the prompts of account, repository and template, from the next run on. What looks like a secret is refused."}, s.setMine),
+			Doc: "Runs of tasks that the caller files are told it besides the prompts of account, repository and template, from the next run " +
+				"on. What looks like a secret is refused."}, s.setMine),
 		op.New(op.Row{ID: "self.system_prompt_clear", Method: "DELETE", Path: "/v1/me/system-prompt", Group: groupPersonal, Rule: mine,
 			Summary: "Clear the caller's own system prompt; again is no error",
 			Doc:     "Clearing what is not set answers cleared false."}, s.clearMine),
-		op.New(op.Row{ID: "config.list", Method: "GET", Path: "/v1/prompt-vars", Group: group, Rule: read, Paging: &op.Paging{Default: 25, Max: 100},
+		op.New(op.Row{ID: "config.list", Method: "GET", Path: "/v1/prompt-vars",
+			Group: group, Rule: read, Paging: &op.Paging{Default: 25, Max: 100},
 			Summary: "The prompt variables of the account, by scope, ref and key",
 			Doc:     "All scopes unless scope is sent; ref narrows it to one repository or template."}, s.list),
 		op.New(op.Row{ID: "config.get", Method: "GET", Path: "/v1/prompt-vars/{scope}/{key}", Group: group, Rule: read,
@@ -40,14 +42,16 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "config.set", Method: "PUT", Path: "/v1/prompt-vars/{scope}/{key}", Group: group, Rule: write,
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}, {Status: 422, Slug: "too-many-variables"}},
 			Summary: "Set a prompt variable; what looks like a secret is refused",
-			Doc:     "A variable stands in system prompts as {{key}} and is filled in when a run begins. Everybody in the account and every agent can read it, so what looks like a secret is refused."}, s.set),
+			Doc: "A variable stands in system prompts as {{key}} and is filled in when a run begins. Everybody in the account and every " +
+				"agent can read it, so what looks like a secret is refused."}, s.set),
 		op.New(op.Row{ID: "config.delete", Method: "DELETE", Path: "/v1/prompt-vars/{scope}/{key}", Group: group, Rule: write,
 			Summary: "Delete a prompt variable; again is no error",
 			Doc:     "Prompts that use it keep the placeholder as it is written."}, s.delete),
 		op.New(op.Row{ID: "system_prompt.get", Method: "GET", Path: "/v1/system-prompts/{scope}", Group: group, Rule: read,
 			Summary: "The system prompt of the account, of a repository or of a template",
 			Doc:     "prompt is null when none is set for the place."}, s.prompt),
-		op.New(op.Row{ID: "system_prompt.set", Method: "PUT", Path: "/v1/system-prompts/{scope}", Group: group, Rule: write, Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
+		op.New(op.Row{ID: "system_prompt.set", Method: "PUT", Path: "/v1/system-prompts/{scope}",
+			Group: group, Rule: write, Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
 			Summary: "Set a system prompt; an empty one clears it",
 			Doc:     "Runs are told it from the next one on; an empty text clears it. What looks like a secret is refused."}, s.setPrompt),
 	}
@@ -124,7 +128,8 @@ func (s *Service) set(ctx context.Context, in setVarIn) (out Variable, err error
 			return err
 		}
 		out = r.wire()
-		return variableSetEvent.Record(tx, event.Subject{ID: in.Key, RepoID: repoOf(in.Scope, in.Ref)}, variableSetData{Scope: in.Scope, Ref: out.Ref})
+		return variableSetEvent.Record(tx, event.Subject{ID: in.Key, RepoID: repoOf(in.Scope, in.Ref)},
+			variableSetData{Scope: in.Scope, Ref: out.Ref})
 	})
 	return out, err
 }

@@ -34,7 +34,8 @@ func TestOrderAndVariables(t *testing.T) {
 				return err
 			}
 			for _, p := range [][4]string{
-				{"acme", Template, "fast", "template {{who}}"}, {"acme", Repo, "r1", "repo {{ who }}"}, {"acme", Account, "", "account {{nobody}} {{who}"},
+				{"acme", Template, "fast", "template {{who}}"}, {"acme", Repo, "r1", "repo {{ who }}"},
+				{"acme", Account, "", "account {{nobody}} {{who}"},
 				{"acme", Repo, "r2", "another"}, {"rival", Account, "", "a rival's"},
 			} {
 				if _, err := putPrompt.Exec(tx, putPromptArgs{

@@ -136,7 +136,8 @@ func TestOverTheBus(t *testing.T) {
 		}
 	}
 	renewal = protocol.Renewal{}
-	if err := foreign.Call(ctx, protocol.CallRenew, protocol.Renew{Run: st.Run, Attempt: 1}, &renewal); err != nil || renewal.OK || renewal.CommittedSeq != 0 {
+	if err := foreign.Call(ctx, protocol.CallRenew, protocol.Renew{Run: st.Run, Attempt: 1}, &renewal); err != nil || renewal.OK ||
+		renewal.CommittedSeq != 0 {
 		t.Errorf("another box renews: %+v %v", renewal, err)
 	}
 
@@ -172,7 +173,8 @@ func TestRunThatSaysTooMuch(t *testing.T) {
 		if err := f.say(f.boxes[0], loud, 5, ev(protocol.EventUpdate, make([]byte, 2000))); !fault.IsKind(err, fault.TooLarge) {
 			t.Errorf("an event that does not fit: %v", err)
 		}
-		if err := f.say(f.boxes[0], loud, 5, protocol.Event{Kind: protocol.EventUpdate, Data: []byte("\"\xff\"")}); !fault.IsKind(err, fault.Invalid) {
+		binary := protocol.Event{Kind: protocol.EventUpdate, Data: []byte("\"\xff\"")}
+		if err := f.say(f.boxes[0], loud, 5, binary); !fault.IsKind(err, fault.Invalid) {
 			t.Errorf("an event that is no text: %v", err)
 		}
 		f.mustSay(f.boxes[0], loud, 5, ev(protocol.EventUpdate, "little"))

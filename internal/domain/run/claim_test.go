@@ -18,7 +18,8 @@ func TestClaimTellsAll(t *testing.T) {
 		taskID := f.create(task.KindWork)
 		st := f.claim(f.boxes[0])
 		if st == nil || st.Task != taskID || st.Attempt != 1 || st.Kind != "work" || st.Agent != "claude" || st.Model != "m" ||
-			st.TimeoutMS != time.Hour.Milliseconds() || st.Isolation != "landlock" || st.CloneURL != "http://host/"+f.account || st.DefaultRef != "main" ||
+			st.TimeoutMS != time.Hour.Milliseconds() || st.Isolation != "landlock" || st.CloneURL != "http://host/"+f.account ||
+			st.DefaultRef != "main" ||
 			st.Branch != "svc/fix-it--"+taskID[:8] || st.LeaseMS != 60_000 || st.GatewayURL != "http://gateway" || st.Checkout != "c0ffee" {
 			t.Fatalf("start %+v", st)
 		}
@@ -43,7 +44,8 @@ func TestClaimOfChecks(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.create(task.KindCI)
 		st := f.claim(f.boxes[0])
-		if st.Agent != "command" || st.Checkout != "c0ffee" || st.Branch != "" || len(st.Command) != 2 || st.Prompt != "" || st.ModelToken != "" || st.GitToken == "" {
+		if st.Agent != "command" || st.Checkout != "c0ffee" || st.Branch != "" || len(st.Command) != 2 || st.Prompt != "" ||
+			st.ModelToken != "" || st.GitToken == "" {
 			t.Errorf("start %+v", st)
 		}
 	})
@@ -172,7 +174,8 @@ func TestConfiguredLease(t *testing.T) {
 		f.pass(time.Hour)
 		st = f.claim(f.boxes[0])
 		f.mustSay(f.boxes[0], st, 1, ev(protocol.EventAccepted, nil), finished(protocol.Finished{State: protocol.Failed}))
-		if r, err = f.Renew(context.Background(), f.boxes[0], protocol.Renew{Run: st.Run, Attempt: st.Attempt}); err != nil || r.OK || r.CommittedSeq != 2 {
+		if r, err = f.Renew(context.Background(), f.boxes[0], protocol.Renew{Run: st.Run, Attempt: st.Attempt}); err != nil || r.OK ||
+			r.CommittedSeq != 2 {
 			t.Errorf("renewal of a run that is over: %+v, %v", r, err)
 		}
 	})

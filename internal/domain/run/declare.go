@@ -109,7 +109,8 @@ func (s *Service) foldDeclared(tx *db.Tx, taskID string, runs []Row, out *TaskRe
 				out.RawTasks = append(out.RawTasks, RawTask{ID: a.ID, RunID: d.RunID, Repo: db.NullText(a.Repo), Title: a.Title, Body: a.Body})
 			}
 		} else if b, ok := blocker(s, r, e); ok {
-			out.Blocker = &DeclaredBlocker{ID: b.ID, RunID: d.RunID, Kind: b.Kind, Question: b.Question, Fields: append([]protocol.BlockerField{}, b.Fields...)}
+			out.Blocker = &DeclaredBlocker{ID: b.ID, RunID: d.RunID, Kind: b.Kind, Question: b.Question,
+				Fields: append([]protocol.BlockerField{}, b.Fields...)}
 		}
 	}
 	if len(out.RawTasks) == 0 {

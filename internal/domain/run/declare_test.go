@@ -58,7 +58,8 @@ func TestDeclarationsReachTheirDomains(t *testing.T) {
 			t.Errorf("%d asks of one run", len(asks))
 		}
 		out, err := f.result(f.ctx(), idIn{taskID})
-		if err != nil || len(out.RawTasks) < 2 || out.Blocker == nil || out.Blocker.Question != "Key?" || len(out.AskIDs) != 1 || out.AskIDs[0] != st.Run {
+		if err != nil || len(out.RawTasks) < 2 || out.Blocker == nil || out.Blocker.Question != "Key?" || len(out.AskIDs) != 1 ||
+			out.AskIDs[0] != st.Run {
 			t.Errorf("result %+v, %v", out, err)
 		}
 
@@ -87,9 +88,11 @@ func TestSurveyNamesItsBlocker(t *testing.T) {
 			st := f.claim(f.boxes[0])
 			events := started()
 			if c.blocked {
-				events = append(events, ev(protocol.EventBlocker, protocol.BlockerDeclared{ID: "4", Kind: "missing_access", Question: "May I read it?"}))
+				events = append(events, ev(protocol.EventBlocker, protocol.BlockerDeclared{ID: "4", Kind: "missing_access",
+					Question: "May I read it?"}))
 			}
-			f.mustSay(f.boxes[0], st, 1, append(events, finished(protocol.Finished{State: protocol.Succeeded, Tip: "t", Base: "b", Report: "It is there."}))...)
+			f.mustSay(f.boxes[0], st, 1, append(events,
+				finished(protocol.Finished{State: protocol.Succeeded, Tip: "t", Base: "b", Report: "It is there."}))...)
 			got := f.get("/v1/tasks/"+taskID+"/report", 200)
 			survey, found := got["scout_context"].(map[string]any)
 			if found != (c.kind == task.KindScout) {

@@ -25,7 +25,8 @@ import (
 
 var (
 	allRuns = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE account_id = $1 ORDER BY id`)
-	getRepo = db.Q[task.Repo](`SELECT id, owner, name, enabled, default_branch, 'http://host/' || id AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout, '' AS conflicts FROM repos WHERE id = $1`)
+	getRepo = db.Q[task.Repo](`SELECT id, owner, name, enabled, default_branch, 'http://host/' || id AS clone_url, '' AS template,
+		'' AS isolation, 0 AS check_timeout, '' AS conflicts FROM repos WHERE id = $1`)
 )
 
 // patience limits every wait of a test.
@@ -74,7 +75,8 @@ func open(t testing.TB, dsn string) *fixture {
 	clock := &atomic.Int64{}
 	clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
 	d := dbtest.Open(t, dsn, db.Options{Clock: func() time.Time { return time.UnixMicro(clock.Load()) }})
-	f := &fixture{t: t, clock: clock, keys: &sync.Map{}, others: &others{}, commands: &outbox{all: map[string][]protocol.Command{}}, faulty: map[string][]string{}}
+	f := &fixture{t: t, clock: clock, keys: &sync.Map{}, others: &others{}, commands: &outbox{all: map[string][]protocol.Command{}},
+		faulty: map[string][]string{}}
 	f.others.f = f
 	f.serve(d)
 	return f.tenant()
@@ -85,7 +87,8 @@ func (f *fixture) serve(d *db.DB) {
 	hub := event.NewHub()
 	stand := related{standin.Tasks{Agent: "claude", Places: 100}}
 	tasks := task.New(task.Needs{DB: d, Hub: hub, QueueCap: task.Uncapped, DefaultTemplate: "default",
-		Repos: standin.Repos(func(tx *db.Tx, id string) (task.Repo, error) { return getRepo.One(tx, id) }), Templates: stand, Related: stand, Foresight: stand})
+		Repos: standin.Repos(func(tx *db.Tx, id string) (task.Repo, error) { return getRepo.One(tx, id) }), Templates: stand, Related: stand,
+		Foresight: stand})
 	task.RunUnwanted.On(d, func(tx *db.Tx, u task.Unwanted) error { return f.Stop(tx, u) })
 	CommandQueued.On(d, func(tx *db.Tx, c Command) error {
 		tx.AfterCommit(func() { f.commands.put(c.BoxID, c.Command) })
@@ -140,7 +143,8 @@ func (f *fixture) pass(d time.Duration) { f.clock.Add(d.Microseconds()) }
 func (f *fixture) create(kind string) (taskID string) {
 	f.t.Helper()
 	f.write(func(tx *db.Tx) error {
-		t, err := f.Tasks.Create(tx, task.Repo{ID: f.account}, task.Spec{Kind: kind, Sink: task.SinkQueued, Title: "Fix it", Problem: "It is broken.",
+		t, err := f.Tasks.Create(tx, task.Repo{ID: f.account}, task.Spec{Kind: kind, Sink: task.SinkQueued, Title: "Fix it",
+			Problem:  "It is broken.",
 			Template: "default", Command: []string{"make", "check"}, Checkout: "c0ffee"})
 		taskID = t.ID
 		return err
@@ -230,8 +234,10 @@ func ev(kind string, data any) protocol.Event {
 
 // started returns the first events of a run.
 func started() []protocol.Event {
-	return []protocol.Event{ev(protocol.EventAccepted, nil), ev(protocol.EventPreparing, nil), ev(protocol.EventPrepared, protocol.Prepared{Base: "base"}),
-		ev(protocol.EventStarted, protocol.Started{Agent: "claude", Version: "2", Session: "s", Isolation: "landlock", Holds: []string{"files", "network\x00"}})}
+	return []protocol.Event{ev(protocol.EventAccepted, nil), ev(protocol.EventPreparing, nil),
+		ev(protocol.EventPrepared, protocol.Prepared{Base: "base"}),
+		ev(protocol.EventStarted, protocol.Started{Agent: "claude", Version: "2", Session: "s", Isolation: "landlock",
+			Holds: []string{"files", "network\x00"}})}
 }
 
 func finished(f protocol.Finished) protocol.Event { return ev(protocol.EventFinished, f) }

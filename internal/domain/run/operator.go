@@ -23,9 +23,11 @@ func (s *Service) operatorOps() []op.Op {
 		op.New(op.Row{ID: "account.platform_run_get", Method: "GET", Path: "/v1/admin/fleet/runs/{runId}", Group: operators, Rule: read,
 			Summary: "The pulse of one run of any account; the look is noted",
 			Doc:     "For operators. The look is written to the platform's audit log before it is answered."}, s.platformRun),
-		op.Stream(op.Row{ID: "account.platform_run_tail", Method: "GET", Path: "/v1/admin/fleet/runs/{runId}/events", Group: operators, Rule: read, Events: frames(false),
+		op.Stream(op.Row{ID: "account.platform_run_tail", Method: "GET", Path: "/v1/admin/fleet/runs/{runId}/events",
+			Group: operators, Rule: read, Events: frames(false),
 			Summary: "Follow one run of any account; the look is noted, and the stream cannot be resumed",
-			Doc:     "For operators. Sends the run from its first event and follows it to its end; the look is written to the platform's audit log before the stream opens."}, s.platformTail),
+			Doc: "For operators. Sends the run from its first event and follows it to its end; the look is written to the platform's audit " +
+				"log before the stream opens."}, s.platformTail),
 	}
 }
 

@@ -26,18 +26,25 @@ const (
 func (s *Service) Ops() []op.Op {
 	read := policy.Require(policy.ReadTasks)
 	return append([]op.Op{
-		op.New(op.Row{ID: "task.attempts", Method: "GET", Path: "/v1/tasks/{id}/attempts", Group: group, Rule: read, Paging: &op.Paging{Default: 100, Max: 200},
+		op.New(op.Row{ID: "task.attempts", Method: "GET", Path: "/v1/tasks/{id}/attempts",
+			Group: group, Rule: read, Paging: &op.Paging{Default: 100, Max: 200},
 			Summary: "Every try of a task, oldest first",
-			Doc:     "One row for each time a box took the task, with how it ended. The failure kind is read anew from what the box said, so an old try may name a better kind than the task did then."}, s.attempts),
+			Doc: "One row for each time a box took the task, with how it ended. The failure kind is read anew from what the box said, so an " +
+				"old try may name a better kind than the task did then."}, s.attempts),
 		op.New(op.Row{ID: "task.run_events", Method: "GET", Path: "/v1/tasks/{id}/events", Group: group, Rule: read,
 			Summary: "The timeline of a task's run; can wait for news",
-			Doc:     "Events after since_seq, in order. A task that no box has started answers run_id null and no events. With wait_ms the call waits for the first new event and answers an empty page if none comes; send the same since_seq again. A run that has ended answers at once."}, s.events),
+			Doc: "Events after since_seq, in order. A task that no box has started answers run_id null and no events. With wait_ms the call " +
+				"waits for the first new event and answers an empty page if none comes; send the same since_seq again. A run that has ended answers " +
+				"at once."}, s.events),
 		op.New(op.Row{ID: "task.result", Method: "GET", Path: "/v1/tasks/{id}/report", Group: group, Rule: read,
 			Summary: "What a task delivered",
-			Doc:     "The report of the newest run, and what all tries declared on their way. A task that has delivered nothing yet answers report null, not 404."}, s.result),
-		op.Stream(op.Row{ID: "task.run_tail", Method: "GET", Path: "/v1/fleet/runs/{runId}/events", Group: group, Rule: read, Resume: true, Events: frames(true),
+			Doc: "The report of the newest run, and what all tries declared on their way. A task that has delivered nothing yet answers " +
+				"report null, not 404."}, s.result),
+		op.Stream(op.Row{ID: "task.run_tail", Method: "GET", Path: "/v1/fleet/runs/{runId}/events",
+			Group: group, Rule: read, Resume: true, Events: frames(true),
 			Summary: "Follow the timeline of one run: backfill, tail, end",
-			Doc:     "Sends every stored event of the run as a frame named event, then each new one as it comes, and at last a frame named end with how the run ended. The id of a frame is the number of its event."}, s.tail),
+			Doc: "Sends every stored event of the run as a frame named event, then each new one as it comes, and at last a frame named end " +
+				"with how the run ended. The id of a frame is the number of its event."}, s.tail),
 	}, s.operatorOps()...)
 }
 
@@ -277,7 +284,8 @@ func (s *Service) result(ctx context.Context, in idIn) (out TaskResult, err erro
 		if err != nil {
 			return err
 		}
-		out = TaskResult{TaskID: t.ID, Status: t.Status, ReportMD: "none", Artifacts: []json.RawMessage{}, RawTasks: []RawTask{}, AskIDs: []string{}}
+		out = TaskResult{TaskID: t.ID, Status: t.Status, ReportMD: "none", Artifacts: []json.RawMessage{}, RawTasks: []RawTask{},
+			AskIDs: []string{}}
 		runs, err := selectAttempts.All(tx, tx.Account, t.ID)
 		if err != nil {
 			return err

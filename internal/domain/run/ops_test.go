@@ -28,7 +28,8 @@ func (f *fixture) handler() http.Handler {
 			if account == "" {
 				account = f.account
 			}
-			return policy.Actor{Credential: policy.PAT, CredentialID: "p", UserID: "ann", AccountID: account, Scopes: policy.Scopes(policy.ReadTasks, policy.WriteTasks)}, nil
+			return policy.Actor{Credential: policy.PAT, CredentialID: "p", UserID: "ann", AccountID: account,
+				Scopes: policy.Scopes(policy.ReadTasks, policy.WriteTasks)}, nil
 		},
 		Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
 	}}, append(f.Tasks.Ops(), f.Ops()...))
@@ -65,7 +66,8 @@ func TestAttempts(t *testing.T) {
 		}
 		for _, text := range []string{"HTTP 401 unauthorized", ""} {
 			st := f.claim(f.boxes[0])
-			f.mustSay(f.boxes[0], st, 1, append(started(), finished(protocol.Finished{State: protocol.Failed, Kind: task.AgentError, Error: text}))...)
+			f.mustSay(f.boxes[0], st, 1, append(started(),
+				finished(protocol.Finished{State: protocol.Failed, Kind: task.AgentError, Error: text}))...)
 			f.pass(time.Minute)
 		}
 		got := f.get(path, 200)["data"].([]any)
@@ -73,11 +75,13 @@ func TestAttempts(t *testing.T) {
 			t.Fatalf("attempts %v", got)
 		}
 		first, second := got[0].(map[string]any), got[1].(map[string]any)
-		if first["attempt"] != 1.0 || first["failure_kind"] != task.ProviderAuth || first["outcome"] != "failed" || first["lease_expires_at"] != nil ||
+		if first["attempt"] != 1.0 || first["failure_kind"] != task.ProviderAuth || first["outcome"] != "failed" ||
+			first["lease_expires_at"] != nil ||
 			second["attempt"] != 2.0 || second["failure_kind"] != task.AgentError || second["ended_reason"] != task.AgentError {
 			t.Errorf("attempts %v", got)
 		}
-		if pulse := f.get("/v1/tasks/"+taskID, 200)["run"].(map[string]any); pulse["id"] != second["id"] || pulse["state"] != Ended || pulse["last_seq"] != 5.0 {
+		if pulse := f.get("/v1/tasks/"+taskID, 200)["run"].(map[string]any); pulse["id"] != second["id"] || pulse["state"] != Ended ||
+			pulse["last_seq"] != 5.0 {
 			t.Errorf("pulse %v", pulse)
 		}
 		page := f.get(path+"?per_page=1", 200)
@@ -146,19 +150,22 @@ func TestReport(t *testing.T) {
 			t.Errorf("before: %v", got)
 		}
 		st := f.claim(f.boxes[0])
-		f.mustSay(f.boxes[0], st, 1, append(started(), ev(protocol.EventArtifact, map[string]string{"id": "art"}), finished(protocol.Finished{State: protocol.Succeeded}))...)
+		f.mustSay(f.boxes[0], st, 1, append(started(), ev(protocol.EventArtifact, map[string]string{"id": "art"}),
+			finished(protocol.Finished{State: protocol.Succeeded}))...)
 		if got := f.get(path, 200); got["report_missing"] != true {
 			t.Errorf("without a report: %v", got)
 		}
 		f.pass(time.Minute)
 		st = f.claim(f.boxes[1])
 		f.mustSay(f.boxes[1], st, 1, finished(protocol.Finished{State: protocol.Succeeded, ReportBy: "report_md",
-			Report: "# Login lives in auth\n\nSee `auth/login.go:12` and auth/login.go:40-44, not v1.2:3x.\n\n## Split hints\n- api first\n- then web\n\n## Other\n- no"}))
+			Report: "# Login lives in auth\n\nSee `auth/login.go:12` and auth/login.go:40-44, not v1.2:3x.\n\n## Split hints\n- api first\n- " +
+				"then web\n\n## Other\n- no"}))
 		got := f.get(path, 200)
 		scout := got["scout_context"].(map[string]any)
 		files := scout["files"].([]any)
 		if got["report_md"] != "report_md" || got["report_missing"] != false || got["runs_seen"] != 2.0 || len(got["artifacts"].([]any)) != 1 ||
-			fmt.Sprint(scout["split_hints"]) != "[api first then web]" || scout["summary"] != "Login lives in auth" || len(files) != 1 || fmt.Sprint(files[0].(map[string]any)["citations"]) != "[auth/login.go:12 auth/login.go:40-44]" {
+			fmt.Sprint(scout["split_hints"]) != "[api first then web]" || scout["summary"] != "Login lives in auth" || len(files) != 1 ||
+			fmt.Sprint(files[0].(map[string]any)["citations"]) != "[auth/login.go:12 auth/login.go:40-44]" {
 			t.Errorf("report %v", got)
 		}
 	})

@@ -38,7 +38,7 @@ func (*others) Template(_ *db.Tx, _, name string) (Template, bool, error) {
 func (*others) Policy(*db.Tx, string) (string, error)                   { return `{}`, nil }
 func (*others) Notes(*db.Tx, *task.Row, string) ([]string, error)       { return nil, nil }
 func (*others) Servers(*db.Tx, *task.Row) ([]protocol.MCPServer, error) { return nil, nil }
-func (o *others) OfFanout(*db.Tx, string) (bool, error)                   { return o.fanout, nil }
+func (o *others) OfFanout(*db.Tx, string) (bool, error)                 { return o.fanout, nil }
 func (*others) FaultShown(_ *db.Tx, _, why string) (string, error)      { return why, nil }
 func (*others) At(context.Context, string, string) (string, error)      { return "", nil }
 func (*others) OfRuns(_ *db.Tx, runs []string) ([]string, error)        { return runs, nil }

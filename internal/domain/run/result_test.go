@@ -42,7 +42,8 @@ func TestResultSchema(t *testing.T) {
 		}
 		f.pass(time.Hour)
 		st = f.claim(f.boxes[0])
-		f.mustSay(f.boxes[0], st, 1, append(started(), finished(protocol.Finished{State: protocol.Succeeded, Report: "Here.\n```json\n{\"sum\": 401}\n```"}))...)
+		f.mustSay(f.boxes[0], st, 1, append(started(),
+			finished(protocol.Finished{State: protocol.Succeeded, Report: "Here.\n```json\n{\"sum\": 401}\n```"}))...)
 		f.wantStatus(taskID, task.Completed)
 		if got := f.get("/v1/tasks/"+taskID+"/report", 200)["result"]; got == nil || got.(map[string]any)["sum"] != 401.0 {
 			t.Errorf("result %v", got)

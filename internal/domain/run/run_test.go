@@ -22,10 +22,12 @@ func TestWorkWithoutCommitsCompletes(t *testing.T) {
 		if *row.BaseSHA != "base" {
 			t.Errorf("base %v", row.BaseSHA)
 		}
-		f.mustSay(f.boxes[0], st, 5, finished(protocol.Finished{State: protocol.Succeeded, Report: "All is in main.go:12.", ReportBy: "report_md"}))
+		f.mustSay(f.boxes[0], st, 5, finished(protocol.Finished{State: protocol.Succeeded, Report: "All is in main.go:12.",
+			ReportBy: "report_md"}))
 		f.wantStatus(taskID, task.Completed)
 		r := f.run(f.boxes[0], st.Run)
-		if *r.Outcome != Succeeded || r.State != Ended || *r.AgentVersion != "2" || *r.Isolation != "landlock" || f.live(st.ModelToken, TokenModel) {
+		if *r.Outcome != Succeeded || r.State != Ended || *r.AgentVersion != "2" || *r.Isolation != "landlock" ||
+			f.live(st.ModelToken, TokenModel) {
 			t.Errorf("run %+v", r)
 		}
 		f.mustSay(f.boxes[0], st, 6, ev("agent.update", nil))
@@ -45,14 +47,18 @@ func TestEndings(t *testing.T) {
 	}{
 		"nothing delivered": {protocol.Finished{State: protocol.Succeeded}, task.Pending, task.ReportMissing, 1},
 		"agent failed":      {protocol.Finished{State: protocol.Failed, Kind: task.AgentError, Error: "boom"}, task.Pending, task.AgentError, 1},
-		"provider's limit":  {protocol.Finished{State: protocol.Failed, Kind: task.AgentError, Error: "HTTP 429 Too Many Requests"}, task.Pending, task.ProviderRateLimit, 0},
-		"unknown kind":      {protocol.Finished{State: protocol.Failed, Kind: "gremlins"}, task.Pending, task.AgentError, 1},
-		"blocked":           {protocol.Finished{State: protocol.Failed, Kind: task.Blocked}, task.Held, task.Blocked, 0},
-		"given back":        {protocol.Finished{State: protocol.Halted, WIP: true, Tip: "wip", Paths: []string{"a"}}, task.Pending, task.BoxDrained, 0},
-		"lost by the box":   {protocol.Finished{State: protocol.Lost}, task.Pending, task.BoxLost, 0},
-		"unfit box":         {protocol.Finished{State: protocol.Failed, Kind: task.BoxUnfit, Error: "HTTP 429"}, task.Pending, task.BoxUnfit, 0},
-		"unfit box, lost":   {protocol.Finished{State: protocol.Lost, Kind: task.BoxUnfit, Error: "no room", WIP: true, Tip: "wip"}, task.Pending, task.BoxUnfit, 0},
-		"text from hell":    {protocol.Finished{State: protocol.Failed, Error: "a\x00b" + strings.Repeat("é", 5000)}, task.Pending, task.AgentError, 1},
+		"provider's limit": {protocol.Finished{State: protocol.Failed, Kind: task.AgentError, Error: "HTTP 429 Too Many Requests"},
+			task.Pending, task.ProviderRateLimit, 0},
+		"unknown kind": {protocol.Finished{State: protocol.Failed, Kind: "gremlins"}, task.Pending, task.AgentError, 1},
+		"blocked":      {protocol.Finished{State: protocol.Failed, Kind: task.Blocked}, task.Held, task.Blocked, 0},
+		"given back": {protocol.Finished{State: protocol.Halted, WIP: true, Tip: "wip", Paths: []string{"a"}}, task.Pending,
+			task.BoxDrained, 0},
+		"lost by the box": {protocol.Finished{State: protocol.Lost}, task.Pending, task.BoxLost, 0},
+		"unfit box":       {protocol.Finished{State: protocol.Failed, Kind: task.BoxUnfit, Error: "HTTP 429"}, task.Pending, task.BoxUnfit, 0},
+		"unfit box, lost": {protocol.Finished{State: protocol.Lost, Kind: task.BoxUnfit, Error: "no room", WIP: true, Tip: "wip"},
+			task.Pending, task.BoxUnfit, 0},
+		"text from hell": {protocol.Finished{State: protocol.Failed, Error: "a\x00b" + strings.Repeat("é", 5000)}, task.Pending,
+			task.AgentError, 1},
 	}
 	each(t, func(t *testing.T, f *fixture) {
 		for name, c := range cases {
@@ -67,11 +73,13 @@ func TestEndings(t *testing.T) {
 					t.Errorf("task %+v", got)
 				}
 				// One envelope held all events.
-				if r := f.run(f.boxes[0], st.Run); r.AcceptedAt == nil || r.StartedAt == nil || r.Isolation == nil || *r.Isolation != "landlock" || !slices.Equal(wire(&r).Holds, []string{"files", "network"}) || *r.AgentVersion != "2" {
+				if r := f.run(f.boxes[0], st.Run); r.AcceptedAt == nil || r.StartedAt == nil || r.Isolation == nil || *r.Isolation != "landlock" ||
+					!slices.Equal(wire(&r).Holds, []string{"files", "network"}) || *r.AgentVersion != "2" {
 					t.Errorf("run %+v", r)
 				}
 				// The box is blamed for a fault of its own alone.
-				if told := f.faulty[f.boxes[0]]; (len(told) == 1 && told[0] == c.f.Error) != (c.kind == task.BoxUnfit) || len(told) > 1 || f.faulty[f.boxes[1]] != nil {
+				if told := f.faulty[f.boxes[0]]; (len(told) == 1 && told[0] == c.f.Error) != (c.kind == task.BoxUnfit) || len(told) > 1 ||
+					f.faulty[f.boxes[1]] != nil {
 					t.Errorf("the box is said to be unfit: %q", told)
 				}
 				if c.f.WIP && (got.WIPSHA == nil || *got.WIPSHA != "wip") {
@@ -105,7 +113,8 @@ func TestUnfitBoxIsNotedWithTheEnd(t *testing.T) {
 			f.mustSay(f.boxes[0], st, 5, last)
 		}
 		f.wantStatus(taskID, task.Pending)
-		if r := f.run(f.boxes[0], st.Run); *r.Outcome != Failed || *r.FailureKind != task.BoxUnfit || *r.Error != "no room" || len(f.faulty[f.boxes[0]]) != 1 {
+		if r := f.run(f.boxes[0], st.Run); *r.Outcome != Failed || *r.FailureKind != task.BoxUnfit || *r.Error != "no room" ||
+			len(f.faulty[f.boxes[0]]) != 1 {
 			t.Errorf("run %+v, told %v", r, f.faulty)
 		}
 	})
@@ -274,7 +283,8 @@ func TestHello(t *testing.T) {
 		f.mustSay(f.boxes[0], a, 1, started()...)
 		refs := []protocol.RunRef{{Run: a.Run, Attempt: 1, Seq: 9}, {Run: "gone", Attempt: 3}}
 		v, err := f.Verdicts(context.Background(), f.boxes[0], refs)
-		if err != nil || len(v) != 2 || v[0].Do != protocol.DoContinue || v[0].FromSeq != 5 || v[0].LeaseMS != 60_000 || v[1].Do != protocol.DoKill {
+		if err != nil || len(v) != 2 || v[0].Do != protocol.DoContinue || v[0].FromSeq != 5 || v[0].LeaseMS != 60_000 ||
+			v[1].Do != protocol.DoKill {
 			t.Fatalf("verdicts %+v %v", v, err)
 		}
 		f.wantStatus(forgotten, task.Claimed) // its claim's answer may be under way

@@ -15,8 +15,8 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-const columns = `id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at, committed_seq, isolation, isolation_holds,
-	agent, agent_version, template, model, resume_sha, agent_session, outcome, failure_kind, error, report, report_by, tip,
+const columns = `id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at, committed_seq, isolation,
+	isolation_holds, agent, agent_version, template, model, resume_sha, agent_session, outcome, failure_kind, error, report, report_by, tip,
 	created_at, accepted_at, started_at, progress_at, woken_at, ended_at, halting, halting_why`
 
 type (
@@ -64,13 +64,16 @@ var (
 		ORDER BY created_at, id LIMIT :limit`)
 
 	// selectLast reads the newest ended run of a task, except the given one.
-	selectLast = db.Q[last](`SELECT r.id, r.attempt, r.outcome, r.failure_kind, r.ended_at, b.presence FROM runs r JOIN boxes b ON b.id = r.box_id
+	selectLast = db.Q[last](`SELECT r.id, r.attempt, r.outcome, r.failure_kind, r.ended_at, b.presence FROM runs r
+		JOIN boxes b ON b.id = r.box_id
 		WHERE r.account_id = $1 AND r.task_id = $2 AND r.id <> $3 AND r.ended_at IS NOT NULL ORDER BY r.created_at DESC, r.id DESC LIMIT 1`)
 
 	// selectHead reads the fields of a run that ordinary events need.
-	selectHead   = db.Q[head](`SELECT account_id, task_id, attempt, committed_seq, event_bytes, ended_at FROM runs WHERE box_id = $1 AND id = $2`)
-	selectBranch = db.Q[branchRow](`SELECT t.repo_id, t.branch FROM runs r JOIN tasks t ON t.id = r.task_id WHERE r.box_id = $1 AND r.id = $2 AND r.ended_at IS NULL`)
-	advance      = db.SWith[advanceArgs](`UPDATE runs SET committed_seq = :committed_seq, progress_at = :progress_at,
+	selectHead = db.Q[head](`SELECT account_id, task_id, attempt, committed_seq, event_bytes, ended_at FROM runs
+		WHERE box_id = $1 AND id = $2`)
+	selectBranch = db.Q[branchRow](`SELECT t.repo_id, t.branch FROM runs r JOIN tasks t ON t.id = r.task_id WHERE r.box_id = $1
+		AND r.id = $2 AND r.ended_at IS NULL`)
+	advance = db.SWith[advanceArgs](`UPDATE runs SET committed_seq = :committed_seq, progress_at = :progress_at,
 		event_bytes = event_bytes + :event_bytes
 		WHERE id = :id AND committed_seq = :seq AND ended_at IS NULL`)
 
@@ -97,7 +100,8 @@ var (
 		ORDER BY lease_expires_at LIMIT 100`)
 	// CROSS makes SQLite begin with the few live runs, not with all tasks.
 	selectStalled = db.Q[lease](`SELECT r.id, r.account_id, r.task_id FROM runs r CROSS JOIN tasks t
-		WHERE t.id = r.task_id AND r.ended_at IS NULL AND r.progress_at < $1 AND r.state <> 'parked' AND t.stuck = FALSE AND t.status = 'running' LIMIT 100`)
+		WHERE t.id = r.task_id AND r.ended_at IS NULL AND r.progress_at < $1 AND r.state <> 'parked' AND t.stuck = FALSE
+		AND t.status = 'running' LIMIT 100`)
 	selectMoving = db.Q[lease](`SELECT r.id, r.account_id, r.task_id FROM runs r CROSS JOIN tasks t
 		WHERE t.id = r.task_id AND r.ended_at IS NULL AND r.progress_at >= $1 AND t.stuck = TRUE AND t.status = 'running' LIMIT 100`)
 
@@ -109,14 +113,16 @@ var (
 
 	// selectMessages reads the events of the messages to a run, oldest first.
 	selectMessages = db.Q[string](`SELECT data FROM run_events WHERE run_id = $1 AND kind = 'user.message' ORDER BY seq`)
-	countDeclared  = db.Q[int64](`SELECT COUNT(*) FROM run_events WHERE run_id = $1 AND seq <= $2 AND kind IN ('ask.filed', 'blocker.declared')`)
+	countDeclared  = db.Q[int64](`SELECT COUNT(*) FROM run_events WHERE run_id = $1 AND seq <= $2
+		AND kind IN ('ask.filed', 'blocker.declared')`)
 	// selectDeclared reads the declarations of all tries of a task.
 	selectDeclared = db.Q[declaration](`SELECT r.id AS run_id, e.kind, e.data FROM runs r
 		JOIN run_events e ON e.run_id = r.id AND e.kind IN ('ask.filed', 'blocker.declared')
 		WHERE r.account_id = $1 AND r.task_id = $2 ORDER BY r.created_at, e.seq`)
 
 	selectAccess = db.Q[access](`SELECT r.id AS run_id, r.attempt, r.account_id, r.task_id, r.repo_id, r.box_id, r.template, r.model,
-		k.kind, k.expires_at, k.revoked_at, r.ended_at, r.outcome, t.branch, t.status AS task_status, t.kind AS task_kind, t.budget_micros, s.id AS session_id
+		k.kind, k.expires_at, k.revoked_at, r.ended_at, r.outcome, t.branch, t.status AS task_status, t.kind AS task_kind, t.budget_micros,
+		s.id AS session_id
 		FROM run_tokens k JOIN runs r ON r.id = k.run_id JOIN tasks t ON t.id = r.task_id JOIN sessions s ON s.run_id = r.id
 		WHERE k.hash = $1 AND k.kind = $2 ORDER BY s.started_at, s.id LIMIT 1`)
 )
@@ -213,7 +219,8 @@ func (e storedEvent) wire() Event {
 }
 
 func usageOf(u session.Usage) Usage {
-	return Usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheTokens: u.CacheTokens, CostUSD: money.DollarsOrNone(u.CostMicros)}
+	return Usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheTokens: u.CacheTokens,
+		CostUSD: money.DollarsOrNone(u.CostMicros)}
 }
 
 // store writes the fields that the events of a live run change.

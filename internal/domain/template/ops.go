@@ -17,7 +17,8 @@ const group = "Templates and prompt variables"
 // Ops are the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
-		op.New(op.Row{ID: "template.list", Method: "GET", Path: "/v1/templates", Group: group, Rule: policy.Require(policy.ReadRunners), Paging: &op.Paging{Default: 25, Max: 100},
+		op.New(op.Row{ID: "template.list", Method: "GET", Path: "/v1/templates",
+			Group: group, Rule: policy.Require(policy.ReadRunners), Paging: &op.Paging{Default: 25, Max: 100},
 			Summary: "Every agent template of the account, by name",
 			Doc:     "The one named default is always there; created_at is null while nobody has set it."}, s.list),
 		op.New(op.Row{ID: "template.get", Method: "GET", Path: "/v1/templates/{name}", Group: group, Rule: policy.Require(policy.ReadRunners),
@@ -26,10 +27,13 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "template.set", Method: "PUT", Path: "/v1/templates/{name}", Group: group, Rule: policy.Require(policy.WriteRunners),
 			Refuses: []op.Refusal{{Status: 422, Slug: "too-many-templates"}},
 			Summary: "Create or fully replace a template; what is left out gets its default",
-			Doc:     "What is left out gets its default, so send the whole template. Tasks that waited for a template of this name can be claimed from then on; runs that go on keep what they began with. An account may have 200."}, s.set),
-		op.New(op.Row{ID: "template.delete", Method: "DELETE", Path: "/v1/templates/{name}", Group: group, Rule: policy.Require(policy.WriteRunners),
+			Doc: "What is left out gets its default, so send the whole template. Tasks that waited for a template of this name can be " +
+				"claimed from then on; runs that go on keep what they began with. An account may have 200."}, s.set),
+		op.New(op.Row{ID: "template.delete", Method: "DELETE", Path: "/v1/templates/{name}",
+			Group: group, Rule: policy.Require(policy.WriteRunners),
 			Summary: "Delete a template; the one named default goes back to what it was at first",
-			Doc:     "Pending tasks that name it are held until one of its name is set again. Deleting what is not there answers deleted false."}, s.delete),
+			Doc:     "Pending tasks that name it are held until one of its name is set again. Deleting what is not there answers deleted false."},
+			s.delete),
 	}
 }
 

@@ -45,7 +45,8 @@ func Names(tx *db.Tx, account string) ([]string, error) { return names.All(tx, a
 // ByNames finds the templates of an account that have one of the names, by
 // name. Default is always found.
 func ByNames(tx *db.Tx, account string, names []string) (map[string]Template, error) {
-	rows, err := db.Select[row](tx, db.Build(`SELECT name, body, created_at, updated_at FROM templates WHERE account_id = `, account).In("name", names))
+	rows, err := db.Select[row](tx, db.Build(`SELECT name, body, created_at, updated_at FROM templates
+		WHERE account_id = `, account).In("name", names))
 	out := map[string]Template{}
 	if slices.Contains(names, Default) {
 		out[Default] = Defaults(Default)

@@ -55,7 +55,8 @@ type Template struct {
 // Defaults returns the template of that name with the default in every other
 // field.
 func Defaults(name string) Template {
-	return Template{Name: name, Agent: Builtin, Options: map[string]string{}, Command: []string{}, Seconds: 3600, API: "chat", Isolation: "best"}
+	return Template{Name: name, Agent: Builtin, Options: map[string]string{}, Command: []string{}, Seconds: 3600, API: "chat",
+		Isolation: "best"}
 }
 
 // Timeout is how long a run may take.
@@ -126,7 +127,8 @@ func (t Template) check() error {
 	case t.Provider != compatible && t.BaseURL != "":
 		add("base_url", "is for the provider compatible only")
 	case t.BaseURL != "":
-		if u, err := url.Parse(t.BaseURL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		if u, err := url.Parse(t.BaseURL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
+			u.RawQuery != "" || u.Fragment != "" {
 			add("base_url", "must be an http or https address without user, query and fragment")
 		}
 	}

@@ -95,7 +95,8 @@ func TestTemplates(t *testing.T) {
 		}
 
 		c.want(t, 200, "acme", "PUT", "/v1/templates/fast", `{"agent":"claude","model":"m","options":{"effort":"low"},"timeout":60,"isolation":"landlock"}`, &got)
-		if got.Agent != "claude" || got.Options["effort"] != "low" || got.Seconds != 60 || got.API != "" || got.Isolation != "landlock" || got.CreatedAt == nil {
+		if got.Agent != "claude" || got.Options["effort"] != "low" || got.Seconds != 60 || got.API != "" || got.Isolation != "landlock" ||
+			got.CreatedAt == nil {
 			t.Errorf("set answers %+v", got)
 		}
 		got = Template{}

@@ -17,20 +17,28 @@ import (
 var (
 	// never are prefixes of the variables of loaders, shells and programs that
 	// have far too many to list.
-	never = []string{"YARDMASTER_", "LD_", "DYLD_", "GIT_", "BASH_", "ZSH_", "GCONV_", "GLIBC_", "MALLOC_", "LUA_", "XDG_", "SUDO_", "SYSTEMD_", "CORECLR_", "COR_", "COMPLUS_"}
+	never = []string{"YARDMASTER_", "LD_", "DYLD_", "GIT_", "BASH_", "ZSH_", "GCONV_", "GLIBC_", "MALLOC_", "LUA_", "XDG_", "SUDO_",
+		"SYSTEMD_", "CORECLR_", "COR_", "COMPLUS_"}
 	// families are prefixes of tools that also have variables for secrets.
 	// Those end in one of secretEnds and are allowed.
-	families = []string{"NPM_CONFIG_", "YARN_", "PNPM_", "PYTHON", "PERL", "RUBY", "CARGO_", "RUST", "PIP_", "UV_", "POETRY_", "BUNDLE_", "GEM_", "COMPOSER_", "JAVA_", "JDK_", "_JAVA_", "MAVEN_", "GRADLE_", "SBT_",
-		"SSL_", "OPENSSL_", "CURL_", "WGET", "SSH_", "GPG_", "GNUPG", "DOTNET_", "NODE_", "DENO_", "BUN_", "ELECTRON_", "ERL_", "ELIXIR_", "MIX_", "PHP_", "R_", "JULIA_", "TCL", "EMACS", "VIM", "LESS", "PROMPT_",
+	families = []string{"NPM_CONFIG_", "YARN_", "PNPM_", "PYTHON", "PERL", "RUBY", "CARGO_", "RUST", "PIP_", "UV_", "POETRY_", "BUNDLE_",
+		"GEM_", "COMPOSER_", "JAVA_", "JDK_", "_JAVA_", "MAVEN_", "GRADLE_", "SBT_",
+		"SSL_", "OPENSSL_", "CURL_", "WGET", "SSH_", "GPG_", "GNUPG", "DOTNET_", "NODE_", "DENO_", "BUN_", "ELECTRON_", "ERL_", "ELIXIR_",
+		"MIX_", "PHP_", "R_", "JULIA_", "TCL", "EMACS", "VIM", "LESS", "PROMPT_",
 		"RES_", "CMAKE_", "MAKE", "CONDA_", "NIX_", "HOMEBREW_", "APT_", "DEB_", "TF_CLI_"}
-	secretEnds = []string{"_TOKEN", "_KEY", "_SECRET", "_PASSWORD", "_PASSPHRASE", "_PASS", "_CREDENTIALS", "_CREDENTIAL", "_AUTH", "_USERNAME"}
+	secretEnds = []string{"_TOKEN", "_KEY", "_SECRET", "_PASSWORD", "_PASSPHRASE", "_PASS", "_CREDENTIALS", "_CREDENTIAL", "_AUTH",
+		"_USERNAME"}
 	// ends are the ends of names by which many programs are told where they
 	// look for files or how they run.
-	ends = []string{"PATH", "HOME", "_PROXY", "_OPT", "_OPTS", "OPTIONS", "FLAGS", "_ARGS", "STARTUP", "PRELOAD", "_WRAPPER", "_COMMAND", "_CERT_FILE", "_CERT_DIR", "_CA_BUNDLE", "_CA_CERTS", "_HOOKS", "_SHELL", "_EDITOR", "_PAGER",
+	ends = []string{"PATH", "HOME", "_PROXY", "_OPT", "_OPTS", "OPTIONS", "FLAGS", "_ARGS", "STARTUP", "PRELOAD", "_WRAPPER", "_COMMAND",
+		"_CERT_FILE", "_CERT_DIR", "_CA_BUNDLE", "_CA_CERTS", "_HOOKS", "_SHELL", "_EDITOR", "_PAGER",
 		"_ASKPASS", "_CONFIG_FILE", "_CONFIG_DIR", "_TLS_REJECT_UNAUTHORIZED", "_RUN_AS_NODE"}
-	exact = []string{"USER", "LOGNAME", "SHELL", "ENV", "IFS", "TERM", "TERMCAP", "TERMINFO", "LANG", "LANGUAGE", "TZ", "TZDIR", "TMPDIR", "TMP", "TEMP", "PWD", "OLDPWD", "DISPLAY", "HOSTALIASES", "LOCALDOMAIN", "PS1", "PS2", "PS4",
-		"EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER", "INPUTRC", "ZDOTDIR", "NETRC", "SSLKEYLOGFILE", "KUBECONFIG", "DOCKER_HOST", "DOCKER_CONFIG", "BUILDKIT_HOST", "GLOBIGNORE",
-		"MFLAGS", "CC", "CXX", "CPP", "LD", "AR", "AS", "NM", "STRIP", "LINKER", "GOENV", "GOROOT", "GOPROXY", "GOSUMDB", "GONOSUMDB", "GONOSUMCHECK", "GOPRIVATE", "GOINSECURE", "GOTOOLCHAIN", "GOTOOLDIR", "GOCACHE", "GOMODCACHE", "GOAUTH",
+	exact = []string{"USER", "LOGNAME", "SHELL", "ENV", "IFS", "TERM", "TERMCAP", "TERMINFO", "LANG", "LANGUAGE", "TZ", "TZDIR", "TMPDIR",
+		"TMP", "TEMP", "PWD", "OLDPWD", "DISPLAY", "HOSTALIASES", "LOCALDOMAIN", "PS1", "PS2", "PS4",
+		"EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER", "INPUTRC", "ZDOTDIR", "NETRC", "SSLKEYLOGFILE", "KUBECONFIG", "DOCKER_HOST",
+		"DOCKER_CONFIG", "BUILDKIT_HOST", "GLOBIGNORE",
+		"MFLAGS", "CC", "CXX", "CPP", "LD", "AR", "AS", "NM", "STRIP", "LINKER", "GOENV", "GOROOT", "GOPROXY", "GOSUMDB", "GONOSUMDB",
+		"GONOSUMCHECK", "GOPRIVATE", "GOINSECURE", "GOTOOLCHAIN", "GOTOOLDIR", "GOCACHE", "GOMODCACHE", "GOAUTH",
 		"PHPRC", "DEBUGINFOD_URLS", "LOADLIBRARY", "NLSPATH", "POSIXLY_CORRECT"}
 )
 

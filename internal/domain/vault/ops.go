@@ -17,12 +17,16 @@ func (s *Service) Ops() []op.Op {
 	rule := policy.Require(policy.WriteSecrets)
 	full := []op.Refusal{{Status: 422, Slug: "vault-full"}}
 	return []op.Op{
-		op.New(op.Row{ID: "project_secret.list", Method: "GET", Path: "/v1/repos/{owner}/{repo}/secrets", Group: group, Rule: rule, Paging: &op.Paging{Default: 25, Max: 100},
+		op.New(op.Row{ID: "project_secret.list", Method: "GET", Path: "/v1/repos/{owner}/{repo}/secrets",
+			Group: group, Rule: rule, Paging: &op.Paging{Default: 25, Max: 100},
 			Summary: "The secrets of a repository, by name; never a value",
 			Doc:     "Names and how they are delivered. No capability reads a value back."}, s.listRepo),
-		op.New(op.Row{ID: "project_secret.set", Method: "PUT", Path: "/v1/repos/{owner}/{repo}/secrets/{name}", Group: group, Rule: rule, NoStore: true, Refuses: full,
+		op.New(op.Row{ID: "project_secret.set", Method: "PUT", Path: "/v1/repos/{owner}/{repo}/secrets/{name}",
+			Group: group, Rule: rule, NoStore: true, Refuses: full,
 			Summary: "Keep a secret of a repository, in place of what had its name",
-			Doc:     "Runs on the repository get it from the next one on; it wins over one of the account with its name. With delivery broker the agent never has the value: the box adds it to requests to the named hosts. Refused when the vault is full: 100 secrets and 48 KiB of values."}, s.setRepo),
+			Doc: "Runs on the repository get it from the next one on; it wins over one of the account with its name. With delivery broker " +
+				"the agent never has the value: the box adds it to requests to the named hosts. Refused when the vault is full: 100 secrets and 48 " +
+				"KiB of values."}, s.setRepo),
 		op.New(op.Row{ID: "project_secret.delete", Method: "DELETE", Path: "/v1/repos/{owner}/{repo}/secrets/{name}", Group: group, Rule: rule,
 			Summary: "Delete a secret of a repository; again is no error",
 			Doc:     "Runs that go on keep what they were given."}, s.deleteRepo),
@@ -31,7 +35,8 @@ func (s *Service) Ops() []op.Op {
 			Doc:     "Names and how they are delivered. No capability reads a value back."}, s.list),
 		op.New(op.Row{ID: "secret.set", Method: "PUT", Path: "/v1/secrets/{name}", Group: group, Rule: rule, NoStore: true, Refuses: full,
 			Summary: "Keep a secret of the account, in place of what had its name",
-			Doc:     "Every repository's runs get it from the next one on. With delivery broker the agent never has the value: the box adds it to requests to the named hosts. Refused when the vault is full: 100 secrets and 48 KiB of values."}, s.set),
+			Doc: "Every repository's runs get it from the next one on. With delivery broker the agent never has the value: the box adds it " +
+				"to requests to the named hosts. Refused when the vault is full: 100 secrets and 48 KiB of values."}, s.set),
 		op.New(op.Row{ID: "secret.delete", Method: "DELETE", Path: "/v1/secrets/{name}", Group: group, Rule: rule,
 			Summary: "Delete a secret of the account; again is no error",
 			Doc:     "Runs that go on keep what they were given."}, s.delete),
@@ -110,7 +115,8 @@ type setRepoIn struct {
 }
 
 func (in setIn) item(repoID string) Item {
-	return Item{RepoID: repoID, Name: in.Name, Environment: in.Environment, Value: in.Value, Delivery: in.Delivery, Hosts: in.Hosts, Header: in.Header, Prefix: in.Prefix}
+	return Item{RepoID: repoID, Name: in.Name, Environment: in.Environment, Value: in.Value, Delivery: in.Delivery, Hosts: in.Hosts,
+		Header: in.Header, Prefix: in.Prefix}
 }
 
 func (s *Service) set(ctx context.Context, in setIn) (Secret, error) {

@@ -45,8 +45,9 @@ var (
 		WHERE account_id = $1 AND repo_id IN ('', $2) ORDER BY repo_id, name, environment`)
 	reach = db.Q[struct{ Stored, Reachable int64 }](`SELECT COUNT(*) AS stored,
 		CAST(COALESCE(SUM(CASE WHEN repo_id IN ('', $2) THEN 1 ELSE 0 END), 0) AS BIGINT) AS reachable FROM secrets WHERE account_id = $1`)
-	size = db.Q[usage](`SELECT COUNT(*) AS count, CAST(COALESCE(SUM(size), 0) AS BIGINT) AS total FROM secrets WHERE account_id = $1 AND repo_id = $2`)
-	put  = db.SWith[putArgs](`INSERT INTO secrets (account_id, repo_id, environment, name, sealed, size, delivery, hosts,
+	size = db.Q[usage](`SELECT COUNT(*) AS count, CAST(COALESCE(SUM(size), 0) AS BIGINT) AS total FROM secrets WHERE account_id = $1
+		AND repo_id = $2`)
+	put = db.SWith[putArgs](`INSERT INTO secrets (account_id, repo_id, environment, name, sealed, size, delivery, hosts,
 		header, prefix, created_at, updated_at, updated_by)
 		VALUES (:account_id, :repo_id, :environment, :name, :sealed, :size, :delivery, :hosts, :header, :prefix,
 		:created_at, :created_at, :updated_by)

@@ -92,7 +92,8 @@ var (
 
 var (
 	// perConnection are headers that belong to the connection, not to a request.
-	perConnection = []string{"connection", "content-length", "host", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
+	perConnection = []string{"connection", "content-length", "host", "keep-alive", "proxy-authenticate", "proxy-authorization",
+		"proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
 )
 
 // EnvironmentFault says why an environment cannot have a name. It is empty if
@@ -297,7 +298,8 @@ func (s *Service) ForRun(tx *db.Tx, repoID string) ([]protocol.Secret, error) {
 		if err != nil {
 			return nil, fmt.Errorf("secret %s: %w", r.Name, err)
 		}
-		v := protocol.Secret{Name: variable(r.Name, r.Environment), Delivery: r.Delivery, Value: value, Hosts: r.Hosts.V, Header: r.Header, Prefix: r.Prefix}
+		v := protocol.Secret{Name: variable(r.Name, r.Environment), Delivery: r.Delivery, Value: value, Hosts: r.Hosts.V, Header: r.Header,
+			Prefix: r.Prefix}
 		if i, ok := at[v.Name]; ok {
 			out[i] = v
 			continue

@@ -142,7 +142,8 @@ func TestVaultsAreBounded(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"", "1A", "A-B", "A B", "PATH", "home", "LD_PRELOAD", "https_proxy", "GIT_SSH_COMMAND", "YARDMASTER_REPORT", "node_options"} {
+	for _, name := range []string{"", "1A", "A-B", "A B", "PATH", "home", "LD_PRELOAD", "https_proxy", "GIT_SSH_COMMAND", "YARDMASTER_REPORT",
+		"node_options"} {
 		if NameFault(name) == "" {
 			t.Errorf("%q may be a secret's name", name)
 		}
