@@ -48,6 +48,23 @@ func (q AskQueue) Mint(tx *db.Tx, n ask.NewTask) (string, error) {
 // Full tells whether the account's queue takes no more tasks.
 func (q AskQueue) Full(tx *db.Tx) (bool, error) { return q.Tasks.Full(tx) }
 
+// Task finds a task of tx.Account.
+func (AskQueue) Task(tx *db.Tx, taskID string) (ask.TaskRef, bool, error) {
+	t, ok, err := task.Get(tx, tx.Account, taskID)
+	return ask.TaskRef{ID: t.ID, RepoID: t.RepoID, Status: string(t.Status)}, ok, err
+}
+
+// Newest lists the newest tasks of tx.Account.
+func (AskQueue) Newest(tx *db.Tx, repoID string) ([]ask.Sketch, error) {
+	rows, err := task.Newest(tx, repoID)
+	out := make([]ask.Sketch, len(rows))
+	for i, r := range rows {
+		out[i] = ask.Sketch{ID: r.ID, RepoID: r.RepoID, Repo: r.Repo, Kind: r.Kind, Status: string(r.Status), Title: r.Title,
+			Problem: r.Problem, Files: r.Files.V}
+	}
+	return out, err
+}
+
 // templateFor is the template that a repository wishes for, if the account has
 // it, and the account's default otherwise.
 func templateFor(tx *db.Tx, wish string) (template.Template, error) {

@@ -125,6 +125,11 @@ type Queue interface {
 	// Full tells whether the account's queue takes no more tasks. Until it
 	// does, no judge is called.
 	Full(tx *db.Tx) (bool, error)
+	// Task finds a task of tx.Account; ok is false if there is none.
+	Task(tx *db.Tx, taskID string) (t TaskRef, ok bool, err error)
+	// Newest lists the newest tasks of tx.Account in any status, 500 at most: those
+	// of one repository, or of all if repoID is empty.
+	Newest(tx *db.Tx, repoID string) ([]Sketch, error)
 }
 
 // Boxes describes the machines and templates of tx.Account to judges.
@@ -176,6 +181,18 @@ type Service struct {
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
+}
+
+// Sketch is a task as a judge sees it.
+type Sketch struct {
+	ID      string   `json:"id"`
+	RepoID  string   `json:"-"`
+	Repo    string   `json:"repo"`
+	Kind    string   `json:"kind"`
+	Status  string   `json:"status"`
+	Title   string   `json:"title"`
+	Problem string   `json:"problem"`
+	Files   []string `json:"files,omitempty"`
 }
 
 // NewTask is a task to be minted.

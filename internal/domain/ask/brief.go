@@ -55,8 +55,8 @@ type material struct {
 		Labels  map[string]string `json:"labels,omitempty"`
 	} `json:"ask"`
 	Repositories  []reached `json:"repositories"`
-	OpenTasks     []sketch  `json:"open_tasks"`
-	RecentlyEnded []sketch  `json:"recently_ended_tasks"`
+	OpenTasks     []Sketch  `json:"open_tasks"`
+	RecentlyEnded []Sketch  `json:"recently_ended_tasks"`
 	Fleet         Fleet     `json:"fleet"`
 }
 
@@ -88,14 +88,14 @@ func (s *Service) brief(tx *db.Tx, r *row) (system, prompt string, err error) {
 			m.Repositories[i].PolicyYML = &short
 		}
 	}
-	near, err := tasksNear(tx, r)
+	near, err := s.tasksNear(tx, r)
 	if err != nil {
 		return "", "", err
 	}
-	m.OpenTasks, m.RecentlyEnded = []sketch{}, []sketch{}
+	m.OpenTasks, m.RecentlyEnded = []Sketch{}, []Sketch{}
 	for _, t := range near {
 		t.Title, t.Problem = clip(t.Title, shownTitle), clip(t.Problem, shownProblem)
-		t.Touch = t.Files.V[:min(len(t.Files.V), shownFiles)]
+		t.Files = t.Files[:min(len(t.Files), shownFiles)]
 		switch t.Status {
 		case "failed", "cancelled":
 		case "completed", "merged":

@@ -176,6 +176,23 @@ type queue struct{ *yard }
 
 func (q queue) Full(tx *db.Tx) (bool, error) { return q.tasks.Full(tx) }
 
+// Task finds a task of tx.Account.
+func (queue) Task(tx *db.Tx, taskID string) (TaskRef, bool, error) {
+	t, ok, err := task.Get(tx, tx.Account, taskID)
+	return TaskRef{ID: t.ID, RepoID: t.RepoID, Status: string(t.Status)}, ok, err
+}
+
+// Newest lists the newest tasks of tx.Account.
+func (queue) Newest(tx *db.Tx, repoID string) ([]Sketch, error) {
+	rows, err := task.Newest(tx, repoID)
+	out := make([]Sketch, len(rows))
+	for i, r := range rows {
+		out[i] = Sketch{ID: r.ID, RepoID: r.RepoID, Repo: r.Repo, Kind: r.Kind, Status: string(r.Status), Title: r.Title,
+			Problem: r.Problem, Files: r.Files.V}
+	}
+	return out, err
+}
+
 func (q queue) Mint(tx *db.Tx, n NewTask) (string, error) {
 	r, err := repoOf.One(tx, tx.Account, n.RepoID)
 	if err != nil {

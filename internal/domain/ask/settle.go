@@ -18,7 +18,7 @@ import (
 // gather reads the facts against which a verdict is checked. All of them belong
 // to tx.Account.
 func (s *Service) gather(tx *db.Tx, r *row, v *verdict) (f facts, err error) {
-	f = facts{repos: map[string]Repo{}, tasks: map[string]taskRef{}, within: r.within, priority: r.maxPriority()}
+	f = facts{repos: map[string]Repo{}, tasks: map[string]TaskRef{}, within: r.within, priority: r.maxPriority()}
 	f.span = r.span()
 	names, ids := v.names()
 	for _, full := range names {
@@ -33,7 +33,7 @@ func (s *Service) gather(tx *db.Tx, r *row, v *verdict) (f facts, err error) {
 		if !id.Valid(taskID) {
 			continue
 		}
-		if t, ok, err := taskByID.Maybe(tx, tx.Account, taskID); err != nil {
+		if t, ok, err := s.Queue.Task(tx, taskID); err != nil {
 			return f, err
 		} else if ok {
 			f.tasks[taskID] = t

@@ -91,8 +91,6 @@ var (
 	// repoByName finds the repository that a name addresses, as repo.ByName does.
 	repoByName = db.Q[Repo](`SELECT id, owner, name, enabled FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3
 		ORDER BY enabled DESC, created_at, id LIMIT 1`)
-
-	taskByID = db.Q[taskRef](`SELECT id, repo_id, status FROM tasks WHERE account_id = $1 AND id = $2`)
 )
 
 // setSessionArgs are the parameters of setSession.

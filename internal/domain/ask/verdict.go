@@ -101,13 +101,14 @@ func parse(answer string) (v verdict, err error) {
 type facts struct {
 	repos    map[string]Repo    // by owner/name: the account's repositories that the verdict names
 	within   func(string) bool  // whether the ask reaches the repository with the id
-	tasks    map[string]taskRef // by id: the account's tasks that the verdict names
+	tasks    map[string]TaskRef // by id: the account's tasks that the verdict names
 	scopes   policy.Set         // rights of the filer
 	priority int64              // highest priority that the filer may have
 	span     []string           // ids of the repositories that the one plan must cover; none: no such rule
 }
 
-type taskRef struct {
+// TaskRef is a task as the check of a verdict needs it.
+type TaskRef struct {
 	ID, RepoID, Status string
 }
 

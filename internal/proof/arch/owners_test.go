@@ -151,7 +151,7 @@ var reads = map[string]string{
 
 	"task -> boxes":       "hot: the fleet that serves an account, with what its boxes hold, is one statement of every claim",
 	"task -> memberships": "hot: the same, for boxes of members; and which accounts' queues a member's box serves",
-	"task -> repos":       "hot: a claim passes over the lanes of repositories that are not enabled",
+	"task -> repos":       "hot: a claim passes over the lanes of repositories that are not enabled; " + named,
 	"task -> pulls":       "hot: what holds up a queue is cut to 200 rows among tasks whose pull request waits for a person",
 
 	"ci -> repos": named,
@@ -167,7 +167,6 @@ var reads = map[string]string{
 	"plan -> repos": named,
 
 	"ask -> repos": judged + "; " + named,
-	"ask -> tasks": judged,
 
 	"box -> memberships": "boxes that serve an account are found with those of its members, in one statement",
 

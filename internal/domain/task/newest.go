@@ -1,0 +1,36 @@
+package task
+
+import "yardmaster/internal/db"
+
+// Sketch is a task in short, for readers of many.
+type Sketch struct {
+	ID      string
+	RepoID  string
+	Repo    string // owner/name
+	Kind    string
+	Status  Status
+	Title   string
+	Problem string // its first 400 characters
+	Files   db.JSON[[]string]
+}
+
+const sketchColumns = `SELECT t.id, t.repo_id, r.owner || '/' || r.name AS repo, t.kind, t.status, t.title,
+	SUBSTR(t.problem, 1, 400) AS problem, t.files`
+
+var (
+	newestTasks = db.Q[Sketch](sketchColumns + ` FROM (SELECT * FROM tasks
+			WHERE account_id = $1 ORDER BY created_at DESC, id DESC LIMIT 500) t
+		JOIN repos r ON r.id = t.repo_id ORDER BY t.created_at DESC, t.id DESC`)
+	newestOfRepo = db.Q[Sketch](sketchColumns + ` FROM (SELECT * FROM tasks
+			WHERE account_id = $1 AND repo_id = $2 ORDER BY created_at DESC, id DESC LIMIT 500) t
+		JOIN repos r ON r.id = t.repo_id ORDER BY t.created_at DESC, t.id DESC`)
+)
+
+// Newest lists the newest tasks of tx.Account in any status, 500 at most, the
+// newest first: those of one repository, or of all if repoID is empty.
+func Newest(tx *db.Tx, repoID string) ([]Sketch, error) {
+	if repoID != "" {
+		return newestOfRepo.All(tx, tx.Account, repoID)
+	}
+	return newestTasks.All(tx, tx.Account)
+}
