@@ -14,8 +14,8 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// apply merges one approved head. The host's merge is idempotent, so a crash
-// between it and our own commit is repeated harmlessly.
+// apply merges one approved head. The merge of the host is idempotent, so a crash before
+// the commit of our transaction does no harm: apply runs again.
 func (s *Service) apply(ctx context.Context, d dueRow) error {
 	var pr row
 	var r repo.Ref
@@ -38,15 +38,14 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 	if err != nil || !ready {
 		return err
 	}
-	// What the merge would change is looked at first, and merged into the base
-	// that was looked at.
-	var l looked
+	// The merge is tried first, and then made into the same commit of the base.
+	var t trial
 	host, mergeErr := s.Hosts.Of(r.HostRepo())
 	if mergeErr == nil {
-		l, mergeErr = s.look(ctx, r, pr.BaseRef, d.HeadSHA)
+		t, mergeErr = s.tryMerge(ctx, r, pr.BaseRef, d.HeadSHA)
 	}
-	if mergeErr == nil && !l.done {
-		if ordered, err := s.ordered(ctx, d, l.protected); err != nil || !ordered {
+	if mergeErr == nil && !t.done {
+		if ordered, err := s.ordered(ctx, d, t.protected); err != nil || !ordered {
 			return err
 		}
 	}
@@ -56,13 +55,13 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 			return err
 		}
 		sha, mergeErr = host.Merge(ctx, r.HostRepo(), codehost.MergeOptions{
-			Base: pr.BaseRef, Head: pr.HeadRef, HeadSHA: d.HeadSHA, BaseSHA: l.base, Method: codehost.Method(r.Policy.Merge.Method),
+			Base: pr.BaseRef, Head: pr.HeadRef, HeadSHA: d.HeadSHA, BaseSHA: t.base, Method: codehost.Method(r.Policy.Merge.Method),
 			Title: fmt.Sprintf("%s (#%d)", pr.Title, pr.Number), Body: message,
 			Author: s.Bot, Committer: s.Bot,
 		})
 	}
 	if ctx.Err() != nil {
-		return nil // taken again after the hold
+		return nil // a node takes the action again after the hold
 	}
 	if errors.Is(mergeErr, codehost.ErrBaseMoved) {
 		return s.DB.Write(ctx, func(tx *db.Tx) error {
@@ -73,7 +72,7 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 	if mergeErr != nil {
 		s.Logger.WarnContext(ctx, "merge", slog.String("pr", pr.ID), slog.Any("error", mergeErr))
 	} else if r.Policy.Merge.DeleteBranch {
-		// A branch that moved on or is gone is left as it is.
+		// A branch that has moved or is gone stays as it is.
 		err := host.DeleteBranch(ctx, r.HostRepo(), pr.HeadRef, d.HeadSHA)
 		if err != nil && !errors.Is(err, codehost.ErrNotFound) && !errors.Is(err, codehost.ErrHeadMoved) {
 			s.complain(ctx, "delete the merged branch of "+pr.ID, err)
@@ -82,8 +81,7 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error { return s.applied(tx, d, sha, mergeErr) })
 }
 
-// lockDue locks the pull request of an order; false if the order was taken back
-// meanwhile.
+// lockDue locks the pull request of an order; false if the order was taken back.
 func lockDue(tx *db.Tx, d dueRow) (pr row, a actionRow, ok bool, err error) {
 	pr, ok, err = lock(tx, d.PRID)
 	if err != nil || !ok {
@@ -93,9 +91,9 @@ func lockDue(tx *db.Tx, d dueRow) (pr row, a actionRow, ok bool, err error) {
 	return pr, a, ok && a.ID == d.ID, err
 }
 
-// ordered tells whether the order to merge a head stands, now that it is known
-// what is protected of what the merge would change. If not, a person is asked,
-// unless the task was cancelled meanwhile.
+// ordered tells whether the order to merge a head stands although the merge would make
+// the protected changes p; nil is none. If not, a person is asked, unless the task was
+// cancelled or the policy leaves the merge to people.
 func (s *Service) ordered(ctx context.Context, d dueRow, p *Protected) (ordered bool, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		ordered = false
@@ -112,10 +110,10 @@ func (s *Service) ordered(ctx context.Context, d dueRow, p *Protected) (ordered 
 		}
 		free := a.DecidedBy != nil && *a.DecidedBy == byPolicy
 		switch mode := r.Policy.Merge.Mode; {
-		case a.told(p) && (!free || mode == "auto"):
+		case a.covers(p) && (!free || mode == "auto"):
 			ordered = true
 			return nil
-		case p == nil && mode == "never": // the policy takes its order back
+		case p == nil && mode == "never": // the policy has changed since its order
 			if _, err := replaced.Exec(tx, a.ID, tx.Micros()); err != nil {
 				return err
 			}
@@ -132,10 +130,9 @@ func (s *Service) ordered(ctx context.Context, d dueRow, p *Protected) (ordered 
 	return ordered, err
 }
 
-// ready tells whether an approved merge may be carried out: it was not taken
-// back meanwhile, and what its work was begun on top of is merged. If that never
-// will be, neither will this, with it inside. One that was abandoned waits for
-// nothing.
+// ready tells whether an approved merge may be made: the order stands, and the work that
+// the head was begun on is merged. If that work was dropped, the merge fails for good,
+// because the head contains the work. An abandoned pull request does not wait.
 func (s *Service) ready(ctx context.Context, d dueRow) (pr row, ready bool, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		var ok bool
@@ -152,7 +149,7 @@ func (s *Service) ready(ctx context.Context, d dueRow) (pr row, ready bool, err 
 		case err != nil || ready:
 			return err
 		case dropped:
-			// A cancelled task's work may have been merged by somebody all the same.
+			// A person may have merged the work of a task that was cancelled.
 			if _, merged, err := mergedOfTask.Maybe(tx, tx.Account, on); err != nil || merged {
 				ready = err == nil
 				return err
@@ -170,7 +167,7 @@ func (s *Service) ready(ctx context.Context, d dueRow) (pr row, ready bool, err 
 		}
 		if _, over, err := cancelledTask.Maybe(tx, tx.Account, *pr.TaskID); err != nil {
 			return err
-		} else if over { // whoever took it over can do nothing about it, either
+		} else if over { // a person took the pull request over, and cannot change this either
 			if _, err := setAbandoned.Exec(tx, pr.ID, tx.Micros()); err != nil {
 				return err
 			}
@@ -195,8 +192,8 @@ func (s *Service) dropOrder(tx *db.Tx, pr row, a actionRow) error {
 	return s.closeAbandoned(tx, pr)
 }
 
-// applied records how a merge went. What the pull request is by now, it reads
-// anew: its head may have moved meanwhile.
+// applied records the result of a merge. It reads the pull request again, because the
+// head may have moved.
 func (s *Service) applied(tx *db.Tx, d dueRow, sha string, mergeErr error) error {
 	pr, _, err := lock(tx, d.PRID)
 	if err != nil {
@@ -204,7 +201,7 @@ func (s *Service) applied(tx *db.Tx, d dueRow, sha string, mergeErr error) error
 	}
 	if mergeErr != nil {
 		if a, open, err := openAction.Maybe(tx, pr.ID); err != nil || !open || a.ID != d.ID {
-			return err // taken back since: whoever did has seen to the rest
+			return err // the transaction that took the order back did the rest
 		}
 		return s.notMerged(tx, d, pr, mergeErr)
 	}
@@ -218,20 +215,20 @@ func (s *Service) applied(tx *db.Tx, d dueRow, sha string, mergeErr error) error
 		ID: pr.ID, MergeSHA: sha, MergedBy: d.DecidedBy, MergedAt: tx.Micros(), HeadSHA: d.HeadSHA, Checks: checks,
 	})
 	if err != nil || n == 0 {
-		return err // recorded before
+		return err // the merge is recorded already
 	}
 	if _, err := carriedOut.Exec(tx, d.ID); err != nil {
 		return err
 	}
-	// A newer head may have been asked about meanwhile.
+	// There may be a question about a newer head.
 	if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
 		return err
 	}
-	return s.landed(tx, pr, d.HeadSHA, sha, d.DecidedBy)
+	return s.announceMerge(tx, pr, d.HeadSHA, sha, d.DecidedBy)
 }
 
-// notMerged records why an order that stands was not carried out, and has it
-// tried again, repaired, or decided by a person.
+// notMerged records why the host did not carry out an order. The merge is tried again,
+// an agent repairs the head, or a person decides.
 func (s *Service) notMerged(tx *db.Tx, d dueRow, pr row, mergeErr error) error {
 	moved := errors.Is(mergeErr, codehost.ErrHeadMoved) || errors.Is(mergeErr, codehost.ErrNotFound)
 	conflict := errors.Is(mergeErr, codehost.ErrConflict)
@@ -252,7 +249,7 @@ func (s *Service) notMerged(tx *db.Tx, d dueRow, pr row, mergeErr error) error {
 		}
 	}
 	if n, err := endAction.Exec(tx, d.ID, state, &why); err != nil || n == 0 {
-		return err // stale since: who moved the head has seen to the rest
+		return err // the transaction that moved the head did the rest
 	}
 	var err error
 	if moved {
@@ -267,7 +264,7 @@ func (s *Service) notMerged(tx *db.Tx, d dueRow, pr row, mergeErr error) error {
 	case pr.AbandonedAt != nil:
 		return s.closeAbandoned(tx, pr)
 	case moved:
-		// Of that push nothing was heard yet: the loop looks for the branch.
+		// That push was not reported yet: the loop asks the host for the branch.
 		if _, err := lookAgain.Exec(tx, pr.ID); err != nil {
 			return err
 		}
@@ -279,15 +276,15 @@ func (s *Service) notMerged(tx *db.Tx, d dueRow, pr row, mergeErr error) error {
 	return s.stuck(tx, pr, NeedsRetry, "push_rejected", "the code host did not carry out the merge")
 }
 
-// conflicts has a round begun that resolves what a merge ran into, or says that
-// none will.
+// conflicts begins a round that resolves the conflict of a merge. If the pull request is
+// not watched any more, conflicts leaves it to a person.
 func (s *Service) conflicts(tx *db.Tx, pr row) error {
 	repairing := pr.Babysit == BabysitCI || pr.Babysit == BabysitConflict
 	if pr.Babysit != BabysitWatching && !repairing {
 		return s.stuck(tx, pr, NeedsRearm, "merge_conflict", "the branch conflicts with its base")
 	}
 	if err := s.taskGoesOn(tx, pr); err != nil || repairing {
-		return err // the end of the round sees to it
+		return err // RoundEnded goes on from here
 	}
 	r, _, err := repo.ByID(tx, pr.RepoID)
 	if err != nil {
@@ -312,8 +309,8 @@ func (s *Service) taskGoesOn(tx *db.Tx, pr row) error {
 	return TaskAwaits.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID})
 }
 
-// whyNot says why a merge was not carried out, in words for people. A cause of
-// the code host's own is in the log alone.
+// whyNot is the reason why a merge was not made, for people. An error that is no fault
+// appears in the log only.
 func whyNot(err error) string {
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f.Detail

@@ -14,9 +14,10 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// States of babysitting. A pull request of an agent is watched from the start;
-// what goes wrong with its head is a round, in which an agent repairs it on the
-// same branch. When no round is left it is spent, until a person arms it again.
+// States of babysitting. A pull request of an agent is watched from the start. If the
+// check of its head fails or the head conflicts, an agent repairs the head on the same
+// branch: that is a round. A pull request without a round left is spent, until a person
+// arms it again.
 const (
 	BabysitOff       = "off"
 	BabysitWatching  = "watching"
@@ -28,10 +29,10 @@ const (
 	maxConflictRound = 2
 )
 
-// logTail is how much of a check's output a round is told, in bytes.
+// logTail limits the part of a check's output that a round is given, in bytes.
 const logTail = 6 << 10
 
-// Babysit is how far the repair of a pull request has come.
+// Babysit is the state of the repair of a pull request.
 type Babysit struct {
 	_                  struct{}   `doc:"How far the repair of a pull request by agents has come." schema:"Babysit"`
 	State              string     `json:"state" enum:"off,watching,fixing_ci,resolving_conflict,spent,done" doc:"watching: nothing is wrong, or next_round_at says when that is repaired; spent: no round is left, and a person has been asked; done: merged or closed"`
@@ -45,30 +46,29 @@ type Babysit struct {
 	NextRoundAt        *time.Time `json:"next_round_at" example:"null" doc:"when agents begin the next round, or soon after; null: none is due"`
 }
 
-// ails tells whether a watched head needs a round, and gets one.
-func (r row) ails() bool {
+// needsRound tells whether a watched head needs a round and may have one.
+func (r row) needsRound() bool {
 	return r.Babysit == BabysitWatching && r.State == Open && r.Enabled && r.AbandonedAt == nil && (r.Checks == ChecksFailed || r.Mergeable == "conflict" && r.Checks != ChecksPending)
 }
 
 func (r row) babysitting() Babysit {
 	out := Babysit{State: r.Babysit, CIRoundsUsed: r.CIRounds, CIRoundsMax: maxCIRounds, ConflictRoundsUsed: r.ConflictRounds, ConflictRoundsMax: maxConflictRound, Forgiven: r.Forgiven, ArmedAt: r.ArmedAt, TaskID: r.BabysitTask}
-	if r.ails() {
+	if r.needsRound() {
 		at := db.Time(max(r.AttendAt, db.Micros(r.UpdatedAt)))
 		out.NextRoundAt = &at
 	}
 	return out
 }
 
-// Round is one repair of a pull request's head.
+// Round is one repair of the head of a pull request.
 type Round struct {
 	PRID, TaskID   string // TaskID: the task that the pull request came from
 	Branch         string
 	Title, Problem string
 }
 
-// attend begins the next round for what is wrong with a watched, locked pull
-// request, or notes that none is left. When the account has no room for a task,
-// the next pass tries again.
+// attend begins the next round of a watched, locked pull request, or records that no
+// round is left. If the queue of the account is full, the next pass tries again.
 func (s *Service) attend(tx *db.Tx, r repo.Ref, pr row) error {
 	if pr.State != Open || pr.Babysit != BabysitWatching || pr.AbandonedAt != nil {
 		return nil
@@ -97,21 +97,21 @@ func (s *Service) attend(tx *db.Tx, r repo.Ref, pr row) error {
 		roundData{CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, HeadSHA: pr.HeadSHA, State: state, TaskID: taskID})
 }
 
-// idleRounds is how long it is until the next round after the 1st, 2nd, …
-// that changed nothing.
+// idleRounds are the times until the next round after the 1st, 2nd, … round that changed
+// nothing.
 var idleRounds = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}
 
-// Trouble is what a person is asked to look at.
+// Trouble is a pull request that a person has to look at.
 type Trouble struct {
 	PRID, RepoID, URL, Category, Title, Body, Reason string
 	TaskID                                           *string
 }
 
-// outcome of what was the matter, for people.
+// failing is the reason why a head needs a round: its kind, and a sentence for people.
 type failing struct{ kind, why string }
 
-// round says what is to be done about a pull request, and counts it in pr. An
-// empty state is nothing.
+// round decides about the next round of a pull request, and counts the round in pr. The
+// state is "" if there is nothing to do, and BabysitSpent if no round is left.
 func (s *Service) round(tx *db.Tx, r repo.Ref, pr *row) (state string, round Round, f failing, err error) {
 	round = Round{PRID: pr.ID, Branch: pr.HeadRef}
 	if pr.TaskID != nil {
@@ -137,7 +137,7 @@ func (s *Service) round(tx *db.Tx, r repo.Ref, pr *row) (state string, round Rou
 		return "", round, f, err
 	}
 	if ci.ExitCode == nil {
-		// Nothing is known to be wrong with the head: the check never ended.
+		// The check never ended, so there is no fault to repair.
 		return "", round, f, s.check(tx, r, *pr)
 	}
 	f = failing{"ci_ladder_spent", fmt.Sprintf("the check exited with %d", *ci.ExitCode)}
@@ -158,7 +158,7 @@ func (s *Service) round(tx *db.Tx, r repo.Ref, pr *row) (state string, round Rou
 	return BabysitCI, round, f, nil
 }
 
-// spend notes that no round is left. A person is asked to look.
+// spend records that no round is left, and asks a person to look.
 func (s *Service) spend(tx *db.Tx, r repo.Ref, pr row, f failing) error {
 	if _, err := setBabysit.Exec(tx, setBabysitArgs{ID: pr.ID, Babysit: BabysitSpent, UpdatedAt: tx.Micros(), AttendAt: 0}); err != nil {
 		return err
@@ -179,9 +179,9 @@ func (s *Service) spend(tx *db.Tx, r repo.Ref, pr row, f failing) error {
 	return TaskStuck.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID, FailureKind: f.kind, Why: f.why})
 }
 
-// RoundEnded is called when the task of a round is over, however it went. What
-// is still wrong then is the next round's; one that a person cancelled is the
-// last.
+// RoundEnded moves a pull request on after the task of a round has ended in any way. If
+// the head needs it, the next round begins. After a round that a person cancelled there
+// is no further one.
 func (s *Service) RoundEnded(tx *db.Tx, prID, taskID string, cancelled bool) error {
 	pr, ok, err := lock(tx, prID)
 	if err != nil || !ok || pr.BabysitTask == nil || *pr.BabysitTask != taskID {
@@ -196,7 +196,7 @@ func (s *Service) RoundEnded(tx *db.Tx, prID, taskID string, cancelled bool) err
 	case cancelled:
 		state = BabysitSpent
 	case pr.HeadSHA == pr.RoundSHA:
-		// It changed nothing: what is wrong may pass, or a person may come.
+		// The round changed nothing. The next one waits: the cause may go away.
 		n := max(0, min(int(pr.CIRounds+pr.ConflictRounds), len(idleRounds))-1)
 		next = db.Micros(tx.Now.Add(idleRounds[n]))
 	}
@@ -219,7 +219,7 @@ func (s *Service) RoundEnded(tx *db.Tx, prID, taskID string, cancelled bool) err
 	return TaskStuck.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID, FailureKind: kind, Why: "its repair was cancelled"})
 }
 
-// babysit begins a round that is due.
+// babysit begins the round of a pull request, if one is due.
 func (s *Service) babysit(ctx context.Context, d found) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		pr, r, ok, err := lockEnabled(tx, d.ID)
@@ -239,8 +239,8 @@ func lockEnabled(tx *db.Tx, prID string) (pr row, r repo.Ref, ok bool, err error
 	return pr, r, ok && r.Enabled, err
 }
 
-// resume asks anew about a head that is green, and of which nothing is asked any
-// more: a conflict went as it came, or rounds were spent on what was none.
+// resume asks about a green head that is not approved and waits for no answer: a conflict
+// has gone away, or a check has passed after its rounds were spent.
 func (s *Service) resume(ctx context.Context, d found) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		pr, r, ok, err := lockEnabled(tx, d.ID)
@@ -258,8 +258,8 @@ func (s *Service) resume(ctx context.Context, d found) error {
 	})
 }
 
-// armed gets a pull request going that was just armed: what the next pass does
-// not repair is checked, or asked about, as a new head would be.
+// armed moves on a pull request that was just armed: unless the next pass begins a round,
+// the head is checked, or asked about, as a new head would be.
 func (s *Service) armed(tx *db.Tx, r repo.Ref, pr row) error {
 	kept := pr.AbandonedAt != nil
 	if kept {
@@ -298,7 +298,7 @@ type rearmIn struct {
 	Reason string `json:"reason" minLength:"1" maxLength:"1000" example:"The flaky test is mended on main." doc:"why it is worth more rounds; kept in the audit log"`
 }
 
-// Rearmed is the answer to rearming.
+// Rearmed is the answer of pr.rearm_babysit.
 type Rearmed struct {
 	_        struct{} `doc:"What pr.rearm_babysit did." schema:"Rearmed"`
 	Forgiven int64    `json:"forgiven" doc:"rounds that no longer count"`

@@ -19,8 +19,8 @@ type diffIn struct {
 	SinceSHA string `json:"since_sha,omitempty" pattern:"^[0-9a-f]{7,40}$" doc:"what changed since this commit, say the head that was looked at last: its SHA or 7 and more of the digits that it begins with; without it, all that the pull request brings to its base"`
 }
 
-// Diff is what a pull request changes. A merged one shows what its merge
-// brought to the base.
+// Diff is the change of a pull request. A merged pull request shows the change that its
+// merge brought to the base.
 type Diff struct {
 	_         struct{}     `doc:"What a pull request changes."`
 	PRID      string       `json:"pr_id" format:"uuid" doc:"the pull request"`
@@ -46,7 +46,7 @@ type FileChange struct {
 	Deletions int      `json:"deletions" doc:"lines"`
 }
 
-// FileDiff is the lines of one file that changed, with three around them.
+// FileDiff holds the changed lines of one file, with three lines around each change.
 type FileDiff struct {
 	_ struct{} `doc:"The lines of one file that changed, with three around them." schema:"FileDiff"`
 	FileChange
@@ -54,7 +54,7 @@ type FileDiff struct {
 	Cut   bool       `json:"cut" doc:"more than 1 MiB changed: the rest is not shown"`
 }
 
-// DiffHunk is a stretch of lines of which some changed.
+// DiffHunk is a range of lines, some of which changed.
 type DiffHunk struct {
 	_        struct{} `doc:"A stretch of lines of which some changed." schema:"DiffHunk"`
 	OldStart int      `json:"old_start" example:"12" doc:"the first line in the file before, from 1; 0 if there is none"`
@@ -85,7 +85,7 @@ func (s *Service) diff(ctx context.Context, in diffIn) (Diff, error) {
 	return s.diffOf(ctx, r.HostRepo(), pr, in.SinceSHA, unquoted(in.Path))
 }
 
-// unquoted is a path as git has it, of one that was answered.
+// unquoted is the path in git of a path in an answer.
 func unquoted(path string) string {
 	if strings.HasPrefix(path, `"`) {
 		return unprintable(path)
@@ -110,13 +110,14 @@ func (s *Service) diffOf(ctx context.Context, r codehost.Repo, pr row, since, pa
 	return out, nil
 }
 
-// place says where a hunk is, as git does.
+// place is the header of a hunk, in the form of git.
 func (h DiffHunk) place() string {
 	return strings.TrimSpace(fmt.Sprintf("@@ -%d,%d +%d,%d @@ %s", h.OldStart, h.OldLines, h.NewStart, h.NewLines, h.Section))
 }
 
-// changes asks the code host. What was merged is shown by its merge where the
-// branch's own commits are gone.
+// changes asks the code host for a diff. If the commits of a merged branch are gone, it
+// answers the diff of the merge. It fails with the reason commits_gone, and with a fault
+// on the field since_sha.
 func (s *Service) changes(ctx context.Context, r codehost.Repo, pr row, since, path string) (codehost.Diff, error) {
 	host, err := s.Hosts.Of(r)
 	if err != nil {
@@ -165,8 +166,8 @@ func change(f codehost.FileChange) FileChange {
 	return out
 }
 
-// About says what the counts of lines do not: that it is no plain file, or was
-// none before. Empty for a plain file.
+// About names the type of a file that is not a plain one, and the change of a type; "" for
+// a plain file.
 func (f FileChange) About() string {
 	switch {
 	case f.WasType != nil:

@@ -111,16 +111,17 @@ var (
 	staleEvent    = event.Declare[questionData]("approval.stale", ApprovalTopic, "The question is of no use any more.")
 )
 
-// Progress is how far the pull request of a task has come.
+// Progress is a step of the pull request of a task.
 type Progress struct {
 	TaskID, PRID string
-	// FailureKind is why the task is stuck; of TaskStuck alone.
+	// FailureKind is the reason why the task is stuck; only TaskStuck has one.
 	FailureKind string
-	// Why is the same in words; of TaskStuck and TaskClosed alone.
+	// Why is the reason in words; only TaskStuck and TaskClosed have one.
 	Why string
 }
 
-// Signals about the task that a pull request came from. The task moves with it.
+// Signals about the task that a pull request came from. The task moves with the pull
+// request.
 var (
 	TaskAwaits       = event.DeclareSignal[Progress]("pull.task_awaits", "The head of the task's pull request has yet to be checked.")
 	TaskAwaitsReview = event.DeclareSignal[Progress]("pull.task_awaits_review", "A person has yet to decide about the task's pull request.")
@@ -130,7 +131,7 @@ var (
 	TaskStuck        = event.DeclareSignal[Progress]("pull.task_stuck", "The task's pull request goes no further without a person.")
 )
 
-// Note is what became of a pull request that may have needed a person.
+// Note is the end of a pull request that may have needed a person.
 type Note struct{ PRID, Text string }
 
 // Signals about the care that a pull request takes.

@@ -2,8 +2,8 @@ package pull
 
 import "yardmaster/internal/db"
 
-// Rows are the pull requests of tx.Account with the ids, or, for nil, its
-// newest, up to limit, as the list shows them.
+// Rows lists the pull requests of tx.Account with the ids. Without ids (nil) it lists the
+// newest. It lists at most limit.
 func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Request, error) {
 	rows, err := newest(tx, ids, limit)
 	if err != nil {
@@ -21,8 +21,8 @@ func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Request, error) {
 	return out, err
 }
 
-// Approvals are the open questions of tx.Account with the ids, or, for nil, its
-// newest, up to limit, as the queue shows them.
+// Approvals lists the open questions of tx.Account with the ids. Without ids (nil) it
+// lists the newest. It lists at most limit.
 func (s *Service) Approvals(tx *db.Tx, ids []string, limit int) ([]Approval, error) {
 	rows, err := openQuestions(tx, ids, limit)
 	out := make([]Approval, len(rows))

@@ -11,17 +11,17 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// Why a pull request was closed.
+// Reasons why a pull request was closed.
 const (
-	ClosedCancelled = "cancelled"      // its task was
-	ClosedDeleted   = "branch_deleted" // by a push
-	ClosedEmpty     = "nothing_left"   // a push put its head on what its base has already
+	ClosedCancelled = "cancelled"      // the task was cancelled
+	ClosedDeleted   = "branch_deleted" // a push deleted the branch
+	ClosedEmpty     = "nothing_left"   // a push moved the branch to a commit that the base has
 )
 
-// OnPush is called for every branch that was pushed, with where it is now, or
-// codehost.ZeroSHA if it was deleted, and who pushed it. It notes a new head,
-// and which pull requests may be merged, closed or in conflict by the push: the
-// loop asks the code host.
+// OnPush records the push of a branch. newSHA is the present commit of the branch, or
+// codehost.ZeroSHA if the branch was deleted; by is the label of the actor who pushed. A
+// pull request of the branch gets a new head. The pull requests that the push may have
+// merged, closed or brought into conflict are marked: Loop asks the code host.
 func (s *Service) OnPush(tx *db.Tx, r repo.Ref, branch, newSHA, by string) error {
 	n, err := baseMoved.Exec(tx, baseMovedArgs{AccountID: tx.Account, RepoID: r.ID, BaseRef: branch, PushedBy: new(by)})
 	if err != nil {
@@ -44,12 +44,12 @@ func (s *Service) OnPush(tx *db.Tx, r repo.Ref, branch, newSHA, by string) error
 	}
 	s.Hub.Notify(tx, event.PullTopic)
 	if newSHA == codehost.ZeroSHA {
-		return nil // it keeps its last head
+		return nil // the pull request keeps its last head
 	}
 	return s.moveHead(tx, r, pr, newSHA)
 }
 
-// by is who changes something in a transaction.
+// by is the label of the actor of a transaction.
 func by(tx *db.Tx) string {
 	if actor := policy.From(tx.Context()); !actor.Anonymous() {
 		return actor.Label()
@@ -57,16 +57,16 @@ func by(tx *db.Tx) string {
 	return "system"
 }
 
-// Recheck has the facts of all open pull requests of a repository read again:
-// pushes may have gone unnoticed.
+// Recheck marks all open pull requests of a repository, so that Loop reads their facts
+// again: a push may have gone unnoticed.
 func (s *Service) Recheck(tx *db.Tx, repoID string) error {
 	_, err := recheck.Exec(tx, repoID)
 	s.Hub.Notify(tx, event.PullTopic)
 	return err
 }
 
-// reopen opens a pull request again whose branch was deleted and is back, if
-// that is all that ended it.
+// reopen opens a pull request again whose branch was deleted and is back, unless its task
+// has gone on without it.
 func (s *Service) reopen(tx *db.Tx, r repo.Ref, branch, sha, by string) error {
 	gone, ok, err := lastDeleted.Maybe(tx, tx.Account, r.ID, branch)
 	if err != nil || !ok {
@@ -92,9 +92,9 @@ func (s *Service) reopen(tx *db.Tx, r repo.Ref, branch, sha, by string) error {
 	return s.moveHead(tx, r, pr, sha)
 }
 
-// Abandon ends what is asked, ordered and repaired about a pull request whose
-// task was cancelled, and closes it unless the policy keeps it. A merge that is
-// under way already is seen through: the loop closes it if that fails.
+// Abandon ends the questions, orders and rounds of a pull request whose task was
+// cancelled, and closes the pull request unless the policy keeps it. A merge that has
+// begun goes on; if it fails, the pull request is closed then.
 func (s *Service) Abandon(tx *db.Tx, prID, taskID string) error {
 	pr, ok, err := lock(tx, prID)
 	if err != nil || !ok || pr.TaskID == nil || *pr.TaskID != taskID || pr.State != Open || pr.AbandonedAt != nil {
@@ -123,8 +123,8 @@ func (s *Service) Abandon(tx *db.Tx, prID, taskID string) error {
 	return s.closeAbandoned(tx, pr)
 }
 
-// closeAbandoned closes a locked pull request that was abandoned, unless its
-// merge is under way or the policy keeps it.
+// closeAbandoned closes a locked pull request that was abandoned, unless its merge has
+// begun or the policy keeps it.
 func (s *Service) closeAbandoned(tx *db.Tx, pr row) error {
 	if _, busy, err := openAction.Maybe(tx, pr.ID); err != nil || busy {
 		return err
@@ -142,7 +142,7 @@ func (s *Service) closeAbandoned(tx *db.Tx, pr row) error {
 	return s.close(tx, pr, ClosedCancelled, by(tx))
 }
 
-// leftTo is what gets a pull request going that nobody looks after any more.
+// leftTo is the reason why an abandoned pull request that is kept waits for a person.
 func leftTo(pr row) string {
 	if passed(pr.Checks) {
 		return NeedsMerge
@@ -173,9 +173,8 @@ var closedWords = map[string]string{
 	ClosedEmpty:   "Its pull request was closed: a push left nothing on the branch that its base does not have.",
 }
 
-// over ends what is about a pull request that has just ended, or is kept: the
-// loop stops the checks and rounds that still go on, and nobody needs to look at
-// it any more.
+// over does what follows the end of a pull request, or of the care for one that is kept:
+// Loop stops its checks and rounds, and escalations about it are resolved with the note.
 func (s *Service) over(tx *db.Tx, pr row, note string) error {
 	s.Hub.Notify(tx, event.PullTopic)
 	return SeenTo.Send(tx, Note{PRID: pr.ID, Text: note})
@@ -192,11 +191,12 @@ func (s *Service) mergedByHand(tx *db.Tx, pr row, mergeSHA, by string) error {
 	if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
 		return err
 	}
-	return s.landed(tx, pr, pr.HeadSHA, mergeSHA, &by)
+	return s.announceMerge(tx, pr, pr.HeadSHA, mergeSHA, &by)
 }
 
-// landed tells of a merge that has just been recorded, whoever made it.
-func (s *Service) landed(tx *db.Tx, pr row, headSHA, mergeSHA string, by *string) error {
+// announceMerge records the event of a merge, and moves on the task of the pull request
+// and the work that was begun on top of it. by is the label of the actor who merged.
+func (s *Service) announceMerge(tx *db.Tx, pr row, headSHA, mergeSHA string, by *string) error {
 	var plan *string
 	if pr.TaskID != nil {
 		var err error
@@ -223,12 +223,12 @@ func (s *Service) landed(tx *db.Tx, pr row, headSHA, mergeSHA string, by *string
 	return TaskMerged.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID})
 }
 
-// facts are what git says of a pull request.
+// facts are the state of a pull request in git.
 type facts struct {
-	gone      bool   // the branch
-	head      string // where that is, if not where it was last heard to be
-	merge     string // the commit that brought the head into the base; "" is none
-	empty     bool   // the base had the head before
+	gone      bool   // there is no such branch
+	head      string // the commit of the branch; "" if it is the recorded head
+	merge     string // the commit that brought the head into the base; "": there is none
+	empty     bool   // the base contained the head before
 	base      string
 	patch     string
 	mergeable string
@@ -242,7 +242,7 @@ func (s *Service) factsAt(ctx context.Context, r codehost.Repo, d factsRow) (f f
 		return f, err
 	}
 	if info, err := host.Info(ctx, r); err != nil || info.Empty {
-		return f, errors.Join(errNoRepo, err) // of a repository that was lost nothing can be said
+		return f, errors.Join(errNoRepo, err) // a lost repository gives no facts
 	}
 	switch head, err := host.Head(ctx, r, d.HeadRef); {
 	case errors.Is(err, codehost.ErrNotFound):
@@ -260,7 +260,7 @@ func (s *Service) factsAt(ctx context.Context, r codehost.Repo, d factsRow) (f f
 	if f.merge != "" {
 		had, err := host.Landed(ctx, r, d.BaseSHA, d.HeadSHA)
 		if errors.Is(err, codehost.ErrNotFound) {
-			err = nil // the base was pushed backwards, too
+			err = nil // the old commit of the base is gone: the base was force-pushed
 		}
 		f.empty = had != ""
 		return f, err
@@ -277,8 +277,8 @@ func (s *Service) factsAt(ctx context.Context, r codehost.Repo, d factsRow) (f f
 	return f, err
 }
 
-// readFacts asks the code host about a pull request whose head or base was
-// pushed since it was asked last.
+// readFacts asks the code host about a pull request whose head or base may have moved
+// since the last question, and records the answer.
 func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 	var r repo.Ref
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
@@ -289,7 +289,7 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 		return err
 	}
 	f, err := s.factsAt(ctx, r.HostRepo(), d)
-	unknown := err != nil && errors.Is(err, codehost.ErrNotFound) && !errors.Is(err, errNoRepo) // its base, or its head
+	unknown := err != nil && errors.Is(err, codehost.ErrNotFound) && !errors.Is(err, errNoRepo) // the host has no such base or head
 	if err != nil && !unknown {
 		return err
 	}
@@ -303,7 +303,7 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 		}
 		a, asked, err := openAction.Maybe(tx, pr.ID)
 		if err != nil || asked && a.State == ActionApproved && a.Tries > 0 && (f.merge != "" || f.gone) {
-			return err // its merge is under way and ends soon: then it is looked at again
+			return err // the merge has begun: its end marks the pull request again
 		}
 		if _, err := setFacts.Exec(tx, setFactsArgs{
 			ID: pr.ID, FactsHave: d.FactsWant, BaseSHA: f.base, Patch: f.patch, Mergeable: f.mergeable,
@@ -328,8 +328,7 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 	})
 }
 
-// stopMinder ends a check or round of a pull request that has ended, or that is
-// nobody's any more.
+// stopMinder ends a check or round of a pull request that has ended or was abandoned.
 func (s *Service) stopMinder(ctx context.Context, m found) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error { return MinderUnneeded.Send(tx, m.ID) })
 }

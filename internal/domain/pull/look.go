@@ -15,9 +15,9 @@ import (
 	"yardmaster/internal/id"
 )
 
-// Protected is what a merge would change that a person is always asked about:
-// the folder .svc, and the paths that the account protects. It is read from git
-// at the code host; what a box says of its work counts for nothing here.
+// Protected are the changes of a merge that a person is always asked about: changes in
+// the folder .svc, and in the paths that the account protects. They are read from git at
+// the code host, never from the report of a box.
 type Protected struct {
 	_         struct{}         `doc:"What a merge would change that a person is always asked about." schema:"Protected"`
 	Paths     []string         `json:"paths" example:"[\".svc/policy.yml\"]" doc:"that would change, at most 50; bytes that are no text are quoted"`
@@ -27,30 +27,30 @@ type Protected struct {
 	PolicySHA *string          `json:"policy_sha" doc:"the blob of the policy file as it would be; null: there would be none"`
 }
 
-// maxPaths is how many paths a question lists.
+// maxPaths limits the paths that a question lists.
 const maxPaths = 50
 
-// maxNamed is how many paths, and how many fields, a question says in words.
+// maxNamed limits the paths, and the fields, that the sentence of a question names.
 const maxNamed = 20
 
-// looked is what a merge would do.
-type looked struct {
-	base      string     // the base that it was tried on
-	done      bool       // it is in the base already
-	protected *Protected // nil: nothing that is protected
+// trial is the result of a merge that was tried without moving a ref.
+type trial struct {
+	base      string     // the commit of the base
+	done      bool       // the base contains the head already
+	protected *Protected // nil: the merge would change nothing that is protected
 }
 
-// look tries the merge of a head.
-func (s *Service) look(ctx context.Context, r repo.Ref, baseRef, head string) (looked, error) {
+// tryMerge tries the merge of a head. It fails with the errors of the host.
+func (s *Service) tryMerge(ctx context.Context, r repo.Ref, baseRef, head string) (trial, error) {
 	host, err := s.Hosts.Of(r.HostRepo())
 	if err != nil {
-		return looked{}, err
+		return trial{}, err
 	}
 	o, err := host.Outcome(ctx, r.HostRepo(), baseRef, head)
 	if err != nil {
-		return looked{}, fmt.Errorf("look at what %s would change: %w", head, err)
+		return trial{}, fmt.Errorf("look at what %s would change: %w", head, err)
 	}
-	out := looked{base: o.BaseSHA, done: o.Tree == o.BaseSHA}
+	out := trial{base: o.BaseSHA, done: o.Tree == o.BaseSHA}
 	var p Protected
 	for _, c := range o.Changes {
 		switch {
@@ -66,11 +66,11 @@ func (s *Service) look(ctx context.Context, r repo.Ref, baseRef, head string) (l
 	}
 	was, err := repo.PolicyAt(ctx, host, r.HostRepo(), o.BaseSHA)
 	if err != nil {
-		return looked{}, fmt.Errorf("read the policy file at %s: %w", o.BaseSHA, err)
+		return trial{}, fmt.Errorf("read the policy file at %s: %w", o.BaseSHA, err)
 	}
 	would, err := repo.PolicyAt(ctx, host, r.HostRepo(), o.Tree)
 	if err != nil {
-		return looked{}, fmt.Errorf("read the policy file at %s: %w", o.Tree, err)
+		return trial{}, fmt.Errorf("read the policy file at %s: %w", o.Tree, err)
 	}
 	p.Weaker = append([]repo.Weakening{}, repo.Weaker(was.Policy, would.Policy)...)
 	if would.Text != nil {
@@ -84,7 +84,7 @@ func (s *Service) look(ctx context.Context, r repo.Ref, baseRef, head string) (l
 	return out, nil
 }
 
-// printable is a path as text: as it is, or quoted where it is none.
+// printable answers a path as text. A path with bytes that cannot be shown is quoted.
 func printable(path string) string {
 	if quoted := strconv.Quote(path); quoted != `"`+path+`"` {
 		return quoted
@@ -92,7 +92,7 @@ func printable(path string) string {
 	return path
 }
 
-// unprintable is what printable answered path for.
+// unprintable is the inverse of printable.
 func unprintable(path string) string {
 	if s, err := strconv.Unquote(path); err == nil {
 		return s
@@ -100,8 +100,9 @@ func unprintable(path string) string {
 	return path
 }
 
-// words are the names of a question: all of them, or the first.
-func words(all []string, more int) string {
+// enumerate joins the names of a question, at most maxNamed. more is the number of names
+// that all does not have.
+func enumerate(all []string, more int) string {
 	if over := len(all) - maxNamed; over > 0 {
 		all, more = all[:maxNamed], more+over
 	}
@@ -112,12 +113,12 @@ func words(all []string, more int) string {
 	return text
 }
 
-// question asks a person in words.
+// question is the sentence that a person is asked.
 func (p *Protected) question() string {
 	if p == nil {
 		return "Merge this head?"
 	}
-	text := "Merge this head, although it changes what is protected: " + words(p.Paths, p.More) + "?"
+	text := "Merge this head, although it changes what is protected: " + enumerate(p.Paths, p.More) + "?"
 	if p.Problem != nil {
 		text += " The policy file would not be valid, and the defaults would be in force: " + *p.Problem + "."
 	}
@@ -126,23 +127,21 @@ func (p *Protected) question() string {
 		for i, w := range p.Weaker {
 			names[i] = w.String()
 		}
-		text += " Of the policy would change: " + words(names, 0) + "."
+		text += " Of the policy would change: " + enumerate(names, 0) + "."
 	}
 	return text
 }
 
-// told tells whether who approved a was asked about what the merge would
-// change as it stands.
-func (a actionRow) told(p *Protected) bool {
+// covers tells whether the question a named all protected changes p of the merge.
+func (a actionRow) covers(p *Protected) bool {
 	return p == nil || a.Protected != nil && reflect.DeepEqual(a.Protected.V, *p)
 }
 
-// askAbout puts what is protected to a person: to the open question of the
-// head, or as a new one in the place of an order that no person gave with
-// knowledge of it. It is called with the pull request locked.
+// askAbout asks a person about protected changes, unless the open action of the head
+// covers them. The new question replaces the open action. The pull request is locked.
 func (s *Service) askAbout(tx *db.Tx, pr row, p *Protected) error {
 	a, open, err := openAction.Maybe(tx, pr.ID)
-	if err != nil || open && a.told(p) {
+	if err != nil || open && a.covers(p) {
 		return err
 	}
 	if open {
@@ -183,7 +182,8 @@ func (s *Service) question(tx *db.Tx, pr row, p *Protected) error {
 	return askedEvent.Record(tx, event.Subject{ID: actionID, RepoID: pr.RepoID}, data)
 }
 
-// lookAtHead looks at a head that passed since the last pass.
+// lookAtHead tries the merge of a head that has passed its checks, and asks a person if
+// the merge would change protected paths.
 func (s *Service) lookAtHead(ctx context.Context, d unlookedRow) error {
 	var r repo.Ref
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
@@ -193,7 +193,7 @@ func (s *Service) lookAtHead(ctx context.Context, d unlookedRow) error {
 	if err != nil {
 		return err
 	}
-	l, err := s.look(ctx, r, d.BaseRef, d.HeadSHA)
+	l, err := s.tryMerge(ctx, r, d.BaseRef, d.HeadSHA)
 	if err != nil && !errors.Is(err, codehost.ErrNotFound) {
 		return err
 	}

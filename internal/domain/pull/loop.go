@@ -10,31 +10,31 @@ import (
 	"yardmaster/internal/observe"
 )
 
-// How approved actions are carried out: a node that is at them says so before
-// each hold has passed, another takes over from one that does not, the next try
-// comes after backoff doubled, and the last failure is final.
+// Limits of approved actions. A node renews its hold of an action while it works; after
+// the hold another node takes the action. The time to the next try doubles with each
+// failure, up to about a minute; the failure of the last try is final.
 const (
 	hold     = 15 * time.Second
 	maxTries = 6
 	sweep    = 10 * time.Second
 )
 
-// Loop looks after pull requests until ctx ends. Any node may run it: what is
-// due is found, and taken, in the database. What fails is logged and tried
-// again.
+// Loop calls Pass until ctx ends: after changes, and at each interval of sweep. Several
+// nodes may run Loop at once: the database says what is due, and a node takes an action
+// there. A failure is logged, and the next pass tries again.
 func (s *Service) Loop(ctx context.Context) error {
 	s.Hub.Sweep(ctx, "pulls.sweep", event.PullTopic, sweep, s.Pass)
 	return nil
 }
 
-// Pass does all that is due now, as Loop does time and again. What fails for one
-// pull request keeps no other from its turn.
+// Pass does the work that is due. A failure for one pull request does not keep Pass from
+// the others.
 func (s *Service) Pass(ctx context.Context) {
 	each(ctx, s, "read the facts of a pull request", all(factsDue), s.readFacts)
 	each(ctx, s, "stop a check or round", all(idleMinders), s.stopMinder)
 	each(ctx, s, "look at a head", all(unlooked), s.lookAtHead)
 	each(ctx, s, "begin a round", func(tx *db.Tx) ([]found, error) { return troubled.All(tx, tx.Micros()) }, s.babysit)
-	each(ctx, s, "resume what is green again", all(becalmed), s.resume)
+	each(ctx, s, "resume what is green again", all(greenAgain), s.resume)
 	for {
 		due, err := s.take(ctx)
 		if err != nil {
@@ -53,7 +53,7 @@ func (s *Service) Pass(ctx context.Context) {
 	}
 }
 
-// each does something about all that a query finds, each in its account.
+// each calls do for every row that find answers, in the account of the row.
 func each[T interface{ about() found }](ctx context.Context, s *Service, what string, find func(*db.Tx) ([]T, error), do func(context.Context, T) error) {
 	var rows []T
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
@@ -75,7 +75,7 @@ func all[T any](q db.Query[T]) func(*db.Tx) ([]T, error) {
 	return func(tx *db.Tx) ([]T, error) { return q.All(tx) }
 }
 
-// keep holds on to an action until stop is called, or it has ended.
+// keep renews the hold of an action until stop is called.
 func (s *Service) keep(ctx context.Context, d dueRow) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -108,8 +108,8 @@ func (s *Service) complain(ctx context.Context, what string, err error, more ...
 	}
 }
 
-// take lets questions expire that nobody answered, and takes an action that is
-// due, if one is: for a while no other node takes it.
+// take ends the questions whose time is over, and takes one due action, if there is one.
+// No other node takes the action for the time of hold.
 func (s *Service) take(ctx context.Context) (due []dueRow, err error) {
 	var any bool
 	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {

@@ -8,18 +8,18 @@ import (
 	"yardmaster/internal/db"
 )
 
-// maxMessage is how much of a report goes into a commit, in characters.
+// maxMessage limits the part of a report that a commit message has, in characters.
 const maxMessage = 2000
 
-// Signers are who a merge commit names. A zero one is not named.
+// Signers are the names in a merge commit. A zero Person is left out.
 type Signers struct {
-	RequestedBy codehost.Person // who asked for the work
-	ApprovedBy  codehost.Person // who decided about the merge
-	Agent       codehost.Person // who did it
+	RequestedBy codehost.Person // the person who asked for the work
+	ApprovedBy  codehost.Person // the person who decided about the merge
+	Agent       codehost.Person // the agent that did the work
 }
 
-// message is the body of a merge commit: the first paragraph of the report, and
-// who asked for the work, approved it and did it.
+// message is the body of a merge commit: the first paragraph of the report, and the
+// Signers.
 func (s *Service) message(ctx context.Context, pr row, d dueRow) (string, error) {
 	var who Signers
 	var report string
@@ -33,8 +33,8 @@ func (s *Service) message(ctx context.Context, pr row, d dueRow) (string, error)
 	return commitBody(report, who), err
 }
 
-// commitBody puts the trailers into a paragraph of their own, the last: what a
-// report says that looks like one is none.
+// commitBody puts the trailers into the last paragraph, on their own: git reads no trailer
+// out of the report.
 func commitBody(report string, who Signers) string {
 	var trailers []string
 	for _, t := range []struct {

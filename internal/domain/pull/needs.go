@@ -14,7 +14,7 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// Why an open pull request goes no further without a person.
+// Reasons why an open pull request waits for a person.
 const (
 	NeedsDecision = "asked"          // the question about its head waits for an answer
 	NeedsAgain    = "declined"       // the question was answered with no
@@ -22,10 +22,10 @@ const (
 	NeedsMerge    = "left_to_people" // the policy says merge.mode: never
 	NeedsRetry    = "merge_failed"   // the code host did not carry out the merge
 	NeedsRearm    = "spent"          // agents have used up their rounds
-	NeedsEnd      = "superseded"     // what it is built on was dropped
+	NeedsEnd      = "superseded"     // the work that it was begun on was dropped
 )
 
-// Need is what only a person can do about a pull request.
+// Need is a step of a pull request that only a person can take.
 type Need struct {
 	_          struct{}          `doc:"What only a person can do about a pull request." schema:"Need"`
 	Why        string            `json:"why" enum:"asked,declined,expired,left_to_people,merge_failed,spent,superseded" doc:"asked: the question waits; declined and expired: it was answered with no, or not in time; left_to_people: the policy says merge.mode: never; merge_failed: the code host did not carry the merge out; spent: agents have used up their rounds; superseded: what it is built on was dropped"`
@@ -45,8 +45,8 @@ var clearsWhen = map[string]string{
 	NeedsEnd:      "a person cancels the task, as what it is built on was dropped",
 }
 
-// NeedOf is what a pull request needs, which waits for why; false for nothing.
-// Question is the id of the open one, if it is known.
+// NeedOf answers the step for a pull request that waits for the reason why; false if it
+// does not wait. question is the id of the open question, or "" if it is not known.
 func NeedOf(why string, since *time.Time, prID, headSHA, question string, taskID *string) (Need, bool) {
 	n := Need{Why: why, Args: map[string]string{"id": prID, "head_sha": headSHA}}
 	if since != nil {
@@ -76,7 +76,7 @@ func NeedOf(why string, since *time.Time, prID, headSHA, question string, taskID
 	return n, true
 }
 
-// NeedsOf are the needs of some pull requests of tx.Account, by id.
+// NeedsOf answers the needs of pull requests of tx.Account, by id of the pull request.
 func NeedsOf(tx *db.Tx, prIDs []string) (map[string]Need, error) {
 	out := map[string]Need{}
 	if len(prIDs) == 0 {
@@ -91,7 +91,7 @@ func NeedsOf(tx *db.Tx, prIDs []string) (map[string]Need, error) {
 	return out, err
 }
 
-// needs notes why a pull request waits for a person; "" if it does not.
+// needs records why a pull request waits for a person; "": it does not wait.
 func (s *Service) needs(tx *db.Tx, prID, why string) error {
 	var since *int64
 	if why != "" {
@@ -102,7 +102,7 @@ func (s *Service) needs(tx *db.Tx, prID, why string) error {
 	return err
 }
 
-// waits is needs for a head that is green: its task waits with it.
+// waits is needs for a green head, whose task waits for the person as well.
 func (s *Service) waits(tx *db.Tx, pr row, why string) error {
 	if err := s.needs(tx, pr.ID, why); err != nil || pr.TaskID == nil {
 		return err
@@ -110,9 +110,9 @@ func (s *Service) waits(tx *db.Tx, pr row, why string) error {
 	return TaskAwaitsReview.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID})
 }
 
-// green asks for (or, where the policy says so, orders) the merge of a head
-// that passed. Whether it changes what is protected is looked at by the loop, of
-// an order right before it is carried out.
+// green asks about the merge of a head that has passed, or orders the merge if the policy
+// says so. Loop finds protected changes: lookAtHead those of a question, apply those of
+// an order.
 func (s *Service) green(tx *db.Tx, r repo.Ref, pr row) error {
 	if pr.AbandonedAt != nil {
 		return nil
@@ -130,10 +130,10 @@ func (s *Service) green(tx *db.Tx, r repo.Ref, pr row) error {
 	return s.question(tx, pr, nil)
 }
 
-// byPolicy is who decided an order that no person gave.
+// byPolicy is the author of an order that no person gave.
 const byPolicy = "policy"
 
-// order has a head merged.
+// order orders the merge of a head.
 func (s *Service) order(tx *db.Tx, pr row, by string) error {
 	actionID := id.New()
 	n, err := insertAction.Exec(tx, insertActionArgs{
@@ -142,12 +142,12 @@ func (s *Service) order(tx *db.Tx, pr row, by string) error {
 		Protected: nil,
 	})
 	if err != nil || n == 0 {
-		return err // asked before
+		return err // there is an action for the head already
 	}
 	about := event.Subject{ID: actionID, RepoID: pr.RepoID}
 	if by == byPolicy {
 		err = askedEvent.Record(tx, about, askedData{HeadSHA: pr.HeadSHA, Kind: "merge", PRID: pr.ID})
-	} else { // unasked
+	} else { // without a question before
 		err = approvedEvent.Record(tx, about, approvedData{HeadSHA: pr.HeadSHA, Kind: "merge", PRID: pr.ID})
 	}
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *Service) order(tx *db.Tx, pr row, by string) error {
 	return s.approved(tx, pr)
 }
 
-// approved moves on what waits for an approval.
+// approved moves on the pull request and its task after an approval.
 func (s *Service) approved(tx *db.Tx, pr row) error {
 	if err := s.needs(tx, pr.ID, ""); err != nil {
 		return err
@@ -168,8 +168,8 @@ func (s *Service) approved(tx *db.Tx, pr row) error {
 	return TaskMergeable.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID})
 }
 
-// atHead locks an open pull request for a decision about the head that whoever
-// decides has seen.
+// atHead locks an open pull request for a decision about a head. It fails with
+// fault.NotFound, and with the reasons pr_not_open and head_moved.
 func atHead(tx *db.Tx, prID, headSHA string) (row, error) {
 	pr, ok, err := lock(tx, prID)
 	switch {
@@ -185,8 +185,8 @@ func atHead(tx *db.Tx, prID, headSHA string) (row, error) {
 	return pr, nil
 }
 
-// atGreenHead is atHead for what takes a head whose checks passed. One that was
-// kept although its task was cancelled is taken over by whoever calls it.
+// atGreenHead is atHead for a decision that needs a head with passed checks. The caller
+// takes over a pull request that was kept although its task was cancelled.
 func atGreenHead(tx *db.Tx, prID, headSHA string) (row, error) {
 	pr, err := atHead(tx, prID, headSHA)
 	if err != nil {
@@ -203,8 +203,8 @@ func atGreenHead(tx *db.Tx, prID, headSHA string) (row, error) {
 	return pr, err
 }
 
-// decide answers the question about a head. The head the decider saw must be
-// the head there is.
+// decide answers the question about a head. It fails with head_moved if the head of the
+// decision is not the present one.
 func (s *Service) decide(tx *db.Tx, in decideIn, state string) (actionRow, error) {
 	pr, err := atHead(tx, in.ID, in.HeadSHA)
 	if err != nil {
@@ -223,9 +223,9 @@ func (s *Service) decide(tx *db.Tx, in decideIn, state string) (actionRow, error
 	return s.answer(tx, pr, a, state)
 }
 
-// means refuses an answer to another question than the open one, and a yes that
-// does not name a question about what is protected: such a question takes the
-// place of another about the same head, which is what was read, perhaps.
+// means refuses an answer to another question than the open one. It also refuses a yes
+// that does not name the question if that is about protected changes: the person may
+// have read an earlier question about the same head.
 func (in decideIn) means(a actionRow, state string) error {
 	if in.ActionID == a.ID || in.ActionID == "" && (a.Protected == nil || state != ActionApproved) {
 		return nil
@@ -234,7 +234,7 @@ func (in decideIn) means(a actionRow, state string) error {
 		With("action_id", a.ID).With("question", a.wire().Question)
 }
 
-// answer is decide for a question that is open.
+// answer records the answer to an open question.
 func (s *Service) answer(tx *db.Tx, pr row, a actionRow, state string) (actionRow, error) {
 	by := policy.From(tx.Context()).Label()
 	if _, err := decideAction.Exec(tx, decideActionArgs{ID: a.ID, State: state, DecidedBy: by, DecidedAt: tx.Micros()}); err != nil {
@@ -261,7 +261,7 @@ type decideIn struct {
 	ActionID string `json:"action_id,omitempty" format:"uuid" doc:"the question that was read, pending_action.id of the pull request; another one is refused. A yes to a question about what is protected wants it"`
 }
 
-// Decision is the answer to a question, and the question it answers.
+// Decision is an answer, with the question that it is about.
 type Decision struct {
 	_      struct{}      `doc:"The question as it was decided." schema:"Decision"`
 	Action PendingAction `json:"action" doc:"the question, with its state"`
@@ -275,8 +275,8 @@ func (s *Service) skip(ctx context.Context, in decideIn) (Decision, error) {
 	return s.decided(ctx, func(tx *db.Tx) (actionRow, error) { return s.decide(tx, in, ActionSkipped) })
 }
 
-// askAgain puts the question about a head that was declined, that nobody
-// answered, or that the policy leaves to people.
+// askAgain asks again about a head whose question was declined or expired, or that the
+// policy leaves to people.
 func (s *Service) askAgain(ctx context.Context, in decideIn) (Decision, error) {
 	return s.decided(ctx, func(tx *db.Tx) (actionRow, error) {
 		pr, err := atGreenHead(tx, in.ID, in.HeadSHA)
@@ -300,7 +300,7 @@ func (s *Service) askAgain(ctx context.Context, in decideIn) (Decision, error) {
 	})
 }
 
-// expired ends a question that nobody answered in time.
+// expired ends a question that was not answered in time.
 func (s *Service) expired(tx *db.Tx, pr row, a actionRow) error {
 	if n, err := endExpired.Exec(tx, a.ID, tx.Micros()); err != nil || n == 0 {
 		return err
@@ -308,8 +308,8 @@ func (s *Service) expired(tx *db.Tx, pr row, a actionRow) error {
 	return expiredEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID})
 }
 
-// merge orders the merge of a head, asked about or not. If it changes what is
-// protected and whoever orders it was not told, that is asked about first.
+// merge orders the merge of a head, with or without an open question. Before the merge, a
+// person is asked about protected changes that the caller was not asked about.
 func (s *Service) merge(ctx context.Context, in decideIn) (Decision, error) {
 	return s.decided(ctx, func(tx *db.Tx) (actionRow, error) {
 		pr, err := atGreenHead(tx, in.ID, in.HeadSHA)

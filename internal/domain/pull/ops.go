@@ -12,7 +12,7 @@ import (
 
 const group = "Pull requests"
 
-// refusals are conflicts with what a pull request is.
+// refusals are conflicts with the state of a pull request, by slug.
 func refusals(slugs ...string) (out []op.Refusal) {
 	for _, slug := range slugs {
 		out = append(out, op.Refusal{Status: 409, Slug: slug})
@@ -20,7 +20,7 @@ func refusals(slugs ...string) (out []op.Refusal) {
 	return out
 }
 
-// Ops are the capabilities of this package.
+// Ops lists the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "pr.pending_approvals", Method: "GET", Path: "/v1/approvals", Group: group, Rule: policy.Require(policy.ReadPRs), Paging: &op.Paging{Default: 50, Max: 200},
@@ -105,7 +105,7 @@ func (s *Service) wire(r row, pending map[string]actionRow) Request {
 	return out
 }
 
-// Approval is a question that waits for a person, with what it is about.
+// Approval is a question that waits for a person, with its pull request.
 type Approval struct {
 	_ struct{} `doc:"A question that waits for a person, with the pull request it is about." schema:"Approval"`
 	PendingAction

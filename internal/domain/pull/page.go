@@ -18,30 +18,30 @@ import (
 	"yardmaster/internal/web"
 )
 
-// pagePath is where the pages of pull requests are.
+// pagePath is the path before the ids of pull requests in the addresses of their pages.
 const pagePath = "/ui/prs/"
 
-// What a page shows of a change: this many files, and lines of all of them.
+// Limits of the part of a change that a page shows.
 const (
 	pageFiles = 50
 	pageLines = 4000
-	pageBytes = 1 << 20 // that are read, beyond the file that goes over
-	lineBytes = 2000    // of one line
+	pageBytes = 1 << 20 // bytes that are read; the file that exceeds them is read whole
+	lineBytes = 2000    // bytes of one line
 )
 
 type pageView struct {
 	Request
 	Report   string
-	Merger   string // who decided the merge, as people know them
-	Command  string // that decides about it; "" if nothing waits
+	Merger   string // the login of the person who decided the merge, or a label
+	Command  string // the command line that decides; "" if nothing waits
 	Diff     Diff
-	Files    int // that it changes
+	Files    int // number of changed files
 	Shown    []shownFile
-	Left     int    // files whose lines are not shown
-	Gone     string // why there is no diff
+	Left     int    // number of files whose lines are not shown
+	Gone     string // the reason why there is no diff
 	Asked    string
 	Approved bool
-	Failed   string // why the approved merge is tried again
+	Failed   string // the reason why the approved merge is tried again
 }
 
 type shownFile struct {
@@ -51,7 +51,7 @@ type shownFile struct {
 
 type shownLine struct{ Kind, Text string }
 
-// page shows a pull request to whoever is signed in and may see it.
+// page shows a pull request to a person who is signed in and may see it.
 func (s *Service) page(ctx context.Context, in idIn) (op.Reply, error) {
 	a := policy.From(ctx)
 	if a.Anonymous() {
@@ -110,14 +110,14 @@ func (s *Service) page(ctx context.Context, in idIn) (op.Reply, error) {
 	v.Report = strings.ReplaceAll(v.Report, "\r\n", "\n")
 	reply, err := web.Render(pages, 200, "pull", v, "")
 	if text, is := reply.Body.(string); is {
-		// Wherever on it text of the change is: who decides sees what is there.
+		// The page holds text of the change. Escape makes invisible characters visible.
 		reply.Body = inert.Escape(text)
 	}
 	return reply, err
 }
 
-// merger names who decided a merge: a person by the login, if it is one who is
-// still here.
+// merger names the actor who decided a merge: the login of a person who is known, else
+// the label.
 func merger(tx *db.Tx, by *string) (string, error) {
 	if by == nil {
 		return "", nil
@@ -133,7 +133,7 @@ func merger(tx *db.Tx, by *string) (string, error) {
 	return u.Login, nil
 }
 
-// count is a number of things, in words.
+// count is a number with its noun.
 func count(n int, one string) string {
 	if n == 1 {
 		return "1 " + one
@@ -141,7 +141,7 @@ func count(n int, one string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
-// show reads what the pull request changes, as much as a page has room for.
+// show reads the change of the pull request, within the limits of a page.
 func (s *Service) show(ctx context.Context, v *pageView, pr row, r repo.Ref) (err error) {
 	if v.Diff, err = s.diffOf(ctx, r.HostRepo(), pr, "", ""); err != nil {
 		if f, known := errors.AsType[*fault.Error](err); known && f.Slug == "commits_gone" {

@@ -1,7 +1,14 @@
-// Package pull is the pull requests that agents open: their heads, the question
-// put to a person before anything is merged, and the merge itself. Git facts live
-// at the code host, and the checks of heads are package ci; numbers, states and
-// decisions are rows here.
+// Package pull is the pull requests that agents open: their heads, the question to a
+// person before a merge, and the merge itself. The code host has the facts of git, and
+// package ci the checks of heads; numbers, states and decisions are rows here.
+//
+//   - pull.go, life.go: how a pull request begins, moves and ends
+//   - look.go: the trial of a merge, and the question about it
+//   - needs.go: decisions of people, and the reasons why a pull request waits for one
+//   - apply.go, message.go: the merge
+//   - babysit.go: rounds, in which agents repair a head
+//   - loop.go: the work that no request asks for
+//   - diff.go, page.go, follow.go: the change, the page, the lists
 package pull
 
 import (
@@ -44,10 +51,10 @@ const (
 	ActionExpired  = "expired"
 )
 
-// Lifetime of an unanswered question.
+// askFor is the lifetime of an unanswered question.
 const askFor = 14 * 24 * time.Hour
 
-// Request is a row as the API shows it.
+// Request is a pull request as the API shows it.
 type Request struct {
 	_             struct{}       `doc:"A pull request of a repository, with its checks, its repair and what is asked about it."`
 	ID            string         `json:"id" format:"uuid" doc:"id of the pull request; its number is only its repository's"`
@@ -77,8 +84,7 @@ type Request struct {
 	ClosedWhy     *string        `json:"closed_why" example:"null" enum:"cancelled,branch_deleted,nothing_left" doc:"cancelled: its task was; branch_deleted: by a push; nothing_left: a push left nothing on the branch that the base does not have; null unless it is closed"`
 }
 
-// PendingAction is something an agent wants to do to a pull request and a
-// person is asked about first.
+// PendingAction is a change to a pull request that waits for the answer of a person.
 type PendingAction struct {
 	_           struct{}   `doc:"A question about a pull request, and its answer." schema:"PendingAction"`
 	ID          string     `json:"id" format:"uuid" doc:"id of the question"`
@@ -96,42 +102,43 @@ type PendingAction struct {
 	Protected   *Protected `json:"protected" doc:"what would change that a person is always asked about; null: nothing, or it was not looked at yet. An approval covers what the question said: if a merge would change more, it is asked about anew"`
 }
 
-// Tasks is what pull requests ask of tasks, all of tx.Account.
+// Tasks is the part of tasks that pull requests need. All tasks are of tx.Account.
 type Tasks interface {
-	// Repair queues a task that repairs a head. A fault that it answers means not
-	// now.
+	// Repair queues a task that repairs a head. It fails with a fault if the queue
+	// does not take the task now.
 	Repair(tx *db.Tx, r repo.Ref, round Round) (taskID string, err error)
-	// Reopen tells a task that failed with its pull request that this is open
-	// again; false if the task has gone on without it.
+	// Reopen moves a task on that failed because its pull request was closed, after
+	// the pull request was opened again; false if the task has gone on without it.
 	Reopen(tx *db.Tx, taskID, prID string) (bool, error)
-	// Unmerged names the task on whose work another was begun while that is not
-	// merged, or nothing; dropped tells that it will not be.
+	// Unmerged answers the task on whose work the given task was begun, while that
+	// work is not merged, else ""; dropped tells that the work never will be.
 	Unmerged(tx *db.Tx, taskID string) (on string, dropped bool, err error)
 }
 
-// Checks is what pull requests ask of the checks of their heads, in tx.Account.
+// Checks is the part of checks that pull requests need. All checks are of tx.Account.
 type Checks interface {
-	// Queue has a repository's check run on a head. What it refuses is a fault.
+	// Queue queues the check of a repository for a head. It fails with a fault if
+	// the queue does not take the check.
 	Queue(tx *db.Tx, r repo.Ref, prID, sha string) error
-	// Of answers what came of the check of a head; false if there was none.
+	// Of answers the result of the check of a head; false if there was no check.
 	Of(tx *db.Tx, prID, sha string) (Check, bool, error)
 }
 
-// Check is what came of the check of a head.
+// Check is the result of the check of a head.
 type Check struct {
 	Command  string
 	ExitCode *int64 // nil: the command was never run to its end
-	Output   string // its end
+	Output   string // the end of the output
 }
 
 // People names the people and the agent behind a merge.
 type People interface {
-	// Signers answers the names of a merge commit of a task of tx.Account that
-	// decidedBy, a label of the record, decided about.
+	// Signers answers the names for the merge commit of a task of tx.Account.
+	// decidedBy is the label of the actor who decided about the merge.
 	Signers(tx *db.Tx, taskID, decidedBy string) (Signers, error)
 }
 
-// Needs is what New asks for.
+// Needs are the parts that New needs.
 type Needs struct {
 	DB      *db.DB
 	Hub     *event.Hub
@@ -144,25 +151,25 @@ type Needs struct {
 	Bot     codehost.Person // signs the merge commits
 }
 
-// Service answers for pull requests.
+// Service has the capabilities of pull requests, and merges them.
 type Service struct{ Needs }
 
-// New makes the service. It panics if something that it needs is lacking.
+// New makes a Service. It panics if a part is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
 }
 
-// Proposal is finished work to be put up as a pull request.
+// Proposal is the finished work of a task, for a pull request.
 type Proposal struct {
 	TaskID, Title, Body      string
 	Branch, HeadSHA, BaseSHA string
 }
 
-// Propose opens a pull request for pushed work, or moves the open one of the
-// same branch, and queues its checks.
+// Propose opens a pull request for pushed work, or moves the head of the open one of the
+// same branch, and queues the check of the head. It fails with the fault of Checks.Queue.
 func (s *Service) Propose(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err error) {
-	// The repository's row orders those who would take the same number.
+	// The lock orders transactions that would take the same number.
 	if err := repo.Lock(tx, r.ID); err != nil {
 		return "", err
 	}
@@ -227,8 +234,8 @@ func (s *Service) moveHead(tx *db.Tx, r repo.Ref, pr row, sha string) error {
 	return s.check(tx, r, pr)
 }
 
-// check queues the repository's own check of a head; without one the head is
-// good as it is.
+// check queues the repository's own check of a head. If the repository names none, the
+// head has passed.
 func (s *Service) check(tx *db.Tx, r repo.Ref, pr row) error {
 	if pr.AbandonedAt != nil {
 		return s.needs(tx, pr.ID, NeedsRearm)
@@ -246,16 +253,16 @@ func (s *Service) check(tx *db.Tx, r repo.Ref, pr row) error {
 	return err
 }
 
-// CheckEnd is how the check of a head ended.
+// CheckEnd is the end of the check of a head.
 type CheckEnd struct {
 	PRID, RepoID, SHA string
 	Passed            bool
 	ExitCode          *int   // nil: the command was never run to its end
-	Why               string // without an exit code: why there is none
+	Why               string // the reason why there is no exit code
 }
 
-// CheckEnded moves a pull request on with the end of the check of its head. The
-// check of another head is nothing to it.
+// CheckEnded moves a pull request on after the check of its head. The end of the check of
+// another head changes nothing.
 func (s *Service) CheckEnded(tx *db.Tx, c CheckEnd) error {
 	checks := ChecksFailed
 	if c.Passed {
@@ -270,7 +277,7 @@ func (s *Service) CheckEnded(tx *db.Tx, c CheckEnd) error {
 	}
 	if pr.AbandonedAt != nil {
 		if pr.Checks = checks; pr.Needs == "" {
-			return nil // its merge is under way
+			return nil // the merge has begun
 		}
 		return s.needs(tx, pr.ID, leftTo(pr))
 	}
@@ -287,7 +294,7 @@ func (s *Service) CheckEnded(tx *db.Tx, c CheckEnd) error {
 		pr.Checks = checks
 		return s.attend(tx, r, pr)
 	case pr.Babysit == BabysitCI, pr.Babysit == BabysitConflict:
-		return nil // the end of the round sees to it
+		return nil // RoundEnded goes on from here
 	}
 	if err := s.needs(tx, pr.ID, NeedsRearm); err != nil || pr.TaskID == nil {
 		return err

@@ -35,8 +35,8 @@ type row struct {
 	Forgiven       int64
 	ArmedAt        *time.Time
 	BabysitTask    *string
-	Enabled        bool  // the repository
-	AttendAt       int64 // when the next round may begin; 0 is at once
+	Enabled        bool  // whether the repository is enabled
+	AttendAt       int64 // time from which the next round may begin, in microseconds; 0: at once
 	UpdatedAt      time.Time
 	RoundSHA       string `db:"round_sha"`
 
@@ -59,18 +59,17 @@ type actionRow struct {
 	RequestedAt time.Time
 	DecidedAt   *time.Time
 	ExpiresAt   time.Time
-	Tries       int64     // to carry it out
-	DueAt       time.Time // the next one
+	Tries       int64     // tries to carry the action out
+	DueAt       time.Time // time of the next try
 	Protected   *db.JSON[Protected]
 }
 
-// found is what a pass of the loop found to do: about which pull request or
-// task, and of which account.
+// found is a pull request or task that a pass of the loop has work for, and its account.
 type found struct{ ID, AccountID string }
 
 func (f found) about() found { return f }
 
-// factsRow is a pull request that pushes may have changed.
+// factsRow is a pull request whose facts are to be read.
 type factsRow struct {
 	found
 	RepoID    string
@@ -78,7 +77,7 @@ type factsRow struct {
 	BaseRef   string
 	HeadSHA   string `db:"head_sha"`
 	FactsWant int64
-	BaseSHA   string `db:"base_sha"` // that it was looked at with before
+	BaseSHA   string `db:"base_sha"` // commit of the base at the last look
 	PushedBy  *string
 }
 
@@ -127,7 +126,7 @@ var (
 	bodyOf       = db.Q[string](`SELECT body FROM pulls WHERE account_id = $1 AND id = $2`)
 	taskOf       = db.Q[*string](`SELECT task_id FROM pulls WHERE account_id = $1 AND id = $2`)
 	planOf       = db.Q[*string](`SELECT plan_id FROM tasks WHERE account_id = $1 AND id = $2`)
-	// cancelledTask is a task, if it was cancelled.
+	// cancelledTask finds a task that was cancelled.
 	cancelledTask = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND id = $2 AND status = 'cancelled'`)
 	lockTask      = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND id = $2`).ForUpdate()
 	lockPull      = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND id = $2`).ForUpdate()
@@ -140,7 +139,7 @@ var (
 		patch_id = '', looked_sha = '', attend_at = 0, facts_want = facts_want + 1, updated_at = :updated_at
 		WHERE id = :id`)
 	setChecks = db.S(`UPDATE pulls SET checks = $2, updated_at = $3 WHERE id = $1`)
-	// A newer head may have come while one was merged: the row keeps the one that was.
+	// setMerged keeps the head that was merged, although a newer one may have come.
 	setMerged = db.SWith[setMergedArgs](`UPDATE pulls SET checks = CASE WHEN head_sha = :head_sha THEN checks ELSE :checks END, head_sha = :head_sha,
 		state = 'merged', babysit = 'done', mergeable = 'clean', needs = '', needs_at = NULL, merge_sha = :merge_sha,
 		merged_by = :merged_by, merged_at = :merged_at, updated_at = :merged_at
@@ -153,8 +152,7 @@ var (
 	setAbandoned = db.S(`UPDATE pulls SET abandoned_at = $2, babysit = 'off', needs = '', needs_at = NULL, updated_at = $2 WHERE id = $1`)
 	adopt        = db.S(`UPDATE pulls SET abandoned_at = NULL WHERE id = $1`)
 	setNeeds     = db.S(`UPDATE pulls SET needs = $2, needs_at = CASE WHEN needs = $2 THEN needs_at ELSE CAST($3 AS BIGINT) END WHERE id = $1`)
-	// lastDeleted is the pull request of a branch that a push to that closed, if
-	// it was the last one of it.
+	// lastDeleted finds the last pull request of a branch, if a push closed it.
 	lastDeleted = db.Q[string](`SELECT id FROM pulls p WHERE account_id = $1 AND repo_id = $2 AND head_ref = $3 AND state = 'closed' AND closed_why IN ('branch_deleted', 'nothing_left')
 		AND NOT EXISTS (SELECT 1 FROM pulls n WHERE n.repo_id = p.repo_id AND n.head_ref = p.head_ref AND n.number > p.number)`)
 
@@ -162,7 +160,7 @@ var (
 		WHERE account_id = :account_id AND repo_id = :repo_id AND base_ref = :base_ref AND state = 'open'`)
 	headMoved = db.S(`UPDATE pulls SET facts_want = facts_want + 1, pushed_by = $2 WHERE id = $1 AND state = 'open'`)
 	recheck   = db.S(`UPDATE pulls SET facts_want = facts_want + 1, pushed_by = NULL WHERE repo_id = $1 AND state = 'open'`)
-	// lookAgain keeps what is known of the last push.
+	// lookAgain keeps the author of the last push.
 	lookAgain = db.S(`UPDATE pulls SET facts_want = facts_want + 1 WHERE id = $1 AND state = 'open'`)
 	factsDue  = db.Q[factsRow](`SELECT id, account_id, repo_id, head_ref, base_ref, head_sha, facts_want, base_sha, pushed_by FROM pulls
 		WHERE state = 'open' AND facts_have < facts_want ORDER BY updated_at LIMIT 50`)
@@ -184,13 +182,14 @@ var (
 	rearmPull = db.SWith[rearmPullArgs](`UPDATE pulls SET babysit = :babysit, ci_rounds = 0, conflict_rounds = 0,
 		forgiven = :forgiven, armed_at = :armed_at, attend_at = 0, updated_at = :armed_at
 		WHERE id = :id`)
-	// A check that never ended is made again by the pass after it was armed anew.
+	// troubled are the watched heads that failed their check or are in conflict. For a
+	// check that never ended, round queues the check again.
 	troubled = db.Q[found](`SELECT p.id, p.account_id FROM pulls p JOIN repos r ON r.id = p.repo_id
 		WHERE p.babysit = 'watching' AND p.state = 'open' AND (p.checks = 'failed' OR p.mergeable = 'conflict' AND p.checks <> 'pending') AND p.attend_at <= $1 AND r.enabled = TRUE
 		ORDER BY p.updated_at LIMIT 50`)
-	// becalmed are green heads in no conflict of which nothing is asked, although
-	// nothing else is to happen: what had come in between is over.
-	becalmed = db.Q[found](`SELECT p.id, p.account_id FROM pulls p JOIN repos r ON r.id = p.repo_id
+	// greenAgain are green heads without a conflict that are not approved and wait for
+	// no answer: the cause of their last trouble is gone.
+	greenAgain = db.Q[found](`SELECT p.id, p.account_id FROM pulls p JOIN repos r ON r.id = p.repo_id
 		WHERE p.state = 'open' AND p.needs IN ('', 'spent') AND p.checks IN ('none', 'passed') AND p.mergeable <> 'conflict' AND p.babysit_task IS NULL
 			AND p.abandoned_at IS NULL AND r.enabled = TRUE
 			AND NOT EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = p.id AND a.state = 'approved')
@@ -207,15 +206,16 @@ var (
 		WHERE id = :id AND state = 'pending'`)
 	endExpired   = db.S(`UPDATE pull_actions SET state = 'expired', decided_at = $2 WHERE id = $1 AND state = 'pending'`)
 	staleActions = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2 WHERE pr_id = $1 AND state IN ('pending', 'approved')`)
-	// replaced ends an action in whose place another is asked.
+	// replaced ends an action that another one replaces.
 	replaced  = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = COALESCE(decided_at, $2) WHERE id = $1 AND state IN ('pending', 'approved')`)
 	setLooked = db.S(`UPDATE pulls SET looked_sha = $2 WHERE id = $1`)
-	// A head that the policy ordered to be merged is looked at right before.
+	// unlooked are passed heads whose merge was not tried yet. The merge of an ordered
+	// head is tried when the order is carried out.
 	unlooked = db.Q[unlookedRow](`SELECT p.id, p.account_id, p.repo_id, p.base_ref, p.head_sha FROM pulls p JOIN repos r ON r.id = p.repo_id
 		WHERE p.state = 'open' AND p.looked_sha <> p.head_sha AND p.checks IN ('none', 'passed') AND r.enabled = TRUE
 			AND NOT EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = p.id AND a.state = 'approved')
 		ORDER BY p.updated_at LIMIT 50`)
-	// What has been taken the code host may have done, whatever became of the taker.
+	// withdraw leaves an action alone that a node has taken: the host may have merged.
 	withdraw    = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2 WHERE pr_id = $1 AND state IN ('pending', 'approved') AND tries = 0`)
 	expireNeeds = db.S(`UPDATE pulls SET needs = 'expired', needs_at = $2 WHERE id = $1 AND state = 'open' AND needs = 'asked'`)
 	expire      = db.Q[dueRow](`UPDATE pull_actions SET state = 'expired', decided_at = $1 WHERE state = 'pending' AND expires_at <= $1
@@ -229,13 +229,13 @@ var (
 		RETURNING id, account_id, pr_id, head_sha, tries, decided_by`)
 	keepDue  = db.S(`UPDATE pull_actions SET due_at = $3 WHERE id = $1 AND tries = $2 AND state = 'approved' AND due_at < $3`)
 	postpone = db.S(`UPDATE pull_actions SET due_at = $2, error = $3 WHERE id = $1 AND state = 'approved'`)
-	// waitLonger is for an action that may not be carried out yet: it is no try.
+	// waitLonger puts off an action that may not be carried out yet. That is no try.
 	waitLonger = db.S(`UPDATE pull_actions SET due_at = $2, tries = tries - 1 WHERE id = $1 AND state = 'approved'`)
-	// dueAbove are the approved merges of work that was begun on top of a task's.
+	// dueAbove makes the approved merges due of work that was begun on that of a task.
 	dueAbove = db.S(`UPDATE pull_actions SET due_at = $2 WHERE state = 'approved' AND due_at > $2
 		AND pr_id IN (SELECT p.id FROM pulls p JOIN tasks t ON t.id = p.task_id WHERE t.stacked_on = $1)`)
 	endAction = db.S(`UPDATE pull_actions SET state = $2, error = $3 WHERE id = $1 AND state = 'approved'`)
-	// carriedOut holds for what was merged although it was taken back meanwhile.
+	// carriedOut also changes an action that was taken back while the host merged.
 	carriedOut = db.S(`UPDATE pull_actions SET state = 'applied', error = NULL WHERE id = $1`)
 )
 
@@ -257,7 +257,7 @@ type setMergedArgs struct {
 	MergedBy     *string
 	MergedAt     int64
 	HeadSHA      string
-	Checks       string // of that head, where it is not the row's
+	Checks       string // result for HeadSHA, for a row with another head
 }
 
 // decideActionArgs are the parameters of decideAction.
@@ -319,12 +319,12 @@ type insertArgs struct {
 	CreatedAt                                                                       int64
 }
 
-// longestWait is the longest that an approved action waits for its next try.
+// longestWait limits the time from now to the next try of an approved action.
 const longestWait = 2 * time.Minute
 
 var pullIn = db.S(`UPDATE pull_actions SET due_at = $1 WHERE state = 'approved' AND due_at > $2`)
 
-// ClockSetBack makes approved actions due that would wait for longer than
+// ClockSetBack makes those approved actions due now that would wait for longer than
 // longestWait.
 func ClockSetBack(tx *db.Tx) error {
 	_, err := pullIn.Exec(tx, tx.Now, tx.Now.Add(longestWait))

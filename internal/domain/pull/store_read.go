@@ -5,15 +5,15 @@ import (
 	"yardmaster/internal/db"
 )
 
-// needy are those of some pull requests that wait for a person.
+// needy lists the pull requests among prIDs that wait for a person.
 func needy(tx *db.Tx, prIDs []string) ([]needRow, error) {
 	return db.Select[needRow](tx, db.Build(`SELECT p.id, p.needs, p.needs_at, p.head_sha, p.task_id, COALESCE(a.id, '') AS question
 		FROM pulls p LEFT JOIN pull_actions a ON a.pr_id = p.id AND a.state = 'pending' WHERE p.needs <> '' AND p.account_id = `, tx.Account).In("p.id", prIDs))
 }
 
-// lock reads a pull request of the transaction's account and keeps others from
-// changing it. The task it came from, which nearly always moves with it, is
-// locked before: whoever begins with a task takes them in this order, too.
+// lock reads a pull request of tx.Account and keeps other transactions from changing it.
+// lock takes the task of the pull request first, since that nearly always moves with it:
+// transactions that begin with a task take the two in the same order.
 func lock(tx *db.Tx, prID string) (row, bool, error) {
 	taskID, ok, err := taskOf.Maybe(tx, tx.Account, prID)
 	if err != nil || !ok {
@@ -55,7 +55,7 @@ func list(tx *db.Tx, repoID string, p op.PageIn) ([]row, error) {
 	return db.Select[row](tx, b.SQL(" ORDER BY p.created_at DESC, p.id DESC LIMIT ", p.Size()))
 }
 
-// pendingOf finds the open questions of some pull requests.
+// pendingOf finds the open actions of pull requests, by id of the pull request.
 func pendingOf(tx *db.Tx, prIDs []string) (map[string]actionRow, error) {
 	rows, err := db.Select[actionRow](tx, db.Build(`SELECT `+actionColumns+` FROM pull_actions WHERE state IN ('pending', 'approved')`).In("pr_id", prIDs))
 	if err != nil {
@@ -110,7 +110,8 @@ func openQuestions(tx *db.Tx, ids []string, limit int) ([]approvalRow, error) {
 	return db.Select[approvalRow](tx, b.SQL(" ORDER BY a.requested_at DESC, a.id DESC LIMIT ", limit))
 }
 
-// OpenHeads is the recorded head of each branch with an open pull request.
+// OpenHeads answers the recorded heads of the open pull requests of a repository of
+// tx.Account, by branch.
 func OpenHeads(tx *db.Tx, repoID string) (map[string]string, error) {
 	rows, err := openHeads.All(tx, tx.Account, repoID)
 	heads := make(map[string]string, len(rows))
@@ -120,8 +121,8 @@ func OpenHeads(tx *db.Tx, repoID string) (map[string]string, error) {
 	return heads, err
 }
 
-// TaskOf is the task that a pull request of tx.Account came of; empty if it
-// came of none.
+// TaskOf answers the id of the task that a pull request of tx.Account came from; "" if
+// there is none.
 func TaskOf(tx *db.Tx, prID string) (string, error) {
 	taskID, _, err := taskOf.Maybe(tx, tx.Account, prID)
 	if err != nil || taskID == nil {
@@ -130,7 +131,7 @@ func TaskOf(tx *db.Tx, prID string) (string, error) {
 	return *taskID, nil
 }
 
-// HeadOf is the head of a pull request while it is open, else "".
+// HeadOf answers the head of a pull request while that is open, else "".
 func HeadOf(tx *db.Tx, prID string) (string, error) {
 	pr, ok, err := byIDAnywhere.Maybe(tx, prID)
 	if !ok || pr.State != Open {
@@ -139,7 +140,7 @@ func HeadOf(tx *db.Tx, prID string) (string, error) {
 	return pr.HeadSHA, nil
 }
 
-// IsOpen tells whether a pull request of the transaction's account is open.
+// IsOpen tells whether a pull request of tx.Account is open.
 func IsOpen(tx *db.Tx, prID string) (bool, error) {
 	pr, ok, err := byID.Maybe(tx, tx.Account, prID)
 	return ok && pr.State == Open, err
