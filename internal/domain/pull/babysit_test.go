@@ -63,7 +63,7 @@ func TestSpentRoundsAreRearmed(t *testing.T) {
 			return out
 		}
 		y.checked(y.check[0], &one)
-		for n := range 3 { // that change nothing, or make it no better
+		for n := range 3 { // rounds that change nothing, or do not repair the head
 			if n == 1 {
 				y.moved("svc/a", y.commit("svc/a", "a", "2\n"))
 				y.checked(y.check[1], &one) // before the round is over
@@ -110,8 +110,7 @@ func TestSpentRoundsAreRearmed(t *testing.T) {
 	})
 }
 
-// A check that could not be run says nothing about the head: rearming makes it
-// again.
+// A check that could not be run is no result for the head: rearming queues it again.
 func TestLostCheckIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {

@@ -45,22 +45,21 @@ func (y *yard) mergeByHand(branch string) (sha string) {
 	return sha
 }
 
-// deleted tells of a branch that a push deleted.
+// deleted reports a push that deleted a branch.
 func (y *yard) deleted(branch string) {
 	y.t.Helper()
 	y.push(":refs/heads/" + branch)
 	y.moved(branch, codehost.ZeroSHA)
 }
 
-// A pull request ends with its task: what was asked or ordered is stale, nothing
-// is checked, repaired, asked about or merged any more, whatever had happened
-// before.
+// A pull request ends with its task in any state: its questions and orders are stale, and
+// there is no further check, round, question or merge.
 func TestCancelledWorkIsOver(t *testing.T) {
 	t.Parallel()
 	zero, one := 0, 1
 	for name, c := range map[string]struct {
 		policy string
-		before func(y *yard, pr, sha string) // the cancel
+		before func(y *yard, pr, sha string) // called before the cancel
 		after  func(y *yard)
 	}{
 		"asked":            {"version: 1\n", nil, nil},
@@ -80,7 +79,7 @@ func TestCancelledWorkIsOver(t *testing.T) {
 				if c.before != nil {
 					c.before(y, pr, sha)
 				}
-				y.write(func(tx *db.Tx) error { // what minds it
+				y.write(func(tx *db.Tx) error { // the check or round
 					for _, kind := range []string{"ci", "babysit"} {
 						if err := seed.Add(tx, seed.Task{ID: kind, Account: "acme", Repo: y.repo, Kind: kind, Sink: "direct", Branch: new(""), Pull: &pr}); err != nil {
 							return err
@@ -119,8 +118,8 @@ func TestCancelledWorkIsOver(t *testing.T) {
 	}
 }
 
-// A merge that the code host is at is recorded, although the task was cancelled
-// meanwhile; one that fails closes the pull request.
+// A merge that the code host has begun is recorded, although the task was cancelled
+// meanwhile. If the merge fails, the pull request is closed.
 func TestCancelledDuringTheMerge(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -128,7 +127,7 @@ func TestCancelledDuringTheMerge(t *testing.T) {
 		merged := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
 		y.host.during = func() {
 			y.abandon(merged, "task-svc/a")
-			y.wantActions(merged, "approved") // so that it is repeated if nobody hears how it went
+			y.wantActions(merged, "approved") // so that the merge is repeated if its answer is lost
 			y.wantState(merged, Open)
 		}
 		y.pass(0)
@@ -139,7 +138,7 @@ func TestCancelledDuringTheMerge(t *testing.T) {
 		y.host.merge = fmt.Errorf("the disk is full")
 		y.pass(0)
 		y.abandon(failed, "task-svc/b")
-		y.wantState(failed, Open) // the host may have done it
+		y.wantState(failed, Open) // the host may have merged
 		y.host.merge = nil
 		y.pass(time.Hour)
 		y.wantState(failed, Closed)
@@ -150,7 +149,7 @@ func TestCancelledDuringTheMerge(t *testing.T) {
 	})
 }
 
-// The policy may keep the pull request of a cancelled task, for people alone.
+// The policy may keep the pull request of a cancelled task open, for people.
 func TestKeptPullRequest(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -167,7 +166,7 @@ func TestKeptPullRequest(t *testing.T) {
 	})
 }
 
-// A merge that a person makes with git and pushes is seen, with who pushed it.
+// A merge that a person made with git is recorded, with the person who pushed it.
 func TestMergedByHand(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ policy, before string }{
@@ -204,8 +203,8 @@ func TestMergedByHand(t *testing.T) {
 	}
 }
 
-// The branch is deleted, comes back, is deleted again with the merge that it is
-// in, and is put where there is nothing left of it.
+// The branch is deleted, comes back, is deleted again after its merge, and is moved to a
+// commit that the base has.
 func TestClosedAndReopened(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -239,7 +238,7 @@ func TestClosedAndReopened(t *testing.T) {
 
 		y.git("merge", "--quiet", "--no-ff", "--no-edit", "svc/a")
 		y.push("main")
-		y.deleted("svc/a") // told of first
+		y.deleted("svc/a") // reported first
 		y.moved("main", y.git("rev-parse", "main"))
 		y.pass(0)
 		y.wantState(pr, Merged)
@@ -256,7 +255,7 @@ func TestClosedAndReopened(t *testing.T) {
 	})
 }
 
-// A branch that is put on what its base had before brings nothing to it, even if
+// A branch that is moved to an old commit of its base brings nothing to the base, even if
 // the base moves in the same push.
 func TestResetBranchIsNotMerged(t *testing.T) {
 	t.Parallel()
@@ -292,7 +291,7 @@ func TestDeletedWhileOrdered(t *testing.T) {
 	})
 }
 
-// Of a repository that the code host has lost, nothing is concluded.
+// A repository that the code host has lost changes no pull request.
 func TestLostRepositoryClosesNothing(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {

@@ -75,7 +75,7 @@ func (y *yard) green(branch, sha string) (prID string) {
 	return prID
 }
 
-// wantQuestion wants a question about a head that names these fields as weaker.
+// wantQuestion holds that the question about a head names the weaker fields.
 func (y *yard) wantQuestion(prID, sha string, paths, weaker string) *Protected {
 	y.t.Helper()
 	pr := y.pr(prID)
@@ -96,8 +96,8 @@ func (y *yard) wantQuestion(prID, sha string, paths, weaker string) *Protected {
 	return p
 }
 
-// An agent that rewrites the rules it works under does not get them merged by
-// the rules.
+// A person is asked about a change of the policy file, although the policy in force lets
+// the rest be merged unasked.
 func TestWeakerRulesAreAskedAbout(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -121,7 +121,7 @@ func TestWeakerRulesAreAskedAbout(t *testing.T) {
 			t.Errorf("after a person approved: %+v", got)
 		}
 
-		// Work that leaves the rules alone is merged by them.
+		// Work that does not change the policy file is merged unasked.
 		sha = y.branch("svc/b", func() { y.file("other", "1") })
 		pr = y.green("svc/b", sha)
 		if got := y.pr(pr); got.State != Merged || *got.MergedBy != byPolicy {
@@ -130,7 +130,7 @@ func TestWeakerRulesAreAskedAbout(t *testing.T) {
 	})
 }
 
-// Ways in which a branch may change the rules without writing the file.
+// A branch may change the policy in force without a change of the file itself.
 func TestWaysAroundTheRules(t *testing.T) {
 	t.Parallel()
 	y := open(t, db.SQLite)
@@ -193,7 +193,7 @@ func (y *yard) chmod(path string) {
 	}
 }
 
-// In every mode a person is asked, and nobody about what is not protected.
+// In every mode a person is asked about protected changes, and only about those.
 func TestModesAskAboutTheRules(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"ask", "never", "auto"} {
@@ -216,8 +216,8 @@ func TestModesAskAboutTheRules(t *testing.T) {
 	}
 }
 
-// An approval is of what the question said. When the base has become another,
-// so that the merge would do something else, it is asked anew.
+// An approval covers the changes that the question named. If the base has moved, so that
+// the merge would change more, a person is asked again.
 func TestApprovalCoversWhatWasSaid(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -226,16 +226,16 @@ func TestApprovalCoversWhatWasSaid(t *testing.T) {
 		pr := y.green("svc/a", sha)
 		y.wantQuestion(pr, sha, ".svc/policy.yml", "merge.mode")
 		y.approve(pr, sha)
-		// Meanwhile somebody made the rules on main stricter, elsewhere in the file.
+		// Meanwhile a push made the policy on main stricter, elsewhere in the file.
 		y.rules("version: 1\nmerge: {mode: never}\n")
 		y.pass(0)
 		if got := y.pr(pr); got.State == Merged {
 			t.Fatalf("merged: %+v", got)
 		}
 		y.wantQuestion(pr, sha, ".svc/policy.yml", "merge.mode")
-		y.wantActions(pr, "stale stale pending") // not looked at yet, approved, now
+		y.wantActions(pr, "stale stale pending") // before the trial of the merge, approved, the present one
 
-		// One who approves before it was looked at has approved nothing yet.
+		// An approval before the trial of the merge does not cover protected changes.
 		y.rules("version: 1\n")
 		sha = y.branch("svc/b", func() { y.file(".svc/other", "1") })
 		pr = y.propose("svc/b", sha)
@@ -250,13 +250,13 @@ func TestApprovalCoversWhatWasSaid(t *testing.T) {
 	})
 }
 
-// The base moves between the look and the merge, so that the merge would change
-// the rules that it did not when it was looked at.
+// The base moves between the trial and the merge, so that the merge would change the
+// policy file, which the trial did not.
 func TestBaseMovesBehindTheLook(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
 		y.rules("version: 1\nmerge: {mode: auto}\n")
-		// The branch has the stricter rules that another one brings, undone.
+		// The branch has undone the stricter policy that another branch brings.
 		strict := y.branch("tight", func() { y.file(".svc/policy.yml", "version: 1\nmerge: {mode: auto}\nagent: {isolation: bubblewrap}\n") })
 		y.git("checkout", "--quiet", "-b", "svc/a", "tight")
 		y.git("checkout", "--quiet", "main")
@@ -273,10 +273,10 @@ func TestBaseMovesBehindTheLook(t *testing.T) {
 	})
 }
 
-// What the account allows is asked again right before a merge.
+// The floors of the account are read again right before a merge.
 func TestFloorsTakeAnOrderBack(t *testing.T) {
 	t.Parallel()
-	// An order, taken back; for ask, a question in its place.
+	// The order is taken back; with mode ask a question replaces it.
 	for floor, want := range map[string]string{"ask": "stale pending", "never": "stale"} {
 		onBoth(t, func(t *testing.T, y *yard) {
 			y.rules("version: 1\nmerge: {mode: auto}\n")

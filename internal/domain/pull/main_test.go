@@ -43,8 +43,8 @@ var (
 	checksOf = db.Q[string](`SELECT status FROM ci_runs WHERE pr_id = $1 ORDER BY status`)
 )
 
-// yard is the pull requests of acme/web, at a real code host, and what the
-// tasks they come from are told.
+// yard holds the pull requests of acme/web, at a real code host, and the signals to
+// their tasks.
 type yard struct {
 	*Service
 	t        *testing.T
@@ -53,15 +53,15 @@ type yard struct {
 	root     string
 	work     string     // a clone
 	repo     string     // id of acme/web
-	mu       sync.Mutex // of told
+	mu       sync.Mutex // guards told
 	told     map[string]string
 	check    []string // the tasks of checks, oldest first
 	round    []Round  // the rounds begun, oldest first; the task of the nth is round-n
-	full     bool     // there is no room for a round
+	full     bool     // the queue takes no round
 	asked    []string // categories of the escalations
-	resolved []string // notes with which they were resolved
+	resolved []string // notes with which the escalations were resolved
 	stopped  []string // tasks that were to be stopped
-	gone     bool     // tasks whose pull requests were closed have gone on
+	gone     bool     // tasks have gone on without their closed pull requests
 	below    string   // the dropped task on whose work all others were begun
 	ci       *ci.Service
 	queue    func(*db.Tx) (checkTask string, err error)
@@ -86,7 +86,7 @@ func served(host codehost.Host) *codehost.Hosts {
 type flaky struct {
 	codehost.Host
 	merge, remove error
-	during        func() // a merge
+	during        func() // called before each merge
 }
 
 func (f *flaky) Merge(ctx context.Context, r codehost.Repo, o codehost.MergeOptions) (string, error) {
@@ -106,7 +106,7 @@ func (f *flaky) DeleteBranch(ctx context.Context, r codehost.Repo, branch, sha s
 	return f.Host.DeleteBranch(ctx, r, branch, sha)
 }
 
-// tell notes after the commit what somebody was told.
+// tell makes a subscriber that records, after the commit, a signal in told.
 func (y *yard) tell(what string) func(*db.Tx, string) error {
 	return func(tx *db.Tx, who string) error {
 		tx.AfterCommit(func() {
@@ -137,7 +137,7 @@ func (y tasks) Reopen(tx *db.Tx, task, _ string) (bool, error) {
 
 func (y tasks) Unmerged(*db.Tx, string) (string, bool, error) { return y.below, y.below != "", nil }
 
-// checks are the real ones, of tasks that are no rows.
+// checks are the real checks, although their tasks are no rows.
 type checks struct{ *ci.Service }
 
 func (checks) Of(tx *db.Tx, prID, sha string) (Check, bool, error) {
@@ -145,7 +145,7 @@ func (checks) Of(tx *db.Tx, prID, sha string) (Check, bool, error) {
 	return Check(r), ok, err
 }
 
-// nobody is behind the tasks of a yard.
+// nobody implements People without a name.
 type nobody struct{}
 
 func (nobody) Signers(*db.Tx, string, string) (Signers, error) { return Signers{}, nil }
@@ -281,7 +281,7 @@ func (y *yard) push(refspec string) {
 	y.git("push", "--quiet", "--force", filepath.Join(y.root, "acme", "web.git"), refspec)
 }
 
-// policy is the file in force.
+// policy puts a policy file in force.
 func (y *yard) policy(yml string) {
 	y.t.Helper()
 	if _, msgs := repo.ParsePolicy([]byte(yml)); msgs != nil {
@@ -293,7 +293,7 @@ func (y *yard) policy(yml string) {
 	})
 }
 
-// propose puts a branch up, as the task named after it.
+// propose opens a pull request of a branch, for the task named after the branch.
 func (y *yard) propose(branch, sha string) (prID string) {
 	y.t.Helper()
 	y.write(func(tx *db.Tx) error {
@@ -307,7 +307,7 @@ func (y *yard) propose(branch, sha string) (prID string) {
 	return prID
 }
 
-// moved tells of a push.
+// moved reports a push.
 func (y *yard) moved(branch, sha string) {
 	y.t.Helper()
 	y.write(func(tx *db.Tx) error {

@@ -9,8 +9,8 @@ import (
 	"yardmaster/internal/db"
 )
 
-// What is armed again goes on, wherever it stood: its question is shown again, a
-// kept one is checked, and a red head of which nobody takes care says so.
+// A pull request that is armed again goes on from any state: its question is shown again,
+// a kept one is checked, and a red head without a round waits for a person.
 func TestArmedGoesOn(t *testing.T) {
 	t.Parallel()
 	zero, one := 0, 1
@@ -67,7 +67,7 @@ func TestArmedGoesOn(t *testing.T) {
 	})
 }
 
-// A head that nobody merges says why, and what gets it going; that does.
+// A head that waits for a person names the reason and the call that moves it on; that call does.
 func TestNothingWaitsUnsaid(t *testing.T) {
 	t.Parallel()
 	skip := func(y *yard, pr, sha string) {
@@ -126,7 +126,7 @@ func TestNothingWaitsUnsaid(t *testing.T) {
 	}
 }
 
-// What can be ordered is what was seen and is green.
+// Only the present head can be ordered, and only if it is green.
 func TestMergeIsRefused(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -155,7 +155,7 @@ func TestMergeIsRefused(t *testing.T) {
 	})
 }
 
-// A person's order covers what is protected only if they were told of it.
+// The order of a person covers protected changes only if its question named them.
 func TestOrderOfWhatIsProtected(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -175,7 +175,7 @@ func TestOrderOfWhatIsProtected(t *testing.T) {
 	})
 }
 
-// A round that changes nothing is not followed by the next at once.
+// After a round that changes nothing the next one waits.
 func TestIdleRoundsArePaced(t *testing.T) {
 	t.Parallel()
 	one := 1
@@ -197,7 +197,7 @@ func TestIdleRoundsArePaced(t *testing.T) {
 	})
 }
 
-// A branch that conflicts with its base is seen when either moves.
+// A conflict is found when the branch or its base moves.
 func TestConflictIsSeen(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {

@@ -19,9 +19,9 @@ import (
 	"yardmaster/internal/proof/seed"
 )
 
-// Who begins with the task of a pull request and who begins with the pull
-// request take both in one order. A circle would be broken by PostgreSQL, which
-// has a transaction run again.
+// Transactions that begin with the task of a pull request and those that begin with the
+// pull request lock both in one order. PostgreSQL would break a circle of locks, and a
+// transaction would run again.
 func TestOneOrderOfLocks(t *testing.T) {
 	t.Parallel()
 	y := open(t, db.Postgres)
@@ -109,7 +109,7 @@ func TestOneOrderOfLocks(t *testing.T) {
 
 var lockAccount = db.Q[string](`SELECT id FROM accounts WHERE id = $1`).ForUpdate()
 
-// Two that have both referred to a row may both lock it afterwards: here the
+// Two transactions that both refer to a row may both lock the row afterwards: here the
 // account, whose queue of tasks is counted.
 func TestReferringDoesNotLock(t *testing.T) {
 	t.Parallel()
@@ -119,7 +119,7 @@ func TestReferringDoesNotLock(t *testing.T) {
 	both.Add(2)
 	y.queue = func(tx *db.Tx) (string, error) {
 		both.Done()
-		both.Wait() // each has put up its pull request
+		both.Wait() // each has opened its pull request
 		_, err := lockAccount.One(tx, "acme")
 		return id.New(), err
 	}

@@ -11,8 +11,8 @@ import (
 	"yardmaster/internal/proof/seed"
 )
 
-// What an agent wrote cannot hide from who decides, nor turn what stands there;
-// who decided is called by name.
+// The text of an agent can hide nothing on the page, and change nothing else on it. The
+// page names the person who decided.
 func TestPageHidesNothing(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {

@@ -69,8 +69,8 @@ func TestApprovedHeadIsMerged(t *testing.T) {
 	})
 }
 
-// A crash between the host's merge and our own commit leaves the action to be
-// taken again; the second merge is the first.
+// After a crash between the merge of the host and our own commit a node takes the action
+// again; the second merge answers the commit of the first.
 func TestMergeIsRepeatedHarmlessly(t *testing.T) {
 	t.Parallel()
 	for _, method := range []codehost.Method{codehost.MethodMerge, codehost.MethodSquash} {
@@ -109,7 +109,7 @@ func TestHeadMoves(t *testing.T) {
 		y.checked(y.check[0], &zero)
 		second := y.commit("svc/a", "a", "2\n")
 		y.moved("svc/a", second)
-		y.moved("svc/a", second) // told twice
+		y.moved("svc/a", second) // reported twice
 		if len(y.check) != 2 {
 			t.Fatalf("%d checks, want one a head", len(y.check))
 		}
@@ -121,12 +121,12 @@ func TestHeadMoves(t *testing.T) {
 		if got := y.pr(pr); got.Checks != ChecksPending || got.HeadSHA != second {
 			t.Errorf("after the move: %+v", got)
 		}
-		y.checked(y.check[0], &one) // says nothing of the head there is
+		y.checked(y.check[0], &one) // the check of another head
 		if got := y.pr(pr); got.Checks != ChecksPending {
 			t.Errorf("the check of an old head counts: %s", got.Checks)
 		}
 
-		// Back to the first head: it is checked anew, and that result counts.
+		// The first head comes back and is checked again; the new result counts.
 		y.moved("svc/a", first)
 		if len(y.check) != 3 {
 			t.Fatalf("%d checks, want a third", len(y.check))
@@ -151,14 +151,14 @@ func TestHeadMoves(t *testing.T) {
 	})
 }
 
-// What is merged is what was approved, and nothing else.
+// Only the head that was approved is merged.
 func TestPushAfterApproval(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
 		sha := y.commit("svc/a", "a", "1\n")
 		pr := y.propose("svc/a", sha)
 		y.approve(pr, sha)
-		evil := y.commit("svc/a", "a", "evil\n") // and nobody has told us yet
+		evil := y.commit("svc/a", "a", "evil\n") // not reported yet
 		before := y.git("rev-parse", "main")
 		y.pass(0)
 		y.wantActions(pr, "stale pending") // it was found to have moved
@@ -203,7 +203,7 @@ func TestMergeConflict(t *testing.T) {
 	})
 }
 
-// A host that fails is asked again, later each time, and given up on.
+// A merge that the host fails to make is tried again, later each time, until maxTries.
 func TestHostFailure(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -246,8 +246,8 @@ func TestHostFailure(t *testing.T) {
 	})
 }
 
-// While one head is merged, the next is pushed and asked about: nothing is
-// left to be asked about a merged pull request.
+// While one head is merged, the next is pushed and asked about: a merged pull request has
+// no open question.
 func TestHeadMovesDuringTheMerge(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -278,7 +278,7 @@ func TestQuestionsExpire(t *testing.T) {
 		sha := y.commit("svc/a", "a", "1\n")
 		pr := y.propose("svc/a", sha)
 		y.clock.Add(askFor.Microseconds())
-		y.refused("no_pending_action", pr, "approve", sha) // whether or not the loop has come by
+		y.refused("no_pending_action", pr, "approve", sha) // before and after a pass
 		y.pass(0)
 		y.wantActions(pr, "expired")
 		y.refused("no_pending_action", pr, "approve", sha)
@@ -339,7 +339,7 @@ func TestFailedChecks(t *testing.T) {
 	})
 }
 
-// Nothing of an account is seen or touched by another.
+// An account sees and changes nothing of another one.
 func TestOtherAccounts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -392,8 +392,8 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// Of many who decide at once, one does; of many who propose at once, each gets
-// a number of its own.
+// One of several simultaneous decisions succeeds; each of several simultaneous proposals
+// gets its own number.
 func TestRaces(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {

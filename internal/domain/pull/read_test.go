@@ -19,8 +19,8 @@ func (y *yard) shown(prID string) string {
 	return string(body)
 }
 
-// A yes to a question about what is protected names that question: whoever read
-// another about the same head has not said yes to it.
+// A yes to a question about protected changes names that question: the person may have
+// read another question about the same head.
 func TestYesNamesWhatIsProtected(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -60,7 +60,7 @@ func TestYesNamesWhatIsProtected(t *testing.T) {
 	})
 }
 
-// The page reads no more of a change than it has room for.
+// The page reads no more of a change than its limits allow.
 func TestPageIsBounded(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -85,7 +85,7 @@ func TestPageIsBounded(t *testing.T) {
 	})
 }
 
-// No round is promised where none begins.
+// The answer names the time of a next round only if a round will begin.
 func TestNoRoundsOfADisabledRepository(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {

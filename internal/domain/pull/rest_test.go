@@ -36,8 +36,8 @@ func TestCheckIsLostOnce(t *testing.T) {
 	})
 }
 
-// An order that turns out to be about a branch that has gone, or moved, leaves
-// neither the task nor the pull request behind.
+// If the branch of an order has gone or moved, its task and its pull request still move
+// on.
 func TestOrderForNothing(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -47,7 +47,7 @@ func TestOrderForNothing(t *testing.T) {
 		y.pass(0)
 		y.push(":svc/a")
 		y.moved("svc/a", codehost.ZeroSHA)
-		y.pass(0) // its merge is still under way
+		y.pass(0) // the merge has begun
 		y.wantState(gone, Open)
 		y.host.merge = nil
 		y.pass(time.Minute)
@@ -62,8 +62,8 @@ func TestOrderForNothing(t *testing.T) {
 	})
 }
 
-// A task that is cancelled right before its pull request is merged, or asked
-// about, has neither.
+// If a task is cancelled right before the merge of its pull request, or the question about
+// it, there is no merge and no question.
 func TestCancelledBeforeTheMerge(t *testing.T) {
 	t.Parallel()
 	for policy, left := range map[string]string{"": Closed, ", on_cancel: keep": Open} {
@@ -72,7 +72,7 @@ func TestCancelledBeforeTheMerge(t *testing.T) {
 			pr := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
 			why, how := "", ""
 			if left == Open {
-				why, how = NeedsMerge, "pr.merge" // it is for people alone
+				why, how = NeedsMerge, "pr.merge" // the pull request is left to people
 			}
 			due, err := y.take(y.ctx())
 			if err != nil || len(due) != 1 {
@@ -93,8 +93,8 @@ func TestCancelledBeforeTheMerge(t *testing.T) {
 	}
 }
 
-// A conflict that goes as it came leaves the question, and one that has cost all
-// rounds has the head asked about again once it is over.
+// A conflict that goes away leaves the question open. If it has cost all rounds, a person
+// is asked about the head again afterwards.
 func TestGreenAgain(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -119,8 +119,7 @@ func TestGreenAgain(t *testing.T) {
 	})
 }
 
-// A new head that is red, of a pull request whose rounds are spent, needs a
-// person as well.
+// A red new head of a pull request without a round left needs a person as well.
 func TestRedAfterTheLastRound(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -137,8 +136,7 @@ func TestRedAfterTheLastRound(t *testing.T) {
 	})
 }
 
-// A pull request that was kept is taken over by whoever arms it, with the check
-// that was stopped.
+// A person who arms a kept pull request takes it over; its stopped check is queued again.
 func TestKeptAndArmed(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -158,8 +156,8 @@ func TestKeptAndArmed(t *testing.T) {
 	})
 }
 
-// The merge of what was kept, and taken over, is not carried out with dropped
-// work inside; nobody can cancel its task a second time.
+// A kept pull request that was taken over is not merged if it contains dropped work. Its
+// task cannot be cancelled a second time.
 func TestKeptOnTopOfDropped(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -181,7 +179,7 @@ func TestKeptOnTopOfDropped(t *testing.T) {
 	})
 }
 
-// The check of a pull request that is closed, or kept, still says how it ended.
+// The check of a closed or kept pull request is still recorded with its end.
 func TestCheckOfWhatIsOver(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {

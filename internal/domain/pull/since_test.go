@@ -16,7 +16,7 @@ func (unsure) Commit(context.Context, codehost.Repo, string) (string, error) {
 	return "", codehost.ErrAmbiguous
 }
 
-// What changed since a commit is asked by the digits that people are shown of it.
+// since_sha may be the first digits of a commit, as people are shown them.
 func TestDiffSinceTheFirstDigits(t *testing.T) {
 	t.Parallel()
 	y := open(t, db.SQLite)
