@@ -26,7 +26,7 @@ var sealers = map[string]string{
 	"internal/domain/vault/vault.go Put":       "secrets.sealed",
 	"internal/domain/sso/ops.go set":           "org_sso.sealed",
 	"internal/domain/blocker/ops.go answer":    "blockers.answer",
-	"internal/domain/blocker/adopt.go closeAs":  "blockers.answer",
+	"internal/domain/blocker/adopt.go closeAs": "blockers.answer",
 	"internal/mail/outbox.go Post":             "mails.sealed",
 	"internal/seal/keys/keys.go Rotate":        "in the column it came from",
 	"internal/domain/sso/flow.go sendAway":     "in a cookie, for ten minutes",
