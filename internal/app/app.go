@@ -69,7 +69,7 @@ type App struct {
 	clients *seal.Keyring // for what outlives master keys
 	mail    *mail.Outbox
 	notary  *notary.Notary
-	host    *builtin.Host  // for its HTTP door and its lost folders; domains are given hosts
+	host    builtInHost    // its folders and its door; domains are given hosts
 	readers *event.Readers // of what is done after an event
 	model   *scripted.Server
 	prices  *llm.Prices
@@ -87,6 +87,18 @@ type App struct {
 	watching    watching
 	// stopping is true from when the process was asked to end.
 	stopping atomic.Bool
+}
+
+// builtInHost is the built-in host, with the parts that no other host has: its folders
+// and its HTTP door.
+type builtInHost interface {
+	codehost.Host
+	codehost.Forge
+	repo.Folders
+	// Lost answers the repositories whose folders are missing.
+	Lost() []codehost.Repo
+	// Handler serves git clients.
+	Handler(builtin.Hooks) http.Handler
 }
 
 // Run is the control plane from start to stop: it returns nil once ctx has

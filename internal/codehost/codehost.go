@@ -3,8 +3,8 @@
 // A host has two sides. Host answers facts about branches and files, and makes the
 // few changes that are made on the server (merge, delete a branch). Forge is the
 // part of a host that is not git, such as issues. Hosts finds both for a repository:
-// a server may be connected to several hosts. A pull request is known to none of
-// them: its number, its state and its checks are rows of our own database.
+// a server may be connected to several hosts. Neither side has pull requests: their
+// numbers, states and checks are rows of our own database.
 //
 // An error that a caller can act on is one of the faults in codehost.go, or
 // ErrUnknownHost or ErrCannot.
@@ -13,7 +13,7 @@
 //   - forge.go: Forge
 //   - hosts.go: Hosts
 //   - names.go, links.go: names of repositories, refs, commits and issues
-//   - push.go: the rights of a git credential, and what a push changed
+//   - push.go: the rights of a git credential, and the changes of a push
 package codehost
 
 import (

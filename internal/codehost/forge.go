@@ -7,7 +7,7 @@ import (
 
 // Forge is the part of a code host that is not git: the records that the host keeps
 // about the work in a repository. Hosts differ in the records that they keep; Can
-// tells what a host is able to do.
+// tells whether a host has a capability.
 //
 // A Forge is safe for concurrent use.
 type Forge interface {

@@ -67,7 +67,9 @@ func TestHostsAreWhole(t *testing.T) {
 func TestKey(t *testing.T) {
 	r := Repo{Host: "a", Owner: "acme", Name: "web"}
 	for what, other := range map[string]Repo{
-		"host": {Host: "b", Owner: "acme", Name: "web"}, "name": {Host: "a", Owner: "acme", Name: "app"}, "id": {Host: "a", ID: "1", Owner: "acme", Name: "web"},
+		"host": {Host: "b", Owner: "acme", Name: "web"},
+		"name": {Host: "a", Owner: "acme", Name: "app"},
+		"id":   {Host: "a", ID: "1", Owner: "acme", Name: "web"},
 	} {
 		if r.Key() == other.Key() {
 			t.Errorf("another %s, and the same key", what)
