@@ -44,7 +44,7 @@ import (
 	"yardmaster/internal/seal"
 )
 
-// Options are what a program, not its user, decides.
+// Options are the settings that a program, not its user, chooses.
 type Options struct {
 	Version string
 	SHA     string // commit of a released build
@@ -75,7 +75,7 @@ type App struct {
 	prices  *llm.Prices
 	cache   *limit.Shared // nil: requests are counted in this process alone
 	base    string        // address others reach us at
-	// What tests replace; complete fills in the rest.
+	// Tests replace these fields; complete fills in the rest.
 	clock       func() time.Time // of what is kept in memory
 	line        box.Bus          // to boxes
 	hosts       *codehost.Hosts
@@ -101,8 +101,8 @@ type builtInHost interface {
 	Handler(builtin.Hooks) http.Handler
 }
 
-// Run is the control plane from start to stop: it returns nil once ctx has
-// ended and everything accepted is stored.
+// Run runs a control plane until ctx ends. It returns nil once everything that was
+// accepted is stored.
 func Run(ctx context.Context, cfg *config.Config, o Options) (err error) {
 	a := &App{cfg: cfg, opts: o, log: o.Logger}
 	if a.log == nil {
@@ -126,7 +126,7 @@ func Run(ctx context.Context, cfg *config.Config, o Options) (err error) {
 	return a.serve(ctx, listener)
 }
 
-// complete fills in what no test has replaced.
+// complete fills in the fields that no test has replaced.
 func (a *App) complete() {
 	if a.clock == nil {
 		a.clock = time.Now

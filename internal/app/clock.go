@@ -13,7 +13,7 @@ import (
 	"yardmaster/internal/mail"
 )
 
-// keeper lists the owners of what a clock that was set back has put off.
+// keeper lists the owners of waits, which a clock that is set back would prolong.
 func (a *App) keeper() *clock.Keeper {
 	return &clock.Keeper{DB: a.db, Logger: a.log, Waits: []func(*db.Tx) error{
 		a.parts.run.ClockSetBack,

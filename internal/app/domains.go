@@ -60,12 +60,12 @@ import (
 	"yardmaster/internal/seal"
 )
 
-// domain is a package that has capabilities. What it does besides requests is a
-// loop, see looping and serving.
+// domain is a package that has capabilities. Its work besides requests is a loop,
+// see looping and serving.
 type domain interface{ Ops() []op.Op }
 
 // looping is a domain with work that is no request. Loop returns when its context
-// ends, or with what keeps it from going on.
+// ends, or with the error that keeps it from going on.
 type looping interface{ Loop(context.Context) error }
 
 // serving is a domain that answers the calls of boxes.
@@ -96,7 +96,7 @@ type wired struct {
 	plan *plan.Service
 }
 
-// add puts a domain on the list of all, and returns it.
+// add adds a domain to the list of all and returns the domain.
 func add[D domain](p *wired, d D) D {
 	p.all = append(p.all, d)
 	return d
@@ -177,7 +177,7 @@ var describing struct {
 	parts
 }
 
-// described are the domains of no server, for documents: they stand on parts
+// described returns domains without a server, for documents. They stand on parts
 // that open nothing, and none of their handlers can be called.
 func described() parts {
 	describing.Do(func() {
@@ -190,8 +190,8 @@ func described() parts {
 	return describing.parts
 }
 
-// wire makes the domains, each after those that it is given, and connects them
-// to each other.
+// wire makes the domains and connects them to each other. A domain is made after
+// those that it is given.
 func (a *App) wire() parts {
 	a.complete()
 	var p wired

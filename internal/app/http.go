@@ -20,7 +20,7 @@ import (
 // to read.
 var programs = []string{"/v1/", "/.well-known/", "/oauth/token", "/oauth/register", "/auth/device", "/auth/methods", "/healthz"}
 
-// secrets are the members of answers that open something to those who know them.
+// secrets are the members of answers that are credentials.
 var secrets = []string{"fix_url", "token", "secret", "client_secret", "password", "credentials", "setup_url", "access_token", "key"}
 
 // accountHeader names the account that a call with a cookie is about.
@@ -77,8 +77,8 @@ func (a *App) served() http.Handler {
 	})
 }
 
-// note tells the record of a request which of what stands beside the capabilities
-// it came to.
+// note records the surface of a request that is not for a capability: the git host
+// or the model gateway.
 func note(req *http.Request, surface string) {
 	r := observe.Of(req.Context())
 	r.Surface, r.Pattern = surface, "/"+surface+"/"

@@ -6,8 +6,8 @@ import (
 	"yardmaster/internal/domain/task"
 )
 
-// Inside is what a proof needs of a running control plane beyond its API: the
-// database, and the domains whose calls come from boxes.
+// Inside holds the parts of a running control plane that proofs use besides its API:
+// the database, and the domains whose calls come from boxes.
 type Inside struct {
 	DB       *db.DB
 	Data     string // the folder of --data
@@ -16,7 +16,7 @@ type Inside struct {
 }
 
 // Inside returns the parts of a running control plane that no request reaches.
-// The program itself does not call it.
+// The program itself does not call Inside.
 func (a *App) Inside() Inside {
 	return Inside{DB: a.db, Data: a.cfg.Data, Tasks: a.parts.task, Blockers: a.parts.blocker}
 }

@@ -18,8 +18,8 @@ import (
 	"yardmaster/internal/seal/keys"
 )
 
-// untouched answers what puts a data folder back to how it is now, if nothing
-// but the lock was made in it.
+// untouched returns a function that restores a data folder to its present state, if
+// nothing but the lock was made in it.
 func untouched(data string) (undo func()) {
 	file := filepath.Join(data, "lock")
 	_, noFolder := os.Stat(data)
@@ -132,7 +132,7 @@ func firstKey(ctx context.Context, d *db.DB, c *config.Config) (*seal.Keyring, e
 	return ring, nil
 }
 
-// metaValue is what meta keeps under a key; empty for nothing.
+// metaValue returns the value that meta keeps under a key, empty if there is none.
 func metaValue(ctx context.Context, d *db.DB, key string) (value string, err error) {
 	err = d.Read(ctx, func(tx *db.Tx) (err error) {
 		value, _, err = meta.Read(tx, key)

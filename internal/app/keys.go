@@ -21,8 +21,8 @@ import (
 	"yardmaster/internal/seal/keys"
 )
 
-// remember answers the value kept under key, made with fresh on first use.
-// Nodes that start together agree on one.
+// remember returns the value that is kept under key. The first call makes it with
+// fresh; nodes that start together agree on one.
 func remember(ctx context.Context, d *db.DB, key string, fresh func() (string, error)) (string, error) {
 	var value string
 	var ok bool
@@ -51,7 +51,7 @@ func sealedColumns() []keys.Column {
 	return []keys.Column{meta.Sealed, modelkey.Sealed, vault.Sealed, sso.Sealed, blocker.Sealed, mail.Sealed}
 }
 
-// rememberSealed is remember of what nobody may read in the database.
+// rememberSealed is remember for a value that is sealed in the database.
 func rememberSealed(ctx context.Context, d *db.DB, ring *seal.Keyring, key string, fresh func() ([]byte, error)) ([]byte, error) {
 	sealed, err := remember(ctx, d, key, func() (string, error) {
 		b, err := fresh()
@@ -124,8 +124,8 @@ func clientKeys(ctx context.Context, d *db.DB, ring *seal.Keyring) (*seal.Keyrin
 	return seal.Parse(string(b))
 }
 
-// setupToken is the token of the first-boot address: the configured one, or
-// one made once and kept until somebody has used it.
+// setupToken returns the token of the first-boot address: the configured one, or
+// one that is made once and kept until it is used.
 func setupToken(ctx context.Context, d *db.DB, c *config.Config) (string, error) {
 	if c.SetupToken != "" {
 		return c.SetupToken, nil

@@ -9,7 +9,7 @@ import (
 	"yardmaster/internal/config"
 )
 
-// shareLimits is where several nodes count requests together, nil without an
+// shareLimits returns the counter that several nodes share, nil without an
 // address.
 func shareLimits(c *config.Config, log *slog.Logger) (*limit.Shared, error) {
 	if c.Redis == "" || c.RateLimits != "on" {
@@ -22,7 +22,7 @@ func shareLimits(c *config.Config, log *slog.Logger) (*limit.Shared, error) {
 	return s, nil
 }
 
-// limits counts requests, nil where that is switched off.
+// limits returns the counter of requests, nil where counting is switched off.
 func (a *App) limits() limit.Limiter {
 	switch {
 	case a.cfg.RateLimits != "on":
@@ -33,8 +33,8 @@ func (a *App) limits() limit.Limiter {
 	return limit.New(time.Now)
 }
 
-// slots counts what each account may do a minute, besides its requests. Nothing
-// is counted where requests are not.
+// slots limits how often each account may do something in a minute, besides its
+// requests. Nothing is counted where requests are not.
 type slots struct {
 	counts limit.Limiter // nil: requests are not counted
 	name   string

@@ -29,8 +29,8 @@ func lock(data string) (*os.File, error) {
 	return f, nil
 }
 
-// takeLease keeps a second server off a PostgreSQL database, unless both may
-// share it. Once it has the lease it does nothing.
+// takeLease keeps a second server off a PostgreSQL database, unless both may share
+// the database. It does nothing if this server has the lease already.
 func (a *App) takeLease(ctx context.Context, d *db.DB) (err error) {
 	if d.Engine() != db.Postgres || a.lease != nil {
 		return nil

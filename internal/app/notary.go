@@ -17,8 +17,8 @@ func newNotary(c *config.Config, d *db.DB, ring *seal.Keyring) *notary.Notary {
 	return &notary.Notary{DB: d, Ring: ring, Path: c.HeadsFile, Every: c.HeadsEvery, Hook: c.HeadsHook, MailTo: c.HeadsMail}
 }
 
-// startNotary compares the record with what was noted of it. A break is named
-// in the log, in the file, by mail and to the webhook; the server goes on.
+// startNotary compares the audit chains with the heads that were noted. A break is
+// reported in the log, in the file, by mail and to the webhook; the server goes on.
 func (a *App) startNotary(ctx context.Context) error {
 	a.notary = newNotary(a.cfg, a.db, a.ring)
 	a.notary.Logger, a.notary.Post = a.log, a.post
@@ -33,8 +33,8 @@ func (a *App) closeNotary() error {
 	return a.notary.Close(ctx)
 }
 
-// AcceptBreaks takes chains of the record that are not what was noted of them
-// as they are.
+// AcceptBreaks accepts the audit chains that differ from their noted heads as they
+// are now. It returns an error if no chain differs.
 func (k *KeyChest) AcceptBreaks(ctx context.Context, reason string, out io.Writer) error {
 	n := k.notary()
 	breaks, err := n.Accept(ctx, reason)

@@ -20,8 +20,8 @@ import (
 // request does not show them.
 var secretParameters = []string{"token", "jwt", "code"}
 
-// watching is what shows operators what the node does. Its parts are nil where
-// nobody has asked for them.
+// watching holds the metrics and traces of the node. Each is nil unless it is
+// configured.
 type watching struct {
 	metrics  *telemetry.Metrics
 	listener net.Listener // of the metrics
@@ -43,7 +43,7 @@ func (a *App) watch(ctx context.Context) (err error) {
 	return err
 }
 
-// close ends the listener, and sends what is left of the traces.
+// close ends the listener and sends the remaining traces.
 func (w *watching) close() error {
 	var err error
 	if w.listener != nil {
@@ -81,7 +81,7 @@ func (a *App) observed(next http.Handler) http.Handler {
 	return o.Handler(next)
 }
 
-// transactions are told of every transaction; nil if nobody is.
+// transactions returns the observer of transactions, nil if nothing is observed.
 func (w *watching) transactions() func(context.Context, db.Transaction) {
 	if w.metrics == nil && w.traces == nil {
 		return nil
@@ -92,7 +92,7 @@ func (w *watching) transactions() func(context.Context, db.Transaction) {
 	}
 }
 
-// boxCalls are told of every call of a box; nil if nobody is.
+// boxCalls returns the observer of calls of boxes, nil if nothing is measured.
 func (w *watching) boxCalls() func(method string, took time.Duration, err error) {
 	if w.metrics == nil {
 		return nil
@@ -100,7 +100,8 @@ func (w *watching) boxCalls() func(method string, took time.Duration, err error)
 	return w.metrics.Call
 }
 
-// modelCalls are told of every call of the model gateway; nil if nobody is.
+// modelCalls returns the observer of calls of the model gateway, nil if nothing is
+// measured.
 func (w *watching) modelCalls() func(llm.Observed) {
 	if w.metrics == nil {
 		return nil
@@ -112,11 +113,11 @@ func (w *watching) modelCalls() func(llm.Observed) {
 	}
 }
 
-// kept is how long what was read of the database is shown again, so that several
-// readers cost it no more than one.
+// kept is how long a value that was read from the database is served again, so that
+// several readers of the metrics cost no more than one.
 const kept = 10 * time.Second
 
-// measure adds what is asked for when Prometheus reads.
+// measure adds the metrics whose values are read when Prometheus asks.
 func (a *App) measure(m *telemetry.Metrics) {
 	ask := func(name, help string, labels []string, of func(*db.Tx) ([]telemetry.Count, error)) {
 		m.Ask(telemetry.Asked{Name: name, Help: help, Labels: labels, Keep: kept}, func(ctx context.Context) (out []telemetry.Count, err error) {

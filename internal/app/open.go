@@ -177,13 +177,13 @@ func (a *App) author() codehost.Person {
 	return codehost.Person{Name: name, Email: address}
 }
 
-// post owes a letter to somebody.
+// post queues a mail to an address in the transaction.
 func (a *App) post(tx *db.Tx, to, subject, text string) error {
 	return a.mail.Post(tx, mail.Message{To: to, Subject: subject, Text: text})
 }
 
-// builtinScenario is what the scripted model answers without a file: it says
-// that it has none.
+// builtinScenario is the answer of the scripted model without a file: that it has
+// none.
 var builtinScenario = []byte(`scenarios:
   - name: none
     match: ""
@@ -191,7 +191,7 @@ var builtinScenario = []byte(`scenarios:
       - text: This is the scripted model without a scenario. Start the server with --scenario FILE, or add a real model key.
 `)
 
-// priceTable is the built-in one, behind the rows of a file if there is one.
+// priceTable returns the built-in prices, after the rows of a file if there is one.
 func priceTable(path string) (*llm.Prices, error) {
 	if path == "" {
 		return llm.DefaultPrices(), nil

@@ -13,7 +13,8 @@ import (
 	"yardmaster/internal/domain/signin"
 )
 
-// about is what runs here, and the probes of all that it stands on.
+// about describes this server: its version, its documents, and the probes of its
+// parts.
 func (a *App) about(sessions *signin.Service, runs *run.Service) service.Needs {
 	n := service.Needs{
 		Sessions: sessions, Version: a.opts.Version, SHA: a.opts.SHA,

@@ -10,9 +10,9 @@ import (
 	"yardmaster/internal/domain/modelkey"
 )
 
-// plainHTTP is where accounts may have their keys sent over plain http. What
-// listens on this machine is for this machine's own; on a server for others, it
-// is none of theirs.
+// plainHTTP returns the addresses to which accounts may have their keys sent over
+// plain http. A server that listens on the loopback address alone may reach models
+// on its own machine; accounts of any other server may not.
 func (a *App) plainHTTP() modelkey.Plain {
 	if a.cfg.HTTPKeys == "anywhere" {
 		return modelkey.PlainAnywhere
@@ -27,9 +27,9 @@ func (a *App) plainHTTP() modelkey.Plain {
 	return modelkey.PlainNowhere
 }
 
-// models judges an address of a model provider when it is dialled, whatever its
-// name was when the key came in. Private networks are open, for models are
-// served there; this machine is as for plainHTTP.
+// models judges the address of a model provider when it is dialled, because its name
+// may lead elsewhere than when the key was added. Private networks are allowed:
+// models are served there. This machine is allowed where plainHTTP allows it.
 func (a *App) models(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {

@@ -70,7 +70,7 @@ func (k *KeyChest) hold() (err error) {
 	return nil
 }
 
-// Close gives back what OpenKeys took.
+// Close releases the locks and the database that OpenKeys took.
 func (k *KeyChest) Close() error {
 	var errs []error
 	if k.db != nil {
@@ -82,7 +82,7 @@ func (k *KeyChest) Close() error {
 	return errors.Join(errs...)
 }
 
-// notary notes for a command, and tells nobody else.
+// notary returns a notary for a command. It logs nothing and sends no mail.
 func (k *KeyChest) notary() *notary.Notary {
 	n := newNotary(k.cfg, k.db, k.ring)
 	n.Logger = slog.New(slog.DiscardHandler)

@@ -5,7 +5,7 @@ import (
 	"yardmaster/internal/domain/signin"
 )
 
-// credentials are how callers prove who they are, as the document says it.
+// credentials describe the credentials of callers, for the document.
 var credentials = []openapi.Credential{
 	{Name: "bearer", Doc: "A personal access token (dev_pat_…)."},
 	{Name: "cookie", Cookie: signin.Cookie(false),
@@ -23,7 +23,7 @@ const (
 	sampleCursor = "eyJtIjoxfQ"
 )
 
-// samples are what the document's examples are made of.
+// samples are the values of the document's examples.
 var samples = openapi.Samples{
 	BaseURL: "https://yard.example.com",
 	Any:     "area",

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// farewell returns when the process has been asked to end and has told so for
-// long enough, or when something has ended it.
+// farewell returns when ctx has ended and probes have reported that for the
+// configured delay, or when running has ended.
 func (a *App) farewell(ctx, running context.Context) {
 	select {
 	case <-ctx.Done():

@@ -55,7 +55,7 @@ func (s space) trouble() error {
 	return nil
 }
 
-// folders are where this server stores what it is given.
+// folders returns the folders in which this server stores data.
 func (a *App) folders() []string {
 	out := []string{a.cfg.Data}
 	if path, ok := strings.CutPrefix(a.cfg.Database, "sqlite:"); ok {
@@ -80,7 +80,7 @@ func (a *App) room() (least space, err error) {
 	return least, nil
 }
 
-// storage probes whether there is room for what is to be stored.
+// storage probes whether the disk has room for more data.
 func (a *App) storage(context.Context) error {
 	s, err := a.room()
 	if err != nil {
@@ -119,7 +119,8 @@ func (a *App) watchStorage(ctx context.Context) error {
 	}
 }
 
-// lookAtStorage answers how bad it is, and says so if it was otherwise.
+// lookAtStorage returns the level of the present state, and logs the state if its
+// level is not the last one.
 func (a *App) lookAtStorage(ctx context.Context, last slog.Level) slog.Level {
 	level, what := slog.LevelInfo, "there is room in the data folder again"
 	if err := a.storage(ctx); err != nil {
@@ -135,8 +136,8 @@ func (a *App) lookAtStorage(ctx context.Context, last slog.Level) slog.Level {
 	return level
 }
 
-// explain adds to what the system says of the data folder which setting names
-// another.
+// explain adds to an error about the data folder the setting that names another
+// folder.
 func explain(cfg *config.Config, err error) error {
 	path, ok := errors.AsType[*fs.PathError](err)
 	inside := ok && (within(cfg.Data, path.Path) || within(path.Path, cfg.Data))

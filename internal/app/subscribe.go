@@ -19,8 +19,8 @@ import (
 	"yardmaster/internal/flow"
 )
 
-// subscribe tells the domains what happens in others, inside the transaction in
-// which it does. What it says first is told first.
+// subscribe connects the domains to the events and signals of others. A subscriber
+// runs inside the transaction of the change; subscribers run in this order.
 func (a *App) subscribe(p wired) {
 	event.Detach(a.db)
 	a.subscribeRepos(p)
@@ -62,7 +62,7 @@ func consumers(p wired) []event.Consumer {
 	}
 }
 
-// subscribeRepos tells the domains what happens to repositories.
+// subscribeRepos connects the domains to the events of repositories.
 func (a *App) subscribeRepos(p wired) {
 	repo.PushedEvent.On(a.db, flow.NotePush(p.pull))
 	repo.Unsure.On(a.db, p.pull.Recheck)
@@ -70,8 +70,8 @@ func (a *App) subscribeRepos(p wired) {
 	repo.PolicyChanged.On(a.db, flow.RejudgeBudgets(p.budget))
 }
 
-// subscribeAccounts tells the domains what happens to accounts and to the
-// people in them.
+// subscribeAccounts connects the domains to the events of accounts and of their
+// members.
 func (a *App) subscribeAccounts(p wired) {
 	event.RightsChanged.On(a.db, p.signin.RightsChanged)
 	event.CredentialDropped.On(a.db, p.signin.CredentialDropped)

@@ -13,7 +13,7 @@ import (
 	"yardmaster/internal/domain/task"
 )
 
-// topics are what clients can follow.
+// topics lists the topics that clients can follow.
 func topics(p wired) []stream.Topic {
 	return []stream.Topic{
 		{Topic: task.Topic, Rows: stream.Rows(p.task.Rows, func(t task.Task) string { return t.ID })},

@@ -78,7 +78,8 @@ func templateFor(tx *db.Tx, wish string) (template.Template, error) {
 // AskBoxes implements ask.Boxes.
 type AskBoxes struct{}
 
-// Fleet is what could carry out work of tx.Account.
+// Fleet lists the boxes, agents and templates that could carry out work of
+// tx.Account.
 func (AskBoxes) Fleet(tx *db.Tx) (f ask.Fleet, err error) {
 	if f.BoxesOnline, f.Agents, err = box.Serving(tx, tx.Account); err == nil {
 		f.Templates, err = template.Names(tx, tx.Account)

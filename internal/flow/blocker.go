@@ -9,7 +9,7 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// BlockerRepos names the repositories of blockers. It is blocker.Repos.
+// BlockerRepos implements blocker.Repos: the names of the repositories of blockers.
 type BlockerRepos struct{}
 
 // FullName is a repository's owner/name.
@@ -44,7 +44,7 @@ func (v BlockerVault) Keep(tx *db.Tx, by string, value blocker.Value) error {
 	return v.PutFilled(tx, by, vault.Item{RepoID: value.RepoID, Name: value.Name, Environment: value.Environment, Value: value.Value}, value.Host)
 }
 
-// BlockerTasks are the tasks that wait for blockers. It is blocker.Tasks.
+// BlockerTasks implements blocker.Tasks: the tasks that wait for blockers.
 type BlockerTasks struct{ Tasks *task.Service }
 
 // Lock locks a task of tx.Account until tx ends.
@@ -92,8 +92,8 @@ func DeclareBlockers(s *blocker.Service) func(*db.Tx, run.Declaration[protocol.B
 	}
 }
 
-// ExpireBlockers closes the blockers of a task that was cancelled: nobody needs
-// what it waited for.
+// ExpireBlockers closes the blockers of a task that was cancelled, because their
+// answers are of no use any more.
 func ExpireBlockers(tx *db.Tx, m task.Move) error {
 	if t := m.Task; t.Status == task.Cancelled {
 		return tx.As(t.AccountID, func() error { return blocker.Expire(tx, t.ID) })
@@ -101,7 +101,7 @@ func ExpireBlockers(tx *db.Tx, m task.Move) error {
 	return nil
 }
 
-// TellRefusal tells a run which fields of its blocker nobody could fill in.
+// TellRefusal tells a run which fields of its blocker could not be filled in.
 func TellRefusal(tx *db.Tx, r blocker.Refusal) error {
 	_, err := run.Wake(tx, r.RunID, r.Text)
 	return err

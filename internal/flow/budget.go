@@ -18,7 +18,7 @@ import (
 // of package budget show it.
 type BudgetWork struct{}
 
-// Limits are what the policy of a repository sets.
+// Limits returns the limits that the policy of a repository sets.
 func (BudgetWork) Limits(tx *db.Tx, repoID string) (budget.Defaults, error) {
 	r, _, err := repo.ByIDAnywhere(tx, repoID)
 	return limitsOf(r.Policy), err
@@ -34,7 +34,7 @@ func (BudgetWork) SetTaskBudget(tx *db.Tx, taskID string, micros *int64) (*int64
 // HasPlan tells whether an id is a plan of tx.Account.
 func (BudgetWork) HasPlan(tx *db.Tx, planID string) (bool, error) { return plan.Exists(tx, planID) }
 
-// Prices tells budgets what models cost. It is budget.Prices.
+// Prices implements budget.Prices: whether models have a price.
 type Prices struct {
 	Server *llm.Prices // for what an account sets none
 }

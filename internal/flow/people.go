@@ -9,12 +9,12 @@ import (
 	"yardmaster/internal/domain/sso"
 )
 
-// Gifts books what a platform invitation brings along, as a grant. It is the
-// invitation.Gifts of the program.
+// Gifts implements invitation.Gifts: it books the gift of a platform invitation as a
+// grant.
 type Gifts struct{ Ledger grant.Ledger }
 
-// Give gives a user what a bundle holds; given is false, and nothing is booked,
-// for a user who has an active grant.
+// Give books the content of a bundle for a user. If the user has an active grant,
+// given is false and nothing is booked.
 func (g Gifts) Give(tx *db.Tx, userID string, b invitation.Bundle) (given bool, err error) {
 	return g.Ledger.Give(tx, userID, grant.Gift{
 		AIDevs: int64(b.AIDevs), Days: b.ExpiresInDays, IssuedBy: b.IssuedBy,
@@ -29,8 +29,8 @@ func (g Gifts) OwnersChanged(tx *db.Tx, o invitation.Owner) error {
 	return g.Ledger.Moved(tx, o.AccountID, o.UserID)
 }
 
-// Invitations is how people come in who are not here yet. It is the
-// grant.Invitations and the signin.Invitations of the program.
+// Invitations implements grant.Invitations and signin.Invitations: it invites people
+// who are no users yet.
 type Invitations struct{ Invites *invitation.Service }
 
 // Invite mails an invitation to the platform that brings a gift along, unless
@@ -58,8 +58,8 @@ func (i Invitations) Redeem(tx *db.Tx, token, userID string) (accountID string, 
 	return out.Account.ID, nil
 }
 
-// Providers knows the identity providers of accounts, for the page that people
-// sign in on. It is the signin.Providers of the program.
+// Providers implements signin.Providers: whether accounts have identity providers of
+// their own, for the page of the sign-in.
 type Providers struct{}
 
 // Any tells whether an account has an identity provider of its own.

@@ -8,7 +8,7 @@ import (
 )
 
 // RefreshMerged has the policy file of a repository read again after each merge
-// in it: the merge may have changed the file, and nobody pushed it.
+// in it: the merge may have changed the file without a push.
 func RefreshMerged(repos *repo.Service) event.Consumer {
 	return event.Consumer{
 		Name: "repo.refresh_merged", Kinds: []event.Any{pull.MergedEvent},

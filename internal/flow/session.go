@@ -27,7 +27,7 @@ func (SessionRuns) Say(tx *db.Tx, runID, text string) (messageID string, err err
 	return run.Message(tx, runID, text)
 }
 
-// Await tells what became of a message by the end of the wait.
+// Await waits for the outcome of a message, at most until the end of the wait.
 func (s SessionRuns) Await(ctx context.Context, runID, messageID string, wait time.Duration) (session.Outcome, error) {
 	out, err := s.Runs.AwaitMessage(ctx, runID, messageID, wait)
 	return session.Outcome{Status: out.Status, Reply: out.Reply}, err
@@ -56,7 +56,7 @@ func (SessionRuns) Record(tx *db.Tx, runID string) (out session.RunRecord, err e
 	return out, nil
 }
 
-// Policies reads policy files for replays. It is session.Policies.
+// Policies implements session.Policies: it reads policy files for replays.
 type Policies struct{}
 
 // Parse reads a policy file as it would be in force in a repository of tx.Account,
@@ -71,7 +71,7 @@ func (Policies) Parse(tx *db.Tx, repoID *string, yml string) (session.Candidate,
 	return candidate(p), nil, err
 }
 
-// candidate is what a policy decides, for a replay.
+// candidate returns the decisions of a policy, for a replay.
 func candidate(p repo.Policy) session.Candidate {
 	c := session.Candidate{
 		Template: p.Agent.Template, Isolation: p.Agent.Isolation, CheckCommand: p.Checks.Command, CheckTimeout: p.CheckTimeout(),

@@ -14,7 +14,7 @@ import (
 	"yardmaster/internal/llm"
 )
 
-// TaskTemplates tells what templates demand. It is task.Templates.
+// TaskTemplates implements task.Templates: the demands of templates.
 type TaskTemplates struct{}
 
 // Need is what a template of an account demands of a box, and of the account's

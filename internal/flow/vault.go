@@ -17,8 +17,8 @@ func (VaultRepos) ID(tx *db.Tx, owner, name string) (string, bool, error) {
 	return r.ID, ok, err
 }
 
-// PromptRefs tells whether there is what a prompt is for. It is prompt.Refs; the
-// transcripts of package prompt show it.
+// PromptRefs implements prompt.Refs: whether the repository or template of a prompt
+// exists. The transcripts of package prompt show it.
 type PromptRefs struct{}
 
 // HasRepo tells whether the id is a repository of tx.Account.

@@ -1,6 +1,6 @@
-// Package needs holds constructors to being given all that they ask for. What is
-// lacking stops the program when it starts, by name, so that no domain has to ask
-// again whether it was given something.
+// Package needs checks that a constructor is given all that it asks for. A field that
+// lacks its value stops the program when it starts, by name, so that no domain has to
+// check again.
 package needs
 
 import (

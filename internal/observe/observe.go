@@ -1,7 +1,7 @@
-// Package observe carries what is learned of a request to its record, and what a
-// loop says of its passes to those who count them. The package knows neither
-// HTTP nor capabilities nor metrics, so anybody may import it. telemetry writes
-// the records, serves the metrics and sends the traces.
+// Package observe carries facts about a request to the request's record, and the
+// passes of loops to their counters. The package knows neither HTTP nor capabilities
+// nor metrics, so every package may import it. Package telemetry writes the records,
+// serves the metrics and sends the traces.
 package observe
 
 import (
@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Request is what becomes known of a request while it is served. One goroutine
-// at a time writes it.
+// Request holds the facts that become known of a request while it is served. One
+// goroutine at a time writes them.
 type Request struct {
 	ID      string
 	Address string // of the caller, past trusted proxies
@@ -31,14 +31,14 @@ type Request struct {
 
 type requestKey struct{}
 
-// With returns a context that belongs to r. A nil r takes what is done there out
-// of the request of ctx.
+// With returns a context that belongs to r. With a nil r the context belongs to no
+// request.
 func With(ctx context.Context, r *Request) context.Context {
 	return context.WithValue(ctx, requestKey{}, r)
 }
 
-// Of returns the request that ctx belongs to. Outside of a request it returns a
-// value that nobody reads.
+// Of returns the request that ctx belongs to. Outside of a request it returns a new
+// value, which is not recorded.
 func Of(ctx context.Context) *Request {
 	if r, _ := ctx.Value(requestKey{}).(*Request); r != nil {
 		return r
@@ -46,8 +46,8 @@ func Of(ctx context.Context) *Request {
 	return &Request{}
 }
 
-// Inside tells whether ctx belongs to a request, whose record will tell what is
-// noted.
+// Inside tells whether ctx belongs to a request, so that facts noted in it are
+// recorded.
 func Inside(ctx context.Context) bool {
 	r, _ := ctx.Value(requestKey{}).(*Request)
 	return r != nil
@@ -78,9 +78,9 @@ type pass struct {
 	failed atomic.Bool
 }
 
-// Pass begins a pass of a loop, which is named package.what in lower case. What
-// fails in the returned context is told to Failed. The caller calls end when the
-// pass is over.
+// Pass begins a pass of a loop, whose name is the package and the task in lower case,
+// such as mails.sweep. Errors in the returned context are reported with Failed. The
+// caller calls end when the pass is over.
 func Pass(ctx context.Context, loop string) (in context.Context, end func()) {
 	loops, _ := ctx.Value(loopsKey{}).(Loops)
 	if loops == nil {

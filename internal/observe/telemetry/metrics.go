@@ -13,8 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics are what Prometheus reads of a node. Its methods may be called on
-// nil, which measures nothing.
+// Metrics are the metrics of a node that Prometheus reads. The methods may be called
+// on nil, which measures nothing.
 type Metrics struct {
 	registry *prometheus.Registry
 	open     prometheus.Gauge
@@ -30,7 +30,7 @@ type Metrics struct {
 	unread   *prometheus.CounterVec
 }
 
-// buckets are seconds, from what the database takes to what a long poll does.
+// buckets are seconds, from the time of a transaction to that of a long poll.
 var buckets = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
 
 // NewMetrics makes the metrics of a node, those of the process included.
@@ -165,7 +165,7 @@ type Count struct {
 	Value  float64
 }
 
-// askLimit is how long a reading waits for the answer to one question.
+// askLimit limits how long a reading waits for the values of one metric.
 const askLimit = 5 * time.Second
 
 // Ask adds a metric whose values are asked for at each reading, in five seconds

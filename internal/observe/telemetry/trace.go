@@ -41,7 +41,7 @@ func NewTraces(ctx context.Context, endpoint, version string, log *slog.Logger) 
 	return &Traces{provider, provider.Tracer("yardmaster")}, nil
 }
 
-// logged writes into the log what keeps spans from being sent.
+// logged logs errors that keep spans from being sent.
 type logged struct {
 	sdktrace.SpanExporter
 	log *slog.Logger
@@ -77,7 +77,7 @@ func (t *Traces) Transaction(ctx context.Context, kind, outcome string, begun ti
 	span.End(trace.WithTimestamp(begun.Add(took)))
 }
 
-// Close sends what has not been sent, within five seconds.
+// Close sends the remaining spans, within five seconds.
 func (t *Traces) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
