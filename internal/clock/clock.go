@@ -1,10 +1,10 @@
-// Package clock keeps a server right whose machine's clock is set.
+// Package clock keeps a server correct while its machine's clock is set.
 //
-// What waits until some time waits too long once the clock is set back, and
-// also if the server starts with a clock that is behind the one before: a
-// Keeper notices, and calls those who own what waits. What runs out at some
-// time runs out at once when the clock is set forward; a loop that looks for
-// that asks a Watch first.
+// After the clock is set back, everything that waits until some time waits too long;
+// the same holds if the server starts with a clock behind that of its last run. A
+// Keeper notices this and calls the owners of the waits. After the clock is set
+// forward, everything with a deadline expires at once; a loop that ends such things
+// asks a Watch first.
 package clock
 
 import (
@@ -16,54 +16,55 @@ import (
 	"yardmaster/internal/observe"
 )
 
-// Tolerated is what clocks are moved by all the time.
+// Tolerated is the size of steps that clocks make all the time.
 const Tolerated = time.Second
 
-// Watch notices that the clock was set. The zero value begins at the first use.
+// Watch notices when the clock is set. The zero value starts at the first use.
 type Watch struct{ last time.Time }
 
-// Set tells by how much the clock was set since the call before; 0 if it was
-// not, or hardly.
+// Set returns by how much the clock was set since the last call; 0 if it was not, or
+// by no more than Tolerated.
 func (w *Watch) Set() time.Duration {
 	now, last := time.Now(), w.last
 	w.last = now
 	if last.IsZero() {
 		return 0
 	}
-	// Sub measures what has passed, unless the time of day is all there is.
+	// Sub uses the monotonic clock; Round(0) leaves only the time of day.
 	if set := now.Round(0).Sub(last.Round(0)) - now.Sub(last); set.Abs() > Tolerated {
 		return set
 	}
 	return 0
 }
 
-// Keeper has those who own what waits pull in what a clock that was set back
-// has put off.
+// Keeper lets the owners of waits shorten them after the clock was set back.
 type Keeper struct {
 	DB *db.DB
-	// Waits are called in one transaction: each pulls in what is put off for
-	// longer, from the transaction's time on, than it can be meant to be.
+	// Waits are called in one transaction. Each shortens the waits of one owner that
+	// are longer, from the transaction's time on, than they can be meant to be.
 	Waits  []func(tx *db.Tx) error
 	Logger *slog.Logger
 }
 
-// Loop calls Mend at the start and whenever the clock was set, until ctx ends.
+// Loop calls ShortenWaits at the start and whenever the clock was set, until ctx
+// ends.
 func (k *Keeper) Loop(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	var w Watch
 	w.Set()
-	for owed := true; ; {
+	for due := true; ; {
 		if by := w.Set(); by != 0 {
 			k.Logger.WarnContext(ctx, "the clock was set", slog.Duration("by", by))
-			owed = true
+			due = true
 		}
 		in, end := observe.Pass(ctx, "clock.keep")
-		if owed {
-			err := k.Mend(in)
+		if due {
+			err := k.ShortenWaits(in)
 			observe.Failed(in, err)
-			if owed = err != nil; owed && ctx.Err() == nil {
-				k.Logger.ErrorContext(ctx, "what a wrong clock has put off is not pulled in", slog.String("error", err.Error()))
+			if due = err != nil; due && ctx.Err() == nil {
+				k.Logger.ErrorContext(ctx, "waits that a wrong clock has made too "+
+					"long could not be shortened", slog.String("error", err.Error()))
 			}
 		}
 		end()
@@ -75,12 +76,12 @@ func (k *Keeper) Loop(ctx context.Context) error {
 	}
 }
 
-// Mend calls the owners of what waits. To end a wait early is no harm: it is a
-// try that comes sooner.
-func (k *Keeper) Mend(ctx context.Context) error {
+// ShortenWaits calls Waits. A wait that ends too early does no harm: it only means an
+// early try.
+func (k *Keeper) ShortenWaits(ctx context.Context) error {
 	return k.DB.Write(ctx, func(tx *db.Tx) error {
-		for _, pullIn := range k.Waits {
-			if err := pullIn(tx); err != nil {
+		for _, shorten := range k.Waits {
+			if err := shorten(tx); err != nil {
 				return err
 			}
 		}

@@ -19,7 +19,7 @@ func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 func TestWatch(t *testing.T) {
 	if !astray.Possible {
-		return // nothing here can set the clock
+		return // this test cannot set the clock
 	}
 	defer astray.Set(0)
 	var w Watch
@@ -64,7 +64,7 @@ func TestWaitsEndAfterTheClockIsSetBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		k := Keeper{DB: d, Waits: []func(*db.Tx) error{mail.ClockSetBack}, Logger: slog.New(slog.DiscardHandler)}
-		if err := k.Mend(ctx); err != nil {
+		if err := k.ShortenWaits(ctx); err != nil {
 			t.Fatal(err)
 		}
 		for name, want := range want {

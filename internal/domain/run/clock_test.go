@@ -23,7 +23,7 @@ func TestLeasesEndAfterTheClockIsSetBack(t *testing.T) {
 		st := f.claim(f.boxes[0])
 		f.mustSay(f.boxes[0], st, 1, started()...)
 		f.pass(-4 * time.Hour)
-		if err := keeper.Mend(ctx); err != nil {
+		if err := keeper.ShortenWaits(ctx); err != nil {
 			t.Fatal(err)
 		}
 		f.pass(protocol.RedispatchAfter(f.Lease) - time.Second)
