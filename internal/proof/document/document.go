@@ -1,6 +1,6 @@
-// Package document reads the OpenAPI document as its users do, and holds
-// requests and answers against it. It knows no server: the tests of the program
-// and the transcripts of the domains hand it the bytes.
+// Package document reads the OpenAPI document as its users do, and validates requests
+// and answers against it. It knows no server: the tests of the program and the
+// transcripts of the domains pass it the bytes.
 package document
 
 import (
@@ -25,11 +25,11 @@ type Document struct {
 	}
 }
 
-// PathItem is the operations of a path by method.
+// PathItem holds the operations of a path by method.
 type PathItem map[string]Operation
 
-// UnmarshalJSON leaves out the member that is no operation. It returns the
-// fault of encoding/json.
+// UnmarshalJSON skips the member that is no operation. It returns the error of
+// encoding/json.
 func (p *PathItem) UnmarshalJSON(b []byte) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(b, &members); err != nil {
@@ -37,7 +37,7 @@ func (p *PathItem) UnmarshalJSON(b []byte) error {
 	}
 	*p = PathItem{}
 	for name, raw := range members {
-		if name == "parameters" { // which all of them have
+		if name == "parameters" { // those of all operations of the path
 			continue
 		}
 		var x Operation
@@ -63,7 +63,7 @@ type Operation struct {
 	Security  []map[string][]string
 }
 
-// Response is an answer of an operation, or a reference to one that many share.
+// Response is an answer of an operation, or a reference to a shared one.
 type Response struct {
 	Ref         string `json:"$ref"`
 	Description string
@@ -95,8 +95,8 @@ func (m Media) All() map[string]json.RawMessage {
 	return out
 }
 
-// SchemaRoot begins a reference to a named schema, and ResponseRoot one to a
-// shared response.
+// SchemaRoot is the prefix of a reference to a named schema, ResponseRoot that of a
+// reference to a shared response.
 const (
 	SchemaRoot   = "#/components/schemas/"
 	ResponseRoot = "#/components/responses/"
@@ -113,7 +113,7 @@ func (d Document) Operations() map[string]Operation {
 	return out
 }
 
-// Response returns a response itself, where r may refer to it.
+// Response resolves r if it is a reference.
 func (d Document) Response(r Response) Response {
 	if r.Ref != "" {
 		return d.Components.Responses[strings.TrimPrefix(r.Ref, ResponseRoot)]
@@ -140,9 +140,9 @@ func Schemas(s *jsonschema.Schema, fn func(*jsonschema.Schema)) {
 	}
 }
 
-// Closed resolves a schema of the document with all it refers to. It takes no
-// member that the document does not name, and times in RFC 3339 UTC only. It
-// returns the fault of a schema that is no JSON Schema.
+// Closed resolves a schema of the document with all that it refers to. The result
+// allows no member that the document does not name, and only times in RFC 3339 UTC.
+// It returns an error for a schema that is no JSON Schema.
 func (d Document) Closed(s *jsonschema.Schema) (*jsonschema.Resolved, error) {
 	const root = "#/$defs/"
 	all := s.CloneSchemas()
@@ -156,7 +156,7 @@ func (d Document) Closed(s *jsonschema.Schema) (*jsonschema.Resolved, error) {
 				all.Defs[name] = x
 				Schemas(x, strict)
 				if name == "Problem" {
-					x.AdditionalProperties = nil // problems may say more
+					x.AdditionalProperties = nil // problems may have further members
 				}
 			}
 		}
@@ -171,9 +171,9 @@ func (d Document) Closed(s *jsonschema.Schema) (*jsonschema.Resolved, error) {
 	return all.Resolve(nil)
 }
 
-// Judge holds requests and answers against the document. It keeps the schemas
-// it has resolved, which is the slowest part, and may be shared by tests that
-// run at once.
+// Judge validates requests and answers against the document. It keeps the resolved
+// schemas, because resolving is the slowest part. Tests that run in parallel may
+// share it.
 type Judge struct {
 	Document
 	Ops map[string]Operation
@@ -182,7 +182,7 @@ type Judge struct {
 	made map[string]*jsonschema.Resolved
 }
 
-// NewJudge reads the document. It returns the fault of encoding/json.
+// NewJudge reads the document. It returns the error of encoding/json.
 func NewJudge(text []byte) (*Judge, error) {
 	var d Document
 	err := json.Unmarshal(text, &d)
@@ -200,8 +200,8 @@ func (j *Judge) schema(key string, s *jsonschema.Schema) (r *jsonschema.Resolved
 	return r, err
 }
 
-// Valid returns a fault unless body is JSON as the schema has it. The key names
-// the schema among those that the judge keeps.
+// Valid returns an error unless body is JSON that fits the schema. key identifies the
+// schema among those that the judge keeps.
 func (j *Judge) Valid(key string, s *jsonschema.Schema, body []byte) error {
 	r, err := j.schema(key, s)
 	if err != nil {
@@ -214,8 +214,8 @@ func (j *Judge) Valid(key string, s *jsonschema.Schema, body []byte) error {
 	return r.Validate(v)
 }
 
-// Exchange returns a fault unless the document allows the request and its
-// answer. An operation that the document does not have is nothing to it.
+// Exchange returns an error unless the document allows the request and its answer. It
+// ignores operations that the document does not have.
 func (j *Judge) Exchange(id string, sent []byte, status int, header http.Header, body []byte) error {
 	x, ok := j.Ops[id]
 	if !ok {
@@ -248,8 +248,7 @@ func (j *Judge) Exchange(id string, sent []byte, status int, header http.Header,
 	return nil
 }
 
-// published returns a fault unless the document names the slug that a row
-// failed with.
+// published returns an error unless the document names the slug of the failure.
 func published(r Response, status int, body []byte) error {
 	var p struct{ Type string }
 	if err := json.Unmarshal(body, &p); err != nil {

@@ -1,6 +1,5 @@
-// Package frontdoor holds CONTRIBUTING against the tree: its test does what the
-// page says, block by block, as somebody would who has never been here, and
-// runs the commands that the page names.
+// Package frontdoor tests CONTRIBUTING: its test does what the page says, block by
+// block, like a newcomer, and runs the commands that the page names.
 package frontdoor
 
 import (
@@ -10,9 +9,9 @@ import (
 
 // block is a fenced block of the page.
 type block struct {
-	line int      // of the fence
+	line int      // line of the fence
 	info []string // words of the fence
-	text string   // less the indentation of the fence
+	text string   // without the indentation of the fence
 }
 
 // blocks finds the fenced blocks under a heading of the page.
@@ -45,8 +44,8 @@ func blocks(page, heading string) (out []block, err error) {
 	return out, nil
 }
 
-// put puts a block into the text of the file that it is for: at its end, or,
-// where the block says Ops, at the end of the list that Ops returns.
+// put inserts a block into the text of its file: at the end, or, if the block says
+// Ops, at the end of the list that Ops returns.
 func (b block) put(text string) (string, error) {
 	if len(b.info) < 3 {
 		return strings.TrimRight(text, "\n") + "\n" + map[bool]string{true: "\n"}[b.info[0] != "text"] + b.text, nil

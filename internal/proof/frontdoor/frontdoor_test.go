@@ -14,11 +14,11 @@ import (
 
 const root = "../../.."
 
-// bound is the longest that the commands of the page may take together, on a
-// machine that compiles everything first.
+// bound is how long the commands of the page may take together, on a machine that
+// compiles everything first.
 const bound = 9 * time.Minute
 
-// What CONTRIBUTING tells somebody to do can be done, to the letter.
+// TestContributing holds that a newcomer can do exactly what CONTRIBUTING says.
 func TestContributing(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
 	if err != nil {
@@ -79,8 +79,8 @@ func run(ctx context.Context, t *testing.T, tree string, line int, command strin
 	}
 }
 
-// copied is a copy of the tree. It is always at the same place, so that what
-// was compiled there before need not be compiled again.
+// copied returns a copy of the tree. It is always in the same place, so that compiled
+// packages can be used again.
 func copied(t *testing.T) string {
 	t.Helper()
 	from, err := filepath.Abs(root)
@@ -92,7 +92,7 @@ func copied(t *testing.T) string {
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// One test at a time.
+	// Only one test at a time uses the copy.
 	lock, err := os.OpenFile(filepath.Join(home, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func copied(t *testing.T) string {
 			return err
 		}
 		info, err := d.Info()
-		if err != nil || info.Size() > 8<<20 { // what was built
+		if err != nil || info.Size() > 8<<20 { // skips programs that were built
 			return err
 		}
 		return os.WriteFile(filepath.Join(tree, rel), text, info.Mode().Perm())

@@ -1,6 +1,5 @@
-// Package provider is an identity provider on the wire, for tests: OpenID
-// Connect with discovery, PKCE and signed tokens, and GitHub's addresses as
-// well.
+// Package provider is an identity provider for tests. It speaks the wire format of
+// OpenID Connect with discovery, PKCE and signed tokens, and of GitHub.
 package provider
 
 import (
@@ -21,23 +20,23 @@ import (
 	"yardmaster/internal/id"
 )
 
-// Provider is an identity provider that knows one client. Everybody who comes
-// to it is the person it has last been told of. Its fields are changed by Set.
+// Provider is an identity provider with one client. Every visitor is the person that
+// Is has set last. Set changes its fields.
 type Provider struct {
 	*httptest.Server
-	Key *rsa.PrivateKey // of its published keys
+	Key *rsa.PrivateKey // the private half of its published key
 
 	mu     sync.Mutex
-	Claims map[string]any        // of the person who comes; nil: access is denied
-	Lie    map[string]any        // claims that are put over the right ones
-	Issuer string                // parameter of the answer
+	Claims map[string]any        // claims about the visitor; nil: access is denied
+	Lie    map[string]any        // wrong claims that replace correct ones
+	Issuer string                // parameter iss of the answer
 	Sign   *rsa.PrivateKey       // signs the tokens
-	Emails []map[string]any      // at GitHub
-	Asked  int                   // token requests so far
-	codes  map[string]url.Values // the request that each code answers
+	Emails []map[string]any      // addresses at GitHub
+	Asked  int                   // number of token requests
+	codes  map[string]url.Values // the requests by their codes
 }
 
-// Client and Secret are those of the one client.
+// Client and Secret are the id and the secret of the client.
 const (
 	Client = "the client"
 	Secret = "the secret&of it"
@@ -64,15 +63,25 @@ func New(t *testing.T) *Provider {
 	}
 	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, 200, map[string]any{
-			"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token", "jwks_uri": p.URL + "/keys",
-			"response_types_supported": []string{"code"}, "subject_types_supported": []string{"public"}, "id_token_signing_alg_values_supported": []string{"RS256"},
+			"issuer":                                p.URL,
+			"authorization_endpoint":                p.URL + "/authorize",
+			"token_endpoint":                        p.URL + "/token",
+			"jwks_uri":                              p.URL + "/keys",
+			"response_types_supported":              []string{"code"},
+			"subject_types_supported":               []string{"public"},
+			"id_token_signing_alg_values_supported": []string{"RS256"},
 			"authorization_response_iss_parameter_supported": true,
 		})
 	})
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
 		e := base64.RawURLEncoding
 		answer(w, 200, map[string]any{"keys": []any{map[string]string{
-			"kty": "RSA", "alg": "RS256", "use": "sig", "kid": "k", "n": e.EncodeToString(key.N.Bytes()), "e": e.EncodeToString(big.NewInt(int64(key.E)).Bytes()),
+			"kty": "RSA",
+			"alg": "RS256",
+			"use": "sig",
+			"kid": "k",
+			"n":   e.EncodeToString(key.N.Bytes()),
+			"e":   e.EncodeToString(big.NewInt(int64(key.E)).Bytes()),
 		}}})
 	})
 	authorize := func(w http.ResponseWriter, r *http.Request) {
@@ -94,8 +103,8 @@ func New(t *testing.T) *Provider {
 	}
 	mux.HandleFunc("GET /authorize", authorize)
 	mux.HandleFunc("GET /login/oauth/authorize", authorize)
-	// spent answers the request that a code was given for, if the exchange is
-	// what PKCE, the client and the address demand.
+	// spent returns the request of a code, and uses the code up. It returns false
+	// unless PKCE, the client and the redirect address are right.
 	spent := func(r *http.Request, client, secret string) (url.Values, bool) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -104,7 +113,8 @@ func New(t *testing.T) *Provider {
 		delete(p.codes, r.FormValue("code"))
 		sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
 		return asked, ok && client == Client && secret == Secret && asked.Get("code_challenge_method") == "S256" &&
-			asked.Get("code_challenge") == base64.RawURLEncoding.EncodeToString(sum[:]) && asked.Get("redirect_uri") == r.FormValue("redirect_uri")
+			asked.Get("code_challenge") == base64.RawURLEncoding.EncodeToString(sum[:]) &&
+			asked.Get("redirect_uri") == r.FormValue("redirect_uri")
 	}
 	mux.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
 		user, password, _ := r.BasicAuth()
@@ -118,7 +128,13 @@ func New(t *testing.T) *Provider {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		now := time.Now()
-		claims := map[string]any{"iss": p.URL, "aud": Client, "nonce": asked.Get("nonce"), "iat": now.Unix(), "exp": now.Add(time.Minute).Unix()}
+		claims := map[string]any{
+			"iss":   p.URL,
+			"aud":   Client,
+			"nonce": asked.Get("nonce"),
+			"iat":   now.Unix(),
+			"exp":   now.Add(time.Minute).Unix(),
+		}
 		for _, over := range []map[string]any{p.Claims, p.Lie} {
 			for k, v := range over {
 				claims[k] = v
@@ -165,12 +181,12 @@ func (p *Provider) jwt(t *testing.T, claims map[string]any) string {
 	return signed + "." + e.EncodeToString(sig)
 }
 
-// Is says which person comes to the provider from now on.
+// Is sets the person that visitors are from then on.
 func (p *Provider) Is(claims map[string]any) {
 	p.Set(func() { p.Claims = claims })
 }
 
-// Set changes what the provider does from now on.
+// Set changes fields of the provider.
 func (p *Provider) Set(change func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,7 +1,7 @@
-// Sbom prints what a program that Go built is made of, as a bill of materials
-// in JSON: CycloneDX 1.6 (ECMA-424), read out of the program itself, so that it
-// holds what was linked and not what go.mod allows. The same program gives the
-// same bytes: there is no time and no number of its own in it.
+// Sbom prints the components of a program that Go built, as a bill of materials in
+// JSON: CycloneDX 1.6 (ECMA-424). It reads them from the program itself, so the bill
+// has what was linked and not what go.mod allows. The same program always gives the
+// same bytes: the bill has no time and no serial number.
 //
 //	go run ./internal/proof/sbom ./yardmaster >sbom.json
 package main
@@ -22,7 +22,7 @@ import (
 	"strings"
 )
 
-// bill is what of CycloneDX is of use here.
+// bill has the parts of CycloneDX that this program uses.
 type bill struct {
 	Schema       string       `json:"$schema"`
 	Format       string       `json:"bomFormat"`
@@ -96,8 +96,8 @@ func run(program string, to io.Writer) error {
 	return enc.Encode(b)
 }
 
-// of makes the bill of a program of that name: the modules that are linked, with
-// those that replace others in their place, and Go's own library.
+// of makes the bill of a program with that name: the linked modules, with
+// replacements in place of the modules that they replace, and Go's own library.
 func of(info *debug.BuildInfo, name string) bill {
 	app := component{Ref: "program", Type: "application", Name: name, Properties: []property{
 		{"go:module", info.Main.Path}, {"go:package", info.Path},
@@ -120,12 +120,12 @@ func of(info *debug.BuildInfo, name string) bill {
 	return bill{
 		Schema: "http://cyclonedx.org/schema/bom-1.6.schema.json", Format: "CycloneDX", Spec: "1.6", Version: 1,
 		Metadata: metadata{app}, Components: parts,
-		Dependencies: []dependency{{app.Ref, all}}, // which needs which is not in a program
+		Dependencies: []dependency{{app.Ref, all}}, // a program does not tell which module needs which
 	}
 }
 
-// module is one library. Its name as a package is that of
-// https://github.com/package-url/purl-spec; its hash is the one of go.sum.
+// module returns the component of a library. Its purl follows
+// https://github.com/package-url/purl-spec; its hash is that of go.sum.
 func module(path, version, sum string) component {
 	elements := strings.Split(path, "/")
 	for i, e := range elements {

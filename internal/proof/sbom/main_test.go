@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestBillOfTheProgram builds the program and holds its bill against what the
-// go command says of it.
+// TestBillOfTheProgram builds the program and compares its bill with the output of
+// the go command.
 func TestBillOfTheProgram(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "yardmaster")
 	for _, args := range [][]string{{"build", "-o", program, "yardmaster/cmd/yardmaster"}, {"version", "-m", program}} {
@@ -37,7 +37,8 @@ func TestBillOfTheProgram(t *testing.T) {
 		have := map[string]string{}
 		for _, c := range b.Components {
 			have[c.Name] = c.Version
-			if !strings.HasPrefix(c.Package, "pkg:golang/"+c.Name+"@") || c.Name != "std" && (len(c.Hashes) != 1 || len(c.Hashes[0].Content) != 64) {
+			if !strings.HasPrefix(c.Package, "pkg:golang/"+c.Name+"@") ||
+				c.Name != "std" && (len(c.Hashes) != 1 || len(c.Hashes[0].Content) != 64) {
 				t.Errorf("%+v", c)
 			}
 		}
@@ -61,10 +62,19 @@ func TestBillOfTheProgram(t *testing.T) {
 
 func TestReplacedModule(t *testing.T) {
 	b := of(&debug.BuildInfo{GoVersion: "go1.26.8", Deps: []*debug.Module{
-		{Path: "example.org/old", Version: "v1.0.0", Replace: &debug.Module{Path: "example.org/New", Version: "v2.0.0+incompatible", Sum: "h1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="}},
+		{
+			Path:    "example.org/old",
+			Version: "v1.0.0",
+			Replace: &debug.Module{
+				Path:    "example.org/New",
+				Version: "v2.0.0+incompatible",
+				Sum:     "h1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+			},
+		},
 	}}, "p")
 	got := b.Components[1]
-	if got.Name != "example.org/New" || got.Package != "pkg:golang/example.org/New@v2.0.0%2Bincompatible?type=module" || got.Hashes[0].Content != "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f" {
+	if got.Name != "example.org/New" || got.Package != "pkg:golang/example.org/New@v2.0.0%2Bincompatible?type=module" ||
+		got.Hashes[0].Content != "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f" {
 		t.Errorf("%+v", got)
 	}
 }
