@@ -1,6 +1,7 @@
 package box
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -155,7 +156,7 @@ func (s *Service) enroll(ctx context.Context, in enrollIn) (out Credentials, err
 		}
 		out.AccountID, out.RunToken = e.AccountID, &token
 		out.dated(tx.Now, tx.Now.Add(runTokenTTL))
-		name, slots := firstOf(e.Name, in.Name, "box-"+boxID[len(boxID)-6:]), slotsOf(max(in.Slots, 1), e.Slots)
+		name, slots := cmp.Or(e.Name, in.Name, "box-"+boxID[len(boxID)-6:]), slotsOf(max(in.Slots, 1), e.Slots)
 		if _, err := insert.Exec(tx, insertArgs{
 			ID: boxID, AccountID: e.AccountID, Name: name, Nkey: in.PublicKey, NatsAccount: account,
 			TokenHash: seal.Hash(token), TokenExpiresAt: out.RunTokenExpiresISO, Version: in.Version, Os: in.OS,
@@ -190,15 +191,6 @@ func (s *Service) credentials(boxID, account, publicKey string) (Credentials, er
 func (c *Credentials) dated(now, tokenEnds time.Time) {
 	c.RunTokenExpiresISO = tokenEnds.Truncate(time.Millisecond)
 	c.NATSJWTExpiresISO = now.Add(credentialTTL - 5*time.Second).Truncate(time.Second)
-}
-
-func firstOf(words ...string) string {
-	for _, w := range words {
-		if w != "" {
-			return w
-		}
-	}
-	return ""
 }
 
 // asBox makes the box the actor of ctx, for the audit.

@@ -1,6 +1,7 @@
 package box
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -347,7 +348,7 @@ func (s *Service) store(ctx context.Context, heard map[string]protocol.Presence)
 			if !drained && r.Presence == Online && was == Online && tx.Now.Sub(*r.LastBeatAt).Abs() < protocol.BeatEvery/2 && sameState(r, p) {
 				continue
 			}
-			if n, err := beat.Exec(tx, beatArgs{r.ID, tx.Now, db.JSON[protocol.Presence]{V: p}, firstOf(p.Version, r.Version)}); err != nil {
+			if n, err := beat.Exec(tx, beatArgs{r.ID, tx.Now, db.JSON[protocol.Presence]{V: p}, cmp.Or(p.Version, r.Version)}); err != nil {
 				return err
 			} else if n == 0 {
 				continue // the box has left, or was revoked, since this beat

@@ -1,6 +1,7 @@
 package box
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -38,7 +39,7 @@ func reason(text string) string {
 		}
 		line = line[:end] + more
 	}
-	return firstOf(line, unknownReason)
+	return cmp.Or(line, unknownReason)
 }
 
 // MarkUnfit marks a box as unfit, within tx, because a run on it failed for a
@@ -49,7 +50,7 @@ func reason(text string) string {
 // The caller holds the lock of the box, unless it holds none of a task: see the
 // order at task.Lock.
 func (s *Service) MarkUnfit(tx *db.Tx, boxID, why string) error {
-	why = firstOf(reason(why), unknownReason)
+	why = cmp.Or(reason(why), unknownReason)
 	r, ok, err := byIdentity.ForUpdate().Maybe(tx, boxID)
 	if err != nil || !ok || r.Unfit != nil {
 		return err
@@ -67,7 +68,7 @@ func FaultShown(tx *db.Tx, boxID, why string) (string, error) {
 	if r.AccountID != tx.Account {
 		return foreignReason, err
 	}
-	return firstOf(reason(why), unknownReason), err
+	return cmp.Or(reason(why), unknownReason), err
 }
 
 // setFitness marks a box of tx.Account as unfit for the reason why, or as fit

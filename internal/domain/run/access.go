@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/protocol"
+	"yardmaster/internal/seal"
 )
 
 // Access holds what the token of a live attempt gives access to.
@@ -67,7 +68,7 @@ func resolve(tx *db.Tx, token, kind string, good func(*access) bool) (Access, bo
 	if !id.Checked(id.Attempt, token) {
 		return Access{}, false, nil
 	}
-	a, found, err := selectAccess.Maybe(tx, hash(token), kind)
+	a, found, err := selectAccess.Maybe(tx, seal.Hash(token), kind)
 	if err != nil || !found || !good(&a) {
 		return Access{}, false, err
 	}

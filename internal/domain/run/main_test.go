@@ -138,6 +138,14 @@ func (f *fixture) write(fn func(tx *db.Tx) error) {
 	}
 }
 
+// scan is one pass of Loop.
+func (f *fixture) scan() {
+	f.t.Helper()
+	if err := f.Scan(f.ctx()); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
 func (f *fixture) pass(d time.Duration) { f.clock.Add(d.Microseconds()) }
 
 func (f *fixture) create(kind string) (taskID string) {

@@ -193,18 +193,14 @@ func TestLeases(t *testing.T) {
 			t.Fatalf("renew: %+v %v", got, err)
 		}
 		f.pass(70 * time.Second)
-		if err := f.Scan(ctx); err != nil {
-			t.Fatal(err)
-		}
+		f.scan()
 		f.wantStatus(taskID, task.Running)
 		_, fresh, err := f.gitToken(ctx, f.boxes[0], protocol.GitTokenAsk{Run: st.Run, Attempt: 1})
 		if err != nil || f.live(st.GitToken, TokenGit) || !f.live(fresh, TokenGit) {
 			t.Errorf("git token: %v", err)
 		}
 		f.pass(6 * time.Second)
-		if err := f.Scan(ctx); err != nil {
-			t.Fatal(err)
-		}
+		f.scan()
 		row := f.wantStatus(taskID, task.Pending)
 		if *row.FailureKind != task.LeaseExpired || row.Charged != 0 {
 			t.Errorf("task %+v", row)
@@ -237,17 +233,13 @@ func TestStuck(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := f.Scan(ctx); err != nil {
-			t.Fatal(err)
-		}
+		f.scan()
 		if !f.task(taskID).Stuck {
 			t.Error("16 silent minutes are not stuck")
 		}
 		f.pass(time.Second)
 		f.mustSay(f.boxes[0], st, 5, ev("agent.update", nil))
-		if err := f.Scan(ctx); err != nil {
-			t.Fatal(err)
-		}
+		f.scan()
 		if f.task(taskID).Stuck {
 			t.Error("still stuck after news")
 		}
@@ -260,9 +252,7 @@ func TestStuck(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := f.Scan(ctx); err != nil {
-			t.Fatal(err)
-		}
+		f.scan()
 		if status := f.post("/v1/tasks/" + taskID + "/redispatch"); status != 200 {
 			t.Errorf("redispatch of a stuck task answers %d", status)
 		}
@@ -347,9 +337,7 @@ func TestTakenWorkMayBeSavedForAWhile(t *testing.T) {
 			t.Errorf("a live run is rescued: %v", err)
 		}
 		f.pass(2 * time.Minute)
-		if err := f.Scan(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		f.scan()
 		if !rescue(fresh) || f.live(fresh, TokenGit) || rescue(st.GitToken) || rescue(st.ModelToken) {
 			t.Error("after the lease is lost, the newest git token and no other saves the work")
 		}

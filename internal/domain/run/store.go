@@ -1,8 +1,6 @@
 package run
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"time"
 
@@ -13,6 +11,7 @@ import (
 	"yardmaster/internal/id"
 	"yardmaster/internal/money"
 	"yardmaster/internal/protocol"
+	"yardmaster/internal/seal"
 )
 
 const columns = `id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at, committed_seq, isolation,
@@ -307,13 +306,8 @@ const (
 // mint makes a token of a live run. Only its hash is stored.
 func mint(tx *db.Tx, runID, kind string, ttl time.Duration) (string, error) {
 	token := id.Secret(id.Attempt)
-	_, err := insertToken.Exec(tx, insertTokenArgs{Hash: hash(token), RunID: runID, Kind: kind, ExpiresAt: tx.Now.Add(ttl)})
+	_, err := insertToken.Exec(tx, insertTokenArgs{Hash: seal.Hash(token), RunID: runID, Kind: kind, ExpiresAt: tx.Now.Add(ttl)})
 	return token, err
-}
-
-func hash(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
 }
 
 var limitLeases = db.S(`UPDATE runs SET lease_expires_at = $1 WHERE ended_at IS NULL AND lease_expires_at > $2`)
