@@ -89,7 +89,7 @@ func (a *App) storage(context.Context) error {
 	if err := s.trouble(); err != nil {
 		return err
 	}
-	if a.db.NoRoom() {
+	if a.db.DiskFull() {
 		return &service.Trouble{Detail: "The database had no room for the last write."}
 	}
 	return nil

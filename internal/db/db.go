@@ -87,12 +87,12 @@ type Transaction struct {
 
 // DB is an open database. Its methods may be called concurrently.
 type DB struct {
-	backend backend
-	engine  Engine
-	clock   func() time.Time
-	observe func(context.Context, Transaction) // may be nil
-	noRoom  atomic.Bool                        // the last write found the disk full
-	local   sync.Map                           // *Local[T] -> *T
+	backend  backend
+	engine   Engine
+	clock    func() time.Time
+	observe  func(context.Context, Transaction) // may be nil
+	diskFull atomic.Bool                        // the last write found the disk full
+	local    sync.Map                           // *Local[T] -> *T
 }
 
 // backend runs transactions on one engine. A transaction is over when read or write
@@ -154,7 +154,7 @@ func open(ctx context.Context, dsn string, o Options, schema fs.FS) (*DB, error)
 	}
 	if err != nil {
 		err = fmt.Errorf("db: open %s: %w", d.engine, err)
-		if noRoom(err) {
+		if diskFull(err) {
 			err = fault.Full(err)
 		}
 		return nil, err
@@ -201,18 +201,18 @@ func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	}
 	err := d.run(ctx, "write", d.backend.write, fn)
 	switch {
-	case err != nil && noRoom(err):
-		d.noRoom.Store(true)
+	case err != nil && diskFull(err):
+		d.diskFull.Store(true)
 		return fault.Full(err)
-	case err == nil && d.noRoom.Load():
-		d.noRoom.Store(false)
+	case err == nil && d.diskFull.Load():
+		d.diskFull.Store(false)
 	}
 	return err
 }
 
-// NoRoom tells whether the last write failed because the disk of the database was
+// DiskFull tells whether the last write failed because the disk of the database was
 // full.
-func (d *DB) NoRoom() bool { return d.noRoom.Load() }
+func (d *DB) DiskFull() bool { return d.diskFull.Load() }
 
 func (d *DB) run(
 	ctx context.Context, kind string, transact func(context.Context, func(querier) error) error, fn func(*Tx) error,

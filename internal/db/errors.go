@@ -39,9 +39,9 @@ func violates(err error, state string, codes ...int) bool {
 	return false
 }
 
-// noRoom tells whether the disk of the database is full. SQLite reports IOERR if it
+// diskFull tells whether the disk of the database is full. SQLite reports IOERR if it
 // cannot extend the file that its processes share.
-func noRoom(err error) bool {
+func diskFull(err error) bool {
 	return violates(err, "53100", sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE) ||
 		errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

@@ -18,9 +18,9 @@ var (
 	diskFull = db.S(`DO $$ BEGIN RAISE disk_full; END $$`)
 )
 
-// TestNoRoom holds that a write on a full disk fails with its fault, is undone, and
+// TestDiskFull holds that a write on a full disk fails with its fault, is undone, and
 // does not keep a later one from being stored.
-func TestNoRoom(t *testing.T) {
+func TestDiskFull(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		createTables(t, d)
 		err := d.Write(t.Context(), func(tx *db.Tx) error {
@@ -36,7 +36,7 @@ func TestNoRoom(t *testing.T) {
 		if !fault.IsKind(err, fault.StorageFull) || fault.From(err).Slug != "storage-full" || errors.Unwrap(err) == nil {
 			t.Errorf("no room: %v", err)
 		}
-		if !d.NoRoom() {
+		if !d.DiskFull() {
 			t.Error("nobody can tell that there is no room")
 		}
 		write(t, d, func(tx *db.Tx) error {
@@ -47,8 +47,8 @@ func TestNoRoom(t *testing.T) {
 			}
 			return put(tx, thing{ID: "small"})
 		})
-		if got := ids(t, d); len(got) != 1 || d.NoRoom() {
-			t.Errorf("with room again: %q, no room: %t", got, d.NoRoom())
+		if got := ids(t, d); len(got) != 1 || d.DiskFull() {
+			t.Errorf("with room again: %q, no room: %t", got, d.DiskFull())
 		}
 	})
 }

@@ -185,31 +185,32 @@ func extend(tx *db.Tx, account string, rows []entry) error {
 	return err
 }
 
-// Look describes a read of tenants' data by an operator. An empty account means
-// every account.
-type Look struct {
+// OperatorRead describes a read of tenants' data by an operator. An empty account
+// means every account.
+type OperatorRead struct {
 	Capability string
 	Account    string
 	User       string // the person whose data are read
 	Run        string
 }
 
-// Trail records a Look. It is called before the data are returned.
-func Trail(tx *db.Tx, l Look) error {
+// RecordRead records a read by an operator. It is called before the data are
+// returned.
+func RecordRead(tx *db.Tx, r OperatorRead) error {
 	actor := policy.From(tx.Context())
 	_, err := insertTrail.Exec(tx, insertTrailArgs{
-		ID: id.New(), At: tx.Micros(), Actor: label(actor), Capability: l.Capability,
-		AccountID: db.NullText(l.Account), UserID: db.NullText(l.User), RunID: db.NullText(l.Run),
+		ID: id.New(), At: tx.Micros(), Actor: label(actor), Capability: r.Capability,
+		AccountID: db.NullText(r.Account), UserID: db.NullText(r.User), RunID: db.NullText(r.Run),
 		RequestID: actor.RequestID,
 	})
 	return err
 }
 
-// Looking reads data of tenants for an operator: it records the Look and then runs
-// fn in the same transaction, so that no data are returned without a record.
-func Looking(ctx context.Context, d *db.DB, l Look, fn func(*db.Tx) error) error {
+// ReadRecorded reads data of tenants for an operator: it records the read and then
+// runs fn in the same transaction, so that no data are returned without a record.
+func ReadRecorded(ctx context.Context, d *db.DB, r OperatorRead, fn func(*db.Tx) error) error {
 	return d.Write(ctx, func(tx *db.Tx) error {
-		if err := Trail(tx, l); err != nil {
+		if err := RecordRead(tx, r); err != nil {
 			return err
 		}
 		return fn(tx)

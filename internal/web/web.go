@@ -129,17 +129,17 @@ func Failure(f *fault.Error, requestID string) (op.Reply, error) {
 // fields lists what is wrong with which field.
 func fields(f *fault.Error) (out []string) {
 	for _, name := range slices.Sorted(maps.Keys(f.Fields)) {
-		said := strings.Join(f.Fields[name], ", ")
+		line := strings.Join(f.Fields[name], ", ")
 		if name != "" {
-			said = name + " " + said
+			line = name + " " + line
 		}
-		out = append(out, said)
+		out = append(out, line)
 	}
 	return out
 }
 
-// Said returns a failure as one line, for a form that is shown again.
-func Said(f *fault.Error) string {
+// OneLine returns a failure as one line, for a form that is shown again.
+func OneLine(f *fault.Error) string {
 	if list := fields(f); len(list) > 0 {
 		return strings.Join(list, "; ")
 	}

@@ -158,7 +158,7 @@ type listIn struct{ op.PageIn }
 
 func (s *Service) list(ctx context.Context, in listIn) (op.Page[Request], error) {
 	var rows []row
-	err := event.Looking(ctx, s.DB, event.Look{Capability: "access_request.list"}, func(tx *db.Tx) (err error) {
+	err := event.ReadRecorded(ctx, s.DB, event.OperatorRead{Capability: "access_request.list"}, func(tx *db.Tx) (err error) {
 		rows, err = list(tx, in.PageIn)
 		return err
 	})
@@ -179,11 +179,11 @@ func (s *Service) get(ctx context.Context, in idIn) (out Request, err error) {
 			return err
 		}
 		out = r.wire()
-		l := event.Look{Capability: "access_request.get"}
+		l := event.OperatorRead{Capability: "access_request.get"}
 		if l.User, _, err = people.LockByEmail(tx, r.Email); err != nil {
 			return err
 		}
-		return event.Trail(tx, l)
+		return event.RecordRead(tx, l)
 	})
 	return out, err
 }

@@ -38,7 +38,7 @@ func failed(err error, form setupForm) (op.Reply, error) {
 	if f.Kind == fault.NotFound {
 		return render(f.Kind.Status(), closedPage, nil)
 	}
-	form.Failure = web.Said(f)
+	form.Failure = web.OneLine(f)
 	return render(f.Kind.Status(), setupPage, form)
 }
 

@@ -95,9 +95,9 @@ func (s *Service) platform(ctx context.Context, in listIn) (op.Page[Event], erro
 		before = newest
 	}
 	var rows []row
-	// Looking records the look before it reads, because the rows are of every
+	// ReadRecorded records the read before it reads, because the rows are of every
 	// account.
-	err = event.Looking(ctx, s.DB, event.Look{Capability: "account.platform_audit"}, func(tx *db.Tx) (err error) {
+	err = event.ReadRecorded(ctx, s.DB, event.OperatorRead{Capability: "account.platform_audit"}, func(tx *db.Tx) (err error) {
 		rows, err = ofAll.All(tx, before, in.Size())
 		return err
 	})
@@ -121,7 +121,7 @@ func (s *Service) trail(ctx context.Context, in listIn) (op.Page[TrailEntry], er
 		before = newest
 	}
 	var rows []TrailEntry
-	err = event.Looking(ctx, s.DB, event.Look{Capability: "account.platform_trail"}, func(tx *db.Tx) (err error) {
+	err = event.ReadRecorded(ctx, s.DB, event.OperatorRead{Capability: "account.platform_trail"}, func(tx *db.Tx) (err error) {
 		rows, err = looks.All(tx, before, in.Size())
 		return err
 	})

@@ -121,7 +121,7 @@ func (s *Service) redeem(ctx context.Context, in redeemIn) (op.Reply, error) {
 		v, err = s.submitPage(ctx, l, values)
 	}
 	if len(refused) == 0 && fault.IsKind(err, fault.Invalid) && op.PrefersPage(in.Accept) {
-		v.Failure = "Nothing was kept: " + strings.ReplaceAll(web.Said(first), "fields.", "")
+		v.Failure = "Nothing was kept: " + strings.ReplaceAll(web.OneLine(first), "fields.", "")
 		return s.formAgain(ctx, l.Subject, in.Fields, first.Kind.Status(), v)
 	}
 	if err != nil && (len(refused) == 0 || len(values) > 0) {

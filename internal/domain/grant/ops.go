@@ -71,7 +71,7 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[EntitlementGrant
 		return op.Page[EntitlementGrant]{}, err
 	}
 	var rows []EntitlementGrant
-	err := event.Looking(ctx, s.DB, event.Look{
+	err := event.ReadRecorded(ctx, s.DB, event.OperatorRead{
 		Capability: "grant.list",
 		Account:    in.AccountID,
 		User:       in.UserID,

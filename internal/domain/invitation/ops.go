@@ -186,7 +186,7 @@ type listIn struct{ op.PageIn }
 
 func (s *Service) list(ctx context.Context, in listIn) (op.Page[Invitation], error) {
 	var out op.Page[Invitation]
-	err := event.Looking(ctx, s.DB, event.Look{Capability: "invitation.list"}, func(tx *db.Tx) error {
+	err := event.ReadRecorded(ctx, s.DB, event.OperatorRead{Capability: "invitation.list"}, func(tx *db.Tx) error {
 		rows, err := list(tx, in.PageIn)
 		if err != nil {
 			return err

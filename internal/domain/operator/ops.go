@@ -120,7 +120,7 @@ func (s *Service) Ops() []op.Op {
 }
 
 func (s *Service) overview(ctx context.Context, _ op.None) (out Overview, err error) {
-	err = event.Looking(ctx, s.DB, event.Look{Capability: "account.platform_overview"}, func(tx *db.Tx) error {
+	err = event.ReadRecorded(ctx, s.DB, event.OperatorRead{Capability: "account.platform_overview"}, func(tx *db.Tx) error {
 		out, err = glance.One(tx, tx.Micros())
 		return err
 	})
@@ -131,7 +131,7 @@ type listIn struct{ op.PageIn }
 
 func (s *Service) orgs(ctx context.Context, in listIn) (op.Page[OrgSummary], error) {
 	var rows []OrgSummary
-	err := event.Looking(ctx, s.DB, event.Look{Capability: "account.orgs_list"}, func(tx *db.Tx) (err error) {
+	err := event.ReadRecorded(ctx, s.DB, event.OperatorRead{Capability: "account.orgs_list"}, func(tx *db.Tx) (err error) {
 		rows, err = listOrgs(tx, in.PageIn)
 		return err
 	})
@@ -147,14 +147,14 @@ func (s *Service) org(ctx context.Context, in idIn) (out OrgDetail, err error) {
 		if out, err = orgDetail(tx, in.ID); err != nil {
 			return err
 		}
-		return event.Trail(tx, event.Look{Capability: "account.org_get", Account: in.ID})
+		return event.RecordRead(tx, event.OperatorRead{Capability: "account.org_get", Account: in.ID})
 	})
 	return out, err
 }
 
 func (s *Service) users(ctx context.Context, in listIn) (op.Page[User], error) {
 	var rows []User
-	err := event.Looking(ctx, s.DB, event.Look{Capability: "account.users_list"}, func(tx *db.Tx) (err error) {
+	err := event.ReadRecorded(ctx, s.DB, event.OperatorRead{Capability: "account.users_list"}, func(tx *db.Tx) (err error) {
 		rows, err = listUsers(tx, in.PageIn)
 		return err
 	})
@@ -166,7 +166,7 @@ func (s *Service) user(ctx context.Context, in idIn) (out UserDetail, err error)
 		if out, err = userDetail(tx, in.ID); err != nil {
 			return err
 		}
-		return event.Trail(tx, event.Look{Capability: "account.user_get", User: in.ID})
+		return event.RecordRead(tx, event.OperatorRead{Capability: "account.user_get", User: in.ID})
 	})
 	return out, err
 }

@@ -131,7 +131,7 @@ type listIn struct{ op.PageIn }
 
 func (s *Service) list(ctx context.Context, in listIn) (op.Page[Application], error) {
 	var rows []Application
-	err := event.Looking(ctx, s.DB, event.Look{Capability: "account.oss_verify_list"}, func(tx *db.Tx) (err error) {
+	err := event.ReadRecorded(ctx, s.DB, event.OperatorRead{Capability: "account.oss_verify_list"}, func(tx *db.Tx) (err error) {
 		rows, err = list(tx, in.PageIn)
 		return err
 	})

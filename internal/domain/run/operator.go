@@ -75,7 +75,7 @@ func inspect(tx *db.Tx, capability, runID string) (Row, error) {
 	if err != nil {
 		return r, err
 	}
-	return r, event.Trail(tx, event.Look{Capability: capability, Account: r.AccountID, Run: runID})
+	return r, event.RecordRead(tx, event.OperatorRead{Capability: capability, Account: r.AccountID, Run: runID})
 }
 
 func (s *Service) platformTail(ctx context.Context, in tailIn, sink *op.Sink) error {

@@ -94,7 +94,7 @@ func (s *Service) again(ctx context.Context, form signinForm, failure error) (op
 		if f.Kind == fault.Internal {
 			return op.Reply{}, failure
 		}
-		status, form.Failure = f.Kind.Status(), web.Said(f)
+		status, form.Failure = f.Kind.Status(), web.OneLine(f)
 	}
 	return render(status, signinPage, form)
 }
