@@ -34,7 +34,7 @@ import (
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/repo"
-	"yardmaster/internal/domain/task"
+	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/event"
 	"yardmaster/internal/event/notary"
 	"yardmaster/internal/flow"
@@ -80,7 +80,7 @@ type App struct {
 	line        box.Bus          // to boxes
 	hosts       *codehost.Hosts
 	repoFolders repo.Folders // of the built-in host
-	foresight   task.Foresight
+	foresight   queue.Foresight
 	backoff     []time.Duration // of tasks that are tried again
 	setup       string
 	parts       parts

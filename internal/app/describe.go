@@ -46,10 +46,12 @@ var groups = map[string]string{
 	"user":           "Who may use the platform.",
 }
 
-// contents are the groups in the order of the contract's tables.
+// contents are the groups in the order of the contract's tables. A capability of
+// another domain than those beside it has a place of its own.
 var contents = []string{
 	"service", "account", "org_sso", "member", "invitation", "token", "operator_token", "access_request", "user", "billing", "grant", "onboarding", "mcp",
-	"task", "plan", "project", "pr", "ask", "escalation", "box", "template", "config", "system_prompt", "project_secret", "secret", "blocker", "self",
+	"task.create", "task.list", "task.stalls", "task",
+	"plan", "project", "pr", "ask", "escalation", "box", "template", "config", "system_prompt", "project_secret", "secret", "blocker", "self",
 	"session", "stream", "audit", "overview",
 }
 

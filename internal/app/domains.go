@@ -39,6 +39,7 @@ import (
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/prompt"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/service"
@@ -78,6 +79,7 @@ type parts struct {
 	// What App calls.
 	signin  *signin.Service
 	repo    *repo.Service
+	queue   *queue.Service
 	task    *task.Service
 	run     *run.Service
 	box     *box.Service
@@ -114,9 +116,12 @@ func (p *parts) ops(version string) []op.Op {
 	return all
 }
 
-// inOrder sorts capabilities by the place of their group in contents.
+// inOrder sorts capabilities by their own place in contents, or that of their group.
 func inOrder(all []op.Op) {
 	place := func(o op.Op) int {
+		if i := slices.Index(contents, o.ID); i >= 0 {
+			return i
+		}
 		group, _, _ := strings.Cut(o.ID, ".")
 		if i := slices.Index(contents, group); i >= 0 {
 			return i
@@ -223,9 +228,13 @@ func (a *App) wire() parts {
 	keys := add(&p, modelkey.New(modelkey.Needs{
 		DB: a.db, Ring: a.ring, Hub: a.hub, PlainHTTP: a.plainHTTP(), Models: llm.Probe{Transport: transport}.Models, Templates: flow.KeyTemplates{},
 	}))
+	p.queue = add(&p, queue.New(queue.Needs{
+		DB: a.db, Hub: a.hub, Most: int64(a.cfg.QueueCap), DefaultTemplate: template.Default,
+		Repos: flow.TaskRepos{Hosts: a.hosts}, Templates: flow.QueueTemplates{}, Related: flow.QueueRelations{}, Foresight: a.foresight,
+	}))
 	p.task = add(&p, task.New(task.Needs{
-		DB: a.db, Hub: a.hub, QueueCap: int64(a.cfg.QueueCap), Backoff: a.backoff, DefaultTemplate: template.Default,
-		Repos: flow.TaskRepos{Hosts: a.hosts}, Templates: flow.TaskTemplates{}, Related: flow.TaskRelations{}, Foresight: a.foresight,
+		DB: a.db, Hub: a.hub, Backoff: a.backoff, DefaultTemplate: template.Default,
+		Repos: flow.TaskRepos{Hosts: a.hosts}, Templates: flow.TaskTemplates{}, Related: flow.TaskRelations{}, Queue: p.queue,
 	}))
 	author := a.author()
 	p.repo = add(&p, repo.New(repo.Needs{
@@ -237,9 +246,9 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, BaseURL: a.base, Logger: a.log, Bot: author,
 		Tasks: flow.PullTasks{Tasks: p.task, Hosts: a.hosts}, Checks: flow.Checks{Service: p.ci}, People: flow.Signers{Address: author.Email},
 	}))
-	add(&p, onboarding.New(onboarding.Needs{DB: a.db, Rungs: flow.Rungs{Tasks: p.task}}))
+	add(&p, onboarding.New(onboarding.Needs{DB: a.db, Rungs: flow.Rungs{Tasks: p.task, Queue: p.queue}}))
 	p.run = add(&p, run.New(run.Needs{
-		DB: a.db, Hub: a.hub, Tasks: p.task, Bus: a.line, Logger: a.log, Lease: a.cfg.Lease, GatewayURL: a.base + "/gateway",
+		DB: a.db, Hub: a.hub, Tasks: p.task, Queue: p.queue, Bus: a.line, Logger: a.log, Lease: a.cfg.Lease, GatewayURL: a.base + "/gateway",
 		CommitName: author.Name, CommitEmail: author.Email, Setup: flow.RunSetup{Prompts: prompts, Vaults: vaults, Ring: a.ring},
 		Boxes: flow.RunBoxes{}, Vault: vaults, Branches: flow.Branches{DB: a.db, Hosts: a.hosts},
 		Settler: flow.Settler{Tasks: p.task, Pulls: p.pull, Checks: p.ci}, Asks: flow.RunAsks{},
@@ -247,7 +256,7 @@ func (a *App) wire() parts {
 	p.box = add(&p, box.New(box.Needs{DB: a.db, Hub: a.hub, Bus: a.line, Logger: a.log, Runs: p.run}))
 	p.plan = add(&p, plan.New(plan.Needs{
 		DB: a.db, Tasks: p.task, Hosts: a.hosts, Logger: a.log, Scouts: flow.Scouts{Runs: p.run}, Repos: flow.PlanRepos{Repos: p.repo},
-		Asks: flow.PlanAsks{Hub: a.hub}, Pulls: flow.Pulls{}, CommitName: author.Name, CommitEmail: author.Email,
+		Asks: flow.PlanAsks{Hub: a.hub}, Pulls: flow.Pulls{}, Boxes: p.queue, CommitName: author.Name, CommitEmail: author.Email,
 	}))
 	p.budget = add(&p, budget.New(budget.Needs{
 		DB: a.db, Logger: a.log, Clock: a.clock, Node: id.New(), Work: flow.BudgetWork{}, Prices: flow.Prices{Server: a.prices},
@@ -259,7 +268,8 @@ func (a *App) wire() parts {
 	}))
 	p.ask = add(&p, ask.New(ask.Needs{
 		DB: a.db, Hub: a.hub, Logger: a.log, Judge: flow.TriageModel{DB: a.db, Gateway: p.gateway},
-		Queue: flow.AskQueue{Tasks: p.task, Hosts: a.hosts}, Boxes: flow.AskBoxes{}, Plans: flow.AskPlans{Plans: p.plan, Hosts: a.hosts}, Budgets: flow.JudgeStops{},
+		Queue: flow.AskQueue{Tasks: p.task, Queue: p.queue, Hosts: a.hosts}, Boxes: flow.AskBoxes{},
+		Plans: flow.AskPlans{Plans: p.plan, Hosts: a.hosts}, Budgets: flow.JudgeStops{},
 	}))
 	p.blocker = add(&p, blocker.New(blocker.Needs{
 		DB: a.db, Ring: a.ring, BaseURL: a.base, Repos: flow.BlockerRepos{}, Vault: flow.BlockerVault{Service: vaults},

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/flow"
 )
@@ -27,10 +28,10 @@ func TestSeveralAtOnceAreAsEach(t *testing.T) {
 		for _, id := range []string{"r1", "r2"} {
 			y.in(y.acct, func(tx *db.Tx) error { _, err := addRepo.Exec(tx, id, y.acct, id); return err })
 		}
-		templates, repos := flow.TaskTemplates{}, flow.TaskRepos{Hosts: y.hosts}
+		templates, repos := flow.QueueTemplates{}, flow.TaskRepos{Hosts: y.hosts}
 		names := []string{"default", "plain", "shell", "keyless", "wrong", "vague", "walled", "gone"}
 		y.in(y.acct, func(tx *db.Tx) error {
-			want := map[string]task.Need{}
+			want := map[string]queue.Need{}
 			for _, name := range names {
 				n, ok, err := templates.Need(tx, y.acct, name)
 				if err != nil {

@@ -132,7 +132,7 @@ func (a *App) measure(m *telemetry.Metrics) {
 		return counts(run.States(tx))
 	})
 	ask("yardmaster_task_holds", "Pending and held tasks by what holds them; a task with several reasons counts for each.", []string{"reason"},
-		func(tx *db.Tx) ([]telemetry.Count, error) { return counts(a.parts.task.HoldCounts(tx)) })
+		func(tx *db.Tx) ([]telemetry.Count, error) { return counts(a.parts.queue.HoldCounts(tx)) })
 	of := func(name, help string, counter bool, value func() float64) {
 		m.Ask(telemetry.Asked{Name: name, Help: help, Counter: counter}, func(context.Context) ([]telemetry.Count, error) {
 			return []telemetry.Count{{Value: value()}}, nil

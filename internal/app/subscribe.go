@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/operator"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
@@ -35,6 +36,7 @@ func (a *App) subscribe(p wired) {
 	} {
 		task.Moved.On(a.db, fn)
 	}
+	task.QueueChanged.On(a.db, queue.Count)
 	task.StuckChanged.On(a.db, p.plan.TaskStuck)
 	task.RunUnwanted.On(a.db, p.run.Stop)
 	run.CommandQueued.On(a.db, flow.EnqueueCommand(p.box))

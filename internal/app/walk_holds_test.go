@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/run"
+	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/task"
 )
 
@@ -56,11 +57,11 @@ func (m *walk) pending(n *node) {
 	m.see(func(tx *db.Tx) error {
 		work = false
 		for _, box := range m.boxes {
-			b, ok, err := task.FindBox(tx, box)
+			b, ok, err := queue.FindBox(tx, box)
 			if err != nil {
 				return err
 			}
-			o, err := n.parts.task.Look(tx, box)
+			o, err := n.parts.queue.Look(tx, box)
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/gateway"
 	"yardmaster/internal/domain/plan"
+	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
@@ -25,6 +26,7 @@ import (
 // AskQueue implements ask.Queue.
 type AskQueue struct {
 	Tasks *task.Service
+	Queue *queue.Service
 	Hosts *codehost.Hosts // that tasks clone from
 }
 
@@ -46,7 +48,7 @@ func (q AskQueue) Mint(tx *db.Tx, n ask.NewTask) (string, error) {
 }
 
 // Full tells whether the account's queue takes no more tasks.
-func (q AskQueue) Full(tx *db.Tx) (bool, error) { return q.Tasks.Full(tx) }
+func (q AskQueue) Full(tx *db.Tx) (bool, error) { return q.Queue.Full(tx) }
 
 // Task finds a task of tx.Account.
 func (AskQueue) Task(tx *db.Tx, taskID string) (ask.TaskRef, bool, error) {

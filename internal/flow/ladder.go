@@ -4,6 +4,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/onboarding"
+	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/vault"
 )
@@ -11,7 +12,10 @@ import (
 // Rungs answers for the rungs of the ladder to an account's first scout that
 // grants, tasks and vaults decide about. It is the onboarding.Rungs of the
 // program.
-type Rungs struct{ Tasks *task.Service }
+type Rungs struct {
+	Tasks *task.Service
+	Queue *queue.Service
+}
 
 // Devs is how many runs tx.Account may have at once.
 func (Rungs) Devs(tx *db.Tx) (int64, error) { return grant.Seats(tx, tx.Account) }
@@ -27,7 +31,7 @@ func (r Rungs) Fleet(tx *db.Tx, createdBy, repoID string) (onboarding.Fleet, err
 		}
 		at = &found
 	}
-	f, err := r.Tasks.Fleet(tx, tx.Account, createdBy, at)
+	f, err := r.Queue.Fleet(tx, tx.Account, createdBy, at)
 	return onboarding.Fleet(f), err
 }
 

@@ -36,8 +36,8 @@ type settling struct {
 func eachSettling(t *testing.T, fn func(*testing.T, *settling)) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		stand := standin.Tasks{Agent: "claude", Places: 9}
-		y := &settling{t: t, db: d, tasks: task.New(task.Needs{DB: d, Hub: event.NewHub(), QueueCap: task.Uncapped, DefaultTemplate: "default",
-			Repos: TaskRepos{Hosts: addresses()}, Templates: stand, Related: stand, Foresight: stand})}
+		y := &settling{t: t, db: d}
+		y.tasks, _ = standin.Services(d, event.NewHub(), TaskRepos{Hosts: addresses()}, stand)
 		y.Settler = Settler{Tasks: y.tasks}
 		y.write(func(tx *db.Tx) error {
 			return seed.Add(tx, seed.Account{ID: "acme"}, seed.Repo{ID: "repo", Account: "acme", Name: "web"}, seed.Box{ID: "box", Account: "acme"})

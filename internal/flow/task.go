@@ -1,16 +1,13 @@
 package flow
 
 import (
-	"context"
 	"fmt"
-	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/budget"
-	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
@@ -73,9 +70,6 @@ func repoAnywhere(tx *db.Tx, id string) (repo.Ref, error) {
 // method asks the domain that knows.
 type TaskRelations struct{}
 
-// Seats is how many agents an account may run at once.
-func (TaskRelations) Seats(tx *db.Tx, account string) (int64, error) { return grant.Seats(tx, account) }
-
 // Spent is what the sessions of tasks cost, in micro-dollars by task.
 func (TaskRelations) Spent(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
 	return session.Spent(tx, taskIDs)
@@ -124,9 +118,6 @@ func (TaskRelations) PullNeeds(tx *db.Tx, prIDs []string) (map[string]task.PullN
 // PullOpen tells whether a pull request is neither merged nor closed.
 func (TaskRelations) PullOpen(tx *db.Tx, prID string) (bool, error) { return pull.IsOpen(tx, prID) }
 
-// PullHead is the head of a pull request while it is open, and empty otherwise.
-func (TaskRelations) PullHead(tx *db.Tx, prID string) (string, error) { return pull.HeadOf(tx, prID) }
-
 // InPlan is what a task of a plan is in it.
 func (TaskRelations) InPlan(tx *db.Tx, t *task.Row) (*task.Plan, error) { return plan.InPlan(tx, t) }
 
@@ -141,57 +132,4 @@ func (TaskRelations) Endings(tx *db.Tx, taskID string) ([]task.Ending, error) {
 // Pulse tells how the newest run of a task is doing; nil without one.
 func (TaskRelations) Pulse(tx *db.Tx, taskID string) (*task.Pulse, error) {
 	return run.Pulse(tx, taskID)
-}
-
-// glance is how long a box that claims waits for one answer: without it the
-// task starts all the same.
-const glance = 5 * time.Second
-
-// Foresight asks the code host what commits change. It is task.Foresight.
-type Foresight struct {
-	DB    *db.DB
-	Hosts *codehost.Hosts
-}
-
-func (f Foresight) repo(ctx context.Context, id string) (r repo.Ref, err error) {
-	err = f.DB.Read(ctx, func(tx *db.Tx) error {
-		r, err = repoAnywhere(tx, id)
-		return err
-	})
-	return r, err
-}
-
-// Changes lists the paths that a commit changes since it left the default branch.
-func (f Foresight) Changes(ctx context.Context, repoID, sha string) ([]string, error) {
-	r, err := f.repo(ctx, repoID)
-	if err != nil {
-		return nil, err
-	}
-	host, err := f.Hosts.Of(r.HostRepo())
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, glance)
-	defer cancel()
-	c, err := host.Compare(ctx, r.HostRepo(), r.DefaultBranch, sha)
-	return c.Paths, err
-}
-
-// Conflicts tries a merge of two commits and lists the paths in conflict.
-func (f Foresight) Conflicts(ctx context.Context, repoID, a, b string) ([]string, error) {
-	r, err := f.repo(ctx, repoID)
-	if err != nil {
-		return nil, err
-	}
-	if !codehost.ValidSHA(a) || !codehost.ValidSHA(b) {
-		return nil, fmt.Errorf("%q or %q is no commit", a, b)
-	}
-	host, err := f.Hosts.Of(r.HostRepo())
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, glance)
-	defer cancel()
-	_, paths, err := host.Mergeable(ctx, r.HostRepo(), a, b)
-	return paths, err
 }

@@ -3,66 +3,22 @@ package flow
 import (
 	"cmp"
 	"maps"
-	"slices"
 	"strings"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/run"
-	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/template"
 	"yardmaster/internal/llm"
 )
 
-// TaskTemplates implements task.Templates: the demands of templates.
+// TaskTemplates implements task.Templates.
 type TaskTemplates struct{}
 
-// Need is what a template of an account demands of a box, and of the account's
-// keys; false if there is no template of the name.
-func (TaskTemplates) Need(tx *db.Tx, acct, name string) (task.Need, bool, error) {
-	t, ok, err := template.ByName(tx, acct, name)
-	if err != nil || !ok {
-		return task.Need{}, ok, err
-	}
-	var keys []modelkey.Key
-	if t.Agent != template.Command {
-		if keys, err = modelkey.Pool(tx, acct); err != nil {
-			return task.Need{}, false, err
-		}
-	}
-	return demand(t, keys), true, nil
-}
-
-// Needs is Need for several templates, by name.
-func (TaskTemplates) Needs(tx *db.Tx, acct string, names []string) (map[string]task.Need, error) {
-	found, err := template.ByNames(tx, acct, names)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := modelkey.Pool(tx, acct)
-	out := make(map[string]task.Need, len(found))
-	for name, t := range found {
-		out[name] = demand(t, keys)
-	}
-	return out, err
-}
-
-// demand is what a template demands of a box, and of the account's keys.
-func demand(t template.Template, keys []modelkey.Key) task.Need {
-	out := task.Need{Agent: t.Agent, Isolation: t.Isolation}
-	if t.Agent == template.Command {
-		return out
-	}
-	key, _, keyed := fitting(keys, t)
-	switch {
-	case !keyed && t.Provider != "" && !slices.ContainsFunc(t.APIs(), llm.Provider(t.Provider).Speaks):
-		out.WrongProvider = t.Provider
-	case !keyed:
-		out.NoKey = missingKey(t)
-	case cmp.Or(t.Model, key.Provider.DefaultModel()) == "":
-		out.NoModel = true
-	}
-	return out
+// Exists tells whether an account has a template of the name.
+func (TaskTemplates) Exists(tx *db.Tx, acct, name string) (bool, error) {
+	_, ok, err := template.ByName(tx, acct, name)
+	return ok, err
 }
 
 // keyFor is the account's first key that can carry the calls of a template's
@@ -110,7 +66,7 @@ func missingKey(t template.Template) string {
 
 // Template is how the agent of an account's template is run. What the template
 // leaves open follows from the account's first key that fits. The model is empty
-// when nothing names one; TaskTemplates.Need holds such a task back.
+// when nothing names one; QueueTemplates.Need holds such a task back.
 func (RunSetup) Template(tx *db.Tx, acct, name string) (run.Template, bool, error) {
 	t, ok, err := template.ByName(tx, acct, name)
 	if err != nil || !ok {

@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/box"
+	waiting "yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
@@ -106,12 +107,13 @@ func always(answer string) func(int, []string) (string, error) {
 // has a web of its own.
 type yard struct {
 	*Service
-	t     *testing.T
-	judge *script
-	tasks *task.Service
-	clock *atomic.Int64 // microseconds
-	seats int64
-	plans plans
+	t      *testing.T
+	judge  *script
+	tasks  *task.Service
+	queued *waiting.Service // the tasks that wait
+	clock  *atomic.Int64    // microseconds
+	seats  int64
+	plans  plans
 }
 
 func onBoth(t *testing.T, fn func(y *yard)) {
@@ -154,10 +156,7 @@ func (y *yard) node(dsn string) *Service {
 	d := dbtest.Open(y.t, dsn, db.Options{Clock: func() time.Time { return time.UnixMicro(y.clock.Load()) }})
 	hub := event.NewHub()
 	stand := related{standin.Tasks{}, y}
-	y.tasks = task.New(task.Needs{
-		DB: d, Hub: hub, QueueCap: task.Uncapped, DefaultTemplate: "default",
-		Repos: standin.Repos(nil), Templates: stand, Related: stand, Foresight: stand,
-	})
+	y.tasks, y.queued = standin.Services(d, hub, standin.Repos(nil), stand)
 	return New(Needs{
 		DB: d, Hub: hub, Logger: slog.New(slog.DiscardHandler), Judge: y.judge,
 		Queue: queue{y}, Boxes: boxes{}, Plans: &y.plans, Budgets: budgets{},
@@ -166,15 +165,13 @@ func (y *yard) node(dsn string) *Service {
 
 // queueCap sets how many pending tasks an account may have.
 func (y *yard) queueCap(most int64) {
-	n := y.tasks.Needs
-	n.QueueCap = most
-	y.tasks = task.New(n)
+	y.tasks, y.queued = standin.Capped(y.tasks, y.queued, most)
 }
 
 // queue is a real queue of tasks.
 type queue struct{ *yard }
 
-func (q queue) Full(tx *db.Tx) (bool, error) { return q.tasks.Full(tx) }
+func (q queue) Full(tx *db.Tx) (bool, error) { return q.queued.Full(tx) }
 
 // Task finds a task of tx.Account.
 func (queue) Task(tx *db.Tx, taskID string) (TaskRef, bool, error) {

@@ -25,6 +25,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
@@ -61,6 +62,7 @@ type fixture struct {
 	http    http.Handler
 	clock   atomic.Int64 // microseconds
 	seats   int64
+	queue   *queue.Service    // of Tasks
 	reports map[string]string // by task
 	openPRs map[string]bool
 	asked   int // asks filed
@@ -134,9 +136,7 @@ func (related) InPlan(tx *db.Tx, t *task.Row) (*task.Plan, error) { return InPla
 
 // queueCap sets how many pending tasks an account may have.
 func (f *fixture) queueCap(most int64) {
-	n := f.Tasks.Needs
-	n.QueueCap = most
-	f.Tasks = task.New(n)
+	f.Tasks, f.queue = standin.Capped(f.Tasks, f.queue, most)
 }
 
 func newFixture(t testing.TB, e db.Engine) *fixture {
@@ -151,11 +151,11 @@ func newFixture(t testing.TB, e db.Engine) *fixture {
 	f.host = host
 	hosts := codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: host, Forge: host}})
 	stand := related{standin.Tasks{Agent: "builtin"}, f}
-	tasks := task.New(task.Needs{DB: d, Hub: event.NewHub(), QueueCap: task.Uncapped, DefaultTemplate: "default",
-		Repos: repos{standin.Repos(repoByID)}, Templates: stand, Related: stand, Foresight: stand})
+	tasks, queued := standin.Services(d, event.NewHub(), repos{standin.Repos(repoByID)}, stand)
+	f.queue = queued
 	f.Service = New(Needs{DB: d, Tasks: tasks, Hosts: hosts, CommitName: "Yard", CommitEmail: "yard@example.com",
 		Logger: slog.New(slog.DiscardHandler),
-		Scouts: f, Repos: f, Asks: f, Pulls: f})
+		Scouts: f, Repos: f, Asks: f, Pulls: f, Boxes: queued})
 	task.Moved.On(d, f.TaskMoved)
 	task.StuckChanged.On(d, f.TaskStuck)
 	f.write(func(tx *db.Tx) error {

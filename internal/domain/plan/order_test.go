@@ -211,7 +211,7 @@ func TestNoDeadlocks(t *testing.T) {
 					redraw(i)
 				case 1, 2:
 					do(func(tx *db.Tx) error {
-						t, err := f.Tasks.Claimable(tx, "box")
+						t, err := f.queue.Claimable(tx, "box")
 						if err != nil || t == nil {
 							return err
 						}

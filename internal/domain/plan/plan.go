@@ -211,6 +211,13 @@ type Pulls interface {
 	IdleTasks(tx *db.Tx, planID string) ([]string, error)
 }
 
+// Boxes tells of the boxes that serve tx.Account.
+type Boxes interface {
+	// LiveBox tells whether an online box can hold a live session with the agent of a
+	// template in a repository; false as well if there is no such template.
+	LiveBox(tx *db.Tx, r task.Repo, template string) (bool, error)
+}
+
 // Needs are the parts that a Service is made of.
 type Needs struct {
 	DB     *db.DB
@@ -221,6 +228,7 @@ type Needs struct {
 	Repos  Repos
 	Asks   Asks
 	Pulls  Pulls
+	Boxes  Boxes
 	// CommitName and CommitEmail sign the commits of documents.
 	CommitName, CommitEmail string
 }

@@ -106,12 +106,12 @@ func (in *startIn) check() ([]string, error) {
 // unknown template.
 func (s *Service) requireLiveBox(tx *db.Tx, r task.Repo, in *startIn) error {
 	name := in.template(s, r)
-	if _, ok, err := s.Tasks.Template(tx, tx.Account, name); err != nil {
+	if ok, err := s.Tasks.Templates.Exists(tx, tx.Account, name); err != nil {
 		return err
 	} else if !ok {
 		return fault.Field("template", fmt.Sprintf("there is no template %q", name))
 	}
-	if ok, err := s.Tasks.LiveBox(tx, r, name); err != nil || ok {
+	if ok, err := s.Boxes.LiveBox(tx, r, name); err != nil || ok {
 		return err
 	}
 	return fault.Reason("no-live-box", "A scout needs a live session, and no box that is online can hold one: "+
@@ -140,8 +140,9 @@ func title(before, ask string) string {
 }
 
 func (out *Started) place(tx *db.Tx, s *Service, t *task.Row) error {
-	at, err := task.Place(tx, t)
-	out.TaskID, out.QueuePosition, out.QueueDepthCap = &t.ID, &at, &s.Tasks.QueueCap
+	at, err := s.Tasks.Queue.Place(tx, t)
+	most := s.Tasks.Queue.Cap()
+	out.TaskID, out.QueuePosition, out.QueueDepthCap = &t.ID, &at, &most
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/session"
+	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -64,7 +65,7 @@ func (s *Service) await(ctx context.Context, boxID string, c protocol.Claim) (ou
 			return out, "", err
 		}
 		if outlook.Asks() {
-			if err := s.Tasks.Ask(ctx, outlook); err != nil {
+			if err := s.Queue.Ask(ctx, outlook); err != nil {
 				return out, "", err
 			}
 			continue
@@ -101,22 +102,22 @@ func (s *Service) await(ctx context.Context, boxID string, c protocol.Claim) (ou
 
 // outlook tells, without writing, whether the claim can get a run now. The
 // channel closes when that may have changed.
-func (s *Service) outlook(ctx context.Context, boxID string, c protocol.Claim) (changed <-chan struct{}, out task.Outlook, err error) {
+func (s *Service) outlook(ctx context.Context, boxID string, c protocol.Claim) (changed <-chan struct{}, out queue.Outlook, err error) {
 	topic := task.AnyQueue
 	for range 2 { // the second time with the right topic
 		changed = s.Hub.Watch(topic)
 		var want string
 		err = s.DB.Read(ctx, func(tx *db.Tx) error {
-			box, ok, err := task.FindBox(tx, boxID)
+			box, ok, err := queue.FindBox(tx, boxID)
 			if err != nil {
 				return err
 			}
 			if !ok {
-				out = task.Outlook{Reasons: []string{"box_unknown"}}
+				out = queue.Outlook{Reasons: []string{"box_unknown"}}
 				return nil
 			}
 			if box.Left { // the box no longer waits for the answer
-				out = task.Outlook{Reasons: []string{"box_left"}}
+				out = queue.Outlook{Reasons: []string{"box_left"}}
 				return nil
 			}
 			want = box.Topic()
@@ -125,16 +126,16 @@ func (s *Service) outlook(ctx context.Context, boxID string, c protocol.Claim) (
 			case err != nil:
 				return err
 			case ok && prior.EndedAt != nil:
-				out = task.Outlook{Reasons: []string{"claim_spent"}}
+				out = queue.Outlook{Reasons: []string{"claim_spent"}}
 				return nil
 			case ok:
-				out = task.Outlook{Work: true}
+				out = queue.Outlook{Work: true}
 				return nil
 			case c.Free <= 0:
-				out = task.Outlook{Reasons: []string{task.HoldBusy}}
+				out = queue.Outlook{Reasons: []string{task.HoldBusy}}
 				return nil
 			}
-			out, err = s.Tasks.Look(tx, boxID)
+			out, err = s.Queue.Look(tx, boxID)
 			return err
 		})
 		if err != nil || want == "" || want == topic || out.Work || out.Reasons != nil {
@@ -147,7 +148,7 @@ func (s *Service) outlook(ctx context.Context, boxID string, c protocol.Claim) (
 
 func (s *Service) whyNot(ctx context.Context, boxID string) (reasons []string, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		reasons, err = s.Tasks.WhyNot(tx, boxID)
+		reasons, err = s.Queue.WhyNot(tx, boxID)
 		return err
 	})
 	return reasons, err
@@ -158,7 +159,7 @@ func (s *Service) whyNot(ctx context.Context, boxID string) (reasons []string, e
 func (s *Service) claim(ctx context.Context, boxID string, c protocol.Claim) (start *protocol.Start, key string, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		start = nil
-		t, err := s.Tasks.Claimable(tx, boxID) // locks the box, so that duplicates of one claim follow each other
+		t, err := s.Queue.Claimable(tx, boxID) // locks the box, so that duplicates of one claim follow each other
 		if err != nil {
 			return err
 		}
@@ -279,7 +280,7 @@ func (s *Service) mintTokens(tx *db.Tx, start *protocol.Start) (err error) {
 // demanded returns a level of isolation as boxes expect it: empty for the best
 // that the box has.
 func demanded(isolation string) string {
-	if isolation == task.Best {
+	if isolation == queue.Best {
 		return ""
 	}
 	return isolation
@@ -318,7 +319,7 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 		return nil, fmt.Errorf("template %s of task %s is gone", t.Template, t.ID)
 	}
 	st.Agent, st.Model, st.Options, st.Command = tpl.Agent, tpl.Model, tpl.Options, tpl.Command
-	st.Isolation = demanded(task.Stricter(tpl.Isolation, repo.Isolation))
+	st.Isolation = demanded(queue.Stricter(tpl.Isolation, repo.Isolation))
 	if tpl.Timeout > 0 {
 		st.TimeoutMS = tpl.Timeout.Milliseconds()
 	}

@@ -11,6 +11,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/session"
+	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -110,7 +111,7 @@ func (s *Service) ingest(tx *db.Tx, boxID string, e protocol.Envelope, at string
 	defer tx.About(h.AccountID)()
 	// A transaction locks the box first, then the task, then the run.
 	if slices.ContainsFunc(fresh, blamesBox) {
-		if err := task.LockBox(tx, boxID); err != nil {
+		if err := queue.LockBox(tx, boxID); err != nil {
 			return err
 		}
 	}

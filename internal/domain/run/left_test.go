@@ -93,7 +93,7 @@ func TestClaimOfABoxThatLeftIsGivenNothing(t *testing.T) {
 		f.wantStatus(taskID, task.Pending)
 		// A claim that read the queue before the box left gets no run either.
 		f.write(func(tx *db.Tx) error {
-			row, err := f.Tasks.Claimable(tx, box)
+			row, err := f.Queue.Claimable(tx, box)
 			if row != nil {
 				t.Errorf("it may claim %+v", row)
 			}

@@ -86,9 +86,8 @@ func open(t testing.TB, dsn string) *fixture {
 func (f *fixture) serve(d *db.DB) {
 	hub := event.NewHub()
 	stand := related{standin.Tasks{Agent: "claude", Places: 100}}
-	tasks := task.New(task.Needs{DB: d, Hub: hub, QueueCap: task.Uncapped, DefaultTemplate: "default",
-		Repos: standin.Repos(func(tx *db.Tx, id string) (task.Repo, error) { return getRepo.One(tx, id) }), Templates: stand, Related: stand,
-		Foresight: stand})
+	repos := standin.Repos(func(tx *db.Tx, id string) (task.Repo, error) { return getRepo.One(tx, id) })
+	tasks, queue := standin.Services(d, hub, repos, stand)
 	task.RunUnwanted.On(d, func(tx *db.Tx, u task.Unwanted) error { return f.Stop(tx, u) })
 	CommandQueued.On(d, func(tx *db.Tx, c Command) error {
 		tx.AfterCommit(func() { f.commands.put(c.BoxID, c.Command) })
@@ -101,7 +100,7 @@ func (f *fixture) serve(d *db.DB) {
 		tx.AfterCommit(func() { f.faulty[b.BoxID] = append(f.faulty[b.BoxID], b.Why) })
 		return nil
 	})
-	f.Service = New(Needs{DB: d, Hub: hub, Tasks: tasks, Bus: f.others, Logger: slog.New(slog.DiscardHandler), GatewayURL: "http://gateway",
+	f.Service = New(Needs{DB: d, Hub: hub, Tasks: tasks, Queue: queue, Bus: f.others, Logger: slog.New(slog.DiscardHandler), GatewayURL: "http://gateway",
 		CommitName: "Yardmaster", CommitEmail: "agent@example.com",
 		Setup: f.others, Boxes: f.others, Vault: f.others, Branches: f.others, Settler: f.others, Asks: f.others})
 }

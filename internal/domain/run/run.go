@@ -25,6 +25,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/needs"
@@ -168,6 +169,7 @@ type Needs struct {
 	DB     *db.DB
 	Hub    *event.Hub
 	Tasks  *task.Service
+	Queue  *queue.Service // of the tasks
 	Bus    Bus
 	Logger *slog.Logger
 	// Lease is the time that claims and renewals grant; protocol.LeaseTTL when

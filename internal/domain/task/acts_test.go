@@ -1,11 +1,13 @@
-package task
+package task_test
 
 import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
 )
 
 func TestReassign(t *testing.T) {
@@ -19,7 +21,7 @@ func TestReassign(t *testing.T) {
 		if got := f.call("acme", "POST", "/v1/tasks/"+id+"/reassign", nil, 200); got["reassigned"] != true || got["status"] != "pending" {
 			f.t.Errorf("claimed: %v", got)
 		}
-		if len(f.stops) != 1 || f.stops[0] != "run "+StopReassigned {
+		if len(f.stops) != 1 || f.stops[0] != "run "+task.StopReassigned {
 			f.t.Errorf("stops %v", f.stops)
 		}
 		f.call("rival", "POST", "/v1/tasks/"+id+"/reassign", nil, 404)
@@ -40,7 +42,7 @@ func TestCancel(t *testing.T) {
 		if got := f.call("acme", "POST", "/v1/tasks/"+id+"/cancel", nil, 200); got["kind"] != "already_terminal" {
 			f.t.Errorf("again: %v", got)
 		}
-		if got := f.get(waiting); got["status"] != "failed" || got["failure_kind"] != DependencyFailed {
+		if got := f.get(waiting); got["status"] != "failed" || got["failure_kind"] != task.DependencyFailed {
 			f.t.Errorf("dependent: %v", got)
 		}
 		f.refused("POST", "/v1/tasks/"+waiting+"/redispatch", nil, 409, "dependency_failed")
@@ -53,15 +55,15 @@ func TestCancel(t *testing.T) {
 			return err
 		})
 
-		f.others.open = true
+		f.open = true
 		pr := "pr"
-		var review Row
+		var review task.Row
 		f.write("acme", func(tx *db.Tx) (err error) {
-			review, err = f.Create(tx, Repo{ID: "acme-web"}, Spec{Kind: KindReview, Sink: SinkQueued, Title: "Review", Problem: "p", Template: "default", PRID: &pr})
+			review, err = f.Create(tx, task.Repo{ID: "acme-web"}, task.Spec{Kind: task.KindReview, Sink: task.SinkQueued, Title: "Review", Problem: "p", Template: "default", PRID: &pr})
 			return err
 		})
 		f.refused("POST", "/v1/tasks/"+review.ID+"/cancel", nil, 409, "not_cancellable_review")
-		f.others.open = false
+		f.open = false
 		f.call("acme", "POST", "/v1/tasks/"+review.ID+"/cancel", nil, 200)
 	})
 }
@@ -75,11 +77,11 @@ func TestRedispatch(t *testing.T) {
 		f.refused("POST", "/v1/tasks/"+id+"/redispatch", nil, 409, "already_pending")
 		f.claim()
 		f.refused("POST", "/v1/tasks/"+id+"/redispatch", nil, 409, "in_flight")
-		f.change(id, func(tx *db.Tx, t *Row) error {
+		f.change(id, func(tx *db.Tx, t *task.Row) error {
 			if err := f.SetWIP(tx, t, "abc", []string{"a.go"}); err != nil {
 				return err
 			}
-			return f.AttemptFailed(tx, t, PolicyRefused, "no")
+			return f.AttemptFailed(tx, t, task.PolicyRefused, "no")
 		})
 		f.status(b, "failed")
 		f.status(c, "failed")
@@ -89,7 +91,7 @@ func TestRedispatch(t *testing.T) {
 			f.t.Errorf("answer %v", out)
 		}
 		got := f.get(id)
-		if got["attempt"] != 0.0 || got["failure_kind"] != PolicyRefused || got["status"] != "pending" || strings.Contains(got["guidance"].(string), "hunter") {
+		if got["attempt"] != 0.0 || got["failure_kind"] != task.PolicyRefused || got["status"] != "pending" || strings.Contains(got["guidance"].(string), "hunter") {
 			f.t.Errorf("task %v", got)
 		}
 		f.status(b, "pending")
@@ -110,7 +112,7 @@ func TestMovesOutsideTheTableFail(t *testing.T) {
 	each(t, func(f *fixture) {
 		id := f.create(nil)
 		err := f.DB.Write(db.WithAccount(context.Background(), "acme"), func(tx *db.Tx) error {
-			row, _, err := Lock(tx, "acme", id)
+			row, _, err := task.Lock(tx, "acme", id)
 			if err != nil {
 				return err
 			}
@@ -120,5 +122,37 @@ func TestMovesOutsideTheTableFail(t *testing.T) {
 			f.t.Fatal("a pending task was merged")
 		}
 		f.status(id, "pending")
+	})
+}
+
+// A fault of its box is no try of a task, however often it happens.
+func TestUnfitBoxesAreNoTries(t *testing.T) {
+	t.Parallel()
+	each(t, func(f *fixture) {
+		id := f.create(nil)
+		for _, kind := range []string{task.BoxLost, task.AgentError, task.BoxUnfit, task.BoxUnfit, task.BoxUnfit, task.BoxUnfit, task.BoxUnfit, task.BoxUnfit, task.BoxLost, task.BoxUnfit} {
+			f.pass(time.Hour)
+			if f.claim() != id {
+				f.t.Fatalf("not claimable before it fails with %s: %v", kind, f.get(id))
+			}
+			f.change(id, func(tx *db.Tx, t *task.Row) error {
+				charged, uncharged := t.Charged, t.Uncharged
+				if err := f.AttemptFailed(tx, t, kind, "it broke"); err != nil {
+					return err
+				}
+				if kind == task.BoxUnfit && (t.Charged != charged || t.Uncharged != uncharged || t.NotBefore.After(tx.Now) || *t.FailureKind != task.BoxUnfit) {
+					f.t.Errorf("after an unfit box: %+v", t)
+				}
+				return nil
+			})
+			f.status(id, "pending")
+		}
+		f.claim()
+		f.change(id, func(_ *db.Tx, t *task.Row) error {
+			if t.Charged != 1 || t.Uncharged != 1 || t.Attempt != 11 {
+				f.t.Errorf("counted are %d and %d tries of %d", t.Charged, t.Uncharged, t.Attempt)
+			}
+			return nil
+		})
 	})
 }

@@ -13,7 +13,7 @@ type Batch struct {
 // Batch begins a batch of tasks of tx.Account. It refuses as Create does for
 // want of room.
 func (s *Service) Batch(tx *db.Tx) (*Batch, error) {
-	return &Batch{s, tx, map[string]bool{}}, s.room(tx)
+	return &Batch{s, tx, map[string]bool{}}, s.Queue.Admit(tx)
 }
 
 // Create is Service.Create within the batch.

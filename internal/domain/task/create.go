@@ -22,12 +22,13 @@ import (
 	"yardmaster/internal/policy"
 )
 
+// DefaultPriority is the priority of a task that names none.
+const DefaultPriority = 50
+
 const (
 	minConfidence   = 0.5
-	defaultPriority = 50
 	directPriority  = 100
 	maxAttempts     = 3
-	queueFullRetry  = 30 * time.Second
 )
 
 // createIn is the body of task.create.
@@ -99,13 +100,14 @@ func (s *Service) create(ctx context.Context, in createIn) (out Dispatched, err 
 
 // dispatched tells the place of a task that this transaction has created.
 func (s *Service) dispatched(tx *db.Tx, t *Row) (Dispatched, error) {
-	depth, err := countQueue(tx, tx.Account)
+	depth, err := s.Queue.Depth(tx)
 	if err != nil {
 		return Dispatched{}, err
 	}
 	depth++ // and this one
-	place, err := Place(tx, t)
-	return Dispatched{Kind: "dispatched", TaskID: &t.ID, Sink: &t.Sink, QueuePosition: &place, QueueDepth: &depth, QueueDepthCap: &s.QueueCap}, err
+	place, err := s.Queue.Place(tx, t)
+	most := s.Queue.Cap()
+	return Dispatched{Kind: "dispatched", TaskID: &t.ID, Sink: &t.Sink, QueuePosition: &place, QueueDepth: &depth, QueueDepthCap: &most}, err
 }
 
 // check refuses what can be told wrong from the body alone, and fills defaults.
@@ -156,7 +158,7 @@ func (s *Service) references(tx *db.Tx, in *createIn) (Repo, error) {
 	if in.Template == "" {
 		in.Template = cmp.Or(repo.Template, s.DefaultTemplate)
 	}
-	if _, ok, err := s.Template(tx, tx.Account, in.Template); err != nil {
+	if ok, err := s.Templates.Exists(tx, tx.Account, in.Template); err != nil {
 		return repo, err
 	} else if !ok {
 		return repo, fault.Field("template", fmt.Sprintf("there is no template %q", in.Template))
@@ -176,7 +178,7 @@ func (s *Service) references(tx *db.Tx, in *createIn) (Repo, error) {
 }
 
 func (in *createIn) spec() Spec {
-	sp := Spec{Kind: in.Kind, Sink: in.Sink, Title: in.Title, Problem: in.Problem, Template: in.Template, Priority: defaultPriority,
+	sp := Spec{Kind: in.Kind, Sink: in.Sink, Title: in.Title, Problem: in.Problem, Template: in.Template, Priority: DefaultPriority,
 		Confidence: 1, DependsOn: in.DependsOn, Labels: in.Labels, Files: in.Files, AskID: in.AskID}
 	if in.Sink == SinkDirect {
 		sp.Priority = directPriority
@@ -225,7 +227,7 @@ func (s *Service) Create(tx *db.Tx, repo Repo, sp Spec) (Row, error) {
 		if _, err := LockAll(tx, tx.Account, sp.DependsOn); err != nil {
 			return Row{}, err
 		}
-		if err := s.room(tx); err != nil {
+		if err := s.Queue.Admit(tx); err != nil {
 			return Row{}, err
 		}
 	}
@@ -291,36 +293,7 @@ func (s *Service) add(tx *db.Tx, repo Repo, sp Spec, fresh map[string]bool) (Row
 	if err := Moved.Send(tx, Move{&t, ""}); err != nil {
 		return t, err
 	}
-	return t, tell(s, tx, &t, createdEvent, createdData{Kind: t.Kind, Sink: t.Sink, Title: t.Title})
-}
-
-// room refuses when the account has no seats or its queue is full.
-func (s *Service) room(tx *db.Tx) error {
-	seats, err := s.Related.Seats(tx, tx.Account)
-	if err != nil {
-		return err
-	}
-	if seats == 0 {
-		return fault.New(fault.Forbidden, "no-capacity", "The account has no AI developers; add a seat first.")
-	}
-	if s.QueueCap == Uncapped {
-		return nil
-	}
-	if _, ok, err := lockDepth.Maybe(tx, tx.Account); err != nil {
-		return err
-	} else if !ok {
-		if _, err := addDepth.Exec(tx, tx.Account, 0); err != nil {
-			return err
-		}
-	}
-	depth, err := countQueue(tx, tx.Account)
-	if err != nil {
-		return err
-	}
-	if depth += joining(tx, tx.Account); depth >= s.QueueCap {
-		return fault.Newf(fault.RateLimited, "queue-full", "%d tasks wait already, the most this account may have.", depth).After(queueFullRetry)
-	}
-	return nil
+	return t, tell(s.Hub, tx, &t, createdEvent, createdData{Kind: t.Kind, Sink: t.Sink, Title: t.Title})
 }
 
 // dependencies locks the tasks that t is to wait for, so that none of them

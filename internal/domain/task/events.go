@@ -123,9 +123,9 @@ var RunUnwanted = event.DeclareSignal[Unwanted]("task.run_unwanted", "The run of
 func tell[T any, P interface {
 	*T
 	change() *Change
-}](s *Service, tx *db.Tx, t *Row, kind event.Kind[T], data T) error {
+}](hub *event.Hub, tx *db.Tx, t *Row, kind event.Kind[T], data T) error {
 	c := P(&data).change()
 	c.Status, c.PlanID = t.Status, t.PlanID
-	s.Hub.Notify(tx, event.TaskTopic(t.ID), event.QueueTopic(t.AccountID), AnyQueue)
+	hub.Notify(tx, event.TaskTopic(t.ID), event.QueueTopic(t.AccountID), AnyQueue)
 	return kind.Record(tx, event.Subject{ID: t.ID, Account: t.AccountID, RepoID: t.RepoID}, data)
 }

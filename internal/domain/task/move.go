@@ -36,25 +36,25 @@ func move[T any, P interface {
 	if err := store(tx, t, from); err != nil {
 		return err
 	}
-	if err := letGo(tx, t, from); err != nil {
+	if err := endConflicts(tx, t, from); err != nil {
 		return err
 	}
 	if err := Moved.Send(tx, Move{t, from}); err != nil {
 		return err
 	}
-	return tell[T, P](s, tx, t, kind, data)
+	return tell[T, P](s.Hub, tx, t, kind, data)
 }
 
 // AnyQueue is the topic that has news when the queue of any account does.
 var AnyQueue = event.QueueTopic("")
 
-func queueTopic(account string) string { return event.QueueTopic(account) }
-
 // MarkClaimed gives a pending task to a box, as its next attempt.
 func (s *Service) MarkClaimed(tx *db.Tx, t *Row, runID, boxID string) error {
 	t.Attempt++
 	t.RunID, t.BoxID, t.ClaimedAt = &runID, &boxID, &tx.Now
-	shifts.Add(tx, shift{lane: t.lane(), at: t.CreatedAt, served: 1, now: tx.Now})
+	if err := QueueChanged.Send(tx, QueueChange{Lane: t.Lane(), Created: t.CreatedAt, Claimed: true}); err != nil {
+		return err
+	}
 	return move(s, tx, t, Claimed, claimedEvent, claimedData{Attempt: t.Attempt, BoxID: boxID, RunID: runID})
 }
 
@@ -266,9 +266,9 @@ func (s *Service) SetStuck(tx *db.Tx, t *Row, stuck bool) error {
 		return err
 	}
 	if stuck {
-		return tell(s, tx, t, stuckEvent, stuckData{})
+		return tell(s.Hub, tx, t, stuckEvent, stuckData{})
 	}
-	return tell(s, tx, t, unstuckEvent, Change{})
+	return tell(s.Hub, tx, t, unstuckEvent, Change{})
 }
 
 // Stick marks a task as stuck for a reason, which may be a newer one.
@@ -280,7 +280,7 @@ func (s *Service) Stick(tx *db.Tx, t *Row, kind, detail string) error {
 	if err := StuckChanged.Send(tx, t); err != nil {
 		return err
 	}
-	return tell(s, tx, t, stuckEvent, stuckData{FailureKind: kind})
+	return tell(s.Hub, tx, t, stuckEvent, stuckData{FailureKind: kind})
 }
 
 // holdBelow locks all tasks that wait for t, at any remove, before one of them
@@ -296,8 +296,10 @@ func (s *Service) succeeded(tx *db.Tx, t *Row) error {
 		return err
 	}
 	freed, err := dependencyDone.All(tx, t.ID)
-	noteFreed(tx, freed)
-	return err
+	if err != nil {
+		return err
+	}
+	return sendReady(tx, freed)
 }
 
 // failDependents fails every pending task that waits for t, all of which are

@@ -1,11 +1,13 @@
-package task
+package task_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 )
 
@@ -14,14 +16,14 @@ func TestMoved(t *testing.T) {
 	t.Parallel()
 	each(t, func(f *fixture) {
 		var heard []string
-		Moved.On(f.DB, func(_ *db.Tx, m Move) error {
+		task.Moved.On(f.DB, func(_ *db.Tx, m task.Move) error {
 			heard = append(heard, string(m.From)+">"+string(m.Task.Status))
 			return nil
 		})
 		up := f.create(nil)
 		down := f.create(object{"depends_on": []string{up}})
 		f.claim()
-		f.change(up, func(tx *db.Tx, t *Row) error { return f.MarkRunning(tx, t) })
+		f.change(up, func(tx *db.Tx, t *task.Row) error { return f.MarkRunning(tx, t) })
 		f.call("acme", "POST", "/v1/tasks/"+up+"/cancel", nil, 200)
 		f.status(down, "failed")
 		if got, want := strings.Join(heard, " "), ">pending >pending pending>claimed claimed>running running>cancelled pending>failed"; got != want {
@@ -30,13 +32,13 @@ func TestMoved(t *testing.T) {
 
 		id := f.create(nil)
 		no := errors.New("no")
-		Moved.On(f.DB, func(*db.Tx, Move) error { return no })
+		task.Moved.On(f.DB, func(*db.Tx, task.Move) error { return no })
 		err := f.DB.Write(f.t.Context(), func(tx *db.Tx) error {
-			t, _, err := Lock(tx, "acme", id)
+			t, _, err := task.Lock(tx, "acme", id)
 			if err != nil {
 				return err
 			}
-			return f.Hold(tx, &t, Blocked, "It waits.")
+			return f.Hold(tx, &t, task.Blocked, "It waits.")
 		})
 		event.Detach(f.DB)
 		if !errors.Is(err, no) {
@@ -54,18 +56,18 @@ func TestReopened(t *testing.T) {
 		id := f.create(nil)
 		waiting := f.create(object{"depends_on": []string{id}})
 		f.claim()
-		f.change(id, func(tx *db.Tx, t *Row) error { return f.MarkRunning(tx, t) })
-		f.change(id, func(tx *db.Tx, t *Row) error { return f.ToAwaitingCI(tx, t, "pr") })
-		f.change(id, func(tx *db.Tx, t *Row) error { return f.Fail(tx, t, PRClosed, "The branch was deleted.") })
+		f.change(id, func(tx *db.Tx, t *task.Row) error { return f.MarkRunning(tx, t) })
+		f.change(id, func(tx *db.Tx, t *task.Row) error { return f.ToAwaitingCI(tx, t, "pr") })
+		f.change(id, func(tx *db.Tx, t *task.Row) error { return f.Fail(tx, t, task.PRClosed, "The branch was deleted.") })
 		f.status(waiting, "failed")
-		f.change(id, func(tx *db.Tx, t *Row) error { return f.Reopened(tx, t, "pr") })
+		f.change(id, func(tx *db.Tx, t *task.Row) error { return f.Reopened(tx, t, "pr") })
 		if got := f.get(id); got["status"] != "awaiting_ci" || got["finished_at"] != nil || got["failure_kind"] != nil {
 			f.t.Errorf("task %v", got)
 		}
 		f.status(waiting, "pending")
 		f.call("acme", "POST", "/v1/tasks/"+id+"/cancel", nil, 200)
 		f.status(waiting, "failed")
-		if Allowed(Cancelled, Merged) || len(moves[Cancelled]) > 0 {
+		if slices.ContainsFunc(task.Statuses(), func(to task.Status) bool { return task.Allowed(task.Cancelled, to) }) {
 			f.t.Error("a cancelled task can go on")
 		}
 	})

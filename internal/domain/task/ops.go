@@ -15,7 +15,7 @@ import (
 
 const group = "Tasks"
 
-// Ops are the capabilities of the queue.
+// Ops returns the capabilities of tasks.
 func (s *Service) Ops() []op.Op {
 	read, write := policy.Require(policy.ReadTasks), policy.Require(policy.WriteTasks)
 	return []op.Op{
@@ -31,9 +31,6 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "task.list", Method: "GET", Path: "/v1/tasks", Group: group, Rule: read,
 			Summary: "List the account's tasks, newest first; q searches the title, 20,000 tasks a page, which may be short or empty and still have a next",
 			Doc:     "Without a filter all tasks of the account are listed, finished ones too.", Paging: paging()}, s.list),
-		op.New(op.Row{ID: "task.stalls", Method: "GET", Path: "/v1/queue/status", Group: group, Rule: read, Paging: &op.Paging{Default: 100, Max: 200},
-			Summary: "Every reason that holds a pending task, or a held one for want of money, and what clears it",
-			Doc:     "Counts the pending tasks of the account by what keeps boxes from claiming them. A task with several reasons is counted under each of them; one with none is in claimable."}, s.stalls),
 		op.New(op.Row{ID: "task.run_status", Method: "GET", Path: "/v1/tasks/{id}", Group: group, Rule: read,
 			Summary: "One task: its place in the queue, its holds, its run",
 			Doc:     "Of a pending task, holds say why no box has claimed it; an empty list means that an online box can take it. run is the newest try."}, s.get),
@@ -223,7 +220,7 @@ func (s *Service) cancel(ctx context.Context, in idIn) (out TaskCancelled, err e
 			return nil
 		}
 		if t.Kind == KindReview && t.PRID != nil {
-			open, err := s.PROpen(tx, *t.PRID)
+			open, err := s.Related.PullOpen(tx, *t.PRID)
 			if err != nil {
 				return err
 			}
@@ -351,12 +348,12 @@ func (s *Service) shipped(tx *db.Tx, t *Row) error {
 	if t.PRID == nil || t.Status.Terminal() {
 		return fault.Reason("already_shipped", text)
 	}
-	needs, err := s.pullNeeds(tx, []obstacleRow{{Status: t.Status, PRID: t.PRID}})
+	needs, err := s.pullNeeds(tx, []Row{*t})
 	if err != nil {
 		return err
 	}
 	if n, ok := needs[*t.PRID]; ok {
-		return fault.Reason("already_shipped", text+" It goes on when "+n.words()+".").With("pr_id", *t.PRID).With("clear", n.Clear)
+		return fault.Reason("already_shipped", text+" It goes on when "+n.Words()+".").With("pr_id", *t.PRID).With("clear", n.Clear)
 	}
 	return fault.Reason("already_shipped", text+" What becomes of it is up to its pull request "+*t.PRID+": pr.get tells how that is.").With("pr_id", *t.PRID)
 }
@@ -384,7 +381,7 @@ func (s *Service) retryNow(ctx context.Context, in idIn) (out Hurried, err error
 			return err
 		}
 		out = Hurried{TaskID: t.ID, Status: t.Status}
-		return tell(s, tx, &t, hurriedEvent, Change{})
+		return tell(s.Hub, tx, &t, hurriedEvent, Change{})
 	})
 	return out, err
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/event"
 )
 
 // JoinPlan makes a task part of a plan, or of another group of it. The task's
@@ -68,7 +69,7 @@ func (s *Service) Relink(tx *db.Tx, t *Row, add, drop []string) (released []stri
 	if err := store(tx, t, t.Status); err != nil {
 		return nil, err
 	}
-	s.Hub.Notify(tx, queueTopic(t.AccountID), AnyQueue)
+	s.Hub.Notify(tx, event.QueueTopic(t.AccountID), AnyQueue)
 	return nil, nil
 }
 
@@ -102,33 +103,4 @@ func Reaches(tx *db.Tx, from, to []string) (string, error) {
 		from = slices.Sorted(maps.Keys(next))
 	}
 	return "", nil
-}
-
-// LiveBox tells whether an online box that serves the account can hold a live
-// session, one that a person can talk to, with the agent of a template in a
-// repository. The agent command cannot: it takes no messages.
-func (s *Service) LiveBox(tx *db.Tx, repo Repo, template string) (bool, error) {
-	n, ok, err := s.Template(tx, tx.Account, template)
-	if err != nil || !ok || n.Agent == "command" {
-		return false, err
-	}
-	n.Isolation = Stricter(n.Isolation, repo.Isolation)
-	fleet, err := selectFleet.All(tx, tx.Account)
-	for _, r := range fleet {
-		if b := r.box(); r.isBox() && b.Online && b.Enrolled && b.hasAgent(n) && b.isolates(n) {
-			return true, err
-		}
-	}
-	return false, err
-}
-
-// Place is the 1-based place of a task that Create has just made in this
-// transaction, the last of its lane.
-func Place(tx *db.Tx, t *Row) (int64, error) {
-	lanes, err := lanesOf(tx, t.AccountID)
-	if err != nil {
-		return 0, err
-	}
-	q, own := lineOf(lanes), t.lane()
-	return q.ahead(own, q.ready(own)) + 1, nil
 }

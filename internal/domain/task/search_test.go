@@ -1,4 +1,4 @@
-package task
+package task_test
 
 import (
 	"fmt"
@@ -6,6 +6,9 @@ import (
 
 	"yardmaster/internal/db"
 )
+
+// searched is how many tasks a page of a search looks at.
+const searched = 20_000
 
 var fillQueue = db.S(`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, max_attempts, priority, waiting_deps,
 	queued_at, branch, files, labels, template, command, confidence, created_by, created_at, updated_at)

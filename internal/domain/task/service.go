@@ -1,6 +1,9 @@
 package task
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"yardmaster/internal/db"
@@ -19,20 +22,40 @@ type Repos interface {
 	ByIDs(tx *db.Tx, ids []string) (map[string]Repo, error)
 }
 
-// Templates tell what they demand of boxes and of an account's keys.
+// Templates tells of templates.
 type Templates interface {
-	// Need is what the named template of an account demands; false if the account
-	// has no such template.
-	Need(tx *db.Tx, account, name string) (Need, bool, error)
-	// Needs is Need for several at once, by name, without those that there are not.
-	Needs(tx *db.Tx, account string, names []string) (map[string]Need, error)
+	// Exists tells whether an account has a template of the name.
+	Exists(tx *db.Tx, account, name string) (bool, error)
+}
+
+// Queue is where pending tasks wait, in the order in which boxes claim them. It
+// follows tasks by QueueChanged.
+type Queue interface {
+	// Admit tells whether one more task of tx.Account may be created. It returns
+	// fault.Forbidden (no-capacity) if the account has no seat and fault.RateLimited
+	// (queue-full) if as many tasks as may are pending.
+	Admit(tx *db.Tx) error
+	// Cap is how many tasks of an account may be pending, or Uncapped.
+	Cap() int64
+	// Depth is how many tasks of tx.Account are pending, without what tx changes.
+	Depth(tx *db.Tx) (int64, error)
+	// Place is the place, from 1, of a task that tx has just created.
+	Place(tx *db.Tx, t *Row) (int64, error)
+	// Explain returns the waits of pending tasks of tx.Account, by id. repos are the
+	// repositories of the tasks, by id. newest tells that no pending task of the
+	// account that is not among rows is as new as one that is.
+	Explain(tx *db.Tx, rows []Row, repos map[string]Repo, newest bool) (map[string]Wait, error)
+}
+
+// Wait is where a pending task is in the queue, and why no box has claimed it.
+type Wait struct {
+	Place int64 // from 1
+	Holds []Hold
 }
 
 // Related is what other domains know of tasks. All ids are of tx.Account, unless
 // a method says otherwise, and what there is nothing for is left out of maps.
 type Related interface {
-	// Seats is how many agents an account may run at once.
-	Seats(tx *db.Tx, account string) (int64, error)
 	// Spent is what the sessions of tasks cost, in micro-dollars by task.
 	Spent(tx *db.Tx, taskIDs []string) (map[string]int64, error)
 	// SetAside is what is reserved for calls of tasks, in micro-dollars by task.
@@ -45,9 +68,6 @@ type Related interface {
 	PullNeeds(tx *db.Tx, prIDs []string) (map[string]PullNeed, error)
 	// PullOpen tells whether a pull request is neither merged nor closed.
 	PullOpen(tx *db.Tx, prID string) (bool, error)
-	// PullHead is the head of a pull request of any account while it is open, and
-	// empty otherwise.
-	PullHead(tx *db.Tx, prID string) (sha string, err error)
 	// InPlan is what a task of a plan is in it.
 	InPlan(tx *db.Tx, t *Row) (*Plan, error)
 	// AskExists tells whether there is the ask.
@@ -58,26 +78,22 @@ type Related interface {
 	Pulse(tx *db.Tx, taskID string) (*Pulse, error)
 }
 
-// Needs are what the queue is made of.
+// Needs are what the service is made of.
 type Needs struct {
 	DB  *db.DB
 	Hub *event.Hub
 
-	QueueCap        int64           // pending tasks an account may have, Uncapped for no limit
 	Backoff         []time.Duration // wait before the 2nd, 3rd, … try; DefaultBackoff if empty
 	DefaultTemplate string          // used when task.create names none
 
 	Repos     Repos
 	Templates Templates
 	Related   Related
-	Foresight Foresight
+	Queue     Queue
 }
 
-// Service holds the queue.
-type Service struct {
-	Needs
-	foreseen foreseen
-}
+// Service creates tasks, moves them from state to state, and shows them.
+type Service struct{ Needs }
 
 // New makes the service. It panics if something is lacking.
 func New(n Needs) *Service {
@@ -96,11 +112,31 @@ func (s *Service) RepoByName(tx *db.Tx, owner, name string) (Repo, bool, error) 
 // RepoByID finds a repository by an id that a stored row holds.
 func (s *Service) RepoByID(tx *db.Tx, id string) (Repo, error) { return s.Repos.ByID(tx, id) }
 
-// Template tells what the named template of an account demands of a box; false
-// if the account has no such template.
-func (s *Service) Template(tx *db.Tx, account, name string) (Need, bool, error) {
-	return s.Templates.Need(tx, account, name)
+// AddRepos adds to known the repositories of rows that are not in it. It returns an
+// error if one is gone.
+func AddRepos(tx *db.Tx, repos Repos, rows []Row, known map[string]Repo) error {
+	var unknown []string
+	for i := range rows {
+		if _, ok := known[rows[i].RepoID]; !ok && !slices.Contains(unknown, rows[i].RepoID) {
+			unknown = append(unknown, rows[i].RepoID)
+		}
+	}
+	if len(unknown) > 1 {
+		found, err := repos.ByIDs(tx, unknown)
+		if err != nil {
+			return err
+		}
+		maps.Copy(known, found)
+	}
+	for _, id := range unknown {
+		if _, ok := known[id]; ok {
+			continue
+		}
+		r, err := repos.ByID(tx, id) // whose error names one that there is not
+		if err != nil {
+			return fmt.Errorf("repository of a task: %w", err)
+		}
+		known[id] = r
+	}
+	return nil
 }
-
-// PROpen tells whether a pull request of tx.Account is neither merged nor closed.
-func (s *Service) PROpen(tx *db.Tx, prID string) (bool, error) { return s.Related.PullOpen(tx, prID) }

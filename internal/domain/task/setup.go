@@ -38,7 +38,7 @@ func (s *Service) setup(ctx context.Context, in setupIn) (out Dispatched, err er
 			return fault.New(fault.NotFound, "", "There is no such repository, or it is not enabled.")
 		}
 		t, err := s.Create(tx, repo, Spec{Kind: KindSetup, Sink: SinkQueued, Title: "Set up " + repo.FullName(), Problem: setupProblem,
-			Priority: defaultPriority, Confidence: 1})
+			Priority: DefaultPriority, Confidence: 1})
 		if err != nil {
 			return err
 		}

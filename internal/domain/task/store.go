@@ -10,7 +10,6 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
-	"yardmaster/internal/protocol"
 )
 
 // columns are inserted; what comes behind them in own is set later.
@@ -47,28 +46,6 @@ var (
 
 	selectTask = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND id = $2`)
 
-	selectSeatUse = db.Q[inFlight](`SELECT COUNT(*) AS n, MAX(claimed_at) AS newest FROM tasks
-		WHERE account_id = $1 AND status IN ('claimed', 'running') AND kind <> 'ci'`)
-
-	countHeld = db.Q[int64](`SELECT COUNT(*) FROM tasks WHERE status IN ('claimed', 'running') AND box_id = $1`)
-
-	// selectFleet lists the boxes that serve an account and, in rows that have no
-	// target, what boxes hold, of whatever account, and how much of it takes seats
-	// of the one. The parameter is cast: once SQLite has statistics, it plans a
-	// statement anew for each value that a bare one is given.
-	selectFleet = db.Q[fleetRow](`SELECT ` + boxColumns + `, CAST(0 AS BIGINT) AS n, CAST(NULL AS BIGINT) AS newest, CAST(0 AS BIGINT) AS seats, CAST(NULL AS BIGINT) AS seated
-		FROM boxes WHERE state <> 'revoked' AND (owner_target = 'shared'
-		OR owner_target = 'org' AND COALESCE(owner_id, account_id) = CAST($1 AS TEXT)
-		OR owner_target = 'user' AND owner_id IN (SELECT user_id FROM memberships WHERE account_id = CAST($1 AS TEXT)))
-		UNION ALL SELECT COALESCE(box_id, ''), '', '', '', NULL, '', '', '', 0, '[]', '[]', '{}', NULL, COUNT(*), MAX(claimed_at),
-		COUNT(CASE WHEN account_id = CAST($1 AS TEXT) AND kind <> 'ci' THEN 1 END), MAX(CASE WHEN account_id = CAST($1 AS TEXT) AND kind <> 'ci' THEN claimed_at END)
-		FROM tasks WHERE status IN ('claimed', 'running') GROUP BY box_id`)
-
-	selectBox = db.Q[boxRow](`SELECT ` + boxColumns + ` FROM boxes WHERE id = $1 AND state <> 'revoked'`)
-
-	lockDepth = db.Q[int64](`SELECT pending FROM queue_depths WHERE account_id = $1`).ForUpdate()
-	lockBox   = db.Q[string](`SELECT id FROM boxes WHERE id = $1`).ForUpdate()
-
 	insertLabel = db.SWith[insertLabelArgs](`INSERT INTO task_labels (account_id, name, value, created_at, task_id)
 		VALUES (:account_id, :name, :value, :created_at, :task_id)`)
 
@@ -96,10 +73,6 @@ var (
 
 	addDep    = db.S(`INSERT INTO task_deps (task_id, depends_on) VALUES ($1, $2) ON CONFLICT DO NOTHING`)
 	deleteDep = db.S(`DELETE FROM task_deps WHERE task_id = $1 AND depends_on = $2`)
-
-	// selectBroke is helped by the index tasks_status.
-	selectBroke = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND status = 'held' AND failure_kind IN ('budget_exhausted', 'unpriced_model')
-		ORDER BY created_at, id LIMIT $2`)
 
 	joinPlan = db.SWith[joinPlanArgs](`UPDATE tasks SET plan_id = :plan_id, group_id = :group_id
 		WHERE account_id = :account_id AND id = :id`)
@@ -132,37 +105,7 @@ type updateBudgetArgs struct {
 	UpdatedAt     time.Time
 }
 
-const boxColumns = `id, name, account_id, owner_target, owner_id, state, presence, COALESCE(unfit, '') AS unfit, slots, agents, isolation, isolation_holds, last_beat_at`
-
 type (
-	inFlight struct {
-		N      int64
-		Newest *time.Time
-	}
-	// fleetRow is a box, or what the box with its ID holds; its ID is empty for
-	// what no box does.
-	fleetRow struct {
-		boxRow
-		N      int64
-		Newest *time.Time
-		Seats  int64
-		Seated *time.Time
-	}
-	boxRow struct {
-		ID          string
-		Name        string
-		AccountID   string
-		OwnerTarget string
-		OwnerID     *string
-		State       string
-		Presence    string
-		Unfit       string
-		Slots       int64
-		Agents      db.JSON[[]protocol.AgentInfo]
-		Isolation   db.JSON[[]string]
-		Holds       db.JSON[map[string][]string] `db:"isolation_holds"`
-		LastBeatAt  *time.Time
-	}
 	upstream struct {
 		ID     string
 		Status Status
@@ -170,41 +113,21 @@ type (
 	edge struct{ TaskID, DependsOn string }
 )
 
-func (r *fleetRow) isBox() bool { return r.OwnerTarget != "" }
-
-func (r boxRow) box() Box {
-	b := Box{ID: r.ID, Name: r.Name, AccountID: r.AccountID, Target: r.OwnerTarget, Enrolled: r.State == "enrolled", Online: r.Presence == "online", Left: r.Presence == "left",
-		Unfit: r.Unfit, Slots: r.Slots, Isolation: r.Isolation.V, Holds: r.Holds.V}
-	if r.OwnerID != nil {
-		b.OwnerID = *r.OwnerID
-	} else if r.OwnerTarget == "org" {
-		b.OwnerID = r.AccountID
-	}
-	for _, a := range r.Agents.V {
-		if a.Missing == "" {
-			b.Agents = append(b.Agents, a.Name)
-			continue
-		}
-		if b.Missing == nil {
-			b.Missing = map[string]string{}
-		}
-		b.Missing[a.Name] = a.Missing
-	}
-	if r.LastBeatAt != nil {
-		b.LastBeat = *r.LastBeatAt
-	}
-	return b
-}
-
+// insert writes a new task and sends QueueChanged if it is pending.
 func insert(tx *db.Tx, t *Row) error {
 	_, err := insertTask.Exec(tx, *t)
 	if err == nil && t.Status == Pending {
-		shifts.Add(tx, t.shift(1, t.ready()))
+		change := QueueChange{Lane: t.Lane(), Pending: 1, Created: t.CreatedAt}
+		if t.Ready() {
+			change.Ready = 1
+		}
+		err = QueueChanged.Send(tx, change)
 	}
 	return err
 }
 
-// store writes t, which was read in state from.
+// store writes t, which was read in state from, and sends QueueChanged if that
+// changes the queue. It returns an error if t is in another state by now.
 func store(tx *db.Tx, t *Row, from Status) (err error) {
 	was := false
 	if from == Pending {
@@ -220,25 +143,23 @@ func store(tx *db.Tx, t *Row, from Status) (err error) {
 	if err != nil {
 		return err
 	}
-	var more, ready int64
+	change := QueueChange{Lane: t.Lane(), Created: t.CreatedAt}
 	if from == Pending {
-		more--
+		change.Pending--
 	}
 	if t.Status == Pending {
-		more++
+		change.Pending++
 	}
 	if was {
-		ready--
+		change.Ready--
 	}
-	if t.ready() {
-		ready++
+	if t.Ready() {
+		change.Ready++
 	}
-	if more != 0 || ready != 0 {
-		sh := t.shift(more, false)
-		sh.ready = ready
-		shifts.Add(tx, sh)
+	if change.Pending == 0 && change.Ready == 0 {
+		return nil
 	}
-	return nil
+	return QueueChanged.Send(tx, change)
 }
 
 // Lock reads a task of an account and keeps others from changing it until the
@@ -264,10 +185,10 @@ func Lock(tx *db.Tx, account, taskID string) (Row, bool, error) {
 	return selectTask.ForUpdate().Maybe(tx, account, taskID)
 }
 
-// LockBox keeps others from changing a box until the transaction ends; see Lock.
-func LockBox(tx *db.Tx, boxID string) error {
-	_, _, err := lockBox.Maybe(tx, boxID)
-	return err
+// TryLock is Lock for those who do not wait: it returns false as well if another
+// transaction holds the task.
+func TryLock(tx *db.Tx, account, taskID string) (Row, bool, error) {
+	return selectTask.SkipLocked().Maybe(tx, account, taskID)
 }
 
 // LockAll locks tasks of an account in the order of Lock. It passes over ids

@@ -1,4 +1,4 @@
-package task
+package task_test
 
 import (
 	"bytes"
@@ -16,27 +16,53 @@ import (
 	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/queue"
+	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/seed"
+	"yardmaster/internal/proof/standin"
 )
+
+const repoColumns = `id, owner, name, enabled, default_branch, '' AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout, '' AS conflicts`
 
 var (
 	countAudit = db.Q[int64](`SELECT COUNT(*) FROM audit WHERE object = $1 AND kind = $2`)
 	countEsc   = db.Q[int64](`SELECT COUNT(*) FROM escalations WHERE account_id = $1 AND id = $2`)
+
+	getRepo     = db.Q[task.Repo](`SELECT ` + repoColumns + ` FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`)
+	getRepoByID = db.Q[task.Repo](`SELECT ` + repoColumns + ` FROM repos WHERE id = $1`)
 )
 
+// fixture is tasks with their queue.
 type fixture struct {
-	*Service
+	*task.Service
+	queue *queue.Service
 	t     *testing.T
 	http  http.Handler
 	clock atomic.Int64 // microseconds
 	seats int64
+	open  bool // all pull requests
 	stops []string
-	box   string // that claims
+}
 
-	others others
-	host   host
+// others answers for the domains that tasks and their queue ask.
+type others struct {
+	standin.Tasks
+	f *fixture
+}
+
+func (o others) Seats(*db.Tx, string) (int64, error) { return o.f.seats, nil }
+
+func (o others) PullOpen(*db.Tx, string) (bool, error) { return o.f.open, nil }
+
+func (o others) Exists(_ *db.Tx, _, name string) (bool, error) { return name == "default", nil }
+
+// repos are those of the database.
+type repos struct{ standin.Repos }
+
+func (repos) ByName(tx *db.Tx, owner, name string) (task.Repo, bool, error) {
+	return getRepo.Maybe(tx, tx.Account, owner, name)
 }
 
 // each runs a test on both databases, with two accounts that have a
@@ -44,13 +70,13 @@ type fixture struct {
 func each(t *testing.T, fn func(f *fixture)) {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
-			f := &fixture{t: t, seats: 2, box: "box"}
+			f := &fixture{t: t, seats: 2}
 			f.clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
 			d := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: func() time.Time { return time.UnixMicro(f.clock.Load()) }})
-			f.Service = New(Needs{DB: d, Hub: event.NewHub(), QueueCap: Uncapped, DefaultTemplate: "default",
-				Repos: &f.others, Templates: &f.others, Related: &f.others, Foresight: &f.host})
-			f.others.f = f
-			RunUnwanted.On(d, func(_ *db.Tx, u Unwanted) error {
+			known := repos{func(tx *db.Tx, id string) (task.Repo, error) { return getRepoByID.One(tx, id) }}
+			f.Service, f.queue = standin.Services(d, event.NewHub(), known, others{standin.Tasks{Agent: "claude"}, f})
+			f.serve()
+			task.RunUnwanted.On(d, func(_ *db.Tx, u task.Unwanted) error {
 				f.stops = append(f.stops, *u.Task.RunID+" "+u.Why)
 				return nil
 			})
@@ -66,16 +92,26 @@ func each(t *testing.T, fn func(f *fixture)) {
 				err := seed.Add(tx, seed.Box{ID: "box", Account: "acme", Slots: 2})
 				return err
 			})
-			f.http = rest.Handler(rest.Config{AccountHeader: "X-Account", Pipeline: &op.Pipeline{
-				Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
-					return policy.Actor{Credential: policy.PAT, CredentialID: "pat", UserID: "ann", AccountID: p.Account,
-						Scopes: policy.Scopes(policy.ReadTasks, policy.WriteTasks)}, nil
-				},
-				Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
-			}}, f.Ops())
 			fn(f)
 		})
 	}
+}
+
+// serve has the fixture call its tasks.
+func (f *fixture) serve() {
+	f.http = rest.Handler(rest.Config{AccountHeader: "X-Account", Pipeline: &op.Pipeline{
+		Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
+			return policy.Actor{Credential: policy.PAT, CredentialID: "pat", UserID: "ann", AccountID: p.Account,
+				Scopes: policy.Scopes(policy.ReadTasks, policy.WriteTasks)}, nil
+		},
+		Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
+	}}, f.Ops())
+}
+
+// queueCap has an account take so many pending tasks.
+func (f *fixture) queueCap(most int64) {
+	f.Service, f.queue = standin.Capped(f.Service, f.queue, most)
+	f.serve()
 }
 
 func (f *fixture) write(account string, fn func(tx *db.Tx) error) {
@@ -148,10 +184,10 @@ func (f *fixture) status(id, want string) {
 }
 
 // change applies moves to a task.
-func (f *fixture) change(id string, fn func(tx *db.Tx, t *Row) error) {
+func (f *fixture) change(id string, fn func(tx *db.Tx, t *task.Row) error) {
 	f.t.Helper()
 	f.write("acme", func(tx *db.Tx) error {
-		t, ok, err := Lock(tx, "acme", id)
+		t, ok, err := task.Lock(tx, "acme", id)
 		if err != nil || !ok {
 			return fmt.Errorf("lock %s: %v, %w", id, ok, err)
 		}
@@ -159,8 +195,9 @@ func (f *fixture) change(id string, fn func(tx *db.Tx, t *Row) error) {
 	})
 }
 
-// claim has the box claim the next task and answers its id.
+// claim has the box claim the next task and returns its id.
 func (f *fixture) claim() (id string) {
+	f.t.Helper()
 	if id = f.claimOnce(); id == "" {
 		id = f.claimOnce() // the first has woken what is due
 	}
@@ -170,12 +207,12 @@ func (f *fixture) claim() (id string) {
 func (f *fixture) claimOnce() (id string) {
 	f.t.Helper()
 	f.write("", func(tx *db.Tx) error {
-		t, err := f.Claimable(tx, f.box)
+		t, err := f.queue.Claimable(tx, "box")
 		if err != nil || t == nil {
 			return err
 		}
 		id = t.ID
-		return f.MarkClaimed(tx, t, "run", f.box)
+		return f.MarkClaimed(tx, t, "run", "box")
 	})
 	return id
 }
@@ -255,7 +292,7 @@ func TestCreateRefuses(t *testing.T) {
 				f.t.Errorf("%s: no error for %s in %v", name, c.field, p)
 			}
 		}
-		f.QueueCap = 0
+		f.queueCap(0)
 		if p := f.refused("POST", "/v1/tasks", job(nil), 429, "queue-full"); p["retry_after"] == nil {
 			f.t.Errorf("no retry_after: %v", p)
 		}
@@ -300,53 +337,6 @@ func TestListWalks(t *testing.T) {
 		}
 		if n := len(f.call("rival", "GET", "/v1/tasks", nil, 200)["data"].([]any)); n != 0 {
 			f.t.Errorf("a rival sees %d", n)
-		}
-	})
-}
-
-func TestClaimOrderAndSeats(t *testing.T) {
-	t.Parallel()
-	each(t, func(f *fixture) {
-		f.seats = 1
-		low, high := f.create(object{"priority": 1}), f.create(object{"priority": 90})
-		if got := f.claim(); got != high {
-			f.t.Fatalf("claimed %s, want the one of higher priority", got)
-		}
-		if got := f.claim(); got != "" {
-			f.t.Fatal("claimed beyond the seats")
-		}
-		if got := reasons(f.get(low)); len(got) != 1 || got[0] != HoldSeats {
-			f.t.Errorf("holds %v", got)
-		}
-		if got := f.get(high); got["status"] != "claimed" || got["run_id"] != nil || got["box_id"] != "box" {
-			f.t.Errorf("claimed task %v", got)
-		}
-		f.change(high, f.MarkRunning)
-		if got := f.get(high); got["run_id"] != "run" {
-			f.t.Errorf("running task %v", got)
-		}
-		f.change(high, f.Complete)
-		if got := f.claim(); got != low {
-			f.t.Errorf("claimed %q, want the other", got)
-		}
-	})
-}
-
-func TestBackoffHolds(t *testing.T) {
-	t.Parallel()
-	each(t, func(f *fixture) {
-		id := f.create(nil)
-		f.claim()
-		f.change(id, func(tx *db.Tx, t *Row) error { return f.AttemptFailed(tx, t, AgentError, "it broke") })
-		if got := reasons(f.get(id)); len(got) != 1 || got[0] != HoldBackoff || f.claim() != "" {
-			f.t.Fatalf("holds %v", got)
-		}
-		f.pass(30 * time.Second)
-		if got := f.get(id); len(reasons(got)) != 0 || got["failure_kind"] != AgentError || got["attempt"] != 1.0 {
-			f.t.Fatalf("after the wait: %v", got)
-		}
-		if f.claim() != id {
-			f.t.Error("not claimable after the wait")
 		}
 	})
 }

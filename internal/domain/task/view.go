@@ -1,7 +1,6 @@
 package task
 
 import (
-	"slices"
 	"time"
 
 	"yardmaster/internal/db"
@@ -11,36 +10,18 @@ import (
 // view makes the wire form of tasks of tx.Account. newest tells that no pending
 // task of the account that is not among rows is as new as one that is.
 func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
-	depth, err := countQueue(tx, tx.Account)
+	depth, err := s.Queue.Depth(tx)
 	if err != nil {
 		return nil, err
 	}
-	var f *Facts
-	var places map[string]int64
-	pending := pendingOf(rows)
 	repos := map[string]Repo{}
-	if err := s.reposOf(tx, rows, repos); err != nil {
+	if err := AddRepos(tx, s.Repos, rows, repos); err != nil {
 		return nil, err
 	}
-	if len(pending) > 0 {
-		if f, err = s.facts(tx, tx.Account, repos, pending); err != nil {
+	var waits map[string]Wait
+	if pending := pendingOf(rows); len(pending) > 0 {
+		if waits, err = s.Queue.Explain(tx, pending, repos, newest); err != nil {
 			return nil, err
-		}
-		lanes, err := lanesOf(tx, tx.Account)
-		if err != nil {
-			return nil, err
-		}
-		if places, err = lineOf(lanes).positions(tx, tx.Account, pending, newest); err != nil {
-			return nil, err
-		}
-		if slices.ContainsFunc(pending, func(t Row) bool { return t.WaitingDeps > 0 || t.ConflictWith != nil }) {
-			all, err := s.obstacles(tx, tx.Account)
-			if err == nil {
-				err = f.behind(tx, all, pending)
-			}
-			if err != nil {
-				return nil, err
-			}
 		}
 	}
 	ids := make([]string, len(rows))
@@ -83,11 +64,7 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 			return nil, err
 		}
 	}
-	shipped := make([]obstacleRow, len(rows))
-	for i := range rows {
-		shipped[i] = obstacleRow{Status: rows[i].Status, PRID: rows[i].PRID}
-	}
-	needs, err := s.pullNeeds(tx, shipped)
+	needs, err := s.pullNeeds(tx, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -96,12 +73,12 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 		t := &rows[i]
 		w := wire(t)
 		w.Repo = repos[t.RepoID].FullName()
-		w.QueueDepth, w.QueueDepthCap = depth, s.QueueCap
+		w.QueueDepth, w.QueueDepthCap = depth, s.Queue.Cap()
 		switch t.Status {
 		case Pending:
-			at := places[t.ID]
-			w.QueuePosition = &at
-			w.Holds = append(w.Holds, f.holds(t)...)
+			wait := waits[t.ID]
+			w.QueuePosition = &wait.Place
+			w.Holds = append(w.Holds, wait.Holds...)
 			w.Stuck = t.Stuck || stuckBehind(w.Holds, tx.Now)
 		case AwaitingCI, AwaitingReview, Mergeable:
 			if n, ok := needs[deref(t.PRID)]; ok && t.PRID != nil {
@@ -118,9 +95,9 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 			}
 			w.Stuck = t.Stuck || stuckBehind(w.Holds, tx.Now)
 		case Running:
-			w.Holds = parkedFor(t, wants)
+			w.Holds = ParkedFor(t, wants)
 		case Held:
-			w.Holds = heldFor(t, wants, stops)
+			w.Holds = HeldFor(t, wants, stops)
 			w.Stuck = t.Stuck || tx.Now.Sub(t.UpdatedAt) > stuckBehindPerson
 		}
 		for j := range w.Holds {
@@ -136,6 +113,21 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 		out[i] = w
 	}
 	return out, nil
+}
+
+// pullNeeds returns what the pull requests of shipped tasks need of people, by pull
+// request.
+func (s *Service) pullNeeds(tx *db.Tx, rows []Row) (map[string]PullNeed, error) {
+	var prs []string
+	for i := range rows {
+		if rows[i].PRID != nil && rows[i].Status.Shipped() {
+			prs = append(prs, *rows[i].PRID)
+		}
+	}
+	if len(prs) == 0 {
+		return nil, nil
+	}
+	return s.Related.PullNeeds(tx, prs)
 }
 
 // pendingOf are those of rows that are pending: rows themselves if all are.

@@ -99,7 +99,7 @@ var edges = map[string]string{
 	"proof/frontdoor":  "",
 	"proof/provider":   "id",
 	"proof/seed":       "db",
-	"proof/standin":    "db domain/budget domain/session domain/task",
+	"proof/standin":    "db domain/budget domain/queue domain/session domain/task event",
 	"proof/rig":        "box box/coder client config db db/dbtest domain/blocker domain/task domain/token id policy protocol",
 	"proof/transcript": "api/mcp api/op app config db domain/* event id mail policy proof/document proof/provider proof/rig proof/seed",
 }
@@ -114,6 +114,8 @@ const foundation = "api/op client/inert clock codehost db domain/people event fa
 var between = map[string]string{
 	"domain/ask -> domain/escalation":    "an ask is handed to a person in one transaction",
 	"domain/task -> domain/escalation":   "a task that its caller is unsure of becomes a question instead, in one transaction",
+	"domain/queue -> domain/task":        "the queue orders tasks and holds them back, in the transactions that move them",
+	"domain/run -> domain/queue":         "a claim takes the next task of the queue, locked, in the transaction of the run",
 	"domain/run -> domain/task":          "a run is a try of a task: claiming moves both in one transaction",
 	"domain/run -> domain/session":       "a run's session begins and ends in the run's transaction",
 	"domain/plan -> domain/task":         "approving a plan mints the tasks of all its groups in one transaction",

@@ -36,6 +36,7 @@ var whole = []string{
 	"plan",
 	"prompt",
 	"pull",
+	"queue",
 	"repo",
 	"run",
 	"service",

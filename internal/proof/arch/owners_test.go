@@ -58,8 +58,8 @@ var owner = map[string]string{
 	"provider_keys":      "domain/modelkey",
 	"pull_actions":       "domain/pull",
 	"pulls":              "domain/pull",
-	"queue_depths":       "domain/task",
-	"queue_lanes":        "domain/task",
+	"queue_depths":       "domain/queue",
+	"queue_lanes":        "domain/queue",
 	"repos":              "domain/repo",
 	"reservations":       "domain/budget",
 	"revoked_keys":       "domain/box",
@@ -149,10 +149,14 @@ var reads = map[string]string{
 	"budget -> sessions": inCall,
 	"budget -> tasks":    inCall + "; and a loop finds the held tasks that nothing stops any more",
 
-	"task -> boxes":       "hot: the fleet that serves an account, with what its boxes hold, is one statement of every claim",
-	"task -> memberships": "hot: the same, for boxes of members; and which accounts' queues a member's box serves",
-	"task -> repos":       "hot: a claim passes over the lanes of repositories that are not enabled; " + named,
-	"task -> pulls":       "hot: what holds up a queue is cut to 200 rows among tasks whose pull request waits for a person",
+	"queue -> boxes":       "hot: the fleet that serves an account, with what its boxes hold, is one statement of every claim",
+	"queue -> memberships": "hot: the same, for boxes of members; and which accounts' queues a member's box serves",
+	"queue -> pulls":       "hot: what holds up a queue is cut to 200 rows among tasks whose pull request waits for a person",
+	"queue -> repos":       "hot: a claim passes over the lanes of repositories that are not enabled",
+	"queue -> task_deps":   "hot: what waits for a person, however indirectly, is one statement of every page of tasks",
+	"queue -> tasks":       "hot: the next task of a lane, the places of a page and the tasks that wait for the same are each one statement",
+
+	"task -> repos": named,
 
 	"ci -> repos": named,
 	"ci -> tasks": "a loop finds the checks whose task is over without a result",
@@ -175,11 +179,9 @@ var reads = map[string]string{
 	"escalation -> repos": named,
 }
 
-// mutual lists the pairs of packages that read tables of each other, and why.
-var mutual = map[string]string{
-	"domain/pull <-> domain/task": "tasks lead to pull requests and look after them: rows of each are found by the state of the " +
-		"other, before they are counted off",
-}
+// mutual lists the pairs of packages that read tables of each other, and why. There
+// are none.
+var mutual = map[string]string{}
 
 // mostInKnot is how many packages may at most read each other's tables in a circle.
 const mostInKnot = 3

@@ -148,9 +148,9 @@ func fillQueue(ctx context.Context, d *db.DB, pending, finished, repos int) (*qu
 	}
 	hub := event.NewHub()
 	stand := standin.Tasks{Agent: "builtin", Places: 100}
-	tasks := task.New(task.Needs{DB: d, Hub: hub, QueueCap: task.Uncapped, DefaultTemplate: "default",
-		Repos: standin.Repos(func(tx *db.Tx, id string) (task.Repo, error) { return anyRepo.One(tx, id) }), Templates: stand, Related: stand, Foresight: stand})
-	served := runs.New(runs.Needs{DB: d, Hub: hub, Tasks: tasks, Bus: alone{}, Logger: slog.New(slog.DiscardHandler),
+	known := standin.Repos(func(tx *db.Tx, id string) (task.Repo, error) { return anyRepo.One(tx, id) })
+	tasks, queued := standin.Services(d, hub, known, stand)
+	served := runs.New(runs.Needs{DB: d, Hub: hub, Tasks: tasks, Queue: queued, Bus: alone{}, Logger: slog.New(slog.DiscardHandler),
 		Setup: alone{}, Boxes: alone{}, Vault: alone{}, Branches: alone{}, Settler: alone{}, Asks: alone{}})
 	task.RunUnwanted.On(d, served.Stop)
 	return &queue{d, served}, err

@@ -1,4 +1,4 @@
-// Package standin stands in for the domains on which tasks depend, in tests and
+// Package standin stands in for the domains that tasks and their queue ask, in tests and
 // measurements that need tasks but not the whole program: budgets are never short, no
 // task waits for a person, and no task is in the way of another. A test embeds Tasks
 // and overrides the methods that it is about.
@@ -9,12 +9,46 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
+	"yardmaster/internal/event"
 )
 
-// Tasks implements task.Templates, task.Related and task.Foresight, and those methods
-// of task.Repos that need no repository.
+// Others is what tasks and their queue ask other domains, besides repositories.
+type Others interface {
+	task.Templates
+	task.Related
+	queue.Templates
+	queue.Related
+	queue.Foresight
+}
+
+// Services makes the services of tasks and of their queue on d, and has the queue count
+// the tasks. Call it once for each handle of a database: otherwise the queue counts
+// every task twice.
+func Services(d *db.DB, hub *event.Hub, repos task.Repos, others Others) (*task.Service, *queue.Service) {
+	task.QueueChanged.On(d, queue.Count)
+	q := queue.New(queue.Needs{
+		DB: d, Hub: hub, Most: task.Uncapped, DefaultTemplate: "default", Repos: repos, Templates: others, Related: others, Foresight: others,
+	})
+	return task.New(task.Needs{
+		DB: d, Hub: hub, DefaultTemplate: "default", Repos: repos, Templates: others, Related: others, Queue: q,
+	}), q
+}
+
+// Capped returns services like tasks and its queue q, with at most that many pending
+// tasks for an account.
+func Capped(tasks *task.Service, q *queue.Service, most int64) (*task.Service, *queue.Service) {
+	of := q.Needs
+	of.Most = most
+	capped := queue.New(of)
+	n := tasks.Needs
+	n.Queue = capped
+	return task.New(n), capped
+}
+
+// Tasks implements Others, and those methods of task.Repos that need no repository.
 type Tasks struct {
 	// Agent is the agent of every template.
 	Agent string
@@ -22,16 +56,19 @@ type Tasks struct {
 	Places int64
 }
 
+// Exists is true for every name of a template.
+func (Tasks) Exists(*db.Tx, string, string) (bool, error) { return true, nil }
+
 // Need returns the agent, for every name of a template.
-func (t Tasks) Need(*db.Tx, string, string) (task.Need, bool, error) {
-	return task.Need{Agent: t.Agent}, true, nil
+func (t Tasks) Need(*db.Tx, string, string) (queue.Need, bool, error) {
+	return queue.Need{Agent: t.Agent}, true, nil
 }
 
 // Needs returns Need for each name.
-func (t Tasks) Needs(_ *db.Tx, _ string, names []string) (map[string]task.Need, error) {
-	out := map[string]task.Need{}
+func (t Tasks) Needs(_ *db.Tx, _ string, names []string) (map[string]queue.Need, error) {
+	out := map[string]queue.Need{}
 	for _, name := range names {
-		out[name] = task.Need{Agent: t.Agent}
+		out[name] = queue.Need{Agent: t.Agent}
 	}
 	return out, nil
 }

@@ -1,14 +1,13 @@
-package task
+package queue
 
 import (
 	"reflect"
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
 	"yardmaster/internal/proof/seed"
 )
-
-var setTemplate = db.S(`UPDATE tasks SET template = $2 WHERE id = $1`)
 
 // A page reads its repositories at once and its templates at once, however many
 // tasks it has, and says what it says of each task alone.
@@ -18,21 +17,13 @@ func TestPageReadsPerPage(t *testing.T) {
 		f.repo("big")
 		f.repo("old")
 		for i := range 12 {
-			id := f.create(object{"repo": "acme/" + []string{"web", "big", "old"}[i%3], "template": []string{"default", "other"}[i%2]})
+			template := []string{"default", "other"}[i%2]
 			if i > 9 { // more than one waits for a template that is gone
-				f.write("acme", func(tx *db.Tx) error {
-					was, _, err := Get(tx, "acme", id)
-					if err == nil {
-						_, err = setTemplate.Exec(tx, id, "gone")
-					}
-					is := was
-					is.Template = "gone"
-					shifts.Add(tx, shift{lane: was.lane(), ready: -1})
-					shifts.Add(tx, is.shift(0, true))
-					return err
-				})
+				template = "gone"
 			}
+			f.create(object{"repo": "acme/" + []string{"web", "big", "old"}[i%3], "template": template})
 		}
+		f.others.gone = "gone"
 		f.write("", func(tx *db.Tx) error { _, err := seed.SetEnabled.Exec(tx, "old", false); return err })
 		alone := map[any]any{}
 		for _, row := range f.call("acme", "GET", "/v1/tasks", nil, 200)["data"].([]any) {
@@ -57,7 +48,7 @@ func TestPageReadsPerPage(t *testing.T) {
 				reasons[h.(object)["reason"]]++
 			}
 		}
-		if want := map[any]int{HoldRepo: 4, HoldTemplate: 2, HoldAgent: 5}; !reflect.DeepEqual(reasons, want) {
+		if want := map[any]int{task.HoldRepo: 4, task.HoldTemplate: 2, task.HoldAgent: 5}; !reflect.DeepEqual(reasons, want) {
 			t.Errorf("holds %v, want %v", reasons, want)
 		}
 		if want := []string{"3 repositories", "3 templates of acme"}; !reflect.DeepEqual(f.others.asked, want) {

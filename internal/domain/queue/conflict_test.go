@@ -1,4 +1,4 @@
-package task
+package queue
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -72,8 +73,8 @@ func (f *fixture) next() string {
 
 func (f *fixture) propose(id, sha string) {
 	f.t.Helper()
-	f.change(id, func(tx *db.Tx, t *Row) error {
-		if t.Status == Claimed {
+	f.change(id, func(tx *db.Tx, t *task.Row) error {
+		if t.Status == task.Claimed {
 			if err := f.MarkRunning(tx, t); err != nil {
 				return err
 			}
@@ -97,12 +98,12 @@ func TestConflictHolds(t *testing.T) {
 		}
 		held := f.get(second)
 		hold := held["holds"].([]any)[0].(object)
-		if got := reasons(held); len(got) != 1 || got[0] != HoldConflict || !strings.Contains(hold["clears_when"].(string), first) ||
+		if got := reasons(held); len(got) != 1 || got[0] != task.HoldConflict || !strings.Contains(hold["clears_when"].(string), first) ||
 			!strings.Contains(hold["clears_when"].(string), "web/**") || f.next() != "" {
 			f.t.Fatalf("holds %v", held["holds"])
 		}
 		st := f.call("acme", "GET", "/v1/queue/status", nil, 200)["data"].([]any)
-		if len(st) != 1 || st[0].(object)["reason"] != HoldConflict || st[0].(object)["task_ids"].([]any)[0] != second {
+		if len(st) != 1 || st[0].(object)["reason"] != task.HoldConflict || st[0].(object)["task_ids"].([]any)[0] != second {
 			f.t.Errorf("queue status %v", st)
 		}
 		f.lanesAgree("acme")
@@ -135,13 +136,13 @@ func TestConflictsOfSavedWork(t *testing.T) {
 		h := f.foresee(ConflictsStack)
 		second := f.create(nil)
 		f.next()
-		f.change(second, func(tx *db.Tx, t *Row) error {
+		f.change(second, func(tx *db.Tx, t *task.Row) error {
 			if err := f.SetWIP(tx, t, "b2", []string{"a.go"}); err != nil {
 				return err
 			}
-			return f.Requeue(tx, t, StopReassigned)
+			return f.Requeue(tx, t, task.StopReassigned)
 		})
-		f.change(second, func(tx *db.Tx, t *Row) error { return f.Hold(tx, t, Blocked, "wait") })
+		f.change(second, func(tx *db.Tx, t *task.Row) error { return f.Hold(tx, t, task.Blocked, "wait") })
 		first := f.create(object{"files": []string{"a.go"}})
 		if f.next() != first {
 			f.t.Fatal("a task that is parked is in nobody's way")
@@ -162,11 +163,11 @@ func TestConflictsOfSavedWork(t *testing.T) {
 		if want := "a1,b2 a1,a2,b2 a2"; strings.Join(h.asked, ",") != want {
 			f.t.Errorf("asked %v, want %s", h.asked, want)
 		}
-		f.change(second, func(tx *db.Tx, t *Row) error {
+		f.change(second, func(tx *db.Tx, t *task.Row) error {
 			if err := f.SetWIP(tx, t, "gone", []string{"a.go"}); err != nil {
 				return err
 			}
-			return f.Requeue(tx, t, StopReassigned)
+			return f.Requeue(tx, t, task.StopReassigned)
 		})
 		if f.next() != second {
 			f.t.Errorf("a commit that is gone: %v", f.get(second)["holds"])
@@ -176,7 +177,7 @@ func TestConflictsOfSavedWork(t *testing.T) {
 
 // propose2 is a new head of a pull request that was green.
 func (f *fixture) propose2(id, sha string) {
-	f.change(id, func(tx *db.Tx, t *Row) error {
+	f.change(id, func(tx *db.Tx, t *task.Row) error {
 		if err := f.ToMergeable(tx, t); err != nil {
 			return err
 		}
@@ -199,20 +200,20 @@ func TestConflictStacks(t *testing.T) {
 		if f.next() != second {
 			f.t.Fatalf("not begun on the first: %v", f.get(second)["holds"])
 		}
-		var row Row
-		f.change(second, func(_ *db.Tx, t *Row) error { row = *t; return nil })
+		var row task.Row
+		f.change(second, func(_ *db.Tx, t *task.Row) error { row = *t; return nil })
 		if row.StackedOn == nil || *row.StackedOn != first || row.StartSHA == nil || *row.StartSHA != "a1" {
 			f.t.Errorf("begun on %v at %v", row.StackedOn, row.StartSHA)
 		}
 		unmerged := func() (on string, dropped bool) {
-			f.write("acme", func(tx *db.Tx) (err error) { on, dropped, err = Unmerged(tx, second); return err })
+			f.write("acme", func(tx *db.Tx) (err error) { on, dropped, err = task.Unmerged(tx, second); return err })
 			return on, dropped
 		}
 		if on, dropped := unmerged(); on != first || dropped {
 			f.t.Errorf("waits for %q %v", on, dropped)
 		}
 		// The next try goes on where it was.
-		f.change(second, func(tx *db.Tx, t *Row) error { return f.Requeue(tx, t, StopReassigned) })
+		f.change(second, func(tx *db.Tx, t *task.Row) error { return f.Requeue(tx, t, task.StopReassigned) })
 		if f.next() != second {
 			f.t.Errorf("held: %v", f.get(second)["holds"])
 		}

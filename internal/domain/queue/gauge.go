@@ -1,6 +1,8 @@
-package task
+package queue
 
-import "yardmaster/internal/db"
+import (
+	"yardmaster/internal/db"
+)
 
 // What HoldCounts has besides the reasons of holds.
 const (

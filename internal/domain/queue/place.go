@@ -1,10 +1,11 @@
-package task
+package queue
 
 import (
 	"cmp"
 	"slices"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
 )
 
 // line is the lanes of an account's queue, set out so that places in it can be
@@ -41,9 +42,9 @@ func (q *line) of(repoID string) []*lane {
 }
 
 // ready is how many tasks of a lane are.
-func (q *line) ready(own lane) int64 {
+func (q *line) ready(own task.Lane) int64 {
 	for _, l := range q.of(own.RepoID) {
-		if l.Template == own.Template && l.Priority == own.Priority {
+		if l.Lane == own {
 			return l.Ready
 		}
 	}
@@ -53,7 +54,7 @@ func (q *line) ready(own lane) int64 {
 // ahead is how many of the tasks are claimed before one that has inLane others
 // of its own lane before it, as far as can be told: if every box could take
 // each of them, and none was added.
-func (q *line) ahead(own lane, inLane int64) (n int64) {
+func (q *line) ahead(own task.Lane, inLane int64) (n int64) {
 	var spent int64
 	same := q.of(own.RepoID)
 	switch {
@@ -66,7 +67,7 @@ func (q *line) ahead(own lane, inLane int64) (n int64) {
 			}
 		}
 	case len(q.lanes) > 0:
-		spent = q.lanes[0].Place + defaultPriority // it comes in where the others are
+		spent = q.lanes[0].Place + task.DefaultPriority // it comes in where the others are
 	}
 	n += inLane
 	place := spent + n*turnCost - own.Priority
@@ -93,14 +94,14 @@ const countedFrom = 1000
 
 // position is the place of a pending task in the queue, 1-based: how many
 // ready tasks have their turn before it, as things are, and one.
-func (q *line) position(tx *db.Tx, t *Row) (int64, error) {
+func (q *line) position(tx *db.Tx, t *task.Row) (int64, error) {
 	first, err := q.inLane(tx, t)
-	return q.ahead(t.lane(), first) + 1, err
+	return q.ahead(t.Lane(), first) + 1, err
 }
 
 // inLane is how many ready tasks of its lane are before a pending one.
-func (q *line) inLane(tx *db.Tx, t *Row) (int64, error) {
-	whole := q.ready(t.lane())
+func (q *line) inLane(tx *db.Tx, t *task.Row) (int64, error) {
+	whole := q.ready(t.Lane())
 	first, err := countAhead.One(tx, placeArgs{*t, countedFrom})
 	if err == nil && first == countedFrom {
 		var last int64
@@ -121,13 +122,13 @@ const lookedAround = 200
 // its newest, they tell each other's. Among the newest the few ready tasks that
 // are as new do. Elsewhere those between two of them are counted, and each
 // lane's from its nearer end.
-func (q *line) positions(tx *db.Tx, account string, rows []Row, newest bool) (map[string]int64, error) {
+func (q *line) positions(tx *db.Tx, account string, rows []task.Row, newest bool) (map[string]int64, error) {
 	out := make(map[string]int64, len(rows))
 	switch {
 	case newest:
 		all := make([]waiter, 0, len(rows))
 		for i := range rows {
-			if t := &rows[i]; t.ready() {
+			if t := &rows[i]; t.Ready() {
 				all = append(all, waiter{t.RepoID, t.Template, t.Priority, t.CreatedAt, t.ID})
 			}
 		}
@@ -153,11 +154,13 @@ func (q *line) positions(tx *db.Tx, account string, rows []Row, newest bool) (ma
 	return out, q.between(tx, account, rows, out)
 }
 
-func byAge(a, b Row) int { return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID)) }
+func byAge(a, b task.Row) int {
+	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+}
 
 // fromBehind tells places from all ready tasks that are as new as the oldest of
 // rows.
-func (q *line) fromBehind(rows []Row, newer []waiter, out map[string]int64) {
+func (q *line) fromBehind(rows []task.Row, newer []waiter, out map[string]int64) {
 	byRepo := map[string][]*waiter{}
 	for i := range newer {
 		byRepo[newer[i].RepoID] = append(byRepo[newer[i].RepoID], &newer[i])
@@ -170,13 +173,13 @@ func (q *line) fromBehind(rows []Row, newer []waiter, out map[string]int64) {
 				after++
 			}
 		}
-		own := t.lane()
+		own := t.Lane()
 		out[t.ID] = q.ahead(own, q.ready(own)-after) + 1
 	}
 }
 
 // notBefore tells whether w is the task t, or has its turn after it in their lane.
-func (w *waiter) notBefore(t *Row) bool {
+func (w *waiter) notBefore(t *task.Row) bool {
 	if at := w.CreatedAt.Compare(t.CreatedAt); at != 0 {
 		return at > 0
 	}
@@ -185,12 +188,12 @@ func (w *waiter) notBefore(t *Row) bool {
 
 // between tells places by counting in each lane: to the oldest of rows there,
 // and from each to the next.
-func (q *line) between(tx *db.Tx, account string, rows []Row, out map[string]int64) error {
+func (q *line) between(tx *db.Tx, account string, rows []task.Row, out map[string]int64) error {
 	ids := make([]string, len(rows))
-	lanes := map[lane][]Row{}
+	lanes := map[task.Lane][]task.Row{}
 	for i := range rows {
 		ids[i] = rows[i].ID
-		lanes[rows[i].lane()] = append(lanes[rows[i].lane()], rows[i])
+		lanes[rows[i].Lane()] = append(lanes[rows[i].Lane()], rows[i])
 	}
 	gaps, err := selectGaps(tx, account, ids)
 	if err != nil {

@@ -1,10 +1,11 @@
-package task
+package queue
 
 import (
 	"strings"
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -25,8 +26,8 @@ func TestFleetAgreesWithHolds(t *testing.T) {
 			return nil
 		})
 		acme, rival, ann, bob := "acme", "rival", "ann", "bob"
-		task := f.create(object{"kind": "scout"})
-		by := f.get(task)["created_by"].(string)
+		filed := f.create(object{"kind": "scout"})
+		by := f.get(filed)["created_by"].(string)
 		seen := map[string]bool{}
 		for _, state := range []string{"enrolled", "draining"} {
 			for target, owner := range map[string]*string{"org acme": &acme, "org rival": &rival, "user ann": &ann, "user bob": &bob, "shared": nil} {
@@ -46,7 +47,7 @@ func TestFleetAgreesWithHolds(t *testing.T) {
 							_, err := seed.SetLevels.Exec(tx, "box", levels, `{}`)
 							return err
 						})
-						want, got := strings.Join(reasons(f.get(task)), " "), Fleet{}
+						want, got := strings.Join(reasons(f.get(filed)), " "), Fleet{}
 						f.write("acme", func(tx *db.Tx) (err error) {
 							r, _, err := f.RepoByName(tx, "acme", "web")
 							if err == nil {
@@ -62,7 +63,7 @@ func TestFleetAgreesWithHolds(t *testing.T) {
 				}
 			}
 		}
-		for _, hold := range []string{"", HoldNoBox, HoldDraining, HoldUnfit, HoldIsolation} {
+		for _, hold := range []string{"", task.HoldNoBox, task.HoldDraining, task.HoldUnfit, task.HoldIsolation} {
 			if !seen[hold] {
 				f.t.Errorf("no case for %q", hold)
 			}

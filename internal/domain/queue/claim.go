@@ -1,4 +1,4 @@
-package task
+package queue
 
 import (
 	"fmt"
@@ -8,11 +8,13 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/people"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/event"
 )
 
 // begun are facts of which only the number of seats is known.
-func (s *Service) begun(tx *db.Tx, account string) (f *Facts, err error) {
-	f = &Facts{Now: tx.Now, repos: map[string]Repo{}, Disabled: map[string]Repo{}, Needs: map[string]Need{}, Least: map[string]string{}, Conflicts: map[string]string{}}
+func (s *Service) begun(tx *db.Tx, account string) (f *facts, err error) {
+	f = &facts{Now: tx.Now, repos: map[string]task.Repo{}, Disabled: map[string]task.Repo{}, Needs: map[string]Need{}, Least: map[string]string{}, Conflicts: map[string]string{}}
 	if f.Seats, err = s.Related.Seats(tx, account); err != nil {
 		return nil, fmt.Errorf("seats of account %s: %w", account, err)
 	}
@@ -20,7 +22,7 @@ func (s *Service) begun(tx *db.Tx, account string) (f *Facts, err error) {
 }
 
 // seatFacts reads how the account's seats are taken.
-func (s *Service) seatFacts(tx *db.Tx, account string) (*Facts, error) {
+func (s *Service) seatFacts(tx *db.Tx, account string) (*facts, error) {
 	f, err := s.begun(tx, account)
 	if err != nil {
 		return nil, err
@@ -32,7 +34,7 @@ func (s *Service) seatFacts(tx *db.Tx, account string) (*Facts, error) {
 
 // facts reads what decides whether the pending tasks among rows can be claimed;
 // repos are those that are known.
-func (s *Service) facts(tx *db.Tx, account string, repos map[string]Repo, rows []Row) (*Facts, error) {
+func (s *Service) facts(tx *db.Tx, account string, repos map[string]task.Repo, rows []task.Row) (*facts, error) {
 	f, err := s.begun(tx, account)
 	if err != nil {
 		return nil, err
@@ -63,8 +65,8 @@ func (s *Service) facts(tx *db.Tx, account string, repos map[string]Repo, rows [
 }
 
 // learn adds the repositories and templates of rows to the facts.
-func (s *Service) learn(tx *db.Tx, f *Facts, account string, rows []Row) error {
-	if err := s.reposOf(tx, rows, f.repos); err != nil {
+func (s *Service) learn(tx *db.Tx, f *facts, account string, rows []task.Row) error {
+	if err := task.AddRepos(tx, s.Repos, rows, f.repos); err != nil {
 		return err
 	}
 	var unknown []string
@@ -77,7 +79,7 @@ func (s *Service) learn(tx *db.Tx, f *Facts, account string, rows []Row) error {
 				f.Disabled[t.RepoID] = r
 			}
 		}
-		if _, ok := f.Needs[t.Template]; !ok && t.Kind != KindCI && !slices.Contains(unknown, t.Template) {
+		if _, ok := f.Needs[t.Template]; !ok && t.Kind != task.KindCI && !slices.Contains(unknown, t.Template) {
 			unknown = append(unknown, t.Template)
 		}
 	}
@@ -87,41 +89,13 @@ func (s *Service) learn(tx *db.Tx, f *Facts, account string, rows []Row) error {
 		return err
 	}
 	for _, name := range unknown {
-		n, ok, err := s.Template(tx, account, name)
+		n, ok, err := s.Templates.Need(tx, account, name)
 		if err != nil {
 			return fmt.Errorf("template %s: %w", name, err)
 		}
 		if ok {
 			f.Needs[name] = n
 		}
-	}
-	return nil
-}
-
-// reposOf adds to known the repositories of rows.
-func (s *Service) reposOf(tx *db.Tx, rows []Row, known map[string]Repo) error {
-	var unknown []string
-	for i := range rows {
-		if _, ok := known[rows[i].RepoID]; !ok && !slices.Contains(unknown, rows[i].RepoID) {
-			unknown = append(unknown, rows[i].RepoID)
-		}
-	}
-	if len(unknown) > 1 {
-		found, err := s.Repos.ByIDs(tx, unknown)
-		if err != nil {
-			return err
-		}
-		maps.Copy(known, found)
-	}
-	for _, id := range unknown {
-		if _, ok := known[id]; ok {
-			continue
-		}
-		r, err := s.RepoByID(tx, id) // which has the words for one that there is not
-		if err != nil {
-			return fmt.Errorf("repository of a task: %w", err)
-		}
-		known[id] = r
 	}
 	return nil
 }
@@ -138,9 +112,9 @@ func FindBox(tx *db.Tx, boxID string) (Box, bool, error) {
 // Topic is where a box learns that there may be work for it.
 func (b *Box) Topic() string {
 	if b.Target == "org" {
-		return queueTopic(b.OwnerID)
+		return event.QueueTopic(b.OwnerID)
 	}
-	return AnyQueue
+	return task.AnyQueue
 }
 
 // served lists the accounts whose queues the box serves.
@@ -158,7 +132,7 @@ func (b *Box) served(tx *db.Tx) ([]string, error) {
 // accounts it serves; nil if there is none. Call it in the transaction that
 // calls MarkClaimed: it keeps others from claiming for the same box or in the
 // same account until that ends.
-func (s *Service) Claimable(tx *db.Tx, boxID string) (*Row, error) {
+func (s *Service) Claimable(tx *db.Tx, boxID string) (*task.Row, error) {
 	if err := LockBox(tx, boxID); err != nil {
 		return nil, err
 	}
@@ -193,12 +167,12 @@ func free(tx *db.Tx, boxID string) (Box, bool, error) {
 //
 // Without lock it tells whether a claim is worth trying, or what has to be
 // asked before that is known.
-func (s *Service) claimableIn(tx *db.Tx, account string, box Box, lock bool) (*Row, []question, error) {
+func (s *Service) claimableIn(tx *db.Tx, account string, box Box, lock bool) (*task.Row, []question, error) {
 	if lock {
 		if _, err := people.LockAccount(tx, account); err != nil {
 			return nil, nil, err
 		}
-		if err := wake(tx, account); err != nil {
+		if err := task.Wake(tx, account); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -212,7 +186,7 @@ func (s *Service) claimableIn(tx *db.Tx, account string, box Box, lock bool) (*R
 		if err != nil {
 			return nil, nil, err
 		}
-		lanes = catchUp(tx, account, lanes, false)
+		lanes = withUnwritten(tx, account, lanes, false)
 		for _, l := range lanes[min(seen, len(lanes)):] {
 			if t, err := s.head(tx, f, l, &box, lock); err != nil || t != nil || len(f.ask) > 0 && !lock || f.held >= maxHeldBack {
 				return t, f.ask, err
@@ -230,12 +204,12 @@ func (s *Service) claimableIn(tx *db.Tx, account string, box Box, lock bool) (*R
 const heads = 2
 
 // head is the next task of the lane, if the box can take it.
-func (s *Service) head(tx *db.Tx, f *Facts, l lane, box *Box, lock bool) (*Row, error) {
-	one := l.sample()
+func (s *Service) head(tx *db.Tx, f *facts, l lane, box *Box, lock bool) (*task.Row, error) {
+	one := sample(l.Lane)
 	if box.Target == "user" {
 		one.RequestedBy = &box.OwnerID
 	}
-	if err := s.learn(tx, f, l.AccountID, []Row{one}); err != nil {
+	if err := s.learn(tx, f, l.AccountID, []task.Row{one}); err != nil {
 		return nil, err
 	}
 	if !f.fits(box, &one) {
@@ -243,7 +217,7 @@ func (s *Service) head(tx *db.Tx, f *Facts, l lane, box *Box, lock bool) (*Row, 
 	}
 	args := headArgs{l.AccountID, l.RepoID, l.Template, l.Priority, heads}
 	for {
-		var rows []Row
+		var rows []task.Row
 		var err error
 		if box.Target == "user" {
 			rows, err = selectHeadBy.All(tx, headByArgs{args, box.OwnerID})
@@ -257,11 +231,11 @@ func (s *Service) head(tx *db.Tx, f *Facts, l lane, box *Box, lock bool) (*Row, 
 		for i := range rows {
 			t, ok := rows[i], true
 			if lock {
-				if t, ok, err = selectTask.SkipLocked().Maybe(tx, l.AccountID, t.ID); err != nil {
+				if t, ok, err = task.TryLock(tx, l.AccountID, t.ID); err != nil {
 					return nil, err
 				}
 			}
-			if !ok || !t.ready() {
+			if !ok || !t.Ready() {
 				continue
 			}
 			c, err := s.forecast(tx, f, &t)
@@ -275,7 +249,7 @@ func (s *Service) head(tx *db.Tx, f *Facts, l lane, box *Box, lock bool) (*Row, 
 				return &t, nil
 			}
 			f.held++
-			if err := s.holdBack(tx, &t, c); err != nil {
+			if err := task.HoldBack(tx, s.Hub, &t, c.with.ID, c.paths[:min(len(c.paths), maxNamed)]); err != nil {
 				return nil, err
 			}
 		}
@@ -283,25 +257,6 @@ func (s *Service) head(tx *db.Tx, f *Facts, l lane, box *Box, lock bool) (*Row, 
 			return nil, nil
 		}
 	}
-}
-
-// wake makes the tasks ready whose wait before the next try is over.
-func wake(tx *db.Tx, account string) error {
-	due, err := selectDue.All(tx, account, tx.Now)
-	if err != nil {
-		return err
-	}
-	if _, err := LockAll(tx, account, due); err != nil {
-		return err
-	}
-	for _, id := range due {
-		freed, err := wakeUp.All(tx, account, id)
-		if err != nil {
-			return err
-		}
-		noteFreed(tx, freed)
-	}
-	return nil
 }
 
 // Outlook is what a box without work may know: why there is none, and when the
@@ -339,11 +294,11 @@ func (s *Service) Look(tx *db.Tx, boxID string) (Outlook, error) {
 		if t, ask, err := s.claimableIn(tx, account, box, false); err != nil || t != nil || len(ask) > 0 {
 			return Outlook{Work: t != nil, questions: ask}, err
 		}
-		due, err := selectDue.All(tx, account, tx.Now)
+		due, err := task.Due(tx, account)
 		if err != nil || len(due) > 0 {
 			return Outlook{Work: true}, err // once they are woken
 		}
-		next, err := selectNextWake.One(tx, account, tx.Now)
+		next, err := task.NextWake(tx, account)
 		if err != nil {
 			return Outlook{}, err
 		}
@@ -367,10 +322,10 @@ func (s *Service) WhyNot(tx *db.Tx, boxID string) ([]string, error) {
 		return []string{"box_left"}, nil
 	}
 	if !box.Enrolled {
-		return []string{HoldDraining}, nil
+		return []string{task.HoldDraining}, nil
 	}
 	if box.Unfit != "" {
-		return []string{HoldUnfit}, nil
+		return []string{task.HoldUnfit}, nil
 	}
 	accounts, err := box.served(tx)
 	if err != nil {

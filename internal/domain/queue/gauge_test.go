@@ -1,10 +1,11 @@
-package task
+package queue
 
 import (
 	"maps"
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
 )
 
 // TestHoldCounts holds that the tasks of all accounts are counted by what holds
@@ -15,7 +16,7 @@ func TestHoldCounts(t *testing.T) {
 		first, parked := f.create(nil), f.create(nil)
 		f.create(object{"depends_on": []string{first}})
 		f.create(object{"template": "other"})
-		f.change(parked, func(tx *db.Tx, t *Row) error { return f.Hold(tx, t, Blocked, "why") })
+		f.change(parked, func(tx *db.Tx, t *task.Row) error { return f.Hold(tx, t, task.Blocked, "why") })
 		var got map[string]int64
 		if err := f.DB.Read(f.t.Context(), func(tx *db.Tx) (err error) {
 			got, err = f.HoldCounts(tx)
@@ -23,7 +24,7 @@ func TestHoldCounts(t *testing.T) {
 		}); err != nil {
 			f.t.Fatal(err)
 		}
-		if want := map[string]int64{Claimable: 1, HoldDependencies: 1, HoldAgent: 1, Blocked: 1}; !maps.Equal(got, want) {
+		if want := map[string]int64{Claimable: 1, task.HoldDependencies: 1, task.HoldAgent: 1, task.Blocked: 1}; !maps.Equal(got, want) {
 			f.t.Errorf("%v, want %v", got, want)
 		}
 	})

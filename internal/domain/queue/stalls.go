@@ -1,4 +1,4 @@
-package task
+package queue
 
 import (
 	"context"
@@ -10,13 +10,14 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
 )
 
-// QueueStatus is the answer of task.stalls. Every pending task is counted as
+// Status is the answer of task.stalls. Every pending task is counted as
 // claimable or occurs in at least one stall, and so does every task that is held
 // for want of money, or of a price for its model.
-type QueueStatus struct {
-	_             struct{} `doc:"The pending tasks of the account, counted by what holds them." schema:"QueueStatus"`
+type Status struct {
+	_             struct{} `doc:"The pending tasks of the account, counted by what holds them."`
 	QueueDepth    int64    `json:"queue_depth" doc:"pending tasks"`
 	QueueDepthCap int64    `json:"queue_depth_cap" doc:"-1 is uncapped"`
 	Claimable     int64    `json:"claimable" doc:"pending tasks that an online box can take now"`
@@ -26,13 +27,13 @@ type QueueStatus struct {
 
 // Stall is one reason that holds pending tasks back.
 type Stall struct {
-	_          struct{}  `doc:"One reason that holds pending tasks, and how many."`
-	Reason     string    `json:"reason" example:"no_box_online" doc:"slug of the reason, as in the holds of a task"`
-	Count      int64     `json:"count" doc:"tasks it holds: pending ones, and those held for want of money or of a price"`
-	Since      time.Time `json:"since" doc:"when it began to hold the first of them"`
-	ClearsWhen string    `json:"clears_when" example:"a box of the account comes online" doc:"what has to happen for it to end, in words"`
-	Clear      *Clear    `json:"clear" doc:"the call that clears it; null when it only clears by itself"`
-	TaskIDs    []string  `json:"task_ids" format:"uuid" doc:"up to five of the tasks"`
+	_          struct{}    `doc:"One reason that holds pending tasks, and how many." schema:"TaskStall"`
+	Reason     string      `json:"reason" example:"no_box_online" doc:"slug of the reason, as in the holds of a task"`
+	Count      int64       `json:"count" doc:"tasks it holds: pending ones, and those held for want of money or of a price"`
+	Since      time.Time   `json:"since" doc:"when it began to hold the first of them"`
+	ClearsWhen string      `json:"clears_when" example:"a box of the account comes online" doc:"what has to happen for it to end, in words"`
+	Clear      *task.Clear `json:"clear" doc:"the call that clears it; null when it only clears by itself"`
+	TaskIDs    []string    `json:"task_ids" format:"uuid" doc:"up to five of the tasks"`
 
 	key string // tells it apart from others of its reason
 }
@@ -47,7 +48,7 @@ type stallsIn struct {
 	op.PageIn
 }
 
-func (s *Service) stalls(ctx context.Context, in stallsIn) (out QueueStatus, err error) {
+func (s *Service) stalls(ctx context.Context, in stallsIn) (out Status, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		f, groups, err := s.cohorts(tx, tx.Account)
 		if err != nil {
@@ -57,7 +58,7 @@ func (s *Service) stalls(ctx context.Context, in stallsIn) (out QueueStatus, err
 		if err != nil {
 			return err
 		}
-		out = QueueStatus{QueueDepthCap: s.QueueCap}
+		out = Status{QueueDepthCap: s.Most}
 		st := stalls{index: map[string]int{}}
 		for i := range groups {
 			g := &groups[i]
@@ -84,11 +85,11 @@ func (s *Service) stalls(ctx context.Context, in stallsIn) (out QueueStatus, err
 				return err
 			}
 		}
-		broke, err := selectBroke.All(tx, tx.Account, waitingExamples)
+		unpaid, err := task.HeldForMoney(tx, waitingExamples)
 		if err != nil {
 			return err
 		}
-		if err := s.moneyless(tx, &st, broke); err != nil {
+		if err := s.unpaid(tx, &st, unpaid); err != nil {
 			return err
 		}
 		page := op.Cut(in.PageIn, st.all, rank)
@@ -98,21 +99,21 @@ func (s *Service) stalls(ctx context.Context, in stallsIn) (out QueueStatus, err
 	return out, err
 }
 
-// moneyless adds the tasks that are held for want of money, or of a price.
-func (s *Service) moneyless(tx *db.Tx, st *stalls, broke []Row) error {
-	if len(broke) == 0 {
+// unpaid adds the tasks that are held for want of money, or of a price.
+func (s *Service) unpaid(tx *db.Tx, st *stalls, unpaid []task.Row) error {
+	if len(unpaid) == 0 {
 		return nil
 	}
-	ids := make([]string, len(broke))
-	for i := range broke {
-		ids[i] = broke[i].ID
+	ids := make([]string, len(unpaid))
+	for i := range unpaid {
+		ids[i] = unpaid[i].ID
 	}
 	stops, err := s.Related.Stops(tx, ids)
 	if err != nil {
 		return err
 	}
-	for i := range broke {
-		for _, h := range heldFor(&broke[i], nil, stops) {
+	for i := range unpaid {
+		for _, h := range task.HeldFor(&unpaid[i], nil, stops) {
 			st.add(h, 1, ids[i:i+1])
 		}
 	}
@@ -122,14 +123,14 @@ func (s *Service) moneyless(tx *db.Tx, st *stalls, broke []Row) error {
 // A cohort is pending tasks that wait for the same, as one Row that stands for
 // all of them.
 type cohort struct {
-	Row
+	task.Row
 	n         int64
 	toldApart bool // from those that others asked for
 }
 
 // cohorts are the pending tasks of an account. What it costs depends on how many
 // lanes there are, and on the tasks that are not ready.
-func (s *Service) cohorts(tx *db.Tx, account string) (*Facts, []cohort, error) {
+func (s *Service) cohorts(tx *db.Tx, account string) (*facts, []cohort, error) {
 	var out []cohort
 	lanes, err := lanesOf(tx, account)
 	if err != nil {
@@ -152,14 +153,14 @@ func (s *Service) cohorts(tx *db.Tx, account string) (*Facts, []cohort, error) {
 		waiting, lanes = append(waiting, crowds...), nil
 	}
 	for _, l := range lanes {
-		g := cohort{Row: l.sample(), n: l.Ready}
+		g := cohort{Row: sample(l.Lane), n: l.Ready}
 		g.QueuedAt = time.UnixMicro(l.HeadAt).UTC()
 		g.UpdatedAt = g.QueuedAt
 		out = append(out, g)
 	}
 	for _, c := range waiting {
-		l := lane{AccountID: account, RepoID: c.RepoID, Template: c.Template, Priority: c.Priority}
-		g := cohort{Row: l.sample(), n: c.N, toldApart: c.ToldApart}
+		l := task.Lane{AccountID: account, RepoID: c.RepoID, Template: c.Template, Priority: c.Priority}
+		g := cohort{Row: sample(l), n: c.N, toldApart: c.ToldApart}
 		g.RequestedBy, g.QueuedAt, g.UpdatedAt, g.NotBefore = c.RequestedBy, c.Queued, c.Updated, time.UnixMicro(0)
 		if c.Waits {
 			g.WaitingDeps = 1
@@ -172,7 +173,7 @@ func (s *Service) cohorts(tx *db.Tx, account string) (*Facts, []cohort, error) {
 		}
 		out = append(out, g)
 	}
-	rows := make([]Row, len(out))
+	rows := make([]task.Row, len(out))
 	for i := range out {
 		rows[i] = out[i].Row
 	}
@@ -180,12 +181,12 @@ func (s *Service) cohorts(tx *db.Tx, account string) (*Facts, []cohort, error) {
 }
 
 // names are the first few of its tasks.
-func (g *cohort) names(tx *db.Tx, waiting []Row) (ids []string, err error) {
-	var rows []Row
+func (g *cohort) names(tx *db.Tx, waiting []task.Row) (ids []string, err error) {
+	var rows []task.Row
 	head := headArgs{g.AccountID, g.RepoID, g.Template, g.Priority, stallExamples}
 	switch {
-	case !g.ready():
-		rows = slices.DeleteFunc(slices.Clone(waiting), func(t Row) bool {
+	case !g.Ready():
+		rows = slices.DeleteFunc(slices.Clone(waiting), func(t task.Row) bool {
 			return t.RepoID != g.RepoID || t.Template != g.Template || (t.WaitingDeps > 0) != (g.WaitingDeps > 0) ||
 				t.NotBefore.After(tx.Now) != g.NotBefore.After(tx.Now) || !equal(t.ConflictWith, g.ConflictWith)
 		})
@@ -211,13 +212,13 @@ type stalls struct {
 	index map[string]int
 }
 
-func (s *stalls) add(h Hold, count int64, ids []string) {
+func (s *stalls) add(h task.Hold, count int64, ids []string) {
 	key := h.Reason
 	if h.Clear != nil {
 		for _, k := range slices.Sorted(maps.Keys(h.Clear.Args)) {
 			key += "\x00" + h.Clear.Args[k]
 		}
-	} else if slices.Contains([]string{HoldUnfit, HoldAgent, HoldIsolation, HoldConflict}, h.Reason) {
+	} else if slices.Contains([]string{task.HoldUnfit, task.HoldAgent, task.HoldIsolation, task.HoldConflict}, h.Reason) {
 		key += "\x00" + h.ClearsWhen
 	}
 	n, ok := s.index[key]
@@ -235,7 +236,7 @@ func (s *stalls) add(h Hold, count int64, ids []string) {
 }
 
 // people adds what waits, however indirectly, for tasks that wait for people.
-func (s *stalls) people(tx *db.Tx, f *Facts, all []obstacle, waiting []Row) error {
+func (s *stalls) people(tx *db.Tx, f *facts, all []obstacle, waiting []task.Row) error {
 	counts, err := crowdsBehind(tx, all)
 	if err != nil {
 		return err
@@ -267,9 +268,9 @@ func (s *stalls) people(tx *db.Tx, f *Facts, all []obstacle, waiting []Row) erro
 // rank puts the reasons that hold most tasks first, and of equal ones those that
 // a person clears, in the order in which they are looked at.
 func rank(t Stall) []string {
-	at := slices.Index(personClears, t.Reason)
+	at := slices.Index(task.PersonReasons(), t.Reason)
 	if at < 0 {
-		at = len(personClears)
+		at = len(task.PersonReasons())
 	}
 	return []string{fmt.Sprintf("%019d %02d", math.MaxInt64-t.Count, at), t.key}
 }

@@ -1,10 +1,11 @@
-package task
+package queue
 
 import (
 	"cmp"
 	"strings"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
 )
 
 // Fleet is whether there is a box that would claim a task of somebody's, and
@@ -20,8 +21,8 @@ type Fleet struct {
 // Fleet tells whether a scout that somebody files now would be claimed, by the
 // test of a claim. Without a repository it is one whose policy file demands
 // nothing. That all boxes are busy is no obstacle: it passes.
-func (s *Service) Fleet(tx *db.Tx, account, createdBy string, repo *Repo) (out Fleet, err error) {
-	t := Row{AccountID: account, Kind: KindScout, Template: s.DefaultTemplate, CreatedBy: createdBy, QueuedAt: tx.Now}
+func (s *Service) Fleet(tx *db.Tx, account, createdBy string, repo *task.Repo) (out Fleet, err error) {
+	t := task.Row{AccountID: account, Kind: task.KindScout, Template: s.DefaultTemplate, CreatedBy: createdBy, QueuedAt: tx.Now}
 	if user, ok := strings.CutPrefix(createdBy, "user:"); ok {
 		t.RequestedBy = &user
 	}
@@ -33,7 +34,7 @@ func (s *Service) Fleet(tx *db.Tx, account, createdBy string, repo *Repo) (out F
 		t.RepoID, t.Template = repo.ID, cmp.Or(repo.Template, s.DefaultTemplate)
 		f.Least[repo.ID] = repo.Isolation
 	}
-	n, ok, err := s.Template(tx, account, t.Template)
+	n, ok, err := s.Templates.Need(tx, account, t.Template)
 	if err != nil {
 		return out, err
 	}
@@ -58,9 +59,27 @@ func (s *Service) Fleet(tx *db.Tx, account, createdBy string, repo *Repo) (out F
 		b.Busy = 0
 	}
 	if !ok {
-		out.Hold = HoldTemplate
+		out.Hold = task.HoldTemplate
 	} else if h := f.fleet(&t, need); h != nil {
 		out.Hold = h.Reason
 	}
 	return out, nil
+}
+
+// LiveBox tells whether an online box that serves the account can hold a live
+// session, one that a person can talk to, with the agent of a template in a
+// repository. The agent command cannot: it takes no messages.
+func (s *Service) LiveBox(tx *db.Tx, repo task.Repo, template string) (bool, error) {
+	n, ok, err := s.Templates.Need(tx, tx.Account, template)
+	if err != nil || !ok || n.Agent == "command" {
+		return false, err
+	}
+	n.Isolation = Stricter(n.Isolation, repo.Isolation)
+	fleet, err := selectFleet.All(tx, tx.Account)
+	for _, r := range fleet {
+		if b := r.box(); r.isBox() && b.Online && b.Enrolled && b.hasAgent(n) && b.isolates(n) {
+			return true, err
+		}
+	}
+	return false, err
 }

@@ -1,6 +1,10 @@
-package task
+package queue
 
-import "time"
+import (
+	"time"
+
+	"yardmaster/internal/domain/task"
+)
 
 // The order of a queue.
 //
@@ -29,19 +33,18 @@ const (
 // of the priority, which had the turn, was served.
 func (t turn) served(priority int64) (clock, spent int64) {
 	clock = max(t.Clock, t.Place)
-	return clock, max(t.Place+priority, clock+defaultPriority-maxSaved) + turnCost
+	return clock, max(t.Place+priority, clock+task.DefaultPriority-maxSaved) + turnCost
 }
 
-// ready tells whether a task waits for nothing but a box.
-func (t *Row) ready() bool {
-	return t.Status == Pending && t.WaitingDeps == 0 && t.NotBefore.UnixMicro() == 0 && t.ConflictWith == nil
-}
-
-// sample is a task as every one in the lane is, as far as boxes are concerned.
-func (l lane) sample() Row {
-	t := Row{AccountID: l.AccountID, RepoID: l.RepoID, Template: l.Template, Priority: l.Priority, Kind: KindWork, Status: Pending, NotBefore: time.UnixMicro(0)}
+// sample returns a task that stands for all tasks of the lane, as far as boxes are
+// concerned.
+func sample(l task.Lane) task.Row {
+	t := task.Row{
+		AccountID: l.AccountID, RepoID: l.RepoID, Template: l.Template, Priority: l.Priority,
+		Kind: task.KindWork, Status: task.Pending, NotBefore: time.UnixMicro(0),
+	}
 	if l.Template == "" {
-		t.Kind = KindCI
+		t.Kind = task.KindCI
 	}
 	return t
 }

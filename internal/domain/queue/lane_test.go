@@ -1,4 +1,4 @@
-package task
+package queue
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -17,7 +18,7 @@ var (
 	wrongLanes = db.Q[lane](`SELECT ` + laneColumns + ` FROM queue_lanes l WHERE l.ready <> (SELECT COUNT(*) FROM tasks t
 		WHERE t.account_id = l.account_id AND t.repo_id = l.repo_id AND t.template = l.template AND t.priority = l.priority
 		AND t.status = 'pending' AND t.waiting_deps = 0 AND t.not_before = 0 AND t.conflict_with IS NULL)`)
-	countReady = db.Q[int64](`SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND ` + isReady)
+	countReady = db.Q[int64](`SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND ` + task.IsReady)
 )
 
 // lanesAgree holds the lanes against the tasks.
@@ -151,18 +152,18 @@ func TestNobodyStarves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const repos = 4
 		lanes := map[string]*lane{}
-		clock := int64(-defaultPriority)
+		clock := int64(-task.DefaultPriority)
 		waits := map[string]int{}
 		for range 300 {
 			r := fmt.Sprint("r", rapid.IntRange(0, repos-1).Draw(t, "repo"))
 			p := rapid.SampledFrom([]int64{0, 20, 50, 100}).Draw(t, "priority")
 			key := fmt.Sprint(r, p)
 			if lanes[key] == nil {
-				lanes[key] = &lane{RepoID: r, Priority: p}
+				lanes[key] = &lane{Lane: task.Lane{RepoID: r, Priority: p}}
 			}
 			l := lanes[key]
 			if l.Ready++; l.Ready == 1 {
-				spent := clock + defaultPriority
+				spent := clock + task.DefaultPriority
 				for _, o := range lanes {
 					if o.RepoID == r && o != l {
 						spent = max(spent, o.Place+o.Priority)

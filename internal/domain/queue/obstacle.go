@@ -1,9 +1,10 @@
-package task
+package queue
 
 import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
 )
 
 // obstacle is a task that others wait for and that itself waits for a person:
@@ -11,7 +12,7 @@ import (
 // decision.
 type obstacle struct {
 	ID   string
-	hold Hold // of those that wait for it
+	hold task.Hold // of those that wait for it
 }
 
 // obstacles are those of an account.
@@ -47,14 +48,14 @@ func (s *Service) obstacles(tx *db.Tx, account string) ([]obstacle, error) {
 
 // hold is why nothing that waits for the task goes on, and who ends that; false
 // if that is no matter of a person.
-func (r *obstacleRow) hold(wants []Want, stops []Stop, needs map[string]PullNeed) (Hold, bool) {
-	t := Row{ID: r.ID, FailureKind: r.FailureKind, UpdatedAt: r.UpdatedAt}
-	own := parkedFor(&t, wants)
-	if r.Status == Held {
-		own = heldFor(&t, wants, stops)
+func (r *obstacleRow) hold(wants []task.Want, stops []task.Stop, needs map[string]task.PullNeed) (task.Hold, bool) {
+	t := task.Row{ID: r.ID, FailureKind: r.FailureKind, UpdatedAt: r.UpdatedAt}
+	own := task.ParkedFor(&t, wants)
+	if r.Status == task.Held {
+		own = task.HeldFor(&t, wants, stops)
 	}
-	h := Hold{Reason: HoldPerson, Since: r.UpdatedAt, Blocking: true}
-	var need *PullNeed
+	h := task.Hold{Reason: task.HoldPerson, Since: r.UpdatedAt, Blocking: true}
+	var need *task.PullNeed
 	if r.PRID != nil && r.Status.Shipped() {
 		if n, ok := needs[*r.PRID]; ok {
 			need = &n
@@ -66,21 +67,21 @@ func (r *obstacleRow) hold(wants []Want, stops []Stop, needs map[string]PullNeed
 		h.ClearsWhen = "the task " + r.ID + ", which it waits for, goes on: " + own[0].ClearsWhen
 	case need != nil:
 		h.Since, h.Clear = need.Since, &need.Clear
-		h.ClearsWhen = "the pull request of the task " + r.ID + ", which it waits for, is merged: " + need.words()
+		h.ClearsWhen = "the pull request of the task " + r.ID + ", which it waits for, is merged: " + need.Words()
 	case !r.Stuck:
 		return h, false
 	case r.PRID != nil && r.Status.Shipped():
-		h.Clear = &Clear{Capability: "pr.rearm_babysit", Args: map[string]string{"id": *r.PRID}}
+		h.Clear = &task.Clear{Capability: "pr.rearm_babysit", Args: map[string]string{"id": *r.PRID}}
 		h.ClearsWhen = "the pull request of the task " + r.ID + ", which it waits for and which is stuck, is repaired and merged"
 	default:
-		h.Clear = &Clear{Capability: "task.redispatch", Args: map[string]string{"id": r.ID}}
+		h.Clear = &task.Clear{Capability: "task.redispatch", Args: map[string]string{"id": r.ID}}
 		h.ClearsWhen = "the task " + r.ID + ", which it waits for and which is stuck, moves on or is redispatched"
 	}
 	return h, true
 }
 
 // pullNeeds are the needs of the tasks' pull requests, by pull request.
-func (s *Service) pullNeeds(tx *db.Tx, rows []obstacleRow) (map[string]PullNeed, error) {
+func (s *Service) pullNeeds(tx *db.Tx, rows []obstacleRow) (map[string]task.PullNeed, error) {
 	var prs []string
 	for i := range rows {
 		if rows[i].PRID != nil && rows[i].Status.Shipped() {
@@ -94,18 +95,18 @@ func (s *Service) pullNeeds(tx *db.Tx, rows []obstacleRow) (map[string]PullNeed,
 }
 
 // behindIt is the hold of a task that was queued at a time.
-func (o *obstacle) behindIt(queued time.Time) Hold {
+func (o *obstacle) behindIt(queued time.Time) task.Hold {
 	h := o.hold
 	h.Since = latest(queued, h.Since)
 	return h
 }
 
 // behind tells which obstacles the pending tasks among rows wait for.
-func (f *Facts) behind(tx *db.Tx, all []obstacle, rows []Row) error {
+func (f *facts) behind(tx *db.Tx, all []obstacle, rows []task.Row) error {
 	f.Behind = map[string][]obstacle{}
 	var waiting []string
 	for i := range rows {
-		if t := &rows[i]; t.Status == Pending && (t.WaitingDeps > 0 || t.ConflictWith != nil) {
+		if t := &rows[i]; t.Status == task.Pending && (t.WaitingDeps > 0 || t.ConflictWith != nil) {
 			waiting = append(waiting, t.ID)
 		}
 	}

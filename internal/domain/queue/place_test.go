@@ -1,4 +1,4 @@
-package task
+package queue
 
 import (
 	"fmt"
@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
 )
 
-var selectPending = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND status = 'pending' ORDER BY created_at DESC, id DESC`)
+var selectPending = db.Q[task.Row](`SELECT ` + task.Columns + ` FROM tasks WHERE account_id = $1 AND status = 'pending' ORDER BY created_at DESC, id DESC`)
 
 // The places of many tasks are those that each has when it is asked about
 // alone, whichever way they are told.
@@ -49,7 +50,7 @@ func TestPlacesOfManyAtOnce(t *testing.T) {
 					return err
 				}
 			}
-			check := func(how string, rows []Row, tell func([]Row, map[string]int64) error) {
+			check := func(how string, rows []task.Row, tell func([]task.Row, map[string]int64) error) {
 				f.t.Helper()
 				got := map[string]int64{}
 				if err := tell(rows, got); err != nil {
@@ -57,14 +58,14 @@ func TestPlacesOfManyAtOnce(t *testing.T) {
 				}
 				some := maps.Clone(want)
 				maps.DeleteFunc(some, func(id string, _ int64) bool {
-					return !slices.ContainsFunc(rows, func(r Row) bool { return r.ID == id })
+					return !slices.ContainsFunc(rows, func(r task.Row) bool { return r.ID == id })
 				})
 				if !maps.Equal(got, some) {
 					f.t.Fatalf("%s: %v, one by one they are at %v", how, got, some)
 				}
 			}
-			of := func(newest bool) func([]Row, map[string]int64) error {
-				return func(rows []Row, to map[string]int64) error {
+			of := func(newest bool) func([]task.Row, map[string]int64) error {
+				return func(rows []task.Row, to map[string]int64) error {
 					got, err := q.positions(tx, "acme", rows, newest)
 					maps.Copy(to, got)
 					return err
@@ -78,7 +79,7 @@ func TestPlacesOfManyAtOnce(t *testing.T) {
 				dice.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 				rows = rows[:1+dice.IntN(len(rows))]
 				check("any", slices.Clone(rows), of(false))
-				check("between", rows, func(rows []Row, to map[string]int64) error { return q.between(tx, "acme", rows, to) })
+				check("between", rows, func(rows []task.Row, to map[string]int64) error { return q.between(tx, "acme", rows, to) })
 			}
 			return nil
 		})

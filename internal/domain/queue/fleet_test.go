@@ -1,14 +1,14 @@
-package task
+package queue
 
 import (
 	"errors"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/task"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -40,7 +40,7 @@ func TestWhomABoxServes(t *testing.T) {
 		rivals := f.call("rival", "POST", "/v1/tasks", object{"repo": "rival/web", "title": "Theirs", "problem": "Something."}, 202)["task_id"].(string)
 		holds := func() []string { return reasons(f.call("rival", "GET", "/v1/tasks/"+rivals, nil, 200)) }
 
-		if next() != "" || len(holds()) != 1 || holds()[0] != HoldNoBox {
+		if next() != "" || len(holds()) != 1 || holds()[0] != task.HoldNoBox {
 			f.t.Errorf("another account's box: claimable %q, holds %v", next(), holds())
 		}
 		target("shared", nil)
@@ -68,12 +68,12 @@ func TestDrainingBoxesGetNothing(t *testing.T) {
 	each(t, func(f *fixture) {
 		id := f.create(nil)
 		f.write("", func(tx *db.Tx) error { _, err := seed.SetState.Exec(tx, "box", "draining"); return err })
-		if got := reasons(f.get(id)); f.claim() != "" || len(got) != 1 || got[0] != HoldDraining {
+		if got := reasons(f.get(id)); f.claim() != "" || len(got) != 1 || got[0] != task.HoldDraining {
 			f.t.Errorf("holds %v", got)
 		}
 		f.write("", func(tx *db.Tx) error {
 			why, err := f.WhyNot(tx, "box")
-			if len(why) != 1 || why[0] != HoldDraining {
+			if len(why) != 1 || why[0] != task.HoldDraining {
 				f.t.Errorf("the box is told %v", why)
 			}
 			return err
@@ -91,15 +91,15 @@ func TestBoxThatOffersNoIsolationGetsNothing(t *testing.T) {
 		}
 		setIsolation(`[]`)
 		id := f.create(nil)
-		task := f.get(id)
-		if got := reasons(task); f.claim() != "" || len(got) != 1 || got[0] != HoldIsolation {
+		held := f.get(id)
+		if got := reasons(held); f.claim() != "" || len(got) != 1 || got[0] != task.HoldIsolation {
 			f.t.Fatalf("holds %v", got)
 		}
-		if h := task["holds"].([]any)[0].(object); !strings.HasSuffix(h["clears_when"].(string), " isolates agents, or the policy file or the template says isolation: none") {
+		if h := held["holds"].([]any)[0].(object); !strings.HasSuffix(h["clears_when"].(string), " isolates agents, or the policy file or the template says isolation: none") {
 			f.t.Errorf("hold %v", h)
 		}
 		setIsolation(`["none"]`)
-		if got := reasons(f.get(id)); len(got) != 1 || got[0] != HoldIsolation || f.claim() != "" {
+		if got := reasons(f.get(id)); len(got) != 1 || got[0] != task.HoldIsolation || f.claim() != "" {
 			f.t.Errorf("a box that offers none gets what names no level: holds %v", got)
 		}
 		ann := "ann"
@@ -137,17 +137,17 @@ func TestUnfitBoxesGetNothing(t *testing.T) {
 		}
 		id := f.create(nil)
 		unfit("box", "The sandbox does not start.")
-		task := f.get(id)
-		if got := reasons(task); f.claim() != "" || len(got) != 1 || got[0] != HoldUnfit {
+		held := f.get(id)
+		if got := reasons(held); f.claim() != "" || len(got) != 1 || got[0] != task.HoldUnfit {
 			f.t.Fatalf("holds %v", got)
 		}
 		const when = "the fault of the box box is repaired: The sandbox does not start."
-		if h := task["holds"].([]any)[0].(object); h["clears_when"] != when || h["clear"] != nil || h["blocking"] != true {
+		if h := held["holds"].([]any)[0].(object); h["clears_when"] != when || h["clear"] != nil || h["blocking"] != true {
 			f.t.Errorf("hold %v", h)
 		}
 		f.write("", func(tx *db.Tx) error {
 			why, err := f.WhyNot(tx, "box")
-			if len(why) != 1 || why[0] != HoldUnfit {
+			if len(why) != 1 || why[0] != task.HoldUnfit {
 				f.t.Errorf("the box is told %v", why)
 			}
 			look, err2 := f.Look(tx, "box")
@@ -174,13 +174,13 @@ func TestUnfitBoxesGetNothing(t *testing.T) {
 		})
 		unfit("mine", "The disk is full.")
 		f.write("acme", func(tx *db.Tx) error {
-			_, err := f.Create(tx, Repo{ID: "acme-web"}, Spec{Kind: KindWork, Sink: SinkQueued, Title: "t", Problem: "p", Template: "default"})
+			_, err := f.Create(tx, task.Repo{ID: "acme-web"}, task.Spec{Kind: task.KindWork, Sink: task.SinkQueued, Title: "t", Problem: "p", Template: "default"})
 			return err
 		})
 		stalled := map[string]float64{}
 		status := f.call("acme", "GET", "/v1/queue/status", nil, 200)
 		for _, s := range status["data"].([]any) {
-			if s := s.(object); s["reason"] == HoldUnfit {
+			if s := s.(object); s["reason"] == task.HoldUnfit {
 				stalled[s["clears_when"].(string)] = s["count"].(float64)
 			}
 		}
@@ -200,38 +200,6 @@ func TestUnfitBoxesGetNothing(t *testing.T) {
 	})
 }
 
-// A fault of its box is no try of a task, however often it happens.
-func TestUnfitBoxesAreNoTries(t *testing.T) {
-	t.Parallel()
-	each(t, func(f *fixture) {
-		id := f.create(nil)
-		for _, kind := range []string{BoxLost, AgentError, BoxUnfit, BoxUnfit, BoxUnfit, BoxUnfit, BoxUnfit, BoxUnfit, BoxLost, BoxUnfit} {
-			f.pass(time.Hour)
-			if f.claim() != id {
-				f.t.Fatalf("not claimable before it fails with %s: %v", kind, f.get(id))
-			}
-			f.change(id, func(tx *db.Tx, t *Row) error {
-				charged, uncharged := t.Charged, t.Uncharged
-				if err := f.AttemptFailed(tx, t, kind, "it broke"); err != nil {
-					return err
-				}
-				if kind == BoxUnfit && (t.Charged != charged || t.Uncharged != uncharged || t.NotBefore.After(tx.Now) || *t.FailureKind != BoxUnfit) {
-					f.t.Errorf("after an unfit box: %+v", t)
-				}
-				return nil
-			})
-			f.status(id, "pending")
-		}
-		f.claim()
-		f.change(id, func(_ *db.Tx, t *Row) error {
-			if t.Charged != 1 || t.Uncharged != 1 || t.Attempt != 11 {
-				f.t.Errorf("counted are %d and %d tries of %d", t.Charged, t.Uncharged, t.Attempt)
-			}
-			return nil
-		})
-	})
-}
-
 func TestStatements(t *testing.T) {
 	t.Parallel()
 	dbtest.Declared(t)
@@ -242,9 +210,9 @@ func TestStatements(t *testing.T) {
 func TestQueueIsNotScanned(t *testing.T) {
 	t.Parallel()
 	for part, want := range map[string]string{
-		"GROUP BY repo_id, template, (waiting_deps > 0)":                     "SEARCH tasks USING INDEX tasks_waiting (account_id=? AND status=?)\nUSE TEMP B-TREE FOR GROUP BY\n",
-		isWaiting + " ORDER BY created_at, id LIMIT $2":                      "SEARCH tasks USING INDEX tasks_waiting (account_id=? AND status=?)\n",
-		"priority = $4 AND " + isReady + " ORDER BY created_at, id LIMIT $5": "SEARCH tasks USING INDEX tasks_ready (account_id=? AND repo_id=? AND template=? AND priority=?)\n",
+		"GROUP BY repo_id, template, (waiting_deps > 0)":                          "SEARCH tasks USING INDEX tasks_waiting (account_id=? AND status=?)\nUSE TEMP B-TREE FOR GROUP BY\n",
+		task.IsWaiting + " ORDER BY created_at, id LIMIT $2":                      "SEARCH tasks USING INDEX tasks_waiting (account_id=? AND status=?)\n",
+		"priority = $4 AND " + task.IsReady + " ORDER BY created_at, id LIMIT $5": "SEARCH tasks USING INDEX tasks_ready (account_id=? AND repo_id=? AND template=? AND priority=?)\n",
 	} {
 		if got := dbtest.Plan(t, part); !strings.Contains(got, want) || strings.Contains(got, "tasks_status") {
 			t.Errorf("%s: %s", part, got)
@@ -270,9 +238,9 @@ func TestOwnBoxTakesWhatFollows(t *testing.T) {
 		})
 		made := map[string]string{}
 		for name, by := range map[string]*string{"ann": &ann, "bob": &bob, "nobody": &nobody} {
-			for _, kind := range []string{KindWork, KindCI} {
+			for _, kind := range []string{task.KindWork, task.KindCI} {
 				f.write("acme", func(tx *db.Tx) error { // the platform acts
-					t, err := f.Create(tx, Repo{ID: "acme-web"}, Spec{Kind: kind, Sink: SinkQueued, Title: "t", Problem: "p", Template: "default", RequestedBy: by})
+					t, err := f.Create(tx, task.Repo{ID: "acme-web"}, task.Spec{Kind: kind, Sink: task.SinkQueued, Title: "t", Problem: "p", Template: "default", RequestedBy: by})
 					made[t.ID] = name
 					if t.CreatedBy != "system" {
 						f.t.Errorf("created by %s", t.CreatedBy)
@@ -293,14 +261,14 @@ func TestOwnBoxTakesWhatFollows(t *testing.T) {
 			f.t.Errorf("ann's box took tasks of %v", taken)
 		}
 		for id, by := range made {
-			if got := reasons(f.get(id)); by != "ann" && (len(got) == 0 || got[0] != HoldNoBox) {
+			if got := reasons(f.get(id)); by != "ann" && (len(got) == 0 || got[0] != task.HoldNoBox) {
 				f.t.Errorf("a task of %s is held by %v", by, got)
 			}
 		}
 		status := f.call("acme", "GET", "/v1/queue/status", nil, 200)
 		named := 0
 		for _, s := range status["data"].([]any) {
-			if s := s.(object); s["reason"] == HoldNoBox {
+			if s := s.(object); s["reason"] == task.HoldNoBox {
 				named += len(s["task_ids"].([]any))
 			}
 		}

@@ -1,4 +1,4 @@
-package task
+package queue
 
 import (
 	"slices"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -26,11 +27,11 @@ func TestWaitingForPeople(t *testing.T) {
 			got := f.get(id)
 			var hold object
 			for _, h := range got["holds"].([]any) {
-				if h := h.(object); h["reason"] == HoldPerson {
+				if h := h.(object); h["reason"] == task.HoldPerson {
 					hold = h
 				}
 			}
-			if !slices.Contains(reasons(got), HoldDependencies) || got["stuck"] != stuck {
+			if !slices.Contains(reasons(got), task.HoldDependencies) || got["stuck"] != stuck {
 				f.t.Errorf("task %v", got)
 			}
 			return hold
@@ -43,7 +44,7 @@ func TestWaitingForPeople(t *testing.T) {
 			}
 			for _, s := range f.call("acme", "GET", "/v1/queue/status", nil, 200)["data"].([]any) {
 				s := s.(object)
-				if s["reason"] == HoldPerson && s["count"] == 2.0 && len(s["task_ids"].([]any)) == 2 && s["clears_when"] == h["clears_when"] {
+				if s["reason"] == task.HoldPerson && s["count"] == 2.0 && len(s["task_ids"].([]any)) == 2 && s["clears_when"] == h["clears_when"] {
 					return
 				}
 			}
@@ -58,18 +59,20 @@ func TestWaitingForPeople(t *testing.T) {
 			}
 		}
 		nobody()
-		f.change(first, func(tx *db.Tx, t *Row) error { return f.MarkRunning(tx, t) })
-		f.change(first, func(tx *db.Tx, t *Row) error { return f.SetStuck(tx, t, true) })
+		f.change(first, func(tx *db.Tx, t *task.Row) error { return f.MarkRunning(tx, t) })
+		f.change(first, func(tx *db.Tx, t *task.Row) error { return f.SetStuck(tx, t, true) })
 		clear(second, false, "task.redispatch", "id", first)
-		f.change(first, func(tx *db.Tx, t *Row) error { return f.SetStuck(tx, t, false) })
+		f.change(first, func(tx *db.Tx, t *task.Row) error { return f.SetStuck(tx, t, false) })
 		nobody()
-		f.change(first, func(tx *db.Tx, t *Row) error { return f.AttemptFailed(tx, t, BudgetExhausted, "It is spent.") })
+		f.change(first, func(tx *db.Tx, t *task.Row) error {
+			return f.AttemptFailed(tx, t, task.BudgetExhausted, "It is spent.")
+		})
 		clear(third, false, "task.budget_set", "id", first)
 		f.pass(time.Hour + time.Minute)
 		clear(third, true, "task.budget_set", "id", first)
-		f.change(first, func(tx *db.Tx, t *Row) error { return f.Release(tx, t) })
+		f.change(first, func(tx *db.Tx, t *task.Row) error { return f.Release(tx, t) })
 		nobody()
-		f.change(first, func(tx *db.Tx, t *Row) error {
+		f.change(first, func(tx *db.Tx, t *task.Row) error {
 			if err := f.MarkClaimed(tx, t, "run", f.box); err != nil {
 				return err
 			}
@@ -85,12 +88,12 @@ func TestWaitingForPeople(t *testing.T) {
 		needs := func(why string) {
 			f.t.Helper()
 			f.write("acme", func(tx *db.Tx) error { _, err := seed.SetNeeds.Exec(tx, "pr", why); return err })
-			if got := slices.Contains(reasons(f.get(first)), HoldNeeds); got != (why != "") {
+			if got := slices.Contains(reasons(f.get(first)), task.HoldNeeds); got != (why != "") {
 				f.t.Errorf("it needs %q, and says so: %v", why, got)
 			}
 		}
-		f.others.needs = map[string]PullNeed{"pr": {Since: time.UnixMicro(f.clock.Load()), ClearsWhen: "it is done",
-			Clear: Clear{Capability: "pr.approve_pending", Args: map[string]string{"id": "pr", "head_sha": "abc"}}}}
+		f.others.needs = map[string]task.PullNeed{"pr": {Since: time.UnixMicro(f.clock.Load()), ClearsWhen: "it is done",
+			Clear: task.Clear{Capability: "pr.approve_pending", Args: map[string]string{"id": "pr", "head_sha": "abc"}}}}
 		needs("asked")
 		clear(third, false, "pr.approve_pending", "head_sha", "abc")
 		// Whoever reads of it is told the pull request and the call.
@@ -110,20 +113,19 @@ func TestWaitingForPeople(t *testing.T) {
 		if p := f.refused("POST", "/v1/tasks/"+first+"/redispatch", nil, 409, "already_shipped"); p["pr_id"] != "pr" || p["clear"] != nil {
 			f.t.Errorf("a redispatch is refused with %v", p)
 		}
-		f.change(first, func(tx *db.Tx, t *Row) error { return f.Stick(tx, t, CILadderSpent, "It is spent.") })
+		f.change(first, func(tx *db.Tx, t *task.Row) error { return f.Stick(tx, t, task.CILadderSpent, "It is spent.") })
 		clear(second, false, "pr.rearm_babysit", "id", "pr")
 
 		// What waits for files behind what waits for the person says so, too.
 		fourth := f.create(nil)
-		f.change(fourth, func(tx *db.Tx, t *Row) error {
-			t.ConflictWith, t.ConflictAt = &third, &tx.Now
-			return store(tx, t, Pending)
+		f.change(fourth, func(tx *db.Tx, t *task.Row) error {
+			return task.HoldBack(tx, f.Service.Hub, t, third, nil)
 		})
-		if got := f.get(fourth); !slices.Contains(reasons(got), HoldConflict) || !slices.Contains(reasons(got), HoldPerson) {
+		if got := f.get(fourth); !slices.Contains(reasons(got), task.HoldConflict) || !slices.Contains(reasons(got), task.HoldPerson) {
 			f.t.Errorf("holds %v", got["holds"])
 		}
 		for _, s := range f.call("acme", "GET", "/v1/queue/status", nil, 200)["data"].([]any) {
-			if s := s.(object); s["reason"] == HoldPerson && (s["count"] != 3.0 || len(s["task_ids"].([]any)) != 3) {
+			if s := s.(object); s["reason"] == task.HoldPerson && (s["count"] != 3.0 || len(s["task_ids"].([]any)) != 3) {
 				f.t.Errorf("the queue says %v", s)
 			}
 		}

@@ -1,4 +1,4 @@
-package task
+package queue
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -20,7 +21,7 @@ func TestStalls(t *testing.T) {
 		for _, s := range status["data"].([]any) {
 			got[s.(object)["reason"].(string)] = s.(object)["count"].(float64)
 		}
-		if status["claimable"] != 1.0 || status["queue_depth"] != 3.0 || got[HoldDependencies] != 1 || got[HoldAgent] != 1 || len(got) != 2 {
+		if status["claimable"] != 1.0 || status["queue_depth"] != 3.0 || got[task.HoldDependencies] != 1 || got[task.HoldAgent] != 1 || len(got) != 2 {
 			f.t.Errorf("status %v", status)
 		}
 		f.create(object{"depends_on": []string{first}}) // now two wait for another
@@ -37,12 +38,12 @@ func TestStalls(t *testing.T) {
 				f.t.Errorf("page %v", page)
 			}
 		}
-		if !slices.Equal(walked, []string{HoldDependencies, HoldAgent}) {
+		if !slices.Equal(walked, []string{task.HoldDependencies, task.HoldAgent}) {
 			f.t.Errorf("page by page: %q", walked)
 		}
 		f.call("acme", "GET", "/v1/queue/status?per_page=201", nil, 400)
 		f.write("", func(tx *db.Tx) error { _, err := seed.SetPresence.Exec(tx, "box", "offline"); return err })
-		if got := reasons(f.get(first)); len(got) != 1 || got[0] != HoldNoBox {
+		if got := reasons(f.get(first)); len(got) != 1 || got[0] != task.HoldNoBox {
 			f.t.Errorf("holds %v", got)
 		}
 		if f.get(first)["stuck"] != false {

@@ -1,0 +1,52 @@
+package queue
+
+import (
+	"slices"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
+)
+
+// Place is the place, from 1, of a task that tx has just created: the last of its
+// lane.
+func (s *Service) Place(tx *db.Tx, t *task.Row) (int64, error) {
+	lanes, err := lanesOf(tx, t.AccountID)
+	if err != nil {
+		return 0, err
+	}
+	q, own := lineOf(lanes), t.Lane()
+	return q.ahead(own, q.ready(own)) + 1, nil
+}
+
+// Explain returns the places and the holds of pending tasks of tx.Account, by id.
+// repos are the repositories of the tasks, by id. newest tells that no pending task of
+// the account that is not among rows is as new as one that is.
+func (s *Service) Explain(tx *db.Tx, rows []task.Row, repos map[string]task.Repo, newest bool) (map[string]task.Wait, error) {
+	f, err := s.facts(tx, tx.Account, repos, rows)
+	if err != nil {
+		return nil, err
+	}
+	lanes, err := lanesOf(tx, tx.Account)
+	if err != nil {
+		return nil, err
+	}
+	places, err := lineOf(lanes).positions(tx, tx.Account, rows, newest)
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(rows, func(t task.Row) bool { return t.WaitingDeps > 0 || t.ConflictWith != nil }) {
+		all, err := s.obstacles(tx, tx.Account)
+		if err == nil {
+			err = f.behind(tx, all, rows)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	out := make(map[string]task.Wait, len(rows))
+	for i := range rows {
+		t := &rows[i]
+		out[t.ID] = task.Wait{Place: places[t.ID], Holds: f.holds(t)}
+	}
+	return out, nil
+}

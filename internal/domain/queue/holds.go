@@ -1,0 +1,243 @@
+package queue
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"yardmaster/internal/domain/task"
+)
+
+// facts is everything about an account that decides whether its pending tasks
+// can be claimed.
+type facts struct {
+	Now       time.Time
+	Seats     int64
+	InFlight  int64     // tasks that occupy a seat
+	LastClaim time.Time // of those, the newest
+	Boxes     []Box     // that serve the account
+	Disabled  map[string]task.Repo
+	Needs     map[string]Need       // by template; a template that is gone is missing
+	Least     map[string]string     // by repository: the least isolation its policy accepts
+	Conflicts map[string]string     // by repository: what its policy says about them
+	Behind    map[string][]obstacle // by task: what it waits for that waits for a person
+
+	repos   map[string]task.Repo  // all that were learnt of
+	answers map[demand]*task.Hold // of the fleet, which stays as it is
+
+	held int        // tasks that this claim held back
+	ask  []question // what the code host has to be asked before more can be said
+}
+
+func (f *facts) need(t *task.Row) (Need, bool) {
+	n, ok := Need{Agent: "command"}, true
+	if t.Kind != task.KindCI {
+		n, ok = f.Needs[t.Template]
+	}
+	n.Isolation = Stricter(n.Isolation, f.Least[t.RepoID])
+	return n, ok
+}
+
+// holds answers why no online box can claim the pending task t; none if one can.
+func (f *facts) holds(t *task.Row) []task.Hold {
+	out := f.own(t)
+	need, ok := f.need(t)
+	if !ok {
+		return out
+	}
+	if h := f.known(t, need); h != nil {
+		out = append(out, *h)
+		last := &out[len(out)-1]
+		last.Since = latest(t.QueuedAt, last.Since)
+	}
+	return out
+}
+
+// retryNow is the call that ends the wait of a task before its next try. What
+// stands for several tasks has none.
+func retryNow(t *task.Row) *task.Clear {
+	if t.ID == "" {
+		return nil
+	}
+	return &task.Clear{Capability: "task.retry_now", Args: map[string]string{"id": t.ID}}
+}
+
+// demand is what the fleet answers to.
+type demand struct {
+	Need
+	by string // who asked for the task, where that matters
+}
+
+// known is fleet, found out once for all tasks that demand the same.
+func (f *facts) known(t *task.Row, n Need) *task.Hold {
+	key := demand{Need: n}
+	if t.RequestedBy != nil && slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.Target == "user" }) {
+		key.by = *t.RequestedBy
+	}
+	h, ok := f.answers[key]
+	if !ok {
+		if h = f.fleet(t, n); f.answers == nil {
+			f.answers = map[demand]*task.Hold{}
+		}
+		f.answers[key] = h
+	}
+	return h
+}
+
+// own answers the holds that concern the task whatever box asks.
+func (f *facts) own(t *task.Row) []task.Hold {
+	var out []task.Hold
+	add := func(reason string, since time.Time, when string, c *task.Clear) {
+		out = append(out, task.Hold{Reason: reason, Since: latest(t.QueuedAt, since), Blocking: true, ClearsWhen: when, Clear: c})
+	}
+	if t.WaitingDeps > 0 {
+		add(task.HoldDependencies, t.QueuedAt, "the tasks it depends on succeed", nil)
+	}
+	if t.NotBefore.After(f.Now) {
+		add(task.HoldBackoff, t.UpdatedAt, "the wait before the next try is over, at "+t.NotBefore.Truncate(time.Second).Format(time.RFC3339)+", or somebody ends it", retryNow(t))
+	}
+	if t.ConflictWith != nil {
+		when := "the task " + *t.ConflictWith + ", which works on the same files, is merged or ends"
+		if len(t.ConflictPaths.V) > 0 {
+			when = "the task " + *t.ConflictWith + ", which works on " + strings.Join(t.ConflictPaths.V, ", ") + " too, is merged or ends"
+		}
+		add(task.HoldConflict, timeOr(t.ConflictAt), when, nil)
+	}
+	for _, o := range f.Behind[t.ID] {
+		out = append(out, o.behindIt(t.QueuedAt))
+	}
+	if r, off := f.Disabled[t.RepoID]; off {
+		add(task.HoldRepo, t.QueuedAt, "the repository is enabled",
+			&task.Clear{Capability: "project.update", Args: map[string]string{"owner": r.Owner, "repo": r.Name, "enabled": "true"}})
+	}
+	switch n, ok := f.need(t); {
+	case !ok:
+		add(task.HoldTemplate, t.QueuedAt, "its agent template exists again", &task.Clear{Capability: "template.set", Args: map[string]string{"name": t.Template}})
+	case n.WrongProvider != "":
+		add(task.HoldKey, t.QueuedAt, "its template names a provider that its agent "+n.Agent+" can use, which "+n.WrongProvider+" is not", &task.Clear{Capability: "template.set", Args: map[string]string{"name": t.Template}})
+	case n.NoKey != "":
+		add(task.HoldKey, t.QueuedAt, "the account has a key "+n.NoKey, &task.Clear{Capability: "billing.key_add", Args: map[string]string{}})
+	case n.NoModel:
+		add(task.HoldModel, t.QueuedAt, "its template names a model: the provider of the key has none of its own", &task.Clear{Capability: "template.set", Args: map[string]string{"name": t.Template}})
+	}
+	if t.Kind != task.KindCI && f.InFlight >= f.Seats {
+		add(task.HoldSeats, f.LastClaim, "a running task ends or the account gets more seats", nil)
+	}
+	return out
+}
+
+// fleet answers why no box can take t, and since when at the earliest, looking
+// at the boxes that come closest.
+func (f *facts) fleet(t *task.Row, n Need) *task.Hold {
+	hold := func(reason string, since time.Time, when string, c *task.Clear) *task.Hold {
+		return &task.Hold{Reason: reason, Since: since, Blocking: true, ClearsWhen: when, Clear: c}
+	}
+	var online, enrolled, fit, agent, isolated []Box
+	var beat, claim time.Time
+	for _, b := range f.Boxes {
+		if !b.serves(t) {
+			continue
+		}
+		beat = latest(beat, b.LastBeat)
+		if b.Online {
+			online = append(online, b)
+		}
+	}
+	for _, b := range online {
+		if b.Enrolled {
+			enrolled = append(enrolled, b)
+		}
+	}
+	for _, b := range enrolled {
+		if b.takesWork() {
+			fit = append(fit, b)
+		}
+	}
+	for _, b := range fit {
+		if b.hasAgent(n) {
+			agent = append(agent, b)
+		}
+	}
+	for _, b := range agent {
+		if !b.isolates(n) {
+			continue
+		}
+		isolated = append(isolated, b)
+		claim = latest(claim, b.LastClaim)
+		if b.Busy < b.Slots {
+			return nil
+		}
+	}
+	switch {
+	case len(online) == 0:
+		return hold(task.HoldNoBox, beat, "a box that serves this account comes online", &task.Clear{Capability: "box.add", Args: map[string]string{}})
+	case len(enrolled) == 0:
+		return hold(task.HoldDraining, time.Time{}, "a box that is not draining comes online", resumed(t.AccountID, online))
+	case len(fit) == 0:
+		return hold(task.HoldUnfit, time.Time{}, repaired(t.AccountID, enrolled), nil)
+	case len(agent) == 0:
+		return hold(task.HoldAgent, time.Time{}, installed(t.AccountID, n.Agent, fit), nil)
+	case len(isolated) == 0:
+		how := "can isolate it with " + n.Isolation + ", and has tried that this holds"
+		switch isolationRank[n.Isolation] {
+		case isolationRank["none"]:
+			how = "says how it isolates agents"
+		case isolationRank[Best]:
+			how = "isolates agents, or the policy file or the template says isolation: none"
+		}
+		return hold(task.HoldIsolation, time.Time{}, "an online box that has the agent "+n.Agent+" "+how, nil)
+	}
+	return hold(task.HoldBusy, claim, "a box has a free slot", nil)
+}
+
+// installed says what has to be installed, and where. What is on the machine of
+// another account is shown to that account only.
+func installed(account, agent string, fit []Box) string {
+	for _, b := range fit {
+		if lacks := b.Missing[agent]; lacks != "" && b.AccountID == account {
+			return "an online box has the agent " + agent + "; on the box " + b.Name + ", " + lacks
+		}
+	}
+	return "an online box has the agent " + agent + ": `yardmaster box agents`, called on a box, says how it gets it"
+}
+
+// resumed is the call that has an account's own box, of some that drain, take
+// work again.
+func resumed(account string, draining []Box) *task.Clear {
+	for _, b := range draining {
+		if b.AccountID == account {
+			return &task.Clear{Capability: "box.drain", Args: map[string]string{"id": b.ID, "resume": "true"}}
+		}
+	}
+	return nil
+}
+
+// repaired says which of the boxes, all of them unfit, have to be fit again. What
+// ails a machine of another account is shown to that account only.
+func repaired(account string, unfit []Box) string {
+	own := slices.DeleteFunc(slices.Clone(unfit), func(b Box) bool { return b.AccountID != account })
+	if len(own) == 0 {
+		return "the fault of a box that another account has enrolled is repaired"
+	}
+	first := slices.MinFunc(own, func(a, b Box) int { return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID)) })
+	if more := len(unfit) - 1; more > 0 {
+		return fmt.Sprintf("the fault of one of %d boxes is repaired; the fault of the box %s: %s", more+1, first.Name, first.Unfit)
+	}
+	return fmt.Sprintf("the fault of the box %s is repaired: %s", first.Name, first.Unfit)
+}
+
+// fits tells whether the box may claim t at this moment. For online boxes it
+// agrees with holds: one of them fits exactly if there is no hold.
+func (f *facts) fits(b *Box, t *task.Row) bool {
+	n, ok := f.need(t)
+	return ok && b.takesWork() && b.Busy < b.Slots && b.serves(t) && b.hasAgent(n) && b.isolates(n) && len(f.own(t)) == 0
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

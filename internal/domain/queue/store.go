@@ -1,0 +1,123 @@
+package queue
+
+import (
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/protocol"
+)
+
+var (
+	selectSeatUse = db.Q[inFlight](`SELECT COUNT(*) AS n, MAX(claimed_at) AS newest FROM tasks
+		WHERE account_id = $1 AND status IN ('claimed', 'running') AND kind <> 'ci'`)
+
+	countHeld = db.Q[int64](`SELECT COUNT(*) FROM tasks WHERE status IN ('claimed', 'running') AND box_id = $1`)
+
+	// selectFleet lists the boxes that serve an account and, in rows that have no
+	// target, what boxes hold, of whatever account, and how much of it takes seats
+	// of the one. The parameter is cast: once SQLite has statistics, it plans a
+	// statement anew for each value that a bare one is given.
+	selectFleet = db.Q[fleetRow](`SELECT ` + boxColumns + `, CAST(0 AS BIGINT) AS n, CAST(NULL AS BIGINT) AS newest, CAST(0 AS BIGINT) AS seats, CAST(NULL AS BIGINT) AS seated
+		FROM boxes WHERE state <> 'revoked' AND (owner_target = 'shared'
+		OR owner_target = 'org' AND COALESCE(owner_id, account_id) = CAST($1 AS TEXT)
+		OR owner_target = 'user' AND owner_id IN (SELECT user_id FROM memberships WHERE account_id = CAST($1 AS TEXT)))
+		UNION ALL SELECT COALESCE(box_id, ''), '', '', '', NULL, '', '', '', 0, '[]', '[]', '{}', NULL, COUNT(*), MAX(claimed_at),
+		COUNT(CASE WHEN account_id = CAST($1 AS TEXT) AND kind <> 'ci' THEN 1 END), MAX(CASE WHEN account_id = CAST($1 AS TEXT) AND kind <> 'ci' THEN claimed_at END)
+		FROM tasks WHERE status IN ('claimed', 'running') GROUP BY box_id`)
+
+	selectBox = db.Q[boxRow](`SELECT ` + boxColumns + ` FROM boxes WHERE id = $1 AND state <> 'revoked'`)
+
+	lockBox = db.Q[string](`SELECT id FROM boxes WHERE id = $1`).ForUpdate()
+
+	selectDepth = db.Q[int64](`SELECT pending FROM queue_depths WHERE account_id = $1`).Kept()
+	// selectQueues lists the accounts that have a queue, the deepest first.
+	selectQueues = db.Q[queue](`SELECT account_id, pending FROM queue_depths WHERE pending > 0 ORDER BY pending DESC, account_id`)
+	// countParked counts the held tasks of all accounts by what parked them. CROSS has
+	// SQLite go through the accounts, so that it reads an index and not all tasks.
+	countParked = db.Q[parkedCount](`SELECT COALESCE(t.failure_kind, '') AS failure_kind, COUNT(*) AS n FROM queue_depths q CROSS JOIN tasks t
+		WHERE t.account_id = q.account_id AND t.status = 'held' GROUP BY COALESCE(t.failure_kind, '')`)
+	addDepth = db.S(`INSERT INTO queue_depths (account_id, pending) VALUES ($1, $2)
+		ON CONFLICT (account_id) DO UPDATE SET pending = queue_depths.pending + excluded.pending`)
+	lockDepth = db.Q[int64](`SELECT pending FROM queue_depths WHERE account_id = $1`).ForUpdate()
+
+	// The accounts that have a queue for a box that serves more than one, the
+	// one that was served longest ago first.
+	selectServedByAll  = db.Q[string](`SELECT account_id FROM queue_depths WHERE pending > 0 ORDER BY served_at, account_id`)
+	selectServedByUser = db.Q[string](`SELECT m.account_id FROM memberships m JOIN queue_depths q ON q.account_id = m.account_id
+		WHERE m.user_id = $1 AND q.pending > 0 ORDER BY q.served_at, m.account_id`)
+)
+
+const boxColumns = `id, name, account_id, owner_target, owner_id, state, presence, COALESCE(unfit, '') AS unfit, slots, agents, isolation, isolation_holds, last_beat_at`
+
+type (
+	// queue is how many pending tasks an account has.
+	queue struct {
+		AccountID string
+		Pending   int64
+	}
+	parkedCount struct {
+		FailureKind string
+		N           int64
+	}
+
+	inFlight struct {
+		N      int64
+		Newest *time.Time
+	}
+	// fleetRow is a box, or what the box with its ID holds; its ID is empty for
+	// what no box does.
+	fleetRow struct {
+		boxRow
+		N      int64
+		Newest *time.Time
+		Seats  int64
+		Seated *time.Time
+	}
+	boxRow struct {
+		ID          string
+		Name        string
+		AccountID   string
+		OwnerTarget string
+		OwnerID     *string
+		State       string
+		Presence    string
+		Unfit       string
+		Slots       int64
+		Agents      db.JSON[[]protocol.AgentInfo]
+		Isolation   db.JSON[[]string]
+		Holds       db.JSON[map[string][]string] `db:"isolation_holds"`
+		LastBeatAt  *time.Time
+	}
+)
+
+func (r *fleetRow) isBox() bool { return r.OwnerTarget != "" }
+
+func (r boxRow) box() Box {
+	b := Box{ID: r.ID, Name: r.Name, AccountID: r.AccountID, Target: r.OwnerTarget, Enrolled: r.State == "enrolled", Online: r.Presence == "online", Left: r.Presence == "left",
+		Unfit: r.Unfit, Slots: r.Slots, Isolation: r.Isolation.V, Holds: r.Holds.V}
+	if r.OwnerID != nil {
+		b.OwnerID = *r.OwnerID
+	} else if r.OwnerTarget == "org" {
+		b.OwnerID = r.AccountID
+	}
+	for _, a := range r.Agents.V {
+		if a.Missing == "" {
+			b.Agents = append(b.Agents, a.Name)
+			continue
+		}
+		if b.Missing == nil {
+			b.Missing = map[string]string{}
+		}
+		b.Missing[a.Name] = a.Missing
+	}
+	if r.LastBeatAt != nil {
+		b.LastBeat = *r.LastBeatAt
+	}
+	return b
+}
+
+// LockBox keeps others from changing a box until the transaction ends; see Lock.
+func LockBox(tx *db.Tx, boxID string) error {
+	_, _, err := lockBox.Maybe(tx, boxID)
+	return err
+}

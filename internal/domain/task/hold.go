@@ -1,0 +1,151 @@
+package task
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Hold is one reason why a task is not being worked on. A blocking hold
+// alone keeps every box from claiming it.
+type Hold struct {
+	_          struct{}  `doc:"One reason why a task is not being worked on."`
+	Reason     string    `json:"reason" example:"no_box_online" doc:"slug of the reason: for a pending task such as no_box_online, boxes_busy, waiting_dependencies or retry_backoff, for a held one the failure_kind that parked it"`
+	Since      time.Time `json:"since" doc:"when it began to hold the task"`
+	Blocking   bool      `json:"blocking" doc:"whether it keeps every box from claiming the task; others only say what it is behind"`
+	ClearsWhen string    `json:"clears_when" example:"a box of the account comes online" doc:"what has to happen for it to end, in words"`
+	Clear      *Clear    `json:"clear" doc:"the call that clears it; null when it only clears by itself"`
+}
+
+// Clear names a capability and its arguments.
+type Clear struct {
+	_          struct{}          `doc:"The call that ends a hold."`
+	Capability string            `json:"capability" example:"project.update" doc:"id of the capability to call"`
+	Args       map[string]string `json:"args" example:"{\"owner\":\"acme\",\"repo\":\"web\",\"enabled\":\"true\"}" doc:"its arguments"`
+}
+
+// Reasons of holds.
+const (
+	HoldDependencies = "waiting_dependencies"
+	HoldBackoff      = "retry_backoff"
+	HoldRepo         = "repo_disabled"
+	HoldTemplate     = "template_missing"
+	HoldKey          = "no_credential"
+	HoldModel        = "model_unavailable"
+	HoldSeats        = "seats_exhausted"
+	HoldNoBox        = "no_box_online"
+	HoldDraining     = "boxes_draining"
+	HoldUnfit        = BoxUnfit // of all boxes that take work
+	HoldAgent        = "agent_not_installed"
+	HoldIsolation    = "isolation_unavailable"
+	HoldBusy         = "boxes_busy"
+	HoldConflict     = "conflict"
+	HoldPerson       = "waiting_person" // beside one of the above: what it waits for waits for a person
+	HoldNeeds        = "needs_person"   // its pull request does
+)
+
+// personReasons are the reasons that no passing of time ends.
+var personReasons = []string{
+	HoldRepo, HoldTemplate, HoldKey, HoldModel, HoldNoBox, HoldDraining, HoldUnfit, HoldAgent, HoldIsolation, HoldPerson, HoldNeeds,
+}
+
+// PersonReasons lists the reasons that no passing of time ends, in the order in which
+// they are looked at.
+func PersonReasons() []string { return personReasons }
+
+// stuckBehindPerson is how long a task may wait for a person before it counts
+// as stuck.
+const stuckBehindPerson = time.Hour
+
+// Want is an open blocker of a task: something that only a person can give.
+type Want struct {
+	TaskID, BlockerID string
+	Form              bool // it is filled in, by whoever may write secrets; else answered
+	Parked            bool // the run that asked waits for it
+	Since             time.Time
+}
+
+func (w *Want) hold() Hold {
+	h := Hold{Reason: Blocked, Since: w.Since, Blocking: true, Clear: &Clear{Capability: "blocker.answer", Args: map[string]string{"blockerId": w.BlockerID}},
+		ClearsWhen: "a person who may write tasks answers the blocker " + w.BlockerID}
+	if w.Form {
+		h.Clear.Capability = "blocker.submit"
+		h.ClearsWhen = "whoever may write secrets, or has its fix_url, fills in the form of the blocker " + w.BlockerID
+	}
+	return h
+}
+
+// PullNeed is what only a person can do about a pull request.
+type PullNeed struct {
+	Since      time.Time
+	ClearsWhen string
+	Clear      Clear
+}
+
+func (n *PullNeed) hold() Hold {
+	return Hold{Reason: HoldNeeds, Since: n.Since, Blocking: true, ClearsWhen: n.Words(), Clear: &n.Clear}
+}
+
+// words say what has to happen, and by which call.
+func (n *PullNeed) Words() string {
+	of := "pull request"
+	if strings.HasPrefix(n.Clear.Capability, "task.") {
+		of = "task"
+	}
+	return n.ClearsWhen + " (" + n.Clear.Capability + " of the " + of + " " + n.Clear.Args["id"] + ")"
+}
+
+// ParkedFor are the holds of a task whose run waits for people.
+func ParkedFor(t *Row, wants []Want) []Hold {
+	out := []Hold{}
+	for i := range wants {
+		if w := &wants[i]; w.TaskID == t.ID && w.Parked {
+			out = append(out, w.hold())
+		}
+	}
+	return out
+}
+
+// Stop is the limit that stopped a task, and what raises it; no call of the
+// account's members does if Clear is nil.
+type Stop struct {
+	TaskID     string
+	ClearsWhen string
+	Clear      *Clear
+}
+
+// HeldFor are the holds of a held task.
+func HeldFor(t *Row, wants []Want, stops []Stop) []Hold {
+	reason := Blocked
+	if t.FailureKind != nil {
+		reason = *t.FailureKind
+	}
+	if reason == Blocked {
+		var out []Hold
+		for i := range wants {
+			if wants[i].TaskID == t.ID {
+				out = append(out, wants[i].hold())
+			}
+		}
+		if out != nil {
+			return out
+		}
+	}
+	when, clear := "what blocks it is answered, or it is redispatched", "task.redispatch"
+	if reason == BudgetExhausted || reason == UnpricedModel {
+		if i := slices.IndexFunc(stops, func(s Stop) bool { return s.TaskID == t.ID }); i >= 0 {
+			return []Hold{{Reason: reason, Since: t.UpdatedAt, Blocking: true, ClearsWhen: stops[i].ClearsWhen, Clear: stops[i].Clear}}
+		}
+		when, clear = "the budget that stopped it is raised", "task.budget_set"
+	}
+	return []Hold{{Reason: reason, Since: t.UpdatedAt, Blocking: true, ClearsWhen: when, Clear: &Clear{Capability: clear, Args: map[string]string{"id": t.ID}}}}
+}
+
+// stuckBehind tells whether the holds have kept a task for too long behind
+// something that only a person clears.
+func stuckBehind(holds []Hold, now time.Time) bool {
+	return slices.ContainsFunc(holds, func(h Hold) bool {
+		return slices.Contains(personReasons, h.Reason) && now.Sub(h.Since) > stuckBehindPerson
+	})
+}
+

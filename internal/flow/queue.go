@@ -1,0 +1,133 @@
+package flow
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/grant"
+	"yardmaster/internal/domain/modelkey"
+	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/queue"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/template"
+	"yardmaster/internal/llm"
+)
+
+// QueueRelations are what other domains know of tasks that wait. It is queue.Related:
+// every method asks the domain that knows.
+type QueueRelations struct{ TaskRelations }
+
+// Seats is how many agents an account may run at once.
+func (QueueRelations) Seats(tx *db.Tx, account string) (int64, error) { return grant.Seats(tx, account) }
+
+// PullHead is the head of a pull request while it is open, and empty otherwise.
+func (QueueRelations) PullHead(tx *db.Tx, prID string) (string, error) { return pull.HeadOf(tx, prID) }
+
+// QueueTemplates tells what templates demand. It is queue.Templates.
+type QueueTemplates struct{}
+
+// Need is what a template of an account demands of a box, and of the account's
+// keys; false if there is no template of the name.
+func (QueueTemplates) Need(tx *db.Tx, acct, name string) (queue.Need, bool, error) {
+	t, ok, err := template.ByName(tx, acct, name)
+	if err != nil || !ok {
+		return queue.Need{}, ok, err
+	}
+	var keys []modelkey.Key
+	if t.Agent != template.Command {
+		if keys, err = modelkey.Pool(tx, acct); err != nil {
+			return queue.Need{}, false, err
+		}
+	}
+	return demand(t, keys), true, nil
+}
+
+// Needs is Need for several templates, by name.
+func (QueueTemplates) Needs(tx *db.Tx, acct string, names []string) (map[string]queue.Need, error) {
+	found, err := template.ByNames(tx, acct, names)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := modelkey.Pool(tx, acct)
+	out := make(map[string]queue.Need, len(found))
+	for name, t := range found {
+		out[name] = demand(t, keys)
+	}
+	return out, err
+}
+
+// demand is what a template demands of a box, and of the account's keys.
+func demand(t template.Template, keys []modelkey.Key) queue.Need {
+	out := queue.Need{Agent: t.Agent, Isolation: t.Isolation}
+	if t.Agent == template.Command {
+		return out
+	}
+	key, _, keyed := fitting(keys, t)
+	switch {
+	case !keyed && t.Provider != "" && !slices.ContainsFunc(t.APIs(), llm.Provider(t.Provider).Speaks):
+		out.WrongProvider = t.Provider
+	case !keyed:
+		out.NoKey = missingKey(t)
+	case cmp.Or(t.Model, key.Provider.DefaultModel()) == "":
+		out.NoModel = true
+	}
+	return out
+}
+
+// glance is how long a box that claims waits for one answer: without it the
+// task starts all the same.
+const glance = 5 * time.Second
+
+// Foresight asks the code host what commits change. It is queue.Foresight.
+type Foresight struct {
+	DB    *db.DB
+	Hosts *codehost.Hosts
+}
+
+func (f Foresight) repo(ctx context.Context, id string) (r repo.Ref, err error) {
+	err = f.DB.Read(ctx, func(tx *db.Tx) error {
+		r, err = repoAnywhere(tx, id)
+		return err
+	})
+	return r, err
+}
+
+// Changes lists the paths that a commit changes since it left the default branch.
+func (f Foresight) Changes(ctx context.Context, repoID, sha string) ([]string, error) {
+	r, err := f.repo(ctx, repoID)
+	if err != nil {
+		return nil, err
+	}
+	host, err := f.Hosts.Of(r.HostRepo())
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, glance)
+	defer cancel()
+	c, err := host.Compare(ctx, r.HostRepo(), r.DefaultBranch, sha)
+	return c.Paths, err
+}
+
+// Conflicts tries a merge of two commits and lists the paths in conflict.
+func (f Foresight) Conflicts(ctx context.Context, repoID, a, b string) ([]string, error) {
+	r, err := f.repo(ctx, repoID)
+	if err != nil {
+		return nil, err
+	}
+	if !codehost.ValidSHA(a) || !codehost.ValidSHA(b) {
+		return nil, fmt.Errorf("%q or %q is no commit", a, b)
+	}
+	host, err := f.Hosts.Of(r.HostRepo())
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, glance)
+	defer cancel()
+	_, paths, err := host.Mergeable(ctx, r.HostRepo(), a, b)
+	return paths, err
+}
