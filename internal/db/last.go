@@ -42,29 +42,6 @@ func (l *Last[T]) Add(tx *Tx, v T) {
 	tx.steps = append(tx.steps, &batch[T]{l, []T{v}})
 }
 
-// Added returns the values that tx has added to the step so far.
-func (l *Last[T]) Added(tx *Tx) []T {
-	if b := find(tx.steps, l); b != nil {
-		return b.all
-	}
-	return nil
-}
-
-// Ahead calls f with the values that the earlier transactions of the same commit
-// have added to the step. tx sees the rows of these transactions, but not yet the
-// rows that the step will write for them.
-func (l *Last[T]) Ahead(tx *Tx, f func(T)) {
-	g, ok := tx.q.(sharing)
-	if !ok {
-		return
-	}
-	if b := find(g.ahead(), l); b != nil {
-		for _, v := range b.all {
-			f(v)
-		}
-	}
-}
-
 // step is a Last with the values of a transaction.
 type step interface {
 	turn() Turn

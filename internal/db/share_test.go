@@ -73,15 +73,15 @@ func TestConflictAtFirstDisturbsNobody(t *testing.T) {
 	}
 }
 
-// TestAtEndOfAGroup holds that the writers of a commit run a step together, that
-// each sees the values of those before it, and that only the writer whose value
-// makes the step fail fails.
-func TestAtEndOfAGroup(t *testing.T) {
+// TestCounterOfAGroup holds that the writers of a commit write their changes of a
+// counter together, that each sees the changes of those before it beside its own, and
+// that only the writer whose change makes the write fail fails.
+func TestCounterOfAGroup(t *testing.T) {
 	d := dbtest.SQLite(t)
 	createTables(t, d)
 	var calls [][]int
 	refuse, refused := errors.New("refused"), -1
-	step := db.AtEnd(db.First, func(tx *db.Tx, all []int) error {
+	step := db.CountAtEnd(db.First, func(tx *db.Tx, all []int) error {
 		calls = append(calls, all)
 		if slices.Contains(all, refused) {
 			return refuse
@@ -99,7 +99,12 @@ func TestAtEndOfAGroup(t *testing.T) {
 		return func(tx *db.Tx, i int) error {
 			step.Add(tx, from+i)
 			ahead[i] = 0
-			step.Ahead(tx, func(int) { ahead[i]++ })
+			for range step.Unwritten(tx) {
+				ahead[i]++
+			}
+			if own := step.Added(tx); !slices.Equal(own, []int{from + i}) {
+				t.Errorf("writer %d has added %v", i, own)
+			}
 			return put(tx, thing{ID: fmt.Sprint(from + i)})
 		}
 	}
