@@ -1,9 +1,23 @@
-// Package task is one scoped unit of work for an agent: how it is asked for,
-// how it waits in the queue and why, and every state it may pass through. It
-// knows that a box carries it out, not how: the run domain, one above, claims
-// tasks, reports what became of them through the move functions (MarkClaimed,
-// MarkRunning, Complete, Failed, …), and is called back through StopRun when a
-// person takes a task away from its box.
+// Package task is the life of one scoped unit of work for an agent: how it is asked
+// for, every state that it may pass through, and how it is shown. The order in which
+// tasks are claimed is package queue, above this one, which New is given as a Queue.
+// How a box carries a task out is package run, above both: it moves tasks by
+// MarkClaimed, MarkRunning, Complete, AttemptFailed and others, and is told by
+// RunUnwanted when a person takes a task away from its box.
+//
+//	task.go      a task, as it is stored and as clients see it
+//	states.go    the states, the moves between them, and what a failed try leads to
+//	service.go   what the service is made of
+//	ops.go       the capabilities, and the calls that move tasks
+//	create.go    task.create and Create; batch.go several at once; setup.go project.setup
+//	move.go      the moves
+//	wait.go      what a pending task waits for, and what the queue is told of it
+//	relink.go    what tasks depend on
+//	hold.go      why a task is not being worked on, as far as no box is concerned
+//	view.go      the wire form of tasks
+//	result.go    the result at the end of a report; text.go names of branches
+//	events.go    the events and signals
+//	store.go     the rows; store_wait.go those that wait
 package task
 
 import (

@@ -1,0 +1,106 @@
+package flow
+
+import (
+	"testing"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/domain/template"
+	"yardmaster/internal/event"
+	"yardmaster/internal/proof/seed"
+	"yardmaster/internal/proof/standin"
+)
+
+// A queue is told the seats of the account, and the head of a pull request while it is
+// open.
+func TestQueueRelations(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, tx *db.Tx) {
+		err := seed.Add(tx, seed.Account{ID: "large", Seats: 7}, seed.Pull{ID: "open", Account: "acme", Repo: "web", SHA: "c0ffee"},
+			seed.Pull{ID: "closed", Account: "acme", Repo: "web", SHA: "c0ffee", State: "closed", Number: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := (QueueRelations{}).Seats(tx, "large"); err != nil || n != 7 {
+			t.Errorf("%d seats, %v", n, err)
+		}
+		for pr, want := range map[string]string{"open": "c0ffee", "closed": "", "gone": ""} {
+			if got, err := (QueueRelations{}).PullHead(tx, pr); err != nil || got != want {
+				t.Errorf("head of %s: %q, %v", pr, got, err)
+			}
+		}
+	})
+}
+
+// A template that is not there demands nothing, and tasks cannot name it.
+func TestTemplatesOfTasks(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, tx *db.Tx) {
+		for name, there := range map[string]bool{template.Default: true, "gone": false} {
+			if ok, err := (TaskTemplates{}).Exists(tx, "acme", name); err != nil || ok != there {
+				t.Errorf("%s exists: %v, %v", name, ok, err)
+			}
+			n, ok, err := QueueTemplates{}.Need(tx, "acme", name)
+			if err != nil || ok != there || (n.Agent != "") != there {
+				t.Errorf("%s needs %+v, %v, %v", name, n, ok, err)
+			}
+			all, err := QueueTemplates{}.Needs(tx, "acme", []string{name})
+			if _, ok := all[name]; err != nil || ok != there {
+				t.Errorf("%s among several: %v, %v", name, all, err)
+			}
+		}
+	})
+}
+
+// An ask is scheduled, and onboarding answers, by the queue that tasks are in.
+func TestQueueOfAsksAndRungs(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		known := TaskRepos{Host: nowhere{}}
+		tasks, waiting := standin.Services(d, event.NewHub(), known, standin.Tasks{Agent: "claude", Places: 9})
+		tasks, waiting = standin.Capped(tasks, waiting, 1)
+		full := func(want bool) func(*db.Tx) error {
+			return func(tx *db.Tx) error {
+				got, err := AskQueue{Tasks: tasks, Queue: waiting}.Full(tx)
+				if got != want {
+					t.Errorf("full: %v, want %v", got, want)
+				}
+				return err
+			}
+		}
+		write := func(fn func(*db.Tx) error) {
+			t.Helper()
+			if err := d.Write(db.WithAccount(t.Context(), "acme"), fn); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(func(tx *db.Tx) error {
+			return seed.Add(tx, seed.Account{ID: "acme"}, seed.Repo{ID: "web", Account: "acme"}, seed.Box{ID: "box", Account: "acme", Slots: 2})
+		})
+		write(full(false))
+		write(func(tx *db.Tx) error {
+			r, err := known.ByID(tx, "web")
+			if err != nil {
+				return err
+			}
+			_, err = tasks.Create(tx, r, task.Spec{Kind: task.KindWork, Sink: task.SinkQueued, Title: "t", Problem: "p"})
+			return err
+		})
+		write(full(true))
+		write(func(tx *db.Tx) error {
+			f, err := Rungs{Tasks: tasks, Queue: waiting}.Fleet(tx, "user:ann", "web")
+			if f.MayClaim != 1 || f.Hold != "" {
+				t.Errorf("fleet %+v", f)
+			}
+			return err
+		})
+		write(func(tx *db.Tx) error {
+			got, err := waiting.Claimable(tx, "box")
+			if err == nil && got == nil {
+				t.Error("no task is claimable")
+			}
+			return err
+		})
+	})
+}
