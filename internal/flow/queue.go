@@ -23,7 +23,9 @@ import (
 type QueueRelations struct{ TaskRelations }
 
 // Seats is how many agents an account may run at once.
-func (QueueRelations) Seats(tx *db.Tx, account string) (int64, error) { return grant.Seats(tx, account) }
+func (QueueRelations) Seats(tx *db.Tx, account string) (int64, error) {
+	return grant.Seats(tx, account)
+}
 
 // PullHead is the head of a pull request while it is open, and empty otherwise.
 func (QueueRelations) PullHead(tx *db.Tx, prID string) (string, error) { return pull.HeadOf(tx, prID) }

@@ -1,8 +1,6 @@
 package queue
 
 import (
-	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -12,95 +10,7 @@ import (
 	"yardmaster/internal/event"
 )
 
-// begun are facts of which only the number of seats is known.
-func (s *Service) begun(tx *db.Tx, account string) (f *facts, err error) {
-	f = &facts{Now: tx.Now, repos: map[string]task.Repo{}, Disabled: map[string]task.Repo{}, Needs: map[string]Need{}, Least: map[string]string{}, Conflicts: map[string]string{}}
-	if f.Seats, err = s.Related.Seats(tx, account); err != nil {
-		return nil, fmt.Errorf("seats of account %s: %w", account, err)
-	}
-	return f, nil
-}
-
-// seatFacts reads how the account's seats are taken.
-func (s *Service) seatFacts(tx *db.Tx, account string) (*facts, error) {
-	f, err := s.begun(tx, account)
-	if err != nil {
-		return nil, err
-	}
-	use, err := selectSeatUse.One(tx, account)
-	f.InFlight, f.LastClaim = use.N, timeOr(use.Newest)
-	return f, err
-}
-
-// facts reads what decides whether the pending tasks among rows can be claimed;
-// repos are those that are known.
-func (s *Service) facts(tx *db.Tx, account string, repos map[string]task.Repo, rows []task.Row) (*facts, error) {
-	f, err := s.begun(tx, account)
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(f.repos, repos)
-	fleet, err := selectFleet.All(tx, account)
-	if err != nil {
-		return nil, err
-	}
-	busy := map[string]*fleetRow{}
-	for i := range fleet {
-		if u := &fleet[i]; !u.isBox() {
-			busy[u.ID] = u
-			f.InFlight, f.LastClaim = f.InFlight+u.Seats, latest(f.LastClaim, timeOr(u.Seated))
-		}
-	}
-	for i := range fleet {
-		if !fleet[i].isBox() {
-			continue
-		}
-		b := fleet[i].box()
-		if u := busy[b.ID]; u != nil {
-			b.Busy, b.LastClaim = u.N, timeOr(u.Newest)
-		}
-		f.Boxes = append(f.Boxes, b)
-	}
-	return f, s.learn(tx, f, account, rows)
-}
-
-// learn adds the repositories and templates of rows to the facts.
-func (s *Service) learn(tx *db.Tx, f *facts, account string, rows []task.Row) error {
-	if err := task.AddRepos(tx, s.Repos, rows, f.repos); err != nil {
-		return err
-	}
-	var unknown []string
-	for i := range rows {
-		t := &rows[i]
-		if _, ok := f.Least[t.RepoID]; !ok {
-			r := f.repos[t.RepoID]
-			f.Least[t.RepoID], f.Conflicts[t.RepoID] = r.Isolation, r.Conflicts
-			if !r.Enabled {
-				f.Disabled[t.RepoID] = r
-			}
-		}
-		if _, ok := f.Needs[t.Template]; !ok && t.Kind != task.KindCI && !slices.Contains(unknown, t.Template) {
-			unknown = append(unknown, t.Template)
-		}
-	}
-	if len(unknown) > 1 {
-		found, err := s.Templates.Needs(tx, account, unknown)
-		maps.Copy(f.Needs, found)
-		return err
-	}
-	for _, name := range unknown {
-		n, ok, err := s.Templates.Need(tx, account, name)
-		if err != nil {
-			return fmt.Errorf("template %s: %w", name, err)
-		}
-		if ok {
-			f.Needs[name] = n
-		}
-	}
-	return nil
-}
-
-// FindBox reads a box; one that is unknown or revoked is not found.
+// FindBox reads a box. It returns false for a box that is unknown or revoked.
 func FindBox(tx *db.Tx, boxID string) (Box, bool, error) {
 	r, ok, err := selectBox.Maybe(tx, boxID)
 	if !ok {
@@ -109,7 +19,7 @@ func FindBox(tx *db.Tx, boxID string) (Box, bool, error) {
 	return r.box(), true, nil
 }
 
-// Topic is where a box learns that there may be work for it.
+// Topic is the topic that is notified when there may be work for the box.
 func (b *Box) Topic() string {
 	if b.Target == "org" {
 		return event.QueueTopic(b.OwnerID)
@@ -117,7 +27,8 @@ func (b *Box) Topic() string {
 	return task.AnyQueue
 }
 
-// served lists the accounts whose queues the box serves.
+// served lists the accounts whose queues the box serves. Of several accounts it lists
+// those with pending tasks.
 func (b *Box) served(tx *db.Tx) ([]string, error) {
 	switch b.Target {
 	case "org":
@@ -128,10 +39,10 @@ func (b *Box) served(tx *db.Tx) ([]string, error) {
 	return selectServedByAll.All(tx)
 }
 
-// Claimable picks the task that the box is to get now, locked, from the
-// accounts it serves; nil if there is none. Call it in the transaction that
-// calls MarkClaimed: it keeps others from claiming for the same box or in the
-// same account until that ends.
+// Claimable returns the task that the box is to get now, locked, out of the accounts
+// that it serves; nil if there is none. Call it in the transaction that calls
+// task.Service.MarkClaimed: until that transaction ends, no other one claims for the
+// same box or in the same account.
 func (s *Service) Claimable(tx *db.Tx, boxID string) (*task.Row, error) {
 	if err := LockBox(tx, boxID); err != nil {
 		return nil, err
@@ -162,11 +73,11 @@ func free(tx *db.Tx, boxID string) (Box, bool, error) {
 	return box, box.Busy < box.Slots, err
 }
 
-// claimableIn looks through the lanes of an account's queue for one that the
-// box can serve: a few first, for most often the next is it.
-//
-// Without lock it tells whether a claim is worth trying, or what has to be
-// asked before that is known.
+// claimableIn returns the first task of an account that the box can take. It reads a
+// few lanes first, because the box can mostly take a task of the next one. With lock
+// the task is locked, and tasks that conflict with open work are held back. Without
+// lock a task means that a claim is worth trying, and questions that the code host has
+// to be asked before that is known.
 func (s *Service) claimableIn(tx *db.Tx, account string, box Box, lock bool) (*task.Row, []question, error) {
 	if lock {
 		if _, err := people.LockAccount(tx, account); err != nil {
@@ -199,11 +110,11 @@ func (s *Service) claimableIn(tx *db.Tx, account string, box Box, lock bool) (*t
 	return nil, nil, nil
 }
 
-// heads is how many tasks at the head of a lane are looked at: only one that
-// somebody else has just now is passed over, for a claim waits for no task.
+// heads is how many tasks at the head of a lane are read. A claim does not wait for a
+// task that another transaction has locked; it takes the next one.
 const heads = 2
 
-// head is the next task of the lane, if the box can take it.
+// head returns the next task of the lane if the box can take it, else nil.
 func (s *Service) head(tx *db.Tx, f *facts, l lane, box *Box, lock bool) (*task.Row, error) {
 	one := sample(l.Lane)
 	if box.Target == "user" {
@@ -259,18 +170,17 @@ func (s *Service) head(tx *db.Tx, f *facts, l lane, box *Box, lock bool) (*task.
 	}
 }
 
-// Outlook is what a box without work may know: why there is none, and when the
-// first wait that is over by itself ends.
+// Outlook tells whether there is work for a box, and if not, why, and when the first
+// wait of a task ends by itself.
 type Outlook struct {
-	Work    bool // there is a task for the box after all
+	Work    bool // a claim is worth trying
 	Reasons []string
 	Wait    time.Duration // 0 if nothing ends by itself
 
 	questions []question
 }
 
-// Asks tells whether the code host has to be asked, with Ask, before it is
-// known whether there is work.
+// Asks tells whether there is work only after the code host has been asked, see Ask.
 func (o Outlook) Asks() bool { return len(o.questions) > 0 }
 
 // Look tells whether there is work for a box, without claiming it.
@@ -296,7 +206,7 @@ func (s *Service) Look(tx *db.Tx, boxID string) (Outlook, error) {
 		}
 		due, err := task.Due(tx, account)
 		if err != nil || len(due) > 0 {
-			return Outlook{Work: true}, err // once they are woken
+			return Outlook{Work: true}, err // a claim wakes them first
 		}
 		next, err := task.NextWake(tx, account)
 		if err != nil {
@@ -311,8 +221,8 @@ func (s *Service) Look(tx *db.Tx, boxID string) (Outlook, error) {
 	return out, nil
 }
 
-// WhyNot lists the reasons that keep the queues a box serves from giving it
-// work.
+// WhyNot lists the reasons why the queues that a box serves give it no work, sorted.
+// It looks at the first 20 accounts.
 func (s *Service) WhyNot(tx *db.Tx, boxID string) ([]string, error) {
 	box, ok, err := FindBox(tx, boxID)
 	if err != nil || !ok {
@@ -332,7 +242,7 @@ func (s *Service) WhyNot(tx *db.Tx, boxID string) ([]string, error) {
 		return nil, err
 	}
 	var reasons []string
-	for _, account := range accounts[:min(len(accounts), accountsToldOf)] {
+	for _, account := range accounts[:min(len(accounts), mostAccounts)] {
 		f, groups, err := s.cohorts(tx, account)
 		if err != nil {
 			return nil, err
@@ -355,8 +265,8 @@ func (s *Service) WhyNot(tx *db.Tx, boxID string) ([]string, error) {
 	return slices.Compact(reasons), nil
 }
 
-// accountsToldOf is how many queues a box that serves several is told about.
-const accountsToldOf = 20
+// mostAccounts is how many accounts WhyNot looks at.
+const mostAccounts = 20
 
 func timeOr(t *time.Time) time.Time {
 	if t == nil {

@@ -10,25 +10,25 @@ import (
 	"yardmaster/internal/domain/task"
 )
 
-// What the policy of a repository says about a task that would conflict with
-// open work: it waits until that is merged or ends, it begins on top of it, or
-// it goes ahead all the same.
+// What the policy of a repository says about a task that would conflict with open
+// work: the task waits until the work is merged or ends (hold), begins on top of the
+// work (stack), or begins as if there were none (ignore).
 const (
 	ConflictsHold   = "hold"
 	ConflictsStack  = "stack"
 	ConflictsIgnore = "ignore"
 )
 
-// Bounds of what one look ahead may cost.
+// Bounds of the search for conflicts.
 const (
-	maxOpen      = 50   // open works of a repository that a task is held against
-	maxQuestions = 8    // put to the code host at a time
+	maxOpen      = 50   // open tasks of a repository that a task is compared with
+	maxQuestions = 8    // to the code host at a time
 	maxHeldBack  = 16   // tasks that one claim holds back
 	maxForeseen  = 4096 // answers kept in memory
 	maxNamed     = 3    // paths that a hold names
 )
 
-// Foresight asks the code host. Both are called outside of transactions.
+// Foresight asks the code host. Both methods are called outside of transactions.
 type Foresight interface {
 	// Changes lists the paths that a commit changes since it left the default
 	// branch.
@@ -38,11 +38,11 @@ type Foresight interface {
 	Conflicts(ctx context.Context, repoID, a, b string) (paths []string, err error)
 }
 
-// A question about one commit (B is empty), or about two. The commits decide
-// the answer, with the one they have in common, so that it stays true.
+// question is about what one commit changes (b is empty), or about the conflicts of
+// two. The answer stays true, because commits do not change.
 type question struct{ repoID, a, b string }
 
-// foreseen keeps the answers.
+// foreseen keeps answers to questions.
 type foreseen struct {
 	mu      sync.Mutex
 	answers map[question][]string
@@ -64,8 +64,8 @@ func (f *foreseen) put(q question, paths []string) {
 	f.answers[q] = paths
 }
 
-// Ask puts the questions of an Outlook to the code host. One that it cannot
-// answer keeps no task back.
+// Ask puts the questions of an Outlook to the code host. A question that the code host
+// cannot answer is logged and holds back no task. The only error is that of ctx.
 func (s *Service) Ask(ctx context.Context, o Outlook) error {
 	for _, q := range o.questions {
 		if _, known := s.foreseen.get(q); known {
@@ -89,19 +89,19 @@ func (s *Service) Ask(ctx context.Context, o Outlook) error {
 	return nil
 }
 
-// A forecast is what a task that is about to start would run into.
+// forecast is what a task that is about to start would conflict with.
 type forecast struct {
 	with  *task.Row // open work that it would conflict with
-	paths []string  // where
-	tip   string    // of that work, if it is to begin there
+	paths []string  // in conflict
+	tip   string    // of that work, if the task is to begin on it
 	ask   []question
 }
 
-// forecast looks at the open work of the task's repository. It reads rows and
-// answers that are known; what is not known is asked for.
+// forecast compares the task with the open work of its repository. It uses rows and
+// answers that are known, and returns the questions whose answers are not.
 func (s *Service) forecast(tx *db.Tx, f *facts, t *task.Row) (out forecast, err error) {
 	mode := f.Conflicts[t.RepoID]
-	if mode == "" || mode == ConflictsIgnore || !hands(t.Kind) {
+	if mode == "" || mode == ConflictsIgnore || !commits(t.Kind) {
 		return out, nil
 	}
 	mine := slices.Concat(t.Files.V, t.WIPPaths.V)
@@ -116,7 +116,7 @@ func (s *Service) forecast(tx *db.Tx, f *facts, t *task.Row) (out forecast, err 
 	var found []forecast
 	for i := range open {
 		b := &open[i]
-		if b.ID == t.ID || !hands(b.Kind) || t.StackedOn != nil && *t.StackedOn == b.ID {
+		if b.ID == t.ID || !commits(b.Kind) || t.StackedOn != nil && *t.StackedOn == b.ID {
 			continue
 		}
 		tip, theirs, ask, err := s.work(tx, b)
@@ -146,13 +146,13 @@ func (s *Service) forecast(tx *db.Tx, f *facts, t *task.Row) (out forecast, err 
 	}
 	out = found[0]
 	if mode != ConflictsStack || len(found) > 1 || t.WIPSHA != nil {
-		out.tip = "" // it cannot begin on two at once, nor has one that began elsewhere
+		out.tip = "" // a task begins on one work at most, and only once
 	}
 	return out, nil
 }
 
-// work is the newest commit of an open task and the paths it changes, or is
-// expected to while there is none.
+// work returns the newest commit of an open task and the paths that the commit
+// changes; without a commit, the paths that the task is expected to change.
 func (s *Service) work(tx *db.Tx, b *task.Row) (tip string, paths []string, ask *question, err error) {
 	if b.PRID != nil {
 		if tip, err = s.Related.PullHead(tx, *b.PRID); err != nil {
@@ -175,7 +175,7 @@ func (s *Service) work(tx *db.Tx, b *task.Row) (tip string, paths []string, ask 
 	return tip, paths, ask, nil
 }
 
-// hands tells whether tasks of a kind hand in commits.
-func hands(kind string) bool {
+// commits tells whether tasks of a kind end in commits.
+func commits(kind string) bool {
 	return kind != task.KindCI && kind != task.KindScout && kind != task.KindReview && kind != task.KindKB
 }

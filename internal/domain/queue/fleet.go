@@ -9,7 +9,7 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// Box is a box as the queue sees it.
+// Box is a machine that claims tasks, as the queue sees it.
 type Box struct {
 	ID        string
 	Name      string
@@ -18,31 +18,31 @@ type Box struct {
 	OwnerID   string // the account or user it serves; empty when shared
 	Enrolled  bool   // neither draining nor revoked
 	Online    bool
-	Left      bool   // it was stopped, and has not come back
-	Unfit     string // why it can carry out no run; empty if it can
+	Left      bool   // the box was stopped, and has not come back
+	Unfit     string // why the box can carry out no run; empty if it can
 	Slots     int64
-	Busy      int64 // tasks it holds
+	Busy      int64 // tasks that the box holds
 	Agents    []string
-	Missing   map[string]string   // what keeps other agents on it from being used, by their names
-	Isolation []string            // the levels that its sandbox has
-	Holds     map[string][]string // what each of them held when it was last tried
+	Missing   map[string]string   // why other agents on the box cannot be used, by their names
+	Isolation []string            // the levels of its sandbox
+	Holds     map[string][]string // by level: what held when the level was last tried, see protocol.Keeps
 	LastBeat  time.Time
 	LastClaim time.Time
 }
 
-// Need is what a task demands of a box. The agents builtin and command come
-// with every box.
+// Need is what a task demands of a box and of its account's keys. Every box has the
+// agents builtin and command.
 type Need struct {
 	Agent     string
 	Isolation string // the least acceptable: bubblewrap, landlock, best, none; empty is best
-	NoKey     string // what key the account lacks for it, behind "a key"; empty: none
-	// WrongProvider is the one that its template names, if the agent cannot ask it.
+	NoKey     string // the key that the account lacks, in words that follow "a key"; empty: none
+	// WrongProvider is the provider that the template names, if the agent cannot use it.
 	WrongProvider string
-	NoModel       bool // nothing names a model: neither the template nor the provider of its key
+	NoModel       bool // neither the template nor the provider of the key names a model
 }
 
-// Best is the demand of whoever names no level: the best that the box has, but
-// none only on a member's own box.
+// Best is the demand for isolation where none is named: the best level of the box,
+// where the level none will do only on a member's own box.
 const Best = "best"
 
 var isolationRank = map[string]int{"none": 0, "": 1, Best: 1, "landlock": 2, "bubblewrap": 3}
@@ -51,17 +51,16 @@ func (b *Box) serves(t *task.Row) bool {
 	return b.Target != "user" || t.RequestedBy != nil && *t.RequestedBy == b.OwnerID
 }
 
-// takesWork tells whether the box is to be given new work at all.
+// takesWork tells whether the box may claim tasks at all.
 func (b *Box) takesWork() bool { return b.Enrolled && b.Unfit == "" && !b.Left }
 
 func (b *Box) hasAgent(n Need) bool {
 	return n.Agent == "builtin" || n.Agent == "command" || slices.Contains(b.Agents, n.Agent)
 }
 
-// isolates tells whether agents can be held as the task demands. A level that
-// does not hold what its name promises is better than none, and satisfies nobody
-// who demands it. A box that has not said what it offers offers nothing, not
-// even none.
+// isolates tells whether the box can isolate agents as n demands. A level that did not
+// hold what its name promises, when it was tried, counts as Best and not as that level.
+// A box that has not said which levels it has meets no demand, not even none.
 func (b *Box) isolates(n Need) bool {
 	best := -1
 	for _, level := range b.Isolation {
@@ -78,8 +77,8 @@ func (b *Box) isolates(n Need) bool {
 	return best >= least
 }
 
-// Stricter is the more demanding of two least isolations. One that names no
-// level leaves it to the other.
+// Stricter returns the more demanding of two least isolations. One that names no level
+// leaves the decision to the other.
 func Stricter(a, b string) string {
 	switch unnamed := isolationRank[Best]; {
 	case isolationRank[a] == unnamed:

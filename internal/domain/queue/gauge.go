@@ -4,20 +4,20 @@ import (
 	"yardmaster/internal/db"
 )
 
-// What HoldCounts has besides the reasons of holds.
+// Keys of HoldCounts besides the reasons of holds.
 const (
 	Claimable = "none"   // pending tasks that no hold keeps from a box
-	Unread    = "unread" // pending tasks that are not looked at
+	Unread    = "unread" // pending tasks of queues that are not read
 )
 
-// mostQueues is how many queues HoldCounts looks at.
+// mostQueues is how many queues HoldCounts reads.
 const mostQueues = 100
 
 // HoldCounts counts the pending and the held tasks of all accounts by the reason
-// of their holds; a task with several reasons counts for each. Tasks that only
-// wait for others which wait for a person count for the former alone. What it
-// costs depends on the number of queues and their lanes, not on the number of
-// tasks. It looks at the 100 deepest queues.
+// of their holds; a task with several reasons counts for each. A task that waits for
+// another one which waits for a person counts for the former alone. The cost depends on
+// the number of queues and of their lanes, not on the number of tasks. HoldCounts reads
+// the 100 deepest queues.
 func (s *Service) HoldCounts(tx *db.Tx) (map[string]int64, error) {
 	out := map[string]int64{Claimable: 0}
 	parked, err := countParked.All(tx)
@@ -43,7 +43,7 @@ func (s *Service) HoldCounts(tx *db.Tx) (map[string]int64, error) {
 	return out, nil
 }
 
-// countHolds adds the queue of tx.Account.
+// countHolds adds the holds of the queue of tx.Account to out.
 func (s *Service) countHolds(tx *db.Tx, out map[string]int64) error {
 	f, groups, err := s.cohorts(tx, tx.Account)
 	if err != nil {

@@ -44,8 +44,8 @@ func compile(all []string) globs {
 	return g
 }
 
-// overlap lists which of the other paths, which may be patterns as well, may
-// be among these.
+// overlap lists the paths out of other, which may be patterns as well, that g may
+// contain.
 func (g globs) overlap(other []string) (out []string) {
 	for _, o := range other {
 		for i := range g.all {
@@ -62,7 +62,7 @@ func (g globs) meets(i int, o string) bool {
 	mine, theirs := fixed(g.all[i]), fixed(o)
 	switch plain := g.patterns[i] == nil; {
 	case theirs != o && !plain:
-		// Two patterns: they may meet if neither's fixed beginning rules it out.
+		// Two patterns may meet unless their fixed beginnings differ.
 		return strings.HasPrefix(mine, theirs) || strings.HasPrefix(theirs, mine)
 	case theirs != o:
 		return compile([]string{o}).meets(0, g.all[i])
@@ -73,7 +73,7 @@ func (g globs) meets(i int, o string) bool {
 	return g.patterns[i].MatchString(o)
 }
 
-// fixed is a pattern as far as it is plain.
+// fixed returns the part of a pattern before its first * or ?.
 func fixed(p string) string {
 	if i := strings.IndexAny(p, "*?"); i >= 0 {
 		return p[:i]

@@ -10,37 +10,7 @@ import (
 	"yardmaster/internal/domain/task"
 )
 
-// facts is everything about an account that decides whether its pending tasks
-// can be claimed.
-type facts struct {
-	Now       time.Time
-	Seats     int64
-	InFlight  int64     // tasks that occupy a seat
-	LastClaim time.Time // of those, the newest
-	Boxes     []Box     // that serve the account
-	Disabled  map[string]task.Repo
-	Needs     map[string]Need       // by template; a template that is gone is missing
-	Least     map[string]string     // by repository: the least isolation its policy accepts
-	Conflicts map[string]string     // by repository: what its policy says about them
-	Behind    map[string][]obstacle // by task: what it waits for that waits for a person
-
-	repos   map[string]task.Repo  // all that were learnt of
-	answers map[demand]*task.Hold // of the fleet, which stays as it is
-
-	held int        // tasks that this claim held back
-	ask  []question // what the code host has to be asked before more can be said
-}
-
-func (f *facts) need(t *task.Row) (Need, bool) {
-	n, ok := Need{Agent: "command"}, true
-	if t.Kind != task.KindCI {
-		n, ok = f.Needs[t.Template]
-	}
-	n.Isolation = Stricter(n.Isolation, f.Least[t.RepoID])
-	return n, ok
-}
-
-// holds answers why no online box can claim the pending task t; none if one can.
+// holds returns why no online box can claim the pending task t; none if one can.
 func (f *facts) holds(t *task.Row) []task.Hold {
 	out := f.own(t)
 	need, ok := f.need(t)
@@ -55,8 +25,8 @@ func (f *facts) holds(t *task.Row) []task.Hold {
 	return out
 }
 
-// retryNow is the call that ends the wait of a task before its next try. What
-// stands for several tasks has none.
+// retryNow returns the call that ends the wait of a task before its next try; nil for a
+// row that stands for several tasks.
 func retryNow(t *task.Row) *task.Clear {
 	if t.ID == "" {
 		return nil
@@ -64,13 +34,18 @@ func retryNow(t *task.Row) *task.Clear {
 	return &task.Clear{Capability: "task.retry_now", Args: map[string]string{"id": t.ID}}
 }
 
-// demand is what the fleet answers to.
-type demand struct {
-	Need
-	by string // who asked for the task, where that matters
+// setTemplate returns the call that changes the template of a task.
+func setTemplate(t *task.Row) *task.Clear {
+	return &task.Clear{Capability: "template.set", Args: map[string]string{"name": t.Template}}
 }
 
-// known is fleet, found out once for all tasks that demand the same.
+// demand is what decides the answer of facts.fleet.
+type demand struct {
+	Need
+	by string // who asked for the task, if a box of a member serves the account
+}
+
+// known is fleet, which is asked once for all tasks with the same demand.
 func (f *facts) known(t *task.Row, n Need) *task.Hold {
 	key := demand{Need: n}
 	if t.RequestedBy != nil && slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.Target == "user" }) {
@@ -86,7 +61,7 @@ func (f *facts) known(t *task.Row, n Need) *task.Hold {
 	return h
 }
 
-// own answers the holds that concern the task whatever box asks.
+// own returns the holds of the task that do not depend on boxes.
 func (f *facts) own(t *task.Row) []task.Hold {
 	var out []task.Hold
 	add := func(reason string, since time.Time, when string, c *task.Clear) {
@@ -96,7 +71,8 @@ func (f *facts) own(t *task.Row) []task.Hold {
 		add(task.HoldDependencies, t.QueuedAt, "the tasks it depends on succeed", nil)
 	}
 	if t.NotBefore.After(f.Now) {
-		add(task.HoldBackoff, t.UpdatedAt, "the wait before the next try is over, at "+t.NotBefore.Truncate(time.Second).Format(time.RFC3339)+", or somebody ends it", retryNow(t))
+		at := t.NotBefore.Truncate(time.Second).Format(time.RFC3339)
+		add(task.HoldBackoff, t.UpdatedAt, "the wait before the next try is over, at "+at+", or somebody ends it", retryNow(t))
 	}
 	if t.ConflictWith != nil {
 		when := "the task " + *t.ConflictWith + ", which works on the same files, is merged or ends"
@@ -106,7 +82,7 @@ func (f *facts) own(t *task.Row) []task.Hold {
 		add(task.HoldConflict, timeOr(t.ConflictAt), when, nil)
 	}
 	for _, o := range f.Behind[t.ID] {
-		out = append(out, o.behindIt(t.QueuedAt))
+		out = append(out, o.holdFrom(t.QueuedAt))
 	}
 	if r, off := f.Disabled[t.RepoID]; off {
 		add(task.HoldRepo, t.QueuedAt, "the repository is enabled",
@@ -114,13 +90,13 @@ func (f *facts) own(t *task.Row) []task.Hold {
 	}
 	switch n, ok := f.need(t); {
 	case !ok:
-		add(task.HoldTemplate, t.QueuedAt, "its agent template exists again", &task.Clear{Capability: "template.set", Args: map[string]string{"name": t.Template}})
+		add(task.HoldTemplate, t.QueuedAt, "its agent template exists again", setTemplate(t))
 	case n.WrongProvider != "":
-		add(task.HoldKey, t.QueuedAt, "its template names a provider that its agent "+n.Agent+" can use, which "+n.WrongProvider+" is not", &task.Clear{Capability: "template.set", Args: map[string]string{"name": t.Template}})
+		add(task.HoldKey, t.QueuedAt, "its template names a provider that its agent "+n.Agent+" can use, which "+n.WrongProvider+" is not", setTemplate(t))
 	case n.NoKey != "":
 		add(task.HoldKey, t.QueuedAt, "the account has a key "+n.NoKey, &task.Clear{Capability: "billing.key_add", Args: map[string]string{}})
 	case n.NoModel:
-		add(task.HoldModel, t.QueuedAt, "its template names a model: the provider of the key has none of its own", &task.Clear{Capability: "template.set", Args: map[string]string{"name": t.Template}})
+		add(task.HoldModel, t.QueuedAt, "its template names a model: the provider of the key has none of its own", setTemplate(t))
 	}
 	if t.Kind != task.KindCI && f.InFlight >= f.Seats {
 		add(task.HoldSeats, f.LastClaim, "a running task ends or the account gets more seats", nil)
@@ -128,8 +104,8 @@ func (f *facts) own(t *task.Row) []task.Hold {
 	return out
 }
 
-// fleet answers why no box can take t, and since when at the earliest, looking
-// at the boxes that come closest.
+// fleet returns why no box can take t, and since when at the earliest; nil if a box
+// can. The reason is that of the boxes that meet most demands.
 func (f *facts) fleet(t *task.Row, n Need) *task.Hold {
 	hold := func(reason string, since time.Time, when string, c *task.Clear) *task.Hold {
 		return &task.Hold{Reason: reason, Since: since, Blocking: true, ClearsWhen: when, Clear: c}
@@ -192,8 +168,8 @@ func (f *facts) fleet(t *task.Row, n Need) *task.Hold {
 	return hold(task.HoldBusy, claim, "a box has a free slot", nil)
 }
 
-// installed says what has to be installed, and where. What is on the machine of
-// another account is shown to that account only.
+// installed says what has to be installed, and where. Details of a box are shown to the
+// account that enrolled the box, and to no other.
 func installed(account, agent string, fit []Box) string {
 	for _, b := range fit {
 		if lacks := b.Missing[agent]; lacks != "" && b.AccountID == account {
@@ -203,8 +179,8 @@ func installed(account, agent string, fit []Box) string {
 	return "an online box has the agent " + agent + ": `yardmaster box agents`, called on a box, says how it gets it"
 }
 
-// resumed is the call that has an account's own box, of some that drain, take
-// work again.
+// resumed returns the call that has a draining box of the account take work again; nil
+// if none of the boxes is the account's own.
 func resumed(account string, draining []Box) *task.Clear {
 	for _, b := range draining {
 		if b.AccountID == account {
@@ -214,8 +190,8 @@ func resumed(account string, draining []Box) *task.Clear {
 	return nil
 }
 
-// repaired says which of the boxes, all of them unfit, have to be fit again. What
-// ails a machine of another account is shown to that account only.
+// repaired says which of the unfit boxes have to be repaired. The fault of a box is
+// shown to the account that enrolled the box, and to no other.
 func repaired(account string, unfit []Box) string {
 	own := slices.DeleteFunc(slices.Clone(unfit), func(b Box) bool { return b.AccountID != account })
 	if len(own) == 0 {
@@ -228,8 +204,8 @@ func repaired(account string, unfit []Box) string {
 	return fmt.Sprintf("the fault of the box %s is repaired: %s", first.Name, first.Unfit)
 }
 
-// fits tells whether the box may claim t at this moment. For online boxes it
-// agrees with holds: one of them fits exactly if there is no hold.
+// fits tells whether the box may claim t now. An online box fits exactly if holds
+// returns no hold.
 func (f *facts) fits(b *Box, t *task.Row) bool {
 	n, ok := f.need(t)
 	return ok && b.takesWork() && b.Busy < b.Slots && b.serves(t) && b.hasAgent(n) && b.isolates(n) && len(f.own(t)) == 0

@@ -12,10 +12,10 @@ import (
 // decision.
 type obstacle struct {
 	ID   string
-	hold task.Hold // of those that wait for it
+	hold task.Hold // of the tasks that wait for it
 }
 
-// obstacles are those of an account.
+// obstacles lists the obstacles of an account, at most maxObstacles.
 func (s *Service) obstacles(tx *db.Tx, account string) ([]obstacle, error) {
 	rows, err := selectObstacles.All(tx, account, maxObstacles)
 	if err != nil || len(rows) == 0 {
@@ -46,8 +46,8 @@ func (s *Service) obstacles(tx *db.Tx, account string) ([]obstacle, error) {
 	return out, nil
 }
 
-// hold is why nothing that waits for the task goes on, and who ends that; false
-// if that is no matter of a person.
+// hold returns the hold of the tasks that wait for this one; false if they wait for no
+// person.
 func (r *obstacleRow) hold(wants []task.Want, stops []task.Stop, needs map[string]task.PullNeed) (task.Hold, bool) {
 	t := task.Row{ID: r.ID, FailureKind: r.FailureKind, UpdatedAt: r.UpdatedAt}
 	own := task.ParkedFor(&t, wants)
@@ -80,7 +80,7 @@ func (r *obstacleRow) hold(wants []task.Want, stops []task.Stop, needs map[strin
 	return h, true
 }
 
-// pullNeeds are the needs of the tasks' pull requests, by pull request.
+// pullNeeds returns the needs of the tasks' pull requests, by pull request.
 func (s *Service) pullNeeds(tx *db.Tx, rows []obstacleRow) (map[string]task.PullNeed, error) {
 	var prs []string
 	for i := range rows {
@@ -94,14 +94,14 @@ func (s *Service) pullNeeds(tx *db.Tx, rows []obstacleRow) (map[string]task.Pull
 	return s.Related.PullNeeds(tx, prs)
 }
 
-// behindIt is the hold of a task that was queued at a time.
-func (o *obstacle) behindIt(queued time.Time) task.Hold {
+// holdFrom returns the hold of a task that was queued at a time.
+func (o *obstacle) holdFrom(queued time.Time) task.Hold {
 	h := o.hold
 	h.Since = latest(queued, h.Since)
 	return h
 }
 
-// behind tells which obstacles the pending tasks among rows wait for.
+// behind adds to the facts which obstacles the pending tasks among rows wait for.
 func (f *facts) behind(tx *db.Tx, all []obstacle, rows []task.Row) error {
 	f.Behind = map[string][]obstacle{}
 	var waiting []string

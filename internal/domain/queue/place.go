@@ -8,8 +8,7 @@ import (
 	"yardmaster/internal/domain/task"
 )
 
-// line is the lanes of an account's queue, set out so that places in it can be
-// told one after the other.
+// line holds the lanes of an account by repository, to find the places of tasks.
 type line struct {
 	lanes  []lane
 	repos  [][]*lane      // each repository's in its own order
@@ -33,7 +32,7 @@ func lineOf(lanes []lane) *line {
 	return q
 }
 
-// of are the lanes of a repository.
+// of returns the lanes of a repository.
 func (q *line) of(repoID string) []*lane {
 	if at, ok := q.byRepo[repoID]; ok {
 		return q.repos[at]
@@ -41,7 +40,7 @@ func (q *line) of(repoID string) []*lane {
 	return nil
 }
 
-// ready is how many tasks of a lane are.
+// ready returns how many tasks a lane has.
 func (q *line) ready(own task.Lane) int64 {
 	for _, l := range q.of(own.RepoID) {
 		if l.Lane == own {
@@ -51,9 +50,9 @@ func (q *line) ready(own task.Lane) int64 {
 	return 0
 }
 
-// ahead is how many of the tasks are claimed before one that has inLane others
-// of its own lane before it, as far as can be told: if every box could take
-// each of them, and none was added.
+// ahead returns how many tasks are claimed before a task that is behind inLane others
+// of its own lane. It assumes that every box can take every task, and that no task is
+// added.
 func (q *line) ahead(own task.Lane, inLane int64) (n int64) {
 	var spent int64
 	same := q.of(own.RepoID)
@@ -67,7 +66,7 @@ func (q *line) ahead(own task.Lane, inLane int64) (n int64) {
 			}
 		}
 	case len(q.lanes) > 0:
-		spent = q.lanes[0].Place + task.DefaultPriority // it comes in where the others are
+		spent = q.lanes[0].Place + task.DefaultPriority // its lane comes in where the others are
 	}
 	n += inLane
 	place := spent + n*turnCost - own.Priority
@@ -88,18 +87,17 @@ func (q *line) ahead(own task.Lane, inLane int64) (n int64) {
 	return n
 }
 
-// countedFrom is how far into a lane it is counted from one end before the
-// other is tried.
+// countedFrom is how many tasks of a lane are counted from one end before the other end
+// is tried.
 const countedFrom = 1000
 
-// position is the place of a pending task in the queue, 1-based: how many
-// ready tasks have their turn before it, as things are, and one.
+// position returns the place of a pending task in the queue, from 1.
 func (q *line) position(tx *db.Tx, t *task.Row) (int64, error) {
 	first, err := q.inLane(tx, t)
 	return q.ahead(t.Lane(), first) + 1, err
 }
 
-// inLane is how many ready tasks of its lane are before a pending one.
+// inLane returns how many ready tasks of its lane are before a pending task.
 func (q *line) inLane(tx *db.Tx, t *task.Row) (int64, error) {
 	whole := q.ready(t.Lane())
 	first, err := countAhead.One(tx, placeArgs{*t, countedFrom})
@@ -114,14 +112,14 @@ func (q *line) inLane(tx *db.Tx, t *task.Row) (int64, error) {
 	return first, err
 }
 
-// lookedAround is how many ready tasks, besides those that are asked about, are
-// looked at to tell the places of all of them at once.
-const lookedAround = 200
+// mostNewer is how many ready tasks, besides those of a page, are read to find all
+// places of the page at once.
+const mostNewer = 200
 
-// positions are the places of pending tasks of one account, by id. If these are
-// its newest, they tell each other's. Among the newest the few ready tasks that
-// are as new do. Elsewhere those between two of them are counted, and each
-// lane's from its nearer end.
+// positions returns the places of pending tasks of one account, by id. If rows are the
+// newest tasks of the account, their places follow from each other. If few ready tasks
+// are newer than the oldest of rows, these are read. Otherwise the tasks between each
+// two of rows are counted, and those up to the oldest from the nearer end of its lane.
 func (q *line) positions(tx *db.Tx, account string, rows []task.Row, newest bool) (map[string]int64, error) {
 	out := make(map[string]int64, len(rows))
 	switch {
@@ -140,7 +138,7 @@ func (q *line) positions(tx *db.Tx, account string, rows []task.Row, newest bool
 		return out, err
 	}
 	oldest := slices.MinFunc(rows, byAge)
-	most := len(rows) + lookedAround
+	most := len(rows) + mostNewer
 	newer, err := selectReadyFrom.All(tx, selectReadyFromArgs{
 		AccountID: account, CreatedAt: oldest.CreatedAt, ID: oldest.ID, Limit: most,
 	})
@@ -158,8 +156,8 @@ func byAge(a, b task.Row) int {
 	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 }
 
-// fromBehind tells places from all ready tasks that are as new as the oldest of
-// rows.
+// fromBehind finds places by the ready tasks that are as new as the oldest of rows; newer
+// are all of them.
 func (q *line) fromBehind(rows []task.Row, newer []waiter, out map[string]int64) {
 	byRepo := map[string][]*waiter{}
 	for i := range newer {
@@ -178,7 +176,7 @@ func (q *line) fromBehind(rows []task.Row, newer []waiter, out map[string]int64)
 	}
 }
 
-// notBefore tells whether w is the task t, or has its turn after it in their lane.
+// notBefore tells whether w is the task t, or comes after it in their lane.
 func (w *waiter) notBefore(t *task.Row) bool {
 	if at := w.CreatedAt.Compare(t.CreatedAt); at != 0 {
 		return at > 0
@@ -186,8 +184,8 @@ func (w *waiter) notBefore(t *task.Row) bool {
 	return w.ID >= t.ID
 }
 
-// between tells places by counting in each lane: to the oldest of rows there,
-// and from each to the next.
+// between finds places by counting in each lane: up to the oldest of rows in it, and
+// from each to the next.
 func (q *line) between(tx *db.Tx, account string, rows []task.Row, out map[string]int64) error {
 	ids := make([]string, len(rows))
 	lanes := map[task.Lane][]task.Row{}

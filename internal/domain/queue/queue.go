@@ -7,6 +7,7 @@
 //	lane.go       the order: lanes, and the turns of repositories
 //	place.go      the place of a task in the order
 //	claim.go      the task that a box is to get next
+//	facts.go      what decides whether tasks can be claimed
 //	fleet.go      boxes, what tasks demand of them, and which boxes are free
 //	holds.go      why boxes cannot claim a task
 //	conflict.go   tasks that would change the same files as open work; globs.go compares paths

@@ -66,9 +66,10 @@ func (s *Service) Fleet(tx *db.Tx, account, createdBy string, repo *task.Repo) (
 	return out, nil
 }
 
-// LiveBox tells whether an online box that serves the account can hold a live
-// session, one that a person can talk to, with the agent of a template in a
-// repository. The agent command cannot: it takes no messages.
+// LiveBox tells whether an online box that serves tx.Account can hold a live session,
+// in which a person talks to the agent, with the agent of a template in a repository.
+// The agent command cannot, because it takes no messages. LiveBox returns false as well
+// if there is no such template.
 func (s *Service) LiveBox(tx *db.Tx, repo task.Repo, template string) (bool, error) {
 	n, ok, err := s.Templates.Need(tx, tx.Account, template)
 	if err != nil || !ok || n.Agent == "command" {

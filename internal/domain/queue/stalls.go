@@ -15,7 +15,7 @@ import (
 
 // Status is the answer of task.stalls. Every pending task is counted as
 // claimable or occurs in at least one stall, and so does every task that is held
-// for want of money, or of a price for its model.
+// because money, or a price for its model, is lacking.
 type Status struct {
 	_             struct{} `doc:"The pending tasks of the account, counted by what holds them."`
 	QueueDepth    int64    `json:"queue_depth" doc:"pending tasks"`
@@ -35,12 +35,12 @@ type Stall struct {
 	Clear      *task.Clear `json:"clear" doc:"the call that clears it; null when it only clears by itself"`
 	TaskIDs    []string    `json:"task_ids" format:"uuid" doc:"up to five of the tasks"`
 
-	key string // tells it apart from others of its reason
+	key string // tells apart the stalls of one reason
 }
 
 const (
 	stallExamples = 5
-	// waitingExamples is how many of the waiting tasks are looked at to name some.
+	// waitingExamples is how many waiting tasks are read to name some.
 	waitingExamples = 200
 )
 
@@ -79,7 +79,7 @@ func (s *Service) stalls(ctx context.Context, in stallsIn) (out Status, err erro
 		if len(waiting) > 0 {
 			all, err := s.obstacles(tx, tx.Account)
 			if err == nil {
-				err = st.people(tx, f, all, waiting)
+				err = st.addBehind(tx, f, all, waiting)
 			}
 			if err != nil {
 				return err
@@ -99,7 +99,7 @@ func (s *Service) stalls(ctx context.Context, in stallsIn) (out Status, err erro
 	return out, err
 }
 
-// unpaid adds the tasks that are held for want of money, or of a price.
+// unpaid adds tasks that are held because money, or a price, is lacking.
 func (s *Service) unpaid(tx *db.Tx, st *stalls, unpaid []task.Row) error {
 	if len(unpaid) == 0 {
 		return nil
@@ -120,16 +120,15 @@ func (s *Service) unpaid(tx *db.Tx, st *stalls, unpaid []task.Row) error {
 	return nil
 }
 
-// A cohort is pending tasks that wait for the same, as one Row that stands for
-// all of them.
+// cohort is pending tasks that wait for the same. Its Row stands for all of them.
 type cohort struct {
 	task.Row
 	n         int64
-	toldApart bool // from those that others asked for
+	toldApart bool // from tasks that other people asked for
 }
 
-// cohorts are the pending tasks of an account. What it costs depends on how many
-// lanes there are, and on the tasks that are not ready.
+// cohorts returns the pending tasks of an account, with the facts about them. The cost
+// depends on the number of lanes, and of tasks that are not ready.
 func (s *Service) cohorts(tx *db.Tx, account string) (*facts, []cohort, error) {
 	var out []cohort
 	lanes, err := lanesOf(tx, account)
@@ -180,7 +179,7 @@ func (s *Service) cohorts(tx *db.Tx, account string) (*facts, []cohort, error) {
 	return f, out, s.learn(tx, f, account, rows)
 }
 
-// names are the first few of its tasks.
+// names returns the ids of the first few tasks of the cohort.
 func (g *cohort) names(tx *db.Tx, waiting []task.Row) (ids []string, err error) {
 	var rows []task.Row
 	head := headArgs{g.AccountID, g.RepoID, g.Template, g.Priority, stallExamples}
@@ -205,8 +204,8 @@ func (g *cohort) names(tx *db.Tx, waiting []task.Row) (ids []string, err error) 
 
 func equal(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// stalls gathers holds. Those of one reason that are cleared differently (two
-// disabled repositories) are told apart.
+// stalls gathers holds. Holds of one reason that different calls clear, such as those of
+// two disabled repositories, become stalls of their own.
 type stalls struct {
 	all   []Stall
 	index map[string]int
@@ -225,7 +224,9 @@ func (s *stalls) add(h task.Hold, count int64, ids []string) {
 	if !ok {
 		n = len(s.all)
 		s.index[key] = n
-		s.all = append(s.all, Stall{Reason: h.Reason, Since: h.Since.Truncate(time.Millisecond), ClearsWhen: h.ClearsWhen, Clear: h.Clear, TaskIDs: []string{}, key: key})
+		s.all = append(s.all, Stall{
+			Reason: h.Reason, Since: h.Since.Truncate(time.Millisecond), ClearsWhen: h.ClearsWhen, Clear: h.Clear, TaskIDs: []string{}, key: key,
+		})
 	}
 	st := &s.all[n]
 	st.Count += count
@@ -235,8 +236,8 @@ func (s *stalls) add(h task.Hold, count int64, ids []string) {
 	st.TaskIDs = append(st.TaskIDs, ids[:min(len(ids), stallExamples-len(st.TaskIDs))]...)
 }
 
-// people adds what waits, however indirectly, for tasks that wait for people.
-func (s *stalls) people(tx *db.Tx, f *facts, all []obstacle, waiting []task.Row) error {
+// addBehind adds the tasks that wait, directly or through others, for obstacles.
+func (s *stalls) addBehind(tx *db.Tx, f *facts, all []obstacle, waiting []task.Row) error {
 	counts, err := crowdsBehind(tx, all)
 	if err != nil {
 		return err
@@ -259,14 +260,14 @@ func (s *stalls) people(tx *db.Tx, f *facts, all []obstacle, waiting []task.Row)
 			}
 		}
 		if n > 0 {
-			s.add(o.behindIt(since), n, names)
+			s.add(o.holdFrom(since), n, names)
 		}
 	}
 	return nil
 }
 
-// rank puts the reasons that hold most tasks first, and of equal ones those that
-// a person clears, in the order in which they are looked at.
+// rank is the sort key of a stall: the stalls of most tasks come first, and of equal ones
+// those that a person clears, in the order of task.PersonReasons.
 func rank(t Stall) []string {
 	at := slices.Index(task.PersonReasons(), t.Reason)
 	if at < 0 {

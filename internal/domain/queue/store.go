@@ -13,10 +13,10 @@ var (
 
 	countHeld = db.Q[int64](`SELECT COUNT(*) FROM tasks WHERE status IN ('claimed', 'running') AND box_id = $1`)
 
-	// selectFleet lists the boxes that serve an account and, in rows that have no
-	// target, what boxes hold, of whatever account, and how much of it takes seats
-	// of the one. The parameter is cast: once SQLite has statistics, it plans a
-	// statement anew for each value that a bare one is given.
+	// selectFleet lists the boxes that serve an account. Its rows without a target count
+	// the tasks of all accounts that a box has, and those of them that take seats of the
+	// account. The parameter is cast because SQLite, once it has statistics, plans a
+	// statement anew for each value of a bare parameter.
 	selectFleet = db.Q[fleetRow](`SELECT ` + boxColumns + `, CAST(0 AS BIGINT) AS n, CAST(NULL AS BIGINT) AS newest, CAST(0 AS BIGINT) AS seats, CAST(NULL AS BIGINT) AS seated
 		FROM boxes WHERE state <> 'revoked' AND (owner_target = 'shared'
 		OR owner_target = 'org' AND COALESCE(owner_id, account_id) = CAST($1 AS TEXT)
@@ -40,14 +40,15 @@ var (
 		ON CONFLICT (account_id) DO UPDATE SET pending = queue_depths.pending + excluded.pending`)
 	lockDepth = db.Q[int64](`SELECT pending FROM queue_depths WHERE account_id = $1`).ForUpdate()
 
-	// The accounts that have a queue for a box that serves more than one, the
-	// one that was served longest ago first.
+	// selectServedByAll and selectServedByUser list the accounts with a queue that a
+	// shared box or the box of a member serves, the account served longest ago first.
 	selectServedByAll  = db.Q[string](`SELECT account_id FROM queue_depths WHERE pending > 0 ORDER BY served_at, account_id`)
 	selectServedByUser = db.Q[string](`SELECT m.account_id FROM memberships m JOIN queue_depths q ON q.account_id = m.account_id
 		WHERE m.user_id = $1 AND q.pending > 0 ORDER BY q.served_at, m.account_id`)
 )
 
-const boxColumns = `id, name, account_id, owner_target, owner_id, state, presence, COALESCE(unfit, '') AS unfit, slots, agents, isolation, isolation_holds, last_beat_at`
+const boxColumns = `id, name, account_id, owner_target, owner_id, state, presence, COALESCE(unfit, '') AS unfit, slots, agents, isolation,
+	isolation_holds, last_beat_at`
 
 type (
 	// queue is how many pending tasks an account has.
@@ -64,8 +65,8 @@ type (
 		N      int64
 		Newest *time.Time
 	}
-	// fleetRow is a box, or what the box with its ID holds; its ID is empty for
-	// what no box does.
+	// fleetRow is a box, or the tasks of the box with its ID; ID is empty for tasks
+	// without a box.
 	fleetRow struct {
 		boxRow
 		N      int64
@@ -116,7 +117,7 @@ func (r boxRow) box() Box {
 	return b
 }
 
-// LockBox keeps others from changing a box until the transaction ends; see Lock.
+// LockBox keeps other transactions from changing a box until tx ends, see task.Lock.
 func LockBox(tx *db.Tx, boxID string) error {
 	_, _, err := lockBox.Maybe(tx, boxID)
 	return err

@@ -24,7 +24,7 @@ type (
 	}
 )
 
-// maxObstacles bounds how many are told apart.
+// maxObstacles is how many obstacles of an account are read.
 const maxObstacles = 200
 
 var selectObstacles = db.Q[obstacleRow](`SELECT t.id, t.status, t.stuck, t.failure_kind, t.updated_at, t.pr_id
@@ -34,8 +34,8 @@ var selectObstacles = db.Q[obstacleRow](`SELECT t.id, t.status, t.stuck, t.failu
 			OR EXISTS (SELECT 1 FROM tasks c WHERE c.conflict_with = t.id))
 	ORDER BY t.updated_at, t.id LIMIT $2`)
 
-// followers begins a query over what of an account waits for the obstacles,
-// however far down, by what it depends on or by the files that it works on.
+// followers begins a query over the tasks of an account that wait for the obstacles,
+// directly or through others, for their end or for the files that they change.
 func followers(account string, all []obstacle) *db.Builder {
 	roots := make([]string, len(all))
 	for i := range all {
@@ -48,12 +48,12 @@ func followers(account string, all []obstacle) *db.Builder {
 		SQL(` UNION SELECT b.root, w.down FROM behind b JOIN waits w ON w.up = b.id) `)
 }
 
-// selectFollowers lists which of the waiting tasks are behind which obstacle.
+// selectFollowers lists which of the waiting tasks wait for which obstacle.
 func selectFollowers(tx *db.Tx, all []obstacle, waiting []string) ([]follower, error) {
 	return db.Select[follower](tx, followers(tx.Account, all).SQL(`SELECT root, id FROM behind WHERE TRUE`).In("id", waiting))
 }
 
-// crowdsBehind counts the pending tasks behind each obstacle.
+// crowdsBehind counts the pending tasks that wait for each obstacle.
 func crowdsBehind(tx *db.Tx, all []obstacle) (map[string]int64, error) {
 	out := map[string]int64{}
 	if len(all) == 0 {

@@ -19,8 +19,8 @@ var (
 		WHERE account_id = :account_id AND requested_by IS NULL AND repo_id = :repo_id AND template = :template
 		AND priority = :priority AND ` + task.IsReady + ` ORDER BY created_at, id LIMIT :limit`)
 
-	// countAhead and countAfter tell how deep in its lane a task is, from
-	// either end, as far as most.
+	// countAhead counts the tasks of its lane before a task, countAfter those from the
+	// task on, each up to :most.
 	countAhead = db.QWith[placeArgs, int64](`SELECT COUNT(*) FROM (SELECT 1 AS one FROM tasks
 		WHERE account_id = :account_id AND repo_id = :repo_id AND template = :template AND priority = :priority
 		AND ` + task.IsReady + ` AND (created_at, id) < (:created_at, :id) LIMIT :most) AS ahead`)
@@ -28,12 +28,11 @@ var (
 		WHERE account_id = :account_id AND repo_id = :repo_id AND template = :template AND priority = :priority
 		AND ` + task.IsReady + ` AND (created_at, id) >= (:created_at, :id) LIMIT :most) AS after`)
 
-	// selectReadyFrom lists the ready tasks that are as new as one, the newest
-	// first.
+	// selectReadyFrom lists the ready tasks that are as new as a task, newest first.
 	selectReadyFrom = db.QWith[selectReadyFromArgs, waiter](`SELECT repo_id, template, priority, created_at, id FROM tasks
 		WHERE account_id = :account_id AND ` + task.IsReady + ` AND (created_at, id) >= (:created_at, :id) ORDER BY created_at DESC, id DESC LIMIT :limit`)
 
-	// countReadyBy is for accounts that members' own boxes serve.
+	// countReadyBy is for accounts that boxes of members serve.
 	countReadyBy = db.Q[crowd](`SELECT repo_id, template, priority, requested_by, TRUE AS told_apart, FALSE AS waits, FALSE AS later, NULL AS conflict_with, COUNT(*) AS n,
 		MIN(queued_at) AS queued, MIN(updated_at) AS updated, NULL AS not_before FROM tasks WHERE account_id = $1 AND ` + task.IsReady + `
 		GROUP BY repo_id, template, priority, requested_by`)
@@ -51,8 +50,8 @@ type selectReadyFromArgs struct {
 	Limit     int
 }
 
-// headArgs are a lane, and how many of its first tasks are asked for; headByArgs
-// of those that one person asked for.
+// headArgs are a lane and how many of its first tasks to read; headByArgs are for those
+// that one person asked for.
 type (
 	headArgs struct {
 		AccountID, RepoID, Template string
@@ -65,7 +64,7 @@ type (
 	}
 )
 
-// placeArgs are a task that waits in its lane, and how far it is counted.
+// placeArgs are a pending task, and how many tasks to count at most.
 type placeArgs struct {
 	task.Row
 	Most int64
@@ -93,7 +92,7 @@ type (
 		Template     string
 		Priority     int64
 		RequestedBy  *string
-		ToldApart    bool // by who asked for them
+		ToldApart    bool // by the person who asked for them
 		Waits        bool
 		Later        bool
 		ConflictWith *string
@@ -104,8 +103,8 @@ type (
 	}
 )
 
-// selectGaps counts, for each of the tasks, the ready ones of its lane from it
-// up to the next of them.
+// selectGaps counts, for each of the tasks, the ready tasks of its lane from it to the
+// next of the tasks.
 func selectGaps(tx *db.Tx, account string, ids []string) (map[string]int64, error) {
 	rows, err := db.Select[gap](tx, db.Build(`WITH page AS (SELECT id, repo_id, template, priority, created_at,
 			LEAD(created_at) OVER lane AS next_at, LEAD(id) OVER lane AS next_id FROM tasks WHERE account_id = `, account).In("id", ids).

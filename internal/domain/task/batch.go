@@ -2,16 +2,15 @@ package task
 
 import "yardmaster/internal/db"
 
-// Batch makes tasks that belong together, in one transaction. They are let into
-// the queue as one: there is room for all of them or for none.
+// Batch creates tasks that belong together, in one transaction. The queue admits them
+// as one: if it has room for one more task, it takes them all.
 type Batch struct {
 	s     *Service
 	tx    *db.Tx
 	fresh map[string]bool
 }
 
-// Batch begins a batch of tasks of tx.Account. It refuses as Create does for
-// want of room.
+// Batch begins a batch of tasks of tx.Account. It returns the faults of Queue.Admit.
 func (s *Service) Batch(tx *db.Tx) (*Batch, error) {
 	return &Batch{s, tx, map[string]bool{}}, s.Queue.Admit(tx)
 }

@@ -26,9 +26,9 @@ import (
 const DefaultPriority = 50
 
 const (
-	minConfidence   = 0.5
-	directPriority  = 100
-	maxAttempts     = 3
+	minConfidence  = 0.5
+	directPriority = 100
+	maxAttempts    = 3
 )
 
 // createIn is the body of task.create.
@@ -98,7 +98,7 @@ func (s *Service) create(ctx context.Context, in createIn) (out Dispatched, err 
 	return out, err
 }
 
-// dispatched tells the place of a task that this transaction has created.
+// dispatched returns the place of a task that tx has created.
 func (s *Service) dispatched(tx *db.Tx, t *Row) (Dispatched, error) {
 	depth, err := s.Queue.Depth(tx)
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *Service) dispatched(tx *db.Tx, t *Row) (Dispatched, error) {
 	return Dispatched{Kind: "dispatched", TaskID: &t.ID, Sink: &t.Sink, QueuePosition: &place, QueueDepth: &depth, QueueDepthCap: &most}, err
 }
 
-// check refuses what can be told wrong from the body alone, and fills defaults.
+// check returns a fault for a field that is wrong by itself, and fills in defaults.
 func (in *createIn) check() error {
 	in.Title = strings.TrimSpace(in.Title)
 	switch {
@@ -145,7 +145,7 @@ func (in *createIn) check() error {
 	return nil
 }
 
-// references looks up what the body names.
+// references looks up the repository, the template and the ask that the body names.
 func (s *Service) references(tx *db.Tx, in *createIn) (Repo, error) {
 	owner, name, _ := strings.Cut(in.Repo, "/")
 	repo, ok, err := s.RepoByName(tx, owner, name)
@@ -200,7 +200,7 @@ func (in *createIn) spec() Spec {
 	return sp
 }
 
-// Spec is what a new task is to be.
+// Spec describes a new task.
 type Spec struct {
 	Kind, Sink, Title, Problem string
 	Template                   string
@@ -214,14 +214,14 @@ type Spec struct {
 	BudgetMicros               *int64
 	ResultSchema, AskID, PRID  *string
 	Branch                     string // empty: one of the task's own
-	// RequestedBy is the person at the beginning of the chain, whose work this
-	// is. Nil is whoever acts, and empty is nobody.
+	// RequestedBy is the person at the beginning of the chain, for whom the work is
+	// done. Nil is the actor, and empty is nobody.
 	RequestedBy *string
 }
 
 // Create puts a task into the queue of the repository's account, tx.Account.
-// It refuses with no-capacity, queue-full, or a field error of depends_on.
-// Tasks of kind ci need no seat and are never refused for want of room.
+// It returns the faults of Queue.Admit, or one for a field of depends_on. Tasks of kind
+// ci need no seat and are always admitted.
 func (s *Service) Create(tx *db.Tx, repo Repo, sp Spec) (Row, error) {
 	if sp.Kind != KindCI {
 		if _, err := LockAll(tx, tx.Account, sp.DependsOn); err != nil {
@@ -234,9 +234,8 @@ func (s *Service) Create(tx *db.Tx, repo Repo, sp Spec) (Row, error) {
 	return s.add(tx, repo, sp, nil)
 }
 
-// add is Create for a task that there is room for. The tasks in fresh were made
-// in this transaction, a microsecond one after the other: nobody else can end
-// them meanwhile.
+// add is Create for a task that the queue has admitted. The tasks in fresh were created
+// by tx, a microsecond one after the other; no other transaction can end them.
 func (s *Service) add(tx *db.Tx, repo Repo, sp Spec, fresh map[string]bool) (Row, error) {
 	switch {
 	case sp.Kind == KindCI:
@@ -296,8 +295,8 @@ func (s *Service) add(tx *db.Tx, repo Repo, sp Spec, fresh map[string]bool) (Row
 	return t, tell(s.Hub, tx, &t, createdEvent, createdData{Kind: t.Kind, Sink: t.Sink, Title: t.Title})
 }
 
-// dependencies locks the tasks that t is to wait for, so that none of them
-// ends unseen, and counts those that have not succeeded.
+// dependencies locks the tasks that t is to wait for, so that none of them ends
+// meanwhile, and counts in t those that have not succeeded.
 func (s *Service) dependencies(tx *db.Tx, t *Row, ids []string, fresh map[string]bool) ([]string, error) {
 	deps := slices.Clone(ids)
 	slices.Sort(deps)
@@ -325,7 +324,7 @@ func (s *Service) dependencies(tx *db.Tx, t *Row, ids []string, fresh map[string
 	return deps, nil
 }
 
-// escalate asks a person instead of an agent.
+// escalate raises an escalation instead of creating a task.
 func escalate(tx *db.Tx, repo Repo, in *createIn) (Dispatched, error) {
 	reason := fmt.Sprintf("The caller's confidence of %.2f is below %.1f.", *in.Confidence, minConfidence)
 	raised, err := escalation.Raise(tx, escalation.Draft{RepoID: &repo.ID, Category: "low_confidence", Title: in.Title, Body: in.Problem, Reason: reason, AskID: in.AskID})

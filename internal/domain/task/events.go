@@ -8,15 +8,15 @@ import (
 // Topic is the list of tasks that clients follow.
 var Topic = event.Tasks
 
-// Change is what every event of a task says of it.
+// Change is the part of the data that every event of a task has.
 type Change struct {
-	PlanID *string `json:"plan_id,omitempty" doc:"the plan that the task is of"` // who follows plans sees the task move in it
+	PlanID *string `json:"plan_id,omitempty" doc:"the plan that the task is of"` // a client that follows plans sees the task move
 	Status Status  `json:"status" doc:"state of the task after the event"`
 }
 
 func (c *Change) change() *Change { return c }
 
-// The data of events, beside what all say.
+// The data of events, with Change.
 type (
 	createdData struct {
 		Change
@@ -102,8 +102,8 @@ type Move struct {
 // is recorded. Subscribers may move other tasks.
 var Moved = event.DeclareSignal[Move]("task.moved", "A task has gone to another state.")
 
-// StuckChanged is sent when a task is stuck, for a new reason or again, or is
-// not any more.
+// StuckChanged is sent when a task becomes stuck, is stuck for another reason, or is not
+// stuck any more.
 var StuckChanged = event.DeclareSignal[*Row]("task.stuck_changed", "A task is stuck, or is not any more.")
 
 // Unwanted is an in-flight task whose run is to end, and why: StopCancelled,
@@ -117,8 +117,8 @@ type Unwanted struct {
 // the box is to be told.
 var RunUnwanted = event.DeclareSignal[Unwanted]("task.run_unwanted", "The run of a task is to end.")
 
-// tell records what happened to t and wakes those who wait for it. The queue
-// is woken by every event: a move that frees a slot or a seat makes other tasks
+// tell records an event of t and wakes those who wait for t or for a queue. Every event
+// wakes the queue, because a move that frees a slot or a seat makes other tasks
 // claimable.
 func tell[T any, P interface {
 	*T

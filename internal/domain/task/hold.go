@@ -57,10 +57,10 @@ func PersonReasons() []string { return personReasons }
 // as stuck.
 const stuckBehindPerson = time.Hour
 
-// Want is an open blocker of a task: something that only a person can give.
+// Want is an open blocker of a task, which only a person can resolve.
 type Want struct {
 	TaskID, BlockerID string
-	Form              bool // it is filled in, by whoever may write secrets; else answered
+	Form              bool // the blocker is a form, for people who may write secrets; otherwise a question
 	Parked            bool // the run that asked waits for it
 	Since             time.Time
 }
@@ -86,7 +86,7 @@ func (n *PullNeed) hold() Hold {
 	return Hold{Reason: HoldNeeds, Since: n.Since, Blocking: true, ClearsWhen: n.Words(), Clear: &n.Clear}
 }
 
-// words say what has to happen, and by which call.
+// Words says what has to happen, and by which call.
 func (n *PullNeed) Words() string {
 	of := "pull request"
 	if strings.HasPrefix(n.Clear.Capability, "task.") {
@@ -95,7 +95,7 @@ func (n *PullNeed) Words() string {
 	return n.ClearsWhen + " (" + n.Clear.Capability + " of the " + of + " " + n.Clear.Args["id"] + ")"
 }
 
-// ParkedFor are the holds of a task whose run waits for people.
+// ParkedFor returns the holds of a task whose run waits for people.
 func ParkedFor(t *Row, wants []Want) []Hold {
 	out := []Hold{}
 	for i := range wants {
@@ -106,15 +106,15 @@ func ParkedFor(t *Row, wants []Want) []Hold {
 	return out
 }
 
-// Stop is the limit that stopped a task, and what raises it; no call of the
-// account's members does if Clear is nil.
+// Stop is the limit that stopped a task, and the call that raises the limit; Clear is
+// nil if members of the account cannot raise it.
 type Stop struct {
 	TaskID     string
 	ClearsWhen string
 	Clear      *Clear
 }
 
-// HeldFor are the holds of a held task.
+// HeldFor returns the holds of a held task.
 func HeldFor(t *Row, wants []Want, stops []Stop) []Hold {
 	reason := Blocked
 	if t.FailureKind != nil {
@@ -138,14 +138,15 @@ func HeldFor(t *Row, wants []Want, stops []Stop) []Hold {
 		}
 		when, clear = "the budget that stopped it is raised", "task.budget_set"
 	}
-	return []Hold{{Reason: reason, Since: t.UpdatedAt, Blocking: true, ClearsWhen: when, Clear: &Clear{Capability: clear, Args: map[string]string{"id": t.ID}}}}
+	return []Hold{{
+		Reason: reason, Since: t.UpdatedAt, Blocking: true, ClearsWhen: when, Clear: &Clear{Capability: clear, Args: map[string]string{"id": t.ID}},
+	}}
 }
 
-// stuckBehind tells whether the holds have kept a task for too long behind
-// something that only a person clears.
+// stuckBehind tells whether one of the holds is cleared by people only and is older than
+// stuckBehindPerson.
 func stuckBehind(holds []Hold, now time.Time) bool {
 	return slices.ContainsFunc(holds, func(h Hold) bool {
 		return slices.Contains(personReasons, h.Reason) && now.Sub(h.Since) > stuckBehindPerson
 	})
 }
-

@@ -9,9 +9,9 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// move takes a locked task to another state: it checks the table of moves,
-// writes the row with whatever else changed in it, the audit row, and wakes
-// those who wait for the task or the queue.
+// move takes a locked task to another state. It checks the table of moves, writes the
+// row with all its other changes, records the event, and wakes those who wait for the
+// task or the queue.
 func move[T any, P interface {
 	*T
 	change() *Change
@@ -45,7 +45,7 @@ func move[T any, P interface {
 	return tell[T, P](s.Hub, tx, t, kind, data)
 }
 
-// AnyQueue is the topic that has news when the queue of any account does.
+// AnyQueue is the topic that is notified of changes in the queue of any account.
 var AnyQueue = event.QueueTopic("")
 
 // MarkClaimed gives a pending task to a box, as its next attempt.
@@ -58,7 +58,7 @@ func (s *Service) MarkClaimed(tx *db.Tx, t *Row, runID, boxID string) error {
 	return move(s, tx, t, Claimed, claimedEvent, claimedData{Attempt: t.Attempt, BoxID: boxID, RunID: runID})
 }
 
-// MarkRunning tells that the agent has started.
+// MarkRunning moves a claimed task whose agent has started.
 func (s *Service) MarkRunning(tx *db.Tx, t *Row) error {
 	t.StartedAt = &tx.Now
 	return move(s, tx, t, Running, startedEvent, startedData{RunID: t.RunID})
@@ -73,21 +73,21 @@ func (s *Service) Complete(tx *db.Tx, t *Row) error {
 	return s.succeeded(tx, t)
 }
 
-// ToAwaitingCI tells that the work is in a pull request whose checks have yet
-// to pass.
+// ToAwaitingCI moves a task whose work is in a pull request with checks that have yet to
+// pass.
 func (s *Service) ToAwaitingCI(tx *db.Tx, t *Row, prID string) error {
 	t.PRID, t.FailureKind, t.Failure = &prID, nil, nil
 	return move(s, tx, t, AwaitingCI, awaitingCIEvent, shippedData{PRID: &prID})
 }
 
-// ToAwaitingReview tells that the checks of the task's pull request passed, and
-// that a person has yet to decide about it.
+// ToAwaitingReview moves a task whose pull request has passed its checks and waits for a
+// person's decision.
 func (s *Service) ToAwaitingReview(tx *db.Tx, t *Row) error {
 	t.FailureKind, t.Failure = nil, nil // an earlier red check is history
 	return move(s, tx, t, AwaitingReview, awaitingReviewEvent, shippedData{PRID: t.PRID})
 }
 
-// ToMergeable tells that the task's pull request is green and approved.
+// ToMergeable moves a task whose pull request has passed its checks and is approved.
 func (s *Service) ToMergeable(tx *db.Tx, t *Row) error {
 	t.FailureKind, t.Failure = nil, nil // an earlier red check is history
 	return move(s, tx, t, Mergeable, mergeableEvent, shippedData{PRID: t.PRID})
@@ -102,9 +102,10 @@ func (s *Service) Merged(tx *db.Tx, t *Row) error {
 	return s.succeeded(tx, t)
 }
 
-// Reopened tells that the pull request is open again with which a task failed.
+// Reopened moves a failed task whose pull request is open again, and releases the tasks
+// that failed with it.
 func (s *Service) Reopened(tx *db.Tx, t *Row, prID string) error {
-	if err := holdBelow(tx, t); err != nil {
+	if err := lockFollowers(tx, t); err != nil {
 		return err
 	}
 	t.FinishedAt = nil
@@ -115,15 +116,15 @@ func (s *Service) Reopened(tx *db.Tx, t *Row, prID string) error {
 	return err
 }
 
-// Fail ends a task for good, and what depends on it.
+// Fail ends a task for good, and the tasks that depend on it.
 func (s *Service) Fail(tx *db.Tx, t *Row, kind, detail string) error {
-	if err := holdBelow(tx, t); err != nil {
+	if err := lockFollowers(tx, t); err != nil {
 		return err
 	}
 	return s.fail(tx, t, kind, detail)
 }
 
-// fail is Fail once all that may fail with t is locked.
+// fail is Fail when all tasks that may fail with t are locked.
 func (s *Service) fail(tx *db.Tx, t *Row, kind, detail string) error {
 	t.FailureKind, t.Failure = &kind, &detail
 	if err := move(s, tx, t, Failed, failedEvent, failedData{FailureKind: kind}); err != nil {
@@ -145,9 +146,10 @@ func (s *Service) Release(tx *db.Tx, t *Row) error {
 	return move(s, tx, t, Pending, releasedEvent, releasedData{})
 }
 
-// SetBudget gives a task of tx.Account another budget, nil for none of its own,
-// and answers the one before. One that is over needs none; one that failed may
-// be redispatched with more. The caller writes the audit row.
+// SetBudget gives a task of tx.Account another budget, nil for none of its own, and
+// returns the one before. It returns fault.NotFound for an unknown task, and
+// fault.Conflict (task_terminal) for one that is over, unless it failed: then it may be
+// redispatched with more. The caller records the event.
 func SetBudget(tx *db.Tx, taskID string, micros *int64) (before *int64, repoID string, err error) {
 	t, err := find(tx, taskID, true)
 	if err != nil {
@@ -162,8 +164,8 @@ func SetBudget(tx *db.Tx, taskID string, micros *int64) (before *int64, repoID s
 	return t.BudgetMicros, t.RepoID, err
 }
 
-// Requeue puts an in-flight task whose run was taken away from it back into
-// the queue, with nothing charged.
+// Requeue puts an in-flight task whose run was taken away back into the queue, without
+// a charged try.
 func (s *Service) Requeue(tx *db.Tx, t *Row, why string) error {
 	if over, err := s.rejoin(tx, t); over || err != nil {
 		return err
@@ -172,8 +174,8 @@ func (s *Service) Requeue(tx *db.Tx, t *Row, why string) error {
 	return move(s, tx, t, Pending, requeuedEvent, requeuedData{Reason: why})
 }
 
-// AttemptFailed puts an in-flight task where its failure leads: back into the
-// queue, parked, or failed for good.
+// AttemptFailed moves an in-flight task by the kind of its failure: back into the queue,
+// to held, or to failed. It returns an error if the kind is unknown.
 func (s *Service) AttemptFailed(tx *db.Tx, t *Row, kind, detail string) error {
 	if !KnownFailure(kind) {
 		return fmt.Errorf("task %s: unknown failure kind %q", t.ID, kind)
@@ -205,9 +207,9 @@ func (s *Service) AttemptFailed(tx *db.Tx, t *Row, kind, detail string) error {
 	return move(s, tx, t, Pending, requeuedEvent, requeuedData{Charged: &charged, FailureKind: &kind, WaitMS: &ms})
 }
 
-// rejoin counts afresh what an in-flight task waits for: it may have been
-// linked to others since it was claimed. If one of those did not succeed, the
-// task is over.
+// rejoin counts again what an in-flight task waits for, because the task may have been
+// linked to others since it was claimed. If one of these failed or was cancelled, rejoin
+// fails the task and returns that it is over.
 func (s *Service) rejoin(tx *db.Tx, t *Row) (over bool, err error) {
 	up, err := selectUpstream.All(tx, t.ID)
 	if err != nil {
@@ -217,30 +219,30 @@ func (s *Service) rejoin(tx *db.Tx, t *Row) (over bool, err error) {
 	for _, u := range up {
 		switch {
 		case u.Status == Failed || u.Status == Cancelled:
-			if err := holdBelow(tx, t); err != nil {
+			if err := lockFollowers(tx, t); err != nil {
 				return true, err
 			}
-			return true, s.lost(tx, t, u)
-		case !u.Status.succeeded(): // it locks t when it ends, and sees then that it is waited for
+			return true, s.failBecause(tx, t, u)
+		case !u.Status.succeeded(): // when u ends, its transaction locks t and counts it down
 			t.WaitingDeps++
 		}
 	}
 	return false, nil
 }
 
-// lost ends a task for good that depends on up, once all that waits for it is
+// failBecause fails a task that depends on up, when all tasks that wait for the task are
 // locked.
-func (s *Service) lost(tx *db.Tx, t *Row, up upstream) error {
+func (s *Service) failBecause(tx *db.Tx, t *Row, up upstream) error {
 	return s.fail(tx, t, DependencyFailed, fmt.Sprintf("%s, which it depends on, is %s.", up.ID, up.Status))
 }
 
-// SetBase notes the commit that the running attempt works from.
+// SetBase stores the commit that the running attempt works from.
 func (s *Service) SetBase(tx *db.Tx, t *Row, sha string) error {
 	t.BaseSHA = &sha
 	return store(tx, t, t.Status)
 }
 
-// SetWIP notes unfinished work that was saved on the task's branch.
+// SetWIP stores the commit of unfinished work on the task's branch, and its paths.
 func (s *Service) SetWIP(tx *db.Tx, t *Row, sha string, paths []string) error {
 	if paths == nil {
 		paths = []string{}
@@ -271,7 +273,8 @@ func (s *Service) SetStuck(tx *db.Tx, t *Row, stuck bool) error {
 	return tell(s.Hub, tx, t, unstuckEvent, Change{})
 }
 
-// Stick marks a task as stuck for a reason, which may be a newer one.
+// Stick marks a task as stuck for a reason. A task that is stuck already takes the new
+// reason.
 func (s *Service) Stick(tx *db.Tx, t *Row, kind, detail string) error {
 	t.Stuck, t.FailureKind, t.Failure = true, &kind, &detail
 	if err := store(tx, t, t.Status); err != nil {
@@ -283,14 +286,14 @@ func (s *Service) Stick(tx *db.Tx, t *Row, kind, detail string) error {
 	return tell(s.Hub, tx, t, stuckEvent, stuckData{FailureKind: kind})
 }
 
-// holdBelow locks all tasks that wait for t, at any remove, before one of them
-// is moved with it.
-func holdBelow(tx *db.Tx, t *Row) error {
+// lockFollowers locks all tasks that wait for t, directly or through others, before one
+// of them is moved with t.
+func lockFollowers(tx *db.Tx, t *Row) error {
 	_, err := lockBelow.All(tx, t.ID)
 	return err
 }
 
-// succeeded lets the dependents of t go on.
+// succeeded ends the wait of the tasks that depend on t.
 func (s *Service) succeeded(tx *db.Tx, t *Row) error {
 	if _, err := lockDependents.All(tx, t.ID); err != nil {
 		return err
@@ -302,7 +305,7 @@ func (s *Service) succeeded(tx *db.Tx, t *Row) error {
 	return sendReady(tx, freed)
 }
 
-// failDependents fails every pending task that waits for t, all of which are
+// failDependents fails the pending and held tasks that depend on t. They have to be
 // locked.
 func (s *Service) failDependents(tx *db.Tx, t *Row) error {
 	ids, err := selectDependents.All(tx, t.ID)
@@ -317,16 +320,15 @@ func (s *Service) failDependents(tx *db.Tx, t *Row) error {
 		if !ok || d.Status != Pending && d.Status != Held {
 			continue
 		}
-		if err := s.lost(tx, &d, upstream{t.ID, t.Status}); err != nil {
+		if err := s.failBecause(tx, &d, upstream{t.ID, t.Status}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// revive puts t back into the queue with all its tries, and after it the
-// dependents that failed because of it, all of which are locked. It answers
-// their ids.
+// revive puts t back into the queue with all its tries, and after it the tasks that
+// failed because of it, whose ids it returns. They have to be locked.
 func revive[T any, P interface {
 	*T
 	change() *Change
@@ -348,7 +350,8 @@ func revive[T any, P interface {
 	return s.releaseDependents(tx, t)
 }
 
-// releaseDependents puts those back into the queue that failed because of t.
+// releaseDependents puts the tasks that failed because of t back into the queue, and
+// returns their ids.
 func (s *Service) releaseDependents(tx *db.Tx, t *Row) (released []string, err error) {
 	ids, err := selectDependents.All(tx, t.ID)
 	if err != nil {
@@ -376,8 +379,8 @@ func (s *Service) releaseDependents(tx *db.Tx, t *Row) (released []string, err e
 	return released, nil
 }
 
-// lostUpstream names a dependency of the task that will not succeed, with its
-// state, or "".
+// lostUpstream returns a dependency of the task that has failed or was cancelled, with
+// its state; "" without one.
 func lostUpstream(tx *db.Tx, taskID string) (string, Status, error) {
 	up, err := selectUpstream.All(tx, taskID)
 	for _, u := range up {

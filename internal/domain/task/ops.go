@@ -101,8 +101,8 @@ func (s *Service) list(ctx context.Context, in listIn) (page op.Page[Task], err 
 	return page, err
 }
 
-// newest tells whether a page begins with the newest task and leaves out none
-// that is pending.
+// newest tells whether a page begins with the newest task and leaves out no pending
+// one.
 func newest(p op.PageIn) bool {
 	st := p.Want("status")
 	return p.Cursor == "" && p.Q == "" && p.Want("repo") == "" && p.Want("kind") == "" && p.Want("label") == "" && (st == "" || st == string(Pending))
@@ -239,7 +239,7 @@ func (s *Service) cancel(ctx context.Context, in idIn) (out TaskCancelled, err e
 
 // Cancel ends a locked task that is not terminal, its run, and what waits for it.
 func (s *Service) Cancel(tx *db.Tx, t *Row) error {
-	if err := holdBelow(tx, t); err != nil {
+	if err := lockFollowers(tx, t); err != nil {
 		return err
 	}
 	if t.Status.InFlight() {
@@ -291,7 +291,7 @@ func (s *Service) redispatch(ctx context.Context, in redispatchIn) (out Redispat
 		if t.Status.Shipped() {
 			return s.shipped(tx, &t)
 		}
-		if err := holdBelow(tx, &t); err != nil {
+		if err := lockFollowers(tx, &t); err != nil {
 			return err
 		}
 		if lost, status, err := lostUpstream(tx, t.ID); err != nil {
@@ -328,7 +328,7 @@ func (s *Service) redispatch(ctx context.Context, in redispatchIn) (out Redispat
 	return out, err
 }
 
-// redispatchable says whether a redispatch may revive t.
+// redispatchable returns a fault if the state of t forbids a redispatch.
 func redispatchable(t *Row) error {
 	switch {
 	case t.Status == Failed, t.Status == Held, t.Status == Running && t.Stuck, t.Status.Shipped(): // see shipped
@@ -341,8 +341,8 @@ func redispatchable(t *Row) error {
 	return fault.Reason("in_flight", "A box is working on the task and it is not stuck; reassign or cancel it instead.")
 }
 
-// shipped refuses to redispatch a task whose work is in a pull request, with what
-// gets that going, or is done.
+// shipped returns the fault for the redispatch of a task whose work is done or in a pull
+// request; the fault says how the pull request goes on.
 func (s *Service) shipped(tx *db.Tx, t *Row) error {
 	text := "The task's work has shipped: it is " + string(t.Status) + "."
 	if t.PRID == nil || t.Status.Terminal() {
@@ -365,8 +365,8 @@ type Hurried struct {
 	Status Status   `json:"status" enum:"pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable,completed,merged,cancelled,failed" doc:"state of the task after the call"`
 }
 
-// retryNow ends the wait before the next try of a task. Its tries stay counted:
-// fresh ones are what a redispatch gives.
+// retryNow ends the wait before the next try of a task. Its tries stay counted; a
+// redispatch would give new ones.
 func (s *Service) retryNow(ctx context.Context, in idIn) (out Hurried, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		t, err := find(tx, in.ID, true)

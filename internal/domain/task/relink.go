@@ -8,8 +8,8 @@ import (
 	"yardmaster/internal/event"
 )
 
-// JoinPlan makes a task part of a plan, or of another group of it. The task's
-// row is written; t follows.
+// JoinPlan makes a task part of a plan, or of another group of the plan. It writes the
+// row and changes t.
 func JoinPlan(tx *db.Tx, t *Row, planID string, groupID *string) error {
 	t.PlanID, t.GroupID = &planID, groupID
 	_, err := joinPlan.Exec(tx, joinPlanArgs{AccountID: t.AccountID, ID: t.ID, PlanID: planID, GroupID: groupID})
@@ -21,14 +21,12 @@ func OfPlan(tx *db.Tx, planID string) ([]Row, error) {
 	return selectOfPlan.All(tx, tx.Account, planID)
 }
 
-// Relink changes what a locked task waits for: it no longer depends on the
-// tasks in drop, and does on those in add. A task that waits is told how many
-// of them it still waits for. One that failed only because a dependency did,
-// and has no such dependency left, goes back into the queue, and so do those
-// that failed because of it: their ids are answered, with its own. What is in
-// flight or over keeps its state. Those in add are locked, too.
-//
-// Cycles are the caller's to refuse, see Reaches.
+// Relink removes the dependencies in drop from a locked task and adds those in add,
+// which have to be locked as well. A pending or held task counts again what it waits
+// for. A task that failed because of a dependency, and has no such dependency left, goes
+// back into the queue with the tasks that failed because of it; Relink returns the ids
+// of them all. A task in flight, or over for another reason, keeps its state. The caller
+// refuses cycles, see Reaches.
 func (s *Service) Relink(tx *db.Tx, t *Row, add, drop []string) (released []string, err error) {
 	add = slices.Compact(slices.Sorted(slices.Values(add)))
 	for _, d := range drop {
@@ -57,7 +55,7 @@ func (s *Service) Relink(tx *db.Tx, t *Row, add, drop []string) (released []stri
 		if err != nil || lost != "" {
 			return nil, err
 		}
-		if err := holdBelow(tx, t); err != nil {
+		if err := lockFollowers(tx, t); err != nil {
 			return nil, err
 		}
 		released, err = revive(s, tx, t, releasedEvent, releasedData{Because: "relinked"})
@@ -73,8 +71,8 @@ func (s *Service) Relink(tx *db.Tx, t *Row, add, drop []string) (released []stri
 	return nil, nil
 }
 
-// Reaches tells which of the tasks in to can be come to from the tasks in from
-// by walking from task to dependency; "" if none.
+// Reaches returns a task of to that a task of from depends on, directly or through
+// others, or that is in from itself; "" if there is none.
 func Reaches(tx *db.Tx, from, to []string) (string, error) {
 	want := map[string]bool{}
 	for _, t := range to {

@@ -13,13 +13,13 @@ import (
 // resultBlock is a fenced block of JSON.
 var resultBlock = regexp.MustCompile("(?ms)^[ \t]*```json[ \t]*\r?\n(.*?)^[ \t]*```[ \t]*\r?$")
 
-// maxMismatch is how much of what is wrong with a result is told, in bytes.
+// maxMismatch is the longest text about a result that is refused, in bytes.
 const maxMismatch = 1500
 
-// Result reads the result out of the report of a try that went well: the last
-// block of JSON in it, which has to be valid under the task's result schema. A
-// task without a schema has none. What fails the try is its failure kind, and
-// why, in words for the next try.
+// Result returns the result of a try that went well: the last block of JSON in its
+// report. A task without a result schema has no result. If the block is missing or not
+// valid under the schema, Result returns the failure kind of the try, and why, in words
+// for the next try.
 func (t *Row) Result(report string) (result jsontext.Value, kind, why string) {
 	if t.ResultSchema == nil {
 		return nil, "", ""

@@ -8,7 +8,7 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// setupProblem is what the agent of a setup is asked for.
+// setupProblem is the problem of tasks of kind setup.
 const setupProblem = `Look this repository over and give it the base that people and agents need to work in it. Nobody has told you what it is made of: find out, and believe what you can run over what a document says.
 
 1. Stack. Find the languages, their versions, package managers, frameworks, data stores, services and deployment targets, from manifests, lock files, CI configuration and container files. Name the file that each finding comes from, and say what you could not tell.
@@ -26,8 +26,8 @@ type setupIn struct {
 	Repo  string `json:"repo" example:"web" doc:"name of the repository, without the owner"`
 }
 
-// setup queues the task that gives a repository its base. One that is not
-// enabled is not there.
+// setup queues the task that gives a repository its base. It returns fault.NotFound for
+// a repository that is unknown or not enabled.
 func (s *Service) setup(ctx context.Context, in setupIn) (out Dispatched, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		repo, ok, err := s.RepoByName(tx, in.Owner, in.Repo)

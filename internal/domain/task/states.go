@@ -31,7 +31,7 @@ func Statuses() []Status {
 	return []Status{Pending, Held, Claimed, Running, AwaitingCI, AwaitingReview, Mergeable, Completed, Merged, Cancelled, Failed}
 }
 
-// moves is the whole state machine: what is not here does not happen.
+// moves are all moves that are allowed, by state.
 var moves = map[Status][]Status{
 	Pending:        {Claimed, Held, Failed, Cancelled},
 	Held:           {Pending, Failed, Cancelled},
@@ -46,7 +46,8 @@ var moves = map[Status][]Status{
 // Allowed tells whether a task may go from one state to another.
 func Allowed(from, to Status) bool { return slices.Contains(moves[from], to) }
 
-// Terminal tells whether no work goes on and none will by itself.
+// Terminal tells whether the task is over: no work goes on, and none begins by
+// itself.
 func (s Status) Terminal() bool {
 	return s == Completed || s == Merged || s == Cancelled || s == Failed
 }
@@ -54,12 +55,12 @@ func (s Status) Terminal() bool {
 // InFlight tells whether a box holds the task.
 func (s Status) InFlight() bool { return s == Claimed || s == Running }
 
-// Shipped tells whether the work is done as far as agents are concerned.
+// Shipped tells whether the agent of the task has done its work.
 func (s Status) Shipped() bool {
 	return slices.Contains([]Status{Merged, Completed, AwaitingCI, AwaitingReview, Mergeable}, s)
 }
 
-// succeeded tells whether dependents may go on.
+// succeeded tells whether the tasks that depend on this one may start.
 func (s Status) succeeded() bool { return s == Completed || s == Merged }
 
 // Failure kinds.
@@ -134,16 +135,16 @@ func KnownFailure(kind string) bool {
 // DefaultBackoff is the wait before the next try after the 1st, 2nd, … failure.
 var DefaultBackoff = []time.Duration{30 * time.Second, 5 * time.Minute, 30 * time.Minute}
 
-// maxUncharged tries in a row that were nobody's fault end a task all the same.
+// maxUncharged is how many uncharged tries in a row end a task.
 const maxUncharged = 5
 
-// unpaced tries in a row that the faults of boxes ended are followed by the next
-// at once: by then most of a small fleet has been tried.
+// unpaced is how many tries in a row that faults of boxes ended are followed by the next
+// at once. By then most boxes of a small fleet have been tried.
 const unpaced = 3
 
-// pace is how long a task waits after a try that a fault of its box ended, given
-// how its tries ended, the newest last. Nothing is charged, so nothing else slows
-// down a box that says that it is fit each time.
+// pace returns how long a task waits after a try that a fault of its box ended. endings
+// are those of its tries, the newest last. Such tries are not charged, so without pace a
+// box that claims to be fit each time would fail without end.
 func pace(endings []Ending, backoff []time.Duration) time.Duration {
 	n := 0
 	for i := len(endings) - 1; i >= 0 && endings[i].FailureKind != nil && *endings[i].FailureKind == BoxUnfit; i-- {
@@ -155,8 +156,8 @@ func pace(endings []Ending, backoff []time.Duration) time.Duration {
 	return backoff[min(n-unpaced, len(backoff))-1]
 }
 
-// afterFailure climbs the ladder: where the task goes after a try that failed
-// with kind, how long it waits there, and its counters from then on.
+// afterFailure returns the state of a task after a try that failed with kind, how long
+// the task waits there, and its new counters of tries.
 func afterFailure(kind string, charged, uncharged, maxAttempts int64, backoff []time.Duration) (to Status, wait time.Duration, c, u int64) {
 	rung := func(n int64) time.Duration { return backoff[min(int(n), len(backoff))-1] }
 	switch what := consequences[kind]; what {

@@ -12,7 +12,7 @@ import (
 	"yardmaster/internal/id"
 )
 
-// columns are inserted; what comes behind them in own is set later.
+// own are the columns of Row: columns, and those that a task is not created with.
 const (
 	columns = `id, account_id, repo_id, kind, sink, title, problem, status, attempt, charged, uncharged, max_attempts,
 	failure_kind, failure, priority, stuck, not_before, waiting_deps, queued_at, run_id, box_id, branch, base_sha,
@@ -22,8 +22,8 @@ const (
 )
 
 var (
-	// insertTask writes what a task is born with; the rest are the defaults of
-	// the schema.
+	// insertTask writes the columns that a new task has values for; the others get the
+	// defaults of the schema.
 	insertTask = db.SWith[Row](`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, max_attempts,
 		priority, waiting_deps, queued_at, branch, pr_id, checkout_sha, files, labels, template, command, confidence,
 		budget_micros, result_schema, ask_id, created_by, created_at, updated_at, requested_by)
@@ -31,10 +31,10 @@ var (
 		:waiting_deps, :queued_at, :branch, :pr_id, :checkout_sha, :files, :labels, :template, :command, :confidence,
 		:budget_micros, :result_schema, :ask_id, :created_by, :created_at, :created_at, :requested_by)`)
 
-	// updateTask writes whatever may change in a task's life, provided that it
-	// is still in the state it was read in.
 	updateBudget = db.SWith[updateBudgetArgs](`UPDATE tasks SET budget_micros = :budget_micros, updated_at = :updated_at
 		WHERE account_id = :account_id AND id = :id`)
+	// updateTask writes all columns that may change, if the task is still in the state
+	// :from.
 	updateTask = db.SWith[updateTaskArgs](`UPDATE tasks SET status = :status, attempt = :attempt, charged = :charged,
 		uncharged = :uncharged, failure_kind = :failure_kind, failure = :failure, stuck = :stuck, not_before = :not_before,
 		waiting_deps = :waiting_deps, queued_at = :queued_at, run_id = :run_id, box_id = :box_id, base_sha = :base_sha,
@@ -58,16 +58,16 @@ var (
 		WHERE d.depends_on = $1 ORDER BY t.created_at, t.id`)
 	lockDependents = db.Q[string](`SELECT id FROM tasks WHERE id IN (SELECT task_id FROM task_deps WHERE depends_on = $1)
 		ORDER BY created_at, id`).ForUpdate()
-	// lockBelow locks all that waits for a task, at any remove.
+	// lockBelow locks all tasks that wait for a task, directly or through others.
 	lockBelow = db.Q[string](`SELECT id FROM tasks WHERE id IN (
 			WITH RECURSIVE below (id) AS (SELECT task_id FROM task_deps WHERE depends_on = $1
 				UNION SELECT d.task_id FROM below JOIN task_deps d ON d.depends_on = below.id)
 			SELECT id FROM below)
 		ORDER BY created_at, id`).ForUpdate()
 
-	// dependencyDone needs no state: a failed dependent counts afresh when it
-	// is released. Lock the dependents before: one that goes back into the queue
-	// right now is counted down as soon as it has counted.
+	// dependencyDone counts down tasks in any state: a failed one counts again when it is
+	// released. Lock the dependents first: a task that another transaction puts back into
+	// the queue has then counted what it waits for.
 	dependencyDone = db.Q[freed](`UPDATE tasks SET waiting_deps = waiting_deps - 1
 		WHERE waiting_deps > 0 AND id IN (SELECT task_id FROM task_deps WHERE depends_on = $1) RETURNING ` + freedColumns)
 
@@ -178,9 +178,8 @@ func store(tx *db.Tx, t *Row, from Status) (err error) {
 //  6. at the end, see db.AtEnd: what a scout's end does to its plan, the queue
 //     and its lanes, how far plans are, the chain of the audit log.
 //
-// What waits for one made after it, because a regroup has put that in its way
-// or because their work conflicts, is the exception. PostgreSQL breaks such a
-// circle, and the write runs again.
+// The exception is a task that waits for a newer one, because of a regroup or because
+// their work conflicts. PostgreSQL breaks such a circle, and the write runs again.
 func Lock(tx *db.Tx, account, taskID string) (Row, bool, error) {
 	return selectTask.ForUpdate().Maybe(tx, account, taskID)
 }
@@ -191,8 +190,8 @@ func TryLock(tx *db.Tx, account, taskID string) (Row, bool, error) {
 	return selectTask.SkipLocked().Maybe(tx, account, taskID)
 }
 
-// LockAll locks tasks of an account in the order of Lock. It passes over ids
-// that are of none.
+// LockAll locks tasks of an account in the order of Lock and returns them by id. It
+// leaves out ids of no task.
 func LockAll(tx *db.Tx, account string, taskIDs []string) (map[string]Row, error) {
 	if taskIDs = slices.DeleteFunc(slices.Clone(taskIDs), func(s string) bool { return !id.Valid(s) }); len(taskIDs) == 0 {
 		return nil, nil
@@ -211,8 +210,8 @@ func Get(tx *db.Tx, account, taskID string) (Row, bool, error) {
 	return selectTask.Maybe(tx, account, taskID)
 }
 
-// find is Get for a caller: an id that is unknown, foreign or malformed is the
-// same 404.
+// find reads a task of tx.Account, or returns fault.NotFound: the same for an id that is
+// unknown, foreign or malformed. With lock it is as Lock.
 func find(tx *db.Tx, taskID string, lock bool) (Row, error) {
 	if !id.Valid(taskID) {
 		return Row{}, fault.Missing("task")
@@ -228,7 +227,7 @@ func find(tx *db.Tx, taskID string, lock bool) (Row, error) {
 	return t, err
 }
 
-// upstreams lists, by task, what the tasks depend on.
+// upstreams lists the dependencies of tasks, by task.
 func upstreams(tx *db.Tx, taskIDs []string) (map[string][]string, error) {
 	rows, err := db.Select[edge](tx, db.Build(`SELECT task_id, depends_on FROM task_deps WHERE TRUE`).In("task_id", taskIDs).SQL(" ORDER BY depends_on"))
 	out := map[string][]string{}
@@ -238,8 +237,8 @@ func upstreams(tx *db.Tx, taskIDs []string) (map[string][]string, error) {
 	return out, err
 }
 
-// Rows are the tasks of tx.Account with the ids, or, for nil, its newest, up to
-// limit, as the list shows them.
+// Rows returns the tasks of tx.Account with the ids or, if ids is nil, its newest ones,
+// as task.list shows them and up to limit.
 func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Task, error) {
 	b := db.Build(`SELECT `+own+` FROM tasks WHERE account_id = `, tx.Account)
 	if ids != nil {
@@ -252,8 +251,8 @@ func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Task, error) {
 	return s.view(tx, rows, ids == nil)
 }
 
-// searched is how many of the newest tasks behind its cursor a page with a text
-// looks at: no index knows what texts occur in.
+// searched is how many tasks behind its cursor a page of a text search reads, because no
+// index knows the texts.
 const searched = 20_000
 
 // list reads a page. If a search stopped before its page was full, end is the

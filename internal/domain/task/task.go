@@ -13,7 +13,7 @@
 //	move.go      the moves
 //	wait.go      what a pending task waits for, and what the queue is told of it
 //	relink.go    what tasks depend on
-//	hold.go      why a task is not being worked on, as far as no box is concerned
+//	hold.go      reasons why a task is not being worked on, and those that people end
 //	view.go      the wire form of tasks
 //	result.go    the result at the end of a report; text.go names of branches
 //	events.go    the events and signals
@@ -27,7 +27,7 @@ import (
 	"yardmaster/internal/db"
 )
 
-// Kinds of tasks. Review, babysit and ci are minted by the platform only.
+// Kinds of tasks. Only the platform creates tasks of the kinds review, babysit and ci.
 const (
 	KindWork    = "work"
 	KindScout   = "scout"
@@ -39,8 +39,8 @@ const (
 	KindCI      = "ci"
 )
 
-// Sinks. Direct work goes to the head of the queue; the other two hand the
-// task to a system outside and need it connected.
+// Sinks: where a new task goes. Direct tasks go to the head of the queue. Gh and linear
+// are systems outside, which have to be connected.
 const (
 	SinkQueued = "queued"
 	SinkDirect = "direct"
@@ -48,7 +48,7 @@ const (
 	SinkLinear = "linear"
 )
 
-// Uncapped is a queue depth cap that does not cap.
+// Uncapped, as the most pending tasks of an account, means that there is no limit.
 const Uncapped = -1
 
 // Row is a task as it is stored.
@@ -107,10 +107,9 @@ type Row struct {
 	StartSHA      *string           `db:"start_sha"` // the commit of that
 }
 
-// Task is a task as clients see it. Holds say why a pending task is not
-// claimable right now; an empty list means that an online box can take it. Of a
-// held task, and of a running one whose agent waits, they say who can let it go
-// on.
+// Task is a task as clients see it. Holds say why no box can claim a pending task now;
+// without holds an online box can. The holds of a held task, and of a running one whose
+// agent waits, say who can let the task go on.
 type Task struct {
 	_             struct{}          `doc:"One scoped unit of work, from the queue to the merge."`
 	ID            string            `json:"id" format:"uuid" doc:"random UUID; its first eight digits end the name of the branch"`
@@ -161,8 +160,8 @@ type WIP struct {
 	At    *time.Time `json:"at" doc:"when it was saved"`
 }
 
-// Budget is in decimal US dollars; usd is null without a limit, spent is
-// null while nothing priced was spent.
+// Budget is in decimal US dollars. USD is nil without a limit, Spent while no priced
+// call was made.
 type Budget struct {
 	_        struct{} `doc:"Money of a task, in decimal US dollars."`
 	USD      *string  `json:"usd" example:"5.00" doc:"the most all its tries may spend; null without a limit of its own"`
@@ -193,7 +192,7 @@ type Ending struct {
 	FailureKind *string
 }
 
-// Why a run is stopped from outside.
+// Reasons why a run is stopped from outside.
 const (
 	StopCancelled    = "cancelled"
 	StopReassigned   = "reassigned"

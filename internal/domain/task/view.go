@@ -7,7 +7,7 @@ import (
 	"yardmaster/internal/money"
 )
 
-// view makes the wire form of tasks of tx.Account. newest tells that no pending
+// view returns the wire form of tasks of tx.Account. newest tells that no pending
 // task of the account that is not among rows is as new as one that is.
 func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 	depth, err := s.Queue.Depth(tx)
@@ -90,7 +90,9 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 					return nil, err
 				}
 				if on != "" {
-					w.Holds = append(w.Holds, Hold{Reason: HoldDependencies, Since: t.UpdatedAt, Blocking: true, ClearsWhen: "the task " + on + ", on whose work it was begun, is merged"})
+					w.Holds = append(w.Holds, Hold{
+						Reason: HoldDependencies, Since: t.UpdatedAt, Blocking: true, ClearsWhen: "the task " + on + ", on whose work it was begun, is merged",
+					})
 				}
 			}
 			w.Stuck = t.Stuck || stuckBehind(w.Holds, tx.Now)
@@ -130,7 +132,7 @@ func (s *Service) pullNeeds(tx *db.Tx, rows []Row) (map[string]PullNeed, error) 
 	return s.Related.PullNeeds(tx, prs)
 }
 
-// pendingOf are those of rows that are pending: rows themselves if all are.
+// pendingOf returns the pending tasks among rows.
 func pendingOf(rows []Row) []Row {
 	n := 0
 	for i := range rows {
@@ -150,7 +152,7 @@ func pendingOf(rows []Row) []Row {
 	return out
 }
 
-// wire copies what needs no further reading.
+// wire returns the wire form of a task without the members that other tables decide.
 func wire(t *Row) Task {
 	w := Task{
 		ID: t.ID, Kind: t.Kind, Sink: t.Sink, Title: t.Title, Problem: t.Problem, Status: t.Status, Attempt: t.Attempt,
