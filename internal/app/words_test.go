@@ -105,7 +105,7 @@ func TestEnumsAreTheConstants(t *testing.T) {
 		{fields: "Task.kind TaskDetail.kind", dir: "domain/task", of: "KindWork"},
 		{fields: "Session.kind", dir: "domain/task", of: "KindWork", also: []string{"triage"}},
 		{fields: "Task.sink TaskDispatched.sink", dir: "domain/task", of: "SinkQueued"},
-		{fields: "Policy.conflicts", dir: "domain/task", of: "ConflictsHold"},
+		{fields: "Policy.conflicts", dir: "domain/queue", of: "ConflictsHold"},
 		{fields: "Run.state TaskPulse.state", dir: "domain/run", of: "Leased"},
 		{fields: "Run.outcome TaskPulse.outcome TaskSavedWIP.ending Session.outcome", dir: "domain/run", of: "Succeeded"},
 		{fields: "MessageResult.status", dir: "domain/run", of: "MessageReplied"},

@@ -178,7 +178,7 @@ type Repo struct {
 	DefaultBranch string
 	CloneURL      string
 	Template      string        // for tasks that name none; empty: Needs.DefaultTemplate
-	Conflicts     string        // what becomes of a task that would conflict with open work; empty is ConflictsIgnore
+	Conflicts     string        // what becomes of a task that would conflict with open work; empty is queue.ConflictsIgnore
 	Isolation     string        // the least that its policy accepts, whatever the template says
 	CheckTimeout  time.Duration // of its own check
 }
