@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/queue"
+	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
 )
 

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/queue"
+	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"

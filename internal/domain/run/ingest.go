@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/queue"
+	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
