@@ -76,7 +76,7 @@ func (s *Service) show(tx *db.Tx, rows []row) ([]Ask, error) {
 		k := slices.IndexFunc(stops, func(b Stop) bool { return rows[i].SessionID != nil && b.SessionID == *rows[i].SessionID })
 		switch {
 		case k >= 0:
-			out[i].Hold = &Hold{Reason: stops[k].Reason, Since: stops[k].At.Truncate(time.Millisecond), ClearsWhen: stops[k].ClearsWhen,
+			out[i].Hold = &Hold{Reason: stops[k].Reason, Since: stops[k].At, ClearsWhen: stops[k].ClearsWhen,
 				Clear: stops[k].Clear}
 		case full:
 			out[i].Hold = &Hold{Reason: FullQueue, Since: out[i].CreatedAt,

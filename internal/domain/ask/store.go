@@ -244,7 +244,7 @@ func (r *row) wire() Ask {
 	out := Ask{
 		AskID: r.ID, ID: r.ID, Repo: r.Repo, Title: r.Title, Body: r.Body, Source: r.Source, Labels: r.Labels.V, DedupeKey: r.DedupeKey,
 		State: r.State, EscalationReason: r.EscalationReason, FiledBy: r.FiledBy, RequestedBy: r.RequestedBy,
-		CreatedAt: r.CreatedAt.Truncate(time.Millisecond),
+		CreatedAt: r.CreatedAt,
 	}
 	if r.Verdict != nil {
 		out.Verdict = &r.Verdict.V

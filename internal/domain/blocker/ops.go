@@ -5,7 +5,6 @@ import (
 	"context"
 	"math"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -136,11 +135,7 @@ func (s *Service) fields(tx *db.Tx, r *row) ([]FormField, error) {
 func (s *Service) wire(tx *db.Tx, r *row) (Blocker, error) {
 	b := Blocker{
 		ID: r.ID, Kind: r.Kind, State: r.State, Question: r.Question, TaskID: r.TaskID, RunID: r.RunID,
-		CreatedAt: r.CreatedAt.Truncate(time.Millisecond), ClosedBy: r.ClosedBy,
-	}
-	if r.ClosedAt != nil {
-		at := r.ClosedAt.Truncate(time.Millisecond)
-		b.ClosedAt = &at
+		CreatedAt: r.CreatedAt, ClosedAt: r.ClosedAt, ClosedBy: r.ClosedBy,
 	}
 	var err error
 	if b.Repo, err = s.Repos.FullName(tx, r.RepoID); err != nil || r.Kind != MissingCredential {

@@ -189,7 +189,7 @@ func (s *Service) credentials(boxID, account, publicKey string) (Credentials, er
 // credential a little before the transaction's now, and its end is in whole
 // seconds.
 func (c *Credentials) dated(now, tokenEnds time.Time) {
-	c.RunTokenExpiresISO = tokenEnds.Truncate(time.Millisecond)
+	c.RunTokenExpiresISO = tokenEnds
 	c.NATSJWTExpiresISO = now.Add(credentialTTL - 5*time.Second).Truncate(time.Second)
 }
 

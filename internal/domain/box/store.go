@@ -398,7 +398,7 @@ func (r row) wire(now time.Time) Box {
 		Presence: Presence{Status: presenceAt(r.Presence, r.LastBeatAt, now), LastBeat: r.LastBeatAt, Active: r.Active, Version: r.Version},
 		Slots:    r.Slots, Labels: r.Labels.V, Isolation: r.Isolation.V, Holds: r.IsolationHolds.V,
 		Capabilities: make([]Agent, len(r.Agents.V)), OS: r.OS, Arch: r.Arch, Briefing: r.Briefing,
-		CreatedAt: r.CreatedAt.Truncate(time.Millisecond), RevokedAt: r.RevokedAt,
+		CreatedAt: r.CreatedAt, RevokedAt: r.RevokedAt,
 		RevokesAt: r.RetireAt,
 	}
 	for i, a := range r.Agents.V {

@@ -100,6 +100,6 @@ func (r *row) wire() Escalation {
 	return Escalation{
 		ID: r.ID, Repo: r.Repo, Category: r.Category, Title: r.Title, Body: r.Body, Reason: r.Reason,
 		AskID: r.AskID, PRID: r.PRID, TaskID: r.TaskID, CreatedBy: r.CreatedBy,
-		CreatedAt: r.CreatedAt.Truncate(time.Millisecond), ResolvedAt: r.ResolvedAt, ResolvedBy: r.ResolvedBy, Note: r.Note,
+		CreatedAt: r.CreatedAt, ResolvedAt: r.ResolvedAt, ResolvedBy: r.ResolvedBy, Note: r.Note,
 	}
 }

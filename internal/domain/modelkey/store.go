@@ -65,7 +65,7 @@ type insertArgs struct {
 func (r row) wire() BillingKey {
 	out := BillingKey{
 		ID: r.ID, Provider: r.Provider, Label: r.Label, Masked: r.Masked, Kind: r.Kind, Capacity: r.Capacity,
-		Priority: r.Priority, Status: r.Status, LastError: r.LastError, CreatedAt: r.CreatedAt.Truncate(time.Millisecond),
+		Priority: r.Priority, Status: r.Status, LastError: r.LastError, CreatedAt: r.CreatedAt,
 	}
 	if r.BaseURL != "" {
 		out.BaseURL = &r.BaseURL
@@ -74,10 +74,7 @@ func (r row) wire() BillingKey {
 		p := shown(r.Price.V)
 		out.Price = &p
 	}
-	if r.LastVerifiedAt != nil {
-		at := r.LastVerifiedAt.Truncate(time.Millisecond)
-		out.LastVerifiedAt = &at
-	}
+	out.LastVerifiedAt = r.LastVerifiedAt
 	return out
 }
 

@@ -3,7 +3,6 @@ package plan
 import (
 	"context"
 	"strings"
-	"time"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
@@ -184,7 +183,7 @@ func (s *Service) view(tx *db.Tx, rows []listRow) ([]Plan, error) {
 			PlanID: r.ID, ID: r.ID, Repo: names[r.RepoID], Repos: works[r.ID], Title: r.Title, Status: r.Status, Bucket: r.Bucket, Source: r.Source,
 			Dir: r.Dir, Revision: r.Revision, Merged: r.Merged, Total: r.Total, HeldCount: r.HeldCount, AskID: r.AskID, Note: r.Note,
 			CreatedBy: r.CreatedBy, RequestedBy: r.RequestedBy,
-			CreatedAt: r.CreatedAt.Truncate(time.Millisecond), LastActivityAt: r.LastActivityAt.Truncate(time.Millisecond),
+			CreatedAt: r.CreatedAt, LastActivityAt: r.LastActivityAt,
 		}
 		if len(out[i].Repos) == 0 { // no group yet
 			out[i].Repos = []string{out[i].Repo}

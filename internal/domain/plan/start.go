@@ -298,7 +298,7 @@ func (s *Service) context(ctx context.Context, in fanoutIn) (out FanoutContext, 
 		}
 		out = FanoutContext{
 			FanoutID: f.ID, Ask: f.Ask, Status: "done", StillSurveying: []string{}, Repos: []FanoutRepo{}, Claims: []FanoutClaim{},
-			CreatedAt: f.CreatedAt.Truncate(time.Millisecond),
+			CreatedAt: f.CreatedAt,
 		}
 		byKey := map[string]int{}
 		for _, taskID := range scouts {

@@ -3,7 +3,6 @@ package prompt
 import (
 	"context"
 	"strings"
-	"time"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
@@ -179,8 +178,7 @@ func (s *Service) read(tx *db.Tx, in promptIn) (SystemPrompt, error) {
 	}
 	r, ok, err := onePrompt.Maybe(tx, tx.Account, in.Scope, in.Ref)
 	if ok {
-		at := r.UpdatedAt.Truncate(time.Millisecond)
-		out.Prompt, out.UpdatedAt, out.UpdatedBy = &r.Prompt, &at, &r.UpdatedBy
+		out.Prompt, out.UpdatedAt, out.UpdatedBy = &r.Prompt, &r.UpdatedAt, &r.UpdatedBy
 	}
 	return out, err
 }
@@ -235,8 +233,7 @@ func own(tx *db.Tx, userID string) (SystemPrompt, error) {
 	out := SystemPrompt{Scope: "user"}
 	r, ok, err := personal.Maybe(tx, userID)
 	if ok {
-		at := r.UpdatedAt.Truncate(time.Millisecond)
-		out.Prompt, out.UpdatedAt = &r.Prompt, &at
+		out.Prompt, out.UpdatedAt = &r.Prompt, &r.UpdatedAt
 	}
 	return out, err
 }

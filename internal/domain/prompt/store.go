@@ -86,8 +86,8 @@ type oneVarArgs struct {
 }
 
 func (r varRow) wire() Variable {
-	v := Variable{Scope: r.Scope, Key: r.Key, Value: r.Value, CreatedAt: r.CreatedAt.Truncate(time.Millisecond),
-		UpdatedAt: r.UpdatedAt.Truncate(time.Millisecond)}
+	v := Variable{Scope: r.Scope, Key: r.Key, Value: r.Value, CreatedAt: r.CreatedAt,
+		UpdatedAt: r.UpdatedAt}
 	if r.Ref != "" {
 		v.Ref = &r.Ref
 	}

@@ -225,13 +225,13 @@ func (s *stalls) add(h task.Hold, count int64, ids []string) {
 		n = len(s.all)
 		s.index[key] = n
 		s.all = append(s.all, Stall{
-			Reason: h.Reason, Since: h.Since.Truncate(time.Millisecond), ClearsWhen: h.ClearsWhen, Clear: h.Clear, TaskIDs: []string{}, key: key,
+			Reason: h.Reason, Since: h.Since, ClearsWhen: h.ClearsWhen, Clear: h.Clear, TaskIDs: []string{}, key: key,
 		})
 	}
 	st := &s.all[n]
 	st.Count += count
 	if h.Since.Before(st.Since) {
-		st.Since = h.Since.Truncate(time.Millisecond)
+		st.Since = h.Since
 	}
 	st.TaskIDs = append(st.TaskIDs, ids[:min(len(ids), stallExamples-len(st.TaskIDs))]...)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
-	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/session"
@@ -151,7 +150,7 @@ func Pulse(tx *db.Tx, taskID string) (*task.Pulse, error) {
 	}
 	r := wire(&rows[len(rows)-1])
 	return &task.Pulse{ID: r.ID, State: r.State, Outcome: r.Outcome, Agent: r.Agent, Model: r.Model, Isolation: r.Isolation,
-		LastSeq: r.LastSeq, ProgressAt: rows[len(rows)-1].ProgressAt.Truncate(time.Millisecond), LeaseExpiresAt: r.LeaseExpiresAt}, nil
+		LastSeq: r.LastSeq, ProgressAt: rows[len(rows)-1].ProgressAt, LeaseExpiresAt: r.LeaseExpiresAt}, nil
 }
 
 // lose ends a run that its box no longer holds, and puts its task back into the

@@ -198,15 +198,12 @@ func (r row) wire() Session {
 		ID: r.ID, RunID: r.RunID, TaskID: r.TaskID, Trigger: r.Trigger, Kind: r.Kind, Provider: r.Provider, Model: r.Model, Outcome: r.Outcome,
 		Calls: r.Calls, CostUSD: money.DollarsOrNone(r.CostMicros),
 		Tokens:    Tokens{Input: r.InputTokens, Output: r.OutputTokens, Cache: r.CacheTokens},
-		StartedAt: r.StartedAt.Truncate(time.Millisecond),
+		StartedAt: r.StartedAt,
 	}
 	if r.Owner != nil && r.Name != nil {
 		repo := *r.Owner + "/" + *r.Name
 		out.Repo = &repo
 	}
-	if r.EndedAt != nil {
-		t := r.EndedAt.Truncate(time.Millisecond)
-		out.EndedAt = &t
-	}
+	out.EndedAt = r.EndedAt
 	return out
 }

@@ -1,8 +1,6 @@
 package task
 
 import (
-	"time"
-
 	"yardmaster/internal/db"
 	"yardmaster/internal/money"
 )
@@ -102,9 +100,6 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 			w.Holds = HeldFor(t, wants, stops)
 			w.Stuck = t.Stuck || tx.Now.Sub(t.UpdatedAt) > stuckBehindPerson
 		}
-		for j := range w.Holds {
-			w.Holds[j].Since = w.Holds[j].Since.Truncate(time.Millisecond)
-		}
 		w.DependsOn = append(w.DependsOn, deps[t.ID]...)
 		if micros, ok := paid[t.ID]; ok {
 			w.Budget.Spent = money.DollarsOrNone(&micros)
@@ -159,7 +154,7 @@ func wire(t *Row) Task {
 		MaxAttempts: t.MaxAttempts, FailureKind: t.FailureKind, Failure: t.Failure, Holds: []Hold{}, Stuck: t.Stuck,
 		Priority: t.Priority, RunID: t.RunID, BoxID: t.BoxID, Branch: t.Branch, BaseSHA: t.BaseSHA, PRID: t.PRID, AskID: t.AskID, PlanID: t.PlanID, GroupID: t.GroupID,
 		DependsOn: []string{}, Files: t.Files.V, Guidance: t.Guidance, Template: t.Template,
-		Budget: Budget{USD: money.DollarsOrNone(t.BudgetMicros)}, Labels: t.Labels.V, CreatedBy: t.CreatedBy, RequestedBy: t.RequestedBy, CreatedAt: t.CreatedAt.Truncate(time.Millisecond),
+		Budget: Budget{USD: money.DollarsOrNone(t.BudgetMicros)}, Labels: t.Labels.V, CreatedBy: t.CreatedBy, RequestedBy: t.RequestedBy, CreatedAt: t.CreatedAt,
 		ClaimedAt: t.ClaimedAt, StartedAt: t.StartedAt, FinishedAt: t.FinishedAt,
 	}
 	if t.Status == Claimed {

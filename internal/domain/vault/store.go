@@ -80,8 +80,8 @@ type oneArgs struct {
 }
 
 func (r row) wire() Secret {
-	out := Secret{Name: r.Name, Delivery: r.Delivery, Hosts: r.Hosts.V, CreatedAt: r.CreatedAt.Truncate(time.Millisecond),
-		UpdatedAt: r.UpdatedAt.Truncate(time.Millisecond), UpdatedBy: r.UpdatedBy}
+	out := Secret{Name: r.Name, Delivery: r.Delivery, Hosts: r.Hosts.V, CreatedAt: r.CreatedAt,
+		UpdatedAt: r.UpdatedAt, UpdatedBy: r.UpdatedBy}
 	if r.Environment != "" {
 		out.Environment = &r.Environment
 	}
