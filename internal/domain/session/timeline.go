@@ -69,7 +69,7 @@ func (s *Service) eventsOf(tx *db.Tx, r row, after int64) ([]Event, error) {
 
 // NewEvent makes an Event; its cursor is seq.
 func NewEvent(seq int64, at time.Time, kind string, data json.RawMessage) Event {
-	return Event{Cursor: strconv.FormatInt(seq, 10), At: at, Kind: kind, Data: data}
+	return Event{Cursor: strconv.FormatInt(seq, 10), At: at.Truncate(time.Millisecond), Kind: kind, Data: data}
 }
 
 // events sends the events of a session as they are stored, until it ends.
