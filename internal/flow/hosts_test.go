@@ -21,7 +21,6 @@ import (
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
-	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/seed"
@@ -107,10 +106,7 @@ func onTwoHosts(t *testing.T, fn func(*testing.T, *twoHosts)) {
 func (y *twoHosts) wire() {
 	hub, log := event.NewHub(), slog.New(slog.DiscardHandler)
 	stand := standin.Tasks{Agent: "claude", Places: 9}
-	tasks := task.New(task.Needs{
-		DB: y.db, Hub: hub, QueueCap: task.Uncapped, DefaultTemplate: "default", Repos: TaskRepos{Hosts: y.hosts}, Templates: stand,
-		Related: stand, Foresight: Foresight{DB: y.db, Hosts: y.hosts},
-	})
+	tasks, _ := standin.Services(y.db, hub, TaskRepos{Hosts: y.hosts}, stand)
 	y.repos = repo.New(repo.Needs{
 		DB: y.db, Hub: hub, Hosts: y.hosts, Folders: &builtin.Host{}, Attempts: anyAccount{}, Holders: anyAccount{}, Pulls: Pulls{}, Logger: log,
 	})

@@ -27,9 +27,9 @@ import (
 var discard = slog.New(slog.DiscardHandler)
 
 // newPlans returns plans that nothing is asked of outside of the database.
-func newPlans(d *db.DB, tasks *task.Service, host codehost.Host) *plan.Service {
+func newPlans(d *db.DB, tasks *task.Service, boxes plan.Boxes, hosts *codehost.Hosts) *plan.Service {
 	return plan.New(plan.Needs{
-		DB: d, Tasks: tasks, Host: host, Logger: discard, Scouts: Scouts{}, Repos: PlanRepos{}, Asks: PlanAsks{}, Pulls: Pulls{},
+		DB: d, Tasks: tasks, Hosts: hosts, Logger: discard, Scouts: Scouts{}, Repos: PlanRepos{}, Asks: PlanAsks{}, Pulls: Pulls{}, Boxes: boxes,
 	})
 }
 
@@ -183,7 +183,8 @@ func TestWrote(t *testing.T) {
 			t.Fatal(err)
 		}
 		repos := PlanRepos{Repos: repo.New(repo.Needs{
-			DB: d, Hub: event.NewHub(), Host: host, Folders: host, Attempts: GitTokens{}, Holders: Holders{},
+			DB: d, Hub: event.NewHub(), Hosts: codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: host, Forge: host}}),
+			Folders: host, Attempts: GitTokens{}, Holders: Holders{},
 			Pulls: Pulls{}, Logger: discard,
 		})}
 		var pushes []string
@@ -191,7 +192,7 @@ func TestWrote(t *testing.T) {
 			pushes = append(pushes, strings.Join([]string{e.Subject.Account, e.Data.Repo.ID, e.Data.Branch, e.Data.Old, e.Data.New, e.Data.Head, e.Data.By}, " "))
 			return nil
 		})
-		web := codehost.Repo{Owner: "acme", Name: "web"}
+		web := codehost.Repo{Host: codehost.BuiltIn, Owner: "acme", Name: "web"}
 		if err := host.Create(t.Context(), web, codehost.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}

@@ -57,7 +57,7 @@ func TestTemplatesOfTasks(t *testing.T) {
 func TestQueueOfAsksAndRungs(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
-		known := TaskRepos{Host: nowhere{}}
+		known := TaskRepos{Hosts: addresses()}
 		tasks, waiting := standin.Services(d, event.NewHub(), known, standin.Tasks{Agent: "claude", Places: 9})
 		tasks, waiting = standin.Capped(tasks, waiting, 1)
 		full := func(want bool) func(*db.Tx) error {

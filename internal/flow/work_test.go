@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
@@ -33,14 +34,19 @@ type work struct {
 // eachWork runs a test on both databases, with a queue of at most queueCap tasks.
 func eachWork(t *testing.T, queueCap int64, fn func(*testing.T, *work)) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
-		host := nowhere{} // the only line that knows how flow reaches code hosts
+		hosts := addresses()
+		task.QueueChanged.On(d, queue.Count)
+		queued := queue.New(queue.Needs{
+			DB: d, Hub: event.NewHub(), Most: queueCap, DefaultTemplate: "default", Repos: TaskRepos{hosts},
+			Templates: QueueTemplates{}, Related: QueueRelations{}, Foresight: standin.Tasks{},
+		})
 		tasks := task.New(task.Needs{
-			DB: d, Hub: event.NewHub(), QueueCap: queueCap, DefaultTemplate: "default", Repos: TaskRepos{host},
-			Templates: TaskTemplates{}, Related: TaskRelations{}, Foresight: standin.Tasks{},
+			DB: d, Hub: event.NewHub(), DefaultTemplate: "default", Repos: TaskRepos{hosts},
+			Templates: TaskTemplates{}, Related: TaskRelations{}, Queue: queued,
 		})
 		w := &work{
-			t: t, db: d, tasks: tasks, PullTasks: PullTasks{tasks, host}, AskQueue: AskQueue{tasks, host},
-			AskPlans: AskPlans{newPlans(d, tasks, host), host},
+			t: t, db: d, tasks: tasks, PullTasks: PullTasks{tasks, hosts}, AskQueue: AskQueue{tasks, queued, hosts},
+			AskPlans: AskPlans{newPlans(d, tasks, queued, hosts), hosts},
 		}
 		w.write(func(tx *db.Tx) error {
 			err := seed.Add(tx, seed.Account{ID: "acme"}, seed.User{ID: "ann"}, seed.User{ID: "olga"},
