@@ -61,8 +61,10 @@ func runKeysNew(_ context.Context, args []string) error {
 
 func runKeysRotate(ctx context.Context, args []string) error {
 	fl := flags("keys rotate")
-	ofBus := fl.Bool("bus", false, "give the message bus new keys of its own instead; boxes get new credentials by themselves once the server is started again")
-	another := fl.Bool("new", false, "make another key, even if there is one that not all servers may have: no other server runs on the database")
+	ofBus := fl.Bool("bus", false,
+		"give the message bus new keys of its own instead; boxes get new credentials by themselves once the server is started again")
+	another := fl.Bool("new", false,
+		"make another key, even if there is one that not all servers may have: no other server runs on the database")
 	cfg, _, err := configuredFor(fl, args)
 	if err != nil {
 		return err

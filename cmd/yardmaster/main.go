@@ -75,7 +75,8 @@ func commands() []command {
 
 		{"everything else", "", "", nil},
 		{"audit export", "", "print the account's audit rows, one JSON object a line", runAuditExport},
-		{"audit verify", "FILE", "check exported audit rows without a server; names the first bad one, and what was noted and is gone", runAuditVerify},
+		{"audit verify", "FILE", "check exported audit rows without a server; names the first bad one, and what was noted and is gone",
+			runAuditVerify},
 		{"call", "[CAPABILITY [name=value …]]", "call any capability of the API; alone, list them", runCall},
 		{"openapi", "", "print the OpenAPI document", runOpenAPI},
 		{"events", "", "print the JSON Schema of what the audit record says of events", runEvents},

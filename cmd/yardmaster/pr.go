@@ -234,7 +234,8 @@ func (d *diff) list() {
 
 func runPRDiff(ctx context.Context, args []string) error {
 	fl := flags("pr diff")
-	since := fl.String("since", "", "show what changed since this commit, `SHA`, say the head that you looked at last; its first 7 digits will do")
+	since := fl.String("since", "",
+		"show what changed since this commit, `SHA`, say the head that you looked at last; its first 7 digits will do")
 	plain, err := parse(fl, args, "ID", "[PATH]")
 	if err != nil {
 		return err

@@ -36,7 +36,8 @@ func TestExportVerifies(t *testing.T) {
 		t.Run(e.String(), func(t *testing.T) {
 			y := start(t, e)
 			y.push("acme/web", map[string]string{"README": "hello\n"})
-			y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "<b> & \u2028 caf\u00e9 \ud83d\ude80", "problem": "p", "labels": {"b": "1", "a": "2"}}`).want(202)
+			y.send("POST", "/v1/tasks", y.owner,
+				`{"repo": "acme/web", "title": "<b> & \u2028 caf\u00e9 \ud83d\ude80", "problem": "p", "labels": {"b": "1", "a": "2"}}`).want(202)
 			y.send("PUT", "/v1/templates/odd", y.owner, `{"agent": "builtin", "model": "m<>&"}`).want(200)
 			lines := y.exported()
 			spans, err := hashchain.Verify(strings.NewReader(strings.Join(lines, "\n")))

@@ -35,7 +35,8 @@ type provisioned struct {
 
 func (y *yard) provision(operator, email string, devs int) (out provisioned) {
 	y.t.Helper()
-	decode(y.t, y.send("POST", "/v1/admin/provision", operator, fmt.Sprintf(`{"email": %q, "ai_devs": %d, "reason": "a guest"}`, email, devs)).want(200), &out)
+	decode(y.t, y.send("POST", "/v1/admin/provision", operator,
+		fmt.Sprintf(`{"email": %q, "ai_devs": %d, "reason": "a guest"}`, email, devs)).want(200), &out)
 	return out
 }
 
@@ -266,7 +267,8 @@ func TestOperatorsActs(t *testing.T) {
 		const secret = "nobody else's business"
 		before := len(y.exported())
 		var grant struct{ ID string }
-		decode(t, y.send("POST", "/v1/admin/grants", operator, `{"user_id": "`+bob+`", "ai_devs": 1, "reason": "`+secret+`"}`).want(201), &grant)
+		decode(t, y.send("POST", "/v1/admin/grants", operator, `{"user_id": "`+bob+`", "ai_devs": 1, "reason": "`+secret+`"}`).want(201),
+			&grant)
 		var apply, guest struct{ ID string }
 		decode(t, y.send("POST", "/v1/access-requests", "the-form", `{"email": "carl@example.com"}`).want(201), &apply)
 		decode(t, y.send("POST", "/v1/access-requests", "the-form", `{"email": "dana@example.com"}`).want(201), &guest)
@@ -311,7 +313,8 @@ func TestOperatorsActs(t *testing.T) {
 				t.Errorf("%s names the operator to the account", row.Kind)
 			}
 		}
-		for _, kind := range []string{"grant.issued", "grant.revoked", "grant.provisioned", "user.suspended", "user.approved", "account.set_tier", "account.set_seats", "account.set_spend_cap"} {
+		for _, kind := range []string{"grant.issued", "grant.revoked", "grant.provisioned", "user.suspended", "user.approved",
+			"account.set_tier", "account.set_seats", "account.set_spend_cap"} {
 			if told[kind] != 1 {
 				t.Errorf("the account is told of %s %d times", kind, told[kind])
 			}
@@ -411,7 +414,8 @@ func TestLastOwnerByTwoRoutes(t *testing.T) {
 			if _, err := db.Select[string](tx, db.Build(`SELECT pg_stat_clear_snapshot()::TEXT`)); err != nil {
 				return err
 			}
-			n, err := db.Select[int64](tx, db.Build(`SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`))
+			n, err := db.Select[int64](tx,
+				db.Build(`SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`))
 			if err != nil || n[0] > 0 {
 				return err
 			}

@@ -49,17 +49,21 @@ var groups = map[string]string{
 // contents are the groups in the order of the contract's tables. A capability of
 // another domain than those beside it has a place of its own.
 var contents = []string{
-	"service", "account", "org_sso", "member", "invitation", "token", "operator_token", "access_request", "user", "billing", "grant", "onboarding", "mcp",
+	"service", "account", "org_sso", "member", "invitation", "token", "operator_token", "access_request", "user", "billing", "grant",
+	"onboarding", "mcp",
 	"task.create", "task.list", "task.stalls", "task",
-	"plan", "project", "pr", "ask", "escalation", "box", "template", "config", "system_prompt", "project_secret", "secret", "blocker", "self",
+	"plan", "project", "pr", "ask", "escalation", "box", "template", "config", "system_prompt", "project_secret", "secret", "blocker",
+	"self",
 	"session", "stream", "audit", "overview",
 }
 
 // order is how a reader meets the groups: what there is to do, what does it, who
 // may, and what only those call who run the platform.
 var order = []string{
-	"task", "ask", "plan", "blocker", "pr", "escalation", "session", "stream", "overview", "project", "box", "template", "config", "system_prompt",
-	"project_secret", "secret", "self", "account", "onboarding", "token", "member", "invitation", "org_sso", "billing", "audit", "mcp", "service",
+	"task", "ask", "plan", "blocker", "pr", "escalation", "session", "stream", "overview", "project", "box", "template", "config",
+	"system_prompt",
+	"project_secret", "secret", "self", "account", "onboarding", "token", "member", "invitation", "org_sso", "billing", "audit", "mcp",
+	"service",
 	"operator_token", "access_request", "user", "grant",
 }
 

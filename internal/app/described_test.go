@@ -196,7 +196,8 @@ func TestOperationsAreDescribed(t *testing.T) {
 					if kind != "application/problem+json" {
 						continue
 					}
-					if err := json.Unmarshal(example, &p); err != nil || !path.MatchString(p.Instance) || !strings.HasSuffix(p.Type, "/"+name) {
+					if err := json.Unmarshal(example, &p); err != nil || !path.MatchString(p.Instance) ||
+						!strings.HasSuffix(p.Type, "/"+name) {
 						t.Errorf("%s %s: the example %s is of %s at %s (%v)", id, status, name, p.Type, p.Instance, err)
 					}
 				}
@@ -229,7 +230,8 @@ func TestStreamsAreDescribed(t *testing.T) {
 				t.Errorf("%s: the frame %s is of %v: %q", o.ID, f.Title, data, f.Description)
 			}
 		}
-		if again := slices.ContainsFunc(x.Parameters, func(p document.Parameter) bool { return p.Name == "Last-Event-ID" }); again != o.Resume {
+		if again := slices.ContainsFunc(x.Parameters,
+			func(p document.Parameter) bool { return p.Name == "Last-Event-ID" }); again != o.Resume {
 			t.Errorf("%s: Last-Event-ID is documented: %v", o.ID, again)
 		}
 	}

@@ -187,8 +187,9 @@ var describing struct {
 func described() parts {
 	describing.Do(func() {
 		a := &App{
-			cfg: &config.Config{}, log: slog.New(slog.DiscardHandler), db: &db.DB{}, bus: &bus.Bus{}, hub: event.NewHub(), ring: seal.New(), clients: seal.New(),
-			mail: &mail.Outbox{}, host: &builtin.Host{}, prices: &llm.Prices{},
+			cfg: &config.Config{}, log: slog.New(slog.DiscardHandler), db: &db.DB{}, bus: &bus.Bus{}, hub: event.NewHub(), ring: seal.New(),
+			clients: seal.New(),
+			mail:    &mail.Outbox{}, host: &builtin.Host{}, prices: &llm.Prices{},
 		}
 		describing.parts = a.wire()
 	})
@@ -206,7 +207,8 @@ func (a *App) wire() parts {
 	gate := add(&p, access.New(access.Needs{DB: a.db, Invites: invites, Mail: a.mail, BaseURL: a.base, Bearer: a.cfg.ServiceToken}))
 	add(&p, grant.New(grant.Needs{DB: a.db, Hub: a.hub, Gate: gate, Invitations: flow.Invitations{Invites: invites}}))
 	p.signin = add(&p, signin.New(signin.Needs{
-		DB: a.db, Clock: a.clock, Ring: a.ring, Mail: a.mail, Mailed: a.cfg.SMTPURL != "", Waitlist: a.cfg.Waitlist == "on", Seats: a.cfg.Seats,
+		DB: a.db, Clock: a.clock, Ring: a.ring, Mail: a.mail, Mailed: a.cfg.SMTPURL != "", Waitlist: a.cfg.Waitlist == "on",
+		Seats:  a.cfg.Seats,
 		GitHub: a.cfg.GitHubID != "", Invitations: flow.Invitations{Invites: invites}, Providers: flow.Providers{},
 	}))
 	add(&p, sso.New(sso.Needs{
@@ -220,13 +222,15 @@ func (a *App) wire() parts {
 	add(&p, member.New(member.Needs{
 		DB: a.db, Invites: invites, Mail: a.mail, BaseURL: a.base, Tries: slots{counts: a.limits(), name: "added by login", most: 20},
 	}))
-	add(&p, oauth.New(oauth.Needs{DB: a.db, Ring: a.ring, Clients: a.clients, Tokens: tokens, Used: sync.OnceValue(p.used), Sessions: p.signin}))
+	add(&p, oauth.New(oauth.Needs{DB: a.db, Ring: a.ring, Clients: a.clients, Tokens: tokens, Used: sync.OnceValue(p.used),
+		Sessions: p.signin}))
 	add(&p, template.New(template.Needs{DB: a.db, Hub: a.hub}))
 	vaults := add(&p, vault.New(vault.Needs{DB: a.db, Ring: a.ring, Repos: flow.VaultRepos{}, Reachable: a.cfg.Reachable}))
 	prompts := add(&p, prompt.New(prompt.Needs{DB: a.db, Platform: a.cfg.SystemPrompt, Refs: flow.PromptRefs{}}))
 	transport := llm.NewTransport(a.models)
 	keys := add(&p, modelkey.New(modelkey.Needs{
-		DB: a.db, Ring: a.ring, Hub: a.hub, PlainHTTP: a.plainHTTP(), Models: llm.Probe{Transport: transport}.Models, Templates: flow.KeyTemplates{},
+		DB: a.db, Ring: a.ring, Hub: a.hub, PlainHTTP: a.plainHTTP(), Models: llm.Probe{Transport: transport}.Models,
+		Templates: flow.KeyTemplates{},
 	}))
 	p.queue = add(&p, queue.New(queue.Needs{
 		DB: a.db, Hub: a.hub, Most: int64(a.cfg.QueueCap), DefaultTemplate: template.Default,
@@ -238,17 +242,20 @@ func (a *App) wire() parts {
 	}))
 	author := a.author()
 	p.repo = add(&p, repo.New(repo.Needs{
-		DB: a.db, Hub: a.hub, Hosts: a.hosts, Folders: a.repoFolders, Attempts: flow.GitTokens{DB: a.db}, Holders: flow.Holders{SignIn: p.signin},
-		Pulls: flow.Pulls{}, Logger: a.log,
+		DB: a.db, Hub: a.hub, Hosts: a.hosts, Folders: a.repoFolders, Attempts: flow.GitTokens{DB: a.db},
+		Holders: flow.Holders{SignIn: p.signin},
+		Pulls:   flow.Pulls{}, Logger: a.log,
 	}))
 	p.ci = add(&p, ci.New(ci.Needs{DB: a.db, Hub: a.hub, Logger: a.log, Tasks: flow.CheckTasks{Tasks: p.task, Hosts: a.hosts}}))
 	p.pull = add(&p, pull.New(pull.Needs{
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, BaseURL: a.base, Logger: a.log, Bot: author,
-		Tasks: flow.PullTasks{Tasks: p.task, Hosts: a.hosts}, Checks: flow.Checks{Service: p.ci}, People: flow.Signers{Address: author.Email},
+		Tasks: flow.PullTasks{Tasks: p.task, Hosts: a.hosts}, Checks: flow.Checks{Service: p.ci},
+		People: flow.Signers{Address: author.Email},
 	}))
 	add(&p, onboarding.New(onboarding.Needs{DB: a.db, Rungs: flow.Rungs{Tasks: p.task, Queue: p.queue}}))
 	p.run = add(&p, run.New(run.Needs{
-		DB: a.db, Hub: a.hub, Tasks: p.task, Queue: p.queue, Bus: a.line, Logger: a.log, Lease: a.cfg.Lease, GatewayURL: a.base + "/gateway",
+		DB: a.db, Hub: a.hub, Tasks: p.task, Queue: p.queue, Bus: a.line, Logger: a.log, Lease: a.cfg.Lease,
+		GatewayURL: a.base + "/gateway",
 		CommitName: author.Name, CommitEmail: author.Email, Setup: flow.RunSetup{Prompts: prompts, Vaults: vaults, Ring: a.ring},
 		Boxes: flow.RunBoxes{}, Vault: vaults, Branches: flow.Branches{DB: a.db, Hosts: a.hosts},
 		Settler: flow.Settler{Tasks: p.task, Pulls: p.pull, Checks: p.ci}, Asks: flow.RunAsks{},

@@ -37,7 +37,8 @@ func TestSignInFromElsewhere(t *testing.T) {
 		}
 	}
 	y.send("POST", "/auth/password", "", `{"login": "ada", "password": "`+password+`"}`, "Origin", y.URL()).want(200)
-	y.send("POST", "/auth/password", "", `{"login": "ada", "password": "`+password+`"}`, "Origin", "null", "Sec-Fetch-Site", "same-origin").want(200)
+	y.send("POST", "/auth/password", "", `{"login": "ada", "password": "`+password+`"}`, "Origin", "null", "Sec-Fetch-Site",
+		"same-origin").want(200)
 }
 
 // A name of somebody's own that leads to this server makes no page of theirs ours,
@@ -54,7 +55,8 @@ func TestSignInUnderAForeignName(t *testing.T) {
 		return y.send("POST", "/auth/password", "", body, append(header, "Host", host, "Origin", scheme+"://"+host)...)
 	}
 	cookie := y.browser()
-	for _, host := range []string{"evil.example", "evil.example:" + port, "127.0.0.1.evil.example:" + port, "localhost.evil.example", "192.0.2.7:" + port} {
+	for _, host := range []string{"evil.example", "evil.example:" + port, "127.0.0.1.evil.example:" + port, "localhost.evil.example",
+		"192.0.2.7:" + port} {
 		for name, a := range map[string]answer{
 			"Host":             sign("http", host),
 			"Host, over TLS":   sign("https", host),
@@ -77,9 +79,13 @@ func TestToolsFromElsewhere(t *testing.T) {
 	t.Parallel()
 	y := start(t, db.SQLite, "--mcp-origins", "https://tools.example.com, https://more.example.com:8443")
 	ping := `{"jsonrpc": "2.0", "id": 1, "method": "ping"}`
-	for _, origin := range []string{"http://evil.example", "null", "https://tools.example.com.evil.example", "http://tools.example.com", "https://127.0.0.1.evil.example", "file://", "x",
-		"http://localhost:evil", "http://127.0.0.1.evil.example", "http://u@localhost", "http://u:p@127.0.0.1:3000", "http://localhost/", "http://localhost/x", "http://localhost?x", "http://localhost#x",
-		"http://localhost:", "http://localhost:0", "http://localhost:65536", "http://localhost:080", "http://127.1", "http://[localhost]:80", "http://[::1%25lo]:80", "ws://localhost", "http:localhost", "//localhost", "http://local%68ost", "http://localhost.:80",
+	for _, origin := range []string{"http://evil.example", "null", "https://tools.example.com.evil.example", "http://tools.example.com",
+		"https://127.0.0.1.evil.example", "file://", "x",
+		"http://localhost:evil", "http://127.0.0.1.evil.example", "http://u@localhost", "http://u:p@127.0.0.1:3000", "http://localhost/",
+		"http://localhost/x", "http://localhost?x", "http://localhost#x",
+		"http://localhost:", "http://localhost:0", "http://localhost:65536", "http://localhost:080", "http://127.1",
+		"http://[localhost]:80", "http://[::1%25lo]:80", "ws://localhost", "http:localhost", "//localhost", "http://local%68ost",
+		"http://localhost.:80",
 		y.URL() + "/", "http://u@" + strings.TrimPrefix(y.URL(), "http://")} {
 		for credential, bearer := range map[string]string{"a token": y.owner, "none": "", "a wrong one": "dev_pat_x"} {
 			if p := y.send("POST", mcp.Path, bearer, ping, "Origin", origin).problem(403, "cross-origin"); p == nil {
@@ -92,7 +98,8 @@ func TestToolsFromElsewhere(t *testing.T) {
 			t.Errorf("a script of %s may ask: %d %v", origin, a.StatusCode, a.Header)
 		}
 	}
-	for _, origin := range []string{"", y.URL(), "http://localhost:6274", "http://127.0.0.1:3000", "http://[::1]:3000", "http://localhost", "https://localhost:65535", "http://127.8.9.10:1", "https://tools.example.com", "https://more.example.com:8443"} {
+	for _, origin := range []string{"", y.URL(), "http://localhost:6274", "http://127.0.0.1:3000", "http://[::1]:3000", "http://localhost",
+		"https://localhost:65535", "http://127.8.9.10:1", "https://tools.example.com", "https://more.example.com:8443"} {
 		var header []string
 		if origin != "" {
 			header = []string{"Origin", origin}
@@ -116,11 +123,13 @@ func TestAnswersAreNotKept(t *testing.T) {
 	y.push("acme/web", map[string]string{"README": "hello\n"})
 	kept := func(a answer) string { return a.Header.Get("Cache-Control") }
 	for name, a := range map[string]answer{
-		"a person":        y.send("GET", "/v1/me", "", "", "Cookie", cookie).want(200),
-		"a token's":       y.send("GET", "/v1/me", y.owner, "").want(200),
-		"made":            y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "t", "problem": "p"}`).want(202),
-		"kept for a key":  y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "t", "problem": "p"}`, "Idempotency-Key", "k").want(202),
-		"given again":     y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "t", "problem": "p"}`, "Idempotency-Key", "k").want(202),
+		"a person":  y.send("GET", "/v1/me", "", "", "Cookie", cookie).want(200),
+		"a token's": y.send("GET", "/v1/me", y.owner, "").want(200),
+		"made":      y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "t", "problem": "p"}`).want(202),
+		"kept for a key": y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "t", "problem": "p"}`, "Idempotency-Key",
+			"k").want(202),
+		"given again": y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "t", "problem": "p"}`, "Idempotency-Key",
+			"k").want(202),
 		"missing":         y.send("GET", "/v1/tasks/x", y.owner, "").want(404),
 		"no such path":    y.send("GET", "/v1/x", y.owner, "").want(404),
 		"no credential":   y.send("GET", "/v1/me", "", "").want(401),

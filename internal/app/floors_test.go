@@ -38,10 +38,12 @@ func TestFloorsReachTheirReaders(t *testing.T) {
 			if r, task, run, servers := read("web"); r.Isolation != "none" || task != nil || *run != 50_000_000 || len(servers) != 1 {
 				t.Fatalf("without floors: %+v, %v, %v, %v", r, task, run, servers)
 			}
-			y.send("PUT", "/v1/account/floors", y.owner, `{"isolation": "bubblewrap", "task_usd": 3, "run_usd": 2, "egress": ["*.trusted.example"]}`).want(200)
+			y.send("PUT", "/v1/account/floors", y.owner,
+				`{"isolation": "bubblewrap", "task_usd": 3, "run_usd": 2, "egress": ["*.trusted.example"]}`).want(200)
 			for _, name := range []string{"web", "bare"} {
 				r, task, run, servers := read(name)
-				if r.Isolation != "bubblewrap" || task == nil || *task != 3_000_000 || run == nil || *run != 2_000_000 || len(servers) != 0 {
+				if r.Isolation != "bubblewrap" || task == nil || *task != 3_000_000 || run == nil || *run != 2_000_000 ||
+					len(servers) != 0 {
 					t.Errorf("%s: %+v, %v, %v, %v", name, r, task, run, servers)
 				}
 			}

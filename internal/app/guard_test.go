@@ -221,7 +221,8 @@ func TestForeignIsUnknown(t *testing.T) {
 				if unknown.StatusCode != 404 {
 					t.Fatalf("%s of what is not there answers %d to the example of its body, %s\n%s\n"+
 						"If it should make it, or change nothing, say so in byName of internal/app/guard_test.go. If the example is refused before the object is "+
-						"looked for, give its field an example tag, or the row a body in instead.", o.ID, unknown.StatusCode, body, unknown.body)
+						"looked for, give its field an example tag, or the row a body in instead.", o.ID, unknown.StatusCode, body,
+						unknown.body)
 				}
 				unknown.problem(404, "not-found")
 				foreign.problem(404, "not-found")
@@ -229,7 +230,8 @@ func TestForeignIsUnknown(t *testing.T) {
 				unknown.want(200)
 				own = []string{"name", "key", "variable", "created_at", "updated_at"}
 			}
-			if a, b := without(t, unknown.body, own), without(t, foreign.body, own); foreign.StatusCode != unknown.StatusCode || !bytes.Equal(a, b) {
+			if a, b := without(t, unknown.body, own), without(t, foreign.body, own); foreign.StatusCode != unknown.StatusCode ||
+				!bytes.Equal(a, b) {
 				t.Errorf("foreign and unknown differ:\n%s\n%s", a, b)
 			}
 		})
@@ -258,7 +260,8 @@ func TestOwnIsFound(t *testing.T) {
 	theirs := y.seed(rival, "rival")
 	ours := y.seed(y.acct, "acme")
 	for _, path := range []string{
-		"/v1/repos/acme/seeded", "/v1/prs/" + ours["pr"], "/v1/tasks/" + ours["task"], "/v1/runners/" + ours["box"], "/v1/sessions/" + ours["session"],
+		"/v1/repos/acme/seeded", "/v1/prs/" + ours["pr"], "/v1/tasks/" + ours["task"], "/v1/runners/" + ours["box"],
+		"/v1/sessions/" + ours["session"],
 		"/v1/templates/acmes", "/v1/plans/" + ours["planId"], "/v1/plans/fanouts/" + ours["fanoutId"], "/v1/asks/" + ours["askId"],
 	} {
 		y.send("GET", path, y.owner, "").want(200)
@@ -266,7 +269,8 @@ func TestOwnIsFound(t *testing.T) {
 	y.send("PATCH", "/v1/tokens/"+ours["token"], y.owner, `{"name": "x"}`).want(200)
 	y.send("POST", "/v1/escalations/"+ours["escalation"]+"/resolve", y.owner, "").want(200)
 	y.send("DELETE", "/v1/billing/keys/"+ours["billing"], y.owner, "").want(200)
-	for _, list := range []string{"/v1/repos", "/v1/tasks", "/v1/runners", "/v1/sessions", "/v1/tokens", "/v1/billing/keys", "/v1/approvals", "/v1/templates", "/v1/plans", "/v1/asks", "/v1/escalations"} {
+	for _, list := range []string{"/v1/repos", "/v1/tasks", "/v1/runners", "/v1/sessions", "/v1/tokens", "/v1/billing/keys",
+		"/v1/approvals", "/v1/templates", "/v1/plans", "/v1/asks", "/v1/escalations"} {
 		a := y.send("GET", list, y.owner, "").want(200)
 		for _, value := range theirs {
 			if len(value) == len(rival) && bytes.Contains(a.body, []byte(value)) {

@@ -17,7 +17,8 @@ import (
 func TestUnmatchedPath(t *testing.T) {
 	t.Parallel()
 	y := start(t, db.SQLite)
-	for _, path := range []string{"/nothing", "/v1", "/v1/", "/v1/tasks/x/y/z", "/v1//tasks", "/v1/tasks/", "/v1/../v1/tasks", "/git/", "/git/acme/calc.git", "/git/acme/calc.git/info/refs/x"} {
+	for _, path := range []string{"/nothing", "/v1", "/v1/", "/v1/tasks/x/y/z", "/v1//tasks", "/v1/tasks/", "/v1/../v1/tasks", "/git/",
+		"/git/acme/calc.git", "/git/acme/calc.git/info/refs/x"} {
 		for _, bearer := range []string{"", y.owner} {
 			y.send("GET", path, bearer, "").problem(404, "not-found")
 		}
@@ -27,7 +28,8 @@ func TestUnmatchedPath(t *testing.T) {
 func TestWrongMethod(t *testing.T) {
 	t.Parallel()
 	y := start(t, db.SQLite)
-	for path, allow := range map[string]string{"/v1/tasks": "GET, HEAD, POST", "/v1/me": "GET, HEAD", "/v1/tasks/x/cancel": "POST", "/auth/password": "POST"} {
+	for path, allow := range map[string]string{"/v1/tasks": "GET, HEAD, POST", "/v1/me": "GET, HEAD", "/v1/tasks/x/cancel": "POST",
+		"/auth/password": "POST"} {
 		a := y.send("PUT", path, y.owner, "{}")
 		a.problem(405, "method-not-allowed")
 		if got := a.Header.Get("Allow"); got != allow {
@@ -60,8 +62,9 @@ func TestBadCredentials(t *testing.T) {
 	t.Parallel()
 	y := start(t, db.SQLite)
 	for name, header := range map[string]string{
-		"of another kind": "Basic YWRhOnB3", "no token": "Bearer", "garbage": "Bearer dev_pat_x", "of nobody": "Bearer " + strings.Repeat("d", 57),
-		"changed": "Bearer " + y.owner[:len(y.owner)-1] + "!",
+		"of another kind": "Basic YWRhOnB3", "no token": "Bearer", "garbage": "Bearer dev_pat_x",
+		"of nobody": "Bearer " + strings.Repeat("d", 57),
+		"changed":   "Bearer " + y.owner[:len(y.owner)-1] + "!",
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := y.send("GET", "/v1/tasks", "", "", "Authorization", header)
@@ -243,7 +246,8 @@ func TestBodies(t *testing.T) {
 	if d, _ := p["detail"].(string); !strings.Contains(d, "next_cursor") {
 		t.Errorf("the refusal of page does not name next_cursor: %v", p)
 	}
-	for _, path := range []string{"/v1/me?x=1", "/v1/org/members?per_page=5", "/v1/queue/status?x=1", "/v1/prs/pending-approvals?cursor=x"} {
+	for _, path := range []string{"/v1/me?x=1", "/v1/org/members?per_page=5", "/v1/queue/status?x=1",
+		"/v1/prs/pending-approvals?cursor=x"} {
 		y.send("GET", path, y.owner, "").problem(400, "invalid")
 	}
 	for _, q := range []string{"per_page=0", "per_page=201", "per_page=x", "cursor=x", "sort=age", "filter=status:odd", "surprise=1"} {

@@ -157,13 +157,15 @@ func TestNewestRowsCutOff(t *testing.T) {
 		y = y.again(e, flags)
 		y.noticed(noted)
 		missing, _ := y.against()
-		if len(missing) != 1 || !strings.HasPrefix(missing[0], fmt.Sprintf("%s: the newest row has the number %d, but %d was noted at ", y.acct, noted-7, noted)) {
+		if len(missing) != 1 || !strings.HasPrefix(missing[0],
+			fmt.Sprintf("%s: the newest row has the number %d, but %d was noted at ", y.acct, noted-7, noted)) {
 			t.Errorf("the export against the heads: %q", missing)
 		}
 		y.busy(9) // and what is written since does not hide it
 		y.stop()
 		y = y.again(e, flags)
-		if missing, _ := y.against(); len(missing) != 1 || !strings.Contains(missing[0], fmt.Sprintf("row number %d is not the one that was noted", noted)) {
+		if missing, _ := y.against(); len(missing) != 1 ||
+			!strings.Contains(missing[0], fmt.Sprintf("row number %d is not the one that was noted", noted)) {
 			t.Errorf("later: %q", missing)
 		}
 		if got := y.breaks(); len(got) != 2 {
@@ -255,7 +257,8 @@ func TestOlderBackupPutBack(t *testing.T) {
 	if got, want := y.breaks(), fmt.Sprint(y.acct, " ", noted); !slices.Equal(got, []string{want}) {
 		t.Errorf("at start %q are named, not %s", got, want)
 	}
-	if missing, _ := y.against(); len(missing) != 1 || !strings.Contains(missing[0], "an older state was put back") || !strings.Contains(missing[0], "up to number ") {
+	if missing, _ := y.against(); len(missing) != 1 || !strings.Contains(missing[0], "an older state was put back") ||
+		!strings.Contains(missing[0], "up to number ") {
 		t.Errorf("the export against the heads: %q", missing)
 	}
 	if _, err := OpenKeys(t.Context(), y.cfg, true); err == nil {
@@ -267,7 +270,8 @@ func TestOlderBackupPutBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said strings.Builder
-	if err := k.AcceptBreaks(t.Context(), "the disk died, and we had Monday's copy", &said); err != nil || !strings.Contains(said.String(), y.acct+": the newest row") {
+	if err := k.AcceptBreaks(t.Context(), "the disk died, and we had Monday's copy", &said); err != nil ||
+		!strings.Contains(said.String(), y.acct+": the newest row") {
 		t.Errorf("accepting: %s, %v", said.String(), err)
 	}
 	if err := k.AcceptBreaks(t.Context(), "again", &said); err == nil || !strings.Contains(err.Error(), "nothing to accept") {
@@ -284,7 +288,8 @@ func TestOlderBackupPutBack(t *testing.T) {
 	if missing != nil || len(passed) != 1 || !strings.Contains(passed[0], "the disk died, and we had Monday's copy") {
 		t.Errorf("the export against the heads: %q, %q", missing, passed)
 	}
-	if rows := strings.Join(y.exported(), "\n"); !strings.Contains(rows, `"kind":"audit_break.accepted"`) || !strings.Contains(rows, "the disk died") {
+	if rows := strings.Join(y.exported(), "\n"); !strings.Contains(rows, `"kind":"audit_break.accepted"`) ||
+		!strings.Contains(rows, "the disk died") {
 		t.Errorf("the account does not see it:\n%s", rows)
 	}
 }

@@ -107,7 +107,8 @@ func TestEveryRowRefusesNonsense(t *testing.T) {
 				}
 			}
 			for _, kind := range []string{"text/plain", "application/xml", "nonsense", ""} {
-				y.send(o.Method, path, "", `{"surprise": 1}`, append(slices.Clone(header), "Content-Type", kind)...).problem(415, "unsupported-media-type")
+				y.send(o.Method, path, "", `{"surprise": 1}`, append(slices.Clone(header), "Content-Type", kind)...).problem(415,
+					"unsupported-media-type")
 			}
 			y.send(o.Method, path, "", `{"a": "`+strings.Repeat("x", int(o.MaxBody))+`"}`, header...).problem(413, "too-large")
 			if !o.Lenient {
@@ -186,7 +187,8 @@ func TestEveryToolRefusesNonsense(t *testing.T) {
 			y := &yard{App: y.App, t: t}
 			header := as(o)
 			frame := func(arguments string) string {
-				return fmt.Sprintf(`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": %q, "arguments": %s}}`, o.ID, arguments)
+				return fmt.Sprintf(`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": %q, "arguments": %s}}`, o.ID,
+					arguments)
 			}
 			call := func(arguments string) map[string]any {
 				t.Helper()
@@ -221,7 +223,8 @@ func TestEveryToolRefusesNonsense(t *testing.T) {
 					continue
 				}
 				for _, value := range hostileJSON(kinds[name]) {
-					if where != "body" && !strings.HasPrefix(value, "[") && !strings.HasPrefix(value, "{") && !strings.Contains(value, `\u`) {
+					if where != "body" && !strings.HasPrefix(value, "[") && !strings.HasPrefix(value, "{") &&
+						!strings.Contains(value, `\u`) {
 						continue // in a path or a query everything is text
 					}
 					others := strings.Replace(rest, fmt.Sprintf(`, %q: "x"`, name), "", 1)
@@ -232,7 +235,8 @@ func TestEveryToolRefusesNonsense(t *testing.T) {
 	}
 	too := `{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": "` + strings.Repeat("x", 2<<20) + `"}}`
 	y.send("POST", mcp.Path, y.owner, too).problem(413, "too-large")
-	y.send("POST", mcp.Path, y.owner, `{"jsonrpc": "2.0", "id": 1, "method": "ping"}`, "Content-Type", "text/plain").problem(415, "unsupported-media-type")
+	y.send("POST", mcp.Path, y.owner, `{"jsonrpc": "2.0", "id": 1, "method": "ping"}`, "Content-Type", "text/plain").problem(415,
+		"unsupported-media-type")
 }
 
 // A path that names nothing that can exist is as unknown as any other, on both
@@ -265,8 +269,10 @@ func TestEveryAnswerHasAnID(t *testing.T) {
 	y := start(t, db.SQLite)
 	y.push("acme/web", map[string]string{"README": "hello\n"})
 	for _, path := range []string{
-		"/", "/nothing", "/docs", "/v1/openapi.json", "/v1/me", "/v1/mcp", "/git/acme/web.git/info/refs?service=git-upload-pack", "/git/nothing",
-		"/gateway/v1/messages", "/gateway/nothing", "/oauth/authorize", "/auth/login", "/setup/x", "/problems/x", "/v1/tasks?page=1", "//", "/v1/%ff",
+		"/", "/nothing", "/docs", "/v1/openapi.json", "/v1/me", "/v1/mcp", "/git/acme/web.git/info/refs?service=git-upload-pack",
+		"/git/nothing",
+		"/gateway/v1/messages", "/gateway/nothing", "/oauth/authorize", "/auth/login", "/setup/x", "/problems/x", "/v1/tasks?page=1", "//",
+		"/v1/%ff",
 	} {
 		for _, method := range []string{"GET", "POST", "OPTIONS", "TRACE", "PROPFIND"} {
 			a := y.send(method, path, "", "", "X-Request-Id", "mine")

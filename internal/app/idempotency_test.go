@@ -36,7 +36,8 @@ func TestOneEffectOfManyTwins(t *testing.T) {
 			if replayed != 49 || len(list.Data) != 1 {
 				t.Errorf("%d answers are replayed, %d tasks were made", replayed, len(list.Data))
 			}
-			y.send("POST", "/v1/tasks", y.owner, strings.Replace(body, "wrong", "right", 1), "Idempotency-Key", "once").problem(409, "idempotency-conflict")
+			y.send("POST", "/v1/tasks", y.owner, strings.Replace(body, "wrong", "right", 1), "Idempotency-Key", "once").problem(409,
+				"idempotency-conflict")
 		})
 	}
 }

@@ -127,7 +127,8 @@ func firstKey(ctx context.Context, d *db.DB, c *config.Config) (*seal.Keyring, e
 		if ours {
 			os.Remove(path) // nothing is sealed with it
 		}
-		return nil, fmt.Errorf("another server has sealed the database meanwhile, with a master key of its own: copy it to %s (%w)", path, err)
+		return nil, fmt.Errorf("another server has sealed the database meanwhile, with a master key of its own: copy it to %s (%w)",
+			path, err)
 	}
 	return ring, nil
 }

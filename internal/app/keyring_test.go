@@ -23,7 +23,8 @@ import (
 // turnedAway starts a server that must not come up, and answers what it says.
 func turnedAway(t *testing.T, flags ...string) string {
 	t.Helper()
-	cfg, err := config.Load("test", append([]string{"--listen", "127.0.0.1:0"}, flags...), func(string) (string, bool) { return "", false }, io.Discard)
+	cfg, err := config.Load("test", append([]string{"--listen", "127.0.0.1:0"}, flags...), func(string) (string, bool) { return "", false },
+		io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,11 +79,13 @@ func TestMissingKeyIsNotReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := tree(t, data)
-		if said := turnedAway(t, flags...); !strings.Contains(said, "there is no "+file) || !strings.Contains(said, want) || strings.Contains(said, "\n") {
+		if said := turnedAway(t, flags...); !strings.Contains(said, "there is no "+file) || !strings.Contains(said, want) ||
+			strings.Contains(said, "\n") {
 			t.Errorf("without the key: %s", said)
 		}
 		elsewhere := filepath.Join(t.TempDir(), "keys")
-		if said := turnedAway(t, append(flags, "--master-key-file", elsewhere)...); !strings.Contains(said, "there is no "+elsewhere) || !strings.Contains(said, want) {
+		if said := turnedAway(t, append(flags, "--master-key-file", elsewhere)...); !strings.Contains(said, "there is no "+elsewhere) ||
+			!strings.Contains(said, want) {
 			t.Errorf("without the named file: %s", said)
 		}
 		if after := tree(t, data); !slices.Equal(before, after) {
@@ -102,9 +105,11 @@ func TestMissingKeyIsNotReplaced(t *testing.T) {
 		wrong := seal.New()
 		write(t, file, wrong.Reveal())
 		before = tree(t, data)
-		for _, how := range [][]string{flags, append(flags, "--master-key", wrong.Reveal()), append(flags, "--master-key-command", "cat "+file)} {
+		for _, how := range [][]string{flags, append(flags, "--master-key", wrong.Reveal()),
+			append(flags, "--master-key-command", "cat "+file)} {
 			said := turnedAway(t, how...)
-			if !strings.Contains(said, wrong.ID()) || !strings.Contains(said, "sealed with the master key "+want) || strings.Contains(said, strings.TrimSpace(wrong.Reveal())) {
+			if !strings.Contains(said, wrong.ID()) || !strings.Contains(said, "sealed with the master key "+want) ||
+				strings.Contains(said, strings.TrimSpace(wrong.Reveal())) {
 				t.Errorf("with another key: %s", said)
 			}
 		}
@@ -135,7 +140,8 @@ func TestSecondServerMakesNoKey(t *testing.T) {
 	if _, err := busKeys(t.Context(), d, seal.New()); err != nil { // the other's
 		t.Fatal(err)
 	}
-	if _, err := firstKey(t.Context(), d, cfg); err == nil || !strings.Contains(err.Error(), "copy it to "+filepath.Join(cfg.Data, "master.key")) {
+	if _, err := firstKey(t.Context(), d, cfg); err == nil ||
+		!strings.Contains(err.Error(), "copy it to "+filepath.Join(cfg.Data, "master.key")) {
 		t.Error(err)
 	}
 	if left := tree(t, cfg.Data); len(left) != 1 {
@@ -254,7 +260,8 @@ func TestRotation(t *testing.T) {
 		var client struct {
 			ID string `json:"client_id"`
 		}
-		decode(t, y.send("POST", "/oauth/register", "", `{"client_name": "Editor", "redirect_uris": ["http://127.0.0.1/cb"]}`).want(201), &client)
+		decode(t, y.send("POST", "/oauth/register", "", `{"client_name": "Editor", "redirect_uris": ["http://127.0.0.1/cb"]}`).want(201),
+			&client)
 		b, err := json.Marshal(map[string]any{"n": "Old", "r": []string{"http://127.0.0.1/cb"}})
 		if err != nil {
 			t.Fatal(err)
@@ -314,7 +321,8 @@ func TestRotation(t *testing.T) {
 		})
 		y2.send("POST", "/auth/email/verify", "", `{"email": "ada@example.com", "code": "`+code+`"}`, "Origin", y2.URL()).want(200)
 		known := func(y *yard, clientID string) int {
-			resp := y.send("GET", "/oauth/authorize?response_type=code&redirect_uri=http%3A%2F%2F127.0.0.1%2Fcb&client_id="+clientID, "", "")
+			resp := y.send("GET", "/oauth/authorize?response_type=code&redirect_uri=http%3A%2F%2F127.0.0.1%2Fcb&client_id="+clientID,
+				"", "")
 			return resp.StatusCode
 		}
 		if a, b := known(y2, client.ID), known(y2, oldClient); a != 303 || b != 303 {
@@ -392,7 +400,8 @@ func TestRotationBesideServers(t *testing.T) {
 	}
 	defer k.Close()
 	var out strings.Builder
-	if err := k.Rotate(t.Context(), false, &out); err != nil || !strings.Contains(out.String(), "secrets.sealed: 1 sealed with "+fresh.ID()) {
+	if err := k.Rotate(t.Context(), false, &out); err != nil ||
+		!strings.Contains(out.String(), "secrets.sealed: 1 sealed with "+fresh.ID()) {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	keep(two, "THIRD")
@@ -414,7 +423,8 @@ func TestRotationBesideServers(t *testing.T) {
 			t.Errorf("%d secrets, %v", len(rows), err)
 		}
 		for _, r := range rows {
-			if plain, err := one.ring.Unseal(vault.Sealed.Purpose(r), r.Sealed); err != nil || !strings.HasPrefix(string(plain), "value of ") {
+			if plain, err := one.ring.Unseal(vault.Sealed.Purpose(r), r.Sealed); err != nil ||
+				!strings.HasPrefix(string(plain), "value of ") {
 				t.Errorf("%s is %q, %v", r.Key, plain, err)
 			}
 		}

@@ -37,7 +37,8 @@ func TestTokenOfABox(t *testing.T) {
 		var me whoami
 		decode(t, y.send("GET", "/v1/me", b.RunToken, "").want(200), &me)
 		if me.User != nil || me.Approved != nil || me.Scopes == nil || len(me.Scopes)+len(me.Memberships) > 0 ||
-			me.Account.ID != y.acct || me.Account.Role != "" || me.Credential.Kind != "box" || me.Credential.ID != b.ID || me.Credential.ExpiresISO == nil {
+			me.Account.ID != y.acct || me.Account.Role != "" || me.Credential.Kind != "box" || me.Credential.ID != b.ID ||
+			me.Credential.ExpiresISO == nil {
 			t.Errorf("%+v", me)
 		}
 		ids := y.seed(y.acct, "acme")

@@ -31,7 +31,8 @@ func (y *yard) tool(o op.Op, bearer string, values map[string]string, body strin
 			args[strings.TrimSuffix(strings.Trim(seg, "{}"), "...")] = path[i]
 		}
 	}
-	frame, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{"name": o.ID, "arguments": args}})
+	frame, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+		"params": map[string]any{"name": o.ID, "arguments": args}})
 	if err != nil {
 		y.t.Fatal(err)
 	}
@@ -63,8 +64,10 @@ func isProblem(t *testing.T, content json.RawMessage, failed bool, status int, s
 func TestEveryToolIsGuarded(t *testing.T) {
 	t.Parallel()
 	y := start(t, db.SQLite)
-	y.send("POST", mcp.Path, "", `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "task.list"}}`).problem(401, "unauthenticated")
-	y.send("POST", mcp.Path, id.Secret(id.PAT), `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "task.list"}}`).problem(401, "unauthenticated")
+	y.send("POST", mcp.Path, "", `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "task.list"}}`).problem(401,
+		"unauthenticated")
+	y.send("POST", mcp.Path, id.Secret(id.PAT),
+		`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "task.list"}}`).problem(401, "unauthenticated")
 	everything := policy.Scopes(policy.Vocabulary()...)
 	for _, o := range Ops() {
 		if !o.IsTool() || noScope[o.ID] != "" {

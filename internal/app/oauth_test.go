@@ -163,7 +163,8 @@ func TestOAuthLibrary(t *testing.T) {
 	var client struct {
 		ID string `json:"client_id"`
 	}
-	decode(t, y.send("POST", "/oauth/register", "", `{"client_name": "Library", "redirect_uris": ["http://127.0.0.1/callback"]}`).want(201), &client)
+	decode(t, y.send("POST", "/oauth/register", "", `{"client_name": "Library", "redirect_uris": ["http://127.0.0.1/callback"]}`).want(201),
+		&client)
 	config := oauth2.Config{
 		ClientID: client.ID, RedirectURL: callback, Scopes: []string{"read:tasks", "read:account"},
 		Endpoint: oauth2.Endpoint{AuthURL: y.URL() + "/oauth/authorize", TokenURL: y.URL() + "/oauth/token"},
@@ -177,7 +178,8 @@ func TestOAuthLibrary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !tok.Valid() || tok.Type() != "Bearer" || tok.ExpiresIn != 30*24*60*60 || tok.Extra("scope") != "read:account read:tasks" || tok.RefreshToken != "" {
+	if !tok.Valid() || tok.Type() != "Bearer" || tok.ExpiresIn != 30*24*60*60 || tok.Extra("scope") != "read:account read:tasks" ||
+		tok.RefreshToken != "" {
 		t.Errorf("the token is %+v with %v", tok, tok.Extra("scope"))
 	}
 	resp, err := config.Client(t.Context(), tok).Get(y.URL() + "/v1/tasks")

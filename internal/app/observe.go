@@ -120,18 +120,20 @@ const kept = 10 * time.Second
 // measure adds the metrics whose values are read when Prometheus asks.
 func (a *App) measure(m *telemetry.Metrics) {
 	ask := func(name, help string, labels []string, of func(*db.Tx) ([]telemetry.Count, error)) {
-		m.Ask(telemetry.Asked{Name: name, Help: help, Labels: labels, Keep: kept}, func(ctx context.Context) (out []telemetry.Count, err error) {
-			err = a.db.Read(ctx, func(tx *db.Tx) error {
-				out, err = of(tx)
-				return err
+		m.Ask(telemetry.Asked{Name: name, Help: help, Labels: labels, Keep: kept},
+			func(ctx context.Context) (out []telemetry.Count, err error) {
+				err = a.db.Read(ctx, func(tx *db.Tx) error {
+					out, err = of(tx)
+					return err
+				})
+				return out, err
 			})
-			return out, err
-		})
 	}
 	ask("yardmaster_runs", "Runs that have not ended, by state.", []string{"state"}, func(tx *db.Tx) ([]telemetry.Count, error) {
 		return counts(run.States(tx))
 	})
-	ask("yardmaster_task_holds", "Pending and held tasks by what holds them; a task with several reasons counts for each.", []string{"reason"},
+	ask("yardmaster_task_holds", "Pending and held tasks by what holds them; a task with several reasons counts for each.",
+		[]string{"reason"},
 		func(tx *db.Tx) ([]telemetry.Count, error) { return counts(a.parts.queue.HoldCounts(tx)) })
 	of := func(name, help string, counter bool, value func() float64) {
 		m.Ask(telemetry.Asked{Name: name, Help: help, Counter: counter}, func(context.Context) ([]telemetry.Count, error) {

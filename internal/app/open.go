@@ -104,7 +104,8 @@ func (a *App) open(ctx context.Context) (err error) {
 
 // outbox sends through the configured server, or into a folder.
 func outbox(a *App) (*mail.Outbox, error) {
-	o := &mail.Outbox{DB: a.db, Hub: a.hub, Ring: a.ring, From: a.cfg.MailFrom, Logger: a.log, Transport: mail.Folder{Dir: filepath.Join(a.cfg.Data, "mail")}}
+	o := &mail.Outbox{DB: a.db, Hub: a.hub, Ring: a.ring, From: a.cfg.MailFrom, Logger: a.log,
+		Transport: mail.Folder{Dir: filepath.Join(a.cfg.Data, "mail")}}
 	if a.cfg.SMTPURL != "" {
 		helo := ""
 		if u, err := url.Parse(a.cfg.BaseURL); err == nil {
@@ -137,7 +138,8 @@ func (a *App) startBus(ctx context.Context) error {
 	}
 	return natsListen(ctx, a.db, a.cfg, func(listen string) (string, error) {
 		var err error
-		a.bus, err = bus.Start(ctx, bus.Config{Listen: listen, URL: a.cfg.NATSURL, Keys: keys, Owner: owner, Logger: a.log, Observe: a.watching.boxCalls()})
+		a.bus, err = bus.Start(ctx, bus.Config{Listen: listen, URL: a.cfg.NATSURL, Keys: keys, Owner: owner, Logger: a.log,
+			Observe: a.watching.boxCalls()})
 		if err != nil {
 			return "", err
 		}

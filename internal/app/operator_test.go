@@ -111,7 +111,8 @@ func TestApprovalIsMailed(t *testing.T) {
 	operator := y.operator()
 	decide := func(body string) (n int64) {
 		var v struct{ Application struct{ ID string } }
-		decode(t, y.send("POST", "/v1/oss/verification", y.owner, `{"project_url": "https://example.com/acme", "statement": "MIT"}`).want(200), &v)
+		decode(t, y.send("POST", "/v1/oss/verification", y.owner,
+			`{"project_url": "https://example.com/acme", "statement": "MIT"}`).want(200), &v)
 		y.send("POST", "/v1/admin/oss-verifications/"+v.Application.ID+"/decide", operator, body).want(200)
 		y.in(y.acct, func(tx *db.Tx) (err error) {
 			n, err = letters.One(tx, "ada@example.com")

@@ -46,7 +46,8 @@ func TestNewOwnersWakeTheQueue(t *testing.T) {
 			{"made an owner", role("owner"), []string{y.acct}, y.acct},
 			{"none any more", role("member"), []string{y.acct}, ""},
 			{"removed, who was none", removed, nil, ""},
-			{"added as an owner", func() answer { return y.send("POST", "/v1/org/members", y.owner, `{"login": "gus", "role": "owner"}`) }, []string{y.acct}, y.acct},
+			{"added as an owner", func() answer { return y.send("POST", "/v1/org/members", y.owner, `{"login": "gus", "role": "owner"}`) },
+				[]string{y.acct}, y.acct},
 			{"an owner elsewhere, too", func() answer {
 				y.in(second, func(tx *db.Tx) error {
 					later := tx.Micros() + time.Hour.Microseconds()

@@ -54,7 +54,8 @@ func (a *App) mails(ctx context.Context) error {
 	if err != nil || oldest == nil || now.Sub(*oldest) < latestMail {
 		return err
 	}
-	return &service.Trouble{Degraded: true, Detail: fmt.Sprintf("The oldest mail that is not out yet waits for %s.", now.Sub(*oldest).Truncate(time.Minute))}
+	return &service.Trouble{Degraded: true,
+		Detail: fmt.Sprintf("The oldest mail that is not out yet waits for %s.", now.Sub(*oldest).Truncate(time.Minute))}
 }
 
 // repositories probes whether every repository of the built-in host is there.
@@ -65,6 +66,7 @@ func (a *App) repositories(context.Context) error {
 	case 1:
 		return &service.Trouble{Degraded: true, Detail: "The folder of a repository is not there; the server's log names it."}
 	default:
-		return &service.Trouble{Degraded: true, Detail: fmt.Sprintf("The folders of %d repositories are not there; the server's log names them.", n)}
+		return &service.Trouble{Degraded: true,
+			Detail: fmt.Sprintf("The folders of %d repositories are not there; the server's log names them.", n)}
 	}
 }

@@ -15,13 +15,15 @@ func TestDecommissionSavesTheWork(t *testing.T) {
 	t.Parallel()
 	y := start(t, db.SQLite)
 	y.push("acme/web", map[string]string{"README": "hello\n"})
-	y.send("PUT", "/v1/templates/slow", y.owner, `{"agent": "command", "command": ["sh", "-c", "echo half > work; echo begun; exec sleep 600"]}`).want(200)
+	y.send("PUT", "/v1/templates/slow", y.owner,
+		`{"agent": "command", "command": ["sh", "-c", "echo half > work; echo begun; exec sleep 600"]}`).want(200)
 	var e struct{ Token string }
 	decode(t, y.send("POST", "/v1/runners/enrollments", y.owner, `{}`).want(201), &e)
 	var task struct {
 		ID string `json:"task_id"`
 	}
-	decode(t, y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "t", "problem": "p", "template": "slow"}`).want(202), &task)
+	decode(t, y.send("POST", "/v1/tasks", y.owner,
+		`{"repo": "acme/web", "title": "t", "problem": "p", "template": "slow"}`).want(202), &task)
 	y.box(e.Token)
 	var boxes struct {
 		Data []struct {

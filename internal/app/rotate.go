@@ -155,7 +155,8 @@ func (k *KeyChest) Rotate(ctx context.Context, another bool, out io.Writer) erro
 	left := census.Total() - census.Under(k.ring.ID())
 	fmt.Fprintf(out, "%d values are sealed with %s, %d with other keys.\n", census.Under(k.ring.ID()), k.ring.ID(), left)
 	if left > 0 {
-		return fmt.Errorf("%d values are not sealed with %s: keep the other keys, and run this again once every server seals with it", left, k.ring.ID())
+		return fmt.Errorf("%d values are not sealed with %s: keep the other keys, and run this again once every server seals with it", left,
+			k.ring.ID())
 	}
 	for _, id := range k.ring.IDs()[1:] {
 		fmt.Fprintf(out, "%s holds no value any more: `yardmaster keys forget %s` removes it.\n", id, id)

@@ -47,7 +47,8 @@ func TestEverySealerIsRegistered(t *testing.T) {
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		rel, _ := filepath.Rel(root, path)
 		rel = filepath.ToSlash(rel)
-		if err != nil || d.IsDir() || !strings.HasSuffix(rel, ".go") || strings.HasSuffix(rel, "_test.go") || filepath.ToSlash(filepath.Dir(rel)) == "internal/seal" {
+		if err != nil || d.IsDir() || !strings.HasSuffix(rel, ".go") || strings.HasSuffix(rel, "_test.go") ||
+			filepath.ToSlash(filepath.Dir(rel)) == "internal/seal" {
 			return err
 		}
 		tree, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)

@@ -61,7 +61,8 @@ var head = strings.Repeat("a", 40)
 func (y *yard) seed(account, login string) map[string]string {
 	y.t.Helper()
 	at := map[string]string{"owner": login, "repo": "seeded", "name": login + "s", "scope": "account", "key": login + "s"}
-	for _, group := range []string{"token", "billing", "project", "task", "runId", "pr", "box", "session", "invitationId", "blockerId", "planId", "fanoutId", "askId", "escalation"} {
+	for _, group := range []string{"token", "billing", "project", "task", "runId", "pr", "box", "session", "invitationId", "blockerId",
+		"planId", "fanoutId", "askId", "escalation"} {
 		at[group] = id.Random()
 	}
 	at["userId"] = y.person("of-"+login, account, policy.Member)

@@ -66,7 +66,8 @@ func TestInvitedWithoutAnAccount(t *testing.T) {
 				Members  []struct{ Login string } `json:"memberships"`
 			}
 			decode(t, answer{t: t, body: []byte(body)}, &me)
-			if !me.Approved || me.User.Login != "new-person" || me.Account.Login != "acme" || me.Account.Role != "admin" || len(me.Members) != 1 {
+			if !me.Approved || me.User.Login != "new-person" || me.Account.Login != "acme" || me.Account.Role != "admin" ||
+				len(me.Members) != 1 {
 				t.Errorf("they are %+v", me)
 			}
 		})
@@ -86,7 +87,8 @@ func TestInvitedToThePlatform(t *testing.T) {
 	v := y.visitor()
 	_, page := v.open("GET", sent.Link, "")
 	_, page = v.submit(page)
-	if resp, page := v.submit(page, "code", y.code("eve@example.com", "")); resp.StatusCode != 200 || !strings.Contains(page, "It was accepted") {
+	if resp, page := v.submit(page, "code", y.code("eve@example.com", "")); resp.StatusCode != 200 ||
+		!strings.Contains(page, "It was accepted") {
 		t.Fatalf("%s:\n%s", resp.Status, page)
 	}
 	eve := v.me()
@@ -121,7 +123,8 @@ func TestWaitlist(t *testing.T) {
 	}
 	var me identity
 	decode(t, answer{t: t, body: []byte(body)}, &me)
-	if me.Approved || strings.Join(me.Scopes, " ") != "read:account" || me.Account.Login != "eve" || me.Account.Kind != "user" || me.Account.Role != "owner" || me.Account.Tier != "free" {
+	if me.Approved || strings.Join(me.Scopes, " ") != "read:account" || me.Account.Login != "eve" || me.Account.Kind != "user" ||
+		me.Account.Role != "owner" || me.Account.Tier != "free" {
 		t.Errorf("a stranger is %+v", me)
 	}
 	if resp, _ := v.open("GET", y.URL()+"/v1/tasks", ""); resp.StatusCode != 403 {

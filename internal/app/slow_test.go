@@ -53,16 +53,19 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 	y := start(t, db.SQLite, "--header-timeout", "200ms", "--body-timeout", "200ms")
 	y.push("acme/web", map[string]string{"README": "hello\n"})
 	for name, c := range map[string]struct{ method, path, header string }{
-		"REST":            {"POST", "/v1/tasks", "Authorization: Bearer " + y.owner + "\r\nContent-Type: application/json\r\n"},
-		"REST, keyed":     {"POST", "/v1/tasks", "Authorization: Bearer " + y.owner + "\r\nContent-Type: application/json\r\nIdempotency-Key: k\r\n"},
+		"REST": {"POST", "/v1/tasks", "Authorization: Bearer " + y.owner + "\r\nContent-Type: application/json\r\n"},
+		"REST, keyed": {"POST", "/v1/tasks",
+			"Authorization: Bearer " + y.owner + "\r\nContent-Type: application/json\r\nIdempotency-Key: k\r\n"},
 		"REST, anonymous": {"POST", "/v1/tasks", "Content-Type: application/json\r\n"},
 		"no such path":    {"POST", "/nothing", ""},
 		"a GET":           {"GET", "/v1/me", "Authorization: Bearer " + y.owner + "\r\n"},
 		"MCP":             {"POST", mcp.Path, "Authorization: Bearer " + y.owner + "\r\nContent-Type: application/json\r\n"},
 		"OAuth":           {"POST", "/oauth/token", "Content-Type: application/x-www-form-urlencoded\r\n"},
-		"git":             {"POST", "/git/acme/web.git/git-receive-pack", "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("x:"+y.owner)) + "\r\nContent-Type: application/x-git-receive-pack-request\r\n"},
-		"git, anonymous":  {"POST", "/git/acme/web.git/git-receive-pack", "Content-Type: application/x-git-receive-pack-request\r\n"},
-		"model gateway":   {"POST", "/gateway/v1/messages", "X-Api-Key: dev_att_x\r\nContent-Type: application/json\r\n"},
+		"git": {"POST", "/git/acme/web.git/git-receive-pack",
+			"Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("x:"+y.owner)) +
+				"\r\nContent-Type: application/x-git-receive-pack-request\r\n"},
+		"git, anonymous": {"POST", "/git/acme/web.git/git-receive-pack", "Content-Type: application/x-git-receive-pack-request\r\n"},
+		"model gateway":  {"POST", "/gateway/v1/messages", "X-Api-Key: dev_att_x\r\nContent-Type: application/json\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			head := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: yard\r\n%s", c.method, c.path, c.header)

@@ -84,7 +84,8 @@ func TestLimitsFollowWork(t *testing.T) {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
 			y := start(t, e, "--scenario", file(t, "s.yml", spending), "--prices", file(t, "p.yml", twoDollarsAToken))
-			y.push("acme/web", map[string]string{"README": "hello\n", ".svc/policy.yml": "version: 1\nchecks: {command: \"test -e good # make check\"}\n"})
+			y.push("acme/web", map[string]string{"README": "hello\n",
+				".svc/policy.yml": "version: 1\nchecks: {command: \"test -e good # make check\"}\n"})
 			y.send("POST", "/v1/billing/keys", y.owner, `{"provider": "scripted"}`).want(201)
 			setCap := func(usd string) {
 				t.Helper()
@@ -112,7 +113,8 @@ func TestLimitsFollowWork(t *testing.T) {
 			ask := func(bearer string) string {
 				t.Helper()
 				var filed struct{ AskID string }
-				decode(t, y.send("POST", "/v1/asks", bearer, `{"repo": "acme/web", "title": "Ada wants it", "body": "Ada wants it done."}`).want(202), &filed)
+				decode(t, y.send("POST", "/v1/asks", bearer,
+					`{"repo": "acme/web", "title": "Ada wants it", "body": "Ada wants it done."}`).want(202), &filed)
 				return filed.AskID
 			}
 			// The judge of Ada's ask may not be paid; that of Bob's may.
@@ -121,7 +123,8 @@ func TestLimitsFollowWork(t *testing.T) {
 			hers, his := ask(y.owner), ask(y.mint(y.acct, &bob, policy.Member.Ceiling(), nil))
 			y.eventually("her ask is held and his is judged", func() bool { return look(hers).Hold != nil && look(his).State == "triaged" })
 			a := look(hers)
-			if a.State != "pending" || a.Hold.Reason != "budget_exhausted" || a.Hold.Clear.Capability != "billing.member_cap_set" || a.Hold.Clear.Args["userId"] != y.user ||
+			if a.State != "pending" || a.Hold.Reason != "budget_exhausted" || a.Hold.Clear.Capability != "billing.member_cap_set" ||
+				a.Hold.Clear.Args["userId"] != y.user ||
 				a.RequestedBy == nil || *a.RequestedBy != y.user {
 				t.Errorf("her ask %+v, %+v", a, a.Hold)
 			}
@@ -139,7 +142,8 @@ func TestLimitsFollowWork(t *testing.T) {
 			decode(t, y.send("POST", "/v1/runners/enrollments", y.owner, "{}").want(201), &enrolled)
 			y.box(enrolled.Token)
 			y.eventually("the minted task is held by her cap", func() bool { return y.task(minted.ID).Status == "held" })
-			if got := y.task(minted.ID); len(got.Holds) != 1 || got.Holds[0].Reason != "budget_exhausted" || got.Holds[0].Clear.Capability != "billing.member_cap_set" ||
+			if got := y.task(minted.ID); len(got.Holds) != 1 || got.Holds[0].Reason != "budget_exhausted" ||
+				got.Holds[0].Clear.Capability != "billing.member_cap_set" ||
 				got.Failure == nil || *got.Failure != "The member's budget of this month has no room for another call." {
 				t.Errorf("held %+v", got)
 			}
@@ -162,7 +166,8 @@ func TestLimitsFollowWork(t *testing.T) {
 			var work struct {
 				ID string `json:"task_id"`
 			}
-			decode(t, y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "Make a file", "problem": "Make a file.", "budget_usd": 0.253}`).want(202), &work)
+			decode(t, y.send("POST", "/v1/tasks", y.owner,
+				`{"repo": "acme/web", "title": "Make a file", "problem": "Make a file.", "budget_usd": 0.253}`).want(202), &work)
 			var round spentTask
 			y.eventually("the repair is held by the work's budget", func() bool {
 				var list struct{ Data []spentTask }
@@ -172,7 +177,8 @@ func TestLimitsFollowWork(t *testing.T) {
 				}
 				return round.Status == "held"
 			})
-			if h := round.Holds[0]; len(round.Holds) != 1 || h.Reason != "budget_exhausted" || h.Clear.Capability != "task.budget_set" || h.Clear.Args["id"] != work.ID ||
+			if h := round.Holds[0]; len(round.Holds) != 1 || h.Reason != "budget_exhausted" || h.Clear.Capability != "task.budget_set" ||
+				h.Clear.Args["id"] != work.ID ||
 				round.RequestedBy == nil || *round.RequestedBy != y.user || round.CreatedBy != "system" {
 				t.Errorf("the repair is %+v", round)
 			}
@@ -209,7 +215,8 @@ func TestUnpricedModel(t *testing.T) {
 				var made struct {
 					ID string `json:"task_id"`
 				}
-				decode(t, y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "Nothing", "problem": "Nothing."`+more+`}`).want(202), &made)
+				decode(t, y.send("POST", "/v1/tasks", y.owner,
+					`{"repo": "acme/web", "title": "Nothing", "problem": "Nothing."`+more+`}`).want(202), &made)
 				return made.ID
 			}
 			is := func(id, status string) {
@@ -248,7 +255,8 @@ func TestUnpricedModel(t *testing.T) {
 			// By the account's, until the model has a price.
 			y.send("PUT", "/v1/billing/spend-cap", y.owner, `{"usd": 100}`).want(200)
 			var filed struct{ AskID string }
-			decode(t, y.send("POST", "/v1/asks", y.owner, `{"repo": "acme/web", "title": "Ada wants it", "body": "Ada wants it done."}`).want(202), &filed)
+			decode(t, y.send("POST", "/v1/asks", y.owner,
+				`{"repo": "acme/web", "title": "Ada wants it", "body": "Ada wants it done."}`).want(202), &filed)
 			type seen struct {
 				State string
 				Hold  *struct {
@@ -271,7 +279,8 @@ func TestUnpricedModel(t *testing.T) {
 			if got := y.task(two).Status; got != "held" {
 				t.Errorf("a higher limit, and it is %s", got)
 			}
-			y.send("PUT", "/v1/billing/prices", y.owner, `{"provider": "scripted", "model": "`+model+`", "input_usd": 0, "output_usd": 100}`).want(200)
+			y.send("PUT", "/v1/billing/prices", y.owner,
+				`{"provider": "scripted", "model": "`+model+`", "input_usd": 0, "output_usd": 100}`).want(200)
 			is(two, "completed")
 			y.eventually("the ask is judged", func() bool { return look().State == "triaged" })
 			if got := y.task(two); got.Budget.Spent == nil || *got.Budget.Spent != "0.15" {

@@ -58,7 +58,9 @@ func (v *visitor) me() (out me) {
 // sso configures acme's provider.
 func (y *yard) sso(p *provider.Provider) {
 	y.t.Helper()
-	y.send("PUT", "/v1/org-sso", y.owner, `{"issuer": "`+p.URL+`", "client_id": "`+provider.Client+`", "client_secret": "`+provider.Secret+`", "domains": ["Acme.example"]}`).want(200)
+	y.send("PUT", "/v1/org-sso", y.owner,
+		`{"issuer": "`+p.URL+`", "client_id": "`+provider.Client+`", "client_secret": "`+provider.Secret+
+			`", "domains": ["Acme.example"]}`).want(200)
 }
 
 const ssoStart = "/auth/oidc/acme/start?return_to=%2Fv1%2Fme"
@@ -78,7 +80,8 @@ func TestOIDCSignIn(t *testing.T) {
 				t.Fatal(failure)
 			}
 			eva := v.me()
-			if eva.User.Login != "eva-lu" || eva.User.Name != "Eva Lu" || eva.Account.Login != "acme" || eva.Account.Role != "member" || !eva.Approved {
+			if eva.User.Login != "eva-lu" || eva.User.Name != "Eva Lu" || eva.Account.Login != "acme" || eva.Account.Role != "member" ||
+				!eva.Approved {
 				t.Errorf("she is %+v", eva)
 			}
 			for _, scope := range eva.Scopes {
@@ -100,7 +103,8 @@ func TestOIDCSignIn(t *testing.T) {
 			})
 			cookie := v.cookie()
 			y.send("GET", "/v1/me", "", "", "Cookie", cookie, "X-Svc-Account", "second").problem(403, "sso-session")
-			y.send("POST", "/v1/me/active-account", "", `{"account": "second"}`, "Cookie", cookie, "Origin", y.URL()).problem(403, "sso-session")
+			y.send("POST", "/v1/me/active-account", "", `{"account": "second"}`, "Cookie", cookie, "Origin", y.URL()).problem(403,
+				"sso-session")
 			// It ends with the configuration.
 			y.send("DELETE", "/v1/org-sso", y.owner, "").want(200)
 			y.send("GET", "/v1/me", "", "", "Cookie", cookie).problem(401, "unauthenticated")
@@ -131,7 +135,9 @@ func TestOIDCVouchesForItsOwn(t *testing.T) {
 	t.Parallel()
 	y := start(t, db.SQLite, "--allow-networks", "127.0.0.0/8")
 	p := provider.New(t)
-	y.send("PUT", "/v1/org-sso", y.owner, `{"issuer": "`+p.URL+`", "client_id": "`+provider.Client+`", "client_secret": "`+provider.Secret+`", "domains": ["example.com", "acme.example"]}`).want(200)
+	y.send("PUT", "/v1/org-sso", y.owner,
+		`{"issuer": "`+p.URL+`", "client_id": "`+provider.Client+`", "client_secret": "`+provider.Secret+
+			`", "domains": ["example.com", "acme.example"]}`).want(200)
 	y.tenant("rival")
 	rival := y.tenant("third")
 	y.person("bob", rival, policy.Owner)
@@ -139,11 +145,16 @@ func TestOIDCVouchesForItsOwn(t *testing.T) {
 		claims map[string]any
 		want   string
 	}{
-		"a user of another account":       {map[string]any{"sub": "2", "email": "bob@example.com", "email_verified": true}, "no member of the account"},
-		"another domain":                  {map[string]any{"sub": "3", "email": "eve@elsewhere.example", "email_verified": true}, "none of its domains"},
-		"an address that is none":         {map[string]any{"sub": "3", "email": "eve@x@acme.example", "email_verified": true}, "none of its domains"},
-		"an address nobody proved":        {map[string]any{"sub": "4", "email": "eve@acme.example", "email_verified": false}, "not say that your e-mail address is proved"},
-		"nothing said of its proof":       {map[string]any{"sub": "4", "email": "eve@acme.example"}, "not say that your e-mail address is proved"},
+		"a user of another account": {map[string]any{"sub": "2", "email": "bob@example.com", "email_verified": true},
+			"no member of the account"},
+		"another domain": {map[string]any{"sub": "3", "email": "eve@elsewhere.example", "email_verified": true},
+			"none of its domains"},
+		"an address that is none": {map[string]any{"sub": "3", "email": "eve@x@acme.example", "email_verified": true},
+			"none of its domains"},
+		"an address nobody proved": {map[string]any{"sub": "4", "email": "eve@acme.example", "email_verified": false},
+			"not say that your e-mail address is proved"},
+		"nothing said of its proof": {map[string]any{"sub": "4", "email": "eve@acme.example"},
+			"not say that your e-mail address is proved"},
 		"somebody who changed their mind": {nil, "did not let you sign in"},
 	} {
 		p.Is(c.claims)
@@ -262,8 +273,11 @@ func TestOIDCStaysOutside(t *testing.T) {
 	y := start(t, db.SQLite)
 	p := provider.New(t)
 	var details []any
-	for _, issuer := range []string{p.URL, "http://127.0.0.1:1", "http://example.com", "https://127.0.0.1:1", "https://localhost", "https://10.0.0.1", "https://[::1]", "https://169.254.169.254", "ftp://x"} {
-		a := y.send("PUT", "/v1/org-sso", y.owner, `{"issuer": "`+issuer+`", "client_id": "c", "client_secret": "s", "domains": ["acme.example"]}`).problem(503, "provider-unreachable")
+	for _, issuer := range []string{p.URL, "http://127.0.0.1:1", "http://example.com", "https://127.0.0.1:1", "https://localhost",
+		"https://10.0.0.1", "https://[::1]", "https://169.254.169.254", "ftp://x"} {
+		a := y.send("PUT", "/v1/org-sso", y.owner,
+			`{"issuer": "`+issuer+`", "client_id": "c", "client_secret": "s", "domains": ["acme.example"]}`).problem(503,
+			"provider-unreachable")
 		details = append(details, a["detail"])
 	}
 	for _, d := range details {
@@ -286,11 +300,13 @@ func TestGitHubSignIn(t *testing.T) {
 	if failure, _ := y.traveller().goes(begin); !strings.Contains(failure, "no verified e-mail") {
 		t.Errorf("without a proved address: %q", failure)
 	}
-	emails(map[string]any{"email": "octo@cat.example", "verified": true, "primary": true}, map[string]any{"email": "ada@example.com", "verified": false})
+	emails(map[string]any{"email": "octo@cat.example", "verified": true, "primary": true},
+		map[string]any{"email": "ada@example.com", "verified": false})
 	if failure, _ := y.traveller().goes(begin); !strings.Contains(failure, "Ask for an invitation") {
 		t.Errorf("a stranger: %q", failure)
 	}
-	emails(map[string]any{"email": "octo@cat.example", "verified": true, "primary": true}, map[string]any{"email": "Invited@example.com", "verified": true})
+	emails(map[string]any{"email": "octo@cat.example", "verified": true, "primary": true},
+		map[string]any{"email": "Invited@example.com", "verified": true})
 	y.send("POST", "/v1/org/members", y.owner, `{"email": "invited@example.com", "role": "viewer"}`).want(201)
 	v := y.traveller()
 	if failure, _ := v.goes(begin); failure != "" {
@@ -327,7 +343,8 @@ func TestSignInPageShowsTheWays(t *testing.T) {
 		}
 	}
 	p := provider.New(t)
-	y = start(t, db.SQLite, "--smtp-url", "smtp+plain://127.0.0.1:1", "--allow-networks", "127.0.0.0/8", "--github-url", p.URL, "--github-client-id", provider.Client, "--github-client-secret", provider.Secret)
+	y = start(t, db.SQLite, "--smtp-url", "smtp+plain://127.0.0.1:1", "--allow-networks", "127.0.0.0/8", "--github-url", p.URL,
+		"--github-client-id", provider.Client, "--github-client-secret", provider.Secret)
 	y.sso(p)
 	var out struct{ Methods []string }
 	decode(t, y.send("GET", "/auth/methods", "", "").want(200), &out)
@@ -342,7 +359,8 @@ func TestSignInPageShowsTheWays(t *testing.T) {
 	v := y.traveller()
 	v.browser.Jar = jar
 	_, page = v.open("GET", y.URL()+"/login?return_to=%2Fv1%2Fme", "")
-	for _, want := range []string{`action="/auth/password"`, `action="/auth/email"`, `action="/auth/oidc"`, `href="/auth/github/start?return_to=%2fv1%2fme"`} {
+	for _, want := range []string{`action="/auth/password"`, `action="/auth/email"`, `action="/auth/oidc"`,
+		`href="/auth/github/start?return_to=%2fv1%2fme"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s:\n%s", want, page)
 		}

@@ -64,11 +64,13 @@ func TestLostRepositories(t *testing.T) {
 			Checks map[string]struct{ Status, Detail string }
 		}
 		decode(t, two.send("GET", "/healthz", "", "").want(http.StatusOK), &health)
-		if c := health.Checks["repositories"]; health.Status != "degraded" || c.Status != "degraded" || !strings.Contains(c.Detail, "repository is not there") {
+		if c := health.Checks["repositories"]; health.Status != "degraded" || c.Status != "degraded" ||
+			!strings.Contains(c.Detail, "repository is not there") {
 			t.Errorf("health: %+v", health)
 		}
 		two.send("GET", "/readyz", "", "").want(http.StatusOK)
-		if err := two.tryPush("acme/web", map[string]string{"README": "again\n"}); err == nil || !strings.Contains(err.Error(), "put it back from a copy") && !strings.Contains(err.Error(), "503") {
+		if err := two.tryPush("acme/web", map[string]string{"README": "again\n"}); err == nil ||
+			!strings.Contains(err.Error(), "put it back from a copy") && !strings.Contains(err.Error(), "503") {
 			t.Errorf("a push to a lost repository: %v", err)
 		}
 		if _, err := os.Stat(filepath.Join(git, "acme", "web.git")); !os.IsNotExist(err) {
@@ -154,7 +156,8 @@ func TestSignInBehindAProxy(t *testing.T) {
 	body := `{"login": "ada", "password": "` + password + `"}`
 	y := start(t, db.SQLite)
 	p := y.send("POST", "/auth/password", "", body, "Origin", origin, "X-Forwarded-Host", "y.example:8443").problem(403, "cross-origin")
-	if detail, _ := p["detail"].(string); !strings.Contains(detail, origin) || !strings.Contains(detail, y.URL()) || !strings.Contains(detail, "base-url") {
+	if detail, _ := p["detail"].(string); !strings.Contains(detail, origin) || !strings.Contains(detail, y.URL()) ||
+		!strings.Contains(detail, "base-url") {
 		t.Errorf("the refusal says %q", detail)
 	}
 	cookie := y.browser()
@@ -176,7 +179,8 @@ func TestUnusableDataFolder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	write(t, file, "")
 	for _, data := range []string{file, filepath.Join(file, "below")} {
-		if said := turnedAway(t, "--data", data); !strings.Contains(said, data+" cannot be used as the data folder: name another with --data") {
+		if said := turnedAway(t, "--data", data); !strings.Contains(said,
+			data+" cannot be used as the data folder: name another with --data") {
 			t.Errorf("a file for a folder: %s", said)
 		}
 	}

@@ -71,7 +71,8 @@ func (a *App) loops() []func(context.Context) error {
 			all = append(all, l.Loop)
 		}
 	}
-	all = append(all, a.mail.Loop, a.notary.Loop, a.readers.Loop, a.ledger().Loop, a.keeper().Loop, a.answerBoxes, a.watchStorage, a.keepLease, a.serveMetrics)
+	all = append(all, a.mail.Loop, a.notary.Loop, a.readers.Loop, a.ledger().Loop, a.keeper().Loop, a.answerBoxes, a.watchStorage,
+		a.keepLease, a.serveMetrics)
 	if a.relay != nil {
 		all = append(all, a.relay.Loop)
 	}

@@ -145,7 +145,8 @@ func explain(cfg *config.Config, err error) error {
 	case fault.From(err).Kind == fault.StorageFull:
 		return fmt.Errorf("there is no room for the server's data in %s: make some, or name another folder with --data (%w)", cfg.Data, err)
 	case inside && errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("the data folder %s is on a file system that nothing can be written to: name another with --data (%w)", cfg.Data, err)
+		return fmt.Errorf("the data folder %s is on a file system that nothing can be written to: name another with --data (%w)",
+			cfg.Data, err)
 	case inside && errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("this user may not write to the data folder %s: name another with --data (%w)", cfg.Data, err)
 	case inside && !errors.Is(err, fs.ErrNotExist):

@@ -31,7 +31,8 @@ func TestOpenStreamEndsWithItsCredential(t *testing.T) {
 		}
 		return false // to its end
 	})
-	if took := time.Since(revoked); took > 10*time.Second || !bytes.Contains(a.body, []byte("event: error")) || !bytes.Contains(a.body, []byte("problems/unauthenticated")) {
+	if took := time.Since(revoked); took > 10*time.Second || !bytes.Contains(a.body, []byte("event: error")) ||
+		!bytes.Contains(a.body, []byte("problems/unauthenticated")) {
 		t.Errorf("after %v: %s", took, a.body)
 	}
 }
@@ -45,7 +46,8 @@ func TestPlanIsFollowedThroughItsTasks(t *testing.T) {
 	var filed struct {
 		TaskIDs []string `json:"task_ids"`
 	}
-	decode(t, y.send("POST", "/v1/plans/file", y.owner, `{"repo": "acme/web", "slug": "hello", "documents": {"overview.md": "# Say hello\n\nNobody is greeted.\n", "01-greet.md": "# Greet\n\nOne line.\n"}}`).want(http.StatusAccepted), &filed)
+	decode(t, y.send("POST", "/v1/plans/file", y.owner,
+		`{"repo": "acme/web", "slug": "hello", "documents": {"overview.md": "# Say hello\n\nNobody is greeted.\n", "01-greet.md": "# Greet\n\nOne line.\n"}}`).want(http.StatusAccepted), &filed)
 	cancelled := false
 	a := y.hear("/v1/streams?topics=plans", y.owner, nil, func(a answer) bool {
 		if !cancelled && bytes.Contains(a.body, []byte(`"topic":"plans"`)) {
@@ -81,7 +83,8 @@ func TestPresenceIsFollowed(t *testing.T) {
 	var enrollment struct{ Token string }
 	decode(t, y.send("POST", "/v1/runners/enrollments", y.owner, "{}").want(http.StatusCreated), &enrollment)
 	var c box.Credentials
-	decode(t, y.send("POST", "/v1/runners/enroll", "", `{"public_key": "`+public+`", "name": "desk"}`, "X-Svc-Enroll-Token", enrollment.Token).want(http.StatusCreated), &c)
+	decode(t, y.send("POST", "/v1/runners/enroll", "", `{"public_key": "`+public+`", "name": "desk"}`, "X-Svc-Enroll-Token",
+		enrollment.Token).want(http.StatusCreated), &c)
 	conn, err := conn.Dial(c.NATSURL, c.ID, func() (string, []byte) { return c.NATSJWT, slices.Clone(seed) }, conn.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +97,8 @@ func TestPresenceIsFollowed(t *testing.T) {
 	}
 	says := func(unfit string) func() {
 		return func() {
-			if err := conn.Call(ctx, protocol.CallBeat, protocol.Presence{State: "ready", Slots: 1, Free: 1, Unfit: unfit}, nil); err != nil {
+			if err := conn.Call(ctx, protocol.CallBeat, protocol.Presence{State: "ready", Slots: 1, Free: 1, Unfit: unfit},
+				nil); err != nil {
 				t.Error(err)
 			}
 		}
@@ -108,7 +112,8 @@ func TestPresenceIsFollowed(t *testing.T) {
 	// Each step follows once the row is as the step before says.
 	is := func(status string, then func()) seen { return seen{`"presence":{"status":"` + status + `"`, then} }
 	steps := []seen{is("offline", beat), is("online", quiet(time.Minute)), is("stale", beat), is("online", quiet(time.Minute)),
-		is("stale", quiet(2*time.Minute)), is("offline", beat), is("online", says("No room.")), {`"unfit":"No room."`, beat}, {`"unfit":null`, nil}}
+		is("stale", quiet(2*time.Minute)), is("offline", beat), is("online", says("No room.")), {`"unfit":"No room."`, beat},
+		{`"unfit":null`, nil}}
 	y.followRunners(steps)
 }
 
@@ -158,7 +163,8 @@ func TestRunsOfABoxAreFollowed(t *testing.T) {
 	}
 	y.followRunners([]seen{
 		{`"active":0,`, func() {
-			decode(t, y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "t", "problem": "Something is wrong."}`).want(http.StatusAccepted), &filed)
+			decode(t, y.send("POST", "/v1/tasks", y.owner,
+				`{"repo": "acme/web", "title": "t", "problem": "Something is wrong."}`).want(http.StatusAccepted), &filed)
 			if reply, err := y.parts.run.Claim(t.Context(), quiet, protocol.Claim{ID: "c", Free: 1}); err != nil || reply.Run == nil {
 				t.Errorf("%+v, %v", reply, err)
 			}

@@ -58,7 +58,8 @@ func (y *yard) station(token string) *station {
 	must(err)
 	var enrollment struct{ Token string }
 	decode(y.t, y.send("POST", "/v1/runners/enrollments", token, "{}").want(http.StatusCreated), &enrollment)
-	decode(y.t, y.send("POST", "/v1/runners/enroll", "", `{"public_key": "`+public+`", "slots": 4}`, "X-Svc-Enroll-Token", enrollment.Token).want(http.StatusCreated), &s.Credentials)
+	decode(y.t, y.send("POST", "/v1/runners/enroll", "", `{"public_key": "`+public+`", "slots": 4}`, "X-Svc-Enroll-Token",
+		enrollment.Token).want(http.StatusCreated), &s.Credentials)
 	s.conn, err = conn.Dial(s.NATSURL, s.ID, func() (string, []byte) { return s.NATSJWT, slices.Clone(s.seed) }, conn.Options{})
 	must(err)
 	y.t.Cleanup(s.conn.Close)
@@ -67,8 +68,10 @@ func (y *yard) station(token string) *station {
 	must(s.conn.Wait(ctx))
 	signature, err := pair.Sign(protocol.KeyStatement(s.ID, s.secret.Public()))
 	must(err)
-	must(s.ask(protocol.CallHello, protocol.Hello{V: protocol.Version, Slots: 4, Agents: []protocol.AgentInfo{{Name: "builtin"}}, Isolation: []string{"landlock"}, Holds: map[string][]string{"landlock": protocol.Isolated},
-		Key: s.secret.Public(), Signature: base64.StdEncoding.EncodeToString(signature)}, nil))
+	must(s.ask(protocol.CallHello,
+		protocol.Hello{V: protocol.Version, Slots: 4, Agents: []protocol.AgentInfo{{Name: "builtin"}}, Isolation: []string{"landlock"},
+			Holds: map[string][]string{"landlock": protocol.Isolated},
+			Key:   s.secret.Public(), Signature: base64.StdEncoding.EncodeToString(signature)}, nil))
 	must(s.ask(protocol.CallBeat, protocol.Presence{State: "ready", Slots: 4, Free: 4}, nil))
 	return s
 }
@@ -138,20 +141,25 @@ func TestBoxOfAnotherTenant(t *testing.T) {
 			if err := victim.conn.Nudges(func(verb string) { words <- verb }); err != nil {
 				t.Fatal(err)
 			}
-			y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/widgets", "title": "Do it", "problem": "Do it."}`).want(http.StatusAccepted)
+			y.send("POST", "/v1/tasks", y.owner,
+				`{"repo": "acme/widgets", "title": "Do it", "problem": "Do it."}`).want(http.StatusAccepted)
 			var claim protocol.ClaimReply
-			if err := victim.ask(protocol.CallClaim, protocol.Claim{ID: "claim-of-acme", Free: 4, WaitMS: 5000}, &claim); err != nil || claim.Run == nil {
+			if err := victim.ask(protocol.CallClaim, protocol.Claim{ID: "claim-of-acme", Free: 4, WaitMS: 5000}, &claim); err != nil ||
+				claim.Run == nil {
 				t.Fatalf("the victim's claim: %+v %v", claim, err)
 			}
 			run := claim.Run.Run
 			if err := victim.ask(protocol.CallAccept, protocol.Accept{Run: run, Attempt: 1}, nil); err != nil {
 				t.Fatal(err)
 			}
-			begun := protocol.Envelope{Run: run, Attempt: 1, Events: []protocol.Event{{Seq: 1, Kind: protocol.EventAccepted}, {Seq: 2, Kind: protocol.EventStarted, Data: []byte(`{"agent":"builtin"}`)}}}
+			begun := protocol.Envelope{Run: run, Attempt: 1,
+				Events: []protocol.Event{{Seq: 1, Kind: protocol.EventAccepted},
+					{Seq: 2, Kind: protocol.EventStarted, Data: []byte(`{"agent":"builtin"}`)}}}
 			if got, err := victim.conn.Append(t.Context(), begun); err != nil || got.Seq != 2 {
 				t.Fatalf("the victim's events: %+v %v", got, err)
 			}
-			y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/widgets", "title": "And that", "problem": "Wait."}`).want(http.StatusAccepted)
+			y.send("POST", "/v1/tasks", y.owner,
+				`{"repo": "acme/widgets", "title": "And that", "problem": "Wait."}`).want(http.StatusAccepted)
 			command := id.New()
 			y.in(y.acct, func(tx *db.Tx) error {
 				return y.parts.box.Enqueue(tx, victim.ID, protocol.Command{ID: command, Kind: protocol.CommandUpdate})
@@ -169,7 +177,8 @@ func TestBoxOfAnotherTenant(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, attempt := range []int{1, 2} {
-				e := protocol.Envelope{Run: run, Attempt: attempt, Events: []protocol.Event{{Seq: 3, Kind: protocol.EventFinished, Data: data}}}
+				e := protocol.Envelope{Run: run, Attempt: attempt,
+					Events: []protocol.Event{{Seq: 3, Kind: protocol.EventFinished, Data: data}}}
 				if got, err := evil.conn.Append(t.Context(), e); err != nil || !got.Closed || got.Seq != 0 {
 					t.Errorf("a forged end is answered %+v, %v", got, err)
 				}
@@ -201,7 +210,8 @@ func TestBoxOfAnotherTenant(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			forged := protocol.Hello{V: protocol.Version, Slots: 4, Runs: []protocol.RunRef{{Run: run, Attempt: 1, Seq: 2}}, Key: thief.Public(), Signature: "AAAA"}
+			forged := protocol.Hello{V: protocol.Version, Slots: 4, Runs: []protocol.RunRef{{Run: run, Attempt: 1, Seq: 2}},
+				Key: thief.Public(), Signature: "AAAA"}
 			if err := evil.ask(protocol.CallHello, forged, nil); err == nil {
 				t.Error("a hello with a key that nobody signed is taken")
 			}
@@ -218,7 +228,8 @@ func TestBoxOfAnotherTenant(t *testing.T) {
 				{Subject: it + protocol.CallHello, Data: hello},
 				{Subject: me + protocol.CallClaim, Reply: it + protocol.CallClaim, Data: []byte(`{"id":"x","free":1}`)},
 				{Subject: me + protocol.CallBeat, Reply: it + protocol.CallBeat, Data: []byte(`{"state":"drained"}`)},
-				{Subject: me + protocol.CallBeat, Reply: protocol.ControlSubject(victim.ID, protocol.NudgeProve), Data: []byte(`{"state":"ready"}`)},
+				{Subject: me + protocol.CallBeat, Reply: protocol.ControlSubject(victim.ID, protocol.NudgeProve),
+					Data: []byte(`{"state":"ready"}`)},
 				{Subject: me + protocol.CallPing, Reply: "_INBOX." + victim.ID + ".x"},
 				{Subject: me + protocol.CallPing, Header: nats.Header{"Nats-Trace-Dest": {protocol.ControlSubject(victim.ID, "x")}}},
 				{Subject: protocol.ControlSubject(victim.ID, protocol.NudgeProve)},
@@ -242,7 +253,8 @@ func TestBoxOfAnotherTenant(t *testing.T) {
 			// A disk is not filled by what is nobody's.
 			size := folderSize(t, y.cfg.Data)
 			for i := range 50 {
-				e := protocol.Envelope{Run: fmt.Sprint("made-up-", i), Attempt: 1, Events: []protocol.Event{{Seq: 1, Kind: protocol.EventUpdate, Data: []byte(`"` + strings.Repeat("x", 200<<10) + `"`)}}}
+				e := protocol.Envelope{Run: fmt.Sprint("made-up-", i), Attempt: 1,
+					Events: []protocol.Event{{Seq: 1, Kind: protocol.EventUpdate, Data: []byte(`"` + strings.Repeat("x", 200<<10) + `"`)}}}
 				if got, err := evil.conn.Append(t.Context(), e); err != nil || !got.Closed {
 					t.Errorf("an event of a run that is not: %+v %v", got, err)
 				}
@@ -270,7 +282,8 @@ func TestBoxOfAnotherTenant(t *testing.T) {
 			if text, err := victim.secret.Open(protocol.SecretsPurpose(run), sealed.Sealed); err != nil || len(text) < 20 {
 				t.Errorf("the victim's secrets: %q %v", text, err)
 			}
-			if err := victim.ask(protocol.CallCommands, struct{}{}, &owed); err != nil || len(owed.Commands) != 1 || owed.Commands[0].ID != command {
+			if err := victim.ask(protocol.CallCommands, struct{}{}, &owed); err != nil || len(owed.Commands) != 1 ||
+				owed.Commands[0].ID != command {
 				t.Errorf("the victim's commands: %+v %v", owed, err)
 			}
 		})
@@ -291,7 +304,9 @@ func TestSeatOnTheBusIsNotEnough(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What it can say, it says in the box's name.
-	err = victim.ask(protocol.CallHello, protocol.Hello{V: protocol.Version, Slots: 4, Key: thief.Public(), Signature: base64.StdEncoding.EncodeToString(make([]byte, 64))}, nil)
+	err = victim.ask(protocol.CallHello,
+		protocol.Hello{V: protocol.Version, Slots: 4, Key: thief.Public(),
+			Signature: base64.StdEncoding.EncodeToString(make([]byte, 64))}, nil)
 	if !fault.IsKind(err, fault.Forbidden) {
 		t.Errorf("a hello with the thief's key: %v", err)
 	}
@@ -343,7 +358,8 @@ func TestBusKeysRotated(t *testing.T) {
 		}
 		y = y.again(e, flags)
 		after, err := busKeys(t.Context(), y.db, y.ring)
-		if err != nil || after.SigningSeed == before.SigningSeed || after.OperatorSeed == before.OperatorSeed || after.AccountSeed == before.AccountSeed || after.SystemSeed == before.SystemSeed {
+		if err != nil || after.SigningSeed == before.SigningSeed || after.OperatorSeed == before.OperatorSeed ||
+			after.AccountSeed == before.AccountSeed || after.SystemSeed == before.SystemSeed {
 			t.Errorf("seeds are as before, %v", err)
 		}
 		pair, err := nkeys.FromSeed(s.seed)
@@ -364,7 +380,8 @@ func TestBusKeysRotated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		decode(t, y.send("POST", "/v1/runners/creds/reissue", "", `{"public_key": "`+public+`"}`, "Authorization", "Bearer "+*s.RunToken).want(http.StatusOK), &s.Credentials)
+		decode(t, y.send("POST", "/v1/runners/creds/reissue", "", `{"public_key": "`+public+`"}`, "Authorization",
+			"Bearer "+*s.RunToken).want(http.StatusOK), &s.Credentials)
 		if err := login(); err != nil {
 			t.Errorf("the new credential: %v", err)
 		}

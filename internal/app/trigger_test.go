@@ -61,11 +61,13 @@ func TestTriggers(t *testing.T) {
 	onBoth(t, func(t *testing.T, e db.Engine, flags []string) {
 		y := start(t, e, append(flags, "--scenario", file(t, "s.yml", triggering))...)
 		workshop(t, y)
-		y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "Say repaired", "problem": "The README lacks a word."}`).want(202)
+		y.send("POST", "/v1/tasks", y.owner,
+			`{"repo": "acme/web", "title": "Say repaired", "problem": "The README lacks a word."}`).want(202)
 		y.send("POST", "/v1/asks", y.owner, `{"repo": "acme/web", "title": "Look", "body": "Somebody should look."}`).want(202)
 		survey := `{"repo": "acme/web", "ask": "Who is greeted?", "return_context": true, "template": "talker"}`
 		y.eventually("the box is there", func() bool { return y.send("POST", "/v1/plans", y.owner, survey).StatusCode == 202 })
-		y.send("POST", "/v1/plans/file", y.owner, `{"repo": "acme/web", "slug": "hello", "documents": {"overview.md": "# Say hello\n", "01-a-name.md": "# Add a name\n\nOne line.\n"}}`).want(202)
+		y.send("POST", "/v1/plans/file", y.owner,
+			`{"repo": "acme/web", "slug": "hello", "documents": {"overview.md": "# Say hello\n", "01-a-name.md": "# Add a name\n\nOne line.\n"}}`).want(202)
 
 		want := []string{"babysit: babysit", "ci: check", "scout: ask", "scout: plan", "triage: ask", "work: plan", "work: task"}
 		var seen struct{ Data []triggered }
@@ -111,7 +113,9 @@ func TestMessagesAndLiveChannels(t *testing.T) {
 			var filed struct {
 				ID string `json:"task_id"`
 			}
-			decode(t, y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "Wait", "problem": "Wait until somebody says something.", "kind": "scout", "template": "`+template+`"}`).want(202), &filed)
+			decode(t, y.send("POST", "/v1/tasks", y.owner,
+				`{"repo": "acme/web", "title": "Wait", "problem": "Wait until somebody says something.", "kind": "scout", "template": "`+
+					template+`"}`).want(202), &filed)
 			y.eventually("the run is live", func() bool { return last(filed.ID).State == "live" })
 			r := last(filed.ID)
 			path := "/v1/fleet/runs/" + r.ID + "/message"
@@ -132,7 +136,8 @@ func TestMessagesAndLiveChannels(t *testing.T) {
 			} else {
 				say(1, "0").problem(409, "no_live_channel")
 			}
-			for name, a := range map[string]answer{"too long": say(8001, "0"), "empty": say(0, "0"), "waits too long": say(1, "25001"), "waits for less than nothing": say(1, "-1")} {
+			for name, a := range map[string]answer{"too long": say(8001, "0"), "empty": say(0, "0"), "waits too long": say(1, "25001"),
+				"waits for less than nothing": say(1, "-1")} {
 				if a.StatusCode != 400 {
 					t.Errorf("%s, %s: %d %s", template, name, a.StatusCode, a.body)
 				}

@@ -51,7 +51,8 @@ func TestCheckOnAnUnfitBox(t *testing.T) {
 				if _, err := walkAccount.Exec(tx, account); err != nil {
 					return err
 				}
-				if _, err := walkRepo.Exec(tx, walkRepoArgs{ID: repo, AccountID: account, Name: "web", PolicyYML: "version: 1\n"}); err != nil {
+				if _, err := walkRepo.Exec(tx,
+					walkRepoArgs{ID: repo, AccountID: account, Name: "web", PolicyYML: "version: 1\n"}); err != nil {
 					return err
 				}
 				for _, b := range boxes {
@@ -63,8 +64,9 @@ func TestCheckOnAnUnfitBox(t *testing.T) {
 					return err
 				}
 				var err error
-				check, err = p.task.Create(tx, task.Repo{ID: repo}, task.Spec{Kind: task.KindCI, Sink: task.SinkDirect, Title: "Check", Problem: "p",
-					Command: []string{"make", "check"}, Checkout: "c0ffee", PRID: &pr})
+				check, err = p.task.Create(tx, task.Repo{ID: repo},
+					task.Spec{Kind: task.KindCI, Sink: task.SinkDirect, Title: "Check", Problem: "p",
+						Command: []string{"make", "check"}, Checkout: "c0ffee", PRID: &pr})
 				if err != nil {
 					return err
 				}
@@ -83,7 +85,8 @@ func TestCheckOnAnUnfitBox(t *testing.T) {
 				t.Helper()
 				events := []protocol.Event{said(protocol.EventStarted, protocol.Started{Agent: "command"}), said(protocol.EventFinished, f)}
 				events[0].Seq, events[1].Seq = 1, 2
-				if _, err := p.run.Append(context.Background(), box, protocol.Envelope{V: protocol.Version, Run: st.Run, Attempt: st.Attempt, Events: events}); err != nil {
+				if _, err := p.run.Append(context.Background(), box,
+					protocol.Envelope{V: protocol.Version, Run: st.Run, Attempt: st.Attempt, Events: events}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -104,7 +107,8 @@ func TestCheckOnAnUnfitBox(t *testing.T) {
 
 			first := claim(boxes[0])
 			one := 1
-			end(boxes[0], first.Run, protocol.Finished{State: protocol.Failed, Kind: protocol.FailureBoxUnfit, Error: "bwrap: no namespaces\n", ExitCode: &one})
+			end(boxes[0], first.Run, protocol.Finished{State: protocol.Failed, Kind: protocol.FailureBoxUnfit,
+				Error: "bwrap: no namespaces\n", ExitCode: &one})
 			if row := want(task.Pending, "queued pending"); *row.FailureKind != task.BoxUnfit || row.Charged != 0 || row.Uncharged != 0 {
 				t.Errorf("the check's task is %+v", row)
 			}

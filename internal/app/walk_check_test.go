@@ -83,7 +83,8 @@ func (m *walk) checkTasks(was, now *state) {
 			m.fail("task %s went from %s to %s", t.ID, before.Status, t.Status)
 		}
 		// A fault of a box is no try of the task.
-		if before.Status.InFlight() && t.Status == task.Pending && t.Attempt == before.Attempt && t.FailureKind != nil && *t.FailureKind == task.BoxUnfit {
+		if before.Status.InFlight() && t.Status == task.Pending && t.Attempt == before.Attempt && t.FailureKind != nil &&
+			*t.FailureKind == task.BoxUnfit {
 			m.seen["a box that was unfit"]++
 			if t.Charged != before.Charged || t.Uncharged != before.Uncharged {
 				m.fail("task %+v was %+v", t, before)
@@ -190,13 +191,15 @@ func (m *walk) checkBlockers(was, now *state) {
 	}
 	for taskID, n := range asked {
 		if declared[taskID]+m.adopted[taskID] != n {
-			m.fail("task %s has %d blockers and %d that were taken over, its runs declared %d", taskID, declared[taskID], m.adopted[taskID], n)
+			m.fail("task %s has %d blockers and %d that were taken over, its runs declared %d", taskID, declared[taskID],
+				m.adopted[taskID], n)
 		}
 	}
 	// What has all that it asked for goes on.
 	for _, b := range now.asked {
 		before, t := was.tasks[b.TaskID], now.tasks[b.TaskID]
-		if b.State == "open" || was.blockers[b.ID].State != "open" || waits[b.TaskID] || before.Status != task.Held || t.Status != task.Held || *t.FailureKind != task.Blocked {
+		if b.State == "open" || was.blockers[b.ID].State != "open" || waits[b.TaskID] || before.Status != task.Held ||
+			t.Status != task.Held || *t.FailureKind != task.Blocked {
 			continue
 		}
 		for _, c := range now.asked {
@@ -373,7 +376,8 @@ func (m *walk) audited(rows []link) {
 		case "task.held_back":
 			continue
 		case "task.stuck", "task.unstuck":
-			if is := l.Kind == "task.stuck"; m.stuck[l.Object] == is && !strings.Contains(l.Data, `"failure_kind"`) { // for another reason, maybe
+			if is := l.Kind == "task.stuck"; m.stuck[l.Object] == is &&
+				!strings.Contains(l.Data, `"failure_kind"`) { // for another reason, maybe
 				m.fail("a task that was so already: %+v", l)
 			} else {
 				m.stuck[l.Object] = is

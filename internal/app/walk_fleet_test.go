@@ -19,7 +19,8 @@ func (m *walk) seat() {
 	n := m.on()
 	if rapid.Bool().Draw(m.r, "given") {
 		m.given = append(m.given, m.now().AddDate(0, 0, 1))
-		given := m.operate(n, 201, "POST", "/v1/admin/grants", map[string]any{"account_id": m.account, "ai_devs": 1, "reason": "For once.", "expires_in_days": 1})
+		given := m.operate(n, 201, "POST", "/v1/admin/grants",
+			map[string]any{"account_id": m.account, "ai_devs": 1, "reason": "For once.", "expires_in_days": 1})
 		m.owe("grant.issued", given["id"].(string))
 		return
 	}

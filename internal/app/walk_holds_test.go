@@ -101,7 +101,8 @@ func (m *walk) waiting(n *node) {
 		for _, h := range row["holds"].([]any) {
 			h := h.(map[string]any)
 			clear, _ := h["clear"].(map[string]any)
-			if h["reason"] != task.Blocked || h["blocking"] != true || h["since"] == nil || clear["capability"] != "blocker.answer" && clear["capability"] != "blocker.submit" {
+			if h["reason"] != task.Blocked || h["blocking"] != true || h["since"] == nil ||
+				clear["capability"] != "blocker.answer" && clear["capability"] != "blocker.submit" {
 				m.fail("the run of task %s waits, and the task says %v", id, h)
 			}
 			named = append(named, clear["args"].(map[string]any)["blockerId"].(string))

@@ -72,7 +72,8 @@ func newForge() *forge { return &forge{repos: map[codehost.Repo]*forgeRepo{}} }
 func (f *forge) install(r codehost.Repo, policy string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	g := &forgeRepo{policy: policy, branches: map[string]string{}, parents: map[string][]string{}, clashes: map[string]bool{}, guarded: map[string]bool{}, squashed: map[string]string{}}
+	g := &forgeRepo{policy: policy, branches: map[string]string{}, parents: map[string][]string{}, clashes: map[string]bool{},
+		guarded: map[string]bool{}, squashed: map[string]string{}}
 	f.repos[r] = g
 	g.branches["main"] = f.commit(g)
 }
@@ -298,7 +299,8 @@ func (f *forge) Compare(_ context.Context, r codehost.Repo, base, head string) (
 	if err != nil {
 		return codehost.Comparison{}, err
 	}
-	return codehost.Comparison{BaseSHA: at[0], HeadSHA: at[1], MergeBase: at[0], Ahead: 1, Paths: []string{"a.go"}, PatchID: "patch-" + at[1]}, nil
+	return codehost.Comparison{BaseSHA: at[0], HeadSHA: at[1], MergeBase: at[0], Ahead: 1, Paths: []string{"a.go"},
+		PatchID: "patch-" + at[1]}, nil
 }
 
 // Outcome implements codehost.Host.

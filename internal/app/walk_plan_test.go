@@ -141,7 +141,8 @@ func (m *walk) regroup() {
 		}
 	}
 	for _, taskID := range m.tasks {
-		if t := m.was.tasks[taskID]; t.Kind == task.KindWork && t.PlanID == nil && !slices.Contains([]task.Status{task.Failed, task.Cancelled}, t.Status) {
+		if t := m.was.tasks[taskID]; t.Kind == task.KindWork && t.PlanID == nil &&
+			!slices.Contains([]task.Status{task.Failed, task.Cancelled}, t.Status) {
 			free = append(free, taskID)
 		}
 	}
@@ -198,7 +199,8 @@ func (m *walk) relink() {
 		return withTask(tx, taskID, func(t *task.Row) error {
 			moved = nil
 			up, _, err := task.Get(tx, m.account, on)
-			if err != nil || on == t.ID || t.Kind != task.KindWork || t.PlanID != nil || t.Status != task.Pending && t.Status != task.Failed {
+			if err != nil || on == t.ID || t.Kind != task.KindWork || t.PlanID != nil ||
+				t.Status != task.Pending && t.Status != task.Failed {
 				return err
 			}
 			if up.Status == task.Failed || up.Status == task.Cancelled {

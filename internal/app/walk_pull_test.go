@@ -22,10 +22,13 @@ import (
 func (m *walk) pullActions() map[string]func() {
 	return map[string]func(){
 		"deliver": m.deliver, "hasten": m.hasten, "hasten on": m.hasten, "check": m.checkEnds, "check on": m.checkEnds, "repair": m.repair,
-		"decide": m.decide, "decide on": m.decide, "stack": m.stack, "stack on": m.stack, "drop below": m.dropBelow, "oblige": m.oblige, "oblige on": m.oblige, "rearm": m.rearm, "cancel with pull": m.cancelWithPull,
-		"pass": m.passOne, "pass badly": m.passBadly, "pass badly on": m.passBadly, "pass both": m.passBoth, "pass and cancel": m.passAndCancel, "come to rest": m.comeToRest,
-		"push base": m.pushBase, "push head": m.pushHead, "merge by hand": m.mergeByHand, "delete branch": m.deleteBranch, "restore branch": m.restoreBranch,
-		"reconcile": m.reconcile, "let expire": m.letExpire,
+		"decide": m.decide, "decide on": m.decide, "stack": m.stack, "stack on": m.stack, "drop below": m.dropBelow, "oblige": m.oblige,
+		"oblige on": m.oblige, "rearm": m.rearm, "cancel with pull": m.cancelWithPull,
+		"pass": m.passOne, "pass badly": m.passBadly, "pass badly on": m.passBadly, "pass both": m.passBoth,
+		"pass and cancel": m.passAndCancel, "come to rest": m.comeToRest,
+		"push base": m.pushBase, "push head": m.pushHead, "merge by hand": m.mergeByHand, "delete branch": m.deleteBranch,
+		"restore branch": m.restoreBranch,
+		"reconcile":      m.reconcile, "let expire": m.letExpire,
 	}
 }
 
@@ -90,8 +93,9 @@ func (m *walk) stack() {
 		panic(idle{})
 	}
 	for range 2 {
-		m.call(m.on(), "POST", "/v1/tasks", map[string]any{"repo": m.account + "/" + repoNames[2], "title": "Fix it", "problem": "It is broken.",
-			"priority": 100, "files": []string{"a.go"}, "labels": map[string]string{"n": "stacked"}})
+		m.call(m.on(), "POST", "/v1/tasks",
+			map[string]any{"repo": m.account + "/" + repoNames[2], "title": "Fix it", "problem": "It is broken.",
+				"priority": 100, "files": []string{"a.go"}, "labels": map[string]string{"n": "stacked"}})
 		m.check()
 		m.hasten()
 	}
@@ -134,8 +138,10 @@ func (m *walk) bring(a *attempt) {
 		m.end(a, protocol.Finished{State: protocol.Succeeded, Report: m.report()})
 	case task.KindCI:
 		m.end(a, one(m, []protocol.Finished{
-			{State: protocol.Succeeded, ExitCode: code(0)}, {State: protocol.Succeeded, ExitCode: code(1), Output: "broken"}, {State: protocol.Succeeded, ExitCode: code(0)},
-			{State: protocol.Failed, Kind: task.CheckoutFailed, Error: "gone"}, {State: protocol.Succeeded}, {State: protocol.Succeeded, ExitCode: code(2)},
+			{State: protocol.Succeeded, ExitCode: code(0)}, {State: protocol.Succeeded, ExitCode: code(1), Output: "broken"},
+			{State: protocol.Succeeded, ExitCode: code(0)},
+			{State: protocol.Failed, Kind: task.CheckoutFailed, Error: "gone"}, {State: protocol.Succeeded},
+			{State: protocol.Succeeded, ExitCode: code(2)},
 		}, "result"))
 	case task.KindBabysit:
 		m.repaired(a)
@@ -206,7 +212,8 @@ func (m *walk) decide() {
 		body["action_id"] = a.ID
 	}
 	statuses, outs := m.both("POST", "/v1/prs/"+pr.ID+"/"+verb, body)
-	unread := waitsFor(a, m.now()) && a.Guarded && !names && verb != "skip-pending" && verb != "ask-again" // nobody says yes to what is protected without naming the question
+	unread := waitsFor(a, m.now()) && a.Guarded && !names && verb != "skip-pending" &&
+		verb != "ask-again" // nobody says yes to what is protected without naming the question
 	green := pr.Checks == pull.ChecksNone || pr.Checks == pull.ChecksPassed
 	waits := waitsFor(a, m.now())
 	did := 0
@@ -366,7 +373,8 @@ func (m *walk) passBadly() {
 	n, r := m.nodes[i], m.hostRepo(due.RepoID)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	what := rapid.SampledFrom([]string{"refuses", "refuses for long", "forgets", "dies before", "dies after", "base moves", "head moves", "head moves late", "deleted"}).Draw(m.r, "mishap")
+	what := rapid.SampledFrom([]string{"refuses", "refuses for long", "forgets", "dies before", "dies after", "base moves", "head moves",
+		"head moves late", "deleted"}).Draw(m.r, "mishap")
 	m.elapse(rapid.SampledFrom([]time.Duration{0, 20 * time.Second, 2 * time.Minute}).Draw(m.r, "after"))
 	var mis mishap
 	switch what {

@@ -40,7 +40,8 @@ func (m *walk) checkLife(was, now *state, pr *pullRow) {
 	if !pr.open() && pr.Needs != "" || pr.AbandonedAt != nil && !slices.Contains([]string{"", pull.NeedsMerge, pull.NeedsRearm}, pr.Needs) {
 		m.fail("nobody has to do anything about %+v", pr)
 	}
-	if (pr.State == pull.Merged) != (pr.MergeSHA != nil) || (pr.State == pull.Closed) != (pr.ClosedWhy != "") || (pr.Babysit == pull.BabysitDone) != (pr.State == pull.Merged) {
+	if (pr.State == pull.Merged) != (pr.MergeSHA != nil) || (pr.State == pull.Closed) != (pr.ClosedWhy != "") ||
+		(pr.Babysit == pull.BabysitDone) != (pr.State == pull.Merged) {
 		m.fail("%+v", pr)
 	}
 	r := m.hostRepo(pr.RepoID)
@@ -54,7 +55,8 @@ func (m *walk) checkLife(was, now *state, pr *pullRow) {
 			m.midway[pr.ID] = true
 		}
 	}
-	if pr.State == pull.Merged && pr.AbandonedAt != nil && slices.Contains(m.forge.mergedHeads(r), pr.HeadSHA) && !m.midway[pr.ID] && !m.race[pr.ID] {
+	if pr.State == pull.Merged && pr.AbandonedAt != nil && slices.Contains(m.forge.mergedHeads(r), pr.HeadSHA) && !m.midway[pr.ID] &&
+		!m.race[pr.ID] {
 		m.fail("%+v was merged after its task was cancelled", pr)
 	}
 }
@@ -155,7 +157,8 @@ func (m *walk) owePulls(was, now *state) {
 	}
 	checked := byID(was.checks, func(c checkRow) string { return c.ID })
 	for _, c := range now.checks {
-		if before := checked[c.ID]; c.FinishedAt != nil && (before.FinishedAt == nil || before.TaskID != c.TaskID || !before.FinishedAt.Equal(*c.FinishedAt)) {
+		if before := checked[c.ID]; c.FinishedAt != nil &&
+			(before.FinishedAt == nil || before.TaskID != c.TaskID || !before.FinishedAt.Equal(*c.FinishedAt)) {
 			m.owe("ci."+c.Status, c.ID)
 			m.seen["check "+c.Status]++
 		}
@@ -216,7 +219,8 @@ func (m *walk) toldOfPull(l link) bool {
 func (m *walk) headsTold(was, now *state) {
 	for i := range now.pulls {
 		pr := &now.pulls[i]
-		if before := was.pull(pr.ID); before.ID != "" && before.HeadSHA != pr.HeadSHA && pr.State != pull.Merged && !strings.Contains(m.headTold[pr.ID], pr.HeadSHA) {
+		if before := was.pull(pr.ID); before.ID != "" && before.HeadSHA != pr.HeadSHA && pr.State != pull.Merged &&
+			!strings.Contains(m.headTold[pr.ID], pr.HeadSHA) {
 			m.fail("%+v was %+v, and the audit trail says %s", pr, before, m.headTold[pr.ID])
 		}
 	}
@@ -300,7 +304,8 @@ func (m *walk) behindPulls(rows []any) {
 			if !slices.ContainsFunc(row["holds"].([]any), func(h any) bool {
 				hold := h.(map[string]any)
 				clear, _ := hold["clear"].(map[string]any)
-				return hold["reason"] == task.HoldPerson && clear["capability"] == need.Capability && strings.Contains(hold["clears_when"].(string), need.ClearsWhen)
+				return hold["reason"] == task.HoldPerson && clear["capability"] == need.Capability &&
+					strings.Contains(hold["clears_when"].(string), need.ClearsWhen)
 			}) {
 				m.fail("task %s waits for %+v, and says %v", taskID, pr, row["holds"])
 			}

@@ -63,7 +63,8 @@ type pullBelief struct {
 
 // newPullBelief knows of nothing.
 func newPullBelief() pullBelief {
-	return pullBelief{disabled: map[string]bool{}, race: map[string]bool{}, midway: map[string]bool{}, staled: map[string]link{}, headTold: map[string]string{}}
+	return pullBelief{disabled: map[string]bool{}, race: map[string]bool{}, midway: map[string]bool{}, staled: map[string]link{},
+		headTold: map[string]string{}}
 }
 
 var (

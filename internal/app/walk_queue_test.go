@@ -39,11 +39,15 @@ type setFleetArgs struct {
 func (m *walk) actions() map[string]func() {
 	all := map[string]func(){
 		"file": m.file, "claim": m.claimOne, "claim both": m.claimBoth, "claim more": m.claimBoth, "claim again": m.claimAgain,
-		"speak": m.speak, "speak on": m.speak, "finish": m.finish, "finish more": m.finish, "break down": m.breakDown, "lose": m.lose, "hello": m.hello,
-		"old": m.old, "wait": m.wait, "interfere": m.interfere, "relink": m.relink, "fleet": m.fleet, "enable": m.enable, "restart": m.restart,
-		"start a plan": m.startPlan, "author a plan": m.authorPlan, "approve": m.approve, "cancel a plan": m.cancelPlan, "regroup": m.regroup, "unlink": m.unlink,
+		"speak": m.speak, "speak on": m.speak, "finish": m.finish, "finish more": m.finish, "break down": m.breakDown, "lose": m.lose,
+		"hello": m.hello,
+		"old":   m.old, "wait": m.wait, "interfere": m.interfere, "relink": m.relink, "fleet": m.fleet, "enable": m.enable,
+		"restart":      m.restart,
+		"start a plan": m.startPlan, "author a plan": m.authorPlan, "approve": m.approve, "cancel a plan": m.cancelPlan,
+		"regroup": m.regroup, "unlink": m.unlink,
 		"declare": m.declare, "park": m.park, "answer": m.answer, "submit": m.submit, "submit more": m.submit, "withdraw": m.withdraw,
-		"reserve": m.reserve, "reserve more": m.reserve, "reserve both": m.reserveBoth, "settle": m.settle, "cap": m.cap, "sweep": m.sweep, "seat": m.seat, "drain": m.drainBox, "restart box": m.restartBox,
+		"reserve": m.reserve, "reserve more": m.reserve, "reserve both": m.reserveBoth, "settle": m.settle, "cap": m.cap, "sweep": m.sweep,
+		"seat": m.seat, "drain": m.drainBox, "restart box": m.restartBox,
 	}
 	maps.Copy(all, m.pullActions())
 	return all
@@ -111,7 +115,8 @@ func (m *walk) file() {
 		if at, depth := out["queue_position"].(float64), out["queue_depth"].(float64); at < 1 || at > depth {
 			m.fail("filed as number %v of %v", at, depth)
 		}
-	case status == 400 && slices.ContainsFunc(deps, func(d string) bool { return m.believe[d] == task.Failed || m.believe[d] == task.Cancelled }):
+	case status == 400 && slices.ContainsFunc(deps,
+		func(d string) bool { return m.believe[d] == task.Failed || m.believe[d] == task.Cancelled }):
 	case status == 409:
 	default:
 		m.fail("filed: %d %v", status, out)
@@ -199,7 +204,8 @@ func (m *walk) speak() {
 	for range rapid.IntRange(1, 4).Draw(m.r, "events") {
 		batch = append(batch, rapid.SampledFrom([]protocol.Event{
 			said("agent.update", map[string]int{"n": len(a.sent)}), said(protocol.EventStarted, protocol.Started{Agent: "builtin"}),
-			said(protocol.EventPushed, protocol.Pushed{SHA: "wip", WIP: true}), said(protocol.EventAccepted, nil), said(protocol.EventResumed, nil),
+			said(protocol.EventPushed, protocol.Pushed{SHA: "wip", WIP: true}), said(protocol.EventAccepted, nil),
+			said(protocol.EventResumed, nil),
 		}).Draw(m.r, "event"))
 	}
 	m.say(a, batch, rapid.Int64Range(-2, 1).Draw(m.r, "offset"))
@@ -207,7 +213,8 @@ func (m *walk) speak() {
 
 func (m *walk) finish() {
 	m.end(m.pickLive(), one(m, []protocol.Finished{
-		{State: protocol.Succeeded, Report: "done"}, {State: protocol.Failed, Kind: task.AgentError}, {State: protocol.Halted, WIP: true, Tip: "w"},
+		{State: protocol.Succeeded, Report: "done"}, {State: protocol.Failed, Kind: task.AgentError},
+		{State: protocol.Halted, WIP: true, Tip: "w"},
 		{State: protocol.Blocked}, {State: protocol.Failed, Kind: task.PolicyRefused},
 	}, "end"))
 }
@@ -256,7 +263,8 @@ func (m *walk) say(a *attempt, batch []protocol.Event, offset int64) {
 	if !alive {
 		before = m.read()
 	}
-	out, err := m.on().parts.run.Append(context.Background(), a.box, protocol.Envelope{V: protocol.Version, Run: a.start.Run, Attempt: a.start.Attempt, Events: batch})
+	out, err := m.on().parts.run.Append(context.Background(), a.box,
+		protocol.Envelope{V: protocol.Version, Run: a.start.Run, Attempt: a.start.Attempt, Events: batch})
 	switch {
 	case err != nil:
 		m.fail("append: %v", err)
@@ -307,7 +315,8 @@ func (m *walk) hello() {
 	now := m.read()
 	for i, v := range verdicts {
 		a := of[i]
-		if goesOn := v.Do == protocol.DoContinue; goesOn != (now.runs[a.start.Run].EndedAt == nil) || goesOn && v.FromSeq != int64(len(a.sent))+1 {
+		if goesOn := v.Do == protocol.DoContinue; goesOn != (now.runs[a.start.Run].EndedAt == nil) ||
+			goesOn && v.FromSeq != int64(len(a.sent))+1 {
 			m.fail("verdict %+v of a run at %d", v, len(a.sent))
 		}
 	}
@@ -320,13 +329,16 @@ func (m *walk) old() {
 		panic(idle{})
 	}
 	n, before := m.on(), m.read()
-	if r, err := n.parts.run.Renew(context.Background(), a.box, protocol.Renew{Run: a.start.Run, Attempt: a.start.Attempt}); err != nil || r.OK {
+	if r, err := n.parts.run.Renew(context.Background(), a.box,
+		protocol.Renew{Run: a.start.Run, Attempt: a.start.Attempt}); err != nil || r.OK {
 		m.fail("an ended attempt was renewed: %+v %v", r, err)
 	}
-	if r, err := n.parts.run.Accept(context.Background(), a.box, protocol.Accept{Run: a.start.Run, Attempt: a.start.Attempt}); err != nil || r.OK {
+	if r, err := n.parts.run.Accept(context.Background(), a.box,
+		protocol.Accept{Run: a.start.Run, Attempt: a.start.Attempt}); err != nil || r.OK {
 		m.fail("an ended attempt was accepted: %+v %v", r, err)
 	}
-	if _, err := n.parts.run.GitToken(context.Background(), a.box, protocol.GitTokenAsk{Run: a.start.Run, Attempt: a.start.Attempt}); err == nil {
+	if _, err := n.parts.run.GitToken(context.Background(), a.box,
+		protocol.GitTokenAsk{Run: a.start.Run, Attempt: a.start.Attempt}); err == nil {
 		m.fail("an ended attempt got a git token")
 	}
 	if after := m.read(); !after.same(before) {

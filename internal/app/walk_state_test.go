@@ -99,7 +99,8 @@ var (
 	newLinks   = db.Q[link](links + `AND seq > $2 ORDER BY seq`)
 	eventsOf   = db.Q[eventRow](`SELECT seq, kind, data FROM run_events WHERE run_id = $1 AND seq > $2 ORDER BY seq`)
 
-	untrue = db.Q[string](wrongWaits + ` UNION ALL ` + wrongLanes + ` UNION ALL ` + lonely + ` UNION ALL ` + wrongDepth + ` UNION ALL ` + looseEdges)
+	untrue = db.Q[string](wrongWaits + ` UNION ALL ` + wrongLanes + ` UNION ALL ` + lonely + ` UNION ALL ` + wrongDepth + ` UNION ALL ` +
+		looseEdges)
 )
 
 // What is wrong in the database itself, in words.

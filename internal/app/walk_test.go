@@ -114,10 +114,12 @@ func newWorld(t *testing.T, e db.Engine) *world {
 	w.clock.Store(time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC).UnixMicro())
 	none := func(string) (string, bool) { return "", false }
 	var err error
-	w.cfg, err = config.Load("test", []string{"--data", t.TempDir(), "--rate-limits", "off", "--setup-token", id.Secret(id.Setup)}, none, io.Discard)
+	w.cfg, err = config.Load("test", []string{"--data", t.TempDir(), "--rate-limits", "off", "--setup-token", id.Secret(id.Setup)}, none,
+		io.Discard)
 	w.ring = seal.New()
 	if err == nil {
-		w.host, err = builtin.New(builtin.Config{Root: filepath.Join(w.cfg.Data, "git"), BaseURL: "http://127.0.0.1:1", Logger: slog.New(slog.DiscardHandler)})
+		w.host, err = builtin.New(builtin.Config{Root: filepath.Join(w.cfg.Data, "git"), BaseURL: "http://127.0.0.1:1",
+			Logger: slog.New(slog.DiscardHandler)})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -132,8 +134,10 @@ func newWorld(t *testing.T, e db.Engine) *world {
 
 // boot starts a node on a database. It remembers nothing.
 func (w *world) boot(d *db.DB) *node {
-	a := &App{cfg: w.cfg, opts: Options{Version: "test"}, log: slog.New(complaints{w}), db: d, hub: event.NewHub(), ring: w.ring, clients: w.ring, host: w.host, prices: llm.DefaultPrices(), base: "http://127.0.0.1:1",
-		clock: w.now, line: quietBus{}, hosts: w.forge.served(), repoFolders: w.forge, foresight: mergeless{}, backoff: []time.Duration{time.Second, time.Minute}}
+	a := &App{cfg: w.cfg, opts: Options{Version: "test"}, log: slog.New(complaints{w}), db: d, hub: event.NewHub(), ring: w.ring,
+		clients: w.ring, host: w.host, prices: llm.DefaultPrices(), base: "http://127.0.0.1:1",
+		clock: w.now, line: quietBus{}, hosts: w.forge.served(), repoFolders: w.forge, foresight: mergeless{},
+		backoff: []time.Duration{time.Second, time.Minute}}
 	var err error
 	if a.mail, err = outbox(a); err != nil {
 		w.t.Fatal(err)
@@ -314,7 +318,8 @@ func (w *world) begin(r *rapid.T) *walk {
 		if _, err := makeAdmin.Exec(tx, m.user); err != nil {
 			return err
 		}
-		minted, err = token.Mint(tx, policy.Operator, m.user, nil, policy.Scopes(policy.AdminAccounts, policy.AdminGrants, policy.AdminReadOrgs), nil)
+		minted, err = token.Mint(tx, policy.Operator, m.user, nil,
+			policy.Scopes(policy.AdminAccounts, policy.AdminGrants, policy.AdminReadOrgs), nil)
 		m.operator = minted.Token
 		return err
 	})
@@ -435,7 +440,8 @@ func TestWorkUnderDisorder(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for name, value := range map[string]string{"rapid.checks": strconv.Itoa(min(10, max(1, *steps/stepsACase))), "rapid.steps": strconv.Itoa(stepsACase)} {
+			for name, value := range map[string]string{"rapid.checks": strconv.Itoa(min(10, max(1, *steps/stepsACase))),
+				"rapid.steps": strconv.Itoa(stepsACase)} {
 				was := flag.Lookup(name).Value.String()
 				set(name, value)
 				defer set(name, was)
@@ -474,7 +480,8 @@ func TestWorkUnderDisorder(t *testing.T) {
 				})
 			}
 			took := time.Since(began)
-			t.Logf("seed %d: %d steps in %s, %.0f a second: %v; audit rows: %v; and %v", seed, total, took.Round(time.Millisecond), float64(total)/took.Seconds(), taken, w.kinds, w.seen)
+			t.Logf("seed %d: %d steps in %s, %.0f a second: %v; audit rows: %v; and %v", seed, total, took.Round(time.Millisecond),
+				float64(total)/took.Seconds(), taken, w.kinds, w.seen)
 		})
 	}
 }

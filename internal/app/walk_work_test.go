@@ -20,10 +20,12 @@ func (m *walk) declare() {
 
 // declaration is what an attempt says that asks for something.
 func (m *walk) declaration(a *attempt) []protocol.Event {
-	b := protocol.BlockerDeclared{ID: rapid.SampledFrom([]string{"one", "two", "three"}).Draw(m.r, "name"), Kind: "decision", Question: "How?"}
+	b := protocol.BlockerDeclared{ID: rapid.SampledFrom([]string{"one", "two", "three"}).Draw(m.r, "name"), Kind: "decision",
+		Question: "How?"}
 	if rapid.Bool().Draw(m.r, "form") {
 		b.Kind = "missing_credential"
-		for _, f := range []protocol.BlockerField{{Name: "TOKEN", Kind: "env_secret"}, {Name: "ADDRESS", Kind: "service_url", Environment: "test"}, {Name: "docs", Kind: "mcp_server"}} {
+		for _, f := range []protocol.BlockerField{{Name: "TOKEN", Kind: "env_secret"},
+			{Name: "ADDRESS", Kind: "service_url", Environment: "test"}, {Name: "docs", Kind: "mcp_server"}} {
 			if rapid.Bool().Draw(m.r, f.Name) {
 				b.Fields = append(b.Fields, f)
 			}
@@ -40,7 +42,8 @@ func (m *walk) declaration(a *attempt) []protocol.Event {
 func (m *walk) park() {
 	m.say(m.pickLive(), []protocol.Event{rapid.SampledFrom([]protocol.Event{
 		said(protocol.EventParked, protocol.Parked{WindowMS: 60_000}), said(protocol.EventResumed, nil),
-		said(protocol.EventFinished, protocol.Finished{State: protocol.Blocked}), said(protocol.EventFinished, protocol.Finished{State: protocol.Blocked, WIP: true, Tip: "w"}),
+		said(protocol.EventFinished, protocol.Finished{State: protocol.Blocked}),
+		said(protocol.EventFinished, protocol.Finished{State: protocol.Blocked, WIP: true, Tip: "w"}),
 	}).Draw(m.r, "event")}, 0)
 }
 

@@ -111,7 +111,8 @@ func TestEnumsAreTheConstants(t *testing.T) {
 		{fields: "MessageResult.status", dir: "domain/run", of: "MessageReplied"},
 		{fields: "Ask.state AskFiled.state", dir: "domain/ask", of: "Pending"},
 		{fields: "AskVerdict.kind", dir: "domain/ask", of: "Minted"},
-		{fields: "Plan.status PlanDetail.status PlanApproved.status PlanCancelled.status PlanFiled.status", dir: "domain/plan", of: "Drafting"},
+		{fields: "Plan.status PlanDetail.status PlanApproved.status PlanCancelled.status PlanFiled.status", dir: "domain/plan",
+			of: "Drafting"},
 		{fields: "Plan.bucket PlanDetail.bucket", dir: "domain/plan", of: "BucketHeld"},
 		{fields: "Plan.source PlanDetail.source", dir: "domain/plan", of: "SourceExecute"},
 		{fields: "PlanGroup.status", dir: "domain/plan", of: "Waiting", also: []string{"held", "running", "done", "failed"}},
@@ -140,7 +141,8 @@ func TestEnumsAreTheConstants(t *testing.T) {
 		{fields: "CredentialInfo.kind", dir: "policy", of: "PAT", without: []string{"", "system", "fix_link"}},
 		{fields: "BillingKey.provider", dir: "llm", of: "Anthropic"},
 	} {
-		want := slices.DeleteFunc(append(block(t, "../"+c.dir, c.of), c.also...), func(v string) bool { return slices.Contains(c.without, v) })
+		want := slices.DeleteFunc(append(block(t, "../"+c.dir, c.of), c.also...),
+			func(v string) bool { return slices.Contains(c.without, v) })
 		slices.Sort(want)
 		for _, key := range strings.Fields(c.fields) {
 			name, field, _ := strings.Cut(key, ".")

@@ -91,7 +91,8 @@ func TestInstallAgent(t *testing.T) {
 	refused("codex", "node is not in the PATH")
 	program(t, fake+"/node", "echo v20.20.2")
 	refused("claude", "is v20.20.2, and @agentclientprotocol/claude-agent-acp 0.100.0 needs Node.js 22: install Node.js 22 or later")
-	if _, err := install("codex"); err == nil || !strings.Contains(err.Error(), "npm did not install @agentclientprotocol/codex-acp 2.6.0") {
+	if _, err := install("codex"); err == nil ||
+		!strings.Contains(err.Error(), "npm did not install @agentclientprotocol/codex-acp 2.6.0") {
 		t.Errorf("npm that fails: %v", err)
 	}
 	program(t, fake+"/npm", "true")

@@ -169,7 +169,8 @@ func TestRunThatTakesTooMuchIsEnded(t *testing.T) {
 			box := p.box(&cfg, at)
 			other := p.task(func(s *protocol.Start) {
 				s.Agent, s.Branch, s.Isolation, s.TimeoutMS = "command", "svc/other", string(at.level), 600_000
-				s.Command = []string{"/bin/sh", "-c", `while [ ! -e go ]; do echo tick; sleep 0.2; done; rm go; echo one >a.txt; sleep 0.01; cat a.txt`}
+				s.Command = []string{"/bin/sh", "-c",
+					`while [ ! -e go ]; do echo tick; sleep 0.2; done; rm go; echo one >a.txt; sleep 0.01; cat a.txt`}
 			})
 			p.saying(other, "tick")
 			for j, h := range hogs {
@@ -181,7 +182,8 @@ func TestRunThatTakesTooMuchIsEnded(t *testing.T) {
 				run := p.task(func(s *protocol.Start) {
 					s.Branch, s.Isolation, s.Prompt = fmt.Sprintf("svc/hog-%d", j), string(at.level), h.prompt
 					if h.script != "" {
-						s.Agent, s.Command = "command", []string{"/bin/sh", "-c", "mark=" + mark + "; sed -i s/demo/changed/ README; " + h.script}
+						s.Agent, s.Command = "command",
+							[]string{"/bin/sh", "-c", "mark=" + mark + "; sed -i s/demo/changed/ README; " + h.script}
 					}
 				})
 				s, f := p.finish(run)

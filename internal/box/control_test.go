@@ -469,7 +469,8 @@ func TestCommandThatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.change(func() {
-		p.commands = append(p.commands, protocol.Command{ID: "h", Kind: protocol.CommandHalt, Run: run, Attempt: 1, Mode: protocol.HaltGraceful},
+		p.commands = append(p.commands,
+			protocol.Command{ID: "h", Kind: protocol.CommandHalt, Run: run, Attempt: 1, Mode: protocol.HaltGraceful},
 			protocol.Command{ID: "d", Kind: protocol.CommandDrain})
 	})
 	p.until("the drain is done", func() bool { return len(p.commands) == 1 && p.commands[0].ID == "h" })

@@ -48,7 +48,8 @@ type place struct{ task, home, proxy, broker string }
 
 func (b *box) place(a *attempt, level sandbox.Level) place {
 	if level == sandbox.Bubblewrap {
-		return place{sandbox.TaskDir, sandbox.HomeDir, fmt.Sprintf("http://127.0.0.1:%d", proxyPort), fmt.Sprintf("127.0.0.1:%d", secretsPort)}
+		return place{sandbox.TaskDir, sandbox.HomeDir, fmt.Sprintf("http://127.0.0.1:%d", proxyPort),
+			fmt.Sprintf("127.0.0.1:%d", secretsPort)}
 	}
 	return place{a.taskPath(), a.homePath(), "http://" + b.port, b.brokerPort}
 }
@@ -128,7 +129,8 @@ func usageOf(t modelproxy.Totals) protocol.Usage {
 func (b *box) stallClock(a *attempt) (progress, stop func()) {
 	limit := b.cfg.Timing.Stall
 	timer := time.AfterFunc(limit, func() {
-		a.end(ending{severity: graceful, state: protocol.Failed, kind: "run_stalled", detail: fmt.Sprintf("no sign of progress for %s", limit)})
+		a.end(ending{severity: graceful, state: protocol.Failed, kind: "run_stalled",
+			detail: fmt.Sprintf("no sign of progress for %s", limit)})
 	})
 	return func() {
 		if !a.declared.parked.Load() {

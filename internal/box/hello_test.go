@@ -14,7 +14,8 @@ import (
 // not at every attempt to connect.
 func TestOutageIsLoggedOnce(t *testing.T) {
 	var log bytes.Buffer
-	b := &box{log: slog.New(slog.NewTextHandler(&log, nil)), life: t.Context(), online: make(chan struct{}, 1), beat: make(chan struct{}, 1)}
+	b := &box{log: slog.New(slog.NewTextHandler(&log, nil)), life: t.Context(), online: make(chan struct{}, 1),
+		beat: make(chan struct{}, 1)}
 	for range 2 {
 		b.onState(conn.State{Connected: true})
 		for range 100 {

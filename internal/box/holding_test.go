@@ -31,7 +31,8 @@ func TestLevelThatHoldsLessMeetsNoDemand(t *testing.T) {
 		{sandbox.Finding{Level: sandbox.Landlock, Holds: whole}, true, map[string]sandbox.Level{"": "landlock", "none": "landlock",
 			"landlock": "landlock", "bubblewrap": "", "best": ""}},
 		{sandbox.Finding{Level: sandbox.Landlock, Holds: whole}, false, nil},
-		{sandbox.Finding{Level: sandbox.Landlock, Err: errors.New("the disk is full")}, false, map[string]sandbox.Level{"landlock": "landlock"}},
+		{sandbox.Finding{Level: sandbox.Landlock, Err: errors.New("the disk is full")}, false,
+			map[string]sandbox.Level{"landlock": "landlock"}},
 		{sandbox.Finding{Level: sandbox.Landlock, Holds: whole[1:]}, true, map[string]sandbox.Level{"landlock": ""}},
 	} {
 		if news := b.setup.holding.note(x.found, quiet); news != x.news {

@@ -62,7 +62,8 @@ func (p *plane) runAt(level sandbox.Level, folders string, more ...string) (prot
 	p.start(cfg)
 	run := p.task(func(s *protocol.Start) {
 		s.Isolation = string(level)
-		s.Prompt = strings.Join(append(append([]string{"run test $PWD:$HOME = " + folders, "model"}, more...), "fetch "+p.http.URL+"/nothing",
+		s.Prompt = strings.Join(append(append([]string{"run test $PWD:$HOME = " + folders, "model"}, more...),
+			"fetch "+p.http.URL+"/nothing",
 			"write a.txt one", "commit a", "say done"), "\n")
 	})
 	s, f := p.finish(run)

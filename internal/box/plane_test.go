@@ -466,7 +466,8 @@ func (p *plane) config() box.Config {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	return box.Config{DataDir: dir, Name: "test", Slots: 2, Version: "1", Logger: log, Timing: box.Timing{
-		Renew: 2 * time.Second, Beat: 200 * time.Millisecond, ClaimWait: 2 * time.Second, Retry: 20 * time.Millisecond, Grace: 2 * time.Second,
+		Renew: 2 * time.Second, Beat: 200 * time.Millisecond, ClaimWait: 2 * time.Second, Retry: 20 * time.Millisecond,
+		Grace: 2 * time.Second,
 	}}
 }
 

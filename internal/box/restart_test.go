@@ -232,8 +232,9 @@ func TestFullDiskEndsTheRunAndKeepsItsEvents(t *testing.T) {
 		return
 	}
 	run := p.task(func(s *protocol.Start) {
-		s.Agent, s.Command = "command", []string{"/bin/sh", "-c", `echo wip >wip.txt; echo ready; while [ ! -e go ]; do sleep 0.01; done; ` +
-			talk}
+		s.Agent, s.Command = "command",
+			[]string{"/bin/sh", "-c", `echo wip >wip.txt; echo ready; while [ ! -e go ]; do sleep 0.01; done; ` +
+				talk}
 	})
 	p.saying(run, "ready")
 	must(t, os.WriteFile(filepath.Join(dir, "runs", run+".1", "task", "go"), nil, 0o644))
@@ -275,7 +276,8 @@ func TestRunThatFillsTheDiskIsEnded(t *testing.T) {
 	}
 	other := p.task(func(s *protocol.Start) {
 		s.Branch = "svc/other"
-		s.Agent, s.Command = "command", []string{"/bin/sh", "-c", `while [ ! -e go ]; do echo tick; sleep 0.1; done; rm go; echo one >a.txt`}
+		s.Agent, s.Command = "command",
+			[]string{"/bin/sh", "-c", `while [ ! -e go ]; do echo tick; sleep 0.1; done; rm go; echo one >a.txt`}
 	})
 	p.saying(other, "tick")
 	run := p.task(func(s *protocol.Start) {

@@ -302,7 +302,8 @@ func TestUnfinishedRepairIsNotPutIntoThePullRequest(t *testing.T) {
 	run = p.task(func(s *protocol.Start) {
 		s.Kind, s.Attempt, s.Prompt = "babysit", 2, "write a.txt two\ncommit whole\nsay done"
 	})
-	if _, f := p.finish(run); f.State != protocol.Succeeded || f.Base != work.Tip || git(t, p.repo, "rev-parse", "svc/t--12345678") != f.Tip {
+	if _, f := p.finish(run); f.State != protocol.Succeeded || f.Base != work.Tip ||
+		git(t, p.repo, "rev-parse", "svc/t--12345678") != f.Tip {
 		t.Errorf("finished %+v", f)
 	}
 }

@@ -163,7 +163,8 @@ func TestMachineThatCannotBeABoxIsRefused(t *testing.T) {
 			}
 			var unfit *box.UnfitError
 			if !errors.As(err, &unfit) || !strings.Contains(err.Error(), x.want) ||
-				strings.ReplaceAll(err.Error(), "a\nb", "") != strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "a\nb", "")), " ") {
+				strings.ReplaceAll(err.Error(), "a\nb",
+					"") != strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "a\nb", "")), " ") {
 				t.Fatalf("%v", err)
 			}
 			for _, made := range []string{"in", "work"} {

@@ -433,7 +433,8 @@ func (c *Config) settle() error {
 	}
 	if u, err := url.Parse(c.OTLPEndpoint); c.OTLPEndpoint != "" &&
 		(err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.RawQuery != "") {
-		return fmt.Errorf("otlp-endpoint (from %s): %q is not an address such as http://127.0.0.1:4318", c.sources["otlp-endpoint"], c.OTLPEndpoint)
+		return fmt.Errorf("otlp-endpoint (from %s): %q is not an address such as http://127.0.0.1:4318", c.sources["otlp-endpoint"],
+			c.OTLPEndpoint)
 	}
 	if u, err := url.Parse(c.GitHubURL); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 		return fmt.Errorf("github-url (from %s): %q is not an http address", c.sources["github-url"], c.GitHubURL)

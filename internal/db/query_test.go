@@ -318,7 +318,8 @@ type sized struct{ From, To int64 }
 func TestNamed(t *testing.T) {
 	run(t, func(t *testing.T, d *db.DB) {
 		note := "n"
-		want := thing{ID: "a", Status: "new", Size: 3, Count: 7, Done: true, Note: &note, Data: []byte{1}, CreatedAt: time.UnixMicro(5).UTC()}
+		want := thing{ID: "a", Status: "new", Size: 3, Count: 7, Done: true, Note: &note, Data: []byte{1},
+			CreatedAt: time.UnixMicro(5).UTC()}
 		var got []thing
 		err := d.Write(t.Context(), func(tx *db.Tx) error {
 			if _, err := putThing.Exec(tx, want); err != nil {

@@ -50,7 +50,8 @@ func TestMigrationOfSignIns(t *testing.T) {
 					db.Stmt
 					args []any
 				}{
-					{aSession, []any{"both", 30}}, {aRecord, []any{"1", "both", 20}}, {aRecord, []any{"2", "out", 11}}, {aRecord, []any{"3", "out", 10}},
+					{aSession, []any{"both", 30}}, {aRecord, []any{"1", "both", 20}}, {aRecord, []any{"2", "out", 11}},
+					{aRecord, []any{"3", "out", 10}},
 					{aRequest, []any{"back"}}, {anOffer, []any{"a", "back", 1, 2}},
 					{aRequest, []any{"stands"}}, {anOffer, []any{"b", "stands", 1, 2}}, {anOffer, []any{"c", "stands", 3, nil}},
 				} {

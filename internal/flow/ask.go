@@ -215,8 +215,9 @@ func (a BlockerAsks) File(tx *db.Tx, f blocker.FollowUp) (string, error) {
 		person = &answers
 	}
 	filed, _, err := ask.File(tx, a.Hub, ask.Filing{
-		RepoIDs: []string{f.RepoID}, Title: f.Title, Body: f.Body, Source: ask.FromBlocker, DedupeKey: f.BlockerID, By: by, RequestedBy: person,
-		Scopes: policy.Scopes(policy.WriteTasks),
+		RepoIDs: []string{f.RepoID}, Title: f.Title, Body: f.Body, Source: ask.FromBlocker, DedupeKey: f.BlockerID, By: by,
+		RequestedBy: person,
+		Scopes:      policy.Scopes(policy.WriteTasks),
 	})
 	return filed.ID, err
 }

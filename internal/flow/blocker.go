@@ -41,7 +41,8 @@ func (BlockerVault) Has(tx *db.Tx, repoID, environment, name string) (bool, erro
 // Keep puts a value into a vault; a fault that is not internal means that it
 // cannot be stored.
 func (v BlockerVault) Keep(tx *db.Tx, by string, value blocker.Value) error {
-	return v.PutFilled(tx, by, vault.Item{RepoID: value.RepoID, Name: value.Name, Environment: value.Environment, Value: value.Value}, value.Host)
+	return v.PutFilled(tx, by, vault.Item{RepoID: value.RepoID, Name: value.Name, Environment: value.Environment, Value: value.Value},
+		value.Host)
 }
 
 // BlockerTasks implements blocker.Tasks: the tasks that wait for blockers.

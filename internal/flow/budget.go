@@ -124,6 +124,7 @@ func clears(s budget.Stop) (when, call string, args map[string]string) {
 
 // limitNames are how limits are called within a sentence.
 var limitNames = map[string]string{
-	budget.Account: "the account's budget of the month", budget.Member: "the member's budget of the month", budget.Plan: "the plan's budget",
+	budget.Account: "the account's budget of the month", budget.Member: "the member's budget of the month",
+	budget.Plan: "the plan's budget",
 	budget.Task: "the task's budget", budget.Run: "the budget of each run",
 }

@@ -20,7 +20,8 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 // whose repository is web.
 func onBoth(t *testing.T, fn func(t *testing.T, tx *db.Tx)) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
-		actor := policy.Actor{Credential: policy.PAT, CredentialID: "t", UserID: "olga", AccountID: "acme", Scopes: policy.Scopes(policy.WriteTasks)}
+		actor := policy.Actor{Credential: policy.PAT, CredentialID: "t", UserID: "olga", AccountID: "acme",
+			Scopes: policy.Scopes(policy.WriteTasks)}
 		err := d.Write(policy.With(db.WithAccount(context.Background(), "acme"), actor), func(tx *db.Tx) error {
 			err := seed.Add(tx, seed.Account{ID: "acme"}, seed.User{ID: "ann", Name: "Ann"}, seed.User{ID: "olga"},
 				seed.Repo{ID: "web", Account: "acme"}, seed.Task{ID: "asked", Account: "acme", Repo: "web", By: new("ann")},

@@ -108,7 +108,8 @@ func (y *twoHosts) wire() {
 	stand := standin.Tasks{Agent: "claude", Places: 9}
 	tasks, _ := standin.Services(y.db, hub, TaskRepos{Hosts: y.hosts}, stand)
 	y.repos = repo.New(repo.Needs{
-		DB: y.db, Hub: hub, Hosts: y.hosts, Folders: &builtin.Host{}, Attempts: anyAccount{}, Holders: anyAccount{}, Pulls: Pulls{}, Logger: log,
+		DB: y.db, Hub: hub, Hosts: y.hosts, Folders: &builtin.Host{}, Attempts: anyAccount{}, Holders: anyAccount{}, Pulls: Pulls{},
+		Logger: log,
 	})
 	checks := ci.New(ci.Needs{DB: y.db, Hub: hub, Logger: log, Tasks: CheckTasks{Tasks: tasks, Hosts: y.hosts}})
 	y.pulls = pull.New(pull.Needs{
@@ -198,7 +199,8 @@ func (y *twoHosts) propose(account, branch, sha, base string) (prID string) {
 	y.t.Helper()
 	r := y.web(account)
 	y.write(account, func(tx *db.Tx) (err error) {
-		prID, err = y.pulls.Propose(tx, r, pull.Proposal{TaskID: "task-" + account, Title: "Do it", Branch: branch, HeadSHA: sha, BaseSHA: base})
+		prID, err = y.pulls.Propose(tx, r,
+			pull.Proposal{TaskID: "task-" + account, Title: "Do it", Branch: branch, HeadSHA: sha, BaseSHA: base})
 		return err
 	})
 	return prID

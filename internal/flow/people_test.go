@@ -95,10 +95,12 @@ func TestRedeem(t *testing.T) {
 			})
 			return account
 		}
-		if account := redeem(invitation.Offer{Kind: invitation.Platform, Bundle: invitation.Bundle{AIDevs: 2, ExpiresInDays: 3, IssuedBy: "operator:ada"}}); account != "" {
+		if account := redeem(invitation.Offer{Kind: invitation.Platform,
+			Bundle: invitation.Bundle{AIDevs: 2, ExpiresInDays: 3, IssuedBy: "operator:ada"}}); account != "" {
 			t.Errorf("to the platform: it leads to %q", account)
 		}
-		if account := redeem(invitation.Offer{Kind: invitation.OrgMember, AccountID: "acme", Role: policy.Member, Account: "acme"}); account != "acme" {
+		if account := redeem(invitation.Offer{Kind: invitation.OrgMember, AccountID: "acme", Role: policy.Member,
+			Account: "acme"}); account != "acme" {
 			t.Errorf("to acme: it leads to %q", account)
 		}
 		in.write(t, func(tx *db.Tx) error {
@@ -147,7 +149,8 @@ func TestGiftsFollowOwners(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		in := newGate(t, d)
 		in.write(t, func(tx *db.Tx) error {
-			return seed.Add(tx, seed.Account{ID: "home"}, seed.Account{ID: "other"}, seed.Member{Account: "home", User: "eve", Role: "owner"})
+			return seed.Add(tx, seed.Account{ID: "home"}, seed.Account{ID: "other"},
+				seed.Member{Account: "home", User: "eve", Role: "owner"})
 		})
 		hub := in.gifts.Ledger.Hub
 		woken := map[string]<-chan struct{}{}

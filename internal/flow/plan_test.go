@@ -29,7 +29,8 @@ var discard = slog.New(slog.DiscardHandler)
 // newPlans returns plans that nothing is asked of outside of the database.
 func newPlans(d *db.DB, tasks *task.Service, boxes plan.Boxes, hosts *codehost.Hosts) *plan.Service {
 	return plan.New(plan.Needs{
-		DB: d, Tasks: tasks, Hosts: hosts, Logger: discard, Scouts: Scouts{}, Repos: PlanRepos{}, Asks: PlanAsks{}, Pulls: Pulls{}, Boxes: boxes,
+		DB: d, Tasks: tasks, Hosts: hosts, Logger: discard, Scouts: Scouts{}, Repos: PlanRepos{}, Asks: PlanAsks{}, Pulls: Pulls{},
+		Boxes: boxes,
 	})
 }
 
@@ -68,7 +69,8 @@ func TestAuthor(t *testing.T) {
 			var minted []plannedTask
 			w.write(func(tx *db.Tx) error {
 				id, err := w.Author(tx, ask.NewPlan{
-					AskID: "ask", RequestedBy: "ann", Title: "Two shops", Summary: "One after the other.", Hold: hold, Slices: []ask.NewSlice{
+					AskID: "ask", RequestedBy: "ann", Title: "Two shops", Summary: "One after the other.", Hold: hold,
+					Slices: []ask.NewSlice{
 						{RepoID: "web", Title: "a", Problem: "First.", Files: []string{"a.go"}},
 						{RepoID: "shop", Title: "b", Problem: "Then.", DependsOn: []int{0}},
 					},
@@ -189,14 +191,16 @@ func TestWrote(t *testing.T) {
 		})}
 		var pushes []string
 		repo.PushedEvent.On(d, func(_ *db.Tx, e event.Event[repo.Push]) error {
-			pushes = append(pushes, strings.Join([]string{e.Subject.Account, e.Data.Repo.ID, e.Data.Branch, e.Data.Old, e.Data.New, e.Data.Head, e.Data.By}, " "))
+			pushes = append(pushes, strings.Join([]string{e.Subject.Account, e.Data.Repo.ID, e.Data.Branch, e.Data.Old, e.Data.New,
+				e.Data.Head, e.Data.By}, " "))
 			return nil
 		})
 		web := codehost.Repo{Host: codehost.BuiltIn, Owner: "acme", Name: "web"}
 		if err := host.Create(t.Context(), web, codehost.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		git := exec.Command("sh", "-c", `git update-ref refs/heads/main $(git commit-tree -m plan $(git mktree </dev/null)) && git rev-parse main`)
+		git := exec.Command("sh", "-c",
+			`git update-ref refs/heads/main $(git commit-tree -m plan $(git mktree </dev/null)) && git rev-parse main`)
 		git.Env = append(os.Environ(), "GIT_DIR="+filepath.Join(root, "acme", "web.git"), "GIT_AUTHOR_NAME=Ann",
 			"GIT_AUTHOR_EMAIL=ann@example.com", "GIT_COMMITTER_NAME=Ann", "GIT_COMMITTER_EMAIL=ann@example.com")
 		out, err := git.Output()

@@ -76,7 +76,8 @@ func TestQueueOfAsksAndRungs(t *testing.T) {
 			}
 		}
 		write(func(tx *db.Tx) error {
-			return seed.Add(tx, seed.Account{ID: "acme"}, seed.Repo{ID: "web", Account: "acme"}, seed.Box{ID: "box", Account: "acme", Slots: 2})
+			return seed.Add(tx, seed.Account{ID: "acme"}, seed.Repo{ID: "web", Account: "acme"},
+				seed.Box{ID: "box", Account: "acme", Slots: 2})
 		})
 		write(full(false))
 		write(func(tx *db.Tx) error {

@@ -40,7 +40,8 @@ func eachSettling(t *testing.T, fn func(*testing.T, *settling)) {
 		y.tasks, _ = standin.Services(d, event.NewHub(), TaskRepos{Hosts: addresses()}, stand)
 		y.Settler = Settler{Tasks: y.tasks}
 		y.write(func(tx *db.Tx) error {
-			return seed.Add(tx, seed.Account{ID: "acme"}, seed.Repo{ID: "repo", Account: "acme", Name: "web"}, seed.Box{ID: "box", Account: "acme"})
+			return seed.Add(tx, seed.Account{ID: "acme"}, seed.Repo{ID: "repo", Account: "acme", Name: "web"},
+				seed.Box{ID: "box", Account: "acme"})
 		})
 		fn(t, y)
 	})
@@ -107,11 +108,13 @@ func TestSettlerDistrustsBoxes(t *testing.T) {
 		}{
 			"check without a result": {task.KindCI, ended(protocol.Succeeded, func(*run.Ending) {}), true, task.AgentCrashed},
 			"check that was not run": {task.KindCI, ended(protocol.Failed, func(*run.Ending) {}), false, ""},
-			"no commit":              {task.KindWork, ended(protocol.Succeeded, func(f *run.Ending) { f.Tip = "main" }), true, task.AgentCrashed},
-			"commit not pushed":      {task.KindWork, ended(protocol.Succeeded, func(f *run.Ending) { f.BranchAt = base }), true, task.PushRejected},
-			"unfinished work":        {task.KindWork, ended(protocol.Succeeded, func(f *run.Ending) { f.WIP = true }), false, ""},
-			"nothing added":          {task.KindWork, ended(protocol.Succeeded, func(f *run.Ending) { f.Base = tip }), false, ""},
-			"failure":                {task.KindWork, ended(protocol.Failed, func(*run.Ending) {}), false, ""},
+			"no commit": {task.KindWork, ended(protocol.Succeeded, func(f *run.Ending) { f.Tip = "main" }), true,
+				task.AgentCrashed},
+			"commit not pushed": {task.KindWork, ended(protocol.Succeeded, func(f *run.Ending) { f.BranchAt = base }), true,
+				task.PushRejected},
+			"unfinished work": {task.KindWork, ended(protocol.Succeeded, func(f *run.Ending) { f.WIP = true }), false, ""},
+			"nothing added":   {task.KindWork, ended(protocol.Succeeded, func(f *run.Ending) { f.Base = tip }), false, ""},
+			"failure":         {task.KindWork, ended(protocol.Failed, func(*run.Ending) {}), false, ""},
 		} {
 			settled, row := y.settle(y.running(c.kind), c.ending)
 			failure := ""
@@ -145,7 +148,8 @@ func TestSettlerUnblocks(t *testing.T) {
 		}
 		h := rest.Handler(rest.Config{Pipeline: &op.Pipeline{
 			Authenticate: func(context.Context, op.Presented) (policy.Actor, error) {
-				return policy.Actor{Credential: policy.PAT, CredentialID: "x", UserID: "ada", AccountID: "acme", Scopes: policy.Owner.Ceiling()}, nil
+				return policy.Actor{Credential: policy.PAT, CredentialID: "x", UserID: "ada", AccountID: "acme",
+					Scopes: policy.Owner.Ceiling()}, nil
 			},
 			Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
 		}}, blockers.Ops())

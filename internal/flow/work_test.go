@@ -65,7 +65,8 @@ func eachWork(t *testing.T, queueCap int64, fn func(*testing.T, *work)) {
 
 // tryWrite writes as olga of acme.
 func (w *work) tryWrite(fn func(*db.Tx) error) error {
-	actor := policy.Actor{Credential: policy.PAT, CredentialID: "t", UserID: "olga", AccountID: "acme", Scopes: policy.Scopes(policy.WriteTasks)}
+	actor := policy.Actor{Credential: policy.PAT, CredentialID: "t", UserID: "olga", AccountID: "acme",
+		Scopes: policy.Scopes(policy.WriteTasks)}
 	return w.db.Write(policy.With(db.WithAccount(context.Background(), "acme"), actor), fn)
 }
 
@@ -108,7 +109,8 @@ func TestRepair(t *testing.T) {
 			var id string
 			w.write(func(tx *db.Tx) (err error) {
 				if web, _, err = repo.ByID(tx, "web"); err == nil {
-					id, err = w.Repair(tx, web, pull.Round{PRID: "pr", TaskID: taskID, Branch: "b", Title: "Repair it", Problem: "It is red."})
+					id, err = w.Repair(tx, web, pull.Round{PRID: "pr", TaskID: taskID, Branch: "b", Title: "Repair it",
+						Problem: "It is red."})
 				}
 				return err
 			})
@@ -116,7 +118,8 @@ func TestRepair(t *testing.T) {
 		}
 		w.write(func(tx *db.Tx) error {
 			err := seed.Add(tx, seed.Pull{ID: "pr", Account: "acme", Repo: "web", Head: "b", Task: new("work")},
-				seed.Task{ID: "work", Account: "acme", Repo: "web", Status: "awaiting_ci", Pull: new("pr"), By: new("ann"), Template: "careful"})
+				seed.Task{ID: "work", Account: "acme", Repo: "web", Status: "awaiting_ci", Pull: new("pr"), By: new("ann"),
+					Template: "careful"})
 			if err != nil {
 				return err
 			}
@@ -176,7 +179,8 @@ func TestReopen(t *testing.T) {
 	eachWork(t, task.Uncapped, func(t *testing.T, w *work) {
 		fail := func(id, kind string) {
 			w.write(func(tx *db.Tx) error {
-				if err := seed.Add(tx, seed.Task{ID: id, Account: "acme", Repo: "web", Status: "awaiting_ci", Pull: new("pr-" + id)}); err != nil {
+				if err := seed.Add(tx, seed.Task{ID: id, Account: "acme", Repo: "web", Status: "awaiting_ci",
+					Pull: new("pr-" + id)}); err != nil {
 					return err
 				}
 				row, _, err := task.Lock(tx, "acme", id)
@@ -278,7 +282,8 @@ func TestMint(t *testing.T) {
 			return is
 		}
 		for repoID, template := range map[string]string{"web": "default", "shop": "careful", "wishful": "default"} {
-			first := mint(ask.NewTask{RepoID: repoID, Title: "Begin", RequestedBy: "ann", Problem: "It is slow.", Priority: 3, Files: []string{"a.go"}})
+			first := mint(ask.NewTask{RepoID: repoID, Title: "Begin", RequestedBy: "ann", Problem: "It is slow.", Priority: 3,
+				Files: []string{"a.go"}})
 			got := w.row(first)
 			if got.Template != template || got.RepoID != repoID {
 				t.Errorf("in %s: a task of %s with the template %s, want %s", repoID, got.RepoID, got.Template, template)

@@ -397,7 +397,8 @@ func (c *call) record(ctx context.Context, err error) {
 		}
 	}
 	if err != nil || u.Fault != "" {
-		cause := fmt.Errorf("call %s of %s over %s: status %d: %w", u.Model, c.grant.Route.Provider, u.API, u.Status, cmp.Or(err, errRefused))
+		cause := fmt.Errorf("call %s of %s over %s: status %d: %w", u.Model, c.grant.Route.Provider, u.API, u.Status,
+			cmp.Or(err, errRefused))
 		note(ctx, u.Fault, cause)
 		observe.Of(ctx).Broken = c.meter != nil && !errors.Is(err, ErrCallerGone)
 		if !observe.Inside(ctx) {

@@ -140,7 +140,8 @@ func provider(t testing.TB, h http.HandlerFunc) string {
 }
 
 var calls = map[llm.API]struct{ path, body string }{
-	llm.Messages: {"/v1/messages", `{"model":"small","stream":%v,"max_tokens":9,"messages":[{"role":"user","content":"hello"}],"tools":[{"name":"x","input_schema":{}}]}`},
+	llm.Messages: {"/v1/messages",
+		`{"model":"small","stream":%v,"max_tokens":9,"messages":[{"role":"user","content":"hello"}],"tools":[{"name":"x","input_schema":{}}]}`},
 	llm.Chat: {"/v1/chat/completions",
 		`{"model":"small","stream":%v,"messages":[{"role":"user","content":"hello"}],"tools":[{"function":{"name":"x"}}]}`},
 	llm.Responses: {"/v1/responses", `{"model":"small","stream":%v,"input":"hello","tools":[{"type":"function","name":"x"}]}`},
@@ -233,7 +234,8 @@ func TestTokenAndKeyAreSwapped(t *testing.T) {
 		req := ask(t, url, calls[c.api].path, `{"model":"as asked"}`)
 		req.Header = http.Header{"X-Api-Key": {token}, "Cookie": {"a=b"}, "X-Forwarded-For": {"10.0.0.1"},
 			"Openai-Organization": {"theirs"},
-			"User-Agent":          {"agent/1"}, "Content-Type": {"application/json"}, "Anthropic-Beta": {"some-2025"}, "Connection": {"close"}}
+			"User-Agent":          {"agent/1"}, "Content-Type": {"application/json"}, "Anthropic-Beta": {"some-2025"},
+			"Connection": {"close"}}
 		resp, text := do(t, req)
 		if resp.StatusCode != 200 {
 			t.Fatal(text)
@@ -279,7 +281,8 @@ func TestUpstreamErrors(t *testing.T) {
 		{"no credit", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}`,
 			402, llm.SlugQuota, "no quota left"},
 		{"payment", 402, ``, 402, llm.SlugQuota, "no quota left"},
-		{"bad request", 400, `{"error":{"message":"prompt is too long","type":"invalid_request_error","code":"context_length_exceeded"}}`, 400, "", "prompt is too long"},
+		{"bad request", 400, `{"error":{"message":"prompt is too long","type":"invalid_request_error","code":"context_length_exceeded"}}`,
+			400, "", "prompt is too long"},
 		{"no such model", 404, `{"error":{"message":"no model x"}}`, 404, llm.SlugModel, "no model x"},
 		{"broken", 500, `<html>nginx at ` + host + ` with ` + key + `</html>`, 500, llm.SlugUnavailable, "answered 500"},
 		{"overloaded", 529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded at ` + host + `"}}`, 529,
@@ -417,7 +420,8 @@ func TestProbe(t *testing.T) {
 	if err != nil || fmt.Sprint(models) != "[a b]" || path != "/v1/models?limit=1000" || auth != key {
 		t.Fatal(models, err, path, auth)
 	}
-	if _, err := p.Models(ctx, llm.Route{Provider: llm.OpenRouter, BaseURL: far + "/api/v1", Key: key}); err != nil || path != "/api/v1/models" || auth != "Bearer "+key {
+	if _, err := p.Models(ctx, llm.Route{Provider: llm.OpenRouter, BaseURL: far + "/api/v1", Key: key}); err != nil ||
+		path != "/api/v1/models" || auth != "Bearer "+key {
 		t.Fatal(err, path, auth)
 	}
 	for s, slug := range map[int]string{401: llm.SlugAuth, 402: llm.SlugQuota, 429: llm.SlugRateLimit, 503: llm.SlugUnavailable} {

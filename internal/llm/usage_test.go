@@ -40,7 +40,9 @@ var answers = []struct {
 		Tokens{30, 8, 20, 0}},
 	{"responses stream", events,
 		"event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"id\":\"r\",\"usage\":null,\"metadata\":{\"usage\":{\"input_tokens\":3}}}}\n\n" +
-			"event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"output\":[{\"content\":[{\"text\":\"" + strings.Repeat("long ", 400) + "\"}]}],\"usage\":{\"input_tokens\":50,\"input_tokens_details\":{\"cached_tokens\":20},\"output_tokens\":8}}}\n\n",
+			"event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"output\":[{\"content\":[{\"text\":\"" +
+			strings.Repeat("long ", 400) +
+			"\"}]}],\"usage\":{\"input_tokens\":50,\"input_tokens_details\":{\"cached_tokens\":20},\"output_tokens\":8}}}\n\n",
 		Tokens{30, 8, 20, 0}},
 	{"gemini document", "application/json",
 		`{"candidates":[{"content":{"parts":[{"text":"{\"usageMetadata\":{\"promptTokenCount\":9}}"}]}}],"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":7,"totalTokenCount":150,"cachedContentTokenCount":64,"thoughtsTokenCount":40,"toolUsePromptTokenCount":3,"promptTokensDetails":[{"modality":"TEXT","tokenCount":100}]}}`,

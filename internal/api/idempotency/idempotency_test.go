@@ -160,7 +160,8 @@ func TestReplay(t *testing.T) {
 			t.Fatalf("first: %d %v", first.StatusCode, first.body)
 		}
 		second := n.send(t, "POST", "/v1/items", "acme/a", "k", `{"name": "x"}`)
-		if second.StatusCode != 201 || !second.replayed() || second.body["n"] != 1.0 || second.Header.Get("Content-Type") != "application/json" ||
+		if second.StatusCode != 201 || !second.replayed() || second.body["n"] != 1.0 ||
+			second.Header.Get("Content-Type") != "application/json" ||
 			second.Header.Get("X-Request-Id") == first.Header.Get("X-Request-Id") {
 			t.Errorf("second: %d %v %v", second.StatusCode, second.Header, second.body)
 		}
@@ -182,7 +183,8 @@ func TestReplay(t *testing.T) {
 		for _, c := range [][3]string{{"/v1/items", "rival/a", "k"}, {"/v1/items", "acme/a", "K"}, {"/v1/items", "acme/a", ""},
 			{"/v1/items", "acme/a", ""}, {"/v1/secrets", "acme/a", "k"}, {"/v1/secrets", "acme/a", "k"}} {
 			before := runs.n
-			if a := n.send(t, "POST", c[0], c[1], c[2], `{"name": "`+strings.Repeat("z", before)+`"}`); a.StatusCode != 201 || a.replayed() ||
+			if a := n.send(t, "POST", c[0], c[1], c[2], `{"name": "`+strings.Repeat("z", before)+`"}`); a.StatusCode != 201 ||
+				a.replayed() ||
 				runs.n != before+1 {
 				t.Errorf("%v: %d, %d runs", c, a.StatusCode, runs.n-before)
 			}

@@ -58,8 +58,10 @@ func TestAnswerAfterTheChange(t *testing.T) {
 			runs.n = -1
 			body := `{"name": "` + name + `"}`
 			first, second := n.send(t, "POST", "/v1/kept", "acme/a", name, body), n.send(t, "POST", "/v1/kept", "acme/a", name, body)
-			if first.StatusCode != want.status || second.StatusCode != 201 || !second.replayed() || second.body["n"] != want.n || runs.n != 0 {
-				t.Errorf("%s: %d %v, then %d %v, after %d runs", name, first.StatusCode, first.body, second.StatusCode, second.body, runs.n+1)
+			if first.StatusCode != want.status || second.StatusCode != 201 || !second.replayed() || second.body["n"] != want.n ||
+				runs.n != 0 {
+				t.Errorf("%s: %d %v, then %d %v, after %d runs", name, first.StatusCode, first.body, second.StatusCode, second.body,
+					runs.n+1)
 			}
 		}
 		if got := count(t, d); got != 3 {

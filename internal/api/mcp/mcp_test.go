@@ -154,7 +154,8 @@ func TestOfficialClient(t *testing.T) {
 			if err != nil || r.IsError {
 				t.Fatalf("%v %+v", err, r)
 			}
-			if _, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "thing.fly"}); err == nil || !strings.Contains(err.Error(), "no tool") {
+			if _, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "thing.fly"}); err == nil ||
+				!strings.Contains(err.Error(), "no tool") {
 				t.Errorf("an unknown tool: %v", err)
 			}
 			if err := c.Ping(t.Context(), nil); err != nil && revision != "2026-07-28" {
@@ -178,7 +179,8 @@ func TestSameProblem(t *testing.T) {
 		"missing":  {"thing.get", both, map[string]any{"owner": "nobody"}, "GET", "/v1/nobody/thing", "", 404},
 		"too much": {"thing.get", both, map[string]any{"owner": "o", "count": 10}, "GET", "/v1/o/thing?count=10", "", 400},
 		"no input": {"thing.get", both, map[string]any{"owner": "o", "x": "y"}, "GET", "/v1/o/thing?x=y", "", 400},
-		"no field": {"thing.set_name", both, map[string]any{"owner": "o", "name": "a", "x": 1}, "PUT", "/v1/o/thing", `{"name": "a", "x": 1}`,
+		"no field": {"thing.set_name", both, map[string]any{"owner": "o", "name": "a", "x": 1}, "PUT", "/v1/o/thing",
+			`{"name": "a", "x": 1}`,
 			400},
 		"required": {"thing.set_name", both, map[string]any{"owner": "o"}, "PUT", "/v1/o/thing", `{}`, 400},
 		"type":     {"thing.set_name", both, map[string]any{"owner": "o", "name": 1}, "PUT", "/v1/o/thing", `{"name": 1}`, 400},
@@ -242,8 +244,9 @@ func TestOutputsAreListedWithoutWords(t *testing.T) {
 			tool := listed.(map[string]any)
 			in, err1 := json.Marshal(tool["inputSchema"])
 			out, err2 := json.Marshal(tool["outputSchema"])
-			if err1 != nil || err2 != nil || strings.Contains(string(out), `"description":"`) || !strings.Contains(string(out), `"owner"`) &&
-				tool["name"] != "thing.free" {
+			if err1 != nil || err2 != nil || strings.Contains(string(out), `"description":"`) ||
+				!strings.Contains(string(out), `"owner"`) &&
+					tool["name"] != "thing.free" {
 				t.Errorf("%s: %s", tool["name"], out)
 			}
 			if tool["name"] == "thing.get" && !strings.Contains(string(in), "whose it is") {
@@ -292,7 +295,8 @@ func TestFrames(t *testing.T) {
 		if e, ok := m["error"].(map[string]any); ok {
 			code, _ = e["code"].(float64)
 		}
-		if resp.StatusCode != c.status || code != c.code || c.status == 200 && c.code == 0 && m["result"] == nil || c.status == 202 && m != nil {
+		if resp.StatusCode != c.status || code != c.code || c.status == 200 && c.code == 0 && m["result"] == nil ||
+			c.status == 202 && m != nil {
 			t.Errorf("%s: %d %v", name, resp.StatusCode, m)
 		}
 	}
@@ -310,7 +314,8 @@ func TestEndpoint(t *testing.T) {
 			}
 		}
 	}
-	if resp, m := post(t, s, "GET", mcp.Path, both, ""); resp.StatusCode != 405 || resp.Header.Get("Allow") != "POST" || m["status"] != 405.0 {
+	if resp, m := post(t, s, "GET", mcp.Path, both, ""); resp.StatusCode != 405 || resp.Header.Get("Allow") != "POST" ||
+		m["status"] != 405.0 {
 		t.Errorf("GET: %d %v %v", resp.StatusCode, resp.Header, m)
 	}
 	if resp, _ := post(t, s, "POST", mcp.Path, both, ping, "Content-Type", "text/plain"); resp.StatusCode != 415 {

@@ -73,16 +73,17 @@ func build(d *db.DB) *house {
 			func(_ context.Context, in listIn) (op.Page[thing], error) {
 				return op.Page[thing]{Data: []thing{{in.Owner, "a", h.made}}}, nil
 			}),
-		op.New(row("thing.make", "POST", "/v1/{owner}/things", policy.Require(policy.WriteTasks)), func(_ context.Context, in makeIn) (thing, error) {
-			switch in.Name {
-			case "taken":
-				return thing{}, fault.Reason("name-taken", "Taken.").With("by", "x")
-			case "boom":
-				panic("the cause")
-			}
-			h.made++
-			return thing{in.Owner, in.Name, h.made}, nil
-		}),
+		op.New(row("thing.make", "POST", "/v1/{owner}/things", policy.Require(policy.WriteTasks)),
+			func(_ context.Context, in makeIn) (thing, error) {
+				switch in.Name {
+				case "taken":
+					return thing{}, fault.Reason("name-taken", "Taken.").With("by", "x")
+				case "boom":
+					panic("the cause")
+				}
+				h.made++
+				return thing{in.Owner, in.Name, h.made}, nil
+			}),
 		op.Stream(row("thing.tail", "GET", "/v1/{owner}/tail", policy.Require(policy.ReadTasks)), func(_ context.Context, in struct {
 			Owner string `json:"owner"`
 		}, s *op.Sink) error {
@@ -105,7 +106,8 @@ func (x *text) Open(status int) { x.status = status }
 
 // ask calls a row in this very process: no request, no response.
 func (h *house) ask(ctx context.Context, id, bearer, key, args string) op.Answer {
-	c := op.Call{Request: op.Request{ID: "mine", IP: "10.0.0.1"}, Presented: op.Presented{Bearer: bearer}, Arguments: map[string]jsontext.Value{}}
+	c := op.Call{Request: op.Request{ID: "mine", IP: "10.0.0.1"}, Presented: op.Presented{Bearer: bearer},
+		Arguments: map[string]jsontext.Value{}}
 	for i := range h.ops {
 		if h.ops[i].ID == id {
 			c.Op = &h.ops[i]
@@ -164,19 +166,27 @@ func TestCallerWithoutHTTP(t *testing.T) {
 			{"a change", "thing.make", all, "", `{"owner": "o", "name": "n"}`, "POST", things, `{"name": "n"}`, 200, `"made":1`},
 			{"nobody", "thing.list", "", "", `{"owner": "o"}`, "GET", things, "", 401, "unauthenticated"},
 			{"a bad credential", "thing.list", "x", "", `{"owner": "o"}`, "GET", things, "", 401, "unauthenticated"},
-			{"a scope too few", "thing.make", "read:tasks", "", `{"owner": "o", "name": "n"}`, "POST", things, `{"name": "n"}`, 403, "write:tasks"},
-			{"a wrong field", "thing.make", all, "", `{"owner": "o", "name": "longer"}`, "POST", things, `{"name": "longer"}`, 400, "at most 5"},
-			{"a wrong pattern", "thing.make", all, "", `{"owner": "o", "name": "n", "mail": "m"}`, "POST", things, `{"name": "n", "mail": "m"}`, 400, "e-mail"},
-			{"an unknown field", "thing.make", all, "", `{"owner": "o", "name": "n", "x": 1}`, "POST", things, `{"name": "n", "x": 1}`, 400, `"x"`},
+			{"a scope too few", "thing.make", "read:tasks", "", `{"owner": "o", "name": "n"}`, "POST", things, `{"name": "n"}`, 403,
+				"write:tasks"},
+			{"a wrong field", "thing.make", all, "", `{"owner": "o", "name": "longer"}`, "POST", things, `{"name": "longer"}`, 400,
+				"at most 5"},
+			{"a wrong pattern", "thing.make", all, "", `{"owner": "o", "name": "n", "mail": "m"}`, "POST", things,
+				`{"name": "n", "mail": "m"}`, 400, "e-mail"},
+			{"an unknown field", "thing.make", all, "", `{"owner": "o", "name": "n", "x": 1}`, "POST", things, `{"name": "n", "x": 1}`, 400,
+				`"x"`},
 			{"an unknown parameter", "thing.list", all, "", `{"owner": "o", "x": 1}`, "GET", "/v1/o/things?x=1", "", 400, `"x"`},
-			{"a wrong parameter", "thing.list", all, "", `{"owner": "o", "deep": 1}`, "GET", "/v1/o/things?deep=1", "", 400, "true or false"},
-			{"the domain's refusal", "thing.make", all, "", `{"owner": "o", "name": "taken"}`, "POST", things, `{"name": "taken"}`, 409, "name-taken"},
+			{"a wrong parameter", "thing.list", all, "", `{"owner": "o", "deep": 1}`, "GET", "/v1/o/things?deep=1", "", 400,
+				"true or false"},
+			{"the domain's refusal", "thing.make", all, "", `{"owner": "o", "name": "taken"}`, "POST", things, `{"name": "taken"}`, 409,
+				"name-taken"},
 			{"a panic", "thing.make", all, "", `{"owner": "o", "name": "boom"}`, "POST", things, `{"name": "boom"}`, 500, "internal"},
 			{"a stream", "thing.tail", all, "", `{"owner": "o"}`, "GET", "/v1/o/tail", "", 200, "event: error"},
 			{"a key", "thing.make", all, "k", `{"owner": "o", "name": "k"}`, "POST", things, `{"name": "k"}`, 200, `"made":2`},
 			{"its retry", "thing.make", all, "k", `{"owner": "o", "name": "k"}`, "POST", things, `{"name": "k"}`, 200, `"made":2`},
-			{"its abuse", "thing.make", all, "k", `{"owner": "o", "name": "l"}`, "POST", things, `{"name": "l"}`, 409, "idempotency-conflict"},
-			{"a bad key", "thing.make", all, "\x01", `{"owner": "o", "name": "l"}`, "POST", things, `{"name": "l"}`, 400, "Idempotency-Key"},
+			{"its abuse", "thing.make", all, "k", `{"owner": "o", "name": "l"}`, "POST", things, `{"name": "l"}`, 409,
+				"idempotency-conflict"},
+			{"a bad key", "thing.make", all, "\x01", `{"owner": "o", "name": "l"}`, "POST", things, `{"name": "l"}`, 400,
+				"Idempotency-Key"},
 		} {
 			key := c.key
 			if key == "k" {

@@ -25,8 +25,10 @@ func FuzzPaging(f *testing.F) {
 	o := list()
 	page := NewPage(PageIn{PerPage: 1, Sort: "age", mark: mark(o)}, []string{"a", "b"}, func(s string) []string { return []string{"7", s} })
 	for _, q := range []string{
-		"", "cursor=" + *page.NextCursor, "sort=-age&cursor=" + *page.NextCursor, "cursor=eyJtIjoxfQ", "cursor=%00", "per_page=3", "per_page=-1", "per_page=99999999999999999999",
-		"filter=state:on&filter=owner:x:y", "filter=state:", "filter=:", "filter=state:on&filter=state:off", "q=%ff", "q=a&q=b", "page=2", "limit=5", "sort=", "a;b", "%zz", "x=1",
+		"", "cursor=" + *page.NextCursor, "sort=-age&cursor=" + *page.NextCursor, "cursor=eyJtIjoxfQ", "cursor=%00", "per_page=3",
+		"per_page=-1", "per_page=99999999999999999999",
+		"filter=state:on&filter=owner:x:y", "filter=state:", "filter=:", "filter=state:on&filter=state:off", "q=%ff", "q=a&q=b", "page=2",
+		"limit=5", "sort=", "a;b", "%zz", "x=1",
 	} {
 		f.Add(q)
 	}
@@ -82,10 +84,13 @@ func FuzzBody(f *testing.F) {
 		Labels map[string]string `json:"labels,omitempty" maxItems:"3"`
 		Parts  []part            `json:"parts,omitempty" maxItems:"2"`
 	}
-	o := New(Row{ID: "item.make", Method: "POST", Path: "/v1/items", Rule: policy.Public()}, func(context.Context, in) (None, error) { return None{}, nil })
+	o := New(Row{ID: "item.make", Method: "POST", Path: "/v1/items", Rule: policy.Public()},
+		func(context.Context, in) (None, error) { return None{}, nil })
 	for _, body := range []string{
-		`{"title": "t"}`, `{"title": "t", "count": 3, "share": 0.5, "labels": {"a": "b"}, "parts": [{"name": "x"}]}`, `{"title": "t", "count": 1e400}`, `{"title": null}`, `null`, `[]`,
-		`{"title": "t", "title": "u"}`, "{\"title\": \"\xff\"}", `{"title": "\u0000"}`, `{"title": "t", "labels": {"\u0000": ""}}`, `{"title": "\\u0000"}`, `{"title": "t", "parts": [null]}`, `{"x": 1}`, `{"title": "\ud800"}`,
+		`{"title": "t"}`, `{"title": "t", "count": 3, "share": 0.5, "labels": {"a": "b"}, "parts": [{"name": "x"}]}`,
+		`{"title": "t", "count": 1e400}`, `{"title": null}`, `null`, `[]`,
+		`{"title": "t", "title": "u"}`, "{\"title\": \"\xff\"}", `{"title": "\u0000"}`, `{"title": "t", "labels": {"\u0000": ""}}`,
+		`{"title": "\\u0000"}`, `{"title": "t", "parts": [null]}`, `{"x": 1}`, `{"title": "\ud800"}`,
 	} {
 		f.Add([]byte(body))
 	}
@@ -108,7 +113,8 @@ func FuzzBody(f *testing.F) {
 				t.Errorf("%q is taken with the title %q", body, s)
 			}
 		}
-		if got.Count != nil && (*got.Count < 1 || *got.Count > 9) || !(got.Share >= 0 && got.Share <= 1) || len(got.Labels) > 3 || len(got.Parts) > 2 {
+		if got.Count != nil && (*got.Count < 1 || *got.Count > 9) || !(got.Share >= 0 && got.Share <= 1) || len(got.Labels) > 3 ||
+			len(got.Parts) > 2 {
 			t.Errorf("%q is taken as %+v", body, got)
 		}
 		for k, v := range got.Labels {

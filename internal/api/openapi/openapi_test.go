@@ -31,8 +31,9 @@ func TestOpenAPI(t *testing.T) {
 		op.New(op.Row{ID: "item.rename", Method: "PATCH", Path: "/v1/items/{id}", Group: "Items", Rule: policy.Public(), Summary: "Rename",
 			Holder: &op.Holder{Scheme: "robot", Doc: "A robot's token."}},
 			func(context.Context, renameIn) (renamed, error) { return renamed{}, nil }),
-		op.New(op.Row{ID: "item.list", Method: "GET", Path: "/v1/items", Group: "Items", Rule: policy.Require(policy.ReadTasks), Summary: "List",
-			Paging: &op.Paging{Default: 2, Max: 3}, Refuses: []op.Refusal{{Status: 409, Slug: "busy"}}},
+		op.New(op.Row{ID: "item.list", Method: "GET", Path: "/v1/items", Group: "Items", Rule: policy.Require(policy.ReadTasks),
+			Summary: "List",
+			Paging:  &op.Paging{Default: 2, Max: 3}, Refuses: []op.Refusal{{Status: 409, Slug: "busy"}}},
 			func(context.Context, struct{ op.PageIn }) (op.Page[renamed], error) {
 				return op.Page[renamed]{}, nil
 			}),
@@ -93,8 +94,10 @@ func TestOpenAPI(t *testing.T) {
 		{[]any{"paths", list, "get", "parameters", 1, "schema"}, `{"default":2,"maximum":3,"minimum":1,"type":"integer"}`},
 		{[]any{"paths", list, "get", "responses", "200", "content", "application/json", "schema"}, `{"$ref":"#/components/schemas/` + page +
 			`"}`},
-		{[]any{"paths", list, "get", "responses", "409", "description"}, "\"Conflicts with the current state. `busy`: Somebody is at it.\""},
-		{[]any{"paths", list, "get", "responses", "409", "content", "application/problem+json", "examples", "busy", "value", "reason"}, `"busy"`},
+		{[]any{"paths", list, "get", "responses", "409", "description"},
+			"\"Conflicts with the current state. `busy`: Somebody is at it.\""},
+		{[]any{"paths", list, "get", "responses", "409", "content", "application/problem+json", "examples", "busy", "value", "reason"},
+			`"busy"`},
 		{[]any{"paths", list, "get", "responses", "403", "content", "application/problem+json", "examples", "missing-scope", "value",
 			"missing_scopes"}, `["read:tasks"]`},
 		{[]any{"paths", tail, "get", "responses", "200", "content", "text/event-stream", "schema", "contentSchema", "items", "oneOf", 0,

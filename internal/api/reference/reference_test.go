@@ -62,7 +62,8 @@ func TestNotADocument(t *testing.T) {
 // TestNamesAreMarked holds that names in prose are marked, and words are not.
 func TestNamesAreMarked(t *testing.T) {
 	const doc = `{"info": {"description": "Call it at POST /v1/mcp, as X-Svc-Account says; Cache-Control: no-store. Post <b>it</b> with filter=key:value."},
-		"tags": [{"name": "plan", "description": "See plan.start, not e.g. This.that; the ` + "`plan.start`" + ` of Retry-After, read:tasks and and/or."}],
+		"tags": [{"name": "plan", "description": "See plan.start, not e.g. This.that; the ` + "`plan.start`" +
+		` of Retry-After, read:tasks and and/or."}],
 		"paths": {"/v1/plans/{planId}": {"get": {"operationId": "plan.start", "tags": ["plan"], "description": "Its task_id's planId is (next_cursor), .svc/policy.yml or text/html. Get the plan's title.",
 			"parameters": [{"name": "planId", "in": "path", "required": true, "schema": {"type": "string"}, "description": "user:<id>"}, {"name": "title", "in": "query", "schema": {"type": "string"}, "description": "title"}]}}},
 		"components": {"headers": {"Retry-After": {}, "Allow": {}}, "schemas": {"Plan": {"description": "Allow dev_pat_… alone.", "properties": {"next_cursor": {"type": "string", "description": "per_page"}}}}}}`
@@ -77,7 +78,8 @@ func TestNamesAreMarked(t *testing.T) {
 			`<code>Retry-After</code>, <code>read:tasks</code> and and/or.`,
 		`Its <code>task_id</code>'s <code>planId</code> is (<code>next_cursor</code>), <code>.svc/policy.yml</code> or ` +
 			`<code>text/html</code>. Get the plan's title.`,
-		`<td><code>user:&lt;id&gt;</code></td>`, `<td>title</td>`, `<td><code>per_page</code></td>`, `<p>Allow <code>dev_pat_…</code> alone.</p>`,
+		`<td><code>user:&lt;id&gt;</code></td>`, `<td>title</td>`, `<td><code>per_page</code></td>`,
+		`<p>Allow <code>dev_pat_…</code> alone.</p>`,
 	} {
 		if !strings.Contains(strings.ReplaceAll(string(b), "&#39;", "'"), want) {
 			t.Errorf("%s is not on the page", want)

@@ -17,30 +17,33 @@ import (
 // is asked.
 func TestClientAddress(t *testing.T) {
 	var got string
-	h := rest.Handler(rest.Config{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:1::/48")}}, []op.Op{
-		op.New(op.Row{ID: "item.get", Method: "GET", Path: "/v1/item", Rule: policy.Public()}, func(ctx context.Context, _ op.None) (op.None, error) {
-			got = op.RequestOf(ctx).IP
-			return op.None{}, nil
-		}),
-	})
+	h := rest.Handler(rest.Config{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:1::/48")}},
+		[]op.Op{
+			op.New(op.Row{ID: "item.get", Method: "GET", Path: "/v1/item", Rule: policy.Public()},
+				func(ctx context.Context, _ op.None) (op.None, error) {
+					got = op.RequestOf(ctx).IP
+					return op.None{}, nil
+				}),
+		})
 	const xff, fwd = "X-Forwarded-For", "Forwarded"
 	for name, c := range map[string]struct {
 		peer   string
 		header []string
 		want   string
 	}{
-		"no proxy":                         {"203.0.113.9:1", nil, "203.0.113.9"},
-		"a stranger's word":                {"203.0.113.9:1", []string{xff, "198.51.100.1", fwd, "for=198.51.100.1"}, "203.0.113.9"},
-		"a proxy that says nothing":        {"10.0.0.1:1", nil, "10.0.0.1"},
-		"one proxy":                        {"10.0.0.1:1", []string{xff, "198.51.100.1"}, "198.51.100.1"},
-		"two proxies":                      {"10.0.0.1:1", []string{xff, "198.51.100.1, 10.0.0.2"}, "198.51.100.1"},
-		"what the caller made up":          {"10.0.0.1:1", []string{xff, "192.0.2.66, 198.51.100.1"}, "198.51.100.1"},
-		"made up, in a line of its own":    {"10.0.0.1:1", []string{xff, "10.0.0.9", xff, "198.51.100.1"}, "198.51.100.1"},
-		"nonsense next to the proxy":       {"10.0.0.1:1", []string{xff, "198.51.100.1, unknown"}, "10.0.0.1"},
-		"nonsense beyond":                  {"10.0.0.1:1", []string{xff, "x, 10.0.0.2"}, "10.0.0.2"},
-		"with a port":                      {"10.0.0.1:1", []string{xff, "198.51.100.1:4711"}, "198.51.100.1"},
-		"all inside":                       {"10.0.0.1:1", []string{xff, "10.3.3.3, 10.0.0.2"}, "10.3.3.3"},
-		"forwarded":                        {"10.0.0.1:1", []string{fwd, `for=192.0.2.66;proto=https, For="198.51.100.1:80";by=10.0.0.1`}, "198.51.100.1"},
+		"no proxy":                      {"203.0.113.9:1", nil, "203.0.113.9"},
+		"a stranger's word":             {"203.0.113.9:1", []string{xff, "198.51.100.1", fwd, "for=198.51.100.1"}, "203.0.113.9"},
+		"a proxy that says nothing":     {"10.0.0.1:1", nil, "10.0.0.1"},
+		"one proxy":                     {"10.0.0.1:1", []string{xff, "198.51.100.1"}, "198.51.100.1"},
+		"two proxies":                   {"10.0.0.1:1", []string{xff, "198.51.100.1, 10.0.0.2"}, "198.51.100.1"},
+		"what the caller made up":       {"10.0.0.1:1", []string{xff, "192.0.2.66, 198.51.100.1"}, "198.51.100.1"},
+		"made up, in a line of its own": {"10.0.0.1:1", []string{xff, "10.0.0.9", xff, "198.51.100.1"}, "198.51.100.1"},
+		"nonsense next to the proxy":    {"10.0.0.1:1", []string{xff, "198.51.100.1, unknown"}, "10.0.0.1"},
+		"nonsense beyond":               {"10.0.0.1:1", []string{xff, "x, 10.0.0.2"}, "10.0.0.2"},
+		"with a port":                   {"10.0.0.1:1", []string{xff, "198.51.100.1:4711"}, "198.51.100.1"},
+		"all inside":                    {"10.0.0.1:1", []string{xff, "10.3.3.3, 10.0.0.2"}, "10.3.3.3"},
+		"forwarded": {"10.0.0.1:1", []string{fwd, `for=192.0.2.66;proto=https, For="198.51.100.1:80";by=10.0.0.1`},
+			"198.51.100.1"},
 		"forwarded, IPv6":                  {"[2001:db8:1::1]:1", []string{fwd, `for="[2001:db8:2::7]:80"`}, "2001:db8:2::7"},
 		"forwarded, hidden":                {"10.0.0.1:1", []string{fwd, "for=_secret"}, "10.0.0.1"},
 		"forwarded, without for":           {"10.0.0.1:1", []string{fwd, "for=198.51.100.1, proto=https"}, "10.0.0.1"},
@@ -88,7 +91,8 @@ func TestScriptsOfOtherSites(t *testing.T) {
 	} {
 		r := ask(c.method, c.path)
 		origin := r.Header.Get("Access-Control-Allow-Origin")
-		if r.StatusCode != c.status || (origin == "*") != c.open || !c.open && origin != "" || r.Header.Get("Access-Control-Allow-Credentials") != "" {
+		if r.StatusCode != c.status || (origin == "*") != c.open || !c.open && origin != "" ||
+			r.Header.Get("Access-Control-Allow-Credentials") != "" {
 			t.Errorf("%s %s: %d for origin %q", c.method, c.path, r.StatusCode, origin)
 		}
 	}
@@ -96,7 +100,8 @@ func TestScriptsOfOtherSites(t *testing.T) {
 	if got := r.Header.Get("Access-Control-Allow-Methods"); got != "GET, HEAD, POST" {
 		t.Errorf("methods %q", got)
 	}
-	if got := r.Header.Get("Access-Control-Allow-Headers"); !strings.Contains(got, "Authorization") || !strings.Contains(got, "Mcp-Protocol-Version") {
+	if got := r.Header.Get("Access-Control-Allow-Headers"); !strings.Contains(got, "Authorization") ||
+		!strings.Contains(got, "Mcp-Protocol-Version") {
 		t.Errorf("headers %q", got)
 	}
 }

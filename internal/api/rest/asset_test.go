@@ -20,7 +20,8 @@ func TestAsset(t *testing.T) {
 	text := strings.Repeat("the same again, ", 500)
 	asset := &op.Asset{ContentType: "text/html", Policy: "default-src 'none'", Body: []byte(text)}
 	h := rest.Handler(rest.Config{}, []op.Op{
-		op.New(op.Row{ID: "asset.get", Method: "GET", Path: "/asset", Rule: policy.Public(), Also: []int{304}}, func(context.Context, op.None) (*op.Asset, error) { return asset, nil }),
+		op.New(op.Row{ID: "asset.get", Method: "GET", Path: "/asset", Rule: policy.Public(), Also: []int{304}},
+			func(context.Context, op.None) (*op.Asset, error) { return asset, nil }),
 	})
 	get := func(method, accepts, match string) *httptest.ResponseRecorder {
 		req := httptest.NewRequest(method, "/asset", nil)
@@ -77,7 +78,8 @@ func TestAsset(t *testing.T) {
 	if len(tags) != 3 || tags[""] == tags["gzip"] || tags["gzip"] == tags["zstd"] {
 		t.Errorf("tags %v", tags)
 	}
-	for match, status := range map[string]int{tags["gzip"]: 304, "W/" + tags["gzip"]: 304, `"x", ` + tags["gzip"]: 304, "*": 304, tags[""]: 200, `"x"`: 200} {
+	for match, status := range map[string]int{tags["gzip"]: 304, "W/" + tags["gzip"]: 304, `"x", ` + tags["gzip"]: 304, "*": 304,
+		tags[""]: 200, `"x"`: 200} {
 		w := get("GET", "gzip", match)
 		if w.Code != status || status == 304 && (w.Body.Len() > 0 || w.Header().Get("ETag") != tags["gzip"]) {
 			t.Errorf("If-None-Match %s: %d with %d bytes", match, w.Code, w.Body.Len())

@@ -125,7 +125,8 @@ func TestCompressedAnswers(t *testing.T) {
 		if coding, vary := w.Header().Get("Content-Encoding"), w.Header().Get("Vary"); coding != c.coding || vary != c.vary {
 			t.Errorf("%s, %q: encoding %q, vary %q", c.path, c.accepts, coding, vary)
 		}
-		if got := unpack(t, c.coding, w.Body.Bytes()); got != unpack(t, "", ask(http.MethodGet, c.path, "").Body.Bytes()) && c.path != "nowhere" {
+		if got := unpack(t, c.coding, w.Body.Bytes()); got != unpack(t, "", ask(http.MethodGet, c.path, "").Body.Bytes()) &&
+			c.path != "nowhere" {
 			t.Errorf("%s, %q: unpacks to %q", c.path, c.accepts, got)
 		}
 		if n := w.Header().Get("Content-Length"); n != "" && c.coding != "" && w.Body.Len() > 1000 {

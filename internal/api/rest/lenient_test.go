@@ -24,7 +24,8 @@ func TestLenientRow(t *testing.T) {
 	recast := func(f *fault.Error) *fault.Error { return f.With("error", "invalid_request") }
 	h := rest.Handler(rest.Config{}, []op.Op{
 		op.New(op.Row{ID: "code.get", Method: "GET", Path: "/code", Rule: policy.Public(), Lenient: true, Recast: recast}, echo),
-		op.New(op.Row{ID: "code.take", Method: "POST", Path: "/code", Rule: policy.Public(), Lenient: true, Form: true, Recast: recast}, echo),
+		op.New(op.Row{ID: "code.take", Method: "POST", Path: "/code", Rule: policy.Public(), Lenient: true, Form: true,
+			Recast: recast}, echo),
 	})
 	form := []string{"Content-Type", "application/x-www-form-urlencoded"}
 	for _, c := range []struct {

@@ -80,7 +80,8 @@ func TestLimitsOfACredential(t *testing.T) {
 	}
 	for path, want := range map[string]string{"GET": "600/0/60", "PUT": "120/0/60"} {
 		r, p := call(t, h, path, "/v1/item", "", "", "X-As", "a")
-		if r.StatusCode != 429 || shows(r) != want || r.Header.Get("Retry-After") != "60" || p["retry_after"] != 60.0 || p["type"] != "http://yard/problems/rate-limited" {
+		if r.StatusCode != 429 || shows(r) != want || r.Header.Get("Retry-After") != "60" || p["retry_after"] != 60.0 ||
+			p["type"] != "http://yard/problems/rate-limited" {
 			t.Errorf("%s beyond: %d %s, Retry-After %q: %v", path, r.StatusCode, shows(r), r.Header.Get("Retry-After"), p)
 		}
 	}
@@ -118,8 +119,10 @@ func TestLimitOfAnAddress(t *testing.T) {
 			t.Fatalf("%d: %s answers %d", i, path, r.StatusCode)
 		}
 	}
-	for _, c := range [][3]string{{"GET", "/v1/free", ""}, {"GET", "/nothing", ""}, {"POST", "/v1/free", ""}, {"GET", "/v1/item", "bad"}, {"GET", "/v1/item", "a"}} {
-		if r := ask(h, c[0], c[1], c[2], "10.0.0.1"); r.StatusCode != 429 || r.Header.Get("Retry-After") != "60" || shows(r) != "1200/0/60" {
+	for _, c := range [][3]string{{"GET", "/v1/free", ""}, {"GET", "/nothing", ""}, {"POST", "/v1/free", ""}, {"GET", "/v1/item", "bad"},
+		{"GET", "/v1/item", "a"}} {
+		if r := ask(h, c[0], c[1], c[2], "10.0.0.1"); r.StatusCode != 429 || r.Header.Get("Retry-After") != "60" ||
+			shows(r) != "1200/0/60" {
 			t.Errorf("%v: %d %s", c, r.StatusCode, shows(r))
 		}
 	}

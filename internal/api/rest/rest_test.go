@@ -48,7 +48,8 @@ func handler(t *testing.T) http.Handler {
 	t.Helper()
 	ops := []op.Op{
 		op.New(op.Row{ID: "item.list", Method: "GET", Path: "/v1/{owner}/items", Rule: policy.Require(policy.ReadTasks), Group: "Items",
-			Paging: &op.Paging{Default: 2, Max: 3, Sorts: []string{"new", "old"}, Filters: map[string][]string{"state": {"open", "closed"}}, Q: true}},
+			Paging: &op.Paging{Default: 2, Max: 3, Sorts: []string{"new", "old"}, Filters: map[string][]string{"state": {"open", "closed"}},
+				Q: true}},
 			func(_ context.Context, in listIn) (op.Page[item], error) {
 				from := 0
 				if at, _, ok, err := in.AfterTime(); err != nil {
@@ -62,7 +63,8 @@ func handler(t *testing.T) http.Handler {
 				}
 				return op.NewPage(in.PageIn, rows, func(i item) []string { return op.TimeKey(i.At, i.ID) }), nil
 			}),
-		op.New(op.Row{ID: "item.create", Method: "POST", Path: "/v1/{owner}/items", Rule: policy.Require(policy.WriteTasks), Group: "Items", Status: 201, MaxBody: 512},
+		op.New(op.Row{ID: "item.create", Method: "POST", Path: "/v1/{owner}/items", Rule: policy.Require(policy.WriteTasks), Group: "Items",
+			Status: 201, MaxBody: 512},
 			func(_ context.Context, in createIn) (item, error) {
 				switch in.Title {
 				case "boom":
@@ -74,7 +76,8 @@ func handler(t *testing.T) http.Handler {
 				}
 				return item{ID: in.Owner + "/" + in.Title}, nil
 			}),
-		op.New(op.Row{ID: "item.delete", Method: "DELETE", Path: "/v1/{owner}/items/{id}", Rule: policy.PerRequest().OfUser(), Group: "Items"},
+		op.New(op.Row{ID: "item.delete", Method: "DELETE", Path: "/v1/{owner}/items/{id}", Rule: policy.PerRequest().OfUser(),
+			Group: "Items"},
 			func(_ context.Context, in struct {
 				Owner string `json:"owner"`
 				ID    string `json:"id"`
@@ -142,60 +145,67 @@ func TestMatrix(t *testing.T) {
 		status                      int
 		slug, field                 string // field: a key of errors
 	}{
-		"anonymous":               {"GET", "/v1/o/items", "", "", nil, 401, "unauthenticated", ""},
-		"bad token":               {"GET", "/v1/o/items", "nope", "", nil, 401, "unauthenticated", ""},
-		"under-scoped":            {"POST", "/v1/o/items", "machine", ok, nil, 403, "missing-scope", ""},
-		"scope before body":       {"POST", "/v1/o/items", "machine", "{", nil, 403, "missing-scope", ""},
-		"machine on personal":     {"DELETE", "/v1/o/items/1", "machine", "", nil, 403, "user-required", ""},
-		"unknown path":            {"GET", "/nowhere", "full", "", nil, 404, "not-found", ""},
-		"unclean path":            {"GET", "/v1//o/items", "full", "", nil, 404, "not-found", ""},
-		"other method":            {"PUT", "/v1/o/items", "full", "", nil, 405, "method-not-allowed", ""},
-		"domain 404":              {"DELETE", "/v1/o/items/1", "full", "", nil, 404, "not-found", ""},
-		"list":                    {"GET", "/v1/o/items", "full", "", nil, 200, "", ""},
-		"head":                    {"HEAD", "/v1/o/items", "full", "", nil, 200, "", ""},
-		"page":                    {"GET", "/v1/o/items?page=2", "full", "", nil, 400, "invalid", "page"},
-		"limit where no page is":  {"DELETE", "/v1/o/items/1?limit=2", "full", "", nil, 400, "invalid", "limit"},
-		"limit":                   {"GET", "/v1/o/items?limit=2", "full", "", nil, 400, "invalid", "limit"},
-		"per_page over":           {"GET", "/v1/o/items?per_page=4", "full", "", nil, 400, "invalid", "per_page"},
-		"per_page zero":           {"GET", "/v1/o/items?per_page=0", "full", "", nil, 400, "invalid", "per_page"},
-		"per_page text":           {"GET", "/v1/o/items?per_page=x", "full", "", nil, 400, "invalid", "per_page"},
-		"per_page twice":          {"GET", "/v1/o/items?per_page=1&per_page=2", "full", "", nil, 400, "invalid", "per_page"},
-		"unknown parameter":       {"GET", "/v1/o/items?colour=red", "full", "", nil, 400, "invalid", "colour"},
-		"unknown sort":            {"GET", "/v1/o/items?sort=size", "full", "", nil, 400, "invalid", "sort"},
-		"filter without value":    {"GET", "/v1/o/items?filter=state", "full", "", nil, 400, "invalid", "filter"},
-		"filter unknown key":      {"GET", "/v1/o/items?filter=size:1", "full", "", nil, 400, "invalid", "filter"},
-		"filter unknown value":    {"GET", "/v1/o/items?filter=state:odd", "full", "", nil, 400, "invalid", "filter"},
-		"garbage cursor":          {"GET", "/v1/o/items?cursor=%00", "full", "", nil, 400, "invalid", "cursor"},
-		"foreign cursor":          {"GET", "/v1/o/items?cursor=eyJtIjoxLCJrIjpbIjEiLCJhIl19", "full", "", nil, 400, "invalid", "cursor"},
-		"enum in query":           {"GET", "/v1/o/items?state=odd", "full", "", nil, 400, "invalid", "state"},
-		"malformed query":         {"GET", "/v1/o/items?a=%zz", "full", "", nil, 400, "invalid", ""},
-		"create":                  {"POST", "/v1/o/items", "full", ok, nil, 201, "", ""},
-		"no body":                 {"POST", "/v1/o/items", "full", "", nil, 400, "invalid", "title"},
-		"required null member":    {"POST", "/v1/o/items", "full", `{"title":"x"}`, nil, 400, "invalid", "note"},
-		"null for string":         {"POST", "/v1/o/items", "full", `{"title":null,"note":null}`, nil, 400, "invalid", "title"},
-		"empty title":             {"POST", "/v1/o/items", "full", `{"title":"","note":null}`, nil, 400, "invalid", "title"},
-		"eleven runes":            {"POST", "/v1/o/items", "full", `{"title":"ééééééééééé","note":null}`, nil, 400, "invalid", "title"},
-		"ten runes":               {"POST", "/v1/o/items", "full", `{"title":"éééééééééé","note":null}`, nil, 201, "", ""},
-		"zero is present":         {"POST", "/v1/o/items", "full", `{"title":"x","note":null,"count":0}`, nil, 400, "invalid", "count"},
-		"fraction":                {"POST", "/v1/o/items", "full", `{"title":"x","note":null,"count":1.5}`, nil, 400, "invalid", "count"},
-		"huge number":             {"POST", "/v1/o/items", "full", `{"title":"x","note":null,"count":1e400}`, nil, 400, "invalid", "count"},
-		"string for number":       {"POST", "/v1/o/items", "full", `{"title":"x","note":null,"count":"1"}`, nil, 400, "invalid", "count"},
-		"too many tags":           {"POST", "/v1/o/items", "full", `{"title":"x","note":null,"tags":["a","b","c"]}`, nil, 400, "invalid", "tags"},
-		"long tag":                {"POST", "/v1/o/items", "full", `{"title":"x","note":null,"tags":["a","bbbb"]}`, nil, 400, "invalid", "tags.1"},
-		"nested":                  {"POST", "/v1/o/items", "full", `{"title":"x","note":null,"parts":[{"name":"ok"},{"name":""}]}`, nil, 400, "invalid", "parts.1.name"},
-		"nested unknown":          {"POST", "/v1/o/items", "full", `{"title":"x","note":null,"parts":[{"name":"ok","x":1}]}`, nil, 400, "invalid", "parts.0.x"},
-		"map value":               {"POST", "/v1/o/items", "full", `{"title":"x","note":null,"labels":{"k":"12345"}}`, nil, 400, "invalid", "labels.k"},
-		"unknown member":          {"POST", "/v1/o/items", "full", `{"title":"x","note":null,"colour":1}`, nil, 400, "invalid", "colour"},
-		"wrong case":              {"POST", "/v1/o/items", "full", `{"Title":"x","note":null}`, nil, 400, "invalid", "Title"},
-		"path member in body":     {"POST", "/v1/o/items", "full", `{"title":"x","note":null,"owner":"p"}`, nil, 400, "invalid", "owner"},
-		"duplicate member":        {"POST", "/v1/o/items", "full", `{"title":"x","title":"y","note":null}`, nil, 400, "invalid", "title"},
-		"trailing bytes":          {"POST", "/v1/o/items", "full", ok + `{}`, nil, 400, "invalid", ""},
-		"cut short":               {"POST", "/v1/o/items", "full", `{"title":"x"`, nil, 400, "invalid", ""},
-		"invalid UTF-8":           {"POST", "/v1/o/items", "full", "{\"title\":\"\xff\",\"note\":null}", nil, 400, "invalid", ""},
-		"array":                   {"POST", "/v1/o/items", "full", `[]`, nil, 400, "invalid", ""},
-		"deep":                    {"POST", "/v1/o/items", "full", strings.Repeat("[", 200), nil, 400, "invalid", ""},
-		"too large":               {"POST", "/v1/o/items", "full", `{"title":"` + strings.Repeat("x", 600) + `"}`, nil, 413, "too-large", ""},
-		"wrong media type":        {"POST", "/v1/o/items", "full", ok, []string{"Content-Type", "text/plain"}, 415, "unsupported-media-type", ""},
+		"anonymous":              {"GET", "/v1/o/items", "", "", nil, 401, "unauthenticated", ""},
+		"bad token":              {"GET", "/v1/o/items", "nope", "", nil, 401, "unauthenticated", ""},
+		"under-scoped":           {"POST", "/v1/o/items", "machine", ok, nil, 403, "missing-scope", ""},
+		"scope before body":      {"POST", "/v1/o/items", "machine", "{", nil, 403, "missing-scope", ""},
+		"machine on personal":    {"DELETE", "/v1/o/items/1", "machine", "", nil, 403, "user-required", ""},
+		"unknown path":           {"GET", "/nowhere", "full", "", nil, 404, "not-found", ""},
+		"unclean path":           {"GET", "/v1//o/items", "full", "", nil, 404, "not-found", ""},
+		"other method":           {"PUT", "/v1/o/items", "full", "", nil, 405, "method-not-allowed", ""},
+		"domain 404":             {"DELETE", "/v1/o/items/1", "full", "", nil, 404, "not-found", ""},
+		"list":                   {"GET", "/v1/o/items", "full", "", nil, 200, "", ""},
+		"head":                   {"HEAD", "/v1/o/items", "full", "", nil, 200, "", ""},
+		"page":                   {"GET", "/v1/o/items?page=2", "full", "", nil, 400, "invalid", "page"},
+		"limit where no page is": {"DELETE", "/v1/o/items/1?limit=2", "full", "", nil, 400, "invalid", "limit"},
+		"limit":                  {"GET", "/v1/o/items?limit=2", "full", "", nil, 400, "invalid", "limit"},
+		"per_page over":          {"GET", "/v1/o/items?per_page=4", "full", "", nil, 400, "invalid", "per_page"},
+		"per_page zero":          {"GET", "/v1/o/items?per_page=0", "full", "", nil, 400, "invalid", "per_page"},
+		"per_page text":          {"GET", "/v1/o/items?per_page=x", "full", "", nil, 400, "invalid", "per_page"},
+		"per_page twice":         {"GET", "/v1/o/items?per_page=1&per_page=2", "full", "", nil, 400, "invalid", "per_page"},
+		"unknown parameter":      {"GET", "/v1/o/items?colour=red", "full", "", nil, 400, "invalid", "colour"},
+		"unknown sort":           {"GET", "/v1/o/items?sort=size", "full", "", nil, 400, "invalid", "sort"},
+		"filter without value":   {"GET", "/v1/o/items?filter=state", "full", "", nil, 400, "invalid", "filter"},
+		"filter unknown key":     {"GET", "/v1/o/items?filter=size:1", "full", "", nil, 400, "invalid", "filter"},
+		"filter unknown value":   {"GET", "/v1/o/items?filter=state:odd", "full", "", nil, 400, "invalid", "filter"},
+		"garbage cursor":         {"GET", "/v1/o/items?cursor=%00", "full", "", nil, 400, "invalid", "cursor"},
+		"foreign cursor":         {"GET", "/v1/o/items?cursor=eyJtIjoxLCJrIjpbIjEiLCJhIl19", "full", "", nil, 400, "invalid", "cursor"},
+		"enum in query":          {"GET", "/v1/o/items?state=odd", "full", "", nil, 400, "invalid", "state"},
+		"malformed query":        {"GET", "/v1/o/items?a=%zz", "full", "", nil, 400, "invalid", ""},
+		"create":                 {"POST", "/v1/o/items", "full", ok, nil, 201, "", ""},
+		"no body":                {"POST", "/v1/o/items", "full", "", nil, 400, "invalid", "title"},
+		"required null member":   {"POST", "/v1/o/items", "full", `{"title":"x"}`, nil, 400, "invalid", "note"},
+		"null for string":        {"POST", "/v1/o/items", "full", `{"title":null,"note":null}`, nil, 400, "invalid", "title"},
+		"empty title":            {"POST", "/v1/o/items", "full", `{"title":"","note":null}`, nil, 400, "invalid", "title"},
+		"eleven runes":           {"POST", "/v1/o/items", "full", `{"title":"ééééééééééé","note":null}`, nil, 400, "invalid", "title"},
+		"ten runes":              {"POST", "/v1/o/items", "full", `{"title":"éééééééééé","note":null}`, nil, 201, "", ""},
+		"zero is present":        {"POST", "/v1/o/items", "full", `{"title":"x","note":null,"count":0}`, nil, 400, "invalid", "count"},
+		"fraction":               {"POST", "/v1/o/items", "full", `{"title":"x","note":null,"count":1.5}`, nil, 400, "invalid", "count"},
+		"huge number":            {"POST", "/v1/o/items", "full", `{"title":"x","note":null,"count":1e400}`, nil, 400, "invalid", "count"},
+		"string for number":      {"POST", "/v1/o/items", "full", `{"title":"x","note":null,"count":"1"}`, nil, 400, "invalid", "count"},
+		"too many tags": {"POST", "/v1/o/items", "full", `{"title":"x","note":null,"tags":["a","b","c"]}`, nil, 400, "invalid",
+			"tags"},
+		"long tag": {"POST", "/v1/o/items", "full", `{"title":"x","note":null,"tags":["a","bbbb"]}`, nil, 400, "invalid",
+			"tags.1"},
+		"nested": {"POST", "/v1/o/items", "full", `{"title":"x","note":null,"parts":[{"name":"ok"},{"name":""}]}`, nil,
+			400, "invalid", "parts.1.name"},
+		"nested unknown": {"POST", "/v1/o/items", "full", `{"title":"x","note":null,"parts":[{"name":"ok","x":1}]}`, nil, 400,
+			"invalid", "parts.0.x"},
+		"map value": {"POST", "/v1/o/items", "full", `{"title":"x","note":null,"labels":{"k":"12345"}}`, nil, 400, "invalid",
+			"labels.k"},
+		"unknown member":      {"POST", "/v1/o/items", "full", `{"title":"x","note":null,"colour":1}`, nil, 400, "invalid", "colour"},
+		"wrong case":          {"POST", "/v1/o/items", "full", `{"Title":"x","note":null}`, nil, 400, "invalid", "Title"},
+		"path member in body": {"POST", "/v1/o/items", "full", `{"title":"x","note":null,"owner":"p"}`, nil, 400, "invalid", "owner"},
+		"duplicate member":    {"POST", "/v1/o/items", "full", `{"title":"x","title":"y","note":null}`, nil, 400, "invalid", "title"},
+		"trailing bytes":      {"POST", "/v1/o/items", "full", ok + `{}`, nil, 400, "invalid", ""},
+		"cut short":           {"POST", "/v1/o/items", "full", `{"title":"x"`, nil, 400, "invalid", ""},
+		"invalid UTF-8":       {"POST", "/v1/o/items", "full", "{\"title\":\"\xff\",\"note\":null}", nil, 400, "invalid", ""},
+		"array":               {"POST", "/v1/o/items", "full", `[]`, nil, 400, "invalid", ""},
+		"deep":                {"POST", "/v1/o/items", "full", strings.Repeat("[", 200), nil, 400, "invalid", ""},
+		"too large": {"POST", "/v1/o/items", "full", `{"title":"` + strings.Repeat("x", 600) + `"}`, nil, 413,
+			"too-large", ""},
+		"wrong media type": {"POST", "/v1/o/items", "full", ok, []string{"Content-Type", "text/plain"}, 415,
+			"unsupported-media-type", ""},
 		"panic says nothing":      {"POST", "/v1/o/items", "full", `{"title":"boom","note":null}`, nil, 500, "internal", ""},
 		"conflict":                {"POST", "/v1/o/items", "full", `{"title":"dup","note":null}`, nil, 409, "dup_title", ""},
 		"rate limited":            {"POST", "/v1/o/items", "full", `{"title":"wait","note":null}`, nil, 429, "queue-full", ""},
@@ -214,7 +224,8 @@ func TestMatrix(t *testing.T) {
 			if c.slug == "" {
 				return
 			}
-			if m["type"] != "http://yard/problems/"+c.slug || m["status"] != float64(c.status) || m["request_id"] != res.Header.Get("X-Request-Id") {
+			if m["type"] != "http://yard/problems/"+c.slug || m["status"] != float64(c.status) ||
+				m["request_id"] != res.Header.Get("X-Request-Id") {
 				t.Errorf("problem %v, want slug %s", m, c.slug)
 			}
 			if res.Header.Get("Content-Type") != "application/problem+json" {

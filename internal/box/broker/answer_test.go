@@ -45,8 +45,9 @@ var said = map[string]struct {
 		b, _ := json.Marshal(map[string]string{"h": html.EscapeString(s)})
 		json.NewEncoder(w).Encode(map[string]string{"body": string(b)})
 	}},
-	"all escaped":   {"text/javascript", func(w io.Writer, s string) { io.WriteString(w, each(s, `\u%04x`)) }},
-	"a query":       {"application/x-www-form-urlencoded", func(w io.Writer, s string) { io.WriteString(w, url.Values{"h": {s}}.Encode()) }},
+	"all escaped": {"text/javascript", func(w io.Writer, s string) { io.WriteString(w, each(s, `\u%04x`)) }},
+	"a query": {"application/x-www-form-urlencoded",
+		func(w io.Writer, s string) { io.WriteString(w, url.Values{"h": {s}}.Encode()) }},
 	"percent twice": {"text/uri-list", func(w io.Writer, s string) { io.WriteString(w, url.QueryEscape(url.QueryEscape(s))) }},
 	"every percent": {"text/plain", func(w io.Writer, s string) { io.WriteString(w, each(s, "%%%02x")) }},
 	"a dump": {"text/plain; charset=us-ascii", func(w io.Writer, s string) {
@@ -175,7 +176,8 @@ func TestNoHeaderShowsTheCredential(t *testing.T) {
 				">; rel=preload\r\n\r\nHTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbody"
 		},
 		"redirect": func(s string) string {
-			return "HTTP/1.1 302 Found\r\nConnection: close\r\nContent-Length: 0\r\nLocation: /next?k=" + url.QueryEscape(s) + "&p=" + s + "\r\n\r\n"
+			return "HTTP/1.1 302 Found\r\nConnection: close\r\nContent-Length: 0\r\nLocation: /next?k=" + url.QueryEscape(s) + "&p=" + s +
+				"\r\n\r\n"
 		},
 		"redirect path": func(s string) string {
 			return "HTTP/1.1 302 Found\r\nConnection: close\r\nContent-Length: 0\r\nLocation: /next/" + each(s, "%%%02X") + "\r\n\r\n"
@@ -208,7 +210,8 @@ func TestNameOfAHeader(t *testing.T) {
 		},
 	})
 	f := start(t, far, []string{"127.0.0.1"}, func(bool) broker.Secrets {
-		return broker.Secrets{Credentials: []broker.Credential{{Hosts: []string{host}, Header: "Authorization", Value: "Bearer Open-sEsame-42"}}}
+		return broker.Secrets{Credentials: []broker.Credential{{Hosts: []string{host}, Header: "Authorization",
+			Value: "Bearer Open-sEsame-42"}}}
 	})
 	resp, _ := get(t, "GET", f.address+"/"+host+"/")
 	if shown := fmt.Sprint(resp.Header); resp.Header.Get("X-Ok") != "yes" || strings.Contains(strings.ToLower(shown), "sesame") {
@@ -229,7 +232,8 @@ func TestWhatCannotBeSearchedIsRefused(t *testing.T) {
 			w := gzip.NewWriter(&z)
 			io.WriteString(w, s)
 			w.Close()
-			return fmt.Sprintf("HTTP/1.1 %d Fine\r\nConnection: close\r\nContent-Length: %d\r\n%s\r\n\r\n%s", status, z.Len(), lines, z.String())
+			return fmt.Sprintf("HTTP/1.1 %d Fine\r\nConnection: close\r\nContent-Length: %d\r\n%s\r\n\r\n%s", status, z.Len(), lines,
+				z.String())
 		}
 	}
 	answers := map[string]func(string) string{}
@@ -238,7 +242,8 @@ func TestWhatCannotBeSearchedIsRefused(t *testing.T) {
 		status     int
 		lines, why string
 	}{
-		{200, "Content-Encoding: gzip", "Content-Encoding"}, {200, "Content-Encoding: identity\r\nContent-Encoding: gzip", "Content-Encoding"},
+		{200, "Content-Encoding: gzip", "Content-Encoding"},
+		{200, "Content-Encoding: identity\r\nContent-Encoding: gzip", "Content-Encoding"},
 		{200, "Content-Encoding: identity, br", "Content-Encoding"}, {200, "Content-Encoding: dcz", "Content-Encoding"},
 		{200, "Content-Encoding: rot13", "Content-Encoding"},
 		{200, "Content-Type: application/grpc\r\nGrpc-Encoding: gzip", "Grpc-Encoding"},

@@ -311,7 +311,8 @@ func systemPrompt(cwd, report string) string {
 ` + `When the task is done, or cannot be done, stop calling tools and close with a short report: ` +
 		`what changed, how it was checked, what is left open.`
 	if report != "" {
-		p += " Before that, write the same report as Markdown to the file " + report + " (with the shell tool if it lies outside the checkout)."
+		p += " Before that, write the same report as Markdown to the file " + report +
+			" (with the shell tool if it lies outside the checkout)."
 	}
 	return p
 }

@@ -127,7 +127,8 @@ func TestAWholeTask(t *testing.T) {
 				step{Tool: "read", Args: m{"path": "greeting.txt", "from": 2, "to": 2}, Status: 429, Refuse: 2},
 				step{Tool: "edit", Args: m{"path": "greeting.txt", "old_string": "hallo", "new_string": "hello"}},
 				step{Tool: "edit", Args: m{"path": "new/file.txt", "old_string": "", "new_string": "fresh\n"}},
-				step{Tool: "shell", Args: m{"command": "cat greeting.txt; echo \"token=$YARDMASTER_MODEL_TOKEN\"; exit 3"}, Status: 529, Refuse: 1},
+				step{Tool: "shell", Args: m{"command": "cat greeting.txt; echo \"token=$YARDMASTER_MODEL_TOKEN\"; exit 3"}, Status: 529,
+					Refuse: 1},
 				step{Tool: "nonsense", Args: m{}},
 				step{Text: "All done, and checked."},
 			)
@@ -322,7 +323,8 @@ func TestATurnHasALimitOfRequests(t *testing.T) {
 
 func TestAnOverflowingContextIsCutAndTriedAgain(t *testing.T) {
 	long := step{Tool: "shell", Args: m{"command": "seq 3000"}}
-	s := script(t, long, long, long, long, long, long, step{Text: "ok", Status: 400, Refuse: 1, Error: "maximum context length is 5 tokens"})
+	s := script(t, long, long, long, long, long, long,
+		step{Text: "ok", Status: 400, Refuse: 1, Error: "maximum context length is 5 tokens"})
 	w := begin(t, s.URL, nil)
 	out, err := w.drive(t.Context(), "Fill it.", nil)
 	if err != nil || out.FinalText != "ok" {

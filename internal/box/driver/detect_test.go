@@ -83,7 +83,8 @@ func TestDetect(t *testing.T) {
 		t.Fatal(err)
 	}
 	plant(t, base+"/bin/claude-code-acp", "#!/bin/sh\n", 0o755)
-	if old := Search(); len(old.Lacking) != 1 || !old.Lacking[0].Former || !strings.Contains(old.Lacking[0].String(), "not driven any more") {
+	if old := Search(); len(old.Lacking) != 1 || !old.Lacking[0].Former ||
+		!strings.Contains(old.Lacking[0].String(), "not driven any more") {
 		t.Errorf("with the adapter of before: %+v", old)
 	}
 	plant(t, base+"/bin/goose", "#!/bin/sh\necho 1.35.0 # a new one\n", 0o755)

@@ -104,7 +104,8 @@ func TestFirewall(t *testing.T) {
 				if err := os.MkdirAll(filepath.Join(root, "etc/ufw"), 0o755); err != nil {
 					t.Fatal(err)
 				}
-				if err := os.WriteFile(filepath.Join(root, "etc/ufw/ufw.conf"), []byte("# /etc/ufw/ufw.conf\nENABLED="+c.ufw+"\nLOGLEVEL=low\n"),
+				if err := os.WriteFile(filepath.Join(root, "etc/ufw/ufw.conf"),
+					[]byte("# /etc/ufw/ufw.conf\nENABLED="+c.ufw+"\nLOGLEVEL=low\n"),
 					0o644); err != nil {
 					t.Fatal(err)
 				}

@@ -392,7 +392,8 @@ func TestModelThroughItsOwnProxy(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { plain.Close() })
-		if status, text := say(plain, bufio.NewReader(plain), "POST http://"+own+"/v1beta/models/m:generateContent", local); status != 200 ||
+		if status, text := say(plain, bufio.NewReader(plain), "POST http://"+own+"/v1beta/models/m:generateContent",
+			local); status != 200 ||
 			!strings.HasSuffix(text, ":generateContent") {
 			t.Fatal(where, status, text)
 		}

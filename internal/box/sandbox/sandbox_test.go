@@ -130,7 +130,8 @@ func TestAtLeast(t *testing.T) {
 
 func TestBubblewrapThatFailsIsUnavailable(t *testing.T) {
 	bin := t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, "bwrap"), []byte("#!/bin/sh\necho 'no namespaces for you' >&2\nexit 1\n"), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(bin, "bwrap"), []byte("#!/bin/sh\necho 'no namespaces for you' >&2\nexit 1\n"),
+		0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
@@ -297,7 +298,8 @@ func TestHowAnAgentEnds(t *testing.T) {
 		}
 		s := folders(t, l, "exit 0")
 		s.Argv = []string{"no-such-agent"}
-		if p, err := Start(t.Context(), s); err == nil || errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "no-such-agent") {
+		if p, err := Start(t.Context(), s); err == nil || errors.Is(err, ErrUnavailable) ||
+			!strings.Contains(err.Error(), "no-such-agent") {
 			t.Error(p, err)
 		}
 		s = folders(t, l, `trap 'echo got-term; exit 0' TERM; echo ready; while :; do sleep 0.05; done`)

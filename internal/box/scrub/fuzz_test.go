@@ -87,7 +87,8 @@ func FuzzScrub(f *testing.F) {
 		}
 		// Another secret: all that is not this one stays.
 		other := New("Kw4RmTq81+Ly/0dH&5v")
-		if in := before + secret + after; other.String(in) != in || stream(t, other, []byte(in), func(int) int { return 1 + rnd.IntN(9) }) != in {
+		if in := before + secret + after; other.String(in) != in ||
+			stream(t, other, []byte(in), func(int) int { return 1 + rnd.IntN(9) }) != in {
 			t.Fatalf("%q was changed", in)
 		}
 	})

@@ -131,7 +131,8 @@ func (w *Checkout) takeCommits(ctx context.Context, root *os.Root, quarantine st
 	if (head == w.base) && (branch == "" || branch == w.base) {
 		return head, branch, nil
 	}
-	if _, err := (command{args: []string{"init", "-q", "--bare", "--template=", "--initial-branch=none", quarantine}}).run(ctx); err != nil {
+	if _, err := (command{args: []string{"init", "-q", "--bare", "--template=", "--initial-branch=none",
+		quarantine}}).run(ctx); err != nil {
 		return "", "", err
 	}
 	objects := filepath.Join(quarantine, "objects")

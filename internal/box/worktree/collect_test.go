@@ -178,7 +178,8 @@ func TestHostileCheckouts(t *testing.T) {
 			{"core.fsmonitor", evil}, {"core.sshCommand", evil}, {"core.pager", evil}, {"core.editor", evil}, {"core.gitProxy", evil},
 			{"core.hooksPath", filepath.Dir(evil)}, {"core.alternateRefsCommand", evil}, {"core.askPass", evil}, {"diff.external", evil},
 			{"alias.fetch", "!" + evil}, {"alias.status", "!" + evil}, {"filter.evil.clean", evil}, {"filter.evil.smudge", evil},
-			{"filter.evil.process", evil}, {"filter.evil.required", "true"}, {"uploadpack.packObjectsHook", evil}, {"credential.helper", "!" + evil},
+			{"filter.evil.process", evil}, {"filter.evil.required", "true"}, {"uploadpack.packObjectsHook", evil},
+			{"credential.helper", "!" + evil},
 			{"gpg.program", evil}, {"commit.gpgSign", "true"}, {"extensions.partialClone", "origin"}, {"core.repositoryFormatVersion", "1"},
 			{"remote.origin.promisor", "true"}, {"remote.origin.url", "ext::" + evil}, {"remote.origin.uploadpack", evil},
 		} {

@@ -64,7 +64,8 @@ func newHost(t *testing.T) *host {
 	git(t, root, "init", "-q", "--initial-branch=main", seed)
 	write(t, seed, map[string]string{
 		"README.md": "hello\n", "src/main.go": "package main\n", "dir/a": "a\n", "dir/b": "b\n",
-		".gitignore": "*.log\nbuild/\n", ".gitattributes": "*.bat text eol=crlf\n*.bin filter=evil\n", "run.bat": "echo\n", "x.bin": "data\n",
+		".gitignore": "*.log\nbuild/\n", ".gitattributes": "*.bat text eol=crlf\n*.bin filter=evil\n", "run.bat": "echo\n",
+		"x.bin": "data\n",
 	})
 	git(t, seed, "add", "-A")
 	git(t, seed, "commit", "-q", "-m", "first")

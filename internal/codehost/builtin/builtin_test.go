@@ -80,7 +80,8 @@ func TestOtherHostsAreUnknown(t *testing.T) {
 func TestHostileNamesStayInside(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)
-	for _, r := range []codehost.Repo{at("", ""), at("..", "x"), at("acme", ".."), at("acme", "../acme/shop"), at("a/b", "c"), at(".", "x")} {
+	for _, r := range []codehost.Repo{at("", ""), at("..", "x"), at("acme", ".."), at("acme", "../acme/shop"), at("a/b", "c"),
+		at(".", "x")} {
 		if err := s.Create(ctx, r, codehost.CreateOptions{}); !fault.IsKind(err, fault.Invalid) {
 			t.Errorf("Create(%q): %v", r, err)
 		}

@@ -249,7 +249,8 @@ func TestKilledPush(t *testing.T) {
 			// Each git process of the host writes its process id.
 			pid := filepath.Join(t.TempDir(), "pid")
 			script := filepath.Join(t.TempDir(), "git")
-			if err := os.WriteFile(script, []byte("#!/bin/sh\ncase \"$*\" in *receive-pack*) echo $$ >"+pid+";; esac\nexec git \"$@\"\n"), 0o755); err != nil {
+			if err := os.WriteFile(script, []byte("#!/bin/sh\ncase \"$*\" in *receive-pack*) echo $$ >"+pid+";; esac\nexec git \"$@\"\n"),
+				0o755); err != nil {
 				t.Fatal(err)
 			}
 			s, ctx := newSite(t, script), t.Context()

@@ -234,7 +234,8 @@ func (s *Service) converse(ctx context.Context, r *row, claim string, talk Talk,
 		case f.Slug == "queue-full":
 			return "succeeded", s.postpone(ctx, r, claim, max(f.RetryAfter, queueWait), false)
 		case f.Slug == "no-capacity":
-			return "succeeded", s.handToPerson(ctx, r, claim, NoCapacity, "The judge would have work done, but the account has no AI developers.")
+			return "succeeded", s.handToPerson(ctx, r, claim, NoCapacity,
+				"The judge would have work done, but the account has no AI developers.")
 		}
 		var ok bool
 		if wrong, ok = refusalOf(err); !ok {

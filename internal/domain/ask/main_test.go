@@ -132,7 +132,8 @@ func open(t *testing.T, e db.Engine) *yard {
 		rows := []seed.Row{seed.Repo{ID: "acme-api", Account: "acme", Name: "api", Policy: policyText},
 			seed.Repo{ID: "acme-attic", Account: "acme", Name: "attic", Policy: policyText, Disabled: true}}
 		for _, account := range []string{"rival", "acme"} {
-			rows = append([]seed.Row{seed.Account{ID: account}, seed.Repo{ID: account + "-web", Account: account, Name: "web", Policy: policyText},
+			rows = append([]seed.Row{seed.Account{ID: account},
+				seed.Repo{ID: account + "-web", Account: account, Name: "web", Policy: policyText},
 				seed.Box{ID: account + "-box", Account: account, Slots: 1}}, rows...)
 		}
 		for name, role := range map[string]policy.Role{"ann": policy.Member, "olga": policy.Owner} {
@@ -241,7 +242,8 @@ var filer = policy.Scopes(policy.ReadTasks, policy.WriteTasks, policy.WriteKB)
 // file files an ask of ann's for acme/web, which edit may change.
 func (y *yard) file(edit func(*Filing)) string {
 	y.t.Helper()
-	f := Filing{RepoIDs: []string{"acme-web"}, Title: "Greet people", Body: "Nobody is greeted.", Scopes: filer, By: "user:ann", UserID: "ann"}
+	f := Filing{RepoIDs: []string{"acme-web"}, Title: "Greet people", Body: "Nobody is greeted.", Scopes: filer, By: "user:ann",
+		UserID: "ann"}
 	if edit != nil {
 		edit(&f)
 	}
@@ -354,8 +356,9 @@ func (y *yard) existing(repoID, title string) string {
 		if err != nil {
 			return err
 		}
-		t, err := y.tasks.Create(tx, inTasks(r), task.Spec{Kind: "work", Sink: "queued", Title: title, Problem: fmt.Sprintf("About %s.", title),
-			Template: "default", Priority: 50, Confidence: 1})
+		t, err := y.tasks.Create(tx, inTasks(r),
+			task.Spec{Kind: "work", Sink: "queued", Title: title, Problem: fmt.Sprintf("About %s.", title),
+				Template: "default", Priority: 50, Confidence: 1})
 		taskID = t.ID
 		return err
 	}); err != nil {

@@ -25,7 +25,8 @@ func TestSearchIsBounded(t *testing.T) {
 		y.write(func(tx *db.Tx) error { _, err := fillAsks.Exec(tx, 2*searched+10); return err })
 		h := rest.Handler(rest.Config{Pipeline: &op.Pipeline{
 			Authenticate: func(context.Context, op.Presented) (policy.Actor, error) {
-				return policy.Actor{Credential: policy.PAT, CredentialID: "pat", UserID: "ann", AccountID: "acme", Scopes: policy.Owner.Ceiling()}, nil
+				return policy.Actor{Credential: policy.PAT, CredentialID: "pat", UserID: "ann", AccountID: "acme",
+					Scopes: policy.Owner.Ceiling()}, nil
 			},
 			Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
 		}}, y.Ops())

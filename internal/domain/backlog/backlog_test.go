@@ -137,7 +137,8 @@ func TestImport(t *testing.T) {
 			y.t.Errorf("a second one: %v", err)
 		}
 		y.pass(y.ctx)
-		if s, kinds := y.stands(job); s != (standing{Done, int64(len(y.open)), 1}) || fmt.Sprint(kinds) != "[backlog.import_requested backlog.imported]" {
+		if s, kinds := y.stands(job); s != (standing{Done, int64(len(y.open)), 1}) ||
+			fmt.Sprint(kinds) != "[backlog.import_requested backlog.imported]" {
 			y.t.Errorf("%+v %v", s, kinds)
 		}
 		y.open = append(y.open[:10], codehost.Issue{Key: "new"})
@@ -168,7 +169,8 @@ func TestHostIsAway(t *testing.T) {
 			y.pass(y.ctx) // too soon
 			y.now = y.now.Add(maxTries * hold)
 		}
-		if s, kinds := y.stands(job); s != (standing{Failed, 0, maxTries}) || fmt.Sprint(kinds) != "[backlog.import_requested backlog.import_failed]" {
+		if s, kinds := y.stands(job); s != (standing{Failed, 0, maxTries}) ||
+			fmt.Sprint(kinds) != "[backlog.import_requested backlog.import_failed]" {
 			y.t.Errorf("%+v %v", s, kinds)
 		}
 		if _, err := y.request(); err != nil {

@@ -103,7 +103,8 @@ func (s *Service) openIssues(ctx context.Context, r codehost.Repo) (open []codeh
 // import.
 func (s *Service) file(ctx context.Context, j job, claim string, some []codehost.Issue) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		if n, err := renew.Exec(tx, renewArgs{AccountID: tx.Account, ID: j.ID, Claim: claim, DueAt: tx.Now.Add(hold)}); err != nil || n == 0 {
+		if n, err := renew.Exec(tx, renewArgs{AccountID: tx.Account, ID: j.ID, Claim: claim, DueAt: tx.Now.Add(hold)}); err != nil ||
+			n == 0 {
 			return errors.Join(err, errLost)
 		}
 		added := 0
@@ -139,7 +140,8 @@ func (s *Service) again(ctx context.Context, j job, claim string) error {
 
 // end records the end of an import, once. record writes the event; filed is the number
 // of asks that the import has filed.
-func (s *Service) end(ctx context.Context, j job, claim string, as State, record func(tx *db.Tx, about event.Subject, filed int64) error) error {
+func (s *Service) end(ctx context.Context, j job, claim string, as State,
+	record func(tx *db.Tx, about event.Subject, filed int64) error) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		n, err := finish.Exec(tx, finishArgs{AccountID: tx.Account, ID: j.ID, Claim: claim, State: as, FinishedAt: tx.Now})
 		if err != nil || n == 0 {

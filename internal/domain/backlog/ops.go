@@ -16,7 +16,8 @@ func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "account.backlog_import", Method: "POST", Path: "/v1/admin/accounts/{id}/repos/{owner}/{repo}/backlog-import",
 			Group: "Account and platform operator", Rule: policy.Require(policy.AdminAccounts), Status: 202,
-			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}, {Status: 409, Slug: "import_in_flight"}, {Status: 409, Slug: "repo_disabled"}},
+			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}, {Status: 409, Slug: "import_in_flight"},
+				{Status: 409, Slug: "repo_disabled"}},
 			Summary: "File an ask for each issue that is open at the repository's host and has none; the account's record says what came of it: issues_kept is false at a host that keeps no issues, as the built-in one",
 			Doc:     "Queues the import and answers at once. Each open issue of the code host that has no ask yet becomes one, in the account's name, and triage takes them from there. Refused while an import of the repository is queued or running, and for a repository that is not enabled."}, s.request),
 	}
@@ -66,7 +67,8 @@ func (s *Service) request(ctx context.Context, in requestIn) (out Import, err er
 			return err
 		}
 		s.Hub.Notify(tx, event.BacklogTopic)
-		return requestedEvent.Operated(tx, event.Subject{ID: out.JobID, Account: in.ID, RepoID: r.ID}, event.None{}, map[string]any{"operator": by})
+		return requestedEvent.Operated(tx, event.Subject{ID: out.JobID, Account: in.ID, RepoID: r.ID}, event.None{},
+			map[string]any{"operator": by})
 	})
 	return out, err
 }

@@ -61,7 +61,8 @@ func TestAdoption(t *testing.T) {
 		if out, err := f.answer(f.ctx(), answerIn{open()[0].ID, "Left."}); err != nil || out.Kind != Woken {
 			t.Errorf("answered: %+v, %v", out, err)
 		}
-		if len(f.resumed) != 2 || f.resumed[0] != "live" || f.resumed[1] != "live" || !strings.Contains(f.words[0], "DEPLOY_KEY") || !strings.Contains(f.words[1], "Left.") {
+		if len(f.resumed) != 2 || f.resumed[0] != "live" || f.resumed[1] != "live" || !strings.Contains(f.words[0], "DEPLOY_KEY") ||
+			!strings.Contains(f.words[1], "Left.") {
 			t.Errorf("told %v: %q", f.resumed, f.words)
 		}
 		f.write(func(tx *db.Tx) error {
@@ -80,10 +81,12 @@ func TestAnsweredWhileAskedAgain(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		decision := func(id, name string) protocol.BlockerDeclared { // a decision has no fields
-			return protocol.BlockerDeclared{ID: id, Kind: "decision", Question: "Left  or right?", Fields: []protocol.BlockerField{{Name: name, Kind: EnvSecret}}}
+			return protocol.BlockerDeclared{ID: id, Kind: "decision", Question: "Left  or right?",
+				Fields: []protocol.BlockerField{{Name: name, Kind: EnvSecret}}}
 		}
 		form := func(id, _ string) protocol.BlockerDeclared {
-			return protocol.BlockerDeclared{ID: id, Kind: MissingCredential, Question: "Where?", Fields: []protocol.BlockerField{{Name: "docs", Kind: MCPServer}, {Name: "KEY", Kind: EnvSecret}}}
+			return protocol.BlockerDeclared{ID: id, Kind: MissingCredential, Question: "Where?",
+				Fields: []protocol.BlockerField{{Name: "docs", Kind: MCPServer}, {Name: "KEY", Kind: EnvSecret}}}
 		}
 		open := func() (ids []string) {
 			t.Helper()
@@ -102,14 +105,16 @@ func TestAnsweredWhileAskedAgain(t *testing.T) {
 				return f.DB.Write(f.ctx(), func(tx *db.Tx) error {
 					r, err := f.lock(tx, id)
 					if err == nil {
-						_, err = f.fillIn(tx, &r, map[string]entry{"KEY": {text: "v"}, "mcp:docs": {server: &server{URL: "https://docs.example/mcp", Transport: "http", Token: "t"}}})
+						_, err = f.fillIn(tx, &r, map[string]entry{"KEY": {text: "v"},
+							"mcp:docs": {server: &server{URL: "https://docs.example/mcp", Transport: "http", Token: "t"}}})
 					}
 					return err
 				})
 			},
 			"withdrawn": func(id string) error { _, err := f.withdraw(f.ctx(), blockerIn{id}); return err },
 		}
-		hears := map[string][]string{"answered": {"Left or right?", "Left."}, "filled in": {"Where?", "KEY", "https://docs.example/mcp"}, "withdrawn": {withdrawnText}}
+		hears := map[string][]string{"answered": {"Left or right?", "Left."}, "filled in": {"Where?", "KEY", "https://docs.example/mcp"},
+			"withdrawn": {withdrawnText}}
 		for how, person := range say {
 			of := decision
 			if how == "filled in" {

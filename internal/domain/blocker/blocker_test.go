@@ -64,7 +64,8 @@ func each(t *testing.T, fn func(*testing.T, *fixture)) {
 	o := db.Options{Clock: func() time.Time { return time.UnixMicro(clock.Load()).UTC() }}
 	dbtest.RunWith(t, o, func(t *testing.T, d *db.DB) {
 		f := &fixture{t: t, clock: clock, how: Released}
-		f.Service = New(Needs{DB: d, Ring: ring, BaseURL: "http://yard", Repos: others{f}, Vault: others{f}, Tasks: others{f}, Asks: others{f}})
+		f.Service = New(Needs{DB: d, Ring: ring, BaseURL: "http://yard", Repos: others{f}, Vault: others{f}, Tasks: others{f},
+			Asks: others{f}})
 		FieldsRefused.On(d, func(_ *db.Tx, r Refusal) error {
 			f.told = append(f.told, r.Text)
 			return nil
@@ -78,7 +79,8 @@ func each(t *testing.T, fn func(*testing.T, *fixture)) {
 }
 
 func (f *fixture) ctx() context.Context {
-	ctx := policy.With(context.Background(), policy.Actor{Credential: policy.PAT, CredentialID: "x", UserID: "ada", AccountID: "acme", Scopes: policy.Owner.Ceiling()})
+	ctx := policy.With(context.Background(),
+		policy.Actor{Credential: policy.PAT, CredentialID: "x", UserID: "ada", AccountID: "acme", Scopes: policy.Owner.Ceiling()})
 	return db.WithAccount(ctx, "acme")
 }
 
@@ -188,7 +190,8 @@ func TestFieldsThatCannotBeStored(t *testing.T) {
 		if err != nil || len(spec.Fields) != 2 || len(f.told) != 1 {
 			t.Fatalf("form %+v, %v; told %q", spec, err, f.told)
 		}
-		for what, want := range map[string]bool{`"PATH": no`: true, `"Bad Name": the name of a server must be`: true, `x": a name must have`: true, `"A"`: false, `"good"`: false} {
+		for what, want := range map[string]bool{`"PATH": no`: true, `"Bad Name": the name of a server must be`: true,
+			`x": a name must have`: true, `"A"`: false, `"good"`: false} {
 			if strings.Contains(f.told[0], what) != want {
 				t.Errorf("%s in %q: want %t", what, f.told[0], want)
 			}
@@ -214,7 +217,8 @@ func TestNothingLandsByHalves(t *testing.T) {
 		if err != nil || len(spec.Fields) != 3 || spec.Fields[2].Submittable {
 			t.Fatalf("form %+v, %v", spec, err)
 		}
-		if _, err := f.put(b, "A", "fine", "B", "refused"); !fault.IsKind(err, fault.Unprocessable) || strings.Contains(fmt.Sprint(err, fault.From(err).Fields), "refused\"") {
+		if _, err := f.put(b, "A", "fine", "B", "refused"); !fault.IsKind(err, fault.Unprocessable) ||
+			strings.Contains(fmt.Sprint(err, fault.From(err).Fields), "refused\"") {
 			t.Error(err)
 		}
 		if spec, _ = f.spec(f.ctx(), blockerIn{b}); spec.Fields[0].Landed {
@@ -274,7 +278,8 @@ func TestWhatIsToldAndWhatIsNot(t *testing.T) {
 			t.Error("an expired blocker takes values:", err)
 		}
 		f.write(func(tx *db.Tx) error {
-			for kind, want := range map[string]int64{"blocker.declared": 4, "blocker.answered": 2, "blocker.submitted": 1, "blocker.expired": 1} {
+			for kind, want := range map[string]int64{"blocker.declared": 4, "blocker.answered": 2, "blocker.submitted": 1,
+				"blocker.expired": 1} {
 				if n, err := countOf.One(tx, kind); err != nil || n != want {
 					t.Errorf("%d audit rows %s, want %d, %v", n, kind, want, err)
 				}
@@ -313,7 +318,8 @@ func TestAnswerOutlivesAWithdrawal(t *testing.T) {
 			t.Fatal(err)
 		}
 		out, err := f.withdraw(f.ctx(), blockerIn{second})
-		if err != nil || out.Kind != Released || !strings.Contains(f.words[1], "Blue.") || !strings.Contains(f.words[1], "withdrawn") || !f.released {
+		if err != nil || out.Kind != Released || !strings.Contains(f.words[1], "Blue.") || !strings.Contains(f.words[1], "withdrawn") ||
+			!f.released {
 			t.Errorf("%+v %v, told %q", out, err, f.words)
 		}
 	})
@@ -340,39 +346,49 @@ func TestPage(t *testing.T) {
 		}
 		w := send("GET", token, "")
 		text := w.Body.String()
-		if w.Code != 200 || strings.Contains(text, "<script") || strings.Contains(text, "<img") || strings.Contains(text, "onerror=alert(1)>") {
+		if w.Code != 200 || strings.Contains(text, "<script") || strings.Contains(text, "<img") ||
+			strings.Contains(text, "onerror=alert(1)>") {
 			t.Errorf("%d %s", w.Code, text)
 		}
-		for name, want := range map[string]string{"Cache-Control": "no-store", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer"} {
+		for name, want := range map[string]string{"Cache-Control": "no-store", "X-Frame-Options": "DENY",
+			"Referrer-Policy": "no-referrer"} {
 			if got := w.Header().Get(name); got != want {
 				t.Errorf("%s is %q", name, got)
 			}
 		}
-		if csp := w.Header().Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") {
+		if csp := w.Header().Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") ||
+			strings.Contains(csp, "unsafe") {
 			t.Error(csp)
 		}
 		if strings.Count(text, "yours replaces it") != 1 {
 			t.Error("the page does not say what is replaced")
 		}
-		form := url.Values{"fields.KEY": {"line 1\r\nline 2"}, "fields.OLD": {""}, "fields.URL": {" "}, "fields.mcp:tracker.url": {"https://mcp.example.com/x?a=b"},
+		form := url.Values{"fields.KEY": {"line 1\r\nline 2"}, "fields.OLD": {""}, "fields.URL": {" "},
+			"fields.mcp:tracker.url":       {"https://mcp.example.com/x?a=b"},
 			"fields.mcp:tracker.transport": {"sse"}, "fields.mcp:tracker.token": {"the-token-of-it"}}
 		w = send("POST", token, form.Encode())
-		if text = w.Body.String(); w.Code != 200 || !strings.Contains(text, "token_ref: MCP_TRACKER_TOKEN") || strings.Contains(text, "the-token-of-it") || strings.Contains(text, "line 2") {
+		if text = w.Body.String(); w.Code != 200 || !strings.Contains(text, "token_ref: MCP_TRACKER_TOKEN") ||
+			strings.Contains(text, "the-token-of-it") || strings.Contains(text, "line 2") {
 			t.Errorf("%d %s", w.Code, text)
 		}
 		slices.SortFunc(f.kept, func(a, b Value) int { return strings.Compare(a.Name, b.Name) })
-		if want := []Value{{RepoID: "repo", Name: "KEY", Value: "line 1\nline 2"}, {Name: "MCP_TRACKER_TOKEN", Value: "the-token-of-it", Host: "mcp.example.com"}}; !slices.Equal(f.kept, want) {
+		if want := []Value{{RepoID: "repo", Name: "KEY", Value: "line 1\nline 2"},
+			{Name: "MCP_TRACKER_TOKEN", Value: "the-token-of-it", Host: "mcp.example.com"}}; !slices.Equal(f.kept, want) {
 			t.Errorf("kept %+v", f.kept)
 		}
 		for _, c := range []struct {
 			token, body string
 			status      int
 		}{
-			{token, "fields.KEY=again", 409}, {token, "fields.NOPE=x", 422}, {token, "fields.URL=nowhere", 422}, {token, "", 400}, {token, "fields.KEY=", 400},
-			{"x" + token, "fields.OLD=x", 400}, {"eyJhbGciOiJub25lIn0.e30.", "fields.OLD=x", 400}, {token, "fields.OLD=" + strings.Repeat("x", 1<<20), 413},
+			{token, "fields.KEY=again", 409}, {token, "fields.NOPE=x", 422}, {token, "fields.URL=nowhere", 422}, {token, "", 400},
+			{token, "fields.KEY=", 400},
+			{"x" + token, "fields.OLD=x", 400}, {"eyJhbGciOiJub25lIn0.e30.", "fields.OLD=x", 400},
+			{token, "fields.OLD=" + strings.Repeat("x", 1<<20), 413},
 			{f.Ring.SignLink("action", seal.Link{Subject: b, Account: "acme", Expires: time.Now().Add(time.Hour)}), "fields.OLD=x", 400},
-			{f.Ring.SignLink(linkPurpose, seal.Link{Subject: b, Account: "rival", Expires: time.Now().Add(1e6 * time.Hour)}), "fields.OLD=x", 410},
-			{f.Ring.SignLink(linkPurpose, seal.Link{Subject: id.New(), Account: "acme", Expires: time.Now().Add(1e6 * time.Hour)}), "fields.OLD=x", 410},
+			{f.Ring.SignLink(linkPurpose, seal.Link{Subject: b, Account: "rival", Expires: time.Now().Add(1e6 * time.Hour)}),
+				"fields.OLD=x", 410},
+			{f.Ring.SignLink(linkPurpose, seal.Link{Subject: id.New(), Account: "acme", Expires: time.Now().Add(1e6 * time.Hour)}),
+				"fields.OLD=x", 410},
 		} {
 			if w := send("POST", c.token, c.body); w.Code != c.status {
 				t.Errorf("POST %.20s %.30s: %d, want %d: %s", c.token, c.body, w.Code, c.status, w.Body)

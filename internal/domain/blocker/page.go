@@ -295,9 +295,11 @@ var pages = web.Templates(`
 {{else if eq .Kind "env_secret"}}<label for="f{{$i}}">Secret{{template "about" .}}</label>
 <textarea class="secret" id="f{{$i}}" name="fields.{{.Name}}" rows="3" maxlength="16384" autocomplete="off" autocapitalize="off" autocorrect="off" spellcheck="false"></textarea>
 {{else if eq .Kind "service_url"}}<label for="f{{$i}}">Address{{template "about" .}}</label>
-<input id="f{{$i}}" name="fields.{{.Name}}" value="{{index $.Typed .Name}}" type="url" pattern="`+addressPattern+`" title="an address with a scheme and a host" inputmode="url" maxlength="2000" placeholder="https://" autocomplete="off" autocapitalize="off" spellcheck="false">
+<input id="f{{$i}}" name="fields.{{.Name}}" value="{{index $.Typed .Name}}" type="url" pattern="`+addressPattern+
+	`" title="an address with a scheme and a host" inputmode="url" maxlength="2000" placeholder="https://" autocomplete="off" autocapitalize="off" spellcheck="false">
 {{else if eq .Kind "mcp_server"}}<label for="u{{$i}}">Address of the MCP server{{template "about" .}}</label>
-<input id="u{{$i}}" name="fields.{{.Name}}.url" value="{{index $.Typed (print .Name ".url")}}" type="url" pattern="`+httpsPattern+`" title="an https address" inputmode="url" maxlength="2000" placeholder="https://" autocomplete="off" autocapitalize="off" spellcheck="false">
+<input id="u{{$i}}" name="fields.{{.Name}}.url" value="{{index $.Typed (print .Name ".url")}}" type="url" pattern="`+httpsPattern+
+	`" title="an https address" inputmode="url" maxlength="2000" placeholder="https://" autocomplete="off" autocapitalize="off" spellcheck="false">
 <label for="v{{$i}}">Transport</label><select id="v{{$i}}" name="fields.{{.Name}}.transport"><option value="http">Streamable HTTP</option><option value="sse"{{if eq (index $.Typed (print .Name ".transport")) "sse"}} selected{{end}}>SSE</option></select>
 <label for="w{{$i}}">Token</label><input id="w{{$i}}" name="fields.{{.Name}}.token" type="password" maxlength="16384" autocomplete="off">
 {{else}}<p>This is a connection to make, not a value to fill in{{with .Description}}: <bdi>{{.}}</bdi>{{end}}. Make it, then answer the blocker.</p>

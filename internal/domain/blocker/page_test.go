@@ -37,8 +37,10 @@ func TestRefusedOnThePage(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		post := f.poster(f.declare("?", "KEY", "BAD", "HOOK_URL:service_url", "DB_URL:service_url", "tracker:mcp_server"))
-		form := url.Values{"fields.KEY": {"a-very-good-key"}, "fields.BAD": {"refused"}, "fields.HOOK_URL": {"localhost:8080/x"}, "fields.DB_URL": {"ada:hidden-word@db/x"},
-			"fields.mcp:tracker.url": {"http://mcp.example.com/x"}, "fields.mcp:tracker.transport": {"sse"}, "fields.mcp:tracker.token": {"the-token-of-it"}, "fields.NOPE": {"x"}}
+		form := url.Values{"fields.KEY": {"a-very-good-key"}, "fields.BAD": {"refused"}, "fields.HOOK_URL": {"localhost:8080/x"},
+			"fields.DB_URL":          {"ada:hidden-word@db/x"},
+			"fields.mcp:tracker.url": {"http://mcp.example.com/x"}, "fields.mcp:tracker.transport": {"sse"},
+			"fields.mcp:tracker.token": {"the-token-of-it"}, "fields.NOPE": {"x"}}
 		if w := post("application/json", form); w.Code != 422 || len(f.kept) != 0 {
 			t.Fatalf("a program: %d %s; kept %+v", w.Code, w.Body, f.kept)
 		}
@@ -47,7 +49,8 @@ func TestRefusedOnThePage(t *testing.T) {
 		if want := []Value{{RepoID: "repo", Name: "KEY", Value: "a-very-good-key"}}; w.Code != 422 || !slices.Equal(f.kept, want) {
 			t.Fatalf("%d, kept %+v\n%s", w.Code, f.kept, text)
 		}
-		for _, want := range []string{"<form", "Kept: <bdi>KEY</bdi>", "Not all of it was kept. NOPE is no field of this form.", `value="localhost:8080/x"`, `value="http://mcp.example.com/x"`, `value="sse" selected`} {
+		for _, want := range []string{"<form", "Kept: <bdi>KEY</bdi>", "Not all of it was kept. NOPE is no field of this form.",
+			`value="localhost:8080/x"`, `value="http://mcp.example.com/x"`, `value="sse" selected`} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%q is not on the page:\n%s", want, text)
 			}
@@ -57,7 +60,8 @@ func TestRefusedOnThePage(t *testing.T) {
 				t.Errorf("%q is on the page:\n%s", secret, text)
 			}
 		}
-		for field, want := range map[string]string{"BAD": "it is refused", "HOOK_URL": "it must be an address with a scheme and a host", "DB_URL": "it must be an address",
+		for field, want := range map[string]string{"BAD": "it is refused", "HOOK_URL": "it must be an address with a scheme and a host",
+			"DB_URL":  "it must be an address",
 			"tracker": "its url must be an https address"} {
 			if !strings.Contains(text, "<legend><bdi>"+field+"</bdi></legend>\n<p role=\"alert\">This was not kept: "+want) {
 				t.Errorf("%s does not say %q:\n%s", field, want, text)
@@ -66,7 +70,9 @@ func TestRefusedOnThePage(t *testing.T) {
 		form.Set("fields.HOOK_URL", "http://localhost:8080/x")
 		form.Del("fields.NOPE")
 		w = post("text/html", form) // KEY once more
-		if text = w.Body.String(); w.Code/100 != 4 || !strings.Contains(text, "it has its value already") || !strings.Contains(text, "Kept: <bdi>HOOK_URL</bdi>") || !slices.ContainsFunc(f.kept, func(v Value) bool { return v.Name == "HOOK_URL" }) {
+		if text = w.Body.String(); w.Code/100 != 4 || !strings.Contains(text, "it has its value already") ||
+			!strings.Contains(text, "Kept: <bdi>HOOK_URL</bdi>") ||
+			!slices.ContainsFunc(f.kept, func(v Value) bool { return v.Name == "HOOK_URL" }) {
 			t.Errorf("%d, kept %+v\n%s", w.Code, f.kept, text)
 		}
 		w = post("text/html", url.Values{"fields.BAD": {"refused"}})
@@ -79,8 +85,10 @@ func TestRefusedOnThePage(t *testing.T) {
 			t.Fatalf("no pattern:\n%s", text)
 		}
 		like := regexp.MustCompile("^(?:" + m[1] + ")$")
-		for address, want := range map[string]bool{"localhost:8080/x": false, "nowhere": false, "/x": false, "http:///x": false, "postgres://u:p@db/x": true, "git+ssh://host": true, "HTTPS://a?b": true} {
-			if like.MatchString(address) != want || (entryFault([]fieldRow{{Name: "A", Kind: ServiceURL}}, "A", entry{text: address}) == "") != want {
+		for address, want := range map[string]bool{"localhost:8080/x": false, "nowhere": false, "/x": false, "http:///x": false,
+			"postgres://u:p@db/x": true, "git+ssh://host": true, "HTTPS://a?b": true} {
+			if like.MatchString(address) != want ||
+				(entryFault([]fieldRow{{Name: "A", Kind: ServiceURL}}, "A", entry{text: address}) == "") != want {
 				t.Errorf("%s: the page takes it: %t, want %t", address, like.MatchString(address), want)
 			}
 		}

@@ -29,7 +29,8 @@ func TestEnroll(t *testing.T) {
 			"labels": map[string]string{"zone": "a", "gpu": "no"}}
 		var c Credentials
 		f.want(201, "", "POST", "/v1/runners/enroll", in, "X-Svc-Enroll-Token", e.Token).into(t, &c)
-		if c.AccountID != "acme" || c.RunToken == nil || !id.Checked(id.RunToken, *c.RunToken) || c.NATSURL != f.bus.URL() || c.NATSJWT == "" {
+		if c.AccountID != "acme" || c.RunToken == nil || !id.Checked(id.RunToken, *c.RunToken) || c.NATSURL != f.bus.URL() ||
+			c.NATSJWT == "" {
 			t.Errorf("credentials %+v", c)
 		}
 		b := f.box(c.ID)

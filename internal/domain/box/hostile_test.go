@@ -228,9 +228,10 @@ func TestHostileCalls(t *testing.T) {
 			}
 			f.answered(m, protocol.CallHello, protocol.Hello{V: protocol.Version, Slots: 1, Key: s, Signature: s})
 			f.answered(m, protocol.CallDone, protocol.Done{IDs: []string{s, s}})
-			f.answered(m, protocol.CallBeat, protocol.Presence{State: s, Version: s, Slots: math.MinInt, Free: math.MaxInt, DiskFree: math.MinInt64,
-				SkewMS: math.MaxInt64,
-				Runs:   slices.Repeat([]protocol.RunRef{{Run: s, Attempt: math.MaxInt}}, 4), Unfit: s})
+			f.answered(m, protocol.CallBeat,
+				protocol.Presence{State: s, Version: s, Slots: math.MinInt, Free: math.MaxInt, DiskFree: math.MinInt64,
+					SkewMS: math.MaxInt64,
+					Runs:   slices.Repeat([]protocol.RunRef{{Run: s, Attempt: math.MaxInt}}, 4), Unfit: s})
 		}
 		for _, method := range []string{protocol.CallHello, protocol.CallBeat, protocol.CallCommands, protocol.CallDone,
 			protocol.CallCredential} {

@@ -345,7 +345,8 @@ func (s *Service) store(ctx context.Context, heard map[string]protocol.Presence)
 		for _, r := range rows {
 			p, was := heard[r.ID], presenceAt(r.Presence, r.LastBeatAt, tx.Now)
 			drained := r.State == Draining && p.State == Drained // the box alone knows when it has handed back its last run
-			if !drained && r.Presence == Online && was == Online && tx.Now.Sub(*r.LastBeatAt).Abs() < protocol.BeatEvery/2 && sameState(r, p) {
+			if !drained && r.Presence == Online && was == Online && tx.Now.Sub(*r.LastBeatAt).Abs() < protocol.BeatEvery/2 &&
+				sameState(r, p) {
 				continue
 			}
 			if n, err := beat.Exec(tx, beatArgs{r.ID, tx.Now, db.JSON[protocol.Presence]{V: p}, cmp.Or(p.Version, r.Version)}); err != nil {

@@ -134,12 +134,14 @@ func TestLifeOfABox(t *testing.T) {
 		b := f.box(m.ID)
 		if b.Slots != 4 || !slices.Equal(b.Capabilities, []Agent{{Name: "codex", Version: "0.1"}}) ||
 			!slices.Equal(b.Isolation, []string{"landlock", "none"}) ||
-			!maps.EqualFunc(b.Holds, Holds{"landlock": {"files", "network"}, "none": {}}, slices.Equal[[]string]) || b.Presence.Version != "1.1.0" {
+			!maps.EqualFunc(b.Holds, Holds{"landlock": {"files", "network"}, "none": {}}, slices.Equal[[]string]) ||
+			b.Presence.Version != "1.1.0" {
 			t.Errorf("after hello: %+v", b)
 		}
 
 		say := func(p protocol.Presence) { t.Helper(); m.beat(p) }
-		say(protocol.Presence{Version: "1.1.0", State: "ready", Slots: 4, Free: 3, Runs: []protocol.RunRef{{Run: "r", Attempt: 1}}, DiskFree: 5})
+		say(protocol.Presence{Version: "1.1.0", State: "ready", Slots: 4, Free: 3, Runs: []protocol.RunRef{{Run: "r", Attempt: 1}},
+			DiskFree: 5})
 		eventually(t, "the box comes online", func() bool { return f.box(m.ID).Presence.Status == Online })
 		if p := f.box(m.ID).Presence; p.Active != 0 || p.Telemetry == nil || p.Telemetry.DiskFree != 5 || p.LastBeat == nil {
 			t.Errorf("presence %+v", p)
@@ -414,7 +416,8 @@ func TestCallsOfARevokedBox(t *testing.T) {
 	if _, err := f.Service.hello(t.Context(), c.ID, []byte(`{"v":2,"slots":1}`)); err == nil {
 		t.Error("a revoked box is greeted")
 	}
-	for name, call := range map[string]func(context.Context, string, []byte) (any, error){"beat": f.Service.beat, "commands": f.nextCommands} {
+	for name, call := range map[string]func(context.Context, string, []byte) (any, error){"beat": f.Service.beat,
+		"commands": f.nextCommands} {
 		if _, err := call(t.Context(), c.ID, []byte(`{}`)); !fault.IsKind(err, fault.Forbidden) {
 			t.Errorf("%s of a revoked box: %v", name, err)
 		}

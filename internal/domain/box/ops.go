@@ -29,7 +29,8 @@ func (s *Service) Ops() []op.Op {
 			Refuses: []op.Refusal{{Status: 400, Slug: "enrollment-refused"}, {Status: 503, Slug: "no-signing-key"}},
 			Summary: "Redeem a one-time enrollment token for a box's credentials",
 			Doc: "Called by the joining machine with the one-time token in the header X-Svc-Enroll-Token. The token is used up, a box is " +
-				"made, and its credentials are shown this once. A token that is unknown, used or expired is refused in the same words."}, s.enroll),
+				"made, and its credentials are shown this once. A token that is unknown, used or expired is refused in the same words."},
+			s.enroll),
 		op.New(op.Row{ID: "box.creds_reissue", Method: "POST", Path: "/v1/runners/creds/reissue",
 			Group: group, Rule: policy.Public(), Holder: self, NoStore: true, PerAddress: 60,
 			Refuses: []op.Refusal{{Status: 403, Slug: "box-revoked"}, {Status: 503, Slug: "no-signing-key"}},
@@ -44,7 +45,8 @@ func (s *Service) Ops() []op.Op {
 			s.hardeningReport),
 		op.New(op.Row{ID: "box.join_script", Method: "GET", Path: "/join", Group: group, Rule: policy.Public(), NoStore: true,
 			Summary: "The script that joins a machine which has the yardmaster program; it downloads nothing, and the token is not consumed",
-			Doc:     "Send the enrollment token in the header X-Svc-Enroll-Token, never in the address. Only its form is looked at."}, s.joinScript),
+			Doc:     "Send the enrollment token in the header X-Svc-Enroll-Token, never in the address. Only its form is looked at."},
+			s.joinScript),
 		op.New(op.Row{ID: "box.add", Method: "POST", Path: "/v1/runners/enrollments", Group: group, Rule: write, Status: 201, NoStore: true,
 			Summary: "Mint a one-time enrollment token, shown once",
 			Doc:     "The token is good for one machine and one hour; join is the line to run there. Only its hash is kept."}, s.add),
@@ -63,7 +65,8 @@ func (s *Service) Ops() []op.Op {
 			Summary: "Cut a box off for good; again is no error",
 			Doc: "Its work goes back into the queue, its tokens are dead at once, and its live connection is cut. It cannot be taken back: " +
 				"enrol the machine anew. Answers cascade_failed when the connection could not be cut yet; that is tried until it succeeds."}, s.revoke),
-		op.New(op.Row{ID: "box.drain", Method: "POST", Path: "/v1/runners/{id}/drain", Group: group, Rule: write, Refuses: []op.Refusal{revoked},
+		op.New(op.Row{ID: "box.drain", Method: "POST", Path: "/v1/runners/{id}/drain", Group: group, Rule: write,
+			Refuses: []op.Refusal{revoked},
 			Summary: "Take a box out of the pool and have its work put back into the queue, or let it in again, which calls off a decommission",
 			Doc: "A drained box keeps its place and takes no new work; with resume it takes work again. What it holds goes back into the " +
 				"queue, uncharged. A revoked box is refused."}, s.drain),
@@ -121,7 +124,8 @@ func (s *Service) versions(ctx context.Context, in versionsIn) (op.Page[Version]
 		rows, err = versions.All(tx, tx.Account)
 		return err
 	})
-	return op.Cut(in.PageIn, rows, func(v Version) []string { return []string{fmt.Sprintf("%019d", math.MaxInt64-v.Boxes), v.Version} }), err
+	return op.Cut(in.PageIn, rows,
+		func(v Version) []string { return []string{fmt.Sprintf("%019d", math.MaxInt64-v.Boxes), v.Version} }), err
 }
 
 type idIn struct {

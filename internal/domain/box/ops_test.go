@@ -266,7 +266,8 @@ func TestStates(t *testing.T) {
 			status := http.StatusOK
 			switch move {
 			case "drain", "resume":
-				status = f.call("POST", "/v1/runners/"+boxID+"/drain", map[string]bool{"resume": move == "resume"}, "X-Caller", "acme").status
+				status = f.call("POST", "/v1/runners/"+boxID+"/drain", map[string]bool{"resume": move == "resume"}, "X-Caller",
+					"acme").status
 			case "revoke":
 				status = f.call("POST", "/v1/runners/"+boxID+"/revoke", nil, "X-Caller", "acme").status
 			default:

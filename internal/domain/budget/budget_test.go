@@ -185,7 +185,8 @@ func TestLimitStopsTheRun(t *testing.T) {
 				if err != nil || n != 100_000 {
 					t.Fatalf("%d, %v: the call is not cut to what is left", n, err)
 				}
-				if _, err := s.Reserve(t.Context(), "s2", 1, 1); !fault.IsKind(err, fault.PaymentRequired) || fault.From(err).Slug != SlugExhausted {
+				if _, err := s.Reserve(t.Context(), "s2", 1, 1); !fault.IsKind(err, fault.PaymentRequired) ||
+					fault.From(err).Slug != SlugExhausted {
 					t.Fatalf("%v while everything is set aside", err)
 				}
 				w.settle(s, "s1", n, 40_000)
@@ -199,7 +200,8 @@ func TestLimitStopsTheRun(t *testing.T) {
 				if w.halted["run-s1"] == "" || w.halted["run-s2"] == "" {
 					t.Errorf("halted %v", w.halted)
 				}
-				if m := w.meters()[why+" "+map[string]string{"account": "acme", "member": "ada", "task": "task"}[why]]; m.Spent != 100_000 || m.Reserved != 0 {
+				if m := w.meters()[why+" "+map[string]string{"account": "acme", "member": "ada",
+					"task": "task"}[why]]; m.Spent != 100_000 || m.Reserved != 0 {
 					t.Errorf("%+v", m)
 				}
 			})

@@ -38,7 +38,8 @@ func TestRoundsAndTriageCount(t *testing.T) {
 			}
 		}
 		m := w.meters()
-		for k, want := range map[string]int64{"account acme": 95_000, "member ada": 95_000, "plan plan": 90_000, "task task": 90_000, "task round": 30_000} {
+		for k, want := range map[string]int64{"account acme": 95_000, "member ada": 95_000, "plan plan": 90_000, "task task": 90_000,
+			"task round": 30_000} {
 			if m[k].Spent != want {
 				t.Errorf("%s has spent %d, want %d", k, m[k].Spent, want)
 			}
@@ -74,7 +75,8 @@ func TestUnpricedModelsAreHeld(t *testing.T) {
 	for _, scope := range []string{"operator", Account, Member, Task} {
 		onBoth(t, map[string]int64{scope: 1_000_000}, func(t *testing.T, w *world) {
 			s := w.node()
-			if err := s.ReserveUnpriced(t.Context(), "s1", m); !fault.IsKind(err, fault.PaymentRequired) || fault.From(err).Slug != SlugUnpriced {
+			if err := s.ReserveUnpriced(t.Context(), "s1", m); !fault.IsKind(err, fault.PaymentRequired) ||
+				fault.From(err).Slug != SlugUnpriced {
 				t.Fatalf("%s: %v", scope, err)
 			}
 			if w.halted["run-s1"] == "" {

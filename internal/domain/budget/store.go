@@ -86,7 +86,8 @@ var (
 	keepAlive        = db.S(`UPDATE reservations SET expires_at = $2 WHERE node = $1 AND written_off = FALSE`)
 	writeOff         = db.S(`UPDATE reservations SET written_off = TRUE, expires_at = $3 WHERE session_id = $1 AND node = $2`)
 	unmarkWrittenOff = db.S(`UPDATE reservations SET written_off = FALSE, expires_at = $3 WHERE session_id = $1 AND node = $2`)
-	selectDue        = db.Q[reservation](reservationColumns + `expires_at < $1 ORDER BY account_id, session_id, node LIMIT 100`).SkipLocked()
+	selectDue        = db.Q[reservation](reservationColumns +
+		`expires_at < $1 ORDER BY account_id, session_id, node LIMIT 100`).SkipLocked()
 
 	addMinute = db.SWith[addMinuteArgs](`INSERT INTO spend_minutes (account_id, minute, session_id, calls, unpriced, cost_micros)
 		VALUES (:account_id, :minute, :session_id, :calls, :unpriced, :cost_micros)

@@ -146,7 +146,8 @@ func TestCheck(t *testing.T) {
 		y.finish(Outcome{TaskID: task, Why: "late"})
 		moved(true)
 		y.want("a failed", "ci.running ci.running ci.failed")
-		if want := (End{PRID: "pr", SHA: "a", RepoID: y.repo.ID, ExitCode: &two}); len(y.ended) != 1 || !reflect.DeepEqual(y.ended[0], want) {
+		if want := (End{PRID: "pr", SHA: "a", RepoID: y.repo.ID, ExitCode: &two}); len(y.ended) != 1 ||
+			!reflect.DeepEqual(y.ended[0], want) {
 			t.Errorf("told: %+v", y.ended)
 		}
 		y.write(func(tx *db.Tx) error {

@@ -54,7 +54,8 @@ func TestRaisedIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		write(func(tx *db.Tx) (err error) {
-			ids[0], err = Raise(tx, Draft{RepoID: &web, Category: "unclear", Title: "t", Body: "b", Reason: "password=hunter22", AskID: &asked})
+			ids[0], err = Raise(tx, Draft{RepoID: &web, Category: "unclear", Title: "t", Body: "b", Reason: "password=hunter22",
+				AskID: &asked})
 			return err
 		})
 		write(func(tx *db.Tx) (err error) {
@@ -63,9 +64,11 @@ func TestRaisedIsTold(t *testing.T) {
 		})
 		write(func(tx *db.Tx) error { return ResolveOfAsk(tx, asked, "unclear", "done") })
 		for escalationID, want := range map[string][]string{
-			lost:   nil,
-			ids[0]: {`{"ask_id":"ask-1","category":"unclear","escalation_id":"` + ids[0] + `","issue_id":null,"reason":"password=[redacted]","repo":"acme/web","url":null}`, `{"ask_id":"ask-1","note":"done"}`},
-			ids[1]: {`{"ask_id":"ask-1","category":"sensitive","escalation_id":"` + ids[1] + `","issue_id":null,"reason":"r","repo":null,"url":null}`},
+			lost: nil,
+			ids[0]: {`{"ask_id":"ask-1","category":"unclear","escalation_id":"` + ids[0] +
+				`","issue_id":null,"reason":"password=[redacted]","repo":"acme/web","url":null}`, `{"ask_id":"ask-1","note":"done"}`},
+			ids[1]: {`{"ask_id":"ask-1","category":"sensitive","escalation_id":"` + ids[1] +
+				`","issue_id":null,"reason":"r","repo":null,"url":null}`},
 		} {
 			var rows []happened
 			if err := d.Read(ctx, func(tx *db.Tx) (err error) { rows, err = told.All(tx, "acme", escalationID); return err }); err != nil {
@@ -75,7 +78,8 @@ func TestRaisedIsTold(t *testing.T) {
 				t.Fatalf("%+v", rows)
 			}
 			for i, r := range rows {
-				if kind := []string{"escalation.raised", "escalation.resolved"}[i]; r.Kind != kind || r.Data != want[i] || !json.Valid([]byte(r.Data)) {
+				if kind := []string{"escalation.raised", "escalation.resolved"}[i]; r.Kind != kind || r.Data != want[i] ||
+					!json.Valid([]byte(r.Data)) {
 					t.Errorf("%s %s, want %s %s", r.Kind, r.Data, kind, want[i])
 				}
 			}

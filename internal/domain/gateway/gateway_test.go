@@ -196,7 +196,8 @@ func TestAuthorize(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, f *fixture) {
 		f.want(chat, 403, "no_credential", "key add")
-		if status, body, slug := f.ask("other", chat); status != 401 || slug != "unauthenticated" || !strings.Contains(body, "live attempt") {
+		if status, body, slug := f.ask("other", chat); status != 401 || slug != "unauthenticated" ||
+			!strings.Contains(body, "live attempt") {
 			t.Errorf("an unknown token: %d %s %s", status, slug, body)
 		}
 		key := f.addKey(`{"provider":"openai","key":"sk-0123456789abcdef"}`)

@@ -65,7 +65,8 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 		})
 		f.http = rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{
 			Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
-				return policy.Actor{Credential: policy.PAT, AccountID: p.Account, Scopes: policy.Scopes(policy.ReadBilling, policy.WriteBilling)}, nil
+				return policy.Actor{Credential: policy.PAT, AccountID: p.Account,
+					Scopes: policy.Scopes(policy.ReadBilling, policy.WriteBilling)}, nil
 			},
 			Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
 		}}, f.Ops())
@@ -137,7 +138,8 @@ func TestKeys(t *testing.T) {
 		if k.Masked != "…WXYZ" || k.Kind != Metered || k.Priority != 100 || *k.Capacity != 4 || k.Status != Unverified || k.BaseURL != nil {
 			t.Errorf("added %+v", k)
 		}
-		if short := f.add(object{"provider": "openai", "key": "sk-short", "priority": 200}); short.Masked != "…" || short.Label != "openai" {
+		if short := f.add(object{"provider": "openai", "key": "sk-short", "priority": 200}); short.Masked != "…" ||
+			short.Label != "openai" {
 			t.Errorf("a short key shows as %+v", short)
 		}
 		f.add(object{"provider": "scripted", "priority": 0, "kind": "subscription"})
@@ -228,7 +230,8 @@ func TestRefusedKeys(t *testing.T) {
 		f.PlainHTTP = PlainAnywhere
 		f.add(object{"provider": "compatible", "base_url": "http://models.test/v1", "model": "m"})
 		f.PlainHTTP = PlainNowhere
-		f.call(400, "acme", "POST", "/v1/billing/keys", object{"provider": "compatible", "key": secret, "base_url": "http://127.0.0.1/v1"}, nil)
+		f.call(400, "acme", "POST", "/v1/billing/keys",
+			object{"provider": "compatible", "key": secret, "base_url": "http://127.0.0.1/v1"}, nil)
 	})
 }
 
@@ -264,7 +267,8 @@ func TestModelOfAnEndpoint(t *testing.T) {
 			}
 			var out AddedKey
 			f.call(201, "acme", "POST", "/v1/billing/keys", in, &out)
-			if out.Model == nil || *out.Model != "q" || !slices.Equal(out.Templates, []string{"default"}) || !slices.Equal(f.adopted, []string{far.URL + " q"}) {
+			if out.Model == nil || *out.Model != "q" || !slices.Equal(out.Templates, []string{"default"}) ||
+				!slices.Equal(f.adopted, []string{far.URL + " q"}) {
 				t.Errorf("added %+v, adopted %v", out, f.adopted)
 			}
 		}
@@ -295,7 +299,8 @@ func TestPick(t *testing.T) {
 			{Wish{API: llm.Messages}, llm.Route{Provider: llm.Anthropic, Key: secret}},
 			{Wish{API: llm.Chat}, llm.Route{Provider: llm.OpenAI, Key: "sk-openai-second-0001"}},
 			{Wish{API: llm.Responses, Provider: llm.OpenAI}, llm.Route{Provider: llm.OpenAI, Key: "sk-openai-second-0001"}},
-			{Wish{API: llm.Chat, Provider: llm.Compatible, BaseURL: "http://127.0.0.1:11434/v1"}, llm.Route{Provider: llm.Compatible, BaseURL: "http://127.0.0.1:11434/v1"}},
+			{Wish{API: llm.Chat, Provider: llm.Compatible, BaseURL: "http://127.0.0.1:11434/v1"},
+				llm.Route{Provider: llm.Compatible, BaseURL: "http://127.0.0.1:11434/v1"}},
 			{Wish{API: llm.Chat, Provider: llm.Compatible, BaseURL: "http://evil.test/v1"}, llm.Route{}},
 			{Wish{API: llm.Messages, Provider: llm.OpenAI}, llm.Route{}},
 			{Wish{API: llm.Chat, Provider: llm.Scripted}, llm.Route{}},
@@ -321,7 +326,8 @@ func TestNote(t *testing.T) {
 			f.write(func(tx *db.Tx) error { return Note(tx, "acme", k.ID, x.slug) })
 			var page op.Page[BillingKey]
 			f.call(200, "acme", "GET", "/v1/billing/keys", nil, &page)
-			if got := page.Data[0]; got.Status != x.want || (got.LastError != nil) != (x.want == Failing) || (got.LastVerifiedAt == nil) != (x.want == Unverified) {
+			if got := page.Data[0]; got.Status != x.want || (got.LastError != nil) != (x.want == Failing) ||
+				(got.LastVerifiedAt == nil) != (x.want == Unverified) {
 				t.Errorf("after %q: %+v, want %s", x.slug, got, x.want)
 			}
 		}
@@ -403,9 +409,11 @@ func TestPrices(t *testing.T) {
 		cost("none")
 		f.call(200, "acme", "PUT", "/v1/billing/keys/"+k.ID+"/price", object{"price": object{"input_usd": 0, "output_usd": 0}}, nil)
 		cost("0")
-		f.call(200, "acme", "PUT", "/v1/billing/prices", object{"provider": "compatible", "model": "qwen", "input_usd": 1, "output_usd": 2.5}, nil)
+		f.call(200, "acme", "PUT", "/v1/billing/prices",
+			object{"provider": "compatible", "model": "qwen", "input_usd": 1, "output_usd": 2.5}, nil)
 		cost("2501000")
-		f.call(200, "rival", "PUT", "/v1/billing/prices", object{"provider": "compatible", "model": "qwen", "input_usd": 7, "output_usd": 7}, nil)
+		f.call(200, "rival", "PUT", "/v1/billing/prices",
+			object{"provider": "compatible", "model": "qwen", "input_usd": 7, "output_usd": 7}, nil)
 		cost("2501000")
 		f.call(200, "acme", "DELETE", "/v1/billing/prices?provider=compatible&model=qwen", nil, nil)
 		cost("0")

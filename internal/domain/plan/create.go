@@ -119,7 +119,8 @@ func (s *Service) insertGroups(tx *db.Tx, p *row, units []Unit) error {
 	}
 	for _, u := range units {
 		for up, kind := range u.DependsOn {
-			if _, err := insertEdge.Exec(tx, insertEdgeArgs{GroupID: ids[u.Slug], UpstreamID: ids[up], PlanID: p.ID, Kind: kind}); err != nil {
+			if _, err := insertEdge.Exec(tx,
+				insertEdgeArgs{GroupID: ids[u.Slug], UpstreamID: ids[up], PlanID: p.ID, Kind: kind}); err != nil {
 				return err
 			}
 		}

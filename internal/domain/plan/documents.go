@@ -128,7 +128,8 @@ func parse(files map[string][]byte, whole bool) (directory, []Problem) {
 		ours := m != nil || name == OverviewFile || name == StatusFile
 		if !ours {
 			if whole || strings.HasSuffix(name, ".md") {
-				wrong(name, "is no document of a plan: there are %s, %s and slices named like 01-add-the-field.md", OverviewFile, StatusFile)
+				wrong(name, "is no document of a plan: there are %s, %s and slices named like 01-add-the-field.md", OverviewFile,
+					StatusFile)
 			}
 			continue
 		}
@@ -308,7 +309,8 @@ func decode(text string, into any) (wrong string) {
 	}
 	var types *yaml.TypeError
 	if errors.As(err, &types) {
-		return strings.NewReplacer(" in type plan.matter", "", " in type plan.status", "", "plan.", "").Replace(strings.Join(types.Errors, "; "))
+		return strings.NewReplacer(" in type plan.matter", "", " in type plan.status", "", "plan.",
+			"").Replace(strings.Join(types.Errors, "; "))
 	}
 	return strings.TrimPrefix(err.Error(), "yaml: ")
 }

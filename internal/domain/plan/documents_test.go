@@ -35,13 +35,14 @@ func TestParse(t *testing.T) {
 		"an overview without heading": {map[string]string{OverviewFile: "text"}, "overview.md: must begin with a heading"},
 		"no slice":                    {map[string]string{"01-a.md": "-"}, ": there is no slice"},
 		"no heading":                  {map[string]string{"01-a.md": "---\nfiles: []\n---\ntext"}, "01-a.md: must begin with a heading"},
-		"a long title":                {map[string]string{"01-a.md": "# " + strings.Repeat("x", 201)}, "01-a.md: must begin with a heading"},
-		"a name that is no slice's":   {map[string]string{"1-a.md": "# A"}, "1-a.md: is no document of a plan"},
-		"capitals":                    {map[string]string{"02-B.md": "# B"}, "02-B.md: is no document of a plan"},
-		"a picture":                   {map[string]string{"plan.png": "\xff"}, ""},
-		"two of a number":             {map[string]string{"01-b.md": "# B"}, "01-b.md: has the same number as 01-a.md"},
-		"a long name":                 {map[string]string{"02-" + strings.Repeat("x", 100) + ".md": "# B"}, "has a name of more than"},
-		"no text":                     {map[string]string{"02-b.md": "# \xff"}, "02-b.md: is not UTF-8 text"},
+		"a long title": {map[string]string{"01-a.md": "# " + strings.Repeat("x", 201)},
+			"01-a.md: must begin with a heading"},
+		"a name that is no slice's": {map[string]string{"1-a.md": "# A"}, "1-a.md: is no document of a plan"},
+		"capitals":                  {map[string]string{"02-B.md": "# B"}, "02-B.md: is no document of a plan"},
+		"a picture":                 {map[string]string{"plan.png": "\xff"}, ""},
+		"two of a number":           {map[string]string{"01-b.md": "# B"}, "01-b.md: has the same number as 01-a.md"},
+		"a long name":               {map[string]string{"02-" + strings.Repeat("x", 100) + ".md": "# B"}, "has a name of more than"},
+		"no text":                   {map[string]string{"02-b.md": "# \xff"}, "02-b.md: is not UTF-8 text"},
 		"a large one": {map[string]string{"02-b.md": "# B\n" + strings.Repeat("x", maxDocument)},
 			"02-b.md: is larger than 64 KiB"},
 		"more than a task takes": {map[string]string{"02-b.md": "# B\n" + strings.Repeat("x", maxProblem)},
@@ -170,7 +171,8 @@ func TestParseCitation(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"a.go:1": "a.go:1", "a/b.go:3-7": "a/b.go:3-7", "README:2": "README:2", "a b:1": "a b:1", "a.go:5-5": "a.go:5",
-		"a.go": "", "a.go:": "", "a.go:0": "", "a.go:7-3": "", "a.go:01": "", "../a:1": "", "/a:1": "", ":1": "", "a.go:1-": "", "a.go:-1": "",
+		"a.go": "", "a.go:": "", "a.go:0": "", "a.go:7-3": "", "a.go:01": "", "../a:1": "", "/a:1": "", ":1": "", "a.go:1-": "",
+		"a.go:-1":       "",
 		"a.go:99999999": "", ".git/x:1": "",
 	} {
 		c, ok := parseCitation(text)

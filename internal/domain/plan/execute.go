@@ -84,7 +84,8 @@ func (s *Service) execute(ctx context.Context, in executeIn) (out Filed, err err
 		if repo, err = s.enabled(tx, in.Repo); err != nil {
 			return err
 		}
-		out, err = s.dispatch(tx, repo, &d, Draft{Source: SourceExecute, Hold: in.DryRun, dir: &in.Dir, revision: revision, commit: &commit})
+		out, err = s.dispatch(tx, repo, &d,
+			Draft{Source: SourceExecute, Hold: in.DryRun, dir: &in.Dir, revision: revision, commit: &commit})
 		return err
 	})
 	return out, err
@@ -142,14 +143,16 @@ func (s *Service) units(tx *db.Tx, repo task.Repo, d *directory, dir string) (un
 		if !known {
 			switch r, err = s.enabled(tx, sl.repo); {
 			case fault.IsKind(err, fault.NotFound):
-				problems = append(problems, Problem{onDocuments, sl.name + ".md", "repo: there is no repository " + sl.repo + ", or it is not enabled"})
+				problems = append(problems, Problem{onDocuments, sl.name + ".md",
+					"repo: there is no repository " + sl.repo + ", or it is not enabled"})
 				continue
 			case err != nil:
 				return nil, nil, err
 			}
 			repos[sl.repo] = r
 		}
-		u := Unit{Slug: sl.name, Repo: r, Title: sl.title, Problem: problem(d, &sl, repo, dir), Files: sl.files, DependsOn: map[string]string{}}
+		u := Unit{Slug: sl.name, Repo: r, Title: sl.title, Problem: problem(d, &sl, repo, dir), Files: sl.files,
+			DependsOn: map[string]string{}}
 		for _, dep := range sl.dependsOn {
 			if d.status.Units[dep.unit] != statusDone {
 				u.DependsOn[dep.unit] = dep.kind

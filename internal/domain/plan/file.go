@@ -126,8 +126,9 @@ func (s *Service) inspect(ctx context.Context, repo, dir string) (at site, err e
 		if on, err := fileAllowed(tx); err != nil {
 			return err
 		} else if !on {
-			return fault.Reason("plan-file-off", "The account does not let plan documents be written into its repositories; plan.file_switch_set "+
-				"changes that.")
+			return fault.Reason("plan-file-off",
+				"The account does not let plan documents be written into its repositories; plan.file_switch_set "+
+					"changes that.")
 		}
 		p, ok, err := selectLast.Maybe(tx, tx.Account, at.repo.ID, dir)
 		if err != nil || !ok {
@@ -267,8 +268,9 @@ func (s *Service) checkCitations(ctx context.Context, at site, scouts []ScoutEvi
 				problems = append(problems, Problem{onScouts, name, fmt.Sprintf("%s: there is no such file on the default branch of %s", c,
 					repo.FullName())})
 			case c.to > n:
-				problems = append(problems, Problem{onScouts, name, fmt.Sprintf("%s: the file has %d lines on the default branch of %s", c, n,
-					repo.FullName())})
+				problems = append(problems, Problem{onScouts, name,
+					fmt.Sprintf("%s: the file has %d lines on the default branch of %s", c, n,
+						repo.FullName())})
 			}
 		}
 	}

@@ -366,7 +366,8 @@ func (f *fixture) draw(hold bool, up ...[]int) (planID string) {
 		}
 		d := Draft{Repo: r, Source: SourceTriage, Hold: hold}
 		for i, list := range up {
-			u := Unit{Slug: fmt.Sprintf("%02d-part", i), Repo: r, Title: fmt.Sprintf("Part %d", i), Problem: "p", DependsOn: map[string]string{}}
+			u := Unit{Slug: fmt.Sprintf("%02d-part", i), Repo: r, Title: fmt.Sprintf("Part %d", i), Problem: "p",
+				DependsOn: map[string]string{}}
 			for _, j := range list {
 				kind := Code
 				if (i+j)%2 == 0 {

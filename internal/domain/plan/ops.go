@@ -20,7 +20,8 @@ const (
 func (s *Service) Ops() []op.Op {
 	reads, write := policy.Require(policy.ReadTasks), policy.Require(policy.WriteTasks)
 	missing := op.Refusal{Status: 404, Slug: "not-found"}
-	dispatches := []op.Refusal{{Status: 403, Slug: "no-capacity"}, {Status: 409, Slug: "repo_not_enabled"}, {Status: 429, Slug: "queue-full"}}
+	dispatches := []op.Refusal{{Status: 403, Slug: "no-capacity"}, {Status: 409, Slug: "repo_not_enabled"},
+		{Status: 429, Slug: "queue-full"}}
 	refuses := func(more ...op.Refusal) []op.Refusal { return append(more, dispatches...) }
 	return []op.Op{
 		op.New(op.Row{ID: "plan.list", Method: "GET", Path: "/v1/plans", Group: group, Rule: reads, Paging: &op.Paging{Full: true},
@@ -63,7 +64,8 @@ func (s *Service) Ops() []op.Op {
 			Doc: "Reads overview.md, the numbered documents and status.yml of the directory at the default branch, and mints the tasks, or " +
 				"records the plan held with dry_run. The same directory and revision answers the plan that was made before, kind existing. " +
 				"Documents that cannot be read as a plan are refused, each with what is wrong.",
-			Refuses: refuses(missing, op.Refusal{Status: 422, Slug: "plan-path"}, op.Refusal{Status: 422, Slug: "plan-invalid"})}, s.execute),
+			Refuses: refuses(missing, op.Refusal{Status: 422, Slug: "plan-path"}, op.Refusal{Status: 422, Slug: "plan-invalid"})},
+			s.execute),
 		op.New(op.Row{ID: "plan.file", Method: "POST", Path: "/v1/plans/file", Group: group, Rule: write, Status: 202, MaxBody: maxBody,
 			Summary: "Commit a plan directory and execute it",
 			Doc: "Commits the documents to the default branch under plans/<slug> and executes them as plan.execute does. Every citation of " +
@@ -84,7 +86,8 @@ func (s *Service) Ops() []op.Op {
 			Summary: "Remove ordering-only edges of one group",
 			Doc: "Only edges that keep an order without needing code can be removed. Tasks that had failed because of a group that is no " +
 				"longer waited for are queued again. The reason is kept with the change.",
-			Refuses: []op.Refusal{{Status: 409, Slug: "plan-not-open"}, {Status: 409, Slug: "group-settled"}, {Status: 422, Slug: "unknown-group"},
+			Refuses: []op.Refusal{{Status: 409, Slug: "plan-not-open"}, {Status: 409, Slug: "group-settled"},
+				{Status: 422, Slug: "unknown-group"},
 				{Status: 422, Slug: "no-such-edge"}}}, s.unlink),
 	}
 }
@@ -180,8 +183,9 @@ func (s *Service) view(tx *db.Tx, rows []listRow) ([]Plan, error) {
 			names[r.RepoID] = repo.FullName()
 		}
 		out[i] = Plan{
-			PlanID: r.ID, ID: r.ID, Repo: names[r.RepoID], Repos: works[r.ID], Title: r.Title, Status: r.Status, Bucket: r.Bucket, Source: r.Source,
-			Dir: r.Dir, Revision: r.Revision, Merged: r.Merged, Total: r.Total, HeldCount: r.HeldCount, AskID: r.AskID, Note: r.Note,
+			PlanID: r.ID, ID: r.ID, Repo: names[r.RepoID], Repos: works[r.ID], Title: r.Title, Status: r.Status, Bucket: r.Bucket,
+			Source: r.Source,
+			Dir:    r.Dir, Revision: r.Revision, Merged: r.Merged, Total: r.Total, HeldCount: r.HeldCount, AskID: r.AskID, Note: r.Note,
 			CreatedBy: r.CreatedBy, RequestedBy: r.RequestedBy,
 			CreatedAt: r.CreatedAt, LastActivityAt: r.LastActivityAt,
 		}

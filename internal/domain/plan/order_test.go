@@ -223,7 +223,8 @@ func TestNoDeadlocks(t *testing.T) {
 				case 3, 4:
 					do(move(f.Tasks.Complete, task.Running))
 				case 5:
-					do(move(func(tx *db.Tx, t *task.Row) error { return f.Tasks.AttemptFailed(tx, t, task.RunTimeout, "By a test.") }, task.Running))
+					do(move(func(tx *db.Tx, t *task.Row) error { return f.Tasks.AttemptFailed(tx, t, task.RunTimeout, "By a test.") },
+						task.Running))
 				case 6:
 					do(move(f.Tasks.Cancel, task.Pending, task.Running))
 				case 7:
@@ -233,8 +234,9 @@ func TestNoDeadlocks(t *testing.T) {
 						if err != nil {
 							return err
 						}
-						_, err = f.Tasks.Create(tx, repo, task.Spec{Kind: task.KindWork, Sink: task.SinkQueued, Title: "Another", Problem: "p",
-							Template: "default", DependsOn: []string{t.ID}})
+						_, err = f.Tasks.Create(tx, repo,
+							task.Spec{Kind: task.KindWork, Sink: task.SinkQueued, Title: "Another", Problem: "p",
+								Template: "default", DependsOn: []string{t.ID}})
 						return err
 					})
 				case 8:

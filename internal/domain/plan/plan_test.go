@@ -25,7 +25,8 @@ func TestAPlanFollowsItsTasks(t *testing.T) {
 			for _, g := range p.Groups {
 				got = append(got, g.Status)
 			}
-			if p.Status != status || p.Bucket != bucket || p.Merged != merged || p.HeldCount != held || p.Total != 3 || !slices.Equal(got, groups) {
+			if p.Status != status || p.Bucket != bucket || p.Merged != merged || p.HeldCount != held || p.Total != 3 ||
+				!slices.Equal(got, groups) {
 				f.t.Fatalf("the plan is %s (%s), %d of %d merged, %d held, %v; want %s (%s), %d merged, %d held, %v",
 					p.Status, p.Bucket, p.Merged, p.Total, p.HeldCount, got, status, bucket, merged, held, groups)
 			}
@@ -109,7 +110,8 @@ func TestExecutedOnce(t *testing.T) {
 		if second["kind"] != "created" || second["plan_id"] == p.ID {
 			f.t.Errorf("a revision is a plan of its own: %v", second)
 		}
-		if newest := f.call("POST", "/v1/plans/execute", object{"repo": "acme/web", "dir": "p"}, 202); newest["plan_id"] != second["plan_id"] {
+		if newest := f.call("POST", "/v1/plans/execute", object{"repo": "acme/web", "dir": "p"},
+			202); newest["plan_id"] != second["plan_id"] {
 			f.t.Errorf("without a revision it is the newest: %v", newest)
 		}
 		for _, dir := range []string{"", ".", "/p", "p/", "./p", "p/..", "a//b", `p\q`, ".git", "p\n"} {
@@ -228,7 +230,8 @@ func TestCancelled(t *testing.T) {
 		if got := f.task(outside); got.Status != task.Failed {
 			f.t.Errorf("what waits for a cancelled task is %s", got.Status)
 		}
-		if p := f.plan(id); p.Status != Cancelled || p.Bucket != BucketCancelled || p.Groups[0].Status != Done || p.Groups[2].Status != Stopped {
+		if p := f.plan(id); p.Status != Cancelled || p.Bucket != BucketCancelled || p.Groups[0].Status != Done ||
+			p.Groups[2].Status != Stopped {
 			f.t.Errorf("%+v", p)
 		}
 		f.refused("POST", "/v1/plans/"+id+"/approve", nil, 409, "plan-stopped")
@@ -289,14 +292,16 @@ func TestDrafted(t *testing.T) {
 			return a["plan_id"].(string), a["task_id"].(string)
 		}
 		plan, scout := begin(true)
-		if p := f.plan(plan); p.Status != Drafting || p.Bucket != BucketActive || p.Title != "Do it." || f.task(scout).Kind != task.KindScout {
+		if p := f.plan(plan); p.Status != Drafting || p.Bucket != BucketActive || p.Title != "Do it." ||
+			f.task(scout).Kind != task.KindScout {
 			f.t.Errorf("%+v", p)
 		}
 		f.refused("POST", "/v1/plans/"+plan+"/approve", nil, 409, "plan-drafting")
 		f.reports[scout] = good
 		f.merge(scout)
 		p := f.plan(plan)
-		if p.Status != Held || p.Title != "First" || len(p.Groups) != 2 || p.Groups[1].Upstream[0].GroupID != p.Groups[0].ID || p.Note != nil {
+		if p.Status != Held || p.Title != "First" || len(p.Groups) != 2 || p.Groups[1].Upstream[0].GroupID != p.Groups[0].ID ||
+			p.Note != nil {
 			f.t.Errorf("%+v", p)
 		}
 		f.call("POST", "/v1/plans/"+plan+"/approve", nil, 200)

@@ -204,7 +204,8 @@ func (n *net) checkCycle(tx *db.Tx, up, down map[string]string, old []*groupRow,
 		}), added)
 	}
 	if found := cycle(graph); found != nil {
-		return fault.Reason("would-cycle", "Then groups would wait for themselves: "+strings.Join(found, " needs ")+".").With("groups", found)
+		return fault.Reason("would-cycle",
+			"Then groups would wait for themselves: "+strings.Join(found, " needs ")+".").With("groups", found)
 	}
 	var from, waiting []string
 	for i := range tasks {
@@ -312,7 +313,8 @@ func (s *Service) replace(tx *db.Tx, p *row, n *net, old []*groupRow, tasks []ta
 		return out, err
 	}
 	return out, regroupedEvent.Record(tx, event.Subject{ID: p.ID, RepoID: p.RepoID}, regroupedData{
-		Groups: added, Revived: out.Revived, SupersededGroups: out.SupersededGroups, SupersededTasks: out.SupersededTasks, TaskIDs: newTasks,
+		Groups: added, Revived: out.Revived, SupersededGroups: out.SupersededGroups, SupersededTasks: out.SupersededTasks,
+		TaskIDs: newTasks,
 	})
 }
 

@@ -13,7 +13,8 @@ func TestFanOut(t *testing.T) {
 	t.Parallel()
 	each(t, func(f *fixture) {
 		f.live()
-		a := f.call("POST", "/v1/plans", object{"repos": []string{"acme/web", "acme/api"}, "ask": "Who greets?", "return_context": true}, 202)
+		a := f.call("POST", "/v1/plans",
+			object{"repos": []string{"acme/web", "acme/api"}, "ask": "Who greets?", "return_context": true}, 202)
 		scouts := texts(a["task_ids"])
 		for taskID, want := range map[string]bool{scouts[0]: true, scouts[1]: true, f.newTask(): false} {
 			err := f.DB.Read(f.t.Context(), func(tx *db.Tx) error {
@@ -31,7 +32,8 @@ func TestFanOut(t *testing.T) {
 		f.reports[scouts[1]] = "One does.\n\n* greeting is done by hand: api.go:7"
 		f.merge(scouts[0])
 		path := "/v1/plans/fanouts/" + a["fanout_id"].(string)
-		if c := f.call("GET", path, nil, 200); c["status"] != "running" || !slices.Equal(texts(c["still_surveying"]), []string{"acme/api"}) ||
+		if c := f.call("GET", path, nil, 200); c["status"] != "running" ||
+			!slices.Equal(texts(c["still_surveying"]), []string{"acme/api"}) ||
 			len(c["claims"].([]any)) != 2 {
 			f.t.Errorf("%v", c)
 		}
@@ -41,7 +43,8 @@ func TestFanOut(t *testing.T) {
 		first := claims[0].(object)
 		if c["status"] != "done" || len(claims) != 2 || first["text"] != "Greeting is done by hand." ||
 			!slices.Equal(texts(first["repos"]), []string{"acme/web", "acme/api"}) ||
-			!slices.Equal(texts(first["citations"]), []string{"acme/web:src/hello.go:3", "acme/web:src/hello.go:5-9", "acme/api:api.go:7"}) {
+			!slices.Equal(texts(first["citations"]),
+				[]string{"acme/web:src/hello.go:3", "acme/web:src/hello.go:5-9", "acme/api:api.go:7"}) {
 			f.t.Errorf("%v", c)
 		}
 		body := object{"repos": []string{"acme/web", "acme/api"}, "ask": "Greet."}

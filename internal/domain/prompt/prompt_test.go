@@ -79,7 +79,8 @@ func TestOrderAndVariables(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	for text, ok := range map[string]bool{"": true, "Be brief.": true, strings.Repeat("x", maxPrompt+1): false, "token=abcdef123456": false} {
+	for text, ok := range map[string]bool{"": true, "Be brief.": true, strings.Repeat("x", maxPrompt+1): false,
+		"token=abcdef123456": false} {
 		if err := Check(text); (err == nil) != ok {
 			t.Errorf("%.30q: %v", text, err)
 		}

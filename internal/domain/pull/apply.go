@@ -162,7 +162,8 @@ func (s *Service) ready(ctx context.Context, d dueRow) (pr row, ready bool, err 
 		if _, err := endAction.Exec(tx, d.ID, ActionFailed, &why); err != nil {
 			return err
 		}
-		if err := mergeFailedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, mergeFailedData{Reason: "superseded"}); err != nil {
+		if err := mergeFailedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID},
+			mergeFailedData{Reason: "superseded"}); err != nil {
 			return err
 		}
 		if _, over, err := cancelledTask.Maybe(tx, tx.Account, *pr.TaskID); err != nil {

@@ -48,11 +48,13 @@ type Babysit struct {
 
 // needsRound tells whether a watched head needs a round and may have one.
 func (r row) needsRound() bool {
-	return r.Babysit == BabysitWatching && r.State == Open && r.Enabled && r.AbandonedAt == nil && (r.Checks == ChecksFailed || r.Mergeable == "conflict" && r.Checks != ChecksPending)
+	return r.Babysit == BabysitWatching && r.State == Open && r.Enabled && r.AbandonedAt == nil &&
+		(r.Checks == ChecksFailed || r.Mergeable == "conflict" && r.Checks != ChecksPending)
 }
 
 func (r row) babysitting() Babysit {
-	out := Babysit{State: r.Babysit, CIRoundsUsed: r.CIRounds, CIRoundsMax: maxCIRounds, ConflictRoundsUsed: r.ConflictRounds, ConflictRoundsMax: maxConflictRound, Forgiven: r.Forgiven, ArmedAt: r.ArmedAt, TaskID: r.BabysitTask}
+	out := Babysit{State: r.Babysit, CIRoundsUsed: r.CIRounds, CIRoundsMax: maxCIRounds, ConflictRoundsUsed: r.ConflictRounds,
+		ConflictRoundsMax: maxConflictRound, Forgiven: r.Forgiven, ArmedAt: r.ArmedAt, TaskID: r.BabysitTask}
 	if r.needsRound() {
 		at := db.Time(max(r.AttendAt, db.Micros(r.UpdatedAt)))
 		out.NextRoundAt = &at
@@ -167,8 +169,9 @@ func (s *Service) spend(tx *db.Tx, r repo.Ref, pr row, f failing) error {
 		return err
 	}
 	err := RoundsSpent.Send(tx, Trouble{
-		PRID: pr.ID, RepoID: r.ID, TaskID: pr.TaskID, URL: s.url(pr.ID), Category: f.kind, Reason: f.why, Title: fmt.Sprintf("Pull request #%d needs a person", pr.Number),
-		Body: fmt.Sprintf("%s\n%s\n\nAgents have used up their rounds at it.", pr.Title, s.url(pr.ID)),
+		PRID: pr.ID, RepoID: r.ID, TaskID: pr.TaskID, URL: s.url(pr.ID), Category: f.kind, Reason: f.why,
+		Title: fmt.Sprintf("Pull request #%d needs a person", pr.Number),
+		Body:  fmt.Sprintf("%s\n%s\n\nAgents have used up their rounds at it.", pr.Title, s.url(pr.ID)),
 	})
 	if err != nil {
 		return err
@@ -244,7 +247,8 @@ func lockEnabled(tx *db.Tx, prID string) (pr row, r repo.Ref, ok bool, err error
 func (s *Service) resume(ctx context.Context, d found) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		pr, r, ok, err := lockEnabled(tx, d.ID)
-		if err != nil || !ok || pr.State != Open || !passed(pr.Checks) || pr.Mergeable == "conflict" || pr.BabysitTask != nil || pr.AbandonedAt != nil ||
+		if err != nil || !ok || pr.State != Open || !passed(pr.Checks) || pr.Mergeable == "conflict" || pr.BabysitTask != nil ||
+			pr.AbandonedAt != nil ||
 			pr.Needs != "" && pr.Needs != NeedsRearm {
 			return err
 		}
@@ -331,7 +335,8 @@ func (s *Service) rearm(ctx context.Context, in rearmIn) (out Rearmed, err error
 		}
 		pr.CIRounds, pr.ConflictRounds, pr.ArmedAt = 0, 0, &tx.Now
 		pr.Forgiven += out.Forgiven
-		if _, err := rearmPull.Exec(tx, rearmPullArgs{ID: pr.ID, Babysit: pr.Babysit, Forgiven: pr.Forgiven, ArmedAt: tx.Micros()}); err != nil {
+		if _, err := rearmPull.Exec(tx,
+			rearmPullArgs{ID: pr.ID, Babysit: pr.Babysit, Forgiven: pr.Forgiven, ArmedAt: tx.Micros()}); err != nil {
 			return err
 		}
 		pr.AttendAt, pr.UpdatedAt = 0, tx.Now

@@ -38,7 +38,8 @@ func TestFailedCheckIsRepaired(t *testing.T) {
 		y.full = false
 		y.pass(0)
 		y.wantBabysit(pr, BabysitCI, 1, 0)
-		if r := y.round[len(y.round)-1]; r.Branch != "svc/a" || r.TaskID != "task-svc/a" || !strings.Contains(r.Problem, "code 1") || !strings.Contains(r.Problem, "make check") ||
+		if r := y.round[len(y.round)-1]; r.Branch != "svc/a" || r.TaskID != "task-svc/a" || !strings.Contains(r.Problem, "code 1") ||
+			!strings.Contains(r.Problem, "make check") ||
 			!strings.Contains(r.Problem, "```\nok\n```") {
 			t.Errorf("round %+v", r)
 		}
@@ -81,7 +82,8 @@ func TestSpentRoundsAreRearmed(t *testing.T) {
 		if len(y.round) != 3 {
 			t.Errorf("%d rounds", len(y.round))
 		}
-		if out := rearm(202); out.Forgiven != 3 || out.Sweep != "queued" || out.Babysit.State != BabysitWatching || out.Babysit.CIRoundsUsed != 0 {
+		if out := rearm(202); out.Forgiven != 3 || out.Sweep != "queued" || out.Babysit.State != BabysitWatching ||
+			out.Babysit.CIRoundsUsed != 0 {
 			t.Errorf("rearmed %+v", out)
 		}
 		y.pass(0)

@@ -185,7 +185,8 @@ func fileDiff(f *codehost.File) *FileDiff {
 		for j, l := range h.Lines {
 			lines[j] = text(l)
 		}
-		out.Hunks[i] = DiffHunk{OldStart: h.OldStart, OldLines: h.OldLines, NewStart: h.NewStart, NewLines: h.NewLines, Section: text(h.Section), Lines: lines}
+		out.Hunks[i] = DiffHunk{OldStart: h.OldStart, OldLines: h.OldLines, NewStart: h.NewStart, NewLines: h.NewLines,
+			Section: text(h.Section), Lines: lines}
 	}
 	return out
 }

@@ -211,7 +211,8 @@ func (s *Service) announceMerge(tx *db.Tx, pr row, headSHA, mergeSHA string, by 
 	if err != nil {
 		return err
 	}
-	if _, err := baseMoved.Exec(tx, baseMovedArgs{AccountID: tx.Account, RepoID: pr.RepoID, BaseRef: pr.BaseRef, PushedBy: by}); err != nil {
+	if _, err := baseMoved.Exec(tx,
+		baseMovedArgs{AccountID: tx.Account, RepoID: pr.RepoID, BaseRef: pr.BaseRef, PushedBy: by}); err != nil {
 		return err
 	}
 	if err := s.over(tx, pr, "The pull request was merged."); err != nil || pr.TaskID == nil {

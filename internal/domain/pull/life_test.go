@@ -81,7 +81,8 @@ func TestCancelledWorkIsOver(t *testing.T) {
 				}
 				y.write(func(tx *db.Tx) error { // the check or round
 					for _, kind := range []string{"ci", "babysit"} {
-						if err := seed.Add(tx, seed.Task{ID: kind, Account: "acme", Repo: y.repo, Kind: kind, Sink: "direct", Branch: new(""), Pull: &pr}); err != nil {
+						if err := seed.Add(tx, seed.Task{ID: kind, Account: "acme", Repo: y.repo, Kind: kind, Sink: "direct",
+							Branch: new(""), Pull: &pr}); err != nil {
 							return err
 						}
 					}
@@ -100,12 +101,15 @@ func TestCancelledWorkIsOver(t *testing.T) {
 					y.pass(time.Hour)
 				}
 				got := y.wantState(pr, Closed)
-				if got.ClosedWhy == nil || *got.ClosedWhy != ClosedCancelled || got.ClosedAt == nil || got.ClosedBy == nil || got.Babysit.State != BabysitOff || got.PendingAction != nil {
+				if got.ClosedWhy == nil || *got.ClosedWhy != ClosedCancelled || got.ClosedAt == nil || got.ClosedBy == nil ||
+					got.Babysit.State != BabysitOff || got.PendingAction != nil {
 					t.Errorf("%+v", got)
 				}
 				y.wantNeed(pr, "", "")
-				if len(y.round) != rounds || len(y.check) != checks || len(y.asked) != asked || slices.Contains([]string{"merged", "closed"}, y.told["task-svc/a"]) {
-					t.Errorf("rounds %d, checks %d, escalations %d, told %q", len(y.round), len(y.check), len(y.asked), y.told["task-svc/a"])
+				if len(y.round) != rounds || len(y.check) != checks || len(y.asked) != asked ||
+					slices.Contains([]string{"merged", "closed"}, y.told["task-svc/a"]) {
+					t.Errorf("rounds %d, checks %d, escalations %d, told %q", len(y.round), len(y.check), len(y.asked),
+						y.told["task-svc/a"])
 				}
 				if slices.Sort(y.stopped); !slices.Equal(y.stopped, []string{"babysit", "ci"}) {
 					t.Errorf("stopped %v", y.stopped)
@@ -195,7 +199,8 @@ func TestMergedByHand(t *testing.T) {
 				y.wantTold("task-svc/a", "merged")
 				y.wantTold(pr, "event")
 				y.wantNeed(pr, "", "")
-				if after := y.wantState(other, Open); after.BaseSHA == before || after.BaseSHA != merge || after.Mergeable != "clean" || after.PatchID == nil {
+				if after := y.wantState(other, Open); after.BaseSHA == before || after.BaseSHA != merge || after.Mergeable != "clean" ||
+					after.PatchID == nil {
 					t.Errorf("the other: %+v", after)
 				}
 			})
@@ -231,7 +236,8 @@ func TestClosedAndReopened(t *testing.T) {
 		y.wantState(pr, Closed)
 		y.gone = false
 		y.moved("svc/a", sha)
-		if got := y.wantState(pr, Open); got.ClosedAt != nil || got.ClosedWhy != nil || got.PendingAction == nil || got.Babysit.State != BabysitWatching {
+		if got := y.wantState(pr, Open); got.ClosedAt != nil || got.ClosedWhy != nil || got.PendingAction == nil ||
+			got.Babysit.State != BabysitWatching {
 			t.Errorf("%+v", got)
 		}
 		y.wantTold("task-svc/a", "awaits review")

@@ -79,7 +79,8 @@ func (y *yard) green(branch, sha string) (prID string) {
 func (y *yard) wantQuestion(prID, sha string, paths, weaker string) *Protected {
 	y.t.Helper()
 	pr := y.pr(prID)
-	if pr.State != Open || pr.PendingAction == nil || pr.PendingAction.State != ActionPending || pr.PendingAction.HeadSHA != sha || pr.PendingAction.Protected == nil {
+	if pr.State != Open || pr.PendingAction == nil || pr.PendingAction.State != ActionPending || pr.PendingAction.HeadSHA != sha ||
+		pr.PendingAction.Protected == nil {
 		y.t.Fatalf("the pull request waits for nobody: %+v, %+v", pr, pr.PendingAction)
 	}
 	p := pr.PendingAction.Protected
@@ -160,14 +161,18 @@ func TestWaysAroundTheRules(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, ".svc .svc/policy.yml", "agent.isolation checks.command", ""},
-		"letters of another case":  {func() { y.file(".SVC/policy.yml", laxAuto) }, ".SVC/policy.yml", "", ""},
-		"letters that look alike":  {func() { y.file(".\u017fvc/x", "") }, ".\u017fvc/x", "", ""},
-		"bytes":                    {func() { y.file(".svc/\xff\n", "") }, `".svc/\xff\n"`, "", ""},
-		"a file beside it":         {func() { y.file(".svc/more.yml", "x") }, ".svc/more.yml", "", ""},
-		"a mode":                   {func() { y.git("update-index", "--chmod=+x", ".svc/policy.yml"); y.chmod(".svc/policy.yml") }, ".svc/policy.yml", "", ""},
-		"not valid":                {func() { y.file(".svc/policy.yml", "version: [1\n") }, ".svc/policy.yml", "agent.isolation checks.command", "line 1: "},
-		"too large":                {func() { y.file(".svc/policy.yml", "#"+strings.Repeat("x", 2<<20)) }, ".svc/policy.yml", "agent.isolation checks.command", "larger than"},
-		"stricter":                 {func() { y.file(".svc/policy.yml", strictAuto+"conflicts: hold\nbudget: {run_usd: 1}\n") }, ".svc/policy.yml", "", ""},
+		"letters of another case": {func() { y.file(".SVC/policy.yml", laxAuto) }, ".SVC/policy.yml", "", ""},
+		"letters that look alike": {func() { y.file(".\u017fvc/x", "") }, ".\u017fvc/x", "", ""},
+		"bytes":                   {func() { y.file(".svc/\xff\n", "") }, `".svc/\xff\n"`, "", ""},
+		"a file beside it":        {func() { y.file(".svc/more.yml", "x") }, ".svc/more.yml", "", ""},
+		"a mode": {func() { y.git("update-index", "--chmod=+x", ".svc/policy.yml"); y.chmod(".svc/policy.yml") },
+			".svc/policy.yml", "", ""},
+		"not valid": {func() { y.file(".svc/policy.yml", "version: [1\n") }, ".svc/policy.yml",
+			"agent.isolation checks.command", "line 1: "},
+		"too large": {func() { y.file(".svc/policy.yml", "#"+strings.Repeat("x", 2<<20)) }, ".svc/policy.yml",
+			"agent.isolation checks.command", "larger than"},
+		"stricter": {func() { y.file(".svc/policy.yml", strictAuto+"conflicts: hold\nbudget: {run_usd: 1}\n") },
+			".svc/policy.yml", "", ""},
 		"a path of the account":    {func() { y.file("Deploy/x", "") }, "Deploy/x", "", ""},
 		"a name of the account":    {func() { y.file("a/dockerfile", "") }, "a/dockerfile", "", ""},
 		"a link in a folder's way": {func() { y.link("..", "deploy") }, "deploy", "", ""},
@@ -257,14 +262,18 @@ func TestBaseMovesBehindTheLook(t *testing.T) {
 	onBoth(t, func(t *testing.T, y *yard) {
 		y.rules("version: 1\nmerge: {mode: auto}\n")
 		// The branch has undone the stricter policy that another branch brings.
-		strict := y.branch("tight", func() { y.file(".svc/policy.yml", "version: 1\nmerge: {mode: auto}\nagent: {isolation: bubblewrap}\n") })
+		strict := y.branch("tight", func() {
+			y.file(".svc/policy.yml",
+				"version: 1\nmerge: {mode: auto}\nagent: {isolation: bubblewrap}\n")
+		})
 		y.git("checkout", "--quiet", "-b", "svc/a", "tight")
 		y.git("checkout", "--quiet", "main")
 		sha := y.branch("svc/a", func() { y.file(".svc/policy.yml", "version: 1\nmerge: {mode: auto}\n"); y.file("work", "1") })
 		y.host.during = func() {
 			y.host.during = nil
 			if _, err := y.host.Host.Merge(context.Background(), webRepo, codehost.MergeOptions{
-				Base: "main", Head: "tight", HeadSHA: strict, Method: codehost.MethodMerge, Title: "Tighten", Author: y.Bot, Committer: y.Bot}); err != nil {
+				Base: "main", Head: "tight", HeadSHA: strict, Method: codehost.MethodMerge, Title: "Tighten", Author: y.Bot,
+				Committer: y.Bot}); err != nil {
 				t.Error(err)
 			}
 		}

@@ -54,7 +54,8 @@ func (s *Service) Pass(ctx context.Context) {
 }
 
 // each calls do for every row that find answers, in the account of the row.
-func each[T interface{ about() found }](ctx context.Context, s *Service, what string, find func(*db.Tx) ([]T, error), do func(context.Context, T) error) {
+func each[T interface{ about() found }](ctx context.Context, s *Service, what string, find func(*db.Tx) ([]T, error),
+	do func(context.Context, T) error) {
 	var rows []T
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		rows, err = find(tx)

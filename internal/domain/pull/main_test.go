@@ -301,7 +301,8 @@ func (y *yard) propose(branch, sha string) (prID string) {
 		if err != nil {
 			return err
 		}
-		prID, err = y.Propose(tx, r, Proposal{TaskID: "task-" + branch, Title: "Do " + branch, Branch: branch, HeadSHA: sha, BaseSHA: strings.Repeat("b", 40)})
+		prID, err = y.Propose(tx, r, Proposal{TaskID: "task-" + branch, Title: "Do " + branch, Branch: branch, HeadSHA: sha,
+			BaseSHA: strings.Repeat("b", 40)})
 		return err
 	})
 	return prID

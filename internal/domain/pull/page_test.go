@@ -24,7 +24,8 @@ func TestPageHidesNothing(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			pr, err = y.Propose(tx, r, Proposal{TaskID: "task-a", Title: "Fix it \u202etxt.exe", Body: "It\ufeff is\r\nfixed.", Branch: "svc/a", HeadSHA: sha, BaseSHA: y.git("rev-parse", "main")})
+			pr, err = y.Propose(tx, r, Proposal{TaskID: "task-a", Title: "Fix it \u202etxt.exe", Body: "It\ufeff is\r\nfixed.",
+				Branch: "svc/a", HeadSHA: sha, BaseSHA: y.git("rev-parse", "main")})
 			return err
 		})
 		y.checked(y.check[0], &zero)
@@ -37,7 +38,8 @@ func TestPageHidesNothing(t *testing.T) {
 			}
 			return string(body)
 		}
-		text := show(`if (admin\u202e\u2066 == true\u2069) {\u200b`, `flags \udb40\udc41 ünï 字`, `Fix it \u202etxt.exe - Yardmaster</title>`, `Fix it \u202etxt.exe</h1>`,
+		text := show(`if (admin\u202e\u2066 == true\u2069) {\u200b`, `flags \udb40\udc41 ünï 字`,
+			`Fix it \u202etxt.exe - Yardmaster</title>`, `Fix it \u202etxt.exe</h1>`,
 			"It\\ufeff is\nfixed.", "<h2>1 file, +2 -0</h2>", "<code>task-a</code>")
 		if inert.Escape(text) != text {
 			t.Error("something is hidden on the page")

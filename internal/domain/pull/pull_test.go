@@ -44,7 +44,8 @@ func TestApprovedHeadIsMerged(t *testing.T) {
 		y.pass(0)
 
 		got := y.pr(pr)
-		if got.State != Merged || got.MergeSHA == nil || got.MergedBy == nil || *got.MergedBy != "user:ada" || got.PendingAction != nil || got.Number != 1 {
+		if got.State != Merged || got.MergeSHA == nil || got.MergedBy == nil || *got.MergedBy != "user:ada" || got.PendingAction != nil ||
+			got.Number != 1 {
 			t.Errorf("after the merge: %+v", got)
 		}
 		y.wantActions(pr, "applied")
@@ -82,7 +83,9 @@ func TestMergeIsRepeatedHarmlessly(t *testing.T) {
 				if due, err := y.take(y.ctx()); err != nil || len(due) != 1 {
 					t.Fatal(due, err)
 				}
-				first, err := y.host.Merge(y.ctx(), webRepo, codehost.MergeOptions{Base: "main", Head: "svc/a", HeadSHA: sha, Method: method, Title: "before the crash", Author: y.Bot, Committer: y.Bot})
+				first, err := y.host.Merge(y.ctx(), webRepo,
+					codehost.MergeOptions{Base: "main", Head: "svc/a", HeadSHA: sha, Method: method, Title: "before the crash",
+						Author: y.Bot, Committer: y.Bot})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -225,7 +228,8 @@ func TestHostFailure(t *testing.T) {
 				last = wait
 				return err
 			})
-			if a := y.pr(pr).PendingAction; a == nil || a.Error == nil || !strings.Contains(*a.Error, "log") || strings.Contains(*a.Error, "secret") || a.RetryAt == nil || a.RetryAt.Sub(db.Time(y.clock.Load())) != last {
+			if a := y.pr(pr).PendingAction; a == nil || a.Error == nil || !strings.Contains(*a.Error, "log") ||
+				strings.Contains(*a.Error, "secret") || a.RetryAt == nil || a.RetryAt.Sub(db.Time(y.clock.Load())) != last {
 				t.Errorf("try %d: %+v", try+1, a)
 			}
 			y.pass(last / 2) // not due yet
@@ -424,7 +428,8 @@ func TestRaces(t *testing.T) {
 						return err
 					}
 					// Every branch is proposed twice.
-					_, err = y.Propose(tx, r, Proposal{TaskID: "t", Title: "x", Branch: fmt.Sprint("svc/x", i/2), HeadSHA: sha, BaseSHA: sha})
+					_, err = y.Propose(tx, r, Proposal{TaskID: "t", Title: "x", Branch: fmt.Sprint("svc/x", i/2), HeadSHA: sha,
+						BaseSHA: sha})
 					return err
 				})
 			})

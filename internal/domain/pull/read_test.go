@@ -75,7 +75,8 @@ func TestPageIsBounded(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			pr, err = y.Propose(tx, r, Proposal{TaskID: "task-a", Title: "Long lines", Branch: "svc/a", HeadSHA: sha, BaseSHA: y.git("rev-parse", "main")})
+			pr, err = y.Propose(tx, r, Proposal{TaskID: "task-a", Title: "Long lines", Branch: "svc/a", HeadSHA: sha,
+				BaseSHA: y.git("rev-parse", "main")})
 			return err
 		})
 		body := y.shown(pr)

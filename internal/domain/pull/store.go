@@ -115,9 +115,12 @@ const (
 )
 
 var (
-	byID         = db.Q[row](`SELECT ` + columns + from + `$1 AND p.id = $2`)
-	openByHead   = db.Q[row](`SELECT ` + columns + from + `$1 AND p.repo_id = $2 AND p.head_ref = $3 AND p.state = 'open'`)
-	openHeads    = db.Q[struct{ HeadRef, HeadSHA string }](`SELECT head_ref, head_sha FROM pulls WHERE account_id = $1 AND repo_id = $2 AND state = 'open'`)
+	byID       = db.Q[row](`SELECT ` + columns + from + `$1 AND p.id = $2`)
+	openByHead = db.Q[row](`SELECT ` + columns + from + `$1 AND p.repo_id = $2 AND p.head_ref = $3 AND p.state = 'open'`)
+	openHeads  = db.Q[struct {
+		HeadRef,
+		HeadSHA string
+	}](`SELECT head_ref, head_sha FROM pulls WHERE account_id = $1 AND repo_id = $2 AND state = 'open'`)
 	byIDAnywhere = db.Q[struct {
 		State   string
 		HeadSHA string `db:"head_sha"`

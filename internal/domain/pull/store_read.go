@@ -8,7 +8,8 @@ import (
 // needy lists the pull requests among prIDs that wait for a person.
 func needy(tx *db.Tx, prIDs []string) ([]needRow, error) {
 	return db.Select[needRow](tx, db.Build(`SELECT p.id, p.needs, p.needs_at, p.head_sha, p.task_id, COALESCE(a.id, '') AS question
-		FROM pulls p LEFT JOIN pull_actions a ON a.pr_id = p.id AND a.state = 'pending' WHERE p.needs <> '' AND p.account_id = `, tx.Account).In("p.id", prIDs))
+		FROM pulls p LEFT JOIN pull_actions a ON a.pr_id = p.id AND a.state = 'pending' WHERE p.needs <> '' AND p.account_id = `,
+		tx.Account).In("p.id", prIDs))
 }
 
 // lock reads a pull request of tx.Account and keeps other transactions from changing it.
@@ -57,7 +58,8 @@ func list(tx *db.Tx, repoID string, p op.PageIn) ([]row, error) {
 
 // pendingOf finds the open actions of pull requests, by id of the pull request.
 func pendingOf(tx *db.Tx, prIDs []string) (map[string]actionRow, error) {
-	rows, err := db.Select[actionRow](tx, db.Build(`SELECT `+actionColumns+` FROM pull_actions WHERE state IN ('pending', 'approved')`).In("pr_id", prIDs))
+	rows, err := db.Select[actionRow](tx,
+		db.Build(`SELECT `+actionColumns+` FROM pull_actions WHERE state IN ('pending', 'approved')`).In("pr_id", prIDs))
 	if err != nil {
 		return nil, err
 	}

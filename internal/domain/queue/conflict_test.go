@@ -267,10 +267,12 @@ func TestGlobs(t *testing.T) {
 		mine, theirs string
 		want         bool
 	}{
-		{"a.go", "a.go", true}, {"a.go", "b.go", false}, {"web", "web/a.go", true}, {"web/", "web/a.go", true}, {"web", "website/a.go", false},
+		{"a.go", "a.go", true}, {"a.go", "b.go", false}, {"web", "web/a.go", true}, {"web/", "web/a.go", true},
+		{"web", "website/a.go", false},
 		{"web/a.go", "web", true}, {"web/*.go", "web/a.go", true}, {"web/*.go", "web/x/a.go", false}, {"web/**", "web/x/a.go", true},
 		{"**/*.md", "docs/x.md", true}, {"**/*.md", "x.md", true}, {"**/*.md", "x.go", false}, {"a?c", "abc", true}, {"a?c", "a/c", false},
-		{"web/**", "docs/**", false}, {"web/**", "web/*.go", true}, {"**", "docs/**", true}, {"x.go", "*.go", true}, {"x.md", "*.go", false},
+		{"web/**", "docs/**", false}, {"web/**", "web/*.go", true}, {"**", "docs/**", true}, {"x.go", "*.go", true},
+		{"x.md", "*.go", false},
 		{"a.b", "aXb", false}, {"a+(b*", "a+(bc", true},
 	} {
 		got := compile([]string{"other", tc.mine}).overlap([]string{tc.theirs})

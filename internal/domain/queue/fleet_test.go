@@ -37,7 +37,8 @@ func TestWhomABoxServes(t *testing.T) {
 			})
 			return id
 		}
-		rivals := f.call("rival", "POST", "/v1/tasks", object{"repo": "rival/web", "title": "Theirs", "problem": "Something."}, 202)["task_id"].(string)
+		rivals := f.call("rival", "POST", "/v1/tasks", object{"repo": "rival/web", "title": "Theirs", "problem": "Something."},
+			202)["task_id"].(string)
 		holds := func() []string { return reasons(f.call("rival", "GET", "/v1/tasks/"+rivals, nil, 200)) }
 
 		if next() != "" || len(holds()) != 1 || holds()[0] != task.HoldNoBox {
@@ -95,7 +96,8 @@ func TestBoxThatOffersNoIsolationGetsNothing(t *testing.T) {
 		if got := reasons(held); f.claim() != "" || len(got) != 1 || got[0] != task.HoldIsolation {
 			f.t.Fatalf("holds %v", got)
 		}
-		if h := held["holds"].([]any)[0].(object); !strings.HasSuffix(h["clears_when"].(string), " isolates agents, or the policy file or the template says isolation: none") {
+		if h := held["holds"].([]any)[0].(object); !strings.HasSuffix(h["clears_when"].(string),
+			" isolates agents, or the policy file or the template says isolation: none") {
 			f.t.Errorf("hold %v", h)
 		}
 		setIsolation(`["none"]`)
@@ -174,7 +176,8 @@ func TestUnfitBoxesGetNothing(t *testing.T) {
 		})
 		unfit("mine", "The disk is full.")
 		f.write("acme", func(tx *db.Tx) error {
-			_, err := f.Create(tx, task.Repo{ID: "acme-web"}, task.Spec{Kind: task.KindWork, Sink: task.SinkQueued, Title: "t", Problem: "p", Template: "default"})
+			_, err := f.Create(tx, task.Repo{ID: "acme-web"},
+				task.Spec{Kind: task.KindWork, Sink: task.SinkQueued, Title: "t", Problem: "p", Template: "default"})
 			return err
 		})
 		stalled := map[string]float64{}
@@ -210,9 +213,10 @@ func TestStatements(t *testing.T) {
 func TestQueueIsNotScanned(t *testing.T) {
 	t.Parallel()
 	for part, want := range map[string]string{
-		"GROUP BY repo_id, template, (waiting_deps > 0)":                          "SEARCH tasks USING INDEX tasks_waiting (account_id=? AND status=?)\nUSE TEMP B-TREE FOR GROUP BY\n",
-		task.IsWaiting + " ORDER BY created_at, id LIMIT $2":                      "SEARCH tasks USING INDEX tasks_waiting (account_id=? AND status=?)\n",
-		"priority = $4 AND " + task.IsReady + " ORDER BY created_at, id LIMIT $5": "SEARCH tasks USING INDEX tasks_ready (account_id=? AND repo_id=? AND template=? AND priority=?)\n",
+		"GROUP BY repo_id, template, (waiting_deps > 0)":     "SEARCH tasks USING INDEX tasks_waiting (account_id=? AND status=?)\nUSE TEMP B-TREE FOR GROUP BY\n",
+		task.IsWaiting + " ORDER BY created_at, id LIMIT $2": "SEARCH tasks USING INDEX tasks_waiting (account_id=? AND status=?)\n",
+		"priority = $4 AND " + task.IsReady +
+			" ORDER BY created_at, id LIMIT $5": "SEARCH tasks USING INDEX tasks_ready (account_id=? AND repo_id=? AND template=? AND priority=?)\n",
 	} {
 		if got := dbtest.Plan(t, part); !strings.Contains(got, want) || strings.Contains(got, "tasks_status") {
 			t.Errorf("%s: %s", part, got)
@@ -240,7 +244,8 @@ func TestOwnBoxTakesWhatFollows(t *testing.T) {
 		for name, by := range map[string]*string{"ann": &ann, "bob": &bob, "nobody": &nobody} {
 			for _, kind := range []string{task.KindWork, task.KindCI} {
 				f.write("acme", func(tx *db.Tx) error { // the platform acts
-					t, err := f.Create(tx, task.Repo{ID: "acme-web"}, task.Spec{Kind: kind, Sink: task.SinkQueued, Title: "t", Problem: "p", Template: "default", RequestedBy: by})
+					t, err := f.Create(tx, task.Repo{ID: "acme-web"},
+						task.Spec{Kind: kind, Sink: task.SinkQueued, Title: "t", Problem: "p", Template: "default", RequestedBy: by})
 					made[t.ID] = name
 					if t.CreatedBy != "system" {
 						f.t.Errorf("created by %s", t.CreatedBy)

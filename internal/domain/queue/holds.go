@@ -92,9 +92,11 @@ func (f *facts) own(t *task.Row) []task.Hold {
 	case !ok:
 		add(task.HoldTemplate, t.QueuedAt, "its agent template exists again", setTemplate(t))
 	case n.WrongProvider != "":
-		add(task.HoldKey, t.QueuedAt, "its template names a provider that its agent "+n.Agent+" can use, which "+n.WrongProvider+" is not", setTemplate(t))
+		add(task.HoldKey, t.QueuedAt, "its template names a provider that its agent "+n.Agent+" can use, which "+n.WrongProvider+" is not",
+			setTemplate(t))
 	case n.NoKey != "":
-		add(task.HoldKey, t.QueuedAt, "the account has a key "+n.NoKey, &task.Clear{Capability: "billing.key_add", Args: map[string]string{}})
+		add(task.HoldKey, t.QueuedAt, "the account has a key "+n.NoKey,
+			&task.Clear{Capability: "billing.key_add", Args: map[string]string{}})
 	case n.NoModel:
 		add(task.HoldModel, t.QueuedAt, "its template names a model: the provider of the key has none of its own", setTemplate(t))
 	}
@@ -148,7 +150,8 @@ func (f *facts) fleet(t *task.Row, n Need) *task.Hold {
 	}
 	switch {
 	case len(online) == 0:
-		return hold(task.HoldNoBox, beat, "a box that serves this account comes online", &task.Clear{Capability: "box.add", Args: map[string]string{}})
+		return hold(task.HoldNoBox, beat, "a box that serves this account comes online",
+			&task.Clear{Capability: "box.add", Args: map[string]string{}})
 	case len(enrolled) == 0:
 		return hold(task.HoldDraining, time.Time{}, "a box that is not draining comes online", resumed(t.AccountID, online))
 	case len(fit) == 0:

@@ -39,12 +39,14 @@ func TestWaitingForPeople(t *testing.T) {
 		clear := func(id string, stuck bool, capability, arg, value string) {
 			f.t.Helper()
 			h := person(id, stuck)
-			if h == nil || h["clear"].(object)["capability"] != capability || h["clear"].(object)["args"].(object)[arg] != value || h["blocking"] != true {
+			if h == nil || h["clear"].(object)["capability"] != capability || h["clear"].(object)["args"].(object)[arg] != value ||
+				h["blocking"] != true {
 				f.t.Errorf("hold %v, want %s %s", h, capability, value)
 			}
 			for _, s := range f.call("acme", "GET", "/v1/queue/status", nil, 200)["data"].([]any) {
 				s := s.(object)
-				if s["reason"] == task.HoldPerson && s["count"] == 2.0 && len(s["task_ids"].([]any)) == 2 && s["clears_when"] == h["clears_when"] {
+				if s["reason"] == task.HoldPerson && s["count"] == 2.0 && len(s["task_ids"].([]any)) == 2 &&
+					s["clears_when"] == h["clears_when"] {
 					return
 				}
 			}
@@ -99,12 +101,14 @@ func TestWaitingForPeople(t *testing.T) {
 		// Whoever reads of it is told the pull request and the call.
 		words := "it is done (pr.approve_pending of the pull request pr)"
 		for _, id := range []string{first, third} {
-			if !slices.ContainsFunc(f.get(id)["holds"].([]any), func(h any) bool { return strings.HasSuffix(h.(object)["clears_when"].(string), words) }) {
+			if !slices.ContainsFunc(f.get(id)["holds"].([]any),
+				func(h any) bool { return strings.HasSuffix(h.(object)["clears_when"].(string), words) }) {
 				f.t.Errorf("no hold says %q: %v", words, f.get(id)["holds"])
 			}
 		}
 		p := f.refused("POST", "/v1/tasks/"+first+"/redispatch", nil, 409, "already_shipped")
-		if !strings.Contains(p["detail"].(string), words) || p["pr_id"] != "pr" || p["clear"].(object)["capability"] != "pr.approve_pending" {
+		if !strings.Contains(p["detail"].(string), words) || p["pr_id"] != "pr" ||
+			p["clear"].(object)["capability"] != "pr.approve_pending" {
 			f.t.Errorf("a redispatch is refused with %v", p)
 		}
 		f.others.needs = nil

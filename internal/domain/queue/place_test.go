@@ -12,7 +12,8 @@ import (
 	"yardmaster/internal/domain/task"
 )
 
-var selectPending = db.Q[task.Row](`SELECT ` + task.Columns + ` FROM tasks WHERE account_id = $1 AND status = 'pending' ORDER BY created_at DESC, id DESC`)
+var selectPending = db.Q[task.Row](`SELECT ` + task.Columns +
+	` FROM tasks WHERE account_id = $1 AND status = 'pending' ORDER BY created_at DESC, id DESC`)
 
 // The places of many tasks are those that each has when it is asked about
 // alone, whichever way they are told.

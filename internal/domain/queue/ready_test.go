@@ -30,7 +30,8 @@ func TestFleetAgreesWithHolds(t *testing.T) {
 		by := f.get(filed)["created_by"].(string)
 		seen := map[string]bool{}
 		for _, state := range []string{"enrolled", "draining"} {
-			for target, owner := range map[string]*string{"org acme": &acme, "org rival": &rival, "user ann": &ann, "user bob": &bob, "shared": nil} {
+			for target, owner := range map[string]*string{"org acme": &acme, "org rival": &rival, "user ann": &ann, "user bob": &bob,
+				"shared": nil} {
 				for _, unfit := range []any{nil, "it cannot"} {
 					for _, levels := range []string{`[]`, `["none"]`, `["bubblewrap","none"]`} {
 						f.write("", func(tx *db.Tx) error {

@@ -21,7 +21,8 @@ func TestStalls(t *testing.T) {
 		for _, s := range status["data"].([]any) {
 			got[s.(object)["reason"].(string)] = s.(object)["count"].(float64)
 		}
-		if status["claimable"] != 1.0 || status["queue_depth"] != 3.0 || got[task.HoldDependencies] != 1 || got[task.HoldAgent] != 1 || len(got) != 2 {
+		if status["claimable"] != 1.0 || status["queue_depth"] != 3.0 || got[task.HoldDependencies] != 1 || got[task.HoldAgent] != 1 ||
+			len(got) != 2 {
 			f.t.Errorf("status %v", status)
 		}
 		f.create(object{"depends_on": []string{first}}) // now two wait for another

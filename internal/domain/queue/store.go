@@ -17,7 +17,8 @@ var (
 	// the tasks of all accounts that a box has, and those of them that take seats of the
 	// account. The parameter is cast because SQLite, once it has statistics, plans a
 	// statement anew for each value of a bare parameter.
-	selectFleet = db.Q[fleetRow](`SELECT ` + boxColumns + `, CAST(0 AS BIGINT) AS n, CAST(NULL AS BIGINT) AS newest, CAST(0 AS BIGINT) AS seats, CAST(NULL AS BIGINT) AS seated
+	selectFleet = db.Q[fleetRow](`SELECT ` + boxColumns +
+		`, CAST(0 AS BIGINT) AS n, CAST(NULL AS BIGINT) AS newest, CAST(0 AS BIGINT) AS seats, CAST(NULL AS BIGINT) AS seated
 		FROM boxes WHERE state <> 'revoked' AND (owner_target = 'shared'
 		OR owner_target = 'org' AND COALESCE(owner_id, account_id) = CAST($1 AS TEXT)
 		OR owner_target = 'user' AND owner_id IN (SELECT user_id FROM memberships WHERE account_id = CAST($1 AS TEXT)))
@@ -94,7 +95,8 @@ type (
 func (r *fleetRow) isBox() bool { return r.OwnerTarget != "" }
 
 func (r boxRow) box() Box {
-	b := Box{ID: r.ID, Name: r.Name, AccountID: r.AccountID, Target: r.OwnerTarget, Enrolled: r.State == "enrolled", Online: r.Presence == "online", Left: r.Presence == "left",
+	b := Box{ID: r.ID, Name: r.Name, AccountID: r.AccountID, Target: r.OwnerTarget, Enrolled: r.State == "enrolled",
+		Online: r.Presence == "online", Left: r.Presence == "left",
 		Unfit: r.Unfit, Slots: r.Slots, Isolation: r.Isolation.V, Holds: r.Holds.V}
 	if r.OwnerID != nil {
 		b.OwnerID = *r.OwnerID

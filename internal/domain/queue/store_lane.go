@@ -43,7 +43,8 @@ var (
 	setClock = db.S(`UPDATE queue_depths SET served_at = $2, clock = $3 WHERE account_id = $1`)
 	setTurn  = db.S(`UPDATE queue_lanes SET place = $3 - priority WHERE account_id = $1 AND repo_id = $2 AND place + priority < $3`)
 	setHead  = db.SWith[task.Lane](`UPDATE queue_lanes SET head_at = COALESCE((SELECT MIN(created_at) FROM tasks
-		WHERE account_id = :account_id AND repo_id = :repo_id AND template = :template AND priority = :priority AND ` + task.IsReady + `), head_at)
+		WHERE account_id = :account_id AND repo_id = :repo_id AND template = :template AND priority = :priority AND ` + task.IsReady +
+		`), head_at)
 		WHERE account_id = :account_id AND repo_id = :repo_id AND template = :template AND priority = :priority`)
 )
 

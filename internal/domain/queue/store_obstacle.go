@@ -41,7 +41,8 @@ func followers(account string, all []obstacle) *db.Builder {
 	for i := range all {
 		roots[i] = all[i].ID
 	}
-	return db.Build(`WITH RECURSIVE waiting (id, conflict_with) AS (SELECT id, conflict_with FROM tasks WHERE `+task.IsWaiting+` AND account_id = `, account).
+	return db.Build(`WITH RECURSIVE waiting (id, conflict_with) AS (SELECT id, conflict_with FROM tasks WHERE `+task.IsWaiting+
+		` AND account_id = `, account).
 		SQL(`), waits (up, down) AS (SELECT d.depends_on, w.id FROM waiting w JOIN task_deps d ON d.task_id = w.id
 			UNION ALL SELECT conflict_with, id FROM waiting WHERE conflict_with IS NOT NULL),
 		behind (root, id) AS (SELECT up, down FROM waits WHERE TRUE`).In("up", roots).

@@ -44,7 +44,8 @@ var (
 	installedEvent = event.Declare[installedData]("repo.installed", Topic, "A repository was made known.")
 	updatedEvent   = event.Declare[updatedData]("repo.updated", Topic, "Switches of the repository were set.")
 	PushedEvent    = event.Declare[Push]("repo.pushed", Topic, "A branch of the repository moved.")
-	flooredEvent   = event.Declare[flooredData]("account.floors_set", event.Audience(policy.ReadAccount), "The floors of the account were set.")
+	flooredEvent   = event.Declare[flooredData]("account.floors_set", event.Audience(policy.ReadAccount),
+		"The floors of the account were set.")
 )
 
 // PolicyChanged is sent when another policy may be in force in a repository.

@@ -40,7 +40,8 @@ func (f Floors) check() map[string][]string {
 	if f.Egress != nil {
 		for i, host := range *f.Egress {
 			name := strings.TrimPrefix(host, "*.")
-			if u, err := url.Parse("https://" + name + "/"); err != nil || name == "" || u.Host != name || strings.ContainsAny(name, "*/@?# ") || name != strings.ToLower(name) {
+			if u, err := url.Parse("https://" + name + "/"); err != nil || name == "" || u.Host != name ||
+				strings.ContainsAny(name, "*/@?# ") || name != strings.ToLower(name) {
 				e[fmt.Sprintf("egress.%d", i)] = []string{"must be a host in lower case, with a port if it is not 443, or *. and one"}
 			}
 		}
@@ -52,7 +53,8 @@ func (f Floors) check() map[string][]string {
 			bad = bad || err != nil || seg == "" || seg == "." || seg == ".." || seg != "**" && strings.Contains(seg, "**")
 		}
 		if bad {
-			e[fmt.Sprintf("protected_paths.%d", i)] = []string{fmt.Sprintf("must be a path from the root without a slash before it, in which *, ? and ** may stand, of at most %d bytes", maxPattern)}
+			e[fmt.Sprintf("protected_paths.%d",
+				i)] = []string{fmt.Sprintf("must be a path from the root without a slash before it, in which *, ? and ** may stand, of at most %d bytes", maxPattern)}
 		}
 	}
 	return e

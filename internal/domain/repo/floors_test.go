@@ -24,7 +24,8 @@ func TestClamp(t *testing.T) {
 		"no budgets":          {func(p *Policy) { p.Budget = BudgetPolicy{} }, "budget.task_usd budget.run_usd"},
 		"a greater budget":    {func(p *Policy) { p.Budget.RunUSD = usd(1.5) }, "budget.run_usd"},
 		"hosts": {func(p *Policy) {
-			p.MCPServers = map[string]MCPServer{"a": {URL: "https://T.example.com:443/x"}, "b": {URL: "https://x.trusted.example"}, "c": {URL: "https://trusted.example"},
+			p.MCPServers = map[string]MCPServer{"a": {URL: "https://T.example.com:443/x"}, "b": {URL: "https://x.trusted.example"},
+				"c": {URL: "https://trusted.example"},
 				"d": {URL: "https://t.example.com:8443"}, "e": {URL: "https://evil.example/t.example.com"}}
 		}, "mcp_servers.c mcp_servers.d mcp_servers.e"},
 	} {
@@ -67,7 +68,8 @@ func TestProtects(t *testing.T) {
 	f := Floors{Protected: []string{"deploy/", "**/Dockerfile", "ci/*.yml", "a/**/z", "Straße"}}
 	for path, want := range map[string]bool{
 		".svc/policy.yml": true, ".svc": true, ".svc/a/b": true, ".SVC/policy.yml": true, ".Svc": true,
-		".\u017fvc/x": true, ".s\u200cvc/x": true, ".svc./x": true, ".svc /x": true, ".svc::$INDEX_ALLOCATION/policy.yml": true, "SVC~1/policy.yml": true,
+		".\u017fvc/x": true, ".s\u200cvc/x": true, ".svc./x": true, ".svc /x": true, ".svc::$INDEX_ALLOCATION/policy.yml": true,
+		"SVC~1/policy.yml":  true,
 		"a/.svc/policy.yml": false, ".svcx": false, "svc/policy.yml": false, ".sv/c": false, "svc~x/p": false,
 		"deploy/x": true, "Deploy/x/y": true, "deploy": true, "deployment/x": false, "x/deploy/y": false,
 		"Dockerfile": true, "x/y/dockerfile": true, "x/Dockerfile.old": false, "Dockerfile/x": true,
@@ -100,7 +102,8 @@ func TestFloorsAreChecked(t *testing.T) {
 			t.Errorf("the host %q was taken", h)
 		}
 	}
-	if e := (Floors{Protected: []string{"deploy/", "**/x", "a/*/b?", "**"}, Egress: &[]string{"a.example", "*.b.example", "a.example:8443"}}).check(); len(e) > 0 {
+	if e := (Floors{Protected: []string{"deploy/", "**/x", "a/*/b?", "**"},
+		Egress: &[]string{"a.example", "*.b.example", "a.example:8443"}}).check(); len(e) > 0 {
 		t.Errorf("good ones were refused: %v", e)
 	}
 }

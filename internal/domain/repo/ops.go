@@ -20,26 +20,33 @@ const (
 // Ops are the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
-		op.New(op.Row{ID: "project.list", Method: "GET", Path: "/v1/repos", Group: group, Rule: policy.Require(policy.ReadRepos), Paging: &op.Paging{Default: 25, Max: 100},
+		op.New(op.Row{ID: "project.list", Method: "GET", Path: "/v1/repos", Group: group, Rule: policy.Require(policy.ReadRepos),
+			Paging:  &op.Paging{Default: 25, Max: 100},
 			Summary: "The account's repositories, newest first",
 			Doc:     "Enabled or not. A repository is made known by whoever installs it, not by this API."}, s.list),
-		op.New(op.Row{ID: "project.get", Method: "GET", Path: "/v1/repos/{owner}/{repo}", Group: group, Rule: policy.Require(policy.ReadRepos),
+		op.New(op.Row{ID: "project.get", Method: "GET", Path: "/v1/repos/{owner}/{repo}", Group: group,
+			Rule:    policy.Require(policy.ReadRepos),
 			Summary: "One repository",
 			Doc:     "Owner and name are matched as they are written; one of another account is 404 like one that does not exist."}, s.get),
-		op.New(op.Row{ID: "project.update", Method: "PATCH", Path: "/v1/repos/{owner}/{repo}", Group: group, Rule: policy.Require(policy.WriteRepos),
+		op.New(op.Row{ID: "project.update", Method: "PATCH", Path: "/v1/repos/{owner}/{repo}", Group: group,
+			Rule:    policy.Require(policy.WriteRepos),
 			Refuses: []op.Refusal{{Status: 402, Slug: "payment-required"}},
 			Summary: "Turn a repository's switches; enabled is the one that this server acts on",
 			Doc:     "Changes the switches that are sent and leaves the others alone; at least one must be sent. A private repository can be enabled only on a plan that covers private repositories."}, s.update),
-		op.New(op.Row{ID: "project.policy_get", Method: "GET", Path: "/v1/repos/{owner}/{repo}/policy", Group: group, Rule: policy.Require(policy.ReadRepos),
+		op.New(op.Row{ID: "project.policy_get", Method: "GET", Path: "/v1/repos/{owner}/{repo}/policy", Group: group,
+			Rule:    policy.Require(policy.ReadRepos),
 			Summary: "The policy in force, and why it is not the file's",
 			Doc:     "What agents and merges are held to: the policy file with defaults filled in and the account's floors applied. A file that is missing or not valid counts as none: fallback says why, and the defaults hold."}, s.policyGet),
-		op.New(op.Row{ID: "project.policy_validate", Method: "POST", Path: "/v1/repos/{owner}/{repo}/policy/validate", Group: group, Rule: policy.Require(policy.WriteRepos),
+		op.New(op.Row{ID: "project.policy_validate", Method: "POST", Path: "/v1/repos/{owner}/{repo}/policy/validate", Group: group,
+			Rule:    policy.Require(policy.WriteRepos),
 			Summary: "Check a policy file without storing it",
 			Doc:     "Says what is wrong with a policy file, and which of its fields the account would not allow. Nothing is stored; only a commit to the default branch changes the policy."}, s.policyValidate),
-		op.New(op.Row{ID: "account.floors_get", Method: "GET", Path: "/v1/account/floors", Group: ofAccount, Rule: policy.Require(policy.ReadAccount),
+		op.New(op.Row{ID: "account.floors_get", Method: "GET", Path: "/v1/account/floors", Group: ofAccount,
+			Rule:    policy.Require(policy.ReadAccount),
 			Summary: "What the account holds the policy files of all its repositories to",
 			Doc:     "Floors bound what any policy file of the account may ask for. A field that is null bounds nothing."}, s.floorsGet),
-		op.New(op.Row{ID: "account.floors_set", Method: "PUT", Path: "/v1/account/floors", Group: ofAccount, Rule: policy.Require(policy.WriteAccount),
+		op.New(op.Row{ID: "account.floors_set", Method: "PUT", Path: "/v1/account/floors", Group: ofAccount,
+			Rule:    policy.Require(policy.WriteAccount),
 			Summary: "Replace what the account holds policy files to; a field that is left out asks nothing",
 			Doc:     "Replaces all floors at once and holds from the next decision on, for work that is under way as well. A policy file that asks for more is clamped, not refused."}, s.floorsSet),
 	}
@@ -158,8 +165,9 @@ func covered(tx *db.Tx) error {
 		return err
 	}
 	if account.Tier == people.TierFree {
-		return fault.New(fault.PaymentRequired, "", "The tier free does not cover private repositories, which all of the built-in host are. "+
-			"Apply as an open-source project with POST /v1/oss/verification (account.oss_verification_apply), or have an operator of the server set another tier (account.set_tier).")
+		return fault.New(fault.PaymentRequired, "",
+			"The tier free does not cover private repositories, which all of the built-in host are. "+
+				"Apply as an open-source project with POST /v1/oss/verification (account.oss_verification_apply), or have an operator of the server set another tier (account.set_tier).")
 	}
 	return nil
 }

@@ -132,7 +132,8 @@ func DefaultPolicy() Policy {
 var (
 	unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
 	strayValue   = regexp.MustCompile("cannot unmarshal (!!\\w+)( `.*`)? into \\S+$")
-	yamlKinds    = strings.NewReplacer("!!str", "text", "!!seq", "list", "!!map", "mapping", "!!int", "number", "!!float", "number", "!!bool", "truth value")
+	yamlKinds    = strings.NewReplacer("!!str", "text", "!!seq", "list", "!!map", "mapping", "!!int", "number", "!!float", "number",
+		"!!bool", "truth value")
 )
 
 // ParsePolicy reads a policy file strictly: unknown keys are errors. Each
@@ -208,7 +209,8 @@ func (p Policy) check() (msgs []string) {
 			msgs = append(msgs, fmt.Sprintf("%s must be one of %s", key, strings.Join(allowed, ", ")))
 		}
 	}
-	for key, v := range map[string]string{"agent.template": p.Agent.Template, "checks.command": p.Checks.Command, "instructions": p.Instructions} {
+	for key, v := range map[string]string{"agent.template": p.Agent.Template, "checks.command": p.Checks.Command,
+		"instructions": p.Instructions} {
 		if strings.ContainsRune(v, 0) {
 			msgs = append(msgs, key+" must not hold the character U+0000")
 		}

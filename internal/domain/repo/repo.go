@@ -108,7 +108,8 @@ func New(n Needs) *Service {
 // error, and the next pass of Loop records what OnPush did not.
 func (s *Service) Pushed(ctx context.Context, e codehost.PushEvent) {
 	if err := s.OnPush(ctx, e); err != nil {
-		s.Logger.Error("a push was stored but not recorded; the next sweep will", slog.String("repo", e.Repo.String()), slog.Any("error", err))
+		s.Logger.Error("a push was stored but not recorded; the next sweep will", slog.String("repo", e.Repo.String()),
+			slog.Any("error", err))
 	}
 }
 

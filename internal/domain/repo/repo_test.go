@@ -262,10 +262,12 @@ func TestPolicyFileInForce(t *testing.T) {
 			t.Error("a branch other than the default one decides the policy")
 		}
 		var verdict PolicyVerdict
-		if s.call("acme", 200, "POST", "/v1/repos/acme/web/policy/validate", `{"yml": "version: 2"}`, &verdict); verdict.OK || len(verdict.Errors) != 1 {
+		if s.call("acme", 200, "POST", "/v1/repos/acme/web/policy/validate", `{"yml": "version: 2"}`, &verdict); verdict.OK ||
+			len(verdict.Errors) != 1 {
 			t.Errorf("version 2: %+v", verdict)
 		}
-		if s.call("acme", 200, "POST", "/v1/repos/acme/web/policy/validate", `{"yml": ""}`, &verdict); !verdict.OK || len(verdict.Errors) != 0 {
+		if s.call("acme", 200, "POST", "/v1/repos/acme/web/policy/validate", `{"yml": ""}`, &verdict); !verdict.OK ||
+			len(verdict.Errors) != 0 {
 			t.Errorf("nothing: %+v", verdict)
 		}
 	})
@@ -338,7 +340,8 @@ func TestAccess(t *testing.T) {
 		})
 		s.attempt = Attempt{RepoID: webID, Push: []string{"refs/heads/svc/a"}, Who: "run:r"}
 		a, err := s.Access(t.Context(), "x", "live", web)
-		if err != nil || !a.Read || !a.MayPush("refs/heads/svc/a") || a.MayPush("refs/heads/main") || a.MayPush("refs/heads/svc/a/b") || a.Create {
+		if err != nil || !a.Read || !a.MayPush("refs/heads/svc/a") || a.MayPush("refs/heads/main") || a.MayPush("refs/heads/svc/a/b") ||
+			a.Create {
 			t.Errorf("an attempt: %+v, %v", a, err)
 		}
 		for _, other := range []codehost.Repo{fresh, foreign, {}} {
@@ -396,7 +399,8 @@ func TestSwitches(t *testing.T) {
 			}
 			group.Wait()
 			s.call("acme", 200, "GET", "/v1/repos/acme/web", "", &r)
-			if on := to == "true"; r.Enabled != on || r.DonationsEnabled != on || r.AIFirst != on || r.CanaryEnabled != on || r.PublicStatsEnabled != on {
+			if on := to == "true"; r.Enabled != on || r.DonationsEnabled != on || r.AIFirst != on || r.CanaryEnabled != on ||
+				r.PublicStatsEnabled != on {
 				t.Errorf("all turned %s at once: %+v", to, r)
 			}
 		}

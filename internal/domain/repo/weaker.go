@@ -37,7 +37,8 @@ var judges = map[string]judge{
 	"merge.delete_branch": harmless, // of a branch that is merged
 	"merge.on_cancel":     harmless, // nothing is merged by either
 
-	"agent.template": changed("agent.template", "the template decides which agent works, with which model", func(p Policy) string { return p.Agent.Template }),
+	"agent.template": changed("agent.template", "the template decides which agent works, with which model",
+		func(p Policy) string { return p.Agent.Template }),
 	"agent.isolation": lower("agent.isolation", "agents are held less", func(p Policy) (string, int) {
 		return p.Agent.Isolation, -isolationRank(p.Agent.Isolation)
 	}),
@@ -45,7 +46,8 @@ var judges = map[string]judge{
 		if was.Checks.Command == "" {
 			return nil
 		}
-		return changed("checks.command", "a head is held against other checks, or none", func(p Policy) string { return p.Checks.Command })(was, would)
+		return changed("checks.command", "a head is held against other checks, or none",
+			func(p Policy) string { return p.Checks.Command })(was, would)
 	},
 	"checks.timeout": lower("checks.timeout", "a check may hold a box longer", func(p Policy) (string, int) {
 		return p.CheckTimeout().String(), int(p.CheckTimeout().Seconds())
@@ -62,7 +64,8 @@ var judges = map[string]judge{
 
 	"mcp_servers.*.url": func(was, would Policy) []Weakening {
 		added := func(name string) []Weakening {
-			return []Weakening{{Field: "mcp_servers." + name, Was: show(""), Would: show(would.MCPServers[name].URL), Why: "later agents reach one server more"}}
+			return []Weakening{{Field: "mcp_servers." + name, Was: show(""), Would: show(would.MCPServers[name].URL),
+				Why: "later agents reach one server more"}}
 		}
 		return servers("url", added, func(m MCPServer) string { return m.URL })(was, would)
 	},
@@ -138,7 +141,8 @@ func servers(field string, added func(name string) []Weakening, of func(MCPServe
 			case !known && added != nil:
 				out = append(out, added(name)...)
 			case known && a != b:
-				out = append(out, Weakening{Field: "mcp_servers." + name + "." + field, Was: show(a), Would: show(b), Why: "later agents are sent somewhere else, or with another secret"})
+				out = append(out, Weakening{Field: "mcp_servers." + name + "." + field, Was: show(a), Would: show(b),
+					Why: "later agents are sent somewhere else, or with another secret"})
 			}
 		}
 		return out

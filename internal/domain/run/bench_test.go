@@ -36,8 +36,9 @@ func BenchmarkIngest(b *testing.B) {
 						events[i] = ev("agent.update", map[string]string{"text": "a few words of what the agent says as it goes"})
 						events[i].Seq = seq + int64(i) + 1
 					}
-					if _, err := f.Append(context.Background(), f.boxes[0], protocol.Envelope{V: protocol.Version, Run: st.Run, Attempt: st.Attempt,
-						Events: events}); err != nil {
+					if _, err := f.Append(context.Background(), f.boxes[0],
+						protocol.Envelope{V: protocol.Version, Run: st.Run, Attempt: st.Attempt,
+							Events: events}); err != nil {
 						b.Error(err)
 						return
 					}

@@ -45,7 +45,8 @@ func brief(t *task.Row, repo task.Repo, saved bool, notes []string) string {
 	if t.Attempt > 1 || t.WIPSHA != nil || saved {
 		p("## Earlier tries\n\nThis is try %d.", t.Attempt)
 		if t.WIPSHA != nil {
-			p(" Unfinished work of an earlier try is in your checkout (commit %.12s); judge it, then continue from it or discard it.", *t.WIPSHA)
+			p(" Unfinished work of an earlier try is in your checkout (commit %.12s); judge it, then continue from it or discard it.",
+				*t.WIPSHA)
 		} else if saved {
 			p(" What an earlier try left unfinished is in your checkout if it could be saved (see the log); judge it, then continue from it or " +
 				"discard it.")
@@ -70,7 +71,8 @@ func brief(t *task.Row, repo task.Repo, saved bool, notes []string) string {
 	p("how you checked it, and what remains. It is what people read first.\n")
 	if t.Kind == task.KindScout {
 		p("   Begin it with one line that sums up what you found, and back every claim with path:line in the repository. Where they apply, ")
-		p("add lists under these headings: %q (how the work may be cut into parts), %q (work you noticed that belongs elsewhere), ", headSplit,
+		p("add lists under these headings: %q (how the work may be cut into parts), %q (work you noticed that belongs elsewhere), ",
+			headSplit,
 			headHandoffs)
 		p("%q (what only a person can give).\n", headAccess)
 	}

@@ -106,7 +106,8 @@ func (s *Service) foldDeclared(tx *db.Tx, taskID string, runs []Row, out *TaskRe
 		e, r := protocol.Event{Kind: d.Kind, Data: json.RawMessage(d.Data)}, &Row{ID: d.RunID}
 		if d.Kind == protocol.EventAsk {
 			if a, ok := ask(s, r, e); ok {
-				out.RawTasks = append(out.RawTasks, RawTask{ID: a.ID, RunID: d.RunID, Repo: db.NullText(a.Repo), Title: a.Title, Body: a.Body})
+				out.RawTasks = append(out.RawTasks,
+					RawTask{ID: a.ID, RunID: d.RunID, Repo: db.NullText(a.Repo), Title: a.Title, Body: a.Body})
 			}
 		} else if b, ok := blocker(s, r, e); ok {
 			out.Blocker = &DeclaredBlocker{ID: b.ID, RunID: d.RunID, Kind: b.Kind, Question: b.Question,

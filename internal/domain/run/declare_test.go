@@ -172,7 +172,8 @@ func TestMessageHasAFate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if sent := f.commands.of(f.boxes[0]); len(sent) != 1 || sent[0].ID != messageID || sent[0].Text != "go on" || sent[0].Run != st.Run {
+		if sent := f.commands.of(f.boxes[0]); len(sent) != 1 || sent[0].ID != messageID || sent[0].Text != "go on" ||
+			sent[0].Run != st.Run {
 			t.Fatalf("commands %+v", sent)
 		}
 		want := func(status, reply string) {

@@ -41,7 +41,8 @@ func TestHostileCalls(t *testing.T) {
 			}
 			return string(text)
 		}
-		bodies := []string{"", "null", "0", "[]", "{}", `"x"`, "\x00", "\xff\xfe", strings.Repeat("[", 200_000), `{"run":null}`, `{"attempt":1e400}`}
+		bodies := []string{"", "null", "0", "[]", "{}", `"x"`, "\x00", "\xff\xfe", strings.Repeat("[", 200_000), `{"run":null}`,
+			`{"attempt":1e400}`}
 		strange := []string{"", "\x00", "a\x00b", "\u202e", "'; --", strings.Repeat("9", 100_000), "../..", st.Run, "\ufffd"}
 		for _, s := range strange {
 			for _, n := range []int{math.MinInt64, -1, 0, 1, math.MaxInt64} {
@@ -49,12 +50,15 @@ func TestHostileCalls(t *testing.T) {
 					"wait_ms": min(n, 1)}))
 				bodies = append(bodies, body([]map[string]any{{"run": s, "attempt": n, "seq": n}}))
 			}
-			for _, data := range []string{"null", `"\u0000"`, `{"id":"\u0000","title":"\u0000","body":"\u0000","kind":"decision","question":"\u0000"}`, `{"sha":"\u0000","paths":["\u0000"],"wip":true,"base":"\u0000"}`,
+			for _, data := range []string{"null", `"\u0000"`,
+				`{"id":"\u0000","title":"\u0000","body":"\u0000","kind":"decision","question":"\u0000"}`,
+				`{"sha":"\u0000","paths":["\u0000"],"wip":true,"base":"\u0000"}`,
 				`{"agent":"\u0000","model":"a\u0000b\ud800","version":"\u0000"}`, `{"id":7}`, `[1]`, ""} {
 				e := protocol.Envelope{V: protocol.Version, Run: s, Attempt: 1}
 				for i, kind := range []string{s[:min(len(s), 100)], protocol.EventAccepted, protocol.EventPrepared, protocol.EventStarted,
 					protocol.EventPushed, protocol.EventParked,
-					protocol.EventResumed, protocol.EventAsk, protocol.EventBlocker, protocol.EventUsage, protocol.EventMessage, protocol.EventArtifact} {
+					protocol.EventResumed, protocol.EventAsk, protocol.EventBlocker, protocol.EventUsage, protocol.EventMessage,
+					protocol.EventArtifact} {
 					e.Events = append(e.Events, protocol.Event{Seq: int64(i) + 1, T: math.MinInt64, Mono: math.MaxInt64, Kind: kind,
 						Data: json.RawMessage(data)})
 				}

@@ -258,7 +258,8 @@ func (s *Service) apply(tx *db.Tx, t *task.Row, r *Row, e protocol.Event, at str
 	case protocol.EventFinished:
 		f, ok := read[protocol.Finished](s, r, e)
 		if !ok {
-			f = protocol.Finished{State: protocol.Failed, Kind: task.AgentCrashed, Error: "The box's last word about the run could not be read."}
+			f = protocol.Finished{State: protocol.Failed, Kind: task.AgentCrashed,
+				Error: "The box's last word about the run could not be read."}
 		}
 		// The envelope may hold the end together with the events before it.
 		if err := store(tx, r); err != nil {

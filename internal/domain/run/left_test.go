@@ -47,7 +47,8 @@ func TestBoxThatLeavesHandsBackWhatItHasNotBegun(t *testing.T) {
 			t.Error("the tokens of a run that was handed back live on")
 		}
 		f.wantStatus(held.Task, task.Running)
-		if row := f.wantStatus(missing.Task, task.Pending); row.FailureKind == nil || *row.FailureKind != task.BoxLost || row.Uncharged != 1 {
+		if row := f.wantStatus(missing.Task, task.Pending); row.FailureKind == nil || *row.FailureKind != task.BoxLost ||
+			row.Uncharged != 1 {
 			t.Errorf("the task of a run that its box lost: %+v", row)
 		}
 		f.leave(box, protocol.RunRef{Run: held.Run, Attempt: held.Attempt}) // again, it changes nothing

@@ -100,7 +100,8 @@ func (f *fixture) serve(d *db.DB) {
 		tx.AfterCommit(func() { f.faulty[b.BoxID] = append(f.faulty[b.BoxID], b.Why) })
 		return nil
 	})
-	f.Service = New(Needs{DB: d, Hub: hub, Tasks: tasks, Queue: queue, Bus: f.others, Logger: slog.New(slog.DiscardHandler), GatewayURL: "http://gateway",
+	f.Service = New(Needs{DB: d, Hub: hub, Tasks: tasks, Queue: queue, Bus: f.others, Logger: slog.New(slog.DiscardHandler),
+		GatewayURL: "http://gateway",
 		CommitName: "Yardmaster", CommitEmail: "agent@example.com",
 		Setup: f.others, Boxes: f.others, Vault: f.others, Branches: f.others, Settler: f.others, Asks: f.others})
 }
@@ -213,7 +214,8 @@ func (f *fixture) say(box string, st *protocol.Start, seq int64, events ...proto
 	for i := range events {
 		events[i].Seq = seq + int64(i)
 	}
-	out, err := f.Append(context.Background(), box, protocol.Envelope{V: protocol.Version, Run: st.Run, Attempt: st.Attempt, Events: events})
+	out, err := f.Append(context.Background(), box,
+		protocol.Envelope{V: protocol.Version, Run: st.Run, Attempt: st.Attempt, Events: events})
 	if err == nil && !out.Closed && out.Seq < seq+int64(len(events))-1 {
 		err = fmt.Errorf("%w: %+v", errNotTaken, out)
 	}

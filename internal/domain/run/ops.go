@@ -381,7 +381,8 @@ func (s *Service) follow(ctx context.Context, runID string, since int64, send fu
 		case len(rows) == backfillMax:
 			continue
 		case r.EndedAt != nil:
-			return sink.End(r.CommittedSeq, End{RunID: r.ID, Outcome: r.Outcome, FailureKind: wire(&r).FailureKind, LastSeq: r.CommittedSeq})
+			return sink.End(r.CommittedSeq,
+				End{RunID: r.ID, Outcome: r.Outcome, FailureKind: wire(&r).FailureKind, LastSeq: r.CommittedSeq})
 		}
 		select {
 		case <-changed:

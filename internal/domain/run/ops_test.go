@@ -163,7 +163,8 @@ func TestReport(t *testing.T) {
 		got := f.get(path, 200)
 		scout := got["scout_context"].(map[string]any)
 		files := scout["files"].([]any)
-		if got["report_md"] != "report_md" || got["report_missing"] != false || got["runs_seen"] != 2.0 || len(got["artifacts"].([]any)) != 1 ||
+		if got["report_md"] != "report_md" || got["report_missing"] != false || got["runs_seen"] != 2.0 ||
+			len(got["artifacts"].([]any)) != 1 ||
 			fmt.Sprint(scout["split_hints"]) != "[api first then web]" || scout["summary"] != "Login lives in auth" || len(files) != 1 ||
 			fmt.Sprint(files[0].(map[string]any)["citations"]) != "[auth/login.go:12 auth/login.go:40-44]" {
 			t.Errorf("report %v", got)

@@ -19,8 +19,9 @@ func TestResultSchema(t *testing.T) {
 		schema := `{"type":"object","required":["sum"],"properties":{"sum":{"type":"integer"}}}`
 		var taskID string
 		f.write(func(tx *db.Tx) error {
-			row, err := f.Tasks.Create(tx, task.Repo{ID: f.account}, task.Spec{Kind: task.KindWork, Sink: task.SinkQueued, Title: "Add it up",
-				Problem: "Add it up.", Template: "default", ResultSchema: &schema})
+			row, err := f.Tasks.Create(tx, task.Repo{ID: f.account},
+				task.Spec{Kind: task.KindWork, Sink: task.SinkQueued, Title: "Add it up",
+					Problem: "Add it up.", Template: "default", ResultSchema: &schema})
 			taskID = row.ID
 			return err
 		})

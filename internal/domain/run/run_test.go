@@ -46,7 +46,8 @@ func TestEndings(t *testing.T) {
 		charged int64
 	}{
 		"nothing delivered": {protocol.Finished{State: protocol.Succeeded}, task.Pending, task.ReportMissing, 1},
-		"agent failed":      {protocol.Finished{State: protocol.Failed, Kind: task.AgentError, Error: "boom"}, task.Pending, task.AgentError, 1},
+		"agent failed": {protocol.Finished{State: protocol.Failed, Kind: task.AgentError, Error: "boom"}, task.Pending,
+			task.AgentError, 1},
 		"provider's limit": {protocol.Finished{State: protocol.Failed, Kind: task.AgentError, Error: "HTTP 429 Too Many Requests"},
 			task.Pending, task.ProviderRateLimit, 0},
 		"unknown kind": {protocol.Finished{State: protocol.Failed, Kind: "gremlins"}, task.Pending, task.AgentError, 1},
@@ -54,7 +55,8 @@ func TestEndings(t *testing.T) {
 		"given back": {protocol.Finished{State: protocol.Halted, WIP: true, Tip: "wip", Paths: []string{"a"}}, task.Pending,
 			task.BoxDrained, 0},
 		"lost by the box": {protocol.Finished{State: protocol.Lost}, task.Pending, task.BoxLost, 0},
-		"unfit box":       {protocol.Finished{State: protocol.Failed, Kind: task.BoxUnfit, Error: "HTTP 429"}, task.Pending, task.BoxUnfit, 0},
+		"unfit box": {protocol.Finished{State: protocol.Failed, Kind: task.BoxUnfit, Error: "HTTP 429"}, task.Pending,
+			task.BoxUnfit, 0},
 		"unfit box, lost": {protocol.Finished{State: protocol.Lost, Kind: task.BoxUnfit, Error: "no room", WIP: true, Tip: "wip"},
 			task.Pending, task.BoxUnfit, 0},
 		"text from hell": {protocol.Finished{State: protocol.Failed, Error: "a\x00b" + strings.Repeat("é", 5000)}, task.Pending,
@@ -73,7 +75,8 @@ func TestEndings(t *testing.T) {
 					t.Errorf("task %+v", got)
 				}
 				// One envelope held all events.
-				if r := f.run(f.boxes[0], st.Run); r.AcceptedAt == nil || r.StartedAt == nil || r.Isolation == nil || *r.Isolation != "landlock" ||
+				if r := f.run(f.boxes[0], st.Run); r.AcceptedAt == nil || r.StartedAt == nil || r.Isolation == nil ||
+					*r.Isolation != "landlock" ||
 					!slices.Equal(wire(&r).Holds, []string{"files", "network"}) || *r.AgentVersion != "2" {
 					t.Errorf("run %+v", r)
 				}

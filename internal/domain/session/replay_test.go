@@ -19,10 +19,12 @@ func some[T any](v T) *T { return &v }
 // of another each key is told about or unknown.
 func TestReplay(t *testing.T) {
 	t.Parallel()
-	was := Candidate{Template: "default", Isolation: "best", CheckCommand: "make check", CheckTimeout: 10 * time.Minute, MergeMode: "ask", MergeMethod: "merge",
+	was := Candidate{Template: "default", Isolation: "best", CheckCommand: "make check", CheckTimeout: 10 * time.Minute, MergeMode: "ask",
+		MergeMethod:  "merge",
 		DeleteBranch: true, OnCancel: "close", Conflicts: "hold", RunMicros: some[int64](2_000_000), Instructions: "a", MCPServers: "b"}
 	policy := &db.JSON[Candidate]{V: was}
-	full := facts{Policy: policy, Run: RunRecord{Template: some("default"), Isolation: some("bubblewrap")}, CostMicros: some[int64](900_000), TaskCost: some[int64](900_000),
+	full := facts{Policy: policy, Run: RunRecord{Template: some("default"), Isolation: some("bubblewrap")},
+		CostMicros: some[int64](900_000), TaskCost: some[int64](900_000),
 		PRID: some("pr"), MergedAt: some[int64](1), Asked: 1, Applied: 1, Command: some("make check"), CheckMicros: some[int64](1_000_000)}
 	byPolicy := full
 	byPolicy.Asked, byPolicy.ByPolicy = 0, 1
@@ -46,23 +48,27 @@ func TestReplay(t *testing.T) {
 		"merged by the policy":           {byPolicy, func(c *Candidate) { c.MergeMode = "never" }, "merge.mode auto never", ""},
 		"asked, and would not have been": {full, func(c *Candidate) { c.MergeMode = "auto" }, "merge.mode ask auto", ""},
 		"nobody was asked yet":           {facts{Policy: policy}, func(c *Candidate) { c.MergeMode = "auto" }, "", "merge.mode"},
-		"a check that took longer":       {full, func(c *Candidate) { c.CheckTimeout = 10 * time.Millisecond }, "checks.timeout 1s 10ms", ""},
-		"a check that took less":         {full, func(c *Candidate) { c.CheckTimeout = time.Minute }, "", ""},
-		"nobody knows how long":          {facts{Policy: policy, Command: some("make check")}, func(c *Candidate) { c.CheckTimeout = time.Minute }, "", "checks.timeout"},
-		"another method":                 {full, func(c *Candidate) { c.MergeMethod = "squash" }, "merge.method merge squash", ""},
-		"another method, not merged":     {facts{Policy: policy}, func(c *Candidate) { c.MergeMethod = "squash" }, "", "merge.method"},
-		"another method, by hand":        {byHand, func(c *Candidate) { c.MergeMethod, c.DeleteBranch = "squash", false }, "", ""},
-		"the branch stays":               {full, func(c *Candidate) { c.DeleteBranch = false }, "merge.delete_branch true false", ""},
-		"kept when cancelled":            {facts{Policy: policy}, func(c *Candidate) { c.OnCancel = "keep" }, "", "merge.on_cancel"},
-		"kept when cancelled, merged":    {full, func(c *Candidate) { c.OnCancel = "keep" }, "", ""},
-		"words, tools and others' work":  {full, func(c *Candidate) { c.Conflicts, c.Instructions, c.MCPServers = "ignore", "", "" }, "", "conflicts instructions mcp_servers"},
-		"too dear":                       {full, func(c *Candidate) { c.RunMicros = some[int64](500_000) }, "budget.run_usd 0.90 0.50", ""},
-		"a limit less":                   {full, func(c *Candidate) { c.RunMicros = nil }, "", ""},
-		"a limit less, that stopped it":  {stopped, func(c *Candidate) { c.RunMicros = nil }, "", "budget.run_usd"},
-		"no price, and a limit of 0":     {unpriced, func(c *Candidate) { c.RunMicros = some[int64](0) }, "budget.run_usd <nil> 0.00", ""},
-		"a budget of its own":            {own, func(c *Candidate) { c.TaskMicros = some[int64](1) }, "", ""},
-		"another template":               {full, func(c *Candidate) { c.Template = "x" }, "agent.template default x", ""},
-		"stricter":                       {facts{Policy: policy, Run: RunRecord{Isolation: some("none")}}, func(c *Candidate) { c.Isolation = "landlock" }, "agent.isolation none landlock", ""},
+		"a check that took longer": {full, func(c *Candidate) { c.CheckTimeout = 10 * time.Millisecond },
+			"checks.timeout 1s 10ms", ""},
+		"a check that took less": {full, func(c *Candidate) { c.CheckTimeout = time.Minute }, "", ""},
+		"nobody knows how long": {facts{Policy: policy, Command: some("make check")},
+			func(c *Candidate) { c.CheckTimeout = time.Minute }, "", "checks.timeout"},
+		"another method":              {full, func(c *Candidate) { c.MergeMethod = "squash" }, "merge.method merge squash", ""},
+		"another method, not merged":  {facts{Policy: policy}, func(c *Candidate) { c.MergeMethod = "squash" }, "", "merge.method"},
+		"another method, by hand":     {byHand, func(c *Candidate) { c.MergeMethod, c.DeleteBranch = "squash", false }, "", ""},
+		"the branch stays":            {full, func(c *Candidate) { c.DeleteBranch = false }, "merge.delete_branch true false", ""},
+		"kept when cancelled":         {facts{Policy: policy}, func(c *Candidate) { c.OnCancel = "keep" }, "", "merge.on_cancel"},
+		"kept when cancelled, merged": {full, func(c *Candidate) { c.OnCancel = "keep" }, "", ""},
+		"words, tools and others' work": {full, func(c *Candidate) { c.Conflicts, c.Instructions, c.MCPServers = "ignore", "", "" }, "",
+			"conflicts instructions mcp_servers"},
+		"too dear":                      {full, func(c *Candidate) { c.RunMicros = some[int64](500_000) }, "budget.run_usd 0.90 0.50", ""},
+		"a limit less":                  {full, func(c *Candidate) { c.RunMicros = nil }, "", ""},
+		"a limit less, that stopped it": {stopped, func(c *Candidate) { c.RunMicros = nil }, "", "budget.run_usd"},
+		"no price, and a limit of 0":    {unpriced, func(c *Candidate) { c.RunMicros = some[int64](0) }, "budget.run_usd <nil> 0.00", ""},
+		"a budget of its own":           {own, func(c *Candidate) { c.TaskMicros = some[int64](1) }, "", ""},
+		"another template":              {full, func(c *Candidate) { c.Template = "x" }, "agent.template default x", ""},
+		"stricter": {facts{Policy: policy, Run: RunRecord{Isolation: some("none")}},
+			func(c *Candidate) { c.Isolation = "landlock" }, "agent.isolation none landlock", ""},
 		"no policy on record": {facts{}, func(*Candidate) {}, "",
 			"agent.template agent.isolation checks.command checks.timeout merge.mode merge.method merge.delete_branch merge.on_cancel conflicts instructions mcp_servers"},
 	} {
@@ -117,12 +123,14 @@ func TestReplayOfMerges(t *testing.T) {
 		} {
 			of := id.New()
 			f.write(func(tx *db.Tx) error {
-				err1 := seed.Add(tx, seed.Pull{ID: of, Account: "acme", Repo: "repo", Number: i + 1, State: "merged", Task: &of, Merged: new(int64(3))})
+				err1 := seed.Add(tx, seed.Pull{ID: of, Account: "acme", Repo: "repo", Number: i + 1, State: "merged", Task: &of,
+					Merged: new(int64(3))})
 				err2 := seed.Add(tx, seed.Task{ID: of, Account: "acme", Repo: "repo", Status: "merged", Pull: &of})
 				_, err3 := addMerged.Exec(tx, of, db.JSON[Candidate]{V: Candidate{MergeMode: c.mode}})
 				var err4 error
 				if c.by != "" {
-					err4 = seed.Add(tx, seed.Action{ID: of, Account: "acme", Pull: of, Kind: "merge", State: "applied", By: new(c.by), Decided: new(c.decided)})
+					err4 = seed.Add(tx, seed.Action{ID: of, Account: "acme", Pull: of, Kind: "merge", State: "applied", By: new(c.by),
+						Decided: new(c.decided)})
 				}
 				return errors.Join(err1, err2, err3, err4)
 			})

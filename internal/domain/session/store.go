@@ -195,8 +195,9 @@ func find(tx *db.Tx, sessionID string) (row, error) {
 
 func (r row) wire() Session {
 	out := Session{
-		ID: r.ID, RunID: r.RunID, TaskID: r.TaskID, Trigger: r.Trigger, Kind: r.Kind, Provider: r.Provider, Model: r.Model, Outcome: r.Outcome,
-		Calls: r.Calls, CostUSD: money.DollarsOrNone(r.CostMicros),
+		ID: r.ID, RunID: r.RunID, TaskID: r.TaskID, Trigger: r.Trigger, Kind: r.Kind, Provider: r.Provider, Model: r.Model,
+		Outcome: r.Outcome,
+		Calls:   r.Calls, CostUSD: money.DollarsOrNone(r.CostMicros),
 		Tokens:    Tokens{Input: r.InputTokens, Output: r.OutputTokens, Cache: r.CacheTokens},
 		StartedAt: r.StartedAt,
 	}

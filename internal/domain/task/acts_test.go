@@ -59,7 +59,8 @@ func TestCancel(t *testing.T) {
 		pr := "pr"
 		var review task.Row
 		f.write("acme", func(tx *db.Tx) (err error) {
-			review, err = f.Create(tx, task.Repo{ID: "acme-web"}, task.Spec{Kind: task.KindReview, Sink: task.SinkQueued, Title: "Review", Problem: "p", Template: "default", PRID: &pr})
+			review, err = f.Create(tx, task.Repo{ID: "acme-web"},
+				task.Spec{Kind: task.KindReview, Sink: task.SinkQueued, Title: "Review", Problem: "p", Template: "default", PRID: &pr})
 			return err
 		})
 		f.refused("POST", "/v1/tasks/"+review.ID+"/cancel", nil, 409, "not_cancellable_review")
@@ -87,11 +88,13 @@ func TestRedispatch(t *testing.T) {
 		f.status(c, "failed")
 		out := f.call("acme", "POST", "/v1/tasks/"+id+"/redispatch", object{"guidance": "use password=hunter2222 or not"}, 200)
 		wip := out["saved_wip"].(object)
-		if out["prior_attempt"] != 1.0 || wip["found"] != true || wip["sha"] != "abc" || len(out["released_dependents"].([]any)) != 2 || out["guidance_chars"] == nil {
+		if out["prior_attempt"] != 1.0 || wip["found"] != true || wip["sha"] != "abc" || len(out["released_dependents"].([]any)) != 2 ||
+			out["guidance_chars"] == nil {
 			f.t.Errorf("answer %v", out)
 		}
 		got := f.get(id)
-		if got["attempt"] != 0.0 || got["failure_kind"] != task.PolicyRefused || got["status"] != "pending" || strings.Contains(got["guidance"].(string), "hunter") {
+		if got["attempt"] != 0.0 || got["failure_kind"] != task.PolicyRefused || got["status"] != "pending" ||
+			strings.Contains(got["guidance"].(string), "hunter") {
 			f.t.Errorf("task %v", got)
 		}
 		f.status(b, "pending")
@@ -130,7 +133,8 @@ func TestUnfitBoxesAreNoTries(t *testing.T) {
 	t.Parallel()
 	each(t, func(f *fixture) {
 		id := f.create(nil)
-		for _, kind := range []string{task.BoxLost, task.AgentError, task.BoxUnfit, task.BoxUnfit, task.BoxUnfit, task.BoxUnfit, task.BoxUnfit, task.BoxUnfit, task.BoxLost, task.BoxUnfit} {
+		for _, kind := range []string{task.BoxLost, task.AgentError, task.BoxUnfit, task.BoxUnfit, task.BoxUnfit, task.BoxUnfit,
+			task.BoxUnfit, task.BoxUnfit, task.BoxLost, task.BoxUnfit} {
 			f.pass(time.Hour)
 			if f.claim() != id {
 				f.t.Fatalf("not claimable before it fails with %s: %v", kind, f.get(id))
@@ -140,7 +144,8 @@ func TestUnfitBoxesAreNoTries(t *testing.T) {
 				if err := f.AttemptFailed(tx, t, kind, "it broke"); err != nil {
 					return err
 				}
-				if kind == task.BoxUnfit && (t.Charged != charged || t.Uncharged != uncharged || t.NotBefore.After(tx.Now) || *t.FailureKind != task.BoxUnfit) {
+				if kind == task.BoxUnfit && (t.Charged != charged || t.Uncharged != uncharged || t.NotBefore.After(tx.Now) ||
+					*t.FailureKind != task.BoxUnfit) {
 					f.t.Errorf("after an unfit box: %+v", t)
 				}
 				return nil

@@ -79,10 +79,13 @@ func (s *Service) create(ctx context.Context, in createIn) (out Dispatched, err 
 				"The problem consists of links to issues or pull requests; say what is to be done, an agent cannot follow them.")
 		}
 		if in.Sink == SinkGH || in.Sink == SinkLinear {
-			return fault.Newf(fault.Unprocessable, "sink-not-configured", "Nothing is connected behind the sink %s, and this server has no setting yet that would connect it; send queued or direct.", in.Sink)
+			return fault.Newf(fault.Unprocessable, "sink-not-configured",
+				"Nothing is connected behind the sink %s, and this server has no setting yet that would connect it; send queued or direct.",
+				in.Sink)
 		}
 		if in.Kind == KindKB || in.Kind == KindDevops {
-			return fault.Newf(fault.Unprocessable, "kind-not-available", "Tasks of kind %s do nothing of their own here yet; send work, scout or setup.", in.Kind)
+			return fault.Newf(fault.Unprocessable, "kind-not-available",
+				"Tasks of kind %s do nothing of their own here yet; send work, scout or setup.", in.Kind)
 		}
 		if in.Confidence != nil && *in.Confidence < minConfidence {
 			out, err = escalate(tx, repo, &in)
@@ -107,7 +110,8 @@ func (s *Service) dispatched(tx *db.Tx, t *Row) (Dispatched, error) {
 	depth++ // and this one
 	place, err := s.Queue.Place(tx, t)
 	most := s.Queue.Cap()
-	return Dispatched{Kind: "dispatched", TaskID: &t.ID, Sink: &t.Sink, QueuePosition: &place, QueueDepth: &depth, QueueDepthCap: &most}, err
+	return Dispatched{Kind: "dispatched", TaskID: &t.ID, Sink: &t.Sink, QueuePosition: &place, QueueDepth: &depth,
+		QueueDepthCap: &most}, err
 }
 
 // check returns a fault for a field that is wrong by itself, and fills in defaults.
@@ -247,8 +251,9 @@ func (s *Service) add(tx *db.Tx, repo Repo, sp Spec, fresh map[string]bool) (Row
 		ID: id.Random(), AccountID: tx.Account, RepoID: repo.ID, Kind: sp.Kind, Sink: sp.Sink, Title: sp.Title, Problem: sp.Problem,
 		Status: Pending, MaxAttempts: maxAttempts, Priority: sp.Priority, NotBefore: time.UnixMicro(0), QueuedAt: tx.Now,
 		Template: sp.Template, Confidence: sp.Confidence, BudgetMicros: sp.BudgetMicros, ResultSchema: sp.ResultSchema, AskID: sp.AskID,
-		PRID: sp.PRID, CreatedBy: policy.From(tx.Context()).Label(), CreatedAt: tx.Now.Add(time.Duration(len(fresh)) * time.Microsecond), UpdatedAt: tx.Now,
-		WIPPaths: db.JSON[[]string]{V: []string{}}, Files: db.JSON[[]string]{V: append([]string{}, sp.Files...)},
+		PRID: sp.PRID, CreatedBy: policy.From(tx.Context()).Label(), CreatedAt: tx.Now.Add(time.Duration(len(fresh)) * time.Microsecond),
+		UpdatedAt: tx.Now,
+		WIPPaths:  db.JSON[[]string]{V: []string{}}, Files: db.JSON[[]string]{V: append([]string{}, sp.Files...)},
 		Command: db.JSON[[]string]{V: append([]string{}, sp.Command...)}, Labels: db.JSON[map[string]string]{V: map[string]string{}},
 	}
 	actor := policy.From(tx.Context())
@@ -327,6 +332,7 @@ func (s *Service) dependencies(tx *db.Tx, t *Row, ids []string, fresh map[string
 // escalate raises an escalation instead of creating a task.
 func escalate(tx *db.Tx, repo Repo, in *createIn) (Dispatched, error) {
 	reason := fmt.Sprintf("The caller's confidence of %.2f is below %.1f.", *in.Confidence, minConfidence)
-	raised, err := escalation.Raise(tx, escalation.Draft{RepoID: &repo.ID, Category: "low_confidence", Title: in.Title, Body: in.Problem, Reason: reason, AskID: in.AskID})
+	raised, err := escalation.Raise(tx,
+		escalation.Draft{RepoID: &repo.ID, Category: "low_confidence", Title: in.Title, Body: in.Problem, Reason: reason, AskID: in.AskID})
 	return Dispatched{Kind: "escalated", EscalationID: &raised}, err
 }

@@ -72,11 +72,12 @@ type (
 
 // The events of a task.
 var (
-	createdEvent        = event.Declare[createdData]("task.created", Topic, "A task was created.")
-	claimedEvent        = event.Declare[claimedData]("task.claimed", Topic, "A box claimed the task for its next try.")
-	startedEvent        = event.Declare[startedData]("task.started", Topic, "The agent began to work on the task.")
-	completedEvent      = event.Declare[Change]("task.completed", Topic, "The task ended well, without a pull request.")
-	awaitingCIEvent     = event.Declare[shippedData]("task.awaiting_ci", Topic, "The work is in a pull request whose checks have yet to pass.")
+	createdEvent    = event.Declare[createdData]("task.created", Topic, "A task was created.")
+	claimedEvent    = event.Declare[claimedData]("task.claimed", Topic, "A box claimed the task for its next try.")
+	startedEvent    = event.Declare[startedData]("task.started", Topic, "The agent began to work on the task.")
+	completedEvent  = event.Declare[Change]("task.completed", Topic, "The task ended well, without a pull request.")
+	awaitingCIEvent = event.Declare[shippedData]("task.awaiting_ci", Topic,
+		"The work is in a pull request whose checks have yet to pass.")
 	awaitingReviewEvent = event.Declare[shippedData]("task.awaiting_review", Topic, "The checks passed; a person has yet to decide.")
 	mergeableEvent      = event.Declare[shippedData]("task.mergeable", Topic, "The pull request of the task may be merged.")
 	mergedEvent         = event.Declare[shippedData]("task.merged", Topic, "The work of the task was merged.")
@@ -84,12 +85,13 @@ var (
 	heldEvent           = event.Declare[failedData]("task.held", Topic, "The task waits for a person.")
 	releasedEvent       = event.Declare[releasedData]("task.released", Topic, "The task is back in the queue with all its tries.")
 	requeuedEvent       = event.Declare[requeuedData]("task.requeued", Topic, "A try ended early or failed; the task is back in the queue.")
-	redispatchedEvent   = event.Declare[redispatchedData]("task.redispatched", Topic, "Somebody put the task, which had failed, back into the queue.")
-	cancelledEvent      = event.Declare[Change]("task.cancelled", Topic, "The task was cancelled.")
-	stuckEvent          = event.Declare[stuckData]("task.stuck", Topic, "The task makes no progress.")
-	unstuckEvent        = event.Declare[Change]("task.unstuck", Topic, "The task makes progress again.")
-	hurriedEvent        = event.Declare[Change]("task.hurried", Topic, "Somebody ended the wait before the next try of the task.")
-	heldBackEvent       = event.Declare[heldBackData]("task.held_back", Topic, "The task waits for another one that changes the same files.")
+	redispatchedEvent   = event.Declare[redispatchedData]("task.redispatched", Topic,
+		"Somebody put the task, which had failed, back into the queue.")
+	cancelledEvent = event.Declare[Change]("task.cancelled", Topic, "The task was cancelled.")
+	stuckEvent     = event.Declare[stuckData]("task.stuck", Topic, "The task makes no progress.")
+	unstuckEvent   = event.Declare[Change]("task.unstuck", Topic, "The task makes progress again.")
+	hurriedEvent   = event.Declare[Change]("task.hurried", Topic, "Somebody ended the wait before the next try of the task.")
+	heldBackEvent  = event.Declare[heldBackData]("task.held_back", Topic, "The task waits for another one that changes the same files.")
 )
 
 // Move is a task that has gone from one state to another, or was created.

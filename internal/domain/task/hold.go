@@ -66,7 +66,8 @@ type Want struct {
 }
 
 func (w *Want) hold() Hold {
-	h := Hold{Reason: Blocked, Since: w.Since, Blocking: true, Clear: &Clear{Capability: "blocker.answer", Args: map[string]string{"blockerId": w.BlockerID}},
+	h := Hold{Reason: Blocked, Since: w.Since, Blocking: true,
+		Clear:      &Clear{Capability: "blocker.answer", Args: map[string]string{"blockerId": w.BlockerID}},
 		ClearsWhen: "a person who may write tasks answers the blocker " + w.BlockerID}
 	if w.Form {
 		h.Clear.Capability = "blocker.submit"
@@ -139,7 +140,8 @@ func HeldFor(t *Row, wants []Want, stops []Stop) []Hold {
 		when, clear = "the budget that stopped it is raised", "task.budget_set"
 	}
 	return []Hold{{
-		Reason: reason, Since: t.UpdatedAt, Blocking: true, ClearsWhen: when, Clear: &Clear{Capability: clear, Args: map[string]string{"id": t.ID}},
+		Reason: reason, Since: t.UpdatedAt, Blocking: true, ClearsWhen: when,
+		Clear: &Clear{Capability: clear, Args: map[string]string{"id": t.ID}},
 	}}
 }
 

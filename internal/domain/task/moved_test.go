@@ -26,7 +26,8 @@ func TestMoved(t *testing.T) {
 		f.change(up, func(tx *db.Tx, t *task.Row) error { return f.MarkRunning(tx, t) })
 		f.call("acme", "POST", "/v1/tasks/"+up+"/cancel", nil, 200)
 		f.status(down, "failed")
-		if got, want := strings.Join(heard, " "), ">pending >pending pending>claimed claimed>running running>cancelled pending>failed"; got != want {
+		if got, want := strings.Join(heard, " "),
+			">pending >pending pending>claimed claimed>running running>cancelled pending>failed"; got != want {
 			f.t.Errorf("heard %s, want %s", got, want)
 		}
 

@@ -22,12 +22,16 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "task.create", Method: "POST", Path: "/v1/tasks", Group: group, Rule: write, Status: 202,
 			Summary: "Dispatch one scoped task",
 			Doc:     "Puts the task into the queue of an enabled repository and answers its place there; a box claims it when nothing holds it back. With confidence below 0.5 no task is made: an escalation asks a person instead, kind is escalated and task_id null. Refused when the account has no seat, when the queue is full, and when the problem is nothing but links to issues or pull requests, which an agent cannot follow.",
-			Refuses: []op.Refusal{{Status: 403, Slug: "no-capacity"}, {Status: 404, Slug: "not-found"}, {Status: 409, Slug: "repo_disabled"}, {Status: 422, Slug: "problem-is-only-link"},
-				{Status: 422, Slug: "sink-not-configured"}, {Status: 422, Slug: "kind-not-available"}, {Status: 429, Slug: "queue-full"}}}, s.create),
-		op.New(op.Row{ID: "project.setup", Method: "POST", Path: "/v1/repos/{owner}/{repo}/setup", Group: "Repositories", Rule: write, Status: 202,
+			Refuses: []op.Refusal{{Status: 403, Slug: "no-capacity"}, {Status: 404, Slug: "not-found"},
+				{Status: 409, Slug: "repo_disabled"}, {Status: 422, Slug: "problem-is-only-link"},
+				{Status: 422, Slug: "sink-not-configured"}, {Status: 422, Slug: "kind-not-available"}, {Status: 429, Slug: "queue-full"}}},
+			s.create),
+		op.New(op.Row{ID: "project.setup", Method: "POST", Path: "/v1/repos/{owner}/{repo}/setup", Group: "Repositories", Rule: write,
+			Status:  202,
 			Summary: "Send an agent to look a repository over and give it its base: scripts, tools and notes for agents",
 			Doc:     "Queues one task of kind setup, which surveys the stack and leaves scripts, an MCP configuration and notes for agents in a pull request. A repository that is not enabled is answered 404.",
-			Refuses: []op.Refusal{{Status: 403, Slug: "no-capacity"}, {Status: 404, Slug: "not-found"}, {Status: 429, Slug: "queue-full"}}}, s.setup),
+			Refuses: []op.Refusal{{Status: 403, Slug: "no-capacity"}, {Status: 404, Slug: "not-found"}, {Status: 429, Slug: "queue-full"}}},
+			s.setup),
 		op.New(op.Row{ID: "task.list", Method: "GET", Path: "/v1/tasks", Group: group, Rule: read,
 			Summary: "List the account's tasks, newest first; q searches the title, 20,000 tasks a page, which may be short or empty and still have a next",
 			Doc:     "Without a filter all tasks of the account are listed, finished ones too.", Paging: paging()}, s.list),
@@ -45,7 +49,8 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "task.redispatch", Method: "POST", Path: "/v1/tasks/{id}/redispatch", Group: group, Rule: write,
 			Summary: "Give a failed, held or stuck task fresh attempts; one that waits for its next try is hurried with task.retry_now",
 			Doc:     "Puts the task back into the queue with attempt 0, together with the dependents that failed because of it. It resumes from the work saved on its branch; saved_wip says what there is. Refused for tasks that wait, were cancelled, have shipped, or run without being stuck, and for those that depend on a task that did not succeed.",
-			Refuses: []op.Refusal{{Status: 409, Slug: "already_pending"}, {Status: 409, Slug: "operator_cancelled"}, {Status: 409, Slug: "already_shipped"},
+			Refuses: []op.Refusal{{Status: 409, Slug: "already_pending"}, {Status: 409, Slug: "operator_cancelled"},
+				{Status: 409, Slug: "already_shipped"},
 				{Status: 409, Slug: "in_flight"}, {Status: 409, Slug: "dependency_failed"}}}, s.redispatch),
 		op.New(op.Row{ID: "task.retry_now", Method: "POST", Path: "/v1/tasks/{id}/retry-now", Group: group, Rule: write,
 			Summary: "End the wait of a task before its next try",
@@ -105,7 +110,8 @@ func (s *Service) list(ctx context.Context, in listIn) (page op.Page[Task], err 
 // one.
 func newest(p op.PageIn) bool {
 	st := p.Want("status")
-	return p.Cursor == "" && p.Q == "" && p.Want("repo") == "" && p.Want("kind") == "" && p.Want("label") == "" && (st == "" || st == string(Pending))
+	return p.Cursor == "" && p.Q == "" && p.Want("repo") == "" && p.Want("kind") == "" && p.Want("label") == "" &&
+		(st == "" || st == string(Pending))
 }
 
 type idIn struct {
@@ -301,7 +307,8 @@ func (s *Service) redispatch(ctx context.Context, in redispatchIn) (out Redispat
 			if status == Cancelled {
 				advice = "that is for good: create a task that does not depend on it."
 			}
-			return fault.Reason("dependency_failed", "It depends on the task "+lost+", which is "+string(status)+"; "+advice).With("depends_on", lost)
+			return fault.Reason("dependency_failed",
+				"It depends on the task "+lost+", which is "+string(status)+"; "+advice).With("depends_on", lost)
 		}
 		if t.Status.InFlight() {
 			if err := RunUnwanted.Send(tx, Unwanted{&t, StopRedispatched}); err != nil {
@@ -334,7 +341,8 @@ func redispatchable(t *Row) error {
 	case t.Status == Failed, t.Status == Held, t.Status == Running && t.Stuck, t.Status.Shipped(): // see shipped
 		return nil
 	case t.Status == Pending:
-		return fault.Reason("already_pending", "The task is already in the queue. task.retry_now ends the wait before its next try, if it is that.")
+		return fault.Reason("already_pending",
+			"The task is already in the queue. task.retry_now ends the wait before its next try, if it is that.")
 	case t.Status == Cancelled:
 		return fault.Reason("operator_cancelled", "The task was cancelled; create a new one instead.")
 	}
@@ -355,7 +363,8 @@ func (s *Service) shipped(tx *db.Tx, t *Row) error {
 	if n, ok := needs[*t.PRID]; ok {
 		return fault.Reason("already_shipped", text+" It goes on when "+n.Words()+".").With("pr_id", *t.PRID).With("clear", n.Clear)
 	}
-	return fault.Reason("already_shipped", text+" What becomes of it is up to its pull request "+*t.PRID+": pr.get tells how that is.").With("pr_id", *t.PRID)
+	return fault.Reason("already_shipped",
+		text+" What becomes of it is up to its pull request "+*t.PRID+": pr.get tells how that is.").With("pr_id", *t.PRID)
 }
 
 // Hurried is the answer of task.retry_now.

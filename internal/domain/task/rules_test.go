@@ -35,15 +35,19 @@ func TestLadder(t *testing.T) {
 	}
 	for name, steps := range map[string][]step{
 		"three charged tries": {{AgentError, Pending, 30 * time.Second}, {RunTimeout, Pending, 5 * time.Minute}, {AgentError, Failed, 0}},
-		"five in a row that were nobody's fault": {{BoxLost, Pending, 0}, {LeaseExpired, Pending, 0}, {ProviderRateLimit, Pending, 30 * time.Minute},
+		"five in a row that were nobody's fault": {{BoxLost, Pending, 0}, {LeaseExpired, Pending, 0},
+			{ProviderRateLimit, Pending, 30 * time.Minute},
 			{BoxDrained, Pending, 0}, {BoxLost, Failed, 0}},
 		"a charged try breaks the row": {{BoxLost, Pending, 0}, {BoxLost, Pending, 0}, {BoxLost, Pending, 0}, {BoxLost, Pending, 0},
 			{AgentError, Pending, 30 * time.Second}, {BoxLost, Pending, 0}},
-		"any number of boxes that were unfit": {{BoxUnfit, Pending, 0}, {BoxUnfit, Pending, 0}, {BoxUnfit, Pending, 0}, {BoxUnfit, Pending, 0},
+		"any number of boxes that were unfit": {{BoxUnfit, Pending, 0}, {BoxUnfit, Pending, 0}, {BoxUnfit, Pending, 0},
+			{BoxUnfit, Pending, 0},
 			{BoxUnfit, Pending, 0}, {BoxUnfit, Pending, 0}},
-		"an unfit box neither breaks the row nor adds to it": {{BoxLost, Pending, 0}, {BoxLost, Pending, 0}, {BoxLost, Pending, 0}, {BoxUnfit, Pending, 0},
+		"an unfit box neither breaks the row nor adds to it": {{BoxLost, Pending, 0}, {BoxLost, Pending, 0}, {BoxLost, Pending, 0},
+			{BoxUnfit, Pending, 0},
 			{BoxLost, Pending, 0}, {BoxUnfit, Pending, 0}, {BoxLost, Failed, 0}},
-		"an unfit box is no charged try": {{AgentError, Pending, 30 * time.Second}, {BoxUnfit, Pending, 0}, {AgentError, Pending, 5 * time.Minute},
+		"an unfit box is no charged try": {{AgentError, Pending, 30 * time.Second}, {BoxUnfit, Pending, 0},
+			{AgentError, Pending, 5 * time.Minute},
 			{BoxUnfit, Pending, 0}, {AgentError, Failed, 0}},
 		"parked":        {{Blocked, Held, 0}},
 		"out of budget": {{BudgetExhausted, Held, 0}},
@@ -77,7 +81,8 @@ func TestBranchName(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := branchName(rapid.String().Draw(t, "title"), id)
 		slug := strings.TrimSuffix(strings.TrimPrefix(b, "svc/"), "--0123abcd")
-		if slug == "" || len(slug) > slugLength || strings.Contains(slug, "--") || strings.Trim(slug, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		if slug == "" || len(slug) > slugLength || strings.Contains(slug, "--") ||
+			strings.Trim(slug, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 			t.Fatalf("branch %q", b)
 		}
 	})

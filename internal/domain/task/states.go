@@ -119,9 +119,10 @@ var consequences = map[string]consequence{
 	BoxUnfit:          ignore, // the box that failed is given nothing more, so no number of tries has to end this
 	ProviderRateLimit: forgiveLater, ProviderUnavailable: forgiveLater, ModelUnavailable: forgiveLater,
 	CheckoutFailed: charge, SetupFailed: charge, PushRejected: charge, StorageFailed: charge,
-	RunTimeout: charge, RunStalled: charge, AgentCrashed: charge, AgentError: charge, ReportMissing: charge, GaveUp: charge, ContextOverflow: charge,
-	ResourceLimit: charge, // its own doing, and another try or a larger box may fare better
-	ProviderAuth:  charge, ProviderQuota: charge, NoCredential: charge, MergeConflict: charge,
+	RunTimeout: charge, RunStalled: charge, AgentCrashed: charge, AgentError: charge, ReportMissing: charge, GaveUp: charge,
+	ContextOverflow: charge,
+	ResourceLimit:   charge, // its own doing, and another try or a larger box may fare better
+	ProviderAuth:    charge, ProviderQuota: charge, NoCredential: charge, MergeConflict: charge,
 	Blocked: park, BudgetExhausted: park, UnpricedModel: park,
 	CILadderSpent: giveUp, PRClosed: giveUp, DependencyFailed: giveUp, PolicyRefused: giveUp, Superseded: giveUp, QueueExpired: giveUp,
 }

@@ -229,7 +229,8 @@ func find(tx *db.Tx, taskID string, lock bool) (Row, error) {
 
 // upstreams lists the dependencies of tasks, by task.
 func upstreams(tx *db.Tx, taskIDs []string) (map[string][]string, error) {
-	rows, err := db.Select[edge](tx, db.Build(`SELECT task_id, depends_on FROM task_deps WHERE TRUE`).In("task_id", taskIDs).SQL(" ORDER BY depends_on"))
+	rows, err := db.Select[edge](tx,
+		db.Build(`SELECT task_id, depends_on FROM task_deps WHERE TRUE`).In("task_id", taskIDs).SQL(" ORDER BY depends_on"))
 	out := map[string][]string{}
 	for _, r := range rows {
 		out[r.TaskID] = append(out[r.TaskID], r.DependsOn)
@@ -280,7 +281,8 @@ func list(tx *db.Tx, p op.PageIn, repoID string) (rows []Row, end []string, err 
 	}
 	if l := p.Want("label"); l != "" {
 		name, value, _ := strings.Cut(l, "=")
-		b.And("(created_at, id) IN (SELECT created_at, task_id FROM task_labels WHERE account_id = ", tx.Account).And("name = ", name).And("value = ", value).SQL(")")
+		b.And("(created_at, id) IN (SELECT created_at, task_id FROM task_labels WHERE account_id = ", tx.Account).And("name = ",
+			name).And("value = ", value).SQL(")")
 	}
 	if p.Q != "" {
 		b.Contains("title", p.Q)

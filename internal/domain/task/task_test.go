@@ -235,7 +235,8 @@ func TestCreate(t *testing.T) {
 		}
 		id := out["task_id"].(string)
 		got := f.get(id)
-		if got["branch"] != "svc/fix-the-login--"+id[:8] || got["repo"] != "acme/web" || got["status"] != "pending" || got["run_id"] != nil ||
+		if got["branch"] != "svc/fix-the-login--"+id[:8] || got["repo"] != "acme/web" || got["status"] != "pending" ||
+			got["run_id"] != nil ||
 			got["budget"].(object)["usd"] != "1.50" || got["created_by"] != "user:ann" || len(reasons(got)) != 0 {
 			f.t.Errorf("task %v", got)
 		}

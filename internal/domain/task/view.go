@@ -89,7 +89,8 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 				}
 				if on != "" {
 					w.Holds = append(w.Holds, Hold{
-						Reason: HoldDependencies, Since: t.UpdatedAt, Blocking: true, ClearsWhen: "the task " + on + ", on whose work it was begun, is merged",
+						Reason: HoldDependencies, Since: t.UpdatedAt, Blocking: true,
+						ClearsWhen: "the task " + on + ", on whose work it was begun, is merged",
 					})
 				}
 			}
@@ -152,9 +153,11 @@ func wire(t *Row) Task {
 	w := Task{
 		ID: t.ID, Kind: t.Kind, Sink: t.Sink, Title: t.Title, Problem: t.Problem, Status: t.Status, Attempt: t.Attempt,
 		MaxAttempts: t.MaxAttempts, FailureKind: t.FailureKind, Failure: t.Failure, Holds: []Hold{}, Stuck: t.Stuck,
-		Priority: t.Priority, RunID: t.RunID, BoxID: t.BoxID, Branch: t.Branch, BaseSHA: t.BaseSHA, PRID: t.PRID, AskID: t.AskID, PlanID: t.PlanID, GroupID: t.GroupID,
+		Priority: t.Priority, RunID: t.RunID, BoxID: t.BoxID, Branch: t.Branch, BaseSHA: t.BaseSHA, PRID: t.PRID, AskID: t.AskID,
+		PlanID: t.PlanID, GroupID: t.GroupID,
 		DependsOn: []string{}, Files: t.Files.V, Guidance: t.Guidance, Template: t.Template,
-		Budget: Budget{USD: money.DollarsOrNone(t.BudgetMicros)}, Labels: t.Labels.V, CreatedBy: t.CreatedBy, RequestedBy: t.RequestedBy, CreatedAt: t.CreatedAt,
+		Budget: Budget{USD: money.DollarsOrNone(t.BudgetMicros)}, Labels: t.Labels.V, CreatedBy: t.CreatedBy, RequestedBy: t.RequestedBy,
+		CreatedAt: t.CreatedAt,
 		ClaimedAt: t.ClaimedAt, StartedAt: t.StartedAt, FinishedAt: t.FinishedAt,
 	}
 	if t.Status == Claimed {

@@ -21,10 +21,12 @@ func (s *Service) Ops() []op.Op {
 			Group: group, Rule: policy.Require(policy.ReadRunners), Paging: &op.Paging{Default: 25, Max: 100},
 			Summary: "Every agent template of the account, by name",
 			Doc:     "The one named default is always there; created_at is null while nobody has set it."}, s.list),
-		op.New(op.Row{ID: "template.get", Method: "GET", Path: "/v1/templates/{name}", Group: group, Rule: policy.Require(policy.ReadRunners),
+		op.New(op.Row{ID: "template.get", Method: "GET", Path: "/v1/templates/{name}", Group: group,
+			Rule:    policy.Require(policy.ReadRunners),
 			Summary: "One template",
 			Doc:     "What runs that name it get. default answers its built-in values while nobody has set it."}, s.get),
-		op.New(op.Row{ID: "template.set", Method: "PUT", Path: "/v1/templates/{name}", Group: group, Rule: policy.Require(policy.WriteRunners),
+		op.New(op.Row{ID: "template.set", Method: "PUT", Path: "/v1/templates/{name}", Group: group,
+			Rule:    policy.Require(policy.WriteRunners),
 			Refuses: []op.Refusal{{Status: 422, Slug: "too-many-templates"}},
 			Summary: "Create or fully replace a template; what is left out gets its default",
 			Doc: "What is left out gets its default, so send the whole template. Tasks that waited for a template of this name can be " +
@@ -138,7 +140,8 @@ func All(tx *db.Tx, account string) ([]Template, error) {
 	for _, r := range rows {
 		out = append(out, r.template())
 	}
-	if at, found := slices.BinarySearchFunc(out, Default, func(t Template, name string) int { return strings.Compare(t.Name, name) }); !found {
+	if at, found := slices.BinarySearchFunc(out, Default,
+		func(t Template, name string) int { return strings.Compare(t.Name, name) }); !found {
 		out = slices.Insert(out, at, Defaults(Default))
 	}
 	return out, err

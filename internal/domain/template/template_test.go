@@ -44,7 +44,8 @@ func onBoth(t *testing.T, fn func(*testing.T, *db.DB, caller)) {
 		}
 		h := rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{
 			Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
-				return policy.Actor{Credential: policy.PAT, AccountID: p.Account, Scopes: policy.Scopes(policy.ReadRunners, policy.WriteRunners)}, nil
+				return policy.Actor{Credential: policy.PAT, AccountID: p.Account,
+					Scopes: policy.Scopes(policy.ReadRunners, policy.WriteRunners)}, nil
 			},
 			Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
 		}}, New(Needs{DB: d, Hub: event.NewHub()}).Ops())
@@ -94,7 +95,8 @@ func TestTemplates(t *testing.T) {
 			t.Errorf("default is %+v", got)
 		}
 
-		c.want(t, 200, "acme", "PUT", "/v1/templates/fast", `{"agent":"claude","model":"m","options":{"effort":"low"},"timeout":60,"isolation":"landlock"}`, &got)
+		c.want(t, 200, "acme", "PUT", "/v1/templates/fast",
+			`{"agent":"claude","model":"m","options":{"effort":"low"},"timeout":60,"isolation":"landlock"}`, &got)
 		if got.Agent != "claude" || got.Options["effort"] != "low" || got.Seconds != 60 || got.API != "" || got.Isolation != "landlock" ||
 			got.CreatedAt == nil {
 			t.Errorf("set answers %+v", got)

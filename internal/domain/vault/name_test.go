@@ -58,7 +58,8 @@ func TestHostsOfTheBroker(t *testing.T) {
 			t.Errorf("%s %s", h, why)
 		}
 	}
-	for _, h := range []string{"api.example.com", "api.example.com:8443", "api.example.com:65535", "8.8.8.8", "8.8.8.8:853", "1.example.com",
+	for _, h := range []string{"api.example.com", "api.example.com:8443", "api.example.com:65535", "8.8.8.8", "8.8.8.8:853",
+		"1.example.com",
 		"a-b.example.co.uk", "localhost-of.example.com"} {
 		if why := hostFault(h, nil); why != "" {
 			t.Errorf("%s %s", h, why)

@@ -27,10 +27,12 @@ func (s *Service) Ops() []op.Op {
 			Doc: "Runs on the repository get it from the next one on; it wins over one of the account with its name. With delivery broker " +
 				"the agent never has the value: the box adds it to requests to the named hosts. Refused when the vault is full: 100 secrets and 48 " +
 				"KiB of values."}, s.setRepo),
-		op.New(op.Row{ID: "project_secret.delete", Method: "DELETE", Path: "/v1/repos/{owner}/{repo}/secrets/{name}", Group: group, Rule: rule,
+		op.New(op.Row{ID: "project_secret.delete", Method: "DELETE", Path: "/v1/repos/{owner}/{repo}/secrets/{name}", Group: group,
+			Rule:    rule,
 			Summary: "Delete a secret of a repository; again is no error",
 			Doc:     "Runs that go on keep what they were given."}, s.deleteRepo),
-		op.New(op.Row{ID: "secret.list", Method: "GET", Path: "/v1/secrets", Group: group, Rule: rule, Paging: &op.Paging{Default: 25, Max: 100},
+		op.New(op.Row{ID: "secret.list", Method: "GET", Path: "/v1/secrets", Group: group, Rule: rule,
+			Paging:  &op.Paging{Default: 25, Max: 100},
 			Summary: "The secrets that every repository of the account gets, by name; never a value",
 			Doc:     "Names and how they are delivered. No capability reads a value back."}, s.list),
 		op.New(op.Row{ID: "secret.set", Method: "PUT", Path: "/v1/secrets/{name}", Group: group, Rule: rule, NoStore: true, Refuses: full,
@@ -171,7 +173,8 @@ func (s *Service) delete(ctx context.Context, in deleteIn) (DeletedSecret, error
 }
 
 func (s *Service) deleteRepo(ctx context.Context, in deleteRepoIn) (DeletedSecret, error) {
-	return s.drop(ctx, func(tx *db.Tx) (string, error) { return s.repoID(tx, repoIn{in.Owner, in.Repo}) }, deleteIn{in.Name, in.Environment})
+	return s.drop(ctx, func(tx *db.Tx) (string, error) { return s.repoID(tx, repoIn{in.Owner, in.Repo}) },
+		deleteIn{in.Name, in.Environment})
 }
 
 func (s *Service) drop(ctx context.Context, repo func(*db.Tx) (string, error), in deleteIn) (out DeletedSecret, err error) {

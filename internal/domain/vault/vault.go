@@ -217,7 +217,8 @@ func (s *Service) Put(tx *db.Tx, by string, it Item) error {
 		return err
 	}
 	if n.Count > maxSecrets || n.Total > maxTotal {
-		return fault.Newf(fault.Unprocessable, "vault-full", "A vault holds %d secrets and %d bytes of values at most.", maxSecrets, maxTotal)
+		return fault.Newf(fault.Unprocessable, "vault-full", "A vault holds %d secrets and %d bytes of values at most.", maxSecrets,
+			maxTotal)
 	}
 	return nil
 }

@@ -84,7 +84,8 @@ func TestForRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := map[string]string{"A": "the repository's ", "B": "the account's ", "A__EU_1_STAGING": "for staging ", "KEY": "of a host Bearer "}
+		want := map[string]string{"A": "the repository's ", "B": "the account's ", "A__EU_1_STAGING": "for staging ",
+			"KEY": "of a host Bearer "}
 		if len(got) != len(want) {
 			t.Errorf("a run gets %v", got)
 		}
@@ -142,7 +143,8 @@ func TestVaultsAreBounded(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"", "1A", "A-B", "A B", "PATH", "home", "LD_PRELOAD", "https_proxy", "GIT_SSH_COMMAND", "YARDMASTER_REPORT",
+	for _, name := range []string{"", "1A", "A-B", "A B", "PATH", "home", "LD_PRELOAD", "https_proxy", "GIT_SSH_COMMAND",
+		"YARDMASTER_REPORT",
 		"node_options"} {
 		if NameFault(name) == "" {
 			t.Errorf("%q may be a secret's name", name)

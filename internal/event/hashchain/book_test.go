@@ -22,7 +22,8 @@ func rows(t *testing.T, account string, n int, data func(seq int) string) (lines
 	t.Helper()
 	hashes = map[int64]string{}
 	for seq := 1; seq <= n; seq++ {
-		row := map[string]any{"id": fmt.Sprint("r", seq), "account_id": account, "seq": seq, "prev_hash": hashes[int64(seq-1)], "data": data(seq)}
+		row := map[string]any{"id": fmt.Sprint("r", seq), "account_id": account, "seq": seq, "prev_hash": hashes[int64(seq-1)],
+			"data": data(seq)}
 		if account == "" {
 			row["account_id"] = nil
 		}

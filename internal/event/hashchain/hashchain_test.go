@@ -82,8 +82,9 @@ func TestFirstBadRow(t *testing.T) {
 		line int
 		id   string
 	}{
-		"a word was changed":        {func(l []string) []string { l[2] = strings.Replace(l[2], "caf", "Caf", 1); return l }, 3, "a-3"},
-		"a hash was changed":        {func(l []string) []string { l[4] = strings.Replace(l[4], `"hash":"`, `"hash":"0`, 1); return l }, 5, "a-1"},
+		"a word was changed": {func(l []string) []string { l[2] = strings.Replace(l[2], "caf", "Caf", 1); return l }, 3, "a-3"},
+		"a hash was changed": {func(l []string) []string { l[4] = strings.Replace(l[4], `"hash":"`, `"hash":"0`, 1); return l }, 5,
+			"a-1"},
 		"a member was added":        {func(l []string) []string { l[1] = strings.Replace(l[1], "{", `{"x":1,`, 1); return l }, 2, "a-4"},
 		"a member is there twice":   {func(l []string) []string { l[1] = strings.Replace(l[1], "{", `{"seq":4,`, 1); return l }, 2, ""},
 		"a row was taken out":       {func(l []string) []string { return slices.Delete(l, 1, 2) }, 2, "a-3"},

@@ -104,7 +104,8 @@ func TestWebhook(t *testing.T) {
 			key, _ := hashchain.ParsePublicKey(hashchain.PublicKey(Signers(o.ring)[0]))
 			b, err2 := hashchain.ReadBook(&lines, key)
 			b.Check()
-			if err != nil || err2 != nil || len(b.Bad) > 0 || r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" {
+			if err != nil || err2 != nil || len(b.Bad) > 0 || r.Method != http.MethodPost ||
+				r.Header.Get("Content-Type") != "application/json" {
 				t.Errorf("%s %v: %v, %v, %q", r.Method, r.Header, err, err2, body)
 				return
 			}
@@ -194,7 +195,8 @@ func TestMails(t *testing.T) {
 		o.exec(cut, "a", 1)
 		o.exec(setBack, "a", 1)
 		both()
-		if len(texts) != 4 || subjects[2] != "Audit chains are broken: 1" || !strings.Contains(texts[3], `"type":"break","account":"a","seq":2`) {
+		if len(texts) != 4 || subjects[2] != "Audit chains are broken: 1" ||
+			!strings.Contains(texts[3], `"type":"break","account":"a","seq":2`) {
 			t.Errorf("at a break: %q\n%q", subjects[2:], texts[2:])
 		}
 	})

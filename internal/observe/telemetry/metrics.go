@@ -233,7 +233,8 @@ func (m *Metrics) Handler() http.Handler {
 
 // Serve answers GET /metrics at an address until ctx ends. It closes l.
 func (m *Metrics) Serve(ctx context.Context, l net.Listener) error {
-	server := &http.Server{Handler: m.Handler(), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute}
+	server := &http.Server{Handler: m.Handler(), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second,
+		IdleTimeout: 2 * time.Minute}
 	stop := context.AfterFunc(ctx, func() { server.Close() })
 	defer stop()
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -82,13 +82,17 @@ func TestRecord(t *testing.T) {
 		got = append(got, m)
 	}
 	want := []map[string]any{
-		{"level": "ERROR", "msg": "request", "method": "GET", "path": "/known", "status": 500.0, "bytes": 5.0, "route": "/{x}", "capability": "task.list", "surface": "rest",
-			"address": "192.0.2.1", "account": "acme", "actor": "user:1", "slug": "internal", "request_id": "id1", "cause": "the … disk is on fire"},
-		{"level": "INFO", "msg": "request", "method": "GET", "path": "/stream", "status": 200.0, "bytes": 0.0, "address": "of /stream", "request_id": "id2"},
+		{"level": "ERROR", "msg": "request", "method": "GET", "path": "/known", "status": 500.0, "bytes": 5.0, "route": "/{x}",
+			"capability": "task.list", "surface": "rest",
+			"address": "192.0.2.1", "account": "acme", "actor": "user:1", "slug": "internal", "request_id": "id1",
+			"cause": "the … disk is on fire"},
+		{"level": "INFO", "msg": "request", "method": "GET", "path": "/stream", "status": 200.0, "bytes": 0.0, "address": "of /stream",
+			"request_id": "id2"},
 		{"level": "INFO", "msg": "request", "method": "GET", "path": "/…/x", "status": 404.0, "bytes": 19.0, "address": "of /secret/x"},
 		{"level": "ERROR", "msg": "request", "method": "GET", "path": "/late", "status": 200.0, "bytes": 2.0, "address": "of /late",
 			"cut": true, "cause": "panic: too late"},
-		{"level": "INFO", "msg": "request", "method": "GET", "path": "/gone", "status": 0.0, "bytes": 0.0, "address": "of /gone", "cut": true},
+		{"level": "INFO", "msg": "request", "method": "GET", "path": "/gone", "status": 0.0, "bytes": 0.0, "address": "of /gone",
+			"cut": true},
 	}
 	if a, b := encoded(t, got), encoded(t, want); a != b {
 		t.Errorf("records\n%s\nwant\n%s", a, b)
@@ -223,7 +227,9 @@ func TestTraces(t *testing.T) {
 		t.Fatalf("spans %v", spans)
 	}
 	span := spans[0]
-	if span.Name != "task.list" || encoded(t, span.TraceId) != encoded(t, []byte{0x0a, 0xf7, 0x65, 0x19, 0x16, 0xcd, 0x43, 0xdd, 0x84, 0x48, 0xeb, 0x21, 0x1c, 0x80, 0x31, 0x9c}) {
+	if span.Name != "task.list" ||
+		encoded(t, span.TraceId) != encoded(t,
+			[]byte{0x0a, 0xf7, 0x65, 0x19, 0x16, 0xcd, 0x43, 0xdd, 0x84, 0x48, 0xeb, 0x21, 0x1c, 0x80, 0x31, 0x9c}) {
 		t.Errorf("span %v", span)
 	}
 }
@@ -233,7 +239,8 @@ func BenchmarkHandler(b *testing.B) {
 	note := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r := observe.Of(req.Context())
 		r.Surface, r.Pattern, r.Path, r.Capability, r.Address = "rest", "/v1/tasks", "/v1/tasks", "task.list", "192.0.2.1"
-		r.Account, r.Actor, r.ID = "01a205f9-ebfb-707e-b591-172eb023632c", "user:01a205f9-ebfb-7079-be9c-a45635fc9145", "01a205f9-ebfb-7079-be9c-a45635fc9145"
+		r.Account, r.Actor, r.ID = "01a205f9-ebfb-707e-b591-172eb023632c", "user:01a205f9-ebfb-7079-be9c-a45635fc9145",
+			"01a205f9-ebfb-7079-be9c-a45635fc9145"
 	})
 	m := telemetry.NewMetrics("test")
 	for name, o := range map[string]*telemetry.Observer{

@@ -36,7 +36,8 @@ func NewTraces(ctx context.Context, endpoint, version string, log *slog.Logger) 
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithBatcher(logged{exporter, log}),
 		sdktrace.WithSampler(sdktrace.AlwaysSample()), // a caller does not decide what is recorded of it
-		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "yardmaster"), attribute.String("service.version", version))),
+		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "yardmaster"),
+			attribute.String("service.version", version))),
 	)
 	return &Traces{provider, provider.Tracer("yardmaster")}, nil
 }

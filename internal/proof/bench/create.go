@@ -86,7 +86,8 @@ func newCreator(path string) (*creator, error) {
 			return nil, err
 		}
 	}
-	insert, err := pool.PrepareContext(ctx, `INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, attempt, charged, uncharged, max_attempts,
+	insert, err := pool.PrepareContext(ctx,
+		`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, attempt, charged, uncharged, max_attempts,
 		priority, stuck, not_before, waiting_deps, queued_at, branch, wip_paths, files, labels, template, command, confidence, created_by, created_at, updated_at)
 		VALUES ($1, 'acct', 'repo', 'work', 'queued', $2, $3, 'pending', 0, 0, 0, 3, 50, FALSE, 0, 0, $4, $5, '[]', '[]', '{}', 'default', '[]', 1, $6, $4, $4)`)
 	return &creator{pool, insert}, err

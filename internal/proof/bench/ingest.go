@@ -105,7 +105,9 @@ func (w *world) check(ctx context.Context, b *bench, runs []*protocol.Start, las
 	whole := 0
 	for _, run := range runs {
 		var n, first, end, wrong int64
-		err := pool.QueryRowContext(ctx, `SELECT COUNT(*), MIN(seq), MAX(seq), COALESCE(SUM(mono <> seq), 0) FROM run_events WHERE run_id = $1`, run.Run).Scan(&n, &first, &end, &wrong)
+		err := pool.QueryRowContext(ctx,
+			`SELECT COUNT(*), MIN(seq), MAX(seq), COALESCE(SUM(mono <> seq), 0) FROM run_events WHERE run_id = $1`, run.Run).Scan(&n,
+			&first, &end, &wrong)
 		if err != nil {
 			return err
 		}
@@ -130,7 +132,8 @@ func newScribe(path string) (*scribe, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := pool.ExecContext(context.Background(), `CREATE TABLE run_events (run_id TEXT NOT NULL, seq BIGINT NOT NULL, attempt BIGINT NOT NULL,
+	if _, err := pool.ExecContext(context.Background(),
+		`CREATE TABLE run_events (run_id TEXT NOT NULL, seq BIGINT NOT NULL, attempt BIGINT NOT NULL,
 		t BIGINT NOT NULL, mono BIGINT NOT NULL, kind TEXT NOT NULL, data TEXT NOT NULL, PRIMARY KEY (run_id, seq))`); err != nil {
 		return nil, err
 	}

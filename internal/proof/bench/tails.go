@@ -98,6 +98,7 @@ func tailed(ctx context.Context, w *world, x *machine, pool *sql.DB, n int) (rea
 // scans is the number of scans of the table of events so far.
 func scans(ctx context.Context, pool *sql.DB) (n int64, err error) {
 	time.Sleep(settled)
-	err = pool.QueryRowContext(ctx, `SELECT seq_scan + COALESCE(idx_scan, 0) FROM pg_stat_user_tables WHERE relname = 'run_events'`).Scan(&n)
+	err = pool.QueryRowContext(ctx,
+		`SELECT seq_scan + COALESCE(idx_scan, 0) FROM pg_stat_user_tables WHERE relname = 'run_events'`).Scan(&n)
 	return n, err
 }

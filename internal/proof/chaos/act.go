@@ -133,7 +133,8 @@ func (w *world) terminate(ctx context.Context) error {
 		return err
 	}
 	defer d.Close()
-	_, err = Record{DB: d}.rows(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+	_, err = Record{DB: d}.rows(ctx,
+		`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`)
 	return err
 }
 

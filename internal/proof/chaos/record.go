@@ -105,7 +105,8 @@ func (r Record) runs(ctx context.Context) error {
 		rule{TaskLost, "a run has not ended", `SELECT id, state FROM runs WHERE ended_at IS NULL OR state <> 'ended' OR outcome IS NULL`},
 		rule{Contradiction, "a token outlived its run",
 			`SELECT k.run_id, k.kind FROM run_tokens k JOIN runs r ON r.id = k.run_id WHERE k.revoked_at IS NULL`},
-		rule{Contradiction, "a run has other than one session, or one that goes on", `SELECT r.id FROM runs r LEFT JOIN sessions s ON s.run_id = r.id
+		rule{Contradiction, "a run has other than one session, or one that goes on",
+			`SELECT r.id FROM runs r LEFT JOIN sessions s ON s.run_id = r.id
 			GROUP BY r.id HAVING COUNT(s.id) <> 1 OR COUNT(s.ended_at) <> 1`},
 	)
 	if err != nil {
@@ -176,7 +177,8 @@ func (r Record) told(ctx context.Context) (told, error) {
 // events checks that no event of a run is missing, and that unique events are unique.
 func (r Record) events(ctx context.Context) error {
 	return r.none(ctx,
-		rule{Gap, "the events of a run are not 1 to n", `SELECT r.id, r.committed_seq, COUNT(e.seq), MIN(e.seq), MAX(e.seq) FROM runs r LEFT JOIN run_events e ON e.run_id = r.id
+		rule{Gap, "the events of a run are not 1 to n",
+			`SELECT r.id, r.committed_seq, COUNT(e.seq), MIN(e.seq), MAX(e.seq) FROM runs r LEFT JOIN run_events e ON e.run_id = r.id
 			GROUP BY r.id, r.committed_seq HAVING COUNT(e.seq) <> r.committed_seq OR r.committed_seq > 0 AND (MIN(e.seq) <> 1 OR MAX(e.seq) <> r.committed_seq)`},
 		rule{Gap, "an event is of another attempt or of no run",
 			`SELECT e.run_id, e.seq FROM run_events e LEFT JOIN runs r ON r.id = e.run_id AND r.attempt = e.attempt WHERE r.id IS NULL`},
@@ -184,7 +186,8 @@ func (r Record) events(ctx context.Context) error {
 			WHERE kind IN ('run.accepted', 'preparing', 'prepared', 'started', 'run.finished') GROUP BY run_id, kind HAVING COUNT(*) > 1`},
 		rule{Gap, "an event follows the last",
 			`SELECT r.id FROM runs r JOIN run_events e ON e.run_id = r.id AND e.kind = 'run.finished' WHERE e.seq <> r.committed_seq`},
-		rule{Contradiction, "a run succeeded without its box's word", `SELECT r.id FROM runs r LEFT JOIN run_events e ON e.run_id = r.id AND e.kind = 'run.finished'
+		rule{Contradiction, "a run succeeded without its box's word",
+			`SELECT r.id FROM runs r LEFT JOIN run_events e ON e.run_id = r.id AND e.kind = 'run.finished'
 			WHERE r.outcome = 'succeeded' AND e.seq IS NULL`},
 	)
 }
@@ -244,7 +247,8 @@ func (r Record) trail(ctx context.Context) error {
 			fmt.Sprintf(once, c.table, c.kind, c.where)})
 	}
 	rules = append(rules,
-		rule{Contradiction, "the trail has other than one task.failed more than the task was revived", `SELECT o.id FROM tasks o WHERE o.status = 'failed'
+		rule{Contradiction, "the trail has other than one task.failed more than the task was revived",
+			`SELECT o.id FROM tasks o WHERE o.status = 'failed'
 			AND (SELECT COUNT(*) FROM audit a WHERE a.object = o.id AND a.kind = 'task.failed') NOT BETWEEN 1
 			AND 1 + (SELECT COUNT(*) FROM audit a WHERE a.object = o.id AND a.kind IN ('task.redispatched', 'task.released'))`},
 		rule{Gap, "the trail of an account is not 1 to n",

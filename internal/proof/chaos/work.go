@@ -26,7 +26,8 @@ const deliver = `f=$(sed 's,.*/,,' .git/HEAD); echo done >"done-$f"; echo "Deliv
 
 // script is the agent of most tasks: it works for a second or two.
 func script(marker string) string {
-	return talk(marker) + `for i in $(seq 1 20); do echo "line $i"; echo "$i" >"half-$YARDMASTER_REPORT" 2>/dev/null; sleep 0.07; done; ` + deliver
+	return talk(marker) + `for i in $(seq 1 20); do echo "line $i"; echo "$i" >"half-$YARDMASTER_REPORT" 2>/dev/null; sleep 0.07; done; ` +
+		deliver
 }
 
 // scenario is the scenario of the scripted model for the built-in agent.

@@ -63,7 +63,8 @@ func (y *Yard) Push(name string, files map[string]string) error {
 	}
 	for _, args := range [][]string{
 		{"init", "--quiet", "--initial-branch=main"}, {"add", "--all"},
-		{"-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message", "Begin"},
+		{"-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message",
+			"Begin"},
 	} {
 		if _, err := client.Git(y.T.Context(), dir, "", "", args...); err != nil {
 			y.T.Fatal(err)

@@ -30,7 +30,8 @@ type Others interface {
 func Services(d *db.DB, hub *event.Hub, repos task.Repos, others Others) (*task.Service, *queue.Service) {
 	task.QueueChanged.On(d, queue.Count)
 	q := queue.New(queue.Needs{
-		DB: d, Hub: hub, Most: task.Uncapped, DefaultTemplate: "default", Repos: repos, Templates: others, Related: others, Foresight: others,
+		DB: d, Hub: hub, Most: task.Uncapped, DefaultTemplate: "default", Repos: repos, Templates: others, Related: others,
+		Foresight: others,
 	})
 	return task.New(task.Needs{
 		DB: d, Hub: hub, DefaultTemplate: "default", Repos: repos, Templates: others, Related: others, Queue: q,

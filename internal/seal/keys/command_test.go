@@ -24,7 +24,8 @@ func TestCommand(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	for name, c := range map[string]struct{ script, want, never string }{
-		"it fails":                {"echo " + key + "; echo first >&2; echo 'access denied: " + key + " (expired)' >&2; exit 3", "exit status 3: access denied: (hidden) (expired)", "first"},
+		"it fails": {"echo " + key + "; echo first >&2; echo 'access denied: " + key + " (expired)' >&2; exit 3",
+			"exit status 3: access denied: (hidden) (expired)", "first"},
 		"it says nothing":         {"exit 1", "ended with exit status 1", ":  "},
 		"it writes control codes": {`printf 'a\033[31mb\n' >&2; exit 1`, "a [31mb", "\x1b"},
 		"it prints no key":        {"echo nothing of use", "64 hex digits", "nothing of use"},
@@ -42,7 +43,8 @@ func TestCommand(t *testing.T) {
 			t.Errorf("%s: %q", name, said)
 		}
 	}
-	if _, err := Command(t.Context(), []string{filepath.Join(dir, "nowhere")}); err == nil || !strings.Contains(err.Error(), "cannot be started: no such file") || strings.Contains(err.Error(), "fork") {
+	if _, err := Command(t.Context(), []string{filepath.Join(dir, "nowhere")}); err == nil ||
+		!strings.Contains(err.Error(), "cannot be started: no such file") || strings.Contains(err.Error(), "fork") {
 		t.Errorf("no such program: %v", err)
 	}
 }

@@ -81,11 +81,13 @@ func TestRotate(t *testing.T) {
 		for _, want := range []int{450, 0} {
 			moved := 0
 			stuck, err := keys.Rotate(t.Context(), d, both, columns, func(_ string, n int) { moved += n })
-			if err != nil || moved != want || len(stuck) != 211 || stuck[0].Row != "00450" || !strings.Contains(stuck[0].Err.Error(), lost.ID()) {
+			if err != nil || moved != want || len(stuck) != 211 || stuck[0].Row != "00450" ||
+				!strings.Contains(stuck[0].Err.Error(), lost.ID()) {
 				t.Fatalf("%d moved, %d stuck, %v", moved, len(stuck), err)
 			}
 		}
-		if census, err = keys.Take(t.Context(), d, young, columns); err != nil || census.Under(old.ID()) != 0 || census.Under(young.ID()) != 455 || census.Total() != 666 {
+		if census, err = keys.Take(t.Context(), d, young, columns); err != nil || census.Under(old.ID()) != 0 ||
+			census.Under(young.ID()) != 455 || census.Total() != 666 {
 			t.Fatalf("%v, %v", census, err)
 		}
 		err = d.Read(t.Context(), func(tx *db.Tx) error {
@@ -169,7 +171,8 @@ func TestValuesThatNameNoKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		columns := []keys.Column{column}
-		if c, err := keys.Take(t.Context(), d, nil, columns); err != nil || c.Total() != 1 || c.Under(keys.Unopened) != 1 || !strings.Contains(keys.Wanted(c), "from before keys had ids") {
+		if c, err := keys.Take(t.Context(), d, nil, columns); err != nil || c.Total() != 1 || c.Under(keys.Unopened) != 1 ||
+			!strings.Contains(keys.Wanted(c), "from before keys had ids") {
 			t.Errorf("without a key: %v, %v", c, err)
 		}
 		c, err := keys.Take(t.Context(), d, seal.New(), columns)

@@ -23,10 +23,11 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	c, err := client.NewClientWithResponses(os.Getenv("YARD_URL"), client.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
-		r.Header.Set("Authorization", "Bearer "+os.Getenv("YARD_TOKEN"))
-		return nil
-	}))
+	c, err := client.NewClientWithResponses(os.Getenv("YARD_URL"),
+		client.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
+			r.Header.Set("Authorization", "Bearer "+os.Getenv("YARD_TOKEN"))
+			return nil
+		}))
 	if err != nil {
 		return err
 	}

@@ -110,6 +110,7 @@ func (x exchange) check(router routers.Router) error {
 		}
 	}
 	return openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: asked, Status: x.Status, Header: x.Header, Body: io.NopCloser(strings.NewReader(x.Response)), Options: asked.Options,
+		RequestValidationInput: asked, Status: x.Status, Header: x.Header, Body: io.NopCloser(strings.NewReader(x.Response)),
+		Options: asked.Options,
 	})
 }
