@@ -23,9 +23,10 @@ import (
 
 var (
 	cutRows  = db.S(`DELETE FROM audit WHERE account_id = $1 AND seq > $2`)
-	headBack = db.S(`UPDATE audit_heads SET seq = $2, hash = (SELECT hash FROM audit WHERE account_id = $1 AND seq = $2) WHERE account_id = $1`)
-	headSeq  = db.Q[int64](`SELECT seq FROM audit_heads WHERE account_id = $1`)
-	putRow   = db.SWith[putRowArgs](`UPDATE audit SET data = :data, prev_hash = :prev_hash, hash = :hash
+	headBack = db.S(`UPDATE audit_heads SET seq = $2, hash = (SELECT hash FROM audit WHERE account_id = $1 AND seq = $2)
+		WHERE account_id = $1`)
+	headSeq = db.Q[int64](`SELECT seq FROM audit_heads WHERE account_id = $1`)
+	putRow  = db.SWith[putRowArgs](`UPDATE audit SET data = :data, prev_hash = :prev_hash, hash = :hash
 		WHERE account_id = :account_id AND seq = :seq`)
 )
 

@@ -216,7 +216,8 @@ func rotate(t *testing.T, flags []string, another bool, forget string) (said str
 }
 
 var (
-	setSSO   = db.S(`INSERT INTO org_sso (account_id, issuer, client_id, sealed, domains, role, created_at, updated_at) VALUES ($1, 'https://idp.example', 'c', $2, '[]', 'member', 0, 0)`)
+	setSSO = db.S(`INSERT INTO org_sso (account_id, issuer, client_id, sealed, domains, role, created_at, updated_at)
+		VALUES ($1, 'https://idp.example', 'c', $2, '[]', 'member', 0, 0)`)
 	mailText = db.Q[string](`SELECT sealed FROM mails WHERE id = $1`)
 	mailOf   = db.Q[string](`SELECT id FROM mails WHERE recipient = $1`)
 )

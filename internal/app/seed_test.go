@@ -11,13 +11,19 @@ import (
 var (
 	addRepo = db.S(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
 		VALUES ($1, $2, $3, 'seeded', 'builtin', 'main', FALSE, TRUE, 0)`)
-	addTask = db.SWith[seedTask](`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, queued_at, branch, template, created_by, created_at, updated_at)
-		VALUES (:id, :account_id, :repo_id, 'work', 'queued', 'Seeded', 'Nothing.', 'running', 0, 'svc/seeded', 'default', 'system', 0, :updated_at)`)
-	addRun = db.SWith[seedRun](`INSERT INTO runs (id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at, agent, template, created_at, progress_at)
-		VALUES (:id, :account_id, :task_id, :repo_id, 1, :box_id, :id, 'live', :lease_expires_at, 'builtin', 'default', 0, :lease_expires_at)`)
-	addPull = db.SWith[seedPull](`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha, author_kind, created_at, updated_at)
+	addTask = db.SWith[seedTask](`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, queued_at, branch,
+		template, created_by, created_at, updated_at)
+		VALUES (:id, :account_id, :repo_id, 'work', 'queued', 'Seeded', 'Nothing.', 'running', 0, 'svc/seeded', 'default', 'system', 0,
+		:updated_at)`)
+	addRun = db.SWith[seedRun](`INSERT INTO runs (id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at,
+		agent, template, created_at, progress_at)
+		VALUES (:id, :account_id, :task_id, :repo_id, 1, :box_id, :id, 'live', :lease_expires_at, 'builtin', 'default', 0,
+		:lease_expires_at)`)
+	addPull = db.SWith[seedPull](`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha,
+		base_sha, author_kind, created_at, updated_at)
 		VALUES (:id, :account_id, :repo_id, 1, 'Seeded', '', '', 'open', 'seeded', 'main', :sha, :sha, 'agent', 0, 0)`)
-	addBox = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots, created_at)
+	addBox = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots,
+		created_at)
 		VALUES ($1, $2, 'seeded', 'org', $2, 'enrolled', $1, $1, 0, 1, 0)`)
 	addKey = db.S(`INSERT INTO provider_keys (id, account_id, provider, label, masked, sealed, kind, created_at)
 		VALUES ($1, $2, 'scripted', 'Seeded', '', '', 'metered', 0)`)
@@ -27,12 +33,16 @@ var (
 		VALUES ($1, 'org_member', $2, 'seeded@example.com', 'member', $1, 0, $3)`)
 	addPlan = db.S(`INSERT INTO plans (id, account_id, repo_id, title, overview, source, revision, hold, created_by, created_at)
 		VALUES ($1, $2, $3, 'Seeded', '', 'triage', 1, TRUE, 'system', 0)`)
-	addProgress = db.S(`INSERT INTO plan_progress (plan_id, account_id, repo_id, status, bucket, last_activity_at) VALUES ($1, $2, $3, 'held', 'held', 0)`)
-	addFanout   = db.S(`INSERT INTO plan_fanouts (id, account_id, ask, created_by, created_at) VALUES ($1, $2, 'Seeded', 'system', 0)`)
-	addBlocker  = db.SWith[seedBlocker](`INSERT INTO blockers (id, account_id, repo_id, task_id, run_id, declared, kind, question, state, created_at)
+	addProgress = db.S(`INSERT INTO plan_progress (plan_id, account_id, repo_id, status, bucket, last_activity_at)
+		VALUES ($1, $2, $3, 'held', 'held', 0)`)
+	addFanout  = db.S(`INSERT INTO plan_fanouts (id, account_id, ask, created_by, created_at) VALUES ($1, $2, 'Seeded', 'system', 0)`)
+	addBlocker = db.SWith[seedBlocker](`INSERT INTO blockers (id, account_id, repo_id, task_id, run_id, declared, kind, question, state,
+		created_at)
 		VALUES (:id, :account_id, :repo_id, :task_id, :run_id, '1', 'missing_credential', 'Seeded?', 'open', 0)`)
-	addVariable = db.S(`INSERT INTO prompt_vars (account_id, scope, ref, key, value, created_at, updated_at) VALUES ($1, 'account', '', $2, 'seeded', 0, 0)`)
-	addAsk      = db.S(`INSERT INTO asks (id, account_id, repo_id, reach, title, body, source, labels, state, filed_by, scopes, depth, due_at, created_at)
+	addVariable = db.S(`INSERT INTO prompt_vars (account_id, scope, ref, key, value, created_at, updated_at)
+		VALUES ($1, 'account', '', $2, 'seeded', 0, 0)`)
+	addAsk = db.S(`INSERT INTO asks (id, account_id, repo_id, reach, title, body, source, labels, state, filed_by, scopes, depth,
+		due_at, created_at)
 		VALUES ($1, $2, $3, '[]', 'Seeded', 'Nothing.', 'api', '{}', 'dropped', 'system', '[]', 0, 0, 0)`)
 	addEscalation = db.S(`INSERT INTO escalations (id, account_id, repo_id, category, title, body, reason, created_by, created_at)
 		VALUES ($1, $2, $3, 'unclear', 'Seeded', '', '', 'system', 0)`)

@@ -100,13 +100,18 @@ func (s *station) raw() *nats.Conn {
 
 // all that a box of another tenant might change, read, take or spend.
 var ofOthers = []db.Query[string]{
-	db.Q[string](`SELECT id || ' ' || status || ' ' || attempt || ' ' || COALESCE(failure_kind, '') FROM tasks WHERE account_id = $1 ORDER BY id`),
-	db.Q[string](`SELECT id || ' ' || state || ' ' || committed_seq || ' ' || event_bytes || ' ' || COALESCE(report, '') || ' ' || COALESCE(secrets_key, '') || ' ' || lease_expires_at
+	db.Q[string](`SELECT id || ' ' || status || ' ' || attempt || ' ' || COALESCE(failure_kind, '') FROM tasks WHERE account_id = $1
+		ORDER BY id`),
+	db.Q[string](`SELECT id || ' ' || state || ' ' || committed_seq || ' ' || event_bytes || ' ' || COALESCE(report,
+		'') || ' ' || COALESCE(secrets_key, '') || ' ' || lease_expires_at
 		FROM runs WHERE account_id = $1 ORDER BY id`),
-	db.Q[string](`SELECT e.run_id || ' ' || e.seq || ' ' || e.kind FROM run_events e JOIN runs r ON r.id = e.run_id WHERE r.account_id = $1 ORDER BY e.run_id, e.seq`),
-	db.Q[string](`SELECT k.hash || ' ' || COALESCE(k.revoked_at, 0) FROM run_tokens k JOIN runs r ON r.id = k.run_id WHERE r.account_id = $1 ORDER BY k.hash`),
+	db.Q[string](`SELECT e.run_id || ' ' || e.seq || ' ' || e.kind FROM run_events e JOIN runs r ON r.id = e.run_id WHERE r.account_id = $1
+		ORDER BY e.run_id, e.seq`),
+	db.Q[string](`SELECT k.hash || ' ' || COALESCE(k.revoked_at, 0) FROM run_tokens k JOIN runs r ON r.id = k.run_id WHERE r.account_id = $1
+		ORDER BY k.hash`),
 	db.Q[string](`SELECT c.id FROM box_commands c JOIN boxes b ON b.id = c.box_id WHERE b.account_id = $1 ORDER BY c.id`),
-	db.Q[string](`SELECT id || ' ' || state || ' ' || seal_key || ' ' || nkey || ' ' || COALESCE(nats_account, '') FROM boxes WHERE account_id = $1 ORDER BY id`),
+	db.Q[string](`SELECT id || ' ' || state || ' ' || seal_key || ' ' || nkey || ' ' || COALESCE(nats_account, '') FROM boxes
+		WHERE account_id = $1 ORDER BY id`),
 	db.Q[string](`SELECT id || ' ' || kind FROM audit WHERE account_id = $1 ORDER BY id`),
 }
 

@@ -13,7 +13,8 @@ import (
 )
 
 var (
-	addOpenPull = db.S(`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha, checks, author_kind, created_at, updated_at)
+	addOpenPull = db.S(`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha,
+		checks, author_kind, created_at, updated_at)
 		VALUES ($1, $2, $3, 1, 't', '', '', 'open', 'b', 'main', 'c0ffee', 'base', 'pending', 'agent', 0, 0)`)
 	addCheck = db.SWith[addCheckArgs](`INSERT INTO ci_runs (id, account_id, repo_id, pr_id, sha, command, status, task_id, created_at)
 		VALUES (:id, :account_id, :repo_id, :pr_id, 'c0ffee', 'make check', 'queued', :task_id, 0)`)

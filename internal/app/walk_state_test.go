@@ -78,22 +78,31 @@ type (
 const links = `SELECT seq, kind, object, prev_hash, hash, data FROM audit WHERE account_id = $1 `
 
 var (
-	tasksOf = db.Q[taskRow](`SELECT t.id, t.repo_id, t.kind, t.status, t.pr_id, t.stacked_on, t.attempt, t.run_id, t.box_id, t.plan_id, t.group_id, t.waiting_deps, t.stuck, t.charged, t.uncharged,
-		t.failure_kind, t.budget_micros, t.updated_at, s.scope AS stop_scope, s.ref AS stop_ref, s.period AS stop_period, s.micros AS stop_micros
+	tasksOf = db.Q[taskRow](`SELECT t.id, t.repo_id, t.kind, t.status, t.pr_id, t.stacked_on, t.attempt, t.run_id, t.box_id, t.plan_id,
+		t.group_id, t.waiting_deps, t.stuck, t.charged, t.uncharged,
+		t.failure_kind, t.budget_micros, t.updated_at, s.scope AS stop_scope, s.ref AS stop_ref, s.period AS stop_period,
+		s.micros AS stop_micros
 		FROM tasks t LEFT JOIN budget_stops s ON s.task_id = t.id WHERE t.account_id = $1 ORDER BY t.id`)
-	runsOf = db.Q[runRow](`SELECT r.id, r.task_id, r.box_id, r.state, r.attempt, r.committed_seq, r.outcome, r.halting, r.created_at, r.ended_at
+	runsOf = db.Q[runRow](`SELECT r.id, r.task_id, r.box_id, r.state, r.attempt, r.committed_seq, r.outcome, r.halting, r.created_at,
+		r.ended_at
 		FROM tasks t JOIN runs r ON r.task_id = t.id WHERE t.account_id = $1 ORDER BY r.id`)
 	boxesOf    = db.Q[boxRow](`SELECT id, state FROM boxes WHERE account_id = $1`)
 	blockersOf = db.Q[blockerRow](`SELECT id, task_id, run_id, state, declared FROM blockers WHERE account_id = $1 ORDER BY id`)
-	plansOf    = db.Q[planRow](`SELECT p.id, p.repo_id, g.status, p.approved_at, p.cancelled_at, p.failed_at, p.source, g.merged, g.total, g.held_count
+	plansOf    = db.Q[planRow](`SELECT p.id, p.repo_id, g.status, p.approved_at, p.cancelled_at, p.failed_at, p.source, g.merged, g.total,
+		g.held_count
 		FROM plan_progress g JOIN plans p ON p.id = g.plan_id WHERE g.account_id = $1 ORDER BY p.id`)
-	groupsOf = db.Q[groupRow](`SELECT g.id, g.plan_id, g.closed FROM plan_progress p JOIN plan_groups g ON g.plan_id = p.plan_id WHERE p.account_id = $1 ORDER BY g.id`)
-	edgesOf  = db.Q[edgeRow](`SELECT e.plan_id, e.group_id, e.upstream_id, e.kind FROM plan_progress p JOIN plan_edges e ON e.plan_id = p.plan_id
+	groupsOf = db.Q[groupRow](`SELECT g.id, g.plan_id, g.closed FROM plan_progress p JOIN plan_groups g ON g.plan_id = p.plan_id
+		WHERE p.account_id = $1 ORDER BY g.id`)
+	edgesOf = db.Q[edgeRow](`SELECT e.plan_id, e.group_id, e.upstream_id, e.kind FROM plan_progress p
+		JOIN plan_edges e ON e.plan_id = p.plan_id
 		WHERE p.account_id = $1 ORDER BY e.group_id, e.upstream_id`)
-	metersOf       = db.Q[meterRow](`SELECT scope, ref, period, reserved, spent FROM budgets WHERE account_id = $1 ORDER BY scope, ref, period`)
+	metersOf = db.Q[meterRow](`SELECT scope, ref, period, reserved, spent FROM budgets WHERE account_id = $1
+		ORDER BY scope, ref, period`)
 	capsOf         = db.Q[limitRow](`SELECT scope, ref, micros FROM budget_limits WHERE account_id = $1`)
-	reservationsOf = db.Q[reservationRow](`SELECT v.session_id, v.node, v.amount, v.used, v.meters, v.written_off, v.expires_at FROM tasks t JOIN runs r ON r.task_id = t.id
-		JOIN sessions s ON s.run_id = r.id JOIN reservations v ON v.session_id = s.id WHERE t.account_id = $1 ORDER BY v.session_id, v.node`)
+	reservationsOf = db.Q[reservationRow](`SELECT v.session_id, v.node, v.amount, v.used, v.meters, v.written_off, v.expires_at FROM tasks t
+		JOIN runs r ON r.task_id = t.id
+		JOIN sessions s ON s.run_id = r.id JOIN reservations v ON v.session_id = s.id WHERE t.account_id = $1
+		ORDER BY v.session_id, v.node`)
 	reservedBy = db.Q[string](`SELECT session_id FROM reservations WHERE node = $1`)
 	newestLink = db.Q[link](links + `ORDER BY seq DESC LIMIT 1`)
 	newLinks   = db.Q[link](links + `AND seq > $2 ORDER BY seq`)
@@ -105,13 +114,16 @@ var (
 
 // What is wrong in the database itself, in words.
 const (
-	wrongWaits = `SELECT 'task with wrong waiting_deps ' || t.id AS wrong FROM tasks t WHERE t.account_id = $1 AND t.status IN ('pending', 'held')
+	wrongWaits = `SELECT 'task with wrong waiting_deps ' || t.id AS wrong FROM tasks t
+		WHERE t.account_id = $1 AND t.status IN ('pending', 'held')
 		AND t.waiting_deps <> (SELECT COUNT(*) FROM task_deps d JOIN tasks u ON u.id = d.depends_on
 		WHERE d.task_id = t.id AND u.status NOT IN ('completed', 'merged'))`
-	wrongLanes = `SELECT 'lane that counts wrongly ' || l.repo_id FROM queue_lanes l WHERE l.account_id = $1 AND l.ready <> (SELECT COUNT(*) FROM tasks t
+	wrongLanes = `SELECT 'lane that counts wrongly ' || l.repo_id FROM queue_lanes l
+		WHERE l.account_id = $1 AND l.ready <> (SELECT COUNT(*) FROM tasks t
 		WHERE t.account_id = l.account_id AND t.repo_id = l.repo_id AND t.template = l.template AND t.priority = l.priority
 		AND t.status = 'pending' AND t.waiting_deps = 0 AND t.not_before = 0 AND t.conflict_with IS NULL)`
-	lonely = `SELECT 'task in no lane ' || t.id FROM tasks t WHERE t.account_id = $1 AND t.status = 'pending' AND t.waiting_deps = 0 AND t.not_before = 0
+	lonely = `SELECT 'task in no lane ' || t.id FROM tasks t WHERE t.account_id = $1 AND t.status = 'pending' AND t.waiting_deps = 0
+		AND t.not_before = 0
 		AND t.conflict_with IS NULL AND NOT EXISTS (SELECT 1 FROM queue_lanes l
 		WHERE l.account_id = t.account_id AND l.repo_id = t.repo_id AND l.template = t.template AND l.priority = t.priority)`
 	wrongDepth = `SELECT 'queue of depth ' || CAST(q.pending AS TEXT) FROM queue_depths q WHERE q.account_id = $1 AND q.pending <>

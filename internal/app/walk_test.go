@@ -45,13 +45,16 @@ var steps = flag.Int("steps", 200, "random steps of the model of the work plane,
 const stepsACase = 100
 
 var (
-	walkAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ($1, $1, 'organization', 'self_hosted', 3, 0)`)
-	walkRepo    = db.SWith[walkRepoArgs](`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled,
+	walkAccount = db.S(`INSERT INTO accounts (id, login, kind, tier, seats, created_at)
+		VALUES ($1, $1, 'organization', 'self_hosted', 3, 0)`)
+	walkRepo = db.SWith[walkRepoArgs](`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled,
 		policy_yml, created_at)
 		VALUES (:id, :account_id, :account_id, :name, 'builtin', 'main', FALSE, TRUE, :policy_yml, 0)`)
-	walkBox = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots, agents, isolation, presence, created_at)
+	walkBox = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots,
+		agents, isolation, presence, created_at)
 		VALUES ($1, $2, $1, 'org', $2, 'enrolled', '', $1, 0, 2, '[]', '["landlock"]', 'online', 0)`)
-	unmet = db.Q[string](`SELECT u.id FROM task_deps d JOIN tasks u ON u.id = d.depends_on WHERE d.task_id = $1 AND u.status NOT IN ('completed', 'merged')`)
+	unmet = db.Q[string](`SELECT u.id FROM task_deps d JOIN tasks u ON u.id = d.depends_on
+		WHERE d.task_id = $1 AND u.status NOT IN ('completed', 'merged')`)
 )
 
 // walkRepoArgs are the parameters of walkRepo.

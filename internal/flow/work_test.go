@@ -82,7 +82,7 @@ func (w *work) write(fn func(*db.Tx) error) {
 func (w *work) row(taskID string) (t task.Row) {
 	w.t.Helper()
 	w.write(func(tx *db.Tx) (err error) {
-		ok := false
+		var ok bool
 		if t, ok, err = task.Get(tx, "acme", taskID); err == nil && !ok {
 			w.t.Fatalf("there is no task %q", taskID)
 		}

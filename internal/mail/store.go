@@ -58,8 +58,9 @@ type insertArgs struct {
 // Sealed is the column with the texts of mails that are not yet sent.
 var Sealed = keys.Column{
 	Table: "mails", Name: "sealed",
-	Count:   db.Q[keys.Held](keys.Tally + `mails WHERE sealed <> '' GROUP BY 1`),
-	List:    keys.Listing(db.Q[keys.Row](`SELECT id AS key, '' AS account, sealed FROM mails WHERE id > $1 AND sealed <> '' ORDER BY id LIMIT $2`)),
+	Count: db.Q[keys.Held](keys.Tally + `mails WHERE sealed <> '' GROUP BY 1`),
+	List: keys.Listing(db.Q[keys.Row](`SELECT id AS key, '' AS account, sealed FROM mails WHERE id > $1 AND sealed <> '' ORDER BY id
+		LIMIT $2`)),
 	Put:     keys.Replacing(db.S(`UPDATE mails SET sealed = $3 WHERE id = $1 AND sealed = $2`)),
 	Purpose: func(r keys.Row) string { return purpose(r.Key) },
 }

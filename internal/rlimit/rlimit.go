@@ -44,6 +44,8 @@ type Output struct {
 	text bytes.Buffer // not embedded: its ReadFrom would bypass the limit
 }
 
+// Write keeps as much of p as Most allows. It returns ErrTooMuch, and keeps nothing of
+// p, if Whole is set and p does not fit.
 func (o *Output) Write(p []byte) (int, error) {
 	remaining := o.Most - o.text.Len()
 	if o.Whole && len(p) > remaining {

@@ -11,6 +11,7 @@ import (
 // Where is where an input travels.
 type Where uint8
 
+// The places of an input.
 const (
 	InBody Where = iota
 	InPath

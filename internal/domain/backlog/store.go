@@ -31,8 +31,9 @@ var (
 	repoByName = db.Q[repoRow](`SELECT id, host, host_repo_id, owner, name, enabled FROM repos
 		WHERE account_id = $1 AND owner = $2 AND name = $3 ORDER BY enabled DESC, created_at, id LIMIT 1`)
 	repoByID = db.Q[repoRow](`SELECT id, host, host_repo_id, owner, name, enabled FROM repos WHERE account_id = $1 AND id = $2`)
-	inFlight = db.Q[Import](`SELECT id AS job_id, state FROM backlog_imports WHERE account_id = $1 AND repo_id = $2 AND state IN ('queued', 'running')`)
-	insert   = db.SWith[insertArgs](`INSERT INTO backlog_imports (id, account_id, repo_id, state, requested_by, due_at, created_at)
+	inFlight = db.Q[Import](`SELECT id AS job_id, state FROM backlog_imports
+		WHERE account_id = $1 AND repo_id = $2 AND state IN ('queued', 'running')`)
+	insert = db.SWith[insertArgs](`INSERT INTO backlog_imports (id, account_id, repo_id, state, requested_by, due_at, created_at)
 		VALUES (:id, :account_id, :repo_id, 'queued', :requested_by, :due_at, :due_at)
 		ON CONFLICT DO NOTHING`)
 	takeDue = db.Q[job](`UPDATE backlog_imports SET state = 'running', claim = $2, due_at = $3, tries = tries + 1

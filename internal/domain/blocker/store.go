@@ -49,7 +49,8 @@ var (
 
 	byID       = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND id = $2`)
 	openOfTask = db.Q[string](`SELECT id FROM blockers WHERE account_id = $1 AND task_id = $2 AND state = 'open' ORDER BY id`)
-	openOfRun  = db.Q[string](`SELECT id FROM blockers WHERE account_id = $1 AND task_id = $2 AND run_id = $3 AND state = 'open' ORDER BY id`)
+	openOfRun  = db.Q[string](`SELECT id FROM blockers WHERE account_id = $1 AND task_id = $2 AND run_id = $3 AND state = 'open'
+		ORDER BY id`)
 	// openOfOthers reads the open blockers of other runs of the task, oldest first.
 	openOfOthers = db.Q[row](`SELECT ` + columns + ` FROM blockers WHERE account_id = $1 AND task_id = $2 AND run_id <> $3
 		AND state = 'open' ORDER BY created_at, id`)

@@ -131,7 +131,8 @@ var (
 	report = db.SWith[row](`UPDATE boxes SET version = :version, os = :os, arch = :arch, slots = :slots,
 		labels = :labels, agents = :agents, isolation = :isolation, isolation_holds = :isolation_holds
 		WHERE id = :id`)
-	beat = db.SWith[beatArgs](`UPDATE boxes SET presence = 'online', last_beat_at = :last_beat_at, telemetry = :telemetry, version = :version
+	beat = db.SWith[beatArgs](`UPDATE boxes SET presence = 'online', last_beat_at = :last_beat_at, telemetry = :telemetry,
+		version = :version
 		WHERE id = :id AND state <> 'revoked' AND presence <> 'left'`)
 	setLeft   = db.S(`UPDATE boxes SET presence = 'left', last_beat_at = $2, telemetry = $3 WHERE id = $1`)
 	clearLeft = db.S(`UPDATE boxes SET presence = 'offline' WHERE id = $1 AND presence = 'left'`)
@@ -160,7 +161,8 @@ var (
 	selectRevoked    = db.Q[revokedKey](`SELECT nkey, box_id, account, revoked_at FROM revoked_keys
 		WHERE revoked_at >= $1 AND ($2 = '' OR box_id = $2)`)
 
-	insertCommand = db.SWith[insertCommandArgs](`INSERT INTO box_commands (id, box_id, place, kind, payload, created_at) SELECT :id, :box_id,
+	insertCommand = db.SWith[insertCommandArgs](`INSERT INTO box_commands (id, box_id, place, kind, payload, created_at) SELECT :id,
+		:box_id,
 		:place, :kind, :payload, CAST(:created_at AS BIGINT)
 		WHERE EXISTS (SELECT 1 FROM boxes WHERE id = :box_id AND state <> 'revoked')
 		ON CONFLICT (id) DO NOTHING`)

@@ -54,7 +54,8 @@ var (
 	// selectSubject is asked with the session of an attempt's token, never with one of a
 	// request.
 	selectSubject = db.Q[subject](`SELECT s.account_id, s.run_id, s.task_id, s.repo_id, COALESCE(t.plan_id, w.plan_id, '') AS plan_id,
-		COALESCE(t.requested_by, s.requested_by, '') AS person, t.budget_micros AS task_micros, w.id AS served, w.budget_micros AS served_micros,
+		COALESCE(t.requested_by, s.requested_by, '') AS person, t.budget_micros AS task_micros, w.id AS served,
+		w.budget_micros AS served_micros,
 		a.spend_cap_micros AS cap_micros
 		FROM sessions s JOIN accounts a ON a.id = s.account_id LEFT JOIN tasks t ON t.id = s.task_id
 		LEFT JOIN pulls p ON p.id = t.pr_id LEFT JOIN tasks w ON w.id = p.task_id WHERE s.id = $1`)
@@ -77,7 +78,8 @@ var (
 
 	// A transaction that changes meters locks its reservations first.
 	selectReservation = db.Q[reservation](reservationColumns + `session_id = $1 AND node = $2`).ForUpdate()
-	putReservation    = db.SWith[putReservationArgs](`INSERT INTO reservations (session_id, node, account_id, amount, used, meters, expires_at)
+	putReservation    = db.SWith[putReservationArgs](`INSERT INTO reservations (session_id, node, account_id, amount, used, meters,
+		expires_at)
 		VALUES (:session_id, :node, :account_id, :amount, :used, :meters, :expires_at)
 		ON CONFLICT (session_id, node) DO UPDATE SET amount = EXCLUDED.amount, meters = EXCLUDED.meters,
 		expires_at = EXCLUDED.expires_at`)
@@ -103,7 +105,8 @@ var (
 		WHERE account_id = $1 AND scope = 'member' AND period = $2`)
 	limitsOfMembers = db.Q[limit](`SELECT scope, ref, micros FROM budget_limits WHERE account_id = $1 AND scope = 'member'`)
 	selectCalls     = db.Q[callRow](`SELECT CAST(COALESCE(SUM(calls), 0) AS BIGINT) AS calls,
-		CAST(COALESCE(SUM(unpriced), 0) AS BIGINT) AS unpriced, COUNT(DISTINCT session_id) AS sessions FROM spend_minutes WHERE account_id = $1 AND minute >= $2 AND minute < $3`)
+		CAST(COALESCE(SUM(unpriced), 0) AS BIGINT) AS unpriced, COUNT(DISTINCT session_id) AS sessions FROM spend_minutes
+		WHERE account_id = $1 AND minute >= $2 AND minute < $3`)
 )
 
 // addMinuteArgs are the parameters of addMinute.

@@ -95,7 +95,8 @@ func Stops(tx *db.Tx, ids []string) ([]Stop, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return db.Select[Stop](tx, db.Build(`SELECT b.id, b.task_id, b.session_id, b.reason, b.scope, b.ref, b.provider, b.model, b.key_id, b.at,
+	return db.Select[Stop](tx, db.Build(`SELECT b.id, b.task_id, b.session_id, b.reason, b.scope, b.ref, b.provider, b.model, b.key_id,
+		b.at,
 			b.scope = 'account' AND a.spend_cap_micros IS NOT NULL
 			AND NOT EXISTS (SELECT 1 FROM budget_limits l
 				WHERE l.account_id = b.account_id AND l.scope = 'account' AND l.micros <= a.spend_cap_micros) AS operator

@@ -41,7 +41,8 @@ var (
 		VALUES (:id, :account_id, :provider, :label, :base_url, :masked, :sealed, :kind, :capacity, :priority, :created_at, :price)`)
 	// erase takes the secret out of the row. The row stays, so that a deletion can be
 	// repeated and calls over the key can be explained.
-	erase = db.S(`UPDATE provider_keys SET deleted_at = $3, sealed = '', masked = '' WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`)
+	erase = db.S(`UPDATE provider_keys SET deleted_at = $3, sealed = '', masked = ''
+		WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`)
 	// pool is read for every page of tasks. Its parameter is cast, because SQLite with
 	// statistics plans a statement anew for each value of a parameter without a cast.
 	pool = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE account_id = CAST($1 AS TEXT) AND deleted_at IS NULL

@@ -127,9 +127,11 @@ var (
 	// selectEdges needs no account: the caller has found the plan in one.
 	selectEdges = db.Q[edgeRow](`SELECT group_id, upstream_id, kind FROM plan_edges WHERE plan_id = $1 ORDER BY group_id, upstream_id`)
 
-	insertProgress = db.SWith[insertProgressArgs](`INSERT INTO plan_progress (plan_id, account_id, repo_id, status, bucket, last_activity_at)
+	insertProgress = db.SWith[insertProgressArgs](`INSERT INTO plan_progress (plan_id, account_id, repo_id, status, bucket,
+		last_activity_at)
 		VALUES (:plan_id, :account_id, :repo_id, :status, :bucket, :last_activity_at)`)
-	selectProgress = db.Q[progressRow](`SELECT plan_id, repo_id, status, bucket, merged, total, held_count, last_activity_at FROM plan_progress
+	selectProgress = db.Q[progressRow](`SELECT plan_id, repo_id, status, bucket, merged, total, held_count, last_activity_at
+		FROM plan_progress
 		WHERE account_id = $1 AND plan_id = $2`)
 	updateProgress = db.SWith[updateProgressArgs](`UPDATE plan_progress SET status = :status, bucket = :bucket, merged = :merged,
 		total = :total, held_count = :held_count, last_activity_at = :last_activity_at

@@ -47,7 +47,8 @@ var (
 	varsFor = db.Q[pair](`SELECT key, value FROM prompt_vars WHERE account_id = $1
 		AND (scope = 'account' OR scope = 'repo' AND ref = $2 OR scope = 'template' AND ref = $3) ORDER BY scope`)
 
-	onePrompt  = db.Q[promptRow](`SELECT prompt, updated_at, updated_by FROM system_prompts WHERE account_id = $1 AND scope = $2 AND ref = $3`)
+	onePrompt = db.Q[promptRow](`SELECT prompt, updated_at, updated_by FROM system_prompts
+		WHERE account_id = $1 AND scope = $2 AND ref = $3`)
 	promptsFor = db.Q[string](`SELECT prompt FROM system_prompts WHERE account_id = $1
 		AND (scope = 'account' OR scope = 'repo' AND ref = $2 OR scope = 'template' AND ref = $3) ORDER BY scope`)
 	putPrompt = db.SWith[putPromptArgs](`INSERT INTO system_prompts (account_id, scope, ref, prompt, updated_at, updated_by)

@@ -143,20 +143,24 @@ var (
 		WHERE id = :id`)
 	setChecks = db.S(`UPDATE pulls SET checks = $2, updated_at = $3 WHERE id = $1`)
 	// setMerged keeps the head that was merged, although a newer one may have come.
-	setMerged = db.SWith[setMergedArgs](`UPDATE pulls SET checks = CASE WHEN head_sha = :head_sha THEN checks ELSE :checks END, head_sha = :head_sha,
+	setMerged = db.SWith[setMergedArgs](`UPDATE pulls SET checks = CASE WHEN head_sha = :head_sha THEN checks ELSE :checks END,
+		head_sha = :head_sha,
 		state = 'merged', babysit = 'done', mergeable = 'clean', needs = '', needs_at = NULL, merge_sha = :merge_sha,
 		merged_by = :merged_by, merged_at = :merged_at, updated_at = :merged_at
 		WHERE id = :id AND state = 'open'`)
 	setClosed = db.SWith[setClosedArgs](`UPDATE pulls SET state = 'closed', babysit = 'off', needs = '', needs_at = NULL,
 		closed_why = :closed_why, closed_by = :closed_by, closed_at = :closed_at, updated_at = :closed_at
 		WHERE id = :id AND state = 'open'`)
-	setReopened = db.S(`UPDATE pulls SET state = 'open', babysit = 'watching', closed_why = '', closed_by = NULL, closed_at = NULL, abandoned_at = NULL, pushed_by = $2,
+	setReopened = db.S(`UPDATE pulls SET state = 'open', babysit = 'watching', closed_why = '', closed_by = NULL, closed_at = NULL,
+		abandoned_at = NULL, pushed_by = $2,
 		updated_at = $3 WHERE id = $1 AND state = 'closed'`)
 	setAbandoned = db.S(`UPDATE pulls SET abandoned_at = $2, babysit = 'off', needs = '', needs_at = NULL, updated_at = $2 WHERE id = $1`)
 	adopt        = db.S(`UPDATE pulls SET abandoned_at = NULL WHERE id = $1`)
-	setNeeds     = db.S(`UPDATE pulls SET needs = $2, needs_at = CASE WHEN needs = $2 THEN needs_at ELSE CAST($3 AS BIGINT) END WHERE id = $1`)
+	setNeeds     = db.S(`UPDATE pulls SET needs = $2, needs_at = CASE WHEN needs = $2 THEN needs_at ELSE CAST($3 AS BIGINT) END
+		WHERE id = $1`)
 	// lastDeleted finds the last pull request of a branch, if a push closed it.
-	lastDeleted = db.Q[string](`SELECT id FROM pulls p WHERE account_id = $1 AND repo_id = $2 AND head_ref = $3 AND state = 'closed' AND closed_why IN ('branch_deleted', 'nothing_left')
+	lastDeleted = db.Q[string](`SELECT id FROM pulls p WHERE account_id = $1 AND repo_id = $2 AND head_ref = $3 AND state = 'closed'
+		AND closed_why IN ('branch_deleted', 'nothing_left')
 		AND NOT EXISTS (SELECT 1 FROM pulls n WHERE n.repo_id = p.repo_id AND n.head_ref = p.head_ref AND n.number > p.number)`)
 
 	baseMoved = db.SWith[baseMovedArgs](`UPDATE pulls SET facts_want = facts_want + 1, pushed_by = :pushed_by
@@ -180,7 +184,8 @@ var (
 	beginRound = db.SWith[beginRoundArgs](`UPDATE pulls SET babysit = :babysit, ci_rounds = :ci_rounds,
 		conflict_rounds = :conflict_rounds, babysit_task = :babysit_task, round_sha = head_sha, updated_at = :updated_at
 		WHERE id = :id`)
-	setBabysit = db.SWith[setBabysitArgs](`UPDATE pulls SET babysit = :babysit, babysit_task = NULL, attend_at = :attend_at, updated_at = :updated_at
+	setBabysit = db.SWith[setBabysitArgs](`UPDATE pulls SET babysit = :babysit, babysit_task = NULL, attend_at = :attend_at,
+		updated_at = :updated_at
 		WHERE id = :id`)
 	rearmPull = db.SWith[rearmPullArgs](`UPDATE pulls SET babysit = :babysit, ci_rounds = 0, conflict_rounds = 0,
 		forgiven = :forgiven, armed_at = :armed_at, attend_at = 0, updated_at = :armed_at
@@ -188,12 +193,14 @@ var (
 	// troubled are the watched heads that failed their check or are in conflict. For a
 	// check that never ended, round queues the check again.
 	troubled = db.Q[found](`SELECT p.id, p.account_id FROM pulls p JOIN repos r ON r.id = p.repo_id
-		WHERE p.babysit = 'watching' AND p.state = 'open' AND (p.checks = 'failed' OR p.mergeable = 'conflict' AND p.checks <> 'pending') AND p.attend_at <= $1 AND r.enabled = TRUE
+		WHERE p.babysit = 'watching' AND p.state = 'open' AND (p.checks = 'failed' OR p.mergeable = 'conflict' AND p.checks <> 'pending')
+		AND p.attend_at <= $1 AND r.enabled = TRUE
 		ORDER BY p.updated_at LIMIT 50`)
 	// greenAgain are green heads without a conflict that are not approved and wait for
 	// no answer: the cause of their last trouble is gone.
 	greenAgain = db.Q[found](`SELECT p.id, p.account_id FROM pulls p JOIN repos r ON r.id = p.repo_id
-		WHERE p.state = 'open' AND p.needs IN ('', 'spent') AND p.checks IN ('none', 'passed') AND p.mergeable <> 'conflict' AND p.babysit_task IS NULL
+		WHERE p.state = 'open' AND p.needs IN ('', 'spent') AND p.checks IN ('none', 'passed') AND p.mergeable <> 'conflict'
+		AND p.babysit_task IS NULL
 			AND p.abandoned_at IS NULL AND r.enabled = TRUE
 			AND NOT EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = p.id AND a.state = 'approved')
 		ORDER BY p.updated_at LIMIT 50`)
@@ -210,7 +217,8 @@ var (
 	endExpired   = db.S(`UPDATE pull_actions SET state = 'expired', decided_at = $2 WHERE id = $1 AND state = 'pending'`)
 	staleActions = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2 WHERE pr_id = $1 AND state IN ('pending', 'approved')`)
 	// replaced ends an action that another one replaces.
-	replaced  = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = COALESCE(decided_at, $2) WHERE id = $1 AND state IN ('pending', 'approved')`)
+	replaced = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = COALESCE(decided_at, $2)
+		WHERE id = $1 AND state IN ('pending', 'approved')`)
 	setLooked = db.S(`UPDATE pulls SET looked_sha = $2 WHERE id = $1`)
 	// unlooked are passed heads whose merge was not tried yet. The merge of an ordered
 	// head is tried when the order is carried out.
@@ -219,7 +227,8 @@ var (
 			AND NOT EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = p.id AND a.state = 'approved')
 		ORDER BY p.updated_at LIMIT 50`)
 	// withdraw leaves an action alone that a node has taken: the host may have merged.
-	withdraw    = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2 WHERE pr_id = $1 AND state IN ('pending', 'approved') AND tries = 0`)
+	withdraw = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2
+		WHERE pr_id = $1 AND state IN ('pending', 'approved') AND tries = 0`)
 	expireNeeds = db.S(`UPDATE pulls SET needs = 'expired', needs_at = $2 WHERE id = $1 AND state = 'open' AND needs = 'asked'`)
 	expire      = db.Q[dueRow](`UPDATE pull_actions SET state = 'expired', decided_at = $1 WHERE state = 'pending' AND expires_at <= $1
 		RETURNING id, account_id, pr_id, head_sha, tries, decided_by`)

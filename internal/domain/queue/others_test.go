@@ -11,8 +11,10 @@ import (
 )
 
 var (
-	getRepo     = db.Q[task.Repo](`SELECT id, owner, name, enabled, default_branch, '' AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout, '' AS conflicts FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`)
-	getRepoByID = db.Q[task.Repo](`SELECT id, owner, name, enabled, default_branch, '' AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout, '' AS conflicts FROM repos WHERE id = $1`)
+	getRepo = db.Q[task.Repo](`SELECT id, owner, name, enabled, default_branch, '' AS clone_url, '' AS template, '' AS isolation,
+		0 AS check_timeout, '' AS conflicts FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3`)
+	getRepoByID = db.Q[task.Repo](`SELECT id, owner, name, enabled, default_branch, '' AS clone_url, '' AS template, '' AS isolation,
+		0 AS check_timeout, '' AS conflicts FROM repos WHERE id = $1`)
 )
 
 // others answers for the domains that tasks and the queue ask.

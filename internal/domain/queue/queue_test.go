@@ -144,13 +144,6 @@ func (f *fixture) get(id string) object {
 	return f.call("acme", "GET", "/v1/tasks/"+id, nil, 200)
 }
 
-func (f *fixture) status(id, want string) {
-	f.t.Helper()
-	if got := f.get(id)["status"]; got != want {
-		f.t.Fatalf("task is %v, want %s", got, want)
-	}
-}
-
 // change applies moves to a task.
 func (f *fixture) change(id string, fn func(tx *db.Tx, t *task.Row) error) {
 	f.t.Helper()

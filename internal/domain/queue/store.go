@@ -23,7 +23,8 @@ var (
 		OR owner_target = 'org' AND COALESCE(owner_id, account_id) = CAST($1 AS TEXT)
 		OR owner_target = 'user' AND owner_id IN (SELECT user_id FROM memberships WHERE account_id = CAST($1 AS TEXT)))
 		UNION ALL SELECT COALESCE(box_id, ''), '', '', '', NULL, '', '', '', 0, '[]', '[]', '{}', NULL, COUNT(*), MAX(claimed_at),
-		COUNT(CASE WHEN account_id = CAST($1 AS TEXT) AND kind <> 'ci' THEN 1 END), MAX(CASE WHEN account_id = CAST($1 AS TEXT) AND kind <> 'ci' THEN claimed_at END)
+		COUNT(CASE WHEN account_id = CAST($1 AS TEXT) AND kind <> 'ci' THEN 1 END),
+		MAX(CASE WHEN account_id = CAST($1 AS TEXT) AND kind <> 'ci' THEN claimed_at END)
 		FROM tasks WHERE status IN ('claimed', 'running') GROUP BY box_id`)
 
 	selectBox = db.Q[boxRow](`SELECT ` + boxColumns + ` FROM boxes WHERE id = $1 AND state <> 'revoked'`)
@@ -35,7 +36,8 @@ var (
 	selectQueues = db.Q[queue](`SELECT account_id, pending FROM queue_depths WHERE pending > 0 ORDER BY pending DESC, account_id`)
 	// countParked counts the held tasks of all accounts by what parked them. CROSS has
 	// SQLite go through the accounts, so that it reads an index and not all tasks.
-	countParked = db.Q[parkedCount](`SELECT COALESCE(t.failure_kind, '') AS failure_kind, COUNT(*) AS n FROM queue_depths q CROSS JOIN tasks t
+	countParked = db.Q[parkedCount](`SELECT COALESCE(t.failure_kind, '') AS failure_kind, COUNT(*) AS n FROM queue_depths q CROSS
+		JOIN tasks t
 		WHERE t.account_id = q.account_id AND t.status = 'held' GROUP BY COALESCE(t.failure_kind, '')`)
 	addDepth = db.S(`INSERT INTO queue_depths (account_id, pending) VALUES ($1, $2)
 		ON CONFLICT (account_id) DO UPDATE SET pending = queue_depths.pending + excluded.pending`)

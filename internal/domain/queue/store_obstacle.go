@@ -29,7 +29,8 @@ const maxObstacles = 200
 
 var selectObstacles = db.Q[obstacleRow](`SELECT t.id, t.status, t.stuck, t.failure_kind, t.updated_at, t.pr_id
 	FROM tasks t LEFT JOIN pulls p ON p.id = t.pr_id AND p.needs <> ''
-	WHERE t.account_id = $1 AND t.status IN ('held', 'running', 'awaiting_ci', 'awaiting_review', 'mergeable') AND (t.status IN ('held', 'running') OR t.stuck OR p.id IS NOT NULL)
+	WHERE t.account_id = $1 AND t.status IN ('held', 'running', 'awaiting_ci', 'awaiting_review', 'mergeable')
+	AND (t.status IN ('held', 'running') OR t.stuck OR p.id IS NOT NULL)
 		AND (EXISTS (SELECT 1 FROM task_deps d JOIN tasks w ON w.id = d.task_id AND w.status = 'pending' WHERE d.depends_on = t.id)
 			OR EXISTS (SELECT 1 FROM tasks c WHERE c.conflict_with = t.id))
 	ORDER BY t.updated_at, t.id LIMIT $2`)

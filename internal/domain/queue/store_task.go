@@ -34,11 +34,14 @@ var (
 		` AND (created_at, id) >= (:created_at, :id) ORDER BY created_at DESC, id DESC LIMIT :limit`)
 
 	// countReadyBy is for accounts that boxes of members serve.
-	countReadyBy = db.Q[crowd](`SELECT repo_id, template, priority, requested_by, TRUE AS told_apart, FALSE AS waits, FALSE AS later, NULL AS conflict_with, COUNT(*) AS n,
+	countReadyBy = db.Q[crowd](`SELECT repo_id, template, priority, requested_by, TRUE AS told_apart, FALSE AS waits, FALSE AS later,
+		NULL AS conflict_with, COUNT(*) AS n,
 		MIN(queued_at) AS queued, MIN(updated_at) AS updated, NULL AS not_before FROM tasks WHERE account_id = $1 AND ` + task.IsReady + `
 		GROUP BY repo_id, template, priority, requested_by`)
-	countWaiting = db.Q[crowd](`SELECT repo_id, template, 0 AS priority, NULL AS requested_by, FALSE AS told_apart, (waiting_deps > 0) AS waits, (not_before > $2) AS later, conflict_with,
-		COUNT(*) AS n, MIN(queued_at) AS queued, MIN(updated_at) AS updated, MAX(not_before) AS not_before FROM tasks WHERE account_id = $1 AND ` + task.IsWaiting + `
+	countWaiting = db.Q[crowd](`SELECT repo_id, template, 0 AS priority, NULL AS requested_by, FALSE AS told_apart,
+		(waiting_deps > 0) AS waits, (not_before > $2) AS later, conflict_with,
+		COUNT(*) AS n, MIN(queued_at) AS queued, MIN(updated_at) AS updated, MAX(not_before) AS not_before FROM tasks
+		WHERE account_id = $1 AND ` + task.IsWaiting + `
 		GROUP BY repo_id, template, (waiting_deps > 0), (not_before > $2), conflict_with`)
 	selectWaiting = db.Q[task.Row](`SELECT ` + task.Columns + ` FROM tasks WHERE account_id = $1 AND ` + task.IsWaiting +
 		` ORDER BY created_at, id LIMIT $2`)
@@ -114,7 +117,8 @@ func selectGaps(tx *db.Tx, account string, ids []string) (map[string]int64, erro
 		SELECT p.id, (SELECT COUNT(*) FROM tasks t WHERE t.account_id = `,
 			account).SQL(` AND t.repo_id = p.repo_id AND t.template = p.template AND t.priority = p.priority
 			AND t.status = 'pending' AND t.waiting_deps = 0 AND t.not_before = 0 AND t.conflict_with IS NULL
-			AND (t.created_at, t.id) >= (p.created_at, p.id) AND (t.created_at, t.id) < (p.next_at, p.next_id)) AS n FROM page p WHERE p.next_at IS NOT NULL`))
+			AND (t.created_at, t.id) >= (p.created_at, p.id) AND (t.created_at, t.id) < (p.next_at, p.next_id)) AS n FROM page p
+			WHERE p.next_at IS NOT NULL`))
 	out := map[string]int64{}
 	for _, g := range rows {
 		out[g.ID] = g.N

@@ -86,7 +86,8 @@ var (
 	setHalting = db.S(`UPDATE runs SET halting = $2, halting_why = $3 WHERE id = $1 AND ended_at IS NULL`)
 	// wakeRun changes no row of an ended run, so that no message is queued for
 	// one.
-	wakeRun      = db.S(`UPDATE runs SET woken_at = CASE WHEN state = 'parked' THEN $2 ELSE woken_at END WHERE id = $1 AND ended_at IS NULL`)
+	wakeRun = db.S(`UPDATE runs SET woken_at = CASE WHEN state = 'parked' THEN $2 ELSE woken_at END
+		WHERE id = $1 AND ended_at IS NULL`)
 	resumeRun    = db.S(`UPDATE runs SET woken_at = NULL WHERE id = $1`)
 	revokeTokens = db.S(`UPDATE run_tokens SET revoked_at = $2 WHERE run_id = $1 AND revoked_at IS NULL`)
 	forgetTokens = db.S(`DELETE FROM run_tokens WHERE run_id = $1`)

@@ -101,7 +101,8 @@ func TestReplay(t *testing.T) {
 }
 
 var (
-	addMerged = db.S(`INSERT INTO sessions (id, account_id, repo_id, task_id, trigger, kind, started_at, ended_at, policy) VALUES ($1, 'acme', 'repo', $1, 'task', 'work', 0, 1, $2)`)
+	addMerged = db.S(`INSERT INTO sessions (id, account_id, repo_id, task_id, trigger, kind, started_at, ended_at, policy)
+		VALUES ($1, 'acme', 'repo', $1, 'task', 'work', 0, 1, $2)`)
 )
 
 // Whether a person was asked about a merge, ordered it, or made it by hand, is

@@ -27,7 +27,8 @@ func TestStatements(t *testing.T) {
 }
 
 var (
-	addSession = db.S(`INSERT INTO sessions (id, account_id, repo_id, trigger, kind, started_at) VALUES ($1, 'acme', $2, 'task', 'work', $3)`)
+	addSession = db.S(`INSERT INTO sessions (id, account_id, repo_id, trigger, kind, started_at)
+		VALUES ($1, 'acme', $2, 'task', 'work', $3)`)
 )
 
 type fixture struct {

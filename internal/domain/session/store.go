@@ -42,7 +42,8 @@ var (
 
 	insertOwn = db.SWith[insertOwnArgs](`INSERT INTO sessions (id, account_id, repo_id, trigger, kind, started_at, requested_by)
 		VALUES (:id, :account_id, :repo_id, :trigger, :kind, :started_at, :requested_by)`)
-	insertOfRun = db.SWith[insertOfRunArgs](`INSERT INTO sessions (id, account_id, run_id, task_id, repo_id, trigger, kind, started_at, policy)
+	insertOfRun = db.SWith[insertOfRunArgs](`INSERT INTO sessions (id, account_id, run_id, task_id, repo_id, trigger, kind, started_at,
+		policy)
 		VALUES (:id, :account_id, :run_id, :task_id, :repo_id, :trigger, :kind, :started_at, :policy)`)
 	endOfRun   = db.S(`UPDATE sessions SET outcome = $2, ended_at = $3 WHERE run_id = $1 AND ended_at IS NULL`)
 	modelOfRun = db.S(`UPDATE sessions SET model = COALESCE(model, $2) WHERE run_id = $1`)
@@ -131,11 +132,13 @@ var (
 	// person orders without being asked has the same time for the request and the
 	// decision.
 	selectFacts = db.Q[facts](`SELECT s.repo_id, s.policy, s.cost_micros, s.unpriced, t.budget_micros AS own_budget,
-		(SELECT CAST(SUM(o.cost_micros) AS BIGINT) FROM sessions o WHERE o.account_id = s.account_id AND o.task_id = s.task_id) AS task_cost,
+		(SELECT CAST(SUM(o.cost_micros) AS BIGINT) FROM sessions o
+		WHERE o.account_id = s.account_id AND o.task_id = s.task_id) AS task_cost,
 		(SELECT CAST(COALESCE(SUM(o.unpriced), 0) AS BIGINT) FROM sessions o
 			WHERE o.account_id = s.account_id AND o.task_id = s.task_id) AS task_unpriced,
 		p.id AS pr_id, p.merged_at,
-		(SELECT COUNT(*) FROM pull_actions a WHERE a.pr_id = p.id AND a.kind = 'merge' AND (a.decided_by IS NULL OR a.decided_by <> 'policy')
+		(SELECT COUNT(*) FROM pull_actions a WHERE a.pr_id = p.id AND a.kind = 'merge'
+		AND (a.decided_by IS NULL OR a.decided_by <> 'policy')
 			AND (a.decided_at IS NULL OR a.decided_at > a.requested_at)) AS asked,
 		(SELECT COUNT(*) FROM pull_actions a WHERE a.pr_id = p.id AND a.kind = 'merge' AND a.decided_by = 'policy') AS by_policy,
 		(SELECT COUNT(*) FROM pull_actions a WHERE a.pr_id = p.id AND a.kind = 'merge' AND a.state = 'applied') AS applied,

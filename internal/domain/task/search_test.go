@@ -13,7 +13,8 @@ const searched = 20_000
 var fillQueue = db.S(`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, max_attempts, priority, waiting_deps,
 	queued_at, branch, files, labels, template, command, confidence, created_by, created_at, updated_at)
 	WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
-	SELECT 'x' || i, 'acme', 'acme-web', 'work', 'queued', 'Repair no. ' || i || ' of all', 'p', 'completed', 3, 50, 0, i, 'svc/x', '[]', '{}', 'default', '[]', 1, 'user:ann', i, 0 FROM n`)
+	SELECT 'x' || i, 'acme', 'acme-web', 'work', 'queued', 'Repair no. ' || i || ' of all', 'p', 'completed', 3, 50, 0, i, 'svc/x', '[]',
+	'{}', 'default', '[]', 1, 'user:ann', i, 0 FROM n`)
 
 // TestSearchIsBounded holds that a search through a long queue takes several
 // pages rather than long, and that a bare cursor goes on with it.

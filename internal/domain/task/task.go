@@ -48,7 +48,7 @@ const (
 	SinkLinear = "linear"
 )
 
-// Uncapped, as the most pending tasks of an account, means that there is no limit.
+// Uncapped is the limit of an account whose pending tasks have none.
 const Uncapped = -1
 
 // Row is a task as it is stored.

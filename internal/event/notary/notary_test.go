@@ -29,7 +29,8 @@ func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 var (
 	cut     = db.S(`DELETE FROM audit WHERE account_id = $1 AND seq > $2`)
-	setBack = db.S(`UPDATE audit_heads SET seq = $2, hash = (SELECT hash FROM audit WHERE account_id = $1 AND seq = $2) WHERE account_id = $1`)
+	setBack = db.S(`UPDATE audit_heads SET seq = $2, hash = (SELECT hash FROM audit WHERE account_id = $1 AND seq = $2)
+		WHERE account_id = $1`)
 	rehash  = db.S(`UPDATE audit SET hash = 'other' || hash WHERE account_id = $1 AND seq >= $2`)
 	rehead  = db.S(`UPDATE audit_heads SET hash = 'other' || hash WHERE account_id = $1`)
 	kindsOf = db.Q[string](`SELECT kind FROM audit WHERE account_id = $1 ORDER BY seq`)

@@ -35,6 +35,7 @@ type object = map[string]any
 // clock.
 const created = 1_700_000_000
 
+// ServeHTTP answers as the API of a model provider does.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/v1/models" {
 		s.listModels(w)

@@ -34,7 +34,8 @@ var (
 	newRepos   = db.S(`WITH RECURSIVE n (i) AS (SELECT CAST(0 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i + 1 < $1)
 		INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
 		SELECT 'r' || CAST(i AS TEXT), 'a', 'a', 'r' || CAST(i AS TEXT), 'builtin', 'main', FALSE, TRUE, 0 FROM n`)
-	newBox = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots, agents, isolation, presence, created_at)
+	newBox = db.S(`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash, token_expires_at, slots,
+		agents, isolation, presence, created_at)
 		VALUES ('b', 'a', 'b', 'org', 'a', 'enrolled', '', 'b', 0, 100, '[]', '["landlock"]', 'online', 0)`)
 	// newTasks numbers $2 tasks from $1, spread over $3 repositories.
 	newTasks = db.SWith[newTasksArgs](`WITH RECURSIVE n (i) AS (SELECT CAST(:from AS BIGINT) UNION ALL SELECT i + 1 FROM n
@@ -47,10 +48,13 @@ var (
 			CAST(:status AS TEXT), 1, 1700000000000000 + i * 1000, 'svc/make-widget--00000000', 'default', 'user:ada',
 			1700000000000000 + i * 1000, 1700000000000000 + i * 1000 FROM n`)
 	fillLanes = db.S(`INSERT INTO queue_lanes (account_id, repo_id, template, priority, ready, place, head_at)
-		SELECT account_id, repo_id, template, priority, COUNT(*), -priority, MIN(created_at) FROM tasks WHERE status = 'pending' GROUP BY account_id, repo_id, template, priority`)
-	fillDepth = db.S(`INSERT INTO queue_depths (account_id, pending) SELECT account_id, COUNT(*) FROM tasks WHERE status = 'pending' GROUP BY account_id`)
-	analyze   = db.S(`ANALYZE`)
-	anyRepo   = db.Q[task.Repo](`SELECT id, owner, name, enabled, default_branch, '' AS clone_url, '' AS template, '' AS isolation, 0 AS check_timeout, '' AS conflicts FROM repos WHERE id = $1`)
+		SELECT account_id, repo_id, template, priority, COUNT(*), -priority, MIN(created_at) FROM tasks WHERE status = 'pending'
+		GROUP BY account_id, repo_id, template, priority`)
+	fillDepth = db.S(`INSERT INTO queue_depths (account_id, pending) SELECT account_id, COUNT(*) FROM tasks WHERE status = 'pending'
+		GROUP BY account_id`)
+	analyze = db.S(`ANALYZE`)
+	anyRepo = db.Q[task.Repo](`SELECT id, owner, name, enabled, default_branch, '' AS clone_url, '' AS template, '' AS isolation,
+		0 AS check_timeout, '' AS conflicts FROM repos WHERE id = $1`)
 )
 
 // newTasksArgs are the parameters of newTasks.

@@ -80,7 +80,8 @@ func newCreator(path string) (*creator, error) {
 	}
 	for _, text := range []string{
 		`INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ('acct', 'acct', 'organization', 'self_hosted', 2, 0)`,
-		`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at) VALUES ('repo', 'acct', 'acct', 'repo', 'builtin', 'main', TRUE, TRUE, 0)`,
+		`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
+			VALUES ('repo', 'acct', 'acct', 'repo', 'builtin', 'main', TRUE, TRUE, 0)`,
 	} {
 		if _, err := pool.ExecContext(ctx, text); err != nil {
 			return nil, err
@@ -88,8 +89,10 @@ func newCreator(path string) (*creator, error) {
 	}
 	insert, err := pool.PrepareContext(ctx,
 		`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, attempt, charged, uncharged, max_attempts,
-		priority, stuck, not_before, waiting_deps, queued_at, branch, wip_paths, files, labels, template, command, confidence, created_by, created_at, updated_at)
-		VALUES ($1, 'acct', 'repo', 'work', 'queued', $2, $3, 'pending', 0, 0, 0, 3, 50, FALSE, 0, 0, $4, $5, '[]', '[]', '{}', 'default', '[]', 1, $6, $4, $4)`)
+		priority, stuck, not_before, waiting_deps, queued_at, branch, wip_paths, files, labels, template, command, confidence, created_by,
+		created_at, updated_at)
+		VALUES ($1, 'acct', 'repo', 'work', 'queued', $2, $3, 'pending', 0, 0, 0, 3, 50, FALSE, 0, 0, $4, $5, '[]', '[]', '{}', 'default',
+		'[]', 1, $6, $4, $4)`)
 	return &creator{pool, insert}, err
 }
 

@@ -21,7 +21,8 @@ var (
 	accountID = db.Q[string](`SELECT id FROM accounts WHERE login = $1`)
 	repoID    = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND name = $2`)
 
-	setDepth = db.S(`INSERT INTO queue_depths (account_id, pending) SELECT account_id, COUNT(*) FROM tasks WHERE account_id = $1 AND status = 'pending' GROUP BY account_id
+	setDepth = db.S(`INSERT INTO queue_depths (account_id, pending) SELECT account_id, COUNT(*) FROM tasks
+		WHERE account_id = $1 AND status = 'pending' GROUP BY account_id
 		ON CONFLICT (account_id) DO UPDATE SET pending = excluded.pending`)
 
 	setLanes = db.S(`INSERT INTO queue_lanes (account_id, repo_id, template, priority, ready, place, head_at)

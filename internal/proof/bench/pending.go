@@ -22,7 +22,8 @@ var (
 	// moreRepos copies a repository under other names.
 	moreRepos = db.S(`WITH RECURSIVE n (i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i + 1 < $2)
 		INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at)
-		SELECT 'copy-' || CAST(n.i AS TEXT), r.account_id, r.owner, r.name || '-' || CAST(n.i AS TEXT), r.host, r.default_branch, r.private, r.enabled, r.created_at
+		SELECT 'copy-' || CAST(n.i AS TEXT), r.account_id, r.owner, r.name || '-' || CAST(n.i AS TEXT), r.host, r.default_branch, r.private,
+		r.enabled, r.created_at
 		FROM repos r, n WHERE r.account_id = $1`)
 	// listed inserts the tasks of the page, in all repositories and two priorities.
 	listed = db.SWith[listedArgs](`WITH RECURSIVE n (i) AS (SELECT CAST(0 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i + 1 < :queued)

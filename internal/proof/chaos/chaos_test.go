@@ -116,7 +116,8 @@ func TestScanSeesEverything(t *testing.T) {
 func TestLedgerNoticesWhatIsWrong(t *testing.T) {
 	_, r := stored(t, map[string]string{"done-a": "", "done-b": ""},
 		`CREATE TABLE tasks (title TEXT, status TEXT, branch TEXT, id TEXT)`,
-		`INSERT INTO tasks VALUES ('kept', 'merged', 'svc/a', '1'), ('stopped', 'cancelled', 'svc/b', '2'), ('hollow', 'merged', 'svc/c', '3'),
+		`INSERT INTO tasks VALUES ('kept', 'merged', 'svc/a', '1'), ('stopped', 'cancelled', 'svc/b', '2'),
+			('hollow', 'merged', 'svc/c', '3'),
 			('twin', 'failed', 'svc/d', '4'), ('twin', 'failed', 'svc/e', '5'), ('idle', 'completed', 'svc/f', '6')`)
 	var out bytes.Buffer
 	w := &world{Options: Options{Out: &out}, found: map[Fault][]string{},

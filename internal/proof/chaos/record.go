@@ -95,7 +95,8 @@ func (r Record) tasks(ctx context.Context) error {
 		rule{TaskLost, "a merged task has no merged pull request of its own", `SELECT t.id FROM tasks t
 			LEFT JOIN pulls p ON p.id = t.pr_id AND p.task_id = t.id AND p.state = 'merged' WHERE t.status = 'merged' AND p.id IS NULL`},
 		rule{RunDoubled, "a task that was done has other than one try that succeeded", `SELECT t.id, COUNT(r.id) FROM tasks t
-			LEFT JOIN runs r ON r.task_id = t.id AND r.outcome = 'succeeded' WHERE t.status IN ('merged', 'completed') GROUP BY t.id HAVING COUNT(r.id) <> 1`},
+			LEFT JOIN runs r ON r.task_id = t.id AND r.outcome = 'succeeded' WHERE t.status IN ('merged', 'completed')
+			GROUP BY t.id HAVING COUNT(r.id) <> 1`},
 	)
 }
 
@@ -152,7 +153,8 @@ type told struct {
 
 func (r Record) told(ctx context.Context) (told, error) {
 	t := told{map[string]int64{}, map[string]int64{}, map[string][]int64{}}
-	rows, err := r.rows(ctx, `SELECT kind, object, data, seq FROM audit WHERE kind IN ('task.claimed', 'run.ended', 'task.redispatched', 'task.released')`)
+	rows, err := r.rows(ctx, `SELECT kind, object, data, seq FROM audit
+		WHERE kind IN ('task.claimed', 'run.ended', 'task.redispatched', 'task.released')`)
 	for _, row := range rows {
 		object := fmt.Sprint(row[1])
 		place, _ := row[3].(int64)
@@ -179,7 +181,8 @@ func (r Record) events(ctx context.Context) error {
 	return r.none(ctx,
 		rule{Gap, "the events of a run are not 1 to n",
 			`SELECT r.id, r.committed_seq, COUNT(e.seq), MIN(e.seq), MAX(e.seq) FROM runs r LEFT JOIN run_events e ON e.run_id = r.id
-			GROUP BY r.id, r.committed_seq HAVING COUNT(e.seq) <> r.committed_seq OR r.committed_seq > 0 AND (MIN(e.seq) <> 1 OR MAX(e.seq) <> r.committed_seq)`},
+			GROUP BY r.id, r.committed_seq HAVING COUNT(e.seq) <> r.committed_seq OR r.committed_seq > 0
+			AND (MIN(e.seq) <> 1 OR MAX(e.seq) <> r.committed_seq)`},
 		rule{Gap, "an event is of another attempt or of no run",
 			`SELECT e.run_id, e.seq FROM run_events e LEFT JOIN runs r ON r.id = e.run_id AND r.attempt = e.attempt WHERE r.id IS NULL`},
 		rule{Gap, "an event is there twice", `SELECT run_id, kind, COUNT(*) FROM run_events
@@ -197,7 +200,8 @@ func (r Record) pulls(ctx context.Context) error {
 		rule{PullDoubled, "a task has several pull requests",
 			`SELECT task_id, COUNT(*) FROM pulls WHERE task_id IS NOT NULL GROUP BY task_id HAVING COUNT(*) > 1`},
 		rule{Contradiction, "a pull request was merged, and its task is not",
-			`SELECT p.id, t.id, t.status FROM pulls p JOIN tasks t ON t.id = p.task_id WHERE p.state = 'merged' AND t.status NOT IN ('merged', 'cancelled')`},
+			`SELECT p.id, t.id, t.status FROM pulls p JOIN tasks t ON t.id = p.task_id
+				WHERE p.state = 'merged' AND t.status NOT IN ('merged', 'cancelled')`},
 	)
 	if err != nil {
 		return err
@@ -234,7 +238,8 @@ func (r Record) git(ctx context.Context, args ...string) ([]string, error) {
 // trail compares the audit trail with the rows that it describes. A task fails once,
 // and once more for every time that it was revived.
 func (r Record) trail(ctx context.Context) error {
-	once := `SELECT o.id, COUNT(a.id) FROM %s o LEFT JOIN audit a ON a.object = o.id AND a.kind = '%s' WHERE %s GROUP BY o.id HAVING COUNT(a.id) <> 1`
+	once := `SELECT o.id, COUNT(a.id) FROM %s o LEFT JOIN audit a ON a.object = o.id AND a.kind = '%s' WHERE %s
+		GROUP BY o.id HAVING COUNT(a.id) <> 1`
 	var rules []rule
 	for _, c := range []struct{ table, kind, where string }{
 		{"tasks", "task.created", "TRUE"},
@@ -254,7 +259,8 @@ func (r Record) trail(ctx context.Context) error {
 		rule{Gap, "the trail of an account is not 1 to n",
 			`SELECT account_id, COUNT(*), MIN(seq), MAX(seq) FROM audit WHERE seq > 0 GROUP BY account_id HAVING COUNT(*) <> MAX(seq)`},
 		rule{Contradiction, "the trail counts other claims than there are runs", `SELECT t.id FROM tasks t
-			WHERE (SELECT COUNT(*) FROM runs r WHERE r.task_id = t.id) <> (SELECT COUNT(*) FROM audit a WHERE a.object = t.id AND a.kind = 'task.claimed')`},
+			WHERE (SELECT COUNT(*) FROM runs r WHERE r.task_id = t.id) <> (SELECT COUNT(*) FROM audit a
+			WHERE a.object = t.id AND a.kind = 'task.claimed')`},
 	)
 	if err := r.none(ctx, rules...); err != nil {
 		return err

@@ -109,7 +109,8 @@ func TestVerifyNoticesWhatIsWrong(t *testing.T) {
 		`DELETE FROM run_events WHERE seq = 1`,
 		`INSERT INTO run_events SELECT run_id, seq + 1000, attempt, t, mono, kind, data FROM run_events WHERE kind = 'started'`,
 		`UPDATE run_events SET attempt = attempt + 1 WHERE kind = 'started'`,
-		`UPDATE audit SET seq = (SELECT MAX(seq) + 1 FROM audit) WHERE kind = 'run.ended' AND object = (SELECT id FROM runs WHERE attempt = 1)`,
+		`UPDATE audit SET seq = (SELECT MAX(seq) + 1 FROM audit) WHERE kind = 'run.ended'
+			AND object = (SELECT id FROM runs WHERE attempt = 1)`,
 		`UPDATE runs SET ended_at = NULL WHERE attempt = 2`,
 		`UPDATE runs SET attempt = 3 WHERE attempt = 2`,
 		`UPDATE runs SET outcome = 'succeeded'`,
@@ -118,7 +119,8 @@ func TestVerifyNoticesWhatIsWrong(t *testing.T) {
 		`UPDATE tasks SET status = 'pending'`,
 		`UPDATE tasks SET pr_id = NULL`,
 		`UPDATE tasks SET status = 'failed'`,
-		`CREATE TEMP TABLE twin AS SELECT * FROM pulls; UPDATE twin SET id = id || 'x', number = number + 1; INSERT INTO pulls SELECT * FROM twin`,
+		`CREATE TEMP TABLE twin AS SELECT * FROM pulls; UPDATE twin SET id = id || 'x', number = number + 1; INSERT INTO pulls SELECT *
+			FROM twin`,
 		`UPDATE pulls SET merge_sha = head_sha`,
 		`DELETE FROM audit WHERE kind = 'task.claimed'`,
 		`DELETE FROM audit WHERE kind = 'run.ended'`,
