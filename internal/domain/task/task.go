@@ -173,7 +173,7 @@ type Budget struct {
 type Repo struct {
 	ID            string
 	Owner, Name   string
-	HostRepo      codehost.Repo // the repository as its code host names it
+	HostRepo      codehost.Repo `db:"-"` // the repository as its code host names it
 	Enabled       bool
 	DefaultBranch string
 	CloneURL      string
