@@ -133,7 +133,8 @@ func TestSurvey(t *testing.T) {
 	t.Parallel()
 	eachWork(t, task.Uncapped, func(t *testing.T, w *work) {
 		scouts := Scouts{Runs: run.New(run.Needs{
-			DB: w.db, Hub: event.NewHub(), Tasks: w.tasks, Queue: w.Queue, Bus: noBus{}, Logger: discard, Setup: RunSetup{}, Boxes: RunBoxes{},
+			DB: w.db, Hub: event.NewHub(), Tasks: w.tasks, Queue: w.Queue, Bus: noBus{}, Logger: discard, Setup: RunSetup{},
+			Boxes: RunBoxes{},
 			Vault: noVault{}, Branches: Branches{}, Settler: Settler{}, Asks: RunAsks{},
 		})}
 		w.write(func(tx *db.Tx) error {
