@@ -114,19 +114,22 @@ func TestScanSeesEverything(t *testing.T) {
 }
 
 func TestLedgerNoticesWhatIsWrong(t *testing.T) {
-	_, r := stored(t, map[string]string{"done-a": "", "done-b": ""},
+	_, r := stored(t, map[string]string{"done-a": "", "done-b": "", "done-g": ""},
+		`CREATE TABLE pulls (task_id TEXT, state TEXT)`,
+		`INSERT INTO pulls VALUES ('2', 'closed'), ('7', 'merged')`,
 		`CREATE TABLE tasks (title TEXT, status TEXT, branch TEXT, id TEXT)`,
 		`INSERT INTO tasks VALUES ('kept', 'merged', 'svc/a', '1'), ('stopped', 'cancelled', 'svc/b', '2'),
 			('hollow', 'merged', 'svc/c', '3'),
-			('twin', 'failed', 'svc/d', '4'), ('twin', 'failed', 'svc/e', '5'), ('idle', 'completed', 'svc/f', '6')`)
+			('twin', 'failed', 'svc/d', '4'), ('twin', 'failed', 'svc/e', '5'), ('idle', 'completed', 'svc/f', '6'),
+			('late', 'cancelled', 'svc/g', '7')`)
 	var out bytes.Buffer
 	w := &world{Options: Options{Out: &out}, found: map[Fault][]string{},
-		filed: []string{"kept", "stopped", "hollow", "twin", "gone", "idle"}}
+		filed: []string{"kept", "stopped", "hollow", "twin", "gone", "idle", "late"}}
 	states, err := w.tasks(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if states["merged"] != 2 || states["failed"] != 2 || states["cancelled"] != 1 {
+	if states["merged"] != 2 || states["failed"] != 2 || states["cancelled"] != 2 {
 		t.Errorf("the states: %v", states)
 	}
 	want := map[Fault][]string{

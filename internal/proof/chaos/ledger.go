@@ -45,21 +45,26 @@ func (w *world) read(ctx context.Context) (l ledger, err error) {
 // tasks compares the filed tasks with the stored ones, and the tasks stored as merged
 // with the main branch.
 func (w *world) tasks(ctx context.Context, r Record) (map[string]int, error) {
-	rows, err := r.rows(ctx, `SELECT title, status, branch, id FROM tasks`)
+	rows, err := r.rows(ctx, `SELECT title, status, branch, id,
+		CASE WHEN EXISTS (SELECT 1 FROM pulls p WHERE p.task_id = tasks.id AND p.state = 'merged') THEN 'merged' ELSE '' END FROM tasks`)
 	if err != nil {
 		return nil, err
 	}
 	states, stored := map[string]int{}, map[string]int{}
 	merged := map[string]bool{}
+	late := map[string]bool{} // cancelled after the merge of their pull requests had begun
 	for _, row := range rows {
 		stored[fmt.Sprint(row[0])]++
 		status, branch := fmt.Sprint(row[1]), fmt.Sprint(row[2])
+		name := "done-" + branch[strings.LastIndexByte(branch, '/')+1:]
 		states[status]++
 		switch status {
 		case "completed": // every agent that succeeds has made a file
 			w.report(TaskLost, fmt.Sprintf("task %s is completed without a pull request", row[3]))
 		case "merged":
-			merged["done-"+branch[strings.LastIndexByte(branch, '/')+1:]] = true
+			merged[name] = true
+		case "cancelled":
+			late[name] = fmt.Sprint(row[4]) == "merged"
 		}
 	}
 	for _, title := range w.filed {
@@ -78,7 +83,7 @@ func (w *world) tasks(ctx context.Context, r Record) (map[string]int, error) {
 		return nil, err
 	}
 	for _, name := range names {
-		if strings.HasPrefix(name, "done-") && !merged[name] {
+		if strings.HasPrefix(name, "done-") && !merged[name] && !late[name] {
 			w.report(Contradiction, name+" is on the main branch, and its task is not merged")
 		}
 		delete(merged, name)
