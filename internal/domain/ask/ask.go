@@ -153,7 +153,7 @@ type Budgets interface {
 	Stops(tx *db.Tx, sessionIDs []string) ([]Stop, error)
 }
 
-// Needs are the parts that a Service is made of.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB      *db.DB
 	Hub     *event.Hub
@@ -177,7 +177,7 @@ type Service struct {
 	workers sync.WaitGroup
 }
 
-// New makes the service. It panics if a part is missing.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}

@@ -31,7 +31,7 @@ type Asks interface {
 	File(tx *db.Tx, repoID, by string, i codehost.Issue) (filed bool, err error)
 }
 
-// Needs are the parts that New needs.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB     *db.DB
 	Hub    *event.Hub
@@ -43,7 +43,7 @@ type Needs struct {
 // Service queues imports and carries them out.
 type Service struct{ Needs }
 
-// New makes a Service. It panics if a part is nil.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}

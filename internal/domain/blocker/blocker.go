@@ -167,7 +167,7 @@ type Asks interface {
 	File(tx *db.Tx, f FollowUp) (askID string, err error)
 }
 
-// Needs are the parts that New makes a Service of.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB      *db.DB
 	Ring    *seal.Keyring
@@ -181,7 +181,7 @@ type Needs struct {
 // Service keeps the blockers.
 type Service struct{ Needs }
 
-// New makes a Service. It panics if a field of n is nil.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}

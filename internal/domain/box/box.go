@@ -182,7 +182,7 @@ type Runs interface {
 	Dismiss(boxID string)
 }
 
-// Needs are the parts that a Service is made of.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB     *db.DB
 	Hub    *event.Hub
@@ -199,7 +199,7 @@ type Service struct {
 	settled settled
 }
 
-// New makes the service. It panics if a part is missing.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}

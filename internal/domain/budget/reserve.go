@@ -32,7 +32,7 @@ type Prices interface {
 	Priced(tx *db.Tx, account string, m Model) (bool, error)
 }
 
-// Needs are the parts that New makes a Service of.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB     *db.DB
 	Logger *slog.Logger
@@ -50,7 +50,7 @@ type Service struct {
 	reserves map[string]*reserve // by session
 }
 
-// New makes a Service. It panics if a field of n is nil.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}

@@ -47,7 +47,7 @@ type Tasks interface {
 	Check(tx *db.Tx, r repo.Ref, prID, sha string) (taskID string, err error)
 }
 
-// Needs are the parts that New needs.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB     *db.DB
 	Hub    *event.Hub
@@ -58,7 +58,7 @@ type Needs struct {
 // Service queues checks and records their results.
 type Service struct{ Needs }
 
-// New makes a Service. It panics if a part is nil.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}

@@ -34,13 +34,13 @@ type Escalation struct {
 	Note       *string    `json:"note" example:"null" doc:"what whoever resolved it wrote"`
 }
 
-// Needs are the parts that New makes a Service of.
+// Needs are the dependencies of Service.
 type Needs struct{ DB *db.DB }
 
 // Service lists and resolves escalations.
 type Service struct{ Needs }
 
-// New makes a Service. It panics if a field of n is nil.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}

@@ -43,7 +43,7 @@ type Attempts interface {
 	Attempt(ctx context.Context, token string) (a Attempt, ok bool, err error)
 }
 
-// Needs are the parts that New makes a Service of.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB       *db.DB
 	Logger   *slog.Logger
@@ -70,7 +70,8 @@ type Service struct {
 	own     map[string]Attempt // by the hash of the token of a Conversation
 }
 
-// New makes a Service and its HTTP gateway. It panics if a field of n is nil.
+// New makes a Service of n, with its HTTP gateway. It panics if a required field of n
+// is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	s := &Service{Needs: n}

@@ -62,7 +62,7 @@ type Templates interface {
 	Adopt(tx *db.Tx, keyID, baseURL, model string) ([]string, error)
 }
 
-// Needs are the parts that New makes a Service of.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB   *db.DB
 	Ring *seal.Keyring
@@ -78,7 +78,7 @@ type Needs struct {
 // Service keeps the keys and the prices.
 type Service struct{ Needs }
 
-// New makes a Service. It panics if a field of n is nil.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}

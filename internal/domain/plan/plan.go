@@ -218,7 +218,7 @@ type Boxes interface {
 	LiveBox(tx *db.Tx, r task.Repo, template string) (bool, error)
 }
 
-// Needs are the parts that a Service is made of.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB     *db.DB
 	Tasks  *task.Service
@@ -236,7 +236,7 @@ type Needs struct {
 // Service holds the plans.
 type Service struct{ Needs }
 
-// New makes the service. It panics if a part is missing.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}

@@ -67,7 +67,7 @@ type Refs interface {
 	HasTemplate(tx *db.Tx, name string) (bool, error)
 }
 
-// Needs are the parts that a Service is made of.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB *db.DB
 	// Platform is the prompt of the whole installation, empty for none.
@@ -78,7 +78,7 @@ type Needs struct {
 // Service answers for prompts and their variables.
 type Service struct{ Needs }
 
-// New makes the service. It panics if a part is missing.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}

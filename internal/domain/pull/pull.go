@@ -138,7 +138,7 @@ type People interface {
 	Signers(tx *db.Tx, taskID, decidedBy string) (Signers, error)
 }
 
-// Needs are the parts that New needs.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB      *db.DB
 	Hub     *event.Hub
@@ -154,7 +154,7 @@ type Needs struct {
 // Service has the capabilities of pull requests, and merges them.
 type Service struct{ Needs }
 
-// New makes a Service. It panics if a part is nil.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}

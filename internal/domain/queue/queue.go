@@ -2,7 +2,7 @@
 // boxes, and why a task is not claimed. It stands on package task, which owns the tasks
 // and tells the queue of their changes by task.QueueChanged.
 //
-//	queue.go      what the queue is made of, and whether it takes one more task
+//	queue.go      the dependencies of Service, and whether it takes one more task
 //	ops.go        the capability task.stalls; stalls.go gathers its answer
 //	lane.go       the order: lanes, and the turns of repositories
 //	place.go      the place of a task in the order
@@ -53,7 +53,7 @@ type Related interface {
 	PullHead(tx *db.Tx, prID string) (sha string, err error)
 }
 
-// Needs are what the queue is made of.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB  *db.DB
 	Hub *event.Hub
@@ -73,8 +73,8 @@ type Service struct {
 	foreseen foreseen
 }
 
-// New makes the service. It panics if something is lacking. Subscribe Count to
-// task.QueueChanged of the same database, or the queues stay empty.
+// New makes a Service of n. It panics if a required field of n is nil. The queues stay
+// empty unless Count is subscribed to task.QueueChanged of the same database.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}

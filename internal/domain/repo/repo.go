@@ -79,7 +79,7 @@ type Folders interface {
 	Missing([]codehost.Repo) []codehost.Repo
 }
 
-// Needs is what New asks for.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB       *db.DB
 	Hub      *event.Hub
@@ -98,7 +98,7 @@ type Service struct {
 	recording sync.Map // codehost.Key -> *sync.Mutex
 }
 
-// New makes the service. It panics if something that it needs is lacking.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}

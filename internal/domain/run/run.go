@@ -164,7 +164,7 @@ type Asks interface {
 	OfRuns(tx *db.Tx, runIDs []string) ([]string, error)
 }
 
-// Needs are the parts that a Service is made of.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB     *db.DB
 	Hub    *event.Hub
@@ -197,7 +197,7 @@ type Service struct {
 	waiting waiting            // claims that wait for a task
 }
 
-// New makes the service. It panics if a part is missing.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	n.Lease = cmp.Or(n.Lease, protocol.LeaseTTL)

@@ -70,7 +70,7 @@ type Policies interface {
 	Parse(tx *db.Tx, repoID *string, yml string) (Candidate, []string, error)
 }
 
-// Needs are the parts that New makes a Service of.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB       *db.DB
 	Hub      *event.Hub
@@ -85,7 +85,7 @@ type Service struct {
 	reads singleflight.Group // joins the equal reads of several streams
 }
 
-// New makes a Service. It panics if a field of n is nil.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}

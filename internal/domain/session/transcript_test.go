@@ -1,7 +1,7 @@
 //go:build !race
 
-// Under the race detector a server of every capability would be compiled and
-// run for each domain: what runs at once is in tests of its own.
+// Without this constraint the race detector would compile and run a server with
+// every capability for each domain. Concurrent code has tests of its own.
 
 package session_test
 

@@ -78,7 +78,7 @@ type Related interface {
 	Pulse(tx *db.Tx, taskID string) (*Pulse, error)
 }
 
-// Needs are what the service is made of.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB  *db.DB
 	Hub *event.Hub
@@ -95,7 +95,7 @@ type Needs struct {
 // Service creates tasks, moves them from state to state, and shows them.
 type Service struct{ Needs }
 
-// New makes the service. It panics if something is lacking.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	if len(n.Backoff) == 0 {

@@ -7,7 +7,7 @@
 //
 //	task.go      a task, as it is stored and as clients see it
 //	states.go    the states, the moves between them, and what a failed try leads to
-//	service.go   what the service is made of
+//	service.go   the dependencies of Service
 //	ops.go       the capabilities, and the calls that move tasks
 //	create.go    task.create and Create; batch.go several at once; setup.go project.setup
 //	move.go      the moves

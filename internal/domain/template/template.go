@@ -83,7 +83,7 @@ func (t Template) APIs() []llm.API {
 	return []llm.API{llm.Chat}
 }
 
-// Needs are the parts that a Service is made of.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB  *db.DB
 	Hub *event.Hub
@@ -92,7 +92,7 @@ type Needs struct {
 // Service answers for templates.
 type Service struct{ Needs }
 
-// New makes the service. It panics if a part is missing.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}

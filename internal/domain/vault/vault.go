@@ -65,7 +65,7 @@ type Repos interface {
 	ID(tx *db.Tx, owner, name string) (id string, ok bool, err error)
 }
 
-// Needs are the parts that a Service is made of.
+// Needs are the dependencies of Service.
 type Needs struct {
 	DB    *db.DB
 	Ring  *seal.Keyring
@@ -77,7 +77,7 @@ type Needs struct {
 // Service answers for secrets.
 type Service struct{ Needs }
 
-// New makes the service. It panics if a part is missing.
+// New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
