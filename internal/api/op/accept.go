@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// PrefersPage tells from an Accept header whether a person sits in front of the
-// answer: it names text/html, and nothing of JSON that it likes better.
+// PrefersPage tells from an Accept header whether a person reads the answer: the
+// header names text/html, and no type of JSON with a greater weight.
 func PrefersPage(accept string) bool {
 	html, data := 0.0, 0.0
 	for part := range strings.SplitSeq(strings.ToLower(accept), ",") {

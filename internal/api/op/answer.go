@@ -9,21 +9,21 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// answer is an answer with what is known of every one.
+// answer makes an Answer with the members that do not depend on the result.
 func (p *Pipeline) answer(c *Call) Answer {
 	a := Answer{Actor: c.actor}
 	if c.counted {
 		a.Limit = &c.state
 	}
 	if o := c.Op; o != nil {
-		a.Secret = o.NoStore || p.tells(o.output)
+		a.Secret = o.NoStore || p.mayHoldSecret(o.output)
 	}
 	a.Streamed = c.sink != nil && c.sink.isOpen()
 	return a
 }
 
-// Reply is the answer to a call that succeeded with out. It is a failure if out
-// cannot be encoded.
+// Reply makes the answer to a call that succeeded with out. The answer is a failure
+// if out cannot be encoded.
 func (p *Pipeline) Reply(c *Call, out any) Answer {
 	a := p.answer(c)
 	if err := a.encode(c.Op, out); err != nil {
@@ -32,7 +32,7 @@ func (p *Pipeline) Reply(c *Call, out any) Answer {
 	return a
 }
 
-// encode writes out as the op answers it.
+// encode sets the status, the headers and the body of the answer from out.
 func (a *Answer) encode(o *Op, out any) error {
 	if o != nil {
 		a.Status = o.Status
@@ -72,21 +72,21 @@ func (a *Answer) encode(o *Op, out any) error {
 	return nil
 }
 
-// tells finds out whether a type of answer can hold one of the secrets.
-func (p *Pipeline) tells(t reflect.Type) bool {
+// mayHoldSecret tells whether an answer of the type t can hold one of p.Secrets.
+func (p *Pipeline) mayHoldSecret(t reflect.Type) bool {
 	if t == nil || len(p.Secrets) == 0 {
 		return false
 	}
 	if known, ok := p.secretive.Load(t); ok {
 		return known.(bool)
 	}
-	found := holds(t, p.Secrets, map[reflect.Type]bool{})
+	found := hasMember(t, p.Secrets, map[reflect.Type]bool{})
 	p.secretive.Store(t, found)
 	return found
 }
 
-// holds tells whether a struct has a member of one of the names, at any depth.
-func holds(t reflect.Type, names []string, seen map[reflect.Type]bool) bool {
+// hasMember tells whether a struct has a member with one of the names, at any depth.
+func hasMember(t reflect.Type, names []string, seen map[reflect.Type]bool) bool {
 	for t != nil && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array || t.Kind() == reflect.Map) {
 		t = t.Elem()
 	}
@@ -102,7 +102,7 @@ func holds(t reflect.Type, names []string, seen map[reflect.Type]bool) bool {
 				return true
 			}
 		}
-		if holds(f.Type, names, seen) {
+		if hasMember(f.Type, names, seen) {
 			return true
 		}
 	}

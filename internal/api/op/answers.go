@@ -10,17 +10,18 @@ type (
 	outKey    struct{}
 )
 
-// Answers prepares the context of the transaction with which a write is done:
-// at its end out is what the row will answer. A Ledger can then keep the answer
+// Answers prepares the context of the transaction that carries out a write: when the
+// transaction ends, *out is the answer of the row. A Ledger can then keep the answer
 // in the same transaction, so that no crash comes between the two.
 func Answers[O any](ctx context.Context, out *O) context.Context {
 	if ctx.Value(encodeKey{}) == nil {
-		return ctx // nobody keeps it
+		return ctx // the call has no key: its answer is not kept
 	}
 	return context.WithValue(ctx, outKey{}, func() any { return *out })
 }
 
-// Answered is the answer that Answers tells of; false if that was not called.
+// Answered encodes the out that Answers was called with; ok is false if Answers was
+// not called for ctx.
 func Answered(ctx context.Context) (k Kept, ok bool, err error) {
 	out, ok := ctx.Value(outKey{}).(func() any)
 	if !ok {
@@ -36,10 +37,10 @@ func Answered(ctx context.Context) (k Kept, ok bool, err error) {
 	return k, true, nil
 }
 
-// answering lets Answered know which op answers.
+// answering returns a context from which Answered knows the op.
 func answering(ctx context.Context, o *Op) context.Context {
 	return context.WithValue(ctx, encodeKey{}, o)
 }
 
-// kept is what a Ledger remembers of an answer.
+// kept is the part of an answer that a Ledger remembers.
 func (a *Answer) kept() Kept { return Kept{a.Status, a.ContentType, a.Body} }

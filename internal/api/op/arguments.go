@@ -9,20 +9,22 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// argued are the texts of a call with Arguments. Headers are no arguments.
-type argued map[string]string
+// argumentTexts are the Texts of a call with Arguments, by the name of the path
+// parameter. There are no headers among arguments.
+type argumentTexts map[string]string
 
-func (a argued) Path(name string) string { return a[name] }
-func (argued) Header(string) string      { return "" }
+func (a argumentTexts) Path(name string) string { return a[name] }
+func (argumentTexts) Header(string) string      { return "" }
 
-// spread puts Arguments where they would travel on the op's own route. What is
-// no input of the op goes where it is refused. It fails with fault.Invalid and
-// fault.TooLarge, as the route does.
+// spread puts Arguments where they would travel on the route of the op: path, query
+// or body. An argument that is no input of the op goes to the query or the body, where
+// bind refuses it. spread fails with fault.Invalid and fault.TooLarge, as the route
+// does.
 func (o *Op) spread(c *Call) error {
 	if c.Arguments == nil {
 		return nil
 	}
-	path, query, body := argued{}, url.Values{}, make(map[string]jsontext.Value, len(c.Arguments))
+	path, query, body := argumentTexts{}, url.Values{}, make(map[string]jsontext.Value, len(c.Arguments))
 	c.Path, c.Sent, c.query, c.members = o.Path, Sent{Texts: path}, query, body
 	var e errs
 	size := int64(0)
@@ -39,7 +41,7 @@ func (o *Op) spread(c *Call) error {
 			}
 			path[name] = text
 			c.Path = strings.NewReplacer("{"+name+"}", text, "{"+name+"...}", text).Replace(c.Path)
-		case v.Kind() == 'n': // as if it were left out
+		case v.Kind() == 'n': // null counts as left out
 		case v.Kind() == '[' && f != nil && f.Type.Kind() == reflect.Slice:
 			var list []jsontext.Value
 			if err := json.Unmarshal(v, &list); err != nil {
@@ -74,8 +76,9 @@ func (o *Op) spread(c *Call) error {
 	return nil
 }
 
-// scalar is how a value is spelled in a path or a query.
-func scalar(v jsontext.Value) (string, bool) {
+// scalar spells a value as a path or a query does; ok is false for null, an array and
+// an object.
+func scalar(v jsontext.Value) (text string, ok bool) {
 	switch v.Kind() {
 	case '"':
 		var s string

@@ -11,7 +11,8 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// bind fills the In of an op from a call and checks it.
+// bind fills in, a pointer to the In of the op, from a call and checks the fields. It
+// fails with fault.Invalid, fault.TooLarge and fault.UnsupportedMedia.
 func (o *Op) bind(c *Call, in any) error {
 	v := reflect.ValueOf(in).Elem()
 	var e errs
@@ -28,8 +29,8 @@ func (o *Op) bind(c *Call, in any) error {
 			return err
 		}
 	case c.Body != nil && c.Length > 0:
-		// A body where none is read is a mistake worth telling, but {} and
-		// the like from habit are not.
+		// A body that no field is read from is a mistake that the caller should
+		// know of. Many clients send {} or null by habit; that is none.
 		if err := o.noBody(c); err != nil {
 			return err
 		}
@@ -67,7 +68,7 @@ func invalid(e errs) *fault.Error {
 	return f
 }
 
-// checkSent runs the checks of the fields that were present, zero or not.
+// checkSent runs the checks of the fields that are present, also of zero values.
 func (s *Shape) checkSent(v reflect.Value, present func(*Field) bool, e *errs) {
 	for i := range s.Fields {
 		f := &s.Fields[i]
@@ -77,7 +78,8 @@ func (s *Shape) checkSent(v reflect.Value, present func(*Field) bool, e *errs) {
 	}
 }
 
-// parameters reads path, query and headers.
+// parameters reads path, query and headers into v. sent tells whether a field was in
+// the query or the headers. parameters fails with fault.Invalid.
 func (o *Op) parameters(c *Call, v reflect.Value, e *errs) (sent func(string) bool, err error) {
 	q := c.query
 	if c.Query != "" {
@@ -91,7 +93,7 @@ func (o *Op) parameters(c *Call, v reflect.Value, e *errs) (sent func(string) bo
 		fv := v.FieldByIndex(f.Index)
 		switch f.Where {
 		case InPath:
-			if text := c.path(f.Name); !isText(text) { // of a call that was no path
+			if text := c.path(f.Name); !isText(text) { // possible in Arguments; surfaces refuse such paths
 				e.add(f.Name, notText)
 			} else if !set(fv, text) {
 				e.add(f.Name, "must be "+kindName(fv.Type()))
@@ -149,8 +151,8 @@ func (o *Op) parameters(c *Call, v reflect.Value, e *errs) (sent func(string) bo
 	}, nil
 }
 
-// isText tells whether a string can be stored: PostgreSQL takes no NUL, and
-// neither database, nor JSON, what is not UTF-8.
+// isText tells whether a string can be stored. PostgreSQL takes no NUL; neither
+// database takes bytes that are not UTF-8, nor does JSON.
 func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
 const notText = "must be UTF-8 text without NUL"

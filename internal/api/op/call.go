@@ -13,46 +13,45 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// Call is one call of an op, as a surface brings it. It is used once.
+// Call is one call of an op, as a surface makes it. A Call is used once.
 type Call struct {
-	Op        *Op // nil for a call of nothing that is here, which Refused explains
+	Op        *Op // nil if no op is called; Refused has the reason
 	Request   Request
 	Presented Presented
-	// Refused is why the surface takes no such call, if it does not. It is told
-	// once the call was counted for its address.
+	// Refused is the fault with which the surface refuses the call; nil if the
+	// surface takes it. The call is counted for its address before.
 	Refused error
-	// Changes counts the call as a write, and Conversation is which conversation
-	// of the caller's the write is counted for.
+	// Changes counts the call as a write. Conversation names the conversation of
+	// the caller that the write is counted for.
 	Changes      bool
 	Conversation string
-	// Keys are the values of Idempotency-Key; there may be one. Bound is what
-	// the surface binds it to, besides the credential and the body: the method
-	// and the address as they were sent.
+	// Keys are the values of Idempotency-Key; more than one is refused. Bound are
+	// the parts of the call that the surface binds the key to, besides the
+	// credential and the body: the method and the address as they were sent.
 	Keys, Bound []string
 
-	// Path is the address of what is called, which a problem names. Arguments
-	// make their own.
+	// Path is the path that is called, which a problem names. With Arguments, the
+	// path is made from them.
 	Path string
 	Sent
-	// Arguments are all inputs but headers in one flat object, in the place of
-	// Sent.
+	// Arguments are all inputs but headers in one flat object. They replace Sent.
 	Arguments map[string]jsontext.Value
 
-	// Tail takes a stream, and Last is the id of the frame that the caller had
-	// last.
+	// Tail takes the frames of a stream. Last is the id of the last frame that the
+	// caller received.
 	Tail Tail
 	Last string
 
 	query     url.Values                // of Arguments
 	members   map[string]jsontext.Value // of the body, of Arguments
-	malformed error                     // why Arguments are none of the op
+	malformed error                     // why Arguments are no input of the op
 	actor     policy.Actor
 	state     limit.State
 	counted   bool
 	sink      *Sink
 }
 
-// Sent are the inputs of a call where HTTP has them.
+// Sent are the inputs of a call in the places that HTTP has for them.
 type Sent struct {
 	Texts       Texts  // nil: none
 	Query       string // as it was sent
@@ -67,7 +66,7 @@ type Texts interface {
 	Header(name string) string
 }
 
-// Header is a header of the call, empty if it has no such header.
+// Header returns a header of the call, empty if the call has no such header.
 func (c *Call) Header(name string) string {
 	if c.Texts == nil {
 		return ""
@@ -83,8 +82,8 @@ func (c *Call) path(name string) string {
 }
 
 // JSON reads the whole body of a call of a Raw op. It fails with
-// fault.UnsupportedMedia for anything but JSON, with fault.TooLarge for more
-// than the row takes, and with fault.Invalid for a body that breaks off.
+// fault.UnsupportedMedia for a body that is not JSON, with fault.TooLarge for more
+// bytes than Row.MaxBody, and with fault.Invalid for a body that breaks off.
 func (c *Call) JSON() ([]byte, error) {
 	if !isJSON(c.ContentType) {
 		return nil, fault.New(fault.UnsupportedMedia, "", "The body must be application/json.")
@@ -94,17 +93,17 @@ func (c *Call) JSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Request is what a handler may know of the call besides its input.
+// Request is the part of a call that a handler may know besides its input.
 type Request struct {
 	ID      string
 	IP      string // of the caller, past trusted proxies
 	BaseURL string
-	Secure  bool // over https, or a proxy says so
+	Secure  bool // the call came over https, or BaseURL is https
 }
 
 type requestKey struct{}
 
-// RequestOf finds the request being served.
+// RequestOf returns the request that ctx belongs to, empty outside of a call.
 func RequestOf(ctx context.Context) Request {
 	if r, ok := ctx.Value(requestKey{}).(*Request); ok {
 		return *r
@@ -112,17 +111,17 @@ func RequestOf(ctx context.Context) Request {
 	return Request{}
 }
 
-// Presented is what a call brought to prove who makes it.
+// Presented are the credentials of a call, and the facts by which they are judged.
 type Presented struct {
 	Bearer     string // a token
-	Session    string // a browser's
+	Session    string // the session of a browser, from its cookie
 	Account    string // the account that the call is about, by id or login; sessions only
-	SameOrigin bool   // a browser says that one of our own pages sends it
-	Came       string // where the call came from and to, for a caller that is refused
+	SameOrigin bool   // a browser says that one of our own pages sends the call
+	Came       string // where the call came from and to, for the text of a refusal
 	Write      bool   // the method changes things
 }
 
-// authorization is what a Holder is shown.
+// authorization is the header Authorization as Holder.Admit is given it.
 func (p Presented) authorization() string {
 	if p.Bearer == "" {
 		return ""
@@ -130,29 +129,29 @@ func (p Presented) authorization() string {
 	return "Bearer " + p.Bearer
 }
 
-// Answer is what a call is answered.
+// Answer is the answer to a call.
 type Answer struct {
 	Status      int
 	ContentType string
-	Body        []byte // until Free; of a stream, nothing: its Tail has it
+	Body        []byte // valid until Free; empty for a stream, which its Tail has
 	Header      map[string]string
 	Cookies     []string // values of Set-Cookie
-	Asset       *Asset   // that the body is of, if it is of one
+	Asset       *Asset   // the asset that the body is of, if any
 
-	Failure    *fault.Error // that the body tells, if the call failed
-	Err        error        // its cause, for the log and never for the caller
-	RetryAfter int          // seconds; 0: the answer says nothing of it
-	Replayed   bool         // it was given before
-	Streamed   bool         // its Tail was opened
-	Secret     bool         // it may hold what opens something
-	Limit      *limit.State // of the bucket that runs out first, if the caller is told
-	Actor      policy.Actor // the caller, as far as it was found out
+	Failure    *fault.Error // the fault that the body tells; nil if the call succeeded
+	Err        error        // the cause of Failure, for the log and never for the caller
+	RetryAfter int          // seconds; 0: the answer has no such header
+	Replayed   bool         // the answer was given before, for the same key
+	Streamed   bool         // the Tail of the call was opened
+	Secret     bool         // the answer may hold a secret, such as a token
+	Limit      *limit.State // of the bucket that runs out first; nil: the caller is not told
+	Actor      policy.Actor // the caller, as far as it is known
 
 	buffer *bytes.Buffer
 }
 
-// Free gives the memory of the body back. Nothing reads the body after that. It
-// need not be called.
+// Free gives the memory of the body back. The body must not be read afterwards. A
+// caller need not call Free.
 func (a *Answer) Free() {
 	if a.buffer != nil {
 		buffers.Put(a.buffer)

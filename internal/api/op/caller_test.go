@@ -41,7 +41,7 @@ type listIn struct {
 	op.PageIn
 }
 
-// house is a pipeline with a few rows; the bearer is the list of its scopes.
+// house is a pipeline with a few ops. The bearer token is the list of its scopes.
 type house struct {
 	*op.Pipeline
 	ops  []op.Op
@@ -96,7 +96,7 @@ func build(d *db.DB) *house {
 	return h
 }
 
-// text keeps a stream.
+// text is a Tail that keeps the stream.
 type text struct {
 	strings.Builder
 	status int
@@ -104,7 +104,7 @@ type text struct {
 
 func (x *text) Open(status int) { x.status = status }
 
-// ask calls a row in this very process: no request, no response.
+// ask calls an op in this process, without HTTP.
 func (h *house) ask(ctx context.Context, id, bearer, key, args string) op.Answer {
 	c := op.Call{Request: op.Request{ID: "mine", IP: "10.0.0.1"}, Presented: op.Presented{Bearer: bearer},
 		Arguments: map[string]jsontext.Value{}}
@@ -129,7 +129,7 @@ func (h *house) ask(ctx context.Context, id, bearer, key, args string) op.Answer
 	return a
 }
 
-// over sends what ask calls as a request.
+// over makes the call of ask as an HTTP request.
 func (h *house) over(server *rest.Config, method, target, bearer, key, body string) op.Answer {
 	req := httptest.NewRequest(method, target, strings.NewReader(body))
 	req.RemoteAddr = "10.0.0.1:1"
@@ -149,8 +149,8 @@ func (h *house) over(server *rest.Config, method, target, bearer, key, body stri
 	}
 }
 
-// A caller that speaks no HTTP is answered what REST answers, with nothing
-// written for it: its limits, its credential, its rule, its input, its retries.
+// TestCallerWithoutHTTP holds that a caller without HTTP gets the answers that REST
+// gives, by the same code: limits, credential, rule, input and retries.
 func TestCallerWithoutHTTP(t *testing.T) {
 	const all, things = "read:tasks,write:tasks", "/v1/o/things"
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
@@ -198,7 +198,7 @@ func TestCallerWithoutHTTP(t *testing.T) {
 			}
 			b := served.over(server, c.method, c.target, c.bearer, c.key, c.body)
 			if a.Streamed {
-				a.ContentType = b.ContentType // which its tail sets
+				a.ContentType = b.ContentType // the Tail of REST sets it
 			}
 			if a.Status != b.Status || string(a.Body) != string(b.Body) || a.ContentType != b.ContentType || a.Replayed != b.Replayed {
 				t.Errorf("%s: answered\n%d %s %t %s, over REST\n%d %s %t %s", c.name,
@@ -211,7 +211,8 @@ func TestCallerWithoutHTTP(t *testing.T) {
 	})
 }
 
-// The limits count a caller without HTTP as they count one with it.
+// TestLimitsWithoutHTTP holds that the limits count calls without HTTP as they count
+// requests.
 func TestLimitsWithoutHTTP(t *testing.T) {
 	const bearer = "write:tasks"
 	direct, served := build(nil), build(nil)

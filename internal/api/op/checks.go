@@ -9,9 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// check answers what is wrong with a value, or "".
+// check returns what is wrong with a value, or "".
 type check func(reflect.Value) string
 
+// checks compiles the tags of a field. It panics if a tag is not a number where it
+// must be one, or no regular expression.
 func checks(sf reflect.StructField) (out []check) {
 	number := func(key string) (float64, bool) {
 		v, ok := sf.Tag.Lookup(key)
@@ -106,8 +108,8 @@ func (e *errs) add(path, msg string) {
 	(*e)[path] = append((*e)[path], msg)
 }
 
-// check runs the compiled checks on a decoded struct. Zero values of optional
-// fields were absent.
+// check runs the compiled checks on a decoded struct. It takes optional fields with
+// zero values for absent.
 func (s *Shape) check(v reflect.Value, prefix string, e *errs) {
 	for i := range s.Fields {
 		f := &s.Fields[i]
@@ -151,7 +153,7 @@ func (f *Field) check(v reflect.Value, path string, e *errs) {
 	}
 }
 
-// one checks a single value: the field itself or an element of it.
+// one checks a single value: that of the field, or an element of it.
 func (f *Field) one(v reflect.Value, path string, e *errs) {
 	for _, c := range f.checks {
 		if m := c(v); m != "" {

@@ -22,8 +22,9 @@ var (
 	strict  = json.JoinOptions(json.RejectUnknownMembers(true), json.MatchCaseInsensitiveNames(false))
 )
 
-// body decodes the JSON (or form) body into in and answers which of the
-// top-level members were there.
+// body decodes the JSON body, or the form, into in and returns the top-level members
+// that were present. It fails with fault.Invalid, fault.TooLarge and
+// fault.UnsupportedMedia.
 func (o *Op) body(c *Call, in any, e *errs) (map[string]bool, error) {
 	b := buffers.Get().(*bytes.Buffer)
 	b.Reset()
@@ -49,7 +50,8 @@ func isJSON(contentType string) bool {
 	return err == nil && (media == "application/json" || strings.HasSuffix(media, "+json"))
 }
 
-// read reads the body, which may be as large as the row says.
+// read reads the body into b. It fails with fault.TooLarge for more than Row.MaxBody
+// bytes, and with fault.Invalid if the body breaks off.
 func (c *Call) read(b *bytes.Buffer) error {
 	if c.Body == nil {
 		return nil
@@ -68,6 +70,7 @@ func (o *Op) tooLarge() error {
 	return fault.Newf(fault.TooLarge, "", "The body is larger than %d bytes.", o.MaxBody)
 }
 
+// noBody fails with fault.Invalid if the body is anything but empty, {} or null.
 func (o *Op) noBody(c *Call) error {
 	b := buffers.Get().(*bytes.Buffer)
 	b.Reset()
@@ -81,8 +84,8 @@ func (o *Op) noBody(c *Call) error {
 	return nil
 }
 
-// decode is strict: unknown and duplicate names, trailing bytes and invalid
-// UTF-8 are refused, and the message names the field.
+// decode decodes a JSON object into in. It refuses unknown and duplicate names,
+// trailing bytes and invalid UTF-8 with fault.Invalid, which names the field.
 func (o *Op) decode(b []byte, in any, e *errs) (map[string]bool, error) {
 	var keys map[string]jsontext.Value
 	if err := json.Unmarshal(b, &keys); err != nil {
@@ -94,7 +97,8 @@ func (o *Op) decode(b []byte, in any, e *errs) (map[string]bool, error) {
 	return o.assign(keys, in, e), nil
 }
 
-// assign puts the members of a body where they belong.
+// assign decodes the members of a body into the fields of in, and returns those that
+// are fields of the body.
 func (o *Op) assign(keys map[string]jsontext.Value, in any, e *errs) map[string]bool {
 	present := make(map[string]bool, len(keys))
 	for k := range keys {
@@ -126,8 +130,8 @@ func (o *Op) assign(keys map[string]jsontext.Value, in any, e *errs) map[string]
 	return present
 }
 
-// hasNUL tells whether a text or a name in a value has a NUL. In JSON that is
-// always the escape.
+// hasNUL tells whether a string or a name in a value has a NUL. JSON has a NUL only as
+// the escape \u0000.
 func hasNUL(v jsontext.Value) bool {
 	if !bytes.Contains(v, []byte(`\u0000`)) {
 		return false
@@ -135,7 +139,7 @@ func hasNUL(v jsontext.Value) bool {
 	for d := jsontext.NewDecoder(bytes.NewReader(v)); ; {
 		tok, err := d.ReadToken()
 		if err != nil {
-			return false // it has been read before: this is its end
+			return false // the value is known to be well formed: this is its end
 		}
 		if tok.Kind() == '"' && strings.IndexByte(tok.String(), 0) >= 0 {
 			return true
@@ -198,7 +202,7 @@ func (o *Op) form(body string, in any, e *errs) (map[string]bool, error) {
 	for k, vals := range q {
 		f := o.in.byName[k]
 		if name, key, dotted := strings.Cut(k, "."); f == nil && dotted {
-			// A member of an object is spelled as errors spell it.
+			// A member of an object is spelled field.member, as in Problem.Errors.
 			if of := o.in.byName[name]; of != nil && of.Where == InBody && of.Type == reflect.TypeFor[map[string]string]() {
 				m := v.FieldByIndex(of.Index)
 				if m.IsNil() {

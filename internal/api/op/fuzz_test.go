@@ -11,7 +11,7 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// list is a collection with everything that one may publish.
+// list makes a collection with every kind of paging parameter.
 func list() *Op {
 	o := New(Row{ID: "item.list", Method: "GET", Path: "/v1/items", Rule: policy.Public(), Paging: &Paging{
 		Default: 2, Max: 3, Sorts: []string{"age", "-age"}, Q: true, Filters: map[string][]string{"state": {"on", "off"}, "owner": nil},
@@ -19,8 +19,8 @@ func list() *Op {
 	return &o
 }
 
-// A query is refused by name, or means something that the row publishes; what a
-// cursor carried comes out as it went in.
+// FuzzPaging holds that a query is refused with the name of a parameter, or is one that
+// the row publishes, and that a cursor returns the values that it was made with.
 func FuzzPaging(f *testing.F) {
 	o := list()
 	page := NewPage(PageIn{PerPage: 1, Sort: "age", mark: mark(o)}, []string{"a", "b"}, func(s string) []string { return []string{"7", s} })
@@ -63,7 +63,7 @@ func FuzzPaging(f *testing.F) {
 	})
 }
 
-// mark is what binds a cursor to its collection.
+// mark returns the mark that binds a cursor to its collection.
 func mark(o *Op) uint32 {
 	var in struct{ PageIn }
 	if err := o.bind(&Call{Op: o}, &in); err != nil {
@@ -72,7 +72,8 @@ func mark(o *Op) uint32 {
 	return in.mark
 }
 
-// A body is refused with the fields that are wrong, or it is what was asked for.
+// FuzzBody holds that a body is refused with the fields that are wrong, or conforms to
+// the checks.
 func FuzzBody(f *testing.F) {
 	type part struct {
 		Name string `json:"name" maxLength:"5"`

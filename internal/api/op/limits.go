@@ -7,9 +7,9 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// What a minute holds. A write is charged to its conversation first, then to
-// its credential; all calls that name none are one conversation of their
-// credential.
+// The limits of a minute, in calls. A write is charged to its conversation first, then
+// to its credential. All calls of a credential that name no conversation are one
+// conversation.
 const (
 	PerAddress            = 1200
 	ReadsPerCredential    = 600
@@ -17,8 +17,9 @@ const (
 	WritesPerConversation = 120
 )
 
-// address counts the address a call comes from, before anybody looks at its
-// credential. Rows with a bucket of their own never show how full one is.
+// address counts a call for the address that it comes from, before its credential is
+// looked up. For a row with a bucket of its own the answer never shows how full a
+// bucket is. address fails with fault.RateLimited.
 func (p *Pipeline) address(c *Call) error {
 	if p.Limits == nil {
 		return nil
@@ -40,9 +41,9 @@ func (p *Pipeline) address(c *Call) error {
 	return nil
 }
 
-// Charge takes a call off what its caller may do, and notes for the answer which
-// bucket runs out first. Serve does so itself; it is for what a surface answers
-// of its own. It fails with fault.RateLimited.
+// Charge counts a call for its caller, and notes for the answer the bucket that runs
+// out first. Serve charges its calls itself; a surface charges calls that it answers
+// without Serve. Charge fails with fault.RateLimited.
 func (p *Pipeline) Charge(c *Call, who Caller) error {
 	if p.Limits == nil || who.trust {
 		return nil

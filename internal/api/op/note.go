@@ -6,9 +6,9 @@ import (
 	"yardmaster/internal/observe"
 )
 
-// note tells the record of the request what became of a call. A call inside of
-// another one, such as of a tool, is noted first and names the request; the
-// failure of the outer one counts.
+// note writes the outcome of a call into the record of the request. A call inside of
+// another one, such as the call of a tool, is noted first: its capability names the
+// request, and the failure of the outer call replaces its failure.
 func (p *Pipeline) note(ctx context.Context, c *Call, a *Answer) {
 	r := observe.Of(ctx)
 	if r.Capability == "" && c.Op != nil {

@@ -15,11 +15,11 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// Use is one use of an Idempotency-Key. Print is a digest of what the key is
+// Use is one use of an Idempotency-Key. Print is a digest of the call that the key is
 // bound to: credential, method, path and body.
 type Use struct{ Account, Key, Print string }
 
-// Kept is an answer as it is remembered.
+// Kept is the part of an answer that a Ledger remembers.
 type Kept struct {
 	Status      int
 	ContentType string
@@ -28,25 +28,27 @@ type Kept struct {
 
 // Ledger remembers the answers to writes that came with an Idempotency-Key.
 type Ledger interface {
-	// Once runs what the use stands for, or answers what it was answered
-	// before, which replayed tells. In the transactions of run, Answered may
-	// tell what the answer will be. Answers of 500 and up are not remembered.
-	// A twin in flight is waited for. It fails with 409 for a key that stands
-	// for something else, or whose twin does not end.
+	// Once calls run, or returns the answer that it remembers for the use;
+	// replayed is true then. In the transactions of run, Answered may know the
+	// answer beforehand. Answers with a status of 500 or more are not
+	// remembered. If another call with the same use is running, Once waits for
+	// its answer. Once fails with fault.Conflict if the key is bound to another
+	// call, or if the running call does not end.
 	Once(ctx context.Context, u Use, run func(context.Context) Kept) (k Kept, replayed bool, err error)
 }
 
-// KeyHeader is the header that a key travels in.
+// KeyHeader is the header that holds a key.
 const KeyHeader = "Idempotency-Key"
 
-// Keyed tells whether a row understands Idempotency-Key. Where anybody may call,
-// a key would show one caller what another was answered.
+// Keyed tells whether a row understands Idempotency-Key. A row that anonymous callers
+// may call does not: a key would show one caller the answer to another.
 func (o *Op) Keyed() bool {
 	known := !o.Rule.IsPublic() || o.Holder != nil
 	return known && Writes(o.Method) && strings.HasPrefix(o.Path, "/v1/") && !o.NoStore && o.raw == nil && o.stream == nil
 }
 
-// use reads the key of a call, if it has one that the row understands.
+// use reads the key of a call; keyed is false if the call has none or the row
+// understands none. use fails with fault.Invalid.
 func (p *Pipeline) use(c *Call, a policy.Actor) (u Use, keyed bool, err error) {
 	if len(c.Keys) == 0 || p.Ledger == nil || !c.Op.Keyed() {
 		return u, false, nil
@@ -58,7 +60,8 @@ func (p *Pipeline) use(c *Call, a policy.Actor) (u Use, keyed bool, err error) {
 	return Use{Account: a.AccountID, Key: key}, true, nil
 }
 
-// fingerprint digests what a key is bound to. Lengths keep the parts apart.
+// fingerprint digests the parts that a key is bound to. Each part is preceded by its
+// length, so that no two lists of parts have the same digest.
 func fingerprint(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -67,8 +70,8 @@ func fingerprint(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// print digests what the key of a call is bound to. It reads the body, which is
-// there again after that.
+// print digests the parts of the call that its key is bound to. It reads the body and
+// puts it back. It fails as read does.
 func (c *Call) print(a policy.Actor) (string, error) {
 	if c.Arguments != nil {
 		all, err := json.Marshal(c.Arguments, json.Deterministic(true))
@@ -84,7 +87,7 @@ func (c *Call) print(a policy.Actor) (string, error) {
 	return print, nil
 }
 
-// once answers a call with a key.
+// once answers a call that has a key.
 func (p *Pipeline) once(ctx context.Context, c *Call, actor policy.Actor, u Use) (a Answer) {
 	var err error
 	if u.Print, err = c.print(actor); err != nil {

@@ -6,26 +6,31 @@
 // carries out a Call, and a surface (api/rest, api/mcp, a test) makes Calls and
 // hands on Answers.
 //
-// Where a field of In travels follows from the row: a name in the path is a
-// path parameter, otherwise it is a query parameter of GET and DELETE, and a
-// member of the JSON body of everything else. A `header` tag names a request
-// header. What a field must look like is said by tags: minLength, maxLength,
-// pattern, enum, minimum, maximum, maxItems, default, doc. A tag says, beside a
-// pattern, is what a value that does not match is told. Two more are for the
-// document alone: format (uuid, uri, email, date-time), and example, where name
-// and checks do not suggest one. A blank
-// member with the tag also:"query" may be sent there instead. A blank
-// field `_ struct{}` bears the doc of the struct itself; its tag schema, where
-// it has one, is the type's name in the document. A body field is
-// required unless it is a pointer or has omitempty or omitzero;
-// required:"true" makes a pointer required, though it may be null.
+// The row decides where a field of In travels. A field that the path names is a path
+// parameter. Any other field is a query parameter of GET and DELETE, and a member of
+// the JSON body of other methods. A `header` tag names a request header. A member with
+// the tag also:"query" may be sent in the query instead.
 //
-// row.go has the row, op.go its constructors and what callers may ask of an op,
-// shape.go and checks.go what tags say of inputs, call.go what a surface brings
-// and takes away, pipeline.go the steps of a call; bind.go, decode.go and
-// arguments.go read the inputs, answer.go, problem.go and stream.go write what
-// is answered, once.go and answers.go keep it for retries, limits.go counts,
-// page.go is about collections.
+// These tags limit the values of a field: minLength, maxLength, pattern, enum, minimum,
+// maximum, maxItems. A tag says, beside a pattern, is the message for a value that does
+// not match. The tag default is the value of a query parameter that is not sent, and
+// doc describes the field. Two more tags are for the document alone: format (uuid, uri,
+// email, date-time), and example, where name and checks do not suggest one. A blank
+// field `_ struct{}` bears the doc of the struct itself; its tag schema, if it has one,
+// is the name of the type in the document. A body field is required unless it is a
+// pointer or has omitempty or omitzero; required:"true" makes a pointer required,
+// though it may be null.
+//
+//	row.go        the row
+//	op.go         its constructors, and the properties of an op
+//	shape.go      the inputs, compiled from the tags; checks.go their checks
+//	call.go       the calls that a surface makes, and the answers that it gets
+//	pipeline.go   the steps of a call; limits.go counts calls, note.go records them
+//	bind.go       reads the inputs; decode.go from a body, arguments.go from one object
+//	answer.go     writes answers; problem.go failures, stream.go streams, wire.go the JSON
+//	once.go       keeps answers for retries; answers.go with the transaction of a write
+//	page.go       collections
+//	accept.go     whether a caller prefers a page for people
 package op
 
 import (
@@ -68,8 +73,8 @@ func New[I, O any](r Row, h func(context.Context, I) (O, error)) Op {
 	return o
 }
 
-// Stream makes a capability that answers with server-sent events. An error
-// before the first frame is an ordinary problem.
+// Stream makes a capability that answers with server-sent events. If h fails before the
+// first frame, the answer is an ordinary problem.
 func Stream[I any](r Row, h func(context.Context, I, *Sink) error) Op {
 	o := define[I](r)
 	o.stream = func(ctx context.Context, bind func(any) error, s *Sink) error {
@@ -82,9 +87,9 @@ func Stream[I any](r Row, h func(context.Context, I, *Sink) error) Op {
 	return o
 }
 
-// Raw makes a row at which another surface listens: a call of it is handed over
-// whole, before any step was taken, and the surface goes the steps itself, with
-// Admit and Serve, once or for each of the calls that the body holds.
+// Raw makes a capability whose calls another surface serves. The Pipeline hands a call
+// to serve before the first step; the surface takes the steps itself with Admit and
+// Serve, once or for each of the calls in the body.
 func Raw(r Row, serve func(ctx context.Context, p *Pipeline, c *Call) Answer) Op {
 	o := define[None](r)
 	o.in.Body, o.in.Need, o.raw = true, true, serve
@@ -106,18 +111,18 @@ func define[I any](r Row) Op {
 // IsStream tells whether the op answers with server-sent events.
 func (o *Op) IsStream() bool { return o.stream != nil }
 
-// IsRaw tells whether another surface listens at the row.
+// IsRaw tells whether another surface serves the calls of the row, see Raw.
 func (o *Op) IsRaw() bool { return o.raw != nil }
 
-// IsTool tells whether the op can be called with arguments and answers JSON: it
-// is part of the API, asks for a credential, and is no stream.
+// IsTool tells whether the op can be called with Arguments and answers JSON: the op is
+// part of the API, needs a credential, and is no stream.
 func (o *Op) IsTool() bool {
 	return strings.HasPrefix(o.Path, "/v1/") && !o.Rule.IsPublic() && o.raw == nil && o.stream == nil && o.Status < 400 &&
 		o.output != replyType && o.output != assetType
 }
 
-// Changes tells whether the op is a write by the scopes it asserts, or by its
-// method if it asserts none.
+// Changes tells whether the op is a write: by the scopes that its rule requires, or by
+// its method if the rule requires none.
 func (o *Op) Changes() bool {
 	names := o.Rule.Names()
 	for _, n := range names {
@@ -128,7 +133,8 @@ func (o *Op) Changes() bool {
 	return len(names) == 0 && Writes(o.Method)
 }
 
-// Writes tells whether a method of HTTP may change something.
+// Writes tells whether an HTTP method may change anything: it is not GET, HEAD or
+// OPTIONS.
 func Writes(method string) bool {
 	switch method {
 	case "GET", "HEAD", "OPTIONS":
@@ -137,21 +143,21 @@ func Writes(method string) bool {
 	return true
 }
 
-// Shape is what the op takes.
+// Shape is the shape of the inputs of the op.
 func (o *Op) Shape() *Shape { return o.in }
 
 // Output is the type of the answer of an op that is no stream.
 func (o *Op) Output() reflect.Type { return o.output }
 
-// AnswersReply tells whether the op answers a Reply, of which the type says
-// nothing.
+// AnswersReply tells whether the op answers a Reply, whose type does not describe the
+// answer.
 func (o *Op) AnswersReply() bool { return o.output == replyType }
 
 // AnswersAsset tells whether the op answers an Asset.
 func (o *Op) AnswersAsset() bool { return o.output == assetType }
 
-// Input lists the published inputs: the name of each and whether it travels
-// in the path, query, body or header.
+// Input returns the place of each published input by its name: path, query, body or
+// header.
 func (o *Op) Input() map[string]string {
 	m := make(map[string]string, len(o.in.Fields))
 	for _, f := range o.in.Fields {
@@ -166,7 +172,7 @@ type Input struct {
 	Required        bool
 }
 
-// Inputs are the published inputs but headers, in the order of In.
+// Inputs lists the published inputs but headers, in the order of In.
 func (o *Op) Inputs() []Input {
 	var out []Input
 	for _, f := range o.in.Fields {
@@ -185,7 +191,7 @@ func (o *Op) Inputs() []Input {
 	return out
 }
 
-// Kinds tells the Go type of each published input.
+// Kinds returns the Go type of each published input by its name.
 func (o *Op) Kinds() map[string]reflect.Type {
 	m := make(map[string]reflect.Type, len(o.in.Fields))
 	for _, f := range o.in.Fields {

@@ -13,15 +13,15 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// Paging is what a collection publishes. Page size is per_page, or limit for
-// the few bounded lists that have no cursor.
+// Paging are the paging parameters of a collection. The page size is sent as per_page,
+// or as limit for bounded lists, which have no cursor.
 type Paging struct {
 	Default, Max int
 	Sorts        []string            // the first is the default; none: sort is not published
 	Filters      map[string][]string // key -> allowed values; none: any value
 	Q            bool
 	Bounded      bool // limit instead of per_page, and no cursor
-	Full         bool // always served in full: no paging parameters at all
+	Full         bool // always served in full, without any paging parameter
 }
 
 func (p *Paging) publishes(name string) bool {
@@ -57,16 +57,17 @@ type PageIn struct {
 	mark    uint32
 }
 
-// After is the key of the last row already served; empty on the first page.
+// After is the key of the last row of the page before; empty on the first page.
 func (p PageIn) After() []string { return p.after }
 
-// TimeKey is the key of collections ordered by a time and an id.
+// TimeKey makes the key of a row in a collection that is ordered by a time and an id.
 func TimeKey(t time.Time, id string) []string {
 	return []string{strconv.FormatInt(t.UnixMicro(), 10), id}
 }
 
-// AfterTime reads a TimeKey back, which may begin a longer key: Unix
-// microseconds and id, ok false on the first page.
+// AfterTime reads After as a TimeKey, which may be the beginning of a longer key: Unix
+// microseconds and an id. ok is false on the first page. AfterTime fails with
+// fault.Invalid if After is no TimeKey.
 func (p PageIn) AfterTime() (micros int64, id string, ok bool, err error) {
 	if len(p.after) == 0 {
 		return 0, "", false, nil
@@ -79,12 +80,13 @@ func (p PageIn) AfterTime() (micros int64, id string, ok bool, err error) {
 	return 0, "", false, fault.Field("cursor", "is not a cursor of this collection")
 }
 
-// Size is how many rows to fetch: one more than asked, so that NewPage can
-// tell whether something follows.
+// Size is the number of rows to read: one more than the page has, so that NewPage can
+// tell whether rows follow.
 func (p PageIn) Size() int { return max(p.PerPage, p.Limit) + 1 }
 
-// FirstPage is what the row of that id takes for its first page, for an answer
-// that shows it beside other things: its cursor goes on at the row.
+// FirstPage makes the PageIn of the first page of the collection that the row with the
+// id publishes, for an answer that holds that page beside other data. The next_cursor
+// of the page continues at that row.
 func FirstPage(rowID string, g *Paging) PageIn {
 	return PageIn{PerPage: g.Default, mark: markOf(rowID)}
 }
@@ -95,11 +97,11 @@ func markOf(rowID string) uint32 {
 	return h.Sum32()
 }
 
-// Want answers the value of filter=<key>:<value>, or "".
+// Want returns the value of filter=<key>:<value>, or "".
 func (p PageIn) Want(key string) string { return p.filters[key] }
 
-// cursor is what a next_cursor holds: a bare one suffices to walk on. Mark binds
-// it to its collection.
+// cursor is the content of a next_cursor. It holds sort, q and filter too, so that a
+// caller need send nothing else. Mark binds the cursor to its collection.
 type cursor struct {
 	Mark   uint32   `json:"m"`
 	Sort   string   `json:"s,omitempty"`
@@ -108,7 +110,7 @@ type cursor struct {
 	Key    []string `json:"k"`
 }
 
-// settle applies the row's paging to what was sent.
+// settle checks the paging parameters against the row's Paging and sets the defaults.
 func (p *PageIn) settle(r *Row, sent func(string) bool, e *errs) {
 	g := r.Paging
 	if g == nil || g.Full {
@@ -154,8 +156,8 @@ func (p *PageIn) settle(r *Row, sent func(string) bool, e *errs) {
 	}
 }
 
-// resume goes on with the walk of a cursor: what it narrowed the collection to
-// need not be sent again, and cannot be changed.
+// resume takes sort, q and filter from the cursor. A caller need not send them again,
+// and cannot change them.
 func (p *PageIn) resume(e *errs) bool {
 	var c cursor
 	b, err := base64.RawURLEncoding.DecodeString(p.Cursor)
@@ -170,7 +172,8 @@ func (p *PageIn) resume(e *errs) bool {
 	if p.Q != "" && p.Q != c.Q {
 		e.add("q", fmt.Sprintf(same, "text"))
 	}
-	// Without a filter the collection's own default held, which may be named now.
+	// A cursor without a filter was made under the default of the collection; a
+	// caller may send that default as a filter now.
 	if p.Filter == nil {
 		p.Filter = c.Filter
 	} else if c.Filter != nil && !slices.Equal(slices.Sorted(slices.Values(p.Filter)), c.Filter) {
@@ -180,23 +183,23 @@ func (p *PageIn) resume(e *errs) bool {
 	return true
 }
 
-// At is a cursor to what follows a key.
+// At makes a cursor to the rows that follow a key.
 func (p PageIn) At(key []string) *string {
 	b, _ := json.Marshal(cursor{p.mark, p.Sort, p.Q, slices.Sorted(slices.Values(p.Filter)), key})
 	next := base64.RawURLEncoding.EncodeToString(b)
 	return &next
 }
 
-// Page is the envelope of every cursor collection. A null next_cursor
-// guarantees that nothing follows.
+// Page is the envelope of every collection with a cursor. If next_cursor is null, no
+// rows follow.
 type Page[T any] struct {
 	_          struct{} `doc:"One page of a collection."`
 	Data       []T      `json:"data" doc:"the rows, in the order of the collection"`
 	NextCursor *string  `json:"next_cursor" doc:"send it back as cursor for the page after this one; null: nothing follows"`
 }
 
-// Bounded is the envelope of a list without a cursor; has_more tells that rows
-// beyond limit exist.
+// Bounded is the envelope of a list without a cursor; has_more tells whether there are
+// rows beyond limit.
 type Bounded[T any] struct {
 	_          struct{} `doc:"The head of a list that has no further pages."`
 	Data       []T      `json:"data" doc:"the first rows of the list, at most limit of them"`
@@ -204,8 +207,8 @@ type Bounded[T any] struct {
 	HasMore    bool     `json:"has_more" doc:"whether there are rows beyond limit"`
 }
 
-// NewPage makes the answer from up to Size rows; key names a row's place in
-// the order.
+// NewPage makes a Page from up to Size rows; key returns the place of a row in the
+// order.
 func NewPage[T any](p PageIn, rows []T, key func(T) []string) Page[T] {
 	n := p.Size() - 1
 	if len(rows) <= n {
@@ -214,7 +217,7 @@ func NewPage[T any](p PageIn, rows []T, key func(T) []string) Page[T] {
 	return Page[T]{Data: rows[:n], NextCursor: p.At(key(rows[n-1]))}
 }
 
-// ShowPage is NewPage of rows that clients see as something else.
+// ShowPage makes a Page as NewPage does; show turns each row into its form for clients.
 func ShowPage[R, T any](p PageIn, rows []R, key func(R) []string, show func(R) T) Page[T] {
 	of := NewPage(p, rows, key)
 	out := Page[T]{Data: make([]T, len(of.Data)), NextCursor: of.NextCursor}
@@ -224,8 +227,8 @@ func ShowPage[R, T any](p PageIn, rows []R, key func(R) []string, show func(R) T
 	return out
 }
 
-// Cut makes the answer of a collection that was read whole because it cannot be
-// large; its order is that of the keys.
+// Cut makes a Page of a collection that was read whole because it cannot be large. The
+// rows are ordered by key.
 func Cut[T any](p PageIn, rows []T, key func(T) []string) Page[T] {
 	slices.SortFunc(rows, func(a, b T) int { return slices.Compare(key(a), key(b)) })
 	if after := p.After(); len(after) > 0 {
@@ -234,7 +237,7 @@ func Cut[T any](p PageIn, rows []T, key func(T) []string) Page[T] {
 	return NewPage(p, rows[:min(len(rows), p.Size())], key)
 }
 
-// NewBounded makes the answer of a bounded list from up to Size rows.
+// NewBounded makes a Bounded from up to Size rows.
 func NewBounded[T any](p PageIn, rows []T) Bounded[T] {
 	n := p.Size() - 1
 	if len(rows) <= n {
@@ -243,7 +246,7 @@ func NewBounded[T any](p PageIn, rows []T) Bounded[T] {
 	return Bounded[T]{Data: rows[:n], HasMore: true}
 }
 
-// Whole is the envelope of a collection that is always served in full.
+// Whole makes a Page of a collection that is always served in full.
 func Whole[T any](rows []T) Page[T] { return Page[T]{Data: filled(rows)} }
 
 func filled[T any](rows []T) []T {
@@ -253,8 +256,8 @@ func filled[T any](rows []T) []T {
 	return rows
 }
 
-// removed tells what to send instead of a parameter that does not exist, if
-// the row has something instead.
+// removed returns the fault.Invalid that names the parameter to send instead of page or
+// limit, which the row does not have; nil for other names.
 func (o *Op) removed(name string) *fault.Error {
 	switch {
 	case name == "page" && o.in.byName["cursor"] != nil:

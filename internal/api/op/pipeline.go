@@ -12,34 +12,34 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// Pipeline carries out calls, whichever surface they come from: the address is
-// counted, the credential resolved, the caller charged, the row's rule checked,
-// the inputs bound; then the handler answers, once for each Idempotency-Key. It
-// is safe for concurrent use, and not copied once it was used.
+// Pipeline carries out calls of all surfaces: it counts the address, resolves the
+// credential, charges the caller, checks the rule of the row and binds the inputs; then
+// the handler answers, once for each Idempotency-Key. A Pipeline is safe for concurrent
+// use, and must not be copied after its first use.
 type Pipeline struct {
-	// Authenticate resolves the credential of a call. No credential is the
-	// anonymous actor; a bad one is an error. Without it nobody is asked.
+	// Authenticate resolves the credential of a call: to the anonymous actor if
+	// there is none, to an error if it is bad. If Authenticate is nil, every call
+	// is let in.
 	Authenticate func(context.Context, Presented) (policy.Actor, error)
-	// Enter prepares the context of a call that passed its rule.
+	// Enter prepares the context of a call that passed the rule of its row.
 	Enter func(context.Context, policy.Actor) context.Context
-	// Limits counts calls; without it nothing is limited.
+	// Limits counts calls; nil: nothing is limited.
 	Limits limit.Limiter
-	// Ledger remembers the answers to idempotent writes; without it keys are
-	// ignored.
+	// Ledger remembers the answers to writes with a key; nil: keys are ignored.
 	Ledger Ledger
 	// BaseURL is the address in problem types, without a trailing slash.
 	BaseURL string
-	// Secrets are the members of answers that open something to those who know
-	// them. See Answer.Secret.
+	// Secrets are the names of members of answers that hold secrets. See
+	// Answer.Secret.
 	Secrets []string
 
-	secretive sync.Map // by the type of an answer, whether it can hold one of Secrets
+	secretive sync.Map // by the type of an answer: whether it can hold one of Secrets
 }
 
-// Caller is what Admit found out about a call.
+// Caller is the maker of a call, as Admit found it.
 type Caller struct {
 	Actor policy.Actor
-	trust bool // nobody is asked: there is no Authenticate
+	trust bool // every call is let in: there is no Authenticate
 }
 
 // Check tells whether the rule lets the caller in. It fails with
@@ -51,7 +51,7 @@ func (w Caller) Check(r policy.Rule) error {
 	return r.Check(w.Actor)
 }
 
-// Do carries out a call. Whatever goes wrong is in the answer.
+// Do carries out a call. The answer holds every failure, a panic of the handler too.
 func (p *Pipeline) Do(ctx context.Context, c *Call) (a Answer) {
 	defer func() { p.note(ctx, c, &a) }()
 	defer p.recovered(c, &a)
@@ -68,8 +68,8 @@ func (p *Pipeline) Do(ctx context.Context, c *Call) (a Answer) {
 	return p.serve(ctx, who, c)
 }
 
-// Serve carries out a call of a caller that Admit let in, perhaps for another
-// call.
+// Serve carries out a call of a caller that Admit let in, for this call or another one
+// of the same caller.
 func (p *Pipeline) Serve(ctx context.Context, who Caller, c *Call) (a Answer) {
 	defer func() { p.note(ctx, c, &a) }()
 	defer p.recovered(c, &a)
@@ -77,16 +77,15 @@ func (p *Pipeline) Serve(ctx context.Context, who Caller, c *Call) (a Answer) {
 	return p.serve(ctx, who, c)
 }
 
-// recovered makes of a panic an answer.
+// recovered turns a panic into an answer. It must be deferred.
 func (p *Pipeline) recovered(c *Call, a *Answer) {
 	if v := recover(); v != nil {
 		*a = p.Refuse(c, fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
 	}
 }
 
-// Admit counts the address that a call comes from and finds out who makes it.
-// It fails with fault.RateLimited, with what the surface refuses the call for,
-// and with what Authenticate refuses.
+// Admit counts the address that a call comes from and resolves its credential. It fails
+// with fault.RateLimited, with c.Refused, and with the error of Authenticate.
 func (p *Pipeline) Admit(ctx context.Context, c *Call) (context.Context, Caller, error) {
 	ctx = context.WithValue(ctx, requestKey{}, &c.Request)
 	if err := p.address(c); err != nil {
@@ -100,7 +99,7 @@ func (p *Pipeline) Admit(ctx context.Context, c *Call) (context.Context, Caller,
 	}
 	actor, err := p.Authenticate(ctx, c.Presented)
 	if err != nil && c.Op.Rule.IsPublic() {
-		actor, err = policy.Actor{}, nil // a bad credential on a public row is as good as none
+		actor, err = policy.Actor{}, nil // a public row takes a bad credential for none
 	}
 	if err != nil {
 		return ctx, Caller{}, err
@@ -110,7 +109,7 @@ func (p *Pipeline) Admit(ctx context.Context, c *Call) (context.Context, Caller,
 	return ctx, Caller{Actor: actor}, nil
 }
 
-// serve charges the caller, checks the rule and has the op answer.
+// serve charges the caller, checks the rule and calls the op.
 func (p *Pipeline) serve(ctx context.Context, who Caller, c *Call) Answer {
 	o := c.Op
 	if !who.trust {
@@ -151,7 +150,7 @@ func (p *Pipeline) serve(ctx context.Context, who Caller, c *Call) Answer {
 	return p.run(ctx, c)
 }
 
-// run has the handler answer.
+// run calls the handler and makes the answer.
 func (p *Pipeline) run(ctx context.Context, c *Call) Answer {
 	out, err := c.Op.run(ctx, func(in any) error { return c.Op.bind(c, in) })
 	if err != nil {
@@ -160,8 +159,9 @@ func (p *Pipeline) run(ctx context.Context, c *Call) Answer {
 	return p.Reply(c, out)
 }
 
-// ended makes of the end of a call, where it is why the call failed, a failure
-// that may be tried again: the caller has gone, or we are stopping.
+// ended returns fault.Unavailable, after which a caller may try again, if a call failed
+// because its context ended: the caller has gone, or this process is stopping. It
+// returns any other err as it is.
 func ended(ctx context.Context, err error) error {
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		return fault.New(fault.Unavailable, "", "The request was ended before it was answered.").Because(err)
@@ -169,9 +169,10 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// still tells whether the caller of an open stream may go on listening. What
-// keeps us from finding out does not.
-func (p *Pipeline) still(ctx context.Context, c *Call) error {
+// mayListen returns a fault if the caller of an open stream may not listen any more:
+// fault.Unauthenticated or fault.Forbidden. If the credential cannot be resolved for
+// another reason, mayListen returns nil.
+func (p *Pipeline) mayListen(ctx context.Context, c *Call) error {
 	o := c.Op
 	if p.Authenticate == nil || o.Rule.IsPublic() {
 		return nil
@@ -184,7 +185,7 @@ func (p *Pipeline) still(ctx context.Context, c *Call) error {
 		switch lost := was.Scopes &^ actor.Scopes; {
 		case actor.AccountID != was.AccountID:
 			err = fault.New(fault.Forbidden, "", "The credential acts for another account now. Connect again.")
-		case len(o.Rule.Names()) == 0 && lost != 0: // what it follows was chosen by what it held
+		case len(o.Rule.Names()) == 0 && lost != 0: // the stream was composed for the scopes at its beginning
 			err = policy.MissingScope(lost)
 		}
 	}

@@ -56,11 +56,11 @@ func (p *Pipeline) problem(c *Call, f *fault.Error) Problem {
 
 func seconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }
 
-// Refuse is the answer to a call that failed with err.
+// Refuse makes the answer to a call that failed with err.
 func (p *Pipeline) Refuse(c *Call, err error) Answer {
 	f := fault.From(err)
-	if c.Op != nil && c.Op.Recast != nil {
-		f = c.Op.Recast(f)
+	if c.Op != nil && c.Op.AdaptFault != nil {
+		f = c.Op.AdaptFault(f)
 	}
 	body := p.problem(c, f)
 	a := p.answer(c)
@@ -74,8 +74,7 @@ func (p *Pipeline) Refuse(c *Call, err error) Answer {
 	return a
 }
 
-// again makes a problem that was told before one of this call, and answers its
-// slug.
+// again gives a replayed problem the id of this request, and returns its slug.
 func (a *Answer) again(requestID string) (slug string) {
 	var p Problem
 	if json.Unmarshal(a.Body, &p) != nil {

@@ -8,49 +8,50 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// Row is the visible part of a capability.
+// Row is the published part of a capability.
 type Row struct {
 	ID      string // <group>.<verb>, the operationId
 	Method  string
 	Path    string // {x} is a path parameter and a field of In; {x...} takes the rest of the path
 	Summary string
-	Doc     string // what the summary cannot hold: what it does, when it refuses, what happens next
-	Done    string // what a success means, where the answer's type does not say
-	Group   string // the heading of the contract's tables that it stands under
+	Doc     string // more than the summary holds: effects, refusals, what happens next
+	Done    string // the meaning of a success, where the type of the answer does not say it
+	Group   string // the heading of the row in the tables of the contract
 	Rule    policy.Rule
-	Status  int       // on success, 200 when zero
-	Also    []int     // further success statuses the answer may choose (see Statuser)
+	Status  int       // of a success; 0: 200
+	Also    []int     // further statuses of a success, which the answer may choose (see Statuser)
 	Paging  *Paging   // for collections whose In embeds PageIn
-	Refuses []Refusal // what it refuses beyond the statuses every row shares
-	MaxBody int64     // bytes of the body, 1 MiB when zero
+	Refuses []Refusal // refusals besides those that every row has
+	MaxBody int64     // the most bytes of a body; 0: 1 MiB
 	Form    bool      // also takes application/x-www-form-urlencoded
-	Lenient bool      // inputs that it does not know are ignored, as RFC 6749 and 7591 demand
+	Lenient bool      // ignores unknown inputs, as RFC 6749 and 7591 demand
 	NoStore bool      // the answer holds a one-time secret
-	Resume  bool      // streams: the id of the last frame is understood
-	Events  []Event   // streams: the frames that it sends
+	Resume  bool      // of streams: a caller may send the id of its last frame
+	Events  []Event   // of streams: the frames
 	Holder  *Holder   // of public rows: the credential that they check themselves
-	// Of rows that answer a Reply, for the document: a value of the type that
-	// is its JSON body, or one of each of its lines.
+	// Body and Lines are for the document, of rows that answer a Reply: a value of
+	// the type of its JSON body, or of the type of each of its lines.
 	Body, Lines any
-	Takes       any // of Raw rows, for the document: a value of the type of the body
-	// PerAddress is how often a minute one address may call, in a bucket of the
-	// path's own besides the general one. Zero: the general one alone.
+	Takes       any // for the document, of Raw rows: a value of the type of the body
+	// PerAddress is the most calls a minute from one address, in a bucket of the
+	// path, besides the general bucket. Zero: the general bucket alone.
 	PerAddress int
 	// Resource is the path that describes the resource (RFC 9728). A 401 points
 	// there.
 	Resource string
 	// AnyOrigin lets scripts of any site call the row, with a bearer token or
-	// with nothing, never with a cookie.
+	// without a credential, never with a cookie.
 	AnyOrigin bool
-	// From is which pages in browsers may send a request; others get 403
-	// cross-origin.
+	// From are the pages in browsers that may send a request; requests of others
+	// are refused with the fault cross-origin.
 	From Origin
-	// Again answers when the input cannot be used, in the place of the problem:
-	// a form with what was typed and what is wrong with it. In is a pointer to
-	// the In, as far as it was read.
+	// Again makes the answer to an input with errors instead of a problem: a form
+	// with the values that were sent and their errors. in is a pointer to the In,
+	// as far as it was read.
 	Again func(ctx context.Context, in any, failure error) (Reply, error)
-	// Recast adds to every refusal what a protocol of its own demands of it.
-	Recast func(*fault.Error) *fault.Error
+	// AdaptFault gives every refusal the members that the protocol of the row
+	// demands.
+	AdaptFault func(*fault.Error) *fault.Error
 }
 
 // Refusal is a published way to fail.
@@ -63,36 +64,36 @@ type Refusal struct {
 type Event struct {
 	Name string
 	Doc  string
-	Data any  // a value of the type that data is JSON of
-	ID   bool // it has an id, at which the stream can be taken up again
+	Data any  // a value of the type of the data, which is sent as JSON
+	ID   bool // the frame has an id, from which the stream can be resumed
 }
 
-// Holder is a bearer credential that is none of an account's members, and that
-// a public row looks at before it looks at anything else of the call.
+// Holder is a bearer credential that belongs to no member of an account. A public row
+// checks it before the inputs of the call.
 type Holder struct {
 	Scheme string // its name among the document's security schemes
 	Doc    string
-	// Admit answers the context in which the holder calls, or why it may not.
-	// The actor in there names the holder to those who keep answers: its
-	// CredentialID, and the AccountID it calls for, if any.
+	// Admit returns the context of the call, or the fault that refuses it. The
+	// actor of that context names the holder to the Ledger: by its CredentialID,
+	// and by the AccountID that it calls for, if any.
 	Admit func(ctx context.Context, authorization string) (context.Context, error)
 }
 
-// Origin is which pages in browsers may send a request. Programs say nothing of
-// where they come from, and are let through.
+// Origin is the set of pages in browsers that may send a request. Requests of programs
+// do not tell an origin, and are let in.
 type Origin uint8
 
 const (
-	// AnyPage leaves it to the credential: a cookie is good for writes of our
-	// own pages only, a token is something the page has itself.
+	// AnyPage lets the credential decide: with a cookie only our own pages may
+	// write; a token can be sent only by a page that knows it.
 	AnyPage Origin = iota
-	// OwnPages are those of the server's own addresses.
+	// OwnPages are the pages of the addresses of this server.
 	OwnPages
-	// OwnForms are OwnPages, and the sender must say so: what a person decides
-	// with a cookie is taken from no program.
+	// OwnForms are OwnPages, and the request must tell its origin: a decision that a
+	// person makes with a cookie is not accepted from a program.
 	OwnForms
-	// KnownPages are those of the server's own addresses, those on the caller's
-	// own machine, and those that the operator of the server has named.
+	// KnownPages are OwnPages, the pages of the caller's own machine, and those that
+	// the operator of the server has named.
 	KnownPages
 )
 
@@ -102,9 +103,9 @@ type Statuser interface{ StatusCode() int }
 // None is an In or Out without fields.
 type None struct{}
 
-// Reply is the Out of rows that answer something other than one JSON value:
-// pages for browsers, scripts, redirects, cookies. Body is sent as it is when
-// it is a string or []byte, else as JSON.
+// Reply is the Out of rows whose answer is not one JSON value: pages for browsers,
+// scripts, redirects, cookies. A Body that is a string or []byte is sent as it is, any
+// other as JSON.
 type Reply struct {
 	Status      int
 	ContentType string
@@ -113,8 +114,8 @@ type Reply struct {
 	Body        any
 }
 
-// Asset is an answer that does not change while the program runs: a document or
-// a page. A surface may compress it once and let its callers keep it.
+// Asset is an answer that does not change while the program runs: a document or a page.
+// A surface may compress an Asset once and let clients cache it.
 type Asset struct {
 	ContentType string
 	Policy      string // Content-Security-Policy of a page, empty for other things

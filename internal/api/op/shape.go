@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Where is where an input travels.
+// Where is the place of an input in a request.
 type Where uint8
 
 // The places of an input.
@@ -21,20 +21,20 @@ const (
 
 func (w Where) String() string { return [...]string{"body", "path", "query", "header"}[w] }
 
-// Shape is what the tags of a struct say, compiled once.
+// Shape is a struct with its tags, compiled once.
 type Shape struct {
 	Fields []Field
-	Body   bool // some field travels in the body
-	Need   bool // some body field is required
-	Open   bool // it may have members that nobody knows beforehand
+	Body   bool // at least one field travels in the body
+	Need   bool // at least one field of the body is required
+	Open   bool // the struct may have further members, with any name
 
 	byName map[string]*Field
 }
 
-// Field is a field of a struct that travels.
+// Field is a field of a struct that is sent or answered.
 type Field struct {
 	reflect.StructField
-	Name     string // of the member or parameter, unlike that of the StructField
+	Name     string // of the member or parameter; it hides the name of the StructField
 	Where    Where
 	Required bool
 	Also     bool // a member of the body that the query may hold instead
@@ -44,7 +44,8 @@ type Field struct {
 	elem     *Shape // of a struct, or of the elements of a slice or map of structs
 }
 
-// inputShape decides where each field travels.
+// inputShape compiles the In of a row and decides where each field travels. It panics
+// if a path parameter is no field of t.
 func inputShape(r *Row, t reflect.Type) *Shape {
 	s := compile(t, nil)
 	path := map[string]bool{}
@@ -91,14 +92,15 @@ func (s *Shape) index() {
 	}
 }
 
-// ShapeOf reads the tags of a struct that is no In. It panics for any other type,
+// ShapeOf compiles the tags of a struct that is no In. It panics if t is not a struct,
 // and for a field without a JSON name.
 func ShapeOf(t reflect.Type) *Shape { return compile(t, nil) }
 
-// Opaque tells of types that are scalars on the wire although structs in Go.
+// Opaque tells whether a struct type of Go is a scalar in JSON, such as time.Time.
 func Opaque(t reflect.Type) bool { return t == reflect.TypeFor[time.Time]() }
 
-// compile reads the tags of a struct. The stack ends recursive types.
+// compile reads the tags of a struct. The stack holds the structs around t: compile
+// returns nil for a type that contains itself.
 func compile(t reflect.Type, stack []reflect.Type) *Shape {
 	if t.Kind() != reflect.Struct {
 		panic(fmt.Sprintf("op: %v is not a struct", t))

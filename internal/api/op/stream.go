@@ -17,32 +17,33 @@ import (
 )
 
 const (
-	// beat is how often an idle stream says that it is alive.
+	// beat is the interval at which an idle stream sends a comment.
 	beat = 15 * time.Second
-	// recheck is how often the caller of an open stream is looked at again: a
-	// revoked credential, or one with less to it, hears nothing any more after that.
+	// recheck is the interval at which the credential of an open stream is checked
+	// again. The stream of a credential that was revoked, or that lost scopes, ends
+	// after that time at the latest.
 	recheck = time.Second
-	// Retry is how long a browser waits before it connects again, in milliseconds.
+	// Retry is the time that a browser waits before it connects again, in milliseconds.
 	Retry = 3000
 )
 
-// Tail is where a surface takes a stream: text of the media type
-// text/event-stream. Its methods are not called at once.
+// Tail is the end of a stream at a surface. It takes text of the media type
+// text/event-stream. Its methods are not called concurrently.
 type Tail interface {
 	// Open begins the answer with 200, or with 204 if nothing follows.
 	Open(status int)
-	// Write hands text on at once. It fails if the caller has gone.
+	// Write sends text without delay. It fails if the caller has gone.
 	Write(b []byte) (int, error)
 }
 
-// Sink is the open end of a server-sent event stream. Its methods are safe for
-// concurrent use.
+// Sink is the end of a stream of server-sent events at its handler. Its methods are
+// safe for concurrent use.
 type Sink struct {
 	tail Tail
 	last string
 
 	mu     sync.Mutex
-	opened int // the status that the stream was opened with; 0: not yet
+	opened int // the status that the stream was opened with; 0: it is not open
 	buf    bytes.Buffer
 }
 
@@ -52,7 +53,7 @@ func (s *Sink) isOpen() bool {
 	return s.opened > 0
 }
 
-// stream has the handler of a stream answer.
+// stream calls the handler of a stream, and returns when the stream has ended.
 func (p *Pipeline) stream(ctx context.Context, c *Call) Answer {
 	o := c.Op
 	if c.Last != "" && !o.Resume {
@@ -66,16 +67,16 @@ func (p *Pipeline) stream(ctx context.Context, c *Call) Answer {
 	c.sink = s
 	var shut error
 	stop := s.keepAlive(func() error {
-		err := p.still(ctx, c)
+		err := p.mayListen(ctx, c)
 		if ctx.Err() != nil {
-			return nil // nobody waits for what we wanted to know
+			return nil // the stream has ended meanwhile
 		}
 		return err
 	}, func(err error) {
 		shut = err
 		cancel()
 	})
-	defer stop() // nothing may be written once we have returned, not even after a panic
+	defer stop() // nothing may be written after the return, not even after a panic
 	defer cancel()
 	err := o.stream(ctx, func(in any) error { return o.bind(c, in) }, s)
 	cancel()
@@ -101,8 +102,9 @@ func (p *Pipeline) stream(ctx context.Context, c *Call) Answer {
 	return a
 }
 
-// Since is the number that a reconnecting client had seen last, of a stream whose
-// frames are numbered; 0 on a first visit.
+// Since returns the number of the last frame that a client has received before it
+// connected again, for a stream whose frames are numbered; 0 for a new client. It fails
+// with fault.Invalid if the client sent another id.
 func (s *Sink) Since() (int64, error) {
 	if s.last == "" {
 		return 0, nil
@@ -114,7 +116,8 @@ func (s *Sink) Since() (int64, error) {
 	return n, nil
 }
 
-// Open sends the headers. From here on an error can no longer be a problem.
+// Open sends the headers. A later error cannot be answered as a problem; it is sent as
+// a frame.
 func (s *Sink) Open() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,12 +130,12 @@ func (s *Sink) open() {
 	}
 	s.opened = 200
 	s.tail.Open(200)
-	_, _ = s.tail.Write([]byte("retry: " + strconv.Itoa(Retry) + "\n\n")) // a caller that is gone is noticed at the first frame
+	_, _ = s.tail.Write([]byte("retry: " + strconv.Itoa(Retry) + "\n\n")) // the first frame fails if the caller has gone
 }
 
-// End tells that nothing follows the frame with the id last. Who comes back
-// with that id, or one after it, has seen it all: 204 keeps browsers from
-// connecting again and again.
+// End sends a last frame with the id last. A client that connects again with that id,
+// or a later one, has received all frames: it is answered 204, which keeps browsers
+// from connecting over and over. End fails as Since and Send do.
 func (s *Sink) End(last int64, data any) error {
 	since, err := s.Since()
 	if err != nil {
@@ -151,7 +154,8 @@ func (s *Sink) End(last int64, data any) error {
 	return s.Send(strconv.FormatInt(last, 10), "end", data)
 }
 
-// Send writes one frame. An empty id or event leaves that line out.
+// Send writes one frame; data is sent as JSON. An empty id or event leaves that line
+// out. Send fails if data cannot be encoded, or if the caller has gone.
 func (s *Sink) Send(id, event string, data any) error {
 	b, err := json.Marshal(data, wire)
 	if err != nil {
@@ -173,13 +177,13 @@ func (s *Sink) Send(id, event string, data any) error {
 	return s.flush(s.buf.Bytes())
 }
 
-// Frame is a frame of an event without an id, to be sent to many with Pass.
+// Frame makes a frame without an id, to be sent to several streams with Pass.
 func Frame(event string, data any) ([]byte, error) {
 	b, err := json.Marshal(data, wire)
 	return slices.Concat([]byte("event: "+event+"\ndata: "), b, []byte("\n\n")), err
 }
 
-// Pass writes frames that Frame has made.
+// Pass writes frames made by Frame. It fails if the caller has gone.
 func (s *Sink) Pass(frames []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,12 +198,12 @@ func (s *Sink) flush(b []byte) error {
 
 var alive = []byte(": alive\n\n")
 
-// keepAlive writes comments until it is stopped, or until the caller is no
-// longer allowed to listen: then it cuts. Once stop has returned nothing is
-// written any more. Between the looks it is a timer and no goroutine, whose
-// stack thousands of idle streams would each keep.
+// keepAlive writes comments until stop is called, or until allowed fails: then it calls
+// cut with the error. After stop has returned, keepAlive writes nothing. Between the
+// checks there is a timer and no goroutine, whose stack each of thousands of idle
+// streams would keep.
 func (s *Sink) keepAlive(allowed func() error, cut func(error)) (stop func()) {
-	var mu sync.Mutex // held during a look
+	var mu sync.Mutex // held during a check
 	var over bool
 	var t *time.Timer
 	idle := time.Duration(0)
@@ -231,6 +235,6 @@ func (s *Sink) keepAlive(allowed func() error, cut func(error)) (stop func()) {
 		mu.Lock()
 		defer mu.Unlock()
 		over = true
-		t.Stop() // the look that we waited for may have set it again
+		t.Stop() // the check that held mu may have set the timer again
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// wire is how every answer is written: a nil list is an empty one, and times
-// are RFC 3339 in UTC with milliseconds at most.
+// wire are the options with which every answer is encoded: a nil list is written as an
+// empty one, and times are RFC 3339 in UTC with milliseconds at most.
 var wire = json.JoinOptions(
 	json.FormatNilSliceAsNull(false),
-	json.Deterministic(true), // an answer is compared with the one that is kept for retries
+	json.Deterministic(true), // answers are compared with those that are kept for retries
 	json.WithMarshalers(json.MarshalToFunc(func(e *jsontext.Encoder, t time.Time) error {
 		b := append(e.AvailableBuffer(), '"')
 		b = t.UTC().Truncate(time.Millisecond).AppendFormat(b, time.RFC3339Nano)

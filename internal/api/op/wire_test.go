@@ -19,9 +19,9 @@ type timely struct {
 	Any     any         `json:"any"`
 }
 
-// TestTimesHaveMilliseconds holds that times of answers and of frames are written in
-// UTC with milliseconds at most, however they are held, so that no capability has to
-// shorten its own.
+// TestTimesHaveMilliseconds holds that times in answers and frames are written in UTC
+// with milliseconds at most, in every kind of field, so that no capability has to
+// shorten its times.
 func TestTimesHaveMilliseconds(t *testing.T) {
 	at := time.Date(2026, 3, 14, 10, 26, 53, 589_793_238, time.FixedZone("", 3600))
 	const text = `"2026-03-14T09:26:53.589Z"`

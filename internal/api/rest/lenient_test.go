@@ -21,11 +21,11 @@ func TestLenientRow(t *testing.T) {
 		Code string `json:"code"`
 	}
 	echo := func(_ context.Context, in in) (out, error) { return out(in), nil }
-	recast := func(f *fault.Error) *fault.Error { return f.With("error", "invalid_request") }
+	adapt := func(f *fault.Error) *fault.Error { return f.With("error", "invalid_request") }
 	h := rest.Handler(rest.Config{}, []op.Op{
-		op.New(op.Row{ID: "code.get", Method: "GET", Path: "/code", Rule: policy.Public(), Lenient: true, Recast: recast}, echo),
+		op.New(op.Row{ID: "code.get", Method: "GET", Path: "/code", Rule: policy.Public(), Lenient: true, AdaptFault: adapt}, echo),
 		op.New(op.Row{ID: "code.take", Method: "POST", Path: "/code", Rule: policy.Public(), Lenient: true, Form: true,
-			Recast: recast}, echo),
+			AdaptFault: adapt}, echo),
 	})
 	form := []string{"Content-Type", "application/x-www-form-urlencoded"}
 	for _, c := range []struct {
