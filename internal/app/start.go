@@ -19,7 +19,7 @@ func (a *App) serve(ctx context.Context, listener net.Listener) error {
 	base, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelRequests()
 	server := &http.Server{
-		Handler:           rest.Hurry(a.cfg.BodyTime, a.handler()),
+		Handler:           rest.LimitBodyTime(a.cfg.BodyTime, a.handler()),
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ReadHeaderTimeout: a.cfg.HeaderTime,
 		IdleTimeout:       2 * time.Minute,

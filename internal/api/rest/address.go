@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Address is the address a request comes from: the other end of the
-// connection or, where that is a trusted proxy, the last hop it reports that is
-// none.
+// Address returns the address that a request comes from: the other end of the
+// connection or, if that is a trusted proxy, the last reported hop that is no trusted
+// proxy.
 func Address(req *http.Request, trusted []netip.Prefix) string {
 	peer, _, err := net.SplitHostPort(req.RemoteAddr)
 	if err != nil || len(trusted) == 0 || !within(trusted, peer) {
@@ -23,22 +23,22 @@ func Address(req *http.Request, trusted []netip.Prefix) string {
 	case len(other) == 0:
 		return lastHop(peer, nodes(forwarded), trusted)
 	}
-	// A proxy sets one of them and may let the caller's own version of the
-	// other pass. Only what both say can be believed.
+	// A proxy sets one of the headers, and may pass on the other as the caller
+	// sent it. So only an address that both report is believed.
 	if a, b := lastHop(peer, split(other), trusted), lastHop(peer, nodes(forwarded), trusted); a == b {
 		return a
 	}
 	return peer
 }
 
-// lastHop walks from the nearest hop to the farthest, as far as those who
-// report them are trusted.
+// lastHop walks from the nearest hop to the farthest. It returns the first one that is
+// not trusted, or the farthest one.
 func lastHop(peer string, hops []string, trusted []netip.Prefix) string {
 	last := peer
 	for _, hop := range slices.Backward(hops) {
 		ip, ok := address(hop)
 		if !ok {
-			return last // hidden or nonsense: what is beyond cannot be known
+			return last // the hop is hidden or malformed: those beyond it are unknown
 		}
 		if last = ip.String(); !within(trusted, last) {
 			return last
@@ -52,8 +52,7 @@ func within(networks []netip.Prefix, text string) bool {
 	return ok && slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// address reads an IP address, with a port or without, IPv6 in brackets or
-// not.
+// address reads an IP address, with or without a port, IPv6 with or without brackets.
 func address(text string) (netip.Addr, bool) {
 	if at, err := netip.ParseAddrPort(text); err == nil {
 		return at.Addr().Unmap().WithZone(""), true
@@ -70,8 +69,8 @@ func split(values []string) (out []string) {
 	return out
 }
 
-// nodes reads the for parameters of Forwarded (RFC 7239), one for each hop. A
-// hop that does not say counts as hidden.
+// nodes reads the for parameters of Forwarded (RFC 7239), one for each hop; "" for a
+// hop without one.
 func nodes(values []string) (out []string) {
 	for _, hop := range split(values) {
 		node := ""

@@ -13,8 +13,8 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// Where a request comes from is what the last trusted proxy says; nobody else
-// is asked.
+// TestClientAddress holds that the address of a request is the one that the last
+// trusted proxy reports, and that reports of others are ignored.
 func TestClientAddress(t *testing.T) {
 	var got string
 	h := rest.Handler(rest.Config{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:1::/48")}},
@@ -65,8 +65,9 @@ func TestClientAddress(t *testing.T) {
 
 func anonymous(context.Context, op.Presented) (policy.Actor, error) { return policy.Actor{}, nil }
 
-// Scripts of any site may call the rows that say so, without cookies, and no
-// others; their browsers are told what is refused as well.
+// TestScriptsOfOtherSites holds that scripts of any site may call the rows with
+// AnyOrigin, without cookies, and no others, and that browsers let them read refusals,
+// too.
 func TestScriptsOfOtherSites(t *testing.T) {
 	done := func(context.Context, op.None) (op.None, error) { return op.None{}, nil }
 	h := rest.Handler(rest.Config{Pipeline: &op.Pipeline{Authenticate: anonymous}}, []op.Op{

@@ -16,16 +16,16 @@ import (
 	"yardmaster/internal/api/op"
 )
 
-// kept is how long clients may keep an asset before they ask again.
-const kept = "public, max-age=300"
+// cacheControl lets clients keep an asset for five minutes before they ask again.
+const cacheControl = "public, max-age=300"
 
-// forms are the texts of an asset, compressed for good, and their tag.
+// forms are the body of an asset in each coding, and the tag of the uncompressed body.
 type forms struct {
 	tag  string
-	body map[string][]byte // by Content-Encoding, "" being none
+	body map[string][]byte // by Content-Encoding; "": uncompressed
 }
 
-// formsOf compresses an asset when it is first asked for.
+// formsOf returns the forms of an asset. It compresses the asset at the first call.
 func (s *server) formsOf(a *op.Asset) forms {
 	made, ok := s.assets.Load(a)
 	if !ok {
@@ -34,7 +34,7 @@ func (s *server) formsOf(a *op.Asset) forms {
 	return made.(func() forms)()
 }
 
-// compress makes the forms of a text. What cannot be compressed has one form.
+// compress makes the forms of a body. It leaves a coding out if compression fails.
 func compress(body []byte) forms {
 	sum := sha256.Sum256(body)
 	f := forms{base64.RawURLEncoding.EncodeToString(sum[:18]), map[string][]byte{"": body}}
@@ -59,20 +59,20 @@ func compress(body []byte) forms {
 	return f
 }
 
-// asset answers with an asset, or tells the client that it has it.
+// asset answers with an asset, or with 304 if the client has it already.
 func (s *server) asset(w http.ResponseWriter, req *http.Request, a *op.Asset) {
 	f, coding := s.formsOf(a), codingOf(req)
 	body, ok := f.body[coding]
 	if !ok {
 		coding, body = "", a.Body
 	}
-	// Every form is another text, and has a strong tag of its own.
+	// Every form has other bytes, and therefore a strong tag of its own.
 	tag := `"` + f.tag + `"`
 	if coding != "" {
 		tag = fmt.Sprintf("%q", f.tag+"-"+coding)
 	}
 	h := w.Header()
-	h.Set("Cache-Control", kept)
+	h.Set("Cache-Control", cacheControl)
 	h.Set("ETag", tag)
 	h.Add("Vary", "Accept-Encoding")
 	if matches(strings.Join(req.Header.Values("If-None-Match"), ","), tag) {

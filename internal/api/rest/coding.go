@@ -14,25 +14,25 @@ import (
 	"yardmaster/internal/api/op"
 )
 
-// small is the longest answer that is not worth compressing, in bytes: it fits
-// into the packet or two that its headers travel in.
+// small is the size up to which an answer is not compressed, in bytes: it fits into the
+// one or two packets of its headers.
 const small = 1 << 10
 
 // compressible tells whether an answer may be compressed.
 //
-// How much an answer shrinks tells a listener on the line whether a text that he
-// chose occurs in it again (the attack called BREACH). So an answer is sent as it
-// is if it can hold what opens something, beside what others wrote; so is every
-// page with a form, whose ticket opens something, and every stream. All else may
-// be compressed: what it holds for the caller's eyes alone is nothing that is
-// guessed letter by letter and then used.
+// The length of a compressed answer tells an eavesdropper whether a text that he chose
+// occurs in the answer a second time (the BREACH attack). So an answer is not
+// compressed if it can hold a secret beside text of other people; nor are pages, whose
+// forms hold tickets, and streams. Other answers may be compressed: the private data in
+// them cannot be guessed letter by letter and then used.
 func compressible(a *op.Answer) bool {
 	return !a.Secret && (a.ContentType == "application/json" || strings.HasPrefix(a.ContentType, "text/plain"))
 }
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// deliver writes an answer whose headers, but for its length, are set.
+// deliver writes an answer, compressed if that is allowed and the client takes it. The
+// caller has set the headers but Content-Length.
 func deliver(w http.ResponseWriter, req *http.Request, a *op.Answer) {
 	h, body := w.Header(), a.Body
 	if len(body) > small && compressible(a) {
@@ -58,23 +58,23 @@ var (
 	gzips = sync.Pool{New: func() any {
 		w, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
 		if err != nil {
-			panic(err) // the level is good
+			panic(err) // cannot be: the level is valid
 		}
 		return w
 	}}
-	// zstds compresses for all at once. A small window keeps its memory small, and
-	// holds all but the largest answers.
+	// zstds is one encoder for all requests. Its small window needs little memory,
+	// and holds all but the largest answers.
 	zstds = sync.OnceValue(func() *zstd.Encoder {
 		w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)),
 			zstd.WithWindowSize(256<<10), zstd.WithLowerEncoderMem(true))
 		if err != nil {
-			panic(err) // the options are good
+			panic(err) // cannot be: the options are valid
 		}
 		return w
 	})
 )
 
-// shrink appends a body in a coding.
+// shrink appends the body, compressed with the coding, to the buffer.
 func shrink(to *bytes.Buffer, coding string, body []byte) {
 	if coding == "zstd" {
 		to.Grow(len(body) / 4)
@@ -84,17 +84,16 @@ func shrink(to *bytes.Buffer, coding string, body []byte) {
 	w := gzips.Get().(*gzip.Writer)
 	defer gzips.Put(w)
 	w.Reset(to)
-	_, _ = w.Write(body) // memory takes all
+	_, _ = w.Write(body) // a buffer in memory does not fail
 	_ = w.Close()
 }
 
-// codingOf picks the best of what a request's Accept-Encoding takes (RFC 9110,
-// 12.5.3), none where the client says nothing of codings or would rather have
-// the answer as it is. Who takes it neither as it is nor in a coding of ours
-// (identity;q=0 or *;q=0) gets it as it is, never a 406: the header is
-// disregarded then, as section 12.1 has it, as it is for what is not compressed
-// at all. A write that was carried out cannot be refused for the form of its
-// answer.
+// codingOf picks the coding that Accept-Encoding prefers (RFC 9110, 12.5.3); "" if the
+// client does not send the header or prefers an uncompressed answer. A client that
+// accepts neither an uncompressed answer nor one of our codings (identity;q=0 or
+// *;q=0) gets an uncompressed one and never a 406: the header is disregarded then, as
+// section 12.1 allows, as it is for answers that are never compressed. A write that was
+// carried out cannot be refused because of the form of its answer.
 func codingOf(req *http.Request) string {
 	values := req.Header["Accept-Encoding"]
 	if len(values) == 0 {

@@ -53,8 +53,8 @@ func unpack(t *testing.T, coding string, body []byte) string {
 	return string(b)
 }
 
-// Long answers are compressed as the client asks, short ones, secrets, pages and
-// refusals never.
+// TestCompressedAnswers holds that long answers are compressed as the client asks, and
+// that short ones, secrets, pages and refusals are not.
 func TestCompressedAnswers(t *testing.T) {
 	long := strings.Repeat("All work and no play makes a long answer. ", 60)
 	get := func(path string, edit func(*op.Row), h func(context.Context, op.None) (any, error)) op.Op {
@@ -103,7 +103,7 @@ func TestCompressedAnswers(t *testing.T) {
 		{"long", "gzip;q=0.5, identity", "", "Accept-Encoding"},
 		{"long", "gzip, identity", "gzip", "Accept-Encoding"},
 		{"long", "gzip, identity;q=0", "gzip", "Accept-Encoding"},
-		// What is neither wanted as it is nor in a coding of ours comes as it is.
+		// A client that accepts no form that we have gets the uncompressed one.
 		{"long", "identity;q=0", "", "Accept-Encoding"},
 		{"long", "*;q=0", "", "Accept-Encoding"},
 		{"long", "br, *;q=0", "", "Accept-Encoding"},

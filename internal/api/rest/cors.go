@@ -7,9 +7,9 @@ import (
 	"yardmaster/internal/api/op"
 )
 
-// What a script of any site may send and read where a path is open to them.
-// There are no credentials in it: the * of the origin makes browsers leave
-// cookies out, and a token is something the script has itself.
+// The headers that a script of another site may send and read at a path that is open to
+// it. No credentials of the browser are sent: the origin * makes browsers leave cookies
+// out, and a token can be sent only by a script that knows it.
 var (
 	corsSend = strings.Join([]string{"Authorization", "Content-Type", "Accept", "Idempotency-Key", "X-Request-Id",
 		"Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name", "Last-Event-ID"}, ", ")
@@ -17,7 +17,7 @@ var (
 		"RateLimit-Reset", "X-Idempotent-Replayed", "ETag"}, ", ")
 )
 
-// anyOrigin tells whether scripts of other sites may call a path.
+// anyOrigin tells whether scripts of every site may call a path.
 func (m methods) anyOrigin() bool {
 	for _, o := range m {
 		if o.AnyOrigin {
@@ -27,7 +27,7 @@ func (m methods) anyOrigin() bool {
 	return false
 }
 
-// forKnown tells whether scripts of some other sites may call a path.
+// forKnown tells whether scripts of op.KnownPages may call a path.
 func (m methods) forKnown() bool {
 	for _, o := range m {
 		if o.From == op.KnownPages {
@@ -37,8 +37,9 @@ func (m methods) forKnown() bool {
 	return false
 }
 
-// scripts tells a browser whose scripts may read the answer. It answers whether
-// those of the request's page may, and whether a script may ask at all.
+// scripts sets the headers that tell a browser which scripts may read the answer. It
+// returns whether scripts of the page that sends the request may, and whether any
+// script of another site may ask.
 func (s *server) scripts(h http.Header, req *http.Request, m methods) (allowed, asks bool) {
 	switch origin := req.Header.Get("Origin"); {
 	case m.forKnown():
@@ -56,7 +57,7 @@ func (s *server) scripts(h http.Header, req *http.Request, m methods) (allowed, 
 	return true, true
 }
 
-// preflight tells a browser what a script may do here.
+// preflight answers the request with which a browser asks what a script may send.
 func (s *server) preflight(w http.ResponseWriter, req *http.Request, m methods, allowed bool) {
 	c := s.call(w, req, nil)
 	if !allowed {

@@ -14,8 +14,8 @@ import (
 	"yardmaster/internal/api/rest"
 )
 
-// A path that is not text is nothing that is here, and the problem says so in
-// valid JSON.
+// TestPathThatIsNotText holds that a path that is not text is not found, and that the
+// problem is valid JSON.
 func TestPathThatIsNotText(t *testing.T) {
 	res, m := call(t, handler(t), "DELETE", "/v1/o/items/%ff", "full", "")
 	if res.StatusCode != 404 || m["status"] != 404.0 || m["instance"] != "/v1/o/items/\uFFFD" {
@@ -23,8 +23,8 @@ func TestPathThatIsNotText(t *testing.T) {
 	}
 }
 
-// pipes listens for connections that exist in memory only, so that their time
-// is the bubble's.
+// pipes is a listener for connections in memory, whose deadlines follow the clock of
+// the synctest bubble.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -37,14 +37,14 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { return nil }
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{} }
 
-// A body that does not come is not waited for, whoever sends it; a handler may
-// take as long as it wants.
+// TestBodyThatDoesNotCome holds that the server does not wait for a body that does not
+// come, with a good credential and with a bad one, while a handler has no limit.
 func TestBodyThatDoesNotCome(t *testing.T) {
 	for _, token := range []string{"full", "bad"} {
 		t.Run(token, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				listener := make(pipes, 1)
-				server := &http.Server{Handler: rest.Hurry(30*time.Second, handler(t))}
+				server := &http.Server{Handler: rest.LimitBodyTime(30*time.Second, handler(t))}
 				go server.Serve(listener)
 				near, far := net.Pipe()
 				listener <- far
@@ -68,13 +68,13 @@ func TestBodyThatDoesNotCome(t *testing.T) {
 	}
 }
 
-// A body may take much longer than the time for one if it keeps coming, and
-// the time that the server takes is not the client's.
+// TestSteadyBodiesAreTaken holds that a body may take much longer than the limit if it
+// keeps coming, and that the client is not charged for the time of the server.
 func TestSteadyBodiesAreTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const some, steps, piece = 30 * time.Second, 100, 16 << 10
 		listener := make(pipes, 1)
-		server := &http.Server{Handler: rest.Hurry(some, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		server := &http.Server{Handler: rest.LimitBodyTime(some, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			time.Sleep(2 * some)
 			n, err := io.Copy(io.Discard, r.Body)
 			time.Sleep(2 * some)
@@ -105,12 +105,13 @@ func TestSteadyBodiesAreTaken(t *testing.T) {
 	})
 }
 
-// A stream that has ended writes nothing more, not even that it is alive.
+// TestStreamEndsWithItsHandler holds that nothing is written to a stream that has
+// ended, not even a comment.
 func TestStreamEndsWithItsHandler(t *testing.T) {
 	w := httptest.NewRecorder()
 	synctest.Test(t, func(t *testing.T) {
 		handler(t).ServeHTTP(w, httptest.NewRequest("GET", "/v1/live", nil))
-		// Leaving the bubble fails if the goroutine that keeps it alive is there.
+		// The bubble does not end while a goroutine of the stream is left.
 	})
 	if w.Code != 200 {
 		t.Errorf("the stream answers %d", w.Code)

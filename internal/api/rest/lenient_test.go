@@ -11,8 +11,8 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// A lenient row takes what it knows and leaves the rest; what it does refuse
-// is told in its own protocol as well.
+// TestLenientRow holds that a lenient row reads the inputs that it knows and ignores
+// others, and that its refusals have the members of its protocol.
 func TestLenientRow(t *testing.T) {
 	type in struct {
 		Code string `json:"code,omitempty" maxLength:"3"`

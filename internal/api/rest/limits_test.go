@@ -14,8 +14,8 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// counted serves a few rows with limits; X-As names the credential. The minute
-// does not pass.
+// counted serves a few rows with limits; X-As names the credential. The clock stands
+// still, so that one minute lasts for the whole test.
 func counted(t *testing.T) http.Handler {
 	t.Helper()
 	now := time.Unix(1_700_000_000, 0)
@@ -58,7 +58,7 @@ func ask(h http.Handler, method, path, as, from string) *http.Response {
 	return w.Result()
 }
 
-// shows is what the headers of a response say of a bucket.
+// shows returns the headers of a response about a bucket.
 func shows(r *http.Response) string {
 	return r.Header.Get("RateLimit-Limit") + "/" + r.Header.Get("RateLimit-Remaining") + "/" + r.Header.Get("RateLimit-Reset")
 }

@@ -9,16 +9,16 @@ import (
 	"yardmaster/internal/observe"
 )
 
-// redacted stands in a record where a path has a secret.
+// redacted replaces a secret of a path in a record.
 const redacted = "[redacted]"
 
-// shortestSecret is how many characters a secret has at least that a caller puts
-// where none belongs.
+// shortestSecret is the length from which a segment of a path may be a secret that a
+// caller put into a wrong place, in characters.
 const shortestSecret = 16
 
-// note tells the record of a request which route it came to, empty for none, and
-// its path less what the path tells of secrets. A path that may hold one
-// besides is left to be scrubbed.
+// note writes the pattern of the route into the record of a request, empty for none,
+// and the path without its secrets. It leaves out a path that may hold a secret in
+// another place; telemetry.Observer scrubs it.
 func (s *server) note(req *http.Request, pattern string) {
 	r := observe.Of(req.Context())
 	r.Surface, r.Pattern = "rest", pattern
@@ -32,8 +32,8 @@ func (s *server) note(req *http.Request, pattern string) {
 	}
 }
 
-// parameter is the name of the path parameter that a segment of a pattern is,
-// empty if it is none.
+// parameter returns the name of the path parameter that a segment of a pattern stands
+// for, empty if it is none.
 func parameter(segment string) string {
 	if !strings.HasPrefix(segment, "{") {
 		return ""
@@ -45,8 +45,8 @@ func (s *server) isSecret(segment string) bool {
 	return slices.Contains(s.SecretParameters, parameter(segment))
 }
 
-// redact is a path of the pattern without the values of parameters that are
-// secrets.
+// redact returns a path that matches the pattern, without the values of parameters that
+// are secrets.
 func (s *server) redact(pattern, p string) string {
 	shape, is := strings.Split(pattern, "/"), strings.Split(p, "/")
 	for i := range min(len(shape), len(is)) {
@@ -57,8 +57,8 @@ func (s *server) redact(pattern, p string) string {
 	return strings.Join(is, "/")
 }
 
-// behindSecret is a path that no pattern matches, without what follows the place
-// where a pattern has a secret; empty if it leads past no such place.
+// behindSecret returns a path that no pattern matches, cut at the place where a pattern
+// has a secret; empty if the path has no such place.
 func (s *server) behindSecret(p string) string {
 	p = path.Clean(p)
 	for _, pattern := range s.secretive {

@@ -13,12 +13,12 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// site is where a page comes from, as browsers say it: a scheme, a host in lower
-// case, and a port, the scheme's own where none is named.
+// site is the origin of a page: a scheme, a host in lower case, and a port, which is
+// that of the scheme if none is named.
 type site struct{ scheme, host, port string }
 
-// siteOf reads an origin: http or https, a host, a port if there is one, and
-// nothing else.
+// siteOf reads an origin, which is http or https, a host and perhaps a port; false if
+// the text is anything else.
 func siteOf(origin string) (site, bool) {
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || !strings.EqualFold(origin, u.Scheme+"://"+u.Host) {
@@ -33,7 +33,7 @@ func siteOf(origin string) (site, bool) {
 	return s, err == nil && n > 0 && strconv.FormatUint(n, 10) == s.port && s.host != "" && strings.Contains(s.host, ":") == bracketed
 }
 
-// address is the host, if it is an IP address.
+// address returns the host if it is an IP address, else the zero address.
 func (s site) address() netip.Addr {
 	ip, err := netip.ParseAddr(s.host)
 	if err != nil || ip.Zone() != "" {
@@ -42,7 +42,8 @@ func (s site) address() netip.Addr {
 	return ip.Unmap()
 }
 
-// local tells of a site on the machine of whoever names it.
+// local tells whether the host names the machine itself: localhost or a loopback
+// address.
 func (s site) local() bool { return s.host == "localhost" || s.address().IsLoopback() }
 
 func (s site) among(sites []string) bool {
@@ -58,11 +59,11 @@ func (s *server) known(origin string) bool {
 	return ok && (from.local() || from.among(s.own()) || from.among(s.Origins))
 }
 
-// own is the addresses that this server says it has.
+// own lists the configured addresses of this server.
 func (g *Config) own() []string { return append([]string{g.Pipeline.BaseURL}, g.Own...) }
 
-// fromOwnPage tells whether a browser says that a request comes from a page of
-// this server. A request that says nothing is not a browser's of today.
+// fromOwnPage tells whether the headers of a browser name a page of this server as the
+// sender. A request without such headers does not come from a current browser.
 func (g *Config) fromOwnPage(req *http.Request) bool {
 	origin, site := req.Header.Get("Origin"), req.Header.Get("Sec-Fetch-Site")
 	switch site {
@@ -74,11 +75,11 @@ func (g *Config) fromOwnPage(req *http.Request) bool {
 	return false
 }
 
-// same tells whether the page that sends a request is of this server, by the
-// addresses that it is configured with. Host proves nothing: anybody can have a
-// name of their own lead here. It counts between the names and ports of this
-// machine where the server is on it, and between IP addresses, which no name
-// leads to, where it has all of them.
+// same tells whether the page that sends a request belongs to this server, by the
+// configured addresses. Host alone proves nothing, because anybody can point a name of
+// their own at this server. An origin that equals Host is accepted in two cases: between
+// names and ports of this machine if the server is on it, and between IP addresses,
+// which need no name, if the server listens at all addresses.
 func (g *Config) same(req *http.Request) bool {
 	from, ok := siteOf(req.Header.Get("Origin"))
 	if !ok || from.among(g.own()) {
@@ -90,7 +91,8 @@ func (g *Config) same(req *http.Request) bool {
 	return named && based && from == to && (from.local() && (base.local() || everywhere) || from.address().IsValid() && everywhere)
 }
 
-// came says where a page that was refused comes from, and what was expected.
+// came describes the origin of a page that was refused, and the origins that are
+// accepted.
 func (g *Config) came(req *http.Request) string {
 	origin := req.Header.Get("Origin")
 	if origin == "" {
@@ -100,7 +102,7 @@ func (g *Config) came(req *http.Request) string {
 		short(origin), short(req.Host), strings.Join(g.own(), ", "))
 }
 
-// short is a text of a caller, to be shown.
+// short returns a text of a caller as it may be shown.
 func short(s string) string {
 	if !printable(s) {
 		return "unreadable"
@@ -108,8 +110,8 @@ func short(s string) string {
 	return s
 }
 
-// comesFrom refuses requests of pages that may not send them, whatever
-// credential came along.
+// comesFrom returns the fault cross-origin for a request of a page that is not in from,
+// with any credential.
 func (s *server) comesFrom(req *http.Request, from op.Origin) error {
 	origin, site := req.Header.Get("Origin"), req.Header.Get("Sec-Fetch-Site")
 	switch from {

@@ -8,8 +8,8 @@ import (
 	"yardmaster/internal/api/op"
 )
 
-// A page is ours by the addresses that the server is configured with. Host, which
-// whoever sends the request chooses, proves nothing but on this machine.
+// TestOwnPages holds that a page is one of ours by the configured addresses of the
+// server, and that Host, which the sender chooses, counts only on this machine.
 func TestOwnPages(t *testing.T) {
 	const base = "https://y.example:8443"
 	for _, c := range []struct {

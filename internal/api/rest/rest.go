@@ -1,10 +1,14 @@
-// Package rest serves ops over HTTP: each under the method and the path of its
-// row. It makes an op.Call of a request, has the pipeline carry it out, and
-// writes the op.Answer: headers, cookies, pages for people, documents that
-// clients keep, compressed bodies, event streams. What only HTTP has is decided
-// here: which path is meant, which pages of browsers may ask (cors.go,
-// origin.go), whose word is taken for where a request comes from (address.go),
-// and how long a slow client is waited for (slow.go).
+// Package rest serves ops over HTTP: each under the method and the path of its row. It
+// makes an op.Call of a request, lets the pipeline carry it out, and writes the
+// op.Answer.
+//
+//	rest.go      the routes
+//	serve.go     requests as calls, and answers as responses
+//	asset.go     documents that clients keep; coding.go compressed bodies; tail.go streams
+//	cors.go      which scripts may read an answer; origin.go which pages may send a request
+//	address.go   the address that a request comes from
+//	slow.go      time limits for slow clients
+//	note.go      the record of a request
 package rest
 
 import (
@@ -23,16 +27,14 @@ import (
 	"yardmaster/internal/id"
 )
 
-// Config is what a server of ops needs to know. Its zero value serves every row
-// to everybody.
+// Config configures a server of ops. Its zero value serves every row to everybody.
 type Config struct {
-	// Pipeline carries out the calls. Pages of its BaseURL are the server's own.
+	// Pipeline carries out the calls. Its BaseURL is an address of this server.
 	Pipeline *op.Pipeline
-	// Cookie is the name of the cookie that holds a browser's session, and
-	// AccountHeader the header that names the account a call is about.
+	// Cookie is the name of the cookie that holds the session of a browser.
+	// AccountHeader is the header that names the account of a call.
 	Cookie, AccountHeader string
-	// Proxies are the networks whose word is taken for where a request comes
-	// from.
+	// Proxies are the networks of trusted proxies, see Address.
 	Proxies []netip.Prefix
 	// Own are further addresses that people open the server at, such as
 	// https://yard.example.com.
@@ -40,24 +42,22 @@ type Config struct {
 	// Origins are further sites whose pages may call rows for op.KnownPages, in
 	// lower case, such as https://tools.example.com.
 	Origins []string
-	// Page makes of a failure what a person in front of a browser is shown;
-	// without it they get the problem document, too. Programs are the paths, by
-	// how they begin, that only programs call, whatever they say they like to
-	// read.
+	// Page makes the page that shows a failure to a person; nil: people get the
+	// problem document, too. Programs are prefixes of the paths that only programs
+	// call; no page is shown there, whatever Accept says.
 	Page     func(f *fault.Error, requestID string) (op.Reply, error)
 	Programs []string
-	// SecretParameters are the names of path parameters that are secrets, which the
-	// record of a request does not show.
+	// SecretParameters are the names of path parameters that are secrets. The record
+	// of a request does not show them.
 	SecretParameters []string
-	// Patience is how long a client may take to read an answer, and another
-	// second for every 4 KiB of it; zero is for ever. Streams take as long as
-	// they take.
+	// Patience is the time that a client may take to read an answer, plus a second
+	// for each 4 KiB of it; zero: there is no limit. Streams have no limit.
 	Patience time.Duration
 }
 
-// Handler serves the ops. Every response carries X-Request-Id, an unmatched
-// path included, and every failure is a problem document. It panics if two of
-// the ops have the same method and path.
+// Handler serves the ops. Every response has X-Request-Id, also at an unknown path, and
+// every failure is a problem document, or a page of Config.Page. Handler panics if two
+// of the ops have the same method and path.
 func Handler(g Config, ops []op.Op) http.Handler {
 	if g.Pipeline == nil {
 		g.Pipeline = &op.Pipeline{}
@@ -82,8 +82,8 @@ func Handler(g Config, ops []op.Op) http.Handler {
 		if pattern == "/" {
 			pattern = "/{$}"
 		}
-		// By method, because two paths may both be like one address
-		// (/a/{x}/b and /a/b/{y}), as long as no method has both.
+		// The pattern has the method, because two paths may match the same
+		// address (/a/{x}/b and /a/b/{y}) if they have different methods.
 		s.mux.Handle(o.Method+" "+pattern, s.route(m))
 	}
 	return s
@@ -91,7 +91,8 @@ func Handler(g Config, ops []op.Op) http.Handler {
 
 type methods map[string]*op.Op
 
-// allow lists the methods of a path, less that of a row that refuses its own.
+// allow lists the methods of a path for the header Allow, without that of but. A row
+// that refuses its own method is passed as but.
 func (m methods) allow(but *op.Op) string {
 	var out []string
 	for k, o := range m {
@@ -110,15 +111,16 @@ type server struct {
 	Config
 	mux    *http.ServeMux
 	paths  map[string]methods
-	assets sync.Map // by *op.Asset, its forms
+	assets sync.Map // forms by *op.Asset
 
-	secretive []string // those of paths that have a parameter that is a secret
+	secretive []string // the paths that have a parameter that is a secret
 }
 
 const requestID = "X-Request-Id"
 
-// Name gives a request its id, the caller's if it sent a usable one, and tells
-// it in the response. It is for what is served beside the ops, too.
+// Name returns the id of a request, and sets it in the response: the id that the caller
+// sent, if it is printable ASCII of at most 200 characters, else a new one. Handlers
+// beside the ops use Name, too.
 func Name(h http.Header, req *http.Request) string {
 	name := req.Header.Get(requestID)
 	if !printable(name) {
@@ -146,12 +148,12 @@ func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 
 func (s *server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	Name(w.Header(), req)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	// What is not said to be for everybody is for the caller alone.
+	// An answer is for its caller alone unless it says otherwise.
 	w.Header().Set("Cache-Control", "no-store")
 	w = s.pace(w)
 	_, pattern := s.mux.Handler(req)
 	_, pattern, _ = strings.Cut(strings.TrimSuffix(pattern, "{$}"), " ")
-	var other methods // of a path that there is, but not for this method
+	var other methods // of a path that exists, but not with this method
 	if pattern == "" {
 		pattern = s.otherwise(req)
 		other = s.paths[pattern]
@@ -169,8 +171,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	s.mux.ServeHTTP(w, req)
 }
 
-// otherwise finds the path of a row that a request would have come to with
-// another method; empty if there is none.
+// otherwise returns the path of a row that the request would match with another method;
+// empty if there is none.
 func (s *server) otherwise(req *http.Request) string {
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		_, pattern := s.mux.Handler(&http.Request{Method: method, URL: req.URL, Host: req.Host})

@@ -13,13 +13,13 @@ import (
 	"yardmaster/internal/observe"
 )
 
-// texts are the inputs of a request outside of its query and body.
+// texts are the op.Texts of a request.
 type texts struct{ *http.Request }
 
 func (t texts) Path(name string) string   { return t.PathValue(name) }
 func (t texts) Header(name string) string { return t.Request.Header.Get(name) }
 
-// call makes a call of a request.
+// call makes an op.Call of a request; o is nil if the request matches no op.
 func (s *server) call(w http.ResponseWriter, req *http.Request, o *op.Op) *op.Call {
 	c := &op.Call{
 		Op: o, Path: req.URL.Path, Changes: op.Writes(req.Method),
@@ -47,7 +47,7 @@ func (s *server) call(w http.ResponseWriter, req *http.Request, o *op.Op) *op.Ca
 	return c
 }
 
-// presented reads what a request brought to prove who sends it.
+// presented reads the credentials of a request.
 func (s *server) presented(req *http.Request) op.Presented {
 	p := op.Presented{Write: op.Writes(req.Method)}
 	if s.AccountHeader != "" {
@@ -59,7 +59,7 @@ func (s *server) presented(req *http.Request) op.Presented {
 		return p
 	}
 	if authorization != "" {
-		p.Bearer = "-" // of a kind that nobody here holds
+		p.Bearer = "-" // no token is "-": an unknown scheme is a bad credential
 		return p
 	}
 	if s.Cookie == "" {
@@ -81,7 +81,7 @@ func (s *server) serve(w http.ResponseWriter, req *http.Request, o *op.Op) {
 			if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(p)
 			}
-			r := observe.Of(req.Context()) // while the answer was written: it breaks off
+			r := observe.Of(req.Context()) // the panic came while the answer was written, which breaks off
 			r.Cause, r.Broken = fmt.Errorf("panic: %v\n%s", p, debug.Stack()), true
 		}
 	}()
@@ -91,8 +91,8 @@ func (s *server) serve(w http.ResponseWriter, req *http.Request, o *op.Op) {
 	a.Free()
 }
 
-// refuse answers a request for nothing that is here, once its address was
-// counted. Allow is the header of that name, where there is one.
+// refuse answers a request that matches no op with err, after its address was counted.
+// allow is the header Allow of that answer, empty for none.
 func (s *server) refuse(w http.ResponseWriter, req *http.Request, err *fault.Error, allow string) {
 	c := s.call(w, req, nil)
 	c.Refused = err
@@ -103,7 +103,7 @@ func (s *server) refuse(w http.ResponseWriter, req *http.Request, err *fault.Err
 	s.write(w, req, c, &a)
 }
 
-// write writes an answer.
+// write writes an answer, unless it was a stream, which is written already.
 func (s *server) write(w http.ResponseWriter, req *http.Request, c *op.Call, a *op.Answer) {
 	if a.Streamed {
 		return
@@ -141,7 +141,7 @@ func (s *server) write(w http.ResponseWriter, req *http.Request, c *op.Call, a *
 	deliver(w, req, a)
 }
 
-// explain sets the headers that tell a program how to do better.
+// explain sets the headers that tell a program how to correct its request.
 func (s *server) explain(h http.Header, o *op.Op, f *fault.Error) {
 	if f.Kind == fault.Unauthenticated {
 		challenge := "Bearer"
@@ -155,8 +155,8 @@ func (s *server) explain(h http.Header, o *op.Op, f *fault.Error) {
 	}
 }
 
-// page is what a person is shown instead of a problem; false if a problem
-// document is due.
+// page makes the page that a person is shown instead of a problem; false if the answer
+// is to be the problem document.
 func (s *server) page(req *http.Request, c *op.Call, f *fault.Error) (*op.Answer, bool) {
 	if s.Page == nil || !op.PrefersPage(req.Header.Get("Accept")) {
 		return nil, false

@@ -7,20 +7,21 @@ import (
 	"time"
 )
 
-// slowest is how many bytes a second of a body earn its sender another second.
+// slowest is the slowest rate of a body, in bytes a second: each slowest bytes give the
+// client another second.
 const slowest = 4 << 10
 
-// Hurry cuts off clients that are slow to send a body, so that they cannot hold
-// connections for nothing. A body may take some time as such and, however large
-// it is, as long as it keeps coming. What happens after its end, as a stream or
-// a long poll, has all the time it wants.
-func Hurry(some time.Duration, next http.Handler) http.Handler {
+// LimitBodyTime cuts off clients that are slow to send a body, so that they cannot hold
+// connections idle. A client may keep the server waiting for the time some; each 4 KiB
+// received add a second, up to some. There is no limit after the end of the body, as
+// for streams and long polls.
+func LimitBodyTime(some time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rc := http.NewResponseController(w)
-		_ = rc.SetWriteDeadline(time.Time{}) // which a stream before on the connection may have left
+		_ = rc.SetWriteDeadline(time.Time{}) // a stream before on the connection may have left one
 		if r.Body != http.NoBody {
 			b := &pacedBody{ReadCloser: r.Body, rc: rc, most: some, left: some}
-			b.allow(some) // also for a body that nobody reads, which the server does in the end
+			b.allow(some) // also for a body that no handler reads, because the server reads it in the end
 			r.Body = b
 		}
 		next.ServeHTTP(w, r)
@@ -33,11 +34,11 @@ type pacedBody struct {
 	most, left time.Duration
 }
 
-// allow bounds the next wait for the client.
+// allow limits the next wait for the client.
 func (b *pacedBody) allow(d time.Duration) { _ = b.rc.SetReadDeadline(time.Now().Add(d)) }
 
-// Read charges the client for the time that we wait for it, not for what we
-// take ourselves between two reads.
+// Read charges the client for the time of the wait, not for the time of the server
+// between two reads.
 func (b *pacedBody) Read(p []byte) (int, error) {
 	began := time.Now()
 	b.allow(b.left)
@@ -49,11 +50,11 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// piece is how much of an answer is handed over at once, in bytes.
+// piece is the most of an answer that is written at once, in bytes.
 const piece = 16 << 10
 
-// pace cuts off clients that are slow to read an answer, as Hurry does those
-// that are slow to send a body.
+// pace returns a writer that cuts off clients that are slow to read an answer, as
+// LimitBodyTime cuts off those that are slow to send a body.
 func (s *server) pace(w http.ResponseWriter) http.ResponseWriter {
 	if s.Patience <= 0 {
 		return w
@@ -61,7 +62,7 @@ func (s *server) pace(w http.ResponseWriter) http.ResponseWriter {
 	return &pacedWriter{ResponseWriter: w, rc: http.NewResponseController(w), most: s.Patience, left: s.Patience}
 }
 
-// unpace lets a stream take as long as it takes.
+// unpace ends the pace of a writer, for a stream.
 func unpace(w http.ResponseWriter) {
 	for w != nil {
 		if p, ok := w.(*pacedWriter); ok {
@@ -87,12 +88,12 @@ func (p *pacedWriter) allow() { _ = p.rc.SetWriteDeadline(time.Now().Add(p.left)
 
 func (p *pacedWriter) WriteHeader(status int) {
 	if !p.free {
-		p.allow() // also of an answer without a body, which is sent when the handler has returned
+		p.allow() // also for an answer without a body, which is sent when the handler has returned
 	}
 	p.ResponseWriter.WriteHeader(status)
 }
 
-// Write charges the client for the time that it keeps us waiting.
+// Write charges the client for the time of the wait.
 func (p *pacedWriter) Write(b []byte) (written int, err error) {
 	if p.free {
 		return p.ResponseWriter.Write(b)
@@ -109,7 +110,7 @@ func (p *pacedWriter) Write(b []byte) (written int, err error) {
 		}
 		b = b[n:]
 	}
-	p.allow() // what the server still holds is sent when the handler has returned
+	p.allow() // the server sends the rest of its buffer when the handler has returned
 	return written, nil
 }
 

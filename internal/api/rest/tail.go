@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// stall is how long a client may take to read one piece of a stream.
+// stall is the time that a client may take to read one piece of a stream.
 const stall = 30 * time.Second
 
-// tail is where a stream goes.
+// tail is the op.Tail of a response.
 type tail struct {
 	w  http.ResponseWriter
 	rc *http.ResponseController
 }
 
-// Open begins the answer. From here on an error can no longer be a problem.
+// Open begins the answer. A later error cannot be answered as a problem.
 func (t *tail) Open(status int) {
 	unpace(t.w)
 	if h := t.w.Header(); status == http.StatusOK {
@@ -25,7 +25,7 @@ func (t *tail) Open(status int) {
 	t.w.WriteHeader(status)
 }
 
-// Write sends text at once.
+// Write sends text without delay.
 func (t *tail) Write(b []byte) (int, error) {
 	_ = t.rc.SetWriteDeadline(time.Now().Add(stall))
 	n, err := t.w.Write(b)
