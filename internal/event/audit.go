@@ -93,7 +93,7 @@ func record(tx *db.Tx, c change) (account string, err error) {
 	return c.Account, addRow(tx, c, who, actor.RequestID)
 }
 
-// sorted orders the members of data by name, whatever type they come from.
+// sorted are the options that order the members of data by name.
 var sorted = []jsontext.Options{jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(true)}
 
 // addRow adds an audit row to those that are written at the end of the transaction.

@@ -19,8 +19,8 @@ type link struct {
 
 var links = db.Q[link](`SELECT seq, prev_hash, hash, object FROM audit WHERE account_id = $1 ORDER BY seq`)
 
-// TestChain holds that changes made at the same time, in transactions that
-// touch several accounts in different orders, leave whole chains behind.
+// TestChain holds that the chains are whole after concurrent transactions that change
+// several accounts in different orders.
 func TestChain(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		accounts := []string{"a", "b", "c"}

@@ -20,8 +20,8 @@ import (
 type Hub struct {
 	mu      sync.Mutex
 	waiting map[string]chan struct{}
-	older   map[string]chan struct{} // topics with waiters from before turned
-	turned  time.Time
+	older   map[string]chan struct{} // topics with waiters from before rotated
+	rotated time.Time
 	relay   func(topics []string) // nil: there are no other nodes
 }
 
@@ -55,8 +55,8 @@ const AskTopic = "asks"
 // BacklogTopic is notified when an import of a backlog is queued.
 const BacklogTopic = "backlog"
 
-// Sweep calls pass at once, after each notice of the topic, and at least every so
-// often, until ctx ends. Each is a pass of the loop of that name, see observe.Pass.
+// Sweep calls pass at once, after each notice of the topic, and after each interval
+// every, until ctx ends. Each call is a pass of the loop, see observe.Pass.
 func (h *Hub) Sweep(ctx context.Context, loop, topic string, every time.Duration, pass func(context.Context)) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -116,25 +116,25 @@ func (h *Hub) WakeAll() {
 	}
 }
 
-// turn wakes the waiters of the topics from before the last turn, and forgets these
-// topics, if the last turn was long ago.
-func (h *Hub) turn(now time.Time) {
+// rotate wakes the waiters of the topics from before the last rotation, and forgets
+// these topics, if topicLifetime has passed since the last rotation.
+func (h *Hub) rotate(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if now.Sub(h.turned) < topicLifetime {
+	if now.Sub(h.rotated) < topicLifetime {
 		return
 	}
 	for _, c := range h.older {
 		close(c)
 	}
-	h.older, h.waiting, h.turned = h.waiting, map[string]chan struct{}{}, now
+	h.older, h.waiting, h.rotated = h.waiting, map[string]chan struct{}{}, now
 }
 
 // Notify wakes the waiters of the topics after tx has committed.
 func (h *Hub) Notify(tx *db.Tx, topics ...string) {
 	now := tx.Now
 	tx.AfterCommit(func() {
-		h.turn(now)
+		h.rotate(now)
 		h.Wake(topics...)
 		if h.relay != nil {
 			h.relay(topics)

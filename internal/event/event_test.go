@@ -29,8 +29,8 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// TestRecord holds that a change's audit row, and the notice of it, come with
-// the change's transaction and go with it.
+// TestRecord holds that the audit row of a change, and its notice, are committed with
+// the transaction of the change or not at all.
 func TestRecord(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		hub := event.NewHub()

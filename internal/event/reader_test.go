@@ -37,12 +37,12 @@ type read struct {
 	mu  sync.Mutex
 	ns  map[string][]int // by account, in the order in which they were handled
 	at  map[string][]int64
-	all chan struct{} // closed when there are want
+	all chan struct{} // closed when want events were handled
 	n   int
 }
 
-// add notes that n was handled in a turn. The first to commit need not be the first
-// to note it.
+// add notes that the event n at the position at of an account was handled. Notes need
+// not come in the order of the commits.
 func (r *read) add(account string, at int64, n, want int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,9 +131,8 @@ func TestReaders(t *testing.T) {
 	})
 }
 
-// TestReaderThatIsNew holds that a new consumer begins with what happens from
-// then on, and that it sees all of an account that comes later, without anybody
-// having told it.
+// TestReaderThatIsNew holds that a new consumer begins with the events after its
+// beginning, and that it reads all events of a later account, without a notice.
 func TestReaderThatIsNew(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		say := func(account string, n int) {
@@ -153,7 +152,7 @@ func TestReaderThatIsNew(t *testing.T) {
 		say("old", 2)
 		say("new", 3)
 		say("new", 4)
-		// This node did not run when it happened.
+		// This node was not running when the event was recorded.
 		rs = event.NewReaders(d, slog.New(slog.DiscardHandler), consumers)
 		ctx, cancel := context.WithCancel(t.Context())
 		var loop sync.WaitGroup

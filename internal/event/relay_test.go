@@ -32,7 +32,7 @@ func TestRelay(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		await(t, begun) // who begins to hear is woken
+		await(t, begun) // a node that begins to listen wakes its waiters
 	}
 	var topics []string
 	var woken []<-chan struct{}
