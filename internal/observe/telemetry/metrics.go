@@ -30,10 +30,11 @@ type Metrics struct {
 	unread   *prometheus.CounterVec
 }
 
-// buckets are seconds, from the time of a transaction to that of a long poll.
+// buckets are the bounds of the histograms in seconds, from a transaction to a long
+// poll.
 var buckets = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
 
-// NewMetrics makes the metrics of a node, those of the process included.
+// NewMetrics makes the metrics of a node, including those of its process.
 func NewMetrics(version string) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
@@ -74,7 +75,7 @@ func (m *Metrics) begin() {
 	}
 }
 
-// classes are the label status of requests.
+// classes are the values of the label status of requests, by the first digit.
 var classes = [...]string{"0xx", "1xx", "2xx", "3xx", "4xx", "5xx"}
 
 func (m *Metrics) end(f *finished) {
@@ -89,7 +90,7 @@ func (m *Metrics) end(f *finished) {
 	m.requests.WithLabelValues(f.Capability, f.Surface, class).Observe(f.took.Seconds())
 }
 
-// Tokens are those of a call of the model gateway, by kind.
+// Tokens are the tokens of a call of the model gateway, by kind.
 type Tokens struct{ Input, Output, CacheRead, CacheWrite int64 }
 
 // Gateway counts a call of the model gateway. Provider is empty for a call that
@@ -141,7 +142,7 @@ func (m *Metrics) Pass(loop string, took time.Duration) {
 	}
 	m.passes.WithLabelValues(loop).Observe(took.Seconds())
 	m.last.WithLabelValues(loop).SetToCurrentTime()
-	m.failures.WithLabelValues(loop).Add(0) // so that its first failure is an increase
+	m.failures.WithLabelValues(loop).Add(0) // makes the series, so that the first failure is an increase
 }
 
 // Failed counts a pass of a loop in which something failed.
@@ -151,12 +152,12 @@ func (m *Metrics) Failed(loop string) {
 	}
 }
 
-// Asked is a metric whose values are asked for when Prometheus reads.
+// Asked is a metric whose values are computed when Prometheus reads.
 type Asked struct {
 	Name, Help string
 	Labels     []string
-	Counter    bool          // its values only grow
-	Keep       time.Duration // how long an answer is good for further readings
+	Counter    bool          // the values only grow
+	Keep       time.Duration // the time for which values serve further readings
 }
 
 // Count is a value of an Asked metric.
@@ -165,12 +166,12 @@ type Count struct {
 	Value  float64
 }
 
-// askLimit limits how long a reading waits for the values of one metric.
+// askLimit is the time that a reading waits for the values of one metric.
 const askLimit = 5 * time.Second
 
-// Ask adds a metric whose values are asked for at each reading, in five seconds
-// at most and never twice at a time. An error leaves the metric out of that
-// reading, and is counted.
+// Ask adds a metric whose values ask returns at a reading. ask has five seconds, and is
+// never called concurrently. If it fails, the reading lacks the metric, and the failure
+// is counted.
 func (m *Metrics) Ask(a Asked, ask func(context.Context) ([]Count, error)) {
 	if m == nil {
 		return
@@ -192,7 +193,7 @@ type asked struct {
 
 	mu     sync.Mutex
 	counts []Count
-	at     time.Time // when counts were answered
+	at     time.Time // the time of counts
 }
 
 func (a *asked) Describe(c chan<- *prometheus.Desc) { c <- a.desc }
@@ -208,7 +209,7 @@ func (a *asked) Collect(c chan<- prometheus.Metric) {
 	}
 }
 
-// now is the newest answer that is good enough.
+// now returns the values, new ones if the last ones are older than keep.
 func (a *asked) now() ([]Count, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -224,14 +225,14 @@ func (a *asked) now() ([]Count, error) {
 	return counts, err
 }
 
-// Handler answers GET /metrics.
+// Handler serves GET /metrics.
 func (m *Metrics) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}))
 	return mux
 }
 
-// Serve answers GET /metrics at an address until ctx ends. It closes l.
+// Serve serves GET /metrics at l until ctx ends. It closes l. It fails if l does.
 func (m *Metrics) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{Handler: m.Handler(), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second,
 		IdleTimeout: 2 * time.Minute}

@@ -1,6 +1,6 @@
-// Package telemetry shows an operator what a node does: one record in the log for
-// every request that it answers, metrics for Prometheus on an address of their
-// own, and traces for an OpenTelemetry collector where one is configured.
+// Package telemetry shows operators the work of a node: a record in the log for each
+// request, metrics for Prometheus at an address of their own, and traces for an
+// OpenTelemetry collector if one is configured.
 package telemetry
 
 import (
@@ -20,17 +20,16 @@ import (
 	"yardmaster/internal/observe"
 )
 
-// Observer records requests. Its fields may be nil, each of which leaves
-// something out.
+// Observer records requests. Each field may be nil, and leaves its part out then.
 type Observer struct {
 	Logger  *slog.Logger
 	Metrics *Metrics
 	Tracer  trace.Tracer
-	// Address is where a request comes from, for those that are answered before
-	// anybody has asked.
+	// Address returns the address that a request comes from. It is called for a
+	// request that was answered before its address was noted.
 	Address func(*http.Request) string
-	// Scrub takes what may be secret out of a path that nothing matched, and out
-	// of the cause of a failure.
+	// Scrub removes possible secrets from a path that is not noted, and from the
+	// cause of a failure.
 	Scrub func(text string) string
 }
 
@@ -38,8 +37,8 @@ type Observer struct {
 type finished struct {
 	*observe.Request
 	method string
-	status int   // 0: the answer broke off before
-	bytes  int64 // of the body, as it was sent
+	status int   // 0: the answer broke off before its status was sent
+	bytes  int64 // of the body as it was sent, perhaps compressed
 	begun  time.Time
 	took   time.Duration
 	cut    bool // the answer broke off: the caller went away, or the node gave up
@@ -47,8 +46,8 @@ type finished struct {
 	unanswered bool // no status was sent
 }
 
-// Handler serves with next, and records every request once, when it has been
-// answered. What serves the request notes what it learns in observe.Of.
+// Handler serves requests with next, and records each one once, after its answer. The
+// code in next notes the facts of a request in observe.Of.
 func (o *Observer) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		begun := time.Now()
@@ -79,8 +78,8 @@ func (o *Observer) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// complete adds what nobody has noted, and the panic that ended the request, if
-// one did.
+// complete adds the facts that next has not noted, and the panic p that ended the
+// request; nil: there was none.
 func (o *Observer) complete(f *finished, req *http.Request, h http.Header, p any) {
 	if p != nil {
 		f.cut = true
@@ -111,8 +110,8 @@ func (o *Observer) scrubbed(text string) string {
 	return o.Scrub(text)
 }
 
-// log writes the record. What failed on our side is an error, everything else
-// is information.
+// log writes the record: as an error if the failure is on our side, else as
+// information.
 func (o *Observer) log(ctx context.Context, f *finished) {
 	if o.Logger == nil {
 		return
@@ -141,10 +140,10 @@ func (o *Observer) log(ctx context.Context, f *finished) {
 	if f.Cause != nil {
 		attrs = append(attrs, slog.String("cause", o.scrubbed(f.Cause.Error())))
 	}
-	// Not by Logger.LogAttrs, which finds out for each record where it was called.
+	// Logger.LogAttrs would look up the caller's line for each record.
 	record := slog.NewRecord(f.begun.Add(f.took), level, "request", 0)
 	record.AddAttrs(attrs...)
-	_ = o.Logger.Handler().Handle(ctx, record) // nobody can be told, as elsewhere
+	_ = o.Logger.Handler().Handle(ctx, record) // a failure of the log cannot be logged
 }
 
 // end ends the span of the request.
@@ -198,7 +197,7 @@ func (r *recorder) Flush() {
 // Unwrap is for http.ResponseController.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// code is the status, 200 for an answer without a word.
+// code is the status of the answer; 200 if the handler wrote nothing.
 func (r *recorder) code() int {
 	if r.status == 0 {
 		return http.StatusOK

@@ -22,8 +22,8 @@ import (
 	"yardmaster/internal/observe/telemetry"
 )
 
-// TestRecord holds that every request leaves one record: with what those who
-// serve it note, and without what a path or a query may give away.
+// TestRecord holds that every request leaves one record, which has the facts that its
+// handlers note and no secret of a path or a query.
 func TestRecord(t *testing.T) {
 	var log bytes.Buffer
 	o := &telemetry.Observer{
@@ -109,8 +109,8 @@ func encoded(t *testing.T, v any) string {
 	return string(b)
 }
 
-// TestMetrics holds that what was counted can be read, at an address of its own,
-// and that one question that cannot be answered does not keep the others back.
+// TestMetrics holds that the metrics can be read at an address of their own, and that
+// a metric whose values cannot be computed does not keep the others back.
 func TestMetrics(t *testing.T) {
 	m := telemetry.NewMetrics("v1.2.3")
 	m.Gateway("anthropic", "ok", time.Second, telemetry.Tokens{Input: 7, Output: 5})
@@ -190,8 +190,8 @@ func TestMetrics(t *testing.T) {
 	none.Ask(telemetry.Asked{}, nil)
 }
 
-// TestTraces holds that a request becomes a span of its caller's trace, in the
-// form that collectors take (OTLP 1.0 over HTTP).
+// TestTraces holds that a request is a span of the trace of its caller, and is sent in
+// the form that collectors take (OTLP 1.0 over HTTP).
 func TestTraces(t *testing.T) {
 	sent := make(chan *coltrace.ExportTraceServiceRequest, 1)
 	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -234,7 +234,7 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// BenchmarkHandler tells what a request pays for its record and its metrics.
+// BenchmarkHandler measures the cost of the record and the metrics of a request.
 func BenchmarkHandler(b *testing.B) {
 	note := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r := observe.Of(req.Context())

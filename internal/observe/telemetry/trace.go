@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// SlowTransaction is how long a transaction takes that gets a span of its own.
+// SlowTransaction is the time from which a transaction gets a span of its own.
 const SlowTransaction = 100 * time.Millisecond
 
 // Traces sends spans to an OpenTelemetry collector. Its methods may be called on
@@ -25,9 +25,10 @@ type Traces struct {
 	tracer   trace.Tracer
 }
 
-// NewTraces sends to a collector that takes OTLP over HTTP: endpoint is its
-// address without the path /v1/traces, such as http://127.0.0.1:4318. A collector
-// that cannot be reached costs spans and a line in the log, and holds nothing up.
+// NewTraces makes Traces for a collector that takes OTLP over HTTP. endpoint is the
+// address of the collector without the path /v1/traces, such as http://127.0.0.1:4318.
+// While the collector cannot be reached, spans are lost and the log says so; no request
+// waits.
 func NewTraces(ctx context.Context, endpoint, version string, log *slog.Logger) (*Traces, error) {
 	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(strings.TrimSuffix(endpoint, "/")+"/v1/traces"))
 	if err != nil {
@@ -35,7 +36,7 @@ func NewTraces(ctx context.Context, endpoint, version string, log *slog.Logger) 
 	}
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithBatcher(logged{exporter, log}),
-		sdktrace.WithSampler(sdktrace.AlwaysSample()), // a caller does not decide what is recorded of it
+		sdktrace.WithSampler(sdktrace.AlwaysSample()), // a caller cannot turn off the trace of its request
 		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "yardmaster"),
 			attribute.String("service.version", version))),
 	)
@@ -56,7 +57,7 @@ func (l logged) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) 
 	return nil
 }
 
-// Tracer makes spans; nil without Traces.
+// Tracer returns the tracer that makes spans; nil if t is nil.
 func (t *Traces) Tracer() trace.Tracer {
 	if t == nil {
 		return nil
@@ -64,8 +65,8 @@ func (t *Traces) Tracer() trace.Tracer {
 	return t.tracer
 }
 
-// Transaction sends a span of a transaction of the database that took
-// SlowTransaction at least, see db.Transaction.
+// Transaction sends a span of a database transaction that took at least
+// SlowTransaction, see db.Transaction.
 func (t *Traces) Transaction(ctx context.Context, kind, outcome string, begun time.Time, took time.Duration, tries int) {
 	if t == nil || took < SlowTransaction {
 		return
@@ -78,7 +79,7 @@ func (t *Traces) Transaction(ctx context.Context, kind, outcome string, begun ti
 	span.End(trace.WithTimestamp(begun.Add(took)))
 }
 
-// Close sends the remaining spans, within five seconds.
+// Close sends the remaining spans. It fails if that takes more than five seconds.
 func (t *Traces) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
