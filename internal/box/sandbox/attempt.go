@@ -22,17 +22,17 @@ import (
 // attempt is the argument that makes Main an agent that tries to escape.
 const attempt = "attempt"
 
-// attemptRequest says what the attempt has to try to reach.
+// attemptRequest names the things that the attempt tries to reach.
 type attemptRequest struct {
-	Testimony testimony
-	Token     string
-	Port      int // loopback port that must be reachable
-	Signal    int // signal to send to the witness, which reports whether it arrived
+	Target targetFacts
+	Token  string
+	Port   int // loopback port that must be reachable
+	Signal int // signal to send to the target, which reports whether it arrived
 }
 
 // attemptAnswer is the output of an attempt, in JSON.
 type attemptAnswer struct {
-	Error    string // a thing that every run needs and this one could not do; empty: none
+	Error    string // the first failure of something that every run does; empty: none
 	Possible map[Protection][]string
 }
 
@@ -78,9 +78,9 @@ func (in *attemptRequest) work() error {
 // escape tries everything that a sandbox should prevent, and returns what was
 // possible.
 func (in *attemptRequest) escape() map[Protection][]string {
-	// In the sandbox this process may have the process id of the witness.
+	// In the sandbox this process may have the process id of the target.
 	signal.Ignore(syscall.Signal(in.Signal))
-	w := in.Testimony
+	w := in.Target
 	if err := os.Chdir(w.Dir); err != nil { // socket paths must be short
 		w.Socket, w.Datagrams = filepath.Join(w.Dir, w.Socket), filepath.Join(w.Dir, w.Datagrams)
 	}
@@ -221,7 +221,7 @@ func sends(path string, pair bool) bool {
 }
 
 // canChoosePort tells whether this process could bind a port that other processes see.
-// The witness has bound the given port already, so a process that can bind it has a
+// The target has bound the given port already, so a process that can bind it has a
 // loopback of its own.
 func canChoosePort(port int) bool {
 	return withSocket(unix.AF_INET, unix.SOCK_STREAM, 0, func(fd int) bool {
@@ -229,7 +229,7 @@ func canChoosePort(port int) bool {
 	})
 }
 
-// hasOwnNetwork tells whether this process has a network of its own: the witness's port is
+// hasOwnNetwork tells whether this process has a network of its own: the port of the target is
 // free there.
 func hasOwnNetwork(port int) bool {
 	return withSocket(unix.AF_INET, unix.SOCK_STREAM, 0, func(fd int) bool { return unix.Bind(fd, address(port)) == nil })

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestProgramOf32BitsIsKilled runs a 32-bit program, whose call numbers no filter
-// here knows.
+// TestProgramOf32BitsIsKilled holds that a 32-bit program is killed, because the filter
+// does not know its call numbers.
 func TestProgramOf32BitsIsKilled(t *testing.T) {
 	// mov eax, 1 (exit); mov ebx, 42; int 0x80
 	code := []byte{0xb8, 1, 0, 0, 0, 0xbb, 42, 0, 0, 0, 0xcd, 0x80}

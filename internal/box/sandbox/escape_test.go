@@ -38,7 +38,7 @@ func openProgram(t *testing.T) string {
 	return path
 }
 
-// agents runs one try after the other in one sandbox and returns what they said.
+// agents runs one try after the other in one sandbox and returns their output.
 func agents(t *testing.T, l Level, program string, change func(*Spec), all [][]string) []string {
 	t.Helper()
 	s := folders(t, l, `while read -r args; do "$0" $args </dev/null; done`)
@@ -318,8 +318,8 @@ func TestCallsThatAgentsAreRefused(t *testing.T) {
 	})
 }
 
-// TestDaemonsBesideTheSandbox holds that daemons beside the sandbox are out of
-// reach, whatever they listen at.
+// TestDaemonsBesideTheSandbox holds that an agent cannot reach daemons outside of the
+// sandbox, at any kind of address.
 func TestDaemonsBesideTheSandbox(t *testing.T) {
 	program := openProgram(t)
 	_, dir := nest(t, 0o755)

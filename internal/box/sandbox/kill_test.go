@@ -28,8 +28,9 @@ func alive(mark string) (pids []int) {
 	return pids
 }
 
-// leave starts processes in every way an agent leaves them: in the background,
-// in sessions of their own, and orphaned twice over. Each has $1 as its argument.
+// leave starts processes in every way in which an agent leaves them behind: in the
+// background, in sessions of their own, and as orphans of orphans. Each has $1 as its
+// argument.
 const leave = `
 sleep "$1" &
 setsid sleep "$1" &
@@ -75,7 +76,7 @@ func TestNothingSurvives(t *testing.T) {
 	})
 }
 
-// sleeping is alive without the shells.
+// sleeping lists the processes of alive without the shells.
 func sleeping(mark string) []int {
 	return slices.DeleteFunc(alive(mark), func(pid int) bool {
 		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
@@ -101,7 +102,7 @@ func TestKillOvercomesAStoppedShim(t *testing.T) {
 	}
 }
 
-// playBox starts a sandbox as a box would: level, task, home, mark.
+// playBox starts a sandbox as a box does; its arguments are level, task, home and mark.
 func playBox(args []string) int {
 	_, err := Start(context.Background(), Spec{Level: Level(args[0]), Task: args[1], Home: args[2], Stderr: os.Stderr,
 		Argv: []string{"/bin/sh", "-c", leave + "exec sleep $1", "sh", args[3]}})
@@ -132,8 +133,8 @@ func TestNothingSurvivesTheBox(t *testing.T) {
 	})
 }
 
-// An ordinary user's box: if the tests run as root, they run once more as
-// somebody who is not.
+// TestAsAnOrdinaryUser runs the tests once more as an ordinary user if they run as
+// root, as for the box of such a user.
 func TestAsAnOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return // all tests did
@@ -150,7 +151,8 @@ func TestAsAnOrdinaryUser(t *testing.T) {
 	if err := os.WriteFile(bin, self, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// What root cannot have here fails below, and need not fail in there as well.
+	// A level that root cannot have here fails the test below; it need not fail
+	// the test in the child as well.
 	absent := []string{"-"} // and no level is called that
 	for _, l := range levels {
 		if withheld(t, l) != nil {

@@ -96,8 +96,8 @@ func TestSandboxBeginsInItsGroup(t *testing.T) {
 	})
 }
 
-// A program of which every process forks without end, wherever there is room,
-// while the file run is there. Perl comes with git.
+// endless is a program whose processes all fork without end while the file run exists.
+// Perl comes with git.
 const endless = `>run; exec perl -e 'while (-e "run") { fork }' "$1"`
 
 func TestForksWithoutEndAreKilled(t *testing.T) {
@@ -120,8 +120,8 @@ func TestForksWithoutEndAreKilled(t *testing.T) {
 	})
 }
 
-// threadsOfAgents counts what the agents' user runs already, which is counted
-// with what an agent starts.
+// threadsOfAgents counts the threads that the agents' user runs already; they count
+// against the limit, too.
 func threadsOfAgents(t *testing.T) (n uint64) {
 	t.Helper()
 	user := os.Geteuid()

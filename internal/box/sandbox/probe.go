@@ -23,7 +23,7 @@ const probeTimeout = 20 * time.Second
 // Probe finds out which levels this machine offers and which protections each
 // gives. It returns a Finding for each level, the best first. None is always
 // available, protects nothing, and is not tried. For the other levels Probe starts
-// a witness in a new folder under dir: a process outside of any sandbox, as the
+// a target in a new folder under dir: a process outside of any sandbox, as the
 // agents' user, with everything that an agent must not reach. Then it starts
 // program (see Spec.Program) in a sandbox of each level, where it tries to reach
 // these things. Agents must be able to run program. An empty dir means the system's
@@ -67,8 +67,8 @@ func probe(ctx context.Context, dir, program string, less kernel, of ...Level) [
 type trial struct {
 	root, program, token string
 	less                 kernel
-	reached              []net.Listener // what agents must reach: a loopback port and a socket
-	witness              *outside
+	reached              []net.Listener // agents must reach these: a loopback port and a socket
+	target               *runningTarget
 }
 
 func newTrial(ctx context.Context, dir, program string) (*trial, error) {
@@ -116,20 +116,20 @@ func (t *trial) prepare(ctx context.Context) (err error) {
 	if err := os.Chmod(filepath.Join(t.root, reachedSocket), 0o666); err != nil {
 		return fmt.Errorf("sandbox: %w", err)
 	}
-	spec, err := t.spec(None, "witness")
+	spec, err := t.spec(None, "target")
 	if err != nil {
 		return err
 	}
-	spec.Argv = []string{t.program, Command, witness}
-	t.witness, err = startWitness(ctx, spec, witnessRequest{Dir: spec.Task, Token: t.token, Port: t.port()})
+	spec.Argv = []string{t.program, Command, targetArgument}
+	t.target, err = startTarget(ctx, spec, targetRequest{Dir: spec.Task, Token: t.token, Port: t.port()})
 	return err
 }
 
 func (t *trial) port() int { return t.reached[0].Addr().(*net.TCPAddr).Port }
 
 func (t *trial) close() {
-	if t.witness != nil {
-		t.witness.end()
+	if t.target != nil {
+		t.target.end()
 	}
 	for _, ln := range t.reached {
 		ln.Close()
@@ -166,7 +166,7 @@ func (t *trial) try(ctx context.Context, l Level) (f Finding) {
 		return f
 	}
 	sig := signalOf(l)
-	request, err := json.Marshal(attemptRequest{Testimony: t.witness.testimony, Token: t.token, Port: t.port(), Signal: int(sig)})
+	request, err := json.Marshal(attemptRequest{Target: t.target.targetFacts, Token: t.token, Port: t.port(), Signal: int(sig)})
 	if err != nil {
 		f.Err = fmt.Errorf("sandbox: %w", err)
 		return f
@@ -194,7 +194,7 @@ func (t *trial) try(ctx context.Context, l Level) (f Finding) {
 		f.Err = fmt.Errorf("sandbox: %s does not work here: %s", l, a.Error)
 		return f
 	}
-	signals, err := t.witness.signals()
+	signals, err := t.target.signals()
 	switch {
 	case err != nil:
 		a.Possible[Processes] = append(a.Possible[Processes], "end a process outside")

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probeCommand makes the test binary probe a level and print what it found, as
-// a root that may not act for other users' processes.
+// probeCommand is the argument that makes the test binary probe a level, as a root that
+// may not act for processes of other users, and print the finding.
 const probeCommand = "play-probe"
 
-// finding is one that goes over a pipe.
+// finding is a Finding that can be sent over a pipe.
 type finding struct {
 	Err   string
 	Holds []Protection

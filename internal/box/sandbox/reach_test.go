@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// nest makes folders below each other with the modes, in a folder that
-// everybody may enter, and returns the last.
+// nest makes folders inside each other with the modes, in a folder that everybody may
+// enter, and returns the innermost.
 func nest(t *testing.T, modes ...os.FileMode) (root, dir string) {
 	t.Helper()
 	root, err := os.MkdirTemp("", "reach-")
@@ -69,8 +69,8 @@ func TestClosedNamesTheFirstClosedFolder(t *testing.T) {
 	}
 }
 
-// A folder that the agents' user cannot enter is named as it is: not the one
-// behind it, which the user sees as missing.
+// TestSandboxInAClosedFolderNamesIt holds that the error names the folder that the
+// agents' user cannot enter, and not the one behind it, which that user sees as missing.
 func TestSandboxInAClosedFolderNamesIt(t *testing.T) {
 	every(t, func(t *testing.T, l Level) {
 		root, dir := nest(t, 0o755, 0o700, 0o755)
@@ -99,7 +99,8 @@ func TestSandboxInAClosedFolderNamesIt(t *testing.T) {
 	})
 }
 
-// A program that only its owner may run is no shim for another user; a copy is.
+// TestProgramOfASpecIsTheShim holds that a program that only its owner may run cannot
+// be the shim for another user, and that a copy can.
 func TestProgramOfASpecIsTheShim(t *testing.T) {
 	every(t, func(t *testing.T, l Level) {
 		_, dir := nest(t, 0o755)
@@ -125,8 +126,9 @@ func TestProgramOfASpecIsTheShim(t *testing.T) {
 	})
 }
 
-// Another agent of the same user may be at work while a checkout becomes its
-// agent's: what it can change must not be walked any more.
+// TestGivingAFolderLeadsNowhereElse holds that no file outside of a folder changes its
+// owner while the folder is given to an agent, although another agent of the same user
+// changes the contents meanwhile.
 func TestGivingAFolderLeadsNowhereElse(t *testing.T) {
 	if !Separate() {
 		return // nothing is given to anybody

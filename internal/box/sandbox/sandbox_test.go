@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// boxCommand makes the test binary play a box that starts a sandbox and waits
-// to be killed.
+// boxCommand is the argument that makes the test binary a box, which starts a sandbox
+// and waits to be killed.
 const boxCommand = "play-box"
 
 func TestMain(m *testing.M) {
@@ -36,8 +36,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// every runs f at all levels. One that this machine does not offer fails by
-// name and says why, so that nothing is left out in silence.
+// every runs f at all levels. A level that this machine does not offer fails by name
+// with the reason, so that no level is left out in silence.
 func every(t *testing.T, f func(t *testing.T, l Level)) {
 	for _, l := range levels {
 		t.Run(string(l), func(t *testing.T) {
@@ -66,7 +66,7 @@ func withheld(t *testing.T, l Level) error {
 	return fmt.Errorf("%s is not to be had on this machine (%w): %s", l, err, need)
 }
 
-// folders makes what a run needs, reachable for the agent's user.
+// folders makes the folders of a run, which the agent's user can reach.
 func folders(t *testing.T, l Level, script string, args ...string) Spec {
 	t.Helper()
 	root, err := os.MkdirTemp("", "sandbox-test-")
@@ -377,7 +377,7 @@ func TestNetworkIsTheForwards(t *testing.T) {
 	})
 }
 
-// serve answers 404 to whatever is asked and tells that it was.
+// serve answers every request with 404, and tells that there was one.
 func serve(ln net.Listener, name string, heard chan<- string) {
 	for {
 		c, err := ln.Accept()

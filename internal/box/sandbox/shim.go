@@ -125,8 +125,8 @@ func Main(args []string) int {
 		switch args[0] {
 		case namespaceArgument:
 			return holdNamespace()
-		case witness:
-			return testify()
+		case targetArgument:
+			return runTarget()
 		case attempt:
 			return tryOut()
 		}

@@ -17,28 +17,29 @@ import (
 	"syscall"
 )
 
-// witness is the argument that makes Main the process that no agent must reach.
-const witness = "witness"
+// targetArgument is the argument that makes Main the target: the process outside of any
+// sandbox that no agent must reach.
+const targetArgument = "target"
 
-// requestVariable holds the request to a witness or an attempt, in JSON.
+// requestVariable holds the request to a target or an attempt, in JSON.
 const requestVariable = "YARDMASTER_SANDBOX_PROBE"
 
-// witnessRequest says what the witness has to offer.
-type witnessRequest struct {
+// targetRequest configures the target.
+type targetRequest struct {
 	Dir   string // folder for its files and sockets
 	Token string // text that proves access
 	Port  int    // port to listen at, of another loopback address
 }
 
-// testimony says where the witness offers what. Its environment holds the token as
-// well.
-type testimony struct {
+// targetFacts are the places at which the target can be reached. The environment of
+// the target holds the token as well.
+type targetFacts struct {
 	Dir          string
 	PID          int
 	File         string // a file that every user may write
 	Memory       string // a file of shared memory; empty: this machine has no such folder
 	Socket       string // a socket in Dir that every user may connect to
-	Datagrams    string // the same, for datagrams
+	Datagrams    string // a socket in Dir to which every user may send datagrams
 	Abstract     string
 	TCP, UDP     int // ports of 127.0.0.1
 	OtherAddress string
@@ -51,17 +52,18 @@ func signalOf(l Level) syscall.Signal { return syscall.Signal(40 + slices.Index(
 // lastSignal is delivered after the signals of all levels if both are pending.
 const lastSignal = syscall.Signal(50)
 
-// testify is the main function of the witness. It offers everything, answers each
-// line of its input with the signals that it has received, and ends with its input.
-func testify() int {
+// runTarget is the main function of the target. It makes its files and sockets, answers
+// each line of its input with the signals that it has received, and ends with its
+// input.
+func runTarget() int {
 	got := make(chan os.Signal, 64)
 	for _, l := range levels {
 		signal.Notify(got, signalOf(l))
 	}
 	signal.Notify(got, lastSignal)
-	var in witnessRequest
+	var in targetRequest
 	err := json.Unmarshal([]byte(os.Getenv(requestVariable)), &in)
-	var t testimony
+	var t targetFacts
 	if err == nil {
 		t, err = in.offer()
 	}
@@ -69,7 +71,7 @@ func testify() int {
 		err = json.NewEncoder(os.Stdout).Encode(t)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "witness:", err)
+		fmt.Fprintln(os.Stderr, "target:", err)
 		return codeFailed
 	}
 	var signals []int
@@ -88,8 +90,8 @@ func testify() int {
 	return 0
 }
 
-func (in *witnessRequest) offer() (testimony, error) {
-	t := testimony{
+func (in *targetRequest) offer() (targetFacts, error) {
+	t := targetFacts{
 		Dir:       in.Dir,
 		PID:       os.Getpid(),
 		File:      filepath.Join(in.Dir, "file"),
@@ -139,15 +141,15 @@ func (in *witnessRequest) offer() (testimony, error) {
 	return t, errors.Join(os.Chmod(t.Socket, 0o777), os.Chmod(t.Datagrams, 0o777))
 }
 
-// outside is a running witness.
-type outside struct {
-	testimony
+// runningTarget is a running target.
+type runningTarget struct {
+	targetFacts
 	process *Process
 	mu      sync.Mutex // one question at a time
 	answers *bufio.Reader
 }
 
-func startWitness(ctx context.Context, s Spec, in witnessRequest) (*outside, error) {
+func startTarget(ctx context.Context, s Spec, in targetRequest) (*runningTarget, error) {
 	request, err := json.Marshal(in)
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
@@ -159,10 +161,10 @@ func startWitness(ctx context.Context, s Spec, in witnessRequest) (*outside, err
 	if err != nil {
 		return nil, err
 	}
-	o := &outside{process: p, answers: bufio.NewReader(p.Stdout())}
+	o := &runningTarget{process: p, answers: bufio.NewReader(p.Stdout())}
 	line, err := o.answers.ReadBytes('\n')
 	if err == nil {
-		err = json.Unmarshal(line, &o.testimony)
+		err = json.Unmarshal(line, &o.targetFacts)
 	}
 	if err != nil {
 		o.end()
@@ -171,8 +173,8 @@ func startWitness(ctx context.Context, s Spec, in witnessRequest) (*outside, err
 	return o, nil
 }
 
-// signals returns the signals that the witness has received since it began.
-func (o *outside) signals() (got []int, err error) {
+// signals returns the signals that the target has received since it began.
+func (o *runningTarget) signals() (got []int, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if _, err := o.process.Stdin().Write([]byte{'\n'}); err != nil {
@@ -185,7 +187,7 @@ func (o *outside) signals() (got []int, err error) {
 	return got, json.Unmarshal(line, &got)
 }
 
-func (o *outside) end() {
+func (o *runningTarget) end() {
 	o.process.Kill()
 	o.process.Stdin().Close()
 	o.process.Stdout().Close()
