@@ -44,7 +44,7 @@ func (p *packed) add(kind int, size int, between, content []byte) {
 	p.n++
 }
 
-// object adds an object and answers its name.
+// object adds an object and returns its name.
 func (p *packed) object(kind int, content []byte) [20]byte {
 	p.add(kind, len(content), nil, content)
 	name := map[int]string{packCommit: "commit", packTree: "tree", packBlob: "blob"}[kind]
@@ -107,7 +107,8 @@ func (s *site) pushPack(t *testing.T, ref, sha, pack string) string {
 	return body
 }
 
-// A small push whose objects unpack to gigabytes fails at the memory limit.
+// TestPushThatGrows holds that a small push whose objects unpack to gigabytes fails
+// at the memory limit.
 func TestPushThatGrows(t *testing.T) {
 	s := newSite(t, "")
 	w := start(t, s, shop)
@@ -123,8 +124,8 @@ func TestPushThatGrows(t *testing.T) {
 	w.git("push", "-q", "origin", "main")
 }
 
-// A tree that contains itself many times is compared and merged within the caller's
-// time and the server's memory.
+// TestTreeThatMultiplies holds that a tree that contains itself many times is
+// compared and merged within the caller's time and the server's memory.
 func TestTreeThatMultiplies(t *testing.T) {
 	s := newSite(t, "")
 	w := start(t, s, shop)
@@ -146,7 +147,8 @@ func TestTreeThatMultiplies(t *testing.T) {
 	}
 }
 
-// One credential's transfers wait for each other; another's do not wait for them.
+// TestTurns holds that the transfers of one credential wait for each other, and those
+// of another credential do not wait for them.
 func TestTurns(t *testing.T) {
 	var all transferLimit
 	var leaves []func()

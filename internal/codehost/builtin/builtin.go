@@ -111,7 +111,7 @@ func (h *Host) path(r codehost.Repo) string {
 	return filepath.Join(h.root, r.Owner, r.Name+".git")
 }
 
-// open answers the folder of an existing repository. It fails with
+// open returns the folder of an existing repository. It fails with
 // codehost.ErrNotFound or codehost.ErrLost.
 func (h *Host) open(r codehost.Repo) (string, error) {
 	if r.Host != h.name || r.Validate() != nil {
@@ -129,7 +129,7 @@ func (h *Host) open(r codehost.Repo) (string, error) {
 	return dir, nil
 }
 
-// Missing answers the repositories that have no folder, and remembers them: until
+// Missing returns the repositories that have no folder, and remembers them: until
 // a folder is back, Create and every read of its repository fail with
 // codehost.ErrLost.
 func (h *Host) Missing(all []codehost.Repo) (missing []codehost.Repo) {
@@ -142,7 +142,7 @@ func (h *Host) Missing(all []codehost.Repo) (missing []codehost.Repo) {
 	return missing
 }
 
-// Lost are the repositories that Missing has answered and that still have no folder.
+// Lost are the repositories that Missing has returned and that still have no folder.
 func (h *Host) Lost() (lost []codehost.Repo) {
 	h.lost.Range(func(k, v any) bool {
 		r := v.(codehost.Repo)
@@ -260,7 +260,7 @@ func expand(rev string) (string, error) {
 	return "", codehost.ErrNotFound
 }
 
-// resolve answers the commits that revs name, or codehost.ErrNotFound.
+// resolve returns the commits that revs name, or codehost.ErrNotFound.
 func (h *Host) resolve(ctx context.Context, dir string, revs ...string) ([]string, error) {
 	var ask strings.Builder
 	for _, rev := range revs {

@@ -46,7 +46,8 @@ func TestCreateAndInfo(t *testing.T) {
 	}
 }
 
-// Two hosts have repositories of one name, each its own.
+// TestOtherHostsAreUnknown holds that repositories of the same name at two hosts are
+// different ones.
 func TestOtherHostsAreUnknown(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	start(t, s, shop)
@@ -196,7 +197,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Every change that must invalidate an approval changes the patch id.
+// TestPatchIDTellsChangesApart holds that every change that must invalidate an
+// approval changes the patch id.
 func TestPatchIDTellsChangesApart(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)

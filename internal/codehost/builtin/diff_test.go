@@ -77,8 +77,9 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// The diff of a file that becomes a link shows its old content and its target; the
-// diff of a file whose old path is a folder now shows the file's own lines.
+// TestDiffOfOtherTypes holds that the diff of a file that becomes a link shows its old
+// content and its target, and that the diff of a file whose old path is a folder now
+// shows only the lines of the file.
 func TestDiffOfOtherTypes(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)
@@ -125,7 +126,8 @@ func TestDiffOfOtherTypes(t *testing.T) {
 	}
 }
 
-// A diff that is too large is cut and marked so; git is stopped.
+// TestDiffIsCut holds that a diff that is too large is cut and marked as cut, and that
+// git is stopped.
 func TestDiffIsCut(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)

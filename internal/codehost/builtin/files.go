@@ -207,7 +207,7 @@ func (h *Host) fits(ctx context.Context, dir, commit string, files []string) err
 	return nil
 }
 
-// writeBlobs stores contents, and answers the SHA of each blob by its path.
+// writeBlobs stores contents, and returns the SHA of each blob by its path.
 func (h *Host) writeBlobs(ctx context.Context, dir string, files map[string][]byte) (map[string]string, error) {
 	paths := slices.Sorted(maps.Keys(files))
 	var script strings.Builder

@@ -95,7 +95,8 @@ func TestWriteFiles(t *testing.T) {
 	}
 }
 
-// Of several concurrent writers one succeeds; the others get ErrHeadMoved.
+// TestWriteFilesAtOnce holds that of several concurrent writers one succeeds; the
+// others get ErrHeadMoved.
 func TestWriteFilesAtOnce(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	parent := start(t, s, shop).git("rev-parse", "main")

@@ -102,7 +102,7 @@ func (s *site) remote(token string, r codehost.Repo) string {
 	return strings.Replace(s.CloneURL(r), "http://", "http://x:"+token+"@", 1)
 }
 
-// heard removes and answers the events so far.
+// heard removes and returns the events so far.
 func (s *site) heard() []codehost.PushEvent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +139,7 @@ func (w work) git(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// fails runs git, which must fail, and answers what it printed.
+// fails runs git, which must fail, and returns its output.
 func (w work) fails(args ...string) string {
 	w.t.Helper()
 	out, err := client(w.dir, args...).CombinedOutput()
@@ -160,7 +160,7 @@ func (w work) write(path string, content []byte) {
 	}
 }
 
-// commit writes path, content pairs and commits them; it answers the SHA.
+// commit writes path, content pairs and commits them; it returns the SHA.
 func (w work) commit(message string, files ...string) string {
 	w.t.Helper()
 	for i := 0; i < len(files); i += 2 {

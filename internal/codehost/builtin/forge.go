@@ -6,7 +6,7 @@ import (
 	"yardmaster/internal/codehost"
 )
 
-// Can implements codehost.Forge. The host keeps repositories and nothing else.
+// Can implements codehost.Forge. It is always false: the host keeps only repositories.
 func (h *Host) Can(codehost.Capability) bool { return false }
 
 // Issues implements codehost.Forge. It always fails with codehost.ErrCannot.

@@ -84,7 +84,7 @@ func (h *Host) command(ctx context.Context, dir string, args ...string) *exec.Cm
 	return c
 }
 
-// exitError is git ending with an error.
+// exitError reports that git ended with an error.
 type exitError struct {
 	verb   string
 	code   int // -1 if it was killed
@@ -105,7 +105,7 @@ func (e *exitError) Unwrap() error {
 	return nil
 }
 
-// exited tells whether err is git ending with the code.
+// exited tells whether err reports that git ended with the code.
 func exited(err error, code int) bool {
 	var e *exitError
 	return errors.As(err, &e) && e.code == code
@@ -141,7 +141,7 @@ func run(ctx context.Context, c *exec.Cmd, verb string) error {
 	return fmt.Errorf("git %s: %w", verb, err)
 }
 
-// output runs git in a repository and answers its output; on failure, too, as far
+// output runs git in a repository and returns its output; on failure, too, as far
 // as git had printed any.
 func (h *Host) output(ctx context.Context, dir string, args ...string) (string, error) {
 	return h.filter(ctx, dir, "", nil, args...)

@@ -39,7 +39,7 @@ type Hooks struct {
 	// its context outlives the client's connection.
 	Pushed func(ctx context.Context, e codehost.PushEvent)
 
-	// Otherwise serves every request that is no git client's.
+	// Otherwise serves every request that does not come from a git client.
 	Otherwise http.Handler
 }
 
@@ -78,8 +78,8 @@ type request struct {
 	exists bool
 }
 
-// admit answers every request that ends before git is asked, and then answers nil.
-// An unknown repository, a foreign one and an invalid name get the same response.
+// admit returns nil for a request that it has answered itself, without git. An unknown
+// repository, a foreign one and an invalid name get the same response.
 func (h *Host) admit(w *transfer, r *http.Request, hooks Hooks) *request {
 	w.Header().Set("Cache-Control", "no-cache, max-age=0, must-revalidate")
 	user, password, ok := r.BasicAuth()
@@ -131,19 +131,19 @@ func notFound(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "There is no such repository.", http.StatusNotFound)
 }
 
-// note tells the record of the request why it failed.
+// note writes the cause of a failure into the record of the request.
 func note(ctx context.Context, slug string, cause error) {
 	r := observe.Of(ctx)
 	r.Slug, r.Cause = slug, cause
 }
 
-// broke tells the record of the request why git's answer is none.
+// broke writes into the record of the request why the answer of git broke off.
 func broke(ctx context.Context, cause error) {
 	r := observe.Of(ctx)
 	r.Cause, r.Broken = cause, true
 }
 
-// readsOnly refuses a push of a credential that may only read.
+// readsOnly refuses a push whose credential may only read.
 func (q *request) readsOnly() {
 	note(q.r.Context(), fault.Forbidden.Slug(), nil)
 	http.Error(q.w, "This token may read the repository, not push to it.", http.StatusForbidden)
@@ -217,7 +217,7 @@ func (q *request) advertise() {
 	_, _ = io.WriteString(q.w, refs) // fails if the client has disconnected
 }
 
-// body answers the request's body, decompressed and limited. It is nil after a
+// body returns the request's body, decompressed and limited. It is nil after a
 // response to a request that is not git's.
 func (q *request) body(service string) io.Reader {
 	if q.r.Header.Get("Content-Type") != "application/x-"+service+"-request" {

@@ -20,7 +20,7 @@ import (
 
 var everything = codehost.Access{Read: true, Push: []string{"refs/*"}}
 
-// get answers a request's status, headers and body.
+// get sends a request and returns the status, headers and body of the response.
 func get(t *testing.T, method, url, token, contentType, body string) (int, http.Header, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -84,7 +84,8 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// A request for many commits makes the client compress its request.
+// TestFetchWithCompressedRequest holds that a fetch succeeds with a compressed request,
+// which git sends if it asks for many commits.
 func TestFetchWithCompressedRequest(t *testing.T) {
 	s := newSite(t, "")
 	w := start(t, s, shop)
@@ -113,8 +114,8 @@ func TestFetchWithCompressedRequest(t *testing.T) {
 	}
 }
 
-// A foreign repository, a missing one and an invalid name give the same response,
-// byte for byte, on every route.
+// TestForeignLooksUnknown holds that a foreign repository, a missing one and an
+// invalid name give the same response, byte for byte, on every route.
 func TestForeignLooksUnknown(t *testing.T) {
 	s := newSite(t, "")
 	start(t, s, shop)
@@ -206,8 +207,8 @@ func TestGitProtocolHeaderIsChecked(t *testing.T) {
 	}
 }
 
-// No configuration of the machine, of a user or of a repository makes git run a
-// program.
+// TestHooksDoNotRun holds that no configuration of the machine, of a user or of a
+// repository makes git run a program.
 func TestHooksDoNotRun(t *testing.T) {
 	s := newSite(t, "")
 	w := start(t, s, shop)
@@ -232,8 +233,8 @@ func TestHooksDoNotRun(t *testing.T) {
 	}
 }
 
-// A fetch whose client disconnects ends at once, with all its processes, even while
-// git has no output.
+// TestAbandonedFetchIsKilled holds that a fetch whose client disconnects ends at
+// once, with all its processes, even while git has no output.
 func TestAbandonedFetchIsKilled(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "git")
 	fifo := filepath.Join(t.TempDir(), "running")

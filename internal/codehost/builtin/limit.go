@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// atOnce is how many transfers of one credential run at a time. Further ones wait,
-// because each may use the memory of a git process.
+// atOnce is the number of transfers of one credential that run at a time. Further ones
+// wait, because each may use the memory of a git process.
 const atOnce = 8
 
 // transferLimit makes the transfers of one credential wait for each other. The zero

@@ -11,7 +11,7 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// mergeAttempts bounds how often Merge starts again because the base moved
+// mergeAttempts limits the attempts of Merge, which starts again if the base has moved
 // meanwhile.
 const mergeAttempts = 5
 
@@ -103,7 +103,7 @@ func (h *Host) mergeOnce(ctx context.Context, dir string, o codehost.MergeOption
 	return sha, h.advance(ctx, dir, o, base, sha)
 }
 
-// merged finds the commit that brought head into base, or answers "".
+// merged finds the commit that brought head into base, or returns "".
 func (h *Host) merged(ctx context.Context, dir, base, head string) (string, error) {
 	_, err := h.output(ctx, dir, "merge-base", "--is-ancestor", head, base)
 	switch {
@@ -178,8 +178,8 @@ func plain(s string) string { return strings.ReplaceAll(s, "\x00", "") }
 
 var trailer = regexp.MustCompile(`^[A-Za-z0-9-]+: `)
 
-// message is the commit message. The message of a squash ends with squashedTrailer,
-// in the block of the body's own trailers if the body has one.
+// message makes the commit message. The message of a squash ends with squashedTrailer,
+// in the block of trailers of the body if the body has one.
 func message(o codehost.MergeOptions) string {
 	m := strings.Join(strings.Fields(plain(o.Title)), " ")
 	body := strings.TrimSpace(strings.ReplaceAll(plain(o.Body), "\r\n", "\n"))

@@ -66,8 +66,8 @@ func TestSquash(t *testing.T) {
 	}
 }
 
-// A caller that lost the answer asks again: later, after the branch is deleted, and
-// after the base has moved.
+// TestMergeIsIdempotent holds that a caller that lost the answer may ask again: later,
+// after the branch is deleted, and after the base has moved.
 func TestMergeIsIdempotent(t *testing.T) {
 	for _, m := range []codehost.Method{codehost.MethodMerge, codehost.MethodSquash} {
 		t.Run(string(m), func(t *testing.T) {
@@ -128,7 +128,8 @@ func TestMergeOfWhatTheBaseHasAlready(t *testing.T) {
 	}
 }
 
-// The trailer of a squash counts only where this package wrote it.
+// TestForgedSquashRecord holds that the trailer of a squash counts only where this
+// package wrote it.
 func TestForgedSquashRecord(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)
@@ -200,8 +201,8 @@ func TestMergeRefuses(t *testing.T) {
 	}
 }
 
-// Two concurrent merges both succeed, the second on top of the first; two equal
-// merges make one commit.
+// TestMergesAtOnce holds that two concurrent merges both succeed, the second on top of
+// the first, and that two equal merges make one commit.
 func TestMergesAtOnce(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)
@@ -227,7 +228,8 @@ func TestMergesAtOnce(t *testing.T) {
 	}
 }
 
-// Merge distinguishes a lock that stays from a base that others move.
+// TestMergeIntoALockedBranch holds that Merge distinguishes a lock that stays from a
+// base that others move.
 func TestMergeIntoALockedBranch(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)

@@ -86,8 +86,8 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// The outcome is the effect on the base, regardless of what a branch changed since
-// one of several merge bases, and of renamed files.
+// TestOutcomeIsTheMerge holds that the outcome is the effect on the base, regardless
+// of what a branch changed since one of several merge bases, and of renamed files.
 func TestOutcomeIsTheMerge(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)
@@ -165,7 +165,8 @@ func TestOutcomeIsTheMerge(t *testing.T) {
 	}
 }
 
-// A merge is refused if the base has moved from BaseSHA.
+// TestMergeIntoTheBaseThatWasLookedAt holds that a merge is refused if the base has
+// moved from BaseSHA.
 func TestMergeIntoTheBaseThatWasLookedAt(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)

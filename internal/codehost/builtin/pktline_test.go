@@ -13,8 +13,8 @@ import (
 	"yardmaster/internal/codehost"
 )
 
-// readPush reads what git will read: the unchanged head, up to its end, with
-// commands of two SHAs and a valid ref name.
+// FuzzReadPush holds that readPush and git read the same: the unchanged head, up to its
+// end, with commands of two SHAs and a valid ref name.
 func FuzzReadPush(f *testing.F) {
 	zero, one := codehost.ZeroSHA, strings.Repeat("1", 40)
 	first := pkt(zero + " " + one + " refs/heads/a\x00 report-status side-band-64k agent=git/2.39")
@@ -64,7 +64,8 @@ func TestTooManyCommands(t *testing.T) {
 	}
 }
 
-// A refusal of many refs takes several packets, and parses as a whole.
+// TestRefusalIsWellFormed holds that a refusal of many refs takes several packets,
+// and parses as a whole.
 func TestRefusalIsWellFormed(t *testing.T) {
 	for _, sideBand := range []bool{true, false} {
 		p := push{}
@@ -92,7 +93,8 @@ func TestRefusalIsWellFormed(t *testing.T) {
 	}
 }
 
-// The report is the same for any split of git's output into writes.
+// TestReportReadsAnyCut holds that the report is the same for any split of git's
+// output into writes.
 func TestReportReadsAnyCut(t *testing.T) {
 	inner := pkt("unpack ok\n") + pkt("ok refs/heads/a\n") + pkt("ng refs/heads/b fetch first\n") + pkt("ok refs/heads/c\n") +
 		pkt("option refname refs/heads/x\n") + flushPkt

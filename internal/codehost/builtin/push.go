@@ -39,7 +39,7 @@ func (q *request) receive() {
 		http.Error(q.w, "The push is malformed.", http.StatusBadRequest)
 		return
 	}
-	// A client that wants no report could move refs without anybody being told.
+	// A client that wants no report could move refs without an event.
 	if len(p.updates) > 0 && !p.reports() {
 		http.Error(q.w, "The client must support report-status.", http.StatusBadRequest)
 		return
@@ -71,7 +71,7 @@ func (q *request) receive() {
 	}
 }
 
-// judge answers the reasons to refuse refs of a push; none means that all refs may
+// judge returns the reasons to refuse refs of a push; none means that all refs may
 // be pushed.
 func (q *request) judge(ctx context.Context, p push) (map[string]string, error) {
 	reasons := make(map[string]string)
@@ -181,7 +181,7 @@ func feed(git io.WriteCloser, client io.Reader) {
 	}
 }
 
-// refs answers the commits of the refs of updates; codehost.ZeroSHA for a missing
+// refs returns the commits of the refs of updates; codehost.ZeroSHA for a missing
 // ref.
 func (h *Host) refs(ctx context.Context, dir string, updates []codehost.RefUpdate) (map[string]string, error) {
 	at := make(map[string]string)

@@ -133,8 +133,8 @@ func TestPushCreatesRepository(t *testing.T) {
 	}
 }
 
-// Of several pushes to one ref from the same commit, one succeeds and one is
-// announced.
+// TestPushesAtOnce holds that of several pushes to one ref from the same commit, one
+// succeeds and one is announced.
 func TestPushesAtOnce(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
 	w := start(t, s, shop)
@@ -242,7 +242,8 @@ func (p *paused) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// A push that is interrupted on either side changes nothing and can be repeated.
+// TestKilledPush holds that a push that is interrupted on either side changes
+// nothing and can be repeated.
 func TestKilledPush(t *testing.T) {
 	for _, side := range []string{"client", "server"} {
 		t.Run(side, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	patience = time.Minute // how long a client may accept no data
+	patience = time.Minute // the time for which a client may accept no data
 	slowest  = 4 << 10     // bytes that extend a transfer by a second
 )
 

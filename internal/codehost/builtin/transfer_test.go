@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// A transfer ends when its time is used up, unless enough bytes extend it.
+// TestTransfersThatMoveHaveTime holds that a transfer ends when its time is used up,
+// unless enough bytes extend it.
 func TestTransfersThatMoveHaveTime(t *testing.T) {
 	const least = 200 * time.Millisecond
 	for name, c := range map[string]struct {
