@@ -28,8 +28,8 @@ type Book struct {
 type trust struct {
 	key ed25519.PublicKey
 	// until is the line in which a newer key vouches for this one, which it had
-	// replaced by then. Later lines with this key were signed by somebody who got
-	// hold of the old key. 0: the key is trusted by itself.
+	// replaced by then. Later lines with this key were signed with a stolen key.
+	// 0: the key is trusted by itself.
 	until int
 }
 

@@ -101,7 +101,7 @@ func (f file) writable() error {
 }
 
 // trim removes an incomplete last line, which a killed process has left, and
-// putBack the size of the file.
+// returns the size of the file.
 func (f file) trim(out *os.File) (size int64, err error) {
 	info, err := out.Stat()
 	if err != nil {

@@ -74,7 +74,7 @@ type Break struct {
 }
 
 // Start reads the file, compares the database with it, and notes new heads. It
-// putBack the chains that do not match; they are no error.
+// returns the chains that do not match; they are no error.
 func (n *Notary) Start(ctx context.Context) ([]Break, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

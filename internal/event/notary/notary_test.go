@@ -160,9 +160,9 @@ func (o *office) book(trusted ...*seal.Keyring) *hashchain.Book {
 	return b
 }
 
-// An operator with the database deletes the newest rows and sets the head back,
-// changes a row and computes the rest again, or sets the head back alone: the
-// account is named, at every start, and no other.
+// TestTampering holds that every start names an account, and no other, whose newest rows
+// an operator with the database has deleted and whose head he has set back, whose rows
+// he has changed and computed again, or whose head alone he has set back.
 func TestTampering(t *testing.T) {
 	onBoth(t, func(t *testing.T, o *office) {
 		o.record("a", "b", "", "c", "d")
@@ -237,8 +237,8 @@ func (o *office) accept(account, reason string) {
 	}
 }
 
-// The head's row alone is set back: no row is missing, and the next one would
-// be written beside the chain.
+// TestHeadSetBack holds that a break is found if only the row of the head is set back:
+// no row is missing, and the next one would be written beside the chain.
 func TestHeadSetBack(t *testing.T) {
 	onBoth(t, func(t *testing.T, o *office) {
 		o.record("a", "a")
