@@ -28,7 +28,7 @@ func openProgram(t *testing.T) string {
 	path := filepath.Join(dir, "program")
 	text, err := os.ReadFile(os.Args[0])
 	if err == nil {
-		syscall.ForkLock.RLock() // who is started meanwhile would have it open, and it could not be executed
+		syscall.ForkLock.RLock() // a process started meanwhile would have the file open, which then could not be executed
 		err = os.WriteFile(path, text, 0o755)
 		syscall.ForkLock.RUnlock()
 	}

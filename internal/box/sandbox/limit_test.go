@@ -55,7 +55,7 @@ func TestTemporaryFoldersHaveAnEnd(t *testing.T) {
 // control group.
 func TestSandboxBeginsInItsGroup(t *testing.T) {
 	if os.Geteuid() != 0 {
-		return // who may make groups is for another package to find out
+		return // another package tests whether groups can be made
 	}
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

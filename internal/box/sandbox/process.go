@@ -339,8 +339,9 @@ func giveToAgent(dirs ...string) error {
 }
 
 // chownTree makes a user the owner of a folder and its contents. Another agent of that
-// user may be running: give changes the contents before the folder itself, so that
-// nobody can change what it still has to visit, and no name leads out of dir.
+// user may be running: chownTree changes the contents before the folder itself, so that
+// the agent cannot change folders that are still to be visited, and no name leads out of
+// dir.
 func chownTree(dir string, user int) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

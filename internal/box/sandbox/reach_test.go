@@ -79,7 +79,7 @@ func TestSandboxInAClosedFolderNamesIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, err := Start(t.Context(), s)
-		if l == Bubblewrap || !Separate() { // who brings the folders in, or owns them
+		if l == Bubblewrap || !Separate() { // the folders are mounted inside, or the agent's user owns them
 			if err == nil {
 				err = p.Wait()
 			}
