@@ -34,7 +34,7 @@ func (s *server) formsOf(a *op.Asset) forms {
 	return made.(func() forms)()
 }
 
-// compress makes the forms of a body. It leaves a coding out if compression fails.
+// compress makes the forms of a body. If compression fails, codings are missing.
 func compress(body []byte) forms {
 	sum := sha256.Sum256(body)
 	f := forms{base64.RawURLEncoding.EncodeToString(sum[:18]), map[string][]byte{"": body}}
