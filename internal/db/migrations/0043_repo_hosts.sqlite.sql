@@ -8,8 +8,16 @@
 -- indexes that are made for that check keep it from reading whole tables, once for
 -- each repository.
 PRAGMA defer_foreign_keys = ON;
-CREATE INDEX runs_kept ON runs (repo_id);
+CREATE INDEX asks_kept ON asks (repo_id);
+CREATE INDEX backlog_imports_kept ON backlog_imports (repo_id);
+CREATE INDEX blockers_kept ON blockers (repo_id);
 CREATE INDEX ci_runs_kept ON ci_runs (repo_id);
+CREATE INDEX escalations_kept ON escalations (repo_id);
+CREATE INDEX plan_groups_kept ON plan_groups (repo_id);
+CREATE INDEX plan_progress_kept ON plan_progress (repo_id);
+CREATE INDEX plans_kept ON plans (repo_id);
+CREATE INDEX queue_lanes_kept ON queue_lanes (repo_id);
+CREATE INDEX runs_kept ON runs (repo_id);
 CREATE TABLE repos_kept AS SELECT * FROM repos;
 DROP TABLE repos;
 CREATE TABLE repos (
@@ -39,8 +47,16 @@ SELECT id, account_id, owner, name, host, default_branch, private, enabled, dona
   canary_enabled, public_stats_enabled, policy_sha, policy_yml, policy_error, last_activity_at, created_at, refresh_due
 FROM repos_kept;
 DROP TABLE repos_kept;
-DROP INDEX runs_kept;
+DROP INDEX asks_kept;
+DROP INDEX backlog_imports_kept;
+DROP INDEX blockers_kept;
 DROP INDEX ci_runs_kept;
+DROP INDEX escalations_kept;
+DROP INDEX plan_groups_kept;
+DROP INDEX plan_progress_kept;
+DROP INDEX plans_kept;
+DROP INDEX queue_lanes_kept;
+DROP INDEX runs_kept;
 CREATE INDEX repos_account ON repos (account_id, created_at, id);
 CREATE INDEX repos_refresh ON repos (refresh_due) WHERE refresh_due IS NOT NULL;
 CREATE UNIQUE INDEX repos_place ON repos (host, owner, name);
