@@ -46,8 +46,9 @@ var groups = map[string]string{
 	"user":           "Who may use the platform.",
 }
 
-// contents are the groups in the order of the contract's tables. A capability of
-// another domain than those beside it has a place of its own.
+// contents are the groups in the order of the contract's tables. A capability has an
+// entry of its own where the order of the domains would misplace it: task.stalls is of
+// another domain than its group.
 var contents = []string{
 	"service", "account", "org_sso", "member", "invitation", "token", "operator_token", "access_request", "user", "billing", "grant",
 	"onboarding", "mcp",
@@ -57,8 +58,8 @@ var contents = []string{
 	"session", "stream", "audit", "overview",
 }
 
-// order is how a reader meets the groups: what there is to do, what does it, who
-// may, and what only those call who run the platform.
+// order is how a reader meets the groups: work, what carries it out, permissions,
+// then operators' groups.
 var order = []string{
 	"task", "ask", "plan", "blocker", "pr", "escalation", "session", "stream", "overview", "project", "box", "template", "config",
 	"system_prompt",
@@ -110,7 +111,7 @@ A write under /v1 that shows no secret takes an Idempotency-Key, if it comes wit
 // Document is the OpenAPI document, as it is kept with the sources.
 func Document() ([]byte, error) { return describe("") }
 
-// describe is the document of a program of some version.
+// describe renders the document for a version.
 func describe(version string) ([]byte, error) {
 	return openapi.Render(openapi.About{
 		Title: "Yardmaster", Version: version, Description: description, Contact: "Who runs this server", License: "Apache-2.0",

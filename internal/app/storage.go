@@ -130,7 +130,7 @@ func (a *App) lookAtStorage(ctx context.Context, last slog.Level) slog.Level {
 		}
 	}
 	if level != last {
-		free, _ := a.free() // what keeps us from knowing is what was said
+		free, _ := a.free() // storage already reported this error
 		a.log.Log(ctx, level, what, slog.String("data", a.cfg.Data), slog.Int64("free_bytes", free))
 	}
 	return level

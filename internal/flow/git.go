@@ -15,8 +15,8 @@ import (
 // GitTokens implements repo.Attempts.
 type GitTokens struct{ DB *db.DB }
 
-// Attempt tells what the git token of a live attempt may do, or of one that was
-// taken from its box a moment ago: that one may save its work.
+// Attempt tells what a git token may do. A token whose run was just taken away may
+// still push, but only to the ref that saves the run's work.
 func (g GitTokens) Attempt(ctx context.Context, token string) (out repo.Attempt, ok bool, err error) {
 	if !id.Checked(id.Attempt, token) {
 		return out, false, nil

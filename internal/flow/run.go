@@ -92,8 +92,8 @@ func (s RunSetup) Servers(tx *db.Tx, t *task.Row) ([]protocol.MCPServer, error) 
 // repository for a plan.
 func (RunSetup) OfFanout(tx *db.Tx, taskID string) (bool, error) { return plan.OfFanout(tx, taskID) }
 
-// serversOf are the servers of a policy file for whose host there is a
-// credential, by name.
+// serversOf returns the servers of a policy file whose host has a stored credential,
+// by name.
 func serversOf(lent vault.Usable, servers map[string]repo.MCPServer) (out []protocol.MCPServer) {
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		u, err := url.Parse(servers[name].URL)
@@ -135,8 +135,8 @@ func secretsNote(lent vault.Usable, servers []protocol.MCPServer) string {
 // RunBoxes tells runs of their boxes. It is run.Boxes.
 type RunBoxes struct{}
 
-// SealKey is what secrets for the present process of a box are sealed to; empty
-// until that has said hello.
+// SealKey returns the key to which secrets for the present process of a box are
+// sealed. It is empty until that process has connected.
 func (RunBoxes) SealKey(tx *db.Tx, boxID string) (string, error) { return box.SealKey(tx, boxID) }
 
 // FaultShown is what tx.Account may know of a fault of a box.
@@ -182,7 +182,7 @@ func EnqueueCommand(boxes *box.Service) func(*db.Tx, run.Command) error {
 	return func(tx *db.Tx, c run.Command) error { return boxes.Enqueue(tx, c.BoxID, c.Command) }
 }
 
-// MarkUnfit keeps a box from being given work that a run has blamed.
+// MarkUnfit withholds work from a box that a run reported faulty.
 func MarkUnfit(boxes *box.Service) func(*db.Tx, run.Blame) error {
 	return func(tx *db.Tx, b run.Blame) error { return boxes.MarkUnfit(tx, b.BoxID, b.Why) }
 }

@@ -23,10 +23,9 @@ type Settler struct {
 	Checks *ci.Service
 }
 
-// Settle puts a task back into the queue whose run has waited long enough for a
-// blocker, if that was cleared at the very end, when the word of it could not reach
-// the run any more. Of other tasks a check has a result, and commits become a pull
-// request or repair one. The rest is left to the common rules, with false.
+// Settle requeues a task if its blocker was cleared too late to tell the run. It
+// stores the result of a check; commits open or repair a pull request. It returns
+// false for every other task, which the common rules then settle.
 func (s Settler) Settle(tx *db.Tx, t *task.Row, r *run.Row, f run.Ending) (bool, error) {
 	if f.State == protocol.Blocked {
 		cleared := false
@@ -99,8 +98,8 @@ func (s Settler) work(tx *db.Tx, t *task.Row, r *run.Row, f run.Ending) (bool, e
 // HaltRun ends a run that may make no further call to a model.
 func HaltRun(tx *db.Tx, s budget.Stopped) error { return run.Halt(tx, s.RunID, s.Kind, s.Why) }
 
-// RejudgeTasks lets go the tasks that the old policy file held up and the new one
-// does not.
+// RejudgeTasks releases the tasks that a conflict held back under the old policy of
+// a repository. The queue judges them again under the new one.
 func RejudgeTasks(tasks *task.Service) func(*db.Tx, repo.Ref) error {
 	return func(tx *db.Tx, r repo.Ref) error { return tasks.PolicyChanged(tx, r.ID) }
 }

@@ -68,8 +68,8 @@ type Event struct {
 	ID   bool // the frame has an id, from which the stream can be resumed
 }
 
-// Holder is a bearer credential that belongs to no member of an account. A public row
-// checks it before the inputs of the call.
+// Holder is a bearer credential that belongs to no member. A public row checks it
+// before the inputs of the call.
 type Holder struct {
 	Scheme string // its name among the document's security schemes
 	Doc    string
@@ -79,8 +79,8 @@ type Holder struct {
 	Admit func(ctx context.Context, authorization string) (context.Context, error)
 }
 
-// Origin is the set of pages in browsers that may send a request. Requests of programs
-// do not tell an origin, and are let in.
+// Origin is the set of pages in browsers that may send a request. Programs send no
+// Origin and pass.
 type Origin uint8
 
 const (

@@ -101,7 +101,7 @@ func (s *Service) form(ctx context.Context, in formIn) (op.Reply, error) {
 type redeemIn struct {
 	JWT    string            `json:"jwt"`
 	Accept string            `header:"Accept"`
-	Fields map[string]string `json:"fields,omitempty" maxItems:"100" doc:"by the name of the field; of mcp:<server> three, with .url, .transport and .token behind it"`
+	Fields map[string]string `json:"fields,omitempty" maxItems:"100" doc:"by the name of the field; mcp:<server> has mcp:<server>.url, .transport and .token"`
 }
 
 func (s *Service) redeem(ctx context.Context, in redeemIn) (op.Reply, error) {

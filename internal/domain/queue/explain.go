@@ -19,8 +19,8 @@ func (s *Service) Place(tx *db.Tx, t *task.Row) (int64, error) {
 }
 
 // Explain returns the places and the holds of pending tasks of tx.Account, by id.
-// repos are the repositories of the tasks, by id. newest tells that no pending task of
-// the account that is not among rows is as new as one that is.
+// repos are the repositories of the tasks, by id. newest tells that rows include the
+// newest pending tasks of the account.
 func (s *Service) Explain(tx *db.Tx, rows []task.Row, repos map[string]task.Repo, newest bool) (map[string]task.Wait, error) {
 	f, err := s.facts(tx, tx.Account, repos, rows)
 	if err != nil {

@@ -40,7 +40,7 @@ const (
 	HoldIsolation    = "isolation_unavailable"
 	HoldBusy         = "boxes_busy"
 	HoldConflict     = "conflict"
-	HoldPerson       = "waiting_person" // beside one of the above: what it waits for waits for a person
+	HoldPerson       = "waiting_person" // beside one of the above: the task that it waits for needs a person
 	HoldNeeds        = "needs_person"   // its pull request does
 )
 

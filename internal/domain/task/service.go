@@ -42,8 +42,8 @@ type Queue interface {
 	// Place is the place, from 1, of a task that tx has just created.
 	Place(tx *db.Tx, t *Row) (int64, error)
 	// Explain returns the waits of pending tasks of tx.Account, by id. repos are the
-	// repositories of the tasks, by id. newest tells that no pending task of the
-	// account that is not among rows is as new as one that is.
+	// repositories of the tasks, by id. newest tells that rows include the newest
+	// pending tasks of the account.
 	Explain(tx *db.Tx, rows []Row, repos map[string]Repo, newest bool) (map[string]Wait, error)
 }
 
@@ -54,7 +54,7 @@ type Wait struct {
 }
 
 // Related is what other domains know of tasks. All ids are of tx.Account, unless
-// a method says otherwise, and what there is nothing for is left out of maps.
+// a method says otherwise. Maps omit ids without a value.
 type Related interface {
 	// Spent is what the sessions of tasks cost, in micro-dollars by task.
 	Spent(tx *db.Tx, taskIDs []string) (map[string]int64, error)

@@ -12,7 +12,8 @@ import (
 	"yardmaster/internal/id"
 )
 
-// own are the columns of Row: columns, and those that a task is not created with.
+// own lists all columns of Row; columns is its first part. insertTask names those that
+// a task is created with.
 const (
 	columns = `id, account_id, repo_id, kind, sink, title, problem, status, attempt, charged, uncharged, max_attempts,
 	failure_kind, failure, priority, stuck, not_before, waiting_deps, queued_at, run_id, box_id, branch, base_sha,

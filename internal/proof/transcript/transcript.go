@@ -37,8 +37,8 @@
 //	$ code EMAIL          <code> is the newest code mailed to an address, once there is a
 //	                      newer one than the last that was asked for
 //	$ visit ADDRESS       <back> is the query that a page elsewhere sends us back with
-//	$ provider            as the first step: people may sign in at <provider>, of whom one
-//	                      comes there, and with GitHub
+//	$ provider            as the first step: one test person can sign in at <provider>
+//	                      and with GitHub
 //	$ fresh               as the first step: the server has not been set up
 //
 // Every exchange is held against the OpenAPI document as well, every change
