@@ -54,12 +54,6 @@ func (q QueryWith[A, T]) ForUpdate() QueryWith[A, T] {
 	return q
 }
 
-// SkipLocked is Query.SkipLocked.
-func (q QueryWith[A, T]) SkipLocked() QueryWith[A, T] {
-	q.query = q.query.SkipLocked()
-	return q
-}
-
 // One is Query.One.
 func (q QueryWith[A, T]) One(tx *Tx, a A) (T, error) {
 	return q.query.One(tx, q.args.values(reflect.ValueOf(&a).Elem())...)

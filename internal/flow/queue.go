@@ -91,21 +91,22 @@ type Foresight struct {
 	Hosts *codehost.Hosts
 }
 
-func (f Foresight) repo(ctx context.Context, id string) (r repo.Ref, err error) {
+// at finds a repository of any account, and the host that it is at.
+func (f Foresight) at(ctx context.Context, repoID string) (r repo.Ref, host codehost.Host, err error) {
 	err = f.DB.Read(ctx, func(tx *db.Tx) error {
-		r, err = repoAnywhere(tx, id)
+		r, err = repoAnywhere(tx, repoID)
 		return err
 	})
-	return r, err
+	if err != nil {
+		return r, nil, err
+	}
+	host, err = f.Hosts.Of(r.HostRepo())
+	return r, host, err
 }
 
 // Changes lists the paths that a commit changes since it left the default branch.
 func (f Foresight) Changes(ctx context.Context, repoID, sha string) ([]string, error) {
-	r, err := f.repo(ctx, repoID)
-	if err != nil {
-		return nil, err
-	}
-	host, err := f.Hosts.Of(r.HostRepo())
+	r, host, err := f.at(ctx, repoID)
 	if err != nil {
 		return nil, err
 	}
@@ -117,14 +118,10 @@ func (f Foresight) Changes(ctx context.Context, repoID, sha string) ([]string, e
 
 // Conflicts tries a merge of two commits and lists the paths in conflict.
 func (f Foresight) Conflicts(ctx context.Context, repoID, a, b string) ([]string, error) {
-	r, err := f.repo(ctx, repoID)
-	if err != nil {
-		return nil, err
-	}
 	if !codehost.ValidSHA(a) || !codehost.ValidSHA(b) {
 		return nil, fmt.Errorf("%q or %q is no commit", a, b)
 	}
-	host, err := f.Hosts.Of(r.HostRepo())
+	r, host, err := f.at(ctx, repoID)
 	if err != nil {
 		return nil, err
 	}

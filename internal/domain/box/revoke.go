@@ -33,20 +33,14 @@ type Removal struct {
 	RevokedAt *time.Time `json:"revoked_at" doc:"when it was revoked first"`
 }
 
-func (s *Service) revoke(ctx context.Context, in idIn) (Removal, error) {
-	return s.remove(ctx, in.ID, false)
-}
-
-// remove revokes a box, and with retire takes it off the list. It returns
-// fault.NotFound for an unknown box.
-func (s *Service) remove(ctx context.Context, boxID string, retire bool) (out Removal, err error) {
+func (s *Service) revoke(ctx context.Context, in idIn) (out Removal, err error) {
 	var first bool
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		r, err := s.find(tx, boxID, true)
+		r, err := s.find(tx, in.ID, true)
 		if err != nil {
 			return err
 		}
-		out, first, err = s.removeIn(tx, r, retire)
+		out, first, err = s.removeIn(tx, r, false)
 		return err
 	})
 	if err != nil {
@@ -55,8 +49,9 @@ func (s *Service) remove(ctx context.Context, boxID string, retire bool) (out Re
 	return s.disconnect(ctx, out, first), nil
 }
 
-// removeIn does remove's work within tx. A second call does only the steps that
-// are left; first tells whether this call revoked the box.
+// removeIn revokes a box within tx, and with retire takes it off the list. A second
+// call does only the steps that are left; first tells whether this call revoked the
+// box.
 func (s *Service) removeIn(tx *db.Tx, r row, retire bool) (out Removal, first bool, err error) {
 	first = r.State != Revoked
 	out = Removal{ID: r.ID, State: Revoked, Status: removed, RevokedAt: r.RevokedAt}
