@@ -94,7 +94,6 @@ type App struct {
 // and its HTTP door.
 type builtInHost interface {
 	codehost.Host
-	codehost.Forge
 	repo.Folders
 	// Lost answers the repositories whose folders are missing.
 	Lost() []codehost.Repo
@@ -136,7 +135,7 @@ func (a *App) complete() {
 		a.line = a.bus
 	}
 	if a.hosts == nil {
-		a.hosts = codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: a.host, Forge: a.host}})
+		a.hosts = codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: a.host, Forge: builtin.Forge{}}})
 	}
 	if a.repoFolders == nil {
 		a.repoFolders = a.host

@@ -52,7 +52,7 @@ var (
 
 // served are the hosts of a server whose built-in one is f.
 func (f *forge) served() *codehost.Hosts {
-	return codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: f, Forge: &builtin.Host{}}})
+	return codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: f, Forge: builtin.Forge{}}})
 }
 
 // builtIn names a repository of the built-in host.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 )
 
 // BuiltIn is the name of the host that a server is itself.
@@ -13,14 +14,19 @@ const BuiltIn = "builtin"
 // connected to.
 var ErrUnknownHost = errors.New("the server is not connected to the code host")
 
-// Hosts are the code hosts that a server is connected to, by name. They are given
-// once, to NewHosts. Hosts is safe for concurrent use.
-type Hosts struct{ all map[string]Sides }
+// Hosts are the code hosts that a server is connected to, by name. Hosts is safe for
+// concurrent use.
+type Hosts struct {
+	mu  sync.RWMutex
+	all map[string]Sides
+}
 
-// Sides are the two interfaces of one code host.
+// Sides are the interfaces of one code host.
 type Sides struct {
 	Host  Host
 	Forge Forge
+	Feed  Feed      // nil: nothing happens at the host of which the server must be told
+	Git   GitAccess // nil: the server itself answers git clients
 }
 
 // NewHosts makes Hosts. It panics if a name is empty or a side is nil.
@@ -30,7 +36,43 @@ func NewHosts(all map[string]Sides) *Hosts {
 			panic(fmt.Sprintf("codehost: the host %q is not whole", name))
 		}
 	}
-	return &Hosts{maps.Clone(all)}
+	return &Hosts{all: maps.Clone(all)}
+}
+
+// Set connects a host, or replaces one. It panics if the name is empty or Host or
+// Forge is nil.
+func (h *Hosts) Set(name string, s Sides) {
+	whole := NewHosts(map[string]Sides{name: s})
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	maps.Copy(h.all, whole.all)
+}
+
+// Drop disconnects a host.
+func (h *Hosts) Drop(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.all, name)
+}
+
+// Feeds are the hosts that tell what happens there, by name.
+func (h *Hosts) Feeds() map[string]Feed {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	out := map[string]Feed{}
+	for name, s := range h.all {
+		if s.Feed != nil {
+			out[name] = s.Feed
+		}
+	}
+	return out
+}
+
+// Git answers how the relay reaches the git of a repository; nil if the server itself
+// is the host. It fails with ErrUnknownHost.
+func (h *Hosts) Git(r Repo) (GitAccess, error) {
+	s, err := h.sides(r)
+	return s.Git, err
 }
 
 // Of answers the host of a repository. It fails with ErrUnknownHost.
@@ -56,7 +98,9 @@ func (h *Hosts) CloneURL(r Repo) string {
 }
 
 func (h *Hosts) sides(r Repo) (Sides, error) {
+	h.mu.RLock()
 	s, ok := h.all[r.Host]
+	h.mu.RUnlock()
 	if !ok {
 		return s, fmt.Errorf("%w %q, where %s is", ErrUnknownHost, r.Host, r)
 	}

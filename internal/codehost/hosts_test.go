@@ -1,7 +1,6 @@
 package codehost
 
 import (
-	"context"
 	"errors"
 	"testing"
 )
@@ -9,16 +8,15 @@ import (
 // named is a host of which the address is known, and a forge without capabilities.
 type named struct {
 	Host
+	NoForge
 	at string
 }
 
-func (n named) CloneURL(r Repo) string                      { return n.at + r.String() }
-func (named) Can(Capability) bool                           { return false }
-func (named) Issues(context.Context, Repo) ([]Issue, error) { return nil, ErrCannot }
+func (n named) CloneURL(r Repo) string { return n.at + r.String() }
 
 func TestHosts(t *testing.T) {
 	a, b := named{at: "http://a/"}, named{at: "http://b/"}
-	given := map[string]Sides{"a": {a, a}, "b": {b, b}}
+	given := map[string]Sides{"a": {Host: a, Forge: a}, "b": {Host: b, Forge: b}}
 	hosts := NewHosts(given)
 	delete(given, "b")
 	for name, want := range map[string]named{"a": a, "b": b} {
@@ -48,7 +46,7 @@ func TestHosts(t *testing.T) {
 }
 
 func TestHostsAreWhole(t *testing.T) {
-	whole := Sides{named{}, named{}}
+	whole := Sides{Host: named{}, Forge: named{}}
 	for what, all := range map[string]map[string]Sides{
 		"no name": {"": whole}, "no host": {"a": {Forge: named{}}}, "no forge": {"a": {Host: named{}}},
 	} {

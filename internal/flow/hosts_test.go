@@ -80,7 +80,7 @@ func onTwoHosts(t *testing.T, fn func(*testing.T, *twoHosts)) {
 					}
 				},
 			})
-			sides[name], servers[name] = codehost.Sides{Host: host, Forge: host}, server
+			sides[name], servers[name] = codehost.Sides{Host: host, Forge: builtin.Forge{}}, server
 		}
 		y.hosts = codehost.NewHosts(sides)
 		y.wire()

@@ -54,7 +54,7 @@ func (nowhere) CloneURL(r codehost.Repo) string { return "http://host/" + r.Stri
 
 // addresses are the hosts of a server whose built-in one is nowhere.
 func addresses() *codehost.Hosts {
-	return codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: nowhere{}, Forge: &builtin.Host{}}})
+	return codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: nowhere{}, Forge: builtin.Forge{}}})
 }
 
 func (y *settling) write(fn func(*db.Tx) error) {

@@ -58,10 +58,7 @@ type Host struct {
 	lost                     sync.Map // codehost.Key -> codehost.Repo, see Missing
 }
 
-var (
-	_ codehost.Host  = (*Host)(nil)
-	_ codehost.Forge = (*Host)(nil)
-)
+var _ codehost.Host = (*Host)(nil)
 
 // New makes a Host. It fails unless git is installed and can merge without a work
 // tree (2.39).

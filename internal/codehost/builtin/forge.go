@@ -1,15 +1,7 @@
 package builtin
 
-import (
-	"context"
+import "yardmaster/internal/codehost"
 
-	"yardmaster/internal/codehost"
-)
-
-// Can implements codehost.Forge. It is always false: the host keeps only repositories.
-func (h *Host) Can(codehost.Capability) bool { return false }
-
-// Issues implements codehost.Forge. It always fails with codehost.ErrCannot.
-func (h *Host) Issues(context.Context, codehost.Repo) ([]codehost.Issue, error) {
-	return nil, codehost.ErrCannot
-}
+// Forge is the forge of the built-in host, which keeps repositories and nothing else:
+// pull requests, reviews and checks of its repositories are rows of the domains alone.
+type Forge struct{ codehost.NoForge }

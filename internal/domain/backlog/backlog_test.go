@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"testing"
 	"time"
 
@@ -36,6 +37,7 @@ type standing struct {
 // yard is the service beside a host that keeps issues.
 type yard struct {
 	*Service
+	codehost.NoForge
 	t      *testing.T
 	ctx    context.Context
 	now    time.Time
@@ -48,8 +50,11 @@ type yard struct {
 // Can implements codehost.Forge.
 func (y *yard) Can(c codehost.Capability) bool { return c == codehost.KeepIssues }
 
-// Issues implements codehost.Forge.
-func (y *yard) Issues(_ context.Context, r codehost.Repo) ([]codehost.Issue, error) {
+// IssuesSince implements codehost.Forge. A page has two batches and a half.
+func (y *yard) IssuesSince(_ context.Context, r codehost.Repo, since time.Time, open bool, cursor string) ([]codehost.Issue, string, error) {
+	if !since.IsZero() || !open {
+		y.t.Errorf("asked for issues since %s, open: %v", since, open)
+	}
 	if r != (codehost.Repo{Host: "elsewhere", Owner: "acme", Name: "web"}) {
 		y.t.Errorf("asked for the issues of %+v", r)
 	}
@@ -57,7 +62,15 @@ func (y *yard) Issues(_ context.Context, r codehost.Repo) ([]codehost.Issue, err
 		y.during = nil
 		during()
 	}
-	return y.open, y.away
+	if y.away != nil {
+		return nil, "", y.away
+	}
+	begin, _ := strconv.Atoi(cursor)
+	end := begin + 2*batch + batch/2
+	if end >= len(y.open) {
+		return y.open[begin:], "", nil
+	}
+	return y.open[begin:end], strconv.Itoa(end), nil
 }
 
 // File implements Asks.
@@ -80,7 +93,7 @@ func onBoth(t *testing.T, fn func(*yard)) {
 		y.ctx = policy.With(db.WithAccount(t.Context(), "ops"), policy.Actor{Credential: policy.System})
 		builtIn := &builtin.Host{}
 		hosts := codehost.NewHosts(map[string]codehost.Sides{
-			codehost.BuiltIn: {Host: builtIn, Forge: builtIn},
+			codehost.BuiltIn: {Host: builtIn, Forge: builtin.Forge{}},
 			"elsewhere":      {Host: builtIn, Forge: y},
 		})
 		y.Service = New(Needs{DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Hosts: hosts, Asks: y})

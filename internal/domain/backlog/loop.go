@@ -72,31 +72,37 @@ func (s *Service) work(ctx context.Context, j job, claim string) error {
 	if err != nil {
 		return err
 	}
-	open, kept, err := s.openIssues(ctx, r.hostRepo())
+	forge, err := s.Hosts.Forge(r.hostRepo())
 	if err != nil {
 		return errors.Join(err, s.again(ctx, j, claim))
 	}
-	for some := range slices.Chunk(open, batch) {
-		if err := s.file(ctx, j, claim, some); err != nil {
-			return err
+	kept := forge.Can(codehost.KeepIssues)
+	seen := map[string]bool{} // an issue that changes meanwhile is answered again
+	for cursor, more := "", kept; more; more = cursor != "" {
+		var page []codehost.Issue
+		if page, cursor, err = openIssues(ctx, forge, r.hostRepo(), cursor); err != nil {
+			return errors.Join(err, s.again(ctx, j, claim))
+		}
+		page = slices.DeleteFunc(page, func(i codehost.Issue) bool { return i.Pull || seen[i.Key] })
+		for some := range slices.Chunk(page, batch) {
+			if err := s.file(ctx, j, claim, some); err != nil {
+				return err
+			}
+		}
+		for _, i := range page {
+			seen[i.Key] = true
 		}
 	}
 	return s.end(ctx, j, claim, Done, func(tx *db.Tx, about event.Subject, filed int64) error {
-		return importedEvent.Record(tx, about, importedData{Filed: filed, IssuesKept: kept, Open: len(open)})
+		return importedEvent.Record(tx, about, importedData{Filed: filed, IssuesKept: kept, Open: len(seen)})
 	})
 }
 
-// openIssues asks the host for the open issues of a repository; kept is false for a
-// host that keeps no issues.
-func (s *Service) openIssues(ctx context.Context, r codehost.Repo) (open []codehost.Issue, kept bool, err error) {
-	forge, err := s.Hosts.Forge(r)
-	if err != nil || !forge.Can(codehost.KeepIssues) {
-		return nil, false, err
-	}
+// openIssues asks the host for a page of the open issues of a repository.
+func openIssues(ctx context.Context, forge codehost.Forge, r codehost.Repo, cursor string) ([]codehost.Issue, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, hold/2)
 	defer cancel()
-	open, err = forge.Issues(ctx, r)
-	return open, true, err
+	return forge.IssuesSince(ctx, r, time.Time{}, true, cursor)
 }
 
 // file files the asks of some issues. It fails with errLost if another node has the

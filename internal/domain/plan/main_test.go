@@ -149,7 +149,7 @@ func newFixture(t testing.TB, e db.Engine) *fixture {
 		t.Fatal(err)
 	}
 	f.host = host
-	hosts := codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: host, Forge: host}})
+	hosts := codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: host, Forge: builtin.Forge{}}})
 	stand := related{standin.Tasks{Agent: "builtin"}, f}
 	tasks, queued := standin.Services(d, event.NewHub(), repos{standin.Repos(repoByID)}, stand)
 	f.queue = queued

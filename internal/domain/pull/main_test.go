@@ -79,7 +79,7 @@ func at(name string) codehost.Repo {
 
 // served are the hosts of a server whose built-in one is host.
 func served(host codehost.Host) *codehost.Hosts {
-	return codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: host, Forge: &builtin.Host{}}})
+	return codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: host, Forge: builtin.Forge{}}})
 }
 
 // flaky is a code host that fails for as long as there is an error.

@@ -28,7 +28,7 @@ func withSecond(s *site) *pair {
 		s.t.Fatal(err)
 	}
 	s.Hosts = codehost.NewHosts(map[string]codehost.Sides{
-		codehost.BuiltIn: {Host: s.host, Forge: s.host}, "second": {Host: p.second, Forge: p.second},
+		codehost.BuiltIn: {Host: s.host, Forge: builtin.Forge{}}, "second": {Host: p.second, Forge: builtin.Forge{}},
 	})
 	return p
 }

@@ -128,7 +128,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *site)) {
 
 // served are the hosts of a server whose built-in one is host.
 func served(host codehost.Host) *codehost.Hosts {
-	return codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: host, Forge: &builtin.Host{}}})
+	return codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: host, Forge: builtin.Forge{}}})
 }
 
 func (s *site) write(account string, fn func(*db.Tx) error) {
