@@ -39,7 +39,7 @@ race: NEEDS := race
 race: deps ## run the packages that start goroutines under the race detector; a test holds the list
 	$(BESIDE) $(GO) test -race ./internal/api/idempotency ./internal/api/limit ./internal/api/mcp ./internal/api/op ./internal/api/rest ./internal/db ./internal/event ./internal/bus/... \
 		./internal/llm/... ./internal/client ./internal/box/acp ./internal/box/broker ./internal/box/driver ./internal/box/limits \
-		./internal/box/modelproxy ./internal/box/scrub ./internal/box/spool ./internal/domain/ask ./internal/domain/box ./internal/domain/budget ./internal/domain/gateway \
+		./internal/box/modelproxy ./internal/box/scrub ./internal/box/spool ./internal/domain/ask ./internal/domain/box ./internal/domain/budget ./internal/domain/ci ./internal/domain/delivery ./internal/domain/gateway ./internal/domain/intent \
 		./internal/domain/repo ./internal/domain/run ./internal/domain/service ./internal/domain/session ./internal/domain/signin ./internal/domain/stream
 
 .PHONY: vet

@@ -7,6 +7,9 @@ import (
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/backlog"
 	"yardmaster/internal/domain/box"
+	"yardmaster/internal/domain/ci"
+	"yardmaster/internal/domain/delivery"
+	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/task"
@@ -20,7 +23,10 @@ func (a *App) keeper() *clock.Keeper {
 		ask.ClockSetBack,
 		backlog.ClockSetBack,
 		box.ClockSetBack,
+		ci.ClockSetBack,
+		delivery.ClockSetBack,
 		idempotency.ClockSetBack,
+		intent.ClockSetBack,
 		mail.ClockSetBack,
 		pull.ClockSetBack,
 		repo.ClockSetBack,

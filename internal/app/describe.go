@@ -19,10 +19,12 @@ var groups = map[string]string{
 	"billing":        "Model keys, what is spent through them, and the monthly cap.",
 	"blocker":        "What a task waits for a person to supply.",
 	"box":            "The machines that agents run on.",
+	"code_host":      "The code hosts that the server is connected to, and what they sent.",
 	"config":         "Variables of prompts, which agents are told.",
 	"donation":       "Money, machines and model keys given to a project or a pool.",
 	"escalation":     "What agents handed to people.",
 	"grant":          "Entitlements that operators give to accounts and people.",
+	"inbound":        "Where other systems deliver what has happened there.",
 	"invitation":     "Invitations to the platform and to an account.",
 	"mcp":            "The same capabilities as tools of the Model Context Protocol.",
 	"member":         "Who belongs to an account, with which role, and how they get in.",
@@ -55,7 +57,7 @@ var contents = []string{
 	"task.create", "task.list", "task.stalls", "task",
 	"plan", "project", "pr", "ask", "escalation", "box", "template", "config", "system_prompt", "project_secret", "secret", "blocker",
 	"self",
-	"session", "stream", "audit", "overview",
+	"session", "stream", "audit", "overview", "code_host", "inbound",
 }
 
 // order is how a reader meets the groups: work, what carries it out, permissions,
@@ -65,7 +67,7 @@ var order = []string{
 	"system_prompt",
 	"project_secret", "secret", "self", "account", "onboarding", "token", "member", "invitation", "org_sso", "billing", "audit", "mcp",
 	"service",
-	"operator_token", "access_request", "user", "grant",
+	"operator_token", "access_request", "user", "grant", "code_host", "inbound",
 }
 
 var description = strings.ReplaceAll(`Yardmaster is a control plane for AI developer agents: they triage issues, work on tasks on machines called boxes, open and look after pull requests, and follow plans. The tenant is an account; a user is a person who may belong to several.

@@ -25,9 +25,12 @@ import (
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/ci"
+	"yardmaster/internal/domain/connection"
+	"yardmaster/internal/domain/delivery"
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/gateway"
 	"yardmaster/internal/domain/grant"
+	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/member"
 	"yardmaster/internal/domain/modelkey"
@@ -246,11 +249,21 @@ func (a *App) wire() parts {
 		Holders: flow.Holders{SignIn: p.signin},
 		Pulls:   flow.Pulls{}, Logger: a.log,
 	}))
-	p.ci = add(&p, ci.New(ci.Needs{DB: a.db, Hub: a.hub, Logger: a.log, Tasks: flow.CheckTasks{Tasks: p.task, Hosts: a.hosts}}))
+	p.ci = add(&p, ci.New(ci.Needs{
+		DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Tasks: flow.CheckTasks{Tasks: p.task, Hosts: a.hosts},
+	}))
+	intents := add(&p, intent.New(intent.Needs{DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log}))
 	p.pull = add(&p, pull.New(pull.Needs{
-		DB: a.db, Hub: a.hub, Hosts: a.hosts, BaseURL: a.base, Logger: a.log, Bot: author,
+		DB: a.db, Hub: a.hub, Hosts: a.hosts, BaseURL: a.base, Logger: a.log, Bot: author, Intents: intents,
 		Tasks: flow.PullTasks{Tasks: p.task, Hosts: a.hosts}, Checks: flow.Checks{Service: p.ci},
 		People: flow.Signers{Address: author.Email},
+	}))
+	connections := add(&p, connection.New(connection.Needs{
+		DB: a.db, Hub: a.hub, Ring: a.ring, Hosts: a.hosts, Maker: a.maker(), Logger: a.log, Base: a.base, Seats: a.cfg.Seats,
+	}))
+	add(&p, delivery.New(delivery.Needs{
+		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log,
+		Receiver: flow.HostEvents{DB: a.db, Connections: connections, Repos: p.repo, Pulls: p.pull, Checks: p.ci},
 	}))
 	add(&p, onboarding.New(onboarding.Needs{DB: a.db, Rungs: flow.Rungs{Tasks: p.task, Queue: p.queue}}))
 	p.run = add(&p, run.New(run.Needs{

@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/grant"
+	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/operator"
@@ -44,9 +45,12 @@ func (a *App) subscribe(p wired) {
 
 	flow.FollowPulls(a.db, p.task)
 	ci.Ended.On(a.db, flow.EndCheck(p.pull))
+	ci.HostChecked.On(a.db, flow.EndHostChecks(p.pull))
 	pull.MinderUnneeded.On(a.db, flow.StopMinder(p.task))
 	pull.RoundsSpent.On(a.db, flow.RaiseTrouble)
 	pull.SeenTo.On(a.db, flow.ResolveTrouble)
+	repo.Installed.On(a.db, flow.SweepReachable)
+	intent.GivenUp.On(a.db, flow.RaiseRefusal)
 	run.AskFiled.On(a.db, flow.FileOfRun(p.ask))
 	run.BlockerDeclared.On(a.db, flow.DeclareBlockers(p.blocker))
 	blocker.FieldsRefused.On(a.db, flow.TellRefusal)

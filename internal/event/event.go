@@ -49,6 +49,12 @@ const PullTopic = "pulls"
 // RepoTopic is notified when the policy file of a repository is to be read again.
 const RepoTopic = "repos"
 
+// IntentTopic is notified when something is to be done at a code host.
+const IntentTopic = "intents"
+
+// DeliveryTopic is notified when a code host has sent a delivery.
+const DeliveryTopic = "deliveries"
+
 // AskTopic is notified when an ask waits for a judge.
 const AskTopic = "asks"
 

@@ -96,6 +96,11 @@ func EndCheck(pulls *pull.Service) func(*db.Tx, ci.End) error {
 	return func(tx *db.Tx, e ci.End) error { return pulls.CheckEnded(tx, pull.CheckEnd(e)) }
 }
 
+// EndHostChecks moves pull requests on with the checks that a host has of a head.
+func EndHostChecks(pulls *pull.Service) func(*db.Tx, ci.HostEnd) error {
+	return func(tx *db.Tx, e ci.HostEnd) error { return pulls.HostChecked(tx, pull.HostEnd(e)) }
+}
+
 // EndRound ends the round of a pull request with the task that repaired it.
 func EndRound(pulls *pull.Service) func(*db.Tx, task.Move) error {
 	return func(tx *db.Tx, m task.Move) error {

@@ -19,6 +19,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/ci"
+	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
@@ -111,10 +112,11 @@ func (y *twoHosts) wire() {
 		DB: y.db, Hub: hub, Hosts: y.hosts, Folders: &builtin.Host{}, Attempts: anyAccount{}, Holders: anyAccount{}, Pulls: Pulls{},
 		Logger: log,
 	})
-	checks := ci.New(ci.Needs{DB: y.db, Hub: hub, Logger: log, Tasks: CheckTasks{Tasks: tasks, Hosts: y.hosts}})
+	checks := ci.New(ci.Needs{DB: y.db, Hub: hub, Logger: log, Hosts: y.hosts, Tasks: CheckTasks{Tasks: tasks, Hosts: y.hosts}})
 	y.pulls = pull.New(pull.Needs{
 		DB: y.db, Hub: hub, Hosts: y.hosts, BaseURL: "http://server", Logger: log, Tasks: PullTasks{Tasks: tasks, Hosts: y.hosts},
 		Checks: Checks{Service: checks}, People: Signers{}, Bot: codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
+		Intents: intent.New(intent.Needs{DB: y.db, Hub: hub, Hosts: y.hosts, Logger: log}),
 	})
 	repo.PushedEvent.On(y.db, NotePush(y.pulls))
 	y.api = rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{

@@ -186,7 +186,8 @@ func TestWrote(t *testing.T) {
 			t.Fatal(err)
 		}
 		repos := PlanRepos{Repos: repo.New(repo.Needs{
-			DB: d, Hub: event.NewHub(), Hosts: codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: host, Forge: builtin.Forge{}}}),
+			DB: d, Hub: event.NewHub(),
+			Hosts:   codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: host, Forge: builtin.Forge{}}}),
 			Folders: host, Attempts: GitTokens{}, Holders: Holders{},
 			Pulls: Pulls{}, Logger: discard,
 		})}

@@ -76,6 +76,12 @@ func (c CheckTasks) Check(tx *db.Tx, r repo.Ref, prID, sha string) (string, erro
 // Checks implements pull.Checks.
 type Checks struct{ *ci.Service }
 
+// AtHost answers what the host says of the failed checks of a head.
+func (Checks) AtHost(tx *db.Tx, repoID, sha string) (pull.HostFailure, bool, error) {
+	f, ok, err := ci.AtHost(tx, repoID, sha)
+	return pull.HostFailure(f), ok, err
+}
+
 // Of answers what came of the check of a head; false if there was none.
 func (Checks) Of(tx *db.Tx, prID, sha string) (pull.Check, bool, error) {
 	r, ok, err := ci.Of(tx, prID, sha)

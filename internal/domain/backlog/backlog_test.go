@@ -51,7 +51,8 @@ type yard struct {
 func (y *yard) Can(c codehost.Capability) bool { return c == codehost.KeepIssues }
 
 // IssuesSince implements codehost.Forge. A page has two batches and a half.
-func (y *yard) IssuesSince(_ context.Context, r codehost.Repo, since time.Time, open bool, cursor string) ([]codehost.Issue, string, error) {
+func (y *yard) IssuesSince(_ context.Context, r codehost.Repo, since time.Time, open bool, cursor string,
+) ([]codehost.Issue, string, error) {
 	if !since.IsZero() || !open {
 		y.t.Errorf("asked for issues since %s, open: %v", since, open)
 	}

@@ -1,13 +1,15 @@
 // Package ci is the checks of commits. A check runs the repository's own command, by
 // a task on a box. Its row begins when the task is queued, and ends with the result of
-// the command.
+// the command. The checks that a host has of a commit are read from there (hosted.go).
 package ci
 
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
+	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
@@ -52,6 +54,7 @@ type Needs struct {
 	DB     *db.DB
 	Hub    *event.Hub
 	Logger *slog.Logger
+	Hosts  *codehost.Hosts
 	Tasks  Tasks
 }
 
@@ -154,6 +157,9 @@ const sweep = 10 * time.Second
 // Loop ends checks whose tasks ended without a result, until ctx ends. Several nodes
 // may run Loop at once. A failure is logged, and the next pass tries again.
 func (s *Service) Loop(ctx context.Context) error {
+	var reading sync.WaitGroup
+	reading.Go(func() { s.Hub.Sweep(ctx, "ci.hosted", event.PullTopic, sweep, s.readHeads) })
+	defer reading.Wait()
 	s.Hub.Sweep(ctx, "ci.sweep", event.PullTopic, sweep, s.Pass)
 	return nil
 }

@@ -49,7 +49,7 @@ func (y *yard) Check(_ *db.Tx, r repo.Ref, prID, sha string) (string, error) {
 func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		y := &yard{t: t}
-		y.Service = New(Needs{DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Tasks: y})
+		y.Service = New(Needs{DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Hosts: codehost.NewHosts(nil), Tasks: y})
 		Ended.On(d, func(tx *db.Tx, e End) error {
 			tx.AfterCommit(func() { y.ended = append(y.ended, e) })
 			return nil

@@ -121,3 +121,18 @@ func plainLogin(name string) string {
 	}
 	return login
 }
+
+// OpenAccount makes the account of an organisation that has no members yet, with a
+// login like wish that is free. The account's tier is TierSelfHosted; seats is its
+// number of AI developers.
+func OpenAccount(tx *db.Tx, wish string, seats int) (accountID string, err error) {
+	login, err := freeLogin(tx, wish)
+	if err != nil {
+		return "", err
+	}
+	accountID = id.New()
+	_, err = insertAccount.Exec(tx, insertAccountArgs{
+		Account: Account{accountID, login, KindOrganization, TierSelfHosted}, Seats: seats, CreatedAt: tx.Micros(),
+	})
+	return accountID, err
+}

@@ -54,7 +54,7 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 		if message, err = s.message(ctx, pr, d); err != nil {
 			return err
 		}
-		sha, mergeErr = host.Merge(ctx, r.HostRepo(), codehost.MergeOptions{
+		sha, mergeErr = s.mergeAt(ctx, host, r, pr, codehost.MergeOptions{
 			Base: pr.BaseRef, Head: pr.HeadRef, HeadSHA: d.HeadSHA, BaseSHA: t.base, Method: codehost.Method(r.Policy.Merge.Method),
 			Title: fmt.Sprintf("%s (#%d)", pr.Title, pr.Number), Body: message,
 			Author: s.Bot, Committer: s.Bot,
@@ -62,6 +62,12 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 	}
 	if ctx.Err() != nil {
 		return nil // a node takes the action again after the hold
+	}
+	if busy, is := errors.AsType[*codehost.BusyError](mergeErr); is {
+		return s.DB.Write(ctx, func(tx *db.Tx) error {
+			_, err := waitLonger.Exec(tx, d.ID, db.Micros(tx.Now.Add(min(max(busy.After, time.Second), longestWait))))
+			return err
+		})
 	}
 	if errors.Is(mergeErr, codehost.ErrBaseMoved) {
 		return s.DB.Write(ctx, func(tx *db.Tx) error {
@@ -71,7 +77,7 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 	}
 	if mergeErr != nil {
 		s.Logger.WarnContext(ctx, "merge", slog.String("pr", pr.ID), slog.Any("error", mergeErr))
-	} else if r.Policy.Merge.DeleteBranch {
+	} else if r.Policy.Merge.DeleteBranch && pr.AuthorKind == ByAgent {
 		// A branch that has moved or is gone stays as it is.
 		err := host.DeleteBranch(ctx, r.HostRepo(), pr.HeadRef, d.HeadSHA)
 		if err != nil && !errors.Is(err, codehost.ErrNotFound) && !errors.Is(err, codehost.ErrHeadMoved) {
@@ -79,6 +85,22 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 		}
 	}
 	return s.DB.Write(ctx, func(tx *db.Tx) error { return s.applied(tx, d, sha, mergeErr) })
+}
+
+// mergeAt merges a head. A host that keeps pull requests merges it itself: its rules
+// count, besides those of the policy.
+func (s *Service) mergeAt(ctx context.Context, host codehost.Host, r repo.Ref, pr row, o codehost.MergeOptions) (string, error) {
+	if !s.kept(r) {
+		return host.Merge(ctx, r.HostRepo(), o)
+	}
+	forge, err := s.Hosts.Forge(r.HostRepo())
+	if err != nil {
+		return "", err
+	}
+	once := codehost.Once(pr.ID + "/" + o.HeadSHA)
+	return forge.MergePull(ctx, r.HostRepo(), once, pr.Number, codehost.PullMerge{
+		HeadSHA: o.HeadSHA, Method: o.Method, Title: o.Title, Body: o.Body,
+	})
 }
 
 // lockDue locks the pull request of an order; false if the order was taken back.
@@ -313,6 +335,9 @@ func (s *Service) taskGoesOn(tx *db.Tx, pr row) error {
 // whyNot is the reason why a merge was not made, for people. An error that is no fault
 // appears in the log only.
 func whyNot(err error) string {
+	if blocked, ok := errors.AsType[*codehost.BlockedError](err); ok {
+		return "A rule of the code host is not met: " + enumerate(blocked.Missing, 0) + "."
+	}
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f.Detail
 	}

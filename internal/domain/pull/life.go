@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
@@ -16,6 +17,8 @@ const (
 	ClosedCancelled = "cancelled"      // the task was cancelled
 	ClosedDeleted   = "branch_deleted" // a push deleted the branch
 	ClosedEmpty     = "nothing_left"   // a push moved the branch to a commit that the base has
+	ClosedAtHost    = "closed_at_host" // somebody closed it at its host
+	ClosedRefused   = "refused_by_host"
 )
 
 // OnPush records the push of a branch. newSHA is the present commit of the branch, or
@@ -30,14 +33,26 @@ func (s *Service) OnPush(tx *db.Tx, r repo.Ref, branch, newSHA, by string) error
 	if n > 0 {
 		s.Hub.Notify(tx, event.PullTopic)
 	}
-	pr, ok, err := lockByHead(tx, r.ID, branch)
-	switch {
-	case err != nil:
+	ids, err := openOfHead.All(tx, tx.Account, r.ID, branch)
+	if err != nil {
 		return err
-	case !ok && newSHA != codehost.ZeroSHA:
+	}
+	if len(ids) == 0 && newSHA != codehost.ZeroSHA {
 		return s.reopen(tx, r, branch, newSHA, by)
-	case !ok || pr.HeadSHA == newSHA:
-		return nil
+	}
+	for _, prID := range ids {
+		if err := s.pushed(tx, r, prID, newSHA, by); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pushed records the push of the branch of an open pull request.
+func (s *Service) pushed(tx *db.Tx, r repo.Ref, prID, newSHA, by string) error {
+	pr, ok, err := lock(tx, prID)
+	if err != nil || !ok || pr.State != Open || pr.HeadSHA == newSHA {
+		return err
 	}
 	if _, err := headMoved.Exec(tx, pr.ID, by); err != nil {
 		return err
@@ -73,9 +88,14 @@ func (s *Service) reopen(tx *db.Tx, r repo.Ref, branch, sha, by string) error {
 		return err
 	}
 	pr, ok, err := lock(tx, gone)
-	if err != nil || !ok || pr.State != Closed {
-		return err
+	if err != nil || !ok || pr.State != Closed || pr.HostAt > 0 {
+		return err // a host that keeps pull requests tells when one is opened again
 	}
+	return s.reopenRow(tx, r, pr, sha, by)
+}
+
+// reopenRow opens a locked pull request again, unless its task has gone on without it.
+func (s *Service) reopenRow(tx *db.Tx, r repo.Ref, pr row, sha, by string) error {
 	if pr.TaskID != nil {
 		if reopened, err := s.Tasks.Reopen(tx, *pr.TaskID, pr.ID); err != nil || !reopened {
 			return err
@@ -97,8 +117,17 @@ func (s *Service) reopen(tx *db.Tx, r repo.Ref, branch, sha, by string) error {
 // begun goes on; if it fails, the pull request is closed then.
 func (s *Service) Abandon(tx *db.Tx, prID, taskID string) error {
 	pr, ok, err := lock(tx, prID)
-	if err != nil || !ok || pr.TaskID == nil || *pr.TaskID != taskID || pr.State != Open || pr.AbandonedAt != nil {
+	if err != nil || !ok || pr.TaskID == nil || *pr.TaskID != taskID || pr.AbandonedAt != nil {
 		return err
+	}
+	if pr.State == Opening {
+		if err := intent.Drop(tx, pr.RepoID, pr.ID); err != nil {
+			return err
+		}
+		return s.close(tx, pr, ClosedCancelled, by(tx))
+	}
+	if pr.State != Open {
+		return nil
 	}
 	if _, err := setAbandoned.Exec(tx, pr.ID, tx.Micros()); err != nil {
 		return err
@@ -158,7 +187,16 @@ func (s *Service) close(tx *db.Tx, pr row, why, by string) error {
 	if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
 		return err
 	}
-	data := closedData{ClosedBy: by, HeadSHA: pr.HeadSHA, Number: pr.Number, TaskID: pr.TaskID, Why: why}
+	if why != ClosedAtHost {
+		r, _, err := repo.ByID(tx, pr.RepoID)
+		if err != nil {
+			return err
+		}
+		if err := s.closeThere(tx, r, pr); err != nil {
+			return err
+		}
+	}
+	data := closedData{ClosedBy: by, HeadSHA: pr.HeadSHA, Number: max(pr.Number, 0), TaskID: pr.TaskID, Why: why}
 	if err := closedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, data); err != nil {
 		return err
 	}
@@ -170,6 +208,8 @@ func (s *Service) close(tx *db.Tx, pr row, why, by string) error {
 
 var closedWords = map[string]string{
 	ClosedDeleted: "Its pull request was closed: the branch was deleted.",
+	ClosedAtHost:  "Its pull request was closed at the code host.",
+	ClosedRefused: "The code host did not open its pull request.",
 	ClosedEmpty:   "Its pull request was closed: a push left nothing on the branch that its base does not have.",
 }
 

@@ -23,6 +23,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/ci"
+	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -145,6 +146,11 @@ func (checks) Of(tx *db.Tx, prID, sha string) (Check, bool, error) {
 	return Check(r), ok, err
 }
 
+func (checks) AtHost(tx *db.Tx, repoID, sha string) (HostFailure, bool, error) {
+	f, ok, err := ci.AtHost(tx, repoID, sha)
+	return HostFailure(f), ok, err
+}
+
 // nobody implements People without a name.
 type nobody struct{}
 
@@ -173,11 +179,12 @@ func open(t *testing.T, e db.Engine) *yard {
 	}
 	y.host = &flaky{Host: host}
 	tell := y.tell
-	y.ci = ci.New(ci.Needs{DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Tasks: tasks{y}})
+	y.ci = ci.New(ci.Needs{DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Hosts: served(y.host), Tasks: tasks{y}})
 	y.Service = New(Needs{
 		DB: d, Hub: event.NewHub(), Hosts: served(y.host), BaseURL: "http://host", Logger: slog.New(slog.DiscardHandler),
 		Tasks: tasks{y}, Checks: checks{y.ci}, People: nobody{},
-		Bot: codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
+		Bot:     codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
+		Intents: intent.New(intent.Needs{DB: d, Hub: event.NewHub(), Hosts: served(y.host), Logger: slog.New(slog.DiscardHandler)}),
 	})
 	y.queue = func(tx *db.Tx) (string, error) {
 		task := id.New()

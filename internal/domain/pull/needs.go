@@ -114,7 +114,7 @@ func (s *Service) waits(tx *db.Tx, pr row, why string) error {
 // says so. Loop finds protected changes: lookAtHead those of a question, apply those of
 // an order.
 func (s *Service) green(tx *db.Tx, r repo.Ref, pr row) error {
-	if pr.AbandonedAt != nil {
+	if pr.AbandonedAt != nil || pr.Draft || pr.unwatched() {
 		return nil
 	}
 	if _, err := setLooked.Exec(tx, pr.ID, ""); err != nil {

@@ -33,7 +33,7 @@ func (s *Service) Ops() []op.Op {
 			Doc:     "The same questions as pr.pending_approvals, as a short list without a cursor."}, s.summary),
 		op.New(op.Row{ID: "pr.list", Method: "GET", Path: "/v1/repos/{owner}/{repo}/prs", Group: group,
 			Rule:    policy.Require(policy.ReadPRs),
-			Paging:  &op.Paging{Default: 50, Max: 200, Filters: map[string][]string{"state": {Open, Merged, Closed}}},
+			Paging:  &op.Paging{Default: 50, Max: 200, Filters: map[string][]string{"state": {Opening, Open, Merged, Closed}}},
 			Summary: "A repository's pull requests, newest first",
 			Doc:     "A repository that is not enabled is answered 404."}, s.list),
 		op.New(op.Row{ID: "pr.get", Method: "GET", Path: "/v1/prs/{id}", Group: group, Rule: policy.Require(policy.ReadPRs),
@@ -91,7 +91,8 @@ func (a actionRow) wire() PendingAction {
 
 func (s *Service) wire(r row, pending map[string]actionRow) Request {
 	out := Request{
-		ID: r.ID, Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: s.url(r.ID), State: r.State,
+		ID: r.ID, Repo: r.Owner + "/" + r.Name, Number: max(r.Number, 0), Title: r.Title, URL: s.address(r), State: r.State,
+		Draft: r.Draft, Fork: r.Fork, Labels: r.Labels.V,
 		HeadRef: r.HeadRef, BaseRef: r.BaseRef, HeadSHA: r.HeadSHA, BaseSHA: r.BaseSHA, MergeSHA: r.MergeSHA,
 		Mergeable: r.Mergeable, Checks: r.Checks, TaskID: r.TaskID, AuthorKind: r.AuthorKind,
 		Babysit: r.babysitting(), CreatedAt: r.CreatedAt, MergedAt: r.MergedAt, MergedBy: r.MergedBy,
@@ -105,6 +106,9 @@ func (s *Service) wire(r row, pending map[string]actionRow) Request {
 	}
 	if r.PatchID != "" {
 		out.PatchID = &r.PatchID
+	}
+	if r.Author != "" {
+		out.Author = &r.Author
 	}
 	if a, ok := pending[r.ID]; ok {
 		w := a.wire()

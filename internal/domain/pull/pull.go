@@ -6,6 +6,7 @@
 //   - look.go: the trial of a merge, and the question about it
 //   - needs.go: decisions of people, and the reasons why a pull request waits for one
 //   - apply.go, message.go: the merge
+//   - host.go: pull requests at hosts that keep them
 //   - babysit.go: rounds, in which agents repair a head
 //   - loop.go: the work that no request asks for
 //   - diff.go, page.go, follow.go: the change, the page, the lists
@@ -19,6 +20,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
@@ -27,9 +29,17 @@ import (
 
 // States of a pull request.
 const (
-	Open   = "open"
-	Merged = "merged"
-	Closed = "closed"
+	Opening = "opening" // its host is yet to open it
+	Open    = "open"
+	Merged  = "merged"
+	Closed  = "closed"
+)
+
+// Kinds of authors of a pull request.
+const (
+	ByAgent  = "agent" // for the work of a task
+	ByPerson = "person"
+	ByBot    = "bot"
 )
 
 // Results of the checks of a head.
@@ -59,10 +69,14 @@ type Request struct {
 	_             struct{}       `doc:"A pull request of a repository, with its checks, its repair and what is asked about it."`
 	ID            string         `json:"id" format:"uuid" doc:"id of the pull request; its number is only its repository's"`
 	Repo          string         `json:"repo" doc:"owner/name"`
-	Number        int64          `json:"number" example:"42" doc:"its number in the repository"`
-	Title         string         `json:"title" doc:"the title of its task"`
-	URL           string         `json:"url" format:"uri" example:"https://yardmaster.example.com/ui/prs/0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"address of its page, for people"`
-	State         string         `json:"state" enum:"open,merged,closed" doc:"whether it is still open"`
+	Number        int64          `json:"number" example:"42" doc:"its number in the repository; 0 while its host is yet to open it"`
+	Title         string         `json:"title" doc:"its title, at first that of its task"`
+	URL           string         `json:"url" format:"uri" example:"https://yardmaster.example.com/ui/prs/0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"address of its page, for people: at its host, or here if its host keeps no pull requests"`
+	State         string         `json:"state" enum:"opening,open,merged,closed" example:"open" doc:"opening: its host is yet to open it"`
+	Draft         bool           `json:"draft" doc:"a draft is neither reviewed nor asked about"`
+	Fork          bool           `json:"fork" doc:"its branch is in another repository, where agents never push"`
+	Author        *string        `json:"author" example:"null" doc:"login at its host of who opened it; null at a host that keeps no pull requests"`
+	Labels        []string       `json:"labels" example:"[]" doc:"that its host has on it"`
 	HeadRef       string         `json:"head_ref" example:"svc/fix-the-date--3f8a1c5e" doc:"the branch that is merged"`
 	BaseRef       string         `json:"base_ref" example:"main" doc:"the branch that it is merged into"`
 	HeadSHA       string         `json:"head_sha" doc:"newest commit of the branch; every decision names it"`
@@ -73,7 +87,7 @@ type Request struct {
 	Checks        string         `json:"checks" enum:"none,pending,passed,failed" example:"passed" doc:"of the present head; none: the policy names no check; failed: also one that was lost or cancelled"`
 	NeedsPerson   *Need          `json:"needs_person" doc:"what only a person can do about it; null: nothing"`
 	TaskID        *string        `json:"task_id" format:"uuid" doc:"the task it came from; null without one"`
-	AuthorKind    string         `json:"author_kind" example:"agent" doc:"who opened it: agent, for the work of a task"`
+	AuthorKind    string         `json:"author_kind" enum:"agent,person,bot" example:"agent" doc:"who opened it: agent, for the work of a task; bot, a program at its host"`
 	Babysit       Babysit        `json:"babysit" doc:"how far its repair by agents has come"`
 	PendingAction *PendingAction `json:"pending_action" doc:"the question that waits for a person; null when nothing is asked"`
 	CreatedAt     time.Time      `json:"created_at" doc:"when it was opened"`
@@ -81,7 +95,7 @@ type Request struct {
 	MergedBy      *string        `json:"merged_by" example:"null" doc:"who decided the merge: user:<id>, policy when nobody had to be asked, or who pushed a merge made by hand; null until it is merged"`
 	ClosedAt      *time.Time     `json:"closed_at" example:"null" doc:"when it was closed without a merge; null if it was not"`
 	ClosedBy      *string        `json:"closed_by" example:"null" doc:"who cancelled its task, or pushed; null unless it is closed"`
-	ClosedWhy     *string        `json:"closed_why" example:"null" enum:"cancelled,branch_deleted,nothing_left" doc:"cancelled: its task was; branch_deleted: by a push; nothing_left: a push left nothing on the branch that the base does not have; null unless it is closed"`
+	ClosedWhy     *string        `json:"closed_why" example:"null" enum:"cancelled,branch_deleted,nothing_left,closed_at_host,refused_by_host" doc:"cancelled: its task was; branch_deleted: by a push; nothing_left: a push left nothing on the branch that the base does not have; closed_at_host: somebody closed it there; refused_by_host: its host did not open it; null unless it is closed"`
 }
 
 // PendingAction is a change to a pull request that waits for the answer of a person.
@@ -122,6 +136,18 @@ type Checks interface {
 	Queue(tx *db.Tx, r repo.Ref, prID, sha string) error
 	// Of answers the result of the check of a head; false if there was no check.
 	Of(tx *db.Tx, prID, sha string) (Check, bool, error)
+	// Follow has the checks read that the host of a repository has of a head, and
+	// HostChecked called with their result.
+	Follow(tx *db.Tx, r repo.Ref, sha string) error
+	// AtHost answers what the host says of the failed checks of a head; false if none
+	// has failed.
+	AtHost(tx *db.Tx, repoID, sha string) (HostFailure, bool, error)
+}
+
+// HostFailure is what a host says of the failed checks of a head.
+type HostFailure struct {
+	Names []string // of the checks
+	Log   string   // the end of the log of the first one; "" if the host keeps none
 }
 
 // Check is the result of the check of a head.
@@ -148,6 +174,7 @@ type Needs struct {
 	Tasks   Tasks
 	Checks  Checks
 	People  People
+	Intents *intent.Service
 	Bot     codehost.Person // signs the merge commits
 }
 
@@ -157,7 +184,9 @@ type Service struct{ Needs }
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
-	return &Service{Needs: n}
+	s := &Service{Needs: n}
+	s.carryOut(n.Intents)
+	return s
 }
 
 // Proposal is the finished work of a task, for a pull request.
@@ -183,6 +212,9 @@ func (s *Service) Propose(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err e
 		}
 		return existing.ID, TaskAwaits.Send(tx, Progress{TaskID: p.TaskID, PRID: existing.ID})
 	}
+	if s.kept(r) {
+		return s.opening(tx, r, p)
+	}
 	n, err := nextNumber.One(tx, r.ID)
 	if err != nil {
 		return "", err
@@ -191,7 +223,7 @@ func (s *Service) Propose(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err e
 	if _, err := insert.Exec(tx, insertArgs{
 		ID: prID, AccountID: tx.Account, RepoID: r.ID, Number: n, Title: p.Title, Body: p.Body, URL: s.url(prID),
 		State: Open, HeadRef: p.Branch, BaseRef: r.DefaultBranch, HeadSHA: p.HeadSHA, BaseSHA: p.BaseSHA,
-		TaskID: p.TaskID, AuthorKind: "agent", CreatedAt: tx.Micros(),
+		TaskID: &p.TaskID, AuthorKind: ByAgent, CreatedAt: tx.Micros(), Babysit: BabysitWatching,
 	}); err != nil {
 		return "", err
 	}
@@ -240,17 +272,73 @@ func (s *Service) check(tx *db.Tx, r repo.Ref, pr row) error {
 	if pr.AbandonedAt != nil {
 		return s.needs(tx, pr.ID, NeedsRearm)
 	}
-	if r.Policy.Checks.Command == "" {
-		if _, err := setChecks.Exec(tx, pr.ID, ChecksNone, tx.Micros()); err != nil {
+	own, host := "", ""
+	if r.Policy.Checks.Command != "" && !pr.Fork {
+		if err := s.Checks.Queue(tx, r, pr.ID, pr.HeadSHA); err != nil {
 			return err
 		}
-		return s.green(tx, r, pr)
+		own = ChecksPending
 	}
-	if err := s.Checks.Queue(tx, r, pr.ID, pr.HeadSHA); err != nil {
+	if s.kept(r) {
+		if err := s.Checks.Follow(tx, r, pr.HeadSHA); err != nil {
+			return err
+		}
+		host = ChecksPending
+	}
+	if err := s.setResults(tx, &pr, own, host); err != nil || !passed(pr.Checks) {
 		return err
 	}
-	_, err := setChecks.Exec(tx, pr.ID, ChecksPending, tx.Micros())
+	return s.green(tx, r, pr)
+}
+
+// setResults records the result of the repository's own check of a head, and of the
+// checks at its host; "" is none.
+func (s *Service) setResults(tx *db.Tx, pr *row, own, host string) error {
+	pr.OwnChecks, pr.HostChecks, pr.Checks = own, host, combined(own, host)
+	_, err := setChecks.Exec(tx, setChecksArgs{ID: pr.ID, Checks: pr.Checks, Own: own, Host: host, Now: tx.Micros()})
 	return err
+}
+
+// combined is the result of both sources of checks together.
+func combined(own, host string) string {
+	for _, state := range []string{ChecksFailed, ChecksPending, ChecksPassed} {
+		if own == state || host == state {
+			return state
+		}
+	}
+	return ChecksNone
+}
+
+// HostEnd is the result of the checks that a host has of a commit.
+type HostEnd struct {
+	RepoID, SHA string
+	Result      string // ChecksNone, ChecksPending, ChecksPassed or ChecksFailed
+	Why         string // the checks that failed, for people
+}
+
+// HostChecked moves the pull requests on whose head a host has checked.
+func (s *Service) HostChecked(tx *db.Tx, e HostEnd) error {
+	ids, err := openAtSHA.All(tx, tx.Account, e.RepoID, e.SHA)
+	if err != nil {
+		return err
+	}
+	host := e.Result
+	if host == ChecksNone {
+		host = ""
+	}
+	for _, prID := range ids {
+		pr, ok, err := lock(tx, prID)
+		if err != nil {
+			return err
+		}
+		if !ok || pr.State != Open || pr.HeadSHA != e.SHA || pr.HostChecks == host {
+			continue
+		}
+		if err := s.judged(tx, pr, judgement{own: pr.OwnChecks, host: host, why: e.Why}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // CheckEnd is the end of the check of a head.
@@ -264,34 +352,49 @@ type CheckEnd struct {
 // CheckEnded moves a pull request on after the check of its head. The end of the check of
 // another head changes nothing.
 func (s *Service) CheckEnded(tx *db.Tx, c CheckEnd) error {
-	checks := ChecksFailed
-	if c.Passed {
-		checks = ChecksPassed
-	}
 	pr, ok, err := lock(tx, c.PRID)
 	if err != nil || !ok || pr.HeadSHA != c.SHA {
 		return err
 	}
-	if _, err := setChecks.Exec(tx, pr.ID, checks, tx.Micros()); err != nil || pr.State != Open {
+	j := judgement{own: ChecksFailed, host: pr.HostChecks, why: c.Why, lost: !c.Passed && c.ExitCode == nil}
+	if c.Passed {
+		j.own = ChecksPassed
+	} else if c.ExitCode != nil {
+		j.why = fmt.Sprintf("the check exited with %d", *c.ExitCode)
+	}
+	return s.judged(tx, pr, j)
+}
+
+// judgement is what is known of the checks of a head.
+type judgement struct {
+	own, host string
+	lost      bool   // the own check has no result, and no agent can repair that
+	why       string // what failed, for people
+}
+
+// judged moves a locked pull request on after the checks of its head.
+func (s *Service) judged(tx *db.Tx, pr row, j judgement) error {
+	if err := s.setResults(tx, &pr, j.own, j.host); err != nil || pr.State != Open || pr.Checks == ChecksPending {
 		return err
 	}
 	if pr.AbandonedAt != nil {
-		if pr.Checks = checks; pr.Needs == "" {
+		if pr.Needs == "" {
 			return nil // the merge has begun
 		}
 		return s.needs(tx, pr.ID, leftTo(pr))
 	}
-	r, _, err := repo.ByID(tx, c.RepoID)
+	r, _, err := repo.ByID(tx, pr.RepoID)
 	if err != nil {
 		return err
 	}
 	switch {
-	case checks == ChecksPassed:
+	case passed(pr.Checks):
 		return s.green(tx, r, pr)
-	case c.ExitCode == nil && pr.Babysit == BabysitWatching:
-		return s.spend(tx, r, pr, failing{"ci_ladder_spent", c.Why})
+	case pr.unwatched():
+		return nil
+	case j.lost && pr.Babysit == BabysitWatching:
+		return s.spend(tx, r, pr, failing{"ci_ladder_spent", j.why})
 	case pr.Babysit == BabysitWatching:
-		pr.Checks = checks
 		return s.attend(tx, r, pr)
 	case pr.Babysit == BabysitCI, pr.Babysit == BabysitConflict:
 		return nil // RoundEnded goes on from here
@@ -299,9 +402,8 @@ func (s *Service) CheckEnded(tx *db.Tx, c CheckEnd) error {
 	if err := s.needs(tx, pr.ID, NeedsRearm); err != nil || pr.TaskID == nil {
 		return err
 	}
-	why := c.Why
-	if c.ExitCode != nil {
-		why = fmt.Sprintf("the check exited with %d", *c.ExitCode)
-	}
-	return TaskStuck.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID, FailureKind: "ci_ladder_spent", Why: why})
+	return TaskStuck.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID, FailureKind: "ci_ladder_spent", Why: j.why})
 }
+
+// unwatched tells whether a pull request of people is shown, and otherwise left alone.
+func (r row) unwatched() bool { return r.AuthorKind != ByAgent && r.Babysit == BabysitOff }

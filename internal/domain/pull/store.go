@@ -46,6 +46,15 @@ type row struct {
 	ClosedAt    *time.Time
 	ClosedBy    *string
 	ClosedWhy   string
+
+	HostURL    string
+	HostAt     int64 // when the host changed it last, in microseconds; 0: the host keeps no pull requests
+	Author     string
+	Draft      bool
+	Fork       bool
+	Labels     db.JSON[[]string]
+	OwnChecks  string // result of the repository's own check; "": there is none
+	HostChecks string // result of the checks at the host; "": there are none
 }
 
 type actionRow struct {
@@ -109,14 +118,18 @@ const (
 	columns = `p.id, p.repo_id, r.owner, r.name, r.enabled, p.number, p.title, p.url, p.state, p.head_ref, p.base_ref, p.head_sha, p.base_sha,
 	p.merge_sha, p.patch_id, p.mergeable, p.checks, p.task_id, p.author_kind, p.created_at, p.merged_at, p.merged_by,
 	p.babysit, p.ci_rounds, p.conflict_rounds, p.forgiven, p.armed_at, p.babysit_task, p.attend_at, p.updated_at, p.round_sha, p.needs, p.needs_at, p.abandoned_at,
-	p.closed_at, p.closed_by, p.closed_why`
+	p.closed_at, p.closed_by, p.closed_why, p.host_url, p.host_at, p.author, p.draft, p.fork, p.labels, p.own_checks, p.host_checks`
 	from          = ` FROM pulls p JOIN repos r ON r.id = p.repo_id WHERE p.account_id = `
 	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, tries, due_at, protected`
 )
 
 var (
 	byID       = db.Q[row](`SELECT ` + columns + from + `$1 AND p.id = $2`)
-	openByHead = db.Q[row](`SELECT ` + columns + from + `$1 AND p.repo_id = $2 AND p.head_ref = $3 AND p.state = 'open'`)
+	openByHead = db.Q[row](`SELECT ` + columns + from + `$1 AND p.repo_id = $2 AND p.head_ref = $3 AND p.state = 'open' ORDER BY p.id LIMIT 1`)
+	// openOfHead are the pull requests of a branch: a host may have several, with
+	// different bases.
+	openOfHead = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND repo_id = $2 AND head_ref = $3 AND state = 'open' ORDER BY id`)
+	openAtSHA  = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND repo_id = $2 AND head_sha = $3 AND state = 'open' ORDER BY id`)
 	openHeads  = db.Q[struct {
 		HeadRef,
 		HeadSHA string
@@ -134,14 +147,29 @@ var (
 	lockTask      = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND id = $2`).ForUpdate()
 	lockPull      = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND id = $2`).ForUpdate()
 	nextNumber    = db.Q[int64](`SELECT COALESCE(MAX(number), 0) + 1 FROM pulls WHERE repo_id = $1`)
-	insert        = db.SWith[insertArgs](`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref,
+	// nextOpening is a number below zero, for a pull request that its host has yet to
+	// number.
+	nextOpening = db.Q[int64](`SELECT MIN(n) FROM (SELECT COALESCE(MIN(number), 0) - 1 AS n FROM pulls WHERE repo_id = $1
+		UNION ALL SELECT -1) AS lowest`)
+	byNumber  = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND repo_id = $2 AND number = $3`)
+	setOpened = db.SWith[setNumberArgs](`UPDATE pulls SET state = 'open', number = :number, host_url = :host_url, host_at = :host_at,
+		author = :author, facts_want = facts_want + 1, updated_at = :now WHERE id = :id`)
+	setNumber = db.SWith[setNumberArgs](`UPDATE pulls SET number = :number, host_url = :host_url, host_at = :host_at, author = :author,
+		updated_at = :now WHERE id = :id`)
+	setMirror = db.SWith[setMirrorArgs](`UPDATE pulls SET title = :title, body = :body, host_url = :host_url, host_at = :host_at,
+		author = :author, draft = :draft, fork = :fork, labels = :labels WHERE id = :id`)
+	setBase = db.S(`UPDATE pulls SET base_ref = $2, facts_want = facts_want + 1, looked_sha = '', mergeable = 'unknown', updated_at = $3
+		WHERE id = $1`)
+	insert = db.SWith[insertArgs](`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref,
 		base_ref, head_sha, base_sha, task_id, author_kind, created_at, updated_at, babysit, armed_at)
 		VALUES (:id, :account_id, :repo_id, :number, :title, :body, :url, :state, :head_ref, :base_ref, :head_sha,
-		:base_sha, :task_id, :author_kind, :created_at, :created_at, 'watching', :created_at)`)
+		:base_sha, :task_id, :author_kind, :created_at, :created_at, :babysit,
+		CASE WHEN :babysit = 'watching' THEN CAST(:created_at AS BIGINT) END)`)
 	setHead = db.SWith[setHeadArgs](`UPDATE pulls SET head_sha = :head_sha, checks = :checks, mergeable = 'unknown',
 		patch_id = '', looked_sha = '', attend_at = 0, facts_want = facts_want + 1, updated_at = :updated_at
 		WHERE id = :id`)
-	setChecks = db.S(`UPDATE pulls SET checks = $2, updated_at = $3 WHERE id = $1`)
+	setChecks = db.SWith[setChecksArgs](`UPDATE pulls SET checks = :checks, own_checks = :own, host_checks = :host, updated_at = :now
+		WHERE id = :id`)
 	// setMerged keeps the head that was merged, although a newer one may have come.
 	setMerged = db.SWith[setMergedArgs](`UPDATE pulls SET checks = CASE WHEN head_sha = :head_sha THEN checks ELSE :checks END,
 		head_sha = :head_sha,
@@ -150,7 +178,7 @@ var (
 		WHERE id = :id AND state = 'open'`)
 	setClosed = db.SWith[setClosedArgs](`UPDATE pulls SET state = 'closed', babysit = 'off', needs = '', needs_at = NULL,
 		closed_why = :closed_why, closed_by = :closed_by, closed_at = :closed_at, updated_at = :closed_at
-		WHERE id = :id AND state = 'open'`)
+		WHERE id = :id AND state IN ('open', 'opening')`)
 	setReopened = db.S(`UPDATE pulls SET state = 'open', babysit = 'watching', closed_why = '', closed_by = NULL, closed_at = NULL,
 		abandoned_at = NULL, pushed_by = $2,
 		updated_at = $3 WHERE id = $1 AND state = 'closed'`)
@@ -200,7 +228,7 @@ var (
 	// no answer: the cause of their last trouble is gone.
 	greenAgain = db.Q[found](`SELECT p.id, p.account_id FROM pulls p JOIN repos r ON r.id = p.repo_id
 		WHERE p.state = 'open' AND p.needs IN ('', 'spent') AND p.checks IN ('none', 'passed') AND p.mergeable <> 'conflict'
-		AND p.babysit_task IS NULL
+		AND p.babysit_task IS NULL AND p.draft = FALSE AND (p.author_kind = 'agent' OR p.babysit <> 'off')
 			AND p.abandoned_at IS NULL AND r.enabled = TRUE
 			AND NOT EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = p.id AND a.state = 'approved')
 		ORDER BY p.updated_at LIMIT 50`)
@@ -224,6 +252,7 @@ var (
 	// head is tried when the order is carried out.
 	unlooked = db.Q[unlookedRow](`SELECT p.id, p.account_id, p.repo_id, p.base_ref, p.head_sha FROM pulls p JOIN repos r ON r.id = p.repo_id
 		WHERE p.state = 'open' AND p.looked_sha <> p.head_sha AND p.checks IN ('none', 'passed') AND r.enabled = TRUE
+			AND p.draft = FALSE AND (p.author_kind = 'agent' OR p.babysit <> 'off')
 			AND NOT EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = p.id AND a.state = 'approved')
 		ORDER BY p.updated_at LIMIT 50`)
 	// withdraw leaves an action alone that a node has taken: the host may have merged.
@@ -325,10 +354,31 @@ type setHeadArgs struct {
 
 // insertArgs are the parameters of insert.
 type insertArgs struct {
-	ID, AccountID, RepoID                                                           string
-	Number                                                                          int64
-	Title, Body, URL, State, HeadRef, BaseRef, HeadSHA, BaseSHA, TaskID, AuthorKind string
-	CreatedAt                                                                       int64
+	ID, AccountID, RepoID                                                            string
+	Number                                                                           int64
+	Title, Body, URL, State, HeadRef, BaseRef, HeadSHA, BaseSHA, AuthorKind, Babysit string
+	TaskID                                                                           *string
+	CreatedAt                                                                        int64
+}
+
+// setChecksArgs are the parameters of setChecks.
+type setChecksArgs struct {
+	ID, Checks, Own, Host string
+	Now                   int64
+}
+
+// setNumberArgs are the parameters of setOpened and setNumber.
+type setNumberArgs struct {
+	ID, HostURL, Author string
+	Number, HostAt, Now int64
+}
+
+// setMirrorArgs are the parameters of setMirror.
+type setMirrorArgs struct {
+	ID, Title, Body, HostURL, Author string
+	HostAt                           int64
+	Draft, Fork                      bool
+	Labels                           db.JSON[[]string]
 }
 
 // longestWait limits the time from now to the next try of an approved action.

@@ -25,6 +25,15 @@ type (
 		Repo string `json:"repo" doc:"owner/name"`
 		Host string `json:"host" doc:"the code host that has it"`
 	}
+	goneData struct {
+		Repo string `json:"repo" doc:"owner/name"`
+		Host string `json:"host" doc:"the code host that has it"`
+		Why  string `json:"why" enum:"removed,suspended,deleted,archived,moved" doc:"removed: the installation, or the repository from it; suspended: the installation; moved: to an owner with another account"`
+	}
+	movedData struct {
+		From string `json:"from" doc:"owner/name before"`
+		To   string `json:"to" doc:"owner/name from now on"`
+	}
 	updatedData struct {
 		Enabled            *bool `json:"enabled,omitempty" doc:"whether its tasks are worked on; left out: not touched"`
 		DonationsEnabled   *bool `json:"donations_enabled,omitempty" doc:"the switch of this name; left out: not touched"`
@@ -42,6 +51,9 @@ type (
 // subscribers hear in the transaction that records the push.
 var (
 	installedEvent = event.Declare[installedData]("repo.installed", Topic, "A repository was made known.")
+	goneEvent      = event.Declare[goneData]("repo.out_of_reach", Topic, "The server lost its access to the repository.")
+	backEvent      = event.Declare[installedData]("repo.back", Topic, "The server has access to the repository again.")
+	movedEvent     = event.Declare[movedData]("repo.moved", Topic, "The repository was renamed, or given to another owner.")
 	updatedEvent   = event.Declare[updatedData]("repo.updated", Topic, "Switches of the repository were set.")
 	PushedEvent    = event.Declare[Push]("repo.pushed", Topic, "A branch of the repository moved.")
 	flooredEvent   = event.Declare[flooredData]("account.floors_set", event.Audience(policy.ReadAccount),

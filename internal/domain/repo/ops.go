@@ -29,8 +29,10 @@ func (s *Service) Ops() []op.Op {
 			Summary: "One repository",
 			Doc:     "Owner and name are matched as they are written; one of another account is 404 like one that does not exist."}, s.get),
 		op.New(op.Row{ID: "project.update", Method: "PATCH", Path: "/v1/repos/{owner}/{repo}", Group: group,
-			Rule:    policy.Require(policy.WriteRepos),
-			Refuses: []op.Refusal{{Status: 402, Slug: "payment-required"}},
+			Rule: policy.Require(policy.WriteRepos),
+			Refuses: []op.Refusal{
+				{Status: 402, Slug: "payment-required"}, {Status: 409, Slug: "repo_ambiguous"}, {Status: 409, Slug: "repo_out_of_reach"},
+			},
 			Summary: "Turn a repository's switches; enabled is the one that this server acts on",
 			Doc:     "Changes the switches that are sent and leaves the others alone; at least one must be sent. A private repository can be enabled only on a plan that covers private repositories."}, s.update),
 		op.New(op.Row{ID: "project.policy_get", Method: "GET", Path: "/v1/repos/{owner}/{repo}/policy", Group: group,
@@ -85,10 +87,27 @@ type nameIn struct {
 	Repo  string `json:"repo" example:"web" doc:"name of the repository, without the owner"`
 }
 
-func (in nameIn) find(tx *db.Tx) (row, error) { return in.get(tx, byName) }
+// placeIn names a repository at a code host, where the account may have the name at
+// two.
+type placeIn struct {
+	nameIn
+	Host string `json:"host,omitempty" example:"builtin" doc:"the code host, where the account has repositories of this name at two; left out: the one that is enabled, else the oldest"`
+}
+
+func (in placeIn) find(tx *db.Tx) (row, error) { return in.at(tx, byNameAt) }
 
 // lock is find that keeps others from changing the row meanwhile.
-func (in nameIn) lock(tx *db.Tx) (row, error) { return in.get(tx, byName.ForUpdate()) }
+func (in placeIn) lock(tx *db.Tx) (row, error) { return in.at(tx, byNameAt.ForUpdate()) }
+
+func (in placeIn) at(tx *db.Tx, q db.QueryWith[placeArgs, row]) (row, error) {
+	r, ok, err := q.Maybe(tx, placeArgs{AccountID: tx.Account, Owner: in.Owner, Name: in.Repo, Host: in.Host})
+	if err == nil && !ok {
+		err = fault.Missing("repository")
+	}
+	return r, err
+}
+
+func (in nameIn) find(tx *db.Tx) (row, error) { return in.get(tx, byName) }
 
 func (in nameIn) get(tx *db.Tx, q db.Query[row]) (row, error) {
 	r, ok, err := q.Maybe(tx, tx.Account, in.Owner, in.Repo)
@@ -98,7 +117,7 @@ func (in nameIn) get(tx *db.Tx, q db.Query[row]) (row, error) {
 	return r, err
 }
 
-func (s *Service) get(ctx context.Context, in nameIn) (Repository, error) {
+func (s *Service) get(ctx context.Context, in placeIn) (Repository, error) {
 	var r row
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		r, err = in.find(tx)
@@ -111,7 +130,7 @@ func (s *Service) get(ctx context.Context, in nameIn) (Repository, error) {
 }
 
 type updateIn struct {
-	nameIn
+	placeIn
 	Enabled            *bool `json:"enabled,omitempty" example:"true" doc:"false: its tasks wait, and new ones are refused"`
 	DonationsEnabled   *bool `json:"donations_enabled,omitempty" doc:"kept for clients; this server acts on it nowhere"`
 	AIFirst            *bool `json:"ai_first,omitempty" doc:"kept for clients; this server acts on it nowhere"`
@@ -132,6 +151,9 @@ func (s *Service) update(ctx context.Context, in updateIn) (out Repository, err 
 		r, err := in.lock(tx)
 		if err != nil {
 			return err
+		}
+		if in.Enabled != nil && *in.Enabled && r.GoneAt != nil {
+			return fault.Reason("repo_out_of_reach", "The code host does not let the server at this repository any more.")
 		}
 		if in.Enabled != nil && *in.Enabled && r.Private {
 			if err := covered(tx); err != nil {
@@ -154,6 +176,9 @@ func (s *Service) update(ctx context.Context, in updateIn) (out Repository, err 
 			CanaryEnabled: in.CanaryEnabled, PublicStatsEnabled: in.PublicStatsEnabled,
 		})
 	})
+	if db.IsUnique(err) {
+		err = fault.Reason("repo_ambiguous", "A repository of this name at another code host is enabled. Disable that one first.")
+	}
 	return out, err
 }
 

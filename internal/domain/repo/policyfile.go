@@ -35,6 +35,7 @@ type Policy struct {
 	Agent   AgentPolicy `json:"agent" yaml:"agent" doc:"how agents run"`
 	Checks  CheckPolicy `json:"checks" yaml:"checks" doc:"the repository's own test command"`
 	Merge   MergePolicy `json:"merge" yaml:"merge" doc:"what happens to a pull request whose checks passed"`
+	Pulls   PullPolicy  `json:"pulls" yaml:"pulls" doc:"which pull requests of people are looked after"`
 	// Budget limits what models may cost.
 	Budget BudgetPolicy `json:"budget" yaml:"budget" doc:"what models may cost"`
 	// Conflicts says what becomes of a task that would conflict with open work:
@@ -68,6 +69,21 @@ type MergePolicy struct {
 	Method       string   `json:"method" yaml:"method" enum:"merge,squash" doc:"how it is merged"`                                                                     // merge or squash
 	DeleteBranch bool     `json:"delete_branch" yaml:"delete_branch" doc:"whether the branch goes once it is merged"`
 	OnCancel     string   `json:"on_cancel" yaml:"on_cancel" enum:"close,keep" doc:"close: a pull request is closed with its task; keep: it stays open for people"`
+}
+
+// PullPolicy says which pull requests of people are looked after as those of agents
+// are: kept green, kept mergeable, and asked about.
+type PullPolicy struct {
+	_     struct{} `doc:"Which pull requests of people are looked after as those of agents are." schema:"PullPolicy"`
+	Watch string   `json:"watch" yaml:"watch" enum:"none,labelled,all" doc:"labelled: those with the label; all: those of people, and those with the label"`
+	Label string   `json:"label" yaml:"label" example:"yardmaster" doc:"the label that has one watched"`
+}
+
+// Watches tells whether a pull request that the server did not open is looked after.
+// Pull requests of programs such as Dependabot are shown only, unless they have the
+// label.
+func (p Policy) Watches(bot bool, labels []string) bool {
+	return p.Pulls.Watch == "all" && !bot || p.Pulls.Watch != "none" && slices.Contains(labels, p.Pulls.Label)
 }
 
 // BudgetPolicy is in US dollars; null is no limit.
@@ -124,6 +140,7 @@ func DefaultPolicy() Policy {
 		Checks:  CheckPolicy{Timeout: "10m"},
 		Merge:   MergePolicy{Mode: "ask", Method: "merge", DeleteBranch: true, OnCancel: "close"},
 
+		Pulls:     PullPolicy{Watch: "labelled", Label: "yardmaster"},
 		Conflicts: "hold",
 	}
 }
@@ -223,6 +240,7 @@ func (p Policy) check() (msgs []string) {
 	}
 	oneOf("agent.isolation", p.Agent.Isolation, "none", "best", "landlock", "bubblewrap")
 	oneOf("merge.mode", p.Merge.Mode, "ask", "auto", "never")
+	oneOf("pulls.watch", p.Pulls.Watch, "none", "labelled", "all")
 	oneOf("conflicts", p.Conflicts, "hold", "stack", "ignore")
 	oneOf("merge.on_cancel", p.Merge.OnCancel, "close", "keep")
 	oneOf("merge.method", p.Merge.Method, "merge", "squash")

@@ -2,6 +2,12 @@
 // agents may work on them, and the policy file each keeps in itself. It also
 // decides who may do what with a repository's git data, and is told when
 // somebody pushed.
+//
+//   - repo.go: Ref, access to git, pushes
+//   - installed.go: how repositories of other hosts come, change and go
+//   - policyfile.go, weaker.go, floors.go: the policy file, and what it may ask for
+//   - loop.go: the work that no request asks for
+//   - ops.go, store.go, events.go
 package repo
 
 import (
@@ -278,7 +284,7 @@ func (s *Service) OnPush(ctx context.Context, e codehost.PushEvent) error {
 		return err
 	}
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		r, ok, err := byPlace.Maybe(tx, e.Repo.Host, e.Repo.Owner, e.Repo.Name)
+		r, ok, err := located(tx, e.Repo)
 		if err != nil || !ok {
 			return err
 		}

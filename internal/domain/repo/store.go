@@ -21,6 +21,10 @@ type row struct {
 	AIFirst            bool `db:"ai_first"`
 	CanaryEnabled      bool
 	PublicStatsEnabled bool
+	InstallationID     string
+	Archived           bool
+	GoneAt             *time.Time
+	EnabledBefore      bool
 	PolicySHA          string  `db:"policy_sha"`
 	PolicyYML          *string `db:"policy_yml"`
 	PolicyError        *string
@@ -61,7 +65,7 @@ func (r row) floors() Floors {
 }
 
 const columns = `id, account_id, owner, name, host, host_repo_id, default_branch, private, enabled, donations_enabled, ai_first,
-	canary_enabled, public_stats_enabled, policy_sha, policy_yml, policy_error, last_activity_at, created_at,
+	canary_enabled, public_stats_enabled, installation_id, archived, gone_at, enabled_before, policy_sha, policy_yml, policy_error, last_activity_at, created_at,
 	(SELECT f.floors FROM account_floors f WHERE f.account_id = repos.account_id) AS floors`
 
 var (
@@ -72,6 +76,9 @@ var (
 	// is enabled, else the oldest.
 	byName = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3
 		ORDER BY enabled DESC, created_at, id LIMIT 1`).Kept()
+	// byNameAt is byName among the repositories of one host, or of all for ''.
+	byNameAt = db.QWith[placeArgs, row](`SELECT ` + columns + ` FROM repos WHERE account_id = :account_id AND owner = :owner
+		AND name = :name AND (:host = '' OR host = :host) ORDER BY enabled DESC, created_at, id LIMIT 1`)
 	enabledByName = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3 AND enabled`)
 	byID          = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 AND id = $2`)
 	byIDAnywhere  = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE id = $1`)
@@ -117,6 +124,9 @@ func ClockSetBack(tx *db.Tx) error {
 	_, err := pullInRefresh.Exec(tx, tx.Now, tx.Now.Add(refreshHold))
 	return err
 }
+
+// placeArgs are the parameters of byNameAt.
+type placeArgs struct{ AccountID, Owner, Name, Host string }
 
 // updateArgs are the parameters of update.
 type updateArgs struct {
@@ -207,4 +217,23 @@ func ByIDsAnywhere(tx *db.Tx, repoIDs []string) ([]Ref, error) {
 func ByIDAnywhere(tx *db.Tx, repoID string) (Ref, bool, error) {
 	r, ok, err := byIDAnywhere.Maybe(tx, repoID)
 	return r.ref(), ok, err
+}
+
+var (
+	byHostID        = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE host = $1 AND host_repo_id = $2`)
+	ofInstallation  = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE host = $1 AND installation_id = $2 ORDER BY id`)
+	setInstallation = db.S(`UPDATE repos SET installation_id = $2 WHERE id = $1`)
+	setName         = db.S(`UPDATE repos SET owner = $2, name = $3 WHERE id = $1`)
+	setProperties   = db.SWith[setPropertiesArgs](`UPDATE repos SET default_branch = :default_branch, private = :private,
+		archived = :archived WHERE id = :id`)
+	setGone = db.S(`UPDATE repos SET gone_at = $2, enabled_before = enabled, enabled = FALSE WHERE id = $1 AND gone_at IS NULL`)
+	setBack = db.S(`UPDATE repos SET gone_at = NULL, enabled = $2 WHERE id = $1 AND gone_at IS NOT NULL`)
+	disable = db.S(`UPDATE repos SET enabled = FALSE WHERE id = $1`)
+	part    = db.S(`UPDATE repos SET host_repo_id = '', installation_id = '' WHERE id = $1`)
+)
+
+// setPropertiesArgs are the parameters of setProperties.
+type setPropertiesArgs struct {
+	ID, DefaultBranch string
+	Private, Archived bool
 }

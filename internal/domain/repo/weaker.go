@@ -58,6 +58,11 @@ var judges = map[string]judge{
 	"conflicts": lower("conflicts", "work that conflicts with open work is held up less", func(p Policy) (string, int) {
 		return p.Conflicts, slices.Index([]string{"hold", "stack", "ignore"}, p.Conflicts)
 	}),
+	"pulls.watch": lower("pulls.watch", "agents push to more branches of people", func(p Policy) (string, int) {
+		return p.Pulls.Watch, slices.Index([]string{"none", "labelled", "all"}, p.Pulls.Watch)
+	}),
+	"pulls.label": changed("pulls.label", "another label has agents push to a branch of people",
+		func(p Policy) string { return p.Pulls.Label }),
 	"budget.task_usd": greater("budget.task_usd", func(p Policy) *float64 { return p.Budget.TaskUSD }),
 	"budget.run_usd":  greater("budget.run_usd", func(p Policy) *float64 { return p.Budget.RunUSD }),
 	"instructions":    changed("instructions", "every later agent is told something else", func(p Policy) string { return p.Instructions }),

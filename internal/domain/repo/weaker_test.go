@@ -97,6 +97,13 @@ var changes = map[string][]verdict{
 		{func(p *Policy) { p.Merge.Mode = "auto" }, "merge.mode"},
 		{func(p *Policy) { p.Merge.Mode = "never" }, ""},
 	},
+	"pulls.watch": {
+		{func(p *Policy) { p.Pulls.Watch = "all" }, "pulls.watch"},
+		{func(p *Policy) { p.Pulls.Watch = "none" }, ""},
+	},
+	"pulls.label": {
+		{func(p *Policy) { p.Pulls.Label = "other" }, "pulls.label"},
+	},
 	"conflicts": {
 		{func(p *Policy) { p.Conflicts = "ignore" }, "conflicts"},
 		{func(p *Policy) { p.Conflicts = "hold" }, ""},

@@ -120,6 +120,10 @@ var between = map[string]string{
 	"domain/run -> domain/session":       "a run's session begins and ends in the run's transaction",
 	"domain/plan -> domain/task":         "approving a plan mints the tasks of all its groups in one transaction",
 	"domain/ci -> domain/repo":           "a check is the command of a repository's policy",
+	"domain/pull -> domain/intent":       "what a host is to do about a pull request is put in the transaction that decides it",
+	"domain/intent -> domain/repo":       "an intent is carried out at the host of its repository",
+	"domain/delivery -> domain/repo":     "the repositories that are enabled are swept",
+	"domain/connection -> domain/repo":   "an installation is the one way in which repositories of another host come",
 	"domain/pull -> domain/repo":         "a pull request is read and decided with its repository's policy",
 	"domain/gateway -> domain/budget":    "an amount is set aside before a call, and its cost is spent in the transaction that counts the call",
 	"domain/gateway -> domain/modelkey":  "a call goes over a key of the account, and notes whether the key works, in the same transaction",
@@ -350,6 +354,7 @@ func TestFileLength(t *testing.T) {
 // spared lists files that a domain lacks, with the reason.
 var spared = map[string]string{
 	"domain/service/store.go": "it answers for the process and stores nothing",
+	"domain/intent/ops.go":    "domains put intents, and nobody calls for one",
 	"domain/gateway/store.go": "the rows of a call belong to sessions, budgets and keys",
 	"domain/people/ops.go":    "its rows are read and changed by the capabilities of other domains",
 }

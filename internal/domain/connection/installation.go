@@ -1,0 +1,148 @@
+package connection
+
+import (
+	"context"
+	"maps"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/event"
+)
+
+// Installation applies what a host tells of an installation: the account and its
+// repositories. Its first repositories, if the event does not list them, are read by
+// Reconcile.
+func (s *Service) Installation(ctx context.Context, host string, e codehost.InstallationEvent) error {
+	i := e.Installation
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		if i.Gone {
+			return s.end(tx, host, i, repo.LostRemoved)
+		}
+		known, ok, err := installationByID.Maybe(tx, host, i.ID)
+		if err != nil {
+			return err
+		}
+		account := known.AccountID
+		if !ok {
+			if account, err = s.account(tx, host, i); err != nil {
+				return err
+			}
+		}
+		return tx.As(account, func() error {
+			if err := s.note(tx, host, i, known, ok && known.GoneAt == nil); err != nil {
+				return err
+			}
+			if i.Suspended {
+				return repo.LoseAll(tx, host, i.ID, repo.LostSuspended)
+			}
+			for _, r := range e.Added {
+				if err := repo.Take(tx, r, i.ID); err != nil {
+					return err
+				}
+			}
+			for _, r := range e.Removed {
+				if err := repo.Lose(tx, r, repo.LostRemoved); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// note records an installation, if anything about it has changed.
+func (s *Service) note(tx *db.Tx, host string, i codehost.Installation, known installationRow, there bool) error {
+	same := there && known.OwnerLogin == i.Owner.Login && maps.Equal(known.Permissions.V, i.Permissions) &&
+		(known.SuspendedAt != nil) == i.Suspended
+	if same {
+		return nil
+	}
+	a := installArgs{
+		Host: host, ID: i.ID, OwnerID: i.Owner.ID, OwnerLogin: i.Owner.Login, AccountID: tx.Account,
+		Permissions: db.JSON[map[string]string]{V: i.Permissions}, Now: tx.Micros(),
+	}
+	if a.Permissions.V == nil {
+		a.Permissions.V = map[string]string{}
+	}
+	if i.Suspended {
+		a.SuspendedAt = &tx.Now
+	}
+	if _, err := install.Exec(tx, a); err != nil {
+		return err
+	}
+	if i.Suspended {
+		ended := endedData{Host: host, Owner: i.Owner.Login, Why: repo.LostSuspended}
+		return endedEvent.Record(tx, event.Subject{ID: i.ID}, ended)
+	}
+	return installedEvent.Record(tx, event.Subject{ID: i.ID},
+		installedData{Host: host, Owner: i.Owner.Login, Permissions: a.Permissions.V})
+}
+
+// end records that an installation is gone.
+func (s *Service) end(tx *db.Tx, host string, i codehost.Installation, why string) error {
+	known, ok, err := installationByID.Maybe(tx, host, i.ID)
+	if err != nil || !ok {
+		return err
+	}
+	return tx.As(known.AccountID, func() error {
+		n, err := uninstall.Exec(tx, host, i.ID, tx.Micros())
+		if err != nil || n == 0 {
+			return err
+		}
+		if err := repo.LoseAll(tx, host, i.ID, why); err != nil {
+			return err
+		}
+		return endedEvent.Record(tx, event.Subject{ID: i.ID}, endedData{Host: host, Owner: known.OwnerLogin, Why: why})
+	})
+}
+
+// account answers the account of an owner at a host. An owner without one is given a
+// new account, whatever accounts there are of the same login: a name at a host proves
+// nothing here.
+func (s *Service) account(tx *db.Tx, host string, i codehost.Installation) (string, error) {
+	account, ok, err := accountOf.Maybe(tx, host, i.Owner.ID)
+	if err != nil || ok {
+		return account, err
+	}
+	if account, err = people.OpenAccount(tx, i.Owner.Login, s.Seats); err != nil {
+		return "", err
+	}
+	_, err = bind.Exec(tx, host, i.Owner.ID, account)
+	return account, err
+}
+
+// Reconcile reads the installations of a host, and the repositories of each, and
+// applies what no delivery has told.
+func (s *Service) Reconcile(ctx context.Context, host string) error {
+	feed, ok := s.Hosts.Feeds()[host]
+	if !ok {
+		return nil
+	}
+	for cursor, more := "", true; more; more = cursor != "" {
+		page, next, err := feed.Installations(ctx, cursor)
+		if err != nil {
+			return err
+		}
+		for _, i := range page {
+			if err := s.reconcile(ctx, host, feed, i); err != nil {
+				return err
+			}
+		}
+		cursor = next
+	}
+	return nil
+}
+
+func (s *Service) reconcile(ctx context.Context, host string, feed codehost.Feed, i codehost.Installation) error {
+	e := codehost.InstallationEvent{Installation: i}
+	for cursor, more := "", !i.Suspended; more; more = cursor != "" {
+		page, next, err := feed.InstalledRepos(ctx, i.ID, cursor)
+		if err != nil {
+			return err
+		}
+		e.Added, cursor = append(e.Added, page...), next
+	}
+	return s.Installation(ctx, host, e)
+}

@@ -1,0 +1,67 @@
+package connection
+
+import (
+	"context"
+	"net/url"
+
+	"yardmaster/internal/api/op"
+	"yardmaster/internal/web"
+)
+
+var pages = web.Templates(`
+{{define "setup"}}{{template "wide" "Connect GitHub"}}
+<p>Yardmaster works in your repositories as a GitHub App of your own. GitHub shows you the App before it is made; its credentials come back to this server alone, and are sealed.</p>
+<form method="post">
+<p><label>Organisation that is to own the App <input name="organisation" placeholder="empty: your own user account" autocomplete="off"></label></p>
+<p><label>Address of the server <input name="address" value="https://github.com" required></label></p>
+<table><thead><tr><th>Permission</th><th>What for</th><th>Without</th></tr></thead><tbody>
+{{range .Permissions}}<tr><td>{{with .Switch}}<label><input type="checkbox" name="{{.}}" value="true"> {{end}}<code>{{.Name}}</code>{{with .Switch}}</label>{{end}}</td><td>{{.Why}}</td><td>{{.Without}}</td></tr>
+{{end}}</tbody></table>
+<p><button>Continue</button></p></form>
+{{template "end"}}{{end}}
+{{define "leave"}}{{template "top" "Connect GitHub"}}
+<p>GitHub makes the App, and sends you back here.</p>
+<form method="post" action="{{.Action}}"><input type="hidden" name="manifest" value="{{.Manifest}}"><button>Go to GitHub</button></form>
+{{template "end"}}{{end}}
+{{define "made"}}{{template "top" "GitHub is connected"}}
+<p>The App is made, and its credentials are sealed. Install it where Yardmaster is to work: the repositories that you choose there appear here.</p>
+<p><a href="{{.}}">Install the App</a></p>
+{{template "end"}}{{end}}`)
+
+type setupPageIn struct{}
+
+func (s *Service) setupPage(context.Context, setupPageIn) (op.Reply, error) {
+	return web.Render(pages, 200, "setup", struct{ Permissions []Permission }{s.Maker.Permissions()}, "")
+}
+
+type beginIn struct {
+	Address      string `json:"address" format:"uri" maxLength:"200" doc:"https://github.com, or the address of a GitHub Enterprise Server"`
+	Organisation string `json:"organisation,omitempty" pattern:"^[A-Za-z0-9-]{0,39}$" says:"must be the login of an organisation" doc:"login of the organisation that is to own the App; empty: the person who makes it"`
+	Workflows    bool   `json:"workflows,omitempty" doc:"also ask to change workflow files"`
+	CreateRepo   bool   `json:"createrepo,omitempty" doc:"also ask to make repositories"`
+}
+
+func (s *Service) setupBegin(ctx context.Context, in beginIn) (op.Reply, error) {
+	f, err := s.begin(ctx, in.Address, in.Organisation, Switches{Workflows: in.Workflows, CreateRepo: in.CreateRepo})
+	if err != nil {
+		return op.Reply{}, err
+	}
+	to, err := url.Parse(f.Action)
+	if err != nil {
+		return op.Reply{}, err
+	}
+	return web.Render(pages, 200, "leave", f, to.Scheme+"://"+to.Host)
+}
+
+type endIn struct {
+	Code  string `json:"code" minLength:"1" maxLength:"200" doc:"what the host sent back"`
+	State string `json:"state" minLength:"1" maxLength:"200" doc:"what the set-up began with"`
+}
+
+func (s *Service) setupEnd(ctx context.Context, in endIn) (op.Reply, error) {
+	install, err := s.complete(ctx, in.Code, in.State)
+	if err != nil {
+		return op.Reply{}, err
+	}
+	return web.Render(pages, 200, "made", install, "")
+}

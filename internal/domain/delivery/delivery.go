@@ -1,0 +1,171 @@
+// Package delivery receives what code hosts send. A delivery is stored before it is
+// answered, since a host does not send it again by itself. A loop applies what is
+// stored, in any order, on whichever node is free; a sweep finds what was never sent.
+//
+//   - delivery.go: states, how a delivery is received
+//   - loop.go: how deliveries are applied
+//   - sweep.go: how lost deliveries are found
+//   - ops.go, store.go: the rows
+package delivery
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"yardmaster/internal/api/op"
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/needs"
+)
+
+// States of a delivery.
+const (
+	Stored  = "stored"
+	Applied = "applied"
+	Ignored = "ignored" // it tells nothing that means anything here
+	Failed  = "failed"  // it could not be applied; it can be replayed
+)
+
+// Limits of a delivery. GitHub sends none larger than 25 MB (Webhook events and
+// payloads, payload cap). A server reads largeAtOnce bodies above large at a time.
+const (
+	maxBody     = 25 << 20
+	large       = 1 << 20
+	largeAtOnce = 8
+)
+
+// Receiver applies what a host tells. It is called outside of a transaction, and
+// again with the same event if it fails or a node dies: it must be idempotent.
+type Receiver interface {
+	Apply(ctx context.Context, host string, e codehost.Event) error
+}
+
+// Needs are the dependencies of Service.
+type Needs struct {
+	DB       *db.DB
+	Hub      *event.Hub
+	Hosts    *codehost.Hosts
+	Receiver Receiver
+	Logger   *slog.Logger
+}
+
+// Service receives deliveries, applies them, and looks for what was not delivered.
+type Service struct {
+	Needs
+	larges chan struct{}
+}
+
+// New makes a Service of n. It panics if a required field of n is nil.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n, larges: make(chan struct{}, largeAtOnce)}
+}
+
+// Receipt answers a delivery.
+type Receipt struct {
+	_    struct{} `doc:"What became of a delivery." schema:"DeliveryReceipt"`
+	Kind string   `json:"kind" enum:"ack,noop" example:"ack" doc:"ack: it is stored, and will be applied; noop: it was received before"`
+}
+
+var (
+	errForged = fault.New(fault.Unauthenticated, "bad-signature", "The delivery is not signed with the secret of this server's App.")
+	errBusy   = fault.New(fault.Unavailable, "busy", "The server is reading other large deliveries. Send it again.").After(10 * time.Second)
+)
+
+// receive stores a delivery. A delivery that is signed is not counted for its address:
+// a host sends all of its deliveries from few addresses.
+func (s *Service) receive(ctx context.Context, p *op.Pipeline, c *op.Call) op.Answer {
+	refuse := func(err error) op.Answer {
+		if _, _, limited := p.Admit(ctx, c); limited != nil {
+			err = limited
+		}
+		return p.Refuse(c, err)
+	}
+	if c.Refused != nil {
+		return refuse(c.Refused)
+	}
+	if c.Length < 0 || c.Length > large {
+		select {
+		case s.larges <- struct{}{}:
+			defer func() { <-s.larges }()
+		default:
+			return refuse(errBusy)
+		}
+	}
+	body, err := c.JSON()
+	if err != nil {
+		return refuse(err)
+	}
+	d, err := s.accept(c, body)
+	if err != nil {
+		return refuse(errForged.Because(err))
+	}
+	fresh, err := s.store(ctx, d)
+	if err != nil {
+		return p.Refuse(c, err)
+	}
+	if !fresh {
+		return p.Reply(c, Receipt{Kind: "noop"})
+	}
+	return p.Reply(c, Receipt{Kind: "ack"})
+}
+
+// accept finds the host that has sent a delivery. It fails with codehost.ErrForged or
+// codehost.ErrForeign.
+func (s *Service) accept(c *op.Call, body []byte) (d codehost.Delivery, err error) {
+	err = codehost.ErrForeign
+	for name, feed := range s.Hosts.Feeds() {
+		d, failure := feed.Accept(c.Header, body)
+		if failure == nil {
+			d.Host = name
+			return d, nil
+		}
+		if !errors.Is(failure, codehost.ErrForeign) {
+			err = failure
+		}
+	}
+	return d, err
+}
+
+// store stores a delivery; false if it was stored before.
+func (s *Service) store(ctx context.Context, d codehost.Delivery) (fresh bool, err error) {
+	packed, err := pack(d.Body)
+	if err != nil {
+		return false, err
+	}
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		n, err := insert.Exec(tx, insertArgs{
+			Host: d.Host, GUID: d.GUID, Kind: d.Kind, Body: packed, Bytes: int64(len(d.Body)), Now: tx.Micros(),
+		})
+		if fresh = n > 0; fresh {
+			s.Hub.Notify(tx, event.DeliveryTopic)
+		}
+		return err
+	})
+	return fresh, err
+}
+
+func pack(body []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	if err == nil {
+		_, err = w.Write(body)
+	}
+	return b.Bytes(), errors.Join(err, w.Close())
+}
+
+func unpack(packed []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("read a stored delivery: %w", err)
+	}
+	return io.ReadAll(io.LimitReader(r, maxBody))
+}

@@ -1,0 +1,99 @@
+package delivery
+
+import (
+	"context"
+	"time"
+
+	"yardmaster/internal/api/op"
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/policy"
+)
+
+const group = "Code hosts"
+
+// Ops lists the capabilities of this package.
+func (s *Service) Ops() []op.Op {
+	return []op.Op{
+		op.Raw(op.Row{
+			ID: "inbound.github", Method: "POST", Path: "/v1/inbound/github", Group: group, Rule: policy.Public(), MaxBody: maxBody,
+			Refuses: []op.Refusal{{Status: 401, Slug: "bad-signature"}, {Status: 503, Slug: "busy"}},
+			Takes:   map[string]any(nil), Body: Receipt{},
+			Summary: "GitHub delivers an event of the App",
+			Doc: "Signed with the App's webhook secret (X-Hub-Signature-256). The delivery is stored before it is answered and applied " +
+				"afterwards; a delivery whose X-GitHub-Delivery was received before changes nothing.",
+		}, s.receive),
+		op.New(op.Row{
+			ID: "code_host.deliveries", Method: "GET", Path: "/v1/admin/deliveries", Group: group,
+			Rule:    policy.Require(policy.AdminReadPlat),
+			Paging:  &op.Paging{Default: 50, Max: 200, Filters: map[string][]string{"state": {Stored, Applied, Ignored, Failed}}},
+			Summary: "What code hosts have sent in the last 30 days, newest first",
+			Doc:     "A delivery that is stored is yet to be applied; error says why the last try failed.",
+		}, s.list),
+		op.New(op.Row{
+			ID: "code_host.replay", Method: "POST", Path: "/v1/admin/deliveries/{guid}/replay", Group: group,
+			Rule:    policy.Require(policy.AdminAccounts),
+			Summary: "Apply a delivery once more",
+			Doc:     "From the copy that is stored here. Applying a delivery twice does no harm.",
+		}, s.replay),
+	}
+}
+
+// Shown is a delivery as operators see it.
+type Shown struct {
+	_          struct{}   `doc:"A delivery of a code host." schema:"CodeHostDelivery"`
+	GUID       string     `json:"guid" db:"guid" doc:"the id that the host gave it, the same each time it is sent"`
+	Host       string     `json:"host" example:"github:github.com" doc:"the code host"`
+	Kind       string     `json:"kind" example:"pull_request" doc:"the host's name of the event"`
+	Bytes      int64      `json:"bytes" doc:"length of its body"`
+	State      string     `json:"state" enum:"stored,applied,ignored,failed" doc:"stored: yet to be applied; ignored: it means nothing here; failed: it was given up"`
+	Tries      int64      `json:"tries" doc:"how often it was tried"`
+	Error      *string    `json:"error" example:"null" doc:"why the last try failed; null if none did"`
+	ReceivedAt time.Time  `json:"received_at" doc:"when it was received first"`
+	EndedAt    *time.Time `json:"ended_at" doc:"when it was applied or given up; null until then"`
+}
+
+type listIn struct{ op.PageIn }
+
+func (s *Service) list(ctx context.Context, in listIn) (page op.Page[Shown], err error) {
+	var rows []Shown
+	err = event.ReadRecorded(ctx, s.DB, event.OperatorRead{Capability: "code_host.deliveries"}, func(tx *db.Tx) (err error) {
+		rows, err = list(tx, in.PageIn)
+		return err
+	})
+	if err != nil {
+		return page, err
+	}
+	return op.NewPage(in.PageIn, rows, func(r Shown) []string { return op.TimeKey(r.ReceivedAt, r.GUID) }), nil
+}
+
+type replayIn struct {
+	GUID string `json:"guid" minLength:"1" maxLength:"100" doc:"id of the delivery"`
+}
+
+// Replayed is the answer of code_host.replay.
+type Replayed struct {
+	_        struct{} `doc:"What code_host.replay did." schema:"DeliveryReplayed"`
+	Replayed bool     `json:"replayed" doc:"false: it is to be applied anyway"`
+}
+
+func (s *Service) replay(ctx context.Context, in replayIn) (out Replayed, err error) {
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
+		d, ok, err := byGUID.Maybe(tx, in.GUID)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return fault.Missing("delivery")
+		}
+		n, err := replay.Exec(tx, d.Host, d.GUID, tx.Micros())
+		out.Replayed = n > 0
+		if err != nil || n == 0 {
+			return err
+		}
+		s.Hub.Notify(tx, event.DeliveryTopic)
+		return replayedEvent.Operated(tx, event.Subject{ID: d.GUID}, replayedData{Host: d.Host, Kind: d.Kind}, nil)
+	})
+	return out, err
+}

@@ -1,0 +1,77 @@
+package flow
+
+import (
+	"context"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/ci"
+	"yardmaster/internal/domain/connection"
+	"yardmaster/internal/domain/delivery"
+	"yardmaster/internal/domain/escalation"
+	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/repo"
+)
+
+// HostEvents has the domains apply what code hosts tell. It is delivery.Receiver.
+type HostEvents struct {
+	DB          *db.DB
+	Connections *connection.Service
+	Repos       *repo.Service
+	Pulls       *pull.Service
+	Checks      *ci.Service
+}
+
+// Apply hands an event to the domain that it is about. An event about a repository
+// that is unknown, or not one of the server's any more, changes nothing.
+func (h HostEvents) Apply(ctx context.Context, host string, e codehost.Event) error {
+	switch e := e.(type) {
+	case codehost.InstallationEvent:
+		return h.Connections.Installation(ctx, host, e)
+	case codehost.RepoEvent:
+		return h.Repos.HostChanged(ctx, e)
+	}
+	r, ok, err := h.repo(ctx, e.About().Repo)
+	if err != nil || !ok {
+		return err
+	}
+	ctx = db.WithAccount(ctx, r.AccountID)
+	switch e := e.(type) {
+	case codehost.PushedEvent:
+		return h.Repos.OnPush(ctx, codehost.PushEvent{Repo: r.HostRepo(), Who: pull.HostLabel(e.By), Updates: e.Updates})
+	case codehost.PullChanged:
+		return h.Pulls.HostChanged(ctx, r, e)
+	case codehost.ChecksChanged:
+		return h.Checks.HostChanged(ctx, r, e.SHA)
+	}
+	return nil
+}
+
+// repo finds the enabled repository that an event is about.
+func (h HostEvents) repo(ctx context.Context, at codehost.Repo) (r repo.Ref, ok bool, err error) {
+	err = h.DB.Read(ctx, func(tx *db.Tx) error {
+		if r, ok, err = repo.At(tx, at); err != nil || !ok {
+			return err
+		}
+		r, ok, err = repo.Reachable(tx, r.ID)
+		return err
+	})
+	return r, ok, err
+}
+
+// SweepReachable has a repository that the server has access to swept for what no
+// delivery tells.
+func SweepReachable(tx *db.Tx, r repo.Ref) error { return delivery.Watch(tx, r.ID) }
+
+// RaiseRefusal asks a person to see to what a code host does not let the server do.
+func RaiseRefusal(tx *db.Tx, t intent.Trouble) error {
+	body := t.Why
+	if t.Permission != "" {
+		body += " It is " + t.Permission + ": grant it to the App, and have each installation accept it."
+	}
+	_, err := escalation.Raise(tx, escalation.Draft{
+		RepoID: &t.RepoID, Category: "code_host", Title: "A code host did not let Yardmaster do its work", Body: body, Reason: t.Kind,
+	})
+	return err
+}
