@@ -31,7 +31,8 @@ func TestParsePolicy(t *testing.T) {
 		"all of it": {"version: 1\nagent: {template: t, isolation: landlock}\nchecks: {command: c, timeout: 90m}\nmerge: {mode: auto, method: squash, delete_branch: false}\nconflicts: stack\npulls: {watch: all, label: l}\ninstructions: i\nbudget: {task_usd: 2.5}\n", Policy{
 			Version: 1, Agent: AgentPolicy{Template: "t", Isolation: "landlock"}, Checks: CheckPolicy{Command: "c", Timeout: "90m"},
 			Merge:     MergePolicy{Mode: "auto", Method: "squash", DeleteBranch: false, OnCancel: "close"},
-			Conflicts: "stack", Pulls: PullPolicy{Watch: "all", Label: "l"}, Instructions: "i", Budget: BudgetPolicy{TaskUSD: &taskUSD}}, ""},
+			Conflicts: "stack", Pulls: PullPolicy{Watch: "all", Label: "l"}, Instructions: "i",
+			Budget: BudgetPolicy{TaskUSD: &taskUSD}}, ""},
 		"a budget below 0":  {"budget: {run_usd: -1}\n", Policy{}, "budget.run_usd must be between 0 and 100000"},
 		"a section of null": {"merge:\n", DefaultPolicy(), ""},
 		"an unknown key":    {"version: 1\nmerge: {moode: auto}\n", Policy{}, "line 2: there is no field moode"},
