@@ -29,6 +29,7 @@ demo: ## run the whole job once, on a throwaway server
 .PHONY: deps
 deps: ## say what the tests need and this machine lacks, and get it
 	@scripts/deps $(NEEDS)
+	@$(GO) run ./internal/proof/github/description/get
 
 .PHONY: test
 test: deps ## run the tests: both databases, real NATS, git and processes
@@ -39,8 +40,7 @@ race: NEEDS := race
 race: deps ## run the packages that start goroutines under the race detector; a test holds the list
 	$(BESIDE) $(GO) test -race ./internal/api/idempotency ./internal/api/limit ./internal/api/mcp ./internal/api/op ./internal/api/rest ./internal/db ./internal/event ./internal/bus/... \
 		./internal/llm/... ./internal/client ./internal/box/acp ./internal/box/broker ./internal/box/driver ./internal/box/limits \
-		./internal/box/modelproxy ./internal/box/scrub ./internal/box/spool ./internal/domain/ask ./internal/domain/box ./internal/domain/budget ./internal/domain/ci ./internal/domain/delivery ./internal/domain/gateway ./internal/domain/intent \
-		./internal/domain/repo ./internal/domain/run ./internal/domain/service ./internal/domain/session ./internal/domain/signin ./internal/domain/stream
+		./internal/box/modelproxy ./internal/box/scrub ./internal/box/spool ./internal/domain/ask ./internal/domain/box ./internal/domain/budget ./internal/domain/ci ./internal/domain/delivery ./internal/domain/gateway ./internal/domain/intent ./internal/domain/repo ./internal/domain/run ./internal/domain/service ./internal/domain/session ./internal/domain/signin ./internal/domain/stream ./internal/proof/github/...
 
 .PHONY: vet
 vet: ## gofmt, go vet, and a tidy go.mod

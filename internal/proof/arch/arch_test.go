@@ -95,8 +95,14 @@ var edges = map[string]string{
 
 	"proof/e2e/environments": "",
 
-	"proof/document":   "",
-	"proof/frontdoor":  "",
+	"proof/document":  "",
+	"proof/frontdoor": "",
+	"proof/github":    "id",
+
+	"proof/github/description":        "proof/github proof/github/description/source",
+	"proof/github/description/get":    "proof/github/description/source",
+	"proof/github/description/source": "",
+
 	"proof/provider":   "id",
 	"proof/seed":       "db",
 	"proof/standin":    "db domain/budget domain/queue domain/session domain/task event",
@@ -224,10 +230,14 @@ func TestHTTP(t *testing.T) {
 		"proof/demo":       "names methods to client",
 		"proof/chaos":      "names methods to client and gives its calls keys",
 		"proof/document":   "reads headers of answers",
+		"proof/github":     "is a code host, to the tests",
 		"proof/provider":   "is an identity provider, to the tests",
 		"proof/rig":        "calls the API as a test says",
 		"proof/transcript": "calls the API as the transcripts say",
 		"cmd/yardmaster":   "names methods to client",
+
+		"proof/github/description":        "judges requests and answers",
+		"proof/github/description/source": "fetches what GitHub publishes",
 
 		"observe/telemetry": "records requests and serves metrics",
 	})
@@ -291,6 +301,7 @@ func TestClock(t *testing.T) {
 		"domain/run":       "measures how long events take to be stored",
 		"observe":          "measures passes of loops",
 		"clock":            "notices that it was set",
+		"proof/github":     "has a clock that a test moves",
 		"proof/provider":   "dates its tokens",
 		"proof/demo":       "prints how long the steps took",
 		"proof/chaos":      "harms at times of its own, outside of what it harms",
@@ -309,6 +320,7 @@ func TestRandomness(t *testing.T) {
 		"proof/demo":   "makes the password of a throwaway owner",
 		"proof/chaos":  "makes the secrets that it looks for",
 
+		"proof/github":   "makes the keys of Apps",
 		"proof/provider": "makes the key of its tokens",
 	})
 }
