@@ -236,6 +236,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e.Operation = rt.operation
+	s.count(rt.operation)
 	f := s.fault(rt.operation, r, body)
 	if f != nil && f.instead(w, r, s.Now()) {
 		return
@@ -258,6 +259,31 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(e.Answer)
 	}
+}
+
+func (s *Server) count(operation string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.called[operation]++
+}
+
+// Called is how many requests an operation had, such as "GET /repos/{owner}/{repo}".
+func (s *Server) Called(operation string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.called[operation]
+}
+
+// Uncalled lists the operations that had no request.
+func (s *Server) Uncalled() (out []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range routes {
+		if s.called[r.operation] == 0 {
+			out = append(out, r.operation)
+		}
+	}
+	return out
 }
 
 func (s *Server) watch(e Exchange) {

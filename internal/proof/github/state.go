@@ -19,6 +19,7 @@ type state struct {
 	moved    map[string]int64 // old full name in lower case -> repository
 	codes    map[string]*App  // of manifests, good once
 	logs     map[string]string
+	called   map[string]int // requests by operation
 }
 
 func newState() state {
@@ -32,6 +33,7 @@ func newState() state {
 		moved:    map[string]int64{},
 		codes:    map[string]*App{},
 		logs:     map[string]string{},
+		called:   map[string]int{},
 	}
 }
 
