@@ -234,6 +234,10 @@ func isMany(err error, many *openapi3.MultiError) bool {
 
 // brief leaves out the schema and the value, which may be long.
 func brief(err error) error {
+	var request *openapi3filter.RequestError
+	if errors.As(err, &request) && request.Parameter != nil {
+		return fmt.Errorf("parameter %s: %w", request.Parameter.Name, brief(request.Err))
+	}
 	var schema *openapi3.SchemaError
 	if errors.As(err, &schema) {
 		return fmt.Errorf("/%s: %s", strings.Join(schema.JSONPointer(), "/"), schema.Reason) //nolint:errorlint // it has no cause
