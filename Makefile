@@ -12,6 +12,40 @@ FUZZ_T  ?= 100000x
 # Where scripts/deps unpacks programs for those who cannot install any.
 export PATH := $(CACHE)/deps/bin:$(PATH)
 
+# The packages that start goroutines; a test holds the list.
+RACE := \
+  ./internal/api/idempotency \
+  ./internal/api/limit \
+  ./internal/api/mcp \
+  ./internal/api/op \
+  ./internal/api/rest \
+  ./internal/box/acp \
+  ./internal/box/broker \
+  ./internal/box/driver \
+  ./internal/box/limits \
+  ./internal/box/modelproxy \
+  ./internal/box/scrub \
+  ./internal/box/spool \
+  ./internal/bus/... \
+  ./internal/client \
+  ./internal/db \
+  ./internal/domain/ask \
+  ./internal/domain/box \
+  ./internal/domain/budget \
+  ./internal/domain/ci \
+  ./internal/domain/delivery \
+  ./internal/domain/gateway \
+  ./internal/domain/intent \
+  ./internal/domain/repo \
+  ./internal/domain/run \
+  ./internal/domain/service \
+  ./internal/domain/session \
+  ./internal/domain/signin \
+  ./internal/domain/stream \
+  ./internal/event \
+  ./internal/llm/... \
+  ./internal/proof/github/...
+
 .NOTPARALLEL: # what is lacking is said and gotten first
 
 .PHONY: help
@@ -38,9 +72,7 @@ test: deps ## run the tests: both databases, real NATS, git and processes
 .PHONY: race
 race: NEEDS := race
 race: deps ## run the packages that start goroutines under the race detector; a test holds the list
-	$(BESIDE) $(GO) test -race ./internal/api/idempotency ./internal/api/limit ./internal/api/mcp ./internal/api/op ./internal/api/rest ./internal/db ./internal/event ./internal/bus/... \
-		./internal/llm/... ./internal/client ./internal/box/acp ./internal/box/broker ./internal/box/driver ./internal/box/limits \
-		./internal/box/modelproxy ./internal/box/scrub ./internal/box/spool ./internal/domain/ask ./internal/domain/box ./internal/domain/budget ./internal/domain/ci ./internal/domain/delivery ./internal/domain/gateway ./internal/domain/intent ./internal/domain/repo ./internal/domain/run ./internal/domain/service ./internal/domain/session ./internal/domain/signin ./internal/domain/stream ./internal/proof/github/...
+	$(BESIDE) $(GO) test -race $(RACE)
 
 .PHONY: vet
 vet: ## gofmt, go vet, and a tidy go.mod

@@ -285,6 +285,7 @@ func store(tx *db.Tx, h headRow, set codehost.CheckSet, rules codehost.BranchRul
 			RepoID: h.RepoID, SHA: h.SHA, Source: c.Source, Name: c.Name, HostID: c.ID, Own: c.Own, State: c.State,
 			Conclusion: c.Conclusion, Job: c.Job, Workflow: c.Workflow, Attempt: int64(c.Attempt), URL: c.URL,
 			StartedAt: c.StartedAt, EndedAt: c.EndedAt,
+			Required: slices.ContainsFunc(rules.Required, func(m codehost.RequiredCheck) bool { return meets(m, c.Name, c.Source) }),
 		}
 		if text, ok := logs[c.Source+"/"+c.Name]; ok {
 			a.Log = &text
