@@ -28,6 +28,7 @@ RACE := \
   ./internal/box/spool \
   ./internal/bus/... \
   ./internal/client \
+  ./internal/codehost/smarthttp \
   ./internal/db \
   ./internal/domain/ask \
   ./internal/domain/box \

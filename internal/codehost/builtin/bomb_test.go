@@ -9,11 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/codehost/smarthttp"
 )
 
 // Kinds of objects in a pack.
@@ -99,7 +99,7 @@ func multiplied(parent string, depth int) (pack, commit string) {
 func (s *site) pushPack(t *testing.T, ref, sha, pack string) string {
 	t.Helper()
 	s.allow("bomber", shop, everything)
-	head := pkt(codehost.ZeroSHA+" "+sha+" "+ref+"\x00report-status\n") + flushPkt
+	head := smarthttp.Pkt(codehost.ZeroSHA+" "+sha+" "+ref+"\x00report-status\n") + smarthttp.Flush
 	status, _, body := get(t, "POST", s.CloneURL(shop)+"/git-receive-pack", "bomber", "application/x-git-receive-pack-request", head+pack)
 	if status != 200 {
 		t.Fatalf("%d %s", status, body)
@@ -141,50 +141,8 @@ func TestTreeThatMultiplies(t *testing.T) {
 	// With fewer files git completes, but its output is too long.
 	pack, sha = multiplied(w.git("rev-parse", "main"), 7)
 	s.pushPack(t, "refs/heads/fewer", sha, pack)
-	out, err := s.output(t.Context(), s.path(shop), "ls-tree", "-r", "fewer")
-	if err == nil || len(out) > maxOutput {
+	out, err := s.git.At(s.path(shop), "").Output(t.Context(), "ls-tree", "-r", "fewer")
+	if err == nil || len(out) > 64<<20 {
 		t.Errorf("%d bytes, %v", len(out), err)
-	}
-}
-
-// TestTurns holds that the transfers of one credential wait for each other, and those
-// of another credential do not wait for them.
-func TestTurns(t *testing.T) {
-	var all transferLimit
-	var leaves []func()
-	for range atOnce {
-		leave, err := all.take(t.Context(), "ann")
-		if err != nil {
-			t.Fatal(err)
-		}
-		leaves = append(leaves, leave)
-	}
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := all.take(gone, "ann"); err == nil {
-		t.Fatal("there was a turn too many")
-	}
-	leave, err := all.take(t.Context(), "bob")
-	if err != nil {
-		t.Fatal(err)
-	}
-	leave()
-	var waiting sync.WaitGroup
-	for range 3 * atOnce {
-		waiting.Go(func() {
-			leave, err := all.take(t.Context(), "ann")
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			leave()
-		})
-	}
-	for _, leave := range leaves {
-		leave()
-	}
-	waiting.Wait()
-	if len(all.held) != 0 {
-		t.Errorf("%d are remembered", len(all.held))
 	}
 }

@@ -8,18 +8,19 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"regexp"
 	"strings"
 	"time"
 
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/codehost/gitfolder"
+	"yardmaster/internal/codehost/smarthttp"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/observe"
 )
 
 const (
-	maxBody     = 2 << 30          // bytes of a request, and of its decompressed body
-	maxTransfer = 30 * time.Minute // of one request or git process; bytes that pass extend a request
+	maxBody     = gitfolder.MaxInput // bytes of a request, and of its decompressed body
+	maxTransfer = gitfolder.MaxTime  // of one request or git process; bytes that pass extend a request
 )
 
 // Hooks connect the HTTP handler to the rest of the product.
@@ -53,9 +54,9 @@ func (h *Host) Handler(hooks Hooks) http.Handler {
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			observe.Of(r.Context()).Pattern = strings.TrimPrefix(pattern, r.Method+" ")
-			t := transferring(w, maxTransfer, time.Minute)
-			defer t.stop()
-			r.Body = t.body(r.Body)
+			t := smarthttp.Transferring(w, maxTransfer, time.Minute)
+			defer t.Stop()
+			r.Body = t.Body(r.Body)
 			if q := h.admit(t, r, hooks); q != nil {
 				serve(q)
 			}
@@ -71,7 +72,7 @@ func (h *Host) Handler(hooks Hooks) http.Handler {
 type request struct {
 	host   *Host
 	hooks  Hooks
-	w      *transfer
+	w      *smarthttp.Transfer
 	r      *http.Request
 	repo   codehost.Repo
 	access codehost.Access
@@ -80,12 +81,12 @@ type request struct {
 
 // admit returns nil for a request that it has answered itself, without git. An unknown
 // repository, a foreign one and an invalid name get the same response.
-func (h *Host) admit(w *transfer, r *http.Request, hooks Hooks) *request {
+func (h *Host) admit(w *smarthttp.Transfer, r *http.Request, hooks Hooks) *request {
 	w.Header().Set("Cache-Control", "no-cache, max-age=0, must-revalidate")
 	user, password, ok := r.BasicAuth()
 	repo := codehost.Repo{Host: h.name, Owner: r.PathValue("owner"), Name: strings.TrimSuffix(r.PathValue("name"), ".git")}
 	if !ok {
-		challenge(w, r)
+		smarthttp.Challenge(w, r)
 		return nil
 	}
 	valid := repo.Validate() == nil
@@ -95,7 +96,7 @@ func (h *Host) admit(w *transfer, r *http.Request, hooks Hooks) *request {
 	access, err := hooks.Authorize(r.Context(), user, password, repo)
 	switch {
 	case fault.IsKind(err, fault.Unauthenticated):
-		challenge(w, r)
+		smarthttp.Challenge(w, r)
 		return nil
 	case err != nil:
 		f := fault.From(err)
@@ -114,21 +115,10 @@ func (h *Host) admit(w *transfer, r *http.Request, hooks Hooks) *request {
 		}
 	}
 	if !valid || !access.Read || !q.exists && !access.Create {
-		notFound(w, r)
+		smarthttp.NotFound(w, r)
 		return nil
 	}
 	return q
-}
-
-func challenge(w http.ResponseWriter, r *http.Request) {
-	note(r.Context(), fault.Unauthenticated.Slug(), nil)
-	w.Header().Set("WWW-Authenticate", `Basic realm="git", charset="UTF-8"`)
-	http.Error(w, "This needs a valid token as the password.", http.StatusUnauthorized)
-}
-
-func notFound(w http.ResponseWriter, r *http.Request) {
-	note(r.Context(), fault.NotFound.Slug(), nil)
-	http.Error(w, "There is no such repository.", http.StatusNotFound)
 }
 
 // note writes the cause of a failure into the record of the request.
@@ -143,12 +133,6 @@ func broke(ctx context.Context, cause error) {
 	r.Cause, r.Broken = cause, true
 }
 
-// readsOnly refuses a push whose credential may only read.
-func (q *request) readsOnly() {
-	note(q.r.Context(), fault.Forbidden.Slug(), nil)
-	http.Error(q.w, "This token may read the repository, not push to it.", http.StatusForbidden)
-}
-
 // fail answers an internal error. The response discloses only that there was one,
 // or that the disk is full or the repository lost; the record has the cause.
 func (q *request) fail(doing string, err error) {
@@ -160,31 +144,20 @@ func (q *request) fail(doing string, err error) {
 	http.Error(q.w, f.Detail, f.Kind.Status())
 }
 
-var protocolPattern = regexp.MustCompile(`^version=[0-2](:[a-z0-9=._-]{1,64}){0,8}$`)
-
-// protocol is the wire protocol that the client asks for, in the form of git's
-// environment variable.
-func (q *request) protocol() string {
-	if p := q.r.Header.Get("Git-Protocol"); protocolPattern.MatchString(p) {
-		return p
-	}
-	return ""
-}
-
 // advertise answers GET info/refs: the first half of a fetch or a push.
 func (q *request) advertise() {
 	service := q.r.URL.Query().Get("service")
-	protocol := q.protocol()
+	protocol := smarthttp.Protocol(q.r)
 	var dir string
 	switch service {
-	case "git-upload-pack":
+	case smarthttp.UploadPack:
 		if !q.exists {
-			notFound(q.w, q.r)
+			smarthttp.NotFound(q.w, q.r)
 			return
 		}
-	case "git-receive-pack":
+	case smarthttp.ReceivePack:
 		if len(q.access.Push) == 0 {
-			q.readsOnly()
+			smarthttp.ReadsOnly(q.w, q.r)
 			return
 		}
 		protocol = "" // a push uses version 0
@@ -192,11 +165,11 @@ func (q *request) advertise() {
 		http.Error(q.w, "Only the smart HTTP protocol is served here.", http.StatusForbidden)
 		return
 	}
-	ctx, cancel := q.w.bound(q.r.Context())
+	ctx, cancel := q.w.Bound(q.r.Context())
 	defer cancel()
 	if dir = q.host.path(q.repo); !q.exists {
 		// A GET creates nothing: show the refs of an empty repository.
-		stand, err := q.host.initialise(ctx, "main")
+		stand, err := q.host.git.Init(ctx, "main")
 		if err != nil {
 			q.fail("advertise", err)
 			return
@@ -205,14 +178,14 @@ func (q *request) advertise() {
 		dir = stand
 	}
 	env := []string{"GIT_PROTOCOL=" + protocol}
-	refs, err := q.host.filter(ctx, "", "", env, strings.TrimPrefix(service, "git-"), "--stateless-rpc", "--advertise-refs", dir)
+	refs, err := q.host.git.At("", "").Filter(ctx, "", env, strings.TrimPrefix(service, "git-"), "--stateless-rpc", "--advertise-refs", dir)
 	if err != nil {
 		q.fail("advertise", err)
 		return
 	}
 	q.w.Header().Set("Content-Type", "application/x-"+service+"-advertisement")
 	if !strings.HasPrefix(protocol, "version=2") {
-		refs = pkt("# service="+service+"\n") + flushPkt + refs
+		refs = smarthttp.Pkt("# service="+service+"\n") + smarthttp.Flush + refs
 	}
 	_, _ = io.WriteString(q.w, refs) // fails if the client has disconnected
 }
@@ -226,7 +199,7 @@ func (q *request) body(service string) io.Reader {
 	}
 	// Git answers while it still reads. Without full duplex net/http would consume
 	// the rest of the body first.
-	q.w.flow.EnableFullDuplex()
+	q.w.Flow.EnableFullDuplex()
 	raw := http.MaxBytesReader(q.w.ResponseWriter, q.r.Body, maxBody)
 	switch q.r.Header.Get("Content-Encoding") {
 	case "", "identity":
@@ -246,38 +219,25 @@ func (q *request) body(service string) io.Reader {
 // upload answers a fetch. Its processes are killed when the client disconnects.
 func (q *request) upload() {
 	if !q.exists {
-		notFound(q.w, q.r)
+		smarthttp.NotFound(q.w, q.r)
 		return
 	}
-	body := q.body("git-upload-pack")
+	body := q.body(smarthttp.UploadPack)
 	if body == nil {
 		return
 	}
-	ctx, cancel := q.w.bound(q.r.Context())
+	ctx, cancel := q.w.Bound(q.r.Context())
 	defer cancel()
-	leave, err := q.host.transferLimit.take(ctx, q.access.Who)
+	leave, err := q.host.transferLimit.Take(ctx, q.access.Who)
 	if err != nil {
 		return // the client has disconnected
 	}
 	defer leave()
 	q.w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
-	c := q.host.command(ctx, "", "upload-pack", "--stateless-rpc", q.host.path(q.repo))
-	c.Env = append(c.Env[:len(c.Env):len(c.Env)], "GIT_PROTOCOL="+q.protocol())
-	c.Stdin, c.Stdout = body, &flusher{w: q.w}
-	if err := run(ctx, c, "upload-pack"); err != nil && ctx.Err() == nil {
+	c := q.host.git.At("", "").Command(ctx, "upload-pack", "--stateless-rpc", q.host.path(q.repo))
+	c.Env = append(c.Env[:len(c.Env):len(c.Env)], "GIT_PROTOCOL="+smarthttp.Protocol(q.r))
+	c.Stdin, c.Stdout = body, &smarthttp.Flusher{To: q.w}
+	if err := gitfolder.Run(ctx, c, "upload-pack"); err != nil && ctx.Err() == nil {
 		broke(ctx, fmt.Errorf("fetch: %w", err))
 	}
-}
-
-// flusher sends git's output at once, because it shows progress. It fails when the
-// client accepts nothing for patience.
-type flusher struct{ w *transfer }
-
-func (f *flusher) Write(p []byte) (int, error) {
-	_ = f.w.flow.SetWriteDeadline(time.Now().Add(patience))
-	n, err := f.w.Write(p)
-	if err == nil {
-		err = f.w.flow.Flush()
-	}
-	return n, err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/codehost/smarthttp"
 )
 
 var everything = codehost.Access{Read: true, Push: []string{"refs/*"}}
@@ -132,7 +133,7 @@ func TestForeignLooksUnknown(t *testing.T) {
 			for i, repo := range []string{"acme/shop.git", "acme/nope.git", "nobody/nope.git", "acme/%2e%2e", "%2e%2e/acme",
 				"acme/a%2fb.git", "me/mine.git"} {
 				status, header, body := get(t, method, s.url+"/git/"+repo+"/"+path, token, "application/x-git-upload-pack-request",
-					flushPkt)
+					smarthttp.Flush)
 				got := answer{status, header.Get("WWW-Authenticate"), body}
 				if i == 0 {
 					first = got
@@ -162,7 +163,7 @@ func TestOddRequests(t *testing.T) {
 	s.allow("all", shop, everything)
 	base := s.url + "/git/acme/shop.git/"
 	push := "application/x-git-receive-pack-request"
-	command := func(line string) string { return pkt(line) + flushPkt }
+	command := func(line string) string { return smarthttp.Pkt(line) + smarthttp.Flush }
 	zero, one := codehost.ZeroSHA, strings.Repeat("1", 40)
 	for name, c := range map[string]struct {
 		method, path, contentType, body string
@@ -174,8 +175,8 @@ func TestOddRequests(t *testing.T) {
 		"config":        {"GET", "config", "", "", 404},
 		"wrong method":  {"GET", "git-upload-pack", "", "", 405},
 		"other service": {"GET", "info/refs?service=git-upload-archive", "", "", 403},
-		"content type":  {"POST", "git-upload-pack", "text/plain", flushPkt, 415},
-		"probe":         {"POST", "git-receive-pack", push, flushPkt, 200},
+		"content type":  {"POST", "git-upload-pack", "text/plain", smarthttp.Flush, 415},
+		"probe":         {"POST", "git-receive-pack", push, smarthttp.Flush, 200},
 		"empty":         {"POST", "git-receive-pack", push, "", 400},
 		"truncated":     {"POST", "git-receive-pack", push, "00ff" + zero, 400},
 		"no hex":        {"POST", "git-receive-pack", push, "zzzz", 400},
@@ -192,18 +193,6 @@ func TestOddRequests(t *testing.T) {
 	}
 	if e := s.heard(); e != nil {
 		t.Errorf("events: %+v", e)
-	}
-}
-
-func TestGitProtocolHeaderIsChecked(t *testing.T) {
-	for header, want := range map[string]string{
-		"version=2": "version=2", "version=1:agent=x": "version=1:agent=x", "": "", "version=9": "", "version=2\n": "", "x": "",
-		"version=2:$(id)": "", "version=2:" + strings.Repeat("a", 100): "",
-	} {
-		q := &request{r: &http.Request{Header: http.Header{"Git-Protocol": {header}}}}
-		if got := q.protocol(); got != want {
-			t.Errorf("%q: %q, want %q", header, got, want)
-		}
 	}
 }
 
@@ -257,7 +246,7 @@ func TestAbandonedFetchIsKilled(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.CloneURL(shop)+"/git-upload-pack", strings.NewReader(flushPkt))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.CloneURL(shop)+"/git-upload-pack", strings.NewReader(smarthttp.Flush))
 	if err != nil {
 		t.Fatal(err)
 	}

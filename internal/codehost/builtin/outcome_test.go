@@ -77,7 +77,7 @@ func TestOutcome(t *testing.T) {
 	// A submodule in the place of the folder.
 	w.git("checkout", "-q", "-B", "svc/submodule", "main")
 	w.git("rm", "-r", "-q", ".svc")
-	w.git("update-index", "--add", "--cacheinfo", modeSubmodule+","+main+",.svc")
+	w.git("update-index", "--add", "--cacheinfo", "160000"+","+main+",.svc")
 	w.git("commit", "-q", "-m", "submodule")
 	w.git("push", "-q", "origin", "svc/submodule")
 	o, err := s.Outcome(ctx, shop, "main", "svc/submodule")

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/codehost/gitfolder"
+	"yardmaster/internal/codehost/smarthttp"
 	"yardmaster/internal/fault"
 )
 
@@ -20,35 +22,35 @@ import (
 // completed and announced even if the client has gone.
 func (q *request) receive() {
 	if len(q.access.Push) == 0 {
-		q.readsOnly()
+		smarthttp.ReadsOnly(q.w, q.r)
 		return
 	}
-	body := q.body("git-receive-pack")
+	body := q.body(smarthttp.ReceivePack)
 	if body == nil {
 		return
 	}
-	leave, err := q.host.transferLimit.take(q.r.Context(), q.access.Who)
+	leave, err := q.host.transferLimit.Take(q.r.Context(), q.access.Who)
 	if err != nil {
 		return // the client has disconnected
 	}
 	defer leave()
 	buffered := bufio.NewReaderSize(body, 64<<10)
-	p, err := readPush(buffered)
+	p, err := smarthttp.ReadPush(buffered)
 	if err != nil {
 		note(q.r.Context(), fault.Invalid.Slug(), fmt.Errorf("read the push: %w", err))
 		http.Error(q.w, "The push is malformed.", http.StatusBadRequest)
 		return
 	}
 	// A client that wants no report could move refs without an event.
-	if len(p.updates) > 0 && !p.reports() {
+	if len(p.Updates) > 0 && !p.Reports() {
 		http.Error(q.w, "The client must support report-status.", http.StatusBadRequest)
 		return
 	}
 	q.w.Header().Set("Content-Type", "application/x-git-receive-pack-result")
-	if len(p.updates) == 0 {
+	if len(p.Updates) == 0 {
 		return
 	}
-	ctx, cancel := q.w.bound(context.WithoutCancel(q.r.Context()))
+	ctx, cancel := q.w.Bound(context.WithoutCancel(q.r.Context()))
 	defer cancel()
 
 	reasons, err := q.judge(ctx, p)
@@ -62,7 +64,7 @@ func (q *request) receive() {
 	if len(reasons) > 0 {
 		// Clients read the answer only after they have sent everything.
 		if _, err := io.Copy(io.Discard, buffered); err == nil {
-			_, _ = q.w.Write(p.refusal(reasons))
+			_, _ = q.w.Write(p.Refusal(reasons))
 		}
 		return
 	}
@@ -73,18 +75,18 @@ func (q *request) receive() {
 
 // judge returns the reasons to refuse refs of a push; none means that all refs may
 // be pushed.
-func (q *request) judge(ctx context.Context, p push) (map[string]string, error) {
+func (q *request) judge(ctx context.Context, p smarthttp.Push) (map[string]string, error) {
 	reasons := make(map[string]string)
 	protected := ""
 	if q.exists {
-		branch, err := q.host.defaultBranch(ctx, q.host.path(q.repo))
+		branch, err := q.dir().DefaultBranch(ctx)
 		if err != nil {
 			return nil, err
 		}
 		protected = "refs/heads/" + branch
 	}
 	full := q.host.full()
-	for _, u := range p.updates {
+	for _, u := range p.Updates {
 		switch {
 		case full:
 			reasons[u.Ref] = "the server has no room left; its operator has to make some"
@@ -109,7 +111,7 @@ func (h *Host) full() bool {
 }
 
 // create makes the repository that the push is for.
-func (q *request) create(ctx context.Context, p push) (map[string]string, error) {
+func (q *request) create(ctx context.Context, p smarthttp.Push) (map[string]string, error) {
 	err := q.hooks.Create(ctx, q.repo)
 	if err == nil {
 		err = q.host.Create(ctx, q.repo, codehost.CreateOptions{Private: true})
@@ -122,26 +124,29 @@ func (q *request) create(ctx context.Context, p push) (map[string]string, error)
 		return nil, err
 	}
 	reasons := make(map[string]string)
-	for _, u := range p.updates {
+	for _, u := range p.Updates {
 		reasons[u.Ref] = f.Detail
 	}
 	return reasons, nil
 }
 
+// dir is the folder of a repository that exists.
+func (q *request) dir() gitfolder.Folder { return q.host.git.At(q.host.path(q.repo), q.repo.String()) }
+
 // run makes git execute the push, and announces the changed refs.
-func (q *request) run(ctx context.Context, p push, rest io.Reader) error {
-	dir := q.host.path(q.repo)
-	before, err := q.host.refs(ctx, dir, p.updates)
+func (q *request) run(ctx context.Context, p smarthttp.Push, rest io.Reader) error {
+	dir := q.dir()
+	before, err := refs(ctx, dir, p.Updates)
 	if err != nil {
 		return err
 	}
-	empty, err := q.host.empty(ctx, dir)
+	empty, err := dir.Empty(ctx)
 	if err != nil {
 		return err
 	}
-	report := newReport(p.sideBand())
-	c := q.host.command(ctx, "", "receive-pack", "--stateless-rpc", dir)
-	c.Stdout = io.MultiWriter(report, &lossy{w: &flusher{w: q.w}})
+	report := smarthttp.NewReport(p.SideBand())
+	c := q.host.git.At("", "").Command(ctx, "receive-pack", "--stateless-rpc", dir.Path())
+	c.Stdout = io.MultiWriter(report, &smarthttp.Lossy{To: &smarthttp.Flusher{To: q.w}})
 	stdin, err := c.StdinPipe()
 	if err != nil {
 		return err
@@ -149,20 +154,20 @@ func (q *request) run(ctx context.Context, p push, rest io.Reader) error {
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		feed(stdin, io.MultiReader(bytes.NewReader(p.raw), rest))
+		feed(stdin, io.MultiReader(bytes.NewReader(p.Raw), rest))
 	}()
 	defer func() { <-sent }()
-	failed := run(ctx, c, "receive-pack")
+	failed := gitfolder.Run(ctx, c, "receive-pack")
 
 	var changed []codehost.RefUpdate
-	for _, u := range p.updates {
-		if report.ok[u.Ref] && before[u.Ref] != u.New {
+	for _, u := range p.Updates {
+		if report.OK[u.Ref] && before[u.Ref] != u.New {
 			changed = append(changed, u)
 		}
 	}
 	if len(changed) > 0 {
 		if empty {
-			if err := q.host.adopt(ctx, dir, changed); err != nil {
+			if err := adopt(ctx, dir, changed); err != nil {
 				q.host.log.ErrorContext(ctx, "git: default branch", "repo", q.repo.String(), "err", err)
 			}
 		}
@@ -183,14 +188,14 @@ func feed(git io.WriteCloser, client io.Reader) {
 
 // refs returns the commits of the refs of updates; codehost.ZeroSHA for a missing
 // ref.
-func (h *Host) refs(ctx context.Context, dir string, updates []codehost.RefUpdate) (map[string]string, error) {
+func refs(ctx context.Context, dir gitfolder.Folder, updates []codehost.RefUpdate) (map[string]string, error) {
 	at := make(map[string]string)
 	args := []string{"for-each-ref", "--format=%(objectname) %(refname)"}
 	for _, u := range updates {
 		at[u.Ref] = codehost.ZeroSHA
 		args = append(args, u.Ref)
 	}
-	out, err := h.output(ctx, dir, args...)
+	out, err := dir.Output(ctx, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -203,34 +208,19 @@ func (h *Host) refs(ctx context.Context, dir string, updates []codehost.RefUpdat
 
 // adopt makes the first branch that was pushed to an empty repository its default,
 // unless the default branch exists now.
-func (h *Host) adopt(ctx context.Context, dir string, changed []codehost.RefUpdate) error {
-	branch, err := h.defaultBranch(ctx, dir)
+func adopt(ctx context.Context, dir gitfolder.Folder, changed []codehost.RefUpdate) error {
+	branch, err := dir.DefaultBranch(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := h.resolve(ctx, dir, branch); !errors.Is(err, codehost.ErrNotFound) {
+	if _, err := dir.Resolve(ctx, branch); !errors.Is(err, codehost.ErrNotFound) {
 		return err
 	}
 	for _, u := range changed {
 		if strings.HasPrefix(u.Ref, "refs/heads/") && u.New != codehost.ZeroSHA {
-			_, err := h.output(ctx, dir, "symbolic-ref", "HEAD", u.Ref)
+			_, err := dir.Output(ctx, "symbolic-ref", "HEAD", u.Ref)
 			return err
 		}
 	}
 	return nil
-}
-
-// lossy discards output after the first failed write, so that a client that
-// disconnects does not stop git between moving a ref and reporting it.
-type lossy struct {
-	w    io.Writer
-	gone bool
-}
-
-func (l *lossy) Write(p []byte) (int, error) {
-	if !l.gone {
-		_, err := l.w.Write(p)
-		l.gone = err != nil
-	}
-	return len(p), nil
 }

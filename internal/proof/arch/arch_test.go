@@ -58,9 +58,12 @@ var edges = map[string]string{
 	"idp": "fault id",
 
 	"codehost":         "fault",
-	"codehost/builtin": "codehost fault observe rlimit",
+	"codehost/builtin": "codehost codehost/gitfolder codehost/smarthttp fault observe",
 	"llm":              "fault observe",
 	"llm/scripted":     "",
+
+	"codehost/gitfolder": "codehost fault rlimit",
+	"codehost/smarthttp": "codehost fault observe",
 
 	"flow":  "codehost db domain/* event id llm money policy protocol seal",
 	"needs": "",
@@ -218,6 +221,9 @@ func TestHTTP(t *testing.T) {
 		"app":              "serves the whole program",
 		"client":           "calls the API",
 		"codehost/builtin": "speaks git over HTTP",
+
+		"codehost/smarthttp": "speaks git over HTTP",
+
 		"idp":              "asks identity providers",
 		"llm":              "is the gateway to model providers",
 		"llm/scripted":     "is a model provider, to the gateway",
@@ -291,20 +297,20 @@ func TestClock(t *testing.T) {
 	users := importers(t, func(f file) bool { return f.uses("time", "Now", "Since", "Until") })
 	maps.DeleteFunc(users, func(pkg string, _ []string) bool { return pkg == "box" || strings.HasPrefix(pkg, "box/") })
 	exceptions(t, "reads the clock", users, map[string]string{
-		"db":               "gives every transaction its time",
-		"app":              "hands the clock to those who are given one",
-		"api/rest":         "measures requests and sets deadlines of sockets",
-		"codehost/builtin": "sets deadlines of sockets",
-		"llm":              "sets deadlines of sockets and knows how long they are idle",
-		"bus":              "dates credentials and paces boxes",
-		"bus/hostile":      "waits for an attack to show",
-		"domain/run":       "measures how long events take to be stored",
-		"observe":          "measures passes of loops",
-		"clock":            "notices that it was set",
-		"proof/github":     "has a clock that a test moves",
-		"proof/provider":   "dates its tokens",
-		"proof/demo":       "prints how long the steps took",
-		"proof/chaos":      "harms at times of its own, outside of what it harms",
+		"db":                 "gives every transaction its time",
+		"app":                "hands the clock to those who are given one",
+		"api/rest":           "measures requests and sets deadlines of sockets",
+		"codehost/smarthttp": "sets deadlines of sockets",
+		"llm":                "sets deadlines of sockets and knows how long they are idle",
+		"bus":                "dates credentials and paces boxes",
+		"bus/hostile":        "waits for an attack to show",
+		"domain/run":         "measures how long events take to be stored",
+		"observe":            "measures passes of loops",
+		"clock":              "notices that it was set",
+		"proof/github":       "has a clock that a test moves",
+		"proof/provider":     "dates its tokens",
+		"proof/demo":         "prints how long the steps took",
+		"proof/chaos":        "harms at times of its own, outside of what it harms",
 
 		"observe/telemetry": "measures requests, and how old answers are",
 	})

@@ -1,4 +1,4 @@
-package builtin
+package gitfolder
 
 import (
 	"context"
@@ -20,12 +20,8 @@ const mergeAttempts = 5
 // between two writes.
 const squashedTrailer = "Squashed-Head: "
 
-// Merge implements codehost.Host.
-func (h *Host) Merge(ctx context.Context, r codehost.Repo, o codehost.MergeOptions) (string, error) {
-	dir, err := h.open(r)
-	if err != nil {
-		return "", err
-	}
+// Merge answers as codehost.Host says.
+func (dir Folder) Merge(ctx context.Context, o codehost.MergeOptions) (string, error) {
 	if o.Method != codehost.MethodMerge && o.Method != codehost.MethodSquash {
 		return "", fault.Field("method", "must be merge or squash")
 	}
@@ -38,11 +34,12 @@ func (h *Host) Merge(ctx context.Context, r codehost.Repo, o codehost.MergeOptio
 	if !codehost.ValidBranch(o.Base) || !codehost.ValidBranch(o.Head) {
 		return "", codehost.ErrNotFound
 	}
+	var err error
 	for range mergeAttempts {
 		var sha string
-		if sha, err = h.mergeOnce(ctx, dir, o); !errors.Is(err, errBaseMoved) && !errors.Is(err, errLocked) {
+		if sha, err = dir.mergeOnce(ctx, o); !errors.Is(err, errBaseMoved) && !errors.Is(err, errLocked) {
 			if err != nil {
-				err = fmt.Errorf("merge %s into %s of %s: %w", o.Head, o.Base, r, err)
+				err = fmt.Errorf("merge %s into %s of %s: %w", o.Head, o.Base, dir, err)
 			}
 			return sha, err
 		}
@@ -59,70 +56,70 @@ var (
 	errLocked    = errors.New("a branch of the merge is locked")
 )
 
-func (h *Host) mergeOnce(ctx context.Context, dir string, o codehost.MergeOptions) (string, error) {
-	base, err := h.resolveOne(ctx, dir, o.Base)
+func (dir Folder) mergeOnce(ctx context.Context, o codehost.MergeOptions) (string, error) {
+	base, err := dir.resolveOne(ctx, o.Base)
 	if err != nil {
 		return "", err
 	}
-	if _, err := h.resolve(ctx, dir, o.HeadSHA); errors.Is(err, codehost.ErrNotFound) {
+	if _, err := dir.Resolve(ctx, o.HeadSHA); errors.Is(err, codehost.ErrNotFound) {
 		return "", codehost.ErrHeadMoved // the branch cannot be at a commit that is not in the repository
 	} else if err != nil {
 		return "", err
 	}
-	if done, err := h.merged(ctx, dir, base, o.HeadSHA); done != "" || err != nil {
+	if done, err := dir.merged(ctx, base, o.HeadSHA); done != "" || err != nil {
 		return done, err
 	}
 	if o.BaseSHA != "" && base != o.BaseSHA {
 		return "", codehost.ErrBaseMoved
 	}
-	head, err := h.resolveOne(ctx, dir, o.Head)
+	head, err := dir.resolveOne(ctx, o.Head)
 	if err != nil {
 		return "", err
 	}
 	if head != o.HeadSHA {
 		return "", codehost.ErrHeadMoved
 	}
-	fork, err := h.fork(ctx, dir, base, head)
+	fork, err := dir.fork(ctx, base, head)
 	if err != nil {
 		return "", err
 	}
 	if fork.MergeBase == "" {
 		return "", codehost.ErrConflict
 	}
-	tree, conflicts, err := h.mergeTree(ctx, dir, base, head)
+	tree, conflicts, err := dir.mergeTree(ctx, base, head)
 	if err != nil {
 		return "", err
 	}
 	if tree == "" {
 		return "", codehost.ErrConflict.With("paths", conflicts)
 	}
-	sha, err := h.commit(ctx, dir, tree, base, o)
+	sha, err := dir.commit(ctx, tree, base, o)
 	if err != nil {
 		return "", err
 	}
-	return sha, h.advance(ctx, dir, o, base, sha)
+	return sha, dir.advance(ctx, o, base, sha)
 }
 
 // merged finds the commit that brought head into base, or returns "".
-func (h *Host) merged(ctx context.Context, dir, base, head string) (string, error) {
-	_, err := h.output(ctx, dir, "merge-base", "--is-ancestor", head, base)
+func (dir Folder) merged(ctx context.Context, base, head string) (string, error) {
+	_, err := dir.Output(ctx, "merge-base", "--is-ancestor", head, base)
 	switch {
 	case err == nil:
-		return h.mergedBy(ctx, dir, base, head)
-	case exited(err, 1):
-		return h.squashedBy(ctx, dir, base, head)
+		return dir.mergedBy(ctx, base, head)
+	case Exited(err, 1):
+		return dir.squashedBy(ctx, base, head)
 	}
 	return "", err
 }
 
 // mergedBy finds the oldest commit on the base's own line (first parents) that has
 // head among its ancestors. If head itself is on that line, the answer is head.
-func (h *Host) mergedBy(ctx context.Context, dir, base, head string) (string, error) {
-	descendants, err := h.output(ctx, dir, "rev-list", "--ancestry-path", head+".."+base)
+func (dir Folder) mergedBy(ctx context.Context, base, head string) (string, error) {
+	descendants, err := dir.Output(ctx, "rev-list", "--ancestry-path", head+".."+base)
 	if err != nil {
 		return "", err
 	}
-	line, err := h.output(ctx, dir, "rev-list", "--first-parent", "--parents", "--reverse", head+".."+base)
+	line, err := dir.Output(ctx, "rev-list", "--first-parent", "--parents", "--reverse", head+".."+base)
 	if err != nil {
 		return "", err
 	}
@@ -145,9 +142,9 @@ func (h *Host) mergedBy(ctx context.Context, dir, base, head string) (string, er
 // squashedBy finds the commit on the base's own line whose last line is the
 // trailer of a squash of head. The trailer counts nowhere else in a message,
 // because others write the bodies.
-func (h *Host) squashedBy(ctx context.Context, dir, base, head string) (string, error) {
+func (dir Folder) squashedBy(ctx context.Context, base, head string) (string, error) {
 	want := squashedTrailer + head
-	out, err := h.output(ctx, dir, "log", "-z", "--first-parent", "--format=%H%n%B", "--fixed-strings", "--grep="+want, head+".."+base)
+	out, err := dir.Output(ctx, "log", "-z", "--first-parent", "--format=%H%n%B", "--fixed-strings", "--grep="+want, head+".."+base)
 	if err != nil {
 		return "", err
 	}
@@ -161,12 +158,12 @@ func (h *Host) squashedBy(ctx context.Context, dir, base, head string) (string, 
 }
 
 // commit writes the commit of a merge; no ref points to it yet.
-func (h *Host) commit(ctx context.Context, dir, tree, base string, o codehost.MergeOptions) (string, error) {
+func (dir Folder) commit(ctx context.Context, tree, base string, o codehost.MergeOptions) (string, error) {
 	args := []string{"commit-tree", tree, "-p", base}
 	if o.Method == codehost.MethodMerge {
 		args = append(args, "-p", o.HeadSHA)
 	}
-	out, err := h.filter(ctx, dir, message(o), []string{
+	out, err := dir.Filter(ctx, message(o), []string{
 		"GIT_AUTHOR_NAME=" + plain(o.Author.Name), "GIT_AUTHOR_EMAIL=" + plain(o.Author.Email),
 		"GIT_COMMITTER_NAME=" + plain(o.Committer.Name), "GIT_COMMITTER_EMAIL=" + plain(o.Committer.Email),
 	}, args...)
@@ -202,14 +199,14 @@ func message(o codehost.MergeOptions) string {
 
 // advance moves the base from its old commit to the merge, provided that the head
 // branch has not moved, in one ref transaction.
-func (h *Host) advance(ctx context.Context, dir string, o codehost.MergeOptions, base, sha string) error {
+func (dir Folder) advance(ctx context.Context, o codehost.MergeOptions, base, sha string) error {
 	transaction := fmt.Sprintf("start\nverify refs/heads/%s %s\nupdate refs/heads/%s %s %s\nprepare\ncommit\n",
 		o.Head, o.HeadSHA, o.Base, sha, base)
-	_, failed := h.filter(ctx, dir, transaction, nil, "update-ref", "--stdin")
+	_, failed := dir.Filter(ctx, transaction, nil, "update-ref", "--stdin")
 	if failed == nil {
 		return nil
 	}
-	now, err := h.resolve(ctx, dir, o.Base, o.Head)
+	now, err := dir.Resolve(ctx, o.Base, o.Head)
 	switch {
 	case errors.Is(err, codehost.ErrNotFound), err == nil && now[1] != o.HeadSHA:
 		return codehost.ErrHeadMoved.Because(failed)
@@ -223,36 +220,32 @@ func (h *Host) advance(ctx context.Context, dir string, o codehost.MergeOptions,
 	return failed
 }
 
-// DeleteBranch implements codehost.Host.
-func (h *Host) DeleteBranch(ctx context.Context, r codehost.Repo, branch, expectSHA string) error {
-	dir, err := h.open(r)
-	if err != nil {
-		return err
-	}
+// DeleteBranch answers as codehost.Host says.
+func (dir Folder) DeleteBranch(ctx context.Context, branch, expectSHA string) error {
 	if !codehost.ValidSHA(expectSHA) {
 		return fault.Field("head_sha", "is not a full commit SHA")
 	}
-	head, err := h.Head(ctx, r, branch)
+	head, err := dir.Head(ctx, branch)
 	if err != nil {
 		return err
 	}
 	if head != expectSHA {
 		return codehost.ErrHeadMoved
 	}
-	main, err := h.defaultBranch(ctx, dir)
+	main, err := dir.DefaultBranch(ctx)
 	if err != nil {
 		return err
 	}
 	if branch == main {
 		return fault.Reason("default-branch", "The default branch cannot be deleted.")
 	}
-	if _, failed := h.output(ctx, dir, "update-ref", "-d", "refs/heads/"+branch, expectSHA); failed != nil {
-		if now, err := h.Head(ctx, r, branch); err != nil {
+	if _, failed := dir.Output(ctx, "update-ref", "-d", "refs/heads/"+branch, expectSHA); failed != nil {
+		if now, err := dir.Head(ctx, branch); err != nil {
 			return err
 		} else if now != expectSHA {
 			return codehost.ErrHeadMoved.Because(failed)
 		}
-		return fmt.Errorf("delete branch %s of %s: %w", branch, r, failed)
+		return fmt.Errorf("delete branch %s of %s: %w", branch, dir, failed)
 	}
 	return nil
 }

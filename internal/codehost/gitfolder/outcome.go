@@ -1,4 +1,4 @@
-package builtin
+package gitfolder
 
 import (
 	"context"
@@ -15,36 +15,32 @@ const (
 	modeSubmodule = "160000"
 )
 
-// Outcome implements codehost.Host.
-func (h *Host) Outcome(ctx context.Context, r codehost.Repo, base, head string) (codehost.Outcome, error) {
-	dir, err := h.open(r)
-	if err != nil {
-		return codehost.Outcome{}, err
-	}
-	fork, err := h.fork(ctx, dir, base, head)
+// Outcome answers as codehost.Host says.
+func (dir Folder) Outcome(ctx context.Context, base, head string) (codehost.Outcome, error) {
+	fork, err := dir.fork(ctx, base, head)
 	if err != nil {
 		return codehost.Outcome{}, err
 	}
 	o := codehost.Outcome{BaseSHA: fork.BaseSHA, HeadSHA: fork.HeadSHA}
-	done, err := h.merged(ctx, dir, o.BaseSHA, o.HeadSHA)
+	done, err := dir.merged(ctx, o.BaseSHA, o.HeadSHA)
 	if err == nil && done != "" {
 		o.Tree = o.BaseSHA
 		return o, nil
 	}
 	if err == nil {
-		o.Tree, o.Changes, err = h.outcome(ctx, dir, fork)
+		o.Tree, o.Changes, err = dir.outcome(ctx, fork)
 	}
 	if err != nil {
-		return codehost.Outcome{}, fmt.Errorf("try the merge of %s in %s: %w", head, r, err)
+		return codehost.Outcome{}, fmt.Errorf("try the merge of %s in %s: %w", head, dir, err)
 	}
 	return o, nil
 }
 
-func (h *Host) outcome(ctx context.Context, dir string, fork codehost.Comparison) (tree string, changes []codehost.Change, err error) {
+func (dir Folder) outcome(ctx context.Context, fork codehost.Comparison) (tree string, changes []codehost.Change, err error) {
 	from, to := fork.BaseSHA, fork.HeadSHA
 	var conflicts []string
 	if fork.MergeBase != "" {
-		if tree, conflicts, err = h.mergeTree(ctx, dir, fork.BaseSHA, fork.HeadSHA); err != nil {
+		if tree, conflicts, err = dir.mergeTree(ctx, fork.BaseSHA, fork.HeadSHA); err != nil {
 			return "", nil, err
 		}
 		if tree == "" {
@@ -53,7 +49,7 @@ func (h *Host) outcome(ctx context.Context, dir string, fork codehost.Comparison
 			to = tree
 		}
 	}
-	out, err := h.output(ctx, dir, "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", from, to)
+	out, err := dir.Output(ctx, "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", from, to)
 	if err != nil {
 		return "", nil, err
 	}

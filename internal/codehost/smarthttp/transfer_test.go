@@ -1,4 +1,4 @@
-package builtin
+package smarthttp
 
 import (
 	"io"
@@ -21,9 +21,9 @@ func TestTransfersThatMoveHaveTime(t *testing.T) {
 			got := make(chan int64, 1)
 			over := make(chan bool, 1)
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				x := transferring(w, least, 5*time.Millisecond)
-				defer x.stop()
-				n, _ := io.Copy(io.Discard, x.body(r.Body)) // fails when the transfer ends
+				x := Transferring(w, least, 5*time.Millisecond)
+				defer x.Stop()
+				n, _ := io.Copy(io.Discard, x.Body(r.Body)) // fails when the transfer ends
 				over <- x.over.Err() != nil
 				got <- n
 			}))

@@ -1,4 +1,4 @@
-package builtin
+package gitfolder
 
 import (
 	"bufio"
@@ -16,19 +16,15 @@ import (
 	"yardmaster/internal/rlimit"
 )
 
-// Landed implements codehost.Host.
-func (h *Host) Landed(ctx context.Context, r codehost.Repo, base, sha string) (string, error) {
-	dir, err := h.open(r)
+// Landed answers as codehost.Host says.
+func (dir Folder) Landed(ctx context.Context, base, sha string) (string, error) {
+	at, err := dir.Resolve(ctx, base, sha)
 	if err != nil {
 		return "", err
 	}
-	at, err := h.resolve(ctx, dir, base, sha)
+	done, err := dir.merged(ctx, at[0], at[1])
 	if err != nil {
-		return "", err
-	}
-	done, err := h.merged(ctx, dir, at[0], at[1])
-	if err != nil {
-		return "", fmt.Errorf("look for %s in %s of %s: %w", sha, base, r, err)
+		return "", fmt.Errorf("look for %s in %s of %s: %w", sha, base, dir, err)
 	}
 	return done, nil
 }
@@ -36,27 +32,23 @@ func (h *Host) Landed(ctx context.Context, r codehost.Repo, base, sha string) (s
 // renames makes git detect renames, unless more than 200 files could be renamed.
 var renames = []string{"-M", "-l200"}
 
-// Diff implements codehost.Host.
-func (h *Host) Diff(ctx context.Context, r codehost.Repo, o codehost.DiffOptions) (codehost.Diff, error) {
-	dir, err := h.open(r)
-	if err != nil {
-		return codehost.Diff{}, err
-	}
-	d, err := h.diff(ctx, dir, o)
+// Diff answers as codehost.Host says.
+func (dir Folder) Diff(ctx context.Context, o codehost.DiffOptions) (codehost.Diff, error) {
+	d, err := dir.diff(ctx, o)
 	if err != nil && !errors.Is(err, codehost.ErrNotFound) {
-		err = fmt.Errorf("compare %s with %s in %s: %w", o.To, o.From, r, err)
+		err = fmt.Errorf("compare %s with %s in %s: %w", o.To, o.From, dir, err)
 	}
 	return d, err
 }
 
-func (h *Host) diff(ctx context.Context, dir string, o codehost.DiffOptions) (d codehost.Diff, err error) {
+func (dir Folder) diff(ctx context.Context, o codehost.DiffOptions) (d codehost.Diff, err error) {
 	if o.From == "" {
-		to, err := h.resolveOne(ctx, dir, o.To)
+		to, err := dir.resolveOne(ctx, o.To)
 		if err != nil {
 			return d, err
 		}
-		parent, err := h.output(ctx, dir, "rev-parse", "--verify", "--quiet", to+"^1")
-		if exited(err, 1) {
+		parent, err := dir.Output(ctx, "rev-parse", "--verify", "--quiet", to+"^1")
+		if Exited(err, 1) {
 			return d, codehost.ErrNotFound
 		}
 		if err != nil {
@@ -64,7 +56,7 @@ func (h *Host) diff(ctx context.Context, dir string, o codehost.DiffOptions) (d 
 		}
 		o.From, o.To = strings.TrimSpace(parent), to
 	}
-	fork, err := h.fork(ctx, dir, o.From, o.To)
+	fork, err := dir.fork(ctx, o.From, o.To)
 	if err != nil {
 		return d, err
 	}
@@ -75,14 +67,14 @@ func (h *Host) diff(ctx context.Context, dir string, o codehost.DiffOptions) (d 
 			from = emptyTree
 		}
 	}
-	files, err := h.changed(ctx, dir, from, d.ToSHA)
+	files, err := dir.changed(ctx, from, d.ToSHA)
 	if err != nil {
 		return d, err
 	}
 	if o.Path != "" {
 		i := slices.IndexFunc(files, func(f codehost.FileChange) bool { return f.Path == o.Path })
 		if i >= 0 {
-			d.File, err = h.hunks(ctx, dir, from, d.ToSHA, files[i])
+			d.File, err = dir.hunks(ctx, from, d.ToSHA, files[i])
 		}
 	}
 	if over := len(files) - codehost.MaxDiffFiles; over > 0 {
@@ -109,9 +101,9 @@ var typeOf = map[string]string{
 }
 
 // changed lists the files that differ between two trees, sorted by path.
-func (h *Host) changed(ctx context.Context, dir, from, to string) ([]codehost.FileChange, error) {
+func (dir Folder) changed(ctx context.Context, from, to string) ([]codehost.FileChange, error) {
 	args := slices.Concat([]string{"diff-tree", "-r", "-z", "--raw", "--numstat", "--no-abbrev"}, renames, []string{from, to})
-	out, err := h.output(ctx, dir, args...)
+	out, err := dir.Output(ctx, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -175,12 +167,12 @@ func (h *Host) changed(ctx context.Context, dir, from, to string) ([]codehost.Fi
 }
 
 // hunks reads the changes of one file. It stops git after MaxDiffBytes.
-func (h *Host) hunks(ctx context.Context, dir, from, to string, f codehost.FileChange) (*codehost.File, error) {
+func (dir Folder) hunks(ctx context.Context, from, to string, f codehost.FileChange) (*codehost.File, error) {
 	out := &codehost.File{FileChange: f, Hunks: []codehost.Hunk{}}
 	if f.Binary {
 		return out, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, maxTransfer)
+	ctx, cancel := context.WithTimeout(ctx, MaxTime)
 	defer cancel()
 	args := slices.Concat([]string{
 		"--literal-pathspecs", "diff-tree", "-r", "-p",
@@ -189,14 +181,14 @@ func (h *Host) hunks(ctx context.Context, dir, from, to string, f codehost.FileC
 	if f.Was != "" {
 		args = append(args, f.Was)
 	}
-	c := h.command(ctx, dir, args...)
+	c := dir.Command(ctx, args...)
 	stderr := &rlimit.Output{Most: 4 << 10}
 	c.Stderr = stderr
 	r, err := c.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	if err := begin(c); err != nil {
+	if err := Begin(c); err != nil {
 		return nil, err
 	}
 	whole, readErr := readHunks(bufio.NewReaderSize(r, 64<<10), out)

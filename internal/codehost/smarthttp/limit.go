@@ -1,17 +1,17 @@
-package builtin
+package smarthttp
 
 import (
 	"context"
 	"sync"
 )
 
-// atOnce is the number of transfers of one credential that run at a time. Further ones
+// AtOnce is the number of transfers of one credential that run at a time. Further ones
 // wait, because each may use the memory of a git process.
-const atOnce = 8
+const AtOnce = 8
 
-// transferLimit makes the transfers of one credential wait for each other. The zero
+// Limit makes the transfers of one credential wait for each other. The zero
 // value is ready.
-type transferLimit struct {
+type Limit struct {
 	mu   sync.Mutex
 	held map[string]*credentialLimit
 }
@@ -22,15 +22,15 @@ type credentialLimit struct {
 	users int
 }
 
-// take waits until a transfer of who may run. The caller calls leave at its end.
-func (t *transferLimit) take(ctx context.Context, who string) (leave func(), err error) {
+// Take waits until a transfer of who may run. The caller calls leave at its end.
+func (t *Limit) Take(ctx context.Context, who string) (leave func(), err error) {
 	t.mu.Lock()
 	if t.held == nil {
 		t.held = map[string]*credentialLimit{}
 	}
 	at := t.held[who]
 	if at == nil {
-		at = &credentialLimit{slots: make(chan struct{}, atOnce)}
+		at = &credentialLimit{slots: make(chan struct{}, AtOnce)}
 		t.held[who] = at
 	}
 	at.users++

@@ -1,4 +1,4 @@
-package builtin
+package gitfolder
 
 import (
 	"bufio"
@@ -16,13 +16,9 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// ReadDir implements codehost.Host.
-func (h *Host) ReadDir(ctx context.Context, r codehost.Repo, rev, folder string) (string, map[string][]byte, error) {
-	dir, err := h.open(r)
-	if err != nil {
-		return "", nil, err
-	}
-	commit, err := h.resolveOne(ctx, dir, rev)
+// ReadDir answers as codehost.Host says.
+func (dir Folder) ReadDir(ctx context.Context, rev, folder string) (string, map[string][]byte, error) {
+	commit, err := dir.resolveOne(ctx, rev)
 	if err != nil {
 		return "", nil, err
 	}
@@ -30,7 +26,7 @@ func (h *Host) ReadDir(ctx context.Context, r codehost.Repo, rev, folder string)
 		return "", nil, codehost.ErrNotFound
 	}
 	// With the slash git lists the content of the folder, and nothing for a file.
-	out, err := h.output(ctx, dir, "--literal-pathspecs", "ls-tree", "-z", commit, "--", folder+"/")
+	out, err := dir.Output(ctx, "--literal-pathspecs", "ls-tree", "-z", commit, "--", folder+"/")
 	if err != nil {
 		return "", nil, err
 	}
@@ -52,22 +48,22 @@ func (h *Host) ReadDir(ctx context.Context, r codehost.Repo, rev, folder string)
 	if len(names) > codehost.MaxDirFiles {
 		return "", nil, codehost.ErrTooLarge
 	}
-	files, err := h.readObjects(ctx, dir, names, ask.String())
+	files, err := dir.readObjects(ctx, names, ask.String())
 	return commit, files, err
 }
 
 // readObjects reads blobs. ask has a SHA on each line, in the order of names, which
 // become the keys of the result.
-func (h *Host) readObjects(ctx context.Context, dir string, names []string, ask string) (map[string][]byte, error) {
+func (dir Folder) readObjects(ctx context.Context, names []string, ask string) (map[string][]byte, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := h.command(ctx, dir, "cat-file", "--batch")
+	c := dir.Command(ctx, "cat-file", "--batch")
 	c.Stdin = strings.NewReader(ask)
 	stdout, err := c.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	if err := begin(c); err != nil {
+	if err := Begin(c); err != nil {
 		return nil, fmt.Errorf("git cat-file: %w", err)
 	}
 	files := make(map[string][]byte, len(names))
@@ -98,68 +94,80 @@ func plainPath(p string) bool {
 		})
 }
 
-// WriteFiles implements codehost.Host.
-func (h *Host) WriteFiles(ctx context.Context, r codehost.Repo, o codehost.WriteOptions) (string, error) {
-	dir, err := h.open(r)
-	if err != nil {
+// WriteFiles answers as codehost.Host says.
+func (dir Folder) WriteFiles(ctx context.Context, o codehost.WriteOptions) (string, error) {
+	if err := checkWrite(o); err != nil {
 		return "", err
 	}
-	if !codehost.ValidSHA(o.Parent) {
-		return "", fault.Field("parent", "is not a full commit SHA")
-	}
-	for _, p := range slices.Concat(slices.Collect(maps.Keys(o.Files)), o.Remove) {
-		if !plainPath(p) {
-			return "", fault.Field("files", "must be paths inside the repository")
-		}
-	}
-	head, err := h.Head(ctx, r, o.Branch)
+	head, err := dir.Head(ctx, o.Branch)
 	if err != nil {
 		return "", err
 	}
 	if head != o.Parent {
 		return "", codehost.ErrHeadMoved
 	}
-	tree, err := h.writeTree(ctx, dir, head, o)
-	if err != nil {
-		return "", fmt.Errorf("write files to %s of %s: %w", o.Branch, r, err)
+	sha, err := dir.CommitFiles(ctx, o)
+	if err != nil || sha == head {
+		return sha, err
 	}
-	was, err := h.output(ctx, dir, "rev-parse", head+"^{tree}")
-	if err != nil {
-		return "", err
-	}
-	if strings.TrimSpace(was) == tree {
-		return head, nil
-	}
-	sha, err := h.commit(ctx, dir, tree, head, codehost.MergeOptions{
-		Title: o.Title, Body: o.Body, Author: o.Author, Committer: o.Committer,
-	})
-	if err != nil {
-		return "", err
-	}
-	if _, failed := h.output(ctx, dir, "update-ref", "refs/heads/"+o.Branch, sha, head); failed != nil {
+	if _, failed := dir.Output(ctx, "update-ref", "refs/heads/"+o.Branch, sha, head); failed != nil {
 		// The branch moved, or a push holds its lock and is about to move it.
 		return "", codehost.ErrHeadMoved.Because(failed)
 	}
 	return sha, nil
 }
 
-// writeTree makes the tree of a commit with the changed files. It uses a temporary
-// index.
-func (h *Host) writeTree(ctx context.Context, dir, commit string, o codehost.WriteOptions) (string, error) {
-	blobs, err := h.writeBlobs(ctx, dir, o.Files)
+// CommitFiles makes the commit of WriteFiles on o.Parent, which the repository must
+// have, and moves no branch. The answer is o.Parent if the files have this content.
+func (dir Folder) CommitFiles(ctx context.Context, o codehost.WriteOptions) (string, error) {
+	if err := checkWrite(o); err != nil {
+		return "", err
+	}
+	tree, err := dir.writeTree(ctx, o.Parent, o)
+	if err != nil {
+		return "", fmt.Errorf("write files to %s of %s: %w", o.Branch, dir, err)
+	}
+	was, err := dir.Output(ctx, "rev-parse", o.Parent+"^{tree}")
 	if err != nil {
 		return "", err
 	}
-	if err := h.fits(ctx, dir, commit, slices.Collect(maps.Keys(o.Files))); err != nil {
+	if strings.TrimSpace(was) == tree {
+		return o.Parent, nil
+	}
+	return dir.commit(ctx, tree, o.Parent, codehost.MergeOptions{
+		Title: o.Title, Body: o.Body, Author: o.Author, Committer: o.Committer,
+	})
+}
+
+func checkWrite(o codehost.WriteOptions) error {
+	if !codehost.ValidSHA(o.Parent) {
+		return fault.Field("parent", "is not a full commit SHA")
+	}
+	for _, p := range slices.Concat(slices.Collect(maps.Keys(o.Files)), o.Remove) {
+		if !plainPath(p) {
+			return fault.Field("files", "must be paths inside the repository")
+		}
+	}
+	return nil
+}
+
+// writeTree makes the tree of a commit with the changed files. It uses a temporary
+// index.
+func (dir Folder) writeTree(ctx context.Context, commit string, o codehost.WriteOptions) (string, error) {
+	blobs, err := dir.writeBlobs(ctx, o.Files)
+	if err != nil {
 		return "", err
 	}
-	tmp, err := os.MkdirTemp(h.root, ".new-")
+	if err := dir.fits(ctx, commit, slices.Collect(maps.Keys(o.Files))); err != nil {
+		return "", err
+	}
+	tmp, err := os.MkdirTemp(dir.git.folder, ".new-")
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(tmp)
 	env := []string{"GIT_INDEX_FILE=" + filepath.Join(tmp, "index")}
-	if _, err := h.filter(ctx, dir, "", env, "read-tree", commit); err != nil {
+	if _, err := dir.Filter(ctx, "", env, "read-tree", commit); err != nil {
 		return "", err
 	}
 	var change strings.Builder
@@ -171,16 +179,16 @@ func (h *Host) writeTree(ctx context.Context, dir, commit string, o codehost.Wri
 	for _, p := range slices.Sorted(maps.Keys(blobs)) {
 		change.WriteString("100644 " + blobs[p] + "\t" + p + "\x00")
 	}
-	if _, err := h.filter(ctx, dir, change.String(), env, "update-index", "-z", "--index-info"); err != nil {
+	if _, err := dir.Filter(ctx, change.String(), env, "update-index", "-z", "--index-info"); err != nil {
 		return "", err
 	}
-	out, err := h.filter(ctx, dir, "", env, "write-tree")
+	out, err := dir.Filter(ctx, "", env, "write-tree")
 	return strings.TrimSpace(out), err
 }
 
 // fits fails with codehost.ErrConflict if a file would replace a folder, or a
 // folder a file: git would do both.
-func (h *Host) fits(ctx context.Context, dir, commit string, files []string) error {
+func (dir Folder) fits(ctx context.Context, commit string, files []string) error {
 	folder := map[string]bool{} // the paths to write and their folders; true: a folder
 	for _, file := range files {
 		folder[file] = false
@@ -194,7 +202,7 @@ func (h *Host) fits(ctx context.Context, dir, commit string, files []string) err
 		}
 	}
 	args := []string{"--literal-pathspecs", "ls-tree", "-z", "-t", commit, "--"}
-	out, err := h.output(ctx, dir, append(args, slices.Sorted(maps.Keys(folder))...)...)
+	out, err := dir.Output(ctx, append(args, slices.Sorted(maps.Keys(folder))...)...)
 	if err != nil {
 		return err
 	}
@@ -208,13 +216,13 @@ func (h *Host) fits(ctx context.Context, dir, commit string, files []string) err
 }
 
 // writeBlobs stores contents, and returns the SHA of each blob by its path.
-func (h *Host) writeBlobs(ctx context.Context, dir string, files map[string][]byte) (map[string]string, error) {
+func (dir Folder) writeBlobs(ctx context.Context, files map[string][]byte) (map[string]string, error) {
 	paths := slices.Sorted(maps.Keys(files))
 	var script strings.Builder
 	for i, p := range paths {
 		fmt.Fprintf(&script, "blob\nmark :%d\ndata %d\n%s\nget-mark :%d\n", i+1, len(files[p]), files[p], i+1)
 	}
-	out, err := h.filter(ctx, dir, script.String(), nil, "fast-import", "--quiet")
+	out, err := dir.Filter(ctx, script.String(), nil, "fast-import", "--quiet")
 	if err != nil {
 		return nil, err
 	}
