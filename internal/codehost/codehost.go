@@ -2,15 +2,17 @@
 //
 // A host has two sides. Host answers facts about branches and files, and makes the
 // few changes that are made on the server (merge, delete a branch). Forge is the
-// part of a host that is not git, such as issues. Hosts finds both for a repository:
-// a server may be connected to several hosts. Neither side has pull requests: their
-// numbers, states and checks are rows of our own database.
+// part of a host that is not git: its pull requests, checks and issues. Feed tells what
+// happens at a host, and GitAccess where its git is. Hosts finds the sides for a
+// repository: a server may be connected to several hosts.
 //
 // An error that a caller can act on is one of the faults in codehost.go, or
 // ErrUnknownHost or ErrCannot.
 //
 //   - codehost.go, diff.go: Host
-//   - forge.go: Forge
+//   - forge.go, pulls.go, noforge.go: Forge
+//   - feed.go, events.go: Feed and GitAccess
+//   - urgency.go: how much of the limits of a host a call may use up
 //   - hosts.go: Hosts
 //   - names.go, links.go: names of repositories, refs, commits and issues
 //   - push.go: the rights of a git credential, and the changes of a push
@@ -130,6 +132,8 @@ type CreateOptions struct {
 
 // Info is the state of a repository.
 type Info struct {
+	// Repo is the repository by the name that it has now: its host may have renamed it.
+	Repo          Repo
 	DefaultBranch string
 	HeadSHA       string // of the default branch; "" while the branch has no commit
 	Empty         bool   // no branch has a commit
@@ -190,6 +194,9 @@ type Person struct{ Name, Email string }
 
 // MergeOptions describe one merge.
 type MergeOptions struct {
+	// Number is that of the pull request at the host; 0 if the host keeps none for the
+	// branch. A host that merges pull requests alone fails with ErrCannot without it.
+	Number      int64
 	Base, Head  string // branch names
 	HeadSHA     string // the commit that was reviewed; the head must be at it
 	BaseSHA     string // the commit that the base must be at; empty: any

@@ -36,7 +36,7 @@ type (
 		Was  string // its full name before; "" unless that changed
 		Gone bool   // deleted, or out of reach
 	}
-	// PushedEvent tells of moved refs.
+	// PushedEvent tells of moved refs. A sweep does not know which: it names none.
 	PushedEvent struct {
 		Happening
 		Updates []RefUpdate

@@ -13,7 +13,9 @@ func (h *Host) Info(ctx context.Context, r codehost.Repo) (codehost.Info, error)
 	if err != nil {
 		return codehost.Info{}, err
 	}
-	return dir.Info(ctx)
+	info, err := dir.Info(ctx)
+	info.Repo = r
+	return info, err
 }
 
 // Head implements codehost.Host.

@@ -175,26 +175,34 @@ func plain(s string) string { return strings.ReplaceAll(s, "\x00", "") }
 
 var trailer = regexp.MustCompile(`^[A-Za-z0-9-]+: `)
 
-// message makes the commit message. The message of a squash ends with squashedTrailer,
-// in the block of trailers of the body if the body has one.
+// message makes the commit message. That of a squash ends with squashedTrailer.
 func message(o codehost.MergeOptions) string {
 	m := strings.Join(strings.Fields(plain(o.Title)), " ")
 	body := strings.TrimSpace(strings.ReplaceAll(plain(o.Body), "\r\n", "\n"))
+	if o.Method == codehost.MethodSquash {
+		body = SquashBody(o.Body, o.HeadSHA)
+	}
 	if body != "" {
 		m += "\n\n" + body
 	}
-	m += "\n"
-	if o.Method != codehost.MethodSquash {
-		return m
+	return m + "\n"
+}
+
+// SquashBody is the body of the message of a squash of a head. It ends with the line by
+// which Landed finds the squash, in the block of trailers if the body has one.
+func SquashBody(body, headSHA string) string {
+	body = strings.TrimSpace(strings.ReplaceAll(plain(body), "\r\n", "\n"))
+	last := squashedTrailer + headSHA
+	if body == "" {
+		return last
 	}
 	paragraphs := strings.Split(body, "\n\n")
 	for line := range strings.SplitSeq(paragraphs[len(paragraphs)-1], "\n") {
 		if !trailer.MatchString(line) {
-			m += "\n"
-			break
+			return body + "\n\n" + last
 		}
 	}
-	return m + squashedTrailer + o.HeadSHA + "\n"
+	return body + "\n" + last
 }
 
 // advance moves the base from its old commit to the merge, provided that the head

@@ -80,6 +80,12 @@ func (dir Folder) Resolve(ctx context.Context, revs ...string) ([]string, error)
 	return shas, nil
 }
 
+// Has tells whether the repository has all of some objects, given by their full SHAs.
+func (dir Folder) Has(ctx context.Context, shas ...string) (bool, error) {
+	out, err := dir.Filter(ctx, strings.Join(shas, "\n")+"\n", nil, "cat-file", "--batch-check=%(objectname)")
+	return len(strings.Fields(out)) == len(shas), err // "<sha> missing" is two words
+}
+
 func (dir Folder) resolveOne(ctx context.Context, rev string) (string, error) {
 	shas, err := dir.Resolve(ctx, rev)
 	if err != nil {

@@ -63,6 +63,7 @@ var edges = map[string]string{
 	"llm/scripted":     "",
 
 	"codehost/gitfolder": "codehost fault rlimit",
+	"codehost/github":    "codehost codehost/gitfolder fault",
 	"codehost/smarthttp": "codehost fault observe",
 
 	"flow":  "codehost db domain/* event id llm money policy protocol seal",
@@ -223,6 +224,7 @@ func TestHTTP(t *testing.T) {
 		"codehost/builtin": "speaks git over HTTP",
 
 		"codehost/smarthttp": "speaks git over HTTP",
+		"codehost/github":    "calls GitHub",
 
 		"idp":              "asks identity providers",
 		"llm":              "is the gateway to model providers",

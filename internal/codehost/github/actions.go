@@ -1,0 +1,199 @@
+package github
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"yardmaster/internal/codehost"
+)
+
+var readActions = permissions{"actions": "read"}
+
+type wireRun struct {
+	ID      int64  `json:"id"`
+	Name    string `json:"name"`
+	Status  string `json:"status"`
+	Attempt int    `json:"run_attempt"`
+}
+
+// workflows are the workflow runs of a commit by their ids, if one of its check runs is
+// a job of one. Without the permission to read them there are none.
+func (h *Host) workflows(ctx context.Context, r codehost.Repo, sha string, runs []wireCheck) (map[string]wireRun, error) {
+	if !slices.ContainsFunc(runs, func(w wireCheck) bool { return runOf(w) != "" }) {
+		return nil, nil
+	}
+	type page struct {
+		Runs []wireRun `json:"workflow_runs"`
+	}
+	found, _, err := pages(ctx, h, r, call{sub: "/actions/runs", query: url.Values{"head_sha": {sha}}, need: readActions},
+		func(p page) []wireRun { return p.Runs })
+	var forbidden *codehost.ForbiddenError
+	if errors.As(err, &forbidden) || errors.Is(err, codehost.ErrNotFound) {
+		return nil, nil
+	}
+	out := map[string]wireRun{}
+	for _, w := range found {
+		out[number(w.ID)] = w
+	}
+	return out, err
+}
+
+// RerunFailed implements codehost.Forge. It runs all failed jobs of the workflow runs
+// of the checks again. A run that is under way, or has had an attempt since the check,
+// was run again already.
+func (h *Host) RerunFailed(ctx context.Context, r codehost.Repo, once codehost.Once, ids []string) error {
+	need := permissions{"actions": "write"}
+	jobs := map[string]string{} // run -> one of its jobs
+	for _, id := range ids {
+		w, err := h.findCheck(ctx, r, id)
+		if err != nil {
+			return err
+		}
+		run := runOf(w)
+		if run == "" {
+			return errNoRun
+		}
+		jobs[run] = number(w.ID)
+	}
+	for _, id := range slices.Sorted(maps.Keys(jobs)) {
+		var run wireRun
+		err := h.get(ctx, r, readActions, "/actions/runs/"+id, &run)
+		if errors.Is(err, codehost.ErrNotFound) {
+			return fmt.Errorf("%w: %w", codehost.ErrTooOld, err)
+		}
+		if err != nil {
+			return err
+		}
+		var job struct {
+			Attempt int `json:"run_attempt"`
+		}
+		err = h.get(ctx, r, readActions, "/actions/jobs/"+jobs[id], &job)
+		if err != nil && !errors.Is(err, codehost.ErrNotFound) {
+			return err
+		}
+		if run.Status != "completed" || err == nil && job.Attempt > 0 && job.Attempt < run.Attempt {
+			continue
+		}
+		_, err = h.do(ctx, r, call{method: http.MethodPost, sub: "/actions/runs/" + id + "/rerun-failed-jobs", need: need}, nil)
+		if e, is := refused(err, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusGone, http.StatusConflict); is {
+			switch {
+			case e.says("already running"):
+				continue
+			case e.says("month ago"), e.says("expired"), e.says("too old"), e.Status == http.StatusGone:
+				return fmt.Errorf("%w: %w", codehost.ErrTooOld, err)
+			}
+			return fmt.Errorf("%w: %w", codehost.ErrNotRerunnable, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CheckLog implements codehost.Forge. GitHub redirects to another host, which must not
+// see the credential and is good for a minute.
+func (h *Host) CheckLog(ctx context.Context, r codehost.Repo, id string, last int64) (io.ReadCloser, error) {
+	w, err := h.findCheck(ctx, r, id)
+	if errors.Is(err, codehost.ErrNotRerunnable) || err == nil && runOf(w) == "" {
+		return nil, codehost.ErrNoLog
+	}
+	if err != nil {
+		return nil, err
+	}
+	address, err := h.logAddress(ctx, r, number(w.ID))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read the log of %s: %w", id, err)
+	}
+	resp, err := h.http.Do(req)
+	if err != nil {
+		return nil, &codehost.BusyError{Cause: fmt.Errorf("read the log of %s: %w", id, withoutQuery(err))}
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode == http.StatusNotFound, resp.StatusCode == http.StatusGone:
+		return nil, codehost.ErrNoLog
+	case resp.StatusCode != http.StatusOK:
+		return nil, &codehost.BusyError{Cause: fmt.Errorf("the log of %s: status %d", id, resp.StatusCode)}
+	}
+	kept, err := tail(resp.Body, last)
+	if err != nil {
+		return nil, &codehost.BusyError{Cause: fmt.Errorf("read the log of %s: %w", id, withoutQuery(err))}
+	}
+	return io.NopCloser(bytes.NewReader(kept)), nil
+}
+
+// logAddress is where a job's log is for the next minute.
+func (h *Host) logAddress(ctx context.Context, r codehost.Repo, job string) (string, error) {
+	at := h.present(r)
+	auth, err := h.tokenFor(ctx, at, readActions)
+	if err != nil {
+		return "", err
+	}
+	resp, err := h.exchange(ctx, request{
+		method: http.MethodGet, path: "/repos/" + at.Owner + "/" + at.Name + "/actions/jobs/" + job + "/logs", auth: auth,
+	})
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode == http.StatusNotFound, resp.StatusCode == http.StatusGone:
+		return "", codehost.ErrNoLog
+	case resp.StatusCode >= 400:
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+		return "", h.failure(resp.StatusCode, resp.Header, body, readActions)
+	}
+	to, err := resp.Location()
+	if err != nil || to.Scheme != "https" && to.Scheme != h.web.Scheme {
+		return "", fmt.Errorf("GitHub answers %d for a log, and no address", resp.StatusCode)
+	}
+	return to.String(), nil
+}
+
+// mostLog is the largest end of a log that is kept, in bytes.
+const mostLog = 16 << 20
+
+// tail reads to the end and keeps about the last bytes, from the beginning of a line.
+func tail(r io.Reader, last int64) ([]byte, error) {
+	if last <= 0 || last > mostLog {
+		last = mostLog
+	}
+	var kept []byte
+	cut := false
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(buf)
+		kept = append(kept, buf[:n]...)
+		if int64(len(kept)) > 2*last {
+			kept, cut = append(kept[:0], kept[int64(len(kept))-last:]...), true
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if int64(len(kept)) > last {
+		kept, cut = kept[int64(len(kept))-last:], true
+	}
+	if i := bytes.IndexByte(kept, '\n'); cut && i >= 0 {
+		kept = kept[i+1:]
+	}
+	return kept, nil
+}

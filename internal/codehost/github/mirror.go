@@ -1,0 +1,258 @@
+package github
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/codehost/gitfolder"
+)
+
+// oldFaults are what git finds wrong with objects of repositories that are older than
+// its checks. They do no harm in a folder that nobody checks out.
+var oldFaults = []string{
+	"badDate", "badDateOverflow", "badEmail", "badName", "badTimezone", "duplicateEntries", "gitmodulesBlob", "gitmodulesLarge",
+	"gitmodulesMissing", "gitmodulesName", "gitmodulesParse", "gitmodulesPath", "gitmodulesSymlink", "gitmodulesUpdate",
+	"gitmodulesUrl", "missingEmail", "missingNameBeforeEmail", "missingSpaceBeforeDate", "missingSpaceBeforeEmail",
+	"multipleAuthors", "zeroPaddedDate", "zeroPaddedFilemode",
+}
+
+// mirrorSettings are git's settings for all calls to a GitHub.
+func mirrorSettings(web *url.URL, caFile string) [][2]string {
+	all := [][2]string{
+		{"protocol.allow", "never"},
+		{"protocol." + web.Scheme + ".allow", "always"},
+		{"http.followRedirects", "false"}, // the credential would go along
+		{"http.lowSpeedLimit", "1000"},
+		{"http.lowSpeedTime", "60"},
+		{"credential.helper", ""},
+		{"fetch.fsckObjects", "true"},
+		{"fetch.unpackLimit", "1"},
+		{"fetch.recurseSubmodules", "false"},
+		{"transfer.bundleURI", "false"},
+	}
+	for _, id := range oldFaults {
+		all = append(all, [2]string{"fetch.fsck." + id, "warn"})
+	}
+	if caFile != "" {
+		all = append(all, [2]string{"http.sslCAInfo", caFile})
+	}
+	return all
+}
+
+// mirror is the folder of one repository. Its mutex is held while the folder is
+// fetched.
+type mirror struct {
+	mu  sync.Mutex
+	dir gitfolder.Folder
+}
+
+// mirror answers the mirror of a repository. It makes an empty folder if there is none.
+func (h *Host) mirror(ctx context.Context, r codehost.Repo) (*mirror, error) {
+	if _, err := strconv.ParseUint(r.ID, 10, 63); err != nil {
+		return nil, codehost.ErrNotFound
+	}
+	found, _ := h.mirrors.LoadOrStore(r.ID, &mirror{dir: h.git.At(filepath.Join(h.cfg.Folder, r.ID+".git"), r.String())})
+	m := found.(*mirror)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, err := os.Stat(m.dir.Path()); err == nil {
+		return m, nil
+	}
+	made, err := h.git.Init(ctx, "main")
+	if err != nil {
+		return nil, fmt.Errorf("make a mirror of %s: %w", r, err)
+	}
+	defer os.RemoveAll(made)
+	if err := os.Rename(made, m.dir.Path()); err != nil {
+		return nil, fmt.Errorf("make a mirror of %s: %w", r, err)
+	}
+	return m, nil
+}
+
+// at answers the mirror of a repository, and the commits of revs, which the mirror has.
+func (h *Host) at(ctx context.Context, r codehost.Repo, revs ...string) (gitfolder.Folder, []string, error) {
+	shas := make([]string, len(revs))
+	for i, rev := range revs {
+		sha, err := h.commitOf(ctx, r, rev)
+		if err != nil {
+			return gitfolder.Folder{}, nil, err
+		}
+		shas[i] = sha
+	}
+	m, err := h.mirror(ctx, r)
+	if err != nil {
+		return gitfolder.Folder{}, nil, err
+	}
+	return m.dir, shas, h.fetch(ctx, r, m, shas)
+}
+
+// commitOf is the commit of a rev; a tag or commit by its SHA is answered as it is.
+func (h *Host) commitOf(ctx context.Context, r codehost.Repo, rev string) (string, error) {
+	if err := h.ours(r); err != nil {
+		return "", err
+	}
+	branch, isBranch := strings.CutPrefix(rev, "refs/heads/")
+	switch {
+	case codehost.ValidSHA(rev):
+		return rev, nil
+	case rev == "HEAD":
+		info, err := h.Info(ctx, r)
+		if err == nil && info.HeadSHA == "" {
+			err = codehost.ErrNotFound
+		}
+		return info.HeadSHA, err
+	case isBranch, codehost.ValidBranch(rev):
+		return h.Head(ctx, r, branch)
+	case codehost.ValidRef(rev):
+		return h.ref(ctx, r, strings.TrimPrefix(rev, "refs/"))
+	}
+	return "", codehost.ErrNotFound
+}
+
+// missing tells whether the mirror lacks one of some commits.
+func missing(ctx context.Context, dir gitfolder.Folder, shas []string) (bool, error) {
+	if len(shas) == 0 {
+		return false, nil
+	}
+	has, err := dir.Has(ctx, shas...)
+	return !has, err
+}
+
+// fetch makes the mirror have commits: first it fetches all branches, then what none of
+// them has, such as the head of a pull request from a fork. It fails with
+// codehost.ErrNotFound if GitHub has no such commit.
+func (h *Host) fetch(ctx context.Context, r codehost.Repo, m *mirror, shas []string) error {
+	if lacks, err := missing(ctx, m.dir, shas); !lacks || err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if lacks, err := missing(ctx, m.dir, shas); !lacks || err != nil {
+		return err // another caller has fetched it
+	}
+	if err := h.fetchRefs(ctx, r, m.dir, "+refs/heads/*:refs/heads/*"); err != nil {
+		return err
+	}
+	var wanted []string
+	for _, sha := range slices.Compact(slices.Sorted(slices.Values(shas))) {
+		lacks, err := missing(ctx, m.dir, []string{sha})
+		if err != nil {
+			return err
+		}
+		if lacks {
+			wanted = append(wanted, "+"+sha+":refs/wanted/"+sha)
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	return h.fetchRefs(ctx, r, m.dir, wanted...)
+}
+
+// fetchRefs fetches refs into the mirror.
+func (h *Host) fetchRefs(ctx context.Context, r codehost.Repo, dir gitfolder.Folder, refs ...string) error {
+	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"}
+	if strings.HasPrefix(refs[0], "+refs/heads/") {
+		args = append(args, "--prune")
+	}
+	_, err := h.remote(ctx, r, dir, false, func(address string) []string { return slices.Concat(args, []string{address}, refs) })
+	if err != nil {
+		return fmt.Errorf("fetch %s: %w", r, err)
+	}
+	return nil
+}
+
+// remote runs git with a credential for the repository at GitHub, which is in the
+// environment of the process alone. It asks for a new credential and for the present
+// name of the repository once each if GitHub refuses the one it has.
+func (h *Host) remote(
+	ctx context.Context, r codehost.Repo, dir gitfolder.Folder, write bool, args func(address string) []string,
+) (string, error) {
+	renewed, renamed := false, false
+	for {
+		address, authorization, _, err := h.Upstream(ctx, r, write)
+		if err != nil {
+			return "", err
+		}
+		out, err := dir.With([2]string{"http." + h.cfg.Addresses.Web + "/.extraHeader", "Authorization: " + authorization}).
+			Output(ctx, args(address.String())...)
+		var e *gitfolder.ExitError
+		if err == nil || !errors.As(err, &e) {
+			return out, err
+		}
+		failure := h.gitFailure(err, out)
+		switch {
+		case errors.Is(failure, errUnauthorized) && !renewed:
+			renewed = true
+			h.Renew(r)
+			continue
+		case errors.Is(failure, errMoved) && !renamed:
+			renamed = true
+			if _, other, err := h.rename(ctx, r); err != nil {
+				return out, err
+			} else if other {
+				continue
+			}
+			failure = codehost.ErrNotFound.Because(err)
+		case errors.Is(failure, errUnauthorized):
+			failure = &codehost.BusyError{Cause: failure}
+		case errors.Is(failure, errMoved):
+			failure = codehost.ErrNotFound.Because(failure)
+		}
+		return out, failure
+	}
+}
+
+var httpStatus = regexp.MustCompile(`returned error: (\d{3})`)
+
+// gitFailure says what a failed fetch or push means. out is what git printed beside its
+// errors.
+func (h *Host) gitFailure(err error, out string) error {
+	said := err.Error() + "\n" + out
+	has := func(texts ...string) bool {
+		return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(said, t) })
+	}
+	status := ""
+	if m := httpStatus.FindStringSubmatch(said); m != nil {
+		status = m[1]
+	}
+	switch {
+	case has("not our ref", "unadvertised object", "couldn't find remote ref"):
+		return codehost.ErrNotFound.Because(err)
+	case has("without `workflows` permission"):
+		return errors.Join(&codehost.ForbiddenError{Permission: "workflows: write"}, err)
+	case has("archived so it is read-only", "was archived"):
+		return codehost.ErrGone.Because(err)
+	case has("stale info", "fetch first", "non-fast-forward", "cannot lock ref", "reference already exists"):
+		return codehost.ErrHeadMoved.Because(err)
+	case has("GH006", "GH013", "protected branch", "[remote rejected]"):
+		return errors.Join(&codehost.BlockedError{Missing: rejections(out)}, err)
+	case status == "401", has("Authentication failed", "could not read Username"):
+		return fmt.Errorf("%w: %w", errUnauthorized, err)
+	case status == "403":
+		return errors.Join(&codehost.ForbiddenError{}, err)
+	case strings.HasPrefix(status, "3"), status == "404", has("repository '", "' not found"):
+		return fmt.Errorf("%w: %w", errMoved, err)
+	}
+	return &codehost.BusyError{Cause: err}
+}
+
+// rejections are the reasons of a push with --porcelain.
+func rejections(out string) (all []string) {
+	for line := range strings.Lines(out) {
+		if f := strings.Split(strings.TrimSpace(line), "\t"); len(f) == 3 && f[0] == "!" {
+			all = append(all, f[2])
+		}
+	}
+	return all
+}
