@@ -6,6 +6,8 @@ LINT    := $(CACHE)/golangci-lint
 LINT_V  := v2.15.0
 VULN    := $(CACHE)/govulncheck
 VULN_V  := v1.8.0
+S3      := $(CACHE)/versitygw
+S3_V    := v1.8.0
 BESIDE  := $(GO) run ./internal/db/dbtest/cluster # one PostgreSQL for the tests of all packages
 FUZZ_T  ?= 100000x
 
@@ -62,9 +64,15 @@ demo: ## run the whole job once, on a throwaway server
 	$(GO) run ./cmd/yardmaster demo --once
 
 .PHONY: deps
-deps: ## say what the tests need and this machine lacks, and get it
+deps: $(S3)-$(S3_V) ## say what the tests need and this machine lacks, and get it
 	@scripts/deps $(NEEDS)
 	@$(GO) run ./internal/proof/github/description/get
+
+# The S3 server of the tests. Without it they fail by name.
+$(S3)-$(S3_V):
+	@mkdir -p $(CACHE)
+	-GOBIN=$(CACHE) $(GO) install github.com/versity/versitygw/cmd/versitygw@$(S3_V)
+	-@mv $(S3) $@
 
 .PHONY: test
 test: deps ## run the tests: both databases, real NATS, git and processes

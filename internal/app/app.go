@@ -10,6 +10,7 @@
 //	start.go, http.go         the server and the loops; limits.go, providers.go, notary.go and
 //	                          observe.go are settings of theirs
 //	stop.go                   ends them in order
+//	objects.go                opens the store of objects
 //	probes.go, storage.go     what the health of the server is made of
 //	describe.go, …            the documents of the API: describe_events.go, samples.go
 //	rotate.go                 changes the keys of a server that does not run
@@ -26,6 +27,7 @@ import (
 	"time"
 
 	"yardmaster/internal/api/limit"
+	"yardmaster/internal/blob"
 	"yardmaster/internal/bus"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/builtin"
@@ -69,6 +71,7 @@ type App struct {
 	ring    *seal.Keyring
 	clients *seal.Keyring // for what outlives master keys
 	mail    *mail.Outbox
+	blob    blob.Store
 	notary  *notary.Notary
 	host    builtInHost    // its folders and its door; domains are given hosts
 	readers *event.Readers // of what is done after an event

@@ -12,6 +12,7 @@ import (
 
 	"yardmaster/internal/api/mcp"
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/blob"
 	"yardmaster/internal/bus"
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/config"
@@ -192,7 +193,7 @@ func described() parts {
 		a := &App{
 			cfg: &config.Config{}, log: slog.New(slog.DiscardHandler), db: &db.DB{}, bus: &bus.Bus{}, hub: event.NewHub(), ring: seal.New(),
 			clients: seal.New(),
-			mail:    &mail.Outbox{}, host: &builtin.Host{}, prices: &llm.Prices{},
+			mail:    &mail.Outbox{}, blob: blob.Off{}, host: &builtin.Host{}, prices: &llm.Prices{},
 		}
 		describing.parts = a.wire()
 	})

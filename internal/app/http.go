@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/api/idempotency"
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/api/rest"
+	"yardmaster/internal/blob"
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/signin"
@@ -18,7 +19,8 @@ import (
 
 // programs are the paths that only programs call, whatever they say they like
 // to read.
-var programs = []string{"/v1/", "/.well-known/", "/oauth/token", "/oauth/register", "/auth/device", "/auth/methods", "/healthz"}
+var programs = []string{"/v1/", "/.well-known/", "/oauth/token", "/oauth/register", "/auth/device", "/auth/methods", "/healthz",
+	blob.Path}
 
 // secrets are the members of answers that are credentials.
 var secrets = []string{"fix_url", "token", "secret", "client_secret", "password", "credentials", "setup_url", "access_token", "key"}
@@ -48,7 +50,8 @@ func (a *App) pipeline() *op.Pipeline {
 // handler is everything that is served, and recorded.
 func (a *App) handler() http.Handler { return a.observed(a.served()) }
 
-// served is the capabilities, the git host, and the model gateway for boxes.
+// served is the capabilities, the git host, the model gateway for boxes, and the store
+// of objects.
 func (a *App) served() http.Handler {
 	api := rest.Handler(rest.Config{
 		Pipeline: a.pipeline(), SecretParameters: secretParameters,
@@ -59,6 +62,7 @@ func (a *App) served() http.Handler {
 	repos := a.parts.repo
 	git := a.host.Handler(builtin.Hooks{Authorize: repos.Access, Create: repos.Create, Pushed: repos.Pushed, Otherwise: api})
 	gateway := http.StripPrefix("/gateway", a.parts.gateway.Caller().Gateway)
+	objects := a.serveObjects(api)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasPrefix(r.URL.Path, "/git/"):
@@ -71,14 +75,18 @@ func (a *App) served() http.Handler {
 			rest.Name(w.Header(), r)
 			note(r, "gateway")
 			gateway.ServeHTTP(w, r)
+		case strings.HasPrefix(r.URL.Path, blob.Path):
+			rest.Name(w.Header(), r)
+			note(r, "blob")
+			objects.ServeHTTP(w, r)
 		default:
 			api.ServeHTTP(w, r)
 		}
 	})
 }
 
-// note records the surface of a request that is not for a capability: the git host
-// or the model gateway.
+// note records the surface of a request that is not for a capability: the git host,
+// the model gateway or the store of objects.
 func note(req *http.Request, surface string) {
 	r := observe.Of(req.Context())
 	r.Surface, r.Pattern = surface, "/"+surface+"/"

@@ -86,6 +86,9 @@ func (a *App) open(ctx context.Context) (err error) {
 	if a.mail, err = outbox(a); err != nil {
 		return err
 	}
+	if a.blob, err = a.objects(ctx); err != nil {
+		return err
+	}
 	if err := a.startNotary(ctx); err != nil {
 		return err
 	}

@@ -44,6 +44,9 @@ func (a *App) close() error {
 	if a.cache != nil {
 		errs = append(errs, a.cache.Close())
 	}
+	if a.blob != nil {
+		errs = append(errs, a.blob.Close())
+	}
 	if a.notary != nil {
 		errs = append(errs, a.closeNotary())
 	}

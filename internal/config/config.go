@@ -37,6 +37,7 @@ type Config struct {
 	NATSListen    string        `key:"nats-listen" default:"127.0.0.1:0" doc:"host:port that boxes connect to; port 0 takes a free one and keeps it"`
 	NATSURL       string        `key:"nats-url" doc:"address boxes reach NATS at; derived from nats-listen when empty"`
 	Database      string        `key:"database" doc:"postgres://… or sqlite:PATH; a file in the data folder when empty" secret:"true"`
+	Blob          string        `key:"blob" doc:"where objects such as logs of checks are kept: folder:PATH, s3://ACCESS:SECRET@HOST/BUCKET?region=REGION (s3+http:// without TLS), or off; the folder blob in the data folder when empty" secret:"true"`
 	MasterKey     string        `key:"master-key" doc:"master keys of 64 hex digits, comma-separated, the one that seals first; the file master.key in the data folder when empty" secret:"true"`
 	KeyFile       string        `key:"master-key-file" doc:"file of master keys in place of that one, a line each, the one that seals first; say on another volume"`
 	KeyCommand    Command       `key:"master-key-command" doc:"program and arguments (words, or a JSON list of strings) that prints the master keys in place of a file"`
@@ -372,6 +373,9 @@ func (c *Config) settle() error {
 	if c.Database == "" {
 		c.Database = "sqlite:" + filepath.Join(c.Data, "yardmaster.db")
 	}
+	if err := c.settleBlob(); err != nil {
+		return err
+	}
 	given := 0
 	for _, set := range []bool{c.MasterKey != "", c.KeyFile != "", len(c.KeyCommand) > 0} {
 		if set {
@@ -481,7 +485,7 @@ func (c *Config) Author() (name, address string) {
 func (c *Config) Print(w io.Writer) {
 	for _, s := range c.settings() {
 		v := fmt.Sprint(s.value.Interface())
-		if s.secret && v != "" && !strings.HasPrefix(v, "sqlite:") {
+		if s.secret && v != "" && !strings.HasPrefix(v, "sqlite:") && !c.plainBlob(v) {
 			v = "(set)"
 		}
 		fmt.Fprintf(w, "%-21s %-44q # %s\n", s.key+":", v, c.sources[s.key])

@@ -154,6 +154,37 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
+// Objects are kept below the data folder unless another place is named, and the keys of a
+// bucket are not printed.
+func TestBlob(t *testing.T) {
+	data := t.TempDir()
+	env := environment(map[string]string{"YARDMASTER_DATA": data})
+	for given, want := range map[string]string{
+		"": "folder:" + filepath.Join(data, "blob"), "off": "off", "folder:" + data: "folder:" + data, "s3://ID:hunter2@host/logs": "(set)",
+		"s3+http://ID:hunter2@host/logs": "(set)",
+	} {
+		c, err := Load("serve", []string{"--blob", given}, env, new(bytes.Buffer))
+		if err != nil {
+			t.Errorf("%q: %v", given, err)
+			continue
+		}
+		var out bytes.Buffer
+		c.Print(&out)
+		if !strings.Contains(out.String(), `"`+want+`"`) || strings.Contains(out.String(), "hunter2") {
+			t.Errorf("%q: no %q in\n%s", given, want, out.String())
+		}
+		if path, ok := c.BlobFolder(); ok != strings.HasPrefix(want, "folder:") || ok && "folder:"+path != want {
+			t.Errorf("%q: %q %v", given, path, ok)
+		}
+	}
+	for _, bad := range []string{"on", "folder:", "/srv/blob", "https://ID:hunter2@host/logs"} {
+		_, err := Load("serve", []string{"--blob", bad}, env, new(bytes.Buffer))
+		if err == nil || !strings.Contains(err.Error(), "blob (from --blob)") || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
 // The program that prints the master key is a list of words, never a shell command.
 func TestKeyCommand(t *testing.T) {
 	data := t.TempDir()

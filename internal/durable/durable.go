@@ -3,6 +3,9 @@
 package durable
 
 import (
+	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -71,4 +74,48 @@ func likewise(path, as string) error {
 		return nil
 	}
 	return os.Chown(path, int(owner.Uid), int(owner.Gid))
+}
+
+// Stream writes what from reads to the file path, with mode 0600, in place of a file
+// that is there. If from fails, the file of before is left as it is. Stream writes a
+// temporary file first, named by pattern (as in os.CreateTemp), which a killed process
+// leaves behind.
+func Stream(path, pattern string, from io.Reader) error {
+	f, err := os.CreateTemp(filepath.Dir(path), pattern)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // absent after a successful rename
+	if _, err = io.Copy(f, from); err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return Name(path)
+}
+
+// Folder makes a folder with mode 0700, and those above it, so that their names survive
+// a loss of power.
+func Folder(dir string) error {
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		return &os.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
+	}
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := Folder(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return Name(dir)
 }

@@ -1,10 +1,14 @@
 package durable
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+	"testing/iotest"
 )
 
 // Replace keeps the owner of a file and follows a link, and leaves no other file.
@@ -40,5 +44,36 @@ func TestReplace(t *testing.T) {
 	}
 	if err := Replace(filepath.Join(dir, "none"), ".next-*", nil); !os.IsNotExist(err) {
 		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+// Stream replaces a file as a whole, or leaves it and no other file.
+func TestStream(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	for range 2 {
+		if err := Folder(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(dir, "file")
+	if err := Stream(file, ".put-*", strings.NewReader("old")); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	if err := Stream(file, ".put-*", io.MultiReader(strings.NewReader("ne"), iotest.ErrReader(broken))); !errors.Is(err, broken) {
+		t.Errorf("%v", err)
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "old" {
+		t.Errorf("%q %v", text, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("the folder holds %v, %v", left, err)
+	}
+	if err := Folder(filepath.Join(file, "x")); !errors.Is(err, syscall.ENOTDIR) {
+		t.Errorf("below a file: %v", err)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v %v", info, err)
 	}
 }

@@ -26,6 +26,7 @@ var edges = map[string]string{
 	"money":               "",
 	"durable":             "",
 	"seal":                "durable",
+	"blob":                "durable seal",
 	"protocol":            "",
 	"config":              "",
 	"client":              "client/inert",
@@ -86,7 +87,7 @@ var edges = map[string]string{
 	"box/spool":      "box/scrub protocol",
 	"box/worktree":   "rlimit",
 
-	"app": "api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest bus clock codehost " +
+	"app": "api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest blob bus clock codehost " +
 		"codehost/builtin config db db/lease db/meta domain/* event event/hashchain event/notary fault flow id idp llm " +
 		"llm/scripted mail observe observe/telemetry policy seal seal/keys secretscan web",
 	"proof/demo":         "app box client config",
@@ -116,7 +117,7 @@ var edges = map[string]string{
 
 // foundation lists what any domain may import. All other domains build on the rows of
 // people.
-const foundation = "api/op client/inert clock codehost db domain/people event fault id idp jsonschema llm mail money needs " +
+const foundation = "api/op blob client/inert clock codehost db domain/people event fault id idp jsonschema llm mail money needs " +
 	"observe policy protocol seal seal/keys secretscan web"
 
 // between lists the domains that import another one, and why a function wired in app
@@ -221,6 +222,7 @@ func TestHTTP(t *testing.T) {
 		"event/notary":     "tells a webhook of audit heads",
 		"app":              "serves the whole program",
 		"client":           "calls the API",
+		"blob":             "serves objects, and stores them in a bucket",
 		"codehost/builtin": "speaks git over HTTP",
 
 		"codehost/smarthttp": "speaks git over HTTP",

@@ -1,0 +1,63 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"yardmaster/internal/blob"
+	"yardmaster/internal/config"
+)
+
+// reachBucket is how long the start of the server waits for the bucket.
+const reachBucket = 10 * time.Second
+
+// objects opens the configured store of objects. A bucket that is said not to be there
+// is an error; one that cannot be reached now is logged, since it may come back.
+func (a *App) objects(ctx context.Context) (blob.Store, error) {
+	if path, ok := a.cfg.BlobFolder(); ok {
+		return blob.NewFolder(path, a.base, a.ring, a.now), nil
+	}
+	if a.cfg.Blob == config.BlobOff {
+		return blob.Off{}, nil
+	}
+	b, err := blob.ParseBucket(a.cfg.Blob)
+	if err != nil {
+		return nil, fmt.Errorf("blob: %w", err)
+	}
+	s, err := blob.NewS3(b)
+	if err != nil {
+		return nil, fmt.Errorf("blob: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, reachBucket)
+	defer cancel()
+	err = s.Reach(ctx)
+	if errors.Is(err, blob.ErrNotFound) {
+		return nil, errors.Join(fmt.Errorf("blob: %w", err), s.Close())
+	}
+	if err != nil {
+		a.log.ErrorContext(ctx, "the bucket for objects cannot be reached", slog.Any("error", err))
+	}
+	return s, nil
+}
+
+// now is the time of what is kept in memory. A test replaces the clock after the store
+// of objects is open.
+func (a *App) now() time.Time {
+	if a.clock == nil {
+		return time.Now()
+	}
+	return a.clock()
+}
+
+// serveObjects serves the addresses of objects that this server keeps. A store that
+// serves its own has none here.
+func (a *App) serveObjects(otherwise http.Handler) http.Handler {
+	if f, ok := a.blob.(*blob.Folder); ok {
+		return f
+	}
+	return otherwise
+}
