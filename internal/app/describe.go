@@ -17,6 +17,7 @@ var groups = map[string]string{
 	"ask":            "Things that are wanted and not scheduled yet.",
 	"audit":          "The record of every change.",
 	"billing":        "Model keys, what is spent through them, and the monthly cap.",
+	"ci":             "The checks of commits, which boxes run, and what they wrote.",
 	"blocker":        "What a task waits for a person to supply.",
 	"box":            "The machines that agents run on.",
 	"code_host":      "The code hosts that the server is connected to, and what they sent.",
@@ -55,7 +56,7 @@ var contents = []string{
 	"service", "account", "org_sso", "member", "invitation", "token", "operator_token", "access_request", "user", "billing", "grant",
 	"onboarding", "mcp",
 	"task.create", "task.list", "task.stalls", "task",
-	"plan", "project", "pr", "ask", "escalation", "box", "template", "config", "system_prompt", "project_secret", "secret", "blocker",
+	"plan", "project", "pr", "ask", "escalation", "box", "template", "config", "ci", "system_prompt", "project_secret", "secret", "blocker",
 	"self",
 	"session", "stream", "audit", "overview", "code_host", "inbound",
 }
@@ -64,7 +65,7 @@ var contents = []string{
 // then operators' groups.
 var order = []string{
 	"task", "ask", "plan", "blocker", "pr", "escalation", "session", "stream", "overview", "project", "box", "template", "config",
-	"system_prompt",
+	"ci", "system_prompt",
 	"project_secret", "secret", "self", "account", "onboarding", "token", "member", "invitation", "org_sso", "billing", "audit", "mcp",
 	"service",
 	"operator_token", "access_request", "user", "grant", "code_host", "inbound",

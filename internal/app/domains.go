@@ -252,6 +252,7 @@ func (a *App) wire() parts {
 	}))
 	p.ci = add(&p, ci.New(ci.Needs{
 		DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Tasks: flow.CheckTasks{Tasks: p.task, Hosts: a.hosts},
+		Logs: flow.RunLogs{}, Objects: a.blob,
 	}))
 	intents := add(&p, intent.New(intent.Needs{DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log}))
 	p.pull = add(&p, pull.New(pull.Needs{

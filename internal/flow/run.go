@@ -150,6 +150,14 @@ type RunAsks struct{}
 // OfRuns lists the ids of the asks that runs filed.
 func (RunAsks) OfRuns(tx *db.Tx, runIDs []string) ([]string, error) { return ask.OfRuns(tx, runIDs) }
 
+// RunLogs implements ci.Logs.
+type RunLogs struct{}
+
+// Output answers a piece of the output of a run of tx.Account.
+func (RunLogs) Output(tx *db.Tx, runID string, after int64) (text string, next int64, err error) {
+	return run.Output(tx, runID, after)
+}
+
 // Branches asks the code hosts where branches are. It is run.Branches.
 type Branches struct {
 	DB    *db.DB

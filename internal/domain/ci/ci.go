@@ -1,6 +1,7 @@
 // Package ci is the checks of commits. A check runs the repository's own command, by
 // a task on a box. Its row begins when the task is queued, and ends with the result of
-// the command. The checks that a host has of a commit are read from there (hosted.go).
+// the command. log.go archives the whole output, for three days. The checks that a host
+// has of a commit are read from there (hosted.go).
 package ci
 
 import (
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"yardmaster/internal/blob"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
@@ -30,16 +32,21 @@ const (
 
 // Check is one run of a repository's own test command.
 type Check struct {
-	ID         string     `json:"id"`
-	Repo       string     `json:"repo"`
-	PRID       *string    `json:"pr_id" db:"pr_id"`
-	SHA        string     `json:"sha" db:"sha"`
-	Command    string     `json:"command"`
-	Status     string     `json:"status" enum:"queued,running,passed,failed,lost,cancelled"`
-	ExitCode   *int64     `json:"exit_code"`
-	CreatedAt  time.Time  `json:"created_at"`
-	StartedAt  *time.Time `json:"started_at"`
-	FinishedAt *time.Time `json:"finished_at"`
+	_            struct{}   `doc:"One run of the check of a repository, on a commit." schema:"Check"`
+	ID           string     `json:"id" format:"uuid" doc:"id of the check; a head that comes back is checked again under the same id"`
+	Repo         string     `json:"repo" doc:"owner/name"`
+	PRID         *string    `json:"pr_id" format:"uuid" db:"pr_id" doc:"the pull request whose head it checks; null without one"`
+	SHA          string     `json:"sha" db:"sha" example:"3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b" doc:"the commit that is checked"`
+	Command      string     `json:"command" example:"make test" doc:"what is run, from the policy file; it passes with exit code 0"`
+	Status       string     `json:"status" enum:"queued,running,passed,failed,lost,cancelled" example:"passed" doc:"lost: it ended without a result; cancelled: by a person, or because nothing needs it any more"`
+	TaskID       *string    `json:"task_id" format:"uuid" doc:"the task that runs it"`
+	RunID        *string    `json:"run_id" format:"uuid" doc:"the run that it ended with; null until then, and if none brought it to its end"`
+	BoxID        *string    `json:"box_id" format:"uuid" doc:"the box that it ended on; null as run_id"`
+	ExitCode     *int64     `json:"exit_code" example:"0" doc:"what the command ended with; null: it was not run to its end"`
+	LogExpiresAt *time.Time `json:"log_expires_at" example:"null" doc:"until when ci.log_url answers the whole output; null while it is not archived, and afterwards"`
+	CreatedAt    time.Time  `json:"created_at" doc:"when it was queued"`
+	StartedAt    *time.Time `json:"started_at" doc:"when a box began; null before"`
+	FinishedAt   *time.Time `json:"finished_at" doc:"when it ended; null before"`
 }
 
 // Tasks is the part of tasks that checks need.
@@ -49,13 +56,22 @@ type Tasks interface {
 	Check(tx *db.Tx, r repo.Ref, prID, sha string) (taskID string, err error)
 }
 
+// Logs is the part of runs that the archive of outputs needs.
+type Logs interface {
+	// Output answers a piece of the output of a run of tx.Account, after the event
+	// number after, and the number to go on with; next is after at the end.
+	Output(tx *db.Tx, runID string, after int64) (text string, next int64, err error)
+}
+
 // Needs are the dependencies of Service.
 type Needs struct {
-	DB     *db.DB
-	Hub    *event.Hub
-	Logger *slog.Logger
-	Hosts  *codehost.Hosts
-	Tasks  Tasks
+	DB      *db.DB
+	Hub     *event.Hub
+	Logger  *slog.Logger
+	Hosts   *codehost.Hosts
+	Tasks   Tasks
+	Logs    Logs
+	Objects blob.Store // for the outputs of checks
 }
 
 // Service queues checks and records their results.
@@ -144,6 +160,11 @@ func (s *Service) Finish(tx *db.Tx, o Outcome) error {
 	}); err != nil || n == 0 {
 		return err // another node was faster
 	}
+	if o.RunID != "" {
+		if err := s.archive(tx, o.RunID); err != nil {
+			return err
+		}
+	}
 	about := event.Subject{ID: c.ID, RepoID: c.RepoID}
 	if err := endedEvents[status].Record(tx, about, endedData{ExitCode: o.ExitCode, SHA: c.SHA}); err != nil {
 		return err
@@ -154,13 +175,15 @@ func (s *Service) Finish(tx *db.Tx, o Outcome) error {
 // sweep is the time between two searches for checks whose tasks ended without a result.
 const sweep = 10 * time.Second
 
-// Loop ends checks whose tasks ended without a result, until ctx ends. Several nodes
-// may run Loop at once. A failure is logged, and the next pass tries again.
+// Loop ends checks whose tasks ended without a result, and looks after the archive of
+// outputs, until ctx ends. Several nodes may run Loop at once. A failure is logged, and
+// the next pass tries again.
 func (s *Service) Loop(ctx context.Context) error {
-	var reading sync.WaitGroup
-	reading.Go(func() { s.Hub.Sweep(ctx, "ci.hosted", event.PullTopic, sweep, s.readHeads) })
-	defer reading.Wait()
-	s.Hub.Sweep(ctx, "ci.sweep", event.PullTopic, sweep, s.Pass)
+	var all sync.WaitGroup
+	all.Go(func() { s.Hub.Sweep(ctx, "ci.sweep", event.PullTopic, sweep, s.Pass) })
+	all.Go(func() { s.Hub.Sweep(ctx, "ci.hosted", event.PullTopic, sweep, s.readHeads) })
+	all.Go(func() { s.Hub.Sweep(ctx, "ci.archive", archiveTopic, sweep, s.PassLogs) })
+	all.Wait()
 	return nil
 }
 
@@ -173,21 +196,21 @@ func (s *Service) Pass(ctx context.Context) {
 		return err
 	})
 	if err != nil {
-		s.complain(ctx, err)
+		s.complain(ctx, "end a lost check", err)
 	}
 	for _, l := range all {
 		err := s.DB.Write(db.WithAccount(ctx, l.AccountID), func(tx *db.Tx) error {
 			return s.Finish(tx, Outcome{TaskID: l.TaskID, Why: "the check could not be run: " + l.Why, Cancelled: l.Cancelled})
 		})
 		if err != nil {
-			s.complain(ctx, err, slog.String("id", l.TaskID))
+			s.complain(ctx, "end a lost check", err, slog.String("id", l.TaskID))
 		}
 	}
 }
 
-func (s *Service) complain(ctx context.Context, err error, more ...any) {
+func (s *Service) complain(ctx context.Context, what string, err error, more ...any) {
 	observe.Failed(ctx, err)
 	if ctx.Err() == nil {
-		s.Logger.ErrorContext(ctx, "end a lost check", append(more, slog.Any("error", err))...)
+		s.Logger.ErrorContext(ctx, what, append(more, slog.Any("error", err))...)
 	}
 }

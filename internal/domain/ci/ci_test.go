@@ -5,20 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"yardmaster/internal/blob"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/proof/seed"
+	"yardmaster/internal/seal"
 )
-
-func TestMain(m *testing.M) { dbtest.Main(m) }
 
 func TestStatements(t *testing.T) { t.Parallel(); dbtest.Declared(t) }
 
@@ -34,7 +37,17 @@ type yard struct {
 	queued []string // the tasks of checks, oldest first
 	full   bool     // there is no room for a task
 	ended  []End
+
+	clock  atomic.Int64 // Unix microseconds
+	said   map[string][]string
+	dir    string // of objects
+	folder *blob.Folder
+	store  *unsteady
 }
+
+func (y *yard) now() time.Time { return time.UnixMicro(y.clock.Load()).UTC() }
+
+func (y *yard) later(d time.Duration) { y.clock.Add(d.Microseconds()) }
 
 // Check implements Tasks.
 func (y *yard) Check(_ *db.Tx, r repo.Ref, prID, sha string) (string, error) {
@@ -47,33 +60,44 @@ func (y *yard) Check(_ *db.Tx, r repo.Ref, prID, sha string) (string, error) {
 }
 
 func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
-	dbtest.Run(t, func(t *testing.T, d *db.DB) {
-		y := &yard{t: t}
-		y.Service = New(Needs{DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Hosts: codehost.NewHosts(nil), Tasks: y})
-		Ended.On(d, func(tx *db.Tx, e End) error {
-			tx.AfterCommit(func() { y.ended = append(y.ended, e) })
-			return nil
+	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+		t.Run(e.String(), func(t *testing.T) {
+			y := &yard{t: t, said: map[string][]string{}, dir: filepath.Join(t.TempDir(), "blob")}
+			y.clock.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMicro())
+			y.folder = blob.NewFolder(y.dir, "http://yard.example", seal.New(), y.now)
+			y.store = &unsteady{Store: y.folder}
+			y.begin(dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: y.now}))
+			fn(t, y)
 		})
-		y.write(func(tx *db.Tx) error {
-			for _, account := range []string{"acme", "rival"} {
-				if err := seed.Add(tx, seed.Account{ID: account}); err != nil {
-					return err
-				}
-			}
-			id, err := repo.Install(tx, codehost.Repo{Host: codehost.BuiltIn, Owner: "acme", Name: "web"}, "main", true)
-			if err != nil {
+	}
+}
+
+func (y *yard) begin(d *db.DB) {
+	y.Service = New(Needs{
+		DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Hosts: codehost.NewHosts(nil), Tasks: y, Logs: y, Objects: y.store,
+	})
+	Ended.On(d, func(tx *db.Tx, e End) error {
+		tx.AfterCommit(func() { y.ended = append(y.ended, e) })
+		return nil
+	})
+	y.write(func(tx *db.Tx) error {
+		for _, account := range []string{"acme", "rival"} {
+			if err := seed.Add(tx, seed.Account{ID: account}); err != nil {
 				return err
 			}
-			if _, err := seed.SetPolicy.Exec(tx, id, "version: 1\nchecks: {command: make}\n"); err != nil {
-				return err
-			}
-			if err := seed.Add(tx, seed.Pull{ID: "pr", Account: "acme", Repo: id, Number: 1, Head: "a"}); err != nil {
-				return err
-			}
-			y.repo, _, err = repo.ByID(tx, id)
+		}
+		id, err := repo.Install(tx, codehost.Repo{Host: codehost.BuiltIn, Owner: "acme", Name: "web"}, "main", true)
+		if err != nil {
 			return err
-		})
-		fn(t, y)
+		}
+		if _, err := seed.SetPolicy.Exec(tx, id, "version: 1\nchecks: {command: make}\n"); err != nil {
+			return err
+		}
+		if err := seed.Add(tx, seed.Pull{ID: "pr", Account: "acme", Repo: id, Number: 1, Head: "a"}); err != nil {
+			return err
+		}
+		y.repo, _, err = repo.ByID(tx, id)
+		return err
 	})
 }
 

@@ -28,11 +28,11 @@ const (
 // push. A head whose checks have not ended is read again after lookAgain, in case its
 // deliveries were lost.
 const (
-	settle    = 30 * time.Second
-	lookAgain = 2 * time.Minute
-	lookHold  = time.Minute // for which a node has a head to read
-	lastBytes = 64 << 10    // of the log of a failed check that are kept
-	atOnce    = 20
+	settle      = 30 * time.Second
+	lookAgain   = 2 * time.Minute
+	lookHold    = time.Minute // for which a node has a head to read
+	lastBytes   = 64 << 10    // of the log of a failed check that are kept
+	headsAtOnce = 20
 )
 
 // HostEnd is what a host's checks say of a commit.
@@ -99,19 +99,19 @@ func (s *Service) readHeads(ctx context.Context) {
 		})
 		if err == nil && some {
 			err = s.DB.Write(ctx, func(tx *db.Tx) (err error) {
-				due, err = takeHeads.All(tx, tx.Micros(), db.Micros(tx.Now.Add(lookHold)), atOnce)
+				due, err = takeHeads.All(tx, tx.Micros(), db.Micros(tx.Now.Add(lookHold)), headsAtOnce)
 				return err
 			})
 		}
 		if err != nil {
-			s.complain(ctx, err)
+			s.complain(ctx, "take the heads that are due", err)
 		}
 		if err != nil || len(due) == 0 {
 			return
 		}
 		for _, h := range due {
 			if err := s.readHead(db.WithAccount(ctx, h.AccountID), h); err != nil {
-				s.complain(ctx, err, slog.String("sha", h.SHA))
+				s.complain(ctx, "read the checks of a head", err, slog.String("sha", h.SHA))
 			}
 		}
 	}

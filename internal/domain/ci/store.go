@@ -3,6 +3,7 @@ package ci
 import (
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 )
 
@@ -39,6 +40,21 @@ var (
 	end = db.SWith[endArgs](`UPDATE ci_runs SET status = :status, run_id = :run_id, box_id = :box_id,
 		exit_code = :exit_code, output = :output, finished_at = :finished_at
 		WHERE id = :id AND (finished_at IS NULL OR :run_id <> '')`)
+	insertLog = db.SWith[insertLogArgs](`INSERT INTO ci_logs (id, account_id, run_id, due_at, expires_at)
+		VALUES (:id, :account_id, :run_id, :due_at, :expires_at) ON CONFLICT DO NOTHING`)
+	// takeLogs takes the logs that are due, of every account, until the second time.
+	takeLogs = db.Q[logRow](`UPDATE ci_logs SET due_at = $2, tries = tries + 1
+		WHERE id IN (SELECT id FROM ci_logs WHERE due_at <= $1 ORDER BY due_at LIMIT $3) AND due_at <= $1
+		RETURNING id, account_id, run_id, tries, expires_at`)
+	keptLog   = db.S(`UPDATE ci_logs SET size = $2, kept_at = $3, due_at = expires_at WHERE id = $1`)
+	putOffLog = db.S(`UPDATE ci_logs SET due_at = $3 WHERE id = $1 AND tries = $2 AND kept_at IS NULL`)
+	deleteLog = db.S(`DELETE FROM ci_logs WHERE id = $1`)
+	keptOf    = db.Q[keptRow](`SELECT l.id, l.account_id, l.size, c.sha FROM ci_runs c JOIN ci_logs l ON l.run_id = c.run_id
+		WHERE c.account_id = $1 AND c.id = $2 AND l.account_id = c.account_id AND l.kept_at IS NOT NULL AND l.expires_at > $3`)
+	limitLogs = db.S(`UPDATE ci_logs SET expires_at = $1, due_at = CASE WHEN kept_at IS NULL THEN due_at ELSE CAST($1 AS BIGINT) END
+		WHERE expires_at > $1`)
+	hurryLogs = db.S(`UPDATE ci_logs SET due_at = $1 WHERE kept_at IS NULL AND due_at > $2`)
+
 	resultOf = db.Q[Result](`SELECT command, exit_code, output FROM ci_runs WHERE pr_id = $1 AND sha = $2`)
 )
 
@@ -58,95 +74,69 @@ type endArgs struct {
 	FinishedAt               int64
 }
 
+// insertLogArgs are the parameters of insertLog.
+type insertLogArgs struct {
+	ID, AccountID    string
+	RunID            string
+	DueAt, ExpiresAt time.Time
+}
+
+// keptRow is an archived log that can be handed out.
+type keptRow struct {
+	ID        string
+	AccountID string
+	Size      int64
+	SHA       string `db:"sha"`
+}
+
+func (k keptRow) key() string { return logRow{ID: k.ID, AccountID: k.AccountID}.key() }
+
+// ClockSetBack pulls in the times of logs and of heads that a clock which was set back
+// would put off.
+func ClockSetBack(tx *db.Tx) error {
+	if _, err := limitLogs.Exec(tx, tx.Now.Add(Retention)); err != nil {
+		return err
+	}
+	if _, err := hurryLogs.Exec(tx, tx.Now, tx.Now.Add(longestWait)); err != nil {
+		return err
+	}
+	_, err := pullInHeads.Exec(tx, tx.Micros(), db.Micros(tx.Now.Add(lookAgain)))
+	return err
+}
+
+const checks = `SELECT c.id, r.owner || '/' || r.name AS repo, c.pr_id, c.sha, c.command, c.status, c.task_id,
+	NULLIF(c.run_id, '') AS run_id, NULLIF(c.box_id, '') AS box_id, c.exit_code, l.expires_at AS log_expires_at,
+	c.created_at, c.started_at, c.finished_at
+	FROM ci_runs c JOIN repos r ON r.id = c.repo_id
+	LEFT JOIN ci_logs l ON l.run_id = c.run_id AND l.kept_at IS NOT NULL AND l.expires_at > `
+
+func list(tx *db.Tx, p op.PageIn, repoID string) ([]Check, error) {
+	at, last, more, err := p.AfterTime()
+	if err != nil {
+		return nil, err
+	}
+	b := db.Build(checks, tx.Now).SQL(" WHERE c.account_id = ", tx.Account)
+	if repoID != "" {
+		b.And("c.repo_id = ", repoID)
+	}
+	if pr := p.Want("pr"); pr != "" {
+		b.And("c.pr_id = ", pr)
+	}
+	if status := p.Want("status"); status != "" {
+		b.And("c.status = ", status)
+	}
+	if more {
+		b.And("(c.created_at, c.id) < ", db.Tuple(at, last))
+	}
+	return db.Select[Check](tx, b.SQL(" ORDER BY c.created_at DESC, c.id DESC LIMIT ", p.Size()))
+}
+
 // Rows lists the checks of tx.Account with the ids, newest first. Without ids (nil) it
 // lists the newest checks. It lists at most limit.
 func Rows(tx *db.Tx, ids []string, limit int) ([]Check, error) {
-	b := db.Build(`SELECT c.id, r.owner || '/' || r.name AS repo, c.pr_id, c.sha, c.command, c.status, c.exit_code,
-		c.created_at, c.started_at, c.finished_at
-		FROM ci_runs c JOIN repos r ON r.id = c.repo_id WHERE c.account_id = `, tx.Account)
+	b := db.Build(checks, tx.Now).SQL(" WHERE c.account_id = ", tx.Account)
 	if ids != nil {
 		b.In("c.id", ids)
 	}
 	return db.Select[Check](tx, b.SQL(" ORDER BY c.created_at DESC, c.id DESC LIMIT ", limit))
-}
-
-// headRow is a commit whose checks at its host are followed.
-type headRow struct {
-	RepoID    string
-	SHA       string `db:"sha"`
-	AccountID string
-	BaseRef   string
-	Tag       string
-	Result    string
-	Why       string
-	SettleAt  time.Time
-	Want      int64
-}
-
-// checkRow is a check of a commit at its host.
-type checkRow struct {
-	RepoID     string
-	SHA        string `db:"sha"`
-	Source     string
-	Name       string
-	HostID     string
-	Own        bool
-	Required   bool
-	State      string
-	Conclusion string
-	Job        string
-	Workflow   string
-	Attempt    int64
-	URL        string `db:"url"`
-	Log        *string
-	StartedAt  *time.Time
-	EndedAt    *time.Time
-}
-
-// followArgs are the parameters of follow.
-type followArgs struct {
-	RepoID             string
-	SHA                string `db:"sha"`
-	AccountID, BaseRef string
-	SettleAt           time.Time
-	Now                int64
-}
-
-// setHeadArgs are the parameters of setHead.
-type setHeadArgs struct {
-	RepoID           string
-	SHA              string `db:"sha"`
-	Tag, Result, Why string
-	DueAt            *int64
-	Have, Now        int64
-}
-
-var (
-	follow = db.SWith[followArgs](`INSERT INTO host_heads (repo_id, sha, account_id, base_ref, settle_at, due_at, created_at)
-		VALUES (:repo_id, :sha, :account_id, :base_ref, :settle_at, :now, :now)
-		ON CONFLICT (repo_id, sha) DO UPDATE SET want = host_heads.want + 1, due_at = excluded.due_at, result = 'pending',
-		base_ref = excluded.base_ref, settle_at = excluded.settle_at, tag = ''`)
-	want       = db.S(`UPDATE host_heads SET want = want + 1, due_at = $3 WHERE repo_id = $1 AND sha = $2`)
-	anyHeadDue = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM host_heads WHERE due_at <= $1)`)
-	takeHeads  = db.Q[headRow](`UPDATE host_heads SET due_at = $2
-		WHERE (repo_id, sha) IN (SELECT repo_id, sha FROM host_heads WHERE due_at <= $1 ORDER BY due_at LIMIT $3) AND due_at <= $1
-		RETURNING repo_id, sha, account_id, base_ref, tag, result, why, settle_at, want`)
-	// setHead leaves a head due that was wanted again meanwhile.
-	setHead = db.SWith[setHeadArgs](`UPDATE host_heads SET tag = :tag, result = :result, why = :why, have = :have,
-		due_at = CASE WHEN want > :have THEN CAST(:now AS BIGINT) ELSE CAST(:due_at AS BIGINT) END
-		WHERE repo_id = :repo_id AND sha = :sha`)
-	checksOf = db.Q[checkRow](`SELECT repo_id, sha, source, name, host_id, own, required, state, conclusion, job, workflow, attempt, url,
-		log, started_at, ended_at FROM host_checks WHERE repo_id = $1 AND sha = $2 ORDER BY name, source`)
-	dropChecks  = db.S(`DELETE FROM host_checks WHERE repo_id = $1 AND sha = $2`)
-	insertCheck = db.SWith[checkRow](`INSERT INTO host_checks (repo_id, sha, source, name, host_id, own, required, state, conclusion, job,
-		workflow, attempt, url, log, started_at, ended_at)
-		VALUES (:repo_id, :sha, :source, :name, :host_id, :own, :required, :state, :conclusion, :job, :workflow, :attempt, :url,
-		:log, :started_at, :ended_at)`)
-	pullInHeads = db.S(`UPDATE host_heads SET due_at = $1 WHERE due_at > $2`)
-)
-
-// ClockSetBack makes those heads due that would be read later than is ever asked.
-func ClockSetBack(tx *db.Tx) error {
-	_, err := pullInHeads.Exec(tx, tx.Micros(), db.Micros(tx.Now.Add(lookAgain)))
-	return err
 }

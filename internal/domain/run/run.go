@@ -11,8 +11,9 @@
 // that wait), access.go resolves the tokens of runs, secrets.go seals their
 // secrets, lease.go and end.go renew and end them. ingest.go stores their
 // events (gate.go limits how many at once) and declare.go handles what agents
-// declare. message.go sends messages to agents. ops.go, operator.go and
-// survey.go answer people; store.go has the statements.
+// declare. message.go sends messages to agents, output.go puts together what a
+// command wrote. ops.go, operator.go and survey.go answer people; store.go has
+// the statements.
 package run
 
 import (

@@ -107,6 +107,12 @@ var (
 
 	selectEvents = db.Q[storedEvent](`SELECT seq, t, mono, kind, data FROM run_events WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`)
 
+	// selectOutput reads the events with the output of a command.
+	selectOutput = db.Q[outputEvent](`SELECT e.seq, e.kind, e.data FROM runs r JOIN run_events e ON e.run_id = r.id
+		WHERE r.account_id = $1 AND r.id = $2 AND e.seq > $3 AND e.kind IN ('agent.update', 'output.truncated', 'run.finished')
+		ORDER BY e.seq LIMIT 100`)
+	wasCut = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM run_events WHERE run_id = $1 AND kind = 'output.truncated')`)
+
 	// selectArtifacts reads the artifacts of all tries of a task.
 	selectArtifacts = db.Q[string](`SELECT e.data FROM runs r JOIN run_events e ON e.run_id = r.id AND e.kind = 'artifact.stored'
 		WHERE r.account_id = $1 AND r.task_id = $2 ORDER BY r.created_at, e.seq`)
@@ -190,6 +196,10 @@ type (
 		Mono int64
 		Kind string
 		Data string
+	}
+	outputEvent struct {
+		Seq        int64
+		Kind, Data string
 	}
 	declaration struct{ RunID, Kind, Data string }
 	access      struct {

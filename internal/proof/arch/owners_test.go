@@ -27,6 +27,7 @@ var owner = map[string]string{
 	"budget_limits":      "domain/budget",
 	"budget_stops":       "domain/budget",
 	"budgets":            "domain/budget",
+	"ci_logs":            "domain/ci",
 	"ci_runs":            "domain/ci",
 	"code_host_setups":   "domain/connection",
 	"code_hosts":         "domain/connection",

@@ -1,0 +1,82 @@
+package ci
+
+import (
+	"time"
+
+	"yardmaster/internal/db"
+)
+
+// headRow is a commit whose checks at its host are followed.
+type headRow struct {
+	RepoID    string
+	SHA       string `db:"sha"`
+	AccountID string
+	BaseRef   string
+	Tag       string
+	Result    string
+	Why       string
+	SettleAt  time.Time
+	Want      int64
+}
+
+// checkRow is a check of a commit at its host.
+type checkRow struct {
+	RepoID     string
+	SHA        string `db:"sha"`
+	Source     string
+	Name       string
+	HostID     string
+	Own        bool
+	Required   bool
+	State      string
+	Conclusion string
+	Job        string
+	Workflow   string
+	Attempt    int64
+	URL        string `db:"url"`
+	Log        *string
+	StartedAt  *time.Time
+	EndedAt    *time.Time
+}
+
+// followArgs are the parameters of follow.
+type followArgs struct {
+	RepoID             string
+	SHA                string `db:"sha"`
+	AccountID, BaseRef string
+	SettleAt           time.Time
+	Now                int64
+}
+
+// setHeadArgs are the parameters of setHead.
+type setHeadArgs struct {
+	RepoID           string
+	SHA              string `db:"sha"`
+	Tag, Result, Why string
+	DueAt            *int64
+	Have, Now        int64
+}
+
+var (
+	follow = db.SWith[followArgs](`INSERT INTO host_heads (repo_id, sha, account_id, base_ref, settle_at, due_at, created_at)
+		VALUES (:repo_id, :sha, :account_id, :base_ref, :settle_at, :now, :now)
+		ON CONFLICT (repo_id, sha) DO UPDATE SET want = host_heads.want + 1, due_at = excluded.due_at, result = 'pending',
+		base_ref = excluded.base_ref, settle_at = excluded.settle_at, tag = ''`)
+	want       = db.S(`UPDATE host_heads SET want = want + 1, due_at = $3 WHERE repo_id = $1 AND sha = $2`)
+	anyHeadDue = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM host_heads WHERE due_at <= $1)`)
+	takeHeads  = db.Q[headRow](`UPDATE host_heads SET due_at = $2
+		WHERE (repo_id, sha) IN (SELECT repo_id, sha FROM host_heads WHERE due_at <= $1 ORDER BY due_at LIMIT $3) AND due_at <= $1
+		RETURNING repo_id, sha, account_id, base_ref, tag, result, why, settle_at, want`)
+	// setHead leaves a head due that was wanted again meanwhile.
+	setHead = db.SWith[setHeadArgs](`UPDATE host_heads SET tag = :tag, result = :result, why = :why, have = :have,
+		due_at = CASE WHEN want > :have THEN CAST(:now AS BIGINT) ELSE CAST(:due_at AS BIGINT) END
+		WHERE repo_id = :repo_id AND sha = :sha`)
+	checksOf = db.Q[checkRow](`SELECT repo_id, sha, source, name, host_id, own, required, state, conclusion, job, workflow, attempt, url,
+		log, started_at, ended_at FROM host_checks WHERE repo_id = $1 AND sha = $2 ORDER BY name, source`)
+	dropChecks  = db.S(`DELETE FROM host_checks WHERE repo_id = $1 AND sha = $2`)
+	insertCheck = db.SWith[checkRow](`INSERT INTO host_checks (repo_id, sha, source, name, host_id, own, required, state, conclusion, job,
+		workflow, attempt, url, log, started_at, ended_at)
+		VALUES (:repo_id, :sha, :source, :name, :host_id, :own, :required, :state, :conclusion, :job, :workflow, :attempt, :url,
+		:log, :started_at, :ended_at)`)
+	pullInHeads = db.S(`UPDATE host_heads SET due_at = $1 WHERE due_at > $2`)
+)
