@@ -4,6 +4,7 @@ import (
 	"yardmaster/internal/api/idempotency"
 	"yardmaster/internal/clock"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/approval"
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/backlog"
 	"yardmaster/internal/domain/box"
@@ -20,6 +21,7 @@ import (
 func (a *App) keeper() *clock.Keeper {
 	return &clock.Keeper{DB: a.db, Logger: a.log, Waits: []func(*db.Tx) error{
 		a.parts.run.ClockSetBack,
+		approval.ClockSetBack,
 		ask.ClockSetBack,
 		backlog.ClockSetBack,
 		box.ClockSetBack,

@@ -19,6 +19,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/access"
 	"yardmaster/internal/domain/account"
+	"yardmaster/internal/domain/approval"
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/audit"
 	"yardmaster/internal/domain/backlog"
@@ -100,6 +101,8 @@ type wired struct {
 	pull *pull.Service
 	ask  *ask.Service
 	plan *plan.Service
+
+	approval *approval.Service
 }
 
 // add adds a domain to the list of all and returns the domain.
@@ -266,6 +269,9 @@ func (a *App) wire() parts {
 	add(&p, delivery.New(delivery.Needs{
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log,
 		Receiver: flow.HostEvents{DB: a.db, Connections: connections, Repos: p.repo, Pulls: p.pull, Checks: p.ci},
+	}))
+	p.approval = add(&p, approval.New(approval.Needs{
+		DB: a.db, Hub: a.hub, Ring: a.ring, Mail: a.mail, BaseURL: a.base, Logger: a.log, Questions: flow.Questions{Pulls: p.pull},
 	}))
 	add(&p, onboarding.New(onboarding.Needs{DB: a.db, Rungs: flow.Rungs{Tasks: p.task, Queue: p.queue}}))
 	p.run = add(&p, run.New(run.Needs{

@@ -65,6 +65,7 @@ func (a *App) subscribe(p wired) {
 func consumers(p wired) []event.Consumer {
 	return []event.Consumer{
 		flow.RefreshMerged(p.repo),
+		flow.MailQuestions(p.approval),
 	}
 }
 

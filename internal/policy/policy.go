@@ -23,6 +23,9 @@ const (
 	Box      Credential = "box"      // a box's durable token
 	System   Credential = "system"   // this process: loops, first boot
 	FixLink  Credential = "fix_link" // link to the form of one blocker; CredentialID is the blocker's id
+	// ActionLink is a link of a mail to a person who may decide; CredentialID is the link's
+	// id, and the actor is the person.
+	ActionLink Credential = "action_link"
 )
 
 // Actor is the resolved caller of one request. The zero value is anonymous.

@@ -104,7 +104,7 @@ type (
 
 // The events of a question about a pull request.
 var (
-	askedEvent    = event.Declare[askedData]("approval.asked", ApprovalTopic, "A person is asked about a head, or the policy orders it.")
+	AskedEvent    = event.Declare[askedData]("approval.asked", ApprovalTopic, "A person is asked about a head, or the policy orders it.")
 	approvedEvent = event.Declare[approvedData]("approval.approved", ApprovalTopic, "Somebody approved the merge of a head, or ordered it.")
 	skippedEvent  = event.Declare[questionData]("approval.skipped", ApprovalTopic, "Somebody declined the merge of a head.")
 	expiredEvent  = event.Declare[questionData]("approval.expired", ApprovalTopic, "The question lapsed without an answer.")

@@ -179,7 +179,7 @@ func (s *Service) question(tx *db.Tx, pr row, p *Protected) error {
 	if p != nil {
 		data.Protected, data.Weaker = p.Paths, weaker
 	}
-	return askedEvent.Record(tx, event.Subject{ID: actionID, RepoID: pr.RepoID}, data)
+	return AskedEvent.Record(tx, event.Subject{ID: actionID, RepoID: pr.RepoID}, data)
 }
 
 // lookAtHead tries the merge of a head that has passed its checks, and asks a person if

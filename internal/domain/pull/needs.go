@@ -146,7 +146,7 @@ func (s *Service) order(tx *db.Tx, pr row, by string) error {
 	}
 	about := event.Subject{ID: actionID, RepoID: pr.RepoID}
 	if by == byPolicy {
-		err = askedEvent.Record(tx, about, askedData{HeadSHA: pr.HeadSHA, Kind: "merge", PRID: pr.ID})
+		err = AskedEvent.Record(tx, about, askedData{HeadSHA: pr.HeadSHA, Kind: "merge", PRID: pr.ID})
 	} else { // without a question before
 		err = approvedEvent.Record(tx, about, approvedData{HeadSHA: pr.HeadSHA, Kind: "merge", PRID: pr.ID})
 	}

@@ -10,6 +10,7 @@
 //   - babysit.go: rounds, in which agents repair a head
 //   - loop.go: the work that no request asks for
 //   - diff.go, page.go, follow.go: the change, the page, the lists
+//   - question.go: a question for those who ask it elsewhere
 package pull
 
 import (

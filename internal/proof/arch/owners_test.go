@@ -16,6 +16,8 @@ var owner = map[string]string{
 	"access_requests":    "domain/access",
 	"account_floors":     "domain/repo",
 	"accounts":           "domain/people",
+	"action_links":       "domain/approval",
+	"approval_mails":     "domain/approval",
 	"asks":               "domain/ask",
 	"audit":              "event",
 	"audit_heads":        "event",

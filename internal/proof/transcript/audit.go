@@ -113,8 +113,9 @@ func (r *record) write(k *talk, o op.Op, body string, a answer) error {
 // the contract lets it change other objects, each with a record of its own. No such
 // object has two rows of a kind.
 var moves = map[string][]string{
-	"ask.redrive":             {"escalation.resolved"},  // nobody is asked any more
-	"pr.approve_pending":      {"task.mergeable"},       // its task moves with it
+	"ask.redrive":             {"escalation.resolved"}, // nobody is asked any more
+	"pr.approve_pending":      {"task.mergeable"},      // its task moves with it
+	"pr.action_link_redeem":   {"task.mergeable"},
 	"pr.ask_again":            {"task.awaiting_review"}, // back, if it was to be merged
 	"pr.merge":                {"task.mergeable"},
 	"pr.rearm_babysit":        {"escalation.resolved", "task.unstuck"}, // as after a redrive, and its task goes on

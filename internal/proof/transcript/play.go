@@ -133,6 +133,8 @@ func (k *talk) prepare(t *testing.T, s step) {
 		k.known[login], k.known[login+"_token"] = k.person(login, s.args[1:]...)
 	case "code":
 		k.known["code"] = k.code(arg(0), k.known["code"])
+	case "links":
+		k.known["approve"], k.known["skip"] = k.links(arg(0), k.known["approve"])
 	case "operator":
 		k.known["operator"] = k.Operator()
 	case "blocker":

@@ -36,6 +36,8 @@
 //	$ operator            <operator> is a token of ada's with every operator scope
 //	$ code EMAIL          <code> is the newest code mailed to an address, once there is a
 //	                      newer one than the last that was asked for
+//	$ links EMAIL         <approve> and <skip> are the tokens of the newest mail to an address
+//	                      that asks about a merge, once there is a newer one, as with code
 //	$ visit ADDRESS       <back> is the query that a page elsewhere sends us back with
 //	$ provider            as the first step: one test person can sign in at <provider>
 //	                      and with GitHub

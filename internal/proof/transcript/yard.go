@@ -95,6 +95,28 @@ func (y *yard) fail(taskID, kind string) {
 	y.OnTask(taskID, func(tx *db.Tx, t *task.Row) error { return y.Tasks.Fail(tx, t, kind, "Failed by a test.") })
 }
 
+// mailedLinks are the addresses of the two links of a mail that asks about a merge.
+var mailedLinks = regexp.MustCompile(`(?m)^https?://\S+/actions/(\S+)$`)
+
+// links waits for a mail to an address that asks about a merge, another one than
+// before, and answers the tokens of its links.
+func (y *yard) links(to, before string) (approve, skip string) {
+	y.T.Helper()
+	y.Eventually("a question is mailed to "+to, func() bool {
+		all, err := mail.Folder{Dir: filepath.Join(y.Inside().Data, "mail")}.List()
+		if err != nil {
+			y.T.Fatal(err)
+		}
+		for _, l := range all {
+			if found := mailedLinks.FindAllStringSubmatch(l.Text, -1); l.To == to && len(found) == 2 {
+				approve, skip = found[0][1], found[1][1]
+			}
+		}
+		return approve != "" && approve != before
+	})
+	return approve, skip
+}
+
 var mailedCode = regexp.MustCompile(`(?m)^ {4}([0-9]{6})$`)
 
 // code waits for a code that is mailed to an address, another one than before.

@@ -1,0 +1,166 @@
+// Package approval asks people about pull requests by mail. A mail has two links, one
+// that approves and one that skips. A link is for one question, one head, one verb and
+// one person; it works once, until it expires, while that person may still decide. It
+// opens a page that shows what it would do, and the button of the page does it.
+//
+//   - approval.go: the types, and what a link may still do
+//   - mail.go: who is written to, and what the mail says
+//   - loop.go: the mails that are due
+//   - ops.go, page.go: the page of a link, and its button
+package approval
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/mail"
+	"yardmaster/internal/needs"
+	"yardmaster/internal/policy"
+	"yardmaster/internal/seal"
+)
+
+// Verbs of a link.
+const (
+	Approve = "approve"
+	Skip    = "skip"
+)
+
+// linkLife is how long a link is good, unless its question lapses before.
+const linkLife = 72 * time.Hour
+
+// Question is what a person is asked about a pull request.
+type Question struct {
+	ID        string
+	PRID      string
+	RepoID    string
+	State     State
+	HeadSHA   string // that the question is about
+	Present   string // the present head of the pull request
+	Looked    bool   // whether it is known what is protected
+	Repo      string // owner/name
+	Number    int64
+	Title     string
+	URL       string   // of the page of the pull request
+	Text      string   // the sentence
+	Protected []string // paths that are protected and would change
+	More      int      // how many paths beyond those
+	DecidedBy *string
+	ExpiresAt time.Time
+}
+
+// State is the state of a question.
+type State string
+
+// States of a question.
+const (
+	Pending  State = "pending"
+	Decided  State = "decided"  // a person or the policy has approved it
+	Declined State = "declined" // a person has declined it
+	Stale    State = "stale"    // another head or another question took its place
+	Lapsed   State = "lapsed"   // nobody answered in time
+)
+
+// File is a file that a pull request changes.
+type File struct {
+	Path                 string
+	Kind                 string // added, modified, deleted, renamed or type_changed
+	Binary               bool
+	Additions, Deletions int
+}
+
+// Change is what a pull request changes.
+type Change struct {
+	Files                []File
+	More                 int // how many files beyond those
+	Additions, Deletions int
+}
+
+// Questions is the part of pull requests that this package needs.
+type Questions interface {
+	// ByID answers a question of tx.Account, whatever its state; false if there is
+	// none.
+	ByID(tx *db.Tx, actionID string) (Question, bool, error)
+	// Decide answers a question of tx.Account as the actor of tx: yes approves the merge
+	// of its head. It fails with a fault.Conflict that names the reason.
+	Decide(tx *db.Tx, q Question, yes bool) error
+	// RequestedBy is the person whose work the pull request of a question is; "" if
+	// nobody asked for it.
+	RequestedBy(tx *db.Tx, q Question) (userID string, err error)
+	// Change asks the code host what a pull request of the account of ctx changes. It
+	// is called outside of transactions.
+	Change(ctx context.Context, prID string) (Change, error)
+}
+
+// Needs are the dependencies of Service.
+type Needs struct {
+	DB        *db.DB
+	Hub       *event.Hub
+	Ring      *seal.Keyring // signs links
+	Mail      *mail.Outbox
+	BaseURL   string // of links
+	Logger    *slog.Logger
+	Questions Questions
+}
+
+// Service writes the mails, and has the capabilities of their links.
+type Service struct{ Needs }
+
+// New makes a Service of n. It panics if a required field of n is nil.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
+}
+
+// linkPurpose keeps the tokens of these links apart from all others.
+const linkPurpose = "pr-action"
+
+// Refusals of a link.
+var (
+	errMalformed = fault.New(fault.Invalid, "", "This is not a link of ours, or a part of it is missing.")
+	errExpired   = fault.New(fault.Gone, "action-link-expired", "This link has expired. The question, if it is still open, "+
+		"is answered on the page of the pull request.")
+	errRedeemed = fault.Reason("already_redeemed", "This link was used before, and works once.")
+	errNotYours = fault.New(fault.Forbidden, "not-a-member", "The person whom this link was mailed to may not decide about "+
+		"pull requests of this account any more.")
+)
+
+// useless is the fault for a question that a link cannot answer any more; nil if it can.
+func (q Question) useless() error {
+	switch {
+	case q.State == Decided:
+		return decided("The merge was approved already.", q)
+	case q.State == Declined:
+		return decided("The merge was declined already.", q)
+	case q.State == Lapsed:
+		return fault.Reason("question_expired", "The question lapsed before it was answered.")
+	case q.Present != q.HeadSHA:
+		return fault.Reason("head_moved", "The pull request has a newer head than the one that this link is about.").
+			With("current_head_sha", q.Present)
+	case q.State == Stale:
+		return fault.Reason("question_changed", "The question is of no use any more, or another one took its place.")
+	}
+	return nil
+}
+
+func decided(detail string, q Question) error {
+	f := fault.Reason("already_decided", detail)
+	if q.DecidedBy != nil {
+		f = f.With("decided_by", *q.DecidedBy)
+	}
+	return f
+}
+
+// mayDecide tells whether a person may decide about pull requests of tx.Account.
+func mayDecide(tx *db.Tx, userID string) (role policy.Role, ok bool, err error) {
+	role, ok, err = people.Role(tx, tx.Account, userID)
+	if err != nil || !ok || !role.Ceiling().Has(policy.Scopes(policy.WritePRs)) {
+		return role, false, err
+	}
+	_, approved, err := people.Standing(tx, userID)
+	return role, approved, err
+}

@@ -1,0 +1,55 @@
+package approval
+
+import (
+	"strings"
+
+	"yardmaster/internal/api/op"
+	"yardmaster/internal/client/inert"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
+	"yardmaster/internal/web"
+)
+
+// view is the data of the page of a link.
+type view struct {
+	Question
+	Approve bool
+	Login   string // of the person
+	Until   string // when the link expires
+	Refused string // why the link cannot decide any more
+	Done    bool   // it has decided
+}
+
+func viewOf(tx *db.Tx, l linkRow, q Question) (view, error) {
+	u, err := people.ReadUser(tx, l.UserID)
+	return view{Question: q, Approve: l.Verb == Approve, Login: u.Login, Until: l.ExpiresAt.UTC().Format("2006-01-02 15:04")}, err
+}
+
+func render(v view) (op.Reply, error) {
+	r, err := web.Render(pages, 200, "action", v, "")
+	if err != nil {
+		return r, err
+	}
+	if text, is := r.Body.(string); is {
+		// The page holds text of agents. Escape makes invisible characters visible.
+		r.Body = inert.Escape(text)
+	}
+	r.Header["Referrer-Policy"] = "no-referrer" // the address is the credential
+	return r, nil
+}
+
+var pages = web.Templates(`
+{{define "action"}}{{if .Done}}{{if .Approve}}{{template "top" "Approved"}}{{else}}{{template "top" "Declined"}}{{end}}
+{{else if .Refused}}{{template "top" "Nothing to decide"}}
+{{else if .Approve}}{{template "top" "Approve this merge?"}}
+{{else}}{{template "top" "Decline this merge?"}}
+{{end}}{{with .Refused}}<p role="alert">{{.}}</p>
+{{end}}{{if .Done}}<p class="done" role="status">{{if .Approve}}The merge is ordered, and follows soon.{{else}}It will not be merged unless somebody asks again.{{end}}</p>
+{{end}}<p><strong><bdi>{{.Repo}}</bdi> #{{.Number}}</strong></p>
+<blockquote><bdi>{{.Title}}</bdi></blockquote>
+<p>Head <code>{{short .HeadSHA}}</code></p>
+{{if not (or .Done .Refused)}}<p>{{.Text}}</p>
+<form method="post"><button{{if .Approve}} class="yes"{{end}}>{{if .Approve}}Approve the merge{{else}}Decline the merge{{end}}</button></form>
+<p class="note">You decide as {{.Login}}. This link works once, until {{.Until}} UTC.</p>
+{{end}}<p><a href="{{.URL}}">See what it changes</a></p>
+{{template "end"}}{{end}}`, map[string]any{"short": func(sha string) string { return strings.ToValidUTF8(sha[:min(len(sha), 12)], "") }})

@@ -1,0 +1,84 @@
+package pull
+
+import (
+	"context"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/fault"
+)
+
+// Question is a pending action with its pull request, for those who ask people about it
+// elsewhere than on its page.
+type Question struct {
+	ID      string
+	PRID    string
+	RepoID  string
+	State   string // of the action
+	HeadSHA string // that the question is about
+	Present string // the present head of the pull request
+	Looked  bool   // whether the merge was tried, so that Protected is known
+	Open    bool   // whether the pull request is open
+
+	Repo      string // owner/name
+	Number    int64
+	Title     string
+	URL       string // of the page
+	Text      string // the sentence
+	Protected *Protected
+	DecidedBy *string
+	ExpiresAt time.Time
+}
+
+// QuestionByID answers a question of tx.Account, whatever its state; false if there is
+// none.
+func (s *Service) QuestionByID(tx *db.Tx, actionID string) (Question, bool, error) {
+	r, ok, err := questionByID.Maybe(tx, tx.Account, actionID)
+	if err != nil || !ok {
+		return Question{}, false, err
+	}
+	q := Question{
+		ID: r.ID, PRID: r.PRID, RepoID: r.RepoID, State: r.State, HeadSHA: r.HeadSHA, Present: r.Present, Looked: r.LookedSHA == r.HeadSHA,
+		Open: r.PullState == Open, Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: s.url(r.PRID),
+		DecidedBy: r.DecidedBy, ExpiresAt: r.ExpiresAt,
+	}
+	if r.Protected != nil {
+		q.Protected = &r.Protected.V
+	}
+	q.Text = q.Protected.question()
+	return q, true, nil
+}
+
+// Decide answers a question of tx.Account as the actor of tx: yes approves the merge of
+// its head, no skips it. It fails as pr.approve_pending does.
+func (s *Service) Decide(tx *db.Tx, q Question, yes bool) error {
+	state := ActionSkipped
+	if yes {
+		state = ActionApproved
+	}
+	_, err := s.decide(tx, decideIn{ID: q.PRID, HeadSHA: q.HeadSHA, ActionID: q.ID}, state)
+	return err
+}
+
+// Summary answers the files that a pull request of the account of ctx changes, with
+// their counts. It asks the code host, and fails as pr.diff does.
+func (s *Service) Summary(ctx context.Context, prID string) (Diff, error) {
+	var pr row
+	var r repo.Ref
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		var ok bool
+		if pr, ok, err = byID.Maybe(tx, tx.Account, prID); err != nil {
+			return err
+		}
+		if !ok {
+			return fault.Missing("pull request")
+		}
+		r, _, err = repo.ByID(tx, pr.RepoID)
+		return err
+	})
+	if err != nil {
+		return Diff{}, err
+	}
+	return s.diffOf(ctx, r.HostRepo(), pr, "", "")
+}
