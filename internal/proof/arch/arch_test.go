@@ -23,6 +23,7 @@ var edges = map[string]string{
 	"api/limit/redistest": "",
 	"secretscan":          "",
 	"jsonschema":          "",
+	"flake":               "",
 	"money":               "",
 	"durable":             "",
 	"seal":                "durable",
