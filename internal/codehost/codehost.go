@@ -143,11 +143,18 @@ type Info struct {
 type Comparison struct {
 	BaseSHA, HeadSHA string   // the commits that were compared
 	MergeBase        string   // "" if the histories have no common ancestor
+	MergeBases       int      // best common ancestors; more than 1 after merges in both directions
 	Ahead            int      // commits in head that are not in base
 	Paths            []string // changed since the merge base, sorted; a rename lists both paths
 	// PatchID identifies the change since the merge base. A rebase that keeps every
 	// changed line, white space included, keeps it. "" if nothing changed.
 	PatchID string
+	// Change identifies the change since the merge base together with the files that it
+	// was made to: the SHA-256 of every changed path with both modes and blobs, in 64
+	// hexadecimal digits. Two heads with one Change touch the same files, which stood in
+	// their bases with the same bytes and have the same bytes now. "" if nothing changed,
+	// or if there is no common ancestor.
+	Change string
 }
 
 // Outcome describes what the merge of a head would change in a base.

@@ -165,8 +165,11 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := got.PatchID
-	got.PatchID = ""
-	want := codehost.Comparison{BaseSHA: base, HeadSHA: head, MergeBase: fork, Ahead: 2,
+	if len(got.Change) != 64 {
+		t.Errorf("the change is %q", got.Change)
+	}
+	got.PatchID, got.Change = "", ""
+	want := codehost.Comparison{BaseSHA: base, HeadSHA: head, MergeBase: fork, MergeBases: 1, Ahead: 2,
 		Paths: []string{"README.md", "new file", "readme.txt", "src/a.txt"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Compare (-want +got):\n%s", diff)
@@ -180,7 +183,7 @@ func TestCompare(t *testing.T) {
 		t.Errorf("after a rebase: %+v, %v, want patch id %s", rebased, err, id)
 	}
 	same, err := s.Compare(ctx, shop, "topic", "main")
-	if err != nil || same.PatchID != "" || same.Ahead != 0 || same.Paths != nil {
+	if err != nil || same.PatchID != "" || same.Change != "" || same.Ahead != 0 || same.Paths != nil {
 		t.Errorf("nothing new: %+v, %v", same, err)
 	}
 
@@ -188,7 +191,8 @@ func TestCompare(t *testing.T) {
 	w.commit("unrelated", "x", "y\n")
 	w.git("push", "-q", "origin", "other")
 	unrelated, err := s.Compare(ctx, shop, "main", "other")
-	if err != nil || unrelated.MergeBase != "" || unrelated.Ahead != 1 || len(unrelated.Paths) == 0 {
+	if err != nil || unrelated.MergeBase != "" || unrelated.MergeBases != 0 || unrelated.Change != "" ||
+		unrelated.Ahead != 1 || len(unrelated.Paths) == 0 {
 		t.Errorf("unrelated: %+v, %v", unrelated, err)
 	}
 	ok, conflicts, err := s.Mergeable(ctx, shop, "main", "other")

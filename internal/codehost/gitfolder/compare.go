@@ -2,7 +2,11 @@ package gitfolder
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -74,6 +78,18 @@ func (dir Folder) Compare(ctx context.Context, base, head string) (codehost.Comp
 		return err
 	})
 	g.Go(func() error {
+		if c.MergeBase == "" {
+			return nil
+		}
+		raw, err := dir.Output(ctx, "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=none",
+			c.MergeBase, c.HeadSHA)
+		if err != nil {
+			return err
+		}
+		c.Change, err = change(fields(raw))
+		return err
+	})
+	g.Go(func() error {
 		id, err := dir.patchID(ctx, from, c.HeadSHA)
 		c.PatchID = id
 		return err
@@ -84,6 +100,32 @@ func (dir Folder) Compare(ctx context.Context, base, head string) (codehost.Comp
 	return c, nil
 }
 
+// change is the codehost.Comparison.Change of a raw difference: ":MODE MODE BLOB BLOB KIND"
+// and the path, in turn. The kind follows from the rest.
+func change(raw []string) (string, error) {
+	if len(raw)%2 != 0 {
+		return "", errors.New("git diff-tree printed half an entry")
+	}
+	entries := make([]string, 0, len(raw)/2)
+	for i := 0; i < len(raw); i += 2 {
+		head, colon := strings.CutPrefix(raw[i], ":")
+		f := strings.Fields(head)
+		if !colon || len(f) != 5 {
+			return "", fmt.Errorf("git diff-tree printed %q", raw[i])
+		}
+		entries = append(entries, strings.Join(f[:4], " ")+" "+raw[i+1]+"\x00")
+	}
+	if len(entries) == 0 {
+		return "", nil
+	}
+	slices.Sort(entries)
+	sum := sha256.New()
+	for _, e := range entries {
+		io.WriteString(sum, e)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
 // fork resolves two revs and finds their merge base.
 func (dir Folder) fork(ctx context.Context, base, head string) (codehost.Comparison, error) {
 	shas, err := dir.Resolve(ctx, base, head)
@@ -91,11 +133,13 @@ func (dir Folder) fork(ctx context.Context, base, head string) (codehost.Compari
 		return codehost.Comparison{}, err
 	}
 	c := codehost.Comparison{BaseSHA: shas[0], HeadSHA: shas[1]}
-	out, err := dir.Output(ctx, "merge-base", c.BaseSHA, c.HeadSHA)
+	out, err := dir.Output(ctx, "merge-base", "--all", c.BaseSHA, c.HeadSHA)
 	if Exited(err, 1) {
 		return c, nil
 	}
-	c.MergeBase = strings.TrimSpace(out)
+	if all := strings.Fields(out); len(all) > 0 {
+		c.MergeBase, c.MergeBases = all[0], len(all)
+	}
 	return c, err
 }
 

@@ -110,7 +110,7 @@ func lockDue(tx *db.Tx, d dueRow) (pr row, a actionRow, ok bool, err error) {
 		return pr, a, false, err
 	}
 	a, ok, err = openAction.Maybe(tx, pr.ID)
-	return pr, a, ok && a.ID == d.ID, err
+	return pr, a, ok && a.ID == d.ID && a.HeadSHA == d.HeadSHA, err
 }
 
 // ordered tells whether the order to merge a head stands although the merge would make
@@ -223,7 +223,7 @@ func (s *Service) applied(tx *db.Tx, d dueRow, sha string, mergeErr error) error
 		return err
 	}
 	if mergeErr != nil {
-		if a, open, err := openAction.Maybe(tx, pr.ID); err != nil || !open || a.ID != d.ID {
+		if a, open, err := openAction.Maybe(tx, pr.ID); err != nil || !open || a.ID != d.ID || a.HeadSHA != d.HeadSHA {
 			return err // the transaction that took the order back did the rest
 		}
 		return s.notMerged(tx, d, pr, mergeErr)

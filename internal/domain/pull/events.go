@@ -96,6 +96,13 @@ type (
 		Kind    string `json:"kind,omitempty" doc:"what was ordered unasked: merge; left out of the answer to a question"`
 		PRID    string `json:"pr_id" doc:"the pull request"`
 	}
+	carriedData struct {
+		Change   string  `json:"change" doc:"the change that both heads have: a SHA-256 over the changed files"`
+		From     string  `json:"from" doc:"the head that the question or approval was about"`
+		PRID     string  `json:"pr_id" doc:"the pull request"`
+		PushedBy *string `json:"pushed_by" doc:"who pushed the new head; null if that is not known"`
+		To       string  `json:"to" doc:"the head that takes it over"`
+	}
 	questionData struct {
 		HeadSHA string `json:"head_sha" doc:"the head that the question is about"`
 		PRID    string `json:"pr_id" doc:"the pull request that it is about"`
@@ -106,6 +113,7 @@ type (
 var (
 	AskedEvent    = event.Declare[askedData]("approval.asked", ApprovalTopic, "A person is asked about a head, or the policy orders it.")
 	approvedEvent = event.Declare[approvedData]("approval.approved", ApprovalTopic, "Somebody approved the merge of a head, or ordered it.")
+	carriedEvent  = event.Declare[carriedData]("approval.carried", ApprovalTopic, "A new head with the same change took the question or the approval over.")
 	skippedEvent  = event.Declare[questionData]("approval.skipped", ApprovalTopic, "Somebody declined the merge of a head.")
 	expiredEvent  = event.Declare[questionData]("approval.expired", ApprovalTopic, "The question lapsed without an answer.")
 	staleEvent    = event.Declare[questionData]("approval.stale", ApprovalTopic, "The question is of no use any more.")

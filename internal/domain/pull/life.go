@@ -273,6 +273,11 @@ type facts struct {
 	base      string
 	patch     string
 	mergeable string
+
+	change, mergeBase string
+	mergeBases        int
+	paths             []string
+	lastPush          bool // the base wants the last push approved by somebody else
 }
 
 var errNoRepo = errors.New("the repository has no commit at the code host")
@@ -311,6 +316,12 @@ func (s *Service) factsAt(ctx context.Context, r codehost.Repo, d factsRow) (f f
 		return f, err
 	}
 	f.base, f.patch, f.mergeable = c.BaseSHA, c.PatchID, "conflict"
+	f.change, f.mergeBase, f.mergeBases, f.paths = c.Change, c.MergeBase, c.MergeBases, c.Paths
+	if d.Carry == carryLook {
+		if f.lastPush, err = lastPush(ctx, s.Hosts, r, d.BaseRef); err != nil {
+			return f, err
+		}
+	}
 	ok, _, err := host.Mergeable(ctx, r, c.BaseSHA, d.HeadSHA)
 	if ok {
 		f.mergeable = "clean"
@@ -348,7 +359,11 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 		}
 		if _, err := setFacts.Exec(tx, setFactsArgs{
 			ID: pr.ID, FactsHave: d.FactsWant, BaseSHA: f.base, Patch: f.patch, Mergeable: f.mergeable,
+			Change: f.change, MergeBase: f.mergeBase, MergeBases: int64(f.mergeBases),
 		}); err != nil {
+			return err
+		}
+		if _, err := knowAction.Exec(tx, pr.ID, pr.HeadSHA); err != nil {
 			return err
 		}
 		who := "git"
@@ -362,6 +377,11 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 			return s.close(tx, pr, ClosedEmpty, who)
 		case f.gone:
 			return s.close(tx, pr, ClosedDeleted, who)
+		}
+		if err := s.judgeCarry(tx, r, pr, f, d.PushedBy); err != nil {
+			return err
+		}
+		switch {
 		case unknown || f.mergeable != "conflict" || pr.Mergeable == "conflict" || pr.AbandonedAt != nil:
 			return nil
 		}

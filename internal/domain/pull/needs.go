@@ -117,8 +117,17 @@ func (s *Service) green(tx *db.Tx, r repo.Ref, pr row) error {
 	if pr.AbandonedAt != nil || pr.Draft || pr.unwatched() {
 		return nil
 	}
+	if pr.Carry == carryLook {
+		s.Hub.Notify(tx, event.PullTopic)
+		return nil // readFacts goes on from here
+	}
 	if _, err := setLooked.Exec(tx, pr.ID, ""); err != nil {
 		return err
+	}
+	if pr.Carry != "" {
+		if carried, err := s.carry(tx, pr); err != nil || carried {
+			return err
+		}
 	}
 	switch r.Policy.Merge.Mode {
 	case "never":

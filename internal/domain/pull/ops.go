@@ -77,6 +77,7 @@ func (s *Service) Ops() []op.Op {
 func (a actionRow) wire() PendingAction {
 	out := PendingAction{
 		ID: a.ID, PRID: a.PRID, Kind: a.Kind, HeadSHA: a.HeadSHA, State: a.State, Error: a.Error, DecidedBy: a.DecidedBy,
+		CarriedFrom: a.CarriedFrom,
 		RequestedAt: a.RequestedAt, DecidedAt: a.DecidedAt, ExpiresAt: a.ExpiresAt,
 	}
 	if a.State == ActionApproved && a.Error != nil {

@@ -9,6 +9,7 @@
 //   - host.go: pull requests at hosts that keep them
 //   - babysit.go: rounds, in which agents repair a head
 //   - loop.go: the work that no request asks for
+//   - carry.go: decisions that a new head takes over
 //   - diff.go, page.go, follow.go: the change, the page, the lists
 //   - question.go: a question for those who ask it elsewhere
 package pull
@@ -114,6 +115,7 @@ type PendingAction struct {
 	DecidedAt   *time.Time `json:"decided_at" example:"null" doc:"when it was decided; null while it is pending"`
 	ExpiresAt   time.Time  `json:"expires_at" doc:"when it lapses unless somebody answers"`
 	Question    string     `json:"question" example:"Merge pull request #42 into main?" doc:"what is asked, in words for people"`
+	CarriedFrom *string    `json:"carried_from" example:"null" doc:"the head that it was asked, or decided, about, if the branch has a newer head with the same change; null: the one above"`
 	Protected   *Protected `json:"protected" doc:"what would change that a person is always asked about; null: nothing, or it was not looked at yet. An approval covers what the question said: if a merge would change more, it is asked about anew"`
 }
 
@@ -248,10 +250,12 @@ func (s *Service) url(prID string) string {
 }
 
 func (s *Service) moveHead(tx *db.Tx, r repo.Ref, pr row, sha string) error {
-	if _, err := setHead.Exec(tx, setHeadArgs{ID: pr.ID, HeadSHA: sha, Checks: ChecksPending, UpdatedAt: tx.Micros()}); err != nil {
+	var err error
+	if pr.Carry, err = setAside(tx, pr.ID); err != nil {
 		return err
 	}
-	if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
+	head := setHeadArgs{ID: pr.ID, HeadSHA: sha, Checks: ChecksPending, Carry: pr.Carry, UpdatedAt: tx.Micros()}
+	if _, err := setHead.Exec(tx, head); err != nil {
 		return err
 	}
 	if err := s.needs(tx, pr.ID, ""); err != nil {

@@ -46,6 +46,7 @@ type row struct {
 	ClosedAt    *time.Time
 	ClosedBy    *string
 	ClosedWhy   string
+	Carry       string // carryLook, or the id of the action that the head takes over
 
 	HostURL    string
 	HostAt     int64 // when the host changed it last, in microseconds; 0: the host keeps no pull requests
@@ -71,6 +72,7 @@ type actionRow struct {
 	Tries       int64     // tries to carry the action out
 	DueAt       time.Time // time of the next try
 	Protected   *db.JSON[Protected]
+	CarriedFrom *string
 }
 
 // found is a pull request or task that a pass of the loop has work for, and its account.
@@ -88,6 +90,7 @@ type factsRow struct {
 	FactsWant int64
 	BaseSHA   string `db:"base_sha"` // commit of the base at the last look
 	PushedBy  *string
+	Carry     string
 }
 
 type needRow struct {
@@ -118,9 +121,9 @@ const (
 	columns = `p.id, p.repo_id, r.owner, r.name, r.enabled, p.number, p.title, p.url, p.state, p.head_ref, p.base_ref, p.head_sha, p.base_sha,
 	p.merge_sha, p.patch_id, p.mergeable, p.checks, p.task_id, p.author_kind, p.created_at, p.merged_at, p.merged_by,
 	p.babysit, p.ci_rounds, p.conflict_rounds, p.forgiven, p.armed_at, p.babysit_task, p.attend_at, p.updated_at, p.round_sha, p.needs, p.needs_at, p.abandoned_at,
-	p.closed_at, p.closed_by, p.closed_why, p.host_url, p.host_at, p.author, p.draft, p.fork, p.labels, p.own_checks, p.host_checks`
+	p.closed_at, p.closed_by, p.closed_why, p.host_url, p.host_at, p.author, p.draft, p.fork, p.labels, p.own_checks, p.host_checks, p.carry`
 	from          = ` FROM pulls p JOIN repos r ON r.id = p.repo_id WHERE p.account_id = `
-	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, tries, due_at, protected`
+	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, tries, due_at, protected, carried_from`
 )
 
 var (
@@ -166,7 +169,7 @@ var (
 		:base_sha, :task_id, :author_kind, :created_at, :created_at, :babysit,
 		CASE WHEN :babysit = 'watching' THEN CAST(:created_at AS BIGINT) END)`)
 	setHead = db.SWith[setHeadArgs](`UPDATE pulls SET head_sha = :head_sha, checks = :checks, mergeable = 'unknown',
-		patch_id = '', looked_sha = '', attend_at = 0, facts_want = facts_want + 1, updated_at = :updated_at
+		patch_id = '', change = '', merge_base = '', merge_bases = 0, carry = :carry, looked_sha = '', attend_at = 0, facts_want = facts_want + 1, updated_at = :updated_at
 		WHERE id = :id`)
 	setChecks = db.SWith[setChecksArgs](`UPDATE pulls SET checks = :checks, own_checks = :own, host_checks = :host, updated_at = :now
 		WHERE id = :id`)
@@ -197,11 +200,14 @@ var (
 	recheck   = db.S(`UPDATE pulls SET facts_want = facts_want + 1, pushed_by = NULL WHERE repo_id = $1 AND state = 'open'`)
 	// lookAgain keeps the author of the last push.
 	lookAgain = db.S(`UPDATE pulls SET facts_want = facts_want + 1 WHERE id = $1 AND state = 'open'`)
-	factsDue  = db.Q[factsRow](`SELECT id, account_id, repo_id, head_ref, base_ref, head_sha, facts_want, base_sha, pushed_by FROM pulls
+	factsDue  = db.Q[factsRow](`SELECT id, account_id, repo_id, head_ref, base_ref, head_sha, facts_want, base_sha, pushed_by, carry FROM pulls
 		WHERE state = 'open' AND facts_have < facts_want ORDER BY updated_at LIMIT 50`)
 	setFacts = db.SWith[setFactsArgs](`UPDATE pulls SET facts_have = :facts_have,
 		base_sha = CASE WHEN :base_sha = '' THEN base_sha ELSE :base_sha END,
 		patch_id = CASE WHEN :base_sha = '' THEN patch_id ELSE :patch END,
+		change = CASE WHEN :base_sha = '' THEN change ELSE :change END,
+		merge_base = CASE WHEN :base_sha = '' THEN merge_base ELSE :merge_base END,
+		merge_bases = CASE WHEN :base_sha = '' THEN merge_bases ELSE :merge_bases END,
 		mergeable = CASE WHEN :base_sha = '' THEN mergeable ELSE :mergeable END
 		WHERE id = :id`)
 	idleMinders = db.Q[found](`SELECT t.account_id, t.id FROM pulls p JOIN tasks t ON t.pr_id = p.id AND t.kind IN ('ci', 'babysit')
@@ -234,9 +240,10 @@ var (
 		ORDER BY p.updated_at LIMIT 50`)
 
 	insertAction = db.SWith[insertActionArgs](`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, decided_by,
-		requested_at, decided_at, expires_at, protected, due_at)
-		VALUES (:id, :account_id, :pr_id, :kind, :head_sha, :state, :decided_by, :requested_at, :decided_at, :expires_at,
-		:protected, :requested_at)
+		requested_at, decided_at, expires_at, protected, due_at, base_ref, change, patch_id, merge_base, merge_bases)
+		SELECT :id, :account_id, p.id, :kind, :head_sha, :state, :decided_by, :requested_at, :decided_at, :expires_at,
+			:protected, :requested_at, p.base_ref, p.change, p.patch_id, p.merge_base, p.merge_bases
+		FROM pulls p WHERE p.id = :pr_id
 		ON CONFLICT DO NOTHING`)
 	openAction   = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE pr_id = $1 AND state IN ('pending', 'approved')`)
 	decideAction = db.SWith[decideActionArgs](`UPDATE pull_actions SET state = :state, decided_by = :decided_by, decided_at = :decided_at,
@@ -251,7 +258,7 @@ var (
 	// unlooked are passed heads whose merge was not tried yet. The merge of an ordered
 	// head is tried when the order is carried out.
 	unlooked = db.Q[unlookedRow](`SELECT p.id, p.account_id, p.repo_id, p.base_ref, p.head_sha FROM pulls p JOIN repos r ON r.id = p.repo_id
-		WHERE p.state = 'open' AND p.looked_sha <> p.head_sha AND p.checks IN ('none', 'passed') AND r.enabled = TRUE
+		WHERE p.state = 'open' AND p.looked_sha <> p.head_sha AND p.carry = '' AND p.checks IN ('none', 'passed') AND r.enabled = TRUE
 			AND p.draft = FALSE AND (p.author_kind = 'agent' OR p.babysit <> 'off')
 			AND NOT EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = p.id AND a.state = 'approved')
 		ORDER BY p.updated_at LIMIT 50`)
@@ -338,6 +345,8 @@ type setFactsArgs struct {
 	ID                        string
 	FactsHave                 int64
 	BaseSHA, Patch, Mergeable string
+	Change, MergeBase         string
+	MergeBases                int64
 }
 
 // setClosedArgs are the parameters of setClosed.
@@ -348,8 +357,8 @@ type setClosedArgs struct {
 
 // setHeadArgs are the parameters of setHead.
 type setHeadArgs struct {
-	ID, HeadSHA, Checks string
-	UpdatedAt           int64
+	ID, HeadSHA, Checks, Carry string
+	UpdatedAt                  int64
 }
 
 // insertArgs are the parameters of insert.

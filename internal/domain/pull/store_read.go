@@ -80,7 +80,7 @@ type approvalRow struct {
 }
 
 const questions = `SELECT a.id, a.pr_id, a.kind, a.head_sha, a.state, a.error, a.decided_by, a.requested_at, a.decided_at, a.expires_at,
-	a.tries, a.due_at, a.protected,
+	a.tries, a.due_at, a.protected, a.carried_from,
 	r.owner, r.name, p.number, p.title, p.url
 	FROM pull_actions a JOIN pulls p ON p.id = a.pr_id JOIN repos r ON r.id = p.repo_id
 	WHERE a.state = 'pending' AND a.account_id = `

@@ -36,6 +36,8 @@ type Policy struct {
 	Checks  CheckPolicy `json:"checks" yaml:"checks" doc:"the repository's own test command"`
 	Merge   MergePolicy `json:"merge" yaml:"merge" doc:"what happens to a pull request whose checks passed"`
 	Pulls   PullPolicy  `json:"pulls" yaml:"pulls" doc:"which pull requests of people are looked after"`
+	// Approvals says when a decision about a head holds for another one.
+	Approvals ApprovalPolicy `json:"approvals" yaml:"approvals" doc:"when a decision about a head holds for another one"`
 	// Budget limits what models may cost.
 	Budget BudgetPolicy `json:"budget" yaml:"budget" doc:"what models may cost"`
 	// Conflicts says what becomes of a task that would conflict with open work:
@@ -84,6 +86,12 @@ type PullPolicy struct {
 // label.
 func (p Policy) Watches(bot bool, labels []string) bool {
 	return p.Pulls.Watch == "all" && !bot || p.Pulls.Watch != "none" && slices.Contains(labels, p.Pulls.Label)
+}
+
+// ApprovalPolicy says when a decision about a head holds for another one.
+type ApprovalPolicy struct {
+	_     struct{} `doc:"When a decision about a head of a pull request holds for another head." schema:"ApprovalPolicy"`
+	Carry string   `json:"carry" yaml:"carry" enum:"never,rebase" example:"rebase" doc:"rebase: it holds for a new head that changes the same files in the same way, as after a rebase; never: each head is asked about"`
 }
 
 // BudgetPolicy is in US dollars; null is no limit.
@@ -141,6 +149,7 @@ func DefaultPolicy() Policy {
 		Merge:   MergePolicy{Mode: "ask", Method: "merge", DeleteBranch: true, OnCancel: "close"},
 
 		Pulls:     PullPolicy{Watch: "labelled", Label: "yardmaster"},
+		Approvals: ApprovalPolicy{Carry: "rebase"},
 		Conflicts: "hold",
 	}
 }
@@ -243,6 +252,7 @@ func (p Policy) check() (msgs []string) {
 	oneOf("pulls.watch", p.Pulls.Watch, "none", "labelled", "all")
 	oneOf("conflicts", p.Conflicts, "hold", "stack", "ignore")
 	oneOf("merge.on_cancel", p.Merge.OnCancel, "close", "keep")
+	oneOf("approvals.carry", p.Approvals.Carry, "never", "rebase")
 	oneOf("merge.method", p.Merge.Method, "merge", "squash")
 	if d, err := time.ParseDuration(p.Checks.Timeout); err != nil || d <= 0 || d > maxCheckTime {
 		msgs = append(msgs, fmt.Sprintf("checks.timeout must be a duration of at most %s, such as 10m", maxCheckTime))

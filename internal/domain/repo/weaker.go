@@ -55,6 +55,9 @@ var judges = map[string]judge{
 	"merge.mode": lower("merge.mode", "less is asked before a merge", func(p Policy) (string, int) {
 		return p.Merge.Mode, slices.Index(mergeModes, p.Merge.Mode)
 	}),
+	"approvals.carry": lower("approvals.carry", "an approval holds for later heads", func(p Policy) (string, int) {
+		return p.Approvals.Carry, slices.Index([]string{"never", "rebase"}, p.Approvals.Carry)
+	}),
 	"conflicts": lower("conflicts", "work that conflicts with open work is held up less", func(p Policy) (string, int) {
 		return p.Conflicts, slices.Index([]string{"hold", "stack", "ignore"}, p.Conflicts)
 	}),

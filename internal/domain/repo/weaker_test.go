@@ -53,6 +53,7 @@ func base() Policy {
 	p.Agent.Isolation = "landlock"
 	p.Checks.Command = "make check"
 	p.Budget = BudgetPolicy{TaskUSD: usd(5), RunUSD: usd(2)}
+	p.Approvals.Carry = "never"
 	p.Conflicts = "stack"
 	p.Instructions = "Be careful."
 	p.MCPServers = map[string]MCPServer{"tracker": {URL: "https://t.example.com", Transport: "http", TokenRef: "T"}}
@@ -103,6 +104,9 @@ var changes = map[string][]verdict{
 	},
 	"pulls.label": {
 		{func(p *Policy) { p.Pulls.Label = "other" }, "pulls.label"},
+	},
+	"approvals.carry": {
+		{func(p *Policy) { p.Approvals.Carry = "rebase" }, "approvals.carry"},
 	},
 	"conflicts": {
 		{func(p *Policy) { p.Conflicts = "ignore" }, "conflicts"},
@@ -160,7 +164,7 @@ func TestWeaker(t *testing.T) {
 	for _, w := range Weaker(base(), DefaultPolicy()) {
 		names = append(names, w.Field)
 	}
-	if got, want := strings.Join(names, " "), "agent.isolation budget.run_usd budget.task_usd checks.command instructions"; got != want {
+	if got, want := strings.Join(names, " "), "agent.isolation approvals.carry budget.run_usd budget.task_usd checks.command instructions"; got != want {
 		t.Errorf("without the file %q are weaker, want %q", got, want)
 	}
 	long := DefaultPolicy()

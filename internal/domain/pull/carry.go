@@ -1,0 +1,160 @@
+package pull
+
+import (
+	"context"
+	"path"
+	"strings"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/event"
+)
+
+// A new head makes the question or the approval of a head stale. If the new head has the
+// same change, it takes the decision over instead: the branch was rebased, or its base was
+// merged in, and each file that was looked at is the same to the byte. Git at the code host
+// tells (readFacts); nothing is asked about the new head before that is known (green), and
+// the decision moves once the checks of the new head have passed.
+
+// carryLook is pulls.carry while git was not asked about a new head.
+const carryLook = "look"
+
+// Decided is what a decision was made about.
+type Decided struct {
+	BaseRef    string
+	MergeBases int64
+	Change     string // codehost.Comparison.Change; "": not known
+	By         string // label of who approved; "" for an open question
+}
+
+// Moved is a new head, and what forbids that it takes a decision over.
+type Moved struct {
+	Decided            // By: label of who pushed
+	Paths     []string // that the pull request changes
+	LastPush  bool     // the branch wants the last push approved by somebody else
+	Carry     string   // approvals.carry of the policy
+	Protected func(path string) bool
+}
+
+// Carries tells whether a new head takes a decision over.
+func Carries(was Decided, is Moved) bool {
+	switch {
+	case is.Carry == "never", was.Change == "", was.Change != is.Change, was.BaseRef != is.BaseRef,
+		was.MergeBases != 1, is.MergeBases != 1, was.By == byPolicy,
+		is.LastPush && was.By != "" && (was.By == is.By || is.By == ""):
+		return false
+	}
+	for _, p := range is.Paths {
+		if guarded(p) || is.Protected != nil && is.Protected(p) {
+			return false
+		}
+	}
+	return true
+}
+
+// guarded tells whether a path decides what is run or who is asked. A decision about it is
+// for one commit only.
+func guarded(file string) bool {
+	file = strings.ToLower(file)
+	return strings.HasPrefix(file, ".svc/") || strings.HasPrefix(file, ".github/workflows/") || path.Base(file) == "codeowners"
+}
+
+// setAside makes the open action of a pull request stale whose head moves to sha. carry is
+// carryLook if a decision of the pull request may hold for the new head.
+func setAside(tx *db.Tx, prID string) (carry string, err error) {
+	if _, err := setAsideAction.Exec(tx, prID, tx.Micros()); err != nil {
+		return "", err
+	}
+	if any, err := mayCarry.One(tx, prID); err != nil || !any {
+		return "", err
+	}
+	return carryLook, nil
+}
+
+// lastPush tells whether a branch wants its last push approved by somebody else.
+func lastPush(ctx context.Context, hosts *codehost.Hosts, r codehost.Repo, branch string) (bool, error) {
+	forge, err := hosts.Forge(r)
+	if err != nil || !forge.Can(codehost.KeepRules) {
+		return false, err
+	}
+	rules, _, err := forge.BranchRules(ctx, r, branch, "")
+	return rules.LastPush, err
+}
+
+// judgeCarry decides, once the facts of a new head are known, whether the head takes a
+// decision over. If its checks have passed, the pull request goes on from here.
+func (s *Service) judgeCarry(tx *db.Tx, r repo.Ref, pr row, f facts, by *string) error {
+	if pr.Carry != carryLook {
+		return nil
+	}
+	pr.Carry = ""
+	is := Moved{Decided: Decided{BaseRef: pr.BaseRef, MergeBases: int64(f.mergeBases), Change: f.change}, Paths: f.paths,
+		LastPush: f.lastPush, Carry: r.Policy.Approvals.Carry, Protected: func(p string) bool { return r.Floors.Protects(p, false) }}
+	if by != nil {
+		is.By = *by
+	}
+	if f.change != "" {
+		a, ok, err := sameChange.Maybe(tx, pr.ID, f.change)
+		if err != nil {
+			return err
+		}
+		was := Decided{BaseRef: a.BaseRef, MergeBases: a.MergeBases, Change: a.Change}
+		if a.DecidedBy != nil {
+			was.By = *a.DecidedBy
+		}
+		if ok && Carries(was, is) {
+			pr.Carry = a.ID
+		}
+	}
+	_, asked, err := openAction.Maybe(tx, pr.ID)
+	if asked {
+		pr.Carry = "" // a person has decided about the new head meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := setCarry.Exec(tx, pr.ID, pr.Carry); err != nil || asked || !passed(pr.Checks) {
+		return err
+	}
+	return s.green(tx, r, pr)
+}
+
+// carry moves a decision to the present head of a pull request, whose checks have passed.
+// carried is false if there is no decision to move.
+func (s *Service) carry(tx *db.Tx, pr row) (carried bool, err error) {
+	if _, err := setCarry.Exec(tx, pr.ID, ""); err != nil {
+		return false, err
+	}
+	if _, open, err := openAction.Maybe(tx, pr.ID); err != nil || open {
+		return false, err
+	}
+	a, ok, err := asideByID.Maybe(tx, pr.ID, pr.Carry)
+	if err != nil || !ok {
+		return false, err
+	}
+	state := ActionApproved
+	if a.DecidedBy == nil {
+		state = ActionPending
+	}
+	if n, err := carryAction.Exec(tx, carryArgs{ID: a.ID, State: state, HeadSHA: pr.HeadSHA, DueAt: tx.Micros()}); err != nil || n == 0 {
+		return false, err
+	}
+	by, err := pushedBy.One(tx, pr.ID)
+	if err != nil {
+		return false, err
+	}
+	from := a.HeadSHA
+	if a.CarriedFrom != nil {
+		from = *a.CarriedFrom // the head that the person saw
+	}
+	if err := carriedEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID},
+		carriedData{Change: a.Change, From: from, PRID: pr.ID, PushedBy: by, To: pr.HeadSHA}); err != nil {
+		return false, err
+	}
+	s.Hub.Notify(tx, event.PullTopic)
+	if state == ActionPending {
+		return true, s.waits(tx, pr, NeedsDecision)
+	}
+	return true, s.approved(tx, pr)
+}

@@ -1,0 +1,51 @@
+package pull
+
+import "yardmaster/internal/db"
+
+// asideRow is a stale action that a new head may take over.
+type asideRow struct {
+	ID          string
+	HeadSHA     string `db:"head_sha"`
+	BaseRef     string
+	MergeBases  int64
+	Change      string
+	DecidedBy   *string
+	CarriedFrom *string
+}
+
+// aside are the stale actions whose head has moved away, of people, about a known change. A
+// later refusal takes them back.
+const aside = ` FROM pull_actions a WHERE a.pr_id = $1 AND a.state = 'stale' AND a.stale_why = 'head_moved' AND a.change <> ''
+	AND (a.decided_by IS NULL OR a.decided_by <> 'policy')
+	AND NOT EXISTS (SELECT 1 FROM pull_actions n WHERE n.pr_id = a.pr_id AND n.state = 'skipped' AND n.requested_at >= a.requested_at)`
+
+const asideColumns = `a.id, a.head_sha, a.base_ref, a.merge_bases, a.change, a.decided_by, a.carried_from`
+
+var (
+	// setAsideAction keeps the time of a decision.
+	setAsideAction = db.S(`UPDATE pull_actions SET state = 'stale', stale_why = 'head_moved', decided_at = COALESCE(decided_at, $2)
+		WHERE pr_id = $1 AND state IN ('pending', 'approved')`)
+	mayCarry = db.Q[bool](`SELECT EXISTS (SELECT 1` + aside + `)`)
+	// sameChange prefers an approval to a question, and then the newest.
+	sameChange = db.Q[asideRow](`SELECT ` + asideColumns + aside + ` AND a.change = $2
+		ORDER BY CASE WHEN a.decided_by IS NULL THEN 1 ELSE 0 END, a.requested_at DESC, a.id DESC LIMIT 1`)
+	asideByID = db.Q[asideRow](`SELECT ` + asideColumns + aside + ` AND a.id = $2`)
+	setCarry  = db.S(`UPDATE pulls SET carry = $2 WHERE id = $1`)
+	pushedBy  = db.Q[*string](`SELECT pushed_by FROM pulls WHERE id = $1`)
+	// carryAction makes a stale action open again, for another head.
+	carryAction = db.SWith[carryArgs](`UPDATE pull_actions SET state = :state, stale_why = '', error = NULL, tries = 0,
+		carried_from = COALESCE(carried_from, head_sha), head_sha = :head_sha, due_at = :due_at,
+		decided_at = CASE WHEN :state = 'pending' THEN NULL ELSE decided_at END
+		WHERE id = :id AND state = 'stale'`)
+	// knowAction notes what an action is about that was made before that was known.
+	knowAction = db.S(`UPDATE pull_actions SET change = (SELECT p.change FROM pulls p WHERE p.id = $1),
+		patch_id = (SELECT p.patch_id FROM pulls p WHERE p.id = $1), merge_base = (SELECT p.merge_base FROM pulls p WHERE p.id = $1),
+		merge_bases = (SELECT p.merge_bases FROM pulls p WHERE p.id = $1), base_ref = (SELECT p.base_ref FROM pulls p WHERE p.id = $1)
+		WHERE pr_id = $1 AND head_sha = $2 AND change = '' AND state IN ('pending', 'approved')`)
+)
+
+// carryArgs are the parameters of carryAction.
+type carryArgs struct {
+	ID, State, HeadSHA string
+	DueAt              int64
+}
