@@ -11,9 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/api/rest"
+	"yardmaster/internal/blob"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
@@ -26,6 +28,7 @@ import (
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/seed"
 	"yardmaster/internal/proof/standin"
+	"yardmaster/internal/seal"
 )
 
 // twoHosts is a server that two code hosts are connected to. Both have a repository
@@ -112,7 +115,10 @@ func (y *twoHosts) wire() {
 		DB: y.db, Hub: hub, Hosts: y.hosts, Folders: &builtin.Host{}, Attempts: anyAccount{}, Holders: anyAccount{}, Pulls: Pulls{},
 		Logger: log,
 	})
-	checks := ci.New(ci.Needs{DB: y.db, Hub: hub, Logger: log, Hosts: y.hosts, Tasks: CheckTasks{Tasks: tasks, Hosts: y.hosts}})
+	checks := ci.New(ci.Needs{
+		DB: y.db, Hub: hub, Logger: log, Hosts: y.hosts, Tasks: CheckTasks{Tasks: tasks, Hosts: y.hosts}, Logs: RunLogs{},
+		Objects: blob.NewFolder(y.t.TempDir(), "http://server", seal.New(), time.Now),
+	})
 	y.pulls = pull.New(pull.Needs{
 		DB: y.db, Hub: hub, Hosts: y.hosts, BaseURL: "http://server", Logger: log, Tasks: PullTasks{Tasks: tasks, Hosts: y.hosts},
 		Checks: Checks{Service: checks}, People: Signers{}, Bot: codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},

@@ -74,7 +74,8 @@ func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 
 func (y *yard) begin(d *db.DB) {
 	y.Service = New(Needs{
-		DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Hosts: codehost.NewHosts(nil), Tasks: y, Logs: y, Objects: y.store,
+		DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Hosts: codehost.NewHosts(nil), Tasks: y,
+		Logs: y, Objects: y.store,
 	})
 	Ended.On(d, func(tx *db.Tx, e End) error {
 		tx.AfterCommit(func() { y.ended = append(y.ended, e) })

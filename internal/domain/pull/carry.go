@@ -30,11 +30,11 @@ type Decided struct {
 
 // Moved is a new head, and what forbids that it takes a decision over.
 type Moved struct {
-	Decided            // By: label of who pushed
-	Paths     []string // that the pull request changes
-	LastPush  bool     // the branch wants the last push approved by somebody else
-	Carry     string   // approvals.carry of the policy
-	Protected func(path string) bool
+	Decided           // By: label of who pushed
+	Paths    []string // that the pull request changes
+	LastPush bool     // the branch wants the last push approved by somebody else
+	Carry    string   // approvals.carry of the policy
+	Floors   repo.Floors
 }
 
 // Carries tells whether a new head takes a decision over.
@@ -46,7 +46,7 @@ func Carries(was Decided, is Moved) bool {
 		return false
 	}
 	for _, p := range is.Paths {
-		if guarded(p) || is.Protected != nil && is.Protected(p) {
+		if guarded(p) || is.Floors.Protects(p, false) {
 			return false
 		}
 	}
@@ -90,7 +90,7 @@ func (s *Service) judgeCarry(tx *db.Tx, r repo.Ref, pr row, f facts, by *string)
 	}
 	pr.Carry = ""
 	is := Moved{Decided: Decided{BaseRef: pr.BaseRef, MergeBases: int64(f.mergeBases), Change: f.change}, Paths: f.paths,
-		LastPush: f.lastPush, Carry: r.Policy.Approvals.Carry, Protected: func(p string) bool { return r.Floors.Protects(p, false) }}
+		LastPush: f.lastPush, Carry: r.Policy.Approvals.Carry, Floors: r.Floors}
 	if by != nil {
 		is.By = *by
 	}

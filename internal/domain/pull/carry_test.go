@@ -293,7 +293,7 @@ func TestCarries(t *testing.T) {
 		"the approver pushed":         func(_ *Decided, m *Moved) { m.LastPush, m.By = true, "user:ada" },
 		"nobody knows who pushed":     func(_ *Decided, m *Moved) { m.LastPush, m.By = true, "" },
 		"never":                       func(_ *Decided, m *Moved) { m.Carry = "never" },
-		"a path the account protects": func(_ *Decided, m *Moved) { m.Protected = func(p string) bool { return p == "a" } },
+		"a path the account protects": func(_ *Decided, m *Moved) { m.Floors.Protected = []string{"a"} },
 	} {
 		d := Decided{BaseRef: "main", MergeBases: 1, Change: "c", By: "user:ada"}
 		m := Moved{Decided: Decided{BaseRef: "main", MergeBases: 1, Change: "c", By: "user:ann"}, Paths: []string{"a"}, Carry: "rebase"}

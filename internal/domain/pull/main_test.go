@@ -18,6 +18,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/api/rest"
+	"yardmaster/internal/blob"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
@@ -30,6 +31,7 @@ import (
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/seed"
+	"yardmaster/internal/seal"
 )
 
 func TestStatements(t *testing.T) {
@@ -151,6 +153,11 @@ func (checks) AtHost(tx *db.Tx, repoID, sha string) (HostFailure, bool, error) {
 	return HostFailure(f), ok, err
 }
 
+// silent implements ci.Logs: no run has said anything.
+type silent struct{}
+
+func (silent) Output(_ *db.Tx, _ string, after int64) (string, int64, error) { return "", after, nil }
+
 // nobody implements People without a name.
 type nobody struct{}
 
@@ -179,7 +186,10 @@ func open(t *testing.T, e db.Engine) *yard {
 	}
 	y.host = &flaky{Host: host}
 	tell := y.tell
-	y.ci = ci.New(ci.Needs{DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Hosts: served(y.host), Tasks: tasks{y}})
+	y.ci = ci.New(ci.Needs{
+		DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Hosts: served(y.host), Tasks: tasks{y}, Logs: silent{},
+		Objects: blob.NewFolder(t.TempDir(), "http://host", seal.New(), time.Now),
+	})
 	y.Service = New(Needs{
 		DB: d, Hub: event.NewHub(), Hosts: served(y.host), BaseURL: "http://host", Logger: slog.New(slog.DiscardHandler),
 		Tasks: tasks{y}, Checks: checks{y.ci}, People: nobody{},

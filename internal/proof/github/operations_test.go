@@ -84,7 +84,8 @@ func (w *world) callContent(repo, head string) {
 		w.t.Errorf("the contexts are %s", contexts)
 	}
 	w.repo.Rules(w.ann, github.Ruleset{
-		Checks: []github.Required{{Name: "build", App: w.app}}, Reviews: 1, NoDeletion: true, Queue: &github.QueueRule{}, Linear: true, NoForcePush: true,
+		Checks: []github.Required{{Name: "build", App: w.app}}, Reviews: 1, NoDeletion: true, Queue: &github.QueueRule{},
+		Linear: true, NoForcePush: true,
 	})
 	if rules := w.do(200, "GET", repo+"/rules/branches/main", nil).list(); len(rules) != 6 {
 		w.t.Errorf("there are %d rules", len(rules))
@@ -171,7 +172,8 @@ func (w *world) callPulls(repo, head string) {
 }
 
 func (w *world) callChecks(repo, head string) {
-	made := w.do(201, "POST", repo+"/check-runs", object{"name": "yardmaster/check", "head_sha": head, "status": "in_progress", "external_id": "k"})
+	made := w.do(201, "POST", repo+"/check-runs",
+		object{"name": "yardmaster/check", "head_sha": head, "status": "in_progress", "external_id": "k"})
 	check := fmt.Sprintf("%s/check-runs/%d", repo, made.id())
 	w.do(200, "PATCH", check, object{"conclusion": "success", "output": object{"title": "t", "summary": "s", "annotations": []object{
 		{"path": "a", "start_line": 1, "end_line": 1, "annotation_level": "notice", "message": "m"},
