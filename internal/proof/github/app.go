@@ -261,7 +261,11 @@ func (c *call) deleteInstallation() (int, any) {
 }
 
 func (c *call) repoInstallation() (int, any) {
-	r := c.byName(c.params["owner"] + "/" + c.params["repo"])
+	full := c.params["owner"] + "/" + c.params["repo"]
+	r := c.byName(full)
+	if now := c.repos[c.moved[strings.ToLower(full)]]; r == nil && now != nil {
+		c.redirect(now)
+	}
 	for _, n := range slices.Sorted(maps.Keys(c.installs)) {
 		if i := c.installs[n]; r != nil && i.App == c.who.app && i.has(r) {
 			return http.StatusOK, c.showInstallation(i)

@@ -244,7 +244,8 @@ func (c *call) may(r *Repo, need string) {
 	writes := c.r.Method != http.MethodGet && c.r.URL.Path != "/graphql" || strings.Contains(need, "=write")
 	switch {
 	case c.who.covers(r):
-		if !c.who.has(need) {
+		// What is public may be read without the permission (the page of each operation).
+		if !c.who.has(need) && (r.private || writes) {
 			c.noAccess()
 		}
 		if c.who.person != nil && writes && !atLeast(r.role(c.who.person), roleFor(need)) {

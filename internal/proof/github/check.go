@@ -41,6 +41,7 @@ type CheckRun struct {
 	notes      int
 	annotated  []obj
 	actions    []obj
+	pressed    string // the button that was pressed last
 }
 
 // status is a commit status, of which the newest of a context counts.
@@ -289,6 +290,12 @@ func (c *call) updateCheck() (int, any) {
 
 func (c *call) getCheck() (int, any) { return http.StatusOK, c.showCheck(c.check()) }
 
+// rerequest asks the App of a check run for another one; nothing else happens.
+func (c *call) rerequest() (int, any) {
+	c.checkEvent(c.check(), "rerequested", c.who)
+	return http.StatusCreated, obj{}
+}
+
 // checkEvent tells of a check run. That one is asked for again only its App is told.
 func (s *Server) checkEvent(k *CheckRun, action string, by who) {
 	r := k.suite.repo
@@ -297,7 +304,11 @@ func (s *Server) checkEvent(k *CheckRun, action string, by who) {
 		if only && (i.App != k.suite.app || !atLeast(i.permissions["checks"], "write")) {
 			continue
 		}
-		s.emitTo(i, r, "check_run", action, by.account(), obj{"check_run": s.hookCheck(k)})
+		payload := obj{"check_run": s.hookCheck(k)}
+		if action == "requested_action" {
+			payload["requested_action"] = obj{"identifier": k.pressed}
+		}
+		s.emitTo(i, r, "check_run", action, by.account(), payload)
 	}
 }
 

@@ -22,14 +22,18 @@ func (c *call) contents() (int, any) {
 	if sha == "" {
 		c.refuse(http.StatusNotFound, "No commit found for the ref %s", name)
 	}
-	line := r.must("ls-tree", "-l", "-z", sha, "--", path)
-	if line == "" {
-		c.notFound()
+	mode, blob, size, inside := "040000", "", 0, []string{"ls-tree", "-l", "-z", sha}
+	if path != "" {
+		line := r.must("ls-tree", "-l", "-z", sha, "--", path)
+		if line == "" {
+			c.notFound()
+		}
+		mode, _, blob, size, _ = treeLine(line)
+		inside = append(inside, "--", path+"/")
 	}
-	mode, _, blob, size, _ := treeLine(line)
 	if mode == "040000" {
 		all := []obj{}
-		for one := range strings.SplitSeq(strings.TrimSuffix(r.must("ls-tree", "-l", "-z", sha, "--", path+"/"), "\x00"), "\x00") {
+		for one := range strings.SplitSeq(strings.TrimSuffix(r.must(inside...), "\x00"), "\x00") {
 			mode, _, blob, size, p := treeLine(one)
 			all = append(all, c.showEntry(r, name, p, mode, blob, size))
 		}

@@ -19,7 +19,7 @@ type change struct {
 // diff lists the files that differ between two commits, as GitHub does: with renames,
 // and three lines around each change.
 func (r *Repo) diff(from, to string) []change {
-	raw := strings.Split(r.must("diff", "--raw", "-z", "-M", "--full-index", from, to, "--"), "\x00")
+	raw := strings.Split(r.mustKnow("diff", "--raw", "-z", "-M", "--full-index", from, to, "--"), "\x00")
 	var out []change
 	for i := 0; i+1 < len(raw); {
 		f := strings.Fields(raw[i]) // :mode mode blob blob status
@@ -41,7 +41,7 @@ func (r *Repo) diff(from, to string) []change {
 		}
 		out = append(out, c)
 	}
-	for i, text := range sections(r.must("diff", "-M", "--no-color", "--full-index", "--no-ext-diff", from, to, "--")) {
+	for i, text := range sections(r.mustKnow("diff", "-M", "--no-color", "--full-index", "--no-ext-diff", from, to, "--")) {
 		if i >= len(out) {
 			break // a change of type has two sections; none of our tests looks at its patch
 		}
@@ -174,7 +174,7 @@ func (r *Repo) carry(from, to, path string, line int) int {
 	if from == to {
 		return line
 	}
-	text := r.must("diff", "--no-color", "-U0", "--no-renames", from, to, "--", path)
+	text := r.mustKnow("diff", "--no-color", "-U0", "--no-renames", from, to, "--", path)
 	moved := 0
 	for _, one := range sections(text) {
 		for head := range strings.SplitSeq(one, "\n") {

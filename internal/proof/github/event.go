@@ -162,12 +162,33 @@ func (s *Server) fetchHead(p *Pull, sha string) {
 func (s *Server) baseMoved(p *Pull, by who, c command) {
 	p.forgetMergeable()
 	if c.new == zero {
-		s.closeIssue(p.Issue, by, "")
+		s.baseGone(p, by)
 		return
 	}
 	if p.merged.IsZero() && c.old != zero && p.repo.contains(c.new, p.head) && !p.repo.contains(c.old, p.head) {
 		s.nowMerged(p, by, c.new)
 	}
+}
+
+// baseGone does what GitHub does when the base of a pull request is deleted. If the
+// base was the head of a pull request that was merged, its base is the new one (Merging
+// a pull request, "Indirect merges"); otherwise the pull request is closed.
+func (s *Server) baseGone(p *Pull, by who) {
+	for _, other := range p.repo.pulls() {
+		if other.headRepo == p.repo && other.headRef == p.baseRef && !other.merged.IsZero() && p.repo.head(other.baseRef) != "" {
+			s.retarget(p, by, other.baseRef)
+			return
+		}
+	}
+	s.closeIssue(p.Issue, by, "")
+}
+
+// retarget gives a pull request another base.
+func (s *Server) retarget(p *Pull, by who, base string) {
+	changes := obj{"base": obj{"ref": obj{"from": p.baseRef}, "sha": obj{"from": p.base}}}
+	p.baseRef, p.base = base, p.repo.head(base)
+	p.forgetMergeable()
+	s.edit(p.Issue, by, nil, nil, changes)
 }
 
 // null is a text, or null if it is empty.

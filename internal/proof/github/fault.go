@@ -30,7 +30,8 @@ type Fault struct {
 	Status    int // instead of 502
 	Delay     time.Duration
 	Until     <-chan struct{}
-	Times     int // 0: until it is cleared
+	Reached   func() // is called for each request that it is applied to
+	Times     int    // 0: until it is cleared
 
 	seen int
 }
@@ -65,6 +66,9 @@ func (s *Server) fault(operation string, r *http.Request, body []byte) *Fault {
 		if (f.Operation == "" || f.Operation == operation) && (f.Path == nil || f.Path.MatchString(r.URL.Path)) &&
 			(f.Body == nil || f.Body.Match(body)) && (f.Times == 0 || f.seen < f.Times) {
 			f.seen++
+			if f.Reached != nil {
+				f.Reached()
+			}
 			one := *f
 			return &one
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +26,35 @@ func environment(more ...string) []string {
 
 // git runs git in a repository and returns what it prints.
 func (r *Repo) git(args ...string) (string, error) { return run(r.dir, nil, nil, args...) }
+
+// known is git for commands whose answer never changes, because all that they name are
+// commits. Each is run once. Server.mu is held.
+func (r *Repo) known(args ...string) (string, error) {
+	key := strings.Join(args, "\x00")
+	if a, ok := r.answers[key]; ok {
+		return a.out, a.err
+	}
+	out, err := r.git(args...)
+	var exit *exec.ExitError
+	if err == nil || errors.As(err, &exit) && exit.ExitCode() == 1 { // 1 is no; 128 says that an object is missing
+		r.answers[key] = gitAnswer{out, err}
+	}
+	return out, err
+}
+
+type gitAnswer struct {
+	out string
+	err error
+}
+
+// mustKnow is must for what never changes.
+func (r *Repo) mustKnow(args ...string) string {
+	out, err := r.known(args...)
+	if err != nil {
+		panic(err)
+	}
+	return strings.TrimRight(out, "\n")
+}
 
 // must is git for what cannot fail but by a mistake of the peer or its test.
 func (r *Repo) must(args ...string) string {
@@ -67,18 +97,34 @@ func (r *Repo) initialise() {
 // resolve returns the commit of a branch, tag or SHA, or "".
 func (r *Repo) resolve(name string) string {
 	for _, full := range []string{"refs/heads/" + name, "refs/tags/" + name, "refs/" + name, name} {
-		if strings.HasPrefix(full, "-") {
+		sha := full
+		if full != name || strings.HasPrefix(name, "refs/") {
+			sha = r.ref(full)
+		}
+		if !sha1Name.MatchString(sha) {
 			continue
 		}
-		if out, err := r.git("rev-parse", "--verify", "--quiet", "--end-of-options", full+"^{commit}"); err == nil {
+		if out, err := r.git("rev-parse", "--verify", "--quiet", "--end-of-options", sha+"^{commit}"); err == nil {
 			return strings.TrimSpace(out)
 		}
 	}
 	return ""
 }
 
-// ref returns the object of a full ref, or "".
+var loose = regexp.MustCompile(`^refs/[A-Za-z0-9][A-Za-z0-9/_-]*$`)
+
+// ref returns the object of a full ref, or "". Most refs are read as git keeps them,
+// since a process takes a thousand times as long.
 func (r *Repo) ref(full string) string {
+	if loose.MatchString(full) {
+		text, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(full)))
+		if sha := strings.TrimSpace(string(text)); err == nil && sha1Name.MatchString(sha) {
+			return sha
+		}
+		if _, err := os.Stat(filepath.Join(r.dir, "packed-refs")); os.IsNotExist(err) {
+			return ""
+		}
+	}
 	out, err := r.git("rev-parse", "--verify", "--quiet", "--end-of-options", full)
 	if err != nil {
 		return ""
@@ -105,13 +151,13 @@ func (r *Repo) setRef(full, sha, old string) error {
 
 // contains tells whether a commit is reached from another.
 func (r *Repo) contains(tip, sha string) bool {
-	_, err := r.git("merge-base", "--is-ancestor", sha, tip)
+	_, err := r.known("merge-base", "--is-ancestor", sha, tip)
 	return err == nil
 }
 
 // mergeBase returns the merge base of two commits, or "".
 func (r *Repo) mergeBase(a, b string) string {
-	out, err := r.git("merge-base", a, b)
+	out, err := r.known("merge-base", a, b)
 	if err != nil {
 		return ""
 	}
@@ -120,13 +166,13 @@ func (r *Repo) mergeBase(a, b string) string {
 
 // count returns the number of commits of a range.
 func (r *Repo) count(span string) int {
-	n, _ := strconv.Atoi(r.must("rev-list", "--count", span, "--"))
+	n, _ := strconv.Atoi(r.mustKnow("rev-list", "--count", span, "--"))
 	return n
 }
 
 // commits lists the commits of a range, oldest first.
 func (r *Repo) commits(span string) []string {
-	return strings.Fields(r.must("rev-list", "--reverse", "--topo-order", span, "--"))
+	return strings.Fields(r.mustKnow("rev-list", "--reverse", "--topo-order", span, "--"))
 }
 
 // commit is what git knows of a commit.
@@ -145,7 +191,7 @@ type signature struct {
 
 // show reads a commit.
 func (r *Repo) show(sha string) commit {
-	out := r.must("show", "-s", "--format=%H%x00%T%x00%P%x00%an%x00%ae%x00%at%x00%cn%x00%ce%x00%ct%x00%B", sha, "--")
+	out := r.mustKnow("show", "-s", "--format=%H%x00%T%x00%P%x00%an%x00%ae%x00%at%x00%cn%x00%ce%x00%ct%x00%B", sha, "--")
 	f := strings.SplitN(out, "\x00", 10)
 	at := func(s string) time.Time {
 		n, _ := strconv.ParseInt(s, 10, 64)
@@ -176,7 +222,7 @@ func (r *Repo) write(tree, message string, author, committer signature, parents 
 
 // mergeTree merges two commits and returns the tree, or false if they conflict.
 func (r *Repo) mergeTree(ours, theirs string) (string, bool) {
-	out, err := r.git("merge-tree", "--write-tree", "--no-messages", ours, theirs)
+	out, err := r.known("merge-tree", "--write-tree", "--no-messages", ours, theirs)
 	if err != nil {
 		return "", false
 	}
@@ -212,7 +258,7 @@ func (r *Repo) file(sha, path string) (text string, ok bool) {
 
 // patchID is git's name of a change, whatever it is based on.
 func (r *Repo) patchID(from, to string) string {
-	diff, err := r.git("diff", "--no-renames", from, to)
+	diff, err := r.known("diff", "--no-renames", from, to)
 	if err != nil {
 		return ""
 	}

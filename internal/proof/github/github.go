@@ -46,9 +46,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -174,7 +176,7 @@ func (s *Server) listen(h http.Handler) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	server := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return s.ctx }}
 	s.servers = append(s.servers, server)
 	s.work.Go(func() { _ = server.Serve(l) }) // it ends by Close
 	return "http://" + l.Addr().String(), nil
@@ -183,11 +185,15 @@ func (s *Server) listen(h http.Handler) (string, error) {
 // Close stops the peer and removes its repositories.
 func (s *Server) Close() error {
 	s.done()
+	s.post.close()
 	var wrong []error
 	for _, server := range s.servers {
+		// Requests that are being answered may still tell Options.Watch something.
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		_ = server.Shutdown(ctx)
+		cancel()
 		wrong = append(wrong, server.Close())
 	}
-	s.post.close()
 	s.work.Wait()
 	return errors.Join(append(wrong, os.RemoveAll(s.dir))...)
 }
@@ -204,6 +210,9 @@ func (s *Server) Advance(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.offset += d
+	for _, n := range slices.Sorted(maps.Keys(s.repos)) {
+		s.queueMoves(s.repos[n]) // a check may be too late now
+	}
 }
 
 func (s *Server) now() time.Time { return s.o.Now().Add(s.offset).UTC() }

@@ -73,6 +73,12 @@ func TestTokens(t *testing.T) {
 	w.do(200, "GET", "/repos/acme/other", nil)
 	w.byApp(422, "POST", mint, object{"permissions": object{"secrets": "read"}})
 	w.byApp(422, "POST", mint, object{"repository_ids": []int64{other.ID, 4}})
+	narrow := w.app.Install(w.Org("acme-two"), w.Repo("acme-two/a", github.NewRepo{}))
+	out := w.Repo("acme-two/b", github.NewRepo{})
+	two := fmt.Sprintf("/app/installations/%d/access_tokens", narrow.ID)
+	w.byApp(422, "POST", two, object{"repository_ids": []int64{out.ID}})
+	w.byApp(422, "POST", two, object{"repositories": []string{"b"}})
+	w.byApp(201, "POST", two, object{"repositories": []string{"a"}})
 	w.Advance(time.Hour)
 	w.as(token, 401, "GET", "/repos/acme/shop/issues", nil)
 
@@ -82,6 +88,7 @@ func TestTokens(t *testing.T) {
 	}
 	get(w.jwt(w.app, -time.Minute, 10*time.Minute), 200)
 	get(w.jwt(w.app, -time.Minute, 11*time.Minute), 401)
+	get(w.jwt(w.app, 0, 10*time.Minute+30*time.Second), 401)
 	get(w.jwt(w.app, time.Minute, 5*time.Minute), 401)
 	get(w.jwt(w.app, -9*time.Minute, -time.Second), 401)
 	good := w.jwt(w.app, -time.Minute, 5*time.Minute)

@@ -93,6 +93,11 @@ func (c *call) charge() (free func()) {
 		return func() {}
 	}
 	show()
+	if w.used >= limit && resource == "graphql" {
+		panic(&problem{status: http.StatusOK, body: obj{"errors": []obj{{
+			"type": "RATE_LIMITED", "message": "API rate limit exceeded for " + c.who.key() + ".",
+		}}}})
+	}
 	if w.used >= limit {
 		c.refuse(http.StatusForbidden, "API rate limit exceeded for %s.", c.who.key())
 	}
@@ -142,6 +147,24 @@ func (c *call) secondary(key, resource string, now time.Time) {
 func (c *call) slowDown(wait time.Duration) {
 	c.header.Set("Retry-After", strconv.Itoa(max(1, int(wait/time.Second))))
 	c.refuse(http.StatusForbidden, "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.")
+}
+
+// enter counts a request that is carried out now, unless the credential has too many.
+func (s *Server) enter(r *http.Request) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := r.Header.Get("Authorization")
+	if s.limits.open[key] >= s.limits.AtOnce {
+		return false
+	}
+	s.limits.open[key]++
+	return true
+}
+
+func (s *Server) leave(r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limits.open[r.Header.Get("Authorization")]--
 }
 
 // Used is how many requests of REST an installation has paid for in the present hour.

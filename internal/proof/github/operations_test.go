@@ -84,8 +84,8 @@ func (w *world) callContent(repo, head string) {
 		w.t.Errorf("the contexts are %s", contexts)
 	}
 	w.repo.Rules(w.ann, github.Ruleset{
-		Checks: []github.Required{{Name: "build", App: w.app}}, Reviews: 1, NoDeletion: true, Queue: &github.QueueRule{},
-		Linear: true, NoForcePush: true,
+		Checks: []github.Required{{Name: "build", App: w.app}}, Reviews: 1, NoDeletion: true, Queue: &github.QueueRule{}, Linear: true,
+		NoForcePush: true,
 	})
 	if rules := w.do(200, "GET", repo+"/rules/branches/main", nil).list(); len(rules) != 6 {
 		w.t.Errorf("there are %d rules", len(rules))
@@ -105,6 +105,9 @@ func (w *world) callContent(repo, head string) {
 		w.t.Errorf("compared %s", compared.text)
 	}
 	w.do(200, "GET", repo+"/contents/docs", nil)
+	if n := len(w.do(200, "GET", repo+"/contents/", nil).list()); n != 3 {
+		w.t.Errorf("there are %d files", n)
+	}
 	file := w.do(200, "GET", repo+"/contents/docs/a%20b.md?ref=main", nil)
 	if text, _ := base64.StdEncoding.DecodeString(strings.ReplaceAll(file.at("content").(string), "\n", "")); string(text) != "text\n" {
 		w.t.Errorf("read %q", text)
@@ -156,7 +159,8 @@ func (w *world) callPulls(repo, head string) {
 	w.do(201, "POST", pull+"/comments", object{"path": "cart.go", "subject_type": "file", "body": "All", "commit_id": head})
 	w.do(422, "POST", pull+"/comments", object{"path": "cart.go", "line": 20, "body": "no", "commit_id": head})
 	w.do(201, "POST", fmt.Sprintf("%s/comments/%.0f/replies", pull, said[0]["id"]), object{"body": "Because"})
-	if n := len(w.do(200, "GET", pull+"/comments", nil).list()); n != 5 {
+	w.do(201, "POST", pull+"/comments", object{"in_reply_to": said[0]["id"], "body": "So there"})
+	if n := len(w.do(200, "GET", pull+"/comments", nil).list()); n != 6 {
 		w.t.Errorf("%d comments are listed", n)
 	}
 	w.do(200, "GET", fmt.Sprintf("%s/pulls/comments/%.0f", repo, said[0]["id"]), nil)
@@ -172,13 +176,17 @@ func (w *world) callPulls(repo, head string) {
 }
 
 func (w *world) callChecks(repo, head string) {
-	made := w.do(201, "POST", repo+"/check-runs",
-		object{"name": "yardmaster/check", "head_sha": head, "status": "in_progress", "external_id": "k"})
+	made := w.do(201, "POST", repo+"/check-runs", object{
+		"name": "yardmaster/check", "head_sha": head, "status": "in_progress", "external_id": "k",
+	})
 	check := fmt.Sprintf("%s/check-runs/%d", repo, made.id())
 	w.do(200, "PATCH", check, object{"conclusion": "success", "output": object{"title": "t", "summary": "s", "annotations": []object{
 		{"path": "a", "start_line": 1, "end_line": 1, "annotation_level": "notice", "message": "m"},
 	}}})
 	w.do(200, "GET", check, nil)
+	w.do(201, "POST", check+"/rerequest", nil)
+	w.do(200, "PATCH", check, object{"actions": []object{{"label": "Fix", "description": "Fix it", "identifier": "fix"}}})
+	w.repo.Press(w.ann, made.id(), "fix")
 	w.repo.Status(w.ann, head, "legacy", "pending")
 	run := w.repo.Run(w.ann, github.NewRun{SHA: head, Branch: "feature", Event: "pull_request", Jobs: []string{"build", "test"}})
 	run.Job("build").End("success", "fine\n")
@@ -252,7 +260,7 @@ func (w *world) callIssues(repo string) {
 	w.do(200, "POST", issue+"/labels", object{"labels": []string{"fresh"}})
 	w.do(200, "DELETE", issue+"/labels/bug", nil)
 	w.do(404, "DELETE", issue+"/labels/bug", nil)
-	w.do(200, "PUT", issue+"/labels", object{"labels": []string{"bug"}})
+	w.do(200, "PUT", issue+"/labels", []string{"bug"})
 	w.do(200, "GET", repo+"/labels", nil)
 	w.do(200, "GET", repo+"/milestones?state=all", nil)
 	milestone := fmt.Sprintf("%s/milestones/%d", repo, m.Number)

@@ -46,6 +46,36 @@ func (a *Account) Join(org *Account, role string, private bool) {
 	org.members[a.ID], org.private[a.ID] = role, private
 }
 
+// Rename gives a person or organisation another name. The old names of repositories
+// redirect.
+func (a *Account) Rename(login string) {
+	s := a.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from := a.Login
+	for _, r := range s.repos {
+		if r.owner == a {
+			s.moved[strings.ToLower(r.full())] = r.ID
+		}
+	}
+	delete(s.accounts, strings.ToLower(from))
+	a.Login = login
+	s.accounts[strings.ToLower(login)] = a
+	for _, n := range slices.Sorted(maps.Keys(s.installs)) {
+		if i := s.installs[n]; i.Account == a && !i.removed {
+			account := s.showOrganization(a)
+			if a.Kind == "User" {
+				account = s.showUser(a)
+			}
+			account["html_url"] = s.Web + "/" + login
+			s.notify(i.App, i, nil, "installation_target", "renamed", obj{
+				"account": account, "changes": obj{"login": obj{"from": from}}, "target_type": a.Kind,
+				"installation": obj{"id": i.ID, "node_id": nodeID("INS", i.ID)}, "sender": s.showUser(s.boss(a)),
+			})
+		}
+	}
+}
+
 // NewApp is what an App is registered with.
 type NewApp struct {
 	Name        string
@@ -286,7 +316,7 @@ func (s *Server) addRepo(owner *Account, name string, n NewRepo) *Repo {
 		created: s.seconds(), updated: s.seconds(),
 		roles: map[int64]string{}, issues: map[int]*Issue{}, comments: map[int64]*comment{}, checks: map[int64]*CheckRun{},
 		runs: map[int64]*Run{}, jobs: map[int64]*Job{}, protections: map[string]*Protection{}, queue: map[string]*queue{},
-		methods: map[string]bool{"merge": true, "squash": true, "rebase": true},
+		methods: map[string]bool{"merge": true, "squash": true, "rebase": true}, answers: map[string]gitAnswer{},
 	}
 	if r.branch == "" {
 		r.branch = "main"

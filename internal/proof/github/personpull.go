@@ -190,12 +190,7 @@ func (p *Pull) Draft(by *Account, draft bool) {
 
 // Retarget gives the pull request another base.
 func (p *Pull) Retarget(by *Account, base string) {
-	p.do(func(s *Server) {
-		changes := obj{"base": obj{"ref": obj{"from": p.baseRef}, "sha": obj{"from": p.base}}}
-		p.baseRef, p.base = base, p.repo.head(base)
-		p.forgetMergeable()
-		s.edit(p.Issue, as(by), nil, nil, changes)
-	})
+	p.do(func(s *Server) { s.retarget(p, as(by), base) })
 }
 
 // Request asks a person for a review.

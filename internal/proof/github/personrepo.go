@@ -341,6 +341,19 @@ func (r *Repo) Rerequest(by *Account, check int64) {
 	s.checkEvent(k, "rerequested", as(by))
 }
 
+// Press presses a button that an App has given its check run.
+func (r *Repo) Press(by *Account, check int64, button string) {
+	s := r.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := r.checks[check]
+	if k == nil || !slices.ContainsFunc(k.actions, func(a obj) bool { return a["identifier"] == button }) {
+		panic(fmt.Sprintf("check run %d has no button %s", check, button))
+	}
+	k.pressed = button
+	s.checkEvent(k, "requested_action", as(by))
+}
+
 // RerequestSuite asks an App to run all its checks of a commit again.
 func (r *Repo) RerequestSuite(by *Account, app *App, sha string) {
 	s := r.s

@@ -48,11 +48,12 @@ func (c *call) listPulls() (int, any) {
 	return http.StatusOK, each(list(c, all), c.simplePull)
 }
 
-// order sorts by what the caller asks for; newest first unless said otherwise.
+// order sorts by what the caller asks for. Newest is first unless the caller says
+// otherwise, or wants pull requests by another time than that of their creation.
 func order[T any](c *call, all []T, issue func(T) *Issue) {
 	by, up := c.query("sort"), c.query("direction") == "asc"
-	if c.query("direction") == "" && by == "" {
-		up = false
+	if c.query("direction") == "" && strings.HasSuffix(c.route.operation, "/pulls") {
+		up = by != "" && by != "created"
 	}
 	slices.SortStableFunc(all, func(a, b T) int {
 		x, y := issue(a), issue(b)
@@ -180,7 +181,6 @@ func (c *call) patchPull() (int, any) {
 	if in.Body != nil && len(*in.Body) > longestBody {
 		c.invalid(custom("PullRequest", "body is too long (maximum is 65536 characters)"))
 	}
-	changes := obj{}
 	if in.Base != nil && *in.Base != p.baseRef {
 		if !p.closed.IsZero() {
 			c.invalid(custom("PullRequest", "Cannot change the base branch of a closed pull request."))
@@ -188,14 +188,12 @@ func (c *call) patchPull() (int, any) {
 		if p.repo.head(*in.Base) == "" {
 			c.invalid(wrong("PullRequest", "base", "invalid"))
 		}
-		changes["base"] = obj{"ref": obj{"from": p.baseRef}, "sha": obj{"from": p.base}}
-		p.baseRef, p.base = *in.Base, p.repo.head(*in.Base)
-		p.forgetMergeable()
+		c.retarget(p, c.who, *in.Base)
 	}
 	if in.Maintainer != nil {
 		p.maintainer = *in.Maintainer
 	}
-	c.edit(p.Issue, c.who, in.Title, in.Body, changes)
+	c.edit(p.Issue, c.who, in.Title, in.Body, obj{})
 	if in.State != nil {
 		c.setState(p.Issue, *in.State, "")
 	}
@@ -232,6 +230,9 @@ func (c *call) setState(i *Issue, state, reason string) {
 		}
 		if p := i.pull; p != nil && (!p.merged.IsZero() || p.headRepo == nil || p.headRepo.head(p.headRef) == "") {
 			c.invalid(custom("PullRequest", "state cannot be changed. The "+p.headRef+" branch has been deleted."))
+		}
+		if p := i.pull; p != nil && !p.headRepo.contains(p.headRepo.head(p.headRef), p.head) {
+			c.invalid(custom("PullRequest", "state cannot be changed. The "+p.headRef+" branch was force-pushed or recreated."))
 		}
 		c.reopen(i, c.who)
 	default:

@@ -44,6 +44,7 @@ const (
 	inRepo    = "/repos/{owner}/{repo}"
 	ofPull    = inRepo + "/pulls/{pull_number}"
 	ofRun     = inRepo + "/actions/runs/{run_id}"
+	ofCheck   = inRepo + "/check-runs/{check_run_id}"
 	ofIssue   = inRepo + "/issues/{issue_number}"
 	pullGet   = "pull_requests=read"
 	pullPut   = "pull_requests=write"
@@ -116,8 +117,9 @@ func init() {
 		{operation: "GET " + inRepo + "/pulls/comments/{comment_id}", by: byAny, need: pullGet, do: (*call).getPullComment},
 
 		{operation: "POST " + inRepo + "/check-runs", by: byInstallation, need: "checks=write", content: true, do: (*call).createCheck},
-		{operation: "PATCH " + inRepo + "/check-runs/{check_run_id}", by: byInstallation, need: "checks=write", do: (*call).updateCheck},
-		{operation: "GET " + inRepo + "/check-runs/{check_run_id}", by: byAny, need: "checks=read", do: (*call).getCheck},
+		{operation: "PATCH " + ofCheck, by: byInstallation, need: "checks=write", do: (*call).updateCheck},
+		{operation: "GET " + ofCheck, by: byAny, need: "checks=read", do: (*call).getCheck},
+		{operation: "POST " + ofCheck + "/rerequest", by: byInstallation, need: "checks=write", do: (*call).rerequest},
 		{operation: "GET " + inRepo + "/commits/{ref}/check-runs", by: byAny, need: "checks=read", do: (*call).listChecks},
 		{operation: "GET " + inRepo + "/commits/{ref}/check-suites", by: byAny, need: "checks=read", do: (*call).listSuites},
 		{operation: "GET " + inRepo + "/commits/{ref}/status", by: byAny, need: "statuses=read", do: (*call).combinedStatus},
@@ -179,6 +181,7 @@ func (r *route) compile() {
 		}
 		return "([^/]+)"
 	})
+	text = strings.Replace(text, `/contents/(.+)`, `/contents(?:/(.*))?`, 1) // the root has no path
 	r.pattern = regexp.MustCompile("^" + text + "$")
 }
 
@@ -197,6 +200,9 @@ func match(method, path string) (*route, map[string]string) {
 		best, params = r, map[string]string{}
 		for i, name := range r.names {
 			params[name], _ = url.PathUnescape(m[i+1])
+			if params[name] == "" {
+				params[name] = "/"
+			}
 		}
 	}
 	return best, params
@@ -237,6 +243,12 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	}
 	e.Operation = rt.operation
 	s.count(rt.operation)
+	if !s.enter(r) {
+		w.Header().Set("Retry-After", "60")
+		plain(w, http.StatusForbidden, "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.")
+		return
+	}
+	defer s.leave(r)
 	f := s.fault(rt.operation, r, body)
 	if f != nil && f.instead(w, r, s.Now()) {
 		return

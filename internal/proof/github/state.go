@@ -20,6 +20,7 @@ type state struct {
 	codes    map[string]*App  // of manifests, good once
 	logs     map[string]string
 	called   map[string]int // requests by operation
+	carried  []Transfer
 }
 
 func newState() state {
@@ -47,7 +48,7 @@ func (s *Server) next() int64 {
 // Account is a person, an organisation or the bot of an App.
 type Account struct {
 	ID    int64
-	Login string
+	Login string // Rename changes it
 	Kind  string // User, Organization, Bot
 
 	s       *Server
@@ -144,6 +145,7 @@ type Repo struct {
 	methods     map[string]bool   // merge, squash, rebase
 	deleteHeads bool
 	gitLock     sync.Mutex // one push at a time
+	answers     map[string]gitAnswer
 }
 
 // full is the name with the owner.

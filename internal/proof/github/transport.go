@@ -46,6 +46,7 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 		}
 		body = gz
 	}
+	s.carry(Transfer{Service: service, Encoding: r.Header.Get("Content-Encoding"), Chunked: r.ContentLength < 0, Bytes: r.ContentLength})
 	w.Header().Set("Content-Type", "application/x-"+service+"-result")
 	if service == "git-receive-pack" {
 		s.receive(w, body, repo, by)
@@ -57,6 +58,27 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 	cmd.Env = environment("GIT_PROTOCOL=" + r.Header.Get("Git-Protocol"))
 	cmd.Stdin, cmd.Stdout = body, &expiring{w: w, s: s, t: by.token}
 	_ = cmd.Run() // the client sees a short answer
+}
+
+// Transfer is a request of git that was carried out.
+type Transfer struct {
+	Service  string // git-upload-pack or git-receive-pack
+	Encoding string // gzip, or empty
+	Chunked  bool   // the body's length was not said
+	Bytes    int64
+}
+
+func (s *Server) carry(t Transfer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.carried = append(s.carried, t)
+}
+
+// Transfers lists the requests of git that had a body, oldest first.
+func (s *Server) Transfers() []Transfer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Transfer{}, s.carried...)
 }
 
 // expiring is the answer of a fetch, which may end with its token.

@@ -125,9 +125,11 @@ func (j *Judge) Exchange(e github.Exchange) error {
 		},
 	}
 	var wrong []error
-	// What GitHub refuses may well not satisfy its description: only requests that
-	// succeed are judged.
-	if e.Status < 400 {
+	// A request that GitHub calls invalid, or that it has not read, need not satisfy the
+	// description.
+	switch e.Status {
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusTooManyRequests:
+	default:
 		wrong = append(wrong, unknown(item, described, r), openapi3filter.ValidateRequest(context.Background(), in))
 	}
 	if e.Status != http.StatusNotModified && !general(e.Status) || described.Responses.Status(e.Status) != nil {
@@ -222,6 +224,15 @@ func flat(err error) (out []error) {
 	case errors.As(err, &response) && response.Err != nil:
 		return flat(response.Err)
 	}
+	// What a schema is made of is one error that wraps those of its parts.
+	var schema *openapi3.SchemaError
+	if errors.As(err, &schema) && schema.SchemaField == "allOf" {
+		for inner := schema.Origin; inner != nil; inner = errors.Unwrap(inner) {
+			if isMany(inner, &many) {
+				return flat(inner)
+			}
+		}
+	}
 	return []error{err}
 }
 
@@ -235,7 +246,7 @@ func isMany(err error, many *openapi3.MultiError) bool {
 // brief leaves out the schema and the value, which may be long.
 func brief(err error) error {
 	var request *openapi3filter.RequestError
-	if errors.As(err, &request) && request.Parameter != nil {
+	if errors.As(err, &request) && request.Parameter != nil && request.Err != nil {
 		return fmt.Errorf("parameter %s: %w", request.Parameter.Name, brief(request.Err))
 	}
 	var schema *openapi3.SchemaError

@@ -85,9 +85,9 @@ func TestJudgeOfExchanges(t *testing.T) {
 		how  func(*github.Exchange)
 		want string
 	}{
-		"an operation that is not described": {
-			func(e *github.Exchange) { e.Operation = "GET /repos/{owner}/{repo}/moods" }, "no such operation",
-		},
+		"an operation that is not described": {func(e *github.Exchange) {
+			e.Operation = "GET /repos/{owner}/{repo}/moods"
+		}, "no such operation"},
 		"an operation that is not known": {func(e *github.Exchange) { e.Operation = "" }, "no such operation"},
 		"a parameter that is not described": {func(e *github.Exchange) {
 			e.Request = httptest.NewRequest(http.MethodGet, "/repos/acme/shop/issues?states=all", nil)

@@ -27,15 +27,29 @@ var deviations = []deviation{
 		source: "GitHub redirects a renamed repository there (REST, Best practices, Follow redirects); octokit and go-github call it",
 	},
 	{
-		kind: answer, name: regexp.MustCompile(`/pulls`), place: regexp.MustCompile(`(^|/)head/(repo|user|label)$`),
+		kind: answer, name: regexp.MustCompile(`/pulls`), place: regexp.MustCompile(`(^|/)head/repo$`),
 		source: "head.repo is null once a fork is deleted: anthropics/claude-code-action, Cloudflare-Studio/ask-bonk#67",
 	},
 	{
-		kind: delivery, name: regexp.MustCompile(`^pull-request`), place: regexp.MustCompile(`pull_request/head/(repo|user|label)$`),
+		kind: delivery, name: regexp.MustCompile(`^pull-request`), place: regexp.MustCompile(`pull_request/head/repo$`),
 		source: "the same null in deliveries: Cloudflare-Studio/ask-bonk#67",
 	},
 	{
-		kind: answer, name: regexp.MustCompile(`^GET /app/installations$`), place: regexp.MustCompile(`^\d+/account$`),
+		kind: answer, name: regexp.MustCompile(`/pulls/.*comments|/pulls/\{pull_number\}/comments`),
+		place:  regexp.MustCompile(`(^|/)(line|position|start_line)$`),
+		source: "null for outdated comments; the document allows it in deliveries (webhooks_review_comment) and in the list of a review",
+	},
+	{
+		kind: answer, name: regexp.MustCompile(`^POST .*/pulls/\{pull_number\}/comments$`), place: regexp.MustCompile(`^(commit_id|path)$`),
+		source: "a reply needs in_reply_to and body only: the text of in_reply_to says that the other members are ignored",
+	},
+	{
+		kind: answer, name: regexp.MustCompile(`^(POST|PUT) .*/issues/\{issue_number\}/labels$`), place: regexp.MustCompile(`^$`),
+		source: "the text of labels allows an array instead of an object, which go-github sends",
+	},
+	{
+		kind: answer, name: regexp.MustCompile(`^GET /app/installations$`),
+		place:  regexp.MustCompile(`^\d+/account/(name|slug|created_at|updated_at)$`),
 		source: "the list wants an account to be a person and an enterprise at once (allOf); GET of a single installation has anyOf",
 	},
 	{
