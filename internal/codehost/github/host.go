@@ -176,6 +176,9 @@ func (h *Host) Landed(ctx context.Context, r codehost.Repo, base, sha string) (s
 		return found, err
 	}
 	pulls, err := all[wirePull](ctx, h, r, permissions{"contents": "read", "pull_requests": "read"}, "/commits/"+at[1]+"/pulls", nil)
+	if _, unknown := refused(err, http.StatusUnprocessableEntity); unknown { // in the mirror alone by now
+		return "", nil
+	}
 	if err != nil {
 		return "", err
 	}

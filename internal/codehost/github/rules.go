@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"yardmaster/internal/codehost"
@@ -184,26 +185,26 @@ func (h *Host) CreateRepo(ctx context.Context, owner string, once codehost.Once,
 	if !h.cfg.Administration {
 		return codehost.Repo{}, &codehost.ForbiddenError{Permission: "administration: write"}
 	}
-	var inst wireInstallation
-	_, err := h.asApp(ctx, http.MethodGet, "/orgs/"+owner+"/installation", nil, &inst)
-	if errors.Is(err, codehost.ErrNotFound) {
-		if _, err := h.asApp(ctx, http.MethodGet, "/users/"+owner+"/installation", nil, &inst); err == nil {
-			return codehost.Repo{}, codehost.ErrCannot
-		}
-		return codehost.Repo{}, codehost.ErrGone.Because(err)
-	}
+	inst, err := h.installationAt(ctx, owner)
 	if err != nil {
 		return codehost.Repo{}, err
 	}
+	if inst.OwnerKind != "Organization" {
+		return codehost.Repo{}, codehost.ErrCannot
+	}
+	id, err := strconv.ParseInt(inst.ID, 10, 64)
+	if err != nil {
+		return codehost.Repo{}, fmt.Errorf("the installation %q: %w", inst.ID, err)
+	}
 	need := permissions{"administration": "write"}
-	tok, _, err := h.mint(ctx, inst.ID, codehost.Repo{}, need)
+	tok, _, err := h.mint(ctx, id, codehost.Repo{}, need)
 	if err != nil {
 		return codehost.Repo{}, err
 	}
 	var w wireRepo
 	_, err = h.send(ctx, request{
 		method: http.MethodPost, path: "/orgs/" + owner + "/repos", need: need, content: true,
-		auth: credential{"Bearer " + tok, payer(inst.ID)},
+		auth: credential{"Bearer " + tok, payer(id)},
 		body: map[string]any{"name": n.Name, "description": n.Description, "private": n.Private},
 	}, &w)
 	if err == nil {
@@ -218,4 +219,24 @@ func (h *Host) CreateRepo(ctx context.Context, owner string, once codehost.Once,
 		}
 	}
 	return codehost.Repo{}, codehost.ErrExists.Because(err)
+}
+
+// installationAt is the installation of an owner. It fails with codehost.ErrGone if
+// there is none, or it is suspended.
+func (h *Host) installationAt(ctx context.Context, owner string) (codehost.Installation, error) {
+	cursor := ""
+	for {
+		found, next, err := h.Installations(ctx, cursor)
+		if err != nil {
+			return codehost.Installation{}, err
+		}
+		for _, i := range found {
+			if strings.EqualFold(i.Owner.Login, owner) && !i.Suspended {
+				return i, nil
+			}
+		}
+		if cursor = next; cursor == "" {
+			return codehost.Installation{}, codehost.ErrGone
+		}
+	}
 }

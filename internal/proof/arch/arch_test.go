@@ -67,6 +67,7 @@ var edges = map[string]string{
 	"codehost/gitfolder": "codehost fault rlimit",
 	"codehost/github":    "codehost codehost/gitfolder fault",
 	"codehost/smarthttp": "codehost fault observe",
+	"codehost/hosttest":  "codehost fault",
 
 	"flow":  "codehost db domain/* event id llm money policy protocol seal",
 	"needs": "",
