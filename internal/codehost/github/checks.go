@@ -273,7 +273,7 @@ func (h *Host) checkBody(once codehost.Once, c codehost.OwnCheck, from int) map[
 	if title == "" {
 		title = c.Name
 	}
-	output := map[string]any{"title": cutAt(title, 255), "summary": cutAt(c.Summary, longestSummary)}
+	output := map[string]any{"title": short(title), "summary": cutAt(c.Summary, longestSummary)}
 	var notes []map[string]any
 	for _, a := range c.Annotations[from:min(from+mostAnnotations, len(c.Annotations))] {
 		one := map[string]any{
@@ -284,7 +284,7 @@ func (h *Host) checkBody(once codehost.Once, c codehost.OwnCheck, from int) map[
 			one["start_line"] = a.Line
 		}
 		if a.Title != "" {
-			one["title"] = cutAt(a.Title, 255)
+			one["title"] = short(a.Title)
 		}
 		notes = append(notes, one)
 	}

@@ -53,6 +53,9 @@ func (h *Host) MergePull(ctx context.Context, r codehost.Repo, once codehost.Onc
 	if err == nil {
 		return got.SHA, nil
 	}
+	if forbidden := (*codehost.ForbiddenError)(nil); errors.As(err, &forbidden) {
+		return "", err
+	}
 	e, is := refused(err, http.StatusMethodNotAllowed, http.StatusConflict, http.StatusUnprocessableEntity, http.StatusForbidden)
 	if !is {
 		return "", err

@@ -12,8 +12,8 @@ import (
 	"yardmaster/internal/codehost"
 )
 
-// longest is the length at which a text is cut, in characters. GitHub refuses a body
-// of more than 65,536.
+// longest is the length at which a text is cut, in bytes. GitHub refuses a body of more
+// than 65,536 characters, and it is not said everywhere what a character is.
 const longest = 60000
 
 const cutNote = "\n\n*The rest was cut: GitHub takes no longer text.*"
@@ -23,15 +23,27 @@ func cut(s string) string { return cutAt(s, longest) }
 
 func cutAt(s string, most int) string {
 	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")
-	if utf8.RuneCountInString(s) <= most {
+	if len(s) <= most {
 		return s
 	}
-	runes := []rune(s)
-	s = string(runes[:most-len(cutNote)-8])
+	end := most - len(cutNote) - len("\n```")
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	s = s[:end]
 	if strings.Count("\n"+s, "\n```")%2 == 1 {
 		s += "\n```"
 	}
 	return s + cutNote
+}
+
+// short is a title that GitHub takes: at most 255 characters.
+func short(s string) string {
+	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")
+	if r := []rune(s); len(r) > 255 {
+		return string(r[:254]) + "…"
+	}
+	return s
 }
 
 const markerHead = "<!-- ym:"
