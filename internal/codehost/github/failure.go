@@ -86,7 +86,7 @@ func (h *Host) failure(status int, header http.Header, body []byte, need permiss
 		return fmt.Errorf("%w: %w", errUnauthorized, e)
 	case status == http.StatusForbidden || status == http.StatusTooManyRequests:
 		return h.forbidden(header, e, need)
-	case status == http.StatusNotFound:
+	case status == http.StatusNotFound, status == http.StatusUnprocessableEntity && e.says("no commit found"):
 		return codehost.ErrNotFound.Because(e)
 	case status == http.StatusUnavailableForLegalReasons:
 		return codehost.ErrGone.Because(e)

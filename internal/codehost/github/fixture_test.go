@@ -5,6 +5,9 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"time"
+
+	"github.com/google/uuid"
 
 	"yardmaster/internal/codehost"
 	peer "yardmaster/internal/proof/github"
@@ -103,4 +106,18 @@ func (w *world) pull(branch string, files map[string]string) *peer.Pull {
 	w.repo.Push(w.bob, branch, w.repo.Head("main"))
 	w.repo.Commit(w.bob, branch, "Change "+branch, files)
 	return w.repo.OpenPull(w.bob, peer.NewPull{Title: "Change " + branch, Head: branch, Base: "main", Body: "Why."})
+}
+
+// newUUID is a UUID of version 7 that was made at a time.
+func newUUID(t *testing.T, at time.Time) string {
+	t.Helper()
+	u, err := uuid.NewV7()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ms := at.UnixMilli()
+	for i := range 6 {
+		u[i] = byte(ms >> (40 - 8*i))
+	}
+	return u.String()
 }

@@ -176,7 +176,7 @@ func (h *Host) Landed(ctx context.Context, r codehost.Repo, base, sha string) (s
 		return found, err
 	}
 	pulls, err := all[wirePull](ctx, h, r, permissions{"contents": "read", "pull_requests": "read"}, "/commits/"+at[1]+"/pulls", nil)
-	if _, unknown := refused(err, http.StatusUnprocessableEntity); unknown { // in the mirror alone by now
+	if errors.Is(err, codehost.ErrNotFound) { // GitHub has lost the commit, the mirror has not
 		return "", nil
 	}
 	if err != nil {

@@ -214,8 +214,13 @@ func (h *Host) CreateRepo(ctx context.Context, owner string, once codehost.Once,
 		return codehost.Repo{}, fmt.Errorf("make the repository %s: %w", r, err)
 	}
 	if from := since(once); !from.IsZero() {
-		if err := h.get(ctx, r, readMetadata, "", &w); err == nil && w.Size == 0 && w.CreatedAt.After(from) {
-			return h.repo(w), nil
+		if err := h.get(ctx, r, readMetadata, "", &w); err != nil {
+			return codehost.Repo{}, err
+		}
+		if info, err := h.Info(ctx, h.repo(w)); err != nil {
+			return codehost.Repo{}, err
+		} else if info.Empty && w.CreatedAt.After(from) {
+			return info.Repo, nil
 		}
 	}
 	return codehost.Repo{}, codehost.ErrExists.Because(err)

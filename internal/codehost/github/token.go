@@ -61,7 +61,7 @@ type tokens struct {
 
 type tokenKey struct {
 	installation int64
-	repo         string // its id; "" for all repositories of the installation
+	repo         codehost.Key // of the zero Repo: all repositories of the installation
 	permissions  string
 }
 
@@ -76,7 +76,7 @@ type token struct {
 func (t *tokens) forget(r codehost.Repo) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	maps.DeleteFunc(t.all, func(k tokenKey, _ *token) bool { return k.repo == r.ID })
+	maps.DeleteFunc(t.all, func(k tokenKey, _ *token) bool { return k.repo == r.Key() })
 }
 
 func (t *tokens) at(k tokenKey) *token {
@@ -138,7 +138,7 @@ func (h *Host) installationOf(ctx context.Context, r codehost.Repo) (int64, bool
 // mint answers a token of an installation for a repository; the zero Repo is all of
 // them. See the page "Generating an installation access token for a GitHub App".
 func (h *Host) mint(ctx context.Context, inst int64, r codehost.Repo, need permissions) (string, time.Time, error) {
-	t := h.tokens.at(tokenKey{inst, r.ID, need.String()})
+	t := h.tokens.at(tokenKey{inst, r.Key(), need.String()})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.until.Sub(h.cfg.Now()) >= renewal {

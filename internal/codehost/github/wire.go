@@ -66,7 +66,6 @@ type wireRepo struct {
 	Description   string   `json:"description"`
 	CreatedAt     stamp    `json:"created_at"`
 	PushedAt      stamp    `json:"pushed_at"`
-	Size          int64    `json:"size"`
 	MergeCommit   *bool    `json:"allow_merge_commit"`
 	Squash        *bool    `json:"allow_squash_merge"`
 	Permissions   struct {
