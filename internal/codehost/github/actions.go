@@ -139,13 +139,12 @@ func (h *Host) CheckLog(ctx context.Context, r codehost.Repo, id string, last in
 
 // logAddress is where a job's log is for the next minute.
 func (h *Host) logAddress(ctx context.Context, r codehost.Repo, job string) (string, error) {
-	at := h.present(r)
-	auth, err := h.tokenFor(ctx, at, readActions)
+	auth, err := h.tokenFor(ctx, r, readActions)
 	if err != nil {
 		return "", err
 	}
 	resp, err := h.exchange(ctx, request{
-		method: http.MethodGet, path: "/repos/" + at.Owner + "/" + at.Name + "/actions/jobs/" + job + "/logs", auth: auth,
+		method: http.MethodGet, path: byID(r) + "/actions/jobs/" + job + "/logs", auth: auth,
 	})
 	if err != nil {
 		return "", err

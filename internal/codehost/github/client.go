@@ -63,7 +63,6 @@ type reply struct {
 	header http.Header
 	tag    codehost.Tag
 	next   string // address of the next page; "" after the last
-	moved  bool   // a redirect was followed: the repository has another name
 }
 
 // errMoved says that a write was answered with a redirect.
@@ -100,7 +99,7 @@ func (h *Host) send(ctx context.Context, q request, out any) (reply, error) {
 			if err != nil || q.method != http.MethodGet || !h.own(to) {
 				return re, errMoved
 			}
-			q.path, re.moved = to.String(), true
+			q.path = to.String()
 			continue
 		case re.status >= 400:
 			return re, h.failure(re.status, resp.Header, body, q.need)
@@ -220,23 +219,21 @@ type call struct {
 	page    string // address of a next page, instead of sub and query
 }
 
-// do carries out a call about a repository with a token for it. It finds the present
-// name of a repository that was renamed, and asks for a new token once if GitHub does
-// not know the one it has.
+// do carries out a call about a repository with a token for it. It asks for a new token
+// once if GitHub does not know the one it has.
 func (h *Host) do(ctx context.Context, r codehost.Repo, c call, out any) (reply, error) {
 	if err := h.ours(r); err != nil {
 		return reply{}, err
 	}
-	renamed, renewed := false, false
+	renewed, moved := false, false
 	for {
-		at := h.present(r)
-		auth, err := h.tokenFor(ctx, at, c.need)
+		auth, err := h.tokenFor(ctx, r, c.need)
 		if err != nil {
 			return reply{}, err
 		}
 		path := c.page
 		if path == "" {
-			if path = "/repos/" + at.Owner + "/" + at.Name + c.sub; len(c.query) > 0 {
+			if path = byID(r) + c.sub; len(c.query) > 0 {
 				path += "?" + c.query.Encode()
 			}
 		}
@@ -245,27 +242,20 @@ func (h *Host) do(ctx context.Context, r codehost.Repo, c call, out any) (reply,
 		}, out)
 		switch {
 		case errors.Is(err, errUnauthorized) && !renewed:
-			h.tokens.forget(at)
+			h.tokens.forget(r)
 			renewed = true
 			continue
-		case errors.Is(err, errUnauthorized):
-			err = &codehost.BusyError{Cause: err}
-		case errors.Is(err, errMoved), errors.Is(err, codehost.ErrNotFound) && !renamed && c.page == "":
-			if renamed {
-				return re, codehost.ErrNotFound.Because(err)
-			}
-			renamed = true
-			_, other, failed := h.rename(ctx, r)
-			if failed != nil && !errors.Is(failed, codehost.ErrNotFound) {
+		case errors.Is(err, codehost.ErrNotFound) && !moved:
+			var failed error
+			if moved, failed = h.reinstalled(ctx, r); failed != nil {
 				return re, failed
 			}
-			if failed == nil && (other || errors.Is(err, errMoved)) {
+			if moved {
 				continue
 			}
-		case err == nil && re.moved:
-			_, _, err = h.rename(ctx, r)
-		}
-		if errors.Is(err, errMoved) {
+		case errors.Is(err, errUnauthorized):
+			err = &codehost.BusyError{Cause: err}
+		case errors.Is(err, errMoved): // of a write, by a name
 			err = codehost.ErrNotFound.Because(err)
 		}
 		if err != nil && !errors.Is(err, codehost.ErrNotModified) {

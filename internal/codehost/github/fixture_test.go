@@ -68,11 +68,12 @@ func newWorld(t *testing.T, o peer.Options, change ...func(*Config)) *world {
 // connect makes another Host of the App, with a memory of its own.
 func (w *world) connect(change ...func(*Config)) *Host {
 	w.t.Helper()
+	transport := &http.Transport{}
 	cfg := Config{
 		Name: hostName, Addresses: Addresses{Web: w.peer.Web, API: w.peer.API, GraphQL: w.peer.GraphQL},
 		AppID: w.app.ID, Slug: w.app.Slug, Key: []byte(w.app.PEM()), Secrets: []string{"hush"}, Workflows: true, Administration: true,
 		Folder: w.t.TempDir(), CloneURL: func(r codehost.Repo) string { return "http://relay/" + r.ID }, Now: w.peer.Now, Limits: free{},
-		Transport: &http.Transport{},
+		Transport: transport,
 	}
 	for _, c := range change {
 		c(&cfg)
@@ -81,7 +82,7 @@ func (w *world) connect(change ...func(*Config)) *Host {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(func() { cfg.Transport.(*http.Transport).CloseIdleConnections() })
+	w.t.Cleanup(func() { transport.CloseIdleConnections() })
 	return h
 }
 

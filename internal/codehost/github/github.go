@@ -107,8 +107,8 @@ type Host struct {
 	log    *slog.Logger
 
 	tokens        tokens
-	installations sync.Map // of codehost.Repo.Key: the id of the installation, int64
-	names         sync.Map // of codehost.Repo.Key: the codehost.Repo by its present name
+	installations sync.Map // of codehost.Repo.Key: installed
+	names         sync.Map // of codehost.Repo.Key: named
 	mirrors       sync.Map // of the id of a repository: *mirror
 	heads         sync.Map // of a ref: headTag
 	headCount     atomic.Int64
@@ -210,10 +210,17 @@ func (h *Host) Can(c codehost.Capability) bool {
 // credential of GitHub.
 func (h *Host) CloneURL(r codehost.Repo) string { return h.cfg.CloneURL(r) }
 
-// now is the present name of a repository, as far as the host knows.
+// named is the name that a repository had at a time.
+type named struct {
+	repo codehost.Repo
+	at   time.Time
+	tag  codehost.Tag // of the answer that said so
+}
+
+// present is the name of a repository as far as the host knows.
 func (h *Host) present(r codehost.Repo) codehost.Repo {
 	if found, ok := h.names.Load(r.Key()); ok && r.ID != "" {
-		return found.(codehost.Repo)
+		return found.(named).repo
 	}
 	return r
 }
@@ -224,21 +231,50 @@ func (h *Host) rename(ctx context.Context, r codehost.Repo) (codehost.Repo, bool
 	if r.ID == "" {
 		return r, false, nil
 	}
-	was := h.present(r)
-	tok, err := h.tokenFor(ctx, was, permissions{"metadata": "read"})
+	was := named{repo: r}
+	if found, ok := h.names.Load(r.Key()); ok {
+		was = found.(named)
+	}
+	tok, err := h.tokenFor(ctx, r, readMetadata)
 	if err != nil {
-		return was, false, err
+		return was.repo, false, err
 	}
-	var now wireRepo
-	if _, err := h.send(ctx, request{method: "GET", path: "/repositories/" + url.PathEscape(r.ID), auth: tok}, &now); err != nil {
-		return was, false, err
+	var w wireRepo
+	re, err := h.send(ctx, request{method: http.MethodGet, path: byID(r), auth: tok, tag: was.tag}, &w)
+	now := named{was.repo, h.cfg.Now(), was.tag}
+	if !errors.Is(err, codehost.ErrNotModified) {
+		if err != nil {
+			return was.repo, false, err
+		}
+		if now.repo, now.tag = h.repo(w), re.tag; now.repo.ID != r.ID {
+			return was.repo, false, codehost.ErrNotFound
+		}
 	}
-	found := h.repo(now)
-	if found.ID != r.ID {
-		return was, false, codehost.ErrNotFound
+	h.names.Store(r.Key(), now)
+	return now.repo, now.repo.String() != was.repo.String(), nil
+}
+
+// nameGood is how long a name is taken for that of the repository.
+const nameGood = time.Minute
+
+// confirmed is the present name of a repository. It is for what goes by names alone:
+// git. A name may become that of another repository, which everybody may read.
+func (h *Host) confirmed(ctx context.Context, r codehost.Repo) (codehost.Repo, error) {
+	if found, ok := h.names.Load(r.Key()); ok && h.cfg.Now().Sub(found.(named).at) < nameGood {
+		return found.(named).repo, nil
 	}
-	h.names.Store(r.Key(), found)
-	return found, found.String() != was.String(), nil
+	now, _, err := h.rename(ctx, r)
+	return now, err
+}
+
+// byID is the path of a repository, which is the same under each of its names. It is
+// where GitHub redirects to from a former name. A repository without an ID has the
+// path of its name.
+func byID(r codehost.Repo) string {
+	if r.ID == "" {
+		return "/repos/" + r.Owner + "/" + r.Name
+	}
+	return "/repositories/" + url.PathEscape(r.ID)
 }
 
 // ours tells whether the repository is at this host and has a name that may stand in

@@ -44,8 +44,7 @@ func (h *Host) graphQL(ctx context.Context, r codehost.Repo, need permissions, q
 		Message string `json:"message"`
 	}
 	for renewed := false; ; renewed = true {
-		at := h.present(r)
-		auth, err := h.tokenFor(ctx, at, need)
+		auth, err := h.tokenFor(ctx, r, need)
 		if err != nil {
 			return err
 		}
@@ -61,7 +60,7 @@ func (h *Host) graphQL(ctx context.Context, r codehost.Repo, need permissions, q
 			if renewed {
 				return &codehost.BusyError{Cause: err}
 			}
-			h.tokens.forget(at)
+			h.tokens.forget(r)
 			continue
 		}
 		if err != nil {

@@ -30,7 +30,7 @@ func (h *Host) Info(ctx context.Context, r codehost.Repo) (codehost.Info, error)
 	if r.ID != "" && found.ID != r.ID {
 		return codehost.Info{}, codehost.ErrNotFound
 	}
-	h.names.Store(found.Key(), found)
+	h.names.Store(found.Key(), named{repo: found, at: h.cfg.Now()})
 	info := codehost.Info{Repo: found, DefaultBranch: w.DefaultBranch}
 	var err error
 	if info.HeadSHA, err = h.Head(ctx, found, w.DefaultBranch); !errors.Is(err, codehost.ErrNotFound) {

@@ -203,7 +203,7 @@ func (h *Host) remote(
 			} else if other {
 				continue
 			}
-			failure = codehost.ErrNotFound.Because(err)
+			failure = codehost.ErrNotFound.Because(failure)
 		case errors.Is(failure, errUnauthorized):
 			failure = &codehost.BusyError{Cause: failure}
 		case errors.Is(failure, errMoved):

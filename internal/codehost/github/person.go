@@ -46,8 +46,7 @@ func (h *Host) CheckToken(ctx context.Context, token string, r codehost.Repo) (P
 		return out, err
 	}
 	var repo wireRepo
-	at := h.present(r)
-	_, err = h.send(ctx, request{method: http.MethodGet, path: "/repos/" + at.Owner + "/" + at.Name, auth: auth}, &repo)
+	_, err = h.send(ctx, request{method: http.MethodGet, path: byID(r), auth: auth}, &repo)
 	var forbidden *codehost.ForbiddenError
 	if errors.Is(err, codehost.ErrNotFound) || errors.As(err, &forbidden) {
 		return out, nil

@@ -169,6 +169,7 @@ type wireThread struct {
 
 const threadsQuery = `query($owner: String!, $name: String!, $number: Int!, $after: String) {
   repository(owner: $owner, name: $name) {
+    databaseId
     pullRequest(number: $number) {
       reviewThreads(first: 50, after: $after) {
         pageInfo { hasNextPage endCursor }
@@ -192,9 +193,13 @@ func (h *Host) Threads(ctx context.Context, r codehost.Repo, n int64) ([]codehos
 	var out []codehost.Thread
 	var after *string
 	for {
-		at := h.present(r)
+		at, err := h.confirmed(ctx, r)
+		if err != nil {
+			return nil, err
+		}
 		var got struct {
 			Repository *struct {
+				DatabaseID  int64 `json:"databaseId"`
 				PullRequest *struct {
 					ReviewThreads struct {
 						PageInfo struct {
@@ -206,13 +211,17 @@ func (h *Host) Threads(ctx context.Context, r codehost.Repo, n int64) ([]codehos
 				} `json:"pullRequest"`
 			} `json:"repository"`
 		}
-		err := h.graphQL(ctx, r, readPulls, threadsQuery,
+		err = h.graphQL(ctx, r, readPulls, threadsQuery,
 			map[string]any{"owner": at.Owner, "name": at.Name, "number": n, "after": after}, &got)
 		if err != nil {
 			return nil, err
 		}
 		if got.Repository == nil || got.Repository.PullRequest == nil {
 			return nil, codehost.ErrNotFound
+		}
+		if r.ID != "" && number(got.Repository.DatabaseID) != r.ID {
+			h.names.Delete(r.Key()) // the name is another's since a moment
+			return nil, &codehost.BusyError{Cause: errMoved}
 		}
 		page := got.Repository.PullRequest.ReviewThreads
 		for _, w := range page.Nodes {

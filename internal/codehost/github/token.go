@@ -117,21 +117,44 @@ func (h *Host) repoToken(ctx context.Context, r codehost.Repo, need permissions)
 	return "", end, 0, codehost.ErrGone
 }
 
+// installed is the installation that had a repository at a time.
+type installed struct {
+	id int64
+	at time.Time
+}
+
+// reinstalled tells whether a repository that was not found has another installation
+// than was known: it was transferred. It fails with codehost.ErrGone if it has none. What
+// was found out less than a minute ago is not asked again.
+func (h *Host) reinstalled(ctx context.Context, r codehost.Repo) (bool, error) {
+	found, ok := h.installations.Load(r.Key())
+	if !ok || h.cfg.Now().Sub(found.(installed).at) < nameGood {
+		return false, nil
+	}
+	h.installations.Delete(r.Key())
+	now, _, err := h.installationOf(ctx, r)
+	if err == nil && now != found.(installed).id {
+		h.tokens.forget(r)
+		return true, nil
+	}
+	return false, err
+}
+
 // installationOf is the installation that has a repository, and whether it was known
 // without asking.
 func (h *Host) installationOf(ctx context.Context, r codehost.Repo) (int64, bool, error) {
 	if found, ok := h.installations.Load(r.Key()); ok {
-		return found.(int64), true, nil
+		return found.(installed).id, true, nil
 	}
 	var inst wireInstallation
-	_, err := h.asApp(ctx, http.MethodGet, "/repos/"+r.Owner+"/"+r.Name+"/installation", nil, &inst)
+	_, err := h.asApp(ctx, http.MethodGet, byID(r)+"/installation", nil, &inst)
 	if errors.Is(err, codehost.ErrNotFound) || err == nil && inst.SuspendedAt != nil {
 		return 0, false, codehost.ErrGone.Because(err)
 	}
 	if err != nil {
 		return 0, false, fmt.Errorf("find the installation of %s: %w", r, err)
 	}
-	h.installations.Store(r.Key(), inst.ID)
+	h.installations.Store(r.Key(), installed{inst.ID, h.cfg.Now()})
 	return inst.ID, false, nil
 }
 
@@ -193,7 +216,10 @@ func (h *Host) Upstream(ctx context.Context, r codehost.Repo, write bool) (*url.
 	if write {
 		need = h.contentsWrite()
 	}
-	at := h.present(r)
+	at, err := h.confirmed(ctx, r)
+	if err != nil {
+		return nil, "", time.Time{}, err
+	}
 	tok, end, _, err := h.repoToken(ctx, at, need)
 	if err != nil {
 		return nil, "", time.Time{}, err
@@ -208,4 +234,7 @@ func gitAuthorization(tok string) string {
 }
 
 // Renew implements codehost.GitAccess.
-func (h *Host) Renew(r codehost.Repo) { h.tokens.forget(r) }
+func (h *Host) Renew(r codehost.Repo) {
+	h.tokens.forget(r)
+	h.names.Delete(r.Key())
+}
