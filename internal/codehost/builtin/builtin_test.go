@@ -26,7 +26,7 @@ func TestCreateAndInfo(t *testing.T) {
 		t.Errorf("second Create: %v, want ErrExists", err)
 	}
 	info, err := s.Info(ctx, shop)
-	if want := (codehost.Info{DefaultBranch: "trunk", Empty: true}); err != nil || info != want {
+	if want := (codehost.Info{Repo: shop, DefaultBranch: "trunk", Empty: true}); err != nil || info != want {
 		t.Errorf("Info = %+v, %v, want %+v", info, err, want)
 	}
 	if err := s.Create(ctx, at("acme", "b"),
@@ -41,7 +41,7 @@ func TestCreateAndInfo(t *testing.T) {
 	r := at("acme", "two")
 	w := start(t, s, r)
 	info, err = s.Info(ctx, r)
-	if want := (codehost.Info{DefaultBranch: "main", HeadSHA: w.git("rev-parse", "HEAD")}); err != nil || info != want {
+	if want := (codehost.Info{Repo: r, DefaultBranch: "main", HeadSHA: w.git("rev-parse", "HEAD")}); err != nil || info != want {
 		t.Errorf("Info = %+v, %v, want %+v", info, err, want)
 	}
 }

@@ -197,9 +197,7 @@ func (q *request) body(service string) io.Reader {
 		http.Error(q.w, "This is not a request of a git client.", http.StatusUnsupportedMediaType)
 		return nil
 	}
-	// Git answers while it still reads. Without full duplex net/http would consume
-	// the rest of the body first.
-	q.w.Flow.EnableFullDuplex()
+	q.w.Duplex()
 	raw := http.MaxBytesReader(q.w.ResponseWriter, q.r.Body, maxBody)
 	switch q.r.Header.Get("Content-Encoding") {
 	case "", "identity":

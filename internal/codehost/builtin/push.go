@@ -35,7 +35,7 @@ func (q *request) receive() {
 	}
 	defer leave()
 	buffered := bufio.NewReaderSize(body, 64<<10)
-	p, err := smarthttp.ReadPush(buffered)
+	p, err := smarthttp.ReadPush(buffered, smarthttp.MaxHead)
 	if err != nil {
 		note(q.r.Context(), fault.Invalid.Slug(), fmt.Errorf("read the push: %w", err))
 		http.Error(q.w, "The push is malformed.", http.StatusBadRequest)

@@ -117,7 +117,7 @@ func TestPushCreatesRepository(t *testing.T) {
 	}
 	w.git("push", "-q", url, "main:trunk")
 	info, err := s.Info(ctx, fresh)
-	if want := (codehost.Info{DefaultBranch: "trunk", HeadSHA: w.git("rev-parse", "main")}); err != nil || info != want {
+	if want := (codehost.Info{Repo: fresh, DefaultBranch: "trunk", HeadSHA: w.git("rev-parse", "main")}); err != nil || info != want {
 		t.Errorf("Info = %+v, %v, want %+v", info, err, want)
 	}
 	w.git("push", "-q", url, "main:another")

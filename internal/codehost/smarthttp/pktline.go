@@ -20,6 +20,9 @@ const (
 	Flush       = "0000"
 	maxPktData  = 65516
 	maxCommands = 1000
+
+	// MaxHead is the most bytes that the commands of a push may need.
+	MaxHead = maxCommands * 512
 )
 
 // Pkt is a packet of the text.
@@ -35,14 +38,14 @@ type Push struct {
 // ErrMalformed says that a client sends what is no push.
 var ErrMalformed = errors.New("malformed push")
 
-// ReadPush reads the commands of a push to the end of their section, and leaves r
-// after it. It accepts only what git itself would read in the same way, and no
-// signed pushes, because the server does not offer them. Clients send a push
-// without commands to probe a connection.
-func ReadPush(r *bufio.Reader) (Push, error) {
+// ReadPush reads the commands of a push, at most most bytes, to the end of their
+// section, and leaves r after it. It accepts only what git itself would read in the
+// same way, and no signed pushes, because the server does not offer them. Clients send
+// a push without commands to probe a connection.
+func ReadPush(r *bufio.Reader, most int) (Push, error) {
 	var p Push
 	for {
-		payload, err := p.readPkt(r)
+		payload, err := p.readPkt(r, most)
 		if err != nil {
 			return Push{}, err
 		}
@@ -77,9 +80,9 @@ func ReadPush(r *bufio.Reader) (Push, error) {
 func validOrZero(sha string) bool { return sha == codehost.ZeroSHA || codehost.ValidSHA(sha) }
 
 // readPkt reads one packet and keeps a copy; nil is the end of the section.
-func (p *Push) readPkt(r io.Reader) ([]byte, error) {
+func (p *Push) readPkt(r io.Reader, most int) ([]byte, error) {
 	start := len(p.Raw)
-	if start > maxCommands*512 {
+	if start >= most {
 		return nil, fmt.Errorf("%w: too long", ErrMalformed)
 	}
 	p.Raw = append(p.Raw, Flush...)
@@ -89,6 +92,9 @@ func (p *Push) readPkt(r io.Reader) ([]byte, error) {
 	n, err := pktLen(p.Raw[start:])
 	if err != nil || n == 0 {
 		return nil, err
+	}
+	if start+n > most {
+		return nil, fmt.Errorf("%w: too long", ErrMalformed)
 	}
 	p.Raw = append(p.Raw, make([]byte, n-4)...)
 	payload := p.Raw[start+4:]

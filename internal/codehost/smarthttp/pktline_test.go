@@ -27,7 +27,7 @@ func FuzzReadPush(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, input []byte) {
 		r := bufio.NewReader(bytes.NewReader(input))
-		p, err := ReadPush(r)
+		p, err := ReadPush(r, MaxHead)
 		if err != nil {
 			if !errors.Is(err, ErrMalformed) {
 				t.Fatalf("error of another kind: %v", err)
@@ -59,7 +59,7 @@ func TestTooManyCommands(t *testing.T) {
 		b.WriteString(Pkt(codehost.ZeroSHA + " " + strings.Repeat("1", 40) + " refs/heads/a\n"))
 	}
 	b.WriteString(Flush)
-	if _, err := ReadPush(bufio.NewReader(&b)); !errors.Is(err, ErrMalformed) {
+	if _, err := ReadPush(bufio.NewReader(&b), MaxHead); !errors.Is(err, ErrMalformed) {
 		t.Errorf("ReadPush: %v", err)
 	}
 }

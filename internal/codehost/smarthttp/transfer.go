@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -21,7 +22,10 @@ type Transfer struct {
 	Flow *http.ResponseController
 	left atomic.Int64 // nanoseconds that remain
 	over context.Context
-	Stop context.CancelFunc // ends the count of time
+	stop context.CancelFunc
+
+	in     *earning // the request's body
+	duplex bool
 }
 
 // Transferring begins a transfer of at least least, and checks its time at each
@@ -29,7 +33,7 @@ type Transfer struct {
 func Transferring(w http.ResponseWriter, least, tick time.Duration) *Transfer {
 	t := &Transfer{ResponseWriter: w, Flow: http.NewResponseController(w)}
 	t.left.Store(int64(least))
-	t.over, t.Stop = context.WithCancel(context.Background())
+	t.over, t.stop = context.WithCancel(context.Background())
 	go func() {
 		ticks := time.NewTicker(tick)
 		defer ticks.Stop()
@@ -42,7 +46,7 @@ func Transferring(w http.ResponseWriter, least, tick time.Duration) *Transfer {
 			if t.left.Add(-int64(tick)) > 0 {
 				continue
 			}
-			t.Stop()
+			t.stop()
 			past := time.Unix(1, 0)
 			_ = t.Flow.SetReadDeadline(past) // not every ResponseWriter has deadlines
 			_ = t.Flow.SetWriteDeadline(past)
@@ -70,23 +74,48 @@ func (t *Transfer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Body is the request's body, whose bytes extend the transfer.
+// Body is the request's body, whose bytes extend the transfer. It may be read by
+// several goroutines.
 func (t *Transfer) Body(r io.ReadCloser) io.ReadCloser {
+	t.in = &earning{from: r, t: t}
 	return struct {
 		io.Reader
 		io.Closer
-	}{earning{r, t}, r}
+	}{t.in, r}
 }
 
 type earning struct {
-	io.Reader
-	t *Transfer
+	mu   sync.Mutex
+	from io.Reader
+	t    *Transfer
 }
 
-func (e earning) Read(p []byte) (int, error) {
-	n, err := e.Reader.Read(p)
+func (e *earning) Read(p []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n, err := e.from.Read(p)
 	e.t.earn(n)
 	return n, err
+}
+
+// Duplex lets the answer begin while the request is still read: git answers so. Without
+// it net/http would read the rest of the body first.
+func (t *Transfer) Duplex() {
+	t.duplex = true
+	_ = t.Flow.EnableFullDuplex() // HTTP/2 always is
+}
+
+// maxDrain is the number of bytes that Stop reads at most.
+const maxDrain = 2 << 30
+
+// Stop ends the transfer. The handler calls it last. In a duplex transfer it reads the
+// rest of the body: net/http does not expect that a handler leaves some of it, or that
+// another goroutine still reads.
+func (t *Transfer) Stop() {
+	if t.duplex && t.in != nil {
+		_, _ = io.CopyN(io.Discard, t.in, maxDrain)
+	}
+	t.stop()
 }
 
 // Flusher sends what is written to it at once, because git shows progress. It fails

@@ -66,6 +66,7 @@ var edges = map[string]string{
 
 	"codehost/gitfolder": "codehost fault rlimit",
 	"codehost/github":    "codehost codehost/gitfolder fault",
+	"codehost/relay":     "codehost codehost/smarthttp fault observe",
 	"codehost/smarthttp": "codehost fault observe",
 	"codehost/hosttest":  "codehost fault",
 
@@ -229,6 +230,7 @@ func TestHTTP(t *testing.T) {
 
 		"codehost/smarthttp": "speaks git over HTTP",
 		"codehost/github":    "calls GitHub",
+		"codehost/relay":     "speaks git over HTTP",
 
 		"idp":              "asks identity providers",
 		"llm":              "is the gateway to model providers",
