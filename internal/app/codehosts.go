@@ -2,31 +2,187 @@ package app
 
 import (
 	"context"
+	"errors"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
 
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/codehost/github"
+	"yardmaster/internal/codehost/relay"
+	"yardmaster/internal/db"
 	"yardmaster/internal/domain/connection"
+	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/fault"
 )
 
-// maker makes the connections to code hosts besides the built-in one.
-func (a *App) maker() connection.Maker { return noMaker{} }
+// githubs makes connections to github.com and to GitHub Enterprise Servers. It
+// implements connection.Maker.
+type githubs struct{ a *App }
 
-var errNoHosts = fault.New(fault.Unavailable, "no-code-hosts", "This server knows no code host besides its own.")
+// githubPrefix begins the names of hosts that are a GitHub.
+const githubPrefix = "github:"
 
-// noMaker knows no code host.
-type noMaker struct{}
-
-func (noMaker) Name(string) (string, error)          { return "", errNoHosts }
-func (noMaker) Permissions() []connection.Permission { return nil }
-func (noMaker) Form(string, string, string, connection.Switches) (action, manifest string, err error) {
-	return "", "", errNoHosts
+// Name implements connection.Maker. Plain http is for this machine alone.
+func (githubs) Name(address string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" ||
+		u.Scheme != "https" && (u.Scheme != "http" || !private(u.Hostname())) {
+		return "", fault.Field("address", "must be https://github.com, or the https address of a GitHub Enterprise Server")
+	}
+	return githubPrefix + strings.ToLower(u.Host), nil
 }
 
-func (noMaker) Convert(context.Context, string, string) (connection.App, error) {
-	return connection.App{}, errNoHosts
+// addresses are the parts of the GitHub at an address.
+func addresses(address string) github.Addresses {
+	if u, err := url.Parse(address); err == nil && u.Scheme == "https" {
+		return github.At(strings.ToLower(u.Host))
+	}
+	return github.AtServer(address)
 }
 
-func (noMaker) Connect(string, string, connection.App) (codehost.Sides, error) {
-	return codehost.Sides{}, errNoHosts
+// private tells whether a host name cannot be reached from outside.
+func private(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") || !strings.Contains(host, ".") && !strings.Contains(host, ":") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && (ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified())
 }
-func (noMaker) InstallAddress(string, connection.App) string { return "" }
+
+// Permissions implements connection.Maker.
+func (githubs) Permissions() (all []connection.Permission) {
+	for _, p := range github.Needed {
+		shown := connection.Permission{Name: p.Name + ": " + p.Level, Why: p.Why, Without: p.Without}
+		if p.Switch {
+			shown.Switch = p.Name
+		}
+		all = append(all, shown)
+	}
+	return all
+}
+
+var appName = regexp.MustCompile(`[^A-Za-z0-9-]+`)
+
+// Form implements connection.Maker.
+func (g githubs) Form(address, organisation, state string, s connection.Switches) (action, manifest string, err error) {
+	base, err := url.Parse(g.a.base)
+	if err != nil {
+		return "", "", err
+	}
+	hook := g.a.base + "/v1/inbound/github"
+	switch at, err := url.Parse(address); {
+	case s.NoWebhook:
+		hook = ""
+	case err == nil && private(base.Hostname()) && !private(at.Hostname()):
+		return "", "", fault.Field("nowebhook", "must be on: "+g.a.base+" cannot be reached from "+at.Host+
+			", so nothing can be delivered there. Set base-url to an address that can, or do with sweeps")
+	}
+	text, err := github.Manifest(github.AppOptions{
+		Name: strings.Trim(appName.ReplaceAllString("yardmaster-"+base.Hostname(), "-"), "-"), URL: g.a.base, HookURL: hook,
+		RedirectURL: g.a.base + "/gh/created", SetupURL: g.a.base + "/gh/installed",
+		Workflows: s.Workflows, Administration: s.Administration,
+	})
+	return github.AppAddress(addresses(address), organisation, state), string(text), err
+}
+
+// Convert implements connection.Maker.
+func (g githubs) Convert(ctx context.Context, address, code string) (connection.App, error) {
+	c, err := github.Convert(ctx, addresses(address), nil, code)
+	if err != nil {
+		return connection.App{}, err
+	}
+	return connection.App{
+		ID: strconv.FormatInt(c.AppID, 10), Slug: c.Slug, ClientID: c.ClientID,
+		OwnerID: strconv.FormatInt(c.Owner.ID, 10), OwnerLogin: c.Owner.Login,
+		Secrets: connection.Secrets{Key: c.Key, ClientSecret: c.ClientSecret, WebhookSecret: c.WebhookSecret},
+	}, nil
+}
+
+// InstallAddress implements connection.Maker.
+func (githubs) InstallAddress(address string, a connection.App) string {
+	web := addresses(address).Web
+	if web == "https://github.com" {
+		return web + "/apps/" + url.PathEscape(a.Slug) + "/installations/new"
+	}
+	return web + "/github-apps/" + url.PathEscape(a.Slug) + "/installations/new"
+}
+
+// Connect implements connection.Maker.
+func (g githubs) Connect(name, address string, a connection.App, s connection.Switches) (codehost.Sides, error) {
+	id, err := strconv.ParseInt(a.ID, 10, 64)
+	if err != nil {
+		return codehost.Sides{}, errors.New("the id of the App is no number")
+	}
+	var secrets []string
+	for _, s := range []string{a.WebhookSecret, a.WebhookBefore} {
+		if s != "" {
+			secrets = append(secrets, s)
+		}
+	}
+	h, err := github.New(github.Config{
+		Name: name, Addresses: addresses(address), AppID: id, Slug: a.Slug, Key: []byte(a.Key), Secrets: secrets,
+		Workflows: s.Workflows, Administration: s.Administration,
+		Folder:   filepath.Join(g.a.cfg.Data, "mirrors", strings.ReplaceAll(name, ":", "_")),
+		CloneURL: func(r codehost.Repo) string { return g.a.base + relay.Path(relayID(r)) },
+		Now:      g.a.clock, Logger: g.a.log,
+	})
+	if err != nil {
+		return codehost.Sides{}, err
+	}
+	return h.Sides(), nil
+}
+
+// relayID names a repository in an address of the relay, by its host and its id there.
+func relayID(r codehost.Repo) string { return r.Host + "=" + r.ID }
+
+// elsewhere is the door through which git clients reach repositories at other hosts.
+func (a *App) elsewhere() http.Handler {
+	repos := a.parts.repo
+	return relay.New(relay.Config{
+		Find: func(ctx context.Context, id string) (codehost.Repo, error) {
+			host, hostID, ok := strings.Cut(id, "=")
+			var found repo.Ref
+			err := a.db.Read(ctx, func(tx *db.Tx) (err error) {
+				if ok && hostID != "" {
+					found, ok, err = repo.At(tx, codehost.Repo{Host: host, ID: hostID})
+				}
+				return err
+			})
+			if err == nil && (!ok || hostID == "") {
+				err = fault.Missing("repository")
+			}
+			return found.HostRepo(), err
+		},
+		Git: a.hosts.Git, Authorize: repos.Access, Pushed: repos.Pushed,
+	})
+}
+
+// configuredHost connects the App that the configuration names, if it names one.
+func (a *App) configuredHost() error {
+	c := a.cfg
+	if c.GitHubApp == "" {
+		return nil
+	}
+	key, err := os.ReadFile(c.GitHubAppKey)
+	if err != nil {
+		return err
+	}
+	g := githubs{a}
+	name, err := g.Name(c.GitHubURL)
+	if err != nil {
+		return err
+	}
+	sides, err := g.Connect(name, c.GitHubURL, connection.App{
+		ID: c.GitHubApp, Slug: c.GitHubAppSlug, Secrets: connection.Secrets{Key: string(key), WebhookSecret: c.GitHubAppHook},
+	}, connection.Switches{})
+	if err == nil {
+		a.hosts.Set(name, sides)
+	}
+	return err
+}

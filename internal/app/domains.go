@@ -264,7 +264,8 @@ func (a *App) wire() parts {
 		People: flow.Signers{Address: author.Email},
 	}))
 	connections := add(&p, connection.New(connection.Needs{
-		DB: a.db, Hub: a.hub, Ring: a.ring, Hosts: a.hosts, Maker: a.maker(), Logger: a.log, Base: a.base, Seats: a.cfg.Seats,
+		DB: a.db, Hub: a.hub, Ring: a.ring, Hosts: a.hosts, Maker: githubs{a}, Logger: a.log, Base: a.base,
+		Seats: a.cfg.Seats, Home: a.cfg.GitHubAppHome,
 	}))
 	add(&p, delivery.New(delivery.Needs{
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log,

@@ -61,10 +61,16 @@ func (a *App) served() http.Handler {
 	}, a.parts.ops(a.opts.Version))
 	repos := a.parts.repo
 	git := a.host.Handler(builtin.Hooks{Authorize: repos.Access, Create: repos.Create, Pushed: repos.Pushed, Otherwise: api})
+	elsewhere := a.elsewhere()
 	gateway := http.StripPrefix("/gateway", a.parts.gateway.Caller().Gateway)
 	objects := a.serveObjects(api)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
+		case strings.HasPrefix(r.URL.Path, "/git/-/"):
+			w.Header().Set("Cache-Control", "no-store")
+			rest.Name(w.Header(), r)
+			note(r, "git")
+			elsewhere.ServeHTTP(w, r)
 		case strings.HasPrefix(r.URL.Path, "/git/"):
 			w.Header().Set("Cache-Control", "no-store")
 			rest.Name(w.Header(), r)

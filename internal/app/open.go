@@ -99,6 +99,9 @@ func (a *App) open(ctx context.Context) (err error) {
 		return fmt.Errorf("start the message bus: %w", err)
 	}
 	a.parts = a.wire()
+	if err := a.configuredHost(); err != nil {
+		return fmt.Errorf("connect GitHub: %w", err)
+	}
 	if err := a.readers.Begin(ctx); err != nil {
 		return err
 	}

@@ -62,6 +62,11 @@ type Config struct {
 	GitHubURL     string        `key:"github-url" default:"https://github.com" doc:"GitHub, or a GitHub Enterprise Server, that people may sign in with"`
 	GitHubID      string        `key:"github-client-id" doc:"client id of the OAuth app there; without it there is no sign-in with GitHub"`
 	GitHubSecret  string        `key:"github-client-secret" doc:"client secret of the OAuth app" secret:"true"`
+	GitHubApp     string        `key:"github-app-id" doc:"id of the App that the server is there; without it the App of a set-up at /gh/setup is used, if there was one"`
+	GitHubAppSlug string        `key:"github-app-slug" doc:"name of the App in addresses there"`
+	GitHubAppKey  string        `key:"github-app-key-file" doc:"file with the private key of the App, in PEM"`
+	GitHubAppHook string        `key:"github-app-webhook-secret" doc:"secret that signs its deliveries" secret:"true"`
+	GitHubAppHome string        `key:"github-app-account" doc:"login of the account that its installations belong to; without it each owner there is given an account"`
 	SystemPrompt  string        `key:"system-prompt" doc:"what every brief of every run begins with, before the prompts of the account and the rest"`
 	HeadsFile     string        `key:"audit-heads-file" doc:"file that signed heads of the record are added to; audit-heads.jsonl in the data folder when empty"`
 	HeadsEvery    time.Duration `key:"audit-heads-every" default:"1h" doc:"how often they are added, mailed and posted, if the record has grown"`
@@ -444,8 +449,9 @@ func (c *Config) settle() error {
 		return fmt.Errorf("github-url (from %s): %q is not an http address", c.sources["github-url"], c.GitHubURL)
 	}
 	c.GitHubURL = strings.TrimSuffix(c.GitHubURL, "/")
-	if (c.GitHubID == "") != (c.GitHubSecret == "") {
-		return errors.New("github-client-id and github-client-secret go together")
+	if app := c.GitHubApp != ""; app != (c.GitHubAppSlug != "") || app != (c.GitHubAppKey != "") ||
+		(c.GitHubID == "") != (c.GitHubSecret == "") {
+		return errors.New("github-app-id, github-app-slug and github-app-key-file go together, and github-client-id and github-client-secret")
 	}
 	if a, err := mail.ParseAddress(c.CommitAuthor); err != nil || a.Name == "" {
 		return fmt.Errorf("commit-author (from %s): %q has not the form Name <address>", c.sources["commit-author"], c.CommitAuthor)

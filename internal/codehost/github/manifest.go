@@ -33,23 +33,24 @@ type AppOptions struct {
 type NeededPermission struct {
 	Name, Level string
 	Why         string
-	Switch      bool // the App does without it unless the operator says otherwise
+	Without     string // what does not work without it
+	Switch      bool   // the App does without it unless the operator says otherwise
 }
 
 // Needed are all permissions that the App may have, in the order in which people read
 // them.
 var Needed = []NeededPermission{
-	{"metadata", "read", "to find repositories, their collaborators and the rules of their branches", false},
-	{"contents", "write", "to read, push and merge branches, and to resolve threads of reviews", false},
-	{"pull_requests", "write", "to open, review and change pull requests", false},
-	{"issues", "write", "to read issues, and to label, answer and close them", false},
-	{"checks", "write", "to report checks, and to be told when somebody runs one again", false},
-	{"statuses", "read", "to read what other programs report about commits", false},
-	{"actions", "write", "to read logs of failed jobs and run the jobs again", false},
-	{"merge_queues", "write", "to merge where a branch has a merge queue", false},
-	{"members", "read", "to know who belongs to the organisation", false},
-	{"workflows", "write", "to push and merge changes of workflow files", true},
-	{"administration", "write", "to make repositories, and to be told when rules of branches change", true},
+	{"metadata", "read", "to find repositories, their collaborators and the rules of their branches", "nothing works", false},
+	{"contents", "write", "to read, push and merge branches, and to resolve threads of reviews", "nothing is pushed or merged", false},
+	{"pull_requests", "write", "to open, review and change pull requests", "no pull request is opened or reviewed", false},
+	{"issues", "write", "to read issues, and to label, answer and close them", "issues are neither read nor answered", false},
+	{"checks", "write", "to report checks, and to be told when somebody runs one again", "reviews report no check, and checks are read late", false},
+	{"statuses", "read", "to read what other programs report about commits", "commit statuses are not seen", false},
+	{"actions", "write", "to read logs of failed jobs and run the jobs again", "logs are missing, and flaky jobs are not run again", false},
+	{"merge_queues", "write", "to merge where a branch has a merge queue", "branches with a merge queue are left to people", false},
+	{"members", "read", "to know who belongs to the organisation", "teams are not known", false},
+	{"workflows", "write", "to push and merge changes of workflow files", "changes of workflow files are pushed and merged by people", true},
+	{"administration", "write", "to make repositories, and to be told when rules of branches change", "repositories are made by people, and changed rules are found late", true},
 }
 
 // events are what the App is told of. Events about installations come unasked.

@@ -40,8 +40,11 @@ type Secrets struct {
 
 // Switches are the permissions of an App that are not asked for by default.
 type Switches struct {
-	Workflows  bool `json:"workflows"`  // push and merge what the host itself runs
-	CreateRepo bool `json:"createrepo"` // make repositories
+	Workflows bool `json:"workflows"` // push and merge what the host itself runs
+	// Administration has repositories made, and tells of rules that change.
+	Administration bool `json:"administration"`
+	// NoWebhook is for a server that the host cannot reach: sweeps find what happens.
+	NoWebhook bool `json:"nowebhook"`
 }
 
 // Permission is a permission of an App, as the page of the set-up explains it.
@@ -65,7 +68,7 @@ type Maker interface {
 	// Convert exchanges the code that the host sent back for the App, once.
 	Convert(ctx context.Context, address, code string) (App, error)
 	// Connect makes the connection of an App.
-	Connect(name, address string, a App) (codehost.Sides, error)
+	Connect(name, address string, a App, s Switches) (codehost.Sides, error)
 	// InstallAddress is the page on which an owner installs the App.
 	InstallAddress(address string, a App) string
 }
@@ -80,6 +83,7 @@ type Needs struct {
 	Logger *slog.Logger
 	Base   string // address of this server
 	Seats  int    // of an account that an installation makes
+	Home   string // login of the account of installations by owners that no set-up names; "": each is given one
 }
 
 // Service makes the connections to code hosts.
@@ -131,7 +135,11 @@ func (s *Service) Connect(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		sides, err := s.Maker.Connect(r.Name, r.Address, a)
+		var sw Switches
+		if err := json.Unmarshal([]byte(r.Switches), &sw); err != nil {
+			return err
+		}
+		sides, err := s.Maker.Connect(r.Name, r.Address, a, sw)
 		if err != nil {
 			return fmt.Errorf("connect %s: %w", r.Name, err)
 		}

@@ -106,6 +106,11 @@ func (s *Service) account(tx *db.Tx, host string, i codehost.Installation) (stri
 	if err != nil || ok {
 		return account, err
 	}
+	if s.Home != "" {
+		if account, ok, err = people.AccountByLogin(tx, s.Home); err != nil || ok {
+			return account, err
+		}
+	}
 	if account, err = people.OpenAccount(tx, i.Owner.Login, s.Seats); err != nil {
 		return "", err
 	}

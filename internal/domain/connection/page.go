@@ -17,6 +17,7 @@ var pages = web.Templates(`
 <table><thead><tr><th>Permission</th><th>What for</th><th>Without</th></tr></thead><tbody>
 {{range .Permissions}}<tr><td>{{with .Switch}}<label><input type="checkbox" name="{{.}}" value="true"> {{end}}<code>{{.Name}}</code>{{with .Switch}}</label>{{end}}</td><td>{{.Why}}</td><td>{{.Without}}</td></tr>
 {{end}}</tbody></table>
+<p><label><input type="checkbox" name="nowebhook" value="true"> GitHub cannot reach this server: sweeps find what happens, some minutes later</label></p>
 <p><button>Continue</button></p></form>
 {{template "end"}}{{end}}
 {{define "leave"}}{{template "top" "Connect GitHub"}}
@@ -35,14 +36,17 @@ func (s *Service) setupPage(context.Context, setupPageIn) (op.Reply, error) {
 }
 
 type beginIn struct {
-	Address      string `json:"address" format:"uri" maxLength:"200" doc:"https://github.com, or the address of a GitHub Enterprise Server"`
-	Organisation string `json:"organisation,omitempty" pattern:"^[A-Za-z0-9-]{0,39}$" says:"must be the login of an organisation" doc:"login of the organisation that is to own the App; empty: the person who makes it"`
-	Workflows    bool   `json:"workflows,omitempty" doc:"also ask to change workflow files"`
-	CreateRepo   bool   `json:"createrepo,omitempty" doc:"also ask to make repositories"`
+	Address        string `json:"address" format:"uri" maxLength:"200" doc:"https://github.com, or the address of a GitHub Enterprise Server"`
+	Organisation   string `json:"organisation,omitempty" pattern:"^[A-Za-z0-9-]{0,39}$" says:"must be the login of an organisation" doc:"login of the organisation that is to own the App; empty: the person who makes it"`
+	Workflows      bool   `json:"workflows,omitempty" doc:"also ask to change workflow files"`
+	Administration bool   `json:"administration,omitempty" doc:"also ask to make repositories, and to be told of rules that change"`
+	NoWebhook      bool   `json:"nowebhook,omitempty" doc:"the host cannot reach this server: nothing is delivered, and sweeps find what happens"`
 }
 
 func (s *Service) setupBegin(ctx context.Context, in beginIn) (op.Reply, error) {
-	f, err := s.begin(ctx, in.Address, in.Organisation, Switches{Workflows: in.Workflows, CreateRepo: in.CreateRepo})
+	f, err := s.begin(ctx, in.Address, in.Organisation, Switches{
+		Workflows: in.Workflows, Administration: in.Administration, NoWebhook: in.NoWebhook,
+	})
 	if err != nil {
 		return op.Reply{}, err
 	}

@@ -91,7 +91,7 @@ var edges = map[string]string{
 	"box/worktree":   "rlimit",
 
 	"app": "api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest blob bus clock codehost " +
-		"codehost/builtin config db db/lease db/meta domain/* event event/hashchain event/notary fault flow id idp llm " +
+		"codehost/builtin codehost/github codehost/relay config db db/lease db/meta domain/* event event/hashchain event/notary fault flow id idp llm " +
 		"llm/scripted mail observe observe/telemetry policy seal seal/keys secretscan web",
 	"proof/demo":         "app box client config",
 	"proof/chaos":        "box client proof/chaos/astray",
