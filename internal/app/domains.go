@@ -306,7 +306,7 @@ func (a *App) wire() parts {
 	}))
 	add(&p, escalation.New(escalation.Needs{DB: a.db}))
 	add(&p, backlog.New(backlog.Needs{DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Asks: flow.BacklogAsks{Hub: a.hub}}))
-	add(&p, overview.New(overview.Needs{DB: a.db}))
+	add(&p, overview.New(overview.Needs{DB: a.db, Donations: flow.Donations{}}))
 	add(&p, stream.New(stream.Needs{DB: a.db, Hub: a.hub, Topics: topics(p)}))
 	add(&p, audit.New(audit.Needs{DB: a.db}))
 	add(&p, service.New(a.about(p.signin, p.run)))

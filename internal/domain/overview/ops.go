@@ -10,7 +10,10 @@ import (
 	"yardmaster/internal/policy"
 )
 
-const group = "Overview"
+const (
+	group   = "Overview"
+	ofRepos = "Repositories"
+)
 
 // Ops returns the capabilities of this package.
 func (s *Service) Ops() []op.Op {
@@ -34,6 +37,22 @@ func (s *Service) Ops() []op.Op {
 			Doc: "Of sessions that called a model within the last hour. An estimate and no bill: calls without a known " +
 				"price are counted apart.",
 		}, s.burn),
+		op.New(op.Row{
+			ID: "project.overview", Method: "GET", Path: "/v1/repos/{owner}/{repo}/overview", Group: ofRepos,
+			Rule:    policy.Require(policy.ReadRepos),
+			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
+			Summary: "The activity of one enabled repository",
+			Doc:     "Pull requests, tasks, checks, sessions and blockers: what there is now, and what happened within seven days.",
+		}, s.rollup),
+		op.New(op.Row{
+			ID: "project.public_stats", Method: "GET", Path: "/v1/public/oss/{owner}/{repo}/stats", Group: ofRepos,
+			Rule: policy.Public(), PerAddress: 60, AnyOrigin: true, Body: PublicStats{},
+			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
+			Summary: "What a public repository shows everybody of its activity",
+			Doc: "For a repository that is enabled, public at its code host, and has donations_enabled or public_stats_enabled; " +
+				"every other one is the same 404. The numbers are up to a minute old; whether they are shown is not: a " +
+				"repository that goes private or turns its switches off is 404 at once.",
+		}, s.public),
 	}
 }
 

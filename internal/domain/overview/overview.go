@@ -1,5 +1,6 @@
 // Package overview counts the objects of an account that people look for first, and
-// the recent cost of models. It owns no rows; it counts those of other domains.
+// the recent cost of models; rollup.go the activity of one repository, and public.go
+// what a repository shows everybody. It owns no rows; it counts those of other domains.
 package overview
 
 import (
@@ -8,10 +9,17 @@ import (
 )
 
 // Needs are the dependencies of Service.
-type Needs struct{ DB *db.DB }
+type Needs struct {
+	DB        *db.DB
+	Donations Donations
+}
 
 // Service implements the capabilities of the overview.
-type Service struct{ Needs }
+type Service struct {
+	Needs
+
+	cached cache // of public numbers
+}
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {

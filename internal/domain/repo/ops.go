@@ -33,12 +33,17 @@ func (s *Service) Ops() []op.Op {
 			Refuses: []op.Refusal{
 				{Status: 402, Slug: "payment-required"}, {Status: 409, Slug: "repo_ambiguous"}, {Status: 409, Slug: "repo_out_of_reach"},
 			},
-			Summary: "Turn a repository's switches; enabled is the one that this server acts on",
+			Summary: "Turn a repository's switches; project.settings says what each does",
 			Doc:     "Changes the switches that are sent and leaves the others alone; at least one must be sent. A private repository can be enabled only on a plan that covers private repositories."}, s.update),
 		op.New(op.Row{ID: "project.policy_get", Method: "GET", Path: "/v1/repos/{owner}/{repo}/policy", Group: group,
 			Rule:    policy.Require(policy.ReadRepos),
 			Summary: "The policy in force, and why it is not the file's",
 			Doc:     "What agents and merges are held to: the policy file with defaults filled in and the account's floors applied. A file that is missing or not valid counts as none: fallback says why, and the defaults hold."}, s.policyGet),
+		op.New(op.Row{ID: "project.settings", Method: "GET", Path: "/v1/repos/{owner}/{repo}/settings", Group: group,
+			Rule:    policy.Require(policy.ReadRepos),
+			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
+			Summary: "How an enabled repository is set, and what each of its switches does",
+			Doc:     "The switches with their effects, the policy file as far as it holds, and the account's floors above it. A repository that is not enabled is 404."}, s.settings),
 		op.New(op.Row{ID: "project.policy_validate", Method: "POST", Path: "/v1/repos/{owner}/{repo}/policy/validate", Group: group,
 			Rule:    policy.Require(policy.WriteRepos),
 			Summary: "Check a policy file without storing it",
@@ -132,10 +137,10 @@ func (s *Service) get(ctx context.Context, in placeIn) (Repository, error) {
 type updateIn struct {
 	placeIn
 	Enabled            *bool `json:"enabled,omitempty" example:"true" doc:"false: its tasks wait, and new ones are refused"`
-	DonationsEnabled   *bool `json:"donations_enabled,omitempty" doc:"kept for clients; this server acts on it nowhere"`
+	DonationsEnabled   *bool `json:"donations_enabled,omitempty" doc:"true: project.public_stats shows what a public repository was given"`
 	AIFirst            *bool `json:"ai_first,omitempty" doc:"kept for clients; this server acts on it nowhere"`
 	CanaryEnabled      *bool `json:"canary_enabled,omitempty" doc:"kept for clients; this server acts on it nowhere"`
-	PublicStatsEnabled *bool `json:"public_stats_enabled,omitempty" doc:"kept for clients; this server acts on it nowhere"`
+	PublicStatsEnabled *bool `json:"public_stats_enabled,omitempty" doc:"true: project.public_stats shows everybody what agents did in a public repository"`
 }
 
 func (s *Service) update(ctx context.Context, in updateIn) (out Repository, err error) {
@@ -215,13 +220,18 @@ func (s *Service) policyGet(ctx context.Context, in nameIn) (EffectivePolicy, er
 	if err != nil {
 		return EffectivePolicy{}, err
 	}
+	return r.effective(), nil
+}
+
+// effective is the policy in force.
+func (r row) effective() EffectivePolicy {
 	out := EffectivePolicy{YML: r.PolicyYML, Fallback: r.PolicyError}
 	out.Policy, out.Clamped = r.floors().Clamp(r.policy())
 	if r.PolicyYML == nil {
 		none := "there is no " + PolicyPath + " on " + r.DefaultBranch
 		out.Fallback = &none
 	}
-	return out, nil
+	return out
 }
 
 type validateIn struct {

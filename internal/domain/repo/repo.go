@@ -40,10 +40,10 @@ type Repository struct {
 	DefaultBranch      string     `json:"default_branch" example:"main" doc:"the branch that work begins from and is merged into; its policy file is in force"`
 	Private            bool       `json:"private" doc:"not open to everybody at its host; all of the built-in host are private"`
 	Enabled            bool       `json:"enabled" doc:"false: its tasks wait, and new ones are refused"`
-	DonationsEnabled   bool       `json:"donations_enabled" doc:"a switch kept for clients; this server acts on it nowhere"`
+	DonationsEnabled   bool       `json:"donations_enabled" doc:"whether project.public_stats shows what a public repository was given"`
 	AIFirst            bool       `json:"ai_first" doc:"a switch kept for clients; this server acts on it nowhere"`
 	CanaryEnabled      bool       `json:"canary_enabled" doc:"a switch kept for clients; this server acts on it nowhere"`
-	PublicStatsEnabled bool       `json:"public_stats_enabled" doc:"a switch kept for clients; this server acts on it nowhere"`
+	PublicStatsEnabled bool       `json:"public_stats_enabled" doc:"whether project.public_stats shows everybody what agents did in a public repository"`
 	PolicyValid        *bool      `json:"policy_valid" doc:"whether its policy file is valid; null: it has none"`
 	LastActivityAt     *time.Time `json:"last_activity_at" doc:"when its default branch was last pushed to; null before"`
 	CreatedAt          time.Time  `json:"created_at" doc:"when it was made known"`

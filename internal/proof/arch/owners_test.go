@@ -131,10 +131,14 @@ var reads = map[string]string{
 	"onboarding -> provider_keys": ladder,
 	"onboarding -> repos":         ladder,
 
+	"overview -> blockers":      glance,
+	"overview -> ci_runs":       glance,
 	"overview -> pull_actions":  glance,
 	"overview -> pulls":         glance,
 	"overview -> repos":         glance,
+	"overview -> sessions":      glance,
 	"overview -> spend_minutes": glance,
+	"overview -> tasks":         glance,
 
 	"audit -> audit":              record,
 	"audit -> operator_trail":     record,

@@ -147,6 +147,8 @@ type Pull struct {
 	Number                              int
 	Task                                *string
 	Merged                              *int64 // microseconds
+	Title, Body, Author                 string // t, none and agent unless given
+	Merge                               string // the commit of the merge
 }
 
 // Add inserts the pull request. It returns the error of the database.
@@ -154,6 +156,7 @@ func (p Pull) Add(tx *db.Tx) error {
 	return done(addPull.Exec(tx, addPullArgs{
 		ID: p.ID, AccountID: p.Account, RepoID: p.Repo, Number: cmp.Or(p.Number, 1), State: cmp.Or(p.State, "open"),
 		HeadRef: cmp.Or(p.Head, p.ID), HeadSHA: cmp.Or(p.SHA, "sha"), TaskID: p.Task, MergedAt: p.Merged,
+		Title: cmp.Or(p.Title, "t"), Body: p.Body, AuthorKind: cmp.Or(p.Author, "agent"), MergeSHA: db.NullText(p.Merge),
 	}))
 }
 

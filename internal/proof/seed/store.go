@@ -23,9 +23,9 @@ var (
 		lease_expires_at, agent, template, created_at, progress_at)
 		VALUES (:id, :account_id, :task_id, :repo_id, 1, :box_id, :id, 'live', 0, 'builtin', 'default', 0, 0)`)
 	addPull = db.SWith[addPullArgs](`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref,
-		base_ref, head_sha, base_sha, task_id, author_kind, created_at, updated_at, merged_at)
-		VALUES (:id, :account_id, :repo_id, :number, 't', '', '', :state, :head_ref, 'main', :head_sha, 'base', :task_id,
-		'agent', 0, 0, :merged_at)`)
+		base_ref, head_sha, base_sha, task_id, author_kind, created_at, updated_at, merged_at, merge_sha)
+		VALUES (:id, :account_id, :repo_id, :number, :title, :body, '', :state, :head_ref, 'main', :head_sha, 'base', :task_id,
+		:author_kind, 0, 0, :merged_at, :merge_sha)`)
 	addAction = db.SWith[addActionArgs](`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, decided_by,
 		requested_at, decided_at, expires_at, due_at)
 		VALUES (:id, :account_id, :pr_id, :kind, :head_sha, :state, :decided_by, 1, :decided_at, 9, 0)`)
@@ -76,6 +76,8 @@ type addPullArgs struct {
 	State, HeadRef, HeadSHA string
 	TaskID                  *string
 	MergedAt                *int64
+	Title, Body, AuthorKind string
+	MergeSHA                *string
 }
 
 // addRunArgs are the parameters of addRun.
@@ -118,6 +120,8 @@ var (
 	SetRole      = db.S(`UPDATE memberships SET role = $3 WHERE account_id = $1 AND user_id = $2`)
 	DropMember   = db.S(`DELETE FROM memberships WHERE account_id = $1 AND user_id = $2`)
 	SetEnabled   = db.S(`UPDATE repos SET enabled = $2 WHERE id = $1`)
+	SetConsent   = db.S(`UPDATE repos SET donations_enabled = $2, public_stats_enabled = $3 WHERE id = $1`)
+	SetPrivate   = db.S(`UPDATE repos SET private = $2 WHERE id = $1`)
 	SetPolicy    = db.S(`UPDATE repos SET policy_yml = $2 WHERE id = $1`)
 	SetPresence  = db.S(`UPDATE boxes SET presence = $2 WHERE id = $1`)
 	SetState     = db.S(`UPDATE boxes SET state = $2 WHERE id = $1`)

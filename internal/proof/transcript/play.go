@@ -126,6 +126,8 @@ func (k *talk) prepare(t *testing.T, s step) {
 		if err := k.Push(arg(0), s.files); err != nil {
 			t.Fatal(err)
 		}
+	case "public":
+		k.public(arg(0))
 	case "box":
 		k.Box(arg(0))
 	case "person":

@@ -28,6 +28,7 @@
 // A step that begins with $ is done for the transcript:
 //
 //	$ push OWNER/NAME     pushes a new repository; lines "path: text" are its files
+//	$ public OWNER/NAME   makes a repository one that is open to everybody at its host
 //	$ box TOKEN           enrolls a box, a real one, and lets it run
 //	$ blocker TASK KIND   declares a blocker and holds the task for it; lines "name: kind" are its fields
 //	$ fail TASK KIND      fails a task for good, as the loss of its pull request would

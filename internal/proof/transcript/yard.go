@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/app"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/id"
 	"yardmaster/internal/mail"
@@ -87,6 +88,19 @@ func (y *yard) person(login string, role ...string) (userID, bearer string) {
 		account = y.Account
 	}
 	return userID, y.Mint(policy.PAT, account, userID, policy.Owner.Ceiling(), nil)
+}
+
+// public makes a repository public, which no repository of the built-in host is.
+func (y *yard) public(name string) {
+	y.T.Helper()
+	owner, short, _ := strings.Cut(name, "/")
+	y.Write(y.Account, func(tx *db.Tx) error {
+		r, _, err := repo.ByName(tx, owner, short)
+		if err == nil {
+			_, err = seed.SetPrivate.Exec(tx, r.ID, false)
+		}
+		return err
+	})
 }
 
 // fail ends a task for good.

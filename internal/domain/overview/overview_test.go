@@ -1,0 +1,253 @@
+package overview
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"yardmaster/internal/api/limit"
+	"yardmaster/internal/api/op"
+	"yardmaster/internal/api/rest"
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/proof/seed"
+)
+
+func TestStatements(t *testing.T) { t.Parallel(); dbtest.Declared(t) }
+
+// yard has the public repository acme/web, which consents to everything, and has been
+// given one machine.
+type yard struct {
+	*Service
+	t     *testing.T
+	clock atomic.Int64
+	asked int // how often it was asked what the repository was given
+}
+
+func (y *yard) now() time.Time { return time.UnixMicro(y.clock.Load()).UTC() }
+
+func (y *yard) later(d time.Duration) { y.clock.Add(d.Microseconds()) }
+
+// Received implements Donations.
+func (y *yard) Received(tx *db.Tx, repoID string) (Received, error) {
+	y.asked++
+	if tx.Account != "acme" || repoID != "web" {
+		y.t.Errorf("asked about %s of %s", repoID, tx.Account)
+	}
+	return Received{Compute: 1}, nil
+}
+
+func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
+	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+		t.Run(e.String(), func(t *testing.T) {
+			y := &yard{t: t}
+			y.clock.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMicro())
+			y.Service = New(Needs{DB: dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: y.now}), Donations: y})
+			y.add(seed.Account{ID: "acme"}, seed.Account{ID: "rival"}, seed.Repo{ID: "web", Account: "acme"},
+				seed.Repo{ID: "api", Account: "acme"}, seed.User{ID: "ada"})
+			y.turn(true, true)
+			fn(t, y)
+		})
+	}
+}
+
+func (y *yard) write(fn func(*db.Tx) error) {
+	y.t.Helper()
+	if err := y.DB.Write(db.WithAccount(context.Background(), "acme"), fn); err != nil {
+		y.t.Fatal(err)
+	}
+}
+
+func (y *yard) add(rows ...seed.Row) {
+	y.t.Helper()
+	y.write(func(tx *db.Tx) error { return seed.Add(tx, rows...) })
+}
+
+func (y *yard) turn(donations, stats bool) {
+	y.t.Helper()
+	y.write(func(tx *db.Tx) error {
+		_, err := seed.SetConsent.Exec(tx, "web", donations, stats)
+		return err
+	})
+}
+
+// merged is a merged pull request; days is how many days ago.
+func (y *yard) merged(n int, days float64, p seed.Pull) seed.Pull {
+	p.ID, p.Account, p.Repo, p.Number, p.State = fmt.Sprint("pr", n), "acme", "web", n, "merged"
+	at := y.now().Add(-time.Duration(days * float64(24*time.Hour))).UnixMicro()
+	p.Merged = &at
+	return p
+}
+
+func (y *yard) stats() (out PublicStats) {
+	y.t.Helper()
+	r, err := y.public(y.t.Context(), nameIn{Owner: "acme", Repo: "web"})
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	out, ok := r.Body.(PublicStats)
+	if !ok {
+		y.t.Fatalf("%T", r.Body)
+	}
+	return out
+}
+
+const sha = "3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b"
+
+// Pull requests of agents are counted over 30 days, without those that raise a version;
+// what was reverted, and what a person had approved, is counted among them.
+func TestPublicStats(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		task, ada, byPolicy := "task", "user:ada", "policy"
+		other := y.merged(20, 1, seed.Pull{})
+		other.Repo = "api"
+		y.add(
+			y.merged(1, 29, seed.Pull{Title: "Fix the date", Merge: sha, Task: &task}),
+			y.merged(2, 31, seed.Pull{Title: "Too old", Task: &task}),
+			y.merged(3, 20, seed.Pull{Title: "Say when", Task: &task}),
+			y.merged(4, 10, seed.Pull{Title: "Say when"}),
+			y.merged(5, 9, seed.Pull{Title: `Revert "Say when"`, Author: "human"}),
+			y.merged(6, 8, seed.Pull{Title: "Undo", Body: "This reverts commit " + sha + ".", Author: "human"}),
+			y.merged(7, 8, seed.Pull{Title: "Undo it again", Body: "This reverts commit " + sha + ".", Author: "human"}),
+			y.merged(8, 7, seed.Pull{Title: "chore(release): 1.2.3"}),
+			y.merged(9, 7, seed.Pull{Title: "Release v1.2.3"}),
+			y.merged(10, 7, seed.Pull{Title: "Anything", Head: "release-please--branches--main"}),
+			y.merged(11, 6, seed.Pull{Title: "Release the hounds"}),
+			y.merged(12, 2.5, seed.Pull{Title: "By hand", Author: "human"}),
+			y.merged(13, 1, seed.Pull{Title: "Bump x to 2", Author: "bot"}),
+			y.merged(14, 40, seed.Pull{Title: `Revert "Release the hounds"`, Author: "human"}), // before it
+			other,
+			seed.Pull{ID: "open", Account: "acme", Repo: "web", Number: 30},
+			seed.Action{ID: "a1", Account: "acme", Pull: "pr1", Kind: "merge", State: "applied", By: &ada},
+			seed.Action{ID: "a3", Account: "acme", Pull: "pr3", Kind: "merge", State: "applied", By: &byPolicy},
+			seed.Action{ID: "a4", Account: "acme", Pull: "pr4", Kind: "merge", State: "skipped", By: &ada},
+			seed.Action{ID: "a12", Account: "acme", Pull: "pr12", Kind: "merge", State: "applied", By: &ada},
+		)
+		got := y.stats()
+		if a := got.AgentAuthored; a == nil || a.Merged != 4 || a.Reverted != 2 {
+			t.Errorf("%+v", a)
+		}
+		if *got.HumanApproved != 1 || *got.HumanDays != 2 || got.Donations.Compute != 1 || got.Repo != "acme/web" {
+			t.Errorf("%+v, %d approved, %d days", got, *got.HumanApproved, *got.HumanDays)
+		}
+	})
+}
+
+// The numbers are kept for a minute; who may see them is not.
+func TestConsent(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		h := rest.Handler(rest.Config{Pipeline: &op.Pipeline{BaseURL: "http://yard", Limits: limit.New(y.now)}}, y.Ops())
+		call := func() (int, string) {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/v1/public/oss/acme/web/stats", nil))
+			for name := range w.Header() {
+				if strings.HasPrefix(strings.ToLower(name), "ratelimit") {
+					t.Errorf("%s is sent", name)
+				}
+			}
+			if c := w.Header().Get("Cache-Control"); w.Code == 200 && c != "public, max-age=60" || w.Code != 200 && c != "no-store" {
+				t.Errorf("%d: Cache-Control %q", w.Code, c)
+			}
+			return w.Code, w.Body.String()
+		}
+		see := func(donations, agents bool) {
+			t.Helper()
+			code, text := call()
+			if code != 200 || strings.Contains(text, `"donations":null`) == donations ||
+				strings.Contains(text, `"agent_authored":null`) == agents || strings.Contains(text, `"human_approved_30d":null`) == agents {
+				t.Errorf("%d %s", code, text)
+			}
+		}
+		gone := func(name string) {
+			t.Helper()
+			if code, text := call(); code != 404 || strings.Contains(text, "merged") {
+				t.Errorf("%s: %d %s", name, code, text)
+			}
+		}
+		see(true, true)
+		y.add(y.merged(1, 1, seed.Pull{}))
+		if got := y.stats(); got.AgentAuthored.Merged != 0 || y.asked != 1 {
+			t.Errorf("counted anew within a minute: %+v", got.AgentAuthored)
+		}
+		y.turn(false, true)
+		see(false, true)
+		y.turn(true, false)
+		see(true, false)
+		y.turn(false, false)
+		gone("without a switch")
+		y.turn(true, true)
+		do := func(s db.Stmt, on bool) {
+			y.write(func(tx *db.Tx) error {
+				_, err := s.Exec(tx, "web", on)
+				return err
+			})
+		}
+		do(seed.SetPrivate, true)
+		gone("private")
+		do(seed.SetPrivate, false)
+		do(seed.SetEnabled, false)
+		gone("disabled")
+		do(seed.SetEnabled, true)
+		y.later(time.Minute)
+		see(true, true)
+		if got := y.stats(); got.AgentAuthored.Merged != 1 || y.asked != 2 {
+			t.Errorf("not counted anew: %+v", got.AgentAuthored)
+		}
+		y.later(-time.Hour)
+		if y.stats(); y.asked != 3 {
+			t.Error("numbers from the future are answered")
+		}
+	})
+}
+
+// No address asks more than 60 times a minute.
+func TestPublicStatsAreLimited(t *testing.T) {
+	t.Parallel()
+	y := &yard{t: t}
+	y.clock.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMicro())
+	y.Service = New(Needs{DB: dbtest.SQLite(t), Donations: y})
+	h := rest.Handler(rest.Config{Pipeline: &op.Pipeline{BaseURL: "http://yard", Limits: limit.New(y.now)}}, y.Ops())
+	for i := range 61 {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/v1/public/oss/acme/web/stats", nil))
+		if want := map[bool]int{true: 404, false: 429}[i < 60]; w.Code != want {
+			t.Fatalf("call %d: %d", i+1, w.Code)
+		}
+	}
+}
+
+// The overview of a repository counts its own rows, of its own account, in the window.
+func TestRollup(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.add(
+			y.merged(1, 6, seed.Pull{}), y.merged(2, 8, seed.Pull{}),
+			seed.Pull{ID: "open", Account: "acme", Repo: "web", Number: 3}, seed.Pull{ID: "other", Account: "acme", Repo: "api", Number: 3},
+			seed.Action{ID: "a", Account: "acme", Pull: "open", Kind: "merge"},
+			seed.Action{ID: "b", Account: "acme", Pull: "other", Kind: "merge"},
+			seed.Task{ID: "t1", Account: "acme", Repo: "web", Status: "running"},
+			seed.Task{ID: "t2", Account: "acme", Repo: "web", Status: "held"},
+			seed.Task{ID: "t3", Account: "acme", Repo: "web", Status: "awaiting_review"},
+			seed.Task{ID: "t4", Account: "acme", Repo: "api", Status: "pending"},
+		)
+		got, err := y.rollup(db.WithAccount(t.Context(), "acme"), nameIn{Owner: "acme", Repo: "web"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := (RollupPulls{Open: 1, Asked: 1, Merged: 1}); got.Pulls != want {
+			t.Errorf("%+v", got.Pulls)
+		}
+		if want := (RollupTasks{InFlight: 1, Held: 1, Shipping: 1}); got.Tasks != want {
+			t.Errorf("%+v", got.Tasks)
+		}
+		if _, err := y.rollup(db.WithAccount(t.Context(), "rival"), nameIn{Owner: "acme", Repo: "web"}); err == nil {
+			t.Error("another account sees it")
+		}
+	})
+}
