@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/review"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/mail"
 )
@@ -32,6 +33,7 @@ func (a *App) keeper() *clock.Keeper {
 		mail.ClockSetBack,
 		pull.ClockSetBack,
 		repo.ClockSetBack,
+		review.ClockSetBack,
 		task.ClockSetBack,
 	}}
 }

@@ -37,6 +37,7 @@ var groups = map[string]string{
 	"pr":             "Pull requests of agents and people, and the actions that wait for approval.",
 	"project":        "Repositories, their policy files and their switches.",
 	"project_secret": "Values that the agents of one repository are given and that nobody reads back.",
+	"review":         "What agents find when they review pull requests.",
 	"secret":         "Values that agents are given and that nobody reads back.",
 	"self":           "What belongs to a person and not to an account.",
 	"service":        "What runs here, and how it describes itself.",
@@ -56,7 +57,8 @@ var contents = []string{
 	"service", "account", "org_sso", "member", "invitation", "token", "operator_token", "access_request", "user", "billing", "grant",
 	"onboarding", "mcp",
 	"task.create", "task.list", "task.stalls", "task",
-	"plan", "project", "pr", "ask", "escalation", "box", "template", "config", "ci", "system_prompt", "project_secret", "secret", "blocker",
+	"plan", "project", "pr", "review", "ask", "escalation", "box", "template", "config", "ci", "system_prompt", "project_secret",
+	"secret", "blocker",
 	"self",
 	"session", "stream", "audit", "overview", "code_host", "inbound",
 }
@@ -64,7 +66,7 @@ var contents = []string{
 // order is how a reader meets the groups: work, what carries it out, permissions,
 // then operators' groups.
 var order = []string{
-	"task", "ask", "plan", "blocker", "pr", "escalation", "session", "stream", "overview", "project", "box", "template", "config",
+	"task", "ask", "plan", "blocker", "pr", "review", "escalation", "session", "stream", "overview", "project", "box", "template", "config",
 	"ci", "system_prompt",
 	"project_secret", "secret", "self", "account", "onboarding", "token", "member", "invitation", "org_sso", "billing", "audit", "mcp",
 	"service",

@@ -46,6 +46,7 @@ import (
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/review"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/service"
 	"yardmaster/internal/domain/session"
@@ -97,11 +98,11 @@ type parts struct {
 // that other domains, subscribers and streams are given and App does not call.
 type wired struct {
 	parts
-	ci   *ci.Service
-	pull *pull.Service
-	ask  *ask.Service
-	plan *plan.Service
-
+	ci       *ci.Service
+	pull     *pull.Service
+	review   *review.Service
+	ask      *ask.Service
+	plan     *plan.Service
 	approval *approval.Service
 }
 
@@ -259,9 +260,13 @@ func (a *App) wire() parts {
 	}))
 	intents := add(&p, intent.New(intent.Needs{DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log}))
 	p.pull = add(&p, pull.New(pull.Needs{
-		DB: a.db, Hub: a.hub, Hosts: a.hosts, BaseURL: a.base, Logger: a.log, Bot: author, Intents: intents,
+		DB: a.db, Hub: a.hub, Hosts: a.hosts, BaseURL: a.base, Logger: a.log, Bot: author, Intents: intents, Reviews: flow.OpenFindings{},
 		Tasks: flow.PullTasks{Tasks: p.task, Hosts: a.hosts}, Checks: flow.Checks{Service: p.ci},
 		People: flow.Signers{Address: author.Email},
+	}))
+	p.review = add(&p, review.New(review.Needs{
+		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Pulls: flow.ReviewPulls{Pulls: p.pull},
+		Tasks: flow.ReviewTasks{Tasks: p.task, Hosts: a.hosts}, Models: flow.ReviewModels{}, Poster: review.NoPoster{},
 	}))
 	connections := add(&p, connection.New(connection.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Hosts: a.hosts, Maker: githubs{a}, Logger: a.log, Base: a.base,
@@ -280,7 +285,7 @@ func (a *App) wire() parts {
 		GatewayURL: a.base + "/gateway",
 		CommitName: author.Name, CommitEmail: author.Email, Setup: flow.RunSetup{Prompts: prompts, Vaults: vaults, Ring: a.ring},
 		Boxes: flow.RunBoxes{}, Vault: vaults, Branches: flow.Branches{DB: a.db, Hosts: a.hosts},
-		Settler: flow.Settler{Tasks: p.task, Pulls: p.pull, Checks: p.ci}, Asks: flow.RunAsks{},
+		Settler: flow.Settler{Tasks: p.task, Pulls: p.pull, Checks: p.ci, Reviews: p.review}, Asks: flow.RunAsks{},
 	}))
 	p.box = add(&p, box.New(box.Needs{DB: a.db, Hub: a.hub, Bus: a.line, Logger: a.log, Runs: p.run}))
 	p.plan = add(&p, plan.New(plan.Needs{

@@ -31,6 +31,7 @@ func (a *App) subscribe(p wired) {
 		flow.AbandonCancelled(p.pull),
 		flow.MoveCheck(p.ci),
 		flow.EndRound(p.pull),
+		flow.MoveReview(p.review),
 		p.plan.TaskMoved,
 		flow.StallWithRepair(p.plan),
 		flow.ExpireBlockers,
@@ -51,6 +52,8 @@ func (a *App) subscribe(p wired) {
 	pull.SeenTo.On(a.db, flow.ResolveTrouble)
 	repo.Installed.On(a.db, flow.SweepReachable)
 	intent.GivenUp.On(a.db, flow.RaiseRefusal)
+	pull.SeenTo.On(a.db, flow.EndReviews(p.review))
+	pull.HeadKnown.On(a.db, flow.BeginReview(p.review))
 	run.AskFiled.On(a.db, flow.FileOfRun(p.ask))
 	run.BlockerDeclared.On(a.db, flow.DeclareBlockers(p.blocker))
 	blocker.FieldsRefused.On(a.db, flow.TellRefusal)

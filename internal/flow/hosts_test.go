@@ -121,7 +121,8 @@ func (y *twoHosts) wire() {
 	})
 	y.pulls = pull.New(pull.Needs{
 		DB: y.db, Hub: hub, Hosts: y.hosts, BaseURL: "http://server", Logger: log, Tasks: PullTasks{Tasks: tasks, Hosts: y.hosts},
-		Checks: Checks{Service: checks}, People: Signers{}, Bot: codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
+		Checks: Checks{Service: checks}, Reviews: OpenFindings{}, People: Signers{},
+		Bot:     codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
 		Intents: intent.New(intent.Needs{DB: y.db, Hub: hub, Hosts: y.hosts, Logger: log}),
 	})
 	repo.PushedEvent.On(y.db, NotePush(y.pulls))

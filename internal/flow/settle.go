@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/review"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/protocol"
@@ -21,10 +22,12 @@ type Settler struct {
 	Tasks  *task.Service
 	Pulls  *pull.Service
 	Checks *ci.Service
+	// Reviews take the answers of their passes.
+	Reviews *review.Service
 }
 
 // Settle requeues a task if its blocker was cleared too late to tell the run. It
-// stores the result of a check; commits open or repair a pull request. It returns
+// stores the results of checks and reviews; commits open or repair a pull request. It returns
 // false for every other task, which the common rules then settle.
 func (s Settler) Settle(tx *db.Tx, t *task.Row, r *run.Row, f run.Ending) (bool, error) {
 	if f.State == protocol.Blocked {
@@ -43,6 +46,13 @@ func (s Settler) Settle(tx *db.Tx, t *task.Row, r *run.Row, f run.Ending) (bool,
 	tx.Account = t.AccountID // events of a box come without one
 	if t.Kind == task.KindCI {
 		return s.check(tx, t, r, f)
+	}
+	if t.Kind == task.KindReview && f.State == protocol.Succeeded {
+		answer, _, _ := t.Result(f.Report) // it is valid, or the run had failed
+		if err := s.Reviews.Reported(tx, t.ID, string(answer)); err != nil {
+			return false, err
+		}
+		return true, s.Tasks.Complete(tx, t)
 	}
 	return s.work(tx, t, r, f)
 }

@@ -114,7 +114,7 @@ func lockDue(tx *db.Tx, d dueRow) (pr row, a actionRow, ok bool, err error) {
 }
 
 // ordered tells whether the order to merge a head stands although the merge would make
-// the protected changes p; nil is none. If not, a person is asked, unless the task was
+// the protected changes p; nil is none. An order waits for the review of the head. If not, a person is asked, unless the task was
 // cancelled or the policy leaves the merge to people.
 func (s *Service) ordered(ctx context.Context, d dueRow, p *Protected) (ordered bool, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
@@ -125,6 +125,10 @@ func (s *Service) ordered(ctx context.Context, d dueRow, p *Protected) (ordered 
 		}
 		if pr.AbandonedAt != nil {
 			return s.dropOrder(tx, pr, a)
+		}
+		if s.reviewing(tx, pr, a) {
+			_, err := waitLonger.Exec(tx, d.ID, db.Micros(tx.Now.Add(sweep)))
+			return err
 		}
 		r, _, err := repo.ByID(tx, pr.RepoID)
 		if err != nil {
@@ -302,7 +306,7 @@ func (s *Service) notMerged(tx *db.Tx, d dueRow, pr row, mergeErr error) error {
 // conflicts begins a round that resolves the conflict of a merge. If the pull request is
 // not watched any more, conflicts leaves it to a person.
 func (s *Service) conflicts(tx *db.Tx, pr row) error {
-	repairing := pr.Babysit == BabysitCI || pr.Babysit == BabysitConflict
+	repairing := pr.repairing()
 	if pr.Babysit != BabysitWatching && !repairing {
 		return s.stuck(tx, pr, NeedsRearm, "merge_conflict", "the branch conflicts with its base")
 	}

@@ -23,10 +23,12 @@ const (
 	BabysitWatching  = "watching"
 	BabysitCI        = "fixing_ci"
 	BabysitConflict  = "resolving_conflict"
+	BabysitReview    = "answering_review"
 	BabysitSpent     = "spent"
 	BabysitDone      = "done"
 	maxCIRounds      = 3
 	maxConflictRound = 2
+	maxReviewRounds  = 3
 )
 
 // logTail limits the part of a check's output that a round is given, in bytes.
@@ -35,11 +37,13 @@ const logTail = 6 << 10
 // Babysit is the state of the repair of a pull request.
 type Babysit struct {
 	_                  struct{}   `doc:"How far the repair of a pull request by agents has come." schema:"Babysit"`
-	State              string     `json:"state" enum:"off,watching,fixing_ci,resolving_conflict,spent,done" doc:"watching: nothing is wrong, or next_round_at says when that is repaired; spent: no round is left, and a person has been asked; done: merged or closed"`
+	State              string     `json:"state" enum:"off,watching,fixing_ci,resolving_conflict,answering_review,spent,done" doc:"watching: nothing is wrong, or next_round_at says when that is repaired; spent: no round is left, and a person has been asked; done: merged or closed"`
 	CIRoundsUsed       int64      `json:"ci_rounds_used" doc:"since it was armed"`
 	CIRoundsMax        int64      `json:"ci_rounds_max" example:"3" doc:"rounds that mend failed checks, at most"`
 	ConflictRoundsUsed int64      `json:"conflict_rounds_used" doc:"since it was armed"`
 	ConflictRoundsMax  int64      `json:"conflict_rounds_max" example:"2" doc:"rounds that resolve conflicts, at most"`
+	ReviewRoundsUsed   int64      `json:"review_rounds_used" doc:"since it was armed"`
+	ReviewRoundsMax    int64      `json:"review_rounds_max" example:"3" doc:"rounds that answer findings of reviews, at most"`
 	Forgiven           int64      `json:"forgiven" doc:"rounds that people have forgiven in all"`
 	ArmedAt            *time.Time `json:"armed_at" doc:"when the rounds were last set to 0; null when it was never watched"`
 	TaskID             *string    `json:"task_id" format:"uuid" example:"null" doc:"the task of the round that goes on; null between rounds"`
@@ -49,12 +53,26 @@ type Babysit struct {
 // needsRound tells whether a watched head needs a round and may have one.
 func (r row) needsRound() bool {
 	return r.Babysit == BabysitWatching && r.State == Open && r.Enabled && r.AbandonedAt == nil &&
-		(r.Checks == ChecksFailed || r.Mergeable == "conflict" && r.Checks != ChecksPending)
+		(r.Checks == ChecksFailed || r.Mergeable == "conflict" && r.Checks != ChecksPending || r.needsAnswer())
 }
+
+// needsAnswer tells whether findings of a review that has ended hold the merge of a head
+// that has passed its checks.
+func (r row) needsAnswer() bool {
+	return r.Findings > 0 && r.Review != ReviewDue && r.Review != ReviewRunning && passed(r.Checks)
+}
+
+// repairing tells whether an agent works on the head in a round.
+func (r row) repairing() bool {
+	return r.Babysit == BabysitCI || r.Babysit == BabysitConflict || r.Babysit == BabysitReview
+}
+
+// rounds are the rounds since the pull request was armed.
+func (r row) rounds() int64 { return r.CIRounds + r.ConflictRounds + r.ReviewRounds }
 
 func (r row) babysitting() Babysit {
 	out := Babysit{State: r.Babysit, CIRoundsUsed: r.CIRounds, CIRoundsMax: maxCIRounds, ConflictRoundsUsed: r.ConflictRounds,
-		ConflictRoundsMax: maxConflictRound, Forgiven: r.Forgiven, ArmedAt: r.ArmedAt, TaskID: r.BabysitTask}
+		ConflictRoundsMax: maxConflictRound, ReviewRoundsUsed: r.ReviewRounds, ReviewRoundsMax: maxReviewRounds, Forgiven: r.Forgiven, ArmedAt: r.ArmedAt, TaskID: r.BabysitTask}
 	if r.needsRound() {
 		at := db.Time(max(r.AttendAt, db.Micros(r.UpdatedAt)))
 		out.NextRoundAt = &at
@@ -90,13 +108,15 @@ func (s *Service) attend(tx *db.Tx, r repo.Ref, pr row) error {
 		return err
 	}
 	if _, err := beginRound.Exec(tx, beginRoundArgs{
-		ID: pr.ID, Babysit: state, CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, BabysitTask: taskID,
-		UpdatedAt: tx.Micros(),
+		ID: pr.ID, Babysit: state, CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, ReviewRounds: pr.ReviewRounds,
+		BabysitTask: taskID,
+		UpdatedAt:   tx.Micros(),
 	}); err != nil {
 		return err
 	}
 	return roundEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID},
-		roundData{CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, HeadSHA: pr.HeadSHA, State: state, TaskID: taskID})
+		roundData{CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, ReviewRounds: pr.ReviewRounds, HeadSHA: pr.HeadSHA, State: state,
+			TaskID: taskID})
 }
 
 // idleRounds are the times until the next round after the 1st, 2nd, … round that changed
@@ -130,6 +150,9 @@ func (s *Service) round(tx *db.Tx, r repo.Ref, pr *row) (state string, round Rou
 			"both sides keep what they were for, run the checks and commit the merge. Do not rebase: the branch only grows.",
 			pr.HeadRef, pr.Number, pr.Title, pr.BaseRef)
 		return BabysitConflict, round, f, nil
+	}
+	if pr.needsAnswer() {
+		return s.reviewRound(tx, pr, round)
 	}
 	if pr.Checks != ChecksFailed {
 		return "", round, f, nil
@@ -229,7 +252,7 @@ func (s *Service) RoundEnded(tx *db.Tx, prID, taskID string, cancelled bool) err
 		state = BabysitSpent
 	case pr.HeadSHA == pr.RoundSHA:
 		// The round changed nothing. The next one waits: the cause may go away.
-		n := max(0, min(int(pr.CIRounds+pr.ConflictRounds), len(idleRounds))-1)
+		n := max(0, min(int(pr.rounds()), len(idleRounds))-1)
 		next = db.Micros(tx.Now.Add(idleRounds[n]))
 	}
 	if _, err := setBabysit.Exec(tx, setBabysitArgs{ID: pr.ID, Babysit: state, UpdatedAt: tx.Micros(), AttendAt: next}); err != nil {
@@ -304,7 +327,7 @@ func (s *Service) armed(tx *db.Tx, r repo.Ref, pr row) error {
 	if pr.Needs != NeedsRearm && !kept {
 		return nil
 	}
-	calm := passed(pr.Checks) && pr.Mergeable != "conflict"
+	calm := passed(pr.Checks) && pr.Mergeable != "conflict" && pr.Findings == 0
 	a, open, err := openAction.Maybe(tx, pr.ID)
 	switch {
 	case err != nil:
@@ -358,11 +381,11 @@ func (s *Service) rearm(ctx context.Context, in rearmIn) (out Rearmed, err error
 		case !ok || !r.Enabled:
 			return fault.Reason("repo_disabled", "The repository "+pr.Owner+"/"+pr.Name+" is not enabled.")
 		}
-		out = Rearmed{Forgiven: pr.CIRounds + pr.ConflictRounds, Sweep: "queued"}
-		if pr.Babysit != BabysitCI && pr.Babysit != BabysitConflict {
+		out = Rearmed{Forgiven: pr.rounds(), Sweep: "queued"}
+		if !pr.repairing() {
 			pr.Babysit = BabysitWatching
 		}
-		pr.CIRounds, pr.ConflictRounds, pr.ArmedAt = 0, 0, &tx.Now
+		pr.CIRounds, pr.ConflictRounds, pr.ReviewRounds, pr.ArmedAt = 0, 0, 0, &tx.Now
 		pr.Forgiven += out.Forgiven
 		if _, err := rearmPull.Exec(tx,
 			rearmPullArgs{ID: pr.ID, Babysit: pr.Babysit, Forgiven: pr.Forgiven, ArmedAt: tx.Micros()}); err != nil {

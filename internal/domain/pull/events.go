@@ -59,8 +59,9 @@ type (
 	roundData struct {
 		CIRounds       int64  `json:"ci_rounds" doc:"rounds that mend failed checks, with this one, since it was armed"`
 		ConflictRounds int64  `json:"conflict_rounds" doc:"rounds that resolve conflicts, with this one, since it was armed"`
+		ReviewRounds   int64  `json:"review_rounds" doc:"rounds that answer findings of reviews, with this one, since it was armed"`
 		HeadSHA        string `json:"head_sha" doc:"the head that is repaired"`
-		State          string `json:"state" doc:"fixing_ci or resolving_conflict"`
+		State          string `json:"state" doc:"fixing_ci, resolving_conflict or answering_review"`
 		TaskID         string `json:"task_id" doc:"the task of the round"`
 	}
 	rearmedData struct {

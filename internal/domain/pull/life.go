@@ -378,7 +378,14 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 		case f.gone:
 			return s.close(tx, pr, ClosedDeleted, who)
 		}
-		if err := s.judgeCarry(tx, r, pr, f, d.PushedBy); err != nil {
+		if err := s.headKnown(tx, r, pr, f); err != nil {
+			return err
+		}
+		now, err := byID.One(tx, tx.Account, pr.ID)
+		if err != nil {
+			return err
+		}
+		if err := s.judgeCarry(tx, r, now, f, d.PushedBy); err != nil {
 			return err
 		}
 		switch {

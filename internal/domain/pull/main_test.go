@@ -64,6 +64,7 @@ type yard struct {
 	asked    []string // categories of the escalations
 	resolved []string // notes with which the escalations were resolved
 	stopped  []string // tasks that were to be stopped
+	findings string   // of reviews
 	gone     bool     // tasks have gone on without their closed pull requests
 	below    string   // the dropped task on whose work all others were begun
 	ci       *ci.Service
@@ -158,6 +159,11 @@ type silent struct{}
 
 func (silent) Output(_ *db.Tx, _ string, after int64) (string, int64, error) { return "", after, nil }
 
+// reviews are the findings that a yard has.
+type reviews struct{ *yard }
+
+func (y reviews) Round(*db.Tx, string) (string, error) { return y.findings, nil }
+
 // nobody implements People without a name.
 type nobody struct{}
 
@@ -192,7 +198,7 @@ func open(t *testing.T, e db.Engine) *yard {
 	})
 	y.Service = New(Needs{
 		DB: d, Hub: event.NewHub(), Hosts: served(y.host), BaseURL: "http://host", Logger: slog.New(slog.DiscardHandler),
-		Tasks: tasks{y}, Checks: checks{y.ci}, People: nobody{},
+		Tasks: tasks{y}, Checks: checks{y.ci}, Reviews: reviews{y}, People: nobody{},
 		Bot:     codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
 		Intents: intent.New(intent.Needs{DB: d, Hub: event.NewHub(), Hosts: served(y.host), Logger: slog.New(slog.DiscardHandler)}),
 	})

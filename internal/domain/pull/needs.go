@@ -121,6 +121,9 @@ func (s *Service) green(tx *db.Tx, r repo.Ref, pr row) error {
 		s.Hub.Notify(tx, event.PullTopic)
 		return nil // readFacts goes on from here
 	}
+	if pr.Findings > 0 && pr.TaskID != nil { // the agents' turn, not the person's
+		return TaskAwaitsReview.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID})
+	}
 	if _, err := setLooked.Exec(tx, pr.ID, ""); err != nil {
 		return err
 	}
@@ -173,6 +176,9 @@ func (s *Service) approved(tx *db.Tx, pr row) error {
 	s.Hub.Notify(tx, event.PullTopic)
 	if pr.TaskID == nil {
 		return nil
+	}
+	if pr.Findings > 0 {
+		return TaskAwaitsReview.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID})
 	}
 	return TaskMergeable.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID})
 }

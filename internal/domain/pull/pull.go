@@ -7,6 +7,7 @@
 //   - needs.go: decisions of people, and the reasons why a pull request waits for one
 //   - apply.go, message.go: the merge
 //   - host.go: pull requests at hosts that keep them
+//   - review.go: what the review of a head holds up
 //   - babysit.go: rounds, in which agents repair a head
 //   - loop.go: the work that no request asks for
 //   - carry.go: decisions that a new head takes over
@@ -176,6 +177,7 @@ type Needs struct {
 	Logger  *slog.Logger
 	Tasks   Tasks
 	Checks  Checks
+	Reviews Reviews
 	People  People
 	Intents *intent.Service
 	Bot     codehost.Person // signs the merge commits
@@ -261,7 +263,7 @@ func (s *Service) moveHead(tx *db.Tx, r repo.Ref, pr row, sha string) error {
 	if err := s.needs(tx, pr.ID, ""); err != nil {
 		return err
 	}
-	pr.HeadSHA = sha
+	pr.HeadSHA, pr.Review = sha, ReviewDue
 	if err := headMovedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID}, headData{HeadSHA: sha}); err != nil {
 		return err
 	}
@@ -401,7 +403,7 @@ func (s *Service) judged(tx *db.Tx, pr row, j judgement) error {
 		return s.spend(tx, r, pr, failing{"ci_ladder_spent", j.why})
 	case pr.Babysit == BabysitWatching:
 		return s.attend(tx, r, pr)
-	case pr.Babysit == BabysitCI, pr.Babysit == BabysitConflict:
+	case pr.repairing():
 		return nil // RoundEnded goes on from here
 	}
 	if err := s.needs(tx, pr.ID, NeedsRearm); err != nil || pr.TaskID == nil {

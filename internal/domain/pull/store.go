@@ -56,6 +56,11 @@ type row struct {
 	Labels     db.JSON[[]string]
 	OwnChecks  string // result of the repository's own check; "": there is none
 	HostChecks string // result of the checks at the host; "": there are none
+
+	Review       string
+	ReviewAt     int64 // time since when it is that, in microseconds
+	Findings     int64 // that hold the merge
+	ReviewRounds int64
 }
 
 type actionRow struct {
@@ -121,7 +126,8 @@ const (
 	columns = `p.id, p.repo_id, r.owner, r.name, r.enabled, p.number, p.title, p.url, p.state, p.head_ref, p.base_ref, p.head_sha, p.base_sha,
 	p.merge_sha, p.patch_id, p.mergeable, p.checks, p.task_id, p.author_kind, p.created_at, p.merged_at, p.merged_by,
 	p.babysit, p.ci_rounds, p.conflict_rounds, p.forgiven, p.armed_at, p.babysit_task, p.attend_at, p.updated_at, p.round_sha, p.needs, p.needs_at, p.abandoned_at,
-	p.closed_at, p.closed_by, p.closed_why, p.host_url, p.host_at, p.author, p.draft, p.fork, p.labels, p.own_checks, p.host_checks, p.carry`
+	p.closed_at, p.closed_by, p.closed_why, p.host_url, p.host_at, p.author, p.draft, p.fork, p.labels, p.own_checks, p.host_checks,
+	p.carry, p.review, p.review_at, p.findings, p.review_rounds`
 	from          = ` FROM pulls p JOIN repos r ON r.id = p.repo_id WHERE p.account_id = `
 	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, tries, due_at, protected, carried_from`
 )
@@ -164,12 +170,13 @@ var (
 	setBase = db.S(`UPDATE pulls SET base_ref = $2, facts_want = facts_want + 1, looked_sha = '', mergeable = 'unknown', updated_at = $3
 		WHERE id = $1`)
 	insert = db.SWith[insertArgs](`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref,
-		base_ref, head_sha, base_sha, task_id, author_kind, created_at, updated_at, babysit, armed_at)
+		base_ref, head_sha, base_sha, task_id, author_kind, created_at, updated_at, babysit, armed_at,
+		review)
 		VALUES (:id, :account_id, :repo_id, :number, :title, :body, :url, :state, :head_ref, :base_ref, :head_sha,
 		:base_sha, :task_id, :author_kind, :created_at, :created_at, :babysit,
-		CASE WHEN :babysit = 'watching' THEN CAST(:created_at AS BIGINT) END)`)
+		CASE WHEN :babysit = 'watching' THEN CAST(:created_at AS BIGINT) END, 'due')`)
 	setHead = db.SWith[setHeadArgs](`UPDATE pulls SET head_sha = :head_sha, checks = :checks, mergeable = 'unknown',
-		patch_id = '', change = '', merge_base = '', merge_bases = 0, carry = :carry, looked_sha = '', attend_at = 0, facts_want = facts_want + 1, updated_at = :updated_at
+		patch_id = '', change = '', merge_base = '', merge_bases = 0, carry = :carry, review = 'due', looked_sha = '', attend_at = 0, facts_want = facts_want + 1, updated_at = :updated_at
 		WHERE id = :id`)
 	setChecks = db.SWith[setChecksArgs](`UPDATE pulls SET checks = :checks, own_checks = :own, host_checks = :host, updated_at = :now
 		WHERE id = :id`)
@@ -210,24 +217,25 @@ var (
 		merge_bases = CASE WHEN :base_sha = '' THEN merge_bases ELSE :merge_bases END,
 		mergeable = CASE WHEN :base_sha = '' THEN mergeable ELSE :mergeable END
 		WHERE id = :id`)
-	idleMinders = db.Q[found](`SELECT t.account_id, t.id FROM pulls p JOIN tasks t ON t.pr_id = p.id AND t.kind IN ('ci', 'babysit')
+	idleMinders = db.Q[found](`SELECT t.account_id, t.id FROM pulls p JOIN tasks t ON t.pr_id = p.id AND t.kind IN ('ci', 'babysit', 'review')
 		AND t.status IN ('pending', 'held', 'claimed', 'running')
 		WHERE p.state <> 'open' OR p.abandoned_at IS NOT NULL LIMIT 50`)
 	setClean = db.S(`UPDATE pulls SET mergeable = $2, updated_at = $3 WHERE id = $1`)
 
 	beginRound = db.SWith[beginRoundArgs](`UPDATE pulls SET babysit = :babysit, ci_rounds = :ci_rounds,
-		conflict_rounds = :conflict_rounds, babysit_task = :babysit_task, round_sha = head_sha, updated_at = :updated_at
+		conflict_rounds = :conflict_rounds, review_rounds = :review_rounds, babysit_task = :babysit_task, round_sha = head_sha, updated_at = :updated_at
 		WHERE id = :id`)
 	setBabysit = db.SWith[setBabysitArgs](`UPDATE pulls SET babysit = :babysit, babysit_task = NULL, attend_at = :attend_at,
 		updated_at = :updated_at
 		WHERE id = :id`)
-	rearmPull = db.SWith[rearmPullArgs](`UPDATE pulls SET babysit = :babysit, ci_rounds = 0, conflict_rounds = 0,
+	rearmPull = db.SWith[rearmPullArgs](`UPDATE pulls SET babysit = :babysit, ci_rounds = 0, conflict_rounds = 0, review_rounds = 0,
 		forgiven = :forgiven, armed_at = :armed_at, attend_at = 0, updated_at = :armed_at
 		WHERE id = :id`)
 	// troubled are the watched heads that failed their check or are in conflict. For a
 	// check that never ended, round queues the check again.
 	troubled = db.Q[found](`SELECT p.id, p.account_id FROM pulls p JOIN repos r ON r.id = p.repo_id
-		WHERE p.babysit = 'watching' AND p.state = 'open' AND (p.checks = 'failed' OR p.mergeable = 'conflict' AND p.checks <> 'pending')
+		WHERE p.babysit = 'watching' AND p.state = 'open' AND (p.checks = 'failed' OR p.mergeable = 'conflict' AND p.checks <> 'pending'
+			OR p.findings > 0 AND p.review <> 'running' AND p.review <> 'due' AND p.checks <> 'pending')
 		AND p.attend_at <= $1 AND r.enabled = TRUE
 		ORDER BY p.updated_at LIMIT 50`)
 	// greenAgain are green heads without a conflict that are not approved and wait for
@@ -235,7 +243,7 @@ var (
 	greenAgain = db.Q[found](`SELECT p.id, p.account_id FROM pulls p JOIN repos r ON r.id = p.repo_id
 		WHERE p.state = 'open' AND p.needs IN ('', 'spent') AND p.checks IN ('none', 'passed') AND p.mergeable <> 'conflict'
 		AND p.babysit_task IS NULL AND p.draft = FALSE AND (p.author_kind = 'agent' OR p.babysit <> 'off')
-			AND p.abandoned_at IS NULL AND r.enabled = TRUE
+			AND p.abandoned_at IS NULL AND r.enabled = TRUE AND p.findings = 0
 			AND NOT EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = p.id AND a.state = 'approved')
 		ORDER BY p.updated_at LIMIT 50`)
 
@@ -336,6 +344,7 @@ type rearmPullArgs struct {
 type beginRoundArgs struct {
 	ID, Babysit              string
 	CIRounds, ConflictRounds int64
+	ReviewRounds             int64
 	BabysitTask              string
 	UpdatedAt                int64
 }

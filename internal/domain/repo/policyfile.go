@@ -38,6 +38,8 @@ type Policy struct {
 	Pulls   PullPolicy  `json:"pulls" yaml:"pulls" doc:"which pull requests of people are looked after"`
 	// Approvals says when a decision about a head holds for another one.
 	Approvals ApprovalPolicy `json:"approvals" yaml:"approvals" doc:"when a decision about a head holds for another one"`
+	// Review says how agents review pull requests.
+	Review ReviewPolicy `json:"review" yaml:"review" doc:"how agents review pull requests"`
 	// Budget limits what models may cost.
 	Budget BudgetPolicy `json:"budget" yaml:"budget" doc:"what models may cost"`
 	// Conflicts says what becomes of a task that would conflict with open work:
@@ -92,6 +94,15 @@ func (p Policy) Watches(bot bool, labels []string) bool {
 type ApprovalPolicy struct {
 	_     struct{} `doc:"When a decision about a head of a pull request holds for another head." schema:"ApprovalPolicy"`
 	Carry string   `json:"carry" yaml:"carry" enum:"never,rebase" example:"rebase" doc:"rebase: it holds for a new head that changes the same files in the same way, as after a rebase; never: each head is asked about"`
+}
+
+// ReviewPolicy says how agents review pull requests.
+type ReviewPolicy struct {
+	_           struct{} `doc:"How agents review pull requests." schema:"ReviewPolicy"`
+	Mode        string   `json:"mode" yaml:"mode" enum:"auto,on_request,off" doc:"auto: the pull requests of agents are reviewed by themselves, others on request; on_request: all on request; off: none"`
+	Template    string   `json:"template" yaml:"template" example:"careful" doc:"agent template of reviews; empty: that of the work"`
+	MinSeverity string   `json:"min_severity" yaml:"min_severity" enum:"critical,high,medium,low,nit" example:"medium" doc:"the least that a finding must be to be posted"`
+	Block       string   `json:"block" yaml:"block" enum:"never,critical,high,medium,low" example:"high" doc:"a finding of at least this holds the merge until it is answered, fixed or dismissed; never: none does"`
 }
 
 // BudgetPolicy is in US dollars; null is no limit.
@@ -150,6 +161,7 @@ func DefaultPolicy() Policy {
 
 		Pulls:     PullPolicy{Watch: "labelled", Label: "yardmaster"},
 		Approvals: ApprovalPolicy{Carry: "rebase"},
+		Review:    ReviewPolicy{Mode: "auto", MinSeverity: "medium", Block: "high"},
 		Conflicts: "hold",
 	}
 }
@@ -229,14 +241,21 @@ func (c *policies) of(text string) Policy {
 	return p
 }
 
+// severities of findings, the worst first, and what may hold a merge, the least first.
+var (
+	severities   = []string{"critical", "high", "medium", "low", "nit"}
+	reviewBlocks = []string{"low", "medium", "high", "critical", "never"}
+)
+
 func (p Policy) check() (msgs []string) {
 	oneOf := func(key, v string, allowed ...string) {
 		if !slices.Contains(allowed, v) {
 			msgs = append(msgs, fmt.Sprintf("%s must be one of %s", key, strings.Join(allowed, ", ")))
 		}
 	}
-	for key, v := range map[string]string{"agent.template": p.Agent.Template, "checks.command": p.Checks.Command,
-		"instructions": p.Instructions} {
+	for key, v := range map[string]string{"agent.template": p.Agent.Template, "review.template": p.Review.Template,
+		"checks.command": p.Checks.Command,
+		"instructions":   p.Instructions} {
 		if strings.ContainsRune(v, 0) {
 			msgs = append(msgs, key+" must not hold the character U+0000")
 		}
@@ -253,6 +272,9 @@ func (p Policy) check() (msgs []string) {
 	oneOf("conflicts", p.Conflicts, "hold", "stack", "ignore")
 	oneOf("merge.on_cancel", p.Merge.OnCancel, "close", "keep")
 	oneOf("approvals.carry", p.Approvals.Carry, "never", "rebase")
+	oneOf("review.mode", p.Review.Mode, "auto", "on_request", "off")
+	oneOf("review.min_severity", p.Review.MinSeverity, severities...)
+	oneOf("review.block", p.Review.Block, reviewBlocks...)
 	oneOf("merge.method", p.Merge.Method, "merge", "squash")
 	if d, err := time.ParseDuration(p.Checks.Timeout); err != nil || d <= 0 || d > maxCheckTime {
 		msgs = append(msgs, fmt.Sprintf("checks.timeout must be a duration of at most %s, such as 10m", maxCheckTime))

@@ -58,6 +58,17 @@ var judges = map[string]judge{
 	"approvals.carry": lower("approvals.carry", "an approval holds for later heads", func(p Policy) (string, int) {
 		return p.Approvals.Carry, slices.Index([]string{"never", "rebase"}, p.Approvals.Carry)
 	}),
+	"review.mode": lower("review.mode", "less is reviewed", func(p Policy) (string, int) {
+		return p.Review.Mode, slices.Index([]string{"auto", "on_request", "off"}, p.Review.Mode)
+	}),
+	"review.template": changed("review.template", "the template decides which model reviews",
+		func(p Policy) string { return p.Review.Template }),
+	"review.min_severity": lower("review.min_severity", "fewer findings are posted", func(p Policy) (string, int) {
+		return p.Review.MinSeverity, -slices.Index(severities, p.Review.MinSeverity)
+	}),
+	"review.block": lower("review.block", "fewer findings hold a merge", func(p Policy) (string, int) {
+		return p.Review.Block, slices.Index(reviewBlocks, p.Review.Block)
+	}),
 	"conflicts": lower("conflicts", "work that conflicts with open work is held up less", func(p Policy) (string, int) {
 		return p.Conflicts, slices.Index([]string{"hold", "stack", "ignore"}, p.Conflicts)
 	}),

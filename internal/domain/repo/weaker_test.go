@@ -54,6 +54,7 @@ func base() Policy {
 	p.Checks.Command = "make check"
 	p.Budget = BudgetPolicy{TaskUSD: usd(5), RunUSD: usd(2)}
 	p.Approvals.Carry = "never"
+	p.Review.Mode = "on_request"
 	p.Conflicts = "stack"
 	p.Instructions = "Be careful."
 	p.MCPServers = map[string]MCPServer{"tracker": {URL: "https://t.example.com", Transport: "http", TokenRef: "T"}}
@@ -107,6 +108,19 @@ var changes = map[string][]verdict{
 	},
 	"approvals.carry": {
 		{func(p *Policy) { p.Approvals.Carry = "rebase" }, "approvals.carry"},
+	},
+	"review.mode": {
+		{func(p *Policy) { p.Review.Mode = "auto" }, ""},
+		{func(p *Policy) { p.Review.Mode = "off" }, "review.mode"},
+	},
+	"review.template": {{func(p *Policy) { p.Review.Template = "lenient" }, "review.template"}},
+	"review.min_severity": {
+		{func(p *Policy) { p.Review.MinSeverity = "high" }, "review.min_severity"},
+		{func(p *Policy) { p.Review.MinSeverity = "nit" }, ""},
+	},
+	"review.block": {
+		{func(p *Policy) { p.Review.Block = "never" }, "review.block"},
+		{func(p *Policy) { p.Review.Block = "low" }, ""},
 	},
 	"conflicts": {
 		{func(p *Policy) { p.Conflicts = "ignore" }, "conflicts"},

@@ -29,7 +29,7 @@ type Session struct {
 	RunID     *string    `json:"run_id" format:"uuid" doc:"the run it belongs to; null: to none, as of triage"`
 	TaskID    *string    `json:"task_id" format:"uuid" doc:"the task of that run; null without one"`
 	Repo      *string    `json:"repo" doc:"owner/name; null: it is about no one repository"`
-	Trigger   string     `json:"trigger" enum:"task,ask,plan,check,babysit,review" doc:"what it came of: a task that somebody created, an ask and what triage minted for it, a plan, a check or a repair of a pull request; nothing comes of a review yet"`
+	Trigger   string     `json:"trigger" enum:"task,ask,plan,check,babysit,review" doc:"what it came of: a task that somebody created, an ask and what triage minted for it, a plan, a check, a repair or a review of a pull request"`
 	Kind      string     `json:"kind" enum:"work,scout,setup,review,babysit,kb,devops,ci,triage" doc:"the kind of the task, or triage"`
 	Provider  *string    `json:"provider" doc:"whose model it is; null before the first call"`
 	Model     *string    `json:"model" doc:"the model that was called; null before the first call"`

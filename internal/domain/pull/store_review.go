@@ -1,0 +1,18 @@
+package pull
+
+import "yardmaster/internal/db"
+
+var (
+	// setReview keeps the time at which a review began.
+	setReview = db.SWith[setReviewArgs](`UPDATE pulls SET review_at = CASE WHEN review = :review THEN review_at ELSE :updated_at END,
+		review = :review, findings = :findings, updated_at = :updated_at WHERE id = :id`)
+	noReview = db.S(`UPDATE pulls SET review = 'none' WHERE id = $1 AND review = 'due'`)
+	changeOf = db.Q[struct{ Change, MergeBase string }](`SELECT change, merge_base FROM pulls WHERE id = $1`)
+	makeDue  = db.S(`UPDATE pull_actions SET due_at = $2 WHERE id = $1 AND state = 'approved' AND due_at > $2`)
+)
+
+// setReviewArgs are the parameters of setReview.
+type setReviewArgs struct {
+	ID, Review          string
+	Findings, UpdatedAt int64
+}

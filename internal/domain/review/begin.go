@@ -1,0 +1,157 @@
+package review
+
+import (
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/event"
+	"yardmaster/internal/id"
+)
+
+// Notes of runs that reviewed nothing.
+const noteRebase = "rebase"
+
+// HeadKnown begins the review of a head, if the policy says so and the head was not
+// reviewed yet. A run of an earlier head ends. It may be called again for the same head.
+func (s *Service) HeadKnown(tx *db.Tx, r repo.Ref, p Pull) error {
+	open, running, err := openRun.Maybe(tx, tx.Account, p.ID)
+	if err != nil {
+		return err
+	}
+	if running && open.HeadSHA != p.HeadSHA {
+		if err := s.end(tx, open, p, ending{State: Cancelled, Note: "the branch has a newer head", Stop: true}); err != nil {
+			return err
+		}
+		running = false
+	}
+	last, any, err := lastRun.Maybe(tx, tx.Account, p.ID)
+	if err != nil {
+		return err
+	}
+	done := any && last.HeadSHA == p.HeadSHA
+	if running || done || r.Policy.Review.Mode != "auto" || !p.Watched || !p.Open {
+		return s.tell(tx, r, p)
+	}
+	return s.begin(tx, r, p, nil)
+}
+
+// Request begins the review of the present head of a pull request because a person asks for
+// it, whatever the policy says of reviews that nobody asked for; false if the policy
+// switches reviews off, or one of the head is under way.
+func (s *Service) Request(tx *db.Tx, r repo.Ref, p Pull, by *string) (bool, error) {
+	_, running, err := openRun.Maybe(tx, tx.Account, p.ID)
+	if err != nil || running || r.Policy.Review.Mode == "off" || !p.Open || p.MergeBase == "" {
+		return false, err
+	}
+	return true, s.begin(tx, r, p, by)
+}
+
+// begin makes the run of a head. A head that only moves a reviewed change, and a review
+// without a model, are over at once.
+func (s *Service) begin(tx *db.Tx, r repo.Ref, p Pull, by *string) error {
+	run := Run{ID: id.New(), AccountID: tx.Account, RepoID: p.RepoID, PRID: p.ID, HeadSHA: p.HeadSHA, MergeBase: p.MergeBase,
+		Change: p.Change, State: Queued, RequestedBy: by, CreatedAt: tx.Now}
+	if by == nil {
+		run.RequestedBy = p.RequestedBy
+	}
+	about := event.Subject{ID: run.ID, RepoID: p.RepoID}
+	read, known, err := lastRead.Maybe(tx, tx.Account, p.ID)
+	if err != nil {
+		return err
+	}
+	if known && by == nil && read.Change != "" && read.Change == p.Change {
+		if _, err := moveHead.Exec(tx, p.ID, read.HeadSHA, p.HeadSHA); err != nil {
+			return err
+		}
+		verdict, err := s.verdict(tx, r, p)
+		if err != nil {
+			return err
+		}
+		run.State, run.Note, run.Verdict, run.EndedAt = Completed, noteRebase, &verdict, &tx.Now
+		if err := s.insert(tx, r, p, run); err != nil {
+			return err
+		}
+		return rebasedEvent.Record(tx, about, rebasedData{FromSHA: read.HeadSHA, HeadSHA: p.HeadSHA, PRID: p.ID})
+	}
+	if known && read.HeadSHA != p.HeadSHA {
+		run.SinceSHA = read.HeadSHA
+	}
+	if run.Template, run.Blind, err = s.Models.Resolve(tx, r.Policy.Review.Template, p.Template); err != nil {
+		return err
+	}
+	if run.Blind != "" {
+		verdict := VerdictNeutral
+		run.State, run.Verdict, run.EndedAt = Completed, &verdict, &tx.Now
+		if err := s.insert(tx, r, p, run); err != nil {
+			return err
+		}
+		return blindEvent.Record(tx, about, blindData{Gap: run.Blind, HeadSHA: p.HeadSHA, PRID: p.ID})
+	}
+	if err := s.insert(tx, r, p, run); err != nil {
+		return err
+	}
+	s.Hub.Notify(tx, topic)
+	return queuedEvent.Record(tx, about, queuedData{HeadSHA: p.HeadSHA, PRID: p.ID, SinceSHA: run.SinceSHA})
+}
+
+// insert stores a new run, sets the check of its head, and tells the pull request.
+func (s *Service) insert(tx *db.Tx, r repo.Ref, p Pull, run Run) error {
+	if _, err := insertRun.Exec(tx, run); err != nil {
+		return err
+	}
+	if err := s.Poster.SetCheck(tx, r, p, run.check()); err != nil {
+		return err
+	}
+	return s.tell(tx, r, p)
+}
+
+// check is the check of a run at the code host.
+func (r Run) check() Check {
+	c := Check{RunID: r.ID, HeadSHA: r.HeadSHA, State: r.State}
+	if r.Verdict != nil {
+		c.State = *r.Verdict
+	}
+	switch {
+	case r.Blind != "":
+		c.Title = "No model was there to review this head"
+	case r.Note == noteRebase:
+		c.Title = "The change was reviewed before it was rebased"
+	case r.Kept != nil && *r.Kept == 0:
+		c.Title = "Nothing found"
+	case r.State == Failed, r.State == Cancelled:
+		c.Title = "The review did not come to an end"
+	}
+	return c
+}
+
+// tell says to a pull request how far its review has come.
+func (s *Service) tell(tx *db.Tx, r repo.Ref, p Pull) error {
+	_, running, err := openRun.Maybe(tx, tx.Account, p.ID)
+	if err != nil {
+		return err
+	}
+	n, err := holding(tx, r, p.ID)
+	if err != nil {
+		return err
+	}
+	return s.Pulls.Reviewed(tx, p.ID, p.HeadSHA, Result{Running: running, Findings: n})
+}
+
+// holding counts the findings that hold the merge of a pull request.
+func holding(tx *db.Tx, r repo.Ref, prID string) (n int, err error) {
+	rows, err := waiting.All(tx, tx.Account, prID)
+	for _, f := range rows {
+		if holds(f.State, f.Severity, r.Policy.Review.Block) {
+			n++
+		}
+	}
+	return n, err
+}
+
+// verdict is what the findings of a pull request come to.
+func (s *Service) verdict(tx *db.Tx, r repo.Ref, p Pull) (string, error) {
+	n, err := holding(tx, r, p.ID)
+	if n > 0 {
+		return VerdictFailure, err
+	}
+	return VerdictSuccess, err
+}

@@ -1,0 +1,97 @@
+package review
+
+import (
+	"time"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+)
+
+const sideBase = codehost.SideBase
+
+// Run is one review of a head, as it is stored.
+type Run struct {
+	ID           string
+	AccountID    string
+	RepoID       string
+	PRID         string `db:"pr_id"`
+	HeadSHA      string `db:"head_sha"`
+	SinceSHA     string `db:"since_sha"` // "": the whole change
+	MergeBase    string
+	Change       string
+	State        string
+	Template     string
+	TaskID       *string
+	VerifyTaskID *string
+	Blind        string // the gap; "": there was a model
+	Note         string
+	Verdict      *string
+	Kept         *int64
+	More         int64
+	Raw          string
+	Tries        int64
+	RequestedBy  *string
+	CreatedAt    time.Time
+	EndedAt      *time.Time
+}
+
+// due is a run that the loop has work for.
+type due struct {
+	ID, AccountID, State string
+	PRID                 string `db:"pr_id"`
+}
+
+const runColumns = `id, account_id, repo_id, pr_id, head_sha, since_sha, merge_base, change, state, template, task_id, verify_task_id,
+	blind, note, verdict, kept, more, raw, tries, requested_by, created_at, ended_at FROM review_runs`
+
+var (
+	insertRun = db.SWith[Run](`INSERT INTO review_runs (id, account_id, repo_id, pr_id, head_sha, since_sha, merge_base, change, state,
+		template, blind, note, verdict, due_at, requested_by, created_at, ended_at)
+		VALUES (:id, :account_id, :repo_id, :pr_id, :head_sha, :since_sha, :merge_base, :change, :state, :template, :blind, :note,
+		:verdict, :created_at, :requested_by, :created_at, :ended_at)`)
+	runByID = db.Q[Run](`SELECT ` + runColumns + ` WHERE account_id = $1 AND id = $2`)
+	openRun = db.Q[Run](`SELECT ` + runColumns + ` WHERE account_id = $1 AND pr_id = $2 AND ended_at IS NULL`)
+	lastRun = db.Q[Run](`SELECT ` + runColumns + ` WHERE account_id = $1 AND pr_id = $2 ORDER BY created_at DESC, id DESC LIMIT 1`)
+	// lastRead finds the newest run that has looked at a head, or that had not to, because
+	// the head was a mere rebase of one.
+	lastRead = db.Q[Run](`SELECT ` + runColumns + ` WHERE account_id = $1 AND pr_id = $2 AND state = 'completed' AND blind = ''
+		ORDER BY created_at DESC, id DESC LIMIT 1`)
+	runByTask = db.Q[Run](`SELECT ` + runColumns + ` WHERE account_id = $1 AND (task_id = $2 OR verify_task_id = $2)
+		AND ended_at IS NULL`)
+
+	setRunState = db.S(`UPDATE review_runs SET state = $2 WHERE id = $1 AND ended_at IS NULL`)
+	setTask     = db.S(`UPDATE review_runs SET task_id = $2, tries = 0 WHERE id = $1`)
+	setVerify   = db.S(`UPDATE review_runs SET verify_task_id = $2, state = 'verifying', raw = '', more = $3, tries = 0 WHERE id = $1`)
+	setRaw      = db.S(`UPDATE review_runs SET raw = $2, state = 'sorting', due_at = $3, tries = 0 WHERE id = $1`)
+	waitForRoom = db.S(`UPDATE review_runs SET due_at = $2 WHERE id = $1`)
+	putOff      = db.S(`UPDATE review_runs SET due_at = $2, tries = tries + 1 WHERE id = $1`)
+	endRun      = db.SWith[endRunArgs](`UPDATE review_runs SET state = :state, note = :note, verdict = :verdict, kept = :kept,
+		more = :more, raw = '', stop = :stop, ended_at = :ended_at, due_at = :ended_at
+		WHERE id = :id AND ended_at IS NULL`)
+	setStopped = db.S(`UPDATE review_runs SET stop = FALSE WHERE id = $1`)
+
+	// stepsDue are the runs whose next step is the loop's.
+	stepsDue = db.Q[due](`SELECT id, account_id, pr_id, state FROM review_runs WHERE ended_at IS NULL AND due_at <= $1
+		AND (state = 'queued' AND task_id IS NULL OR state = 'sorting') ORDER BY due_at LIMIT 50`)
+	stopsDue = db.Q[due](`SELECT id, account_id, pr_id, state FROM review_runs WHERE stop = TRUE LIMIT 50`)
+	pullIn   = db.S(`UPDATE review_runs SET due_at = $1 WHERE ended_at IS NULL AND due_at > $2`)
+)
+
+// endRunArgs are the parameters of endRun.
+type endRunArgs struct {
+	ID, State, Note string
+	Verdict         *string
+	Kept            *int64
+	More            int64
+	Stop            bool
+	EndedAt         time.Time
+}
+
+// longestWait limits the time to the next try of a step.
+const longestWait = 5 * time.Minute
+
+// ClockSetBack makes those steps due now that would wait for longer than longestWait.
+func ClockSetBack(tx *db.Tx) error {
+	_, err := pullIn.Exec(tx, tx.Now, tx.Now.Add(longestWait))
+	return err
+}
