@@ -138,7 +138,7 @@ func TestPermissionThatIsMissing(t *testing.T) {
 	few.Install(w.org)
 	h := w.connect(func(c *Config) { c.AppID, c.Slug, c.Key = few.ID, few.Slug, []byte(few.PEM()) })
 	_, _, err := h.Issue(t.Context(), w.shop, 1, "")
-	if f := as[*codehost.ForbiddenError](t, "issues", err); f.Permission != "issues: read" {
+	if f := as[*codehost.ForbiddenError](t, "issues", err); f.Permission != "issues: read, pull_requests: read" {
 		t.Errorf("it needs %q", f.Permission)
 	}
 }

@@ -13,9 +13,11 @@ import (
 	"yardmaster/internal/codehost"
 )
 
+// A number may be that of a pull request: lists leave those out, and comments on them are
+// refused, without the permission for pull requests.
 var (
-	readIssues  = permissions{"issues": "read"}
-	writeIssues = permissions{"issues": "write"}
+	readIssues  = permissions{"issues": "read", "pull_requests": "read"}
+	writeIssues = permissions{"issues": "write", "pull_requests": "write"}
 )
 
 func issuePath(n int64) string { return "/issues/" + number(n) }
