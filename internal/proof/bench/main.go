@@ -48,6 +48,7 @@ var sections = []section{
 	{"streams", "5,000 connections follow the tasks of one account on one node while tasks are filed; the program's time includes filing the task durably. The memory is the difference of the resident set before them and after, by the number of connections. The baseline is a bare net/http server that hands one frame to as many channels, and stores and checks nothing. The readers share the cores with both.", following},
 	{"tails", "500 connections follow one live run on PostgreSQL, which counts how often the table of events is read; the baseline is one connection that follows another run saying the same.", tails},
 	{"gateway", "What the model gateway adds to the median of a sequential call to an upstream on loopback, with its account stored durably within 20 ms. The baseline is the standard library's reverse proxy, which keeps no account.", gateway},
+	{"relay", "Git through the relay to a repository at another code host: cloning 64 MB that do not pack, and listing refs. The baseline is the same git at the host itself. Host and relay are servers of this process.", relayClone},
 }
 
 // bench is the state that the sections share.
