@@ -50,6 +50,7 @@ func TestAccept(t *testing.T) {
 	if err != nil || good.Kind != "issues" || good.GUID == "" || good.Host != hostName || string(good.Body) != string(l.body) {
 		t.Fatalf("%+v, %v", good, err)
 	}
+	sign := func(h http.Header, secret string) { h.Set("X-Hub-Signature-256", peer.Signature(secret, l.body)) }
 	for name, c := range map[string]struct {
 		change func(h http.Header)
 		body   string
@@ -57,8 +58,8 @@ func TestAccept(t *testing.T) {
 	}{
 		"another body":         {func(http.Header) {}, string(l.body) + " ", codehost.ErrForged},
 		"no signature":         {func(h http.Header) { h.Del("X-Hub-Signature-256") }, "", codehost.ErrForged},
-		"another secret":       {func(h http.Header) { h.Set("X-Hub-Signature-256", peer.Signature("guess", l.body)) }, "", codehost.ErrForged},
-		"the empty secret":     {func(h http.Header) { h.Set("X-Hub-Signature-256", peer.Signature("", l.body)) }, "", codehost.ErrForged},
+		"another secret":       {func(h http.Header) { sign(h, "guess") }, "", codehost.ErrForged},
+		"the empty secret":     {func(h http.Header) { sign(h, "") }, "", codehost.ErrForged},
 		"another App":          {func(h http.Header) { h.Set("X-GitHub-Hook-Installation-Target-ID", "1") }, "", codehost.ErrForeign},
 		"an Enterprise Server": {func(h http.Header) { h.Set("X-GitHub-Enterprise-Host", "ghe.corp") }, "", codehost.ErrForeign},
 		"a strange id":         {func(h http.Header) { h.Set("X-GitHub-Delivery", "a b") }, "", codehost.ErrForged},
@@ -243,9 +244,12 @@ func (w *world) brief(e codehost.Event) string {
 		}
 	case codehost.InstallationEvent:
 		text = e.Installation.Owner.Login + " " + e.Installation.OwnerKind
-		for flag, on := range map[string]bool{" suspended": e.Installation.Suspended, " gone": e.Installation.Gone, " chosen": e.Installation.Chosen} {
-			if on {
-				text += flag
+		for _, flag := range []struct {
+			name string
+			on   bool
+		}{{" suspended", e.Installation.Suspended}, {" gone", e.Installation.Gone}, {" chosen", e.Installation.Chosen}} {
+			if flag.on {
+				text += flag.name
 			}
 		}
 		for _, r := range e.Added {
@@ -287,13 +291,14 @@ func TestInstallations(t *testing.T) {
 			break
 		}
 	}
-	if len(seen) != 121 || n != 2 || !seen["acme"].Suspended || seen["acme"].OwnerKind != "Organization" || seen["acme"].Permissions["issues"] != "write" {
-		t.Errorf("%d installations in %d pages, %+v", len(seen), n, seen["acme"])
+	acme := seen["acme"]
+	if len(seen) != 121 || n != 2 || !acme.Suspended || acme.OwnerKind != "Organization" || acme.Permissions["issues"] != "write" {
+		t.Errorf("%d installations in %d pages, %+v", len(seen), n, acme)
 	}
 	w.inst.Suspend(w.ann, false)
 	repos := map[string]bool{}
 	for cursor = ""; ; {
-		found, next, err := w.host.InstalledRepos(ctx, seen["acme"].ID, cursor)
+		found, next, err := w.host.InstalledRepos(ctx, acme.ID, cursor)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,7 +313,7 @@ func TestInstallations(t *testing.T) {
 		t.Errorf("%d repositories", len(repos))
 	}
 	w.inst.Remove(w.ann)
-	for _, id := range []string{seen["acme"].ID, "999999", "x"} {
+	for _, id := range []string{acme.ID, "999999", "x"} {
 		_, _, err := w.host.InstalledRepos(ctx, id, "")
 		wants(t, "installation "+id, err, codehost.ErrNotInstallable)
 	}

@@ -89,18 +89,15 @@ func TestUrgentCallsAreLastToStop(t *testing.T) {
 	limits, now := paced()
 	for _, c := range []struct {
 		remaining int
-		passes    map[codehost.Urgency]bool
+		last      codehost.Urgency // the least urgent that passes
 	}{
-		{5000, map[codehost.Urgency]bool{codehost.ForPeople: true, codehost.ForRuns: true, codehost.ForReviews: true, codehost.ForSweeps: true}},
-		{2400, map[codehost.Urgency]bool{codehost.ForPeople: true, codehost.ForRuns: true, codehost.ForReviews: true}},
-		{1200, map[codehost.Urgency]bool{codehost.ForPeople: true, codehost.ForRuns: true}},
-		{900, map[codehost.Urgency]bool{codehost.ForPeople: true}},
-		{0, nil},
+		{5000, codehost.ForSweeps}, {2400, codehost.ForReviews}, {1200, codehost.ForRuns}, {900, codehost.ForPeople},
+		{0, codehost.ForPeople - 1},
 	} {
 		limits.Note("a", Note{Resource: "core", Limit: 5000, Remaining: c.remaining, Reset: now.Add(20 * time.Minute)})
 		for u := codehost.ForPeople; u <= codehost.ForSweeps; u++ {
 			err := limits.Take(t.Context(), "a", Cost{Urgency: u})
-			if (err == nil) != c.passes[u] {
+			if (err == nil) != (u <= c.last) {
 				t.Errorf("%d remain, urgency %d: %v", c.remaining, u, err)
 			}
 			if err != nil && busyAfter(t, err) != 20*time.Minute {

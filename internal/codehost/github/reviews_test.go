@@ -88,7 +88,8 @@ func TestThreads(t *testing.T) {
 	ctx := t.Context()
 	pull := w.pull("svc/a", map[string]string{"cart.go": numbered(30, 5)})
 	n := int64(pull.Number)
-	if _, err := pull.Review(w.ann, peer.NewReview{Event: "COMMENT", Comments: []peer.NewComment{{Path: "cart.go", Line: 5, Body: "Hm."}}}); err != nil {
+	said := []peer.NewComment{{Path: "cart.go", Line: 5, Body: "Hm."}}
+	if _, err := pull.Review(w.ann, peer.NewReview{Event: "COMMENT", Comments: said}); err != nil {
 		t.Fatal(err)
 	}
 	threads, err := w.host.Threads(ctx, w.shop, n)

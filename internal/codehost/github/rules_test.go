@@ -19,8 +19,8 @@ func TestBranchRules(t *testing.T) {
 	_, _, err = w.host.BranchRules(ctx, w.shop, "main", tag)
 	wants(t, "with its tag", err, codehost.ErrNotModified)
 	w.repo.Rules(w.ann, peer.Ruleset{
-		Name: "main", Checks: []peer.Required{{Name: "build", App: w.app}, {Name: "lint"}}, Strict: true, Pull: true, Reviews: 2, LastPush: true,
-		Queue: &peer.QueueRule{},
+		Name: "main", Checks: []peer.Required{{Name: "build", App: w.app}, {Name: "lint"}}, Strict: true,
+		Pull: true, Reviews: 2, LastPush: true, Queue: &peer.QueueRule{},
 	})
 	w.repo.Protect("main", peer.Protection{Checks: []peer.Required{{Name: "classic"}}})
 	w.repo.Methods("squash")
@@ -80,7 +80,8 @@ func TestCreateRepo(t *testing.T) {
 	wants(t, "of an owner without the App", err, codehost.ErrGone)
 	without := w.connect(func(c *Config) { c.Administration = false })
 	_, err = without.CreateRepo(ctx, "acme", once, n)
-	if f := as[*codehost.ForbiddenError](t, "without the switch", err); f.Permission != "administration: write" || without.Can(codehost.CreateRepos) {
+	f := as[*codehost.ForbiddenError](t, "without the switch", err)
+	if f.Permission != "administration: write" || without.Can(codehost.CreateRepos) {
 		t.Errorf("it needs %q", f.Permission)
 	}
 }

@@ -144,7 +144,8 @@ func fillRepo(ctx context.Context, work, to string) error {
 		return err
 	}
 	for _, args := range [][]string{
-		{"add", "large"}, {"-c", "user.name=b", "-c", "user.email=b@b", "commit", "--quiet", "-m", "large"}, {"push", "--quiet", to, "main"},
+		{"add", "large"}, {"-c", "user.name=b", "-c", "user.email=b@b", "commit", "--quiet", "-m", "large"},
+		{"push", "--quiet", to, "main"},
 	} {
 		if err := gitIn(ctx, work, args...); err != nil {
 			return err
