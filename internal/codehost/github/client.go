@@ -49,6 +49,7 @@ type request struct {
 	auth    credential
 	need    permissions // what the credential was asked for
 	content bool        // it makes something that people are told of
+	reads   bool        // it changes nothing, whatever its method
 }
 
 // credential is what goes into the header Authorization.
@@ -148,7 +149,7 @@ func (h *Host) exchange(ctx context.Context, q request) (*http.Response, error) 
 	if q.tag != "" {
 		r.Header.Set("If-None-Match", string(q.tag))
 	}
-	cost := Cost{Write: q.method != http.MethodGet, Content: q.content, Urgency: codehost.UrgencyOf(ctx)}
+	cost := Cost{Write: q.method != http.MethodGet && !q.reads, Content: q.content, Urgency: codehost.UrgencyOf(ctx)}
 	if err := h.limits.Take(ctx, q.auth.payer, cost); err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func (h *Host) Accept(header func(name string) string, body []byte) (codehost.De
 	if id := header("X-GitHub-Hook-Installation-Target-ID"); id != number(h.cfg.AppID) {
 		return codehost.Delivery{}, fmt.Errorf("%w: of the App %.40q", codehost.ErrForeign, id)
 	}
-	if host := header("X-GitHub-Enterprise-Host"); host != h.enterprise() {
+	if host := header("X-GitHub-Enterprise-Host"); !h.sentBy(host) {
 		return codehost.Delivery{}, fmt.Errorf("%w: of the Enterprise Server %.100q", codehost.ErrForeign, host)
 	}
 	signature, err := hex.DecodeString(strings.TrimPrefix(header("X-Hub-Signature-256"), "sha256="))
@@ -48,13 +48,13 @@ func (h *Host) Accept(header func(name string) string, body []byte) (codehost.De
 	return d, nil
 }
 
-// enterprise is the value of the header with which an Enterprise Server names itself;
-// "" for github.com and Enterprise Cloud.
-func (h *Host) enterprise() string {
-	if strings.HasSuffix(h.cfg.Addresses.API, "/api/v3") {
-		return h.web.Host
+// sentBy tells whether this is the Enterprise Server of a name. github.com and
+// Enterprise Cloud send none.
+func (h *Host) sentBy(host string) bool {
+	if !strings.HasSuffix(h.cfg.Addresses.API, "/api/v3") {
+		return host == ""
 	}
-	return ""
+	return strings.EqualFold(host, h.web.Host) || strings.EqualFold(host, h.web.Hostname())
 }
 
 func (h *Host) signed(body, signature []byte) bool {

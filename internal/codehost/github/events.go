@@ -29,8 +29,11 @@ var translations = map[string]translation{
 	},
 	"repository": (*Host).repositoryEvent,
 	"push": func(h *Host, p payload, about codehost.Happening) ([]codehost.Event, error) {
-		if !codehost.ValidRef(p.Ref) || !isSHA(p.Before) || !isSHA(p.After) {
+		if !isSHA(p.Before) || !isSHA(p.After) {
 			return nil, errPayload
+		}
+		if !codehost.ValidRef(p.Ref) {
+			return nil, nil // no ref that is worked on has such a name
 		}
 		about.At = p.Repository.PushedAt.Time
 		return one(codehost.PushedEvent{Happening: about, Updates: []codehost.RefUpdate{{Ref: p.Ref, Old: p.Before, New: p.After}}})

@@ -61,6 +61,7 @@ type Config struct {
 	Folder string // of the mirrors; made if missing
 	Git    string // the git program, 2.39 or later; "git" if empty
 	CAFile string // certificates that git trusts; "" for those of the system
+	Proxy  string // address of the proxy that git goes through; "" for none
 
 	// CloneURL is the address of a repository at the relay of this server.
 	CloneURL func(codehost.Repo) string
@@ -144,7 +145,7 @@ func New(cfg Config) (*Host, error) {
 	if err := os.MkdirAll(cfg.Folder, 0o700); err != nil {
 		return nil, fmt.Errorf("github: folder of mirrors: %w", err)
 	}
-	git, err := gitfolder.New(cfg.Git, cfg.Folder, mirrorSettings(web, cfg.CAFile)...)
+	git, err := gitfolder.New(cfg.Git, cfg.Folder, mirrorSettings(web, cfg)...)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func (h *Host) graphQL(ctx context.Context, r codehost.Repo, need permissions, q
 			Errors []problem      `json:"errors"`
 		}
 		_, err = h.send(ctx, request{
-			method: http.MethodPost, path: h.cfg.Addresses.GraphQL, auth: auth, need: need, content: strings.HasPrefix(query, "mutation"),
+			method: http.MethodPost, path: h.cfg.Addresses.GraphQL, auth: auth, need: need, reads: strings.HasPrefix(query, "query"),
 			body: map[string]any{"query": query, "variables": variables},
 		}, &got)
 		if errors.Is(err, errUnauthorized) {

@@ -32,7 +32,7 @@ func (h *Host) MergePull(ctx context.Context, r codehost.Repo, once codehost.Onc
 	case p.HeadSHA != m.HeadSHA:
 		return "", codehost.ErrHeadMoved
 	case !p.Open:
-		return "", codehost.ErrNotFound
+		return "", &codehost.BlockedError{Missing: []string{"The pull request is closed."}}
 	}
 	body := m.Body
 	if m.Method == codehost.MethodSquash {

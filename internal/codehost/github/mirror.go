@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/gitfolder"
@@ -27,13 +29,14 @@ var oldFaults = []string{
 }
 
 // mirrorSettings are git's settings for all calls to a GitHub.
-func mirrorSettings(web *url.URL, caFile string) [][2]string {
+func mirrorSettings(web *url.URL, cfg Config) [][2]string {
 	all := [][2]string{
 		{"protocol.allow", "never"},
 		{"protocol." + web.Scheme + ".allow", "always"},
 		{"http.followRedirects", "false"}, // the credential would go along
 		{"http.lowSpeedLimit", "1000"},
 		{"http.lowSpeedTime", "60"},
+		{"http.proxy", cfg.Proxy},
 		{"credential.helper", ""},
 		{"fetch.fsckObjects", "true"},
 		{"fetch.unpackLimit", "1"},
@@ -43,8 +46,8 @@ func mirrorSettings(web *url.URL, caFile string) [][2]string {
 	for _, id := range oldFaults {
 		all = append(all, [2]string{"fetch.fsck." + id, "warn"})
 	}
-	if caFile != "" {
-		all = append(all, [2]string{"http.sslCAInfo", caFile})
+	if cfg.CAFile != "" {
+		all = append(all, [2]string{"http.sslCAInfo", cfg.CAFile})
 	}
 	return all
 }
@@ -65,7 +68,10 @@ func (h *Host) mirror(ctx context.Context, r codehost.Repo) (*mirror, error) {
 	m := found.(*mirror)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, err := os.Stat(m.dir.Path()); err == nil {
+	if info, err := os.Stat(m.dir.Path()); err == nil {
+		if now := h.cfg.Now(); now.Sub(info.ModTime()) > time.Hour {
+			_ = os.Chtimes(m.dir.Path(), now, now) // for Upkeep
+		}
 		return m, nil
 	}
 	made, err := h.git.Init(ctx, "main")
@@ -77,6 +83,39 @@ func (h *Host) mirror(ctx context.Context, r codehost.Repo) (*mirror, error) {
 		return nil, fmt.Errorf("make a mirror of %s: %w", r, err)
 	}
 	return m, nil
+}
+
+// Upkeep packs the mirrors, and removes those that were not used since a time. Another
+// node may share the folder.
+func (h *Host) Upkeep(ctx context.Context, now, unused time.Time) error {
+	entries, err := os.ReadDir(h.cfg.Folder)
+	if err != nil {
+		return fmt.Errorf("upkeep of mirrors: %w", err)
+	}
+	var failed error
+	for _, e := range entries {
+		id, is := strings.CutSuffix(e.Name(), ".git")
+		info, err := e.Info()
+		if !is || err != nil || ctx.Err() != nil {
+			continue
+		}
+		if info.ModTime().Before(unused) {
+			failed = errors.Join(failed, h.dropMirror(id))
+		} else {
+			failed = errors.Join(failed, h.git.At(filepath.Join(h.cfg.Folder, e.Name()), id).Maintain(ctx, now))
+		}
+	}
+	return failed
+}
+
+// dropMirror removes a mirror: first its name, so that no half of it is ever read.
+func (h *Host) dropMirror(id string) error {
+	path := filepath.Join(h.cfg.Folder, id+".git")
+	gone := filepath.Join(h.cfg.Folder, ".gone-"+id)
+	if err := os.Rename(path, gone); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the mirror %s: %w", id, err)
+	}
+	return os.RemoveAll(gone)
 }
 
 // at answers the mirror of a repository, and the commits of revs, which the mirror has.

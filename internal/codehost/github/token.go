@@ -22,6 +22,8 @@ const (
 	jwtLife   = 9 * time.Minute  // GitHub takes 10 at most
 	clockSkew = time.Minute      // a JWT of a clock that is ahead is refused
 	renewal   = 10 * time.Minute // a token with less time left is renewed
+
+	mostTokens = 5000 // from which on those that have ended are dropped
 )
 
 // appAuth is the credential of the App itself, a JWT. See the page "Generating a JSON
@@ -79,11 +81,21 @@ func (t *tokens) forget(r codehost.Repo) {
 	maps.DeleteFunc(t.all, func(k tokenKey, _ *token) bool { return k.repo == r.Key() })
 }
 
-func (t *tokens) at(k tokenKey) *token {
+// at is the token of a key, to be made unless it is good.
+func (t *tokens) at(k tokenKey, now time.Time) *token {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.all == nil {
 		t.all = map[tokenKey]*token{}
+	}
+	if len(t.all) > mostTokens {
+		maps.DeleteFunc(t.all, func(_ tokenKey, one *token) bool {
+			if !one.mu.TryLock() {
+				return false
+			}
+			defer one.mu.Unlock()
+			return one.until.Before(now)
+		})
 	}
 	if t.all[k] == nil {
 		t.all[k] = &token{}
@@ -161,7 +173,7 @@ func (h *Host) installationOf(ctx context.Context, r codehost.Repo) (int64, bool
 // mint answers a token of an installation for a repository; the zero Repo is all of
 // them. See the page "Generating an installation access token for a GitHub App".
 func (h *Host) mint(ctx context.Context, inst int64, r codehost.Repo, need permissions) (string, time.Time, error) {
-	t := h.tokens.at(tokenKey{inst, r.Key(), need.String()})
+	t := h.tokens.at(tokenKey{inst, r.Key(), need.String()}, h.cfg.Now())
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.until.Sub(h.cfg.Now()) >= renewal {
@@ -181,7 +193,16 @@ func (h *Host) mint(ctx context.Context, inst int64, r codehost.Repo, need permi
 		Token     string    `json:"token"`
 		ExpiresAt time.Time `json:"expires_at"`
 	}
-	_, err := h.asApp(ctx, http.MethodPost, "/app/installations/"+number(inst)+"/access_tokens", ask, &got)
+	auth, err := h.appAuth()
+	if err != nil {
+		return "", t.until, err
+	}
+	_, err = h.send(ctx, request{
+		method: http.MethodPost, path: "/app/installations/" + number(inst) + "/access_tokens", body: ask, auth: auth, reads: true,
+	}, &got)
+	if errors.Is(err, errUnauthorized) {
+		err = &codehost.BusyError{Cause: err} // the operator has to correct the key or the clock
+	}
 	if e, ok := refused(err, http.StatusUnprocessableEntity); ok {
 		if e.says("permissions requested") {
 			return "", t.until, errors.Join(&codehost.ForbiddenError{Permission: accepted(need.String())}, err)
