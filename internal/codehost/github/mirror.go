@@ -274,6 +274,8 @@ func (h *Host) gitFailure(err error, out string) error {
 		return codehost.ErrGone.Because(err)
 	case has("stale info", "fetch first", "non-fast-forward", "cannot lock ref", "reference already exists"):
 		return codehost.ErrHeadMoved.Because(err)
+	case has("fsck error", "bad object", "inflate: data stream error"):
+		return fmt.Errorf("the repository has objects that git refuses: %w", err) // at each try
 	case has("GH006", "GH013", "protected branch", "[remote rejected]"):
 		return errors.Join(&codehost.BlockedError{Missing: rejections(out)}, err)
 	case status == "401", has("Authentication failed", "could not read Username"):
