@@ -24,7 +24,7 @@ import (
 
 var shop = codehost.Repo{Host: "other", ID: "7", Owner: "acme", Name: "shop"}
 
-const shopID = "0199a000-0000-7000-8000-000000000007"
+const shopID = "github:ghe.corp:8443=17"
 
 // backend is another host: git's own CGI program behind HTTP, with a credential of its
 // own.

@@ -38,8 +38,8 @@ const (
 // Config connects the relay to the rest of the product. All functions but Otherwise are
 // needed.
 type Config struct {
-	// Find answers the repository of an id, which is that of its row. It fails with a
-	// fault of kind NotFound.
+	// Find answers the repository of an id, which is up to the server: of letters, digits
+	// and ":=._-", not ending in ".git". It fails with a fault of kind NotFound.
 	Find func(ctx context.Context, id string) (codehost.Repo, error)
 
 	// Git answers how the git of a repository is reached, as codehost.Hosts.Git does. It
@@ -114,7 +114,9 @@ type request struct {
 	access codehost.Access
 }
 
-var idPattern = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`)
+// idPattern has the ids of rows, and names of hosts with an id there such as
+// github:ghe.corp:8443=17.
+var idPattern = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z:=._-]{0,299}$`)
 
 // admit returns nil for a request that it has answered itself, without a request to a
 // host. An unknown repository, a foreign one and an invalid id get the same response.

@@ -199,7 +199,7 @@ func TestWhoMayAsk(t *testing.T) {
 		body, _ := io.ReadAll(resp.Body)
 		return resp.StatusCode, string(body)
 	}
-	const unknown = "0199a000-0000-7000-8000-000000000008"
+	const unknown = "github:ghe.corp:8443=18"
 	for _, token := range []string{"", "wrong"} {
 		if status, _ := ask(token, Path(shopID)); status != http.StatusUnauthorized {
 			t.Errorf("%q: %d", token, status)
