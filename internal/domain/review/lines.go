@@ -69,6 +69,9 @@ func moveRange(hunks []codehost.Hunk, start, end int) (newStart, newEnd int, tou
 	}
 	for _, h := range hunks {
 		old := h.OldStart
+		if h.OldLines == 0 {
+			old++ // git counts the line before
+		}
 		for _, l := range h.Lines {
 			if l == "" {
 				continue
@@ -109,6 +112,9 @@ func moveLine(hunks []codehost.Hunk, line int) (after, before int, deleted bool)
 			continue
 		}
 		old, now := h.OldStart, h.NewStart
+		if h.NewLines == 0 {
+			now++
+		}
 		for _, l := range h.Lines {
 			if l == "" {
 				continue
