@@ -46,6 +46,18 @@ func (s *Service) Ops() []op.Op {
 			Doc: "Takes welcome_seen and tour_finished; the other events the platform sees for itself, and refuses. " +
 				"Reporting one again changes nothing. Needs write:account.",
 		}, s.advance),
+		op.New(op.Row{
+			ID:      "project.install_landing",
+			Method:  "GET",
+			Path:    "/gh/installed",
+			Group:   "Repositories",
+			Rule:    policy.Public(),
+			Lenient: true,
+			NoStore: true,
+			Summary: "The page on which a person lands after installing the App at a code host",
+			Doc: "Says what happens next, and changes nothing: accounts and repositories come of what the code host tells. " +
+				"Whether the installation is known is told to members of its account alone.",
+		}, s.installed),
 	}
 }
 

@@ -46,3 +46,10 @@ func (s *Service) facts(tx *db.Tx) (facts, error) {
 	f.Devs, err = s.Rungs.Devs(tx)
 	return f, err
 }
+
+type installation struct{ OwnerLogin, Account string }
+
+// installationOf finds an installation of a code host for a member of its account.
+var installationOf = db.Q[installation](`SELECT i.owner_login, a.login AS account FROM installations i
+	JOIN memberships m ON m.account_id = i.account_id JOIN accounts a ON a.id = i.account_id
+	WHERE i.id = $1 AND m.user_id = $2 AND i.gone_at IS NULL ORDER BY i.host LIMIT 1`)

@@ -102,6 +102,7 @@ var owner = map[string]string{
 // Reasons for several reads.
 const (
 	console = "report: the operator's console shows the whole platform"
+	landed  = "a person who comes back from a code host sees whether the installation is known, in one statement"
 	ladder  = "report: the steps of onboarding are counted over what an account has"
 	glance  = "report: an account at a glance"
 	record  = "report: the record of every domain, which event writes and others show"
@@ -130,7 +131,10 @@ var reads = map[string]string{
 	"operator -> tokens":           console,
 	"operator -> users":            console,
 
+	"onboarding -> accounts":      landed,
 	"onboarding -> boxes":         ladder,
+	"onboarding -> installations": landed,
+	"onboarding -> memberships":   landed,
 	"onboarding -> provider_keys": ladder,
 	"onboarding -> repos":         ladder,
 

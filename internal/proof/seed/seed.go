@@ -183,6 +183,21 @@ type Plan struct{ ID, Account, Repo string }
 // Add inserts the plan. It returns the error of the database.
 func (p Plan) Add(tx *db.Tx) error { return done(addPlan.Exec(tx, p.ID, p.Account, p.Repo)) }
 
+// Installation is one of the App at github:github.com, by an owner there.
+type Installation struct {
+	ID, Account, Owner string
+	Gone               bool
+}
+
+// Add inserts the installation. It returns the error of the database.
+func (i Installation) Add(tx *db.Tx) error {
+	var gone *int64
+	if i.Gone {
+		gone = new(int64)
+	}
+	return done(addInstallation.Exec(tx, addInstallationArgs{ID: i.ID, AccountID: i.Account, OwnerLogin: i.Owner, GoneAt: gone}))
+}
+
 // Provider is the identity provider of an account, whose client secret nobody can
 // open.
 type Provider struct{ Account string }

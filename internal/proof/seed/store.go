@@ -31,12 +31,21 @@ var (
 		VALUES (:id, :account_id, :pr_id, :kind, :head_sha, :state, :decided_by, 1, :decided_at, 9, 0)`)
 	addPlan = db.S(`INSERT INTO plans (id, account_id, repo_id, title, overview, source, revision, hold, created_by, created_at)
 		VALUES ($1, $2, $3, 't', '', 'file', 1, FALSE, 'system', 0)`)
+	addInstallation = db.SWith[addInstallationArgs](`INSERT INTO installations (host, id, owner_id, owner_login, account_id, permissions,
+		gone_at, created_at, updated_at)
+		VALUES ('github:github.com', :id, :id, :owner_login, :account_id, '{}', :gone_at, 0, 0)`)
 	addProvider = db.S(`INSERT INTO org_sso (account_id, issuer, client_id, sealed, domains, role, created_at, updated_at)
 		VALUES ($1, 'https://idp.example.com', 'client', '', '[]', 'member', 0, 0)`)
 	addSession = db.SWith[addSessionArgs](`INSERT INTO sessions (id, account_id, repo_id, run_id, task_id, trigger, kind, requested_by,
 		started_at)
 		VALUES (:id, :account_id, :repo_id, :run_id, :task_id, :trigger, :kind, :requested_by, 0)`)
 )
+
+// addInstallationArgs are the parameters of addInstallation.
+type addInstallationArgs struct {
+	ID, AccountID, OwnerLogin string
+	GoneAt                    *int64
+}
 
 // addUserArgs are the parameters of addUser.
 type addUserArgs struct {
