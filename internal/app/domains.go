@@ -31,6 +31,7 @@ import (
 	"yardmaster/internal/domain/delivery"
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/gateway"
+	"yardmaster/internal/domain/goal"
 	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/invitation"
@@ -313,6 +314,7 @@ func (a *App) wire() parts {
 	add(&p, backlog.New(backlog.Needs{DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Asks: flow.BacklogAsks{Hub: a.hub}}))
 	add(&p, overview.New(overview.Needs{DB: a.db, Donations: flow.Donations{}}))
 	add(&p, stream.New(stream.Needs{DB: a.db, Hub: a.hub, Topics: topics(p)}))
+	add(&p, goal.New(goal.Needs{DB: a.db, Board: flow.GoalBoard{DB: a.db, Hosts: a.hosts, Place: a.cfg.GoalsRepo}}))
 	add(&p, audit.New(audit.Needs{DB: a.db}))
 	add(&p, service.New(a.about(p.signin, p.run)))
 	a.subscribe(p)

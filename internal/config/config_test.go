@@ -76,6 +76,7 @@ func TestMistakes(t *testing.T) {
 		"no network":      {[]string{"--trusted-proxies", "10.0.0.0/8, 10.0.0.1"}, nil, []string{"trusted-proxies", "10.0.0.1"}},
 		"half an app":     {[]string{"--github-client-id", "x"}, nil, []string{"github-client-secret"}},
 		"no GitHub":       {[]string{"--github-url", "github.com"}, nil, []string{"github-url"}},
+		"no repository":   {[]string{"--goals-repo", "acme/roadmap"}, nil, []string{"goals-repo", "acme/roadmap"}},
 		"no switch":       {[]string{"--waitlist", "yes"}, nil, []string{"waitlist", "yes"}},
 		"no headers":      {[]string{"--header-timeout", "0s"}, nil, []string{"header-timeout"}},
 		"no port":         {[]string{"--own-origins", "https://a.example:0"}, nil, []string{"own-origins", "a.example:0"}},
