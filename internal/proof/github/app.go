@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"html"
 	"maps"
 	"net/http"
 	"net/url"
@@ -87,26 +86,6 @@ func (m manifest) problem() string {
 		}
 	}
 	return ""
-}
-
-// serveManifest is the page to which the form with a manifest is posted: "settings" of
-// a person or of an organisation. A test sends the form as the person's browser, who
-// then confirms: the answer is the page with a form, and Confirm presses its button.
-func (s *Server) serveManifest(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost {
-		http.Error(w, "Send a manifest.", http.StatusMethodNotAllowed)
-		return
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, 1<<20)
-	to, err := s.Confirm(r.URL.Path, r.URL.Query().Get("state"), r.FormValue("manifest"))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Location", to)
-	w.WriteHeader(http.StatusFound)
-	fmt.Fprintf(w, `<a href="%s">Create GitHub App</a>`, html.EscapeString(to))
 }
 
 // Confirm registers an App as a person does on the page of a manifest. Path is that of

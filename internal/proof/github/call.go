@@ -209,10 +209,11 @@ func (c *call) redirect(r *Repo) {
 	if c.r.URL.RawQuery != "" {
 		to += "?" + c.r.URL.RawQuery
 	}
-	status, message := http.StatusMovedPermanently, "Moved Permanently"
-	if c.route.operation == "PATCH /repos/{owner}/{repo}" {
-		status, message = http.StatusTemporaryRedirect, "Temporary Redirect"
+	status := http.StatusMovedPermanently
+	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
+		status = c.o.MovedWrites
 	}
+	message := http.StatusText(status)
 	panic(&problem{status: status, header: http.Header{"Location": {to}}, body: obj{
 		"message": message, "url": to, "documentation_url": manual,
 	}})

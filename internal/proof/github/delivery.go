@@ -57,7 +57,7 @@ type postOffice struct {
 	wake   *sync.Cond
 	queue  []*letter
 	held   []*letter
-	busy   bool
+	busy   int // deliveries that are being sent
 	closed bool
 	faults HookFaults
 	chance *rand.Rand
@@ -103,7 +103,7 @@ func (s *Server) Settle(ctx context.Context) error {
 	defer p.mu.Unlock()
 	p.queue, p.held = append(p.queue, p.held...), nil
 	p.wake.Broadcast()
-	for (len(p.queue) > 0 || p.busy) && !p.closed {
+	for (len(p.queue) > 0 || p.busy > 0) && !p.closed {
 		if ctx.Err() != nil {
 			return fmt.Errorf("%d deliveries are left: %w", len(p.queue), ctx.Err())
 		}
@@ -165,14 +165,12 @@ func (p *postOffice) add(d *sent, address string) {
 	p.wake.Broadcast()
 }
 
-// deliver sends deliveries, one after the other, until the peer is closed.
+// deliver sends one delivery after the other until the peer is closed.
 func (s *Server) deliver() {
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	p := &s.post
 	for {
 		p.mu.Lock()
-		p.busy = false
-		p.wake.Broadcast()
 		for len(p.queue) == 0 && !p.closed {
 			p.wake.Wait()
 		}
@@ -181,9 +179,14 @@ func (s *Server) deliver() {
 			return
 		}
 		l := p.queue[0]
-		p.queue, p.busy = p.queue[1:], true
+		p.queue = p.queue[1:]
+		p.busy++
 		p.mu.Unlock()
 		s.send(client, l)
+		p.mu.Lock()
+		p.busy--
+		p.wake.Broadcast()
+		p.mu.Unlock()
 	}
 }
 

@@ -125,6 +125,30 @@ func TestSpoiledDeliveries(t *testing.T) {
 	}
 }
 
+// TestSendersAtOnce holds that a slow receiver does not hold back other deliveries if a
+// test wants many at once.
+func TestSendersAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, github.Options{Senders: 3})
+	w.take()
+	both := make(chan struct{}, 3)
+	all := make(chan struct{})
+	meet := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		both <- struct{}{}
+		<-all
+	}))
+	defer meet.Close()
+	w.byApp(200, "PATCH", "/app/hook/config", object{"url": meet.URL})
+	for range 3 {
+		w.repo.OpenIssue(w.ann, "x", "")
+	}
+	for range 3 {
+		<-both
+	}
+	close(all)
+	w.take()
+}
+
 // TestLargeEvents holds that an event above the limit is never sent.
 func TestLargeEvents(t *testing.T) {
 	t.Parallel()

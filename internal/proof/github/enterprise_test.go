@@ -45,7 +45,7 @@ func TestManifest(t *testing.T) {
 	w := newWorld(t, github.Options{})
 	post := func(path, manifest string) *http.Response {
 		t.Helper()
-		r, err := plainClient.PostForm(w.Web+path, url.Values{"manifest": {manifest}})
+		r, err := plainClient.PostForm(w.Web+path, url.Values{"manifest": {manifest}, "confirmed": {"yes"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,6 +68,15 @@ func TestManifest(t *testing.T) {
 			t.Errorf("%s: %d %s", name, r.StatusCode, text)
 		}
 	}
+	asked, err := plainClient.PostForm(w.Web+"/settings/apps/new", url.Values{"manifest": {good}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := io.ReadAll(asked.Body)
+	_ = asked.Body.Close()
+	if asked.StatusCode != 200 || !strings.Contains(string(text), "Create GitHub App") {
+		t.Errorf("before the person agrees: %d %s", asked.StatusCode, text)
+	}
 	r := post("/organizations/acme/settings/apps/new?state=s%26t", good)
 	defer r.Body.Close()
 	to, err := r.Location()
@@ -80,6 +89,20 @@ func TestManifest(t *testing.T) {
 	}
 	app := w.AppByID(made.id())
 	w.as(w.jwt(app, 0, 60e9), 200, "GET", "/app", nil)
+	page := w.Web + "/apps/from-a-form/installations/new?state=s"
+	if a := w.ask("", "GET", page, nil); a.status != 200 || !strings.Contains(string(a.text), `value="acme"`) {
+		t.Errorf("the page of the installation: %d %s", a.status, a.text)
+	}
+	installed, err := plainClient.PostForm(page, url.Values{"account": {"acme"}, "repository": {"acme/shop"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = installed.Body.Close()
+	back, err := installed.Location()
+	if err != nil || back.Path != "/setup" || back.Query().Get("state") != "s" || back.Query().Get("setup_action") != "install" {
+		t.Errorf("sent to %v: %v", back, err)
+	}
+	w.as(w.jwt(app, 0, 60e9), 200, "GET", "/app/installations/"+back.Query().Get("installation_id"), nil)
 	i := app.Install(w.org, w.repo)
 	if got := app.Redirect(i, "install"); got != fmt.Sprintf("https://example.com/setup?installation_id=%d&setup_action=install", i.ID) {
 		t.Errorf("after the installation the browser goes to %s", got)

@@ -17,7 +17,7 @@ var permissionFor = map[string]string{
 	"check_run": "checks", "check_suite": "checks", "status": "statuses",
 	"workflow_run": "actions", "workflow_job": "actions", "merge_group": "merge_queues",
 	"branch_protection_rule": "administration", "repository_ruleset": "administration",
-	"repository": "metadata", "label": "metadata",
+	"repository": "metadata", "label": "metadata", "member": "members",
 }
 
 // emit tells every installation with the repository that subscribes to an event.
@@ -73,7 +73,8 @@ func (s *Server) refMoved(r *Repo, by who, c command, many int) {
 		return
 	}
 	sender := by.account()
-	if isBranch && many <= 5000 || isTag && many <= 3 {
+	told := isBranch && many <= 5000 || isTag && many <= 3
+	if told {
 		s.emit(r, "push", "", sender, s.showPush(r, by, c))
 	}
 	name, kind := branch, "branch"
@@ -82,6 +83,7 @@ func (s *Server) refMoved(r *Repo, by who, c command, many int) {
 	}
 	pusher := "user"
 	switch {
+	case !told:
 	case c.old == zero:
 		s.emit(r, "create", "", sender, obj{
 			"ref": name, "ref_type": kind, "master_branch": r.branch, "description": null(r.description), "pusher_type": pusher,

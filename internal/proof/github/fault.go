@@ -23,7 +23,9 @@ const (
 
 // Fault goes wrong for requests that match.
 type Fault struct {
-	Operation string         // such as "PUT /repos/{owner}/{repo}/pulls/{pull_number}/merge"; empty: all
+	// Operation is such as "PUT /repos/{owner}/{repo}/pulls/{pull_number}/merge", or of git
+	// "info/refs", "git-upload-pack" and "git-receive-pack"; empty: all.
+	Operation string
 	Path      *regexp.Regexp // of the request; nil: all
 	Body      *regexp.Regexp // of the request; nil: all
 	Effect    Effect

@@ -62,7 +62,7 @@ type inbox struct {
 
 type letter struct {
 	event, action, guid string
-	good, again         bool
+	good                bool
 	target              string
 	body                map[string]any
 }

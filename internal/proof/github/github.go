@@ -4,14 +4,26 @@
 // repositories in a temporary folder. Package description judges all of what is said
 // to it and by it against what GitHub publishes; tests start it by description.Serve.
 //
+//	gh := description.Serve(t, github.Options{})
+//	ann := gh.Person("ann")
+//	repo := gh.Repo("acme/shop", github.NewRepo{Private: true, Files: map[string]string{"README.md": "text\n"}})
+//	app := gh.NewApp(github.NewApp{Name: "Yard", HookURL: url, Permissions: permissions, Events: events})
+//	app.Install(gh.Org("acme"), repo)
+//	repo.Commit(ann, "feature", "A feature", map[string]string{"a.go": "package a\n"})
+//	pull := repo.OpenPull(ann, github.NewPull{Head: "feature"})
+//
+// The program under test gets gh.API, gh.GraphQL and gh.Web as addresses and app.ID,
+// app.PEM() and app.Secret() as credentials. gh.Settle waits until deliveries have
+// arrived, gh.Break and gh.Spoil make requests and deliveries go wrong.
+//
 // Faithful are:
 //   - Apps: the manifest form and its conversion; App JWTs (RS256, 10 minutes);
 //     installation tokens of the long form, which end after an hour, are narrowed to
 //     repositories and permissions, and are checked for their permission on every
 //     operation. Suspended and removed installations, permissions that wait to be
 //     accepted. Fine-grained personal tokens.
-//   - What is hidden is 404; a renamed repository answers its old name with 301 (307
-//     for writes); an archived one refuses writes.
+//   - What is hidden is 404; a renamed repository answers its old name with 301, and
+//     writes with 307; an archived one refuses writes.
 //   - Every number in answers comes from git: heads, mergeability (null at first),
 //     files, hunks, merge commits, outdated comments, commit_id after a force push.
 //   - Reviews are posted whole or not at all, by GitHub's rules for lines of a diff.
@@ -27,11 +39,12 @@
 //     doubled, out of order, forged, of another App. Bodies over 25 MB are not sent.
 //
 // Left out are search, projects, packages, releases, gists, teams beyond empty lists,
-// commit signatures, reactions beyond zeros, auto-merge, and the hidden limits.
-// Organisations have no members besides those that a test names; every page for people
-// but the manifest form is a method of Server, Repo, Pull and Issue. The rules for
-// diffs ignore that GitHub cuts files and patches for size, unless a test sets
-// Options.MaxFiles.
+// commit signatures, reactions beyond zeros, auto-merge, limits of CPU time, and those
+// limits that GitHub keeps to itself. Issues are not transferred. Organisations have
+// no members besides those that a test names. The only pages for people are those on
+// which an App is registered and installed; all else that people do is a method of
+// Server, App, Installation, Repo, Issue and Pull. Lists of files are cut by their
+// number (Options.MaxFiles), and patches are never cut for their size.
 //
 // Of the files, github.go starts the peer, state.go has its objects, route.go the
 // table of operations, call.go what all operations share; auth.go, limit.go and
@@ -39,7 +52,7 @@
 // pull.go, merge.go, review.go, check.go, action.go, issue.go, rule.go, queue.go and
 // graphql.go carry it out; the files show*.go make the objects of answers; git.go,
 // diff.go, transport.go and push.go are git; delivery.go and event.go send; person*.go
-// are what people do.
+// are what people do, page.go the pages that they see.
 package github
 
 import (
@@ -63,8 +76,17 @@ type Options struct {
 	Limits     Limits           // zero fields are the published numbers
 
 	HookTimeout time.Duration // in which a receiver must answer; 0: 10 s, and 30 s for an Enterprise Server
+	Senders     int           // how many deliveries are sent at once; 0: 1, so that they come in order
 	MaxPayload  int           // bytes of the largest delivery that is sent; 0: 25 MB
 	MaxFiles    int           // files of a pull request that are listed; 0: 3,000
+
+	// MovedWrites is what writes by the old name of a repository are answered with. 0: 307,
+	// as people see it (VirtusLab/git-machete#597). The description has 301 for some.
+	MovedWrites int
+
+	// OrphanReviews keeps the body of a review whose lines were refused. People have seen
+	// that (max-sixty/tend#123), and that nothing is kept (max-sixty/tend#252).
+	OrphanReviews bool
 
 	// MergeableAfter is how many times a pull request is read after a push before its
 	// mergeability is known. 0: once; negative: it is known at once.
@@ -132,6 +154,9 @@ func Start(o Options) (*Server, error) {
 	if o.MaxFiles == 0 {
 		o.MaxFiles = 3000
 	}
+	if o.MovedWrites == 0 {
+		o.MovedWrites = http.StatusTemporaryRedirect
+	}
 	switch {
 	case o.MergeableAfter == 0:
 		o.MergeableAfter = 1
@@ -145,7 +170,9 @@ func Start(o Options) (*Server, error) {
 	if err := s.start(o, api); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.work.Go(s.deliver)
+	for range max(1, o.Senders) {
+		s.work.Go(s.deliver)
+	}
 	return s, nil
 }
 
@@ -233,6 +260,8 @@ func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/settings/apps/new"):
 		s.serveManifest(w, r)
+	case installPath.MatchString(r.URL.Path):
+		s.serveInstall(w, r)
 	case gitPath.MatchString(r.URL.Path):
 		s.serveGit(w, r)
 	default:

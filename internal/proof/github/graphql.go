@@ -24,7 +24,6 @@ type query struct {
 	variables map[string]any
 	document  *ast.QueryDocument
 	errors    []obj
-	mutates   bool
 }
 
 // points is what a GraphQL request costs of the secondary limit.

@@ -118,12 +118,21 @@ func (c *call) mergePull() (int, any) {
 	return http.StatusOK, obj{"sha": sha, "merged": true, "message": "Pull Request successfully merged"}
 }
 
+// notAllowed is what GitHub says of methods that a repository or a rule forbids.
+var notAllowed = map[string]string{
+	"merge":  "Merge commits are not allowed on this repository.",
+	"squash": "Squash merges are not allowed on this repository.",
+	"rebase": "Rebase merges are not allowed on this repository.",
+}
+
 // merge merges a pull request, or returns the status and message of GitHub's refusal.
 func (s *Server) merge(p *Pull, by who, sha, method, title, message string) (merged string, status int, why string) {
 	r := p.repo
 	switch {
-	case method != "merge" && method != "squash" && method != "rebase", !r.methods[method]:
-		return "", http.StatusUnprocessableEntity, "Merge method " + method + " is not allowed on this repository"
+	case notAllowed[method] == "":
+		return "", http.StatusUnprocessableEntity, "Invalid merge method: " + method
+	case !r.methods[method], r.rulesOf(p.baseRef).forbidden[method]:
+		return "", http.StatusMethodNotAllowed, notAllowed[method]
 	case !p.closed.IsZero():
 		return "", http.StatusMethodNotAllowed, "Pull Request is not mergeable"
 	case p.draft:

@@ -58,7 +58,22 @@ func TestMergeMethods(t *testing.T) {
 	w := newWorld(t, github.Options{})
 	p, path := w.opened()
 	w.repo.Methods("squash")
-	w.do(422, "PUT", path+"/merge", object{"sha": p.Head(), "merge_method": "merge"})
+	refused := func(method string) {
+		t.Helper()
+		a := w.do(405, "PUT", path+"/merge", object{"sha": p.Head(), "merge_method": method})
+		if !strings.Contains(string(a.text), "not allowed on this repository") {
+			t.Errorf("refused with %s", a.text)
+		}
+	}
+	w.do(422, "PUT", path+"/merge", object{"sha": p.Head(), "merge_method": "octopus"})
+	refused("merge")
+	w.repo.Methods("merge", "squash", "rebase")
+	w.repo.Rules(w.ann, github.Ruleset{Methods: []string{"merge", "squash"}})
+	w.repo.Rules(w.ann, github.Ruleset{Linear: true})
+	refused("rebase")
+	refused("merge")
+	w.do(200, "GET", "/repos/acme/shop/rules/branches/main", nil)
+	w.repo.ClearRules()
 	w.repo.Push(w.ann, "main", p.Head()) // merged by a push
 	if got := w.do(200, "GET", path, nil); got.at("merged") != true || got.at("state") != "closed" {
 		t.Errorf("after a push of its head it is %v", got.at("state"))

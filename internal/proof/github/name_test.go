@@ -28,13 +28,16 @@ func TestNames(t *testing.T) {
 		t.Errorf("redirected to %s, want %s", got, want)
 	}
 	w.do(200, "GET", want, nil)
-	w.do(301, "POST", "/repos/acme/shop/pulls", object{"title": "x", "head": "feature", "base": "main"})
+	w.do(307, "POST", "/repos/acme/shop/pulls", object{"title": "x", "head": "feature", "base": "main"})
 	w.do(307, "PATCH", "/repos/acme/shop", object{"description": "x"})
+	other := newWorld(t, github.Options{MovedWrites: http.StatusMovedPermanently})
+	other.repo.Rename(other.ann, "store")
+	other.do(301, "POST", "/repos/acme/shop/pulls", object{"title": "x", "head": "feature", "base": "main"})
 	w.as(stranger, 404, "GET", "/repos/acme/shop", nil)
 	if out, err := git(t, t.TempDir(), "ls-remote", withToken(w.Web+"/acme/shop.git", w.inst.Token())); err != nil {
 		t.Errorf("git by the old name: %s", out)
 	}
-	if other := w.Repo("acme/shop", github.NewRepo{}); other.ID == w.repo.ID {
+	if taken := w.Repo("acme/shop", github.NewRepo{}); taken.ID == w.repo.ID {
 		t.Error("the name is still taken")
 	}
 	w.do(200, "GET", "/repos/acme/shop", nil)
@@ -174,6 +177,41 @@ func TestPermissions(t *testing.T) {
 	w.repo.Hide(w.ann, false) // what is public may be read by all
 	w.as(w.narrowed(map[string]string{"checks": "write"}), 200, "GET", path, nil)
 	w.as("", 200, "GET", path, nil)
+}
+
+// TestAssociations holds that a private membership looks like none, and that
+// permissions are asked for instead.
+func TestAssociations(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, github.Options{})
+	more := everything()
+	more["members"] = "read"
+	w.app.Ask(more, append([]string{"member"}, allEvents...))
+	w.inst.Accept(w.ann)
+	shy, loud := w.Person("shy"), w.Person("loud")
+	shy.Join(w.org, "member", true)
+	loud.Join(w.org, "member", false)
+	w.take()
+	for _, a := range []*github.Account{shy, loud} {
+		w.repo.Allow(a, "read")
+		w.repo.Allow(a, "write")
+	}
+	for who, want := range map[*github.Account]string{shy: "NONE", loud: "MEMBER", w.bob: "COLLABORATOR", w.Person("eve"): "NONE"} {
+		i := w.repo.OpenIssue(who, "x", "")
+		got := w.do(200, "GET", fmt.Sprintf("/repos/acme/shop/issues/%d", i.Number), nil).at("author_association")
+		if got != want {
+			t.Errorf("%s is %v, want %s", who.Login, got, want)
+		}
+	}
+	for login, want := range map[string]string{"shy": "write", "ann": "admin", "eve": "none"} {
+		if got := w.do(200, "GET", "/repos/acme/shop/collaborators/"+login+"/permission", nil).at("permission"); got != want {
+			t.Errorf("%s may %v, want %s", login, got, want)
+		}
+	}
+	w.repo.Allow(shy, "")
+	if got := w.told(); !strings.HasPrefix(got, "member added, member edited, member added") || !strings.HasSuffix(got, "member removed") {
+		t.Errorf("told of %s", got)
+	}
 }
 
 // TestPersonalTokens holds fine-grained tokens of people.

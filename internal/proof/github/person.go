@@ -30,6 +30,13 @@ func (s *Server) Person(login string) *Account {
 	return s.addAccount(login, "User")
 }
 
+// Bot returns the account of a bot that is no App here, such as dependabot[bot].
+func (s *Server) Bot(login string) *Account {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.addAccount(login, "Bot")
+}
+
 // Org returns an organisation, and makes it if there is none of that name.
 func (s *Server) Org(login string) *Account {
 	s.mu.Lock()

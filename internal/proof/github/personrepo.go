@@ -35,13 +35,23 @@ func (r *Repo) Head(branch string) string {
 
 // Allow gives a person a role: read, triage, write, maintain, admin; empty takes it.
 func (r *Repo) Allow(a *Account, role string) {
-	r.s.mu.Lock()
-	defer r.s.mu.Unlock()
-	if role == "" {
+	s := r.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	action := "added"
+	switch {
+	case role == "":
+		action = "removed"
 		delete(r.roles, a.ID)
-		return
+	case r.roles[a.ID] != "":
+		action = "edited"
 	}
-	r.roles[a.ID] = role
+	payload := obj{"member": s.showUser(a)}
+	if role != "" {
+		payload["changes"] = obj{"permission": obj{"from": null(r.roles[a.ID]), "to": role}}
+		r.roles[a.ID] = role
+	}
+	s.emit(r, "member", action, s.boss(r.owner), payload)
 }
 
 // Methods sets how pull requests may be merged: merge, squash, rebase.

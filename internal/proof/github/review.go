@@ -108,6 +108,11 @@ func (s *Server) postReview(p *Pull, by who, in NewReview) (*Review, []string) {
 		}
 		t, why := p.place(one, in.CommitID)
 		if why != "" {
+			if s.o.OrphanReviews && in.Body != "" {
+				v := &Review{ID: s.next(), pull: p, author: author, body: in.Body, state: state, commit: in.CommitID, original: in.CommitID}
+				p.reviews = append(p.reviews, v)
+				s.submit(v, by)
+			}
 			return nil, []string{why}
 		}
 		threads = append(threads, t)

@@ -25,7 +25,8 @@ type Ruleset struct {
 	DismissStale    bool
 	LastPush        bool // the last push must be approved by another person
 	ResolvedThreads bool
-	Linear          bool
+	Linear          bool     // no merge commits
+	Methods         []string // of merging that are allowed: merge, squash, rebase; none: all
 	NoForcePush     bool
 	NoDeletion      bool
 	Queue           *QueueRule
@@ -59,6 +60,7 @@ type ruleSum struct {
 	noForce      bool
 	noDelete     bool
 	queue        *QueueRule
+	forbidden    map[string]bool // methods of merging
 }
 
 func (x *Ruleset) covers(r *Repo, branch string) bool {
@@ -70,19 +72,25 @@ func (x *Ruleset) covers(r *Repo, branch string) bool {
 
 // rulesOf adds up the rules of a branch.
 func (r *Repo) rulesOf(branch string) (sum ruleSum) {
+	sum.forbidden = map[string]bool{}
 	for _, x := range r.rulesets {
 		if !x.covers(r, branch) {
 			continue
 		}
 		sum.checks = append(sum.checks, x.Checks...)
 		sum.strict = sum.strict || x.Strict
-		sum.pull = sum.pull || x.Pull || x.Reviews > 0 || x.Queue != nil
+		sum.pull = sum.pull || x.Pull || x.Reviews > 0 || x.Queue != nil || len(x.Methods) > 0
 		sum.reviews = max(sum.reviews, x.Reviews)
 		sum.dismissStale = sum.dismissStale || x.DismissStale
 		sum.lastPush = sum.lastPush || x.LastPush
 		sum.threads = sum.threads || x.ResolvedThreads
 		sum.noForce = sum.noForce || x.NoForcePush
 		sum.noDelete = sum.noDelete || x.NoDeletion
+		for _, m := range []string{"merge", "squash", "rebase"} {
+			if x.Linear && m == "merge" || len(x.Methods) > 0 && !slices.Contains(x.Methods, m) {
+				sum.forbidden[m] = true
+			}
+		}
 		if x.Queue != nil {
 			sum.queue = x.Queue
 		}
@@ -161,11 +169,15 @@ func (x *Ruleset) rules() (out []obj) {
 			}),
 		})
 	}
-	if x.Pull || x.Reviews > 0 || x.DismissStale || x.LastPush || x.ResolvedThreads {
+	methods := x.Methods
+	if len(methods) == 0 {
+		methods = []string{"merge", "squash", "rebase"}
+	}
+	if x.Pull || x.Reviews > 0 || x.DismissStale || x.LastPush || x.ResolvedThreads || len(x.Methods) > 0 {
 		add("pull_request", obj{
 			"required_approving_review_count": x.Reviews, "dismiss_stale_reviews_on_push": x.DismissStale,
 			"require_code_owner_review": false, "require_last_push_approval": x.LastPush,
-			"required_review_thread_resolution": x.ResolvedThreads, "allowed_merge_methods": []string{"merge", "squash", "rebase"},
+			"required_review_thread_resolution": x.ResolvedThreads, "allowed_merge_methods": methods,
 		})
 	}
 	if q := x.Queue; q != nil {
@@ -239,7 +251,6 @@ func (s *Server) missing(p *Pull, by *who) (out []string) {
 		out = append(out, "Changes must be made through the merge queue")
 	}
 	yes, no := p.approvals()
-	yes = slices.DeleteFunc(yes, func(a *Account) bool { return a == p.author })
 	if sum.lastPush {
 		yes = slices.DeleteFunc(yes, func(a *Account) bool { return s.byMail(r.show(p.head).committer.mail) == a })
 	}

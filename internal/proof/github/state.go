@@ -197,9 +197,7 @@ type Pull struct {
 	judged bool
 	clean  bool
 	test   string // the merge commit that was tried
-	judgedBase,
-	judgedHead string
-	entry *entry // in the queue
+	entry  *entry // in the queue
 }
 
 // Review is a review of a pull request.

@@ -27,6 +27,35 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Please upgrade your git client.", http.StatusForbidden)
 		return
 	}
+	if f := s.fault(m[3], r, nil); f != nil {
+		if f.instead(w, r, s.Now()) {
+			return
+		}
+		if f.Effect == Lose || f.Effect == FailLate {
+			lost := &nowhere{header: http.Header{}}
+			defer func() {
+				if f.Effect == FailLate {
+					http.Error(w, "Bad Gateway", http.StatusBadGateway)
+					return
+				}
+				panic(http.ErrAbortHandler)
+			}()
+			s.serveGitService(lost, r, m, service)
+			return
+		}
+	}
+	s.serveGitService(w, r, m, service)
+}
+
+// nowhere is an answer that nobody gets.
+type nowhere struct{ header http.Header }
+
+func (n *nowhere) Header() http.Header         { return n.header }
+func (n *nowhere) Write(p []byte) (int, error) { return len(p), nil }
+func (n *nowhere) WriteHeader(int)             {}
+
+// serveGitService carries out a request of git.
+func (s *Server) serveGitService(w http.ResponseWriter, r *http.Request, m []string, service string) {
 	repo, by, ok := s.admit(w, r, m[1]+"/"+m[2], service)
 	if !ok {
 		return

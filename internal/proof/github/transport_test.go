@@ -125,6 +125,40 @@ func TestLargeTransfers(t *testing.T) {
 	}
 }
 
+// TestGitFaults holds that a push whose answer is lost was done.
+func TestGitFaults(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, github.Options{})
+	dir := t.TempDir()
+	url := withToken(w.repo.CloneURL(), w.inst.Token())
+	mustGit(t, dir, "clone", "--quiet", url, ".")
+	w.Break(github.Fault{Operation: "git-receive-pack", Effect: github.Lose, Times: 1})
+	if out, err := git(t, dir, "push", "origin", "HEAD:refs/heads/one"); err == nil {
+		t.Errorf("the push got an answer: %s", out)
+	}
+	if w.repo.Head("one") == "" {
+		t.Error("the push was not done")
+	}
+	w.Break(github.Fault{Operation: "info/refs", Effect: github.Fail, Times: 1})
+	if out, err := git(t, dir, "push", "origin", "HEAD:refs/heads/two"); err == nil || w.repo.Head("two") != "" {
+		t.Errorf("the push went on: %s", out)
+	}
+	mustGit(t, dir, "push", "--quiet", "origin", "HEAD:refs/heads/two")
+	w.take()
+	mustGit(t, dir, "tag", "v1")
+	mustGit(t, dir, "push", "--quiet", "--tags")
+	if got := w.told(); got != "push, create" {
+		t.Errorf("of a tag told %s", got)
+	}
+	for _, name := range []string{"v2", "v3", "v4", "v5"} {
+		mustGit(t, dir, "tag", name)
+	}
+	mustGit(t, dir, "push", "--quiet", "--tags")
+	if got := w.told(); got != "" {
+		t.Errorf("of four tags told %s", got)
+	}
+}
+
 // TestCutTransfers holds both answers to what becomes of a clone whose token ends:
 // GitHub's documents leave it open.
 func TestCutTransfers(t *testing.T) {

@@ -158,15 +158,27 @@ func TestJudgeOfDeliveries(t *testing.T) {
 func TestJudgeOfQueries(t *testing.T) {
 	t.Parallel()
 	judge := load(t)
-	ask := func(query string) error {
+	ask := func(query string, answers ...string) error {
 		body, err := json.Marshal(map[string]string{"query": query})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return judge.Exchange(github.Exchange{Operation: "POST /graphql", Body: body, Status: http.StatusOK})
+		answer := `{"data": {"viewer": {"login": "ann", "databaseId": 5, "createdAt": "2026-01-02T03:04:05Z"}}}`
+		if len(answers) > 0 {
+			answer = answers[0]
+		}
+		return judge.Exchange(github.Exchange{Operation: "POST /graphql", Body: body, Status: http.StatusOK, Answer: []byte(answer)})
 	}
 	if err := ask(`query { viewer { login } }`); err != nil {
 		t.Errorf("a good query is refused: %v", err)
+	}
+	for _, bad := range []string{
+		`{"data": {"viewer": null}}`, `{"data": {}}`, `{"data": {"viewer": {"login": 5}}}`,
+		`{"data": {"viewer": {"login": null}}}`, `{"data": {"viewer": []}}`,
+	} {
+		if ask(`query { viewer { login } }`, bad) == nil {
+			t.Errorf("the answer %s passes", bad)
+		}
 	}
 	for _, bad := range []string{`query { viewer { mood } }`, `mutation { resolveReviewThread(input: {thread: "x"}) { clientMutationId } }`, `query {`} {
 		if ask(bad) == nil {

@@ -27,6 +27,10 @@ var deviations = []deviation{
 		source: "GitHub redirects a renamed repository there (REST, Best practices, Follow redirects); octokit and go-github call it",
 	},
 	{
+		kind: operation, name: regexp.MustCompile(`^GET .*/actions/jobs/\{job_id\}/logs$`), status: 410,
+		source: "logs that have expired: rust-lang/triagebot#2241, makoni/actioneer-gtk#14",
+	},
+	{
 		kind: answer, name: regexp.MustCompile(`/pulls`), place: regexp.MustCompile(`(^|/)head/repo$`),
 		source: "head.repo is null once a fork is deleted: anthropics/claude-code-action, Cloudflare-Studio/ask-bonk#67",
 	},
