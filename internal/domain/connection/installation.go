@@ -42,6 +42,7 @@ func (s *Service) Installation(ctx context.Context, host string, e codehost.Inst
 					return err
 				}
 			}
+			s.Hub.Notify(tx, event.RepoTopic) // the policy files are to be read
 			for _, r := range e.Removed {
 				if err := repo.Lose(tx, r, repo.LostRemoved); err != nil {
 					return err

@@ -156,10 +156,14 @@ func (s *Service) store(ctx context.Context, d codehost.Delivery) (fresh bool, e
 func pack(body []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
-	if err == nil {
-		_, err = w.Write(body)
+	if err != nil {
+		return nil, err
 	}
-	return b.Bytes(), errors.Join(err, w.Close())
+	if _, err := w.Write(body); err != nil {
+		return nil, err
+	}
+	err = w.Close()
+	return b.Bytes(), err
 }
 
 func unpack(packed []byte) ([]byte, error) {
@@ -167,5 +171,5 @@ func unpack(packed []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read a stored delivery: %w", err)
 	}
-	return io.ReadAll(io.LimitReader(r, maxBody))
+	return io.ReadAll(io.LimitReader(r, maxBody+1))
 }

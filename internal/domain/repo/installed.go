@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"cmp"
 	"context"
 
 	"yardmaster/internal/codehost"
@@ -70,7 +71,8 @@ func Take(tx *db.Tx, i codehost.RepoInfo, installation string) error {
 	if err := freeName(tx, i.Repo); err != nil {
 		return err
 	}
-	newID, err := Install(tx, i.Repo, i.DefaultBranch, i.Private)
+	// A host does not always tell the default branch: until it is read, that is main.
+	newID, err := Install(tx, i.Repo, cmp.Or(i.DefaultBranch, "main"), i.Private)
 	if err != nil {
 		return err
 	}
@@ -82,7 +84,6 @@ func Take(tx *db.Tx, i codehost.RepoInfo, installation string) error {
 	if _, err := setInstallation.Exec(tx, newID, installation); err != nil {
 		return err
 	}
-	// The host does not always tell the default branch.
 	if _, err := setRefreshDue.Exec(tx, tx.Account, newID, tx.Now); err != nil {
 		return err
 	}

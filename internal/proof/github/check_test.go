@@ -136,6 +136,10 @@ func TestOtherRules(t *testing.T) {
 	}
 	p.Draft(w.ann, true)
 	refused("still a draft")
+	w.do(200, "GET", path, nil)
+	if state := w.do(200, "GET", path, nil).at("mergeable_state"); state != "draft" {
+		t.Errorf("the state is %v", state)
+	}
 	p.Draft(w.ann, false)
 	w.do(200, "PUT", path+"/merge", object{"sha": p.Head()})
 }

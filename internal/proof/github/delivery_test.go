@@ -171,7 +171,7 @@ func TestSubscriptions(t *testing.T) {
 	w.inst.Accept(w.ann)
 	head := w.repo.Commit(w.ann, "feature", "x", map[string]string{"a": "b\n"})
 	w.repo.OpenPull(w.ann, github.NewPull{Head: "feature"})
-	w.repo.OpenIssue(w.ann, "x", "")
+	w.repo.OpenIssue(w.ann, "x", "").Comment(w.ann, "of which it did not want to hear")
 	k := w.repo.Check(w.app, head, "x", "success")
 	w.repo.Rerequest(w.ann, k.ID)
 	want := "installation new_permissions_accepted, issues opened, check_run created, check_run completed, check_suite completed"

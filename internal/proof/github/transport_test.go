@@ -1,6 +1,7 @@
 package github_test
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -122,6 +123,43 @@ func TestLargeTransfers(t *testing.T) {
 		if mustGit(t, d, "rev-parse", "HEAD") != w.repo.Head("main") {
 			t.Errorf("%s is elsewhere", d)
 		}
+	}
+}
+
+// TestBrokenPushes holds that a pack that is damaged, or lacks what it refers to, moves
+// no ref.
+func TestBrokenPushes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, github.Options{})
+	push := func(sha string, pack []byte) string {
+		t.Helper()
+		line := fmt.Sprintf("%s %s refs/heads/broken\x00report-status", strings.Repeat("0", 40), sha)
+		body := append([]byte(fmt.Sprintf("%04x%s0000", len(line)+4, line)), pack...)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.repo.CloneURL()+"/git-receive-pack", bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.SetBasicAuth("x-access-token", w.inst.Token())
+		got, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer got.Body.Close()
+		text, _ := io.ReadAll(got.Body)
+		return string(text)
+	}
+	empty := append([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x00"), 0x02, 0x9d, 0x08, 0x82, 0x3b, 0xd8, 0xa8, 0xea, 0xb5, 0x10,
+		0xad, 0x6a, 0xc7, 0x5c, 0x82, 0x3c, 0xfd, 0x3e, 0xd3, 0x1e)
+	for name, got := range map[string]string{
+		"no pack":          push(w.repo.Head("main"), []byte("nonsense")),
+		"an absent object": push(strings.Repeat("a", 40), empty),
+	} {
+		if !strings.Contains(got, "ng refs/heads/broken") || w.repo.Head("broken") != "" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if got := push(w.repo.Head("main"), empty); !strings.Contains(got, "ok refs/heads/broken") {
+		t.Errorf("an empty pack of what is there: %q", got)
 	}
 }
 
