@@ -100,8 +100,7 @@ CREATE INDEX repo_sweeps_due ON repo_sweeps (due_at);
 -- When a code host is asked again to send failed deliveries.
 CREATE TABLE host_redeliveries (
   host   TEXT PRIMARY KEY,
-  due_at BIGINT NOT NULL,
-  node   TEXT NOT NULL
+  due_at BIGINT NOT NULL
 );
 
 ALTER TABLE repos ADD COLUMN installation_id TEXT NOT NULL DEFAULT '';

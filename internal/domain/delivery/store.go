@@ -55,8 +55,8 @@ var (
 	pullOut  = db.S(`UPDATE repo_sweeps SET due_at = $1 WHERE due_at > $2`)
 
 	redeliverFree = db.Q[bool](`SELECT NOT EXISTS (SELECT 1 FROM host_redeliveries WHERE host = $1 AND due_at > $2)`)
-	takeRedeliver = db.S(`INSERT INTO host_redeliveries (host, due_at, node) VALUES ($1, $3, $4)
-		ON CONFLICT (host) DO UPDATE SET due_at = excluded.due_at, node = excluded.node WHERE host_redeliveries.due_at <= $2`)
+	takeRedeliver = db.S(`INSERT INTO host_redeliveries (host, due_at) VALUES ($1, $3)
+		ON CONFLICT (host) DO UPDATE SET due_at = excluded.due_at WHERE host_redeliveries.due_at <= $2`)
 	pullRedeliver = db.S(`UPDATE host_redeliveries SET due_at = $1 WHERE due_at > $2`)
 )
 

@@ -9,7 +9,6 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
-	"yardmaster/internal/id"
 )
 
 // Cadences of the search for what was not delivered. A repository is asked about every
@@ -122,7 +121,7 @@ func (s *Service) redeliver(ctx context.Context, host string, feed codehost.Feed
 	})
 	if err == nil && mine {
 		err = s.DB.Write(ctx, func(tx *db.Tx) error {
-			n, err := takeRedeliver.Exec(tx, host, tx.Micros(), db.Micros(tx.Now.Add(redeliverEvery)), id.New())
+			n, err := takeRedeliver.Exec(tx, host, tx.Micros(), db.Micros(tx.Now.Add(redeliverEvery)))
 			mine, since = n > 0, tx.Now.Add(-redeliverSince)
 			return err
 		})

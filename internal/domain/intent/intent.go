@@ -87,7 +87,7 @@ func (k Kind[A, R]) Put(tx *db.Tx, hub *event.Hub, w Want[A]) (string, error) {
 		return "", fmt.Errorf("encode the arguments of %s: %w", k.name, err)
 	}
 	if k.newest {
-		if _, err := replace.Exec(tx, w.Repo.ID, w.Object, k.name, tx.Micros()); err != nil {
+		if _, err := replace.Exec(tx, replaceArgs{RepoID: w.Repo.ID, Object: w.Object, Kind: k.name, Now: tx.Micros()}); err != nil {
 			return "", err
 		}
 	}

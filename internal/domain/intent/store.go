@@ -29,8 +29,8 @@ var (
 		VALUES (:id, :account_id, :repo_id, :object, :kind, :args, :rank, 'due', :now, :now)`)
 	// replace drops the intents that a newer one makes useless. One that has begun
 	// goes on.
-	replace = db.S(`UPDATE host_intents SET state = 'dropped', ended_at = $4
-		WHERE repo_id = $1 AND object = $2 AND kind = $3 AND state = 'due' AND tries = 0`)
+	replace = db.SWith[replaceArgs](`UPDATE host_intents SET state = 'dropped', ended_at = :now
+		WHERE repo_id = :repo_id AND object = :object AND kind = :kind AND state = 'due' AND tries = 0`)
 	anyDue = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM host_intents WHERE ended_at IS NULL AND due_at <= $1)`)
 	// take answers the oldest intent of each line, if it is due, and keeps it from other
 	// nodes until $2.
@@ -53,6 +53,12 @@ var (
 		WHERE repo_id = $1 AND object = $2 AND ended_at IS NULL ORDER BY id LIMIT 1`)
 	pullIn = db.S(`UPDATE host_intents SET due_at = $1 WHERE ended_at IS NULL AND due_at > $2`)
 )
+
+// replaceArgs are the parameters of replace.
+type replaceArgs struct {
+	RepoID, Object, Kind string
+	Now                  int64
+}
 
 // againArgs are the parameters of again.
 type againArgs struct {
