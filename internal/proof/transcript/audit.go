@@ -166,6 +166,7 @@ func (r *record) called(o op.Op, a answer) {
 // why.
 var unaudited = map[string]string{
 	"auth.device":             "nobody is signed in yet; the decision about the code is the change",
+	"code_host.setup_begin":   "the App that the host makes is the change; its storing writes one",
 	"auth.email":              "mails a code; the sign-in with it is the change",
 	"invitation.confirm":      "its transcript is turned away; invitation.accept does the same and writes one",
 	"project.policy_validate": "reads the file that it is sent",
@@ -181,6 +182,14 @@ var ofSessions = map[string]string{
 	"operator_token.issue":          "wants a fresh sign-in, which a token has none of",
 }
 
+// needsHost lists the rows that succeed only for what a code host has signed or handed
+// out. The test of app that walks a pull request at GitHub shows them.
+var needsHost = map[string]string{
+	"inbound.github":      "the host signs what it delivers",
+	"code_host.replay":    "there is something to replay once the host has delivered it",
+	"code_host.setup_end": "the host hands out the code",
+}
+
 // judge compares the rows of a package with its transcripts. Each row succeeds over
 // REST, and as a tool if it is one. Each row that is not GET has a success that wrote
 // an audit row. A call that changes nothing, such as the second revocation of a
@@ -190,6 +199,11 @@ func (r *record) judge(t *testing.T, pkg string) {
 	for _, o := range app.OpsOf(pkg) {
 		if o.Status >= 400 {
 			continue // it never succeeds
+		}
+		if exempt := needsHost[o.ID] != ""; exempt && !r.shown[o.ID] {
+			continue
+		} else if exempt {
+			t.Errorf("%s succeeds: remove it from needsHost in internal/proof/transcript/audit.go", o.ID)
 		}
 		if !r.shown[o.ID] {
 			t.Errorf("%s succeeds in no transcript: add a step for %s %s to a testdata/*.txtar of this folder", o.ID, o.Method, o.Path)
