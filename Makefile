@@ -30,6 +30,7 @@ RACE := \
   ./internal/box/spool \
   ./internal/bus/... \
   ./internal/client \
+  ./internal/codehost/github \
   ./internal/codehost/relay \
   ./internal/codehost/smarthttp \
   ./internal/db \

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"yardmaster/internal/fault"
@@ -86,6 +87,19 @@ func (e *ForbiddenError) Error() string {
 	return fmt.Sprintf("the code host requires the permission %q", e.Permission)
 }
 
+// As makes the error a fault for the callers of this server.
+func (e *ForbiddenError) As(target any) bool {
+	f, is := target.(**fault.Error)
+	if is {
+		lacks := "a permission"
+		if e.Permission != "" {
+			lacks = `the permission "` + e.Permission + `"`
+		}
+		*f = fault.New(fault.Unavailable, "code-host-permission", "The App of this server lacks "+lacks+" at the code host.").Because(e)
+	}
+	return is
+}
+
 // BusyError says that a call was not, or may not have been, carried out: a limit of
 // the host, a failure of it, or of the network. The caller repeats it with the same Once.
 type BusyError struct {
@@ -102,12 +116,31 @@ func (e *BusyError) Error() string {
 // Unwrap returns the cause.
 func (e *BusyError) Unwrap() error { return e.Cause }
 
+// As makes the error a fault for the callers of this server, where nothing repeats the
+// call.
+func (e *BusyError) As(target any) bool {
+	f, is := target.(**fault.Error)
+	if is {
+		*f = fault.New(fault.Unavailable, "code-host-busy", "The code host does not answer now. Try again later.").Because(e).After(e.After)
+	}
+	return is
+}
+
 // BlockedError says that a rule of the host holds a merge back.
 type BlockedError struct{ Missing []string } // sentences or names of the host
 
 // Error implements error.
 func (e *BlockedError) Error() string {
 	return fmt.Sprintf("a rule of the code host is not met: %q", e.Missing)
+}
+
+// As makes the error a fault for the callers of this server.
+func (e *BlockedError) As(target any) bool {
+	f, is := target.(**fault.Error)
+	if is {
+		*f = fault.Reason("code-host-rule", "A rule of the code host is not met: "+strings.Join(e.Missing, "; ")).Because(e)
+	}
+	return is
 }
 
 // AnchorError says that a comment of a review has no place in the diff of its head.

@@ -82,7 +82,7 @@ func (w *world) connect(change ...func(*Config)) *Host {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(func() { transport.CloseIdleConnections() })
+	w.t.Cleanup(func() { h.Close(); transport.CloseIdleConnections() })
 	return h
 }
 

@@ -113,6 +113,10 @@ type Host struct {
 	mirrors       sync.Map // of the id of a repository: *mirror
 	heads         sync.Map // of a ref: headTag
 	headCount     atomic.Int64
+
+	alive context.Context // of fetches, which outlive who asked for them
+	close context.CancelFunc
+	work  sync.WaitGroup
 }
 
 var (
@@ -155,10 +159,18 @@ func New(cfg Config) (*Host, error) {
 	if cfg.Limits == nil {
 		cfg.Limits = NewLimits(cfg.Now, nil)
 	}
-	return &Host{
+	h := &Host{
 		cfg: cfg, web: web, key: key, git: git, limits: cfg.Limits, log: cfg.Logger,
 		http: client(cfg.Transport),
-	}, nil
+	}
+	h.alive, h.close = context.WithCancel(context.Background())
+	return h, nil
+}
+
+// Close ends the fetches that run, and waits for them. The Host is not used afterwards.
+func (h *Host) Close() {
+	h.close()
+	h.work.Wait()
 }
 
 // client follows no redirect: a write would become a read.

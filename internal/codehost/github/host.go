@@ -138,9 +138,11 @@ func (h *Host) Commit(ctx context.Context, r codehost.Repo, digits string) (stri
 	if sha, err := m.dir.Commit(ctx, digits); !errors.Is(err, codehost.ErrNotFound) {
 		return sha, err
 	}
-	m.mu.Lock()
-	err = h.fetchRefs(ctx, r, m.dir, "+refs/heads/*:refs/heads/*")
-	m.mu.Unlock()
+	err = h.background(ctx, func(ctx context.Context) error {
+		m.fetching.Lock()
+		defer m.fetching.Unlock()
+		return h.fetchRefs(ctx, r, m.dir, "+refs/heads/*:refs/heads/*")
+	})
 	if err != nil {
 		return "", err
 	}

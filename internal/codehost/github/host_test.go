@@ -2,10 +2,18 @@ package github
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,12 +89,69 @@ func TestCredentialIsNotInTheMirror(t *testing.T) {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		if bytes.Contains(text, []byte("ghs_")) || bytes.Contains(text, []byte("Basic ")) || bytes.Contains(text, []byte("x-access-token")) {
-			t.Errorf("%s has the credential", path)
+		for _, secret := range []string{"ghs_", "Basic ", "x-access-token"} {
+			if bytes.Contains(text, []byte(secret)) {
+				t.Errorf("%s has the credential", path)
+			}
 		}
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestFetchOutlivesItsCaller holds that a fetch goes on when its caller has gone, that
+// callers share it, and that Close ends it.
+func TestFetchOutlivesItsCaller(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, peer.Options{})
+	sha := w.repo.Head("main")
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	var fetches atomic.Int64
+	inner := httputil.NewSingleHostReverseProxy(must(url.Parse(w.peer.Web)))
+	front := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if bytes.Contains(body, []byte("command=fetch")) && fetches.Add(1) == 1 {
+			close(begun)
+			<-goOn
+		}
+		inner.ServeHTTP(rw, r)
+	}))
+	t.Cleanup(front.Close)
+	h := w.connect(func(c *Config) { c.Addresses.Web = front.URL })
+	gone, leave := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() {
+		_, _, err := h.ReadFile(gone, w.shop, sha, "README.md")
+		left <- err
+	}()
+	<-begun
+	leave()
+	wants(t, "the caller has gone", <-left, context.Canceled)
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			if _, _, err := h.ReadFile(t.Context(), w.shop, sha, "README.md"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	close(goOn)
+	group.Wait()
+	if n := fetches.Load(); n != 1 {
+		t.Errorf("there were %d fetches", n)
+	}
+	h.Close()
+	if _, _, err := h.ReadFile(t.Context(), w.shop, strings.Repeat("1", 40), "README.md"); err == nil {
+		t.Error("a closed host fetches")
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

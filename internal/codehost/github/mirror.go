@@ -52,11 +52,11 @@ func mirrorSettings(web *url.URL, cfg Config) [][2]string {
 	return all
 }
 
-// mirror is the folder of one repository. Its mutex is held while the folder is
-// fetched.
+// mirror is the folder of one repository.
 type mirror struct {
-	mu  sync.Mutex
-	dir gitfolder.Folder
+	making   sync.Mutex // held while the folder is looked for
+	fetching sync.Mutex // held during a fetch
+	dir      gitfolder.Folder
 }
 
 // mirror answers the mirror of a repository. It makes an empty folder if there is none.
@@ -66,8 +66,8 @@ func (h *Host) mirror(ctx context.Context, r codehost.Repo) (*mirror, error) {
 	}
 	found, _ := h.mirrors.LoadOrStore(r.ID, &mirror{dir: h.git.At(filepath.Join(h.cfg.Folder, r.ID+".git"), r.String())})
 	m := found.(*mirror)
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.making.Lock()
+	defer m.making.Unlock()
 	if info, err := os.Stat(m.dir.Path()); err == nil {
 		if now := h.cfg.Now(); now.Sub(info.ModTime()) > time.Hour {
 			_ = os.Chtimes(m.dir.Path(), now, now) // for Upkeep
@@ -167,15 +167,39 @@ func missing(ctx context.Context, dir gitfolder.Folder, shas []string) (bool, er
 	return !has, err
 }
 
-// fetch makes the mirror have commits: first it fetches all branches, then what none of
-// them has, such as the head of a pull request from a fork. It fails with
-// codehost.ErrNotFound if GitHub has no such commit.
+// fetch makes the mirror have commits. The first fetch of a large repository may take
+// longer than its caller waits: it goes on, and the next caller finds what it has
+// brought. It fails with codehost.ErrNotFound if GitHub has no such commit.
 func (h *Host) fetch(ctx context.Context, r codehost.Repo, m *mirror, shas []string) error {
 	if lacks, err := missing(ctx, m.dir, shas); !lacks || err != nil {
 		return err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	return h.background(ctx, func(ctx context.Context) error { return h.fetchNow(ctx, r, m, shas) })
+}
+
+// background waits for work that goes on when its caller has gone, until it has taken
+// gitfolder.MaxTime or the host is closed.
+func (h *Host) background(ctx context.Context, do func(context.Context) error) error {
+	done := make(chan error, 1)
+	on, cancel := context.WithTimeout(context.WithoutCancel(ctx), gitfolder.MaxTime)
+	h.work.Go(func() {
+		defer cancel()
+		defer context.AfterFunc(h.alive, cancel)()
+		done <- do(on)
+	})
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// fetchNow fetches all branches, and then what none of them has, such as the head of a
+// pull request from a fork.
+func (h *Host) fetchNow(ctx context.Context, r codehost.Repo, m *mirror, shas []string) error {
+	m.fetching.Lock()
+	defer m.fetching.Unlock()
 	if lacks, err := missing(ctx, m.dir, shas); !lacks || err != nil {
 		return err // another caller has fetched it
 	}

@@ -206,6 +206,13 @@ var meanings = map[string]string{
 	"other-process":      "Another process on the box holds the secrets of this attempt.",
 	"blocker-closed":     "The blocker was answered, submitted, withdrawn or has expired.",
 	"field-landed":       "The field has its value already; each is written once.",
+	"code-host-gone": "The code host does not let this server at the repository: the App was uninstalled or suspended, or the " +
+		"repository is archived. An owner of the organisation can change that at the code host.",
+	"code-host-busy": "The code host, or the network to it, does not answer, or a limit of it is reached. The same request works " +
+		"later; Retry-After says when to try if the host has said so.",
+	"code-host-permission": "The App lacks a permission at the code host; detail names it. An owner of the organisation can " +
+		"accept it there.",
+	"code-host-rule":  "A rule of the code host holds the change back; detail says what is missing.",
 	"repository-lost": "What was pushed to the repository is no longer where the server kept it. Its operator has to put the " +
 		"folder back from a copy.",
 	"storage-full": "The server's disk or database is full. Nothing was changed. Once its operator " +
