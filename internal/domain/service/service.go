@@ -212,7 +212,7 @@ var meanings = map[string]string{
 		"later; Retry-After says when to try if the host has said so.",
 	"code-host-permission": "The App lacks a permission at the code host; detail names it. An owner of the organisation can " +
 		"accept it there.",
-	"code-host-rule":  "A rule of the code host holds the change back; detail says what is missing.",
+	"code-host-rule": "A rule of the code host holds the change back; detail says what is missing.",
 	"repository-lost": "What was pushed to the repository is no longer where the server kept it. Its operator has to put the " +
 		"folder back from a copy.",
 	"storage-full": "The server's disk or database is full. Nothing was changed. Once its operator " +
