@@ -47,8 +47,8 @@ func (h *Host) workflows(ctx context.Context, r codehost.Repo, sha string, runs 
 }
 
 // RerunFailed implements codehost.Forge. It runs all failed jobs of the workflow runs
-// of the checks again. A run that is under way, or has had an attempt since the check,
-// was run again already.
+// of the checks again. A run that has had an attempt since the check was run again
+// already. GitHub runs nothing again before the whole run has ended.
 func (h *Host) RerunFailed(ctx context.Context, r codehost.Repo, once codehost.Once, ids []string) error {
 	need := permissions{"actions": "write"}
 	jobs := map[string]string{} // run -> one of its jobs
@@ -79,14 +79,17 @@ func (h *Host) RerunFailed(ctx context.Context, r codehost.Repo, once codehost.O
 		if err != nil && !errors.Is(err, codehost.ErrNotFound) {
 			return err
 		}
-		if run.Status != "completed" || err == nil && job.Attempt > 0 && job.Attempt < run.Attempt {
+		if err == nil && job.Attempt > 0 && job.Attempt < run.Attempt {
 			continue
+		}
+		if run.Status != "completed" {
+			return &codehost.BusyError{After: time.Minute, Cause: errors.New("other jobs of the workflow run have not ended")}
 		}
 		_, err = h.do(ctx, r, call{method: http.MethodPost, sub: "/actions/runs/" + id + "/rerun-failed-jobs", need: need}, nil)
 		if e, is := refused(err, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusGone, http.StatusConflict); is {
 			switch {
 			case e.says("already running"):
-				continue
+				return &codehost.BusyError{After: time.Minute, Cause: err}
 			case e.says("month ago"), e.says("expired"), e.says("too old"), e.Status == http.StatusGone:
 				return fmt.Errorf("%w: %w", codehost.ErrTooOld, err)
 			}

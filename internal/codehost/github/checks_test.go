@@ -113,7 +113,7 @@ func TestRerunAndLog(t *testing.T) {
 	w := newWorld(t, peer.Options{})
 	ctx := t.Context()
 	sha := w.pull("svc/a", map[string]string{"a.txt": "a\n"}).Head()
-	run := w.repo.Run(w.bob, peer.NewRun{SHA: sha, Branch: "svc/a", Jobs: []string{"build", "test"}})
+	run := w.repo.Run(w.bob, peer.NewRun{SHA: sha, Branch: "svc/a", Jobs: []string{"build", "test", "slow"}})
 	run.Job("build").End("success", "ok\n")
 	log := strings.Repeat("2026-05-04T10:11:12.1234567Z a line of the log\n", 1000) + "the end\n"
 	run.Job("test").End("failure", log)
@@ -143,6 +143,9 @@ func TestRerunAndLog(t *testing.T) {
 			t.Errorf("of %d bytes: %d, %.60q", last, len(text), text)
 		}
 	}
+	run.Job("slow").Start()
+	as[*codehost.BusyError](t, "before the run has ended", w.host.RerunFailed(ctx, w.shop, once1, []string{id}))
+	run.Job("slow").End("success", "ok\n")
 	w.lose("POST /repos/{owner}/{repo}/actions/runs/{run_id}/rerun-failed-jobs")
 	twice(t, func() (struct{}, error) { return struct{}{}, w.host.RerunFailed(ctx, w.shop, once1, []string{id}) })
 	if run.Attempt() != 2 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -102,7 +103,10 @@ func (h *Host) changedIssues(ctx context.Context, r codehost.Repo, m codehost.Ma
 		method: http.MethodGet, sub: "/issues", tag: m.Issues, need: readIssues,
 		query: url.Values{"state": {"all"}, "sort": {"updated"}, "direction": {"desc"}, "per_page": {"1"}},
 	}, &newest)
-	if _, off := refused(err, http.StatusGone); off || errors.Is(err, codehost.ErrNotModified) {
+	if _, off := refused(err, http.StatusGone); off {
+		return h.changedPulls(ctx, r, m)
+	}
+	if errors.Is(err, codehost.ErrNotModified) {
 		return m, nil, nil
 	}
 	if err != nil {
@@ -146,6 +150,51 @@ func (h *Host) changedIssues(ctx context.Context, r codehost.Repo, m codehost.Ma
 			break
 		}
 	}
+	return m, events, nil
+}
+
+// changedPulls is changedIssues in a repository without issues. Any change shows on the
+// first page, so the tag is that of the first page.
+func (h *Host) changedPulls(ctx context.Context, r codehost.Repo, m codehost.Marks) (codehost.Marks, []codehost.Event, error) {
+	c := call{
+		method: http.MethodGet, sub: "/pulls", tag: m.Issues, need: readPulls,
+		query: url.Values{"state": {"all"}, "sort": {"updated"}, "direction": {"desc"}, "per_page": {perPage}},
+	}
+	first, since, newest := m.Since.IsZero(), m.Since, m.Since
+	tag := codehost.Tag("")
+	var events []codehost.Event
+	for range mostWalked {
+		var page []wirePull
+		re, err := h.do(ctx, r, c, &page)
+		if errors.Is(err, codehost.ErrNotModified) {
+			return m, nil, nil
+		}
+		if err != nil {
+			return m, nil, err
+		}
+		if c.page == "" {
+			tag = re.tag
+		}
+		c.page, c.tag = re.next, ""
+		for _, w := range page {
+			if w.UpdatedAt.After(newest) {
+				newest = w.UpdatedAt.Time
+			}
+			if first || w.UpdatedAt.Before(since) {
+				c.page = ""
+				break
+			}
+			p := h.pull(w)
+			events = append(events, codehost.PullChanged{Happening: codehost.Happening{Repo: h.present(r), At: p.UpdatedAt}, Pull: p})
+		}
+		if c.page == "" {
+			break
+		}
+	}
+	if m.Issues, m.Since = tag, newest; newest.IsZero() {
+		m.Since = h.cfg.Now().UTC().Truncate(time.Second)
+	}
+	slices.Reverse(events) // the oldest first
 	return m, events, nil
 }
 

@@ -3,6 +3,7 @@ package github
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"slices"
 	"strings"
@@ -397,5 +398,57 @@ func TestRedeliver(t *testing.T) {
 	settle()
 	if asked, err := w.host.Redeliver(ctx, w.peer.Now().Add(-time.Hour)); err != nil || asked != 1 {
 		t.Errorf("of the last hour: %d, %v", asked, err)
+	}
+}
+
+// withoutIssues is a GitHub whose repositories have no issues.
+type withoutIssues struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (x withoutIssues) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !strings.HasSuffix(r.URL.Path, "/issues") {
+		return x.RoundTripper.RoundTrip(r)
+	}
+	w := httptest.NewRecorder()
+	w.WriteHeader(http.StatusGone)
+	_, _ = w.WriteString(`{"message": "Issues has been disabled in this repository."}`)
+	return w.Result(), nil
+}
+
+// TestChangedWithoutIssues holds that a sweep finds pull requests where issues are off.
+func TestChangedWithoutIssues(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
+	w := newWorld(t, peer.Options{Now: func() time.Time { return start }}, func(c *Config) { c.Transport = withoutIssues{c.Transport} })
+	ctx := t.Context()
+	w.pull("svc/a", map[string]string{"a": "a\n"})
+	w.peer.Advance(time.Minute)
+	var m codehost.Marks
+	sweep := func() (out []string) {
+		t.Helper()
+		for range 2 {
+			now, events, err := w.host.Changed(ctx, w.shop, m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for m = now; len(events) > 0; events = events[1:] {
+				if p, is := events[0].(codehost.PullChanged); is {
+					out = append(out, fmt.Sprintf("#%d", p.Pull.Number))
+				}
+			}
+		}
+		return out
+	}
+	if got := sweep(); got != nil {
+		t.Errorf("at first: %q", got)
+	}
+	w.peer.Advance(time.Minute)
+	w.pull("svc/b", map[string]string{"b": "b\n"})
+	w.pull("svc/c", map[string]string{"c": "c\n"})
+	if got := sweep(); !slices.Equal(got[max(0, len(got)-2):], []string{"#2", "#3"}) {
+		t.Errorf("changed: %q", got)
+	}
+	if issues, next, err := w.host.IssuesSince(ctx, w.shop, time.Time{}, false, ""); err != nil || len(issues) != 0 || next != "" {
+		t.Errorf("issues: %+v, %v", issues, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/gitfolder"
@@ -77,6 +78,8 @@ func (h *Host) MergePull(ctx context.Context, r codehost.Repo, once codehost.Onc
 		return "", codehost.ErrHeadMoved.Because(err)
 	case now.Mergeable != nil && !*now.Mergeable, e.says("merge conflict"):
 		return "", codehost.ErrConflict.Because(err)
+	case now.Mergeable == nil && e.says("not mergeable"): // GitHub does not know yet
+		return "", &codehost.BusyError{After: 2 * time.Second, Cause: err}
 	case e.Status == http.StatusForbidden:
 		return "", errors.Join(&codehost.ForbiddenError{}, err)
 	}
