@@ -44,8 +44,8 @@ func reviewPull(tx *db.Tx, prID string, locking bool) (review.Pull, bool, error)
 
 // ofReview adds to a pull request what its task says.
 func ofReview(tx *db.Tx, f pull.Reviewable) (review.Pull, error) {
-	p := review.Pull{ID: f.ID, RepoID: f.RepoID, Number: f.Number, Title: f.Title, HeadRef: f.HeadRef, HeadSHA: f.HeadSHA, BaseRef: f.BaseRef,
-		MergeBase: f.MergeBase, Change: f.Change, Open: f.Open, Watched: f.Watched, TaskID: f.TaskID}
+	p := review.Pull{ID: f.ID, RepoID: f.RepoID, Number: f.Number, Title: f.Title, HeadRef: f.HeadRef, HeadSHA: f.HeadSHA,
+		BaseRef: f.BaseRef, MergeBase: f.MergeBase, Change: f.Change, Open: f.Open, Watched: f.Watched, TaskID: f.TaskID}
 	if f.TaskID == "" {
 		return p, nil
 	}

@@ -72,7 +72,8 @@ func (r row) rounds() int64 { return r.CIRounds + r.ConflictRounds + r.ReviewRou
 
 func (r row) babysitting() Babysit {
 	out := Babysit{State: r.Babysit, CIRoundsUsed: r.CIRounds, CIRoundsMax: maxCIRounds, ConflictRoundsUsed: r.ConflictRounds,
-		ConflictRoundsMax: maxConflictRound, ReviewRoundsUsed: r.ReviewRounds, ReviewRoundsMax: maxReviewRounds, Forgiven: r.Forgiven, ArmedAt: r.ArmedAt, TaskID: r.BabysitTask}
+		ConflictRoundsMax: maxConflictRound,
+		ReviewRoundsUsed:  r.ReviewRounds, ReviewRoundsMax: maxReviewRounds, Forgiven: r.Forgiven, ArmedAt: r.ArmedAt, TaskID: r.BabysitTask}
 	if r.needsRound() {
 		at := db.Time(max(r.AttendAt, db.Micros(r.UpdatedAt)))
 		out.NextRoundAt = &at
@@ -115,8 +116,8 @@ func (s *Service) attend(tx *db.Tx, r repo.Ref, pr row) error {
 		return err
 	}
 	return roundEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID},
-		roundData{CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, ReviewRounds: pr.ReviewRounds, HeadSHA: pr.HeadSHA, State: state,
-			TaskID: taskID})
+		roundData{CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, ReviewRounds: pr.ReviewRounds, HeadSHA: pr.HeadSHA,
+			State: state, TaskID: taskID})
 }
 
 // idleRounds are the times until the next round after the 1st, 2nd, … round that changed

@@ -85,7 +85,8 @@ func (s *Service) Progressed(tx *db.Tx, prID, headSHA string, running bool, find
 	if was == pr.Review && had == pr.Findings {
 		return nil
 	}
-	if _, err := setReview.Exec(tx, setReviewArgs{ID: pr.ID, Review: pr.Review, Findings: pr.Findings, UpdatedAt: tx.Micros()}); err != nil {
+	now := setReviewArgs{ID: pr.ID, Review: pr.Review, Findings: pr.Findings, UpdatedAt: tx.Micros()}
+	if _, err := setReview.Exec(tx, now); err != nil {
 		return err
 	}
 	s.Hub.Notify(tx, event.PullTopic)

@@ -174,7 +174,8 @@ func (s *Service) conclude(tx *db.Tx, run Run, p Pull, claims []Finding, said ma
 	more := run.More + int64(max(0, len(kept)-room))
 	posted := kept[:min(room, len(kept))]
 	if len(posted) > 0 {
-		if err := s.Poster.PostReview(tx, r, p, Posting{RunID: run.ID, HeadSHA: run.HeadSHA, Findings: posted, More: int(more)}); err != nil {
+		posting := Posting{RunID: run.ID, HeadSHA: run.HeadSHA, Findings: posted, More: int(more)}
+		if err := s.Poster.PostReview(tx, r, p, posting); err != nil {
 			return err
 		}
 	}

@@ -32,7 +32,8 @@ func (s *Service) Ops() []op.Op {
 			Rule:    policy.Require(policy.ReadPRs),
 			Summary: "The newest 50 reviews in a repository",
 			Doc:     "Ordered by creation, then by the id of the task, with how right the findings were in the end. It takes no parameter; a repository that is not enabled is answered 404."}, s.list),
-		op.New(op.Row{ID: "review.findings", Method: "GET", Path: "/v1/prs/{id}/findings", Group: group, Rule: policy.Require(policy.ReadPRs),
+		op.New(op.Row{ID: "review.findings", Method: "GET", Path: "/v1/prs/{id}/findings", Group: group,
+			Rule: policy.Require(policy.ReadPRs),
 			Paging: &op.Paging{Default: 50, Max: 200, Filters: map[string][]string{
 				"state": {Posted, Answered, Fixed, Dismissed, Stale}}},
 			Summary: "What reviews have found in a pull request, newest first",

@@ -43,8 +43,8 @@ func TestAnchor(t *testing.T) {
 			t.Errorf("%q is in %q", text, s)
 		}
 	}
-	if want := "}\n}"; !strings.HasSuffix(anchorOf(a, at(a, "return 0")), "return t.Year()") || anchorOf(a, 99) != "" || anchorOf(nil, 1) != "" {
-		t.Errorf("%q, want it to end with %q", anchorOf(a, at(a, "return 0")), want)
+	if got := anchorOf(a, at(a, "return 0")); !strings.HasSuffix(got, "return t.Year()") || anchorOf(a, 99) != "" || anchorOf(nil, 1) != "" {
+		t.Errorf("%q", got)
 	}
 	if symbolOf(nil, 3) != "" || symbolOf([]string{"\tx"}, 1) != "" {
 		t.Error("a section of nothing")
@@ -159,8 +159,8 @@ func TestPlace(t *testing.T) {
 
 func TestRepeats(t *testing.T) {
 	t.Parallel()
-	old := Finding{Key: "k", File: "a.go", Kind: "bug", Side: "RIGHT", Line: 10, Symbol: "func a", Claim: "The lock is not held while the map is written.",
-		State: Posted}
+	old := Finding{Key: "k", File: "a.go", Kind: "bug", Side: "RIGHT", Line: 10, Symbol: "func a", State: Posted,
+		Claim: "The lock is not held while the map is written."}
 	for name, c := range map[string]struct {
 		change func(*Finding)
 		want   bool
@@ -220,8 +220,8 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	one := func(change map[string]any) string {
-		f := map[string]any{"file": "./a/../b.go", "line": 3, "start_line": 7, "severity": "high", "kind": "bug", "claim": " It  is\nwrong. ", "why": "w",
-			"how_to_see": "h", "confidence": 7}
+		f := map[string]any{"file": "./a/../b.go", "line": 3, "start_line": 7, "severity": "high", "kind": "bug", "claim": " It  is\nwrong. ",
+			"why": "w", "how_to_see": "h", "confidence": 7}
 		for k, v := range change {
 			f[k] = v
 		}
@@ -229,7 +229,8 @@ func TestAnswers(t *testing.T) {
 		return string(text)
 	}
 	got := readFindings(one(nil))
-	if len(got) != 1 || got[0].File != "b.go" || got[0].StartLine != 0 || got[0].Claim != "It is wrong." || got[0].Side != "RIGHT" || got[0].Confidence != 1 {
+	if len(got) != 1 || got[0].File != "b.go" || got[0].StartLine != 0 || got[0].Claim != "It is wrong." ||
+		got[0].Side != "RIGHT" || got[0].Confidence != 1 {
 		t.Errorf("%+v", got)
 	}
 	for _, bad := range []map[string]any{{"file": "../x"}, {"file": "/etc/passwd"}, {"file": "."}, {"line": 0}, {"severity": "awful"},
