@@ -71,9 +71,11 @@ func (r row) repairing() bool {
 func (r row) rounds() int64 { return r.CIRounds + r.ConflictRounds + r.ReviewRounds }
 
 func (r row) babysitting() Babysit {
-	out := Babysit{State: r.Babysit, CIRoundsUsed: r.CIRounds, CIRoundsMax: maxCIRounds, ConflictRoundsUsed: r.ConflictRounds,
-		ConflictRoundsMax: maxConflictRound,
-		ReviewRoundsUsed:  r.ReviewRounds, ReviewRoundsMax: maxReviewRounds, Forgiven: r.Forgiven, ArmedAt: r.ArmedAt, TaskID: r.BabysitTask}
+	out := Babysit{
+		State: r.Babysit, CIRoundsUsed: r.CIRounds, CIRoundsMax: maxCIRounds, ConflictRoundsUsed: r.ConflictRounds,
+		ConflictRoundsMax: maxConflictRound, ReviewRoundsUsed: r.ReviewRounds, ReviewRoundsMax: maxReviewRounds,
+		Forgiven: r.Forgiven, ArmedAt: r.ArmedAt, TaskID: r.BabysitTask,
+	}
 	if r.needsRound() {
 		at := db.Time(max(r.AttendAt, db.Micros(r.UpdatedAt)))
 		out.NextRoundAt = &at

@@ -43,7 +43,8 @@ func TestAnchor(t *testing.T) {
 			t.Errorf("%q is in %q", text, s)
 		}
 	}
-	if got := anchorOf(a, at(a, "return 0")); !strings.HasSuffix(got, "return t.Year()") || anchorOf(a, 99) != "" || anchorOf(nil, 1) != "" {
+	if got := anchorOf(a, at(a, "return 0")); !strings.HasSuffix(got, "return t.Year()") || anchorOf(a, 99) != "" ||
+		anchorOf(nil, 1) != "" {
 		t.Errorf("%q", got)
 	}
 	if symbolOf(nil, 3) != "" || symbolOf([]string{"\tx"}, 1) != "" {
@@ -229,7 +230,8 @@ func TestAnswers(t *testing.T) {
 		return string(text)
 	}
 	got := readFindings(one(nil))
-	if len(got) != 1 || got[0].File != "b.go" || got[0].StartLine != 0 || got[0].Claim != "It is wrong." ||
+	if len(got) != 1 || got[0].File != "b.go" ||
+		got[0].StartLine != 0 || got[0].Claim != "It is wrong." ||
 		got[0].Side != "RIGHT" || got[0].Confidence != 1 {
 		t.Errorf("%+v", got)
 	}
