@@ -87,7 +87,7 @@ func open(t testing.TB, e db.Engine) *yard {
 	y.push("main")
 	y.git("checkout", "--quiet", "-b", "topic")
 	y.pr = Pull{ID: "0199d3a4-5b6c-7d8e-9f01-23456789abcd", RepoID: y.repo, Number: 7, Title: "Do it", HeadRef: "topic", BaseRef: "main",
-		Open: true, ByAgent: true}
+		Open: true, Watched: true}
 	return y
 }
 

@@ -136,7 +136,7 @@ func TestWhen(t *testing.T) {
 		state  string
 	}{
 		"by itself":             {"", func(*yard) {}, 1, Queued},
-		"of a person":           {"", func(y *yard) { y.pr.ByAgent = false }, 0, ""},
+		"of a person":           {"", func(y *yard) { y.pr.Watched = false }, 0, ""},
 		"off":                   {"review: {mode: off}\n", func(*yard) {}, 0, ""},
 		"on request":            {"review: {mode: on_request}\n", func(*yard) {}, 0, ""},
 		"of a closed one":       {"", func(y *yard) { y.pr.Open = false }, 0, ""},
