@@ -267,7 +267,9 @@ func (a *App) wire() parts {
 	}))
 	p.review = add(&p, review.New(review.Needs{
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Pulls: flow.ReviewPulls{Pulls: p.pull},
-		Tasks: flow.ReviewTasks{Tasks: p.task, Hosts: a.hosts}, Models: flow.ReviewModels{}, Poster: review.NoPoster{},
+		Tasks: flow.ReviewTasks{Tasks: p.task, Hosts: a.hosts}, Models: flow.ReviewModels{}, Poster: review.NewAtHost(review.HostNeeds{
+			DB: a.db, Hub: a.hub, Hosts: a.hosts, Intents: intents, Page: p.pull,
+		}),
 	}))
 	connections := add(&p, connection.New(connection.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Hosts: a.hosts, Maker: githubs{a}, Logger: a.log, Base: a.base,
@@ -275,7 +277,9 @@ func (a *App) wire() parts {
 	}))
 	add(&p, delivery.New(delivery.Needs{
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log,
-		Receiver: flow.HostEvents{DB: a.db, Connections: connections, Repos: p.repo, Pulls: p.pull, Checks: p.ci},
+		Receiver: flow.HostEvents{
+			DB: a.db, Hosts: a.hosts, Connections: connections, Repos: p.repo, Pulls: p.pull, Checks: p.ci, Reviews: p.review,
+		},
 	}))
 	p.approval = add(&p, approval.New(approval.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Mail: a.mail, BaseURL: a.base, Logger: a.log, Questions: flow.Questions{Pulls: p.pull},

@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/review"
 )
 
 // HostEvents has the domains apply what code hosts tell. It is delivery.Receiver.
@@ -21,6 +22,8 @@ type HostEvents struct {
 	Repos       *repo.Service
 	Pulls       *pull.Service
 	Checks      *ci.Service
+	Reviews     *review.Service
+	Hosts       *codehost.Hosts
 }
 
 // Apply hands an event to the domain that it is about. An event about a repository
@@ -42,6 +45,13 @@ func (h HostEvents) Apply(ctx context.Context, host string, e codehost.Event) er
 		return h.Repos.OnPush(ctx, codehost.PushEvent{Repo: r.HostRepo(), Who: pull.HostLabel(e.By), Updates: e.Updates})
 	case codehost.PullChanged:
 		return h.Pulls.HostChanged(ctx, r, e)
+	case codehost.Commented:
+		if e.Thread == "" || e.Deleted {
+			return nil
+		}
+		return h.threads(ctx, r, e.Happening, e.Number)
+	case codehost.ThreadChanged:
+		return h.threads(ctx, r, e.Happening, e.Number)
 	case codehost.ChecksChanged:
 		return h.Checks.HostChanged(ctx, r, e.SHA)
 	}
@@ -58,6 +68,32 @@ func (h HostEvents) repo(ctx context.Context, at codehost.Repo) (r repo.Ref, ok 
 		return err
 	})
 	return r, ok, err
+}
+
+// threads has the threads of a pull request read after somebody who may write has
+// spoken in one, or closed one.
+func (h HostEvents) threads(ctx context.Context, r repo.Ref, about codehost.Happening, number int64) error {
+	if about.By.Own || about.By.Bot {
+		return nil
+	}
+	var prID string
+	known := false
+	err := h.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		prID, known, err = pull.ByNumber(tx, r.ID, number)
+		return err
+	})
+	if err != nil || !known {
+		return err
+	}
+	forge, err := h.Hosts.Forge(r.HostRepo())
+	if err != nil {
+		return err
+	}
+	may, err := forge.Permission(ctx, r.HostRepo(), about.By.Login)
+	if err != nil || may < codehost.PermitWrite {
+		return err
+	}
+	return h.Reviews.ReadThreads(ctx, r, prID, number)
 }
 
 // SweepReachable has a repository that the server has access to swept for what no

@@ -54,7 +54,12 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s: %s, want %s (%v)", name, got, c.want, err)
 		}
 	}
-	err := h.failure(422, nil, []byte(`{"message": "Validation Failed", "errors": ["plain", {"resource": "Issue", "field": "title", "code": "missing"}, 7]}`), nil)
+	err := h.failure(
+		422,
+		nil,
+		[]byte(`{"message": "Validation Failed", "errors": ["plain", {"resource": "Issue", "field": "title", "code": "missing"}, 7]}`),
+		nil,
+	)
 	e, _ := refused(err, 422)
 	if e == nil || !slices.Equal(e.Errors, []string{"plain", "title missing"}) || !e.says("TITLE missing") {
 		t.Errorf("errors of fields: %+v", err)

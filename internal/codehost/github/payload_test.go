@@ -16,12 +16,18 @@ func FuzzEvents(f *testing.F) {
 	for kind := range translations {
 		f.Add(kind, `{}`)
 		f.Add(kind, `{"repository": {"id": 1, "full_name": "a/b"}}`)
-		f.Add(kind, `{"action": "rerequested", "repository": {"id": 1, "full_name": "a"}, "check_run": {}, "check_suite": {}, "pull_request": {},
+		f.Add(
+			kind,
+			`{"action": "rerequested", "repository": {"id": 1, "full_name": "a"}, "check_run": {}, "check_suite": {}, "pull_request": {},
 			"review": {}, "comment": {}, "thread": {"comments": [{}]}, "issue": {}, "workflow_run": {}, "workflow_job": {}, "merge_group": {},
-			"installation": {}, "account": {}, "ref": "refs/heads/a"}`)
+			"installation": {}, "account": {}, "ref": "refs/heads/a"}`,
+		)
 	}
-	f.Add("push", `{"repository": {"id": 1, "full_name": "a/b", "created_at": 1777889400, "pushed_at": "2026-05-04T10:11:12Z"}, "ref": "refs/heads/a b",
-		"before": "0000000000000000000000000000000000000000", "after": "1111111111111111111111111111111111111111"}`)
+	f.Add(
+		"push",
+		`{"repository": {"id": 1, "full_name": "a/b", "created_at": 1777889400, "pushed_at": "2026-05-04T10:11:12Z"}, "ref": "refs/heads/a b",
+		"before": "0000000000000000000000000000000000000000", "after": "1111111111111111111111111111111111111111"}`,
+	)
 	f.Add("issues", `{"repository": {"id": 1}, "issue": {"labels": null, "milestone": null, "user": null, "closed_at": ""}}`)
 	f.Fuzz(func(t *testing.T, kind, body string) {
 		events, err := h.Events(codehost.Delivery{Host: hostName, GUID: "1", Kind: kind, Body: []byte(body)})

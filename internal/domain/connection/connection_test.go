@@ -65,7 +65,10 @@ func onBoth(t *testing.T, fn func(*yard)) {
 
 // as is the context of a person who acts for acme.
 func as(user string) context.Context {
-	return policy.With(db.WithAccount(context.Background(), "acme"), policy.Actor{Credential: policy.Session, UserID: user, AccountID: "acme"})
+	return policy.With(
+		db.WithAccount(context.Background(), "acme"),
+		policy.Actor{Credential: policy.Session, UserID: user, AccountID: "acme"},
+	)
 }
 
 func (y *yard) node(d *db.DB, home string) *Service {
@@ -221,10 +224,7 @@ func info(id, name string) codehost.RepoInfo { return codehost.RepoInfo{Repo: at
 
 func (y *yard) changed(e codehost.RepoEvent) {
 	y.t.Helper()
-	repos := &repo.Service{Needs: repo.Needs{DB: y.DB}}
-	if err := repos.HostChanged(context.Background(), e); err != nil {
-		y.t.Fatal(err)
-	}
+	y.write(func(tx *db.Tx) error { return repo.Changed(tx, e) })
 }
 
 // Repositories come, change and go with what the host tells, in any order and twice.
@@ -276,13 +276,22 @@ func TestForeignOwners(t *testing.T) {
 	onBoth(t, func(y *yard) {
 		y.write(func(tx *db.Tx) error { _, err := bind.Exec(tx, host, "100", "acme"); return err })
 		y.told(codehost.Installation{ID: "1", Owner: codehost.User{Login: "Acme", ID: "100"}}, []codehost.RepoInfo{info("11", "Acme/web")})
-		y.told(codehost.Installation{ID: "2", Owner: codehost.User{Login: "rival", ID: "200"}}, []codehost.RepoInfo{info("21", "rival/app")})
+		y.told(
+			codehost.Installation{ID: "2", Owner: codehost.User{Login: "rival", ID: "200"}},
+			[]codehost.RepoInfo{info("21", "rival/app")},
+		)
 		y.want("a name proves nothing", "acme: 11 Acme/web enabled", "rival-2: 21 rival/app enabled")
-		y.told(codehost.Installation{ID: "2", Owner: codehost.User{Login: "rival", ID: "200"}}, []codehost.RepoInfo{info("11", "rival/web")})
+		y.told(
+			codehost.Installation{ID: "2", Owner: codehost.User{Login: "rival", ID: "200"}},
+			[]codehost.RepoInfo{info("11", "rival/web")},
+		)
 		y.want("given away", "acme:  Acme/web~", "rival-2: 11 rival/web enabled", "rival-2: 21 rival/app enabled")
 		other := y.node(y.DB, "acme")
 		err := other.Installation(context.Background(), host, codehost.InstallationEvent{
-			Installation: codehost.Installation{ID: "3", Owner: codehost.User{Login: "new", ID: "300"}}, Added: []codehost.RepoInfo{info("31", "new/x")},
+			Installation: codehost.Installation{
+				ID:    "3",
+				Owner: codehost.User{Login: "new", ID: "300"},
+			}, Added: []codehost.RepoInfo{info("31", "new/x")},
 		})
 		if err != nil {
 			t.Fatal(err)

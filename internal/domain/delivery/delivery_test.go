@@ -328,16 +328,16 @@ func TestSweep(t *testing.T) {
 		if y.asked != 2 || y.again != 2 {
 			t.Errorf("asked %d times, for deliveries %d times", y.asked, y.again)
 		}
-		y.write(func(tx *db.Tx) error { _, err := disableRepo.Exec(tx); return err })
-		y.wait(swept)
+		y.write(func(tx *db.Tx) error {
+			off := seed.Repo{ID: "r2", Account: "acme", Name: "off", Host: "elsewhere", Disabled: true}
+			return errors.Join(seed.Add(tx, off), Watch(tx, "r2"))
+		})
 		y.Look(y.ctx)
 		if y.asked != 2 {
 			t.Error("a disabled repository is asked about")
 		}
 	})
 }
-
-var disableRepo = db.S(`UPDATE repos SET enabled = FALSE`)
 
 // A clock that was set back puts nothing off.
 func TestClockSetBack(t *testing.T) {

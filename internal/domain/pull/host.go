@@ -345,6 +345,14 @@ func (s *Service) retarget(tx *db.Tx, pr row, base string) error {
 	return s.needs(tx, pr.ID, "")
 }
 
+// ByNumber finds a pull request of tx.Account by its number in a repository.
+func ByNumber(tx *db.Tx, repoID string, number int64) (prID string, ok bool, err error) {
+	return byNumber.Maybe(tx, tx.Account, repoID, number)
+}
+
+// OfPull is the address of the page of a pull request here.
+func (s *Service) OfPull(prID string) string { return s.url(prID) }
+
 // address is where people find a pull request.
 func (s *Service) address(r row) string {
 	if r.HostURL != "" {

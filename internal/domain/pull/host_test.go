@@ -25,8 +25,7 @@ type keeper struct {
 // keep has the host of a yard keep pull requests.
 func (y *yard) keep() *keeper {
 	k := &keeper{yard: y}
-	hosts := codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: y.host, Forge: k}})
-	y.Hosts, y.Intents.Hosts = hosts, hosts
+	y.Hosts.Set(codehost.BuiltIn, codehost.Sides{Host: y.host, Forge: k})
 	return k
 }
 

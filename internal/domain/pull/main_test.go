@@ -191,16 +191,16 @@ func open(t *testing.T, e db.Engine) *yard {
 		t.Fatal(err)
 	}
 	y.host = &flaky{Host: host}
-	tell := y.tell
+	tell, hosts := y.tell, served(y.host)
 	y.ci = ci.New(ci.Needs{
-		DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Hosts: served(y.host), Tasks: tasks{y}, Logs: silent{},
+		DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Hosts: hosts, Tasks: tasks{y}, Logs: silent{},
 		Objects: blob.NewFolder(t.TempDir(), "http://host", seal.New(), time.Now),
 	})
 	y.Service = New(Needs{
-		DB: d, Hub: event.NewHub(), Hosts: served(y.host), BaseURL: "http://host", Logger: slog.New(slog.DiscardHandler),
+		DB: d, Hub: event.NewHub(), Hosts: hosts, BaseURL: "http://host", Logger: slog.New(slog.DiscardHandler),
 		Tasks: tasks{y}, Checks: checks{y.ci}, Reviews: reviews{y}, People: nobody{},
 		Bot:     codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
-		Intents: intent.New(intent.Needs{DB: d, Hub: event.NewHub(), Hosts: served(y.host), Logger: slog.New(slog.DiscardHandler)}),
+		Intents: intent.New(intent.Needs{DB: d, Hub: event.NewHub(), Hosts: hosts, Logger: slog.New(slog.DiscardHandler)}),
 	})
 	y.queue = func(tx *db.Tx) (string, error) {
 		task := id.New()

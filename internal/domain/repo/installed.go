@@ -205,29 +205,32 @@ func release(tx *db.Tx, r row) error {
 	return err
 }
 
-// HostChanged records what a host tells of a repository: its name, its properties, and
-// that the repository is gone or archived. An event about an unknown one changes
-// nothing: the installation tells which repositories there are.
+// HostChanged is Changed in a transaction of its own.
 func (s *Service) HostChanged(ctx context.Context, e codehost.RepoEvent) error {
-	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		known, ok, err := located(tx, e.Info.Repo)
-		if err != nil || !ok {
+	return s.DB.Write(ctx, func(tx *db.Tx) error { return Changed(tx, e) })
+}
+
+// Changed records what a host tells of a repository: its name, its properties, and that
+// the repository is gone or archived. An event about an unknown one changes nothing: the
+// installation tells which repositories there are.
+func Changed(tx *db.Tx, e codehost.RepoEvent) error {
+	known, ok, err := located(tx, e.Info.Repo)
+	if err != nil || !ok {
+		return err
+	}
+	return tx.As(known.AccountID, func() error {
+		if e.Gone {
+			return lose(tx, known, LostDeleted)
+		}
+		if err := describe(tx, known, e.Info); err != nil {
 			return err
 		}
-		return tx.As(known.AccountID, func() error {
-			if e.Gone {
-				return lose(tx, known, LostDeleted)
-			}
-			if err := describe(tx, known, e.Info); err != nil {
-				return err
-			}
-			switch {
-			case e.Info.Archived:
-				return lose(tx, known, LostArchived)
-			case known.Archived && known.GoneAt != nil:
-				return regain(tx, known)
-			}
-			return nil
-		})
+		switch {
+		case e.Info.Archived:
+			return lose(tx, known, LostArchived)
+		case known.Archived && known.GoneAt != nil:
+			return regain(tx, known)
+		}
+		return nil
 	})
 }

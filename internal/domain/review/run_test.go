@@ -49,7 +49,8 @@ func TestReview(t *testing.T) {
 		y.wantRun(Sorting, "", -1)
 		y.pass(0)
 		y.wantRun(Verifying, "", -1)
-		if p := y.tasks[1]; p.Template != "other" || strings.Contains(p.Problem, "Gamma") || !strings.Contains(p.Problem, "Alpha is wrong.") ||
+		if p := y.tasks[1]; p.Template != "other" || strings.Contains(p.Problem, "Gamma") ||
+			!strings.Contains(p.Problem, "Alpha is wrong.") ||
 			strings.Contains(p.Problem, "\nw\n") {
 			t.Errorf("%s", p.Problem)
 		}
@@ -60,7 +61,8 @@ func TestReview(t *testing.T) {
 		if got := y.states(); !maps.Equal(got, want) {
 			t.Errorf("%v", got)
 		}
-		if y.told != (Result{Findings: 1}) || len(y.posted) != 1 || len(y.posted[0].Findings) != 2 || y.posted[0].Findings[0].PlaceLine != 5 {
+		if y.told != (Result{Findings: 1}) || len(y.posted) != 1 || len(y.posted[0].Findings) != 2 ||
+			y.posted[0].Findings[0].PlaceLine != 5 {
 			t.Errorf("%+v %+v", y.told, y.posted)
 		}
 		first := y.pr.HeadSHA
@@ -213,7 +215,8 @@ func TestEnds(t *testing.T) {
 				y.pass(0)
 				c.end(y)
 				first := y.runs()[0]
-				if first.State != c.state || first.Verdict == nil || *first.Verdict != VerdictNeutral || first.Kept != nil || first.Note == "" {
+				if first.State != c.state || first.Verdict == nil || *first.Verdict != VerdictNeutral || first.Kept != nil ||
+					first.Note == "" {
 					t.Errorf("%+v", first)
 				}
 				y.pass(0)
@@ -263,7 +266,9 @@ func TestFullQueue(t *testing.T) {
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
-		words := strings.Fields("alpha bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike november oscar papa quebec romeo sierra")
+		words := strings.Fields(
+			"alpha bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike november oscar papa quebec romeo sierra",
+		)
 		total := 0
 		for round := range 4 {
 			file := fmt.Sprintf("f%d.txt", round)

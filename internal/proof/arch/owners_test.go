@@ -75,6 +75,7 @@ var owner = map[string]string{
 	"repos":              "domain/repo",
 	"repo_sweeps":        "domain/delivery",
 	"reservations":       "domain/budget",
+	"review_places":      "domain/review",
 	"review_findings":    "domain/review",
 	"review_rules":       "domain/review",
 	"review_runs":        "domain/review",

@@ -1,0 +1,320 @@
+package review
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/event"
+	"yardmaster/internal/needs"
+)
+
+// CheckName is the name of the check of reviews at hosts that keep checks.
+const CheckName = "yardmaster/review"
+
+// The kinds of intents that reviews put, and their arguments.
+var (
+	postKind   = intent.Declare[postArgs, codehost.Review]("review.post", false)
+	checkKind  = intent.Declare[codehost.OwnCheck, string]("review.check", true)
+	answerKind = intent.Declare[answerArgs, string]("review.answer", false)
+)
+
+type (
+	postArgs struct {
+		Number  int64
+		HeadSHA string
+		Notes   []note
+		More    int
+	}
+	// note is a finding to post.
+	note struct {
+		FindingID, File, Side string
+		StartLine, Line       int // Line 0: it has no place in the diff
+		Text                  string
+	}
+	answerArgs struct {
+		Number    int64
+		FindingID string
+		Text      string
+		Resolve   bool
+	}
+)
+
+// HostNeeds are the dependencies of AtHost.
+type HostNeeds struct {
+	DB      *db.DB
+	Hub     *event.Hub
+	Hosts   *codehost.Hosts
+	Intents *intent.Service
+	Page    Pages
+}
+
+// Pages has the addresses of pages for people.
+type Pages interface {
+	// OfPull is the page of a pull request.
+	OfPull(prID string) string
+}
+
+// AtHost posts reviews at the hosts that keep them. It implements Poster.
+type AtHost struct{ HostNeeds }
+
+// NewAtHost makes an AtHost, and has its intents carried out. It panics if a field of n
+// is nil.
+func NewAtHost(n HostNeeds) *AtHost {
+	needs.Whole(n)
+	a := &AtHost{n}
+	postKind.Handle(n.Intents, poster{})
+	checkKind.Handle(n.Intents, checker{})
+	answerKind.Handle(n.Intents, answerer{n.DB})
+	return a
+}
+
+// can tells whether the host of a repository keeps what c stands for.
+func (a *AtHost) can(r repo.Ref, c codehost.Capability) bool {
+	forge, err := a.Hosts.Forge(r.HostRepo())
+	return err == nil && forge.Can(c)
+}
+
+// PostReview implements Poster.
+func (a *AtHost) PostReview(tx *db.Tx, r repo.Ref, p Pull, rv Posting) error {
+	if !a.can(r, codehost.KeepPulls) {
+		return nil
+	}
+	args := postArgs{Number: p.Number, HeadSHA: rv.HeadSHA, More: rv.More}
+	for _, f := range rv.Findings {
+		args.Notes = append(args.Notes, note{
+			FindingID: f.ID, File: f.File, Side: f.Side, StartLine: f.PlaceStart, Line: f.PlaceLine, Text: text(f),
+		})
+	}
+	_, err := postKind.Put(tx, a.Hub, intent.Want[postArgs]{Repo: r, Object: p.ID, Rank: intent.ForReviews, Args: args})
+	return err
+}
+
+// SetCheck implements Poster.
+func (a *AtHost) SetCheck(tx *db.Tx, r repo.Ref, p Pull, c Check) error {
+	if !a.can(r, codehost.KeepChecks) {
+		return nil
+	}
+	state := c.State
+	switch state {
+	case Looking, Sorting, Verifying:
+		state = "running"
+	case Completed, Failed:
+		state = VerdictNeutral
+	}
+	title := c.Title
+	if title == "" {
+		title = "Review"
+	}
+	_, err := checkKind.Put(tx, a.Hub, intent.Want[codehost.OwnCheck]{Repo: r, Object: p.ID + "/review", Rank: intent.ForReviews,
+		Args: codehost.OwnCheck{
+			Name:       CheckName,
+			SHA:        c.HeadSHA,
+			State:      state,
+			Title:      title,
+			Summary:    title + ".",
+			DetailsURL: a.Page.OfPull(p.ID),
+		}})
+	return err
+}
+
+// Answer implements Poster.
+func (a *AtHost) Answer(tx *db.Tx, r repo.Ref, p Pull, f Finding, text string, resolve bool) error {
+	if !a.can(r, codehost.KeepPulls) {
+		return nil
+	}
+	_, err := answerKind.Put(tx, a.Hub, intent.Want[answerArgs]{Repo: r, Object: p.ID, Rank: intent.ForReviews,
+		Args: answerArgs{Number: p.Number, FindingID: f.ID, Text: text, Resolve: resolve}})
+	return err
+}
+
+// text is a finding as people read it at a host. What an agent wrote mentions nobody and
+// closes nothing there.
+func text(f Finding) string {
+	t := fmt.Sprintf("**%s %s:** %s\n\n%s", f.Severity, strings.ReplaceAll(f.Kind, "_", " "), harmless(f.Claim), harmless(f.Why))
+	if f.HowToSee != "" {
+		t += "\n\nTo see it: " + harmless(f.HowToSee)
+	}
+	if f.Suggestion != "" {
+		t += "\n\nSuggested: " + harmless(f.Suggestion)
+	}
+	return t
+}
+
+// harmless takes the meaning from what a host would act on: mentions of people,
+// references to issues, comments in HTML.
+func harmless(s string) string {
+	return strings.NewReplacer("@", "@\u200b", "#", "#\u200b", "<!--", "<\u200b!--").Replace(s)
+}
+
+// poster carries out review.post.
+type poster struct{}
+
+// Still implements intent.Handler: a review of a head that has moved is not posted.
+func (poster) Still(*db.Tx, intent.Call[postArgs]) (bool, error) { return true, nil }
+
+// Do implements intent.Handler. A finding whose place the host does not take goes into
+// the text of the review.
+func (poster) Do(ctx context.Context, f codehost.Forge, c intent.Call[postArgs]) (codehost.Review, error) {
+	inline, rest := split(c.Args.Notes)
+	for {
+		n := codehost.NewReview{HeadSHA: c.Args.HeadSHA, Body: body(rest, c.Args.More)}
+		for _, i := range inline {
+			n.Comments = append(
+				n.Comments,
+				codehost.NewComment{Path: i.File, Side: i.Side, StartLine: i.StartLine, Line: i.Line, Body: i.Text},
+			)
+		}
+		posted, err := f.PostReview(ctx, c.Repo.HostRepo(), c.ID, c.Args.Number, n)
+		anchor, astray := errors.AsType[*codehost.AnchorError](err)
+		switch {
+		case astray && anchor.Index < len(inline):
+			rest = append(rest, inline[anchor.Index])
+			inline = slices.Delete(inline, anchor.Index, anchor.Index+1)
+			continue
+		case errors.Is(err, codehost.ErrAnchorRefused) && len(inline) > 0:
+			rest, inline = append(rest, inline...), nil
+			continue
+		}
+		return posted, err
+	}
+}
+
+// split parts the findings with a place in the diff from the rest.
+func split(all []note) (inline, rest []note) {
+	for _, n := range all {
+		if n.Line > 0 {
+			inline = append(inline, n)
+		} else {
+			rest = append(rest, n)
+		}
+	}
+	return inline, rest
+}
+
+// body is the text of a review beside its comments.
+func body(rest []note, more int) string {
+	var b strings.Builder
+	for _, n := range rest {
+		fmt.Fprintf(&b, "`%s`\n\n%s\n\n", strings.ReplaceAll(n.File, "`", "'"), n.Text)
+	}
+	if more > 0 {
+		fmt.Fprintf(&b, "%d findings more are not shown.\n", more)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// Done implements intent.Handler: the comments of the findings are noted, in the order in
+// which they were sent.
+func (poster) Done(tx *db.Tx, c intent.Call[postArgs], posted codehost.Review, failure error) error {
+	if failure != nil {
+		return nil // the findings are shown here
+	}
+	for _, n := range c.Args.Notes {
+		i := slices.IndexFunc(posted.Comments, func(at codehost.Comment) bool { return strings.Contains(at.Body, n.Text) })
+		if i < 0 {
+			continue
+		}
+		if _, err := insertPlace.Exec(tx, n.FindingID, c.Object, posted.Comments[i].ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checker carries out review.check.
+type checker struct{}
+
+// Still implements intent.Handler.
+func (checker) Still(*db.Tx, intent.Call[codehost.OwnCheck]) (bool, error) { return true, nil }
+
+// Do implements intent.Handler.
+func (checker) Do(ctx context.Context, f codehost.Forge, c intent.Call[codehost.OwnCheck]) (string, error) {
+	return f.SetCheck(ctx, c.Repo.HostRepo(), c.ID, c.Args)
+}
+
+// Done implements intent.Handler.
+func (checker) Done(*db.Tx, intent.Call[codehost.OwnCheck], string, error) error { return nil }
+
+// answerer carries out review.answer.
+type answerer struct{ db *db.DB }
+
+// Still implements intent.Handler: a finding without a thread is answered here alone.
+func (answerer) Still(tx *db.Tx, c intent.Call[answerArgs]) (bool, error) {
+	_, ok, err := threadOf.Maybe(tx, c.Args.FindingID)
+	return ok, err
+}
+
+// Do implements intent.Handler.
+func (a answerer) Do(ctx context.Context, f codehost.Forge, c intent.Call[answerArgs]) (string, error) {
+	var comment string
+	err := a.db.Read(ctx, func(tx *db.Tx) (err error) {
+		comment, err = threadOf.One(tx, c.Args.FindingID)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	threads, err := f.Threads(ctx, c.Repo.HostRepo(), c.Args.Number)
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(threads, func(t codehost.Thread) bool { return len(t.Comments) > 0 && t.Comments[0].ID == comment })
+	if i < 0 {
+		return "", codehost.ErrThreadGone
+	}
+	said, err := f.Reply(ctx, c.Repo.HostRepo(), c.ID, c.Args.Number, threads[i].ID, c.Args.Text)
+	if err == nil && c.Args.Resolve && f.Can(codehost.CloseThreads) {
+		err = f.Resolve(ctx, c.Repo.HostRepo(), c.ID, threads[i].ID, true)
+	}
+	return said.ID, err
+}
+
+// Done implements intent.Handler.
+func (answerer) Done(*db.Tx, intent.Call[answerArgs], string, error) error { return nil }
+
+// ReadThreads reads the threads of a pull request at its host: a finding whose thread
+// somebody has answered or closed holds the merge no longer. The caller has made sure
+// that it was somebody who may write.
+func (s *Service) ReadThreads(ctx context.Context, r repo.Ref, prID string, number int64) error {
+	var places []threadPlace
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		places, err = threadsOf.All(tx, prID)
+		return err
+	})
+	if err != nil || len(places) == 0 {
+		return err
+	}
+	forge, err := s.Hosts.Forge(r.HostRepo())
+	if err != nil {
+		return err
+	}
+	threads, err := forge.Threads(ctx, r.HostRepo(), number)
+	if err != nil {
+		return err
+	}
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		for _, at := range places {
+			i := slices.IndexFunc(threads, func(t codehost.Thread) bool { return len(t.Comments) > 0 && t.Comments[0].ID == at.CommentID })
+			if i < 0 || !settled(threads[i]) {
+				continue
+			}
+			if err := s.Answer(tx, at.FindingID, false); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// settled tells whether a person has closed a thread, or had the last word in it.
+func settled(t codehost.Thread) bool {
+	last := t.Comments[len(t.Comments)-1].Author
+	return t.Resolved || !last.Own && !last.Bot
+}
