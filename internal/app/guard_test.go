@@ -167,6 +167,12 @@ var everywhere = map[string]string{
 	"account.platform_run_tail": "operators look at runs of every account",
 }
 
+// ofHosts are the rows whose ids are a code host's and belong to no account, and what
+// they answer to another id.
+var ofHosts = map[string]string{
+	"account.platform_goal_rename": "422: the board makes ids of one form",
+}
+
 // nobodys are the values of a path that have a form, and name nothing.
 var nobodys = map[string]string{"name": "nobodys", "key": "nobodys", "scope": "account"}
 
@@ -202,7 +208,7 @@ func TestForeignIsUnknown(t *testing.T) {
 	y := start(t, db.SQLite)
 	operator, reader := y.operator(), y.owner
 	for _, o := range Ops() {
-		if len(pathParams(o.Path)) == 0 || o.Rule.IsPublic() {
+		if len(pathParams(o.Path)) == 0 || o.Rule.IsPublic() || ofHosts[o.ID] != "" {
 			continue
 		}
 		t.Run(o.ID, func(t *testing.T) {
@@ -238,6 +244,7 @@ func TestForeignIsUnknown(t *testing.T) {
 	}
 	stale(t, "byName", byName)
 	stale(t, "everywhere", everywhere)
+	stale(t, "ofHosts", ofHosts)
 	stale(t, "instead", instead)
 }
 

@@ -90,7 +90,7 @@ func TestForeignIsUnknownToTools(t *testing.T) {
 	y := start(t, db.SQLite)
 	operator, reader := y.operator(), y.owner
 	for _, o := range Ops() {
-		if len(pathParams(o.Path)) == 0 || !o.IsTool() || byName[o.ID] != "" || everywhere[o.ID] != "" {
+		if len(pathParams(o.Path)) == 0 || !o.IsTool() || byName[o.ID] != "" || everywhere[o.ID] != "" || ofHosts[o.ID] != "" {
 			continue
 		}
 		t.Run(o.ID, func(t *testing.T) {
