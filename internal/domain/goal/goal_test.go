@@ -14,8 +14,6 @@ import (
 	"yardmaster/internal/policy"
 )
 
-func TestMain(m *testing.M) { dbtest.Main(m) }
-
 // board is a Board in memory.
 type board struct {
 	all     []Milestone

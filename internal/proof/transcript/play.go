@@ -54,6 +54,8 @@ func (tr transcript) perform(t *testing.T, w way, kept *record) {
 	switch tr.steps[0].verb {
 	case "fresh":
 		y = boot(t, w.engine)
+	case "github":
+		y = startAtGitHub(t, w.engine)
 	case "provider":
 		p = provider.New(t)
 		p.Is(map[string]any{"sub": "1", "id": 1, "login": "eva", "name": "Eva", "email": "eva@acme.example", "email_verified": true})
@@ -119,7 +121,7 @@ func (k *talk) prepare(t *testing.T, s step) {
 		return text
 	}
 	switch s.verb {
-	case "fresh", "provider":
+	case "fresh", "provider", "github":
 	case "visit":
 		k.known["back"] = k.visit(arg(0))
 	case "push":

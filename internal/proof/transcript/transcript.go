@@ -42,6 +42,9 @@
 //	$ visit ADDRESS       <back> is the query that a page elsewhere sends us back with
 //	$ provider            as the first step: one test person can sign in at <provider>
 //	                      and with GitHub
+//	$ github              as the first step: northwind has installed the server's App at a
+//	                      GitHub, and the milestones of its repository roadmap, of which
+//	                      there is one, Boxes, are the goals of the platform
 //	$ fresh               as the first step: the server has not been set up
 //
 // Every exchange is held against the OpenAPI document as well, every change
