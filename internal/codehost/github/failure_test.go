@@ -35,15 +35,21 @@ func TestFailures(t *testing.T) {
 		"secondary":       {403, nil, "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.", "limit 1m0s"},
 		"secondary, said": {403, map[string]string{"Retry-After": "17"}, "You have exceeded a secondary rate limit", "limit 17s"},
 		"too many":        {429, nil, "", "limit 1m0s"},
-		"primary":         {403, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1777889400"}, "API rate limit exceeded for installation ID 7.", "limit 10m0s"},
-		"primary, ended":  {429, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1777888000"}, "API rate limit exceeded", "limit 1s"},
-		"down":            {502, nil, "Server Error", "busy 0s"},
-		"down, said":      {503, map[string]string{"Retry-After": "120"}, "down for maintenance", "busy 2m0s"},
-		"credentials":     {401, nil, "Bad credentials", "unauthorized"},
-		"hidden":          {404, nil, "Not Found", "not found"},
-		"no commit":       {422, nil, "No commit found for SHA: 1111", "not found"},
-		"another 403":     {403, nil, "Must have admin rights to Repository.", "refusal 403"},
-		"a rule":          {405, nil, "At least 1 approving review is required", "refusal 405"},
+		"primary": {
+			403, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1777889400"},
+			"API rate limit exceeded for installation ID 7.", "limit 10m0s",
+		},
+		"primary, ended": {
+			429, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1777888000"},
+			"API rate limit exceeded", "limit 1s",
+		},
+		"down":        {502, nil, "Server Error", "busy 0s"},
+		"down, said":  {503, map[string]string{"Retry-After": "120"}, "down for maintenance", "busy 2m0s"},
+		"credentials": {401, nil, "Bad credentials", "unauthorized"},
+		"hidden":      {404, nil, "Not Found", "not found"},
+		"no commit":   {422, nil, "No commit found for SHA: 1111", "not found"},
+		"another 403": {403, nil, "Must have admin rights to Repository.", "refusal 403"},
+		"a rule":      {405, nil, "At least 1 approving review is required", "refusal 405"},
 	} {
 		header := http.Header{}
 		for k, v := range c.header {

@@ -47,7 +47,9 @@ func FuzzEvents(f *testing.F) {
 func TestDeliveriesThatLackSomething(t *testing.T) {
 	t.Parallel()
 	h := &Host{cfg: Config{Name: hostName}}
-	for _, kind := range []string{"push", "pull_request", "issues", "issue_comment", "check_run", "merge_group", "pull_request_review", "installation"} {
+	for _, kind := range []string{
+		"push", "pull_request", "issues", "issue_comment", "check_run", "merge_group", "pull_request_review", "installation",
+	} {
 		_, err := h.Events(codehost.Delivery{Kind: kind, Body: []byte(`{"repository": {"id": 1, "full_name": "a/b"}}`)})
 		if !errors.Is(err, errPayload) {
 			t.Errorf("%s: %v", kind, err)

@@ -183,7 +183,8 @@ func TestSetup(t *testing.T) {
 
 func (y *yard) told(i codehost.Installation, added []codehost.RepoInfo, removed ...codehost.Repo) {
 	y.t.Helper()
-	if err := y.Installation(context.Background(), host, codehost.InstallationEvent{Installation: i, Added: added, Removed: removed}); err != nil {
+	e := codehost.InstallationEvent{Installation: i, Added: added, Removed: removed}
+	if err := y.Installation(context.Background(), host, e); err != nil {
 		y.t.Fatal(err)
 	}
 }

@@ -65,7 +65,8 @@ func (k *keeper) MergePull(ctx context.Context, r codehost.Repo, _ codehost.Once
 	}
 	p := &k.pulls[n-1]
 	return k.host.Merge(ctx, r, codehost.MergeOptions{
-		Base: p.BaseRef, Head: p.HeadRef, HeadSHA: m.HeadSHA, Method: m.Method, Title: m.Title, Body: m.Body, Author: k.Bot, Committer: k.Bot,
+		Base: p.BaseRef, Head: p.HeadRef, HeadSHA: m.HeadSHA, Method: m.Method, Title: m.Title, Body: m.Body,
+		Author: k.Bot, Committer: k.Bot,
 	})
 }
 

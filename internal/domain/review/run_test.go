@@ -186,7 +186,10 @@ func TestEnds(t *testing.T) {
 		stops []string
 	}{
 		"the branch moves": {func(y *yard) { y.commit("a.txt", "b\n"); y.head() }, Cancelled, []string{"task-1"}},
-		"it is closed":     {func(y *yard) { y.pr.Open = false; y.found(defect("a.txt", 1, "high", "It is.")); y.pass(0) }, Cancelled, []string{"task-1"}},
+		"it is closed": {
+			func(y *yard) { y.pr.Open = false; y.found(defect("a.txt", 1, "high", "It is.")); y.pass(0) },
+			Cancelled, []string{"task-1"},
+		},
 		"its task fails": {func(y *yard) {
 			y.write(func(tx *db.Tx) error { return y.Moved(tx, TaskMoved{TaskID: "task-1", Over: true, Why: "gave up"}) })
 		}, Failed, nil},
