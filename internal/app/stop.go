@@ -41,6 +41,9 @@ func (a *App) close() error {
 		defer cancel()
 		errs = append(errs, a.parts.budget.Close(ctx))
 	}
+	if a.hosts != nil {
+		a.hosts.Close()
+	}
 	if a.cache != nil {
 		errs = append(errs, a.cache.Close())
 	}

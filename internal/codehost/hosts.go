@@ -1,10 +1,12 @@
 package codehost
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"sync"
+	"time"
 )
 
 // BuiltIn is the name of the host that a server is itself.
@@ -39,12 +41,42 @@ func NewHosts(all map[string]Sides) *Hosts {
 	return &Hosts{all: maps.Clone(all)}
 }
 
-// Set connects a host, or replaces one. It panics if the name is empty or Host or
+// Keeper is a Host with work and goroutines of its own.
+type Keeper interface {
+	// Upkeep packs what the host keeps here, and removes what was not used since a time.
+	Upkeep(ctx context.Context, now, unusedSince time.Time) error
+	// Close ends the goroutines of the host. It is not used afterwards.
+	Close()
+}
+
+// Keepers are the hosts that have work of their own.
+func (h *Hosts) Keepers() (all []Keeper) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	for _, s := range h.all {
+		if k, is := s.Host.(Keeper); is {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// Close closes the hosts that have goroutines.
+func (h *Hosts) Close() {
+	for _, k := range h.Keepers() {
+		k.Close()
+	}
+}
+
+// Set connects a host, or replaces one. A host that is replaced is closed. It panics if the name is empty or Host or
 // Forge is nil.
 func (h *Hosts) Set(name string, s Sides) {
 	whole := NewHosts(map[string]Sides{name: s})
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if k, is := h.all[name].Host.(Keeper); is {
+		defer k.Close()
+	}
 	maps.Copy(h.all, whole.all)
 }
 

@@ -101,19 +101,38 @@ func New(n Needs) *Service {
 const (
 	connectTopic = "connections"
 	connectEvery = 30 * time.Second
+	keepEvery    = 24 * time.Hour
+	unusedFor    = 30 * 24 * time.Hour // after which the mirror of a repository is removed
 )
 
 // Loop connects the hosts that set-ups have stored, on every node, until ctx ends.
 func (s *Service) Loop(ctx context.Context) error {
+	var kept time.Time
 	s.Hub.Sweep(ctx, "connections.sweep", connectTopic, connectEvery, func(ctx context.Context) {
 		if err := s.Connect(ctx); err != nil {
-			observe.Failed(ctx, err)
-			if ctx.Err() == nil {
-				s.Logger.ErrorContext(ctx, "connect the code hosts", slog.Any("error", err))
+			s.complain(ctx, "connect the code hosts", err)
+		}
+		var now time.Time
+		if err := s.DB.Read(ctx, func(tx *db.Tx) error { now = tx.Now; return nil }); err != nil || now.Sub(kept) < keepEvery {
+			return
+		}
+		if !kept.IsZero() { // a start is a bad moment to pack
+			for _, k := range s.Hosts.Keepers() {
+				if err := k.Upkeep(ctx, now, now.Add(-unusedFor)); err != nil {
+					s.complain(ctx, "look after the mirrors of a code host", err)
+				}
 			}
 		}
+		kept = now
 	})
 	return nil
+}
+
+func (s *Service) complain(ctx context.Context, what string, err error) {
+	observe.Failed(ctx, err)
+	if ctx.Err() == nil {
+		s.Logger.ErrorContext(ctx, what, slog.Any("error", err))
+	}
 }
 
 // Connect connects the hosts that are stored, and have changed since the last call. It
