@@ -25,6 +25,8 @@ const (
 	maxInstructions = 8000 // characters
 	maxCheckTime    = 2 * time.Hour
 	maxBudget       = 100_000 // US dollars
+	maxLabel        = 35      // characters; GitHub takes 50, and an answer adds to it
+	maxWebhookRef   = 100     // characters
 )
 
 // Policy is a parsed policy file with every default filled in. The zero file,
@@ -40,6 +42,8 @@ type Policy struct {
 	Approvals ApprovalPolicy `json:"approvals" yaml:"approvals" doc:"when a decision about a head holds for another one"`
 	// Review says how agents review pull requests.
 	Review ReviewPolicy `json:"review" yaml:"review" doc:"how agents review pull requests"`
+	// Issues says which issues of the code host become asks.
+	Issues IssuePolicy `json:"issues" yaml:"issues" doc:"which issues of the code host become asks"`
 	// Budget limits what models may cost.
 	Budget BudgetPolicy `json:"budget" yaml:"budget" doc:"what models may cost"`
 	// Conflicts says what becomes of a task that would conflict with open work:
@@ -105,6 +109,20 @@ type ReviewPolicy struct {
 	Block       string   `json:"block" yaml:"block" enum:"never,critical,high,medium,low" example:"high" doc:"a finding of at least this holds the merge until it is answered, fixed or dismissed; never: none does"`
 }
 
+// IssuePolicy says which issues of the code host become asks.
+type IssuePolicy struct {
+	_          struct{} `doc:"Which issues of the code host become asks." schema:"IssuePolicy"`
+	Triage     string   `json:"triage" yaml:"triage" enum:"off,labelled,all" doc:"labelled: those with the label; all: each that is opened; those of programs never"`
+	Label      string   `json:"label" yaml:"label" example:"yardmaster" doc:"the label that has an issue triaged"`
+	Answer     bool     `json:"answer" yaml:"answer" doc:"whether a comment at the code host says what became of an issue, and a merge closes it"`
+	WebhookRef string   `json:"webhook_ref" yaml:"webhook_ref" example:"" doc:"name of the webhook that issues are handed to; empty: none"`
+}
+
+// Triages tells whether an open issue with these labels becomes an ask.
+func (p Policy) Triages(labels []string) bool {
+	return p.Issues.Triage == "all" || p.Issues.Triage == "labelled" && slices.Contains(labels, p.Issues.Label)
+}
+
 // BudgetPolicy is in US dollars; null is no limit.
 type BudgetPolicy struct {
 	_       struct{} `doc:"Limits on what models may cost, in US dollars." schema:"BudgetPolicy"`
@@ -162,6 +180,7 @@ func DefaultPolicy() Policy {
 		Pulls:     PullPolicy{Watch: "labelled", Label: "yardmaster"},
 		Approvals: ApprovalPolicy{Carry: "rebase"},
 		Review:    ReviewPolicy{Mode: "auto", MinSeverity: "medium", Block: "high"},
+		Issues:    IssuePolicy{Triage: "labelled", Label: "yardmaster", Answer: true},
 		Conflicts: "hold",
 	}
 }
@@ -255,7 +274,7 @@ func (p Policy) check() (msgs []string) {
 	}
 	for key, v := range map[string]string{"agent.template": p.Agent.Template, "review.template": p.Review.Template,
 		"checks.command": p.Checks.Command,
-		"instructions":   p.Instructions} {
+		"instructions":   p.Instructions, "issues.label": p.Issues.Label, "issues.webhook_ref": p.Issues.WebhookRef} {
 		if strings.ContainsRune(v, 0) {
 			msgs = append(msgs, key+" must not hold the character U+0000")
 		}
@@ -269,6 +288,13 @@ func (p Policy) check() (msgs []string) {
 	oneOf("agent.isolation", p.Agent.Isolation, "none", "best", "landlock", "bubblewrap")
 	oneOf("merge.mode", p.Merge.Mode, "ask", "auto", "never")
 	oneOf("pulls.watch", p.Pulls.Watch, "none", "labelled", "all")
+	oneOf("issues.triage", p.Issues.Triage, "off", "labelled", "all")
+	if n := len([]rune(p.Issues.Label)); n == 0 || n > maxLabel || strings.TrimSpace(p.Issues.Label) != p.Issues.Label {
+		msgs = append(msgs, fmt.Sprintf("issues.label must have 1 to %d characters, and no blank at its ends", maxLabel))
+	}
+	if len([]rune(p.Issues.WebhookRef)) > maxWebhookRef {
+		msgs = append(msgs, fmt.Sprintf("issues.webhook_ref must have at most %d characters", maxWebhookRef))
+	}
 	oneOf("conflicts", p.Conflicts, "hold", "stack", "ignore")
 	oneOf("merge.on_cancel", p.Merge.OnCancel, "close", "keep")
 	oneOf("approvals.carry", p.Approvals.Carry, "never", "rebase")

@@ -28,11 +28,12 @@ func TestParsePolicy(t *testing.T) {
 		"a comment":   {"# nothing\n", DefaultPolicy(), ""},
 		"the version": {"version: 1\n", DefaultPolicy(), ""},
 		"one key":     {"checks: {command: make check}\n", with(func(p *Policy) { p.Checks.Command = "make check" }), ""},
-		"all of it": {"version: 1\nagent: {template: t, isolation: landlock}\nchecks: {command: c, timeout: 90m}\nmerge: {mode: auto, method: squash, delete_branch: false}\napprovals: {carry: never}\nreview: {mode: off, template: r, min_severity: nit, block: never}\nconflicts: stack\npulls: {watch: all, label: l}\ninstructions: i\nbudget: {task_usd: 2.5}\n", Policy{
+		"all of it": {"version: 1\nagent: {template: t, isolation: landlock}\nchecks: {command: c, timeout: 90m}\nmerge: {mode: auto, method: squash, delete_branch: false}\napprovals: {carry: never}\nreview: {mode: off, template: r, min_severity: nit, block: never}\nconflicts: stack\npulls: {watch: all, label: l}\ninstructions: i\nissues: {triage: all, label: x, answer: false, webhook_ref: h}\nbudget: {task_usd: 2.5}\n", Policy{
 			Version: 1, Agent: AgentPolicy{Template: "t", Isolation: "landlock"}, Checks: CheckPolicy{Command: "c", Timeout: "90m"},
 			Merge:     MergePolicy{Mode: "auto", Method: "squash", DeleteBranch: false, OnCancel: "close"},
 			Approvals: ApprovalPolicy{Carry: "never"}, Review: ReviewPolicy{Mode: "off", Template: "r", MinSeverity: "nit", Block: "never"},
 			Conflicts: "stack", Pulls: PullPolicy{Watch: "all", Label: "l"}, Instructions: "i",
+			Issues: IssuePolicy{Triage: "all", Label: "x", Answer: false, WebhookRef: "h"},
 			Budget: BudgetPolicy{TaskUSD: &taskUSD}}, ""},
 		"a budget below 0":  {"budget: {run_usd: -1}\n", Policy{}, "budget.run_usd must be between 0 and 100000"},
 		"a section of null": {"merge:\n", DefaultPolicy(), ""},
@@ -42,6 +43,8 @@ func TestParsePolicy(t *testing.T) {
 		"another mode":      {"merge: {mode: yolo}\n", Policy{}, "merge.mode must be one of ask, auto, never"},
 		"another carry":     {"approvals: {carry: always}\n", Policy{}, "approvals.carry must be one of never, rebase"},
 		"another review":    {"review: {mode: maybe}\n", Policy{}, "review.mode must be one of auto, on_request, off"},
+		"other issues":      {"issues: {triage: some}\n", Policy{}, "issues.triage must be one of off, labelled, all"},
+		"no label":          {"issues: {label: \"\"}\n", Policy{}, "issues.label must have 1 to 35 characters"},
 		"another severity":  {"review: {min_severity: bad}\n", Policy{}, "review.min_severity"},
 		"another block":     {"review: {block: nit}\n", Policy{}, "review.block"},
 		"another method":    {"merge: {method: rebase}\n", Policy{}, "merge.method"},

@@ -77,6 +77,19 @@ var judges = map[string]judge{
 	}),
 	"pulls.label": changed("pulls.label", "another label has agents push to a branch of people",
 		func(p Policy) string { return p.Pulls.Label }),
+	"issues.triage": lower("issues.triage", "agents are told of more issues, which strangers may write", func(p Policy) (string, int) {
+		return p.Issues.Triage, slices.Index([]string{"off", "labelled", "all"}, p.Issues.Triage)
+	}),
+	"issues.label": changed("issues.label", "another label has agents work on an issue",
+		func(p Policy) string { return p.Issues.Label }),
+	"issues.answer": lower("issues.answer", "more is said and closed at the code host", func(p Policy) (string, int) {
+		if p.Issues.Answer {
+			return "true", 1
+		}
+		return "false", 0
+	}),
+	"issues.webhook_ref": changed("issues.webhook_ref", "issues are handed to another webhook",
+		func(p Policy) string { return p.Issues.WebhookRef }),
 	"budget.task_usd": greater("budget.task_usd", func(p Policy) *float64 { return p.Budget.TaskUSD }),
 	"budget.run_usd":  greater("budget.run_usd", func(p Policy) *float64 { return p.Budget.RunUSD }),
 	"instructions":    changed("instructions", "every later agent is told something else", func(p Policy) string { return p.Instructions }),

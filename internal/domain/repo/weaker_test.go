@@ -56,6 +56,7 @@ func base() Policy {
 	p.Approvals.Carry = "never"
 	p.Review.Mode = "on_request"
 	p.Conflicts = "stack"
+	p.Issues.Answer = false
 	p.Instructions = "Be careful."
 	p.MCPServers = map[string]MCPServer{"tracker": {URL: "https://t.example.com", Transport: "http", TokenRef: "T"}}
 	return p
@@ -126,6 +127,16 @@ var changes = map[string][]verdict{
 		{func(p *Policy) { p.Conflicts = "ignore" }, "conflicts"},
 		{func(p *Policy) { p.Conflicts = "hold" }, ""},
 	},
+	"issues.triage": {
+		{func(p *Policy) { p.Issues.Triage = "all" }, "issues.triage"},
+		{func(p *Policy) { p.Issues.Triage = "off" }, ""},
+	},
+	"issues.label":       {{func(p *Policy) { p.Issues.Label = "other" }, "issues.label"}},
+	"issues.webhook_ref": {{func(p *Policy) { p.Issues.WebhookRef = "other" }, "issues.webhook_ref"}},
+	"issues.answer": {
+		{func(p *Policy) { p.Issues.Answer = true }, "issues.answer"},
+		{func(p *Policy) { p.Issues.Answer = false }, ""},
+	},
 	"budget.task_usd": {
 		{func(p *Policy) { p.Budget.TaskUSD = nil }, "budget.task_usd"},
 		{func(p *Policy) { p.Budget.TaskUSD = usd(5.01) }, "budget.task_usd"},
@@ -178,7 +189,7 @@ func TestWeaker(t *testing.T) {
 	for _, w := range Weaker(base(), DefaultPolicy()) {
 		names = append(names, w.Field)
 	}
-	if got, want := strings.Join(names, " "), "agent.isolation approvals.carry budget.run_usd budget.task_usd checks.command instructions"; got != want {
+	if got, want := strings.Join(names, " "), "agent.isolation approvals.carry budget.run_usd budget.task_usd checks.command instructions issues.answer"; got != want {
 		t.Errorf("without the file %q are weaker, want %q", got, want)
 	}
 	long := DefaultPolicy()
