@@ -225,6 +225,9 @@ type Issues interface {
 	// EditComment replaces the text of a comment of ours. It fails with ErrNotFound if
 	// a person has deleted the comment.
 	EditComment(ctx context.Context, r Repo, once Once, id string, body string) error
+	// OpenIssue opens an issue, with labels that need not exist. It fails with
+	// ErrTooLarge.
+	OpenIssue(ctx context.Context, r Repo, once Once, title, body string, labels []string) (Issue, error)
 	// EditIssue changes what the edit names.
 	EditIssue(ctx context.Context, r Repo, once Once, number int64, e IssueEdit) error
 	// Milestones lists the milestones of a repository, open and closed.

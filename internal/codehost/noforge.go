@@ -99,6 +99,11 @@ func (NoForge) AddComment(context.Context, Repo, Once, int64, string) (Comment, 
 // EditComment implements Forge.
 func (NoForge) EditComment(context.Context, Repo, Once, string, string) error { return ErrCannot }
 
+// OpenIssue implements Forge.
+func (NoForge) OpenIssue(context.Context, Repo, Once, string, string, []string) (Issue, error) {
+	return Issue{}, ErrCannot
+}
+
 // EditIssue implements Forge.
 func (NoForge) EditIssue(context.Context, Repo, Once, int64, IssueEdit) error { return ErrCannot }
 

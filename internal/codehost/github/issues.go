@@ -148,6 +148,56 @@ func (h *Host) EditComment(ctx context.Context, r codehost.Repo, once codehost.O
 	return err
 }
 
+// OpenIssue implements codehost.Forge. An issue that was opened for once before is
+// answered, however people have changed its title meanwhile.
+func (h *Host) OpenIssue(
+	ctx context.Context, r codehost.Repo, once codehost.Once, title, body string, labels []string,
+) (codehost.Issue, error) {
+	query := url.Values{"state": {"all"}, "sort": {"created"}, "direction": {"desc"}}
+	if t := since(once); !t.IsZero() {
+		query.Set("since", t.Format(time.RFC3339))
+	}
+	var done *wireIssue
+	_, err := list(ctx, h, r, call{sub: "/issues", query: query, need: readIssues}, func(page []wireIssue) bool {
+		for _, w := range page {
+			if w.PullRequest == nil && h.user(w.User).Own && strings.Contains(w.Body, marker(once)) {
+				done = &w
+			}
+		}
+		return done == nil
+	})
+	if _, off := refused(err, http.StatusGone); off {
+		return codehost.Issue{}, codehost.ErrCannot // the repository has no issues
+	}
+	if err != nil {
+		return codehost.Issue{}, err
+	}
+	if done != nil {
+		return h.issue(*done), nil
+	}
+	type newIssue struct {
+		Title  string   `json:"title"`
+		Body   string   `json:"body"`
+		Labels []string `json:"labels,omitempty"`
+	}
+	var w wireIssue
+	_, err = h.do(ctx, r, call{
+		method: http.MethodPost, sub: "/issues", need: writeIssues, content: true, body: newIssue{short(title), marked(body, once), labels},
+	}, &w)
+	if e, is := refused(err, http.StatusUnprocessableEntity, http.StatusGone); is {
+		switch {
+		case e.Status == http.StatusGone:
+			return codehost.Issue{}, codehost.ErrCannot
+		case e.says("too long"):
+			return codehost.Issue{}, codehost.ErrTooLarge.Because(err)
+		}
+	}
+	if err != nil {
+		return codehost.Issue{}, err
+	}
+	return h.issue(w), nil
+}
+
 // EditIssue implements codehost.Forge.
 func (h *Host) EditIssue(ctx context.Context, r codehost.Repo, once codehost.Once, n int64, e codehost.IssueEdit) error {
 	if err := h.editLabels(ctx, r, n, writeIssues, e.AddLabels, e.RemoveLabels); err != nil {

@@ -77,6 +77,26 @@ func TestComments(t *testing.T) {
 	}
 }
 
+// An issue is opened once for a key, whatever a stranger writes with its marker.
+func TestOpenIssue(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, peer.Options{})
+	ctx := t.Context()
+	forged := w.repo.OpenIssue(w.bob, "Forged", marker(once1))
+	w.lose("POST /repos/{owner}/{repo}/issues")
+	i := twice(t, func() (codehost.Issue, error) {
+		return w.host.OpenIssue(ctx, w.shop, once1, "Say "+strings.Repeat("x", 300), "Why. <!-- ym:other -->", []string{"new", "bug"})
+	})
+	if i.Number == int64(forged.Number) || !i.Author.Own || !i.Open || len([]rune(i.Title)) != 255 || strings.Contains(i.Body, "ym:") ||
+		!slices.Equal(i.Labels, []string{"new", "bug"}) {
+		t.Errorf("%+v", i)
+	}
+	more, _, err := w.host.IssuesSince(ctx, w.shop, time.Time{}, true, "")
+	if err != nil || len(more) != 2 {
+		t.Errorf("%d issues, %v", len(more), err)
+	}
+}
+
 // TestIssuesSince holds that no issue is left out, also one that moves over the border
 // of a page while the pages are read, and that many of one second end.
 func TestIssuesSince(t *testing.T) {

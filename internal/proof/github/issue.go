@@ -83,6 +83,29 @@ func hasLabels(i *Issue, names string) bool {
 
 func (c *call) getIssue() (int, any) { return http.StatusOK, c.showIssue(c.issue()) }
 
+func (c *call) createIssue() (int, any) {
+	r := c.repo()
+	var in struct {
+		Title, Body string
+		Labels      []any
+	}
+	c.in(&in)
+	switch {
+	case strings.TrimSpace(in.Title) == "":
+		c.invalid(wrong("Issue", "title", "missing_field"))
+	case len([]rune(in.Title)) > 256:
+		c.invalid(custom("Issue", "title is too long (maximum is 256 characters)"))
+	case len([]rune(in.Body)) > longestBody:
+		c.invalid(custom("Issue", "body is too long (maximum is 65536 characters)"))
+	}
+	i := c.addIssue(r, c.who, in.Title, in.Body)
+	for _, name := range c.named(in.Labels) {
+		i.labels = append(i.labels, c.label(r, name, c.who))
+	}
+	c.issueEvent(i, "opened", c.who, nil)
+	return http.StatusCreated, c.showIssue(i)
+}
+
 func (c *call) patchIssue() (int, any) {
 	i := c.issue()
 	var in struct {

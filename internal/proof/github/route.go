@@ -133,6 +133,7 @@ func init() {
 		{operation: "GET " + inRepo + "/actions/jobs/{job_id}/logs", by: byToken, need: "actions=read", do: (*call).jobLog},
 
 		{operation: "GET " + inRepo + "/issues", by: byAny, need: eitherGet, do: (*call).listIssues},
+		{operation: "POST " + inRepo + "/issues", by: byToken, need: "issues=write", content: true, do: (*call).createIssue},
 		{operation: "GET " + ofIssue, by: byAny, need: eitherGet, do: (*call).getIssue},
 		{operation: "PATCH " + ofIssue, by: byToken, need: eitherPut, do: (*call).patchIssue},
 		{operation: "GET " + ofIssue + "/comments", by: byAny, need: eitherGet, do: (*call).listComments},
