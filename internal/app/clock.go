@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/delivery"
 	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/review"
@@ -30,6 +31,7 @@ func (a *App) keeper() *clock.Keeper {
 		delivery.ClockSetBack,
 		idempotency.ClockSetBack,
 		intent.ClockSetBack,
+		issue.ClockSetBack,
 		mail.ClockSetBack,
 		pull.ClockSetBack,
 		repo.ClockSetBack,

@@ -27,6 +27,7 @@ var groups = map[string]string{
 	"grant":          "Entitlements that operators give to accounts and people.",
 	"inbound":        "Where other systems deliver what has happened there.",
 	"invitation":     "Invitations to the platform and to an account.",
+	"issue":          "The issues of code hosts, and what became of each.",
 	"mcp":            "The same capabilities as tools of the Model Context Protocol.",
 	"member":         "Who belongs to an account, with which role, and how they get in.",
 	"onboarding":     "The first steps of an account.",
@@ -57,7 +58,7 @@ var contents = []string{
 	"service", "account", "org_sso", "member", "invitation", "token", "operator_token", "access_request", "user", "billing", "grant",
 	"onboarding", "mcp",
 	"task.create", "task.list", "task.stalls", "task",
-	"plan", "project", "pr", "review", "ask", "escalation", "box", "template", "config", "ci", "system_prompt", "project_secret",
+	"plan", "project", "issue", "pr", "review", "ask", "escalation", "box", "template", "config", "ci", "system_prompt", "project_secret",
 	"secret", "blocker",
 	"self",
 	"session", "stream", "audit", "overview", "code_host", "inbound",
@@ -66,7 +67,7 @@ var contents = []string{
 // order is how a reader meets the groups: work, what carries it out, permissions,
 // then operators' groups.
 var order = []string{
-	"task", "ask", "plan", "blocker", "pr", "review", "escalation", "session", "stream", "overview", "project", "box", "template", "config",
+	"task", "ask", "plan", "blocker", "issue", "pr", "review", "escalation", "session", "stream", "overview", "project", "box", "template", "config",
 	"ci", "system_prompt",
 	"project_secret", "secret", "self", "account", "onboarding", "token", "member", "invitation", "org_sso", "billing", "audit", "mcp",
 	"service",

@@ -35,6 +35,7 @@ import (
 	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/invitation"
+	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/member"
 	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/oauth"
@@ -100,6 +101,7 @@ type parts struct {
 type wired struct {
 	parts
 	ci       *ci.Service
+	issue    *issue.Service
 	pull     *pull.Service
 	review   *review.Service
 	ask      *ask.Service
@@ -248,6 +250,7 @@ func (a *App) wire() parts {
 	p.task = add(&p, task.New(task.Needs{
 		DB: a.db, Hub: a.hub, Backoff: a.backoff, DefaultTemplate: template.Default,
 		Repos: flow.TaskRepos{Hosts: a.hosts}, Templates: flow.TaskTemplates{}, Related: flow.TaskRelations{}, Queue: p.queue,
+		Tracker: flow.IssueSink{Hub: a.hub, Hosts: a.hosts},
 	}))
 	author := a.author()
 	p.repo = add(&p, repo.New(repo.Needs{
@@ -271,6 +274,10 @@ func (a *App) wire() parts {
 			DB: a.db, Hub: a.hub, Hosts: a.hosts, Intents: intents, Page: p.pull,
 		}),
 	}))
+	p.issue = add(&p, issue.New(issue.Needs{
+		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Intents: intents, Asks: flow.IssueAsks{Hub: a.hub}, Webhooks: issue.NoWebhooks{},
+		Escalations: flow.IssueEscalations{},
+	}))
 	connections := add(&p, connection.New(connection.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Hosts: a.hosts, Maker: githubs{a}, Logger: a.log, Base: a.base,
 		Seats: a.cfg.Seats, Home: a.cfg.GitHubAppHome,
@@ -279,6 +286,7 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log,
 		Receiver: flow.HostEvents{
 			DB: a.db, Hosts: a.hosts, Connections: connections, Repos: p.repo, Pulls: p.pull, Checks: p.ci, Reviews: p.review,
+			Issues: p.issue,
 		},
 	}))
 	p.approval = add(&p, approval.New(approval.Needs{
@@ -315,7 +323,7 @@ func (a *App) wire() parts {
 		Tasks: flow.BlockerTasks{Tasks: p.task}, Asks: flow.BlockerAsks{Hub: a.hub},
 	}))
 	add(&p, escalation.New(escalation.Needs{DB: a.db}))
-	add(&p, backlog.New(backlog.Needs{DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Asks: flow.BacklogAsks{Hub: a.hub}}))
+	add(&p, backlog.New(backlog.Needs{DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Asks: flow.BacklogAsks{Issues: p.issue}}))
 	add(&p, overview.New(overview.Needs{DB: a.db, Donations: flow.Donations{}}))
 	add(&p, stream.New(stream.Needs{DB: a.db, Hub: a.hub, Topics: topics(p)}))
 	add(&p, goal.New(goal.Needs{DB: a.db, Board: flow.GoalBoard{DB: a.db, Hosts: a.hosts, Place: a.cfg.GoalsRepo}}))

@@ -3,6 +3,7 @@ package app
 import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/access"
+	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/budget"
@@ -10,6 +11,7 @@ import (
 	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/invitation"
+	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/operator"
 	"yardmaster/internal/domain/pull"
@@ -33,6 +35,7 @@ func (a *App) subscribe(p wired) {
 		flow.EndRound(p.pull),
 		flow.MoveReview(p.review),
 		p.plan.TaskMoved,
+		flow.CloseIssue(p.issue),
 		flow.StallWithRepair(p.plan),
 		flow.ExpireBlockers,
 	} {
@@ -51,6 +54,8 @@ func (a *App) subscribe(p wired) {
 	pull.RoundsSpent.On(a.db, flow.RaiseTrouble)
 	pull.SeenTo.On(a.db, flow.ResolveTrouble)
 	repo.Installed.On(a.db, flow.SweepReachable)
+	repo.Installed.On(a.db, issue.Walk)
+	ask.Settled.On(a.db, flow.FollowAsk(p.issue))
 	intent.GivenUp.On(a.db, flow.RaiseRefusal)
 	pull.SeenTo.On(a.db, flow.EndReviews(p.review))
 	pull.HeadKnown.On(a.db, flow.BeginReview(p.review))

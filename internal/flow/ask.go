@@ -3,7 +3,6 @@ package flow
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
@@ -220,20 +219,4 @@ func (a BlockerAsks) File(tx *db.Tx, f blocker.FollowUp) (string, error) {
 		Scopes:      policy.Scopes(policy.WriteTasks),
 	})
 	return filed.ID, err
-}
-
-// BacklogAsks implements backlog.Asks.
-type BacklogAsks struct{ Hub *event.Hub }
-
-// File files the ask of an issue, once, for the person that by names.
-func (a BacklogAsks) File(tx *db.Tx, repoID, by string, i codehost.Issue) (bool, error) {
-	person, _ := strings.CutPrefix(by, "user:")
-	if person == by {
-		person = ""
-	}
-	_, existing, err := ask.File(tx, a.Hub, ask.Filing{
-		RepoIDs: []string{repoID}, Title: i.Title, Body: i.Body, Source: ask.FromBacklog, DedupeKey: i.Key,
-		Namespace: ask.FromBacklog + ":" + repoID, By: by, RequestedBy: &person, Scopes: policy.Scopes(policy.WriteTasks),
-	})
-	return !existing, err
 }

@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/domain/delivery"
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/review"
@@ -24,6 +25,7 @@ type HostEvents struct {
 	Checks      *ci.Service
 	Reviews     *review.Service
 	Hosts       *codehost.Hosts
+	Issues      *issue.Service
 }
 
 // Apply hands an event to the domain that it is about. An event about a repository
@@ -52,6 +54,8 @@ func (h HostEvents) Apply(ctx context.Context, host string, e codehost.Event) er
 		return h.threads(ctx, r, e.Happening, e.Number)
 	case codehost.ThreadChanged:
 		return h.threads(ctx, r, e.Happening, e.Number)
+	case codehost.IssueChanged:
+		return h.Issues.HostChanged(ctx, r, e)
 	case codehost.ChecksChanged:
 		return h.Checks.HostChanged(ctx, r, e.SHA)
 	}

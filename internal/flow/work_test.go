@@ -40,7 +40,7 @@ func eachWork(t *testing.T, queueCap int64, fn func(*testing.T, *work)) {
 			DB: d, Hub: event.NewHub(), Most: queueCap, DefaultTemplate: "default", Repos: TaskRepos{hosts},
 			Templates: QueueTemplates{}, Related: QueueRelations{}, Foresight: standin.Tasks{},
 		})
-		tasks := task.New(task.Needs{
+		tasks := task.New(task.Needs{Tracker: task.NoTracker{},
 			DB: d, Hub: event.NewHub(), DefaultTemplate: "default", Repos: TaskRepos{hosts},
 			Templates: TaskTemplates{}, Related: TaskRelations{}, Queue: queued,
 		})

@@ -75,6 +75,7 @@ const (
 	FromBlocker = "blocker"
 	FromInbound = "inbound"
 	FromBacklog = "backlog"
+	FromIssue   = "issue"
 )
 
 // Ask is an ask as clients see it.
@@ -85,7 +86,7 @@ type Ask struct {
 	Repo             *string           `json:"repo" doc:"owner/name; null: it is for no one repository"`
 	Title            string            `json:"title" doc:"one line"`
 	Body             string            `json:"body" doc:"what is wanted, as it was filed"`
-	Source           string            `json:"source" example:"api" doc:"api unless the filer said so; run, plan, blocker, inbound and backlog are the platform's own"`
+	Source           string            `json:"source" example:"api" doc:"api unless the filer said so; run, plan, blocker, inbound, backlog and issue are the platform's own"`
 	Labels           map[string]string `json:"labels" example:"{\"team\":\"web\"}" doc:"names and values that were filed with it"`
 	DedupeKey        *string           `json:"dedupe_key" example:"null" doc:"the key it was filed under; null without one"`
 	State            State             `json:"state" enum:"pending,triaged,dropped,escalated" doc:"triaged: work came of it; dropped: none is needed; escalated: a person decides"`

@@ -36,6 +36,18 @@ var (
 	redrivenEvent = event.Declare[event.None]("ask.redriven", Topic, "Somebody put the ask, which no judge had answered, back into triage.")
 )
 
+// Settlement is an ask that has moved.
+type Settlement struct {
+	AskID        string
+	State        State
+	Verdict      Verdict // zero for Pending
+	Category     string  // of its escalation; "" without one
+	EscalationID string
+}
+
+// Settled is sent when an ask leaves triage, or comes back to it.
+var Settled = event.DeclareSignal[Settlement]("ask.settled", "An ask has left triage, or has come back to it.")
+
 // settledEvents are the events of an ask that leaves triage, by its new state.
 var settledEvents = map[State]event.Kind[settledData]{
 	Triaged:   event.Declare[settledData]("ask.triaged", Topic, "Work came of the ask, or covers it already."),

@@ -189,6 +189,9 @@ func (s *Service) redrive(ctx context.Context, in idIn) (out Redriven, err error
 		}
 		out = Redriven{AskID: r.ID, State: Pending, Nudged: s.free() > 0}
 		s.Hub.Notify(tx, event.AskTopic)
+		if err := Settled.Send(tx, Settlement{AskID: r.ID, State: Pending}); err != nil {
+			return err
+		}
 		return redrivenEvent.Record(tx, event.Subject{ID: r.ID, RepoID: deref(r.RepoID)}, event.None{})
 	})
 	return out, err

@@ -179,6 +179,11 @@ func (s *Service) move(tx *db.Tx, r *row, to State, v Verdict, escalationID stri
 		return fmt.Errorf("ask %s is no longer pending", r.ID)
 	}
 	r.State = to
+	if err := Settled.Send(tx, Settlement{
+		AskID: r.ID, State: to, Verdict: v, Category: deref(r.EscalationReason), EscalationID: escalationID,
+	}); err != nil {
+		return err
+	}
 	return settledEvents[to].Record(tx, event.Subject{ID: r.ID, RepoID: deref(r.RepoID)}, settledData{
 		CoveringTaskID: deref(v.CoveringTaskID), EscalationID: escalationID, PlanID: deref(v.PlanID), Reason: deref(r.EscalationReason),
 		TaskIDs: v.TaskIDs, Verdict: v.Kind,

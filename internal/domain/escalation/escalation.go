@@ -51,6 +51,7 @@ type Draft struct {
 	RepoID                        *string // nil: it is about no one repository
 	Category, Title, Body, Reason string
 	AskID, PRID, TaskID           *string
+	IssueID                       *string // for the event
 	URL                           *string // of a page about it; nil: none
 	By                            string  // label of the actor; empty: the actor of the transaction
 }
@@ -77,7 +78,7 @@ func Raise(tx *db.Tx, n Draft) (escalationID string, err error) {
 		about.RepoID = *n.RepoID
 	}
 	return escalationID, raisedEvent.Record(tx, about, raisedData{
-		AskID: n.AskID, Category: n.Category, EscalationID: escalationID, Reason: secretscan.Scrub(n.Reason), Repo: r.Repo, URL: n.URL,
+		AskID: n.AskID, IssueID: n.IssueID, Category: n.Category, EscalationID: escalationID, Reason: secretscan.Scrub(n.Reason), Repo: r.Repo, URL: n.URL,
 	})
 }
 

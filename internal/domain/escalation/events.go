@@ -14,10 +14,10 @@ type (
 		AskID        *string `json:"ask_id" doc:"the ask it came from; null without one"`
 		Category     string  `json:"category" doc:"slug of what sort of question it is"`
 		EscalationID string  `json:"escalation_id" doc:"the escalation"`
-		IssueID      *string `json:"issue_id" doc:"always null"`
+		IssueID      *string `json:"issue_id" doc:"the issue of the code host that it is about; null without one"`
 		Reason       string  `json:"reason" doc:"why a person is asked, without what looks like a secret"`
 		Repo         *string `json:"repo" doc:"owner/name; null: it is about no one repository"`
-		URL          *string `json:"url" doc:"where to look; null without a pull request"`
+		URL          *string `json:"url" doc:"where to look; null without a pull request or issue"`
 	}
 	// resolvedData names the ask or the pull request if the end of that resolved the
 	// escalation, and the category if a person did.

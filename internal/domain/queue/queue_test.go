@@ -54,7 +54,7 @@ func each(t *testing.T, fn func(f *fixture)) {
 				DB: d, Hub: hub, Most: task.Uncapped, DefaultTemplate: "default",
 				Repos: &f.others, Templates: &f.others, Related: &f.others, Foresight: &f.host,
 			})
-			f.tasks = task.New(task.Needs{
+			f.tasks = task.New(task.Needs{Tracker: task.NoTracker{},
 				DB: d, Hub: hub, DefaultTemplate: "default", Repos: &f.others, Templates: &f.others, Related: &f.others, Queue: f.Service,
 			})
 			task.QueueChanged.On(d, Count)

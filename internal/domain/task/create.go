@@ -36,7 +36,7 @@ type createIn struct {
 	Repo         string            `json:"repo" pattern:"^[^/\\s]+/[^/\\s]+$" says:"must have the form OWNER/NAME" maxLength:"200" doc:"the repository to work in, owner/name"`
 	Title        string            `json:"title" minLength:"1" maxLength:"200" doc:"one line; the branch of the task is named after it"`
 	Problem      string            `json:"problem" minLength:"1" maxLength:"20000" example:"The footer shows last year. Compute the year when the page is rendered." doc:"what is to be done and why, in words: all the agent is told; links alone are refused"`
-	Sink         string            `json:"sink,omitempty" enum:"queued,direct,gh,linear" doc:"queued unless given; direct goes to the head of the queue; gh and linear hand the task to a system outside, and no setting connects one yet: 422 sink-not-configured"`
+	Sink         string            `json:"sink,omitempty" enum:"queued,direct,gh,linear" doc:"queued unless given; direct goes to the head of the queue; gh opens an issue at the code host and queues nothing: 422 sink-not-configured if that keeps no issues; no setting connects linear yet: 422 sink-not-configured"`
 	Kind         string            `json:"kind,omitempty" enum:"work,scout,setup,kb,devops" doc:"work unless given; kb and devops are not available yet: 422 kind-not-available"`
 	Template     string            `json:"template,omitempty" maxLength:"100" example:"default" doc:"name of the agent template; unless given the repository's, else the server's default"`
 	Priority     *int64            `json:"priority,omitempty" minimum:"0" maximum:"100" doc:"higher is claimed first; 50 unless given, 100 with sink direct"`
@@ -54,7 +54,8 @@ type createIn struct {
 type Dispatched struct {
 	_             struct{} `doc:"The new task's place in the queue, or the escalation that was filed instead."`
 	Kind          string   `json:"kind" enum:"dispatched,escalated" doc:"escalated: a person is asked, and there is no task"`
-	TaskID        *string  `json:"task_id" format:"uuid" doc:"id of the new task; null when a person is asked instead"`
+	TaskID        *string  `json:"task_id" format:"uuid" doc:"id of the new task; null when a person is asked instead, and with the sink gh"`
+	IssueID       *string  `json:"issue_id,omitempty" format:"uuid" doc:"with the sink gh: id of the issue that the code host opens"`
 	EscalationID  *string  `json:"escalation_id,omitempty" format:"uuid" doc:"id of the escalation, when a person is asked instead"`
 	Sink          *string  `json:"sink,omitempty" enum:"queued,direct,gh,linear" doc:"where the task went"`
 	QueuePosition *int64   `json:"queue_position,omitempty" doc:"its place among the tasks that wait, from 1"`
@@ -78,10 +79,8 @@ func (s *Service) create(ctx context.Context, in createIn) (out Dispatched, err 
 			return fault.New(fault.Unprocessable, "problem-is-only-link",
 				"The problem consists of links to issues or pull requests; say what is to be done, an agent cannot follow them.")
 		}
-		if in.Sink == SinkGH || in.Sink == SinkLinear {
-			return fault.Newf(fault.Unprocessable, "sink-not-configured",
-				"Nothing is connected behind the sink %s, and this server has no setting yet that would connect it; send queued or direct.",
-				in.Sink)
+		if in.Sink == SinkLinear {
+			return noSink(in.Sink)
 		}
 		if in.Kind == KindKB || in.Kind == KindDevops {
 			return fault.Newf(fault.Unprocessable, "kind-not-available",
@@ -89,6 +88,10 @@ func (s *Service) create(ctx context.Context, in createIn) (out Dispatched, err 
 		}
 		if in.Confidence != nil && *in.Confidence < minConfidence {
 			out, err = escalate(tx, repo, &in)
+			return err
+		}
+		if in.Sink == SinkGH {
+			out, err = s.track(tx, repo, &in)
 			return err
 		}
 		t, err := s.Create(tx, repo, in.spec())
@@ -99,6 +102,27 @@ func (s *Service) create(ctx context.Context, in createIn) (out Dispatched, err 
 		return err
 	})
 	return out, err
+}
+
+// noSink says that nothing is behind a sink.
+func noSink(sink string) error {
+	f := fault.Newf(fault.Unprocessable, "sink-not-configured",
+		"Nothing is connected behind the sink %s for this repository; send queued or direct.", sink)
+	f.Fields = map[string][]string{"sink": {"has nothing behind it for this repository"}}
+	return f
+}
+
+// track has the code host of a repository open an issue instead of a task.
+func (s *Service) track(tx *db.Tx, repo Repo, in *createIn) (Dispatched, error) {
+	labels := make([]string, 0, len(in.Labels))
+	for _, name := range slices.Sorted(maps.Keys(in.Labels)) {
+		labels = append(labels, strings.TrimSuffix(name+": "+in.Labels[name], ": "))
+	}
+	issueID, ok, err := s.Tracker.Open(tx, repo.ID, in.Title, in.Problem, labels)
+	if err == nil && !ok {
+		err = noSink(in.Sink)
+	}
+	return Dispatched{Kind: "dispatched", IssueID: &issueID, Sink: new(in.Sink)}, err
 }
 
 // dispatched returns the place of a task that tx has created.

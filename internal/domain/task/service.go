@@ -90,6 +90,22 @@ type Needs struct {
 	Templates Templates
 	Related   Related
 	Queue     Queue
+	Tracker   Tracker
+}
+
+// Tracker is where the sink gh goes: the issues of the code host.
+type Tracker interface {
+	// Open asks the code host of a repository of tx.Account to open an issue, and
+	// answers the id that the issue has here; false if the host keeps none.
+	Open(tx *db.Tx, repoID, title, problem string, labels []string) (issueID string, ok bool, err error)
+}
+
+// NoTracker is a Tracker of hosts that keep no issues.
+type NoTracker struct{}
+
+// Open implements Tracker. It opens nothing.
+func (NoTracker) Open(*db.Tx, string, string, string, []string) (string, bool, error) {
+	return "", false, nil
 }
 
 // Service creates tasks, moves them from state to state, and shows them.

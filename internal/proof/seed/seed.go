@@ -222,3 +222,17 @@ func (s Session) Add(tx *db.Tx) error {
 		RequestedBy: s.By,
 	}))
 }
+
+// Issue is an open issue of a repository, by bob, opened so many microseconds after 1970 as
+// its Number. The default of Title is "It fails".
+type Issue struct {
+	ID, Account, Repo, Title string
+	Number                   int64
+}
+
+// Add inserts the issue. It returns the error of the database.
+func (i Issue) Add(tx *db.Tx) error {
+	return done(addIssue.Exec(tx, addIssueArgs{
+		ID: i.ID, AccountID: i.Account, RepoID: i.Repo, Title: cmp.Or(i.Title, "It fails"), Number: i.Number, CreatedAt: i.Number,
+	}))
+}

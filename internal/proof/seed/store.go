@@ -15,6 +15,8 @@ var (
 	addBox = db.SWith[addBoxArgs](`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, token_hash,
 		token_expires_at, slots, agents, isolation, presence, created_at)
 		VALUES (:id, :account_id, :id, 'org', :account_id, 'enrolled', '', :id, 0, :slots, :agents, '["landlock"]', 'online', 0)`)
+	addIssue = db.SWith[addIssueArgs](`INSERT INTO issues (id, account_id, repo_id, number, title, body, url, state, author, created_at)
+		VALUES (:id, :account_id, :repo_id, :number, :title, 'Always.', 'https://code.example.com/issue', 'open', 'bob', :created_at)`)
 	addTask = db.SWith[addTaskArgs](`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, queued_at,
 		branch, template, pr_id, budget_micros, created_by, requested_by, created_at, updated_at)
 		VALUES (:id, :account_id, :repo_id, :kind, :sink, :title, :problem, :status, 0, :branch, :template, :pr_id,
@@ -154,3 +156,9 @@ var (
 		ON CONFLICT (account_id) DO UPDATE SET floors = excluded.floors`)
 	DeleteTemplate = db.S(`DELETE FROM templates WHERE account_id = $1 AND name = $2`)
 )
+
+// addIssueArgs are the parameters of addIssue.
+type addIssueArgs struct {
+	ID, AccountID, RepoID, Title string
+	Number, CreatedAt            int64
+}

@@ -33,7 +33,7 @@ func Services(d *db.DB, hub *event.Hub, repos task.Repos, others Others) (*task.
 		DB: d, Hub: hub, Most: task.Uncapped, DefaultTemplate: "default", Repos: repos, Templates: others, Related: others,
 		Foresight: others,
 	})
-	return task.New(task.Needs{
+	return task.New(task.Needs{Tracker: task.NoTracker{},
 		DB: d, Hub: hub, DefaultTemplate: "default", Repos: repos, Templates: others, Related: others, Queue: q,
 	}), q
 }

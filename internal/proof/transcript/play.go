@@ -143,6 +143,9 @@ func (k *talk) prepare(t *testing.T, s step) {
 		k.known["operator"] = k.Operator()
 	case "blocker":
 		k.Block(arg(0), arg(1), s.files)
+	case "issue":
+		number := arg(1)
+		k.known["issue_"+number] = k.issue(arg(0), number)
 	case "fail":
 		k.fail(arg(0), arg(1))
 	default:

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -101,6 +102,26 @@ func (y *yard) public(name string) {
 		}
 		return err
 	})
+}
+
+// issue puts in an issue of a repository, as a code host would tell of one, and answers
+// its id.
+func (y *yard) issue(name, number string) (issueID string) {
+	y.T.Helper()
+	owner, short, _ := strings.Cut(name, "/")
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		y.T.Fatal(err)
+	}
+	issueID = id.New()
+	y.Write(y.Account, func(tx *db.Tx) error {
+		r, _, err := repo.ByName(tx, owner, short)
+		if err != nil {
+			return err
+		}
+		return seed.Add(tx, seed.Issue{ID: issueID, Account: y.Account, Repo: r.ID, Number: n})
+	})
+	return issueID
 }
 
 // fail ends a task for good.

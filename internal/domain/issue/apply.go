@@ -1,0 +1,187 @@
+package issue
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/id"
+)
+
+// Limits of what is stored of an issue, which anybody may write: characters, and labels.
+const (
+	maxTitle  = 500
+	maxBody   = 64 << 10
+	maxName   = 200
+	maxLabels = 50
+)
+
+// HostChanged records what a host says of an issue. What is older than what is recorded
+// changes nothing. What is as old, and says something else, has the issue read again.
+func (s *Service) HostChanged(ctx context.Context, r repo.Ref, e codehost.IssueChanged) error {
+	if e.Issue.Pull {
+		return nil
+	}
+	gone := e.Action == "deleted" || e.Action == "transferred"
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		known, ok, err := byNumber.Maybe(tx, tx.Account, r.ID, e.Issue.Number)
+		switch {
+		case err != nil:
+			return err
+		case gone && ok:
+			_, err := setGone.Exec(tx, tx.Account, known.ID, tx.Now)
+			return err
+		case gone, !ok && e.Issue.Author.Own: // the answer of the host records what the server opens
+			return nil
+		case ok && db.Micros(e.Issue.UpdatedAt) < known.HostAt:
+			if err := s.consider(tx, r, &known, e, true); err != nil { // a label counts, however late its delivery is
+				return err
+			}
+			return save(tx, known)
+		case ok && db.Micros(e.Issue.UpdatedAt) == known.HostAt:
+			if same(known, r, e.Issue) {
+				return nil
+			}
+			known.Reading, known.DueAt = true, new(tx.Micros())
+			if err := s.consider(tx, r, &known, e, true); err != nil {
+				return err
+			}
+			s.Hub.Notify(tx, topic)
+			return save(tx, known)
+		}
+		return s.apply(tx, r, known, e, true)
+	})
+}
+
+// apply records an issue, which is known as the row before, if that has an id. It begins
+// triage if the policy says so; all says that the policy "all" counts.
+func (s *Service) apply(tx *db.Tx, r repo.Ref, before row, e codehost.IssueChanged, all bool) error {
+	i := e.Issue
+	a := mirrorOf(r, i)
+	if a.ID = before.ID; a.ID == "" {
+		a.ID = id.New()
+		n, err := insert.Exec(tx, a)
+		if err != nil {
+			return err
+		}
+		if n == 0 { // another transaction has recorded the issue meanwhile
+			if before, err = byNumber.One(tx, tx.Account, r.ID, i.Number); err != nil || db.Micros(i.UpdatedAt) < before.HostAt {
+				return err
+			}
+			a.ID = before.ID
+		}
+	}
+	if before.ID != "" {
+		if _, err := mirror.Exec(tx, a); err != nil {
+			return err
+		}
+	}
+	now, err := lockID.One(tx, tx.Account, a.ID)
+	if err != nil {
+		return err
+	}
+	if err := s.consider(tx, r, &now, e, all); err != nil {
+		return err
+	}
+	return save(tx, now)
+}
+
+// consider has an ask filed for an issue, with the text that the event shows. Issues of
+// programs, and what programs do to issues, begin nothing.
+func (s *Service) consider(tx *db.Tx, r repo.Ref, to *row, e codehost.IssueChanged, all bool) error {
+	i := e.Issue
+	wanted := r.Enabled && i.Open && r.Policy.Triages(i.Labels) && (all || r.Policy.Issues.Triage == "labelled")
+	if !wanted || to.Triage != None || to.Filing || i.Author.Bot || i.Author.Own || e.By.Bot || e.By.Own {
+		return nil
+	}
+	to.SeenTitle, to.SeenBody = clip(oneLine(i.Title), maxTitle), clip(i.Body, maxBody)
+	to.Voucher = clip(i.Author.Login, maxName)
+	if e.Action == "labeled" && e.By.Login != "" && slices.Contains(i.Labels, r.Policy.Issues.Label) {
+		to.Voucher = clip(e.By.Login, maxName)
+	}
+	to.Filing, to.DueAt, to.Tries = true, new(tx.Micros()), 0
+	s.Hub.Notify(tx, topic)
+	return nil
+}
+
+// mirrorOf are the columns of an issue. The label of the policy comes first, so that a
+// flood of labels does not hide it.
+func mirrorOf(r repo.Ref, i codehost.Issue) mirrorArgs {
+	labels := []string{}
+	if slices.Contains(i.Labels, r.Policy.Issues.Label) {
+		labels = append(labels, r.Policy.Issues.Label)
+	}
+	for _, l := range i.Labels {
+		if len(labels) < maxLabels && l != r.Policy.Issues.Label {
+			labels = append(labels, clip(l, maxName))
+		}
+	}
+	state := Closed
+	if i.Open {
+		state = Open
+	}
+	return mirrorArgs{
+		AccountID: r.AccountID, RepoID: r.ID, Number: &i.Number, HostKey: clip(i.Key, maxName), NodeID: clip(i.NodeID, maxName),
+		Title: clip(oneLine(i.Title), maxTitle), Body: clip(i.Body, maxBody), URL: clip(i.URL, maxTitle), State: state,
+		Author: clip(i.Author.Login, maxName), AuthorBot: i.Author.Bot || i.Author.Own, Labels: db.JSON[[]string]{V: labels},
+		Milestone: clip(oneLine(i.Milestone), maxName), Comments: int64(i.Comments), HostAt: db.Micros(i.UpdatedAt),
+		CreatedAt: db.Micros(i.CreatedAt),
+	}
+}
+
+// same tells whether an issue is recorded as it is.
+func same(known row, r repo.Ref, i codehost.Issue) bool {
+	a := mirrorOf(r, i)
+	return known.GoneAt == nil && known.Title == a.Title && known.Body == a.Body && known.State == a.State &&
+		slices.Equal(known.Labels.V, a.Labels.V) && known.Milestone == a.Milestone && known.Comments == a.Comments
+}
+
+// Import records an issue that an operator has imported, and files its ask. It tells
+// whether there was none before.
+func (s *Service) Import(tx *db.Tx, repoID, by string, i codehost.Issue) (filed bool, err error) {
+	r, ok, err := repo.ByID(tx, repoID)
+	if err != nil || !ok {
+		return false, err
+	}
+	known, ok, err := byNumber.Maybe(tx, tx.Account, r.ID, i.Number)
+	if err != nil {
+		return false, err
+	}
+	if !ok || db.Micros(i.UpdatedAt) >= known.HostAt {
+		if err := s.apply(tx, r, known, codehost.IssueChanged{Issue: i}, false); err != nil {
+			return false, err
+		}
+	}
+	if known, err = byNumber.One(tx, tx.Account, r.ID, i.Number); err != nil || known.AskID != nil {
+		return false, err
+	}
+	known.SeenTitle, known.SeenBody = clip(oneLine(i.Title), maxTitle), clip(i.Body, maxBody)
+	return s.file(tx, r, known, true, by)
+}
+
+// clip cuts a text, and replaces what no database stores.
+func clip(text string, most int) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+const (
+	topic   = "issues.due"
+	every   = 5 * time.Second
+	hold    = 2 * time.Minute // for which a node has an issue or a walk
+	longest = 15 * time.Minute
+	atOnce  = 20
+	batch   = 50
+	// maxTries are the tries to ask a host for a permission; then the person has none.
+	maxTries = 10
+)

@@ -1,0 +1,105 @@
+// Package issue mirrors the issues of code hosts, and has those that the policy file
+// chooses triaged.
+//
+//   - issue.go: states, Needs, New
+//   - apply.go: what a host tells of an issue
+//   - loop.go: the first walk, asks that are to be filed, issues that are to be read again
+//   - file.go: the ask of an issue, and what became of it
+//   - tell.go: comments, labels and new issues at the host, by intents
+//   - ops.go, store.go, events.go
+package issue
+
+import (
+	"log/slog"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/event"
+	"yardmaster/internal/needs"
+)
+
+// States of an issue.
+const (
+	Opening = "opening" // the host is yet to open it
+	Open    = "open"
+	Closed  = "closed"
+	Refused = "refused" // the host did not open it
+)
+
+// States of triage.
+const (
+	None      = "none"
+	Filed     = "filed"   // there is an ask
+	Triaged   = "triaged" // work came of the ask
+	Dropped   = "dropped"
+	Escalated = "escalated"
+	HandedOff = "handed_off" // to a webhook
+)
+
+// Triages lists the states of triage.
+func Triages() []string { return []string{None, Filed, Triaged, Dropped, Escalated, HandedOff} }
+
+// Asks files asks in tx.Account.
+type Asks interface {
+	// File files an ask, or answers the one of its key.
+	File(tx *db.Tx, f Filing) (askID string, existing bool, err error)
+}
+
+// Filing is the ask of an issue.
+type Filing struct {
+	RepoID, Key, Title, Body string
+	// Trusted says that a verdict may begin work.
+	Trusted bool
+	// Imported says that an operator asked for it, By is the operator's label.
+	Imported bool
+	By       string
+}
+
+// Webhooks are the webhooks of tx.Account.
+type Webhooks interface {
+	// Has tells whether there is a webhook of the name.
+	Has(tx *db.Tx, name string) (bool, error)
+}
+
+// NoWebhooks are no webhooks.
+type NoWebhooks struct{}
+
+// Has implements Webhooks. It is always false.
+func (NoWebhooks) Has(*db.Tx, string) (bool, error) { return false, nil }
+
+// Escalations puts questions to people.
+type Escalations interface {
+	// Raise puts a question about an issue of tx.Account to people.
+	Raise(tx *db.Tx, q Question) (escalationID string, err error)
+}
+
+// Question is an issue that a person decides about.
+type Question struct {
+	RepoID, IssueID, Category, Title, Body, Reason string
+	AskID, URL                                     *string
+}
+
+// Needs are the dependencies of Service.
+type Needs struct {
+	DB          *db.DB
+	Hub         *event.Hub
+	Hosts       *codehost.Hosts
+	Logger      *slog.Logger
+	Intents     *intent.Service
+	Asks        Asks
+	Webhooks    Webhooks
+	Escalations Escalations
+}
+
+// Service answers for issues.
+type Service struct{ Needs }
+
+// New makes a Service of n. It panics if a required field of n is nil.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	s := &Service{n}
+	tellAtHost.Handle(n.Intents, teller{})
+	openAtHost.Handle(n.Intents, opener{})
+	return s
+}

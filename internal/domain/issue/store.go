@@ -1,0 +1,185 @@
+package issue
+
+import (
+	"time"
+
+	"yardmaster/internal/api/op"
+	"yardmaster/internal/db"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+)
+
+type row struct {
+	ID           string
+	AccountID    string
+	RepoID       string
+	Number       *int64
+	Title        string
+	Body         string
+	URL          string `db:"url"`
+	State        string
+	Author       string
+	AuthorBot    bool
+	Labels       db.JSON[[]string]
+	Milestone    string
+	Comments     int64
+	HostAt       int64
+	Triage       string
+	AskID        *string
+	EscalationID *string
+	SeenTitle    string
+	SeenBody     string
+	Voucher      string
+	Filing       bool
+	Reading      bool
+	Told         bool
+	DueAt        *int64
+	Tries        int64
+	CreatedAt    time.Time
+	GoneAt       *time.Time
+}
+
+func (r row) number() int64 {
+	if r.Number == nil {
+		return 0
+	}
+	return *r.Number
+}
+
+type walkRow struct {
+	RepoID, Cursor string
+	DueAt          int64
+	Tries          int64
+}
+
+// mirrorArgs are the parameters of insert and mirror.
+type mirrorArgs struct {
+	ID, AccountID, RepoID             string
+	Number                            *int64
+	HostKey, NodeID, Title, Body, URL string
+	State, Author, Milestone          string
+	AuthorBot                         bool
+	Labels                            db.JSON[[]string]
+	Comments, HostAt, CreatedAt       int64
+}
+
+// workArgs are the parameters of set.
+type workArgs struct {
+	ID, Triage                   string
+	AskID, EscalationID          *string
+	SeenTitle, SeenBody, Voucher string
+	Filing, Reading, Told        bool
+	DueAt                        *int64
+	Tries                        int64
+}
+
+// handoffArgs are the parameters of handOff.
+type handoffArgs struct {
+	ID, AccountID, RepoID, IssueID, WebhookRef, Reason, RequestedBy string
+	CreatedAt                                                       int64
+}
+
+const columns = `id, account_id, repo_id, number, title, body, url, state, author, author_bot, labels, milestone, comments, host_at,
+	triage, ask_id, escalation_id, seen_title, seen_body, voucher, filing, reading, told, due_at, tries, created_at, gone_at`
+
+var (
+	insert = db.SWith[mirrorArgs](`INSERT INTO issues (id, account_id, repo_id, number, host_key, node_id, title, body, url, state, author,
+		author_bot, labels, milestone, comments, host_at, created_at)
+		VALUES (:id, :account_id, :repo_id, :number, :host_key, :node_id, :title, :body, :url, :state, :author,
+		:author_bot, :labels, :milestone, :comments, :host_at, :created_at) ON CONFLICT DO NOTHING`)
+	mirror = db.SWith[mirrorArgs](`UPDATE issues SET number = :number, host_key = :host_key, node_id = :node_id, title = :title,
+		body = :body, url = :url, state = :state, author = :author, author_bot = :author_bot, labels = :labels, milestone = :milestone,
+		comments = :comments, host_at = :host_at, created_at = :created_at, gone_at = NULL WHERE account_id = :account_id AND id = :id`)
+	set = db.SWith[workArgs](`UPDATE issues SET triage = :triage, ask_id = :ask_id, escalation_id = :escalation_id,
+		seen_title = :seen_title, seen_body = :seen_body, voucher = :voucher, filing = :filing, reading = :reading, told = :told,
+		due_at = :due_at, tries = :tries WHERE id = :id`)
+	setGone  = db.S(`UPDATE issues SET gone_at = $3, due_at = NULL, filing = FALSE, reading = FALSE WHERE account_id = $1 AND id = $2`)
+	setState = db.S(`UPDATE issues SET state = $3 WHERE account_id = $1 AND id = $2`)
+	remove   = db.S(`DELETE FROM issues WHERE account_id = $1 AND id = $2`)
+	byID     = db.Q[row](`SELECT ` + columns + ` FROM issues WHERE account_id = $1 AND id = $2`)
+	lockID   = db.Q[row](`SELECT ` + columns + ` FROM issues WHERE account_id = $1 AND id = $2`).ForUpdate()
+	byNumber = db.Q[row](`SELECT ` + columns + ` FROM issues WHERE account_id = $1 AND repo_id = $2 AND number = $3`).ForUpdate()
+	byAsk    = db.Q[row](`SELECT ` + columns + ` FROM issues WHERE account_id = $1 AND ask_id = $2`).ForUpdate()
+	handOff  = db.SWith[handoffArgs](`INSERT INTO issue_handoffs (id, account_id, repo_id, issue_id, webhook_ref, reason, state,
+		requested_by, created_at)
+		VALUES (:id, :account_id, :repo_id, :issue_id, :webhook_ref, :reason, 'queued', :requested_by, :created_at)`)
+
+	anyDue = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM issues WHERE due_at <= $1) OR EXISTS (SELECT 1 FROM issue_walks WHERE due_at <= $1)`)
+	// takeDue and takeWalks keep what they answer from other nodes until $2.
+	takeDue = db.Q[row](`UPDATE issues SET due_at = $2, tries = tries + 1
+		WHERE id IN (SELECT id FROM issues WHERE due_at <= $1 ORDER BY due_at LIMIT $3) AND due_at <= $1 RETURNING ` + columns)
+	takeWalks = db.Q[walkRow](`UPDATE issue_walks SET due_at = $2, tries = tries + 1
+		WHERE repo_id IN (SELECT repo_id FROM issue_walks WHERE due_at <= $1 ORDER BY due_at LIMIT $3) AND due_at <= $1
+		RETURNING repo_id, cursor, due_at, tries`)
+	beginWalk = db.S(`INSERT INTO issue_walks (repo_id, cursor, due_at) VALUES ($1, '', $2)
+		ON CONFLICT (repo_id) DO UPDATE SET cursor = '', due_at = excluded.due_at, tries = 0`)
+	walkTo = db.SWith[walkArgs](`UPDATE issue_walks SET cursor = :cursor, due_at = :due_at, tries = :tries
+		WHERE repo_id = :repo_id AND due_at = :held`)
+	holdWalk = db.S(`UPDATE issue_walks SET due_at = $3 WHERE repo_id = $1 AND due_at = $2`)
+	again    = db.S(`UPDATE issues SET due_at = $3 WHERE id = $1 AND due_at = $2`)
+
+	pullIn      = db.S(`UPDATE issues SET due_at = $1 WHERE due_at > $2`)
+	pullInWalks = db.S(`UPDATE issue_walks SET due_at = $1 WHERE due_at > $2`)
+)
+
+// walkArgs are the parameters of walkTo.
+type walkArgs struct {
+	RepoID, Cursor string
+	DueAt          *int64
+	Tries, Held    int64
+}
+
+// ClockSetBack makes due what would wait for longer than is ever asked.
+func ClockSetBack(tx *db.Tx) error {
+	most := db.Micros(tx.Now.Add(max(hold, longest)))
+	if _, err := pullIn.Exec(tx, tx.Micros(), most); err != nil {
+		return err
+	}
+	_, err := pullInWalks.Exec(tx, tx.Micros(), most)
+	return err
+}
+
+// save stores what is ours of an issue.
+func save(tx *db.Tx, r row) error {
+	_, err := set.Exec(tx, workArgs{
+		ID: r.ID, Triage: r.Triage, AskID: r.AskID, EscalationID: r.EscalationID, SeenTitle: r.SeenTitle, SeenBody: r.SeenBody,
+		Voucher: r.Voucher, Filing: r.Filing, Reading: r.Reading, Told: r.Told, DueAt: r.DueAt, Tries: r.Tries,
+	})
+	return err
+}
+
+// find reads an issue of tx.Account, and locks it if lock is set. It fails with
+// fault.NotFound.
+func find(tx *db.Tx, issueID string, lock bool) (row, error) {
+	if !id.Valid(issueID) {
+		return row{}, fault.Missing("issue")
+	}
+	q := byID
+	if lock {
+		q = lockID
+	}
+	r, ok, err := q.Maybe(tx, tx.Account, issueID)
+	if err == nil && (!ok || r.GoneAt != nil) {
+		err = fault.Missing("issue")
+	}
+	return r, err
+}
+
+// list reads a page of a repository, newest first.
+func list(tx *db.Tx, repoID string, p op.PageIn) ([]row, error) {
+	at, last, more, err := p.AfterTime()
+	if err != nil {
+		return nil, err
+	}
+	b := db.Build(`SELECT `+columns+` FROM issues WHERE account_id = `, tx.Account).And("repo_id = ", repoID).SQL(" AND gone_at IS NULL")
+	if triage := p.Want("triage"); triage != "" {
+		b.And("triage = ", triage)
+	}
+	if state := p.Want("state"); state != "" {
+		b.And("state = ", state)
+	}
+	if more {
+		b.And("(created_at, id) < ", db.Tuple(at, last))
+	}
+	return db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+}
