@@ -2,12 +2,14 @@ package flow
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/blocker"
+	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
@@ -104,8 +106,17 @@ func TestAsksOfSiblings(t *testing.T) {
 		}
 
 		for i, fresh := range []bool{true, false} {
-			if is, err := (BacklogAsks{hub}).File(tx, "web", "user:ann", codehost.Issue{Key: "1", Title: "t"}); err != nil || is != fresh {
-				t.Errorf("time %d: %v, %v", i, is, err)
+			f := issue.Filing{RepoID: "web", Key: "h/1#2", Title: "t", Imported: true, By: "user:ann", Trusted: i == 0}
+			if _, there, err := (IssueAsks{hub}).File(tx, f); err != nil || there == fresh {
+				t.Errorf("time %d: %v, %v", i, there, err)
+			}
+		}
+		for key, scopes := range map[string]string{"trusted": "write:tasks", "stranger": ""} {
+			a, _, err := (IssueAsks{hub}).File(tx, issue.Filing{RepoID: "web", Key: key, Title: "t", Trusted: key == "trusted"})
+			want(a, err, "issue", "system", "")
+			var kept db.JSON[[]string]
+			if kept, err = scopesOf.One(tx, a); err != nil || strings.Join(kept.V, " ") != scopes {
+				t.Errorf("the ask of a %s may %q (%v), want %q", key, kept.V, err, scopes)
 			}
 		}
 	})
@@ -118,3 +129,5 @@ func TestGitTokens(t *testing.T) {
 		t.Errorf("%+v %v %v", a, ok, err)
 	}
 }
+
+var scopesOf = db.Q[db.JSON[[]string]](`SELECT scopes FROM asks WHERE id = $1`)

@@ -89,7 +89,8 @@ var (
 		:author_bot, :labels, :milestone, :comments, :host_at, :created_at) ON CONFLICT DO NOTHING`)
 	mirror = db.SWith[mirrorArgs](`UPDATE issues SET number = :number, host_key = :host_key, node_id = :node_id, title = :title,
 		body = :body, url = :url, state = :state, author = :author, author_bot = :author_bot, labels = :labels, milestone = :milestone,
-		comments = :comments, host_at = :host_at, created_at = :created_at, gone_at = NULL WHERE account_id = :account_id AND id = :id`)
+		comments = :comments, host_at = :host_at, created_at = :created_at, gone_at = NULL
+		WHERE account_id = :account_id AND repo_id = :repo_id AND id = :id`)
 	set = db.SWith[workArgs](`UPDATE issues SET triage = :triage, ask_id = :ask_id, escalation_id = :escalation_id,
 		seen_title = :seen_title, seen_body = :seen_body, voucher = :voucher, filing = :filing, reading = :reading, told = :told,
 		due_at = :due_at, tries = :tries WHERE id = :id`)

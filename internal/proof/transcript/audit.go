@@ -113,6 +113,7 @@ func (r *record) write(k *talk, o op.Op, body string, a answer) error {
 // the contract lets it change other objects, each with a record of its own. No such
 // object has two rows of a kind.
 var moves = map[string][]string{
+	"issue.escalate":          {"escalation.raised"},   // the contract has it make one
 	"ask.redrive":             {"escalation.resolved"}, // nobody is asked any more
 	"pr.approve_pending":      {"task.mergeable"},      // its task moves with it
 	"pr.action_link_redeem":   {"task.mergeable"},

@@ -144,8 +144,7 @@ func (k *talk) prepare(t *testing.T, s step) {
 	case "blocker":
 		k.Block(arg(0), arg(1), s.files)
 	case "issue":
-		number := arg(1)
-		k.known["issue_"+number] = k.issue(arg(0), number)
+		k.known[arg(2)] = k.issue(arg(0), arg(1))
 	case "fail":
 		k.fail(arg(0), arg(1))
 	default:

@@ -31,8 +31,8 @@
 //	$ public OWNER/NAME   makes a repository one that is open to everybody at its host
 //	$ box TOKEN           enrolls a box, a real one, and lets it run
 //	$ blocker TASK KIND   declares a blocker and holds the task for it; lines "name: kind" are its fields
-//	$ issue OWNER/NAME N  puts in the issue N of a repository, of bob, as a code host would
-//	                      tell of one; <issue_N> is its id
+//	$ issue OWNER/NAME N ID puts in the issue N of a repository, of bob, as a code host would
+//	                      tell of one; <ID> is its id
 //	$ fail TASK KIND      fails a task for good, as the loss of its pull request would
 //	$ person LOGIN [ROLE] makes a user with an account of their own, and a role in acme;
 //	                      <LOGIN> is the id, <LOGIN_token> what they may do there
