@@ -67,8 +67,8 @@ var contents = []string{
 // order is how a reader meets the groups: work, what carries it out, permissions,
 // then operators' groups.
 var order = []string{
-	"task", "ask", "plan", "blocker", "issue", "pr", "review", "escalation", "session", "stream", "overview", "project", "box", "template", "config",
-	"ci", "system_prompt",
+	"task", "ask", "plan", "blocker", "issue", "pr", "review", "escalation", "session", "stream", "overview", "project", "box", "template",
+	"config", "ci", "system_prompt",
 	"project_secret", "secret", "self", "account", "onboarding", "token", "member", "invitation", "org_sso", "billing", "audit", "mcp",
 	"service",
 	"operator_token", "access_request", "user", "grant", "code_host", "inbound",

@@ -275,8 +275,8 @@ func (a *App) wire() parts {
 		}),
 	}))
 	p.issue = add(&p, issue.New(issue.Needs{
-		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Intents: intents, Asks: flow.IssueAsks{Hub: a.hub}, Webhooks: issue.NoWebhooks{},
-		Escalations: flow.IssueEscalations{},
+		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Intents: intents, Asks: flow.IssueAsks{Hub: a.hub},
+		Webhooks: issue.NoWebhooks{}, Escalations: flow.IssueEscalations{},
 	}))
 	connections := add(&p, connection.New(connection.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Hosts: a.hosts, Maker: githubs{a}, Logger: a.log, Base: a.base,

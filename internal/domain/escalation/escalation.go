@@ -78,7 +78,8 @@ func Raise(tx *db.Tx, n Draft) (escalationID string, err error) {
 		about.RepoID = *n.RepoID
 	}
 	return escalationID, raisedEvent.Record(tx, about, raisedData{
-		AskID: n.AskID, IssueID: n.IssueID, Category: n.Category, EscalationID: escalationID, Reason: secretscan.Scrub(n.Reason), Repo: r.Repo, URL: n.URL,
+		AskID: n.AskID, IssueID: n.IssueID,
+		Category: n.Category, EscalationID: escalationID, Reason: secretscan.Scrub(n.Reason), Repo: r.Repo, URL: n.URL,
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/proof/seed"
 )
 
 func TestStatements(t *testing.T) {
@@ -35,15 +36,17 @@ func TestTriage(t *testing.T) {
 			filed   bool
 			trusted bool
 		}{
-			"of a stranger":      {all, func(*codehost.IssueChanged) {}, true, false},
-			"of a maintainer":    {all, func(e *codehost.IssueChanged) { e.Issue.Author.Login = "ann" }, true, true},
-			"of nobody known":    {all, func(e *codehost.IssueChanged) { e.Issue.Author.Login = "ghost" }, true, false},
-			"of a bot":           {all, func(e *codehost.IssueChanged) { e.Issue.Author = bot }, false, false},
-			"touched by a bot":   {all, func(e *codehost.IssueChanged) { e.By = bot }, false, false},
-			"our own echo":       {all, func(e *codehost.IssueChanged) { e.By = own }, false, false},
-			"a closed one":       {all, func(e *codehost.IssueChanged) { e.Issue.Open = false }, false, false},
-			"without the label":  {labelled, func(*codehost.IssueChanged) {}, false, false},
-			"with another label": {labelled, func(e *codehost.IssueChanged) { e.Issue.Labels = []string{"yardmaster-triaged"} }, false, false},
+			"of a stranger":     {all, func(*codehost.IssueChanged) {}, true, false},
+			"of a maintainer":   {all, func(e *codehost.IssueChanged) { e.Issue.Author.Login = "ann" }, true, true},
+			"of nobody known":   {all, func(e *codehost.IssueChanged) { e.Issue.Author.Login = "ghost" }, true, false},
+			"of a bot":          {all, func(e *codehost.IssueChanged) { e.Issue.Author = bot }, false, false},
+			"touched by a bot":  {all, func(e *codehost.IssueChanged) { e.By = bot }, false, false},
+			"our own echo":      {all, func(e *codehost.IssueChanged) { e.By = own }, false, false},
+			"a closed one":      {all, func(e *codehost.IssueChanged) { e.Issue.Open = false }, false, false},
+			"without the label": {labelled, func(*codehost.IssueChanged) {}, false, false},
+			"with another label": {labelled, func(e *codehost.IssueChanged) {
+				e.Issue.Labels = []string{"yardmaster-triaged"}
+			}, false, false},
 			"with the label": {labelled, func(e *codehost.IssueChanged) {
 				e.Action, e.By.Login, e.Issue.Labels = "labeled", "ann", []string{"yardmaster"}
 			}, true, true},
@@ -57,7 +60,9 @@ func TestTriage(t *testing.T) {
 				}
 				e.Action, e.By.Login, e.Issue.Labels = "labeled", "ann", append(e.Issue.Labels, "yardmaster")
 			}, true, true},
-			"switched off": {"version: 1\nissues: {triage: off}\n", func(e *codehost.IssueChanged) { e.Issue.Labels = []string{"yardmaster"} }, false, false},
+			"switched off": {"version: 1\nissues: {triage: off}\n", func(e *codehost.IssueChanged) {
+				e.Issue.Labels = []string{"yardmaster"}
+			}, false, false},
 		} {
 			number++
 			p, wrong := repo.ParsePolicy([]byte(c.file))
@@ -92,11 +97,9 @@ func TestTriage(t *testing.T) {
 	})
 }
 
-var policyOf = db.S(`UPDATE repos SET policy_yml = $1, policy_sha = $1 WHERE id = 'r1'`)
-
 func setPolicy(y *yard, file string) {
 	y.t.Helper()
-	y.write(func(tx *db.Tx) error { _, err := policyOf.Exec(tx, file); return err })
+	y.write(func(tx *db.Tx) error { _, err := seed.SetPolicy.Exec(tx, "r1", file); return err })
 }
 
 // What a stranger writes cannot leave its block, and the text that was seen is filed.

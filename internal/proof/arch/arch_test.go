@@ -141,6 +141,8 @@ var between = map[string]string{
 	"domain/delivery -> domain/repo":     "the repositories that are enabled are swept",
 	"domain/connection -> domain/repo":   "an installation is the one way in which repositories of another host come",
 	"domain/pull -> domain/repo":         "a pull request is read and decided with its repository's policy",
+	"domain/issue -> domain/repo":        "an issue is triaged under the policy of its repository",
+	"domain/issue -> domain/intent":      "what is said about an issue at its host is put in the transaction of the change",
 	"domain/review -> domain/repo":       "a review is carried out under the policy of its repository",
 	"domain/gateway -> domain/budget":    "an amount is set aside before a call, and its cost is spent in the transaction that counts the call",
 	"domain/gateway -> domain/modelkey":  "a call goes over a key of the account, and notes whether the key works, in the same transaction",
