@@ -159,7 +159,14 @@ func (a *App) elsewhere() http.Handler {
 			}
 			return found.HostRepo(), err
 		},
-		Git: a.hosts.Git, Authorize: repos.Access, Pushed: repos.Pushed,
+		Git: func(ctx context.Context, r codehost.Repo, access codehost.Access) (codehost.GitAccess, error) {
+			git, err := a.hosts.Git(r)
+			if err != nil {
+				return nil, err
+			}
+			return a.parts.tokens.Drive(ctx, git, r, access)
+		},
+		Authorize: repos.Access, Pushed: repos.Pushed,
 	})
 }
 

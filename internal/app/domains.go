@@ -33,6 +33,7 @@ import (
 	"yardmaster/internal/domain/gateway"
 	"yardmaster/internal/domain/goal"
 	"yardmaster/internal/domain/grant"
+	"yardmaster/internal/domain/hosttoken"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/issue"
@@ -94,6 +95,7 @@ type parts struct {
 	budget  *budget.Service
 	gateway *gateway.Service
 	blocker *blocker.Service
+	tokens  *hosttoken.Service
 }
 
 // wired are the domains while they are connected to each other: parts, and those
@@ -258,6 +260,7 @@ func (a *App) wire() parts {
 		Holders: flow.Holders{SignIn: p.signin},
 		Pulls:   flow.Pulls{}, Logger: a.log,
 	}))
+	p.tokens = add(&p, hosttoken.New(hosttoken.Needs{DB: a.db, Ring: a.ring, Hosts: a.hosts, Repos: flow.BoundRepos{}, Logger: a.log}))
 	p.ci = add(&p, ci.New(ci.Needs{
 		DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Tasks: flow.CheckTasks{Tasks: p.task, Hosts: a.hosts},
 		Logs: flow.RunLogs{}, Objects: a.blob,

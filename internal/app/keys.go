@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/db/meta"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/connection"
+	"yardmaster/internal/domain/hosttoken"
 	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/sso"
 	"yardmaster/internal/domain/vault"
@@ -49,7 +50,9 @@ func remember(ctx context.Context, d *db.DB, key string, fresh func() (string, e
 
 // sealedColumns are all places of the database that hold sealed values.
 func sealedColumns() []keys.Column {
-	return []keys.Column{meta.Sealed, modelkey.Sealed, vault.Sealed, sso.Sealed, connection.Sealed, blocker.Sealed, mail.Sealed}
+	return []keys.Column{
+		meta.Sealed, modelkey.Sealed, vault.Sealed, hosttoken.Sealed, sso.Sealed, connection.Sealed, blocker.Sealed, mail.Sealed,
+	}
 }
 
 // rememberSealed is remember for a value that is sealed in the database.

@@ -9,6 +9,7 @@ import (
 	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/grant"
+	"yardmaster/internal/domain/hosttoken"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/issue"
@@ -89,6 +90,7 @@ func (a *App) subscribeRepos(p wired) {
 // members.
 func (a *App) subscribeAccounts(p wired) {
 	event.RightsChanged.On(a.db, p.signin.RightsChanged)
+	event.RightsChanged.On(a.db, hosttoken.RightsChanged)
 	event.CredentialDropped.On(a.db, p.signin.CredentialDropped)
 	invitation.Withdrawn.On(a.db, access.Withdrawn)
 	// Given twice, it would count twice.

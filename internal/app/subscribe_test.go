@@ -12,6 +12,7 @@ import (
 // number that they have. A signal with none has the reason beside it.
 var subscribersOf = map[string]int{
 	"repo.policy_changed": 2, // tasks and budgets are judged by the policy
+	"user.rights_changed": 2, // cached credentials, and tokens of people who have left
 	"task.moved":          6, // pull requests, their checks and rounds, plans, their repairs, blockers
 }
 

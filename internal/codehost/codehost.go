@@ -12,6 +12,7 @@
 //   - codehost.go, diff.go: Host
 //   - forge.go, pulls.go, noforge.go: Forge
 //   - feed.go, events.go: Feed and GitAccess
+//   - people.go: tokens of people
 //   - urgency.go: how much of the limits of a host a call may use up
 //   - hosts.go: Hosts
 //   - names.go, links.go: names of repositories, refs, commits and issues

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -29,6 +30,8 @@ type Sides struct {
 	Forge Forge
 	Feed  Feed      // nil: nothing happens at the host of which the server must be told
 	Git   GitAccess // nil: the server itself answers git clients
+	// People is nil for a host where people have no tokens that the server may use.
+	People People
 }
 
 // NewHosts makes Hosts. It panics if a name is empty or a side is nil.
@@ -105,6 +108,27 @@ func (h *Hosts) Feeds() map[string]Feed {
 func (h *Hosts) Git(r Repo) (GitAccess, error) {
 	s, err := h.sides(r)
 	return s.Git, err
+}
+
+// People answers the side of a host that knows tokens of people; nil if the host has none,
+// or the server is not connected to it.
+func (h *Hosts) People(name string) People {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.all[name].People
+}
+
+// WithPeople lists the names of the hosts that know tokens of people, sorted.
+func (h *Hosts) WithPeople() (names []string) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	for name, s := range h.all {
+		if s.People != nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Of answers the host of a repository. It fails with ErrUnknownHost.

@@ -124,6 +124,7 @@ var (
 	_ codehost.Forge     = (*Host)(nil)
 	_ codehost.Feed      = (*Host)(nil)
 	_ codehost.GitAccess = (*Host)(nil)
+	_ codehost.People    = (*Host)(nil)
 )
 
 // patience is how long an answer of the API may take.
@@ -205,7 +206,7 @@ func parseKey(text []byte) (*rsa.PrivateKey, error) {
 
 // Sides are the sides of the host for codehost.Hosts.
 func (h *Host) Sides() codehost.Sides {
-	return codehost.Sides{Host: h, Forge: h, Feed: h, Git: h}
+	return codehost.Sides{Host: h, Forge: h, Feed: h, Git: h, People: h}
 }
 
 // Can implements codehost.Forge.

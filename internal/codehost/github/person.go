@@ -4,41 +4,30 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"time"
 
 	"yardmaster/internal/codehost"
-	"yardmaster/internal/fault"
 )
 
-// ErrTokenRefused says that GitHub does not take the token of a person.
-var ErrTokenRefused = fault.Field("token", "is not accepted by GitHub: it has expired, was revoked, or is not one")
-
-// PersonToken is what is known of the token of a person.
-type PersonToken struct {
-	User      codehost.User
-	ExpiresAt *time.Time // nil: never, or GitHub does not say
-	Read      bool       // it may read the repository that was asked about
-	Push      bool       // and push to it
-}
-
-// CheckToken asks GitHub whose a personal access token is, and what it may do in a
+// CheckToken implements codehost.People. It asks GitHub whose a personal access token is, and what it may do in a
 // repository; the zero Repo asks for the person alone. The grants of a fine-grained
 // token cannot be read, so Push is what the person may do. CheckToken fails with
-// ErrTokenRefused and *codehost.BusyError.
-func (h *Host) CheckToken(ctx context.Context, token string, r codehost.Repo) (PersonToken, error) {
+// codehost.ErrTokenRefused and *codehost.BusyError.
+func (h *Host) CheckToken(ctx context.Context, token string, r codehost.Repo) (codehost.PersonToken, error) {
 	if len(token) < 10 || len(token) > 1000 || !printable(token) {
-		return PersonToken{}, ErrTokenRefused
+		return codehost.PersonToken{}, codehost.ErrTokenRefused
 	}
 	auth := credential{header: "Bearer " + token}
 	var user wireUser
 	re, err := h.send(ctx, request{method: http.MethodGet, path: "/user", auth: auth}, &user)
 	if errors.Is(err, errUnauthorized) {
-		return PersonToken{}, ErrTokenRefused.Because(err)
+		return codehost.PersonToken{}, codehost.ErrTokenRefused.Because(err)
 	}
 	if err != nil {
-		return PersonToken{}, err
+		return codehost.PersonToken{}, err
 	}
-	out := PersonToken{User: h.user(&user), ExpiresAt: expiry(re.header.Get("Github-Authentication-Token-Expiration"))}
+	out := codehost.PersonToken{User: h.user(&user), ExpiresAt: expiry(re.header.Get("Github-Authentication-Token-Expiration"))}
 	if r == (codehost.Repo{}) {
 		return out, nil
 	}
@@ -61,6 +50,19 @@ func (h *Host) CheckToken(ctx context.Context, token string, r codehost.Repo) (P
 		out.Read, out.Push = true, repo.Permissions.Push && !repo.Archived
 	}
 	return out, nil
+}
+
+// UpstreamAs implements codehost.People. The App alone is asked by which name the
+// repository is found now.
+func (h *Host) UpstreamAs(ctx context.Context, r codehost.Repo, token string) (*url.URL, string, error) {
+	if err := h.ours(r); err != nil {
+		return nil, "", err
+	}
+	at, err := h.confirmed(ctx, r)
+	if err != nil {
+		return nil, "", err
+	}
+	return h.web.JoinPath(at.Owner, at.Name+".git"), gitAuthorization(token), nil
 }
 
 // printable tells whether a text may stand in a header.

@@ -34,7 +34,7 @@ func TestRelayToGitHub(t *testing.T) {
 			}
 			return w.shop, nil
 		},
-		Git: func(codehost.Repo) (codehost.GitAccess, error) { return w.host, nil },
+		Git: func(context.Context, codehost.Repo, codehost.Access) (codehost.GitAccess, error) { return w.host, nil },
 		Authorize: func(context.Context, string, string, codehost.Repo) (codehost.Access, error) {
 			return codehost.Access{Read: true, Push: []string{"refs/heads/svc/*"}, Who: "run"}, nil
 		},

@@ -111,7 +111,7 @@ func TestCheckToken(t *testing.T) {
 	}
 	for _, token := range []string{"", "github_pat_wrong0000000", "github_pat_\r\nX-Evil: 1", "ghp_" + strings.Repeat("a", 2000)} {
 		_, err := w.host.CheckToken(ctx, token, w.shop)
-		wants(t, "the token "+token[:min(20, len(token))], err, ErrTokenRefused)
+		wants(t, "the token "+token[:min(20, len(token))], err, codehost.ErrTokenRefused)
 	}
 }
 

@@ -159,7 +159,9 @@ func newSite(t testing.TB) *site {
 			}
 			return shop, nil
 		},
-		Git: func(codehost.Repo) (codehost.GitAccess, error) { return s.backend, nil },
+		Git: func(context.Context, codehost.Repo, codehost.Access) (codehost.GitAccess, error) {
+			return s.backend, nil
+		},
 		Authorize: func(_ context.Context, _, token string, r codehost.Repo) (codehost.Access, error) {
 			a, ok := access[token]
 			if !ok {

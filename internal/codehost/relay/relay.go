@@ -42,9 +42,10 @@ type Config struct {
 	// and ":=._-", not ending in ".git". It fails with a fault of kind NotFound.
 	Find func(ctx context.Context, id string) (codehost.Repo, error)
 
-	// Git answers how the git of a repository is reached, as codehost.Hosts.Git does. It
-	// answers nil for a repository of this server.
-	Git func(codehost.Repo) (codehost.GitAccess, error)
+	// Git answers how the git of a repository is reached for the holder of an access, as
+	// codehost.Hosts.Git does for everybody. It answers nil for a repository of this
+	// server.
+	Git func(context.Context, codehost.Repo, codehost.Access) (codehost.GitAccess, error)
 
 	// Authorize decides the access of a credential of HTTP basic authentication, see
 	// builtin.Hooks. An id that names no repository is passed as the zero Repo.
@@ -153,7 +154,7 @@ func (h *Relay) admit(w *smarthttp.Transfer, r *http.Request) *request {
 		smarthttp.NotFound(w, r)
 		return nil
 	}
-	if q.git, err = h.cfg.Git(q.repo); err != nil {
+	if q.git, err = h.cfg.Git(r.Context(), q.repo, q.access); err != nil {
 		q.fail("find the code host", err)
 		return nil
 	}

@@ -95,6 +95,12 @@ func (q *request) ask(ctx context.Context, a ask) (*http.Response, error) {
 		}
 		_, _ = io.CopyN(io.Discard, resp.Body, bufferSize) // so that the connection is used again
 		resp.Body.Close()
+		if refused, ok := q.git.(codehost.Refuser); ok {
+			switch resp.StatusCode {
+			case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone:
+				return nil, refused.Refused(ctx, q.repo, resp.StatusCode == http.StatusUnauthorized)
+			}
+		}
 		switch status := resp.StatusCode; {
 		case status == http.StatusUnauthorized:
 			q.git.Renew(q.repo)

@@ -61,6 +61,7 @@ type Attempt struct {
 	RepoID string
 	Push   []string // the refs that it may push
 	Who    string   // the name of the attempt in the record
+	Person string   // id of the user for whom it works; empty: nobody
 }
 
 // Holders resolves personal access tokens.
@@ -174,7 +175,7 @@ func (s *Service) Access(ctx context.Context, _, password string, r codehost.Rep
 		if err != nil || !ok || row.Host != r.Host || row.Owner != r.Owner || row.Name != r.Name {
 			return codehost.Access{}, err
 		}
-		return codehost.Access{Read: true, Push: a.Push, Who: a.Who, Account: row.AccountID}, nil
+		return codehost.Access{Read: true, Push: a.Push, Who: a.Who, Account: row.AccountID, Person: a.Person}, nil
 	}
 	actor, err := s.Holders.Authenticate(ctx, password)
 	if err != nil {
@@ -196,7 +197,7 @@ func (s *Service) Access(ctx context.Context, _, password string, r codehost.Rep
 	if err != nil || known && there.AccountID != actor.AccountID || !known && !own {
 		return codehost.Access{}, err
 	}
-	a := codehost.Access{Who: actor.Label(), Account: actor.AccountID}
+	a := codehost.Access{Who: actor.Label(), Account: actor.AccountID, Person: actor.UserID}
 	a.Read = actor.Scopes.Has(policy.Scopes(policy.ReadRepos))
 	if actor.Scopes.Has(policy.Scopes(policy.WriteRepos)) {
 		a.Push = []string{"refs/heads/*", "refs/tags/*"}

@@ -81,7 +81,9 @@ var (
 		AND name = :name AND (:host = '' OR host = :host) ORDER BY enabled DESC, created_at, id LIMIT 1`)
 	enabledByName = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3 AND enabled`)
 	byID          = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 AND id = $2`)
-	byIDAnywhere  = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE id = $1`)
+	newestAt      = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 AND host = $2 AND enabled AND gone_at IS NULL
+		ORDER BY created_at DESC, id DESC LIMIT $3`)
+	byIDAnywhere = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE id = $1`)
 	// byPlace finds a repository by its place, the host and the name there, in
 	// whatever account.
 	byPlace  = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE host = $1 AND owner = $2 AND name = $3`)
@@ -188,6 +190,23 @@ func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Repository, error)
 func ByName(tx *db.Tx, owner, name string) (Ref, bool, error) {
 	r, ok, err := byName.Maybe(tx, tx.Account, owner, name)
 	return r.ref(), ok, err
+}
+
+// ByNameAt finds a repository of the transaction's account by its name at one host.
+func ByNameAt(tx *db.Tx, host, owner, name string) (Ref, bool, error) {
+	r, ok, err := byNameAt.Maybe(tx, placeArgs{AccountID: tx.Account, Owner: owner, Name: name, Host: host})
+	return r.ref(), ok, err
+}
+
+// NewestAt lists the enabled repositories of the transaction's account at a host, newest
+// first.
+func NewestAt(tx *db.Tx, host string, limit int) ([]Ref, error) {
+	rows, err := newestAt.All(tx, tx.Account, host, limit)
+	out := make([]Ref, len(rows))
+	for i, r := range rows {
+		out[i] = r.ref()
+	}
+	return out, err
 }
 
 // Lock keeps others from changing or locking a repository of the transaction's

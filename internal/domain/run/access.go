@@ -28,6 +28,7 @@ type Access struct {
 	Template     string
 	Model        string
 	BudgetMicros *int64 // limit of the task; nil: none
+	RequestedBy  string // id of the user at the beginning of the task's chain; empty: nobody
 }
 
 // rescue is how long after a run was taken from its box the box may still save
@@ -74,6 +75,9 @@ func resolve(tx *db.Tx, token, kind string, good func(*access) bool) (Access, bo
 	}
 	out := Access{RunID: a.RunID, Attempt: a.Attempt, AccountID: a.AccountID, TaskID: a.TaskID, TaskKind: a.TaskKind, RepoID: a.RepoID,
 		BoxID: a.BoxID, SessionID: a.SessionID, Template: a.Template, Model: a.Model, BudgetMicros: a.BudgetMicros}
+	if a.RequestedBy != nil {
+		out.RequestedBy = *a.RequestedBy
+	}
 	if pushes(a.TaskKind) {
 		out.Branch = a.Branch
 	}

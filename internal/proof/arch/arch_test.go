@@ -115,8 +115,8 @@ var edges = map[string]string{
 	"proof/seed":     "db",
 	"proof/standin":  "db domain/budget domain/queue domain/session domain/task event",
 	"proof/rig":      "box box/coder client config db db/dbtest domain/blocker domain/task domain/token id policy protocol",
-	"proof/transcript": "api/mcp api/op app codehost config db domain/* event id mail policy proof/document proof/github proof/provider " +
-		"proof/rig proof/seed",
+	"proof/transcript": "api/mcp api/op app codehost config db domain/* event id mail policy proof/document proof/github " +
+		"proof/github/description proof/provider proof/rig proof/seed",
 }
 
 // foundation lists what any domain may import. All other domains build on the rows of

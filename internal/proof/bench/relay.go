@@ -54,8 +54,10 @@ func relayClone(ctx context.Context, b *bench) error {
 	}
 	defer stop()
 	through, stop, err := listen(ctx, relay.New(relay.Config{
-		Find:      func(context.Context, string) (codehost.Repo, error) { return repo, nil },
-		Git:       func(codehost.Repo) (codehost.GitAccess, error) { return upstream{direct}, nil },
+		Find: func(context.Context, string) (codehost.Repo, error) { return repo, nil },
+		Git: func(context.Context, codehost.Repo, codehost.Access) (codehost.GitAccess, error) {
+			return upstream{direct}, nil
+		},
 		Authorize: all, Pushed: func(context.Context, codehost.PushEvent) {},
 	}))
 	if err != nil {

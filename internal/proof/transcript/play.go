@@ -51,6 +51,7 @@ func (tr transcript) perform(t *testing.T, w way, kept *record) {
 	tr.tools = w.tools
 	var y *yard
 	var p *provider.Provider
+	var there *host
 	switch tr.steps[0].verb {
 	case "fresh":
 		y = boot(t, w.engine)
@@ -62,6 +63,10 @@ func (tr transcript) perform(t *testing.T, w way, kept *record) {
 		p.Set(func() { p.Emails = []map[string]any{{"email": "ada@example.com", "verified": true, "primary": true}} })
 		y = start(t, w.engine, "--allow-networks", "127.0.0.0/8", "--github-url", p.URL,
 			"--github-client-id", provider.Client, "--github-client-secret", provider.Secret)
+	case "codehost":
+		there = newHost(t)
+		y = start(t, w.engine, there.flags(t)...)
+		there.install(t, y)
 	default:
 		y = start(t, w.engine)
 	}
@@ -73,6 +78,9 @@ func (tr transcript) perform(t *testing.T, w way, kept *record) {
 	k := talk{
 		yard: y, transcript: tr, record: kept, find: router(), judge: judge,
 		known: values{"url": y.URL(), "setup": y.Setup, "owner": y.Owner},
+	}
+	if there != nil {
+		there.tell(k.known)
 	}
 	if p != nil {
 		k.known["provider"] = p.URL
@@ -121,7 +129,7 @@ func (k *talk) prepare(t *testing.T, s step) {
 		return text
 	}
 	switch s.verb {
-	case "fresh", "provider", "github":
+	case "fresh", "provider", "github", "codehost":
 	case "visit":
 		k.known["back"] = k.visit(arg(0))
 	case "push":

@@ -47,6 +47,9 @@
 //	$ github              as the first step: northwind has installed the server's App at a
 //	                      GitHub, and the milestones of its repository roadmap, of which
 //	                      there is one, Boxes, are the goals of the platform
+//	$ codehost            as the first step: the server is connected to a GitHub, where
+//	                      acme/shop and acme/other are; ann's token <token> may push to
+//	                      shop, <reader> may read it
 //	$ fresh               as the first step: the server has not been set up
 //
 // Every exchange is held against the OpenAPI document as well, every change
