@@ -2,7 +2,6 @@ package app
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"net/url"
 	"strconv"
 	"strings"
@@ -122,8 +121,9 @@ func TestRefusedTokenIsKept(t *testing.T) {
 		f.advertised(f.owner, "git-upload-pack").want(403)
 	}
 	var shown struct{ State string }
-	if err := json.Unmarshal(f.send("GET", "/v1/me/github-token", f.owner, "").want(200).body, &shown); err != nil || shown.State != "refused" {
-		t.Errorf("the token is %q, %v", shown.State, err)
+	decode(t, f.send("GET", "/v1/me/github-token", f.owner, "").want(200), &shown)
+	if shown.State != "refused" {
+		t.Errorf("the token is %q", shown.State)
 	}
 	f.send("POST", "/v1/me/repo-bindings", f.owner, `{"repo": "acme/shop"}`).want(400)
 	other := bob.PersonalToken(may)

@@ -218,6 +218,8 @@ func rotate(t *testing.T, flags []string, another bool, forget string) (said str
 var (
 	setSSO = db.S(`INSERT INTO org_sso (account_id, issuer, client_id, sealed, domains, role, created_at, updated_at)
 		VALUES ($1, 'https://idp.example', 'c', $2, '[]', 'member', 0, 0)`)
+	setHostToken = db.S(`INSERT INTO host_tokens (id, account_id, user_id, host, login, masked, sealed, grants, checked_at, created_at)
+		VALUES ('of-ada', $1, 'ada', 'h', 'ada', '', $2, '[]', 0, 0)`)
 	mailText = db.Q[string](`SELECT sealed FROM mails WHERE id = $1`)
 	mailOf   = db.Q[string](`SELECT id FROM mails WHERE recipient = $1`)
 )
@@ -235,6 +237,9 @@ func TestRotation(t *testing.T) {
 		y.send("PUT", "/v1/repos/acme/web/secrets/DSN", y.owner, `{"value": "postgres://of-web", "environment": "staging"}`).want(200)
 		y.send("PUT", "/v1/secrets/DSN", y.owner, `{"value": "postgres://of-acme"}`).want(200)
 		y.in(y.acct, func(tx *db.Tx) error {
+			if _, err := setHostToken.Exec(tx, y.acct, y.ring.Seal("host-token/of-ada", []byte("of ada"))); err != nil {
+				return err
+			}
 			_, err := setSSO.Exec(tx, y.acct, y.ring.Seal("org-sso/"+y.acct, []byte("of the provider")))
 			return err
 		})

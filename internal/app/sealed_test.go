@@ -25,6 +25,7 @@ var sealers = map[string]string{
 	"internal/domain/modelkey/ops.go add":      "provider_keys.sealed",
 	"internal/domain/vault/vault.go Put":       "secrets.sealed",
 	"internal/domain/sso/ops.go set":           "org_sso.sealed",
+	"internal/domain/hosttoken/ops.go set":     "host_tokens.sealed",
 	"internal/domain/blocker/ops.go answer":    "blockers.answer",
 	"internal/domain/blocker/adopt.go closeAs": "blockers.answer",
 	"internal/mail/outbox.go Post":             "mails.sealed",
