@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 )
@@ -30,6 +31,10 @@ func (s *Service) Drive(ctx context.Context, git codehost.GitAccess, r codehost.
 			return err
 		}
 		if b, ok, err = boundTo.Maybe(tx, tx.Account, a.Person, there.ID); err != nil || !ok {
+			return err
+		}
+		// A call that was under way while its person left may have stored a row since.
+		if member, err := people.IsMember(tx, a.Person); err != nil || !member {
 			return err
 		}
 		bound = true

@@ -120,6 +120,10 @@ func asked(err error) error {
 		return fault.New(fault.Unavailable, "code-host-unavailable", "The code host does not answer now. Try again later.").
 			After(busy.After).Because(err)
 	}
+	var forbidden *codehost.ForbiddenError
+	if errors.As(err, &forbidden) { // such as the token of an App, which is nobody's
+		return codehost.ErrTokenRefused.Because(err)
+	}
 	return err
 }
 
