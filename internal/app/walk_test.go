@@ -278,9 +278,9 @@ type move struct {
 
 // policies are the policy files of the three repositories.
 var policies = [3]string{
-	"conflicts: hold\nbudget: {run_usd: 1, task_usd: 2}\nchecks: {command: ./check}\nmerge: {mode: ask}\n",
-	"conflicts: ignore\nmerge: {mode: auto, method: squash}\n",
-	"conflicts: stack\nbudget: {run_usd: 0.5}\nmerge: {mode: never, on_cancel: keep, delete_branch: false}\n",
+	"review: {mode: off}\nconflicts: hold\nbudget: {run_usd: 1, task_usd: 2}\nchecks: {command: ./check}\nmerge: {mode: ask}\n",
+	"review: {mode: off}\nconflicts: ignore\nmerge: {mode: auto, method: squash}\n",
+	"review: {mode: off}\nconflicts: stack\nbudget: {run_usd: 0.5}\nmerge: {mode: never, on_cancel: keep, delete_branch: false}\n",
 }
 
 func (w *world) begin(r *rapid.T) *walk {
