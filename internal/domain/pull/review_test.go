@@ -1,0 +1,142 @@
+package pull
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+)
+
+// reviewed has a review begin for every head whose facts are known, with the findings of
+// earlier ones.
+func (y *yard) reviewed(findings *int) {
+	HeadKnown.On(y.DB, func(tx *db.Tx, h Head) error {
+		if h.Pull.MergeBase == "" || h.Pull.Change == "" || !h.Pull.ByAgent || !h.Pull.Open {
+			y.t.Errorf("%+v", h.Pull)
+		}
+		return y.Progressed(tx, h.Pull.ID, h.Pull.HeadSHA, true, *findings)
+	})
+}
+
+// progressed says how far the review of a head has come.
+func (y *yard) progressed(prID, sha string, running bool, findings int) {
+	y.t.Helper()
+	y.write(func(tx *db.Tx) error { return y.Progressed(tx, prID, sha, running, findings) })
+}
+
+// What the policy orders waits for the review of the head, for an hour; what a person
+// orders does not.
+func TestOrdersWaitForReviews(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.reviewed(new(int))
+		y.policy("version: 1\nmerge: {mode: auto}\n")
+		sha := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", sha)
+		y.pass(0)
+		y.pass(time.Minute)
+		y.wantState(pr, Open)
+		y.progressed(pr, strings.Repeat("e", 40), false, 0) // of another head
+		y.pass(time.Minute)
+		y.wantState(pr, Open)
+		y.progressed(pr, sha, false, 0)
+		y.pass(time.Second)
+		y.wantState(pr, Merged)
+
+		pr = y.propose("svc/b", y.commit("svc/b", "b", "1\n"))
+		y.pass(0)
+		for range 12 {
+			y.wantState(pr, Open)
+			y.pass(5*time.Minute + time.Second)
+		}
+		y.wantState(pr, Merged)
+
+		y.policy("version: 1\n")
+		sha = y.commit("svc/c", "c", "1\n")
+		pr = y.propose("svc/c", sha)
+		y.pass(0)
+		y.approve(pr, sha)
+		y.pass(time.Second)
+		y.wantState(pr, Merged)
+	})
+}
+
+// Findings hold the merge whoever ordered it, until they are answered. Agents answer them in
+// three rounds.
+func TestFindingsHoldTheMerge(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		open := 2
+		y.reviewed(&open)
+		y.findings = "1. It is wrong."
+		sha := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", sha)
+		open = 0
+		y.pass(0)
+		y.approve(pr, sha)
+		open = 2
+		y.progressed(pr, sha, false, open)
+		y.wantTold("task-svc/a", "awaits review")
+		y.pass(0)
+		got := y.wantState(pr, Open)
+		if len(y.round) != 1 || got.Babysit.State != BabysitReview || got.Babysit.ReviewRoundsUsed != 1 ||
+			!strings.Contains(y.round[0].Problem, "1. It is wrong.") || y.round[0].Title != "Answer the review of #1" {
+			t.Fatalf("%+v after %+v", got.Babysit, y.round)
+		}
+		// The round brings a new head. Nobody is asked about it while findings are open.
+		sha = y.commit("svc/a", "a", "2\n")
+		y.moved("svc/a", sha)
+		y.write(func(tx *db.Tx) error { return y.RoundEnded(tx, pr, "round-1", false) })
+		y.pass(time.Minute)
+		if got = y.wantState(pr, Open); got.PendingAction != nil || len(y.round) != 1 {
+			t.Errorf("%+v, %d rounds", got.PendingAction, len(y.round))
+		}
+		// One of them is mended: the next round begins, and there are three in all.
+		y.progressed(pr, sha, false, 1)
+		for i := 2; i <= 3; i++ {
+			y.pass(time.Hour)
+			if len(y.round) != i {
+				t.Fatalf("%d rounds, want %d", len(y.round), i)
+			}
+			y.write(func(tx *db.Tx) error { return y.RoundEnded(tx, pr, "round-"+string(rune('0'+i)), false) })
+		}
+		y.pass(time.Hour)
+		if got = y.wantState(pr, Open); got.Babysit.State != BabysitSpent || len(y.round) != 3 || len(y.asked) != 1 {
+			t.Errorf("%+v, %d rounds, asked %v", got.Babysit, len(y.round), y.asked)
+		}
+		y.wantNeed(pr, NeedsRearm, "pr.rearm_babysit")
+		var re Rearmed
+		y.call(202, "POST", "/v1/prs/"+pr+"/rearm-babysit", `{"reason": "Once more."}`, &re)
+		if re.Forgiven != 3 || re.Babysit.ReviewRoundsUsed != 0 {
+			t.Errorf("%+v", re)
+		}
+		y.pass(0)
+		if len(y.round) != 4 {
+			t.Errorf("%d rounds", len(y.round))
+		}
+		y.write(func(tx *db.Tx) error { return y.RoundEnded(tx, pr, "round-4", false) })
+		// A person dismisses the last one: the question is asked.
+		y.progressed(pr, sha, false, 0)
+		y.wantNeed(pr, NeedsDecision, "pr.approve_pending")
+		y.approve(pr, sha)
+		y.pass(time.Second)
+		y.wantState(pr, Merged)
+	})
+}
+
+// A merge that the host has made is recorded, whatever its review says.
+func TestMergedBeforeItsReview(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		sha := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", sha)
+		y.pass(0)
+		y.progressed(pr, sha, false, 1)
+		y.mergeByHand("svc/a")
+		y.pass(0)
+		y.wantState(pr, Merged)
+		y.progressed(pr, sha, false, 3) // changes nothing
+		y.wantState(pr, Merged)
+	})
+}
