@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -313,6 +314,10 @@ func (d *demo) task(ctx context.Context, c *client.Client, b *machine) (client.T
 		if p.PendingAction == nil || p.PendingAction.State != "pending" {
 			return
 		}
+		if err := d.reviewed(watch, c, p.ID); err != nil {
+			giveUp(err)
+			return
+		}
 		if _, err := c.Approve(watch, p.ID); err != nil {
 			giveUp(err)
 			return
@@ -327,6 +332,45 @@ func (d *demo) task(ctx context.Context, c *client.Client, b *machine) (client.T
 		err = failure(t)
 	}
 	return t, pull, err
+}
+
+// reviewed waits for the review of a pull request, and shows what it has found.
+func (d *demo) reviewed(ctx context.Context, c *client.Client, prID string) error {
+	var reviews struct {
+		Data []struct {
+			Status       string `json:"status"`
+			FindingsKept *int   `json:"findings_kept"`
+			Note         string `json:"note"`
+		} `json:"data"`
+	}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for len(reviews.Data) == 0 || !slices.Contains([]string{"completed", "failed", "cancelled"}, reviews.Data[0].Status) {
+		select {
+		case <-ctx.Done():
+			return nil // Watch says why
+		case <-tick.C:
+		}
+		if err := c.Call(ctx, http.MethodGet, "/v1/prs/"+prID+"/review-runs", nil, &reviews); err != nil {
+			return err
+		}
+	}
+	if r := reviews.Data[0]; r.FindingsKept == nil {
+		return fmt.Errorf("the review of the pull request has %s: %s", r.Status, r.Note)
+	}
+	var found struct {
+		Data []struct {
+			File, Severity, Claim string
+			Line                  int
+		} `json:"data"`
+	}
+	if err := c.Call(ctx, http.MethodGet, "/v1/prs/"+prID+"/findings", nil, &found); err != nil {
+		return err
+	}
+	for _, f := range found.Data {
+		d.step("A reviewer found, and another confirmed (%s, %s:%d): %s", f.Severity, f.File, f.Line, f.Claim)
+	}
+	return nil
 }
 
 // outlet calls unread when a write fails because nobody reads the output any more.
