@@ -214,7 +214,7 @@ func (w *world) furnish(ctx context.Context) error {
 	dir := w.path("source")
 	for name, text := range map[string]string{
 		"README.md":       "# Widgets\n",
-		".svc/policy.yml": "version: 1\nmerge: {mode: auto}\nagent: {isolation: none}\n",
+		".svc/policy.yml": "version: 1\nreview: {mode: off}\nmerge: {mode: auto}\nagent: {isolation: none}\n",
 	} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
 			return err

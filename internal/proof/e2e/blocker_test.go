@@ -384,7 +384,7 @@ func TestServersOfThePolicyFileAreTools(t *testing.T) {
 	st.call(http.MethodPut, "/v1/secrets/MCP_TRACKER_TOKEN", map[string]any{
 		"value": token, "delivery": "broker", "hosts": []string{strings.TrimPrefix(host.URL, "https://")},
 	}, nil)
-	st.push("main", map[string]string{".svc/policy.yml": "version: 1\nmerge: {mode: auto}\nmcp_servers:\n" +
+	st.push("main", map[string]string{".svc/policy.yml": "version: 1\nreview: {mode: off}\nmerge: {mode: auto}\nmcp_servers:\n" +
 		"  streamed: {url: " + host.URL + "/mcp, transport: http, token_ref: MCP_TRACKER_TOKEN}\n" +
 		"  evented: {url: " + host.URL + "/sse, transport: sse, token_ref: MCP_TRACKER_TOKEN}\n" +
 		"  absent: {url: 'https://mcp.invalid/', transport: http, token_ref: MCP_ABSENT_TOKEN}\n"})

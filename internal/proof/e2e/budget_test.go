@@ -199,7 +199,7 @@ func TestBudgetOfATaskStopsItUntilItIsRaised(t *testing.T) {
 func TestOneLimitAfterTheOther(t *testing.T) {
 	st := spending(t)
 	limits := func(task, run float64) {
-		st.push("main", map[string]string{".svc/policy.yml": fmt.Sprintf("version: 1\nmerge: {mode: auto}\nbudget: {task_usd: %v, run_usd: %v}\n", task, run)})
+		st.push("main", map[string]string{".svc/policy.yml": fmt.Sprintf("version: 1\nreview: {mode: off}\nmerge: {mode: auto}\nbudget: {task_usd: %v, run_usd: %v}\n", task, run)})
 	}
 	limits(0.5, 9)
 	operator := st.operator()

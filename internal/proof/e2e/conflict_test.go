@@ -22,7 +22,7 @@ func shared(t *testing.T, conflicts string) *stack {
 
 func (st *stack) conflicts(mode string) {
 	st.t.Helper()
-	st.push("main", map[string]string{".svc/policy.yml": "version: 1\nmerge: {mode: ask}\nconflicts: " + mode + "\n"})
+	st.push("main", map[string]string{".svc/policy.yml": "version: 1\nreview: {mode: off}\nmerge: {mode: ask}\nconflicts: " + mode + "\n"})
 }
 
 // change files a task that runs sed on the shared file, and declares that file.

@@ -118,7 +118,7 @@ func (st *stack) addRepo() {
 		st.t.Fatal(err)
 	}
 	st.git(dir, "init", "--quiet", "--initial-branch=main")
-	st.commit(map[string]string{"README.md": "# Widgets\n", ".svc/policy.yml": "version: 1\nmerge: {mode: auto}\n"})
+	st.commit(map[string]string{"README.md": "# Widgets\n", ".svc/policy.yml": "version: 1\nreview: {mode: off}\nmerge: {mode: auto}\n"})
 	if err := st.c.AddRepo(st.ctx, dir, owner, repoName); err != nil {
 		st.t.Fatal(err)
 	}
