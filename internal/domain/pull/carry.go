@@ -2,6 +2,7 @@ package pull
 
 import (
 	"context"
+	"errors"
 	"path"
 	"strings"
 
@@ -79,6 +80,9 @@ func lastPush(ctx context.Context, hosts *codehost.Hosts, r codehost.Repo, branc
 		return false, err
 	}
 	rules, _, err := forge.BranchRules(ctx, r, branch, "")
+	if _, hidden := errors.AsType[*codehost.ForbiddenError](err); hidden {
+		return true, nil // what the server may not see may be forbidden
+	}
 	return rules.LastPush, err
 }
 
