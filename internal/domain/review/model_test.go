@@ -19,11 +19,20 @@ func TestFindingsUnderDisorder(t *testing.T) {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
-			y, serial := open(t, e), 0
-			rapid.Check(t, func(r *rapid.T) { y.disorder(r, &serial) })
+			y, serial, cases, failed := open(t, e), 0, 0, false
+			rapid.Check(t, func(r *rapid.T) {
+				if cases++; cases > enough && !failed {
+					return
+				}
+				defer func() { failed = failed || r.Failed() }()
+				y.disorder(r, &serial)
+			})
 		})
 	}
 }
+
+// enough is how many cases are played, with git and a database.
+const enough = 25
 
 // disorder plays some steps with a pull request of its own. serial makes texts new.
 func (y *yard) disorder(r *rapid.T, serial *int) {

@@ -221,17 +221,9 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	one := func(change map[string]any) string {
-		f := map[string]any{
-			"file":       "./a/../b.go",
-			"line":       3,
-			"start_line": 7,
-			"severity":   "high",
-			"kind":       "bug",
-			"claim":      " It  is\nwrong. ",
-			"why":        "w",
-			"how_to_see": "h",
-			"confidence": 7,
-		}
+		f := map[string]any{"file": "./a/../b.go", "line": 3, "start_line": 7, "severity": "high", "kind": "bug",
+			"claim": " It  is\nwrong. ",
+			"why":   "w", "how_to_see": "h", "confidence": 7}
 		for k, v := range change {
 			f[k] = v
 		}
@@ -253,12 +245,9 @@ func TestAnswers(t *testing.T) {
 	if readFindings("{") != nil {
 		t.Error("half a text is taken")
 	}
-	said := readVerdicts(
-		`{"verdicts": [{"claim": 1, "verdict": "confirmed", "evidence": "e"}, {"claim": 2, "verdict": "confirmed", "evidence": " "},
+	said := readVerdicts(`{"verdicts": [{"claim": 1, "verdict": "confirmed", "evidence": "e"}, {"claim": 2, "verdict": "confirmed", "evidence": " "},
 		{"claim": 3, "verdict": "cannot_say", "evidence": "e"}, {"claim": 4, "verdict": "confirmed", "evidence": "e"},
-		{"claim": 4, "verdict": "refuted", "evidence": "e"}, {"claim": 9, "verdict": "confirmed", "evidence": "e"}]}`,
-		5,
-	)
+		{"claim": 4, "verdict": "refuted", "evidence": "e"}, {"claim": 9, "verdict": "confirmed", "evidence": "e"}]}`, 5)
 	for claim, want := range map[int]bool{1: true, 2: false, 3: false, 4: false, 5: false, 9: false} {
 		if said[claim].confirmed != want {
 			t.Errorf("claim %d is confirmed: %t", claim, !want)

@@ -186,10 +186,11 @@ func TestEnds(t *testing.T) {
 		stops []string
 	}{
 		"the branch moves": {func(y *yard) { y.commit("a.txt", "b\n"); y.head() }, Cancelled, []string{"task-1"}},
-		"it is closed": {
-			func(y *yard) { y.pr.Open = false; y.found(defect("a.txt", 1, "high", "It is.")); y.pass(0) },
-			Cancelled, []string{"task-1"},
-		},
+		"it is closed": {func(y *yard) {
+			y.pr.Open = false
+			y.found(defect("a.txt", 1, "high", "It is."))
+			y.pass(0)
+		}, Cancelled, []string{"task-1"}},
 		"its task fails": {func(y *yard) {
 			y.write(func(tx *db.Tx) error { return y.Moved(tx, TaskMoved{TaskID: "task-1", Over: true, Why: "gave up"}) })
 		}, Failed, nil},
@@ -269,9 +270,7 @@ func TestFullQueue(t *testing.T) {
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
-		words := strings.Fields(
-			"alpha bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike november oscar papa quebec romeo sierra",
-		)
+		words := strings.Fields("alpha bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike november oscar papa quebec romeo sierra")
 		total := 0
 		for round := range 4 {
 			file := fmt.Sprintf("f%d.txt", round)
