@@ -260,12 +260,12 @@ func (a *App) wire() parts {
 		Holders: flow.Holders{SignIn: p.signin},
 		Pulls:   flow.Pulls{}, Logger: a.log,
 	}))
+	intents := add(&p, intent.New(intent.Needs{DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log}))
 	p.tokens = add(&p, hosttoken.New(hosttoken.Needs{DB: a.db, Ring: a.ring, Hosts: a.hosts, Repos: flow.BoundRepos{}, Logger: a.log}))
 	p.ci = add(&p, ci.New(ci.Needs{
 		DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Tasks: flow.CheckTasks{Tasks: p.task, Hosts: a.hosts},
-		Logs: flow.RunLogs{}, Objects: a.blob,
+		Logs: flow.RunLogs{}, Objects: a.blob, Pulls: flow.CheckPulls{}, Intents: intents,
 	}))
-	intents := add(&p, intent.New(intent.Needs{DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log}))
 	p.pull = add(&p, pull.New(pull.Needs{
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, BaseURL: a.base, Logger: a.log, Bot: author, Intents: intents, Reviews: flow.OpenFindings{},
 		Tasks: flow.PullTasks{Tasks: p.task, Hosts: a.hosts}, Checks: flow.Checks{Service: p.ci},

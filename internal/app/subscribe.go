@@ -51,6 +51,7 @@ func (a *App) subscribe(p wired) {
 	flow.FollowPulls(a.db, p.task)
 	ci.Ended.On(a.db, flow.EndCheck(p.pull))
 	ci.HostChecked.On(a.db, flow.EndHostChecks(p.pull))
+	ci.BaseBroke.On(a.db, flow.RaiseBroken)
 	pull.MinderUnneeded.On(a.db, flow.StopMinder(p.task))
 	pull.RoundsSpent.On(a.db, flow.RaiseTrouble)
 	pull.SeenTo.On(a.db, flow.ResolveTrouble)
@@ -81,6 +82,7 @@ func consumers(p wired) []event.Consumer {
 // subscribeRepos connects the domains to the events of repositories.
 func (a *App) subscribeRepos(p wired) {
 	repo.PushedEvent.On(a.db, flow.NotePush(p.pull))
+	repo.PushedEvent.On(a.db, flow.FollowBase(p.ci))
 	repo.Unsure.On(a.db, p.pull.Recheck)
 	repo.PolicyChanged.On(a.db, flow.RejudgeTasks(p.task))
 	repo.PolicyChanged.On(a.db, flow.RejudgeBudgets(p.budget))

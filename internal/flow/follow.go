@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"strings"
+
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/escalation"
@@ -99,6 +101,23 @@ func EndCheck(pulls *pull.Service) func(*db.Tx, ci.End) error {
 // EndHostChecks moves pull requests on with the checks that a host has of a head.
 func EndHostChecks(pulls *pull.Service) func(*db.Tx, ci.HostEnd) error {
 	return func(tx *db.Tx, e ci.HostEnd) error { return pulls.HostChecked(tx, pull.HostEnd(e)) }
+}
+
+// FollowBase follows the checks of a commit that was pushed to a default branch.
+func FollowBase(checks *ci.Service) func(*db.Tx, event.Event[repo.Push]) error {
+	return func(tx *db.Tx, e event.Event[repo.Push]) error {
+		return checks.Pushed(tx, e.Data.Repo, e.Data.Branch, e.Data.Head)
+	}
+}
+
+// RaiseBroken asks a person to see to a base that fails as pull requests to it fail.
+func RaiseBroken(tx *db.Tx, b ci.Broken) error {
+	_, err := escalation.Raise(tx, escalation.Draft{
+		RepoID: &b.RepoID, Category: "base_broken", Title: b.BaseRef + " fails its checks", Reason: "base_broken",
+		Body: "The job " + b.Job + " fails at " + b.BaseRef + ", and in the same way at pull requests to it, which wait.\n\n" +
+			strings.Join(b.Prints, "\n"),
+	})
+	return err
 }
 
 // EndRound ends the round of a pull request with the task that repaired it.

@@ -58,6 +58,10 @@ func (h HostEvents) Apply(ctx context.Context, host string, e codehost.Event) er
 		return h.Issues.HostChanged(ctx, r, e)
 	case codehost.ChecksChanged:
 		return h.Checks.HostChanged(ctx, r, e.SHA)
+	case codehost.QueueChanged:
+		if e.Action == "checks_requested" {
+			return h.Checks.Grouped(ctx, r, e.BaseRef, e.HeadSHA)
+		}
 	}
 	return nil
 }

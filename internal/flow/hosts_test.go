@@ -115,15 +115,17 @@ func (y *twoHosts) wire() {
 		DB: y.db, Hub: hub, Hosts: y.hosts, Folders: &builtin.Host{}, Attempts: anyAccount{}, Holders: anyAccount{}, Pulls: Pulls{},
 		Logger: log,
 	})
+	intents := intent.New(intent.Needs{DB: y.db, Hub: hub, Hosts: y.hosts, Logger: log})
 	checks := ci.New(ci.Needs{
 		DB: y.db, Hub: hub, Logger: log, Hosts: y.hosts, Tasks: CheckTasks{Tasks: tasks, Hosts: y.hosts}, Logs: RunLogs{},
 		Objects: blob.NewFolder(y.t.TempDir(), "http://server", seal.New(), time.Now),
+		Pulls:   CheckPulls{}, Intents: intents,
 	})
 	y.pulls = pull.New(pull.Needs{
 		DB: y.db, Hub: hub, Hosts: y.hosts, BaseURL: "http://server", Logger: log, Tasks: PullTasks{Tasks: tasks, Hosts: y.hosts},
 		Checks: Checks{Service: checks}, Reviews: OpenFindings{}, People: Signers{},
 		Bot:     codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
-		Intents: intent.New(intent.Needs{DB: y.db, Hub: hub, Hosts: y.hosts, Logger: log}),
+		Intents: intents,
 	})
 	repo.PushedEvent.On(y.db, NotePush(y.pulls))
 	y.api = rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{

@@ -76,6 +76,14 @@ func (c CheckTasks) Check(tx *db.Tx, r repo.Ref, prID, sha string) (string, erro
 // Checks implements pull.Checks.
 type Checks struct{ *ci.Service }
 
+// CheckPulls implements ci.Pulls.
+type CheckPulls struct{}
+
+// Tended tells whether a pull request is open, looked after, and at a head.
+func (CheckPulls) Tended(tx *db.Tx, prID, sha string) (bool, error) {
+	return pull.Tended(tx, prID, sha)
+}
+
 // AtHost answers what the host says of the failed checks of a head.
 func (Checks) AtHost(tx *db.Tx, repoID, sha string) (pull.HostFailure, bool, error) {
 	f, ok, err := ci.AtHost(tx, repoID, sha)

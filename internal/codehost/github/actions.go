@@ -46,6 +46,9 @@ func (h *Host) workflows(ctx context.Context, r codehost.Repo, sha string, runs 
 	return out, err
 }
 
+// goesOn is the time after which a workflow run is looked at again that has not ended.
+const goesOn = 10 * time.Second
+
 // RerunFailed implements codehost.Forge. It runs all failed jobs of the workflow runs
 // of the checks again. A run that has had an attempt since the check was run again
 // already. GitHub runs nothing again before the whole run has ended.
@@ -83,7 +86,7 @@ func (h *Host) RerunFailed(ctx context.Context, r codehost.Repo, once codehost.O
 			continue
 		}
 		if run.Status != "completed" {
-			return &codehost.BusyError{After: time.Minute, Cause: errors.New("other jobs of the workflow run have not ended")}
+			return &codehost.BusyError{After: goesOn, Cause: errors.New("the workflow run has not ended")}
 		}
 		_, err = h.do(ctx, r, call{method: http.MethodPost, sub: "/actions/runs/" + id + "/rerun-failed-jobs", need: need}, nil)
 		if e, is := refused(err, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusGone, http.StatusConflict); is {

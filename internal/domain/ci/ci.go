@@ -1,7 +1,12 @@
 // Package ci is the checks of commits. A check runs the repository's own command, by
 // a task on a box. Its row begins when the task is queued, and ends with the result of
-// the command. log.go archives the whole output, for three days. The checks that a host
-// has of a commit are read from there (hosted.go).
+// the command.
+//
+//   - log.go: the archive of whole outputs, for three days
+//   - hosted.go: the checks that a host has of a commit
+//   - evidence.go: what is known of failed jobs at hosts
+//   - judge.go: which failures are run again, and which are repaired
+//   - flakes.go: the failures that come and go, for people
 package ci
 
 import (
@@ -13,6 +18,7 @@ import (
 	"yardmaster/internal/blob"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
@@ -72,6 +78,8 @@ type Needs struct {
 	Tasks   Tasks
 	Logs    Logs
 	Objects blob.Store // for the outputs of checks
+	Pulls   Pulls
+	Intents *intent.Service
 }
 
 // Service queues checks and records their results.
@@ -80,7 +88,9 @@ type Service struct{ Needs }
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
-	return &Service{Needs: n}
+	s := &Service{Needs: n}
+	rerunAtHost.Handle(n.Intents, rerunner{s})
+	return s
 }
 
 // Queue queues the check of a repository of tx.Account for the head of a pull request.
@@ -182,6 +192,7 @@ func (s *Service) Loop(ctx context.Context) error {
 	var all sync.WaitGroup
 	all.Go(func() { s.Hub.Sweep(ctx, "ci.sweep", event.PullTopic, sweep, s.Pass) })
 	all.Go(func() { s.Hub.Sweep(ctx, "ci.hosted", event.PullTopic, sweep, s.readHeads) })
+	all.Go(func() { s.Hub.Sweep(ctx, "ci.tidy", event.PullTopic+".tidy", tidyEvery, s.tidy) })
 	all.Go(func() { s.Hub.Sweep(ctx, "ci.archive", archiveTopic, sweep, s.PassLogs) })
 	all.Wait()
 	return nil

@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/proof/seed"
@@ -49,6 +50,9 @@ func (y *yard) now() time.Time { return time.UnixMicro(y.clock.Load()).UTC() }
 
 func (y *yard) later(d time.Duration) { y.clock.Add(d.Microseconds()) }
 
+// Tended implements Pulls.
+func (*yard) Tended(*db.Tx, string, string) (bool, error) { return true, nil }
+
 // Check implements Tasks.
 func (y *yard) Check(_ *db.Tx, r repo.Ref, prID, sha string) (string, error) {
 	if y.full {
@@ -75,7 +79,8 @@ func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 func (y *yard) begin(d *db.DB) {
 	y.Service = New(Needs{
 		DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Hosts: codehost.NewHosts(nil), Tasks: y,
-		Logs: y, Objects: y.store,
+		Logs: y, Objects: y.store, Pulls: y,
+		Intents: intent.New(intent.Needs{DB: d, Hub: event.NewHub(), Hosts: codehost.NewHosts(nil), Logger: slog.New(slog.DiscardHandler)}),
 	})
 	Ended.On(d, func(tx *db.Tx, e End) error {
 		tx.AfterCommit(func() { y.ended = append(y.ended, e) })

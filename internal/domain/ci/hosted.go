@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
+	"yardmaster/internal/flake"
 )
 
 // Results of the checks that a host has of a commit.
@@ -30,24 +31,70 @@ const (
 const (
 	settle      = 30 * time.Second
 	lookAgain   = 2 * time.Minute
-	lookHold    = time.Minute // for which a node has a head to read
-	lastBytes   = 64 << 10    // of the log of a failed check that are kept
+	lookHeld    = 30 * time.Minute // of a head that waits for a person
+	lookHold    = time.Minute      // for which a node has a head to read
+	baseLife    = 24 * time.Hour   // for which a commit of a base is read by itself
+	lastBytes   = 64 << 10         // of the log of a failed check that are kept
 	headsAtOnce = 20
 )
 
-// HostEnd is what a host's checks say of a commit.
+// Sides on which a commit is checked.
+const (
+	sidePull  = string(flake.OnPull)
+	sideBase  = string(flake.OnBase)
+	sideGroup = string(flake.OnGroup)
+)
+
+// Holds: why the checks of a head wait for a person. An agent cannot repair these.
+const (
+	HoldBase     = "base_broken"     // the base fails in the same way
+	HoldMissing  = "check_missing"   // a check that is required has never reported
+	HoldApproval = "action_required" // the host waits for a person to let the checks run
+	HoldInfra    = "check_infra"     // machines failed, and the checks were run again in vain
+)
+
+// HostEnd is what a host's checks say of a commit. Hold is one of the holds; "": they
+// wait for no person.
 type HostEnd struct {
-	RepoID, SHA, Result, Why string
+	RepoID, SHA, Result, Hold, Why string
 }
 
 // HostChecked is sent when the result of the checks that a host has of a commit is
 // another one.
 var HostChecked = event.DeclareSignal[HostEnd]("ci.host_checked", "The checks of a commit at its host have another result.")
 
-// Follow has the checks read that the host of a repository has of a head, from now on.
-func (s *Service) Follow(tx *db.Tx, r repo.Ref, sha string) error {
+// Follow has the checks read that the host of a repository has of the head of a pull
+// request to a base, from now on.
+func (s *Service) Follow(tx *db.Tx, r repo.Ref, prID, base, sha string) error {
 	_, err := follow.Exec(tx, followArgs{
-		RepoID: r.ID, SHA: sha, AccountID: tx.Account, BaseRef: r.DefaultBranch, SettleAt: tx.Now.Add(settle), Now: tx.Micros(),
+		RepoID: r.ID, SHA: sha, AccountID: tx.Account, BaseRef: base, Side: sidePull, PRID: prID, SettleAt: tx.Now.Add(settle),
+		Now: tx.Micros(),
+	})
+	s.Hub.Notify(tx, event.PullTopic)
+	return err
+}
+
+// Pushed follows the checks of a commit that was pushed to the default branch, if the
+// host of the repository keeps checks: they say which failures come and go.
+func (s *Service) Pushed(tx *db.Tx, r repo.Ref, branch, sha string) error {
+	if branch != r.DefaultBranch {
+		return nil
+	}
+	return s.followSide(tx, r, sideBase, branch, sha)
+}
+
+// Grouped follows the checks of a group of the merge queue of a host.
+func (s *Service) Grouped(ctx context.Context, r repo.Ref, base, sha string) error {
+	return s.DB.Write(ctx, func(tx *db.Tx) error { return s.followSide(tx, r, sideGroup, base, sha) })
+}
+
+func (s *Service) followSide(tx *db.Tx, r repo.Ref, side, base, sha string) error {
+	forge, err := s.Hosts.Forge(r.HostRepo())
+	if err != nil || !forge.Can(codehost.KeepChecks) || !codehost.ValidSHA(sha) {
+		return nil //nolint:nilerr // of a host that is not connected nothing is followed
+	}
+	_, err = followBase.Exec(tx, followArgs{
+		RepoID: r.ID, SHA: sha, AccountID: tx.Account, BaseRef: base, Side: side, SettleAt: tx.Now.Add(settle), Now: tx.Micros(),
 	})
 	s.Hub.Notify(tx, event.PullTopic)
 	return err
@@ -65,22 +112,34 @@ func (s *Service) HostChanged(ctx context.Context, r repo.Ref, sha string) error
 	})
 }
 
-// HostFailure is what a host says of the failed checks of a commit.
+// HostFailure is what a host says of the failed checks of a commit that are to be
+// repaired.
 type HostFailure struct {
-	Names []string
-	Log   string
+	Names  []string
+	Log    string
+	Repair []string // the failures, as far as they are known
+	Leave  []string // failures that come and go, and are to be left alone
 }
 
 // AtHost answers what the host says of the failed checks of a commit; false if none has
-// failed.
+// failed that can be repaired.
 func AtHost(tx *db.Tx, repoID, sha string) (HostFailure, bool, error) {
 	rows, err := checksOf.All(tx, repoID, sha)
+	if err != nil {
+		return HostFailure{}, false, err
+	}
+	judged, err := endsOf.All(tx, repoID, sha)
 	var f HostFailure
 	for _, c := range rows {
-		if c.State != codehost.CheckFailed || c.Own {
+		if c.State != codehost.CheckFailed || c.Own || c.Conclusion == actionRequired {
+			continue
+		}
+		e, ok := endOf(judged, c)
+		if ok && e.spared() {
 			continue
 		}
 		f.Names = append(f.Names, c.Name)
+		f.Repair, f.Leave = append(f.Repair, e.Told.V.Repair...), append(f.Leave, e.Told.V.Leave...)
 		if f.Log == "" && c.Log != nil {
 			f.Log = *c.Log
 		}
@@ -151,41 +210,68 @@ func (s *Service) readHead(ctx context.Context, h headRow) error {
 	if err != nil {
 		return err
 	}
-	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		if !same {
-			if err := store(tx, h, set, rules, logs); err != nil {
-				return err
-			}
-		} else {
-			tag = codehost.Tag(h.Tag)
+	if same {
+		tag = codehost.Tag(h.Tag)
+	} else if err := s.DB.Write(ctx, func(tx *db.Tx) error {
+		if err := store(tx, h, set, rules, logs); err != nil {
+			return err
 		}
+		return s.record(tx, h, set, logs)
+	}); err != nil {
+		return err
+	}
+	trials, err := s.trials(ctx, r, h, rules)
+	if err != nil {
+		return err
+	}
+	// The locks of decide come before those of pull requests in no other transaction, so
+	// it has one of its own. The head stays due until the next one.
+	if len(trials) > 0 {
+		if err := s.DB.Write(ctx, func(tx *db.Tx) error { return s.decide(tx, r, h, trials) }); err != nil {
+			return err
+		}
+	}
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		checks, err := checksOf.All(tx, h.RepoID, h.SHA)
 		if err != nil {
 			return err
 		}
-		result, why := verdict(checks, rules, tx.Now.Before(h.SettleAt))
-		var next *int64
-		if result == HostPending {
-			at := db.Micros(tx.Now.Add(lookAgain))
-			if len(checks) == 0 && tx.Now.Before(h.SettleAt) {
-				at = db.Micros(h.SettleAt)
-			}
-			next = &at
-		}
-		if _, err := setHead.Exec(tx, setHeadArgs{
-			RepoID: h.RepoID, SHA: h.SHA, Tag: string(tag), Result: result, Why: why, DueAt: next, Have: h.Want, Now: tx.Micros(),
-		}); err != nil || result == HostPending && h.Result == HostPending {
+		judged, err := endsOf.All(tx, h.RepoID, h.SHA)
+		if err != nil {
 			return err
 		}
-		return HostChecked.Send(tx, HostEnd{RepoID: h.RepoID, SHA: h.SHA, Result: result, Why: why})
+		late := tx.Now.Sub(h.SettleAt)+settle >= r.Policy.MissingAfter()
+		v := verdict(checks, judged, rules, tx.Now.Before(h.SettleAt), late)
+		if _, err := setHead.Exec(tx, setHeadArgs{
+			RepoID: h.RepoID, SHA: h.SHA, Tag: string(tag), Result: v.result, Why: v.why, Hold: v.hold,
+			DueAt: next(tx.Now, h, v, len(checks)), Have: h.Want, Now: tx.Micros(),
+		}); err != nil || h.Side != sidePull || v.result == HostPending && h.Result == HostPending && v.hold == h.Hold {
+			return err
+		}
+		return HostChecked.Send(tx, HostEnd{RepoID: h.RepoID, SHA: h.SHA, Result: v.result, Hold: v.hold, Why: v.why})
 	})
+}
+
+// next is when a head is read again, in microseconds; nil: when its host says that its
+// checks have changed.
+func next(now time.Time, h headRow, v standing, checks int) *int64 {
+	age := now.Sub(h.SettleAt)
+	switch {
+	case v.result != HostPending, h.Side != sidePull && age > baseLife:
+		return nil
+	case checks == 0 && age < 0:
+		return new(db.Micros(h.SettleAt))
+	case v.hold != "":
+		return new(db.Micros(now.Add(lookHeld)))
+	}
+	return new(db.Micros(now.Add(lookAgain)))
 }
 
 // leave follows a head no more.
 func (s *Service) leave(ctx context.Context, h headRow) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		_, err := setHead.Exec(tx, setHeadArgs{
-			RepoID: h.RepoID, SHA: h.SHA, Tag: h.Tag, Result: h.Result, Why: h.Why, Have: h.Want, Now: tx.Micros(),
+			RepoID: h.RepoID, SHA: h.SHA, Tag: h.Tag, Result: h.Result, Why: h.Why, Hold: h.Hold, Have: h.Want, Now: tx.Micros(),
 		})
 		return err
 	})
@@ -225,49 +311,83 @@ func (s *Service) logs(ctx context.Context, forge codehost.Forge, r repo.Ref, h 
 }
 
 func readLog(ctx context.Context, forge codehost.Forge, r repo.Ref, job string) (string, error) {
-	log, err := forge.CheckLog(ctx, r.HostRepo(), job, lastBytes)
+	log, err := forge.CheckLog(ctx, r.HostRepo(), job, flake.MaxLog)
 	if err != nil {
 		return "", err
 	}
 	defer log.Close()
-	b, err := io.ReadAll(io.LimitReader(log, 4*lastBytes))
-	text := strings.ToValidUTF8(strings.ReplaceAll(string(b[max(0, len(b)-lastBytes):]), "\x00", ""), "")
+	b, err := io.ReadAll(io.LimitReader(log, 4*flake.MaxLog))
+	text := strings.ToValidUTF8(strings.ReplaceAll(string(b[max(0, len(b)-flake.MaxLog):]), "\x00", ""), "")
 	return text, err
 }
 
-// verdict is the result of the checks of a commit together. The checks of ours do not
-// count: what they say is known here. early says that checks may yet begin.
-func verdict(checks []checkRow, rules codehost.BranchRules, early bool) (result, why string) {
-	var failed, pending []string
+// actionRequired is the conclusion of a check that waits for a person to let it run.
+const actionRequired = "action_required"
+
+// standing is what the checks of a commit say together.
+type standing struct{ result, hold, why string }
+
+// verdict is the result of the checks of a commit together, with what was judged of them.
+// The checks of ours do not count: what they say is known here. early says that checks
+// may yet begin, and late that those which have not begun are missing.
+func verdict(checks []checkRow, judged []endRow, rules codehost.BranchRules, early, late bool) standing {
+	var failed, pending, again, missing []string
+	held := map[string][]string{}
 	counted := 0
 	for _, c := range checks {
 		if c.Own {
 			continue
 		}
 		counted++
+		if !c.Required && len(rules.Required) > 0 {
+			continue
+		}
+		e, _ := endOf(judged, c)
 		switch {
-		case c.State == codehost.CheckFailed && (c.Required || len(rules.Required) == 0):
-			failed = append(failed, c.Name)
-		case c.State == codehost.CheckPending && (c.Required || len(rules.Required) == 0):
+		case c.State == codehost.CheckPending:
 			pending = append(pending, c.Name)
+		case c.State != codehost.CheckFailed:
+		case c.Conclusion == actionRequired:
+			held[HoldApproval] = append(held[HoldApproval], c.Name)
+		case e.Verdict == string(flake.Rerun) || e.Verdict == verdictWaits:
+			again = append(again, c.Name)
+		case e.Verdict == string(flake.BaseBroken):
+			held[HoldBase] = append(held[HoldBase], c.Name)
+		case e.Verdict == string(flake.Infra):
+			held[HoldInfra] = append(held[HoldInfra], c.Name)
+		default:
+			failed = append(failed, c.Name)
 		}
 	}
 	for _, must := range rules.Required {
 		if !slices.ContainsFunc(checks, func(c checkRow) bool { return meets(must, c.Name, c.Source) }) {
-			pending = append(pending, must.Name)
+			missing = append(missing, must.Name)
 		}
 	}
+	list := func(what string, names []string) string { return what + ": " + strings.Join(names, ", ") }
 	switch {
 	case len(failed) > 0:
-		return HostFailed, "these checks failed: " + strings.Join(failed, ", ")
+		return standing{HostFailed, "", list("these checks failed", failed)}
 	case len(pending) > 0:
-		return HostPending, "these checks have not ended: " + strings.Join(pending, ", ")
+		return standing{HostPending, "", list("these checks have not ended", pending)}
+	case len(again) > 0:
+		return standing{HostPending, "", list("these checks failed and are run again", again)}
+	case len(held[HoldBase]) > 0:
+		return standing{HostPending, HoldBase, list("these checks fail at the base in the same way", held[HoldBase])}
+	case len(held[HoldApproval]) > 0:
+		return standing{HostPending, HoldApproval, list("these checks wait for a person to let them run", held[HoldApproval])}
+	case len(held[HoldInfra]) > 0:
+		return standing{HostPending, HoldInfra, list("the machines of these checks failed", held[HoldInfra])}
+	case len(missing) > 0 && late:
+		return standing{HostPending, HoldMissing, list("these required checks have never reported", missing)}
+	case len(missing) > 0:
+		return standing{HostPending, "", list("these checks have not begun", missing)}
 	case counted == 0 && early:
-		return HostPending, ""
+		return standing{result: HostPending}
 	case counted == 0:
-		return HostNone, ""
+		return standing{result: HostNone}
 	}
-	return HostPassed, ""
+	return standing{result: HostPassed}
 }
 
 // meets tells whether a check is the one that a rule demands.
@@ -288,7 +408,7 @@ func store(tx *db.Tx, h headRow, set codehost.CheckSet, rules codehost.BranchRul
 			Required: slices.ContainsFunc(rules.Required, func(m codehost.RequiredCheck) bool { return meets(m, c.Name, c.Source) }),
 		}
 		if text, ok := logs[c.Source+"/"+c.Name]; ok {
-			a.Log = &text
+			a.Log = new(strings.ToValidUTF8(text[max(0, len(text)-lastBytes):], ""))
 		}
 		if _, err := insertCheck.Exec(tx, a); err != nil {
 			return err

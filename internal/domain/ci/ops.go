@@ -33,6 +33,11 @@ func (s *Service) Ops() []op.Op {
 			Summary: "An address that answers the whole output of a check, for five minutes",
 			Doc:     "The output is archived when the check ends, and deleted three days later. It is what the command wrote, with secrets taken out by the box, up to 8 MiB. There is one 404 for a check that is unknown or of another account, whose output has not been archived yet or is gone, and for a server that keeps no objects."},
 			s.logURL),
+		op.New(op.Row{ID: "ci.flakes", Method: "GET", Path: "/v1/repos/{owner}/{repo}/flakes", Group: group,
+			Rule:    policy.Require(policy.ReadPRs),
+			Summary: "The failures of checks that come and go in a repository",
+			Doc:     "A failed job of a code host is run again, unless the change must have caused the failure. A failure that goes away without a change is counted. Agents are told to leave it alone. A repository that is not enabled is answered 404."},
+			s.flakes),
 	}
 }
 

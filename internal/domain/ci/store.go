@@ -100,7 +100,10 @@ func ClockSetBack(tx *db.Tx) error {
 	if _, err := hurryLogs.Exec(tx, tx.Now, tx.Now.Add(longestWait)); err != nil {
 		return err
 	}
-	_, err := pullInHeads.Exec(tx, tx.Micros(), db.Micros(tx.Now.Add(lookAgain)))
+	if _, err := hurryTidying.Exec(tx, tx.Micros(), db.Micros(tx.Now.Add(tidyEvery))); err != nil {
+		return err
+	}
+	_, err := pullInHeads.Exec(tx, tx.Micros(), db.Micros(tx.Now.Add(lookHeld)))
 	return err
 }
 

@@ -17,6 +17,9 @@ type headRow struct {
 	Why       string
 	SettleAt  time.Time
 	Want      int64
+	Side      string
+	PRID      string `db:"pr_id"`
+	Hold      string
 }
 
 // checkRow is a check of a commit at its host.
@@ -44,6 +47,8 @@ type followArgs struct {
 	RepoID             string
 	SHA                string `db:"sha"`
 	AccountID, BaseRef string
+	Side               string
+	PRID               string `db:"pr_id"`
 	SettleAt           time.Time
 	Now                int64
 }
@@ -53,22 +58,26 @@ type setHeadArgs struct {
 	RepoID           string
 	SHA              string `db:"sha"`
 	Tag, Result, Why string
+	Hold             string
 	DueAt            *int64
 	Have, Now        int64
 }
 
 var (
-	follow = db.SWith[followArgs](`INSERT INTO host_heads (repo_id, sha, account_id, base_ref, settle_at, due_at, created_at)
-		VALUES (:repo_id, :sha, :account_id, :base_ref, :settle_at, :now, :now)
-		ON CONFLICT (repo_id, sha) DO UPDATE SET want = host_heads.want + 1, due_at = excluded.due_at, result = 'pending',
-		base_ref = excluded.base_ref, settle_at = excluded.settle_at, tag = ''`)
+	follow = db.SWith[followArgs](`INSERT INTO host_heads (repo_id, sha, account_id, base_ref, side, pr_id, settle_at, due_at, created_at)
+		VALUES (:repo_id, :sha, :account_id, :base_ref, :side, :pr_id, :settle_at, :now, :now)
+		ON CONFLICT (repo_id, sha) DO UPDATE SET want = host_heads.want + 1, due_at = excluded.due_at, result = 'pending', hold = '',
+		base_ref = excluded.base_ref, side = excluded.side, pr_id = excluded.pr_id, settle_at = excluded.settle_at, tag = ''`)
+	// followBase leaves a commit alone that is followed already.
+	followBase = db.SWith[followArgs](`INSERT INTO host_heads (repo_id, sha, account_id, base_ref, side, pr_id, settle_at, due_at, created_at)
+		VALUES (:repo_id, :sha, :account_id, :base_ref, :side, :pr_id, :settle_at, :now, :now) ON CONFLICT DO NOTHING`)
 	want       = db.S(`UPDATE host_heads SET want = want + 1, due_at = $3 WHERE repo_id = $1 AND sha = $2`)
 	anyHeadDue = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM host_heads WHERE due_at <= $1)`)
 	takeHeads  = db.Q[headRow](`UPDATE host_heads SET due_at = $2
 		WHERE (repo_id, sha) IN (SELECT repo_id, sha FROM host_heads WHERE due_at <= $1 ORDER BY due_at LIMIT $3) AND due_at <= $1
-		RETURNING repo_id, sha, account_id, base_ref, tag, result, why, settle_at, want`)
+		RETURNING repo_id, sha, account_id, base_ref, tag, result, why, settle_at, want, side, pr_id, hold`)
 	// setHead leaves a head due that was wanted again meanwhile.
-	setHead = db.SWith[setHeadArgs](`UPDATE host_heads SET tag = :tag, result = :result, why = :why, have = :have,
+	setHead = db.SWith[setHeadArgs](`UPDATE host_heads SET tag = :tag, result = :result, why = :why, hold = :hold, have = :have,
 		due_at = CASE WHEN want > :have THEN CAST(:now AS BIGINT) ELSE CAST(:due_at AS BIGINT) END
 		WHERE repo_id = :repo_id AND sha = :sha`)
 	checksOf = db.Q[checkRow](`SELECT repo_id, sha, source, name, host_id, own, required, state, conclusion, job, workflow, attempt, url,

@@ -154,6 +154,11 @@ func (checks) AtHost(tx *db.Tx, repoID, sha string) (HostFailure, bool, error) {
 	return HostFailure(f), ok, err
 }
 
+// tended implements ci.Pulls.
+type tended struct{}
+
+func (tended) Tended(tx *db.Tx, prID, sha string) (bool, error) { return Tended(tx, prID, sha) }
+
 // silent implements ci.Logs: no run has said anything.
 type silent struct{}
 
@@ -195,6 +200,8 @@ func open(t *testing.T, e db.Engine) *yard {
 	y.ci = ci.New(ci.Needs{
 		DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Hosts: hosts, Tasks: tasks{y}, Logs: silent{},
 		Objects: blob.NewFolder(t.TempDir(), "http://host", seal.New(), time.Now),
+		Pulls:   tended{},
+		Intents: intent.New(intent.Needs{DB: d, Hub: event.NewHub(), Hosts: served(y.host), Logger: slog.New(slog.DiscardHandler)}),
 	})
 	y.Service = New(Needs{
 		DB: d, Hub: event.NewHub(), Hosts: hosts, BaseURL: "http://host", Logger: slog.New(slog.DiscardHandler),

@@ -23,12 +23,18 @@ const (
 	NeedsRetry    = "merge_failed"   // the code host did not carry out the merge
 	NeedsRearm    = "spent"          // agents have used up their rounds
 	NeedsEnd      = "superseded"     // the work that it was begun on was dropped
+
+	// The checks at the host wait for a person. No agent can repair what they say.
+	NeedsBase     = "base_broken"     // the base fails in the same way
+	NeedsCheck    = "check_missing"   // a check that is required has never reported
+	NeedsApproval = "action_required" // the host waits for a person to let the checks run
+	NeedsMachine  = "check_infra"     // machines of the host failed
 )
 
 // Need is a step of a pull request that only a person can take.
 type Need struct {
 	_          struct{}          `doc:"What only a person can do about a pull request." schema:"Need"`
-	Why        string            `json:"why" enum:"asked,declined,expired,left_to_people,merge_failed,spent,superseded" doc:"asked: the question waits; declined and expired: it was answered with no, or not in time; left_to_people: the policy says merge.mode: never; merge_failed: the code host did not carry the merge out; spent: agents have used up their rounds; superseded: what it is built on was dropped"`
+	Why        string            `json:"why" enum:"asked,declined,expired,left_to_people,merge_failed,spent,superseded,base_broken,check_missing,action_required,check_infra" doc:"asked: the question waits; declined and expired: it was answered with no, or not in time; left_to_people: the policy says merge.mode: never; merge_failed: the code host did not carry the merge out; spent: agents have used up their rounds; superseded: what it is built on was dropped; base_broken: checks at the code host fail at the base in the same way; check_missing: a check that is required there has never reported; action_required: the code host waits for a person to let checks run; check_infra: machines of the code host failed again and again"`
 	Since      time.Time         `json:"since" doc:"since when it waits for that"`
 	ClearsWhen string            `json:"clears_when" example:"a person decides about the merge" doc:"what has to happen, in words for people"`
 	Capability string            `json:"capability" example:"pr.approve_pending" doc:"the operation that gets it going"`
@@ -43,6 +49,10 @@ var clearsWhen = map[string]string{
 	NeedsRetry:    "a person has the merge tried again, which the code host did not carry out",
 	NeedsRearm:    "a person arms the repair again, whose rounds are spent, or mends the branch",
 	NeedsEnd:      "a person cancels the task, as what it is built on was dropped",
+	NeedsBase:     "the base passes the checks again, which fail there in the same way",
+	NeedsCheck:    "the check reports that the code host requires, or a person no longer requires it there",
+	NeedsApproval: "a person lets the checks run at the code host",
+	NeedsMachine:  "the checks are run again at the code host, whose machines failed",
 }
 
 // NeedOf answers the step for a pull request that waits for the reason why; false if it
@@ -63,7 +73,7 @@ func NeedOf(why string, since *time.Time, prID, headSHA, question string, taskID
 		n.Capability = "pr.ask_again"
 	case NeedsMerge, NeedsRetry:
 		n.Capability = "pr.merge"
-	case NeedsRearm:
+	case NeedsRearm, NeedsBase, NeedsCheck, NeedsApproval, NeedsMachine:
 		n.Capability, n.Args = "pr.rearm_babysit", map[string]string{"id": prID}
 	case NeedsEnd:
 		if taskID == nil {
@@ -89,6 +99,16 @@ func NeedsOf(tx *db.Tx, prIDs []string) (map[string]Need, error) {
 		}
 	}
 	return out, err
+}
+
+// checksHeld tells whether a pull request waits for a person because of the checks at its
+// host.
+func checksHeld(why string) bool {
+	switch why {
+	case NeedsBase, NeedsCheck, NeedsApproval, NeedsMachine:
+		return true
+	}
+	return false
 }
 
 // needs records why a pull request waits for a person; "": it does not wait.

@@ -140,11 +140,11 @@ type Checks interface {
 	Queue(tx *db.Tx, r repo.Ref, prID, sha string) error
 	// Of answers the result of the check of a head; false if there was no check.
 	Of(tx *db.Tx, prID, sha string) (Check, bool, error)
-	// Follow has the checks read that the host of a repository has of a head, and
-	// HostChecked called with their result.
-	Follow(tx *db.Tx, r repo.Ref, sha string) error
+	// Follow has the checks read that the host of a repository has of the head of a
+	// pull request to a base, and HostChecked called with their result.
+	Follow(tx *db.Tx, r repo.Ref, prID, base, sha string) error
 	// AtHost answers what the host says of the failed checks of a head; false if none
-	// has failed.
+	// has failed that can be repaired.
 	AtHost(tx *db.Tx, repoID, sha string) (HostFailure, bool, error)
 }
 
@@ -152,6 +152,8 @@ type Checks interface {
 type HostFailure struct {
 	Names []string // of the checks
 	Log   string   // the end of the log of the first one; "" if the host keeps none
+	// Repair are the failures, and Leave those that come and go. Both are from logs.
+	Repair, Leave []string
 }
 
 // Check is the result of the check of a head.
@@ -287,7 +289,7 @@ func (s *Service) check(tx *db.Tx, r repo.Ref, pr row) error {
 		own = ChecksPending
 	}
 	if s.kept(r) {
-		if err := s.Checks.Follow(tx, r, pr.HeadSHA); err != nil {
+		if err := s.Checks.Follow(tx, r, pr.ID, pr.BaseRef, pr.HeadSHA); err != nil {
 			return err
 		}
 		host = ChecksPending
@@ -314,38 +316,6 @@ func combined(own, host string) string {
 		}
 	}
 	return ChecksNone
-}
-
-// HostEnd is the result of the checks that a host has of a commit.
-type HostEnd struct {
-	RepoID, SHA string
-	Result      string // ChecksNone, ChecksPending, ChecksPassed or ChecksFailed
-	Why         string // the checks that failed, for people
-}
-
-// HostChecked moves the pull requests on whose head a host has checked.
-func (s *Service) HostChecked(tx *db.Tx, e HostEnd) error {
-	ids, err := openAtSHA.All(tx, tx.Account, e.RepoID, e.SHA)
-	if err != nil {
-		return err
-	}
-	host := e.Result
-	if host == ChecksNone {
-		host = ""
-	}
-	for _, prID := range ids {
-		pr, ok, err := lock(tx, prID)
-		if err != nil {
-			return err
-		}
-		if !ok || pr.State != Open || pr.HeadSHA != e.SHA || pr.HostChecks == host {
-			continue
-		}
-		if err := s.judged(tx, pr, judgement{own: pr.OwnChecks, host: host, why: e.Why}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // CheckEnd is the end of the check of a head.

@@ -24,6 +24,7 @@ const (
 	maxPolicyBytes  = 64 << 10
 	maxInstructions = 8000 // characters
 	maxCheckTime    = 2 * time.Hour
+	maxMissing      = 7 * 24 * time.Hour
 	maxBudget       = 100_000 // US dollars
 	maxLabel        = 35      // characters; GitHub takes 50, and an answer adds to it
 	maxWebhookRef   = 100     // characters
@@ -63,11 +64,13 @@ type AgentPolicy struct {
 }
 
 // CheckPolicy is the repository's own test command, run on a box for each new
-// head of a pull request. Without a command nothing is checked.
+// head of a pull request. Without a command nothing is checked on a box.
 type CheckPolicy struct {
 	_       struct{} `doc:"The repository's own test command, run on a box for each new head of a pull request." schema:"CheckPolicy"`
 	Command string   `json:"command" yaml:"command" example:"make test" doc:"run by sh -c in the checkout; empty: nothing is checked"` // run by sh -c in the checkout
 	Timeout string   `json:"timeout" yaml:"timeout" example:"10m" doc:"how long it may take, as a duration"`                           // a duration such as 10m
+	// Missing is how long a check that the code host requires may take to report first.
+	Missing string `json:"missing_after" yaml:"missing_after" example:"1h" doc:"how long a check that the code host requires may take until it first reports, as a duration; then a person is asked"`
 }
 
 // MergePolicy says what happens to a pull request whose checks passed.
@@ -169,12 +172,21 @@ func (p Policy) CheckTimeout() time.Duration {
 	return d
 }
 
+// MissingAfter is Checks.Missing as a duration.
+func (p Policy) MissingAfter() time.Duration {
+	d, err := time.ParseDuration(p.Checks.Missing)
+	if err != nil {
+		return time.Hour
+	}
+	return d
+}
+
 // DefaultPolicy is in force where no valid file says otherwise.
 func DefaultPolicy() Policy {
 	return Policy{
 		Version: 1,
 		Agent:   AgentPolicy{Template: "default", Isolation: "best"},
-		Checks:  CheckPolicy{Timeout: "10m"},
+		Checks:  CheckPolicy{Timeout: "10m", Missing: "1h"},
 		Merge:   MergePolicy{Mode: "ask", Method: "merge", DeleteBranch: true, OnCancel: "close"},
 
 		Pulls:     PullPolicy{Watch: "labelled", Label: "yardmaster"},
@@ -304,6 +316,9 @@ func (p Policy) check() (msgs []string) {
 	oneOf("merge.method", p.Merge.Method, "merge", "squash")
 	if d, err := time.ParseDuration(p.Checks.Timeout); err != nil || d <= 0 || d > maxCheckTime {
 		msgs = append(msgs, fmt.Sprintf("checks.timeout must be a duration of at most %s, such as 10m", maxCheckTime))
+	}
+	if d, err := time.ParseDuration(p.Checks.Missing); err != nil || d <= 0 || d > maxMissing {
+		msgs = append(msgs, fmt.Sprintf("checks.missing_after must be a duration of at most %s, such as 1h", maxMissing))
 	}
 	for key, usd := range map[string]*float64{"budget.task_usd": p.Budget.TaskUSD, "budget.run_usd": p.Budget.RunUSD} {
 		if usd != nil && !(*usd >= 0 && *usd <= maxBudget) {

@@ -32,10 +32,11 @@ func harmless(Policy, Policy) []Weakening { return nil }
 // judges has every field of a policy file, by its dotted name; * is any name. A
 // test fails when the file has a field that nobody judges.
 var judges = map[string]judge{
-	"version":             harmless, // there is one
-	"merge.method":        harmless, // the same lines come in either way
-	"merge.delete_branch": harmless, // of a branch that is merged
-	"merge.on_cancel":     harmless, // nothing is merged by either
+	"version":              harmless, // there is one
+	"merge.method":         harmless, // the same lines come in either way
+	"merge.delete_branch":  harmless, // of a branch that is merged
+	"merge.on_cancel":      harmless, // nothing is merged by either
+	"checks.missing_after": harmless, // it only says when a person is asked
 
 	"agent.template": changed("agent.template", "the template decides which agent works, with which model",
 		func(p Policy) string { return p.Agent.Template }),

@@ -136,6 +136,7 @@ var between = map[string]string{
 	"domain/plan -> domain/task":         "approving a plan mints the tasks of all its groups in one transaction",
 	"domain/ci -> domain/repo":           "a check is the command of a repository's policy",
 	"domain/review -> domain/intent":     "what a host is told of a review is put in the transaction that ends it",
+	"domain/ci -> domain/intent":         "what a host is to do about a check is put in the transaction that decides it",
 	"domain/pull -> domain/intent":       "what a host is to do about a pull request is put in the transaction that decides it",
 	"domain/intent -> domain/repo":       "an intent is carried out at the host of its repository",
 	"domain/delivery -> domain/repo":     "the repositories that are enabled are swept",
