@@ -12,7 +12,7 @@ import (
 // earlier ones.
 func (y *yard) reviewed(findings *int) {
 	HeadKnown.On(y.DB, func(tx *db.Tx, h Head) error {
-		if h.Pull.MergeBase == "" || h.Pull.Change == "" || !h.Pull.ByAgent || !h.Pull.Open {
+		if h.Pull.MergeBase == "" || h.Pull.Change == "" || !h.Pull.Watched || !h.Pull.Open {
 			y.t.Errorf("%+v", h.Pull)
 		}
 		return y.Progressed(tx, h.Pull.ID, h.Pull.HeadSHA, true, *findings)

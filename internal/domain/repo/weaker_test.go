@@ -91,6 +91,9 @@ var changes = map[string][]verdict{
 		{func(p *Policy) { p.Checks.Command = "true" }, "checks.command"},
 		{func(p *Policy) { p.Checks.Command = "" }, "checks.command"},
 	},
+	"checks.missing_after": {
+		{func(p *Policy) { p.Checks.Missing = "2h" }, ""},
+	},
 	"checks.timeout": {
 		{func(p *Policy) { p.Checks.Timeout = "2h" }, "checks.timeout"},
 		{func(p *Policy) { p.Checks.Timeout = "600s" }, ""},

@@ -121,7 +121,7 @@ var edges = map[string]string{
 
 // foundation lists what any domain may import. All other domains build on the rows of
 // people.
-const foundation = "api/op blob client/inert clock codehost db domain/people event fault id idp jsonschema llm mail money needs " +
+const foundation = "api/op blob client/inert clock codehost db domain/people event fault flake id idp jsonschema llm mail money needs " +
 	"observe policy protocol seal seal/keys secretscan web"
 
 // between lists the domains that import another one, and why a function wired in app
