@@ -397,6 +397,9 @@ func meets(must codehost.RequiredCheck, name, source string) bool {
 
 // store replaces the checks of a commit.
 func store(tx *db.Tx, h headRow, set codehost.CheckSet, rules codehost.BranchRules, logs map[string]string) error {
+	if _, err := lockHead.Exec(tx, h.RepoID, h.SHA); err != nil {
+		return err
+	}
 	if _, err := dropChecks.Exec(tx, h.RepoID, h.SHA); err != nil {
 		return err
 	}

@@ -82,6 +82,8 @@ var (
 		WHERE repo_id = :repo_id AND sha = :sha`)
 	checksOf = db.Q[checkRow](`SELECT repo_id, sha, source, name, host_id, own, required, state, conclusion, job, workflow, attempt, url,
 		log, started_at, ended_at FROM host_checks WHERE repo_id = $1 AND sha = $2 ORDER BY name, source`)
+	// lockHead keeps other nodes from the checks of a head until the transaction ends.
+	lockHead    = db.S(`UPDATE host_heads SET have = have WHERE repo_id = $1 AND sha = $2`)
 	dropChecks  = db.S(`DELETE FROM host_checks WHERE repo_id = $1 AND sha = $2`)
 	insertCheck = db.SWith[checkRow](`INSERT INTO host_checks (repo_id, sha, source, name, host_id, own, required, state, conclusion, job,
 		workflow, attempt, url, log, started_at, ended_at)
