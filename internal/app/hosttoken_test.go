@@ -3,6 +3,7 @@ package app
 import (
 	"encoding/base64"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -98,7 +99,7 @@ func TestPersonDrivesRepository(t *testing.T) {
 			f.send("POST", "/v1/me/repo-bindings", carols, `{"repo": "acme/shop"}`).want(200)
 			f.send("DELETE", "/v1/org/members/"+carol, f.owner, "").want(200)
 			trail := f.send("GET", "/v1/audit/events?per_page=100", f.owner, "").want(200)
-			if !strings.Contains(string(trail.body), "self.host_token_cleared") || strings.Contains(string(trail.body), secret) {
+			if !regexp.MustCompile(`"why": ?"left"`).Match(trail.body) || strings.Contains(string(trail.body), secret) {
 				t.Errorf("the record: %s", trail.body)
 			}
 		})
