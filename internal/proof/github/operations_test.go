@@ -241,6 +241,7 @@ func (w *world) log(job, want string) {
 func (w *world) callIssues(repo string) {
 	i := w.repo.OpenIssue(w.bob, "Broken", "It is", "bug")
 	m := w.repo.NewMilestone(w.ann, "v1")
+	w.do(201, "POST", repo+"/issues", object{"title": "New", "body": "b", "labels": []string{"bug"}})
 	issue := fmt.Sprintf("%s/issues/%d", repo, i.Number)
 	if n := len(w.do(200, "GET", repo+"/issues?state=all&sort=updated&per_page=1", nil).list()); n != 1 {
 		w.t.Errorf("%d issues are listed", n)
