@@ -127,6 +127,16 @@ func (f *atGitHub) works() {
 	f.box(e.Token)
 }
 
+// tell logs what has happened, if the test has failed.
+func (f *atGitHub) tell() {
+	if !f.t.Failed() {
+		return
+	}
+	for _, path := range []string{"/v1/repos/acme/shop/prs", "/v1/audit/events?per_page=200"} {
+		f.t.Logf("%s: %s", path, f.send("GET", path, f.owner, "").body)
+	}
+}
+
 // A task ends as a pull request at GitHub; its checks there steer it; it is merged there
 // once a person has approved it here.
 func TestPullRequestAtGitHub(t *testing.T) {
@@ -135,6 +145,7 @@ func TestPullRequestAtGitHub(t *testing.T) {
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
 			f := connect(t, e)
+			defer f.tell()
 			f.works()
 			var p shownPull
 			f.eventually("GitHub has opened the pull request", func() (ok bool) {
@@ -145,7 +156,7 @@ func TestPullRequestAtGitHub(t *testing.T) {
 			if there.Head() != p.HeadSHA || !strings.HasPrefix(p.URL, f.gh.Web) {
 				t.Errorf("%+v, at %s", p, there.Head())
 			}
-			check := f.shop.Check(f.gh.ActionsApp(), p.HeadSHA, "build", "")
+			check := f.shop.Check(f.gh.ActionsApp(), p.HeadSHA, "build", "queued")
 			f.eventually("the check is awaited", func() bool { p, _ = f.pull(); return p.Checks == "pending" })
 			check.Conclude("success")
 			f.eventually("a person is asked", func() bool { p, _ = f.pull(); return p.Pending != nil && p.Checks == "passed" })

@@ -220,6 +220,8 @@ var (
 		VALUES ($1, 'https://idp.example', 'c', $2, '[]', 'member', 0, 0)`)
 	setHostToken = db.S(`INSERT INTO host_tokens (id, account_id, user_id, host, login, masked, sealed, grants, checked_at, created_at)
 		VALUES ('of-ada', $1, 'ada', 'h', 'ada', '', $2, '[]', 0, 0)`)
+	setCodeHost = db.S(`INSERT INTO code_hosts (name, address, app_id, slug, client_id, owner_id, owner_login, account_id, switches, sealed,
+		created_at, created_by) VALUES ('h', 'https://h.example', '1', 'yard', '', '1', 'acme', $1, '{}', $2, 0, 'ada')`)
 	mailText = db.Q[string](`SELECT sealed FROM mails WHERE id = $1`)
 	mailOf   = db.Q[string](`SELECT id FROM mails WHERE recipient = $1`)
 )
@@ -237,6 +239,9 @@ func TestRotation(t *testing.T) {
 		y.send("PUT", "/v1/repos/acme/web/secrets/DSN", y.owner, `{"value": "postgres://of-web", "environment": "staging"}`).want(200)
 		y.send("PUT", "/v1/secrets/DSN", y.owner, `{"value": "postgres://of-acme"}`).want(200)
 		y.in(y.acct, func(tx *db.Tx) error {
+			if _, err := setCodeHost.Exec(tx, y.acct, y.ring.Seal("code-host/h", []byte("{}"))); err != nil {
+				return err
+			}
 			if _, err := setHostToken.Exec(tx, y.acct, y.ring.Seal("host-token/of-ada", []byte("of ada"))); err != nil {
 				return err
 			}

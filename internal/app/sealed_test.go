@@ -20,19 +20,20 @@ import (
 // sealers are the places of the program that seal something, and where that is
 // kept: in a column that can be moved to another key, or nowhere.
 var sealers = map[string]string{
-	"internal/app/keys.go rememberSealed":      "meta.value",
-	"internal/app/keys.go changeBusKeys":       "meta.value",
-	"internal/domain/modelkey/ops.go add":      "provider_keys.sealed",
-	"internal/domain/vault/vault.go Put":       "secrets.sealed",
-	"internal/domain/sso/ops.go set":           "org_sso.sealed",
-	"internal/domain/hosttoken/ops.go set":     "host_tokens.sealed",
-	"internal/domain/blocker/ops.go answer":    "blockers.answer",
-	"internal/domain/blocker/adopt.go closeAs": "blockers.answer",
-	"internal/mail/outbox.go Post":             "mails.sealed",
-	"internal/seal/keys/keys.go Rotate":        "in the column it came from",
-	"internal/domain/sso/flow.go sendAway":     "in a cookie, for ten minutes",
-	"internal/domain/oauth/authorize.go issue": "in a form, for some minutes",
-	"internal/domain/oauth/client.go register": "as a client_id, under a key that does not change",
+	"internal/app/keys.go rememberSealed":          "meta.value",
+	"internal/app/keys.go changeBusKeys":           "meta.value",
+	"internal/domain/modelkey/ops.go add":          "provider_keys.sealed",
+	"internal/domain/vault/vault.go Put":           "secrets.sealed",
+	"internal/domain/sso/ops.go set":               "org_sso.sealed",
+	"internal/domain/hosttoken/ops.go set":         "host_tokens.sealed",
+	"internal/domain/connection/connection.go Add": "code_hosts.sealed",
+	"internal/domain/blocker/ops.go answer":        "blockers.answer",
+	"internal/domain/blocker/adopt.go closeAs":     "blockers.answer",
+	"internal/mail/outbox.go Post":                 "mails.sealed",
+	"internal/seal/keys/keys.go Rotate":            "in the column it came from",
+	"internal/domain/sso/flow.go sendAway":         "in a cookie, for ten minutes",
+	"internal/domain/oauth/authorize.go issue":     "in a form, for some minutes",
+	"internal/domain/oauth/client.go register":     "as a client_id, under a key that does not change",
 }
 
 // Whoever seals something stores it in a column that is in the registry, or not

@@ -13,7 +13,9 @@ import (
 var subscribersOf = map[string]int{
 	"repo.policy_changed": 2, // tasks and budgets are judged by the policy
 	"user.rights_changed": 2, // cached credentials, and tokens of people who have left
-	"task.moved":          6, // pull requests, their checks and rounds, plans, their repairs, blockers
+	"task.moved":          8, // pull requests, their checks, reviews and rounds, issues, plans, their repairs, blockers
+	"pull.seen_to":        2, // escalations and reviews
+	"repo.reachable":      2, // sweeps, and the first walk of the issues
 }
 
 // TestSignalsAreHeard holds that what a domain tells others inside a transaction

@@ -19,10 +19,11 @@ var closedNames = []string{"status", "state", "kind", "role", "outcome", "tier",
 
 // openSets are those of them that are no closed set, and why.
 var openSets = map[string]string{
-	"AuditEvent.kind":   "every domain has kinds of its own, and a newer server more",
-	"RunEvent.kind":     "agents, and boxes of newer versions, add kinds",
-	"SessionEvent.kind": "the events of a run, and what a session without one notes",
-	"Problem.type":      "an address; its last segment is one of the slugs that the operations list",
+	"CodeHostDelivery.kind": "each host has its own names of events",
+	"AuditEvent.kind":       "every domain has kinds of its own, and a newer server more",
+	"RunEvent.kind":         "agents, and boxes of newer versions, add kinds",
+	"SessionEvent.kind":     "the events of a run, and what a session without one notes",
+	"Problem.type":          "an address; its last segment is one of the slugs that the operations list",
 }
 
 // Whoever reads the description is told what each thing in it is.

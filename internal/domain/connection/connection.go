@@ -40,11 +40,10 @@ type Secrets struct {
 
 // Switches are the permissions of an App that are not asked for by default.
 type Switches struct {
-	Workflows bool `json:"workflows"` // push and merge what the host itself runs
-	// Administration has repositories made, and tells of rules that change.
-	Administration bool `json:"administration"`
-	// NoWebhook is for a server that the host cannot reach: sweeps find what happens.
-	NoWebhook bool `json:"nowebhook"`
+	_              struct{} `doc:"What was asked for besides, when the App was made." schema:"CodeHostSwitches"`
+	Workflows      bool     `json:"workflows" doc:"to push and merge what the host itself runs"`
+	Administration bool     `json:"administration" doc:"to make repositories, and to be told of rules that change"`
+	NoWebhook      bool     `json:"nowebhook" doc:"the host cannot reach the server: nothing is delivered, and sweeps find what happens"`
 }
 
 // Permission is a permission of an App, as the page of the set-up explains it.

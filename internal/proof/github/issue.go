@@ -392,6 +392,9 @@ func (c *call) patchMilestone() (int, any) {
 	c.in(&in)
 	changes := obj{}
 	if in.Title != nil && *in.Title != m.title {
+		if slices.ContainsFunc(m.repo.milestones, func(o *Milestone) bool { return o.title == *in.Title }) {
+			c.invalid(wrong("Milestone", "title", "already_exists"))
+		}
 		changes["title"] = obj{"from": m.title}
 		m.title = *in.Title
 	}

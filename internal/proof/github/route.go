@@ -91,6 +91,7 @@ func init() {
 		{operation: "DELETE " + inRepo + "/git/refs/{ref}", by: byToken, need: "contents=write", do: (*call).deleteRef},
 		{operation: "GET " + inRepo + "/commits", by: byAny, need: "contents=read", do: (*call).listCommits},
 		{operation: "GET " + inRepo + "/commits/{ref}", by: byAny, need: "contents=read", do: (*call).getCommit},
+		{operation: "GET " + inRepo + "/commits/{commit_sha}/pulls", by: byAny, need: pullGet, do: (*call).commitPulls},
 		{operation: "GET " + inRepo + "/compare/{basehead}", by: byAny, need: "contents=read", do: (*call).compare},
 		{operation: "GET " + inRepo + "/contents/{path}", by: byAny, need: "contents=read", do: (*call).contents},
 		{operation: "POST " + inRepo + "/merges", by: byToken, need: "contents=write", do: (*call).mergeBranch},
@@ -115,6 +116,7 @@ func init() {
 		{operation: "POST " + ofPull + "/comments", by: byToken, need: pullPut, content: true, do: (*call).createPullComment},
 		{operation: "POST " + ofPull + "/comments/{comment_id}/replies", by: byToken, need: pullPut, content: true, do: (*call).reply},
 		{operation: "GET " + inRepo + "/pulls/comments/{comment_id}", by: byAny, need: pullGet, do: (*call).getPullComment},
+		{operation: "PATCH " + inRepo + "/pulls/comments/{comment_id}", by: byToken, need: pullPut, do: (*call).patchPullComment},
 
 		{operation: "POST " + inRepo + "/check-runs", by: byInstallation, need: "checks=write", content: true, do: (*call).createCheck},
 		{operation: "PATCH " + ofCheck, by: byInstallation, need: "checks=write", do: (*call).updateCheck},

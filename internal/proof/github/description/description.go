@@ -64,7 +64,7 @@ func Load(d Document) (*Judge, error) {
 }
 
 // Serve starts a peer that lives as long as the test. Whatever is said to it or by it
-// against the description fails the test.
+// against the description fails the test. The functions of o that watch are called, too.
 func Serve(t testing.TB, o github.Options) *github.Server {
 	t.Helper()
 	d := Cloud
@@ -75,12 +75,19 @@ func Serve(t testing.TB, o github.Options) *github.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
+	watch, watchDelivery := o.Watch, o.WatchDelivery
 	o.Watch = func(e github.Exchange) {
+		if watch != nil {
+			watch(e)
+		}
 		if err := judge.Exchange(e); err != nil {
 			t.Errorf("%s %s => %d is not what GitHub describes: %v", e.Request.Method, e.Request.URL, e.Status, err)
 		}
 	}
 	o.WatchDelivery = func(event, action string, header http.Header, body []byte) {
+		if watchDelivery != nil {
+			watchDelivery(event, action, header, body)
+		}
 		if err := judge.Delivery(event, action, header, body); err != nil {
 			t.Errorf("the delivery %s %s is not what GitHub describes: %v", event, action, err)
 		}
