@@ -41,6 +41,9 @@ func commands() []command {
 		{"audit accept", "REASON [flags of serve]",
 			"take a record that is not what was noted of it as it is, after an older database was put back", runAuditAccept},
 		{"mail", "[--data DIR] [NUMBER]", "list the mails of a server without SMTP, or show one", runMail},
+		{"github setup", "", "where the server is connected to GitHub", runGitHubSetup},
+		{"github deliveries", "[--state STATE]", "what GitHub has sent, and what became of it", runGitHubDeliveries},
+		{"github redeliver", "GUID", "apply a delivery once more, with an operator's token", runGitHubRedeliver},
 		{"chaos", "[--minutes N] [--seed S]", "do harm to a throwaway server and its boxes, and print what was lost", runChaos},
 
 		{"you, and what you bring", "", "", nil},

@@ -100,29 +100,48 @@ func New(n Needs) *Service {
 const (
 	connectTopic = "connections"
 	connectEvery = 30 * time.Second
+	readEvery    = time.Hour
 	keepEvery    = 24 * time.Hour
 	unusedFor    = 30 * 24 * time.Hour // after which the mirror of a repository is removed
 )
 
-// Loop connects the hosts that set-ups have stored, on every node, until ctx ends.
+// Loop connects the hosts that set-ups have stored, on every node, until ctx ends. It
+// reads the installations of a host once that is connected, and every hour: an App may
+// have been installed before, and a delivery be lost. Once a day the mirrors of the hosts
+// are looked after.
 func (s *Service) Loop(ctx context.Context) error {
 	var kept time.Time
+	read := map[string]time.Time{} // by host, when its installations were read
 	s.Hub.Sweep(ctx, "connections.sweep", connectTopic, connectEvery, func(ctx context.Context) {
 		if err := s.Connect(ctx); err != nil {
 			s.complain(ctx, "connect the code hosts", err)
 		}
 		var now time.Time
-		if err := s.DB.Read(ctx, func(tx *db.Tx) error { now = tx.Now; return nil }); err != nil || now.Sub(kept) < keepEvery {
+		if err := s.DB.Read(ctx, func(tx *db.Tx) error { now = tx.Now; return nil }); err != nil {
 			return
 		}
-		if !kept.IsZero() { // a start is a bad moment to pack
-			for _, k := range s.Hosts.Keepers() {
-				if err := k.Upkeep(ctx, now, now.Add(-unusedFor)); err != nil {
-					s.complain(ctx, "look after the mirrors of a code host", err)
-				}
+		for host := range s.Hosts.Feeds() {
+			if now.Sub(read[host]) < readEvery {
+				continue
 			}
+			if err := s.Reconcile(ctx, host); err != nil {
+				s.complain(ctx, "read the installations at "+host, err)
+				continue
+			}
+			read[host] = now
+		}
+		if kept.IsZero() {
+			kept = now // a start is a bad moment to pack
+		}
+		if now.Sub(kept) < keepEvery {
+			return
 		}
 		kept = now
+		for _, k := range s.Hosts.Keepers() {
+			if err := k.Upkeep(ctx, now, now.Add(-unusedFor)); err != nil {
+				s.complain(ctx, "look after the mirrors of a code host", err)
+			}
+		}
 	})
 	return nil
 }

@@ -270,6 +270,41 @@ func TestInstallation(t *testing.T) {
 	})
 }
 
+// installed is a feed of a host where the App has two installations, with three
+// repositories each, a page at a time.
+type installed struct{ codehost.Feed }
+
+// Installations implements codehost.Feed.
+func (installed) Installations(_ context.Context, cursor string) ([]codehost.Installation, string, error) {
+	if cursor == "" {
+		return []codehost.Installation{{ID: "1", Owner: codehost.User{Login: "Acme", ID: "100"}}}, "more", nil
+	}
+	return []codehost.Installation{{ID: "2", Owner: codehost.User{Login: "Other", ID: "200"}, Suspended: true}}, "", nil
+}
+
+// InstalledRepos implements codehost.Feed.
+func (installed) InstalledRepos(_ context.Context, installation, cursor string) ([]codehost.RepoInfo, string, error) {
+	if cursor == "" {
+		return []codehost.RepoInfo{info(installation+"1", "Acme/a"), info(installation+"2", "Acme/b")}, "more", nil
+	}
+	return []codehost.RepoInfo{info(installation+"3", "Acme/c")}, "", nil
+}
+
+// What was installed before the server was connected is read from the host.
+func TestReconcile(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		y.write(func(tx *db.Tx) error { _, err := bind.Exec(tx, host, "100", "acme"); return err })
+		y.Hosts.Set(host, codehost.Sides{Host: &builtin.Host{}, Forge: codehost.NoForge{}, Feed: installed{}})
+		for range 2 {
+			if err := y.Reconcile(context.Background(), host); err != nil {
+				t.Fatal(err)
+			}
+		}
+		y.want("read", "acme: 11 Acme/a enabled", "acme: 12 Acme/b enabled", "acme: 13 Acme/c enabled")
+	})
+}
+
 // An owner who is called like an account does not come into it, and a repository that
 // is given to another owner leaves its account.
 func TestForeignOwners(t *testing.T) {

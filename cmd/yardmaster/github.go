@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"yardmaster/internal/client"
+)
+
+func runGitHubSetup(ctx context.Context, args []string) error {
+	if _, err := parse(flags("github setup"), args); err != nil {
+		return err
+	}
+	server, err := serverAt("")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("Open %s/gh/setup in a browser, as the first user of the server: GitHub shows the App before it is made.\n",
+		strings.TrimSuffix(server, "/"))
+	return nil
+}
+
+func runGitHubDeliveries(ctx context.Context, args []string) error {
+	fl := flags("github deliveries")
+	state := fl.String("state", "", "only those that are `STATE`: stored, applied, ignored or failed")
+	if _, err := parse(fl, args); err != nil {
+		return err
+	}
+	c, err := connect()
+	if err != nil {
+		return err
+	}
+	type delivery struct {
+		GUID       string    `json:"guid"`
+		Kind       string    `json:"kind"`
+		State      string    `json:"state"`
+		Tries      int       `json:"tries"`
+		Error      *string   `json:"error"`
+		ReceivedAt time.Time `json:"received_at"`
+	}
+	path := "/v1/admin/deliveries?per_page=200"
+	if *state != "" {
+		path += "&filter=" + url.QueryEscape("state:"+*state)
+	}
+	var page struct {
+		Data       []delivery `json:"data"`
+		NextCursor *string    `json:"next_cursor"`
+	}
+	if err := c.Call(ctx, http.MethodGet, path, nil, &page); err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, d := range page.Data {
+		why := ""
+		if d.Error != nil {
+			why = *d.Error
+		}
+		rows = append(rows, []string{d.GUID, d.ReceivedAt.Local().Format(time.DateTime), d.Kind, d.State, fmt.Sprint(d.Tries), client.Inert(why)})
+	}
+	lines("GUID\tRECEIVED\tKIND\tSTATE\tTRIES\tERROR", rows)
+	if page.NextCursor != nil {
+		fmt.Fprintln(os.Stderr, "Older ones are not shown.")
+	}
+	return nil
+}
+
+func runGitHubRedeliver(ctx context.Context, args []string) error {
+	plain, err := parse(flags("github redeliver"), args, "GUID")
+	if err != nil {
+		return err
+	}
+	c, err := connect()
+	if err != nil {
+		return err
+	}
+	var out struct {
+		Replayed bool `json:"replayed"`
+	}
+	if err := c.Call(ctx, http.MethodPost, "/v1/admin/deliveries/"+url.PathEscape(plain[0])+"/replay", nil, &out); err != nil {
+		return err
+	}
+	if !out.Replayed {
+		fmt.Println("It is to be applied anyway.")
+		return nil
+	}
+	fmt.Println("It is applied once more.")
+	return nil
+}
