@@ -23,6 +23,12 @@ func TestOperatorsLeaveTheirTrail(t *testing.T) {
 		if o.Method != http.MethodGet || o.IsStream() || !strings.Contains(strings.Join(o.Rule.Names(), " "), "admin:read:") {
 			continue
 		}
+		switch o.ID {
+		case "code_host.setup_page", "code_host.setup_end": // they read nothing of anybody
+			continue
+		case "account.platform_goals": // its transcript has a board to read
+			continue
+		}
 		t.Run(o.ID, func(t *testing.T) {
 			y := &yard{App: y.App, t: t, acct: y.acct, user: y.user, owner: y.owner}
 			path := filled(o, ids)

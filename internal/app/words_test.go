@@ -139,7 +139,7 @@ func TestEnumsAreTheConstants(t *testing.T) {
 		{fields: "NextStep.state", dir: "domain/onboarding", of: "rungDone"},
 		{fields: "OrgMember.role Membership.role RosterMember.role JoinedTenant.role UserOrg.role", dir: "policy", of: "Owner"},
 		{fields: "Account.role", dir: "policy", of: "Owner", also: []string{""}},
-		{fields: "CredentialInfo.kind", dir: "policy", of: "PAT", without: []string{"", "system", "fix_link"}},
+		{fields: "CredentialInfo.kind", dir: "policy", of: "PAT", without: []string{"", "system", "fix_link", "action_link"}},
 		{fields: "BillingKey.provider", dir: "llm", of: "Anthropic"},
 	} {
 		want := slices.DeleteFunc(append(block(t, "../"+c.dir, c.of), c.also...),

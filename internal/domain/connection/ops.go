@@ -47,14 +47,14 @@ type Connected struct {
 	_             struct{}         `doc:"A code host that the server is connected to." schema:"CodeHost"`
 	Name          string           `json:"name" example:"github:github.com" doc:"its name, as repositories have it"`
 	Address       string           `json:"address" format:"uri" doc:"where people find it"`
-	App           string           `json:"app" doc:"name of the App there"`
+	App           string           `json:"app" example:"yardmaster-acme" doc:"name of the App there"`
 	AppID         string           `json:"app_id" doc:"id of the App there"`
 	Owner         string           `json:"owner" doc:"login of the App's owner"`
 	AccountID     string           `json:"account_id" format:"uuid" doc:"the account that the owner's repositories belong to"`
 	Switches      Switches         `json:"switches" doc:"permissions that were asked for besides"`
 	Installations []InstallationOf `json:"installations" doc:"oldest first, those that were removed included"`
 	CreatedAt     time.Time        `json:"created_at" doc:"when it was connected"`
-	CreatedBy     string           `json:"created_by" doc:"who connected it"`
+	CreatedBy     string           `json:"created_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who connected it"`
 }
 
 // InstallationOf is an installation as operators see it.
@@ -63,7 +63,7 @@ type InstallationOf struct {
 	ID          string            `json:"id" doc:"id at the host"`
 	Owner       string            `json:"owner" doc:"login of who installed the App"`
 	AccountID   string            `json:"account_id" format:"uuid" doc:"the account that the repositories belong to"`
-	Permissions map[string]string `json:"permissions" doc:"what was granted, as the host calls it"`
+	Permissions map[string]string `json:"permissions" example:"{\"contents\": \"write\"}" doc:"what was granted, as the host calls it"`
 	SuspendedAt *time.Time        `json:"suspended_at" example:"null" doc:"since when it is suspended; null: it is not"`
 	GoneAt      *time.Time        `json:"gone_at" example:"null" doc:"when it was removed; null: it is there"`
 }

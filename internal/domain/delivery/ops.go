@@ -19,7 +19,7 @@ func (s *Service) Ops() []op.Op {
 		op.Raw(op.Row{
 			ID: "inbound.github", Method: "POST", Path: "/v1/inbound/github", Group: group, Rule: policy.Public(), MaxBody: maxBody,
 			Refuses: []op.Refusal{{Status: 401, Slug: "bad-signature"}, {Status: 503, Slug: "busy"}},
-			Takes:   map[string]any(nil), Body: Receipt{},
+			Takes:   Payload{}, Body: Receipt{},
 			Summary: "GitHub delivers an event of the App",
 			Doc: "Signed with the App's webhook secret (X-Hub-Signature-256). The delivery is stored before it is answered and applied " +
 				"afterwards; a delivery whose X-GitHub-Delivery was received before changes nothing.",
@@ -40,10 +40,16 @@ func (s *Service) Ops() []op.Op {
 	}
 }
 
+// Payload is the body of a delivery, as far as every event has it.
+type Payload struct {
+	_      struct{} `doc:"The body of a delivery: an object whose members depend on the event." schema:"GitHubPayload"`
+	Action string   `json:"action,omitempty" example:"opened" doc:"what has happened; events without actions leave it out"`
+}
+
 // Shown is a delivery as operators see it.
 type Shown struct {
 	_          struct{}   `doc:"A delivery of a code host." schema:"CodeHostDelivery"`
-	GUID       string     `json:"guid" db:"guid" doc:"the id that the host gave it, the same each time it is sent"`
+	GUID       string     `json:"guid" db:"guid" example:"72d3162e-cc78-11e3-81ab-4c9367dc0958" doc:"the id that the host gave it, the same each time it is sent"`
 	Host       string     `json:"host" example:"github:github.com" doc:"the code host"`
 	Kind       string     `json:"kind" example:"pull_request" doc:"the host's name of the event"`
 	Bytes      int64      `json:"bytes" doc:"length of its body"`

@@ -91,20 +91,37 @@ func (s *Service) apply(tx *db.Tx, r repo.Ref, before row, e codehost.IssueChang
 	return save(tx, now)
 }
 
+// hearsay is the time for which a label waits whose author is not known yet: a look may
+// see it before its delivery is applied.
+const hearsay = 10 * time.Second
+
 // consider has an ask filed for an issue, with the text that the event shows. Issues of
 // programs, and what programs do to issues, begin nothing.
 func (s *Service) consider(tx *db.Tx, r repo.Ref, to *row, e codehost.IssueChanged, all bool) error {
 	i := e.Issue
 	wanted := r.Enabled && i.Open && r.Policy.Triages(i.Labels) && (all || r.Policy.Issues.Triage == "labelled")
-	if !wanted || to.Triage != None || to.Filing || i.Author.Bot || i.Author.Own || e.By.Bot || e.By.Own {
+	if !wanted || to.Triage != None || i.Author.Bot || i.Author.Own || e.By.Bot || e.By.Own {
+		return nil
+	}
+	labelled := e.Action == "labeled" && e.By.Login != "" && slices.Contains(i.Labels, r.Policy.Issues.Label)
+	if to.Filing && !labelled {
+		return nil
+	}
+	if to.Filing { // the news of the label comes after a look that has seen it
+		to.Voucher, to.DueAt = clip(e.By.Login, maxName), new(tx.Micros())
+		s.Hub.Notify(tx, topic)
 		return nil
 	}
 	to.SeenTitle, to.SeenBody = clip(oneLine(i.Title), maxTitle), clip(i.Body, maxBody)
 	to.Voucher = clip(i.Author.Login, maxName)
-	if e.Action == "labeled" && e.By.Login != "" && slices.Contains(i.Labels, r.Policy.Issues.Label) {
+	due := tx.Now
+	switch {
+	case labelled:
 		to.Voucher = clip(e.By.Login, maxName)
+	case r.Policy.Issues.Triage == "labelled":
+		due = due.Add(hearsay)
 	}
-	to.Filing, to.DueAt, to.Tries = true, new(tx.Micros()), 0
+	to.Filing, to.DueAt, to.Tries = true, new(db.Micros(due)), 0
 	s.Hub.Notify(tx, topic)
 	return nil
 }

@@ -159,7 +159,7 @@ type PR struct {
 	Number int64    `json:"number" example:"42" doc:"its number in the repository"`
 	Title  string   `json:"title" doc:"one line"`
 	URL    string   `json:"url" format:"uri" example:"https://yardmaster.example.com/ui/prs/0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"its address, for people"`
-	State  string   `json:"state" enum:"open,merged,closed" doc:"whether it is still open"`
+	State  string   `json:"state" enum:"opening,open,merged,closed" example:"open" doc:"whether it is still open; opening: its host is yet to open it"`
 }
 
 // Survey is the report of a scout and the lists in it.
