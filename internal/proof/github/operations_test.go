@@ -164,6 +164,7 @@ func (w *world) callPulls(repo, head string) {
 		w.t.Errorf("%d comments are listed", n)
 	}
 	w.do(200, "GET", fmt.Sprintf("%s/pulls/comments/%.0f", repo, said[0]["id"]), nil)
+	w.do(200, "PATCH", fmt.Sprintf("%s/pulls/comments/%.0f", repo, said[0]["id"]), object{"body": "Why so?"})
 	node := object{"id": opened.at("node_id")}
 	for _, mutation := range []string{"markPullRequestReadyForReview", "convertPullRequestToDraft", "markPullRequestReadyForReview"} {
 		text := `mutation($id: ID!) { ` + mutation + `(input: {pullRequestId: $id}) { pullRequest { isDraft } } }`
@@ -195,6 +196,7 @@ func (w *world) callChecks(repo, head string) {
 	w.do(200, "GET", repo+"/commits/"+head+"/check-runs?filter=latest&per_page=100", nil)
 	w.do(200, "GET", repo+"/commits/"+head+"/check-suites", nil)
 	w.do(200, "GET", repo+"/commits/"+head+"/status", nil)
+	w.do(200, "GET", repo+"/commits/"+head+"/pulls", nil)
 	w.do(200, "GET", repo+"/actions/runs?head_sha="+head, nil)
 	at := fmt.Sprintf("%s/actions/runs/%d", repo, run.ID)
 	if got := w.do(200, "GET", at, nil).at("conclusion"); got != "failure" {
