@@ -60,7 +60,9 @@ func runGitHubDeliveries(ctx context.Context, args []string) error {
 		if d.Error != nil {
 			why = *d.Error
 		}
-		rows = append(rows, []string{d.GUID, d.ReceivedAt.Local().Format(time.DateTime), d.Kind, d.State, fmt.Sprint(d.Tries), client.Inert(why)})
+		rows = append(rows, []string{
+			d.GUID, d.ReceivedAt.Local().Format(time.DateTime), d.Kind, d.State, fmt.Sprint(d.Tries), client.Inert(why),
+		})
 	}
 	lines("GUID\tRECEIVED\tKIND\tSTATE\tTRIES\tERROR", rows)
 	if page.NextCursor != nil {
