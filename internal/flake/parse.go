@@ -59,7 +59,6 @@ var (
 func goTests(lines []string) []failed {
 	type test struct {
 		name, message string
-		files         []string
 	}
 	var out once
 	var open []test

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -121,7 +120,7 @@ func change(raw []string) (string, error) {
 	slices.Sort(entries)
 	sum := sha256.New()
 	for _, e := range entries {
-		io.WriteString(sum, e)
+		sum.Write([]byte(e))
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }

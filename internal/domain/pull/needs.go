@@ -24,8 +24,7 @@ const (
 	NeedsRearm    = "spent"          // agents have used up their rounds
 	NeedsEnd      = "superseded"     // the work that it was begun on was dropped
 
-	// The checks at the host wait for a person. No agent can repair what they say.
-	NeedsBase     = "base_broken"     // the base fails in the same way
+	NeedsBase     = "base_broken"     // the base fails in the same way as the checks at the host
 	NeedsCheck    = "check_missing"   // a check that is required has never reported
 	NeedsApproval = "action_required" // the host waits for a person to let the checks run
 	NeedsMachine  = "check_infra"     // machines of the host failed

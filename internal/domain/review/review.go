@@ -16,7 +16,6 @@ package review
 
 import (
 	"log/slog"
-	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
@@ -35,9 +34,6 @@ const (
 	maxClaim    = 200  // characters
 	maxText     = 2000 // characters of why, how_to_see, suggestion, evidence
 )
-
-// holdFor is the time for which a merge without a person's word waits for a review.
-const holdFor = time.Hour
 
 // Pull is a pull request as reviews need it.
 type Pull struct {

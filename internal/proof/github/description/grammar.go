@@ -137,7 +137,7 @@ func (g *grammar) value(t *ast.Type, set ast.SelectionSet, value any, path strin
 		}
 		return nil
 	}
-	ok := true
+	var ok bool
 	switch d := g.schema.Types[t.NamedType]; {
 	case d.Kind == ast.Enum:
 		text, _ := value.(string)
