@@ -11,6 +11,7 @@ package connection
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -124,7 +125,11 @@ func (s *Service) Loop(ctx context.Context) error {
 			if now.Sub(read[host]) < readEvery {
 				continue
 			}
-			if err := s.Reconcile(ctx, host); err != nil {
+			err := s.Reconcile(ctx, host)
+			if errors.Is(err, errNotYet) {
+				continue
+			}
+			if err != nil {
 				s.complain(ctx, "read the installations at "+host, err)
 				continue
 			}

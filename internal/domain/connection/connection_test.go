@@ -57,7 +57,9 @@ func onBoth(t *testing.T, fn func(*yard)) {
 			d := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: func() time.Time { return y.now }})
 			y.Service = y.node(d, "")
 			y.ctx = as("ada")
-			y.write(func(tx *db.Tx) error { return seed.Add(tx, seed.Account{ID: "acme"}, seed.Account{ID: "rival"}) })
+			y.write(func(tx *db.Tx) error {
+				return seed.Add(tx, seed.Account{ID: "acme"}, seed.Account{ID: "rival"}, seed.User{ID: "ada"})
+			})
 			fn(y)
 		})
 	}
@@ -322,6 +324,12 @@ func TestForeignOwners(t *testing.T) {
 			[]codehost.RepoInfo{info("11", "rival/web")},
 		)
 		y.want("given away", "acme:  Acme/web~", "rival-2: 11 rival/web enabled", "rival-2: 21 rival/app enabled")
+		early := y.node(y.DB, "later")
+		if err := early.Installation(context.Background(), host, codehost.InstallationEvent{
+			Installation: codehost.Installation{ID: "4", Owner: codehost.User{Login: "later", ID: "400"}},
+		}); !errors.Is(err, errNotYet) {
+			t.Errorf("a home that is yet to be made: %v", err)
+		}
 		other := y.node(y.DB, "acme")
 		err := other.Installation(context.Background(), host, codehost.InstallationEvent{
 			Installation: codehost.Installation{

@@ -2,6 +2,7 @@ package connection
 
 import (
 	"context"
+	"errors"
 	"maps"
 
 	"yardmaster/internal/codehost"
@@ -99,6 +100,9 @@ func (s *Service) end(tx *db.Tx, host string, i codehost.Installation, why strin
 	})
 }
 
+// errNotYet says that the account of an installation is yet to be made.
+var errNotYet = errors.New("the account of the installation does not exist yet")
+
 // account answers the account of an owner at a host. An owner without one is given a
 // new account, whatever accounts there are of the same login: a name at a host proves
 // nothing here.
@@ -108,9 +112,14 @@ func (s *Service) account(tx *db.Tx, host string, i codehost.Installation) (stri
 		return account, err
 	}
 	if s.Home != "" {
-		if account, ok, err = people.AccountByLogin(tx, s.Home); err != nil || ok {
-			return account, err
+		if account, ok, err = people.AccountByLogin(tx, s.Home); err == nil && !ok {
+			err = errNotYet
 		}
+		return account, err
+	}
+	// An account that was made first would have the login that the first user wants.
+	if any, err := people.HasUsers(tx); err != nil || !any {
+		return "", errors.Join(err, errNotYet)
 	}
 	if account, err = people.OpenAccount(tx, i.Owner.Login, s.Seats); err != nil {
 		return "", err
