@@ -282,7 +282,7 @@ func (a *App) wire() parts {
 		Webhooks: issue.NoWebhooks{}, Escalations: flow.IssueEscalations{},
 	}))
 	connections := add(&p, connection.New(connection.Needs{
-		DB: a.db, Hub: a.hub, Ring: a.ring, Hosts: a.hosts, Maker: githubs{a}, Logger: a.log, Base: a.base,
+		DB: a.db, Hub: a.hub, Ring: a.ring, Hosts: a.hosts, Maker: githubs{a}, Logger: a.log,
 		Seats: a.cfg.Seats, Home: a.cfg.GitHubAppHome,
 	}))
 	add(&p, delivery.New(delivery.Needs{

@@ -81,7 +81,6 @@ type Needs struct {
 	Hosts  *codehost.Hosts
 	Maker  Maker
 	Logger *slog.Logger
-	Base   string // address of this server
 	Seats  int    // of an account that an installation makes
 	Home   string // login of the account of installations by owners that no set-up names; "": each is given one
 }

@@ -76,8 +76,7 @@ func as(user string) context.Context {
 func (y *yard) node(d *db.DB, home string) *Service {
 	hosts := codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: &builtin.Host{}, Forge: codehost.NoForge{}}})
 	return New(Needs{
-		DB: d, Hub: event.NewHub(), Ring: seal.New(), Hosts: hosts, Maker: y, Logger: slog.New(slog.DiscardHandler), Base: "http://yard",
-		Seats: 2, Home: home,
+		DB: d, Hub: event.NewHub(), Ring: seal.New(), Hosts: hosts, Maker: y, Logger: slog.New(slog.DiscardHandler), Seats: 2, Home: home,
 	})
 }
 

@@ -32,6 +32,7 @@ func Watch(tx *db.Tx, repoID string) error {
 // Look asks the hosts what has changed in the repositories that are due, and applies
 // what they answer.
 func (s *Service) Look(ctx context.Context) {
+	ctx = codehost.WithUrgency(ctx, codehost.ForSweeps)
 	feeds := s.Hosts.Feeds()
 	if len(feeds) == 0 {
 		return

@@ -86,6 +86,11 @@ func (s *Service) take(ctx context.Context) (due []row, err error) {
 	return due, err
 }
 
+// urgencies are those of calls to the host, by the rank of the intent.
+var urgencies = map[int64]codehost.Urgency{
+	ForPeople: codehost.ForPeople, ForRuns: codehost.ForRuns, ForReviews: codehost.ForReviews, ForRecord: codehost.ForSweeps,
+}
+
 // carry carries one intent out, and hands over its outcome.
 func (s *Service) carry(ctx context.Context, w row) error {
 	k, ok := s.kinds[w.Kind]
@@ -111,7 +116,7 @@ func (s *Service) carry(ctx context.Context, w row) error {
 	var answer any
 	forge, failure := s.Hosts.Forge(r.HostRepo())
 	if failure == nil {
-		call, cancel := context.WithTimeout(ctx, callTime)
+		call, cancel := context.WithTimeout(codehost.WithUrgency(ctx, urgencies[w.Rank]), callTime)
 		answer, failure = k.do(call, forge, w, r)
 		cancel()
 	}

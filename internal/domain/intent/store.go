@@ -13,6 +13,7 @@ type row struct {
 	Object    string
 	Kind      string
 	Args      string
+	Rank      int64
 	Tries     int64
 	DueAt     int64
 	CreatedAt time.Time
@@ -40,7 +41,7 @@ var (
 				AND e.ended_at IS NULL AND e.id < i.id)
 			ORDER BY i.rank, i.id LIMIT $3)
 			AND due_at <= $1 AND ended_at IS NULL
-		RETURNING id, account_id, repo_id, object, kind, args, tries, due_at, created_at`)
+		RETURNING id, account_id, repo_id, object, kind, args, rank, tries, due_at, created_at`)
 	// The statements below change nothing if another node has taken the intent meanwhile.
 	again = db.SWith[againArgs](`UPDATE host_intents SET state = 'due', due_at = :due_at, limited = :limited, error = :error
 		WHERE id = :id AND tries = :tries AND ended_at IS NULL`)

@@ -97,6 +97,7 @@ func (s *Service) mergeAt(ctx context.Context, host codehost.Host, r repo.Ref, p
 	if err != nil {
 		return "", err
 	}
+	ctx = codehost.WithUrgency(ctx, codehost.ForPeople)
 	once := codehost.Once(pr.ID + "/" + o.HeadSHA)
 	return forge.MergePull(ctx, r.HostRepo(), once, pr.Number, codehost.PullMerge{
 		HeadSHA: o.HeadSHA, Method: o.Method, Title: o.Title, Body: o.Body,

@@ -32,6 +32,7 @@ func Briefs(tx *db.Tx, prIDs []string) (map[string]Brief, error) {
 		In("id", prIDs))
 	out := map[string]Brief{}
 	for _, r := range rows {
+		r.Number = max(r.Number, 0) // below zero: its host is yet to number it
 		out[r.ID] = r
 	}
 	return out, err

@@ -156,7 +156,7 @@ func harmless(s string) string {
 // poster carries out review.post.
 type poster struct{}
 
-// Still implements intent.Handler: a review of a head that has moved is not posted.
+// Still implements intent.Handler. The host refuses a review of a head that has moved.
 func (poster) Still(*db.Tx, intent.Call[postArgs]) (bool, error) { return true, nil }
 
 // Do implements intent.Handler. A finding whose place the host does not take goes into

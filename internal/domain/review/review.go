@@ -147,18 +147,6 @@ type Check struct {
 	Title          string
 }
 
-// NoPoster is a Poster for hosts that keep no reviews.
-type NoPoster struct{}
-
-// PostReview implements Poster.
-func (NoPoster) PostReview(*db.Tx, repo.Ref, Pull, Posting) error { return nil }
-
-// SetCheck implements Poster.
-func (NoPoster) SetCheck(*db.Tx, repo.Ref, Pull, Check) error { return nil }
-
-// Answer implements Poster.
-func (NoPoster) Answer(*db.Tx, repo.Ref, Pull, Finding, string, bool) error { return nil }
-
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB     *db.DB
