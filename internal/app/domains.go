@@ -96,6 +96,7 @@ type parts struct {
 	gateway *gateway.Service
 	blocker *blocker.Service
 	tokens  *hosttoken.Service
+	hosts   *connection.Service
 }
 
 // wired are the domains while they are connected to each other: parts, and those
@@ -281,14 +282,14 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Intents: intents, Asks: flow.IssueAsks{Hub: a.hub},
 		Webhooks: issue.NoWebhooks{}, Escalations: flow.IssueEscalations{},
 	}))
-	connections := add(&p, connection.New(connection.Needs{
+	p.hosts = add(&p, connection.New(connection.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Hosts: a.hosts, Maker: githubs{a}, Logger: a.log,
 		Seats: a.cfg.Seats, Home: a.cfg.GitHubAppHome,
 	}))
 	add(&p, delivery.New(delivery.Needs{
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log,
 		Receiver: flow.HostEvents{
-			DB: a.db, Hosts: a.hosts, Connections: connections, Repos: p.repo, Pulls: p.pull, Checks: p.ci, Reviews: p.review,
+			DB: a.db, Hosts: a.hosts, Connections: p.hosts, Repos: p.repo, Pulls: p.pull, Checks: p.ci, Reviews: p.review,
 			Issues: p.issue,
 		},
 	}))

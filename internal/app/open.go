@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -101,6 +102,10 @@ func (a *App) open(ctx context.Context) (err error) {
 	a.parts = a.wire()
 	if err := a.configuredHost(); err != nil {
 		return fmt.Errorf("connect GitHub: %w", err)
+	}
+	// Before any loop calls a host: what a host that is not connected refuses waits long.
+	if err := a.parts.hosts.Connect(ctx); err != nil {
+		a.log.ErrorContext(ctx, "connect the code hosts", slog.Any("error", err)) // and its loop tries again
 	}
 	if err := a.readers.Begin(ctx); err != nil {
 		return err

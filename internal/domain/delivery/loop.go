@@ -29,6 +29,7 @@ const (
 // nodes may run Loop at once.
 func (s *Service) Loop(ctx context.Context) error {
 	ctx = policy.With(ctx, policy.Actor{Credential: policy.System})
+	s.started(ctx)
 	var sweeping sync.WaitGroup
 	sweeping.Go(func() { s.Hub.Sweep(ctx, "deliveries.lost", lostTopic, lookEvery, s.Look) })
 	defer sweeping.Wait()

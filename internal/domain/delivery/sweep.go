@@ -111,6 +111,18 @@ func (s *Service) sweep(ctx context.Context, d sweepRow) error {
 	})
 }
 
+// started has the hosts asked at once for the deliveries that failed while this node was
+// down.
+func (s *Service) started(ctx context.Context) {
+	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+		_, err := pullRedeliver.Exec(tx, tx.Micros(), tx.Micros())
+		return err
+	})
+	if err != nil {
+		s.complain(ctx, "have deliveries sent again", err)
+	}
+}
+
 // redeliver asks a host to send failed deliveries again, on one node at a time.
 func (s *Service) redeliver(ctx context.Context, host string, feed codehost.Feed) {
 	mine := false

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"html"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
@@ -188,7 +188,7 @@ func (f *atGitHub) build(branch, sha string) *github.Run {
 // mailed answers the link of a verb in the newest mail about a pull request.
 func (f *atGitHub) mailed(words string) (link string) {
 	f.t.Helper()
-	f.until("a person is asked by mail", func() bool {
+	f.settles("a person is asked by mail", func() bool {
 		all, err := mail.Folder{Dir: f.path("server/mail")}.List()
 		if err != nil {
 			f.t.Fatal(err)
@@ -228,39 +228,65 @@ func (f *atGitHub) press(link string) {
 // a mail; the merge closes the issue.
 func TestIssueToMerge(t *testing.T) {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
-		t.Run(e.String(), func(t *testing.T) {
-			f := newAtGitHub(t, e)
-			wish := f.shop.OpenIssue(f.bob, "Greet people", "Nobody is greeted.")
-			wish.Label(f.ann, "yardmaster")
-			f.until("the pull request is opened", func() bool { p := f.pull(); return p.Number > 0 && p.State == "open" })
-			p := f.pull()
-			there := f.shop.Pull(p.Number)
-			branch := f.branch(p.ID)
-			f.build(branch, p.HeadSHA).Job("build").End("success", "")
-			f.until("the review says what it has found", func() bool { return len(there.Threads()) == 1 })
-			if said := there.Threads()[0][0].Body; !strings.Contains(said, "It says helo.") {
-				t.Errorf("the review says %s", said)
-			}
-			first := p.HeadSHA
-			f.until("the slip is mended", func() bool { p = f.pull(); return p.HeadSHA != first && there.Head() == p.HeadSHA })
-			run := f.build(branch, p.HeadSHA)
-			run.Job("build").End("failure", flaking)
-			f.until("the job runs again", func() bool { return run.Attempt() == 2 })
-			run.Job("build").End("success", "")
-			f.press(f.mailed("Approve the merge"))
-			f.until("it is merged", func() bool { return f.pull().State == "merged" })
-			p = f.pull()
-			if there.Merged() == "" || p.MergedBy == nil || !strings.HasPrefix(*p.MergedBy, "user:") || p.Babysit.CI != 0 || p.Babysit.Review != 1 {
-				t.Errorf("%+v, merged as %q", p, there.Merged())
-			}
-			f.until("the issue is closed", func() bool { return wish.State().State == "closed" })
-			said, err := json.Marshal(wish.Comments())
-			if err != nil || !strings.Contains(string(said), "/pull/") && !strings.Contains(string(said), fmt.Sprintf("#%d", p.Number)) {
-				t.Errorf("the issue says %s, %v", said, err)
-			}
-			f.server.stop()
-		})
+		t.Run(e.String(), func(t *testing.T) { newAtGitHub(t, e).issueToMerge(func() {}) })
 	}
+}
+
+// So it does if the server is killed whenever something has just happened at GitHub, so
+// that deliveries are lost, and intents begun and not recorded.
+func TestIssueToMergeKilled(t *testing.T) {
+	f := newAtGitHub(t, db.SQLite)
+	f.issueToMerge(func() {
+		f.server.kill()
+		f.serve()
+	})
+}
+
+// settles waits as until does, and for the lease of a node that was killed at work for a
+// host, which is 90 s.
+func (f *atGitHub) settles(what string, done func() bool) {
+	f.t.Helper()
+	f.within(patience+90*time.Second, what, done)
+}
+
+// issueToMerge walks from an issue to its end. happened is called after each step at
+// GitHub.
+func (f *atGitHub) issueToMerge(happened func()) {
+	t := f.t
+	wish := f.shop.OpenIssue(f.bob, "Greet people", "Nobody is greeted.")
+	wish.Label(f.ann, "yardmaster")
+	happened()
+	f.settles("the pull request is opened", func() bool { p := f.pull(); return p.Number > 0 && p.State == "open" })
+	p := f.pull()
+	there := f.shop.Pull(p.Number)
+	branch := f.branch(p.ID)
+	f.build(branch, p.HeadSHA).Job("build").End("success", "")
+	happened()
+	f.settles("the review says what it has found", func() bool { return len(there.Threads()) > 0 })
+	if said := there.Threads()[0][0].Body; !strings.Contains(said, "It says helo.") {
+		t.Errorf("the review says %s", said)
+	}
+	first := p.HeadSHA
+	f.settles("the slip is mended", func() bool { p = f.pull(); return p.HeadSHA != first && there.Head() == p.HeadSHA })
+	happened()
+	run := f.build(branch, p.HeadSHA)
+	run.Job("build").End("failure", flaking)
+	f.settles("the job runs again", func() bool { return run.Attempt() == 2 })
+	run.Job("build").End("success", "")
+	happened()
+	f.press(f.mailed("Approve the merge"))
+	happened()
+	f.settles("it is merged", func() bool { return f.pull().State == "merged" })
+	p = f.pull()
+	if there.Merged() == "" || p.MergedBy == nil || !strings.HasPrefix(*p.MergedBy, "user:") || p.Babysit.CI != 0 || p.Babysit.Review != 1 {
+		t.Errorf("%+v, merged as %q", p, there.Merged())
+	}
+	happened()
+	f.settles("the issue is closed", func() bool { return wish.State().State == "closed" })
+	if said := wish.Comments(); len(said) == 0 || len(there.Threads()) != 1 {
+		t.Errorf("the issue says %+v, the reviews %+v", said, there.Threads())
+	}
+	f.server.stop()
 }
 
 // branch is the head branch of a pull request.

@@ -185,12 +185,18 @@ func (st *stack) call(method, path string, in, out any) {
 // until waits up to patience until done answers true.
 func (st *stack) until(what string, done func() bool) {
 	st.t.Helper()
-	deadline := time.Now().Add(patience)
+	st.within(patience, what, done)
+}
+
+// within waits up to limit until done answers true.
+func (st *stack) within(limit time.Duration, what string, done func() bool) {
+	st.t.Helper()
+	deadline := time.Now().Add(limit)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for !done() {
 		if time.Now().After(deadline) {
-			st.t.Fatalf("waited %s in vain: %s", patience, what)
+			st.t.Fatalf("waited %s in vain: %s", limit, what)
 		}
 		<-tick.C
 	}
