@@ -47,6 +47,7 @@ RACE := \
   ./internal/domain/session \
   ./internal/domain/signin \
   ./internal/domain/stream \
+  ./internal/domain/webhook \
   ./internal/event \
   ./internal/llm/... \
   ./internal/proof/github/...

@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/review"
 	"yardmaster/internal/domain/task"
+	"yardmaster/internal/domain/webhook"
 	"yardmaster/internal/mail"
 )
 
@@ -37,5 +38,6 @@ func (a *App) keeper() *clock.Keeper {
 		repo.ClockSetBack,
 		review.ClockSetBack,
 		task.ClockSetBack,
+		webhook.ClockSetBack,
 	}}
 }

@@ -48,6 +48,7 @@ var groups = map[string]string{
 	"task":           "Scoped units of work, from the queue to the merge.",
 	"template":       "Which agent runs with which model, and what it is told.",
 	"token":          "Personal access tokens: minted, listed, renamed and revoked. A token is shown once.",
+	"webhook":        "Addresses of customers that are told of events, and what was sent there.",
 	"user":           "Who may use the platform.",
 }
 
@@ -56,7 +57,7 @@ var groups = map[string]string{
 // another domain than its group.
 var contents = []string{
 	"service", "account", "org_sso", "member", "invitation", "token", "operator_token", "access_request", "user", "billing", "grant",
-	"onboarding", "mcp",
+	"onboarding", "mcp", "webhook",
 	"task.create", "task.list", "task.stalls", "task",
 	"plan", "project", "issue", "pr", "review", "ask", "escalation", "box", "template", "config", "ci", "system_prompt", "project_secret",
 	"secret", "blocker",
@@ -70,11 +71,12 @@ var order = []string{
 	"task", "ask", "plan", "blocker", "issue", "pr", "review", "escalation", "session", "stream", "overview", "project", "box", "template",
 	"config", "ci", "system_prompt",
 	"project_secret", "secret", "self", "account", "onboarding", "token", "member", "invitation", "org_sso", "billing", "audit", "mcp",
-	"service",
+	"webhook", "service",
 	"operator_token", "access_request", "user", "grant", "code_host", "inbound",
 }
 
-var description = strings.ReplaceAll(`Yardmaster is a control plane for AI developer agents: they triage issues, work on tasks on machines called boxes, open and look after pull requests, and follow plans. The tenant is an account; a user is a person who may belong to several.
+var description = strings.ReplaceAll(
+	`Yardmaster is a control plane for AI developer agents: they triage issues, work on tasks on machines called boxes, open and look after pull requests, and follow plans. The tenant is an account; a user is a person who may belong to several.
 
 Every capability has an id of the form group.verb. It is the ~operationId~ here and the name of the tool at POST /v1/mcp; both give the same answer and the same refusals.
 
@@ -112,7 +114,10 @@ A write under /v1 that shows no secret takes an Idempotency-Key, if it comes wit
 * 600 reads and 600 writes a minute of a credential, 120 writes a minute of a conversation, 1200 requests a minute of an address. The minute slides.
 * All of REST is one conversation of its credential; conversation_ref names one over MCP.
 * RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset describe the bucket that runs out first. A 429 carries Retry-After.
-* A body may have 1 MiB where nothing else is said.`, "~", "`")
+* A body may have 1 MiB where nothing else is said.`,
+	"~",
+	"`",
+)
 
 // Document is the OpenAPI document, as it is kept with the sources.
 func Document() ([]byte, error) { return describe("") }

@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
+	"yardmaster/internal/dial"
 	"yardmaster/internal/domain/access"
 	"yardmaster/internal/domain/account"
 	"yardmaster/internal/domain/approval"
@@ -60,8 +61,10 @@ import (
 	"yardmaster/internal/domain/template"
 	"yardmaster/internal/domain/token"
 	"yardmaster/internal/domain/vault"
+	"yardmaster/internal/domain/webhook"
 	"yardmaster/internal/event"
 	"yardmaster/internal/flow"
+	"yardmaster/internal/hook"
 	"yardmaster/internal/id"
 	"yardmaster/internal/idp"
 	"yardmaster/internal/llm"
@@ -110,6 +113,7 @@ type wired struct {
 	ask      *ask.Service
 	plan     *plan.Service
 	approval *approval.Service
+	webhook  *webhook.Service
 }
 
 // add adds a domain to the list of all and returns the domain.
@@ -278,9 +282,13 @@ func (a *App) wire() parts {
 			DB: a.db, Hub: a.hub, Hosts: a.hosts, Intents: intents, Page: p.pull,
 		}),
 	}))
+	reachable := dial.NewGuard(a.cfg.Reachable)
+	p.webhook = add(&p, webhook.New(webhook.Needs{
+		DB: a.db, Hub: a.hub, Ring: a.ring, Guard: reachable, Sender: hook.NewSender(reachable, a.opts.Version, a.clock), Logger: a.log,
+	}))
 	p.issue = add(&p, issue.New(issue.Needs{
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Intents: intents, Asks: flow.IssueAsks{Hub: a.hub},
-		Webhooks: issue.NoWebhooks{}, Escalations: flow.IssueEscalations{},
+		Webhooks: flow.IssueWebhooks{}, Escalations: flow.IssueEscalations{},
 	}))
 	p.hosts = add(&p, connection.New(connection.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Hosts: a.hosts, Maker: githubs{a}, Logger: a.log,

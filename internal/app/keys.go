@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/sso"
 	"yardmaster/internal/domain/vault"
+	"yardmaster/internal/domain/webhook"
 	"yardmaster/internal/id"
 	"yardmaster/internal/mail"
 	"yardmaster/internal/seal"
@@ -51,7 +52,8 @@ func remember(ctx context.Context, d *db.DB, key string, fresh func() (string, e
 // sealedColumns are all places of the database that hold sealed values.
 func sealedColumns() []keys.Column {
 	return []keys.Column{
-		meta.Sealed, modelkey.Sealed, vault.Sealed, hosttoken.Sealed, sso.Sealed, connection.Sealed, blocker.Sealed, mail.Sealed,
+		meta.Sealed, modelkey.Sealed, webhook.Sealed, vault.Sealed, hosttoken.Sealed, sso.Sealed, connection.Sealed, blocker.Sealed,
+		mail.Sealed,
 	}
 }
 

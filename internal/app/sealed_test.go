@@ -22,6 +22,7 @@ import (
 var sealers = map[string]string{
 	"internal/app/keys.go rememberSealed":          "meta.value",
 	"internal/app/keys.go changeBusKeys":           "meta.value",
+	"internal/domain/webhook/ops.go create":        "webhooks.sealed",
 	"internal/domain/modelkey/ops.go add":          "provider_keys.sealed",
 	"internal/domain/vault/vault.go Put":           "secrets.sealed",
 	"internal/domain/sso/ops.go set":               "org_sso.sealed",

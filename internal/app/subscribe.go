@@ -76,6 +76,7 @@ func consumers(p wired) []event.Consumer {
 	return []event.Consumer{
 		flow.RefreshMerged(p.repo),
 		flow.MailQuestions(p.approval),
+		flow.TellWebhooks(p.webhook),
 	}
 }
 

@@ -52,6 +52,9 @@ const RepoTopic = "repos"
 // IntentTopic is notified when something is to be done at a code host.
 const IntentTopic = "intents"
 
+// WebhookTopic is notified when something is to be sent to a webhook.
+const WebhookTopic = "webhooks"
+
 // DeliveryTopic is notified when a code host has sent a delivery.
 const DeliveryTopic = "deliveries"
 

@@ -41,6 +41,7 @@ const (
 	Attempt    = "dev_att_" // token of one attempt of one run: model, git, artifact
 	Setup      = "dev_set_" // first-boot setup
 	Invite     = "dev_inv_" // one-time link of an invitation
+	Webhook    = "dev_whk_" // signs what is sent to a webhook
 )
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

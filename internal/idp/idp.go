@@ -10,18 +10,15 @@ import (
 	"context"
 	"crypto/subtle"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
-	"code.dny.dev/ssrf"
 	"golang.org/x/oauth2"
 
+	"yardmaster/internal/dial"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 )
@@ -67,8 +64,8 @@ type Client struct {
 	// Now is the clock for cached discovery documents.
 	Now func() time.Time
 
-	allowed []netip.Prefix
-	http    *http.Client
+	guard *dial.Guard
+	http  *http.Client
 
 	mu    sync.Mutex
 	known map[string]provider // by issuer
@@ -77,18 +74,11 @@ type Client struct {
 // New makes a client that connects to public addresses, and to private ones in the
 // allowed networks.
 func New(now func() time.Time, allowed []netip.Prefix) *Client {
-	c := &Client{Now: now, allowed: allowed, known: map[string]provider{}}
-	public := ssrf.New(ssrf.WithAnyPort())
-	dialer := &net.Dialer{Timeout: patience, Control: func(network, address string, conn syscall.RawConn) error {
-		if at, err := netip.ParseAddrPort(address); err == nil && c.allows(at.Addr()) {
-			return nil
-		}
-		return public.Safe(network, address, conn)
-	}}
+	c := &Client{Now: now, guard: dial.NewGuard(allowed), known: map[string]provider{}}
 	c.http = &http.Client{
 		Timeout: patience,
 		Transport: bounded{&http.Transport{
-			DialContext: dialer.DialContext, TLSHandshakeTimeout: patience, ForceAttemptHTTP2: true,
+			DialContext: c.guard.Dialer(patience).DialContext, TLSHandshakeTimeout: patience, ForceAttemptHTTP2: true,
 			MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute,
 		}},
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
@@ -101,17 +91,12 @@ func New(now func() time.Time, allowed []netip.Prefix) *Client {
 	return c
 }
 
-func (c *Client) allows(ip netip.Addr) bool {
-	ip = ip.Unmap().WithZone("")
-	return slices.ContainsFunc(c.allowed, func(p netip.Prefix) bool { return p.Contains(ip) })
-}
-
 // fit tells whether the client may use an address: https, or http to an address in
 // the allowed networks.
 func (c *Client) fit(scheme, host string) bool {
 	if scheme == "http" {
 		ip, err := netip.ParseAddr(host)
-		return err == nil && c.allows(ip)
+		return err == nil && c.guard.Allows(ip)
 	}
 	return scheme == "https" && host != ""
 }

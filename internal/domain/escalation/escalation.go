@@ -77,7 +77,7 @@ func Raise(tx *db.Tx, n Draft) (escalationID string, err error) {
 	if n.RepoID != nil {
 		about.RepoID = *n.RepoID
 	}
-	return escalationID, raisedEvent.Record(tx, about, raisedData{
+	return escalationID, RaisedEvent.Record(tx, about, raisedData{
 		AskID: n.AskID, IssueID: n.IssueID,
 		Category: n.Category, EscalationID: escalationID, Reason: secretscan.Scrub(n.Reason), Repo: r.Repo, URL: n.URL,
 	})

@@ -31,6 +31,7 @@ type (
 
 // The events of escalations.
 var (
-	raisedEvent   = event.Declare[raisedData]("escalation.raised", audience, "The platform puts a question to people.")
+	// RaisedEvent tells of an escalation.
+	RaisedEvent   = event.Declare[raisedData]("escalation.raised", audience, "The platform puts a question to people.")
 	resolvedEvent = event.Declare[resolvedData]("escalation.resolved", audience, "A person dealt with the escalation, or none has to.")
 )

@@ -47,5 +47,6 @@ var (
 	triagedEvent   = event.Declare[triagedData]("issue.triage_changed", audience, "The ask of the issue has moved.")
 	requestedEvent = event.Declare[requestedData]("issue.requested", audience, "The code host was asked to open an issue.")
 	escalatedEvent = event.Declare[escalatedData]("issue.escalated", audience, "A person is to decide about the issue.")
-	handoffEvent   = event.Declare[handoffData]("issue.handoff", audience, "The issue was handed to a webhook.")
+	// HandoffEvent tells which webhook an issue is handed to.
+	HandoffEvent = event.Declare[handoffData]("issue.handoff", audience, "The issue was handed to a webhook.")
 )

@@ -62,12 +62,6 @@ type Webhooks interface {
 	Has(tx *db.Tx, name string) (bool, error)
 }
 
-// NoWebhooks are no webhooks.
-type NoWebhooks struct{}
-
-// Has implements Webhooks. It is always false.
-func (NoWebhooks) Has(*db.Tx, string) (bool, error) { return false, nil }
-
 // Escalations puts questions to people.
 type Escalations interface {
 	// Raise puts a question about an issue of tx.Account to people.

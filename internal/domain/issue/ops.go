@@ -175,7 +175,7 @@ func (s *Service) handoff(ctx context.Context, in handoffIn) (out Handoff, err e
 			return err
 		}
 		out = Handoff{HandoffID: a.ID, State: "queued", WebhookRef: ref, Issue: wire(i, r.FullName())}
-		return handoffEvent.Record(tx, event.Subject{ID: i.ID, RepoID: r.ID}, handoffData{
+		return HandoffEvent.Record(tx, event.Subject{ID: i.ID, RepoID: r.ID}, handoffData{
 			Repo: r.FullName(), IssueID: i.ID, Number: i.number(), URL: i.URL, Title: i.Title, Reason: secretscan.Scrub(in.Reason),
 			WebhookRef: ref,
 		})

@@ -31,3 +31,7 @@ func (s *Service) Approvals(tx *db.Tx, ids []string, limit int) ([]Approval, err
 	}
 	return out, err
 }
+
+// Attended tells whether a pull request of tx.Account is the work of an agent, or was
+// looked after by agents.
+func Attended(tx *db.Tx, prID string) (bool, error) { return attended.One(tx, tx.Account, prID) }

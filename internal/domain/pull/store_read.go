@@ -148,3 +148,5 @@ func IsOpen(tx *db.Tx, prID string) (bool, error) {
 	pr, ok, err := byID.Maybe(tx, tx.Account, prID)
 	return ok && pr.State == Open, err
 }
+
+var attended = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pulls WHERE account_id = $1 AND id = $2 AND (author_kind = 'agent' OR armed_at IS NOT NULL))`)

@@ -57,7 +57,9 @@ var edges = map[string]string{
 	"box/conn":            "fault protocol",
 	"bus/hostile":         "",
 
-	"idp": "fault id",
+	"idp":  "dial fault id",
+	"dial": "",
+	"hook": "dial",
 
 	"codehost":         "fault",
 	"codehost/builtin": "codehost codehost/gitfolder codehost/smarthttp fault observe",
@@ -91,7 +93,8 @@ var edges = map[string]string{
 	"box/worktree":   "rlimit",
 
 	"app": "api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest blob bus clock codehost " +
-		"codehost/builtin codehost/github codehost/relay config db db/lease db/meta domain/* event event/hashchain event/notary fault flow id idp llm " +
+		"codehost/builtin codehost/github codehost/relay config db db/lease db/meta dial domain/* event event/hashchain event/notary fault flow " +
+		"hook id idp llm " +
 		"llm/scripted mail observe observe/telemetry policy seal seal/keys secretscan web",
 	"proof/demo":         "app box client config",
 	"proof/chaos":        "box client proof/chaos/astray",
@@ -121,8 +124,8 @@ var edges = map[string]string{
 
 // foundation lists what any domain may import. All other domains build on the rows of
 // people.
-const foundation = "api/op blob client/inert clock codehost db domain/people event fault flake id idp jsonschema llm mail money needs " +
-	"observe policy protocol seal seal/keys secretscan web"
+const foundation = "api/op blob client/inert clock codehost db dial domain/people event fault flake hook id idp jsonschema llm mail money " +
+	"needs observe policy protocol seal seal/keys secretscan web"
 
 // between lists the domains that import another one, and why a function wired in app
 // would not do.
@@ -239,6 +242,7 @@ func TestHTTP(t *testing.T) {
 		"codehost/relay":     "speaks git over HTTP",
 
 		"idp":              "asks identity providers",
+		"hook":             "sends events to addresses of customers",
 		"llm":              "is the gateway to model providers",
 		"llm/scripted":     "is a model provider, to the gateway",
 		"box":              "enrolls over HTTP and serves its agents a model",

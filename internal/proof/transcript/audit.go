@@ -170,6 +170,7 @@ var unaudited = map[string]string{
 	"code_host.setup_begin":   "the App that the host makes is the change; its storing writes one",
 	"auth.email":              "mails a code; the sign-in with it is the change",
 	"invitation.confirm":      "its transcript is turned away; invitation.accept does the same and writes one",
+	"webhook.revive":          "its webhook is well; the tests of the domain revive one that is not",
 	"project.policy_validate": "reads the file that it is sent",
 	"service.oauth_register":  "keeps nothing: the registration is sealed into the client_id",
 	"session.replay":          "tells what would have been, and changes nothing",
@@ -189,7 +190,6 @@ var needsHost = map[string]string{
 	"inbound.github":      "the host signs what it delivers",
 	"code_host.replay":    "there is something to replay once the host has delivered it",
 	"code_host.setup_end": "the host hands out the code",
-	"issue.handoff":       "an account has no webhooks yet; the tests of the domain hand issues to one",
 }
 
 // judge compares the rows of a package with its transcripts. Each row succeeds over

@@ -55,6 +55,8 @@ func (tr transcript) perform(t *testing.T, w way, kept *record) {
 	switch tr.steps[0].verb {
 	case "fresh":
 		y = boot(t, w.engine)
+	case "inside":
+		y = start(t, w.engine, "--allow-networks", "127.0.0.0/8")
 	case "github":
 		y = startAtGitHub(t, w.engine)
 	case "provider":
@@ -129,7 +131,7 @@ func (k *talk) prepare(t *testing.T, s step) {
 		return text
 	}
 	switch s.verb {
-	case "fresh", "provider", "github", "codehost":
+	case "fresh", "inside", "provider", "github", "codehost":
 	case "visit":
 		k.known["back"] = k.visit(arg(0))
 	case "push":

@@ -51,6 +51,7 @@
 //	                      acme/shop and acme/other are; ann's token <token> may push to
 //	                      shop, <reader> may read it
 //	$ fresh               as the first step: the server has not been set up
+//	$ inside              as the first step: customers may name addresses of this machine
 //
 // Every exchange is held against the OpenAPI document as well, every change
 // against the audit record, and the record against the kinds of events that are

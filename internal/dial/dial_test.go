@@ -1,0 +1,47 @@
+package dial
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+func TestReaches(t *testing.T) {
+	t.Parallel()
+	g := NewGuard([]netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd00:1::/32")})
+	for address, may := range map[string]bool{
+		"93.184.215.14": true, "2606:2800:21f:cb07:6820:80da:af6b:8b2c": true, "10.1.2.3": true, "::ffff:10.1.2.3": true, "fd00:1::5": true,
+		"10.2.0.1": false, "127.0.0.1": false, "::1": false, "::ffff:127.0.0.1": false, "169.254.169.254": false, "192.168.0.1": false,
+		"172.16.0.1": false, "0.0.0.0": false, "::": false, "fe80::1%lo": false, "fd00:2::1": false, "100.64.0.1": false,
+		"224.0.0.1": false, "64:ff9b::7f00:1": false, "2002:7f00:1::": false,
+	} {
+		if got := g.Reaches(netip.MustParseAddr(address)); got != may {
+			t.Errorf("%s is reached: %v", address, got)
+		}
+	}
+}
+
+// A name that leads to this machine is refused when it is dialled.
+func TestDial(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for allowed, may := range map[string]bool{"127.0.0.0/8": true, "10.0.0.0/8": false} {
+		d := NewGuard([]netip.Prefix{netip.MustParsePrefix(allowed)}).Dialer(5 * time.Second)
+		c, err := d.DialContext(t.Context(), "tcp4", "localhost:"+port)
+		if (err == nil) != may {
+			t.Errorf("with %s allowed: %v", allowed, err)
+		}
+		if err == nil {
+			c.Close()
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package webhook
+
+import (
+	"yardmaster/internal/event"
+	"yardmaster/internal/policy"
+)
+
+// audience is the readers of events about webhooks.
+var audience = event.Audience(policy.ReadWebhooks)
+
+// The data of events. None holds an address or a secret.
+type (
+	createdData struct {
+		Events []string `json:"events" doc:"types of events that are sent there"`
+		Name   string   `json:"name" doc:"of the webhook"`
+		URL    string   `json:"url" doc:"its address, masked"`
+	}
+	deletedData struct {
+		Name string `json:"name" doc:"of the webhook"`
+	}
+	unhealthyData struct {
+		EventID string `json:"event_id" doc:"the event that used up its attempts"`
+		Name    string `json:"name" doc:"of the webhook"`
+	}
+	testedData struct {
+		DeliveryID string `json:"delivery_id" doc:"the delivery"`
+		EventID    string `json:"event_id" doc:"the event that is sent"`
+		Name       string `json:"name" doc:"of the webhook"`
+	}
+)
+
+// The events of webhooks.
+var (
+	createdEvent     = event.Declare[createdData]("webhook.created", audience, "A webhook was made.")
+	deletedEvent     = event.Declare[deletedData]("webhook.deleted", audience, "A webhook was deleted, with its address and its secret.")
+	unhealthyEvent   = event.Declare[unhealthyData]("webhook.unhealthy", audience, "An event used up its attempts, and nothing more is sent there.")
+	revivedEvent     = event.Declare[deletedData]("webhook.revived", audience, "Events are sent to the webhook again.")
+	testedEvent      = event.Declare[testedData]("webhook.tested", audience, "A ping is sent to the webhook.")
+	redeliveredEvent = event.Declare[testedData]("webhook.redelivered", audience, "An event is sent to the webhook once more.")
+)

@@ -1,0 +1,302 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+	"yardmaster/internal/hook"
+	"yardmaster/internal/id"
+	"yardmaster/internal/observe"
+	"yardmaster/internal/policy"
+)
+
+const (
+	scan   = 15 * time.Second // from one look at what is due to the next
+	batch  = 64               // deliveries that a node takes of a webhook
+	atOnce = 8                // attempts at a webhook
+	// lease is how long a node has a batch. Each of its attempts may take hook.Patience.
+	lease = batch/atOnce*hook.Patience + 30*time.Second
+	kept  = 30 * 24 * time.Hour // events and deliveries
+	tidy  = time.Hour
+)
+
+// working are the webhooks at which this node works. Each has a goroutine of its own, so
+// that one that does not answer delays no other.
+type working struct {
+	mu    sync.Mutex
+	hooks map[string]bool
+	all   sync.WaitGroup
+}
+
+// begin runs fn for a webhook in a goroutine, unless this node works at it already.
+func (w *working) begin(hookID string, fn func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.hooks[hookID] {
+		return
+	}
+	if w.hooks == nil {
+		w.hooks = map[string]bool{}
+	}
+	w.hooks[hookID] = true
+	w.all.Go(func() {
+		defer func() {
+			w.mu.Lock()
+			delete(w.hooks, hookID)
+			w.mu.Unlock()
+		}()
+		fn()
+	})
+}
+
+// Loop makes the attempts that are due until ctx ends. Several nodes may run Loop at once.
+func (s *Service) Loop(ctx context.Context) error {
+	ctx = policy.With(ctx, policy.Actor{Credential: policy.System})
+	defer s.working.all.Wait()
+	var tidied time.Time
+	running := ctx // work outlives the pass that begins it
+	s.Hub.Sweep(ctx, "webhooks.sweep", event.WebhookTopic, scan, func(ctx context.Context) {
+		s.pass(ctx, running)
+		var now time.Time
+		err := s.DB.Read(ctx, func(tx *db.Tx) error { now = tx.Now; return nil })
+		if err == nil && now.Sub(tidied) >= tidy {
+			tidied = now
+			err = s.forget(ctx)
+		}
+		if err != nil {
+			s.complain(ctx, "tidy up", err)
+		}
+	})
+	return nil
+}
+
+// forget removes old deliveries, and the events that no delivery is of.
+func (s *Service) forget(ctx context.Context) error {
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		before := db.Micros(tx.Now.Add(-kept))
+		if _, err := forgetDeliveries.Exec(tx, before); err != nil {
+			return err
+		}
+		_, err := forgetEvents.Exec(tx, before)
+		return err
+	})
+}
+
+// pass begins to work, until running ends, at each webhook for which something is due.
+func (s *Service) pass(ctx, running context.Context) {
+	var hooks []hookDue
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		hooks, err = hooksDue.All(tx, tx.Micros())
+		return err
+	})
+	if err != nil {
+		s.complain(ctx, "read which webhooks are due", err)
+	}
+	for _, h := range hooks {
+		s.working.begin(h.ID, func() {
+			if err := s.work(db.WithAccount(running, h.AccountID), h.ID); err != nil {
+				s.complain(running, "send to a webhook", err, slog.String("id", h.ID))
+			}
+		})
+	}
+}
+
+func (s *Service) complain(ctx context.Context, what string, err error, more ...any) {
+	observe.Failed(ctx, err)
+	if ctx.Err() == nil {
+		s.Logger.ErrorContext(ctx, what, append(more, slog.Any("error", err))...)
+	}
+}
+
+// job is a delivery that is attempted now, with what is sent.
+type job struct {
+	delivery
+	event eventRow
+}
+
+// done is an attempt that was made.
+type done struct {
+	job
+	hook.Outcome
+}
+
+// work sends what is due to one webhook, batch by batch. After a batch of which nothing
+// was answered, the next is tried one by one.
+func (s *Service) work(ctx context.Context, hookID string) error {
+	for width := atOnce; ctx.Err() == nil; {
+		to, jobs, err := s.take(ctx, hookID, width)
+		if err != nil || len(jobs) == 0 {
+			return err
+		}
+		answered, err := s.attemptAll(ctx, hookID, to, jobs, width)
+		if err != nil {
+			return err
+		}
+		width = atOnce
+		if !answered {
+			width = 1
+		}
+	}
+	return nil
+}
+
+// take keeps deliveries of a webhook from other nodes. It takes as many as the lease
+// leaves time for.
+func (s *Service) take(ctx context.Context, hookID string, width int) (to hook.Target, jobs []job, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		to, jobs = hook.Target{}, nil
+		h, ok, err := byID.Maybe(tx, tx.Account, hookID)
+		if err != nil || !ok || h.DeletedAt != nil {
+			return err
+		}
+		due, err := take.All(tx, takeArgs{
+			HookID: hookID, Now: tx.Micros(), Lease: db.Micros(tx.Now.Add(lease)), Most: width * (batch / atOnce),
+		})
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		events, err := leased.All(tx, hookID, due[0].DueAt)
+		if err != nil {
+			return err
+		}
+		bodies := map[string]eventRow{}
+		for _, e := range events {
+			bodies[e.ID] = e
+		}
+		for _, d := range due {
+			jobs = append(jobs, job{d, bodies[d.EventID]})
+		}
+		text, err := s.Ring.Unseal(purpose(h.ID), h.Sealed)
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(text, &to)
+	})
+	return to, jobs, err
+}
+
+// attemptAll makes the attempts of a batch, some at once, and records them in as few
+// transactions as keep up with them. It tells whether any was answered.
+func (s *Service) attemptAll(ctx context.Context, hookID string, to hook.Target, jobs []job, width int) (answered bool, err error) {
+	waiting, results := make(chan job, len(jobs)), make(chan done, len(jobs))
+	for _, j := range jobs {
+		waiting <- j
+	}
+	close(waiting)
+	var senders sync.WaitGroup
+	for range min(width, len(jobs)) {
+		senders.Go(func() {
+			for j := range waiting {
+				if d := (done{j, s.Sender.Send(ctx, to, j.event.Body)}); ctx.Err() == nil || d.Status > 0 {
+					results <- d
+				}
+			}
+		})
+	}
+	go func() {
+		senders.Wait()
+		close(results)
+	}()
+	for first := range results {
+		all := append(make([]done, 0, len(jobs)), first)
+		for more := true; more; {
+			select {
+			case d, open := <-results:
+				if more = open; open {
+					all = append(all, d)
+				}
+			default:
+				more = false
+			}
+		}
+		for _, d := range all {
+			answered = answered || d.Status > 0
+		}
+		if e := s.record(context.WithoutCancel(ctx), hookID, all); e != nil {
+			err = e // the lease ends, and the attempt is made again
+		}
+	}
+	if ctx.Err() != nil { // the node stops: the next one need not wait for the lease
+		err = s.DB.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error {
+			_, err := release.Exec(tx, hookID, jobs[0].DueAt, tx.Micros())
+			return err
+		})
+	}
+	return answered, err
+}
+
+// record stores attempts. A delivery that another node has taken meanwhile is left to it.
+func (s *Service) record(ctx context.Context, hookID string, all []done) error {
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		h, ok, err := byID.Maybe(tx, tx.Account, hookID)
+		if err != nil || !ok || h.DeletedAt != nil {
+			return err
+		}
+		exhausted := ""
+		for _, d := range all {
+			a := attemptRow{
+				ID: id.New(), AccountID: tx.Account, HookID: hookID, EventID: d.EventID, DeliveryID: d.ID, Type: d.event.Type,
+				Attempt: d.Tries + 1, State: OK, Excerpt: d.Excerpt, Took: d.Took.Microseconds(), At: tx.Now,
+			}
+			if d.Status > 0 {
+				status := int64(d.Status)
+				a.ResponseStatus = &status
+			}
+			m := movedArgs{ID: d.ID, Tries: d.Tries + 1, Lease: d.DueAt}
+			if !d.OK() {
+				why := d.Why
+				a.Error = &why
+				a.State, a.NextAt = next(h, d.Tries+1, tx.Now)
+			}
+			if m.State = a.State; a.NextAt != nil {
+				at := db.Micros(*a.NextAt)
+				m.DueAt = &at
+			}
+			n, err := moved.Exec(tx, m)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				continue
+			}
+			if err := s.note(tx, a); err != nil {
+				return err
+			}
+			if a.State == Exhausted {
+				exhausted = d.EventID
+			}
+		}
+		if exhausted == "" {
+			return nil
+		}
+		return s.unhealthy(tx, h, exhausted)
+	})
+}
+
+// next is the state of a delivery after a failed attempt, and when it is tried again. A
+// webhook that is not healthy is tried once, for a test.
+func next(h row, attempt int64, now time.Time) (state string, at *time.Time) {
+	if h.UnhealthyAt != nil || attempt > int64(len(ladder)) {
+		return Exhausted, nil
+	}
+	due := now.Add(ladder[attempt-1])
+	return Retrying, &due
+}
+
+// unhealthy marks a webhook at which a delivery has used up its attempts. What else was
+// on its way there is not sent any more.
+func (s *Service) unhealthy(tx *db.Tx, h row, eventID string) error {
+	n, err := mark.Exec(tx, h.ID, tx.Micros())
+	if err != nil || n == 0 {
+		return err
+	}
+	if _, err := dropAll.Exec(tx, h.ID); err != nil {
+		return err
+	}
+	return unhealthyEvent.Record(tx, event.Subject{ID: h.ID}, unhealthyData{EventID: eventID, Name: h.Name})
+}

@@ -1,0 +1,200 @@
+// Package webhook tells the systems of customers of events. An account names an address;
+// each event that is due there is a delivery, which is tried up to nine times and signed
+// anew each time. Every attempt is a row of the ledger.
+//
+//   - webhook.go: the types, what is sent, and to whom
+//   - destination.go: which addresses may be named
+//   - loop.go: the attempts that are due
+//   - ops.go: the capabilities
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/dial"
+	"yardmaster/internal/event"
+	"yardmaster/internal/hook"
+	"yardmaster/internal/id"
+	"yardmaster/internal/needs"
+	"yardmaster/internal/seal"
+)
+
+// Types of events that are sent.
+const (
+	PullMerged     = "pr.merged"
+	IssueEscalated = "issue.escalated"
+	IssueHandoff   = "issue.handoff"
+	TestPing       = "test.ping"
+)
+
+// types are those that a webhook can ask for.
+var types = []string{PullMerged, IssueEscalated, IssueHandoff, TestPing}
+
+// States of a delivery, and of an attempt in the ledger.
+const (
+	Pending   = "pending"
+	OK        = "ok"
+	Retrying  = "retrying"
+	Exhausted = "exhausted"
+	Skipped   = "skipped" // the webhook was not healthy, so nothing was sent
+)
+
+// Limits of webhooks.
+const (
+	maxHooks  = 50  // of an account
+	maxLedger = 100 // attempts that an account is shown
+)
+
+// ladder is the least time to the next attempt after each failure. After the failure of
+// the attempt beyond it the webhook is unhealthy.
+var ladder = []time.Duration{
+	time.Second, 5 * time.Second, 30 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 12 * time.Hour, 24 * time.Hour,
+}
+
+// Needs are the dependencies of Service.
+type Needs struct {
+	DB     *db.DB
+	Hub    *event.Hub
+	Ring   *seal.Keyring
+	Guard  *dial.Guard
+	Sender *hook.Sender
+	Logger *slog.Logger
+}
+
+// Service has the capabilities of webhooks, and makes the attempts that are due.
+type Service struct {
+	Needs
+	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	working working
+}
+
+// New makes a Service of n. It panics if a required field of n is nil.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{
+		Needs: n,
+		resolve: func(ctx context.Context, host string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		},
+	}
+}
+
+func purpose(hookID string) string { return "webhook/" + hookID }
+
+// News is an event that is due at webhooks.
+type News struct {
+	Type   string
+	Source string // id of the audited event; the same one is sent once
+	At     time.Time
+	Data   jsontext.Value // an object
+	Hook   string         // name of the only webhook that is told; "" for each that asks for the type
+}
+
+// Send has an event delivered to the webhooks of tx.Account that are to hear of it. It is
+// recorded as skipped for those that are not healthy. The same Source again changes
+// nothing.
+func (s *Service) Send(tx *db.Tx, n News) error {
+	hooks, err := living.All(tx, tx.Account)
+	if err != nil {
+		return err
+	}
+	hooks = slices.DeleteFunc(hooks, func(h row) bool {
+		return n.Hook != "" && h.Name != n.Hook || !slices.Contains(h.Types.V, n.Type)
+	})
+	if len(hooks) == 0 {
+		return nil
+	}
+	eventID, fresh, err := s.store(tx, n)
+	if err != nil || !fresh {
+		return err
+	}
+	for _, h := range hooks {
+		if _, err := s.queue(tx, h, eventID, n.Type, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eventPrefix begins the ids of events on the wire.
+const eventPrefix = "evt_"
+
+// store keeps the body of an event; fresh is false if there is one of its source.
+func (s *Service) store(tx *db.Tx, n News) (eventID string, fresh bool, err error) {
+	eventID = eventPrefix + id.New()
+	body, err := envelope(eventID, n)
+	if err != nil {
+		return "", false, err
+	}
+	if n.Source == "" {
+		n.Source = eventID
+	}
+	rows, err := insertEvent.Exec(tx, insertEventArgs{
+		ID: eventID, AccountID: tx.Account, Type: n.Type, Body: string(body), Source: n.Source, CreatedAt: tx.Micros(),
+	})
+	return eventID, rows == 1, err
+}
+
+// millis is the form of occurred_at.
+const millis = "2006-01-02T15:04:05.000Z"
+
+// envelope is the body of an event: in the canonical form of RFC 8785, so that each
+// attempt sends the same bytes.
+func envelope(eventID string, n News) ([]byte, error) {
+	text, err := json.Marshal(map[string]any{
+		"id": eventID, "type": n.Type, "occurred_at": n.At.UTC().Format(millis), "data": json.RawMessage(n.Data),
+	})
+	if err != nil {
+		return nil, err
+	}
+	v := jsontext.Value(text)
+	err = v.Canonicalize()
+	return v, err
+}
+
+// queue makes the delivery of an event to a webhook. A webhook that is not healthy gets
+// none, unless forced, and the ledger says so.
+func (s *Service) queue(tx *db.Tx, h row, eventID, kind string, forced bool) (deliveryID string, err error) {
+	d := insertDeliveryArgs{
+		ID: id.New(), AccountID: tx.Account, HookID: h.ID, EventID: eventID, State: Pending, CreatedAt: tx.Micros(),
+	}
+	if h.UnhealthyAt != nil && !forced {
+		d.State = Skipped
+	} else {
+		now := tx.Micros()
+		d.DueAt = &now
+		s.Hub.Notify(tx, event.WebhookTopic)
+	}
+	if _, err := insertDelivery.Exec(tx, d); err != nil || d.State != Skipped {
+		return d.ID, err
+	}
+	why := "The webhook is not healthy, so nothing was sent."
+	return d.ID, s.note(tx, attemptRow{
+		ID: id.New(), AccountID: tx.Account, HookID: h.ID, EventID: eventID, DeliveryID: d.ID, Type: kind, State: Skipped, Error: &why,
+		At: tx.Now,
+	})
+}
+
+// note adds an attempt to the ledger of tx.Account, and drops the oldest beyond its size.
+func (s *Service) note(tx *db.Tx, a attemptRow) error {
+	if _, err := insertAttempt.Exec(tx, a); err != nil {
+		return err
+	}
+	_, err := trimLedger.Exec(tx, tx.Account, maxLedger)
+	return err
+}
+
+// Has tells whether tx.Account has a webhook of a name.
+func Has(tx *db.Tx, name string) (bool, error) {
+	_, ok, err := byName.Maybe(tx, tx.Account, name)
+	return ok, err
+}

@@ -1,0 +1,46 @@
+package flow
+
+import (
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/escalation"
+	"yardmaster/internal/domain/issue"
+	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/webhook"
+	"yardmaster/internal/event"
+)
+
+// IssueWebhooks implements issue.Webhooks.
+type IssueWebhooks struct{}
+
+// Has tells whether tx.Account has a webhook of a name.
+func (IssueWebhooks) Has(tx *db.Tx, name string) (bool, error) { return webhook.Has(tx, name) }
+
+// TellWebhooks has webhooks told of what they are for. The data of each event is that of
+// the audited one.
+func TellWebhooks(hooks *webhook.Service) event.Consumer {
+	return event.Consumer{
+		Name: "webhook.send", Kinds: []event.Any{pull.MergedEvent, escalation.RaisedEvent, issue.HandoffEvent},
+		Handle: func(tx *db.Tx, e event.Recorded) error {
+			n := webhook.News{Type: e.Kind, Source: e.ID, At: e.At, Data: e.Data}
+			switch e.Kind {
+			case webhook.PullMerged:
+				if watched, err := pull.Attended(tx, e.Object); err != nil || !watched {
+					return err
+				}
+			case webhook.IssueHandoff:
+				handed, err := issue.HandoffEvent.Decode(e)
+				if err != nil {
+					return err
+				}
+				n.Hook = handed.WebhookRef
+			default:
+				raised, err := escalation.RaisedEvent.Decode(e)
+				if err != nil || raised.IssueID == nil && raised.AskID == nil {
+					return err
+				}
+				n.Type = webhook.IssueEscalated
+			}
+			return hooks.Send(tx, n)
+		},
+	}
+}
