@@ -254,6 +254,11 @@ func (f *forge) WriteFiles(context.Context, codehost.Repo, codehost.WriteOptions
 	return "", errors.New("nobody writes files here")
 }
 
+// FirstCommit implements codehost.Host.
+func (f *forge) FirstCommit(context.Context, codehost.Repo, codehost.FirstOptions) (string, error) {
+	return "", errors.New("nobody writes files here")
+}
+
 // Commit implements codehost.Host.
 func (f *forge) Commit(_ context.Context, r codehost.Repo, digits string) (sha string, err error) {
 	f.mu.Lock()

@@ -21,6 +21,7 @@ package codehost
 
 import (
 	"context"
+	"time"
 
 	"yardmaster/internal/fault"
 )
@@ -80,6 +81,12 @@ type Host interface {
 	// branch is not at o.Parent, with ErrConflict if a file would replace a folder or
 	// a folder a file, and with ErrNotFound.
 	WriteFiles(ctx context.Context, r Repo, o WriteOptions) (sha string, err error)
+
+	// FirstCommit makes the first commit of a repository that has none, and answers it.
+	// The same options make the same commit: a repository whose branch is at it already
+	// is not changed. It fails with ErrHeadMoved if the branch is at another commit, and
+	// with ErrNotFound.
+	FirstCommit(ctx context.Context, r Repo, o FirstOptions) (sha string, err error)
 
 	// Head is the SHA of a branch. It fails with ErrNotFound.
 	Head(ctx context.Context, r Repo, branch string) (sha string, err error)
@@ -195,6 +202,17 @@ type WriteOptions struct {
 	Title, Body string            // the commit's message
 	Author      Person
 	Committer   Person
+}
+
+// FirstOptions describe the first commit of a repository.
+type FirstOptions struct {
+	Branch      string
+	Files       map[string][]byte // path -> content
+	Programs    []string          // those of the paths that may be executed
+	Title, Body string            // the commit's message
+	Author      Person
+	Committer   Person
+	At          time.Time // of the commit, in whole seconds
 }
 
 // Person is the author or committer of a commit.

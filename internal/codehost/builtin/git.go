@@ -54,6 +54,15 @@ func (h *Host) WriteFiles(ctx context.Context, r codehost.Repo, o codehost.Write
 	return dir.WriteFiles(ctx, o)
 }
 
+// FirstCommit implements codehost.Host.
+func (h *Host) FirstCommit(ctx context.Context, r codehost.Repo, o codehost.FirstOptions) (string, error) {
+	dir, err := h.open(r)
+	if err != nil {
+		return "", err
+	}
+	return dir.FirstCommit(ctx, o)
+}
+
 // Commit implements codehost.Host.
 func (h *Host) Commit(ctx context.Context, r codehost.Repo, digits string) (string, error) {
 	dir, err := h.open(r)

@@ -123,7 +123,7 @@ func (dir Folder) CommitFiles(ctx context.Context, o codehost.WriteOptions) (str
 	if err := checkWrite(o); err != nil {
 		return "", err
 	}
-	tree, err := dir.writeTree(ctx, o.Parent, o)
+	tree, err := dir.writeTree(ctx, o.Parent, o, nil)
 	if err != nil {
 		return "", fmt.Errorf("write files to %s of %s: %w", o.Branch, dir, err)
 	}
@@ -151,9 +151,9 @@ func checkWrite(o codehost.WriteOptions) error {
 	return nil
 }
 
-// writeTree makes the tree of a commit with the changed files. It uses a temporary
-// index.
-func (dir Folder) writeTree(ctx context.Context, commit string, o codehost.WriteOptions) (string, error) {
+// writeTree makes the tree of a commit with the changed files, of which some are
+// programs. It uses a temporary index.
+func (dir Folder) writeTree(ctx context.Context, commit string, o codehost.WriteOptions, programs []string) (string, error) {
 	blobs, err := dir.writeBlobs(ctx, o.Files)
 	if err != nil {
 		return "", err
@@ -177,7 +177,11 @@ func (dir Folder) writeTree(ctx context.Context, commit string, o codehost.Write
 		}
 	}
 	for _, p := range slices.Sorted(maps.Keys(blobs)) {
-		change.WriteString("100644 " + blobs[p] + "\t" + p + "\x00")
+		mode := "100644 "
+		if slices.Contains(programs, p) {
+			mode = "100755 "
+		}
+		change.WriteString(mode + blobs[p] + "\t" + p + "\x00")
 	}
 	if _, err := dir.Filter(ctx, change.String(), env, "update-index", "-z", "--index-info"); err != nil {
 		return "", err

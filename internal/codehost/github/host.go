@@ -276,8 +276,35 @@ func (h *Host) WriteFiles(ctx context.Context, r codehost.Repo, o codehost.Write
 	return sha, nil
 }
 
-// push moves a branch from one commit to another, or deletes it if to is "". GitHub
-// compares the commit in the same step.
+// FirstCommit implements codehost.Host. The commit is made in the mirror and pushed.
+func (h *Host) FirstCommit(ctx context.Context, r codehost.Repo, o codehost.FirstOptions) (string, error) {
+	if err := h.ours(r); err != nil {
+		return "", err
+	}
+	m, err := h.mirror(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	sha, err := m.dir.FirstFiles(ctx, o)
+	if err != nil {
+		return "", err
+	}
+	switch head, err := h.Head(ctx, r, o.Branch); {
+	case err == nil && head == sha:
+		return sha, nil
+	case err == nil:
+		return "", codehost.ErrHeadMoved
+	case !errors.Is(err, codehost.ErrNotFound):
+		return "", err
+	}
+	if err := h.push(ctx, r, o.Branch, "", sha); err != nil {
+		return "", fmt.Errorf("make the first commit of %s: %w", r, err)
+	}
+	return sha, nil
+}
+
+// push moves a branch from one commit to another; from "" makes it, and to "" deletes
+// it. GitHub compares the commit in the same step.
 func (h *Host) push(ctx context.Context, r codehost.Repo, branch, from, to string) error {
 	m, err := h.mirror(ctx, r)
 	if err != nil {

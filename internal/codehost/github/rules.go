@@ -178,8 +178,8 @@ func (h *Host) Permission(ctx context.Context, r codehost.Repo, login string) (c
 }
 
 // CreateRepo implements codehost.Forge. An App makes repositories of organisations
-// alone. One of the name that is as old as once and has no content was made by a call
-// whose answer was lost.
+// alone. One of the name that is as old as once, has no content, and is described as n
+// was made by a call whose answer was lost. Without a once none is taken for such.
 func (h *Host) CreateRepo(ctx context.Context, owner string, once codehost.Once, n codehost.NewRepo) (codehost.Repo, error) {
 	r := codehost.Repo{Host: h.cfg.Name, Owner: owner, Name: n.Name}
 	if err := r.Validate(); err != nil {
@@ -213,8 +213,11 @@ func (h *Host) CreateRepo(ctx context.Context, owner string, once codehost.Once,
 	if err == nil {
 		return h.repo(w), nil
 	}
-	if e, invalid := refused(err, http.StatusUnprocessableEntity); !invalid || !e.says("already exists") {
+	switch e, final := refused(err, http.StatusUnprocessableEntity, http.StatusForbidden); {
+	case !final:
 		return codehost.Repo{}, fmt.Errorf("make the repository %s: %w", r, err)
+	case !e.says("already exists"): // such as a plan or a rule of the organisation
+		return codehost.Repo{}, errors.Join(&codehost.BlockedError{Missing: append([]string{e.Message}, e.Errors...)}, err)
 	}
 	if from := since(once); !from.IsZero() {
 		if err := h.get(ctx, r, readMetadata, "", &w); err != nil {
@@ -222,7 +225,7 @@ func (h *Host) CreateRepo(ctx context.Context, owner string, once codehost.Once,
 		}
 		if info, err := h.Info(ctx, h.repo(w)); err != nil {
 			return codehost.Repo{}, err
-		} else if info.Empty && w.CreatedAt.After(from) {
+		} else if info.Empty && w.CreatedAt.After(from) && w.Description == n.Description && w.Private == n.Private {
 			return info.Repo, nil
 		}
 	}

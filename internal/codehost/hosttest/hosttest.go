@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/fault"
@@ -80,7 +81,7 @@ func (c clone) branch(name, from string, files ...string) string {
 // Run tests a host. site makes a new one for each part.
 func Run(t *testing.T, site func(t *testing.T) Site) {
 	for name, part := range map[string]func(*testing.T, clone){
-		"empty": empty, "read": read, "compare": compare, "merge": merge, "conflict": conflict, "write": write, "delete": deletes,
+		"empty": empty, "first": first, "read": read, "compare": compare, "merge": merge, "conflict": conflict, "write": write, "delete": deletes,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -134,6 +135,56 @@ func empty(t *testing.T, c clone) {
 		_, _, err = h.ReadFile(ctx, other, "main", "a.txt")
 		wants(t, "a file of "+other.String(), err, codehost.ErrNotFound)
 	}
+}
+
+func first(t *testing.T, c clone) {
+	h, r, ctx := c.site.Host, c.site.Repo, t.Context()
+	o := codehost.FirstOptions{
+		Branch: "main", Files: map[string][]byte{"README.md": []byte("# Shop\n"), "scripts/check": []byte("#!/bin/sh\n")},
+		Programs: []string{"scripts/check"}, Title: "Begin", Body: "From nothing.", Author: ann, Committer: ann,
+		At: time.Unix(1_700_000_000, 5000),
+	}
+	wrong := o
+	wrong.Files = map[string][]byte{"../README.md": nil}
+	wrong.Programs = nil
+	if _, err := h.FirstCommit(ctx, r, wrong); !fault.IsKind(err, fault.Invalid) {
+		t.Errorf("a path outside: %v", err)
+	}
+	wrong.Branch = "--force"
+	if _, err := h.FirstCommit(ctx, r, wrong); !fault.IsKind(err, fault.Invalid) {
+		t.Errorf("an option for a branch: %v", err)
+	}
+	sha := must(h.FirstCommit(ctx, r, o))(t)
+	info := must(h.Info(ctx, r))(t)
+	if info.Empty || info.HeadSHA != sha || info.DefaultBranch != "main" {
+		t.Errorf("with its first commit %s: %+v", sha, info)
+	}
+	if again, err := h.FirstCommit(ctx, r, o); err != nil || again != sha {
+		t.Errorf("the same again: %s, %v", again, err)
+	}
+	c.git("fetch", "-q", "origin", "main")
+	want := "100644 README.md,100755 scripts/check"
+	var got []string
+	for line := range strings.Lines(c.git("ls-tree", "-r", "FETCH_HEAD")) {
+		about, path, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		mode, _, _ := strings.Cut(about, " ")
+		got = append(got, mode+" "+path)
+	}
+	if strings.Join(got, ",") != want {
+		t.Errorf("it has %v, want %s", got, want)
+	}
+	if log := c.git("log", "--format=%an %at %P %B", "FETCH_HEAD"); log != "Ann 1700000000  Begin\n\nFrom nothing." {
+		t.Errorf("the log says %q", log)
+	}
+	o.Title = "Begin anew"
+	_, err := h.FirstCommit(ctx, r, o)
+	wants(t, "another first commit", err, codehost.ErrHeadMoved)
+	if now := must(h.Head(ctx, r, "main"))(t); now != sha {
+		t.Errorf("main has moved to %s", now)
+	}
+	r.Host = "nowhere"
+	_, err = h.FirstCommit(ctx, r, o)
+	wants(t, "a repository of another host", err, codehost.ErrNotFound)
 }
 
 func read(t *testing.T, c clone) {

@@ -113,6 +113,12 @@ func (c *call) createRepo() (int, any) {
 	if c.who.person != nil {
 		r.roles[c.who.person.ID] = "admin"
 	}
+	if i := c.who.inst; i != nil && !i.all { // an App has what it makes
+		i.repos[r.ID] = true
+		c.tellInstallation(i, "added", c.who.account(), obj{
+			"repositories_added": []obj{brief(r)}, "repositories_removed": []obj{}, "repository_selection": "selected", "requester": nil,
+		})
+	}
 	c.created(r, c.who.account())
 	return http.StatusCreated, c.fullRepo(r)
 }
