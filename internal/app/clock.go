@@ -9,6 +9,7 @@ import (
 	"yardmaster/internal/domain/backlog"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/ci"
+	"yardmaster/internal/domain/creation"
 	"yardmaster/internal/domain/delivery"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/issue"
@@ -29,6 +30,7 @@ func (a *App) keeper() *clock.Keeper {
 		backlog.ClockSetBack,
 		box.ClockSetBack,
 		ci.ClockSetBack,
+		creation.ClockSetBack,
 		delivery.ClockSetBack,
 		idempotency.ClockSetBack,
 		intent.ClockSetBack,

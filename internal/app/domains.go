@@ -29,6 +29,7 @@ import (
 	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/connection"
+	"yardmaster/internal/domain/creation"
 	"yardmaster/internal/domain/delivery"
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/gateway"
@@ -264,6 +265,10 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, Folders: a.repoFolders, Attempts: flow.GitTokens{DB: a.db},
 		Holders: flow.Holders{SignIn: p.signin},
 		Pulls:   flow.Pulls{}, Logger: a.log,
+	}))
+	add(&p, creation.New(creation.Needs{
+		DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Places: flow.CreationPlaces{}, Repos: flow.CreationRepos{Service: p.repo},
+		Setups: flow.CreationSetups{Tasks: p.task, Hosts: a.hosts}, Author: author,
 	}))
 	intents := add(&p, intent.New(intent.Needs{DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log}))
 	p.tokens = add(&p, hosttoken.New(hosttoken.Needs{DB: a.db, Ring: a.ring, Hosts: a.hosts, Repos: flow.BoundRepos{}, Logger: a.log}))

@@ -220,7 +220,11 @@ func (h *Host) CreateRepo(ctx context.Context, owner string, once codehost.Once,
 		return codehost.Repo{}, errors.Join(&codehost.BlockedError{Missing: append([]string{e.Message}, e.Errors...)}, err)
 	}
 	if from := since(once); !from.IsZero() {
-		if err := h.get(ctx, r, readMetadata, "", &w); err != nil {
+		err := h.get(ctx, r, readMetadata, "", &w)
+		if errors.Is(err, codehost.ErrGone) || errors.Is(err, codehost.ErrNotFound) {
+			return codehost.Repo{}, codehost.ErrExists.Because(err) // the owner keeps it from the App
+		}
+		if err != nil {
 			return codehost.Repo{}, err
 		}
 		if info, err := h.Info(ctx, h.repo(w)); err != nil {

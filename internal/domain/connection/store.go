@@ -95,8 +95,27 @@ var (
 		VALUES (:host, :id, :owner_id, :owner_login, :account_id, :permissions, :suspended_at, :now, :now)
 		ON CONFLICT (host, id) DO UPDATE SET owner_login = excluded.owner_login, permissions = excluded.permissions,
 		suspended_at = excluded.suspended_at, gone_at = NULL, updated_at = excluded.updated_at`)
+	installedFor = db.Q[installationRow](`SELECT ` + installationColumns + ` FROM installations WHERE account_id = $1 AND gone_at IS NULL
+		ORDER BY created_at, host, id`)
 	uninstall = db.S(`UPDATE installations SET gone_at = $3, updated_at = $3 WHERE host = $1 AND id = $2 AND gone_at IS NULL`)
 )
+
+// Installed is an installation of the App by an owner that belongs to an account.
+type Installed struct {
+	Host, ID, Owner string            // Owner: its login at the host
+	Permissions     map[string]string // as the host calls them
+	Suspended       bool
+}
+
+// InstalledFor lists the installations of tx.Account that are there, oldest first.
+func InstalledFor(tx *db.Tx) ([]Installed, error) {
+	rows, err := installedFor.All(tx, tx.Account)
+	out := make([]Installed, len(rows))
+	for i, r := range rows {
+		out[i] = Installed{Host: r.Host, ID: r.ID, Owner: r.OwnerLogin, Permissions: r.Permissions.V, Suspended: r.SuspendedAt != nil}
+	}
+	return out, err
+}
 
 // by is the label of the actor of a transaction.
 func by(tx *db.Tx) string {

@@ -76,7 +76,7 @@ func Take(tx *db.Tx, i codehost.RepoInfo, installation string) error {
 	if err != nil {
 		return err
 	}
-	if i.Private && covered(tx) != nil {
+	if i.Private && Covered(tx) != nil {
 		if _, err := disable.Exec(tx, newID); err != nil {
 			return err
 		}
@@ -95,6 +95,31 @@ func Take(tx *db.Tx, i codehost.RepoInfo, installation string) error {
 		return lose(tx, r, LostArchived)
 	}
 	return Installed.Send(tx, r.ref())
+}
+
+// Adopt makes a repository known that the server has had made for tx.Account, and answers
+// its id. A repository that its host, or a first push, has made known already is
+// answered; it fails with codehost.ErrExists if that is another account's. installation
+// is empty at a host without installations.
+func Adopt(tx *db.Tx, i codehost.RepoInfo, installation string) (string, error) {
+	known, ok, err := located(tx, i.Repo)
+	if err != nil {
+		return "", err
+	}
+	if ok && known.AccountID != tx.Account {
+		return "", codehost.ErrExists
+	}
+	if installation == "" {
+		if ok {
+			return known.ID, nil
+		}
+		return Install(tx, i.Repo, cmp.Or(i.DefaultBranch, "main"), i.Private)
+	}
+	if err := Take(tx, i, installation); err != nil {
+		return "", err
+	}
+	known, _, err = located(tx, i.Repo)
+	return known.ID, err
 }
 
 // freeName renames another repository that is recorded under a name which its host has

@@ -23,7 +23,7 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "project.list", Method: "GET", Path: "/v1/repos", Group: group, Rule: policy.Require(policy.ReadRepos),
 			Paging:  &op.Paging{Default: 25, Max: 100},
 			Summary: "The account's repositories, newest first",
-			Doc:     "Enabled or not. A repository is made known by whoever installs it, not by this API."}, s.list),
+			Doc:     "Enabled or not. A repository is made known by a first push, by the installation of the App at its host, or by project.create."}, s.list),
 		op.New(op.Row{ID: "project.get", Method: "GET", Path: "/v1/repos/{owner}/{repo}", Group: group,
 			Rule:    policy.Require(policy.ReadRepos),
 			Summary: "One repository",
@@ -161,7 +161,7 @@ func (s *Service) update(ctx context.Context, in updateIn) (out Repository, err 
 			return fault.Reason("repo_out_of_reach", "The code host does not let the server at this repository any more.")
 		}
 		if in.Enabled != nil && *in.Enabled && r.Private {
-			if err := covered(tx); err != nil {
+			if err := Covered(tx); err != nil {
 				return err
 			}
 		}
@@ -187,9 +187,9 @@ func (s *Service) update(ctx context.Context, in updateIn) (out Repository, err 
 	return out, err
 }
 
-// covered refuses private repositories on a tier without them, and names the
-// ways to one that has them.
-func covered(tx *db.Tx) error {
+// Covered refuses private repositories if the tier of tx.Account is without them, and
+// names the ways to one that has them.
+func Covered(tx *db.Tx) error {
 	account, err := people.AccountByID(tx, tx.Account)
 	if err != nil {
 		return err

@@ -192,6 +192,12 @@ func ByName(tx *db.Tx, owner, name string) (Ref, bool, error) {
 	return r.ref(), ok, err
 }
 
+// TakenAt tells whether a repository of whatever account is known by a name at a host.
+func TakenAt(tx *db.Tx, host, owner, name string) (bool, error) {
+	_, ok, err := byPlace.Maybe(tx, host, owner, name)
+	return ok, err
+}
+
 // ByNameAt finds a repository of the transaction's account by its name at one host.
 func ByNameAt(tx *db.Tx, host, owner, name string) (Ref, bool, error) {
 	r, ok, err := byNameAt.Maybe(tx, placeArgs{AccountID: tx.Account, Owner: owner, Name: name, Host: host})

@@ -72,7 +72,7 @@ var edges = map[string]string{
 	"codehost/smarthttp": "codehost fault observe",
 	"codehost/hosttest":  "codehost fault",
 
-	"flow":  "codehost db domain/* event id llm money policy protocol seal",
+	"flow":  "codehost db domain/* event fault id llm money policy protocol seal",
 	"needs": "",
 
 	// The packages of the box. They share the wire with the server, not its packages.
@@ -144,6 +144,7 @@ var between = map[string]string{
 	"domain/intent -> domain/repo":       "an intent is carried out at the host of its repository",
 	"domain/delivery -> domain/repo":     "the repositories that are enabled are swept",
 	"domain/connection -> domain/repo":   "an installation is the one way in which repositories of another host come",
+	"domain/creation -> domain/repo":     "a repository that a host has made is made known in the transaction that notes it",
 	"domain/pull -> domain/repo":         "a pull request is read and decided with its repository's policy",
 	"domain/issue -> domain/repo":        "an issue is triaged under the policy of its repository",
 	"domain/issue -> domain/intent":      "what is said about an issue at its host is put in the transaction of the change",

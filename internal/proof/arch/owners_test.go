@@ -83,6 +83,7 @@ var owner = map[string]string{
 	"queue_lanes":        "domain/queue",
 	"repos":              "domain/repo",
 	"repo_sweeps":        "domain/delivery",
+	"repo_creations":     "domain/creation",
 	"repo_bindings":      "domain/hosttoken",
 	"reservations":       "domain/budget",
 	"review_places":      "domain/review",

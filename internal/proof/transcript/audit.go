@@ -119,13 +119,14 @@ var moves = map[string][]string{
 	"pr.action_link_redeem":   {"task.mergeable"},
 	"pr.ask_again":            {"task.awaiting_review"}, // back, if it was to be merged
 	"pr.merge":                {"task.mergeable"},
-	"pr.rearm_babysit":        {"escalation.resolved", "task.unstuck"}, // as after a redrive, and its task goes on
-	"review.rerun":            {"task.created"},                        // of the finder
-	"review.dismiss":          {"task.mergeable", "approval.asked"},    // the merge waited for it
-	"blocker.answer":          {"task.released"},                       // the held task goes back to the queue
-	"blocker.fix_link_redeem": {"task.released"},                       // as does this
-	"blocker.submit":          {"task.released"},                       // and this
-	"plan.approve":            {"task.created"},                        // tasks are minted in one transaction with the approval
+	"project.create":          {"repo.installed", "repo.pushed", "task.created"}, // it is known, has its first commit and is set up
+	"pr.rearm_babysit":        {"escalation.resolved", "task.unstuck"},           // as after a redrive, and its task goes on
+	"review.rerun":            {"task.created"},                                  // of the finder
+	"review.dismiss":          {"task.mergeable", "approval.asked"},              // the merge waited for it
+	"blocker.answer":          {"task.released"},                                 // the held task goes back to the queue
+	"blocker.fix_link_redeem": {"task.released"},                                 // as does this
+	"blocker.submit":          {"task.released"},                                 // and this
+	"plan.approve":            {"task.created"},                                  // tasks are minted in one transaction with the approval
 	"plan.cancel": {
 		"task.cancelled",
 		"run.ended",
