@@ -50,6 +50,7 @@ func commands() []command {
 		{"setup", "--token TOKEN [flags]", "make the first user and account without a browser", runSetup},
 		{"login", "[flags]", "sign in and remember a token", runLogin},
 		{"repo add", "PATH|URL", "put a repository on the server", runRepoAdd},
+		{"repo create", "NAME|OWNER/NAME [flags]", "make a repository with its first files, and send an agent to set it up", runRepoCreate},
 		{"repo list", "", "the repositories", runRepoList},
 		{"key add", "--provider NAME [flags]", "add a model key (read from standard input)", runKeyAdd},
 		{"box join", "[flags]", "enroll this machine, and run as a box", runBoxJoin},

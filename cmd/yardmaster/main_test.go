@@ -118,6 +118,8 @@ func TestCommandLine(t *testing.T) {
 		{"box join --url http://127.0.0.1:2", 1, "", "your login is one of http://127.0.0.1:1"},
 		{"box join --url http://127.0.0.1:2 --token x", 1, "", "no answer from http://127.0.0.1:2"},
 		{"box run", 1, "", "`yardmaster box join` enrolls this machine"},
+		{"repo create acme/../etc", 2, "", "a repository has a name of letters"},
+		{"repo create", 2, "", "NAME|OWNER/NAME is missing"},
 		{"repo add nowhere --name a/b/c", 2, "", "--name has the form OWNER/NAME"},
 		{"call task.bogus", 2, "", `there is no capability "task.bogus"`},
 		{"call template.", 0, "template.set     PUT     /v1/templates/{name}\n", ""},

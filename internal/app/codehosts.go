@@ -187,7 +187,7 @@ func (a *App) configuredHost() error {
 	}
 	sides, err := g.Connect(name, c.GitHubURL, connection.App{
 		ID: c.GitHubApp, Slug: c.GitHubAppSlug, Secrets: connection.Secrets{Key: string(key), WebhookSecret: c.GitHubAppHook},
-	}, connection.Switches{})
+	}, connection.Switches{Administration: true}) // each installation says whether it is granted
 	if err == nil {
 		a.hosts.Set(name, sides)
 	}

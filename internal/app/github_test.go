@@ -25,8 +25,9 @@ type atGitHub struct {
 	app  *github.App
 }
 
-// connect walks the set-up of the App in a browser, and has acme install the App.
-func connect(t *testing.T, e db.Engine) *atGitHub {
+// connect walks the set-up of the App in a browser, and has acme install the App. more
+// are fields of its form.
+func connect(t *testing.T, e db.Engine, more ...string) *atGitHub {
 	t.Helper()
 	f := &atGitHub{yard: boot(t, e), gh: peer.Serve(t, github.Options{Enterprise: "3.19.0"})}
 	entered := f.rig().Enter()
@@ -43,7 +44,11 @@ func connect(t *testing.T, e db.Engine) *atGitHub {
 			"Content-Type", "application/x-www-form-urlencoded")
 	}
 	browse("GET", "/gh/setup", "").want(200)
-	leave := browse("POST", "/gh/setup", url.Values{"address": {f.gh.Web}, "organisation": {"acme"}}.Encode()).want(200)
+	fields := url.Values{"address": {f.gh.Web}, "organisation": {"acme"}}
+	for _, name := range more {
+		fields.Set(name, "true")
+	}
+	leave := browse("POST", "/gh/setup", fields.Encode()).want(200)
 	action := regexp.MustCompile(`action="([^"]+)"`).FindSubmatch(leave.body)
 	manifest := regexp.MustCompile(`name="manifest" value="([^"]+)"`).FindSubmatch(leave.body)
 	if action == nil || manifest == nil {

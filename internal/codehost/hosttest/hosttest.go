@@ -81,7 +81,8 @@ func (c clone) branch(name, from string, files ...string) string {
 // Run tests a host. site makes a new one for each part.
 func Run(t *testing.T, site func(t *testing.T) Site) {
 	for name, part := range map[string]func(*testing.T, clone){
-		"empty": empty, "first": first, "read": read, "compare": compare, "merge": merge, "conflict": conflict, "write": write, "delete": deletes,
+		"empty": empty, "first": first, "read": read, "compare": compare, "merge": merge, "conflict": conflict,
+		"write": write, "delete": deletes,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -21,10 +21,12 @@ import (
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{
-			ID: "project.create", Method: "POST", Path: "/v1/repos", Group: "Repositories", Rule: policy.Require(policy.WriteRepos), Status: 201,
+			ID: "project.create", Method: "POST", Path: "/v1/repos", Group: "Repositories",
+			Rule: policy.Require(policy.WriteRepos), Status: 201,
 			Refuses: []op.Refusal{
-				{Status: 402, Slug: "payment-required"}, {Status: 409, Slug: "repo-exists"}, {Status: 409, Slug: "code-host-rule"},
-				{Status: 422, Slug: "owner-is-a-person"}, {Status: 503, Slug: "code-host-permission"}, {Status: 503, Slug: "code-host-gone"},
+				{Status: 402, Slug: "payment-required"}, {Status: 409, Slug: "repo-exists"},
+				{Status: 409, Slug: "code-host-rule"}, {Status: 409, Slug: "repo-not-made"}, {Status: 422, Slug: "owner-is-a-person"},
+				{Status: 503, Slug: "code-host-permission"}, {Status: 503, Slug: "code-host-gone"},
 				{Status: 503, Slug: "code-host-busy"}, {Status: 503, Slug: "repo-being-made"},
 			},
 			Summary: "Make a repository, with its first files, and send an agent to set it up",

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+
+	"yardmaster/internal/client"
+)
+
+func runRepoCreate(ctx context.Context, args []string) error {
+	fl := flags("repo create")
+	host := fl.String("host", "", "the code `HOST`, where there is a choice, such as builtin or github:github.com")
+	about := fl.String("description", "", "one line that says what it is `FOR`")
+	stack := fl.String("stack", "", "what it is to be made `OF`, in words")
+	public := fl.Bool("public", false, "open to everybody at its host, where there are such")
+	plain, err := parse(fl, args, "NAME|OWNER/NAME")
+	if err != nil {
+		return err
+	}
+	owner, name, both := strings.Cut(plain[0], "/")
+	if !both {
+		owner, name = "", plain[0]
+	}
+	if both && owner == "" || !plainName(name) {
+		return misused("a repository has a name of letters, digits, dots, hyphens and underscores, or OWNER/NAME")
+	}
+	c, err := connect()
+	if err != nil {
+		return err
+	}
+	in := map[string]any{"name": name}
+	for key, value := range map[string]string{"owner": owner, "host": *host, "description": *about, "stack": *stack} {
+		if value != "" {
+			in[key] = value
+		}
+	}
+	if *public {
+		in["private"] = false
+	}
+	var out struct {
+		Repo struct {
+			FullName string `json:"full_name"`
+			Host     string `json:"host"`
+			CloneURL string `json:"clone_url"`
+		} `json:"repo"`
+		Manifest struct {
+			Template  string  `json:"template"`
+			Version   int64   `json:"version"`
+			CommitSHA *string `json:"commit_sha"`
+			Artifacts []struct {
+				Path string `json:"path"`
+			} `json:"artifacts"`
+		} `json:"manifest"`
+		TaskID *string `json:"scaffold_task_id"`
+		Note   *string `json:"scaffold_note"`
+	}
+	if err := c.Call(ctx, http.MethodPost, "/v1/repos", in, &out); err != nil {
+		return err
+	}
+	show := func(format string, a ...string) {
+		safe := make([]any, len(a))
+		for i, s := range a {
+			safe[i] = client.Escape(s)
+		}
+		fmt.Fprintf(os.Stdout, format, safe...)
+	}
+	show("%s is made, at %s. Clone it from %s\n", out.Repo.FullName, out.Repo.Host, out.Repo.CloneURL)
+	if out.Manifest.CommitSHA != nil {
+		var paths []string
+		for _, a := range out.Manifest.Artifacts {
+			paths = append(paths, a.Path)
+		}
+		show("It begins with %s, at %s.\n", strings.Join(paths, ", "), fmt.Sprintf("%.10s", *out.Manifest.CommitSHA))
+	}
+	switch {
+	case out.TaskID != nil:
+		show("An agent sets it up: yardmaster task watch %s\n", *out.TaskID)
+	case out.Note != nil:
+		show("No agent is sent: %s\n", *out.Note)
+	}
+	return nil
+}
