@@ -29,7 +29,13 @@ type atGitHub struct {
 // are fields of its form.
 func connect(t *testing.T, e db.Engine, more ...string) *atGitHub {
 	t.Helper()
-	f := &atGitHub{yard: boot(t, e), gh: peer.Serve(t, github.Options{Enterprise: "3.19.0"})}
+	return connectTo(t, boot(t, e), more...)
+}
+
+// connectTo is connect with a control plane that was started.
+func connectTo(t *testing.T, y *yard, more ...string) *atGitHub {
+	t.Helper()
+	f := &atGitHub{yard: y, gh: peer.Serve(t, github.Options{Enterprise: "3.19.0"})}
 	entered := f.rig().Enter()
 	f.owner, f.acct, f.user = entered.Owner, entered.Account, entered.User
 	f.ann = f.gh.Person("ann")

@@ -45,8 +45,8 @@ func (a IssueAsks) File(tx *db.Tx, f issue.Filing) (string, bool, error) {
 type BacklogAsks struct{ Issues *issue.Service }
 
 // File files the ask of an issue, once, for the person that by names.
-func (a BacklogAsks) File(tx *db.Tx, repoID, by string, i codehost.Issue) (bool, error) {
-	return a.Issues.Import(tx, repoID, by, i)
+func (a BacklogAsks) File(tx *db.Tx, repoID, by string, i codehost.Issue, trusted bool) (bool, error) {
+	return a.Issues.Import(tx, repoID, by, i, trusted)
 }
 
 // IssueEscalations implements issue.Escalations.

@@ -1,6 +1,8 @@
 // Package backlog imports the open issues of a repository's code host. An operator
 // asks for an import, which is queued as a job; any node takes the job and files an
-// ask for each issue that has none yet. A host that keeps no issues, as the built-in
+// ask for each issue that has none yet. Nobody vouches for an issue by importing it: work
+// begins by itself only on those whose author may write to the repository. A host that
+// keeps no issues, as the built-in
 // one, has nothing to import, and the event of the job's end says so.
 package backlog
 
@@ -27,8 +29,9 @@ const (
 // Asks is the part of asks that an import needs.
 type Asks interface {
 	// File files the ask of an issue in tx.Account, unless there is one of its key
-	// already, and tells whether File filed it. by is a label of the record.
-	File(tx *db.Tx, repoID, by string, i codehost.Issue) (filed bool, err error)
+	// already, and tells whether File filed it. by is a label of the record. trusted says
+	// that a verdict about it may begin work.
+	File(tx *db.Tx, repoID, by string, i codehost.Issue, trusted bool) (filed bool, err error)
 }
 
 // Needs are the dependencies of Service.

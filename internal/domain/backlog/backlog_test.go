@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -45,10 +47,26 @@ type yard struct {
 	away   error
 	during func()            // called once, by the next question to the host
 	asks   map[string]string // the label of the filer, by repository and key
+
+	writers []string // those who may write to the repository
+	trusted map[string]bool
 }
 
 // Can implements codehost.Forge.
 func (y *yard) Can(c codehost.Capability) bool { return c == codehost.KeepIssues }
+
+// Permission implements codehost.Forge.
+func (y *yard) Permission(_ context.Context, _ codehost.Repo, login string) (codehost.Permission, error) {
+	switch {
+	case login == "busy" && y.away != nil:
+		return codehost.PermitNone, y.away
+	case slices.Contains(y.writers, login):
+		return codehost.PermitWrite, nil
+	case login == "odd":
+		return codehost.PermitAdmin, &codehost.ForbiddenError{}
+	}
+	return codehost.PermitTriage, nil
+}
 
 // IssuesSince implements codehost.Forge. A page has two batches and a half.
 func (y *yard) IssuesSince(_ context.Context, r codehost.Repo, since time.Time, open bool, cursor string,
@@ -75,9 +93,12 @@ func (y *yard) IssuesSince(_ context.Context, r codehost.Repo, since time.Time, 
 }
 
 // File implements Asks.
-func (y *yard) File(tx *db.Tx, repoID, by string, i codehost.Issue) (bool, error) {
+func (y *yard) File(tx *db.Tx, repoID, by string, i codehost.Issue, trusted bool) (bool, error) {
 	if tx.Account != "acme" {
 		y.t.Errorf("filed in %q", tx.Account)
+	}
+	if trusted {
+		y.trusted[i.Key] = true
 	}
 	_, there := y.asks[repoID+" "+i.Key]
 	y.asks[repoID+" "+i.Key] = by
@@ -90,7 +111,7 @@ func onBoth(t *testing.T, fn func(*yard)) {
 	clock := func() time.Time { return y.now }
 	dbtest.RunWith(t, db.Options{Clock: clock}, func(t *testing.T, d *db.DB) {
 		y := y
-		*y = yard{t: t, now: y.now, asks: map[string]string{}}
+		*y = yard{t: t, now: y.now, asks: map[string]string{}, trusted: map[string]bool{}}
 		y.ctx = policy.With(db.WithAccount(t.Context(), "ops"), policy.Actor{Credential: policy.System})
 		builtIn := &builtin.Host{}
 		hosts := codehost.NewHosts(map[string]codehost.Sides{
@@ -210,6 +231,32 @@ func TestNodeDies(t *testing.T) {
 		y.pass(y.ctx)
 		if s, kinds := y.stands(job); s != (standing{Done, 2, 2}) || len(kinds) != 2 || len(y.asks) != 2 {
 			y.t.Errorf("%+v %v, %d asks", s, kinds, len(y.asks))
+		}
+	})
+}
+
+// An operator who imports the backlog vouches for nobody: work begins by itself only on
+// issues of people who may write to the repository.
+func TestNobodyVouches(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		y.writers = []string{"ann", "robot"}
+		of := func(u codehost.User) codehost.Issue {
+			return codehost.Issue{Key: u.Login, Title: "t", Body: "b", Author: u}
+		}
+		y.open = []codehost.Issue{
+			of(codehost.User{Login: "ann"}), of(codehost.User{Login: "eve"}), of(codehost.User{Login: "odd"}), of(codehost.User{}),
+			of(codehost.User{Login: "robot", Bot: true}), of(codehost.User{Login: "yard", Own: true, Bot: true}), of(codehost.User{Login: "busy"}),
+		}
+		if _, err := y.request(); err != nil {
+			y.t.Fatal(err)
+		}
+		y.pass(y.ctx)
+		if got := slices.Sorted(maps.Keys(y.trusted)); !slices.Equal(got, []string{"ann", "yard"}) {
+			y.t.Errorf("trusted are %v", got)
+		}
+		if len(y.asks) != len(y.open) {
+			y.t.Errorf("%d asks of %d issues", len(y.asks), len(y.open))
 		}
 	})
 }

@@ -77,7 +77,8 @@ func (s *Service) work(ctx context.Context, j job, claim string) error {
 		return errors.Join(err, s.again(ctx, j, claim))
 	}
 	kept := forge.Can(codehost.KeepIssues)
-	seen := map[string]bool{} // an issue that changes meanwhile is answered again
+	trusted := map[string]bool{} // by author
+	seen := map[string]bool{}    // an issue that changes meanwhile is answered again
 	for cursor, more := "", kept; more; more = cursor != "" {
 		var page []codehost.Issue
 		if page, cursor, err = openIssues(ctx, forge, r.hostRepo(), cursor); err != nil {
@@ -85,7 +86,10 @@ func (s *Service) work(ctx context.Context, j job, claim string) error {
 		}
 		page = slices.DeleteFunc(page, func(i codehost.Issue) bool { return i.Pull || seen[i.Key] })
 		for some := range slices.Chunk(page, batch) {
-			if err := s.file(ctx, j, claim, some); err != nil {
+			if err := vouched(ctx, forge, r.hostRepo(), some, trusted); err != nil {
+				return errors.Join(err, s.again(ctx, j, claim))
+			}
+			if err := s.file(ctx, j, claim, some, trusted); err != nil {
 				return err
 			}
 		}
@@ -98,6 +102,26 @@ func (s *Service) work(ctx context.Context, j job, claim string) error {
 	})
 }
 
+// vouched notes of the authors of some issues whether they may write to the repository,
+// as the host says now. Programs may not; what the server opened, a person of the account
+// has asked for. It fails if the host does not answer.
+func vouched(ctx context.Context, forge codehost.Forge, r codehost.Repo, some []codehost.Issue, trusted map[string]bool) error {
+	ctx, cancel := context.WithTimeout(codehost.WithUrgency(ctx, codehost.ForSweeps), hold/2)
+	defer cancel()
+	for _, i := range some {
+		_, known := trusted[i.Author.Login]
+		if known || i.Author.Own || i.Author.Bot || i.Author.Login == "" {
+			continue
+		}
+		may, err := forge.Permission(ctx, r, i.Author.Login)
+		if _, busy := errors.AsType[*codehost.BusyError](err); busy || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		trusted[i.Author.Login] = err == nil && may >= codehost.PermitWrite
+	}
+	return nil
+}
+
 // openIssues asks the host for a page of the open issues of a repository.
 func openIssues(ctx context.Context, forge codehost.Forge, r codehost.Repo, cursor string) ([]codehost.Issue, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, hold/2)
@@ -107,7 +131,7 @@ func openIssues(ctx context.Context, forge codehost.Forge, r codehost.Repo, curs
 
 // file files the asks of some issues. It fails with errLost if another node has the
 // import.
-func (s *Service) file(ctx context.Context, j job, claim string, some []codehost.Issue) error {
+func (s *Service) file(ctx context.Context, j job, claim string, some []codehost.Issue, trusted map[string]bool) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		if n, err := renew.Exec(tx, renewArgs{AccountID: tx.Account, ID: j.ID, Claim: claim, DueAt: tx.Now.Add(hold)}); err != nil ||
 			n == 0 {
@@ -115,7 +139,8 @@ func (s *Service) file(ctx context.Context, j job, claim string, some []codehost
 		}
 		added := 0
 		for _, i := range some {
-			isNew, err := s.Asks.File(tx, j.RepoID, event.Operator, i)
+			may := i.Author.Own || !i.Author.Bot && trusted[i.Author.Login]
+			isNew, err := s.Asks.File(tx, j.RepoID, event.Operator, i, may)
 			if err != nil {
 				return err
 			}

@@ -19,7 +19,7 @@ func (s *Service) Ops() []op.Op {
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}, {Status: 409, Slug: "import_in_flight"},
 				{Status: 409, Slug: "repo_disabled"}},
 			Summary: "File an ask for each issue that is open at the repository's host and has none; the account's record says what came of it: issues_kept is false at a host that keeps no issues, as the built-in one",
-			Doc:     "Queues the import and answers at once. Each open issue of the code host that has no ask yet becomes one, in the account's name, and triage takes them from there. Refused while an import of the repository is queued or running, and for a repository that is not enabled."}, s.request),
+			Doc:     "Queues the import and answers at once. Each open issue of the code host that has no ask yet becomes one, in the account's name, and triage takes them from there; work begins by itself only on issues whose author may write to the repository. Refused while an import of the repository is queued or running, and for a repository that is not enabled."}, s.request),
 	}
 }
 

@@ -158,9 +158,10 @@ func same(known row, r repo.Ref, i codehost.Issue) bool {
 		slices.Equal(known.Labels.V, a.Labels.V) && known.Milestone == a.Milestone && known.Comments == a.Comments
 }
 
-// Import records an issue that an operator has imported, and files its ask. It tells
-// whether there was none before.
-func (s *Service) Import(tx *db.Tx, repoID, by string, i codehost.Issue) (filed bool, err error) {
+// Import records an issue that an operator has imported, and files its ask. trusted says
+// that a person who may write to the repository stands behind the issue. Import tells
+// whether there was no ask before.
+func (s *Service) Import(tx *db.Tx, repoID, by string, i codehost.Issue, trusted bool) (filed bool, err error) {
 	r, ok, err := repo.ByID(tx, repoID)
 	if err != nil || !ok {
 		return false, err
@@ -178,7 +179,7 @@ func (s *Service) Import(tx *db.Tx, repoID, by string, i codehost.Issue) (filed 
 		return false, err
 	}
 	known.SeenTitle, known.SeenBody = clip(oneLine(i.Title), maxTitle), clip(i.Body, maxBody)
-	return s.file(tx, r, known, true, by)
+	return s.file(tx, r, known, trusted, by)
 }
 
 // clip cuts a text, and replaces what no database stores.

@@ -253,7 +253,7 @@ func TestImport(t *testing.T) {
 			for n := range int64(10) {
 				y.write(func(tx *db.Tx) error {
 					for i := range int64(100) {
-						isNew, err := y.Import(tx, "r1", "operator", y.bug(n*100+i+1))
+						isNew, err := y.Import(tx, "r1", "operator", y.bug(n*100+i+1), n%2 == 0)
 						if err != nil {
 							return err
 						}
@@ -267,7 +267,8 @@ func TestImport(t *testing.T) {
 		}
 		y.write(func(tx *db.Tx) error { return y.AskMoved(tx, Outcome{AskID: "ask1", Triage: Dropped}) })
 		y.pass()
-		if filed != 1000 || len(y.asks) != 1000 || len(y.said) != 0 || !y.asks["ask1"].Imported {
+		if filed != 1000 || len(y.asks) != 1000 || len(y.said) != 0 || !y.asks["ask1"].Imported ||
+			!y.asks["ask1"].Trusted || y.asks["ask101"].Trusted {
 			y.t.Errorf("%d filed, %d asks, said %q", filed, len(y.asks), y.said)
 		}
 	})
