@@ -62,7 +62,7 @@ type Policies struct{}
 // Parse reads a policy file as it would be in force in a repository of tx.Account,
 // nil for none; the messages say what is wrong with it.
 func (Policies) Parse(tx *db.Tx, repoID *string, yml string) (session.Candidate, []string, error) {
-	p, problems := repo.ParsePolicy([]byte(yml))
+	p, problems := repo.ParsePolicy([]byte(yml)) // no decision of a replay depends on the defaults of a repository
 	if len(problems) > 0 || repoID == nil {
 		return candidate(p), problems, nil
 	}

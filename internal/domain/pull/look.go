@@ -72,7 +72,7 @@ func (s *Service) tryMerge(ctx context.Context, r repo.Ref, baseRef, head string
 	if err != nil {
 		return trial{}, fmt.Errorf("read the policy file at %s: %w", o.Tree, err)
 	}
-	p.Weaker = append([]repo.Weakening{}, repo.Weaker(was.Policy, would.Policy)...)
+	p.Weaker = append([]repo.Weakening{}, repo.Weaker(was.Over(r.Defaults), would.Over(r.Defaults))...)
 	if would.Text != nil {
 		p.PolicySHA = &would.SHA
 	}

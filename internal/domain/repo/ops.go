@@ -138,7 +138,7 @@ type updateIn struct {
 	placeIn
 	Enabled            *bool `json:"enabled,omitempty" example:"true" doc:"false: its tasks wait, and new ones are refused"`
 	DonationsEnabled   *bool `json:"donations_enabled,omitempty" doc:"true: project.public_stats shows what a public repository was given"`
-	AIFirst            *bool `json:"ai_first,omitempty" doc:"kept for clients; this server acts on it nowhere"`
+	AIFirst            *bool `json:"ai_first,omitempty" doc:"true: every pull request of a person is looked after and every issue triaged, where the policy file does not say otherwise"`
 	CanaryEnabled      *bool `json:"canary_enabled,omitempty" doc:"kept for clients; this server acts on it nowhere"`
 	PublicStatsEnabled *bool `json:"public_stats_enabled,omitempty" doc:"true: project.public_stats shows everybody what agents did in a public repository"`
 }
@@ -167,11 +167,18 @@ func (s *Service) update(ctx context.Context, in updateIn) (out Repository, err 
 		}
 		turn(in.Enabled, &r.Enabled)
 		turn(in.DonationsEnabled, &r.DonationsEnabled)
+		aiFirst := r.AIFirst
 		turn(in.AIFirst, &r.AIFirst)
 		turn(in.CanaryEnabled, &r.CanaryEnabled)
 		turn(in.PublicStatsEnabled, &r.PublicStatsEnabled)
 		if _, err := update.Exec(tx, updateArgs{row: r, AccountID: tx.Account}); err != nil {
 			return err
+		}
+		if r.AIFirst != aiFirst {
+			if err := PolicyChanged.Send(tx, r.ref()); err != nil {
+				return err
+			}
+			s.Hub.Notify(tx, event.PullTopic)
 		}
 		// Boxes that are shared, or a member's, listen to the queue of everybody.
 		s.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic(""))
@@ -257,7 +264,7 @@ func (s *Service) policyValidate(ctx context.Context, in validateIn) (PolicyVerd
 		return PolicyVerdict{}, err
 	}
 	out := PolicyVerdict{Clamped: []Clamp{}}
-	p, msgs := ParsePolicy([]byte(in.YML))
+	p, msgs := parseOver(defaultsFor(r.AIFirst), []byte(in.YML))
 	if out.OK = msgs == nil; out.OK {
 		_, out.Clamped = r.floors().Clamp(p)
 	}

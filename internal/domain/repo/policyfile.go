@@ -197,6 +197,16 @@ func DefaultPolicy() Policy {
 	}
 }
 
+// defaultsFor are in force where a policy file does not say otherwise. With the switch
+// ai_first every pull request of a person is looked after, and every issue triaged.
+func defaultsFor(aiFirst bool) Policy {
+	p := DefaultPolicy()
+	if aiFirst {
+		p.Pulls.Watch, p.Issues.Triage = "all", "all"
+	}
+	return p
+}
+
 // What the YAML package says speaks of Go.
 var (
 	unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
@@ -207,8 +217,12 @@ var (
 
 // ParsePolicy reads a policy file strictly: unknown keys are errors. Each
 // message names its line or its key.
-func ParsePolicy(text []byte) (Policy, []string) {
-	p := DefaultPolicy()
+func ParsePolicy(text []byte) (Policy, []string) { return parseOver(DefaultPolicy(), text) }
+
+// parseOver is ParsePolicy with other defaults. DefaultPolicy is answered for a file that
+// is not valid, whatever the defaults are.
+func parseOver(defaults Policy, text []byte) (Policy, []string) {
+	p := defaults
 	if len(text) > maxPolicyBytes {
 		return DefaultPolicy(), []string{fmt.Sprintf("the file is larger than %d bytes", maxPolicyBytes)}
 	}
@@ -218,7 +232,7 @@ func ParsePolicy(text []byte) (Policy, []string) {
 	var types *yaml.TypeError
 	switch {
 	case errors.Is(err, io.EOF): // an empty file says nothing
-		return DefaultPolicy(), nil
+		return defaults, nil
 	case errors.As(err, &types):
 		msgs := make([]string, len(types.Errors))
 		for i, m := range types.Errors {
@@ -247,7 +261,13 @@ func ParsePolicy(text []byte) (Policy, []string) {
 // changed. Whoever gets one must not change what it points to.
 type policies struct {
 	mu    sync.Mutex
-	known map[string]Policy
+	known map[policyKey]Policy
+}
+
+// policyKey is the text of a file, and whether it is read for a repository with ai_first.
+type policyKey struct {
+	text    string
+	aiFirst bool
 }
 
 var parsed policies
@@ -255,20 +275,20 @@ var parsed policies
 // maxParsed bounds how many are remembered; a file has at most maxPolicyBytes.
 const maxParsed = 500
 
-func (c *policies) of(text string) Policy {
+func (c *policies) of(k policyKey) Policy {
 	c.mu.Lock()
-	p, ok := c.known[text]
+	p, ok := c.known[k]
 	c.mu.Unlock()
 	if ok {
 		return p
 	}
-	p, _ = ParsePolicy([]byte(text))
+	p, _ = parseOver(defaultsFor(k.aiFirst), []byte(k.text))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.known == nil || len(c.known) >= maxParsed {
-		c.known = map[string]Policy{}
+		c.known = map[policyKey]Policy{}
 	}
-	c.known[text] = p
+	c.known[k] = p
 	return p
 }
 

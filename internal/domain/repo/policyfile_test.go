@@ -134,7 +134,7 @@ func TestPoliciesAreRemembered(t *testing.T) {
 		for i := range maxParsed + 10 {
 			text := fmt.Sprintf("instructions: the %dth", i)
 			for range 2 {
-				if got := c.of(text).Instructions; got != text[len("instructions: "):] {
+				if got := c.of(policyKey{text: text}).Instructions; got != text[len("instructions: "):] {
 					t.Fatalf("%q for %q", got, text)
 				}
 			}

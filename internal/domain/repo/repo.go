@@ -41,7 +41,7 @@ type Repository struct {
 	Private            bool       `json:"private" doc:"not open to everybody at its host; all of the built-in host are private"`
 	Enabled            bool       `json:"enabled" doc:"false: its tasks wait, and new ones are refused"`
 	DonationsEnabled   bool       `json:"donations_enabled" doc:"whether project.public_stats shows what a public repository was given"`
-	AIFirst            bool       `json:"ai_first" doc:"a switch kept for clients; this server acts on it nowhere"`
+	AIFirst            bool       `json:"ai_first" doc:"whether every pull request of a person is looked after and every issue triaged, where the policy file does not say otherwise"`
 	CanaryEnabled      bool       `json:"canary_enabled" doc:"a switch kept for clients; this server acts on it nowhere"`
 	PublicStatsEnabled bool       `json:"public_stats_enabled" doc:"whether project.public_stats shows everybody what agents did in a public repository"`
 	PolicyValid        *bool      `json:"policy_valid" doc:"whether its policy file is valid; null: it has none"`
@@ -128,6 +128,7 @@ type Ref struct {
 	DefaultBranch string
 	Enabled       bool
 	Policy        Policy // in force: as far as Floors allow
+	Defaults      Policy // where the policy file does not say otherwise
 	Floors        Floors // of its account
 
 	host, hostID string
@@ -328,6 +329,18 @@ type File struct {
 	Text    *string // nil: there is none
 	Problem *string // why it is not valid
 	Policy  Policy  // what it says, or the defaults
+}
+
+// Over is the policy of the file in a repository with these defaults.
+func (f File) Over(defaults Policy) Policy {
+	switch {
+	case f.Problem != nil:
+		return f.Policy
+	case f.Text == nil:
+		return defaults
+	}
+	p, _ := parseOver(defaults, []byte(*f.Text))
+	return p
 }
 
 // PolicyAt reads the policy file of a repository at a rev.

@@ -49,7 +49,7 @@ func (r row) switches() []Switch {
 	return []Switch{
 		{Name: "enabled", On: r.Enabled, Does: "Tasks are taken and run, and pull requests are looked after."},
 		{Name: "donations_enabled", On: r.DonationsEnabled, Does: "If it is public, everybody sees what it was given."},
-		{Name: "ai_first", On: r.AIFirst, Does: kept},
+		{Name: "ai_first", On: r.AIFirst, Does: "Every pull request of a person is looked after and every issue triaged, where the policy file does not say otherwise."},
 		{Name: "canary_enabled", On: r.CanaryEnabled, Does: kept},
 		{Name: "public_stats_enabled", On: r.PublicStatsEnabled, Does: "If it is public, everybody sees how much agents merged, how much of that was reverted, " +
 			"and how much people approved."},

@@ -42,10 +42,13 @@ type floorsRow struct {
 // policy is what the repository asks for: the file's, or the default where there is
 // none or it is not valid.
 func (r row) policy() Policy {
-	if r.PolicyYML == nil || r.PolicyError != nil {
+	switch {
+	case r.PolicyError != nil:
 		return DefaultPolicy()
+	case r.PolicyYML == nil:
+		return defaultsFor(r.AIFirst)
 	}
-	return parsed.of(*r.PolicyYML)
+	return parsed.of(policyKey{*r.PolicyYML, r.AIFirst})
 }
 
 func (r row) ref() Ref {
@@ -53,7 +56,7 @@ func (r row) ref() Ref {
 	inForce, _ := floors.Clamp(r.policy())
 	return Ref{
 		ID: r.ID, AccountID: r.AccountID, Owner: r.Owner, Name: r.Name, DefaultBranch: r.DefaultBranch, Enabled: r.Enabled,
-		Policy: inForce, Floors: floors, host: r.Host, hostID: r.HostRepoID,
+		Policy: inForce, Defaults: defaultsFor(r.AIFirst), Floors: floors, host: r.Host, hostID: r.HostRepoID,
 	}
 }
 
