@@ -13,6 +13,7 @@ func runDemo(ctx context.Context, args []string) error {
 	fl := flags("demo")
 	o := demo.Options{Out: os.Stdout, Version: version, Command: startedAs(os.Args[0])}
 	fl.BoolVar(&o.Once, "once", false, "end after the job: exit code 0 only if it merged and the tests pass")
+	fl.BoolVar(&o.GitHub, "github", false, "begin with an issue at a stand-in for GitHub, which the demo starts")
 	fl.StringVar(&o.Data, "data", "", "folder to keep; a temporary one when empty")
 	fl.StringVar(&o.Listen, "listen", "127.0.0.1:0", "host:port of the server")
 	if _, err := parse(fl, args); err != nil {

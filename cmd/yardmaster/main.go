@@ -31,7 +31,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"the server", "", "", nil},
-		{"demo", "[--once] [--data DIR]", "show the whole job on a throwaway server", runDemo},
+		{"demo", "[--once] [--github] [--data DIR]", "show the whole job on a throwaway server", runDemo},
 		{"serve", "[flags]", "run the control plane", runServe},
 		{"config", "[flags of serve]", "print the effective configuration and where each value came from", runConfig},
 		{"keys list", "[flags of serve]", "the master keys, which one seals, and how many values each holds", runKeysList},

@@ -246,7 +246,8 @@ func TestNobodyVouches(t *testing.T) {
 		}
 		y.open = []codehost.Issue{
 			of(codehost.User{Login: "ann"}), of(codehost.User{Login: "eve"}), of(codehost.User{Login: "odd"}), of(codehost.User{}),
-			of(codehost.User{Login: "robot", Bot: true}), of(codehost.User{Login: "yard", Own: true, Bot: true}), of(codehost.User{Login: "busy"}),
+			of(codehost.User{Login: "robot", Bot: true}), of(codehost.User{Login: "yard", Own: true, Bot: true}),
+			of(codehost.User{Login: "busy"}),
 		}
 		if _, err := y.request(); err != nil {
 			y.t.Fatal(err)

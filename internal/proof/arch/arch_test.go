@@ -96,7 +96,7 @@ var edges = map[string]string{
 		"codehost/builtin codehost/github codehost/relay config db db/lease db/meta dial domain/* event event/hashchain event/notary fault flow " +
 		"hook id idp llm " +
 		"llm/scripted mail observe observe/telemetry policy seal seal/keys secretscan web",
-	"proof/demo":         "app box client config",
+	"proof/demo":         "app box client config proof/github",
 	"proof/chaos":        "box client proof/chaos/astray",
 	"proof/chaos/astray": "",
 	"cmd/yardmaster":     "app box box/coder client config event/hashchain mail proof/chaos proof/chaos/astray proof/demo seal",

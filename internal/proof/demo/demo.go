@@ -41,6 +41,7 @@ var scenario []byte
 type Options struct {
 	Data   string // folder to keep; a temporary one, removed at the end, when empty
 	Once   bool   // end after the job instead of serving on
+	GitHub bool   // the job begins with an issue at a stand-in for GitHub
 	Listen string // address of the server
 	Out    io.Writer
 	// Self is the path of the program whose `box join` runs the box.
@@ -99,6 +100,12 @@ func Run(ctx context.Context, o Options) (failed error) {
 	// The server outlives the box, which reports to it when it ends.
 	served, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
+	if d.GitHub {
+		if d.there, err = d.standIn(); err != nil {
+			return err
+		}
+		defer func() { failed = errors.Join(failed, d.there.close()) }()
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	ready := make(chan *app.App, 1)
 	g.Go(func() error { return d.serve(served, ready) })
@@ -141,6 +148,7 @@ type demo struct {
 	started   time.Time
 	kept      bool     // whether the folder stays
 	addresses []string // of the server, invalid after the demo
+	there     *standIn // nil: the built-in host has the repository
 }
 
 // step prints what is happening, with the seconds since the start.
@@ -159,8 +167,11 @@ func (d *demo) serve(ctx context.Context, ready chan<- *app.App) error {
 	}
 	defer logFile.Close()
 	none := func(string) (string, bool) { return "", false }
-	cfg, err := config.Load("demo", []string{"--data", filepath.Join(d.Data, "server"), "--listen", d.Listen, "--scenario", script},
-		none, io.Discard)
+	flags := []string{"--data", filepath.Join(d.Data, "server"), "--listen", d.Listen, "--scenario", script}
+	if d.there != nil {
+		flags = append(flags, d.there.flags...)
+	}
+	cfg, err := config.Load("demo", flags, none, io.Discard)
 	if err != nil {
 		return err
 	}
@@ -197,13 +208,32 @@ func (d *demo) walk(ctx context.Context, a *app.App) error {
 	if err := d.repository(ctx, c, b); err != nil {
 		return err
 	}
+	if d.there != nil {
+		d.there.server.Store(&c.URL)
+		if err := d.install(ctx, c); err != nil {
+			return err
+		}
+	}
 	if err := c.Call(ctx, http.MethodPost, "/v1/billing/keys", map[string]string{"provider": "scripted", "label": "demo"},
 		nil); err != nil {
 		return err
 	}
-	t, pr, err := d.task(ctx, c, b)
+	begin := d.file
+	if d.there != nil {
+		begin = d.issue
+	}
+	taskID, err := begin(ctx, c)
 	if err != nil {
 		return err
+	}
+	t, pr, err := d.follow(ctx, c, b, taskID)
+	if err != nil {
+		return err
+	}
+	if d.there != nil {
+		if err := d.closed(ctx); err != nil {
+			return err
+		}
 	}
 	if err := d.verify(ctx, c); err != nil {
 		return err
@@ -253,6 +283,9 @@ func (d *demo) repository(ctx context.Context, c *client.Client, b *machine) err
 	} else if failures := strings.Count(out, "FAIL"); failures > 0 {
 		d.step("Made a repository whose tests fail (%d of %d).", failures, strings.Count(out, "slug '"))
 	}
+	if d.there != nil {
+		return d.there.put(dir)
+	}
 	if err := c.AddRepo(ctx, dir, account, project); err != nil {
 		return err
 	}
@@ -277,16 +310,21 @@ func test(ctx context.Context, dir string) (string, error) {
 	return string(out), err
 }
 
-// task files the job and follows it to its end. It approves every question.
-func (d *demo) task(ctx context.Context, c *client.Client, b *machine) (client.Task, client.Pull, error) {
+// file files the job as a task.
+func (d *demo) file(ctx context.Context, c *client.Client) (taskID string, err error) {
 	var filed struct {
 		TaskID string `json:"task_id"`
 	}
 	in := map[string]string{"repo": account + "/" + project, "title": "Make the tests of slug.sh pass", "problem": job}
 	if err := c.Call(ctx, http.MethodPost, "/v1/tasks", in, &filed); err != nil {
-		return client.Task{}, client.Pull{}, err
+		return "", err
 	}
 	d.step("Filed the task %s: %s", filed.TaskID, in["title"])
+	return filed.TaskID, nil
+}
+
+// follow follows a task to its end. It approves every question.
+func (d *demo) follow(ctx context.Context, c *client.Client, b *machine, taskID string) (client.Task, client.Pull, error) {
 	watch, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	go func() {
@@ -308,6 +346,12 @@ func (d *demo) task(ctx context.Context, c *client.Client, b *machine) (client.T
 	show.Pull = func(p client.Pull) {
 		printPull(p)
 		pull = p
+		if d.there != nil {
+			if err := d.there.check(watch, d, p); err != nil {
+				giveUp(err)
+				return
+			}
+		}
 		if p.Checks == "failed" {
 			giveUp(errChecks)
 		}
@@ -324,7 +368,7 @@ func (d *demo) task(ctx context.Context, c *client.Client, b *machine) (client.T
 		}
 		d.step("Approved the head %.10s, as a person would.", p.HeadSHA)
 	}
-	t, err := c.Watch(watch, filed.TaskID, show)
+	t, err := c.Watch(watch, taskID, show)
 	if cause := context.Cause(watch); cause != nil && ctx.Err() == nil {
 		err = cause
 	}
@@ -400,8 +444,13 @@ func (p prefixed) Write(b []byte) (int, error) {
 // verify runs the tests on the merged branch, in a fresh clone.
 func (d *demo) verify(ctx context.Context, c *client.Client) error {
 	dir := filepath.Join(d.Data, "merged")
-	if _, err := client.Git(ctx, d.Data, c.URL, c.Token, "clone", "--quiet",
-		fmt.Sprintf("%s/git/%s/%s.git", c.URL, account, project), dir); err != nil {
+	var r struct {
+		CloneURL string `json:"clone_url"`
+	}
+	if err := c.Call(ctx, http.MethodGet, "/v1/repos/"+account+"/"+project, nil, &r); err != nil {
+		return err
+	}
+	if _, err := client.Git(ctx, d.Data, c.URL, c.Token, "clone", "--quiet", r.CloneURL, dir); err != nil {
 		return err
 	}
 	out, err := test(ctx, dir)
@@ -421,6 +470,10 @@ func (d *demo) summary(ctx context.Context, c *client.Client, t client.Task, pr 
 		for line := range strings.Lines(*report.Markdown) {
 			fmt.Fprintf(d.Out, "    %s\n", strings.TrimRight(line, "\n"))
 		}
+	}
+	if d.there != nil {
+		d.there.summary(d.Out, pr)
+		return
 	}
 	fmt.Fprintf(d.Out, `
 What happened: a task was filed; the box claimed it, ran an agent in a checkout
