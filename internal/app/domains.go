@@ -274,7 +274,7 @@ func (a *App) wire() parts {
 	p.tokens = add(&p, hosttoken.New(hosttoken.Needs{DB: a.db, Ring: a.ring, Hosts: a.hosts, Repos: flow.BoundRepos{}, Logger: a.log}))
 	p.ci = add(&p, ci.New(ci.Needs{
 		DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Tasks: flow.CheckTasks{Tasks: p.task, Hosts: a.hosts},
-		Logs: flow.RunLogs{}, Objects: a.blob, Pulls: flow.CheckPulls{}, Intents: intents,
+		Logs: flow.RunLogs{}, Objects: a.blob, Pulls: flow.CheckPulls{BaseURL: a.base}, Intents: intents,
 	}))
 	p.pull = add(&p, pull.New(pull.Needs{
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, BaseURL: a.base, Logger: a.log, Bot: author, Intents: intents, Reviews: flow.OpenFindings{},

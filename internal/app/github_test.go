@@ -32,8 +32,23 @@ func connect(t *testing.T, e db.Engine, more ...string) *atGitHub {
 	return connectTo(t, boot(t, e), more...)
 }
 
+// unreviewed is the policy of a repository in which agents review nothing.
+const unreviewed = "version: 1\nreview: {mode: off}\n"
+
 // connectTo is connect with a control plane that was started.
 func connectTo(t *testing.T, y *yard, more ...string) *atGitHub {
+	t.Helper()
+	return set(t, y, unreviewed, more...)
+}
+
+// connectWith is connect for a repository with a policy.
+func connectWith(t *testing.T, e db.Engine, policy string) *atGitHub {
+	t.Helper()
+	return set(t, boot(t, e), policy)
+}
+
+// set is connect with a control plane that was started, for a repository with a policy.
+func set(t *testing.T, y *yard, policy string, more ...string) *atGitHub {
 	t.Helper()
 	f := &atGitHub{yard: y, gh: peer.Serve(t, github.Options{Enterprise: "3.19.0"})}
 	entered := f.rig().Enter()
@@ -42,7 +57,7 @@ func connectTo(t *testing.T, y *yard, more ...string) *atGitHub {
 	acme := f.gh.Org("acme")
 	f.ann.Join(acme, "admin", false)
 	f.shop = f.gh.Repo("acme/shop", github.NewRepo{Private: true, Files: map[string]string{
-		"README.md": "# Shop\n", ".svc/policy.yml": "version: 1\nreview: {mode: off}\n",
+		"README.md": "# Shop\n", ".svc/policy.yml": policy,
 	}})
 	cookie := f.signedIn()
 	browse := func(method, path, body string) answer {

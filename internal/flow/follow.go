@@ -82,7 +82,7 @@ func AbandonCancelled(pulls *pull.Service) func(*db.Tx, task.Move) error {
 func MoveCheck(checks *ci.Service) func(*db.Tx, task.Move) error {
 	return func(tx *db.Tx, m task.Move) error {
 		t := m.Task
-		if t.Kind != task.KindCI || t.PRID == nil {
+		if t.Kind != task.KindCI {
 			return nil
 		}
 		switch t.Status {

@@ -13,7 +13,6 @@ import (
 	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
-	"yardmaster/internal/domain/review"
 )
 
 // HostEvents has the domains apply what code hosts tell. It is delivery.Receiver.
@@ -23,7 +22,7 @@ type HostEvents struct {
 	Repos       *repo.Service
 	Pulls       *pull.Service
 	Checks      *ci.Service
-	Reviews     *review.Service
+	Reviews     Reviewer
 	Hosts       *codehost.Hosts
 	Issues      *issue.Service
 }
@@ -57,10 +56,18 @@ func (h HostEvents) Apply(ctx context.Context, host string, e codehost.Event) er
 	case codehost.IssueChanged:
 		return h.Issues.HostChanged(ctx, r, e)
 	case codehost.ChecksChanged:
+		if e.Check != nil && e.Check.Own && e.Action != "created" {
+			return nil // known here; that it exists may be what a rule of the branch asks for
+		}
 		return h.Checks.HostChanged(ctx, r, e.SHA)
+	case codehost.CheckRequested:
+		return h.rerun(ctx, r, e)
 	case codehost.QueueChanged:
-		if e.Action == "checks_requested" {
+		switch e.Action {
+		case "checks_requested":
 			return h.Checks.Grouped(ctx, r, e.BaseRef, e.HeadSHA)
+		case "destroyed":
+			return h.Checks.Ungrouped(ctx, r, e.HeadSHA)
 		}
 	}
 	return nil
@@ -81,9 +88,6 @@ func (h HostEvents) repo(ctx context.Context, at codehost.Repo) (r repo.Ref, ok 
 // threads has the threads of a pull request read after somebody who may write has
 // spoken in one, or closed one.
 func (h HostEvents) threads(ctx context.Context, r repo.Ref, about codehost.Happening, number int64) error {
-	if about.By.Own || about.By.Bot {
-		return nil
-	}
 	var prID string
 	known := false
 	err := h.DB.Read(ctx, func(tx *db.Tx) (err error) {
@@ -93,12 +97,7 @@ func (h HostEvents) threads(ctx context.Context, r repo.Ref, about codehost.Happ
 	if err != nil || !known {
 		return err
 	}
-	forge, err := h.Hosts.Forge(r.HostRepo())
-	if err != nil {
-		return err
-	}
-	may, err := forge.Permission(ctx, r.HostRepo(), about.By.Login)
-	if err != nil || may < codehost.PermitWrite {
+	if may, err := h.writes(ctx, r, about.By); err != nil || !may {
 		return err
 	}
 	return h.Reviews.ReadThreads(ctx, r, prID, number)

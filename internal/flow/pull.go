@@ -65,19 +65,29 @@ func (c CheckTasks) Check(tx *db.Tx, r repo.Ref, prID, sha string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	t, err := c.Tasks.Create(tx, TaskRepos{Hosts: c.Hosts}.Of(r), task.Spec{
+	spec := task.Spec{
 		Kind: task.KindCI, Sink: task.SinkDirect, Priority: checkPriority, Confidence: 1,
 		Title: fmt.Sprintf("Check %.10s", sha), Problem: r.Policy.Checks.Command,
-		Command: []string{"sh", "-c", r.Policy.Checks.Command}, Checkout: sha, PRID: &prID, RequestedBy: asker(&work),
-	})
+		Command: []string{"sh", "-c", r.Policy.Checks.Command}, Checkout: sha, RequestedBy: asker(&work),
+	}
+	if prID != "" {
+		spec.PRID = &prID
+	}
+	t, err := c.Tasks.Create(tx, TaskRepos{Hosts: c.Hosts}.Of(r), spec)
 	return t.ID, err
 }
+
+// Stop cancels a check unless it is over.
+func (c CheckTasks) Stop(tx *db.Tx, taskID string) error { return StopMinder(c.Tasks)(tx, taskID) }
 
 // Checks implements pull.Checks.
 type Checks struct{ *ci.Service }
 
 // CheckPulls implements ci.Pulls.
-type CheckPulls struct{}
+type CheckPulls struct{ BaseURL string } // of the pages
+
+// Page is the address of the page of a pull request.
+func (c CheckPulls) Page(prID string) string { return pull.PageAt(c.BaseURL, prID) }
 
 // Tended tells whether a pull request is open, looked after, and at a head.
 func (CheckPulls) Tended(tx *db.Tx, prID, sha string) (bool, error) {

@@ -36,8 +36,10 @@ type forge struct {
 	changed []string // by the pull request
 	next    int
 	reruns  map[codehost.Once]int
-	lose    int   // answers to re-runs
-	refuse  error // of re-runs
+	own     []codehost.OwnCheck // what the host was told of checks of ours, oldest first
+	silent  error               // of SetCheck
+	lose    int                 // answers to re-runs
+	refuse  error               // of re-runs
 }
 
 func (f *forge) Can(c codehost.Capability) bool { return c == codehost.KeepChecks }
@@ -85,6 +87,17 @@ func (f *forge) RerunFailed(_ context.Context, _ codehost.Repo, once codehost.On
 	return nil
 }
 
+// SetCheck implements codehost.Forge.
+func (f *forge) SetCheck(_ context.Context, _ codehost.Repo, _ codehost.Once, c codehost.OwnCheck) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.silent != nil {
+		return "", f.silent
+	}
+	f.own = append(f.own, c)
+	return "own", nil
+}
+
 func (f *forge) Compare(context.Context, codehost.Repo, string, string) (codehost.Comparison, error) {
 	return codehost.Comparison{Ahead: 1, Paths: f.changed}, nil
 }
@@ -105,7 +118,11 @@ type bench struct {
 	said    []HostEnd
 	broken  []Broken
 	left    atomic.Bool // nobody looks after the pull requests
+	tasks   *yard       // that run checks
 }
+
+// Page implements Pulls.
+func (*bench) Page(prID string) string { return "https://yard.example/" + prID }
 
 // Tended implements Pulls.
 func (b *bench) Tended(*db.Tx, string, string) (bool, error) { return !b.left.Load(), nil }
@@ -122,11 +139,12 @@ func judging(t *testing.T, fn func(*testing.T, *bench)) {
 			hosts := codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: b.forge, Forge: b.forge}})
 			log := slog.New(slog.DiscardHandler)
 			folder := blob.NewFolder(filepath.Join(t.TempDir(), "blob"), "http://yard.example", seal.New(), now)
+			b.tasks = &yard{t: t}
 			for range 2 {
 				hub := event.NewHub()
 				intents := intent.New(intent.Needs{DB: b.db, Hub: hub, Hosts: hosts, Logger: log})
 				b.nodes = append(b.nodes, New(Needs{
-					DB: b.db, Hub: hub, Logger: log, Hosts: hosts, Tasks: &yard{}, Logs: &yard{}, Objects: folder, Pulls: b,
+					DB: b.db, Hub: hub, Logger: log, Hosts: hosts, Tasks: b.tasks, Logs: b.tasks, Objects: folder, Pulls: b,
 					Intents: intents,
 				}))
 				b.intents = intents

@@ -3,6 +3,7 @@
 // the command.
 //
 //   - log.go: the archive of whole outputs, for three days
+//   - report.go: how a host is told of a check that boxes run
 //   - hosted.go: the checks that a host has of a commit
 //   - evidence.go: what is known of failed jobs at hosts
 //   - judge.go: which failures are run again, and which are repaired
@@ -58,8 +59,11 @@ type Check struct {
 // Tasks is the part of tasks that checks need.
 type Tasks interface {
 	// Check queues a task of tx.Account that runs the check of a repository on a
-	// commit. It fails with a fault if the queue does not take the task.
+	// commit; prID is "" if that is no head of a pull request. It fails with a fault if
+	// the queue does not take the task.
 	Check(tx *db.Tx, r repo.Ref, prID, sha string) (taskID string, err error)
+	// Stop cancels a task unless it is over.
+	Stop(tx *db.Tx, taskID string) error
 }
 
 // Logs is the part of runs that the archive of outputs needs.
@@ -90,22 +94,29 @@ func New(n Needs) *Service {
 	needs.Whole(n)
 	s := &Service{Needs: n}
 	rerunAtHost.Handle(n.Intents, rerunner{s})
+	reportKind.Handle(n.Intents, reporter{s})
 	return s
 }
 
-// Queue queues the check of a repository of tx.Account for the head of a pull request.
-// A head that comes back is checked again, in the same row. Queue fails with the fault
-// of Tasks.
+// Queue queues the check of a repository of tx.Account for the head of a pull request,
+// or, without one (""), for a group of a merge queue. A head that comes back is checked
+// again, in the same row. Queue fails with the fault of Tasks.
 func (s *Service) Queue(tx *db.Tx, r repo.Ref, prID, sha string) error {
 	taskID, err := s.Tasks.Check(tx, r, prID, sha)
 	if err != nil {
 		return err
 	}
-	_, err = insert.Exec(tx, insertArgs{
+	if _, err = insert.Exec(tx, insertArgs{
 		ID: id.New(), AccountID: tx.Account, RepoID: r.ID, PRID: prID, SHA: sha,
 		Command: r.Policy.Checks.Command, Status: Queued, TaskID: taskID, CreatedAt: tx.Micros(),
-	})
-	return err
+	}); err != nil {
+		return err
+	}
+	c, err := byTask.One(tx, tx.Account, taskID)
+	if err != nil {
+		return err
+	}
+	return s.report(tx, r, c.ID, true)
 }
 
 // Result is the result of a check, for the tasks that repair a head.
@@ -126,11 +137,17 @@ func (s *Service) Moved(tx *db.Tx, taskID string, running bool) error {
 		return err
 	}
 	if !running {
-		_, err := queue.Exec(tx, tx.Account, taskID)
-		return err
+		n, err := queue.Exec(tx, tx.Account, taskID)
+		if err != nil || n == 0 {
+			return err
+		}
+		return s.reportChange(tx, c.RepoID, c.ID)
 	}
 	n, err := run.Exec(tx, tx.Account, taskID, tx.Micros())
 	if err != nil || n == 0 {
+		return err
+	}
+	if err := s.reportChange(tx, c.RepoID, c.ID); err != nil {
 		return err
 	}
 	return runningEvent.Record(tx, event.Subject{ID: c.ID, RepoID: c.RepoID}, begunData{SHA: c.SHA})
@@ -170,6 +187,9 @@ func (s *Service) Finish(tx *db.Tx, o Outcome) error {
 	}); err != nil || n == 0 {
 		return err // another node was faster
 	}
+	if err := s.reportChange(tx, c.RepoID, c.ID); err != nil {
+		return err
+	}
 	if o.RunID != "" {
 		if err := s.archive(tx, o.RunID); err != nil {
 			return err
@@ -192,6 +212,7 @@ func (s *Service) Loop(ctx context.Context) error {
 	var all sync.WaitGroup
 	all.Go(func() { s.Hub.Sweep(ctx, "ci.sweep", event.PullTopic, sweep, s.Pass) })
 	all.Go(func() { s.Hub.Sweep(ctx, "ci.hosted", event.PullTopic, sweep, s.readHeads) })
+	all.Go(func() { s.Hub.Sweep(ctx, "ci.reports", event.PullTopic+".reports", sweep, s.readReports) })
 	all.Go(func() { s.Hub.Sweep(ctx, "ci.tidy", event.PullTopic+".tidy", tidyEvery, s.tidy) })
 	all.Go(func() { s.Hub.Sweep(ctx, "ci.archive", archiveTopic, sweep, s.PassLogs) })
 	all.Wait()

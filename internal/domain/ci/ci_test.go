@@ -33,11 +33,12 @@ var zero, two = 0, 2
 // yard holds the checks of acme/web.
 type yard struct {
 	*Service
-	t      *testing.T
-	repo   repo.Ref
-	queued []string // the tasks of checks, oldest first
-	full   bool     // there is no room for a task
-	ended  []End
+	t       *testing.T
+	repo    repo.Ref
+	queued  []string // the tasks of checks, oldest first
+	full    bool     // there is no room for a task
+	stopped []string // tasks that were cancelled
+	ended   []End
 
 	clock  atomic.Int64 // Unix microseconds
 	said   map[string][]string
@@ -52,6 +53,15 @@ func (y *yard) later(d time.Duration) { y.clock.Add(d.Microseconds()) }
 
 // Tended implements Pulls.
 func (*yard) Tended(*db.Tx, string, string) (bool, error) { return true, nil }
+
+// Page implements Pulls.
+func (*yard) Page(prID string) string { return "https://yard.example/" + prID }
+
+// Stop implements Tasks.
+func (y *yard) Stop(_ *db.Tx, taskID string) error {
+	y.stopped = append(y.stopped, taskID)
+	return nil
+}
 
 // Check implements Tasks.
 func (y *yard) Check(_ *db.Tx, r repo.Ref, prID, sha string) (string, error) {

@@ -83,9 +83,54 @@ func (s *Service) Pushed(tx *db.Tx, r repo.Ref, branch, sha string) error {
 	return s.followSide(tx, r, sideBase, branch, sha)
 }
 
-// Grouped follows the checks of a group of the merge queue of a host.
+// Grouped follows the checks of a group of the merge queue of a host, and runs the check
+// of the repository on it: the queue waits for that one, too. It may be called again for
+// the same group. It fails with the fault of Tasks.
 func (s *Service) Grouped(ctx context.Context, r repo.Ref, base, sha string) error {
-	return s.DB.Write(ctx, func(tx *db.Tx) error { return s.followSide(tx, r, sideGroup, base, sha) })
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		if err := s.followSide(tx, r, sideGroup, base, sha); err != nil || !codehost.ValidSHA(sha) || !s.checksGroups(r) {
+			return err
+		}
+		if err := repo.Lock(tx, r.ID); err != nil { // two deliveries queue one check
+			return err
+		}
+		if _, known, err := newestOfGroup.Maybe(tx, tx.Account, r.ID, sha); err != nil || known {
+			return err
+		}
+		return s.Queue(tx, r, "", sha)
+	})
+}
+
+func (s *Service) checksGroups(r repo.Ref) bool {
+	return r.Enabled && r.Policy.Checks.Command != "" && s.keepsChecks(r)
+}
+
+// Ungrouped ends the check of a group that the merge queue of a host has given up, or has
+// merged.
+func (s *Service) Ungrouped(ctx context.Context, r repo.Ref, sha string) error {
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		c, known, err := newestOfGroup.Maybe(tx, tx.Account, r.ID, sha)
+		if err != nil || !known || c.over() {
+			return err
+		}
+		return s.Tasks.Stop(tx, c.TaskID)
+	})
+}
+
+// GroupAgain runs the check of the repository on a group of the merge queue anew, if it
+// was run and has ended. It fails with the fault of Tasks.
+func (s *Service) GroupAgain(tx *db.Tx, r repo.Ref, sha string) error {
+	if !s.checksGroups(r) {
+		return nil
+	}
+	if err := repo.Lock(tx, r.ID); err != nil {
+		return err
+	}
+	c, known, err := newestOfGroup.Maybe(tx, tx.Account, r.ID, sha)
+	if err != nil || !known || !c.over() {
+		return err
+	}
+	return s.Queue(tx, r, "", sha)
 }
 
 func (s *Service) followSide(tx *db.Tx, r repo.Ref, side, base, sha string) error {

@@ -29,6 +29,8 @@ type trial struct {
 type Pulls interface {
 	// Tended tells whether a pull request is open, looked after, and at a head.
 	Tended(tx *db.Tx, prID, sha string) (bool, error)
+	// Page is the address of the page of a pull request.
+	Page(prID string) string
 }
 
 // Broken is a job that fails at a base as it fails at a pull request.

@@ -23,7 +23,7 @@ type lostRow struct {
 
 var (
 	insert = db.SWith[insertArgs](`INSERT INTO ci_runs (id, account_id, repo_id, pr_id, sha, command, status, task_id, created_at)
-		VALUES (:id, :account_id, :repo_id, :pr_id, :sha, :command, :status, :task_id, :created_at)
+		VALUES (:id, :account_id, :repo_id, NULLIF(:pr_id, ''), :sha, :command, :status, :task_id, :created_at)
 		ON CONFLICT (pr_id, sha)
 		WHERE pr_id IS NOT NULL DO UPDATE SET command = excluded.command, status = excluded.status,
 		task_id = excluded.task_id, created_at = excluded.created_at, run_id = NULL, box_id = NULL, exit_code = NULL,
@@ -101,6 +101,9 @@ func ClockSetBack(tx *db.Tx) error {
 		return err
 	}
 	if _, err := hurryTidying.Exec(tx, tx.Micros(), db.Micros(tx.Now.Add(tidyEvery))); err != nil {
+		return err
+	}
+	if _, err := pullInReports.Exec(tx, tx.Micros(), db.Micros(tx.Now.Add(reportEvery))); err != nil {
 		return err
 	}
 	_, err := pullInHeads.Exec(tx, tx.Micros(), db.Micros(tx.Now.Add(lookHeld)))

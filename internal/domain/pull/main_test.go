@@ -127,6 +127,8 @@ type tasks struct{ *yard }
 
 func (y tasks) Check(tx *db.Tx, _ repo.Ref, _, _ string) (string, error) { return y.queue(tx) }
 
+func (tasks) Stop(*db.Tx, string) error { return nil }
+
 func (y tasks) Repair(_ *db.Tx, _ repo.Ref, r Round) (string, error) {
 	if y.full {
 		return "", fault.New(fault.RateLimited, "queue-full", "Full.")
@@ -156,6 +158,8 @@ func (checks) AtHost(tx *db.Tx, repoID, sha string) (HostFailure, bool, error) {
 
 // tended implements ci.Pulls.
 type tended struct{}
+
+func (tended) Page(prID string) string { return PageAt("", prID) }
 
 func (tended) Tended(tx *db.Tx, prID, sha string) (bool, error) { return Tended(tx, prID, sha) }
 

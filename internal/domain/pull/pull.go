@@ -249,9 +249,10 @@ func (s *Service) Propose(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err e
 }
 
 // url is the address of the page of a pull request.
-func (s *Service) url(prID string) string {
-	return strings.TrimSuffix(s.BaseURL, "/") + pagePath + prID
-}
+func (s *Service) url(prID string) string { return PageAt(s.BaseURL, prID) }
+
+// PageAt is the address of the page of a pull request below that of the server.
+func PageAt(baseURL, prID string) string { return strings.TrimSuffix(baseURL, "/") + pagePath + prID }
 
 func (s *Service) moveHead(tx *db.Tx, r repo.Ref, pr row, sha string) error {
 	var err error

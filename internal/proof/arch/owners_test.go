@@ -33,6 +33,7 @@ var owner = map[string]string{
 	"ci_failures":        "domain/ci",
 	"ci_fingerprints":    "domain/ci",
 	"ci_logs":            "domain/ci",
+	"ci_reports":         "domain/ci",
 	"ci_reruns":          "domain/ci",
 	"ci_runs":            "domain/ci",
 	"ci_tidying":         "domain/ci",
