@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/creation"
 	"yardmaster/internal/domain/delivery"
+	"yardmaster/internal/domain/hostlimit"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/pull"
@@ -32,6 +33,7 @@ func (a *App) keeper() *clock.Keeper {
 		ci.ClockSetBack,
 		creation.ClockSetBack,
 		delivery.ClockSetBack,
+		hostlimit.ClockSetBack,
 		idempotency.ClockSetBack,
 		intent.ClockSetBack,
 		issue.ClockSetBack,

@@ -14,9 +14,11 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/github"
+	"yardmaster/internal/codehost/pace"
 	"yardmaster/internal/codehost/relay"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/connection"
+	"yardmaster/internal/domain/hostlimit"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/fault"
 )
@@ -131,6 +133,7 @@ func (g githubs) Connect(name, address string, a connection.App, s connection.Sw
 		Folder:   filepath.Join(g.a.cfg.Data, "mirrors", strings.ReplaceAll(name, ":", "_")),
 		CloneURL: func(r codehost.Repo) string { return g.a.base + relay.Path(relayID(r)) },
 		Now:      g.a.clock, Logger: g.a.log,
+		Limits: hostlimit.New(hostlimit.Needs{DB: g.a.db, Logger: g.a.log, Waiter: pace.Timer{}}).Of(name),
 	})
 	if err != nil {
 		return codehost.Sides{}, err

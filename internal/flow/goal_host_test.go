@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/codehost/github"
+	"yardmaster/internal/codehost/pace"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/goal"
@@ -22,8 +23,8 @@ import (
 // unlimited are limits of GitHub that nothing waits for.
 type unlimited struct{}
 
-func (unlimited) Take(context.Context, string, github.Cost) error { return nil }
-func (unlimited) Note(string, github.Note)                        {}
+func (unlimited) Take(context.Context, string, pace.Cost) error { return nil }
+func (unlimited) Note(string, pace.Note)                        {}
 
 // The board of a repository at GitHub shows its milestones as they are there, and
 // renames them there.

@@ -17,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/codehost/pace"
 )
 
 // maxAnswer is the largest answer of the API that is read, in bytes.
@@ -103,7 +104,11 @@ func (h *Host) send(ctx context.Context, q request, out any) (reply, error) {
 			q.path = to.String()
 			continue
 		case re.status >= 400:
-			return re, h.failure(re.status, resp.Header, body, q.need)
+			err := h.failure(re.status, resp.Header, body, q.need)
+			if busy, is := errors.AsType[*codehost.BusyError](err); is && busy.Limit && hidden(resp.Header) {
+				h.limits.Note(q.auth.payer, pace.Note{Blocked: busy.After})
+			}
+			return re, err
 		case out == nil || len(body) == 0:
 			return re, nil
 		}
@@ -149,7 +154,10 @@ func (h *Host) exchange(ctx context.Context, q request) (*http.Response, error) 
 	if q.tag != "" {
 		r.Header.Set("If-None-Match", string(q.tag))
 	}
-	cost := Cost{Write: q.method != http.MethodGet && !q.reads, Content: q.content, Urgency: codehost.UrgencyOf(ctx)}
+	cost := pace.Cost{
+		Resource: h.resourceOf(address), Write: q.method != http.MethodGet && !q.reads, Content: q.content,
+		Urgency: codehost.UrgencyOf(ctx),
+	}
 	if err := h.limits.Take(ctx, q.auth.payer, cost); err != nil {
 		return nil, err
 	}
@@ -160,7 +168,7 @@ func (h *Host) exchange(ctx context.Context, q request) (*http.Response, error) 
 		}
 		return nil, &codehost.BusyError{Cause: fmt.Errorf("%s %s: %w", q.method, r.URL.Path, withoutQuery(err))}
 	}
-	h.limits.Note(q.auth.payer, noteOf(resp, h.cfg.Now()))
+	h.limits.Note(q.auth.payer, noteOf(resp))
 	return resp, nil
 }
 

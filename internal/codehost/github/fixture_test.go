@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/codehost/pace"
 	peer "yardmaster/internal/proof/github"
 	"yardmaster/internal/proof/github/description"
 )
@@ -41,8 +42,8 @@ type world struct {
 // free are Limits that nothing waits for.
 type free struct{}
 
-func (free) Take(context.Context, string, Cost) error { return nil }
-func (free) Note(string, Note)                        {}
+func (free) Take(context.Context, string, pace.Cost) error { return nil }
+func (free) Note(string, pace.Note)                        {}
 
 // newWorld makes a world with the repository acme/shop, its owner ann and bob, who may
 // write.

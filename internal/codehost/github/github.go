@@ -13,7 +13,7 @@
 //
 //   - github.go: Config and Host
 //   - client.go, failure.go, graphql.go: calls and what goes wrong with them
-//   - token.go, limits.go: credentials, and the pace of calls
+//   - token.go, limits.go: credentials, and what answers say of limits
 //   - mirror.go, host.go: the git side
 //   - pulls.go, merge.go, reviews.go, threads.go, checks.go, actions.go, issues.go,
 //     milestones.go, rules.go: the forge
@@ -42,6 +42,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/gitfolder"
+	"yardmaster/internal/codehost/pace"
 )
 
 // Config is the configuration of a Host.
@@ -68,7 +69,7 @@ type Config struct {
 
 	Transport http.RoundTripper // nil: http.DefaultTransport
 	Now       func() time.Time
-	Limits    Limits // nil: NewLimits of this process
+	Limits    pace.Limits // nil: those of this process alone
 	Logger    *slog.Logger
 }
 
@@ -104,7 +105,7 @@ type Host struct {
 	key    *rsa.PrivateKey
 	http   *http.Client
 	git    *gitfolder.Git
-	limits Limits
+	limits pace.Limits
 	log    *slog.Logger
 
 	tokens        tokens
@@ -158,7 +159,7 @@ func New(cfg Config) (*Host, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Limits == nil {
-		cfg.Limits = NewLimits(cfg.Now, nil)
+		cfg.Limits = pace.Local(cfg.Now, pace.Timer{})
 	}
 	h := &Host{
 		cfg: cfg, web: web, key: key, git: git, limits: cfg.Limits, log: cfg.Logger,

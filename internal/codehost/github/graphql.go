@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/codehost/pace"
 )
 
 // queryError is what GraphQL answers, with status 200, to a query that failed.
@@ -80,6 +81,7 @@ func (h *Host) graphQL(ctx context.Context, r codehost.Repo, need permissions, q
 		}
 		switch {
 		case kinds["RATE_LIMITED"] || e.says("rate limit"):
+			h.limits.Note(auth.payer, pace.Note{Blocked: time.Minute})
 			return &codehost.BusyError{After: time.Minute, Limit: true, Cause: e}
 		case e.says("archived"):
 			return codehost.ErrGone.Because(e)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/codehost/pace"
 	peer "yardmaster/internal/proof/github"
 )
 
@@ -65,11 +66,11 @@ func TestStrangeObjects(t *testing.T) {
 type noting struct {
 	free
 	mu   *sync.Mutex
-	seen map[string][]Cost
+	seen map[string][]pace.Cost
 }
 
 // Take implements Limits.
-func (n noting) Take(_ context.Context, payer string, c Cost) error {
+func (n noting) Take(_ context.Context, payer string, c pace.Cost) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.seen[payer] = append(n.seen[payer], c)
@@ -81,7 +82,7 @@ func (n noting) Take(_ context.Context, payer string, c Cost) error {
 func TestCosts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, peer.Options{})
-	limits := noting{mu: &sync.Mutex{}, seen: map[string][]Cost{}}
+	limits := noting{mu: &sync.Mutex{}, seen: map[string][]pace.Cost{}}
 	w.host = w.connect(func(c *Config) { c.Limits = limits })
 	ctx := codehost.WithUrgency(t.Context(), codehost.ForPeople)
 	pull := w.pull("svc/a", map[string]string{"a.txt": "a\n"})

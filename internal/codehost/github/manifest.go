@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/codehost/pace"
 )
 
 // AppOptions describe an App to make. See the page "Registering a GitHub App from a
@@ -141,7 +142,7 @@ func Convert(ctx context.Context, a Addresses, transport http.RoundTripper, code
 	}
 	zero := func() time.Time { return time.Time{} }
 	h := &Host{
-		cfg: Config{Addresses: a, Now: zero}, web: web, http: client(transport), limits: NewLimits(zero, nil),
+		cfg: Config{Addresses: a, Now: zero}, web: web, http: client(transport), limits: pace.Local(zero, pace.Timer{}),
 		log: slog.New(slog.DiscardHandler),
 	}
 	var c Credentials

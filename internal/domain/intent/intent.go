@@ -172,6 +172,8 @@ const (
 	hold     = 90 * time.Second
 	giveUp   = 24 * time.Hour
 	longest  = 15 * time.Minute
+	// longestLimited is what may be added to the time that a limit takes.
+	longestLimited = time.Minute
 )
 
 // Trouble is an intent that has failed for a reason which only a person can mend.
@@ -190,8 +192,10 @@ func next(w row, now time.Time, err error) (after time.Duration, limited, final 
 	after = min(time.Second<<min(w.Tries, 10), longest)
 	busy, again := errors.AsType[*codehost.BusyError](err)
 	switch {
+	case again && busy.Limit: // the host says when it ends, so tries are not spread far
+		after, limited = max(min(after, longestLimited), busy.After), true
 	case again:
-		after, limited = max(after, busy.After), busy.Limit
+		after = max(after, busy.After)
 	case errors.Is(err, codehost.ErrGone), errors.Is(err, codehost.ErrUnknownHost):
 		after = longest // the host may let the server in again
 	default:

@@ -67,7 +67,8 @@ var edges = map[string]string{
 	"llm/scripted":     "",
 
 	"codehost/gitfolder": "codehost fault rlimit",
-	"codehost/github":    "codehost codehost/gitfolder fault",
+	"codehost/github":    "codehost codehost/gitfolder codehost/pace fault",
+	"codehost/pace":      "codehost",
 	"codehost/relay":     "codehost codehost/smarthttp fault observe",
 	"codehost/smarthttp": "codehost fault observe",
 	"codehost/hosttest":  "codehost fault",
@@ -93,8 +94,8 @@ var edges = map[string]string{
 	"box/worktree":   "rlimit",
 
 	"app": "api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest blob bus clock codehost " +
-		"codehost/builtin codehost/github codehost/relay config db db/lease db/meta dial domain/* event event/hashchain event/notary fault flow " +
-		"hook id idp llm " +
+		"codehost/builtin codehost/github codehost/pace codehost/relay config db db/lease db/meta dial domain/* event event/hashchain " +
+		"event/notary fault flow hook id idp llm " +
 		"llm/scripted mail observe observe/telemetry policy seal seal/keys secretscan web",
 	"proof/demo":         "app box client config proof/github",
 	"proof/chaos":        "box client proof/chaos/astray",
@@ -124,8 +125,8 @@ var edges = map[string]string{
 
 // foundation lists what any domain may import. All other domains build on the rows of
 // people.
-const foundation = "api/op blob client/inert clock codehost db dial domain/people event fault flake hook id idp jsonschema llm mail money " +
-	"needs observe policy protocol seal seal/keys secretscan web"
+const foundation = "api/op blob client/inert clock codehost codehost/pace db dial domain/people event fault flake hook id idp jsonschema " +
+	"llm mail money needs observe policy protocol seal seal/keys secretscan web"
 
 // between lists the domains that import another one, and why a function wired in app
 // would not do.
@@ -393,6 +394,7 @@ var spared = map[string]string{
 	"domain/goal/store.go":    "the code host of the goals has them, and nothing is stored",
 	"domain/service/store.go": "it answers for the process and stores nothing",
 	"domain/intent/ops.go":    "domains put intents, and nobody calls for one",
+	"domain/hostlimit/ops.go": "nodes share limits, and nobody calls for them",
 	"domain/gateway/store.go": "the rows of a call belong to sessions, budgets and keys",
 	"domain/people/ops.go":    "its rows are read and changed by the capabilities of other domains",
 }
