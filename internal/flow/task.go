@@ -115,6 +115,16 @@ func (TaskRelations) PullNeeds(tx *db.Tx, prIDs []string) (map[string]task.PullN
 	return out, err
 }
 
+// RateWaits tells which pull requests wait for a limit of their code host to end.
+func (TaskRelations) RateWaits(tx *db.Tx, prIDs []string) (map[string]task.RateWait, error) {
+	all, err := pull.RateWaits(tx, prIDs)
+	out := make(map[string]task.RateWait, len(all))
+	for id, w := range all {
+		out[id] = task.RateWait(w)
+	}
+	return out, err
+}
+
 // PullOpen tells whether a pull request is neither merged nor closed.
 func (TaskRelations) PullOpen(tx *db.Tx, prID string) (bool, error) { return pull.IsOpen(tx, prID) }
 

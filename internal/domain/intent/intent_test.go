@@ -170,11 +170,21 @@ func TestLines(t *testing.T) {
 		if w.Kind != "test.say" || !w.Limited || !w.DueAt.Equal(y.now.Add(time.Minute)) {
 			t.Errorf("waits %+v", w)
 		}
+		limited := func() (all map[string]Wait) {
+			y.write(func(tx *db.Tx) (err error) { all, err = Limited(tx, []string{"a", "b", "c"}); return err })
+			return all
+		}
+		if all := limited(); len(all) != 1 || all["a"] != w {
+			t.Errorf("for the limit wait %+v", all)
+		}
 		busy = false
 		y.Pass(y.ctx) // too soon
 		y.wait(time.Minute)
 		y.Pass(y.ctx)
 		y.Pass(y.ctx)
+		if all := limited(); len(all) != 0 {
+			t.Errorf("for the limit still wait %+v", all)
+		}
 		if got := y.words(); !slices.Equal(got, []string{"other", "first", "second"}) {
 			t.Errorf("in the end: %q", got)
 		}

@@ -92,6 +92,30 @@ func Waiting(tx *db.Tx, repoID, object string) (Wait, bool, error) {
 	return waiting.Maybe(tx, repoID, object)
 }
 
+// Limited answers what waits on objects of tx.Account for a limit of their host to end, by
+// object: of several intents the one that was put first.
+func Limited(tx *db.Tx, objects []string) (map[string]Wait, error) {
+	out := map[string]Wait{}
+	if len(objects) == 0 {
+		return out, nil
+	}
+	b := db.Build(`SELECT object, kind, limited, due_at, created_at, COALESCE(error, '') AS error FROM host_intents
+		WHERE limited AND ended_at IS NULL AND account_id = `, tx.Account)
+	rows, err := db.Select[limitedRow](tx, b.In("object", objects).SQL(" ORDER BY id"))
+	for _, w := range rows {
+		if _, known := out[w.Object]; !known {
+			out[w.Object] = w.Wait
+		}
+	}
+	return out, err
+}
+
+// limitedRow is a Wait with its object.
+type limitedRow struct {
+	Object string
+	Wait
+}
+
 // Drop ends the intents on an object that have not begun.
 func Drop(tx *db.Tx, repoID, object string) error {
 	_, err := drop.Exec(tx, repoID, object, tx.Micros())

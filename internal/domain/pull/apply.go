@@ -64,8 +64,12 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 		return nil // a node takes the action again after the hold
 	}
 	if busy, is := errors.AsType[*codehost.BusyError](mergeErr); is {
+		why := "The code host does not answer now. It is asked again."
+		if busy.Limit {
+			why = limited
+		}
 		return s.DB.Write(ctx, func(tx *db.Tx) error {
-			_, err := waitLonger.Exec(tx, d.ID, db.Micros(tx.Now.Add(min(max(busy.After, time.Second), longestWait))))
+			_, err := waitHost.Exec(tx, d.ID, db.Micros(tx.Now.Add(min(max(busy.After, time.Second), longestWait))), why)
 			return err
 		})
 	}
@@ -336,6 +340,9 @@ func (s *Service) taskGoesOn(tx *db.Tx, pr row) error {
 	}
 	return TaskAwaits.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID})
 }
+
+// limited is the reason why a merge waits for a limit of its host.
+const limited = "The code host permits no more calls for now."
 
 // whyNot is the reason why a merge was not made, for people. An error that is no fault
 // appears in the log only.

@@ -310,9 +310,19 @@ func TestHostHoldsTheMerge(t *testing.T) {
 		if pr := y.row(prID); pr.Needs != "" {
 			t.Errorf("a busy host: %s", pr.Needs)
 		}
+		waits := func() (all map[string]RateWait) {
+			y.write(func(tx *db.Tx) (err error) { all, err = RateWaits(tx, []string{prID, "another"}); return err })
+			return all
+		}
+		if w, ok := waits()[prID]; len(waits()) != 1 || !ok || !w.Until.After(w.Since) {
+			t.Errorf("it waits %+v", waits())
+		}
 		k.merge = &codehost.BlockedError{Missing: []string{"2 reviews"}}
 		for range 2 * maxTries {
 			y.pass(longestWait)
+		}
+		if len(waits()) != 0 {
+			t.Errorf("it still waits %+v", waits())
 		}
 		pr := y.row(prID)
 		var why string

@@ -285,6 +285,8 @@ var (
 		RETURNING id, account_id, pr_id, head_sha, tries, decided_by`)
 	keepDue  = db.S(`UPDATE pull_actions SET due_at = $3 WHERE id = $1 AND tries = $2 AND state = 'approved' AND due_at < $3`)
 	postpone = db.S(`UPDATE pull_actions SET due_at = $2, error = $3 WHERE id = $1 AND state = 'approved'`)
+	// waitHost puts off a merge of which the host did not take the call. That is no try.
+	waitHost = db.S(`UPDATE pull_actions SET due_at = $2, error = $3, tries = tries - 1 WHERE id = $1 AND state = 'approved'`)
 	// waitLonger puts off an action that may not be carried out yet. That is no try.
 	waitLonger = db.S(`UPDATE pull_actions SET due_at = $2, tries = tries - 1 WHERE id = $1 AND state = 'approved'`)
 	// dueAbove makes the approved merges due of work that was begun on that of a task.

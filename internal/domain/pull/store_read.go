@@ -1,6 +1,8 @@
 package pull
 
 import (
+	"time"
+
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 )
@@ -150,3 +152,18 @@ func IsOpen(tx *db.Tx, prID string) (bool, error) {
 }
 
 var attended = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pulls WHERE account_id = $1 AND id = $2 AND (author_kind = 'agent' OR armed_at IS NOT NULL))`)
+
+// rateRow is a merge that waits for a limit.
+type rateRow struct {
+	PRID  string `db:"pr_id"`
+	Since time.Time
+	DueAt time.Time
+}
+
+// mergesThatWait lists the merges of pull requests of tx.Account that wait for a limit of
+// their host to end.
+func mergesThatWait(tx *db.Tx, prIDs []string) ([]rateRow, error) {
+	b := db.Build(`SELECT pr_id, COALESCE(decided_at, requested_at) AS since, due_at FROM pull_actions
+		WHERE account_id = `, tx.Account).And("state = 'approved' AND error = ", limited)
+	return db.Select[rateRow](tx, b.In("pr_id", prIDs))
+}

@@ -87,6 +87,13 @@ func TestWaitingForPeople(t *testing.T) {
 			return f.ToAwaitingCI(tx, t, "pr")
 		})
 		nobody()
+		now := time.UnixMicro(f.clock.Load())
+		f.others.rated = map[string]task.RateWait{"pr": {Since: now, Until: now.Add(time.Minute)}}
+		if h := f.get(first)["holds"].([]any); len(h) != 1 || h[0].(object)["reason"] != task.HoldRate || h[0].(object)["clear"] != nil {
+			f.t.Errorf("while its host takes no calls: %v", h)
+		}
+		nobody() // no person ends that
+		f.others.rated = nil
 		needs := func(why string) {
 			f.t.Helper()
 			f.write("acme", func(tx *db.Tx) error { _, err := seed.SetNeeds.Exec(tx, "pr", why); return err })

@@ -25,6 +25,7 @@ type others struct {
 	several   bool     // refuses what is asked about one repository or template
 	asked     []string // of several repositories and templates, if several is set
 	needs     map[string]task.PullNeed
+	rated     map[string]task.RateWait
 }
 
 func (o *others) ByName(tx *db.Tx, owner, name string) (task.Repo, bool, error) {
@@ -104,6 +105,8 @@ func (o *others) InPlan(*db.Tx, *task.Row) (*task.Plan, error)  { return nil, ni
 func (o *others) AskExists(*db.Tx, string) (bool, error)        { return false, nil }
 func (o *others) Endings(*db.Tx, string) ([]task.Ending, error) { return nil, nil }
 func (o *others) Pulse(*db.Tx, string) (*task.Pulse, error)     { return nil, nil }
+
+func (o *others) RateWaits(*db.Tx, []string) (map[string]task.RateWait, error) { return o.rated, nil }
 
 func (o *others) PullNeeds(*db.Tx, []string) (map[string]task.PullNeed, error) { return o.needs, nil }
 

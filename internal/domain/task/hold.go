@@ -42,6 +42,7 @@ const (
 	HoldConflict     = "conflict"
 	HoldPerson       = "waiting_person" // beside one of the above: the task that it waits for needs a person
 	HoldNeeds        = "needs_person"   // its pull request does
+	HoldRate         = "code_host_rate" // what the code host is to do about its pull request waits for a limit of the host
 )
 
 // personReasons are the reasons that no passing of time ends.
@@ -94,6 +95,16 @@ func (n *PullNeed) Words() string {
 		of = "task"
 	}
 	return n.ClearsWhen + " (" + n.Clear.Capability + " of the " + of + " " + n.Clear.Args["id"] + ")"
+}
+
+// RateWait is the wait of a pull request for a limit of its code host to end.
+type RateWait struct{ Since, Until time.Time }
+
+func (w RateWait) hold() Hold {
+	return Hold{
+		Reason: HoldRate, Since: w.Since, Blocking: true,
+		ClearsWhen: "the code host takes calls again, which is tried at " + w.Until.UTC().Format(time.RFC3339),
+	}
 }
 
 // ParkedFor returns the holds of a task whose run waits for people.

@@ -356,7 +356,7 @@ func (s *Service) shipped(tx *db.Tx, t *Row) error {
 	if t.PRID == nil || t.Status.Terminal() {
 		return fault.Reason("already_shipped", text)
 	}
-	needs, err := s.pullNeeds(tx, []Row{*t})
+	needs, err := s.pullNeeds(tx, shippedPulls([]Row{*t}))
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,12 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 			return nil, err
 		}
 	}
-	needs, err := s.pullNeeds(tx, rows)
+	prs := shippedPulls(rows)
+	needs, err := s.pullNeeds(tx, prs)
+	if err != nil {
+		return nil, err
+	}
+	rated, err := s.rateWaits(tx, prs)
 	if err != nil {
 		return nil, err
 	}
@@ -81,6 +86,9 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 		case AwaitingCI, AwaitingReview, Mergeable:
 			if n, ok := needs[deref(t.PRID)]; ok && t.PRID != nil {
 				w.Holds = append(w.Holds, n.hold())
+			}
+			if wait, ok := rated[deref(t.PRID)]; ok && t.PRID != nil {
+				w.Holds = append(w.Holds, wait.hold())
 			}
 			if t.Status == Mergeable && t.StackedOn != nil {
 				on, _, err := Unmerged(tx, t.ID)
@@ -113,19 +121,30 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 	return out, nil
 }
 
-// pullNeeds returns what the pull requests of shipped tasks need of people, by pull
-// request.
-func (s *Service) pullNeeds(tx *db.Tx, rows []Row) (map[string]PullNeed, error) {
-	var prs []string
+// shippedPulls are the pull requests of shipped tasks.
+func shippedPulls(rows []Row) (prs []string) {
 	for i := range rows {
 		if rows[i].PRID != nil && rows[i].Status.Shipped() {
 			prs = append(prs, *rows[i].PRID)
 		}
 	}
+	return prs
+}
+
+// pullNeeds returns what pull requests need of people, by pull request.
+func (s *Service) pullNeeds(tx *db.Tx, prs []string) (map[string]PullNeed, error) {
 	if len(prs) == 0 {
 		return nil, nil
 	}
 	return s.Related.PullNeeds(tx, prs)
+}
+
+// rateWaits returns which pull requests wait for a limit of their code host.
+func (s *Service) rateWaits(tx *db.Tx, prs []string) (map[string]RateWait, error) {
+	if len(prs) == 0 {
+		return nil, nil
+	}
+	return s.Related.RateWaits(tx, prs)
 }
 
 // pendingOf returns the pending tasks among rows.

@@ -96,6 +96,9 @@ func (Tasks) Wants(*db.Tx, []string) ([]task.Want, error) { return nil, nil }
 // PullNeeds returns nothing: no pull request needs a person.
 func (Tasks) PullNeeds(*db.Tx, []string) (map[string]task.PullNeed, error) { return nil, nil }
 
+// RateWaits returns nothing: no pull request waits for a limit.
+func (Tasks) RateWaits(*db.Tx, []string) (map[string]task.RateWait, error) { return nil, nil }
+
 // PullOpen returns false: no pull request is open.
 func (Tasks) PullOpen(*db.Tx, string) (bool, error) { return false, nil }
 
