@@ -21,6 +21,7 @@ import (
 	"yardmaster/internal/domain/hostlimit"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/flow"
 )
 
 // githubs makes connections to github.com and to GitHub Enterprise Servers. It
@@ -139,6 +140,16 @@ func (g githubs) Connect(name, address string, a connection.App, s connection.Sw
 		return codehost.Sides{}, err
 	}
 	return h.Sides(), nil
+}
+
+// persons tells who people at code hosts are: those who sign in with a GitHub have the
+// same id at the host of that address.
+func (a *App) persons() flow.HostPersons {
+	p := flow.HostPersons{Issuers: map[string]string{}}
+	if name, err := (githubs{a}).Name(a.cfg.GitHubURL); err == nil && a.cfg.GitHubID != "" {
+		p.Issuers[name] = a.cfg.GitHubURL
+	}
+	return p
 }
 
 // relayID names a repository in an address of the relay, by its host and its id there.

@@ -279,7 +279,7 @@ func (a *App) wire() parts {
 	p.pull = add(&p, pull.New(pull.Needs{
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, BaseURL: a.base, Logger: a.log, Bot: author, Intents: intents, Reviews: flow.OpenFindings{},
 		Tasks: flow.PullTasks{Tasks: p.task, Hosts: a.hosts}, Checks: flow.Checks{Service: p.ci},
-		People: flow.Signers{Address: author.Email},
+		People: flow.Signers{Address: author.Email, Persons: a.persons()},
 	}))
 	p.review = add(&p, review.New(review.Needs{
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Pulls: flow.ReviewPulls{Pulls: p.pull},

@@ -46,6 +46,8 @@ func (h HostEvents) Apply(ctx context.Context, host string, e codehost.Event) er
 		return h.Repos.OnPush(ctx, codehost.PushEvent{Repo: r.HostRepo(), Who: pull.HostLabel(e.By), Updates: e.Updates})
 	case codehost.PullChanged:
 		return h.Pulls.HostChanged(ctx, r, e)
+	case codehost.ReviewPosted:
+		return h.Pulls.HostReviewed(ctx, r, e)
 	case codehost.Commented:
 		if e.Thread == "" || e.Deleted {
 			return nil

@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/ci"
+	"yardmaster/internal/domain/hosttoken"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
@@ -179,6 +180,31 @@ func workOf(tx *db.Tx, prID string) (task.Row, bool, error) {
 // Signers implements pull.People.
 type Signers struct {
 	Address string // of the agent in the trailers of a commit
+	Persons HostPersons
+}
+
+// At names the user of tx.Account who somebody at a host is.
+func (s Signers) At(tx *db.Tx, host string, who codehost.User) (pull.Known, error) {
+	userID, sure, err := s.Persons.User(tx, host, who)
+	if err != nil || userID == "" {
+		return pull.Known{}, err
+	}
+	barred, err := barredHere(tx, userID)
+	out := pull.Known{Barred: barred}
+	if sure {
+		out.Label = "user:" + userID
+	}
+	return out, err
+}
+
+// Asker is the person for whom a task is done.
+func (Signers) Asker(tx *db.Tx, taskID, host string) (label, login string, err error) {
+	t, ok, err := task.Get(tx, tx.Account, taskID)
+	if err != nil || !ok || t.RequestedBy == nil {
+		return "", "", err
+	}
+	login, err = hosttoken.LoginAt(tx, *t.RequestedBy, host)
+	return "user:" + *t.RequestedBy, login, err
 }
 
 // Signers names the person who asked for a task, the one who decided about its

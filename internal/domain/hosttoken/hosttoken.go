@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"yardmaster/internal/codehost"
@@ -151,6 +152,23 @@ func (b binding) why(t row, now time.Time) (state, reason string) {
 		return StateUnchecked, ""
 	}
 	return StateOK, ""
+}
+
+// UserAt finds the user of tx.Account whose token says that they are somebody at a host;
+// "" if there is none. sure is false if only the login tells, which may have another owner
+// there by now.
+func UserAt(tx *db.Tx, host, hostID, login string) (userID string, sure bool, err error) {
+	if hostID == "" && login == "" {
+		return "", false, nil
+	}
+	r, _, err := userAt.Maybe(tx, userAtArgs{AccountID: tx.Account, Host: host, HostUserID: hostID, Login: strings.ToLower(login)})
+	return r.UserID, r.HostUserID != "", err
+}
+
+// LoginAt is the login of a user of tx.Account at a host; "" if no token tells.
+func LoginAt(tx *db.Tx, userID, host string) (string, error) {
+	login, _, err := loginAt.Maybe(tx, tx.Account, userID, host)
+	return login, err
 }
 
 // RightsChanged forgets the tokens that a user has in accounts to which they do not

@@ -166,7 +166,7 @@ func (s *Service) set(ctx context.Context, in setIn) (out Token, err error) {
 			}
 		}
 		if _, err := put.Exec(tx, putArgs{
-			ID: tokenID, AccountID: tx.Account, UserID: user, Host: host, Login: known.User.Login, Masked: mask(in.Token),
+			ID: tokenID, AccountID: tx.Account, UserID: user, Host: host, Login: known.User.Login, HostUserID: known.User.ID, Masked: mask(in.Token),
 			Sealed: s.Ring.Seal(purpose(tokenID), []byte(in.Token)), Grants: db.JSON[[]granted]{V: grants}, ExpiresAt: known.ExpiresAt,
 			Now: tx.Now,
 		}); err != nil {
@@ -305,7 +305,7 @@ func (s *Service) bind(ctx context.Context, in bindIn) (out Binding, err error) 
 		grants = append(grants, granted{Repo: r.ID, Push: true, At: tx.Now})
 		grants = grants[max(0, len(grants)-mostBindings):]
 		if _, err := checked.Exec(tx, checkedArgs{
-			AccountID: tx.Account, ID: t.ID, Login: may.User.Login, Grants: db.JSON[[]granted]{V: grants},
+			AccountID: tx.Account, ID: t.ID, Login: may.User.Login, HostUserID: may.User.ID, Grants: db.JSON[[]granted]{V: grants},
 			ExpiresAt: may.ExpiresAt, Now: tx.Now,
 		}); err != nil {
 			return err

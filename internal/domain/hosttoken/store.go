@@ -47,16 +47,23 @@ const (
 var (
 	byUser = db.Q[row](`SELECT ` + columns + ` FROM host_tokens WHERE account_id = $1 AND user_id = $2`)
 	ofUser = db.Q[row](`SELECT ` + columns + ` FROM host_tokens WHERE user_id = $1 ORDER BY account_id`)
-	put    = db.SWith[putArgs](`INSERT INTO host_tokens (id, account_id, user_id, host, login, masked, sealed, grants, expires_at,
-		checked_at, created_at)
-		VALUES (:id, :account_id, :user_id, :host, :login, :masked, :sealed, :grants, :expires_at, :now, :now)
+	put    = db.SWith[putArgs](`INSERT INTO host_tokens (id, account_id, user_id, host, login, host_user_id, masked, sealed, grants,
+		expires_at, checked_at, created_at)
+		VALUES (:id, :account_id, :user_id, :host, :login, :host_user_id, :masked, :sealed, :grants, :expires_at, :now, :now)
 		ON CONFLICT (account_id, user_id) DO UPDATE SET id = excluded.id, host = excluded.host, login = excluded.login,
-		masked = excluded.masked, sealed = excluded.sealed, grants = excluded.grants, expires_at = excluded.expires_at,
+		host_user_id = excluded.host_user_id, masked = excluded.masked, sealed = excluded.sealed, grants = excluded.grants, expires_at = excluded.expires_at,
 		checked_at = excluded.checked_at, refused_at = NULL, created_at = excluded.created_at`)
 	drop    = db.S(`DELETE FROM host_tokens WHERE account_id = $1 AND user_id = $2`)
-	checked = db.SWith[checkedArgs](`UPDATE host_tokens SET grants = :grants, login = :login, expires_at = :expires_at, checked_at = :now,
+	checked = db.SWith[checkedArgs](`UPDATE host_tokens SET grants = :grants, login = :login, host_user_id = :host_user_id, expires_at = :expires_at, checked_at = :now,
 		refused_at = NULL WHERE account_id = :account_id AND id = :id`)
 	tokenRefused = db.S(`UPDATE host_tokens SET refused_at = $3 WHERE account_id = $1 AND id = $2 AND refused_at IS NULL`)
+
+	// userAt prefers the permanent id. A login alone may have another owner by now.
+	userAt = db.QWith[userAtArgs, struct{ UserID, HostUserID string }](`SELECT user_id, host_user_id FROM host_tokens
+		WHERE account_id = :account_id AND host = :host AND (host_user_id <> '' AND host_user_id = :host_user_id
+			OR host_user_id = '' AND LOWER(login) = :login)
+		ORDER BY CASE WHEN host_user_id = '' THEN 1 ELSE 0 END, user_id LIMIT 1`)
+	loginAt = db.Q[string](`SELECT login FROM host_tokens WHERE account_id = $1 AND user_id = $2 AND host = $3`)
 
 	boundTo = db.Q[binding](`SELECT ` + bindings + ` FROM repo_bindings WHERE account_id = $1 AND user_id = $2 AND repo_id = $3`)
 	boundOf = db.Q[binding](`SELECT ` + bindings + ` FROM repo_bindings WHERE account_id = $1 AND user_id = $2
@@ -74,20 +81,23 @@ var (
 		AND repo_id = :repo_id AND token_id = :token_id AND refused_at IS NULL`)
 )
 
+// userAtArgs are the parameters of userAt.
+type userAtArgs struct{ AccountID, Host, HostUserID, Login string }
+
 // putArgs are the parameters of put.
 type putArgs struct {
-	ID, AccountID, UserID, Host, Login, Masked, Sealed string
-	Grants                                             db.JSON[[]granted]
-	ExpiresAt                                          *time.Time
-	Now                                                time.Time
+	ID, AccountID, UserID, Host, Login, HostUserID, Masked, Sealed string
+	Grants                                                         db.JSON[[]granted]
+	ExpiresAt                                                      *time.Time
+	Now                                                            time.Time
 }
 
 // checkedArgs are the parameters of checked.
 type checkedArgs struct {
-	AccountID, ID, Login string
-	Grants               db.JSON[[]granted]
-	ExpiresAt            *time.Time
-	Now                  time.Time
+	AccountID, ID, Login, HostUserID string
+	Grants                           db.JSON[[]granted]
+	ExpiresAt                        *time.Time
+	Now                              time.Time
 }
 
 // bindArgs are the parameters of bind.

@@ -53,7 +53,7 @@ type Babysit struct {
 // needsRound tells whether a watched head needs a round and may have one.
 func (r row) needsRound() bool {
 	return r.Babysit == BabysitWatching && r.State == Open && r.Enabled && r.AbandonedAt == nil &&
-		(r.Checks == ChecksFailed || r.Mergeable == "conflict" && r.Checks != ChecksPending || r.needsAnswer())
+		(r.Checks == ChecksFailed || r.Mergeable == "conflict" && r.Checks != ChecksPending || r.needsAnswer() || r.Remarks > 0 && passed(r.Checks))
 }
 
 // needsAnswer tells whether findings of a review that has ended hold the merge of a head
@@ -88,6 +88,7 @@ type Round struct {
 	PRID, TaskID   string // TaskID: the task that the pull request came from
 	Branch         string
 	Title, Problem string
+	remarks        bool // it answers reviews of people
 }
 
 // attend begins the next round of a watched, locked pull request, or records that no
@@ -116,6 +117,14 @@ func (s *Service) attend(tx *db.Tx, r repo.Ref, pr row) error {
 		UpdatedAt:   tx.Micros(),
 	}); err != nil {
 		return err
+	}
+	if round.remarks {
+		if _, err := answerRemarks.Exec(tx, pr.ID, true); err != nil {
+			return err
+		}
+		if err := s.recount(tx, &pr); err != nil {
+			return err
+		}
 	}
 	return roundEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID},
 		roundData{CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, ReviewRounds: pr.ReviewRounds, HeadSHA: pr.HeadSHA,
@@ -156,6 +165,9 @@ func (s *Service) round(tx *db.Tx, r repo.Ref, pr *row) (state string, round Rou
 	}
 	if pr.needsAnswer() {
 		return s.reviewRound(tx, pr, round)
+	}
+	if pr.Remarks > 0 && passed(pr.Checks) {
+		return s.remarksRound(tx, pr, round)
 	}
 	if pr.Checks != ChecksFailed {
 		return "", round, f, nil
@@ -246,11 +258,13 @@ func (s *Service) RoundEnded(tx *db.Tx, prID, taskID string, cancelled bool) err
 	if err != nil || !ok || pr.BabysitTask == nil || *pr.BabysitTask != taskID {
 		return err
 	}
-	state, next := BabysitWatching, int64(0)
+	was, state, next := pr.Babysit, BabysitWatching, int64(0)
 	switch {
 	case pr.State == Merged:
 		state = BabysitDone
 	case pr.State != Open || pr.AbandonedAt != nil:
+		state = BabysitOff
+	case pr.RoundThen == BabysitOff:
 		state = BabysitOff
 	case cancelled:
 		state = BabysitSpent
@@ -263,6 +277,9 @@ func (s *Service) RoundEnded(tx *db.Tx, prID, taskID string, cancelled bool) err
 		return err
 	}
 	s.Hub.Notify(tx, event.PullTopic)
+	if pr.Babysit = state; state == BabysitWatching && pr.Objections > 0 {
+		return s.objected(tx, pr)
+	}
 	if state == BabysitSpent {
 		if err := s.needs(tx, pr.ID, NeedsRearm); err != nil {
 			return err
@@ -272,7 +289,7 @@ func (s *Service) RoundEnded(tx *db.Tx, prID, taskID string, cancelled bool) err
 		return nil
 	}
 	kind := "ci_ladder_spent"
-	if pr.Babysit == BabysitConflict {
+	if was == BabysitConflict {
 		kind = "merge_conflict"
 	}
 	return TaskStuck.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID, FailureKind: kind, Why: "its repair was cancelled"})
@@ -381,36 +398,8 @@ func (s *Service) rearm(ctx context.Context, in rearmIn) (out Rearmed, err error
 		if !ok {
 			return fault.Missing("pull request")
 		}
-		r, ok, err := repo.ByID(tx, pr.RepoID)
-		if err != nil {
-			return err
-		}
-		switch {
-		case pr.State != Open:
-			return fault.Reason("pr_not_open", "The pull request is "+pr.State+".")
-		case !ok || !r.Enabled:
-			return fault.Reason("repo_disabled", "The repository "+pr.Owner+"/"+pr.Name+" is not enabled.")
-		}
-		out = Rearmed{Forgiven: pr.rounds(), Sweep: "queued"}
-		if !pr.repairing() {
-			pr.Babysit = BabysitWatching
-		}
-		pr.CIRounds, pr.ConflictRounds, pr.ReviewRounds, pr.ArmedAt = 0, 0, 0, &tx.Now
-		pr.Forgiven += out.Forgiven
-		if _, err := rearmPull.Exec(tx,
-			rearmPullArgs{ID: pr.ID, Babysit: pr.Babysit, Forgiven: pr.Forgiven, ArmedAt: tx.Micros()}); err != nil {
-			return err
-		}
-		pr.AttendAt, pr.UpdatedAt = 0, tx.Now
-		out.Babysit = pr.babysitting()
-		if err := s.armed(tx, r, pr); err != nil {
-			return err
-		}
-		if err := SeenTo.Send(tx, Note{PRID: pr.ID, Text: "It was armed again."}); err != nil {
-			return err
-		}
-		s.Hub.Notify(tx, event.PullTopic)
-		return rearmedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, rearmedData{Forgiven: out.Forgiven, Reason: in.Reason})
+		out, err = s.arm(tx, pr, in.Reason)
+		return err
 	})
 	return out, err
 }

@@ -64,6 +64,16 @@ type (
 		State          string `json:"state" doc:"fixing_ci, resolving_conflict or answering_review"`
 		TaskID         string `json:"task_id" doc:"the task of the round"`
 	}
+	unwatchedData struct {
+		By string `json:"by" doc:"who asked for it: user:<id>, or code-host:<login>"`
+	}
+	reviewedData struct {
+		Counts    string `json:"counts" doc:"yes, or why the review does not count: no_permission, no_person, author, requester, other_head, not_first, not_open"`
+		HeadSHA   string `json:"head_sha" doc:"the commit that its first delivery names"`
+		Login     string `json:"login" doc:"of its author at the code host"`
+		ReviewKey string `json:"review_key" doc:"id of the review at the code host"`
+		State     string `json:"state" doc:"approved, changes_requested, or dismissed"`
+	}
 	rearmedData struct {
 		Forgiven int64  `json:"forgiven" doc:"rounds that no longer count"`
 		Reason   string `json:"reason" doc:"why it is worth more rounds, in the words of the caller"`
@@ -81,6 +91,8 @@ var (
 	conflictEvent    = event.Declare[conflictData]("pr.conflict", Topic, "The pull request conflicts with its base.")
 	roundEvent       = event.Declare[roundData]("pr.babysit_round", Topic, "An agent begins to repair the pull request.")
 	rearmedEvent     = event.Declare[rearmedData]("pr.babysit_rearmed", Topic, "Agents may repair the pull request again.")
+	unwatchedEvent   = event.Declare[unwatchedData]("pr.unwatched", Topic, "Somebody has had agents leave the pull request alone.")
+	reviewedEvent    = event.Declare[reviewedData]("pr.reviewed_at_host", Topic, "Somebody has reviewed the pull request at the code host, or a review was dismissed there.")
 )
 
 // The data of events of questions.

@@ -291,7 +291,7 @@ func (s *Service) rewatch(tx *db.Tx, r repo.Ref, pr *row) error {
 	if pr.AuthorKind == ByAgent || pr.Fork {
 		return nil
 	}
-	wanted := r.Policy.Watches(pr.AuthorKind == ByBot, pr.Labels.V)
+	wanted := pr.Watch == WatchOn || pr.Watch != WatchOff && r.Policy.Watches(pr.AuthorKind == ByBot, pr.Labels.V)
 	switch {
 	case wanted && pr.Babysit == BabysitOff:
 		if _, err := rearmPull.Exec(tx,
@@ -339,6 +339,9 @@ func (s *Service) retarget(tx *db.Tx, pr row, base string) error {
 		return err
 	}
 	if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
+		return err
+	}
+	if _, err := otherBase.Exec(tx, pr.ID); err != nil {
 		return err
 	}
 	s.Hub.Notify(tx, event.PullTopic)

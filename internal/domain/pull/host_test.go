@@ -20,6 +20,10 @@ type keeper struct {
 	pulls       []codehost.Pull // the nth has the number n
 	open, merge error
 	closed      []int64
+	may         map[string]codehost.Permission
+	ids         map[string]string // of people at the host
+	away        error
+	threads     []codehost.Thread
 }
 
 // keep has the host of a yard keep pull requests.

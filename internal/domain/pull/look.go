@@ -206,7 +206,7 @@ func (s *Service) lookAtHead(ctx context.Context, d unlookedRow) error {
 		if _, err := setLooked.Exec(tx, pr.ID, pr.HeadSHA); err != nil {
 			return err
 		}
-		if gone || l.protected == nil {
+		if gone || l.protected == nil || pr.Watch == WatchOff {
 			return nil
 		}
 		return s.askAbout(tx, pr, l.protected)

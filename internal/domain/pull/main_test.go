@@ -178,6 +178,17 @@ type nobody struct{}
 
 func (nobody) Signers(*db.Tx, string, string) (Signers, error) { return Signers{}, nil }
 
+func (nobody) At(_ *db.Tx, _ string, who codehost.User) (Known, error) {
+	if label, ok := strings.CutPrefix(who.ID, "known-"); ok {
+		return Known{Label: "user:" + label}, nil
+	}
+	return Known{Barred: who.ID == "barred"}, nil
+}
+
+func (nobody) Asker(_ *db.Tx, taskID, _ string) (string, string, error) {
+	return "user:asker", "asker-" + taskID, nil
+}
+
 func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) { fn(t, open(t, e)) })
@@ -300,6 +311,9 @@ func (y *yard) commit(branch, path, text string) (sha string) {
 		}
 		y.git("checkout", "--quiet", branch)
 		defer y.git("checkout", "--quiet", "main")
+	}
+	if err := os.MkdirAll(filepath.Dir(filepath.Join(y.work, path)), 0o755); err != nil {
+		y.t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(y.work, path), []byte(text), 0o644); err != nil {
 		y.t.Fatal(err)

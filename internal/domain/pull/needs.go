@@ -28,12 +28,15 @@ const (
 	NeedsCheck    = "check_missing"   // a check that is required has never reported
 	NeedsApproval = "action_required" // the host waits for a person to let the checks run
 	NeedsMachine  = "check_infra"     // machines of the host failed
+
+	NeedsChanges = "changes_requested" // somebody's review at the host requests changes
+	NeedsStopped = "stopped"           // a person has had agents leave it alone
 )
 
 // Need is a step of a pull request that only a person can take.
 type Need struct {
 	_          struct{}          `doc:"What only a person can do about a pull request." schema:"Need"`
-	Why        string            `json:"why" enum:"asked,declined,expired,left_to_people,merge_failed,spent,superseded,base_broken,check_missing,action_required,check_infra" doc:"asked: the question waits; declined and expired: it was answered with no, or not in time; left_to_people: the policy says merge.mode: never; merge_failed: the code host did not carry the merge out; spent: agents have used up their rounds; superseded: what it is built on was dropped; base_broken: checks at the code host fail at the base in the same way; check_missing: a check that is required there has never reported; action_required: the code host waits for a person to let checks run; check_infra: machines of the code host failed again and again"`
+	Why        string            `json:"why" enum:"asked,declined,expired,left_to_people,merge_failed,spent,superseded,base_broken,check_missing,action_required,check_infra,changes_requested,stopped" doc:"asked: the question waits; declined and expired: it was answered with no, or not in time; left_to_people: the policy says merge.mode: never; merge_failed: the code host did not carry the merge out; spent: agents have used up their rounds; superseded: what it is built on was dropped; base_broken: checks at the code host fail at the base in the same way; check_missing: a check that is required there has never reported; action_required: the code host waits for a person to let checks run; check_infra: machines of the code host failed again and again; changes_requested: a review at the code host requests changes; stopped: a person has had agents leave it alone"`
 	Since      time.Time         `json:"since" doc:"since when it waits for that"`
 	ClearsWhen string            `json:"clears_when" example:"a person decides about the merge" doc:"what has to happen, in words for people"`
 	Capability string            `json:"capability" example:"pr.approve_pending" doc:"the operation that gets it going"`
@@ -52,6 +55,8 @@ var clearsWhen = map[string]string{
 	NeedsCheck:    "the check reports that the code host requires, or a person no longer requires it there",
 	NeedsApproval: "a person lets the checks run at the code host",
 	NeedsMachine:  "the checks are run again at the code host, whose machines failed",
+	NeedsChanges:  "whoever requested changes at the code host approves, or the review is dismissed there",
+	NeedsStopped:  "a person has agents look after it again",
 }
 
 // NeedOf answers the step for a pull request that waits for the reason why; false if it
@@ -72,7 +77,7 @@ func NeedOf(why string, since *time.Time, prID, headSHA, question string, taskID
 		n.Capability = "pr.ask_again"
 	case NeedsMerge, NeedsRetry:
 		n.Capability = "pr.merge"
-	case NeedsRearm, NeedsBase, NeedsCheck, NeedsApproval, NeedsMachine:
+	case NeedsRearm, NeedsBase, NeedsCheck, NeedsApproval, NeedsMachine, NeedsChanges, NeedsStopped:
 		n.Capability, n.Args = "pr.rearm_babysit", map[string]string{"id": prID}
 	case NeedsEnd:
 		if taskID == nil {
@@ -140,6 +145,12 @@ func (s *Service) green(tx *db.Tx, r repo.Ref, pr row) error {
 		s.Hub.Notify(tx, event.PullTopic)
 		return nil // readFacts goes on from here
 	}
+	if pr.Watch == WatchOff {
+		return s.waits(tx, pr, NeedsStopped)
+	}
+	if pr.Objections > 0 {
+		return s.objected(tx, pr)
+	}
 	if pr.Findings > 0 && pr.TaskID != nil { // the agents' turn, not the person's
 		return TaskAwaitsReview.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID})
 	}
@@ -157,6 +168,12 @@ func (s *Service) green(tx *db.Tx, r repo.Ref, pr row) error {
 		return s.waits(tx, pr, NeedsMerge)
 	case "auto":
 		return s.order(tx, pr, byPolicy)
+	}
+	if by, ok, err := standing.Maybe(tx, pr.ID, pr.HeadSHA); err != nil || ok {
+		if err != nil {
+			return err
+		}
+		return s.orderOf(tx, pr, by)
 	}
 	return s.question(tx, pr, nil)
 }
@@ -193,6 +210,9 @@ func (s *Service) approved(tx *db.Tx, pr row) error {
 		return err
 	}
 	s.Hub.Notify(tx, event.PullTopic)
+	if pr.Objections > 0 {
+		return s.objected(tx, pr)
+	}
 	if pr.TaskID == nil {
 		return nil
 	}
@@ -270,7 +290,11 @@ func (in decideIn) means(a actionRow, state string) error {
 
 // answer records the answer to an open question.
 func (s *Service) answer(tx *db.Tx, pr row, a actionRow, state string) (actionRow, error) {
-	by := policy.From(tx.Context()).Label()
+	return s.answerAs(tx, pr, a, state, policy.From(tx.Context()).Label())
+}
+
+// answerAs is answer for the actor with a label.
+func (s *Service) answerAs(tx *db.Tx, pr row, a actionRow, state, by string) (actionRow, error) {
 	if _, err := decideAction.Exec(tx, decideActionArgs{ID: a.ID, State: state, DecidedBy: by, DecidedAt: tx.Micros()}); err != nil {
 		return actionRow{}, err
 	}

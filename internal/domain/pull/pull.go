@@ -8,6 +8,8 @@
 //   - apply.go, message.go: the merge
 //   - host.go: pull requests at hosts that keep them
 //   - review.go: what the review of a head holds up
+//   - hostreview.go: reviews of people at hosts that keep pull requests
+//   - word.go: what people ask for in comments there
 //   - babysit.go: rounds, in which agents repair a head
 //   - loop.go: the work that no request asks for
 //   - carry.go: decisions that a new head takes over
@@ -63,6 +65,9 @@ const (
 	ActionStale    = "stale"
 	ActionExpired  = "expired"
 )
+
+// Kinds of pending actions.
+const KindMerge = "merge"
 
 // askFor is the lifetime of an unanswered question.
 const askFor = 14 * 24 * time.Hour
@@ -168,6 +173,17 @@ type People interface {
 	// Signers answers the names for the merge commit of a task of tx.Account.
 	// decidedBy is the label of the actor who decided about the merge.
 	Signers(tx *db.Tx, taskID, decidedBy string) (Signers, error)
+	// At names the user of tx.Account who somebody at a host is.
+	At(tx *db.Tx, host string, who codehost.User) (Known, error)
+	// Asker is the person for whom a task of tx.Account is done: the label, and the
+	// login at a host if it is known.
+	Asker(tx *db.Tx, taskID, host string) (label, login string, err error)
+}
+
+// Known is what is known here of somebody at a host.
+type Known struct {
+	Label  string // user:<id>; "" if it is not known for certain who it is
+	Barred bool   // a member of the account whose role does not allow decisions
 }
 
 // Needs are the dependencies of Service.

@@ -123,7 +123,7 @@ func (s *Service) Progressed(tx *db.Tx, prID, headSHA string, running bool, find
 // reviewing tells whether an order waits for the review of its head: for its findings to be
 // answered, and, if no person gave it, for the review itself.
 func (s *Service) reviewing(tx *db.Tx, pr row, a actionRow) bool {
-	if pr.Findings > 0 {
+	if pr.Findings > 0 || pr.Objections > 0 {
 		return true
 	}
 	if a.DecidedBy == nil || *a.DecidedBy != byPolicy {

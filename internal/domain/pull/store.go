@@ -61,6 +61,11 @@ type row struct {
 	ReviewAt     int64 // time since when it is that, in microseconds
 	Findings     int64 // that hold the merge
 	ReviewRounds int64
+
+	Watch      string // WatchOn, WatchOff, or "": as the policy says
+	RoundThen  string // BabysitOff: the watch ends with the round
+	Objections int64  // people whose last review at the host requests changes
+	Remarks    int64  // those of them that no round has answered
 }
 
 type actionRow struct {
@@ -127,7 +132,7 @@ const (
 	p.merge_sha, p.patch_id, p.mergeable, p.checks, p.task_id, p.author_kind, p.created_at, p.merged_at, p.merged_by,
 	p.babysit, p.ci_rounds, p.conflict_rounds, p.forgiven, p.armed_at, p.babysit_task, p.attend_at, p.updated_at, p.round_sha, p.needs, p.needs_at, p.abandoned_at,
 	p.closed_at, p.closed_by, p.closed_why, p.host_url, p.host_at, p.author, p.draft, p.fork, p.labels, p.own_checks, p.host_checks,
-	p.carry, p.review, p.review_at, p.findings, p.review_rounds`
+	p.carry, p.review, p.review_at, p.findings, p.review_rounds, p.watch, p.round_then, p.objections, p.remarks`
 	from          = ` FROM pulls p JOIN repos r ON r.id = p.repo_id WHERE p.account_id = `
 	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, tries, due_at, protected, carried_from`
 )
@@ -226,7 +231,7 @@ var (
 		conflict_rounds = :conflict_rounds, review_rounds = :review_rounds, babysit_task = :babysit_task, round_sha = head_sha, updated_at = :updated_at
 		WHERE id = :id`)
 	setBabysit = db.SWith[setBabysitArgs](`UPDATE pulls SET babysit = :babysit, babysit_task = NULL, attend_at = :attend_at,
-		updated_at = :updated_at
+		round_then = '', updated_at = :updated_at
 		WHERE id = :id`)
 	rearmPull = db.SWith[rearmPullArgs](`UPDATE pulls SET babysit = :babysit, ci_rounds = 0, conflict_rounds = 0, review_rounds = 0,
 		forgiven = :forgiven, armed_at = :armed_at, attend_at = 0, updated_at = :armed_at
@@ -235,7 +240,8 @@ var (
 	// check that never ended, round queues the check again.
 	troubled = db.Q[found](`SELECT p.id, p.account_id FROM pulls p JOIN repos r ON r.id = p.repo_id
 		WHERE p.babysit = 'watching' AND p.state = 'open' AND (p.checks = 'failed' OR p.mergeable = 'conflict' AND p.checks <> 'pending'
-			OR p.findings > 0 AND p.review <> 'running' AND p.review <> 'due' AND p.checks <> 'pending')
+			OR p.findings > 0 AND p.review <> 'running' AND p.review <> 'due' AND p.checks <> 'pending'
+			OR p.remarks > 0 AND p.checks IN ('none', 'passed'))
 		AND p.attend_at <= $1 AND r.enabled = TRUE
 		ORDER BY p.updated_at LIMIT 50`)
 	// greenAgain are green heads without a conflict that are not approved and wait for
@@ -243,7 +249,7 @@ var (
 	greenAgain = db.Q[found](`SELECT p.id, p.account_id FROM pulls p JOIN repos r ON r.id = p.repo_id
 		WHERE p.state = 'open' AND p.needs IN ('', 'spent') AND p.checks IN ('none', 'passed') AND p.mergeable <> 'conflict'
 		AND p.babysit_task IS NULL AND p.draft = FALSE AND (p.author_kind = 'agent' OR p.babysit <> 'off')
-			AND p.abandoned_at IS NULL AND r.enabled = TRUE AND p.findings = 0
+			AND p.abandoned_at IS NULL AND r.enabled = TRUE AND p.findings = 0 AND p.objections = 0 AND p.watch <> 'off'
 			AND NOT EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = p.id AND a.state = 'approved')
 		ORDER BY p.updated_at LIMIT 50`)
 

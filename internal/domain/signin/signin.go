@@ -330,6 +330,12 @@ func (s *Service) Within(tx *db.Tx, a policy.Actor, accountID string) (policy.Ac
 	return a, nil
 }
 
+// UserOf is the user whose identity an issuer vouches for; "" if there is none.
+func UserOf(tx *db.Tx, issuer, subject string) (string, error) {
+	user, _, err := userByIdentity.Maybe(tx, issuer, subject)
+	return user, err
+}
+
 // Open makes a browser session and returns its Set-Cookie value.
 func (s *Service) Open(tx *db.Tx, userID, accountID string, secure bool) (cookie string, err error) {
 	return open(tx, userID, accountID, nil, secure)

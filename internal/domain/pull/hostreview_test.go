@@ -1,0 +1,282 @@
+package pull
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/repo"
+)
+
+// Permission implements codehost.Forge. Who is not named may not even read.
+func (k *keeper) Permission(_ context.Context, _ codehost.Repo, login string) (codehost.Permission, error) {
+	return k.may[login], k.away
+}
+
+// Threads implements codehost.Forge.
+func (k *keeper) Threads(context.Context, codehost.Repo, int64) ([]codehost.Thread, error) {
+	return k.threads, nil
+}
+
+// Pull implements codehost.Forge.
+func (k *keeper) Pull(_ context.Context, _ codehost.Repo, n int64, _ codehost.Tag) (codehost.Pull, codehost.Tag, error) {
+	if n < 1 || int(n) > len(k.pulls) {
+		return codehost.Pull{}, "", codehost.ErrNotFound
+	}
+	return k.pulls[n-1], "", nil
+}
+
+// reviewed delivers a review of the first pull request.
+func (k *keeper) reviewed(action, key, login, state, sha string) error {
+	k.t.Helper()
+	who := codehost.User{Login: login, ID: k.ids[login], Bot: strings.HasSuffix(login, "[bot]")}
+	return k.deliver(codehost.ReviewPosted{
+		Happening: codehost.Happening{Repo: webRepo, Action: action, By: who}, Number: 1,
+		Review: codehost.Review{ID: key, Author: who, State: state, HeadSHA: sha, Body: "Not so."},
+	})
+}
+
+func (k *keeper) deliver(e codehost.ReviewPosted) error {
+	k.t.Helper()
+	var r repo.Ref
+	k.write(func(tx *db.Tx) (err error) { r, _, err = repo.ByID(tx, k.repo); return err })
+	return k.HostReviewed(k.ctx(), r, e)
+}
+
+// open1 has the first pull request open, with a head that has passed.
+func (k *keeper) open1() (prID, sha string) {
+	k.t.Helper()
+	sha = k.commit("one", "a", "a")
+	prID = k.propose("one", sha)
+	k.settle()
+	k.checkedThere(sha, ChecksPassed)
+	k.wantActions(prID, "pending")
+	return prID, sha
+}
+
+func (y *yard) action(prID string) (a actionRow) {
+	y.t.Helper()
+	y.write(func(tx *db.Tx) (err error) { a, _, err = openAction.Maybe(tx, prID); return err })
+	return a
+}
+
+// An approval at the host answers the question, once, for the head that it names.
+func TestHostApproves(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		k := y.keep()
+		k.may = map[string]codehost.Permission{"ann": codehost.PermitWrite, "ada": codehost.PermitAdmin}
+		k.ids = map[string]string{"ada": "known-ada"}
+		prID, sha := k.open1()
+		if err := k.reviewed("submitted", "1", "ann", "approved", sha); err != nil {
+			t.Fatal(err)
+		}
+		a := y.action(prID)
+		if a.State != ActionApproved || *a.DecidedBy != "code-host:ann" {
+			t.Fatalf("approved: %+v", a)
+		}
+		if err := k.reviewed("dismissed", "1", "ann", "dismissed", sha); err != nil {
+			t.Fatal(err)
+		}
+		if a = y.action(prID); a.State != ActionPending {
+			t.Fatalf("dismissed: %+v", a)
+		}
+		if err := k.reviewed("submitted", "1", "ann", "approved", sha); err != nil { // the same delivery again
+			t.Fatal(err)
+		}
+		y.wantActions(prID, "stale pending")
+		if err := k.reviewed("submitted", "2", "ada", "approved", sha); err != nil {
+			t.Fatal(err)
+		}
+		if a = y.action(prID); *a.DecidedBy != "user:ada" {
+			t.Errorf("a user of ours: %s", *a.DecidedBy)
+		}
+		y.settle()
+		if pr := y.row(prID); pr.State != Merged || *pr.MergedBy != "user:ada" {
+			t.Errorf("%s", pr.State)
+		}
+	})
+}
+
+// An approval that comes before the checks have passed counts then; dismissed, it does not.
+func TestHostApprovesEarly(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		k := y.keep()
+		k.may = map[string]codehost.Permission{"ann": codehost.PermitWrite, "bea": codehost.PermitWrite}
+		sha := y.commit("one", "a", "a")
+		prID := y.propose("one", sha)
+		y.settle()
+		for _, d := range [][2]string{{"dismissed", "1"}, {"submitted", "1"}, {"submitted", "2"}} { // the first out of order
+			if err := k.reviewed(d[0], d[1], "ann", "approved", sha); err != nil {
+				t.Fatal(err)
+			}
+		}
+		y.checkedThere(sha, ChecksPassed)
+		if a := y.action(prID); a.State != ActionApproved || *a.DecidedBy != "code-host:ann" {
+			t.Fatalf("approved before: %+v", a)
+		}
+		if err := k.reviewed("submitted", "3", "ann", "changes_requested", sha); err != nil {
+			t.Fatal(err)
+		}
+		y.wantActions(prID, "stale")
+		for range 3 {
+			y.settle()
+		}
+		if pr := y.row(prID); pr.State != Open || len(y.round) != 1 || !strings.Contains(y.round[0].Problem, "Not so.") {
+			t.Errorf("%s, rounds %v", pr.State, y.round)
+		}
+		y.write(func(tx *db.Tx) error { return y.RoundEnded(tx, prID, "round-1", false) })
+		if pr := y.row(prID); pr.Needs != NeedsChanges || pr.Objections != 1 || pr.Remarks != 0 {
+			t.Errorf("after the round: %s %d %d", pr.Needs, pr.Objections, pr.Remarks)
+		}
+		if err := k.reviewed("submitted", "4", "bea", "approved", sha); err != nil { // another person takes nothing back
+			t.Fatal(err)
+		}
+		if pr := y.row(prID); pr.Needs != NeedsChanges {
+			t.Errorf("another approves: %s", pr.Needs)
+		}
+		y.settle()
+		if pr := y.row(prID); pr.State != Open {
+			t.Fatal("merged although somebody requests changes")
+		}
+		if err := k.reviewed("dismissed", "3", "ann", "dismissed", sha); err != nil {
+			t.Fatal(err)
+		}
+		y.settle()
+		if pr := y.row(prID); pr.State != Merged || *pr.MergedBy != "code-host:bea" {
+			t.Errorf("%s, needs %s", pr.State, pr.Needs)
+		}
+	})
+}
+
+// What is no approval of somebody who may decide, for this head, decides nothing.
+func TestHostApprovalsThatDoNotCount(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		k := y.keep()
+		k.may = map[string]codehost.Permission{
+			"ann": codehost.PermitWrite, "reader": codehost.PermitTriage, "asker-task-one": codehost.PermitAdmin, "yard[bot]": codehost.PermitAdmin,
+			"low": codehost.PermitAdmin, "asker": codehost.PermitAdmin, "Yard": codehost.PermitAdmin,
+		}
+		k.ids = map[string]string{"low": "barred", "asker": "known-asker"}
+		prID, sha := k.open1()
+		old := y.git("rev-parse", "main")
+		y.write(func(tx *db.Tx) error {
+			_, err := setAuthor.Exec(tx, prID, "Yard")
+			return err
+		})
+		for i, c := range []struct{ action, login, state, sha, counts string }{
+			{"submitted", "stranger", "approved", sha, notAllowed},
+			{"submitted", "reader", "approved", sha, notAllowed},
+			{"submitted", "low", "approved", sha, notAllowed},
+			{"submitted", "yard[bot]", "approved", sha, notPerson},
+			{"submitted", "yard", "approved", sha, notAllowed},
+			{"submitted", "Yard", "approved", sha, ofAuthor},
+			{"submitted", "asker-task-one", "approved", sha, ofAsker},
+			{"submitted", "asker", "approved", sha, ofAsker},
+			{"submitted", "ann", "approved", old, otherHead},
+			{"edited", "ann", "approved", sha, notFirst},
+			{"submitted", "reader", "changes_requested", sha, notAllowed},
+		} {
+			key := string(rune('a' + i))
+			if err := k.reviewed(c.action, key, c.login, c.state, c.sha); err != nil {
+				t.Fatal(err)
+			}
+			var got hostReviewRow
+			y.write(func(tx *db.Tx) (err error) { got, err = hostReview.One(tx, "acme", prID, key); return err })
+			if got.Counts != c.counts {
+				t.Errorf("%v counts: %s", c, got.Counts)
+			}
+			if c.action == "edited" { // its submission comes late, and is not the first
+				if err := k.reviewed("submitted", key, c.login, c.state, c.sha); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if pr := y.row(prID); pr.Objections != 0 || y.action(prID).State != ActionPending {
+				t.Fatalf("%v decides", c)
+			}
+		}
+		if err := k.reviewed("submitted", "x", "ann", "commented", sha); err != nil || y.action(prID).State != ActionPending {
+			t.Errorf("a comment decides: %v", err)
+		}
+		other := codehost.User{Login: "reader"} // the sender is not the author
+		e := codehost.ReviewPosted{Happening: codehost.Happening{Repo: webRepo, Action: "submitted", By: other}, Number: 1,
+			Review: codehost.Review{ID: "y", Author: codehost.User{Login: "ann"}, State: "approved", HeadSHA: sha}}
+		if err := k.deliver(e); err != nil || y.action(prID).State != ActionPending {
+			t.Errorf("a borrowed name decides: %v", err)
+		}
+		k.away = &codehost.BusyError{Cause: errors.New("away")}
+		if err := k.reviewed("submitted", "z", "ann", "approved", sha); err == nil {
+			t.Error("a review is dropped while the host does not say what its author may do")
+		}
+		k.away = codehost.ErrGone
+		if err := k.reviewed("submitted", "z", "ann", "approved", sha); err != nil || y.action(prID).State != ActionPending {
+			t.Errorf("it counts although the host does not say: %v", err)
+		}
+	})
+}
+
+// A question about what is protected is not answered at the host, and an approval before it
+// is known does not cover what is found.
+func TestHostApprovalOfProtected(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		k := y.keep()
+		k.may = map[string]codehost.Permission{"ann": codehost.PermitWrite}
+		y.policy("version: 1\n")
+		sha := y.commit("one", ".svc/policy.yml", "version: 1\nmerge: {mode: auto}\n")
+		prID := y.propose("one", sha)
+		y.settle()
+		if err := k.reviewed("submitted", "1", "ann", "approved", sha); err != nil {
+			t.Fatal(err)
+		}
+		y.checkedThere(sha, ChecksPassed)
+		for range 3 {
+			y.settle()
+		}
+		a := y.action(prID)
+		if pr := y.row(prID); pr.State != Open || a.State != ActionPending || a.Protected == nil {
+			t.Fatalf("%s %+v", pr.State, a)
+		}
+		if err := k.reviewed("submitted", "2", "ann", "approved", sha); err != nil {
+			t.Fatal(err)
+		}
+		if a = y.action(prID); a.State != ActionPending {
+			t.Errorf("answered at the host: %s", a.State)
+		}
+	})
+}
+
+// A review whose head the server does not know yet waits for nothing: the host is asked.
+func TestHostApprovesBeforeThePushIsKnown(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		k := y.keep()
+		k.may = map[string]codehost.Permission{"ann": codehost.PermitWrite}
+		prID, _ := k.open1()
+		next := y.commit("one", "a", "b")
+		y.push("one")
+		k.pulls[0].HeadSHA = next
+		k.pulls[0].UpdatedAt = k.pulls[0].UpdatedAt.Add(1e9)
+		if err := k.reviewed("submitted", "1", "ann", "approved", next); err != nil {
+			t.Fatal(err)
+		}
+		y.checkedThere(next, ChecksPassed)
+		y.settle()
+		if a := y.action(prID); a.HeadSHA != "" && (a.HeadSHA != next || a.State != ActionApproved) {
+			t.Errorf("%+v", a)
+		}
+		for range 2 {
+			y.settle()
+		}
+		if pr := y.row(prID); pr.State != Merged || pr.HeadSHA != next {
+			t.Errorf("%s at %s", pr.State, pr.HeadSHA)
+		}
+	})
+}
+
+var setAuthor = db.S(`UPDATE pulls SET author = $2 WHERE id = $1`)

@@ -1,0 +1,53 @@
+package pull
+
+import "yardmaster/internal/db"
+
+type hostReviewRow struct {
+	ID       string
+	State    string
+	Counts   string
+	Label    string
+	ActionID *string
+}
+
+type remarkRow struct{ Login, Text string }
+
+var (
+	// insertHostReview stores the first delivery of a review; a later one changes no row.
+	insertHostReview = db.SWith[insertHostReviewArgs](`INSERT INTO host_reviews (id, account_id, repo_id, pr_id, host_key, login, label,
+		state, counts, head_sha, text, created_at)
+		VALUES (:id, :account_id, :repo_id, :pr_id, :host_key, :login, :label, :state, :counts, :head_sha, :text, :now)
+		ON CONFLICT DO NOTHING`)
+	hostReview = db.Q[hostReviewRow](`SELECT id, state, counts, label, action_id FROM host_reviews
+		WHERE account_id = $1 AND pr_id = $2 AND host_key = $3`)
+	// earlierReviews are those that a later review of the same person replaces.
+	earlierReviews = db.Q[hostReviewRow](`SELECT id, state, counts, label, action_id FROM host_reviews
+		WHERE account_id = $1 AND pr_id = $2 AND login = $3 AND state IN ('approved', 'changes_requested')`)
+	setHostReview = db.S(`UPDATE host_reviews SET state = $2 WHERE id = $1`)
+	setApproved   = db.S(`UPDATE host_reviews SET action_id = $2 WHERE id = $1`)
+	// standing is who has approved a head before anybody was asked about it.
+	standing = db.Q[standingRow](`SELECT id, label FROM host_reviews WHERE pr_id = $1 AND head_sha = $2 AND state = 'approved'
+		AND counts = 'yes' ORDER BY created_at, id LIMIT 1`)
+	otherBase      = db.S(`UPDATE host_reviews SET counts = 'other_base' WHERE pr_id = $1 AND state = 'approved' AND counts = 'yes'`)
+	openObjections = db.Q[struct{ All, Fresh int64 }](`SELECT COUNT(*) AS "all", COALESCE(SUM(CASE WHEN answered THEN 0 ELSE 1 END), 0) AS fresh
+		FROM host_reviews WHERE pr_id = $1 AND state = 'changes_requested' AND counts = 'yes'`)
+	remarksOf = db.Q[remarkRow](`SELECT login, text FROM host_reviews WHERE pr_id = $1 AND state = 'changes_requested' AND counts = 'yes'
+		AND answered = FALSE ORDER BY created_at, id LIMIT 20`)
+	answerRemarks = db.S(`UPDATE host_reviews SET answered = $2 WHERE pr_id = $1 AND state = 'changes_requested'`)
+	setObjections = db.S(`UPDATE pulls SET objections = $2, remarks = $3 WHERE id = $1`)
+	// takeBack ends an approval that was withdrawn, also one that waits for a new head.
+	takeBack = db.S(`UPDATE pull_actions SET state = 'stale', stale_why = 'withdrawn' WHERE id = $1 AND state IN ('approved', 'stale')`)
+	setWatch = db.S(`UPDATE pulls SET watch = $2 WHERE id = $1`)
+	thenOff  = db.S(`UPDATE pulls SET round_then = 'off' WHERE id = $1`)
+)
+
+type standingRow struct{ ID, Label string }
+
+// insertHostReviewArgs are the parameters of insertHostReview.
+type insertHostReviewArgs struct {
+	ID, AccountID, RepoID, HostKey, Login, Label, State, Counts, Text string
+
+	PRID    string `db:"pr_id"`
+	HeadSHA string `db:"head_sha"`
+	Now     int64
+}

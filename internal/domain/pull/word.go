@@ -1,0 +1,267 @@
+package pull
+
+import (
+	"fmt"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+)
+
+// What a person has said about the watch of a pull request. It counts before the policy
+// and its labels.
+const (
+	WatchOn  = "on"
+	WatchOff = "off"
+)
+
+// tended locks an open pull request that agents may look after. It fails with the reasons
+// pr_not_open, repo_disabled and fork.
+func (s *Service) tended(tx *db.Tx, prID string) (pr row, r repo.Ref, err error) {
+	pr, ok, err := lock(tx, prID)
+	if err != nil {
+		return pr, r, err
+	}
+	if !ok {
+		return pr, r, fault.Missing("pull request")
+	}
+	if r, ok, err = tendable(tx, pr); err == nil && ok && pr.Fork {
+		err = fault.Reason("fork", "Its branch is in another repository, where agents never push.")
+	}
+	return pr, r, err
+}
+
+// tendable fails with pr_not_open and repo_disabled.
+func tendable(tx *db.Tx, pr row) (repo.Ref, bool, error) {
+	r, ok, err := repo.ByID(tx, pr.RepoID)
+	switch {
+	case err != nil:
+	case pr.State != Open:
+		err = fault.Reason("pr_not_open", "The pull request is "+pr.State+".")
+	case !ok || !r.Enabled:
+		err = fault.Reason("repo_disabled", "The repository "+pr.Owner+"/"+pr.Name+" is not enabled.")
+	}
+	return r, ok, err
+}
+
+// arm has agents look after a locked pull request again, with new rounds. It fails with
+// the reasons pr_not_open and repo_disabled.
+func (s *Service) arm(tx *db.Tx, pr row, reason string) (out Rearmed, err error) {
+	r, _, err := tendable(tx, pr)
+	if err != nil {
+		return out, err
+	}
+	out = Rearmed{Forgiven: pr.rounds(), Sweep: "queued"}
+	idle := pr.unwatched() || pr.Watch == WatchOff
+	if !pr.repairing() {
+		pr.Babysit = BabysitWatching
+	}
+	if pr.Watch == WatchOff || pr.AuthorKind != ByAgent && !r.Policy.Watches(pr.AuthorKind == ByBot, pr.Labels.V) {
+		pr.Watch = WatchOn
+	}
+	if _, err := setWatch.Exec(tx, pr.ID, pr.Watch); err != nil {
+		return out, err
+	}
+	pr.CIRounds, pr.ConflictRounds, pr.ReviewRounds, pr.ArmedAt = 0, 0, 0, &tx.Now
+	pr.Forgiven += out.Forgiven
+	if _, err := rearmPull.Exec(tx,
+		rearmPullArgs{ID: pr.ID, Babysit: pr.Babysit, Forgiven: pr.Forgiven, ArmedAt: tx.Micros()}); err != nil {
+		return out, err
+	}
+	if _, err := answerRemarks.Exec(tx, pr.ID, false); err != nil {
+		return out, err
+	}
+	if err := s.recount(tx, &pr); err != nil {
+		return out, err
+	}
+	pr.AttendAt, pr.UpdatedAt = 0, tx.Now
+	out.Babysit = pr.babysitting()
+	if idle || pr.Needs == NeedsStopped || pr.Needs == NeedsChanges {
+		err = s.begun(tx, r, pr)
+	} else {
+		err = s.armed(tx, r, pr)
+	}
+	if err != nil {
+		return out, err
+	}
+	if err := SeenTo.Send(tx, Note{PRID: pr.ID, Text: "It was armed again."}); err != nil {
+		return out, err
+	}
+	s.Hub.Notify(tx, event.PullTopic)
+	return out, rearmedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, rearmedData{Forgiven: out.Forgiven, Reason: reason})
+}
+
+// begun moves a pull request on that agents look after from now on: a green head is asked
+// about, and the next pass begins the round of another one.
+func (s *Service) begun(tx *db.Tx, r repo.Ref, pr row) error {
+	if err := s.needs(tx, pr.ID, ""); err != nil {
+		return err
+	}
+	pr.Needs = ""
+	if _, open, err := openAction.Maybe(tx, pr.ID); err != nil || open {
+		return err
+	}
+	if pr.Mergeable != "conflict" && passed(pr.Checks) {
+		return s.green(tx, r, pr)
+	}
+	return s.taskGoesOn(tx, pr)
+}
+
+// Watch has agents look after a pull request of tx.Account from now on, because somebody
+// asked for it. It fails with the reasons pr_not_open, repo_disabled, fork and
+// round_under_way.
+func (s *Service) Watch(tx *db.Tx, prID, by string) error {
+	pr, _, err := s.tended(tx, prID)
+	if err != nil {
+		return err
+	}
+	if pr.repairing() {
+		return fault.Reason("round_under_way", "An agent works on its branch already.")
+	}
+	_, err = s.arm(tx, pr, by+" asked for it in a comment.")
+	return err
+}
+
+// Unwatch has agents leave a pull request of tx.Account alone, because somebody asked for
+// it: its round ends, and its question is closed. A merge that has begun goes on. It fails
+// with the reason pr_not_open.
+func (s *Service) Unwatch(tx *db.Tx, prID, by string) error {
+	pr, ok, err := lock(tx, prID)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return fault.Missing("pull request")
+	case pr.State != Open:
+		return fault.Reason("pr_not_open", "The pull request is "+pr.State+".")
+	}
+	if _, err := setWatch.Exec(tx, pr.ID, WatchOff); err != nil {
+		return err
+	}
+	if _, err := setBabysit.Exec(tx, setBabysitArgs{ID: pr.ID, Babysit: BabysitOff, UpdatedAt: tx.Micros()}); err != nil {
+		return err
+	}
+	if pr.BabysitTask != nil { // after the row has let go of it: its end is no end of a round any more
+		if err := MinderUnneeded.Send(tx, *pr.BabysitTask); err != nil {
+			return err
+		}
+	}
+	a, asked, err := openAction.Maybe(tx, pr.ID)
+	if err != nil {
+		return err
+	}
+	merging := false
+	if asked {
+		n, err := withdraw.Exec(tx, pr.ID, tx.Micros())
+		if err != nil {
+			return err
+		}
+		if merging = n == 0; !merging {
+			about := event.Subject{ID: a.ID, RepoID: pr.RepoID}
+			if err := staleEvent.Record(tx, about, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
+				return err
+			}
+		}
+	}
+	if !merging {
+		why := ""
+		if pr.AuthorKind == ByAgent {
+			why = NeedsStopped
+		}
+		if err := s.waits(tx, pr, why); err != nil {
+			return err
+		}
+	}
+	if err := SeenTo.Send(tx, Note{PRID: pr.ID, Text: "Somebody has had agents leave it alone."}); err != nil {
+		return err
+	}
+	s.Hub.Notify(tx, event.PullTopic)
+	return unwatchedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, unwatchedData{By: by})
+}
+
+// TakeBase begins a round that brings the base into the branch of a pull request of
+// tx.Account, because somebody asked for it. Whether agents look after the pull request
+// does not change. It fails with the reasons pr_not_open, repo_disabled, fork,
+// round_under_way, up_to_date, unknown and spent, and with the faults of Tasks.Repair.
+func (s *Service) TakeBase(tx *db.Tx, prID string) error {
+	pr, r, err := s.tended(tx, prID)
+	if err != nil {
+		return err
+	}
+	known, err := changeOf.One(tx, pr.ID)
+	switch {
+	case err != nil:
+		return err
+	case pr.repairing():
+		return fault.Reason("round_under_way", "An agent works on its branch already.")
+	case known.MergeBase == "":
+		return fault.Reason("unknown", "How its branch stands to the base is not known yet. Ask again in a minute.")
+	case known.MergeBase == pr.BaseSHA && pr.Mergeable == "clean":
+		return fault.Reason("up_to_date", "Its branch has all that the base has.")
+	case pr.ConflictRounds >= maxConflictRound:
+		return fault.Reason("spent", "Agents have used up their rounds at its conflicts.")
+	}
+	round := Round{PRID: pr.ID, Branch: pr.HeadRef, Title: fmt.Sprintf("Bring %s into #%d", pr.BaseRef, pr.Number)}
+	if pr.TaskID != nil {
+		round.TaskID = *pr.TaskID
+	}
+	round.Problem = fmt.Sprintf("The branch %s (pull request #%d, %q) is behind its base. Merge origin/%s into it, resolve conflicts so that "+
+		"both sides keep what they were for, run the checks and commit the merge. Change nothing else. Do not rebase: the branch only grows.",
+		pr.HeadRef, pr.Number, pr.Title, pr.BaseRef)
+	return s.beginAsked(tx, r, &pr, round)
+}
+
+// beginAsked begins a round that somebody asked for.
+func (s *Service) beginAsked(tx *db.Tx, r repo.Ref, pr *row, round Round) error {
+	off := pr.Babysit == BabysitOff
+	taskID, err := s.Tasks.Repair(tx, r, round)
+	if err != nil {
+		return err
+	}
+	pr.ConflictRounds++
+	if _, err := beginRound.Exec(tx, beginRoundArgs{
+		ID: pr.ID, Babysit: BabysitConflict, CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, ReviewRounds: pr.ReviewRounds,
+		BabysitTask: taskID, UpdatedAt: tx.Micros(),
+	}); err != nil {
+		return err
+	}
+	if off {
+		if _, err := thenOff.Exec(tx, pr.ID); err != nil {
+			return err
+		}
+	}
+	return roundEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID},
+		roundData{CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, ReviewRounds: pr.ReviewRounds, HeadSHA: pr.HeadSHA,
+			State: BabysitConflict, TaskID: taskID})
+}
+
+// Standing is how a pull request stands, for people.
+type Standing struct {
+	State, HeadSHA, BaseRef, Mergeable, Checks string
+	Draft, Fork, Watched                       bool
+	Round                                      string // what an agent does on the branch: a state of Babysit; ""
+	WaitsUntil                                 string // what a person has to do; ""
+	Asked                                      bool   // the question about the head waits
+	Ordered                                    bool   // its merge was ordered
+	Objections                                 int64
+}
+
+// StandingOf answers how a pull request of tx.Account stands; false if there is none.
+func StandingOf(tx *db.Tx, prID string) (Standing, bool, error) {
+	pr, ok, err := byID.Maybe(tx, tx.Account, prID)
+	if err != nil || !ok {
+		return Standing{}, false, err
+	}
+	out := Standing{State: pr.State, HeadSHA: pr.HeadSHA, BaseRef: pr.BaseRef, Mergeable: pr.Mergeable, Checks: pr.Checks, Draft: pr.Draft,
+		Fork: pr.Fork, Watched: !pr.unwatched() && pr.Watch != WatchOff, Objections: pr.Objections}
+	if pr.repairing() {
+		out.Round = pr.Babysit
+	}
+	if n, ok := NeedOf(pr.Needs, pr.NeedsAt, pr.ID, pr.HeadSHA, "", pr.TaskID); ok {
+		out.WaitsUntil = n.ClearsWhen
+	}
+	a, open, err := openAction.Maybe(tx, pr.ID)
+	out.Asked, out.Ordered = open && a.State == ActionPending, open && a.State == ActionApproved
+	return out, true, err
+}
