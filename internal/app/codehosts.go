@@ -152,6 +152,16 @@ func (a *App) persons() flow.HostPersons {
 	return p
 }
 
+// names are what people call the server by in comments at a host.
+func (a *App) names(host string) (all []string) {
+	for _, n := range []string{a.hosts.Called(host), strings.TrimPrefix(a.cfg.CommandName, "@")} {
+		if n != "" {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
 // relayID names a repository in an address of the relay, by its host and its id there.
 func relayID(r codehost.Repo) string { return r.Host + "=" + r.ID }
 

@@ -28,6 +28,7 @@ import (
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/ci"
+	"yardmaster/internal/domain/command"
 	"yardmaster/internal/domain/connection"
 	"yardmaster/internal/domain/creation"
 	"yardmaster/internal/domain/delivery"
@@ -295,6 +296,10 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Intents: intents, Asks: flow.IssueAsks{Hub: a.hub},
 		Webhooks: flow.IssueWebhooks{}, Escalations: flow.IssueEscalations{},
 	}))
+	commands := add(&p, command.New(command.Needs{
+		DB: a.db, Hub: a.hub, Hosts: a.hosts, Intents: intents, Logger: a.log, Names: a.names,
+		Work: flow.Commands{Pulls: p.pull, Reviews: p.review, Persons: a.persons()},
+	}))
 	p.hosts = add(&p, connection.New(connection.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Hosts: a.hosts, Maker: githubs{a}, Logger: a.log,
 		Seats: a.cfg.Seats, Home: a.cfg.GitHubAppHome,
@@ -303,7 +308,7 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log,
 		Receiver: flow.HostEvents{
 			DB: a.db, Hosts: a.hosts, Connections: p.hosts, Repos: p.repo, Pulls: p.pull, Checks: p.ci, Reviews: p.review,
-			Issues: p.issue,
+			Issues: p.issue, Commands: commands,
 		},
 	}))
 	p.approval = add(&p, approval.New(approval.Needs{
@@ -314,7 +319,7 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Tasks: p.task, Queue: p.queue, Bus: a.line, Logger: a.log, Lease: a.cfg.Lease,
 		GatewayURL: a.base + "/gateway",
 		CommitName: author.Name, CommitEmail: author.Email, Setup: flow.RunSetup{Prompts: prompts, Vaults: vaults, Ring: a.ring},
-		Boxes: flow.RunBoxes{}, Vault: vaults, Branches: flow.Branches{DB: a.db, Hosts: a.hosts},
+		Boxes: flow.RunBoxes{}, Vault: flow.RunVault{Vaults: vaults}, Branches: flow.Branches{DB: a.db, Hosts: a.hosts},
 		Settler: flow.Settler{Tasks: p.task, Pulls: p.pull, Checks: p.ci, Reviews: p.review}, Asks: flow.RunAsks{},
 	}))
 	p.box = add(&p, box.New(box.Needs{DB: a.db, Hub: a.hub, Bus: a.line, Logger: a.log, Runs: p.run}))

@@ -30,6 +30,9 @@ type Sides struct {
 	Forge Forge
 	Feed  Feed      // nil: nothing happens at the host of which the server must be told
 	Git   GitAccess // nil: the server itself answers git clients
+	// Called is the name by which people at the host call the server in comments, without
+	// the @; "": they cannot.
+	Called string
 	// People is nil for a host where people have no tokens that the server may use.
 	People People
 }
@@ -116,6 +119,14 @@ func (h *Hosts) People(name string) People {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	return h.all[name].People
+}
+
+// Called answers the name by which people at a host call the server in comments; "" if
+// they cannot.
+func (h *Hosts) Called(name string) string {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.all[name].Called
 }
 
 // WithPeople lists the names of the hosts that know tokens of people, sorted.

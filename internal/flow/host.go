@@ -6,6 +6,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/ci"
+	"yardmaster/internal/domain/command"
 	"yardmaster/internal/domain/connection"
 	"yardmaster/internal/domain/delivery"
 	"yardmaster/internal/domain/escalation"
@@ -25,6 +26,7 @@ type HostEvents struct {
 	Reviews     Reviewer
 	Hosts       *codehost.Hosts
 	Issues      *issue.Service
+	Commands    *command.Service
 }
 
 // Apply hands an event to the domain that it is about. An event about a repository
@@ -49,8 +51,9 @@ func (h HostEvents) Apply(ctx context.Context, host string, e codehost.Event) er
 	case codehost.ReviewPosted:
 		return h.Pulls.HostReviewed(ctx, r, e)
 	case codehost.Commented:
-		if e.Thread == "" || e.Deleted {
-			return nil
+		// A command in a thread is no answer to what the thread is about.
+		if asked, err := h.Commands.Said(ctx, r, e); err != nil || asked || e.Thread == "" || e.Deleted {
+			return err
 		}
 		return h.threads(ctx, r, e.Happening, e.Number)
 	case codehost.ThreadChanged:

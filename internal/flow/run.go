@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/prompt"
+	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
@@ -71,6 +72,9 @@ func (s RunSetup) Notes(tx *db.Tx, t *task.Row, boxID string) ([]string, error) 
 	if said != "" {
 		notes = append(notes, "## What people have answered\n\n"+said)
 	}
+	if fork, err := ofFork(tx, t); err != nil || fork {
+		return notes, err
+	}
 	lent, err := s.Vaults.Usable(tx, t.RepoID)
 	if err != nil {
 		return nil, err
@@ -84,8 +88,41 @@ func (s RunSetup) Servers(tx *db.Tx, t *task.Row) ([]protocol.MCPServer, error) 
 	if err != nil || !ok || len(r.Policy.MCPServers) == 0 {
 		return nil, err
 	}
+	if fork, err := ofFork(tx, t); err != nil || fork {
+		return nil, err
+	}
 	lent, err := s.Vaults.Usable(tx, t.RepoID)
 	return serversOf(lent, r.Policy.MCPServers), err
+}
+
+// ofFork tells whether a task works on what another repository has: then it gets no
+// secret, because whoever wrote that could have the agent give it away.
+func ofFork(tx *db.Tx, t *task.Row) (bool, error) {
+	if t.PRID == nil {
+		return false, nil
+	}
+	fork := false
+	err := tx.As(t.AccountID, func() error {
+		at, ok, err := pull.StandingOf(tx, *t.PRID)
+		fork = ok && at.Fork
+		return err
+	})
+	return fork, err
+}
+
+// RunVault is run.Vault.
+type RunVault struct{ Vaults *vault.Service }
+
+// ForRun returns the secrets for a run of a task in a repository of tx.Account.
+func (v RunVault) ForRun(tx *db.Tx, repoID, taskID string) ([]protocol.Secret, error) {
+	t, ok, err := task.Get(tx, tx.Account, taskID)
+	if err != nil || !ok {
+		return nil, err
+	}
+	if fork, err := ofFork(tx, &t); err != nil || fork {
+		return []protocol.Secret{}, err
+	}
+	return v.Vaults.ForRun(tx, repoID)
 }
 
 // OfFanout tells whether a task is a scout of a fan-out, which surveys a

@@ -207,7 +207,7 @@ func parseKey(text []byte) (*rsa.PrivateKey, error) {
 
 // Sides are the sides of the host for codehost.Hosts.
 func (h *Host) Sides() codehost.Sides {
-	return codehost.Sides{Host: h, Forge: h, Feed: h, Git: h, People: h}
+	return codehost.Sides{Host: h, Forge: h, Feed: h, Git: h, People: h, Called: h.cfg.Slug}
 }
 
 // Can implements codehost.Forge.

@@ -112,18 +112,18 @@ func New(n Needs) *Service {
 // Ops lists the capabilities of this package: none.
 func (*Service) Ops() []op.Op { return nil }
 
-// Said reads a comment, and does what it asks for. It fails with the errors of the host
-// that pass; then the caller calls it again.
-func (s *Service) Said(ctx context.Context, r repo.Ref, e codehost.Commented) error {
+// Said reads a comment, and does what it asks for; false if that is nothing. It fails with
+// the errors of the host that pass; then the caller calls it again.
+func (s *Service) Said(ctx context.Context, r repo.Ref, e codehost.Commented) (bool, error) {
 	who := e.Comment.Author
 	if !e.Pull || e.Deleted || e.Action != "created" || e.Comment.ID == "" || who.Login == "" || who.Bot || who.Own ||
 		e.By.Bot || e.By.Own || !strings.EqualFold(e.By.Login, who.Login) {
-		return nil
+		return false, nil
 	}
 	body := e.Comment.Body[:min(len(e.Comment.Body), maxBody)]
 	verb, ok := Parse(body, s.Names(r.HostRepo().Host))
 	if !ok {
-		return nil
+		return false, nil
 	}
 	c := row{
 		ID: id.New(), RepoID: r.ID, CommentKey: "issue:" + e.Comment.ID, Place: e.Thread, Login: strings.ToLower(who.Login), Verb: verb,
@@ -132,6 +132,11 @@ func (s *Service) Said(ctx context.Context, r repo.Ref, e codehost.Commented) er
 	if e.Thread != "" {
 		c.CommentKey = "line:" + e.Comment.ID
 	}
+	return true, s.hear(ctx, r, e, c)
+}
+
+// hear carries out a command that was not read before.
+func (s *Service) hear(ctx context.Context, r repo.Ref, e codehost.Commented, c row) error {
 	known, err := s.known(ctx, &c, e.Number)
 	if err != nil || known {
 		return err
@@ -144,7 +149,7 @@ func (s *Service) Said(ctx context.Context, r repo.Ref, e codehost.Commented) er
 			return err
 		}
 	}
-	may, err := s.mayAsk(ctx, r, who.Login)
+	may, err := s.mayAsk(ctx, r, e.Comment.Author.Login)
 	if err != nil {
 		return err
 	}
@@ -216,13 +221,11 @@ func (s *Service) carryOut(tx *db.Tx, r repo.Ref, e codehost.Commented, c *row, 
 	if err := s.record(tx, *c, who); err != nil {
 		return err
 	}
-	if _, err := sayAtHost.Put(tx, s.Hub, intent.Want[sayArgs]{
+	_, err = sayAtHost.Put(tx, s.Hub, intent.Want[sayArgs]{
 		Repo: r, Object: c.PRID, Rank: intent.ForPeople,
 		Args: sayArgs{Number: e.Number, Comment: e.Comment.ID, OnLines: e.Thread != "", Text: c.Answer},
-	}); err != nil {
-		return err
-	}
-	return nil
+	})
+	return err
 }
 
 // do does what a command asks for, and returns what is said of it.

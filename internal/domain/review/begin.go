@@ -52,6 +52,8 @@ func (s *Service) begin(tx *db.Tx, r repo.Ref, p Pull, by *string) error {
 		Change: p.Change, State: Queued, RequestedBy: by, CreatedAt: tx.Now}
 	if by == nil {
 		run.RequestedBy = p.RequestedBy
+	} else if *by == "" { // somebody who is no user
+		run.RequestedBy = nil
 	}
 	about := event.Subject{ID: run.ID, RepoID: p.RepoID}
 	read, known, err := lastRead.Maybe(tx, tx.Account, p.ID)

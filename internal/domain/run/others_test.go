@@ -44,7 +44,7 @@ func (*others) At(context.Context, string, string) (string, error)      { return
 func (*others) OfRuns(_ *db.Tx, runs []string) ([]string, error)        { return runs, nil }
 func (o *others) SealKey(_ *db.Tx, boxID string) (string, error)        { return o.f.sealKey(boxID), nil }
 
-func (o *others) ForRun(tx *db.Tx, repoID string) ([]protocol.Secret, error) {
+func (o *others) ForRun(tx *db.Tx, repoID, _ string) ([]protocol.Secret, error) {
 	if o.vault == nil {
 		return nil, nil
 	}

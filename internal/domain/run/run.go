@@ -139,9 +139,9 @@ type Boxes interface {
 
 // Vault opens the secrets of runs.
 type Vault interface {
-	// ForRun returns the secrets that a run of a repository of tx.Account may
-	// use. They go to the box, sealed, and nowhere else.
-	ForRun(tx *db.Tx, repoID string) ([]protocol.Secret, error)
+	// ForRun returns the secrets that a run of a task in a repository of
+	// tx.Account may use. They go to the box, sealed, and nowhere else.
+	ForRun(tx *db.Tx, repoID, taskID string) ([]protocol.Secret, error)
 }
 
 // Branches finds branches at the code host.

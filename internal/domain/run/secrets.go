@@ -55,7 +55,7 @@ func (s *Service) Secrets(ctx context.Context, boxID string, ask protocol.Secret
 		if !seal.Equal(claimed, key) {
 			return fault.New(fault.Forbidden, protocol.OtherProcess, "Another process of the box has claimed this attempt.")
 		}
-		if values, err = s.Vault.ForRun(tx, r.RepoID); err != nil {
+		if values, err = s.Vault.ForRun(tx, r.RepoID, r.TaskID); err != nil {
 			return err
 		}
 		first, err := givenOnce.Exec(tx, r.ID)

@@ -148,6 +148,8 @@ var between = map[string]string{
 	"domain/creation -> domain/repo":     "a repository that a host has made is made known in the transaction that notes it",
 	"domain/pull -> domain/repo":         "a pull request is read and decided with its repository's policy",
 	"domain/issue -> domain/repo":        "an issue is triaged under the policy of its repository",
+	"domain/command -> domain/repo":      "a command is about a repository, at its host",
+	"domain/command -> domain/intent":    "the answer to a command is put in the transaction that carries it out",
 	"domain/issue -> domain/intent":      "what is said about an issue at its host is put in the transaction of the change",
 	"domain/review -> domain/repo":       "a review is carried out under the policy of its repository",
 	"domain/gateway -> domain/budget":    "an amount is set aside before a call, and its cost is spent in the transaction that counts the call",

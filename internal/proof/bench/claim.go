@@ -177,7 +177,7 @@ func (alone) Servers(*db.Tx, *task.Row) ([]protocol.MCPServer, error)           
 func (alone) OfFanout(*db.Tx, string) (bool, error)                                   { return false, nil }
 func (alone) SealKey(*db.Tx, string) (string, error)                                  { return "", nil }
 func (alone) FaultShown(_ *db.Tx, _, why string) (string, error)                      { return why, nil }
-func (alone) ForRun(*db.Tx, string) ([]protocol.Secret, error)                        { return nil, nil }
+func (alone) ForRun(*db.Tx, string, string) ([]protocol.Secret, error)                { return nil, nil }
 func (alone) At(context.Context, string, string) (string, error)                      { return "", nil }
 func (alone) Settle(*db.Tx, *task.Row, *runs.Row, runs.Ending) (bool, error)          { return false, nil }
 func (alone) OfRuns(*db.Tx, []string) ([]string, error)                               { return nil, nil }

@@ -1,0 +1,89 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/proof/github"
+)
+
+// said answers what the App has said on a pull request at GitHub.
+func (f *atGitHub) said(number int) (all []string) {
+	for _, c := range f.shop.Issue(number).Comments() {
+		if c.By == f.app.Slug+"[bot]" {
+			all = append(all, c.Body)
+		}
+	}
+	return all
+}
+
+// What people say at GitHub counts: commands in comments, and reviews.
+func TestWordsAtGitHub(t *testing.T) {
+	t.Parallel()
+	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+		t.Run(e.String(), func(t *testing.T) {
+			t.Parallel()
+			f := connect(t, e)
+			defer f.tell()
+			bob, eve := f.gh.Person("bob"), f.gh.Person("eve")
+			f.shop.Allow(bob, "write")
+			f.shop.Allow(eve, "read")
+			f.shop.Commit(bob, "mine", "Say more", map[string]string{"README.md": "# Shop\nMore.\n"})
+			there := f.shop.OpenPull(bob, github.NewPull{Title: "Say more", Head: "mine", Base: "main"})
+			var p shownPull
+			f.eventually("the pull request is known", func() (ok bool) {
+				p, ok = f.pull()
+				return ok && p.State == "open"
+			})
+			name := "@" + f.app.Slug
+			talk := f.shop.Issue(there.Number)
+			talk.Comment(eve, name+" fix")
+			talk.Comment(bob, "> "+name+" fix\n\nNo.")
+			talk.Comment(bob, name+" explain")
+			f.eventually("it is explained", func() bool { return len(f.said(there.Number)) == 1 })
+			if said := f.said(there.Number)[0]; !strings.Contains(said, "Agents leave it alone.") || strings.Contains(said, name) {
+				t.Errorf("explained: %s", said)
+			}
+			talk.Comment(bob, name+" fix")
+			f.shop.Check(f.gh.ActionsApp(), p.HeadSHA, "build", "queued").Conclude("success")
+			f.eventually("it is watched, and asked about", func() bool { p, _ = f.pull(); return p.Pending != nil })
+			there.Approve(eve) // she may only read
+			there.Approve(f.ann)
+			f.eventually("it is merged", func() bool { p, _ = f.pull(); return p.State == "merged" })
+			if there.Merged() == "" {
+				t.Error("it is not merged there")
+			}
+			var trail struct {
+				Data []struct {
+					Kind string
+					Data json.RawMessage
+				}
+			}
+			decode(t, f.send("GET", "/v1/audit/events?per_page=200", f.owner, "").want(200), &trail)
+			counted := map[string]string{}
+			for _, r := range trail.Data {
+				var d struct{ Login, State, Counts, Verb string }
+				switch r.Kind {
+				case "pr.reviewed_at_host":
+					_ = json.Unmarshal(r.Data, &d)
+					counted[d.Login] = d.Counts
+				case "command.given":
+					_ = json.Unmarshal(r.Data, &d)
+					counted[d.Login+" "+d.Verb] = d.State
+				}
+			}
+			want := map[string]string{"ann": "yes", "eve fix": "not_permitted", "bob explain": "done", "bob fix": "done"}
+			for k, v := range want {
+				if counted[k] != v {
+					t.Errorf("%s: %q, want %q in %v", k, counted[k], v, counted)
+				}
+			}
+			if got := fmt.Sprint(counted["eve"]); got != "no_permission" && got != "" { // her delivery may come after the merge
+				t.Errorf("eve counts: %s", got)
+			}
+		})
+	}
+}
