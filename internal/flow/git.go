@@ -33,7 +33,10 @@ func (g GitTokens) Attempt(ctx context.Context, token string) (out repo.Attempt,
 	if err != nil || !ok {
 		return repo.Attempt{}, false, err
 	}
-	out = repo.Attempt{RepoID: acc.RepoID, Who: "run:" + acc.RunID, Person: acc.RequestedBy}
+	out = repo.Attempt{RepoID: acc.RepoID, Who: "run:" + acc.RunID}
+	if !acc.Unbound {
+		out.Person = acc.RequestedBy
+	}
 	if acc.Branch != "" {
 		out.Push = []string{protocol.SavedRef(acc.RunID, int(acc.Attempt))}
 		if !late {

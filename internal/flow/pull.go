@@ -124,7 +124,7 @@ func (p PullTasks) Repair(tx *db.Tx, r repo.Ref, round pull.Round) (string, erro
 	t, err := p.Tasks.Create(tx, to, task.Spec{
 		Kind: task.KindBabysit, Sink: task.SinkQueued, Priority: repairPriority, Confidence: 1, Title: round.Title, Problem: round.Problem,
 		Template: cmp.Or(work.Template, to.Template, p.Tasks.DefaultTemplate), Branch: round.Branch, PRID: &round.PRID,
-		AskID: work.AskID, RequestedBy: asker(&work),
+		AskID: work.AskID, RequestedBy: asker(&work), Unbound: work.Unbound || round.ByOthers,
 	})
 	if err == nil && ok {
 		err = p.Tasks.SetStuck(tx, &work, false)
@@ -195,6 +195,34 @@ func (s Signers) At(tx *db.Tx, host string, who codehost.User) (pull.Known, erro
 		out.Label = "user:" + userID
 	}
 	return out, err
+}
+
+// Same tells whether two labels may be of one person. A label of a code host and one of a
+// user are of two people only if a token of the user says who they are there.
+func (s Signers) Same(tx *db.Tx, host, a, b string) (bool, error) {
+	if a == b {
+		return true, nil
+	}
+	userA, isUserA := strings.CutPrefix(a, "user:")
+	userB, isUserB := strings.CutPrefix(b, "user:")
+	loginA, thereA := strings.CutPrefix(a, pull.HostPrefix)
+	loginB, thereB := strings.CutPrefix(b, pull.HostPrefix)
+	switch {
+	case isUserA && isUserB, thereA && thereB:
+		return false, nil
+	case isUserA && thereB:
+		return s.mayBe(tx, host, userA, loginB)
+	case isUserB && thereA:
+		return s.mayBe(tx, host, userB, loginA)
+	}
+	// An agent, or git of the server, is nobody; of another credential nobody knows whose.
+	return strings.HasPrefix(a, "pat:") || strings.HasPrefix(b, "pat:"), nil
+}
+
+// mayBe tells whether a user may be who has a login at a host.
+func (Signers) mayBe(tx *db.Tx, host, userID, login string) (bool, error) {
+	known, err := hosttoken.LoginAt(tx, userID, host)
+	return err == nil && (known == "" || strings.EqualFold(known, login)), err
 }
 
 // Asker is the person for whom a task is done.

@@ -88,7 +88,8 @@ type Round struct {
 	PRID, TaskID   string // TaskID: the task that the pull request came from
 	Branch         string
 	Title, Problem string
-	remarks        bool // it answers reviews of people
+	// ByOthers: its problem has words of people besides who asked for the work.
+	ByOthers bool
 }
 
 // attend begins the next round of a watched, locked pull request, or records that no
@@ -118,7 +119,7 @@ func (s *Service) attend(tx *db.Tx, r repo.Ref, pr row) error {
 	}); err != nil {
 		return err
 	}
-	if round.remarks {
+	if round.ByOthers {
 		if _, err := answerRemarks.Exec(tx, pr.ID, true); err != nil {
 			return err
 		}

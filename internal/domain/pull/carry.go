@@ -34,6 +34,7 @@ type Moved struct {
 	Decided           // By: label of who pushed
 	Paths    []string // that the pull request changes
 	LastPush bool     // the branch wants the last push approved by somebody else
+	Same     bool     // whoever approved may be who pushed
 	Carry    string   // approvals.carry of the policy
 	Floors   repo.Floors
 }
@@ -43,7 +44,7 @@ func Carries(was Decided, is Moved) bool {
 	switch {
 	case is.Carry == "never", was.Change == "", was.Change != is.Change, was.BaseRef != is.BaseRef,
 		was.MergeBases != 1, is.MergeBases != 1, was.By == byPolicy,
-		is.LastPush && was.By != "" && (was.By == is.By || is.By == ""):
+		is.LastPush && was.By != "" && (was.By == is.By || is.By == "" || is.Same):
 		return false
 	}
 	for _, p := range is.Paths {
@@ -106,6 +107,11 @@ func (s *Service) judgeCarry(tx *db.Tx, r repo.Ref, pr row, f facts, by *string)
 		was := Decided{BaseRef: a.BaseRef, MergeBases: a.MergeBases, Change: a.Change}
 		if a.DecidedBy != nil {
 			was.By = *a.DecidedBy
+		}
+		if is.LastPush && was.By != "" && is.By != "" {
+			if is.Same, err = s.People.Same(tx, r.HostRepo().Host, was.By, is.By); err != nil {
+				return err
+			}
 		}
 		if ok && Carries(was, is) {
 			pr.Carry = a.ID

@@ -292,6 +292,7 @@ func TestCarries(t *testing.T) {
 		"an order of the policy":      func(d *Decided, _ *Moved) { d.By = byPolicy },
 		"the approver pushed":         func(_ *Decided, m *Moved) { m.LastPush, m.By = true, "user:ada" },
 		"nobody knows who pushed":     func(_ *Decided, m *Moved) { m.LastPush, m.By = true, "" },
+		"the approver may be it":      func(_ *Decided, m *Moved) { m.LastPush, m.Same = true, true },
 		"never":                       func(_ *Decided, m *Moved) { m.Carry = "never" },
 		"a path the account protects": func(_ *Decided, m *Moved) { m.Floors.Protected = []string{"a"} },
 	} {

@@ -364,10 +364,13 @@ func (s *Service) address(r row) string {
 	return s.url(r.ID)
 }
 
+// HostPrefix begins the labels of people at code hosts.
+const HostPrefix = "code-host:"
+
 // HostLabel is the label of somebody at a code host.
 func HostLabel(u codehost.User) string {
 	if u.Login == "" {
 		return "code-host"
 	}
-	return "code-host:" + strings.ToLower(u.Login)
+	return HostPrefix + strings.ToLower(u.Login)
 }

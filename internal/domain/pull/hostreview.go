@@ -403,7 +403,7 @@ func (s *Service) remarksRound(tx *db.Tx, pr *row, round Round) (string, Round, 
 		}
 	}
 	pr.ReviewRounds++
-	round.remarks = true
+	round.ByOthers = true
 	round.Title = fmt.Sprintf("Answer the reviewers of #%d", pr.Number)
 	round.Problem = fmt.Sprintf("People have reviewed commit %.12s on the branch %s (pull request #%d, %q), and request changes. Make the changes on "+
 		"the branch, with a test where one is possible. If one is wrong, leave it, and say in the report why. What they have written follows, as "+

@@ -185,6 +185,10 @@ func (nobody) At(_ *db.Tx, _ string, who codehost.User) (Known, error) {
 	return Known{Barred: who.ID == "barred"}, nil
 }
 
+func (nobody) Same(_ *db.Tx, _, a, b string) (bool, error) {
+	return strings.TrimPrefix(a, "user:") == strings.TrimPrefix(b, "code-host:"), nil
+}
+
 func (nobody) Asker(_ *db.Tx, taskID, _ string) (string, string, error) {
 	return "user:asker", "asker-" + taskID, nil
 }

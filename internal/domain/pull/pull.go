@@ -178,6 +178,8 @@ type People interface {
 	// Asker is the person for whom a task of tx.Account is done: the label, and the
 	// login at a host if it is known.
 	Asker(tx *db.Tx, taskID, host string) (label, login string, err error)
+	// Same tells whether two labels may be of one person: what is not known may be.
+	Same(tx *db.Tx, host, a, b string) (bool, error)
 }
 
 // Known is what is known here of somebody at a host.

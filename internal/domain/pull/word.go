@@ -105,6 +105,11 @@ func (s *Service) begun(tx *db.Tx, r repo.Ref, pr row) error {
 	if pr.Mergeable != "conflict" && passed(pr.Checks) {
 		return s.green(tx, r, pr)
 	}
+	if pr.HostChecks == ChecksPending { // nobody has read them while it was left alone
+		if err := s.Checks.Follow(tx, r, pr.ID, pr.BaseRef, pr.HeadSHA); err != nil {
+			return err
+		}
+	}
 	return s.taskGoesOn(tx, pr)
 }
 

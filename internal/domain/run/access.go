@@ -28,6 +28,7 @@ type Access struct {
 	Template     string
 	Model        string
 	BudgetMicros *int64 // limit of the task; nil: none
+	Unbound      bool   // git goes without the token that RequestedBy has bound
 	RequestedBy  string // id of the user at the beginning of the task's chain; empty: nobody
 }
 
@@ -74,7 +75,7 @@ func resolve(tx *db.Tx, token, kind string, good func(*access) bool) (Access, bo
 		return Access{}, false, err
 	}
 	out := Access{RunID: a.RunID, Attempt: a.Attempt, AccountID: a.AccountID, TaskID: a.TaskID, TaskKind: a.TaskKind, RepoID: a.RepoID,
-		BoxID: a.BoxID, SessionID: a.SessionID, Template: a.Template, Model: a.Model, BudgetMicros: a.BudgetMicros}
+		BoxID: a.BoxID, SessionID: a.SessionID, Template: a.Template, Model: a.Model, BudgetMicros: a.BudgetMicros, Unbound: a.Unbound}
 	if a.RequestedBy != nil {
 		out.RequestedBy = *a.RequestedBy
 	}

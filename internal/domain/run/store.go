@@ -128,7 +128,7 @@ var (
 
 	selectAccess = db.Q[access](`SELECT r.id AS run_id, r.attempt, r.account_id, r.task_id, r.repo_id, r.box_id, r.template, r.model,
 		k.kind, k.expires_at, k.revoked_at, r.ended_at, r.outcome, t.branch, t.status AS task_status, t.kind AS task_kind, t.budget_micros,
-		s.id AS session_id, t.requested_by
+		s.id AS session_id, t.requested_by, t.unbound
 		FROM run_tokens k JOIN runs r ON r.id = k.run_id JOIN tasks t ON t.id = r.task_id JOIN sessions s ON s.run_id = r.id
 		WHERE k.hash = $1 AND k.kind = $2 ORDER BY s.started_at, s.id LIMIT 1`)
 )
@@ -222,6 +222,7 @@ type (
 		BudgetMicros *int64
 		SessionID    string
 		RequestedBy  *string
+		Unbound      bool
 	}
 )
 

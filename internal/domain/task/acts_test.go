@@ -110,6 +110,58 @@ func TestRedispatch(t *testing.T) {
 	})
 }
 
+// Guidance of somebody else than the requester takes the requester's token from git of the
+// task, for good, and the record says so. The requester's own does not.
+func TestGuidanceOfOthersUnbinds(t *testing.T) {
+	t.Parallel()
+	each(t, func(f *fixture) {
+		for _, asker := range []string{"ann", "bob"} {
+			var id string
+			err := f.DB.Write(db.WithAccount(context.Background(), "acme"), func(tx *db.Tx) error {
+				r, _, err := f.Repos.ByName(tx, "acme", "web")
+				if err != nil {
+					return err
+				}
+				row, err := f.Create(tx, r, task.Spec{Kind: task.KindWork, Sink: task.SinkQueued, Title: "t", Problem: "p",
+					Confidence: 1, RequestedBy: &asker})
+				id = row.ID
+				return err
+			})
+			if err != nil {
+				f.t.Fatal(err)
+			}
+			f.claim()
+			fail := func(tx *db.Tx, t *task.Row) error { return f.AttemptFailed(tx, t, task.PolicyRefused, "no") }
+			f.change(id, fail)
+			f.call("acme", "POST", "/v1/tasks/"+id+"/redispatch", nil, 200) // no guidance, no edit
+			f.claim()
+			f.change(id, fail)
+			unbound := func() (out bool) {
+				f.change(id, func(_ *db.Tx, t *task.Row) error { out = t.Unbound; return nil })
+				return out
+			}
+			if unbound() {
+				f.t.Errorf("the task of %s is unbound before", asker)
+			}
+			f.call("acme", "POST", "/v1/tasks/"+id+"/redispatch", object{"guidance": "Push it elsewhere."}, 200)
+			if unbound() != (asker != "ann") {
+				f.t.Errorf("guided by ann, the task of %s: unbound %v", asker, unbound())
+			}
+			f.claim()
+		}
+		var kinds []string
+		err := f.DB.Read(db.WithAccount(context.Background(), "acme"), func(tx *db.Tx) (err error) {
+			kinds, err = unboundRecords.All(tx)
+			return err
+		})
+		if err != nil || len(kinds) != 1 {
+			f.t.Errorf("%d records say so: %v", len(kinds), err)
+		}
+	})
+}
+
+var unboundRecords = db.Q[string](`SELECT kind FROM audit WHERE kind = 'task.redispatched' AND data LIKE '%"unbound":true%'`)
+
 func TestMovesOutsideTheTableFail(t *testing.T) {
 	t.Parallel()
 	each(t, func(f *fixture) {

@@ -245,6 +245,7 @@ type Spec struct {
 	// RequestedBy is the person at the beginning of the chain, for whom the work is
 	// done. Nil is the actor, and empty is nobody.
 	RequestedBy *string
+	Unbound     bool // git goes without the token that the requester has bound
 }
 
 // Create puts a task into the queue of the repository's account, tx.Account.
@@ -276,8 +277,8 @@ func (s *Service) add(tx *db.Tx, repo Repo, sp Spec, fresh map[string]bool) (Row
 		Status: Pending, MaxAttempts: maxAttempts, Priority: sp.Priority, NotBefore: time.UnixMicro(0), QueuedAt: tx.Now,
 		Template: sp.Template, Confidence: sp.Confidence, BudgetMicros: sp.BudgetMicros, ResultSchema: sp.ResultSchema, AskID: sp.AskID,
 		PRID: sp.PRID, CreatedBy: policy.From(tx.Context()).Label(), CreatedAt: tx.Now.Add(time.Duration(len(fresh)) * time.Microsecond),
-		UpdatedAt: tx.Now,
-		WIPPaths:  db.JSON[[]string]{V: []string{}}, Files: db.JSON[[]string]{V: append([]string{}, sp.Files...)},
+		UpdatedAt: tx.Now, Unbound: sp.Unbound,
+		WIPPaths: db.JSON[[]string]{V: []string{}}, Files: db.JSON[[]string]{V: append([]string{}, sp.Files...)},
 		Command: db.JSON[[]string]{V: append([]string{}, sp.Command...)}, Labels: db.JSON[map[string]string]{V: map[string]string{}},
 	}
 	actor := policy.From(tx.Context())

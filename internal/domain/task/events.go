@@ -57,6 +57,7 @@ type (
 		Change
 		FailureKind  *string `json:"failure_kind" doc:"why it had failed"`
 		PriorAttempt int64   `json:"prior_attempt" doc:"how many tries there were before"`
+		Unbound      bool    `json:"unbound,omitzero" doc:"true: from now on git goes without the token that the requester has bound, because somebody else has given guidance; left out otherwise"`
 	}
 	stuckData struct {
 		Change

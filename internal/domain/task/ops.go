@@ -316,15 +316,20 @@ func (s *Service) redispatch(ctx context.Context, in redispatchIn) (out Redispat
 			}
 		}
 		out = Redispatched{TaskID: t.ID, PriorAttempt: t.Attempt}
+		unbind := false
 		if in.Guidance != nil {
 			text := secretscan.Scrub(*in.Guidance)
 			n := utf8.RuneCountInString(text)
 			t.Guidance, out.GuidanceChars = &text, &n
+			// Whoever steers the work does not get the requester's token for it.
+			if unbind = t.RequestedBy != nil && *t.RequestedBy != policy.From(ctx).UserID && !t.Unbound; unbind {
+				t.Unbound = true
+			}
 		}
 		if out.SavedWIP, err = s.savedWIP(tx, &t); err != nil {
 			return err
 		}
-		released, err := revive(s, tx, &t, redispatchedEvent, redispatchedData{FailureKind: t.FailureKind, PriorAttempt: t.Attempt})
+		released, err := revive(s, tx, &t, redispatchedEvent, redispatchedData{FailureKind: t.FailureKind, PriorAttempt: t.Attempt, Unbound: unbind})
 		if err != nil {
 			return err
 		}

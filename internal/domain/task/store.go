@@ -19,7 +19,7 @@ const (
 	failure_kind, failure, priority, stuck, not_before, waiting_deps, queued_at, run_id, box_id, branch, base_sha,
 	wip_sha, wip_paths, wip_at, pr_id, checkout_sha, files, labels, guidance, template, command, confidence,
 	budget_micros, result_schema, ask_id, created_by, created_at, updated_at, claimed_at, started_at, finished_at`
-	own = columns + `, requested_by, plan_id, group_id, conflict_with, conflict_paths, conflict_at, stacked_on, start_sha`
+	own = columns + `, requested_by, plan_id, group_id, conflict_with, conflict_paths, conflict_at, stacked_on, start_sha, unbound`
 )
 
 var (
@@ -27,10 +27,10 @@ var (
 	// defaults of the schema.
 	insertTask = db.SWith[Row](`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, max_attempts,
 		priority, waiting_deps, queued_at, branch, pr_id, checkout_sha, files, labels, template, command, confidence,
-		budget_micros, result_schema, ask_id, created_by, created_at, updated_at, requested_by)
+		budget_micros, result_schema, ask_id, created_by, created_at, updated_at, requested_by, unbound)
 		VALUES (:id, :account_id, :repo_id, :kind, :sink, :title, :problem, :status, :max_attempts, :priority,
 		:waiting_deps, :queued_at, :branch, :pr_id, :checkout_sha, :files, :labels, :template, :command, :confidence,
-		:budget_micros, :result_schema, :ask_id, :created_by, :created_at, :created_at, :requested_by)`)
+		:budget_micros, :result_schema, :ask_id, :created_by, :created_at, :created_at, :requested_by, :unbound)`)
 
 	updateBudget = db.SWith[updateBudgetArgs](`UPDATE tasks SET budget_micros = :budget_micros, updated_at = :updated_at
 		WHERE account_id = :account_id AND id = :id`)
@@ -42,7 +42,7 @@ var (
 		wip_sha = :wip_sha, wip_paths = :wip_paths, wip_at = :wip_at, pr_id = :pr_id, guidance = :guidance,
 		updated_at = :updated_at, claimed_at = :claimed_at, started_at = :started_at, finished_at = :finished_at,
 		conflict_with = :conflict_with, conflict_paths = :conflict_paths, conflict_at = :conflict_at,
-		stacked_on = :stacked_on, start_sha = :start_sha
+		stacked_on = :stacked_on, start_sha = :start_sha, unbound = :unbound
 		WHERE account_id = :account_id AND id = :id AND status = :from`)
 
 	selectTask = db.Q[Row](`SELECT ` + own + ` FROM tasks WHERE account_id = $1 AND id = $2`)

@@ -84,6 +84,7 @@ type Row struct {
 	Files        db.JSON[[]string]
 	Labels       db.JSON[map[string]string]
 	Guidance     *string
+	Unbound      bool // git goes without the token that the requester has bound
 	Template     string
 	Command      db.JSON[[]string]
 	Confidence   float64

@@ -198,6 +198,25 @@ func (i Installation) Add(tx *db.Tx) error {
 	return done(addInstallation.Exec(tx, addInstallationArgs{ID: i.ID, AccountID: i.Account, OwnerLogin: i.Owner, GoneAt: gone}))
 }
 
+// HostToken is the token of a user at a code host. HostID is the permanent id there; ""
+// as in a row from before that was kept.
+type HostToken struct{ Account, User, Host, Login, HostID string }
+
+// Add inserts the token. It returns the error of the database.
+func (h HostToken) Add(tx *db.Tx) error {
+	return done(addHostToken.Exec(tx, addHostTokenArgs{
+		ID: "token-" + h.Account + h.User, AccountID: h.Account, UserID: h.User, Host: h.Host, Login: h.Login, HostUserID: h.HostID,
+	}))
+}
+
+// Identity is how a user signs in elsewhere.
+type Identity struct{ Issuer, Subject, User string }
+
+// Add inserts the identity. It returns the error of the database.
+func (i Identity) Add(tx *db.Tx) error {
+	return done(addIdentity.Exec(tx, i.Issuer, i.Subject, i.User))
+}
+
 // Provider is the identity provider of an account, whose client secret nobody can
 // open.
 type Provider struct{ Account string }

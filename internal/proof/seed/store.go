@@ -31,7 +31,11 @@ var (
 	addAction = db.SWith[addActionArgs](`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, decided_by,
 		requested_at, decided_at, expires_at, due_at)
 		VALUES (:id, :account_id, :pr_id, :kind, :head_sha, :state, :decided_by, 1, :decided_at, 9, 0)`)
-	addPlan = db.S(`INSERT INTO plans (id, account_id, repo_id, title, overview, source, revision, hold, created_by, created_at)
+	addHostToken = db.SWith[addHostTokenArgs](`INSERT INTO host_tokens (id, account_id, user_id, host, login, host_user_id, masked, sealed,
+		grants, checked_at, created_at)
+		VALUES (:id, :account_id, :user_id, :host, :login, :host_user_id, '', '', '[]', 0, 0)`)
+	addIdentity = db.S(`INSERT INTO identities (issuer, subject, user_id, created_at) VALUES ($1, $2, $3, 0)`)
+	addPlan     = db.S(`INSERT INTO plans (id, account_id, repo_id, title, overview, source, revision, hold, created_by, created_at)
 		VALUES ($1, $2, $3, 't', '', 'file', 1, FALSE, 'system', 0)`)
 	addInstallation = db.SWith[addInstallationArgs](`INSERT INTO installations (host, id, owner_id, owner_login, account_id, permissions,
 		gone_at, created_at, updated_at)
@@ -42,6 +46,9 @@ var (
 		started_at)
 		VALUES (:id, :account_id, :repo_id, :run_id, :task_id, :trigger, :kind, :requested_by, 0)`)
 )
+
+// addHostTokenArgs are the parameters of addHostToken.
+type addHostTokenArgs struct{ ID, AccountID, UserID, Host, Login, HostUserID string }
 
 // addInstallationArgs are the parameters of addInstallation.
 type addInstallationArgs struct {
