@@ -232,10 +232,11 @@ var (
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, e db.Engine, flags []string) {
-		served := append(slices.Clone(flags), "--smtp-url", "smtp+plain://127.0.0.1:1") // mails stay, and stay sealed
+		served := append(slices.Clone(flags), "--allow-networks", "127.0.0.0/8", "--smtp-url", "smtp+plain://127.0.0.1:1") // mails stay, and stay sealed
 		y := start(t, e, served...)
 		y.push("acme/web", map[string]string{"README": "hello\n"})
 		y.send("POST", "/v1/billing/keys", y.owner, `{"provider": "openai", "key": "sk-of-acme-0123456789"}`).want(201)
+		y.send("POST", "/v1/webhooks", y.owner, `{"name": "coder", "url": "http://127.0.0.1:1/of-acme"}`).want(201)
 		y.send("PUT", "/v1/repos/acme/web/secrets/DSN", y.owner, `{"value": "postgres://of-web", "environment": "staging"}`).want(200)
 		y.send("PUT", "/v1/secrets/DSN", y.owner, `{"value": "postgres://of-acme"}`).want(200)
 		y.in(y.acct, func(tx *db.Tx) error {
