@@ -52,6 +52,7 @@ func (a *App) subscribe(p wired) {
 	ci.Ended.On(a.db, flow.EndCheck(p.pull))
 	ci.HostChecked.On(a.db, flow.EndHostChecks(p.pull))
 	ci.BaseBroke.On(a.db, flow.RaiseBroken)
+	ci.BaseHealed.On(a.db, flow.ResolveBroken)
 	pull.MinderUnneeded.On(a.db, flow.StopMinder(p.task))
 	pull.RoundsSpent.On(a.db, flow.RaiseTrouble)
 	pull.SeenTo.On(a.db, flow.ResolveTrouble)

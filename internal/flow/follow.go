@@ -113,11 +113,20 @@ func FollowBase(checks *ci.Service) func(*db.Tx, event.Event[repo.Push]) error {
 // RaiseBroken asks a person to see to a base that fails as pull requests to it fail.
 func RaiseBroken(tx *db.Tx, b ci.Broken) error {
 	_, err := escalation.Raise(tx, escalation.Draft{
-		RepoID: &b.RepoID, Category: "base_broken", Title: b.BaseRef + " fails its checks", Reason: "base_broken",
+		RepoID: &b.RepoID, Category: pull.NeedsBase, Title: brokenTitle(b.BaseRef), Reason: pull.NeedsBase,
 		Body: "The job " + b.Job + " fails at " + b.BaseRef + ", and in the same way at pull requests to it, which wait.\n\n" +
 			strings.Join(b.Prints, "\n"),
 	})
 	return err
+}
+
+func brokenTitle(base string) string { return base + " fails its checks" }
+
+// ResolveBroken resolves what people were asked about a base that passes its checks again.
+func ResolveBroken(tx *db.Tx, h ci.Healed) error {
+	return escalation.ResolveOfRepo(tx, escalation.About{
+		RepoID: h.RepoID, Category: pull.NeedsBase, Title: brokenTitle(h.BaseRef), Note: h.BaseRef + " passes its checks again.",
+	})
 }
 
 // EndRound ends the round of a pull request with the task that repaired it.

@@ -22,6 +22,7 @@ type wireRun struct {
 	Name    string `json:"name"`
 	Status  string `json:"status"`
 	Attempt int    `json:"run_attempt"`
+	HTMLURL string `json:"html_url"`
 }
 
 // workflows are the workflow runs of a commit by their ids, if one of its check runs is
@@ -44,6 +45,41 @@ func (h *Host) workflows(ctx context.Context, r codehost.Repo, sha string, runs 
 		out[number(w.ID)] = w
 	}
 	return out, err
+}
+
+// workflowSource is the HostCheck.Source of a workflow run that has no check run yet.
+const workflowSource = "workflow"
+
+// noRuns is the tag of the workflow runs that the App may not read.
+const noRuns = "none"
+
+// heldRuns are the workflow runs of a commit that wait for a person to let them run, as
+// those of first-time contributors do. They have no check run.
+func (h *Host) heldRuns(ctx context.Context, r codehost.Repo, sha string, t codehost.Tag) ([]codehost.HostCheck, codehost.Tag, error) {
+	if t == noRuns {
+		return nil, t, codehost.ErrNotModified
+	}
+	type page struct {
+		Runs []wireRun `json:"workflow_runs"`
+	}
+	found, tag, err := pages(ctx, h, r, call{
+		sub: "/actions/runs", query: url.Values{"head_sha": {sha}, "status": {"action_required"}}, tag: t, need: readActions,
+	}, func(p page) []wireRun { return p.Runs })
+	var forbidden *codehost.ForbiddenError
+	if errors.As(err, &forbidden) || errors.Is(err, codehost.ErrNotFound) {
+		return nil, noRuns, nil
+	}
+	out := []codehost.HostCheck{}
+	for _, w := range found {
+		if slices.ContainsFunc(out, func(c codehost.HostCheck) bool { return c.Name == w.Name }) {
+			continue // the newest of a workflow comes first
+		}
+		out = append(out, codehost.HostCheck{
+			ID: workflowSource + number(w.ID), Name: w.Name, Source: workflowSource, State: codehost.CheckFailed,
+			Conclusion: "action_required", Workflow: w.Name, Attempt: w.Attempt, URL: w.HTMLURL,
+		})
+	}
+	return out, tag, err
 }
 
 // goesOn is the time after which a workflow run is looked at again that has not ended.

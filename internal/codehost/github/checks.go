@@ -115,13 +115,15 @@ func statusCheck(w wireStatus) codehost.HostCheck {
 	return c
 }
 
-// ChecksOf implements codehost.Forge. A tag is that of the check runs and that of the
-// statuses; a commit with more than a page of either has none.
+// ChecksOf implements codehost.Forge. A tag is that of the check runs, of the statuses, and
+// of the workflow runs that wait for a person; a commit with more than a page of one has
+// none.
 func (h *Host) ChecksOf(ctx context.Context, r codehost.Repo, sha string, t codehost.Tag) (codehost.CheckSet, codehost.Tag, error) {
 	if !codehost.ValidSHA(sha) {
 		return codehost.CheckSet{}, "", codehost.ErrNotFound
 	}
-	runTag, statusTag, _ := strings.Cut(string(t), tagSeparator)
+	runTag, rest, _ := strings.Cut(string(t), tagSeparator)
+	statusTag, heldTag, _ := strings.Cut(rest, tagSeparator)
 	for {
 		runs, tag1, err1 := h.checkRuns(ctx, r, sha, url.Values{"filter": {"latest"}}, codehost.Tag(runTag))
 		if err1 != nil && !errors.Is(err1, codehost.ErrNotModified) {
@@ -131,11 +133,15 @@ func (h *Host) ChecksOf(ctx context.Context, r codehost.Repo, sha string, t code
 		if err2 != nil && !errors.Is(err2, codehost.ErrNotModified) {
 			return codehost.CheckSet{}, "", err2
 		}
-		if err1 != nil && err2 != nil {
+		held, tag3, err3 := h.heldRuns(ctx, r, sha, codehost.Tag(heldTag))
+		if err3 != nil && !errors.Is(err3, codehost.ErrNotModified) {
+			return codehost.CheckSet{}, "", err3
+		}
+		if err1 != nil && err2 != nil && err3 != nil {
 			return codehost.CheckSet{}, "", codehost.ErrNotModified
 		}
-		if err1 != nil || err2 != nil {
-			runTag, statusTag = "", ""
+		if err1 != nil || err2 != nil || err3 != nil {
+			runTag, statusTag, heldTag = "", "", ""
 			continue
 		}
 		out := codehost.CheckSet{SHA: sha, Checks: []codehost.HostCheck{}}
@@ -153,10 +159,11 @@ func (h *Host) ChecksOf(ctx context.Context, r codehost.Repo, sha string, t code
 		for _, w := range statuses {
 			out.Checks = append(out.Checks, statusCheck(w))
 		}
-		if tag1 == "" || tag2 == "" {
+		out.Checks = append(out.Checks, held...)
+		if tag1 == "" || tag2 == "" || tag3 == "" {
 			return out, "", nil
 		}
-		return out, tag1 + tagSeparator + tag2, nil
+		return out, tag1 + tagSeparator + tag2 + tagSeparator + tag3, nil
 	}
 }
 

@@ -165,3 +165,29 @@ func TestRerunAndLog(t *testing.T) {
 		wants(t, "the log of "+name, err, codehost.ErrNoLog)
 	}
 }
+
+// A workflow of a first-time contributor waits for a person, and has no check run: it is
+// shown until somebody lets it run.
+func TestHeldWorkflow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, peer.Options{})
+	ctx := t.Context()
+	sha := w.pull("svc/a", map[string]string{"a.txt": "a\n"}).Head()
+	set, tag, err := w.host.ChecksOf(ctx, w.shop, sha, "")
+	if err != nil || len(set.Checks) != 0 || tag == "" {
+		t.Fatalf("%+v %q, %v", set, tag, err)
+	}
+	for range 2 {
+		w.repo.Run(w.bob, peer.NewRun{Workflow: "CI", SHA: sha, Branch: "svc/a", Held: true})
+	}
+	set, tag, err = w.host.ChecksOf(ctx, w.shop, sha, tag)
+	if err != nil || len(set.Checks) != 1 {
+		t.Fatalf("%+v, %v", set, err)
+	}
+	c := set.Checks[0]
+	if c.Name != "CI" || c.State != codehost.CheckFailed || c.Conclusion != "action_required" || c.Job != "" || c.Own || c.URL == "" {
+		t.Errorf("%+v", c)
+	}
+	_, _, err = w.host.ChecksOf(ctx, w.shop, sha, tag)
+	wants(t, "with its tag", err, codehost.ErrNotModified)
+}

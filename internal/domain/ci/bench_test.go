@@ -117,6 +117,7 @@ type bench struct {
 	clock   atomic.Int64
 	said    []HostEnd
 	broken  []Broken
+	healed  []Healed
 	left    atomic.Bool // nobody looks after the pull requests
 	tasks   *yard       // that run checks
 }
@@ -155,6 +156,10 @@ func judging(t *testing.T, fn func(*testing.T, *bench)) {
 			})
 			BaseBroke.On(b.db, func(tx *db.Tx, e Broken) error {
 				tx.AfterCommit(func() { b.broken = append(b.broken, e) })
+				return nil
+			})
+			BaseHealed.On(b.db, func(tx *db.Tx, e Healed) error {
+				tx.AfterCommit(func() { b.healed = append(b.healed, e) })
 				return nil
 			})
 			b.write(func(tx *db.Tx) error {

@@ -98,8 +98,13 @@ func (s *Service) record(tx *db.Tx, h headRow, set codehost.CheckSet, logs map[s
 	if !mended {
 		return nil
 	}
-	_, err := wakeHeld.Exec(tx, h.RepoID, h.BaseRef, tx.Micros())
-	return err
+	if _, err := wakeHeld.Exec(tx, h.RepoID, h.BaseRef, tx.Micros()); err != nil {
+		return err
+	}
+	if broken, err := anyBroken.One(tx, h.RepoID, h.BaseRef); err != nil || broken {
+		return err
+	}
+	return BaseHealed.Send(tx, Healed{RepoID: h.RepoID, BaseRef: h.BaseRef})
 }
 
 // looks answers questions of git about commits, at most mostLooks of them. What cannot be

@@ -376,7 +376,7 @@ type standing struct{ result, hold, why string }
 // The checks of ours do not count: what they say is known here. early says that checks
 // may yet begin, and late that those which have not begun are missing.
 func verdict(checks []checkRow, judged []endRow, rules codehost.BranchRules, early, late bool) standing {
-	var failed, pending, again, missing []string
+	var failed, pending, again, missing, kept []string
 	held := map[string][]string{}
 	counted := 0
 	for _, c := range checks {
@@ -385,6 +385,9 @@ func verdict(checks []checkRow, judged []endRow, rules codehost.BranchRules, ear
 		}
 		counted++
 		if !c.Required && len(rules.Required) > 0 {
+			if c.Conclusion == actionRequired && c.State == codehost.CheckFailed {
+				kept = append(kept, c.Name) // a required check may be among its jobs
+			}
 			continue
 		}
 		e, _ := endOf(judged, c)
@@ -423,6 +426,8 @@ func verdict(checks []checkRow, judged []endRow, rules codehost.BranchRules, ear
 		return standing{HostPending, HoldApproval, list("these checks wait for a person to let them run", held[HoldApproval])}
 	case len(held[HoldInfra]) > 0:
 		return standing{HostPending, HoldInfra, list("the machines of these checks failed", held[HoldInfra])}
+	case len(missing) > 0 && len(kept) > 0:
+		return standing{HostPending, HoldApproval, list("these checks wait for a person to let them run", kept)}
 	case len(missing) > 0 && late:
 		return standing{HostPending, HoldMissing, list("these required checks have never reported", missing)}
 	case len(missing) > 0:

@@ -42,6 +42,12 @@ type Broken struct {
 // BaseBroke is sent once for a base and a set of failures.
 var BaseBroke = event.DeclareSignal[Broken]("ci.base_broke", "A job fails at a base branch, and at the pull requests to it.")
 
+// Healed is a base that fails in no known way any more.
+type Healed struct{ RepoID, BaseRef string }
+
+// BaseHealed is sent when the last job passes at a base that was broken.
+var BaseHealed = event.DeclareSignal[Healed]("ci.base_healed", "The jobs pass again that failed at a base branch.")
+
 // trials collects the ends of jobs of a head that are to be judged, and all that decides
 // about them. It asks the host, so it runs outside of a transaction.
 func (s *Service) trials(ctx context.Context, r repo.Ref, h headRow, rules codehost.BranchRules) (out []trial, err error) {

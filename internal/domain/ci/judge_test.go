@@ -149,12 +149,18 @@ func TestBaseBroken(t *testing.T) {
 		if _, ok := b.failure(commit(3)); ok {
 			b.t.Error("an agent would repair the base")
 		}
+		if len(b.healed) != 0 {
+			b.t.Errorf("it is said to be healed: %+v", b.healed)
+		}
 		b.base(commit(4))
 		b.ends(commit(4), "test", "")
 		b.pass(time.Second)
 		b.pass(time.Second)
 		b.wants(commit(2), HostFailed, "")
 		b.wants(commit(3), HostFailed, "")
+		if len(b.healed) != 1 || b.healed[0] != (Healed{RepoID: b.repo.ID, BaseRef: "main"}) {
+			b.t.Errorf("healed: %+v", b.healed)
+		}
 	})
 }
 
@@ -322,5 +328,78 @@ func TestTidy(t *testing.T) {
 				return err
 			})
 		}
+	})
+}
+
+// A failure on two other pull requests is no verdict: the job is run again, and a failure
+// that comes back is one to repair. Nor does it excuse a change that touches the test.
+func TestSeenElsewhere(t *testing.T) {
+	t.Parallel()
+	judging(t, func(t *testing.T, b *bench) {
+		b.left.Store(true) // nobody looks after those two
+		for n := range 2 {
+			b.head(commit(n + 1))
+			b.ends(commit(n+1), "test", pytestLog)
+		}
+		b.pass(time.Second)
+		b.asked(0)
+		b.left.Store(false)
+		b.head(commit(3))
+		b.ends(commit(3), "test", pytestLog)
+		b.pass(time.Minute)
+		b.asked(1)
+		b.wants(commit(3), HostPending, "")
+		b.ends(commit(3), "test", pytestLog)
+		b.pass(lookAgain)
+		b.wants(commit(3), HostFailed, "")
+		if f, ok := b.failure(commit(3)); !ok || len(f.Leave) != 0 || len(f.Repair) != 1 || strings.Contains(f.Repair[0], " runs") {
+			t.Errorf("what was seen elsewhere is told as %+v, %v", f, ok)
+		}
+		b.changed = []string{"tests/test_api.py"}
+		b.head(commit(4))
+		b.ends(commit(4), "test", pytestLog)
+		b.pass(time.Minute)
+		b.asked(1)
+		b.wants(commit(4), HostFailed, "")
+	})
+}
+
+// A failure that came and went in groups of the merge queue is known, as one of the base.
+func TestKnownInGroups(t *testing.T) {
+	t.Parallel()
+	judging(t, func(t *testing.T, b *bench) {
+		for n, log := range []string{pytestLog, ""} {
+			if err := b.nodes[0].Grouped(db.WithAccount(t.Context(), "acme"), b.repo, "main", commit(n+1)); err != nil {
+				t.Fatal(err)
+			}
+			b.ends(commit(n+1), "test", log)
+			b.pass(time.Minute)
+		}
+		b.changed = []string{"tests/test_api.py"}
+		b.head(commit(9))
+		b.ends(commit(9), "test", pytestLog)
+		b.pass(time.Minute)
+		b.asked(1)
+		if _, ok := b.failure(commit(9)); ok {
+			t.Error("an agent would be told of a known flake")
+		}
+	})
+}
+
+// A workflow that waits for a person holds the head if a required check is missing, and
+// does not if all of them have passed.
+func TestHeldWorkflowBesideRequired(t *testing.T) {
+	t.Parallel()
+	judging(t, func(_ *testing.T, b *bench) {
+		b.rules.Required = []codehost.RequiredCheck{{Name: "build"}}
+		b.head(commit(1))
+		b.sets[commit(1)] = []codehost.HostCheck{{
+			ID: "workflow1", Name: "CI", Source: "workflow", State: codehost.CheckFailed, Conclusion: actionRequired,
+		}}
+		b.pass(time.Minute)
+		b.wants(commit(1), HostPending, HoldApproval)
+		b.ends(commit(1), "build", "")
+		b.pass(lookHeld)
+		b.wants(commit(1), HostPassed, "")
 	})
 }

@@ -30,7 +30,7 @@ type Escalation struct {
 	CreatedBy  string     `json:"created_by" example:"system" doc:"whose work led to it: user:<id>, pat:<id>, or system"`
 	CreatedAt  time.Time  `json:"created_at" doc:"when it was raised"`
 	ResolvedAt *time.Time `json:"resolved_at" example:"null" doc:"when a person had dealt with it; null while it is open"`
-	ResolvedBy *string    `json:"resolved_by" example:"null" doc:"who said so: user:<id>, or system; null while it is open"`
+	ResolvedBy *string    `json:"resolved_by" example:"null" doc:"who said so: user:<id>, or system; policy: its cause has gone away; null while it is open"`
 	Note       *string    `json:"note" example:"null" doc:"what whoever resolved it wrote"`
 }
 
@@ -104,6 +104,27 @@ func ResolveOfPull(tx *db.Tx, prID, note string) error {
 	for _, escalationID := range ids {
 		if err == nil {
 			err = resolvedEvent.Record(tx, event.Subject{ID: escalationID}, resolvedData{Note: &note, PRID: &prID})
+		}
+	}
+	return err
+}
+
+// About names escalations about a repository that are of no further use, and says why.
+type About struct{ RepoID, Category, Title, Note string }
+
+// byPolicy is who resolves an escalation whose cause has gone away.
+const byPolicy = "policy"
+
+// ResolveOfRepo resolves the open escalations of a category and title about a repository,
+// because their cause has gone away.
+func ResolveOfRepo(tx *db.Tx, a About) error {
+	ids, err := resolveOfRepo.All(tx, resolveOfRepoArgs{
+		AccountID: tx.Account, RepoID: a.RepoID, Category: a.Category, Title: a.Title,
+		ResolvedAt: tx.Now, ResolvedBy: byPolicy, Note: a.Note,
+	})
+	for _, escalationID := range ids {
+		if err == nil {
+			err = resolvedEvent.Record(tx, event.Subject{ID: escalationID, RepoID: a.RepoID}, resolvedData{Note: &a.Note})
 		}
 	}
 	return err

@@ -86,3 +86,59 @@ func TestRaisedIsTold(t *testing.T) {
 		}
 	})
 }
+
+// What people were asked about a repository is resolved by policy once its cause has gone
+// away; what has another title, or is another account's, stays.
+func TestResolvedByPolicy(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		as := func(account string, fn func(*db.Tx) error) {
+			t.Helper()
+			if err := d.Write(db.WithAccount(t.Context(), account), fn); err != nil {
+				t.Fatal(err)
+			}
+		}
+		web := "web"
+		var ids []string
+		as("acme", func(tx *db.Tx) error {
+			ids = nil
+			err := seed.Add(tx, seed.Account{ID: "acme"}, seed.Account{ID: "rival"}, seed.Repo{ID: web, Account: "acme", Name: "web"})
+			if err != nil {
+				return err
+			}
+			for _, title := range []string{"main fails", "next fails"} {
+				raised, err := Raise(tx, Draft{RepoID: &web, Category: "base_broken", Title: title})
+				if err != nil {
+					return err
+				}
+				ids = append(ids, raised)
+			}
+			return nil
+		})
+		healed := About{RepoID: web, Category: "base_broken", Title: "main fails", Note: "It passes."}
+		resolved := func() (out []string) {
+			as("acme", func(tx *db.Tx) error {
+				out = nil
+				for _, one := range ids {
+					r, err := byID.One(tx, "acme", one)
+					if err != nil {
+						return err
+					}
+					if r.ResolvedBy != nil {
+						out = append(out, r.Title+" by "+*r.ResolvedBy+": "+*r.Note)
+					}
+				}
+				return nil
+			})
+			return out
+		}
+		as("rival", func(tx *db.Tx) error { return ResolveOfRepo(tx, healed) })
+		if got := resolved(); len(got) != 0 {
+			t.Errorf("another account has resolved %q", got)
+		}
+		as("acme", func(tx *db.Tx) error { return ResolveOfRepo(tx, healed) })
+		if got := resolved(); len(got) != 1 || got[0] != "main fails by policy: It passes." {
+			t.Errorf("resolved: %q", got)
+		}
+	})
+}

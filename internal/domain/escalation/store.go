@@ -37,10 +37,20 @@ var (
 	resolveOfPull = db.QWith[resolveOfPullArgs, string](`UPDATE escalations
 		SET resolved_at = :resolved_at, resolved_by = :resolved_by, note = :note
 		WHERE account_id = :account_id AND pr_id = :pr_id AND resolved_at IS NULL RETURNING id`)
+	resolveOfRepo = db.QWith[resolveOfRepoArgs, string](`UPDATE escalations
+		SET resolved_at = :resolved_at, resolved_by = :resolved_by, note = :note
+		WHERE account_id = :account_id AND repo_id = :repo_id AND category = :category AND title = :title AND resolved_at IS NULL RETURNING id`)
 	resolveOfAsk = db.QWith[resolveOfAskArgs, string](`UPDATE escalations
 		SET resolved_at = :resolved_at, resolved_by = :resolved_by, note = :note
 		WHERE account_id = :account_id AND ask_id = :ask_id AND category = :category AND resolved_at IS NULL RETURNING id`)
 )
+
+// resolveOfRepoArgs are the parameters of resolveOfRepo.
+type resolveOfRepoArgs struct {
+	AccountID, RepoID, Category, Title string
+	ResolvedAt                         time.Time
+	ResolvedBy, Note                   string
+}
 
 // resolveOfAskArgs are the parameters of resolveOfAsk.
 type resolveOfAskArgs struct {

@@ -28,3 +28,21 @@ func (s *Service) CheckAgain(tx *db.Tx, r repo.Ref, prID, sha string) error {
 	}
 	return s.taskGoesOn(tx, pr)
 }
+
+// endRepair ends the round that mends the checks of a locked pull request whose head has
+// passed them meanwhile: the round has nothing to do, and is not charged. A round that has
+// moved the head goes on.
+func (s *Service) endRepair(tx *db.Tx, pr *row) error {
+	if pr.Babysit != BabysitCI || pr.BabysitTask == nil || pr.RoundSHA != pr.HeadSHA {
+		return nil
+	}
+	taskID := *pr.BabysitTask
+	if _, err := setBabysit.Exec(tx, setBabysitArgs{ID: pr.ID, Babysit: BabysitWatching, UpdatedAt: tx.Micros()}); err != nil {
+		return err
+	}
+	if _, err := uncharge.Exec(tx, pr.ID); err != nil {
+		return err
+	}
+	pr.Babysit, pr.BabysitTask, pr.CIRounds = BabysitWatching, nil, max(0, pr.CIRounds-1)
+	return MinderUnneeded.Send(tx, taskID)
+}

@@ -32,7 +32,7 @@ const (
 )
 
 // logTail limits the part of a check's output that a round is given, in bytes.
-const logTail = 6 << 10
+const logTail = 64 << 10
 
 // Babysit is the state of the repair of a pull request.
 type Babysit struct {

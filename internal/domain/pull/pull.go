@@ -385,6 +385,9 @@ func (s *Service) judged(tx *db.Tx, pr row, j judgement) error {
 	}
 	switch {
 	case passed(pr.Checks):
+		if err := s.endRepair(tx, &pr); err != nil {
+			return err
+		}
 		return s.green(tx, r, pr)
 	case pr.unwatched():
 		return nil

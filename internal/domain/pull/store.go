@@ -233,6 +233,7 @@ var (
 	setBabysit = db.SWith[setBabysitArgs](`UPDATE pulls SET babysit = :babysit, babysit_task = NULL, attend_at = :attend_at,
 		round_then = '', updated_at = :updated_at
 		WHERE id = :id`)
+	uncharge  = db.S(`UPDATE pulls SET ci_rounds = ci_rounds - 1 WHERE id = $1 AND ci_rounds > 0`)
 	rearmPull = db.SWith[rearmPullArgs](`UPDATE pulls SET babysit = :babysit, ci_rounds = 0, conflict_rounds = 0, review_rounds = 0,
 		forgiven = :forgiven, armed_at = :armed_at, attend_at = 0, updated_at = :armed_at
 		WHERE id = :id`)

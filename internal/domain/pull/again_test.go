@@ -1,0 +1,100 @@
+package pull
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+)
+
+// repairs begins the second round of a pull request.
+func repairs(tx *db.Tx, prID, taskID string) error {
+	_, err := beginRound.Exec(tx, beginRoundArgs{ID: prID, Babysit: BabysitCI, CIRounds: 2, BabysitTask: taskID, UpdatedAt: tx.Micros()})
+	return err
+}
+
+// A check that turns green while an agent repairs its head ends the round, which is not
+// charged; a round that has moved the head goes on.
+func TestGreenEndsTheRound(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.keep()
+		sha := y.commit("one", "a", "a")
+		prID := y.propose("one", sha)
+		y.settle()
+		y.write(func(tx *db.Tx) error {
+			return repairs(tx, prID, "round")
+		})
+		y.checkedThere(sha, ChecksPassed)
+		pr := y.row(prID)
+		if pr.Babysit != BabysitWatching || pr.BabysitTask != nil || pr.CIRounds != 1 || !slices.Contains(y.stopped, "round") {
+			t.Errorf("%s with task %v after %d rounds, stopped %q", pr.Babysit, pr.BabysitTask, pr.CIRounds, y.stopped)
+		}
+		if pr.Needs != NeedsDecision {
+			t.Errorf("it needs %q", pr.Needs)
+		}
+		y.write(func(tx *db.Tx) error { return y.RoundEnded(tx, prID, "round", true) }) // the end of the task comes later
+		if pr = y.row(prID); pr.Babysit != BabysitWatching {
+			t.Errorf("the end of the round makes it %s", pr.Babysit)
+		}
+
+		next := y.commit("one", "a", "b")
+		y.write(func(tx *db.Tx) error {
+			return repairs(tx, prID, "other")
+		})
+		y.moved("one", next)
+		y.checkedThere(next, ChecksPassed)
+		if pr = y.row(prID); pr.Babysit != BabysitCI || pr.CIRounds != 2 || slices.Contains(y.stopped, "other") {
+			t.Errorf("a round that has pushed is %s after %d rounds", pr.Babysit, pr.CIRounds)
+		}
+	})
+}
+
+// The checks of a head wait for a person, who is asked once; that ends by itself, or the
+// head is read anew when somebody arms it again.
+func TestChecksHeldForPeople(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.keep()
+		sha := y.commit("one", "a", "a")
+		prID := y.propose("one", sha)
+		y.settle()
+		holds := func(hold string) row {
+			y.write(func(tx *db.Tx) error {
+				return y.HostChecked(tx, HostEnd{RepoID: y.repo, SHA: sha, Result: ChecksPending, Hold: hold, Why: "these checks wait: CI"})
+			})
+			return y.row(prID)
+		}
+		for range 2 {
+			if pr := holds(NeedsApproval); pr.Needs != NeedsApproval || !slices.Equal(y.asked, []string{NeedsApproval}) {
+				t.Errorf("it needs %q, people were asked %q", pr.Needs, y.asked)
+			}
+		}
+		if pr := holds(NeedsBase); pr.Needs != NeedsBase || len(y.asked) != 1 {
+			t.Errorf("it needs %q, people were asked %q", pr.Needs, y.asked)
+		}
+		if pr := holds(""); pr.Needs != "" || len(y.resolved) != 1 {
+			t.Errorf("it needs %q, resolved %q", pr.Needs, y.resolved)
+		}
+		if pr := holds(""); pr.Needs != "" || len(y.resolved) != 1 {
+			t.Errorf("it is resolved again: %q", y.resolved)
+		}
+
+		// Armed again, what waits for a person is read anew.
+		holds(NeedsMachine)
+		if _, err := y.rearm(y.ctx(), rearmIn{ID: prID, Reason: "The machines are back."}); err != nil {
+			t.Fatal(err)
+		}
+		if pr := y.row(prID); pr.Needs != "" || pr.HostChecks != ChecksPending || pr.Checks != ChecksPending {
+			t.Errorf("armed again: needs %q, checks %s", pr.Needs, pr.Checks)
+		}
+
+		// A question that waits is not put aside for a hold, nor is an abandoned one held.
+		y.checkedThere(sha, ChecksPassed)
+		if pr := holds(NeedsCheck); pr.Needs != NeedsDecision {
+			t.Errorf("beside a question: %q", pr.Needs)
+		}
+		y.pass(time.Second)
+	})
+}
