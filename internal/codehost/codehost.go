@@ -16,6 +16,7 @@
 //   - urgency.go: how much of the limits of a host a call may use up
 //   - hosts.go: Hosts
 //   - names.go, links.go: names of repositories, refs, commits and issues
+//   - stack.go: candidates of merge queues
 //   - push.go: the rights of a git credential, and the changes of a push
 package codehost
 
@@ -125,6 +126,15 @@ type Host interface {
 	// it. Both branches are checked and the base is moved in one ref transaction.
 	// Merge also fails with ErrConflict and ErrNotFound.
 	Merge(ctx context.Context, r Repo, o MergeOptions) (mergeSHA string, err error)
+
+	// Stack merges heads into a base, one after the other, in commits that no branch
+	// has, and stops at the first head that conflicts with what stands before it. Each
+	// call makes commits of its own. It fails with ErrNotFound.
+	Stack(ctx context.Context, r Repo, o StackOptions) (Stacked, error)
+
+	// PutBranch makes or moves a branch of a merge queue (QueueBranch) to a commit that
+	// Stack has made just before. It fails with ErrNotFound for any other branch.
+	PutBranch(ctx context.Context, r Repo, branch, sha string) error
 
 	// DeleteBranch deletes a branch. It fails with ErrHeadMoved if the branch is not
 	// at expectSHA, and with ErrNotFound if the branch is gone. The default branch is

@@ -44,7 +44,8 @@ type (
 	// PullChanged tells of the state of a pull request.
 	PullChanged struct {
 		Happening
-		Pull Pull
+		Pull   Pull
+		Reason string // why it left the merge queue of the host: the host's own word, in capitals; "" for other actions
 	}
 	// ReviewPosted tells of a review.
 	ReviewPosted struct {
@@ -90,6 +91,7 @@ type (
 	QueueChanged struct {
 		Happening
 		HeadSHA, BaseRef string
+		Number           int64  // of the last pull request in the group; 0: unknown
 		Reason           string // why it was destroyed: merged, invalidated, dequeued
 	}
 	// RulesChanged tells that the rules of the branches are to be read again.

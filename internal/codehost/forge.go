@@ -42,7 +42,7 @@ const (
 	KeepIssues    Capability = "issues"        // Issues
 	KeepRules     Capability = "rules"         // Rules
 	CreateRepos   Capability = "create-repos"  // Rules.CreateRepo
-	QueueNative   Capability = "merge-queue"   // Pulls.Enqueue, Pulls.Dequeue
+	QueueNative   Capability = "merge-queue"   // Pulls.Enqueue, Pulls.QueueEntry, Pulls.Dequeue
 	CloseThreads  Capability = "close-threads" // Reviews.Resolve
 	WriteWorkflow Capability = "workflows"     // pushes and merges that touch the host's own workflow files
 )
@@ -172,6 +172,9 @@ type Pulls interface {
 	// Enqueue adds a pull request to the merge queue of the host. It fails with
 	// ErrHeadMoved and *BlockedError.
 	Enqueue(ctx context.Context, r Repo, once Once, number int64, headSHA string) error
+	// QueueEntry is the place of a pull request in the queue of the host; false if it is
+	// not in it.
+	QueueEntry(ctx context.Context, r Repo, number int64) (QueueEntry, bool, error)
 	// Dequeue takes a pull request out of the queue of the host. One that is not in it
 	// is no error.
 	Dequeue(ctx context.Context, r Repo, once Once, number int64) error

@@ -46,6 +46,11 @@ func (NoForge) MergePull(context.Context, Repo, Once, int64, PullMerge) (string,
 // Enqueue implements Forge.
 func (NoForge) Enqueue(context.Context, Repo, Once, int64, string) error { return ErrCannot }
 
+// QueueEntry implements Forge.
+func (NoForge) QueueEntry(context.Context, Repo, int64) (QueueEntry, bool, error) {
+	return QueueEntry{}, false, ErrCannot
+}
+
 // Dequeue implements Forge.
 func (NoForge) Dequeue(context.Context, Repo, Once, int64) error { return ErrCannot }
 

@@ -16,8 +16,12 @@ type Access struct {
 	Person string
 }
 
-// MayPush tells whether the credential may create, move or delete a ref.
+// MayPush tells whether the credential may create, move or delete a ref. Nobody may
+// touch the branches of merge queues.
 func (a Access) MayPush(ref string) bool {
+	if strings.HasPrefix(strings.ToLower(ref), "refs/heads/"+QueuePrefix) {
+		return false
+	}
 	for _, p := range a.Push {
 		prefix, any := strings.CutSuffix(p, "*")
 		if ref == p || any && strings.HasSuffix(prefix, "/") && strings.HasPrefix(ref, prefix) {

@@ -126,6 +126,24 @@ func (h *Host) Merge(ctx context.Context, r codehost.Repo, o codehost.MergeOptio
 	return dir.Merge(ctx, o)
 }
 
+// Stack implements codehost.Host.
+func (h *Host) Stack(ctx context.Context, r codehost.Repo, o codehost.StackOptions) (codehost.Stacked, error) {
+	dir, err := h.open(r)
+	if err != nil {
+		return codehost.Stacked{}, err
+	}
+	return dir.Stack(ctx, o)
+}
+
+// PutBranch implements codehost.Host.
+func (h *Host) PutBranch(ctx context.Context, r codehost.Repo, branch, sha string) error {
+	dir, err := h.open(r)
+	if err != nil {
+		return err
+	}
+	return dir.PutBranch(ctx, branch, sha)
+}
+
 // DeleteBranch implements codehost.Host.
 func (h *Host) DeleteBranch(ctx context.Context, r codehost.Repo, branch, expectSHA string) error {
 	dir, err := h.open(r)

@@ -126,6 +126,7 @@ type payload struct {
 	} `json:"workflow_job"`
 	SHA        string `json:"sha"` // of status
 	MergeGroup *struct {
+		HeadRef string `json:"head_ref"`
 		HeadSHA string `json:"head_sha"`
 		BaseRef string `json:"base_ref"`
 	} `json:"merge_group"`

@@ -2,6 +2,8 @@ package github
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"yardmaster/internal/codehost"
@@ -43,7 +45,7 @@ var translations = map[string]translation{
 			return nil, errPayload
 		}
 		about.At = p.PullRequest.UpdatedAt.Time
-		return one(codehost.PullChanged{Happening: about, Pull: h.pull(*p.PullRequest)})
+		return one(codehost.PullChanged{Happening: about, Pull: h.pull(*p.PullRequest), Reason: strings.ToUpper(p.Reason)})
 	},
 	"pull_request_review": func(h *Host, p payload, about codehost.Happening) ([]codehost.Event, error) {
 		if p.PullRequest == nil || p.Review == nil {
@@ -134,7 +136,7 @@ var translations = map[string]translation{
 			return nil, errPayload
 		}
 		return one(codehost.QueueChanged{
-			Happening: about, HeadSHA: p.MergeGroup.HeadSHA, Reason: p.Reason,
+			Happening: about, HeadSHA: p.MergeGroup.HeadSHA, Reason: p.Reason, Number: groupNumber(p.MergeGroup.HeadRef),
 			BaseRef: strings.TrimPrefix(p.MergeGroup.BaseRef, "refs/heads/"),
 		})
 	},
@@ -149,6 +151,19 @@ func rulesChanged(_ *Host, _ payload, about codehost.Happening) ([]codehost.Even
 
 func checksChanged(about codehost.Happening, sha string) []codehost.Event {
 	return []codehost.Event{codehost.ChecksChanged{Happening: about, SHA: sha}}
+}
+
+var groupRef = regexp.MustCompile(`/pr-(\d{1,12})-[0-9a-f]{40}$`)
+
+// groupNumber is the number of the last pull request of a group, which is in the name of
+// its branch; 0 if it is not.
+func groupNumber(ref string) int64 {
+	m := groupRef.FindStringSubmatch(ref)
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.ParseInt(m[1], 10, 64)
+	return n
 }
 
 func isSHA(s string) bool { return codehost.ValidSHA(s) || s == codehost.ZeroSHA }

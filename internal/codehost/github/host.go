@@ -303,6 +303,39 @@ func (h *Host) FirstCommit(ctx context.Context, r codehost.Repo, o codehost.Firs
 	return sha, nil
 }
 
+// Stack implements codehost.Host. The commits are made in the mirror.
+func (h *Host) Stack(ctx context.Context, r codehost.Repo, o codehost.StackOptions) (codehost.Stacked, error) {
+	for _, sha := range append([]string{o.BaseSHA}, o.Heads...) {
+		if !codehost.ValidSHA(sha) {
+			return codehost.Stacked{}, fault.Field("heads", "has an entry that is not a full commit SHA")
+		}
+	}
+	dir, _, err := h.at(ctx, r, append([]string{o.BaseSHA}, o.Heads...)...)
+	if err != nil {
+		return codehost.Stacked{}, err
+	}
+	return dir.Stack(ctx, o)
+}
+
+// PutBranch implements codehost.Host. A branch that somebody else has moved is moved
+// back.
+func (h *Host) PutBranch(ctx context.Context, r codehost.Repo, branch, sha string) error {
+	if !codehost.QueueBranch(branch) || !codehost.ValidSHA(sha) {
+		return codehost.ErrNotFound
+	}
+	at, err := h.Head(ctx, r, branch)
+	if err != nil && !errors.Is(err, codehost.ErrNotFound) {
+		return err
+	}
+	if at == sha {
+		return nil
+	}
+	if err := h.push(ctx, r, branch, at, sha); err != nil {
+		return fmt.Errorf("put branch %s of %s: %w", branch, r, err)
+	}
+	return nil
+}
+
 // push moves a branch from one commit to another; from "" makes it, and to "" deletes
 // it. GitHub compares the commit in the same step.
 func (h *Host) push(ctx context.Context, r codehost.Repo, branch, from, to string) error {

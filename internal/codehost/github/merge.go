@@ -124,6 +124,35 @@ func (h *Host) Enqueue(ctx context.Context, r codehost.Repo, once codehost.Once,
 	return errors.Join(&codehost.BlockedError{Missing: slices.Clone(e.messages)}, err)
 }
 
+// QueueEntry implements codehost.Forge.
+func (h *Host) QueueEntry(ctx context.Context, r codehost.Repo, n int64) (out codehost.QueueEntry, in bool, err error) {
+	var got struct {
+		Repository struct {
+			PullRequest struct {
+				Entry *struct {
+					Position int `json:"position"`
+					Head     *struct {
+						SHA string `json:"oid"`
+					} `json:"headCommit"`
+				} `json:"mergeQueueEntry"`
+			} `json:"pullRequest"`
+		} `json:"repository"`
+	}
+	need := permissions{"pull_requests": "read", "merge_queues": "read"}
+	err = h.graphQL(ctx, r, need, `query($owner: String!, $name: String!, $n: Int!) { repository(owner: $owner, name: $name) {
+		pullRequest(number: $n) { mergeQueueEntry { position headCommit { oid } } } } }`,
+		map[string]any{"owner": r.Owner, "name": r.Name, "n": n}, &got)
+	e := got.Repository.PullRequest.Entry
+	if err != nil || e == nil {
+		return out, false, err
+	}
+	out.Position = e.Position
+	if e.Head != nil && codehost.ValidSHA(e.Head.SHA) {
+		out.GroupSHA = e.Head.SHA
+	}
+	return out, true, nil
+}
+
 // Dequeue implements codehost.Forge.
 func (h *Host) Dequeue(ctx context.Context, r codehost.Repo, once codehost.Once, n int64) error {
 	p, _, err := h.Pull(ctx, r, n, "")

@@ -288,6 +288,9 @@ func TestMergeQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if e, in, err := w.host.QueueEntry(ctx, w.shop, n); err != nil || !in || e.Position != 1 || e.GroupSHA != pull.Group() {
+		t.Errorf("its place is %+v, %t, %v", e, in, err)
+	}
 	if !pull.Queued() {
 		t.Error("it is not in the queue")
 	}
@@ -295,6 +298,9 @@ func TestMergeQueue(t *testing.T) {
 		if err := w.host.Dequeue(ctx, w.shop, once2, n); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if _, in, err := w.host.QueueEntry(ctx, w.shop, n); err != nil || in {
+		t.Errorf("it has a place: %t, %v", in, err)
 	}
 	if pull.Queued() {
 		t.Error("it is in the queue")

@@ -83,6 +83,7 @@ func Run(t *testing.T, site func(t *testing.T) Site) {
 	for name, part := range map[string]func(*testing.T, clone){
 		"empty": empty, "first": first, "read": read, "compare": compare, "merge": merge, "conflict": conflict,
 		"write": write, "delete": deletes,
+		"stack": stack,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
