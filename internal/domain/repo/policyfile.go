@@ -28,6 +28,7 @@ const (
 	maxBudget       = 100_000 // US dollars
 	maxLabel        = 35      // characters; GitHub takes 50, and an answer adds to it
 	maxWebhookRef   = 100     // characters
+	maxBatch        = 20      // heads of one batch of a merge queue
 )
 
 // Policy is a parsed policy file with every default filled in. The zero file,
@@ -79,6 +80,8 @@ type MergePolicy struct {
 	Mode         string   `json:"mode" yaml:"mode" enum:"ask,auto,never" doc:"ask: a person approves the head first; auto: it is merged; never: it is left to people"` // ask: a person approves the head; auto: merge; never
 	Method       string   `json:"method" yaml:"method" enum:"merge,squash" doc:"how it is merged"`                                                                     // merge or squash
 	DeleteBranch bool     `json:"delete_branch" yaml:"delete_branch" doc:"whether the branch goes once it is merged"`
+	Queue        string   `json:"queue" yaml:"queue" enum:"off,batch" doc:"batch: approved heads are checked together with what the base has become, and merged in order; off: each is merged at once. A merge queue of the code host goes before"`
+	Batch        int      `json:"batch" yaml:"batch" example:"5" doc:"how many heads are checked together at most, 1 to 20"`
 	OnCancel     string   `json:"on_cancel" yaml:"on_cancel" enum:"close,keep" doc:"close: a pull request is closed with its task; keep: it stays open for people"`
 }
 
@@ -187,7 +190,7 @@ func DefaultPolicy() Policy {
 		Version: 1,
 		Agent:   AgentPolicy{Template: "default", Isolation: "best"},
 		Checks:  CheckPolicy{Timeout: "10m", Missing: "1h"},
-		Merge:   MergePolicy{Mode: "ask", Method: "merge", DeleteBranch: true, OnCancel: "close"},
+		Merge:   MergePolicy{Mode: "ask", Method: "merge", DeleteBranch: true, OnCancel: "close", Queue: "off", Batch: 5},
 
 		Pulls:     PullPolicy{Watch: "labelled", Label: "yardmaster"},
 		Approvals: ApprovalPolicy{Carry: "rebase"},
@@ -328,6 +331,10 @@ func (p Policy) check() (msgs []string) {
 		msgs = append(msgs, fmt.Sprintf("issues.webhook_ref must have at most %d characters", maxWebhookRef))
 	}
 	oneOf("conflicts", p.Conflicts, "hold", "stack", "ignore")
+	oneOf("merge.queue", p.Merge.Queue, "off", "batch")
+	if p.Merge.Batch < 1 || p.Merge.Batch > maxBatch {
+		msgs = append(msgs, fmt.Sprintf("merge.batch must be between 1 and %d", maxBatch))
+	}
 	oneOf("merge.on_cancel", p.Merge.OnCancel, "close", "keep")
 	oneOf("approvals.carry", p.Approvals.Carry, "never", "rebase")
 	oneOf("review.mode", p.Review.Mode, "auto", "on_request", "off")

@@ -28,10 +28,10 @@ func TestParsePolicy(t *testing.T) {
 		"a comment":   {"# nothing\n", DefaultPolicy(), ""},
 		"the version": {"version: 1\n", DefaultPolicy(), ""},
 		"one key":     {"checks: {command: make check}\n", with(func(p *Policy) { p.Checks.Command = "make check" }), ""},
-		"all of it": {"version: 1\nagent: {template: t, isolation: landlock}\nchecks: {command: c, timeout: 90m, missing_after: 2h}\nmerge: {mode: auto, method: squash, delete_branch: false}\napprovals: {carry: never}\nreview: {mode: off, template: r, min_severity: nit, block: never}\nconflicts: stack\npulls: {watch: all, label: l}\ninstructions: i\nissues: {triage: all, label: x, answer: false, webhook_ref: h}\nbudget: {task_usd: 2.5}\n", Policy{
+		"all of it": {"version: 1\nagent: {template: t, isolation: landlock}\nchecks: {command: c, timeout: 90m, missing_after: 2h}\nmerge: {mode: auto, method: squash, delete_branch: false, queue: batch, batch: 3}\napprovals: {carry: never}\nreview: {mode: off, template: r, min_severity: nit, block: never}\nconflicts: stack\npulls: {watch: all, label: l}\ninstructions: i\nissues: {triage: all, label: x, answer: false, webhook_ref: h}\nbudget: {task_usd: 2.5}\n", Policy{
 			Version: 1, Agent: AgentPolicy{Template: "t", Isolation: "landlock"},
 			Checks:    CheckPolicy{Command: "c", Timeout: "90m", Missing: "2h"},
-			Merge:     MergePolicy{Mode: "auto", Method: "squash", DeleteBranch: false, OnCancel: "close"},
+			Merge:     MergePolicy{Mode: "auto", Method: "squash", DeleteBranch: false, OnCancel: "close", Queue: "batch", Batch: 3},
 			Approvals: ApprovalPolicy{Carry: "never"}, Review: ReviewPolicy{Mode: "off", Template: "r", MinSeverity: "nit", Block: "never"},
 			Conflicts: "stack", Pulls: PullPolicy{Watch: "all", Label: "l"}, Instructions: "i",
 			Issues: IssuePolicy{Triage: "all", Label: "x", Answer: false, WebhookRef: "h"},
@@ -42,6 +42,8 @@ func TestParsePolicy(t *testing.T) {
 		"another version":   {"version: 2\n", Policy{}, "version must be 1"},
 		"other conflicts":   {"conflicts: fight\n", Policy{}, "conflicts must be one of hold, stack, ignore"},
 		"another mode":      {"merge: {mode: yolo}\n", Policy{}, "merge.mode must be one of ask, auto, never"},
+		"another queue":     {"merge: {queue: train}\n", Policy{}, "merge.queue must be one of off, batch"},
+		"no batch":          {"merge: {batch: 0}\n", Policy{}, "merge.batch must be between 1 and 20"},
 		"another carry":     {"approvals: {carry: always}\n", Policy{}, "approvals.carry must be one of never, rebase"},
 		"another review":    {"review: {mode: maybe}\n", Policy{}, "review.mode must be one of auto, on_request, off"},
 		"other issues":      {"issues: {triage: some}\n", Policy{}, "issues.triage must be one of off, labelled, all"},

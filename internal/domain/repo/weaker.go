@@ -36,6 +36,7 @@ var judges = map[string]judge{
 	"merge.method":         harmless, // the same lines come in either way
 	"merge.delete_branch":  harmless, // of a branch that is merged
 	"merge.on_cancel":      harmless, // nothing is merged by either
+	"merge.batch":          harmless, // all are checked together, however many
 	"checks.missing_after": harmless, // it only says when a person is asked
 
 	"agent.template": changed("agent.template", "the template decides which agent works, with which model",
@@ -55,6 +56,9 @@ var judges = map[string]judge{
 	}),
 	"merge.mode": lower("merge.mode", "less is asked before a merge", func(p Policy) (string, int) {
 		return p.Merge.Mode, slices.Index(mergeModes, p.Merge.Mode)
+	}),
+	"merge.queue": lower("merge.queue", "heads are merged unchecked with what the base has become", func(p Policy) (string, int) {
+		return p.Merge.Queue, slices.Index([]string{"batch", "off"}, p.Merge.Queue)
 	}),
 	"approvals.carry": lower("approvals.carry", "an approval holds for later heads", func(p Policy) (string, int) {
 		return p.Approvals.Carry, slices.Index([]string{"never", "rebase"}, p.Approvals.Carry)

@@ -54,6 +54,7 @@ func base() Policy {
 	p.Checks.Command = "make check"
 	p.Budget = BudgetPolicy{TaskUSD: usd(5), RunUSD: usd(2)}
 	p.Approvals.Carry = "never"
+	p.Merge.Queue = "batch"
 	p.Review.Mode = "on_request"
 	p.Conflicts = "stack"
 	p.Issues.Answer = false
@@ -77,9 +78,14 @@ func server(change func(*MCPServer)) func(*Policy) {
 
 // changes are changes of each field of base, for the better and the worse.
 var changes = map[string][]verdict{
-	"version":             {{func(p *Policy) { p.Version = 2 }, ""}},
-	"merge.method":        {{func(p *Policy) { p.Merge.Method = "squash" }, ""}},
-	"merge.on_cancel":     {{func(p *Policy) { p.Merge.OnCancel = "keep" }, ""}},
+	"version":         {{func(p *Policy) { p.Version = 2 }, ""}},
+	"merge.method":    {{func(p *Policy) { p.Merge.Method = "squash" }, ""}},
+	"merge.on_cancel": {{func(p *Policy) { p.Merge.OnCancel = "keep" }, ""}},
+	"merge.queue": {
+		{func(p *Policy) { p.Merge.Queue = "off" }, "merge.queue"},
+		{func(p *Policy) { p.Merge.Queue = "batch" }, ""},
+	},
+	"merge.batch":         {{func(p *Policy) { p.Merge.Batch = 9 }, ""}},
 	"merge.delete_branch": {{func(p *Policy) { p.Merge.DeleteBranch = false }, ""}},
 	"agent.template":      {{func(p *Policy) { p.Agent.Template = "other" }, "agent.template"}},
 	"agent.isolation": {
