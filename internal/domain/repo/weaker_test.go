@@ -198,7 +198,7 @@ func TestWeaker(t *testing.T) {
 	for _, w := range Weaker(base(), DefaultPolicy()) {
 		names = append(names, w.Field)
 	}
-	if got, want := strings.Join(names, " "), "agent.isolation approvals.carry budget.run_usd budget.task_usd checks.command instructions issues.answer"; got != want {
+	if got, want := strings.Join(names, " "), "agent.isolation approvals.carry budget.run_usd budget.task_usd checks.command instructions issues.answer merge.queue"; got != want {
 		t.Errorf("without the file %q are weaker, want %q", got, want)
 	}
 	long := DefaultPolicy()
