@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/domain/hostlimit"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/issue"
+	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/review"
@@ -38,6 +39,7 @@ func (a *App) keeper() *clock.Keeper {
 		intent.ClockSetBack,
 		issue.ClockSetBack,
 		mail.ClockSetBack,
+		mergequeue.ClockSetBack,
 		pull.ClockSetBack,
 		repo.ClockSetBack,
 		review.ClockSetBack,

@@ -41,6 +41,7 @@ import (
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/member"
+	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/oauth"
 	"yardmaster/internal/domain/onboarding"
@@ -111,6 +112,7 @@ type wired struct {
 	ci       *ci.Service
 	issue    *issue.Service
 	pull     *pull.Service
+	merges   *mergequeue.Service
 	review   *review.Service
 	ask      *ask.Service
 	plan     *plan.Service
@@ -277,10 +279,14 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Tasks: flow.CheckTasks{Tasks: p.task, Hosts: a.hosts},
 		Logs: flow.RunLogs{}, Objects: a.blob, Pulls: flow.CheckPulls{BaseURL: a.base}, Intents: intents,
 	}))
+	p.merges = add(&p, mergequeue.New(mergequeue.Needs{
+		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Intents: intents, Bot: author, Orders: flow.MergeOrders{},
+		Checks: flow.QueueChecks{Checks: p.ci, Tasks: p.task},
+	}))
 	p.pull = add(&p, pull.New(pull.Needs{
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, BaseURL: a.base, Logger: a.log, Bot: author, Intents: intents, Reviews: flow.OpenFindings{},
 		Tasks: flow.PullTasks{Tasks: p.task, Hosts: a.hosts}, Checks: flow.Checks{Service: p.ci},
-		People: flow.Signers{Address: author.Email, Persons: a.persons()},
+		People: flow.Signers{Address: author.Email, Persons: a.persons()}, Queue: flow.MergeQueue{Service: p.merges},
 	}))
 	p.review = add(&p, review.New(review.Needs{
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Pulls: flow.ReviewPulls{Pulls: p.pull},
@@ -308,7 +314,7 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log,
 		Receiver: flow.HostEvents{
 			DB: a.db, Hosts: a.hosts, Connections: p.hosts, Repos: p.repo, Pulls: p.pull, Checks: p.ci, Reviews: p.review,
-			Issues: p.issue, Commands: commands,
+			Issues: p.issue, Commands: commands, Merges: p.merges,
 		},
 	}))
 	p.approval = add(&p, approval.New(approval.Needs{

@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/issue"
+	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/operator"
 	"yardmaster/internal/domain/pull"
@@ -51,6 +52,8 @@ func (a *App) subscribe(p wired) {
 	flow.FollowPulls(a.db, p.task)
 	ci.Ended.On(a.db, flow.EndCheck(p.pull))
 	ci.HostChecked.On(a.db, flow.EndHostChecks(p.pull))
+	mergequeue.TurnCame.On(a.db, p.pull.TurnCame)
+	mergequeue.HeadRejected.On(a.db, flow.RejectHead(p.pull))
 	ci.BaseBroke.On(a.db, flow.RaiseBroken)
 	ci.BaseHealed.On(a.db, flow.ResolveBroken)
 	pull.MinderUnneeded.On(a.db, flow.StopMinder(p.task))

@@ -63,6 +63,15 @@ func builtIn(owner, name string) codehost.Repo {
 // Missing finds no folder missing: there are none.
 func (f *forge) Missing([]codehost.Repo) []codehost.Repo { return nil }
 
+// Stack and PutBranch are for queues, which no repository of a walk has.
+func (f *forge) Stack(context.Context, codehost.Repo, codehost.StackOptions) (codehost.Stacked, error) {
+	return codehost.Stacked{}, codehost.ErrNotFound
+}
+
+func (f *forge) PutBranch(context.Context, codehost.Repo, string, string) error {
+	return codehost.ErrNotFound
+}
+
 // Maintain has nothing to pack.
 func (f *forge) Maintain(context.Context, codehost.Repo, time.Time) error { return nil }
 

@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/issue"
+	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 )
@@ -27,6 +28,7 @@ type HostEvents struct {
 	Hosts       *codehost.Hosts
 	Issues      *issue.Service
 	Commands    *command.Service
+	Merges      *mergequeue.Service
 }
 
 // Apply hands an event to the domain that it is about. An event about a repository
@@ -70,7 +72,10 @@ func (h HostEvents) Apply(ctx context.Context, host string, e codehost.Event) er
 	case codehost.QueueChanged:
 		switch e.Action {
 		case "checks_requested":
-			return h.Checks.Grouped(ctx, r, e.BaseRef, e.HeadSHA)
+			if err := h.Checks.Grouped(ctx, r, e.BaseRef, e.HeadSHA); err != nil {
+				return err
+			}
+			return h.Merges.Grouped(ctx, r, e.BaseRef, e.HeadSHA, e.Number)
 		case "destroyed":
 			return h.Checks.Ungrouped(ctx, r, e.HeadSHA)
 		}

@@ -22,6 +22,7 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
@@ -121,9 +122,13 @@ func (y *twoHosts) wire() {
 		Objects: blob.NewFolder(y.t.TempDir(), "http://server", seal.New(), time.Now),
 		Pulls:   CheckPulls{}, Intents: intents,
 	})
+	queues := mergequeue.New(mergequeue.Needs{
+		DB: y.db, Hub: hub, Hosts: y.hosts, Logger: log, Intents: intents, Orders: MergeOrders{},
+		Checks: QueueChecks{Checks: checks, Tasks: tasks}, Bot: codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
+	})
 	y.pulls = pull.New(pull.Needs{
 		DB: y.db, Hub: hub, Hosts: y.hosts, BaseURL: "http://server", Logger: log, Tasks: PullTasks{Tasks: tasks, Hosts: y.hosts},
-		Checks: Checks{Service: checks}, Reviews: OpenFindings{}, People: Signers{},
+		Checks: Checks{Service: checks}, Reviews: OpenFindings{}, People: Signers{}, Queue: MergeQueue{Service: queues},
 		Bot:     codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
 		Intents: intents,
 	})

@@ -290,7 +290,7 @@ func (s *Service) readHead(ctx context.Context, h headRow) error {
 		if _, err := setHead.Exec(tx, setHeadArgs{
 			RepoID: h.RepoID, SHA: h.SHA, Tag: string(tag), Result: v.result, Why: v.why, Hold: v.hold,
 			DueAt: next(tx.Now, h, v, len(checks)), Have: h.Want, Now: tx.Micros(),
-		}); err != nil || h.Side != sidePull || v.result == HostPending && h.Result == HostPending && v.hold == h.Hold {
+		}); err != nil || h.Side == sideBase || v.result == HostPending && h.Result == HostPending && v.hold == h.Hold {
 			return err
 		}
 		return HostChecked.Send(tx, HostEnd{RepoID: h.RepoID, SHA: h.SHA, Result: v.result, Hold: v.hold, Why: v.why})

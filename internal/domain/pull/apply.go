@@ -48,6 +48,9 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 		if ordered, err := s.ordered(ctx, d, t.protected); err != nil || !ordered {
 			return err
 		}
+		if goes, err := s.turn(ctx, r, pr, d, t.base); err != nil || !goes {
+			return err
+		}
 	}
 	var sha, message string
 	if mergeErr == nil {
@@ -248,6 +251,9 @@ func (s *Service) applied(tx *db.Tx, d dueRow, sha string, mergeErr error) error
 	})
 	if err != nil || n == 0 {
 		return err // the merge is recorded already
+	}
+	if err := s.Queue.Merged(tx, pr.ID, d.ID, sha); err != nil {
+		return err
 	}
 	if _, err := carriedOut.Exec(tx, d.ID); err != nil {
 		return err

@@ -173,6 +173,12 @@ func (s *Service) round(tx *db.Tx, r repo.Ref, pr *row) (state string, round Rou
 	if pr.Checks != ChecksFailed {
 		return "", round, f, nil
 	}
+	if why, log, ok, err := s.Queue.Failure(tx, pr.ID, pr.HeadSHA); err != nil {
+		return "", round, f, err
+	} else if ok {
+		state, round, f = s.queueRound(pr, round, why, log)
+		return state, round, f, nil
+	}
 	if pr.OwnChecks != ChecksFailed && pr.HostChecks == ChecksFailed {
 		return s.hostRound(tx, pr, round)
 	}

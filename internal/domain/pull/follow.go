@@ -14,9 +14,13 @@ func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Request, error) {
 		of[i] = r.ID
 	}
 	pending, err := pendingOf(tx, of)
+	if err != nil {
+		return nil, err
+	}
+	places, err := s.Queue.Places(tx, of)
 	out := make([]Request, len(rows))
 	for i, r := range rows {
-		out[i] = s.wire(r, pending)
+		out[i] = s.wire(r, pending, places)
 	}
 	return out, err
 }

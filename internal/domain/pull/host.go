@@ -276,6 +276,9 @@ func (s *Service) mirror(tx *db.Tx, r repo.Ref, pr row, e codehost.PullChanged) 
 		s.Hub.Notify(tx, event.PullTopic)
 		return s.moveHead(tx, r, pr, p.HeadSHA)
 	}
+	if e.Action == "dequeued" {
+		return s.Queue.Expelled(tx, r, pr.ID, e.Reason)
+	}
 	if err := s.rewatch(tx, r, &pr); err != nil {
 		return err
 	}
@@ -320,7 +323,10 @@ func (s *Service) rewatch(tx *db.Tx, r repo.Ref, pr *row) error {
 // left to the answer of the host.
 func (s *Service) mergedThere(tx *db.Tx, pr row, p codehost.Pull, who string) error {
 	a, open, err := openAction.Maybe(tx, pr.ID)
-	if err != nil || open && a.State == ActionApproved && a.Tries > 0 {
+	if err != nil {
+		return err
+	}
+	if queued, err := s.mergedInQueue(tx, pr, a, p); err != nil || queued || open && a.State == ActionApproved && a.Tries > 0 {
 		return err
 	}
 	if p.MergedBy != nil {

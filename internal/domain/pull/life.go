@@ -353,9 +353,8 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 		if f.head != "" {
 			return s.moveHead(tx, r, pr, f.head)
 		}
-		a, asked, err := openAction.Maybe(tx, pr.ID)
-		if err != nil || asked && a.State == ActionApproved && a.Tries > 0 && (f.merge != "" || f.gone) {
-			return err // the merge has begun: its end marks the pull request again
+		if begun, err := s.mergeBegun(tx, pr); err != nil || begun && (f.merge != "" || f.gone) {
+			return err // its end marks the pull request again
 		}
 		if _, err := setFacts.Exec(tx, setFactsArgs{
 			ID: pr.ID, FactsHave: d.FactsWant, BaseSHA: f.base, Patch: f.patch, Mergeable: f.mergeable,

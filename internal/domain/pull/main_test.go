@@ -71,6 +71,7 @@ type yard struct {
 	queue    func(*db.Tx) (checkTask string, err error)
 	http     http.Handler
 	writes   atomic.Int64 // write transactions so far
+	line     line
 }
 
 // webRepo is the repository of a yard.
@@ -168,6 +169,54 @@ type silent struct{}
 
 func (silent) Output(_ *db.Tx, _ string, after int64) (string, int64, error) { return "", after, nil }
 
+// line is the merge queue of a yard.
+type line struct {
+	on       bool            // every merge waits, unless it may go
+	goes     map[string]bool // orders that may be merged
+	merged   []string        // orders that were carried out
+	failed   string          // why heads were thrown out
+	atHost   bool            // the queue is that of the host
+	expelled []string        // reasons with which the host took heads out
+	seen     []bool          // whether the host had the head
+}
+
+func (l *line) Admit(_ *db.Tx, _ repo.Ref, m QueueItem, base string, _ bool) (Turn, error) {
+	return Turn{Go: !l.on || l.goes[m.ActionID], BaseSHA: base}, nil
+}
+
+func (l *line) Merged(tx *db.Tx, _, action, _ string) error {
+	tx.AfterCommit(func() { l.merged = append(l.merged, action) })
+	return nil
+}
+
+func (l *line) AtHost(*db.Tx, string, string) (bool, error) { return l.atHost, nil }
+
+func (l *line) Seen(_ *db.Tx, _ repo.Ref, _ string, _ codehost.QueueEntry, in bool) error {
+	l.seen = append(l.seen, in)
+	return nil
+}
+
+func (l *line) Expelled(_ *db.Tx, _ repo.Ref, _, reason string) error {
+	l.expelled = append(l.expelled, reason)
+	return nil
+}
+
+func (l *line) Failure(*db.Tx, string, string) (string, string, bool, error) {
+	return l.failed, "the log", l.failed != "", nil
+}
+
+func (*line) Refusals(*db.Tx, string, string) (int64, error) { return 1, nil }
+
+func (l *line) Places(_ *db.Tx, ids []string) (map[string]QueuePlace, error) {
+	out := map[string]QueuePlace{}
+	for _, prID := range ids {
+		if l.on {
+			out[prID] = QueuePlace{Queue: "own", State: "waiting", Position: 1}
+		}
+	}
+	return out, nil
+}
+
 // reviews are the findings that a yard has.
 type reviews struct{ *yard }
 
@@ -224,7 +273,7 @@ func open(t *testing.T, e db.Engine) *yard {
 	})
 	y.Service = New(Needs{
 		DB: d, Hub: event.NewHub(), Hosts: hosts, BaseURL: "http://host", Logger: slog.New(slog.DiscardHandler),
-		Tasks: tasks{y}, Checks: checks{y.ci}, Reviews: reviews{y}, People: nobody{},
+		Tasks: tasks{y}, Checks: checks{y.ci}, Reviews: reviews{y}, People: nobody{}, Queue: &y.line,
 		Bot:     codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
 		Intents: intent.New(intent.Needs{DB: d, Hub: event.NewHub(), Hosts: hosts, Logger: slog.New(slog.DiscardHandler)}),
 	})

@@ -90,7 +90,7 @@ func (a actionRow) wire() PendingAction {
 	return out
 }
 
-func (s *Service) wire(r row, pending map[string]actionRow) Request {
+func (s *Service) wire(r row, pending map[string]actionRow, places map[string]QueuePlace) Request {
 	out := Request{
 		ID: r.ID, Repo: r.Owner + "/" + r.Name, Number: max(r.Number, 0), Title: r.Title, URL: s.address(r), State: r.State,
 		Draft: r.Draft, Fork: r.Fork, Labels: r.Labels.V,
@@ -104,6 +104,9 @@ func (s *Service) wire(r row, pending map[string]actionRow) Request {
 	}
 	if n, ok := NeedOf(r.Needs, r.NeedsAt, r.ID, r.HeadSHA, pending[r.ID].ID, r.TaskID); ok {
 		out.NeedsPerson = &n
+	}
+	if p, ok := places[r.ID]; ok && r.State == Open {
+		out.Queue = &p
 	}
 	if r.PatchID != "" {
 		out.PatchID = &r.PatchID
@@ -170,6 +173,7 @@ type listIn struct {
 func (s *Service) list(ctx context.Context, in listIn) (op.Page[Request], error) {
 	var rows []row
 	var pending map[string]actionRow
+	var places map[string]QueuePlace
 	err := s.DB.Read(ctx, func(tx *db.Tx) error {
 		r, ok, err := repo.ByName(tx, in.Owner, in.Repo)
 		if err != nil {
@@ -185,13 +189,16 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[Request], error)
 		for i := range rows {
 			ids[i] = rows[i].ID
 		}
-		pending, err = pendingOf(tx, ids)
+		if pending, err = pendingOf(tx, ids); err != nil {
+			return err
+		}
+		places, err = s.Queue.Places(tx, ids)
 		return err
 	})
 	p := op.NewPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
 	out := op.Page[Request]{Data: make([]Request, len(p.Data)), NextCursor: p.NextCursor}
 	for i, r := range p.Data {
-		out.Data[i] = s.wire(r, pending)
+		out.Data[i] = s.wire(r, pending, places)
 	}
 	return out, err
 }
@@ -211,7 +218,11 @@ func (s *Service) get(ctx context.Context, in idIn) (Request, error) {
 			return fault.Missing("pull request")
 		}
 		pending, err := pendingOf(tx, []string{r.ID})
-		out = s.wire(r, pending)
+		if err != nil {
+			return err
+		}
+		places, err := s.Queue.Places(tx, []string{r.ID})
+		out = s.wire(r, pending, places)
 		return err
 	})
 	return out, err

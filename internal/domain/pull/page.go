@@ -82,7 +82,11 @@ func (s *Service) page(ctx context.Context, in idIn) (op.Reply, error) {
 		if err != nil {
 			return err
 		}
-		v.Request = s.wire(pr, pending)
+		places, err := s.Queue.Places(tx, []string{pr.ID})
+		if err != nil {
+			return err
+		}
+		v.Request = s.wire(pr, pending, places)
 		v.Merger, err = merger(tx, pr.MergedBy)
 		return err
 	})

@@ -6,6 +6,7 @@
 //   - look.go: the trial of a merge, and the question about it
 //   - needs.go: decisions of people, and the reasons why a pull request waits for one
 //   - apply.go, message.go: the merge
+//   - queued.go: merges that wait in a queue
 //   - host.go: pull requests at hosts that keep them
 //   - review.go: what the review of a head holds up
 //   - hostreview.go: reviews of people at hosts that keep pull requests
@@ -97,6 +98,7 @@ type Request struct {
 	TaskID        *string        `json:"task_id" format:"uuid" doc:"the task it came from; null without one"`
 	AuthorKind    string         `json:"author_kind" enum:"agent,person,bot" example:"agent" doc:"who opened it: agent, for the work of a task; bot, a program at its host"`
 	Babysit       Babysit        `json:"babysit" doc:"how far its repair by agents has come"`
+	Queue         *QueuePlace    `json:"queue" doc:"its place in a merge queue; null: it is in none"`
 	PendingAction *PendingAction `json:"pending_action" doc:"the question that waits for a person; null when nothing is asked"`
 	CreatedAt     time.Time      `json:"created_at" doc:"when it was opened"`
 	MergedAt      *time.Time     `json:"merged_at" example:"null" doc:"when it was merged; null until then"`
@@ -200,6 +202,7 @@ type Needs struct {
 	Reviews Reviews
 	People  People
 	Intents *intent.Service
+	Queue   Queue
 	Bot     codehost.Person // signs the merge commits
 }
 

@@ -143,6 +143,8 @@ var between = map[string]string{
 	"domain/ci -> domain/intent":         "what a host is to do about a check is put in the transaction that decides it",
 	"domain/pull -> domain/intent":       "what a host is to do about a pull request is put in the transaction that decides it",
 	"domain/intent -> domain/repo":       "an intent is carried out at the host of its repository",
+	"domain/mergequeue -> domain/repo":   "whether heads are queued is in the policy of their repository",
+	"domain/mergequeue -> domain/intent": "what a host is to do about its queue is put in the transaction that decides it",
 	"domain/delivery -> domain/repo":     "the repositories that are enabled are swept",
 	"domain/connection -> domain/repo":   "an installation is the one way in which repositories of another host come",
 	"domain/creation -> domain/repo":     "a repository that a host has made is made known in the transaction that notes it",

@@ -9,6 +9,7 @@ const (
 	operation kind = iota // the operation is not described at all
 	answer                // a part of a request or answer
 	delivery              // a part of a delivery
+	elsewhere             // the delivery is described for github.com alone
 )
 
 // deviation is a difference between GitHub and its description.
@@ -59,6 +60,10 @@ var deviations = []deviation{
 	{
 		kind: delivery, name: regexp.MustCompile(`^issues-`), place: regexp.MustCompile(`performed_via_github_app/events/\d+$`),
 		source: "the same list, of an issue that an App opened",
+	},
+	{
+		kind: elsewhere, name: regexp.MustCompile(`^(merge-group-|pull-request-(en|de)queued$)`),
+		source: "the pages of Enterprise Server 3.19 have merge queues and these events (Webhook events and payloads), its document does not",
 	},
 	{
 		kind: delivery, name: regexp.MustCompile(`^check-suite`), place: regexp.MustCompile(`app/events/\d+$`),
