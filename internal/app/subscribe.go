@@ -52,6 +52,8 @@ func (a *App) subscribe(p wired) {
 	flow.FollowPulls(a.db, p.task)
 	ci.Ended.On(a.db, flow.EndCheck(p.pull))
 	ci.HostChecked.On(a.db, flow.EndHostChecks(p.pull))
+	ci.Ended.On(a.db, flow.WakeQueues(p.merges))
+	ci.HostChecked.On(a.db, flow.WakeForHost(p.merges))
 	mergequeue.TurnCame.On(a.db, p.pull.TurnCame)
 	mergequeue.HeadRejected.On(a.db, flow.RejectHead(p.pull))
 	ci.BaseBroke.On(a.db, flow.RaiseBroken)

@@ -134,6 +134,25 @@ func ownResult(c ci.CommitResult) mergequeue.Result {
 // Stop ends the task of a check that is of no use any more.
 func (q QueueChecks) Stop(tx *db.Tx, taskID string) error { return StopMinder(q.Tasks)(tx, taskID) }
 
+// WakeQueues has merge queues look at the end of the check of a commit that is the head of
+// no pull request.
+func WakeQueues(queues *mergequeue.Service) func(*db.Tx, ci.End) error {
+	return func(tx *db.Tx, e ci.End) error {
+		if e.PRID == "" {
+			queues.Checked(tx)
+		}
+		return nil
+	}
+}
+
+// WakeForHost is WakeQueues for the checks that a host has of a commit.
+func WakeForHost(queues *mergequeue.Service) func(*db.Tx, ci.HostEnd) error {
+	return func(tx *db.Tx, _ ci.HostEnd) error {
+		queues.Checked(tx)
+		return nil
+	}
+}
+
 // RejectHead moves a pull request on whose head was thrown out of its merge queue.
 func RejectHead(pulls *pull.Service) func(*db.Tx, mergequeue.ThrownOut) error {
 	return func(tx *db.Tx, o mergequeue.ThrownOut) error { return pulls.Rejected(tx, pull.Rejection(o)) }

@@ -46,6 +46,9 @@ func (s *Service) Loop(ctx context.Context) error {
 	return nil
 }
 
+// Checked has the queues look at the checks of their candidates and groups.
+func (s *Service) Checked(tx *db.Tx) { s.Hub.Notify(tx, event.PullTopic) }
+
 // Pass moves every queue on as far as it goes now. A failure at one does not keep Pass
 // from the others.
 func (s *Service) Pass(ctx context.Context) {
