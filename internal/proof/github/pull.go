@@ -258,7 +258,7 @@ func (s *Server) closeIssue(i *Issue, by who, reason string) {
 			i.reason = "completed"
 		}
 	} else if i.pull.entry != nil {
-		s.leaveQueue(i.pull, by.account(), "dequeued", "PULL_REQUEST_CLOSED")
+		s.leaveQueue(i.pull, by.account(), "dequeued", "UNKNOWN_REMOVAL_REASON")
 	}
 	s.issueEvent(i, "closed", by, nil)
 }
