@@ -142,6 +142,14 @@ type Host interface {
 	DeleteBranch(ctx context.Context, r Repo, branch, expectSHA string) error
 }
 
+// Mover is a Host that moves branches.
+type Mover interface {
+	// MoveBranch moves a branch forward to a commit that has its present one among its
+	// ancestors. A branch that is there already is no error. It fails with ErrHeadMoved if
+	// the branch is at neither, and with ErrNotFound.
+	MoveBranch(ctx context.Context, r Repo, branch, from, to string) error
+}
+
 // CreateOptions are the properties of a new repository.
 type CreateOptions struct {
 	DefaultBranch string // "main" if empty

@@ -123,7 +123,7 @@ func (p PullTasks) Repair(tx *db.Tx, r repo.Ref, round pull.Round) (string, erro
 	to := TaskRepos{Hosts: p.Hosts}.Of(r)
 	t, err := p.Tasks.Create(tx, to, task.Spec{
 		Kind: task.KindBabysit, Sink: task.SinkQueued, Priority: repairPriority, Confidence: 1, Title: round.Title, Problem: round.Problem,
-		Template: cmp.Or(work.Template, to.Template, p.Tasks.DefaultTemplate), Branch: round.Branch, PRID: &round.PRID,
+		Template: cmp.Or(work.Template, to.Template, p.Tasks.DefaultTemplate), Branch: round.Branch, Start: round.Start, PRID: &round.PRID,
 		AskID: work.AskID, RequestedBy: asker(&work), Unbound: work.Unbound || round.ByOthers,
 	})
 	if err == nil && ok {

@@ -93,6 +93,14 @@ func (s Settler) work(tx *db.Tx, t *task.Row, r *run.Row, f run.Ending) (bool, e
 		return true, s.Tasks.AttemptFailed(tx, t, task.PushRejected,
 			fmt.Sprintf("The branch %s is not at %.12s, which the box says it has pushed.", t.Branch, f.Tip))
 	}
+	if t.Kind == task.KindBabysit && t.PRID != nil {
+		if apart, err := s.Pulls.RoundPushed(tx, *t.PRID, t.ID, t.Branch, f.Tip); err != nil || apart {
+			if err != nil {
+				return false, err
+			}
+			return true, s.Tasks.Complete(tx, t)
+		}
+	}
 	if t.Kind == task.KindBabysit {
 		if err := s.Pulls.OnPush(tx, ref, t.Branch, f.Tip, "run:"+r.ID); err != nil {
 			return false, err

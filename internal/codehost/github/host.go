@@ -351,6 +351,31 @@ func (h *Host) push(ctx context.Context, r codehost.Repo, branch, from, to strin
 	return err
 }
 
+// MoveBranch implements codehost.Mover.
+func (h *Host) MoveBranch(ctx context.Context, r codehost.Repo, branch, from, to string) error {
+	if !codehost.ValidSHA(from) || !codehost.ValidSHA(to) {
+		return fault.Field("head_sha", "is not a full commit SHA")
+	}
+	head, err := h.Head(ctx, r, branch)
+	if err != nil || head == to {
+		return err
+	}
+	if head != from {
+		return codehost.ErrHeadMoved
+	}
+	dir, at, err := h.at(ctx, r, from, to)
+	if err != nil {
+		return err
+	}
+	if c, err := dir.Compare(ctx, at[0], at[1]); err != nil || c.MergeBase != from {
+		return errors.Join(err, codehost.ErrHeadMoved) // it would lose commits
+	}
+	if err := h.push(ctx, r, branch, from, to); err != nil {
+		return fmt.Errorf("move branch %s of %s: %w", branch, r, err)
+	}
+	return nil
+}
+
 // DeleteBranch implements codehost.Host.
 func (h *Host) DeleteBranch(ctx context.Context, r codehost.Repo, branch, expectSHA string) error {
 	if !codehost.ValidSHA(expectSHA) {

@@ -10,8 +10,10 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"strings"
 	"time"
 
 	"yardmaster/internal/db"
@@ -46,6 +48,7 @@ type Question struct {
 	Number    int64
 	Title     string
 	URL       string   // of the page of the pull request
+	Kind      string   // what is asked for: merge, close, push, reopen or label
 	Text      string   // the sentence
 	Protected []string // paths that are protected and would change
 	More      int      // how many paths beyond those
@@ -129,13 +132,42 @@ var (
 		"pull requests of this account any more.")
 )
 
+// things are what is asked for, in words for people.
+var things = map[string]string{
+	"close": "the close", "push": "the push", "reopen": "the reopening", "label": "the label",
+}
+
+// Thing is what is asked for, in words for people.
+func (q Question) Thing() string { return cmp.Or(things[q.Kind], "the merge") }
+
+// This is Thing in a question.
+func (q Question) This() string { return "this " + strings.TrimPrefix(q.Thing(), "the ") }
+
+// Thereby is what follows from a yes, in words for people.
+func (q Question) Thereby() string {
+	if things[q.Kind] == "" {
+		return "The merge is ordered, and follows soon."
+	}
+	return "It is ordered, and follows soon."
+}
+
+// Otherwise is what follows from a no, in words for people.
+func (q Question) Otherwise() string {
+	if things[q.Kind] == "" {
+		return "It will not be merged unless somebody asks again."
+	}
+	return "Nothing is done, unless an agent asks again."
+}
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
 // useless is the fault for a question that a link cannot answer any more; nil if it can.
 func (q Question) useless() error {
 	switch {
 	case q.State == Decided:
-		return decided("The merge was approved already.", q)
+		return decided(capital(q.Thing())+" was approved already.", q)
 	case q.State == Declined:
-		return decided("The merge was declined already.", q)
+		return decided(capital(q.Thing())+" was declined already.", q)
 	case q.State == Lapsed:
 		return fault.Reason("question_expired", "The question lapsed before it was answered.")
 	case q.Present != q.HeadSHA:

@@ -188,7 +188,7 @@ func text(q Question, links map[string]string, expires time.Time, change Change,
 		say("The code host did not say which files it changes.\n")
 	}
 	say("Read it first:\n%s\n", q.URL)
-	say("Approve the merge:\n%s\n", links[Approve])
+	say("Approve %s:\n%s\n", q.Thing(), links[Approve])
 	say("Decline it:\n%s\n", links[Skip])
 	say("A link shows what it would do, and does it when you press the button. Each works once, until %s UTC. They act in your name:",
 		expires.UTC().Format("2006-01-02 15:04"))

@@ -41,15 +41,15 @@ func render(v view) (op.Reply, error) {
 var pages = web.Templates(`
 {{define "action"}}{{if .Done}}{{if .Approve}}{{template "top" "Approved"}}{{else}}{{template "top" "Declined"}}{{end}}
 {{else if .Refused}}{{template "top" "Nothing to decide"}}
-{{else if .Approve}}{{template "top" "Approve this merge?"}}
-{{else}}{{template "top" "Decline this merge?"}}
+{{else if .Approve}}{{template "top" (printf "Approve %s?" .This)}}
+{{else}}{{template "top" (printf "Decline %s?" .This)}}
 {{end}}{{with .Refused}}<p role="alert">{{.}}</p>
-{{end}}{{if .Done}}<p class="done" role="status">{{if .Approve}}The merge is ordered, and follows soon.{{else}}It will not be merged unless somebody asks again.{{end}}</p>
+{{end}}{{if .Done}}<p class="done" role="status">{{if .Approve}}{{.Thereby}}{{else}}{{.Otherwise}}{{end}}</p>
 {{end}}<p><strong><bdi>{{.Repo}}</bdi> #{{.Number}}</strong></p>
 <blockquote><bdi>{{.Title}}</bdi></blockquote>
 <p>Head <code>{{short .HeadSHA}}</code></p>
 {{if not (or .Done .Refused)}}<p>{{.Text}}</p>
-<form method="post"><button{{if .Approve}} class="yes"{{end}}>{{if .Approve}}Approve the merge{{else}}Decline the merge{{end}}</button></form>
+<form method="post"><button{{if .Approve}} class="yes"{{end}}>{{if .Approve}}Approve {{.Thing}}{{else}}Decline {{.Thing}}{{end}}</button></form>
 <p class="note">You decide as {{.Login}}. This link works once, until {{.Until}} UTC.</p>
 {{end}}<p><a href="{{.URL}}">See what it changes</a></p>
 {{template "end"}}{{end}}`, map[string]any{"short": func(sha string) string { return strings.ToValidUTF8(sha[:min(len(sha), 12)], "") }})

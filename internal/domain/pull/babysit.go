@@ -88,6 +88,7 @@ type Round struct {
 	PRID, TaskID   string // TaskID: the task that the pull request came from
 	Branch         string
 	Title, Problem string
+	Start          string // commit that Branch begins at, if it is not that of the pull request; ""
 	// ByOthers: its problem has words of people besides who asked for the work.
 	ByOthers bool
 }
@@ -98,11 +99,18 @@ func (s *Service) attend(tx *db.Tx, r repo.Ref, pr row) error {
 	if pr.State != Open || pr.Babysit != BabysitWatching || pr.AbandonedAt != nil {
 		return nil
 	}
+	if waits, err := pushAsked.One(tx, pr.ID); err != nil || waits {
+		return err
+	}
 	state, round, failure, err := s.round(tx, r, &pr)
 	if err != nil || state == "" {
 		return err
 	}
 	if state == BabysitSpent {
+		return s.spend(tx, r, pr, failure)
+	}
+	if round.apart(r, pr); r.Policy.Pulls.Push == "never" && pr.AuthorKind != ByAgent {
+		failure.why += ", and the policy does not let agents push to branches of people"
 		return s.spend(tx, r, pr, failure)
 	}
 	taskID, err := s.Tasks.Repair(tx, r, round)
@@ -284,7 +292,7 @@ func (s *Service) RoundEnded(tx *db.Tx, prID, taskID string, cancelled bool) err
 		return err
 	}
 	s.Hub.Notify(tx, event.PullTopic)
-	if pr.Babysit = state; state == BabysitWatching && pr.Objections > 0 {
+	if pr.Babysit = state; state == BabysitWatching && pr.Objections > 0 && pr.Needs != NeedsPush {
 		return s.objected(tx, pr)
 	}
 	if state == BabysitSpent {

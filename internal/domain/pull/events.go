@@ -64,6 +64,11 @@ type (
 		State          string `json:"state" doc:"fixing_ci, resolving_conflict or answering_review"`
 		TaskID         string `json:"task_id" doc:"the task of the round"`
 	}
+	actionData struct {
+		ActionID string `json:"action_id" doc:"the question that was answered with yes"`
+		Error    string `json:"error,omitempty" doc:"why it was not done; left out if it was"`
+		Kind     string `json:"kind" doc:"close, push, reopen or label"`
+	}
 	unwatchedData struct {
 		By string `json:"by" doc:"who asked for it: user:<id>, or code-host:<login>"`
 	}
@@ -91,6 +96,8 @@ var (
 	conflictEvent    = event.Declare[conflictData]("pr.conflict", Topic, "The pull request conflicts with its base.")
 	roundEvent       = event.Declare[roundData]("pr.babysit_round", Topic, "An agent begins to repair the pull request.")
 	rearmedEvent     = event.Declare[rearmedData]("pr.babysit_rearmed", Topic, "Agents may repair the pull request again.")
+	actedEvent       = event.Declare[actionData]("pr.action_applied", Topic, "What a person said yes to was done to the pull request.")
+	notActedEvent    = event.Declare[actionData]("pr.action_failed", Topic, "What a person said yes to could not be done to the pull request.")
 	unwatchedEvent   = event.Declare[unwatchedData]("pr.unwatched", Topic, "Somebody has had agents leave the pull request alone.")
 	reviewedEvent    = event.Declare[reviewedData]("pr.reviewed_at_host", Topic, "Somebody has reviewed the pull request at the code host, or a review was dismissed there.")
 )
@@ -99,14 +106,14 @@ var (
 type (
 	askedData struct {
 		HeadSHA   string   `json:"head_sha" doc:"the head that the question is about"`
-		Kind      string   `json:"kind" doc:"what is asked for: merge"`
+		Kind      string   `json:"kind" doc:"what is asked for: merge, close, push, reopen or label"`
 		PRID      string   `json:"pr_id" doc:"the pull request that it is about"`
 		Protected []string `json:"protected,omitzero" doc:"protected paths that it would change, at most 50; left out: none are known"`
 		Weaker    []string `json:"weaker,omitzero" doc:"the fields of the policy file that would change; left out without protected paths"`
 	}
 	approvedData struct {
 		HeadSHA string `json:"head_sha" doc:"the head that is to be merged"`
-		Kind    string `json:"kind,omitempty" doc:"what was ordered unasked: merge; left out of the answer to a question"`
+		Kind    string `json:"kind,omitempty" doc:"what is to be done; left out of the answer to a question about a merge"`
 		PRID    string `json:"pr_id" doc:"the pull request"`
 	}
 	carriedData struct {

@@ -37,6 +37,7 @@ func (s *Service) kept(r repo.Ref) bool {
 func (s *Service) carryOut(intents *intent.Service) {
 	openAtHost.Handle(intents, opener{s})
 	closeAtHost.Handle(intents, closer{})
+	actAtHost.Handle(intents, actor{s})
 }
 
 // opener opens pull requests at their hosts.

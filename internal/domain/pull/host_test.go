@@ -22,7 +22,7 @@ type keeper struct {
 	closed      []int64
 	may         map[string]codehost.Permission
 	ids         map[string]string // of people at the host
-	away        error
+	away, edit  error
 	threads     []codehost.Thread
 }
 
@@ -56,6 +56,9 @@ func (k *keeper) add(p codehost.Pull) codehost.Pull {
 
 // EditPull implements codehost.Forge.
 func (k *keeper) EditPull(_ context.Context, _ codehost.Repo, _ codehost.Once, n int64, e codehost.PullEdit) (codehost.Pull, error) {
+	if k.edit != nil {
+		return codehost.Pull{}, k.edit
+	}
 	if e.Open != nil && !*e.Open {
 		k.closed = append(k.closed, n)
 	}

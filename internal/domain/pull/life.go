@@ -18,6 +18,7 @@ const (
 	ClosedDeleted   = "branch_deleted" // a push deleted the branch
 	ClosedEmpty     = "nothing_left"   // a push moved the branch to a commit that the base has
 	ClosedAtHost    = "closed_at_host" // somebody closed it at its host
+	ClosedAsked     = "asked"          // an agent asked for it, and a person said yes
 	ClosedRefused   = "refused_by_host"
 )
 
@@ -104,6 +105,9 @@ func (s *Service) reopenRow(tx *db.Tx, r repo.Ref, pr row, sha, by string) error
 	if _, err := setReopened.Exec(tx, pr.ID, by, tx.Micros()); err != nil {
 		return err
 	}
+	if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
+		return err
+	}
 	data := reopenedData{By: by, HeadSHA: sha, Number: pr.Number}
 	if err := reopenedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID}, data); err != nil {
 		return err
@@ -187,7 +191,7 @@ func (s *Service) close(tx *db.Tx, pr row, why, by string) error {
 	if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
 		return err
 	}
-	if why != ClosedAtHost {
+	if why != ClosedAtHost && why != ClosedAsked {
 		r, _, err := repo.ByID(tx, pr.RepoID)
 		if err != nil {
 			return err
@@ -209,6 +213,7 @@ func (s *Service) close(tx *db.Tx, pr row, why, by string) error {
 var closedWords = map[string]string{
 	ClosedDeleted: "Its pull request was closed: the branch was deleted.",
 	ClosedAtHost:  "Its pull request was closed at the code host.",
+	ClosedAsked:   "Its pull request was closed: an agent asked for it, and a person said yes.",
 	ClosedRefused: "The code host did not open its pull request.",
 	ClosedEmpty:   "Its pull request was closed: a push left nothing on the branch that its base does not have.",
 }

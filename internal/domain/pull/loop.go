@@ -35,6 +35,7 @@ func (s *Service) Pass(ctx context.Context) {
 	each(ctx, s, "look at a head", all(unlooked), s.lookAtHead)
 	each(ctx, s, "begin a round", func(tx *db.Tx) ([]found, error) { return troubled.All(tx, tx.Micros()) }, s.babysit)
 	each(ctx, s, "resume what is green again", all(greenAgain), s.resume)
+	each(ctx, s, "drop the branch of a round", all(untidy), s.tidy)
 	for {
 		due, err := s.take(ctx)
 		if err != nil {
@@ -109,6 +110,24 @@ func (s *Service) complain(ctx context.Context, what string, err error, more ...
 	}
 }
 
+// lapsed records what follows from a question that nobody answered in time.
+func (s *Service) lapsed(tx *db.Tx, e dueRow) error {
+	switch e.Kind {
+	case KindMerge:
+		_, err := expireNeeds.Exec(tx, e.PRID, tx.Micros())
+		return err
+	case KindPush:
+		return tx.As(e.AccountID, func() error {
+			pr, ok, err := lock(tx, e.PRID)
+			if err != nil || !ok {
+				return err
+			}
+			return s.notPushed(tx, pr)
+		})
+	}
+	return nil
+}
+
 // take ends the questions whose time is over, and takes one due action, if there is one.
 // No other node takes the action for the time of hold.
 func (s *Service) take(ctx context.Context) (due []dueRow, err error) {
@@ -126,7 +145,7 @@ func (s *Service) take(ctx context.Context) (due []dueRow, err error) {
 			return err
 		}
 		for _, e := range old {
-			if _, err := expireNeeds.Exec(tx, e.PRID, tx.Micros()); err != nil {
+			if err := s.lapsed(tx, e); err != nil {
 				return err
 			}
 			err := expiredEvent.Record(tx, event.Subject{ID: e.ID, Account: e.AccountID}, questionData{HeadSHA: e.HeadSHA, PRID: e.PRID})

@@ -91,6 +91,7 @@ func served(host codehost.Host) *codehost.Hosts {
 type flaky struct {
 	codehost.Host
 	merge, remove error
+	move          func(branch, to string) error
 	during        func() // called before each merge
 }
 

@@ -30,13 +30,14 @@ const (
 	NeedsMachine  = "check_infra"     // machines of the host failed
 
 	NeedsChanges = "changes_requested" // somebody's review at the host requests changes
+	NeedsPush    = "push_asked"        // what a round has done waits for a yes
 	NeedsStopped = "stopped"           // a person has had agents leave it alone
 )
 
 // Need is a step of a pull request that only a person can take.
 type Need struct {
 	_          struct{}          `doc:"What only a person can do about a pull request." schema:"Need"`
-	Why        string            `json:"why" enum:"asked,declined,expired,left_to_people,merge_failed,spent,superseded,base_broken,check_missing,action_required,check_infra,changes_requested,stopped" doc:"asked: the question waits; declined and expired: it was answered with no, or not in time; left_to_people: the policy says merge.mode: never; merge_failed: the code host did not carry the merge out; spent: agents have used up their rounds; superseded: what it is built on was dropped; base_broken: checks at the code host fail at the base in the same way; check_missing: a check that is required there has never reported; action_required: the code host waits for a person to let checks run; check_infra: machines of the code host failed again and again; changes_requested: a review at the code host requests changes; stopped: a person has had agents leave it alone"`
+	Why        string            `json:"why" enum:"asked,declined,expired,left_to_people,merge_failed,spent,superseded,base_broken,check_missing,action_required,check_infra,changes_requested,push_asked,stopped" doc:"asked: the question waits; declined and expired: it was answered with no, or not in time; left_to_people: the policy says merge.mode: never; merge_failed: the code host did not carry the merge out; spent: agents have used up their rounds; superseded: what it is built on was dropped; base_broken: checks at the code host fail at the base in the same way; check_missing: a check that is required there has never reported; action_required: the code host waits for a person to let checks run; check_infra: machines of the code host failed again and again; changes_requested: a review at the code host requests changes; push_asked: a round has done its work, and asks before it is pushed to the branch of a person; stopped: a person has had agents leave it alone"`
 	Since      time.Time         `json:"since" doc:"since when it waits for that"`
 	ClearsWhen string            `json:"clears_when" example:"a person decides about the merge" doc:"what has to happen, in words for people"`
 	Capability string            `json:"capability" example:"pr.approve_pending" doc:"the operation that gets it going"`
@@ -56,6 +57,7 @@ var clearsWhen = map[string]string{
 	NeedsApproval: "a person lets the checks run at the code host",
 	NeedsMachine:  "the checks are run again at the code host, whose machines failed",
 	NeedsChanges:  "whoever requested changes at the code host approves, or the review is dismissed there",
+	NeedsPush:     "a person decides whether what an agent has done is pushed to the branch",
 	NeedsStopped:  "a person has agents look after it again",
 }
 
@@ -68,7 +70,7 @@ func NeedOf(why string, since *time.Time, prID, headSHA, question string, taskID
 	}
 	n.ClearsWhen = clearsWhen[why]
 	switch why {
-	case NeedsDecision:
+	case NeedsDecision, NeedsPush:
 		n.Capability = "pr.approve_pending"
 		if question != "" {
 			n.Args["action_id"] = question
@@ -260,6 +262,12 @@ func atGreenHead(tx *db.Tx, prID, headSHA string) (row, error) {
 // decide answers the question about a head. It fails with head_moved if the head of the
 // decision is not the present one.
 func (s *Service) decide(tx *db.Tx, in decideIn, state string) (actionRow, error) {
+	if other, ok, err := s.otherOf(tx, in); err != nil || ok {
+		if err != nil {
+			return actionRow{}, err
+		}
+		return s.decideOther(tx, in, other, state)
+	}
 	pr, err := atHead(tx, in.ID, in.HeadSHA)
 	if err != nil {
 		return actionRow{}, err
@@ -310,6 +318,9 @@ func (s *Service) answerAs(tx *db.Tx, pr row, a actionRow, state, by string) (ac
 		return a, err
 	}
 	s.Hub.Notify(tx, event.PullTopic)
+	if push, err := pushAsked.One(tx, pr.ID); err != nil || push {
+		return a, err // that waits yet
+	}
 	return a, s.needs(tx, pr.ID, NeedsAgain)
 }
 

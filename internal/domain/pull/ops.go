@@ -77,7 +77,8 @@ func (s *Service) Ops() []op.Op {
 func (a actionRow) wire() PendingAction {
 	out := PendingAction{
 		ID: a.ID, PRID: a.PRID, Kind: a.Kind, HeadSHA: a.HeadSHA, State: a.State, Error: a.Error, DecidedBy: a.DecidedBy,
-		CarriedFrom: a.CarriedFrom,
+		CarriedFrom: a.CarriedFrom, Label: db.NullText(a.Details.V.Label), PushSHA: db.NullText(a.Details.V.SHA),
+		Why:         db.NullText(a.Details.V.Why),
 		RequestedAt: a.RequestedAt, DecidedAt: a.DecidedAt, ExpiresAt: a.ExpiresAt,
 	}
 	if a.State == ActionApproved && a.Error != nil {
@@ -86,7 +87,7 @@ func (a actionRow) wire() PendingAction {
 	if a.Protected != nil {
 		out.Protected = &a.Protected.V
 	}
-	out.Question = out.Protected.question()
+	out.Question = a.asked()
 	return out
 }
 

@@ -10,6 +10,7 @@
 //   - host.go: pull requests at hosts that keep them
 //   - review.go: what the review of a head holds up
 //   - hostreview.go: reviews of people at hosts that keep pull requests
+//   - action.go: what else agents ask people for
 //   - word.go: what people ask for in comments there
 //   - babysit.go: rounds, in which agents repair a head
 //   - loop.go: the work that no request asks for
@@ -67,9 +68,6 @@ const (
 	ActionExpired  = "expired"
 )
 
-// Kinds of pending actions.
-const KindMerge = "merge"
-
 // askFor is the lifetime of an unanswered question.
 const askFor = 14 * 24 * time.Hour
 
@@ -105,7 +103,7 @@ type Request struct {
 	MergedBy      *string        `json:"merged_by" example:"null" doc:"who decided the merge: user:<id>, policy when nobody had to be asked, or who pushed a merge made by hand; null until it is merged"`
 	ClosedAt      *time.Time     `json:"closed_at" example:"null" doc:"when it was closed without a merge; null if it was not"`
 	ClosedBy      *string        `json:"closed_by" example:"null" doc:"who cancelled its task, or pushed; null unless it is closed"`
-	ClosedWhy     *string        `json:"closed_why" example:"null" enum:"cancelled,branch_deleted,nothing_left,closed_at_host,refused_by_host" doc:"cancelled: its task was; branch_deleted: by a push; nothing_left: a push left nothing on the branch that the base does not have; closed_at_host: somebody closed it there; refused_by_host: its host did not open it; null unless it is closed"`
+	ClosedWhy     *string        `json:"closed_why" example:"null" enum:"cancelled,branch_deleted,nothing_left,closed_at_host,refused_by_host,asked" doc:"cancelled: its task was; branch_deleted: by a push; nothing_left: a push left nothing on the branch that the base does not have; closed_at_host: somebody closed it there; refused_by_host: its host did not open it; asked: an agent asked for it, and a person said yes; null unless it is closed"`
 }
 
 // PendingAction is a change to a pull request that waits for the answer of a person.
@@ -113,7 +111,10 @@ type PendingAction struct {
 	_           struct{}   `doc:"A question about a pull request, and its answer." schema:"PendingAction"`
 	ID          string     `json:"id" format:"uuid" doc:"id of the question"`
 	PRID        string     `json:"pr_id" format:"uuid" doc:"the pull request it is about"`
-	Kind        string     `json:"kind" enum:"merge" doc:"what is asked for"`
+	Kind        string     `json:"kind" enum:"merge,close,push,reopen,label" doc:"what is asked for; push: the work of a round to a branch of a person"`
+	Label       *string    `json:"label" example:"null" doc:"that is to be put on it; null unless that is asked"`
+	PushSHA     *string    `json:"push_sha" example:"null" doc:"the commit that the branch is to be moved to; null unless that is asked"`
+	Why         *string    `json:"why" example:"null" doc:"the reason that the agent gave; null for a merge"`
 	HeadSHA     string     `json:"head_sha" doc:"the head that it is about; a newer head makes it stale"`
 	State       string     `json:"state" enum:"pending,approved,applied,failed,skipped,stale,expired" doc:"approved: to be carried out; applied: done; skipped: declined; stale: the head has moved; expired: nobody answered for 14 days"`
 	Error       *string    `json:"error" example:"null" doc:"why it could not be carried out, the last time; null unless it failed"`

@@ -19,13 +19,14 @@ type Question struct {
 	HeadSHA string // that the question is about
 	Present string // the present head of the pull request
 	Looked  bool   // whether the merge was tried, so that Protected is known
-	Open    bool   // whether the pull request is open
 
 	Repo      string // owner/name
 	Number    int64
 	Title     string
 	URL       string // of the page
+	Kind      string
 	Text      string // the sentence
+	Open      bool   // whether it can be carried out in the state of the pull request
 	Protected *Protected
 	DecidedBy *string
 	ExpiresAt time.Time
@@ -39,14 +40,14 @@ func (s *Service) QuestionByID(tx *db.Tx, actionID string) (Question, bool, erro
 		return Question{}, false, err
 	}
 	q := Question{
-		ID: r.ID, PRID: r.PRID, RepoID: r.RepoID, State: r.State, HeadSHA: r.HeadSHA, Present: r.Present, Looked: r.LookedSHA == r.HeadSHA,
-		Open: r.PullState == Open, Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: s.url(r.PRID),
+		ID: r.ID, PRID: r.PRID, RepoID: r.RepoID, State: r.State, HeadSHA: r.HeadSHA, Present: r.Present, Looked: r.LookedSHA == r.HeadSHA || r.Kind != KindMerge, Kind: r.Kind,
+		Open: r.PullState == stateFor(r.Kind), Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: s.url(r.PRID),
 		DecidedBy: r.DecidedBy, ExpiresAt: r.ExpiresAt,
 	}
 	if r.Protected != nil {
 		q.Protected = &r.Protected.V
 	}
-	q.Text = q.Protected.question()
+	q.Text = r.asked()
 	return q, true, nil
 }
 

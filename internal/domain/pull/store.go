@@ -83,6 +83,7 @@ type actionRow struct {
 	DueAt       time.Time // time of the next try
 	Protected   *db.JSON[Protected]
 	CarriedFrom *string
+	Details     db.JSON[Details]
 }
 
 // found is a pull request or task that a pass of the loop has work for, and its account.
@@ -123,6 +124,7 @@ type dueRow struct {
 	found
 	PRID      string `db:"pr_id"`
 	HeadSHA   string `db:"head_sha"`
+	Kind      string
 	Tries     int64
 	DecidedBy *string
 }
@@ -134,7 +136,7 @@ const (
 	p.closed_at, p.closed_by, p.closed_why, p.host_url, p.host_at, p.author, p.draft, p.fork, p.labels, p.own_checks, p.host_checks,
 	p.carry, p.review, p.review_at, p.findings, p.review_rounds, p.watch, p.round_then, p.objections, p.remarks`
 	from          = ` FROM pulls p JOIN repos r ON r.id = p.repo_id WHERE p.account_id = `
-	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, tries, due_at, protected, carried_from`
+	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, tries, due_at, protected, carried_from, details`
 )
 
 var (
@@ -243,7 +245,8 @@ var (
 		WHERE p.babysit = 'watching' AND p.state = 'open' AND (p.checks = 'failed' OR p.mergeable = 'conflict' AND p.checks <> 'pending'
 			OR p.findings > 0 AND p.review <> 'running' AND p.review <> 'due' AND p.checks <> 'pending'
 			OR p.remarks > 0 AND p.checks IN ('none', 'passed'))
-		AND p.attend_at <= $1 AND r.enabled = TRUE
+		AND p.attend_at <= $1 AND r.enabled = TRUE AND NOT EXISTS (SELECT 1 FROM pull_actions a
+			WHERE a.pr_id = p.id AND a.kind = 'push' AND a.state IN ('pending', 'approved'))
 		ORDER BY p.updated_at LIMIT 50`)
 	// greenAgain are green heads without a conflict that are not approved and wait for
 	// no answer: the cause of their last trouble is gone.
@@ -251,16 +254,17 @@ var (
 		WHERE p.state = 'open' AND p.needs IN ('', 'spent') AND p.checks IN ('none', 'passed') AND p.mergeable <> 'conflict'
 		AND p.babysit_task IS NULL AND p.draft = FALSE AND (p.author_kind = 'agent' OR p.babysit <> 'off')
 			AND p.abandoned_at IS NULL AND r.enabled = TRUE AND p.findings = 0 AND p.objections = 0 AND p.watch <> 'off'
-			AND NOT EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = p.id AND a.state = 'approved')
+			AND NOT EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = p.id AND a.kind = 'merge' AND a.state = 'approved')
 		ORDER BY p.updated_at LIMIT 50`)
 
 	insertAction = db.SWith[insertActionArgs](`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, decided_by,
-		requested_at, decided_at, expires_at, protected, due_at, base_ref, change, patch_id, merge_base, merge_bases)
+		requested_at, decided_at, expires_at, protected, due_at, base_ref, change, patch_id, merge_base, merge_bases, details)
 		SELECT :id, :account_id, p.id, :kind, :head_sha, :state, :decided_by, :requested_at, :decided_at, :expires_at,
-			:protected, :requested_at, p.base_ref, p.change, p.patch_id, p.merge_base, p.merge_bases
+			:protected, :requested_at, p.base_ref, p.change, p.patch_id, p.merge_base, p.merge_bases, :details
 		FROM pulls p WHERE p.id = :pr_id
 		ON CONFLICT DO NOTHING`)
-	openAction   = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE pr_id = $1 AND state IN ('pending', 'approved')`)
+	openAction = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE pr_id = $1 AND kind = 'merge'
+		AND state IN ('pending', 'approved')`)
 	decideAction = db.SWith[decideActionArgs](`UPDATE pull_actions SET state = :state, decided_by = :decided_by, decided_at = :decided_at,
 		due_at = :decided_at
 		WHERE id = :id AND state = 'pending'`)
@@ -275,21 +279,21 @@ var (
 	unlooked = db.Q[unlookedRow](`SELECT p.id, p.account_id, p.repo_id, p.base_ref, p.head_sha FROM pulls p JOIN repos r ON r.id = p.repo_id
 		WHERE p.state = 'open' AND p.looked_sha <> p.head_sha AND p.carry = '' AND p.checks IN ('none', 'passed') AND r.enabled = TRUE
 			AND p.draft = FALSE AND (p.author_kind = 'agent' OR p.babysit <> 'off')
-			AND NOT EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = p.id AND a.state = 'approved')
+			AND NOT EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = p.id AND a.kind = 'merge' AND a.state = 'approved')
 		ORDER BY p.updated_at LIMIT 50`)
 	// withdraw leaves an action alone that a node has taken: the host may have merged.
 	withdraw = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2
 		WHERE pr_id = $1 AND state IN ('pending', 'approved') AND tries = 0`)
 	expireNeeds = db.S(`UPDATE pulls SET needs = 'expired', needs_at = $2 WHERE id = $1 AND state = 'open' AND needs = 'asked'`)
 	expire      = db.Q[dueRow](`UPDATE pull_actions SET state = 'expired', decided_at = $1 WHERE state = 'pending' AND expires_at <= $1
-		RETURNING id, account_id, pr_id, head_sha, tries, decided_by`)
+		RETURNING id, account_id, pr_id, head_sha, kind, tries, decided_by`)
 	// anyDue tells whether expire or takeDue would change a row.
 	anyDue = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pull_actions WHERE state = 'pending' AND expires_at <= $1)
-		OR EXISTS (SELECT 1 FROM pull_actions WHERE state = 'approved' AND due_at <= $1)`)
+		OR EXISTS (SELECT 1 FROM pull_actions WHERE state = 'approved' AND kind = 'merge' AND due_at <= $1)`)
 	takeDue = db.Q[dueRow](`UPDATE pull_actions SET due_at = $2, tries = tries + 1
-		WHERE id IN (SELECT id FROM pull_actions WHERE state = 'approved' AND due_at <= $1 ORDER BY due_at LIMIT 1)
+		WHERE id IN (SELECT id FROM pull_actions WHERE state = 'approved' AND kind = 'merge' AND due_at <= $1 ORDER BY due_at LIMIT 1)
 			AND due_at <= $1 AND state = 'approved'
-		RETURNING id, account_id, pr_id, head_sha, tries, decided_by`)
+		RETURNING id, account_id, pr_id, head_sha, kind, tries, decided_by`)
 	keepDue  = db.S(`UPDATE pull_actions SET due_at = $3 WHERE id = $1 AND tries = $2 AND state = 'approved' AND due_at < $3`)
 	postpone = db.S(`UPDATE pull_actions SET due_at = $2, error = $3 WHERE id = $1 AND state = 'approved'`)
 	// waitHost puts off a merge of which the host did not take the call. That is no try.
@@ -341,6 +345,7 @@ type insertActionArgs struct {
 	DecidedAt            *time.Time
 	ExpiresAt            int64
 	Protected            *db.JSON[Protected]
+	Details              db.JSON[Details]
 }
 
 // rearmPullArgs are the parameters of rearmPull.

@@ -67,9 +67,23 @@ func pendingOf(tx *db.Tx, prIDs []string) (map[string]actionRow, error) {
 	}
 	m := make(map[string]actionRow, len(rows))
 	for _, a := range rows {
-		m[a.PRID] = a
+		if before, ok := m[a.PRID]; !ok || shownFirst(a.Kind) > shownFirst(before.Kind) {
+			m[a.PRID] = a
+		}
 	}
 	return m, nil
+}
+
+// shownFirst orders the open actions of a pull request, of which one is shown with it: what
+// keeps a round waiting comes before the merge, and both before the rest.
+func shownFirst(kind string) int {
+	switch kind {
+	case KindPush:
+		return 2
+	case KindMerge:
+		return 1
+	}
+	return 0
 }
 
 type approvalRow struct {
@@ -82,7 +96,7 @@ type approvalRow struct {
 }
 
 const questions = `SELECT a.id, a.pr_id, a.kind, a.head_sha, a.state, a.error, a.decided_by, a.requested_at, a.decided_at, a.expires_at,
-	a.tries, a.due_at, a.protected, a.carried_from,
+	a.tries, a.due_at, a.protected, a.carried_from, a.details,
 	r.owner, r.name, p.number, p.title, p.url
 	FROM pull_actions a JOIN pulls p ON p.id = a.pr_id JOIN repos r ON r.id = p.repo_id
 	WHERE a.state = 'pending' AND a.account_id = `

@@ -152,22 +152,9 @@ func (s *Service) Unwatch(tx *db.Tx, prID, by string) error {
 			return err
 		}
 	}
-	a, asked, err := openAction.Maybe(tx, pr.ID)
+	merging, err := s.unask(tx, pr)
 	if err != nil {
 		return err
-	}
-	merging := false
-	if asked {
-		n, err := withdraw.Exec(tx, pr.ID, tx.Micros())
-		if err != nil {
-			return err
-		}
-		if merging = n == 0; !merging {
-			about := event.Subject{ID: a.ID, RepoID: pr.RepoID}
-			if err := staleEvent.Record(tx, about, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
-				return err
-			}
-		}
 	}
 	if !merging {
 		why := ""
@@ -183,6 +170,28 @@ func (s *Service) Unwatch(tx *db.Tx, prID, by string) error {
 	}
 	s.Hub.Notify(tx, event.PullTopic)
 	return unwatchedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, unwatchedData{By: by})
+}
+
+// unask closes all questions about a pull request, and takes orders back; merging tells
+// that a merge has begun, which goes on.
+func (s *Service) unask(tx *db.Tx, pr row) (merging bool, err error) {
+	open, err := openAll.All(tx, pr.ID)
+	if err != nil {
+		return false, err
+	}
+	if _, err := withdraw.Exec(tx, pr.ID, tx.Micros()); err != nil {
+		return false, err
+	}
+	for _, a := range open {
+		if a.Tries > 0 {
+			merging = true
+			continue
+		}
+		if err := staleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
+			return false, err
+		}
+	}
+	return merging, nil
 }
 
 // TakeBase begins a round that brings the base into the branch of a pull request of
@@ -220,6 +229,14 @@ func (s *Service) TakeBase(tx *db.Tx, prID string) error {
 // beginAsked begins a round that somebody asked for.
 func (s *Service) beginAsked(tx *db.Tx, r repo.Ref, pr *row, round Round) error {
 	off := pr.Babysit == BabysitOff
+	if round.apart(r, *pr); r.Policy.Pulls.Push == "never" && pr.AuthorKind != ByAgent {
+		return fault.Reason("push_never", "The policy file of the repository does not let agents push to branches of people.")
+	}
+	if waits, err := pushAsked.One(tx, pr.ID); err != nil {
+		return err
+	} else if waits {
+		return fault.Reason("push_asked", "What an agent has done before waits for a person.")
+	}
 	taskID, err := s.Tasks.Repair(tx, r, round)
 	if err != nil {
 		return err

@@ -144,7 +144,7 @@ func TestTakeBase(t *testing.T) {
 		if why := y.asks(take); why != "" {
 			t.Fatal(why)
 		}
-		if len(y.round) != 1 || y.round[0].Branch != "theirs" || !strings.Contains(y.round[0].Problem, "origin/main") {
+		if len(y.round) != 1 || y.round[0].Start != p.HeadSHA || !strings.Contains(y.round[0].Problem, "origin/main") {
 			t.Fatalf("%+v", y.round)
 		}
 		if why := y.asks(take); why != "round_under_way" {

@@ -91,6 +91,7 @@ type PullPolicy struct {
 	_     struct{} `doc:"Which pull requests of people are looked after as those of agents are." schema:"PullPolicy"`
 	Watch string   `json:"watch" yaml:"watch" enum:"none,labelled,all" doc:"labelled: those with the label; all: those of people, and those with the label"`
 	Label string   `json:"label" yaml:"label" example:"yardmaster" doc:"the label that has one watched"`
+	Push  string   `json:"push" yaml:"push" enum:"ask,auto,never" doc:"what agents do with their work for a branch of a person: ask before they push it, push it, or never"`
 }
 
 // Watches tells whether a pull request that the server did not open is looked after.
@@ -192,7 +193,7 @@ func DefaultPolicy() Policy {
 		Checks:  CheckPolicy{Timeout: "10m", Missing: "1h"},
 		Merge:   MergePolicy{Mode: "ask", Method: "merge", DeleteBranch: true, OnCancel: "close", Queue: "off", Batch: 5},
 
-		Pulls:     PullPolicy{Watch: "labelled", Label: "yardmaster"},
+		Pulls:     PullPolicy{Watch: "labelled", Label: "yardmaster", Push: "ask"},
 		Approvals: ApprovalPolicy{Carry: "rebase"},
 		Review:    ReviewPolicy{Mode: "auto", MinSeverity: "medium", Block: "high"},
 		Issues:    IssuePolicy{Triage: "labelled", Label: "yardmaster", Answer: true},
@@ -323,6 +324,7 @@ func (p Policy) check() (msgs []string) {
 	oneOf("agent.isolation", p.Agent.Isolation, "none", "best", "landlock", "bubblewrap")
 	oneOf("merge.mode", p.Merge.Mode, "ask", "auto", "never")
 	oneOf("pulls.watch", p.Pulls.Watch, "none", "labelled", "all")
+	oneOf("pulls.push", p.Pulls.Push, "ask", "auto", "never")
 	oneOf("issues.triage", p.Issues.Triage, "off", "labelled", "all")
 	if n := len([]rune(p.Issues.Label)); n == 0 || n > maxLabel || strings.TrimSpace(p.Issues.Label) != p.Issues.Label {
 		msgs = append(msgs, fmt.Sprintf("issues.label must have 1 to %d characters, and no blank at its ends", maxLabel))

@@ -80,6 +80,9 @@ var judges = map[string]judge{
 	"pulls.watch": lower("pulls.watch", "agents push to more branches of people", func(p Policy) (string, int) {
 		return p.Pulls.Watch, slices.Index([]string{"none", "labelled", "all"}, p.Pulls.Watch)
 	}),
+	"pulls.push": lower("pulls.push", "agents push to branches of people unasked", func(p Policy) (string, int) {
+		return p.Pulls.Push, slices.Index([]string{"never", "ask", "auto"}, p.Pulls.Push)
+	}),
 	"pulls.label": changed("pulls.label", "another label has agents push to a branch of people",
 		func(p Policy) string { return p.Pulls.Label }),
 	"issues.triage": lower("issues.triage", "agents are told of more issues, which strangers may write", func(p Policy) (string, int) {

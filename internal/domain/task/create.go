@@ -242,6 +242,7 @@ type Spec struct {
 	BudgetMicros               *int64
 	ResultSchema, AskID, PRID  *string
 	Branch                     string // empty: one of the task's own
+	Start                      string // the commit that Branch begins at; empty: the default branch
 	// RequestedBy is the person at the beginning of the chain, for whom the work is
 	// done. Nil is the actor, and empty is nobody.
 	RequestedBy *string
@@ -296,6 +297,9 @@ func (s *Service) add(tx *db.Tx, repo Repo, sp Spec, fresh map[string]bool) (Row
 	}
 	if sp.Checkout != "" {
 		t.CheckoutSHA = &sp.Checkout
+	}
+	if sp.Start != "" {
+		t.StartSHA = &sp.Start
 	}
 	if t.Branch = sp.Branch; t.Branch == "" {
 		t.Branch = branchName(t.Title, t.ID)

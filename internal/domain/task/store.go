@@ -27,10 +27,10 @@ var (
 	// defaults of the schema.
 	insertTask = db.SWith[Row](`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, max_attempts,
 		priority, waiting_deps, queued_at, branch, pr_id, checkout_sha, files, labels, template, command, confidence,
-		budget_micros, result_schema, ask_id, created_by, created_at, updated_at, requested_by, unbound)
+		budget_micros, result_schema, ask_id, created_by, created_at, updated_at, requested_by, unbound, start_sha)
 		VALUES (:id, :account_id, :repo_id, :kind, :sink, :title, :problem, :status, :max_attempts, :priority,
 		:waiting_deps, :queued_at, :branch, :pr_id, :checkout_sha, :files, :labels, :template, :command, :confidence,
-		:budget_micros, :result_schema, :ask_id, :created_by, :created_at, :created_at, :requested_by, :unbound)`)
+		:budget_micros, :result_schema, :ask_id, :created_by, :created_at, :created_at, :requested_by, :unbound, :start_sha)`)
 
 	updateBudget = db.SWith[updateBudgetArgs](`UPDATE tasks SET budget_micros = :budget_micros, updated_at = :updated_at
 		WHERE account_id = :account_id AND id = :id`)

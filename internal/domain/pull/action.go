@@ -1,0 +1,424 @@
+package pull
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+)
+
+// Kinds of pending actions. A merge is asked for by the server itself, a push by a round
+// on the branch of a person, the others by agents.
+const (
+	KindMerge  = "merge"
+	KindClose  = "close"
+	KindPush   = "push"
+	KindReopen = "reopen"
+	KindLabel  = "label"
+)
+
+// Limits of what agents ask for, in bytes.
+const (
+	maxLabel = 50
+	maxWhy   = 500
+)
+
+// Details are what an action that is no merge is about.
+type Details struct {
+	Label  string `json:"label,omitempty"`
+	Branch string `json:"branch,omitempty"` // on which the work of a round is
+	SHA    string `json:"sha,omitempty"`    // the commit to push
+	Why    string `json:"why,omitempty"`    // the reason that the agent gave
+}
+
+// Wish is something that an agent asks a person to do to a pull request.
+type Wish struct {
+	PRID, Kind, Label, Why string
+}
+
+// asked is the sentence that a person is asked.
+func (a actionRow) asked() string {
+	text := ""
+	switch d := a.Details.V; a.Kind {
+	case KindMerge:
+		var p *Protected
+		if a.Protected != nil {
+			p = &a.Protected.V
+		}
+		return p.question()
+	case KindClose:
+		text = "Close this pull request without a merge?"
+	case KindReopen:
+		text = "Open this pull request again?"
+	case KindLabel:
+		text = fmt.Sprintf("Put the label %q on this pull request?", d.Label)
+	case KindPush:
+		return fmt.Sprintf("Push what an agent has done, commit %.12s, to the branch of this pull request?", d.SHA)
+	}
+	return text + " The agent says: " + a.Details.V.Why
+}
+
+// stateFor is the state of a pull request in which an action can be carried out.
+func stateFor(kind string) string {
+	if kind == KindReopen {
+		return Closed
+	}
+	return Open
+}
+
+// Wish asks a person for what an agent of tx.Account wishes. It fails with faults that
+// name the field, and with the reasons wrong_state and asked_already.
+func (s *Service) Wish(tx *db.Tx, w Wish) error {
+	w.Why = strings.Join(strings.Fields(w.Why), " ")
+	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
+	switch {
+	case !slices.Contains([]string{KindClose, KindReopen, KindLabel}, w.Kind):
+		return fault.Field("kind", "must be close, reopen or label")
+	case w.Kind == KindLabel && (strings.TrimSpace(w.Label) == "" || len(w.Label) > maxLabel || strings.ContainsFunc(w.Label, hidden)):
+		return fault.Field("label", "must have 1 to 50 bytes that can be shown")
+	case w.Kind != KindLabel && w.Label != "":
+		return fault.Field("label", "is for the kind label alone")
+	case w.Why == "" || len(w.Why) > maxWhy || strings.ContainsFunc(w.Why, hidden):
+		return fault.Field("why", "must have 1 to 500 bytes that can be shown")
+	}
+	pr, ok, err := lock(tx, w.PRID)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return fault.Missing("pull request")
+	case pr.State != stateFor(w.Kind) || pr.ClosedWhy == ClosedCancelled || pr.AbandonedAt != nil:
+		return fault.Reason("wrong_state", "The pull request is "+pr.State+".")
+	case w.Kind == KindLabel && slices.Contains(pr.Labels.V, w.Label):
+		return fault.Reason("wrong_state", "The pull request has the label already.")
+	}
+	asked, err := s.ask(tx, pr, w.Kind, Details{Label: w.Label, Why: w.Why})
+	if err == nil && !asked {
+		err = fault.Reason("asked_already", "A person is asked that already.")
+	}
+	return err
+}
+
+// ask puts a question that is not about a merge; false if it is open already.
+func (s *Service) ask(tx *db.Tx, pr row, kind string, d Details) (bool, error) {
+	actionID := id.New()
+	n, err := insertAction.Exec(tx, insertActionArgs{
+		ID: actionID, AccountID: tx.Account, PRID: pr.ID, Kind: kind, HeadSHA: pr.HeadSHA, State: ActionPending, RequestedAt: tx.Micros(),
+		ExpiresAt: db.Micros(tx.Now.Add(askFor)), Details: db.JSON[Details]{V: d},
+	})
+	if err != nil || n == 0 {
+		return false, err
+	}
+	s.Hub.Notify(tx, event.PullTopic)
+	return true, AskedEvent.Record(tx, event.Subject{ID: actionID, RepoID: pr.RepoID}, askedData{HeadSHA: pr.HeadSHA, Kind: kind, PRID: pr.ID})
+}
+
+// otherOf finds the open question of a decision if that is not about a merge: the one that
+// is named, or the only one.
+func (s *Service) otherOf(tx *db.Tx, in decideIn) (actionRow, bool, error) {
+	if !id.Valid(in.ID) {
+		return actionRow{}, false, nil
+	}
+	open, err := openOthers.All(tx, tx.Account, in.ID)
+	if err != nil || len(open) == 0 {
+		return actionRow{}, false, err
+	}
+	if in.ActionID != "" {
+		i := slices.IndexFunc(open, func(a actionRow) bool { return a.ID == in.ActionID })
+		if i < 0 {
+			return actionRow{}, false, nil
+		}
+		return open[i], true, nil
+	}
+	if _, merge, err := openAction.Maybe(tx, in.ID); err != nil || merge || len(open) > 1 {
+		return actionRow{}, false, err
+	}
+	return open[0], true, nil
+}
+
+// decideOther answers a question that is not about a merge. It fails as decide does.
+func (s *Service) decideOther(tx *db.Tx, in decideIn, a actionRow, state string) (actionRow, error) {
+	pr, ok, err := lock(tx, in.ID)
+	switch {
+	case err != nil:
+		return a, err
+	case !ok:
+		return a, fault.Missing("pull request")
+	case pr.HeadSHA != in.HeadSHA:
+		return a, fault.Reason("head_moved", "The pull request has a newer head than the one named.").With("current_head_sha", pr.HeadSHA)
+	}
+	a, ok, err = otherByID.Maybe(tx, tx.Account, a.ID)
+	switch {
+	case err != nil:
+		return a, err
+	case !ok || a.State != ActionPending || a.HeadSHA != pr.HeadSHA || !tx.Now.Before(a.ExpiresAt):
+		return a, fault.Reason("no_pending_action", "Nothing on this head waits for a decision.")
+	case pr.State != stateFor(a.Kind):
+		return a, fault.Reason("pr_not_open", "The pull request is "+pr.State+".")
+	}
+	if state == ActionApproved && in.ActionID != a.ID { // the person may have read a question about a merge
+		return a, fault.Reason("question_changed", "A yes to what an agent asks for names the question in action_id: read it first.").
+			With("action_id", a.ID).With("question", a.asked())
+	}
+	label := by(tx)
+	if _, err := decideAction.Exec(tx, decideActionArgs{ID: a.ID, State: state, DecidedBy: label, DecidedAt: tx.Micros()}); err != nil {
+		return a, err
+	}
+	a.State, a.DecidedBy, a.DecidedAt = state, &label, &tx.Now
+	s.Hub.Notify(tx, event.PullTopic)
+	about := event.Subject{ID: a.ID, RepoID: pr.RepoID}
+	if state == ActionApproved {
+		if err := approvedEvent.Record(tx, about, approvedData{HeadSHA: a.HeadSHA, Kind: a.Kind, PRID: pr.ID}); err != nil {
+			return a, err
+		}
+		if a.Kind == KindPush {
+			if err := s.needs(tx, pr.ID, ""); err != nil {
+				return a, err
+			}
+		}
+		return s.carryOutOther(tx, pr, a)
+	}
+	if err := skippedEvent.Record(tx, about, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil || a.Kind != KindPush {
+		return a, err
+	}
+	return a, s.notPushed(tx, pr)
+}
+
+// notPushed ends the rounds of a pull request whose work a person did not want, or did not
+// look at in time.
+func (s *Service) notPushed(tx *db.Tx, pr row) error {
+	if pr.State != Open || pr.repairing() {
+		return nil
+	}
+	if pr.unwatched() {
+		return s.needs(tx, pr.ID, "")
+	}
+	if _, err := setBabysit.Exec(tx, setBabysitArgs{ID: pr.ID, Babysit: BabysitSpent, UpdatedAt: tx.Micros()}); err != nil {
+		return err
+	}
+	return s.needs(tx, pr.ID, NeedsRearm)
+}
+
+// carryOutOther has an action carried out that a person has said yes to: by its host, or in the
+// row if the host keeps no pull requests.
+func (s *Service) carryOutOther(tx *db.Tx, pr row, a actionRow) (actionRow, error) {
+	r, _, err := repo.ByID(tx, pr.RepoID)
+	if err != nil {
+		return a, err
+	}
+	if s.kept(r) || a.Kind == KindPush {
+		_, err := actAtHost.Put(tx, s.Hub, intent.Want[actArgs]{Repo: r, Object: pr.ID, Rank: intent.ForPeople, Args: actArgs{
+			ActionID: a.ID, Kind: a.Kind, Number: pr.Number, Label: a.Details.V.Label, Branch: pr.HeadRef, HeadSHA: pr.HeadSHA,
+			SHA: a.Details.V.SHA,
+		}})
+		return a, err
+	}
+	err = s.acted(tx, r, pr, a)
+	a.State = ActionApplied
+	return a, err
+}
+
+// acted records that an action was carried out, and what follows from that.
+func (s *Service) acted(tx *db.Tx, r repo.Ref, pr row, a actionRow) error {
+	if _, err := carriedOut.Exec(tx, a.ID); err != nil {
+		return err
+	}
+	if err := actedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, actionData{ActionID: a.ID, Kind: a.Kind}); err != nil {
+		return err
+	}
+	who := "system"
+	if a.DecidedBy != nil {
+		who = *a.DecidedBy
+	}
+	switch a.Kind {
+	case KindClose:
+		if pr.State == Open {
+			return s.close(tx, pr, ClosedAsked, who)
+		}
+	case KindReopen:
+		if pr.State == Closed {
+			return s.reopenRow(tx, r, pr, pr.HeadSHA, who)
+		}
+	case KindLabel:
+		if !slices.Contains(pr.Labels.V, a.Details.V.Label) {
+			pr.Labels.V = append(slices.Clone(pr.Labels.V), a.Details.V.Label)
+			if _, err := setLabels.Exec(tx, pr.ID, pr.Labels); err != nil {
+				return err
+			}
+		}
+		if pr.State == Open {
+			return s.rewatch(tx, r, &pr)
+		}
+	case KindPush:
+		if pr.State == Open && pr.HeadSHA != a.Details.V.SHA {
+			if _, err := headMoved.Exec(tx, pr.ID, who); err != nil {
+				return err
+			}
+			return s.moveHead(tx, r, pr, a.Details.V.SHA)
+		}
+	}
+	return nil
+}
+
+// RoundPushed takes the work that a round has pushed to a branch of its own: a person is
+// asked before it gets to the branch of the pull request. It is false for a round that has
+// pushed to that branch itself.
+func (s *Service) RoundPushed(tx *db.Tx, prID, taskID, branch, sha string) (bool, error) {
+	pr, ok, err := lock(tx, prID)
+	if err != nil || !ok || branch == pr.HeadRef {
+		return ok && branch != pr.HeadRef, err
+	}
+	d := Details{Branch: branch, SHA: sha}
+	if pr.State != Open || pr.BabysitTask == nil || *pr.BabysitTask != taskID || pr.HeadSHA != pr.RoundSHA || pr.AbandonedAt != nil {
+		_, err := insertAction.Exec(tx, insertActionArgs{ // nobody is asked: it only has the branch removed
+			ID: id.New(), AccountID: tx.Account, PRID: pr.ID, Kind: KindPush, HeadSHA: pr.RoundSHA, State: ActionStale,
+			RequestedAt: tx.Micros(), DecidedAt: &tx.Now, ExpiresAt: tx.Micros(), Details: db.JSON[Details]{V: d},
+		})
+		return true, err
+	}
+	if _, err := s.ask(tx, pr, KindPush, d); err != nil {
+		return true, err
+	}
+	return true, s.waits(tx, pr, NeedsPush)
+}
+
+// apart has a round on the branch of a person work on a branch of its own, if the policy
+// has agents ask before they push.
+func (r *Round) apart(at repo.Ref, pr row) {
+	if pr.AuthorKind == ByAgent || at.Policy.Pulls.Push != "ask" {
+		return
+	}
+	r.Branch, r.Start = "svc/round-"+id.New(), pr.HeadSHA
+	r.Problem += "\n\nThe branch that is checked out for you begins at the head of " + pr.HeadRef + ". Commit there: a person is asked before " +
+		"your commits get to " + pr.HeadRef + "."
+}
+
+// actAtHost carries out what a person has said yes to.
+var actAtHost = intent.Declare[actArgs, string]("pull.action", false)
+
+type actArgs struct {
+	ActionID, Kind, Label, Branch, HeadSHA, SHA string
+	Number                                      int64
+}
+
+// actor carries out pull.action.
+type actor struct{ s *Service }
+
+// Still implements intent.Handler.
+func (actor) Still(tx *db.Tx, c intent.Call[actArgs]) (bool, error) {
+	a, ok, err := otherByID.Maybe(tx, tx.Account, c.Args.ActionID)
+	return ok && a.State == ActionApproved && c.Repo.Enabled, err
+}
+
+// Do implements intent.Handler.
+func (h actor) Do(ctx context.Context, f codehost.Forge, c intent.Call[actArgs]) (string, error) {
+	at, edit := c.Repo.HostRepo(), codehost.PullEdit{}
+	switch c.Args.Kind {
+	case KindClose:
+		edit.Open = new(false)
+	case KindReopen:
+		edit.Open = new(true)
+	case KindLabel:
+		edit.AddLabels = []string{c.Args.Label}
+	case KindPush:
+		host, err := h.s.Hosts.Of(at)
+		if err != nil {
+			return "", err
+		}
+		mover, able := host.(codehost.Mover)
+		if !able {
+			return "", codehost.ErrCannot
+		}
+		return "", mover.MoveBranch(ctx, at, c.Args.Branch, c.Args.HeadSHA, c.Args.SHA)
+	}
+	_, err := f.EditPull(ctx, at, c.ID, c.Args.Number, edit)
+	return "", err
+}
+
+// Done implements intent.Handler. What a person has taken back meanwhile, or a newer head,
+// is stale; a failure is told.
+func (h actor) Done(tx *db.Tx, c intent.Call[actArgs], _ string, failure error) error {
+	pr, ok, err := lock(tx, c.Object)
+	if err != nil || !ok {
+		return err
+	}
+	a, ok, err := otherByID.Maybe(tx, tx.Account, c.Args.ActionID)
+	if err != nil || !ok {
+		return err
+	}
+	if failure == nil {
+		return h.s.acted(tx, c.Repo, pr, a)
+	}
+	state, why := ActionFailed, "The code host did not carry it out."
+	if f, is := errors.AsType[*fault.Error](failure); is {
+		why = f.Detail
+	}
+	if errors.Is(failure, codehost.ErrHeadMoved) || errors.Is(failure, codehost.ErrNotFound) {
+		state, why = ActionStale, "The branch has a newer head, or is gone."
+	}
+	if n, err := endAction.Exec(tx, a.ID, state, &why); err != nil || n == 0 {
+		return err
+	}
+	h.s.Hub.Notify(tx, event.PullTopic)
+	about := event.Subject{ID: pr.ID, RepoID: pr.RepoID}
+	if err := notActedEvent.Record(tx, about, actionData{ActionID: a.ID, Error: why, Kind: a.Kind}); err != nil || a.Kind != KindPush {
+		return err
+	}
+	return h.s.notPushed(tx, pr)
+}
+
+// tidy deletes the branch of a round that is not needed any more.
+func (s *Service) tidy(ctx context.Context, d untidyRow) error {
+	var r repo.Ref
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		r, _, err = repo.ByID(tx, d.RepoID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	host, err := s.Hosts.Of(r.HostRepo())
+	if err == nil {
+		err = host.DeleteBranch(ctx, r.HostRepo(), d.Details.V.Branch, d.Details.V.SHA)
+	}
+	if _, busy := errors.AsType[*codehost.BusyError](err); busy {
+		return err
+	}
+	if err != nil && !errors.Is(err, codehost.ErrNotFound) && !errors.Is(err, codehost.ErrHeadMoved) {
+		s.complain(ctx, "delete the branch of a round of "+d.PRID, err)
+	}
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		_, err := setTidied.Exec(tx, d.ID)
+		return err
+	})
+}
+
+type untidyRow struct {
+	found
+	PRID    string `db:"pr_id"`
+	RepoID  string
+	Details db.JSON[Details]
+}
+
+var (
+	openOthers = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE account_id = $1 AND pr_id = $2 AND kind <> 'merge'
+		AND state = 'pending' ORDER BY requested_at, id`)
+	otherByID = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE account_id = $1 AND id = $2 AND kind <> 'merge'`)
+	openAll   = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE pr_id = $1 AND state IN ('pending', 'approved')
+		ORDER BY requested_at, id`)
+	setLabels = db.S(`UPDATE pulls SET labels = $2 WHERE id = $1`)
+	untidy    = db.Q[untidyRow](`SELECT a.id, a.account_id, a.pr_id, p.repo_id, a.details FROM pull_actions a JOIN pulls p ON p.id = a.pr_id
+		WHERE a.kind = 'push' AND a.tidied = FALSE AND a.state NOT IN ('pending', 'approved') LIMIT 50`)
+	pushAsked = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pull_actions WHERE pr_id = $1 AND kind = 'push' AND state IN ('pending', 'approved'))`)
+	setTidied = db.S(`UPDATE pull_actions SET tidied = TRUE WHERE id = $1`)
+)
