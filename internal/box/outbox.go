@@ -21,7 +21,8 @@ import (
 
 // outboxDir is the folder in an agent's home for its declarations, one JSON file
 // each: ask-*.json for work that it leaves to others (title, body, repo,
-// dedupe_key), blocker-*.json for what only a person can give (kind, question,
+// dedupe_key), action-*.json for what a person is to do to a pull request (pull, kind,
+// label, why), blocker-*.json for what only a person can give (kind, question,
 // fields). OutboxVariable names it.
 const outboxDir = "outbox"
 
@@ -74,8 +75,8 @@ func (a *attempt) readOutbox() {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		isAsk := matches("ask-*.json", name)
-		if !isAsk && !matches("blocker-*.json", name) {
+		kind := declarationOf(name)
+		if kind == "" {
 			continue
 		}
 		place := path.Join(outboxDir, name)
@@ -93,7 +94,7 @@ func (a *attempt) readOutbox() {
 		}
 		a.declared.taken[key] = true
 		if err == nil {
-			err = a.declare(isAsk, text)
+			err = a.declare(kind, text)
 		}
 		if err != nil {
 			a.event(protocol.EventRefused, protocol.OutboxRefused{File: strings.ToValidUTF8(name, "?"), Reason: err.Error()})
@@ -102,6 +103,20 @@ func (a *attempt) readOutbox() {
 			a.log.Debug("declaration not removed", "file", name, "error", err)
 		}
 	}
+}
+
+// declarationOf is the kind of the event that a file of the outbox becomes; "" for a file
+// that is none.
+func declarationOf(name string) string {
+	switch {
+	case matches("ask-*.json", name):
+		return protocol.EventAsk
+	case matches("blocker-*.json", name):
+		return protocol.EventBlocker
+	case matches("action-*.json", name):
+		return protocol.EventAction
+	}
+	return ""
 }
 
 func matches(pattern, name string) bool {
@@ -136,8 +151,20 @@ func readDeclaration(home *os.Root, place string) ([]byte, error) {
 }
 
 // declare checks a declaration and spools it as an event.
-func (a *attempt) declare(isAsk bool, text []byte) error {
-	if isAsk {
+func (a *attempt) declare(kind string, text []byte) error {
+	switch kind {
+	case protocol.EventAction:
+		action := protocol.ActionProposed{}
+		if err := decode(text, &action); err != nil {
+			return err
+		}
+		if err := checkAction(action); err != nil {
+			return err
+		}
+		action.ID = id.New()
+		a.event(protocol.EventAction, action)
+		return nil
+	case protocol.EventAsk:
 		ask := protocol.AskFiled{}
 		if err := decode(text, &ask); err != nil {
 			return err
@@ -190,6 +217,20 @@ func checkAsk(a protocol.AskFiled) error {
 		return errors.New("repo must be owner/name")
 	case len(a.DedupeKey) > 200:
 		return errors.New("dedupe_key has more than 200 bytes")
+	}
+	return nil
+}
+
+func checkAction(a protocol.ActionProposed) error {
+	switch {
+	case a.Pull < 1:
+		return errors.New("pull must be the number of a pull request")
+	case !slices.Contains([]string{"close", "reopen", "label"}, a.Kind):
+		return errors.New("kind must be one of close, reopen, label")
+	case (a.Kind == "label") != (a.Label != "") || len(a.Label) > 50:
+		return errors.New("label must have 1 to 50 bytes for the kind label, and none otherwise")
+	case strings.TrimSpace(a.Why) == "" || len(a.Why) > 500:
+		return errors.New("why must have 1 to 500 bytes")
 	}
 	return nil
 }

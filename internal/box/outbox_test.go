@@ -88,6 +88,20 @@ func TestParkedAgentIsBlockedInTheEnd(t *testing.T) {
 	}
 }
 
+func TestActionIsDeclared(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.start(p.config())
+	run := p.task(func(s *protocol.Start) {
+		s.Prompt = `declare action-1.json {"pull": 7, "kind": "label", "label": "docs", "why": "It lacks a page."}` + "\nreport # Done"
+	})
+	s, f := p.finish(run)
+	got := all[protocol.ActionProposed](t, s, protocol.EventAction)
+	if f.State != protocol.Succeeded || len(got) != 1 || got[0].Pull != 7 || got[0].Label != "docs" || got[0].ID == "" {
+		t.Errorf("%+v, %+v", f, got)
+	}
+}
+
 func TestHostileOutbox(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
@@ -103,6 +117,7 @@ func TestHostileOutbox(t *testing.T) {
 		"a huge file":       {`head -c 100000000 /dev/zero >ask-1.json`, 0, 1},
 		"no JSON":           {`echo no >ask-1.json; echo '[]' >ask-2.json; printf '"\377"' >ask-3.json`, 0, 3},
 		"wrong kind":        {`echo '{"kind":"boredom","question":"q"}' >blocker-1.json`, 0, 1},
+		"wrong action":      {`echo '{"pull":1,"kind":"merge","why":"w"}' >action-1.json; echo '{"pull":0,"kind":"close","why":"w"}' >action-2.json`, 0, 2},
 		"other files":       {`echo '` + good + `' >note.json; echo '` + good + `' >ask-1.txt`, 0, 0},
 		"thousands":         {`i=0; while [ $i -lt 3000 ]; do echo '` + good + `' >ask-$i.json; i=$((i+1)); done`, protocol.MaxDeclared, 0},
 		"what cannot go":    {`echo '` + good + `' >ask-1.json; chmod 500 .`, 1, 0},

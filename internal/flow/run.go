@@ -22,6 +22,7 @@ import (
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/vault"
+	"yardmaster/internal/fault"
 	"yardmaster/internal/protocol"
 	"yardmaster/internal/seal"
 )
@@ -220,6 +221,23 @@ func (b Branches) At(ctx context.Context, repoID, branch string) (string, error)
 		err = nil
 	}
 	return sha, err
+}
+
+// AskForAction asks a person for what the agent of a run wishes. A pull request of another
+// repository than the run's is none.
+func AskForAction(pulls *pull.Service) func(*db.Tx, run.Declaration[protocol.ActionProposed]) error {
+	return func(tx *db.Tx, d run.Declaration[protocol.ActionProposed]) error {
+		return tx.As(d.Task.AccountID, func() error {
+			prID, ok, err := pull.ByNumber(tx, d.Run.RepoID, d.Declared.Pull)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				return fault.Missing("pull request")
+			}
+			return pulls.Wish(tx, pull.Wish{PRID: prID, Kind: d.Declared.Kind, Label: d.Declared.Label, Why: d.Declared.Why})
+		})
+	}
 }
 
 // EnqueueCommand queues a command of a run for its box.

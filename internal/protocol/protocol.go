@@ -87,6 +87,7 @@ const (
 	EventPermission = "agent.permission" // an ACP permission request and its answer
 	EventMessage    = "user.message"     // UserMessage
 	EventAsk        = "ask.filed"        // AskFiled
+	EventAction     = "action.proposed"  // ActionProposed
 	EventBlocker    = "blocker.declared" // BlockerDeclared
 	EventRefused    = "outbox.refused"   // OutboxRefused
 	EventUnknown    = "command.refused"  // CommandRefused
@@ -166,6 +167,15 @@ type (
 		Body      string `json:"body"`
 		Repo      string `json:"repo,omitempty"` // owner/name; empty: the run's own
 		DedupeKey string `json:"dedupe_key,omitempty"`
+	}
+	// ActionProposed is something that the agent asks a person to do to a pull request of
+	// the run's repository. ID is unique within the run.
+	ActionProposed struct {
+		ID    string `json:"id"`
+		Pull  int64  `json:"pull"`            // its number
+		Kind  string `json:"kind"`            // close, reopen or label
+		Label string `json:"label,omitempty"` // for the kind label
+		Why   string `json:"why"`
 	}
 	// BlockerDeclared is a need that only a person can meet, and without which the
 	// agent cannot continue. ID is unique within the run.

@@ -91,6 +91,8 @@ func brief(t *task.Row, repo task.Repo, saved bool, notes []string) string {
 		"for a later try.\n")
 	p("* Work that you notice and that is not this task: ask-<name>.json: {\"title\": one line, \"body\": what is wanted and why}, with ")
 	p("\"repo\": \"owner/name\" if it belongs to another repository. Somebody else judges it.\n")
+	p("* If a pull request of this repository should be closed, opened again or labelled, do not do it: write action-<name>.json: ")
+	p("{\"pull\": its number, \"kind\": \"close\" or \"reopen\" or \"label\", \"label\": for the last, \"why\": one line}. A person is asked.\n")
 	p("\nNever write a secret into a file, a commit, a declaration or the report.\n")
 	return b.String()
 }

@@ -35,13 +35,20 @@ func (s *Service) declared(tx *db.Tx, t *task.Row, r *Row, e protocol.Event) err
 		s.Logger.Debug("declaration beyond the limit", "run", r.ID, "seq", e.Seq)
 		return nil
 	}
-	if e.Kind == protocol.EventAsk {
+	switch e.Kind {
+	case protocol.EventAsk:
 		a, ok := ask(s, r, e)
 		if !ok {
 			return nil
 		}
 		err = AskFiled.Send(tx, Declaration[protocol.AskFiled]{t, r, a})
-	} else {
+	case protocol.EventAction:
+		a, ok := read[protocol.ActionProposed](s, r, e)
+		if !ok {
+			return nil
+		}
+		err = ActionProposed.Send(tx, Declaration[protocol.ActionProposed]{t, r, a})
+	default:
 		b, ok := blocker(s, r, e)
 		if !ok {
 			return nil

@@ -213,3 +213,36 @@ func TestMessageHasAFate(t *testing.T) {
 		}
 	})
 }
+
+// What an agent wishes for a pull request is sent on, up to the limit of declarations, and
+// not when it cannot be read.
+func TestActionProposed(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		var got []protocol.ActionProposed
+		ActionProposed.On(f.DB, func(_ *db.Tx, d Declaration[protocol.ActionProposed]) error {
+			if d.Declared.Kind == "merge" {
+				return fault.Field("kind", "is not wanted")
+			}
+			got = append(got, d.Declared)
+			return nil
+		})
+		f.create(task.KindWork)
+		st := f.claim(f.boxes[0])
+		events := append(started(), ev(protocol.EventAction, map[string]any{"pull": "one"}),
+			ev(protocol.EventAction, protocol.ActionProposed{ID: "1", Pull: 7, Kind: "merge", Why: "w"}),
+			ev(protocol.EventAction, protocol.ActionProposed{ID: "2", Pull: 7, Kind: "close", Why: "w"}))
+		f.mustSay(f.boxes[0], st, 1, events...)
+		if len(got) != 1 || got[0] != (protocol.ActionProposed{ID: "2", Pull: 7, Kind: "close", Why: "w"}) {
+			t.Errorf("%+v", got)
+		}
+		var more []protocol.Event
+		for range protocol.MaxDeclared + 5 {
+			more = append(more, ev(protocol.EventAction, protocol.ActionProposed{ID: "x", Pull: 7, Kind: "close", Why: "w"}))
+		}
+		f.mustSay(f.boxes[0], st, int64(len(events)+1), more...)
+		if len(got) != protocol.MaxDeclared-2 {
+			t.Errorf("%d sent on", len(got))
+		}
+	})
+}

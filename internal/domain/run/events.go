@@ -27,8 +27,8 @@ var (
 	secretsGivenEvent = event.Declare[secretsGivenData]("run.secrets_given", event.Sessions, "The box of a run was given its secrets.")
 )
 
-// Declaration is a declaration of the agent of a live run: a protocol.AskFiled
-// or a protocol.BlockerDeclared.
+// Declaration is a declaration of the agent of a live run: a protocol.AskFiled, a
+// protocol.ActionProposed or a protocol.BlockerDeclared.
 type Declaration[T any] struct {
 	Task     *task.Row // locked
 	Run      *Row
@@ -41,6 +41,7 @@ type Declaration[T any] struct {
 // stored. After any other error the box sends the events again.
 var (
 	AskFiled        = event.DeclareSignal[Declaration[protocol.AskFiled]]("run.ask_filed", "An agent filed an ask.")
+	ActionProposed  = event.DeclareSignal[Declaration[protocol.ActionProposed]]("run.action_proposed", "An agent asks a person to do something to a pull request.")
 	BlockerDeclared = event.DeclareSignal[Declaration[protocol.BlockerDeclared]]("run.blocker_declared", "An agent declared a blocker.")
 )
 
