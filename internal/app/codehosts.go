@@ -152,9 +152,12 @@ func (a *App) persons() flow.HostPersons {
 	return p
 }
 
-// names are what people call the server by in comments at a host.
-func (a *App) names(host string) (all []string) {
-	for _, n := range []string{a.hosts.Called(host), strings.TrimPrefix(a.cfg.CommandName, "@")} {
+// hostNames are what people call the server by in comments. It is command.Names.
+type hostNames struct{ a *App }
+
+// At are the names at a host.
+func (n hostNames) At(host string) (all []string) {
+	for _, n := range []string{n.a.hosts.Called(host), strings.TrimPrefix(n.a.cfg.CommandName, "@")} {
 		if n != "" {
 			all = append(all, n)
 		}

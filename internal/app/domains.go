@@ -303,7 +303,7 @@ func (a *App) wire() parts {
 		Webhooks: flow.IssueWebhooks{}, Escalations: flow.IssueEscalations{},
 	}))
 	commands := add(&p, command.New(command.Needs{
-		DB: a.db, Hub: a.hub, Hosts: a.hosts, Intents: intents, Logger: a.log, Names: a.names,
+		DB: a.db, Hub: a.hub, Hosts: a.hosts, Intents: intents, Logger: a.log, Names: hostNames{a},
 		Work: flow.Commands{Pulls: p.pull, Reviews: p.review, Persons: a.persons()},
 	}))
 	p.hosts = add(&p, connection.New(connection.Needs{

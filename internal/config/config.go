@@ -376,8 +376,7 @@ func (c *Config) settle() error {
 		return fmt.Errorf("audit-heads-webhook (from %s): is not an http address", c.sources["audit-heads-webhook"])
 	}
 	if c.HeadsMail != "" && (strings.Count(c.HeadsMail, "@") != 1 || strings.ContainsAny(c.HeadsMail, " \t\r\n<>,")) {
-		return fmt.Errorf("audit-heads-mail (from %s): %q is not an address such as audit@example.com",
-			c.sources["audit-heads-mail"], c.HeadsMail)
+		return fmt.Errorf("audit-heads-mail (from %s): %q is not an address such as audit@example.com", c.sources["audit-heads-mail"], c.HeadsMail)
 	}
 	switch c.LogLevel {
 	case "debug", "info", "warn", "error":

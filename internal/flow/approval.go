@@ -26,7 +26,8 @@ func (s Questions) ByID(tx *db.Tx, actionID string) (approval.Question, bool, er
 	}
 	out := approval.Question{
 		ID: q.ID, PRID: q.PRID, RepoID: q.RepoID, State: questionStates[q.State], HeadSHA: q.HeadSHA, Present: q.Present, Looked: q.Looked,
-		Repo: q.Repo, Number: q.Number, Title: q.Title, URL: q.URL, Kind: q.Kind, Text: q.Text, DecidedBy: q.DecidedBy, ExpiresAt: q.ExpiresAt,
+		Repo: q.Repo, Number: q.Number, Title: q.Title, URL: q.URL, Kind: q.Kind,
+		Text: q.Text, DecidedBy: q.DecidedBy, ExpiresAt: q.ExpiresAt,
 	}
 	if out.State == approval.Pending && !tx.Now.Before(q.ExpiresAt) {
 		out.State = approval.Lapsed

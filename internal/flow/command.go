@@ -11,7 +11,6 @@ import (
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/review"
-	"yardmaster/internal/fault"
 )
 
 // Commands does what people ask for in comments at code hosts. It is command.Work.
@@ -48,27 +47,14 @@ func (c Commands) CatchUp(ctx context.Context, r repo.Ref, number int64) error {
 // asked for.
 func (c Commands) Review(tx *db.Tx, r repo.Ref, prID string, by command.Asker) error {
 	found, ok, err := pull.ForReview(tx, prID, true)
-	switch {
-	case err != nil:
+	if err != nil || !ok {
 		return err
-	case !ok:
-		return fault.Missing("pull request")
-	case r.Policy.Review.Mode == "off":
-		return fault.Reason("reviews_off", "The policy file of the repository switches reviews off.")
-	case !found.Open:
-		return fault.Reason("pr_not_open", "The pull request is a draft, or is not open any more.")
-	case found.MergeBase == "":
-		return fault.Reason("unknown", "What the head changes is not known yet. Ask again in a minute.")
 	}
 	p, err := ofReview(tx, found)
 	if err != nil {
 		return err
 	}
-	begun, err := c.Reviews.Request(tx, r, p, &by.UserID)
-	if err == nil && !begun {
-		err = fault.Reason("review_under_way", "The head is reviewed already.")
-	}
-	return err
+	return c.Reviews.Asked(tx, r, p, by.UserID)
 }
 
 // Rebase begins a round that brings the base into the branch.
@@ -91,9 +77,9 @@ func (c Commands) Facts(tx *db.Tx, prID string) (command.Facts, error) {
 		return command.Facts{}, err
 	}
 	f := command.Facts{
-		State: at.State, HeadSHA: at.HeadSHA, BaseRef: at.BaseRef, Mergeable: at.Mergeable, Checks: at.Checks, Draft: at.Draft, Fork: at.Fork,
-		Watched: at.Watched, Round: at.Round, WaitsUntil: at.WaitsUntil, Asked: at.Asked, Ordered: at.Ordered, Objections: at.Objections,
-		Page: c.Pulls.OfPull(prID),
+		State: at.State, HeadSHA: at.HeadSHA, BaseRef: at.BaseRef, Mergeable: at.Mergeable, Checks: at.Checks, Draft: at.Draft,
+		Fork: at.Fork, Watched: at.Watched, Round: at.Round, WaitsUntil: at.WaitsUntil, Asked: at.Asked, Ordered: at.Ordered,
+		Objections: at.Objections, Page: c.Pulls.OfPull(prID),
 	}
 	rv, any, err := review.StandingOf(tx, prID)
 	if err != nil {
@@ -116,7 +102,8 @@ func (c Commands) Facts(tx *db.Tx, prID string) (command.Facts, error) {
 	}
 	open, err := review.OpenOf(tx, prID)
 	for _, o := range open {
-		f.Findings = append(f.Findings, command.Finding{Severity: o.Severity, Claim: o.Claim, Place: fmt.Sprintf("%s:%d", o.File, o.Line)})
+		place := fmt.Sprintf("%s:%d", o.File, o.Line)
+		f.Findings = append(f.Findings, command.Finding{Severity: o.Severity, Claim: o.Claim, Place: place})
 	}
 	return f, err
 }

@@ -22,7 +22,6 @@ import (
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/vault"
-	"yardmaster/internal/fault"
 	"yardmaster/internal/protocol"
 	"yardmaster/internal/seal"
 )
@@ -229,11 +228,8 @@ func AskForAction(pulls *pull.Service) func(*db.Tx, run.Declaration[protocol.Act
 	return func(tx *db.Tx, d run.Declaration[protocol.ActionProposed]) error {
 		return tx.As(d.Task.AccountID, func() error {
 			prID, ok, err := pull.ByNumber(tx, d.Run.RepoID, d.Declared.Pull)
-			if err != nil {
+			if err != nil || !ok {
 				return err
-			}
-			if !ok {
-				return fault.Missing("pull request")
 			}
 			return pulls.Wish(tx, pull.Wish{PRID: prID, Kind: d.Declared.Kind, Label: d.Declared.Label, Why: d.Declared.Why})
 		})

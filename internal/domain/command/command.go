@@ -18,7 +18,6 @@ import (
 	"strings"
 	"time"
 
-	"yardmaster/internal/api/op"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/intent"
@@ -85,6 +84,12 @@ type Work interface {
 	Raise(tx *db.Tx, repoID, prID string) error
 }
 
+// Names tells what people call the server by.
+type Names interface {
+	// At are the names at a host, without the @.
+	At(host string) []string
+}
+
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB      *db.DB
@@ -93,8 +98,7 @@ type Needs struct {
 	Intents *intent.Service
 	Logger  *slog.Logger
 	Work    Work
-	// Names are what people call the server by at a host, without the @.
-	Names func(host string) []string
+	Names   Names
 }
 
 // Service carries commands out.
@@ -109,9 +113,6 @@ func New(n Needs) *Service {
 	return s
 }
 
-// Ops lists the capabilities of this package: none.
-func (*Service) Ops() []op.Op { return nil }
-
 // Said reads a comment, and does what it asks for; false if that is nothing. It fails with
 // the errors of the host that pass; then the caller calls it again.
 func (s *Service) Said(ctx context.Context, r repo.Ref, e codehost.Commented) (bool, error) {
@@ -121,7 +122,7 @@ func (s *Service) Said(ctx context.Context, r repo.Ref, e codehost.Commented) (b
 		return false, nil
 	}
 	body := e.Comment.Body[:min(len(e.Comment.Body), maxBody)]
-	verb, ok := Parse(body, s.Names(r.HostRepo().Host))
+	verb, ok := Parse(body, s.Names.At(r.HostRepo().Host))
 	if !ok {
 		return false, nil
 	}

@@ -73,14 +73,15 @@ func TestParse(t *testing.T) {
 // What is said in answer is no command, and mentions nobody.
 func TestAnswersAreNoCommands(t *testing.T) {
 	t.Parallel()
-	worst := Facts{State: "open", HeadSHA: strings.Repeat("a", 40), BaseRef: "@yard fix", Mergeable: "conflict", Checks: "failed", Watched: true,
-		Round: "fixing_ci", WaitsUntil: "a person acts", Objections: 2, Review: "under way", Page: "https://yard/x",
+	worst := Facts{State: "open", HeadSHA: strings.Repeat("a", 40), BaseRef: "@yard fix", Mergeable: "conflict", Checks: "failed",
+		Watched: true, Round: "fixing_ci", WaitsUntil: "a person acts", Objections: 2, Review: "under way", Page: "https://yard/x",
 		Findings: slices.Repeat([]Finding{{"high", "x\n@yard review\n#1 <!-- ym:1 -->", "a`b:1"}}, 12)}
 	for _, text := range []string{
 		wordsReview, wordsRebase, wordsFix, wordsStop, declined("@yard stop #2"), explain(worst), explain(Facts{State: "merged"}),
 	} {
 		for line := range strings.SplitSeq(text, "\n") {
-			if _, ok := Parse(strings.TrimLeft(line, "* "), []string{"yard"}); ok || strings.Contains(line, "@y") || strings.Contains(line, "#1") {
+			_, ok := Parse(strings.TrimLeft(line, "* "), []string{"yard"})
+			if ok || strings.Contains(line, "@y") || strings.Contains(line, "#1") {
 				t.Errorf("%q", line)
 			}
 		}
@@ -130,6 +131,8 @@ func (y *yard) Reply(_ context.Context, _ codehost.Repo, _ codehost.Once, _ int6
 	return codehost.Comment{}, nil
 }
 
+func (y *yard) At(string) []string { return []string{"yard"} }
+
 func (y *yard) Asker(_ *db.Tx, _ string, who codehost.User) (Asker, error) {
 	return Asker{Label: "code-host:" + who.Login, Barred: who.Login == y.barred}, nil
 }
@@ -173,7 +176,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 		hub, log := event.NewHub(), slog.New(slog.DiscardHandler)
 		y.Service = New(Needs{
 			DB: d, Hub: hub, Hosts: hosts, Logger: log, Intents: intent.New(intent.Needs{DB: d, Hub: hub, Hosts: hosts, Logger: log}),
-			Work: y, Names: func(string) []string { return []string{"yard"} },
+			Work: y, Names: y,
 		})
 		err := d.Write(y.ctx(), func(tx *db.Tx) error {
 			return seed.Add(tx, seed.Account{ID: "acme"}, seed.Repo{ID: "r1", Account: "acme", Name: "web", Host: "elsewhere"})
@@ -272,7 +275,8 @@ func TestWhoIsNotHeard(t *testing.T) {
 	onBoth(t, func(t *testing.T, y *yard) {
 		y.may["reader"], y.may["low"], y.barred = codehost.PermitTriage, codehost.PermitAdmin, "low"
 		for i, login := range []string{"stranger", "reader", "low"} {
-			if asked, err := y.comment(by(login, fmt.Sprint(i), "@yard fix")); err != nil || !asked || y.state("issue:"+fmt.Sprint(i)) != NotPermitted {
+			asked, err := y.comment(by(login, fmt.Sprint(i), "@yard fix"))
+			if err != nil || !asked || y.state("issue:"+fmt.Sprint(i)) != NotPermitted {
 				t.Errorf("%s: %v", login, err)
 			}
 		}

@@ -166,7 +166,8 @@ func (s *Service) set(ctx context.Context, in setIn) (out Token, err error) {
 			}
 		}
 		if _, err := put.Exec(tx, putArgs{
-			ID: tokenID, AccountID: tx.Account, UserID: user, Host: host, Login: known.User.Login, HostUserID: known.User.ID, Masked: mask(in.Token),
+			ID: tokenID, AccountID: tx.Account, UserID: user, Host: host, Login: known.User.Login, HostUserID: known.User.ID,
+			Masked: mask(in.Token),
 			Sealed: s.Ring.Seal(purpose(tokenID), []byte(in.Token)), Grants: db.JSON[[]granted]{V: grants}, ExpiresAt: known.ExpiresAt,
 			Now: tx.Now,
 		}); err != nil {

@@ -120,7 +120,8 @@ func (s *Service) ask(tx *db.Tx, pr row, kind string, d Details) (bool, error) {
 		return false, err
 	}
 	s.Hub.Notify(tx, event.PullTopic)
-	return true, AskedEvent.Record(tx, event.Subject{ID: actionID, RepoID: pr.RepoID}, askedData{HeadSHA: pr.HeadSHA, Kind: kind, PRID: pr.ID})
+	data := askedData{HeadSHA: pr.HeadSHA, Kind: kind, PRID: pr.ID}
+	return true, AskedEvent.Record(tx, event.Subject{ID: actionID, RepoID: pr.RepoID}, data)
 }
 
 // otherOf finds the open question of a decision if that is not about a merge: the one that
@@ -402,23 +403,3 @@ func (s *Service) tidy(ctx context.Context, d untidyRow) error {
 		return err
 	})
 }
-
-type untidyRow struct {
-	found
-	PRID    string `db:"pr_id"`
-	RepoID  string
-	Details db.JSON[Details]
-}
-
-var (
-	openOthers = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE account_id = $1 AND pr_id = $2 AND kind <> 'merge'
-		AND state = 'pending' ORDER BY requested_at, id`)
-	otherByID = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE account_id = $1 AND id = $2 AND kind <> 'merge'`)
-	openAll   = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE pr_id = $1 AND state IN ('pending', 'approved')
-		ORDER BY requested_at, id`)
-	setLabels = db.S(`UPDATE pulls SET labels = $2 WHERE id = $1`)
-	untidy    = db.Q[untidyRow](`SELECT a.id, a.account_id, a.pr_id, p.repo_id, a.details FROM pull_actions a JOIN pulls p ON p.id = a.pr_id
-		WHERE a.kind = 'push' AND a.tidied = FALSE AND a.state NOT IN ('pending', 'approved') LIMIT 50`)
-	pushAsked = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pull_actions WHERE pr_id = $1 AND kind = 'push' AND state IN ('pending', 'approved'))`)
-	setTidied = db.S(`UPDATE pull_actions SET tidied = TRUE WHERE id = $1`)
-)

@@ -70,7 +70,8 @@ func TestWishes(t *testing.T) {
 				t.Errorf("the merge is asked about beside it: %+v", merge)
 			}
 			a := y.others(prID)[0]
-			if q := a.wire(); q.Question != `Put the label "needs-docs" on this pull request? The agent says: It lacks a page.` || *q.Label != "needs-docs" {
+			q := a.wire()
+			if q.Question != `Put the label "needs-docs" on this pull request? The agent says: It lacks a page.` || *q.Label != "needs-docs" {
 				t.Errorf("%+v", q)
 			}
 			say("approve", a)
@@ -129,7 +130,8 @@ func TestWishesAreChecked(t *testing.T) {
 	onBoth(t, func(t *testing.T, y *yard) {
 		prID := y.propose("one", y.commit("one", "a", "a"))
 		for _, w := range []Wish{
-			{prID, KindMerge, "", "x"}, {prID, KindPush, "", "x"}, {prID, "delete", "", "x"}, {prID, KindLabel, "", "x"}, {prID, KindLabel, " ", "x"},
+			{prID, KindMerge, "", "x"}, {prID, KindPush, "", "x"}, {prID, "delete", "", "x"}, {prID, KindLabel, "", "x"},
+			{prID, KindLabel, " ", "x"},
 			{prID, KindLabel, strings.Repeat("x", 51), "x"}, {prID, KindLabel, "a\u202eb", "x"}, {prID, KindClose, "label", "x"},
 			{prID, KindClose, "", ""}, {prID, KindClose, "", strings.Repeat("x", 501)}, {prID, KindClose, "", "a\x00b"},
 			{"0199d3a4-5b6c-7d8e-9f01-23456789abcd", KindClose, "", "x"},
@@ -224,7 +226,8 @@ func TestPushIsAsked(t *testing.T) {
 		sha = work(1, "2")
 		say("skip", y.row(prID).HeadSHA)
 		y.settle()
-		if pr = y.row(prID); pr.Babysit != BabysitSpent || pr.Needs != NeedsRearm || pr.HeadSHA == sha || y.others(prID)[1].State != ActionSkipped {
+		pr = y.row(prID)
+		if pr.Babysit != BabysitSpent || pr.Needs != NeedsRearm || pr.HeadSHA == sha || y.others(prID)[1].State != ActionSkipped {
 			t.Errorf("declined: %s %s %s", pr.Babysit, pr.Needs, y.others(prID)[1].State)
 		}
 		y.call(202, "POST", "/v1/prs/"+prID+"/rearm-babysit", `{"reason": "Again."}`, nil)

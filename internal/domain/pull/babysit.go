@@ -53,7 +53,8 @@ type Babysit struct {
 // needsRound tells whether a watched head needs a round and may have one.
 func (r row) needsRound() bool {
 	return r.Babysit == BabysitWatching && r.State == Open && r.Enabled && r.AbandonedAt == nil &&
-		(r.Checks == ChecksFailed || r.Mergeable == "conflict" && r.Checks != ChecksPending || r.needsAnswer() || r.Remarks > 0 && passed(r.Checks))
+		(r.Checks == ChecksFailed || r.Mergeable == "conflict" && r.Checks != ChecksPending ||
+			r.needsAnswer() || r.Remarks > 0 && passed(r.Checks))
 }
 
 // needsAnswer tells whether findings of a review that has ended hold the merge of a head

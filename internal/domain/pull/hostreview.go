@@ -61,7 +61,8 @@ func (s *Service) HostReviewed(ctx context.Context, r repo.Ref, e codehost.Revie
 	switch {
 	case e.Action != "submitted":
 		counts = notFirst
-	case v.Author.Own || v.Author.Bot || e.By.Own || e.By.Bot || v.Author.Login == "" || !strings.EqualFold(e.By.Login, v.Author.Login):
+	case v.Author.Own || v.Author.Bot || e.By.Own || e.By.Bot || v.Author.Login == "" ||
+		!strings.EqualFold(e.By.Login, v.Author.Login):
 		counts = notPerson
 	default:
 		may, err := forge.Permission(ctx, r.HostRepo(), v.Author.Login)
@@ -239,7 +240,7 @@ func (s *Service) hostApproved(tx *db.Tx, pr row, reviewID, label string) error 
 	switch {
 	case err != nil:
 		return err
-	case open && a.State == ActionPending && a.Kind == KindMerge && a.HeadSHA == pr.HeadSHA && a.Protected == nil && tx.Now.Before(a.ExpiresAt):
+	case open && a.State == ActionPending && a.HeadSHA == pr.HeadSHA && a.Protected == nil && tx.Now.Before(a.ExpiresAt):
 		if _, err := setApproved.Exec(tx, reviewID, a.ID); err != nil {
 			return err
 		}
@@ -291,7 +292,8 @@ func (s *Service) hostDismissed(ctx context.Context, r repo.Ref, number int64, v
 		if _, err := setHostReview.Exec(tx, known.ID, ReviewDismissed); err != nil || known.Counts != CountsYes {
 			return err
 		}
-		data := reviewedData{Counts: known.Counts, HeadSHA: v.HeadSHA, Login: strings.ToLower(v.Author.Login), ReviewKey: v.ID, State: ReviewDismissed}
+		data := reviewedData{Counts: known.Counts, HeadSHA: v.HeadSHA, Login: strings.ToLower(v.Author.Login), ReviewKey: v.ID,
+			State: ReviewDismissed}
 		if err := reviewedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, data); err != nil {
 			return err
 		}

@@ -159,8 +159,9 @@ func TestHostApprovalsThatDoNotCount(t *testing.T) {
 	onBoth(t, func(t *testing.T, y *yard) {
 		k := y.keep()
 		k.may = map[string]codehost.Permission{
-			"ann": codehost.PermitWrite, "reader": codehost.PermitTriage, "asker-task-one": codehost.PermitAdmin, "yard[bot]": codehost.PermitAdmin,
-			"low": codehost.PermitAdmin, "asker": codehost.PermitAdmin, "Yard": codehost.PermitAdmin,
+			"ann": codehost.PermitWrite, "reader": codehost.PermitTriage, "asker-task-one": codehost.PermitAdmin,
+			"yard[bot]": codehost.PermitAdmin,
+			"low":       codehost.PermitAdmin, "asker": codehost.PermitAdmin, "Yard": codehost.PermitAdmin,
 		}
 		k.ids = map[string]string{"low": "barred", "asker": "known-asker"}
 		prID, sha := k.open1()

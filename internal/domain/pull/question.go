@@ -40,8 +40,9 @@ func (s *Service) QuestionByID(tx *db.Tx, actionID string) (Question, bool, erro
 		return Question{}, false, err
 	}
 	q := Question{
-		ID: r.ID, PRID: r.PRID, RepoID: r.RepoID, State: r.State, HeadSHA: r.HeadSHA, Present: r.Present, Looked: r.LookedSHA == r.HeadSHA || r.Kind != KindMerge, Kind: r.Kind,
-		Open: r.PullState == stateFor(r.Kind), Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: s.url(r.PRID),
+		ID: r.ID, PRID: r.PRID, RepoID: r.RepoID, State: r.State, HeadSHA: r.HeadSHA, Present: r.Present, Kind: r.Kind,
+		Looked: r.LookedSHA == r.HeadSHA || r.Kind != KindMerge,
+		Open:   r.PullState == stateFor(r.Kind), Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: s.url(r.PRID),
 		DecidedBy: r.DecidedBy, ExpiresAt: r.ExpiresAt,
 	}
 	if r.Protected != nil {

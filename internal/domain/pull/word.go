@@ -187,7 +187,8 @@ func (s *Service) unask(tx *db.Tx, pr row) (merging bool, err error) {
 			merging = true
 			continue
 		}
-		if err := staleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
+		about := event.Subject{ID: a.ID, RepoID: pr.RepoID}
+		if err := staleEvent.Record(tx, about, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
 			return false, err
 		}
 	}

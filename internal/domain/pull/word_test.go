@@ -158,7 +158,7 @@ func TestTakeBase(t *testing.T) {
 		if a := y.action(prID); a.ID != "" {
 			t.Error("a person is asked about what nobody watches")
 		}
-		fork := k.add(codehost.Pull{HeadRef: "theirs", HeadSHA: p.HeadSHA, BaseRef: "main", Author: codehost.User{Login: "bob"}, Fork: true})
+		fork := k.add(codehost.Pull{HeadRef: "theirs", HeadSHA: p.HeadSHA, BaseRef: "main", Author: p.Author, Fork: true})
 		k.says(fork)
 		var forked string
 		y.write(func(tx *db.Tx) (err error) { forked, err = byNumber.One(tx, "acme", k.repo, fork.Number); return err })

@@ -50,6 +50,7 @@ type yard struct {
 	gap     string            // there is no model
 	posted  []Posting         // reviews
 	answers map[string]string // texts, by claim
+	said    int               // texts in threads
 	checks  []string          // states of the check
 }
 
@@ -285,5 +286,6 @@ func (y *yard) SetCheck(_ *db.Tx, _ repo.Ref, _ Pull, c Check) error {
 
 func (y *yard) Answer(_ *db.Tx, _ repo.Ref, _ Pull, f Finding, text string, _ bool) error {
 	y.answers[f.Claim] = text
+	y.said++
 	return nil
 }

@@ -25,6 +25,39 @@ func numbered(n int) string {
 	return b.String()
 }
 
+// After five pushes to a reviewed pull request, whose finder names the same again each time
+// in other words and with other lines, nothing is posted twice, and a higher severity is
+// said once.
+func TestFivePushes(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		text := numbered(40)
+		y.commit("a.txt", text)
+		y.head()
+		y.pass(0)
+		y.found(defect("a.txt", 20, "medium", "Beta breaks the other thing."), defect("a.txt", 35, "high", "Delta fails."))
+		y.pass(0)
+		y.verified(2, 1, 2)
+		y.wantRun(Completed, VerdictFailure, 2)
+		for push := range 5 {
+			text = fmt.Sprintf("new line %d\n", push) + text
+			y.commit("a.txt", text)
+			y.head()
+			y.pass(0)
+			y.found(defect("a.txt", 21+push, "critical", fmt.Sprintf("Beta breaks things, found %d.", push)),
+				defect("a.txt", 36+push, "high", "Delta fails."))
+			y.pass(0)
+			y.wantRun(Completed, VerdictFailure, 0)
+			if got := y.answers["Beta breaks the other thing."]; got != "A later review calls this critical." {
+				t.Errorf("push %d: it was said %q", push, got)
+			}
+		}
+		if len(y.posted) != 1 || y.said != 1 {
+			t.Errorf("%d reviews posted, %d answers", len(y.posted), y.said)
+		}
+	})
+}
+
 // A review from the head to what is posted; later heads are reviewed by what has changed,
 // nothing is posted twice, and what is mended is answered.
 func TestReview(t *testing.T) {
@@ -83,7 +116,8 @@ func TestReview(t *testing.T) {
 		y.verified(1)
 		y.wantRun(Completed, VerdictSuccess, 0)
 		want["Alpha is wrong."], want["Beta breaks something else."] = Fixed, Duplicate
-		if got := y.states(); !maps.Equal(got, want) || y.answers["Alpha is wrong."] != "Fixed in "+y.pr.HeadSHA+"." {
+		if got := y.states(); !maps.Equal(got, want) || y.answers["Alpha is wrong."] != "Fixed in "+y.pr.HeadSHA+"." ||
+			y.answers["Beta breaks the other thing."] != "A later review calls this critical." {
 			t.Errorf("%v %v", got, y.answers)
 		}
 		if y.told != (Result{}) || len(y.posted) != 1 {

@@ -222,6 +222,9 @@ func (s *Service) sorted(tx *db.Tx, d due, found []Finding, before []earlier) er
 		f := &found[i]
 		f.CreatedAt = tx.Now
 		if f.State == Raw {
+			if err := s.raise(tx, r, p, *f, kept); err != nil {
+				return err
+			}
 			f.State, f.StateWhy = sift(*f, kept, found[:i], rules, r.Policy.Review.MinSeverity)
 		}
 		if f.State == Raw && len(claims) >= maxVerified {
@@ -250,6 +253,24 @@ func (s *Service) sorted(tx *db.Tx, d due, found []Finding, before []earlier) er
 	}
 	_, err = setVerify.Exec(tx, run.ID, taskID, run.More)
 	return err
+}
+
+// raise says once, in the thread of an earlier finding that waits or was answered, that a
+// later review calls it worse. The finding stays as it was verified.
+func (s *Service) raise(tx *db.Tx, r repo.Ref, p Pull, f Finding, before []Finding) error {
+	i := slices.IndexFunc(before, func(old Finding) bool { return f.repeats(old) })
+	if i < 0 {
+		return nil
+	}
+	old := &before[i]
+	if old.Raised || old.State != Posted && old.State != Answered || f.Severity == old.Severity || !atLeast(f.Severity, old.Severity) {
+		return nil
+	}
+	old.Raised, old.UpdatedAt = true, tx.Now
+	if _, err := updateFinding.Exec(tx, *old); err != nil {
+		return err
+	}
+	return s.Poster.Answer(tx, r, p, *old, "A later review calls this "+f.Severity+".", false)
 }
 
 // sift decides about a finding before anybody verifies it: it stays Raw, or it is a

@@ -37,6 +37,7 @@ type Finding struct {
 	ClaimNo     int     // among the claims of a verifier; 0: not among them
 	FixedSHA    *string `db:"fixed_sha"`
 	DismissedBy *string
+	Raised      bool // a later review has said in its thread that it is worse
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 }
@@ -52,7 +53,7 @@ type rule struct{ Kind, Symbol, Anchor string }
 
 const findingColumns = `id, account_id, repo_id, pr_id, run_id, key, head_sha, file, side, start_line, line, symbol, anchor, severity, kind,
 	claim, why, how_to_see, suggestion, confidence, state, state_why, evidence, place_start, place_line, claim_no, fixed_sha, dismissed_by,
-	created_at, updated_at FROM review_findings`
+	raised, created_at, updated_at FROM review_findings`
 
 var (
 	insertFinding = db.SWith[Finding](`INSERT INTO review_findings (id, account_id, repo_id, pr_id, run_id, key, head_sha, file, side,
@@ -63,7 +64,7 @@ var (
 		:claim_no, :created_at, :created_at)`)
 	updateFinding = db.SWith[Finding](`UPDATE review_findings SET head_sha = :head_sha, start_line = :start_line, line = :line,
 		state = :state, state_why = :state_why, evidence = :evidence, claim_no = :claim_no, fixed_sha = :fixed_sha,
-		dismissed_by = :dismissed_by, updated_at = :updated_at
+		dismissed_by = :dismissed_by, raised = :raised, updated_at = :updated_at
 		WHERE account_id = :account_id AND id = :id`)
 	findingByID = db.Q[Finding](`SELECT ` + findingColumns + ` WHERE account_id = $1 AND id = $2`)
 	// shownOf are the findings of a pull request that people have seen.

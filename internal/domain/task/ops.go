@@ -329,7 +329,8 @@ func (s *Service) redispatch(ctx context.Context, in redispatchIn) (out Redispat
 		if out.SavedWIP, err = s.savedWIP(tx, &t); err != nil {
 			return err
 		}
-		released, err := revive(s, tx, &t, redispatchedEvent, redispatchedData{FailureKind: t.FailureKind, PriorAttempt: t.Attempt, Unbound: unbind})
+		data := redispatchedData{FailureKind: t.FailureKind, PriorAttempt: t.Attempt, Unbound: unbind}
+		released, err := revive(s, tx, &t, redispatchedEvent, data)
 		if err != nil {
 			return err
 		}
