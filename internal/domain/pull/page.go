@@ -94,7 +94,7 @@ func (s *Service) page(ctx context.Context, in idIn) (op.Reply, error) {
 		return op.Reply{}, err
 	}
 	if a := v.PendingAction; a != nil {
-		v.Asked, v.Approved = a.Question, a.State == ActionApproved
+		v.Asked, v.Approved = a.Question, a.State == ActionApproved && a.Kind == KindMerge
 		if a.RetryAt != nil {
 			v.Failed = *a.Error
 		}
@@ -103,7 +103,7 @@ func (s *Service) page(ctx context.Context, in idIn) (op.Reply, error) {
 		verb := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(n.Capability, "pr."), "_pending"), "_", "-")
 		if verb == "approve" || verb == "ask-again" || verb == "merge" {
 			v.Command = "yardmaster pr " + verb + " " + pr.ID
-			if a := v.PendingAction; a != nil && a.State == ActionPending && a.Protected != nil {
+			if a := v.PendingAction; a != nil && a.State == ActionPending && (a.Protected != nil || a.Kind != KindMerge) {
 				v.Command += " --question " + a.ID
 			}
 		}
