@@ -16,7 +16,7 @@ func TestOwnCheckAtGitHub(t *testing.T) {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
-			f := connectWith(t, e, "version: 1\nreview: {mode: off}\nchecks: {command: 'grep -n Shop README.md'}\n")
+			f := place{yard: boot(t, e), files: shopWith("version: 1\nreview: {mode: off}\nchecks: {command: 'grep -n Shop README.md'}\n")}.connect(t)
 			defer f.tell()
 			f.shop.Rules(f.ann, github.Ruleset{Checks: []github.Required{{Name: ci.CheckName, App: f.app}}})
 			f.works()

@@ -38,27 +38,38 @@ const unreviewed = "version: 1\nreview: {mode: off}\n"
 // connectTo is connect with a control plane that was started.
 func connectTo(t *testing.T, y *yard, more ...string) *atGitHub {
 	t.Helper()
-	return set(t, y, unreviewed, more...)
+	return place{yard: y, form: more}.connect(t)
 }
 
-// connectWith is connect for a repository with a policy.
-func connectWith(t *testing.T, e db.Engine, policy string) *atGitHub {
-	t.Helper()
-	return set(t, boot(t, e), policy)
+// place is what differs between connections.
+type place struct {
+	yard  *yard
+	gh    *github.Server    // nil: a new one
+	files map[string]string // of the shop; nil: two, with the policy unreviewed
+	form  []string          // further fields of the set-up
 }
 
-// set is connect with a control plane that was started, for a repository with a policy.
-func set(t *testing.T, y *yard, policy string, more ...string) *atGitHub {
+// shopWith are the files of a shop with a policy.
+func shopWith(policy string) map[string]string {
+	return map[string]string{"README.md": "# Shop\n", ".svc/policy.yml": policy}
+}
+
+// connect walks the set-up, see the function.
+func (p place) connect(t *testing.T) *atGitHub {
 	t.Helper()
-	f := &atGitHub{yard: y, gh: peer.Serve(t, github.Options{Enterprise: "3.19.0"})}
+	if p.gh == nil {
+		p.gh = peer.Serve(t, github.Options{Enterprise: "3.19.0"})
+	}
+	if p.files == nil {
+		p.files = shopWith(unreviewed)
+	}
+	f := &atGitHub{yard: p.yard, gh: p.gh}
 	entered := f.rig().Enter()
 	f.owner, f.acct, f.user = entered.Owner, entered.Account, entered.User
 	f.ann = f.gh.Person("ann")
 	acme := f.gh.Org("acme")
 	f.ann.Join(acme, "admin", false)
-	f.shop = f.gh.Repo("acme/shop", github.NewRepo{Private: true, Files: map[string]string{
-		"README.md": "# Shop\n", ".svc/policy.yml": policy,
-	}})
+	f.shop = f.gh.Repo("acme/shop", github.NewRepo{Private: true, Files: p.files})
 	cookie := f.signedIn()
 	browse := func(method, path, body string) answer {
 		return f.send(method, path, "", body, "Cookie", cookie, "Accept", "text/html", "Sec-Fetch-Site", "same-origin",
@@ -66,7 +77,7 @@ func set(t *testing.T, y *yard, policy string, more ...string) *atGitHub {
 	}
 	browse("GET", "/gh/setup", "").want(200)
 	fields := url.Values{"address": {f.gh.Web}, "organisation": {"acme"}}
-	for _, name := range more {
+	for _, name := range p.form {
 		fields.Set(name, "true")
 	}
 	leave := browse("POST", "/gh/setup", fields.Encode()).want(200)
@@ -123,6 +134,7 @@ func (f *atGitHub) signedIn() string {
 
 type shownPull struct {
 	ID, State, Checks, URL string
+	Mergeable              string
 	HeadSHA                string `json:"head_sha"`
 	Number                 int
 	MergeSHA               *string               `json:"merge_sha"`
