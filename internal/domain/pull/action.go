@@ -210,22 +210,17 @@ func (s *Service) notPushed(tx *db.Tx, pr row) error {
 	return s.needs(tx, pr.ID, NeedsRearm)
 }
 
-// carryOutOther has an action carried out that a person has said yes to: by its host, or in the
-// row if the host keeps no pull requests.
+// carryOutOther has an action carried out that a person has said yes to. A host that keeps
+// no pull requests is not called: the row is changed then.
 func (s *Service) carryOutOther(tx *db.Tx, pr row, a actionRow) (actionRow, error) {
 	r, _, err := repo.ByID(tx, pr.RepoID)
 	if err != nil {
 		return a, err
 	}
-	if s.kept(r) || a.Kind == KindPush {
-		_, err := actAtHost.Put(tx, s.Hub, intent.Want[actArgs]{Repo: r, Object: pr.ID, Rank: intent.ForPeople, Args: actArgs{
-			ActionID: a.ID, Kind: a.Kind, Number: pr.Number, Label: a.Details.V.Label, Branch: pr.HeadRef, HeadSHA: pr.HeadSHA,
-			SHA: a.Details.V.SHA,
-		}})
-		return a, err
-	}
-	err = s.acted(tx, r, pr, a)
-	a.State = ActionApplied
+	_, err = actAtHost.Put(tx, s.Hub, intent.Want[actArgs]{Repo: r, Object: pr.ID, Rank: intent.ForPeople, Args: actArgs{
+		ActionID: a.ID, Kind: a.Kind, Number: pr.Number, Label: a.Details.V.Label, Branch: pr.HeadRef, HeadSHA: pr.HeadSHA,
+		SHA: a.Details.V.SHA,
+	}})
 	return a, err
 }
 
@@ -324,6 +319,9 @@ func (actor) Still(tx *db.Tx, c intent.Call[actArgs]) (bool, error) {
 // Do implements intent.Handler.
 func (h actor) Do(ctx context.Context, f codehost.Forge, c intent.Call[actArgs]) (string, error) {
 	at, edit := c.Repo.HostRepo(), codehost.PullEdit{}
+	if c.Args.Kind != KindPush && !f.Can(codehost.KeepPulls) {
+		return "", nil // the row is all there is, and Done changes it
+	}
 	switch c.Args.Kind {
 	case KindClose:
 		edit.Open = new(false)
