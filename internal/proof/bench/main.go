@@ -49,6 +49,8 @@ var sections = []section{
 	{"tails", "500 connections follow one live run on PostgreSQL, which counts how often the table of events is read; the baseline is one connection that follows another run saying the same.", tails},
 	{"gateway", "What the model gateway adds to the median of a sequential call to an upstream on loopback, with its account stored durably within 20 ms. The baseline is the standard library's reverse proxy, which keeps no account.", gateway},
 	{"relay", "Git through the relay to a repository at another code host: cloning 64 MB that do not pack, and listing refs. The baseline is the same git at the host itself. Host and relay are servers of this process.", relayClone},
+	{"delivery", "Deliveries of a code host, signed, 20 KB each, from 16 clients, stored before the answer. The baseline is a bare net/http handler that checks the same signature and commits one row. Both are servers of this process.", deliveries},
+	{"sweep", "The search for what was not delivered, in 1,000 repositories that have not changed, at an API that answers conditional requests with 304. The requests are counted; the time is for information.", sweep},
 }
 
 // bench is the state that the sections share.
