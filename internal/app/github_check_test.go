@@ -2,12 +2,21 @@ package app
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/proof/github"
 )
+
+// knowsPolicy waits until the server has read the policy of the repository.
+func (f *atGitHub) knowsPolicy(text string) {
+	f.t.Helper()
+	f.eventually("the policy is read", func() bool {
+		return strings.Contains(string(f.send("GET", "/v1/repos/acme/shop/policy", f.owner, "").body), text)
+	})
+}
 
 // The repository's own check is a check run at GitHub, which a rule of the branch may
 // demand. A person who may write has it run again there, and nobody else.
@@ -18,6 +27,7 @@ func TestOwnCheckAtGitHub(t *testing.T) {
 			t.Parallel()
 			f := place{yard: boot(t, e), files: shopWith("version: 1\nreview: {mode: off}\nchecks: {command: 'grep -n Shop README.md'}\n")}.connect(t)
 			defer f.tell()
+			f.knowsPolicy("grep -n Shop")
 			f.shop.Rules(f.ann, github.Ruleset{Checks: []github.Required{{Name: ci.CheckName, App: f.app}}})
 			f.works()
 			var p shownPull
@@ -55,6 +65,48 @@ func TestOwnCheckAtGitHub(t *testing.T) {
 			}
 			f.send("POST", "/v1/prs/"+p.ID+"/approve-pending", f.owner, fmt.Sprintf(`{"head_sha": %q}`, p.HeadSHA)).want(200)
 			f.eventually("it is merged", func() bool { p, _ = f.pull(); return p.State == "merged" })
+		})
+	}
+}
+
+// A merge queue waits for our check on the head of its group, and merges once it has
+// passed there.
+func TestOwnCheckInTheMergeQueue(t *testing.T) {
+	t.Parallel()
+	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+		t.Run(e.String(), func(t *testing.T) {
+			t.Parallel()
+			// The description of Enterprise Servers has no deliveries of merge queues.
+			gh, err := github.Start(github.Options{Enterprise: "3.19.0"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = gh.Close() }) // the test has had what it needs
+			f := place{yard: boot(t, e), gh: gh, files: shopWith("version: 1\nreview: {mode: off}\nchecks: {command: 'grep -n Shop README.md'}\n")}.connect(t)
+			defer f.tell()
+			f.knowsPolicy("grep -n Shop")
+			f.shop.Rules(f.ann, github.Ruleset{
+				Checks: []github.Required{{Name: ci.CheckName, App: f.app}}, Queue: &github.QueueRule{Minutes: 30},
+			})
+			var enrollment struct{ Token string }
+			decode(t, f.send("POST", "/v1/runners/enrollments", f.owner, `{}`).want(201), &enrollment)
+			f.box(enrollment.Token)
+			head := f.shop.Commit(f.ann, "when", "Say when", map[string]string{"WHEN.md": "Now.\n"})
+			there := f.shop.OpenPull(f.ann, github.NewPull{Title: "Say when", Head: "when"})
+			passed := func(sha string) bool {
+				all := f.shop.Checks(sha)
+				return len(all) == 1 && all[0].Name == ci.CheckName && all[0].Conclusion == "success"
+			}
+			f.eventually("its head has passed", func() bool { return passed(head) })
+			there.Enqueue(f.ann)
+			group := there.Group()
+			if group == "" || group == head {
+				t.Fatalf("the group is %q", group)
+			}
+			f.eventually("the queue has merged it", func() bool { return there.Merged() != "" })
+			if !passed(group) {
+				t.Errorf("its group has %+v", f.shop.Checks(group))
+			}
 		})
 	}
 }

@@ -199,7 +199,8 @@ func bareDeliveries(path string) (http.Handler, error) {
 			http.Error(w, "forged", http.StatusUnauthorized)
 			return
 		}
-		if _, err := insert.Exec(r.Header.Get("X-GitHub-Delivery"), r.Header.Get("X-GitHub-Event"), body, time.Now().UnixMicro()); err != nil {
+		guid, kind := r.Header.Get("X-GitHub-Delivery"), r.Header.Get("X-GitHub-Event")
+		if _, err := insert.Exec(guid, kind, body, time.Now().UnixMicro()); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
