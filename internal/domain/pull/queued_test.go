@@ -1,0 +1,104 @@
+package pull
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+)
+
+// inLine opens a pull request whose head is approved, and waits in a queue.
+func (y *yard) inLine(branch string) (prID, sha, action string) {
+	y.t.Helper()
+	y.line.on, y.line.goes = true, map[string]bool{}
+	sha = y.commit(branch, branch, "1\n")
+	prID = y.propose(branch, sha)
+	y.approve(prID, sha)
+	y.pass(time.Second)
+	pr := y.pr(prID)
+	if pr.State != Open || pr.Queue == nil || pr.Queue.Position != 1 || pr.PendingAction == nil {
+		y.t.Fatalf("it does not wait: %+v", pr)
+	}
+	return prID, sha, pr.PendingAction.ID
+}
+
+func (y *yard) reject(o Rejection) {
+	y.t.Helper()
+	y.write(func(tx *db.Tx) error { return y.Rejected(tx, o) })
+}
+
+// An approved merge waits for its turn in a queue, and goes on when that comes.
+func TestTurnInQueue(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		prID, _, action := y.inLine("a")
+		y.pass(longestWait / 2)
+		if pr := y.pr(prID); pr.State != Open {
+			t.Fatalf("it is %s before its turn", pr.State)
+		}
+		y.line.goes[action] = true
+		y.write(func(tx *db.Tx) error { return y.TurnCame(tx, action) })
+		y.pass(0)
+		if pr := y.pr(prID); pr.State != Merged || pr.Queue != nil {
+			t.Errorf("it is %s, at %+v", pr.State, pr.Queue)
+		}
+		if len(y.line.merged) != 1 || y.line.merged[0] != action {
+			t.Errorf("the queue was told of %q", y.line.merged)
+		}
+	})
+}
+
+// A head that is thrown out is repaired, tried again, or left to a person.
+func TestThrownOut(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		reason string
+		ends   func(y *yard, pr Request)
+	}{
+		"by its check": {rejectedCheck, func(y *yard, pr Request) {
+			if pr.Checks != ChecksFailed || len(y.round) != 1 || pr.PendingAction != nil {
+				y.t.Fatalf("%+v, rounds %+v", pr, y.round)
+			}
+			for _, want := range []string{"Merge origin/main into the branch", "together with main, it broke", "the log"} {
+				if !strings.Contains(y.round[0].Problem, want) {
+					y.t.Errorf("the agent is not told %q: %s", want, y.round[0].Problem)
+				}
+			}
+		}},
+		"by a conflict": {rejectedConflict, func(y *yard, pr Request) {
+			if pr.Mergeable != "conflict" || len(y.round) != 1 || pr.Babysit.State != BabysitConflict {
+				y.t.Errorf("%+v, rounds %+v", pr, y.round)
+			}
+		}},
+		"by a rule": {rejectedRule, func(y *yard, pr Request) {
+			a := pr.PendingAction
+			if a == nil || a.State != ActionApproved || a.RetryAt == nil || !strings.Contains(*a.Error, "it broke") {
+				y.t.Errorf("it is not tried again: %+v", a)
+			}
+		}},
+		"by a person": {"person", func(y *yard, pr Request) {
+			if pr.NeedsPerson == nil || pr.NeedsPerson.Why != NeedsRetry || len(y.round) > 0 {
+				y.t.Errorf("%+v", pr)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, func(t *testing.T, y *yard) {
+				prID, sha, action := y.inLine("a")
+				y.reject(Rejection{PRID: prID, ActionID: "another", HeadSHA: sha, Reason: c.reason})
+				if a := y.pr(prID).PendingAction; a == nil || a.State != ActionApproved {
+					t.Fatalf("the rejection of another order ended it: %+v", a)
+				}
+				why := "together with main, it broke"
+				if c.reason == rejectedCheck {
+					y.line.failed = why
+				}
+				y.reject(Rejection{PRID: prID, ActionID: action, HeadSHA: sha, Reason: c.reason, Why: why})
+				y.pass(0)
+				c.ends(y, y.pr(prID))
+			})
+		})
+	}
+}
