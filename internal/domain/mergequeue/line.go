@@ -179,7 +179,15 @@ func (s *Service) gather(tx *db.Tx, p placeRow, r repo.Ref, b batchRow, open boo
 			waiting = append(waiting, e)
 		case open && e.BatchID == b.ID:
 			members++
-			going = going || e.State == Going
+			if e.State != Going {
+				continue
+			}
+			going = true
+			if tx.Now.Sub(e.ChangedAt) >= sweep { // the word may have crossed a look at the order
+				if err := TurnCame.Send(tx, e.ActionID); err != nil {
+					return b, false, err
+				}
+			}
 		default: // its batch has ended without it
 			if err := s.back(tx, e); err != nil {
 				return b, false, err

@@ -141,6 +141,9 @@ func (s *Service) hostQueues(ctx context.Context, r repo.Ref, base string) (bool
 		return false, err
 	}
 	rules, _, err := forge.BranchRules(codehost.WithUrgency(ctx, codehost.ForPeople), r.HostRepo(), base, "")
+	if _, hidden := errors.AsType[*codehost.ForbiddenError](err); hidden || errors.Is(err, codehost.ErrNotFound) {
+		return false, nil // the host says at the merge if it has a queue
+	}
 	if err != nil {
 		return false, fmt.Errorf("read whether %s has a merge queue: %w", base, err)
 	}
