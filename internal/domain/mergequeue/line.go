@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"math"
+	"strings"
 	"time"
 
 	"yardmaster/internal/codehost"
@@ -23,6 +24,7 @@ const (
 	keepResults = 14 * 24 * time.Hour
 	tidyEvery   = 6 * time.Hour
 	never       = math.MaxInt64
+	maxRef      = 150 // bytes of the name of a base that are in the name of a candidate's branch
 )
 
 // Loop keeps the queues moving until ctx ends. Several nodes may run Loop at once.
@@ -220,7 +222,7 @@ func (s *Service) gather(tx *db.Tx, p placeRow, r repo.Ref, b batchRow, open boo
 		chosen = append(chosen, e)
 	}
 	newID := id.New()
-	ref := codehost.QueuePrefix + p.BaseRef + "-" + newID[len(newID)-8:]
+	ref := codehost.QueuePrefix + strings.ToValidUTF8(p.BaseRef[:min(len(p.BaseRef), maxRef)], "") + "-" + newID[len(newID)-8:]
 	n, err := insertBatch.Exec(tx, insertBatchArgs{
 		ID: newID, AccountID: p.AccountID, RepoID: p.RepoID, BaseRef: p.BaseRef, Ref: ref, Now: tx.Micros(),
 	})
