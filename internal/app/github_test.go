@@ -23,6 +23,7 @@ type atGitHub struct {
 	ann  *github.Account
 	shop *github.Repo
 	app  *github.App
+	inst *github.Installation
 }
 
 // connect walks the set-up of the App in a browser, and has acme install the App. more
@@ -110,7 +111,7 @@ func (p place) connect(t *testing.T) *atGitHub {
 	}
 	f.app = f.gh.AppByID(appID)
 	f.eventually("the host is connected", func() bool { return len(f.hosts.Feeds()) == 1 })
-	f.app.Install(acme, f.shop)
+	f.inst = f.app.Install(acme, f.shop)
 	f.eventually("the repository is enabled", func() bool {
 		var r struct{ Enabled bool }
 		a := f.send("GET", "/v1/repos/acme/shop", f.owner, "")

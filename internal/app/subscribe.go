@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/ci"
+	"yardmaster/internal/domain/connection"
 	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/hosttoken"
 	"yardmaster/internal/domain/intent"
@@ -63,7 +64,9 @@ func (a *App) subscribe(p wired) {
 	pull.SeenTo.On(a.db, flow.ResolveTrouble)
 	repo.Installed.On(a.db, flow.SweepReachable)
 	repo.Installed.On(a.db, issue.Walk)
+	repo.Installed.On(a.db, flow.RetryReachable(a.hub))
 	ask.Settled.On(a.db, flow.FollowAsk(p.issue))
+	connection.Granted.On(a.db, flow.RetryGranted(a.hub))
 	intent.GivenUp.On(a.db, flow.RaiseRefusal)
 	pull.SeenTo.On(a.db, flow.EndReviews(p.review))
 	pull.HeadKnown.On(a.db, flow.BeginReview(p.review))

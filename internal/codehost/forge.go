@@ -80,6 +80,7 @@ var (
 // ForbiddenError says that the credential of the server lacks a permission.
 type ForbiddenError struct {
 	Permission string // as the host calls it, such as "workflows: write"; "" if the host did not say
+	Asked      bool   // the App asks for it, and its owner has not granted it yet
 }
 
 // Error implements error.

@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/event"
 )
 
 // HostEvents has the domains apply what code hosts tell. It is delivery.Receiver.
@@ -116,6 +117,22 @@ func (h HostEvents) threads(ctx context.Context, r repo.Ref, about codehost.Happ
 // SweepReachable has a repository that the server has access to swept for what no
 // delivery tells.
 func SweepReachable(tx *db.Tx, r repo.Ref) error { return delivery.Watch(tx, r.ID) }
+
+// RetryGranted has tried again what waited for a permission.
+func RetryGranted(hub *event.Hub) func(*db.Tx, connection.Grant) error {
+	return func(tx *db.Tx, g connection.Grant) error {
+		ids, err := repo.OfInstallation(tx, g.Host, g.InstallationID)
+		if err != nil {
+			return err
+		}
+		return intent.Hurry(tx, hub, ids)
+	}
+}
+
+// RetryReachable has tried again what waited for the server to be let at a repository.
+func RetryReachable(hub *event.Hub) func(*db.Tx, repo.Ref) error {
+	return func(tx *db.Tx, r repo.Ref) error { return intent.Hurry(tx, hub, []string{r.ID}) }
+}
 
 // RaiseRefusal asks a person to see to what a code host does not let the server do.
 func RaiseRefusal(tx *db.Tx, t intent.Trouble) error {

@@ -205,7 +205,7 @@ func (h *Host) mint(ctx context.Context, inst int64, r codehost.Repo, need permi
 	}
 	if e, ok := refused(err, http.StatusUnprocessableEntity); ok {
 		if e.says("permissions requested") {
-			return "", t.until, errors.Join(&codehost.ForbiddenError{Permission: accepted(need.String())}, err)
+			return "", t.until, errors.Join(&codehost.ForbiddenError{Permission: accepted(need.String()), Asked: true}, err)
 		}
 		return "", t.until, codehost.ErrGone.Because(err) // the repository is not of the installation
 	}

@@ -54,6 +54,12 @@ func (s *Service) Installation(ctx context.Context, host string, e codehost.Inst
 	})
 }
 
+// Grant is an installation whose owner has changed what the App may do.
+type Grant struct{ Host, InstallationID string }
+
+// Granted is sent when the owner of an installation has changed what the App may do.
+var Granted = event.DeclareSignal[Grant]("connection.granted", "The owner of an installation has changed what the App may do.")
+
 // note records an installation, if anything about it has changed.
 func (s *Service) note(tx *db.Tx, host string, i codehost.Installation, known installationRow, there bool) error {
 	same := there && known.OwnerLogin == i.Owner.Login && maps.Equal(known.Permissions.V, i.Permissions) &&
@@ -77,6 +83,11 @@ func (s *Service) note(tx *db.Tx, host string, i codehost.Installation, known in
 	if i.Suspended {
 		ended := endedData{Host: host, Owner: i.Owner.Login, Why: repo.LostSuspended}
 		return endedEvent.Record(tx, event.Subject{ID: i.ID}, ended)
+	}
+	if there && !maps.Equal(known.Permissions.V, i.Permissions) {
+		if err := Granted.Send(tx, Grant{Host: host, InstallationID: i.ID}); err != nil {
+			return err
+		}
 	}
 	return installedEvent.Record(tx, event.Subject{ID: i.ID},
 		installedData{Host: host, Owner: i.Owner.Login, Permissions: a.Permissions.V})

@@ -198,6 +198,8 @@ func next(w row, now time.Time, err error) (after time.Duration, limited, final 
 		after = max(after, busy.After)
 	case errors.Is(err, codehost.ErrGone), errors.Is(err, codehost.ErrUnknownHost):
 		after = longest // the host may let the server in again
+	case ungranted(err):
+		after = longest // or until it is granted, see Hurry
 	default:
 		return 0, false, true
 	}

@@ -333,3 +333,40 @@ func TestNodesAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// An intent that waits for a permission asks a person once, and is carried out once the
+// permission is granted.
+func TestUngranted(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		lacks := &codehost.ForbiddenError{Permission: "pull_requests: write", Asked: true}
+		y.does = func(string) error { return lacks }
+		y.put(say, "a", "first", ForRuns)
+		y.Pass(y.ctx)
+		for range 3 {
+			y.wait(longest)
+			y.Pass(y.ctx)
+		}
+		if len(y.up) != 1 || y.up[0].Permission != "pull_requests: write" {
+			y.t.Errorf("asked %+v", y.up)
+		}
+		y.does = nil
+		y.Pass(y.ctx)
+		if got := y.words(); len(got) != 0 {
+			y.t.Errorf("before it is granted: %q", got)
+		}
+		y.write(func(tx *db.Tx) error { return Hurry(tx, y.Hub, []string{"r1"}) })
+		y.Pass(y.ctx)
+		if got := y.words(); !slices.Equal(got, []string{"first"}) {
+			y.t.Errorf("after it is granted: %q", got)
+		}
+		y.does = func(string) error { return lacks }
+		y.put(say, "a", "second", ForRuns)
+		y.Pass(y.ctx)
+		y.wait(giveUp)
+		y.Pass(y.ctx)
+		if len(y.up) != 2 || len(y.ended) == 0 {
+			y.t.Errorf("given up: asked %+v, told %q", y.up, y.ended)
+		}
+	})
+}

@@ -140,6 +140,11 @@ func (s *Service) failed(ctx context.Context, w row, failure error, done func(*d
 		if final = end; final {
 			return nil
 		}
+		if ungranted(failure) {
+			if err := s.ask(tx, w, failure); err != nil {
+				return err
+			}
+		}
 		_, err := again.Exec(tx, againArgs{
 			ID: w.ID, Tries: w.Tries, DueAt: db.Micros(tx.Now.Add(after)), Limited: limited, Error: short(failure),
 		})
@@ -151,6 +156,9 @@ func (s *Service) failed(ctx context.Context, w row, failure error, done func(*d
 	return s.finish(ctx, w, Failed, failure, func(tx *db.Tx) error {
 		if err := done(tx); err != nil {
 			return err
+		}
+		if ungranted(failure) {
+			return nil // a person was asked at the first try
 		}
 		return s.giveUp(tx, w, failure)
 	})

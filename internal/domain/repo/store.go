@@ -195,6 +195,16 @@ func ByName(tx *db.Tx, owner, name string) (Ref, bool, error) {
 	return r.ref(), ok, err
 }
 
+// OfInstallation lists the ids of the repositories of an installation, in whatever account.
+func OfInstallation(tx *db.Tx, host, installation string) ([]string, error) {
+	rows, err := ofInstallation.All(tx, host, installation)
+	ids := make([]string, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
+	}
+	return ids, err
+}
+
 // TakenAt tells whether a repository of whatever account is known by a name at a host.
 func TakenAt(tx *db.Tx, host, owner, name string) (bool, error) {
 	_, ok, err := byPlace.Maybe(tx, host, owner, name)

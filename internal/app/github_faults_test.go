@@ -1,0 +1,239 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	adapter "yardmaster/internal/codehost/github"
+	"yardmaster/internal/db"
+	"yardmaster/internal/proof/github"
+)
+
+// midRun is a repository at GitHub where an agent has begun to work, and waits for the test.
+type midRun struct {
+	*atGitHub
+	places string // a folder that has the checkouts
+	taskID string
+}
+
+// beginRun has an agent begin to work. more are fields of the set-up of the App.
+func beginRun(t *testing.T, e db.Engine, more ...string) *midRun {
+	t.Helper()
+	f := &midRun{atGitHub: connect(t, e, more...)}
+	f.setOut()
+	return f
+}
+
+// setOut files a task, and waits until its agent waits.
+func (f *midRun) setOut() {
+	f.t.Helper()
+	f.places = filepath.Dir(f.t.TempDir()) // the folder of the box is another one in it
+	f.send("PUT", "/v1/templates/edit", f.owner, `{"agent": "command", "command": ["sh", "-c", "touch .git/begun; `+
+		`while ! test -e .git/go; do sleep 0.05; done; echo Now. >> README.md && git commit -qam 'Say when' && echo Done."]}`).want(200)
+	var filed struct {
+		TaskID string `json:"task_id"`
+	}
+	decode(f.t, f.send("POST", "/v1/tasks", f.owner,
+		`{"repo": "acme/shop", "title": "Say when", "problem": "The README does not say when.", "template": "edit"}`).want(202), &filed)
+	f.taskID = filed.TaskID
+	var e struct{ Token string }
+	decode(f.t, f.send("POST", "/v1/runners/enrollments", f.owner, `{}`).want(201), &e)
+	f.box(e.Token)
+	defer f.tell()
+	f.eventually("the agent has begun", func() bool { return len(f.waiting()) == 1 })
+}
+
+// waiting are the checkouts whose agents wait.
+func (f *midRun) waiting() (all []string) {
+	f.t.Helper()
+	_ = filepath.WalkDir(f.places, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil: // a checkout that is over
+			return nil //nolint:nilerr // the walk goes on
+		case d.IsDir() && d.Name() == "objects":
+			return fs.SkipDir
+		case d.Name() == "begun" && filepath.Base(filepath.Dir(path)) == ".git":
+			all = append(all, filepath.Dir(path))
+		}
+		return nil
+	})
+	return all
+}
+
+// worked tells whether an agent has changed its checkout.
+func (f *midRun) worked() bool {
+	for _, checkout := range f.waiting() {
+		if b, err := os.ReadFile(filepath.Join(filepath.Dir(checkout), "README.md")); err == nil && strings.Contains(string(b), "Now.") {
+			return true
+		}
+	}
+	return false
+}
+
+// release lets agents end that wait.
+func (f *midRun) release() {
+	f.t.Helper()
+	for _, checkout := range f.waiting() {
+		if err := os.WriteFile(filepath.Join(checkout, "go"), nil, 0o644); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			f.t.Fatal(err)
+		}
+	}
+}
+
+type shownTask struct {
+	Status, Branch string
+	FailureKind    *string `json:"failure_kind"`
+	Failure        *string
+	Holds          []struct{ Reason string }
+	PRID           *string `json:"pr_id"`
+}
+
+func (f *midRun) task() (out shownTask) {
+	f.t.Helper()
+	decode(f.t, f.send("GET", "/v1/tasks/"+f.taskID, f.owner, "").want(200), &out)
+	return out
+}
+
+// opened waits for the pull request of the task.
+func (f *midRun) opened(what string) (p shownPull) {
+	f.t.Helper()
+	f.eventually(what, func() bool {
+		f.release() // of later tries
+		id := f.task().PRID
+		if id == nil {
+			return false
+		}
+		decode(f.t, f.send("GET", "/v1/prs/"+*id, f.owner, "").want(200), &p)
+		return p.State == "open" && p.Number > 0
+	})
+	return p
+}
+
+// reachable tells whether the server is let at the repository, under a name.
+func (f *midRun) reachable(name string) bool {
+	f.t.Helper()
+	var r struct{ Enabled bool }
+	a := f.send("GET", "/v1/repos/acme/"+name, f.owner, "")
+	return a.StatusCode == 200 && json.Unmarshal(a.body, &r) == nil && r.Enabled
+}
+
+func (f *midRun) tell() {
+	if f.t.Failed() {
+		f.t.Logf("the task: %+v", f.task())
+		f.atGitHub.tell()
+	}
+}
+
+// What happens to a repository while an agent works in it delays the pull request at most.
+func TestHostChangesInMidRun(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		harm, mend func(f *midRun)
+	}{
+		"the repository is renamed": {harm: func(f *midRun) {
+			f.shop.Rename(f.ann, "store")
+			f.eventually("the name is known", func() bool { return f.reachable("store") })
+		}},
+		"the installation is suspended": {
+			harm: func(f *midRun) { f.inst.Suspend(f.ann, true) },
+			mend: func(f *midRun) { f.inst.Suspend(f.ann, false) },
+		},
+		"the installation is removed": {
+			harm: func(f *midRun) { f.inst.Remove(f.ann) },
+			mend: func(f *midRun) { f.app.Install(f.gh.Account("acme"), f.shop) },
+		},
+		"the token is refused at the push": {harm: func(f *midRun) {
+			f.gh.Break(github.Fault{
+				Operation: "info/refs", Path: regexp.MustCompile(`/shop\.git/`), Effect: github.Fail, Status: 401, Times: 1,
+			})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := beginRun(t, db.SQLite)
+			defer f.tell()
+			c.harm(f)
+			if c.mend != nil {
+				f.eventually("it is out of reach", func() bool { return !f.reachable("shop") })
+			}
+			f.release()
+			if c.mend != nil {
+				f.eventually("the agent has worked", f.worked)
+				c.mend(f)
+			}
+			p := f.opened("the pull request is opened")
+			if f.shop.Head(f.task().Branch) != p.HeadSHA {
+				t.Errorf("%+v, but there the branch is at %s", p, f.shop.Head(f.task().Branch))
+			}
+		})
+	}
+}
+
+// A permission that the installation has not granted holds the pull request up: a person is
+// told its name, and the work goes on once it is granted.
+func TestPermissionGrantedInMidRun(t *testing.T) {
+	t.Parallel()
+	f := &midRun{atGitHub: connect(t, db.SQLite)}
+	all := map[string]string{}
+	for _, p := range adapter.Needed {
+		if !p.Switch {
+			all[p.Name] = p.Level
+		}
+	}
+	fewer := maps.Clone(all)
+	fewer["pull_requests"] = "read"
+	events := []string{"push", "pull_request"}
+	f.inst.Remove(f.ann)
+	f.eventually("it is out of reach", func() bool { return !f.reachable("shop") })
+	f.app.Ask(fewer, events)
+	f.inst = f.app.Install(f.gh.Account("acme"), f.shop)
+	f.app.Ask(all, events) // the owner has not accepted that yet
+	f.eventually("it is back", func() bool { return f.reachable("shop") })
+	f.setOut()
+	defer f.tell()
+	f.release()
+	asked := func() string {
+		return string(f.send("GET", "/v1/escalations", f.owner, "").want(200).body)
+	}
+	f.eventually("a person is asked", func() bool { return strings.Contains(asked(), "pull_requests: write") })
+	if s := f.task(); s.Status != "awaiting_ci" {
+		t.Errorf("meanwhile the task is %+v", s)
+	}
+	f.inst.Accept(f.ann)
+	f.opened("the pull request is opened")
+	if n := strings.Count(asked(), "did not let Yardmaster do its work"); n != 1 {
+		t.Errorf("a person was asked %d times", n)
+	}
+}
+
+// A person who deletes or replaces the branch of a task keeps what they did, or the work
+// comes after it; nobody's commit is lost.
+func TestBranchChangesInMidRun(t *testing.T) {
+	t.Parallel()
+	f := beginRun(t, db.SQLite)
+	defer f.tell()
+	f.release()
+	p := f.opened("the pull request is opened")
+	branch := f.task().Branch
+	theirs := f.shop.Amend(f.ann, branch, "main", "Say it otherwise", map[string]string{"README.md": "# Shop\nThen.\n"})
+	f.eventually("the head is known", func() bool {
+		decode(t, f.send("GET", "/v1/prs/"+p.ID, f.owner, "").want(200), &p)
+		return p.HeadSHA == theirs
+	})
+	if now := f.shop.Head(branch); now != theirs {
+		t.Errorf("there it is at %s", now)
+	}
+	f.shop.Push(f.ann, branch, "")
+	f.eventually("the pull request is closed", func() bool {
+		decode(t, f.send("GET", "/v1/prs/"+p.ID, f.owner, "").want(200), &p)
+		return p.State == "closed"
+	})
+	f.eventually("the task has ended", func() bool { s := f.task(); return s.Status == "failed" && *s.FailureKind == "pr_closed" })
+}
