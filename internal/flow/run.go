@@ -104,7 +104,7 @@ func ofFork(tx *db.Tx, t *task.Row) (bool, error) {
 	fork := false
 	err := tx.As(t.AccountID, func() error {
 		at, ok, err := pull.StandingOf(tx, *t.PRID)
-		fork = ok && at.Fork
+		fork = !ok || at.Fork
 		return err
 	})
 	return fork, err

@@ -285,6 +285,15 @@ type facts struct {
 	lastPush          bool // the base wants the last push approved by somebody else
 }
 
+// headOf is the commit of the branch of a pull request. The branch of a fork is in another
+// repository: its host tells of a new head.
+func headOf(ctx context.Context, host codehost.Host, r codehost.Repo, d factsRow) (string, error) {
+	if !codehost.ValidBranch(d.HeadRef) {
+		return d.HeadSHA, nil
+	}
+	return host.Head(ctx, r, d.HeadRef)
+}
+
 var errNoRepo = errors.New("the repository has no commit at the code host")
 
 func (s *Service) factsAt(ctx context.Context, r codehost.Repo, d factsRow) (f facts, err error) {
@@ -295,7 +304,7 @@ func (s *Service) factsAt(ctx context.Context, r codehost.Repo, d factsRow) (f f
 	if info, err := host.Info(ctx, r); err != nil || info.Empty {
 		return f, errors.Join(errNoRepo, err) // a lost repository gives no facts
 	}
-	switch head, err := host.Head(ctx, r, d.HeadRef); {
+	switch head, err := headOf(ctx, host, r, d); {
 	case errors.Is(err, codehost.ErrNotFound):
 		f.gone = true
 	case err != nil:
