@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -236,4 +237,23 @@ func TestBranchChangesInMidRun(t *testing.T) {
 		return p.State == "closed"
 	})
 	f.eventually("the task has ended", func() bool { s := f.task(); return s.Status == "failed" && *s.FailureKind == "pr_closed" })
+}
+
+// A repository that is archived while an agent works in it holds its task until it is back.
+func TestArchivedInMidRun(t *testing.T) {
+	t.Parallel()
+	f := beginRun(t, db.SQLite)
+	defer f.tell()
+	waits := func() bool {
+		return slices.ContainsFunc(f.task().Holds, func(h struct{ Reason string }) bool { return h.Reason == "repo_disabled" })
+	}
+	f.shop.Archive(f.ann, true)
+	f.eventually("it is out of reach", func() bool { return !f.reachable("shop") })
+	f.release()
+	f.eventually("the task waits for the repository", func() bool { return f.task().Status == "pending" && waits() })
+	f.shop.Archive(f.ann, false)
+	f.eventually("it is back", func() bool { return f.reachable("shop") })
+	if waits() {
+		t.Error("the task waits for the repository, which is back")
+	}
 }
