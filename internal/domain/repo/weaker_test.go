@@ -113,6 +113,10 @@ var changes = map[string][]verdict{
 		{func(p *Policy) { p.Pulls.Watch = "all" }, "pulls.watch"},
 		{func(p *Policy) { p.Pulls.Watch = "none" }, ""},
 	},
+	"pulls.push": {
+		{func(p *Policy) { p.Pulls.Push = "auto" }, "pulls.push"},
+		{func(p *Policy) { p.Pulls.Push = "never" }, ""},
+	},
 	"pulls.label": {
 		{func(p *Policy) { p.Pulls.Label = "other" }, "pulls.label"},
 	},
