@@ -232,7 +232,8 @@ var (
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, e db.Engine, flags []string) {
-		served := append(slices.Clone(flags), "--allow-networks", "127.0.0.0/8", "--smtp-url", "smtp+plain://127.0.0.1:1") // mails stay, and stay sealed
+		served := append(slices.Clone(flags),
+			"--allow-networks", "127.0.0.0/8", "--smtp-url", "smtp+plain://127.0.0.1:1") // mails stay, and stay sealed
 		y := start(t, e, served...)
 		y.push("acme/web", map[string]string{"README": "hello\n"})
 		y.send("POST", "/v1/billing/keys", y.owner, `{"provider": "openai", "key": "sk-of-acme-0123456789"}`).want(201)

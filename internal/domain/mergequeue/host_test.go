@@ -138,31 +138,3 @@ func TestLeavesQueueOfHost(t *testing.T) {
 		}
 	})
 }
-
-// Our check runs on a group of a host's queue once, and its result is reported there.
-func TestGroup(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, y *yard) {
-		for range 2 { // a delivery may come twice
-			y.write(func(tx *db.Tx) error { return y.nodes[0].checkGroup(tx, y.repo, "main", sum("group"), 1) })
-		}
-		if y.forge.checked != 1 {
-			t.Errorf("%d checks", y.forge.checked)
-		}
-		y.nodes[0].Pass(y.ctx())
-		y.checks[sum("group")] = Result{State: CheckFailed, Why: "it exited with 1"}
-		y.nodes[0].Pass(y.ctx())
-		y.nodes[1].Pass(y.ctx())
-		var args []string
-		y.write(func(tx *db.Tx) (err error) {
-			args, err = argsOf.All(tx, y.repo.ID)
-			return err
-		})
-		if len(args) != 1 || !slices.ContainsFunc(args, func(a string) bool {
-			return a == `{"Name":"yardmaster/check","SHA":"`+sum("group")+`","State":"failure","Title":"The check failed",`+
-				`"Summary":"The check failed. it exited with 1","DetailsURL":"","Annotations":null}`
-		}) {
-			t.Errorf("reported: %q", args)
-		}
-	})
-}

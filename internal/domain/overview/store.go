@@ -96,7 +96,8 @@ var (
 		WHERE owner = $1 AND name = $2 AND enabled = TRUE AND private = FALSE AND (donations_enabled = TRUE OR public_stats_enabled = TRUE)
 		ORDER BY enabled DESC, created_at, id LIMIT 1`)
 	selectAuthored = db.QWith[windowArgs, authoredRow](`SELECT p.id, p.title, p.head_ref, p.merge_sha, p.merged_at,
-		EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = p.id AND a.state = 'applied' AND a.decided_by LIKE 'user:%') AS approved
+		EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = p.id AND a.kind = 'merge' AND a.state = 'applied'
+			AND a.decided_by LIKE 'user:%') AS approved
 		FROM pulls p WHERE p.account_id = :account_id AND p.repo_id = :repo_id AND p.state = 'merged' AND p.merged_at >= :since
 		AND (p.task_id IS NOT NULL OR p.author_kind = 'agent') ORDER BY p.merged_at, p.id`)
 	selectReverts = db.QWith[revertArgs, revertRow](`SELECT title, body, merged_at FROM pulls

@@ -10,7 +10,7 @@ import (
 // needy lists the pull requests among prIDs that wait for a person.
 func needy(tx *db.Tx, prIDs []string) ([]needRow, error) {
 	return db.Select[needRow](tx, db.Build(`SELECT p.id, p.needs, p.needs_at, p.head_sha, p.task_id, COALESCE(a.id, '') AS question
-		FROM pulls p LEFT JOIN pull_actions a ON a.pr_id = p.id AND a.state = 'pending' WHERE p.needs <> '' AND p.account_id = `,
+		FROM pulls p LEFT JOIN pull_actions a ON a.pr_id = p.id AND a.kind = 'merge' AND a.state = 'pending' WHERE p.needs <> '' AND p.account_id = `,
 		tx.Account).In("p.id", prIDs))
 }
 
