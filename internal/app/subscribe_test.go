@@ -15,7 +15,9 @@ var subscribersOf = map[string]int{
 	"user.rights_changed": 2, // cached credentials, and tokens of people who have left
 	"task.moved":          8, // pull requests, their checks, reviews and rounds, issues, plans, their repairs, blockers
 	"pull.seen_to":        2, // escalations and reviews
-	"repo.reachable":      2, // sweeps, and the first walk of the issues
+	"repo.reachable":      3, // sweeps, the first walk of the issues, and what waits for a permission
+	"ci.ended":            2, // pull requests, and merge queues
+	"ci.host_checked":     2, // pull requests, and merge queues
 }
 
 // TestSignalsAreHeard holds that what a domain tells others inside a transaction
