@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -16,6 +17,8 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/meta"
 	"yardmaster/internal/domain/box"
+	"yardmaster/internal/domain/delivery"
+	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/prompt"
 	"yardmaster/internal/event"
 	"yardmaster/internal/llm"
@@ -80,7 +83,9 @@ func (a *App) open(ctx context.Context) (err error) {
 		a.relay = event.NewRelay(a.db, a.hub, a.log)
 	}
 	if a.db.Engine() == db.SQLite {
-		if err := a.ledger().Restarted(ctx); err != nil {
+		if err := errors.Join(a.ledger().Restarted(ctx), a.db.Write(ctx, func(tx *db.Tx) error {
+			return errors.Join(intent.Restarted(tx), delivery.Restarted(tx))
+		})); err != nil {
 			return err
 		}
 	}

@@ -42,8 +42,9 @@ var (
 		WHERE host = :host AND guid = :guid AND tries = :tries AND ended_at IS NULL`)
 	replay = db.S(`UPDATE host_deliveries SET state = 'stored', tries = 0, due_at = $3, ended_at = NULL, error = NULL
 		WHERE host = $1 AND guid = $2 AND ended_at IS NOT NULL AND body IS NOT NULL`)
-	forget = db.S(`DELETE FROM host_deliveries WHERE received_at < $1`)
-	pullIn = db.S(`UPDATE host_deliveries SET due_at = $1 WHERE ended_at IS NULL AND due_at > $2`)
+	release = db.S(`UPDATE host_deliveries SET due_at = $1 WHERE ended_at IS NULL AND due_at > $1`)
+	forget  = db.S(`DELETE FROM host_deliveries WHERE received_at < $1`)
+	pullIn  = db.S(`UPDATE host_deliveries SET due_at = $1 WHERE ended_at IS NULL AND due_at > $2`)
 
 	watch = db.S(`INSERT INTO repo_sweeps (repo_id, marks, due_at) VALUES ($1, '{}', $2)
 		ON CONFLICT (repo_id) DO UPDATE SET due_at = excluded.due_at`)
@@ -75,6 +76,12 @@ type endArgs struct {
 	Tries, Now int64
 	State      string
 	Error      *string
+}
+
+// Restarted takes the deliveries from a node that has died, while no other node runs.
+func Restarted(tx *db.Tx) error {
+	_, err := release.Exec(tx, tx.Micros())
+	return err
 }
 
 // ClockSetBack makes due what would wait for longer than is ever asked.

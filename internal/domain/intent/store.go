@@ -52,7 +52,8 @@ var (
 	forget  = db.S(`DELETE FROM host_intents WHERE ended_at < $1`)
 	waiting = db.Q[Wait](`SELECT kind, limited, due_at, created_at, COALESCE(error, '') AS error FROM host_intents
 		WHERE repo_id = $1 AND object = $2 AND ended_at IS NULL ORDER BY id LIMIT 1`)
-	pullIn = db.S(`UPDATE host_intents SET due_at = $1 WHERE ended_at IS NULL AND due_at > $2`)
+	release = db.S(`UPDATE host_intents SET state = 'due', due_at = $1 WHERE state = 'doing'`)
+	pullIn  = db.S(`UPDATE host_intents SET due_at = $1 WHERE ended_at IS NULL AND due_at > $2`)
 )
 
 // replaceArgs are the parameters of replace.
@@ -119,6 +120,12 @@ type limitedRow struct {
 // Drop ends the intents on an object that have not begun.
 func Drop(tx *db.Tx, repoID, object string) error {
 	_, err := drop.Exec(tx, repoID, object, tx.Micros())
+	return err
+}
+
+// Restarted takes the intents from a node that has died, while no other node runs.
+func Restarted(tx *db.Tx) error {
+	_, err := release.Exec(tx, tx.Micros())
 	return err
 }
 
