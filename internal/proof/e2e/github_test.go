@@ -289,6 +289,32 @@ func (f *atGitHub) issueToMerge(happened func()) {
 	f.server.stop()
 }
 
+// A person's pull request with the label is looked after: an agent mends its build and
+// asks before it pushes to the person's branch; the person says yes from a mail, and from
+// the next mail to the merge.
+func TestWatchedToMerge(t *testing.T) {
+	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+		t.Run(e.String(), func(t *testing.T) {
+			f := newAtGitHub(t, e)
+			f.shop.Commit(f.bob, "mine", "Build it", map[string]string{"build.sh": "exit 1\n"})
+			there := f.shop.OpenPull(f.bob, github.NewPull{Title: "Build it", Head: "mine", Base: "main"})
+			f.shop.Issue(there.Number).Label(f.ann, "yardmaster")
+			f.until("it is looked after", func() bool { return f.pull().Babysit.State == "watching" })
+			first := there.Head()
+			f.build("mine", first).Job("build").End("failure", "build.sh:1: error: the build is broken\n")
+			f.press(f.mailed("Approve the push"))
+			f.until("the mended head is pushed", func() bool { return there.Head() != first && f.pull().HeadSHA == there.Head() })
+			f.build("mine", there.Head()).Job("build").End("success", "")
+			f.press(f.mailed("Approve the merge"))
+			f.until("it is merged", func() bool { return f.pull().State == "merged" })
+			if p := f.pull(); there.Merged() == "" || p.Babysit.CI != 1 {
+				t.Errorf("%+v, merged as %q", p, there.Merged())
+			}
+			f.server.stop()
+		})
+	}
+}
+
 // branch is the head branch of a pull request.
 func (f *atGitHub) branch(prID string) string {
 	f.t.Helper()
