@@ -324,8 +324,7 @@ func TestStranger(t *testing.T) {
 		if err != nil {
 			y.t.Fatal(err)
 		}
-		c, _, err := y.begun(y.ctx, web)
-		if err != nil {
+		if _, _, err := y.begun(y.ctx, web); err != nil {
 			y.t.Fatal(err)
 		}
 		y.pass(hold) // as after a kill

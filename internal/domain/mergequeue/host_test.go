@@ -10,10 +10,7 @@ import (
 	"yardmaster/internal/domain/intent"
 )
 
-var (
-	intentsOf = db.Q[string](`SELECT kind FROM host_intents WHERE repo_id = $1 ORDER BY created_at, id`)
-	argsOf    = db.Q[string](`SELECT args FROM host_intents WHERE repo_id = $1 AND kind = 'mergequeue.check' AND state = 'due'`)
-)
+var intentsOf = db.Q[string](`SELECT kind FROM host_intents WHERE repo_id = $1 ORDER BY created_at, id`)
 
 // enter has an order wait for the queue of its host, which takes it at a place.
 func (y *yard) enter(name string, at codehost.QueueEntry, failure error) *order {

@@ -42,14 +42,13 @@ const (
 	Out     = "out" // it has left without a merge
 )
 
-// States of a batch.
+// States of a batch. Merged is one as well: all of its heads are in the base.
 const (
 	Building = "building" // its candidate is made
 	Checking = "checking"
 	Merging  = "merging"
-	// Merged as well: all of its heads are in the base.
-	Failed  = "failed"  // the candidate did not pass
-	Dropped = "dropped" // a head left it, or the base moved
+	Failed   = "failed"  // the candidate did not pass
+	Dropped  = "dropped" // a head left it, or the base moved
 )
 
 // Reasons why a head is thrown out.

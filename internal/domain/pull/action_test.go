@@ -14,14 +14,14 @@ import (
 )
 
 // MoveBranch implements codehost.Mover.
-func (k *flaky) MoveBranch(ctx context.Context, r codehost.Repo, branch, from, to string) error {
-	if k.move == nil {
+func (f *flaky) MoveBranch(ctx context.Context, r codehost.Repo, branch, from, to string) error {
+	if f.move == nil {
 		return codehost.ErrCannot
 	}
-	if head, err := k.Head(ctx, r, branch); err != nil || head != from {
+	if head, err := f.Head(ctx, r, branch); err != nil || head != from {
 		return errors.Join(err, codehost.ErrHeadMoved)
 	}
-	return k.move(branch, to)
+	return f.move(branch, to)
 }
 
 func (y *yard) others(prID string) (all []actionRow) {
