@@ -193,6 +193,11 @@ func (s *Service) hostReviewed(tx *db.Tx, r repo.Ref, number int64, v codehost.R
 		if _, err := setHostReview.Exec(tx, e.ID, ReviewSuperseded); err != nil {
 			return err
 		}
+		if v.State == ReviewApproved && e.State == ReviewApproved && e.ActionID != nil { // what it has ordered stands on this one now
+			if _, err := setApproved.Exec(tx, now.ID, *e.ActionID); err != nil {
+				return err
+			}
+		}
 	}
 	if err := s.recount(tx, &pr); err != nil {
 		return err

@@ -101,6 +101,46 @@ func TestHostApproves(t *testing.T) {
 	})
 }
 
+// An order stands on the last approval of its person: one that replaces the approval which
+// has ordered the merge takes it back, once it is dismissed or followed by an objection.
+func TestSecondApprovalIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	for _, end := range []string{"dismissed", "changes_requested"} {
+		t.Run(end, func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, func(t *testing.T, y *yard) {
+				k := y.keep()
+				k.may = map[string]codehost.Permission{"ann": codehost.PermitWrite}
+				prID, sha := k.open1()
+				for _, key := range []string{"1", "2"} {
+					if err := k.reviewed("submitted", key, "ann", "approved", sha); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if y.action(prID).State != ActionApproved {
+					t.Fatal("it is not approved")
+				}
+				action, key := "dismissed", "2"
+				if end != action {
+					action, key = "submitted", "3"
+				}
+				if err := k.reviewed(action, key, "ann", end, sha); err != nil {
+					t.Fatal(err)
+				}
+				if end == "changes_requested" {
+					if err := k.reviewed("dismissed", key, "ann", "dismissed", sha); err != nil {
+						t.Fatal(err)
+					}
+				}
+				y.settle()
+				if pr := y.row(prID); pr.State != Open || y.action(prID).State == ActionApproved {
+					t.Errorf("%s, its order is %q", pr.State, y.action(prID).State)
+				}
+			})
+		})
+	}
+}
+
 // An approval that comes before the checks have passed counts then; dismissed, it does not.
 func TestHostApprovesEarly(t *testing.T) {
 	t.Parallel()
