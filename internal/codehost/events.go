@@ -84,6 +84,7 @@ type (
 	IssueChanged struct {
 		Happening
 		Issue Issue
+		Label string // that was put on or taken off; "" for other actions
 	}
 	// MilestoneChanged tells that the milestones are to be read again.
 	MilestoneChanged struct{ Happening }

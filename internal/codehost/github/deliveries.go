@@ -112,6 +112,9 @@ type payload struct {
 	UpdatedAt stamp `json:"updated_at"` // of pull_request_review_thread, status
 
 	Issue *wireIssue `json:"issue"`
+	Label *struct {
+		Name string `json:"name"`
+	} `json:"label"`
 
 	CheckRun   *wireCheck `json:"check_run"`
 	CheckSuite *struct {

@@ -89,7 +89,11 @@ var translations = map[string]translation{
 			return nil, errPayload
 		}
 		about.At = p.Issue.UpdatedAt.Time
-		return one(codehost.IssueChanged{Happening: about, Issue: h.issue(*p.Issue)})
+		e := codehost.IssueChanged{Happening: about, Issue: h.issue(*p.Issue)}
+		if p.Label != nil {
+			e.Label = p.Label.Name
+		}
+		return one(e)
 	},
 	"issue_comment": func(h *Host, p payload, about codehost.Happening) ([]codehost.Event, error) {
 		if p.Issue == nil || p.Comment == nil {

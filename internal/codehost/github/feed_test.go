@@ -124,6 +124,8 @@ func TestEvents(t *testing.T) {
 	check("our comment", "Commented created #1 hello by yard-master[bot] own")
 	number1.Close(w.ann, "completed")
 	check("closed", "IssueChanged closed #1 closed by ann")
+	number1.Label(w.ann, "bug")
+	check("a label", "IssueChanged labeled #1 closed with bug by ann")
 	w.repo.NewMilestone(w.ann, "v1")
 	check("a milestone", "MilestoneChanged created by ann")
 
@@ -205,6 +207,9 @@ func (w *world) brief(e codehost.Event) string {
 	switch e := e.(type) {
 	case codehost.IssueChanged:
 		text = fmt.Sprintf("#%d %s", e.Issue.Number, map[bool]string{true: "open", false: "closed"}[e.Issue.Open])
+		if e.Label != "" {
+			text += " with " + e.Label
+		}
 		if about.At.IsZero() {
 			text += " at no time"
 		}

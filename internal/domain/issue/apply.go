@@ -103,16 +103,18 @@ func (s *Service) consider(tx *db.Tx, r repo.Ref, to *row, e codehost.IssueChang
 	if !wanted || to.Triage != None || i.Author.Bot || i.Author.Own || e.By.Bot || e.By.Own {
 		return nil
 	}
-	labelled := e.Action == "labeled" && e.By.Login != "" && slices.Contains(i.Labels, r.Policy.Issues.Label)
+	labelled := e.Action == "labeled" && e.By.Login != "" && e.Label == r.Policy.Issues.Label && slices.Contains(i.Labels, e.Label)
 	if to.Filing && !labelled {
 		return nil
 	}
-	if to.Filing { // the news of the label comes after a look that has seen it
+	// A person who labels stands behind the text that the event shows, also if a look or an
+	// edit of the author, which may say something else, was recorded before.
+	to.SeenTitle, to.SeenBody = clip(oneLine(i.Title), maxTitle), clip(i.Body, maxBody)
+	if to.Filing {
 		to.Voucher, to.DueAt = clip(e.By.Login, maxName), new(tx.Micros())
 		s.Hub.Notify(tx, topic)
 		return nil
 	}
-	to.SeenTitle, to.SeenBody = clip(oneLine(i.Title), maxTitle), clip(i.Body, maxBody)
 	to.Voucher = clip(i.Author.Login, maxName)
 	due := tx.Now
 	switch {

@@ -186,7 +186,11 @@ func (y *yard) bug(number int64, labels ...string) codehost.Issue {
 }
 
 func event1(action, by string, i codehost.Issue) codehost.IssueChanged {
-	return codehost.IssueChanged{Happening: codehost.Happening{Action: action, By: codehost.User{Login: by}, At: i.UpdatedAt}, Issue: i}
+	e := codehost.IssueChanged{Happening: codehost.Happening{Action: action, By: codehost.User{Login: by}, At: i.UpdatedAt}, Issue: i}
+	if action == "labeled" {
+		e.Label = "yardmaster"
+	}
+	return e
 }
 
 var errAway = errors.New("connection refused")
