@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 )
 
@@ -48,6 +49,52 @@ func TestTurnInQueue(t *testing.T) {
 		}
 	})
 }
+
+// An order that somebody objects to, or that a finding holds, stands in no queue meanwhile:
+// the queue of a host would merge it, and one of the server would wait for it.
+func TestHeldOrderStandsInNoQueue(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		k := y.keep()
+		k.may = map[string]codehost.Permission{"ann": codehost.PermitWrite, "bea": codehost.PermitWrite}
+		y.line.on, y.line.goes = true, map[string]bool{}
+		prID, sha := k.open1()
+		if err := k.reviewed("submitted", "1", "ann", "approved", sha); err != nil {
+			t.Fatal(err)
+		}
+		action := y.action(prID).ID
+		stands := func() (ok bool) {
+			t.Helper()
+			y.write(func(tx *db.Tx) error {
+				all, err := StandingOrders(tx, []string{action})
+				_, ok = all[action]
+				return err
+			})
+			return ok
+		}
+		if !stands() {
+			t.Fatal("an approved order does not stand")
+		}
+		if err := k.reviewed("submitted", "2", "bea", "changes_requested", sha); err != nil {
+			t.Fatal(err)
+		}
+		if stands() {
+			t.Error("it stands although somebody requests changes")
+		}
+		if err := k.reviewed("dismissed", "2", "bea", "dismissed", sha); err != nil {
+			t.Fatal(err)
+		}
+		if !stands() {
+			t.Error("it does not stand after that")
+		}
+		y.write(func(tx *db.Tx) error { _, err := setFindings.Exec(tx, prID); return err })
+		if stands() {
+			t.Error("it stands although a finding holds it")
+		}
+	})
+}
+
+var setFindings = db.S(`UPDATE pulls SET findings = 1 WHERE id = $1`)
 
 // A head that is thrown out is repaired, tried again, or left to a person.
 func TestThrownOut(t *testing.T) {
