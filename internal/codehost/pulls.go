@@ -104,6 +104,7 @@ type Thread struct {
 	Path, Side         string
 	Line               int // 0: the place is gone
 	Resolved, Outdated bool
+	ResolvedBy         User // the zero User if nobody has, or the host does not say who
 	Comments           []Comment
 }
 

@@ -151,7 +151,11 @@ type wireThread struct {
 	Path       string `json:"path"`
 	Line       int    `json:"line"`
 	DiffSide   string `json:"diffSide"`
-	Comments   struct {
+	ResolvedBy *struct {
+		DatabaseID int64  `json:"databaseId"`
+		Login      string `json:"login"`
+	} `json:"resolvedBy"`
+	Comments struct {
 		Nodes []struct {
 			DatabaseID int64  `json:"databaseId"`
 			Body       string `json:"body"`
@@ -175,6 +179,7 @@ const threadsQuery = `query($owner: String!, $name: String!, $number: Int!, $aft
         pageInfo { hasNextPage endCursor }
         nodes {
           id isResolved isOutdated path line diffSide
+          resolvedBy { databaseId login }
           comments(first: 100) {
             nodes {
               databaseId body url createdAt updatedAt
@@ -237,6 +242,9 @@ func (h *Host) Threads(ctx context.Context, r codehost.Repo, n int64) ([]codehos
 func (h *Host) thread(w wireThread) codehost.Thread {
 	t := codehost.Thread{
 		ID: w.ID, Path: w.Path, Side: w.DiffSide, Line: w.Line, Resolved: w.IsResolved, Outdated: w.IsOutdated,
+	}
+	if by := w.ResolvedBy; by != nil {
+		t.ResolvedBy = h.user(&wireUser{ID: by.DatabaseID, Login: by.Login, Type: "User"})
 	}
 	for _, c := range w.Comments.Nodes {
 		one := codehost.Comment{

@@ -114,6 +114,10 @@ func TestThreads(t *testing.T) {
 			t.Errorf("resolved %v: %+v, %v", resolved, threads, err)
 		}
 	}
+	pull.Resolve(w.ann, pull.Threads()[0][0].ID, true)
+	if threads, err = w.host.Threads(ctx, w.shop, n); err != nil || threads[0].ResolvedBy.Login != "ann" || threads[0].ResolvedBy.ID == "" {
+		t.Errorf("closed by ann: %+v, %v", threads, err)
+	}
 	w.repo.Commit(w.bob, "svc/a", "again", map[string]string{"cart.go": numbered(30, 7)})
 	if threads, err = w.host.Threads(ctx, w.shop, n); err != nil || !threads[0].Outdated || threads[0].Line != 0 {
 		t.Errorf("outdated: %+v, %v", threads, err)

@@ -280,8 +280,8 @@ func (a answerer) Do(ctx context.Context, f codehost.Forge, c intent.Call[answer
 func (answerer) Done(*db.Tx, intent.Call[answerArgs], string, error) error { return nil }
 
 // ReadThreads reads the threads of a pull request at its host: a finding whose thread
-// somebody has answered or closed holds the merge no longer. The caller has made sure
-// that it was somebody who may write.
+// somebody has answered or closed who may write holds the merge no longer. It fails with
+// *codehost.BusyError; then the caller calls it again.
 func (s *Service) ReadThreads(ctx context.Context, r repo.Ref, prID string, number int64) error {
 	var places []threadPlace
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
@@ -299,13 +299,31 @@ func (s *Service) ReadThreads(ctx context.Context, r repo.Ref, prID string, numb
 	if err != nil {
 		return err
 	}
-	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		for _, at := range places {
-			i := slices.IndexFunc(threads, func(t codehost.Thread) bool { return len(t.Comments) > 0 && t.Comments[0].ID == at.CommentID })
-			if i < 0 || !settled(threads[i]) {
-				continue
+	var answered []string
+	may := map[string]bool{} // by login
+	for _, at := range places {
+		i := slices.IndexFunc(threads, func(t codehost.Thread) bool { return len(t.Comments) > 0 && t.Comments[0].ID == at.CommentID })
+		if i < 0 {
+			continue
+		}
+		for _, who := range settlers(threads[i]) {
+			if _, known := may[who.Login]; !known {
+				if may[who.Login], err = writes(ctx, forge, r, who.Login); err != nil {
+					return err
+				}
 			}
-			if err := s.Answer(tx, at.FindingID, false); err != nil {
+			if may[who.Login] {
+				answered = append(answered, at.FindingID)
+				break
+			}
+		}
+	}
+	if len(answered) == 0 {
+		return nil
+	}
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		for _, findingID := range answered {
+			if err := s.Answer(tx, findingID, false); err != nil {
 				return err
 			}
 		}
@@ -313,8 +331,25 @@ func (s *Service) ReadThreads(ctx context.Context, r repo.Ref, prID string, numb
 	})
 }
 
-// settled tells whether a person has closed a thread, or had the last word in it.
-func settled(t codehost.Thread) bool {
-	last := t.Comments[len(t.Comments)-1].Author
-	return t.Resolved || !last.Own && !last.Bot
+// settlers are the people who have closed a thread, or spoken in it after programs and the
+// server had. Whoever opened a pull request may close its threads, and anybody may speak in
+// those of a public repository.
+func settlers(t codehost.Thread) (all []codehost.User) {
+	if t.Resolved {
+		all = append(all, t.ResolvedBy)
+	}
+	for i := len(t.Comments) - 1; i >= 0 && !t.Comments[i].Author.Own && !t.Comments[i].Author.Bot; i-- {
+		all = append(all, t.Comments[i].Author)
+	}
+	return slices.DeleteFunc(all, func(u codehost.User) bool { return u.Login == "" || u.Own || u.Bot })
+}
+
+// writes asks a host whether somebody may write to a repository. What the host does not
+// say is no.
+func writes(ctx context.Context, f codehost.Forge, r repo.Ref, login string) (bool, error) {
+	may, err := f.Permission(ctx, r.HostRepo(), login)
+	if _, busy := errors.AsType[*codehost.BusyError](err); busy {
+		return false, fmt.Errorf("ask what somebody in a thread may do: %w", err)
+	}
+	return err == nil && may >= codehost.PermitWrite, nil
 }
