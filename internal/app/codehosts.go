@@ -72,6 +72,14 @@ func (githubs) Permissions() (all []connection.Permission) {
 
 var appName = regexp.MustCompile(`[^A-Za-z0-9-]+`)
 
+// Hidden implements connection.Maker.
+func (g githubs) Hidden() string {
+	if base, err := url.Parse(g.a.base); err == nil && !private(base.Hostname()) {
+		return ""
+	}
+	return g.a.base
+}
+
 // Form implements connection.Maker.
 func (g githubs) Form(address, organisation, state string, s connection.Switches) (action, manifest string, err error) {
 	base, err := url.Parse(g.a.base)
@@ -84,7 +92,7 @@ func (g githubs) Form(address, organisation, state string, s connection.Switches
 		hook = ""
 	case err == nil && private(base.Hostname()) && !private(at.Hostname()):
 		return "", "", fault.Field("nowebhook", "must be on: "+g.a.base+" cannot be reached from "+at.Host+
-			", so nothing can be delivered there. Set base-url to an address that can, or do with sweeps")
+			", so nothing can be delivered there. Go back and tick \"GitHub cannot reach this server\", or set base-url to an address that can be reached")
 	}
 	text, err := github.Manifest(github.AppOptions{
 		Name: strings.Trim(appName.ReplaceAllString("yardmaster-"+base.Hostname(), "-"), "-"), URL: g.a.base, HookURL: hook,

@@ -61,6 +61,8 @@ type Maker interface {
 	Name(address string) (string, error)
 	// Permissions are what an App asks for.
 	Permissions() []Permission
+	// Hidden is the address of this server if it cannot be reached from outside, else "".
+	Hidden() string
 	// Form is the form that has a person make an App: its address, and the value of
 	// its one field manifest. It fails with fault.Invalid if the host could not reach
 	// this server.

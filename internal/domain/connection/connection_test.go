@@ -100,6 +100,9 @@ func (*yard) Permissions() []Permission {
 	return []Permission{{Name: "contents: write", Why: "to push"}, {Name: "workflows: write", Why: "to push them", Switch: "workflows"}}
 }
 
+// Hidden implements Maker.
+func (*yard) Hidden() string { return "" }
+
 // Form implements Maker.
 func (*yard) Form(address, organisation, state string, s Switches) (action, manifest string, err error) {
 	return address + "/new?state=" + state, `{"name": "yard"}`, nil

@@ -13,11 +13,13 @@ var pages = web.Templates(`
 <p>Yardmaster works in your repositories as a GitHub App of your own. GitHub shows you the App before it is made; its credentials come back to this server alone, and are sealed.</p>
 <form method="post">
 <p><label>Organisation that is to own the App <input name="organisation" placeholder="empty: your own user account" autocomplete="off"></label></p>
-<p><label>Address of the server <input name="address" value="https://github.com" required></label></p>
+<p><label>Address of GitHub, or of your GitHub Enterprise Server <input name="address" value="https://github.com" required></label></p>
 <table><thead><tr><th>Permission</th><th>What for</th><th>Without</th></tr></thead><tbody>
 {{range .Permissions}}<tr><td>{{with .Switch}}<label><input type="checkbox" name="{{.}}" value="true"> {{end}}<code>{{.Name}}</code>{{with .Switch}}</label>{{end}}</td><td>{{.Why}}</td><td>{{.Without}}</td></tr>
 {{end}}</tbody></table>
-<p><label><input type="checkbox" name="nowebhook" value="true"> GitHub cannot reach this server: sweeps find what happens, some minutes later</label></p>
+<p><label><input type="checkbox" name="nowebhook" value="true"{{if .Hidden}} checked{{end}}> GitHub cannot reach this server: sweeps find what happens, some minutes later</label></p>
+{{with .Hidden}}<p><small>It is ticked because {{.}}, the address of this server, leads nowhere from outside. To have GitHub deliver what happens, set <code>base-url</code> to an address that it can reach, and restart the server.</small></p>
+{{end}}
 <p><button>Continue</button></p></form>
 {{template "end"}}{{end}}
 {{define "leave"}}{{template "top" "Connect GitHub"}}
@@ -31,8 +33,14 @@ var pages = web.Templates(`
 
 type setupPageIn struct{}
 
+// setupPageData is what the page of the set-up shows.
+type setupPageData struct {
+	Permissions []Permission
+	Hidden      string // see Maker
+}
+
 func (s *Service) setupPage(context.Context, setupPageIn) (op.Reply, error) {
-	return web.Render(pages, 200, "setup", struct{ Permissions []Permission }{s.Maker.Permissions()}, "")
+	return web.Render(pages, 200, "setup", setupPageData{s.Maker.Permissions(), s.Maker.Hidden()}, "")
 }
 
 type beginIn struct {
