@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"yardmaster/internal/api/op"
@@ -97,11 +98,11 @@ type Created struct {
 func (s *Service) create(ctx context.Context, in createIn) (out Created, err error) {
 	for _, t := range in.Events {
 		if !slices.Contains(types, t) {
-			return out, fault.Field("events", "has a type that is not sent: "+t)
+			return out, fault.Field("events", "has a type that is not sent, "+t+": the types are "+strings.Join(types, ", "))
 		}
 	}
 	if in.Events == nil {
-		in.Events = types
+		in.Events = slices.Clone(types)
 	}
 	slices.Sort(in.Events)
 	in.Events = slices.Compact(in.Events)
