@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -19,6 +20,12 @@ func runGitHubSetup(ctx context.Context, args []string) error {
 	server, err := serverAt("")
 	if err != nil {
 		return err
+	}
+	c := client.Client{URL: server}
+	if err := c.Call(ctx, http.MethodGet, "/readyz", nil, nil); err != nil {
+		if gone, ok := errors.AsType[*client.Unreachable](err); ok {
+			return gone
+		}
 	}
 	fmt.Printf("Open %s/gh/setup in a browser, as the first user of the server: GitHub shows the App before it is made.\n",
 		strings.TrimSuffix(server, "/"))

@@ -126,6 +126,8 @@ func TestCommandLine(t *testing.T) {
 		{"call task.cancel", 2, "", "task.cancel needs id=…"},
 		{"call task.cancel id=1 bogus=2", 2, "", `task.cancel has no input "bogus"`},
 		{"call task.redispatch -h", 0, "  guidance=", ""},
+		{"call template.set -h", 0, "for the agent builtin; default chat; one of chat, messages, responses\n", ""},
+		{"github setup", 1, "", "no answer from http://127.0.0.1:1"},
 	} {
 		code, out, errs := yardmaster(t, strings.Fields(tt.args)...)
 		if code != tt.code || !strings.Contains(out, tt.out) || !strings.Contains(errs, tt.errs) || (tt.errs == "") != (errs == "") {

@@ -113,6 +113,7 @@ func runPRView(ctx context.Context, args []string) error {
 			NextRoundAt *time.Time `json:"next_round_at"`
 			TaskID      *string    `json:"task_id"`
 		} `json:"babysit"`
+		Queue *queuePlace `json:"queue"`
 		Needs *struct {
 			ClearsWhen string `json:"clears_when"`
 			client.Clear
@@ -148,6 +149,9 @@ func runPRView(ctx context.Context, args []string) error {
 		line("task", *pr.TaskID)
 	}
 	line("opened", pr.CreatedAt.Local().Format(time.DateTime))
+	if q := pr.Queue; q != nil {
+		line("queue", q.words())
+	}
 	if pr.Needs != nil {
 		line("waits", "until "+pr.Needs.ClearsWhen)
 	}
@@ -166,6 +170,27 @@ func runPRView(ctx context.Context, args []string) error {
 		}
 	}
 	return nil
+}
+
+// queuePlace is the place of a pull request in a merge queue.
+type queuePlace struct {
+	Queue    string    `json:"queue"`
+	State    string    `json:"state"`
+	Position int       `json:"position"`
+	At       time.Time `json:"at"`
+}
+
+// words are the place for people.
+func (q queuePlace) words() string {
+	of := "of this server"
+	if q.Queue == "host" {
+		of = "of the code host"
+	}
+	at := ""
+	if q.Position > 0 {
+		at = fmt.Sprintf(", position %d", q.Position)
+	}
+	return fmt.Sprintf("%s in the merge queue %s%s, since %s", q.State, of, at, q.At.Local().Format(time.DateTime))
 }
 
 // diff has the members of a pull request's diff that the command line uses.

@@ -13,8 +13,8 @@ import (
 func runRepoCreate(ctx context.Context, args []string) error {
 	fl := flags("repo create")
 	host := fl.String("host", "", "the code `HOST`, where there is a choice, such as builtin or github:github.com")
-	about := fl.String("description", "", "one line that says what it is `FOR`")
-	stack := fl.String("stack", "", "what it is to be made `OF`, in words")
+	about := fl.String("description", "", "a `LINE` that says what it is for")
+	stack := fl.String("stack", "", "what it is to be made of, in `WORDS`")
 	public := fl.Bool("public", false, "open to everybody at its host, where there are such")
 	plain, err := parse(fl, args, "NAME|OWNER/NAME")
 	if err != nil {

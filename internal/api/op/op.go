@@ -182,8 +182,12 @@ func (o *Op) Inputs() []Input {
 				kind = "true or false"
 			}
 			doc := f.Tag.Get("doc")
-			if e := f.Tag.Get("enum"); e != "" && doc == "" {
-				doc = strings.ReplaceAll(e, ",", ", ")
+			if e := f.Tag.Get("enum"); e != "" {
+				e = strings.ReplaceAll(e, ",", ", ")
+				if doc != "" {
+					e = doc + "; one of " + e
+				}
+				doc = e
 			}
 			out = append(out, Input{f.Name, kind, doc, f.Required})
 		}
