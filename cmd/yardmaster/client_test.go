@@ -78,6 +78,21 @@ func TestRefusalNamesTheCommand(t *testing.T) {
 	}
 }
 
+// The refusal of a call of operators says which token is wanted, and no other does.
+func TestRefusalNamesTheOperatorToken(t *testing.T) {
+	for scope, want := range map[string]bool{"admin:accounts": true, "admin:read:platform": false, "write:prs": false} {
+		h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusForbidden)
+			w.Write([]byte(`{"type": "http://x/problems/missing-scope", "status": 403, "detail": "It lacks one.", "missing_scopes": ["` + scope + `"]}`))
+		}))
+		defer h.Close()
+		code, _, errs := yardmasterAt(t, h.URL, "github", "redeliver", "g1")
+		if code != exitFailed || strings.Contains(errs, "operator_token.issue") != want {
+			t.Errorf("%s: %d %s", scope, code, errs)
+		}
+	}
+}
+
 // Digits of a commit are resolved once; later calls name the full commit.
 func TestDiffSinceFewDigits(t *testing.T) {
 	const whole = "0123456789abcdef0123456789abcdef01234567"

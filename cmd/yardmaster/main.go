@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -179,12 +180,19 @@ func next(err error) string {
 		return "Another program listens there: stop it, or choose another address with --listen."
 	case errors.As(err, &refusal) && refusal.Slug() == "unauthenticated":
 		return "The token is not, or no longer, good: `yardmaster login` gets another."
+	case errors.As(err, &refusal) && refusal.Slug() == "missing-scope" && slices.ContainsFunc(refusal.MissingScopes, isOperators):
+		return "It takes an operator token, which lives an hour: docs/operating.md has the calls that get one (operator_token.issue)."
 	case errors.As(err, &refusal) && refusal.Clear.Command() != "":
 		return "What moves it: " + client.Escape(refusal.Clear.Command())
 	case errors.As(err, &refusal) && refusal.Status >= 500 && refusal.RequestID != "":
 		return "The server's log has the cause, under request_id=" + client.Escape(refusal.RequestID)
 	}
 	return ""
+}
+
+// isOperators tells whether only operator tokens may hold a scope.
+func isOperators(scope string) bool {
+	return strings.HasPrefix(scope, "admin:") && !strings.HasPrefix(scope, "admin:read:")
 }
 
 func (c *command) usage() string {

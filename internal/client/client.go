@@ -42,6 +42,8 @@ type Problem struct {
 	Clear       *Clear `json:"clear"`            // the call that resolves the problem; nil: none is known
 	ActionID    string `json:"action_id"`        // id of the pending question
 	Question    string `json:"question"`         // its text
+
+	MissingScopes []string `json:"missing_scopes"` // that the credential lacks
 }
 
 // Slug is the last segment of the problem's type.
