@@ -14,6 +14,7 @@ import (
 
 	adapter "yardmaster/internal/codehost/github"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
 	"yardmaster/internal/proof/github"
 )
 
@@ -88,11 +89,16 @@ func (f *midRun) release() {
 	}
 }
 
+type shownHold struct {
+	Reason     string
+	ClearsWhen string `json:"clears_when"`
+}
+
 type shownTask struct {
 	Status, Branch string
 	FailureKind    *string `json:"failure_kind"`
 	Failure        *string
-	Holds          []struct{ Reason string }
+	Holds          []shownHold
 	PRID           *string `json:"pr_id"`
 }
 
@@ -137,6 +143,7 @@ func TestHostChangesInMidRun(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		harm, mend func(f *midRun)
+		stops      bool // harm ends the run
 	}{
 		"the repository is renamed": {harm: func(f *midRun) {
 			f.shop.Rename(f.ann, "store")
@@ -147,8 +154,12 @@ func TestHostChangesInMidRun(t *testing.T) {
 			mend: func(f *midRun) { f.inst.Suspend(f.ann, false) },
 		},
 		"the installation is removed": {
-			harm: func(f *midRun) { f.inst.Remove(f.ann) },
-			mend: func(f *midRun) { f.app.Install(f.gh.Account("acme"), f.shop) },
+			harm: func(f *midRun) {
+				f.inst.Remove(f.ann)
+				f.eventually("the run is stopped", func() bool { return f.task().Status == "pending" && f.waitsFor("not installed") })
+			},
+			stops: true,
+			mend:  func(f *midRun) { f.app.Install(f.gh.Account("acme"), f.shop) },
 		},
 		"the token is refused at the push": {harm: func(f *midRun) {
 			f.gh.Break(github.Fault{
@@ -166,7 +177,9 @@ func TestHostChangesInMidRun(t *testing.T) {
 			}
 			f.release()
 			if c.mend != nil {
-				f.eventually("the agent has worked", f.worked)
+				if !c.stops {
+					f.eventually("the agent has worked", f.worked)
+				}
 				c.mend(f)
 			}
 			p := f.opened("the pull request is opened")
@@ -244,16 +257,74 @@ func TestArchivedInMidRun(t *testing.T) {
 	t.Parallel()
 	f := beginRun(t, db.SQLite)
 	defer f.tell()
-	waits := func() bool {
-		return slices.ContainsFunc(f.task().Holds, func(h struct{ Reason string }) bool { return h.Reason == "repo_disabled" })
-	}
+	waits := func() bool { return f.waitsFor("is archived") }
 	f.shop.Archive(f.ann, true)
 	f.eventually("it is out of reach", func() bool { return !f.reachable("shop") })
 	f.release()
 	f.eventually("the task waits for the repository", func() bool { return f.task().Status == "pending" && waits() })
+	if n := f.charged(); n != 0 {
+		t.Errorf("%d tries are charged to the task", n)
+	}
 	f.shop.Archive(f.ann, false)
 	f.eventually("it is back", func() bool { return f.reachable("shop") })
 	if waits() {
 		t.Error("the task waits for the repository, which is back")
+	}
+}
+
+// waitsFor tells whether the task waits for its repository, for a reason with some words.
+func (f *midRun) waitsFor(words string) bool {
+	f.t.Helper()
+	return slices.ContainsFunc(f.task().Holds, func(h shownHold) bool {
+		return h.Reason == task.HoldRepo && strings.Contains(h.ClearsWhen, words)
+	})
+}
+
+// charged is how many tries are charged to the task.
+func (f *midRun) charged() int64 {
+	f.t.Helper()
+	var row task.Row
+	err := f.db.Read(f.t.Context(), func(tx *db.Tx) (err error) {
+		row, _, err = task.Get(tx, f.acct, f.taskID)
+		return err
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return row.Charged
+}
+
+// A repository that is deleted, or given to somebody else, while an agent works in it ends
+// the run. Its task says why it waits, and the box takes other work.
+func TestGoneInMidRun(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		harm func(f *midRun)
+		says string
+	}{
+		"deleted":     {func(f *midRun) { f.shop.Delete(f.ann) }, "was deleted"},
+		"transferred": {func(f *midRun) { f.shop.Transfer(f.ann, f.gh.Org("rival")) }, "not installed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := beginRun(t, db.SQLite)
+			defer f.tell()
+			c.harm(f)
+			f.eventually("the task waits for the repository", func() bool { return f.task().Status == "pending" && f.waitsFor(c.says) })
+			f.eventually("the slot is free", func() bool {
+				var page struct {
+					Data []struct {
+						Slots    int
+						Presence struct{ Telemetry *struct{ Free int } }
+					}
+				}
+				decode(t, f.send("GET", "/v1/runners", f.owner, "").want(200), &page)
+				return len(page.Data) == 1 && page.Data[0].Presence.Telemetry != nil &&
+					page.Data[0].Presence.Telemetry.Free == page.Data[0].Slots
+			})
+			if n := f.charged(); n != 0 {
+				t.Errorf("%d tries are charged to the task", n)
+			}
+		})
 	}
 }

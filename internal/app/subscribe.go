@@ -95,6 +95,7 @@ func (a *App) subscribeRepos(p wired) {
 	repo.PushedEvent.On(a.db, flow.NotePush(p.pull))
 	repo.PushedEvent.On(a.db, flow.FollowBase(p.ci))
 	repo.Unsure.On(a.db, p.pull.Recheck)
+	repo.Lost.On(a.db, flow.StopLost(p.task))
 	repo.PolicyChanged.On(a.db, flow.RejudgeTasks(p.task))
 	repo.PolicyChanged.On(a.db, flow.RejudgeBudgets(p.budget))
 }

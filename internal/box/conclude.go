@@ -18,10 +18,11 @@ import (
 const repairKind = "babysit"
 
 const (
-	reportBytes = 64 << 10
-	pathsListed = 500
-	lateSave    = 3 * time.Minute // for pushing work whose lease is over
-	fullTries   = 30              // to collect work while the disk is full, Timing.Retry apart
+	reportBytes  = 64 << 10
+	pathsListed  = 500
+	lateSave     = 3 * time.Minute // for pushing work whose lease is over
+	missingTries = 4               // to push to a repository that the server says does not exist
+	fullTries    = 30              // to collect work while the disk is full, Timing.Retry apart
 )
 
 // conclude saves the work of an attempt and spools its last event. No process of
@@ -175,15 +176,22 @@ func (b *box) rescue(a *attempt, w *workspace) {
 func (b *box) pushLate(a *attempt, w *workspace, tip string) error {
 	ctx, cancel := context.WithTimeout(b.life, min(lateSave, b.cfg.Timing.Wrap))
 	defer cancel()
-	for {
+	for n, missing := 0, 0; ; n++ {
 		err := w.push(ctx, a, tip, a.savedRef())
-		if err == nil || refused(err) || ctx.Err() != nil {
+		if errors.Is(err, worktree.ErrMissing) {
+			missing++
+		}
+		if err == nil || refused(err) || missing == missingTries || ctx.Err() != nil {
 			return err
 		}
 		a.log.Warn("work not saved, trying again", "error", err)
-		sleep(ctx, b.cfg.Timing.Retry)
+		sleep(ctx, b.pushPause(n))
 	}
 }
+
+// pushPause is the wait after the failed push n, from 0: Timing.Retry at first, twice as
+// long each time, a minute at most.
+func (b *box) pushPause(n int) time.Duration { return min(b.cfg.Timing.Retry<<min(n, 10), time.Minute) }
 
 func pushFailed(f protocol.Finished, err error) protocol.Finished {
 	f.State, f.Kind, f.Error = protocol.Failed, failed("push_rejected", err).kind, err.Error()
@@ -194,15 +202,18 @@ func pushFailed(f protocol.Finished, err error) protocol.Finished {
 // reach. If an answer was lost, the control plane may have replaced the token by
 // one that never arrived; a refusal is not final then.
 func (b *box) pushTo(ctx context.Context, a *attempt, w *workspace, tip, ref string) error {
-	for {
+	for n, missing := 0, 0; ; n++ {
 		certain := b.refreshGitToken(ctx, a) || isDone(a.fenced)
 		err := w.push(ctx, a, tip, ref)
 		stale := !certain && errors.Is(err, worktree.ErrAuth)
-		if err == nil || refused(err) && !stale || ctx.Err() != nil {
+		if errors.Is(err, worktree.ErrMissing) {
+			missing++
+		}
+		if err == nil || refused(err) && !stale || missing == missingTries || ctx.Err() != nil {
 			return err
 		}
 		a.log.Warn("push failed, trying again", "ref", ref, "error", err)
-		sleep(ctx, b.cfg.Timing.Retry)
+		sleep(ctx, b.pushPause(n))
 	}
 }
 

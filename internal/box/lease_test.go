@@ -61,3 +61,21 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 		}
 	})
 }
+
+// A push that fails is tried again at longer and longer intervals.
+func TestPushPause(t *testing.T) {
+	t.Parallel()
+	b := &box{cfg: Config{Timing: Timing{}.withDefaults()}}
+	var total time.Duration
+	for n, want := range map[int]time.Duration{0: time.Second, 1: 2 * time.Second, 5: 32 * time.Second, 6: time.Minute, 1000: time.Minute} {
+		if got := b.pushPause(n); got != want {
+			t.Errorf("after push %d: %s, want %s", n, got, want)
+		}
+	}
+	for n := range missingTries - 1 {
+		total += b.pushPause(n)
+	}
+	if total > b.cfg.Timing.Leave {
+		t.Errorf("a box that is stopped waits %s for a repository that there is not", total)
+	}
+}

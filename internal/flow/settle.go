@@ -121,3 +121,15 @@ func HaltRun(tx *db.Tx, s budget.Stopped) error { return run.Halt(tx, s.RunID, s
 func RejudgeTasks(tasks *task.Service) func(*db.Tx, repo.Ref) error {
 	return func(tx *db.Tx, r repo.Ref) error { return tasks.PolicyChanged(tx, r.ID) }
 }
+
+// StopLost ends the runs in a repository that is deleted, another account's, or none of the
+// App's any more. A suspension or an archive may be over before a run is: it goes on, and
+// its push is tried for a while.
+func StopLost(tasks *task.Service) func(*db.Tx, repo.Ref) error {
+	return func(tx *db.Tx, r repo.Ref) error {
+		if r.Gone == repo.LostSuspended || r.Gone == repo.LostArchived {
+			return nil
+		}
+		return tasks.RepoGone(tx, r.ID)
+	}
+}

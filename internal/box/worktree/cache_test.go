@@ -112,6 +112,9 @@ func TestRefusedCredentials(t *testing.T) {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
+	if err := c.Fetch(t.Context(), h.url+"/none", token); !errors.Is(err, ErrMissing) || errors.Is(err, ErrAuth) {
+		t.Errorf("of a repository that there is not: %v", err)
+	}
 	// A redirect to another host gets no credential, though it would take this one.
 	bait := newHost(t)
 	h.redirect = strings.TrimSuffix(bait.url, "/repo.git")

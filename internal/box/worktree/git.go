@@ -32,9 +32,12 @@ var ErrNoRev = errors.New("worktree: no such revision")
 // ErrAuth means that the remote refused the token.
 var ErrAuth = errors.New("worktree: the remote refused the credential")
 
+// ErrMissing means that the remote knows no such repository.
+var ErrMissing = errors.New("worktree: the remote has no such repository")
+
 // GitError reports a git command that failed. errors.Is finds syscall.ENOSPC or
-// EDQUOT in it if git reported a full disk, and ErrAuth if the remote refused the
-// token.
+// EDQUOT in it if git reported a full disk, ErrAuth if the remote refused the
+// token, and ErrMissing if it answered 404.
 type GitError struct {
 	Command string // the subcommand
 	Output  string // output of git, without the token
@@ -151,6 +154,8 @@ func (c command) failure(ctx context.Context, err error, said string) *GitError 
 	case strings.Contains(said, "Authentication failed"), strings.Contains(said, "could not read Username"),
 		strings.Contains(said, "could not read Password"), strings.Contains(said, "returned error: 403"):
 		err = errors.Join(err, ErrAuth)
+	case strings.Contains(said, "fatal: repository '") && strings.Contains(said, "not found"):
+		err = errors.Join(err, ErrMissing)
 	}
 	if c.token != "" {
 		for _, form := range []string{c.token, url.QueryEscape(c.token), url.PathEscape(c.token)} {

@@ -61,6 +61,15 @@ func (f *facts) known(t *task.Row, n Need) *task.Hold {
 	return h
 }
 
+// goneWords say why a code host does not let the server at a repository, by repo.Ref.Gone.
+var goneWords = map[string]string{
+	"removed":   "the App is not installed for any more",
+	"suspended": "belongs to an installation that is suspended",
+	"deleted":   "was deleted there",
+	"archived":  "is archived there",
+	"moved":     "belongs to somebody else there",
+}
+
 // own returns the holds of the task that do not depend on boxes.
 func (f *facts) own(t *task.Row) []task.Hold {
 	var out []task.Hold
@@ -84,7 +93,9 @@ func (f *facts) own(t *task.Row) []task.Hold {
 	for _, o := range f.Behind[t.ID] {
 		out = append(out, o.holdFrom(t.QueuedAt))
 	}
-	if r, off := f.Disabled[t.RepoID]; off {
+	if r, off := f.Disabled[t.RepoID]; off && r.Gone != "" {
+		add(task.HoldRepo, t.QueuedAt, "the code host lets the server at the repository again, which "+goneWords[r.Gone], nil)
+	} else if off {
 		add(task.HoldRepo, t.QueuedAt, "the repository is enabled",
 			&task.Clear{Capability: "project.update", Args: map[string]string{"owner": r.Owner, "repo": r.Name, "enabled": "true"}})
 	}

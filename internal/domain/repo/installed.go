@@ -21,6 +21,9 @@ const (
 // Installed is sent with a repository that the server has access to from now on.
 var Installed = event.DeclareSignal[Ref]("repo.reachable", "The server has access to a repository of another host.")
 
+// Lost is sent with a repository that the server has lost its access to; its Gone says why.
+var Lost = event.DeclareSignal[Ref]("repo.lost", "The server has lost its access to a repository.")
+
 // located finds a repository by its permanent id at its host or, at a host without such
 // ids, by its name there, in whatever account.
 func located(tx *db.Tx, r codehost.Repo) (row, bool, error) {
@@ -184,8 +187,16 @@ func LoseAll(tx *db.Tx, host, installation, why string) error {
 }
 
 func lose(tx *db.Tx, r row, why string) error {
-	n, err := setGone.Exec(tx, r.ID, tx.Micros())
+	n, err := setGone.Exec(tx, r.ID, tx.Micros(), why)
+	if err == nil && n == 0 && (why == LostDeleted || why == LostMoved) {
+		_, err = setGoneWhy.Exec(tx, r.ID, why) // a deletion is told as a removal, too, in any order
+	}
 	if err != nil || n == 0 {
+		return err
+	}
+	now := r.ref()
+	now.Enabled, now.Gone = false, why
+	if err := Lost.Send(tx, now); err != nil {
 		return err
 	}
 	return goneEvent.Record(tx, event.Subject{ID: r.ID, RepoID: r.ID}, goneData{Repo: r.Owner + "/" + r.Name, Host: r.Host, Why: why})

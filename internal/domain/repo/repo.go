@@ -127,6 +127,7 @@ type Ref struct {
 	Owner, Name   string
 	DefaultBranch string
 	Enabled       bool
+	Gone          string // why the server lost its access, one of Lost…; empty: it has access
 	Policy        Policy // in force: as far as Floors allow
 	Defaults      Policy // where the policy file does not say otherwise
 	Floors        Floors // of its account

@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"cmp"
 	"time"
 
 	"yardmaster/internal/api/op"
@@ -24,6 +25,7 @@ type row struct {
 	InstallationID     string
 	Archived           bool
 	GoneAt             *time.Time
+	GoneWhy            string // one of Lost…; empty: since before it was kept, or not gone
 	EnabledBefore      bool
 	PolicySHA          string  `db:"policy_sha"`
 	PolicyYML          *string `db:"policy_yml"`
@@ -54,8 +56,12 @@ func (r row) policy() Policy {
 func (r row) ref() Ref {
 	floors := r.floors()
 	inForce, _ := floors.Clamp(r.policy())
+	gone := ""
+	if r.GoneAt != nil {
+		gone = cmp.Or(r.GoneWhy, LostRemoved)
+	}
 	return Ref{
-		ID: r.ID, AccountID: r.AccountID, Owner: r.Owner, Name: r.Name, DefaultBranch: r.DefaultBranch, Enabled: r.Enabled,
+		ID: r.ID, AccountID: r.AccountID, Owner: r.Owner, Name: r.Name, DefaultBranch: r.DefaultBranch, Enabled: r.Enabled, Gone: gone,
 		Policy: inForce, Defaults: defaultsFor(r.AIFirst), Floors: floors, host: r.Host, hostID: r.HostRepoID,
 	}
 }
@@ -68,7 +74,7 @@ func (r row) floors() Floors {
 }
 
 const columns = `id, account_id, owner, name, host, host_repo_id, default_branch, private, enabled, donations_enabled, ai_first,
-	canary_enabled, public_stats_enabled, installation_id, archived, gone_at, enabled_before, policy_sha, policy_yml, policy_error, last_activity_at, created_at,
+	canary_enabled, public_stats_enabled, installation_id, archived, gone_at, gone_why, enabled_before, policy_sha, policy_yml, policy_error, last_activity_at, created_at,
 	(SELECT f.floors FROM account_floors f WHERE f.account_id = repos.account_id) AS floors`
 
 var (
@@ -264,10 +270,11 @@ var (
 	setName         = db.S(`UPDATE repos SET owner = $2, name = $3 WHERE id = $1`)
 	setProperties   = db.SWith[setPropertiesArgs](`UPDATE repos SET default_branch = :default_branch, private = :private,
 		archived = :archived WHERE id = :id`)
-	setGone = db.S(`UPDATE repos SET gone_at = $2, enabled_before = enabled, enabled = FALSE WHERE id = $1 AND gone_at IS NULL`)
-	setBack = db.S(`UPDATE repos SET gone_at = NULL, enabled = $2 WHERE id = $1 AND gone_at IS NOT NULL`)
-	disable = db.S(`UPDATE repos SET enabled = FALSE WHERE id = $1`)
-	part    = db.S(`UPDATE repos SET host_repo_id = '', installation_id = '' WHERE id = $1`)
+	setGone    = db.S(`UPDATE repos SET gone_at = $2, gone_why = $3, enabled_before = enabled, enabled = FALSE WHERE id = $1 AND gone_at IS NULL`)
+	setGoneWhy = db.S(`UPDATE repos SET gone_why = $2 WHERE id = $1 AND gone_at IS NOT NULL`)
+	setBack    = db.S(`UPDATE repos SET gone_at = NULL, gone_why = '', enabled = $2 WHERE id = $1 AND gone_at IS NOT NULL`)
+	disable    = db.S(`UPDATE repos SET enabled = FALSE WHERE id = $1`)
+	part       = db.S(`UPDATE repos SET host_repo_id = '', installation_id = '' WHERE id = $1`)
 )
 
 // setPropertiesArgs are the parameters of setProperties.

@@ -108,7 +108,7 @@ func (s *Service) Stop(tx *db.Tx, u task.Unwanted) error {
 		return err
 	}
 	mode := protocol.HaltGraceful
-	if why == task.StopCancelled {
+	if why == task.StopCancelled || why == task.StopRepoGone { // nobody wants the work, or it can be saved nowhere
 		mode = protocol.HaltNow
 	}
 	return CommandQueued.Send(tx, Command{r.BoxID, protocol.Command{V: protocol.Version, ID: id.New(), Kind: protocol.CommandHalt,

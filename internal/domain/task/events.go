@@ -110,7 +110,7 @@ var Moved = event.DeclareSignal[Move]("task.moved", "A task has gone to another 
 var StuckChanged = event.DeclareSignal[*Row]("task.stuck_changed", "A task is stuck, or is not any more.")
 
 // Unwanted is an in-flight task whose run is to end, and why: StopCancelled,
-// StopReassigned or StopRedispatched.
+// StopReassigned, StopRedispatched or StopRepoGone.
 type Unwanted struct {
 	Task *Row
 	Why  string

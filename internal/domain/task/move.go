@@ -180,6 +180,15 @@ func (s *Service) AttemptFailed(tx *db.Tx, t *Row, kind, detail string) error {
 	if !KnownFailure(kind) {
 		return fmt.Errorf("task %s: unknown failure kind %q", t.ID, kind)
 	}
+	if kind == PushRejected || kind == CheckoutFailed {
+		r, err := s.Repos.ByID(tx, t.RepoID)
+		if err != nil {
+			return err
+		}
+		if r.Gone != "" {
+			return s.retryWhenBack(tx, t, kind, detail)
+		}
+	}
 	to, wait, charged, uncharged := afterFailure(kind, t.Charged, t.Uncharged, t.MaxAttempts, s.Backoff)
 	t.Charged, t.Uncharged = charged, uncharged
 	if to == Failed {
@@ -205,6 +214,43 @@ func (s *Service) AttemptFailed(tx *db.Tx, t *Row, kind, detail string) error {
 	}
 	ms := wait.Milliseconds()
 	return move(s, tx, t, Pending, requeuedEvent, requeuedData{Charged: &charged, FailureKind: &kind, WaitMS: &ms})
+}
+
+// retryWhenBack puts an in-flight task back into the queue whose run could not reach the
+// repository, because the code host no longer lets the server in. That counts as no try;
+// the task waits until the repository is enabled again.
+func (s *Service) retryWhenBack(tx *db.Tx, t *Row, kind, detail string) error {
+	if over, err := s.rejoin(tx, t); over || err != nil {
+		return err
+	}
+	t.FailureKind, t.Failure, t.NotBefore = &kind, &detail, time.UnixMicro(0)
+	return move(s, tx, t, Pending, requeuedEvent, requeuedData{Charged: &t.Charged, FailureKind: &kind, Reason: StopRepoGone})
+}
+
+// RepoGone ends the runs of tasks in a repository of tx.Account at which its code host does
+// not let the server any more. Their work can be pushed nowhere. The tasks wait in the queue.
+func (s *Service) RepoGone(tx *db.Tx, repoID string) error {
+	ids, err := selectInFlight.All(tx, tx.Account, repoID)
+	if err != nil {
+		return err
+	}
+	locked, err := LockAll(tx, tx.Account, ids)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		t, ok := locked[id]
+		if !ok || !t.Status.InFlight() {
+			continue
+		}
+		if err := RunUnwanted.Send(tx, Unwanted{&t, StopRepoGone}); err != nil {
+			return err
+		}
+		if err := s.Requeue(tx, &t, StopRepoGone); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // rejoin counts again what an in-flight task waits for, because the task may have been

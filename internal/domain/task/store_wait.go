@@ -33,6 +33,8 @@ var (
 	selectOpen = db.Q[Row](`SELECT ` + own + ` FROM tasks
 		WHERE repo_id = $1 AND status IN ('claimed', 'running', 'awaiting_ci', 'awaiting_review', 'mergeable')
 		ORDER BY claimed_at, id LIMIT $2`)
+	selectInFlight = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND repo_id = $2 AND status IN ('claimed', 'running')
+		ORDER BY created_at, id`)
 	clearBehind = db.Q[freed](`UPDATE tasks SET conflict_with = NULL, conflict_at = NULL, conflict_paths = '[]' WHERE conflict_with = $1
 		RETURNING ` + freedColumns)
 	clearInRepo = db.Q[freed](`UPDATE tasks SET conflict_with = NULL, conflict_at = NULL, conflict_paths = '[]'

@@ -176,6 +176,7 @@ type Repo struct {
 	Owner, Name   string
 	HostRepo      codehost.Repo `db:"-"` // the repository as its code host names it
 	Enabled       bool
+	Gone          string `db:"-"` // why its code host does not let the server in, see repo.Ref; empty: it does
 	DefaultBranch string
 	CloneURL      string
 	Template      string        // for tasks that name none; empty: Needs.DefaultTemplate
@@ -198,4 +199,5 @@ const (
 	StopCancelled    = "cancelled"
 	StopReassigned   = "reassigned"
 	StopRedispatched = "redispatched"
+	StopRepoGone     = "repo_gone" // the code host does not let the server at the repository any more
 )

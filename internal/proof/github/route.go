@@ -226,7 +226,7 @@ func (s *Server) byNumber(method, path string) (*route, map[string]string) {
 	if r := s.repos[n]; r != nil {
 		return match(method, "/repos/"+r.full()+"/"+m[2])
 	}
-	return nil, nil
+	return match(method, "/repos/-/-/"+m[2]) // a repository that there is not: the operation answers so
 }
 
 // serveAPI carries out a request to the API.
