@@ -98,6 +98,7 @@ func (a *App) subscribeRepos(p wired) {
 	repo.Lost.On(a.db, flow.StopLost(p.task))
 	repo.PolicyChanged.On(a.db, flow.RejudgeTasks(p.task))
 	repo.PolicyChanged.On(a.db, flow.RejudgeBudgets(p.budget))
+	repo.PolicyChanged.On(a.db, p.pull.PolicyChanged)
 }
 
 // subscribeAccounts connects the domains to the events of accounts and of their

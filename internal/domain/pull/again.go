@@ -1,8 +1,11 @@
 package pull
 
 import (
+	"errors"
+
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/fault"
 )
 
 // AtHead lists the open pull requests of tx.Account whose head is a commit.
@@ -27,6 +30,32 @@ func (s *Service) CheckAgain(tx *db.Tx, r repo.Ref, prID, sha string) error {
 		return err // the question about a head that had passed stays
 	}
 	return s.taskGoesOn(tx, pr)
+}
+
+// unchecking is an open pull request whose head has no check of the repository's own.
+type unchecking struct{ ID, HeadSHA string }
+
+// PolicyChanged queues the repository's own check of the open heads of tx.Account that have
+// none: they were there before the policy file that names it was read. What the queue does
+// not take, the next push or a person has checked.
+func (s *Service) PolicyChanged(tx *db.Tx, r repo.Ref) error {
+	if r.Policy.Checks.Command == "" || !r.Enabled {
+		return nil
+	}
+	heads, err := unchecked.All(tx, tx.Account, r.ID)
+	if err != nil {
+		return err
+	}
+	for _, h := range heads {
+		err := s.CheckAgain(tx, r, h.ID, h.HeadSHA)
+		if f := (*fault.Error)(nil); errors.As(err, &f) {
+			return nil // the queue is full, which must not undo that the policy became known
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // endRepair ends the round that mends the checks of a locked pull request whose head has

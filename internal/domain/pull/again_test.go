@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/fault"
 )
 
 // repairs begins the second round of a pull request.
@@ -96,5 +98,66 @@ func TestChecksHeldForPeople(t *testing.T) {
 			t.Errorf("beside a question: %q", pr.Needs)
 		}
 		y.pass(time.Second)
+	})
+}
+
+// A head that was there before the policy of its repository was read is checked once the
+// policy names a check, once.
+func TestHeadBeforeThePolicy(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.keep()
+		y.policy("version: 1\n")
+		prID := y.propose("one", y.commit("one", "a", "a"))
+		y.settle()
+		if len(y.check) != 0 || y.row(prID).OwnChecks != "" {
+			t.Fatalf("checked by %q before the policy names a check", y.check)
+		}
+		known := func() {
+			y.write(func(tx *db.Tx) error {
+				r, _, err := repo.ByIDAnywhere(tx, y.repo)
+				if err != nil {
+					return err
+				}
+				return y.PolicyChanged(tx, r)
+			})
+		}
+		known()
+		if len(y.check) != 0 {
+			t.Errorf("checked by %q, and the policy names no check", y.check)
+		}
+		y.policy("version: 1\nchecks: {command: make test}\n")
+		known()
+		if pr := y.row(prID); len(y.check) != 1 || pr.OwnChecks != ChecksPending {
+			t.Errorf("checked by %q: %s", y.check, pr.OwnChecks)
+		}
+		known()
+		if len(y.check) != 1 {
+			t.Errorf("checked by %q", y.check)
+		}
+		task, full := y.check[0], y.queue
+		zero := 0
+		y.checked(task, &zero)
+		if pr := y.row(prID); pr.OwnChecks != ChecksPassed {
+			t.Errorf("it is %s", pr.OwnChecks)
+		}
+
+		// A queue that is full does not keep the policy from being known.
+		y.policy("version: 1\n")
+		two := y.propose("two", y.commit("two", "b", "b"))
+		y.settle()
+		y.policy("version: 1\nchecks: {command: make test}\n")
+		y.queue = func(*db.Tx) (string, error) {
+			return "", fault.New(fault.RateLimited, "queue-full", "The queue is full.")
+		}
+		known()
+		if pr := y.row(two); pr.OwnChecks != "" {
+			t.Errorf("it is %s, and the queue is full", pr.OwnChecks)
+		}
+		y.queue = full
+		known()
+		if pr := y.row(two); pr.OwnChecks != ChecksPending {
+			t.Errorf("it is %s", pr.OwnChecks)
+		}
 	})
 }

@@ -146,6 +146,7 @@ var (
 	// different bases.
 	openOfHead = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND repo_id = $2 AND head_ref = $3 AND state = 'open' ORDER BY id`)
 	openAtSHA  = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND repo_id = $2 AND head_sha = $3 AND state = 'open' ORDER BY id`)
+	unchecked  = db.Q[unchecking](`SELECT id, head_sha FROM pulls WHERE account_id = $1 AND repo_id = $2 AND state = 'open' AND own_checks = '' ORDER BY id`)
 	openHeads  = db.Q[struct {
 		HeadRef,
 		HeadSHA string
