@@ -222,6 +222,9 @@ func TestPermissionGrantedInMidRun(t *testing.T) {
 	}
 	f.inst.Accept(f.ann)
 	f.opened("the pull request is opened")
+	f.eventually("nothing is asked any more", func() bool {
+		return !strings.Contains(asked(), `"resolved_at":null`)
+	})
 	if n := strings.Count(asked(), "did not let Yardmaster do its work"); n != 1 {
 		t.Errorf("a person was asked %d times", n)
 	}

@@ -67,6 +67,7 @@ func (a *App) subscribe(p wired) {
 	repo.Installed.On(a.db, flow.RetryReachable(a.hub))
 	ask.Settled.On(a.db, flow.FollowAsk(p.issue))
 	connection.Granted.On(a.db, flow.RetryGranted(a.hub))
+	connection.Granted.On(a.db, flow.ResolveGranted)
 	intent.GivenUp.On(a.db, flow.RaiseRefusal)
 	pull.SeenTo.On(a.db, flow.EndReviews(p.review))
 	pull.HeadKnown.On(a.db, flow.BeginReview(p.review))

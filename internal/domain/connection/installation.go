@@ -55,7 +55,10 @@ func (s *Service) Installation(ctx context.Context, host string, e codehost.Inst
 }
 
 // Grant is an installation whose owner has changed what the App may do.
-type Grant struct{ Host, InstallationID string }
+type Grant struct {
+	Host, InstallationID string
+	Permissions          map[string]string // what the App may do now: levels by name
+}
 
 // Granted is sent when the owner of an installation has changed what the App may do.
 var Granted = event.DeclareSignal[Grant]("connection.granted", "The owner of an installation has changed what the App may do.")
@@ -85,7 +88,7 @@ func (s *Service) note(tx *db.Tx, host string, i codehost.Installation, known in
 		return endedEvent.Record(tx, event.Subject{ID: i.ID}, ended)
 	}
 	if there && !maps.Equal(known.Permissions.V, i.Permissions) {
-		if err := Granted.Send(tx, Grant{Host: host, InstallationID: i.ID}); err != nil {
+		if err := Granted.Send(tx, Grant{Host: host, InstallationID: i.ID, Permissions: a.Permissions.V}); err != nil {
 			return err
 		}
 	}

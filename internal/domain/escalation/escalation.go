@@ -130,6 +130,12 @@ func ResolveOfRepo(tx *db.Tx, a About) error {
 	return err
 }
 
+// TitlesOfRepo lists the titles of the open escalations of a category about a repository of
+// tx.Account, each once.
+func TitlesOfRepo(tx *db.Tx, repoID, category string) ([]string, error) {
+	return titlesOfRepo.All(tx, tx.Account, repoID, category)
+}
+
 // actorLabel is the label of the actor of tx, or system for none.
 func actorLabel(tx *db.Tx) string {
 	if actor := policy.From(tx.Context()); !actor.Anonymous() {
