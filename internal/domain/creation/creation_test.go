@@ -329,7 +329,8 @@ func TestStranger(t *testing.T) {
 		}
 		y.pass(hold) // as after a kill
 		y.holds("one with files, at the second try", failed+","+failed, "", "repo.creation_failed")
-		if c, _, err = y.begun(y.ctx, createIn{Name: "mine"}); err != nil {
+		c, _, err := y.begun(y.ctx, createIn{Name: "mine"})
+		if err != nil {
 			y.t.Fatal(err)
 		}
 		info, err := y.produce(y.ctx, c)
