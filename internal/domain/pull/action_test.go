@@ -276,3 +276,35 @@ func TestPushPolicy(t *testing.T) {
 		}
 	})
 }
+
+// No round works on the default branch, whatever the policy says of pushes: what it changes
+// there, such as the policy, would be judged by no merge.
+func TestNoRoundOnTheDefaultBranch(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"auto", "ask"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, func(t *testing.T, y *yard) {
+				k := y.keep()
+				y.policy("version: 1\npulls: {watch: all, push: " + mode + "}\n")
+				y.git("branch", "release", "main")
+				y.push("release")
+				sha := y.commit("main", "a", "next")
+				p := k.add(codehost.Pull{HeadRef: "main", HeadSHA: sha, BaseRef: "release", Author: codehost.User{Login: "bob"}})
+				k.says(p)
+				y.commit("release", "a", "clash")
+				y.write(func(tx *db.Tx) error { return y.Recheck(tx, y.repo) })
+				y.checkedThere(sha, ChecksPassed)
+				y.settle()
+				var prID string
+				y.write(func(tx *db.Tx) (err error) { prID, err = byNumber.One(tx, "acme", k.repo, p.Number); return err })
+				if pr := y.row(prID); len(y.round) != 0 || pr.Babysit != BabysitSpent || pr.Needs != NeedsRearm {
+					t.Errorf("%d rounds, %s, needs %s", len(y.round), pr.Babysit, pr.Needs)
+				}
+				if why := y.asks(func(tx *db.Tx) error { return y.TakeBase(tx, prID) }); why != "default_branch" {
+					t.Errorf("a rebase that somebody asks for: %q", why)
+				}
+			})
+		})
+	}
+}

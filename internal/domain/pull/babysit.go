@@ -68,6 +68,10 @@ func (r row) repairing() bool {
 	return r.Babysit == BabysitCI || r.Babysit == BabysitConflict || r.Babysit == BabysitReview
 }
 
+// onDefault tells whether the branch of a pull request is the default branch. Agents do not
+// push there: what they would change, such as the policy, would be judged by no merge.
+func (r row) onDefault(at repo.Ref) bool { return r.HeadRef == at.DefaultBranch }
+
 // rounds are the rounds since the pull request was armed.
 func (r row) rounds() int64 { return r.CIRounds + r.ConflictRounds + r.ReviewRounds }
 
@@ -108,6 +112,10 @@ func (s *Service) attend(tx *db.Tx, r repo.Ref, pr row) error {
 		return err
 	}
 	if state == BabysitSpent {
+		return s.spend(tx, r, pr, failure)
+	}
+	if pr.onDefault(r) {
+		failure.why += ", and agents do not push to the default branch"
 		return s.spend(tx, r, pr, failure)
 	}
 	if round.apart(r, pr); r.Policy.Pulls.Push == "never" && pr.AuthorKind != ByAgent {

@@ -17,7 +17,7 @@ const (
 )
 
 // tended locks an open pull request that agents may look after. It fails with the reasons
-// pr_not_open, repo_disabled and fork.
+// pr_not_open, repo_disabled, fork and default_branch.
 func (s *Service) tended(tx *db.Tx, prID string) (pr row, r repo.Ref, err error) {
 	pr, ok, err := lock(tx, prID)
 	if err != nil {
@@ -26,8 +26,12 @@ func (s *Service) tended(tx *db.Tx, prID string) (pr row, r repo.Ref, err error)
 	if !ok {
 		return pr, r, fault.Missing("pull request")
 	}
-	if r, ok, err = tendable(tx, pr); err == nil && ok && pr.Fork {
+	switch r, ok, err = tendable(tx, pr); {
+	case err != nil || !ok:
+	case pr.Fork:
 		err = fault.Reason("fork", "Its branch is in another repository, where agents never push.")
+	case pr.onDefault(r):
+		err = fault.Reason("default_branch", "Its branch is the default branch, where agents never push.")
 	}
 	return pr, r, err
 }
@@ -114,8 +118,8 @@ func (s *Service) begun(tx *db.Tx, r repo.Ref, pr row) error {
 }
 
 // Watch has agents look after a pull request of tx.Account from now on, because somebody
-// asked for it. It fails with the reasons pr_not_open, repo_disabled, fork and
-// round_under_way.
+// asked for it. It fails with the reasons pr_not_open, repo_disabled, fork,
+// default_branch and round_under_way.
 func (s *Service) Watch(tx *db.Tx, prID, by string) error {
 	pr, _, err := s.tended(tx, prID)
 	if err != nil {
