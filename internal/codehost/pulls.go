@@ -237,4 +237,5 @@ const (
 type NewRepo struct {
 	Name, Description string
 	Private           bool
+	Installation      string // id of the installation that the owner must have; "" is any
 }

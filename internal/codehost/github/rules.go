@@ -192,6 +192,9 @@ func (h *Host) CreateRepo(ctx context.Context, owner string, once codehost.Once,
 	if err != nil {
 		return codehost.Repo{}, err
 	}
+	if n.Installation != "" && inst.ID != n.Installation {
+		return codehost.Repo{}, codehost.ErrGone
+	}
 	if inst.OwnerKind != "Organization" {
 		return codehost.Repo{}, codehost.ErrCannot
 	}

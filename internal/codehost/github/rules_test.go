@@ -76,6 +76,10 @@ func TestCreateRepo(t *testing.T) {
 	w.app.Install(w.bob)
 	_, err = w.host.CreateRepo(ctx, "bob", once, n)
 	wants(t, "of a person", err, codehost.ErrCannot)
+	renamed := n
+	renamed.Name, renamed.Installation = "taken", "99999999"
+	_, err = w.host.CreateRepo(ctx, "acme", once, renamed)
+	wants(t, "the name is another owner's by now", err, codehost.ErrGone)
 	_, err = w.host.CreateRepo(ctx, "strangers", once, n)
 	wants(t, "of an owner without the App", err, codehost.ErrGone)
 	without := w.connect(func(c *Config) { c.Administration = false })

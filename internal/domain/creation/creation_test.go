@@ -63,6 +63,9 @@ type far struct {
 // CreateRepo implements codehost.Forge.
 func (f *far) CreateRepo(ctx context.Context, owner string, once codehost.Once, n codehost.NewRepo) (codehost.Repo, error) {
 	f.calls++
+	if n.Installation == "" {
+		return codehost.Repo{}, errors.New("it may be made in whatever installation has the name of the owner")
+	}
 	r := codehost.Repo{Host: "elsewhere", ID: "id-" + n.Name, Owner: owner, Name: n.Name}
 	if f.before != nil {
 		return codehost.Repo{}, f.before

@@ -159,7 +159,10 @@ func (s *Service) produce(ctx context.Context, c row) (codehost.RepoInfo, error)
 	if c.Tries > 1 {
 		once = codehost.Once(c.ID)
 	}
-	info.Repo, err = forge.CreateRepo(ctx, c.Owner, once, codehost.NewRepo{Name: c.Name, Description: c.Description, Private: c.Private})
+	// The name of an owner may be another's by now, who has installed the App as well.
+	info.Repo, err = forge.CreateRepo(ctx, c.Owner, once, codehost.NewRepo{
+		Name: c.Name, Description: c.Description, Private: c.Private, Installation: c.InstallationID,
+	})
 	return info, err
 }
 
