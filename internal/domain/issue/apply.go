@@ -44,10 +44,13 @@ func (s *Service) HostChanged(ctx context.Context, r repo.Ref, e codehost.IssueC
 			}
 			return save(tx, known)
 		case ok && db.Micros(e.Issue.UpdatedAt) == known.HostAt:
-			if same(known, r, e.Issue) {
+			alike := same(known, r, e.Issue)
+			if alike && e.Action != "labeled" {
 				return nil
 			}
-			known.Reading, known.DueAt = true, new(tx.Micros())
+			if !alike {
+				known.Reading, known.DueAt = true, new(tx.Micros())
+			}
 			if err := s.consider(tx, r, &known, e, true); err != nil {
 				return err
 			}

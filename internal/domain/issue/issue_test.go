@@ -144,6 +144,13 @@ func TestVouchedText(t *testing.T) {
 		if f := y.asks[*r.AskID]; !f.Trusted || strings.Contains(f.Body, "secrets") || !strings.Contains(f.Body, "Always.") {
 			y.t.Errorf("filed %+v", f)
 		}
+		looked := y.bug(3, "yardmaster") // a look sees the label before its delivery is applied
+		y.tells(event1("", "", looked))
+		y.tells(event1("labeled", "ann", looked))
+		y.pass()
+		if r, _ = y.at(3); r.AskID == nil || !y.asks[*r.AskID].Trusted {
+			y.t.Errorf("a look takes the label from its person: %+v", r)
+		}
 		form := y.bug(2, "yardmaster") // of a form that puts the label on
 		y.tells(event1("opened", "bob", form))
 		form.Labels, form.UpdatedAt = append(form.Labels, "bug"), y.now.Add(time.Second)
