@@ -60,25 +60,6 @@ type far struct {
 	calls         int
 }
 
-// CreateRepo implements codehost.Forge.
-func (f *far) CreateRepo(ctx context.Context, owner string, once codehost.Once, n codehost.NewRepo) (codehost.Repo, error) {
-	f.calls++
-	if n.Installation == "" {
-		return codehost.Repo{}, errors.New("it may be made in whatever installation has the name of the owner")
-	}
-	r := codehost.Repo{Host: "elsewhere", ID: "id-" + n.Name, Owner: owner, Name: n.Name}
-	if f.before != nil {
-		return codehost.Repo{}, f.before
-	}
-	err := f.Create(ctx, r, codehost.CreateOptions{Private: n.Private})
-	if errors.Is(err, codehost.ErrExists) && once != "" {
-		if info, failure := f.Info(ctx, r); failure == nil && info.Empty {
-			err = nil
-		}
-	}
-	return r, errors.Join(err, f.after)
-}
-
 // Upstream implements codehost.GitAccess.
 func (*far) Upstream(context.Context, codehost.Repo, bool) (*url.URL, string, time.Time, error) {
 	return nil, "", time.Time{}, errors.New("nobody fetches here")
