@@ -127,6 +127,7 @@ func TestCommandLine(t *testing.T) {
 		{"call task.cancel id=1 bogus=2", 2, "", `task.cancel has no input "bogus"`},
 		{"call task.redispatch -h", 0, "  guidance=", ""},
 		{"call template.set -h", 0, "for the agent builtin; default chat; one of chat, messages, responses\n", ""},
+		{"call account.orgs_list -h", 0, "key:value, of billing (paying, comped, paused)", ""},
 		{"github setup", 1, "", "no answer from http://127.0.0.1:1"},
 	} {
 		code, out, errs := yardmaster(t, strings.Fields(tt.args)...)

@@ -189,6 +189,11 @@ func (o *Op) Inputs() []Input {
 				}
 				doc = e
 			}
+			if p := o.Paging; p != nil && f.Name == "filter" {
+				doc += ", of " + strings.Join(p.keys(), "; ")
+			} else if p != nil && f.Name == "sort" {
+				doc += "; one of " + strings.Join(p.Sorts, ", ")
+			}
 			out = append(out, Input{f.Name, kind, doc, f.Required})
 		}
 	}

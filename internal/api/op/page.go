@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,17 @@ type Paging struct {
 	Q            bool
 	Bounded      bool // limit instead of per_page, and no cursor
 	Full         bool // always served in full, without any paging parameter
+}
+
+// keys lists the keys of filters for people, with the values that each may have.
+func (p *Paging) keys() (all []string) {
+	for _, k := range slices.Sorted(maps.Keys(p.Filters)) {
+		if allowed := p.Filters[k]; len(allowed) > 0 {
+			k += " (" + strings.Join(allowed, ", ") + ")"
+		}
+		all = append(all, k)
+	}
+	return all
 }
 
 func (p *Paging) publishes(name string) bool {
