@@ -190,7 +190,7 @@ func (s *Service) round(tx *db.Tx, r repo.Ref, pr *row) (state string, round Rou
 	if pr.Checks != ChecksFailed {
 		return "", round, f, nil
 	}
-	if why, log, ok, err := s.Queue.Failure(tx, pr.ID, pr.HeadSHA); err != nil {
+	if why, log, ok, err := s.failedTogether(tx, *pr); err != nil {
 		return "", round, f, err
 	} else if ok {
 		state, round, f = s.queueRound(pr, round, why, log)

@@ -70,7 +70,7 @@ func (s *Service) Ops() []op.Op {
 			Rule: policy.Require(policy.WritePRs), Status: 202,
 			Refuses: refusals("pr_not_open", "repo_disabled"),
 			Summary: "Let agents repair a pull request again whose rounds are spent",
-			Doc:     "Sets the rounds used back to 0 and queues a pass that repairs what is wrong with the head. The reason goes to the audit log. Refused when the pull request is merged or closed, or its repository is not enabled."}, s.rearm),
+			Doc:     "Sets the rounds used back to 0 and queues a pass that repairs what is wrong with the head. A head that had passed its check, and was thrown out of a merge queue by it, is checked again first. The reason goes to the audit log. Refused when the pull request is merged or closed, or its repository is not enabled."}, s.rearm),
 	}
 }
 

@@ -258,6 +258,50 @@ func (s *Service) Rejected(tx *db.Tx, o Rejection) error {
 	return s.judged(tx, pr, judgement{own: ChecksFailed, host: pr.HostChecks, why: o.Why})
 }
 
+// failedTogether answers why a head was thrown out of its queue by its check, with the end
+// of the output; false if it was not, or if its own check fails without the queue, too.
+func (s *Service) failedTogether(tx *db.Tx, pr row) (why, log string, ok bool, err error) {
+	if why, log, ok, err = s.Queue.Failure(tx, pr.ID, pr.HeadSHA); err != nil || !ok {
+		return "", "", false, err
+	}
+	own, known, err := s.Checks.Of(tx, pr.ID, pr.HeadSHA)
+	return why, log, err == nil && (!known || own.ExitCode == nil || *own.ExitCode == 0), err
+}
+
+// checkOutside begins the check of a head anew that was thrown out of its queue by its
+// check and had passed before, because a person asked for that; done tells that nothing
+// else is to be begun. A round that repairs the head ends if the check passes. It fails
+// with the fault of Checks.Queue.
+func (s *Service) checkOutside(tx *db.Tx, r repo.Ref, pr *row) (done bool, err error) {
+	if pr.OwnChecks != ChecksFailed || pr.AbandonedAt != nil || pr.repairing() && (pr.Babysit != BabysitCI || pr.RoundSHA != pr.HeadSHA) {
+		return false, nil
+	}
+	if _, _, thrown, err := s.failedTogether(tx, *pr); err != nil || !thrown {
+		return false, err
+	}
+	own := ""
+	if r.Policy.Checks.Command != "" && !pr.Fork {
+		own = ChecksPending
+		if err := s.Checks.Queue(tx, r, pr.ID, pr.HeadSHA); err != nil {
+			return false, err
+		}
+	}
+	if err := s.setResults(tx, pr, own, pr.HostChecks); err != nil || pr.Checks == ChecksFailed {
+		return false, err // the host's checks fail, which is to be repaired
+	}
+	if err := s.needs(tx, pr.ID, ""); err != nil {
+		return false, err
+	}
+	pr.Needs = ""
+	if !passed(pr.Checks) {
+		return true, s.taskGoesOn(tx, *pr)
+	}
+	if err := s.endRepair(tx, pr); err != nil {
+		return false, err
+	}
+	return true, s.green(tx, r, *pr)
+}
+
 // queueRound is round for a head that failed together with its base.
 func (s *Service) queueRound(pr *row, round Round, why, log string) (state string, _ Round, f failing) {
 	f = failing{"ci_ladder_spent", why}

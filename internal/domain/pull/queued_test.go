@@ -149,3 +149,54 @@ func TestThrownOut(t *testing.T) {
 		})
 	}
 }
+
+// A head that passed its check and was thrown out of its queue is checked again when a
+// person asks for it. If it passes, a person decides again; if it fails, it is repaired.
+func TestCheckAgainAfterQueue(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		exit int
+		ends func(y *yard, pr Request)
+	}{
+		"passes": {0, func(y *yard, pr Request) {
+			if pr.Checks != ChecksPassed || pr.PendingAction == nil || pr.PendingAction.State != ActionPending {
+				y.t.Errorf("%+v", pr)
+			}
+			if len(y.stopped) != 1 {
+				y.t.Errorf("the rounds that were stopped: %q", y.stopped)
+			}
+		}},
+		"fails": {1, func(y *yard, pr Request) {
+			if pr.Checks != ChecksFailed || pr.Babysit.State != BabysitCI || len(y.stopped) != 0 {
+				y.t.Errorf("%+v, stopped %q", pr, y.stopped)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, func(t *testing.T, y *yard) {
+				y.policy("version: 1\nchecks: {command: make test}\n")
+				y.line.on, y.line.goes = true, map[string]bool{}
+				sha := y.commit("a", "a", "1\n")
+				prID := y.propose("a", sha)
+				zero := 0
+				y.checked(y.check[0], &zero)
+				y.approve(prID, sha)
+				y.pass(time.Second)
+				y.line.failed = "together with main, it broke"
+				y.reject(Rejection{PRID: prID, ActionID: y.pr(prID).PendingAction.ID, HeadSHA: sha, Reason: rejectedCheck, Why: y.line.failed})
+				y.pass(0)
+				if pr := y.pr(prID); pr.Checks != ChecksFailed || len(y.round) != 1 {
+					t.Fatalf("%+v, rounds %+v", pr, y.round)
+				}
+				y.call(202, "POST", "/v1/prs/"+prID+"/rearm-babysit", `{"reason": "The network was away."}`, nil)
+				if pr := y.pr(prID); len(y.check) != 2 || pr.Checks != ChecksPending {
+					t.Fatalf("checked by %q, it is %s", y.check, pr.Checks)
+				}
+				y.checked(y.check[1], &c.exit)
+				y.pass(0)
+				c.ends(y, y.pr(prID))
+			})
+		})
+	}
+}

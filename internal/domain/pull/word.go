@@ -81,9 +81,12 @@ func (s *Service) arm(tx *db.Tx, pr row, reason string) (out Rearmed, err error)
 	}
 	pr.AttendAt, pr.UpdatedAt = 0, tx.Now
 	out.Babysit = pr.babysitting()
-	if idle || pr.Needs == NeedsStopped || pr.Needs == NeedsChanges {
+	again, err := s.checkOutside(tx, r, &pr)
+	switch {
+	case err != nil || again:
+	case idle || pr.Needs == NeedsStopped || pr.Needs == NeedsChanges:
 		err = s.begun(tx, r, pr)
-	} else {
+	default:
 		err = s.armed(tx, r, pr)
 	}
 	if err != nil {
