@@ -184,7 +184,8 @@ func TestCheckAgainAfterQueue(t *testing.T) {
 				y.approve(prID, sha)
 				y.pass(time.Second)
 				y.line.failed = "together with main, it broke"
-				y.reject(Rejection{PRID: prID, ActionID: y.pr(prID).PendingAction.ID, HeadSHA: sha, Reason: rejectedCheck, Why: y.line.failed})
+				action := y.pr(prID).PendingAction.ID
+				y.reject(Rejection{PRID: prID, ActionID: action, HeadSHA: sha, Reason: rejectedCheck, Why: y.line.failed})
 				y.pass(0)
 				if pr := y.pr(prID); pr.Checks != ChecksFailed || len(y.round) != 1 {
 					t.Fatalf("%+v, rounds %+v", pr, y.round)
