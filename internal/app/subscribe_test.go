@@ -11,7 +11,8 @@ import (
 // subscribersOf lists the signals that have not exactly one subscriber, with the
 // number that they have. A signal with none has the reason beside it.
 var subscribersOf = map[string]int{
-	"repo.policy_changed": 2, // tasks and budgets are judged by the policy
+	"repo.policy_changed": 3, // tasks and budgets are judged by the policy, and heads are checked
+	"connection.granted":  2, // what waits for a permission, and the escalations that name it
 	"user.rights_changed": 2, // cached credentials, and tokens of people who have left
 	"task.moved":          8, // pull requests, their checks, reviews and rounds, issues, plans, their repairs, blockers
 	"pull.seen_to":        2, // escalations and reviews

@@ -99,7 +99,8 @@ type News struct {
 	Hook   string         // name of the only webhook that is told; "" for each that asks for the type
 }
 
-// Send has an event delivered to the webhooks of tx.Account that are to hear of it. It is
+// Send has an event delivered to the webhooks of tx.Account that are to hear of it, which
+// were there when it happened. It is
 // recorded as skipped for those that are not healthy. The same Source again changes
 // nothing.
 func (s *Service) Send(tx *db.Tx, n News) error {
@@ -108,7 +109,7 @@ func (s *Service) Send(tx *db.Tx, n News) error {
 		return err
 	}
 	hooks = slices.DeleteFunc(hooks, func(h row) bool {
-		return n.Hook != "" && h.Name != n.Hook || !slices.Contains(h.Types.V, n.Type)
+		return n.Hook != "" && h.Name != n.Hook || !slices.Contains(h.Types.V, n.Type) || h.CreatedAt.After(n.At)
 	})
 	if len(hooks) == 0 {
 		return nil

@@ -235,6 +235,7 @@ func TestWho(t *testing.T) {
 	onBoth(t, func(y *yard) {
 		y.hook("all")
 		y.hook("merges", PullMerged)
+		y.send(News{Type: PullMerged, Source: "before", At: y.now().Add(-time.Second), Data: []byte(`{}`)})
 		y.send(merged("one"))
 		y.send(News{Type: IssueHandoff, Source: "two", Data: []byte(`{}`), Hook: "all"})
 		y.send(News{Type: IssueHandoff, Source: "three", Data: []byte(`{}`), Hook: "merges"})
