@@ -31,7 +31,7 @@ import (
 )
 
 // Patience bounds every wait of a test.
-const Patience = 30 * time.Second
+const Patience = time.Minute
 
 // Password is ada's.
 const Password = "a long password"
