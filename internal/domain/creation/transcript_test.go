@@ -13,4 +13,4 @@ import (
 
 func TestMain(m *testing.M) { transcript.Main(m) }
 
-func TestTranscripts(t *testing.T) { t.Parallel(); transcript.Run(t) }
+func TestTranscripts(t *testing.T) { transcript.Run(t) }

@@ -35,10 +35,26 @@ func (s *Service) CheckAgain(tx *db.Tx, r repo.Ref, prID, sha string) error {
 // unchecking is an open pull request whose head has no check of the repository's own.
 type unchecking struct{ ID, HeadSHA string }
 
-// PolicyChanged queues the repository's own check of the open heads of tx.Account that have
-// none: they were there before the policy file that names it was read. What the queue does
-// not take, the next push or a person has checked.
+// PolicyChanged begins or ends the watch of the open pull requests of people, and queues
+// the repository's own check of the open heads of tx.Account that have none: they were
+// there before the policy file was read. What the queue does not take, the next push or a
+// person has checked.
 func (s *Service) PolicyChanged(tx *db.Tx, r repo.Ref) error {
+	if s.kept(r) && r.Enabled {
+		theirs, err := ofPeople.All(tx, tx.Account, r.ID)
+		if err != nil {
+			return err
+		}
+		for _, prID := range theirs {
+			pr, ok, err := lock(tx, prID)
+			if err != nil || !ok || pr.State != Open {
+				return err
+			}
+			if err := s.rewatch(tx, r, &pr); err != nil {
+				return err
+			}
+		}
+	}
 	if r.Policy.Checks.Command == "" || !r.Enabled {
 		return nil
 	}

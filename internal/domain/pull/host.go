@@ -164,9 +164,33 @@ func (s *Service) closeThere(tx *db.Tx, r repo.Ref, pr row) error {
 }
 
 // HostChanged records what a host says of a pull request. What is older than what is
-// recorded changes nothing. A pull request of a person is recorded as well.
+// recorded changes nothing. What is as new may be older all the same, because hosts count
+// whole seconds and deliveries come in any order: then the host is asked. A pull request
+// of a person is recorded as well.
 func (s *Service) HostChanged(ctx context.Context, r repo.Ref, e codehost.PullChanged) error {
-	return s.DB.Write(ctx, func(tx *db.Tx) error {
+	again, err := s.hostChanged(ctx, r, e, false)
+	if err != nil || !again {
+		return err
+	}
+	forge, err := s.Hosts.Forge(r.HostRepo())
+	if err != nil {
+		return err
+	}
+	switch now, _, err := forge.Pull(ctx, r.HostRepo(), e.Pull.Number, ""); {
+	case err == nil:
+		e.Pull = now
+	case !errors.Is(err, codehost.ErrCannot) && !errors.Is(err, codehost.ErrNotFound):
+		return err
+	}
+	_, err = s.hostChanged(ctx, r, e, true)
+	return err
+}
+
+// hostChanged records what a host says of a pull request. It changes nothing, and answers
+// true, if that may be older than what is recorded and is not of now.
+func (s *Service) hostChanged(ctx context.Context, r repo.Ref, e codehost.PullChanged, ofNow bool) (again bool, err error) {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		again = false
 		known, ok, err := byNumber.Maybe(tx, tx.Account, r.ID, e.Pull.Number)
 		if err != nil {
 			return err
@@ -178,8 +202,12 @@ func (s *Service) HostChanged(ctx context.Context, r repo.Ref, e codehost.PullCh
 		if err != nil || !ok || db.Micros(e.Pull.UpdatedAt) < pr.HostAt {
 			return err
 		}
+		if again = db.Micros(e.Pull.UpdatedAt) == pr.HostAt && !ofNow; again {
+			return nil
+		}
 		return s.mirror(tx, r, pr, e)
 	})
+	return again, err
 }
 
 // appeared records a pull request that the server did not open, once it is open. One

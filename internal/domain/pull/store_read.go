@@ -181,3 +181,6 @@ func mergesThatWait(tx *db.Tx, prIDs []string) ([]rateRow, error) {
 		WHERE account_id = `, tx.Account).And("state = 'approved' AND error = ", limited)
 	return db.Select[rateRow](tx, b.In("pr_id", prIDs))
 }
+
+// ofPeople lists the open pull requests of a repository that no agent has opened.
+var ofPeople = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND repo_id = $2 AND state = 'open' AND author_kind <> 'agent' ORDER BY id`)
