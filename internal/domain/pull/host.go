@@ -202,7 +202,7 @@ func (s *Service) hostChanged(ctx context.Context, r repo.Ref, e codehost.PullCh
 		if err != nil || !ok || db.Micros(e.Pull.UpdatedAt) < pr.HostAt {
 			return err
 		}
-		if again = db.Micros(e.Pull.UpdatedAt) == pr.HostAt && !ofNow; again {
+		if again = db.Micros(e.Pull.UpdatedAt) == pr.HostAt && !ofNow && e.Action == "opened"; again {
 			return nil
 		}
 		return s.mirror(tx, r, pr, e)
