@@ -30,10 +30,10 @@ issues: {triage: labelled, label: yardmaster}
 pulls: {watch: labelled, label: yardmaster}
 `
 
-// worker writes a greeting with a slip, which it mends when it is told of it. It mends a
-// broken build.
+// worker writes a greeting with a slip, which it mends when it is told of it and the test
+// lets it go on. It mends a broken build.
 const worker = `
-if grep -q 'says helo' "$YARDMASTER_PROMPT"; then sed -i 's/helo/hello/' greet.sh
+if grep -q 'says helo' "$YARDMASTER_PROMPT"; then while [ ! -e .git/go ]; do sleep 0.05; done; sed -i 's/helo/hello/' greet.sh
 elif grep -q 'Repair' "$YARDMASTER_PROMPT"; then echo 'exit 0' >build.sh
 else echo 'echo helo' >greet.sh; fi
 git add -A && git commit -qm 'Greet people' && echo 'People are greeted.' >"$YARDMASTER_REPORT"`
@@ -67,6 +67,7 @@ type atGitHub struct {
 	gh       *github.Server
 	ann, bob *github.Account
 	shop     *github.Repo
+	box      *machine
 }
 
 // newAtGitHub connects a server as a person does with a browser, and gives it a box.
@@ -93,7 +94,7 @@ func newAtGitHub(t *testing.T, e db.Engine) *atGitHub {
 		var r struct{ Enabled bool }
 		return f.c.Call(f.ctx, http.MethodGet, "/v1/repos/acme/shop", nil, &r) == nil && r.Enabled
 	})
-	f.join("box")
+	f.box = f.join("box")
 	return f
 }
 
@@ -164,8 +165,9 @@ type shownPull struct {
 	MergedBy                 *string              `json:"merged_by"`
 	Babysit                  struct {
 		State  string
-		CI     int `json:"ci_rounds_used"`
-		Review int `json:"review_rounds_used"`
+		TaskID *string `json:"task_id"`
+		CI     int     `json:"ci_rounds_used"`
+		Review int     `json:"review_rounds_used"`
 	}
 }
 
@@ -185,8 +187,8 @@ func (f *atGitHub) build(branch, sha string) *github.Run {
 	return f.shop.Run(f.bob, github.NewRun{Event: "pull_request", SHA: sha, Branch: branch})
 }
 
-// mailed answers the link of a verb in the newest mail about a pull request.
-func (f *atGitHub) mailed(words string) (link string) {
+// mailed answers the link of a verb in the newest mail about a head.
+func (f *atGitHub) mailed(words, head string) (link string) {
 	f.t.Helper()
 	f.settles("a person is asked by mail", func() bool {
 		all, err := mail.Folder{Dir: f.path("server/mail")}.List()
@@ -194,7 +196,7 @@ func (f *atGitHub) mailed(words string) (link string) {
 			f.t.Fatal(err)
 		}
 		for _, m := range slices.Backward(all) {
-			if _, after, ok := strings.Cut(m.Text, words+":\n"); ok && strings.Contains(m.Subject, "waits for your decision") {
+			if _, after, ok := strings.Cut(m.Text, words+":\n"); ok && strings.Contains(m.Text, head) {
 				link, _, _ = strings.Cut(after, "\n")
 				return true
 			}
@@ -266,6 +268,18 @@ func (f *atGitHub) issueToMerge(happened func()) {
 	if said := there.Threads()[0][0].Body; !strings.Contains(said, "It says helo.") {
 		t.Errorf("the review says %s", said)
 	}
+	f.settles("an agent is told of it, and goes on", func() bool {
+		round := f.pull().Babysit.TaskID
+		if round == nil {
+			return false
+		}
+		tries := f.tries(*round)
+		if len(tries) == 0 || tries[len(tries)-1].State != "live" {
+			return false
+		}
+		f.box.release(tries[len(tries)-1])
+		return true
+	})
 	first := p.HeadSHA
 	f.settles("the slip is mended", func() bool { p = f.pull(); return p.HeadSHA != first && there.Head() == p.HeadSHA })
 	happened()
@@ -274,7 +288,7 @@ func (f *atGitHub) issueToMerge(happened func()) {
 	f.settles("the job runs again", func() bool { return run.Attempt() == 2 })
 	run.Job("build").End("success", "")
 	happened()
-	f.press(f.mailed("Approve the merge"))
+	f.press(f.mailed("Approve the merge", p.HeadSHA))
 	happened()
 	f.settles("it is merged", func() bool { return f.pull().State == "merged" })
 	p = f.pull()
@@ -302,10 +316,10 @@ func TestWatchedToMerge(t *testing.T) {
 			f.until("it is looked after", func() bool { return f.pull().Babysit.State == "watching" })
 			first := there.Head()
 			f.build("mine", first).Job("build").End("failure", "build.sh:1: error: the build is broken\n")
-			f.press(f.mailed("Approve the push"))
+			f.press(f.mailed("Approve the push", first))
 			f.until("the mended head is pushed", func() bool { return there.Head() != first && f.pull().HeadSHA == there.Head() })
 			f.build("mine", there.Head()).Job("build").End("success", "")
-			f.press(f.mailed("Approve the merge"))
+			f.press(f.mailed("Approve the merge", there.Head()))
 			f.until("it is merged", func() bool { return f.pull().State == "merged" })
 			if p := f.pull(); there.Merged() == "" || p.Babysit.CI != 1 {
 				t.Errorf("%+v, merged as %q", p, there.Merged())
