@@ -29,29 +29,40 @@ const (
 // that one that does not answer delays no other.
 type working struct {
 	mu    sync.Mutex
-	hooks map[string]bool
+	hooks map[string]bool // whether there is more to do than when the work began
 	all   sync.WaitGroup
 }
 
-// begin runs fn for a webhook in a goroutine, unless this node works at it already.
+// begin runs fn for a webhook in a goroutine. If this node works at it already, fn runs
+// once more after that.
 func (w *working) begin(hookID string, fn func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.hooks[hookID] {
+	if _, busy := w.hooks[hookID]; busy {
+		w.hooks[hookID] = true
 		return
 	}
 	if w.hooks == nil {
 		w.hooks = map[string]bool{}
 	}
-	w.hooks[hookID] = true
+	w.hooks[hookID] = false
 	w.all.Go(func() {
-		defer func() {
-			w.mu.Lock()
-			delete(w.hooks, hookID)
-			w.mu.Unlock()
-		}()
-		fn()
+		for more := true; more; {
+			fn()
+			more = w.next(hookID)
+		}
 	})
+}
+
+// next tells whether there is more to do at a webhook; if not, its work is over.
+func (w *working) next(hookID string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	more := w.hooks[hookID]
+	if w.hooks[hookID] = false; !more {
+		delete(w.hooks, hookID)
+	}
+	return more
 }
 
 // Loop makes the attempts that are due until ctx ends. Several nodes may run Loop at once.
