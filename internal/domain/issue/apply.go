@@ -27,62 +27,64 @@ func (s *Service) HostChanged(ctx context.Context, r repo.Ref, e codehost.IssueC
 	if e.Issue.Pull {
 		return nil
 	}
-	gone := e.Action == "deleted" || e.Action == "transferred"
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		known, ok, err := byNumber.Maybe(tx, tx.Account, r.ID, e.Issue.Number)
-		switch {
-		case err != nil:
-			return err
-		case gone && ok:
-			_, err := setGone.Exec(tx, tx.Account, known.ID, tx.Now)
-			return err
-		case gone, !ok && e.Issue.Author.Own: // the answer of the host records what the server opens
-			return nil
-		case ok && db.Micros(e.Issue.UpdatedAt) < known.HostAt:
-			if err := s.consider(tx, r, &known, e, true); err != nil { // a label counts, however late its delivery is
-				return err
+		if e.Action == "deleted" || e.Action == "transferred" {
+			known, ok, err := byNumber.Maybe(tx, tx.Account, r.ID, e.Issue.Number)
+			if err == nil && ok {
+				_, err = setGone.Exec(tx, tx.Account, known.ID, tx.Now)
 			}
-			return save(tx, known)
-		case ok && db.Micros(e.Issue.UpdatedAt) == known.HostAt:
+			return err
+		}
+		known, fresh, err := s.known(tx, r, e.Issue, !e.Issue.Author.Own) // the answer of the host records what the server opens
+		at := db.Micros(e.Issue.UpdatedAt)
+		switch {
+		case err != nil || known.ID == "":
+			return err
+		case fresh: // it is recorded as it is
+		case at > known.HostAt:
+			return s.apply(tx, r, known, e, true)
+		case at == known.HostAt:
 			alike := same(known, r, e.Issue)
 			if alike && e.Action != "labeled" {
 				return nil
 			}
 			if !alike {
 				known.Reading, known.DueAt = true, new(tx.Micros())
+				s.Hub.Notify(tx, topic)
 			}
-			if err := s.consider(tx, r, &known, e, true); err != nil {
-				return err
-			}
-			s.Hub.Notify(tx, topic)
-			return save(tx, known)
 		}
-		return s.apply(tx, r, known, e, true)
+		if err := s.consider(tx, r, &known, e, true); err != nil { // a label counts, however late its delivery is
+			return err
+		}
+		return save(tx, known)
 	})
 }
 
-// apply records an issue, which is known as the row before, if that has an id. It begins
-// triage if the policy says so; all says that the policy "all" counts.
-func (s *Service) apply(tx *db.Tx, r repo.Ref, before row, e codehost.IssueChanged, all bool) error {
-	i := e.Issue
-	a := mirrorOf(r, i)
-	if a.ID = before.ID; a.ID == "" {
-		a.ID = id.New()
-		n, err := insert.Exec(tx, a)
-		if err != nil {
-			return err
-		}
-		if n == 0 { // another transaction has recorded the issue meanwhile
-			if before, err = byNumber.One(tx, tx.Account, r.ID, i.Number); err != nil || db.Micros(i.UpdatedAt) < before.HostAt {
-				return err
-			}
-			a.ID = before.ID
-		}
+// known is an issue as it is recorded, locked. Without a row it is recorded as the host
+// says, if add is set; then fresh is set. Two deliveries of a new issue may come at the
+// same time: one of them finds the row of the other.
+func (s *Service) known(tx *db.Tx, r repo.Ref, i codehost.Issue, add bool) (known row, fresh bool, err error) {
+	known, ok, err := byNumber.Maybe(tx, tx.Account, r.ID, i.Number)
+	if err != nil || ok || !add {
+		return known, false, err
 	}
-	if before.ID != "" {
-		if _, err := mirror.Exec(tx, a); err != nil {
-			return err
-		}
+	a := mirrorOf(r, i)
+	a.ID = id.New()
+	n, err := insert.Exec(tx, a)
+	if err != nil {
+		return row{}, false, err
+	}
+	known, err = byNumber.One(tx, tx.Account, r.ID, i.Number)
+	return known, n == 1, err
+}
+
+// apply records what a host says of an issue that is known. It begins triage if the
+// policy says so; all says that the policy "all" counts.
+func (s *Service) apply(tx *db.Tx, r repo.Ref, known row, e codehost.IssueChanged, all bool) error {
+	a := mirrorOf(r, e.Issue)
+	a.ID = known.ID
+	if _, err := mirror.Exec(tx, a); err != nil {
+		return err
 	}
 	now, err := lockID.One(tx, tx.Account, a.ID)
 	if err != nil {
@@ -96,7 +98,7 @@ func (s *Service) apply(tx *db.Tx, r repo.Ref, before row, e codehost.IssueChang
 
 // hearsay is the time for which a label waits whose author is not known yet: a look may
 // see it before its delivery is applied.
-const hearsay = 10 * time.Second
+const hearsay = time.Minute
 
 // consider has an ask filed for an issue, with the text that the event shows. Issues of
 // programs, and what programs do to issues, begin nothing.
@@ -171,17 +173,20 @@ func (s *Service) Import(tx *db.Tx, repoID, by string, i codehost.Issue, trusted
 	if err != nil || !ok {
 		return false, err
 	}
-	known, ok, err := byNumber.Maybe(tx, tx.Account, r.ID, i.Number)
+	known, fresh, err := s.known(tx, r, i, true)
 	if err != nil {
 		return false, err
 	}
-	if !ok || db.Micros(i.UpdatedAt) >= known.HostAt {
+	if fresh || db.Micros(i.UpdatedAt) >= known.HostAt {
 		if err := s.apply(tx, r, known, codehost.IssueChanged{Issue: i}, false); err != nil {
 			return false, err
 		}
+		if known, err = lockID.One(tx, tx.Account, known.ID); err != nil {
+			return false, err
+		}
 	}
-	if known, err = byNumber.One(tx, tx.Account, r.ID, i.Number); err != nil || known.AskID != nil {
-		return false, err
+	if known.AskID != nil {
+		return false, nil
 	}
 	known.SeenTitle, known.SeenBody = clip(oneLine(i.Title), maxTitle), clip(i.Body, maxBody)
 	return s.file(tx, r, known, trusted, by)

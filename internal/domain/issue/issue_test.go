@@ -1,6 +1,7 @@
 package issue
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -161,6 +162,33 @@ func TestVouchedText(t *testing.T) {
 		y.pass()
 		if r, _ = y.at(2); r.AskID == nil || y.asks[*r.AskID].Trusted {
 			y.t.Errorf("another label makes it trusted: %+v", r)
+		}
+	})
+}
+
+// The opening and the label of a new issue come at the same time, with the same second in
+// them: whichever is first, the label counts.
+func TestBothAtOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, labelled, func(y *yard) {
+		y.may["ann"] = codehost.PermitWrite
+		r := y.web()
+		for n := int64(1); n <= 40; n++ {
+			opened := y.bug(n)
+			label := y.bug(n, "yardmaster")
+			y.there[n] = label
+			told := make(chan error, 2)
+			go func() { told <- y.HostChanged(y.ctx(), r, event1("opened", "bob", opened)) }()
+			go func() { told <- y.HostChanged(y.ctx(), r, event1("labeled", "ann", label)) }()
+			if err := errors.Join(<-told, <-told); err != nil {
+				y.t.Fatal(err)
+			}
+		}
+		y.pass()
+		for n := int64(1); n <= 40; n++ {
+			if i, _ := y.at(n); i.AskID == nil || !y.asks[*i.AskID].Trusted {
+				y.t.Fatalf("issue %d: %+v", n, i)
+			}
 		}
 	})
 }

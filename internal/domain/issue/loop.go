@@ -153,11 +153,11 @@ func (s *Service) record(ctx context.Context, r repo.Ref, repoID string, held *i
 			return errors.Join(err, errLost)
 		}
 		for _, i := range some {
-			known, ok, err := byNumber.Maybe(tx, tx.Account, r.ID, i.Number)
+			known, fresh, err := s.known(tx, r, i, true)
 			if err != nil {
 				return err
 			}
-			if ok && (db.Micros(i.UpdatedAt) < known.HostAt || same(known, r, i)) {
+			if !fresh && (db.Micros(i.UpdatedAt) < known.HostAt || same(known, r, i)) {
 				continue
 			}
 			if err := s.apply(tx, r, known, codehost.IssueChanged{Issue: i}, false); err != nil {

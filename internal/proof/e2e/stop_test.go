@@ -90,7 +90,7 @@ func TestBoxStoppedAsATaskComes(t *testing.T) {
 	st := newStack(t, "--lease", "60s")
 	st.script("work", deliver)
 	var ids []string
-	for i := range 6 {
+	for i := range 4 { // each may give the first task back, and a task is given up after five
 		b := st.join(fmt.Sprint("box", i))
 		var id string
 		if stopped := make(chan error, 1); i%2 == 0 {
