@@ -43,6 +43,7 @@ import (
 	"yardmaster/internal/domain/member"
 	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/modelkey"
+	"yardmaster/internal/domain/notification"
 	"yardmaster/internal/domain/oauth"
 	"yardmaster/internal/domain/onboarding"
 	"yardmaster/internal/domain/operator"
@@ -118,6 +119,7 @@ type wired struct {
 	plan     *plan.Service
 	approval *approval.Service
 	webhook  *webhook.Service
+	notes    *notification.Service
 }
 
 // add adds a domain to the list of all and returns the domain.
@@ -317,8 +319,13 @@ func (a *App) wire() parts {
 			Issues: p.issue, Commands: commands, Merges: p.merges,
 		},
 	}))
+	p.notes = add(&p, notification.New(notification.Needs{
+		DB: a.db, Hub: a.hub, Ring: a.ring, Mail: a.mail, BaseURL: a.base, Logger: a.log,
+		Push: notification.Off{}, Webhook: notification.Off{},
+	}))
 	p.approval = add(&p, approval.New(approval.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Mail: a.mail, BaseURL: a.base, Logger: a.log, Questions: flow.Questions{Pulls: p.pull},
+		Wishes: flow.ApprovalWishes{Notifications: p.notes},
 	}))
 	add(&p, onboarding.New(onboarding.Needs{DB: a.db, Rungs: flow.Rungs{Tasks: p.task, Queue: p.queue}}))
 	p.run = add(&p, run.New(run.Needs{
@@ -353,7 +360,7 @@ func (a *App) wire() parts {
 	add(&p, escalation.New(escalation.Needs{DB: a.db}))
 	add(&p, backlog.New(backlog.Needs{DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Asks: flow.BacklogAsks{Issues: p.issue}}))
 	add(&p, overview.New(overview.Needs{DB: a.db, Donations: flow.Donations{}}))
-	add(&p, stream.New(stream.Needs{DB: a.db, Hub: a.hub, Topics: topics(p)}))
+	add(&p, stream.New(stream.Needs{DB: a.db, Hub: a.hub, Topics: topics(p), Own: ownTopics(p)}))
 	add(&p, goal.New(goal.Needs{DB: a.db, Board: flow.GoalBoard{DB: a.db, Hosts: a.hosts, Place: a.cfg.GoalsRepo}}))
 	add(&p, audit.New(audit.Needs{DB: a.db}))
 	add(&p, service.New(a.about(p.signin, p.run)))

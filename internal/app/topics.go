@@ -1,16 +1,19 @@
 package app
 
 import (
+	"yardmaster/internal/db"
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/ci"
+	"yardmaster/internal/domain/notification"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/stream"
 	"yardmaster/internal/domain/task"
+	"yardmaster/internal/policy"
 )
 
 // topics lists the topics that clients can follow.
@@ -27,4 +30,36 @@ func topics(p wired) []stream.Topic {
 		{Topic: session.Topic, Rows: stream.Rows(session.Rows, func(s session.Session) string { return s.ID })},
 		{Topic: repo.Topic, Rows: stream.Rows(p.repo.Rows, func(r repo.Repository) string { return r.ID })},
 	}
+}
+
+// ownTopics lists the topics of which each person follows their own rows.
+func ownTopics(p wired) []stream.Own {
+	return []stream.Own{{Name: "notifications", Scope: policy.ReadAccount, Rows: inboxes{p.notes}}}
+}
+
+// inboxes implements stream.OwnRows.
+type inboxes struct{ notes *notification.Service }
+
+func (i inboxes) Notice(userID string) string { return notification.Topic(userID) }
+
+func (i inboxes) Newest(tx *db.Tx, userID string, limit int) ([]stream.Row, int64, error) {
+	all, at, err := i.notes.Newest(tx, userID, limit)
+	return i.rows(all), at, err
+}
+
+func (i inboxes) Since(tx *db.Tx, userID string, since int64, limit int) ([]stream.Row, int64, error) {
+	all, at, err := i.notes.Since(tx, userID, since, limit)
+	return i.rows(all), at, err
+}
+
+// rows are notifications as rows of a stream. What is archived leaves it.
+func (inboxes) rows(all []notification.Notification) []stream.Row {
+	out := make([]stream.Row, len(all))
+	for i, n := range all {
+		out[i].ID = n.ID
+		if n.ArchivedAt == nil {
+			out[i].Value = n
+		}
+	}
+	return out
 }

@@ -2,9 +2,11 @@ package flow
 
 import (
 	"context"
+	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/approval"
+	"yardmaster/internal/domain/notification"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/event"
 )
@@ -62,6 +64,15 @@ func (s Questions) Change(ctx context.Context, prID string) (approval.Change, er
 		})
 	}
 	return out, err
+}
+
+// ApprovalWishes implements approval.Wishes.
+type ApprovalWishes struct{ Notifications *notification.Service }
+
+// Mailed tells whether a person of tx.Account wants mails about questions, and from when.
+func (w ApprovalWishes) Mailed(tx *db.Tx, userID string) (wanted bool, from time.Time, unsubscribe string, err error) {
+	wanted, from, err = w.Notifications.Wants(tx, userID, notification.Approval, notification.Email)
+	return wanted, from, w.Notifications.Unsubscribe(tx, userID, notification.Approval), err
 }
 
 // MailQuestions has people written to about each question that is asked.

@@ -2,10 +2,12 @@ package mail
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"mime"
+	"mime/multipart"
 	"mime/quotedprintable"
 	netmail "net/mail"
 	"os"
@@ -87,9 +89,41 @@ func (f Folder) read(name string) (Letter, error) {
 	if l.Subject, err = new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject")); err != nil {
 		return Letter{}, err
 	}
-	text, err := io.ReadAll(quotedprintable.NewReader(m.Body))
-	l.Text = strings.ReplaceAll(string(text), "\r\n", "\n")
-	return l, err
+	l.Unsubscribe = strings.Trim(m.Header.Get("List-Unsubscribe"), "<>")
+	l.Thread = strings.Trim(m.Header.Get("References"), "<>")
+	kind, with, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
+	if err != nil {
+		return Letter{}, err
+	}
+	if kind != "multipart/alternative" {
+		l.Text, err = quoted(m.Body)
+		return l, err
+	}
+	parts := multipart.NewReader(m.Body, with["boundary"])
+	for {
+		p, err := parts.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			return l, nil
+		}
+		if err != nil {
+			return Letter{}, err
+		}
+		text, err := quoted(p)
+		if err != nil {
+			return Letter{}, err
+		}
+		if strings.HasPrefix(p.Header.Get("Content-Type"), "text/html") {
+			l.HTML = text
+		} else {
+			l.Text = text
+		}
+	}
+}
+
+// quoted decodes the body of a part, with the ends of lines of this machine.
+func quoted(r io.Reader) (string, error) {
+	text, err := io.ReadAll(quotedprintable.NewReader(r))
+	return strings.ReplaceAll(string(text), "\r\n", "\n"), err
 }
 
 func bare(h netmail.Header, name string) (string, error) {

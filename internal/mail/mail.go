@@ -8,6 +8,8 @@ package mail
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	netmail "net/mail"
@@ -17,11 +19,18 @@ import (
 	gomail "github.com/wneessen/go-mail"
 )
 
-// Message is a mail as its author writes it: plain text to one person.
+// Message is a mail as its author writes it, to one person.
 type Message struct {
 	To      string
 	Subject string
 	Text    string
+	HTML    string // the same for programs that show it; empty: there is none
+	// Unsubscribe is the address by which the person gets no more mails of this sort, by a
+	// POST without more (RFC 8058); empty: there is none.
+	Unsubscribe string
+	// Thread is the same in mails that belong together; empty: the mail stands alone.
+	Thread string
+	After  time.Time // not sent before; the zero time: at once
 }
 
 // Letter is a mail ready to send. A letter that is sent twice has the same ID both
@@ -56,7 +65,21 @@ func (l Letter) compose() (*gomail.Msg, error) {
 	m.SetMessageIDWithValue(l.ID + "@" + domainOf(l.From))
 	m.SetDateWithValue(l.At)
 	m.SetGenHeader("Auto-Submitted", "auto-generated")
+	if l.Unsubscribe != "" {
+		m.SetGenHeader("List-Unsubscribe", "<"+l.Unsubscribe+">")
+		m.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
+	}
+	if l.Thread != "" {
+		// No mail has this ID: programs put those that refer to it together.
+		root := sha256.Sum256([]byte(l.To + "\x00" + l.Thread))
+		of := "<thread." + hex.EncodeToString(root[:12]) + "@" + domainOf(l.From) + ">"
+		m.SetGenHeader("In-Reply-To", of)
+		m.SetGenHeader("References", of)
+	}
 	m.SetBodyString(gomail.TypeTextPlain, l.Text)
+	if l.HTML != "" {
+		m.AddAlternativeString(gomail.TypeTextHTML, l.HTML)
+	}
 	return m, nil
 }
 

@@ -71,7 +71,7 @@ func (o *office) post(m Message) {
 
 func (o *office) run() {
 	o.t.Helper()
-	if err := o.pass(o.t.Context()); err != nil {
+	if err := o.Pass(o.t.Context()); err != nil {
 		o.t.Fatal(err)
 	}
 }
@@ -202,7 +202,7 @@ func TestLease(t *testing.T) {
 		ctx, die := context.WithCancel(t.Context())
 		o.Transport = fatal{die}
 		o.post(welcome)
-		if err := o.pass(ctx); !errors.Is(err, context.Canceled) {
+		if err := o.Pass(ctx); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
 		next := &answers{}

@@ -2,6 +2,7 @@ package mail
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -42,14 +43,29 @@ const topic = "mails"
 // Post stores a mail in the transaction of its cause. It is sent after the commit.
 func (o *Outbox) Post(tx *db.Tx, m Message) error {
 	mail := id.New()
-	sealed := o.Ring.Seal(purpose(mail), []byte(m.Text))
+	whole, err := json.Marshal(content{Text: m.Text, HTML: m.HTML, Unsubscribe: m.Unsubscribe, Thread: m.Thread})
+	if err != nil {
+		return err
+	}
+	at := tx.Micros()
+	if m.After.After(tx.Now) {
+		at = db.Micros(m.After)
+	}
 	if _, err := insert.Exec(tx, insertArgs{
-		ID: mail, Recipient: m.To, Subject: m.Subject, Sealed: sealed, DueAt: tx.Micros(),
+		ID: mail, Recipient: m.To, Subject: m.Subject, Sealed: o.Ring.Seal(purpose(mail), whole), DueAt: at, CreatedAt: tx.Micros(),
 	}); err != nil {
 		return err
 	}
 	o.Hub.Notify(tx, topic)
 	return nil
+}
+
+// content is what is sealed of a mail. Servers before stored its text alone.
+type content struct {
+	Text        string `json:"text"`
+	HTML        string `json:"html,omitempty"`
+	Unsubscribe string `json:"unsubscribe,omitempty"`
+	Thread      string `json:"thread,omitempty"`
 }
 
 func purpose(mail string) string { return "mail/" + mail }
@@ -58,7 +74,7 @@ func purpose(mail string) string { return "mail/" + mail }
 // database keeps two nodes from the same mail.
 func (o *Outbox) Loop(ctx context.Context) error {
 	o.Hub.Sweep(ctx, "mails.sweep", topic, sweep, func(ctx context.Context) {
-		err := o.pass(ctx)
+		err := o.Pass(ctx)
 		observe.Failed(ctx, err)
 		if err != nil && ctx.Err() == nil {
 			o.Logger.ErrorContext(ctx, "send mails", slog.Any("error", err))
@@ -69,10 +85,10 @@ func (o *Outbox) Loop(ctx context.Context) error {
 
 // Oldest is the time at which the oldest due mail was posted; nil if no mail is
 // due.
-func (o *Outbox) Oldest(tx *db.Tx) (*time.Time, error) { return selectOldest.One(tx) }
+func (o *Outbox) Oldest(tx *db.Tx) (*time.Time, error) { return selectOldest.One(tx, tx.Micros()) }
 
-// pass sends all mails that are due now.
-func (o *Outbox) pass(ctx context.Context) error {
+// Pass sends all mails that are due now.
+func (o *Outbox) Pass(ctx context.Context) error {
 	for {
 		var batch []row
 		err := o.DB.Write(ctx, func(tx *db.Tx) (err error) {
@@ -113,11 +129,15 @@ func (o *Outbox) deliver(ctx context.Context, r row) error {
 }
 
 func (o *Outbox) send(ctx context.Context, r row) error {
-	text, err := o.Ring.Unseal(purpose(r.ID), r.Sealed)
+	opened, err := o.Ring.Unseal(purpose(r.ID), r.Sealed)
 	if err != nil {
 		return permanent(err)
 	}
-	return o.Transport.Send(ctx, Letter{
-		Message: Message{To: r.Recipient, Subject: r.Subject, Text: string(text)}, ID: r.ID, From: o.From, At: r.CreatedAt,
-	})
+	var c content
+	if err := json.Unmarshal(opened, &c); err != nil || c.Text == "" {
+		c = content{Text: string(opened)}
+	}
+	return o.Transport.Send(ctx, Letter{Message: Message{
+		To: r.Recipient, Subject: r.Subject, Text: c.Text, HTML: c.HTML, Unsubscribe: c.Unsubscribe, Thread: c.Thread,
+	}, ID: r.ID, From: o.From, At: r.CreatedAt})
 }

@@ -25,14 +25,14 @@ type row struct {
 
 var (
 	insert = db.SWith[insertArgs](`INSERT INTO mails (id, recipient, subject, sealed, state, due_at, created_at)
-		VALUES (:id, :recipient, :subject, :sealed, 'due', :due_at, :due_at)`)
+		VALUES (:id, :recipient, :subject, :sealed, 'due', :due_at, :created_at)`)
 	// Taken rows stay due: due_at is the end of the lease, so the mails of a node
 	// that dies become due again.
 	takeDue = db.Q[row](`UPDATE mails SET due_at = $2, tries = tries + 1
 		WHERE id IN (SELECT id FROM mails WHERE state = 'due' AND due_at <= $1 ORDER BY due_at LIMIT 8)
 			AND state = 'due' AND due_at <= $1
 		RETURNING id, recipient, subject, sealed, tries, created_at`)
-	selectOldest = db.Q[*time.Time](`SELECT MIN(created_at) FROM mails WHERE state = 'due'`)
+	selectOldest = db.Q[*time.Time](`SELECT MIN(created_at) FROM mails WHERE state = 'due' AND (tries > 0 OR due_at <= $1)`)
 	// tries is the number of the lease: the holder of an older one changes no row.
 	delivered = db.S(`UPDATE mails SET state = 'sent', sealed = '', sent_at = $3, last_error = NULL
 		WHERE id = $1 AND tries = $2 AND state = 'due'`)
@@ -52,7 +52,7 @@ type refusedArgs struct {
 // insertArgs are the parameters of insert.
 type insertArgs struct {
 	ID, Recipient, Subject, Sealed string
-	DueAt                          int64
+	DueAt, CreatedAt               int64
 }
 
 // Sealed is the column with the texts of mails that are not yet sent.
@@ -65,8 +65,8 @@ var Sealed = keys.Column{
 	Purpose: func(r keys.Row) string { return purpose(r.Key) },
 }
 
-// longestWait is the longest that a mail waits for its next try once the clock was set back.
-const longestWait = 30 * time.Minute
+// longestWait is the longest that a mail waits once the clock was set back: quiet hours.
+const longestWait = 24 * time.Hour
 
 var pullIn = db.S(`UPDATE mails SET due_at = $1 WHERE state = 'due' AND due_at > $2`)
 

@@ -108,6 +108,14 @@ type Needs struct {
 	BaseURL   string // of links
 	Logger    *slog.Logger
 	Questions Questions
+	Wishes    Wishes
+}
+
+// Wishes are what people want to be mailed about.
+type Wishes interface {
+	// Mailed tells whether a person of tx.Account wants mails about questions, not before
+	// which time, and the address by which they get no more; empty without one.
+	Mailed(tx *db.Tx, userID string) (wanted bool, from time.Time, unsubscribe string, err error)
 }
 
 // Service writes the mails, and has the capabilities of their links.

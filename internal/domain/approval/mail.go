@@ -125,7 +125,11 @@ func add(tx *db.Tx, to []person, userID string) ([]person, error) {
 
 // post makes the links of one person, and queues their mail.
 func (s *Service) post(tx *db.Tx, q Question, u person, change Change, known bool) error {
-	expires := tx.Now.Add(linkLife).Truncate(time.Second)
+	wanted, from, unsubscribe, err := s.Wishes.Mailed(tx, u.ID)
+	if err != nil || !wanted {
+		return err
+	}
+	expires := from.Add(linkLife).Truncate(time.Second)
 	if q.ExpiresAt.Before(expires) {
 		expires = q.ExpiresAt.Truncate(time.Second)
 	}
@@ -142,7 +146,10 @@ func (s *Service) post(tx *db.Tx, q Question, u person, change Change, known boo
 		links[verb] = s.BaseURL + "/actions/" + token
 	}
 	subject := fmt.Sprintf("%s #%d waits for your decision: %s", q.Repo, q.Number, quiet(q.Title, titleRunes))
-	return s.Mail.Post(tx, mail.Message{To: u.Email, Subject: subject, Text: text(q, links, expires, change, known)})
+	return s.Mail.Post(tx, mail.Message{
+		To: u.Email, Subject: subject, Text: text(q, links, expires, change, known), Thread: "approval/pr/" + q.PRID, After: from,
+		Unsubscribe: unsubscribe,
+	})
 }
 
 // text is the mail. What agents and repositories have written is indented, on lines of

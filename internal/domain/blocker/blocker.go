@@ -252,7 +252,7 @@ func (s *Service) Declare(tx *db.Tx, repoID, taskID, runID string, b protocol.Bl
 			return err
 		}
 	}
-	return declaredEvent.Record(tx, event.Subject{ID: blockerID, RepoID: repoID}, data)
+	return DeclaredEvent.Record(tx, event.Subject{ID: blockerID, RepoID: repoID}, data)
 }
 
 // fieldName is the name of a field in the form, or the reason why it cannot be there.

@@ -41,7 +41,7 @@ type (
 
 // The events of blockers.
 var (
-	declaredEvent     = event.Declare[declaredData]("blocker.declared", Topic, "A run cannot go on without a person.")
+	DeclaredEvent     = event.Declare[declaredData]("blocker.declared", Topic, "A run cannot go on without a person.")
 	adoptedEvent      = event.Declare[adoptedData]("blocker.adopted", Topic, "A later run of the task asked for the same.")
 	answeredEvent     = event.Declare[answeredData]("blocker.answered", Topic, "Somebody answered the blocker in words.")
 	fieldsLandedEvent = event.Declare[landedData]("blocker.fields_landed", Topic, "Some of the form of the blocker was filled in.")
@@ -49,6 +49,9 @@ var (
 	withdrawnEvent    = event.Declare[closedData]("blocker.withdrawn", Topic, "Somebody withdrew the blocker.")
 	expiredEvent      = event.Declare[closedData]("blocker.expired", Topic, "The task of the blocker was cancelled.")
 )
+
+// Ended are the events after which a blocker waits for nobody.
+var Ended = []event.Any{answeredEvent, submittedEvent, withdrawnEvent, expiredEvent}
 
 // Refusal is the data of FieldsRefused: the run, and a text for it that names the
 // fields.

@@ -144,10 +144,16 @@ func (s *Service) wire(tx *db.Tx, r *row) (Blocker, error) {
 	fields, err := s.fields(tx, r)
 	b.Form = &Form{Fields: fields}
 	if r.State == Open && policy.From(tx.Context()).Scopes.Has(policy.Scopes(policy.WriteSecrets)) {
-		link := seal.Link{Subject: r.ID, Account: tx.Account, Expires: tx.Now.Add(linkTTL)}
-		b.FixURL = new(s.BaseURL + "/blocker-fix/" + s.Ring.SignLink(linkPurpose, link))
+		b.FixURL = new(s.FixURL(tx, r.ID))
 	}
 	return b, err
+}
+
+// FixURL makes the address of the form of a blocker of tx.Account that asks for a credential. It is for
+// those who may write secrets: whoever has it may fill the form in.
+func (s *Service) FixURL(tx *db.Tx, blockerID string) string {
+	link := seal.Link{Subject: blockerID, Account: tx.Account, Expires: tx.Now.Add(linkTTL)}
+	return s.BaseURL + "/blocker-fix/" + s.Ring.SignLink(linkPurpose, link)
 }
 
 type listIn struct {

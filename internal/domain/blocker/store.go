@@ -179,3 +179,13 @@ var Sealed = keys.Column{
 	Put:     keys.Replacing(db.S(`UPDATE blockers SET answer = $3 WHERE id = $1 AND answer = $2`)),
 	Purpose: func(r keys.Row) string { return answerPurpose(r.Account, r.Key) },
 }
+
+// Brief is what people are told of a blocker.
+type Brief struct{ TaskID, RepoID, Kind, State, Question string }
+
+var briefOf = db.Q[Brief](`SELECT task_id, repo_id, kind, state, question FROM blockers WHERE account_id = $1 AND id = $2`)
+
+// BriefOf reads a blocker of tx.Account.
+func BriefOf(tx *db.Tx, blockerID string) (Brief, bool, error) {
+	return briefOf.Maybe(tx, tx.Account, blockerID)
+}

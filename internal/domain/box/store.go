@@ -438,3 +438,17 @@ type beatArgs struct {
 	Telemetry  db.JSON[protocol.Presence]
 	Version    string
 }
+
+// Brief is what people are told of a box. OwnerID is nil for a box of the account.
+type Brief struct {
+	Name    string
+	OwnerID *string
+}
+
+var briefOf = db.Q[Brief](`SELECT name, CASE WHEN owner_target = 'user' THEN owner_id END AS owner_id FROM boxes
+	WHERE account_id = $1 AND id = $2`)
+
+// BriefOf reads a box of tx.Account.
+func BriefOf(tx *db.Tx, boxID string) (Brief, bool, error) {
+	return briefOf.Maybe(tx, tx.Account, boxID)
+}

@@ -80,7 +80,7 @@ func (s *Service) setFitness(tx *db.Tx, boxID, why string) error {
 	}
 	s.wake(tx)
 	if why == "" {
-		return fitEvent.Record(tx, event.Subject{ID: boxID}, event.None{})
+		return FitEvent.Record(tx, event.Subject{ID: boxID}, event.None{})
 	}
-	return unfitEvent.Record(tx, event.Subject{ID: boxID}, unfitData{Reason: why})
+	return UnfitEvent.Record(tx, event.Subject{ID: boxID}, unfitData{Reason: why})
 }

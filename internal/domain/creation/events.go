@@ -25,5 +25,5 @@ type (
 // The events of a creation.
 var (
 	createdEvent = event.Declare[createdData]("repo.created", repo.Topic, "A repository was made, with its first commit.")
-	failedEvent  = event.Declare[failedData]("repo.creation_failed", repo.Topic, "The making of a repository was given up.")
+	FailedEvent  = event.Declare[failedData]("repo.creation_failed", repo.Topic, "The making of a repository was given up.")
 )

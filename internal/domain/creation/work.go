@@ -246,7 +246,7 @@ func (s *Service) stop(ctx context.Context, c row, failure error, final bool) (b
 		if c.State == asked && c.Tries == 1 {
 			return nil // a call that was refused
 		}
-		return failedEvent.Record(tx, event.Subject{ID: c.ID}, failedData{Repo: c.at().String(), Host: c.Host, Why: brief(failure)})
+		return FailedEvent.Record(tx, event.Subject{ID: c.ID}, failedData{Repo: c.at().String(), Host: c.Host, Why: brief(failure)})
 	})
 	return final, errors.Join(failure, err)
 }

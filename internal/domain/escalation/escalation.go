@@ -90,7 +90,7 @@ func ResolveOfAsk(tx *db.Tx, askID, category, note string) error {
 	})
 	for _, escalationID := range ids {
 		if err == nil {
-			err = resolvedEvent.Record(tx, event.Subject{ID: escalationID}, resolvedData{AskID: &askID, Note: &note})
+			err = ResolvedEvent.Record(tx, event.Subject{ID: escalationID}, resolvedData{AskID: &askID, Note: &note})
 		}
 	}
 	return err
@@ -103,7 +103,7 @@ func ResolveOfPull(tx *db.Tx, prID, note string) error {
 	})
 	for _, escalationID := range ids {
 		if err == nil {
-			err = resolvedEvent.Record(tx, event.Subject{ID: escalationID}, resolvedData{Note: &note, PRID: &prID})
+			err = ResolvedEvent.Record(tx, event.Subject{ID: escalationID}, resolvedData{Note: &note, PRID: &prID})
 		}
 	}
 	return err
@@ -124,7 +124,7 @@ func ResolveOfRepo(tx *db.Tx, a About) error {
 	})
 	for _, escalationID := range ids {
 		if err == nil {
-			err = resolvedEvent.Record(tx, event.Subject{ID: escalationID, RepoID: a.RepoID}, resolvedData{Note: &a.Note})
+			err = ResolvedEvent.Record(tx, event.Subject{ID: escalationID, RepoID: a.RepoID}, resolvedData{Note: &a.Note})
 		}
 	}
 	return err

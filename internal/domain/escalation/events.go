@@ -33,5 +33,5 @@ type (
 var (
 	// RaisedEvent tells of an escalation.
 	RaisedEvent   = event.Declare[raisedData]("escalation.raised", audience, "The platform puts a question to people.")
-	resolvedEvent = event.Declare[resolvedData]("escalation.resolved", audience, "A person dealt with the escalation, or none has to.")
+	ResolvedEvent = event.Declare[resolvedData]("escalation.resolved", audience, "A person dealt with the escalation, or none has to.")
 )

@@ -86,7 +86,7 @@ func (s *Service) resolve(ctx context.Context, in resolveIn) (out Resolved, err 
 			out.Kind = "already_resolved"
 			return nil
 		}
-		return resolvedEvent.Record(tx, event.Subject{ID: r.ID}, resolvedData{Category: &r.Category, Note: in.Note})
+		return ResolvedEvent.Record(tx, event.Subject{ID: r.ID}, resolvedData{Category: &r.Category, Note: in.Note})
 	})
 	return out, err
 }

@@ -115,3 +115,18 @@ func (r *row) wire() Escalation {
 		CreatedAt: r.CreatedAt, ResolvedAt: r.ResolvedAt, ResolvedBy: r.ResolvedBy, Note: r.Note,
 	}
 }
+
+// Brief is what people are told of an escalation.
+type Brief struct {
+	Title, Reason string
+	Repo, TaskID  *string
+	PRID          *string `db:"pr_id"`
+}
+
+var briefOf = db.Q[Brief](`SELECT e.title, e.reason, r.owner || '/' || r.name AS repo, e.task_id, e.pr_id
+	FROM escalations e LEFT JOIN repos r ON r.id = e.repo_id WHERE e.account_id = $1 AND e.id = $2 AND e.resolved_at IS NULL`)
+
+// BriefOf reads an escalation of tx.Account that nobody has resolved.
+func BriefOf(tx *db.Tx, escalationID string) (Brief, bool, error) {
+	return briefOf.Maybe(tx, tx.Account, escalationID)
+}

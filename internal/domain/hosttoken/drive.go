@@ -113,7 +113,7 @@ func (d *driven) Refused(ctx context.Context, _ codehost.Repo, ofToken bool) err
 			return err
 		}
 		data := refusedData{Host: t.Host, Token: ofToken}
-		return refusedEvent.Record(tx, event.Subject{ID: b.UserID, RepoID: b.RepoID}, data)
+		return RefusedEvent.Record(tx, event.Subject{ID: b.UserID, RepoID: b.RepoID}, data)
 	})
 	if err != nil {
 		d.s.Logger.ErrorContext(ctx, "note that a code host refuses the token of a person", slog.String("user", b.UserID),

@@ -29,9 +29,9 @@ type (
 
 // The events of tokens and bindings. The object of an event is the user.
 var (
-	setEvent     = event.Declare[setData]("self.host_token_set", audience, "A person stored their token of a code host.")
+	SetEvent     = event.Declare[setData]("self.host_token_set", audience, "A person stored their token of a code host.")
 	clearedEvent = event.Declare[clearedData]("self.host_token_cleared", audience, "The token of a person, and its bindings, were forgotten.")
-	refusedEvent = event.Declare[refusedData]("self.host_token_refused", audience,
+	RefusedEvent = event.Declare[refusedData]("self.host_token_refused", audience,
 		"A code host refused the token of a person, or a repository to it.")
 	boundEvent = event.Declare[boundData]("self.repo_bound", audience, "A person drives a repository with their own token from now on.")
 	freedEvent = event.Declare[boundData]("self.repo_unbound", audience, "A person no longer drives a repository with their own token.")

@@ -183,7 +183,7 @@ func (s *Service) set(ctx context.Context, in setIn) (out Token, err error) {
 		if out, err = s.shown(tx, t, true); err != nil {
 			return err
 		}
-		return setEvent.Record(tx, event.Subject{ID: user}, setData{Host: host, Login: t.Login})
+		return SetEvent.Record(tx, event.Subject{ID: user}, setData{Host: host, Login: t.Login})
 	})
 	return out, err
 }

@@ -62,7 +62,7 @@ var (
 	startedEvent   = event.Declare[startedData]("plan.started", Topic, "A scout was sent to draft a plan.")
 	fannedOutEvent = event.Declare[tasksData]("plan.fanned_out", Topic, "Scouts were sent into several repositories.")
 	draftedEvent   = event.Declare[draftedData]("plan.drafted", Topic, "The scout of the plan came back with its groups.")
-	failedEvent    = event.Declare[failedData]("plan.failed", Topic, "The scout of the plan came back without groups.")
+	FailedEvent    = event.Declare[failedData]("plan.failed", Topic, "The scout of the plan came back without groups.")
 	approvedEvent  = event.Declare[tasksData]("plan.approved", Topic, "Somebody approved the plan, and its tasks were created.")
 	cancelledEvent = event.Declare[cancelledData]("plan.cancelled", Topic, "Somebody cancelled what of the plan was not over.")
 	regroupedEvent = event.Declare[regroupedData]("plan.regrouped", Topic, "Other groups took the place of some of the plan's.")

@@ -193,7 +193,7 @@ func (s *Service) failDraft(tx *db.Tx, p *row, why string) error {
 	}); err != nil {
 		return err
 	}
-	return failedEvent.Record(tx, event.Subject{ID: p.ID, RepoID: p.RepoID}, failedData{Reason: why})
+	return FailedEvent.Record(tx, event.Subject{ID: p.ID, RepoID: p.RepoID}, failedData{Reason: why})
 }
 
 // obstacle says why tasks for the units would be refused. It is "" if they

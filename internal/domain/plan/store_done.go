@@ -7,3 +7,16 @@ func IsDone(tx *db.Tx, planID string) (bool, error) {
 	at, ok, err := selectProgress.Maybe(tx, tx.Account, planID)
 	return ok && at.Status == Done, err
 }
+
+// Brief is what people are told of a plan.
+type Brief struct {
+	Title       string
+	RequestedBy *string
+}
+
+var briefOf = db.Q[Brief](`SELECT title, requested_by FROM plans WHERE account_id = $1 AND id = $2`)
+
+// BriefOf reads a plan of tx.Account.
+func BriefOf(tx *db.Tx, planID string) (Brief, bool, error) {
+	return briefOf.Maybe(tx, tx.Account, planID)
+}

@@ -139,6 +139,9 @@ var (
 	staleEvent    = event.Declare[questionData]("approval.stale", ApprovalTopic, "The question is of no use any more.")
 )
 
+// QuestionsEnded are the events after which a question waits for nobody.
+var QuestionsEnded = []event.Any{approvedEvent, skippedEvent, expiredEvent, staleEvent}
+
 // Progress is a step of the pull request of a task.
 type Progress struct {
 	TaskID, PRID string

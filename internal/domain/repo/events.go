@@ -51,8 +51,8 @@ type (
 // subscribers hear in the transaction that records the push.
 var (
 	installedEvent = event.Declare[installedData]("repo.installed", Topic, "A repository was made known.")
-	goneEvent      = event.Declare[goneData]("repo.out_of_reach", Topic, "The server lost its access to the repository.")
-	backEvent      = event.Declare[installedData]("repo.back", Topic, "The server has access to the repository again.")
+	GoneEvent      = event.Declare[goneData]("repo.out_of_reach", Topic, "The server lost its access to the repository.")
+	BackEvent      = event.Declare[installedData]("repo.back", Topic, "The server has access to the repository again.")
 	movedEvent     = event.Declare[movedData]("repo.moved", Topic, "The repository was renamed, or given to another owner.")
 	updatedEvent   = event.Declare[updatedData]("repo.updated", Topic, "Switches of the repository were set.")
 	PushedEvent    = event.Declare[Push]("repo.pushed", Topic, "A branch of the repository moved.")

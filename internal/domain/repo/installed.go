@@ -199,7 +199,7 @@ func lose(tx *db.Tx, r row, why string) error {
 	if err := Lost.Send(tx, now); err != nil {
 		return err
 	}
-	return goneEvent.Record(tx, event.Subject{ID: r.ID, RepoID: r.ID}, goneData{Repo: r.Owner + "/" + r.Name, Host: r.Host, Why: why})
+	return GoneEvent.Record(tx, event.Subject{ID: r.ID, RepoID: r.ID}, goneData{Repo: r.Owner + "/" + r.Name, Host: r.Host, Why: why})
 }
 
 // regain records that the server has access to a repository again, which is enabled
@@ -218,7 +218,7 @@ func regain(tx *db.Tx, r row) error {
 		return err
 	}
 	back := installedData{Repo: r.Owner + "/" + r.Name, Host: r.Host}
-	if err := backEvent.Record(tx, event.Subject{ID: r.ID, RepoID: r.ID}, back); err != nil {
+	if err := BackEvent.Record(tx, event.Subject{ID: r.ID, RepoID: r.ID}, back); err != nil {
 		return err
 	}
 	now, _, err := byID.Maybe(tx, tx.Account, r.ID)

@@ -209,7 +209,7 @@ func (f *feed) patches(since int64, followed map[*Topic]bool) (out map[*Topic][]
 			if t.Fixed {
 				ids = nil
 			}
-			if out[t], err = t.frames(rows, ids); err != nil {
+			if out[t], err = framesOf(t.Name, rows, ids); err != nil {
 				return err
 			}
 		}
@@ -218,19 +218,24 @@ func (f *feed) patches(since int64, followed map[*Topic]bool) (out map[*Topic][]
 	return out, upTo, err
 }
 
-// frames encodes rows as frames, and a removal for each wanted id without a row.
-func (t *Topic) frames(rows []Row, want map[string]bool) (out []byte, err error) {
+// framesOf encodes rows of a topic as frames, and a removal for each wanted id without a
+// row.
+func framesOf(topic string, rows []Row, want map[string]bool) (out []byte, err error) {
 	gone := maps.Clone(want)
 	for _, r := range rows {
 		delete(gone, r.ID)
-		b, err := op.Frame("patch", Patch{Topic: t.Name, Op: "upsert", ID: r.ID, Row: r.Value})
+		p := Patch{Topic: topic, Op: "upsert", ID: r.ID, Row: r.Value}
+		if r.Value == nil {
+			p.Op = "remove"
+		}
+		b, err := op.Frame("patch", p)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, b...)
 	}
 	for _, id := range slices.Sorted(maps.Keys(gone)) {
-		b, err := op.Frame("patch", Patch{Topic: t.Name, Op: "remove", ID: id})
+		b, err := op.Frame("patch", Patch{Topic: topic, Op: "remove", ID: id})
 		if err != nil {
 			return nil, err
 		}
@@ -259,7 +264,7 @@ func (f *feed) snapshot(t *Topic) ([]byte, error) {
 			return fmt.Errorf("newest of %s: %w", t.Name, err)
 		}
 		slices.Reverse(rows)
-		frames, err := t.frames(rows, nil)
+		frames, err := framesOf(t.Name, rows, nil)
 		out = snapshot{seq, frames}
 		return err
 	})

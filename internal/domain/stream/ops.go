@@ -31,14 +31,14 @@ func (s *Service) Ops() []op.Op {
 			Doc: "The first frame, ready, says which topics are followed. Then comes a frame named patch for each row that " +
 				"the topics' lists show now, and one for each row that changes. Each topic needs the scope of its list: tasks, " +
 				"asks, plans, blockers (read:tasks), prs, approvals (read:prs), ci, runners (read:runners), sessions " +
-				"(read:sessions), repos (read:repos). Refused when none of the topics can be followed. A reader that cannot " +
+				"(read:sessions), repos (read:repos), and notifications of the caller's own (read:account, for a person). Refused when none of the topics can be followed. A reader that cannot " +
 				"keep up is cut off; connect again for a fresh snapshot.",
 		}, s.subscribe),
 	}
 }
 
 type subscribeIn struct {
-	Topics string `json:"topics" minLength:"1" maxLength:"500" example:"tasks,prs" doc:"names, separated by commas: tasks, asks, plans, blockers, prs, approvals, ci, runners, sessions, repos; what is no topic is ignored"`
+	Topics string `json:"topics" minLength:"1" maxLength:"500" example:"tasks,prs" doc:"names, separated by commas: tasks, asks, plans, blockers, prs, approvals, ci, runners, sessions, repos, notifications; what is no topic is ignored"`
 }
 
 func (s *Service) subscribe(ctx context.Context, in subscribeIn, sink *op.Sink) error {
@@ -49,8 +49,8 @@ func (s *Service) subscribe(ctx context.Context, in subscribeIn, sink *op.Sink) 
 	if actor.AccountID == "" {
 		return fault.New(fault.Forbidden, "", "This needs a credential of an account.")
 	}
-	ready, topics := s.choose(actor, strings.Split(strings.ReplaceAll(in.Topics, " ", ""), ","))
-	if len(topics) == 0 {
+	ready, topics, own := s.choose(actor, strings.Split(strings.ReplaceAll(in.Topics, " ", ""), ","))
+	if len(topics)+len(own) == 0 {
 		return fault.New(fault.Forbidden, "no-topic", "None of the topics can be followed with this credential.").
 			With("ignored", ready.Ignored).With("unauthorised", ready.Unauthorised)
 	}
@@ -74,8 +74,18 @@ func (s *Service) subscribe(ctx context.Context, in subscribeIn, sink *op.Sink) 
 			return err
 		}
 	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	mine := make(chan []byte)
+	for _, o := range own {
+		go func() { stop(s.follow(ctx, o, mine)) }()
+	}
 	for {
 		select {
+		case frames := <-mine:
+			if err := sink.Pass(frames); err != nil {
+				return err
+			}
 		case frames, ok := <-l.frames:
 			if !ok {
 				return errCut
@@ -84,7 +94,7 @@ func (s *Service) subscribe(ctx context.Context, in subscribeIn, sink *op.Sink) 
 				return err
 			}
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 	}
 }
@@ -94,15 +104,22 @@ var errCut = fault.New(fault.Unavailable, "stream-cut", "The stream fell behind.
 	"again for a fresh snapshot.").Because(errors.New("a listener was cut off"))
 
 // choose sorts the requested topics into followed, unknown and forbidden ones.
-func (s *Service) choose(actor policy.Actor, names []string) (Ready, []*Topic) {
+func (s *Service) choose(actor policy.Actor, names []string) (Ready, []*Topic, []*Own) {
 	out := Ready{Subscribed: []string{}, Ignored: []string{}, Unauthorised: []string{}}
 	var topics []*Topic
+	var own []*Own
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		if name == "" {
 			continue
 		}
+		i := slices.IndexFunc(s.Own, func(o Own) bool { return o.Name == name })
 		switch t := s.topic(name); {
+		case i >= 0 && policy.Require(s.Own[i].Scope).OfUser().Check(actor) != nil:
+			out.Unauthorised = append(out.Unauthorised, name)
+		case i >= 0:
+			out.Subscribed = append(out.Subscribed, name)
+			own = append(own, &s.Own[i])
 		case t == nil:
 			out.Ignored = append(out.Ignored, name)
 		case policy.Require(t.Scope).Check(actor) != nil:
@@ -112,5 +129,5 @@ func (s *Service) choose(actor policy.Actor, names []string) (Ready, []*Topic) {
 			topics = append(topics, t)
 		}
 	}
-	return out, topics
+	return out, topics, own
 }

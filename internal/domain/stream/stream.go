@@ -65,6 +65,8 @@ type Needs struct {
 	Hub *event.Hub
 	// Topics are the topics that clients can follow.
 	Topics []Topic
+	// Own are the topics of which each person follows their own rows.
+	Own []Own
 }
 
 // Service runs the feeds.

@@ -76,14 +76,14 @@ var (
 	createdEvent    = event.Declare[createdData]("task.created", Topic, "A task was created.")
 	claimedEvent    = event.Declare[claimedData]("task.claimed", Topic, "A box claimed the task for its next try.")
 	startedEvent    = event.Declare[startedData]("task.started", Topic, "The agent began to work on the task.")
-	completedEvent  = event.Declare[Change]("task.completed", Topic, "The task ended well, without a pull request.")
+	CompletedEvent  = event.Declare[Change]("task.completed", Topic, "The task ended well, without a pull request.")
 	awaitingCIEvent = event.Declare[shippedData]("task.awaiting_ci", Topic,
 		"The work is in a pull request whose checks have yet to pass.")
 	awaitingReviewEvent = event.Declare[shippedData]("task.awaiting_review", Topic, "The checks passed; a person has yet to decide.")
 	mergeableEvent      = event.Declare[shippedData]("task.mergeable", Topic, "The pull request of the task may be merged.")
-	mergedEvent         = event.Declare[shippedData]("task.merged", Topic, "The work of the task was merged.")
-	failedEvent         = event.Declare[failedData]("task.failed", Topic, "The task failed for good.")
-	heldEvent           = event.Declare[failedData]("task.held", Topic, "The task waits for a person.")
+	MergedEvent         = event.Declare[shippedData]("task.merged", Topic, "The work of the task was merged.")
+	FailedEvent         = event.Declare[failedData]("task.failed", Topic, "The task failed for good.")
+	HeldEvent           = event.Declare[failedData]("task.held", Topic, "The task waits for a person.")
 	releasedEvent       = event.Declare[releasedData]("task.released", Topic, "The task is back in the queue with all its tries.")
 	requeuedEvent       = event.Declare[requeuedData]("task.requeued", Topic, "A try ended early or failed; the task is back in the queue.")
 	redispatchedEvent   = event.Declare[redispatchedData]("task.redispatched", Topic,
@@ -94,6 +94,9 @@ var (
 	hurriedEvent   = event.Declare[Change]("task.hurried", Topic, "Somebody ended the wait before the next try of the task.")
 	heldBackEvent  = event.Declare[heldBackData]("task.held_back", Topic, "The task waits for another one that changes the same files.")
 )
+
+// Resumed are the events after which a task that had failed, or was held, waits for nobody.
+var Resumed = []event.Any{releasedEvent, redispatchedEvent, cancelledEvent, claimedEvent, MergedEvent, CompletedEvent}
 
 // Move is a task that has gone from one state to another, or was created.
 type Move struct {

@@ -67,7 +67,7 @@ func (s *Service) MarkRunning(tx *db.Tx, t *Row) error {
 // Complete ends a task whose work needs no pull request.
 func (s *Service) Complete(tx *db.Tx, t *Row) error {
 	t.FailureKind, t.Failure = nil, nil
-	if err := move(s, tx, t, Completed, completedEvent, Change{}); err != nil {
+	if err := move(s, tx, t, Completed, CompletedEvent, Change{}); err != nil {
 		return err
 	}
 	return s.succeeded(tx, t)
@@ -96,7 +96,7 @@ func (s *Service) ToMergeable(tx *db.Tx, t *Row) error {
 // Merged ends a task whose pull request was merged.
 func (s *Service) Merged(tx *db.Tx, t *Row) error {
 	t.FailureKind, t.Failure = nil, nil
-	if err := move(s, tx, t, Merged, mergedEvent, shippedData{PRID: t.PRID}); err != nil {
+	if err := move(s, tx, t, Merged, MergedEvent, shippedData{PRID: t.PRID}); err != nil {
 		return err
 	}
 	return s.succeeded(tx, t)
@@ -127,7 +127,7 @@ func (s *Service) Fail(tx *db.Tx, t *Row, kind, detail string) error {
 // fail is Fail when all tasks that may fail with t are locked.
 func (s *Service) fail(tx *db.Tx, t *Row, kind, detail string) error {
 	t.FailureKind, t.Failure = &kind, &detail
-	if err := move(s, tx, t, Failed, failedEvent, failedData{FailureKind: kind}); err != nil {
+	if err := move(s, tx, t, Failed, FailedEvent, failedData{FailureKind: kind}); err != nil {
 		return err
 	}
 	return s.failDependents(tx, t)
@@ -137,7 +137,7 @@ func (s *Service) fail(tx *db.Tx, t *Row, kind, detail string) error {
 // budget_exhausted or unpriced_model unless a policy parks it.
 func (s *Service) Hold(tx *db.Tx, t *Row, kind, detail string) error {
 	t.FailureKind, t.Failure = &kind, &detail
-	return move(s, tx, t, Held, heldEvent, failedData{FailureKind: kind})
+	return move(s, tx, t, Held, HeldEvent, failedData{FailureKind: kind})
 }
 
 // Release puts a held task back into the queue with all its tries.

@@ -33,8 +33,8 @@ type (
 var (
 	createdEvent     = event.Declare[createdData]("webhook.created", audience, "A webhook was made.")
 	deletedEvent     = event.Declare[deletedData]("webhook.deleted", audience, "A webhook was deleted, with its address and its secret.")
-	unhealthyEvent   = event.Declare[unhealthyData]("webhook.unhealthy", audience, "An event used up its attempts, and nothing more is sent there.")
-	revivedEvent     = event.Declare[deletedData]("webhook.revived", audience, "Events are sent to the webhook again.")
+	UnhealthyEvent   = event.Declare[unhealthyData]("webhook.unhealthy", audience, "An event used up its attempts, and nothing more is sent there.")
+	RevivedEvent     = event.Declare[deletedData]("webhook.revived", audience, "Events are sent to the webhook again.")
 	testedEvent      = event.Declare[testedData]("webhook.tested", audience, "A ping is sent to the webhook.")
 	redeliveredEvent = event.Declare[testedData]("webhook.redelivered", audience, "An event is sent to the webhook once more.")
 )

@@ -309,5 +309,5 @@ func (s *Service) unhealthy(tx *db.Tx, h row, eventID string) error {
 	if _, err := dropAll.Exec(tx, h.ID); err != nil {
 		return err
 	}
-	return unhealthyEvent.Record(tx, event.Subject{ID: h.ID}, unhealthyData{EventID: eventID, Name: h.Name})
+	return UnhealthyEvent.Record(tx, event.Subject{ID: h.ID}, unhealthyData{EventID: eventID, Name: h.Name})
 }

@@ -238,7 +238,7 @@ func (s *Service) revive(ctx context.Context, in idIn) (out Webhook, err error) 
 		if out = h.wire(); err != nil || n == 0 {
 			return err
 		}
-		return revivedEvent.Record(tx, event.Subject{ID: h.ID}, deletedData{Name: h.Name})
+		return RevivedEvent.Record(tx, event.Subject{ID: h.ID}, deletedData{Name: h.Name})
 	})
 	return out, err
 }

@@ -51,7 +51,7 @@ var edges = map[string]string{
 	"seal/keys":           "db seal",
 	"db/lease":            "db db/meta id observe",
 	"db/meta":             "db seal/keys",
-	"mail":                "db event id observe seal seal/keys",
+	"mail":                "client/inert db event id observe seal seal/keys",
 	"event/notary":        "db db/meta durable event event/hashchain observe policy seal",
 	"bus":                 "fault protocol",
 	"box/conn":            "fault protocol",

@@ -108,7 +108,8 @@ func (p program) built(t *testing.T, fn function) string {
 			case *ast.SelectorExpr:
 				x, _ := called.X.(*ast.Ident)
 				ofDB := x != nil && x.Name == "db" && called.Sel.Name == "Build"
-				if len(n.Args) > 0 && (ofDB || slices.Contains(builders, called.Sel.Name) && !fn.file.isImport(x)) {
+				zone := called.Sel.Name == "In" && len(n.Args) == 1 // of a time.Time
+				if len(n.Args) > 0 && !zone && (ofDB || slices.Contains(builders, called.Sel.Name) && !fn.file.isImport(x)) {
 					given[n.Args[0]] = true
 				}
 			case *ast.Ident:

@@ -149,6 +149,8 @@ func (k *talk) prepare(t *testing.T, s step) {
 		k.known["code"] = k.code(arg(0), k.known["code"])
 	case "links":
 		k.known["approve"], k.known["skip"] = k.links(arg(0), k.known["approve"])
+	case "unsubscribe":
+		k.known["unsubscribe"] = k.unsubscribe(arg(0))
 	case "operator":
 		k.known["operator"] = k.Operator()
 	case "blocker":

@@ -41,6 +41,8 @@
 //	                      newer one than the last that was asked for
 //	$ links EMAIL         <approve> and <skip> are the tokens of the newest mail to an address
 //	                      that asks about a merge, once there is a newer one, as with code
+//	$ unsubscribe EMAIL   <unsubscribe> is the token of the link of the newest mail to an address
+//	                      that has one
 //	$ visit ADDRESS       <back> is the query that a page elsewhere sends us back with
 //	$ provider            as the first step: one test person can sign in at <provider>
 //	                      and with GitHub

@@ -152,6 +152,25 @@ func (y *yard) links(to, before string) (approve, skip string) {
 	return approve, skip
 }
 
+// unsubscribe waits for a mail to an address that has a link to end mails of its kind,
+// and answers its token.
+func (y *yard) unsubscribe(to string) (token string) {
+	y.T.Helper()
+	y.Eventually("a mail with a link to unsubscribe goes to "+to, func() bool {
+		all, err := mail.Folder{Dir: filepath.Join(y.Inside().Data, "mail")}.List()
+		if err != nil {
+			y.T.Fatal(err)
+		}
+		for _, l := range all {
+			if _, after, ok := strings.Cut(l.Unsubscribe, "/unsubscribe?token="); l.To == to && ok {
+				token = after
+			}
+		}
+		return token != ""
+	})
+	return token
+}
+
 var mailedCode = regexp.MustCompile(`(?m)^ {4}([0-9]{6})$`)
 
 // code waits for a code that is mailed to an address, another one than before.

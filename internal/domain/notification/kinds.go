@@ -1,0 +1,76 @@
+package notification
+
+import "slices"
+
+// Kinds of notifications. Each is written by flow.Notify, where it says so below.
+const (
+	Approval   = "approval"
+	Blocker    = "blocker"
+	Escalation = "escalation"
+	TaskDone   = "task_done"
+	TaskFailed = "task_failed"
+	Plan       = "plan"
+	Spending   = "spending"
+	Box        = "box"
+	Connection = "connection"
+	Digest     = "digest" // has no rows: a digest is a mail
+)
+
+// Channels by which people hear of things.
+const (
+	Inbox   = "inbox"
+	Email   = "email"
+	Push    = "push"
+	Webhook = "webhook"
+)
+
+// Channels lists all channels.
+func Channels() []string { return []string{Inbox, Email, Push, Webhook} }
+
+// kind is what is fixed of a kind.
+type kind struct {
+	name, doc string
+	// locked cannot be switched off.
+	locked bool
+	// urgent passes quiet hours.
+	urgent bool
+	// own says that whoever asks the question writes the mail too, with links that answer it.
+	own bool
+	// on are the channels of those who have not said otherwise.
+	on []string
+}
+
+// kinds is the catalogue, in the order in which people see it.
+var kinds = []kind{
+	{name: Approval, doc: "A pull request waits for your decision.", own: true, on: []string{Inbox, Email, Push}},
+	{name: Blocker, doc: "A run needs something that only a person can give.", on: []string{Inbox, Email, Push}},
+	{name: Escalation, doc: "A question that nobody but a person can decide.", locked: true, urgent: true, on: Channels()},
+	{name: TaskDone, doc: "What you asked for is done.", on: []string{Inbox, Push}},
+	{name: TaskFailed, doc: "What you asked for has failed, or waits for a person.", on: []string{Inbox, Email, Push}},
+	{name: Plan, doc: "A plan has failed, or is done.", on: []string{Inbox, Email}},
+	{name: Spending, doc: "A limit of spending holds work.", on: []string{Inbox, Email}},
+	{name: Box, doc: "A box cannot work.", on: []string{Inbox}},
+	{name: Connection, doc: "A webhook, a token or a code host has stopped working.", on: []string{Inbox, Email}},
+	{name: Digest, doc: "What happened, daily and weekly.", on: []string{Email}},
+}
+
+// Kinds lists the names of all kinds.
+func Kinds() []string {
+	out := make([]string, len(kinds))
+	for i, k := range kinds {
+		out[i] = k.name
+	}
+	return out
+}
+
+// kindOf finds a kind.
+func kindOf(name string) (kind, bool) {
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
+	if i < 0 {
+		return kind{}, false
+	}
+	return kinds[i], true
+}
+
+// allows tells whether a kind can go by a channel at all: a digest has no row.
+func (k kind) allows(channel string) bool { return k.name != Digest || channel == Email }
