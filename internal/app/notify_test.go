@@ -42,7 +42,11 @@ func TestNotices(t *testing.T) {
 			var made struct {
 				TaskID string `json:"task_id"`
 			}
-			decode(t, y.send("POST", "/v1/tasks", bobs, `{"repo": "acme/web", "title": "`+title+`", "problem": "It is not."}`).want(202), &made)
+			decode(
+				t,
+				y.send("POST", "/v1/tasks", bobs, `{"repo": "acme/web", "title": "`+title+`", "problem": "It is not."}`).want(202),
+				&made,
+			)
 			return made.TaskID
 		}
 		asks := filed("Ask me")
