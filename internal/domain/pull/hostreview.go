@@ -88,7 +88,8 @@ func (s *Service) HostReviewed(ctx context.Context, r repo.Ref, e codehost.Revie
 }
 
 // catchUp reads a pull request whose recorded head is not the given one: the delivery of
-// a push may come after that of a review.
+// a push may come after that of a review. It fails with a *codehost.BusyError while the
+// server is opening the pull request.
 func (s *Service) catchUp(ctx context.Context, forge codehost.Forge, r repo.Ref, number int64, sha string) error {
 	behind := false
 	err := s.DB.Read(ctx, func(tx *db.Tx) error {
@@ -111,7 +112,9 @@ func (s *Service) catchUp(ctx context.Context, forge codehost.Forge, r repo.Ref,
 	if err != nil {
 		return err
 	}
-	return s.HostChanged(ctx, r, codehost.PullChanged{Happening: codehost.Happening{Repo: r.HostRepo(), At: p.UpdatedAt}, Pull: p})
+	return s.HostChanged(ctx, r, codehost.PullChanged{
+		Happening: codehost.Happening{Repo: r.HostRepo(), Action: actionRead, At: p.UpdatedAt}, Pull: p,
+	})
 }
 
 // CatchUp records a pull request that the host has and the server does not know.

@@ -7,7 +7,7 @@
 //   - needs.go: decisions of people, and the reasons why a pull request waits for one
 //   - apply.go, message.go: the merge
 //   - queued.go: merges that wait in a queue
-//   - host.go: pull requests at hosts that keep them
+//   - host.go, mirror.go: pull requests at hosts that keep them
 //   - review.go: what the review of a head holds up
 //   - hostreview.go: reviews of people at hosts that keep pull requests
 //   - action.go: what else agents ask people for

@@ -168,8 +168,11 @@ var (
 	// number.
 	nextOpening = db.Q[int64](`SELECT MIN(n) FROM (SELECT COALESCE(MIN(number), 0) - 1 AS n FROM pulls WHERE repo_id = $1
 		UNION ALL SELECT -1) AS lowest`)
-	byNumber  = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND repo_id = $2 AND number = $3`)
-	setOpened = db.SWith[setNumberArgs](`UPDATE pulls SET state = 'open', number = :number, host_url = :host_url, host_at = :host_at,
+	byNumber = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND repo_id = $2 AND number = $3`)
+	// openingOf tells whether the server is opening a pull request of a branch.
+	openingOf  = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pulls WHERE account_id = $1 AND repo_id = $2 AND head_ref = $3 AND state = 'opening')`)
+	recordedOf = db.Q[recorded](`SELECT title, body, state, head_sha, base_ref, draft, labels, host_at FROM pulls WHERE account_id = $1 AND id = $2`)
+	setOpened  = db.SWith[setNumberArgs](`UPDATE pulls SET state = 'open', number = :number, host_url = :host_url, host_at = :host_at,
 		author = :author, facts_want = facts_want + 1, updated_at = :now WHERE id = :id`)
 	setNumber = db.SWith[setNumberArgs](`UPDATE pulls SET number = :number, host_url = :host_url, host_at = :host_at, author = :author,
 		updated_at = :now WHERE id = :id`)
