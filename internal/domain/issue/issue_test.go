@@ -247,6 +247,41 @@ func TestOrder(t *testing.T) {
 	})
 }
 
+// What is recorded while the host is asked is not undone by its answer, which is older, or
+// may be: then the host is asked again.
+func TestRecordedMeanwhile(t *testing.T) {
+	t.Parallel()
+	onBoth(t, labelled, func(y *yard) {
+		i := y.bug(1)
+		y.tells(event1("opened", "bob", i))
+		tie := i
+		tie.Title = "Tie"
+		y.tells(event1("edited", "bob", tie))
+		newer := i
+		newer.Title, newer.UpdatedAt = "Newer", y.now.Add(time.Second)
+		y.there[1] = tie
+		y.during = func() { y.tells(event1("edited", "bob", newer)) }
+		y.pass()
+		if r, _ := y.at(1); r.Title != "Newer" || r.Reading {
+			y.t.Errorf("after an older answer: %+v", r)
+		}
+		older := newer
+		older.Title = "Before it"
+		y.tells(event1("edited", "bob", older))
+		newest := i
+		newest.UpdatedAt = y.now.Add(2 * time.Second)
+		last := newest
+		last.Title, last.Labels = "Last", []string{"x"}
+		y.there[1] = newest
+		y.during = func() { y.there[1] = last; y.tells(event1("labeled", "ann", last)) }
+		y.pass()
+		y.pass()
+		if r, _ := y.at(1); r.Title != "Last" || !slices.Equal(r.Labels.V, last.Labels) || r.Reading {
+			y.t.Errorf("after an answer as old: %+v", r)
+		}
+	})
+}
+
 // Nobody is trusted whose permission is not known; a host that is busy is asked again.
 func TestPermissionFailsClosed(t *testing.T) {
 	t.Parallel()

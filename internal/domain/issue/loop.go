@@ -219,10 +219,7 @@ func (s *Service) work(ctx context.Context, d row) error {
 			return nil
 		}
 		if read != nil {
-			if err := s.apply(tx, r, now, codehost.IssueChanged{Issue: *read}, true); err != nil {
-				return err
-			}
-			if now, err = lockID.One(tx, tx.Account, d.ID); err != nil {
+			if now, err = s.reread(tx, r, d, now, *read); err != nil {
 				return err
 			}
 		}
@@ -230,10 +227,32 @@ func (s *Service) work(ctx context.Context, d row) error {
 		if !d.Filing || now.State != Open || now.GoneAt != nil || now.Triage != None || !r.Policy.Triages(now.Labels.V) {
 			return nil
 		}
-		now.SeenTitle, now.SeenBody, now.Filing, now.DueAt = d.SeenTitle, d.SeenBody, false, nil
+		now.SeenTitle, now.SeenBody, now.Filing = d.SeenTitle, d.SeenBody, false
+		if !now.Reading {
+			now.DueAt = nil
+		}
 		_, err = s.file(tx, r, now, trusted, "")
 		return err
 	})
+}
+
+// reread records an issue as its host has answered, and answers the row. d is the row
+// before the host was asked. What was recorded meanwhile, and is newer, stays; if it is as
+// new, the host is asked again.
+func (s *Service) reread(tx *db.Tx, r repo.Ref, d, now row, read codehost.Issue) (row, error) {
+	at := db.Micros(read.UpdatedAt)
+	switch {
+	case at < now.HostAt || now.HostAt != d.HostAt && same(now, r, read):
+		return now, nil
+	case at == now.HostAt && now.HostAt != d.HostAt:
+		now.Reading, now.DueAt = true, new(tx.Micros())
+		s.Hub.Notify(tx, topic)
+		return now, save(tx, now)
+	}
+	if err := s.apply(tx, r, now, codehost.IssueChanged{Issue: read}, true); err != nil {
+		return now, err
+	}
+	return lockID.One(tx, tx.Account, d.ID)
 }
 
 // trusted tells whether the person behind an ask may write to the repository. The host

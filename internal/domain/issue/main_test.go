@@ -62,6 +62,10 @@ func (y *yard) IssuesSince(_ context.Context, _ codehost.Repo, _ time.Time, _ bo
 // Issue implements codehost.Forge.
 func (y *yard) Issue(_ context.Context, _ codehost.Repo, n int64, _ codehost.Tag) (codehost.Issue, codehost.Tag, error) {
 	i, ok := y.there[n]
+	if during := y.during; during != nil {
+		y.during = nil
+		during()
+	}
 	if !ok {
 		return i, "", codehost.ErrNotFound
 	}
