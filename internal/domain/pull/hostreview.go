@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"yardmaster/internal/codehost"
@@ -172,7 +173,14 @@ func (s *Service) hostReviewed(tx *db.Tx, r repo.Ref, number int64, v codehost.R
 	}
 	now := insertHostReviewArgs{
 		ID: id.New(), AccountID: tx.Account, RepoID: r.ID, PRID: pr.ID, HostKey: v.ID, Login: strings.ToLower(v.Author.Login), Label: label,
-		State: v.State, Counts: counts, HeadSHA: v.HeadSHA, Text: text, Now: tx.Micros(),
+		State: v.State, Counts: counts, HeadSHA: v.HeadSHA, Text: text, SaidAt: saidAt(v), Now: tx.Micros(),
+	}
+	late, err := overtaken(tx, now)
+	if err != nil {
+		return err
+	}
+	if late {
+		now.State = ReviewSuperseded
 	}
 	earlier, err := earlierReviews.All(tx, tx.Account, pr.ID, now.Login)
 	if err != nil {
@@ -182,11 +190,11 @@ func (s *Service) hostReviewed(tx *db.Tx, r repo.Ref, number int64, v codehost.R
 	if err != nil || n == 0 {
 		return err // it was delivered before
 	}
-	data := reviewedData{Counts: counts, HeadSHA: v.HeadSHA, Login: now.Login, ReviewKey: v.ID, State: v.State}
+	data := reviewedData{Counts: counts, HeadSHA: v.HeadSHA, Login: now.Login, ReviewKey: v.ID, State: now.State}
 	if err := reviewedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, data); err != nil {
 		return err
 	}
-	if counts != CountsYes {
+	if counts != CountsYes || late {
 		return nil
 	}
 	for _, e := range earlier {
@@ -216,6 +224,24 @@ func (s *Service) hostReviewed(tx *db.Tx, r repo.Ref, number int64, v codehost.R
 		return s.objected(tx, pr)
 	}
 	return s.hostApproved(tx, pr, now.ID, label)
+}
+
+// saidAt is when a review was given, in microseconds; 0: its host does not say.
+func saidAt(v codehost.Review) int64 {
+	if v.SubmittedAt.IsZero() {
+		return 0
+	}
+	return db.Micros(v.SubmittedAt)
+}
+
+// overtaken tells whether a later review of the same person was delivered before a review.
+// A later one that does not count ends an approval, too, but no objection.
+func overtaken(tx *db.Tx, v insertHostReviewArgs) (bool, error) {
+	if v.SaidAt == 0 {
+		return false, nil
+	}
+	later, err := laterReviews.All(tx, laterArgs{AccountID: tx.Account, PRID: v.PRID, Login: v.Login, SaidAt: v.SaidAt})
+	return slices.Contains(later, CountsYes) || v.State == ReviewApproved && len(later) > 0, err
 }
 
 // mayCount tells whether a review of somebody who may write counts.
@@ -290,7 +316,7 @@ func (s *Service) hostDismissed(ctx context.Context, r repo.Ref, number int64, v
 		if !ok {
 			_, err := insertHostReview.Exec(tx, insertHostReviewArgs{
 				ID: id.New(), AccountID: tx.Account, RepoID: r.ID, PRID: pr.ID, HostKey: v.ID, Login: strings.ToLower(v.Author.Login),
-				Label: HostLabel(v.Author), State: ReviewDismissed, Counts: notFirst, HeadSHA: v.HeadSHA, Now: tx.Micros(),
+				Label: HostLabel(v.Author), State: ReviewDismissed, Counts: notFirst, HeadSHA: v.HeadSHA, SaidAt: saidAt(v), Now: tx.Micros(),
 			})
 			return err
 		}

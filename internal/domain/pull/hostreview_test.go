@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
@@ -321,3 +322,37 @@ func TestHostApprovesBeforeThePushIsKnown(t *testing.T) {
 }
 
 var setAuthor = db.S(`UPDATE pulls SET author = $2 WHERE id = $1`)
+
+// Of the reviews of one person the latest counts, in whichever order they are delivered.
+func TestReviewsOutOfOrder(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		k := y.keep()
+		k.may = map[string]codehost.Permission{"ann": codehost.PermitWrite, "bob": codehost.PermitWrite}
+		prID, sha := k.open1()
+		give := func(action, key, login, state string, at int) {
+			t.Helper()
+			who := codehost.User{Login: login}
+			if err := k.deliver(codehost.ReviewPosted{
+				Happening: codehost.Happening{Repo: webRepo, Action: action, By: who}, Number: 1,
+				Review: codehost.Review{ID: key, Author: who, State: state, HeadSHA: sha, SubmittedAt: time.Unix(1_800_000_000+int64(at), 0)},
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		give("submitted", "2", "ann", ReviewObjects, 20)
+		give("submitted", "1", "ann", ReviewApproved, 10)
+		if pr := y.row(prID); pr.Objections != 1 || y.action(prID).State == ActionApproved {
+			t.Errorf("an older approval: %d objections, %s", pr.Objections, y.action(prID).State)
+		}
+		give("dismissed", "2", "ann", ReviewDismissed, 20)
+		if pr := y.row(prID); pr.Objections != 0 || y.action(prID).State == ActionApproved {
+			t.Errorf("dismissed: %d objections, %s", pr.Objections, y.action(prID).State)
+		}
+		give("submitted", "4", "bob", ReviewApproved, 40)
+		give("submitted", "3", "bob", ReviewObjects, 30)
+		if pr := y.row(prID); pr.Objections != 0 || y.action(prID).State != ActionApproved {
+			t.Errorf("an older objection: %d objections, %s", pr.Objections, y.action(prID).State)
+		}
+	})
+}

@@ -15,14 +15,17 @@ type remarkRow struct{ Login, Text string }
 var (
 	// insertHostReview stores the first delivery of a review; a later one changes no row.
 	insertHostReview = db.SWith[insertHostReviewArgs](`INSERT INTO host_reviews (id, account_id, repo_id, pr_id, host_key, login, label,
-		state, counts, head_sha, text, created_at)
-		VALUES (:id, :account_id, :repo_id, :pr_id, :host_key, :login, :label, :state, :counts, :head_sha, :text, :now)
+		state, counts, head_sha, text, said_at, created_at)
+		VALUES (:id, :account_id, :repo_id, :pr_id, :host_key, :login, :label, :state, :counts, :head_sha, :text, :said_at, :now)
 		ON CONFLICT DO NOTHING`)
 	hostReview = db.Q[hostReviewRow](`SELECT id, state, counts, label, action_id FROM host_reviews
 		WHERE account_id = $1 AND pr_id = $2 AND host_key = $3`)
 	// earlierReviews are those that a later review of the same person replaces.
 	earlierReviews = db.Q[hostReviewRow](`SELECT id, state, counts, label, action_id FROM host_reviews
 		WHERE account_id = $1 AND pr_id = $2 AND login = $3 AND state IN ('approved', 'changes_requested')`)
+	// laterReviews tell whether those count that the same person has given after a time.
+	laterReviews = db.QWith[laterArgs, string](`SELECT counts FROM host_reviews WHERE account_id = :account_id AND pr_id = :pr_id
+		AND login = :login AND said_at > :said_at`)
 	setHostReview = db.S(`UPDATE host_reviews SET state = $2 WHERE id = $1`)
 	setApproved   = db.S(`UPDATE host_reviews SET action_id = $2 WHERE id = $1`)
 	// standing is who has approved a head before anybody was asked about it.
@@ -41,6 +44,13 @@ var (
 	thenOff  = db.S(`UPDATE pulls SET round_then = 'off' WHERE id = $1`)
 )
 
+// laterArgs are the parameters of laterReviews.
+type laterArgs struct {
+	AccountID, Login string
+	PRID             string `db:"pr_id"`
+	SaidAt           int64
+}
+
 type standingRow struct{ ID, Label string }
 
 // insertHostReviewArgs are the parameters of insertHostReview.
@@ -49,5 +59,6 @@ type insertHostReviewArgs struct {
 
 	PRID    string `db:"pr_id"`
 	HeadSHA string `db:"head_sha"`
+	SaidAt  int64
 	Now     int64
 }
