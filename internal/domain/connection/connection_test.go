@@ -3,6 +3,7 @@ package connection
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -306,6 +307,81 @@ func TestReconcile(t *testing.T) {
 			}
 		}
 		y.want("read", "acme: 11 Acme/a enabled", "acme: 12 Acme/b enabled", "acme: 13 Acme/c enabled")
+	})
+}
+
+// An installation that the host does not list any more has ended, although no delivery told
+// so. One that is younger than the list stays.
+func TestReconcileEnds(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		y.write(func(tx *db.Tx) error { _, err := bind.Exec(tx, host, "300", "acme"); return err })
+		y.Hosts.Set(host, codehost.Sides{Host: &builtin.Host{}, Forge: codehost.NoForge{}, Feed: installed{}})
+		y.told(codehost.Installation{ID: "9", Owner: codehost.User{Login: "Acme", ID: "300"}}, []codehost.RepoInfo{info("91", "Old/a")})
+		for _, want := range []string{"acme: 91 Old/a enabled", "acme: 91 Old/a"} {
+			if err := y.Reconcile(context.Background(), host); err != nil && !errors.Is(err, errNotYet) {
+				t.Fatal(err)
+			}
+			var got []string
+			y.write(func(tx *db.Tx) error {
+				rows, err := places.All(tx)
+				for _, r := range rows {
+					if r.HostRepoID == "91" && r.Enabled {
+						got = append(got, "acme: 91 Old/a enabled")
+					} else if r.HostRepoID == "91" {
+						got = append(got, "acme: 91 Old/a")
+					}
+				}
+				return err
+			})
+			if !slices.Equal(got, []string{want}) {
+				t.Errorf("%q, want %q", got, want)
+			}
+			y.now = y.now.Add(2 * newerThan)
+		}
+	})
+}
+
+// Two deliveries of the first installation of an owner come at the same time: the owner has
+// one account, and both are applied.
+func TestInstalledAtOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		for n := range 10 {
+			owner := codehost.User{Login: fmt.Sprint("owner", n), ID: fmt.Sprint(1000 + n)}
+			told := make(chan error, 2)
+			for k := range 2 {
+				at := fmt.Sprintf("%d%d", n, k)
+				e := codehost.InstallationEvent{
+					Installation: codehost.Installation{ID: fmt.Sprint(n), Owner: owner},
+					Added:        []codehost.RepoInfo{info(at, owner.Login+"/r"+at), info(fmt.Sprint(n), owner.Login+"/same")},
+				}
+				go func() { told <- y.Installation(context.Background(), host, e) }()
+			}
+			if err := errors.Join(<-told, <-told); err != nil {
+				t.Fatal(err)
+			}
+		}
+		y.write(func(tx *db.Tx) error {
+			rows, err := places.All(tx)
+			accounts := map[string]string{}
+			for _, r := range rows {
+				if was, ok := accounts[r.Owner]; ok && was != r.AccountID {
+					t.Errorf("%s has two accounts", r.Owner)
+				}
+				accounts[r.Owner] = r.AccountID
+			}
+			if len(rows) != 30 || len(accounts) != 10 {
+				t.Errorf("%d repositories of %d owners", len(rows), len(accounts))
+			}
+			for n := range 10 {
+				bound, err := accountOf.One(tx, host, fmt.Sprint(1000+n))
+				if err != nil || bound != accounts[fmt.Sprint("owner", n)] {
+					t.Errorf("owner%d is bound to %s, and has repositories of %s: %v", n, bound, accounts[fmt.Sprint("owner", n)], err)
+				}
+			}
+			return err
+		})
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
@@ -12,16 +13,33 @@ import (
 	"yardmaster/internal/event"
 )
 
+// mostTwice is how often an installation is applied that another transaction makes known at
+// the same time.
+const mostTwice = 5
+
+// errTwice undoes a transaction that has made the account of an owner, as another one has
+// meanwhile.
+var errTwice = errors.New("connection: the owner was given an account meanwhile")
+
 // Installation applies what a host tells of an installation: the account and its
 // repositories. Its first repositories, if the event does not list them, are read by
-// Reconcile.
+// Reconcile. Several events of one new installation may come at the same time.
 func (s *Service) Installation(ctx context.Context, host string, e codehost.InstallationEvent) error {
+	for tries := 1; ; tries++ {
+		err := s.installation(ctx, host, e)
+		if tries == mostTwice || !errors.Is(err, errTwice) && !db.IsUnique(err) {
+			return err
+		}
+	}
+}
+
+func (s *Service) installation(ctx context.Context, host string, e codehost.InstallationEvent) error {
 	i := e.Installation
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		if i.Gone {
 			return s.end(tx, host, i, repo.LostRemoved)
 		}
-		known, ok, err := installationByID.Maybe(tx, host, i.ID)
+		known, ok, err := lockInstallation.Maybe(tx, host, i.ID)
 		if err != nil {
 			return err
 		}
@@ -138,28 +156,53 @@ func (s *Service) account(tx *db.Tx, host string, i codehost.Installation) (stri
 	if account, err = people.OpenAccount(tx, i.Owner.Login, s.Seats); err != nil {
 		return "", err
 	}
-	_, err = bind.Exec(tx, host, i.Owner.ID, account)
+	n, err := bindFirst.Exec(tx, host, i.Owner.ID, account)
+	if err == nil && n == 0 {
+		err = errTwice
+	}
 	return account, err
 }
 
+// newerThan is the age of an installation from which it ends when its host does not list it:
+// a younger one may have been made after the list.
+const newerThan = time.Minute
+
 // Reconcile reads the installations of a host, and the repositories of each, and
-// applies what no delivery has told.
+// applies what no delivery has told. Installations that the host does not list have ended.
 func (s *Service) Reconcile(ctx context.Context, host string) error {
 	feed, ok := s.Hosts.Feeds()[host]
 	if !ok {
 		return nil
 	}
+	var before []string
+	if err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		before, err = presentBefore.All(tx, host, db.Micros(tx.Now.Add(-newerThan)))
+		return err
+	}); err != nil {
+		return err
+	}
+	listed := map[string]bool{}
 	for cursor, more := "", true; more; more = cursor != "" {
 		page, next, err := feed.Installations(ctx, cursor)
 		if err != nil {
 			return err
 		}
 		for _, i := range page {
+			listed[i.ID] = true
 			if err := s.reconcile(ctx, host, feed, i); err != nil {
 				return err
 			}
 		}
 		cursor = next
+	}
+	for _, id := range before {
+		if listed[id] {
+			continue
+		}
+		ended := codehost.InstallationEvent{Installation: codehost.Installation{ID: id, Gone: true}}
+		if err := s.Installation(ctx, host, ended); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -81,6 +81,8 @@ var (
 		created_at = excluded.created_at, created_by = excluded.created_by`)
 	bind = db.S(`INSERT INTO host_owners (host, owner_id, account_id) VALUES ($1, $2, $3)
 		ON CONFLICT (host, owner_id) DO UPDATE SET account_id = excluded.account_id`)
+	// bindFirst leaves an owner alone that another transaction has bound.
+	bindFirst = db.S(`INSERT INTO host_owners (host, owner_id, account_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`)
 	accountOf = db.Q[string](`SELECT account_id FROM host_owners WHERE host = $1 AND owner_id = $2`)
 	begin     = db.SWith[beginArgs](`INSERT INTO code_host_setups (hash, name, address, account_id, user_id, switches, expires_at)
 		VALUES (:hash, :name, :address, :account_id, :user_id, :switches, :expires_at)`)
@@ -89,8 +91,11 @@ var (
 		RETURNING name, address, account_id, user_id, switches, expires_at`)
 
 	installationByID = db.Q[installationRow](`SELECT ` + installationColumns + ` FROM installations WHERE host = $1 AND id = $2`)
-	installationsOf  = db.Q[installationRow](`SELECT ` + installationColumns + ` FROM installations ORDER BY host, created_at, id`)
-	install          = db.SWith[installArgs](`INSERT INTO installations (host, id, owner_id, owner_login, account_id, permissions, suspended_at,
+	lockInstallation = db.Q[installationRow](`SELECT ` + installationColumns + ` FROM installations WHERE host = $1 AND id = $2`).ForUpdate()
+	// presentBefore are the installations that are there and were changed last before a time.
+	presentBefore   = db.Q[string](`SELECT id FROM installations WHERE host = $1 AND gone_at IS NULL AND updated_at < $2 ORDER BY id`)
+	installationsOf = db.Q[installationRow](`SELECT ` + installationColumns + ` FROM installations ORDER BY host, created_at, id`)
+	install         = db.SWith[installArgs](`INSERT INTO installations (host, id, owner_id, owner_login, account_id, permissions, suspended_at,
 		created_at, updated_at)
 		VALUES (:host, :id, :owner_id, :owner_login, :account_id, :permissions, :suspended_at, :now, :now)
 		ON CONFLICT (host, id) DO UPDATE SET owner_login = excluded.owner_login, permissions = excluded.permissions,
