@@ -40,14 +40,21 @@ type forge struct {
 	silent  error               // of SetCheck
 	lose    int                 // answers to re-runs
 	refuse  error               // of re-runs
+	during  func()              // called once, before the answer of ChecksOf is given
 }
 
 func (f *forge) Can(c codehost.Capability) bool { return c == codehost.KeepChecks }
 
 func (f *forge) ChecksOf(_ context.Context, _ codehost.Repo, sha string, _ codehost.Tag) (codehost.CheckSet, codehost.Tag, error) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	return codehost.CheckSet{SHA: sha, Checks: slices.Clone(f.sets[sha])}, "", nil
+	set := codehost.CheckSet{SHA: sha, Checks: slices.Clone(f.sets[sha])}
+	during := f.during
+	f.during = nil
+	f.mu.Unlock()
+	if during != nil {
+		during()
+	}
+	return set, "", nil
 }
 
 func (f *forge) BranchRules(context.Context, codehost.Repo, string, codehost.Tag) (codehost.BranchRules, codehost.Tag, error) {

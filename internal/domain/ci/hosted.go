@@ -213,13 +213,29 @@ func (s *Service) readHeads(ctx context.Context) {
 		if err != nil || len(due) == 0 {
 			return
 		}
-		for _, h := range due {
-			if err := s.readHead(db.WithAccount(ctx, h.AccountID), h); err != nil {
-				s.complain(ctx, "read the checks of a head", err, slog.String("sha", h.SHA))
-			}
+		s.readAll(ctx, due)
+	}
+}
+
+// readAll reads the checks of heads. Those that it does not come to before another node
+// takes them are left.
+func (s *Service) readAll(ctx context.Context, due []headRow) {
+	held, cancel := context.WithTimeout(ctx, lookHold-5*time.Second)
+	defer cancel()
+	for _, h := range due {
+		err := s.readHead(db.WithAccount(held, h.AccountID), h)
+		if held.Err() != nil {
+			return
+		}
+		if err != nil && !errors.Is(err, errOvertaken) {
+			s.complain(ctx, "read the checks of a head", err, slog.String("sha", h.SHA))
 		}
 	}
 }
+
+// errOvertaken ends the reading of a head of which a later one was recorded: its checks had
+// changed while the first one went on.
+var errOvertaken = errors.New("ci: a later reading of the head was recorded")
 
 // readHead reads the checks of one head, and records their result.
 func (s *Service) readHead(ctx context.Context, h headRow) error {
@@ -287,10 +303,11 @@ func (s *Service) readHead(ctx context.Context, h headRow) error {
 		}
 		late := tx.Now.Sub(h.SettleAt)+settle >= r.Policy.MissingAfter()
 		v := verdict(checks, judged, rules, tx.Now.Before(h.SettleAt), late)
-		if _, err := setHead.Exec(tx, setHeadArgs{
+		n, err := setHead.Exec(tx, setHeadArgs{
 			RepoID: h.RepoID, SHA: h.SHA, Tag: string(tag), Result: v.result, Why: v.why, Hold: v.hold,
 			DueAt: next(tx.Now, h, v, len(checks)), Have: h.Want, Now: tx.Micros(),
-		}); err != nil || h.Side == sideBase || v.result == HostPending && h.Result == HostPending && v.hold == h.Hold {
+		})
+		if err != nil || n == 0 || h.Side == sideBase || v.result == HostPending && h.Result == HostPending && v.hold == h.Hold {
 			return err
 		}
 		return HostChecked.Send(tx, HostEnd{RepoID: h.RepoID, SHA: h.SHA, Result: v.result, Hold: v.hold, Why: v.why})
@@ -445,10 +462,13 @@ func meets(must codehost.RequiredCheck, name, source string) bool {
 	return must.Name == name && (must.Source == "" || must.Source == source)
 }
 
-// store replaces the checks of a commit.
+// store replaces the checks of a commit. It fails with errOvertaken.
 func store(tx *db.Tx, h headRow, set codehost.CheckSet, rules codehost.BranchRules, logs map[string]string) error {
-	if _, err := lockHead.Exec(tx, h.RepoID, h.SHA); err != nil {
+	switch have, err := lockHead.One(tx, h.RepoID, h.SHA); {
+	case err != nil:
 		return err
+	case have > h.Want:
+		return errOvertaken
 	}
 	if _, err := dropChecks.Exec(tx, h.RepoID, h.SHA); err != nil {
 		return err

@@ -53,6 +53,30 @@ func TestKnownAtTheBase(t *testing.T) {
 	})
 }
 
+// A reading of the checks that began before they changed, and ends after the reading of
+// another node, is dropped.
+func TestOvertakenReading(t *testing.T) {
+	t.Parallel()
+	judging(t, func(_ *testing.T, b *bench) {
+		b.changed = []string{"tests/test_api.py"}
+		b.head(commit(1))
+		b.ends(commit(1), "test", pytestLog)
+		b.during = func() {
+			b.ends(commit(1), "test", "")
+			ctx := db.WithAccount(b.t.Context(), "acme")
+			if err := b.nodes[1].HostChanged(ctx, b.repo, commit(1)); err != nil {
+				b.t.Error(err)
+			}
+			b.nodes[1].readHeads(b.t.Context())
+		}
+		b.pass(time.Minute)
+		b.wants(commit(1), HostPassed, "")
+		if len(b.said) != 1 || b.said[0].Result != HostPassed {
+			b.t.Errorf("told %+v", b.said)
+		}
+	})
+}
+
 // pytest: never seen, and the change touches the test.
 func TestNewAtOnce(t *testing.T) {
 	t.Parallel()

@@ -76,14 +76,16 @@ var (
 	takeHeads  = db.Q[headRow](`UPDATE host_heads SET due_at = $2
 		WHERE (repo_id, sha) IN (SELECT repo_id, sha FROM host_heads WHERE due_at <= $1 ORDER BY due_at LIMIT $3) AND due_at <= $1
 		RETURNING repo_id, sha, account_id, base_ref, tag, result, why, settle_at, want, side, pr_id, hold`)
-	// setHead leaves a head due that was wanted again meanwhile.
+	// setHead leaves a head due that was wanted again meanwhile. It changes nothing if a
+	// later reading was recorded.
 	setHead = db.SWith[setHeadArgs](`UPDATE host_heads SET tag = :tag, result = :result, why = :why, hold = :hold, have = :have,
 		due_at = CASE WHEN want > :have THEN CAST(:now AS BIGINT) ELSE CAST(:due_at AS BIGINT) END
-		WHERE repo_id = :repo_id AND sha = :sha`)
+		WHERE repo_id = :repo_id AND sha = :sha AND have <= :have`)
 	checksOf = db.Q[checkRow](`SELECT repo_id, sha, source, name, host_id, own, required, state, conclusion, job, workflow, attempt, url,
 		log, started_at, ended_at FROM host_checks WHERE repo_id = $1 AND sha = $2 ORDER BY name, source`)
-	// lockHead keeps other nodes from the checks of a head until the transaction ends.
-	lockHead    = db.S(`UPDATE host_heads SET have = have WHERE repo_id = $1 AND sha = $2`)
+	// lockHead keeps other nodes from the checks of a head until the transaction ends. It
+	// answers which reading was recorded last.
+	lockHead    = db.Q[int64](`SELECT have FROM host_heads WHERE repo_id = $1 AND sha = $2`).ForUpdate()
 	dropChecks  = db.S(`DELETE FROM host_checks WHERE repo_id = $1 AND sha = $2`)
 	insertCheck = db.SWith[checkRow](`INSERT INTO host_checks (repo_id, sha, source, name, host_id, own, required, state, conclusion, job,
 		workflow, attempt, url, log, started_at, ended_at)
