@@ -303,7 +303,7 @@ func TestReconcile(t *testing.T) {
 		y.Hosts.Set(host, codehost.Sides{Host: &builtin.Host{}, Forge: codehost.NoForge{}, Feed: installed{}})
 		for range 2 {
 			if err := y.Reconcile(context.Background(), host); err != nil {
-				t.Fatal(err)
+				y.t.Fatal(err)
 			}
 		}
 		y.want("read", "acme: 11 Acme/a enabled", "acme: 12 Acme/b enabled", "acme: 13 Acme/c enabled")
@@ -320,7 +320,7 @@ func TestReconcileEnds(t *testing.T) {
 		y.told(codehost.Installation{ID: "9", Owner: codehost.User{Login: "Acme", ID: "300"}}, []codehost.RepoInfo{info("91", "Old/a")})
 		for _, want := range []string{"acme: 91 Old/a enabled", "acme: 91 Old/a"} {
 			if err := y.Reconcile(context.Background(), host); err != nil && !errors.Is(err, errNotYet) {
-				t.Fatal(err)
+				y.t.Fatal(err)
 			}
 			var got []string
 			y.write(func(tx *db.Tx) error {
@@ -335,7 +335,7 @@ func TestReconcileEnds(t *testing.T) {
 				return err
 			})
 			if !slices.Equal(got, []string{want}) {
-				t.Errorf("%q, want %q", got, want)
+				y.t.Errorf("%q, want %q", got, want)
 			}
 			y.now = y.now.Add(2 * newerThan)
 		}
@@ -359,7 +359,7 @@ func TestInstalledAtOnce(t *testing.T) {
 				go func() { told <- y.Installation(context.Background(), host, e) }()
 			}
 			if err := errors.Join(<-told, <-told); err != nil {
-				t.Fatal(err)
+				y.t.Fatal(err)
 			}
 		}
 		y.write(func(tx *db.Tx) error {
@@ -367,17 +367,17 @@ func TestInstalledAtOnce(t *testing.T) {
 			accounts := map[string]string{}
 			for _, r := range rows {
 				if was, ok := accounts[r.Owner]; ok && was != r.AccountID {
-					t.Errorf("%s has two accounts", r.Owner)
+					y.t.Errorf("%s has two accounts", r.Owner)
 				}
 				accounts[r.Owner] = r.AccountID
 			}
 			if len(rows) != 30 || len(accounts) != 10 {
-				t.Errorf("%d repositories of %d owners", len(rows), len(accounts))
+				y.t.Errorf("%d repositories of %d owners", len(rows), len(accounts))
 			}
 			for n := range 10 {
 				bound, err := accountOf.One(tx, host, fmt.Sprint(1000+n))
 				if err != nil || bound != accounts[fmt.Sprint("owner", n)] {
-					t.Errorf("owner%d is bound to %s, and has repositories of %s: %v", n, bound, accounts[fmt.Sprint("owner", n)], err)
+					y.t.Errorf("owner%d is bound to %s, and has repositories of %s: %v", n, bound, accounts[fmt.Sprint("owner", n)], err)
 				}
 			}
 			return err
@@ -406,7 +406,7 @@ func TestForeignOwners(t *testing.T) {
 		if err := early.Installation(context.Background(), host, codehost.InstallationEvent{
 			Installation: codehost.Installation{ID: "4", Owner: codehost.User{Login: "later", ID: "400"}},
 		}); !errors.Is(err, errNotYet) {
-			t.Errorf("a home that is yet to be made: %v", err)
+			y.t.Errorf("a home that is yet to be made: %v", err)
 		}
 		other := y.node(y.DB, "acme")
 		err := other.Installation(context.Background(), host, codehost.InstallationEvent{
@@ -416,7 +416,7 @@ func TestForeignOwners(t *testing.T) {
 			}, Added: []codehost.RepoInfo{info("31", "new/x")},
 		})
 		if err != nil {
-			t.Fatal(err)
+			y.t.Fatal(err)
 		}
 		y.want("a home", "acme:  Acme/web~", "rival-2: 11 rival/web enabled", "rival-2: 21 rival/app enabled", "acme: 31 new/x enabled")
 	})

@@ -43,7 +43,8 @@ type yard struct {
 	mu      sync.Mutex
 	now     time.Time
 	applied []string
-	fails   error // of Apply
+	fails   error  // of Apply
+	poison  string // that Apply always refuses
 	changed []codehost.Event
 	asked   int // how often a repository was asked about
 	again   int // how often failed deliveries were asked for
@@ -121,6 +122,9 @@ func (y *yard) Apply(_ context.Context, host string, e codehost.Event) error {
 	defer y.mu.Unlock()
 	if y.fails != nil {
 		return y.fails
+	}
+	if e.(word).text == y.poison {
+		return errors.New("it cannot be applied")
 	}
 	y.applied = append(y.applied, host+" "+e.(word).text)
 	return nil
@@ -378,6 +382,13 @@ func TestSweep(t *testing.T) {
 		if y.asked != 1 || y.again != 1 || len(y.applied) != 1 {
 			t.Errorf("asked %d times, for deliveries %d times, applied %q", y.asked, y.again, y.applied)
 		}
+		y.poison, y.changed = "bad", []codehost.Event{word{text: "bad"}, word{text: "good"}}
+		y.wait(swept)
+		y.Look(y.ctx)
+		if !slices.Equal(y.applied, []string{"elsewhere lost", "elsewhere good"}) {
+			t.Errorf("beside what cannot be applied: %q", y.applied)
+		}
+		y.asked, y.again, y.changed = 1, 1, nil
 		y.wait(swept)
 		other.Look(y.ctx)
 		if y.asked != 2 || y.again != 2 {

@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -96,10 +97,12 @@ func (s *Service) sweep(ctx context.Context, d sweepRow) error {
 	if err != nil {
 		return err
 	}
-	for _, e := range events {
-		if err := s.Receiver.Apply(ctx, at.Host, e); err != nil {
-			return err
-		}
+	var failed []error
+	for _, e := range events { // one that cannot be applied keeps no other from it
+		failed = append(failed, s.Receiver.Apply(ctx, at.Host, e))
+	}
+	if err := errors.Join(failed...); err != nil {
+		return err
 	}
 	text, err := json.Marshal(seen)
 	if err != nil || string(text) == d.Marks {
