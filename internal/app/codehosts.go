@@ -196,13 +196,18 @@ func (a *App) elsewhere() http.Handler {
 		},
 		Git: func(ctx context.Context, r codehost.Repo, access codehost.Access) (codehost.GitAccess, error) {
 			git, err := a.hosts.Git(r)
-			if err != nil {
+			if err != nil || git == nil {
 				return nil, err
 			}
-			return a.parts.tokens.Drive(ctx, git, r, access)
+			return a.parts.tokens.Drive(ctx, a.grants(a.parts).Watch(git), r, access)
 		},
 		Authorize: repos.Access, Pushed: repos.Pushed,
 	})
+}
+
+// grants follows the permissions of the App.
+func (a *App) grants(p parts) flow.Grants {
+	return flow.Grants{DB: a.db, Hub: a.hub, Connections: p.hosts, Logger: a.log}
 }
 
 // configuredHost connects the App that the configuration names, if it names one.

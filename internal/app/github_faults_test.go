@@ -195,27 +195,11 @@ func TestHostChangesInMidRun(t *testing.T) {
 func TestPermissionGrantedInMidRun(t *testing.T) {
 	t.Parallel()
 	f := &midRun{atGitHub: connect(t, db.SQLite)}
-	all := map[string]string{}
-	for _, p := range adapter.Needed {
-		if !p.Switch {
-			all[p.Name] = p.Level
-		}
-	}
-	fewer := maps.Clone(all)
-	fewer["pull_requests"] = "read"
-	events := []string{"push", "pull_request"}
-	f.inst.Remove(f.ann)
-	f.eventually("it is out of reach", func() bool { return !f.reachable("shop") })
-	f.app.Ask(fewer, events)
-	f.inst = f.app.Install(f.gh.Account("acme"), f.shop)
-	f.app.Ask(all, events) // the owner has not accepted that yet
-	f.eventually("it is back", func() bool { return f.reachable("shop") })
+	f.withhold("pull_requests")
 	f.setOut()
 	defer f.tell()
 	f.release()
-	asked := func() string {
-		return string(f.send("GET", "/v1/escalations", f.owner, "").want(200).body)
-	}
+	asked := f.asked
 	f.eventually("a person is asked", func() bool { return strings.Contains(asked(), "pull_requests: write") })
 	if s := f.task(); s.Status != "awaiting_ci" {
 		t.Errorf("meanwhile the task is %+v", s)
@@ -228,6 +212,57 @@ func TestPermissionGrantedInMidRun(t *testing.T) {
 	if n := strings.Count(asked(), "did not let Yardmaster do its work"); n != 1 {
 		t.Errorf("a person was asked %d times", n)
 	}
+}
+
+// withhold installs the App anew with the permission to read of something, where it asks for
+// the one to write as well.
+func (f *midRun) withhold(name string) {
+	f.t.Helper()
+	all := map[string]string{}
+	for _, p := range adapter.Needed {
+		if !p.Switch {
+			all[p.Name] = p.Level
+		}
+	}
+	fewer := maps.Clone(all)
+	fewer[name] = "read"
+	events := []string{"push", "pull_request"}
+	f.inst.Remove(f.ann)
+	f.eventually("it is out of reach", func() bool { return !f.reachable("shop") })
+	f.app.Ask(fewer, events)
+	f.inst = f.app.Install(f.gh.Account("acme"), f.shop)
+	f.app.Ask(all, events) // the owner has not accepted that yet
+	f.eventually("it is back", func() bool { return f.reachable("shop") })
+}
+
+// asked are the escalations.
+func (f *midRun) asked() string {
+	f.t.Helper()
+	return string(f.send("GET", "/v1/escalations", f.owner, "").want(200).body)
+}
+
+// Without the permission to push a task waits, no try is charged to it, and no other one is
+// begun. A person is told once what to accept, and where. Then the task goes on by itself.
+func TestPushPermissionGranted(t *testing.T) {
+	t.Parallel()
+	f := &midRun{atGitHub: connect(t, db.SQLite)}
+	f.withhold("contents")
+	f.setOut()
+	defer f.tell()
+	f.eventually("the task waits for the permission", func() bool {
+		f.release()
+		return f.task().Status == "pending" && f.waitsFor("contents: write")
+	})
+	if n := f.charged(); n != 0 {
+		t.Errorf("%d tries are charged to the task", n)
+	}
+	if asked := f.asked(); strings.Count(asked, "did not let Yardmaster do its work") != 1 ||
+		!strings.Contains(asked, "contents: write") || !strings.Contains(asked, "/installations/new") {
+		t.Errorf("asked %s", asked)
+	}
+	f.inst.Accept(f.ann)
+	f.opened("the pull request is opened")
+	f.eventually("nothing is asked any more", func() bool { return !strings.Contains(f.asked(), `"resolved_at":null`) })
 }
 
 // A person who deletes or replaces the branch of a task keeps what they did, or the work

@@ -2,8 +2,6 @@ package flow
 
 import (
 	"context"
-	"slices"
-	"strings"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
@@ -11,7 +9,6 @@ import (
 	"yardmaster/internal/domain/command"
 	"yardmaster/internal/domain/connection"
 	"yardmaster/internal/domain/delivery"
-	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/mergequeue"
@@ -120,77 +117,7 @@ func (h HostEvents) threads(ctx context.Context, r repo.Ref, about codehost.Happ
 // delivery tells.
 func SweepReachable(tx *db.Tx, r repo.Ref) error { return delivery.Watch(tx, r.ID) }
 
-// RetryGranted has tried again what waited for a permission.
-func RetryGranted(hub *event.Hub) func(*db.Tx, connection.Grant) error {
-	return func(tx *db.Tx, g connection.Grant) error {
-		ids, err := repo.OfInstallation(tx, g.Host, g.InstallationID)
-		if err != nil {
-			return err
-		}
-		return intent.Hurry(tx, hub, ids)
-	}
-}
-
-// refusalTitle begins what people are asked about a code host that lets the server do less
-// than it has to; a permission that is lacking follows, after ": ".
-const (
-	refusalTitle    = "A code host did not let Yardmaster do its work"
-	refusalCategory = "code_host"
-)
-
-// ResolveGranted resolves what people were asked about permissions that are granted now.
-func ResolveGranted(tx *db.Tx, g connection.Grant) error {
-	ids, err := repo.OfInstallation(tx, g.Host, g.InstallationID)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		titles, err := escalation.TitlesOfRepo(tx, id, refusalCategory)
-		if err != nil {
-			return err
-		}
-		for _, title := range titles {
-			lacking, ok := strings.CutPrefix(title, refusalTitle+": ")
-			if !ok || !grants(g.Permissions, lacking) {
-				continue
-			}
-			if err := escalation.ResolveOfRepo(tx, escalation.About{
-				RepoID: id, Category: refusalCategory, Title: title, Note: lacking + " is granted.",
-			}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// grants tells whether permissions include all of a list such as "contents: write, issues:
-// read".
-func grants(has map[string]string, list string) bool {
-	levels := []string{"read", "write", "admin"}
-	for one := range strings.SplitSeq(list, ",") {
-		name, level, ok := strings.Cut(strings.TrimSpace(one), ": ")
-		if want := slices.Index(levels, level); !ok || want < 0 || slices.Index(levels, has[name]) < want {
-			return false
-		}
-	}
-	return true
-}
-
 // RetryReachable has tried again what waited for the server to be let at a repository.
 func RetryReachable(hub *event.Hub) func(*db.Tx, repo.Ref) error {
 	return func(tx *db.Tx, r repo.Ref) error { return intent.Hurry(tx, hub, []string{r.ID}) }
-}
-
-// RaiseRefusal asks a person to see to what a code host does not let the server do.
-func RaiseRefusal(tx *db.Tx, t intent.Trouble) error {
-	body, title := t.Why, refusalTitle
-	if t.Permission != "" {
-		title += ": " + t.Permission
-		body += " It is " + t.Permission + ": grant it to the App, and have each installation accept it."
-	}
-	_, err := escalation.Raise(tx, escalation.Draft{
-		RepoID: &t.RepoID, Category: refusalCategory, Title: title, Body: body, Reason: t.Kind,
-	})
-	return err
 }

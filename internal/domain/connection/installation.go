@@ -81,6 +81,16 @@ type Grant struct {
 // Granted is sent when the owner of an installation has changed what the App may do.
 var Granted = event.DeclareSignal[Grant]("connection.granted", "The owner of an installation has changed what the App may do.")
 
+// GrantPage is the page at a host on which the owners of installations accept what the App
+// asks for; "" if the App is one of the configuration.
+func (s *Service) GrantPage(tx *db.Tx, host string) (string, error) {
+	h, ok, err := byHost.Maybe(tx, host)
+	if err != nil || !ok {
+		return "", err
+	}
+	return s.Maker.InstallAddress(h.Address, App{Slug: h.Slug}), nil
+}
+
 // note records an installation, if anything about it has changed.
 func (s *Service) note(tx *db.Tx, host string, i codehost.Installation, known installationRow, there bool) error {
 	same := there && known.OwnerLogin == i.Owner.Login && maps.Equal(known.Permissions.V, i.Permissions) &&

@@ -71,7 +71,8 @@ const installationColumns = `host, id, owner_id, owner_login, account_id, permis
 var (
 	all = db.Q[row](`SELECT name, address, app_id, slug, client_id, owner_id, owner_login, account_id, switches, sealed, created_at,
 		created_by FROM code_hosts ORDER BY name`)
-	put = db.SWith[putArgs](`INSERT INTO code_hosts (name, address, app_id, slug, client_id, owner_id, owner_login, account_id, switches,
+	byHost = db.Q[struct{ Address, Slug string }](`SELECT address, slug FROM code_hosts WHERE name = $1`)
+	put    = db.SWith[putArgs](`INSERT INTO code_hosts (name, address, app_id, slug, client_id, owner_id, owner_login, account_id, switches,
 		sealed, created_at, created_by)
 		VALUES (:name, :address, :app_id, :slug, :client_id, :owner_id, :owner_login, :account_id, :switches, :sealed,
 		:created_at, :created_by)
@@ -91,7 +92,8 @@ var (
 		RETURNING name, address, account_id, user_id, switches, expires_at`)
 
 	installationByID = db.Q[installationRow](`SELECT ` + installationColumns + ` FROM installations WHERE host = $1 AND id = $2`)
-	lockInstallation = db.Q[installationRow](`SELECT ` + installationColumns + ` FROM installations WHERE host = $1 AND id = $2`).ForUpdate()
+	lockInstallation = db.Q[installationRow](`SELECT ` + installationColumns +
+		` FROM installations WHERE host = $1 AND id = $2`).ForUpdate()
 	// presentBefore are the installations that are there and were changed last before a time.
 	presentBefore   = db.Q[string](`SELECT id FROM installations WHERE host = $1 AND gone_at IS NULL AND updated_at < $2 ORDER BY id`)
 	installationsOf = db.Q[installationRow](`SELECT ` + installationColumns + ` FROM installations ORDER BY host, created_at, id`)
@@ -120,6 +122,13 @@ func InstalledFor(tx *db.Tx) ([]Installed, error) {
 		out[i] = Installed{Host: r.Host, ID: r.ID, Owner: r.OwnerLogin, Permissions: r.Permissions.V, Suspended: r.SuspendedAt != nil}
 	}
 	return out, err
+}
+
+// LockPermissions answers what the App may do in an installation, and keeps others from
+// changing the installation until the transaction ends; nil if it is unknown.
+func LockPermissions(tx *db.Tx, host, id string) (map[string]string, error) {
+	i, _, err := lockInstallation.Maybe(tx, host, id)
+	return i.Permissions.V, err
 }
 
 // by is the label of the actor of a transaction.

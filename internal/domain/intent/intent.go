@@ -180,6 +180,7 @@ const (
 type Trouble struct {
 	RepoID, Kind, Object string
 	Permission           string // that the host demands; "" for other reasons
+	Asked                bool   // the App asks for the permission, and its owner has not granted it yet
 	Why                  string
 }
 

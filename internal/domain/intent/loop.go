@@ -171,7 +171,7 @@ func (s *Service) giveUp(tx *db.Tx, w row, failure error) error {
 	t := Trouble{RepoID: w.RepoID, Kind: w.Kind, Object: w.Object}
 	switch {
 	case is:
-		t.Permission = forbidden.Permission
+		t.Permission, t.Asked = forbidden.Permission, forbidden.Asked
 		t.Why = "The App lacks a permission."
 	case busy:
 		t.Why = "The code host has not answered for a day."

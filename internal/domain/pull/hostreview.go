@@ -316,7 +316,8 @@ func (s *Service) hostDismissed(ctx context.Context, r repo.Ref, number int64, v
 		if !ok {
 			_, err := insertHostReview.Exec(tx, insertHostReviewArgs{
 				ID: id.New(), AccountID: tx.Account, RepoID: r.ID, PRID: pr.ID, HostKey: v.ID, Login: strings.ToLower(v.Author.Login),
-				Label: HostLabel(v.Author), State: ReviewDismissed, Counts: notFirst, HeadSHA: v.HeadSHA, SaidAt: saidAt(v), Now: tx.Micros(),
+				Label: HostLabel(v.Author), State: ReviewDismissed, Counts: notFirst, HeadSHA: v.HeadSHA, SaidAt: saidAt(v),
+				Now: tx.Micros(),
 			})
 			return err
 		}

@@ -335,7 +335,9 @@ func TestReviewsOutOfOrder(t *testing.T) {
 			who := codehost.User{Login: login}
 			if err := k.deliver(codehost.ReviewPosted{
 				Happening: codehost.Happening{Repo: webRepo, Action: action, By: who}, Number: 1,
-				Review: codehost.Review{ID: key, Author: who, State: state, HeadSHA: sha, SubmittedAt: time.Unix(1_800_000_000+int64(at), 0)},
+				Review: codehost.Review{
+					ID: key, Author: who, State: state, HeadSHA: sha, SubmittedAt: time.Unix(1_800_000_000+int64(at), 0),
+				},
 			}); err != nil {
 				t.Fatal(err)
 			}

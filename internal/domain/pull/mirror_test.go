@@ -79,7 +79,9 @@ func TestFirstSightAtOnce(t *testing.T) {
 			one.Labels, both.Labels = []string{"a"}, []string{"a", "b"}
 			c.pulls[bare.Number-1] = both
 			told := make(chan error, 3)
-			for _, e := range []codehost.PullChanged{said("opened", "bob", bare), said("labeled", "ann", both), said("labeled", "ann", one)} {
+			for _, e := range []codehost.PullChanged{
+				said("opened", "bob", bare), said("labeled", "ann", both), said("labeled", "ann", one),
+			} {
 				go func() { told <- y.HostChanged(y.ctx(), r, e) }()
 			}
 			if err := errors.Join(<-told, <-told, <-told); err != nil {

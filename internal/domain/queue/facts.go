@@ -105,7 +105,7 @@ func (s *Service) learn(tx *db.Tx, f *facts, account string, rows []task.Row) er
 		if _, ok := f.Least[t.RepoID]; !ok {
 			r := f.repos[t.RepoID]
 			f.Least[t.RepoID], f.Conflicts[t.RepoID] = r.Isolation, r.Conflicts
-			if !r.Enabled {
+			if !r.Enabled || r.Lacks != "" {
 				f.Disabled[t.RepoID] = r
 			}
 		}

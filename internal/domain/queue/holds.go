@@ -95,6 +95,8 @@ func (f *facts) own(t *task.Row) []task.Hold {
 	}
 	if r, off := f.Disabled[t.RepoID]; off && r.Gone != "" {
 		add(task.HoldRepo, t.QueuedAt, "the code host lets the server at the repository again, which "+goneWords[r.Gone], nil)
+	} else if off && r.Enabled {
+		add(task.HoldRepo, t.QueuedAt, "the owner of the repository grants the App of this server the permission "+r.Lacks, nil)
 	} else if off {
 		add(task.HoldRepo, t.QueuedAt, "the repository is enabled",
 			&task.Clear{Capability: "project.update", Args: map[string]string{"owner": r.Owner, "repo": r.Name, "enabled": "true"}})

@@ -26,6 +26,7 @@ type others struct {
 	asked     []string // of several repositories and templates, if several is set
 	needs     map[string]task.PullNeed
 	rated     map[string]task.RateWait
+	lacks     map[string]string // permissions, by repository
 }
 
 func (o *others) ByName(tx *db.Tx, owner, name string) (task.Repo, bool, error) {
@@ -37,7 +38,7 @@ func (o *others) ByID(tx *db.Tx, id string) (task.Repo, error) {
 		return task.Repo{}, fmt.Errorf("asked for one repository")
 	}
 	r, err := getRepoByID.One(tx, id)
-	r.Conflicts = o.conflicts
+	r.Conflicts, r.Lacks = o.conflicts, o.lacks[id]
 	return r, err
 }
 
@@ -49,7 +50,7 @@ func (o *others) ByIDs(tx *db.Tx, ids []string) (map[string]task.Repo, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.Conflicts = o.conflicts
+		r.Conflicts, r.Lacks = o.conflicts, o.lacks[id]
 		out[id] = r
 	}
 	return out, nil

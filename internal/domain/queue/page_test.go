@@ -2,9 +2,11 @@ package queue
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/proof/seed"
 )
@@ -53,6 +55,32 @@ func TestPageReadsPerPage(t *testing.T) {
 		}
 		if want := []string{"3 repositories", "3 templates of acme"}; !reflect.DeepEqual(f.others.asked, want) {
 			t.Errorf("asked for %v, want %v", f.others.asked, want)
+		}
+	})
+}
+
+// In a repository that lacks a permission for pushes no task is claimed until it is granted,
+// and the tasks say what they wait for. Others go on.
+func TestLackingPermission(t *testing.T) {
+	t.Parallel()
+	each(t, func(f *fixture) {
+		f.repo("big")
+		f.others.lacks = map[string]string{"big": "contents: write"}
+		f.write("acme", func(tx *db.Tx) error { _, err := repo.Lack(tx, "big", "contents: write"); return err })
+		waits := f.create(object{"repo": "acme/big"})
+		goes := f.create(nil)
+		if got := f.claimOnce(); got != goes {
+			t.Errorf("claimed %q", got)
+		}
+		holds := f.get(waits)["holds"].([]any)
+		if len(holds) == 0 || holds[0].(object)["reason"] != task.HoldRepo ||
+			!strings.Contains(holds[0].(object)["clears_when"].(string), "contents: write") {
+			t.Errorf("holds %v", holds)
+		}
+		f.others.lacks = nil
+		f.write("acme", func(tx *db.Tx) error { _, err := repo.Lack(tx, "big", ""); return err })
+		if got := f.claimOnce(); got != waits {
+			t.Errorf("claimed %q after the grant", got)
 		}
 	})
 }

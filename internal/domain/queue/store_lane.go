@@ -13,9 +13,9 @@ import (
 const laneColumns = `l.account_id, l.repo_id, l.template, l.priority, l.ready, l.place, l.head_at`
 
 var (
-	// selectLanes lists the lanes with ready tasks in enabled repositories, the next to
-	// be served first; unless $2, only those of tasks of kind ci.
-	selectLanes = db.Q[lane](`SELECT ` + laneColumns + ` FROM queue_lanes l JOIN repos r ON r.id = l.repo_id AND r.enabled
+	// selectLanes lists the lanes with ready tasks in enabled repositories that lack no
+	// permission, the next to be served first; unless $2, only those of tasks of kind ci.
+	selectLanes = db.Q[lane](`SELECT ` + laneColumns + ` FROM queue_lanes l JOIN repos r ON r.id = l.repo_id AND r.enabled AND r.lacks = ''
 		WHERE l.account_id = $1 AND l.ready > 0 AND (l.template = '' OR $2)
 		ORDER BY l.place, l.head_at, l.repo_id, l.template, l.priority LIMIT $3`)
 	// selectAllLanes lists the lanes of all repositories; selectFleet says why the cast.

@@ -128,6 +128,7 @@ type Ref struct {
 	DefaultBranch string
 	Enabled       bool
 	Gone          string // why the server lost its access, one of Lost…; empty: it has access
+	Lacks         string // the permission that its owner has yet to grant, without which its host takes no push; empty: none is known
 	Policy        Policy // in force: as far as Floors allow
 	Defaults      Policy // where the policy file does not say otherwise
 	Floors        Floors // of its account

@@ -27,6 +27,7 @@ type row struct {
 	GoneAt             *time.Time
 	GoneWhy            string // one of Lost…; empty: since before it was kept, or not gone
 	EnabledBefore      bool
+	Lacks              string
 	PolicySHA          string  `db:"policy_sha"`
 	PolicyYML          *string `db:"policy_yml"`
 	PolicyError        *string
@@ -62,7 +63,7 @@ func (r row) ref() Ref {
 	}
 	return Ref{
 		ID: r.ID, AccountID: r.AccountID, Owner: r.Owner, Name: r.Name, DefaultBranch: r.DefaultBranch, Enabled: r.Enabled, Gone: gone,
-		Policy: inForce, Defaults: defaultsFor(r.AIFirst), Floors: floors, host: r.Host, hostID: r.HostRepoID,
+		Lacks: r.Lacks, Policy: inForce, Defaults: defaultsFor(r.AIFirst), Floors: floors, host: r.Host, hostID: r.HostRepoID,
 	}
 }
 
@@ -74,7 +75,7 @@ func (r row) floors() Floors {
 }
 
 const columns = `id, account_id, owner, name, host, host_repo_id, default_branch, private, enabled, donations_enabled, ai_first,
-	canary_enabled, public_stats_enabled, installation_id, archived, gone_at, gone_why, enabled_before, policy_sha, policy_yml, policy_error, last_activity_at, created_at,
+	canary_enabled, public_stats_enabled, installation_id, archived, gone_at, gone_why, enabled_before, lacks, policy_sha, policy_yml, policy_error, last_activity_at, created_at,
 	(SELECT f.floors FROM account_floors f WHERE f.account_id = repos.account_id) AS floors`
 
 var (
@@ -266,9 +267,11 @@ func ByIDAnywhere(tx *db.Tx, repoID string) (Ref, bool, error) {
 var (
 	byHostID        = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE host = $1 AND host_repo_id = $2`)
 	ofInstallation  = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE host = $1 AND installation_id = $2 ORDER BY id`)
-	setInstallation = db.S(`UPDATE repos SET installation_id = $2 WHERE id = $1`)
-	setName         = db.S(`UPDATE repos SET owner = $2, name = $3 WHERE id = $1`)
-	setProperties   = db.SWith[setPropertiesArgs](`UPDATE repos SET default_branch = :default_branch, private = :private,
+	setInstallation = db.S(`UPDATE repos SET lacks = CASE WHEN installation_id = $2 THEN lacks ELSE '' END, installation_id = $2
+		WHERE id = $1`)
+	setLacks      = db.S(`UPDATE repos SET lacks = $3 WHERE account_id = $1 AND id = $2 AND lacks <> $3`)
+	setName       = db.S(`UPDATE repos SET owner = $2, name = $3 WHERE id = $1`)
+	setProperties = db.SWith[setPropertiesArgs](`UPDATE repos SET default_branch = :default_branch, private = :private,
 		archived = :archived WHERE id = :id`)
 	setGone    = db.S(`UPDATE repos SET gone_at = $2, gone_why = $3, enabled_before = enabled, enabled = FALSE WHERE id = $1 AND gone_at IS NULL`)
 	setGoneWhy = db.S(`UPDATE repos SET gone_why = $2 WHERE id = $1 AND gone_at IS NOT NULL`)

@@ -185,7 +185,7 @@ func (s *Service) AttemptFailed(tx *db.Tx, t *Row, kind, detail string) error {
 		if err != nil {
 			return err
 		}
-		if r.Gone != "" {
+		if r.Gone != "" || r.Lacks != "" {
 			return s.retryWhenBack(tx, t, kind, detail)
 		}
 	}
@@ -217,8 +217,9 @@ func (s *Service) AttemptFailed(tx *db.Tx, t *Row, kind, detail string) error {
 }
 
 // retryWhenBack puts an in-flight task back into the queue whose run could not reach the
-// repository, because the code host no longer lets the server in. That counts as no try;
-// the task waits until the repository is enabled again.
+// repository, because the code host no longer lets the server in, or demands a permission
+// that is not granted. That counts as no try; the task waits until the repository is
+// enabled again, or the permission granted.
 func (s *Service) retryWhenBack(tx *db.Tx, t *Row, kind, detail string) error {
 	if over, err := s.rejoin(tx, t); over || err != nil {
 		return err

@@ -177,6 +177,7 @@ type Repo struct {
 	HostRepo      codehost.Repo `db:"-"` // the repository as its code host names it
 	Enabled       bool
 	Gone          string `db:"-"` // why its code host does not let the server in, see repo.Ref; empty: it does
+	Lacks         string `db:"-"` // the permission that its code host demands for git and does not grant, see repo.Ref
 	DefaultBranch string
 	CloneURL      string
 	Template      string        // for tasks that name none; empty: Needs.DefaultTemplate
