@@ -90,7 +90,7 @@ func (b *box) conclude(a *attempt, w *workspace, r result) {
 
 // overrule replaces a judgement by the ending that was asked for.
 func (e *ending) overrule(f *protocol.Finished) {
-	f.State, f.Kind, f.Error = e.state, e.kind, e.detail
+	f.State, f.Kind, f.Error, f.Busy = e.state, e.kind, e.detail, false
 	f.WIP = f.Tip != ""
 }
 
@@ -132,8 +132,13 @@ func (b *box) dropsEnd(a *attempt) bool {
 
 // push pushes the work and notes the place in f: the run's branch, finished or not;
 // or, after the lease is lost, a ref of its own, because the branch may belong to
-// another box by then.
+// another box by then. Meanwhile the cache of this box keeps the work for the next
+// attempt: the repository may be out of reach for longer than this one can wait, and the
+// box may be stopped or killed.
 func (b *box) push(ctx context.Context, a *attempt, w *workspace, done work, f *protocol.Finished) {
+	if err := w.keep(b.life, a, done.tip); err != nil {
+		a.log.Warn("work not kept on this box", "error", err)
+	}
 	ref, err := a.branchRef(), context.Canceled
 	if ctx.Err() == nil {
 		err = b.pushTo(ctx, a, w, done.tip, ref)
@@ -142,6 +147,11 @@ func (b *box) push(ctx context.Context, a *attempt, w *workspace, done work, f *
 		ref = a.savedRef()
 		e.overrule(f)
 		err = b.pushLate(a, w, done.tip)
+	}
+	if err == nil || rejected(err) {
+		if err := w.unkeep(b.life, a); err != nil {
+			a.log.Warn("work is still kept on this box", "error", err)
+		}
 	}
 	if err != nil {
 		a.log.Warn("work not pushed", "ref", ref, "error", err)
@@ -194,14 +204,17 @@ func (b *box) pushLate(a *attempt, w *workspace, tip string) error {
 func (b *box) pushPause(n int) time.Duration { return min(b.cfg.Timing.Retry<<min(n, 10), time.Minute) }
 
 func pushFailed(f protocol.Finished, err error) protocol.Finished {
-	f.State, f.Kind, f.Error = protocol.Failed, failed("push_rejected", err).kind, err.Error()
+	r := failed("push_rejected", err)
+	f.State, f.Kind, f.Error, f.Busy = protocol.Failed, r.kind, r.detail, r.busy
 	return f
 }
 
 // pushTo pushes with a fresh token, and tries again while the server is out of
 // reach. If an answer was lost, the control plane may have replaced the token by
-// one that never arrived; a refusal is not final then.
+// one that never arrived; a refusal is not final then. The error is that of the last
+// push which was answered.
 func (b *box) pushTo(ctx context.Context, a *attempt, w *workspace, tip, ref string) error {
+	var last error
 	for n, missing := 0, 0; ; n++ {
 		certain := b.refreshGitToken(ctx, a) || isDone(a.fenced)
 		err := w.push(ctx, a, tip, ref)
@@ -209,9 +222,13 @@ func (b *box) pushTo(ctx context.Context, a *attempt, w *workspace, tip, ref str
 		if errors.Is(err, worktree.ErrMissing) {
 			missing++
 		}
+		if ctx.Err() != nil && err != nil && last != nil {
+			return last
+		}
 		if err == nil || refused(err) && !stale || missing == missingTries || ctx.Err() != nil {
 			return err
 		}
+		last = err
 		a.log.Warn("push failed, trying again", "ref", ref, "error", err)
 		sleep(ctx, b.pushPause(n))
 	}

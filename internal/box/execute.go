@@ -2,12 +2,14 @@ package box
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
 	"yardmaster/internal/box/sandbox"
+	"yardmaster/internal/box/worktree"
 	"yardmaster/internal/protocol"
 )
 
@@ -28,13 +30,14 @@ type result struct {
 	usage   protocol.Usage
 	kind    string // failure kind, empty for none
 	detail  string
+	busy    bool // the code host did not answer: another try may fare better
 }
 
 func failed(kind string, err error) result {
 	if noSpace(err) {
 		kind = "storage_failed"
 	}
-	return result{kind: kind, detail: err.Error()}
+	return result{kind: kind, detail: err.Error(), busy: errors.Is(err, worktree.ErrBusy)}
 }
 
 // execute carries an attempt out, from its acceptance to its last event.

@@ -24,7 +24,7 @@ type work struct {
 func judge(start protocol.Start, r result, w work) protocol.Finished {
 	f := protocol.Finished{
 		Base: w.base, Stop: r.stop, Session: r.session, Usage: r.usage,
-		ExitCode: r.exit, Output: r.output, Kind: r.kind, Error: r.detail, State: protocol.Failed,
+		ExitCode: r.exit, Output: r.output, Kind: r.kind, Error: r.detail, Busy: r.busy, State: protocol.Failed,
 	}
 	if f.Report, f.ReportBy = w.report, "report_md"; f.Report == "" {
 		f.Report, f.ReportBy = r.text, "final_turn"

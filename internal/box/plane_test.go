@@ -65,6 +65,8 @@ type plane struct {
 	secrets   []protocol.Secret
 	push      string // the push token that is good now; empty: gitToken
 	lost      int    // answers with a push token that do not arrive
+	down      string // what is in the addresses of git that are answered with 503
+	refusals  int    // answers with 503
 }
 
 // seen is a run as its committed events tell it.

@@ -19,6 +19,14 @@ func (p *plane) git(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "token unknown", http.StatusUnauthorized)
 		return
 	}
+	p.mu.Lock()
+	down := p.down != "" && strings.Contains(r.URL.String(), p.down)
+	p.mu.Unlock()
+	if down {
+		p.change(func() { p.refusals++ })
+		http.Error(w, "The code host does not answer now. Try again later.", http.StatusServiceUnavailable)
+		return
+	}
 	(&cgi.Handler{
 		Path: gitPath(p.t), Root: "/git", Stderr: io.Discard,
 		Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(p.repo), "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=box"},

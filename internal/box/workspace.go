@@ -38,7 +38,7 @@ func (a *attempt) identity() worktree.Identity {
 }
 
 // prepare makes the checkout: of the commit that the start names, of the work that
-// an earlier attempt has pushed, or of the base.
+// an earlier attempt has pushed or left in the cache, or of the base.
 func (b *box) prepare(ctx context.Context, a *attempt) (*workspace, error) {
 	cache, err := worktree.Open(ctx, a.cachePath())
 	if err != nil {
@@ -89,6 +89,11 @@ func (b *box) locate(ctx context.Context, a *attempt, w *workspace) (err error) 
 		}
 		if w.Resume, err = b.saved(ctx, a, w.cache, w.Branch); err != nil {
 			return err
+		}
+		if w.Resume == "" {
+			if w.Resume, err = w.cache.Kept(ctx, s.Branch, w.Branch); err != nil && !errors.Is(err, worktree.ErrNoRev) {
+				return err
+			}
 		}
 		if w.Resume == "" {
 			w.Resume = w.Branch
@@ -228,8 +233,22 @@ func (w *workspace) push(ctx context.Context, a *attempt, tip, ref string) error
 
 func (a *attempt) branchRef() string { return "refs/heads/" + a.start.Branch }
 
+// keep has the cache keep the work until it is pushed: for as long as the branch stays
+// where this attempt found it.
+func (w *workspace) keep(ctx context.Context, a *attempt, tip string) error {
+	return w.cache.Keep(ctx, a.start.Branch, tip, w.Branch)
+}
+
+// unkeep forgets the work that was kept.
+func (w *workspace) unkeep(ctx context.Context, a *attempt) error {
+	return w.cache.Unkeep(ctx, a.start.Branch)
+}
+
 // refused tells whether a repeated push would fail as well.
-func refused(err error) bool {
+func refused(err error) bool { return rejected(err) || errors.Is(err, worktree.ErrAuth) }
+
+// rejected tells whether the repository does not take the commits themselves.
+func rejected(err error) bool {
 	var p *worktree.PushError
-	return errors.As(err, &p) && p.Rejected || errors.Is(err, worktree.ErrAuth)
+	return errors.As(err, &p) && p.Rejected
 }

@@ -223,7 +223,8 @@ type (
 		State    string   `json:"state"`
 		Kind     string   `json:"failure_kind,omitempty"`
 		Error    string   `json:"error,omitempty"`
-		Tip      string   `json:"tip,omitempty"` // the pushed commit, if any
+		Busy     bool     `json:"busy,omitempty"` // it failed because the code host did not answer
+		Tip      string   `json:"tip,omitempty"`  // the pushed commit, if any
 		Base     string   `json:"base,omitempty"`
 		WIP      bool     `json:"wip,omitempty"` // Tip is unfinished work saved for the next attempt
 		Paths    []string `json:"paths,omitempty"`

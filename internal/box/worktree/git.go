@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,9 +36,17 @@ var ErrAuth = errors.New("worktree: the remote refused the credential")
 // ErrMissing means that the remote knows no such repository.
 var ErrMissing = errors.New("worktree: the remote has no such repository")
 
+// ErrBusy means that the remote could not be reached, or answered that it cannot now.
+var ErrBusy = errors.New("worktree: the remote does not answer now")
+
+// busyRemote matches what git says of a remote that gives no answer or, by the relay, of
+// a code host that gives none.
+var busyRemote = regexp.MustCompile(`returned error: (429|5\d\d)|Failed to connect|Couldn't connect|Could not connect|Could not resolve host|` +
+	`Connection (refused|reset|timed out)|Empty reply from server|Operation too slow|Recv failure|Send failure`)
+
 // GitError reports a git command that failed. errors.Is finds syscall.ENOSPC or
 // EDQUOT in it if git reported a full disk, ErrAuth if the remote refused the
-// token, and ErrMissing if it answered 404.
+// token, ErrMissing if it answered 404, and ErrBusy if another try may fare better.
 type GitError struct {
 	Command string // the subcommand
 	Output  string // output of git, without the token
@@ -156,6 +165,8 @@ func (c command) failure(ctx context.Context, err error, said string) *GitError 
 		err = errors.Join(err, ErrAuth)
 	case strings.Contains(said, "fatal: repository '") && strings.Contains(said, "not found"):
 		err = errors.Join(err, ErrMissing)
+	case c.token != "" && busyRemote.MatchString(said):
+		err = errors.Join(err, ErrBusy)
 	}
 	if c.token != "" {
 		for _, form := range []string{c.token, url.QueryEscape(c.token), url.PathEscape(c.token)} {

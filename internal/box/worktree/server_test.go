@@ -49,6 +49,7 @@ type host struct {
 	url      string
 	bare     string
 	requests atomic.Int64
+	fail     atomic.Int64 // the status of all answers, unless it is 0
 	// redirect, if set, is where requests are sent.
 	redirect string
 }
@@ -83,6 +84,10 @@ func newHost(t *testing.T) *host {
 		if _, password, _ := r.BasicAuth(); password != token {
 			w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
 			http.Error(w, "who are you", http.StatusUnauthorized)
+			return
+		}
+		if status := h.fail.Load(); status != 0 {
+			http.Error(w, "not now", int(status))
 			return
 		}
 		backend.ServeHTTP(w, r)

@@ -349,7 +349,11 @@ func (s *Service) finish(tx *db.Tx, t *task.Row, r *Row, f Ending) error {
 	if outcome == Succeeded {
 		return s.Tasks.Complete(tx, t)
 	}
-	if err := s.Tasks.AttemptFailed(tx, t, kind, detail(f.Error, kind)); err != nil {
+	fail := s.Tasks.AttemptFailed
+	if f.Busy && (kind == task.PushRejected || kind == task.CheckoutFailed) {
+		fail = s.Tasks.HostSilent
+	}
+	if err := fail(tx, t, kind, detail(f.Error, kind)); err != nil {
 		return err
 	}
 	if kind == task.Blocked && r.WokenAt != nil && t.Status == task.Held {

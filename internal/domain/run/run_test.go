@@ -59,6 +59,12 @@ func TestEndings(t *testing.T) {
 			task.BoxUnfit, 0},
 		"unfit box, lost": {protocol.Finished{State: protocol.Lost, Kind: task.BoxUnfit, Error: "no room", WIP: true, Tip: "wip"},
 			task.Pending, task.BoxUnfit, 0},
+		"host that is down": {protocol.Finished{State: protocol.Failed, Kind: task.PushRejected, Error: "HTTP 503", Busy: true},
+			task.Pending, task.PushRejected, 0},
+		"push that is refused": {protocol.Finished{State: protocol.Failed, Kind: task.PushRejected, Error: "not today"},
+			task.Pending, task.PushRejected, 1},
+		"agent that says the host is down": {protocol.Finished{State: protocol.Failed, Kind: task.AgentError, Error: "boom", Busy: true},
+			task.Pending, task.AgentError, 1},
 		"text from hell": {protocol.Finished{State: protocol.Failed, Error: "a\x00b" + strings.Repeat("é", 5000)}, task.Pending,
 			task.AgentError, 1},
 	}

@@ -213,3 +213,31 @@ func TestUnfitBoxesAreNoTries(t *testing.T) {
 		})
 	})
 }
+
+// A code host that does not answer costs a task no try, but not for ever.
+func TestSilentHostIsNoTry(t *testing.T) {
+	t.Parallel()
+	each(t, func(f *fixture) {
+		id := f.create(nil)
+		for n := 1; n <= 5; n++ {
+			f.pass(time.Hour)
+			if f.claim() != id {
+				f.t.Fatalf("not claimable the %d. time: %v", n, f.get(id))
+			}
+			f.change(id, func(tx *db.Tx, t *task.Row) error {
+				if err := f.HostSilent(tx, t, task.PushRejected, "503"); err != nil {
+					return err
+				}
+				if t.Charged != 0 || *t.FailureKind != task.PushRejected || n < 5 && !t.NotBefore.After(tx.Now) {
+					f.t.Errorf("the %d. time: %+v", n, t)
+				}
+				return nil
+			})
+			want := "pending"
+			if n == 5 {
+				want = "failed"
+			}
+			f.status(id, want)
+		}
+	})
+}

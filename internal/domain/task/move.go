@@ -177,6 +177,16 @@ func (s *Service) Requeue(tx *db.Tx, t *Row, why string) error {
 // AttemptFailed moves an in-flight task by the kind of its failure: back into the queue,
 // to held, or to failed. It returns an error if the kind is unknown.
 func (s *Service) AttemptFailed(tx *db.Tx, t *Row, kind, detail string) error {
+	return s.attemptFailed(tx, t, kind, detail, consequences[kind])
+}
+
+// HostSilent is AttemptFailed for a try that the code host has ended: it did not answer
+// when the work was fetched or pushed. The try is not charged, and the next one waits.
+func (s *Service) HostSilent(tx *db.Tx, t *Row, kind, detail string) error {
+	return s.attemptFailed(tx, t, kind, detail, forgiveLater)
+}
+
+func (s *Service) attemptFailed(tx *db.Tx, t *Row, kind, detail string, what consequence) error {
 	if !KnownFailure(kind) {
 		return fmt.Errorf("task %s: unknown failure kind %q", t.ID, kind)
 	}
@@ -189,7 +199,7 @@ func (s *Service) AttemptFailed(tx *db.Tx, t *Row, kind, detail string) error {
 			return s.retryWhenBack(tx, t, kind, detail)
 		}
 	}
-	to, wait, charged, uncharged := afterFailure(kind, t.Charged, t.Uncharged, t.MaxAttempts, s.Backoff)
+	to, wait, charged, uncharged := afterFailure(what, t.Charged, t.Uncharged, t.MaxAttempts, s.Backoff)
 	t.Charged, t.Uncharged = charged, uncharged
 	if to == Failed {
 		return s.Fail(tx, t, kind, detail)

@@ -56,7 +56,7 @@ func TestLadder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var charged, uncharged int64
 			for i, s := range steps {
-				to, wait, c, u := afterFailure(s.kind, charged, uncharged, 3, DefaultBackoff)
+				to, wait, c, u := afterFailure(consequences[s.kind], charged, uncharged, 3, DefaultBackoff)
 				if to != s.to || wait != s.wait {
 					t.Fatalf("step %d, %s: %s after %s, want %s after %s", i, s.kind, to, wait, s.to, s.wait)
 				}

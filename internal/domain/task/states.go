@@ -157,11 +157,13 @@ func pace(endings []Ending, backoff []time.Duration) time.Duration {
 	return backoff[min(n-unpaced, len(backoff))-1]
 }
 
-// afterFailure returns the state of a task after a try that failed with kind, how long
+// afterFailure returns the state of a task after a try whose failure means what, how long
 // the task waits there, and its new counters of tries.
-func afterFailure(kind string, charged, uncharged, maxAttempts int64, backoff []time.Duration) (to Status, wait time.Duration, c, u int64) {
+func afterFailure(
+	what consequence, charged, uncharged, maxAttempts int64, backoff []time.Duration,
+) (to Status, wait time.Duration, c, u int64) {
 	rung := func(n int64) time.Duration { return backoff[min(int(n), len(backoff))-1] }
-	switch what := consequences[kind]; what {
+	switch what {
 	case park:
 		return Held, 0, charged, uncharged
 	case giveUp:

@@ -1,0 +1,141 @@
+package box_test
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"yardmaster/internal/protocol"
+)
+
+const (
+	pushes  = "git-receive-pack"
+	fetches = "git-upload-pack"
+)
+
+// works is a run that changes a file and says that it is done.
+func (p *plane) works(change ...func(*protocol.Start)) string {
+	return p.task(func(s *protocol.Start) {
+		s.Prompt = "write a.txt one\nsay done"
+		for _, c := range change {
+			c(s)
+		}
+	})
+}
+
+// refused waits until some pushes were answered with 503.
+func (p *plane) refused(n int) {
+	p.t.Helper()
+	p.until("pushes are refused", func() bool { return p.refusals >= n })
+}
+
+// continues has another attempt begin, which must begin with the work of the one before,
+// and ends with both pushed.
+func (p *plane) continues(attempt int) {
+	p.t.Helper()
+	run := p.task(func(s *protocol.Start) { s.Attempt, s.Prompt = attempt, "write b.txt two\nsay done" })
+	s, f := p.finish(run)
+	var prepared protocol.Prepared
+	s.data(p.t, protocol.EventPrepared, &prepared)
+	if f.State != protocol.Succeeded || prepared.Resume == "" || prepared.Base != prepared.Resume ||
+		p.show("svc/t--12345678", "a.txt")+p.show("svc/t--12345678", "b.txt") != "onetwo" {
+		p.t.Errorf("attempt %d: prepared %+v, finished %+v", attempt, prepared, f)
+	}
+}
+
+// TestHostIsDownForEver holds that a push that is answered with 503 is given up in time,
+// that the run says that the host is to blame, and that the next attempt on this box has
+// the work, as often as that happens.
+func TestHostIsDownForEver(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.change(func() { p.down = pushes })
+	cfg := p.config()
+	cfg.Timing.Wrap = 3 * time.Second
+	p.start(cfg)
+	for attempt := 1; attempt <= 2; attempt++ {
+		began := time.Now()
+		s, f := p.finish(p.works(func(s *protocol.Start) { s.Attempt = attempt }))
+		if f.State != protocol.Failed || f.Kind != "push_rejected" || !f.Busy || f.Tip != "" || !strings.Contains(f.Error, "503") {
+			t.Errorf("attempt %d: finished %+v", attempt, f)
+		}
+		if took := time.Since(began); took > 25*time.Second || strings.Contains(s.kinds(), protocol.EventPushed) {
+			t.Errorf("attempt %d took %s: %s", attempt, took, s.kinds())
+		}
+	}
+	p.refused(4) // it is tried again
+	p.change(func() { p.down = fetches })
+	if _, f := p.finish(p.works(func(s *protocol.Start) { s.Attempt = 3 })); f.Kind != "checkout_failed" || !f.Busy {
+		t.Errorf("without a checkout: finished %+v", f)
+	}
+	p.change(func() { p.down = "" })
+	p.continues(4)
+	// What was pushed is kept no longer: the branch is where another has left it.
+	git(t, p.repo, "update-ref", "refs/heads/svc/t--12345678", "main")
+	s, _ := p.finish(p.task(func(s *protocol.Start) { s.Attempt, s.Prompt = 5, "say nothing new" }))
+	var prepared protocol.Prepared
+	if s.data(t, protocol.EventPrepared, &prepared); prepared.Base != git(t, p.repo, "rev-parse", "main") {
+		t.Errorf("after the push: prepared %+v", prepared)
+	}
+}
+
+// TestKeptWorkIsOfItsBranch holds that work which could not be pushed is not taken up on
+// top of what somebody else has done meanwhile.
+func TestKeptWorkIsOfItsBranch(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.change(func() { p.down = pushes })
+	cfg := p.config()
+	cfg.Timing.Wrap = time.Second
+	p.start(cfg)
+	p.finish(p.works())
+	theirs := git(t, p.repo, "commit-tree", "-p", "main", "-m", "by hand", "main^{tree}")
+	git(t, p.repo, "update-ref", "refs/heads/svc/t--12345678", theirs)
+	p.change(func() { p.down = "" })
+	s, f := p.finish(p.task(func(s *protocol.Start) { s.Attempt, s.Prompt = 2, "write b.txt two\nsay done" }))
+	var prepared protocol.Prepared
+	s.data(t, protocol.EventPrepared, &prepared)
+	if prepared.Resume != theirs || f.State != protocol.Succeeded {
+		t.Errorf("prepared %+v, finished %+v", prepared, f)
+	}
+}
+
+// TestEndOfABoxThatCannotPush holds that the work of a run is not lost with a box that is
+// stopped or killed while its pushes are answered with 503, whether the run is still the
+// box's when it comes back or not.
+func TestEndOfABoxThatCannotPush(t *testing.T) {
+	t.Parallel()
+	for name, signal := range map[string]syscall.Signal{"stopped": syscall.SIGTERM, "killed": syscall.SIGKILL} {
+		for whose, fenced := range map[string]bool{"it is still its own": false, "it was taken away": true} {
+			t.Run(name+", "+whose, func(t *testing.T) {
+				t.Parallel()
+				p := newPlane(t)
+				p.change(func() { p.down = pushes })
+				cfg := p.config()
+				cfg.Timing.Leave = 2 * time.Second
+				first := p.process(cfg)
+				run := p.works()
+				p.refused(2)
+				if err := first.Process.Signal(signal); err != nil {
+					t.Fatal(err)
+				}
+				_ = first.Wait()
+				if _, ended := p.run(run).finished(); ended {
+					t.Fatal("the run has ended")
+				}
+				p.change(func() {
+					p.run(run).fenced = fenced
+					p.down = ""
+				})
+				p.start(cfg)
+				if !fenced {
+					if _, f := p.finish(run); f.Tip == "" || p.show("svc/t--12345678", "a.txt") != "one" {
+						t.Errorf("finished %+v", f)
+					}
+				}
+				p.continues(2)
+			})
+		}
+	}
+}
