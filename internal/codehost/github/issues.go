@@ -96,7 +96,7 @@ func (h *Host) ownComment(ctx context.Context, r codehost.Repo, once codehost.On
 	var out *wireComment
 	_, err := list(ctx, h, r, call{sub: sub, query: query, need: need}, func(page []wireComment) bool {
 		for _, w := range page {
-			if h.user(w.User).Own && strings.Contains(w.Body, marker(once)) {
+			if h.user(w.User).Own && carries(w.Body, w.CreatedAt.Time, once) {
 				out = &w
 			}
 		}
@@ -160,7 +160,7 @@ func (h *Host) OpenIssue(
 	var done *wireIssue
 	_, err := list(ctx, h, r, call{sub: "/issues", query: query, need: readIssues}, func(page []wireIssue) bool {
 		for _, w := range page {
-			if w.PullRequest == nil && h.user(w.User).Own && strings.Contains(w.Body, marker(once)) {
+			if w.PullRequest == nil && h.user(w.User).Own && carries(w.Body, w.CreatedAt.Time, once) {
 				done = &w
 			}
 		}

@@ -82,7 +82,7 @@ func (h *Host) ownReview(ctx context.Context, r codehost.Repo, once codehost.Onc
 		return nil, err
 	}
 	for _, w := range reviews {
-		if h.user(w.User).Own && strings.Contains(w.Body, marker(once)) {
+		if h.user(w.User).Own && carries(w.Body, w.SubmittedAt.Time, once) {
 			return &w, nil
 		}
 	}

@@ -223,6 +223,9 @@ func (h *Host) CreateRepo(ctx context.Context, owner string, once codehost.Once,
 		return codehost.Repo{}, errors.Join(&codehost.BlockedError{Missing: append([]string{e.Message}, e.Errors...)}, err)
 	}
 	if from := since(once); !from.IsZero() {
+		// GitHub does not say who made a repository, so its time has to tell more than
+		// that of other objects: GitHub refuses the App if its clock is a minute ahead.
+		from = from.Add(onceSkew - 2*clockSkew)
 		err := h.get(ctx, r, readMetadata, "", &w)
 		if errors.Is(err, codehost.ErrGone) || errors.Is(err, codehost.ErrNotFound) {
 			return codehost.Repo{}, codehost.ErrExists.Because(err) // the owner keeps it from the App

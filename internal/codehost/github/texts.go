@@ -56,7 +56,7 @@ func marker(once codehost.Once) string { return markerHead + string(once) + " --
 
 // marked is a text as it is sent: cut, and with the marker of once unless that is "".
 func marked(body string, once codehost.Once) string {
-	body = strings.ReplaceAll(cut(body), markerHead, "<!-- ")
+	body = strings.ReplaceAll(cut(body), markerHead, "<!-- ym-") // what is left never reads as one
 	if once == "" {
 		return body
 	}
@@ -69,6 +69,17 @@ func unmarked(body string) string {
 	return markers.ReplaceAllString(body, "")
 }
 
+// onceSkew is how much the clocks of the database and of GitHub may differ where GitHub
+// says whose an object is.
+const onceSkew = time.Hour
+
+// carries tells whether a text of our own bot, of some time, is the effect of a
+// codehost.Once: it has its marker, and is not older. Whoever may edit comments of the
+// bot could add a marker, but not one that is not used yet: its id cannot be guessed.
+func carries(body string, at time.Time, once codehost.Once) bool {
+	return once != "" && strings.Contains(body, marker(once)) && !at.Before(since(once))
+}
+
 // since is when a codehost.Once was made, less an hour for clocks that differ; the zero
 // time if its id does not tell.
 func since(once codehost.Once) time.Time {
@@ -77,7 +88,7 @@ func since(once codehost.Once) time.Time {
 		return time.Time{}
 	}
 	sec, nsec := u.Time().UnixTime()
-	return time.Unix(sec, nsec).Add(-time.Hour).UTC()
+	return time.Unix(sec, nsec).Add(-onceSkew).UTC()
 }
 
 // atoi is a number that a pattern has matched, or one in its place for "".
