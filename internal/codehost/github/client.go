@@ -106,7 +106,7 @@ func (h *Host) send(ctx context.Context, q request, out any) (reply, error) {
 		case re.status >= 400:
 			err := h.failure(re.status, resp.Header, body, q.need)
 			if busy, is := errors.AsType[*codehost.BusyError](err); is && busy.Limit && hidden(resp.Header) {
-				h.limits.Note(q.auth.payer, pace.Note{Blocked: busy.After})
+				h.limits.Note(q.auth.payer, pace.Note{Refused: true})
 			}
 			return re, err
 		case out == nil || len(body) == 0:

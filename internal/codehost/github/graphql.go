@@ -53,7 +53,7 @@ func (h *Host) graphQL(ctx context.Context, r codehost.Repo, need permissions, q
 			Data   jsontext.Value `json:"data"`
 			Errors []problem      `json:"errors"`
 		}
-		_, err = h.send(ctx, request{
+		re, err := h.send(ctx, request{
 			method: http.MethodPost, path: h.cfg.Addresses.GraphQL, auth: auth, need: need, reads: strings.HasPrefix(query, "query"),
 			body: map[string]any{"query": query, "variables": variables},
 		}, &got)
@@ -80,8 +80,10 @@ func (h *Host) graphQL(ctx context.Context, r codehost.Repo, need permissions, q
 			kinds[p.Type] = true
 		}
 		switch {
+		case kinds["RATE_LIMITED"] && !hidden(re.header): // the hour of GraphQL is used up; send has noted that
+			return &codehost.BusyError{After: max(time.Second, until(re.header).Sub(h.cfg.Now())), Limit: true, Cause: e}
 		case kinds["RATE_LIMITED"] || e.says("rate limit"):
-			h.limits.Note(auth.payer, pace.Note{Blocked: time.Minute})
+			h.limits.Note(auth.payer, pace.Note{Refused: true})
 			return &codehost.BusyError{After: time.Minute, Limit: true, Cause: e}
 		case e.says("archived"):
 			return codehost.ErrGone.Because(e)

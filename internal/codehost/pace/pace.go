@@ -41,6 +41,7 @@ type Note struct {
 	Remaining int
 	Reset     time.Time
 	Blocked   time.Duration // no call before that time has passed; 0: none of that
+	Refused   bool          // no call for a while, and the host does not say for how long
 }
 
 // Hour is what is left of a resource.
@@ -53,6 +54,7 @@ type Hour struct {
 type State struct {
 	Hours     map[string]Hour // by resource
 	Blocked   time.Time       // no call before
+	Refusals  int             // in a row that named no time, of the newest block
 	NextWrite time.Time
 	Contents  []time.Time // of the last hour, the oldest first
 }
@@ -69,6 +71,15 @@ const (
 	contentRuns  = 400           // what is left to those who are no people
 	contentLater = 350           // and to reviews and sweeps
 	longestHour  = 2 * time.Hour // a host that names a later end of its hour is not believed
+)
+
+// How long a payer does not call after a refusal that names no time: firstBlock, and
+// twice as long as the last time if it is refused again within calm of the end of that.
+// See the section "Exceeding the rate limit" of the page "Rate limits for the REST API".
+const (
+	firstBlock = time.Minute
+	mostBlock  = time.Hour
+	calm       = 10 * time.Minute
 )
 
 // ErrPace says that a call would exceed what the server permits itself.
@@ -120,8 +131,16 @@ func (s *State) Take(now time.Time, c Cost) (wait time.Duration, err error) {
 }
 
 // Note records what an answer said. Of answers about one hour the one counts that leaves
-// the least: they come in any order.
+// the least: they come in any order. Refusals of calls that were under way together are
+// one.
 func (s *State) Note(now time.Time, n Note) {
+	if n.Refused && !s.Blocked.After(now) {
+		if now.Sub(s.Blocked) > calm {
+			s.Refusals = 0
+		}
+		s.Blocked = now.Add(min(firstBlock<<min(s.Refusals, 10), mostBlock))
+		s.Refusals++
+	}
 	if until := now.Add(n.Blocked); n.Blocked > 0 && until.After(s.Blocked) {
 		s.Blocked = until
 	}

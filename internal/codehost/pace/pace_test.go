@@ -123,3 +123,31 @@ func TestUrgentCallsAreLastToStop(t *testing.T) {
 		t.Errorf("blocked for %s", after)
 	}
 }
+
+// TestRefusalsDouble holds how long nothing is called after a refusal that names no time:
+// a minute, and twice as long each time that it is refused again, up to an hour. Refusals
+// of calls that were under way together count once, and after a calm it begins anew.
+func TestRefusalsDouble(t *testing.T) {
+	t.Parallel()
+	limits, now := paced()
+	refuse := func() time.Duration {
+		limits.Note("a", Note{Refused: true})
+		limits.Note("a", Note{Refused: true}) // of a call that was under way
+		return busyAfter(t, limits.Take(t.Context(), "a", Cost{Urgency: codehost.ForPeople}))
+	}
+	for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
+		after := refuse()
+		if after != want*time.Minute {
+			t.Errorf("refusal %d: %s", i+1, after)
+		}
+		*now = now.Add(after + 9*time.Minute)
+	}
+	limits.Note("a", Note{Blocked: 30 * time.Second})
+	if after := refuse(); after != 30*time.Second {
+		t.Errorf("the host has named a time, and it waits %s", after)
+	}
+	*now = now.Add(time.Hour)
+	if after := refuse(); after != time.Minute {
+		t.Errorf("after a calm: %s", after)
+	}
+}

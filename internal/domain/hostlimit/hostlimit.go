@@ -126,7 +126,7 @@ func (l *limits) add(payer string, s *pace.State) {
 
 // Note implements pace.Limits.
 func (l *limits) Note(payer string, n pace.Note) {
-	if payer == "" || n.Resource == "" && n.Blocked <= 0 {
+	if payer == "" || n.Resource == "" && n.Blocked <= 0 && !n.Refused {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -224,3 +224,25 @@ func TestClockSetBack(t *testing.T) {
 		}
 	})
 }
+
+// A refusal that names no time blocks both nodes for a minute, and the next for two,
+// whichever node it reaches; that two nodes are refused together counts once.
+func TestRefusedTogether(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		people := pace.Cost{Urgency: codehost.ForPeople}
+		for i, want := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute} {
+			y.nodes[i%2].Note("a", pace.Note{Refused: true})
+			y.nodes[(i+1)%2].Note("a", pace.Note{Refused: true})
+			for node := range y.nodes {
+				if got := y.after(node, people); got != want {
+					t.Errorf("refusal %d: node %d waits %s, want %s", i+1, node, got, want)
+				}
+			}
+			y.later(want)
+			if got := y.after(1, people); got != 0 {
+				t.Errorf("afterwards: %s", got)
+			}
+		}
+	})
+}

@@ -18,6 +18,7 @@ type hourRow struct {
 // paceRow is the pace of a payer.
 type paceRow struct {
 	BlockedUntil time.Time
+	Refusals     int
 	NextWriteAt  time.Time
 	Contents     db.JSON[[]int64] // microseconds
 }
@@ -34,6 +35,13 @@ type blockArgs struct {
 	Host, Payer string
 	Until       time.Time
 	Now         int64
+}
+
+// refusedArgs are the parameters of refused.
+type refusedArgs struct {
+	Host, Payer  string
+	BlockedUntil time.Time
+	Refusals     int
 }
 
 // writtenArgs are the parameters of written.
@@ -53,7 +61,7 @@ type turnArgs struct {
 
 var (
 	hoursOf = db.Q[hourRow](`SELECT resource, most, remaining, reset_at FROM host_limits WHERE host = $1 AND payer = $2`)
-	paceOf  = db.Q[paceRow](`SELECT blocked_until, next_write_at, contents FROM host_paces WHERE host = $1 AND payer = $2`)
+	paceOf  = db.Q[paceRow](`SELECT blocked_until, refusals, next_write_at, contents FROM host_paces WHERE host = $1 AND payer = $2`)
 	// saveHour leaves a row alone that says of the same hour that less is left, or that is of
 	// a later one.
 	saveHour = db.SWith[saveHourArgs](`INSERT INTO host_limits (host, payer, resource, most, remaining, reset_at)
@@ -65,6 +73,8 @@ var (
 		ON CONFLICT (host, payer) DO UPDATE SET touched_at = excluded.touched_at,
 		blocked_until = CASE WHEN excluded.blocked_until > host_paces.blocked_until THEN excluded.blocked_until
 		ELSE host_paces.blocked_until END`)
+	refused = db.SWith[refusedArgs](`UPDATE host_paces SET blocked_until = :blocked_until, refusals = :refusals
+		WHERE host = :host AND payer = :payer`)
 	// lockPace keeps other nodes from writing until the transaction ends.
 	lockPace = db.S(`INSERT INTO host_paces (host, payer, touched_at) VALUES ($1, $2, $3)
 		ON CONFLICT (host, payer) DO UPDATE SET touched_at = excluded.touched_at`)
@@ -74,7 +84,7 @@ var (
 	forgetHours = db.S(`DELETE FROM host_limits WHERE reset_at < $1`)
 	forgetPaces = db.S(`DELETE FROM host_paces WHERE touched_at < $1`)
 	resetHours  = db.S(`DELETE FROM host_limits WHERE reset_at > $1`)
-	resetPaces  = db.S(`UPDATE host_paces SET blocked_until = 0, next_write_at = 0, contents = '[]', touched_at = $1 WHERE touched_at > $1`)
+	resetPaces  = db.S(`UPDATE host_paces SET blocked_until = 0, refusals = 0, next_write_at = 0, contents = '[]', touched_at = $1 WHERE touched_at > $1`)
 )
 
 // read is the state of a payer that all nodes share.
@@ -91,7 +101,7 @@ func read(tx *db.Tx, host, payer string) (s pace.State, err error) {
 	if err != nil || !ok {
 		return s, err
 	}
-	s.Blocked, s.NextWrite = p.BlockedUntil, p.NextWriteAt
+	s.Blocked, s.Refusals, s.NextWrite = p.BlockedUntil, p.Refusals, p.NextWriteAt
 	for _, at := range p.Contents.V {
 		s.Contents = append(s.Contents, db.Time(at))
 	}
@@ -124,12 +134,31 @@ func save(tx *db.Tx, host, payer string, n pace.Note) error {
 			return err
 		}
 	}
+	if n.Refused {
+		if err := refuse(tx, host, payer); err != nil {
+			return err
+		}
+	}
 	if n.Resource == "" {
 		return nil
 	}
 	_, err := saveHour.Exec(tx, saveHourArgs{
 		Host: host, Payer: payer, Resource: n.Resource, Most: n.Limit, Remaining: n.Remaining, ResetAt: n.Reset,
 	})
+	return err
+}
+
+// refuse stores that the host has refused a payer without naming a time.
+func refuse(tx *db.Tx, host, payer string) error {
+	if err := lock(tx, host, payer); err != nil {
+		return err
+	}
+	s, err := read(tx, host, payer)
+	if err != nil {
+		return err
+	}
+	s.Note(tx.Now, pace.Note{Refused: true})
+	_, err = refused.Exec(tx, refusedArgs{Host: host, Payer: payer, BlockedUntil: s.Blocked, Refusals: s.Refusals})
 	return err
 }
 
