@@ -2,11 +2,11 @@ package relay
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"yardmaster/internal/codehost"
@@ -48,6 +48,10 @@ func (q *request) receive() {
 		http.Error(q.w, "The client must support report-status.", http.StatusBadRequest)
 		return
 	}
+	if p.Options() { // GitHub offers none, and elsewhere they may turn checks off
+		http.Error(q.w, "A push must not have options.", http.StatusBadRequest)
+		return
+	}
 	if reasons := q.judge(p); len(reasons) > 0 {
 		// Clients read the answer only after they have sent everything.
 		if _, err := io.Copy(io.Discard, body); err == nil {
@@ -77,11 +81,16 @@ func (q *request) judge(p smarthttp.Push) map[string]string {
 }
 
 // forward sends the push to the host and its answer to the client, and announces the
-// changed refs.
+// changed refs. A pack that is short is held, so that the push is sent again if the host
+// refuses the credential.
 func (q *request) forward(ctx context.Context, p smarthttp.Push, rest io.Reader) {
+	body, err := hold(rest)
+	if err != nil {
+		return // the client has disconnected
+	}
+	body.head = slices.Concat(p.Raw, body.head)
 	resp, err := q.ask(ctx, ask{
-		method: http.MethodPost, path: smarthttp.ReceivePack, write: true, length: q.r.ContentLength,
-		body:        &held{head: bytes.Clone(p.Raw), rest: rest},
+		method: http.MethodPost, path: smarthttp.ReceivePack, write: true, length: q.r.ContentLength, body: body,
 		contentType: "application/x-git-receive-pack-request",
 	})
 	if err != nil {

@@ -83,6 +83,7 @@ func TestPushesAreJudgedHere(t *testing.T) {
 	s := newSite(t)
 	dir := s.work()
 	run(t, dir, "push", "-q", "origin", "HEAD:refs/heads/svc/a")
+	run(t, dir, "push", "-q", s.repo(), "HEAD:refs/tags/v0")
 	s.pushes()
 	s.heard()
 	run(t, dir, "commit", "-q", "--allow-empty", "-m", "more")
@@ -90,6 +91,10 @@ func TestPushesAreJudgedHere(t *testing.T) {
 		{"HEAD:refs/heads/other", "this token may only push to"},
 		{"HEAD:refs/tags/v1", "this token may only push to"},
 		{":refs/heads/svc/a", "may not delete"},
+		{":refs/tags/v0", "this token may only push to"},
+		{"HEAD:refs/svc/a", "this token may only push to"},
+		{"HEAD:refs/pull/1/head", "this token may only push to"},
+		{"HEAD:refs/heads/svc", "this token may only push to"},
 	} {
 		out := fails(t, dir, "push", "origin", c.spec)
 		if !strings.Contains(out, c.says) {
@@ -294,6 +299,9 @@ func TestStrangeRequests(t *testing.T) {
 	long := strings.Repeat(smarthttp.Pkt(codehost.ZeroSHA+" "+strings.Repeat("1", 40)+" refs/heads/svc/"+strings.Repeat("a", 200)), 300)
 	const kind = "application/x-git-receive-pack-request"
 	silent := smarthttp.Pkt(codehost.ZeroSHA+" "+strings.Repeat("1", 40)+" refs/heads/svc/a\x00x") + smarthttp.Flush
+	hidden := smarthttp.Pkt(codehost.ZeroSHA+" "+strings.Repeat("1", 40)+" refs/heads/svc/a\x00x \x00 report-status") + smarthttp.Flush
+	option := smarthttp.Pkt(codehost.ZeroSHA+" "+strings.Repeat("1", 40)+" refs/heads/svc/a\x00report-status push-options") +
+		smarthttp.Flush + smarthttp.Pkt("ci.skip") + smarthttp.Flush
 	for name, c := range map[string]struct {
 		path, kind, encoding, body string
 		status                     int
@@ -304,6 +312,8 @@ func TestStrangeRequests(t *testing.T) {
 		"no packets":         {"/git-receive-pack", kind, "", "hello world", 400},
 		"too many commands":  {"/git-receive-pack", kind, "", long, 400},
 		"no report":          {"/git-receive-pack", kind, "", silent, 400},
+		"a hidden report":    {"/git-receive-pack", kind, "", hidden, 400},
+		"a push option":      {"/git-receive-pack", kind, "", option, 400},
 		"a probe":            {"/git-receive-pack", kind, "", "0000", 200},
 		"a signed push":      {"/git-receive-pack", kind, "", smarthttp.Pkt("push-cert\x00report-status\n") + "0000", 400},
 		"another encoding":   {"/git-upload-pack", "application/x-git-upload-pack-request", "br", "0000", 415},

@@ -57,6 +57,9 @@ func ReadPush(r *bufio.Reader, most int) (Push, error) {
 			if len(p.Updates) > 0 {
 				return Push{}, fmt.Errorf("%w: capabilities after the first command", ErrMalformed)
 			}
+			if strings.Contains(capabilities, "\x00") {
+				return Push{}, fmt.Errorf("%w: capabilities that end early", ErrMalformed)
+			}
 			p.capabilities = strings.Fields(capabilities)
 		}
 		line = strings.TrimSuffix(line, "\n")
@@ -114,6 +117,10 @@ func pktLen(digits []byte) (int, error) {
 }
 
 func (p Push) can(capability string) bool { return slices.Contains(p.capabilities, capability) }
+
+// Options tells whether texts follow the commands that are for the server itself, such as
+// those that skip its checks.
+func (p Push) Options() bool { return p.can("push-options") }
 
 // SideBand tells whether the answer is sent in the multiplexed form.
 func (p Push) SideBand() bool { return p.can("side-band-64k") }
