@@ -74,6 +74,9 @@ func (c *Call) Header(name string) string {
 	return c.Texts.Header(name)
 }
 
+// Param returns a parameter of the path of a call of a Raw op, as it was sent.
+func (c *Call) Param(name string) string { return c.path(name) }
+
 func (c *Call) path(name string) string {
 	if c.Texts == nil {
 		return ""

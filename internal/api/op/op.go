@@ -91,7 +91,13 @@ func Stream[I any](r Row, h func(context.Context, I, *Sink) error) Op {
 // to serve before the first step; the surface takes the steps itself with Admit and
 // Serve, once or for each of the calls in the body.
 func Raw(r Row, serve func(ctx context.Context, p *Pipeline, c *Call) Answer) Op {
-	o := define[None](r)
+	return RawAt[None](r, serve)
+}
+
+// RawAt is Raw for a path with parameters, which are the fields of I. The surface reads
+// them with Call.Param.
+func RawAt[I any](r Row, serve func(ctx context.Context, p *Pipeline, c *Call) Answer) Op {
+	o := define[I](r)
 	o.in.Body, o.in.Need, o.raw = true, true, serve
 	o.output = replyType
 	return o

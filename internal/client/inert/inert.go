@@ -5,6 +5,7 @@ package inert
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -48,4 +49,20 @@ func Escape(s string) string {
 		}
 	}
 	return b.String()
+}
+
+var ticks = regexp.MustCompile("`{3,}")
+
+// Fence puts text into a block of code of Markdown that the text cannot end.
+func Fence(text string) string {
+	fence := "```"
+	for _, run := range ticks.FindAllString(text, -1) {
+		if len(run) >= len(fence) {
+			fence = strings.Repeat("`", len(run)+1)
+		}
+	}
+	if len(fence) > 200 { // a run of ticks is no text
+		text, fence = ticks.ReplaceAllString(text, "``"), "```"
+	}
+	return fence + "text\n" + text + "\n" + fence
 }

@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"sync"
 	"time"
 
 	"yardmaster/internal/api/op"
@@ -62,36 +61,7 @@ type Needs struct {
 type Service struct {
 	Needs
 	larges chan struct{}
-	barred barred
-}
-
-// barred are the addresses whose refused deliveries have reached the limit of an address.
-// The zero value is empty.
-type barred struct {
-	mu  sync.Mutex
-	all map[string]bool
-}
-
-// mostBarred limits the addresses that a node remembers.
-const mostBarred = 10_000
-
-func (b *barred) has(ip string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all[ip]
-}
-
-func (b *barred) set(ip string, is bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.all == nil || len(b.all) >= mostBarred {
-		b.all = map[string]bool{}
-	}
-	if is {
-		b.all[ip] = true
-	} else {
-		delete(b.all, ip)
-	}
+	barred op.Barred
 }
 
 // New makes a Service of n. It panics if a required field of n is nil.
@@ -116,25 +86,12 @@ var (
 // deliveries have reached the limit, each delivery is counted before it is read. One that
 // names no App of this server is not read at all.
 func (s *Service) receive(ctx context.Context, p *op.Pipeline, c *op.Call) op.Answer {
-	ip := c.Request.IP
-	refuse := func(err error) op.Answer {
-		_, _, limited := p.Admit(ctx, c)
-		if f, is := errors.AsType[*fault.Error](limited); is && f.Kind == fault.RateLimited {
-			s.barred.set(ip, true)
-		}
-		if limited != nil {
-			err = limited
-		}
-		return p.Refuse(c, err)
-	}
+	refuse := func(err error) op.Answer { return s.barred.Refuse(ctx, p, c, err) }
 	if c.Refused != nil {
 		return refuse(c.Refused)
 	}
-	if s.barred.has(ip) {
-		if _, _, limited := p.Admit(ctx, c); limited != nil {
-			return p.Refuse(c, limited)
-		}
-		s.barred.set(ip, false)
+	if err := s.barred.Stop(ctx, p, c); err != nil {
+		return p.Refuse(c, err)
 	}
 	if _, err := s.accept(c, nil); errors.Is(err, codehost.ErrForeign) {
 		return refuse(errForged.Because(err))
