@@ -61,6 +61,8 @@ var edges = map[string]string{
 	"dial": "",
 	"hook": "dial",
 
+	"inbound": "client/inert secretscan",
+
 	"codehost":         "fault",
 	"codehost/builtin": "codehost codehost/gitfolder codehost/smarthttp fault observe",
 	"llm":              "fault observe",
@@ -125,7 +127,7 @@ var edges = map[string]string{
 
 // foundation lists what any domain may import. All other domains build on the rows of
 // people.
-const foundation = "api/op blob client/inert clock codehost codehost/pace db dial domain/people event fault flake hook id idp jsonschema " +
+const foundation = "api/op blob client/inert clock codehost codehost/pace db dial domain/people event fault flake hook id idp inbound jsonschema " +
 	"llm mail money needs observe policy protocol seal seal/keys secretscan web"
 
 // between lists the domains that import another one, and why a function wired in app
