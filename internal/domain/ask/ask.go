@@ -93,8 +93,10 @@ type Ask struct {
 	Verdict          *Verdict          `json:"verdict" doc:"what triage decided; null while it is pending"`
 	Hold             *Hold             `json:"hold" doc:"why triage leaves it pending; null: it does not"`
 	EscalationReason *string           `json:"escalation_reason" example:"null" doc:"slug of why a person is asked: judge_unavailable (the one that ask.redrive takes), judge_invalid, no_capacity, unknown_repository, chain_too_long, or a category of the judge; null unless it was escalated"`
-	FiledBy          string            `json:"filed_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who filed it: user:<id>, pat:<id>, box:<id> for an agent's own, or system"`
+	FiledBy          string            `json:"filed_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who filed it: user:<id>, pat:<id>, box:<id> for an agent's own, source:<id> for a connected system, or system"`
 	RequestedBy      *string           `json:"requested_by" format:"uuid" doc:"id of the person at the beginning of the chain: who filed it, or whose work the agent did that filed it; null: nobody asked"`
+	Count            int64             `json:"count" example:"1" doc:"how often it was asked for: once, and once more with each repeat that another system tells of, such as an error that is seen again"`
+	LastSeenAt       *time.Time        `json:"last_seen_at" example:"null" doc:"the last repeat; null without one"`
 	CreatedAt        time.Time         `json:"created_at" doc:"when it was filed"`
 	TriagedAt        *time.Time        `json:"triaged_at" doc:"when it left pending; null while it has not"`
 }

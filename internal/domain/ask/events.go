@@ -23,6 +23,9 @@ type (
 		TaskIDs        []string `json:"task_ids,omitempty" doc:"the tasks minted for it, or linked to it; left out if there are none"`
 		Verdict        string   `json:"verdict" doc:"minted, dropped, cross_linked, planned or escalated"`
 	}
+	repeatedData struct {
+		Count int64 `json:"count" doc:"how often it was asked for by now"`
+	}
 	heldData struct {
 		Reason string `json:"reason" doc:"slug of what keeps its judge from a call to a model"`
 	}
@@ -31,6 +34,7 @@ type (
 // The events of an ask.
 var (
 	filedEvent    = event.Declare[filedData]("ask.filed", Topic, "An ask was filed.")
+	repeatedEvent = event.Declare[repeatedData]("ask.repeated", Topic, "The trouble that the ask is about was seen again, twice as often as when this was recorded last.")
 	heldEvent     = event.Declare[heldData]("ask.held", Topic, "The ask waits until its judge may be paid.")
 	releasedEvent = event.Declare[event.None]("ask.released", Topic, "The judge of the ask may be paid again.")
 	redrivenEvent = event.Declare[event.None]("ask.redriven", Topic, "Somebody put the ask, which no judge had answered, back into triage.")

@@ -46,6 +46,9 @@ type Filing struct {
 	// RequestedBy is the id of the person at the beginning of the chain. Nil is
 	// the filer, and empty is nobody.
 	RequestedBy *string
+	// Again says that a second filing with the same key is the same trouble once more,
+	// which the ask counts.
+	Again bool
 
 	runID string
 	depth int64
@@ -87,8 +90,11 @@ func file(tx *db.Tx, hub *event.Hub, f Filing) (row, bool, error) {
 		}
 		key := namespace + ":" + f.DedupeKey
 		dedupe = &key
-		if r, ok, err := byDedupe.Maybe(tx, tx.Account, key); err != nil || ok {
+		if r, ok, err := byDedupe.Maybe(tx, tx.Account, key); err != nil {
 			return r, ok, err
+		} else if ok {
+			r, err = repeated(tx, r, f.Again)
+			return r, true, err
 		}
 	}
 	if len(f.RepoIDs) > maxReach {
@@ -119,6 +125,9 @@ func file(tx *db.Tx, hub *event.Hub, f Filing) (row, bool, error) {
 	}
 	if n == 0 { // another transaction filed the same at this moment
 		r, err := byDedupe.One(tx, tx.Account, dedupe)
+		if err == nil {
+			r, err = repeated(tx, r, f.Again)
+		}
 		return r, true, err
 	}
 	if r, err = byID.One(tx, tx.Account, r.ID); err != nil {
@@ -127,6 +136,22 @@ func file(tx *db.Tx, hub *event.Hub, f Filing) (row, bool, error) {
 	hub.Notify(tx, event.AskTopic)
 	data := filedData{FiledBy: r.FiledBy, Source: r.Source, Title: r.Title}
 	return r, false, filedEvent.Record(tx, event.Subject{ID: r.ID, RepoID: deref(r.RepoID)}, data)
+}
+
+// repeated counts that an ask was asked for again, and records each doubling of the
+// count.
+func repeated(tx *db.Tx, r row, again bool) (row, error) {
+	if !again {
+		return r, nil
+	}
+	if _, err := seenAgain.Exec(tx, tx.Account, r.ID, tx.Micros()); err != nil {
+		return r, err
+	}
+	r, err := byID.One(tx, tx.Account, r.ID)
+	if err != nil || r.Count&(r.Count-1) != 0 {
+		return r, err
+	}
+	return r, repeatedEvent.Record(tx, event.Subject{ID: r.ID, RepoID: deref(r.RepoID)}, repeatedData{Count: r.Count})
 }
 
 // OfRun is an ask that an agent declared in a run.

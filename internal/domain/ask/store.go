@@ -30,6 +30,8 @@ type row struct {
 	Depth            int64
 	Tries            int64
 	SessionID        *string
+	Count            int64
+	LastSeenAt       *time.Time
 	CreatedAt        time.Time
 	TriagedAt        *time.Time
 	Repo             *string
@@ -37,7 +39,8 @@ type row struct {
 
 const columns = `a.id, a.account_id, a.repo_id, a.reach, a.title, a.body, a.source, a.labels, a.dedupe_key, a.state, a.verdict,
 	a.escalation_reason,
-	a.filed_by, a.filer_id, a.requested_by, a.scopes, a.run_id, a.depth, a.tries, a.session_id, a.created_at, a.triaged_at,
+	a.filed_by, a.filer_id, a.requested_by, a.scopes, a.run_id, a.depth, a.tries, a.session_id, a.count, a.last_seen_at,
+	a.created_at, a.triaged_at,
 	r.owner || '/' || r.name AS repo
 	FROM asks a LEFT JOIN repos r ON r.id = a.repo_id`
 
@@ -62,6 +65,8 @@ var (
 		VALUES (:id, :account_id, :repo_id, :reach, :title, :body, :source, :labels, :dedupe_key, :dedupe, :state,
 		:filed_by, :filer_id, :scopes, :run_id, :depth, :due_at, :due_at, :requested_by)
 		ON CONFLICT (account_id, dedupe) DO NOTHING`)
+	// seenAgain counts one more time that an ask was asked for.
+	seenAgain  = db.S(`UPDATE asks SET count = count + 1, last_seen_at = $3 WHERE account_id = $1 AND id = $2`)
 	countOfRun = db.Q[int64](`SELECT COUNT(*) FROM asks WHERE account_id = $1 AND run_id = $2`)
 	depthOf    = db.Q[int64](`SELECT depth FROM asks WHERE account_id = $1 AND id = $2`)
 
@@ -244,7 +249,7 @@ func (r *row) wire() Ask {
 	out := Ask{
 		AskID: r.ID, ID: r.ID, Repo: r.Repo, Title: r.Title, Body: r.Body, Source: r.Source, Labels: r.Labels.V, DedupeKey: r.DedupeKey,
 		State: r.State, EscalationReason: r.EscalationReason, FiledBy: r.FiledBy, RequestedBy: r.RequestedBy,
-		CreatedAt: r.CreatedAt,
+		Count: r.Count, LastSeenAt: r.LastSeenAt, CreatedAt: r.CreatedAt,
 	}
 	if r.Verdict != nil {
 		out.Verdict = &r.Verdict.V
