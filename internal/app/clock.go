@@ -18,6 +18,7 @@ import (
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/review"
+	"yardmaster/internal/domain/schedule"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/webhook"
 	"yardmaster/internal/mail"
@@ -43,6 +44,7 @@ func (a *App) keeper() *clock.Keeper {
 		pull.ClockSetBack,
 		repo.ClockSetBack,
 		review.ClockSetBack,
+		schedule.ClockSetBack,
 		task.ClockSetBack,
 		webhook.ClockSetBack,
 	}}

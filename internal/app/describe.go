@@ -39,6 +39,7 @@ var groups = map[string]string{
 	"project":        "Repositories, their policy files and their switches.",
 	"project_secret": "Values that the agents of one repository are given and that nobody reads back.",
 	"review":         "What agents find when they review pull requests.",
+	"schedule":       "Asks that are filed again and again, at set times.",
 	"secret":         "Values that agents are given and that nobody reads back.",
 	"self":           "What belongs to a person and not to an account.",
 	"service":        "What runs here, and how it describes itself.",
@@ -60,8 +61,8 @@ var contents = []string{
 	"service", "account", "org_sso", "member", "invitation", "token", "operator_token", "access_request", "user", "billing", "grant",
 	"onboarding", "mcp", "webhook",
 	"task.create", "task.list", "task.stalls", "task",
-	"plan", "project", "issue", "pr", "review", "ask", "escalation", "box", "template", "config", "ci", "system_prompt", "project_secret",
-	"secret", "blocker",
+	"plan", "project", "issue", "pr", "review", "ask", "schedule", "escalation", "box", "template", "config", "ci", "system_prompt",
+	"project_secret", "secret", "blocker",
 	"self",
 	"session", "stream", "audit", "notification", "overview", "code_host", "inbound",
 }
@@ -69,7 +70,7 @@ var contents = []string{
 // order is how a reader meets the groups: work, what carries it out, permissions,
 // then operators' groups.
 var order = []string{
-	"task", "ask", "plan", "blocker", "issue", "pr", "review", "escalation", "session", "stream", "notification", "overview",
+	"task", "ask", "schedule", "plan", "blocker", "issue", "pr", "review", "escalation", "session", "stream", "notification", "overview",
 	"project", "box", "template", "config", "ci", "system_prompt",
 	"project_secret", "secret", "self", "account", "onboarding", "token", "member", "invitation", "org_sso", "billing", "audit", "mcp",
 	"webhook", "service",

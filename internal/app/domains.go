@@ -56,6 +56,7 @@ import (
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/review"
 	"yardmaster/internal/domain/run"
+	"yardmaster/internal/domain/schedule"
 	"yardmaster/internal/domain/service"
 	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/signin"
@@ -359,6 +360,9 @@ func (a *App) wire() parts {
 	}))
 	add(&p, escalation.New(escalation.Needs{DB: a.db}))
 	add(&p, backlog.New(backlog.Needs{DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Asks: flow.BacklogAsks{Issues: p.issue}}))
+	add(&p, schedule.New(schedule.Needs{
+		DB: a.db, Hub: a.hub, Logger: a.log, Repos: flow.ScheduleRepos{}, Asks: flow.ScheduleAsks{Hub: a.hub},
+	}))
 	add(&p, overview.New(overview.Needs{DB: a.db, Donations: flow.Donations{}}))
 	add(&p, stream.New(stream.Needs{DB: a.db, Hub: a.hub, Topics: topics(p), Own: ownTopics(p)}))
 	add(&p, goal.New(goal.Needs{DB: a.db, Board: flow.GoalBoard{DB: a.db, Hosts: a.hosts, Place: a.cfg.GoalsRepo}}))

@@ -46,6 +46,9 @@ var (
 		VALUES ($1, $2, $3, '[]', 'Seeded', 'Nothing.', 'api', '{}', 'dropped', 'system', '[]', 0, 0, 0)`)
 	addEscalation = db.S(`INSERT INTO escalations (id, account_id, repo_id, category, title, body, reason, created_by, created_at)
 		VALUES ($1, $2, $3, 'unclear', 'Seeded', '', '', 'system', 0)`)
+	addSchedule = db.S(`INSERT INTO schedules (id, account_id, title, body, labels, cron, zone, when_busy, user_id, scopes, paused_why,
+		created_by, created_at, updated_at)
+		VALUES ($1, $2, 'Seeded', 'Nothing.', '{}', '0 0 * * *', 'UTC', 'queue', $3, '[]', 'person', 'system', 0, 0)`)
 	addTemplate = db.S(`INSERT INTO templates (account_id, name, body, created_at, updated_at) VALUES ($1, $2, '{}', 0, 0)`)
 )
 
@@ -72,7 +75,7 @@ func (y *yard) seed(account, login string) map[string]string {
 	y.t.Helper()
 	at := map[string]string{"owner": login, "repo": "seeded", "name": login + "s", "scope": "account", "key": login + "s"}
 	for _, group := range []string{"token", "billing", "project", "task", "runId", "pr", "box", "session", "invitationId", "blockerId",
-		"planId", "fanoutId", "askId", "escalation"} {
+		"planId", "fanoutId", "askId", "escalation", "schedule"} {
 		at[group] = id.Random()
 	}
 	at["userId"] = y.person("of-"+login, account, policy.Member)
@@ -95,6 +98,7 @@ func (y *yard) seed(account, login string) map[string]string {
 			{addAsk, []any{at["askId"], account, at["project"]}},
 			{addEscalation, []any{at["escalation"], account, at["project"]}},
 			{addTemplate, []any{account, at["name"]}},
+			{addSchedule, []any{at["schedule"], account, at["userId"]}},
 		} {
 			if _, err := row.Exec(tx, row.args...); err != nil {
 				return err

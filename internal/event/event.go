@@ -55,6 +55,9 @@ const IntentTopic = "intents"
 // WebhookTopic is notified when something is to be sent to a webhook.
 const WebhookTopic = "webhooks"
 
+// ScheduleTopic is notified when an occurrence of a schedule may be due.
+const ScheduleTopic = "schedules"
+
 // DeliveryTopic is notified when a code host has sent a delivery.
 const DeliveryTopic = "deliveries"
 

@@ -76,7 +76,14 @@ const (
 	FromInbound = "inbound"
 	FromBacklog = "backlog"
 	FromIssue   = "issue"
+
+	FromSchedule = "schedule"
 )
+
+// own are the sources that only the platform files under.
+func own() []string {
+	return []string{FromRun, FromPlan, FromBlocker, FromInbound, FromBacklog, FromIssue, FromSchedule}
+}
 
 // Ask is an ask as clients see it.
 type Ask struct {
@@ -86,14 +93,14 @@ type Ask struct {
 	Repo             *string           `json:"repo" doc:"owner/name; null: it is for no one repository"`
 	Title            string            `json:"title" doc:"one line"`
 	Body             string            `json:"body" doc:"what is wanted, as it was filed"`
-	Source           string            `json:"source" example:"api" doc:"api unless the filer said so; run, plan, blocker, inbound, backlog and issue are the platform's own"`
+	Source           string            `json:"source" example:"api" doc:"api unless the filer said so; run, plan, blocker, inbound, backlog, issue and schedule are the platform's own"`
 	Labels           map[string]string `json:"labels" example:"{\"team\":\"web\"}" doc:"names and values that were filed with it"`
 	DedupeKey        *string           `json:"dedupe_key" example:"null" doc:"the key it was filed under; null without one"`
 	State            State             `json:"state" enum:"pending,triaged,dropped,escalated" doc:"triaged: work came of it; dropped: none is needed; escalated: a person decides"`
 	Verdict          *Verdict          `json:"verdict" doc:"what triage decided; null while it is pending"`
 	Hold             *Hold             `json:"hold" doc:"why triage leaves it pending; null: it does not"`
 	EscalationReason *string           `json:"escalation_reason" example:"null" doc:"slug of why a person is asked: judge_unavailable (the one that ask.redrive takes), judge_invalid, no_capacity, unknown_repository, chain_too_long, or a category of the judge; null unless it was escalated"`
-	FiledBy          string            `json:"filed_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who filed it: user:<id>, pat:<id>, box:<id> for an agent's own, source:<id> for a connected system, or system"`
+	FiledBy          string            `json:"filed_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who filed it: user:<id>, pat:<id>, box:<id> for an agent's own, source:<id> for a connected system, schedule:<id>, or system"`
 	RequestedBy      *string           `json:"requested_by" format:"uuid" doc:"id of the person at the beginning of the chain: who filed it, or whose work the agent did that filed it; null: nobody asked"`
 	Count            int64             `json:"count" example:"1" doc:"how often it was asked for: once, and once more with each repeat that another system tells of, such as an error that is seen again"`
 	LastSeenAt       *time.Time        `json:"last_seen_at" example:"null" doc:"the last repeat; null without one"`

@@ -84,7 +84,7 @@ func file(tx *db.Tx, hub *event.Hub, f Filing) (row, bool, error) {
 		namespace := f.Namespace
 		if namespace == "" {
 			namespace = f.Source
-			if !slices.Contains([]string{FromRun, FromPlan, FromBlocker, FromInbound, FromBacklog, FromIssue}, namespace) {
+			if !slices.Contains(own(), namespace) {
 				namespace = FromAPI
 			}
 		}

@@ -2,6 +2,7 @@ package ask
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"yardmaster/internal/api/op"
@@ -50,7 +51,7 @@ type fileIn struct {
 	Title     string            `json:"title" minLength:"1" maxLength:"200" doc:"one line"`
 	Body      string            `json:"body" minLength:"1" maxLength:"20000" example:"The footer shows last year on every page." doc:"what is wanted and why, for triage and for the agents that come after"`
 	Source    string            `json:"source,omitempty" pattern:"^[a-z][a-z0-9_-]*$" maxLength:"32" example:"support" doc:"where it comes from, for your own lists; api unless given. The names that the platform files under are refused"`
-	DedupeKey string            `json:"dedupe_key,omitempty" maxLength:"200" example:"ticket-1042" doc:"the account has one ask for each key that callers file under; filing again answers it. What the platform files itself (sources run, plan, blocker, inbound, backlog) has keys of its own, which no caller takes or meets"`
+	DedupeKey string            `json:"dedupe_key,omitempty" maxLength:"200" example:"ticket-1042" doc:"the account has one ask for each key that callers file under; filing again answers it. What the platform files itself (sources run, plan, blocker, inbound, backlog, issue, schedule) has keys of its own, which no caller takes or meets"`
 	Labels    map[string]string `json:"labels,omitempty" maxItems:"50" maxLength:"200" example:"{\"team\":\"web\"}" doc:"names and values of your own, which its tasks get as well"`
 }
 
@@ -72,8 +73,7 @@ func (a Filed) StatusCode() int {
 
 func (s *Service) fileOne(ctx context.Context, in fileIn) (out Filed, err error) {
 	in.Title = strings.TrimSpace(in.Title)
-	switch in.Source {
-	case FromRun, FromPlan, FromBlocker, FromInbound, FromBacklog:
+	if slices.Contains(own(), in.Source) {
 		return out, fault.Field("source", "is one that the platform files under; give another")
 	}
 	switch {

@@ -160,6 +160,12 @@ func find(tx *db.Tx, askID string, lock bool) (row, error) {
 	return r, err
 }
 
+// Get reads an ask of tx.Account; ok is false if there is none.
+func Get(tx *db.Tx, askID string) (a Ask, ok bool, err error) {
+	r, ok, err := byID.Maybe(tx, tx.Account, askID)
+	return r.wire(), ok, err
+}
+
 // Exists tells whether tx.Account has an ask with the id.
 func Exists(tx *db.Tx, askID string) (bool, error) {
 	_, ok, err := byID.Maybe(tx, tx.Account, askID)

@@ -96,6 +96,9 @@ func ResolveOfAsk(tx *db.Tx, askID, category, note string) error {
 	return err
 }
 
+// IsOpenOfAsk tells whether people of tx.Account are still asked about an ask.
+func IsOpenOfAsk(tx *db.Tx, askID string) (bool, error) { return openOfAsk.One(tx, tx.Account, askID) }
+
 // ResolveOfPull resolves the open escalations about a pull request.
 func ResolveOfPull(tx *db.Tx, prID, note string) error {
 	ids, err := resolveOfPull.All(tx, resolveOfPullArgs{

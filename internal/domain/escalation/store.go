@@ -42,6 +42,7 @@ var (
 		WHERE account_id = :account_id AND repo_id = :repo_id AND category = :category AND title = :title AND resolved_at IS NULL RETURNING id`)
 	titlesOfRepo = db.Q[string](`SELECT DISTINCT title FROM escalations
 		WHERE account_id = $1 AND repo_id = $2 AND category = $3 AND resolved_at IS NULL ORDER BY title`)
+	openOfAsk    = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM escalations WHERE account_id = $1 AND ask_id = $2 AND resolved_at IS NULL)`)
 	resolveOfAsk = db.QWith[resolveOfAskArgs, string](`UPDATE escalations
 		SET resolved_at = :resolved_at, resolved_by = :resolved_by, note = :note
 		WHERE account_id = :account_id AND ask_id = :ask_id AND category = :category AND resolved_at IS NULL RETURNING id`)

@@ -20,3 +20,10 @@ var briefOf = db.Q[Brief](`SELECT title, requested_by FROM plans WHERE account_i
 func BriefOf(tx *db.Tx, planID string) (Brief, bool, error) {
 	return briefOf.Maybe(tx, tx.Account, planID)
 }
+
+// IsOver tells whether no work of a plan of tx.Account begins by itself any more: it is
+// done, has failed or was cancelled, or there is no such plan.
+func IsOver(tx *db.Tx, planID string) (bool, error) {
+	at, ok, err := selectProgress.Maybe(tx, tx.Account, planID)
+	return !ok || at.Status == Done || at.Status == Failed || at.Status == Cancelled, err
+}

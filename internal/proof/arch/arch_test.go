@@ -78,6 +78,8 @@ var edges = map[string]string{
 	"flow":  "codehost db domain/* event fault id llm money policy protocol seal",
 	"needs": "",
 
+	"calendar": "",
+
 	// The packages of the box. They share the wire with the server, not its packages.
 	"box": "box/broker box/conn box/driver box/exposure box/limits box/modelproxy box/sandbox box/scrub box/selftest " +
 		"box/spool box/worktree client fault id protocol seal",
@@ -127,7 +129,7 @@ var edges = map[string]string{
 
 // foundation lists what any domain may import. All other domains build on the rows of
 // people.
-const foundation = "api/op blob client/inert clock codehost codehost/pace db dial domain/people event fault flake hook id idp inbound jsonschema " +
+const foundation = "api/op blob calendar client/inert clock codehost codehost/pace db dial domain/people event fault flake hook id idp inbound jsonschema " +
 	"llm mail money needs observe policy protocol seal seal/keys secretscan web"
 
 // between lists the domains that import another one, and why a function wired in app

@@ -16,9 +16,10 @@ var values = map[string][]string{
 		"Need.why", "Babysit.state", "QueuePlace.state", "MergeBatch.state", "PendingAction.state", "PendingAction.kind",
 		"PullRequest.state",
 	},
-	"reviews.md":  {"Finding.state", "ReviewRun.status", "ReviewRun.verdict", "ReviewBrain.gap"},
-	"webhooks.md": {"WebhookAttempt.status", "WebhookAttempt.type"},
-	"github.md":   {"CodeHostDelivery.state", "IssuePolicy.triage"},
+	"reviews.md":   {"Finding.state", "ReviewRun.status", "ReviewRun.verdict", "ReviewBrain.gap"},
+	"schedules.md": {"Schedule.state", "Schedule.obstacle", "Schedule.last_outcome", "Schedule.when_busy"},
+	"webhooks.md":  {"WebhookAttempt.status", "WebhookAttempt.type"},
+	"github.md":    {"CodeHostDelivery.state", "IssuePolicy.triage"},
 }
 
 // The pages have every value that the API answers where people have to act on it.

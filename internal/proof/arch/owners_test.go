@@ -124,6 +124,7 @@ var owner = map[string]string{
 	"templates":            "domain/template",
 	"tokens":               "domain/token",
 	"users":                "domain/people",
+	"schedules":            "domain/schedule",
 }
 
 // Reasons for several reads.

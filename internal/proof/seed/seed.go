@@ -255,3 +255,12 @@ func (i Issue) Add(tx *db.Tx) error {
 		ID: i.ID, AccountID: i.Account, RepoID: i.Repo, Title: cmp.Or(i.Title, "It fails"), Number: i.Number, CreatedAt: i.Number,
 	}))
 }
+
+// Ask is an ask that a task was made of.
+type Ask struct{ ID, Account, Task string }
+
+// Add implements Row.
+func (a Ask) Add(tx *db.Tx) error {
+	_, err := addAsk.Exec(tx, a.ID, a.Account, `{"kind":"minted","task_ids":["`+a.Task+`"]}`)
+	return err
+}

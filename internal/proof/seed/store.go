@@ -34,6 +34,9 @@ var (
 	addHostToken = db.SWith[addHostTokenArgs](`INSERT INTO host_tokens (id, account_id, user_id, host, login, host_user_id, masked, sealed,
 		grants, checked_at, created_at)
 		VALUES (:id, :account_id, :user_id, :host, :login, :host_user_id, '', '', '[]', 0, 0)`)
+	addAsk = db.S(`INSERT INTO asks (id, account_id, reach, title, body, source, labels, state, verdict, filed_by, scopes, depth, due_at,
+		created_at)
+		VALUES ($1, $2, '[]', 't', 'b', 'api', '{}', 'triaged', $3, 'system', '[]', 0, 0, 0)`)
 	addIdentity = db.S(`INSERT INTO identities (issuer, subject, user_id, created_at) VALUES ($1, $2, $3, 0)`)
 	addPlan     = db.S(`INSERT INTO plans (id, account_id, repo_id, title, overview, source, revision, hold, created_by, created_at)
 		VALUES ($1, $2, $3, 't', '', 'file', 1, FALSE, 'system', 0)`)

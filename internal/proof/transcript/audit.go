@@ -145,7 +145,8 @@ var moves = map[string][]string{
 		"approval.stale",
 		"escalation.resolved",
 	}, // the box is interrupted; dependents fail; its pull request is closed
-	"task.redispatch": {"task.released"}, // released_dependents
+	"schedule.run_now": {"ask.filed"},     // the ask is what it is for
+	"task.redispatch":  {"task.released"}, // released_dependents
 }
 
 // auditedReads lists the rows that write an audit row although they are GET or refuse, and

@@ -1,0 +1,136 @@
+package calendar
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// Cron is an expression of five fields (minute, hour, day of the month, month, day of
+// the week) in a zone.
+//
+// Where the field of the hour is *, the occurrences follow time as it passes: an hour
+// that clocks repeat has its occurrences twice, an hour that they pass over has none.
+// Elsewhere a time of day occurs once on each of its days: the first time, where clocks
+// show it twice, and at the instant of the change, where they pass over it.
+type Cron struct {
+	minutes, hours, days, months, weekdays uint64
+	zone                                   *time.Location
+}
+
+const (
+	star    = 1 << 63 // of a field that is *
+	horizon = 8*366 + 2
+)
+
+var fields = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
+
+// ParseCron reads an expression. Its error continues the name of a field.
+func ParseCron(text string, zone *time.Location) (Cron, error) {
+	parts := strings.Fields(text)
+	if len(parts) != 5 || strings.ContainsAny(text, "@=?") {
+		return Cron{}, errors.New("must have five fields: minute, hour, day of the month, month and day of the week")
+	}
+	if parts[4] == "7" { // as crontab(5) has it
+		parts[4] = "0"
+	}
+	s, err := fields.Parse(strings.Join(parts, " "))
+	if err != nil {
+		return Cron{}, fmt.Errorf("is no cron expression: %w", err)
+	}
+	spec, ok := s.(*cron.SpecSchedule)
+	if !ok {
+		return Cron{}, errors.New("is no cron expression")
+	}
+	return Cron{minutes: spec.Minute, hours: spec.Hour, days: spec.Dom, months: spec.Month, weekdays: spec.Dow, zone: zone}, nil
+}
+
+func has(set uint64, n int) bool { return set&(1<<n) != 0 }
+
+// on tells whether there are occurrences on a date. Of the two fields of days, both must
+// fit where one is *, else one is enough.
+func (c Cron) on(d Date) bool {
+	if !has(c.months, int(d.Month)) {
+		return false
+	}
+	month, week := has(c.days, d.Day), has(c.weekdays, int(d.Weekday()))
+	if c.days&star != 0 || c.weekdays&star != 0 {
+		return month && week
+	}
+	return month || week
+}
+
+// Next is the first occurrence after an instant; ok is false if there is none within
+// eight years, the longest time between two days of the calendar.
+func (c Cron) Next(after time.Time) (next time.Time, ok bool) {
+	day := DateOf(after, c.zone).Add(-1) // an occurrence may be put off over midnight
+	for range horizon {
+		if c.on(day) {
+			if next, ok = c.within(day, after); ok {
+				return next, true
+			}
+		}
+		day = day.Add(1)
+	}
+	return time.Time{}, false
+}
+
+// within is the first occurrence of a day after an instant.
+func (c Cron) within(day Date, after time.Time) (time.Time, bool) {
+	if c.hours&star != 0 {
+		return c.passing(day, after)
+	}
+	for hour := range 24 {
+		if !has(c.hours, hour) {
+			continue
+		}
+		for minute := range 60 {
+			if !has(c.minutes, minute) {
+				continue
+			}
+			if at := day.At(hour, minute, c.zone); at.After(after) {
+				return at, true
+			}
+		}
+	}
+	return time.Time{}, false
+}
+
+// passing is within for occurrences that follow time as it passes.
+func (c Cron) passing(day Date, after time.Time) (time.Time, bool) {
+	at, end := day.At(0, 0, c.zone), day.Add(1).At(0, 0, c.zone).Add(3*time.Hour) // clocks may go back over midnight
+	if from := after.Truncate(time.Minute).Add(time.Minute); from.After(at) {
+		at = from
+	}
+	for ; at.Before(end); at = at.Add(time.Minute) {
+		if local := at.In(c.zone); has(c.minutes, local.Minute()) && DateOf(at, c.zone) == day {
+			return at.UTC(), true
+		}
+	}
+	return time.Time{}, false
+}
+
+// Closest is the least number of minutes between two occurrences, on days on which clocks
+// are not changed.
+func (c Cron) Closest() int {
+	closest, last := 2*24*60, -1
+	first := 0
+	for at := range 24 * 60 {
+		if !has(c.hours, at/60) || !has(c.minutes, at%60) {
+			continue
+		}
+		if last >= 0 {
+			closest = min(closest, at-last)
+		} else {
+			first = at
+		}
+		last = at
+	}
+	if last < 0 {
+		return closest
+	}
+	return min(closest, first+24*60-last) // on the next day
+}
