@@ -322,7 +322,7 @@ func (a *App) wire() parts {
 	}))
 	p.notes = add(&p, notification.New(notification.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Mail: a.mail, BaseURL: a.base, Logger: a.log,
-		Push: notification.Off{}, Webhook: notification.Off{},
+		Push: notification.Off{}, Webhook: flow.NoticeHooks{Hooks: p.webhook},
 	}))
 	p.approval = add(&p, approval.New(approval.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Mail: a.mail, BaseURL: a.base, Logger: a.log, Questions: flow.Questions{Pulls: p.pull},

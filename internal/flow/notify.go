@@ -130,7 +130,7 @@ func (n Notify) Consumer() event.Consumer {
 			if !ok {
 				continue
 			}
-			notice.Actor = e.Actor
+			notice.Actor, notice.Source = e.Actor, e.ID
 			if err := n.Notifications.Tell(tx, notice); err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/issue"
+	"yardmaster/internal/domain/notification"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/webhook"
 	"yardmaster/internal/event"
@@ -43,4 +44,16 @@ func TellWebhooks(hooks *webhook.Service) event.Consumer {
 			return hooks.Send(tx, n)
 		},
 	}
+}
+
+// NoticeHooks implements notification.Channel by webhooks: those of the account and of
+// persons.
+type NoticeHooks struct{ Hooks *webhook.Service }
+
+// Deliver has a message sent to the webhook of its person or, without one, to those of
+// tx.Account that ask for its kind.
+func (h NoticeHooks) Deliver(tx *db.Tx, m notification.Message) error {
+	return h.Hooks.Tell(tx, webhook.Notice{
+		Kind: m.Kind, Title: m.Title, Text: m.Text, Repo: db.NullText(m.Repo), Noun: m.Noun, Subject: m.Subject, URL: m.URL,
+	}, m.Source, m.UserID)
 }

@@ -110,7 +110,8 @@ func TestSignatures(t *testing.T) {
 	}
 	for _, kind := range Kinds() {
 		for _, header := range []string{"X-Gitea-Signature", "X-Forgejo-Signature", "Sentry-Hook-Signature", "Linear-Signature", "X-Gitlab-Token"} {
-			if Genuine(kind, "", request([]byte("{}"), header, hexed("", "{}")), now) || Genuine(kind, "", request([]byte("{}"), header, ""), now) {
+			if Genuine(kind, "", request([]byte("{}"), header, hexed("", "{}")), now) ||
+				Genuine(kind, "", request([]byte("{}"), header, ""), now) {
 				t.Errorf("%s takes a delivery without there being a secret", kind)
 			}
 		}
@@ -305,7 +306,8 @@ func TestKeep(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, ok = d.Keep()
-	if !ok || !strings.Contains(string(text), `"X-API-Key":"[redacted]"`) || !strings.Contains(string(text), `"n":12345678901234567890`) || len(text) > 4200 {
+	if !ok || !strings.Contains(string(text), `"X-API-Key":"[redacted]"`) || !strings.Contains(string(text), `"n":12345678901234567890`) ||
+		len(text) > 4200 {
 		t.Errorf("%v %.80s", ok, text)
 	}
 	d, err = Parse([]byte(`{"a": [` + strings.TrimSuffix(strings.Repeat(`"12345678",`, 10_000), ",") + `]}`))

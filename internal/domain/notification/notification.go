@@ -29,6 +29,8 @@ type Notice struct {
 	Path string
 	// To are ids of users. Who is no member of the account is left out, and who acted.
 	To []string
+	// Source is the id of the audited event, by which a channel knows what it has sent.
+	Source string
 	// Actor is who did it, as audit rows have it.
 	Actor string
 	// Links are what a mail has besides Path; nil: nothing.

@@ -13,7 +13,10 @@ import (
 
 // errDestination says that an address may not be named. It does not say why, so that
 // nobody learns from it what there is in the network of the server.
-var errDestination = fault.Field("url", "is not an address that webhooks can be sent to: it has to lie in the public network, or in one that the operator allows (allow-networks)")
+var errDestination = fault.Field(
+	"url",
+	"is not an address that webhooks can be sent to: it has to lie in the public network, or in one that the operator allows (allow-networks)",
+)
 
 // destination checks the address of a webhook, and answers it in full and masked. It asks
 // name servers, so it must not be called in a transaction.

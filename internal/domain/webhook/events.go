@@ -22,6 +22,10 @@ type (
 		EventID string `json:"event_id" doc:"the event that used up its attempts"`
 		Name    string `json:"name" doc:"of the webhook"`
 	}
+	ownData struct {
+		Format string `json:"format" enum:"json,slack,teams,discord" doc:"what it understands"`
+		URL    string `json:"url" doc:"its address, masked"`
+	}
 	testedData struct {
 		DeliveryID string `json:"delivery_id" doc:"the delivery"`
 		EventID    string `json:"event_id" doc:"the event that is sent"`
@@ -31,9 +35,15 @@ type (
 
 // The events of webhooks.
 var (
-	createdEvent     = event.Declare[createdData]("webhook.created", audience, "A webhook was made.")
-	deletedEvent     = event.Declare[deletedData]("webhook.deleted", audience, "A webhook was deleted, with its address and its secret.")
-	UnhealthyEvent   = event.Declare[unhealthyData]("webhook.unhealthy", audience, "An event used up its attempts, and nothing more is sent there.")
+	createdEvent    = event.Declare[createdData]("webhook.created", audience, "A webhook was made.")
+	deletedEvent    = event.Declare[deletedData]("webhook.deleted", audience, "A webhook was deleted, with its address and its secret.")
+	ownSetEvent     = event.Declare[ownData]("notification.webhook_set", audience, "A person named the address of their own webhook.")
+	ownClearedEvent = event.Declare[event.None]("notification.webhook_cleared", audience, "The own webhook of a person was forgotten.")
+	UnhealthyEvent  = event.Declare[unhealthyData](
+		"webhook.unhealthy",
+		audience,
+		"An event used up its attempts, and nothing more is sent there.",
+	)
 	RevivedEvent     = event.Declare[deletedData]("webhook.revived", audience, "Events are sent to the webhook again.")
 	testedEvent      = event.Declare[testedData]("webhook.tested", audience, "A ping is sent to the webhook.")
 	redeliveredEvent = event.Declare[testedData]("webhook.redelivered", audience, "An event is sent to the webhook once more.")

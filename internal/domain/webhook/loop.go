@@ -140,11 +140,11 @@ type done struct {
 // was answered, the next is tried one by one.
 func (s *Service) work(ctx context.Context, hookID string) error {
 	for width := atOnce; ctx.Err() == nil; {
-		to, jobs, err := s.take(ctx, hookID, width)
+		to, format, jobs, err := s.take(ctx, hookID, width)
 		if err != nil || len(jobs) == 0 {
 			return err
 		}
-		answered, err := s.attemptAll(ctx, hookID, to, jobs, width)
+		answered, err := s.attemptAll(ctx, hookID, to, format, jobs, width)
 		if err != nil {
 			return err
 		}
@@ -158,9 +158,9 @@ func (s *Service) work(ctx context.Context, hookID string) error {
 
 // take keeps deliveries of a webhook from other nodes. It takes as many as the lease
 // leaves time for.
-func (s *Service) take(ctx context.Context, hookID string, width int) (to hook.Target, jobs []job, err error) {
+func (s *Service) take(ctx context.Context, hookID string, width int) (to hook.Target, format string, jobs []job, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
-		to, jobs = hook.Target{}, nil
+		to, format, jobs = hook.Target{}, "", nil
 		h, ok, err := byID.Maybe(tx, tx.Account, hookID)
 		if err != nil || !ok || h.DeletedAt != nil {
 			return err
@@ -182,18 +182,26 @@ func (s *Service) take(ctx context.Context, hookID string, width int) (to hook.T
 		for _, d := range due {
 			jobs = append(jobs, job{d, bodies[d.EventID]})
 		}
+		format = h.Format
 		text, err := s.Ring.Unseal(purpose(h.ID), h.Sealed)
 		if err != nil {
 			return err
 		}
 		return json.Unmarshal(text, &to)
 	})
-	return to, jobs, err
+	return to, format, jobs, err
 }
 
 // attemptAll makes the attempts of a batch, some at once, and records them in as few
 // transactions as keep up with them. It tells whether any was answered.
-func (s *Service) attemptAll(ctx context.Context, hookID string, to hook.Target, jobs []job, width int) (answered bool, err error) {
+func (s *Service) attemptAll(
+	ctx context.Context,
+	hookID string,
+	to hook.Target,
+	format string,
+	jobs []job,
+	width int,
+) (answered bool, err error) {
 	waiting, results := make(chan job, len(jobs)), make(chan done, len(jobs))
 	for _, j := range jobs {
 		waiting <- j
@@ -203,7 +211,13 @@ func (s *Service) attemptAll(ctx context.Context, hookID string, to hook.Target,
 	for range min(width, len(jobs)) {
 		senders.Go(func() {
 			for j := range waiting {
-				if d := (done{j, s.Sender.Send(ctx, to, j.event.Body)}); ctx.Err() == nil || d.Status > 0 {
+				d := done{job: j}
+				if body, err := sent(format, j.event); err != nil {
+					d.Why = "The event cannot be shown in this format."
+				} else {
+					d.Outcome = s.Sender.Send(ctx, to, body)
+				}
+				if ctx.Err() == nil || d.Status > 0 {
 					results <- d
 				}
 			}
@@ -275,8 +289,10 @@ func (s *Service) record(ctx context.Context, hookID string, all []done) error {
 			if n == 0 {
 				continue
 			}
-			if err := s.note(tx, a); err != nil {
-				return err
+			if h.UserID == nil { // the ledger is the account's
+				if err := s.note(tx, a); err != nil {
+					return err
+				}
 			}
 			if a.State == Exhausted {
 				exhausted = d.EventID

@@ -21,7 +21,7 @@ const group = "Outbound webhooks"
 // Ops lists the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	read, write := policy.Require(policy.ReadWebhooks), policy.Require(policy.WriteWebhooks)
-	return []op.Op{
+	return append([]op.Op{
 		op.New(op.Row{ID: "webhook.list", Method: "GET", Path: "/v1/webhooks", Group: group, Rule: read,
 			Paging:  &op.Paging{Default: 25, Max: 100},
 			Summary: "The account's webhooks, newest first",
@@ -50,7 +50,7 @@ func (s *Service) Ops() []op.Op {
 			Status: 202, Refuses: []op.Refusal{{Status: 409, Slug: "webhook-deleted"}, {Status: 409, Slug: "event-gone"}},
 			Summary: "Send the event of an attempt to its webhook once more",
 			Doc:     "With the same id and the same bytes, so that a receiver that has handled it can tell. An event is kept for 30 days."}, s.redeliver),
-	}
+	}, s.ownOps()...)
 }
 
 // Webhook is a webhook as the API shows it.
@@ -60,6 +60,7 @@ type Webhook struct {
 	Name        string     `json:"name" example:"coder" doc:"its name, which no other webhook of the account has"`
 	URL         string     `json:"url" example:"https://hooks.example.com/…" doc:"its address without path and query"`
 	Events      []string   `json:"events" example:"[\"pr.merged\",\"issue.handoff\"]" doc:"types of events that are sent there"`
+	Format      string     `json:"format" enum:"json,slack,teams,discord" doc:"what the address understands"`
 	Healthy     bool       `json:"healthy" doc:"false: an event used up its attempts, and nothing more is sent"`
 	UnhealthyAt *time.Time `json:"unhealthy_at" example:"null" doc:"when that was; null while it is healthy"`
 	CreatedBy   string     `json:"created_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who made it"`
@@ -67,8 +68,17 @@ type Webhook struct {
 }
 
 func (r row) wire() Webhook {
-	return Webhook{ID: r.ID, Name: r.Name, URL: r.Masked, Events: r.Types.V, Healthy: r.UnhealthyAt == nil, UnhealthyAt: r.UnhealthyAt,
-		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt}
+	return Webhook{
+		ID:          r.ID,
+		Name:        r.Name,
+		URL:         r.Masked,
+		Events:      r.Types.V,
+		Format:      r.Format,
+		Healthy:     r.UnhealthyAt == nil,
+		UnhealthyAt: r.UnhealthyAt,
+		CreatedBy:   r.CreatedBy,
+		CreatedAt:   r.CreatedAt,
+	}
 }
 
 type listIn struct{ op.PageIn }
@@ -85,7 +95,8 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[Webhook], error)
 type createIn struct {
 	Name   string   `json:"name" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$" says:"must be at most 100 letters, digits, points, hyphens and underscores, and begin with a letter or digit" example:"coder" doc:"name of the webhook; policy files call it by this"`
 	URL    string   `json:"url" minLength:"1" maxLength:"2000" example:"https://hooks.example.com/services/T0001" doc:"where events are sent"`
-	Events []string `json:"events,omitempty" example:"[\"pr.merged\"]" doc:"types of events that are sent there; left out: all"`
+	Events []string `json:"events,omitempty" example:"[\"pr.merged\"]" doc:"types of events that are sent there, among them notification. with a kind; left out: pr.merged, issue.escalated, issue.handoff and test.ping or, for a chat, what people want to see there"`
+	Format string   `json:"format,omitempty" enum:"json,slack,teams,discord" doc:"what the address understands: json, unless sent, is the signed envelope; the others are incoming webhooks of chat programs"`
 }
 
 // Created is the answer of webhook.create.
@@ -97,12 +108,18 @@ type Created struct {
 
 func (s *Service) create(ctx context.Context, in createIn) (out Created, err error) {
 	for _, t := range in.Events {
-		if !slices.Contains(types, t) {
-			return out, fault.Field("events", "has a type that is not sent, "+t+": the types are "+strings.Join(types, ", "))
+		if !slices.Contains(allTypes(), t) {
+			return out, fault.Field("events", "has a type that is not sent, "+t+": the types are "+strings.Join(allTypes(), ", "))
 		}
 	}
-	if in.Events == nil {
+	if in.Format == "" {
+		in.Format = hook.JSON
+	}
+	switch {
+	case in.Events == nil && in.Format == hook.JSON:
 		in.Events = slices.Clone(types)
+	case in.Events == nil:
+		in.Events = slices.Clone(chatTypes)
 	}
 	slices.Sort(in.Events)
 	in.Events = slices.Compact(in.Events)
@@ -119,23 +136,14 @@ func (s *Service) create(ctx context.Context, in createIn) (out Created, err err
 		if len(all) >= maxHooks {
 			return fault.Reason("too-many-webhooks", "The account has 50 webhooks. Delete one first.")
 		}
-		newID := id.New()
-		sealed, err := json.Marshal(hook.Target{URL: whole, Secret: secret})
-		if err != nil {
-			return err
-		}
-		if _, err := insert.Exec(tx, insertArgs{
-			ID: newID, AccountID: tx.Account, Name: in.Name, Masked: masked, Sealed: s.Ring.Seal(purpose(newID), sealed),
-			Types: db.JSON[[]string]{V: in.Events}, CreatedBy: policy.From(ctx).Label(), CreatedAt: tx.Micros(),
-		}); err != nil {
-			return err
-		}
-		h, err := byID.One(tx, tx.Account, newID)
+		h, err := s.add(tx, insertArgs{
+			Name: in.Name, Masked: masked, Types: db.JSON[[]string]{V: in.Events}, Format: in.Format, CreatedBy: policy.From(ctx).Label(),
+		}, hook.Target{URL: whole, Secret: secret})
 		if err != nil {
 			return err
 		}
 		out = Created{Webhook: h.wire(), Secret: secret}
-		return createdEvent.Record(tx, event.Subject{ID: newID}, createdData{Events: in.Events, Name: in.Name, URL: masked})
+		return createdEvent.Record(tx, event.Subject{ID: h.ID}, createdData{Events: in.Events, Name: in.Name, URL: masked})
 	})
 	if db.IsUnique(err) {
 		err = fault.Reason("webhook-exists", "There is a webhook of that name.")
@@ -157,7 +165,7 @@ type Deleted struct {
 // find reads a webhook of tx.Account, deleted or not.
 func find(tx *db.Tx, hookID string) (row, error) {
 	h, ok, err := byID.Maybe(tx, tx.Account, hookID)
-	if err == nil && !ok {
+	if err == nil && (!ok || h.UserID != nil) {
 		err = fault.Missing("webhook")
 	}
 	return h, err
@@ -204,17 +212,22 @@ func (s *Service) test(ctx context.Context, in idIn) (out Queued, err error) {
 		if err != nil {
 			return err
 		}
-		data, err := json.Marshal(map[string]string{"hook_id": h.ID, "name": h.Name})
-		if err != nil {
-			return err
-		}
-		eventID, _, err := s.store(tx, News{Type: TestPing, At: tx.Now, Data: data})
-		if err != nil {
-			return err
-		}
-		return s.send(tx, h, eventID, TestPing, testedEvent, &out)
+		return s.ping(tx, h, h.Name, &out)
 	})
 	return out, err
+}
+
+// ping queues a test for a webhook.
+func (s *Service) ping(tx *db.Tx, h row, name string, out *Queued) error {
+	data, err := json.Marshal(map[string]string{"hook_id": h.ID, "name": name})
+	if err != nil {
+		return err
+	}
+	eventID, _, err := s.store(tx, News{Type: TestPing, At: tx.Now, Data: data})
+	if err != nil {
+		return err
+	}
+	return s.send(tx, h, eventID, TestPing, testedEvent, out)
 }
 
 // send queues an event for a webhook because a person wants it.
@@ -251,7 +264,7 @@ type Attempt struct {
 	HookName       string     `json:"hook_name" example:"coder" doc:"name of the webhook"`
 	DeliveryID     string     `json:"delivery_id" format:"uuid" doc:"the delivery that it is an attempt of"`
 	EventID        string     `json:"event_id" example:"evt_0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"the event; receivers know it by this"`
-	Type           string     `json:"type" enum:"pr.merged,issue.escalated,issue.handoff,test.ping" example:"pr.merged" doc:"type of the event"`
+	Type           string     `json:"type" example:"pr.merged" doc:"type of the event"`
 	Attempt        int64      `json:"attempt" example:"1" doc:"1 to 9; 0 for an event that was skipped"`
 	Status         string     `json:"status" enum:"ok,retrying,exhausted,skipped" example:"ok" doc:"retrying: it failed, and next_attempt_at says when it is tried again; exhausted: it failed for good; skipped: the webhook was unhealthy"`
 	ResponseStatus *int64     `json:"response_status" example:"200" doc:"status of the answer; null: there was none"`

@@ -19,6 +19,8 @@ type row struct {
 	CreatedAt   time.Time
 	UnhealthyAt *time.Time
 	DeletedAt   *time.Time
+	Format      string
+	UserID      *string // whose own it is; nil: the account's
 }
 
 // attemptRow is a row of the ledger.
@@ -46,16 +48,19 @@ type shownAttempt struct {
 }
 
 const (
-	columns        = `id, account_id, name, masked, sealed, types, created_by, created_at, unhealthy_at, deleted_at`
+	columns        = `id, account_id, name, masked, sealed, types, created_by, created_at, unhealthy_at, deleted_at, format, user_id`
 	attemptColumns = `id, account_id, hook_id, event_id, delivery_id, type, attempt, state, response_status, excerpt, error, took, next_at, at`
 )
 
 var (
-	living = db.Q[row](`SELECT ` + columns + ` FROM webhooks WHERE account_id = $1 AND deleted_at IS NULL ORDER BY id`)
+	living = db.Q[row](`SELECT ` + columns + ` FROM webhooks WHERE account_id = $1 AND deleted_at IS NULL AND user_id IS NULL
+		ORDER BY id`)
 	byName = db.Q[row](`SELECT ` + columns + ` FROM webhooks WHERE account_id = $1 AND name = $2 AND deleted_at IS NULL`)
 	byID   = db.Q[row](`SELECT ` + columns + ` FROM webhooks WHERE account_id = $1 AND id = $2`)
-	insert = db.SWith[insertArgs](`INSERT INTO webhooks (id, account_id, name, masked, sealed, types, created_by, created_at)
-		VALUES (:id, :account_id, :name, :masked, :sealed, :types, :created_by, :created_at)`)
+	insert = db.SWith[insertArgs](
+		`INSERT INTO webhooks (id, account_id, name, masked, sealed, types, created_by, created_at, format, user_id)
+		VALUES (:id, :account_id, :name, :masked, :sealed, :types, :created_by, :created_at, :format, :user_id)`,
+	)
 	// erase takes the address and the secret out of the row. The row stays, so that a
 	// deletion can be repeated and the ledger explained.
 	erase = db.S(`UPDATE webhooks SET deleted_at = $3, sealed = '' WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`)
@@ -65,17 +70,21 @@ var (
 
 	insertEvent = db.SWith[insertEventArgs](`INSERT INTO webhook_events (id, account_id, type, body, source, created_at)
 		VALUES (:id, :account_id, :type, :body, :source, :created_at) ON CONFLICT (account_id, source) DO NOTHING`)
-	insertDelivery = db.SWith[insertDeliveryArgs](`INSERT INTO webhook_deliveries (id, account_id, hook_id, event_id, state, due_at, created_at)
-		VALUES (:id, :account_id, :hook_id, :event_id, :state, :due_at, :created_at)`)
+	insertDelivery = db.SWith[insertDeliveryArgs](
+		`INSERT INTO webhook_deliveries (id, account_id, hook_id, event_id, state, due_at, created_at)
+		VALUES (:id, :account_id, :hook_id, :event_id, :state, :due_at, :created_at)`,
+	)
 	insertAttempt = db.SWith[attemptRow](`INSERT INTO webhook_attempts (` + attemptColumns + `)
 		VALUES (:id, :account_id, :hook_id, :event_id, :delivery_id, :type, :attempt, :state, :response_status, :excerpt, :error, :took,
 			:next_at, :at)`)
 	// trimLedger keeps the newest $2 attempts of an account.
 	trimLedger = db.S(`DELETE FROM webhook_attempts WHERE account_id = $1 AND id < (SELECT id FROM webhook_attempts
 		WHERE account_id = $1 ORDER BY id DESC LIMIT 1 OFFSET ($2 - 1))`)
-	ledger = db.Q[shownAttempt](`SELECT a.id, a.account_id, a.hook_id, a.event_id, a.delivery_id, a.type, a.attempt, a.state, a.response_status,
+	ledger = db.Q[shownAttempt](
+		`SELECT a.id, a.account_id, a.hook_id, a.event_id, a.delivery_id, a.type, a.attempt, a.state, a.response_status,
 		a.excerpt, a.error, a.took, a.next_at, a.at, h.name FROM webhook_attempts a JOIN webhooks h ON h.id = a.hook_id
-		WHERE a.account_id = $1 ORDER BY a.id DESC LIMIT $2`)
+		WHERE a.account_id = $1 ORDER BY a.id DESC LIMIT $2`,
+	)
 	attemptByID = db.Q[attemptRow](`SELECT ` + attemptColumns + ` FROM webhook_attempts WHERE account_id = $1 AND id = $2`)
 	eventKept   = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM webhook_events WHERE account_id = $1 AND id = $2)`)
 
@@ -108,7 +117,8 @@ var (
 type insertArgs struct {
 	ID, AccountID, Name, Masked, Sealed string
 	Types                               db.JSON[[]string]
-	CreatedBy                           string
+	CreatedBy, Format                   string
+	UserID                              *string
 	CreatedAt                           int64
 }
 
@@ -156,7 +166,7 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := db.Build(`SELECT `+columns+` FROM webhooks WHERE deleted_at IS NULL AND account_id = `, tx.Account)
+	b := db.Build(`SELECT `+columns+` FROM webhooks WHERE deleted_at IS NULL AND user_id IS NULL AND account_id = `, tx.Account)
 	if more {
 		b.And("(created_at, id) < ", db.Tuple(at, last))
 	}

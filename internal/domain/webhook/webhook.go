@@ -178,6 +178,9 @@ func (s *Service) queue(tx *db.Tx, h row, eventID, kind string, forced bool) (de
 	if _, err := insertDelivery.Exec(tx, d); err != nil || d.State != Skipped {
 		return d.ID, err
 	}
+	if h.UserID != nil {
+		return d.ID, nil // the ledger is the account's
+	}
 	why := "The webhook is not healthy, so nothing was sent."
 	return d.ID, s.note(tx, attemptRow{
 		ID: id.New(), AccountID: tx.Account, HookID: h.ID, EventID: eventID, DeliveryID: d.ID, Type: kind, State: Skipped, Error: &why,

@@ -85,7 +85,7 @@ func onBoth(t *testing.T, fn func(*yard)) {
 			})
 		}
 		err := d.Write(t.Context(), func(tx *db.Tx) error {
-			return seed.Add(tx, seed.Account{ID: "acme"}, seed.Account{ID: "rival"})
+			return seed.Add(tx, seed.Account{ID: "acme"}, seed.Account{ID: "rival"}, seed.User{ID: "ada"}, seed.User{ID: "bob"})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -279,7 +279,7 @@ func TestKilled(t *testing.T) {
 	onBoth(t, func(y *yard) {
 		h := y.hook("one")
 		y.send(merged("one"))
-		if _, jobs, err := y.nodes[0].take(y.as("acme"), h.ID, atOnce); err != nil || len(jobs) != 1 {
+		if _, _, jobs, err := y.nodes[0].take(y.as("acme"), h.ID, atOnce); err != nil || len(jobs) != 1 {
 			y.t.Fatalf("%v, %v", jobs, err)
 		}
 		y.pass()

@@ -1,0 +1,106 @@
+package webhook
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/hook"
+)
+
+// ofNotices begins the types of events that tell people something: a kind of notification
+// follows.
+const ofNotices = "notification."
+
+// noticeKinds are the kinds of notifications that webhooks can ask for.
+var noticeKinds = []string{"approval", "blocker", "escalation", "task_done", "task_failed", "plan", "spending", "box", "connection"}
+
+// chatTypes are what a chat is told of unless somebody chooses.
+var chatTypes = []string{
+	ofNotices + "approval", ofNotices + "blocker", ofNotices + "connection", ofNotices + "escalation", ofNotices + "plan",
+	ofNotices + "spending", ofNotices + "task_failed", PullMerged, TestPing,
+}
+
+// allTypes are those that a webhook can ask for.
+func allTypes() []string {
+	all := slices.Clone(types)
+	for _, k := range noticeKinds {
+		all = append(all, ofNotices+k)
+	}
+	return all
+}
+
+// Notice is something that people are told, as data of an event.
+type Notice struct {
+	Kind    string  `json:"kind"`
+	Title   string  `json:"title"`
+	Text    string  `json:"text"`
+	Repo    *string `json:"repo"`
+	Noun    string  `json:"noun"`
+	Subject string  `json:"subject"`
+	URL     string  `json:"url"`
+}
+
+// Tell has a notice delivered to the webhooks of tx.Account that ask for its kind or, if
+// userID is not empty, to the webhook of that person, who may have none. source is the id
+// of the audited event.
+func (s *Service) Tell(tx *db.Tx, n Notice, source, userID string) error {
+	data, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	news := News{Type: ofNotices + n.Kind, Source: source + "/" + ofNotices + n.Kind, At: tx.Now, Data: data}
+	if userID == "" {
+		return s.Send(tx, news)
+	}
+	news.Source += "/" + userID
+	h, ok, err := byName.Maybe(tx, tx.Account, ownName(userID))
+	if err != nil || !ok {
+		return err
+	}
+	eventID, fresh, err := s.store(tx, news)
+	if err != nil || !fresh {
+		return err
+	}
+	_, err = s.queue(tx, h, eventID, news.Type, false)
+	return err
+}
+
+// told is what an event says to people.
+func told(kind, body string) (hook.Said, error) {
+	var e struct {
+		Data struct {
+			Title, Text, URL, Repo, Reason, Category, Name string
+			Number                                         int64
+		} `json:"data"`
+	}
+	if err := json.Unmarshal([]byte(body), &e); err != nil {
+		return hook.Said{}, fmt.Errorf("the body of an event: %w", err)
+	}
+	d := e.Data
+	out := hook.Said{Title: d.Title, Text: d.Text, Repo: d.Repo, URL: d.URL}
+	switch kind {
+	case PullMerged:
+		out.Title = fmt.Sprintf("Merged: #%d", d.Number)
+	case IssueEscalated:
+		out.Title, out.Text = "An issue needs a person: "+d.Category, d.Reason
+	case IssueHandoff:
+		out.Title, out.Text = fmt.Sprintf("An issue is yours: #%d %s", d.Number, d.Title), d.Reason
+	case TestPing:
+		out.Title = "A test of the webhook " + d.Name
+	}
+	return out, nil
+}
+
+// sent is the body that a webhook of a format gets of an event: the same at each attempt.
+func sent(format string, e eventRow) (string, error) {
+	if format == hook.JSON {
+		return e.Body, nil
+	}
+	said, err := told(e.Type, e.Body)
+	if err != nil {
+		return "", err
+	}
+	return hook.Chat(format, said)
+}
