@@ -47,6 +47,7 @@ RACE := \
   ./internal/domain/session \
   ./internal/domain/signin \
   ./internal/domain/stream \
+  ./internal/domain/push \
   ./internal/domain/webhook \
   ./internal/event \
   ./internal/llm/... \

@@ -45,6 +45,7 @@ import (
 	"yardmaster/internal/llm/scripted"
 	"yardmaster/internal/mail"
 	"yardmaster/internal/seal"
+	"yardmaster/internal/webpush"
 )
 
 // Options are the settings that a program, not its user, chooses.
@@ -58,27 +59,28 @@ type Options struct {
 
 // App is a running control plane.
 type App struct {
-	cfg     *config.Config
-	opts    Options
-	log     *slog.Logger
-	lock    *os.File
-	file    *os.File     // the lock of SQLite's file
-	lease   *lease.Lease // nil: the files that the database is are locked
-	db      *db.DB
-	bus     *bus.Bus
-	hub     *event.Hub
-	relay   *event.Relay // nil: no other node shares the database
-	ring    *seal.Keyring
-	clients *seal.Keyring // for what outlives master keys
-	mail    *mail.Outbox
-	blob    blob.Store
-	notary  *notary.Notary
-	host    builtInHost    // its folders and its door; domains are given hosts
-	readers *event.Readers // of what is done after an event
-	model   *scripted.Server
-	prices  *llm.Prices
-	cache   *limit.Shared // nil: requests are counted in this process alone
-	base    string        // address others reach us at
+	cfg      *config.Config
+	opts     Options
+	log      *slog.Logger
+	lock     *os.File
+	file     *os.File     // the lock of SQLite's file
+	lease    *lease.Lease // nil: the files that the database is are locked
+	db       *db.DB
+	bus      *bus.Bus
+	hub      *event.Hub
+	relay    *event.Relay // nil: no other node shares the database
+	ring     *seal.Keyring
+	clients  *seal.Keyring // for what outlives master keys
+	pushKeys webpush.Keys
+	mail     *mail.Outbox
+	blob     blob.Store
+	notary   *notary.Notary
+	host     builtInHost    // its folders and its door; domains are given hosts
+	readers  *event.Readers // of what is done after an event
+	model    *scripted.Server
+	prices   *llm.Prices
+	cache    *limit.Shared // nil: requests are counted in this process alone
+	base     string        // address others reach us at
 	// Tests replace these fields; complete fills in the rest.
 	clock       func() time.Time // of what is kept in memory
 	line        box.Bus          // to boxes

@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/push"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/review"
 	"yardmaster/internal/domain/schedule"
@@ -42,6 +43,7 @@ func (a *App) keeper() *clock.Keeper {
 		mail.ClockSetBack,
 		mergequeue.ClockSetBack,
 		pull.ClockSetBack,
+		push.ClockSetBack,
 		repo.ClockSetBack,
 		review.ClockSetBack,
 		schedule.ClockSetBack,

@@ -50,6 +50,7 @@ var groups = map[string]string{
 	"template":       "Which agent runs with which model, and what it is told.",
 	"token":          "Personal access tokens: minted, listed, renamed and revoked. A token is shown once.",
 	"notification":   "What concerns the caller, and how they hear of it.",
+	"push":           "Browsers of the caller that take messages.",
 	"webhook":        "Addresses of customers that are told of events, and what was sent there.",
 	"user":           "Who may use the platform.",
 }
@@ -64,14 +65,14 @@ var contents = []string{
 	"plan", "project", "issue", "pr", "review", "ask", "schedule", "escalation", "box", "template", "config", "ci", "system_prompt",
 	"project_secret", "secret", "blocker",
 	"self",
-	"session", "stream", "audit", "notification", "overview", "code_host", "inbound",
+	"session", "stream", "audit", "notification", "push", "overview", "code_host", "inbound",
 }
 
 // order is how a reader meets the groups: work, what carries it out, permissions,
 // then operators' groups.
 var order = []string{
-	"task", "ask", "schedule", "plan", "blocker", "issue", "pr", "review", "escalation", "session", "stream", "notification", "overview",
-	"project", "box", "template", "config", "ci", "system_prompt",
+	"task", "ask", "schedule", "plan", "blocker", "issue", "pr", "review", "escalation", "session", "stream", "notification", "push",
+	"overview", "project", "box", "template", "config", "ci", "system_prompt",
 	"project_secret", "secret", "self", "account", "onboarding", "token", "member", "invitation", "org_sso", "billing", "audit", "mcp",
 	"webhook", "service",
 	"operator_token", "access_request", "user", "grant", "code_host", "inbound",

@@ -52,6 +52,7 @@ import (
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/prompt"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/push"
 	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/review"
@@ -76,6 +77,7 @@ import (
 	"yardmaster/internal/mail"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
+	"yardmaster/internal/webpush"
 )
 
 // domain is a package that has capabilities. Its work besides requests is a loop,
@@ -320,9 +322,12 @@ func (a *App) wire() parts {
 			Issues: p.issue, Commands: commands, Merges: p.merges,
 		},
 	}))
+	browsers := add(&p, push.New(push.Needs{
+		DB: a.db, Hub: a.hub, Ring: a.ring, Guard: reachable, Sender: webpush.NewSender(reachable, a.pushKeys, a.base), Logger: a.log,
+	}))
 	p.notes = add(&p, notification.New(notification.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Mail: a.mail, BaseURL: a.base, Logger: a.log,
-		Push: notification.Off{}, Webhook: flow.NoticeHooks{Hooks: p.webhook},
+		Push: flow.Browsers{Push: browsers}, Webhook: flow.NoticeHooks{Hooks: p.webhook},
 	}))
 	p.approval = add(&p, approval.New(approval.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Mail: a.mail, BaseURL: a.base, Logger: a.log, Questions: flow.Questions{Pulls: p.pull},

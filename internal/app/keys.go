@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/domain/connection"
 	"yardmaster/internal/domain/hosttoken"
 	"yardmaster/internal/domain/modelkey"
+	"yardmaster/internal/domain/push"
 	"yardmaster/internal/domain/sso"
 	"yardmaster/internal/domain/vault"
 	"yardmaster/internal/domain/webhook"
@@ -22,6 +23,7 @@ import (
 	"yardmaster/internal/mail"
 	"yardmaster/internal/seal"
 	"yardmaster/internal/seal/keys"
+	"yardmaster/internal/webpush"
 )
 
 // remember returns the value that is kept under key. The first call makes it with
@@ -53,7 +55,7 @@ func remember(ctx context.Context, d *db.DB, key string, fresh func() (string, e
 func sealedColumns() []keys.Column {
 	return []keys.Column{
 		meta.Sealed, modelkey.Sealed, webhook.Sealed, vault.Sealed, hosttoken.Sealed, sso.Sealed, connection.Sealed, blocker.Sealed,
-		mail.Sealed,
+		mail.Sealed, push.Sealed, push.SealedMessages,
 	}
 }
 
@@ -128,6 +130,22 @@ func clientKeys(ctx context.Context, d *db.DB, ring *seal.Keyring) (*seal.Keyrin
 		return nil, err
 	}
 	return seal.Parse(string(b))
+}
+
+// pushKeys are the keys by which browsers know this server. They have no end: a browser
+// takes messages of no other.
+func pushKeys(ctx context.Context, d *db.DB, ring *seal.Keyring) (keys webpush.Keys, err error) {
+	b, err := rememberSealed(ctx, d, ring, meta.PushKeys, func() ([]byte, error) {
+		k, err := webpush.NewKeys()
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(k)
+	})
+	if err != nil {
+		return keys, err
+	}
+	return keys, json.Unmarshal(b, &keys)
 }
 
 // setupToken returns the token of the first-boot address: the configured one, or

@@ -63,6 +63,9 @@ func (a *App) open(ctx context.Context) (err error) {
 		undo()
 		return err
 	}
+	if a.pushKeys, err = pushKeys(ctx, a.db, a.ring); err != nil {
+		return err
+	}
 	if a.clients, err = clientKeys(ctx, a.db, a.ring); err != nil {
 		return err
 	}

@@ -16,13 +16,14 @@ import (
 // Guard tells which addresses may be connected to: public ones, and those in the
 // networks that the operator allows. Safe for concurrent use.
 type Guard struct {
+	Names   Resolver // by which a name is judged before it is stored
 	allowed []netip.Prefix
 	public  *ssrf.Guardian
 }
 
 // NewGuard makes a Guard.
 func NewGuard(allowed []netip.Prefix) *Guard {
-	return &Guard{allowed: allowed, public: ssrf.New(ssrf.WithAnyPort())}
+	return &Guard{Names: net.DefaultResolver, allowed: allowed, public: ssrf.New(ssrf.WithAnyPort())}
 }
 
 // Allows tells whether an address is in a network that the operator allows. An IPv4

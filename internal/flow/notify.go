@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/push"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/webhook"
@@ -379,6 +380,17 @@ func (n Notify) tokenRefused(_ *db.Tx, e event.Recorded) (out notification.Notic
 		Kind: notification.Connection, Noun: nounToken, Subject: e.Object, Path: "/ui/settings/you", To: []string{e.Object},
 		Title: data.Host + " refuses your token", Text: "Git of your own work goes no further there until you store a new one.",
 	}, true, err
+}
+
+// Browsers implements notification.Channel by the browsers of people.
+type Browsers struct{ Push *push.Service }
+
+// Deliver queues a message for each browser of its person.
+func (b Browsers) Deliver(tx *db.Tx, m notification.Message) error {
+	return b.Push.Tell(tx, push.Notice{
+		UserID: m.UserID, Topic: m.Kind + "/" + m.Noun + "/" + m.Subject, Kind: m.Kind, Title: m.Title, Text: m.Text, URL: m.URL,
+		Urgent: m.Urgent, After: m.After,
+	})
 }
 
 // minds tells whether work of a kind is the platform's own part of some other work, of

@@ -11,6 +11,7 @@ import (
 const (
 	BusKeys   = "bus-keys"
 	ClientKey = "client-key"
+	PushKeys  = "push-keys"
 )
 
 var (

@@ -50,7 +50,8 @@ type Message struct {
 	ID     string // of the notification; of a team's message: empty
 	UserID string // empty: for everybody who reads the channel
 	Notice
-	URL string
+	URL    string
+	Urgent bool
 	// After is when it may be sent: the end of quiet hours, or now.
 	After time.Time
 }
@@ -59,12 +60,6 @@ type Message struct {
 type Channel interface {
 	Deliver(tx *db.Tx, m Message) error
 }
-
-// Off is a Channel that leads nowhere.
-type Off struct{}
-
-// Deliver implements Channel.
-func (Off) Deliver(*db.Tx, Message) error { return nil }
 
 // Needs are the dependencies of Service.
 type Needs struct {

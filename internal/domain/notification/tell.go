@@ -57,7 +57,7 @@ func (s *Service) tell(tx *db.Tx, k kind, n Notice, userID string) error {
 	if err != nil {
 		return err
 	}
-	m := Message{ID: r.ID, UserID: userID, Notice: n, URL: s.address(n.Path), After: p.opens(tx.Now, k)}
+	m := Message{ID: r.ID, UserID: userID, Notice: n, URL: s.address(n.Path), Urgent: k.urgent, After: p.opens(tx.Now, k)}
 	if p.wants(k, Email) && !k.own && (r.MailedAt == nil || tx.Now.Sub(*r.MailedAt) >= mailEvery) {
 		sent, err := s.mail(tx, k, m)
 		if err != nil {

@@ -30,7 +30,9 @@ func TestFormats(t *testing.T) {
 		y.hook("system", "notification.approval")
 		y.hook("other")
 		for _, format := range []string{hook.Slack, hook.Teams, hook.Discord} {
-			if _, err := y.nodes[0].create(y.as("acme"), createIn{Name: format, URL: y.srv.URL + "/" + format, Format: format}); err != nil {
+			if _, err := y.nodes[0].create(y.as("acme"), createIn{
+				Name: format, URL: y.srv.URL + "/" + format, Format: format,
+			}); err != nil {
 				y.t.Fatal(err)
 			}
 		}

@@ -123,9 +123,9 @@ func (s *Service) create(ctx context.Context, in createIn) (out Created, err err
 	}
 	slices.Sort(in.Events)
 	in.Events = slices.Compact(in.Events)
-	whole, masked, err := s.destination(ctx, in.URL)
-	if err != nil {
-		return out, err
+	to, wrong := s.Guard.Destination(ctx, in.URL)
+	if wrong != "" {
+		return out, fault.Field("url", wrong)
 	}
 	secret := id.Secret(id.Webhook)
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
@@ -137,13 +137,14 @@ func (s *Service) create(ctx context.Context, in createIn) (out Created, err err
 			return fault.Reason("too-many-webhooks", "The account has 50 webhooks. Delete one first.")
 		}
 		h, err := s.add(tx, insertArgs{
-			Name: in.Name, Masked: masked, Types: db.JSON[[]string]{V: in.Events}, Format: in.Format, CreatedBy: policy.From(ctx).Label(),
-		}, hook.Target{URL: whole, Secret: secret})
+			Name: in.Name, Masked: to.Masked, Types: db.JSON[[]string]{V: in.Events}, Format: in.Format,
+			CreatedBy: policy.From(ctx).Label(),
+		}, hook.Target{URL: to.URL, Secret: secret})
 		if err != nil {
 			return err
 		}
 		out = Created{Webhook: h.wire(), Secret: secret}
-		return createdEvent.Record(tx, event.Subject{ID: h.ID}, createdData{Events: in.Events, Name: in.Name, URL: masked})
+		return createdEvent.Record(tx, event.Subject{ID: h.ID}, createdData{Events: in.Events, Name: in.Name, URL: to.Masked})
 	})
 	if db.IsUnique(err) {
 		err = fault.Reason("webhook-exists", "There is a webhook of that name.")
@@ -264,7 +265,7 @@ type Attempt struct {
 	HookName       string     `json:"hook_name" example:"coder" doc:"name of the webhook"`
 	DeliveryID     string     `json:"delivery_id" format:"uuid" doc:"the delivery that it is an attempt of"`
 	EventID        string     `json:"event_id" example:"evt_0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"the event; receivers know it by this"`
-	Type           string     `json:"type" example:"pr.merged" doc:"type of the event"`
+	Type           string     `json:"type" enum:"pr.merged,issue.escalated,issue.handoff,test.ping,notification.approval,notification.blocker,notification.escalation,notification.task_done,notification.task_failed,notification.plan,notification.spending,notification.box,notification.connection" example:"pr.merged" doc:"type of the event"`
 	Attempt        int64      `json:"attempt" example:"1" doc:"1 to 9; 0 for an event that was skipped"`
 	Status         string     `json:"status" enum:"ok,retrying,exhausted,skipped" example:"ok" doc:"retrying: it failed, and next_attempt_at says when it is tried again; exhausted: it failed for good; skipped: the webhook was unhealthy"`
 	ResponseStatus *int64     `json:"response_status" example:"200" doc:"status of the answer; null: there was none"`

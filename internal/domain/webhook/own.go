@@ -86,9 +86,9 @@ func (s *Service) setOwn(ctx context.Context, in setOwnIn) (out SetOwn, err erro
 	if in.Format == "" {
 		in.Format = hook.JSON
 	}
-	whole, masked, err := s.destination(ctx, in.URL)
-	if err != nil {
-		return out, err
+	to, wrong := s.Guard.Destination(ctx, in.URL)
+	if wrong != "" {
+		return out, fault.Field("url", wrong)
 	}
 	secret := id.Secret(id.Webhook)
 	userID := policy.From(ctx).UserID
@@ -97,15 +97,14 @@ func (s *Service) setOwn(ctx context.Context, in setOwnIn) (out SetOwn, err erro
 			return err
 		}
 		h, err := s.add(tx, insertArgs{
-			Name: ownName(
-				userID,
-			), Masked: masked, Types: db.JSON[[]string]{V: []string{}}, Format: in.Format, UserID: &userID, CreatedBy: policy.From(ctx).Label(),
-		}, hook.Target{URL: whole, Secret: secret})
+			Name: ownName(userID), Masked: to.Masked, Types: db.JSON[[]string]{V: []string{}}, Format: in.Format, UserID: &userID,
+			CreatedBy: policy.From(ctx).Label(),
+		}, hook.Target{URL: to.URL, Secret: secret})
 		out = SetOwn{Webhook: h.own(), Secret: secret}
 		if err != nil {
 			return err
 		}
-		return ownSetEvent.Record(tx, event.Subject{ID: userID}, ownData{Format: in.Format, URL: masked})
+		return ownSetEvent.Record(tx, event.Subject{ID: userID}, ownData{Format: in.Format, URL: to.Masked})
 	})
 	return out, err
 }

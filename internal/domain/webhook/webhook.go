@@ -3,17 +3,13 @@
 // anew each time. Every attempt is a row of the ledger.
 //
 //   - webhook.go: the types, what is sent, and to whom
-//   - destination.go: which addresses may be named
 //   - loop.go: the attempts that are due
 //   - ops.go: the capabilities
 package webhook
 
 import (
-	"context"
 	"encoding/json"
 	"log/slog"
-	"net"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -73,19 +69,13 @@ type Needs struct {
 // Service has the capabilities of webhooks, and makes the attempts that are due.
 type Service struct {
 	Needs
-	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	working working
 }
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
-	return &Service{
-		Needs: n,
-		resolve: func(ctx context.Context, host string) ([]netip.Addr, error) {
-			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-		},
-	}
+	return &Service{Needs: n}
 }
 
 func purpose(hookID string) string { return "webhook/" + hookID }

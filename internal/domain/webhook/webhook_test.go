@@ -325,42 +325,6 @@ func TestAnswers(t *testing.T) {
 	})
 }
 
-func TestDestinations(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(y *yard) {
-		s := y.nodes[0]
-		s.resolve = func(_ context.Context, host string) ([]netip.Addr, error) {
-			ips := map[string]string{"good.example": "93.184.215.14", "inside.example": "10.0.0.1", "meta.example": "169.254.169.254",
-				"mapped.example": "::ffff:192.168.1.1"}
-			if host == "both.example" {
-				return []netip.Addr{netip.MustParseAddr("93.184.215.14"), netip.MustParseAddr("10.0.0.1")}, nil
-			}
-			ip, err := netip.ParseAddr(ips[host])
-			return []netip.Addr{ip}, err
-		}
-		inside := errDestination.Error()
-		for address, says := range map[string]string{
-			"https://good.example/hooks/T1?x=y": "", "http://good.example": "",
-			"ftp://good.example/": "must begin", "file:///etc/passwd": "must be an absolute", "https://": "must be an absolute",
-			"https://inside.example/": inside, "https://meta.example/": inside,
-			"https://mapped.example/": inside, "https://both.example/": inside,
-			"https://nobody.example/": inside, "http://[::1]/": inside, "http://10.1.1.1/": inside,
-			"http://[fe80::1%25lo]/": inside, "https://good.example/#x": "fragment",
-		} {
-			_, masked, err := s.destination(y.t.Context(), address)
-			if says == "" && (err != nil || strings.Contains(masked, "T1")) {
-				y.t.Errorf("%s: %v, masked %s", address, err, masked)
-			}
-			if says == "" {
-				continue
-			}
-			if err == nil || !fault.IsKind(err, fault.Invalid) || !strings.Contains(fmt.Sprint(fault.From(err).Fields, err), says) {
-				y.t.Errorf("%s: %v", address, err)
-			}
-		}
-	})
-}
-
 // Another account sees and touches nothing.
 func TestForeign(t *testing.T) {
 	t.Parallel()

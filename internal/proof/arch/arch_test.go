@@ -57,9 +57,11 @@ var edges = map[string]string{
 	"box/conn":            "fault protocol",
 	"bus/hostile":         "",
 
-	"idp":  "dial fault id",
-	"dial": "",
-	"hook": "dial",
+	"idp":              "dial fault id",
+	"dial":             "",
+	"hook":             "client/inert dial",
+	"webpush":          "dial",
+	"webpush/pushtest": "webpush",
 
 	"inbound": "client/inert secretscan",
 
@@ -100,7 +102,7 @@ var edges = map[string]string{
 	"app": "api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest blob bus clock codehost " +
 		"codehost/builtin codehost/github codehost/pace codehost/relay config db db/lease db/meta dial domain/* event event/hashchain " +
 		"event/notary fault flow hook id idp llm " +
-		"llm/scripted mail observe observe/telemetry policy seal seal/keys secretscan web",
+		"llm/scripted mail observe observe/telemetry policy seal seal/keys secretscan web webpush",
 	"proof/demo":         "app box client config proof/github",
 	"proof/chaos":        "box client proof/chaos/astray",
 	"proof/chaos/astray": "",
@@ -130,7 +132,7 @@ var edges = map[string]string{
 // foundation lists what any domain may import. All other domains build on the rows of
 // people.
 const foundation = "api/op blob calendar client/inert clock codehost codehost/pace db dial domain/people event fault flake hook id idp inbound jsonschema " +
-	"llm mail money needs observe policy protocol seal seal/keys secretscan web"
+	"llm mail money needs observe policy protocol seal seal/keys secretscan web webpush"
 
 // between lists the domains that import another one, and why a function wired in app
 // would not do.
@@ -253,6 +255,8 @@ func TestHTTP(t *testing.T) {
 
 		"idp":              "asks identity providers",
 		"hook":             "sends events to addresses of customers",
+		"webpush":          "sends messages to browsers",
+		"webpush/pushtest": "is a push service, to the tests",
 		"llm":              "is the gateway to model providers",
 		"llm/scripted":     "is a model provider, to the gateway",
 		"box":              "enrolls over HTTP and serves its agents a model",
@@ -336,6 +340,7 @@ func TestClock(t *testing.T) {
 		"observe":            "measures passes of loops",
 		"clock":              "notices that it was set",
 		"proof/github":       "has a clock that a test moves",
+		"webpush/pushtest":   "checks how long a token is good",
 		"proof/provider":     "dates its tokens",
 		"proof/demo":         "prints how long the steps took",
 		"proof/chaos":        "harms at times of its own, outside of what it harms",
@@ -354,8 +359,9 @@ func TestRandomness(t *testing.T) {
 		"proof/demo":   "makes the password of a throwaway owner",
 		"proof/chaos":  "makes the secrets that it looks for",
 
-		"proof/github":   "makes the keys of Apps",
-		"proof/provider": "makes the key of its tokens",
+		"proof/github":     "makes the keys of Apps",
+		"webpush/pushtest": "makes the keys of browsers",
+		"proof/provider":   "makes the key of its tokens",
 	})
 }
 

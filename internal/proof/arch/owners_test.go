@@ -104,6 +104,8 @@ var owner = map[string]string{
 	"runs":                 "domain/run",
 	"secrets":              "domain/vault",
 	"webhooks":             "domain/webhook",
+	"push_subscriptions":   "domain/push",
+	"push_messages":        "domain/push",
 	"notifications":        "domain/notification",
 	"notification_people":  "domain/notification",
 	"notification_choices": "domain/notification",

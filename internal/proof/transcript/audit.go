@@ -176,6 +176,7 @@ var unaudited = map[string]string{
 	"notification.unread":     "as reading",
 	"notification.archive":    "as reading",
 	"notification.read_all":   "as reading",
+	"push.test":               "sends a message to the caller alone",
 	"webhook.revive":          "its webhook is well; the tests of the domain revive one that is not",
 	"project.policy_validate": "reads the file that it is sent",
 	"service.oauth_register":  "keeps nothing: the registration is sealed into the client_id",
