@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/domain/connection"
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 )
@@ -136,6 +137,22 @@ func (g Grants) Retry(tx *db.Tx, now connection.Grant) error {
 		g.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic(""))
 	}
 	return intent.Hurry(tx, g.Hub, ids)
+}
+
+// RetryMerges has tried again the merges that waited for a permission.
+func RetryMerges(pulls *pull.Service) func(*db.Tx, connection.Grant) error {
+	return func(tx *db.Tx, g connection.Grant) error {
+		ids, err := repo.OfInstallation(tx, g.Host, g.InstallationID)
+		if err != nil {
+			return err
+		}
+		return pulls.Hurry(tx, ids)
+	}
+}
+
+// RaiseMerge asks a person for the permission that a merge waits for.
+func (g Grants) RaiseMerge(tx *db.Tx, r pull.Refusal) error {
+	return g.Raise(tx, intent.Trouble{RepoID: r.RepoID, Kind: "merge", Permission: r.Permission, Asked: true})
 }
 
 // ResolveGranted resolves what people were asked about permissions that are granted now.

@@ -76,6 +76,9 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 			return err
 		})
 	}
+	if forbidden, is := errors.AsType[*codehost.ForbiddenError](mergeErr); is && forbidden.Asked {
+		return s.DB.Write(ctx, func(tx *db.Tx) error { return s.ungranted(tx, d, pr, forbidden.Permission) })
+	}
 	if errors.Is(mergeErr, codehost.ErrBaseMoved) {
 		return s.DB.Write(ctx, func(tx *db.Tx) error {
 			_, err := waitLonger.Exec(tx, d.ID, tx.Micros())
@@ -92,6 +95,34 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 		}
 	}
 	return s.DB.Write(ctx, func(tx *db.Tx) error { return s.applied(tx, d, sha, mergeErr) })
+}
+
+// Refusal is a merge that waits for a permission which the owner of its repository has yet to
+// grant, as the host calls it.
+type Refusal struct{ RepoID, Permission string }
+
+// Ungranted is sent each time that a merge is refused for such a permission.
+var Ungranted = event.DeclareSignal[Refusal]("pull.ungranted", "A merge waits for a permission that is yet to be granted.")
+
+// ungranted has an order wait until a permission is granted, see Hurry. That is no try.
+func (s *Service) ungranted(tx *db.Tx, d dueRow, pr row, permission string) error {
+	why := "The owner of the repository has yet to grant the permission " + permission + "."
+	if _, err := waitHost.Exec(tx, d.ID, db.Micros(tx.Now.Add(longestWait)), why); err != nil {
+		return err
+	}
+	return Ungranted.Send(tx, Refusal{pr.RepoID, permission})
+}
+
+// Hurry makes the merges due that wait in repositories of tx.Account for their next try:
+// their owner has granted more. Those that wait for a limit of the host wait on.
+func (s *Service) Hurry(tx *db.Tx, repoIDs []string) error {
+	for _, repoID := range repoIDs {
+		if _, err := hurryMerges.Exec(tx, repoID, tx.Micros(), limited); err != nil {
+			return err
+		}
+	}
+	s.Hub.Notify(tx, event.PullTopic)
+	return nil
 }
 
 // mergeAt merges a head. A host that keeps pull requests merges it itself: its rules

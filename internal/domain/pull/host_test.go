@@ -340,4 +340,40 @@ func TestHostHoldsTheMerge(t *testing.T) {
 	})
 }
 
+// A merge that lacks a permission which is yet to be granted waits for the grant: that is no
+// try, and no person has to try again.
+func TestMergeWaitsForAGrant(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		k := y.keep()
+		var lacks []Refusal
+		Ungranted.On(y.DB, func(tx *db.Tx, r Refusal) error {
+			tx.AfterCommit(func() { lacks = append(lacks, r) })
+			return nil
+		})
+		prID, sha := k.open1()
+		k.merge = &codehost.ForbiddenError{Permission: "contents: write", Asked: true}
+		y.approve(prID, sha)
+		for range 2 * maxTries {
+			y.pass(longestWait)
+		}
+		if a := y.action(prID); a.State != ActionApproved || a.Tries > 1 || !strings.Contains(*a.Error, "contents: write") {
+			t.Errorf("it waits as %+v", a)
+		}
+		if pr := y.row(prID); pr.Needs != "" || len(lacks) == 0 || lacks[0] != (Refusal{y.repo, "contents: write"}) {
+			t.Errorf("it needs %q, told %+v", pr.Needs, lacks)
+		}
+		k.merge = nil
+		y.pass(0)
+		if pr := y.row(prID); pr.State != Open {
+			t.Errorf("%s before it is due", pr.State)
+		}
+		y.write(func(tx *db.Tx) error { return y.Hurry(tx, []string{y.repo}) })
+		y.pass(0)
+		if pr := y.row(prID); pr.State != Merged {
+			t.Errorf("%s after the grant", pr.State)
+		}
+	})
+}
+
 var lastError = db.Q[string](`SELECT error FROM pull_actions WHERE pr_id = $1 ORDER BY requested_at DESC LIMIT 1`)
