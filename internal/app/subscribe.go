@@ -20,6 +20,7 @@ import (
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/review"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
@@ -72,6 +73,7 @@ func (a *App) subscribe(p wired) {
 	pull.Ungranted.On(a.db, a.grants(p.parts).RaiseMerge)
 	intent.GivenUp.On(a.db, a.grants(p.parts).Raise)
 	pull.SeenTo.On(a.db, flow.EndReviews(p.review))
+	review.PostingEnded.On(a.db, p.pull.ReviewPosted)
 	pull.HeadKnown.On(a.db, flow.BeginReview(p.review))
 	run.AskFiled.On(a.db, flow.FileOfRun(p.ask))
 	run.ActionProposed.On(a.db, flow.AskForAction(p.pull))

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"cmp"
+	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
@@ -195,6 +196,11 @@ func (OpenFindings) Round(tx *db.Tx, prID string) (string, error) {
 		return "", err
 	}
 	return review.RoundProblem(open), nil
+}
+
+// Posting answers since when a review is being posted at the host.
+func (OpenFindings) Posting(tx *db.Tx, repoID, prID string) (time.Time, bool, error) {
+	return review.PostingSince(tx, repoID, prID)
 }
 
 // BeginReview has the review of a head begin whose facts are known.

@@ -100,6 +100,12 @@ func (k Kind[A, R]) Put(tx *db.Tx, hub *event.Hub, w Want[A]) (string, error) {
 	return newID, err
 }
 
+// Waiting answers when the oldest intent of the kind on an object of a repository was put that
+// has not ended; false if there is none.
+func (k Kind[A, R]) Waiting(tx *db.Tx, repoID, object string) (since time.Time, ok bool, err error) {
+	return unended.Maybe(tx, unendedArgs{RepoID: repoID, Object: object, Kind: k.name})
+}
+
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB     *db.DB

@@ -49,12 +49,18 @@ var (
 		WHERE id = :id AND tries = :tries AND ended_at IS NULL`)
 	drop = db.S(`UPDATE host_intents SET state = 'dropped', ended_at = $3
 		WHERE repo_id = $1 AND object = $2 AND ended_at IS NULL AND state = 'due'`)
-	forget  = db.S(`DELETE FROM host_intents WHERE ended_at < $1`)
+	forget = db.S(`DELETE FROM host_intents WHERE ended_at < $1`)
+	// unended is when the oldest intent of a kind on an object was put that has not ended.
+	unended = db.QWith[unendedArgs, time.Time](`SELECT created_at FROM host_intents WHERE repo_id = :repo_id AND object = :object
+		AND kind = :kind AND ended_at IS NULL ORDER BY id LIMIT 1`)
 	waiting = db.Q[Wait](`SELECT kind, limited, due_at, created_at, COALESCE(error, '') AS error FROM host_intents
 		WHERE repo_id = $1 AND object = $2 AND ended_at IS NULL ORDER BY id LIMIT 1`)
 	release = db.S(`UPDATE host_intents SET state = 'due', due_at = $1 WHERE state = 'doing'`)
 	pullIn  = db.S(`UPDATE host_intents SET due_at = $1 WHERE ended_at IS NULL AND due_at > $2`)
 )
+
+// unendedArgs are the parameters of unended.
+type unendedArgs struct{ RepoID, Object, Kind string }
 
 // replaceArgs are the parameters of replace.
 type replaceArgs struct {

@@ -58,15 +58,16 @@ type yard struct {
 	repo     string     // id of acme/web
 	mu       sync.Mutex // guards told
 	told     map[string]string
-	check    []string // the tasks of checks, oldest first
-	round    []Round  // the rounds begun, oldest first; the task of the nth is round-n
-	full     bool     // the queue takes no round
-	asked    []string // categories of the escalations
-	resolved []string // notes with which the escalations were resolved
-	stopped  []string // tasks that were to be stopped
-	findings string   // of reviews
-	gone     bool     // tasks have gone on without their closed pull requests
-	below    string   // the dropped task on whose work all others were begun
+	check    []string  // the tasks of checks, oldest first
+	round    []Round   // the rounds begun, oldest first; the task of the nth is round-n
+	full     bool      // the queue takes no round
+	asked    []string  // categories of the escalations
+	resolved []string  // notes with which the escalations were resolved
+	stopped  []string  // tasks that were to be stopped
+	findings string    // of reviews
+	posting  time.Time // since when a review is being posted; the zero Time: none is
+	gone     bool      // tasks have gone on without their closed pull requests
+	below    string    // the dropped task on whose work all others were begun
 	ci       *ci.Service
 	queue    func(*db.Tx) (checkTask string, err error)
 	http     http.Handler
@@ -222,6 +223,10 @@ func (l *line) Places(_ *db.Tx, ids []string) (map[string]QueuePlace, error) {
 type reviews struct{ *yard }
 
 func (y reviews) Round(*db.Tx, string) (string, error) { return y.findings, nil }
+
+func (y reviews) Posting(*db.Tx, string, string) (time.Time, bool, error) {
+	return y.posting, !y.posting.IsZero(), nil
+}
 
 // nobody implements People without a name.
 type nobody struct{}

@@ -2,6 +2,7 @@ package pull
 
 import (
 	"fmt"
+	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
@@ -41,6 +42,8 @@ type Reviews interface {
 	// Round describes the findings that wait for an answer, for the agent that gives
 	// it; "" if there is none.
 	Round(tx *db.Tx, prID string) (string, error)
+	// Posting answers since when a review is being posted at the host; false if none is.
+	Posting(tx *db.Tx, repoID, prID string) (since time.Time, ok bool, err error)
 }
 
 // reviewable is a pull request for its review. change and mergeBase are those of its head.
@@ -144,11 +147,38 @@ func (s *Service) headKnown(tx *db.Tx, r repo.Ref, pr row, f facts) error {
 	return err
 }
 
+// postingFor is the time for which a round waits until the review that it answers is posted
+// at the host. A host that takes no calls for longer refuses the review after the round: its
+// findings are shown here alone.
+const postingFor = 15 * time.Minute
+
+// posting tells whether a round has to wait because the review is being posted that it would
+// answer: the host refuses a review of a head that has moved. Then posting puts the round off.
+func (s *Service) posting(tx *db.Tx, pr row) (bool, error) {
+	since, ok, err := s.Reviews.Posting(tx, pr.RepoID, pr.ID)
+	if err != nil || !ok || tx.Now.Sub(since) >= postingFor {
+		return false, err
+	}
+	_, err = putOff.Exec(tx, pr.ID, db.Micros(tx.Now.Add(sweep)))
+	return true, err
+}
+
+// ReviewPosted lets the round of a pull request of tx.Account begin that waits until its
+// review is posted.
+func (s *Service) ReviewPosted(tx *db.Tx, prID string) error {
+	s.Hub.Notify(tx, event.PullTopic)
+	_, err := putForth.Exec(tx, prID, tx.Micros(), db.Micros(tx.Now.Add(sweep)))
+	return err
+}
+
 // reviewRound is the round that answers the findings of a review.
 func (s *Service) reviewRound(tx *db.Tx, pr *row, round Round) (string, Round, failing, error) {
 	f := failing{"ci_ladder_spent", "findings of its review wait for an answer"}
 	if pr.ReviewRounds >= maxReviewRounds {
 		return BabysitSpent, round, f, nil
+	}
+	if waits, err := s.posting(tx, *pr); err != nil || waits {
+		return "", round, f, err
 	}
 	findings, err := s.Reviews.Round(tx, pr.ID)
 	if err != nil || findings == "" {

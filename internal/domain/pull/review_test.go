@@ -125,6 +125,48 @@ func TestFindingsHoldTheMerge(t *testing.T) {
 	})
 }
 
+// A round waits until the review is posted that it answers, for a while: its push would have
+// the host refuse the review.
+func TestRoundWaitsForThePosting(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.findings = "1. It is wrong."
+		now := func() time.Time { return time.UnixMicro(y.clock.Load()) }
+		found := func(branch string) (prID string) {
+			sha := y.commit(branch, "a", branch)
+			prID = y.propose(branch, sha)
+			y.pass(0)
+			y.posting = now()
+			y.progressed(prID, sha, false, 1)
+			return prID
+		}
+		pr := found("svc/a")
+		for range 3 {
+			y.pass(sweep)
+		}
+		if len(y.round) != 0 {
+			t.Fatal("a round begins before the review is posted")
+		}
+		y.posting = time.Time{}
+		y.write(func(tx *db.Tx) error { return y.ReviewPosted(tx, pr) })
+		y.pass(0)
+		if len(y.round) != 1 {
+			t.Error("no round begins once it is posted")
+		}
+		found("svc/b")
+		for range 3 {
+			y.pass(postingFor / 4)
+		}
+		if len(y.round) != 1 {
+			t.Error("a round begins too early")
+		}
+		y.pass(postingFor / 4)
+		if len(y.round) != 2 {
+			t.Error("a round waits for ever")
+		}
+	})
+}
+
 // A merge that the host has made is recorded, whatever its review says.
 func TestMergedBeforeItsReview(t *testing.T) {
 	t.Parallel()

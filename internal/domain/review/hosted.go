@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
@@ -153,6 +154,16 @@ func harmless(s string) string {
 	return strings.NewReplacer("@", "@\u200b", "#", "#\u200b", "<!--", "<\u200b!--").Replace(s)
 }
 
+// PostingEnded is sent with the id of a pull request when its host has taken a review, or
+// has refused it.
+var PostingEnded = event.DeclareSignal[string]("review.posting_ended", "A code host has taken a review, or has refused it.")
+
+// PostingSince answers since when a review of a pull request is being posted at its host; false
+// if none is.
+func PostingSince(tx *db.Tx, repoID, prID string) (since time.Time, ok bool, err error) {
+	return postKind.Waiting(tx, repoID, prID)
+}
+
 // poster carries out review.post.
 type poster struct{}
 
@@ -213,6 +224,9 @@ func body(rest []note, more int) string {
 // Done implements intent.Handler: the comments of the findings are noted, in the order in
 // which they were sent.
 func (poster) Done(tx *db.Tx, c intent.Call[postArgs], posted codehost.Review, failure error) error {
+	if err := PostingEnded.Send(tx, c.Object); err != nil {
+		return err
+	}
 	if failure != nil {
 		return nil // the findings are shown here
 	}

@@ -1,0 +1,64 @@
+package review
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/intent"
+)
+
+// desk is a host that takes reviews.
+type desk struct {
+	codehost.NoForge
+	refuses error
+}
+
+// Can implements codehost.Forge.
+func (desk) Can(c codehost.Capability) bool { return c == codehost.KeepPulls }
+
+// PostReview implements codehost.Forge.
+func (d desk) PostReview(context.Context, codehost.Repo, codehost.Once, int64, codehost.NewReview) (codehost.Review, error) {
+	return codehost.Review{}, d.refuses
+}
+
+// pages implements Pages.
+type pages struct{}
+
+func (pages) OfPull(prID string) string { return "https://yard.example/" + prID }
+
+// A review is being posted until the host has taken or refused it, which is told.
+func TestPostingEnds(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		var ended []string
+		PostingEnded.On(y.DB, func(tx *db.Tx, prID string) error {
+			tx.AfterCommit(func() { ended = append(ended, prID) })
+			return nil
+		})
+		for _, refuses := range []error{nil, codehost.ErrHeadMoved} {
+			r := y.ref()
+			y.Hosts.Set(codehost.BuiltIn, codehost.Sides{Host: must(y.Hosts.Of(r.HostRepo())), Forge: desk{refuses: refuses}})
+			intents := intent.New(intent.Needs{DB: y.DB, Hub: y.Hub, Hosts: y.Hosts, Logger: slog.New(slog.DiscardHandler)})
+			host := NewAtHost(HostNeeds{DB: y.DB, Hub: y.Hub, Hosts: y.Hosts, Intents: intents, Page: pages{}})
+			posting := func() (ok bool) {
+				y.write(func(tx *db.Tx) (err error) { _, ok, err = PostingSince(tx, r.ID, y.pr.ID); return err })
+				return ok
+			}
+			y.write(func(tx *db.Tx) error {
+				return host.PostReview(tx, r, y.pr, Posting{RunID: "run", HeadSHA: "abc", Findings: []Finding{{ID: "f", File: "a"}}})
+			})
+			if !posting() {
+				t.Error("it is not being posted before the host was asked")
+			}
+			intents.Pass(y.ctx())
+			if posting() || !slices.Equal(ended, []string{y.pr.ID}) {
+				t.Errorf("refused with %v: it is being posted: %v, told %q", refuses, posting(), ended)
+			}
+			ended = nil
+		}
+	})
+}
