@@ -337,7 +337,9 @@ func (h *Host) PutBranch(ctx context.Context, r codehost.Repo, branch, sha strin
 }
 
 // push moves a branch from one commit to another; from "" makes it, and to "" deletes
-// it. GitHub compares the commit in the same step.
+// it. GitHub compares the commit in the same step. A refusal may be the answer to a second
+// request, which git's transport has sent because the answer to the first was lost; so
+// the branch is read again.
 func (h *Host) push(ctx context.Context, r codehost.Repo, branch, from, to string) error {
 	m, err := h.mirror(ctx, r)
 	if err != nil {
@@ -348,10 +350,18 @@ func (h *Host) push(ctx context.Context, r codehost.Repo, branch, from, to strin
 	_, err = h.remote(ctx, r, m.dir, true, func(address string) []string {
 		return slices.Concat(args, []string{address, to + ":" + ref})
 	})
+	if errors.Is(err, codehost.ErrHeadMoved) {
+		now, failed := h.Head(ctx, r, branch)
+		if failed == nil && now == to || to == "" && errors.Is(failed, codehost.ErrNotFound) {
+			return nil
+		}
+	}
 	return err
 }
 
-// MoveBranch implements codehost.Mover.
+// MoveBranch implements codehost.Mover. It is a push with the commit that the branch is
+// at, which GitHub compares in the same step as it moves the ref; its API to update a
+// reference has no such guard (page "REST API endpoints for Git references").
 func (h *Host) MoveBranch(ctx context.Context, r codehost.Repo, branch, from, to string) error {
 	if !codehost.ValidSHA(from) || !codehost.ValidSHA(to) {
 		return fault.Field("head_sha", "is not a full commit SHA")
