@@ -87,7 +87,7 @@ func TestRefusalNamesTheOperatorToken(t *testing.T) {
 		}))
 		defer h.Close()
 		code, _, errs := yardmasterAt(t, h.URL, "github", "redeliver", "g1")
-		if code != exitFailed || strings.Contains(errs, "operator_token.issue") != want {
+		if code != exitFailed || strings.Contains(errs, "yardmaster operator token --login YOU --scopes "+scope) != want {
 			t.Errorf("%s: %d %s", scope, code, errs)
 		}
 	}

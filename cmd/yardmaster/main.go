@@ -45,6 +45,7 @@ func commands() []command {
 		{"github setup", "", "where the server is connected to GitHub", runGitHubSetup},
 		{"github deliveries", "[--state STATE]", "what GitHub has sent, and what became of it", runGitHubDeliveries},
 		{"github redeliver", "GUID", "apply a delivery once more, with an operator's token", runGitHubRedeliver},
+		{"operator token", "--login LOGIN [--scopes SCOPES]", "print an operator token, which lives an hour", runOperatorToken},
 		{"chaos", "[--minutes N] [--seed S]", "do harm to a throwaway server and its boxes, and print what was lost", runChaos},
 
 		{"you, and what you bring", "", "", nil},
@@ -181,7 +182,9 @@ func next(err error) string {
 	case errors.As(err, &refusal) && refusal.Slug() == "unauthenticated":
 		return "The token is not, or no longer, good: `yardmaster login` gets another."
 	case errors.As(err, &refusal) && refusal.Slug() == "missing-scope" && slices.ContainsFunc(refusal.MissingScopes, isOperators):
-		return "It takes an operator token, which lives an hour: docs/operating.md has the calls that get one (operator_token.issue)."
+		lacks := slices.DeleteFunc(slices.Clone(refusal.MissingScopes), func(scope string) bool { return !isOperators(scope) })
+		return fmt.Sprintf("It takes an operator token, which lives an hour: export YARDMASTER_TOKEN=\"$(yardmaster operator token --login YOU --scopes %s)\"",
+			client.Escape(strings.Join(lacks, ",")))
 	case errors.As(err, &refusal) && refusal.Clear.Command() != "":
 		return "What moves it: " + client.Escape(refusal.Clear.Command())
 	case errors.As(err, &refusal) && refusal.Status >= 500 && refusal.RequestID != "":

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/cookiejar"
+	"time"
 )
 
 // Owner is the first user of a server, and the name of the first account.
@@ -26,25 +27,47 @@ func SignIn(ctx context.Context, url, login, password string) (*Client, error) {
 	return mint(ctx, url, "/auth/password", map[string]string{"login": login, "password": password})
 }
 
+// Operator is an operator token.
+type Operator struct {
+	Token   string    `json:"token"`
+	Scopes  []string  `json:"scopes"`
+	Expires time.Time `json:"expires_iso"`
+}
+
+// OperatorToken signs in with the password of an operator and answers an operator token
+// with some scopes. name says what it is for.
+func OperatorToken(ctx context.Context, url, login, password, name string, scopes []string) (out Operator, err error) {
+	err = exchange(ctx, url, "/auth/password", map[string]string{"login": login, "password": password},
+		"/v1/admin/operator-tokens", map[string]any{"name": name, "scopes": scopes}, &out)
+	return out, err
+}
+
 // mint opens a browser session and exchanges it for a token.
 func mint(ctx context.Context, url, path string, body any) (*Client, error) {
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		return nil, err
-	}
-	session := &Client{URL: url, HTTP: &http.Client{Jar: jar, Transport: page{}}}
-	if err := session.Call(ctx, http.MethodPost, path, body, nil); err != nil {
-		return nil, err
-	}
 	var minted struct {
 		Token string `json:"token"`
 	}
-	if err := session.Call(ctx, http.MethodPost, "/v1/tokens", map[string]string{"name": programName()}, &minted); err != nil {
+	err := exchange(ctx, url, path, body, "/v1/tokens", map[string]string{"name": programName()}, &minted)
+	if err != nil {
 		return nil, err
 	}
+	return &Client{URL: url, Token: minted.Token}, nil
+}
+
+// exchange opens a browser session by a call, makes another call in it, and ends it.
+func exchange(ctx context.Context, url, path string, body any, then string, with, out any) error {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		return err
+	}
+	session := &Client{URL: url, HTTP: &http.Client{Jar: jar, Transport: page{}}}
+	if err := session.Call(ctx, http.MethodPost, path, body, nil); err != nil {
+		return err
+	}
+	err = session.Call(ctx, http.MethodPost, then, with, out)
 	// The session is no longer needed; if it cannot be ended, it expires.
 	_ = session.Call(ctx, http.MethodPost, "/auth/logout", nil, nil)
-	return &Client{URL: url, Token: minted.Token}, nil
+	return err
 }
 
 // page marks requests as coming from the service's own pages. The server demands

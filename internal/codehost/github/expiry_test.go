@@ -73,7 +73,8 @@ func TestTokenEndsDuringAPush(t *testing.T) {
 				cmd.Dir = dir
 				cmd.Env = []string{
 					"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
-					"GIT_AUTHOR_NAME=Ann", "GIT_AUTHOR_EMAIL=ann@example.com", "GIT_COMMITTER_NAME=Ann", "GIT_COMMITTER_EMAIL=ann@example.com",
+					"GIT_AUTHOR_NAME=Ann", "GIT_AUTHOR_EMAIL=ann@example.com",
+					"GIT_COMMITTER_NAME=Ann", "GIT_COMMITTER_EMAIL=ann@example.com",
 				}
 				if out, err := cmd.CombinedOutput(); err != nil {
 					t.Fatalf("git %s: %v\n%.3000s", strings.Join(args, " "), err, out)

@@ -58,7 +58,8 @@ func TestMoveBranch(t *testing.T) {
 
 	w.repo.Rules(w.ann, peer.Ruleset{Checks: []peer.Required{{Name: "build"}}})
 	last := w.repo.Commit(w.bob, "work", "d", map[string]string{"d.txt": "d\n"})
-	if blocked := as[*codehost.BlockedError](t, "a rule", move("main", next, last)); len(blocked.Missing) == 0 || w.repo.Head("main") != next {
+	blocked := as[*codehost.BlockedError](t, "a rule", move("main", next, last))
+	if len(blocked.Missing) == 0 || w.repo.Head("main") != next {
 		t.Errorf("it lacks %q, main is at %s", blocked.Missing, w.repo.Head("main"))
 	}
 }

@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"net/http"
-	"net/http/cookiejar"
 	"os"
 	"strconv"
 	"strings"
@@ -98,30 +97,11 @@ func (st *stack) heldBy(task, capability string, args map[string]string) {
 // operator signs Ada in as an operator of the platform.
 func (st *stack) operator() *client.Client {
 	st.t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		st.t.Fatal(err)
-	}
-	session := &client.Client{URL: st.c.URL, HTTP: &http.Client{Jar: jar, Transport: sameOrigin(st.c.URL)}}
-	var minted struct{ Token string }
-	err = session.Call(st.ctx, http.MethodPost, "/auth/password", map[string]string{"login": "ada", "password": password}, nil)
-	if err == nil {
-		err = session.Call(st.ctx, http.MethodPost, "/v1/admin/operator-tokens",
-			map[string]any{"name": "caps", "scopes": []string{"admin:accounts"}}, &minted)
-	}
+	minted, err := client.OperatorToken(st.ctx, st.c.URL, "ada", password, "caps", []string{"admin:accounts"})
 	if err != nil {
 		st.t.Fatal(err)
 	}
 	return &client.Client{URL: st.c.URL, Token: minted.Token}
-}
-
-// sameOrigin acts as a browser on the server's own pages.
-type sameOrigin string
-
-func (o sameOrigin) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Origin", string(o))
-	return http.DefaultTransport.RoundTrip(r)
 }
 
 // spend files a task for the spender.
