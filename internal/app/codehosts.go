@@ -92,7 +92,7 @@ func (g githubs) Form(address, organisation, state string, s connection.Switches
 		hook = ""
 	case err == nil && private(base.Hostname()) && !private(at.Hostname()):
 		return "", "", fault.Field("nowebhook", "must be on: "+g.a.base+" cannot be reached from "+at.Host+
-			", so nothing can be delivered there. Go back and tick \"GitHub cannot reach this server\", or set base-url to an address that can be reached")
+			", so nothing can be delivered there. Tick \"GitHub cannot reach this server\", or set base-url to an address that can be reached")
 	}
 	text, err := github.Manifest(github.AppOptions{
 		Name: strings.Trim(appName.ReplaceAllString("yardmaster-"+base.Hostname(), "-"), "-"), URL: g.a.base, HookURL: hook,

@@ -29,6 +29,7 @@ func (s *Service) Ops() []op.Op {
 		}, s.setupPage),
 		op.New(op.Row{
 			ID: "code_host.setup_begin", Method: "POST", Path: "/gh/setup", Group: group, Rule: operator.OfSession(), Form: true,
+			Again:   s.again,
 			Summary: "Begin to connect GitHub",
 			Doc:     "Answers a page that leads to GitHub, which makes the App and sends the browser back to /gh/created within an hour.",
 		}, s.setupBegin),

@@ -5,20 +5,21 @@ import (
 	"net/url"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/fault"
 	"yardmaster/internal/web"
 )
 
 var pages = web.Templates(`
-{{define "setup"}}{{template "wide" "Connect GitHub"}}
+{{define "setup"}}{{template "wide" "Connect GitHub"}}{{template "alert" .Failure}}
 <p>Yardmaster works in your repositories as a GitHub App of your own. GitHub shows you the App before it is made; its credentials come back to this server alone, and are sealed.</p>
 <form method="post">
-<p><label>Organisation that is to own the App <input name="organisation" placeholder="empty: your own user account" autocomplete="off"></label></p>
-<p><label>Address of GitHub, or of your GitHub Enterprise Server <input name="address" value="https://github.com" required></label></p>
+<p><label>Organisation that is to own the App <input name="organisation" value="{{.Organisation}}" placeholder="empty: your own user account" autocomplete="off"></label></p>
+<p><label>Address of GitHub, or of your GitHub Enterprise Server <input name="address" value="{{.Address}}" required></label></p>
 <table><thead><tr><th>Permission</th><th>What for</th><th>Without</th></tr></thead><tbody>
-{{range .Permissions}}<tr><td>{{with .Switch}}<label><input type="checkbox" name="{{.}}" value="true"> {{end}}<code>{{.Name}}</code>{{with .Switch}}</label>{{end}}</td><td>{{.Why}}</td><td>{{.Without}}</td></tr>
+{{range .Permissions}}<tr><td>{{with .Switch}}<label><input type="checkbox" name="{{.}}" value="true"{{if index $.Ticked .}} checked{{end}}> {{end}}<code>{{.Name}}</code>{{with .Switch}}</label>{{end}}</td><td>{{.Why}}</td><td>{{.Without}}</td></tr>
 {{end}}</tbody></table>
-<p><label><input type="checkbox" name="nowebhook" value="true"{{if .Hidden}} checked{{end}}> GitHub cannot reach this server: sweeps find what happens, some minutes later</label></p>
-{{with .Hidden}}<p><small>It is ticked because {{.}}, the address of this server, leads nowhere from outside. To have GitHub deliver what happens, set <code>base-url</code> to an address that it can reach, and restart the server.</small></p>
+<p><label><input type="checkbox" name="nowebhook" value="true"{{if index .Ticked "nowebhook"}} checked{{end}}> GitHub cannot reach this server: sweeps find what happens, some minutes later</label></p>
+{{with .Hidden}}<p><small>{{.}}, the address of this server, leads nowhere from outside. To have GitHub deliver what happens, set <code>base-url</code> to an address that it can reach, and restart the server.</small></p>
 {{end}}
 <p><button>Continue</button></p></form>
 {{template "end"}}{{end}}
@@ -35,15 +36,36 @@ type setupPageIn struct{}
 
 // setupPageData is what the page of the set-up shows.
 type setupPageData struct {
-	Permissions []Permission
-	Hidden      string // see Maker
+	Permissions           []Permission
+	Hidden                string // see Maker
+	Failure               string // why the last attempt failed
+	Address, Organisation string
+	Ticked                map[string]bool // boxes, by name
 }
 
 func (s *Service) setupPage(context.Context, setupPageIn) (op.Reply, error) {
-	return web.Render(pages, 200, "setup", setupPageData{s.Maker.Permissions(), s.Maker.Hidden()}, "")
+	hidden := s.Maker.Hidden()
+	return web.Render(pages, 200, "setup", setupPageData{
+		Permissions: s.Maker.Permissions(), Hidden: hidden, Address: "https://github.com",
+		Ticked: map[string]bool{"nowebhook": hidden != ""},
+	}, "")
+}
+
+// again shows a browser the form once more, with the values that it has sent and what is
+// wrong with them.
+func (s *Service) again(_ context.Context, in any, failure error) (op.Reply, error) {
+	i, f := in.(*beginIn), fault.From(failure)
+	if !op.PrefersPage(i.Accept) || f.Kind == fault.Internal {
+		return op.Reply{}, failure
+	}
+	return web.Render(pages, f.Kind.Status(), "setup", setupPageData{
+		Permissions: s.Maker.Permissions(), Hidden: s.Maker.Hidden(), Failure: web.OneLine(f), Address: i.Address, Organisation: i.Organisation,
+		Ticked: map[string]bool{"nowebhook": i.NoWebhook, "workflows": i.Workflows, "administration": i.Administration},
+	}, "")
 }
 
 type beginIn struct {
+	Accept         string `header:"Accept"`
 	Address        string `json:"address" format:"uri" maxLength:"200" doc:"https://github.com, or the address of a GitHub Enterprise Server"`
 	Organisation   string `json:"organisation,omitempty" pattern:"^[A-Za-z0-9-]{0,39}$" says:"must be the login of an organisation" doc:"login of the organisation that is to own the App; empty: the person who makes it"`
 	Workflows      bool   `json:"workflows,omitempty" doc:"also ask to change workflow files"`
@@ -56,7 +78,7 @@ func (s *Service) setupBegin(ctx context.Context, in beginIn) (op.Reply, error) 
 		Workflows: in.Workflows, Administration: in.Administration, NoWebhook: in.NoWebhook,
 	})
 	if err != nil {
-		return op.Reply{}, err
+		return s.again(ctx, &in, err)
 	}
 	to, err := url.Parse(f.Action)
 	if err != nil {
