@@ -59,7 +59,8 @@ func (s *Service) again(_ context.Context, in any, failure error) (op.Reply, err
 		return op.Reply{}, failure
 	}
 	return web.Render(pages, f.Kind.Status(), "setup", setupPageData{
-		Permissions: s.Maker.Permissions(), Hidden: s.Maker.Hidden(), Failure: web.OneLine(f), Address: i.Address, Organisation: i.Organisation,
+		Permissions: s.Maker.Permissions(), Hidden: s.Maker.Hidden(), Failure: web.OneLine(f),
+		Address: i.Address, Organisation: i.Organisation,
 		Ticked: map[string]bool{"nowebhook": i.NoWebhook, "workflows": i.Workflows, "administration": i.Administration},
 	}, "")
 }
