@@ -46,6 +46,7 @@ RACE := \
   ./internal/domain/service \
   ./internal/domain/session \
   ./internal/domain/signin \
+  ./internal/domain/source \
   ./internal/domain/stream \
   ./internal/domain/push \
   ./internal/domain/webhook \

@@ -20,6 +20,7 @@ import (
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/review"
 	"yardmaster/internal/domain/schedule"
+	"yardmaster/internal/domain/source"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/webhook"
 	"yardmaster/internal/mail"
@@ -47,6 +48,7 @@ func (a *App) keeper() *clock.Keeper {
 		repo.ClockSetBack,
 		review.ClockSetBack,
 		schedule.ClockSetBack,
+		source.ClockSetBack,
 		task.ClockSetBack,
 		webhook.ClockSetBack,
 	}}

@@ -26,6 +26,7 @@ var groups = map[string]string{
 	"escalation":     "What agents handed to people.",
 	"grant":          "Entitlements that operators give to accounts and people.",
 	"inbound":        "Where other systems deliver what has happened there.",
+	"integration":    "Other systems of an account whose deliveries become asks.",
 	"invitation":     "Invitations to the platform and to an account.",
 	"issue":          "The issues of code hosts, and what became of each.",
 	"mcp":            "The same capabilities as tools of the Model Context Protocol.",
@@ -60,7 +61,7 @@ var groups = map[string]string{
 // another domain than its group.
 var contents = []string{
 	"service", "account", "org_sso", "member", "invitation", "token", "operator_token", "access_request", "user", "billing", "grant",
-	"onboarding", "mcp", "webhook",
+	"onboarding", "mcp", "webhook", "integration",
 	"task.create", "task.list", "task.stalls", "task",
 	"plan", "project", "issue", "pr", "review", "ask", "schedule", "escalation", "box", "template", "config", "ci", "system_prompt",
 	"project_secret", "secret", "blocker",
@@ -74,7 +75,7 @@ var order = []string{
 	"task", "ask", "schedule", "plan", "blocker", "issue", "pr", "review", "escalation", "session", "stream", "notification", "push",
 	"overview", "project", "box", "template", "config", "ci", "system_prompt",
 	"project_secret", "secret", "self", "account", "onboarding", "token", "member", "invitation", "org_sso", "billing", "audit", "mcp",
-	"webhook", "service",
+	"webhook", "integration", "service",
 	"operator_token", "access_request", "user", "grant", "code_host", "inbound",
 }
 

@@ -61,6 +61,7 @@ import (
 	"yardmaster/internal/domain/service"
 	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/signin"
+	"yardmaster/internal/domain/source"
 	"yardmaster/internal/domain/sso"
 	"yardmaster/internal/domain/stream"
 	"yardmaster/internal/domain/task"
@@ -302,6 +303,10 @@ func (a *App) wire() parts {
 	reachable := dial.NewGuard(a.cfg.Reachable)
 	p.webhook = add(&p, webhook.New(webhook.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Guard: reachable, Sender: hook.NewSender(reachable, a.opts.Version, a.clock), Logger: a.log,
+	}))
+	add(&p, source.New(source.Needs{
+		DB: a.db, Hub: a.hub, Ring: a.ring, Logger: a.log, BaseURL: a.base, Asks: flow.SourceAsks{Hub: a.hub}, Echoes: flow.SourceEchoes{},
+		Rate: slots{counts: a.limits(), name: "inbound", most: source.PerMinute},
 	}))
 	p.issue = add(&p, issue.New(issue.Needs{
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Intents: intents, Asks: flow.IssueAsks{Hub: a.hub},

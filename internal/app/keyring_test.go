@@ -238,6 +238,7 @@ func TestRotation(t *testing.T) {
 		y.push("acme/web", map[string]string{"README": "hello\n"})
 		y.send("POST", "/v1/billing/keys", y.owner, `{"provider": "openai", "key": "sk-of-acme-0123456789"}`).want(201)
 		y.send("POST", "/v1/webhooks", y.owner, `{"name": "coder", "url": "http://127.0.0.1:1/of-acme"}`).want(201)
+		y.send("POST", "/v1/integrations", y.owner, `{"name": "tracker", "kind": "gitlab"}`).want(201)
 		y.send("PUT", "/v1/repos/acme/web/secrets/DSN", y.owner, `{"value": "postgres://of-web", "environment": "staging"}`).want(200)
 		y.send("PUT", "/v1/secrets/DSN", y.owner, `{"value": "postgres://of-acme"}`).want(200)
 		y.in(y.acct, func(tx *db.Tx) error {

@@ -33,7 +33,7 @@ func (a *App) limits() limit.Limiter {
 	return limit.New(time.Now)
 }
 
-// slots limits how often each account may do something in a minute, besides its
+// slots limits how often each account, or each of what Take is given, may do something in a minute, besides its
 // requests. Nothing is counted where requests are not.
 type slots struct {
 	counts limit.Limiter // nil: requests are not counted

@@ -23,6 +23,7 @@ var sealers = map[string]string{
 	"internal/app/keys.go rememberSealed":          "meta.value",
 	"internal/app/keys.go changeBusKeys":           "meta.value",
 	"internal/domain/webhook/ops.go create":        "webhooks.sealed",
+	"internal/domain/source/source.go seal":        "sources.sealed",
 	"internal/domain/modelkey/ops.go add":          "provider_keys.sealed",
 	"internal/domain/vault/vault.go Put":           "secrets.sealed",
 	"internal/domain/sso/ops.go set":               "org_sso.sealed",

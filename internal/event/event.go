@@ -61,6 +61,9 @@ const ScheduleTopic = "schedules"
 // DeliveryTopic is notified when a code host has sent a delivery.
 const DeliveryTopic = "deliveries"
 
+// SourceTopic is notified when the secrets of sources are to be looked at.
+const SourceTopic = "sources"
+
 // AskTopic is notified when an ask waits for a judge.
 const AskTopic = "asks"
 

@@ -187,6 +187,10 @@ func (s *Service) note(tx *db.Tx, a attemptRow) error {
 	return err
 }
 
+// Sent tells whether the event with the id is one that was sent to tx.Account's webhooks.
+// Events are kept for 30 days.
+func Sent(tx *db.Tx, eventID string) (bool, error) { return eventKept.One(tx, tx.Account, eventID) }
+
 // Has tells whether tx.Account has a webhook of a name.
 func Has(tx *db.Tx, name string) (bool, error) {
 	_, ok, err := byName.Maybe(tx, tx.Account, name)

@@ -153,6 +153,7 @@ var between = map[string]string{
 	"domain/mergequeue -> domain/intent": "what a host is to do about its queue is put in the transaction that decides it",
 	"domain/delivery -> domain/repo":     "the repositories that are enabled are swept",
 	"domain/connection -> domain/repo":   "an installation is the one way in which repositories of another host come",
+	"domain/source -> domain/repo":       "a delivery is bound to a repository in the transaction that files its ask",
 	"domain/creation -> domain/repo":     "a repository that a host has made is made known in the transaction that notes it",
 	"domain/pull -> domain/repo":         "a pull request is read and decided with its repository's policy",
 	"domain/issue -> domain/repo":        "an issue is triaged under the policy of its repository",

@@ -127,6 +127,9 @@ var owner = map[string]string{
 	"tokens":               "domain/token",
 	"users":                "domain/people",
 	"schedules":            "domain/schedule",
+	"source_deliveries":    "domain/source",
+	"source_seen":          "domain/source",
+	"sources":              "domain/source",
 }
 
 // Reasons for several reads.

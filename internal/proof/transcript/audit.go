@@ -168,20 +168,21 @@ func (r *record) called(o op.Op, a answer) {
 // unaudited lists the rows that are not GET and change nothing that is audited, and
 // why.
 var unaudited = map[string]string{
-	"auth.device":             "nobody is signed in yet; the decision about the code is the change",
-	"code_host.setup_begin":   "the App that the host makes is the change; its storing writes one",
-	"auth.email":              "mails a code; the sign-in with it is the change",
-	"invitation.confirm":      "its transcript is turned away; invitation.accept does the same and writes one",
-	"notification.read":       "a person has looked; the inbox is theirs alone",
-	"notification.unread":     "as reading",
-	"notification.archive":    "as reading",
-	"notification.read_all":   "as reading",
-	"push.test":               "sends a message to the caller alone",
-	"webhook.revive":          "its webhook is well; the tests of the domain revive one that is not",
-	"project.policy_validate": "reads the file that it is sent",
-	"service.oauth_register":  "keeps nothing: the registration is sealed into the client_id",
-	"session.replay":          "tells what would have been, and changes nothing",
-	"task.reassign":           "its transcript has no task in flight to move; a move of any task writes one",
+	"auth.device":                 "nobody is signed in yet; the decision about the code is the change",
+	"code_host.setup_begin":       "the App that the host makes is the change; its storing writes one",
+	"auth.email":                  "mails a code; the sign-in with it is the change",
+	"invitation.confirm":          "its transcript is turned away; invitation.accept does the same and writes one",
+	"notification.read":           "a person has looked; the inbox is theirs alone",
+	"notification.unread":         "as reading",
+	"notification.archive":        "as reading",
+	"notification.read_all":       "as reading",
+	"push.test":                   "sends a message to the caller alone",
+	"webhook.revive":              "its webhook is well; the tests of the domain revive one that is not",
+	"project.policy_validate":     "reads the file that it is sent",
+	"service.oauth_register":      "keeps nothing: the registration is sealed into the client_id",
+	"session.replay":              "tells what would have been, and changes nothing",
+	"integration.mapping_preview": "reads what was delivered",
+	"task.reassign":               "its transcript has no task in flight to move; a move of any task writes one",
 }
 
 // ofSessions lists the tools that succeed for no token, and why.

@@ -1,0 +1,33 @@
+package flow
+
+import (
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/ask"
+	"yardmaster/internal/domain/source"
+	"yardmaster/internal/domain/webhook"
+	"yardmaster/internal/event"
+	"yardmaster/internal/policy"
+)
+
+// SourceAsks implements source.Asks.
+type SourceAsks struct{ Hub *event.Hub }
+
+// File files the ask of a delivery, once for each key of a source. A verdict about one that
+// is not trusted has no rights: a judge may drop it, link it to open work, or ask a person.
+func (a SourceAsks) File(tx *db.Tx, f source.Filing) (askID string, existing bool, count int64, err error) {
+	n := ask.Filing{
+		RepoIDs: []string{f.RepoID}, Title: f.Title, Body: f.Body, Source: ask.FromInbound, DedupeKey: f.Key,
+		Namespace: ask.FromInbound + ":" + f.SourceID, By: "source:" + f.SourceID, RequestedBy: new(string), Again: f.Again,
+	}
+	if f.Trusted {
+		n.Scopes = policy.Scopes(policy.WriteTasks)
+	}
+	filed, existing, err := ask.File(tx, a.Hub, n)
+	return filed.ID, existing, filed.Count, err
+}
+
+// SourceEchoes implements source.Echoes.
+type SourceEchoes struct{}
+
+// Sent tells whether an event was sent to the webhooks of tx.Account.
+func (SourceEchoes) Sent(tx *db.Tx, eventID string) (bool, error) { return webhook.Sent(tx, eventID) }
