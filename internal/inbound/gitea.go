@@ -29,10 +29,9 @@ func readGitea(r Request, d Document, _ Mapping) Event {
 	e := Event{
 		Name: name, Act: Ignored, IDs: []string{cmp.Or(r.Header("X-Forgejo-Delivery"), r.Header("X-Gitea-Delivery"))},
 		Projects: []string{repo}, Senders: []string{d.first("/sender/login", "/sender/username")},
-		Title: d.text(
-			"/issue/title",
-		), Text: d.text("/issue/body"), URL: d.text("/issue/html_url"), Labels: d.names("/issue/labels", "name"),
-		Key: keyed(repo+"#", d.first("/issue/number", "/number")),
+		Title: d.text("/issue/title"), Text: d.text("/issue/body"), URL: d.text("/issue/html_url"),
+		Labels: d.names("/issue/labels", "name"),
+		Key:    keyed(repo+"#", d.first("/issue/number", "/number")),
 	}
 	if action != "" {
 		e.Name += "." + action

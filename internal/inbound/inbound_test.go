@@ -46,6 +46,17 @@ func standardOf(key, id, stamp, body string) string {
 	return "v1," + base64.StdEncoding.EncodeToString(digest([]byte(key), []byte(id), []byte("."), []byte(stamp), []byte("."), []byte(body)))
 }
 
+// standardly are the headers of a delivery "{}" of Standard Webhooks, signed for an id and
+// a time; sent is the id that is sent.
+func standardly(sent, id, stamp string) []string {
+	return []string{"Webhook-Id", sent, "Webhook-Timestamp", stamp, "Webhook-Signature", "v1,AAAA " + standardOf(secret, id, stamp, "{}")}
+}
+
+// asOurs are the headers of a delivery "{}" as outbound webhooks have them.
+func asOurs(sent, stamp string) []string {
+	return []string{"X-Service-Timestamp", sent, "X-Service-Signature", "sha256=" + hexed(secret, stamp, ".", "{}")}
+}
+
 // Each scheme takes what its vendor signs, and nothing that differs in a byte, in the
 // secret, in the header or in the time.
 func TestSignatures(t *testing.T) {
@@ -58,38 +69,48 @@ func TestSignatures(t *testing.T) {
 		header             []string
 		refused            bool
 	}{
-		"gitea":                       {kind: Gitea, body: "{}", header: []string{"X-Gitea-Signature", hexed(secret, "{}")}},
-		"gitea, in capitals":          {kind: Gitea, body: "{}", header: []string{"X-Gitea-Signature", strings.ToUpper(hexed(secret, "{}"))}},
-		"gitea, by Forgejo's header":  {kind: Gitea, body: "{}", header: []string{"X-Forgejo-Signature", hexed(secret, "{}")}, refused: true},
-		"gitea, with a prefix":        {kind: Gitea, body: "{}", header: []string{"X-Gitea-Signature", "sha256=" + hexed(secret, "{}")}, refused: true},
+		"gitea": {kind: Gitea, body: "{}", header: []string{"X-Gitea-Signature", hexed(secret, "{}")}},
+		"gitea, in capitals": {kind: Gitea, body: "{}", header: []string{"X-Gitea-Signature",
+			strings.ToUpper(hexed(secret, "{}"))}},
+		"gitea, by Forgejo's header": {kind: Gitea, body: "{}", header: []string{"X-Forgejo-Signature", hexed(secret, "{}")},
+			refused: true},
+		"gitea, with a prefix": {kind: Gitea, body: "{}", header: []string{"X-Gitea-Signature", "sha256=" +
+			hexed(secret, "{}")}, refused: true},
 		"forgejo":                     {kind: Forgejo, body: "{}", header: []string{"X-Forgejo-Signature", hexed(secret, "{}")}},
 		"forgejo, as a Gitea webhook": {kind: Forgejo, body: "{}", header: []string{"X-Gitea-Signature", hexed(secret, "{}")}},
 		"forgejo, the better of two": {kind: Forgejo, body: "{}", header: []string{"X-Gitea-Signature", hexed(secret, "{}"),
 			"X-Forgejo-Signature", hexed("other", "{}")}, refused: true},
-		"gitlab":                       {kind: GitLab, body: "{}", header: []string{"X-Gitlab-Token", secret}},
-		"gitlab, half of it":           {kind: GitLab, body: "{}", header: []string{"X-Gitlab-Token", secret[:8]}, refused: true},
-		"gitlab, signed":               {kind: GitLab, secret: whsec, body: "{}", header: []string{"Webhook-Id", "a", "Webhook-Timestamp", stamp, "Webhook-Signature", standardOf(secret, "a", stamp, "{}")}},
-		"gitlab, one of two":           {kind: GitLab, secret: whsec, body: "{}", header: []string{"Webhook-Id", "a", "Webhook-Timestamp", stamp, "Webhook-Signature", "v1,AAAA " + standardOf(secret, "a", stamp, "{}")}},
-		"gitlab, signed and stale":     {kind: GitLab, secret: whsec, body: "{}", header: []string{"Webhook-Id", "a", "Webhook-Timestamp", old, "Webhook-Signature", standardOf(secret, "a", old, "{}")}, refused: true},
-		"gitlab, another id":           {kind: GitLab, secret: whsec, body: "{}", header: []string{"Webhook-Id", "b", "Webhook-Timestamp", stamp, "Webhook-Signature", standardOf(secret, "a", stamp, "{}")}, refused: true},
-		"gitlab, the key as a token":   {kind: GitLab, secret: whsec, body: "{}", header: []string{"X-Gitlab-Token", whsec}, refused: true},
-		"gitlab, a key that is none":   {kind: GitLab, secret: "whsec_!", body: "{}", header: []string{"Webhook-Timestamp", stamp, "Webhook-Signature", standardOf("", "", stamp, "{}")}, refused: true},
-		"sentry":                       {kind: Sentry, body: "{}", header: []string{"Sentry-Hook-Signature", hexed(secret, "{}")}},
-		"linear":                       {kind: Linear, body: linear, header: []string{"Linear-Signature", hexed(secret, linear)}},
-		"linear, without a time":       {kind: Linear, body: "{}", header: []string{"Linear-Signature", hexed(secret, "{}")}, refused: true},
-		"linear, stale":                {kind: Linear, body: `{"webhookTimestamp": 1676056000000}`, header: []string{"Linear-Signature", hexed(secret, `{"webhookTimestamp": 1676056000000}`)}, refused: true},
-		"pagerduty":                    {kind: PagerDuty, body: "{}", header: []string{"X-PagerDuty-Signature", "v1=" + hexed("other", "{}") + ",v1=" + hexed(secret, "{}")}},
-		"pagerduty, another version":   {kind: PagerDuty, body: "{}", header: []string{"X-PagerDuty-Signature", "v2=" + hexed(secret, "{}")}, refused: true},
-		"ours":                         {kind: Generic, body: "{}", header: []string{"X-Service-Timestamp", stamp, "X-Service-Signature", "sha256=" + hexed(secret, stamp, ".", "{}")}},
-		"ours, stale":                  {kind: Generic, body: "{}", header: []string{"X-Service-Timestamp", old, "X-Service-Signature", "sha256=" + hexed(secret, old, ".", "{}")}, refused: true},
-		"ours, ahead":                  {kind: Generic, body: "{}", header: []string{"X-Service-Timestamp", ahead, "X-Service-Signature", "sha256=" + hexed(secret, ahead, ".", "{}")}, refused: true},
-		"ours, the time alone changed": {kind: Generic, body: "{}", header: []string{"X-Service-Timestamp", stamp, "X-Service-Signature", "sha256=" + hexed(secret, old, ".", "{}")}, refused: true},
-		"ours, no time":                {kind: Generic, body: "{}", header: []string{"X-Service-Signature", "sha256=" + hexed(secret, ".", "{}")}, refused: true},
-		"generic, standard":            {kind: Generic, body: "{}", header: []string{"Webhook-Id", "a", "Webhook-Timestamp", stamp, "Webhook-Signature", standardOf(secret, "a", stamp, "{}")}},
-		"generic, as GitHub":           {kind: Generic, body: "{}", header: []string{"X-Hub-Signature-256", "sha256=" + hexed(secret, "{}")}},
-		"generic, a worse one beside":  {kind: Generic, body: "{}", header: []string{"X-Hub-Signature-256", "sha256=" + hexed(secret, "{}"), "X-Service-Signature", "sha256=00"}, refused: true},
-		"no header":                    {kind: Generic, body: "{}", refused: true},
-		"a kind that is none":          {kind: "jira", body: "{}", header: []string{"X-Hub-Signature-256", "sha256=" + hexed(secret, "{}")}, refused: true},
+		"gitlab":                     {kind: GitLab, body: "{}", header: []string{"X-Gitlab-Token", secret}},
+		"gitlab, half of it":         {kind: GitLab, body: "{}", header: []string{"X-Gitlab-Token", secret[:8]}, refused: true},
+		"gitlab, signed":             {kind: GitLab, secret: whsec, body: "{}", header: standardly("a", "a", stamp)},
+		"gitlab, signed and stale":   {kind: GitLab, secret: whsec, body: "{}", header: standardly("a", "a", old), refused: true},
+		"gitlab, another id":         {kind: GitLab, secret: whsec, body: "{}", header: standardly("b", "a", stamp), refused: true},
+		"gitlab, the key as a token": {kind: GitLab, secret: whsec, body: "{}", header: []string{"X-Gitlab-Token", whsec}, refused: true},
+		"gitlab, a key that is none": {kind: GitLab, secret: "whsec_!", body: "{}", header: standardly("a", "a", stamp), refused: true},
+		"sentry":                     {kind: Sentry, body: "{}", header: []string{"Sentry-Hook-Signature", hexed(secret, "{}")}},
+		"linear":                     {kind: Linear, body: linear, header: []string{"Linear-Signature", hexed(secret, linear)}},
+		"linear, without a time":     {kind: Linear, body: "{}", header: []string{"Linear-Signature", hexed(secret, "{}")}, refused: true},
+		"linear, stale": {kind: Linear, body: `{"webhookTimestamp": 1676056000000}`, header: []string{"Linear-Signature",
+			hexed(secret, `{"webhookTimestamp": 1676056000000}`)},
+			refused: true},
+		"pagerduty": {kind: PagerDuty, body: "{}", header: []string{"X-PagerDuty-Signature", "v1=" + hexed("other", "{}") + ",v1=" +
+			hexed(secret, "{}")}},
+		"pagerduty, another version": {kind: PagerDuty, body: "{}", header: []string{"X-PagerDuty-Signature", "v2=" + hexed(secret, "{}")},
+			refused: true},
+		"ours":                         {kind: Generic, body: "{}", header: asOurs(stamp, stamp)},
+		"ours, stale":                  {kind: Generic, body: "{}", header: asOurs(old, old), refused: true},
+		"ours, ahead":                  {kind: Generic, body: "{}", header: asOurs(ahead, ahead), refused: true},
+		"ours, the time alone changed": {kind: Generic, body: "{}", header: asOurs(stamp, old), refused: true},
+		"ours, no time": {kind: Generic, body: "{}", header: []string{"X-Service-Signature", "sha256=" + hexed(secret, ".", "{}")},
+			refused: true},
+		"generic, standard": {kind: Generic, body: "{}", header: standardly("a", "a", stamp)},
+		"generic, as GitHub": {kind: Generic, body: "{}", header: []string{"X-Hub-Signature-256",
+			"sha256=" + hexed(secret, "{}")}},
+		"generic, a worse one beside": {kind: Generic, body: "{}", header: []string{"X-Hub-Signature-256", "sha256=" + hexed(secret, "{}"),
+			"X-Service-Signature", "sha256=00"}, refused: true},
+		"no header": {kind: Generic, body: "{}", refused: true},
+		"a kind that is none": {kind: "jira", body: "{}", header: []string{"X-Hub-Signature-256", "sha256=" + hexed(secret, "{}")},
+			refused: true},
 	} {
 		if c.secret == "" {
 			c.secret = secret
@@ -109,7 +130,8 @@ func TestSignatures(t *testing.T) {
 		}
 	}
 	for _, kind := range Kinds() {
-		for _, header := range []string{"X-Gitea-Signature", "X-Forgejo-Signature", "Sentry-Hook-Signature", "Linear-Signature", "X-Gitlab-Token"} {
+		for _, header := range []string{"X-Gitea-Signature", "X-Forgejo-Signature", "Sentry-Hook-Signature", "Linear-Signature",
+			"X-Gitlab-Token"} {
 			if Genuine(kind, "", request([]byte("{}"), header, hexed("", "{}")), now) ||
 				Genuine(kind, "", request([]byte("{}"), header, ""), now) {
 				t.Errorf("%s takes a delivery without there being a secret", kind)
@@ -127,26 +149,30 @@ func TestPayloads(t *testing.T) {
 		want       Event
 	}{
 		{Gitea, "gitea-issue", []string{"X-Gitea-Event", "issues", "X-Gitea-Delivery", "d1"}, Event{
-			Name: "issues.opened", Act: Work, IDs: []string{"d1"}, Key: "acme/web#7", Projects: []string{"acme/web"}, Senders: []string{"bob"},
-			Labels: []string{"bug"}, Title: "The footer shows last year", Text: "On every page. The year should be that of today.",
+			Name: "issues.opened", Act: Work, IDs: []string{"d1"}, Key: "acme/web#7", Projects: []string{"acme/web"},
+			Senders: []string{"bob"},
+			Labels:  []string{"bug"}, Title: "The footer shows last year", Text: "On every page. The year should be that of today.",
 			URL: "https://git.example.com/acme/web/issues/7",
 		}},
 		{Forgejo, "gitea-issue", []string{"X-Forgejo-Event", "issues", "X-Forgejo-Delivery", "d1"}, Event{
-			Name: "issues.opened", Act: Work, IDs: []string{"d1"}, Key: "acme/web#7", Projects: []string{"acme/web"}, Senders: []string{"bob"},
-			Labels: []string{"bug"}, Title: "The footer shows last year", Text: "On every page. The year should be that of today.",
+			Name: "issues.opened", Act: Work, IDs: []string{"d1"}, Key: "acme/web#7", Projects: []string{"acme/web"},
+			Senders: []string{"bob"},
+			Labels:  []string{"bug"}, Title: "The footer shows last year", Text: "On every page. The year should be that of today.",
 			URL: "https://git.example.com/acme/web/issues/7",
 		}},
 		{Gitea, "gitea-push", []string{"X-Gitea-Event", "push"}, Event{
 			Name: "push", Act: Ignored, Projects: []string{"gitea/webhooks"}, Senders: []string{"gitea"}, Labels: []string{},
 		}},
 		{GitLab, "gitlab-issue", []string{"Idempotency-Key", "i1"}, Event{
-			Name: "issue.open", Act: Work, IDs: []string{"i1"}, Key: "gitlabhq/gitlab-test#23", Projects: []string{"gitlabhq/gitlab-test", "1"},
-			Senders: []string{"root", "1"}, Labels: []string{"API"}, Title: "New API: create/update/delete file",
+			Name: "issue.open", Act: Work, IDs: []string{"i1"}, Key: "gitlabhq/gitlab-test#23",
+			Projects: []string{"gitlabhq/gitlab-test", "1"},
+			Senders:  []string{"root", "1"}, Labels: []string{"API"}, Title: "New API: create/update/delete file",
 			Text: "Create new API for manipulations with repository", URL: "http://example.com/diaspora/issues/23",
 		}},
 		{Sentry, "sentry-issue", []string{"Sentry-Hook-Resource", "issue", "Request-ID", "r1"}, Event{
-			Name: "issue.created", Act: Work, Again: true, IDs: []string{"r1"}, Key: "issue/1170820242", Projects: []string{"front-end", "1"},
-			Senders: []string{"Sentry", "sentry"}, Labels: []string{}, Title: "ReferenceError: blooopy is not defined",
+			Name: "issue.created", Act: Work, Again: true, IDs: []string{"r1"}, Key: "issue/1170820242",
+			Projects: []string{"front-end", "1"},
+			Senders:  []string{"Sentry", "sentry"}, Labels: []string{}, Title: "ReferenceError: blooopy is not defined",
 			Text: "Issue: FRONT-END-9\nCulprit: ?(runner)\nFile: /runner\nError: ReferenceError\nMessage: blooopy is not defined\nLevel: error\n" +
 				"Platform: javascript\nEvents: 1\nPeople: 1\nFirst seen: 2019-08-19T20:58:37.391000Z\nLast seen: 2019-08-19T20:58:37.391000Z",
 		}},
@@ -158,7 +184,8 @@ func TestPayloads(t *testing.T) {
 			URL: "https://sentry.io/organizations/test-org/issues/1117540176/events/e4874d664c3540c1a32eab185f12c5ab/",
 		}},
 		{Sentry, "sentry-issue", []string{"Sentry-Hook-Resource", "installation"}, Event{
-			Name: "installation.created", Act: Ping, Again: true, Projects: []string{}, Senders: []string{"Sentry", "sentry"}, Labels: []string{},
+			Name: "installation.created", Act: Ping, Again: true, Projects: []string{}, Senders: []string{"Sentry", "sentry"},
+			Labels: []string{},
 		}},
 		{Linear, "linear-issue", []string{"Linear-Delivery", "l1"}, Event{
 			Name: "Issue.create", Act: Work, IDs: []string{"l1"}, Key: "539068e2-ae88-4d09-bd75-22eb4a59612f",
@@ -167,15 +194,18 @@ func TestPayloads(t *testing.T) {
 			Labels:   []string{"Bug"}, Title: "Foo bar", Text: "The export loses the last row.", URL: "https://linear.app/example/issue/LIN-1778/foo-bar",
 		}},
 		{PagerDuty, "pagerduty-incident", nil, Event{
-			Name: "incident.triggered", Act: Work, Again: true, IDs: []string{"5ac64822-4adc-4fda-ade0-410becf0de4f"}, Key: "incident/PGR0VU2",
+			Name: "incident.triggered", Act: Work, Again: true, IDs: []string{"5ac64822-4adc-4fda-ade0-410becf0de4f"},
+			Key:      "incident/PGR0VU2",
 			Projects: []string{"API Service", "PF9KMXH"}, Senders: []string{"Tenex Engineer", "PLH1HKV"}, Labels: []string{},
 			Title: "A little bump in the road", URL: "https://acme.pagerduty.com/incidents/PGR0VU2",
 			Text: "Incident: 2\nService: API Service\nUrgency: high\nPriority: P1\nStatus: triggered\nKey: d3640fbd41094207a1c11e58e46b1662\n" +
 				"Created: 2020-04-09T15:16:27Z",
 		}},
 		{Generic, "generic", []string{"Webhook-Id", "w1"}, Event{
-			Name: "alert", Act: Work, Again: true, IDs: []string{"w1"}, Key: "disk/db-1", Projects: []string{"database"}, Senders: []string{"watchman"},
-			Labels: []string{}, Title: "Disk of db-1 is nearly full", Text: "92 % of /var are in use.", URL: "https://status.example.com/alerts/17",
+			Name: "alert", Act: Work, Again: true, IDs: []string{"w1"}, Key: "disk/db-1", Projects: []string{"database"},
+			Senders: []string{"watchman"},
+			Labels:  []string{}, Title: "Disk of db-1 is nearly full", Text: "92 % of /var are in use.",
+			URL: "https://status.example.com/alerts/17",
 		}},
 	} {
 		got, _, err := Read(c.kind, request(payload(t, c.file), c.header...), Mapping{})
@@ -203,21 +233,26 @@ func TestActs(t *testing.T) {
 		key        string
 		labelled   bool
 	}{
-		"a pull request":       {kind: Gitea, header: []string{"X-Gitea-Event", "issues"}, body: `{"action": "opened", "issue": {"number": 1, "title": "t", "pull_request": {}}, "repository": {"full_name": "a/b"}}`, want: Nothing, key: "a/b#1"},
-		"an edit":              {kind: Gitea, header: []string{"X-Gitea-Event", "issues"}, body: `{"action": "edited", "issue": {"title": "t"}}`, want: Ignored},
-		"a label":              {kind: Gitea, header: []string{"X-Gitea-Event", "issues"}, body: `{"action": "label_updated", "issue": {"title": "t"}}`, want: Work, labelled: true},
-		"a closed one":         {kind: Gitea, header: []string{"X-Gitea-Event", "issues"}, body: `{"action": "label_updated", "issue": {"title": "t", "state": "closed"}}`, want: Nothing, labelled: true},
-		"no title":             {kind: Gitea, header: []string{"X-Gitea-Event", "issues"}, body: `{"action": "opened", "issue": {"title": " \u200b "}}`, want: Nothing},
-		"gitlab, update":       {kind: GitLab, body: `{"object_kind": "issue", "object_attributes": {"action": "update", "title": "t"}}`, want: Ignored},
-		"gitlab, labels":       {kind: GitLab, body: `{"object_kind": "issue", "object_attributes": {"action": "update", "title": "t"}, "changes": {"labels": {}}}`, want: Work, labelled: true},
-		"gitlab, push":         {kind: GitLab, body: `{"object_kind": "push"}`, want: Ignored},
-		"sentry, resolved":     {kind: Sentry, header: []string{"Sentry-Hook-Resource", "issue"}, body: `{"action": "resolved", "data": {"issue": {"id": "1", "title": "t"}}}`, want: Ignored, key: "issue/1"},
-		"sentry, regressed":    {kind: Sentry, header: []string{"Sentry-Hook-Resource", "issue"}, body: `{"action": "unresolved", "data": {"issue": {"id": "1", "title": "t", "substatus": "regressed", "lastSeen": "2026-11-02T10:00:00Z"}}}`, want: Work, key: "issue/1/regressed/2026-11-02"},
-		"sentry, escalating":   {kind: Sentry, header: []string{"Sentry-Hook-Resource", "issue"}, body: `{"action": "unresolved", "data": {"issue": {"id": "1", "title": "t", "substatus": "escalating"}}}`, want: Work, key: "issue/1"},
-		"sentry, an error":     {kind: Sentry, header: []string{"Sentry-Hook-Resource", "error"}, body: `{"action": "created", "data": {"error": {"issue_id": 7, "title": "t"}}}`, want: Work, key: "issue/7"},
-		"sentry, critical":     {kind: Sentry, header: []string{"Sentry-Hook-Resource", "metric_alert"}, body: `{"action": "critical", "data": {"description_title": "t", "metric_alert": {"id": "3", "projects": ["api"]}}}`, want: Work, key: "metric/3"},
-		"sentry, warning":      {kind: Sentry, header: []string{"Sentry-Hook-Resource", "metric_alert"}, body: `{"action": "warning", "data": {"description_title": "t", "metric_alert": {"id": "3"}}}`, want: Nothing, key: "metric/3"},
-		"sentry, a comment":    {kind: Sentry, header: []string{"Sentry-Hook-Resource", "comment"}, body: `{"action": "created"}`, want: Ignored},
+		"a pull request": {kind: Gitea, header: []string{"X-Gitea-Event", "issues"}, body: `{"action": "opened", "issue": {"number": 1, "title": "t", "pull_request": {}}, "repository": {"full_name": "a/b"}}`, want: Nothing, key: "a/b#1"},
+		"an edit": {kind: Gitea, header: []string{"X-Gitea-Event", "issues"}, body: `{"action": "edited", "issue": {"title": "t"}}`,
+			want: Ignored},
+		"a label":          {kind: Gitea, header: []string{"X-Gitea-Event", "issues"}, body: `{"action": "label_updated", "issue": {"title": "t"}}`, want: Work, labelled: true},
+		"a closed one":     {kind: Gitea, header: []string{"X-Gitea-Event", "issues"}, body: `{"action": "label_updated", "issue": {"title": "t", "state": "closed"}}`, want: Nothing, labelled: true},
+		"no title":         {kind: Gitea, header: []string{"X-Gitea-Event", "issues"}, body: `{"action": "opened", "issue": {"title": " \u200b "}}`, want: Nothing},
+		"gitlab, update":   {kind: GitLab, body: `{"object_kind": "issue", "object_attributes": {"action": "update", "title": "t"}}`, want: Ignored},
+		"gitlab, labels":   {kind: GitLab, body: `{"object_kind": "issue", "object_attributes": {"action": "update", "title": "t"}, "changes": {"labels": {}}}`, want: Work, labelled: true},
+		"gitlab, push":     {kind: GitLab, body: `{"object_kind": "push"}`, want: Ignored},
+		"sentry, resolved": {kind: Sentry, header: []string{"Sentry-Hook-Resource", "issue"}, body: `{"action": "resolved", "data": {"issue": {"id": "1", "title": "t"}}}`, want: Ignored, key: "issue/1"},
+		"sentry, regressed": {kind: Sentry, header: []string{"Sentry-Hook-Resource", "issue"}, body: `{"action": "unresolved", "data": {"issue": {"id": "1", "title": "t", "substatus": "regressed", "lastSeen": "2026-11-02T10:00:00Z"}}}`, want: Work,
+			key: "issue/1/regressed/2026-11-02"},
+		"sentry, escalating": {kind: Sentry, header: []string{"Sentry-Hook-Resource", "issue"}, body: `{"action": "unresolved", "data": {"issue": {"id": "1", "title": "t", "substatus": "escalating"}}}`, want: Work, key: "issue/1"},
+		"sentry, an error":   {kind: Sentry, header: []string{"Sentry-Hook-Resource", "error"}, body: `{"action": "created", "data": {"error": {"issue_id": 7, "title": "t"}}}`, want: Work, key: "issue/7"},
+		"sentry, critical": {kind: Sentry, header: []string{"Sentry-Hook-Resource", "metric_alert"}, body: `{"action": "critical", "data": {"description_title": "t", "metric_alert": {"id": "3", "projects": ["api"]}}}`, want: Work,
+			key: "metric/3"},
+		"sentry, warning": {kind: Sentry, header: []string{"Sentry-Hook-Resource", "metric_alert"}, body: `{"action": "warning", "data": {"description_title": "t", "metric_alert": {"id": "3"}}}`, want: Nothing,
+			key: "metric/3"},
+		"sentry, a comment": {kind: Sentry, header: []string{"Sentry-Hook-Resource", "comment"}, body: `{"action": "created"}`,
+			want: Ignored},
 		"linear, labels":       {kind: Linear, body: `{"type": "Issue", "action": "update", "updatedFrom": {"labelIds": []}, "data": {"id": "1", "title": "t"}}`, want: Work, key: "1", labelled: true},
 		"linear, update":       {kind: Linear, body: `{"type": "Issue", "action": "update", "updatedFrom": {"title": ""}, "data": {"id": "1", "title": "t"}}`, want: Ignored, key: "1"},
 		"linear, done":         {kind: Linear, body: `{"type": "Issue", "action": "create", "data": {"id": "1", "title": "t", "state": {"type": "completed"}}}`, want: Nothing, key: "1"},

@@ -35,10 +35,8 @@ func readPagerDuty(_ Request, d Document, _ Mapping) Event {
 		Title:    d.text(at + "/title"), URL: d.text(at + "/html_url"), Key: keyed("incident/", d.text(at+"/id")),
 		Text: paragraphs(d, [][2]string{
 			{"Incident", at + "/number"}, {"Service", at + "/service/summary"}, {"Urgency", at + "/urgency"},
-			{
-				"Priority",
-				at + "/priority/summary",
-			}, {"Status", at + "/status"}, {"Key", at + "/incident_key"}, {"Created", at + "/created_at"},
+			{"Priority", at + "/priority/summary"}, {"Status", at + "/status"}, {"Key", at + "/incident_key"},
+			{"Created", at + "/created_at"},
 		}),
 	}
 	switch kind {

@@ -63,10 +63,8 @@ func readSentryIssue(d Document, action string, e *Event) {
 	e.Projects = []string{d.text(at + "/project/slug"), d.text(at + "/project/id")}
 	e.Key = keyed("issue/", d.text(at+"/id"))
 	e.Text = paragraphs(d, [][2]string{
-		{
-			"Issue",
-			at + "/shortId",
-		}, {"Culprit", at + "/culprit"}, {"File", at + "/metadata/filename"}, {"Function", at + "/metadata/function"},
+		{"Issue", at + "/shortId"}, {"Culprit", at + "/culprit"}, {"File", at + "/metadata/filename"},
+		{"Function", at + "/metadata/function"},
 		{"Error", at + "/metadata/type"}, {"Message", at + "/metadata/value"}, {"Level", at + "/level"}, {"Platform", at + "/platform"},
 		{"Events", at + "/count"}, {"People", at + "/userCount"}, {"First seen", at + "/firstSeen"}, {"Last seen", at + "/lastSeen"},
 	})

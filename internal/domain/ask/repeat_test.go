@@ -15,10 +15,8 @@ func TestRepeats(t *testing.T) {
 			for i, again := range []bool{true, true, false, true, true} {
 				var a Ask
 				err := y.DB.Write(y.ctx(), func(tx *db.Tx) (err error) {
-					a, _, err = y.File(
-						tx,
-						Filing{Title: "t", Body: "b", DedupeKey: "k", Source: FromInbound, Namespace: "inbound:s", Again: again},
-					)
+					a, _, err = y.File(tx, Filing{Title: "t", Body: "b", DedupeKey: "k", Source: FromInbound, Namespace: "inbound:s",
+						Again: again})
 					return err
 				})
 				if want := []int64{1, 2, 2, 3, 4}[i]; err != nil || a.Count != want || (a.LastSeenAt != nil) != (want > 1) {

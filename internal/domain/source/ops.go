@@ -37,7 +37,8 @@ func (s *Service) Ops() []op.Op {
 			Summary: "The account's sources, newest first"}, s.list),
 		op.New(op.Row{ID: "integration.source_connect", Method: "POST", Path: "/v1/integrations", Group: group, Rule: write, Status: 201,
 			NoStore: true,
-			Refuses: []op.Refusal{{Status: 403, Slug: "missing-scope"}, {Status: 404, Slug: "not-found"}, {Status: 409, Slug: "source-exists"},
+			Refuses: []op.Refusal{{Status: 403, Slug: "missing-scope"}, {Status: 404, Slug: "not-found"},
+				{Status: 409, Slug: "source-exists"},
 				{Status: 409, Slug: "too-many-sources"}},
 			Summary: "Connect a system whose deliveries become asks; its secret is shown once",
 			Doc: "The answer has the address to which the system is to send, and the secret that is to sign what it sends. Sentry, Linear and " +
@@ -50,7 +51,8 @@ func (s *Service) Ops() []op.Op {
 			Refuses: []op.Refusal{{Status: 403, Slug: "missing-scope"}, {Status: 409, Slug: "source-exists"}},
 			Summary: "Change what is done with the deliveries of a source",
 			Doc:     "What is left out stays. An empty text takes a value away; projects replaces all that there were."}, s.update),
-		op.New(op.Row{ID: "integration.rotate", Method: "POST", Path: "/v1/integrations/{id}/rotate", Group: group, Rule: write, Status: 201,
+		op.New(op.Row{ID: "integration.rotate", Method: "POST", Path: "/v1/integrations/{id}/rotate", Group: group, Rule: write,
+			Status:  201,
 			NoStore: true,
 			Summary: "Give a source another secret; the one before it is good for 24 hours more",
 			Doc: "Without secret one is made, and shown once. With at_once the one before it ends now, as is due if it has leaked. A source " +
@@ -350,8 +352,9 @@ func (s *Service) update(ctx context.Context, in updateIn) (out Source, err erro
 			return err
 		}
 		a := changeArgs{
-			AccountID: tx.Account, ID: r.ID, Name: or(in.Name, r.Name), RepoID: r.RepoID, Projects: r.Projects, Label: or(in.Label, r.Label),
-			Bot: or(in.Bot, r.Bot), Trusted: or(in.Trusted, r.Trusted),
+			AccountID: tx.Account, ID: r.ID, Name: or(in.Name, r.Name), RepoID: r.RepoID, Projects: r.Projects,
+			Label: or(in.Label, r.Label),
+			Bot:   or(in.Bot, r.Bot), Trusted: or(in.Trusted, r.Trusted),
 		}
 		if in.Repo != nil {
 			if a.RepoID, err = repository(tx, *in.Repo); err != nil {

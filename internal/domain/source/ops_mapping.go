@@ -16,7 +16,8 @@ import (
 func (s *Service) mappingOps() []op.Op {
 	write := policy.Require(policy.WriteWebhooks)
 	return []op.Op{
-		op.New(op.Row{ID: "integration.mapping_preview", Method: "POST", Path: "/v1/integrations/{id}/mapping/preview", Group: group, Rule: write,
+		op.New(op.Row{ID: "integration.mapping_preview", Method: "POST", Path: "/v1/integrations/{id}/mapping/preview", Group: group,
+			Rule:    write,
 			Refuses: []op.Refusal{{Status: 409, Slug: "not-generic"}},
 			Summary: "What a mapping makes of the last ten deliveries of a source, without saving it",
 			Doc: "Of a source of the kind generic. Each delivery is read with the mapping and judged as it would be now, apart from whether " +
@@ -89,7 +90,8 @@ func (s *Service) previewMapping(ctx context.Context, in mappingIn) (out Preview
 		}
 		out = Preview{Data: make([]Preread, 0, len(rows))}
 		for _, r := range rows {
-			e, _, err := inbound.Read(src.Kind, inbound.Request{Header: func(string) string { return "" }, Body: []byte(r.Body)}, in.Mapping)
+			e, _, err := inbound.Read(src.Kind, inbound.Request{Header: func(string) string { return "" }, Body: []byte(r.Body)},
+				in.Mapping)
 			if err != nil {
 				return err
 			}
@@ -98,7 +100,8 @@ func (s *Service) previewMapping(ctx context.Context, in mappingIn) (out Preview
 				return err
 			}
 			p := Preread{
-				DeliveryID: r.ID, ReceivedAt: r.ReceivedAt, Outcome: got.Outcome, Reason: db.NullText(got.Reason), Title: e.Title, Body: e.Text,
+				DeliveryID: r.ID, ReceivedAt: r.ReceivedAt, Outcome: got.Outcome, Reason: db.NullText(got.Reason), Title: e.Title,
+				Body:      e.Text,
 				DedupeKey: db.NullText(e.Key), Project: db.NullText(got.Project), URL: db.NullText(e.URL),
 			}
 			if got.Repo.ID != "" {

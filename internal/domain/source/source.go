@@ -267,7 +267,8 @@ func (s *Service) take(tx *db.Tx, src row, n news) (r result, err error) {
 	}
 	if r.Outcome == Filed {
 		f := Filing{
-			SourceID: src.ID, RepoID: r.Repo.ID, Key: n.Key, Title: n.Title, Body: body(src, n.Event, r.Project), Trusted: src.Trusted, Again: n.Again,
+			SourceID: src.ID, RepoID: r.Repo.ID, Key: n.Key, Title: n.Title, Body: body(src, n.Event, r.Project),
+			Trusted: src.Trusted, Again: n.Again,
 		}
 		if f.Key == "" {
 			f.Key = n.hash
@@ -310,7 +311,8 @@ func body(src row, e inbound.Event, project string) string {
 func (s *Service) note(tx *db.Tx, src row, n news, r result) error {
 	_, err := insertDelivery.Exec(tx, insertDeliveryArgs{
 		ID: id.New(), AccountID: tx.Account, SourceID: src.ID, Event: n.Name, Outcome: r.Outcome, Reason: db.NullText(r.Reason),
-		Title: n.Title, Project: r.Project, RepoID: db.NullText(r.Repo.ID), AskID: db.NullText(r.AskID), Bytes: int64(n.bytes), Body: n.body,
+		Title: n.Title, Project: r.Project, RepoID: db.NullText(r.Repo.ID), AskID: db.NullText(r.AskID), Bytes: int64(n.bytes),
+		Body:       n.body,
 		ReceivedAt: tx.Micros(),
 	})
 	if err != nil {
@@ -364,9 +366,15 @@ func (g *gates) enter(sourceID string, done <-chan struct{}) (leave func(), ok b
 			delete(g.all, sourceID)
 		}
 	}
+	leave = func() { <-own.slots; forget() }
+	select {
+	case own.slots <- struct{}{}: // a free slot counts, though done may be closed
+		return leave, true
+	default:
+	}
 	select {
 	case own.slots <- struct{}{}:
-		return func() { <-own.slots; forget() }, true
+		return leave, true
 	case <-done:
 		forget()
 		return nil, false
