@@ -34,7 +34,8 @@ func (s *Service) Ops() []op.Op {
 		}, s.receive),
 		op.New(op.Row{ID: "integration.list", Method: "GET", Path: "/v1/integrations", Group: group, Rule: read,
 			Paging:  &op.Paging{Default: 25, Max: 100},
-			Summary: "The account's sources, newest first"}, s.list),
+			Summary: "The account's sources, newest first",
+			Doc:     "Secrets are not shown. What was disconnected is not listed."}, s.list),
 		op.New(op.Row{ID: "integration.source_connect", Method: "POST", Path: "/v1/integrations", Group: group, Rule: write, Status: 201,
 			NoStore: true,
 			Refuses: []op.Refusal{{Status: 403, Slug: "missing-scope"}, {Status: 404, Slug: "not-found"},
@@ -46,7 +47,9 @@ func (s *Service) Ops() []op.Op {
 				"repository that projects has for its project, else to repo. Unless the source is trusted, which needs write:tasks, a person is " +
 				"asked before any work begins on what it delivers."}, s.connect),
 		op.New(op.Row{ID: "integration.get", Method: "GET", Path: "/v1/integrations/{id}", Group: group, Rule: read,
-			Summary: "One source"}, s.get),
+			Summary: "One source",
+			Doc: "last_delivery_at and last_refused_at tell whether the other system sends, and signs with the secret that it was given. What it " +
+				"sent is in integration.deliveries."}, s.get),
 		op.New(op.Row{ID: "integration.update", Method: "PATCH", Path: "/v1/integrations/{id}", Group: group, Rule: write,
 			Refuses: []op.Refusal{{Status: 403, Slug: "missing-scope"}, {Status: 409, Slug: "source-exists"}},
 			Summary: "Change what is done with the deliveries of a source",
