@@ -41,6 +41,7 @@ RACE := \
   ./internal/domain/delivery \
   ./internal/domain/gateway \
   ./internal/domain/intent \
+  ./internal/domain/push \
   ./internal/domain/repo \
   ./internal/domain/run \
   ./internal/domain/service \
@@ -48,7 +49,7 @@ RACE := \
   ./internal/domain/signin \
   ./internal/domain/source \
   ./internal/domain/stream \
-  ./internal/domain/push \
+  ./internal/domain/tracker \
   ./internal/domain/webhook \
   ./internal/event \
   ./internal/llm/... \

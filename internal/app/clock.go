@@ -22,6 +22,7 @@ import (
 	"yardmaster/internal/domain/schedule"
 	"yardmaster/internal/domain/source"
 	"yardmaster/internal/domain/task"
+	"yardmaster/internal/domain/tracker"
 	"yardmaster/internal/domain/webhook"
 	"yardmaster/internal/mail"
 )
@@ -50,6 +51,7 @@ func (a *App) keeper() *clock.Keeper {
 		schedule.ClockSetBack,
 		source.ClockSetBack,
 		task.ClockSetBack,
+		tracker.ClockSetBack,
 		webhook.ClockSetBack,
 	}}
 }

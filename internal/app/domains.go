@@ -67,6 +67,7 @@ import (
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/template"
 	"yardmaster/internal/domain/token"
+	"yardmaster/internal/domain/tracker"
 	"yardmaster/internal/domain/vault"
 	"yardmaster/internal/domain/webhook"
 	"yardmaster/internal/event"
@@ -74,6 +75,7 @@ import (
 	"yardmaster/internal/hook"
 	"yardmaster/internal/id"
 	"yardmaster/internal/idp"
+	"yardmaster/internal/linear"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/mail"
 	"yardmaster/internal/policy"
@@ -304,6 +306,7 @@ func (a *App) wire() parts {
 	p.webhook = add(&p, webhook.New(webhook.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Guard: reachable, Sender: hook.NewSender(reachable, a.opts.Version, a.clock), Logger: a.log,
 	}))
+	add(&p, tracker.New(tracker.Needs{DB: a.db, Hub: a.hub, Ring: a.ring, Linear: linear.New(linear.Address), Logger: a.log}))
 	add(&p, source.New(source.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Logger: a.log, BaseURL: a.base, Asks: flow.SourceAsks{Hub: a.hub}, Echoes: flow.SourceEchoes{},
 		Rate: slots{counts: a.limits(), name: "inbound", most: source.PerMinute},

@@ -18,6 +18,7 @@ import (
 	"yardmaster/internal/domain/push"
 	"yardmaster/internal/domain/source"
 	"yardmaster/internal/domain/sso"
+	"yardmaster/internal/domain/tracker"
 	"yardmaster/internal/domain/vault"
 	"yardmaster/internal/domain/webhook"
 	"yardmaster/internal/id"
@@ -56,7 +57,7 @@ func remember(ctx context.Context, d *db.DB, key string, fresh func() (string, e
 func sealedColumns() []keys.Column {
 	return []keys.Column{
 		meta.Sealed, modelkey.Sealed, webhook.Sealed, vault.Sealed, hosttoken.Sealed, sso.Sealed, connection.Sealed, blocker.Sealed,
-		mail.Sealed, push.Sealed, push.SealedMessages, source.Sealed,
+		mail.Sealed, push.Sealed, push.SealedMessages, source.Sealed, tracker.Sealed,
 	}
 }
 

@@ -24,6 +24,7 @@ var sealers = map[string]string{
 	"internal/app/keys.go changeBusKeys":           "meta.value",
 	"internal/domain/webhook/ops.go create":        "webhooks.sealed",
 	"internal/domain/source/source.go seal":        "sources.sealed",
+	"internal/domain/tracker/ops.go set":           "trackers.sealed",
 	"internal/domain/modelkey/ops.go add":          "provider_keys.sealed",
 	"internal/domain/vault/vault.go Put":           "secrets.sealed",
 	"internal/domain/sso/ops.go set":               "org_sso.sealed",

@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/task"
+	"yardmaster/internal/domain/tracker"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
 )
@@ -114,16 +115,20 @@ type IssueSink struct {
 	Hosts *codehost.Hosts
 }
 
-// Open asks the code host of a repository to open an issue; false if it keeps none.
-func (s IssueSink) Open(tx *db.Tx, repoID, title, problem string, labels []string) (string, bool, error) {
-	r, ok, err := repo.ByID(tx, repoID)
+// Open asks the code host of a repository, or Linear, to open an issue; false if the host
+// keeps none, or the account has not connected Linear.
+func (s IssueSink) Open(tx *db.Tx, sink string, n task.NewIssue) (string, bool, error) {
+	r, ok, err := repo.ByID(tx, n.RepoID)
 	if err != nil || !ok {
 		return "", false, err
+	}
+	if sink == task.SinkLinear {
+		return tracker.Want(tx, s.Hub, r, n.Title, n.Problem, n.Labels)
 	}
 	forge, err := s.Hosts.Forge(r.HostRepo())
 	if err != nil || !forge.Can(codehost.KeepIssues) {
 		return "", false, nil //nolint:nilerr // a host that is not connected keeps nothing
 	}
-	issueID, err := issue.Request(tx, s.Hub, r, title, problem, labels)
+	issueID, err := issue.Request(tx, s.Hub, r, n.Title, n.Problem, n.Labels)
 	return issueID, err == nil, err
 }

@@ -4,8 +4,10 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/source"
+	"yardmaster/internal/domain/tracker"
 	"yardmaster/internal/domain/webhook"
 	"yardmaster/internal/event"
+	"yardmaster/internal/inbound"
 	"yardmaster/internal/policy"
 )
 
@@ -31,3 +33,12 @@ type SourceEchoes struct{}
 
 // Sent tells whether an event was sent to the webhooks of tx.Account.
 func (SourceEchoes) Sent(tx *db.Tx, eventID string) (bool, error) { return webhook.Sent(tx, eventID) }
+
+// Made tells whether an object at a system was made for tx.Account by this server: an
+// issue at Linear.
+func (SourceEchoes) Made(tx *db.Tx, kind, key string) (bool, error) {
+	if kind != inbound.Linear {
+		return false, nil
+	}
+	return tracker.Made(tx, key)
+}

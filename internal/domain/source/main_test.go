@@ -83,6 +83,9 @@ func (y *yard) File(tx *db.Tx, f Filing) (string, bool, int64, error) {
 // Sent implements Echoes.
 func (y *yard) Sent(_ *db.Tx, eventID string) (bool, error) { return y.sent[eventID], nil }
 
+// Made implements Echoes.
+func (y *yard) Made(_ *db.Tx, kind, key string) (bool, error) { return y.sent[kind+" "+key], nil }
+
 func (y *yard) clock() time.Time {
 	y.mu.Lock()
 	defer y.mu.Unlock()

@@ -83,6 +83,9 @@ type Asks interface {
 type Echoes interface {
 	// Sent tells whether tx.Account was sent an event with the id by a webhook.
 	Sent(tx *db.Tx, eventID string) (bool, error)
+	// Made tells whether this server has made the thing with a key at a system of a kind
+	// for tx.Account.
+	Made(tx *db.Tx, kind, key string) (bool, error)
 }
 
 // Rate limits deliveries that are signed.
@@ -213,10 +216,15 @@ func (s *Service) echo(tx *db.Tx, src row, e inbound.Event) (bool, error) {
 	if src.Bot != "" && has(e.Senders, src.Bot) {
 		return true, nil
 	}
-	if e.Ours == "" {
+	if e.Ours != "" {
+		if sent, err := s.Echoes.Sent(tx, e.Ours); err != nil || sent {
+			return sent, err
+		}
+	}
+	if e.Key == "" {
 		return false, nil
 	}
-	return s.Echoes.Sent(tx, e.Ours)
+	return s.Echoes.Made(tx, src.Kind, e.Key)
 }
 
 // reads tells whether issues of a kind have labels.

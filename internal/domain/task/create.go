@@ -36,7 +36,7 @@ type createIn struct {
 	Repo         string            `json:"repo" pattern:"^[^/\\s]+/[^/\\s]+$" says:"must have the form OWNER/NAME" maxLength:"200" doc:"the repository to work in, owner/name"`
 	Title        string            `json:"title" minLength:"1" maxLength:"200" doc:"one line; the branch of the task is named after it"`
 	Problem      string            `json:"problem" minLength:"1" maxLength:"20000" example:"The footer shows last year. Compute the year when the page is rendered." doc:"what is to be done and why, in words: all the agent is told; links alone are refused"`
-	Sink         string            `json:"sink,omitempty" enum:"queued,direct,gh,linear" doc:"queued unless given; direct goes to the head of the queue; gh opens an issue at the code host and queues nothing: 422 sink-not-configured if that keeps no issues; no setting connects linear yet: 422 sink-not-configured"`
+	Sink         string            `json:"sink,omitempty" enum:"queued,direct,gh,linear" doc:"queued unless given; direct goes to the head of the queue; gh opens an issue at the code host and queues nothing: 422 sink-not-configured if that keeps no issues; linear opens one at Linear and queues nothing: 422 sink-not-configured unless integration.linear_set has given a key"`
 	Kind         string            `json:"kind,omitempty" enum:"work,scout,setup,kb,devops" doc:"work unless given; kb and devops are not available yet: 422 kind-not-available"`
 	Template     string            `json:"template,omitempty" maxLength:"100" example:"default" doc:"name of the agent template; unless given the repository's, else the server's default"`
 	Priority     *int64            `json:"priority,omitempty" minimum:"0" maximum:"100" doc:"higher is claimed first; 50 unless given, 100 with sink direct"`
@@ -54,8 +54,8 @@ type createIn struct {
 type Dispatched struct {
 	_             struct{} `doc:"The new task's place in the queue, or the escalation that was filed instead."`
 	Kind          string   `json:"kind" enum:"dispatched,escalated" doc:"escalated: a person is asked, and there is no task"`
-	TaskID        *string  `json:"task_id" format:"uuid" doc:"id of the new task; null when a person is asked instead, and with the sink gh"`
-	IssueID       *string  `json:"issue_id,omitempty" format:"uuid" doc:"with the sink gh: id of the issue that the code host opens"`
+	TaskID        *string  `json:"task_id" format:"uuid" doc:"id of the new task; null when a person is asked instead, and with the sinks gh and linear"`
+	IssueID       *string  `json:"issue_id,omitempty" format:"uuid" doc:"with the sink gh: id of the issue that the code host opens; with linear: id of the issue there, see integration.linear_issues"`
 	EscalationID  *string  `json:"escalation_id,omitempty" format:"uuid" doc:"id of the escalation, when a person is asked instead"`
 	Sink          *string  `json:"sink,omitempty" enum:"queued,direct,gh,linear" doc:"where the task went"`
 	QueuePosition *int64   `json:"queue_position,omitempty" doc:"its place among the tasks that wait, from 1"`
@@ -79,9 +79,6 @@ func (s *Service) create(ctx context.Context, in createIn) (out Dispatched, err 
 			return fault.New(fault.Unprocessable, "problem-is-only-link",
 				"The problem consists of links to issues or pull requests; say what is to be done, an agent cannot follow them.")
 		}
-		if in.Sink == SinkLinear {
-			return noSink(in.Sink)
-		}
 		if in.Kind == KindKB || in.Kind == KindDevops {
 			return fault.Newf(fault.Unprocessable, "kind-not-available",
 				"Tasks of kind %s do nothing of their own here yet; send work, scout or setup.", in.Kind)
@@ -90,7 +87,7 @@ func (s *Service) create(ctx context.Context, in createIn) (out Dispatched, err 
 			out, err = escalate(tx, repo, &in)
 			return err
 		}
-		if in.Sink == SinkGH {
+		if in.Sink == SinkGH || in.Sink == SinkLinear {
 			out, err = s.track(tx, repo, &in)
 			return err
 		}
@@ -112,13 +109,13 @@ func noSink(sink string) error {
 	return f
 }
 
-// track has the code host of a repository open an issue instead of a task.
+// track has the code host of a repository, or Linear, open an issue instead of a task.
 func (s *Service) track(tx *db.Tx, repo Repo, in *createIn) (Dispatched, error) {
 	labels := make([]string, 0, len(in.Labels))
 	for _, name := range slices.Sorted(maps.Keys(in.Labels)) {
 		labels = append(labels, strings.TrimSuffix(name+": "+in.Labels[name], ": "))
 	}
-	issueID, ok, err := s.Tracker.Open(tx, repo.ID, in.Title, in.Problem, labels)
+	issueID, ok, err := s.Tracker.Open(tx, in.Sink, NewIssue{RepoID: repo.ID, Title: in.Title, Problem: in.Problem, Labels: labels})
 	if err == nil && !ok {
 		err = noSink(in.Sink)
 	}

@@ -95,18 +95,25 @@ type Needs struct {
 	Tracker   Tracker
 }
 
-// Tracker is where the sink gh goes: the issues of the code host.
+// Tracker is where the sinks gh and linear go: the issues of the code host, and those of
+// Linear.
 type Tracker interface {
-	// Open asks the code host of a repository of tx.Account to open an issue, and
-	// answers the id that the issue has here; false if the host keeps none.
-	Open(tx *db.Tx, repoID, title, problem string, labels []string) (issueID string, ok bool, err error)
+	// Open asks what is behind a sink to open an issue for a repository of tx.Account, and
+	// answers the id that the issue has here; false if nothing is behind the sink.
+	Open(tx *db.Tx, sink string, n NewIssue) (issueID string, ok bool, err error)
 }
 
-// NoTracker is a Tracker of hosts that keep no issues.
+// NewIssue is an issue to be opened by a Tracker.
+type NewIssue struct {
+	RepoID, Title, Problem string
+	Labels                 []string
+}
+
+// NoTracker is a Tracker with nothing behind any sink.
 type NoTracker struct{}
 
 // Open implements Tracker. It opens nothing.
-func (NoTracker) Open(*db.Tx, string, string, string, []string) (string, bool, error) {
+func (NoTracker) Open(*db.Tx, string, NewIssue) (string, bool, error) {
 	return "", false, nil
 }
 

@@ -130,6 +130,8 @@ var owner = map[string]string{
 	"source_deliveries":    "domain/source",
 	"source_seen":          "domain/source",
 	"sources":              "domain/source",
+	"tracker_issues":       "domain/tracker",
+	"trackers":             "domain/tracker",
 }
 
 // Reasons for several reads.

@@ -181,6 +181,7 @@ var unaudited = map[string]string{
 	"project.policy_validate":     "reads the file that it is sent",
 	"service.oauth_register":      "keeps nothing: the registration is sealed into the client_id",
 	"session.replay":              "tells what would have been, and changes nothing",
+	"integration.linear_delete":   "there is no key to forget in its transcript; the tests of the domain forget one",
 	"integration.mapping_preview": "reads what was delivered",
 	"task.reassign":               "its transcript has no task in flight to move; a move of any task writes one",
 }
@@ -195,9 +196,10 @@ var ofSessions = map[string]string{
 // needsHost lists the rows that no transcript can show a success of, and why. Those of a
 // code host are shown by the test of app that walks a pull request at GitHub.
 var needsHost = map[string]string{
-	"inbound.github":      "the host signs what it delivers",
-	"code_host.replay":    "there is something to replay once the host has delivered it",
-	"code_host.setup_end": "the host hands out the code",
+	"inbound.github":         "the host signs what it delivers",
+	"integration.linear_set": "Linear is asked about the key",
+	"code_host.replay":       "there is something to replay once the host has delivered it",
+	"code_host.setup_end":    "the host hands out the code",
 }
 
 // judge compares the rows of a package with its transcripts. Each row succeeds over
