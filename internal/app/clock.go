@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/creation"
 	"yardmaster/internal/domain/delivery"
+	"yardmaster/internal/domain/digest"
 	"yardmaster/internal/domain/hostlimit"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/issue"
@@ -38,6 +39,7 @@ func (a *App) keeper() *clock.Keeper {
 		ci.ClockSetBack,
 		creation.ClockSetBack,
 		delivery.ClockSetBack,
+		digest.ClockSetBack,
 		hostlimit.ClockSetBack,
 		idempotency.ClockSetBack,
 		intent.ClockSetBack,

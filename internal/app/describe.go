@@ -22,6 +22,7 @@ var groups = map[string]string{
 	"box":            "The machines that agents run on.",
 	"code_host":      "The code hosts that the server is connected to, and what they sent.",
 	"config":         "Variables of prompts, which agents are told.",
+	"digest":         "What happened in an account, told each day and each week.",
 	"donation":       "Money, machines and model keys given to a project or a pool.",
 	"escalation":     "What agents handed to people.",
 	"grant":          "Entitlements that operators give to accounts and people.",
@@ -66,14 +67,14 @@ var contents = []string{
 	"plan", "project", "issue", "pr", "review", "ask", "schedule", "escalation", "box", "template", "config", "ci", "system_prompt",
 	"project_secret", "secret", "blocker",
 	"self",
-	"session", "stream", "audit", "notification", "push", "overview", "code_host", "inbound",
+	"session", "stream", "audit", "notification", "push", "overview", "digest", "code_host", "inbound",
 }
 
 // order is how a reader meets the groups: work, what carries it out, permissions,
 // then operators' groups.
 var order = []string{
 	"task", "ask", "schedule", "plan", "blocker", "issue", "pr", "review", "escalation", "session", "stream", "notification", "push",
-	"overview", "project", "box", "template", "config", "ci", "system_prompt",
+	"overview", "digest", "project", "box", "template", "config", "ci", "system_prompt",
 	"project_secret", "secret", "self", "account", "onboarding", "token", "member", "invitation", "org_sso", "billing", "audit", "mcp",
 	"webhook", "integration", "service",
 	"operator_token", "access_request", "user", "grant", "code_host", "inbound",

@@ -32,6 +32,7 @@ import (
 	"yardmaster/internal/domain/connection"
 	"yardmaster/internal/domain/creation"
 	"yardmaster/internal/domain/delivery"
+	"yardmaster/internal/domain/digest"
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/gateway"
 	"yardmaster/internal/domain/goal"
@@ -375,6 +376,9 @@ func (a *App) wire() parts {
 	add(&p, backlog.New(backlog.Needs{DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Asks: flow.BacklogAsks{Issues: p.issue}}))
 	add(&p, schedule.New(schedule.Needs{
 		DB: a.db, Hub: a.hub, Logger: a.log, Repos: flow.ScheduleRepos{}, Asks: flow.ScheduleAsks{Hub: a.hub},
+	}))
+	add(&p, digest.New(digest.Needs{
+		DB: a.db, Hub: a.hub, Logger: a.log, BaseURL: a.base, Mails: flow.DigestMails{Outbox: a.mail},
 	}))
 	add(&p, overview.New(overview.Needs{DB: a.db, Donations: flow.Donations{}}))
 	add(&p, stream.New(stream.Needs{DB: a.db, Hub: a.hub, Topics: topics(p), Own: ownTopics(p)}))

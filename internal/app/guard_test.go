@@ -270,7 +270,7 @@ func TestOwnIsFound(t *testing.T) {
 		"/v1/repos/acme/seeded", "/v1/prs/" + ours["pr"], "/v1/tasks/" + ours["task"], "/v1/runners/" + ours["box"],
 		"/v1/sessions/" + ours["session"],
 		"/v1/templates/acmes", "/v1/plans/" + ours["planId"], "/v1/plans/fanouts/" + ours["fanoutId"], "/v1/asks/" + ours["askId"],
-		"/v1/schedules/" + ours["schedule"],
+		"/v1/schedules/" + ours["schedule"], "/v1/digests/" + ours["digest"],
 	} {
 		y.send("GET", path, y.owner, "").want(200)
 	}
@@ -278,7 +278,7 @@ func TestOwnIsFound(t *testing.T) {
 	y.send("POST", "/v1/escalations/"+ours["escalation"]+"/resolve", y.owner, "").want(200)
 	y.send("DELETE", "/v1/billing/keys/"+ours["billing"], y.owner, "").want(200)
 	for _, list := range []string{"/v1/repos", "/v1/tasks", "/v1/runners", "/v1/sessions", "/v1/tokens", "/v1/billing/keys",
-		"/v1/approvals", "/v1/templates", "/v1/plans", "/v1/asks", "/v1/escalations", "/v1/schedules"} {
+		"/v1/approvals", "/v1/templates", "/v1/plans", "/v1/asks", "/v1/escalations", "/v1/schedules", "/v1/digests"} {
 		a := y.send("GET", list, y.owner, "").want(200)
 		for _, value := range theirs {
 			if len(value) == len(rival) && bytes.Contains(a.body, []byte(value)) {

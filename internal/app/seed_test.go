@@ -49,6 +49,8 @@ var (
 	addSchedule = db.S(`INSERT INTO schedules (id, account_id, title, body, labels, cron, zone, when_busy, user_id, scopes, paused_why,
 		created_by, created_at, updated_at)
 		VALUES ($1, $2, 'Seeded', 'Nothing.', '{}', '0 0 * * *', 'UTC', 'queue', $3, '[]', 'person', 'system', 0, 0)`)
+	addDigest = db.S(`INSERT INTO digests (id, account_id, kind, period, zone, from_at, to_at, headline, quiet, content, created_at)
+		VALUES ($1, $2, 'daily', '2026-01-01', 'UTC', 0, 0, 'Seeded', TRUE, '{}', 0)`)
 	addTemplate = db.S(`INSERT INTO templates (account_id, name, body, created_at, updated_at) VALUES ($1, $2, '{}', 0, 0)`)
 )
 
@@ -75,7 +77,7 @@ func (y *yard) seed(account, login string) map[string]string {
 	y.t.Helper()
 	at := map[string]string{"owner": login, "repo": "seeded", "name": login + "s", "scope": "account", "key": login + "s"}
 	for _, group := range []string{"token", "billing", "project", "task", "runId", "pr", "box", "session", "invitationId", "blockerId",
-		"planId", "fanoutId", "askId", "escalation", "schedule"} {
+		"planId", "fanoutId", "askId", "escalation", "schedule", "digest"} {
 		at[group] = id.Random()
 	}
 	at["userId"] = y.person("of-"+login, account, policy.Member)
@@ -98,6 +100,7 @@ func (y *yard) seed(account, login string) map[string]string {
 			{addAsk, []any{at["askId"], account, at["project"]}},
 			{addEscalation, []any{at["escalation"], account, at["project"]}},
 			{addTemplate, []any{account, at["name"]}},
+			{addDigest, []any{at["digest"], account}},
 			{addSchedule, []any{at["schedule"], account, at["userId"]}},
 		} {
 			if _, err := row.Exec(tx, row.args...); err != nil {

@@ -14,9 +14,6 @@ import (
 	_ "time/tzdata" // for machines without a database of zones
 )
 
-// UTC is the name of the zone that is meant where none is given.
-const UTC = "UTC"
-
 // errZone says what is wrong with the name of a zone.
 var errZone = errors.New("is not a time zone of the IANA database, such as Europe/Berlin or UTC")
 

@@ -77,17 +77,17 @@ func candidate(p repo.Policy) session.Candidate {
 		Template: p.Agent.Template, Isolation: p.Agent.Isolation, CheckCommand: p.Checks.Command, CheckTimeout: p.CheckTimeout(),
 		MergeMode: p.Merge.Mode, MergeMethod: p.Merge.Method, DeleteBranch: p.Merge.DeleteBranch, OnCancel: p.Merge.OnCancel,
 		Conflicts:  p.Conflicts,
-		TaskMicros: money.Micros(p.Budget.TaskUSD), RunMicros: money.Micros(p.Budget.RunUSD), Instructions: digest(p.Instructions),
+		TaskMicros: money.Micros(p.Budget.TaskUSD), RunMicros: money.Micros(p.Budget.RunUSD), Instructions: contentDigest(p.Instructions),
 	}
 	var servers strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(p.MCPServers)) {
 		fmt.Fprintf(&servers, "%q %q\n", name, p.MCPServers[name])
 	}
-	c.MCPServers = digest(servers.String())
+	c.MCPServers = contentDigest(servers.String())
 	return c
 }
 
-func digest(text string) string {
+func contentDigest(text string) string {
 	if text == "" {
 		return ""
 	}

@@ -57,6 +57,18 @@ func (s *Service) Ops() []op.Op {
 			Doc:     "Notes the present version of the terms and the time. Accepting again notes the time anew.",
 		}, s.acceptTOS),
 		op.New(op.Row{
+			ID: "account.zone_get", Method: "GET", Path: "/v1/account/zone", Group: group,
+			Rule:    policy.Require(policy.ReadAccount),
+			Summary: "The account's time zone",
+			Doc:     "Digests are made at 08:00 there, and schedules that name no zone of their own are in it.",
+		}, s.zoneGet),
+		op.New(op.Row{
+			ID: "account.zone_set", Method: "PUT", Path: "/v1/account/zone", Group: group,
+			Rule:    policy.Require(policy.WriteAccount),
+			Summary: "Set the account's time zone",
+			Doc:     "The next digest is made at 08:00 of the new zone, and begins where the last one ended. Schedules keep their zones.",
+		}, s.zoneSet),
+		op.New(op.Row{
 			ID:      "setup.form",
 			Method:  "GET",
 			Path:    "/setup/{token}",

@@ -31,6 +31,16 @@ func LockAccount(tx *db.Tx, accountID string) (bool, error) {
 	return ok, err
 }
 
+// Zone returns the name of the time zone of an account. It returns db.ErrNoRows if there
+// is no such account.
+func Zone(tx *db.Tx, accountID string) (string, error) { return zoneOf.One(tx, accountID) }
+
+// SetZone sets the zone that Zone returns. It returns false if it is that already.
+func SetZone(tx *db.Tx, accountID, zone string) (bool, error) {
+	n, err := setZone.Exec(tx, accountID, zone)
+	return n > 0, err
+}
+
 // SpendCap returns the operator's cap on the monthly spending of an account, in
 // micro-dollars; nil means the default. It returns db.ErrNoRows if there is no such
 // account.
@@ -104,6 +114,10 @@ func Roster(tx *db.Tx, accountID string) ([]Member, error) { return rosterOf.All
 func MemberByID(tx *db.Tx, accountID, userID string) (Member, bool, error) {
 	return memberByID.Maybe(tx, accountID, userID)
 }
+
+// Addresses lists the addresses of the members of an account who have one and are let
+// through the gate.
+func Addresses(tx *db.Tx, accountID string) ([]string, error) { return addressesOf.All(tx, accountID) }
 
 // HasMemberMailed tells whether the user with an address, in lower case, is a member
 // of an account.

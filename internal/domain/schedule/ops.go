@@ -118,7 +118,7 @@ type createIn struct {
 	Body     string            `json:"body" minLength:"1" maxLength:"20000" example:"Raise what has a newer minor version." doc:"what is wanted and why"`
 	Labels   map[string]string `json:"labels,omitempty" maxItems:"50" maxLength:"200" example:"{\"team\":\"web\"}" doc:"names and values of your own, which the asks get"`
 	Cron     string            `json:"cron" minLength:"9" maxLength:"200" example:"0 6 * * 1-5" doc:"when to file: minute, hour, day of the month, month, day of the week"`
-	Zone     string            `json:"zone,omitempty" maxLength:"64" example:"Europe/Berlin" doc:"time zone of cron, by its name in the IANA database; UTC unless given"`
+	Zone     string            `json:"zone,omitempty" maxLength:"64" example:"Europe/Berlin" doc:"time zone of cron, by its name in the IANA database; the account's unless given"`
 	WhenBusy string            `json:"when_busy,omitempty" enum:"queue,skip" doc:"what to do while the last ask is not done: queue, the default, or skip"`
 	Paused   bool              `json:"paused,omitempty" doc:"true: it files nothing until it is resumed"`
 }
@@ -203,7 +203,9 @@ func (s *Service) create(ctx context.Context, in createIn) (out Schedule, err er
 			r.Labels.V = map[string]string{}
 		}
 		if r.Zone == "" {
-			r.Zone = calendar.UTC
+			if r.Zone, err = people.Zone(tx, tx.Account); err != nil {
+				return err
+			}
 		}
 		if r.WhenBusy == "" {
 			r.WhenBusy = Queue

@@ -78,7 +78,7 @@ var edges = map[string]string{
 	"codehost/smarthttp": "codehost fault observe",
 	"codehost/hosttest":  "codehost fault",
 
-	"flow":  "codehost db domain/* event fault id inbound llm money policy protocol seal",
+	"flow ",
 	"needs": "",
 
 	"calendar": "",

@@ -17,6 +17,7 @@ var values = map[string][]string{
 		"PullRequest.state",
 	},
 	"reviews.md":   {"Finding.state", "ReviewRun.status", "ReviewRun.verdict", "ReviewBrain.gap"},
+	"digests.md":   {"DigestWait.kind", "DigestRate.name"},
 	"schedules.md": {"Schedule.state", "Schedule.obstacle", "Schedule.last_outcome", "Schedule.when_busy"},
 	"webhooks.md":  {"WebhookAttempt.status", "WebhookAttempt.type"},
 	"sources.md":   {"Source.kind", "Source.state", "SourceReceipt.kind", "SourceReceipt.reason", "LinearIssue.state"},

@@ -132,6 +132,8 @@ var owner = map[string]string{
 	"sources":              "domain/source",
 	"tracker_issues":       "domain/tracker",
 	"trackers":             "domain/tracker",
+	"digest_dues":          "domain/digest",
+	"digests":              "domain/digest",
 }
 
 // Reasons for several reads.
@@ -233,9 +235,21 @@ var reads = map[string]string{
 
 	"box -> memberships": "boxes that serve an account are found with those of its members, in one statement",
 
-	"backlog -> repos":    "an import names the repository as its code host does",
-	"blocker -> runs":     "hot: a list of tasks says which blockers a parked run waits for",
-	"escalation -> repos": named,
+	"backlog -> repos":        "an import names the repository as its code host does",
+	"blocker -> runs":         "hot: a list of tasks says which blockers a parked run waits for",
+	"escalation -> repos":     named,
+	"digest -> accounts":      told,
+	"digest -> blockers":      told,
+	"digest -> ci_runs":       told,
+	"digest -> escalations":   told,
+	"digest -> plan_progress": told,
+	"digest -> plans":         told,
+	"digest -> pull_actions":  told,
+	"digest -> pulls":         told,
+	"digest -> repos":         told,
+	"digest -> spend_minutes": told,
+	"digest -> tasks":         told,
+	"digest -> users":         told,
 }
 
 // foreign returns which tables of other packages each package reads and writes, as

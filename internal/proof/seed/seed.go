@@ -117,6 +117,8 @@ type Task struct {
 	Branch, Pull                                                    *string
 	Budget                                                          *int64 // micro-dollars
 	By                                                              *string
+	Finished                                                        *int64 // microseconds
+	Failure, Why                                                    string // a failure kind, and a sentence
 }
 
 // Add inserts the task. It returns the error of the database.
@@ -129,6 +131,7 @@ func (t Task) Add(tx *db.Tx) error {
 		ID: t.ID, AccountID: t.Account, RepoID: t.Repo, Kind: cmp.Or(t.Kind, "work"), Sink: cmp.Or(t.Sink, "queued"),
 		Title: cmp.Or(t.Title, t.ID), Problem: t.Problem, Status: cmp.Or(t.Status, "pending"), Branch: branch,
 		Template: cmp.Or(t.Template, "default"), PRID: t.Pull, BudgetMicros: t.Budget, RequestedBy: t.By,
+		FinishedAt: t.Finished, FailureKind: db.NullText(t.Failure), Failure: db.NullText(t.Why),
 	}))
 }
 
@@ -149,6 +152,9 @@ type Pull struct {
 	Merged                              *int64 // microseconds
 	Title, Body, Author                 string // t, none and agent unless given
 	Merge                               string // the commit of the merge
+	MergedBy                            string
+	Closed                              *int64 // microseconds
+	Needs                               string // why only a person gets it on
 }
 
 // Add inserts the pull request. It returns the error of the database.
@@ -157,6 +163,7 @@ func (p Pull) Add(tx *db.Tx) error {
 		ID: p.ID, AccountID: p.Account, RepoID: p.Repo, Number: cmp.Or(p.Number, 1), State: cmp.Or(p.State, "open"),
 		HeadRef: cmp.Or(p.Head, p.ID), HeadSHA: cmp.Or(p.SHA, "sha"), TaskID: p.Task, MergedAt: p.Merged,
 		Title: cmp.Or(p.Title, "t"), Body: p.Body, AuthorKind: cmp.Or(p.Author, "agent"), MergeSHA: db.NullText(p.Merge),
+		MergedBy: db.NullText(p.MergedBy), ClosedAt: p.Closed, Needs: p.Needs,
 	}))
 }
 
@@ -264,3 +271,38 @@ func (a Ask) Add(tx *db.Tx) error {
 	_, err := addAsk.Exec(tx, a.ID, a.Account, `{"kind":"minted","task_ids":["`+a.Task+`"]}`)
 	return err
 }
+
+// Spend is what a session cost within a minute, in so many calls.
+type Spend struct {
+	Account, Session string
+	Minute           int64 // microseconds
+	Calls, Unpriced  int64
+	Micros           *int64
+}
+
+// Add implements Row.
+func (s Spend) Add(tx *db.Tx) error { return done(addSpend.Exec(tx, s)) }
+
+// Check is a check that has ended.
+type Check struct {
+	ID, Account, Repo, Status string
+	Finished                  int64 // microseconds
+}
+
+// Add implements Row.
+func (c Check) Add(tx *db.Tx) error { return done(addCheck.Exec(tx, c)) }
+
+// Escalation is an open escalation of an account.
+type Escalation struct {
+	ID, Account, Title string
+	Created            int64 // microseconds
+}
+
+// Add implements Row.
+func (e Escalation) Add(tx *db.Tx) error { return done(addEscalation.Exec(tx, e)) }
+
+// Digest is a digest of an account in which nothing happened.
+type Digest struct{ ID, Account, Period string }
+
+// Add implements Row.
+func (d Digest) Add(tx *db.Tx) error { return done(addDigest.Exec(tx, d.ID, d.Account, d.Period)) }

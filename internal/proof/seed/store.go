@@ -18,22 +18,31 @@ var (
 	addIssue = db.SWith[addIssueArgs](`INSERT INTO issues (id, account_id, repo_id, number, title, body, url, state, author, created_at)
 		VALUES (:id, :account_id, :repo_id, :number, :title, 'Always.', 'https://code.example.com/issue', 'open', 'bob', :created_at)`)
 	addTask = db.SWith[addTaskArgs](`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, queued_at,
-		branch, template, pr_id, budget_micros, created_by, requested_by, created_at, updated_at)
+		branch, template, pr_id, budget_micros, created_by, requested_by, finished_at, failure_kind, failure, created_at, updated_at)
 		VALUES (:id, :account_id, :repo_id, :kind, :sink, :title, :problem, :status, 0, :branch, :template, :pr_id,
-		:budget_micros, 'system', :requested_by, 0, 0)`)
+		:budget_micros, 'system', :requested_by, :finished_at, :failure_kind, :failure, 0, 0)`)
 	addRun = db.SWith[addRunArgs](`INSERT INTO runs (id, account_id, task_id, repo_id, attempt, box_id, claim_id, state,
 		lease_expires_at, agent, template, created_at, progress_at)
 		VALUES (:id, :account_id, :task_id, :repo_id, 1, :box_id, :id, 'live', 0, 'builtin', 'default', 0, 0)`)
 	addPull = db.SWith[addPullArgs](`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref,
-		base_ref, head_sha, base_sha, task_id, author_kind, created_at, updated_at, merged_at, merge_sha)
+		base_ref, head_sha, base_sha, task_id, author_kind, created_at, updated_at, merged_at, merge_sha, merged_by, closed_at, needs)
 		VALUES (:id, :account_id, :repo_id, :number, :title, :body, '', :state, :head_ref, 'main', :head_sha, 'base', :task_id,
-		:author_kind, 0, 0, :merged_at, :merge_sha)`)
+		:author_kind, 0, 0, :merged_at, :merge_sha, :merged_by, :closed_at, :needs)`)
 	addAction = db.SWith[addActionArgs](`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, decided_by,
 		requested_at, decided_at, expires_at, due_at)
 		VALUES (:id, :account_id, :pr_id, :kind, :head_sha, :state, :decided_by, 1, :decided_at, 9, 0)`)
 	addHostToken = db.SWith[addHostTokenArgs](`INSERT INTO host_tokens (id, account_id, user_id, host, login, host_user_id, masked, sealed,
 		grants, checked_at, created_at)
 		VALUES (:id, :account_id, :user_id, :host, :login, :host_user_id, '', '', '[]', 0, 0)`)
+	addSpend = db.SWith[Spend](`INSERT INTO spend_minutes (account_id, minute, session_id, calls, unpriced, cost_micros)
+		VALUES (:account, :minute, :session, :calls, :unpriced, :micros)`)
+	addCheck = db.SWith[Check](`INSERT INTO ci_runs (id, account_id, repo_id, sha, command, status, created_at, finished_at)
+		VALUES (:id, :account, :repo, 'sha', 'true', :status, 0, :finished)`)
+	addEscalation = db.SWith[Escalation](`INSERT INTO escalations (id, account_id, category, title, body, reason, created_by, created_at)
+		VALUES (:id, :account, 'unclear', :title, '', '', 'system', :created)`)
+	addDigest = db.S(`INSERT INTO digests (id, account_id, kind, period, zone, from_at, to_at, headline, quiet, content, created_at)
+		VALUES ($1, $2, 'daily', $3, 'UTC', 0, 0, 'Nothing happened.', TRUE,
+		'{"merged":{"total":0,"rows":[]},"waiting":{"total":0,"rows":[]},"failed":{"total":0,"rows":[]},"rates":[]}', 0)`)
 	addAsk = db.S(`INSERT INTO asks (id, account_id, reach, title, body, source, labels, state, verdict, filed_by, scopes, depth, due_at,
 		created_at)
 		VALUES ($1, $2, '[]', 't', 'b', 'api', '{}', 'triaged', $3, 'system', '[]', 0, 0, 0)`)
@@ -96,9 +105,10 @@ type addPullArgs struct {
 	Number                  int
 	State, HeadRef, HeadSHA string
 	TaskID                  *string
-	MergedAt                *int64
+	MergedAt, ClosedAt      *int64
 	Title, Body, AuthorKind string
-	MergeSHA                *string
+	MergeSHA, MergedBy      *string
+	Needs                   string
 }
 
 // addRunArgs are the parameters of addRun.
@@ -110,8 +120,8 @@ type addRunArgs struct {
 type addTaskArgs struct {
 	ID, AccountID, RepoID, Kind, Sink, Title, Problem, Status, Branch, Template string
 	PRID                                                                        *string `db:"pr_id"`
-	BudgetMicros                                                                *int64
-	RequestedBy                                                                 *string
+	BudgetMicros, FinishedAt                                                    *int64
+	RequestedBy, FailureKind, Failure                                           *string
 }
 
 // addBoxArgs are the parameters of addBox.

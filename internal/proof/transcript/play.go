@@ -157,6 +157,8 @@ func (k *talk) prepare(t *testing.T, s step) {
 		k.Block(arg(0), arg(1), s.files)
 	case "issue":
 		k.known[arg(2)] = k.issue(arg(0), arg(1))
+	case "digest":
+		k.known[arg(1)] = k.digest(arg(0))
 	case "fail":
 		k.fail(arg(0), arg(1))
 	default:

@@ -33,6 +33,7 @@
 //	$ blocker TASK KIND   declares a blocker and holds the task for it; lines "name: kind" are its fields
 //	$ issue OWNER/NAME N ID puts in the issue N of a repository, of bob, as a code host would
 //	                      tell of one; <ID> is its id
+//	$ digest DATE ID      puts in a digest of a day on which nothing happened; <ID> is its id
 //	$ fail TASK KIND      fails a task for good, as the loss of its pull request would
 //	$ person LOGIN [ROLE] makes a user with an account of their own, and a role in acme;
 //	                      <LOGIN> is the id, <LOGIN_token> what they may do there

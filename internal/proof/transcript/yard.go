@@ -124,6 +124,16 @@ func (y *yard) issue(name, number string) (issueID string) {
 	return issueID
 }
 
+// digest puts in a digest of a date, in which nothing happened.
+func (y *yard) digest(period string) (digestID string) {
+	y.T.Helper()
+	digestID = id.New()
+	y.Write(y.Account, func(tx *db.Tx) error {
+		return seed.Add(tx, seed.Digest{ID: digestID, Account: y.Account, Period: period})
+	})
+	return digestID
+}
+
 // fail ends a task for good.
 func (y *yard) fail(taskID, kind string) {
 	y.T.Helper()

@@ -1,0 +1,154 @@
+package digest
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+	"time"
+)
+
+// view is a digest as its templates have it.
+type view struct {
+	row
+	Content
+	Title, Account, BaseURL string
+	zone                    *time.Location
+}
+
+// Time is an instant in the zone of the digest.
+func (v view) Time(t time.Time) string { return t.In(v.zone).Format("Mon 2 Jan, 15:04") }
+
+// Link is the address of the page of a pull request.
+func (v view) Link(prID string) string { return v.BaseURL + "/ui/prs/" + prID }
+
+// IsPull tells whether what waits has a page.
+func (v view) IsPull(kind string) bool { return kind == Approval || kind == Pull }
+
+// For is the person for whom something waits.
+func (v view) For(who *string) string {
+	if who == nil {
+		return "the owners and admins"
+	}
+	return *who
+}
+
+// Says is the name of a rate.
+func (v view) Says(r Rate) string {
+	return map[string]string{
+		"tasks_succeeded": "tasks succeeded", "prs_merged": "pull requests were merged", "checks_passed": "checks passed",
+	}[r.Name]
+}
+
+// Word puts blanks for the underscores of a word of the API.
+func (v view) Word(s string) string { return strings.ReplaceAll(s, "_", " ") }
+
+// page has no script and no form, loads nothing, and links only to this server. The
+// policy holds a reader to that whatever the text.
+var page = template.Must(template.New("digest").Parse(`<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="color-scheme" content="light dark"><title>{{.Title}}</title>
+<style>body{font-family:system-ui,sans-serif;line-height:1.5;max-width:44rem;margin:1.5rem auto;padding:0 1rem}h1{font-size:1.3rem}h2{font-size:1.05rem;margin-top:1.5rem}small{opacity:.75}li{margin:.25rem 0}</style>
+</head><body>
+<h1>{{.Title}}</h1>
+<p>{{.Headline}}<br><small>{{.Time .FromAt}} to {{.Time .ToAt}}, {{.Zone}}</small></p>
+{{if .Waiting.Rows}}<h2>Waiting ({{.Waiting.Total}})</h2>
+<ul>{{range .Waiting.Rows}}
+<li>{{with .Repo}}{{.}}: {{end}}{{if $.IsPull .Kind}}<a href="{{$.Link .ID}}">{{.Title}}</a>{{else}}{{.Title}}{{end}}<br><small>{{$.Word .Kind}}, {{$.Word .Why}}; for {{$.For .Who}}, since {{$.Time .Since}}</small></li>{{end}}
+</ul>
+{{end}}{{if .Merged.Rows}}<h2>Merged ({{.Merged.Total}})</h2>
+<ul>{{range .Merged.Rows}}
+<li>{{.Repo}} #{{.Number}}: <a href="{{$.Link .PRID}}">{{.Title}}</a><br><small>{{$.Time .MergedAt}}{{with .RequestedBy}}, for {{.}}{{end}}{{with .MergedBy}}, by {{.}}{{end}}</small></li>{{end}}
+</ul>
+{{end}}{{if .Failed.Rows}}<h2>Failed ({{.Failed.Total}})</h2>
+<ul>{{range .Failed.Rows}}
+<li>{{.Repo}}: {{.Title}}<br><small>{{$.Time .FailedAt}}{{with .Failure}}, {{$.Word .}}{{end}}{{with .Why}}: {{.}}{{end}}</small></li>{{end}}
+</ul>
+{{end}}{{if not .Quiet}}<h2>Cost</h2>
+<p>{{with .Cost.CostUSD}}${{.}}{{else}}Nothing that has a price{{end}}, {{.Cost.Calls}} calls of models in {{.Cost.Sessions}} sessions{{if .Cost.Unpriced}}; {{.Cost.Unpriced}} calls have no price{{end}}.</p>
+<h2>Rates</h2>
+<ul>{{range .Rates}}
+<li>{{.N}} of {{.D}} {{$.Says .}}</li>{{end}}
+</ul>
+{{end}}</body></html>
+`))
+
+// view prepares a digest for its templates.
+func (s *Service) view(r row, login string) view {
+	title := "Digest of " + r.Period
+	if r.Kind == Weekly {
+		title = "Digest of the week until " + r.Period
+	}
+	return view{row: r, Content: r.Content.V, Title: login + ": " + title, Account: login, BaseURL: s.BaseURL, zone: place(r.Zone)}
+}
+
+// html renders a digest.
+func (v view) html() (string, error) {
+	var b strings.Builder
+	err := page.Execute(&b, v)
+	return b.String(), err
+}
+
+// quietly keeps programs that show mails from making addresses of text that others wrote.
+var quietly = strings.NewReplacer("://", ": //", "www.", "www .", "WWW.", "WWW .", "Www.", "Www .", "mailto:", "mailto :")
+
+// text is a digest for those who read it without HTML.
+func (v view) text() string {
+	var b strings.Builder
+	say := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }
+	say("%s\n\n%s\n%s to %s, %s", v.Title, v.Headline, v.Time(v.FromAt), v.Time(v.ToAt), v.Zone)
+	if len(v.Waiting.Rows) > 0 {
+		say("\nWaiting (%d)\n", v.Waiting.Total)
+	}
+	for _, w := range v.Waiting.Rows {
+		repo := ""
+		if w.Repo != nil {
+			repo = *w.Repo + ": "
+		}
+		say("  %s%s", repo, quietly.Replace(w.Title))
+		say("    %s, %s; for %s, since %s", v.Word(w.Kind), v.Word(quietly.Replace(w.Why)), v.For(w.Who), v.Time(w.Since))
+		if v.IsPull(w.Kind) {
+			say("    %s", v.Link(w.ID))
+		}
+	}
+	if len(v.Merged.Rows) > 0 {
+		say("\nMerged (%d)\n", v.Merged.Total)
+	}
+	for _, m := range v.Merged.Rows {
+		say("  %s #%d: %s", m.Repo, m.Number, quietly.Replace(m.Title))
+		say("    %s", v.Link(m.PRID))
+	}
+	if len(v.Failed.Rows) > 0 {
+		say("\nFailed (%d)\n", v.Failed.Total)
+	}
+	for _, f := range v.Failed.Rows {
+		say("  %s: %s", f.Repo, quietly.Replace(f.Title))
+		why := f.Why
+		if f.Failure != nil {
+			why = strings.TrimSuffix(v.Word(*f.Failure)+": "+why, ": ")
+		}
+		say("    %s", quietly.Replace(why))
+	}
+	if v.Quiet {
+		return b.String()
+	}
+	cost := "nothing that has a price"
+	if v.Cost.CostUSD != nil {
+		cost = "$" + *v.Cost.CostUSD
+	}
+	say("\nCost: %s, %d calls of models in %d sessions, %d without a price", cost, v.Cost.Calls, v.Cost.Sessions, v.Cost.Unpriced)
+	for _, r := range v.Rates {
+		say("%d of %d %s", r.N, r.D, v.Says(r))
+	}
+	say("\nyardmaster call digest.get id=%s", v.ID)
+	return b.String()
+}
+
+// letter is the mail about a digest.
+func (s *Service) letter(m made) (Letter, error) {
+	v := s.view(m.row, m.login)
+	html, err := v.html()
+	return Letter{
+		DigestID: m.ID, Kind: m.Kind, Subject: fmt.Sprintf("%s, %s: %s", m.login, m.Period, m.Headline), Text: v.text(), HTML: html,
+	}, err
+}
