@@ -22,7 +22,7 @@ func (s *Service) Ops() []op.Op {
 			Doc: "One is made each day at 08:00 of the account's time zone, and one each Monday of the week. Raise limit to see more; " +
 				"a digest is kept for 400 days."}, s.list),
 		op.New(op.Row{ID: "digest.get", Method: "GET", Path: "/v1/digests/{id}", Group: group, Rule: read,
-			Summary: "One digest, as HTML and as data",
+			Summary: "One digest, as HTML, as text and as data",
 			Doc: "What was merged, what waits for whom and since when, what failed and why, what it cost, and how often things went " +
 				"well. The page has no script, loads nothing and links to this server alone."}, s.get),
 	}
@@ -47,6 +47,7 @@ type Digest struct {
 	_ struct{} `doc:"A digest." schema:"Digest"`
 	Head
 	HTML    string  `json:"html" doc:"the digest as a page of its own"`
+	Text    string  `json:"text" doc:"the digest as plain text, for terminals"`
 	Content Content `json:"content" doc:"the digest as data"`
 }
 
@@ -88,7 +89,9 @@ func (s *Service) get(ctx context.Context, in idIn) (out Digest, err error) {
 			ID: r.ID, Kind: r.Kind, Period: r.Period, Zone: r.Zone, FromAt: r.FromAt, ToAt: r.ToAt, Headline: r.Headline, Quiet: r.Quiet,
 			CreatedAt: r.CreatedAt,
 		}.wire()}
-		out.HTML, err = s.view(r, login).html()
+		v := s.view(r, login)
+		out.Text = v.text()
+		out.HTML, err = v.html()
 		return err
 	})
 	return out, err
