@@ -11,7 +11,8 @@ import (
 
 // changes are days on which clocks of a zone change, one way and the other.
 var changes = []struct{ zone, day string }{
-	{"Europe/Berlin", "2026-03-29"}, {"Europe/Berlin", "2026-10-25"}, {"America/New_York", "2026-03-08"}, {"America/New_York", "2026-11-01"},
+	{"Europe/Berlin", "2026-03-29"}, {"Europe/Berlin", "2026-10-25"}, {"America/New_York", "2026-03-08"},
+	{"America/New_York", "2026-11-01"},
 	{"Australia/Lord_Howe", "2026-04-05"}, {"Australia/Lord_Howe", "2026-10-04"}, {"Africa/Cairo", "2026-04-24"},
 	{"Africa/Cairo", "2026-10-30"}, {"Asia/Kathmandu", "2026-05-05"}, {"America/St_Johns", "2026-03-08"}, {"Pacific/Apia", "2011-12-30"},
 	{"America/Sao_Paulo", "2018-11-04"}, {"America/Sao_Paulo", "2018-02-18"}, {"UTC", "2028-02-29"},
