@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/push"
 	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/schedule"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/webhook"
 	"yardmaster/internal/event"
@@ -54,6 +55,7 @@ const (
 	nounWebhook    = "webhook"
 	nounRepo       = "repo"
 	nounToken      = "host_token"
+	nounSchedule   = "schedule"
 )
 
 var rules = []rule{
@@ -68,6 +70,7 @@ var rules = []rule{
 	{[]event.Any{repo.GoneEvent}, Notify.gone},
 	{[]event.Any{creation.FailedEvent}, Notify.notCreated},
 	{[]event.Any{hosttoken.RefusedEvent}, Notify.tokenRefused},
+	{[]event.Any{schedule.PausedEvent}, Notify.scheduleStopped},
 }
 
 var reliefs = []relief{
@@ -80,6 +83,10 @@ var reliefs = []relief{
 	{[]event.Any{webhook.RevivedEvent}, notification.Connection, nounWebhook},
 	{[]event.Any{repo.BackEvent}, notification.Connection, nounRepo},
 	{[]event.Any{hosttoken.SetEvent}, notification.Connection, nounToken},
+	{
+		[]event.Any{schedule.ResumedEvent, schedule.UpdatedEvent, schedule.DeletedEvent},
+		notification.Connection, nounSchedule,
+	},
 }
 
 // Consumer reads the events that the rules are about.

@@ -4,6 +4,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/escalation"
+	"yardmaster/internal/domain/notification"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/schedule"
@@ -73,4 +74,15 @@ func (ScheduleAsks) Busy(tx *db.Tx, askID string) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// scheduleStopped: owners and admins hear that a schedule has stopped because its person
+// has left. Whoever pauses one by hand knows it.
+func (n Notify) scheduleStopped(tx *db.Tx, e event.Recorded) (out notification.Notice, ok bool, err error) {
+	data, err := schedule.PausedEvent.Decode(e)
+	if err != nil || data.Why != schedule.PersonLeft {
+		return out, false, err
+	}
+	return stopped(tx, e, nounSchedule, "/ui/schedules", "The schedule has stopped: "+data.Title,
+		"The person for whom it files has left the account, was suspended, or may file no asks. Whoever resumes it takes it over.")
 }

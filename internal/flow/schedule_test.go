@@ -6,6 +6,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/ask"
+	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/schedule"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
@@ -40,6 +41,20 @@ func TestScheduledAsks(t *testing.T) {
 			if busy, err := asks.Busy(tx, first); err != nil || !busy {
 				t.Errorf("a pending ask is not busy (%v)", err)
 			}
+			for _, resolved := range []bool{false, true} {
+				asked := seed.Ask{ID: "asked", Account: "acme", State: "escalated"}
+				if !resolved {
+					err = seed.Add(tx, asked, seed.Escalation{ID: "e", Account: "acme", Title: "t", Ask: asked.ID})
+				} else {
+					err = escalation.ResolveOfAsk(tx, asked.ID, "unclear", "yes")
+				}
+				if err != nil {
+					return err
+				}
+				if busy, err := asks.Busy(tx, asked.ID); err != nil || busy == resolved {
+					t.Errorf("an escalated ask, resolved %v: busy %v (%v)", resolved, busy, err)
+				}
+			}
 			if busy, err := asks.Busy(tx, "none"); err != nil || busy {
 				t.Errorf("no ask is busy (%v)", err)
 			}
@@ -49,6 +64,33 @@ func TestScheduledAsks(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// Owners and admins hear of a schedule that stops by itself, and of no other.
+func TestStoppedScheduleIsTold(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t)
+	err := d.Write(db.WithAccount(t.Context(), "acme"), func(tx *db.Tx) error {
+		if err := seed.Add(tx, seed.Account{ID: "acme"}, seed.User{ID: "ada"}, seed.User{ID: "bob"},
+			seed.Member{Account: "acme", User: "ada", Role: "admin"},
+			seed.Member{Account: "acme", User: "bob", Role: "member"}); err != nil {
+			return err
+		}
+		for why, want := range map[string]bool{schedule.PersonLeft: true, "person": false} {
+			e := event.Recorded{Kind: "schedule.paused", Object: "s", Data: []byte(`{"title":"Weekly","why":"` + why + `"}`)}
+			n, ok, err := Notify{}.scheduleStopped(tx, e)
+			if err != nil || ok != want {
+				t.Errorf("%s: %+v (%v)", why, n, err)
+			}
+			if ok && (len(n.To) != 1 || n.To[0] != "ada" || n.Subject != "s" || n.Title != "The schedule has stopped: Weekly") {
+				t.Errorf("%+v", n)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Busy ends with the task that came of an ask.

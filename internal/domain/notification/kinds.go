@@ -50,7 +50,7 @@ var kinds = []kind{
 	{name: Plan, doc: "A plan has failed, or is done.", on: []string{Inbox, Email}},
 	{name: Spending, doc: "A limit of spending holds work.", on: []string{Inbox, Email}},
 	{name: Box, doc: "A box cannot work.", on: []string{Inbox}},
-	{name: Connection, doc: "A webhook, a token or a code host has stopped working.", on: []string{Inbox, Email}},
+	{name: Connection, doc: "A webhook, a schedule, a token or a code host has stopped working.", on: []string{Inbox, Email}},
 	{name: Digest, doc: "What happened, daily and weekly.", on: []string{Email}},
 }
 

@@ -43,10 +43,10 @@ type (
 // same reason says so once.
 var (
 	createdEvent = event.Declare[setData]("schedule.created", audience, "A schedule was made.")
-	updatedEvent = event.Declare[setData]("schedule.updated", audience, "A schedule was changed.")
-	deletedEvent = event.Declare[titleData]("schedule.deleted", audience, "A schedule was deleted.")
-	pausedEvent  = event.Declare[pausedData]("schedule.paused", audience, "A schedule files nothing until somebody resumes it.")
-	resumedEvent = event.Declare[setData]("schedule.resumed", audience, "A schedule files again.")
+	UpdatedEvent = event.Declare[setData]("schedule.updated", audience, "A schedule was changed.")
+	DeletedEvent = event.Declare[titleData]("schedule.deleted", audience, "A schedule was deleted.")
+	PausedEvent  = event.Declare[pausedData]("schedule.paused", audience, "A schedule files nothing until somebody resumes it.")
+	ResumedEvent = event.Declare[setData]("schedule.resumed", audience, "A schedule files again.")
 	filedEvent   = event.Declare[filedData]("schedule.filed", audience, "A schedule filed an ask.")
 	skippedEvent = event.Declare[skippedData]("schedule.skipped", audience, "A schedule left an occurrence out.")
 )

@@ -105,7 +105,7 @@ func (s *Service) fire(tx *db.Tx, r *row) error {
 	if outcome == PersonLeft {
 		why := PersonLeft
 		r.PausedWhy, r.NextAt = &why, nil
-		return pausedEvent.Record(tx, r.subject(), pausedData{Title: r.Title, Why: why})
+		return PausedEvent.Record(tx, r.subject(), pausedData{Title: r.Title, Why: why})
 	}
 	r.NextAt, err = r.after(*r.NextAt)
 	return err

@@ -65,7 +65,7 @@ type Schedule struct {
 	Zone        string            `json:"zone" example:"Europe/Berlin" doc:"the time zone of cron"`
 	WhenBusy    string            `json:"when_busy" enum:"queue,skip" doc:"while what it filed last is not done: queue files another ask, skip leaves the occurrence out"`
 	State       string            `json:"state" enum:"active,paused" doc:"paused: it files nothing until somebody resumes it"`
-	Obstacle    *string           `json:"obstacle" enum:"repo_disabled,repo_gone,person_left" doc:"what keeps it from filing at present; null: nothing does. person_left: the person for whom it files has left the account or may file no asks, and the next occurrence pauses it"`
+	Obstacle    *string           `json:"obstacle" enum:"repo_disabled,repo_gone,person_left" doc:"what keeps it from filing at present; null: nothing does. person_left: the person for whom it files has left the account, was suspended or may file no asks, and the next occurrence pauses it"`
 	NextAt      *time.Time        `json:"next_at" doc:"the next occurrence; null while it is paused"`
 	Upcoming    []time.Time       `json:"upcoming" doc:"the next occurrences, at most three; empty while it is paused"`
 	LastAt      *time.Time        `json:"last_at" doc:"the last occurrence, or run_now; null: there was none"`
@@ -368,13 +368,13 @@ func (s *Service) update(ctx context.Context, in updateIn) (out Schedule, err er
 func (r row) tell(tx *db.Tx, changed, was, paused bool) error {
 	switch {
 	case changed:
-		return updatedEvent.Record(tx, r.subject(), r.data())
+		return UpdatedEvent.Record(tx, r.subject(), r.data())
 	case was == paused:
 		return nil
 	case paused:
-		return pausedEvent.Record(tx, r.subject(), pausedData{Title: r.Title, Why: byPerson})
+		return PausedEvent.Record(tx, r.subject(), pausedData{Title: r.Title, Why: byPerson})
 	}
-	return resumedEvent.Record(tx, r.subject(), r.data())
+	return ResumedEvent.Record(tx, r.subject(), r.data())
 }
 
 // Deleted is the answer of schedule.delete.
@@ -394,7 +394,7 @@ func (s *Service) delete(ctx context.Context, in idIn) (out Deleted, err error) 
 			return err
 		}
 		out = Deleted{ID: r.ID, Deleted: true}
-		return deletedEvent.Record(tx, r.subject(), titleData{Title: r.Title})
+		return DeletedEvent.Record(tx, r.subject(), titleData{Title: r.Title})
 	})
 	return out, err
 }

@@ -33,7 +33,7 @@ const (
 	Late         = "late"          // nobody was there to file it within the minute
 	RepoDisabled = "repo_disabled" // the repository is not enabled
 	RepoGone     = "repo_gone"     // the code host does not let the server at the repository any more
-	PersonLeft   = "person_left"   // the person for whom it files has left the account, or may file no asks
+	PersonLeft   = "person_left"   // the person for whom it files has left the account, was suspended, or may file no asks
 )
 
 // byPerson is why a schedule is paused that a person has paused.
@@ -133,7 +133,11 @@ func (s *Service) obstacle(tx *db.Tx, r row) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !member || !role.Ceiling().Has(policy.Scopes(policy.WriteTasks)) {
+	_, approved, err := people.Standing(tx, r.UserID)
+	if err != nil {
+		return "", err
+	}
+	if !member || !approved || !role.Ceiling().Has(policy.Scopes(policy.WriteTasks)) {
 		return PersonLeft, nil
 	}
 	if r.RepoID == nil {

@@ -349,7 +349,11 @@ func TestPersonLeft(t *testing.T) {
 	t.Parallel()
 	leave := map[string]func(*db.Tx) error{
 		"removed": func(tx *db.Tx) error { return people.Remove(tx, "acme", "ada") },
-		"viewer":  func(tx *db.Tx) error { return people.SetRole(tx, "acme", "ada", policy.Viewer) },
+		"suspended": func(tx *db.Tx) error {
+			_, err := people.Suspend(tx, "ada")
+			return err
+		},
+		"viewer": func(tx *db.Tx) error { return people.SetRole(tx, "acme", "ada", policy.Viewer) },
 	}
 	for how, do := range leave {
 		t.Run(how, func(t *testing.T) {

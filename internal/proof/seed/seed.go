@@ -263,13 +263,14 @@ func (i Issue) Add(tx *db.Tx) error {
 	}))
 }
 
-// Ask is an ask that a task was made of.
-type Ask struct{ ID, Account, Task string }
+// Ask is an ask that a task was made of, unless State says otherwise.
+type Ask struct{ ID, Account, Task, State string }
 
 // Add implements Row.
 func (a Ask) Add(tx *db.Tx) error {
-	_, err := addAsk.Exec(tx, a.ID, a.Account, `{"kind":"minted","task_ids":["`+a.Task+`"]}`)
-	return err
+	return done(addAsk.Exec(tx, addAskArgs{
+		ID: a.ID, AccountID: a.Account, State: cmp.Or(a.State, "triaged"), Verdict: `{"kind":"minted","task_ids":["` + a.Task + `"]}`,
+	}))
 }
 
 // Spend is what a session cost within a minute, in so many calls.
@@ -294,8 +295,8 @@ func (c Check) Add(tx *db.Tx) error { return done(addCheck.Exec(tx, c)) }
 
 // Escalation is an open escalation of an account.
 type Escalation struct {
-	ID, Account, Title string
-	Created            int64 // microseconds
+	ID, Account, Title, Ask string
+	Created                 int64 // microseconds
 }
 
 // Add implements Row.

@@ -38,14 +38,14 @@ var (
 		VALUES (:account, :minute, :session, :calls, :unpriced, :micros)`)
 	addCheck = db.SWith[Check](`INSERT INTO ci_runs (id, account_id, repo_id, sha, command, status, created_at, finished_at)
 		VALUES (:id, :account, :repo, 'sha', 'true', :status, 0, :finished)`)
-	addEscalation = db.SWith[Escalation](`INSERT INTO escalations (id, account_id, category, title, body, reason, created_by, created_at)
-		VALUES (:id, :account, 'unclear', :title, '', '', 'system', :created)`)
+	addEscalation = db.SWith[Escalation](`INSERT INTO escalations (id, account_id, category, title, body, reason, ask_id, created_by, created_at)
+		VALUES (:id, :account, 'unclear', :title, '', '', :ask, 'system', :created)`)
 	addDigest = db.S(`INSERT INTO digests (id, account_id, kind, period, zone, from_at, to_at, headline, quiet, content, created_at)
 		VALUES ($1, $2, 'daily', $3, 'UTC', 0, 0, 'Nothing happened.', TRUE,
 		'{"merged":{"total":0,"rows":[]},"waiting":{"total":0,"rows":[]},"failed":{"total":0,"rows":[]},"rates":[]}', 0)`)
-	addAsk = db.S(`INSERT INTO asks (id, account_id, reach, title, body, source, labels, state, verdict, filed_by, scopes, depth, due_at,
+	addAsk = db.SWith[addAskArgs](`INSERT INTO asks (id, account_id, reach, title, body, source, labels, state, verdict, filed_by, scopes, depth, due_at,
 		created_at)
-		VALUES ($1, $2, '[]', 't', 'b', 'api', '{}', 'triaged', $3, 'system', '[]', 0, 0, 0)`)
+		VALUES (:id, :account_id, '[]', 't', 'b', 'api', '{}', :state, :verdict, 'system', '[]', 0, 0, 0)`)
 	addIdentity = db.S(`INSERT INTO identities (issuer, subject, user_id, created_at) VALUES ($1, $2, $3, 0)`)
 	addPlan     = db.S(`INSERT INTO plans (id, account_id, repo_id, title, overview, source, revision, hold, created_by, created_at)
 		VALUES ($1, $2, $3, 't', '', 'file', 1, FALSE, 'system', 0)`)
@@ -58,6 +58,9 @@ var (
 		started_at)
 		VALUES (:id, :account_id, :repo_id, :run_id, :task_id, :trigger, :kind, :requested_by, 0)`)
 )
+
+// addAskArgs are the parameters of addAsk.
+type addAskArgs struct{ ID, AccountID, State, Verdict string }
 
 // addHostTokenArgs are the parameters of addHostToken.
 type addHostTokenArgs struct{ ID, AccountID, UserID, Host, Login, HostUserID string }
