@@ -1,74 +1,172 @@
 package mail
 
 import (
+	"embed"
 	"fmt"
-	"html/template"
+	htmltemplate "html/template"
+	"io"
+	"net/url"
+	"regexp"
 	"strings"
+	"text/template"
+	"unicode"
+	"unicode/utf8"
 
 	"yardmaster/internal/client/inert"
 )
 
-// Link is something to press.
-type Link struct{ Label, URL string }
+const (
+	columns      = 72  // of the sentences in the text of a page
+	subjectRunes = 250 // of a subject
+)
 
-// Page is the content of a mail, of which Message makes a text and a twin in HTML.
+// Link is something to press. It is left out of a mail if URL is no address of http or https.
+type Link struct {
+	Label, URL string
+	// Main is the link that most people will want; of a page without, the first.
+	Main bool
+}
+
+// Fact is a name and a value, such as a commit, on one line.
+type Fact struct{ Name, Value string }
+
+// List is a sentence of ours, and lines below it.
+type List struct {
+	Heading string
+	Lines   []string
+	More    int // how many lines are left out
+}
+
+// Page is the content of a mail, of which Message makes a text and a twin in HTML. Every
+// field may hold text of others: the mail has no address but those of its links, and the
+// text of a field stays where the field is.
 type Page struct {
-	Title string
-	Lead  string // a sentence of ours
-	Repo  string // owner/name; empty: none
-	// Quote is text of others. It is shown as it is, and no program finds an address in it.
-	Quote string
-	Links []Link
-	// Reason says why the person gets the mail.
-	Reason string
+	Preheader string // what lists of mails show beside the subject; empty: the title, or else the lead
+	Lead      string // a sentence of ours
+	Code      string // to be copied
+	Repo      string // owner/name; empty: none
+	Title     string
+	Facts     []Fact
+	Quote     string // lines of others
+	Lists     []List
+	Links     []Link
+	Notes     []string // paragraphs of ours after the links
+	Reason    string   // why the person gets the mail; empty: nothing is said of it
 }
 
 // Message is the page as a mail to somebody.
 func (p Page) Message(to, subject string) Message {
-	return Message{To: to, Subject: Quiet(subject), Text: p.text(), HTML: p.html()}
+	subject = Short(Quiet(subject), subjectRunes)
+	shown := struct {
+		Page
+		Subject string
+	}{p, subject}
+	if shown.Preheader == "" {
+		if shown.Preheader = p.Title; p.Title == "" {
+			shown.Preheader = p.Lead
+		}
+	}
+	shown.Links = pressable(p.Links)
+	m := Message{To: to, Subject: subject}
+	var text, html strings.Builder
+	for _, made := range []struct {
+		of  interface{ Execute(io.Writer, any) error }
+		out *strings.Builder
+	}{{textOf, &text}, {htmlOf, &html}} {
+		if err := made.of.Execute(made.out, shown); err != nil {
+			panic(fmt.Sprintf("mail: the templates of pages: %v", err)) // they have no data that can fail
+		}
+	}
+	m.Text, m.HTML = text.String(), html.String()
+	return m
 }
 
-func (p Page) text() string {
-	var b strings.Builder
-	say := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }
-	say("%s\n", p.Lead)
-	if p.Repo != "" {
-		say("  %s", Quiet(p.Repo))
+// pressable is the links that lead somewhere, of which one is the main one.
+func pressable(links []Link) []Link {
+	var out []Link
+	main := false
+	for _, l := range links {
+		u, err := url.Parse(l.URL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || inert.Line(l.URL) != l.URL ||
+			!utf8.ValidString(l.URL) || strings.ContainsFunc(l.URL, unicode.IsSpace) {
+			continue
+		}
+		main = main || l.Main
+		out = append(out, l)
 	}
-	say("  %s\n", Quiet(p.Title))
-	for line := range strings.Lines(p.Quote) {
-		say("  | %s", Quiet(line))
+	if len(out) > 0 && !main {
+		out[0].Main = true
 	}
-	if p.Quote != "" {
-		say("")
-	}
-	for _, l := range p.Links {
-		say("%s:\n%s\n", l.Label, l.URL)
-	}
-	say("-- \n%s", p.Reason)
-	return b.String()
+	return out
 }
 
-var pageOf = template.Must(template.New("").Funcs(template.FuncMap{"quiet": Quiet, "lines": strings.Lines}).Parse(
-	`<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">` +
-		`<meta name="color-scheme" content="light dark"><meta name="supported-color-schemes" content="light dark"><title>{{quiet .Title}}</title></head>` +
-		`<body style="margin:0;padding:16px;font:16px/1.5 system-ui,sans-serif"><div style="max-width:36em">` +
-		`<p>{{.Lead}}</p>{{with .Repo}}<p style="margin-bottom:0;opacity:.7">{{quiet .}}</p>{{end}}<h1 style="margin-top:0;font-size:20px">{{quiet .Title}}</h1>` +
-		`{{with .Quote}}<blockquote style="margin:0 0 16px;padding-left:12px;border-left:3px solid #0b8a63">{{range lines .}}{{quiet .}}<br>{{end}}</blockquote>{{end}}` +
-		`{{range .Links}}<p><a href="{{.URL}}" style="color:#0b8a63">{{.Label}}</a></p>{{end}}` +
-		`<p style="margin-top:32px;font-size:13px;opacity:.7">{{.Reason}}</p></div></body></html>`))
+var (
+	//go:embed templates
+	templates embed.FS
 
-func (p Page) html() string {
-	var b strings.Builder
-	if err := pageOf.Execute(&b, p); err != nil {
-		panic(fmt.Sprintf("mail: the template of pages: %v", err)) // it has no data that can fail
+	textOf = template.Must(template.New("page.txt").Funcs(template.FuncMap{"quiet": Quiet, "wrap": wrap, "lines": lines}).
+		ParseFS(templates, "templates/page.txt"))
+	htmlOf = htmltemplate.Must(htmltemplate.New("page.html").Funcs(htmltemplate.FuncMap{"quiet": Quiet, "soft": soft, "lines": lines}).
+		ParseFS(templates, "templates/page.html"))
+)
+
+// wrap breaks a sentence into lines of at most columns characters, between words. A word
+// that is longer has a line of its own.
+func wrap(s string) []string {
+	var out []string
+	line, wide := "", 0
+	for _, word := range strings.Fields(Quiet(s)) {
+		n := utf8.RuneCountInString(word)
+		if line != "" && wide+1+n > columns {
+			out = append(out, line)
+			line, wide = "", 0
+		}
+		if line != "" {
+			line, wide = line+" ", wide+1
+		}
+		line, wide = line+word, wide+n
 	}
-	return b.String()
+	if line != "" {
+		out = append(out, line)
+	}
+	return out
 }
+
+func lines(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") }
+
+// addresses are what programs make links of, in a text without hidden characters.
+var addresses = regexp.MustCompile(`(?i)://|\bwww\.|\b(?:mailto|tel|sms|xmpp|sip|data|javascript):`)
 
 // Quiet makes a text of others harmless in a mail: one line without hidden characters, in
 // which no program finds an address to link to.
 func Quiet(s string) string {
-	return strings.NewReplacer("://", ": //", "www.", "www .", "WWW.", "WWW .", "Www.", "Www .", "mailto:", "mailto :").
-		Replace(inert.Line(s))
+	return addresses.ReplaceAllStringFunc(inert.Line(strings.ToValidUTF8(s, "\uFFFD")), func(found string) string {
+		if found == "://" {
+			return ": //"
+		}
+		return found[:len(found)-1] + " " + found[len(found)-1:]
+	})
+}
+
+// soft is a quiet text as HTML. Dots and at signs within words are elements of their own,
+// because some programs make links of everything that looks like a domain.
+func soft(s string) htmltemplate.HTML {
+	rest := []rune(Quiet(s))
+	var b strings.Builder
+	for i, r := range rest {
+		if (r == '.' || r == '@') && i > 0 && i+1 < len(rest) && !unicode.IsSpace(rest[i-1]) && !unicode.IsSpace(rest[i+1]) {
+			fmt.Fprintf(&b, "<span>%c</span>", r)
+			continue
+		}
+		b.WriteString(htmltemplate.HTMLEscapeString(string(r)))
+	}
+	return htmltemplate.HTML(b.String()) //nolint:gosec // every character is escaped above
+}
+
+// Short is a text of at most so many characters, the last of which is … if some are missing.
+func Short(s string, most int) string {
+	if utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	return string([]rune(s)[:most-1]) + "…"
 }

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http/httptest"
@@ -42,6 +43,7 @@ type desk struct {
 	unread  error
 	decides error    // of Decide
 	decided []string // actor, verb
+	last    sealed   // of posted
 }
 
 func (d *desk) now() time.Time { return time.UnixMicro(d.clock.Load()).UTC() }
@@ -73,6 +75,11 @@ func (d *desk) Decide(tx *db.Tx, q Question, yes bool) error {
 
 func (d *desk) RequestedBy(*db.Tx, Question) (string, error) { return d.asker, nil }
 
+// Mailed implements Wishes: everybody wants mails, at once.
+func (d *desk) Mailed(tx *db.Tx, userID string) (wanted bool, from time.Time, unsubscribe string, err error) {
+	return true, tx.Now, "https://yard.example/unsubscribe?token=" + userID, nil
+}
+
 func (d *desk) Change(context.Context, string) (Change, error) { return d.change, d.unread }
 
 const head = "3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b"
@@ -91,7 +98,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *desk)) {
 			ring, hub := seal.New(), event.NewHub()
 			d.Service = New(Needs{
 				DB: base, Hub: hub, Ring: ring, BaseURL: "https://yard.example", Logger: slog.New(slog.DiscardHandler), Questions: d,
-				Mail: &mail.Outbox{DB: base, Hub: hub, Ring: ring},
+				Mail: &mail.Outbox{DB: base, Hub: hub, Ring: ring}, Wishes: d,
 			})
 			d.write(func(tx *db.Tx) error {
 				rows := []seed.Row{seed.Account{ID: "acme"}}
@@ -121,6 +128,9 @@ var (
 	used  = db.Q[int64](`SELECT COUNT(*) FROM action_links WHERE redeemed_at IS NOT NULL`)
 )
 
+// sealed is what a row keeps of a mail.
+type sealed struct{ Text, HTML, Unsubscribe, Thread string }
+
 // posted are the mails so far: address, subject and text.
 func (d *desk) posted() (to []string, texts map[string]string) {
 	d.t.Helper()
@@ -129,12 +139,17 @@ func (d *desk) posted() (to []string, texts map[string]string) {
 		to = nil
 		rows, err := mails.All(tx)
 		for _, m := range rows {
-			text, bad := d.Ring.Unseal("mail/"+m.ID, m.Sealed)
+			opened, bad := d.Ring.Unseal("mail/"+m.ID, m.Sealed)
 			if bad != nil {
 				return bad
 			}
+			var l sealed
+			if bad := json.Unmarshal(opened, &l); bad != nil {
+				return bad
+			}
+			d.last = l
 			to = append(to, strings.TrimSuffix(m.Recipient, "@example.com"))
-			texts[to[len(to)-1]] = m.Subject + "\n" + string(text)
+			texts[to[len(to)-1]] = m.Subject + "\n" + l.Text
 		}
 		return err
 	})
@@ -281,7 +296,7 @@ func TestText(t *testing.T) {
 		text := texts["mia"]
 		for _, want := range []string{
 			"acme/web #7 waits for your decision: Fix Approve", "head " + head, "Merge this head?", ".svc/policy.yml", "and 3 more",
-			"It changes 3 files, +3 -1:", "modified     +3 -1  README", "added        binary  logo.png", "https://yard.example/ui/prs/pr",
+			"It changes 3 files, +3 -1:", "and 1 more", "modified     +3 -1  README", "added        binary  logo.png", "https://yard.example/ui/prs/pr",
 			"2026-01-05 03:04 UTC",
 		} {
 			if !strings.Contains(text, want) {
@@ -295,6 +310,18 @@ func TestText(t *testing.T) {
 		}
 		if n := strings.Count(text, "\nApprove the merge:"); n != 1 {
 			t.Errorf("%d lines offer the approval:\n%s", n, text)
+		}
+		approve, skip := d.links("mia")
+		for _, link := range []string{approve, skip} {
+			if strings.Count(d.last.HTML, `href="https://yard.example`+link+`"`) != 1 {
+				t.Errorf("no button leads to %s:\n%s", link, d.last.HTML)
+			}
+		}
+		if strings.Count(d.last.HTML, "href=") != 3 || strings.Contains(d.last.HTML, "https://evil") {
+			t.Errorf("the HTML has other links:\n%s", d.last.HTML)
+		}
+		if d.last.Thread != "approval/pr/pr" || !strings.HasSuffix(d.last.Unsubscribe, "token=mia") {
+			t.Errorf("the mail has the thread %q and the link %q", d.last.Thread, d.last.Unsubscribe)
 		}
 	})
 }

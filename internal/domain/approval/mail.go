@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-	"unicode/utf8"
 
-	"yardmaster/internal/client/inert"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/id"
@@ -145,62 +142,58 @@ func (s *Service) post(tx *db.Tx, q Question, u person, change Change, known boo
 		token := s.Ring.SignLink(linkPurpose, seal.Link{Subject: l.ID, Account: tx.Account, Expires: expires})
 		links[verb] = s.BaseURL + "/actions/" + token
 	}
-	subject := fmt.Sprintf("%s #%d waits for your decision: %s", q.Repo, q.Number, quiet(q.Title, titleRunes))
-	return s.Mail.Post(tx, mail.Message{
-		To: u.Email, Subject: subject, Text: text(q, links, expires, change, known), Thread: "approval/pr/" + q.PRID, After: from,
-		Unsubscribe: unsubscribe,
-	})
+	message := page(q, links, expires, change, known).Message(u.Email,
+		fmt.Sprintf("%s #%d waits for your decision: %s", q.Repo, q.Number, mail.Short(q.Title, titleRunes)))
+	message.Thread, message.After, message.Unsubscribe = "approval/pr/"+q.PRID, from, unsubscribe
+	return s.Mail.Post(tx, message)
 }
 
-// text is the mail. What agents and repositories have written is indented, on lines of
-// its own, and no part of it is an address.
-func text(q Question, links map[string]string, expires time.Time, change Change, known bool) string {
-	var b strings.Builder
-	say := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }
-	say("A pull request of %s waits for your decision.\n", q.Repo)
-	say("  #%d  %s", q.Number, quiet(q.Title, titleRunes))
-	say("  head %s\n", q.HeadSHA)
-	say("%s\n", quiet(q.Text, textRunes))
+// page is the mail.
+func page(q Question, links map[string]string, expires time.Time, change Change, known bool) mail.Page {
+	p := mail.Page{
+		Lead: "A pull request of " + q.Repo + " waits for your decision.",
+		Repo: q.Repo, Title: fmt.Sprintf("#%d  %s", q.Number, mail.Short(q.Title, titleRunes)),
+		Facts: []mail.Fact{{Name: "head", Value: q.HeadSHA}}, Quote: mail.Short(q.Text, textRunes),
+		Links: []mail.Link{
+			{Label: "Read it first", URL: q.URL}, {Label: "Approve " + q.Thing(), URL: links[Approve], Main: true},
+			{Label: "Decline it", URL: links[Skip]},
+		},
+		Notes: []string{
+			"A link shows what it would do, and does it when you press the button. Each works once, until " +
+				expires.UTC().Format("2006-01-02 15:04") + " UTC. They act in your name: do not forward this mail."},
+	}
 	if len(q.Protected) > 0 {
-		say("What is protected and would change:\n")
-		for i, p := range q.Protected {
+		paths := mail.List{Heading: "What is protected and would change:", More: q.More}
+		for i, name := range q.Protected {
 			if i == mailedPaths {
+				paths.More += len(q.Protected) - mailedPaths
 				break
 			}
-			say("  %s", quiet(p, pathRunes))
+			paths.Lines = append(paths.Lines, mail.Short(name, pathRunes))
 		}
-		if more := len(q.Protected) - mailedPaths; more > 0 || q.More > 0 {
-			say("  and %d more", max(more, 0)+q.More)
-		}
-		say("")
+		p.Lists = append(p.Lists, paths)
 	}
-	if known {
-		all := len(change.Files) + change.More
-		say("It changes %d %s, +%d -%d:\n", all, plural(all, "file"), change.Additions, change.Deletions)
-		for i, f := range change.Files {
-			if i == mailedFiles {
-				break
-			}
-			counts := fmt.Sprintf("+%d -%d", f.Additions, f.Deletions)
-			if f.Binary {
-				counts = "binary"
-			}
-			say("  %-12s %s  %s", f.Kind, counts, quiet(f.Path, pathRunes))
-		}
-		if more := all - mailedFiles; more > 0 {
-			say("  and %d more", more)
-		}
-		say("")
-	} else {
-		say("The code host did not say which files it changes.\n")
+	if !known {
+		p.Notes = append([]string{"The code host did not say which files it changes."}, p.Notes...)
+		return p
 	}
-	say("Read it first:\n%s\n", q.URL)
-	say("Approve %s:\n%s\n", q.Thing(), links[Approve])
-	say("Decline it:\n%s\n", links[Skip])
-	say("A link shows what it would do, and does it when you press the button. Each works once, until %s UTC. They act in your name:",
-		expires.UTC().Format("2006-01-02 15:04"))
-	say("do not forward this mail.")
-	return b.String()
+	all := len(change.Files) + change.More
+	files := mail.List{
+		Heading: fmt.Sprintf("It changes %d %s, +%d -%d:", all, plural(all, "file"), change.Additions, change.Deletions),
+		More:    all - min(len(change.Files), mailedFiles),
+	}
+	for i, f := range change.Files {
+		if i == mailedFiles {
+			break
+		}
+		counts := fmt.Sprintf("+%d -%d", f.Additions, f.Deletions)
+		if f.Binary {
+			counts = "binary"
+		}
+		files.Lines = append(files.Lines, fmt.Sprintf("%-12s %s  %s", f.Kind, counts, mail.Short(f.Path, pathRunes)))
+	}
+	p.Lists = append(p.Lists, files)
+	return p
 }
 
 func plural(n int, noun string) string {
@@ -208,14 +201,4 @@ func plural(n int, noun string) string {
 		return noun
 	}
 	return noun + "s"
-}
-
-// quiet makes a text of others harmless in a mail: one line without hidden characters,
-// of at most so many characters, in which no program finds an address to link to.
-func quiet(s string, most int) string {
-	s = inert.Line(s)
-	if n := utf8.RuneCountInString(s); n > most {
-		s = string([]rune(s)[:most]) + "…"
-	}
-	return strings.NewReplacer("://", ": //", "www.", "www .", "WWW.", "WWW .", "Www.", "Www .", "mailto:", "mailto :").Replace(s)
 }
