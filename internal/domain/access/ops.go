@@ -144,9 +144,9 @@ func (s *Service) create(ctx context.Context, in createIn) (out Applied, err err
 		if !out.fresh {
 			return nil
 		}
-		if err := s.Mail.Post(tx, mail.Message{To: r.Email, Subject: "Your request for access to Yardmaster",
-			Text: "We have your request and will write to you once it is your turn.\n\nIf you did not " +
-				"ask for access, do nothing.\n"}); err != nil {
+		if err := s.Mail.Post(tx, mail.Page{
+			Lead: "We have your request and will write to you once it is your turn.", Notes: []string{"If you did not ask for access, do nothing."},
+		}.Message(r.Email, "Your request for access to Yardmaster")); err != nil {
 			return err
 		}
 		return createdEvent.Record(tx, event.Subject{ID: r.ID}, event.None{})
@@ -324,9 +324,9 @@ func (s *Service) LetIn(tx *db.Tx, userID string) (fresh bool, err error) {
 	if err := event.RightsChanged.Send(tx, userID); err != nil {
 		return false, err
 	}
-	return true, s.Mail.Post(tx, mail.Message{
-		To: u.Email, Subject: "You have access to Yardmaster", Text: "You are in. Go on at\n\n" + s.BaseURL + "\n",
-	})
+	return true, s.Mail.Post(tx, mail.Page{
+		Lead: "You have access to Yardmaster now.", Links: []mail.Link{{Label: "Go on", URL: s.BaseURL}},
+	}.Message(u.Email, "You have access to Yardmaster"))
 }
 
 // decidedAbout records an operator's decision about a user, in the account that the

@@ -195,10 +195,11 @@ func (s *Service) mailed(tx *db.Tx, r row, secret, inviter, account string) (Sen
 	if r.Kind == OrgMember {
 		what = account + " on Yardmaster"
 	}
-	text := fmt.Sprintf("%s invites you to %s.\n\nOpen this address to accept:\n\n%s\n\nIt works once, for %s, until %s.\nIf "+
-		"you did not expect it, do nothing.\n",
-		inviter, what, out.Link, r.Email, r.ExpiresAt.UTC().Format("2 January 2006"))
-	return out, s.Mail.Post(tx, mail.Message{To: r.Email, Subject: "An invitation to " + what, Text: text})
+	return out, s.Mail.Post(tx, mail.Page{
+		Lead: inviter + " invites you to " + what + ".", Links: []mail.Link{{Label: "Accept the invitation", URL: out.Link}},
+		Notes: []string{fmt.Sprintf("The link works once, for %s, until %s. If you did not expect it, do nothing.",
+			r.Email, r.ExpiresAt.UTC().Format("2 January 2006"))},
+	}.Message(r.Email, "An invitation to "+what))
 }
 
 // prefix is the beginning of the id of every invitation.

@@ -192,10 +192,13 @@ func (s *Service) mailAdded(tx *db.Tx, email string, role policy.Role) error {
 		return err
 	}
 	by := cmp.Or(caller, "Somebody")
-	text := fmt.Sprintf("%s has added you to the account %s at\n\n    %s\n\nYou are a %s there. Its members can see your name and login.\n"+
-		"If you do not want that, leave: sign in and send POST /v1/me/leave "+
-		"with {\"account\": %q}.\n", by, account, s.BaseURL, role, account)
-	return s.Mail.Post(tx, mail.Message{To: email, Subject: "You were added to " + account, Text: text})
+	return s.Mail.Post(tx, mail.Page{
+		Lead:  by + " has added you to the account " + account + ".",
+		Links: []mail.Link{{Label: "Open Yardmaster", URL: s.BaseURL}},
+		Notes: []string{
+			fmt.Sprintf("You are a %s there. Its members can see your name and login.", role),
+			fmt.Sprintf("If you do not want that, leave: sign in and send POST /v1/me/leave with {\"account\": %q}.", account)},
+	}.Message(email, "You were added to "+account))
 }
 
 func (s *Service) mail(tx *db.Tx, email string, role policy.Role) (out Invited, err error) {

@@ -205,10 +205,13 @@ func (s *Service) congratulate(tx *db.Tx, a Application) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("Hello %s,\n\nthe account %s is verified as an open-source project now: "+
-		"private repositories are covered, too.\n", u.Name, login)
-	if a.Note != nil {
-		text += "\nA note from the operator:\n\n" + *a.Note + "\n"
+	p := mail.Page{
+		Lead: fmt.Sprintf("Hello %s, the account %s is verified as an open-source project now: private repositories are covered, too.",
+			u.Name, login),
 	}
-	return s.Mail.Post(tx, mail.Message{To: u.Email, Subject: login + " is verified as an open-source project", Text: text})
+	if a.Note != nil {
+		p.Lead += " The operator wrote a note."
+		p.Quote = *a.Note
+	}
+	return s.Mail.Post(tx, p.Message(u.Email, login+" is verified as an open-source project"))
 }

@@ -56,10 +56,12 @@ func (s *Service) mailCode(ctx context.Context, in emailIn) (op.Reply, error) {
 		if expected, err := s.expects(tx, email); err != nil || !expected {
 			return err
 		}
-		text := fmt.Sprintf("Your code to sign in to Yardmaster is\n\n    %s\n\nIt is good for %d minutes, once, at %s.\nIf you "+
-			"did not ask for it, do nothing, and tell it to nobody.\n",
-			code, int(codeLife.Minutes()), op.RequestOf(ctx).BaseURL)
-		return s.Mail.Post(tx, mail.Message{To: email, Subject: "Your code to sign in", Text: text})
+		return s.Mail.Post(tx, mail.Page{
+			Lead: "Your code to sign in to Yardmaster is", Code: code, Preheader: "It is good once.",
+			Notes: []string{
+				fmt.Sprintf("It is good for %d minutes, once, at %s.", int(codeLife.Minutes()), place(op.RequestOf(ctx).BaseURL)),
+				"If you did not ask for it, do nothing, and tell it to nobody."},
+		}.Message(email, "Your code to sign in"))
 	})
 	if err != nil {
 		return op.Reply{}, err
@@ -68,6 +70,12 @@ func (s *Service) mailCode(ctx context.Context, in emailIn) (op.Reply, error) {
 		return render(202, codePage, codeForm{Email: email, ReturnTo: Local(in.ReturnTo), Invitation: in.Invitation, Mailed: s.Mailed})
 	}
 	return op.Reply{Status: 202, Body: CodeSent{email, int(codeLife.Seconds())}}, nil
+}
+
+// place is an address as a sentence names it, without its scheme.
+func place(address string) string {
+	_, place, _ := strings.Cut(address, "://")
+	return place
 }
 
 // digest returns the stored form of a code. It is keyed, because all million plain

@@ -144,17 +144,21 @@ func (s *Service) uncountTry(ctx context.Context, t try) error {
 
 // warn mails the user that somebody guesses, and records the event.
 func (s *Service) warn(tx *db.Tx, of target, n int64, ip string) error {
-	text := fmt.Sprintf("Somebody has tried to sign in to Yardmaster as you %d times, each time wrongly, the last time from %s.\n\n"+
-		"Nobody got in by that. Further tries are slowed down: if you have to wait for them yourself, it is a minute at most.\n"+
-		"If it was not you, and your password is a weak one or used elsewhere, change it.\n\nYou get "+
-		"this mail once a day at most.\n", n, ip)
+	warning := mail.Page{
+		Lead: fmt.Sprintf("Somebody has tried to sign in to Yardmaster as you %d times, each time wrongly, the last time from %s.", n, ip),
+		Notes: []string{
+			"Nobody got in by that. Further tries are slowed down: if you have to wait for them yourself, it is a minute at most.",
+			"If it was not you, and your password is a weak one or used elsewhere, change it.",
+		},
+		Reason: "You get this mail once a day at most.",
+	}
 	if of.Account == "" {
 		var err error
 		if of.Account, _, err = people.FirstAccount(tx, of.User); err != nil {
 			return err
 		}
 	}
-	if err := s.Mail.Post(tx, mail.Message{To: of.Email, Subject: "Somebody tries to sign in as you", Text: text}); err != nil {
+	if err := s.Mail.Post(tx, warning.Message(of.Email, "Somebody tries to sign in as you")); err != nil {
 		return err
 	}
 	return guessedEvent.Record(tx, event.Subject{ID: of.User, Account: of.Account}, guessedData{Tries: n, IP: ip})
