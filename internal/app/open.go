@@ -123,7 +123,7 @@ func (a *App) open(ctx context.Context) (err error) {
 
 // outbox sends through the configured server, or into a folder.
 func outbox(a *App) (*mail.Outbox, error) {
-	o := &mail.Outbox{DB: a.db, Hub: a.hub, Ring: a.ring, From: a.cfg.MailFrom, Logger: a.log,
+	o := &mail.Outbox{DB: a.db, Hub: a.hub, Ring: a.ring, From: a.cfg.MailFrom, ReplyTo: a.cfg.MailReplyTo, Logger: a.log,
 		Transport: mail.Folder{Dir: filepath.Join(a.cfg.Data, "mail")}}
 	if a.cfg.SMTPURL != "" {
 		helo := ""

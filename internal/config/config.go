@@ -47,6 +47,7 @@ type Config struct {
 	Seats         int           `key:"seats" doc:"runs an account may have at once; max(2, processors) when 0"`
 	SMTPURL       string        `key:"smtp-url" doc:"smtp://, smtps:// or smtp+plain://USER:PASSWORD@HOST:PORT that sends mail, greeted with the host of base-url, or with NAME of ?helo=NAME; without it mails are files in the data folder" secret:"true"`
 	MailFrom      string        `key:"mail-from" default:"Yardmaster <yardmaster@localhost>" doc:"sender of mails"`
+	MailReplyTo   string        `key:"mail-reply-to" doc:"address that answers to mails go to; the sender when empty"`
 	CommitAuthor  string        `key:"commit-author" default:"Yardmaster <yardmaster@localhost>" doc:"name and address that sign commits of agents and merges"`
 	HTTPKeys      string        `key:"allow-http-keys" default:"loopback" doc:"where keys may be sent over plain http: loopback (this machine, and only if the server listens on loopback itself) or anywhere"`
 	RateLimits    string        `key:"rate-limits" default:"on" doc:"on or off; off where something before the server counts requests"`
@@ -377,6 +378,9 @@ func (c *Config) settle() error {
 	}
 	if c.HeadsMail != "" && (strings.Count(c.HeadsMail, "@") != 1 || strings.ContainsAny(c.HeadsMail, " \t\r\n<>,")) {
 		return fmt.Errorf("audit-heads-mail (from %s): %q is not an address such as audit@example.com", c.sources["audit-heads-mail"], c.HeadsMail)
+	}
+	if _, err := mail.ParseAddress(c.MailReplyTo); c.MailReplyTo != "" && err != nil {
+		return fmt.Errorf("mail-reply-to (from %s): %q is not an address such as help@example.com", c.sources["mail-reply-to"], c.MailReplyTo)
 	}
 	switch c.LogLevel {
 	case "debug", "info", "warn", "error":

@@ -250,7 +250,7 @@ func (n Notify) done(tx *db.Tx, e event.Recorded) (out notification.Notice, ok b
 		}
 		p, ok, err := plan.BriefOf(tx, *t.PlanID)
 		out.Kind, out.Noun, out.Subject = notification.Plan, nounPlan, *t.PlanID
-		out.Title, out.Path = "Done: "+p.Title, "/ui/plans/"+*t.PlanID
+		out.Title, out.About, out.Path = "Done: "+p.Title, "Plan: "+p.Title, "/ui/plans/"+*t.PlanID
 		return out, ok, err
 	}
 	out.Kind, out.Noun, out.Subject, out.Path = notification.TaskDone, nounTask, t.ID, "/ui/tasks/"+t.ID
@@ -280,6 +280,7 @@ func (n Notify) failed(tx *db.Tx, e event.Recorded) (out notification.Notice, ok
 	}
 	out = notification.Notice{
 		Kind: notification.TaskFailed, Noun: nounTask, Subject: t.ID, Path: "/ui/tasks/" + t.ID, Title: "Failed: " + t.Title,
+		About: "Stopped: " + t.Title,
 	}
 	if t.Status == task.Held {
 		out.Title = "Waits for a person: " + t.Title
@@ -294,7 +295,7 @@ func (n Notify) failed(tx *db.Tx, e event.Recorded) (out notification.Notice, ok
 		return out, false, err
 	}
 	if why == task.BudgetExhausted || why == task.UnpricedModel {
-		out.Kind, out.Title = notification.Spending, "Held for its cost: "+t.Title
+		out.Kind, out.Title, out.About = notification.Spending, "Held for its cost: "+t.Title, ""
 		if out.To, err = deciders(tx, nil, policy.WriteBilling); err != nil {
 			return out, false, err
 		}
@@ -319,7 +320,7 @@ func (n Notify) planFailed(tx *db.Tx, e event.Recorded) (out notification.Notice
 	}
 	out = notification.Notice{
 		Kind: notification.Plan, Noun: nounPlan, Subject: e.Object, Path: "/ui/plans/" + e.Object, Title: "The plan failed: " + p.Title,
-		Text: data.Reason,
+		Text: data.Reason, About: "Plan: " + p.Title,
 	}
 	out.To, err = deciders(tx, p.RequestedBy, policy.ReadTasks)
 	return out, true, err

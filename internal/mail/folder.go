@@ -90,6 +90,7 @@ func (f Folder) read(name string) (Letter, error) {
 		return Letter{}, err
 	}
 	l.Unsubscribe = strings.Trim(m.Header.Get("List-Unsubscribe"), "<>")
+	l.List, _, _ = strings.Cut(strings.Trim(m.Header.Get("List-Id"), "<>"), listDomain)
 	l.Thread = strings.Trim(m.Header.Get("References"), "<>")
 	kind, with, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
 	if err != nil {

@@ -28,7 +28,12 @@ type Message struct {
 	// Unsubscribe is the address by which the person gets no more mails of this sort, by a
 	// POST without more (RFC 8058); empty: there is none.
 	Unsubscribe string
-	// Thread is the same in mails that belong together; empty: the mail stands alone.
+	// List is the sort of notification that the mail is, a word by which programs sort it
+	// (RFC 2919); empty: it is none, but a mail that its reader has asked for. Notifications
+	// alone are kept from an address that a mail server has refused.
+	List string
+	// Thread is the same in mails that belong together, which have the same subject; empty:
+	// the mail stands alone.
 	Thread string
 	After  time.Time // not sent before; the zero time: at once
 }
@@ -37,18 +42,26 @@ type Message struct {
 // times, by which mail programs recognise the copy.
 type Letter struct {
 	Message
-	ID   string
-	From string
-	At   time.Time
+	ID      string
+	From    string
+	ReplyTo string // empty: answers go to From
+	At      time.Time
 }
 
 // Transport sends letters. The outbox retries a letter after an error, unless the
-// error wraps errPermanent.
+// error wraps errPermanent. After one that wraps errDown it sends no letter for a while.
 type Transport interface {
 	Send(ctx context.Context, l Letter) error
 }
 
-var errPermanent = errors.New("the mail will never be accepted")
+// ErrAddress is wrapped by an error of a Transport if the server has refused the address of
+// a letter for good.
+var ErrAddress = errors.New("the address is refused")
+
+var (
+	errPermanent = errors.New("the mail will never be accepted")
+	errDown      = errors.New("the mail server takes no mails") // the letter is not to blame
+)
 
 func permanent(err error) error { return fmt.Errorf("%w: %w", errPermanent, err) }
 
@@ -64,7 +77,15 @@ func (l Letter) compose() (*gomail.Msg, error) {
 	m.Subject(l.Subject)
 	m.SetMessageIDWithValue(l.ID + "@" + domainOf(l.From))
 	m.SetDateWithValue(l.At)
-	m.SetGenHeader("Auto-Submitted", "auto-generated")
+	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834, section 5
+	if l.ReplyTo != "" {
+		if err := m.ReplyTo(l.ReplyTo); err != nil {
+			return nil, fmt.Errorf("the address for answers: %w", err)
+		}
+	}
+	if l.List != "" {
+		m.SetGenHeader("List-Id", "<"+l.List+listDomain+domainOf(l.From)+">")
+	}
 	if l.Unsubscribe != "" {
 		m.SetGenHeader("List-Unsubscribe", "<"+l.Unsubscribe+">")
 		m.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
@@ -82,6 +103,9 @@ func (l Letter) compose() (*gomail.Msg, error) {
 	}
 	return m, nil
 }
+
+// listDomain is between the word and the domain of a List-Id.
+const listDomain = ".notifications."
 
 // domainOf is the domain of an address, with or without a display name.
 func domainOf(from string) string {

@@ -1,11 +1,14 @@
 package mail
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
 	"net"
+	netmail "net/mail"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -23,7 +26,63 @@ import (
 	"yardmaster/internal/seal"
 )
 
-func TestMain(m *testing.M) { dbtest.Main(m) }
+func TestMain(m *testing.M) {
+	if step := os.Getenv(envStep); step != "" {
+		victim(step)
+	}
+	dbtest.Main(m)
+}
+
+// The headers by which programs and people deal with what a machine has written.
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	l := Letter{
+		ID: "01a2", From: "Yard <yard@example.com>", ReplyTo: "Help <help@example.com>", At: time.Unix(1_800_000_000, 0),
+		Message: Message{
+			To: "bob@example.com", Subject: "x", Text: "x", List: "task_done", Thread: "task/1",
+			Unsubscribe: "https://yard.example/unsubscribe?token=x",
+		},
+	}
+	head := func(l Letter) netmail.Header {
+		raw, err := l.bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := netmail.ReadMessage(bytes.NewReader(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Header
+	}
+	got := head(l)
+	for name, want := range map[string]string{
+		"Message-Id": "<01a2@example.com>", "Reply-To": `"Help" <help@example.com>`, "List-Id": "<task_done.notifications.example.com>",
+		"Auto-Submitted": "auto-generated", "List-Unsubscribe": "<https://yard.example/unsubscribe?token=x>",
+		"List-Unsubscribe-Post": "List-Unsubscribe=One-Click", "In-Reply-To": got.Get("References"), "Subject": "x",
+	} {
+		if got.Get(name) != want {
+			t.Errorf("%s is %q", name, got.Get(name))
+		}
+	}
+	if of := got.Get("References"); !strings.HasSuffix(of, "@example.com>") {
+		t.Errorf("References is %q", of)
+	}
+	second := l
+	second.ID = "01a3"
+	if head(second).Get("References") != got.Get("References") {
+		t.Error("mails of one thread refer to two")
+	}
+	// A thread of one person tells nobody of another's.
+	second.To = "eve@example.com"
+	if head(second).Get("References") == got.Get("References") {
+		t.Error("two people share the name of a thread")
+	}
+	for _, name := range []string{"Reply-To", "List-Id", "List-Unsubscribe", "List-Unsubscribe-Post", "In-Reply-To", "References"} {
+		if of := head(Letter{ID: "1", From: l.From, Message: Message{To: l.To, Subject: "x", Text: "x"}}).Get(name); of != "" {
+			t.Errorf("a mail without a list has %s: %q", name, of)
+		}
+	}
+}
 
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 

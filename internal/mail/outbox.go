@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
+	"yardmaster/internal/client/inert"
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
@@ -22,6 +25,10 @@ const (
 	sweep = 15 * time.Second
 )
 
+// pauses are the waits after each time that the mail server takes no mails; the last is
+// repeated. Mails lose no try by that.
+var pauses = []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute}
+
 // ladder is the wait after each failure. After the last step the mail is failed;
 // its row remains.
 var ladder = []time.Duration{
@@ -35,15 +42,22 @@ type Outbox struct {
 	Ring      *seal.Keyring
 	Transport Transport
 	From      string // address of the sender
+	ReplyTo   string // address for answers; empty: From
 	Logger    *slog.Logger
 }
 
 const topic = "mails"
 
-// Post stores a mail in the transaction of its cause. It is sent after the commit.
+// Post stores a mail in the transaction of its cause. It is sent after the commit. A
+// notification for an address that was refused is not stored.
 func (o *Outbox) Post(tx *db.Tx, m Message) error {
+	if m.List != "" {
+		if r, err := Refused(tx, m.To); err != nil || r != nil {
+			return err
+		}
+	}
 	mail := id.New()
-	whole, err := json.Marshal(content{Text: m.Text, HTML: m.HTML, Unsubscribe: m.Unsubscribe, Thread: m.Thread})
+	whole, err := json.Marshal(content{Text: m.Text, HTML: m.HTML, Unsubscribe: m.Unsubscribe, List: m.List, Thread: m.Thread})
 	if err != nil {
 		return err
 	}
@@ -52,7 +66,8 @@ func (o *Outbox) Post(tx *db.Tx, m Message) error {
 		at = db.Micros(m.After)
 	}
 	if _, err := insert.Exec(tx, insertArgs{
-		ID: mail, Recipient: m.To, Subject: m.Subject, Sealed: o.Ring.Seal(purpose(mail), whole), DueAt: at, CreatedAt: tx.Micros(),
+		ID: mail, Recipient: m.To, Subject: inert.Line(m.Subject), Sealed: o.Ring.Seal(purpose(mail), whole), DueAt: at,
+		CreatedAt: tx.Micros(),
 	}); err != nil {
 		return err
 	}
@@ -65,6 +80,7 @@ type content struct {
 	Text        string `json:"text"`
 	HTML        string `json:"html,omitempty"`
 	Unsubscribe string `json:"unsubscribe,omitempty"`
+	List        string `json:"list,omitempty"`
 	Thread      string `json:"thread,omitempty"`
 }
 
@@ -87,43 +103,104 @@ func (o *Outbox) Loop(ctx context.Context) error {
 // due.
 func (o *Outbox) Oldest(tx *db.Tx) (*time.Time, error) { return selectOldest.One(tx, tx.Micros()) }
 
-// Pass sends all mails that are due now.
+// Pass sends all mails that are due now, in the order in which they were posted. It sends
+// none while the mail server takes none.
 func (o *Outbox) Pass(ctx context.Context) error {
 	for {
-		var batch []row
-		err := o.DB.Write(ctx, func(tx *db.Tx) (err error) {
-			batch, err = takeDue.All(tx, tx.Micros(), db.Micros(tx.Now.Add(lease)))
-			return err
-		})
+		batch, down, err := o.take(ctx)
 		if err != nil || len(batch) == 0 {
 			return err
 		}
-		for _, r := range batch {
-			if err := o.deliver(ctx, r); err != nil {
+		for i, r := range batch {
+			err := o.send(ctx, r)
+			if ctx.Err() != nil {
+				return ctx.Err() // the lease ends, and the mail is tried again
+			}
+			if errors.Is(err, errDown) {
+				return o.pause(ctx, batch[i:], err)
+			}
+			if err := o.settle(ctx, r, err, down); err != nil {
 				return fmt.Errorf("mail %s: %w", r.ID, err)
 			}
+			down = false
 		}
 	}
 }
 
-// deliver makes one attempt and stores its outcome. If the process ends before,
-// the attempt is repeated after the lease.
-func (o *Outbox) deliver(ctx context.Context, r row) error {
-	err := o.send(ctx, r)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
+// take leases mails that are due. down tells whether the server took none the last time.
+func (o *Outbox) take(ctx context.Context) (batch []row, down bool, err error) {
+	err = o.DB.Write(ctx, func(tx *db.Tx) error {
+		batch, down = nil, false
+		out, err := Down(tx)
+		if err != nil || out != nil && tx.Now.Before(out.Until) {
+			return err
+		}
+		down = out != nil
+		batch, err = takeDue.All(tx, tx.Micros(), db.Micros(tx.Now.Add(lease)))
+		return err
+	})
+	slices.SortFunc(batch, func(a, b row) int { return strings.Compare(a.ID, b.ID) })
+	return batch, down, err
+}
+
+// pause gives mails back, because the mail server takes none, and has all nodes wait.
+func (o *Outbox) pause(ctx context.Context, batch []row, cause error) error {
+	o.Logger.WarnContext(ctx, "the mail server takes no mails", slog.Any("error", cause))
 	return o.DB.Write(ctx, func(tx *db.Tx) error {
-		if err == nil {
+		for _, r := range batch {
+			if _, err := refused.Exec(tx, refusedArgs{
+				ID: r.ID, Tries: r.Tries, State: due, DueAt: tx.Now, LastError: reason(cause), Failures: r.Failures,
+			}); err != nil {
+				return err
+			}
+		}
+		now := outageRow{Server: theServer, Reason: reason(cause), Tries: 1, Since: tx.Now}
+		before, err := outage.All(tx)
+		if err != nil {
+			return err
+		}
+		if len(before) > 0 {
+			now.Tries, now.Since = before[0].Tries+1, before[0].Since
+		}
+		now.Until = tx.Now.Add(pauses[min(now.Tries, int64(len(pauses)))-1])
+		_, err = setOutage.Exec(tx, now)
+		return err
+	})
+}
+
+// theServer is the name of the one mail server that there is.
+const theServer = "smtp"
+
+// settle stores the outcome of an attempt. If the process ends before, the attempt is
+// repeated after the lease.
+func (o *Outbox) settle(ctx context.Context, r row, cause error, down bool) error {
+	return o.DB.Write(ctx, func(tx *db.Tx) error {
+		if down {
+			if _, err := endOutage.Exec(tx); err != nil {
+				return err
+			}
+		}
+		if cause == nil {
+			if _, err := endRefusal.Exec(tx, canonical(r.Recipient)); err != nil {
+				return err
+			}
 			_, err := delivered.Exec(tx, r.ID, r.Tries, tx.Micros())
 			return err
 		}
-		o.Logger.WarnContext(ctx, "a mail was not sent", slog.String("mail", r.ID), slog.Int("try", r.Tries), slog.Any("error", err))
-		state, at := failed, tx.Now
-		if r.Tries <= len(ladder) && !errors.Is(err, errPermanent) {
-			state, at = due, tx.Now.Add(ladder[r.Tries-1])
+		o.Logger.WarnContext(ctx, "a mail was not sent", slog.String("mail", r.ID), slog.Int("try", r.Tries), slog.Any("error", cause))
+		if errors.Is(cause, ErrAddress) {
+			if _, err := setRefusal.Exec(tx, canonical(r.Recipient), reason(cause), tx.Micros()); err != nil {
+				return err
+			}
 		}
-		_, err := refused.Exec(tx, refusedArgs{ID: r.ID, Tries: r.Tries, State: state, DueAt: at, LastError: err.Error()})
+		r.Failures++
+		state, at := failed, tx.Now
+		if r.Failures <= len(ladder) && !errors.Is(cause, errPermanent) && !errors.Is(cause, ErrAddress) {
+			state, at = due, tx.Now.Add(ladder[r.Failures-1])
+		}
+		_, err := refused.Exec(tx, refusedArgs{
+			ID: r.ID, Tries: r.Tries, State: state, DueAt: at, LastError: reason(cause), Failures: r.Failures,
+		})
 		return err
 	})
 }
@@ -137,7 +214,19 @@ func (o *Outbox) send(ctx context.Context, r row) error {
 	if err := json.Unmarshal(opened, &c); err != nil || c.Text == "" {
 		c = content{Text: string(opened)}
 	}
+	if c.List != "" {
+		var before *Refusal
+		if err := o.DB.Read(ctx, func(tx *db.Tx) (err error) {
+			before, err = Refused(tx, r.Recipient)
+			return err
+		}); err != nil {
+			return err
+		}
+		if before != nil {
+			return permanent(errStopped)
+		}
+	}
 	return o.Transport.Send(ctx, Letter{Message: Message{
-		To: r.Recipient, Subject: r.Subject, Text: c.Text, HTML: c.HTML, Unsubscribe: c.Unsubscribe, Thread: c.Thread,
-	}, ID: r.ID, From: o.From, At: r.CreatedAt})
+		To: r.Recipient, Subject: r.Subject, Text: c.Text, HTML: c.HTML, Unsubscribe: c.Unsubscribe, List: c.List, Thread: c.Thread,
+	}, ID: r.ID, From: o.From, ReplyTo: o.ReplyTo, At: r.CreatedAt})
 }

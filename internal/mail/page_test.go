@@ -19,8 +19,11 @@ func whole(s string) Page {
 		Lead: "A pull request waits for your decision, and this sentence is a long one that a terminal shows on lines. " + s,
 		Repo: "acme/lathe" + s, Title: s, Code: s, Facts: []Fact{{"head", s}}, Quote: "one\n" + s + "\nthree",
 		Lists: []List{{Heading: "It changes:", Lines: []string{s, "main.go"}, More: 3}},
-		Links: []Link{{Label: "Look at it" + s, URL: "https://yard.example/ui/?a=b&c=d"}, {Label: "Approve", URL: "https://yard.example/actions/x", Main: true},
-			{Label: "not shown", URL: "javascript:alert(1)"}, {Label: "not shown", URL: "https://yard.example/\nx"}},
+		Links: []Link{
+			{Label: "Look at it" + s, URL: "https://yard.example/ui/?a=b&c=d"},
+			{Label: "Approve", URL: "https://yard.example/actions/x", Main: true},
+			{Label: "not shown", URL: "javascript:alert(1)"}, {Label: "not shown", URL: "https://yard.example/\nx"},
+		},
 		Notes: []string{"Do not forward it." + s}, Reason: "You asked for it." + s, Preheader: s,
 	}
 }
@@ -149,7 +152,8 @@ var addressLike = regexp.MustCompile(`(?i)[a-z]://|\bwww\.|\bmailto:`)
 func FuzzPage(f *testing.F) {
 	for _, s := range []string{
 		"", "Fix the date", "<script>alert(1)</script>", "x\r\nBcc: eve@example.com", "\u202ehttps://evil.example/", "</style><a href=x>",
-		"ht\u200btps://evil.example", "wWw.evil.example", "mailto:eve@evil.example", "&lt;a&gt; {{.Code}}", "\n-- \nApprove:\nhttps://evil.example\n",
+		"ht\u200btps://evil.example", "wWw.evil.example", "mailto:eve@evil.example", "&lt;a&gt; {{.Code}}",
+		"\n-- \nApprove:\nhttps://evil.example\n",
 		"<!channel>\x1b[31m\x00", "\xff\xfe", "a\u2028b\u0085c", "=?utf-8?q?x?=\nTo: eve@example.com", strings.Repeat("x", 2000),
 	} {
 		f.Add(s)

@@ -19,8 +19,9 @@ const sendTime = 30 * time.Second
 
 // SMTP sends letters to a mail server.
 type SMTP struct {
-	host    string
-	options []gomail.Option
+	host     string
+	options  []gomail.Option
+	patience time.Duration // for one letter
 }
 
 // ParseSMTP reads the address of a mail server: smtps://user:password@host:465
@@ -34,7 +35,7 @@ func ParseSMTP(address, helo string) (*SMTP, error) {
 		// The cause repeats the address, which may hold a password.
 		return nil, errors.New("is not an address of the form smtp://user:password@host:587")
 	}
-	s := &SMTP{host: u.Hostname(), options: []gomail.Option{gomail.WithTimeout(sendTime), gomail.WithoutNoop()}}
+	s := &SMTP{host: u.Hostname(), options: []gomail.Option{gomail.WithoutNoop()}, patience: sendTime}
 	port := 587
 	switch u.Scheme {
 	case "smtps":
@@ -74,29 +75,57 @@ func ParseSMTP(address, helo string) (*SMTP, error) {
 	return s, nil
 }
 
-// Send delivers a letter over a connection of its own. A reply of 500 or more is a
-// permanent error.
+// Send delivers a letter over a connection of its own. A reply of 500 or more about the
+// recipient or the content is a permanent error. Without a connection, TLS, or leave to
+// send, the server is down.
 func (s *SMTP) Send(ctx context.Context, l Letter) error {
 	m, err := l.compose()
 	if err != nil {
 		return err
 	}
-	options := s.options
+	options := append(slices.Clone(s.options), gomail.WithTimeout(s.patience))
 	if !l.foreign() {
 		// A relay that received a letter with SMTPUTF8 may refuse to pass it to a
 		// server without the extension.
-		options = append(slices.Clone(options), gomail.WithoutSMTPUTF8())
+		options = append(options, gomail.WithoutSMTPUTF8())
 	}
 	c, err := gomail.NewClient(s.host, options...)
 	if err != nil {
-		return fmt.Errorf("mail server %s: %w", s.host, err)
+		return fmt.Errorf("%w: %s: %w", errDown, s.host, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, sendTime)
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	err = c.DialAndSendWithContext(ctx, m)
-	var refused *gomail.SendError
-	if errors.As(err, &refused) && refused.ErrorCode() >= 500 {
-		return permanent(err)
+	if m.IsDelivered() {
+		return nil // what follows the server's yes, such as a lost connection, changes nothing
 	}
-	return err
+	return judge(err)
+}
+
+// judge says what an error of a delivery is about: the server, the address or the letter.
+func judge(err error) error {
+	var refused *gomail.SendError
+	if !errors.As(err, &refused) {
+		return fmt.Errorf("%w: %w", errDown, err) // no connection, no TLS, or a wrong password
+	}
+	code, detail := refused.ErrorCode(), refused.EnhancedStatusCode()
+	const shuttingDown, tooLarge = 421, 552
+	switch {
+	case code == shuttingDown, refused.Reason == gomail.ErrSMTPMailFrom && code >= 500 && code != tooLarge:
+		return fmt.Errorf("%w: %w", errDown, err)
+	case code < 500:
+		return err
+	case refused.Reason == gomail.ErrSMTPRcptTo && gone(code, detail, err.Error()):
+		return permanent(fmt.Errorf("%w: %w", ErrAddress, err))
+	}
+	return permanent(err)
+}
+
+// gone tells whether an answer to RCPT means that there is no such mailbox (RFC 5321,
+// section 4.2.3; RFC 3463, sections 3.2 and 3.3), rather than a full one or a rule.
+func gone(code int, detail, text string) bool {
+	if detail != "" {
+		return strings.HasPrefix(detail, "5.1.") || detail == "5.2.1"
+	}
+	return (code == 550 || code == 551 || code == 553) && !strings.Contains(strings.ToLower(text), "relay")
 }

@@ -20,25 +20,55 @@ type row struct {
 	Subject   string
 	Sealed    string
 	Tries     int
+	Failures  int
 	CreatedAt time.Time
 }
 
 var (
-	insert = db.SWith[insertArgs](`INSERT INTO mails (id, recipient, subject, sealed, state, due_at, created_at)
-		VALUES (:id, :recipient, :subject, :sealed, 'due', :due_at, :created_at)`)
+	insert = db.SWith[insertArgs](`INSERT INTO mails (id, recipient, subject, sealed, state, due_at, wanted_at, created_at)
+		VALUES (:id, :recipient, :subject, :sealed, 'due', :due_at, :due_at, :created_at)`)
 	// Taken rows stay due: due_at is the end of the lease, so the mails of a node
 	// that dies become due again.
 	takeDue = db.Q[row](`UPDATE mails SET due_at = $2, tries = tries + 1
-		WHERE id IN (SELECT id FROM mails WHERE state = 'due' AND due_at <= $1 ORDER BY due_at LIMIT 8)
+		WHERE id IN (SELECT id FROM mails WHERE state = 'due' AND due_at <= $1 ORDER BY id LIMIT 8)
 			AND state = 'due' AND due_at <= $1
-		RETURNING id, recipient, subject, sealed, tries, created_at`)
-	selectOldest = db.Q[*time.Time](`SELECT MIN(created_at) FROM mails WHERE state = 'due' AND (tries > 0 OR due_at <= $1)`)
+		RETURNING id, recipient, subject, sealed, tries, failures, created_at`)
+	selectOldest = db.Q[*time.Time](`SELECT MIN(CASE WHEN wanted_at > created_at THEN wanted_at ELSE created_at END) FROM mails
+		WHERE state = 'due' AND (tries > 0 OR due_at <= $1)`)
 	// tries is the number of the lease: the holder of an older one changes no row.
 	delivered = db.S(`UPDATE mails SET state = 'sent', sealed = '', sent_at = $3, last_error = NULL
 		WHERE id = $1 AND tries = $2 AND state = 'due'`)
-	refused = db.SWith[refusedArgs](`UPDATE mails SET state = :state, due_at = :due_at, last_error = :last_error
+	refused = db.SWith[refusedArgs](`UPDATE mails SET state = :state, due_at = :due_at, last_error = :last_error, failures = :failures
 		WHERE id = :id AND tries = :tries AND state = 'due'`)
+
+	outage    = db.Q[outageRow](`SELECT server, reason, tries, since, until FROM mail_outages`)
+	setOutage = db.SWith[outageRow](`INSERT INTO mail_outages (server, reason, tries, since, until)
+		VALUES (:server, :reason, :tries, :since, :until) ON CONFLICT (server) DO UPDATE
+		SET reason = excluded.reason, tries = excluded.tries, until = excluded.until`)
+	endOutage = db.S(`DELETE FROM mail_outages`)
+
+	refusal    = db.Q[refusalRow](`SELECT address, reason, refused_at FROM mail_refusals WHERE address = $1`)
+	refusals   = db.Q[refusalRow](`SELECT address, reason, refused_at FROM mail_refusals WHERE address > $1 ORDER BY address LIMIT $2`)
+	setRefusal = db.S(`INSERT INTO mail_refusals (address, reason, refused_at) VALUES ($1, $2, $3)
+		ON CONFLICT (address) DO UPDATE SET reason = excluded.reason, refused_at = excluded.refused_at`)
+	endRefusal = db.S(`DELETE FROM mail_refusals WHERE address = $1`)
+
+	queued = db.Q[Queued](`SELECT id, recipient, state, tries, failures, due_at, created_at, last_error FROM mails
+		WHERE state <> 'sent' AND state = $1 AND id > $2 ORDER BY id LIMIT $3`)
+	queuedByID = db.Q[Queued](`SELECT id, recipient, state, tries, failures, due_at, created_at, last_error FROM mails WHERE id = $1`)
+	again      = db.S(`UPDATE mails SET state = 'due', due_at = $2, failures = 0 WHERE id = $1 AND state <> 'sent'`)
 )
+
+type outageRow struct {
+	Server, Reason string
+	Tries          int64
+	Since, Until   time.Time
+}
+
+type refusalRow struct {
+	Address, Reason string
+	RefusedAt       time.Time
+}
 
 // refusedArgs are the parameters of refused.
 type refusedArgs struct {
@@ -47,6 +77,7 @@ type refusedArgs struct {
 	State     string
 	DueAt     time.Time
 	LastError string
+	Failures  int
 }
 
 // insertArgs are the parameters of insert.
@@ -68,10 +99,16 @@ var Sealed = keys.Column{
 // longestWait is the longest that a mail waits once the clock was set back: quiet hours.
 const longestWait = 24 * time.Hour
 
-var pullIn = db.S(`UPDATE mails SET due_at = $1 WHERE state = 'due' AND due_at > $2`)
+var (
+	pullIn     = db.S(`UPDATE mails SET due_at = $1 WHERE state = 'due' AND due_at > $2`)
+	pullOutage = db.S(`UPDATE mail_outages SET until = $1 WHERE until > $2`)
+)
 
 // ClockSetBack makes mails due that would wait for longer than longestWait.
 func ClockSetBack(tx *db.Tx) error {
-	_, err := pullIn.Exec(tx, tx.Now, tx.Now.Add(longestWait))
+	if _, err := pullIn.Exec(tx, tx.Now, tx.Now.Add(longestWait)); err != nil {
+		return err
+	}
+	_, err := pullOutage.Exec(tx, tx.Now, tx.Now.Add(pauses[len(pauses)-1]))
 	return err
 }

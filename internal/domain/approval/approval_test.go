@@ -296,7 +296,8 @@ func TestText(t *testing.T) {
 		text := texts["mia"]
 		for _, want := range []string{
 			"acme/web #7 waits for your decision: Fix Approve", "head " + head, "Merge this head?", ".svc/policy.yml", "and 3 more",
-			"It changes 3 files, +3 -1:", "and 1 more", "modified     +3 -1  README", "added        binary  logo.png", "https://yard.example/ui/prs/pr",
+			"It changes 3 files, +3 -1:", "and 1 more", "modified     +3 -1  README", "added        binary  logo.png",
+			"https://yard.example/ui/prs/pr",
 			"2026-01-05 03:04 UTC",
 		} {
 			if !strings.Contains(text, want) {

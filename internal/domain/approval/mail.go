@@ -144,6 +144,7 @@ func (s *Service) post(tx *db.Tx, q Question, u person, change Change, known boo
 	}
 	message := page(q, links, expires, change, known).Message(u.Email,
 		fmt.Sprintf("%s #%d waits for your decision: %s", q.Repo, q.Number, mail.Short(q.Title, titleRunes)))
+	message.List = "approval" // the kind of notification
 	message.Thread, message.After, message.Unsubscribe = "approval/pr/"+q.PRID, from, unsubscribe
 	return s.Mail.Post(tx, message)
 }

@@ -3,11 +3,14 @@ package notification
 import (
 	"context"
 	"slices"
+	"time"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/mail"
 	"yardmaster/internal/policy"
 )
 
@@ -32,9 +35,24 @@ type Cells struct {
 
 // Preferences is the matrix of a person.
 type Preferences struct {
-	_     struct{}     `doc:"What the caller is told of, and how." schema:"NotificationPreferences"`
-	Data  []Preference `json:"data" doc:"every kind"`
-	Quiet *string      `json:"quiet" example:"22:00-07:00 Europe/Berlin" doc:"the hours in which mails and push messages wait, those of urgent kinds excepted: from, to and a zone of the IANA database; null: none"`
+	_              struct{}     `doc:"What the caller is told of, and how." schema:"NotificationPreferences"`
+	Data           []Preference `json:"data" doc:"every kind"`
+	EmailRefusedAt *time.Time   `json:"email_refused_at" example:"null" doc:"since when mails of notifications are held back, because a mail server has refused the caller's address for good; null: none has"`
+	Quiet          *string      `json:"quiet" example:"22:00-07:00 Europe/Berlin" doc:"the hours in which mails and push messages wait, those of urgent kinds excepted: from, to and a zone of the IANA database; null: none"`
+}
+
+// resolved is the matrix of a person as answers have it.
+func (s *Service) resolved(tx *db.Tx, p person, userID string) (Preferences, error) {
+	out := p.wire()
+	address, err := people.Email(tx, userID)
+	if err != nil || address == "" {
+		return out, err
+	}
+	r, err := mail.Refused(tx, address)
+	if r != nil {
+		out.EmailRefusedAt = &r.At
+	}
+	return out, err
 }
 
 func (p person) wire() Preferences {
@@ -53,7 +71,10 @@ func (p person) wire() Preferences {
 func (s *Service) prefs(ctx context.Context, _ op.None) (out Preferences, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		p, err := s.person(tx, policy.From(ctx).UserID)
-		out = p.wire()
+		if err != nil {
+			return err
+		}
+		out, err = s.resolved(tx, p, policy.From(ctx).UserID)
 		return err
 	})
 	return out, err
@@ -111,7 +132,9 @@ func (s *Service) setPrefs(ctx context.Context, in setIn) (out Preferences, err 
 		if err != nil {
 			return err
 		}
-		out = now.wire()
+		if out, err = s.resolved(tx, now, userID); err != nil {
+			return err
+		}
 		if data.On == nil && data.Off == nil && same(before.Quiet, now.Quiet) {
 			return nil
 		}

@@ -25,6 +25,9 @@ type Notice struct {
 	Repo          string // owner/name; empty: of no one repository
 	// Title is one line, and Text some lines; both may hold text of others.
 	Title, Text string
+	// About is the subject of mails, which is the same for all that is told of Subject, so
+	// that mail programs keep them together; empty: Title.
+	About string
 	// Path is where to look, below the address of the server, or a whole address.
 	Path string
 	// To are ids of users. Who is no member of the account is left out, and who acted.

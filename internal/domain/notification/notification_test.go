@@ -28,6 +28,7 @@ type post struct {
 	t       *testing.T
 	now     time.Time
 	letters []mail.Letter
+	refuses bool // of letters
 	pushed  []Message
 	hooked  []Message
 }
@@ -41,6 +42,9 @@ func (r remembers) Deliver(_ *db.Tx, m Message) error {
 
 // Send implements mail.Transport.
 func (p *post) Send(_ context.Context, l mail.Letter) error {
+	if p.refuses {
+		return mail.ErrAddress
+	}
 	p.letters = append(p.letters, l)
 	return nil
 }
@@ -190,6 +194,60 @@ func TestQuiet(t *testing.T) {
 		p.send()
 		if len(p.letters) != 2 {
 			p.t.Errorf("in the morning: %d mails", len(p.letters))
+		}
+	})
+}
+
+// Mails about one subject have one subject line, whatever their titles say.
+func TestSubjectOfThread(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(p *post) {
+		n := waits("t1")
+		n.Title, n.About, n.Repo = "Failed: Fix it", "Stopped: Fix it\r\nBcc: x", "acme/web"
+		p.tell(n)
+		p.now = p.now.Add(mailEvery)
+		n.Title = "Waits for a person: Fix it"
+		p.tell(n)
+		if len(p.letters) != 2 || p.letters[0].Subject != "[acme/web] Stopped: Fix it Bcc: x" ||
+			p.letters[1].Subject != p.letters[0].Subject ||
+			p.letters[1].Thread != p.letters[0].Thread || p.letters[0].List != TaskFailed ||
+			!strings.Contains(p.letters[1].Text, n.Title) || !strings.Contains(p.letters[1].HTML, n.Title) {
+			p.t.Errorf("%+v", p.letters)
+		}
+	})
+}
+
+// A person whose address a mail server has refused reads so, and has their inbox as before.
+func TestRefusedAddress(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(p *post) {
+		refusedAt := func(user string) *time.Time {
+			got, err := p.prefs(p.as(user), struct{}{})
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			return got.EmailRefusedAt
+		}
+		p.refuses = true
+		p.tell(waits("t1"))
+		p.refuses = false
+		p.tell(waits("t2"))
+		if at := refusedAt("bob"); at == nil || !at.Equal(p.now) || refusedAt("ann") != nil {
+			p.t.Errorf("refused at %v", at)
+		}
+		if got, err := p.setPrefs(p.as("bob"), setIn{Quiet: new("")}); err != nil || got.EmailRefusedAt == nil {
+			p.t.Errorf("prefs_set answers %+v, %v", got, err)
+		}
+		if len(p.inbox("bob")) != 2 || len(p.letters) != 0 {
+			p.t.Errorf("%d rows, %d mails", len(p.inbox("bob")), len(p.letters))
+		}
+		p.write(func(tx *db.Tx) error {
+			_, err := mail.Clear(tx, "bob@example.com")
+			return err
+		})
+		p.tell(waits("t3"))
+		if len(p.letters) != 1 || refusedAt("bob") != nil {
+			p.t.Errorf("%d mails after it is cleared", len(p.letters))
 		}
 	})
 }

@@ -28,7 +28,7 @@ func (s *Service) Tell(tx *db.Tx, n Notice) error {
 	if !ok {
 		panic("notification: no kind " + n.Kind)
 	}
-	n.Title, n.Text = tidy(inert.Line(n.Title), maxTitle), tidy(n.Text, maxText)
+	n.Title, n.Text, n.About = tidy(inert.Line(n.Title), maxTitle), tidy(n.Text, maxText), tidy(inert.Line(n.About), maxTitle)
 	slices.Sort(n.To)
 	for _, userID := range slices.Compact(n.To) {
 		if userID == "" || n.Actor == "user:"+userID {
@@ -140,7 +140,7 @@ func (s *Service) mail(tx *db.Tx, k kind, m Message) (bool, error) {
 		letter.Links = append(more, letter.Links...)
 	}
 	message := letter.Message(address, subjectOf(m))
-	message.Thread, message.After = k.name+"/"+m.Noun+"/"+m.Subject, m.After
+	message.List, message.Thread, message.After = k.name, k.name+"/"+m.Noun+"/"+m.Subject, m.After
 	if !k.locked {
 		message.Unsubscribe = s.Unsubscribe(tx, m.UserID, k.name)
 	}
@@ -149,10 +149,11 @@ func (s *Service) mail(tx *db.Tx, k kind, m Message) (bool, error) {
 
 // subjectOf is the subject of a mail.
 func subjectOf(m Message) string {
+	about := cmp.Or(m.About, m.Title)
 	if m.Repo == "" {
-		return m.Title
+		return about
 	}
-	return "[" + m.Repo + "] " + m.Title
+	return "[" + m.Repo + "] " + about
 }
 
 // address makes a whole address of a path.

@@ -62,6 +62,8 @@ var owner = map[string]string{
 	"issue_handoffs":       "domain/issue",
 	"issue_walks":          "domain/issue",
 	"issues":               "domain/issue",
+	"mail_outages":         "mail",
+	"mail_refusals":        "mail",
 	"mails":                "mail",
 	"memberships":          "domain/people",
 	"merge_batches":        "domain/mergequeue",
