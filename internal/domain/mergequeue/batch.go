@@ -67,10 +67,14 @@ func (s *Service) build(ctx context.Context, b batchRow) (again bool, err error)
 	if made.Conflict >= 0 {
 		return true, s.DB.Write(ctx, func(tx *db.Tx) error { return s.conflicts(tx, b, members, base, made.Conflict) })
 	}
+	demanded, err := s.demanded(ctx, r, b.BaseRef)
+	if err != nil {
+		return false, errors.Join(err, s.putOff(ctx, b))
+	}
 	var known resultRow
 	have := false
 	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		known, have, err = resultOf.Maybe(tx, b.RepoID, made.Tree, r.Policy.Checks.Command)
+		known, have, err = resultOf.Maybe(tx, b.RepoID, made.Tree, demanded)
 		return err
 	})
 	if err != nil {
@@ -85,13 +89,33 @@ func (s *Service) build(ctx context.Context, b batchRow) (again bool, err error)
 			return false, errors.Join(err, s.putOff(ctx, b))
 		}
 	}
-	b.BaseSHA, b.SHA, b.Tree, b.Command = base, made.SHA, made.Tree, r.Policy.Checks.Command
+	b.BaseSHA, b.SHA, b.Tree, b.Command = base, made.SHA, made.Tree, demanded
 	err = s.DB.Write(ctx, func(tx *db.Tx) error { return s.built(tx, r, b, members, known, have) })
 	var f *fault.Error
 	if errors.As(err, &f) && f.Kind != fault.Internal {
 		return false, s.putOff(ctx, b) // the queue of tasks is full
 	}
 	return true, err
+}
+
+// demanded is what a candidate has to pass, as one text: the command of the repository, and
+// the checks that the rules of the base demand. A result counts for files as long as both
+// are the same.
+func (s *Service) demanded(ctx context.Context, r repo.Ref, base string) (string, error) {
+	forge, err := s.Hosts.Forge(r.HostRepo())
+	if err != nil || !forge.Can(codehost.KeepRules) {
+		return r.Policy.Checks.Command, err
+	}
+	rules, _, err := forge.BranchRules(ctx, r.HostRepo(), base, "")
+	if err != nil {
+		return "", err
+	}
+	var checks []string
+	for _, c := range rules.Required {
+		checks = append(checks, strconv.Quote(c.Name)+" of "+strconv.Quote(c.Source))
+	}
+	slices.Sort(checks)
+	return strings.Join(append([]string{r.Policy.Checks.Command}, checks...), "\n"), nil
 }
 
 // putCandidate puts the branch of a candidate to its host. That it may be there is stored

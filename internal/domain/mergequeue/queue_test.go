@@ -1,12 +1,14 @@
 package mergequeue
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/proof/seed"
 )
@@ -35,6 +37,52 @@ func TestAloneAndCurrent(t *testing.T) {
 		y.step(a)
 		if !a.merged || y.forge.checked != 0 || len(y.forge.refs) != 0 {
 			t.Errorf("merged %t after %d checks, branches %v", a.merged, y.forge.checked, y.forge.refs)
+		}
+	})
+}
+
+// strict is a host whose rules demand checks.
+type strict struct {
+	codehost.NoForge
+	demands []codehost.RequiredCheck
+}
+
+// Can implements codehost.Forge.
+func (*strict) Can(c codehost.Capability) bool { return c == codehost.KeepRules }
+
+// BranchRules implements codehost.Forge.
+func (s *strict) BranchRules(context.Context, codehost.Repo, string, codehost.Tag) (codehost.BranchRules, codehost.Tag, error) {
+	return codehost.BranchRules{Required: s.demands}, "", nil
+}
+
+// Files that were checked are not checked again, as long as the rules of the base demand
+// the same checks.
+func TestOtherRulesCheckAgain(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		one, two := codehost.RequiredCheck{Name: "build", Source: "1"}, codehost.RequiredCheck{Name: "test"}
+		rules := &strict{demands: []codehost.RequiredCheck{one, two}}
+		for i, c := range []struct {
+			demands []codehost.RequiredCheck
+			checked int
+		}{
+			{[]codehost.RequiredCheck{one, two}, 1}, {[]codehost.RequiredCheck{two, one}, 1}, {[]codehost.RequiredCheck{one}, 2},
+			{[]codehost.RequiredCheck{{Name: "build", Source: "2"}}, 3}, {nil, 4}, {[]codehost.RequiredCheck{one}, 4},
+		} {
+			rules.demands = c.demands
+			for n := range y.nodes {
+				y.nodes[n].Hosts.Set(codehost.BuiltIn, codehost.Sides{Host: y.forge, Forge: rules})
+			}
+			y.forge.base = y.forge.commit([]string{"before"}) // the same files again
+			o := y.approve(fmt.Sprint("o", i))
+			o.head = "head"
+			for range 4 {
+				y.step(o)
+				y.checkEnds(never0)
+			}
+			if !o.merged || y.forge.checked != c.checked {
+				t.Errorf("%d: merged %t after %d checks, want %d", i, o.merged, y.forge.checked, c.checked)
+			}
 		}
 	})
 }
