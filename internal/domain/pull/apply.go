@@ -88,9 +88,7 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 	if mergeErr != nil {
 		s.Logger.WarnContext(ctx, "merge", slog.String("pr", pr.ID), slog.Any("error", mergeErr))
 	} else if r.Policy.Merge.DeleteBranch && pr.AuthorKind == ByAgent {
-		// A branch that has moved or is gone stays as it is.
-		err := host.DeleteBranch(ctx, r.HostRepo(), pr.HeadRef, d.HeadSHA)
-		if err != nil && !errors.Is(err, codehost.ErrNotFound) && !errors.Is(err, codehost.ErrHeadMoved) {
+		if err := s.deleteMerged(ctx, host, r, pr, d.HeadSHA); err != nil {
 			s.complain(ctx, "delete the merged branch of "+pr.ID, err)
 		}
 	}
@@ -123,6 +121,25 @@ func (s *Service) Hurry(tx *db.Tx, repoIDs []string) error {
 	}
 	s.Hub.Notify(tx, event.PullTopic)
 	return nil
+}
+
+// deleteMerged deletes the branch of a head that was merged. A branch that has moved or is
+// gone stays as it is, and so does one that is the base of other open pull requests: hosts
+// close those, or give them another base.
+func (s *Service) deleteMerged(ctx context.Context, host codehost.Host, r repo.Ref, pr row, sha string) error {
+	based := false
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		based, err = isBase.One(tx, tx.Account, r.ID, pr.HeadRef)
+		return err
+	})
+	if err != nil || based {
+		return err
+	}
+	err = host.DeleteBranch(ctx, r.HostRepo(), pr.HeadRef, sha)
+	if errors.Is(err, codehost.ErrNotFound) || errors.Is(err, codehost.ErrHeadMoved) {
+		return nil
+	}
+	return err
 }
 
 // mergeAt merges a head. A host that keeps pull requests merges it itself: its rules

@@ -376,4 +376,32 @@ func TestMergeWaitsForAGrant(t *testing.T) {
 	})
 }
 
+// The branch of a merged pull request is deleted, unless another open one has it as its base.
+func TestBaseOfOthersStays(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		k := y.keep()
+		for _, name := range []string{"alone", "below"} {
+			sha := y.commit(name, name, name)
+			prID := y.propose(name, sha)
+			y.settle()
+			if name == "below" {
+				k.says(k.add(codehost.Pull{
+					HeadRef: "above", HeadSHA: y.commit("above", "c", "c"), BaseRef: "below", Author: codehost.User{Login: "bob"},
+				}))
+			}
+			y.checkedThere(sha, ChecksPassed)
+			y.approve(prID, sha)
+			y.settle()
+			if pr := y.row(prID); pr.State != Merged {
+				t.Fatalf("%s is %s", name, pr.State)
+			}
+			_, err := y.host.Head(y.ctx(), webRepo, name)
+			if there := err == nil; there != (name == "below") {
+				t.Errorf("the branch %s is there: %t, %v", name, there, err)
+			}
+		}
+	})
+}
+
 var lastError = db.Q[string](`SELECT error FROM pull_actions WHERE pr_id = $1 ORDER BY requested_at DESC LIMIT 1`)
