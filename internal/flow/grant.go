@@ -155,6 +155,52 @@ func (g Grants) RaiseMerge(tx *db.Tx, r pull.Refusal) error {
 	return g.Raise(tx, intent.Trouble{RepoID: r.RepoID, Kind: "merge", Permission: r.Permission, Asked: true})
 }
 
+// Regained goes on with a repository that the code host lets the server at again, through
+// the same installation or a new one: what waited is tried again, and what people were
+// asked about the host is resolved, unless it is a permission that is lacking yet.
+func Regained(hub *event.Hub, pulls *pull.Service) func(*db.Tx, repo.Ref) error {
+	return func(tx *db.Tx, r repo.Ref) error {
+		installation, err := repo.InstallationOf(tx, r.ID)
+		if err != nil {
+			return err
+		}
+		has, err := connection.LockPermissions(tx, r.HostRepo().Host, installation)
+		if err != nil {
+			return err
+		}
+		if err := resolve(tx, r.ID, func(lacking string) (string, bool) {
+			return "The code host lets the server at the repository again.", lacking == "" || grants(has, lacking)
+		}); err != nil {
+			return err
+		}
+		if err := pulls.Hurry(tx, []string{r.ID}); err != nil {
+			return err
+		}
+		return intent.Hurry(tx, hub, []string{r.ID})
+	}
+}
+
+// resolve resolves the open escalations about the host of a repository that are over. over
+// is given the permission that an escalation is about, "" for other reasons, and answers a
+// note.
+func resolve(tx *db.Tx, repoID string, over func(lacking string) (note string, ok bool)) error {
+	titles, err := escalation.TitlesOfRepo(tx, repoID, refusalCategory)
+	if err != nil {
+		return err
+	}
+	for _, title := range titles {
+		lacking, about := strings.CutPrefix(title, refusalTitle)
+		note, ok := over(strings.TrimPrefix(lacking, ": "))
+		if !about || !ok {
+			continue
+		}
+		if err := escalation.ResolveOfRepo(tx, escalation.About{RepoID: repoID, Category: refusalCategory, Title: title, Note: note}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // ResolveGranted resolves what people were asked about permissions that are granted now.
 func ResolveGranted(tx *db.Tx, g connection.Grant) error {
 	ids, err := repo.OfInstallation(tx, g.Host, g.InstallationID)
@@ -162,20 +208,10 @@ func ResolveGranted(tx *db.Tx, g connection.Grant) error {
 		return err
 	}
 	for _, id := range ids {
-		titles, err := escalation.TitlesOfRepo(tx, id, refusalCategory)
-		if err != nil {
+		if err := resolve(tx, id, func(lacking string) (string, bool) {
+			return lacking + " is granted.", lacking != "" && grants(g.Permissions, lacking)
+		}); err != nil {
 			return err
-		}
-		for _, title := range titles {
-			lacking, ok := strings.CutPrefix(title, refusalTitle+": ")
-			if !ok || !grants(g.Permissions, lacking) {
-				continue
-			}
-			if err := escalation.ResolveOfRepo(tx, escalation.About{
-				RepoID: id, Category: refusalCategory, Title: title, Note: lacking + " is granted.",
-			}); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/domain/connection"
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/proof/seed"
@@ -114,5 +115,41 @@ func TestLackingPermission(t *testing.T) {
 			return g.Raise(tx, intent.Trouble{RepoID: r.ID, Kind: "pull.merge", Permission: "contents: write", Asked: true})
 		})
 		pushes("contents: write", 2, true)
+		// The App is removed and installed again, with all that it asks for: nothing is asked any more.
+		repo.Installed.On(d, Regained(hub, &pull.Service{Needs: pull.Needs{Hub: hub}}))
+		read(func(tx *db.Tx) error {
+			r, _, err := repo.At(tx, web)
+			if err != nil {
+				return err
+			}
+			return g.Raise(tx, intent.Trouble{RepoID: r.ID, Kind: "pull.open", Why: "The code host has not let the server in for a day."})
+		})
+		for _, lost := range []bool{true, false} { // its end may not be delivered
+			id := map[bool]string{true: "2", false: "3"}[lost]
+			if lost {
+				if err := hosts.Installation(t.Context(), host, codehost.InstallationEvent{
+					Installation: codehost.Installation{ID: "1", Gone: true},
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := hosts.Installation(t.Context(), host, codehost.InstallationEvent{
+				Added: []codehost.RepoInfo{{Repo: web}}, Installation: codehost.Installation{
+					ID: id, Owner: codehost.User{ID: "100", Login: "Acme"}, Permissions: map[string]string{"contents": "write"},
+				},
+			}); err != nil {
+				t.Fatal(err)
+			}
+			read(func(tx *db.Tx) error {
+				r, _, err := repo.At(tx, web)
+				if err != nil || r.Lacks != "" {
+					t.Errorf("installed again as %s, it lacks %q", id, r.Lacks)
+				}
+				if open, err := escalation.TitlesOfRepo(tx, r.ID, refusalCategory); err != nil || len(open) != 0 {
+					t.Errorf("installed again as %s, open are %q, %v", id, open, err)
+				}
+				return g.Raise(tx, intent.Trouble{RepoID: r.ID, Kind: "pull.open", Permission: "contents: write"})
+			})
+		}
 	})
 }

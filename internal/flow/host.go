@@ -9,12 +9,10 @@ import (
 	"yardmaster/internal/domain/command"
 	"yardmaster/internal/domain/connection"
 	"yardmaster/internal/domain/delivery"
-	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
-	"yardmaster/internal/event"
 )
 
 // HostEvents has the domains apply what code hosts tell. It is delivery.Receiver.
@@ -116,8 +114,3 @@ func (h HostEvents) threads(ctx context.Context, r repo.Ref, about codehost.Happ
 // SweepReachable has a repository that the server has access to swept for what no
 // delivery tells.
 func SweepReachable(tx *db.Tx, r repo.Ref) error { return delivery.Watch(tx, r.ID) }
-
-// RetryReachable has tried again what waited for the server to be let at a repository.
-func RetryReachable(hub *event.Hub) func(*db.Tx, repo.Ref) error {
-	return func(tx *db.Tx, r repo.Ref) error { return intent.Hurry(tx, hub, []string{r.ID}) }
-}

@@ -69,6 +69,13 @@ func Take(tx *db.Tx, i codehost.RepoInfo, installation string) error {
 		if err := describe(tx, known, i); err != nil || i.Archived {
 			return err
 		}
+		if known.GoneAt == nil && known.InstallationID != installation { // nothing has told that the one before ended
+			now, _, err := byID.Maybe(tx, tx.Account, known.ID)
+			if err != nil {
+				return err
+			}
+			return Installed.Send(tx, now.ref())
+		}
 		return regain(tx, known)
 	}
 	if err := freeName(tx, i.Repo); err != nil {
