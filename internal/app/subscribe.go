@@ -65,7 +65,7 @@ func (a *App) subscribe(p wired) {
 	pull.SeenTo.On(a.db, flow.ResolveTrouble)
 	repo.Installed.On(a.db, flow.SweepReachable)
 	repo.Installed.On(a.db, issue.Walk)
-	repo.Installed.On(a.db, flow.Regained(a.hub, p.pull))
+	repo.Installed.On(a.db, flow.Regained(a.hub, p.pull.Hurry))
 	ask.Settled.On(a.db, flow.FollowAsk(p.issue))
 	connection.Granted.On(a.db, a.grants(p.parts).Retry)
 	connection.Granted.On(a.db, flow.RetryMerges(p.pull))

@@ -157,8 +157,9 @@ func (g Grants) RaiseMerge(tx *db.Tx, r pull.Refusal) error {
 
 // Regained goes on with a repository that the code host lets the server at again, through
 // the same installation or a new one: what waited is tried again, and what people were
-// asked about the host is resolved, unless it is a permission that is lacking yet.
-func Regained(hub *event.Hub, pulls *pull.Service) func(*db.Tx, repo.Ref) error {
+// asked about the host is resolved, unless it is a permission that is lacking yet. merges
+// is pull.Service.Hurry.
+func Regained(hub *event.Hub, merges func(tx *db.Tx, repoIDs []string) error) func(*db.Tx, repo.Ref) error {
 	return func(tx *db.Tx, r repo.Ref) error {
 		installation, err := repo.InstallationOf(tx, r.ID)
 		if err != nil {
@@ -173,7 +174,7 @@ func Regained(hub *event.Hub, pulls *pull.Service) func(*db.Tx, repo.Ref) error 
 		}); err != nil {
 			return err
 		}
-		if err := pulls.Hurry(tx, []string{r.ID}); err != nil {
+		if err := merges(tx, []string{r.ID}); err != nil {
 			return err
 		}
 		return intent.Hurry(tx, hub, []string{r.ID})
@@ -194,7 +195,8 @@ func resolve(tx *db.Tx, repoID string, over func(lacking string) (note string, o
 		if !about || !ok {
 			continue
 		}
-		if err := escalation.ResolveOfRepo(tx, escalation.About{RepoID: repoID, Category: refusalCategory, Title: title, Note: note}); err != nil {
+		gone := escalation.About{RepoID: repoID, Category: refusalCategory, Title: title, Note: note}
+		if err := escalation.ResolveOfRepo(tx, gone); err != nil {
 			return err
 		}
 	}

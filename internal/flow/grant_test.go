@@ -14,7 +14,6 @@ import (
 	"yardmaster/internal/domain/connection"
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/intent"
-	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/proof/seed"
@@ -116,7 +115,7 @@ func TestLackingPermission(t *testing.T) {
 		})
 		pushes("contents: write", 2, true)
 		// The App is removed and installed again, with all that it asks for: nothing is asked any more.
-		repo.Installed.On(d, Regained(hub, &pull.Service{Needs: pull.Needs{Hub: hub}}))
+		repo.Installed.On(d, Regained(hub, func(*db.Tx, []string) error { return nil }))
 		read(func(tx *db.Tx) error {
 			r, _, err := repo.At(tx, web)
 			if err != nil {
