@@ -14,8 +14,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	mathrand "math/rand/v2"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -121,8 +123,20 @@ type signedDelivery struct {
 	signature string
 }
 
+// signedBody is a body of the kind that GitHub sends: addresses that are alike, and ids and
+// hashes that are not. It packs to about a sixth; one text that is repeated would pack to
+// nothing, and the product, which packs what it stores, would be compared for storing
+// nothing.
 func signedBody() signedDelivery {
-	text := fmt.Appendf(nil, `{"action": "edited", "text": %q}`, strings.Repeat("What a pull request says. ", deliveryBytes/26))
+	text := []byte(`{"action": "edited"`)
+	draw := mathrand.New(mathrand.NewPCG(1, 2))
+	for i := 0; len(text) < deliveryBytes; i++ {
+		text = fmt.Appendf(text, `, "thing_%d": {"id": %d, "node_id": "PR_kw%s", "sha": "%016x%016x", "url": "https://api.github.com/repos/acme/shop/pulls/%d", `+
+			`"html_url": "https://github.com/acme/shop/pull/%d", "comments_url": "https://api.github.com/repos/acme/shop/issues/%d/comments", `+
+			`"statuses_url": "https://api.github.com/repos/acme/shop/statuses/%d", "type": "User", "site_admin": false}`,
+			i, draw.Uint32(), strconv.FormatUint(draw.Uint64(), 36), draw.Uint64(), draw.Uint64(), i, i, i, i)
+	}
+	text = append(text, '}')
 	mac := hmac.New(sha256.New, []byte(hookSecret))
 	mac.Write(text)
 	return signedDelivery{text, "sha256=" + hex.EncodeToString(mac.Sum(nil))}

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	relayed     = 64 << 20 // bytes of the repository that is cloned, which do not pack
+	relayed     = 100 << 20 // bytes of the repository that is cloned, which do not pack
 	relayRounds = 5
 )
 
@@ -85,7 +85,7 @@ func relayClone(ctx context.Context, b *bench) error {
 		most         float64
 		do           func(string) (time.Duration, error)
 	}{
-		{"clone of 64 MB, time of git", "≤ 1.50 of direct", 1.5, clone},
+		{"clone of 100 MB, time of git", "≤ 1.20 of direct", 1.2, clone},
 		{"listing of refs, time of git", "≤ 1.50 of direct", 1.5, refs},
 	} {
 		var took [2][]time.Duration
