@@ -79,6 +79,13 @@ func (y *Yard) Push(name string, files map[string]string) error {
 // revoke the box.
 func (y *Yard) Box(enrollment string) {
 	y.T.Helper()
+	y.BoxThatSavesFor(enrollment, 0)
+}
+
+// BoxThatSavesFor is Box with another time after which a run gives up to save its work; 0
+// is the usual one.
+func (y *Yard) BoxThatSavesFor(enrollment string, wrap time.Duration) {
+	y.T.Helper()
 	dir := y.T.TempDir()
 	// Agents run as another user where the box is root, and must get through.
 	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
@@ -96,7 +103,7 @@ func (y *Yard) Box(enrollment string) {
 	go func() {
 		ended <- box.Run(ctx, box.Config{
 			DataDir: dir, Slots: 2, Version: "test", Logger: y.Log.With("side", "box"),
-			Timing: box.Timing{Renew: time.Second, Beat: 200 * time.Millisecond, Retry: 20 * time.Millisecond, Grace: time.Second},
+			Timing: box.Timing{Renew: time.Second, Beat: 200 * time.Millisecond, Retry: 20 * time.Millisecond, Grace: time.Second, Wrap: wrap},
 		})
 	}()
 	y.T.Cleanup(func() {

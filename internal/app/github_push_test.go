@@ -1,0 +1,63 @@
+package app
+
+import (
+	process "os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/proof/github"
+)
+
+// While GitHub takes no pushes, and then answers no fetches, a task loses no try and none
+// of its work: the next try goes on from the work of the first.
+func TestGitHubIsDown(t *testing.T) {
+	t.Parallel()
+	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+		t.Run(e.String(), func(t *testing.T) {
+			t.Parallel()
+			f := &midRun{atGitHub: connect(t, e)}
+			f.places = t.TempDir()
+			f.send("PUT", "/v1/templates/edit", f.owner,
+				`{"agent": "command", "command": ["sh", "-c", "echo Now. >> README.md && git commit -qam 'Say when' && echo Done."]}`).want(200)
+			var filed struct {
+				TaskID string `json:"task_id"`
+			}
+			decode(t, f.send("POST", "/v1/tasks", f.owner,
+				`{"repo": "acme/shop", "title": "Say when", "problem": "The README does not say when.", "template": "edit"}`).want(202), &filed)
+			f.taskID = filed.TaskID
+			defer f.tell()
+			pushes := f.gh.Break(github.Fault{Operation: "git-receive-pack", Effect: github.Fail, Status: 503})
+			var token struct{ Token string }
+			decode(t, f.send("POST", "/v1/runners/enrollments", f.owner, `{}`).want(201), &token)
+			f.rig().BoxThatSavesFor(token.Token, 2*time.Second)
+			waits := func(kind string) func() bool {
+				return func() bool {
+					s := f.task()
+					return s.Status == "pending" && s.FailureKind != nil && *s.FailureKind == kind && len(s.Holds) == 1 &&
+						s.Holds[0].Reason == task.HoldBackoff
+				}
+			}
+			f.eventually("the push is given up", waits("push_rejected"))
+			if f.gh.Seen(pushes) < 2 || !strings.Contains(*f.task().Failure, "503") {
+				t.Errorf("after %d pushes: %s", f.gh.Seen(pushes), *f.task().Failure)
+			}
+			f.gh.Mend()
+			f.gh.Break(github.Fault{Operation: "git-upload-pack", Effect: github.Fail, Status: 502})
+			f.send("POST", "/v1/tasks/"+f.taskID+"/retry-now", f.owner, "{}").want(200)
+			f.eventually("the checkout is given up", waits("checkout_failed"))
+			if n := f.charged(); n != 0 {
+				t.Errorf("%d tries are charged", n)
+			}
+			f.gh.Mend()
+			f.send("POST", "/v1/tasks/"+f.taskID+"/retry-now", f.owner, "{}").want(200)
+			p := f.opened("the pull request is opened")
+			readme, err := process.CommandContext(t.Context(), "git", "-C", f.shop.Dir(), "show", p.HeadSHA+":README.md").Output()
+			if err != nil || string(readme) != "# Shop\nNow.\nNow.\n" {
+				t.Errorf("the README is %q, %v", readme, err)
+			}
+		})
+	}
+}
