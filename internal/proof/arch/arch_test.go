@@ -78,7 +78,7 @@ var edges = map[string]string{
 	"codehost/smarthttp": "codehost fault observe",
 	"codehost/hosttest":  "codehost fault",
 
-	"flow ",
+	"flow":  "codehost db domain/* event fault id inbound llm mail money policy protocol seal",
 	"needs": "",
 
 	"calendar": "",
@@ -102,7 +102,8 @@ var edges = map[string]string{
 
 	"app": "api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest blob bus clock codehost " +
 		"codehost/builtin codehost/github codehost/pace codehost/relay config db db/lease db/meta dial domain/* event event/hashchain " +
-		"event/notary fault flow hook id idp linear llm ",
+		"event/notary fault flow hook id idp linear llm " +
+		"llm/scripted mail observe observe/telemetry policy seal seal/keys secretscan web webpush",
 	"proof/demo":         "app box client config proof/github",
 	"proof/chaos":        "box client proof/chaos/astray",
 	"proof/chaos/astray": "",
@@ -131,7 +132,8 @@ var edges = map[string]string{
 
 // foundation lists what any domain may import. All other domains build on the rows of
 // people.
-const foundation = "api/op blob calendar client/inert clock codehost codehost/pace db dial domain/people event fault flake hook id idp inbound jsonschema "
+const foundation = "api/op blob calendar client/inert clock codehost codehost/pace db dial domain/people event fault flake hook id idp inbound jsonschema " +
+	"linear llm mail money needs observe policy protocol seal seal/keys secretscan web webpush"
 
 // between lists the domains that import another one, and why a function wired in app
 // would not do.

@@ -21,7 +21,6 @@ var values = map[string][]string{
 	"schedules.md": {"Schedule.state", "Schedule.obstacle", "Schedule.last_outcome", "Schedule.when_busy"},
 	"webhooks.md":  {"WebhookAttempt.status", "WebhookAttempt.type"},
 	"sources.md":   {"Source.kind", "Source.state", "SourceReceipt.kind", "SourceReceipt.reason", "LinearIssue.state"},
-	"sources.md":   {"Source.kind", "Source.state", "SourceReceipt.kind", "SourceReceipt.reason"},
 	"github.md":    {"CodeHostDelivery.state", "IssuePolicy.triage"},
 }
 

@@ -144,6 +144,7 @@ const (
 	landed  = "a person who comes back from a code host sees whether the installation is known, in one statement"
 	ladder  = "report: the steps of onboarding are counted over what an account has"
 	glance  = "report: an account at a glance"
+	told    = "a digest is what happened in an account in a day or a week, each part of it one statement"
 	record  = "report: the record of every domain, which event writes and others show"
 	replay  = "report: a replay holds all that became of a session against a policy"
 	inCall  = "hot: whose budgets a model call counts for is one statement"

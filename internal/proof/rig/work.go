@@ -103,7 +103,9 @@ func (y *Yard) BoxThatSavesFor(enrollment string, wrap time.Duration) {
 	go func() {
 		ended <- box.Run(ctx, box.Config{
 			DataDir: dir, Slots: 2, Version: "test", Logger: y.Log.With("side", "box"),
-			Timing: box.Timing{Renew: time.Second, Beat: 200 * time.Millisecond, Retry: 20 * time.Millisecond, Grace: time.Second, Wrap: wrap},
+			Timing: box.Timing{
+				Renew: time.Second, Beat: 200 * time.Millisecond, Retry: 20 * time.Millisecond, Grace: time.Second, Wrap: wrap,
+			},
 		})
 	}()
 	y.T.Cleanup(func() {
