@@ -378,7 +378,8 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Logger: a.log, Repos: flow.ScheduleRepos{}, Asks: flow.ScheduleAsks{Hub: a.hub},
 	}))
 	add(&p, digest.New(digest.Needs{
-		DB: a.db, Hub: a.hub, Logger: a.log, BaseURL: a.base, Mails: flow.DigestMails{Outbox: a.mail},
+		DB: a.db, Hub: a.hub, Logger: a.log, BaseURL: a.base,
+		Mails: flow.DigestMails{Outbox: a.mail, Notifications: p.notes},
 	}))
 	add(&p, overview.New(overview.Needs{DB: a.db, Donations: flow.Donations{}}))
 	add(&p, stream.New(stream.Needs{DB: a.db, Hub: a.hub, Topics: topics(p), Own: ownTopics(p)}))

@@ -5,14 +5,17 @@ import (
 	"html/template"
 	"strings"
 	"time"
+
+	"yardmaster/internal/mail"
 )
 
 // view is a digest as its templates have it.
 type view struct {
 	row
 	Content
-	Title, Account, BaseURL string
-	zone                    *time.Location
+	Title, BaseURL string
+	Reason         string // why somebody is mailed; "" for the page alone
+	zone           *time.Location
 }
 
 // Time is an instant in the zone of the digest.
@@ -70,6 +73,7 @@ var page = template.Must(template.New("digest").Parse(`<!doctype html>
 <ul>{{range .Rates}}
 <li>{{.N}} of {{.D}} {{$.Says .}}</li>{{end}}
 </ul>
+{{end}}{{with .Reason}}<p><small>{{.}}</small></p>
 {{end}}</body></html>
 `))
 
@@ -79,7 +83,7 @@ func (s *Service) view(r row, login string) view {
 	if r.Kind == Weekly {
 		title = "Digest of the week until " + r.Period
 	}
-	return view{row: r, Content: r.Content.V, Title: login + ": " + title, Account: login, BaseURL: s.BaseURL, zone: place(r.Zone)}
+	return view{row: r, Content: r.Content.V, Title: login + ": " + title, BaseURL: s.BaseURL, zone: place(r.Zone)}
 }
 
 // html renders a digest.
@@ -88,9 +92,6 @@ func (v view) html() (string, error) {
 	err := page.Execute(&b, v)
 	return b.String(), err
 }
-
-// quietly keeps programs that show mails from making addresses of text that others wrote.
-var quietly = strings.NewReplacer("://", ": //", "www.", "www .", "WWW.", "WWW .", "Www.", "Www .", "mailto:", "mailto :")
 
 // text is a digest for those who read it without HTML.
 func (v view) text() string {
@@ -105,8 +106,8 @@ func (v view) text() string {
 		if w.Repo != nil {
 			repo = *w.Repo + ": "
 		}
-		say("  %s%s", repo, quietly.Replace(w.Title))
-		say("    %s, %s; for %s, since %s", v.Word(w.Kind), v.Word(quietly.Replace(w.Why)), v.For(w.Who), v.Time(w.Since))
+		say("  %s%s", repo, mail.Quiet(w.Title))
+		say("    %s, %s; for %s, since %s", v.Word(w.Kind), v.Word(mail.Quiet(w.Why)), v.For(w.Who), v.Time(w.Since))
 		if v.IsPull(w.Kind) {
 			say("    %s", v.Link(w.ID))
 		}
@@ -115,19 +116,19 @@ func (v view) text() string {
 		say("\nMerged (%d)\n", v.Merged.Total)
 	}
 	for _, m := range v.Merged.Rows {
-		say("  %s #%d: %s", m.Repo, m.Number, quietly.Replace(m.Title))
+		say("  %s #%d: %s", m.Repo, m.Number, mail.Quiet(m.Title))
 		say("    %s", v.Link(m.PRID))
 	}
 	if len(v.Failed.Rows) > 0 {
 		say("\nFailed (%d)\n", v.Failed.Total)
 	}
 	for _, f := range v.Failed.Rows {
-		say("  %s: %s", f.Repo, quietly.Replace(f.Title))
+		say("  %s: %s", f.Repo, mail.Quiet(f.Title))
 		why := f.Why
 		if f.Failure != nil {
 			why = strings.TrimSuffix(v.Word(*f.Failure)+": "+why, ": ")
 		}
-		say("    %s", quietly.Replace(why))
+		say("    %s", mail.Quiet(why))
 	}
 	if v.Quiet {
 		return b.String()
@@ -141,12 +142,16 @@ func (v view) text() string {
 		say("%d of %d %s", r.N, r.D, v.Says(r))
 	}
 	say("\nyardmaster call digest.get id=%s", v.ID)
+	if v.Reason != "" {
+		say("\n-- \n%s", v.Reason)
+	}
 	return b.String()
 }
 
 // letter is the mail about a digest.
 func (s *Service) letter(m made) (Letter, error) {
 	v := s.view(m.row, m.login)
+	v.Reason = "You get this mail as a member of " + m.login + ", because of the kind digest of your notifications."
 	html, err := v.html()
 	return Letter{
 		DigestID: m.ID, Kind: m.Kind, Subject: fmt.Sprintf("%s, %s: %s", m.login, m.Period, m.Headline), Text: v.text(), HTML: html,

@@ -115,9 +115,14 @@ func MemberByID(tx *db.Tx, accountID, userID string) (Member, bool, error) {
 	return memberByID.Maybe(tx, accountID, userID)
 }
 
-// Addresses lists the addresses of the members of an account who have one and are let
-// through the gate.
-func Addresses(tx *db.Tx, accountID string) ([]string, error) { return addressesOf.All(tx, accountID) }
+// Addressee is a person who can be written to.
+type Addressee struct{ ID, Email string }
+
+// Addressees lists the members of an account who have an address and are let through the
+// gate.
+func Addressees(tx *db.Tx, accountID string) ([]Addressee, error) {
+	return addressesOf.All(tx, accountID)
+}
 
 // HasMemberMailed tells whether the user with an address, in lower case, is a member
 // of an account.

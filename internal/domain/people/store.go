@@ -67,7 +67,7 @@ var (
 	rosterOf     = db.Q[Member](rosterColumns + ` WHERE m.account_id = $1 ORDER BY u.login`)
 	memberByID   = db.Q[Member](rosterColumns + ` WHERE m.account_id = $1 AND m.user_id = $2`)
 	memberMailed = db.Q[string](`SELECT u.id FROM users u JOIN memberships m ON m.user_id = u.id WHERE m.account_id = $1 AND u.email = $2`)
-	addressesOf  = db.Q[string](`SELECT u.email FROM users u JOIN memberships m ON m.user_id = u.id
+	addressesOf  = db.Q[Addressee](`SELECT u.id, u.email FROM users u JOIN memberships m ON m.user_id = u.id
 		WHERE m.account_id = $1 AND u.email <> '' AND u.approved_at IS NOT NULL ORDER BY u.id`)
 	ownersOf = db.Q[string](`SELECT user_id FROM memberships WHERE account_id = $1 AND role = 'owner' ORDER BY user_id`).ForUpdate()
 	join     = db.SWith[joinArgs](`INSERT INTO memberships (account_id, user_id, role, created_at)

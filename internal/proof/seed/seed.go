@@ -307,3 +307,11 @@ type Digest struct{ ID, Account, Period string }
 
 // Add implements Row.
 func (d Digest) Add(tx *db.Tx) error { return done(addDigest.Exec(tx, d.ID, d.Account, d.Period)) }
+
+// Choice switches a kind of notification off for a person, by a channel.
+type Choice struct{ Account, User, Kind, Channel string }
+
+// Add implements Row.
+func (c Choice) Add(tx *db.Tx) error {
+	return done(addChoice.Exec(tx, c))
+}
