@@ -222,6 +222,8 @@ var (
 		VALUES ('of-ada', $1, 'ada', 'h', 'ada', '', $2, '[]', 0, 0)`)
 	setCodeHost = db.S(`INSERT INTO code_hosts (name, address, app_id, slug, client_id, owner_id, owner_login, account_id, switches, sealed,
 		created_at, created_by) VALUES ('h', 'https://h.example', '1', 'yard', '', '1', 'acme', $1, '{}', $2, 0, 'ada')`)
+	setTracker = db.S(`INSERT INTO trackers (account_id, sealed, team_id, team_key, team_name, viewer_id, viewer_name, connected_by, connected_at)
+		VALUES ($1, $2, 't', 'T', 'T', 'v', 'V', 'ada', 0)`)
 	mailText = db.Q[string](`SELECT sealed FROM mails WHERE id = $1`)
 	mailOf   = db.Q[string](`SELECT id FROM mails WHERE recipient = $1 AND subject LIKE 'Your code%'`)
 )
@@ -238,11 +240,17 @@ func TestRotation(t *testing.T) {
 		y.push("acme/web", map[string]string{"README": "hello\n"})
 		y.send("POST", "/v1/billing/keys", y.owner, `{"provider": "openai", "key": "sk-of-acme-0123456789"}`).want(201)
 		y.send("POST", "/v1/webhooks", y.owner, `{"name": "coder", "url": "http://127.0.0.1:1/of-acme"}`).want(201)
+		y.send("POST", "/v1/me/push", y.owner, `{"endpoint": "http://127.0.0.1:1/of-ada", "keys": {"auth": "tBHItJI5svbpez7KI4CCXg",
+			"p256dh": "BNcRdreALRFXTkOOUHK1EtK2wtaz5Ry4YfYCA_0QTpQtUbVlUls0VJXg7A8u-Ts1XbjhazAkj7I99e8QcYP7DkM"}}`).want(201)
+		y.send("POST", "/v1/me/push/test", y.owner, "").want(202) // nobody is there: it waits
 		y.send("POST", "/v1/integrations", y.owner, `{"name": "tracker", "kind": "gitlab"}`).want(201)
 		y.send("PUT", "/v1/repos/acme/web/secrets/DSN", y.owner, `{"value": "postgres://of-web", "environment": "staging"}`).want(200)
 		y.send("PUT", "/v1/secrets/DSN", y.owner, `{"value": "postgres://of-acme"}`).want(200)
 		y.in(y.acct, func(tx *db.Tx) error {
 			if _, err := setCodeHost.Exec(tx, y.acct, y.ring.Seal("code-host/h", []byte("{}"))); err != nil {
+				return err
+			}
+			if _, err := setTracker.Exec(tx, y.acct, y.ring.Seal("tracker/"+y.acct, []byte("of the tracker"))); err != nil {
 				return err
 			}
 			if _, err := setHostToken.Exec(tx, y.acct, y.ring.Seal("host-token/of-ada", []byte("of ada"))); err != nil {

@@ -22,7 +22,9 @@ import (
 var sealers = map[string]string{
 	"internal/app/keys.go rememberSealed":          "meta.value",
 	"internal/app/keys.go changeBusKeys":           "meta.value",
-	"internal/domain/webhook/ops.go create":        "webhooks.sealed",
+	"internal/domain/webhook/own.go add":           "webhooks.sealed",
+	"internal/domain/push/push.go Tell":            "push_messages.sealed",
+	"internal/domain/push/ops.go subscribe":        "push_subscriptions.sealed",
 	"internal/domain/source/source.go seal":        "sources.sealed",
 	"internal/domain/tracker/ops.go set":           "trackers.sealed",
 	"internal/domain/modelkey/ops.go add":          "provider_keys.sealed",

@@ -62,7 +62,7 @@ func Claim(tx *db.Tx, name, value, atMost, above string) (bool, error) {
 	return n > 0, err
 }
 
-const isSealed = `key IN ('` + BusKeys + `', '` + ClientKey + `')`
+const isSealed = `key IN ('` + BusKeys + `', '` + ClientKey + `', '` + PushKeys + `')`
 
 // Sealed are the sealed values of the installation.
 var Sealed = keys.Column{

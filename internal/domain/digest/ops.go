@@ -46,8 +46,8 @@ type Head struct {
 type Digest struct {
 	_ struct{} `doc:"A digest." schema:"Digest"`
 	Head
-	HTML    string  `json:"html" doc:"the digest as a page of its own"`
-	Text    string  `json:"text" doc:"the digest as plain text, for terminals"`
+	HTML    string  `json:"html" example:"<!doctype html>…" doc:"the digest as a page of its own"`
+	Text    string  `json:"text" example:"Nothing happened." doc:"the digest as plain text, for terminals"`
 	Content Content `json:"content" doc:"the digest as data"`
 }
 
