@@ -53,13 +53,15 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "integration.update", Method: "PATCH", Path: "/v1/integrations/{id}", Group: group, Rule: write,
 			Refuses: []op.Refusal{{Status: 403, Slug: "missing-scope"}, {Status: 409, Slug: "source-exists"}},
 			Summary: "Change what is done with the deliveries of a source",
-			Doc:     "What is left out stays. An empty text takes a value away; projects replaces all that there were."}, s.update),
+			Doc: "What is left out stays. An empty text takes a value away; projects replaces all that there were. A source that is trusted " +
+				"afterwards needs write:tasks."}, s.update),
 		op.New(op.Row{ID: "integration.rotate", Method: "POST", Path: "/v1/integrations/{id}/rotate", Group: group, Rule: write,
 			Status:  201,
 			NoStore: true,
+			Refuses: []op.Refusal{{Status: 403, Slug: "missing-scope"}},
 			Summary: "Give a source another secret; the one before it is good for 24 hours more",
 			Doc: "Without secret one is made, and shown once. With at_once the one before it ends now, as is due if it has leaked. A source " +
-				"that awaits its secret is ready afterwards."}, s.rotate),
+				"that awaits its secret is ready afterwards. One that is trusted needs write:tasks."}, s.rotate),
 		op.New(op.Row{ID: "integration.disconnect", Method: "DELETE", Path: "/v1/integrations/{id}", Group: group, Rule: write,
 			Summary: "Disconnect a system; again is no error",
 			Doc:     "Its secret and its ledger are forgotten. The asks that it led to stay."}, s.disconnect),
@@ -346,9 +348,6 @@ type updateIn struct {
 }
 
 func (s *Service) update(ctx context.Context, in updateIn) (out Source, err error) {
-	if err := trust(ctx, in.Trusted != nil && *in.Trusted); err != nil {
-		return out, err
-	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, err := locked(tx, in.ID)
 		if err != nil {
@@ -368,6 +367,11 @@ func (s *Service) update(ctx context.Context, in updateIn) (out Source, err erro
 			if a.Projects, err = bound(tx, *in.Projects); err != nil {
 				return err
 			}
+		}
+		// Where the deliveries of a trusted source lead, and who signs them, is as good as the
+		// right to begin work.
+		if err := trust(ctx, a.Trusted); err != nil {
+			return err
 		}
 		if _, err := change.Exec(tx, a); err != nil {
 			return err
@@ -403,6 +407,9 @@ func (s *Service) rotate(ctx context.Context, in rotateIn) (out Connected, err e
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, err := locked(tx, in.ID)
 		if err != nil {
+			return err
+		}
+		if err := trust(ctx, r.Trusted); err != nil {
 			return err
 		}
 		old, err := s.open(r)

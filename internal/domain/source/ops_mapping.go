@@ -23,10 +23,10 @@ func (s *Service) mappingOps() []op.Op {
 			Doc: "Of a source of the kind generic. Each delivery is read with the mapping and judged as it would be now, apart from whether " +
 				"there is an ask for it. Nothing is filed."}, s.previewMapping),
 		op.New(op.Row{ID: "integration.mapping_set", Method: "PUT", Path: "/v1/integrations/{id}/mapping", Group: group, Rule: write,
-			Refuses: []op.Refusal{{Status: 409, Slug: "not-generic"}},
+			Refuses: []op.Refusal{{Status: 403, Slug: "missing-scope"}, {Status: 409, Slug: "not-generic"}},
 			Summary: "Set how the deliveries of a source are read",
 			Doc: "Of a source of the kind generic; integration.mapping_preview shows what it would make of the last deliveries. The mapping " +
-				"replaces the one before it, and holds for what comes from then on."}, s.setMapping),
+				"replaces the one before it, and holds for what comes from then on. A source that is trusted needs write:tasks."}, s.setMapping),
 	}
 }
 
@@ -125,6 +125,9 @@ func (s *Service) setMapping(ctx context.Context, in mappingIn) (out Source, err
 		}
 		if src.Kind != inbound.Generic {
 			return errNotGeneric
+		}
+		if err := trust(ctx, src.Trusted); err != nil {
+			return err
 		}
 		if _, err := setMapping.Exec(tx, tx.Account, src.ID, db.JSON[inbound.Mapping]{V: in.Mapping}); err != nil {
 			return err

@@ -150,6 +150,22 @@ func TestRights(t *testing.T) {
 		if _, err := s.update(y.as("acme", policy.WriteTasks), updateIn{ID: src.ID, Trusted: &yes}); err != nil {
 			t.Fatal(err)
 		}
+		// A trusted source cannot be taken over with less than the right that it has.
+		less, no, to := y.as("acme", policy.WriteWebhooks), false, "acme/api"
+		for name, err := range map[string]error{
+			"rotate": fails(s.rotate(less, rotateIn{ID: src.ID})),
+			"update": fails(s.update(less, updateIn{ID: src.ID, Repo: &to})),
+			"map":    fails(s.setMapping(less, mappingIn{ID: src.ID, Mapping: inbound.Mapping{Title: "/x"}})),
+		} {
+			if !fault.IsKind(err, fault.Forbidden) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		defer func() {
+			if _, err := s.update(less, updateIn{ID: src.ID, Trusted: &no}); err != nil {
+				t.Errorf("trust cannot be taken away: %v", err)
+			}
+		}()
 		y.post(src, `{"title": "t"}`)
 		for _, f := range y.asks {
 			if !f.Trusted {
