@@ -23,6 +23,7 @@ import (
 	"yardmaster/internal/domain/review"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
+	"yardmaster/internal/domain/tracker"
 	"yardmaster/internal/event"
 	"yardmaster/internal/flow"
 )
@@ -72,6 +73,8 @@ func (a *App) subscribe(p wired) {
 	connection.Granted.On(a.db, flow.ResolveGranted)
 	pull.Ungranted.On(a.db, a.grants(p.parts).RaiseMerge)
 	intent.GivenUp.On(a.db, a.grants(p.parts).Raise)
+	intent.GivenUp.On(a.db, flow.RaiseRefusal)
+	tracker.GivenUp.On(a.db, flow.RaiseUntracked)
 	pull.SeenTo.On(a.db, flow.EndReviews(p.review))
 	review.PostingEnded.On(a.db, p.pull.ReviewPosted)
 	pull.HeadKnown.On(a.db, flow.BeginReview(p.review))

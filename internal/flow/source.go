@@ -3,6 +3,7 @@ package flow
 import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/ask"
+	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/source"
 	"yardmaster/internal/domain/tracker"
 	"yardmaster/internal/domain/webhook"
@@ -41,4 +42,18 @@ func (SourceEchoes) Made(tx *db.Tx, kind, key string) (bool, error) {
 		return false, nil
 	}
 	return tracker.Made(tx, key)
+}
+
+// trackerCategory is the category of escalations about issues that were not opened.
+const trackerCategory = "tracker_refused"
+
+// RaiseUntracked asks a person to see to a task that did not become an issue at Linear.
+func RaiseUntracked(tx *db.Tx, f tracker.Failure) error {
+	_, err := escalation.Raise(tx, escalation.Draft{
+		RepoID: &f.RepoID, Category: trackerCategory, Title: "Not opened at Linear: " + f.Title,
+		Body: "A task with the sink linear did not become an issue, and is in no queue: " + f.Why +
+			". Look at integration.linear_get, and create the task again.",
+		Reason: f.Why,
+	})
+	return err
 }

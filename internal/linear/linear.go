@@ -98,7 +98,10 @@ func (c *Client) Viewer(ctx context.Context, key string) (Viewer, error) {
 		} `json:"teams"`
 	}
 	err := c.call(ctx, key, `query Viewer { viewer { id name } teams(first: 250) { nodes { id key name } } }`, nil, &out)
-	return Viewer{ID: out.Viewer.ID, Name: out.Viewer.Name, Teams: out.Teams.Nodes}, err
+	for i, t := range out.Teams.Nodes {
+		out.Teams.Nodes[i] = Team{ID: clean(t.ID), Key: clean(t.Key), Name: clean(t.Name)}
+	}
+	return Viewer{ID: clean(out.Viewer.ID), Name: clean(out.Viewer.Name), Teams: out.Teams.Nodes}, err
 }
 
 // Find finds an issue by its id; false if there is none that the key may see.
@@ -113,7 +116,7 @@ func (c *Client) Find(ctx context.Context, key, issueID string) (Issue, bool, er
 	if err != nil || len(out.Issues.Nodes) == 0 {
 		return Issue{}, false, err
 	}
-	return out.Issues.Nodes[0], true, nil
+	return out.Issues.Nodes[0].clean(), true, nil
 }
 
 // Create opens an issue. Linear refuses a second issue with the same id, so a call whose
@@ -135,7 +138,20 @@ func (c *Client) Create(ctx context.Context, key string, d Draft) (Issue, error)
 	case !out.Made.Success || out.Made.Issue == nil:
 		return Issue{}, &RefusedError{Why: "no issue was made"}
 	}
-	return *out.Made.Issue, nil
+	return out.Made.Issue.clean(), nil
+}
+
+// clean is a text of Linear as a database stores it, cut.
+func clean(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text[:min(len(text), maxWords)], ""), "\x00", "")
+}
+
+func (i Issue) clean() Issue {
+	i.Identifier, i.URL = clean(i.Identifier), clean(i.URL)
+	if !strings.HasPrefix(i.URL, "https://") {
+		i.URL = "" // it is shown as a link
+	}
+	return i
 }
 
 // answer is the answer to a call of GraphQL.
@@ -200,7 +216,7 @@ func failure(resp *http.Response, a answer, malformed error) error {
 			why = says
 		}
 	}
-	why = strings.ToValidUTF8(why[:min(len(why), maxWords)], "")
+	why = clean(why)
 	switch {
 	case code == "RATELIMITED", resp.StatusCode == http.StatusTooManyRequests:
 		after, _ := strconv.Atoi(resp.Header.Get("Retry-After"))

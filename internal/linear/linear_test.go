@@ -81,6 +81,19 @@ func isRefused(why string) func(error) bool {
 	}
 }
 
+// What Linear answers is stored and shown, so it is text, and its address a link to a page.
+func TestClean(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"data": {"issueCreate": {"success": true, "issue": {"id": "1", "identifier": "E\u0000NG-7", "url": "javascript:1"}}}}`))
+	}))
+	defer srv.Close()
+	got, err := New(srv.URL).Create(t.Context(), "k", Draft{})
+	if err != nil || got != (Issue{ID: "1", Identifier: "ENG-7"}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // The key of a person is sent as it is, an access token as a bearer.
 func TestAuthorization(t *testing.T) {
 	t.Parallel()

@@ -28,6 +28,12 @@ type (
 	}
 )
 
+// Failure is an issue that is not opened.
+type Failure struct{ RepoID, Title, Why string }
+
+// GivenUp is sent when an issue was not opened at Linear, for good.
+var GivenUp = event.DeclareSignal[Failure]("tracker.given_up", "An issue was not opened at Linear, for good.")
+
 // The events of the connection and of its issues.
 var (
 	connectedEvent = event.Declare[connectedData]("integration.linear_connected", audience, "Issues can be opened at Linear.")

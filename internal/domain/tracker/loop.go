@@ -127,6 +127,9 @@ func (s *Service) carry(ctx context.Context, i issueRow) error {
 		if err != nil || n == 0 {
 			return err
 		}
+		if err := GivenUp.Send(tx, Failure{RepoID: i.RepoID, Title: i.Title, Why: why}); err != nil {
+			return err
+		}
 		return failedEvent.Record(tx, event.Subject{ID: i.ID, RepoID: i.RepoID}, failedData{Reason: why})
 	})
 }

@@ -110,6 +110,7 @@ type yard struct {
 	db    *db.DB
 	nodes [2]*Service
 	peer  *peer
+	up    []Failure // told to others
 
 	mu sync.Mutex
 	at time.Time
@@ -148,6 +149,10 @@ func onBoth(t *testing.T, fn func(*yard)) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			GivenUp.On(y.db, func(tx *db.Tx, f Failure) error {
+				tx.AfterCommit(func() { y.up = append(y.up, f) })
+				return nil
+			})
 			fn(y)
 		})
 	}
@@ -300,6 +305,9 @@ func TestFails(t *testing.T) {
 				}
 				if got := strings.Join(y.events(issueID), " "); got != "integration.linear_requested integration.linear_failed" {
 					t.Error(got)
+				}
+				if len(y.up) != 1 || y.up[0].RepoID != "r1" || y.up[0].Title != "Footer" || y.up[0].Why == "" {
+					t.Errorf("told %+v", y.up)
 				}
 			})
 		})
