@@ -27,9 +27,10 @@ func readGeneric(r Request, d Document, m Mapping) Event {
 		Key: d.fill(m.DedupeKey), Projects: []string{d.fill(m.Project)}, Senders: []string{d.fill(m.Sender)},
 		Title: d.fill(m.Title), Text: d.fill(m.Body), URL: d.fill(m.URL),
 	}
+	e.Timed = r.Header("X-Service-Signature") != ""
 	e.Signed = r.Header("Webhook-Id") != "" && r.Header("Webhook-Signature") != "" && r.Header("X-Service-Signature") == ""
 	if own := d.text("/id"); strings.HasPrefix(own, "evt_") && r.Header("X-Service-Event-Version") != "" {
-		e.Ours = short(own)
+		e.Ours, e.IDs = short(own), append(e.IDs, own) // webhooks of this server try again for a day and a half
 	}
 	switch challenge := d.text("/challenge"); {
 	case e.Name == "url_verification" && challenge != "" && len(challenge) <= maxLink:

@@ -59,6 +59,7 @@ type Event struct {
 	Act      Act
 	IDs      []string // by which the vendor knows the delivery
 	Signed   bool     // the IDs are signed, so that a second delivery has others though its body is the same
+	Timed    bool     // its time is signed, so that an old one cannot be sent again by others
 	Key      string   // of the thing that is wanted, unique at the vendor; empty: it has none
 	Again    bool     // a second event with the same Key is the same trouble once more
 	Projects []string // names of the place at the vendor that it is about

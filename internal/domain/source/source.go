@@ -60,6 +60,7 @@ const (
 	overlap    = 24 * time.Hour      // for which the secret before a rotation is good
 	kept       = 30 * 24 * time.Hour // deliveries
 	remembered = 48 * time.Hour      // ids and hashes of deliveries
+	sameTimed  = 10 * time.Minute    // for which a body is the same delivery whose time is signed: longer than it could be replayed
 )
 
 // Filing is an ask that a delivery leads to.
@@ -261,7 +262,11 @@ func bind(src row, projects []string) (repoID, project string) {
 // take decides about a delivery to a locked source, and stores what became of it.
 func (s *Service) take(tx *db.Tx, src row, n news) (r result, err error) {
 	for _, key := range n.keys {
-		askID, twice, err := seenBefore.Maybe(tx, src.ID, key)
+		since := tx.Now.Add(-remembered)
+		if key == n.hash && n.Timed {
+			since = tx.Now.Add(-sameTimed)
+		}
+		askID, twice, err := seenBefore.Maybe(tx, src.ID, key, db.Micros(since))
 		if err != nil {
 			return r, err
 		}

@@ -180,12 +180,27 @@ func TestTwice(t *testing.T) {
 				t.Errorf("repeat %d: %s", i, got.text)
 			}
 		}
+		// The same words later are the same trouble once more, as their time is signed.
+		y.wait(sameTimed + time.Second)
+		if got := y.post(src, body); got.Kind != Noop || got.Count != 4 {
+			t.Errorf("after ten minutes: %s", got.text)
+		}
+		hub := map[string]string{"X-Hub-Signature-256": "sha256=" + mac(*src.Secret, body)}
+		for range 2 {
+			if got := y.send(sending{source: src.ID, body: body, headers: hub}); got.Kind != Noop || got.Count != 0 {
+				t.Errorf("without a time: %s", got.text)
+			}
+		}
+		y.wait(sameTimed + time.Second)
+		if got := y.send(sending{source: src.ID, body: body, headers: hub}); got.Kind != Noop || got.Count != 0 {
+			t.Errorf("without a time, after ten minutes: %s", got.text)
+		}
 		// After two days the ask alone knows it.
 		y.wait(remembered + time.Hour)
 		if err := y.nodes[0].forget(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := y.post(src, body); got.Kind != Noop || got.Count != 4 {
+		if got := y.post(src, body); got.Kind != Noop || got.Count != 5 {
 			t.Errorf("after two days: %s", got.text)
 		}
 	})

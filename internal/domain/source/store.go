@@ -84,9 +84,9 @@ var (
 	dropLedger       = db.S(`DELETE FROM source_deliveries WHERE source_id = $1`)
 	forgetDeliveries = db.S(`DELETE FROM source_deliveries WHERE received_at < $1`)
 
-	seenBefore = db.Q[string](`SELECT ask_id FROM source_seen WHERE source_id = $1 AND key = $2`)
+	seenBefore = db.Q[string](`SELECT ask_id FROM source_seen WHERE source_id = $1 AND key = $2 AND at > $3`)
 	addSeen    = db.SWith[addSeenArgs](`INSERT INTO source_seen (source_id, key, ask_id, at) VALUES (:source_id, :key, :ask_id, :at)
-		ON CONFLICT DO NOTHING`)
+		ON CONFLICT (source_id, key) DO UPDATE SET ask_id = excluded.ask_id, at = excluded.at`)
 	dropSeen   = db.S(`DELETE FROM source_seen WHERE source_id = $1`)
 	forgetSeen = db.S(`DELETE FROM source_seen WHERE at < $1`)
 )
