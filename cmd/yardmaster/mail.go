@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,12 +17,22 @@ import (
 	"yardmaster/internal/mail"
 )
 
-func runMail(_ context.Context, args []string) error {
+func runMail(ctx context.Context, args []string) error {
 	fl := flags("mail")
 	data := fl.String("data", cmp.Or(os.Getenv("YARDMASTER_DATA"), "./yardmaster-data"), "the server's data folder (YARDMASTER_DATA)")
+	queue := fl.Bool("queue", false, "for operators: list the mails of the server that are not sent, and the addresses that were refused")
+	retry := fl.String("retry", "", "for operators: send the mail `ID` now")
+	clear := fl.String("clear", "", "for operators: mail notifications to `ADDRESS` again, which a mail server has refused")
 	plain, err := parse(fl, args, "[NUMBER]")
 	if err != nil {
 		return err
+	}
+	if *queue || *retry != "" || *clear != "" {
+		c, err := connect()
+		if err != nil {
+			return err
+		}
+		return operateMails(ctx, c, *retry, *clear, time.Now())
 	}
 	letters, err := mail.Folder{Dir: filepath.Join(*data, "mail")}.List()
 	if err != nil {
@@ -34,6 +46,84 @@ func runMail(_ context.Context, args []string) error {
 		return fmt.Errorf("there is no mail %q: name one of the %d by its number", plain[0], len(letters))
 	}
 	return showMail(os.Stdout, letters[n-1])
+}
+
+// queuedMail and refusedAddress are rows of mail.list and mail.refusals.
+type (
+	queuedMail struct {
+		ID, To, State string
+		Tries         int
+		DueAt         time.Time `json:"due_at"`
+		CreatedAt     time.Time `json:"created_at"`
+		LastError     *string   `json:"last_error"`
+	}
+	refusedAddress struct {
+		Address, Reason string
+		RefusedAt       time.Time `json:"refused_at"`
+	}
+)
+
+// operateMails clears an address and sends a mail again, if they are named, and lists what
+// is not sent then.
+func operateMails(ctx context.Context, c *client.Client, retry, clear string, now time.Time) error {
+	if clear != "" {
+		if err := c.Call(ctx, http.MethodPost, "/v1/admin/mail-refusals/"+url.PathEscape(clear)+"/clear", nil, nil); err != nil {
+			return err
+		}
+	}
+	if retry != "" {
+		if err := c.Call(ctx, http.MethodPost, "/v1/admin/mails/"+url.PathEscape(retry)+"/retry", nil, nil); err != nil {
+			return err
+		}
+	}
+	mails, err := pages[queuedMail](ctx, c, "/v1/admin/mails?per_page=100")
+	if err != nil {
+		return err
+	}
+	refused, err := pages[refusedAddress](ctx, c, "/v1/admin/mail-refusals?per_page=100")
+	if err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, m := range mails {
+		why := ""
+		if m.LastError != nil {
+			why = *m.LastError
+		}
+		rows = append(rows, []string{m.ID, m.State, now.Sub(m.CreatedAt).Truncate(time.Second).String(), strconv.Itoa(m.Tries), m.To, why})
+	}
+	if len(rows) == 0 {
+		fmt.Println("All mails are sent.")
+	} else {
+		lines("ID\tSTATE\tAGE\tTRIES\tTO\tLAST ERROR", rows)
+	}
+	if len(refused) == 0 {
+		return nil
+	}
+	rows = nil
+	for _, r := range refused {
+		rows = append(rows, []string{r.Address, now.Sub(r.RefusedAt).Truncate(time.Second).String(), r.Reason})
+	}
+	lines("REFUSED ADDRESS\tSINCE\tREASON", rows)
+	return nil
+}
+
+// pages reads all pages of a collection.
+func pages[T any](ctx context.Context, c *client.Client, path string) (all []T, err error) {
+	for next := ""; ; {
+		var page struct {
+			Data []T     `json:"data"`
+			Next *string `json:"next_cursor"`
+		}
+		if err := c.Call(ctx, http.MethodGet, path+next, nil, &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Data...)
+		if page.Next == nil {
+			return all, nil
+		}
+		next = "&cursor=" + url.QueryEscape(*page.Next)
+	}
 }
 
 // showMail prints a letter without control characters: strangers have chosen names

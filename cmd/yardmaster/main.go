@@ -41,7 +41,7 @@ func commands() []command {
 		{"keys forget", "ID [flags of serve]", "remove a master key that holds no value any more", runKeysForget},
 		{"audit accept", "REASON [flags of serve]",
 			"take a record that is not what was noted of it as it is, after an older database was put back", runAuditAccept},
-		{"mail", "[--data DIR] [NUMBER]", "list the mails of a server without SMTP, or show one", runMail},
+		{"mail", "[--data DIR] [NUMBER] | --queue | --retry ID | --clear ADDRESS", "list the mails of a server without SMTP, or show one; for operators: what is not sent", runMail},
 		{"github setup", "", "where the server is connected to GitHub", runGitHubSetup},
 		{"github deliveries", "[--state STATE]", "what GitHub has sent, and what became of it", runGitHubDeliveries},
 		{"github redeliver", "GUID", "apply a delivery once more, with an operator's token", runGitHubRedeliver},

@@ -51,6 +51,7 @@ var groups = map[string]string{
 	"task":           "Scoped units of work, from the queue to the merge.",
 	"template":       "Which agent runs with which model, and what it is told.",
 	"token":          "Personal access tokens: minted, listed, renamed and revoked. A token is shown once.",
+	"mail":           "Mails that are not sent, and addresses that mail servers have refused.",
 	"notification":   "What concerns the caller, and how they hear of it.",
 	"push":           "Browsers of the caller that take messages.",
 	"webhook":        "Addresses of customers that are told of events, and what was sent there.",
@@ -67,7 +68,7 @@ var contents = []string{
 	"plan", "project", "issue", "pr", "review", "ask", "schedule", "escalation", "box", "template", "config", "ci", "system_prompt",
 	"project_secret", "secret", "blocker",
 	"self",
-	"session", "stream", "audit", "notification", "push", "overview", "digest", "code_host", "inbound",
+	"session", "stream", "audit", "notification", "push", "overview", "digest", "code_host", "inbound", "mail",
 }
 
 // order is how a reader meets the groups: work, what carries it out, permissions,
@@ -76,8 +77,7 @@ var order = []string{
 	"task", "ask", "schedule", "plan", "blocker", "issue", "pr", "review", "escalation", "session", "stream", "notification", "push",
 	"overview", "digest", "project", "box", "template", "config", "ci", "system_prompt",
 	"project_secret", "secret", "self", "account", "onboarding", "token", "member", "invitation", "org_sso", "billing", "audit", "mcp",
-	"webhook", "integration", "service",
-	"operator_token", "access_request", "user", "grant", "code_host", "inbound",
+	"webhook", "integration", "service", "operator_token", "access_request", "user", "grant", "code_host", "inbound", "mail",
 }
 
 var description = strings.ReplaceAll(

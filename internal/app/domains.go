@@ -49,6 +49,7 @@ import (
 	"yardmaster/internal/domain/onboarding"
 	"yardmaster/internal/domain/operator"
 	"yardmaster/internal/domain/oss"
+	"yardmaster/internal/domain/outbox"
 	"yardmaster/internal/domain/overview"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/prompt"
@@ -248,6 +249,7 @@ func (a *App) wire() parts {
 	}))
 	add(&p, account.New(account.Needs{DB: a.db, Seats: a.cfg.Seats, SetupToken: a.setup, Sessions: p.signin}))
 	add(&p, operator.New(operator.Needs{DB: a.db, Hub: a.hub}))
+	add(&p, outbox.New(outbox.Needs{DB: a.db, Mail: a.mail}))
 	add(&p, oss.New(oss.Needs{DB: a.db, Hub: a.hub, Mail: a.mail}))
 	tokens := add(&p, token.New(token.Needs{DB: a.db}))
 	add(&p, member.New(member.Needs{

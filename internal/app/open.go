@@ -92,7 +92,7 @@ func (a *App) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if a.mail, err = outbox(a); err != nil {
+	if a.mail, err = mailbox(a); err != nil {
 		return err
 	}
 	if a.blob, err = a.objects(ctx); err != nil {
@@ -121,8 +121,8 @@ func (a *App) open(ctx context.Context) (err error) {
 	return a.parts.repo.FindLost(ctx)
 }
 
-// outbox sends through the configured server, or into a folder.
-func outbox(a *App) (*mail.Outbox, error) {
+// mailbox sends through the configured server, or into a folder.
+func mailbox(a *App) (*mail.Outbox, error) {
 	o := &mail.Outbox{DB: a.db, Hub: a.hub, Ring: a.ring, From: a.cfg.MailFrom, ReplyTo: a.cfg.MailReplyTo, Logger: a.log,
 		Transport: mail.Folder{Dir: filepath.Join(a.cfg.Data, "mail")}}
 	if a.cfg.SMTPURL != "" {

@@ -142,7 +142,7 @@ func (w *world) boot(d *db.DB) *node {
 		clock: w.now, line: quietBus{}, hosts: w.forge.served(), repoFolders: w.forge, foresight: mergeless{},
 		backoff: []time.Duration{time.Second, time.Minute}}
 	var err error
-	if a.mail, err = outbox(a); err == nil {
+	if a.mail, err = mailbox(a); err == nil {
 		a.blob, err = a.objects(w.t.Context())
 	}
 	if err != nil {

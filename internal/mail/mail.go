@@ -72,7 +72,7 @@ func (l Letter) compose() (*gomail.Msg, error) {
 		return nil, fmt.Errorf("the sender's address: %w", err)
 	}
 	if err := m.To(l.To); err != nil {
-		return nil, permanent(fmt.Errorf("the recipient's address: %w", err))
+		return nil, permanent(fmt.Errorf("%w: %w", ErrAddress, err))
 	}
 	m.Subject(l.Subject)
 	m.SetMessageIDWithValue(l.ID + "@" + domainOf(l.From))

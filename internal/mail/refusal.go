@@ -30,7 +30,8 @@ type Queued struct {
 	LastError *string
 }
 
-// Queue lists mails in a state, due or failed, by id: those after an id, at most limit.
+// Queue lists mails in a state, due or failed, or empty for both, by id: those after an id,
+// at most limit.
 func Queue(tx *db.Tx, state, after string, limit int) ([]Queued, error) {
 	return queued.All(tx, state, after, limit)
 }
@@ -51,7 +52,8 @@ func Down(tx *db.Tx) (*Outage, error) {
 }
 
 // Retry makes a mail due now, with all its tries. ok is false if there is no such mail,
-// and was is its state before; a mail that was sent is not sent again.
+// and was is its state before. A mail that was sent, or that a node is sending, stays as
+// it is.
 func (o *Outbox) Retry(tx *db.Tx, mailID string) (q Queued, was string, ok bool, err error) {
 	if !id.Valid(mailID) {
 		return q, "", false, nil

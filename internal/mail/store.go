@@ -29,7 +29,7 @@ var (
 		VALUES (:id, :recipient, :subject, :sealed, 'due', :due_at, :due_at, :created_at)`)
 	// Taken rows stay due: due_at is the end of the lease, so the mails of a node
 	// that dies become due again.
-	takeDue = db.Q[row](`UPDATE mails SET due_at = $2, tries = tries + 1
+	takeDue = db.Q[row](`UPDATE mails SET due_at = $2, leased_until = $2, tries = tries + 1
 		WHERE id IN (SELECT id FROM mails WHERE state = 'due' AND due_at <= $1 ORDER BY id LIMIT 8)
 			AND state = 'due' AND due_at <= $1
 		RETURNING id, recipient, subject, sealed, tries, failures, created_at`)
@@ -38,7 +38,8 @@ var (
 	// tries is the number of the lease: the holder of an older one changes no row.
 	delivered = db.S(`UPDATE mails SET state = 'sent', sealed = '', sent_at = $3, last_error = NULL
 		WHERE id = $1 AND tries = $2 AND state = 'due'`)
-	refused = db.SWith[refusedArgs](`UPDATE mails SET state = :state, due_at = :due_at, last_error = :last_error, failures = :failures
+	refused = db.SWith[refusedArgs](`UPDATE mails SET state = :state, due_at = :due_at, last_error = :last_error, failures = :failures,
+		leased_until = 0
 		WHERE id = :id AND tries = :tries AND state = 'due'`)
 
 	outage    = db.Q[outageRow](`SELECT server, reason, tries, since, until FROM mail_outages`)
@@ -54,9 +55,10 @@ var (
 	endRefusal = db.S(`DELETE FROM mail_refusals WHERE address = $1`)
 
 	queued = db.Q[Queued](`SELECT id, recipient, state, tries, failures, due_at, created_at, last_error FROM mails
-		WHERE state <> 'sent' AND state = $1 AND id > $2 ORDER BY id LIMIT $3`)
+		WHERE state <> 'sent' AND ($1 = '' OR state = $1) AND id > $2 ORDER BY id LIMIT $3`)
 	queuedByID = db.Q[Queued](`SELECT id, recipient, state, tries, failures, due_at, created_at, last_error FROM mails WHERE id = $1`)
-	again      = db.S(`UPDATE mails SET state = 'due', due_at = $2, failures = 0 WHERE id = $1 AND state <> 'sent'`)
+	again      = db.S(`UPDATE mails SET state = 'due', due_at = $2, failures = 0
+		WHERE id = $1 AND state <> 'sent' AND leased_until <= $2`)
 )
 
 type outageRow struct {
