@@ -32,7 +32,7 @@ func runMail(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		return operateMails(ctx, c, *retry, *clear, time.Now())
+		return operateMails(ctx, c, *retry, *clear)
 	}
 	letters, err := mail.Folder{Dir: filepath.Join(*data, "mail")}.List()
 	if err != nil {
@@ -53,9 +53,8 @@ type (
 	queuedMail struct {
 		ID, To, State string
 		Tries         int
-		DueAt         time.Time `json:"due_at"`
-		CreatedAt     time.Time `json:"created_at"`
-		LastError     *string   `json:"last_error"`
+		Age           int64   `json:"age_seconds"`
+		LastError     *string `json:"last_error"`
 	}
 	refusedAddress struct {
 		Address, Reason string
@@ -65,7 +64,7 @@ type (
 
 // operateMails clears an address and sends a mail again, if they are named, and lists what
 // is not sent then.
-func operateMails(ctx context.Context, c *client.Client, retry, clear string, now time.Time) error {
+func operateMails(ctx context.Context, c *client.Client, retry, clear string) error {
 	if clear != "" {
 		if err := c.Call(ctx, http.MethodPost, "/v1/admin/mail-refusals/"+url.PathEscape(clear)+"/clear", nil, nil); err != nil {
 			return err
@@ -90,7 +89,7 @@ func operateMails(ctx context.Context, c *client.Client, retry, clear string, no
 		if m.LastError != nil {
 			why = *m.LastError
 		}
-		rows = append(rows, []string{m.ID, m.State, now.Sub(m.CreatedAt).Truncate(time.Second).String(), strconv.Itoa(m.Tries), m.To, why})
+		rows = append(rows, []string{m.ID, m.State, (time.Duration(m.Age) * time.Second).String(), strconv.Itoa(m.Tries), m.To, why})
 	}
 	if len(rows) == 0 {
 		fmt.Println("All mails are sent.")
@@ -102,7 +101,7 @@ func operateMails(ctx context.Context, c *client.Client, retry, clear string, no
 	}
 	rows = nil
 	for _, r := range refused {
-		rows = append(rows, []string{r.Address, now.Sub(r.RefusedAt).Truncate(time.Second).String(), r.Reason})
+		rows = append(rows, []string{r.Address, r.RefusedAt.Local().Format(time.DateTime), r.Reason})
 	}
 	lines("REFUSED ADDRESS\tSINCE\tREASON", rows)
 	return nil

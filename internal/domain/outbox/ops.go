@@ -51,12 +51,16 @@ func last(p op.PageIn) string {
 }
 
 func (s *Service) list(ctx context.Context, in listIn) (op.Page[Mail], error) {
-	var rows []mail.Queued
+	var rows []Mail
 	err := event.ReadRecorded(ctx, s.DB, event.OperatorRead{Capability: "mail.list"}, func(tx *db.Tx) (err error) {
-		rows, err = mail.Queue(tx, in.Want("state"), last(in.PageIn), in.Size())
+		all, err := mail.Queue(tx, in.Want("state"), last(in.PageIn), in.Size())
+		rows = make([]Mail, len(all))
+		for i, q := range all {
+			rows[i] = wire(q, tx.Now)
+		}
 		return err
 	})
-	return op.ShowPage(in.PageIn, rows, func(q mail.Queued) []string { return []string{q.ID} }, wire), err
+	return op.NewPage(in.PageIn, rows, func(m Mail) []string { return []string{m.ID} }), err
 }
 
 type idIn struct {
@@ -74,7 +78,7 @@ func (s *Service) retry(ctx context.Context, in idIn) (out Mail, err error) {
 		case was == "sent":
 			return errSent
 		}
-		out = wire(q)
+		out = wire(q, tx.Now)
 		return retriedEvent.Operated(tx, event.Subject{ID: in.ID}, event.None{}, nil)
 	})
 	return out, err

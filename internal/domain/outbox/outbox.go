@@ -35,11 +35,15 @@ type Mail struct {
 	Tries     int64     `json:"tries" doc:"how often a server began to send it"`
 	DueAt     time.Time `json:"due_at" doc:"when it is tried next; of a mail that has failed, when that was"`
 	CreatedAt time.Time `json:"created_at" doc:"when it was written"`
+	Age       int64     `json:"age_seconds" doc:"how long ago that is, in seconds"`
 	LastError *string   `json:"last_error" example:"null" doc:"why the last try failed; null: none has"`
 }
 
-func wire(q mail.Queued) Mail {
-	return Mail{ID: q.ID, To: q.Recipient, State: q.State, Tries: q.Tries, DueAt: q.DueAt, CreatedAt: q.CreatedAt, LastError: q.LastError}
+func wire(q mail.Queued, now time.Time) Mail {
+	return Mail{
+		ID: q.ID, To: q.Recipient, State: q.State, Tries: q.Tries, DueAt: q.DueAt, CreatedAt: q.CreatedAt,
+		Age: int64(now.Sub(q.CreatedAt) / time.Second), LastError: q.LastError,
+	}
 }
 
 // Refusal is an address that a mail server has refused.

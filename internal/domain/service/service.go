@@ -224,6 +224,7 @@ var meanings = map[string]string{
 	"owner-required":             "Only an owner of the account can make an owner, or change what one is.",
 	"unsubscribe-link-malformed": "The link of a mail was cut off or changed. Copy it whole from the mail.",
 	"unsubscribe-link-expired":   "Links to unsubscribe are good for 60 days. Use that of a newer mail, or choose in your notification preferences.",
+	"mail-sent":                  "The mail was sent meanwhile. There is nothing to do.",
 	"too-many-browsers":          "A person has as many browsers that take messages as there may be. Unsubscribe one first.",
 	"webhook-exists":             "Names of webhooks are the account's own: choose another.",
 	"too-many-webhooks":          "The account has as many webhooks as it may have. Delete one first.",
