@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/smarthttp"
@@ -65,6 +66,19 @@ func (q *request) receive() {
 	q.forward(ctx, p, body)
 }
 
+// shared is a reader that several goroutines may read from, each some of it.
+type shared struct {
+	mu   sync.Mutex
+	from io.Reader
+}
+
+// Read implements io.Reader.
+func (s *shared) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.from.Read(p)
+}
+
 // judge returns the reasons to refuse refs of a push; none means that all refs may be
 // pushed.
 func (q *request) judge(p smarthttp.Push) map[string]string {
@@ -84,6 +98,7 @@ func (q *request) judge(p smarthttp.Push) map[string]string {
 // changed refs. A pack that is short is held, so that the push is sent again if the host
 // refuses the credential.
 func (q *request) forward(ctx context.Context, p smarthttp.Push, rest io.Reader) {
+	rest = &shared{from: rest} // the transport may read on after it has answered
 	body, err := hold(rest)
 	if err != nil {
 		return // the client has disconnected
