@@ -121,13 +121,15 @@ func TestEndOfABoxThatCannotPush(t *testing.T) {
 					t.Fatal(err)
 				}
 				_ = first.Wait()
-				if _, ended := p.run(run).finished(); ended {
-					t.Fatal("the run has ended")
-				}
+				ended := false
 				p.change(func() {
+					_, ended = p.run(run).finished()
 					p.run(run).fenced = fenced
 					p.down = ""
 				})
+				if ended {
+					t.Fatal("the run has ended")
+				}
 				p.start(cfg)
 				if !fenced {
 					if _, f := p.finish(run); f.Tip == "" || p.show("svc/t--12345678", "a.txt") != "one" {
