@@ -140,6 +140,7 @@ func (b *backend) set(change func()) {
 type site struct {
 	*backend
 	url string
+	git codehost.GitAccess // instead of the backend
 
 	mu     sync.Mutex
 	events []codehost.PushEvent
@@ -160,6 +161,9 @@ func newSite(t testing.TB) *site {
 			return shop, nil
 		},
 		Git: func(context.Context, codehost.Repo, codehost.Access) (codehost.GitAccess, error) {
+			if s.git != nil {
+				return s.git, nil
+			}
 			return s.backend, nil
 		},
 		Authorize: func(_ context.Context, _, token string, r codehost.Repo) (codehost.Access, error) {

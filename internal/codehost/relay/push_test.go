@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -195,5 +196,65 @@ func TestOneCredentialHoldsNoOther(t *testing.T) {
 	close(release)
 	for range smarthttp.AtOnce + 4 {
 		<-done
+	}
+}
+
+// refuser is a backend whose credential is a person's.
+type refuser struct {
+	*backend
+	told []bool
+}
+
+// Refused implements codehost.Refuser.
+func (r *refuser) Refused(_ context.Context, _ codehost.Repo, credential bool) error {
+	r.told = append(r.told, credential)
+	return &codehost.ForbiddenError{}
+}
+
+// TestLimitIsNoRefusal holds that a host which is asked too much is asked later, with the
+// time that it names: neither the credential of the App nor that of a person is to blame.
+func TestLimitIsNoRefusal(t *testing.T) {
+	t.Parallel()
+	for _, personal := range []bool{false, true} {
+		s := newSite(t)
+		person := &refuser{backend: s.backend}
+		if personal {
+			s.git = person
+		}
+		s.work()
+		for name, c := range map[string]struct {
+			status int
+			after  string
+			want   int
+		}{
+			"a limit": {403, "60", 503}, "too many": {429, "60", 503}, "too many, without a time": {429, "", 503}, "down": {502, "", 503},
+			"no access": {403, "", 403},
+		} {
+			s.set(func() {
+				s.before = func(w http.ResponseWriter, _ *http.Request) bool {
+					if c.after != "" {
+						w.Header().Set("Retry-After", c.after)
+					}
+					http.Error(w, "no", c.status)
+					return true
+				}
+			})
+			r, err := http.NewRequestWithContext(t.Context(), "GET", s.url+Path(shopID)+"/info/refs?service=git-upload-pack", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.SetBasicAuth("x", "reader")
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if waits := resp.Header.Get("Retry-After") != ""; resp.StatusCode != c.want || waits != (c.after != "") {
+				t.Errorf("%s, personal %v: %d %v", name, personal, resp.StatusCode, resp.Header)
+			}
+		}
+		if personal && len(person.told) != 1 {
+			t.Errorf("the person was told %v", person.told)
+		}
 	}
 }

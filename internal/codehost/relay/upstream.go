@@ -95,6 +95,14 @@ func (q *request) ask(ctx context.Context, a ask) (*http.Response, error) {
 		}
 		_, _ = io.CopyN(io.Discard, resp.Body, bufferSize) // so that the connection is used again
 		resp.Body.Close()
+		seconds, _ := strconv.ParseInt(resp.Header.Get("Retry-After"), 10, 32)
+		// A host that names a time refuses for a limit, not for the credential.
+		slow := resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusForbidden && seconds > 0
+		if slow || resp.StatusCode >= 500 {
+			return nil, &codehost.BusyError{
+				After: time.Duration(seconds) * time.Second, Limit: slow, Cause: fmt.Errorf("the code host answers %d", resp.StatusCode),
+			}
+		}
 		if refused, ok := q.git.(codehost.Refuser); ok {
 			switch resp.StatusCode {
 			case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone:
@@ -121,12 +129,6 @@ func (q *request) ask(ctx context.Context, a ask) (*http.Response, error) {
 			return nil, &codehost.ForbiddenError{}
 		case status == http.StatusNotFound, status == http.StatusGone:
 			return nil, codehost.ErrNotFound
-		case status == http.StatusTooManyRequests, status >= 500:
-			seconds, _ := strconv.ParseInt(resp.Header.Get("Retry-After"), 10, 32)
-			return nil, &codehost.BusyError{
-				After: time.Duration(seconds) * time.Second, Limit: status == http.StatusTooManyRequests,
-				Cause: fmt.Errorf("the code host answers %d", status),
-			}
 		default:
 			return nil, fmt.Errorf("the code host answers %d", status)
 		}
