@@ -46,8 +46,9 @@ type yard struct {
 	fails   error  // of Apply
 	poison  string // that Apply always refuses
 	changed []codehost.Event
-	asked   int // how often a repository was asked about
-	again   int // how often failed deliveries were asked for
+	since   time.Time // of the marks
+	asked   int       // how often a repository was asked about
+	again   int       // how often failed deliveries were asked for
 }
 
 func onBoth(t *testing.T, fn func(*yard)) {
@@ -123,6 +124,14 @@ func (y *yard) Apply(_ context.Context, host string, e codehost.Event) error {
 	if y.fails != nil {
 		return y.fails
 	}
+	switch e := e.(type) {
+	case codehost.PullChanged:
+		y.applied = append(y.applied, fmt.Sprint("pull ", e.Pull.Number))
+		return nil
+	case codehost.ThreadChanged:
+		y.applied = append(y.applied, fmt.Sprint("threads of ", e.Number, " since ", e.At.Unix()))
+		return nil
+	}
 	if e.(word).text == y.poison {
 		return errors.New("it cannot be applied")
 	}
@@ -146,6 +155,7 @@ func (y *yard) Changed(_ context.Context, _ codehost.Repo, m codehost.Marks) (co
 	defer y.mu.Unlock()
 	y.asked++
 	m.Turn++
+	m.Since = y.since
 	return m, y.changed, nil
 }
 
@@ -401,6 +411,25 @@ func TestSweep(t *testing.T) {
 		y.Look(y.ctx)
 		if y.asked != 2 {
 			t.Error("a disabled repository is asked about")
+		}
+	})
+}
+
+// Of an open pull request that a sweep finds, the threads are to be read, once there was a
+// sweep before.
+func TestSweepHears(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		y.write(func(tx *db.Tx) error { return Watch(tx, "r1") })
+		y.changed = []codehost.Event{
+			codehost.PullChanged{Pull: codehost.Pull{Number: 7, Open: true}}, codehost.PullChanged{Pull: codehost.Pull{Number: 8}},
+		}
+		y.since = time.Unix(1_700_000_000, 0)
+		y.Look(y.ctx)
+		y.wait(swept)
+		y.Look(y.ctx)
+		if want := []string{"pull 7", "pull 8", "pull 7", "threads of 7 since 1700000000", "pull 8"}; !slices.Equal(y.applied, want) {
+			y.t.Errorf("%q", y.applied)
 		}
 	})
 }

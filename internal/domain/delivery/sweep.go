@@ -73,7 +73,9 @@ func (s *Service) takeSweeps(ctx context.Context) (due []sweepRow, err error) {
 	return due, err
 }
 
-// sweep asks a host what has changed in one repository.
+// sweep asks a host what has changed in one repository. Of an open pull request that has
+// changed, the threads are to be read: what was said there since the last sweep may not have
+// been delivered. The event says so by the time of that sweep.
 func (s *Service) sweep(ctx context.Context, d sweepRow) error {
 	var r repo.Ref
 	wanted := false
@@ -100,6 +102,10 @@ func (s *Service) sweep(ctx context.Context, d sweepRow) error {
 	var failed []error
 	for _, e := range events { // one that cannot be applied keeps no other from it
 		failed = append(failed, s.Receiver.Apply(ctx, at.Host, e))
+		if p, is := e.(codehost.PullChanged); is && p.Pull.Open && !marks.Since.IsZero() {
+			said := codehost.ThreadChanged{Happening: codehost.Happening{Repo: p.Repo, At: marks.Since}, Number: p.Pull.Number}
+			failed = append(failed, s.Receiver.Apply(ctx, at.Host, said))
+		}
 	}
 	if err := errors.Join(failed...); err != nil {
 		return err
