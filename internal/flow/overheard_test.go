@@ -80,8 +80,9 @@ func TestOverheard(t *testing.T) {
 		})}
 		if err := d.Write(db.WithAccount(t.Context(), "acme"), func(tx *db.Tx) error {
 			return seed.Add(tx, seed.Account{ID: "acme"}, seed.Repo{ID: "r1", Account: "acme", Name: "web", Host: "elsewhere"},
-				seed.Pull{ID: "ours", Account: "acme", Repo: "r1", Number: 1}, seed.Pull{ID: "theirs", Account: "acme", Repo: "r1", Number: 2,
-					Author: "person"}, seed.Pull{ID: "over", Account: "acme", Repo: "r1", Number: 3, State: "closed"})
+				seed.Pull{ID: "ours", Account: "acme", Repo: "r1", Number: 1},
+				seed.Pull{ID: "theirs", Account: "acme", Repo: "r1", Number: 2, Author: "person"},
+				seed.Pull{ID: "over", Account: "acme", Repo: "r1", Number: 3, State: "closed"})
 		}); err != nil {
 			t.Fatal(err)
 		}

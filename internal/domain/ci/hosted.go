@@ -195,18 +195,9 @@ func AtHost(tx *db.Tx, repoID, sha string) (HostFailure, bool, error) {
 // readHeads reads the checks of the heads that are due.
 func (s *Service) readHeads(ctx context.Context) {
 	for ctx.Err() == nil {
-		var due []headRow
-		some := false
-		err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-			some, err = anyHeadDue.One(tx, tx.Micros())
-			return err
+		due, err := db.Claim(ctx, s.DB, anyHeadDue, func(tx *db.Tx) ([]headRow, error) {
+			return takeHeads.All(tx, tx.Micros(), db.Micros(tx.Now.Add(lookHold)), headsAtOnce)
 		})
-		if err == nil && some {
-			err = s.DB.Write(ctx, func(tx *db.Tx) (err error) {
-				due, err = takeHeads.All(tx, tx.Micros(), db.Micros(tx.Now.Add(lookHold)), headsAtOnce)
-				return err
-			})
-		}
 		if err != nil {
 			s.complain(ctx, "take the heads that are due", err)
 		}

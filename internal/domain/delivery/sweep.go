@@ -57,20 +57,10 @@ func (s *Service) Look(ctx context.Context) {
 	}
 }
 
-func (s *Service) takeSweeps(ctx context.Context) (due []sweepRow, err error) {
-	var some bool
-	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		some, err = anySweep.One(tx, tx.Micros())
-		return err
+func (s *Service) takeSweeps(ctx context.Context) ([]sweepRow, error) {
+	return db.Claim(ctx, s.DB, anySweep, func(tx *db.Tx) ([]sweepRow, error) {
+		return takeSweeps.All(tx, tx.Micros(), db.Micros(tx.Now.Add(swept)), sweepBatch)
 	})
-	if err != nil || !some {
-		return nil, err
-	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) (err error) {
-		due, err = takeSweeps.All(tx, tx.Micros(), db.Micros(tx.Now.Add(swept)), sweepBatch)
-		return err
-	})
-	return due, err
 }
 
 // sweep asks a host what has changed in one repository. Of an open pull request that has

@@ -337,18 +337,9 @@ func (s *Service) lost(tx *db.Tx, b batchRow, members []entryRow, why string) er
 
 // passRefs deletes the branches of candidates whose batches have ended.
 func (s *Service) passRefs(ctx context.Context) {
-	var due []refRow
-	some := false
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		some, err = anyRefDue.One(tx, tx.Micros())
-		return err
+	due, err := db.Claim(ctx, s.DB, anyRefDue, func(tx *db.Tx) ([]refRow, error) {
+		return takeRefs.All(tx, tx.Micros(), db.Micros(tx.Now.Add(refHold)))
 	})
-	if err == nil && some {
-		err = s.DB.Write(ctx, func(tx *db.Tx) (err error) {
-			due, err = takeRefs.All(tx, tx.Micros(), db.Micros(tx.Now.Add(refHold)))
-			return err
-		})
-	}
 	if err != nil {
 		s.complain(ctx, "take the branches of candidates", err)
 	}

@@ -130,31 +130,21 @@ func (s *Service) lapsed(tx *db.Tx, e dueRow) error {
 
 // take ends the questions whose time is over, and takes one due action, if there is one.
 // No other node takes the action for the time of hold.
-func (s *Service) take(ctx context.Context) (due []dueRow, err error) {
-	var any bool
-	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		any, err = anyDue.One(tx, tx.Micros())
-		return err
-	})
-	if err != nil || !any {
-		return nil, err
-	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+func (s *Service) take(ctx context.Context) ([]dueRow, error) {
+	return db.Claim(ctx, s.DB, anyDue, func(tx *db.Tx) ([]dueRow, error) {
 		old, err := expire.All(tx, tx.Micros())
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, e := range old {
 			if err := s.lapsed(tx, e); err != nil {
-				return err
+				return nil, err
 			}
 			err := expiredEvent.Record(tx, event.Subject{ID: e.ID, Account: e.AccountID}, questionData{HeadSHA: e.HeadSHA, PRID: e.PRID})
 			if err != nil {
-				return err
+				return nil, err
 			}
 		}
-		due, err = takeDue.All(tx, tx.Micros(), db.Micros(tx.Now.Add(hold)))
-		return err
+		return takeDue.All(tx, tx.Micros(), db.Micros(tx.Now.Add(hold)))
 	})
-	return due, err
 }
