@@ -73,7 +73,6 @@ func (a *App) subscribe(p wired) {
 	connection.Granted.On(a.db, flow.ResolveGranted)
 	pull.Ungranted.On(a.db, a.grants(p.parts).RaiseMerge)
 	intent.GivenUp.On(a.db, a.grants(p.parts).Raise)
-	intent.GivenUp.On(a.db, flow.RaiseRefusal)
 	tracker.GivenUp.On(a.db, flow.RaiseUntracked)
 	pull.SeenTo.On(a.db, flow.EndReviews(p.review))
 	review.PostingEnded.On(a.db, p.pull.ReviewPosted)
