@@ -52,6 +52,7 @@ var groups = map[string]string{
 	"template":       "Which agent runs with which model, and what it is told.",
 	"token":          "Personal access tokens: minted, listed, renamed and revoked. A token is shown once.",
 	"mail":           "Mails that are not sent, and addresses that mail servers have refused.",
+	"email_route":    "Addresses of teams that get notices of the account.",
 	"notification":   "What concerns the caller, and how they hear of it.",
 	"push":           "Browsers of the caller that take messages.",
 	"webhook":        "Addresses of customers that are told of events, and what was sent there.",
@@ -68,14 +69,14 @@ var contents = []string{
 	"plan", "project", "issue", "pr", "review", "ask", "schedule", "escalation", "box", "template", "config", "ci", "system_prompt",
 	"project_secret", "secret", "blocker",
 	"self",
-	"session", "stream", "audit", "notification", "push", "overview", "digest", "code_host", "inbound", "mail",
+	"session", "stream", "audit", "notification", "email_route", "push", "overview", "digest", "code_host", "inbound", "mail",
 }
 
 // order is how a reader meets the groups: work, what carries it out, permissions,
 // then operators' groups.
 var order = []string{
-	"task", "ask", "schedule", "plan", "blocker", "issue", "pr", "review", "escalation", "session", "stream", "notification", "push",
-	"overview", "digest", "project", "box", "template", "config", "ci", "system_prompt",
+	"task", "ask", "schedule", "plan", "blocker", "issue", "pr", "review", "escalation", "session", "stream", "notification",
+	"email_route", "push", "overview", "digest", "project", "box", "template", "config", "ci", "system_prompt",
 	"project_secret", "secret", "self", "account", "onboarding", "token", "member", "invitation", "org_sso", "billing", "audit", "mcp",
 	"webhook", "integration", "service", "operator_token", "access_request", "user", "grant", "code_host", "inbound", "mail",
 }

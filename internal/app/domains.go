@@ -33,6 +33,7 @@ import (
 	"yardmaster/internal/domain/creation"
 	"yardmaster/internal/domain/delivery"
 	"yardmaster/internal/domain/digest"
+	"yardmaster/internal/domain/emailroute"
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/gateway"
 	"yardmaster/internal/domain/goal"
@@ -333,12 +334,15 @@ func (a *App) wire() parts {
 			Issues: p.issue, Commands: commands, Merges: p.merges,
 		},
 	}))
+	routes := add(&p, emailroute.New(emailroute.Needs{
+		DB: a.db, Ring: a.ring, Mail: a.mail, BaseURL: a.base, Kinds: flow.RoutedKinds(),
+	}))
 	browsers := add(&p, push.New(push.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Guard: reachable, Sender: webpush.NewSender(reachable, a.pushKeys, a.base), Logger: a.log,
 	}))
 	p.notes = add(&p, notification.New(notification.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Mail: a.mail, BaseURL: a.base, Logger: a.log,
-		Push: flow.Browsers{Push: browsers}, Webhook: flow.NoticeHooks{Hooks: p.webhook},
+		Push: flow.Browsers{Push: browsers}, Webhook: flow.NoticeHooks{Hooks: p.webhook}, Routes: flow.Routes{Routes: routes},
 	}))
 	p.approval = add(&p, approval.New(approval.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Mail: a.mail, BaseURL: a.base, Logger: a.log, Questions: flow.Questions{Pulls: p.pull},

@@ -224,8 +224,6 @@ var (
 		VALUES ('of-ada', $1, 'ada', 'h', 'ada', '', $2, '[]', 0, 0)`)
 	setCodeHost = db.S(`INSERT INTO code_hosts (name, address, app_id, slug, client_id, owner_id, owner_login, account_id, switches, sealed,
 		created_at, created_by) VALUES ('h', 'https://h.example', '1', 'yard', '', '1', 'acme', $1, '{}', $2, 0, 'ada')`)
-	setTracker = db.S(`INSERT INTO trackers (account_id, sealed, team_id, team_key, team_name, viewer_id, viewer_name, connected_by, connected_at)
-		VALUES ($1, $2, 't', 'T', 'T', 'v', 'V', 'ada', 0)`)
 	mailText = db.Q[string](`SELECT sealed FROM mails WHERE id = $1`)
 	mailOf   = db.Q[string](`SELECT id FROM mails WHERE recipient = $1 AND subject LIKE 'Your code%'`)
 )
@@ -250,9 +248,6 @@ func TestRotation(t *testing.T) {
 		y.send("PUT", "/v1/secrets/DSN", y.owner, `{"value": "postgres://of-acme"}`).want(200)
 		y.in(y.acct, func(tx *db.Tx) error {
 			if _, err := setCodeHost.Exec(tx, y.acct, y.ring.Seal("code-host/h", []byte("{}"))); err != nil {
-				return err
-			}
-			if _, err := setTracker.Exec(tx, y.acct, y.ring.Seal("tracker/"+y.acct, []byte("of the tracker"))); err != nil {
 				return err
 			}
 			if _, err := setHostToken.Exec(tx, y.acct, y.ring.Seal("host-token/of-ada", []byte("of ada"))); err != nil {

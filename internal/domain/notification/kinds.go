@@ -63,6 +63,12 @@ func Kinds() []string {
 	return out
 }
 
+// Doc says what a kind tells.
+func Doc(name string) string {
+	k, _ := kindOf(name)
+	return k.doc
+}
+
 // kindOf finds a kind.
 func kindOf(name string) (kind, bool) {
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })

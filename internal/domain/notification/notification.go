@@ -76,6 +76,8 @@ type Needs struct {
 	Push Channel
 	// Webhook sends to the webhook of a person, and those of the account.
 	Webhook Channel
+	// Routes sends to addresses of teams, which read each notice of the account.
+	Routes Channel
 }
 
 // Service keeps inboxes and preferences.

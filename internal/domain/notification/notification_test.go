@@ -30,6 +30,7 @@ type post struct {
 	letters []mail.Letter
 	refuses bool // of letters
 	pushed  []Message
+	routed  []Message
 	hooked  []Message
 }
 
@@ -61,7 +62,7 @@ func onBoth(t *testing.T, fn func(*post)) {
 		outbox := &mail.Outbox{DB: d, Hub: hub, Ring: ring, Transport: p, From: "ym@example.com", Logger: log}
 		p.Service = New(Needs{
 			DB: d, Hub: hub, Ring: ring, Mail: outbox, BaseURL: "https://ym.example.com", Logger: log,
-			Push: remembers{&p.pushed}, Webhook: remembers{&p.hooked},
+			Push: remembers{&p.pushed}, Webhook: remembers{&p.hooked}, Routes: remembers{&p.routed},
 		})
 		p.write(func(tx *db.Tx) error {
 			return seed.Add(tx, seed.Account{ID: "acme"}, seed.Account{ID: "rival"},
@@ -194,6 +195,22 @@ func TestQuiet(t *testing.T) {
 		p.send()
 		if len(p.letters) != 2 {
 			p.t.Errorf("in the morning: %d mails", len(p.letters))
+		}
+	})
+}
+
+// Addresses of teams get each notice once, however many people it concerns, and none that is
+// for a person.
+func TestRouted(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(p *post) {
+		n := waits("t1")
+		n.To, n.Actor = []string{"ann", "bob", "bob"}, "user:ann"
+		p.tell(n)
+		n.To = nil
+		p.tell(n)
+		if len(p.routed) != 2 || p.routed[0].UserID != "" || p.routed[0].Title != n.Title || p.routed[0].URL == "" {
+			p.t.Errorf("%+v", p.routed)
 		}
 	})
 }

@@ -44,7 +44,11 @@ func (s *Service) Tell(tx *db.Tx, n Notice) error {
 			return err
 		}
 	}
-	return s.Webhook.Deliver(tx, Message{Notice: n, URL: s.address(n.Path), After: tx.Now})
+	m := Message{Notice: n, URL: s.address(n.Path), After: tx.Now}
+	if err := s.Routes.Deliver(tx, m); err != nil {
+		return err
+	}
+	return s.Webhook.Deliver(tx, m)
 }
 
 // tell tells one person.

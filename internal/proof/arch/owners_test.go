@@ -62,6 +62,7 @@ var owner = map[string]string{
 	"issue_handoffs":       "domain/issue",
 	"issue_walks":          "domain/issue",
 	"issues":               "domain/issue",
+	"email_routes":         "domain/emailroute",
 	"mail_outages":         "mail",
 	"mail_refusals":        "mail",
 	"mails":                "mail",

@@ -151,6 +151,8 @@ func (k *talk) prepare(t *testing.T, s step) {
 		k.known["approve"], k.known["skip"] = k.links(arg(0), k.known["approve"])
 	case "unsubscribe":
 		k.known["unsubscribe"] = k.unsubscribe(arg(0))
+	case "confirm":
+		k.known["confirm"] = k.confirm(arg(0))
 	case "operator":
 		k.known["operator"] = k.Operator()
 	case "blocker":

@@ -44,6 +44,8 @@
 //	                      that asks about a merge, once there is a newer one, as with code
 //	$ unsubscribe EMAIL   <unsubscribe> is the token of the link of the newest mail to an address
 //	                      that has one
+//	$ confirm EMAIL       <confirm> is the token of the link of the newest mail to an address
+//	                      that asks whether notices shall come there
 //	$ visit ADDRESS       <back> is the query that a page elsewhere sends us back with
 //	$ provider            as the first step: one test person can sign in at <provider>
 //	                      and with GitHub

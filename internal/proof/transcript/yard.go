@@ -172,8 +172,29 @@ func (y *yard) unsubscribe(to string) (token string) {
 			y.T.Fatal(err)
 		}
 		for _, l := range all {
-			if _, after, ok := strings.Cut(l.Unsubscribe, "/unsubscribe?token="); l.To == to && ok {
+			if _, after, ok := strings.Cut(l.Unsubscribe, "?token="); l.To == to && ok {
 				token = after
+			}
+		}
+		return token != ""
+	})
+	return token
+}
+
+var confirmLink = regexp.MustCompile(`(?m)^https?://\S+/email-route/confirm\?token=(\S+)$`)
+
+// confirm waits for a mail to an address that asks whether notices shall come there, and
+// answers the token of its link.
+func (y *yard) confirm(to string) (token string) {
+	y.T.Helper()
+	y.Eventually("a question about notices is mailed to "+to, func() bool {
+		all, err := mail.Folder{Dir: filepath.Join(y.Inside().Data, "mail")}.List()
+		if err != nil {
+			y.T.Fatal(err)
+		}
+		for _, l := range all {
+			if found := confirmLink.FindStringSubmatch(l.Text); l.To == to && found != nil {
+				token = found[1]
 			}
 		}
 		return token != ""
