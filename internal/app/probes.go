@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/service"
 	"yardmaster/internal/domain/signin"
+	"yardmaster/internal/mail"
 )
 
 // about describes this server: its version, its documents, and the probes of its
@@ -45,17 +46,25 @@ const latestMail = 15 * time.Minute
 // mails probes whether mails get out.
 func (a *App) mails(ctx context.Context) error {
 	var oldest *time.Time
+	var down *mail.Outage
 	var now time.Time
 	err := a.db.Read(ctx, func(tx *db.Tx) (err error) {
 		now = tx.Now
-		oldest, err = a.mail.Oldest(tx)
+		if oldest, err = a.mail.Oldest(tx); err != nil {
+			return err
+		}
+		down, err = mail.Down(tx)
 		return err
 	})
 	if err != nil || oldest == nil || now.Sub(*oldest) < latestMail {
 		return err
 	}
-	return &service.Trouble{Degraded: true,
-		Detail: fmt.Sprintf("The oldest mail that is not out yet waits for %s.", now.Sub(*oldest).Truncate(time.Minute))}
+	detail := fmt.Sprintf("The oldest mail that is not out yet waits for %s.", now.Sub(*oldest).Truncate(time.Minute))
+	if down != nil {
+		detail += fmt.Sprintf(" The mail server takes no mails since %s UTC; yardmaster mail --queue says why.",
+			down.Since.UTC().Format(time.DateTime))
+	}
+	return &service.Trouble{Degraded: true, Detail: detail}
 }
 
 // repositories probes whether every repository of the built-in host is there.

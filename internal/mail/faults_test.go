@@ -1,8 +1,6 @@
 package mail
 
 import (
-	"context"
-	"errors"
 	"io"
 	"net"
 	netmail "net/mail"
@@ -348,6 +346,31 @@ func TestRefusedWhileWaiting(t *testing.T) {
 	})
 }
 
+// A sender's address that is none is no mail's fault: all wait until it is mended.
+func TestNoSender(t *testing.T) {
+	t.Parallel()
+	onBoth(t, Folder{t.TempDir()}, func(t *testing.T, o *office) {
+		o.Transport = Folder{t.TempDir()}
+		o.From = "nobody"
+		for i := range 10 {
+			o.post(notice("bob@example.com", strconv.Itoa(i)))
+		}
+		for range 12 {
+			o.run()
+			o.later(24 * time.Hour)
+		}
+		if down := read(o, Down); down == nil || !strings.Contains(down.Reason, "sender") || len(o.failed()) != 0 {
+			t.Fatalf("%+v, %d are given up", down, len(o.failed()))
+		}
+		o.From = "yard@example.com"
+		o.run()
+		all, err := o.Transport.(Folder).List()
+		if err != nil || len(all) != 10 || read(o, Down) != nil {
+			t.Errorf("%d letters, %v", len(all), err)
+		}
+	})
+}
+
 // What a server says of one mail is about that mail alone: later, or never.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
@@ -458,24 +481,4 @@ func TestDoubt(t *testing.T) {
 			t.Errorf("%+v", lost)
 		}
 	})
-}
-
-// Judge tells errors of the server from those of a letter.
-func TestJudge(t *testing.T) {
-	t.Parallel()
-	if err := judge(context.DeadlineExceeded); !errors.Is(err, errDown) || errors.Is(err, errPermanent) {
-		t.Errorf("no connection: %v", err)
-	}
-	for _, c := range []struct {
-		code         int
-		detail, text string
-		gone         bool
-	}{
-		{550, "", "unknown user", true}, {550, "", "Relay not permitted", false}, {554, "", "no", false}, {550, "5.1.10", "x", true},
-		{550, "5.7.1", "x", false}, {550, "5.2.2", "x", false}, {553, "", "x", true},
-	} {
-		if got := gone(c.code, c.detail, c.text); got != c.gone {
-			t.Errorf("%+v: %v", c, got)
-		}
-	}
 }

@@ -69,7 +69,7 @@ func permanent(err error) error { return fmt.Errorf("%w: %w", errPermanent, err)
 func (l Letter) compose() (*gomail.Msg, error) {
 	m := gomail.NewMsg(gomail.WithEncoding(gomail.EncodingQP), gomail.WithNoDefaultUserAgent())
 	if err := m.From(l.From); err != nil {
-		return nil, fmt.Errorf("the sender's address: %w", err)
+		return nil, fmt.Errorf("%w: the sender's address: %w", errDown, err)
 	}
 	if err := m.To(l.To); err != nil {
 		return nil, permanent(fmt.Errorf("%w: %w", ErrAddress, err))
@@ -80,7 +80,7 @@ func (l Letter) compose() (*gomail.Msg, error) {
 	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834, section 5
 	if l.ReplyTo != "" {
 		if err := m.ReplyTo(l.ReplyTo); err != nil {
-			return nil, fmt.Errorf("the address for answers: %w", err)
+			return nil, fmt.Errorf("%w: the address for answers: %w", errDown, err)
 		}
 	}
 	if l.List != "" {
