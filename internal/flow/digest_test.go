@@ -44,6 +44,7 @@ func TestDigestMails(t *testing.T) {
 		out := &mail.Outbox{DB: d, Hub: hub, Ring: ring, Transport: &box, From: "yard@example.com", Logger: slog.New(slog.DiscardHandler)}
 		notes := notification.New(notification.Needs{
 			DB: d, Hub: hub, Ring: ring, Mail: out, BaseURL: "https://yard.example", Logger: out.Logger, Push: nobody{}, Webhook: nobody{},
+			Routes: nobody{},
 		})
 		err := d.Write(db.WithAccount(t.Context(), "acme"), func(tx *db.Tx) error {
 			if err := seed.Add(tx, seed.Account{ID: "acme"}, seed.Account{ID: "rival"},
