@@ -351,7 +351,7 @@ func (n Notify) unhealthy(tx *db.Tx, e event.Recorded) (out notification.Notice,
 	if err != nil {
 		return out, false, err
 	}
-	return stopped(tx, e, nounWebhook, "/ui/settings/webhooks", "The webhook "+data.Name+" has stopped",
+	return stopped(tx, e, nounWebhook, "/ui/webhooks/"+e.Object, "The webhook "+data.Name+" has stopped",
 		"An event was tried nine times. Nothing more is sent there until somebody revives it.")
 }
 
@@ -360,7 +360,7 @@ func (n Notify) gone(tx *db.Tx, e event.Recorded) (out notification.Notice, ok b
 	if err != nil {
 		return out, false, err
 	}
-	return stopped(tx, e, nounRepo, "/ui/repos/"+data.Repo, data.Repo+" is out of reach", "At "+data.Host+": "+data.Why+".")
+	return stopped(tx, e, nounRepo, "/ui/repos/"+e.Object, data.Repo+" is out of reach", "At "+data.Host+": "+data.Why+".")
 }
 
 func (n Notify) notCreated(tx *db.Tx, e event.Recorded) (out notification.Notice, ok bool, err error) {
@@ -368,7 +368,7 @@ func (n Notify) notCreated(tx *db.Tx, e event.Recorded) (out notification.Notice
 	if err != nil {
 		return out, false, err
 	}
-	return stopped(tx, e, nounRepo, "/ui/repos", data.Repo+" was not made", data.Why)
+	return stopped(tx, e, nounRepo, "/ui/repos/"+e.Object, data.Repo+" was not made", data.Why)
 }
 
 // stopped is a notice of the kind Connection for owners and admins.
@@ -385,7 +385,7 @@ func stopped(tx *db.Tx, e event.Recorded, noun, path, title, text string) (out n
 func (n Notify) tokenRefused(_ *db.Tx, e event.Recorded) (out notification.Notice, ok bool, err error) {
 	data, err := hosttoken.RefusedEvent.Decode(e)
 	return notification.Notice{
-		Kind: notification.Connection, Noun: nounToken, Subject: e.Object, Path: "/ui/settings/you", To: []string{e.Object},
+		Kind: notification.Connection, Noun: nounToken, Subject: e.Object, Path: "/ui/you/" + e.Object, To: []string{e.Object},
 		Title: data.Host + " refuses your token", Text: "Git of your own work goes no further there until you store a new one.",
 	}, true, err
 }

@@ -83,6 +83,6 @@ func (n Notify) scheduleStopped(tx *db.Tx, e event.Recorded) (out notification.N
 	if err != nil || data.Why != schedule.PersonLeft {
 		return out, false, err
 	}
-	return stopped(tx, e, nounSchedule, "/ui/schedules", "The schedule has stopped: "+data.Title,
+	return stopped(tx, e, nounSchedule, "/ui/schedules/"+e.Object, "The schedule has stopped: "+data.Title,
 		"The person for whom it files has left the account, was suspended, or may file no asks. Whoever resumes it takes it over.")
 }
