@@ -27,8 +27,8 @@ var commands = map[string][]string{
 }
 
 func (s *Service) pageOp() op.Op {
-	return op.New(op.Row{ID: "notification.page", Method: "GET", Path: "/ui/{place}/{id}", Group: group, Rule: policy.Public(), NoStore: true,
-		Also:    []int{303},
+	return op.New(op.Row{ID: "notification.page", Method: "GET", Path: "/ui/{place}/{id}", Group: group, Rule: policy.Public(),
+		NoStore: true, Also: []int{303},
 		Summary: "Where a notification leads: what the caller was told of an object, and what to do about it",
 		Doc: "place is tasks, plans, escalations, boxes, webhooks, repos, schedules or you. Who is not signed in is sent to the sign-in " +
 			"page first. It shows the caller's own notifications about the object, and changes nothing."}, s.page)
