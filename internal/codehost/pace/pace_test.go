@@ -135,9 +135,9 @@ func TestRefusalsDouble(t *testing.T) {
 		limits.Note("a", Note{Refused: true}) // of a call that was under way
 		return busyAfter(t, limits.Take(t.Context(), "a", Cost{Urgency: codehost.ForPeople}))
 	}
-	for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
+	for i, minutes := range []float64{1, 2, 4, 8, 16, 32, 60, 60} {
 		after := refuse()
-		if after != want*time.Minute {
+		if after.Minutes() != minutes {
 			t.Errorf("refusal %d: %s", i+1, after)
 		}
 		*now = now.Add(after + 9*time.Minute)

@@ -39,7 +39,7 @@ func (s *Service) zoneSet(ctx context.Context, in zoneIn) (out Zone, err error) 
 		if err != nil || !changed {
 			return err
 		}
-		return zoneSetEvent.Record(tx, event.Subject{ID: tx.Account}, zoneSetData{Zone: in.Zone})
+		return zoneSetEvent.Record(tx, event.Subject{ID: tx.Account}, zoneSetData(in))
 	})
 	return out, err
 }

@@ -21,8 +21,10 @@ const (
 	atOnce = 8                // attempts at a webhook
 	// lease is how long a node has a batch. Each of its attempts may take hook.Patience.
 	lease = batch/atOnce*hook.Patience + 30*time.Second
-	kept  = 30 * 24 * time.Hour // events and deliveries
-	tidy  = time.Hour
+	// gather is how long the outcomes of attempts are collected for one transaction.
+	gather = 10 * time.Millisecond
+	kept   = 30 * 24 * time.Hour // events and deliveries
+	tidy   = time.Hour
 )
 
 // working are the webhooks at which this node works. Each has a goroutine of its own, so
@@ -229,16 +231,18 @@ func (s *Service) attemptAll(
 	}()
 	for first := range results {
 		all := append(make([]done, 0, len(jobs)), first)
+		gathered := time.NewTimer(gather)
 		for more := true; more; {
 			select {
 			case d, open := <-results:
 				if more = open; open {
 					all = append(all, d)
 				}
-			default:
+			case <-gathered.C:
 				more = false
 			}
 		}
+		gathered.Stop()
 		for _, d := range all {
 			answered = answered || d.Status > 0
 		}
@@ -263,6 +267,7 @@ func (s *Service) record(ctx context.Context, hookID string, all []done) error {
 			return err
 		}
 		exhausted := ""
+		var noted []attemptRow
 		for _, d := range all {
 			a := attemptRow{
 				ID: id.New(), AccountID: tx.Account, HookID: hookID, EventID: d.EventID, DeliveryID: d.ID, Type: d.event.Type,
@@ -290,16 +295,15 @@ func (s *Service) record(ctx context.Context, hookID string, all []done) error {
 				continue
 			}
 			if h.UserID == nil { // the ledger is the account's
-				if err := s.note(tx, a); err != nil {
-					return err
-				}
+				noted = append(noted, a)
 			}
 			if a.State == Exhausted {
 				exhausted = d.EventID
 			}
 		}
-		if exhausted == "" {
-			return nil
+		// Of a large group the ledger keeps the last: what would be dropped again is not written.
+		if err := s.note(tx, noted[max(0, len(noted)-maxLedger):]...); err != nil || exhausted == "" {
+			return err
 		}
 		return s.unhealthy(tx, h, exhausted)
 	})

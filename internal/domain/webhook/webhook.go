@@ -178,10 +178,15 @@ func (s *Service) queue(tx *db.Tx, h row, eventID, kind string, forced bool) (de
 	})
 }
 
-// note adds an attempt to the ledger of tx.Account, and drops the oldest beyond its size.
-func (s *Service) note(tx *db.Tx, a attemptRow) error {
-	if _, err := insertAttempt.Exec(tx, a); err != nil {
-		return err
+// note adds attempts to the ledger of tx.Account, and drops the oldest beyond its size.
+func (s *Service) note(tx *db.Tx, all ...attemptRow) error {
+	for _, a := range all {
+		if _, err := insertAttempt.Exec(tx, a); err != nil {
+			return err
+		}
+	}
+	if len(all) == 0 {
+		return nil
 	}
 	_, err := trimLedger.Exec(tx, tx.Account, maxLedger)
 	return err

@@ -51,6 +51,7 @@ var sections = []section{
 	{"relay", "Git through the relay to a repository at another code host: cloning 100 MB that do not pack, and listing refs. The baseline is the same git at the host itself. Host and relay are servers of this process.", relayClone},
 	{"delivery", "Deliveries of a code host, signed, 20 KB each, from 16 clients, stored before the answer. They pack to a sixth, as those of GitHub do; the product stores them packed. The baseline is a bare net/http handler that checks the same signature and commits one row. Both are servers of this process.", deliveries},
 	{"sweep", "The search for what was not delivered, in 1,000 repositories that have not changed, at an API that answers conditional requests with 304. The requests are counted; the time is for information.", sweep},
+	{"webhook", "Events to webhooks of this process, signed, each with its row of the ledger. The baseline sends as many signed requests, as many at once, and commits a row for each, in groups. Then the time from an event to its arrival at 99 webhooks, alone and beside one that never answers.", webhooks},
 	{"digest", "The daily digest of 10,000 events (tasks that ended, merges, checks, minutes of spending, escalations), behind 200,000 older ones: from the search for what is due until it is stored. Both databases.", digests},
 }
 

@@ -147,13 +147,16 @@ func (s *Service) signer(header string) (key, subject string, err error) {
 	if !ok || !ok2 || len(parts) != 3 || err != nil || len(point) != 65 {
 		return "", "", fmt.Errorf("the header Authorization: %q", header)
 	}
-	public := ecdsa.PublicKey{Curve: elliptic.P256(), X: new(big.Int).SetBytes(point[1:33]), Y: new(big.Int).SetBytes(point[33:])}
+	public, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), point)
+	if err != nil {
+		return "", "", err
+	}
 	sig, err := base64.RawURLEncoding.DecodeString(parts[2])
 	if err != nil || len(sig) != 64 {
 		return "", "", errors.New("the signature of a VAPID token")
 	}
 	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
-	if !ecdsa.Verify(&public, sum[:], new(big.Int).SetBytes(sig[:32]), new(big.Int).SetBytes(sig[32:])) {
+	if !ecdsa.Verify(public, sum[:], new(big.Int).SetBytes(sig[:32]), new(big.Int).SetBytes(sig[32:])) {
 		return "", "", errors.New("a VAPID token that its key has not signed")
 	}
 	text, err := base64.RawURLEncoding.DecodeString(parts[1])
