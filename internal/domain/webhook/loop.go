@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -139,23 +140,46 @@ type done struct {
 }
 
 // work sends what is due to one webhook, batch by batch. After a batch of which nothing
-// was answered, the next is tried one by one.
+// was answered, the next is tried one by one. What came of a batch is recorded while the
+// next one is sent.
 func (s *Service) work(ctx context.Context, hookID string) error {
+	records, recorded := make(chan []done, 2), make(chan error, 1)
+	go func() {
+		var failed error
+		for all := range records {
+			if err := s.record(context.WithoutCancel(ctx), hookID, all); err != nil {
+				failed = err // the lease ends, and the attempt is made again
+			}
+		}
+		recorded <- failed
+	}()
+	held, err := s.batches(ctx, hookID, records)
+	close(records)
+	if err = errors.Join(err, <-recorded); ctx.Err() == nil || held == 0 {
+		return err
+	}
+	// The node stops: the next one need not wait for the lease.
+	return s.DB.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error {
+		_, err := release.Exec(tx, hookID, held, tx.Micros())
+		return err
+	})
+}
+
+// batches sends batch by batch, and passes on what came of each. It answers the end of the
+// lease of the last one.
+func (s *Service) batches(ctx context.Context, hookID string, records chan<- []done) (held int64, err error) {
 	for width := atOnce; ctx.Err() == nil; {
 		to, format, jobs, err := s.take(ctx, hookID, width)
 		if err != nil || len(jobs) == 0 {
-			return err
+			return held, err
 		}
-		answered, err := s.attemptAll(ctx, hookID, to, format, jobs, width)
-		if err != nil {
-			return err
-		}
-		width = atOnce
-		if !answered {
+		held = jobs[0].DueAt
+		answered := s.attemptAll(ctx, to, format, jobs, width, records)
+		if width = atOnce; !answered {
 			width = 1
 		}
 	}
-	return nil
+	return held, nil
 }
 
 // take keeps deliveries of a webhook from other nodes. It takes as many as the lease
@@ -194,16 +218,11 @@ func (s *Service) take(ctx context.Context, hookID string, width int) (to hook.T
 	return to, format, jobs, err
 }
 
-// attemptAll makes the attempts of a batch, some at once, and records them in as few
-// transactions as keep up with them. It tells whether any was answered.
+// attemptAll makes the attempts of a batch, some at once, and passes on what came of them in
+// groups, each of which is recorded in a transaction. It tells whether any was answered.
 func (s *Service) attemptAll(
-	ctx context.Context,
-	hookID string,
-	to hook.Target,
-	format string,
-	jobs []job,
-	width int,
-) (answered bool, err error) {
+	ctx context.Context, to hook.Target, format string, jobs []job, width int, records chan<- []done,
+) (answered bool) {
 	waiting, results := make(chan job, len(jobs)), make(chan done, len(jobs))
 	for _, j := range jobs {
 		waiting <- j
@@ -246,17 +265,9 @@ func (s *Service) attemptAll(
 		for _, d := range all {
 			answered = answered || d.Status > 0
 		}
-		if e := s.record(context.WithoutCancel(ctx), hookID, all); e != nil {
-			err = e // the lease ends, and the attempt is made again
-		}
+		records <- all
 	}
-	if ctx.Err() != nil { // the node stops: the next one need not wait for the lease
-		err = s.DB.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error {
-			_, err := release.Exec(tx, hookID, jobs[0].DueAt, tx.Micros())
-			return err
-		})
-	}
-	return answered, err
+	return answered
 }
 
 // record stores attempts. A delivery that another node has taken meanwhile is left to it.
