@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"yardmaster/internal/client/inert"
+	"yardmaster/internal/secretscan"
 )
 
 // Formats of what is sent. JSON is our own envelope; the others are what incoming webhooks
@@ -37,7 +38,7 @@ const (
 // The shapes are those of Slack's Block Kit (section, plain_text), of Adaptive Cards 1.4 in
 // a message of a Teams workflow, and of Discord's "Execute Webhook".
 func Chat(format string, s Said) (string, error) {
-	title, text, repo := cut(inert.Line(s.Title), maxTitle), lines(s.Text), cut(inert.Line(s.Repo), maxTitle)
+	title, text, repo := plain(s.Title), lines(s.Text), plain(s.Repo)
 	var out any
 	switch format {
 	case Slack:
@@ -132,13 +133,13 @@ func discord(title, text, repo, url string) object {
 	return object{"embeds": []object{embed}, "allowed_mentions": object{"parse": []string{}}}
 }
 
-// lines are a text of others, line by line without hidden characters.
+// plain is text of others on one line, without hidden characters and then without what
+// looks like a secret: hidden characters may have kept one from being found before.
+func plain(text string) string { return cut(secretscan.Scrub(inert.Line(text)), maxTitle) }
+
+// lines are a text of others, line by line as plain makes them.
 func lines(text string) string {
-	var out []string
-	for line := range strings.Lines(text) {
-		out = append(out, inert.Line(line))
-	}
-	return cut(strings.TrimSpace(strings.Join(out, "\n")), maxText)
+	return cut(strings.TrimSpace(secretscan.Scrub(inert.Lines(text))), maxText)
 }
 
 func cut(s string, most int) string {

@@ -61,6 +61,18 @@ func TestChat(t *testing.T) {
 	}
 }
 
+// A hidden character does not carry a secret past the scan.
+func TestChatSecret(t *testing.T) {
+	t.Parallel()
+	split := "gh\u200bp_" + strings.Repeat("a1B2", 9)
+	for _, format := range []string{Slack, Teams, Discord} {
+		body, err := Chat(format, Said{Title: split, Text: "it is\n" + split, Repo: "acme/web", URL: "https://ym.example.com/"})
+		if plain := strings.ReplaceAll(body, `\`, ""); err != nil || strings.Contains(plain, "a1B2a1B2") {
+			t.Errorf("%s: %v %s", format, err, body)
+		}
+	}
+}
+
 // texts are the texts in a document, with where they are.
 func texts(v any, at string) (out []string) {
 	switch v := v.(type) {

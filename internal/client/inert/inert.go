@@ -33,6 +33,15 @@ func Line(s string) string {
 	}, s))
 }
 
+// Lines is Line of each line of a text, without empty lines at its ends.
+func Lines(s string) string {
+	var out []string
+	for line := range strings.Lines(s) {
+		out = append(out, Line(line))
+	}
+	return strings.Trim(strings.Join(out, "\n"), "\n")
+}
+
 // Escape keeps the whole text and writes hidden characters as JSON escapes, so that
 // JSON keeps its meaning. Line ends and tabs are unchanged.
 func Escape(s string) string {

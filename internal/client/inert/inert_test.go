@@ -32,3 +32,13 @@ func TestEscape(t *testing.T) {
 		t.Errorf("%q, %v", back, err)
 	}
 }
+
+func TestLines(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\r\n\n  b\u202ec\n": "a\n\nbc", "gh\u200bp_x\u2028y": "ghp_xy", "\n \n": "", "one": "one",
+	} {
+		if got := Lines(in); got != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
+	}
+}

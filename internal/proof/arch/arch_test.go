@@ -59,7 +59,7 @@ var edges = map[string]string{
 
 	"idp":              "dial fault id",
 	"dial":             "",
-	"hook":             "client/inert dial",
+	"hook":             "client/inert dial secretscan",
 	"webpush":          "dial",
 	"webpush/pushtest": "webpush",
 
