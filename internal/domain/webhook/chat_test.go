@@ -108,6 +108,9 @@ func TestOwn(t *testing.T) {
 			if ok {
 				ids = append(ids, h.ID)
 			}
+			if has, err := Has(tx, ownName("ada")); err != nil || has {
+				y.t.Errorf("an issue can be handed to the webhook of a person: %v", err)
+			}
 			return err
 		}); err != nil || len(ids) != 1 {
 			y.t.Fatal(err, ids)

@@ -196,8 +196,9 @@ func (s *Service) note(tx *db.Tx, all ...attemptRow) error {
 // Events are kept for 30 days.
 func Sent(tx *db.Tx, eventID string) (bool, error) { return eventKept.One(tx, tx.Account, eventID) }
 
-// Has tells whether tx.Account has a webhook of a name.
+// Has tells whether tx.Account has a webhook of a name. The own webhook of a person is none
+// of the account.
 func Has(tx *db.Tx, name string) (bool, error) {
-	_, ok, err := byName.Maybe(tx, tx.Account, name)
-	return ok, err
+	h, ok, err := byName.Maybe(tx, tx.Account, name)
+	return ok && h.UserID == nil, err
 }
