@@ -28,16 +28,15 @@ func (s *Service) Tell(tx *db.Tx, n Notice) error {
 	if !ok {
 		panic("notification: no kind " + n.Kind)
 	}
-	n.Title, n.Text, n.About = tidy(inert.Line(n.Title), maxTitle), tidy(n.Text, maxText), tidy(inert.Line(n.About), maxTitle)
+	n.Title, n.Text, n.About = tidy(inert.Line(n.Title), maxTitle), tidy(inert.Lines(n.Text), maxText), tidy(inert.Line(n.About), maxTitle)
 	slices.Sort(n.To)
 	for _, userID := range slices.Compact(n.To) {
 		if userID == "" || n.Actor == "user:"+userID {
 			continue
 		}
-		if _, member, err := people.Role(tx, tx.Account, userID); err != nil || !member {
-			if err != nil {
-				return err
-			}
+		if hears, err := hears(tx, userID); err != nil {
+			return err
+		} else if !hears {
 			continue
 		}
 		if err := s.tell(tx, k, n, userID); err != nil {
@@ -49,6 +48,15 @@ func (s *Service) Tell(tx *db.Tx, n Notice) error {
 		return err
 	}
 	return s.Webhook.Deliver(tx, m)
+}
+
+// hears tells whether a person is a member of tx.Account, and is let through the gate.
+func hears(tx *db.Tx, userID string) (bool, error) {
+	if _, member, err := people.Role(tx, tx.Account, userID); err != nil || !member {
+		return false, err
+	}
+	_, approved, err := people.Standing(tx, userID)
+	return approved, err
 }
 
 // tell tells one person.
