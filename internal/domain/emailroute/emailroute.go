@@ -26,6 +26,10 @@ const (
 	maxRoutes = 20 // of an account
 	maxAsked  = 40 // mails that ask for a confirmation, of an account in askedIn
 	askedIn   = 24 * time.Hour
+	maxThere  = 3  // questions of one address in askedIn, by an account
+	maxAnyone = 10 // the same, by all accounts together
+	maxMails  = 30 // notices of a kind that an address gets in mailsIn
+	mailsIn   = time.Hour
 	forgetIn  = 2 * askedIn // deleted rows
 
 	confirmLife = 48 * time.Hour
@@ -108,17 +112,26 @@ func (s *Service) Deliver(tx *db.Tx, n Notice) error {
 	return nil
 }
 
+// send mails a notice, unless the address had maxMails of its kind.
 func (s *Service) send(tx *db.Tx, r row, k Kind, n Notice) error {
 	account, err := people.AccountLogin(tx, tx.Account)
 	if err != nil {
+		return err
+	}
+	count, err := counted.One(tx, countedArgs{RouteID: r.ID, Kind: k.Name, Now: tx.Micros(), Within: mailsIn.Microseconds()})
+	if err != nil || count > maxMails {
 		return err
 	}
 	subject := cmp.Or(n.About, n.Title)
 	if n.Repo != "" {
 		subject = "[" + n.Repo + "] " + subject
 	}
+	var notes []string
+	if count == maxMails {
+		notes = []string{"This is the 30th mail of this kind within an hour. No more of them are sent here before it is over."}
+	}
 	m := mail.Page{
-		Lead: k.Doc, Repo: n.Repo, Title: n.Title, Quote: n.Text,
+		Lead: k.Doc, Notes: notes, Repo: n.Repo, Title: n.Title, Quote: n.Text,
 		Links:  []mail.Link{{Label: "Look at it", URL: n.URL}},
 		Reason: "The account " + account + " sends the kind " + k.Name + " to this address.",
 	}.Message(r.Address, subject)

@@ -253,3 +253,90 @@ func TestLimits(t *testing.T) {
 		m.made("acme", "more@example.com", "plan")
 	})
 }
+
+// A stranger is asked three times a day by an account and ten times by all of them, also by
+// routes that are deleted in between.
+func TestStranger(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(m *team) {
+		asks := func(account string) string {
+			r, err := m.create(m.as(account), createIn{Address: "Stranger@example.com", Kinds: []string{"plan"}})
+			if err != nil {
+				return slug(err)
+			}
+			if _, err := m.delete(m.as(account), idIn{ID: r.ID}); err != nil {
+				m.t.Fatal(err)
+			}
+			return ""
+		}
+		for i := range maxThere + 1 {
+			if got := asks("acme"); (got == "too-many-confirmations") != (i == maxThere) {
+				m.t.Errorf("question %d: %q", i, got)
+			}
+		}
+		all := maxThere
+		for i := range 4 {
+			account := fmt.Sprintf("more%d", i)
+			m.write("acme", func(tx *db.Tx) error {
+				return seed.Add(tx, seed.Account{ID: account}, seed.Member{Account: account, User: "ann", Role: "owner"})
+			})
+			for asks(account) == "" {
+				all++
+			}
+		}
+		if all != maxAnyone {
+			m.t.Errorf("all accounts asked %d times", all)
+		}
+		m.now = m.now.Add(askedIn)
+		if got := asks("acme"); got != "" {
+			m.t.Errorf("the day after: %s", got)
+		}
+	})
+}
+
+// An address is what is shown of it.
+func TestAddress(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(m *team) {
+		for _, address := range []string{
+			"(x)team@example.com", "team@example.com(x)", `"team"@example.com`, "te\u202eam@example.com", "te\x00am@example.com",
+			"te\u200bam@example.com", "team@exam\u00adple.com", "team@", "@example.com", "team@[127.0.0.1",
+		} {
+			var f *fault.Error
+			_, err := m.create(m.as("acme"), createIn{Address: address, Kinds: []string{"plan"}})
+			if !errors.As(err, &f) || f.Kind != fault.Invalid {
+				m.t.Errorf("%q: %v", address, err)
+			}
+		}
+	})
+}
+
+// An address gets 30 notices of a kind an hour.
+func TestStorm(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(m *team) {
+		_, token := m.made("acme", "team@example.com", "plan", "escalation")
+		if err := m.pressed(m.confirm, token); err != nil {
+			m.t.Fatal(err)
+		}
+		m.write("acme", func(tx *db.Tx) error {
+			var err error
+			for range 40 {
+				err = errors.Join(err, m.Deliver(tx, failed))
+			}
+			return err
+		})
+		if got := m.posted(); len(got) != maxMails || !strings.Contains(got[maxMails-1].Text, "30th mail") {
+			m.t.Errorf("%d mails", len(got))
+		}
+		urgent := failed
+		urgent.Kind = "escalation"
+		if got := m.tell("acme", urgent); len(got) != 1 {
+			m.t.Errorf("of another kind: %d", len(got))
+		}
+		m.now = m.now.Add(mailsIn)
+		if got := m.tell("acme", failed); len(got) != 1 {
+			m.t.Errorf("after an hour: %d", len(got))
+		}
+	})
+}

@@ -2,11 +2,15 @@ package emailroute
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	netmail "net/mail"
 	"slices"
 	"strings"
 	"time"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/client/inert"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
@@ -22,6 +26,7 @@ var (
 	errExists = fault.Reason("email-route-exists", "There is a route to this address. Delete it first.")
 	errMany   = fault.Reason("too-many-email-routes", "The account has 20 routes. Delete one first.")
 	errAsked  = fault.Reason("too-many-confirmations", "The account has had 40 mails sent in a day that ask for a confirmation. Try again tomorrow.")
+	errOften  = fault.Reason(errAsked.Slug, "This address was asked as often as it may be in a day. Try again tomorrow.")
 	errSure   = fault.Reason("email-route-confirmed", "This address is confirmed already.")
 )
 
@@ -106,6 +111,11 @@ func (s *Service) create(ctx context.Context, in createIn) (out Route, err error
 			return out, fault.Field("kinds", "has a kind that cannot be sent to a team, "+name+": the kinds are "+strings.Join(names, ", "))
 		}
 	}
+	in.Address = strings.ToLower(in.Address)
+	// A comment, a name or a hidden character would be another address than is shown.
+	if a, err := netmail.ParseAddress(in.Address); err != nil || a.Address != in.Address || inert.Line(in.Address) != in.Address {
+		return out, fault.Field("address", "must be an e-mail address")
+	}
 	kinds := slices.Clone(in.Kinds)
 	slices.Sort(kinds)
 	kinds = slices.Compact(kinds)
@@ -123,11 +133,11 @@ func (s *Service) create(ctx context.Context, in createIn) (out Route, err error
 		if len(all) >= maxRoutes {
 			return errMany
 		}
-		if err := room(tx); err != nil {
+		if err := room(tx, digest(in.Address)); err != nil {
 			return err
 		}
 		r := row{
-			ID: id.New(), AccountID: tx.Account, Address: strings.ToLower(in.Address), Kinds: db.JSON[[]string]{V: kinds},
+			ID: id.New(), AccountID: tx.Account, Address: in.Address, Digest: digest(in.Address), Kinds: db.JSON[[]string]{V: kinds},
 			CreatedBy: policy.From(ctx).Label(), CreatedAt: tx.Now, Asked: 1, AskedAt: tx.Now,
 		}
 		if slices.ContainsFunc(all, func(other row) bool { return other.Address == r.Address }) {
@@ -150,11 +160,29 @@ func (s *Service) create(ctx context.Context, in createIn) (out Route, err error
 	return out, err
 }
 
-// room refuses one more question of tx.Account if there were maxAsked.
-func room(tx *db.Tx) error {
-	n, err := askedSince.One(tx, tx.Account, db.Micros(tx.Now.Add(-askedIn)))
-	if err == nil && n >= maxAsked {
-		err = errAsked
+// digest is the hash of an address.
+func digest(address string) string {
+	sum := sha256.Sum256([]byte(address))
+	return hex.EncodeToString(sum[:])
+}
+
+// room refuses one more question of tx.Account if it had maxAsked, or the address had as
+// many as it may have.
+func room(tx *db.Tx, address string) error {
+	since := db.Micros(tx.Now.Add(-askedIn))
+	if n, err := askedSince.One(tx, tx.Account, since); err != nil {
+		return err
+	} else if n >= maxAsked {
+		return errAsked
+	}
+	if n, err := askedThere.One(tx, address, since, tx.Account); err != nil {
+		return err
+	} else if n >= maxThere {
+		return errOften
+	}
+	n, err := askedAnywhere.One(tx, address, since)
+	if err == nil && n >= maxAnyone {
+		err = errOften
 	}
 	return err
 }
@@ -199,10 +227,12 @@ func (s *Service) resend(ctx context.Context, in idIn) (out Route, err error) {
 		if r.ConfirmedAt != nil {
 			return errSure
 		}
-		if err := room(tx); err != nil {
+		if err := room(tx, r.Digest); err != nil {
 			return err
 		}
-		if _, err := askAgain.Exec(tx, tx.Account, r.ID, tx.Micros()); err != nil {
+		if _, err := askAgain.Exec(tx, askAgainArgs{
+			AccountID: tx.Account, ID: r.ID, Now: tx.Micros(), Since: db.Micros(tx.Now.Add(-askedIn)),
+		}); err != nil {
 			return err
 		}
 		r.AskedAt = tx.Now

@@ -94,6 +94,9 @@ const (
 	tidyUp = time.Hour
 	// mailEvery is how often one unread row is mailed, however often it counts.
 	mailEvery = time.Hour
+	// maxMails is how many mails of a kind a person gets within mailEvery, whatever they are
+	// about. The rest is told by the other channels alone.
+	maxMails = 30
 )
 
 // Topic is notified when rows of a person change.

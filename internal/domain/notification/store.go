@@ -46,6 +46,10 @@ type (
 		Rev               int64
 		Limit             int
 	}
+	countedArgs struct {
+		AccountID, UserID, Kind string
+		Now, Within             int64 // microseconds
+	}
 	markArgs struct {
 		AccountID, UserID, ID string
 		ReadAt, ArchivedAt    *time.Time
@@ -63,7 +67,16 @@ var (
 		AND kind = :kind AND noun = :noun AND subject = :subject AND read_at IS NULL AND archived_at IS NULL AND settled_at IS NULL`)
 	unsettled = db.QWith[unsettledArgs, row](`SELECT ` + columns + ` FROM notifications WHERE account_id = :account_id
 		AND kind = :kind AND noun = :noun AND subject = :subject AND settled_at IS NULL ORDER BY user_id, id`)
-	settle    = db.S(`UPDATE notifications SET settled_at = $2, rev = $3 WHERE id = $1`)
+	settle = db.S(`UPDATE notifications SET settled_at = $2, rev = $3 WHERE id = $1`)
+	// counted counts a mail of a kind, and answers how many there were since the first of
+	// them, which was less than :within before.
+	counted = db.QWith[countedArgs, int64](`INSERT INTO notification_mails (account_id, user_id, kind, begun, mailed)
+		VALUES (:account_id, :user_id, :kind, :now, 1) ON CONFLICT (account_id, user_id, kind) DO UPDATE SET
+		mailed = CASE WHEN excluded.begun >= notification_mails.begun AND excluded.begun < notification_mails.begun + :within
+			THEN notification_mails.mailed + 1 ELSE 1 END,
+		begun = CASE WHEN excluded.begun >= notification_mails.begun AND excluded.begun < notification_mails.begun + :within
+			THEN notification_mails.begun ELSE excluded.begun END
+		RETURNING mailed`)
 	setMailed = db.S(`UPDATE notifications SET mailed_at = $2 WHERE id = $1`)
 	byID      = db.Q[row](`SELECT ` + columns + ` FROM notifications WHERE account_id = $1 AND user_id = $2 AND id = $3 AND shown`)
 	mark      = db.SWith[markArgs](`UPDATE notifications SET read_at = :read_at, archived_at = :archived_at, rev = :rev

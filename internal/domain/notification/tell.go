@@ -133,16 +133,26 @@ func (s *Service) Settle(tx *db.Tx, kindName, noun, subject string) error {
 	return nil
 }
 
-// mail queues the mail of a person. It answers false for a person without an address.
+// mail queues the mail of a person. It answers false for a person without an address, and
+// for one who had maxMails of the kind.
 func (s *Service) mail(tx *db.Tx, k kind, m Message) (bool, error) {
 	address, err := people.Email(tx, m.UserID)
 	if err != nil || address == "" {
+		return false, err
+	}
+	n, err := counted.One(tx, countedArgs{
+		AccountID: tx.Account, UserID: m.UserID, Kind: k.name, Now: tx.Micros(), Within: mailEvery.Microseconds(),
+	})
+	if err != nil || n > maxMails {
 		return false, err
 	}
 	letter := mail.Page{
 		Title: m.Title, Lead: k.doc, Quote: m.Text, Repo: m.Repo,
 		Links:  []Link{{Label: "Look at it", URL: m.URL}},
 		Reason: "You get this mail because of the kind " + k.name + " of your notifications.",
+	}
+	if n == maxMails {
+		letter.Notes = []string{"This is the 30th mail of this kind within an hour. No more of them are sent before it is over."}
 	}
 	if m.Links != nil {
 		more, err := m.Links.For(tx, m.UserID)
