@@ -106,7 +106,7 @@ var (
 
 	textOf = template.Must(template.New("page.txt").Funcs(template.FuncMap{"quiet": Quiet, "wrap": wrap, "lines": lines}).
 		ParseFS(templates, "templates/page.txt"))
-	htmlOf = htmltemplate.Must(htmltemplate.New("page.html").Funcs(htmltemplate.FuncMap{"quiet": Quiet, "soft": soft, "lines": lines}).
+	htmlOf = htmltemplate.Must(htmltemplate.New("page.html").Funcs(htmltemplate.FuncMap{"quiet": Quiet, "soft": Soft, "lines": lines}).
 		ParseFS(templates, "templates/page.html"))
 )
 
@@ -148,9 +148,9 @@ func Quiet(s string) string {
 	})
 }
 
-// soft is a quiet text as HTML. Dots and at signs within words are elements of their own,
+// Soft is a quiet text as HTML. Dots and at signs within words are elements of their own,
 // because some programs make links of everything that looks like a domain.
-func soft(s string) htmltemplate.HTML {
+func Soft(s string) htmltemplate.HTML {
 	rest := []rune(Quiet(s))
 	var b strings.Builder
 	for i, r := range rest {

@@ -225,12 +225,12 @@ func FuzzPage(f *testing.F) {
 func TestSoft(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{"main.go of evil.example/x", "bob@example.com <b>", "a sentence. And another.", ".", "x."} {
-		got := strings.NewReplacer("<span>", "", "</span>", "").Replace(string(soft(s)))
+		got := strings.NewReplacer("<span>", "", "</span>", "").Replace(string(Soft(s)))
 		if html.UnescapeString(got) != s {
 			t.Errorf("%q becomes %q", s, got)
 		}
-		if strings.Contains(string(soft(s)), "l.e") || strings.Contains(string(soft(s)), "b@e") {
-			t.Errorf("%q is an address", soft(s))
+		if strings.Contains(string(Soft(s)), "l.e") || strings.Contains(string(Soft(s)), "b@e") {
+			t.Errorf("%q is an address", Soft(s))
 		}
 	}
 }

@@ -46,8 +46,9 @@ func (v view) Says(r Rate) string {
 func (v view) Word(s string) string { return strings.ReplaceAll(s, "_", " ") }
 
 // page has no script and no form, loads nothing, and links only to this server. The
-// policy holds a reader to that whatever the text.
-var page = template.Must(template.New("digest").Parse(`<!doctype html>
+// policy holds a reader to that whatever the text. Programs that read mails make links of
+// addresses in a text, so what others wrote is soft.
+var page = template.Must(template.New("digest").Funcs(template.FuncMap{"soft": mail.Soft}).Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="color-scheme" content="light dark"><title>{{.Title}}</title>
@@ -57,15 +58,15 @@ var page = template.Must(template.New("digest").Parse(`<!doctype html>
 <p>{{.Headline}}<br><small>{{.Time .FromAt}} to {{.Time .ToAt}}, {{.Zone}}</small></p>
 {{if .Waiting.Rows}}<h2>Waiting ({{.Waiting.Total}})</h2>
 <ul>{{range .Waiting.Rows}}
-<li>{{with .Repo}}{{.}}: {{end}}{{if $.IsPull .Kind}}<a href="{{$.Link .ID}}">{{.Title}}</a>{{else}}{{.Title}}{{end}}<br><small>{{$.Word .Kind}}, {{$.Word .Why}}; for {{$.For .Who}}, since {{$.Time .Since}}</small></li>{{end}}
+<li>{{with .Repo}}{{.}}: {{end}}{{if $.IsPull .Kind}}<a href="{{$.Link .ID}}">{{soft .Title}}</a>{{else}}{{soft .Title}}{{end}}<br><small>{{$.Word .Kind}}, {{soft ($.Word .Why)}}; for {{$.For .Who}}, since {{$.Time .Since}}</small></li>{{end}}
 </ul>
 {{end}}{{if .Merged.Rows}}<h2>Merged ({{.Merged.Total}})</h2>
 <ul>{{range .Merged.Rows}}
-<li>{{.Repo}} #{{.Number}}: <a href="{{$.Link .PRID}}">{{.Title}}</a><br><small>{{$.Time .MergedAt}}{{with .RequestedBy}}, for {{.}}{{end}}{{with .MergedBy}}, by {{.}}{{end}}</small></li>{{end}}
+<li>{{.Repo}} #{{.Number}}: <a href="{{$.Link .PRID}}">{{soft .Title}}</a><br><small>{{$.Time .MergedAt}}{{with .RequestedBy}}, for {{.}}{{end}}{{with .MergedBy}}, by {{soft .}}{{end}}</small></li>{{end}}
 </ul>
 {{end}}{{if .Failed.Rows}}<h2>Failed ({{.Failed.Total}})</h2>
 <ul>{{range .Failed.Rows}}
-<li>{{.Repo}}: {{.Title}}<br><small>{{$.Time .FailedAt}}{{with .Failure}}, {{$.Word .}}{{end}}{{with .Why}}: {{.}}{{end}}</small></li>{{end}}
+<li>{{.Repo}}: {{soft .Title}}<br><small>{{$.Time .FailedAt}}{{with .Failure}}, {{$.Word .}}{{end}}{{with .Why}}: {{soft .}}{{end}}</small></li>{{end}}
 </ul>
 {{end}}{{if not .Quiet}}<h2>Cost</h2>
 <p>{{with .Cost.CostUSD}}${{.}}{{else}}Nothing that has a price{{end}}, {{.Cost.Calls}} calls of models in {{.Cost.Sessions}} sessions{{if .Cost.Unpriced}}; {{.Cost.Unpriced}} calls have no price{{end}}.</p>
