@@ -34,7 +34,7 @@ func (s *Service) Tell(tx *db.Tx, n Notice) error {
 		if userID == "" || n.Actor == "user:"+userID {
 			continue
 		}
-		if hears, err := hears(tx, userID); err != nil {
+		if hears, err := people.Hears(tx, userID); err != nil {
 			return err
 		} else if !hears {
 			continue
@@ -48,15 +48,6 @@ func (s *Service) Tell(tx *db.Tx, n Notice) error {
 		return err
 	}
 	return s.Webhook.Deliver(tx, m)
-}
-
-// hears tells whether a person is a member of tx.Account, and is let through the gate.
-func hears(tx *db.Tx, userID string) (bool, error) {
-	if _, member, err := people.Role(tx, tx.Account, userID); err != nil || !member {
-		return false, err
-	}
-	_, approved, err := people.Standing(tx, userID)
-	return approved, err
 }
 
 // tell tells one person.

@@ -53,6 +53,16 @@ func Standing(tx *db.Tx, userID string) (admin, approved bool, err error) {
 	return u.PlatformAdmin, u.ApprovedAt != nil, err
 }
 
+// Hears tells whether a user may be told what happens in tx.Account: they are a member, and
+// let through the gate.
+func Hears(tx *db.Tx, userID string) (bool, error) {
+	if _, member, err := Role(tx, tx.Account, userID); err != nil || !member {
+		return false, err
+	}
+	_, approved, err := Standing(tx, userID)
+	return approved, err
+}
+
 // Password returns the hash of a user's password and the user's address. It returns
 // db.ErrNoRows if there is no such user.
 func Password(tx *db.Tx, userID string) (hash, email string, err error) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/observe"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/webpush"
@@ -61,16 +62,27 @@ func (s *Service) Pass(ctx context.Context) {
 }
 
 // send makes one attempt, and records what came of it. A message that took the place of
-// this one meanwhile stays.
+// this one meanwhile stays. One for somebody who has left the account since, or was
+// suspended, is dropped.
 func (s *Service) send(ctx context.Context, m messageRow) error {
 	var to subscriptionRow
+	var hears bool
 	ctx = db.WithAccount(ctx, m.AccountID)
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		to, err = byID.One(tx, tx.Account, m.SubscriptionID)
+		if to, err = byID.One(tx, tx.Account, m.SubscriptionID); err != nil {
+			return err
+		}
+		hears, err = people.Hears(tx, to.UserID)
 		return err
 	})
 	if err != nil {
 		return err
+	}
+	if !hears {
+		return s.DB.Write(ctx, func(tx *db.Tx) error {
+			_, err := done.Exec(tx, m.ID, m.Tries)
+			return err
+		})
 	}
 	where, err := s.Ring.Unseal(purpose(to.ID), to.Sealed)
 	if err != nil {

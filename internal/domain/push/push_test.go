@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/dial"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/seed"
@@ -52,7 +53,8 @@ func onBoth(t *testing.T, fn func(*yard)) {
 			})
 		}
 		err := d.Write(t.Context(), func(tx *db.Tx) error {
-			return seed.Add(tx, seed.Account{ID: "acme"}, seed.User{ID: "ann"}, seed.User{ID: "bob"})
+			return seed.Add(tx, seed.Account{ID: "acme"}, seed.User{ID: "ann"}, seed.User{ID: "bob"},
+				seed.Member{Account: "acme", User: "ann", Role: "member"}, seed.Member{Account: "acme", User: "bob", Role: "member"})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -221,6 +223,23 @@ func TestSubscriptions(t *testing.T) {
 		y.pass()
 		if got := y.service.Messages(); len(got) != maxBrowsers {
 			y.t.Errorf("%d messages", len(got))
+		}
+	})
+}
+
+// What waits for the end of quiet hours is not sent to somebody who has left by then.
+func TestLeft(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		y.subscribe("ann", y.service.Browser())
+		y.tell("t1", "Failed", time.Hour)
+		if err := y.nodes[0].DB.Write(y.as("bob"), func(tx *db.Tx) error { return people.Remove(tx, "acme", "ann") }); err != nil {
+			y.t.Fatal(err)
+		}
+		y.now = y.now.Add(2 * time.Hour)
+		y.pass()
+		if got := y.service.Messages(); len(got) != 0 {
+			y.t.Errorf("%+v", got)
 		}
 	})
 }
