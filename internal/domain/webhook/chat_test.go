@@ -3,10 +3,12 @@ package webhook
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/hook"
 	"yardmaster/internal/policy"
 )
@@ -142,6 +144,14 @@ func TestOwn(t *testing.T) {
 		}
 		if out, err := n.own(of("bob"), struct{}{}); err != nil || out.Webhook == nil || !out.Webhook.Healthy {
 			y.t.Errorf("%+v %v", out, err)
+		}
+		if err := n.DB.Write(y.as("acme"), func(tx *db.Tx) error {
+			return errors.Join(n.Tell(tx, Notice{Kind: "approval", Title: "#4 waits"}, "e4", "bob"), people.Remove(tx, "acme", "bob"))
+		}); err != nil {
+			y.t.Fatal(err)
+		}
+		if y.pass(); len(y.received) != 2 {
+			y.t.Errorf("bob has left, and was sent %s", y.received[2].body)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/hook"
 	"yardmaster/internal/id"
@@ -190,6 +191,14 @@ func (s *Service) take(ctx context.Context, hookID string, width int) (to hook.T
 		h, ok, err := byID.Maybe(tx, tx.Account, hookID)
 		if err != nil || !ok || h.DeletedAt != nil {
 			return err
+		}
+		if h.UserID != nil { // somebody who has left is told nothing more
+			if hears, err := people.Hears(tx, *h.UserID); err != nil {
+				return err
+			} else if !hears {
+				_, err = dropAll.Exec(tx, h.ID)
+				return err
+			}
 		}
 		due, err := take.All(tx, takeArgs{
 			HookID: hookID, Now: tx.Micros(), Lease: db.Micros(tx.Now.Add(lease)), Most: width * (batch / atOnce),

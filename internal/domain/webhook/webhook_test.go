@@ -85,7 +85,8 @@ func onBoth(t *testing.T, fn func(*yard)) {
 			})
 		}
 		err := d.Write(t.Context(), func(tx *db.Tx) error {
-			return seed.Add(tx, seed.Account{ID: "acme"}, seed.Account{ID: "rival"}, seed.User{ID: "ada"}, seed.User{ID: "bob"})
+			return seed.Add(tx, seed.Account{ID: "acme"}, seed.Account{ID: "rival"}, seed.User{ID: "ada"}, seed.User{ID: "bob"},
+				seed.Member{Account: "acme", User: "ada", Role: "member"}, seed.Member{Account: "acme", User: "bob", Role: "member"})
 		})
 		if err != nil {
 			t.Fatal(err)
