@@ -16,9 +16,9 @@ import (
 	"yardmaster/internal/secretscan"
 )
 
-// secretParameters are the path parameters that are secrets. The record of a
+// secretParameters are the path parameters that are secrets, or say who somebody is. The record of a
 // request does not show them.
-var secretParameters = []string{"token", "jwt", "code"}
+var secretParameters = []string{"token", "jwt", "code", "address"}
 
 // watching holds the metrics and traces of the node. Each is nil unless it is
 // configured.

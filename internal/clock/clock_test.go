@@ -50,7 +50,7 @@ func TestWaitsEndAfterTheClockIsSetBack(t *testing.T) {
 	dbtest.RunWith(t, db.Options{Clock: func() time.Time { return time.UnixMicro(now.Load()) }}, func(t *testing.T, d *db.DB) {
 		ctx := context.Background()
 		at := now.Load()
-		due := map[string]int64{"soon": at + time.Minute.Microseconds(), "late": at + time.Hour.Microseconds(), "past": at - 1}
+		due := map[string]int64{"soon": at + time.Minute.Microseconds(), "late": at + 25*time.Hour.Microseconds(), "past": at - 1}
 		want := map[string]int64{"soon": due["soon"], "late": at, "past": at - 1}
 		err := d.Write(ctx, func(tx *db.Tx) error {
 			for name, due := range due {
