@@ -23,6 +23,7 @@ var sealers = map[string]string{
 	"internal/app/keys.go rememberSealed":          "meta.value",
 	"internal/app/keys.go changeBusKeys":           "meta.value",
 	"internal/domain/webhook/own.go add":           "webhooks.sealed",
+	"internal/proof/bench/webhook.go hookService":  "webhooks.sealed",
 	"internal/domain/push/push.go Tell":            "push_messages.sealed",
 	"internal/domain/push/ops.go subscribe":        "push_subscriptions.sealed",
 	"internal/domain/source/source.go seal":        "sources.sealed",
