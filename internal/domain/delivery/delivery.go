@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 	"time"
 
 	"yardmaster/internal/api/op"
@@ -158,17 +159,25 @@ func (s *Service) store(ctx context.Context, d codehost.Delivery) (fresh bool, e
 }
 
 func pack(body []byte) ([]byte, error) {
+	w, _ := packers.Get().(*gzip.Writer)
+	defer packers.Put(w)
 	var b bytes.Buffer
-	w, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
-	if err != nil {
-		return nil, err
-	}
+	w.Reset(&b)
 	if _, err := w.Write(body); err != nil {
 		return nil, err
 	}
-	err = w.Close()
+	err := w.Close()
 	return b.Bytes(), err
 }
+
+// packers are used again: a new one takes longer to make than a body to pack.
+var packers = sync.Pool{New: func() any {
+	w, err := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed)
+	if err != nil {
+		panic(err) // of a level that there is not
+	}
+	return w
+}}
 
 func unpack(packed []byte) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(packed))
