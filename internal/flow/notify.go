@@ -385,7 +385,8 @@ func stopped(tx *db.Tx, e event.Recorded, noun, path, title, text string) (out n
 func (n Notify) tokenRefused(_ *db.Tx, e event.Recorded) (out notification.Notice, ok bool, err error) {
 	data, err := hosttoken.RefusedEvent.Decode(e)
 	return notification.Notice{
-		Kind: notification.Connection, Noun: nounToken, Subject: e.Object, Path: "/ui/you/" + e.Object, To: []string{e.Object},
+		Kind: notification.Connection, Noun: nounToken, Subject: e.Object, Personal: true,
+		Path: "/ui/you/" + e.Object, To: []string{e.Object},
 		Title: data.Host + " refuses your token", Text: "Git of your own work goes no further there until you store a new one.",
 	}, true, err
 }

@@ -32,6 +32,8 @@ type Notice struct {
 	Path string
 	// To are ids of users. Who is no member of the account is left out, and who acted.
 	To []string
+	// Personal says that nobody else has to hear of it: no channel of the account does.
+	Personal bool
 	// Source is the id of the audited event, by which a channel knows what it has sent.
 	Source string
 	// Actor is who did it, as audit rows have it.

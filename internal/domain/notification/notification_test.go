@@ -141,6 +141,19 @@ func TestWho(t *testing.T) {
 	})
 }
 
+// What concerns one person alone goes to no channel of the account.
+func TestPersonal(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(p *post) {
+		n := waits("t1")
+		n.Personal = true
+		p.tell(n)
+		if len(p.hooked) != 0 || len(p.pushed) != 1 || len(p.inbox("bob")) != 1 {
+			p.t.Errorf("webhooks %+v, pushed %+v", p.hooked, p.pushed)
+		}
+	})
+}
+
 // Unread rows about one subject are one row with a count, and one mail an hour.
 func TestCollapse(t *testing.T) {
 	t.Parallel()

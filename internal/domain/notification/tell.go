@@ -43,6 +43,9 @@ func (s *Service) Tell(tx *db.Tx, n Notice) error {
 			return err
 		}
 	}
+	if n.Personal {
+		return nil
+	}
 	m := Message{Notice: n, URL: s.address(n.Path), After: tx.Now}
 	if err := s.Routes.Deliver(tx, m); err != nil {
 		return err

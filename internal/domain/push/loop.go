@@ -31,18 +31,9 @@ func (s *Service) Loop(ctx context.Context) error {
 // Pass sends what is due now.
 func (s *Service) Pass(ctx context.Context) {
 	for ctx.Err() == nil {
-		var some bool
-		var due []messageRow
-		err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-			some, err = anyDue.One(tx, tx.Micros())
-			return err
+		due, err := db.Claim(ctx, s.DB, anyDue, func(tx *db.Tx) ([]messageRow, error) {
+			return take.All(tx, tx.Micros(), db.Micros(tx.Now.Add(lease)), atOnce)
 		})
-		if err == nil && some {
-			err = s.DB.Write(ctx, func(tx *db.Tx) (err error) {
-				due, err = take.All(tx, tx.Micros(), db.Micros(tx.Now.Add(lease)), atOnce)
-				return err
-			})
-		}
 		if err != nil {
 			s.complain(ctx, "take the messages that are due", err)
 		}

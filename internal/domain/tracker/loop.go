@@ -66,20 +66,10 @@ func (s *Service) Pass(ctx context.Context) {
 	}
 }
 
-func (s *Service) take(ctx context.Context) (due []issueRow, err error) {
-	var some bool
-	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		some, err = anyDue.One(tx, tx.Micros())
-		return err
+func (s *Service) take(ctx context.Context) ([]issueRow, error) {
+	return db.Claim(ctx, s.DB, anyDue, func(tx *db.Tx) ([]issueRow, error) {
+		return take.All(tx, tx.Micros(), db.Micros(tx.Now.Add(hold)), atOnce)
 	})
-	if err != nil || !some {
-		return nil, err
-	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) (err error) {
-		due, err = take.All(tx, tx.Micros(), db.Micros(tx.Now.Add(hold)), atOnce)
-		return err
-	})
-	return due, err
 }
 
 // errGone says that the account has disconnected Linear.
