@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,6 +42,12 @@ func (a *App) takeLease(ctx context.Context, d *db.DB) (err error) {
 	}
 	a.lease, err = lease.Take(ctx, lease.Config{DB: d, Cluster: a.cfg.Cluster == "on", Name: a.base + " on " + machine, Logger: a.log})
 	return err
+}
+
+// unlock ends a lock at once. Closing the file alone would not: a process that is
+// being started elsewhere in this program holds a copy of it until it runs.
+func unlock(f *os.File) error {
+	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
 }
 
 // lockFile keeps a second server off the file of SQLite, whatever its data folder

@@ -77,7 +77,7 @@ func (k *KeyChest) Close() error {
 		errs = append(errs, k.db.Close())
 	}
 	if k.lock != nil {
-		errs = append(errs, k.lock.Close())
+		errs = append(errs, unlock(k.lock))
 	}
 	return errors.Join(errs...)
 }

@@ -62,10 +62,10 @@ func (a *App) close() error {
 		errs = append(errs, a.db.Close())
 	}
 	if a.file != nil {
-		errs = append(errs, a.file.Close())
+		errs = append(errs, unlock(a.file))
 	}
 	if a.lock != nil {
-		errs = append(errs, a.lock.Close())
+		errs = append(errs, unlock(a.lock))
 	}
 	errs = append(errs, a.watching.close())
 	return errors.Join(errs...)
