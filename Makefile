@@ -131,9 +131,17 @@ generate: ## write the generated files: docs/openapi.json and docs/events.json
 	$(GO) run ./cmd/yardmaster openapi > docs/openapi.json
 	$(GO) run ./cmd/yardmaster events > docs/events.json
 
+.PHONY: web
+web: ## build the dashboard: its typed client, its types, its files in internal/web/dist
+	$(GO) run ./internal/proof/bundle
+
+.PHONY: web-check
+web-check: ## fail if the dashboard that is committed is not what its sources say
+	$(GO) run ./internal/proof/bundle -check
+
 .PHONY: check
 check: NEEDS := race
-check: deps vet test race demo chaos lint vuln ## everything a change must pass, in this order
+check: deps vet web-check test race demo chaos lint vuln ## everything a change must pass, in this order
 
 .PHONY: e2e-agents
 e2e-agents: deps ## run real coding agents from npm to a merged pull request

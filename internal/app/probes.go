@@ -18,7 +18,7 @@ import (
 // parts.
 func (a *App) about(sessions *signin.Service, runs *run.Service) service.Needs {
 	n := service.Needs{
-		Sessions: sessions, Version: a.opts.Version, SHA: a.opts.SHA,
+		Sessions: sessions, Version: a.opts.Version, SHA: a.opts.SHA, Dashboard: a.cfg.UI == "on",
 		Document:  sync.OnceValues(func() (*op.Asset, error) { return documentAsset(a.opts.Version) }),
 		Reference: sync.OnceValues(func() (*op.Asset, error) { return referenceAsset(a.opts.Version) }),
 		Probes: map[string]func(context.Context) error{

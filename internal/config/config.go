@@ -51,6 +51,7 @@ type Config struct {
 	CommitAuthor  string        `key:"commit-author" default:"Yardmaster <yardmaster@localhost>" doc:"name and address that sign commits of agents and merges"`
 	HTTPKeys      string        `key:"allow-http-keys" default:"loopback" doc:"where keys may be sent over plain http: loopback (this machine, and only if the server listens on loopback itself) or anywhere"`
 	RateLimits    string        `key:"rate-limits" default:"on" doc:"on or off; off where something before the server counts requests"`
+	UI            string        `key:"ui" default:"on" doc:"on or off; off, the server has no dashboard"`
 	Cluster       string        `key:"cluster" default:"off" doc:"on or off; on, several servers share one PostgreSQL database, with the same master keys and one git folder; off, a second one is refused"`
 	Redis         string        `key:"redis" doc:"redis://:PASSWORD@HOST:PORT/DB, or rediss://, of a Redis or Valkey server that several nodes share request counts through; without it each node counts for itself" secret:"true"`
 	ServiceToken  string        `key:"service-token" doc:"bearer that the form for access requests proves itself by; without it nobody can apply" secret:"true"`
@@ -395,6 +396,9 @@ func (c *Config) settle() error {
 	}
 	if c.RateLimits != "on" && c.RateLimits != "off" {
 		return fmt.Errorf("rate-limits (from %s): %q is neither on nor off", c.sources["rate-limits"], c.RateLimits)
+	}
+	if c.UI != "on" && c.UI != "off" {
+		return fmt.Errorf("ui (from %s): %q is neither on nor off", c.sources["ui"], c.UI)
 	}
 	if c.Cluster != "on" && c.Cluster != "off" {
 		return fmt.Errorf("cluster (from %s): %q is neither on nor off", c.sources["cluster"], c.Cluster)

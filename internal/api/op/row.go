@@ -119,6 +119,8 @@ type Reply struct {
 type Asset struct {
 	ContentType string
 	Policy      string // Content-Security-Policy of a page, empty for other things
+	Cache       string // Cache-Control; empty: a client asks again after five minutes
+	Header      map[string]string
 	Body        []byte
 }
 

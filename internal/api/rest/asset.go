@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
@@ -72,7 +73,7 @@ func (s *server) asset(w http.ResponseWriter, req *http.Request, a *op.Asset) {
 		tag = fmt.Sprintf("%q", f.tag+"-"+coding)
 	}
 	h := w.Header()
-	h.Set("Cache-Control", cacheControl)
+	h.Set("Cache-Control", cmp.Or(a.Cache, cacheControl))
 	h.Set("ETag", tag)
 	h.Add("Vary", "Accept-Encoding")
 	if matches(strings.Join(req.Header.Values("If-None-Match"), ","), tag) {
@@ -83,6 +84,9 @@ func (s *server) asset(w http.ResponseWriter, req *http.Request, a *op.Asset) {
 	if a.Policy != "" {
 		h.Set("Content-Security-Policy", a.Policy)
 		h.Set("Referrer-Policy", "no-referrer")
+	}
+	for name, value := range a.Header {
+		h.Set(name, value)
 	}
 	if coding != "" {
 		h.Set("Content-Encoding", coding)

@@ -142,6 +142,13 @@ func printable(s string) bool {
 	return true
 }
 
+// isClean tells whether a path is written as every other that means the same. A slash may
+// end it where the pattern takes the rest of the path.
+func isClean(p, pattern string) bool {
+	clean := path.Clean(p)
+	return p == clean || p == clean+"/" && strings.HasSuffix(pattern, "...}")
+}
+
 // isText tells whether a path can be stored and shown.
 func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
@@ -158,7 +165,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		pattern = s.otherwise(req)
 		other = s.paths[pattern]
 	}
-	if pattern == "" || req.URL.Path != path.Clean(req.URL.Path) || !isText(req.URL.Path) {
+	if pattern == "" || !isClean(req.URL.Path, pattern) || !isText(req.URL.Path) {
 		s.note(req, "")
 		s.refuse(w, req, fault.New(fault.NotFound, "", "There is nothing at this path."), "")
 		return

@@ -47,7 +47,7 @@ func (s *Service) Ops() []op.Op {
 			Summary: "Choose what the caller is told of, and how, and when not",
 			Doc: "Cells that are left out stay as they are; so do the quiet hours, and null ends them. In quiet hours mails and push " +
 				"messages wait for their end, those of urgent kinds excepted. An escalation cannot be switched off."}, s.setPrefs),
-	}, append(s.unsubscribeOps(), s.pageOp())...)
+	}, s.unsubscribeOps()...)
 }
 
 // Notification is a row of an inbox.

@@ -89,9 +89,6 @@ var (
 		AND shown AND rev > :rev ORDER BY rev DESC LIMIT :limit`)
 	newest = db.Q[row](`SELECT ` + columns + ` FROM notifications WHERE account_id = $1 AND user_id = $2 AND shown
 		AND archived_at IS NULL ORDER BY rev DESC LIMIT $3`)
-	// about answers what a person was told of an object, newest first.
-	about = db.Q[row](`SELECT ` + columns + ` FROM notifications WHERE account_id = $1 AND user_id = $2 AND subject = $3
-		ORDER BY updated_at DESC, id DESC LIMIT 20`)
 	forget = db.S(`DELETE FROM notifications WHERE updated_at < $1`)
 
 	// bump locks the row until the transaction ends.

@@ -22,8 +22,9 @@ func (s *Service) Ops() []op.Op {
 			Path:    "/",
 			Group:   group,
 			Rule:    policy.Public(),
+			Also:    []int{303},
 			Summary: "What this service is",
-			Doc:     "Name, version, and where the documentation is.",
+			Doc:     "Name, version, and where the documentation is. A browser is sent to the dashboard.",
 		}, s.info),
 		op.New(op.Row{
 			ID:      "service.health",
@@ -79,6 +80,18 @@ func (s *Service) Ops() []op.Op {
 			Summary: "What a problem type means",
 			Doc:     "The page that the type of a problem document points to.",
 		}, s.problem),
+		op.New(op.Row{
+			ID: "service.dashboard", Method: "GET", Path: "/ui/{path...}", Group: group, Rule: policy.Public(),
+			Also:    []int{304},
+			Summary: "The dashboard",
+			Doc:     "One page for every address below /ui/. What it shows and does, it asks of this API with the session's cookie.",
+		}, s.dashboard),
+		op.New(op.Row{
+			ID: "service.dashboard_file", Method: "GET", Path: "/ui/a/{name}", Group: group, Rule: policy.Public(),
+			Also:    []int{304},
+			Summary: "A file of the dashboard",
+			Doc:     "Another text has another name, so that a browser keeps it for a year.",
+		}, s.dashboardFile),
 	}
 }
 
@@ -92,6 +105,11 @@ func (s *Service) info(ctx context.Context, in infoIn) (op.Reply, error) {
 	if !op.PrefersPage(in.Accept) {
 		card := Card{"Yardmaster", s.health(ctx).Status, s.Version, base + "/docs"}
 		return op.Reply{Header: map[string]string{"Vary": "Accept"}, Body: card}, nil
+	}
+	if s.Dashboard {
+		to := web.GoTo("/ui/")
+		to.Header["Vary"] = "Accept"
+		return to, nil
 	}
 	v := home{Base: base, Version: s.Version}
 	var err error

@@ -33,6 +33,8 @@ type Needs struct {
 	// Stopping tells whether the process is about to end.
 	Stopping func() bool
 	Sessions Sessions
+	// Dashboard tells whether the dashboard is served.
+	Dashboard bool
 	// Document returns the OpenAPI document, Reference the page made from it. Each is
 	// made once.
 	Document, Reference func() (*op.Asset, error)

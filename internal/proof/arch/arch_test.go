@@ -118,9 +118,13 @@ var edges = map[string]string{
 	"proof/frontdoor": "",
 	"proof/github":    "id",
 
-	"proof/github/description":        "proof/github proof/github/description/source",
+	"proof/github/description":        "proof/github proof/github/description/source proof/npm",
 	"proof/github/description/get":    "proof/github/description/source",
-	"proof/github/description/source": "",
+	"proof/github/description/source": "proof/npm",
+
+	"proof/npm":     "",
+	"proof/browser": "",
+	"proof/bundle":  "proof/npm",
 
 	"proof/provider": "id",
 	"proof/seed":     "db",
@@ -278,8 +282,8 @@ func TestHTTP(t *testing.T) {
 		"proof/transcript": "calls the API as the transcripts say",
 		"cmd/yardmaster":   "names methods to client",
 
-		"proof/github/description":        "judges requests and answers",
-		"proof/github/description/source": "fetches what GitHub publishes",
+		"proof/github/description": "judges requests and answers",
+		"proof/npm":                "fetches packages",
 
 		"observe/telemetry": "records requests and serves metrics",
 	})

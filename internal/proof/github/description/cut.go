@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"yardmaster/internal/proof/github/description/source"
+	"yardmaster/internal/proof/npm"
 )
 
 // hooks is the path under which the cut keeps the description of deliveries, which
@@ -46,7 +47,7 @@ func cut(ctx context.Context, document string, operations []Operation) ([]byte, 
 	if err != nil {
 		return nil, fmt.Errorf("cut %s: %w", document, err)
 	}
-	return small, source.Write(at, small)
+	return small, npm.Write(at, small)
 }
 
 type object = map[string]any

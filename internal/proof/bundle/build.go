@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/evanw/esbuild/pkg/api"
+
+	"yardmaster/internal/proof/npm"
+)
+
+// The budgets, in bytes as they go over the wire with gzip.
+const (
+	firstLoad = 60_000
+	anyChunk  = 45_000
+	anyStyle  = 12_000
+)
+
+// libraries are the packages of which a part is in the bundle.
+var libraries = []string{"preact", "@preact/signals", "@preact/signals-core"}
+
+// vendor is the source of the chunk that holds the libraries and nothing of ours.
+const vendor = `export * from "preact"; export * from "preact/hooks"; export { jsx, jsxs } from "preact/jsx-runtime"; export * from "@preact/signals";`
+
+// provided are the imports that the chunk of the libraries answers.
+var provided = []string{"preact", "preact/hooks", "preact/jsx-runtime", "@preact/signals"}
+
+// kit is the folder of the cache with the unpacked packages.
+type kit struct {
+	modules  string // node_modules
+	compiler string // the TypeScript compiler
+	licences []byte
+}
+
+// fetch unpacks what the cache lacks.
+func fetch(ctx context.Context) (kit, error) {
+	text, err := os.ReadFile(web + "/packages.lock")
+	if err != nil {
+		return kit{}, err
+	}
+	packages, err := npm.Parse(text)
+	if err != nil {
+		return kit{}, err
+	}
+	dir, err := npm.Cache("web")
+	if err != nil {
+		return kit{}, err
+	}
+	k := kit{modules: filepath.Join(dir, "node_modules")}
+	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
+	if arch == "" {
+		arch = runtime.GOARCH
+	}
+	compiler := "@typescript/typescript-" + runtime.GOOS + "-" + arch
+	err = npm.Alone(dir, func() error {
+		for _, p := range packages {
+			if p.Name == compiler {
+				k.compiler = filepath.Join(k.modules, p.Name, "lib", "tsc")
+			} else if !slices.Contains(libraries, p.Name) {
+				continue
+			}
+			if err := k.unpack(ctx, p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return k, err
+	}
+	if k.compiler == "" {
+		return k, fmt.Errorf("packages.lock has no TypeScript compiler for %s on %s", runtime.GOOS, runtime.GOARCH)
+	}
+	for _, name := range libraries {
+		licence, err := os.ReadFile(filepath.Join(k.modules, name, "LICENSE"))
+		if err != nil {
+			return k, err
+		}
+		k.licences = fmt.Appendf(k.licences, "%s\n\n%s\n\n", name, bytes.TrimSpace(licence))
+	}
+	return k, nil
+}
+
+// unpack writes a package to the folder of its name, unless that version is there.
+func (k kit) unpack(ctx context.Context, p npm.Package) error {
+	into := filepath.Join(k.modules, p.Name)
+	mark := filepath.Join(into, ".integrity")
+	if had, err := os.ReadFile(mark); err == nil && string(had) == p.Integrity {
+		return nil
+	}
+	if err := os.RemoveAll(into); err != nil {
+		return err
+	}
+	err := p.Each(ctx, func(name string, program bool, text []byte) error {
+		at := filepath.Join(into, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			return err
+		}
+		mode := os.FileMode(0o644)
+		if program {
+			mode = 0o755
+		}
+		return os.WriteFile(at, text, mode)
+	})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(mark, []byte(p.Integrity), 0o644)
+}
+
+// types has the compiler check the types.
+func (k kit) types(ctx context.Context) error {
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	paths := map[string][]string{}
+	for _, name := range append(slices.Clone(provided), "@preact/signals-core") {
+		paths[name] = []string{filepath.Join(k.modules, name)}
+	}
+	project, err := json.Marshal(map[string]any{
+		"extends":         filepath.Join(root, source, "tsconfig.json"),
+		"compilerOptions": map[string]any{"paths": paths, "noEmit": true},
+		"include":         []string{filepath.Join(root, source)},
+	})
+	if err != nil {
+		return err
+	}
+	at := filepath.Join(filepath.Dir(k.modules), "tsconfig.json")
+	if err := npm.Write(at, project); err != nil {
+		return err
+	}
+	if out, err := exec.CommandContext(ctx, k.compiler, "-p", at).CombinedOutput(); err != nil {
+		return fmt.Errorf("the types do not fit:\n%s", out)
+	}
+	return nil
+}
+
+// bundle returns the files of the folder dist.
+func (k kit) bundle() (map[string][]byte, error) {
+	common := api.BuildOptions{
+		Bundle: true, Outdir: "out", Format: api.FormatESModule, Target: api.ES2022, Metafile: true,
+		EntryNames: "[name]-[hash]", ChunkNames: "[name]-[hash]", MinifyWhitespace: true, MinifySyntax: true, MinifyIdentifiers: true,
+		JSX: api.JSXAutomatic, JSXImportSource: "preact", NodePaths: []string{k.modules}, LegalComments: api.LegalCommentsNone,
+	}
+	libs := common
+	libs.Stdin = &api.StdinOptions{Contents: vendor, ResolveDir: ".", Sourcefile: "vendor.js"}
+	libs.EntryNames = "vendor-[hash]"
+	first, err := built(api.Build(libs))
+	if err != nil {
+		return nil, err
+	}
+	var name string
+	for n := range first {
+		name = n
+	}
+	ours := common
+	ours.EntryPoints, ours.Splitting = []string{source + "/app.tsx", source + "/app.css"}, true
+	ours.Plugins = []api.Plugin{{Name: "vendor", Setup: func(b api.PluginBuild) {
+		b.OnResolve(api.OnResolveOptions{Filter: "^[^./]"}, func(a api.OnResolveArgs) (r api.OnResolveResult, err error) {
+			if slices.Contains(provided, a.Path) {
+				return api.OnResolveResult{Path: "./" + name, External: true}, nil
+			}
+			return r, nil
+		})
+	}}}
+	made, err := built(api.Build(ours))
+	if err != nil {
+		return nil, err
+	}
+	made[name], made["LICENSES.txt"] = first[name], k.licences
+	manifest := map[string]string{"vendor": name}
+	for n := range made {
+		if strings.HasPrefix(n, "app-") {
+			manifest[strings.TrimPrefix(path.Ext(n), ".")] = n
+		}
+	}
+	text, err := json.MarshalIndent(manifest, "", "  ")
+	made["manifest.json"] = append(text, '\n')
+	return made, err
+}
+
+// built returns the files of a build by their names.
+func built(r api.BuildResult) (map[string][]byte, error) {
+	var errs []error
+	for _, m := range append(r.Errors, r.Warnings...) {
+		at := ""
+		if m.Location != nil {
+			at = fmt.Sprintf("%s:%d: ", m.Location.File, m.Location.Line)
+		}
+		errs = append(errs, errors.New(at+m.Text))
+	}
+	out := map[string][]byte{}
+	for _, f := range r.OutputFiles {
+		out[filepath.Base(f.Path)] = f.Contents
+	}
+	return out, errors.Join(errs...)
+}
+
+// budgets returns an error if a page would load more than it may, and prints what
+// the files weigh.
+func budgets(made map[string][]byte) error {
+	first := 0
+	var errs []error
+	for name, text := range made {
+		ext := path.Ext(name)
+		if ext != ".js" && ext != ".css" {
+			continue
+		}
+		n, err := weight(text)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%-32s %7d bytes, %6d over the wire\n", name, len(text), n)
+		// What pages share comes with the first of them.
+		if part, _, _ := strings.Cut(name, "-"); slices.Contains([]string{"app", "vendor", "chunk", "home"}, part) {
+			first += n
+		}
+		if limit := map[string]int{".js": anyChunk, ".css": anyStyle}[ext]; n > limit {
+			errs = append(errs, fmt.Errorf("%s has %d bytes over the wire, %d are allowed", name, n, limit))
+		}
+	}
+	if first > firstLoad {
+		errs = append(errs, fmt.Errorf("the first load is %d bytes over the wire, %d are allowed", first, firstLoad))
+	}
+	return errors.Join(errs...)
+}
+
+func weight(text []byte) (int, error) {
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return 0, err
+	}
+	_, err = z.Write(text)
+	err = errors.Join(err, z.Close())
+	return b.Len(), err
+}

@@ -1,0 +1,102 @@
+// The one way the dashboard talks to the server: the public API with the session's
+// cookie. What a control does is a capability, called by its id.
+import { signal } from "@preact/signals";
+
+// Problem is a refusal of the server (RFC 9457).
+export class Problem extends Error {
+  constructor(readonly status: number, readonly slug: string, readonly body: Record<string, any>, readonly after: number) {
+    super(String(body.detail ?? body.title ?? `The server answered ${status}.`));
+  }
+  // of says what is wrong with a field, "" for what belongs to none.
+  of(field: string): string[] { return this.body.errors?.[field] ?? []; }
+  get reason(): string { return String(this.body.reason ?? ""); }
+  get request(): string { return String(this.body.request_id ?? ""); }
+}
+
+// Over plain http on a name that is not loopback there is no crypto.randomUUID.
+export const uuid = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+
+// account is the organisation that this tab acts for; empty: the session's own choice.
+export const account = signal(sessionStorage.getItem("account") ?? "");
+export function actFor(id: string) {
+  sessionStorage.setItem("account", id);
+  account.value = id;
+}
+
+// signedOut is true from the first call that the server refuses for want of a session.
+export const signedOut = signal(false);
+
+export interface Call<In, Out> {
+  (input: In, init?: { signal?: AbortSignal; key?: string }): Promise<Out>;
+  readonly id: string; // of the capability
+  readonly scope: string; // that it needs; empty: none
+  readonly method: string;
+  readonly path: string;
+}
+
+export function headers(): Record<string, string> {
+  return account.peek() ? { "X-Svc-Account": account.peek() } : {};
+}
+
+// place puts the values of a path into it and takes them out of the input.
+function place(path: string, rest: Record<string, unknown>): string {
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const v = encodeURIComponent(String(rest[name]));
+    delete rest[name];
+    return v;
+  });
+}
+
+function search(values: Record<string, unknown>): string {
+  const q = new URLSearchParams();
+  for (const [k, v] of Object.entries(values)) {
+    if (v === undefined || v === null || v === "") continue;
+    for (const one of Array.isArray(v) ? v : [v]) q.append(k, String(one));
+  }
+  return q.size ? "?" + q : "";
+}
+
+export function op<In, Out>(id: string, method: string, path: string, scope: string, query: string[]): Call<In, Out> {
+  const call = async (input: In, init?: { signal?: AbortSignal; key?: string }) => {
+    const rest = { ...(input as Record<string, unknown>) };
+    let url = place(path, rest);
+    const head: Record<string, string> = { Accept: "application/json", ...headers() };
+    let body: string | undefined;
+    if (method === "GET") url += search(rest);
+    else {
+      const asked: Record<string, unknown> = {};
+      for (const k of query) { asked[k] = rest[k]; delete rest[k]; }
+      url += search(asked);
+      head["Idempotency-Key"] = init?.key ?? uuid();
+      if (method !== "DELETE" || Object.keys(rest).length) {
+        head["Content-Type"] = "application/json";
+        body = JSON.stringify(rest);
+      }
+    }
+    const res = await fetch(url, { method, headers: head, body, signal: init?.signal, credentials: "same-origin" });
+    const json = res.status === 204 ? {} : await res.json().catch(() => ({}));
+    if (res.ok) return json as Out;
+    if (res.status === 401) signedOut.value = true;
+    throw refusal(res, json);
+  };
+  return Object.assign(call, { id, scope, method, path });
+}
+
+// refusal is an answer as a Problem.
+export function refusal(res: Response, json: Record<string, any>): Problem {
+  return new Problem(res.status, String(json.type ?? "").split("/").pop() ?? "", json, Number(res.headers.get("Retry-After") ?? 0));
+}
+
+// tail returns the address of a stream.
+export function tail<In>(path: string): (input: In) => string {
+  return (input) => {
+    const rest = { ...(input as Record<string, unknown>) };
+    return place(path, rest) + search(rest);
+  };
+}
+
+// said is a failure as a sentence for a person.
+export function said(e: unknown): string {
+  if (e instanceof TypeError) return "The server cannot be reached.";
+  return e instanceof Error ? e.message : String(e);
+}

@@ -1,0 +1,175 @@
+// Rows of a collection: a page of them from the server, more as one scrolls, and each
+// kept fresh by the patches of a topic. A patch to a known row draws that row alone.
+import { batch, effect, signal, type Signal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import { account, said } from "./api";
+import { listen, turn, type Patch } from "./live";
+
+export type Page<R> = { data: R[]; next_cursor?: string | null };
+export type Fetch<R> = (cursor: string | undefined, off: AbortSignal) => Promise<Page<R>>;
+
+export class List<R extends { id: string }> {
+  readonly ids = signal<string[]>([]);
+  readonly rows = new Map<string, Signal<R>>();
+  readonly state = signal<"loading" | "ready" | "failed">("loading");
+  readonly error = signal("");
+  readonly fresh = signal<string[]>([]); // rows that came while one reads further down
+  hold = false; // whether new rows wait in fresh
+  private next: string | undefined;
+  private busy = false;
+  private off = new AbortController();
+
+  // fits tells which new or changed rows belong to the list; without it new rows do not
+  // come in.
+  constructor(private readonly fetch: Fetch<R>, private readonly fits?: (row: R) => boolean) {}
+
+  get more() { return this.next !== undefined; }
+
+  async load() {
+    try {
+      const page = await this.fetch(undefined, this.off.signal);
+      batch(() => {
+        const had = new Set(page.data.map((r) => r.id));
+        this.put(page.data);
+        for (const id of this.rows.keys()) if (!had.has(id)) this.rows.delete(id);
+        this.ids.value = page.data.map((r) => r.id);
+        this.fresh.value = [];
+        this.next = page.next_cursor ?? undefined;
+        this.state.value = "ready";
+        this.error.value = "";
+      });
+    } catch (e) {
+      if (this.off.signal.aborted) return;
+      batch(() => { this.error.value = said(e); if (this.state.value === "loading") this.state.value = "failed"; });
+    }
+  }
+
+  // older asks for the rows after the last one.
+  async older() {
+    if (this.busy || this.next === undefined) return;
+    this.busy = true;
+    try {
+      const page = await this.fetch(this.next, this.off.signal);
+      batch(() => {
+        const had = new Set(this.ids.value);
+        this.put(page.data);
+        this.ids.value = [...this.ids.value, ...page.data.map((r) => r.id).filter((id) => !had.has(id))];
+        this.next = page.next_cursor ?? undefined;
+      });
+    } catch (e) {
+      if (!this.off.signal.aborted) this.error.value = said(e);
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  private put(rows: R[]) {
+    for (const row of rows) {
+      const had = this.rows.get(row.id);
+      if (had) had.value = row; else this.rows.set(row.id, signal(row));
+    }
+  }
+
+  // apply takes patches in. A row that does not fit any more stays where it is until
+  // the list is loaded again, so that nothing moves under a reader; Home drops it.
+  apply(patches: Patch[], drop = false) {
+    batch(() => {
+      const fresh: string[] = [], gone = new Set<string>();
+      for (const p of patches) {
+        const had = this.rows.get(p.id);
+        if (p.op === "remove") { if (had) { this.rows.delete(p.id); gone.add(p.id); } continue; }
+        const fits = this.fits?.(p.row as R) ?? false;
+        if (had) {
+          had.value = { ...had.peek(), ...p.row };
+          if (drop && this.fits && !fits) { this.rows.delete(p.id); gone.add(p.id); }
+        } else if (fits && this.state.peek() === "ready" && !this.beyond(p.id)) {
+          this.rows.set(p.id, signal(p.row as R));
+          fresh.push(p.id);
+        }
+      }
+      if (gone.size) {
+        this.ids.value = this.ids.value.filter((id) => !gone.has(id));
+        if (this.fresh.value.length) this.fresh.value = this.fresh.value.filter((id) => !gone.has(id));
+      }
+      if (!fresh.length) return;
+      if (this.hold) this.fresh.value = [...fresh, ...this.fresh.value];
+      else this.ids.value = merged(fresh, this.ids.value);
+    });
+  }
+
+  // admit shows the rows that waited.
+  admit() {
+    if (!this.fresh.value.length) return;
+    batch(() => { this.ids.value = merged(this.fresh.value, this.ids.value); this.fresh.value = []; });
+  }
+
+  // beyond tells whether a row is older than all that was asked for so far.
+  private beyond(id: string): boolean {
+    const last = this.ids.peek().at(-1);
+    return this.next !== undefined && last !== undefined && id < last;
+  }
+
+  stop() { this.off.abort(); }
+}
+
+// merged puts new rows at their places. Ids begin with the time they were made at.
+function merged(fresh: string[], ids: string[]): string[] {
+  const out = [...ids];
+  for (const id of [...fresh].sort()) {
+    const at = out.findIndex((have) => have < id);
+    out.splice(at < 0 ? out.length : at, 0, id);
+  }
+  return out;
+}
+
+// useList makes a list that lives as long as its component and key.
+export function useList<R extends { id: string }>(
+  key: string, fetch: Fetch<R>, how: { topic?: string; fits?: (row: R) => boolean; drop?: boolean } = {},
+): List<R> {
+  const list = useMemo(() => new List<R>(fetch, how.fits), [key]);
+  useEffect(() => {
+    const quiet = how.topic ? listen(how.topic, (p) => list.apply(p, how.drop)) : () => {};
+    const end = effect(() => { void turn.value; void account.value; void list.load(); });
+    return () => { quiet(); end(); list.stop(); };
+  }, [list]);
+  return list;
+}
+
+// One is an object, asked for once and kept fresh by the patches of a topic.
+export class One<T> {
+  readonly value = signal<T | undefined>(undefined);
+  readonly error = signal<unknown>(undefined);
+  private off = new AbortController();
+  constructor(private readonly fetch: (off: AbortSignal) => Promise<T>) {}
+  async load() {
+    try {
+      this.value.value = await this.fetch(this.off.signal);
+      this.error.value = undefined;
+    } catch (e) {
+      if (!this.off.signal.aborted) this.error.value = e;
+    }
+  }
+  stop() { this.off.abort(); }
+}
+
+// useOne asks for an object. With a topic, patches to the row of that id are merged in;
+// changed tells which change makes the rest of the object old, so that it is asked for
+// again.
+export function useOne<T extends object>(
+  key: string, fetch: (off: AbortSignal) => Promise<T>, how: { topic?: string; id?: string; changed?: (was: T, row: any) => boolean } = {},
+): One<T> {
+  const one = useMemo(() => new One<T>(fetch), [key]);
+  useEffect(() => {
+    const quiet = how.topic ? listen(how.topic, (patches) => {
+      for (const p of patches) {
+        const was = one.value.peek();
+        if (p.id !== how.id || p.op === "remove" || !was) continue;
+        one.value.value = { ...was, ...p.row };
+        if (how.changed?.(was, p.row)) void one.load();
+      }
+    }) : () => {};
+    const end = effect(() => { void turn.value; void account.value; void one.load(); });
+    return () => { quiet(); end(); one.stop(); };
+  }, [one]);
+  return one;
+}

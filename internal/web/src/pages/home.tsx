@@ -1,0 +1,95 @@
+// Home: what waits for me, what runs, what went wrong, what it cost.
+import { useMemo } from "preact/hooks";
+import { accountNextSteps, blockerList, escalationList, overviewBurn, overviewCounts, planApprove, planList, prPendingApprovals, taskList, taskRedispatch, taskStalls,
+  type Approval, type Blocker, type Escalation, type Plan, type Task } from "../client.gen";
+import { ApprovalCard } from "../cards/approval";
+import { BlockerCard } from "../cards/blocker";
+import { EscalationCard } from "../cards/escalation";
+import { useList, useOne, type List } from "../list";
+import { may } from "../session";
+import { inert } from "../ui/ansi";
+import { usd } from "../ui/money";
+import { Act, Code, Empty, Head, Loading, Trouble } from "../ui/parts";
+import { Status, words } from "../ui/status";
+import { Time, Took } from "../ui/time";
+
+const day = 86_400_000;
+const running = (t: Task) => t.status === "running" || t.status === "claimed";
+const wrong = (t: Task) => t.stuck || t.status === "failed" && !!t.finished_at && Date.now() - Date.parse(t.finished_at) < day;
+const none = { data: [], next_cursor: null };
+
+const rowsOf = <R extends { id: string }>(l: List<R>): R[] => l.ids.value.map((id) => l.rows.get(id)!.value);
+
+async function tasksOf(states: string[], off: AbortSignal): Promise<{ data: Task[] }> {
+  const all = await Promise.all(states.map((s) => taskList({ filter: ["status:" + s], per_page: 50 }, { signal: off })));
+  return { data: all.flatMap((p) => p.data).sort((a, b) => (a.id < b.id ? 1 : -1)) };
+}
+
+export default function Home() {
+  const approvals = useList<Approval>("a", (_, signal) => may(prPendingApprovals) ? prPendingApprovals({ per_page: 50 }, { signal }) : Promise.resolve(none), { topic: "approvals", fits: (a) => a.state === "pending", drop: true });
+  const blockers = useList<Blocker>("b", (_, signal) => may(blockerList) ? blockerList({ open: true, per_page: 50 }, { signal }) : Promise.resolve(none), { topic: "blockers", fits: (b) => b.state === "open", drop: true });
+  const escalations = useList<Escalation>("e", (_, signal) => may(escalationList) ? escalationList({ filter: ["state:open"], per_page: 50 }, { signal }) : Promise.resolve(none), { topic: "escalations", fits: (e) => !e.resolved_at, drop: true });
+  const plans = useList<Plan>("p", async (_, signal) => may(planList) ? { data: (await planList({ bucket: "held", per_page: 50 }, { signal })).data } : none, { topic: "plans", fits: (p) => p.bucket === "held", drop: true });
+  const runs = useList<Task>("r", (_, off) => tasksOf(["running", "claimed"], off), { topic: "tasks", fits: running, drop: true });
+  const bad = useList<Task>("w", async (_, off) => ({ data: (await tasksOf(["failed"], off)).data.filter(wrong) }), { topic: "tasks", fits: wrong, drop: true });
+  const counts = useOne("counts", (signal) => overviewCounts({}, { signal }));
+  const burn = useOne("burn", (signal) => overviewBurn({}, { signal }));
+  const steps = useOne("steps", (signal) => accountNextSteps({}, { signal }));
+  const stalls = useOne("stalls", (signal) => taskStalls({ per_page: 20 }, { signal }));
+  const waiting = approvals.ids.value.length + blockers.ids.value.length + escalations.ids.value.length + plans.ids.value.length;
+  const ready = [approvals, blockers, escalations, plans].every((l) => l.state.value !== "loading");
+  const first = steps.value.value && !steps.value.value.ready;
+  return <><Head title="Home" />
+    <div class="figures">
+      <Figure n={ready ? waiting : undefined} name={waiting === 1 ? "waits for you" : "wait for you"} href="#waits" /><Figure n={runs.state.value === "loading" ? undefined : runs.ids.value.length} name="running" href="/ui/tasks?show=running" />
+      <Figure n={bad.state.value === "loading" ? undefined : bad.ids.value.length} name="went wrong, 24 h" href="/ui/tasks?show=failed" />
+      <Figure n={burn.value.value ? usd(burn.value.value.cost_usd) : undefined} name="last hour" href="/ui/usage" /><Figure n={counts.value.value?.merged_prs_24h} name="merged, 24 h" href="/ui/prs?show=merged" /></div>
+    {first && <Steps of={steps.value.value!} />}
+    <h2 id="waits">Waits for you</h2>
+    {[approvals, blockers, escalations, plans].map((l, i) => l.state.value === "failed" && <Trouble key={i} error={new Error(l.error.value)} again={() => void l.load()} />)}
+    {!ready ? <Loading /> : waiting === 0 ? <Empty>Nothing waits for you.</Empty> : <ul class="cards">
+      {rowsOf(approvals).map((a) => <ApprovalCard key={a.id} of={a} />)}{rowsOf(blockers).map((b) => <BlockerCard key={b.id} of={b} />)}
+      {rowsOf(escalations).map((e) => <EscalationCard key={e.id} of={e} />)}{rowsOf(plans).map((p) => <PlanCard key={p.id} of={p} />)}</ul>}
+    <h2>Runs now</h2>
+    {runs.ids.value.length ? <ul class="cards">{rowsOf(runs).map((t) => <TaskCard key={t.id} of={t}><Took from={t.started_at ?? t.claimed_at} to={null} /> <span class="num">{usd(t.budget.spent)}</span></TaskCard>)}</ul> : <Empty>No box is at work.</Empty>}
+    <h2>Went wrong</h2>
+    {bad.ids.value.length ? <ul class="cards">{rowsOf(bad).map((t) => <TaskCard key={t.id} of={t}>{t.status === "failed" && <Act call={taskRedispatch} input={{ id: t.id }} done="Queued again.">Try again</Act>}</TaskCard>)}</ul> : <Empty>Nothing, in the last day.</Empty>}
+    <h2>Why it waits</h2>
+    {stalls.value.value?.data.length ? <ul class="cards">{stalls.value.value.data.map((s) => <li key={s.reason} class="card"><div><p><strong>{words(s.reason)}</strong> <span class="dim">{s.count} {s.count === 1 ? "task" : "tasks"}, since <Time at={s.since} /></span></p><p>{s.clears_when}</p></div>
+      <div class="acts">{s.task_ids.slice(0, 3).map((id) => <a key={id} href={"/ui/tasks/" + id}><code>{id.slice(-6)}</code></a>)}</div></li>)}</ul> : <Empty>Nothing in the queue is held up.</Empty>}
+  </>;
+}
+
+function Figure(p: { n: number | string | undefined; name: string; href: string }) {
+  return <a href={p.href}><b class="num">{p.n ?? "…"}</b>{p.name}</a>;
+}
+
+function TaskCard(p: { of: Task; children?: preact.ComponentChildren }) {
+  const t = p.of;
+  return <li class="card"><div><p><a href={"/ui/tasks/" + t.id}><strong>{inert(t.title)}</strong></a></p>
+    <p class="dim">{t.repo} · attempt {t.attempt}{t.failure_kind && <> · {words(t.failure_kind)}</>}{t.stuck && <b class="bad"> · stuck</b>}</p>
+    {t.failure && <p>{inert(t.failure)}</p>}</div><div class="acts"><Status of={t.status} />{p.children}</div></li>;
+}
+
+function PlanCard(p: { of: Plan }) {
+  const x = p.of;
+  return <li class="card"><div><p><strong>Plan: <a href={"/ui/plans/" + x.id}>{inert(x.title)}</a></strong></p><p class="dim">{x.repos.join(", ")} · {x.total} pull requests · approving starts {x.held_count}</p></div>
+    <div class="acts"><Act call={planApprove} input={{ planId: x.id }} class="main" done="Approved. It begins.">Approve</Act></div></li>;
+}
+
+const rungs: Record<string, { does: string; run: string; href: string }> = {
+  may_dispatch: { does: "Be let in", run: "yardmaster call account.me", href: "/ui/settings" },
+  capacity: { does: "Free a place in the queue", run: "yardmaster task list", href: "/ui/tasks" },
+  repository: { does: "Add a repository", run: "yardmaster repo create OWNER/NAME", href: "/ui/repos" },
+  model_key: { does: "Add the key of a model", run: "yardmaster call billing.key_add", href: "/ui/settings/keys" },
+  box_online: { does: "Connect a box", run: "yardmaster call box.add", href: "/ui/boxes" },
+};
+
+function Steps(p: { of: import("../client.gen").NextSteps }) {
+  const open = useMemo(() => p.of.rungs, [p.of]);
+  return <section aria-labelledby="steps"><h2 id="steps">First steps</h2><ol class="cards">{open.map((r) => {
+    const how = rungs[r.rung];
+    return <li key={r.rung} class="card"><div><p><Status of={r.state === "done" ? "done" : r.state === "open" ? "waiting" : "unknown"} say={r.state === "done" ? "done" : r.state} /> <strong>{how?.does ?? words(r.rung)}</strong></p>
+      {r.state !== "done" && how && <Code text={how.run} />}</div>{r.state !== "done" && how && <a class="button" href={how.href}>{how.does}</a>}</li>;
+  })}</ol></section>;
+}

@@ -1,0 +1,50 @@
+// Addresses of the dashboard. Every view and filter is in the address.
+import { signal } from "@preact/signals";
+import type { ComponentType } from "preact";
+
+export type Params = Record<string, string>;
+export type PageProps = { params: Params };
+export type PageModule = { default: ComponentType<PageProps> };
+export type Route = { path: string; load: () => Promise<PageModule> };
+
+export const here = signal(new URL(location.href));
+export const query = () => here.value.searchParams;
+
+// go shows an address of the dashboard.
+export function go(to: string, how: { replace?: boolean } = {}) {
+  const url = new URL(to, location.href);
+  if (how.replace) history.replaceState(null, "", url); else history.pushState(null, "", url);
+  here.value = url;
+}
+
+// setQuery changes the search part of the address; "" and undefined take a name out.
+export function setQuery(values: Record<string, string | undefined>) {
+  const url = new URL(here.value);
+  for (const [k, v] of Object.entries(values)) if (v) url.searchParams.set(k, v); else url.searchParams.delete(k);
+  go(url.pathname + url.search + url.hash, { replace: true });
+}
+
+// match fits a path such as /ui/tasks/{id} to an address.
+export function match(path: string, to: string): Params | undefined {
+  const want = path.split("/"), have = to.replace(/\/+$/, "").split("/");
+  if (want.length !== have.length) return;
+  const out: Params = {};
+  for (const [i, part] of want.entries()) {
+    const got = have[i] ?? "";
+    if (!part.startsWith("{")) { if (part !== got) return; continue; }
+    try { out[part.slice(1, -1)] = decodeURIComponent(got); } catch { return; }
+  }
+  return out;
+}
+
+// start has links to the dashboard change the page without loading it anew.
+export function start() {
+  addEventListener("popstate", () => { here.value = new URL(location.href); });
+  document.addEventListener("click", (e) => {
+    const a = (e.target as Element).closest?.("a");
+    if (!a || e.defaultPrevented || e.button || e.metaKey || e.ctrlKey || e.shiftKey || a.target || a.hasAttribute("download")) return;
+    if (a.origin !== location.origin || !a.pathname.startsWith("/ui/") || a.getAttribute("href")?.startsWith("#")) return;
+    e.preventDefault();
+    go(a.href);
+  });
+}

@@ -1,0 +1,136 @@
+// The small parts that pages are made of. None knows a capability.
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { Problem, said, uuid, type Call } from "../api";
+import { may } from "../session";
+import { tell } from "./toast";
+import { words } from "./status";
+
+type Children = { children?: ComponentChildren };
+
+// Head is the top of a page: its name, which the browser shows too, and its controls.
+export function Head(p: { title: string; count?: number | undefined } & Children) {
+  useEffect(() => { document.title = p.title + " - Yardmaster"; }, [p.title]);
+  return <header class="head"><h1 tabIndex={-1}>{p.title}</h1>{p.count !== undefined && <span class="dim num">{p.count}</span>}{p.children}</header>;
+}
+
+export function Facts(p: Children) { return <dl class="facts">{p.children}</dl>; }
+
+export function Fact(p: { name: string } & Children) {
+  return <div><dt>{p.name}</dt><dd>{p.children ?? "–"}</dd></div>;
+}
+
+export function Empty(p: Children) { return <p class="empty">{p.children}</p>; }
+
+// Loading says so only after a while, so that nothing flickers.
+export function Loading() {
+  const [late, set] = useState(false);
+  useEffect(() => { const t = setTimeout(() => set(true), 300); return () => clearTimeout(t); }, []);
+  return <p class="empty" aria-busy="true">{late ? "Loading…" : " "}</p>;
+}
+
+// Trouble shows a failure: what the server said of it, and the request to ask about.
+export function Trouble(p: { error: unknown; again?: () => void }) {
+  const e = p.error;
+  return <div class="trouble" role="alert"><p>{said(e)}</p>
+    {e instanceof Problem && Object.entries((e.body.errors ?? {}) as Record<string, string[]>).map(([k, v]) => <p key={k}>{k} {v.join(", ")}</p>)}
+    {e instanceof Problem && e.request && <p><small>Request <Id of={e.request} /></small></p>}
+    {p.again && <button type="button" onClick={p.again}>Try again</button>}</div>;
+}
+
+// Id is an id, short; a click copies it whole.
+export function Id(p: { of: string; chars?: number }) {
+  return <button type="button" class="id" title={p.of + " (click to copy)"} aria-label={"Copy " + p.of} onClick={() => copy(p.of)}>{p.of.slice(0, p.chars ?? 8)}</button>;
+}
+
+// copy puts text on the clipboard, by a selected field where the page is not secure.
+export function copy(text: string) {
+  const done = () => tell("Copied.");
+  if (navigator.clipboard) { navigator.clipboard.writeText(text).then(done, () => tell("It could not be copied.")); return; }
+  const t = document.createElement("textarea");
+  t.value = text;
+  document.body.append(t);
+  t.select();
+  if (document.execCommand("copy")) done();
+  t.remove();
+}
+
+// Meter shows a part of a whole, as a bar and in words.
+export function Meter(p: { value: number; max: number; label: string }) {
+  const part = p.max > 0 ? Math.min(1, p.value / p.max) : 0;
+  return <span class="meter"><meter min={0} max={1} value={part} high={0.8} aria-label={p.label} /> <span class="num">{p.label}</span></span>;
+}
+
+type ActProps<In, Out> = {
+  call: Call<In, Out>; input: In | (() => In); class?: string; done?: string | ((out: Out) => string | void); failed?: (e: unknown) => boolean;
+  confirm?: string; disabled?: boolean; keys?: string; again?: () => void;
+} & Children;
+
+// Act is a button that calls a capability. It is off, and says why, where the person
+// lacks the scope; it counts down where the server says to wait.
+export function Act<In, Out>(p: ActProps<In, Out>) {
+  const [busy, setBusy] = useState(false), [wait, setWait] = useState(0);
+  const key = useRef(uuid());
+  useEffect(() => {
+    if (!wait) return;
+    const t = setTimeout(() => setWait(wait - 1), 1000);
+    return () => clearTimeout(t);
+  }, [wait]);
+  const allowed = may(p.call);
+  const run = async () => {
+    if (p.confirm && !(await ask(p.confirm))) return;
+    setBusy(true);
+    try {
+      const out = await p.call(typeof p.input === "function" ? (p.input as () => In)() : p.input, { key: key.current });
+      key.current = uuid();
+      const text = typeof p.done === "function" ? p.done(out) : p.done;
+      if (text) tell(text);
+    } catch (e) {
+      if (e instanceof Problem) { key.current = uuid(); if (e.status === 429) setWait(Math.max(1, e.after)); }
+      if (!p.failed?.(e)) tell(said(e));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return <button type="button" class={p.class} disabled={busy || wait > 0 || p.disabled || !allowed} aria-busy={busy}
+    title={allowed ? p.keys : "Needs the scope " + p.call.scope} onClick={run}>{p.children}{wait > 0 && ` (${wait} s)`}</button>;
+}
+
+// ask asks before something that cannot be undone.
+let asked: ((text: string) => Promise<boolean>) | undefined;
+export const ask = (text: string) => asked ? asked(text) : Promise.resolve(false);
+
+export function Confirm() {
+  const box = useRef<HTMLDialogElement>(null), answer = useRef<(yes: boolean) => void>(() => {});
+  const [text, set] = useState("");
+  const id = useId();
+  useEffect(() => {
+    asked = (t) => { set(t); box.current!.showModal(); return new Promise((go) => { answer.current = go; }); };
+    return () => { asked = undefined; };
+  }, []);
+  const end = (yes: boolean) => { answer.current(yes); answer.current = () => {}; box.current!.close(); };
+  return <dialog ref={box} class="small" aria-labelledby={id} onClose={() => end(false)}>
+    <p id={id}>{text}</p><div class="acts"><button type="button" onClick={() => end(false)}>Cancel</button>
+      <button type="button" class="main" onClick={() => end(true)}>Go on</button></div></dialog>;
+}
+
+// Tabs switch between parts of a page. The chosen one is in the address.
+export function Tabs(p: { label: string; all: readonly string[]; at: string; to: (name: string) => void }) {
+  return <div class="tabs" role="group" aria-label={p.label}>
+    {p.all.map((name) => <button key={name} type="button" aria-pressed={p.at === name} onClick={() => p.to(name)}>{words(name)}</button>)}</div>;
+}
+
+// Search is a field that filters the page; "/" leads to it.
+export function Search(p: { label: string; value: string; to: (text: string) => void }) {
+  const timer = useRef(0);
+  return <input type="search" aria-label={p.label} placeholder={p.label + "  /"} defaultValue={p.value} onInput={(e) => {
+    const text = e.currentTarget.value;
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => p.to(text), 250);
+  }} onKeyDown={(e) => { if (e.key === "Escape") e.currentTarget.blur(); }} />;
+}
+
+// Code is text to copy, such as a command.
+export function Code(p: { text: string }) {
+  return <span class="code"><code>{p.text}</code><button type="button" aria-label="Copy" onClick={() => copy(p.text)}>Copy</button></span>;
+}
