@@ -54,6 +54,7 @@ type Config struct {
 	TLS    *tls.Config
 	Logger *slog.Logger
 	PutOut time.Duration // how long a box that calls far too often cannot connect; 0 is a minute
+	Share  int           // bytes a second that one box may send; 0 is 16 MiB
 	// Observe is told of every call that was answered, with the error that it was
 	// answered. nil: nobody is.
 	Observe func(method string, took time.Duration, err error)
@@ -93,6 +94,9 @@ func Start(ctx context.Context, cfg Config) (*Bus, error) {
 	if cfg.PutOut == 0 {
 		cfg.PutOut = putOut
 	}
+	if cfg.Share == 0 {
+		cfg.Share = boxShare
+	}
 	if cfg.Owner == nil {
 		return nil, errors.New("bus: nobody says whose an account is")
 	}
@@ -105,7 +109,7 @@ func Start(ctx context.Context, cfg Config) (*Bus, error) {
 		shut: map[string]bool{}, admitted: map[string]string{}, out: map[string]bool{},
 	}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
-	b.calls.of = map[string]*share{}
+	b.calls.of, b.calls.share = map[string]*share{}, cfg.Share
 	if err := b.start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("bus: %w", err), b.Close(ctx))
 	}

@@ -17,8 +17,8 @@ import (
 const (
 	callsPerBox = 256 // calls of one method in flight at once; per method, so that waiting events do not delay the renewal of a lease
 	callWeight  = 8 << 10
-	boxRate     = 16 << 20 // bytes a second
-	boxBurst    = 64 << 20
+	boxShare    = 16 << 20        // the default of Config.Share
+	bursts      = 4               // seconds of its share that a box may send at once
 	shareIdle   = 5 * time.Minute // a box that is silent for longer is forgotten
 
 	refusedRate  = 300 // calls a second that may be refused; a box that follows the protocol waits after each
@@ -36,6 +36,7 @@ type share struct {
 
 // calls are the calls in progress, and the shares of the boxes.
 type calls struct {
+	share   int // bytes a second of each box
 	running sync.WaitGroup
 	mu      sync.Mutex
 	of      map[string]*share // by box id
@@ -63,7 +64,7 @@ func (c *calls) begin(boxID, method string, size int, do func()) (refused *fault
 		c.sweep(now)
 		s = &share{
 			inFlight: map[string]int{},
-			bucket:   rate.NewLimiter(boxRate, boxBurst),
+			bucket:   rate.NewLimiter(rate.Limit(c.share), bursts*c.share),
 			patience: rate.NewLimiter(refusedRate, refusedBurst),
 		}
 		c.of[boxID] = s

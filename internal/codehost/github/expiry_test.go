@@ -54,10 +54,10 @@ func TestTokenEndsDuringAPush(t *testing.T) {
 					return resp, err
 				}),
 			})
-			pushes := false
+			var pushes atomic.Bool
 			server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 				switch {
-				case !pushes:
+				case !pushes.Load():
 				case r.Method == http.MethodGet:
 					w.peer.Advance(c.refs)
 				default:
@@ -92,7 +92,7 @@ func TestTokenEndsDuringAPush(t *testing.T) {
 				want = 1
 				w.peer.Break(peer.Fault{Operation: c.refuses, Effect: peer.Fail, Status: http.StatusUnauthorized, Times: 1})
 			}
-			pushes = true
+			pushes.Store(true)
 			git("push", "--quiet", "origin", "svc/a")
 			if w.repo.Head("svc/a") == "" || pushed.Load() != 1 || refused.Load() != want {
 				t.Errorf("GitHub is at %q, %d pushes were told, %d requests refused", w.repo.Head("svc/a"), pushed.Load(), refused.Load())
