@@ -156,6 +156,13 @@ func (a *App) URL() string { return a.base }
 // NATSURL is the address boxes connect to.
 func (a *App) NATSURL() string { return a.bus.URL() }
 
+// SignInURL returns an address that signs a user in, once and within an hour, and
+// leads to an address of this server.
+func (a *App) SignInURL(ctx context.Context, userID, accountID, returnTo string) (string, error) {
+	path, err := a.parts.signin.Link(ctx, userID, accountID, returnTo)
+	return a.base + path, err
+}
+
 // SetupURL is the first-boot address; empty once there is a user.
 func (a *App) SetupURL(ctx context.Context) (string, error) {
 	var done bool

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/rig"
 	"yardmaster/internal/proof/seed"
@@ -203,6 +204,30 @@ func TestPasswordSignIn(t *testing.T) {
 			t.Errorf("%s: a login without a password is told from a wrong one: %v", login, p)
 		}
 	}
+}
+
+// An address that signs in does so once, into a page of this server.
+func TestLinkSignsInOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, e db.Engine, flags []string) {
+		y := start(t, e, flags...)
+		away := "//elsewhere.example"
+		for to, want := range map[string]string{"/ui/tasks/7": "/ui/tasks/7", "https:" + away: "/", away: "/"} {
+			address, err := y.SignInURL(t.Context(), y.user, y.acct, to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := strings.TrimPrefix(address, y.URL())
+			a := y.send("GET", path, "", "").want(303)
+			if got := a.Header.Get("Location"); got != want {
+				t.Errorf("%s leads to %s, want %s", to, got, want)
+			}
+			cookie, _, _ := strings.Cut(a.Header.Get("Set-Cookie"), ";")
+			y.send("GET", "/v1/me", "", "", "Cookie", cookie).want(200)
+			y.send("GET", path, "", "").problem(410, "gone")
+		}
+		y.send("GET", "/auth/link/"+id.Secret(id.SignIn), "", "").problem(410, "gone")
+	})
 }
 
 func TestSetupDoor(t *testing.T) {

@@ -41,6 +41,7 @@ const (
 	Attempt    = "dev_att_" // token of one attempt of one run: model, git, artifact
 	Setup      = "dev_set_" // first-boot setup
 	Invite     = "dev_inv_" // one-time link of an invitation
+	SignIn     = "dev_sin_" // one-time address that signs in
 	Webhook    = "dev_whk_" // signs what is sent to a webhook
 )
 

@@ -11,7 +11,7 @@ var audience = event.Audience(policy.ReadAccount)
 // The data of events.
 type (
 	signedInData struct {
-		Method  string `json:"method" enum:"password,email,oidc,github" doc:"what vouched for the person"`
+		Method  string `json:"method" enum:"password,email,oidc,github,link" doc:"what vouched for the person"`
 		NewUser bool   `json:"new_user" doc:"whether the person was here for the first time"`
 		IP      string `json:"ip" doc:"address that the request came from"`
 	}

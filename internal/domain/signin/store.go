@@ -7,6 +7,13 @@ import (
 	"yardmaster/internal/domain/people"
 )
 
+type linkRow struct{ UserID, AccountID, ReturnTo string }
+
+type insertLinkArgs struct {
+	Hash, UserID, AccountID, ReturnTo string
+	ExpiresAt                         int64
+}
+
 type sessionRow struct {
 	UserID        string
 	AccountID     string
@@ -48,6 +55,11 @@ var (
 		WHERE email = $1 AND expires_at > $2 AND tries < $3 RETURNING code`)
 	spendCode  = db.S(`UPDATE signin_codes SET expires_at = 0 WHERE email = $1 AND code = $2 AND expires_at > 0`)
 	purgeCodes = db.S(`DELETE FROM signin_codes WHERE window_at < $1`)
+
+	insertLink = db.SWith[insertLinkArgs](`INSERT INTO signin_links (hash, user_id, account_id, return_to, expires_at)
+		VALUES (:hash, :user_id, :account_id, :return_to, :expires_at)`)
+	takeLink   = db.Q[linkRow](`DELETE FROM signin_links WHERE hash = $1 AND expires_at > $2 RETURNING user_id, account_id, return_to`)
+	purgeLinks = db.S(`DELETE FROM signin_links WHERE expires_at <= $1`)
 
 	// A try is counted unless it comes too early. After a while without wrong tries
 	// the count begins anew.

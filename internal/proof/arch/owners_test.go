@@ -122,6 +122,7 @@ var owner = map[string]string{
 	"sessions":             "domain/session",
 	"signin_codes":         "domain/signin",
 	"signin_guesses":       "domain/signin",
+	"signin_links":         "domain/signin",
 	"signins":              "domain/signin",
 	"spend_minutes":        "domain/budget",
 	"system_prompts":       "domain/prompt",

@@ -243,11 +243,20 @@ func (d *demo) walk(ctx context.Context, a *app.App) error {
 		fmt.Fprintf(d.Out, "\nDone in %.1f s.\n", time.Since(d.started).Seconds())
 		return nil
 	}
+	var me struct{ User, Account struct{ ID string } }
+	if err := c.Call(ctx, http.MethodGet, "/v1/me", nil, &me); err != nil {
+		return err
+	}
+	look, err := a.SignInURL(ctx, me.User.ID, me.Account.ID, "/ui/tasks/"+taskID)
+	if err != nil {
+		return err
+	}
 	fmt.Fprintf(d.Out, `
-  address    %s
-  sign in    login %s, password %s
-  by hand    %s login --url %s --login %s
-`, c.URL, login, password, d.Command, c.URL, login)
+  look at it   %s
+               (signs you in, once)
+  or sign in   %s with login %s, password %s
+  by hand      %s login --url %s --login %s
+`, look, c.URL, login, password, d.Command, c.URL, login)
 	fmt.Fprintf(d.Out, "\nThe server runs on until Ctrl-C.\n")
 	<-ctx.Done()
 	return nil
