@@ -253,7 +253,7 @@ func (b *Tab) SignIn(email, password string) {
 	b.Fill("Login or e-mail", email)
 	b.Fill("Password", password)
 	b.Press("Enter")
-	b.Until("the dashboard", `document.querySelector("main h1")`)
+	b.Until("the dashboard", `document.querySelector("#app main h1")`)
 }
 
 // Theme has the pages think that the system is "light" or "dark".

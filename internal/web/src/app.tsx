@@ -1,6 +1,6 @@
 // The frame: the way to every page, the state of the connection, who looks.
-import { render, type ComponentType } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { render, type ComponentChildren, type ComponentType } from "preact";
+import { useEffect, useErrorBoundary, useRef, useState } from "preact/hooks";
 import { actFor, account, signedOut } from "./api";
 import { notificationCounts, taskList } from "./client.gen";
 import { asOf, link, listen, start as startLive, turn } from "./live";
@@ -49,7 +49,13 @@ function Page() {
     {!hit ? <><h1>There is nothing here</h1><Empty>No page has this address. <a href="/ui/">Go home</a>.</Empty></>
       : hit.entry.needs && !may(hit.entry.needs) ? <><h1>{hit.entry.name ?? "Not for you"}</h1><Empty>This page needs the scope <code>{hit.entry.needs.scope}</code>, which you do not have here.</Empty></>
         : failed ? <Trouble error={new Error("The page could not be loaded. The server may have been replaced by a newer one.")} again={() => location.reload()} />
-          : P ? <P key={path} params={hit.params} /> : <Loading />}</main>;
+          : P ? <Guard key={path}><P params={hit.params} /></Guard> : <Loading />}</main>;
+}
+
+// Guard keeps a fault of a page to the page, and tells it.
+function Guard(p: { children: ComponentChildren }) {
+  const [error, reset] = useErrorBoundary((e) => console.error(e));
+  return error ? <><h1 tabIndex={-1}>This page has a fault</h1><Trouble error={error} again={reset} /></> : <>{p.children}</>;
 }
 
 const sections = ["", "Work", "Fleet", "Knowledge", "Insight", "Settings", "Platform"];

@@ -82,7 +82,7 @@ export class List<R extends { id: string }> {
         if (had) {
           had.value = { ...had.peek(), ...p.row };
           if (drop && this.fits && !fits) { this.rows.delete(p.id); gone.add(p.id); }
-        } else if (fits && this.state.peek() === "ready" && !this.beyond(p.id)) {
+        } else if (fits && this.state.peek() === "ready" && !this.beyond(p.row as R)) {
           this.rows.set(p.id, signal(p.row as R));
           fresh.push(p.id);
         }
@@ -93,33 +93,38 @@ export class List<R extends { id: string }> {
       }
       if (!fresh.length) return;
       if (this.hold) this.fresh.value = [...fresh, ...this.fresh.value];
-      else this.ids.value = merged(fresh, this.ids.value);
+      else this.ids.value = this.merged(fresh);
     });
   }
 
   // admit shows the rows that waited.
   admit() {
     if (!this.fresh.value.length) return;
-    batch(() => { this.ids.value = merged(this.fresh.value, this.ids.value); this.fresh.value = []; });
+    batch(() => { this.ids.value = this.merged(this.fresh.value); this.fresh.value = []; });
   }
 
   // beyond tells whether a row is older than all that was asked for so far.
-  private beyond(id: string): boolean {
-    const last = this.ids.peek().at(-1);
-    return this.next !== undefined && last !== undefined && id < last;
+  private beyond(row: R): boolean {
+    const last = this.rows.get(this.ids.peek().at(-1) ?? "")?.peek();
+    return this.next !== undefined && last !== undefined && age(row) < age(last);
+  }
+
+  // merged puts new rows at their places, the newest first.
+  private merged(fresh: string[]): string[] {
+    const out = [...this.ids.peek()], of = (id: string) => age(this.rows.get(id)?.peek());
+    for (const id of [...fresh].sort((a, b) => (of(a) < of(b) ? -1 : 1))) {
+      const at = out.findIndex((have) => of(have) < of(id));
+      out.splice(at < 0 ? out.length : at, 0, id);
+    }
+    return out;
   }
 
   stop() { this.off.abort(); }
 }
 
-// merged puts new rows at their places. Ids begin with the time they were made at.
-function merged(fresh: string[], ids: string[]): string[] {
-  const out = [...ids];
-  for (const id of [...fresh].sort()) {
-    const at = out.findIndex((have) => have < id);
-    out.splice(at < 0 ? out.length : at, 0, id);
-  }
-  return out;
+// age is when a row was made, as text that sorts.
+function age(row: any): string {
+  return String(row?.created_at ?? row?.requested_at ?? row?.started_at ?? row?.updated_at ?? row?.id ?? "");
 }
 
 // useList makes a list that lives as long as its component and key.

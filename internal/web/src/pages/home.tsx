@@ -22,7 +22,7 @@ const rowsOf = <R extends { id: string }>(l: List<R>): R[] => l.ids.value.map((i
 
 async function tasksOf(states: string[], off: AbortSignal): Promise<{ data: Task[] }> {
   const all = await Promise.all(states.map((s) => taskList({ filter: ["status:" + s], per_page: 50 }, { signal: off })));
-  return { data: all.flatMap((p) => p.data).sort((a, b) => (a.id < b.id ? 1 : -1)) };
+  return { data: all.flatMap((p) => p.data).sort((a, b) => (a.created_at < b.created_at ? 1 : -1)) };
 }
 
 export default function Home() {
