@@ -92,9 +92,12 @@ var sqliteTemplate = sync.OnceValues(func() ([]byte, error) {
 })
 
 // Main runs the tests of a package and stops the cluster before the process ends.
-// Without Main the cluster stops a moment after the process.
-func Main(m *testing.M) {
+// Without Main the cluster stops a moment after the process. It also calls each of last.
+func Main(m *testing.M, last ...func()) {
 	code := m.Run()
+	for _, end := range last {
+		end()
+	}
 	cluster.stop()
 	os.Exit(code)
 }

@@ -272,6 +272,28 @@ func (b *Tab) Complaints() []string {
 	return bad
 }
 
+// Heard waits until the browser complains with a text.
+func (b *Tab) Heard(text string) {
+	b.T.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		b.mu.Lock()
+		heard := strings.Contains(strings.Join(b.bad, "\n"), text)
+		b.mu.Unlock()
+		if heard {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			b.T.Fatalf("the browser does not complain of %s: %q", text, b.Complaints())
+		}
+	}
+}
+
 // Picture writes what the window shows as a PNG.
 func (b *Tab) Picture(at string) {
 	b.T.Helper()

@@ -40,8 +40,9 @@ const Password = "a long password"
 var scenario []byte
 
 // Main runs the tests of a package that starts control planes. The test binary is
-// also the program that a box starts its agents with.
-func Main(m *testing.M) {
+// also the program that a box starts its agents with. Each of last is called before it
+// ends.
+func Main(m *testing.M, last ...func()) {
 	if len(os.Args) > 1 {
 		if inner, ok := box.Inner()[os.Args[1]]; ok {
 			os.Exit(inner(os.Args[2:]))
@@ -54,7 +55,7 @@ func Main(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	dbtest.Main(m)
+	dbtest.Main(m, last...)
 }
 
 // Plane is what a test uses of a running control plane.

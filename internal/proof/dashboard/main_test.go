@@ -1,0 +1,108 @@
+//go:build !race
+
+package dashboard_test
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"yardmaster/internal/app"
+	"yardmaster/internal/config"
+	"yardmaster/internal/db"
+	"yardmaster/internal/proof/browser"
+	"yardmaster/internal/proof/rig"
+)
+
+func TestMain(m *testing.M) { rig.Main(m, browser.Close) }
+
+//go:embed scenario.yml
+var scenario []byte
+
+// yard is a control plane that ada of acme has set up.
+type yard struct{ *rig.Yard }
+
+// start runs a control plane until the test ends.
+func start(t *testing.T, flags ...string) *yard {
+	t.Helper()
+	script := filepath.Join(t.TempDir(), "scenario.yml")
+	if err := os.WriteFile(script, scenario, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	y := rig.Boot(t, db.SQLite, rig.Log(t), func(ctx context.Context, cfg *config.Config, log *slog.Logger, ready func(rig.Plane)) error {
+		return app.Run(ctx, cfg, app.Options{Version: "test", Logger: log, Ready: func(a *app.App) {
+			in := a.Inside()
+			ready(rig.Plane{URL: a.URL(), DB: in.DB, Tasks: in.Tasks, Blockers: in.Blockers})
+		}})
+	}, append([]string{"--scenario", script}, flags...)...)
+	return &yard{y.Enter()}
+}
+
+// call calls the API as the owner, and fails the test unless it succeeds.
+func (y *yard) call(method, path, body string) (out map[string]any) {
+	y.T.Helper()
+	resp, text := y.Send(method, path, y.Owner, body)
+	if resp.StatusCode >= http.StatusMultipleChoices {
+		y.T.Fatalf("%s %s: %d %s", method, path, resp.StatusCode, text)
+	}
+	if err := json.Unmarshal(text, &out); err != nil && len(text) > 0 {
+		y.T.Fatalf("%s %s: %v", method, path, err)
+	}
+	return out
+}
+
+// repo makes the repository acme/web, and what tasks in it need but a box.
+func (y *yard) repo() {
+	y.T.Helper()
+	if err := y.Push("acme/web", map[string]string{"README.md": "# Web\n"}); err != nil {
+		y.T.Fatal(err)
+	}
+	y.call("POST", "/v1/billing/keys", `{"provider": "scripted", "label": "tests"}`)
+}
+
+// box enrolls a box.
+func (y *yard) box() {
+	y.T.Helper()
+	token, _ := y.call("POST", "/v1/runners/enrollments", `{}`)["token"].(string)
+	y.Box(token)
+}
+
+// task files a task and returns its id.
+func (y *yard) task(title, problem string) string {
+	y.T.Helper()
+	body, err := json.Marshal(map[string]string{"repo": "acme/web", "title": title, "problem": problem})
+	if err != nil {
+		y.T.Fatal(err)
+	}
+	id, _ := y.call("POST", "/v1/tasks", string(body))["task_id"].(string)
+	return id
+}
+
+// status waits until a task has a status.
+func (y *yard) status(task, want string) map[string]any {
+	y.T.Helper()
+	var t map[string]any
+	y.T.Cleanup(func() {
+		if y.T.Failed() {
+			y.T.Logf("the task: %v", t)
+		}
+	})
+	y.Eventually("task "+want, func() bool {
+		t = y.call("GET", "/v1/tasks/"+task, "")
+		return t["status"] == want
+	})
+	return t
+}
+
+// open opens a window in which ada is signed in.
+func (y *yard) open(width, height int64) *browser.Tab {
+	y.T.Helper()
+	b := browser.Open(y.T, y.URL, width, height)
+	b.SignIn("ada", rig.Password)
+	return b
+}
