@@ -63,7 +63,8 @@ type (
 		Thread  string // path and line of the comment's place; "" for the conversation
 		Deleted bool
 	}
-	// ThreadChanged tells that the threads of a pull request are to be read again.
+	// ThreadChanged tells that the threads of a pull request are to be read again; of a
+	// sweep, all that was said there since Happening.At.
 	ThreadChanged struct {
 		Happening
 		Number int64

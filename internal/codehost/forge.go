@@ -187,6 +187,9 @@ type Reviews interface {
 	// *AnchorError before it calls the host, with ErrAnchorRefused after, and with
 	// ErrHeadMoved.
 	PostReview(ctx context.Context, r Repo, once Once, number int64, n NewReview) (Review, error)
+	// ReviewsOf lists the submitted reviews of a pull request, oldest first, as they stand
+	// now. Review.HeadSHA may be another commit than the one that was reviewed, see there.
+	ReviewsOf(ctx context.Context, r Repo, number int64) ([]Review, error)
 	// Threads lists the threads of a pull request.
 	Threads(ctx context.Context, r Repo, number int64) ([]Thread, error)
 	// Reply adds a comment to a thread. It fails with ErrThreadGone.
@@ -223,6 +226,9 @@ type Issues interface {
 	// An issue that changes meanwhile is answered again, and none is left out. open
 	// leaves out those that are closed.
 	IssuesSince(ctx context.Context, r Repo, since time.Time, open bool, cursor string) ([]Issue, string, error)
+	// CommentsOf lists the comments in the conversation of an issue or pull request that
+	// were made or edited at or after a time, oldest first.
+	CommentsOf(ctx context.Context, r Repo, number int64, since time.Time) ([]Comment, error)
 	// AddComment comments on an issue or pull request. It fails with ErrLocked and
 	// ErrTooLarge.
 	AddComment(ctx context.Context, r Repo, once Once, number int64, body string) (Comment, error)

@@ -59,6 +59,9 @@ func (NoForge) PostReview(context.Context, Repo, Once, int64, NewReview) (Review
 	return Review{}, ErrCannot
 }
 
+// ReviewsOf implements Forge.
+func (NoForge) ReviewsOf(context.Context, Repo, int64) ([]Review, error) { return nil, ErrCannot }
+
 // Threads implements Forge.
 func (NoForge) Threads(context.Context, Repo, int64) ([]Thread, error) { return nil, ErrCannot }
 
@@ -94,6 +97,11 @@ func (NoForge) Issue(context.Context, Repo, int64, Tag) (Issue, Tag, error) {
 // IssuesSince implements Forge.
 func (NoForge) IssuesSince(context.Context, Repo, time.Time, bool, string) ([]Issue, string, error) {
 	return nil, "", ErrCannot
+}
+
+// CommentsOf implements Forge.
+func (NoForge) CommentsOf(context.Context, Repo, int64, time.Time) ([]Comment, error) {
+	return nil, ErrCannot
 }
 
 // AddComment implements Forge.

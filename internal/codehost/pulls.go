@@ -91,7 +91,7 @@ type Review struct {
 	ID          string
 	Author      User
 	State       string // approved, changes_requested, commented, dismissed
-	HeadSHA     string // as the first delivery said: some hosts change it after a force push
+	HeadSHA     string // as the first delivery said; a host may name a later head after a force push
 	Body        string
 	URL         string
 	SubmittedAt time.Time

@@ -2,9 +2,6 @@ package flow
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
@@ -113,51 +110,6 @@ func (h HostEvents) threads(ctx context.Context, r repo.Ref, about codehost.Happ
 	}
 	if may, err := h.writes(ctx, r, about.By); err != nil || !may {
 		return err
-	}
-	return h.Reviews.ReadThreads(ctx, r, prID, number)
-}
-
-// overheard reads the threads of an open pull request that agents look after: what people
-// have said there since a time may not have been delivered. Commands are carried out once,
-// however they come to be known.
-func (h HostEvents) overheard(ctx context.Context, r repo.Ref, number int64, since time.Time) error {
-	var prID string
-	wanted := false
-	err := h.DB.Read(ctx, func(tx *db.Tx) error {
-		id, known, err := pull.ByNumber(tx, r.ID, number)
-		if err != nil || !known {
-			return err
-		}
-		p, _, err := pull.ForReview(tx, id, false)
-		prID, wanted = id, p.Open && p.Watched
-		return err
-	})
-	if err != nil || !wanted {
-		return err
-	}
-	forge, err := h.Hosts.Forge(r.HostRepo())
-	if err != nil || !forge.Can(codehost.KeepPulls) {
-		return err
-	}
-	threads, err := forge.Threads(ctx, r.HostRepo(), number)
-	if errors.Is(err, codehost.ErrNotFound) || err == nil && len(threads) == 0 {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, t := range threads {
-		for _, c := range t.Comments {
-			if c.CreatedAt.Before(since) {
-				continue
-			}
-			about := codehost.Happening{Repo: r.HostRepo(), Action: "created", By: c.Author, At: c.CreatedAt}
-			if _, err := h.Commands.Said(ctx, r, codehost.Commented{
-				Happening: about, Number: number, Pull: true, Comment: c, Thread: fmt.Sprintf("%s:%d", t.Path, t.Line),
-			}); err != nil {
-				return err
-			}
-		}
 	}
 	return h.Reviews.ReadThreads(ctx, r, prID, number)
 }

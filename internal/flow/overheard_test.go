@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"testing"
@@ -24,7 +25,8 @@ type chatty struct {
 	codehost.NoForge
 	command.Work
 	Reviewer
-	said  []codehost.Comment
+	talk  []codehost.Comment // in the conversation
+	said  []codehost.Comment // in the thread
 	asked int
 	done  []string
 	read  []int64
@@ -35,6 +37,18 @@ func (*chatty) Can(c codehost.Capability) bool { return c == codehost.KeepPulls 
 func (c *chatty) Threads(context.Context, codehost.Repo, int64) ([]codehost.Thread, error) {
 	c.asked++
 	return []codehost.Thread{{ID: "T", Path: "a.go", Line: 3, Comments: c.said}}, nil
+}
+
+func (c *chatty) CommentsOf(_ context.Context, _ codehost.Repo, number int64, _ time.Time) ([]codehost.Comment, error) {
+	all := slices.Clone(c.talk)
+	for i := range all {
+		all[i].ID += fmt.Sprint(number) // as there is one of each comment
+	}
+	return all, nil
+}
+
+func (*chatty) ReviewsOf(context.Context, codehost.Repo, int64) ([]codehost.Review, error) {
+	return nil, nil
 }
 
 func (*chatty) Permission(_ context.Context, _ codehost.Repo, login string) (codehost.Permission, error) {
@@ -66,8 +80,9 @@ func (c *chatty) ReadThreads(_ context.Context, _ repo.Ref, _ string, number int
 	return nil
 }
 
-// What was said in the threads of a pull request since the last sweep is read there, if
-// agents look after it. A command counts once, also if it was delivered.
+// What was said about an open pull request since the last sweep is heard, in its threads if
+// agents look after it: here a stop in the conversation of both, and a rebase in a thread of
+// the first. A command counts once, also if it was delivered.
 func TestOverheard(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
@@ -95,6 +110,11 @@ func TestOverheard(t *testing.T) {
 		comment("2", "ann", "@yard rebase", 0)
 		comment("3", "eve", "@yard stop", time.Second)
 		comment("4", "yard[bot]", "@yard stop", time.Second)
+		c.talk = []codehost.Comment{
+			{ID: "1", Author: codehost.User{Login: "ann"}, Body: "@yard stop", CreatedAt: since.Add(-time.Second), UpdatedAt: since},
+			{ID: "2", Author: codehost.User{Login: "ann"}, Body: "@yard stop", CreatedAt: since.Add(time.Second)},
+			{ID: "3", Author: codehost.User{Login: "eve"}, Body: "@yard rebase", CreatedAt: since.Add(time.Second)},
+		}
 		ctx := policy.With(t.Context(), policy.Actor{Credential: policy.System})
 		web := codehost.Repo{Host: "elsewhere", Owner: "acme", Name: "web"}
 		for range 2 {
@@ -112,7 +132,7 @@ func TestOverheard(t *testing.T) {
 		if err := h.Apply(ctx, "elsewhere", late); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(c.done, []string{"rebase"}) || c.asked != 2 || !slices.Equal(c.read, []int64{1, 1}) {
+		if !slices.Equal(c.done, []string{"stop", "rebase", "stop"}) || c.asked != 2 || !slices.Equal(c.read, []int64{1, 1}) {
 			t.Errorf("done %q, asked for threads %d times, read those of %v", c.done, c.asked, c.read)
 		}
 	})

@@ -105,6 +105,26 @@ func (h *Host) ownComment(ctx context.Context, r codehost.Repo, once codehost.On
 	return out, err
 }
 
+// CommentsOf implements codehost.Forge.
+func (h *Host) CommentsOf(ctx context.Context, r codehost.Repo, n int64, since time.Time) ([]codehost.Comment, error) {
+	query := url.Values{}
+	if !since.IsZero() {
+		query.Set("since", since.UTC().Format(time.RFC3339))
+	}
+	found, err := all[wireComment](ctx, h, r, readIssues, issuePath(n)+"/comments", query)
+	if _, gone := refused(err, http.StatusGone); gone {
+		return nil, codehost.ErrNotFound.Because(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := make([]codehost.Comment, len(found))
+	for i, w := range found {
+		out[i] = h.comment(w)
+	}
+	return out, nil
+}
+
 // AddComment implements codehost.Forge. A longer text than GitHub takes is cut.
 func (h *Host) AddComment(ctx context.Context, r codehost.Repo, once codehost.Once, n int64, body string) (codehost.Comment, error) {
 	done, err := h.ownComment(ctx, r, once, readIssues, issuePath(n)+"/comments")

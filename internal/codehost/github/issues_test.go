@@ -157,3 +157,33 @@ func TestMilestones(t *testing.T) {
 	}
 	wants(t, "a title that is taken", w.host.RenameMilestone(ctx, w.shop, once2, all[1].Number, "v3"), codehost.ErrExists)
 }
+
+// TestCommentsOf holds that the comments since a time are read, with those of a pull
+// request's conversation, and not those on its lines.
+func TestCommentsOf(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, peer.Options{})
+	pull := w.pull("svc/a", map[string]string{"cart.go": numbered(30, 5)})
+	n := int64(pull.Number)
+	talk := w.repo.Issue(pull.Number)
+	talk.Comment(w.bob, "early")
+	w.peer.Advance(time.Hour)
+	since := w.peer.Now()
+	id := talk.Comment(w.ann, "late")
+	if _, err := pull.Review(w.ann, peer.NewReview{Event: "COMMENT", Comments: []peer.NewComment{{
+		Path: "cart.go", Line: 5, Body: "on a line",
+	}}}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := w.host.CommentsOf(t.Context(), w.shop, n, since)
+	if err != nil || len(got) != 1 || got[0].ID != number(id) || got[0].Body != "late" || got[0].Author.Login != "ann" ||
+		got[0].CreatedAt.IsZero() {
+		t.Errorf("since: %+v, %v", got, err)
+	}
+	got, err = w.host.CommentsOf(t.Context(), w.shop, n, time.Time{})
+	if err != nil || len(got) != 2 || got[0].Body != "early" {
+		t.Errorf("all: %+v, %v", got, err)
+	}
+	_, err = w.host.CommentsOf(t.Context(), w.shop, 404, since)
+	wants(t, "of no issue", err, codehost.ErrNotFound)
+}

@@ -89,6 +89,22 @@ func (h *Host) ownReview(ctx context.Context, r codehost.Repo, once codehost.Onc
 	return nil, nil
 }
 
+// ReviewsOf implements codehost.Forge. GitHub lists reviews in the order of their time; one
+// that its author has not submitted yet has none.
+func (h *Host) ReviewsOf(ctx context.Context, r codehost.Repo, n int64) ([]codehost.Review, error) {
+	found, err := all[wireReview](ctx, h, r, readPulls, pullPath(n)+"/reviews", nil)
+	if err != nil {
+		return nil, err
+	}
+	var out []codehost.Review
+	for _, w := range found {
+		if !w.SubmittedAt.IsZero() {
+			out = append(out, h.review(w))
+		}
+	}
+	return out, nil
+}
+
 // withComments answers a review with its comments in the order in which they were
 // given.
 func (h *Host) withComments(

@@ -128,3 +128,36 @@ func TestThreads(t *testing.T) {
 	_, err = w.host.Threads(ctx, w.shop, 999)
 	wants(t, "no pull request", err, codehost.ErrNotFound)
 }
+
+// TestReviewsOf holds that reviews are read as their deliveries tell of them, and those that
+// are not submitted are left out.
+func TestReviewsOf(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, peer.Options{})
+	pull := w.pull("svc/a", map[string]string{"cart.go": numbered(30, 5)})
+	n := int64(pull.Number)
+	if got, err := w.host.ReviewsOf(t.Context(), w.shop, n); err != nil || len(got) != 0 {
+		t.Errorf("of none: %+v, %v", got, err)
+	}
+	for _, r := range []peer.NewReview{
+		{Event: "REQUEST_CHANGES", Body: "Not so."}, {Event: "APPROVE"}, {Body: "nobody is to see it yet"},
+	} {
+		if _, err := pull.Review(w.ann, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := w.host.ReviewsOf(t.Context(), w.shop, n)
+	if err != nil || len(got) != 2 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for i, state := range []string{"changes_requested", "approved"} {
+		if v := got[i]; v.State != state || v.HeadSHA != pull.Head() || v.Author.Login != "ann" || v.SubmittedAt.IsZero() || v.ID == "" {
+			t.Errorf("review %d: %+v", i, v)
+		}
+	}
+	if got[0].Body != "Not so." {
+		t.Errorf("the text is %q", got[0].Body)
+	}
+	_, err = w.host.ReviewsOf(t.Context(), w.shop, 404)
+	wants(t, "of no pull request", err, codehost.ErrNotFound)
+}

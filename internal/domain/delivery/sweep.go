@@ -64,8 +64,8 @@ func (s *Service) takeSweeps(ctx context.Context) ([]sweepRow, error) {
 }
 
 // sweep asks a host what has changed in one repository. Of an open pull request that has
-// changed, the threads are to be read: what was said there since the last sweep may not have
-// been delivered. The event says so by the time of that sweep.
+// changed, what people say is to be read: what was said there since the last sweep may not
+// have been delivered. The event says so by the time of that sweep.
 func (s *Service) sweep(ctx context.Context, d sweepRow) error {
 	var r repo.Ref
 	wanted := false
