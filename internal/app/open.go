@@ -19,6 +19,7 @@ import (
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/delivery"
 	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/prompt"
 	"yardmaster/internal/event"
 	"yardmaster/internal/llm"
@@ -124,6 +125,7 @@ func (a *App) open(ctx context.Context) (err error) {
 // mailbox sends through the configured server, or into a folder.
 func mailbox(a *App) (*mail.Outbox, error) {
 	o := &mail.Outbox{DB: a.db, Hub: a.hub, Ring: a.ring, From: a.cfg.MailFrom, ReplyTo: a.cfg.MailReplyTo, Logger: a.log,
+		Hears:     people.Hears,
 		Transport: mail.Folder{Dir: filepath.Join(a.cfg.Data, "mail")}}
 	if a.cfg.SMTPURL != "" {
 		helo := ""

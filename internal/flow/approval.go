@@ -2,7 +2,6 @@ package flow
 
 import (
 	"context"
-	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/approval"
@@ -69,10 +68,16 @@ func (s Questions) Change(ctx context.Context, prID string) (approval.Change, er
 // ApprovalWishes implements approval.Wishes.
 type ApprovalWishes struct{ Notifications *notification.Service }
 
-// Mailed tells whether a person of tx.Account wants mails about questions, and from when.
-func (w ApprovalWishes) Mailed(tx *db.Tx, userID string) (wanted bool, from time.Time, unsubscribe string, err error) {
-	wanted, from, err = w.Notifications.Wants(tx, userID, notification.Approval, notification.Email)
-	return wanted, from, w.Notifications.Unsubscribe(tx, userID, notification.Approval), err
+// Mailed tells how a person of tx.Account is to be mailed about a question. The mail is one
+// of the kind that they get an hour, see notification.Service.CountMail.
+func (w ApprovalWishes) Mailed(tx *db.Tx, userID string) (out approval.Wish, err error) {
+	out.Wanted, out.From, err = w.Notifications.Wants(tx, userID, notification.Approval, notification.Email)
+	if err != nil || !out.Wanted {
+		return out, err
+	}
+	out.Unsubscribe = w.Notifications.Unsubscribe(tx, userID, notification.Approval)
+	out.Wanted, out.Notes, err = w.Notifications.CountMail(tx, userID, notification.Approval)
+	return out, err
 }
 
 // MailQuestions has people written to about each question that is asked.

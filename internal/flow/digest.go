@@ -31,7 +31,8 @@ func (m DigestMails) Mail(tx *db.Tx, l digest.Letter) error {
 		}
 		if err := m.Outbox.Post(tx, mail.Message{
 			To: person.Email, Subject: l.Subject, Text: l.Text, HTML: l.HTML, After: after,
-			List: notification.Digest, Unsubscribe: m.Notifications.Unsubscribe(tx, person.ID, notification.Digest),
+			Reader: mail.Reader{AccountID: tx.Account, UserID: person.ID},
+			List:   notification.Digest, Unsubscribe: m.Notifications.Unsubscribe(tx, person.ID, notification.Digest),
 		}); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/digest"
 	"yardmaster/internal/domain/notification"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/mail"
 	"yardmaster/internal/proof/seed"
@@ -41,7 +42,8 @@ func TestDigestMails(t *testing.T) {
 	dbtest.RunWith(t, db.Options{Clock: func() time.Time { return at }}, func(t *testing.T, d *db.DB) {
 		box.got = nil
 		hub, ring := event.NewHub(), seal.New()
-		out := &mail.Outbox{DB: d, Hub: hub, Ring: ring, Transport: &box, From: "yard@example.com", Logger: slog.New(slog.DiscardHandler)}
+		out := &mail.Outbox{DB: d, Hub: hub, Ring: ring, Transport: &box, From: "yard@example.com", Logger: slog.New(slog.DiscardHandler),
+			Hears: people.Hears}
 		notes := notification.New(notification.Needs{
 			DB: d, Hub: hub, Ring: ring, Mail: out, BaseURL: "https://yard.example", Logger: out.Logger, Push: nobody{}, Webhook: nobody{},
 			Routes: nobody{},

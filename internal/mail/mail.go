@@ -2,7 +2,8 @@
 // written in the transaction of its cause, so neither exists without the other.
 // The outbox passes mails to the configured transport: an SMTP server, or a folder
 // of .eml files if no server is configured. The outbox retries a mail that cannot
-// be sent (see ladder), and never loses its row.
+// be sent (see ladder), and never loses its row; it drops the notice of somebody who
+// has left the account before it was sent.
 package mail
 
 import (
@@ -36,7 +37,13 @@ type Message struct {
 	// the mail stands alone.
 	Thread string
 	After  time.Time // not sent before; the zero time: at once
+	// Reader is who is told something as a member of an account; the zero Reader: nobody
+	// as a member.
+	Reader Reader
 }
+
+// Reader is a person in an account.
+type Reader struct{ AccountID, UserID string }
 
 // Letter is a mail ready to send. A letter that is sent twice has the same ID both
 // times, by which mail programs recognise the copy.

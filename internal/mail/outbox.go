@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,6 +45,9 @@ type Outbox struct {
 	From      string // address of the sender
 	ReplyTo   string // address for answers; empty: From
 	Logger    *slog.Logger
+	// Hears tells whether a user may be told what happens in tx.Account. It is asked when a
+	// mail with a Reader is sent, and has to be set before one is.
+	Hears func(tx *db.Tx, userID string) (bool, error)
 }
 
 const topic = "mails"
@@ -65,10 +69,14 @@ func (o *Outbox) Post(tx *db.Tx, m Message) error {
 	if m.After.After(tx.Now) {
 		at = db.Micros(m.After)
 	}
-	if _, err := insert.Exec(tx, insertArgs{
+	in := insertArgs{
 		ID: mail, Recipient: m.To, Subject: inert.Line(m.Subject), Sealed: o.Ring.Seal(purpose(mail), whole), DueAt: at,
-		CreatedAt: tx.Micros(),
-	}); err != nil {
+		CreatedAt: tx.Micros(), AccountID: m.Reader.AccountID, UserID: m.Reader.UserID,
+	}
+	if m.List != "" {
+		in.Notice = 1
+	}
+	if _, err := insert.Exec(tx, in); err != nil {
 		return err
 	}
 	o.Hub.Notify(tx, topic)
@@ -103,8 +111,9 @@ func (o *Outbox) Loop(ctx context.Context) error {
 // due.
 func (o *Outbox) Oldest(tx *db.Tx) (*time.Time, error) { return selectOldest.One(tx, tx.Micros()) }
 
-// Pass sends all mails that are due now, in the order in which they were posted. It sends
-// none while the mail server takes none.
+// Pass sends all mails that are due now, in the order in which they were posted:
+// notifications after those that people wait for. It sends none while the mail server takes
+// none.
 func (o *Outbox) Pass(ctx context.Context) error {
 	for {
 		batch, down, err := o.take(ctx)
@@ -115,6 +124,12 @@ func (o *Outbox) Pass(ctx context.Context) error {
 			err := o.send(ctx, r)
 			if ctx.Err() != nil {
 				return ctx.Err() // the lease ends, and the mail is tried again
+			}
+			if errors.Is(err, errLeft) {
+				if err := o.drop(ctx, r); err != nil {
+					return fmt.Errorf("mail %s: %w", r.ID, err)
+				}
+				continue
 			}
 			if errors.Is(err, errDown) {
 				return o.pause(ctx, batch[i:], err)
@@ -139,7 +154,7 @@ func (o *Outbox) take(ctx context.Context) (batch []row, down bool, err error) {
 		batch, err = takeDue.All(tx, tx.Micros(), db.Micros(tx.Now.Add(lease)))
 		return err
 	})
-	slices.SortFunc(batch, func(a, b row) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(batch, func(a, b row) int { return cmp.Or(cmp.Compare(a.Notice, b.Notice), strings.Compare(a.ID, b.ID)) })
 	return batch, down, err
 }
 
@@ -205,7 +220,36 @@ func (o *Outbox) settle(ctx context.Context, r row, cause error, down bool) erro
 	})
 }
 
+// errLeft says that the reader of a mail is told nothing of the account any more.
+var errLeft = errors.New("the reader has left the account")
+
+// drop forgets a mail whose reader has left. What it says is not for them.
+func (o *Outbox) drop(ctx context.Context, r row) error {
+	o.Logger.InfoContext(ctx, "a mail was dropped: its reader has left the account", slog.String("mail", r.ID))
+	return o.DB.Write(ctx, func(tx *db.Tx) error {
+		_, err := dropped.Exec(tx, r.ID, r.Tries)
+		return err
+	})
+}
+
+// stays fails with errLeft if the reader of a mail is told nothing of its account any more.
+func (o *Outbox) stays(ctx context.Context, r row) error {
+	if r.UserID == "" {
+		return nil
+	}
+	return o.DB.Read(db.WithAccount(ctx, r.AccountID), func(tx *db.Tx) error {
+		hears, err := o.Hears(tx, r.UserID)
+		if err == nil && !hears {
+			err = errLeft
+		}
+		return err
+	})
+}
+
 func (o *Outbox) send(ctx context.Context, r row) error {
+	if err := o.stays(ctx, r); err != nil {
+		return err
+	}
 	opened, err := o.Ring.Unseal(purpose(r.ID), r.Sealed)
 	if err != nil {
 		return permanent(err)

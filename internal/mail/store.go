@@ -22,22 +22,27 @@ type row struct {
 	Tries     int
 	Failures  int
 	CreatedAt time.Time
+	Notice    int64  // 1: after all that are 0
+	AccountID string // with UserID, whose notice it is
+	UserID    string
 }
 
 var (
-	insert = db.SWith[insertArgs](`INSERT INTO mails (id, recipient, subject, sealed, state, due_at, wanted_at, created_at)
-		VALUES (:id, :recipient, :subject, :sealed, 'due', :due_at, :due_at, :created_at)`)
+	insert = db.SWith[insertArgs](`INSERT INTO mails (id, recipient, subject, sealed, state, due_at, wanted_at, created_at, notice, account_id,
+			user_id)
+		VALUES (:id, :recipient, :subject, :sealed, 'due', :due_at, :due_at, :created_at, :notice, :account_id, :user_id)`)
 	// Taken rows stay due: due_at is the end of the lease, so the mails of a node
 	// that dies become due again.
 	takeDue = db.Q[row](`UPDATE mails SET due_at = $2, leased_until = $2, tries = tries + 1
-		WHERE id IN (SELECT id FROM mails WHERE state = 'due' AND due_at <= $1 ORDER BY id LIMIT 8)
+		WHERE id IN (SELECT id FROM mails WHERE state = 'due' AND due_at <= $1 ORDER BY notice, id LIMIT 8)
 			AND state = 'due' AND due_at <= $1
-		RETURNING id, recipient, subject, sealed, tries, failures, created_at`)
+		RETURNING id, recipient, subject, sealed, tries, failures, created_at, notice, account_id, user_id`)
 	selectOldest = db.Q[*time.Time](`SELECT MIN(CASE WHEN wanted_at > created_at THEN wanted_at ELSE created_at END) FROM mails
 		WHERE state = 'due' AND (tries > 0 OR due_at <= $1)`)
 	// tries is the number of the lease: the holder of an older one changes no row.
 	delivered = db.S(`UPDATE mails SET state = 'sent', sealed = '', sent_at = $3, last_error = NULL
 		WHERE id = $1 AND tries = $2 AND state = 'due'`)
+	dropped = db.S(`DELETE FROM mails WHERE id = $1 AND tries = $2 AND state = 'due'`)
 	refused = db.SWith[refusedArgs](`UPDATE mails SET state = :state, due_at = :due_at, last_error = :last_error, failures = :failures,
 		leased_until = 0
 		WHERE id = :id AND tries = :tries AND state = 'due'`)
@@ -86,6 +91,8 @@ type refusedArgs struct {
 type insertArgs struct {
 	ID, Recipient, Subject, Sealed string
 	DueAt, CreatedAt               int64
+	Notice                         int64
+	AccountID, UserID              string
 }
 
 // Sealed is the column with the texts of mails that are not yet sent.

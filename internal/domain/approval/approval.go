@@ -113,9 +113,17 @@ type Needs struct {
 
 // Wishes are what people want to be mailed about.
 type Wishes interface {
-	// Mailed tells whether a person of tx.Account wants mails about questions, not before
-	// which time, and the address by which they get no more; empty without one.
-	Mailed(tx *db.Tx, userID string) (wanted bool, from time.Time, unsubscribe string, err error)
+	// Mailed tells how a person of tx.Account is to be mailed about a question now, and
+	// counts the mail if it is wanted.
+	Mailed(tx *db.Tx, userID string) (Wish, error)
+}
+
+// Wish is how a person is to be mailed about a question.
+type Wish struct {
+	Wanted      bool      // false: not at all, or enough mails were sent
+	From        time.Time // not before
+	Unsubscribe string    // the address by which they get no more; empty: there is none
+	Notes       []string  // for the end of the mail
 }
 
 // Service writes the mails, and has the capabilities of their links.

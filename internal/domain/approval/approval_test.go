@@ -76,8 +76,8 @@ func (d *desk) Decide(tx *db.Tx, q Question, yes bool) error {
 func (d *desk) RequestedBy(*db.Tx, Question) (string, error) { return d.asker, nil }
 
 // Mailed implements Wishes: everybody wants mails, at once.
-func (d *desk) Mailed(tx *db.Tx, userID string) (wanted bool, from time.Time, unsubscribe string, err error) {
-	return true, tx.Now, "https://yard.example/unsubscribe?token=" + userID, nil
+func (d *desk) Mailed(tx *db.Tx, userID string) (Wish, error) {
+	return Wish{Wanted: true, From: tx.Now, Unsubscribe: "https://yard.example/unsubscribe?token=" + userID}, nil
 }
 
 func (d *desk) Change(context.Context, string) (Change, error) { return d.change, d.unread }

@@ -122,11 +122,11 @@ func add(tx *db.Tx, to []person, userID string) ([]person, error) {
 
 // post makes the links of one person, and queues their mail.
 func (s *Service) post(tx *db.Tx, q Question, u person, change Change, known bool) error {
-	wanted, from, unsubscribe, err := s.Wishes.Mailed(tx, u.ID)
-	if err != nil || !wanted {
+	wish, err := s.Wishes.Mailed(tx, u.ID)
+	if err != nil || !wish.Wanted {
 		return err
 	}
-	expires := from.Add(linkLife).Truncate(time.Second)
+	expires := wish.From.Add(linkLife).Truncate(time.Second)
 	if q.ExpiresAt.Before(expires) {
 		expires = q.ExpiresAt.Truncate(time.Second)
 	}
@@ -142,10 +142,13 @@ func (s *Service) post(tx *db.Tx, q Question, u person, change Change, known boo
 		token := s.Ring.SignLink(linkPurpose, seal.Link{Subject: l.ID, Account: tx.Account, Expires: expires})
 		links[verb] = s.BaseURL + "/actions/" + token
 	}
-	message := page(q, links, expires, change, known).Message(u.Email,
+	letter := page(q, links, expires, change, known)
+	letter.Notes = append(letter.Notes, wish.Notes...)
+	message := letter.Message(u.Email,
 		fmt.Sprintf("%s #%d waits for your decision: %s", q.Repo, q.Number, mail.Short(q.Title, titleRunes)))
 	message.List = "approval" // the kind of notification
-	message.Thread, message.After, message.Unsubscribe = "approval/pr/"+q.PRID, from, unsubscribe
+	message.Thread, message.After, message.Unsubscribe = "approval/pr/"+q.PRID, wish.From, wish.Unsubscribe
+	message.Reader = mail.Reader{AccountID: tx.Account, UserID: u.ID}
 	return s.Mail.Post(tx, message)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/mail"
 	"yardmaster/internal/policy"
@@ -59,7 +60,7 @@ func onBoth(t *testing.T, fn func(*post)) {
 		*shared = post{t: t, now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)}
 		p := shared
 		hub, log, ring := event.NewHub(), slog.New(slog.DiscardHandler), seal.New()
-		outbox := &mail.Outbox{DB: d, Hub: hub, Ring: ring, Transport: p, From: "ym@example.com", Logger: log}
+		outbox := &mail.Outbox{DB: d, Hub: hub, Ring: ring, Transport: p, From: "ym@example.com", Logger: log, Hears: people.Hears}
 		p.Service = New(Needs{
 			DB: d, Hub: hub, Ring: ring, Mail: outbox, BaseURL: "https://ym.example.com", Logger: log,
 			Push: remembers{&p.pushed}, Webhook: remembers{&p.hooked}, Routes: remembers{&p.routed},
@@ -210,6 +211,33 @@ func TestQuiet(t *testing.T) {
 			p.t.Errorf("in the morning: %d mails", len(p.letters))
 		}
 	})
+}
+
+// Who leaves the account in the night, or is suspended, gets no mail of it in the morning.
+func TestQuietUntilGone(t *testing.T) {
+	t.Parallel()
+	for name, leaves := range map[string]func(tx *db.Tx) error{
+		"removed": func(tx *db.Tx) error { return people.Remove(tx, "acme", "bob") },
+		"suspended": func(tx *db.Tx) error {
+			_, err := people.Suspend(tx, "bob")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, func(p *post) {
+				p.set("bob", setIn{Quiet: new("22:00-07:00 Europe/Berlin")})
+				p.now = time.Date(2026, 3, 2, 22, 30, 0, 0, time.UTC)
+				p.tell(waits("t1"))
+				p.write(leaves)
+				p.now = time.Date(2026, 3, 3, 6, 0, 0, 0, time.UTC)
+				p.send()
+				if len(p.letters) != 0 {
+					p.t.Errorf("mailed %+v", p.letters)
+				}
+			})
+		})
+	}
 }
 
 // Addresses of teams get each notice once, however many people it concerns, and none that is

@@ -134,19 +134,14 @@ func (s *Service) mail(tx *db.Tx, k kind, m Message) (bool, error) {
 	if err != nil || address == "" {
 		return false, err
 	}
-	n, err := counted.One(tx, countedArgs{
-		AccountID: tx.Account, UserID: m.UserID, Kind: k.name, Now: tx.Micros(), Within: mailEvery.Microseconds(),
-	})
-	if err != nil || n > maxMails {
+	ok, notes, err := s.CountMail(tx, m.UserID, k.name)
+	if err != nil || !ok {
 		return false, err
 	}
 	letter := mail.Page{
 		Title: m.Title, Lead: k.doc, Quote: m.Text, Repo: m.Repo,
 		Links:  []Link{{Label: "Look at it", URL: m.URL}},
-		Reason: "You get this mail because of the kind " + k.name + " of your notifications.",
-	}
-	if n == maxMails {
-		letter.Notes = []string{"This is the 30th mail of this kind within an hour. No more of them are sent before it is over."}
+		Reason: "You get this mail because of the kind " + k.name + " of your notifications.", Notes: notes,
 	}
 	if m.Links != nil {
 		more, err := m.Links.For(tx, m.UserID)
@@ -157,10 +152,23 @@ func (s *Service) mail(tx *db.Tx, k kind, m Message) (bool, error) {
 	}
 	message := letter.Message(address, subjectOf(m))
 	message.List, message.Thread, message.After = k.name, k.name+"/"+m.Noun+"/"+m.Subject, m.After
+	message.Reader = mail.Reader{AccountID: tx.Account, UserID: m.UserID}
 	if !k.locked {
 		message.Unsubscribe = s.Unsubscribe(tx, m.UserID, k.name)
 	}
 	return true, s.Mail.Post(tx, message)
+}
+
+// CountMail counts a mail of a kind to a person of tx.Account. ok is false for one who had
+// maxMails within the hour; the last of them has notes that say so.
+func (s *Service) CountMail(tx *db.Tx, userID, kindName string) (ok bool, notes []string, err error) {
+	n, err := counted.One(tx, countedArgs{
+		AccountID: tx.Account, UserID: userID, Kind: kindName, Now: tx.Micros(), Within: mailEvery.Microseconds(),
+	})
+	if n == maxMails {
+		notes = []string{"This is the 30th mail of this kind within an hour. No more of them are sent before it is over."}
+	}
+	return n <= maxMails, notes, err
 }
 
 // subjectOf is the subject of a mail.
