@@ -57,16 +57,16 @@ func (s *Service) Pass(ctx context.Context) {
 // suspended, is dropped.
 func (s *Service) send(ctx context.Context, m messageRow) error {
 	var to subscriptionRow
-	var hears bool
+	var known, hears bool
 	ctx = db.WithAccount(ctx, m.AccountID)
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		if to, err = byID.One(tx, tx.Account, m.SubscriptionID); err != nil {
+		if to, known, err = byID.Maybe(tx, tx.Account, m.SubscriptionID); err != nil || !known {
 			return err
 		}
 		hears, err = people.Hears(tx, to.UserID)
 		return err
 	})
-	if err != nil {
+	if err != nil || !known { // forgotten meanwhile, with what was on its way
 		return err
 	}
 	if !hears {

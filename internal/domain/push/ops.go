@@ -27,7 +27,7 @@ func (s *Service) Ops() []op.Op {
 			Refuses: []op.Refusal{{Status: 409, Slug: "too-many-browsers"}},
 			Summary: "Have messages sent to a browser of the caller",
 			Doc: "With what the browser's own subscription says (PushSubscription.toJSON). The same browser again takes the place of " +
-				"itself. Messages are encrypted for the browser: the service that passes them on cannot read them."}, s.subscribe),
+				"itself; if another person had it before, it shows nothing of theirs any more. Messages are encrypted for the browser: the service that passes them on cannot read them."}, s.subscribe),
 		op.New(op.Row{ID: "push.unsubscribe", Method: "DELETE", Path: path + "/{id}", Group: group, Rule: mine,
 			Summary: "Send no more messages to a browser of the caller",
 			Doc:     "404 for one that is not there. A browser that has unsubscribed by itself is forgotten at the next message."}, s.unsubscribe),
@@ -102,6 +102,9 @@ func (s *Service) subscribe(ctx context.Context, in subscribeIn) (out Browser, e
 			ID: id.New(), AccountID: tx.Account, UserID: userID, Digest: digest(sub.Endpoint), Service: serviceOf(sub.Endpoint),
 			Label: inert.Line(in.Label), CreatedAt: tx.Now,
 		}
+		if err := s.handOver(tx, r.Digest, userID); err != nil {
+			return err
+		}
 		n := len(all)
 		for _, known := range all {
 			if known.Digest == r.Digest {
@@ -126,6 +129,27 @@ func (s *Service) subscribe(ctx context.Context, in subscribeIn) (out Browser, e
 		return subscribedEvent.Record(tx, event.Subject{ID: r.ID}, browserData{Label: r.Label, Service: r.Service})
 	})
 	return out, err
+}
+
+// handOver ends what other people have subscribed in a browser that is userID's now: a
+// browser that is shared would show each of them what the other is told.
+func (s *Service) handOver(tx *db.Tx, digest, userID string) error {
+	others, err := ofOthers.All(tx, digest, userID)
+	if err != nil {
+		return err
+	}
+	for _, r := range others {
+		if err := remove(tx, r.ID); err != nil {
+			return err
+		}
+		err := tx.As(r.AccountID, func() error {
+			return unsubscribedEvent.Record(tx, event.Subject{ID: r.ID}, browserData{Label: r.Label, Service: r.Service})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 type idIn struct {

@@ -227,6 +227,54 @@ func TestSubscriptions(t *testing.T) {
 	})
 }
 
+// A browser that two people share is that of the last one who has subscribed: nothing of the
+// other's is sent there any more, of whatever account. Another browser of theirs stays.
+func TestShared(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		rival := policy.With(db.WithAccount(y.t.Context(), "rival"),
+			policy.Actor{Credential: policy.Session, UserID: "ann", AccountID: "rival"})
+		if err := y.nodes[0].DB.Write(y.t.Context(), func(tx *db.Tx) error {
+			return seed.Add(tx, seed.Account{ID: "rival"}, seed.Member{Account: "rival", User: "ann", Role: "member"})
+		}); err != nil {
+			y.t.Fatal(err)
+		}
+		shared, own := y.service.Browser(), y.service.Browser()
+		y.subscribe("ann", shared)
+		y.subscribe("ann", own)
+		if _, err := y.nodes[0].subscribe(rival, subscribeIn{
+			Endpoint: shared.Endpoint, Keys: keysIn{P256DH: shared.P256DH, Auth: shared.Auth},
+		}); err != nil {
+			y.t.Fatal(err)
+		}
+		browsers := func(ctx context.Context) int {
+			y.t.Helper()
+			all, err := y.nodes[0].list(ctx, struct{}{})
+			if err != nil {
+				y.t.Fatal(err)
+			}
+			return len(all.Data)
+		}
+		if a, b := browsers(y.as("ann")), browsers(rival); a != 2 || b != 1 {
+			y.t.Fatalf("ann has %d browsers in one account, %d in the other", a, b)
+		}
+		y.tell("t1", "Ann's", time.Hour)
+		y.subscribe("bob", shared)
+		if a, b, bob := browsers(y.as("ann")), browsers(rival), browsers(y.as("bob")); a != 1 || b != 0 || bob != 1 {
+			y.t.Errorf("ann has %d and %d browsers, bob %d", a, b, bob)
+		}
+		y.now = y.now.Add(2 * time.Hour)
+		y.pass()
+		if got := y.service.Messages(); len(got) != 1 {
+			y.t.Errorf("ann's message went to %d browsers", len(got))
+		}
+		y.subscribe("ann", shared) // she is back at it
+		if a, bob := browsers(y.as("ann")), browsers(y.as("bob")); a != 2 || bob != 0 {
+			y.t.Errorf("ann has %d browsers, bob %d", a, bob)
+		}
+	})
+}
+
 // What waits for the end of quiet hours is not sent to somebody who has left by then.
 func TestLeft(t *testing.T) {
 	t.Parallel()

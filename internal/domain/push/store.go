@@ -29,8 +29,10 @@ const (
 var (
 	ofPerson = db.Q[subscriptionRow](`SELECT ` + columns + ` FROM push_subscriptions WHERE account_id = $1 AND user_id = $2
 		ORDER BY created_at, id`)
-	byID   = db.Q[subscriptionRow](`SELECT ` + columns + ` FROM push_subscriptions WHERE account_id = $1 AND id = $2`)
-	insert = db.SWith[subscriptionRow](`INSERT INTO push_subscriptions (` + columns + `)
+	// ofOthers answers the subscriptions of a browser by other people, in all accounts.
+	ofOthers = db.Q[subscriptionRow](`SELECT ` + columns + ` FROM push_subscriptions WHERE digest = $1 AND user_id <> $2 ORDER BY id`)
+	byID     = db.Q[subscriptionRow](`SELECT ` + columns + ` FROM push_subscriptions WHERE account_id = $1 AND id = $2`)
+	insert   = db.SWith[subscriptionRow](`INSERT INTO push_subscriptions (` + columns + `)
 		VALUES (:id, :account_id, :user_id, :digest, :service, :label, :sealed, :created_at, :sent_at)`)
 	setSent  = db.S(`UPDATE push_subscriptions SET sent_at = $2 WHERE id = $1`)
 	drop     = db.S(`DELETE FROM push_subscriptions WHERE id = $1`)
