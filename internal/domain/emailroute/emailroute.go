@@ -27,7 +27,7 @@ const (
 	maxAsked  = 40 // mails that ask for a confirmation, of an account in askedIn
 	askedIn   = 24 * time.Hour
 	maxThere  = 3  // questions of one address in askedIn, by an account
-	maxAnyone = 10 // the same, by all accounts together
+	maxAnyone = 10 // questions of one mailbox, by all accounts together
 	maxMails  = 30 // notices of a kind that an address gets in mailsIn
 	mailsIn   = time.Hour
 	forgetIn  = 2 * askedIn // deleted rows

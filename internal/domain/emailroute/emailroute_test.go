@@ -294,6 +294,22 @@ func TestStranger(t *testing.T) {
 	})
 }
 
+// Addresses of one mailbox are asked ten times a day together, whatever their tags.
+func TestTags(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(m *team) {
+		for i := range maxAnyone + 1 {
+			_, err := m.create(m.as("acme"), createIn{Address: fmt.Sprintf("Stranger+%d@example.com", i), Kinds: []string{"plan"}})
+			if (err != nil) != (i == maxAnyone) || err != nil && slug(err) != "too-many-confirmations" {
+				m.t.Errorf("question %d: %v", i, err)
+			}
+		}
+		if _, err := m.create(m.as("acme"), createIn{Address: "another+1@example.com", Kinds: []string{"plan"}}); err != nil {
+			m.t.Errorf("another mailbox: %v", err)
+		}
+	})
+}
+
 // An address is what is shown of it.
 func TestAddress(t *testing.T) {
 	t.Parallel()

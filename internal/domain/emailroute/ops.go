@@ -133,11 +133,12 @@ func (s *Service) create(ctx context.Context, in createIn) (out Route, err error
 		if len(all) >= maxRoutes {
 			return errMany
 		}
-		if err := room(tx, digest(in.Address)); err != nil {
+		if err := room(tx, in.Address); err != nil {
 			return err
 		}
 		r := row{
-			ID: id.New(), AccountID: tx.Account, Address: in.Address, Digest: digest(in.Address), Kinds: db.JSON[[]string]{V: kinds},
+			ID: id.New(), AccountID: tx.Account, Address: in.Address, Digest: digest(in.Address), Mailbox: digest(mailbox(in.Address)),
+			Kinds:     db.JSON[[]string]{V: kinds},
 			CreatedBy: policy.From(ctx).Label(), CreatedAt: tx.Now, Asked: 1, AskedAt: tx.Now,
 		}
 		if slices.ContainsFunc(all, func(other row) bool { return other.Address == r.Address }) {
@@ -166,8 +167,16 @@ func digest(address string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// room refuses one more question of tx.Account if it had maxAsked, or the address had as
-// many as it may have.
+// mailbox is an address without its tag: providers deliver all of user+tag@host to
+// user@host, and whoever floods a mailbox has as many addresses of it as they like.
+func mailbox(address string) string {
+	user, host, _ := strings.Cut(address, "@")
+	user, _, _ = strings.Cut(user, "+")
+	return user + "@" + host
+}
+
+// room refuses one more question of tx.Account if it had maxAsked, or the address or its
+// mailbox had as many as it may have.
 func room(tx *db.Tx, address string) error {
 	since := db.Micros(tx.Now.Add(-askedIn))
 	if n, err := askedSince.One(tx, tx.Account, since); err != nil {
@@ -175,12 +184,12 @@ func room(tx *db.Tx, address string) error {
 	} else if n >= maxAsked {
 		return errAsked
 	}
-	if n, err := askedThere.One(tx, address, since, tx.Account); err != nil {
+	if n, err := askedThere.One(tx, digest(address), since, tx.Account); err != nil {
 		return err
 	} else if n >= maxThere {
 		return errOften
 	}
-	n, err := askedAnywhere.One(tx, address, since)
+	n, err := askedAnywhere.One(tx, digest(mailbox(address)), since)
 	if err == nil && n >= maxAnyone {
 		err = errOften
 	}
@@ -227,7 +236,7 @@ func (s *Service) resend(ctx context.Context, in idIn) (out Route, err error) {
 		if r.ConfirmedAt != nil {
 			return errSure
 		}
-		if err := room(tx, r.Digest); err != nil {
+		if err := room(tx, r.Address); err != nil {
 			return err
 		}
 		if _, err := askAgain.Exec(tx, askAgainArgs{

@@ -15,6 +15,7 @@ type row struct {
 	AskedAt                time.Time
 	ConfirmedAt, DeletedAt *time.Time
 	Digest                 string // of the address
+	Mailbox                string // digest of mailbox(Address)
 }
 
 type countedArgs struct {
@@ -27,18 +28,19 @@ type askAgainArgs struct {
 	Now, Since    int64
 }
 
-const columns = `id, account_id, address, kinds, created_by, created_at, asked, asked_at, confirmed_at, deleted_at, digest`
+const columns = `id, account_id, address, kinds, created_by, created_at, asked, asked_at, confirmed_at, deleted_at, digest, mailbox`
 
 var (
 	living = db.Q[row](`SELECT ` + columns + ` FROM email_routes WHERE account_id = $1 AND deleted_at IS NULL ORDER BY created_at DESC, id DESC`)
 	byID   = db.Q[row](`SELECT ` + columns + ` FROM email_routes WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`)
 	insert = db.SWith[row](`INSERT INTO email_routes (` + columns + `)
-		VALUES (:id, :account_id, :address, :kinds, :created_by, :created_at, :asked, :asked_at, :confirmed_at, :deleted_at, :digest)`)
+		VALUES (:id, :account_id, :address, :kinds, :created_by, :created_at, :asked, :asked_at, :confirmed_at, :deleted_at, :digest,
+			:mailbox)`)
 	askedSince = db.Q[int64](`SELECT CAST(COALESCE(SUM(asked), 0) AS BIGINT) FROM email_routes WHERE account_id = $1 AND asked_at > $2`)
-	// The questions of an address: those of an account, and those of all of them.
+	// The questions of an address by an account, and those of a mailbox by all accounts.
 	askedThere = db.Q[int64](`SELECT CAST(COALESCE(SUM(asked), 0) AS BIGINT) FROM email_routes
 		WHERE digest = $1 AND asked_at > $2 AND account_id = $3`)
-	askedAnywhere = db.Q[int64](`SELECT CAST(COALESCE(SUM(asked), 0) AS BIGINT) FROM email_routes WHERE digest = $1 AND asked_at > $2`)
+	askedAnywhere = db.Q[int64](`SELECT CAST(COALESCE(SUM(asked), 0) AS BIGINT) FROM email_routes WHERE mailbox = $1 AND asked_at > $2`)
 	// askAgain counts the questions since :since.
 	askAgain = db.SWith[askAgainArgs](`UPDATE email_routes SET asked = CASE WHEN asked_at > :since THEN asked + 1 ELSE 1 END, asked_at = :now
 		WHERE account_id = :account_id AND id = :id`)

@@ -131,6 +131,14 @@ func (s *Service) check(ctx context.Context, sourceID string, r inbound.Request)
 
 // accept reads a genuine delivery and stores what becomes of it.
 func (s *Service) accept(ctx context.Context, src row, r inbound.Request) (out Receipt, err error) {
+	// To read a body takes memory and time as well: few of a source are read at once.
+	wait, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	leave, ok := s.gates.enter(src.ID, wait.Done())
+	if !ok {
+		return out, errBusy
+	}
+	defer leave()
 	e, doc, err := inbound.Read(src.Kind, r, src.Mapping.V)
 	if errors.Is(err, inbound.ErrMalformed) {
 		return out, fault.Field("", "is no JSON object with unique names, at most 100 values deep")
@@ -150,13 +158,6 @@ func (s *Service) accept(ctx context.Context, src row, r inbound.Request) (out R
 			n.body = new(string(text))
 		}
 	}
-	wait, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	leave, ok := s.gates.enter(src.ID, wait.Done())
-	if !ok {
-		return out, errBusy
-	}
-	defer leave()
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		// The source is read again: it may have been disconnected or changed meanwhile.
 		locked, ok, err := lock.Maybe(tx, tx.Account, src.ID)

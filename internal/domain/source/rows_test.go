@@ -1,6 +1,7 @@
 package source
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -205,6 +206,28 @@ func TestNothingHalf(t *testing.T) {
 			t.Errorf("%d %s", got.status, got.text)
 		}
 	})
+}
+
+// A delivery is not read before there is room for it: one that waits for others of its source
+// is told so, whatever it says.
+func TestGateBeforeReading(t *testing.T) {
+	t.Parallel()
+	var s Service
+	src := row{ID: "a", Kind: inbound.Generic}
+	malformed := inbound.Request{Header: func(string) string { return "" }, Body: []byte("{")}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range atOnce {
+		leave, _ := s.gates.enter(src.ID, nil)
+		defer leave()
+	}
+	if _, err := s.accept(over, src, malformed); !errors.Is(err, errBusy) {
+		t.Errorf("behind others: %v", err)
+	}
+	src.ID = "b"
+	if _, err := s.accept(over, src, malformed); err == nil || errors.Is(err, errBusy) {
+		t.Errorf("alone: %v", err)
+	}
 }
 
 // Few deliveries of a source are worked at, and a source that has to wait keeps no other
