@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"encoding/json"
@@ -70,6 +71,7 @@ func onBoth(t *testing.T, fn func(*yard)) {
 		answer := y.answer
 		y.mu.Unlock()
 		if answer != nil {
+			r.Body = io.NopCloser(bytes.NewReader(body))
 			answer(w, r)
 		}
 	}))
