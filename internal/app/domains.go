@@ -309,11 +309,12 @@ func (a *App) wire() parts {
 	reachable := dial.NewGuard(a.cfg.Reachable)
 	p.webhook = add(&p, webhook.New(webhook.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Guard: reachable, Sender: hook.NewSender(reachable, a.opts.Version, a.clock), Logger: a.log,
+		Keep: days(a.cfg.KeepWebhooks),
 	}))
 	add(&p, tracker.New(tracker.Needs{DB: a.db, Hub: a.hub, Ring: a.ring, Linear: linear.New(linear.Address), Logger: a.log}))
 	add(&p, source.New(source.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Logger: a.log, BaseURL: a.base, Asks: flow.SourceAsks{Hub: a.hub}, Echoes: flow.SourceEchoes{},
-		Rate: slots{counts: a.limits(), name: "inbound", most: source.PerMinute},
+		Rate: slots{counts: a.limits(), name: "inbound", most: source.PerMinute}, Keep: days(a.cfg.KeepSource),
 	}))
 	p.issue = add(&p, issue.New(issue.Needs{
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Intents: intents, Asks: flow.IssueAsks{Hub: a.hub},
@@ -328,7 +329,7 @@ func (a *App) wire() parts {
 		Seats: a.cfg.Seats, Home: a.cfg.GitHubAppHome,
 	}))
 	add(&p, delivery.New(delivery.Needs{
-		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log,
+		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Keep: days(a.cfg.KeepHost),
 		Receiver: flow.HostEvents{
 			DB: a.db, Hosts: a.hosts, Connections: p.hosts, Repos: p.repo, Pulls: p.pull, Checks: p.ci, Reviews: p.review,
 			Issues: p.issue, Commands: commands, Merges: p.merges,
@@ -343,6 +344,7 @@ func (a *App) wire() parts {
 	p.notes = add(&p, notification.New(notification.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Mail: a.mail, BaseURL: a.base, Logger: a.log,
 		Push: flow.Browsers{Push: browsers}, Webhook: flow.NoticeHooks{Hooks: p.webhook}, Routes: flow.Routes{Routes: routes},
+		Keep: days(a.cfg.KeepInbox),
 	}))
 	p.approval = add(&p, approval.New(approval.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Mail: a.mail, BaseURL: a.base, Logger: a.log, Questions: flow.Questions{Pulls: p.pull},
@@ -385,7 +387,7 @@ func (a *App) wire() parts {
 	}))
 	add(&p, digest.New(digest.Needs{
 		DB: a.db, Hub: a.hub, Logger: a.log, BaseURL: a.base,
-		Mails: flow.DigestMails{Outbox: a.mail, Notifications: p.notes},
+		Mails: flow.DigestMails{Outbox: a.mail, Notifications: p.notes}, Keep: days(a.cfg.KeepDigests),
 	}))
 	add(&p, overview.New(overview.Needs{DB: a.db, Donations: flow.Donations{}}))
 	add(&p, stream.New(stream.Needs{DB: a.db, Hub: a.hub, Topics: topics(p), Own: ownTopics(p)}))

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"yardmaster/internal/bus"
 	"yardmaster/internal/codehost"
@@ -122,10 +123,13 @@ func (a *App) open(ctx context.Context) (err error) {
 	return a.parts.repo.FindLost(ctx)
 }
 
+// days is a time that the configuration gives in days.
+func days(n int) time.Duration { return time.Duration(n) * config.Day }
+
 // mailbox sends through the configured server, or into a folder.
 func mailbox(a *App) (*mail.Outbox, error) {
 	o := &mail.Outbox{DB: a.db, Hub: a.hub, Ring: a.ring, From: a.cfg.MailFrom, ReplyTo: a.cfg.MailReplyTo, Logger: a.log,
-		Hears:     people.Hears,
+		Hears: people.Hears, Keep: days(a.cfg.KeepMails),
 		Transport: mail.Folder{Dir: filepath.Join(a.cfg.Data, "mail")}}
 	if a.cfg.SMTPURL != "" {
 		helo := ""

@@ -82,6 +82,12 @@ type Config struct {
 	HeaderTime    time.Duration `key:"header-timeout" default:"10s" doc:"how long a client may take to send the headers of a request"`
 	BodyTime      time.Duration `key:"body-timeout" default:"30s" doc:"how long a client may take to send a body, and another second for every 4 KiB of it"`
 	StopDelay     time.Duration `key:"stop-delay" default:"0s" doc:"how long a server that is told to stop goes on, with /readyz at 503, so that a balancer sends it nothing any more"`
+	KeepInbox     int           `key:"keep-notifications" default:"90" doc:"days for which a row of an inbox is kept after its last change"`
+	KeepDigests   int           `key:"keep-digests" default:"400" doc:"days for which digests are kept"`
+	KeepWebhooks  int           `key:"keep-webhook-events" default:"30" doc:"days for which events for webhooks are kept, and can be delivered again"`
+	KeepHost      int           `key:"keep-host-deliveries" default:"30" doc:"days for which deliveries of code hosts are kept"`
+	KeepSource    int           `key:"keep-source-deliveries" default:"30" doc:"days for which deliveries of sources are kept"`
+	KeepMails     int           `key:"keep-mails" default:"0" doc:"days for which mails are kept that were sent or have failed; 0 is for good"`
 	Lease         time.Duration `key:"lease" default:"60s" doc:"how long a silent box may work on; it stops itself before, and its work is handed on at 1.25 times this"`
 
 	sources map[string]string
@@ -356,7 +362,7 @@ func (c *Config) settle() error {
 	if c.Database == "" {
 		c.Database = "sqlite:" + filepath.Join(c.Data, "yardmaster.db")
 	}
-	if err := errors.Join(c.settleBlob(), c.settleGoals()); err != nil {
+	if err := errors.Join(c.settleBlob(), c.settleGoals(), c.settleKeep()); err != nil {
 		return err
 	}
 	given := 0
@@ -477,6 +483,6 @@ func (c *Config) Print(w io.Writer) {
 		if s.secret && v != "" && !strings.HasPrefix(v, "sqlite:") && !c.plainBlob(v) {
 			v = "(set)"
 		}
-		fmt.Fprintf(w, "%-21s %-44q # %s\n", s.key+":", v, c.sources[s.key])
+		fmt.Fprintf(w, "%-23s %-44q # %s\n", s.key+":", v, c.sources[s.key])
 	}
 }

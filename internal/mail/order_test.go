@@ -102,3 +102,43 @@ func TestReaderHasLeft(t *testing.T) {
 		}
 	})
 }
+
+var mailsLeft = db.Q[int](`SELECT COUNT(*) FROM mails`)
+
+// Mails that are over are kept for as long as the operator says, those that wait until they
+// are sent.
+func TestKept(t *testing.T) {
+	t.Parallel()
+	h := &hall{most: 16}
+	onBoth(t, h, func(t *testing.T, o *office) {
+		*h = hall{most: 16, first: func() {}}
+		o.post(welcome)
+		o.run()
+		waits := welcome
+		waits.After = time.UnixMicro(o.clock.Load()).Add(400 * 24 * time.Hour)
+		o.post(waits)
+		left := func(keep time.Duration) (n int) {
+			t.Helper()
+			o.Keep = keep
+			if err := o.DB.Write(t.Context(), func(tx *db.Tx) (err error) {
+				if err := o.forget(tx); err != nil {
+					return err
+				}
+				n, err = mailsLeft.One(tx)
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		o.clock.Add((31 * 24 * time.Hour).Microseconds())
+		for _, c := range []struct {
+			days time.Duration
+			want int
+		}{{0, 2}, {32, 2}, {30, 1}} {
+			if got := left(c.days * 24 * time.Hour); got != c.want {
+				t.Errorf("kept for %d days: %d mails are left, and not %d", c.days, got, c.want)
+			}
+		}
+	})
+}

@@ -45,6 +45,7 @@ type Outbox struct {
 	From      string // address of the sender
 	ReplyTo   string // address for answers; empty: From
 	Logger    *slog.Logger
+	Keep      time.Duration // how long mails are kept that were sent or have failed; 0: for good
 	// Hears tells whether a user may be told what happens in tx.Account. It is asked when a
 	// mail with a Reader is sent, and has to be set before one is.
 	Hears func(tx *db.Tx, userID string) (bool, error)
@@ -97,14 +98,24 @@ func purpose(mail string) string { return "mail/" + mail }
 // Loop sends due mails until ctx ends. Every node may run it: a lease in the
 // database keeps two nodes from the same mail.
 func (o *Outbox) Loop(ctx context.Context) error {
+	var tidy db.Hourly
 	o.Hub.Sweep(ctx, "mails.sweep", topic, sweep, func(ctx context.Context) {
-		err := o.Pass(ctx)
+		err := errors.Join(o.Pass(ctx), tidy.Do(ctx, o.DB, o.forget))
 		observe.Failed(ctx, err)
 		if err != nil && ctx.Err() == nil {
 			o.Logger.ErrorContext(ctx, "send mails", slog.Any("error", err))
 		}
 	})
 	return nil
+}
+
+// forget removes old mails that are over.
+func (o *Outbox) forget(tx *db.Tx) error {
+	if o.Keep == 0 {
+		return nil
+	}
+	_, err := forget.Exec(tx, tx.Now.Add(-o.Keep))
+	return err
 }
 
 // Oldest is the time at which the oldest due mail was posted; nil if no mail is

@@ -42,6 +42,7 @@ var (
 	// tries is the number of the lease: the holder of an older one changes no row.
 	delivered = db.S(`UPDATE mails SET state = 'sent', sealed = '', sent_at = $3, last_error = NULL
 		WHERE id = $1 AND tries = $2 AND state = 'due'`)
+	forget  = db.S(`DELETE FROM mails WHERE state <> 'due' AND created_at < $1`)
 	dropped = db.S(`DELETE FROM mails WHERE id = $1 AND tries = $2 AND state = 'due'`)
 	refused = db.SWith[refusedArgs](`UPDATE mails SET state = :state, due_at = :due_at, last_error = :last_error, failures = :failures,
 		leased_until = 0

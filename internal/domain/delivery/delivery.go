@@ -10,6 +10,7 @@ package delivery
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -56,6 +57,7 @@ type Needs struct {
 	Hosts    *codehost.Hosts
 	Receiver Receiver
 	Logger   *slog.Logger
+	Keep     time.Duration // how long deliveries are kept; 0: kept
 }
 
 // Service receives deliveries, applies them, and looks for what was not delivered.
@@ -68,6 +70,7 @@ type Service struct {
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
+	n.Keep = cmp.Or(n.Keep, kept)
 	return &Service{Needs: n, larges: make(chan struct{}, largeAtOnce)}
 }
 

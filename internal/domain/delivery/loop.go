@@ -21,7 +21,6 @@ const (
 	atOnce     = 8
 	maxTries   = 12 // about half an hour
 	kept       = 30 * 24 * time.Hour
-	tidyUp     = time.Hour
 	longest    = 5 * time.Minute // from one try to the next
 )
 
@@ -33,18 +32,13 @@ func (s *Service) Loop(ctx context.Context) error {
 	var sweeping sync.WaitGroup
 	sweeping.Go(func() { s.Hub.Sweep(ctx, "deliveries.lost", lostTopic, lookEvery, s.Look) })
 	defer sweeping.Wait()
-	var tidied time.Time
+	var tidy db.Hourly
 	s.Hub.Sweep(ctx, "deliveries.sweep", event.DeliveryTopic, sweepEvery, func(ctx context.Context) {
 		s.Pass(ctx)
-		var now time.Time
-		err := s.DB.Read(ctx, func(tx *db.Tx) error { now = tx.Now; return nil })
-		if err == nil && now.Sub(tidied) >= tidyUp {
-			tidied = now
-			err = s.DB.Write(ctx, func(tx *db.Tx) error {
-				_, err := forget.Exec(tx, db.Micros(now.Add(-kept)))
-				return err
-			})
-		}
+		err := tidy.Do(ctx, s.DB, func(tx *db.Tx) error {
+			_, err := forget.Exec(tx, db.Micros(tx.Now.Add(-s.Keep)))
+			return err
+		})
 		if err != nil {
 			s.complain(ctx, "tidy up", err)
 		}

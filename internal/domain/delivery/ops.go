@@ -28,7 +28,7 @@ func (s *Service) Ops() []op.Op {
 			ID: "code_host.deliveries", Method: "GET", Path: "/v1/admin/deliveries", Group: group,
 			Rule:    policy.Require(policy.AdminReadPlat),
 			Paging:  &op.Paging{Default: 50, Max: 200, Filters: map[string][]string{"state": {Stored, Applied, Ignored, Failed}}},
-			Summary: "What code hosts have sent in the last 30 days, newest first",
+			Summary: "What code hosts have sent, newest first, for as long as it is kept: 30 days unless the operator says otherwise",
 			Doc:     "A delivery that is stored is yet to be applied; error says why the last try failed.",
 		}, s.list),
 		op.New(op.Row{

@@ -11,6 +11,7 @@
 package digest
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -29,9 +30,10 @@ const (
 var kinds = []string{Daily, Weekly}
 
 const (
-	hour = 8   // of the account's zone, at which digests are made
-	most = 50  // rows of a list in a digest
-	kept = 400 // days for which a digest is kept
+	hour = 8  // of the account's zone, at which digests are made
+	most = 50 // rows of a list in a digest
+	// kept is how long a digest is kept, unless the operator says otherwise.
+	kept = 400 * 24 * time.Hour
 )
 
 // Letter is the mail about a digest.
@@ -56,17 +58,19 @@ type Needs struct {
 	Logger  *slog.Logger
 	Mails   Mails
 	BaseURL string
+	Keep    time.Duration // how long digests are kept; 0: kept
 }
 
 // Service has the capabilities of digests, and makes those that are due.
 type Service struct {
 	Needs
-	tidied time.Time // when this node last removed old digests
+	tidy db.Hourly
 }
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
+	n.Keep = cmp.Or(n.Keep, kept)
 	return &Service{Needs: n}
 }
 

@@ -17,7 +17,6 @@ const (
 	topic  = "digests"
 	sweep  = 30 * time.Second
 	atOnce = 100 // rows that are read at once
-	tidy   = time.Hour
 )
 
 // Loop makes the digests that are due until ctx ends. Several nodes may run Loop at once.
@@ -33,11 +32,10 @@ func (s *Service) Pass(ctx context.Context) {
 		s.complain(ctx, "find when digests are due", err)
 		return
 	}
-	var now time.Time
 	for at := (dueArgs{Most: atOnce}); ctx.Err() == nil; {
 		var rows []dueRow
 		err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-			now, at.Now = tx.Now, tx.Micros()
+			at.Now = tx.Micros()
 			rows, err = due.All(tx, at)
 			return err
 		})
@@ -55,12 +53,8 @@ func (s *Service) Pass(ctx context.Context) {
 			break
 		}
 	}
-	if now.Sub(s.tidied) < tidy && now.After(s.tidied) {
-		return
-	}
-	s.tidied = now
-	err := s.DB.Write(ctx, func(tx *db.Tx) error {
-		_, err := forget.Exec(tx, tx.Now.AddDate(0, 0, -kept))
+	err := s.tidy.Do(ctx, s.DB, func(tx *db.Tx) error {
+		_, err := forget.Exec(tx, tx.Now.Add(-s.Keep))
 		return err
 	})
 	if err != nil {

@@ -20,7 +20,7 @@ func (s *Service) Ops() []op.Op {
 			Paging:  &op.Paging{Default: 20, Max: 100, Bounded: true},
 			Summary: "The account's digests, newest first",
 			Doc: "One is made each day at 08:00 of the account's time zone, and one each Monday of the week. Raise limit to see more; " +
-				"a digest is kept for 400 days."}, s.list),
+				"a digest is kept for 400 days, unless the operator says otherwise."}, s.list),
 		op.New(op.Row{ID: "digest.get", Method: "GET", Path: "/v1/digests/{id}", Group: group, Rule: read,
 			Summary: "One digest, as HTML, as text and as data",
 			Doc: "What was merged, what waits for whom and since when, what failed and why, what it cost, and how often things went " +

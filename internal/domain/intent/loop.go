@@ -20,8 +20,7 @@ const (
 	sweep   = 5 * time.Second
 	atOnce  = 8                   // intents that one node carries out at the same time
 	kept    = 14 * 24 * time.Hour // of intents that have ended
-	tidyUp  = time.Hour
-	longMsg = 500 // bytes of an error that are stored
+	longMsg = 500                 // bytes of an error that are stored
 )
 
 // Ops lists the capabilities of this package: none.
@@ -29,18 +28,13 @@ func (*Service) Ops() []op.Op { return nil }
 
 // Loop carries out intents until ctx ends. Several nodes may run Loop at once.
 func (s *Service) Loop(ctx context.Context) error {
-	var tidied time.Time
+	var tidy db.Hourly
 	s.Hub.Sweep(ctx, "intents.sweep", event.IntentTopic, sweep, func(ctx context.Context) {
 		s.Pass(ctx)
-		var now time.Time
-		err := s.DB.Read(ctx, func(tx *db.Tx) error { now = tx.Now; return nil })
-		if err == nil && now.Sub(tidied) >= tidyUp {
-			tidied = now
-			err = s.DB.Write(ctx, func(tx *db.Tx) error {
-				_, err := forget.Exec(tx, db.Micros(now.Add(-kept)))
-				return err
-			})
-		}
+		err := tidy.Do(ctx, s.DB, func(tx *db.Tx) error {
+			_, err := forget.Exec(tx, db.Micros(tx.Now.Add(-kept)))
+			return err
+		})
 		if err != nil {
 			s.complain(ctx, "tidy up", err)
 		}

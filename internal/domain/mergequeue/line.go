@@ -22,25 +22,19 @@ const (
 	buildHold   = 2 * time.Minute
 	refHold     = 5 * time.Minute
 	keepResults = 14 * 24 * time.Hour
-	tidyEvery   = 6 * time.Hour
 	never       = math.MaxInt64
 	maxRef      = 150 // bytes of the name of a base that are in the name of a candidate's branch
 )
 
 // Loop keeps the queues moving until ctx ends. Several nodes may run Loop at once.
 func (s *Service) Loop(ctx context.Context) error {
-	var tidied time.Time
+	var tidy db.Hourly
 	s.Hub.Sweep(ctx, "mergequeue.sweep", event.PullTopic, sweep, func(ctx context.Context) {
 		s.Pass(ctx)
-		var now time.Time
-		err := s.DB.Read(ctx, func(tx *db.Tx) error { now = tx.Now; return nil })
-		if err == nil && now.Sub(tidied) >= tidyEvery {
-			tidied = now
-			err = s.DB.Write(ctx, func(tx *db.Tx) error {
-				_, err := forgetOld.Exec(tx, db.Micros(now.Add(-keepResults)))
-				return err
-			})
-		}
+		err := tidy.Do(ctx, s.DB, func(tx *db.Tx) error {
+			_, err := forgetOld.Exec(tx, db.Micros(tx.Now.Add(-keepResults)))
+			return err
+		})
 		if err != nil {
 			s.complain(ctx, "tidy up", err)
 		}

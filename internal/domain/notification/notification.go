@@ -5,6 +5,7 @@
 package notification
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -80,6 +81,8 @@ type Needs struct {
 	Webhook Channel
 	// Routes sends to addresses of teams, which read each notice of the account.
 	Routes Channel
+	// Keep is how long a row is kept after its last change; 0: kept.
+	Keep time.Duration
 }
 
 // Service keeps inboxes and preferences.
@@ -88,6 +91,7 @@ type Service struct{ Needs }
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
+	n.Keep = cmp.Or(n.Keep, kept)
 	return &Service{n}
 }
 
@@ -108,7 +112,7 @@ func Topic(userID string) string { return "notifications/" + userID }
 func (s *Service) Loop(ctx context.Context) error {
 	s.Hub.Sweep(ctx, "notifications.tidy", "notifications", tidyUp, func(ctx context.Context) {
 		err := s.DB.Write(ctx, func(tx *db.Tx) error {
-			_, err := forget.Exec(tx, db.Micros(tx.Now.Add(-kept)))
+			_, err := forget.Exec(tx, db.Micros(tx.Now.Add(-s.Keep)))
 			return err
 		})
 		if err != nil && ctx.Err() == nil {

@@ -35,7 +35,7 @@ func (s *Service) Ops() []op.Op {
 			Doc:     "It counts again, unless it is settled."}, s.unread),
 		op.New(op.Row{ID: "notification.archive", Method: "POST", Path: "/v1/notifications/{id}/archive", Group: group, Rule: mine,
 			Summary: "Put a notification of the caller out of sight, as read; again is no error",
-			Doc:     "filter=state:archived lists what is archived. Rows are kept for 90 days after their last change."}, s.archive),
+			Doc:     "filter=state:archived lists what is archived. Rows are kept for 90 days after their last change, unless the operator says otherwise."}, s.archive),
 		op.New(op.Row{ID: "notification.read_all", Method: "POST", Path: "/v1/notifications/read-all", Group: group, Rule: mine,
 			Summary: "Mark all notifications of the caller as read",
 			Doc:     "In the account of the credential."}, s.readAll),

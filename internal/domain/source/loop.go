@@ -11,25 +11,17 @@ import (
 	"yardmaster/internal/policy"
 )
 
-const (
-	sweepEvery = time.Minute
-	tidyUp     = time.Hour
-)
+const sweepEvery = time.Minute
 
 // Loop notes refused deliveries and forgets what is old until ctx ends. Several nodes may
 // run Loop at once.
 func (s *Service) Loop(ctx context.Context) error {
 	ctx = policy.With(ctx, policy.Actor{Credential: policy.System})
-	var tidied time.Time
+	var tidy db.Hourly
 	s.Hub.Sweep(ctx, "sources.sweep", event.SourceTopic, sweepEvery, func(ctx context.Context) {
-		var now time.Time
-		err := s.DB.Read(ctx, func(tx *db.Tx) error { now = tx.Now; return nil })
+		err := s.sweep(ctx)
 		if err == nil {
-			err = s.sweep(ctx)
-		}
-		if err == nil && now.Sub(tidied) >= tidyUp {
-			tidied = now
-			err = s.forget(ctx)
+			err = tidy.Do(ctx, s.DB, s.forget)
 		}
 		if observe.Failed(ctx, err); err != nil && ctx.Err() == nil {
 			s.Logger.ErrorContext(ctx, "tidy up sources", slog.Any("error", err))
@@ -71,12 +63,10 @@ func (s *Service) sweep(ctx context.Context) error {
 }
 
 // forget removes old deliveries, and old ids and hashes.
-func (s *Service) forget(ctx context.Context) error {
-	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		if _, err := forgetDeliveries.Exec(tx, db.Micros(tx.Now.Add(-kept))); err != nil {
-			return err
-		}
-		_, err := forgetSeen.Exec(tx, db.Micros(tx.Now.Add(-remembered)))
+func (s *Service) forget(tx *db.Tx) error {
+	if _, err := forgetDeliveries.Exec(tx, db.Micros(tx.Now.Add(-s.Keep))); err != nil {
 		return err
-	})
+	}
+	_, err := forgetSeen.Exec(tx, db.Micros(tx.Now.Add(-remembered)))
+	return err
 }

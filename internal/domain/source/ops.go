@@ -67,7 +67,7 @@ func (s *Service) Ops() []op.Op {
 			Doc:     "Its secret and its ledger are forgotten. The asks that it led to stay."}, s.disconnect),
 		op.New(op.Row{ID: "integration.deliveries", Method: "GET", Path: "/v1/integrations/{id}/deliveries", Group: group, Rule: read,
 			Paging:  &op.Paging{Default: 50, Max: 200, Filters: map[string][]string{"outcome": {Filed, Noop, Dropped, Ack}}},
-			Summary: "The last 200 deliveries of a source, newest first, for 30 days",
+			Summary: "The last 200 deliveries of a source, newest first, for as long as they are kept: 30 days unless the operator says otherwise",
 			Doc: "Only what was signed is in it: integration.get says when the source was last sent what was not. Texts are shown without " +
 				"what looks like a secret."}, s.deliveries),
 	}, s.mappingOps()...)

@@ -58,7 +58,7 @@ func TestLedger(t *testing.T) {
 			return err
 		})
 		y.wait(kept + time.Second)
-		if err := y.nodes[0].forget(t.Context()); err != nil {
+		if err := y.nodes[0].DB.Write(t.Context(), y.nodes[0].forget); err != nil {
 			t.Fatal(err)
 		}
 		if page := y.ledger(src.ID, 200); len(page.Data) != 0 {

@@ -11,6 +11,7 @@
 package source
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -106,6 +107,7 @@ type Needs struct {
 	Asks    Asks
 	Echoes  Echoes
 	Rate    Rate
+	Keep    time.Duration // how long deliveries are kept; 0: kept
 }
 
 // Service has the capabilities of sources, and takes deliveries.
@@ -119,6 +121,7 @@ type Service struct {
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
+	n.Keep = cmp.Or(n.Keep, kept)
 	return &Service{Needs: n}
 }
 

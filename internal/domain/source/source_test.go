@@ -197,7 +197,7 @@ func TestTwice(t *testing.T) {
 		}
 		// After two days the ask alone knows it.
 		y.wait(remembered + time.Hour)
-		if err := y.nodes[0].forget(t.Context()); err != nil {
+		if err := y.nodes[0].DB.Write(t.Context(), y.nodes[0].forget); err != nil {
 			t.Fatal(err)
 		}
 		if got := y.post(src, body); got.Kind != Noop || got.Count != 5 {

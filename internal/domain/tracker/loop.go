@@ -18,25 +18,19 @@ const (
 	sweepEvery = 10 * time.Second
 	atOnce     = 8
 	kept       = 180 * 24 * time.Hour // of issues that are over
-	tidyUp     = time.Hour
-	maxError   = 500 // bytes
+	maxError   = 500                  // bytes
 )
 
 // Loop opens issues until ctx ends. Several nodes may run Loop at once.
 func (s *Service) Loop(ctx context.Context) error {
 	ctx = policy.With(ctx, policy.Actor{Credential: policy.System})
-	var tidied time.Time
+	var tidy db.Hourly
 	s.Hub.Sweep(ctx, "trackers.sweep", event.TrackerTopic, sweepEvery, func(ctx context.Context) {
 		s.Pass(ctx)
-		var now time.Time
-		err := s.DB.Read(ctx, func(tx *db.Tx) error { now = tx.Now; return nil })
-		if err == nil && now.Sub(tidied) >= tidyUp {
-			tidied = now
-			err = s.DB.Write(ctx, func(tx *db.Tx) error {
-				_, err := forget.Exec(tx, db.Micros(now.Add(-kept)))
-				return err
-			})
-		}
+		err := tidy.Do(ctx, s.DB, func(tx *db.Tx) error {
+			_, err := forget.Exec(tx, db.Micros(tx.Now.Add(-kept)))
+			return err
+		})
 		if err != nil {
 			s.complain(ctx, "tidy up", err)
 		}

@@ -26,7 +26,8 @@ func TestAllHang(t *testing.T) {
 	onBoth(t, func(y *yard) {
 		y.hook("a", PullMerged)
 		y.hook("b", IssueEscalated)
-		if _, err := y.nodes[0].create(y.as("rival"), createIn{Name: "r", URL: y.srv.URL + "/r", Events: []string{PullMerged}}); err != nil {
+		_, err := y.nodes[0].create(y.as("rival"), createIn{Name: "r", URL: y.srv.URL + "/r", Events: []string{PullMerged}})
+		if err != nil {
 			y.t.Fatal(err)
 		}
 		var mu sync.Mutex

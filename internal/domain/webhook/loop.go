@@ -26,7 +26,6 @@ const (
 	// gather is how long the outcomes of attempts are collected for one transaction.
 	gather = 10 * time.Millisecond
 	kept   = 30 * 24 * time.Hour // events and deliveries
-	tidy   = time.Hour
 )
 
 // working are the webhooks at which this node works. Each has a goroutine of its own, so
@@ -73,16 +72,11 @@ func (w *working) next(hookID string) bool {
 func (s *Service) Loop(ctx context.Context) error {
 	ctx = policy.With(ctx, policy.Actor{Credential: policy.System})
 	defer s.working.all.Wait()
-	var tidied time.Time
+	var tidy db.Hourly
 	running := ctx // work outlives the pass that begins it
 	s.Hub.Sweep(ctx, "webhooks.sweep", event.WebhookTopic, scan, func(ctx context.Context) {
 		s.pass(ctx, running)
-		var now time.Time
-		err := s.DB.Read(ctx, func(tx *db.Tx) error { now = tx.Now; return nil })
-		if err == nil && now.Sub(tidied) >= tidy {
-			tidied = now
-			err = s.forget(ctx)
-		}
+		err := tidy.Do(ctx, s.DB, s.forget)
 		if err != nil {
 			s.complain(ctx, "tidy up", err)
 		}
@@ -91,15 +85,13 @@ func (s *Service) Loop(ctx context.Context) error {
 }
 
 // forget removes old deliveries, and the events that no delivery is of.
-func (s *Service) forget(ctx context.Context) error {
-	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		before := db.Micros(tx.Now.Add(-kept))
-		if _, err := forgetDeliveries.Exec(tx, before); err != nil {
-			return err
-		}
-		_, err := forgetEvents.Exec(tx, before)
+func (s *Service) forget(tx *db.Tx) error {
+	before := db.Micros(tx.Now.Add(-s.Keep))
+	if _, err := forgetDeliveries.Exec(tx, before); err != nil {
 		return err
-	})
+	}
+	_, err := forgetEvents.Exec(tx, before)
+	return err
 }
 
 // pass begins to work, until running ends, at each webhook for which something is due.

@@ -49,7 +49,7 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "webhook.redeliver", Method: "POST", Path: "/v1/webhooks/deliveries/{id}/redeliver", Group: group, Rule: write,
 			Status: 202, Refuses: []op.Refusal{{Status: 409, Slug: "webhook-deleted"}, {Status: 409, Slug: "event-gone"}},
 			Summary: "Send the event of an attempt to its webhook once more",
-			Doc:     "With the same id and the same bytes, so that a receiver that has handled it can tell. An event is kept for 30 days."}, s.redeliver),
+			Doc:     "With the same id and the same bytes, so that a receiver that has handled it can tell. An event is kept for 30 days, unless the operator says otherwise."}, s.redeliver),
 	}, s.ownOps()...)
 }
 
@@ -326,7 +326,7 @@ func (s *Service) redeliver(ctx context.Context, in attemptIn) (out Queued, err 
 		if there, err := eventKept.One(tx, tx.Account, a.EventID); err != nil {
 			return err
 		} else if !there {
-			return fault.Reason("event-gone", "The event is older than 30 days, and is not kept any more.")
+			return fault.Reason("event-gone", "The event is so old that it is not kept any more.")
 		}
 		return s.send(tx, h, a.EventID, a.Type, redeliveredEvent, &out)
 	})

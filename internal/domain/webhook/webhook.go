@@ -8,6 +8,7 @@
 package webhook
 
 import (
+	"cmp"
 	"encoding/json"
 	"log/slog"
 	"slices"
@@ -64,6 +65,7 @@ type Needs struct {
 	Guard  *dial.Guard
 	Sender *hook.Sender
 	Logger *slog.Logger
+	Keep   time.Duration // how long events and deliveries are kept; 0: kept
 }
 
 // Service has the capabilities of webhooks, and makes the attempts that are due.
@@ -75,6 +77,7 @@ type Service struct {
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
+	n.Keep = cmp.Or(n.Keep, kept)
 	return &Service{Needs: n}
 }
 
@@ -193,7 +196,7 @@ func (s *Service) note(tx *db.Tx, all ...attemptRow) error {
 }
 
 // Sent tells whether the event with the id is one that was sent to tx.Account's webhooks.
-// Events are kept for 30 days.
+// Events are kept for Needs.Keep.
 func Sent(tx *db.Tx, eventID string) (bool, error) { return eventKept.One(tx, tx.Account, eventID) }
 
 // Has tells whether tx.Account has a webhook of a name. The own webhook of a person is none
