@@ -63,23 +63,13 @@ func (s *Service) Pass(ctx context.Context) {
 }
 
 // take takes mails that are due. No other node takes them for the time of mailHold.
-func (s *Service) take(ctx context.Context) (due []mailRow, err error) {
-	var some bool
-	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		some, err = anyMail.One(tx, tx.Now)
-		return err
-	})
-	if err != nil || !some {
-		return nil, err
-	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) (err error) {
+func (s *Service) take(ctx context.Context) ([]mailRow, error) {
+	return db.Claim(ctx, s.DB, anyMail, func(tx *db.Tx) ([]mailRow, error) {
 		if _, err := forgetLinks.Exec(tx, tx.Now.Add(-keepLinks)); err != nil {
-			return err
+			return nil, err
 		}
-		due, err = takeMails.All(tx, tx.Now, tx.Now.Add(mailHold), atOnce)
-		return err
+		return takeMails.All(tx, tx.Now, tx.Now.Add(mailHold), atOnce)
 	})
-	return due, err
 }
 
 // putOff has a mail tried again, later each time.

@@ -212,6 +212,9 @@ func list(tx *db.Tx, p op.PageIn, repoID string) (rows []row, end []string, err 
 		if repoID != "" {
 			b.And("a.repo_id = ", repoID)
 		}
+		if source := p.Want("source"); source != "" {
+			b.And("a.source = ", source)
+		}
 		if more {
 			b.And("(a.created_at, a.id) < ", db.Tuple(at, last))
 		}

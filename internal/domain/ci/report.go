@@ -114,18 +114,9 @@ func (s *Service) reportChange(tx *db.Tx, repoID, checkID string) error {
 // readReports holds what hosts were told against the checks: one whose end was not told is
 // told again, and one of a repository that was switched off is ended at its host.
 func (s *Service) readReports(ctx context.Context) {
-	var due []dueReport
-	some := false
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		some, err = anyReportDue.One(tx, tx.Micros())
-		return err
+	due, err := db.Claim(ctx, s.DB, anyReportDue, func(tx *db.Tx) ([]dueReport, error) {
+		return takeReports.All(tx, tx.Micros(), db.Micros(tx.Now.Add(reportEvery)), reportsAtOnce)
 	})
-	if err == nil && some {
-		err = s.DB.Write(ctx, func(tx *db.Tx) (err error) {
-			due, err = takeReports.All(tx, tx.Micros(), db.Micros(tx.Now.Add(reportEvery)), reportsAtOnce)
-			return err
-		})
-	}
 	if err != nil {
 		s.complain(ctx, "take the reports that are due", err)
 		return

@@ -31,23 +31,14 @@ func (s *Service) Loop(ctx context.Context) error {
 func (s *Service) Pass(ctx context.Context) {
 	ctx = codehost.WithUrgency(ctx, codehost.ForSweeps)
 	for ctx.Err() == nil {
-		var due []row
 		var walks []walkRow
-		some := false
-		err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-			some, err = anyDue.One(tx, tx.Micros())
-			return err
+		due, err := db.Claim(ctx, s.DB, anyDue, func(tx *db.Tx) (due []row, err error) {
+			until := db.Micros(tx.Now.Add(hold))
+			if walks, err = takeWalks.All(tx, tx.Micros(), until, 4); err != nil {
+				return nil, err
+			}
+			return takeDue.All(tx, tx.Micros(), until, atOnce)
 		})
-		if err == nil && some {
-			err = s.DB.Write(ctx, func(tx *db.Tx) (err error) {
-				until := db.Micros(tx.Now.Add(hold))
-				if due, err = takeDue.All(tx, tx.Micros(), until, atOnce); err != nil {
-					return err
-				}
-				walks, err = takeWalks.All(tx, tx.Micros(), until, 4)
-				return err
-			})
-		}
 		if err != nil {
 			s.complain(ctx, "take the issues that are due", err)
 			return

@@ -83,8 +83,8 @@ func TestKilled(t *testing.T) {
 				y := killable(t, dsn, "2026-03-02T12:00:00Z", "")
 				y.write(func(tx *db.Tx) error {
 					return seed.Add(tx, seed.Account{ID: "acme"}, seed.User{ID: "ada"}, seed.User{ID: "bob"},
-						seed.Member{Account: "acme", User: "ada", Role: "member"}, seed.Member{Account: "acme", User: "bob", Role: "member"},
-						seed.Repo{ID: "web", Account: "acme"})
+						seed.Member{Account: "acme", User: "ada", Role: "member"},
+						seed.Member{Account: "acme", User: "bob", Role: "member"}, seed.Repo{ID: "web", Account: "acme"})
 				})
 				s := y.make("0 8 * * *", "Europe/Berlin", "")
 				cmd := exec.CommandContext(t.Context(), self, "-test.run", "^TestKilled$")
