@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/pull"
@@ -26,6 +27,9 @@ type QueueRelations struct{ TaskRelations }
 func (QueueRelations) Seats(tx *db.Tx, account string) (int64, error) {
 	return grant.Seats(tx, account)
 }
+
+// Parked lists the tasks whose runs wait for what people are to give.
+func (QueueRelations) Parked(tx *db.Tx) ([]string, error) { return blocker.Parked(tx) }
 
 // PullHead is the head of a pull request while it is open, and empty otherwise.
 func (QueueRelations) PullHead(tx *db.Tx, prID string) (string, error) { return pull.HeadOf(tx, prID) }

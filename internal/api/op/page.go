@@ -20,6 +20,7 @@ type Paging struct {
 	Default, Max int
 	Sorts        []string            // the first is the default; none: sort is not published
 	Filters      map[string][]string // key -> allowed values; none: any value
+	Several      []string            // keys of Filters that take several allowed values, separated by commas
 	Q            bool
 	Bounded      bool // limit instead of per_page, and no cursor
 	Full         bool // always served in full, without any paging parameter
@@ -28,10 +29,14 @@ type Paging struct {
 // keys lists the keys of filters for people, with the values that each may have.
 func (p *Paging) keys() (all []string) {
 	for _, k := range slices.Sorted(maps.Keys(p.Filters)) {
+		shown := k
 		if allowed := p.Filters[k]; len(allowed) > 0 {
-			k += " (" + strings.Join(allowed, ", ") + ")"
+			shown += " (" + strings.Join(allowed, ", ") + ")"
 		}
-		all = append(all, k)
+		if slices.Contains(p.Several, k) {
+			shown += ", several separated by commas"
+		}
+		all = append(all, shown)
 	}
 	return all
 }
@@ -112,6 +117,15 @@ func markOf(rowID string) uint32 {
 // Want returns the value of filter=<key>:<value>, or "".
 func (p PageIn) Want(key string) string { return p.filters[key] }
 
+// Wants returns the values of filter=<key>:<value>,<value>… for a key that takes several;
+// none without the filter.
+func (p PageIn) Wants(key string) []string {
+	if p.filters[key] == "" {
+		return nil
+	}
+	return strings.Split(p.filters[key], ",")
+}
+
 // cursor is the content of a next_cursor. It holds sort, q and filter too, so that a
 // caller need send nothing else. Mark binds the cursor to its collection.
 type cursor struct {
@@ -152,12 +166,16 @@ func (p *PageIn) settle(r *Row, sent func(string) bool, e *errs) {
 	for _, f := range p.Filter {
 		k, v, ok := strings.Cut(f, ":")
 		allowed, known := g.Filters[k]
+		values := []string{v}
+		if slices.Contains(g.Several, k) {
+			values = strings.Split(v, ",")
+		}
 		switch {
 		case !ok || v == "":
 			e.add("filter", "must have the form key:value")
 		case !known:
 			e.add("filter", fmt.Sprintf("has no key %q", clip(k)))
-		case len(allowed) > 0 && !slices.Contains(allowed, v):
+		case len(allowed) > 0 && slices.ContainsFunc(values, func(v string) bool { return !slices.Contains(allowed, v) }):
 			e.add("filter", fmt.Sprintf("%s must be one of %s", k, strings.Join(allowed, ", ")))
 		default:
 			if _, twice := p.filters[k]; twice {

@@ -263,6 +263,9 @@ func (d *schemas) publishPaging(g *op.Paging, f *op.Field, s *jsonschema.Schema)
 		}
 		slices.Sort(known)
 		s.Description = "key:value, of " + strings.Join(known, ", ")
+		for _, k := range g.Several {
+			s.Description += "; " + k + " takes several values, separated by commas"
+		}
 	}
 }
 

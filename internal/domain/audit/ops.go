@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
@@ -42,10 +43,11 @@ func (s *Service) Ops() []op.Op {
 			Path:    "/v1/audit/events",
 			Group:   "Sessions, audit, streams",
 			Rule:    policy.Require(policy.ReadSessions),
-			Paging:  paging,
-			Summary: "What happened in the account, newest first",
+			Paging:  &op.Paging{Default: 50, Max: 200, Filters: map[string][]string{"kind": nil, "actor": nil, "object": nil}},
+			Summary: "What happened in the account, newest first; a filter looks at 20,000 rows a page, which may be short or empty and still have a next",
 			Doc: "Every change in the account, with who made it. The rows are a chain: prev_hash is the hash of the row " +
-				"before, so that a changed or missing row shows.",
+				"before, so that a changed or missing row shows. Filters leave the rows of a kind (task.failed), of all kinds " +
+				"of a noun (task.), of an actor as rows name it (user:<id>, system), and about an object (its id).",
 		}, s.tail),
 	}
 }
@@ -67,22 +69,45 @@ func (in listIn) after() (string, bool, error) {
 
 func badCursor() error { return fault.Field("cursor", "is not a cursor of this collection") }
 
-func (s *Service) tail(ctx context.Context, in listIn) (op.Page[Event], error) {
+func (s *Service) tail(ctx context.Context, in listIn) (out op.Page[Event], err error) {
 	before := int64(1) << 62
 	if key, more, err := in.after(); err != nil {
-		return op.Page[Event]{}, err
+		return out, err
 	} else if more {
 		if before, err = strconv.ParseInt(key, 10, 64); err != nil {
-			return op.Page[Event]{}, badCursor()
+			return out, badCursor()
 		}
 	}
-	var rows []row
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		rows, err = ofAccount.All(tx, tx.Account, before, in.Size())
-		return err
+	kind := in.Want("kind")
+	if kind != "" && !strings.Contains(kind, ".") {
+		return out, fault.Field("filter", "is kind:<noun>.<verb>, such as kind:task.failed, or kind:<noun>. for all kinds of it")
+	}
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		var end int64 // the oldest row that a filter looks at, if there may be more
+		if len(in.Filter) > 0 {
+			head, _, err := selectHead.Maybe(tx, tx.Account)
+			if err != nil {
+				return err
+			}
+			before = min(before, head+1)
+			end = max(before-searched, 0)
+		}
+		rows, err := ofAccount(tx, in, before, end)
+		if err != nil {
+			return err
+		}
+		out = page(in, rows, func(e Event) []string { return []string{strconv.FormatInt(e.Seq, 10)} })
+		if out.NextCursor == nil && end > 1 {
+			out.NextCursor = in.At([]string{strconv.FormatInt(end, 10)})
+		}
+		return nil
 	})
-	return page(in, rows, func(e Event) []string { return []string{strconv.FormatInt(e.Seq, 10)} }), err
+	return out, err
 }
+
+// searched is how many rows behind its cursor a page with filters looks at: the log has no
+// index of kinds, actors and objects, which every write of the program would pay for.
+const searched = 20_000
 
 // platform lists the changes of all accounts by id, newest first. Ids follow the time
 // of the change.

@@ -410,7 +410,8 @@ func TestPage(t *testing.T) {
 func TestLists(t *testing.T) {
 	t.Parallel()
 	for part, want := range map[string]string{
-		"state = 'open' AND (created_at, id) >": "SEARCH blockers USING INDEX blockers_open (account_id=? AND state=? AND (created_at,id)>(?,?))\n",
+		"state = 'open' AND (created_at, id) >": "SEARCH blockers USING INDEX blockers_state (account_id=? AND state=? AND (created_at,id)>(?,?))\n",
+		"state = $2 AND (created_at, id) <":     "SEARCH blockers USING INDEX blockers_state (account_id=? AND state=? AND (created_at,id)<(?,?))\n",
 		"(created_at, id) < ($2, $3)":           "SEARCH blockers USING INDEX blockers_all (account_id=? AND (created_at,id)<(?,?))\n",
 	} {
 		if got := dbtest.Plan(t, "FROM blockers WHERE account_id = $1 AND "+part); got != want {

@@ -43,9 +43,10 @@ func (s *Service) Ops() []op.Op {
 		}, s.redeem),
 		op.New(op.Row{
 			ID: "blocker.list", Method: "GET", Path: "/v1/blockers", Group: group, Rule: policy.Require(policy.ReadTasks),
-			Paging:  &op.Paging{Default: 25, Max: 100},
+			Paging: &op.Paging{Default: 25, Max: 100,
+				Filters: map[string][]string{"state": {Open, Answered, Submitted, Withdrawn, Expired}}},
 			Summary: "What runs wait for people to give: the open ones oldest first, or all newest first",
-			Doc: "Open ones unless open=false is sent. Rows for missing credentials carry their form, and for callers who " +
+			Doc: "Open ones unless open=false or another state is sent; of a state other than open, newest first. Rows for missing credentials carry their form, and for callers who " +
 				"may write secrets fix_url, a link that opens the form for an hour without an account. What was answered " +
 				"is never shown.",
 		}, s.list),
@@ -176,6 +177,13 @@ func (s *Service) list(ctx context.Context, in listIn) (out op.Page[Blocker], er
 			}
 			open = ofOpen
 		}
+		state := in.Want("state")
+		if state != "" && in.Open == nil && in.Cursor == "" {
+			open = state == Open
+		}
+		if open && state != "" && state != Open {
+			return fault.Field("filter", "state:"+state+" is of closed blockers; send open=false with it, or leave open out")
+		}
 		var rows []row
 		if open {
 			rows, err = listOpen.All(tx, listOpenArgs{AccountID: tx.Account, CreatedAt: at, ID: after, Limit: in.Size()})
@@ -183,7 +191,12 @@ func (s *Service) list(ctx context.Context, in listIn) (out op.Page[Blocker], er
 			if !more {
 				at = math.MaxInt64
 			}
-			rows, err = listAll.All(tx, listAllArgs{AccountID: tx.Account, CreatedAt: at, ID: after, Limit: in.Size()})
+			args := listAllArgs{AccountID: tx.Account, CreatedAt: at, ID: after, Limit: in.Size()}
+			if state == "" {
+				rows, err = listAll.All(tx, args)
+			} else {
+				rows, err = listInState.All(tx, listInStateArgs{args, state})
+			}
 		}
 		if err != nil {
 			return err

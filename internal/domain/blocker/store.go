@@ -68,6 +68,9 @@ var (
 		id LIMIT :limit`)
 	listAll = db.QWith[listAllArgs, row](`SELECT ` + columns + ` FROM blockers
 		WHERE account_id = :account_id AND (created_at, id) < (:created_at, :id) ORDER BY created_at DESC, id DESC LIMIT :limit`)
+	listInState = db.QWith[listInStateArgs, row](`SELECT ` + columns + ` FROM blockers
+		WHERE account_id = :account_id AND state = :state AND (created_at, id) < (:created_at, :id)
+		ORDER BY created_at DESC, id DESC LIMIT :limit`)
 
 	fieldsOf = db.Q[fieldRow](`SELECT ` + fieldColumns + ` FROM blocker_fields f JOIN blockers b ON b.id = f.blocker_id
 		WHERE b.account_id = $1 AND f.blocker_id = $2 ORDER BY f.position`)
@@ -98,6 +101,12 @@ type fillFieldArgs struct {
 	BlockerID, Name string
 	LandedAt        time.Time
 	LandedBy        string
+}
+
+// listInStateArgs are the parameters of listInState.
+type listInStateArgs struct {
+	listAllArgs
+	State string
 }
 
 // listAllArgs are the parameters of listAll.
@@ -152,6 +161,13 @@ func Wants(tx *db.Tx, taskIDs []string) ([]Want, error) {
 		FROM blockers b WHERE b.account_id = `, tx.Account).And("b.state = 'open'").In("b.task_id", taskIDs).
 		SQL(" ORDER BY b.created_at, b.id"))
 }
+
+// parked finds few rows: an account has as many runs as it has seats.
+var parked = db.Q[string](`SELECT DISTINCT b.task_id FROM blockers b JOIN runs r ON r.id = b.run_id AND r.state = 'parked'
+	WHERE b.account_id = $1 AND b.state = 'open' ORDER BY b.task_id`)
+
+// Parked lists the tasks of tx.Account whose runs are parked behind an open blocker.
+func Parked(tx *db.Tx) ([]string, error) { return parked.All(tx, tx.Account) }
 
 // Rows lists at most limit blockers of tx.Account, newest first, as the actor of tx
 // sees them: those with the ids, or all for nil.

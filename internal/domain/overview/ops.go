@@ -24,8 +24,8 @@ func (s *Service) Ops() []op.Op {
 			Path:    "/v1/overview/counts",
 			Group:   group,
 			Rule:    policy.Require(policy.ReadPRs),
-			Summary: "Repositories, pull requests and approvals of the account, counted",
-			Doc:     "Of the whole account, as of now.",
+			Summary: "Repositories, pull requests, tasks and what waits for the caller, counted",
+			Doc:     "Of the whole account, as of now. What waits for the caller is what the credential may decide.",
 		}, s.counts),
 		op.New(op.Row{
 			ID:      "overview.burn",
@@ -58,8 +58,40 @@ func (s *Service) Ops() []op.Op {
 
 func (s *Service) counts(ctx context.Context, _ op.None) (out Counts, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		out, err = selectCounts.One(tx, tx.Account, tx.Now.Add(-24*time.Hour))
-		return err
+		day := tx.Now.Add(-24 * time.Hour)
+		c, err := selectCounts.One(tx, tx.Account, day)
+		if err != nil {
+			return err
+		}
+		out = Counts{Repos: c.Repos, Open: c.Open, Merged: c.Merged, Approvals: c.Approvals}
+		actor := policy.From(tx.Context())
+		may := func(scope policy.Scope) bool { return actor.Scopes.Has(policy.Scopes(scope)) }
+		w := &out.Waiting
+		if may(policy.WritePRs) {
+			w.Approvals = c.Approvals
+		}
+		if may(policy.ReadTasks) {
+			n, err := selectTaskCounts.One(tx, tx.Account, day)
+			if err != nil {
+				return err
+			}
+			stuck, err := s.Tasks.Stuck(tx)
+			if err != nil {
+				return err
+			}
+			out.Running, out.Failed, out.Stuck = &n.Running, &n.Failed, &stuck
+			if may(policy.WriteTasks) {
+				w.Plans = n.Plans
+			}
+			if may(policy.WriteTasks) && actor.UserID != "" {
+				w.Escalations, w.Blockers = n.Escalations, n.Questions
+			}
+			if may(policy.WriteSecrets) {
+				w.Blockers += n.Forms
+			}
+		}
+		w.Total = w.Approvals + w.Blockers + w.Escalations + w.Plans
+		return nil
 	})
 	return out, err
 }

@@ -12,6 +12,13 @@ import (
 type Needs struct {
 	DB        *db.DB
 	Donations Donations
+	Tasks     Tasks
+}
+
+// Tasks tells of tasks.
+type Tasks interface {
+	// Stuck counts the tasks of tx.Account that are shown as stuck.
+	Stuck(tx *db.Tx) (int64, error)
 }
 
 // Service implements the capabilities of the overview.
@@ -34,6 +41,20 @@ type Counts struct {
 	Open      int64    `json:"open_prs" example:"4" doc:"pull requests that are open"`
 	Merged    int64    `json:"merged_prs_24h" example:"3" doc:"pull requests merged within the last 24 hours"`
 	Approvals int64    `json:"pending_approvals" example:"1" doc:"questions about pull requests that wait for a person"`
+	Running   *int64   `json:"running_tasks" example:"2" doc:"tasks that a box holds, as filter=status:claimed,running lists them; null without read:tasks"`
+	Failed    *int64   `json:"failed_tasks_24h" example:"1" doc:"tasks that failed for good within the last 24 hours and have not been redispatched; null without read:tasks"`
+	Stuck     *int64   `json:"stuck_tasks" example:"0" doc:"tasks that are shown as stuck, as filter=stuck:true lists them; null without read:tasks"`
+	Waiting   Waiting  `json:"waiting_for_me" doc:"what the caller can decide"`
+}
+
+// Waiting is what waits for the person who asks.
+type Waiting struct {
+	_           struct{} `doc:"What waits for a decision that the credential may make; 0 for what it may not decide." schema:"OverviewWaiting"`
+	Total       int64    `json:"total" example:"3" doc:"the sum of the others"`
+	Approvals   int64    `json:"approvals" example:"1" doc:"questions about pull requests, as pr.pending_approvals lists them; takes write:prs"`
+	Blockers    int64    `json:"blockers" example:"1" doc:"open blockers; forms take write:secrets, the others write:tasks and a person"`
+	Escalations int64    `json:"escalations" example:"1" doc:"open escalations; takes write:tasks and a person"`
+	Plans       int64    `json:"held_plans" example:"0" doc:"plans that are to be approved; takes write:tasks"`
 }
 
 // Burn is the estimated cost of sessions in the last hour. It is no bill.

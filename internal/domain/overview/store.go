@@ -6,17 +6,28 @@ import (
 	"yardmaster/internal/db"
 )
 
+type countRow struct{ Repos, Open, Merged, Approvals int64 }
+
+type taskCounts struct{ Running, Failed, Escalations, Plans, Questions, Forms int64 }
+
 type burnRow struct {
 	Micros             *int64
 	Sessions, Unpriced int64
 }
 
 var (
-	selectCounts = db.Q[Counts](`SELECT
+	selectCounts = db.Q[countRow](`SELECT
 		(SELECT COUNT(*) FROM repos WHERE account_id = $1 AND enabled) AS repos,
 		(SELECT COUNT(*) FROM pulls WHERE account_id = $1 AND state = 'open') AS open,
 		(SELECT COUNT(*) FROM pulls WHERE account_id = $1 AND merged_at >= $2) AS merged,
 		(SELECT COUNT(*) FROM pull_actions WHERE account_id = $1 AND state = 'pending') AS approvals`)
+	selectTaskCounts = db.Q[taskCounts](`SELECT
+		(SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND status IN ('claimed', 'running')) AS running,
+		(SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND finished_at >= $2 AND status = 'failed') AS failed,
+		(SELECT COUNT(*) FROM escalations WHERE account_id = $1 AND resolved_at IS NULL) AS escalations,
+		(SELECT COUNT(*) FROM plan_progress WHERE account_id = $1 AND bucket = 'held') AS plans,
+		(SELECT COUNT(*) FROM blockers WHERE account_id = $1 AND state = 'open' AND kind <> 'missing_credential') AS questions,
+		(SELECT COUNT(*) FROM blockers WHERE account_id = $1 AND state = 'open' AND kind = 'missing_credential') AS forms`)
 	selectBurn = db.Q[burnRow](`SELECT CAST(SUM(cost_micros) AS BIGINT) AS micros, COUNT(DISTINCT session_id) AS sessions,
 		COUNT(DISTINCT CASE WHEN unpriced > 0 THEN session_id END) AS unpriced FROM spend_minutes WHERE account_id = $1 AND minute >= $2`)
 )

@@ -27,6 +27,7 @@ type others struct {
 	needs     map[string]task.PullNeed
 	rated     map[string]task.RateWait
 	lacks     map[string]string // permissions, by repository
+	parked    []string          // tasks
 }
 
 func (o *others) ByName(tx *db.Tx, owner, name string) (task.Repo, bool, error) {
@@ -101,6 +102,7 @@ func (o *others) SetAside(tx *db.Tx, ids []string) (map[string]int64, error) {
 
 func (o *others) Stops(*db.Tx, []string) ([]task.Stop, error)   { return nil, nil }
 func (o *others) Wants(*db.Tx, []string) ([]task.Want, error)   { return nil, nil }
+func (o *others) Parked(*db.Tx) ([]string, error)               { return o.parked, nil }
 func (o *others) PullOpen(*db.Tx, string) (bool, error)         { return false, nil }
 func (o *others) InPlan(*db.Tx, *task.Row) (*task.Plan, error)  { return nil, nil }
 func (o *others) AskExists(*db.Tx, string) (bool, error)        { return false, nil }

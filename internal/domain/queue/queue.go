@@ -13,6 +13,7 @@
 //	conflict.go   tasks that would change the same files as open work; globs.go compares paths
 //	obstacle.go   tasks that others wait for and that wait for a person themselves
 //	explain.go    places and holds of tasks that are shown
+//	people.go     which tasks wait for people, and which are stuck; store_people.go asks it
 //	gauge.go      tasks of all accounts, counted by what holds them
 //	store.go      boxes, seats and depths; store_lane.go lanes, and the counter that keeps
 //	              them; store_task.go and store_obstacle.go what is read of tasks
@@ -48,6 +49,8 @@ type Related interface {
 	Wants(tx *db.Tx, taskIDs []string) ([]task.Want, error)
 	// PullNeeds lists what only people can do about pull requests, by pull request.
 	PullNeeds(tx *db.Tx, prIDs []string) (map[string]task.PullNeed, error)
+	// Parked lists the tasks of tx.Account whose runs wait for what people are to give.
+	Parked(tx *db.Tx) ([]string, error)
 	// PullHead is the head of a pull request of any account while it is open, and
 	// empty otherwise.
 	PullHead(tx *db.Tx, prID string) (sha string, err error)

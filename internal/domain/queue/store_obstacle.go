@@ -38,11 +38,16 @@ var selectObstacles = db.Q[obstacleRow](`SELECT t.id, t.status, t.stuck, t.failu
 // followers begins a query over the tasks of an account that wait for the obstacles,
 // directly or through others, for their end or for the files that they change.
 func followers(account string, all []obstacle) *db.Builder {
+	return addFollowers(new(db.Builder), account, all)
+}
+
+// addFollowers is followers within another query.
+func addFollowers(b *db.Builder, account string, all []obstacle) *db.Builder {
 	roots := make([]string, len(all))
 	for i := range all {
 		roots[i] = all[i].ID
 	}
-	return db.Build(`WITH RECURSIVE waiting (id, conflict_with) AS (SELECT id, conflict_with FROM tasks WHERE `+task.IsWaiting+
+	return b.SQL(`WITH RECURSIVE waiting (id, conflict_with) AS (SELECT id, conflict_with FROM tasks WHERE `+task.IsWaiting+
 		` AND account_id = `, account).
 		SQL(`), waits (up, down) AS (SELECT d.depends_on, w.id FROM waiting w JOIN task_deps d ON d.task_id = w.id
 			UNION ALL SELECT conflict_with, id FROM waiting WHERE conflict_with IS NOT NULL),

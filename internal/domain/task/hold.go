@@ -54,9 +54,8 @@ var personReasons = []string{
 // they are looked at.
 func PersonReasons() []string { return personReasons }
 
-// stuckBehindPerson is how long a task may wait for a person before it counts
-// as stuck.
-const stuckBehindPerson = time.Hour
+// StuckAfter is how long a task may wait for a person before it counts as stuck.
+const StuckAfter = time.Hour
 
 // Want is an open blocker of a task, which only a person can resolve.
 type Want struct {
@@ -157,9 +156,9 @@ func HeldFor(t *Row, wants []Want, stops []Stop) []Hold {
 }
 
 // stuckBehind tells whether one of the holds is cleared by people only and is older than
-// stuckBehindPerson.
+// StuckAfter.
 func stuckBehind(holds []Hold, now time.Time) bool {
 	return slices.ContainsFunc(holds, func(h Hold) bool {
-		return slices.Contains(personReasons, h.Reason) && now.Sub(h.Since) > stuckBehindPerson
+		return slices.Contains(personReasons, h.Reason) && now.Sub(h.Since) > StuckAfter
 	})
 }

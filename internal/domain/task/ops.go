@@ -2,6 +2,7 @@ package task
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -34,7 +35,7 @@ func (s *Service) Ops() []op.Op {
 			s.setup),
 		op.New(op.Row{ID: "task.list", Method: "GET", Path: "/v1/tasks", Group: group, Rule: read,
 			Summary: "List the account's tasks, newest first; q searches the title, 20,000 tasks a page, which may be short or empty and still have a next",
-			Doc:     "Without a filter all tasks of the account are listed, finished ones too.", Paging: paging()}, s.list),
+			Doc:     "Without a filter all tasks of the account are listed, finished ones too. stuck:true leaves those that are shown as stuck. waits:person leaves those that go on only if a person acts: held ones, those whose run is parked, whose pull request needs somebody, and pending ones with a hold that no passing of time ends.", Paging: paging()}, s.list),
 		op.New(op.Row{ID: "task.run_status", Method: "GET", Path: "/v1/tasks/{id}", Group: group, Rule: read,
 			Summary: "One task: its place in the queue, its holds, its run",
 			Doc:     "Of a pending task, holds say why no box has claimed it; an empty list means that an online box can take it. run is the newest try."}, s.get),
@@ -64,8 +65,10 @@ func paging() *op.Paging {
 	for _, st := range Statuses() {
 		states = append(states, string(st))
 	}
-	return &op.Paging{Default: 50, Max: 200, Q: true, Filters: map[string][]string{
+	return &op.Paging{Default: 50, Max: 200, Q: true, Several: []string{"status"}, Filters: map[string][]string{
 		"status": states,
+		"stuck":  {"true"},
+		"waits":  {"person"},
 		"kind":   {KindWork, KindScout, KindSetup, KindReview, KindBabysit, KindKB, KindDevops, KindCI},
 		"repo":   nil,
 		"label":  nil, // name=value
@@ -92,7 +95,7 @@ func (s *Service) list(ctx context.Context, in listIn) (page op.Page[Task], err 
 			}
 			repoID = r.ID
 		}
-		rows, end, err := list(tx, in.PageIn, repoID)
+		rows, end, err := s.page(tx, in.PageIn, repoID)
 		if err != nil {
 			return err
 		}
@@ -109,9 +112,16 @@ func (s *Service) list(ctx context.Context, in listIn) (page op.Page[Task], err 
 // newest tells whether a page begins with the newest task and leaves out no pending
 // one.
 func newest(p op.PageIn) bool {
-	st := p.Want("status")
-	return p.Cursor == "" && p.Q == "" && p.Want("repo") == "" && p.Want("kind") == "" && p.Want("label") == "" &&
-		(st == "" || st == string(Pending))
+	if p.Cursor != "" || p.Q != "" {
+		return false
+	}
+	for _, key := range []string{"repo", "kind", "label", "stuck", "waits"} {
+		if p.Want(key) != "" {
+			return false
+		}
+	}
+	states := p.Wants("status")
+	return states == nil || slices.Contains(states, string(Pending))
 }
 
 type idIn struct {

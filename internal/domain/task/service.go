@@ -41,6 +41,11 @@ type Queue interface {
 	Depth(tx *db.Tx) (int64, error)
 	// Place is the place, from 1, of a task that tx has just created.
 	Place(tx *db.Tx, t *Row) (int64, error)
+	// NarrowStuck appends to a query of tasks of tx.Account the condition that a task is
+	// shown as stuck.
+	NarrowStuck(tx *db.Tx, b *db.Builder) error
+	// NarrowPeople appends the condition that a task waits for a person.
+	NarrowPeople(tx *db.Tx, b *db.Builder) error
 	// Explain returns the waits of pending tasks of tx.Account, by id. repos are the
 	// repositories of the tasks, by id. newest tells that rows include the newest
 	// pending tasks of the account.

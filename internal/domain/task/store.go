@@ -257,16 +257,20 @@ func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Task, error) {
 // index knows the texts.
 const searched = 20_000
 
-// list reads a page. If a search stopped before its page was full, end is the
+// page reads a page. If a search stopped before its page was full, end is the
 // key of the last task that it looked at.
-func list(tx *db.Tx, p op.PageIn, repoID string) (rows []Row, end []string, err error) {
+func (s *Service) page(tx *db.Tx, p op.PageIn, repoID string) (rows []Row, end []string, err error) {
 	at, last, more, err := p.AfterTime()
 	if err != nil {
 		return nil, nil, err
 	}
 	narrow := func(b *db.Builder) *db.Builder {
-		if s := p.Want("status"); s != "" {
-			b.And("status = ", s)
+		switch states := p.Wants("status"); len(states) {
+		case 0:
+		case 1:
+			b.And("status = ", states[0])
+		default:
+			b.In("status", states)
 		}
 		if repoID != "" {
 			b.And("repo_id = ", repoID)
@@ -284,6 +288,16 @@ func list(tx *db.Tx, p op.PageIn, repoID string) (rows []Row, end []string, err 
 		name, value, _ := strings.Cut(l, "=")
 		b.And("(created_at, id) IN (SELECT created_at, task_id FROM task_labels WHERE account_id = ", tx.Account).And("name = ",
 			name).And("value = ", value).SQL(")")
+	}
+	if p.Want("stuck") != "" {
+		if err := s.Queue.NarrowStuck(tx, b); err != nil {
+			return nil, nil, err
+		}
+	}
+	if p.Want("waits") != "" {
+		if err := s.Queue.NarrowPeople(tx, b); err != nil {
+			return nil, nil, err
+		}
 	}
 	if p.Q != "" {
 		b.Contains("title", p.Q)

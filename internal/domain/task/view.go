@@ -107,7 +107,7 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 			w.Holds = ParkedFor(t, wants)
 		case Held:
 			w.Holds = HeldFor(t, wants, stops)
-			w.Stuck = t.Stuck || tx.Now.Sub(t.UpdatedAt) > stuckBehindPerson
+			w.Stuck = t.Stuck || tx.Now.Sub(t.UpdatedAt) > StuckAfter
 		}
 		w.DependsOn = append(w.DependsOn, deps[t.ID]...)
 		if micros, ok := paid[t.ID]; ok {

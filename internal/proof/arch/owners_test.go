@@ -184,6 +184,8 @@ var reads = map[string]string{
 
 	"overview -> blockers":      glance,
 	"overview -> ci_runs":       glance,
+	"overview -> escalations":   glance,
+	"overview -> plan_progress": glance,
 	"overview -> pull_actions":  glance,
 	"overview -> pulls":         glance,
 	"overview -> repos":         glance,
@@ -192,6 +194,7 @@ var reads = map[string]string{
 	"overview -> tasks":         glance,
 
 	"audit -> audit":              record,
+	"audit -> audit_heads":        record,
 	"audit -> operator_trail":     record,
 	"event/notary -> audit":       record,
 	"event/notary -> audit_heads": record,

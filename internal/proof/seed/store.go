@@ -169,6 +169,8 @@ var (
 	SetPull      = db.S(`UPDATE tasks SET pr_id = $2 WHERE id = $1`)
 	SetReview    = db.S(`UPDATE tasks SET kind = 'review', pr_id = $2 WHERE id = $1`)
 	SetPlan      = db.S(`UPDATE tasks SET pr_id = $2, plan_id = $3 WHERE id = $1`)
+	SetNeedsAt   = db.S(`UPDATE pulls SET needs_at = $2 WHERE id = $1`)
+	AskedByNone  = db.S(`UPDATE tasks SET requested_by = NULL WHERE account_id = $1`)
 	SetNeeds     = db.S(`UPDATE pulls SET needs = $2 WHERE id = $1`)
 	SetStackedOn = db.S(`UPDATE tasks SET stacked_on = $2 WHERE id = $1`)
 	SetReport    = db.S(`UPDATE runs SET report = $2 WHERE id = $1`)

@@ -93,6 +93,9 @@ func (Tasks) Stops(*db.Tx, []string) ([]task.Stop, error) { return nil, nil }
 // Wants returns nothing: no task waits for a person.
 func (Tasks) Wants(*db.Tx, []string) ([]task.Want, error) { return nil, nil }
 
+// Parked returns nothing: no run waits for a person.
+func (Tasks) Parked(*db.Tx) ([]string, error) { return nil, nil }
+
 // PullNeeds returns nothing: no pull request needs a person.
 func (Tasks) PullNeeds(*db.Tx, []string) (map[string]task.PullNeed, error) { return nil, nil }
 
