@@ -156,7 +156,7 @@ func (s *Service) decideOther(tx *db.Tx, in decideIn, a actionRow, state string)
 	case !ok:
 		return a, fault.Missing("pull request")
 	case pr.HeadSHA != in.HeadSHA:
-		return a, fault.Reason("head_moved", "The pull request has a newer head than the one named.").With("current_head_sha", pr.HeadSHA)
+		return a, movedTo(pr.HeadSHA)
 	}
 	a, ok, err = otherByID.Maybe(tx, tx.Account, a.ID)
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -16,6 +17,7 @@ import (
 type diffIn struct {
 	ID       string `json:"id" format:"uuid" doc:"id of the pull request"`
 	Path     string `json:"path,omitempty" maxLength:"4096" doc:"a path among files: its lines are answered, too"`
+	HeadSHA  string `json:"head_sha,omitempty" pattern:"^[0-9a-f]{40}$" doc:"the head that the caller looks at: the call is refused with head_moved if the pull request has another one; without it, the present head is shown"`
 	SinceSHA string `json:"since_sha,omitempty" pattern:"^[0-9a-f]{7,40}$" doc:"what changed since this commit, say the head that was looked at last: its SHA or 7 and more of the digits that it begins with; without it, all that the pull request brings to its base"`
 }
 
@@ -44,6 +46,7 @@ type FileChange struct {
 	Binary    bool     `json:"binary" doc:"it has no lines"`
 	Additions int      `json:"additions" doc:"lines"`
 	Deletions int      `json:"deletions" doc:"lines"`
+	Generated bool     `json:"generated" doc:"its name says that a program has written it: a lock file, a bundle, code from a description, or a file below a folder of vendored code. It is a hint for what to show folded, and no statement about the content"`
 }
 
 // FileDiff holds the changed lines of one file, with three lines around each change.
@@ -75,6 +78,9 @@ func (s *Service) diff(ctx context.Context, in diffIn) (Diff, error) {
 		}
 		if !ok {
 			return fault.Missing("pull request")
+		}
+		if in.HeadSHA != "" && in.HeadSHA != pr.HeadSHA {
+			return movedTo(pr.HeadSHA)
 		}
 		r, _, err = repo.ByID(tx, pr.RepoID)
 		return err
@@ -155,7 +161,8 @@ func (s *Service) changes(ctx context.Context, r codehost.Repo, pr row, since, p
 }
 
 func change(f codehost.FileChange) FileChange {
-	out := FileChange{Path: printable(f.Path), Kind: f.Kind, Type: f.Type, Binary: f.Binary, Additions: f.Additions, Deletions: f.Deletions}
+	out := FileChange{Path: printable(f.Path), Kind: f.Kind, Type: f.Type, Binary: f.Binary, Additions: f.Additions, Deletions: f.Deletions,
+		Generated: generated(f.Path)}
 	if f.WasType != "" {
 		out.WasType = &f.WasType
 	}
@@ -164,6 +171,33 @@ func change(f codehost.FileChange) FileChange {
 		out.Was = &was
 	}
 	return out
+}
+
+// generatedNames are names of files that programs write; generatedFolders are folders of
+// what others have written. The lists are of names alone: what a repository says of itself
+// (.gitattributes) would let whoever is reviewed decide what is folded.
+var (
+	generatedNames = []string{
+		"package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "go.sum", "go.work.sum", "Cargo.lock",
+		"Gemfile.lock", "composer.lock", "poetry.lock", "uv.lock", "Pipfile.lock", "pdm.lock", "flake.lock", "mix.lock", "Podfile.lock",
+		"packages.lock.json", "gradle.lockfile", "deno.lock",
+	}
+	generatedEnds = []string{
+		".min.js", ".min.css", ".js.map", ".css.map", ".pb.go", "_pb2.py", "_pb2_grpc.py", ".pb.h", ".pb.cc", ".gen.go", ".gen.ts",
+		"_generated.go", ".g.dart", ".designer.cs",
+	}
+	generatedFolders = []string{"vendor", "node_modules", "third_party", "dist", "__snapshots__"}
+)
+
+// generated tells whether a path is that of a file that programs write.
+func generated(path string) bool {
+	folder, name := "", path
+	if i := strings.LastIndexByte(path, '/'); i >= 0 {
+		folder, name = path[:i], path[i+1:]
+	}
+	return slices.Contains(generatedNames, name) ||
+		slices.ContainsFunc(generatedEnds, func(end string) bool { return strings.HasSuffix(strings.ToLower(name), end) }) ||
+		slices.ContainsFunc(strings.Split(folder, "/"), func(part string) bool { return slices.Contains(generatedFolders, part) })
 }
 
 // About names the type of a file that is not a plain one, and the change of a type; "" for

@@ -234,11 +234,16 @@ func atHead(tx *db.Tx, prID, headSHA string) (row, error) {
 	case !ok:
 		return pr, fault.Missing("pull request")
 	case pr.HeadSHA != headSHA:
-		return pr, fault.Reason("head_moved", "The pull request has a newer head than the one named.").With("current_head_sha", pr.HeadSHA)
+		return pr, movedTo(pr.HeadSHA)
 	case pr.State != Open:
 		return pr, fault.Reason("pr_not_open", "The pull request is "+pr.State+".")
 	}
 	return pr, nil
+}
+
+// movedTo is the refusal of a call that names another head than the present one.
+func movedTo(head string) *fault.Error {
+	return fault.Reason("head_moved", "The pull request has a newer head than the one named.").With("current_head_sha", head)
 }
 
 // atGreenHead is atHead for a decision that needs a head with passed checks. The caller
