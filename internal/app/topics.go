@@ -5,7 +5,9 @@ import (
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/box"
+	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/ci"
+	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/notification"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
@@ -19,17 +21,41 @@ import (
 // topics lists the topics that clients can follow.
 func topics(p wired) []stream.Topic {
 	return []stream.Topic{
-		{Topic: task.Topic, Rows: stream.Rows(p.task.Rows, func(t task.Task) string { return t.ID })},
-		{Topic: ask.Topic, Rows: stream.Rows(p.ask.Rows, func(a ask.Ask) string { return a.ID })},
-		{Topic: plan.Topic, Rows: stream.Rows(p.plan.Rows, func(pl plan.Plan) string { return pl.ID })},
-		{Topic: blocker.Topic, Rows: stream.Rows(p.blocker.Rows, func(b blocker.Blocker) string { return b.ID })},
-		{Topic: pull.Topic, Rows: stream.Rows(p.pull.Rows, func(r pull.Request) string { return r.ID })},
-		{Topic: pull.ApprovalTopic, Rows: stream.Rows(p.pull.Approvals, func(a pull.Approval) string { return a.ID })},
-		{Topic: ci.Topic, Rows: stream.Rows(ci.Rows, func(c ci.Check) string { return c.ID })},
+		{Topic: task.Topic, OfRepos: true, Rows: stream.RepoRows(p.task.Rows,
+			func(t task.Task) string { return t.ID }, func(t task.Task) []string { return []string{t.Repo} })},
+		{Topic: ask.Topic, OfRepos: true, Rows: stream.RepoRows(p.ask.Rows,
+			func(a ask.Ask) string { return a.ID }, func(a ask.Ask) []string { return repoOf(a.Repo) })},
+		{Topic: plan.Topic, OfRepos: true, Rows: stream.RepoRows(p.plan.Rows,
+			func(pl plan.Plan) string { return pl.ID }, func(pl plan.Plan) []string { return pl.Repos })},
+		{Topic: plan.GroupTopic, OfRepos: true, Follows: []stream.Following{{Topic: plan.Topic}}, Rows: stream.RepoRows(p.plan.GroupRows,
+			func(g plan.Group) string { return g.ID }, func(g plan.Group) []string { return []string{g.Repo} })},
+		{Topic: blocker.Topic, OfRepos: true, Rows: stream.RepoRows(p.blocker.Rows,
+			func(b blocker.Blocker) string { return b.ID }, func(b blocker.Blocker) []string { return []string{b.Repo} })},
+		{Topic: escalation.Topic, OfRepos: true, Rows: stream.RepoRows(escalation.Rows,
+			func(e escalation.Escalation) string { return e.ID }, func(e escalation.Escalation) []string { return repoOf(e.Repo) })},
+		{Topic: pull.Topic, OfRepos: true, Rows: stream.RepoRows(p.pull.Rows,
+			func(r pull.Request) string { return r.ID }, func(r pull.Request) []string { return []string{r.Repo} })},
+		{Topic: pull.ApprovalTopic, OfRepos: true, Rows: stream.RepoRows(p.pull.Approvals,
+			func(a pull.Approval) string { return a.ID }, func(a pull.Approval) []string { return []string{a.Repo} })},
+		{Topic: ci.Topic, OfRepos: true, Rows: stream.RepoRows(ci.Rows,
+			func(c ci.Check) string { return c.ID }, func(c ci.Check) []string { return []string{c.Repo} })},
 		{Topic: box.Topic, Rows: stream.Rows(p.box.Rows, func(b box.Box) string { return b.ID })},
-		{Topic: session.Topic, Rows: stream.Rows(session.Rows, func(s session.Session) string { return s.ID })},
-		{Topic: repo.Topic, Rows: stream.Rows(p.repo.Rows, func(r repo.Repository) string { return r.ID })},
+		{Topic: session.Topic, OfRepos: true, Rows: stream.RepoRows(session.Rows,
+			func(s session.Session) string { return s.ID }, func(s session.Session) []string { return repoOf(s.Repo) })},
+		{Topic: repo.Topic, OfRepos: true, Rows: stream.RepoRows(p.repo.Rows,
+			func(r repo.Repository) string { return r.ID }, func(r repo.Repository) []string { return []string{r.FullName} })},
+		// What a session cost is spent by the time that something happens to it.
+		{Topic: budget.Topic, Follows: []stream.Following{{Topic: session.Topic, ID: budget.Account}},
+			Rows: stream.Rows(p.budget.Rows, func(b budget.Limit) string { return b.ID })},
 	}
+}
+
+// repoOf is a repository that there may not be.
+func repoOf(name *string) []string {
+	if name == nil {
+		return nil
+	}
+	return []string{*name}
 }
 
 // ownTopics lists the topics of which each person follows their own rows.

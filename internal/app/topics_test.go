@@ -23,7 +23,7 @@ func TestTopicsOfEvents(t *testing.T) {
 		}
 	}
 	for _, s := range topics(wired{}) {
-		if !used[s.Topic] {
+		if !used[s.Topic] && s.Follows == nil {
 			t.Errorf("%s has no events", s.Name)
 		}
 	}

@@ -5,7 +5,8 @@ import (
 	"yardmaster/internal/policy"
 )
 
-var audience = event.Audience(policy.ReadBilling)
+// Topic is the list of limits that clients follow.
+var Topic = &event.Topic{Name: "budgets", Scope: policy.ReadBilling, Fixed: true}
 
 // The data of events.
 type (
@@ -20,11 +21,11 @@ type (
 
 // The events of limits.
 var (
-	capSetEvent    = event.Declare[limitData]("billing.spend_cap_set", audience, "Somebody set what the account may spend in a month.")
-	memberSetEvent = event.Declare[limitData]("billing.member_cap_set", audience, "Somebody set what a member's work may spend in a month.")
+	capSetEvent    = event.Declare[limitData]("billing.spend_cap_set", Topic, "Somebody set what the account may spend in a month.")
+	memberSetEvent = event.Declare[limitData]("billing.member_cap_set", Topic, "Somebody set what a member's work may spend in a month.")
 	planSetEvent   = event.Declare[limitData]("plan.budget_set", event.Plans, "Somebody set what the tasks of a plan may spend together.")
 	taskSetEvent   = event.Declare[limitData]("task.budget_set", event.Tasks, "Somebody set what a task may spend.")
-	unsettledEvent = event.Declare[unsettledData]("budget.unsettled", audience, "A node died, and what it had set aside counts as spent.")
+	unsettledEvent = event.Declare[unsettledData]("budget.unsettled", Topic, "A node died, and what it had set aside counts as spent.")
 )
 
 // Stopped is the data of RunStopped.

@@ -5,8 +5,8 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// audience is the readers of events about escalations.
-var audience = event.Audience(policy.ReadTasks)
+// Topic is the list of escalations that clients follow.
+var Topic = &event.Topic{Name: "escalations", Scope: policy.ReadTasks, Fixed: true}
 
 // The data of events.
 type (
@@ -32,6 +32,6 @@ type (
 // The events of escalations.
 var (
 	// RaisedEvent tells of an escalation.
-	RaisedEvent   = event.Declare[raisedData]("escalation.raised", audience, "The platform puts a question to people.")
-	ResolvedEvent = event.Declare[resolvedData]("escalation.resolved", audience, "A person dealt with the escalation, or none has to.")
+	RaisedEvent   = event.Declare[raisedData]("escalation.raised", Topic, "The platform puts a question to people.")
+	ResolvedEvent = event.Declare[resolvedData]("escalation.resolved", Topic, "A person dealt with the escalation, or none has to.")
 )

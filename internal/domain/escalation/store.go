@@ -109,6 +109,21 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 	return db.Select[row](tx, b.SQL(" ORDER BY e.created_at DESC, e.id DESC LIMIT ", p.Size()))
 }
 
+// Rows lists at most limit escalations of tx.Account, newest first: those with the ids, or
+// all for nil.
+func Rows(tx *db.Tx, ids []string, limit int) ([]Escalation, error) {
+	b := db.Build(`SELECT `+columns+` WHERE e.account_id = `, tx.Account)
+	if ids != nil {
+		b.In("e.id", ids)
+	}
+	rows, err := db.Select[row](tx, b.SQL(" ORDER BY e.created_at DESC, e.id DESC LIMIT ", limit))
+	out := make([]Escalation, len(rows))
+	for i := range rows {
+		out[i] = rows[i].wire()
+	}
+	return out, err
+}
+
 func (r *row) wire() Escalation {
 	return Escalation{
 		ID: r.ID, Repo: r.Repo, Category: r.Category, Title: r.Title, Body: r.Body, Reason: r.Reason,

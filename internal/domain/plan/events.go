@@ -1,9 +1,16 @@
 package plan
 
-import "yardmaster/internal/event"
+import (
+	"yardmaster/internal/event"
+	"yardmaster/internal/policy"
+)
 
 // Topic is the list of plans that clients follow.
 var Topic = event.Plans
+
+// GroupTopic is the list of their groups. No event is of it: groups change with their plan
+// and its tasks.
+var GroupTopic = &event.Topic{Name: "groups", Scope: policy.ReadTasks, Key: "plan_id", Fixed: true}
 
 // The data of events.
 type (

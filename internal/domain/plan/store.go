@@ -258,6 +258,30 @@ func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Plan, error) {
 	return s.view(tx, rows)
 }
 
+// GroupRows lists the groups of the plans of tx.Account with the ids, as plan.get shows
+// them. For nil it lists at most limit groups of the plans that were active last.
+func (s *Service) GroupRows(tx *db.Tx, planIDs []string, limit int) ([]Group, error) {
+	b := db.Build(`SELECT plan_id FROM plan_progress WHERE account_id = `, tx.Account)
+	if planIDs != nil {
+		b.In("plan_id", planIDs)
+	}
+	plans, err := db.Select[string](tx, b.SQL(" ORDER BY last_activity_at DESC, plan_id DESC LIMIT ", limit))
+	var out []Group
+	for i := 0; i < len(plans) && err == nil && (planIDs != nil || len(out) < limit); i++ {
+		var n *net
+		if n, err = readNet(tx, plans[i]); err != nil {
+			break
+		}
+		var groups []Group
+		groups, err = s.viewGroups(tx, plans[i], n, n.groups)
+		out = append(out, groups...)
+	}
+	if planIDs == nil && len(out) > limit {
+		out = out[:limit]
+	}
+	return out, err
+}
+
 func list(tx *db.Tx, in *listIn, repoID string) ([]listRow, error) {
 	b := db.Build(`SELECT `+listed+` WHERE g.account_id = `, tx.Account)
 	in.narrow(b, repoID)

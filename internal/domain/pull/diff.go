@@ -17,7 +17,7 @@ import (
 type diffIn struct {
 	ID       string `json:"id" format:"uuid" doc:"id of the pull request"`
 	Path     string `json:"path,omitempty" maxLength:"4096" doc:"a path among files: its lines are answered, too"`
-	HeadSHA  string `json:"head_sha,omitempty" pattern:"^[0-9a-f]{40}$" doc:"the head that the caller looks at: the call is refused with head_moved if the pull request has another one; without it, the present head is shown"`
+	HeadSHA  string `json:"head_sha,omitempty" pattern:"^[0-9a-f]{40}$" says:"must be the 40 hexadecimal digits of a commit" doc:"the head that the caller looks at: the call is refused with head_moved if the pull request has another one; without it, the present head is shown"`
 	SinceSHA string `json:"since_sha,omitempty" pattern:"^[0-9a-f]{7,40}$" doc:"what changed since this commit, say the head that was looked at last: its SHA or 7 and more of the digits that it begins with; without it, all that the pull request brings to its base"`
 }
 

@@ -30,20 +30,21 @@ type feed struct {
 
 type snapshot struct {
 	seq    int64
-	frames []byte
+	frames frames
 }
 
 // listener is one connection. frames is closed when the listener lags too far behind,
 // or when the feed ends.
 type listener struct {
 	topics []*Topic
+	repo   string // owner/name; empty: of all
 	frames chan []byte
 }
 
 // listen adds a listener to the feed of an account, and starts the feed if there is
 // none.
-func (s *Service) listen(ctx context.Context, account string, topics []*Topic) (*feed, *listener, error) {
-	l := &listener{topics, make(chan []byte, backlog)}
+func (s *Service) listen(ctx context.Context, account, repo string, topics []*Topic) (*feed, *listener, error) {
+	l := &listener{topics: topics, repo: repo, frames: make(chan []byte, backlog)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.feeds[account]
@@ -153,18 +154,26 @@ func (f *feed) advance(followed map[*Topic]bool) (done bool, err error) {
 		}
 	}
 	f.seq = upTo
+	whole := map[*Topic][]byte{} // the same bytes for every listener that wants them all
+	for t, p := range patches {
+		whole[t], _ = p.of(t, "")
+	}
 	for l := range f.listeners {
-		l.offer(f, patches)
+		l.offer(f, patches, whole)
 	}
 	return upTo-since < batch, nil
 }
 
 // offer sends a listener the frames of its topics. It drops a listener that lags too
 // far behind, instead of waiting.
-func (l *listener) offer(f *feed, patches map[*Topic][]byte) {
+func (l *listener) offer(f *feed, patches map[*Topic]frames, whole map[*Topic][]byte) {
 	var own []byte
 	for _, t := range l.topics {
-		if p := patches[t]; len(own) == 0 {
+		p := whole[t]
+		if l.repo != "" && t.OfRepos {
+			p, _ = patches[t].of(t, l.repo)
+		}
+		if len(own) == 0 {
 			own = p // usually one followed topic has changed; then nothing is copied
 		} else if len(p) > 0 {
 			own = slices.Concat(own, p)
@@ -182,9 +191,9 @@ func (l *listener) offer(f *feed, patches map[*Topic][]byte) {
 
 // patches loads the rows that changed after since and encodes them. upTo is the
 // number of the last change that it has read.
-func (f *feed) patches(since int64, followed map[*Topic]bool) (out map[*Topic][]byte, upTo int64, err error) {
+func (f *feed) patches(since int64, followed map[*Topic]bool) (out map[*Topic]frames, upTo int64, err error) {
 	err = f.s.DB.Read(f.ctx, func(tx *db.Tx) error {
-		out, upTo = map[*Topic][]byte{}, since
+		out, upTo = map[*Topic]frames{}, since
 		now, err := head(tx)
 		if err != nil || now == since {
 			return err
@@ -220,7 +229,7 @@ func (f *feed) patches(since int64, followed map[*Topic]bool) (out map[*Topic][]
 
 // framesOf encodes rows of a topic as frames, and a removal for each wanted id without a
 // row.
-func framesOf(topic string, rows []Row, want map[string]bool) (out []byte, err error) {
+func framesOf(topic string, rows []Row, want map[string]bool) (out frames, err error) {
 	gone := maps.Clone(want)
 	for _, r := range rows {
 		delete(gone, r.ID)
@@ -232,21 +241,21 @@ func framesOf(topic string, rows []Row, want map[string]bool) (out []byte, err e
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, b...)
+		out = append(out, frame{bytes: b, repos: r.Repos, removal: r.Value == nil})
 	}
 	for _, id := range slices.Sorted(maps.Keys(gone)) {
 		b, err := op.Frame("patch", Patch{Topic: topic, Op: "remove", ID: id})
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, b...)
+		out = append(out, frame{bytes: b, removal: true})
 	}
 	return out, nil
 }
 
 // snapshot returns the frames of a topic's newest rows. Listeners that come while
 // nothing changes share one snapshot.
-func (f *feed) snapshot(t *Topic) ([]byte, error) {
+func (f *feed) snapshot(t *Topic) (frames, error) {
 	f.snapshotMu.Lock()
 	defer f.snapshotMu.Unlock()
 	var out snapshot

@@ -30,15 +30,19 @@ func (s *Service) Ops() []op.Op {
 			Summary: "Follow the rows of several topics: a snapshot, then what changes",
 			Doc: "The first frame, ready, says which topics are followed. Then comes a frame named patch for each row that " +
 				"the topics' lists show now, and one for each row that changes. Each topic needs the scope of its list: tasks, " +
-				"asks, plans, blockers (read:tasks), prs, approvals (read:prs), ci, runners (read:runners), sessions " +
-				"(read:sessions), repos (read:repos), and notifications of the caller's own (read:account, for a person). Refused when none of the topics can be followed. A reader that cannot " +
+				"asks, plans, groups of plans, blockers, escalations (read:tasks), prs, approvals (read:prs), ci, runners " +
+				"(read:runners), sessions (read:sessions), repos (read:repos), budgets (read:billing), and notifications of " +
+				"the caller's own (read:account, for a person). With repo only rows about that repository are sent, and those " +
+				"of topics whose rows are about none: runners, budgets, notifications. A removal is sent whatever the row " +
+				"was about. Refused when none of the topics can be followed. A reader that cannot " +
 				"keep up is cut off; connect again for a fresh snapshot.",
 		}, s.subscribe),
 	}
 }
 
 type subscribeIn struct {
-	Topics string `json:"topics" minLength:"1" maxLength:"500" example:"tasks,prs" doc:"names, separated by commas: tasks, asks, plans, blockers, prs, approvals, ci, runners, sessions, repos, notifications; what is no topic is ignored"`
+	Topics string `json:"topics" minLength:"1" maxLength:"500" example:"tasks,prs" doc:"names, separated by commas: tasks, asks, plans, groups, blockers, escalations, prs, approvals, ci, runners, sessions, repos, budgets, notifications; what is no topic is ignored"`
+	Repo   string `json:"repo,omitempty" pattern:"^[^/]+/[^/]+$" says:"must have the form OWNER/NAME" maxLength:"300" example:"acme/web" doc:"owner/name: only rows about this repository; one that the account does not have has no rows"`
 }
 
 func (s *Service) subscribe(ctx context.Context, in subscribeIn, sink *op.Sink) error {
@@ -54,19 +58,33 @@ func (s *Service) subscribe(ctx context.Context, in subscribeIn, sink *op.Sink) 
 		return fault.New(fault.Forbidden, "no-topic", "None of the topics can be followed with this credential.").
 			With("ignored", ready.Ignored).With("unauthorised", ready.Unauthorised)
 	}
-	f, l, err := s.listen(ctx, actor.AccountID, topics)
+	f, l, err := s.listen(ctx, actor.AccountID, in.Repo, topics)
 	if err != nil {
 		return err
 	}
 	defer s.leave(actor.AccountID, f, l)
-	if err := sink.Send("", "ready", ready); err != nil {
-		return err
-	}
+	var begin [][]byte
 	for _, t := range topics {
-		frames, err := f.snapshot(t)
+		rows, err := f.snapshot(t)
 		if err != nil {
 			return err
 		}
+		first, n := rows.of(t, in.Repo)
+		begin, ready.Snapshot[t.Name] = append(begin, first), n
+	}
+	var feeds []*ownFeed
+	for _, o := range own {
+		of, rows, err := s.begin(ctx, o)
+		if err != nil {
+			return err
+		}
+		first, n := rows.of(nil, "")
+		feeds, begin, ready.Snapshot[o.Name] = append(feeds, of), append(begin, first), n
+	}
+	if err := sink.Send("", "ready", ready); err != nil {
+		return err
+	}
+	for _, frames := range begin {
 		if len(frames) == 0 {
 			continue
 		}
@@ -77,8 +95,8 @@ func (s *Service) subscribe(ctx context.Context, in subscribeIn, sink *op.Sink) 
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	mine := make(chan []byte)
-	for _, o := range own {
-		go func() { stop(s.follow(ctx, o, mine)) }()
+	for _, o := range feeds {
+		go func() { stop(o.follow(ctx, mine)) }()
 	}
 	for {
 		select {
@@ -105,7 +123,7 @@ var errCut = fault.New(fault.Unavailable, "stream-cut", "The stream fell behind.
 
 // choose sorts the requested topics into followed, unknown and forbidden ones.
 func (s *Service) choose(actor policy.Actor, names []string) (Ready, []*Topic, []*Own) {
-	out := Ready{Subscribed: []string{}, Ignored: []string{}, Unauthorised: []string{}}
+	out := Ready{Subscribed: []string{}, Ignored: []string{}, Unauthorised: []string{}, Snapshot: map[string]int{}}
 	var topics []*Topic
 	var own []*Own
 	slices.Sort(names)

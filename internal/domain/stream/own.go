@@ -30,47 +30,58 @@ type OwnRows interface {
 	Since(tx *db.Tx, userID string, since int64, limit int) (rows []Row, upTo int64, err error)
 }
 
-// follow sends the frames of a person's own topic to out: the newest rows, then what
-// changes, until ctx ends or the database fails.
-func (s *Service) follow(ctx context.Context, o *Own, out chan<- []byte) error {
-	userID := policy.From(ctx).UserID
-	var at int64
-	read := func(rows func(tx *db.Tx) ([]Row, int64, error)) error {
-		var all []Row
-		if err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-			all, at, err = rows(tx)
-			return err
-		}); err != nil {
-			return fmt.Errorf("rows of %s: %w", o.Name, err)
-		}
-		frames, err := framesOf(o.Name, all, nil)
-		if err != nil || len(frames) == 0 {
-			return err
-		}
-		select {
-		case out <- frames:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	notice := s.Hub.Watch(o.Rows.Notice(userID))
-	if err := read(func(tx *db.Tx) ([]Row, int64, error) { return o.Rows.Newest(tx, userID, snapshotRows) }); err != nil {
+// ownFeed follows a person's own topic for one connection.
+type ownFeed struct {
+	*Own
+	s      *Service
+	userID string
+	notice <-chan struct{}
+	at     int64
+}
+
+// read returns the frames of rows, and moves at.
+func (o *ownFeed) read(ctx context.Context, rows func(tx *db.Tx) ([]Row, int64, error)) (frames, error) {
+	var all []Row
+	if err := o.s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		all, o.at, err = rows(tx)
 		return err
+	}); err != nil {
+		return nil, fmt.Errorf("rows of %s: %w", o.Name, err)
 	}
+	return framesOf(o.Name, all, nil)
+}
+
+// begin returns the newest rows.
+func (s *Service) begin(ctx context.Context, o *Own) (*ownFeed, frames, error) {
+	f := &ownFeed{Own: o, s: s, userID: policy.From(ctx).UserID}
+	f.notice = s.Hub.Watch(o.Rows.Notice(f.userID))
+	first, err := f.read(ctx, func(tx *db.Tx) ([]Row, int64, error) { return o.Rows.Newest(tx, f.userID, snapshotRows) })
+	return f, first, err
+}
+
+// follow sends the frames of what changes to out, until ctx ends or the database fails.
+func (o *ownFeed) follow(ctx context.Context, out chan<- []byte) error {
 	late := time.NewTicker(sweepOwn)
 	defer late.Stop()
 	for {
-		if err := read(func(tx *db.Tx) ([]Row, int64, error) { return o.Rows.Since(tx, userID, at, batch) }); err != nil {
+		changed, err := o.read(ctx, func(tx *db.Tx) ([]Row, int64, error) { return o.Rows.Since(tx, o.userID, o.at, batch) })
+		if err != nil {
 			return err
 		}
+		if all, n := changed.of(nil, ""); n > 0 {
+			select {
+			case out <- all:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
 		select {
-		case <-notice:
+		case <-o.notice:
 		case <-late.C: // a notice of another node may be lost
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		notice = s.Hub.Watch(o.Rows.Notice(userID))
+		o.notice = o.s.Hub.Watch(o.Rows.Notice(o.userID))
 	}
 }
 

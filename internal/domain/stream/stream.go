@@ -10,6 +10,7 @@
 package stream
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -25,17 +26,38 @@ import (
 type Topic struct {
 	*event.Topic
 	// Rows returns the rows of tx.Account with the ids or, if ids is nil, the newest
-	// ones, newest first. It returns at most limit rows.
+	// ones, newest first, and then at most limit rows.
 	Rows func(tx *db.Tx, ids []string, limit int) ([]Row, error)
+	// Follows are other topics whose events change rows of this one; nil: the Key of the
+	// topic alone names them.
+	Follows []Following
+	// OfRepos means that rows are about repositories, so that a stream can be narrowed to
+	// those of one.
+	OfRepos bool
+}
+
+// Following is a topic whose events change rows of another one: the row with the ID or, if
+// it is empty, those that Topic.Rows has for the id of the event's object.
+type Following struct {
+	Topic *event.Topic
+	ID    string
 }
 
 // Rows makes a Topic.Rows of a domain's function that lists rows.
 func Rows[T any](list func(tx *db.Tx, ids []string, limit int) ([]T, error), id func(T) string) func(*db.Tx, []string, int) ([]Row, error) {
+	return RepoRows(list, id, func(T) []string { return nil })
+}
+
+// RepoRows is Rows for a topic whose rows are about the repositories that repos names, as
+// owner/name.
+func RepoRows[T any](
+	list func(tx *db.Tx, ids []string, limit int) ([]T, error), id func(T) string, repos func(T) []string,
+) func(*db.Tx, []string, int) ([]Row, error) {
 	return func(tx *db.Tx, ids []string, limit int) ([]Row, error) {
 		all, err := list(tx, ids, limit)
 		out := make([]Row, len(all))
 		for i, v := range all {
-			out[i] = Row{id(v), v}
+			out[i] = Row{ID: id(v), Value: v, Repos: repos(v)}
 		}
 		return out, err
 	}
@@ -45,6 +67,29 @@ func Rows[T any](list func(tx *db.Tx, ids []string, limit int) ([]T, error), id 
 type Row struct {
 	ID    string
 	Value any
+	Repos []string // owner/name of those that it is about
+}
+
+// frame is an encoded Patch.
+type frame struct {
+	bytes   []byte
+	repos   []string
+	removal bool
+}
+
+// frames are the frames of one topic, in order.
+type frames []frame
+
+// of returns the bytes of the frames for a stream that is narrowed to a repository, or of
+// all for "", and how many they are. A removal is for all: it does not say which
+// repository the row was about.
+func (f frames) of(t *Topic, repo string) (out []byte, n int) {
+	for _, x := range f {
+		if repo == "" || t == nil || !t.OfRepos || x.removal || slices.Contains(x.repos, repo) {
+			out, n = append(out, x.bytes...), n+1
+		}
+	}
+	return out, n
 }
 
 const (
@@ -97,6 +142,8 @@ type Ready struct {
 	Subscribed   []string `json:"subscribed" example:"[\"tasks\", \"prs\"]" doc:"topics that are followed"`
 	Ignored      []string `json:"ignored" example:"[]" doc:"no such topic"`
 	Unauthorised []string `json:"unauthorised" example:"[]" doc:"the credential lacks the topic's scope"`
+
+	Snapshot map[string]int `json:"snapshot" example:"{\"tasks\": 50, \"prs\": 12}" doc:"how many patches of each topic follow at once: its newest rows, at most 50, of those of repo. What comes after them has changed"`
 }
 
 // Patch is one row that replaces the row with its id, or is removed.
@@ -118,8 +165,14 @@ type change struct {
 
 // touched adds to ids the rows of a topic that a change concerns.
 func (t *Topic) touched(c change, ids map[string]bool) {
-	if event.TopicOf(c.Kind) == t.Topic {
+	of := event.TopicOf(c.Kind)
+	if of == t.Topic {
 		ids[c.Object] = true
+	}
+	for _, f := range t.Follows {
+		if f.Topic == of {
+			ids[cmp.Or(f.ID, c.Object)] = true
+		}
 	}
 	if t.Key == "" || !strings.Contains(c.Data, t.Key) {
 		return

@@ -48,9 +48,10 @@ func pairs(tx *db.Tx, ids []string, limit int) ([]pair, error) {
 
 func node(d *db.DB) *Service {
 	return New(Needs{
-		DB:     d,
-		Hub:    event.NewHub(),
-		Topics: []Topic{{Topic: pairTopic, Rows: Rows(pairs, func(p pair) string { return p.Name })}},
+		DB:  d,
+		Hub: event.NewHub(),
+		Topics: []Topic{{Topic: pairTopic, OfRepos: true, Rows: RepoRows(pairs, func(p pair) string { return p.Name },
+			func(p pair) []string { repo, _, _ := strings.Cut(p.Body, ":"); return []string{repo} })}},
 	})
 }
 
@@ -112,19 +113,25 @@ func (v *view) is(want map[string]string) bool {
 }
 
 // follow listens like a connection.
-func follow(t testing.TB, s *Service, account string) *view {
+func follow(t testing.TB, s *Service, account string) *view { return followRepo(t, s, account, "") }
+
+func followRepo(t testing.TB, s *Service, account, repo string) *view {
 	t.Helper()
-	f, l, err := s.listen(context.Background(), account, []*Topic{&s.Topics[0]})
+	f, l, err := s.listen(context.Background(), account, repo, []*Topic{&s.Topics[0]})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.leave(account, f, l) })
 	v := &view{rows: map[string]string{}}
-	frames, err := f.snapshot(&s.Topics[0])
+	rows, err := f.snapshot(&s.Topics[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.apply(t, frames)
+	first, n := rows.of(&s.Topics[0], repo)
+	v.apply(t, first)
+	if n != bytes.Count(first, []byte("event: patch")) {
+		t.Errorf("%d patches are announced of %s", n, first)
+	}
 	go func() {
 		for frames := range l.frames {
 			v.apply(t, frames)
@@ -205,7 +212,7 @@ func TestSlowListenerIsCut(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		in(t, d, "acme", func(tx *db.Tx) error { err := seed.Add(tx, seed.Account{ID: "acme"}); return err })
 		s := node(d)
-		f, slow, err := s.listen(t.Context(), "acme", []*Topic{&s.Topics[0]})
+		f, slow, err := s.listen(t.Context(), "acme", "", []*Topic{&s.Topics[0]})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +246,7 @@ func TestListenerComesWhileTheFeedReads(t *testing.T) {
 		f := &feed{s: s, ctx: ctx, stop: stop, listeners: map[*listener]struct{}{}}
 		s.feeds = map[string]*feed{"acme": f}
 		before := f.followed()
-		_, l, err := s.listen(ctx, "acme", []*Topic{&s.Topics[0]})
+		_, l, err := s.listen(ctx, "acme", "", []*Topic{&s.Topics[0]})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,7 +277,7 @@ func TestFeedEndsWithItsLastListener(t *testing.T) {
 		var all []*listener
 		var f *feed
 		for range 3 {
-			one, l, err := s.listen(t.Context(), "acme", nil)
+			one, l, err := s.listen(t.Context(), "acme", "", nil)
 			if err != nil || f != nil && f != one {
 				t.Fatal(err, "or a second feed")
 			}
@@ -286,5 +293,28 @@ func TestFeedEndsWithItsLastListener(t *testing.T) {
 		if f.ctx.Err() == nil || len(s.feeds) > 0 {
 			t.Error("the feed goes on without listeners")
 		}
+	})
+}
+
+// TestStreamOfARepository holds that a narrowed stream has the rows of its repository
+// alone, from the snapshot on, and still loses those that are removed.
+func TestStreamOfARepository(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		in(t, d, "acme", func(tx *db.Tx) error { err := seed.Add(tx, seed.Account{ID: "acme"}); return err })
+		s := node(d)
+		edit(t, d, "acme", "old", "acme/web:1")
+		edit(t, d, "acme", "other", "acme/api:1")
+		web, all := followRepo(t, s, "acme", "acme/web"), follow(t, s, "acme")
+		edit(t, d, "acme", "new", "acme/web:2")
+		edit(t, d, "acme", "more", "acme/api:2")
+		edit(t, d, "acme", "old", "")
+		edit(t, d, "acme", "last", "acme/web:3")
+		eventually(t, "all rows are those of two repositories", func() bool {
+			return all.is(map[string]string{"other": "acme/api:1", "new": "acme/web:2", "more": "acme/api:2", "last": "acme/web:3"})
+		})
+		eventually(t, "the rows of one repository", func() bool {
+			return web.is(map[string]string{"new": "acme/web:2", "last": "acme/web:3"})
+		})
 	})
 }
