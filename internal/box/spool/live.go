@@ -16,11 +16,17 @@ import (
 // spans two pieces is not written. The result of the tool contains the whole
 // output, or its ends, so the pieces may be cut short.
 const (
-	liveWindow = 500 * time.Millisecond
-	livePiece  = 4 << 10  // bytes that are written before the window ends
+	liveWindow = 250 * time.Millisecond
+	livePiece  = 16 << 10 // bytes that are written before the window ends
 	liveCall   = 32 << 10 // limit for one tool call, in bytes
 	liveShare  = 4        // the pieces may take a fourth of TextTotal
 	liveCalls  = 32       // tool calls at a time
+
+	// The window of a tool that runs for long grows by liveWindow with every liveSlower
+	// pieces, up to liveSlowest windows: each piece is an event that is stored, and a
+	// build of an hour would store 14,000.
+	liveSlower  = 20
+	liveSlowest = 8
 
 	liveMore = "\n[more comes with the result]\n"
 )
@@ -38,6 +44,7 @@ type toolCall struct {
 	scrub io.WriteCloser // writes to clean
 	clean bytes.Buffer   // not yet spooled
 	taken int            // bytes so far
+	put   int            // pieces so far
 	cut   bool           // the rest is dropped
 	seen  string         // the output so far of an agent that repeats all of it
 	rest  string         // the rest of the update when it was last written
@@ -218,6 +225,9 @@ func (s *Spool) flushLive(end bool) {
 func (s *Spool) flushCall(c *toolCall) {
 	text := c.clean.Bytes()
 	defer c.clean.Reset()
+	if len(text) > 0 {
+		c.put++
+	}
 	for len(text) > 0 && s.live.spent < s.o.TextTotal/liveShare {
 		n := cut(text, s.o.TextEvent)
 		raw, err := json.Marshal(map[string]any{
@@ -237,7 +247,11 @@ func (s *Spool) flushLiveLater() {
 	if s.live.timer != nil || !slices.ContainsFunc(s.live.calls, func(c *toolCall) bool { return c.clean.Len() > 0 }) {
 		return
 	}
-	s.live.timer = time.AfterFunc(s.o.LiveWindow, func() {
+	slow := 1 // as the newest tool has it
+	for _, c := range s.live.calls {
+		slow = min(1+c.put/liveSlower, liveSlowest)
+	}
+	s.live.timer = time.AfterFunc(time.Duration(slow)*s.o.LiveWindow, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.live.timer = nil

@@ -69,7 +69,7 @@ func TestToolOutputArrivesInTime(t *testing.T) {
 	}
 	s = open(t, t.TempDir(), spool.Options{LiveWindow: time.Hour})
 	changed = s.Changed()
-	piece(s, "1", strings.Repeat("x", 5000)) // does not wait for the window
+	piece(s, "1", strings.Repeat("x", 17_000)) // does not wait for the window
 	<-changed
 }
 
@@ -214,5 +214,28 @@ func TestToolOutputThatIsRewritten(t *testing.T) {
 	}
 	if diff := string(events[1].Data); !strings.Contains(diff, `"diff"`) {
 		t.Errorf("the update of another tool is %s", diff)
+	}
+}
+
+// TestLongToolsAreToldLessOften holds that a tool that runs for long leaves few events,
+// and that the next one is told at once again.
+func TestLongToolsAreToldLessOften(t *testing.T) {
+	s := open(t, t.TempDir(), spool.Options{LiveWindow: time.Millisecond})
+	from := time.Now()
+	for i := range 200 {
+		changed := s.Changed()
+		piece(s, "long", fmt.Sprint(i, "\n"))
+		select {
+		case <-changed:
+		case <-time.After(20 * time.Second):
+			t.Fatalf("piece %d was not written", i)
+		}
+	}
+	// 20 pieces at each of the windows of 1 to 7 ms, and 60 at 8 ms.
+	if least := time.Millisecond * (20*28 + 60*8) / 2; time.Since(from) < least {
+		t.Errorf("200 pieces within %v, want more than %v", time.Since(from), least)
+	}
+	if _, n := put(t, all(t, s, 1), "long"); n != 200 {
+		t.Errorf("%d pieces", n)
 	}
 }

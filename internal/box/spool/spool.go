@@ -35,7 +35,7 @@ var ErrEnded = errors.New("spool: the attempt has ended")
 // Options are the limits of a spool; zero fields take the defaults.
 type Options struct {
 	TextWindow time.Duration   // pieces of text that arrive within it share an event; 100 ms
-	LiveWindow time.Duration   // the same for the output of a running tool; 500 ms
+	LiveWindow time.Duration   // the same for the output of a running tool; 250 ms, growing to 2 s
 	TextEvent  int             // bytes of text in one event; 16 KiB
 	TextTotal  int64           // bytes of agent updates in one attempt; 8 MiB
 	EventBytes int             // bytes of one event's data; 64 KiB
