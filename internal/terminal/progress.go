@@ -1,0 +1,93 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"yardmaster/internal/client/inert"
+)
+
+// Progress says on one line what goes on and for how long, while a person waits. On what
+// is no terminal it writes a line for each step.
+type Progress struct {
+	screen Screen
+	out    io.Writer
+
+	mu    sync.Mutex
+	step  string
+	begun time.Time
+	drawn bool
+	stop  chan struct{}
+	done  chan struct{}
+}
+
+// NewProgress begins to show progress. Its caller ends it with Stop.
+func (s Screen) NewProgress(out io.Writer, step string) *Progress {
+	p := &Progress{screen: s, out: out, begun: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
+	p.Step(step)
+	go p.run()
+	return p
+}
+
+// Step says what goes on from now.
+func (p *Progress) Step(step string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	step = inert.Line(step)
+	if step == p.step || step == "" {
+		return
+	}
+	p.step = step
+	if !p.screen.Live {
+		fmt.Fprintln(p.out, step)
+	}
+}
+
+// Write takes the lines of a program's own progress, such as those of git, as steps.
+func (p *Progress) Write(b []byte) (int, error) {
+	lines := strings.FieldsFunc(string(b), func(r rune) bool { return r == '\r' || r == '\n' })
+	if len(lines) > 0 {
+		last := strings.TrimSpace(strings.TrimPrefix(lines[len(lines)-1], "remote:"))
+		if p.screen.Live {
+			p.Step(last)
+		}
+	}
+	return len(b), nil
+}
+
+const frames = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+func (p *Progress) run() {
+	defer close(p.done)
+	if !p.screen.Live {
+		<-p.stop
+		return
+	}
+	tick := time.NewTicker(120 * time.Millisecond)
+	defer tick.Stop()
+	signs := []rune(frames)
+	for n := 0; ; n++ {
+		select {
+		case <-p.stop:
+			if p.drawn {
+				fmt.Fprint(p.out, "\r\x1b[K")
+			}
+			return
+		case <-tick.C:
+			p.mu.Lock()
+			line := fmt.Sprintf("%c %s (%s)", signs[n%len(signs)], p.step, span(time.Since(p.begun)))
+			p.mu.Unlock()
+			p.drawn = true
+			fmt.Fprint(p.out, "\r"+Cut(line, p.screen.Width-1)+"\x1b[K")
+		}
+	}
+}
+
+// Stop ends the progress and removes its line.
+func (p *Progress) Stop() {
+	close(p.stop)
+	<-p.done
+}

@@ -1,0 +1,169 @@
+package terminal
+
+import (
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/clipperhouse/displaywidth"
+
+	"yardmaster/internal/client/inert"
+)
+
+// Column is a column of a table.
+type Column struct {
+	Head  string
+	Right bool // numbers
+	Flex  bool // is cut before the others, where the table is too wide
+}
+
+// Cell is text in a tone.
+type Cell struct {
+	Text string
+	Tone Tone
+}
+
+const (
+	gap   = 2 // columns between two cells
+	least = 8 // columns that a cell keeps when it is cut
+)
+
+// Table writes rows under a header, a line for each. On a screen with a width no line is
+// wider: flexible columns give way first, the widest before the others. Cells are made
+// inert. A row may be shorter than the header. A column of which all cells are empty is
+// left out.
+func (s Screen) Table(w io.Writer, columns []Column, rows [][]Cell) error {
+	lines := make([][]Cell, 0, len(rows)+1)
+	head := make([]Cell, len(columns))
+	for i, c := range columns {
+		head[i] = Cell{c.Head, Faint}
+	}
+	lines = append(lines, head)
+	for _, r := range rows {
+		line := make([]Cell, len(columns))
+		for i := range min(len(r), len(line)) {
+			line[i] = Cell{inert.Line(r[i].Text), r[i].Tone}
+		}
+		lines = append(lines, line)
+	}
+	widths := s.fit(columns, lines)
+	var b strings.Builder
+	for _, line := range lines {
+		b.Reset()
+		pad := 0
+		for i, c := range line {
+			if widths[i] == 0 {
+				continue
+			}
+			text := Cut(c.Text, widths[i])
+			room := widths[i] - Width(text)
+			if columns[i].Right {
+				pad, room = pad+room, 0
+			}
+			if text != "" {
+				b.WriteString(strings.Repeat(" ", pad))
+				b.WriteString(s.Paint(c.Tone, text))
+				pad = 0
+			}
+			pad += room + gap
+		}
+		b.WriteByte('\n')
+		if _, err := io.WriteString(w, b.String()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fit is the width of each column. One that has no room at all is 0.
+func (s Screen) fit(columns []Column, lines [][]Cell) []int {
+	widths := make([]int, len(columns))
+	for i := range columns {
+		if len(lines) > 1 && !slices.ContainsFunc(lines[1:], func(line []Cell) bool { return line[i].Text != "" }) {
+			continue // nothing is in the column
+		}
+		for _, line := range lines {
+			widths[i] = max(widths[i], Width(line[i].Text))
+		}
+	}
+	if s.Width == 0 {
+		return widths
+	}
+	total := func() (n int) {
+		for _, w := range widths {
+			if w > 0 {
+				n += w + gap
+			}
+		}
+		return n - gap
+	}
+	for _, flexible := range []bool{true, false} {
+		for total() > s.Width {
+			widest := -1
+			for i, c := range columns {
+				if c.Flex == flexible && widths[i] > least && (widest < 0 || widths[i] > widths[widest]) {
+					widest = i
+				}
+			}
+			if widest < 0 {
+				break
+			}
+			widths[widest]--
+		}
+	}
+	for i := len(widths) - 1; i > 0 && total() > s.Width; i-- {
+		widths[i] = 0 // the first columns tell the rows apart
+	}
+	return widths
+}
+
+// Width is the number of columns that inert text takes on a terminal.
+func Width(text string) int { return displaywidth.String(text) }
+
+// Cut is text of at most most columns; what is cut ends with an ellipsis.
+func Cut(text string, most int) string {
+	if Width(text) <= most {
+		return text
+	}
+	if most < 1 {
+		return ""
+	}
+	var b strings.Builder
+	used := 0
+	for g := displaywidth.StringGraphemes(text); g.Next(); {
+		if used+g.Width() > most-1 {
+			break
+		}
+		used += g.Width()
+		b.WriteString(g.Value())
+	}
+	return strings.TrimRight(b.String(), " ") + "…"
+}
+
+// Facts writes labels and values below each other; values of several lines are indented.
+func (s Screen) Facts(w io.Writer, facts []Fact) error {
+	widest := 0
+	for _, f := range facts {
+		widest = max(widest, Width(f.Label))
+	}
+	var b strings.Builder
+	for _, f := range facts {
+		text := inert.Lines(f.Value.Text)
+		for i, line := range strings.Split(text, "\n") {
+			label := f.Label
+			if i > 0 {
+				label = ""
+			}
+			b.WriteString("  " + s.Paint(Faint, label) + strings.Repeat(" ", widest-Width(label)+gap) + s.Paint(f.Value.Tone, line))
+			b.WriteByte('\n')
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Fact is one thing that is said of an object.
+type Fact struct {
+	Label string
+	Value Cell
+}
