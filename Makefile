@@ -53,7 +53,8 @@ RACE := \
   ./internal/domain/webhook \
   ./internal/event \
   ./internal/llm/... \
-  ./internal/proof/github/...
+  ./internal/proof/github/... \
+  ./internal/terminal
 
 .NOTPARALLEL: # what is lacking is said and gotten first
 

@@ -3,10 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
+
+	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/box"
 )
@@ -26,15 +27,15 @@ func noBox(err error, data string) error {
 	return err
 }
 
-func runBoxAgents(ctx context.Context, args []string) error {
-	fl := flags("box agents")
+func defineBoxAgents(fl *flag.FlagSet) action {
 	data, work := boxFolders(fl)
-	if _, err := parse(fl, args); err != nil {
-		return err
-	}
-	all, err := box.Agents(ctx, *data, *work)
+	return func(ctx context.Context, _ []string) error { return listAgents(ctx, *data, *work) }
+}
+
+func listAgents(ctx context.Context, data, work string) error {
+	all, err := box.Agents(ctx, data, work)
 	if err != nil {
-		return noBox(err, *data)
+		return noBox(err, data)
 	}
 	var rows [][]string
 	var todo []string
@@ -59,12 +60,9 @@ func runBoxAgents(ctx context.Context, args []string) error {
 	return nil
 }
 
-func runBoxAgentsInstall(ctx context.Context, args []string) error {
-	fl := flags("box agents install")
+func defineBoxAgentsInstall(fl *flag.FlagSet) action {
 	data, work := boxFolders(fl)
-	plain, err := parse(fl, args, "NAME")
-	if err != nil {
-		return err
+	return func(ctx context.Context, plain []string) error {
+		return noBox(box.InstallAgent(ctx, *data, *work, plain[0], os.Stdout), *data)
 	}
-	return noBox(box.InstallAgent(ctx, *data, *work, plain[0], os.Stdout), *data)
 }

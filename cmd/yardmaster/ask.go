@@ -6,7 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"strings"
+
+	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/client"
 )
@@ -27,26 +28,49 @@ type filedAsk struct {
 	} `json:"verdict"`
 }
 
-func runAskFile(ctx context.Context, args []string) error {
-	fl := flags("ask file")
+func askNoun() *noun {
+	return &noun{name: "ask", list: "ask.list", get: "ask.get", label: "title", page: "asks", first: `yardmaster ask file "…"`,
+		columns: []column{{"ID", "id", asID}, {"STATE", "state", asState}, {"AGE", "created_at", asAge}, {"VERDICT",
+			"verdict.kind", asText},
+			{"REPOSITORY", "repo", asText}, {"SOURCE", "source", asText}, {"TITLE", "title", asTitle}}}
+}
+
+func askCommands() []command {
+	ask := nounCalled("ask")
+	return append([]command{
+		{words: "ask file", args: "[TEXT]…", summary: "file something wanted, for triage to decide about", define: defineAskFile,
+			examples: []string{`yardmaster ask file --repo acme/web "The footer shows last year."`, "yardmaster ask file < wish.txt -"}},
+		ask.listCommand("the newest asks"),
+		{words: "ask get", args: "ID", summary: "what became of an ask", of: ask, define: nothing(runAskGet)},
+		ask.viewCommand("all that is known of an ask"),
+	}, commandsOf(act{words: "ask redrive", args: "ID", summary: "give an ask that found no judge back to triage",
+		op: "ask.redrive", of: ask,
+		done: "It is triaged again.", next: "See what becomes of it with: yardmaster ask get {id}"})...)
+}
+
+func defineAskFile(fl *flag.FlagSet) action {
 	repo := fl.String("repo", "", "`OWNER/NAME`; the judge may pick when empty")
 	title := fl.String("title", "", "one line; the first of the text when empty")
 	key := fl.String("dedupe-key", "", "file it once for this key")
-	plain, err := parse(fl, args, "TEXT…")
-	if err != nil {
-		return err
+	var t texts
+	t.add(fl)
+	return func(ctx context.Context, plain []string) error {
+		text, err := t.read(ctx, plain, "what is wanted, and why")
+		if err != nil {
+			return err
+		}
+		in := map[string]any{"title": headline(*title, text), "body": text}
+		if *repo != "" {
+			in["repo"] = *repo
+		}
+		if *key != "" {
+			in["dedupe_key"] = *key
+		}
+		return fileAsk(ctx, in)
 	}
-	text := strings.TrimSpace(strings.Join(plain, " "))
-	if text == "" {
-		return misuse{"give what is wanted"}
-	}
-	in := map[string]any{"title": headline(*title, text), "body": text}
-	if *repo != "" {
-		in["repo"] = *repo
-	}
-	if *key != "" {
-		in["dedupe_key"] = *key
-	}
+}
+
+func fileAsk(ctx context.Context, in map[string]any) error {
 	c, err := connect()
 	if err != nil {
 		return err
@@ -59,42 +83,12 @@ func runAskFile(ctx context.Context, args []string) error {
 	if err := c.Call(ctx, http.MethodPost, "/v1/asks", in, &out); err != nil {
 		return err
 	}
+	nounCalled("ask").seen(out.ID)
 	fmt.Printf("%s\n%s, %s; see what becomes of it with: yardmaster ask get %s\n", out.ID, out.Kind, out.State, out.ID)
 	return nil
 }
 
-func runAskList(ctx context.Context, args []string) error {
-	if _, err := parse(flags("ask list"), args); err != nil {
-		return err
-	}
-	c, err := connect()
-	if err != nil {
-		return err
-	}
-	var p page[filedAsk]
-	if err := c.Call(ctx, http.MethodGet, "/v1/asks?per_page=25", nil, &p); err != nil {
-		return err
-	}
-	var rows [][]string
-	for _, a := range p.Data {
-		repo, verdict := "", ""
-		if a.Repo != nil {
-			repo = *a.Repo
-		}
-		if a.Verdict != nil {
-			verdict = a.Verdict.Kind
-		}
-		rows = append(rows, []string{a.ID, a.State, verdict, repo, a.Title})
-	}
-	table("ID\tSTATE\tVERDICT\tREPOSITORY\tTITLE", rows, `yardmaster ask file "…"`)
-	return nil
-}
-
-func runAskGet(ctx context.Context, args []string) error {
-	plain, err := parse(flags("ask get"), args, "ID")
-	if err != nil {
-		return err
-	}
+func runAskGet(ctx context.Context, plain []string) error {
 	c, err := connect()
 	if err != nil {
 		return err

@@ -14,17 +14,17 @@ import (
 	"slices"
 	"strings"
 
+	flag "github.com/spf13/pflag"
+
 	"yardmaster/internal/app"
 	"yardmaster/internal/client"
+	"yardmaster/internal/config"
 	"yardmaster/internal/event/hashchain"
 )
 
 // runAuditExport writes the account's audit rows as lines of JSON, newest first, in
 // the form of the API.
-func runAuditExport(ctx context.Context, args []string) error {
-	if _, err := parse(flags("audit export"), args); err != nil {
-		return err
-	}
+func runAuditExport(ctx context.Context, _ []string) error {
 	c, err := connect()
 	if err != nil {
 		return err
@@ -40,40 +40,39 @@ func runAuditExport(ctx context.Context, args []string) error {
 	return out.Flush()
 }
 
-// runAuditVerify verifies an export without a server.
-func runAuditVerify(_ context.Context, args []string) error {
-	fl := flags("audit verify")
+// defineAuditVerify verifies an export without a server.
+func defineAuditVerify(fl *flag.FlagSet) action {
 	head := fl.String("head", "", "`FILE` of signed heads (- for standard input), or the hash that the newest row must have")
 	key := fl.String("key", "",
 		"public `KEY` that the heads are signed with (or several, with commas), noted down at another time; keys list shows it")
-	plain, err := parse(fl, args, "FILE")
-	if err != nil {
-		return err
-	}
-	signed := *head != "" && !hash.MatchString(*head)
-	if signed != (*key != "") {
+	return func(_ context.Context, plain []string) error { return runAuditVerify(plain[0], *head, *key) }
+}
+
+func runAuditVerify(file, head, key string) error {
+	signed := head != "" && !hash.MatchString(head)
+	if signed != (key != "") {
 		return misused("give --head FILE and --key together: heads prove nothing without the key")
 	}
-	if signed && *head == "-" && plain[0] == "-" {
+	if signed && head == "-" && file == "-" {
 		return misused("only one of FILE and --head can be standard input")
 	}
-	in, err := opened(plain[0])
+	in, err := opened(file)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	if !signed {
-		return auditVerify(in, *head, os.Stdout)
+		return auditVerify(in, head, os.Stdout)
 	}
 	var trusted []ed25519.PublicKey
-	for word := range strings.SplitSeq(*key, ",") {
+	for word := range strings.SplitSeq(key, ",") {
 		k, err := hashchain.ParsePublicKey(word)
 		if err != nil {
 			return misused("--key: %v", err)
 		}
 		trusted = append(trusted, k)
 	}
-	notes, err := opened(*head)
+	notes, err := opened(head)
 	if err != nil {
 		return err
 	}
@@ -156,12 +155,10 @@ func whole(out io.Writer, spans []hashchain.Span) {
 	}
 }
 
-// runAuditAccept accepts the current rows after an operator has deliberately
+// defineAuditAccept accepts the current rows after an operator has deliberately
 // restored an older database.
-func runAuditAccept(ctx context.Context, args []string) error {
-	cfg, plain, err := configuredFor(flags("audit accept"), args, "REASON")
-	if err != nil {
-		return err
-	}
-	return withKeys(ctx, cfg, true, func(k *app.KeyChest) error { return k.AcceptBreaks(ctx, plain[0], os.Stdout) })
+func defineAuditAccept(fl *flag.FlagSet) action {
+	return configured(fl, func(ctx context.Context, cfg *config.Config, plain []string) error {
+		return withKeys(ctx, cfg, true, func(k *app.KeyChest) error { return k.AcceptBreaks(ctx, plain[0], os.Stdout) })
+	})
 }

@@ -234,6 +234,12 @@ func (h *hoard) with(url, stdin string, args ...string) (said string, code int) 
 	cmd := exec.CommandContext(h.t.Context(), self, args...)
 	cmd.Env = []string{"YARDMASTER_TEST_AS=program", "HOME=" + h.data, "PATH=" + os.Getenv("PATH")}
 	if url != "" && args[0] != "login" {
+		// The server has another address each time, and a token stays with its server.
+		token, code := h.with("", "", "auth", "token")
+		if code != 0 {
+			h.t.Fatal(token)
+		}
+		cmd.Env = append(cmd.Env, "YARDMASTER_TOKEN="+strings.TrimSpace(token))
 		cmd.Env = append(cmd.Env, "YARDMASTER_URL="+url)
 	}
 	cmd.Stdin = strings.NewReader(stdin)

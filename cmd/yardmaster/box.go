@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -15,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/box"
 	"yardmaster/internal/box/coder"
@@ -54,8 +55,8 @@ func addBoxFlags(fl *flag.FlagSet) *boxFlags {
 	return b
 }
 
-// list splits a comma-separated flag.
-func list(s string) []string {
+// words splits a comma-separated flag.
+func words(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
@@ -66,34 +67,34 @@ func env(key, otherwise string) string {
 	return otherwise
 }
 
-// runBoxJoin enrolls this machine, unless it is enrolled, and runs as a box. Without
+// joinBox enrolls this machine, unless it is enrolled, and runs as a box. Without
 // a token it mints one with the command line's own login.
-func runBoxJoin(ctx context.Context, args []string) error {
-	fl := flags("box join")
+func defineBoxJoin(fl *flag.FlagSet) action {
 	address := fl.String("url", "", "address of the server; the login's when empty")
 	token := fl.String("token", os.Getenv("YARDMASTER_ENROLL_TOKEN"),
 		"one-time enrollment token (YARDMASTER_ENROLL_TOKEN); minted with your login when empty")
 	b := addBoxFlags(fl)
-	if _, err := parse(fl, args); err != nil {
-		return err
-	}
-	if *address != "" {
-		server, err := serverAt(*address)
+	return func(ctx context.Context, _ []string) error { return joinBox(ctx, *address, *token, b) }
+}
+
+func joinBox(ctx context.Context, address, token string, b *boxFlags) error {
+	if address != "" {
+		server, err := serverAt(address)
 		if err != nil {
 			return err
 		}
-		*address = server
+		address = server
 	}
 	id, err := box.LoadIdentity(b.data)
 	switch {
-	case err == nil && *token == "" && (*address == "" || *address == id.ServerURL):
+	case err == nil && token == "" && (address == "" || address == id.ServerURL):
 		fmt.Printf("This machine is box %s of %s already; its identity is in %s.\n", id.Box, id.ServerURL, b.data)
 	case err == nil:
 		return fmt.Errorf("%s is enrolled at %s already; `yardmaster box run` runs it, another --data enrolls anew", b.data, id.ServerURL)
 	case !errors.Is(err, box.ErrNotEnrolled) && !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s cannot be used (%w): choose another folder with --data", b.data, err)
 	default:
-		if err := enroll(ctx, *address, *token, b); err != nil {
+		if err := enroll(ctx, address, token, b); err != nil {
 			return err
 		}
 	}
@@ -161,13 +162,9 @@ func enroll(ctx context.Context, address, token string, b *boxFlags) (err error)
 	return nil
 }
 
-func runBoxRun(ctx context.Context, args []string) error {
-	fl := flags("box run")
+func defineBoxRun(fl *flag.FlagSet) action {
 	b := addBoxFlags(fl)
-	if _, err := parse(fl, args); err != nil {
-		return err
-	}
-	return runBoxHere(ctx, b)
+	return func(ctx context.Context, _ []string) error { return runBoxHere(ctx, b) }
 }
 
 // config is the configuration of the box that the flags describe.
@@ -177,7 +174,7 @@ func (b *boxFlags) config() (box.Config, error) {
 		return box.Config{}, misused("--limits: %s", wrong)
 	}
 	return box.Config{
-		DataDir: b.data, WorkDir: b.work, Name: name, Slots: b.slots, Egress: list(b.egress), Limits: b.limits, Version: version,
+		DataDir: b.data, WorkDir: b.work, Name: name, Slots: b.slots, Egress: words(b.egress), Limits: b.limits, Version: version,
 		Logger: logger(os.Stderr, b.level, "text"),
 	}, err
 }
@@ -198,15 +195,12 @@ func runBoxHere(ctx context.Context, b *boxFlags) error {
 	return err
 }
 
-func runBoxList(ctx context.Context, args []string) error {
-	if _, err := parse(flags("box list"), args); err != nil {
-		return err
-	}
+func listBoxes(ctx context.Context) error {
 	c, err := connect()
 	if err != nil {
 		return err
 	}
-	var p page[struct {
+	var p rowsOf[struct {
 		ID       string `json:"id"`
 		Name     string `json:"name"`
 		State    string `json:"state"`

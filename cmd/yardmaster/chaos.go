@@ -9,32 +9,31 @@ import (
 	"strings"
 	"time"
 
+	flag "github.com/spf13/pflag"
+
 	"yardmaster/internal/proof/chaos"
 	"yardmaster/internal/proof/chaos/astray"
 )
 
-func runChaos(ctx context.Context, args []string) error {
-	fl := flags("chaos")
+func defineChaos(fl *flag.FlagSet) action {
 	o := chaos.Options{Out: os.Stdout}
 	minutes := fl.Float64("minutes", 0.5, "how long harm is done; settling comes on top")
 	fl.Uint64Var(&o.Seed, "seed", 1, "what the plan of faults is drawn from")
 	fl.IntVar(&o.Boxes, "boxes", 2, "how many boxes there are")
 	fl.StringVar(&o.Database, "database", "", "postgres://… of an empty database; a SQLite file when empty")
 	fl.StringVar(&o.Data, "data", "", "empty folder to keep; a temporary one, kept if something is wrong, when empty")
-	if _, err := parse(fl, args); err != nil {
-		return err
+	return func(ctx context.Context, _ []string) (err error) {
+		o.Length = time.Duration(*minutes * float64(time.Minute))
+		if o.Self, err = os.Executable(); err != nil {
+			return err
+		}
+		if err := chaos.Run(ctx, o); errors.Is(err, chaos.ErrFound) {
+			return fmt.Errorf("%w; see above", err)
+		} else if err != nil {
+			return fmt.Errorf("no ledger: %w", err)
+		}
+		return nil
 	}
-	o.Length = time.Duration(*minutes * float64(time.Minute))
-	var err error
-	if o.Self, err = os.Executable(); err != nil {
-		return err
-	}
-	if err := chaos.Run(ctx, o); errors.Is(err, chaos.ErrFound) {
-		return fmt.Errorf("%w; see above", err)
-	} else if err != nil {
-		return fmt.Errorf("no ledger: %w", err)
-	}
-	return nil
 }
 
 // runAstray runs a command with a clock that is some seconds ahead of the machine's,
@@ -51,5 +50,5 @@ func runAstray(args []string) int {
 		args = args[1:]
 	}
 	go set(os.Stdin)
-	return run(args, os.Stderr)
+	return run(args, os.Stdout, os.Stderr)
 }

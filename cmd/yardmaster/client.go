@@ -8,16 +8,23 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"unicode/utf8"
 
+	flag "github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"yardmaster/internal/client"
+	"yardmaster/internal/terminal"
 )
 
+// login is the login that the command line uses. It fails with client.ErrNoLogin if there
+// is no token; the answer has the address even so.
+func login() (client.Login, error) {
+	return client.LoadLogin(os.Getenv, contextFlag, client.SystemKeyring(os.Getenv))
+}
+
 func connect() (*client.Client, error) {
-	l, err := client.LoadLogin(os.Getenv)
+	l, err := login()
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +34,7 @@ func connect() (*client.Client, error) {
 // serverAt is the address of a flag, or else of the login.
 func serverAt(address string) (string, error) {
 	if address == "" {
-		l, err := client.LoadLogin(os.Getenv)
+		l, err := login()
 		if l.URL == "" {
 			return "", err
 		}
@@ -105,50 +112,89 @@ func choose(twice bool, ask func(prompt string) (string, error)) (string, error)
 	return password, err
 }
 
-func runLogin(ctx context.Context, args []string) error {
-	fl := flags("login")
-	address := fl.String("url", "", "address of the server; that of the last login, or http://127.0.0.1:8080, when empty")
-	login := fl.String("login", "", "login or e-mail, to sign in with a password; in a browser when empty")
-	if _, err := parse(fl, args); err != nil {
-		return err
-	}
-	server, err := serverAt(*address)
+// loginFlags are those of login and auth login.
+type loginFlags struct{ address, login string }
+
+func defineLogin(fl *flag.FlagSet) action {
+	var of loginFlags
+	fl.StringVar(&of.address, "url", "", "address of the server; that of the last login, or http://127.0.0.1:8080, when empty")
+	fl.StringVar(&of.login, "login", "", "login or e-mail, to sign in with a password; in a browser when empty")
+	return func(ctx context.Context, _ []string) error { return of.run(ctx) }
+}
+
+func (of loginFlags) run(ctx context.Context) error {
+	server, err := serverOf(of.address)
 	if err != nil {
 		return err
 	}
-	if *login == "" {
-		c := &client.Client{URL: server}
-		err := c.SignInByDevice(ctx, func(a client.Approval) {
-			fmt.Fprintf(os.Stderr, "Open %s in a browser and see that it shows the code %s.\n", client.Inert(a.Complete),
-				client.Inert(a.UserCode))
-		})
+	if of.login != "" {
+		password, err := ask(ctx, "Password", true)
 		if err != nil {
 			return err
 		}
-		return remember(c)
+		c, err := client.SignIn(ctx, server, of.login, password)
+		if err != nil {
+			return err
+		}
+		return remember(ctx, c)
 	}
-	password, err := ask(ctx, "Password", true)
+	c := &client.Client{URL: server}
+	err = c.SignInByDevice(ctx, func(a client.Approval) {
+		fmt.Fprintf(os.Stderr, "Open %s in a browser and see that it shows the code %s.\n", client.Inert(a.Complete),
+			client.Inert(a.UserCode))
+	})
 	if err != nil {
 		return err
 	}
-	c, err := client.SignIn(ctx, server, *login, password)
-	if err != nil {
-		return err
-	}
-	return remember(c)
+	return remember(ctx, c)
 }
 
-func remember(c *client.Client) error {
-	if err := (client.Login{URL: c.URL, Token: c.Token}).Save(); err != nil {
+// serverOf is serverAt for somebody who signs in, maybe into a context that is new.
+func serverOf(address string) (string, error) {
+	if address != "" || contextFlag == "" {
+		return serverAt(address)
+	}
+	all, err := client.ReadLogins()
+	if err != nil {
+		return "", err
+	}
+	of, known := all.Get(contextFlag)
+	if !known {
+		return "", misused("give --url, the address of the server: there is no context %q yet", contextFlag)
+	}
+	return of.URL, nil
+}
+
+// remember stores the login of a client as a context, which is used from then on.
+func remember(ctx context.Context, c *client.Client) error {
+	all, err := client.ReadLogins()
+	if err != nil {
+		return err
+	}
+	of := client.Login{Name: contextFlag, URL: c.URL, Token: c.Token}
+	if of.Name == "" {
+		of.Name = all.NameFor(c.URL)
+	}
+	var me identity
+	if err := c.Call(ctx, http.MethodGet, "/v1/me", nil, &me); err == nil {
+		of.Account = me.Account.Login
+	}
+	if err := all.Put(of, client.SystemKeyring(os.Getenv)); err != nil {
 		return err
 	}
 	path, err := client.LoginFile()
-	fmt.Printf("Signed in to %s; the token is in %s.\n", c.URL, path)
+	where := path
+	if all.Logins[of.Name].Keyring {
+		where = "the system's keyring"
+	}
+	fmt.Printf("Signed in to %s; the token is in %s.\n", c.URL, where)
+	if len(all.Logins) > 1 {
+		fmt.Printf("The context is %s; `yardmaster auth use NAME` changes it.\n", of.Name)
+	}
 	return err
 }
 
-func runSetup(ctx context.Context, args []string) error {
-	fl := flags("setup")
+func defineSetup(fl *flag.FlagSet) action {
 	address := fl.String("url", "", "address of the server; that of the last login, or http://127.0.0.1:8080, when empty")
 	token := fl.String("token", os.Getenv("YARDMASTER_SETUP_TOKEN"),
 		"`TOKEN` at the end of the address that the server printed (YARDMASTER_SETUP_TOKEN)")
@@ -156,13 +202,16 @@ func runSetup(ctx context.Context, args []string) error {
 	fl.StringVar(&o.Login, "login", "", "your login")
 	fl.StringVar(&o.Email, "email", "", "your e-mail address")
 	fl.StringVar(&o.Account, "account", "", "your team's name, the owner of its repositories")
-	if _, err := parse(fl, args); err != nil {
-		return err
+	return func(ctx context.Context, _ []string) error {
+		server, err := serverOf(*address)
+		if err != nil {
+			return err
+		}
+		return setUp(ctx, server, token, o)
 	}
-	server, err := serverAt(*address)
-	if err != nil {
-		return err
-	}
+}
+
+func setUp(ctx context.Context, server string, token *string, o client.Owner) (err error) {
 	if *token == "" {
 		return misuse{"give --token, the end of the address that the server printed"}
 	}
@@ -188,20 +237,17 @@ func runSetup(ctx context.Context, args []string) error {
 	if err != nil {
 		return unopened(err, server)
 	}
-	return remember(c)
+	return remember(ctx, c)
 }
 
 // unopened names the server that was asked, if it does not accept the setup token.
 func unopened(err error, server string) error {
 	var refusal *client.Problem
 	if errors.As(err, &refusal) && refusal.Status == http.StatusNotFound {
-		return fmt.Errorf("%s, which was asked, takes no such token: it was set up before, or the token is of another server; --url names another", server)
+		return fmt.Errorf("%s, which was asked, takes no such token: it was set up before, or the token is of another server; --url names another",
+			server)
 	}
 	return err
-}
-
-type page[T any] struct {
-	Data []T `json:"data"`
 }
 
 // table prints rows under a header, cut to the width of the terminal and without
@@ -216,78 +262,21 @@ func table(header string, rows [][]string, first string) {
 
 // lines prints the rows of a table under its header.
 func lines(header string, rows [][]string) {
-	var b strings.Builder
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, header)
-	for _, r := range rows {
-		for i, cell := range r {
-			r[i] = client.Inert(cell)
-		}
-		fmt.Fprintln(t, strings.Join(r, "\t"))
+	var columns []terminal.Column
+	heads := strings.Split(header, "\t")
+	for i, h := range heads {
+		columns = append(columns, terminal.Column{Head: h, Flex: i == len(heads)-1})
 	}
-	t.Flush()
-	most := width()
-	for line := range strings.Lines(b.String()) {
-		line = strings.TrimRight(line, " \n")
-		if r := []rune(line); most > 1 && len(r) > most {
-			line = string(r[:most-1]) + "…"
+	cells := make([][]terminal.Cell, len(rows))
+	for i, r := range rows {
+		for _, text := range r {
+			cells[i] = append(cells[i], terminal.Cell{Text: text, Tone: terminal.ToneOf(text)})
 		}
-		fmt.Println(line)
 	}
+	_ = screen().Table(os.Stdout, columns, cells)
 }
 
-func runKeyAdd(ctx context.Context, args []string) error {
-	fl := flags("key add")
-	provider := fl.String("provider", "", "`NAME`: anthropic, openai, google, openrouter, compatible or scripted")
-	label := fl.String("label", "", "a name for people; the provider's when empty")
-	base := fl.String("base-url", "", "address of a compatible endpoint")
-	model := fl.String("model", "", "model of a compatible endpoint; when empty, the endpoint is asked, and must have exactly one")
-	if _, err := parse(fl, args); err != nil {
-		return err
-	}
-	if *provider == "" {
-		return misuse{"give --provider: anthropic, openai, google, openrouter, compatible or scripted"}
-	}
-	c, err := connect()
-	if err != nil {
-		return err
-	}
-	in := map[string]any{"provider": *provider, "label": *label}
-	if *label == "" {
-		in["label"] = *provider
-	}
-	if *base != "" {
-		in["base_url"] = *base
-	}
-	if *model != "" {
-		in["model"] = *model
-	}
-	if *provider != "scripted" {
-		if in["key"], err = ask(ctx, "Key", true); err != nil {
-			return err
-		}
-	}
-	var out struct {
-		ID        string   `json:"id"`
-		Masked    string   `json:"masked"`
-		Model     *string  `json:"model"`
-		BaseURL   string   `json:"base_url"`
-		Templates []string `json:"templates"`
-	}
-	if err := c.Call(ctx, http.MethodPost, "/v1/billing/keys", in, &out); err != nil {
-		return err
-	}
-	fmt.Println(strings.TrimSpace(fmt.Sprintf("Added key %s %s", out.ID, out.Masked)))
-	if *provider == "scripted" {
-		fmt.Println("It is a script and no model: it does what the file says that `yardmaster serve --scenario FILE` names. A server without --scenario changes nothing, and its tasks end completed with nothing done.")
-	}
-	switch {
-	case out.Model == nil:
-	case len(out.Templates) > 0:
-		fmt.Printf("The model is %s, in the templates %s.\n", client.Inert(*out.Model), strings.Join(out.Templates, ", "))
-	default: // the templates name models of their own, or use a key of higher priority
-		fmt.Printf("The model is %s, but no template uses it yet. One that does:\n  yardmaster call template.set name=NAME provider=compatible base_url=%s model=%s\n",
-			client.Inert(*out.Model), client.Inert(out.BaseURL), client.Inert(*out.Model))
-	}
-	return nil
+// rowsOf are the rows of a list.
+type rowsOf[T any] struct {
+	Data []T `json:"data"`
 }

@@ -64,6 +64,9 @@ func TestSetupOfAnotherServer(t *testing.T) {
 	}
 }
 
+// someID is an id that nothing has to be asked about.
+const someID = "12345678-1234-4234-8234-123456789abc"
+
 // The refusal of a redispatch ends with the command that helps.
 func TestRefusalNamesTheCommand(t *testing.T) {
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -71,8 +74,8 @@ func TestRefusalNamesTheCommand(t *testing.T) {
 		w.Write([]byte(`{"type": "http://x/problems/already_shipped", "status": 409, "detail": "It has shipped.", "clear": {"capability": "pr.rearm_babysit", "args": {"id": "p1"}}}`))
 	}))
 	defer h.Close()
-	code, _, errs := yardmasterAt(t, h.URL, "task", "redispatch", "t1")
-	if code != exitFailed || !strings.Contains(errs, "It has shipped.") ||
+	code, _, errs := yardmasterAt(t, h.URL, "task", "redispatch", someID)
+	if code != exitRefused || !strings.Contains(errs, "It has shipped.") ||
 		!strings.Contains(errs, `yardmaster call pr.rearm_babysit id=p1 reason="…"`) {
 		t.Errorf("%d %s", code, errs)
 	}
@@ -87,7 +90,7 @@ func TestRefusalNamesTheOperatorToken(t *testing.T) {
 		}))
 		defer h.Close()
 		code, _, errs := yardmasterAt(t, h.URL, "github", "redeliver", "g1")
-		if code != exitFailed || strings.Contains(errs, "yardmaster operator token --login YOU --scopes "+scope) != want {
+		if code != exitRefused || strings.Contains(errs, "yardmaster operator token --login YOU --scopes "+scope) != want {
 			t.Errorf("%s: %d %s", scope, code, errs)
 		}
 	}
@@ -102,7 +105,7 @@ func TestDiffSinceFewDigits(t *testing.T) {
 		w.Write([]byte(`{"from_sha": "` + whole + `", "files": [{"path": "a", "kind": "modified"}]}`))
 	}))
 	defer h.Close()
-	if code, _, errs := yardmasterAt(t, h.URL, "pr", "diff", "--since", whole[:10], "p1"); code != 0 ||
+	if code, _, errs := yardmasterAt(t, h.URL, "pr", "diff", "--since", whole[:10], someID); code != 0 ||
 		strings.Join(asked, " ") != whole[:10]+" "+whole {
 		t.Errorf("%d %s; asked %q", code, errs, asked)
 	}

@@ -6,25 +6,23 @@ import (
 	"path/filepath"
 	"regexp"
 
+	flag "github.com/spf13/pflag"
+
 	"yardmaster/internal/proof/demo"
 )
 
-func runDemo(ctx context.Context, args []string) error {
-	fl := flags("demo")
+func defineDemo(fl *flag.FlagSet) action {
 	o := demo.Options{Out: os.Stdout, Version: version, Command: startedAs(os.Args[0])}
 	fl.BoolVar(&o.Once, "once", false, "end after the job: exit code 0 only if it merged and the tests pass")
 	fl.BoolVar(&o.GitHub, "github", false, "begin with an issue at a stand-in for GitHub, which the demo starts")
 	fl.StringVar(&o.Data, "data", "", "folder to keep; a temporary one when empty")
 	fl.StringVar(&o.Listen, "listen", "127.0.0.1:0", "host:port of the server")
-	if _, err := parse(fl, args); err != nil {
-		return err
+	return func(ctx context.Context, _ []string) (err error) {
+		if o.Self, err = os.Executable(); err != nil {
+			return err
+		}
+		return demo.Run(ctx, o)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	o.Self = self
-	return demo.Run(ctx, o)
 }
 
 // built is the path of a program that `go run` has built: in a folder of one build,

@@ -42,12 +42,21 @@ func TestDocumentedCommands(t *testing.T) {
 			if slices.Contains([]string{"help", "astray"}, words[0]) {
 				continue // it is run before the list is looked at
 			}
-			c, args := find(words)
-			begins := func(c command) bool { return strings.HasPrefix(c.words, strings.Join(words, " ")) }
-			if c == nil && !slices.ContainsFunc(commands(), begins) {
+			root := tree()
+			c, args, err := root.Find(words)
+			if err != nil || c == root && !strings.HasPrefix(words[0], "-") {
 				t.Errorf("%s: there is no such command: %s", page, line)
+				continue
 			}
-			if c == nil || c.words != "call" || len(args) == 0 {
+			for _, w := range words {
+				name, _, _ := strings.Cut(strings.TrimPrefix(strings.Trim(w, `[]'"`), "--"), "=")
+				if strings.HasPrefix(strings.TrimLeft(w, "["), "--") && name != "" && c.Flags().Lookup(name) == nil &&
+					root.PersistentFlags().Lookup(name) == nil {
+					t.Errorf("%s: %s has no flag --%s: %s", page, c.CommandPath(), name, line)
+				}
+			}
+			args = slices.DeleteFunc(args, func(w string) bool { return strings.HasPrefix(w, "-") })
+			if c.CommandPath() != "yardmaster call" || len(args) == 0 {
 				continue
 			}
 			calls++
@@ -60,7 +69,7 @@ func TestDocumentedCommands(t *testing.T) {
 			o := app.Ops()[i]
 			for _, a := range args {
 				name, _, ok := strings.Cut(strings.Trim(a, `'"`), "=")
-				if _, known := o.Input()[name]; !ok || !known {
+				if _, known := o.Input()[strings.TrimSuffix(name, ":")]; !ok || !known {
 					t.Errorf("%s: %s has no input %s: %s", page, o.ID, a, line)
 				}
 			}

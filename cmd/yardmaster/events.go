@@ -7,10 +7,7 @@ import (
 	"yardmaster/internal/app"
 )
 
-func runEvents(_ context.Context, args []string) error {
-	if _, err := parse(flags("events"), args); err != nil {
-		return err
-	}
+func runEvents(context.Context, []string) error {
 	b, err := app.EventsDocument()
 	if err != nil {
 		return err

@@ -10,13 +10,12 @@ import (
 	"strings"
 	"time"
 
+	flag "github.com/spf13/pflag"
+
 	"yardmaster/internal/client"
 )
 
-func runGitHubSetup(ctx context.Context, args []string) error {
-	if _, err := parse(flags("github setup"), args); err != nil {
-		return err
-	}
+func runGitHubSetup(ctx context.Context, _ []string) error {
 	server, err := serverAt("")
 	if err != nil {
 		return err
@@ -32,12 +31,12 @@ func runGitHubSetup(ctx context.Context, args []string) error {
 	return nil
 }
 
-func runGitHubDeliveries(ctx context.Context, args []string) error {
-	fl := flags("github deliveries")
+func defineGitHubDeliveries(fl *flag.FlagSet) action {
 	state := fl.String("state", "", "only those that are `STATE`: stored, applied, ignored or failed")
-	if _, err := parse(fl, args); err != nil {
-		return err
-	}
+	return func(ctx context.Context, _ []string) error { return listDeliveries(ctx, *state) }
+}
+
+func listDeliveries(ctx context.Context, state string) error {
 	c, err := connect()
 	if err != nil {
 		return err
@@ -51,8 +50,8 @@ func runGitHubDeliveries(ctx context.Context, args []string) error {
 		ReceivedAt time.Time `json:"received_at"`
 	}
 	path := "/v1/admin/deliveries?per_page=200"
-	if *state != "" {
-		path += "&filter=" + url.QueryEscape("state:"+*state)
+	if state != "" {
+		path += "&filter=" + url.QueryEscape("state:"+state)
 	}
 	var page struct {
 		Data       []delivery `json:"data"`
@@ -78,11 +77,7 @@ func runGitHubDeliveries(ctx context.Context, args []string) error {
 	return nil
 }
 
-func runGitHubRedeliver(ctx context.Context, args []string) error {
-	plain, err := parse(flags("github redeliver"), args, "GUID")
-	if err != nil {
-		return err
-	}
+func runGitHubRedeliver(ctx context.Context, plain []string) error {
 	c, err := connect()
 	if err != nil {
 		return err

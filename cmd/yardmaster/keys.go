@@ -8,6 +8,8 @@ import (
 	"os"
 	"text/tabwriter"
 
+	flag "github.com/spf13/pflag"
+
 	"yardmaster/internal/app"
 	"yardmaster/internal/config"
 	"yardmaster/internal/seal"
@@ -23,11 +25,9 @@ func withKeys(ctx context.Context, cfg *config.Config, change bool, do func(*app
 	return do(k)
 }
 
-func runKeysList(ctx context.Context, args []string) error {
-	cfg, err := configured("keys list", args)
-	if err != nil {
-		return err
-	}
+func defineKeysList(fl *flag.FlagSet) action { return configured(fl, runKeysList) }
+
+func runKeysList(ctx context.Context, cfg *config.Config, _ []string) error {
 	return withKeys(ctx, cfg, false, func(k *app.KeyChest) error {
 		all, err := k.List(ctx)
 		if err != nil {
@@ -51,36 +51,28 @@ func runKeysList(ctx context.Context, args []string) error {
 	})
 }
 
-func runKeysNew(_ context.Context, args []string) error {
-	if _, err := parse(flags("keys new"), args); err != nil {
-		return err
-	}
+func runKeysNew(context.Context, []string) error {
 	_, err := fmt.Print(seal.New().Reveal())
 	return err
 }
 
-func runKeysRotate(ctx context.Context, args []string) error {
-	fl := flags("keys rotate")
+func defineKeysRotate(fl *flag.FlagSet) action {
 	ofBus := fl.Bool("bus", false,
 		"give the message bus new keys of its own instead; boxes get new credentials by themselves once the server is started again")
 	another := fl.Bool("new", false,
 		"make another key, even if there is one that not all servers may have: no other server runs on the database")
-	cfg, _, err := configuredFor(fl, args)
-	if err != nil {
-		return err
-	}
-	return withKeys(ctx, cfg, true, func(k *app.KeyChest) error {
-		if *ofBus {
-			return k.RotateBus(ctx, os.Stdout)
-		}
-		return k.Rotate(ctx, *another, os.Stdout)
+	return configured(fl, func(ctx context.Context, cfg *config.Config, _ []string) error {
+		return withKeys(ctx, cfg, true, func(k *app.KeyChest) error {
+			if *ofBus {
+				return k.RotateBus(ctx, os.Stdout)
+			}
+			return k.Rotate(ctx, *another, os.Stdout)
+		})
 	})
 }
 
-func runKeysForget(ctx context.Context, args []string) error {
-	cfg, plain, err := configuredFor(flags("keys forget"), args, "ID")
-	if err != nil {
-		return err
-	}
-	return withKeys(ctx, cfg, true, func(k *app.KeyChest) error { return k.Forget(ctx, plain[0], os.Stdout) })
+func defineKeysForget(fl *flag.FlagSet) action {
+	return configured(fl, func(ctx context.Context, cfg *config.Config, plain []string) error {
+		return withKeys(ctx, cfg, true, func(k *app.KeyChest) error { return k.Forget(ctx, plain[0], os.Stdout) })
+	})
 }

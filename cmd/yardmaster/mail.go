@@ -13,28 +13,31 @@ import (
 	"text/tabwriter"
 	"time"
 
+	flag "github.com/spf13/pflag"
+
 	"yardmaster/internal/client"
 	"yardmaster/internal/mail"
 )
 
-func runMail(ctx context.Context, args []string) error {
-	fl := flags("mail")
+func defineMail(fl *flag.FlagSet) action {
 	data := fl.String("data", cmp.Or(os.Getenv("YARDMASTER_DATA"), "./yardmaster-data"), "the server's data folder (YARDMASTER_DATA)")
 	queue := fl.Bool("queue", false, "for operators: list the mails of the server that are not sent, and the addresses that were refused")
 	retry := fl.String("retry", "", "for operators: send the mail `ID` now")
 	clear := fl.String("clear", "", "for operators: mail notifications to `ADDRESS` again, which a mail server has refused")
-	plain, err := parse(fl, args, "[NUMBER]")
-	if err != nil {
-		return err
-	}
-	if *queue || *retry != "" || *clear != "" {
-		c, err := connect()
-		if err != nil {
-			return err
+	return func(ctx context.Context, plain []string) error {
+		if *queue || *retry != "" || *clear != "" {
+			c, err := connect()
+			if err != nil {
+				return err
+			}
+			return operateMails(ctx, c, *retry, *clear)
 		}
-		return operateMails(ctx, c, *retry, *clear)
+		return readMails(*data, plain)
 	}
-	letters, err := mail.Folder{Dir: filepath.Join(*data, "mail")}.List()
+}
+
+func readMails(data string, plain []string) error {
+	letters, err := mail.Folder{Dir: filepath.Join(data, "mail")}.List()
 	if err != nil {
 		return err
 	}

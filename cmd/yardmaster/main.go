@@ -1,11 +1,16 @@
 // Yardmaster is a control plane for AI developer agents: one program that serves the
 // API, runs as the agent on a box, and is the command line of both.
+//
+//	main.go      the commands, in the order of the help
+//	tree.go      how they become a command line: arguments, help
+//	noun.go      what is common to all nouns: list, view, find, act
+//	nouns_….go   the nouns as data
+//	the others   one file a group of commands that do something of their own
 package main
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -14,79 +19,115 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"text/tabwriter"
 
 	"yardmaster/internal/box"
 	"yardmaster/internal/client"
 )
 
-// command is one subcommand. words is its name: "repo add". A command without run is
-// the heading of the commands after it.
-type command struct {
-	words   string
-	args    string
-	summary string
-	run     func(ctx context.Context, args []string) error
+// sections are all commands but those with which the program runs itself.
+func sections() []section {
+	return []section{
+		{"the server", serverCommands()},
+		{"you, and what you bring", ownCommands()},
+		{"the work", workCommands()},
+		{"the account", accountCommands()},
+		{"everything else", otherCommands()},
+	}
 }
 
-func commands() []command {
+// commands are those of all sections.
+func commands() (all []command) {
+	for _, s := range sections() {
+		all = append(all, s.commands...)
+	}
+	return all
+}
+
+// heads say what the words are that commands begin with.
+var heads = map[string]string{
+	"keys": "the master keys of a server", "audit": "the record of what happened", "github": "the connection to GitHub",
+	"operator": "credentials of those who run the platform", "auth": "who you are to which server",
+	"repo": "repositories", "key": "the account's model keys", "box": "the machines that agents run on",
+	"task": "scoped units of work, from the queue to the merge", "pr": "pull requests, and what is asked about them",
+	"ask":  "what is wanted and not scheduled yet",
+	"plan": "work in several tasks that depend on each other", "blocker": "what runs wait for people to give",
+	"escalation": "questions that agents have handed to people", "session": "conversations with models",
+	"secret": "values that agents are given and nobody reads back", "template": "which agent works with which model",
+	"budget": "what may be spent, and was", "token": "personal access tokens", "member": "who belongs to the account",
+	"schedule": "asks that are filed again and again", "issue": "issues of repositories, and what became of them",
+	"notification": "what concerns you", "webhook": "addresses that are told of events", "finding": "what reviews have found",
+	"invitation": "who was invited, and has not come yet",
+	"source":     "other systems whose deliveries become asks", "digest": "what happened within a day or a week",
+	"completion": "scripts that complete commands in a shell", "check": "the checks that boxes run",
+}
+
+func serverCommands() []command {
 	return []command{
-		{"the server", "", "", nil},
-		{"demo", "[--once] [--github] [--data DIR]", "show the whole job on a throwaway server", runDemo},
-		{"serve", "[flags]", "run the control plane", runServe},
-		{"config", "[flags of serve]", "print the effective configuration and where each value came from", runConfig},
-		{"keys list", "[flags of serve]", "the master keys, which one seals, and how many values each holds", runKeysList},
-		{"keys new", "", "print a new master key", runKeysNew},
-		{"keys rotate", "[--new] [--bus] [flags of serve]", "seal all that is sealed with a new master key", runKeysRotate},
-		{"keys forget", "ID [flags of serve]", "remove a master key that holds no value any more", runKeysForget},
-		{"audit accept", "REASON [flags of serve]",
-			"take a record that is not what was noted of it as it is, after an older database was put back", runAuditAccept},
-		{"mail", "[--data DIR] [NUMBER] | --queue | --retry ID | --clear ADDRESS", "list the mails of a server without SMTP, or show one; for operators: what is not sent", runMail},
-		{"github setup", "", "where the server is connected to GitHub", runGitHubSetup},
-		{"github deliveries", "[--state STATE]", "what GitHub has sent, and what became of it", runGitHubDeliveries},
-		{"github redeliver", "GUID", "apply a delivery once more, with an operator's token", runGitHubRedeliver},
-		{"operator token", "--login LOGIN [--scopes SCOPES]", "print an operator token, which lives an hour", runOperatorToken},
-		{"chaos", "[--minutes N] [--seed S]", "do harm to a throwaway server and its boxes, and print what was lost", runChaos},
+		{words: "demo", summary: "show the whole job on a throwaway server", define: defineDemo},
+		{words: "serve", summary: "run the control plane", define: defineServe},
+		{words: "config", summary: "print the effective configuration and where each value came from", define: defineConfig,
+			more: "It takes the flags of serve."},
+		{words: "keys list", summary: "the master keys, which one seals, and how many values each holds", define: defineKeysList},
+		{words: "keys new", summary: "print a new master key", define: nothing(runKeysNew)},
+		{words: "keys rotate", summary: "seal all that is sealed with a new master key", define: defineKeysRotate},
+		{words: "keys forget", args: "ID", summary: "remove a master key that holds no value any more", define: defineKeysForget},
+		{words: "audit accept", args: "REASON", define: defineAuditAccept,
+			summary: "take a record that is not what was noted of it as it is, after an older database was put back"},
+		{words: "mail", args: "[NUMBER]", define: defineMail,
+			summary: "list the mails of a server without SMTP, or show one; for operators: what is not sent"},
+		{words: "github setup", summary: "where the server is connected to GitHub", define: nothing(runGitHubSetup)},
+		{words: "github deliveries", summary: "what GitHub has sent, and what became of it", define: defineGitHubDeliveries},
+		{words: "github redeliver", args: "GUID", summary: "apply a delivery once more, with an operator's token",
+			define: nothing(runGitHubRedeliver)},
+		{words: "operator token", summary: "print an operator token, which lives an hour", define: defineOperatorToken},
+		{words: "chaos", summary: "do harm to a throwaway server and its boxes, and print what was lost", define: defineChaos},
+	}
+}
 
-		{"you, and what you bring", "", "", nil},
-		{"setup", "--token TOKEN [flags]", "make the first user and account without a browser", runSetup},
-		{"login", "[flags]", "sign in and remember a token", runLogin},
-		{"repo add", "PATH|URL", "put a repository on the server", runRepoAdd},
-		{"repo create", "NAME|OWNER/NAME [flags]", "make a repository with its first files, and send an agent to set it up", runRepoCreate},
-		{"repo list", "", "the repositories", runRepoList},
-		{"key add", "--provider NAME [flags]", "add a model key (read from standard input)", runKeyAdd},
-		{"box join", "[flags]", "enroll this machine, and run as a box", runBoxJoin},
-		{"box run", "[flags]", "run as the box this machine was enrolled as", runBoxRun},
-		{"box list", "", "the boxes", runBoxList},
-		{"box agents install", "NAME [flags]", "fetch what drives a coding agent from npm into this machine's box", runBoxAgentsInstall},
-		{"box agents", "[flags]", "the coding agents of this machine's box, and what is missing", runBoxAgents},
+func ownCommands() []command {
+	return slices.Concat([]command{
+		{words: "setup", summary: "make the first user and account without a browser", define: defineSetup},
+		{words: "login", summary: "sign in and remember a token: auth login", define: defineLogin},
+	}, authCommands(), repoCommands(), keyCommands(), boxCommands())
+}
 
-		{"the work", "", "", nil},
-		{"task create", "--repo OWNER/NAME TEXT", "file a task", runTaskCreate},
-		{"task list", "", "the newest tasks", runTaskList},
-		{"task watch", "ID", "follow a task until it ends", runTaskWatch},
-		{"task cancel", "ID", "end a task for good", runTaskCancel},
-		{"task reassign", "ID", "take a task from its box and queue it again", runTaskReassign},
-		{"task redispatch", "ID [--guidance TEXT]", "try a task again that failed or is stuck", runTaskRedispatch},
-		{"pr list", "", "the pull requests that wait for a decision", runPRList},
-		{"pr view", "ID", "a pull request: its state, its files, what it waits for", runPRView},
-		{"pr diff", "ID [PATH] [--since SHA]", "the lines that a pull request changes", runPRDiff},
-		{"pr approve", "ID", "approve what is asked about a pull request's current head", runPRApprove},
-		{"pr skip", "ID", "decline it", runPRSkip},
-		{"pr ask-again", "ID", "have the question put again that was declined, or that nobody answered", runPRAskAgain},
-		{"pr merge", "ID", "have a pull request's current head merged, asked about or not", runPRMerge},
-		{"ask file", "[--repo OWNER/NAME] TEXT", "file something wanted, for triage to decide about", runAskFile},
-		{"ask list", "", "the newest asks", runAskList},
-		{"ask get", "ID", "what became of an ask", runAskGet},
+func workCommands() []command {
+	return slices.Concat(taskCommands(), prCommands(), askCommands(), planCommands(), blockerCommands(), workNouns(),
+		[]command{
+			{words: "status", summary: "what waits for you, runs, went wrong, and what it costs", define: defineStatus,
+				examples: []string{"yardmaster status", "yardmaster status --watch"}},
+			{words: "open", args: "[NOUN] [ID]", summary: "open the page of an object in a browser", define: defineOpen,
+				examples: []string{"yardmaster open task @last", "yardmaster open pr acme/web#3", "yardmaster open"},
+				values:   map[string]values{"NOUN": pageNouns}},
+		})
+}
 
-		{"everything else", "", "", nil},
-		{"audit export", "", "print the account's audit rows, one JSON object a line", runAuditExport},
-		{"audit verify", "FILE", "check exported audit rows without a server; names the first bad one, and what was noted and is gone",
-			runAuditVerify},
-		{"call", "[CAPABILITY [name=value …]]", "call any capability of the API; alone, list them", runCall},
-		{"openapi", "", "print the OpenAPI document", runOpenAPI},
-		{"events", "", "print the JSON Schema of what the audit record says of events", runEvents},
-		{"version", "", "print the version", runVersion},
+func otherCommands() []command {
+	return []command{
+		{words: "audit export", summary: "print the account's audit rows, one JSON object a line", define: nothing(runAuditExport)},
+		{words: "audit verify", args: "FILE", define: defineAuditVerify,
+			summary: "check exported audit rows without a server; names the first bad one, and what was noted and is gone"},
+		{words: "call", args: "[CAPABILITY] [name=value]…", summary: "call any capability of the API; alone, list them", define: defineCall,
+			more: "A value is text where the input is text, else JSON. name:=value is JSON always, name=@FILE is the content of a file,\n" +
+				"and name=- standard input. -h after a capability describes its inputs.",
+			examples: []string{"yardmaster call task.stalls", "yardmaster call template.set -h",
+				"yardmaster call session.replay id=ID yml=@policy.yml",
+				"yardmaster call task.list filter=status:failed --jq '.data[].title'"},
+			values: map[string]values{"CAPABILITY": capabilities, "name=value": inputsOfCall}},
+		{words: "doctor", summary: "find out what keeps this machine from talking to the server", define: defineDoctor},
+		{words: "git-credential", args: "[OPERATION]", define: nothing(runGitCredential),
+			summary: "be git's credential helper for the repositories of the server",
+			more:    "`yardmaster auth git` has git use it.", values: map[string]values{"OPERATION": fixed("get", "store", "erase")}},
+		{words: "completion", args: "SHELL", summary: "print the script that completes commands in bash, zsh or fish",
+			define: nothing(runCompletion), values: map[string]values{"SHELL": fixed("bash", "zsh", "fish")},
+			more: "Values come from the server: ids, repositories, capabilities.",
+			examples: []string{"source <(yardmaster completion bash)", "yardmaster completion zsh > ~/.zfunc/_yardmaster",
+				"yardmaster completion fish > ~/.config/fish/completions/yardmaster.fish"}},
+		{words: "man", args: "DIR", summary: "write a manual page for each command into a folder", define: nothing(runMan),
+			examples: []string{"yardmaster man ~/.local/share/man/man1"}},
+		{words: "openapi", summary: "print the OpenAPI document", define: nothing(runOpenAPI)},
+		{words: "events", summary: "print the JSON Schema of what the audit record says of events", define: nothing(runEvents)},
+		{words: "version", summary: "print the version", define: nothing(runVersion)},
 	}
 }
 
@@ -97,77 +138,88 @@ func hidden() map[string]func([]string) int {
 	return all
 }
 
-func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// Exit codes besides 0.
+// Exit codes besides 0. docs/cli.md documents them.
 const (
 	exitFailed      = 1
 	exitMisused     = 2 // nothing was tried
+	exitRefused     = 3 // the server refused: not allowed, or not in this state
+	exitNoAnswer    = 4 // the server did not answer
+	exitNoLogin     = 5 // not signed in, or the token is not good any more
+	exitNotFound    = 6 // there is no such object
 	exitInterrupted = 130
 )
 
-func run(args []string, stderr io.Writer) int {
+func run(args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 {
 		if f, ok := hidden()[args[0]]; ok {
 			return f(args[1:])
 		}
-	}
-	help := len(args) == 0
-	if !help {
-		switch args[0] {
-		case "help", "-h", "--help":
-			help, args = true, args[1:]
-		case "-v", "--version":
+		if args[0] == "-v" || args[0] == "--version" {
 			args = []string{"version"}
 		}
 	}
-	if len(args) == 2 && (args[1] == "-h" || args[1] == "--help") { // yardmaster keys -h
-		if c, _ := find(args); c == nil {
-			help, args = true, args[:1]
-		}
-	}
-	c, rest := find(args)
-	switch {
-	case c == nil && help && usage(os.Stdout, args):
-		return 0
-	case c == nil:
-		fmt.Fprintf(stderr, "yardmaster: there is no command %q; `yardmaster help` lists them\n", client.Escape(strings.Join(args, " ")))
-		if len(args) > 0 {
-			usage(stderr, args[:1])
-		}
-		return exitMisused
-	case help:
-		rest = []string{"-h"}
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := c.run(ctx, rest)
+	root := tree()
+	if n := len(args) - 1; n > 0 && (args[n] == "-h" || args[n] == "--help") {
+		if c, rest, err := root.Find(args[:n]); err == nil && c == root && !strings.HasPrefix(rest[0], "-") {
+			args = args[:n] // words that are no command have no help
+		}
+	}
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	c, err := root.ExecuteContextC(ctx)
 	var wrong misuse
+	var none lost
+	name := "yardmaster"
+	if c != nil {
+		name = c.CommandPath()
+	}
 	switch {
-	case err == nil || errors.Is(err, flag.ErrHelp):
+	case err == nil:
 		return 0
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return exitInterrupted
+	case errors.As(err, &none):
+		fmt.Fprintf(stderr, "yardmaster: %s\n", none.text)
+		if none.at.HasParent() {
+			describe(stderr, none.at)
+		}
+		return exitMisused
 	case errors.As(err, &wrong):
-		fmt.Fprintf(stderr, "yardmaster %s: %s\nusage: %s   (-h tells more)\n", c.words, client.Escape(wrong.text), c.usage())
+		fmt.Fprintf(stderr, "%s: %s\nusage: %s   (-h tells more)\n", name, client.Escape(wrong.text), usage(c))
 		return exitMisused
 	}
-	fmt.Fprintf(stderr, "yardmaster %s: %s\n", c.words, client.Escape(err.Error()))
+	fmt.Fprintf(stderr, "%s: %s\n", name, client.Escape(err.Error()))
 	if hint := next(err); hint != "" {
 		fmt.Fprintln(stderr, hint)
 	}
-	return exitFailed
+	return exitCode(err)
 }
 
-// find is the command that the arguments begin with, and the remaining arguments.
-func find(args []string) (*command, []string) {
-	for _, c := range commands() {
-		n := len(strings.Fields(c.words))
-		if c.run != nil && len(args) >= n && strings.Join(args[:n], " ") == c.words {
-			return &c, args[n:]
+// exitCode is the exit code of an error that is no misuse.
+func exitCode(err error) int {
+	var silent *client.Unreachable
+	var refusal *client.Problem
+	switch {
+	case errors.As(err, &silent):
+		return exitNoAnswer
+	case errors.Is(err, client.ErrNoLogin):
+		return exitNoLogin
+	case errors.As(err, &refusal):
+		switch {
+		case refusal.Status == 401:
+			return exitNoLogin
+		case refusal.Status == 404:
+			return exitNotFound
+		case refusal.Status < 500:
+			return exitRefused
 		}
 	}
-	return nil, nil
+	return exitFailed
 }
 
 // next is advice about an error, where that is the same for all commands; else "".
@@ -198,35 +250,6 @@ func isOperators(scope string) bool {
 	return strings.HasPrefix(scope, "admin:") && !strings.HasPrefix(scope, "admin:read:")
 }
 
-func (c *command) usage() string {
-	return strings.TrimSpace("yardmaster " + c.words + " " + c.args)
-}
-
-// usage lists the commands, or those that begin with a word. It answers false if
-// there are none.
-func usage(w io.Writer, of []string) bool {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	shown := false
-	for _, c := range commands() {
-		switch {
-		case len(of) > 0 && (len(of) > 1 || !strings.HasPrefix(c.words, of[0]+" ")) || c.run == nil && len(of) > 0:
-			continue
-		case !shown && len(of) == 0:
-			fmt.Fprint(t, "Yardmaster is a control plane for AI developer agents.\n\nusage: yardmaster COMMAND\n")
-		}
-		if shown = true; c.run == nil {
-			fmt.Fprintf(t, "\n%s\n", c.words)
-			continue
-		}
-		fmt.Fprintf(t, "  %s\t%s\n", strings.TrimSpace(c.words+" "+c.args), c.summary)
-	}
-	t.Flush()
-	if shown && len(of) == 0 {
-		fmt.Fprint(w, "\n`yardmaster help COMMAND` tells more of one. Client commands use the login of `yardmaster login`,\nor YARDMASTER_URL and YARDMASTER_TOKEN.\n")
-	}
-	return shown
-}
-
 // version and revision (the commit) of this build. The linker sets both for a
 // released build (scripts/release); for any other, commit answers Go's own record.
 var (
@@ -250,10 +273,7 @@ func commit() string {
 	return ""
 }
 
-func runVersion(_ context.Context, args []string) error {
-	if _, err := parse(flags("version"), args); err != nil {
-		return err
-	}
+func runVersion(context.Context, []string) error {
 	fmt.Println(strings.TrimSpace("yardmaster " + version + " " + commit()))
 	return nil
 }

@@ -7,10 +7,7 @@ import (
 	"yardmaster/internal/app"
 )
 
-func runOpenAPI(_ context.Context, args []string) error {
-	if _, err := parse(flags("openapi"), args); err != nil {
-		return err
-	}
+func runOpenAPI(context.Context, []string) error {
 	b, err := app.Document()
 	if err != nil {
 		return err

@@ -54,7 +54,7 @@ func TestOperatorToken(t *testing.T) {
 	}
 	asked, refuse = nil, true
 	code, out, errs = yardmasterTold(t, "correct horse\n", h.URL, args...)
-	if code != exitFailed || out != "" || !strings.Contains(errs, "It lacks one.") || !slices.Contains(asked, "/auth/logout") {
+	if code != exitRefused || out != "" || !strings.Contains(errs, "It lacks one.") || !slices.Contains(asked, "/auth/logout") {
 		t.Errorf("nobody's operator: %d %q\n%s", code, out, errs)
 	}
 	for _, args := range [][]string{{"--scopes", "admin:goals"}, {"--login", "ada", "--scopes", ","}} {

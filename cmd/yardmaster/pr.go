@@ -6,70 +6,101 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
+	"slices"
 	"strings"
 	"time"
 
+	flag "github.com/spf13/pflag"
+
 	"yardmaster/internal/client"
+	"yardmaster/internal/terminal"
 )
 
-func runPRList(ctx context.Context, args []string) error {
-	if _, err := parse(flags("pr list"), args); err != nil {
-		return err
+func pullNoun() *noun {
+	return &noun{name: "pr", list: "pr.list", get: "pr.get", names: []string{"head_ref"}, label: "title", page: "prs", perRepo: true,
+		columns: []column{{"NUMBER", "number", asNumber}, {"STATE", "state", asState}, {"AGE", "created_at", asAge},
+			{"CHECKS", "checks", asState},
+			{"BRANCH", "head_ref", asTitle}, {"TITLE", "title", asTitle}, {"ID", "id", asID}}}
+}
+
+// questionNoun are the pull requests about which a question waits.
+func questionNoun() *noun {
+	return &noun{name: "question", list: "pr.pending_approvals", key: "pr_id", label: "title",
+		none: "Nothing waits for a yes or no. What waits for something else says so in `yardmaster task list`.",
+		columns: []column{{"ID", "pr_id", asID}, {"PULL REQUEST", "repo", asPull}, {"ASKED", "kind", asText}, {"HEAD", "head_sha", asSHA},
+			{"AGE", "requested_at", asAge}, {"TITLE", "title", asTitle}}}
+}
+
+func prCommands() []command {
+	pr := nounCalled("pr")
+	finding := []string{"yardmaster pr approve @last", "yardmaster pr approve acme/web#3"}
+	return slices.Concat([]command{
+		{words: "pr list", summary: "the pull requests that wait for a decision; with --repo those of a repository", define: definePRList,
+			values:   map[string]values{"state": fixed("opening", "open", "merged", "closed")},
+			examples: []string{"yardmaster pr list", "yardmaster pr list --repo acme/web --state merged"}},
+		{words: "pr view", args: "ID", summary: "a pull request: its state, its files, what it waits for", of: pr, define: definePRView,
+			examples: []string{"yardmaster pr view acme/web#3", "yardmaster pr view --web my-branch"}},
+		{words: "pr diff", args: "ID [PATH]", summary: "the lines that a pull request changes", of: pr, define: definePRDiff},
+		{words: "pr approve", args: "ID", summary: "approve what is asked about a pull request's current head", of: pr,
+			define: deciding("pr approve", "approve-pending", "Approved"), examples: finding},
+		{words: "pr skip", args: "ID", summary: "decline it", of: pr, define: deciding("pr skip", "skip-pending", "Declined")},
+		{words: "pr ask-again", args: "ID", summary: "have the question put again that was declined, or that nobody answered", of: pr,
+			define: deciding("pr ask-again", "ask-again", "Asked again")},
+		{words: "pr merge", args: "ID", summary: "have a pull request's current head merged, asked about or not", of: pr,
+			define: deciding("pr merge", "merge", "To be merged")},
+		{words: "pr open", args: "ID", summary: "open its page in a browser", of: pr,
+			define: nothing(func(ctx context.Context, plain []string) error { return openPage(ctx, pr, plain[0]) })},
+	}, commandsOf(
+		act{words: "pr rearm", args: "ID REASON…", summary: "let agents repair it again whose rounds are spent",
+			op: "pr.rearm_babysit", of: pr, text: "reason",
+			done: "Agents repair it again.", next: "yardmaster pr view {id} shows when.",
+			examples: []string{`yardmaster pr rearm @last "The runner was broken."`}},
+		act{words: "pr reviews", args: "ID", summary: "the reviews by agents, newest first", op: "review.status", of: pr},
+		act{words: "pr review", args: "ID", summary: "have the latest review run again on the same commit",
+			op: "review.rerun", of: pr, done: "It is reviewed again.",
+			next: "yardmaster pr reviews {id} shows the outcome."},
+		act{words: "pr findings", args: "ID", summary: "what reviews have found, newest first", op: "review.findings", of: pr},
+		act{words: "finding dismiss", args: "ID [REASON]…", summary: "say that a finding is none",
+			op: "review.dismiss", plain: []string{"id", "reason"},
+			done: "Dismissed; reviews do not name it again.",
+			next: "Undo: yardmaster call review.rules lists the rule, review.rule_delete takes it back."},
+	))
+}
+
+func definePRList(fl *flag.FlagSet) action {
+	pr := nounCalled("pr")
+	l := &listing{}
+	l.add(fl, pr)
+	return func(ctx context.Context, _ []string) error {
+		if l.repo != "" || fl.Changed("state") {
+			return pr.runList(ctx, l)
+		}
+		return nounCalled("question").runList(ctx, l)
 	}
+}
+
+// deciding defines a command that decides about the current head of a pull request.
+func deciding(name, verb, done string) func(*flag.FlagSet) action {
+	return func(fl *flag.FlagSet) action {
+		question := ""
+		if verb == "approve-pending" || verb == "merge" {
+			fl.StringVar(&question, "question", "", "the `ID` of the question that you read; wanted where it is about what is protected")
+		}
+		return func(ctx context.Context, plain []string) error {
+			return decide(ctx, name, plain[0], verb, question, done)
+		}
+	}
+}
+
+func decide(ctx context.Context, name, id, verb, question, done string) error {
 	c, err := connect()
 	if err != nil {
 		return err
 	}
-	type waiting struct {
-		PRID   string `json:"pr_id"`
-		Repo   string `json:"repo"`
-		Number int    `json:"number"`
-		Kind   string `json:"kind"`
-		Head   string `json:"head_sha"`
-		Title  string `json:"title"`
-	}
-	var rows [][]string
-	err = client.Each(ctx, c, "/v1/approvals?per_page=100", func(w waiting) error {
-		rows = append(rows, []string{w.PRID, fmt.Sprintf("%s#%d", w.Repo, w.Number), w.Kind, fmt.Sprintf("%.10s", w.Head), w.Title})
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	lines("ID\tPULL REQUEST\tASKED\tHEAD\tTITLE", rows)
-	if len(rows) == 0 {
-		fmt.Fprintln(os.Stderr, "Nothing waits for a yes or no. What waits for something else says so in `yardmaster task list`.")
-	}
-	return nil
-}
-
-func runPRApprove(ctx context.Context, args []string) error {
-	return decide(ctx, "pr approve", args, "approve-pending", "Approved")
-}
-
-func runPRSkip(ctx context.Context, args []string) error {
-	return decide(ctx, "pr skip", args, "skip-pending", "Declined")
-}
-
-func decide(ctx context.Context, name string, args []string, verb, done string) error {
-	fl := flags(name)
-	question := ""
-	if verb == "approve-pending" || verb == "merge" {
-		fl.StringVar(&question, "question", "", "the `ID` of the question that you read; wanted where it is about what is protected")
-	}
-	plain, err := parse(fl, args, "ID")
-	if err != nil {
-		return err
-	}
-	c, err := connect()
-	if err != nil {
-		return err
-	}
-	pr, err := c.Decide(ctx, plain[0], verb, question)
+	pr, err := c.Decide(ctx, id, verb, question)
 	if p, ok := errors.AsType[*client.Problem](err); ok && p.Slug() == "question_changed" {
 		return fmt.Errorf("%w\nIt is asked: %s\nIf that is what you mean: yardmaster %s %s --question %s", err,
-			client.Inert(p.Question), name, plain[0], p.ActionID)
+			client.Inert(p.Question), name, id, p.ActionID)
 	}
 	if err != nil {
 		return err
@@ -78,26 +109,42 @@ func decide(ctx context.Context, name string, args []string, verb, done string) 
 	if asked := pr.Warning(); asked != "" {
 		fmt.Println("It was asked:", client.Inert(asked))
 	}
+	if then := afterwards[verb]; then != "" {
+		fmt.Println(strings.ReplaceAll(then, "{id}", client.Inert(id)))
+	}
 	return nil
 }
 
-func runPRAskAgain(ctx context.Context, args []string) error {
-	return decide(ctx, "pr ask-again", args, "ask-again", "Asked again")
+// afterwards say how a decision is taken back, or what comes next.
+var afterwards = map[string]string{
+	"approve-pending": "It merges when nothing else is in its way: yardmaster pr view {id}",
+	"merge":           "See how far it is with: yardmaster pr view {id}",
+	"skip-pending":    "Undo: yardmaster pr ask-again {id}",
+	"ask-again":       "Answer with: yardmaster pr approve {id}, or yardmaster pr skip {id}",
 }
 
-func runPRMerge(ctx context.Context, args []string) error {
-	return decide(ctx, "pr merge", args, "merge", "To be merged")
+func definePRView(fl *flag.FlagSet) action {
+	n := nounCalled("pr")
+	o := &output{}
+	o.add(fl)
+	web := fl.Bool("web", false, "open its page in a browser instead")
+	return func(ctx context.Context, plain []string) error {
+		if *web {
+			return openPage(ctx, n, plain[0])
+		}
+		c, err := connect()
+		if err != nil {
+			return err
+		}
+		n.seen(plain[0])
+		if !o.forPrograms() {
+			return viewPull(ctx, c, plain[0])
+		}
+		return o.show(ctx, func() ([]byte, error) { return n.one(ctx, c, plain[0]) }, n.view)
+	}
 }
 
-func runPRView(ctx context.Context, args []string) error {
-	plain, err := parse(flags("pr view"), args, "ID")
-	if err != nil {
-		return err
-	}
-	c, err := connect()
-	if err != nil {
-		return err
-	}
+func viewPull(ctx context.Context, c *client.Client, id string) error {
 	var pr struct {
 		client.Pull
 		Title     string    `json:"title"`
@@ -119,7 +166,7 @@ func runPRView(ctx context.Context, args []string) error {
 			client.Clear
 		} `json:"needs_person"`
 	}
-	path := "/v1/prs/" + url.PathEscape(plain[0])
+	path := "/v1/prs/" + url.PathEscape(id)
 	if err := c.Call(ctx, http.MethodGet, path, nil, &pr); err != nil {
 		return err
 	}
@@ -163,7 +210,7 @@ func runPRView(ctx context.Context, args []string) error {
 	}
 	fmt.Println()
 	d.list()
-	fmt.Printf("\nSee the lines with: yardmaster pr diff %s\n", plain[0])
+	fmt.Printf("\nSee the lines with: yardmaster pr diff %s\n", id)
 	if pr.Needs != nil {
 		if command := pr.Needs.Command(); command != "" {
 			fmt.Printf("Then: %s\n", command)
@@ -257,22 +304,23 @@ func (d *diff) list() {
 	fmt.Printf("%d %s, +%d -%d\n", len(d.Files)+d.More, files, d.Additions, d.Deletions)
 }
 
-func runPRDiff(ctx context.Context, args []string) error {
-	fl := flags("pr diff")
+func definePRDiff(fl *flag.FlagSet) action {
 	since := fl.String("since", "",
 		"show what changed since this commit, `SHA`, say the head that you looked at last; its first 7 digits will do")
-	plain, err := parse(fl, args, "ID", "[PATH]")
-	if err != nil {
-		return err
+	return func(ctx context.Context, plain []string) error {
+		c, err := connect()
+		if err != nil {
+			return err
+		}
+		return showDiff(ctx, c, plain, *since)
 	}
-	c, err := connect()
-	if err != nil {
-		return err
-	}
+}
+
+func showDiff(ctx context.Context, c *client.Client, plain []string, since string) error {
 	read := func(path string) (d diff, err error) {
 		q := url.Values{}
-		if *since != "" {
-			q.Set("since_sha", *since)
+		if since != "" {
+			q.Set("since_sha", since)
 		}
 		if path != "" {
 			q.Set("path", path)
@@ -293,8 +341,8 @@ func runPRDiff(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if *since != "" {
-		*since = all.From // the resolved commit, for all files
+	if since != "" {
+		since = all.From // the resolved commit, for all files
 	}
 	shown := all.Files[:min(len(all.Files), mostShown)]
 	for _, f := range shown {
@@ -317,7 +365,7 @@ const mostShown = 200
 
 // print writes the lines of a file in the form of git, without control characters.
 func (d *diff) print() {
-	f := d.File
+	f, s := d.File, screen()
 	old, now := "a/"+f.Path, "b/"+f.Path
 	if f.Was != nil {
 		old = "a/" + *f.Was
@@ -328,7 +376,7 @@ func (d *diff) print() {
 	case "deleted":
 		now = "/dev/null"
 	}
-	fmt.Printf("--- %s\n+++ %s\n", client.Inert(old), client.Inert(now))
+	fmt.Println(s.Paint(terminal.Strong, "--- "+client.Inert(old)+"\n+++ "+client.Inert(now)))
 	if f.WasType != nil || f.Type != "file" {
 		fmt.Println("(" + strings.TrimSpace(strings.TrimPrefix(f.name(), f.Path)) + ")")
 	}
@@ -336,9 +384,17 @@ func (d *diff) print() {
 		fmt.Println("(binary)")
 	}
 	for _, h := range f.Hunks {
-		fmt.Printf("@@ -%d,%d +%d,%d @@ %s\n", h.OldStart, h.OldLines, h.NewStart, h.NewLines, client.Escape(h.Section))
+		fmt.Println(s.Paint(terminal.Run, fmt.Sprintf("@@ -%d,%d +%d,%d @@ %s", h.OldStart, h.OldLines, h.NewStart, h.NewLines,
+			client.Inert(h.Section))))
 		for _, l := range h.Lines {
-			fmt.Println(client.Escape(l))
+			tone := terminal.Plain
+			switch {
+			case strings.HasPrefix(l, "+"):
+				tone = terminal.Added
+			case strings.HasPrefix(l, "-"):
+				tone = terminal.Removed
+			}
+			fmt.Println(s.Paint(tone, client.Escape(l)))
 		}
 	}
 	if f.Cut {

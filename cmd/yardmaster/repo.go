@@ -4,23 +4,26 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 
+	flag "github.com/spf13/pflag"
+
 	"yardmaster/internal/client"
+	"yardmaster/internal/terminal"
 )
 
-func runRepoAdd(ctx context.Context, args []string) error {
-	fl := flags("repo add")
+func defineRepoAdd(fl *flag.FlagSet) action {
 	full := fl.String("name", "", "`OWNER/NAME` on the server; your account and the source's own name when empty")
-	plain, err := parse(fl, args, "PATH|URL")
-	if err != nil {
-		return err
-	}
-	owner, name, ok := strings.Cut(*full, "/")
-	if *full != "" && (!ok || owner == "" || !plainName(name)) {
+	remote := fl.String("remote", "yardmaster", "`NAME` of the git remote that the folder gets; none when empty")
+	return func(ctx context.Context, plain []string) error { return addRepo(ctx, plain[0], *full, *remote) }
+}
+
+func addRepo(ctx context.Context, source, full, remote string) error {
+	owner, name, ok := strings.Cut(full, "/")
+	if full != "" && (!ok || owner == "" || !plainName(name)) {
 		return misuse{"--name has the form OWNER/NAME, of letters, digits, dots, hyphens and underscores"}
 	}
 	c, err := connect()
@@ -35,8 +38,8 @@ func runRepoAdd(ctx context.Context, args []string) error {
 	if err := c.Call(ctx, http.MethodGet, "/v1/me", nil, &me); err != nil {
 		return err
 	}
-	if *full == "" {
-		owner, name = me.Account.Login, nameOf(plain[0])
+	if full == "" {
+		owner, name = me.Account.Login, nameOf(source)
 	}
 	if owner != me.Account.Login {
 		return fmt.Errorf("you are signed in to the account %s, and can add no repository of %s: --name %s/%s", me.Account.Login,
@@ -45,11 +48,37 @@ func runRepoAdd(ctx context.Context, args []string) error {
 	if !plainName(name) {
 		return misused("give it a name: --name %s/NAME", owner)
 	}
-	if err := c.AddRepo(ctx, plain[0], owner, name); err != nil {
+	p := terminal.Of(os.Stderr, os.Getenv).NewProgress(os.Stderr, "Pushing "+source+" to "+c.URL)
+	c.Steps = p
+	err = c.AddRepo(ctx, source, owner, name)
+	p.Stop()
+	if err != nil {
 		return err
 	}
-	fmt.Printf("%s/%s is on the server. Fetch what agents do from %s/git/%s/%s.git\n", owner, name, c.URL, owner, name)
+	address := fmt.Sprintf("%s/git/%s/%s.git", c.URL, owner, name)
+	fmt.Printf("%s/%s is on the server. Fetch what agents do from %s\n", owner, name, address)
+	if remote == "" || addRemote(ctx, source, remote, address) != nil {
+		return nil
+	}
+	fmt.Printf("That is the remote %s here: git fetch %s; `git remote remove %s` takes it away, and `yardmaster auth git` has git sign in there.\n",
+		remote, remote, remote)
 	return nil
+}
+
+// addRemote gives a folder a remote. It fails if the folder has one of that name at
+// another address, or the source is no folder.
+func addRemote(ctx context.Context, dir, name, address string) error {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return fmt.Errorf("%s is no folder", dir)
+	}
+	if at, err := client.Git(ctx, dir, "", "", "remote", "get-url", name); err == nil {
+		if at == address {
+			return nil
+		}
+		return fmt.Errorf("the remote %s is %s", name, at)
+	}
+	_, err := client.Git(ctx, dir, "", "", "remote", "add", "--", name, address)
+	return err
 }
 
 var unplain = regexp.MustCompile(`[^a-z0-9._-]+`)
@@ -69,29 +98,4 @@ func nameOf(source string) string {
 // plainName tells whether the git host accepts the name.
 func plainName(name string) bool {
 	return name != "" && name[0] != '-' && strings.Trim(name, ".") != "" && len(name) <= 100 && !unplain.MatchString(strings.ToLower(name))
-}
-
-func runRepoList(ctx context.Context, args []string) error {
-	if _, err := parse(flags("repo list"), args); err != nil {
-		return err
-	}
-	c, err := connect()
-	if err != nil {
-		return err
-	}
-	var rows [][]string
-	type repository struct {
-		FullName      string `json:"full_name"`
-		DefaultBranch string `json:"default_branch"`
-		Enabled       bool   `json:"enabled"`
-	}
-	err = client.Each(ctx, c, "/v1/repos?per_page=100", func(r repository) error {
-		rows = append(rows, []string{r.FullName, r.DefaultBranch, strconv.FormatBool(r.Enabled)})
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	table("REPOSITORY\tBRANCH\tENABLED", rows, "yardmaster repo add PATH")
-	return nil
 }

@@ -7,22 +7,25 @@ import (
 	"os"
 	"strings"
 
+	flag "github.com/spf13/pflag"
+
 	"yardmaster/internal/client"
 )
 
-func runRepoCreate(ctx context.Context, args []string) error {
-	fl := flags("repo create")
+func defineRepoCreate(fl *flag.FlagSet) action {
 	host := fl.String("host", "", "the code `HOST`, where there is a choice, such as builtin or github:github.com")
 	about := fl.String("description", "", "a `LINE` that says what it is for")
 	stack := fl.String("stack", "", "what it is to be made of, in `WORDS`")
 	public := fl.Bool("public", false, "open to everybody at its host, where there are such")
-	plain, err := parse(fl, args, "NAME|OWNER/NAME")
-	if err != nil {
-		return err
+	return func(ctx context.Context, plain []string) error {
+		return createRepo(ctx, plain[0], *host, *about, *stack, *public)
 	}
-	owner, name, both := strings.Cut(plain[0], "/")
+}
+
+func createRepo(ctx context.Context, full, host, about, stack string, public bool) error {
+	owner, name, both := strings.Cut(full, "/")
 	if !both {
-		owner, name = "", plain[0]
+		owner, name = "", full
 	}
 	if both && owner == "" || !plainName(name) {
 		return misused("a repository has a name of letters, digits, dots, hyphens and underscores, or OWNER/NAME")
@@ -32,12 +35,12 @@ func runRepoCreate(ctx context.Context, args []string) error {
 		return err
 	}
 	in := map[string]any{"name": name}
-	for key, value := range map[string]string{"owner": owner, "host": *host, "description": *about, "stack": *stack} {
+	for key, value := range map[string]string{"owner": owner, "host": host, "description": about, "stack": stack} {
 		if value != "" {
 			in[key] = value
 		}
 	}
-	if *public {
+	if public {
 		in["private"] = false
 	}
 	var out struct {

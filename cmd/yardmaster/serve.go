@@ -9,6 +9,8 @@ import (
 	"os"
 	"runtime/debug"
 
+	"github.com/spf13/pflag"
+
 	"yardmaster/internal/app"
 	"yardmaster/internal/config"
 )
@@ -25,27 +27,30 @@ func logger(w io.Writer, level, format string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, o))
 }
 
-// configured reads the settings of a command that has them as flags.
-func configured(name string, args []string) (*config.Config, error) {
-	cfg, _, err := configuredFor(flags(name), args)
-	return cfg, err
+// configured declares the settings of the server as flags of a command, and gives them to
+// what the command does.
+func configured(fl *pflag.FlagSet, do func(ctx context.Context, cfg *config.Config, plain []string) error) action {
+	own := flag.NewFlagSet("", flag.ContinueOnError)
+	load := config.Define(own, os.LookupEnv)
+	fl.AddGoFlagSet(own)
+	return func(ctx context.Context, plain []string) error {
+		// The values are set already; this notes which of them the command line has.
+		fl.Visit(func(f *pflag.Flag) {
+			if own.Lookup(f.Name) != nil {
+				_ = own.Set(f.Name, f.Value.String())
+			}
+		})
+		cfg, err := load()
+		if err != nil {
+			return err
+		}
+		return do(ctx, cfg, plain)
+	}
 }
 
-// configuredFor is configured for a command with further flags and arguments.
-func configuredFor(fl *flag.FlagSet, args []string, want ...string) (cfg *config.Config, plain []string, err error) {
-	load := config.Define(fl, os.LookupEnv)
-	if plain, err = parse(fl, args, want...); err != nil {
-		return nil, nil, err
-	}
-	cfg, err = load()
-	return cfg, plain, err
-}
+func defineServe(fl *pflag.FlagSet) action { return configured(fl, runServe) }
 
-func runServe(ctx context.Context, args []string) error {
-	cfg, err := configured("serve", args)
-	if err != nil {
-		return err
-	}
+func runServe(ctx context.Context, cfg *config.Config, _ []string) error {
 	if os.Getenv("GOGC") == "" {
 		// An idle server has about 10 MB of heap. A GC percent of 200 costs another
 		// 10 MB, and halves the collector's time.
@@ -53,7 +58,7 @@ func runServe(ctx context.Context, args []string) error {
 	}
 	log := logger(os.Stderr, cfg.LogLevel, cfg.LogFormat)
 	defer exitOnNextSignal(ctx, log)()
-	err = app.Run(ctx, cfg, app.Options{
+	err := app.Run(ctx, cfg, app.Options{
 		Version: version, SHA: commit(), Logger: log,
 		Ready: func(a *app.App) {
 			fmt.Printf("Yardmaster %s serves %s, boxes connect to %s, data in %s\n", version, a.URL(), a.NATSURL(), cfg.Data)
@@ -68,11 +73,9 @@ func runServe(ctx context.Context, args []string) error {
 	return err
 }
 
-func runConfig(_ context.Context, args []string) error {
-	cfg, err := configured("config", args)
-	if err != nil {
-		return err
-	}
-	cfg.Print(os.Stdout)
-	return nil
+func defineConfig(fl *pflag.FlagSet) action {
+	return configured(fl, func(_ context.Context, cfg *config.Config, _ []string) error {
+		cfg.Print(os.Stdout)
+		return nil
+	})
 }

@@ -2,33 +2,137 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"unicode/utf8"
+
+	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/client"
 )
 
-func runTaskCreate(ctx context.Context, args []string) error {
-	fl := flags("task create")
-	repo := fl.String("repo", "", "`OWNER/NAME` of the repository, as `yardmaster repo list` shows it")
+func taskNoun() *noun {
+	return &noun{name: "task", list: "task.list", get: "task.run_status", names: []string{"branch"}, label: "title", page: "tasks",
+		first: `yardmaster task create --repo OWNER/NAME "…"`,
+		columns: []column{{"ID", "id", asID}, {"STATUS", "status", asState}, {"AGE", "created_at", asAge}, {"REPOSITORY", "repo", asText},
+			{"KIND", "kind", asText}, {"WAITS FOR", "holds", asHolds}, {"COST", "budget.spent", asUSD}, {"TITLE", "title", asTitle}},
+		next: func(row map[string]any) (lines []string) {
+			id := short(plainText(row["id"]))
+			holds, _ := row["holds"].([]any)
+			for _, h := range holds {
+				hold, _ := h.(map[string]any)
+				if command := clearOf(hold["clear"]); command != "" {
+					lines = append(lines, "What moves it: "+command)
+				}
+			}
+			switch row["status"] {
+			case "pending", "claimed", "running", "awaiting_ci", "fixing_ci":
+				lines = append(lines, "Follow it with: yardmaster task watch "+id)
+			case "failed", "cancelled":
+				lines = append(lines, "Try it again with: yardmaster task redispatch "+id)
+			case "completed", "merged":
+				lines = append(lines, "What it delivered: yardmaster task report "+id)
+			}
+			if pr := plainText(row["pr_id"]); pr != "" {
+				lines = append(lines, "Its pull request: yardmaster pr view "+pr)
+			}
+			return lines
+		}}
+}
+
+// clearOf is the command line of a call that ends a wait; "" if there is none.
+func clearOf(v any) string {
+	of, _ := v.(map[string]any)
+	c := client.Clear{Capability: plainText(of["capability"]), Args: map[string]string{}}
+	args, _ := of["args"].(map[string]any)
+	for name, value := range args {
+		c.Args[name] = plainText(value)
+	}
+	return c.Command()
+}
+
+func taskCommands() []command {
+	task := nounCalled("task")
+	return append([]command{
+		{words: "task create", args: "[TEXT]…", summary: "file a task", define: defineTaskCreate,
+			more: "The text is what an agent is told. An editor opens on a terminal when there is none.",
+			examples: []string{`yardmaster task create --repo acme/web "Fix the parser, with a test."`,
+				"yardmaster task create --repo acme/web --file task.md --watch"}},
+		task.listCommand("the newest tasks", "yardmaster task list --status failed",
+			"yardmaster task list --all --json id,title,status", "yardmaster task list --watch"),
+		task.viewCommand("one task: its state, what it waits for, its run", "yardmaster task view @last",
+			"yardmaster task view acme/web#3"),
+		{words: "task watch", args: "ID", summary: "follow a task until it ends", of: task, define: defineTaskWatch,
+			more: "On a terminal a question is answered there: a approves, s declines, d shows the diff, f fills in what is asked,\n" +
+				"o opens the page, m TEXT tells the agent something, q leaves. The exit code is 0 if it was merged or completed.",
+			examples: []string{"yardmaster task watch @last"}},
+		{words: "task cancel", args: "ID", summary: "end a task for good", of: task, define: nothing(runTaskCancel)},
+		{words: "task reassign", args: "ID", summary: "take a task from its box and queue it again", of: task,
+			define: nothing(runTaskReassign)},
+		{words: "task redispatch", args: "ID", summary: "try a task again that failed or is stuck", of: task, define: defineTaskRedispatch,
+			examples: []string{`yardmaster task redispatch @last --guidance "The test needs Go 1.26."`}},
+		nounCalled("stall").namedList("task stalls", "every reason for which tasks wait, and what clears it"),
+	}, commandsOf(
+		act{words: "task retry", args: "ID", summary: "end its wait before the next try", op: "task.retry_now",
+			of: task, done: "It is tried again now.",
+			next: "Follow it with: yardmaster task watch {id}"},
+		act{words: "task report", args: "ID", summary: "what a task delivered", op: "task.result", of: task},
+		act{words: "task attempts", args: "ID", summary: "every try of a task, oldest first", op: "task.attempts", of: task},
+	)...)
+}
+
+func defineTaskCreate(fl *flag.FlagSet) action {
+	repo := fl.String("repo", "",
+		"`OWNER/NAME` of the repository, as `yardmaster repo list` shows it; that of the folder's git remote when empty")
 	title := fl.String("title", "", "one line; the first of the text when empty")
 	template := fl.String("template", "", "`NAME` of the agent template; the repository's default when empty")
-	plain, err := parse(fl, args, "TEXT…")
-	if err != nil {
-		return err
+	budget := fl.String("budget", "", "the most that it may cost, in US dollars")
+	priority := fl.Int("priority", 0, "higher is claimed first; the server's 50 when 0")
+	after := fl.StringSlice("after", nil, "`IDS` of tasks that must succeed before this one starts")
+	watch := fl.BoolP("watch", "w", false, "follow it until it ends")
+	var t texts
+	t.add(fl)
+	return func(ctx context.Context, plain []string) error {
+		if *repo == "" {
+			here, err := repoHere(ctx)
+			if err != nil {
+				return misuse{"give --repo OWNER/NAME, and what is to be done: TEXT is missing"}
+			}
+			*repo = here
+		}
+		text, err := t.read(ctx, plain, "what is to be done in "+*repo+", and why")
+		if err != nil {
+			return err
+		}
+		in := map[string]any{"repo": *repo, "title": headline(*title, text), "problem": text}
+		if *template != "" {
+			in["template"] = *template
+		}
+		if *budget != "" {
+			in["budget_usd"] = json.Number(*budget)
+		}
+		if *priority != 0 {
+			in["priority"] = *priority
+		}
+		var needs []string
+		for _, word := range *after {
+			id, err := nounCalled("task").find(ctx, word)
+			if err != nil {
+				return err
+			}
+			needs = append(needs, id)
+		}
+		if len(needs) > 0 {
+			in["depends_on"] = needs
+		}
+		return createTask(ctx, in, *watch)
 	}
-	text := strings.TrimSpace(strings.Join(plain, " "))
-	if *repo == "" || text == "" {
-		return misuse{"give --repo OWNER/NAME, and what is to be done"}
-	}
-	in := map[string]any{"repo": *repo, "title": headline(*title, text), "problem": text}
-	if *template != "" {
-		in["template"] = *template
-	}
+}
+
+func createTask(ctx context.Context, in map[string]any, watch bool) error {
 	c, err := connect()
 	if err != nil {
 		return err
@@ -41,7 +145,11 @@ func runTaskCreate(ctx context.Context, args []string) error {
 	if err := c.Call(ctx, http.MethodPost, "/v1/tasks", in, &out); err != nil {
 		return err
 	}
+	nounCalled("task").seen(out.TaskID)
 	fmt.Printf("%s\nqueued, %d of %d; follow it with: yardmaster task watch %s\n", out.TaskID, out.Position, out.Depth, out.TaskID)
+	if watch {
+		return watchTask(ctx, out.TaskID)
+	}
 	return nil
 }
 
@@ -62,48 +170,6 @@ func headline(title, text string) string {
 	return strings.TrimSpace(line) + "…"
 }
 
-func runTaskList(ctx context.Context, args []string) error {
-	if _, err := parse(flags("task list"), args); err != nil {
-		return err
-	}
-	c, err := connect()
-	if err != nil {
-		return err
-	}
-	var p page[client.Task]
-	if err := c.Call(ctx, http.MethodGet, "/v1/tasks?per_page=25", nil, &p); err != nil {
-		return err
-	}
-	var rows [][]string
-	for _, t := range p.Data {
-		rows = append(rows, []string{t.ID, t.Status, t.Repo, t.Kind, t.Title})
-	}
-	table("ID\tSTATUS\tREPOSITORY\tKIND\tTITLE", rows, `yardmaster task create --repo OWNER/NAME "…"`)
-	return nil
-}
-
-func runTaskWatch(ctx context.Context, args []string) error {
-	plain, err := parse(flags("task watch"), args, "ID")
-	if err != nil {
-		return err
-	}
-	c, err := connect()
-	if err != nil {
-		return err
-	}
-	t, err := c.Watch(ctx, plain[0], client.Print(os.Stdout, width()))
-	if err != nil {
-		return err
-	}
-	switch t.Status {
-	case "merged", "completed":
-		return nil
-	case "failed":
-		return fmt.Errorf("the task failed; `yardmaster task redispatch %s` tries it again", t.ID)
-	}
-	return fmt.Errorf("the task was %s", t.Status)
-}
-
 // onTask calls a capability of one task, and decodes the answer into out.
 func onTask(ctx context.Context, id, verb string, in map[string]any, out any) error {
 	c, err := connect()
@@ -113,11 +179,7 @@ func onTask(ctx context.Context, id, verb string, in map[string]any, out any) er
 	return c.Call(ctx, http.MethodPost, "/v1/tasks/"+url.PathEscape(id)+"/"+verb, in, out)
 }
 
-func runTaskCancel(ctx context.Context, args []string) error {
-	plain, err := parse(flags("task cancel"), args, "ID")
-	if err != nil {
-		return err
-	}
+func runTaskCancel(ctx context.Context, plain []string) error {
 	var out struct {
 		Kind   string `json:"kind"`
 		Status string `json:"status"`
@@ -129,15 +191,11 @@ func runTaskCancel(ctx context.Context, args []string) error {
 		fmt.Printf("It is over already: %s.\n", out.Status)
 		return nil
 	}
-	fmt.Println("Cancelled.")
+	fmt.Printf("Cancelled. Again: yardmaster task redispatch %s\n", plain[0])
 	return nil
 }
 
-func runTaskReassign(ctx context.Context, args []string) error {
-	plain, err := parse(flags("task reassign"), args, "ID")
-	if err != nil {
-		return err
-	}
+func runTaskReassign(ctx context.Context, plain []string) error {
 	var out struct {
 		Reassigned bool   `json:"reassigned"`
 		Status     string `json:"status"`
@@ -146,23 +204,22 @@ func runTaskReassign(ctx context.Context, args []string) error {
 		return err
 	}
 	if out.Reassigned {
-		fmt.Println("Taken from its box; it waits for the next.")
+		fmt.Printf("Taken from its box; it waits for the next. Follow it with: yardmaster task watch %s\n", plain[0])
 	} else {
 		fmt.Printf("No box works on it: it is %s.\n", out.Status)
 	}
 	return nil
 }
 
-func runTaskRedispatch(ctx context.Context, args []string) error {
-	fl := flags("task redispatch")
+func defineTaskRedispatch(fl *flag.FlagSet) action {
 	guidance := fl.String("guidance", "", "what the next attempt should know, `TEXT` of at most 2000 characters")
-	plain, err := parse(fl, args, "ID")
-	if err != nil {
-		return err
-	}
+	return func(ctx context.Context, plain []string) error { return redispatch(ctx, plain[0], *guidance) }
+}
+
+func redispatch(ctx context.Context, id, guidance string) error {
 	in := map[string]any{}
-	if *guidance != "" {
-		in["guidance"] = *guidance
+	if guidance != "" {
+		in["guidance"] = guidance
 	}
 	var out struct {
 		Saved struct {
@@ -170,13 +227,13 @@ func runTaskRedispatch(ctx context.Context, args []string) error {
 			SHA   string `json:"sha"`
 		} `json:"saved_wip"`
 	}
-	if err := onTask(ctx, plain[0], "redispatch", in, &out); err != nil {
+	if err := onTask(ctx, id, "redispatch", in, &out); err != nil {
 		return err
 	}
 	from := "from the beginning"
 	if out.Saved.Found {
 		from = fmt.Sprintf("from the work saved at %.10s", out.Saved.SHA)
 	}
-	fmt.Printf("Queued again, %s; follow it with: yardmaster task watch %s\n", from, plain[0])
+	fmt.Printf("Queued again, %s; follow it with: yardmaster task watch %s\n", from, id)
 	return nil
 }

@@ -14,8 +14,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +24,7 @@ type Client struct {
 	URL   string // without a trailing slash
 	Token string // personal access token; empty: anonymous
 	HTTP  *http.Client
+	Steps Steps // is told what goes on in long calls; nil: nobody
 }
 
 // Problem is a refusal by the server (RFC 9457).
@@ -110,25 +109,15 @@ func (c *Client) Call(ctx context.Context, method, path string, in, out any) err
 	return nil
 }
 
-// Each calls take with every row of a collection, page after page. When the server
-// answers 429, Each waits as long as the server asks and continues.
+// Each calls take with every row of a collection, page after page. It waits as Patient
+// does.
 func Each[T any](ctx context.Context, c *Client, path string, take func(T) error) error {
 	for at := path; ; {
 		var page struct {
 			Data []T     `json:"data"`
 			Next *string `json:"next_cursor"`
 		}
-		err := c.Call(ctx, http.MethodGet, at, nil, &page)
-		var p *Problem
-		if errors.As(err, &p) && p.Status == http.StatusTooManyRequests {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(time.Duration(max(p.RetryAfter, 1)) * time.Second):
-			}
-			continue
-		}
-		if err != nil {
+		if err := c.Patient(ctx, http.MethodGet, at, &page); err != nil {
 			return err
 		}
 		for _, row := range page.Data {
@@ -144,6 +133,23 @@ func Each[T any](ctx context.Context, c *Client, path string, take func(T) error
 			sep = "&"
 		}
 		at = path + sep + "cursor=" + url.QueryEscape(*page.Next)
+	}
+}
+
+// Patient is Call without a body. When the server answers 429, Patient waits as long as
+// the server asks and calls again.
+func (c *Client) Patient(ctx context.Context, method, path string, out any) error {
+	for {
+		err := c.Call(ctx, method, path, nil, out)
+		var p *Problem
+		if !errors.As(err, &p) || p.Status != http.StatusTooManyRequests {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Duration(max(p.RetryAfter, 1)) * time.Second):
+		}
 	}
 }
 
@@ -285,67 +291,17 @@ func frames(r io.Reader, fn func(Frame) error) (ended bool, err error) {
 	}
 }
 
-// Login is the address and token that the command line stores.
-type Login struct {
-	URL   string `json:"url"`
-	Token string `json:"token"`
-}
-
-// LoginFile is the path of the stored login.
-func LoginFile() (string, error) {
-	dir, err := os.UserConfigDir()
+// Clock is the time of the server as its health check says it, to the second; zero if it
+// does not.
+func (c *Client) Clock(ctx context.Context) (time.Time, error) {
+	resp, err := c.send(ctx, http.MethodGet, "/healthz", nil, nil)
 	if err != nil {
-		return "", err
+		return time.Time{}, err
 	}
-	return filepath.Join(dir, "yardmaster", "login.json"), nil
-}
-
-// LoadLogin reads the stored login. YARDMASTER_URL and YARDMASTER_TOKEN take
-// precedence.
-func LoadLogin(env func(string) string) (Login, error) {
-	var l Login
-	path, err := LoginFile()
-	if err == nil {
-		if b, rerr := os.ReadFile(path); rerr == nil {
-			if err := json.Unmarshal(b, &l); err != nil {
-				return l, fmt.Errorf("%s: %w", path, err)
-			}
-		}
-	}
-	if v := env("YARDMASTER_URL"); v != "" {
-		l.URL = v
-	}
-	if v := env("YARDMASTER_TOKEN"); v != "" {
-		l.Token = v
-	}
-	if l.URL == "" {
-		l.URL = "http://127.0.0.1:8080"
-	}
-	if l.URL, err = Address(l.URL); err != nil {
-		return l, err
-	}
-	if l.Token == "" {
-		return l, errors.New("not signed in: run `yardmaster login`, or set YARDMASTER_TOKEN")
-	}
-	return l, nil
-}
-
-// Save stores the login in a file that only its owner can read.
-func (l Login) Save() error {
-	path, err := LoginFile()
+	defer resp.Body.Close()
+	at, err := http.ParseTime(resp.Header.Get("Date"))
 	if err != nil {
-		return err
+		return time.Time{}, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	b, err := json.Marshal(l)
-	if err != nil {
-		return err
-	}
-	tmp := path + ".tmp"
-	if err := os.WriteFile(tmp, append(b, '\n'), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(tmp, path)
+	return at, nil
 }

@@ -36,10 +36,18 @@ func Git(ctx context.Context, dir, url, token string, args ...string) (string, e
 	return strings.TrimSpace(string(out)), nil
 }
 
+// Steps is told what goes on while something takes long.
+type Steps interface{ Step(text string) }
+
 // AddRepo pushes the branches and tags of a repository to the built-in git host,
 // which then knows the repository. source is a folder of the user, or an address
 // that git can clone.
 func (c *Client) AddRepo(ctx context.Context, source, owner, name string) error {
+	step := func(text string) {
+		if c.Steps != nil {
+			c.Steps.Step(text)
+		}
+	}
 	remote := fmt.Sprintf("%s/git/%s/%s.git", c.URL, owner, name)
 	dir := source
 	if info, err := os.Stat(source); err != nil || !info.IsDir() {
@@ -52,6 +60,7 @@ func (c *Client) AddRepo(ctx context.Context, source, owner, name string) error 
 		}
 		defer os.RemoveAll(tmp)
 		dir = filepath.Join(tmp, "repo.git")
+		step("Cloning " + source)
 		if _, err := Git(ctx, tmp, "", "", "clone", "--quiet", "--mirror", source, dir); err != nil {
 			return err
 		}
@@ -60,6 +69,7 @@ func (c *Client) AddRepo(ctx context.Context, source, owner, name string) error 
 	if err != nil {
 		return fmt.Errorf("%s %w", source, err)
 	}
+	step("Pushing " + head + " to " + remote)
 	// The first pushed branch becomes the default branch.
 	out, err := Git(ctx, dir, c.URL, c.Token, "push", "--quiet", remote, "refs/heads/"+head+":refs/heads/"+head)
 	if strings.Contains(out, "[rejected]") {
@@ -68,6 +78,7 @@ func (c *Client) AddRepo(ctx context.Context, source, owner, name string) error 
 	} else if err != nil {
 		return err
 	}
+	step("Pushing all branches and tags to " + remote)
 	_, err = Git(ctx, dir, c.URL, c.Token, "push", "--quiet", remote, "refs/heads/*:refs/heads/*", "refs/tags/*:refs/tags/*")
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"yardmaster/internal/client/inert"
@@ -12,15 +13,23 @@ import (
 
 // Print is a Watcher that writes one line for each step, for people. It breaks lines
 // that are longer than width characters between words; 0 breaks none.
-func Print(out io.Writer, width int) Watcher {
-	line := func(what, text string) {
-		for i, part := range broken(Inert(text), width-len(margin)) {
-			if i > 0 {
-				what = ""
-			}
-			fmt.Fprintf(out, "  %-9s %s\n", what, part)
-		}
-	}
+func Print(out io.Writer, width int) Watcher { return Printer{Out: out, Width: width}.Watcher() }
+
+// Printer writes what a Watcher is told, for people.
+type Printer struct {
+	Out   io.Writer
+	Width int              // characters of a line; 0: lines are not broken
+	Now   func() time.Time // the time before each line; nil: none
+	// Paint colours a line, which is inert, by what it is: task, run, agent, output, pull,
+	// server, + and - for lines that an agent adds and removes; nil: no colours.
+	Paint func(what, text string) string
+	// Page is the address of the page of an object; nil: none are shown.
+	Page func(noun, id string) string
+}
+
+// Watcher is the Watcher that prints.
+func (p Printer) Watcher() Watcher {
+	line := func(what, text string) { p.line(what, what, Inert(text)) }
 	var who, text string // the source of text, and its output since the last line end
 	hear := func(what, chunk string) {
 		if what != who && text != "" {
@@ -45,6 +54,11 @@ func Print(out io.Writer, width int) Watcher {
 		}
 		line(what, fmt.Sprintf(format, a...))
 	}
+	page := func(what, noun, id string) {
+		if p.Page != nil && id != "" {
+			say(what, "see %s", p.Page(noun, id))
+		}
+	}
 	return Watcher{
 		State: func(t Task) {
 			s := t.Status
@@ -63,6 +77,9 @@ func Print(out io.Writer, width int) Watcher {
 				if command := h.Clear.Command(); command != "" {
 					say("task", "then: %s", command)
 				}
+				if id := h.Clear.Blocker(); id != "" {
+					page("task", "blocker", id)
+				}
 			}
 		},
 		Event: func(_ Task, e Event) {
@@ -77,29 +94,114 @@ func Print(out io.Writer, width int) Watcher {
 			if line := describe(e); line != "" {
 				say("run", "%s", line)
 			}
+			if edits := edited(e); len(edits) > 0 {
+				say("edit", "%s", edits[0].text)
+				for _, l := range edits[1:] {
+					p.line(l.what, "", Inert(l.text))
+				}
+			}
 		},
-		Pull: func(p Pull) {
-			checks := "checks " + p.Checks
-			if p.Checks == "none" {
+		Pull: func(pr Pull) {
+			checks := "checks " + pr.Checks
+			if pr.Checks == "none" {
 				checks = "no checks"
 			}
-			say("pull", "#%d %s, head %.10s, %s", p.Number, p.State, p.HeadSHA, checks)
-			if p.PendingAction != nil && p.PendingAction.State == "pending" {
-				say("pull", "%s waits for approval: yardmaster pr approve %s", p.PendingAction.Kind, p.ID)
-				if asks := p.Warning(); asks != "" {
+			say("pull", "#%d %s, head %.10s, %s", pr.Number, pr.State, pr.HeadSHA, checks)
+			if a := pr.PendingAction; a != nil && a.State == "pending" {
+				say("pull", "%s waits for approval: yardmaster pr approve %s", a.Kind, pr.ID)
+				if asks := pr.Warning(); asks != "" {
 					say("pull", "%s", asks)
+				} else if p.Page != nil && a.Question != "" {
+					say("pull", "asked: %s", a.Question)
 				}
+				page("pull", "pr", pr.ID)
 			}
 		},
 		Lost: func(err error) { say("server", "%v; trying again", err) },
 	}
 }
 
+// line writes an inert line, broken where it is too long. label stands before it.
+func (p Printer) line(what, label, text string) {
+	at := ""
+	if p.Now != nil {
+		at = p.Now().Local().Format("15:04:05")
+	}
+	for i, part := range Broken(text, p.Width-len(margin)-len(at)) {
+		if i > 0 {
+			label, at = "", strings.Repeat(" ", len(at))
+		}
+		if p.Paint != nil {
+			part = p.Paint(what, part)
+		}
+		fmt.Fprintf(p.Out, "%s  %-9s %s\n", at, label, part)
+	}
+}
+
+// mostLines is the number of lines that are shown of one edit of an agent.
+const mostLines = 40
+
+// editLine is a line of an edit: what it is (+, - or a path) and its text.
+type editLine struct{ what, text string }
+
+// edited are the edits of files that an agent reports: the path first, then the lines
+// that it removes and adds.
+func edited(e Event) (out []editLine) {
+	var u struct {
+		Update  string `json:"sessionUpdate"`
+		Status  string `json:"status"`
+		Content []struct {
+			Type string  `json:"type"`
+			Path string  `json:"path"`
+			Old  *string `json:"oldText"`
+			New  string  `json:"newText"`
+		} `json:"content"`
+	}
+	if e.Kind != "agent.update" || json.Unmarshal(e.Data, &u) != nil ||
+		u.Update != "tool_call" && (u.Update != "tool_call_update" || u.Status == "completed") {
+		return nil
+	}
+	for _, c := range u.Content {
+		if c.Type != "diff" {
+			continue
+		}
+		out = append(out, editLine{"edit", c.Path})
+		var old []string
+		if c.Old != nil {
+			old = strings.Split(strings.TrimSuffix(*c.Old, "\n"), "\n")
+		}
+		now := strings.Split(strings.TrimSuffix(c.New, "\n"), "\n")
+		// Lines at the beginning and the end that are the same are left out.
+		for len(old) > 0 && len(now) > 0 && old[0] == now[0] {
+			old, now = old[1:], now[1:]
+		}
+		for len(old) > 0 && len(now) > 0 && old[len(old)-1] == now[len(now)-1] {
+			old, now = old[:len(old)-1], now[:len(now)-1]
+		}
+		n := 0
+		for _, side := range []struct {
+			what  string
+			lines []string
+		}{{"-", old}, {"+", now}} {
+			for _, l := range side.lines {
+				if n++; n > mostLines {
+					continue
+				}
+				out = append(out, editLine{side.what, side.what + " " + strings.ReplaceAll(l, "\t", "    ")})
+			}
+		}
+		if n > mostLines {
+			out = append(out, editLine{"edit", fmt.Sprintf("and %d lines more", n-mostLines)})
+		}
+	}
+	return out
+}
+
 const margin = "  agent     "
 
-// broken breaks a line between words into parts of at most width characters; a
+// Broken breaks a line between words into parts of at most width characters; a
 // longer word remains whole. A width under 20 breaks nothing.
-func broken(line string, width int) (parts []string) {
+func Broken(line string, width int) (parts []string) {
 	if width < 20 {
 		return []string{line}
 	}
@@ -119,6 +221,9 @@ func broken(line string, width int) (parts []string) {
 
 // Inert is untrusted text for one line of a terminal.
 func Inert(s string) string { return inert.Line(s) }
+
+// InertLines is untrusted text of several lines.
+func InertLines(s string) string { return inert.Lines(s) }
 
 // Escape is untrusted text for a terminal, with all of its lines and characters.
 func Escape(s string) string { return inert.Escape(s) }

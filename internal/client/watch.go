@@ -42,24 +42,45 @@ type Clear struct {
 // Command is the command line that makes the call; empty if the call needs more
 // than c has.
 func (c *Clear) Command() string {
-	if c == nil || c.Args["id"] == "" {
+	if c == nil {
+		return ""
+	}
+	id := c.Args["id"]
+	if id == "" {
+		id = c.Args["blockerId"]
+	}
+	if id == "" {
 		return ""
 	}
 	switch name := c.Capability; name {
 	case "pr.approve_pending":
-		return "yardmaster pr approve " + c.Args["id"]
+		return "yardmaster pr approve " + id
 	case "pr.ask_again":
-		return "yardmaster pr ask-again " + c.Args["id"]
+		return "yardmaster pr ask-again " + id
 	case "pr.merge":
-		return "yardmaster pr merge " + c.Args["id"]
+		return "yardmaster pr merge " + id
 	case "pr.rearm_babysit":
-		return "yardmaster call pr.rearm_babysit id=" + c.Args["id"] + ` reason="…"`
+		return "yardmaster call pr.rearm_babysit id=" + id + ` reason="…"`
 	case "task.cancel", "task.redispatch":
-		return "yardmaster task " + strings.TrimPrefix(name, "task.") + " " + c.Args["id"]
+		return "yardmaster task " + strings.TrimPrefix(name, "task.") + " " + id
 	case "task.retry_now":
-		return "yardmaster call task.retry_now id=" + c.Args["id"]
+		return "yardmaster call task.retry_now id=" + id
+	case "blocker.submit", "blocker.spec":
+		return "yardmaster blocker fill " + id
+	case "blocker.answer":
+		if c.Args["blockerId"] != "" {
+			return "yardmaster blocker answer " + id + ` "…"`
+		}
 	}
 	return ""
+}
+
+// Blocker is the id of the blocker that the call is about; "" if it is about none.
+func (c *Clear) Blocker() string {
+	if c == nil || !strings.HasPrefix(c.Capability, "blocker.") {
+		return ""
+	}
+	return c.Args["blockerId"]
 }
 
 // Ended tells whether the task is over.
@@ -128,11 +149,17 @@ func (c *Client) Decide(ctx context.Context, prID, verb, question string) (Pull,
 	if err := c.Call(ctx, http.MethodGet, path, nil, &pr); err != nil {
 		return pr, err
 	}
-	body := map[string]string{"head_sha": pr.HeadSHA}
+	return pr, c.DecideAt(ctx, prID, verb, pr.HeadSHA, question)
+}
+
+// DecideAt is Decide for a head that the caller has seen: it is refused if that is not
+// the current one.
+func (c *Client) DecideAt(ctx context.Context, prID, verb, head, question string) error {
+	body := map[string]string{"head_sha": head}
 	if question != "" {
 		body["action_id"] = question
 	}
-	return pr, c.Call(ctx, http.MethodPost, path+"/"+verb, body, nil)
+	return c.Call(ctx, http.MethodPost, "/v1/prs/"+url.PathEscape(prID)+"/"+verb, body, nil)
 }
 
 // Event is one step of a run's timeline.

@@ -31,6 +31,7 @@ var edges = map[string]string{
 	"protocol":            "",
 	"config":              "",
 	"client":              "client/inert",
+	"terminal":            "client/inert",
 	"observe":             "",
 	"observe/telemetry":   "observe",
 	"policy":              "fault",
@@ -107,10 +108,11 @@ var edges = map[string]string{
 	"proof/demo":         "app box client config proof/github",
 	"proof/chaos":        "box client proof/chaos/astray",
 	"proof/chaos/astray": "",
-	"cmd/yardmaster":     "app box box/coder client config event/hashchain mail proof/chaos proof/chaos/astray proof/demo seal",
-	"proof/arch":         "",
-	"proof/e2e":          "",
-	"proof/sbom":         "",
+	"cmd/yardmaster": "app box box/coder client config event/hashchain mail proof/chaos proof/chaos/astray proof/demo seal " +
+		"terminal",
+	"proof/arch": "",
+	"proof/e2e":  "",
+	"proof/sbom": "",
 
 	"proof/e2e/environments": "",
 
@@ -340,6 +342,8 @@ func TestClock(t *testing.T) {
 		"db":                 "gives every transaction its time",
 		"app":                "hands the clock to those who are given one",
 		"api/rest":           "measures requests and sets deadlines of sockets",
+		"cmd/yardmaster":     "shows times as ages",
+		"terminal":           "shows how long something takes",
 		"codehost/smarthttp": "sets deadlines of sockets",
 		"llm":                "sets deadlines of sockets and knows how long they are idle",
 		"bus":                "dates credentials and paces boxes",

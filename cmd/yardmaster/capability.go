@@ -1,0 +1,213 @@
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"yardmaster/internal/app"
+	"yardmaster/internal/terminal"
+)
+
+// ops are the capabilities by their ids.
+var ops = sync.OnceValue(func() map[string]*app.Op {
+	all := app.Ops()
+	m := make(map[string]*app.Op, len(all))
+	for i := range all {
+		m[all[i].ID] = &all[i]
+	}
+	return m
+})
+
+// given is an input of a call: a text as a person wrote it, or JSON.
+type given struct {
+	name, text string
+	json       bool // text is JSON
+	verbatim   bool // text is a text, whatever it looks like
+}
+
+// parseGiven reads name=value, name:=JSON, name=@FILE and name=- .
+func parseGiven(word string) (g given, err error) {
+	name, value, ok := strings.Cut(word, "=")
+	if !ok || name == "" {
+		return g, misused("%q has not the form name=value", word)
+	}
+	g.name, g.json = strings.CutSuffix(name, ":")
+	path, file := strings.CutPrefix(value, "@")
+	switch {
+	case value == "-":
+		path, file = "-", true
+	case !file:
+		g.text = value
+		return g, nil
+	}
+	b, err := terminal.Read(path)
+	if err != nil {
+		return g, err
+	}
+	g.text, g.verbatim = string(b), !g.json
+	return g, nil
+}
+
+// assemble puts inputs where the row says: into the path, the query and the body. A value
+// of a text input is sent unchanged; any other is JSON, or else a list of words or pairs
+// where the input is one, or else text.
+func assemble(o *app.Op, inputs []given) (path string, body any, err error) {
+	path = o.Path
+	query, members := url.Values{}, map[string]any{}
+	where, kinds := o.Input(), o.Kinds()
+	for _, in := range inputs {
+		switch where[in.name] {
+		case "path":
+			path = strings.NewReplacer("{"+in.name+"}", url.PathEscape(in.text), "{"+in.name+"...}", in.text).Replace(path)
+			delete(where, in.name)
+		case "query":
+			query.Add(in.name, in.text)
+		case "body":
+			v, err := in.value(kinds[in.name])
+			if err != nil {
+				return "", nil, err
+			}
+			members[in.name] = v
+		default:
+			return "", nil, misused("%s has no input %q; `yardmaster call %s -h` lists them", o.ID, in.name, o.ID)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(where)) {
+		if where[name] == "path" {
+			return "", nil, misused("%s needs %s=…", o.ID, name)
+		}
+	}
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	if len(members) > 0 {
+		body = members
+	}
+	return path, body, nil
+}
+
+// value is the input as a member of the body.
+func (g given) value(kind reflect.Type) (any, error) {
+	var v any
+	switch {
+	case g.json:
+		if err := json.Unmarshal([]byte(g.text), &v); err != nil {
+			return nil, misused("%s:= takes JSON: %v", g.name, err)
+		}
+		return v, nil
+	case g.verbatim && isText(kind), isText(kind) && g.text != "null":
+		return g.text, nil
+	case json.Unmarshal([]byte(g.text), &v) == nil:
+		return v, nil
+	}
+	for kind != nil && kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	switch {
+	case kind == nil:
+	case kind.Kind() == reflect.Slice && isText(kind.Elem()):
+		words := []string{}
+		for w := range strings.SplitSeq(g.text, ",") {
+			if w = strings.TrimSpace(w); w != "" {
+				words = append(words, w)
+			}
+		}
+		return words, nil
+	case kind.Kind() == reflect.Map && strings.Contains(g.text, "="):
+		pairs := map[string]string{}
+		for pair := range strings.SplitSeq(g.text, ",") {
+			name, value, _ := strings.Cut(pair, "=")
+			pairs[strings.TrimSpace(name)] = value
+		}
+		return pairs, nil
+	}
+	return g.text, nil
+}
+
+func isText(t reflect.Type) bool {
+	return t != nil && (t.Kind() == reflect.String || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.String)
+}
+
+// filters are the keys of the input filter of a list, each with its values, if they are
+// few. The doc of the input is "key:value, of KEY (VALUE, VALUE…); KEY …".
+func filters(o *app.Op) map[string][]string {
+	out := map[string][]string{}
+	for _, in := range o.Inputs() {
+		if in.Name != "filter" {
+			continue
+		}
+		_, of, _ := strings.Cut(in.Doc, "key:value, of ")
+		for part := range strings.SplitSeq(of, "; ") {
+			key, rest, some := strings.Cut(part, " (")
+			if key = strings.TrimSpace(key); key == "" || strings.Contains(key, " ") {
+				continue
+			}
+			out[key] = nil
+			if values, _, ended := strings.Cut(rest, ")"); some && ended {
+				out[key] = strings.Split(values, ", ")
+			}
+		}
+	}
+	return out
+}
+
+// page is what the command line knows of an answer that lists something.
+type page struct {
+	Data  []json.RawMessage `json:"data"`
+	Next  *string           `json:"next_cursor"`
+	Pages int               `json:"pages"`
+	More  bool              `json:"has_more"`
+}
+
+// fieldsOf are the members of what a command answers, for --json.
+func fieldsOf(c *cobra.Command) []string {
+	n := nounOf(c)
+	if n == nil {
+		return nil
+	}
+	id := n.list
+	if c.Name() == "view" && n.get != "" {
+		id = n.get
+	}
+	t := ops()[id].Output()
+	if c.Name() == "list" || n.get == "" {
+		if data, ok := t.FieldByName("Data"); ok && data.Type.Kind() == reflect.Slice {
+			t = data.Type.Elem()
+		}
+	}
+	return members(t)
+}
+
+// nounOf is the noun of a command; nil if it has none.
+func nounOf(c *cobra.Command) *noun {
+	for _, n := range nouns() {
+		if c.HasParent() && c.Parent().Name() == n.name {
+			return n
+		}
+	}
+	return nil
+}
+
+// members are the names of a type's members in JSON.
+func members(t reflect.Type) (all []string) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && name != "-" && f.IsExported() {
+			all = append(all, name)
+		}
+	}
+	return all
+}

@@ -1,0 +1,374 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"yardmaster/internal/client"
+	"yardmaster/internal/terminal"
+)
+
+var (
+	wholeID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+	partOf  = regexp.MustCompile(`^[0-9a-f][0-9a-f-]{3,35}$`)
+	number  = regexp.MustCompile(`^(?:([^/#\s]+/[^/#\s]+))?#([0-9]{1,9})$`)
+)
+
+// few is the number of characters of a short id.
+const few = 8
+
+// short is the part of an id by which people name it: the beginning, or the end of an id
+// that begins with its time (UUIDv7), which those of one minute share.
+func short(id string) string { return part(id, few) }
+
+func part(id string, n int) string {
+	switch {
+	case !wholeID.MatchString(id):
+		return id
+	case id[14] == '7':
+		return id[len(id)-n:]
+	}
+	return strings.TrimSuffix(id[:n], "-")
+}
+
+// unique puts short ids into the column of ids, as long as it takes to tell them apart.
+func unique(cells [][]terminal.Cell, columns []column, ids []string) {
+	at := slices.IndexFunc(columns, func(c column) bool { return c.as == asID })
+	if at < 0 || screen().Width == 0 {
+		return
+	}
+	n := few
+	for ; n < 36; n++ {
+		whole := map[string]string{} // by their parts
+		same := false
+		for _, id := range ids {
+			of, known := whole[part(id, n)]
+			same = same || known && of != id
+			whole[part(id, n)] = id
+		}
+		if !same {
+			break
+		}
+	}
+	for i, id := range ids {
+		if wholeID.MatchString(id) && i < len(cells) {
+			cells[i][at].Text = part(id, n)
+		}
+	}
+}
+
+// named tells whether a word is a part of an id that people may write for it.
+func named(id, word string) bool { return strings.HasPrefix(id, word) || strings.HasSuffix(id, word) }
+
+// searched is the number of rows in which an object is looked for.
+const searched = 500
+
+// find is the id of the object that a word names: its id, the beginning or the end of
+// that, @last, OWNER/NAME#NUMBER, or a name such as a branch.
+func (n *noun) find(ctx context.Context, word string) (string, error) {
+	switch {
+	case wholeID.MatchString(word):
+		return word, nil
+	case word == "":
+		return "", misused("the %s has no name", n.name)
+	case n.key != "" && n.key != "id" && n.names == nil, word[0] == '-':
+		return word, nil // it goes by its name alone
+	}
+	if word == "@last" {
+		if last := n.recall(); len(last) > 0 {
+			return last[0], nil
+		}
+		return "", misused("@last is the %s that was shown or made last, and none was yet", n.name)
+	}
+	c, err := connect()
+	if err != nil {
+		return "", err
+	}
+	if m := number.FindStringSubmatch(word); m != nil {
+		return n.byNumber(ctx, c, m[1], m[2])
+	}
+	if partOf.MatchString(word) {
+		var seen []string
+		for _, id := range n.recall() {
+			if named(id, word) {
+				seen = append(seen, id)
+			}
+		}
+		if len(seen) == 1 {
+			return seen[0], nil
+		}
+	}
+	in := n.within(ctx, word)
+	if n.perRepo && in == nil {
+		if n.name == "pr" {
+			return n.pullOfBranch(ctx, c, word)
+		}
+		return "", fmt.Errorf("%q is no whole id: in a folder with a clone of the repository, parts of ids are found", word)
+	}
+	rows, more, err := n.rows(ctx, c, in, searched)
+	if err != nil {
+		return "", err
+	}
+	return n.among(rows, more, word)
+}
+
+// among is the id of the row that a word names.
+func (n *noun) among(rows []json.RawMessage, more bool, word string) (string, error) {
+	type hit struct{ id, label string }
+	var hits []hit
+	for _, r := range rows {
+		v, err := decoded(r)
+		row, ok := v.(map[string]any)
+		if err != nil || !ok {
+			continue
+		}
+		id := n.id(row)
+		is := id == word || partOf.MatchString(word) && wholeID.MatchString(id) && named(id, word)
+		for _, name := range n.names {
+			if text := plainText(row[name]); text != "" && text == word {
+				is = true
+			}
+		}
+		if is && !slices.ContainsFunc(hits, func(h hit) bool { return h.id == id }) {
+			hits = append(hits, hit{id, plainText(row[n.label])})
+		}
+	}
+	switch len(hits) {
+	case 1:
+		return hits[0].id, nil
+	case 0:
+		where := "there is none of that name or id"
+		if more {
+			where = fmt.Sprintf("it is not among the newest %d; the whole id finds it", searched)
+		}
+		return "", notFound{fmt.Sprintf("no %s is called %q: %s", n.name, word, where)}
+	}
+	text := fmt.Sprintf("%q may be any of %d:", word, len(hits))
+	for _, h := range hits[:min(len(hits), 8)] {
+		text += "\n  " + h.id + "  " + client.Inert(h.label)
+	}
+	return "", misuse{text}
+}
+
+// notFound is the error for a name that nothing has.
+type notFound struct{ text string }
+
+func (n notFound) Error() string { return n.text }
+
+// byNumber finds an object by the number that it has in its repository.
+func (n *noun) byNumber(ctx context.Context, c *client.Client, repo, digits string) (string, error) {
+	if repo == "" {
+		var err error
+		if repo, err = repoHere(ctx); err != nil {
+			return "", err
+		}
+	}
+	of := nounCalled("pr")
+	if n.name == "issue" {
+		of = n
+	}
+	in, err := inRepo(ctx, repo, nil)
+	if err != nil {
+		return "", err
+	}
+	rows, _, err := of.rows(ctx, c, in, everything)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range rows {
+		var row struct {
+			ID     string  `json:"id"`
+			Number *int    `json:"number"`
+			Task   *string `json:"task_id"`
+		}
+		if json.Unmarshal(r, &row) != nil || row.Number == nil || strconv.Itoa(*row.Number) != digits {
+			continue
+		}
+		switch {
+		case n.name != "task":
+			return row.ID, nil
+		case row.Task != nil:
+			return *row.Task, nil
+		}
+		return "", fmt.Errorf("no task has made %s#%s", repo, digits)
+	}
+	return "", notFound{fmt.Sprintf("%s has no #%s", repo, digits)}
+}
+
+// pullOfBranch finds a pull request in a folder that is no clone: among the questions
+// that wait, and by the branch of a task.
+func (n *noun) pullOfBranch(ctx context.Context, c *client.Client, word string) (string, error) {
+	waiting := *nounCalled("question")
+	rows, more, err := waiting.rows(ctx, c, nil, searched)
+	if err != nil {
+		return "", err
+	}
+	id, err := waiting.among(rows, more, word)
+	var none notFound
+	if !errors.As(err, &none) {
+		return id, err
+	}
+	tasks := nounCalled("task")
+	if rows, more, err = tasks.rows(ctx, c, nil, searched); err != nil {
+		return "", err
+	}
+	for _, r := range rows {
+		var row struct {
+			Branch string  `json:"branch"`
+			PRID   *string `json:"pr_id"`
+		}
+		if json.Unmarshal(r, &row) == nil && row.PRID != nil && (row.Branch == word || partOf.MatchString(word) && named(*row.PRID, word)) {
+			return *row.PRID, nil
+		}
+	}
+	return "", notFound{fmt.Sprintf("no pr is called %q: OWNER/NAME#NUMBER or the whole id finds it", word)}
+}
+
+// pick has a person choose an object from a list.
+func (n *noun) pick(ctx context.Context, prompt string) (string, error) {
+	c, err := connect()
+	if err != nil {
+		return "", err
+	}
+	of := n
+	in := n.within(ctx, "")
+	if n.perRepo && in == nil {
+		if n.name != "pr" {
+			return "", misused("ID is missing")
+		}
+		of = nounCalled("question")
+	}
+	rows, _, err := of.rows(ctx, c, in, 100)
+	if err != nil {
+		return "", err
+	}
+	if len(rows) == 0 {
+		return "", misused("ID is missing, and there is no %s to choose", n.name)
+	}
+	var ids, lines []string
+	for _, r := range rows {
+		v, err := decoded(r)
+		row, ok := v.(map[string]any)
+		if err != nil || !ok {
+			continue
+		}
+		ids = append(ids, of.id(row))
+		lines = append(lines, of.line(row))
+	}
+	i, err := terminal.Pick(ctx, os.Getenv, prompt, lines)
+	if err != nil {
+		return "", misuse{err.Error()}
+	}
+	return ids[i], nil
+}
+
+// line is an object in a line.
+func (n *noun) line(row map[string]any) string {
+	words := []string{short(n.id(row))}
+	for _, at := range []string{"status", "state", "repo", "name", n.label} {
+		if text := plainText(row[at]); text != "" && !slices.Contains(words, text) {
+			words = append(words, text)
+		}
+	}
+	return strings.Join(words, "  ")
+}
+
+// memory is the file in which the ids are kept that were shown last, of one server and
+// account.
+func (n *noun) memory() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	l, err := login()
+	if l.URL == "" || err != nil {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(l.URL + "\x00" + l.Name))
+	return filepath.Join(dir, "yardmaster", hex.EncodeToString(sum[:8]), n.name)
+}
+
+// remembered is the number of ids that are kept of a noun.
+const remembered = 200
+
+// seen keeps the id of what was shown or made, for @last.
+func (n *noun) seen(id string) { n.keep(append([]string{id}, n.recall()...)) }
+
+// heard keeps the ids of a list, for names that are parts of ids. @last stays.
+func (n *noun) heard(ids []string) {
+	before := n.recall()
+	n.keep(slices.Concat(before[:min(len(before), 1)], ids, before))
+}
+
+// keep writes ids into the memory. What cannot be kept is not missed.
+func (n *noun) keep(ids []string) {
+	path := n.memory()
+	var all []string
+	for _, id := range ids {
+		if id != "" && !strings.ContainsAny(id, " \n\r\t") && !slices.Contains(all, id) && len(all) < remembered {
+			all = append(all, id)
+		}
+	}
+	if path == "" || len(all) == 0 || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
+		return
+	}
+	_ = os.WriteFile(path, []byte(strings.Join(all, "\n")+"\n"), 0o600)
+}
+
+// recall are the ids that were shown last, the newest first.
+func (n *noun) recall() []string {
+	path := n.memory()
+	if path == "" {
+		return nil
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(b))
+}
+
+// repoHere is the repository of the server of which the current folder is a clone.
+func repoHere(ctx context.Context) (string, error) {
+	none := misuse{"give --repo OWNER/NAME: the folder has no remote on the server"}
+	l, _ := login()
+	if l.URL == "" {
+		return "", none
+	}
+	out, err := client.Git(ctx, ".", "", "", "config", "--get-regexp", `^remote\..*\.url$`)
+	if err != nil {
+		return "", none
+	}
+	server, err := url.Parse(l.URL)
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(out) {
+		_, address, _ := strings.Cut(strings.TrimSpace(line), " ")
+		at, err := url.Parse(address)
+		if err != nil || at.Host != server.Host {
+			continue
+		}
+		path := strings.TrimSuffix(strings.TrimPrefix(at.Path, server.Path), ".git")
+		for _, door := range []string{"/git/-/", "/git/"} {
+			if name, ok := strings.CutPrefix(path, door); ok {
+				words := strings.Split(name, "/")
+				if n := len(words); n >= 2 {
+					return words[n-2] + "/" + words[n-1], nil
+				}
+			}
+		}
+	}
+	return "", none
+}

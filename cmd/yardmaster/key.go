@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	flag "github.com/spf13/pflag"
+
+	"yardmaster/internal/client"
+)
+
+// keyNoun are the model keys of the account.
+func keyNoun() *noun {
+	return &noun{name: "key", list: "billing.keys_list", names: []string{"label", "masked"}, label: "label",
+		first: "yardmaster key add --provider NAME",
+		columns: []column{{"ID", "id", asID}, {"PROVIDER", "provider", asText}, {"LABEL", "label", asTitle}, {"KEY", "masked", asText},
+			{"KIND", "kind", asText}, {"STATUS", "status", asState}, {"PRIORITY", "priority", asNumber}, {"VERIFIED",
+				"last_verified_at", asAge},
+			{"ERROR", "last_error", asTitle}}}
+}
+
+func keyCommands() []command {
+	key := nounCalled("key")
+	return append([]command{
+		{words: "key add", summary: "add a model key (read from standard input)", define: defineKeyAdd,
+			examples: []string{"yardmaster key add --provider anthropic < key.txt"},
+			values:   map[string]values{"provider": fixed("anthropic", "openai", "google", "openrouter", "compatible", "scripted")}},
+		key.listCommand("the account's model keys, masked"),
+		key.viewCommand("one model key"),
+	}, commandsOf(
+		act{words: "key delete", args: "ID", summary: "take a key out of the pool and forget it", op: "billing.key_delete", of: key,
+			done: "The key {id} is forgotten.", next: "yardmaster key add puts one in its place.",
+			examples: []string{"yardmaster key delete @last"}},
+		act{words: "key price", args: "ID PRICE",
+			summary: "set what any model costs that is called over a key, or null", op: "billing.key_price_set",
+			of: key, plain: []string{"price"}, done: "Calls over {id} cost {1} from now on.", next: "Undo: yardmaster key price {id} null",
+			examples: []string{`yardmaster key price @last '{"input_usd": 0.2, "output_usd": 0.8}'`}},
+	)...)
+}
+
+func defineKeyAdd(fl *flag.FlagSet) action {
+	provider := fl.String("provider", "", "`NAME`: anthropic, openai, google, openrouter, compatible or scripted")
+	label := fl.String("label", "", "a name for people; the provider's when empty")
+	base := fl.String("base-url", "", "address of a compatible endpoint")
+	model := fl.String("model", "", "model of a compatible endpoint; when empty, the endpoint is asked, and must have exactly one")
+	return func(ctx context.Context, _ []string) error {
+		return addModelKey(ctx, *provider, *label, *base, *model)
+	}
+}
+
+func addModelKey(ctx context.Context, provider, label, base, model string) error {
+	if provider == "" {
+		return misuse{"give --provider: anthropic, openai, google, openrouter, compatible or scripted"}
+	}
+	c, err := connect()
+	if err != nil {
+		return err
+	}
+	in := map[string]any{"provider": provider, "label": label}
+	if label == "" {
+		in["label"] = provider
+	}
+	if base != "" {
+		in["base_url"] = base
+	}
+	if model != "" {
+		in["model"] = model
+	}
+	if provider != "scripted" {
+		if in["key"], err = ask(ctx, "Key", true); err != nil {
+			return err
+		}
+	}
+	var out struct {
+		ID        string   `json:"id"`
+		Masked    string   `json:"masked"`
+		Model     *string  `json:"model"`
+		BaseURL   string   `json:"base_url"`
+		Templates []string `json:"templates"`
+	}
+	if err := c.Call(ctx, http.MethodPost, "/v1/billing/keys", in, &out); err != nil {
+		return err
+	}
+	fmt.Println(strings.TrimSpace(fmt.Sprintf("Added key %s %s", out.ID, out.Masked)))
+	if provider == "scripted" {
+		fmt.Println("It is a script and no model: it does what the file says that `yardmaster serve --scenario FILE` names. A server without --scenario changes nothing, and its tasks end completed with nothing done.")
+	}
+	switch {
+	case out.Model == nil:
+	case len(out.Templates) > 0:
+		fmt.Printf("The model is %s, in the templates %s.\n", client.Inert(*out.Model), strings.Join(out.Templates, ", "))
+	default: // the templates name models of their own, or use a key of higher priority
+		fmt.Printf("The model is %s, but no template uses it yet. One that does:\n  yardmaster call template.set name=NAME provider=compatible base_url=%s model=%s\n",
+			client.Inert(*out.Model), client.Inert(out.BaseURL), client.Inert(*out.Model))
+	}
+	return nil
+}
