@@ -82,6 +82,7 @@ func (s *Service) Ops() []op.Op {
 		}, s.problem),
 		op.New(op.Row{
 			ID: "service.dashboard", Method: "GET", Path: "/ui/{path...}", Group: group, Rule: policy.Public(),
+			Lenient: true, // views and filters of pages are in the query, for the page to read
 			Also:    []int{304},
 			Summary: "The dashboard",
 			Doc:     "One page for every address below /ui/. What it shows and does, it asks of this API with the session's cookie.",

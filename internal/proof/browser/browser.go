@@ -133,6 +133,12 @@ func (b *Tab) do(what string, a chromedp.Action[chromedp.Void]) {
 	}
 }
 
+// Resize gives the window a width and height in pixels.
+func (b *Tab) Resize(width, height int64) {
+	b.T.Helper()
+	b.do("resize", chromedp.EmulateViewport(width, height))
+}
+
 // Go loads an address of the server.
 func (b *Tab) Go(path string) {
 	b.T.Helper()

@@ -26,6 +26,17 @@ export function actFor(id: string) {
 // signedOut is true from the first call that the server refuses for want of a session.
 export const signedOut = signal(false);
 
+// operatorKey is the operator's token of this tab. It is in memory alone, and goes along
+// only with what needs one of its scopes.
+export type OperatorKey = { id: string; token: string; scopes: string[]; ends: number };
+export const operatorKey = signal<OperatorKey | undefined>(undefined);
+export const scopesOf = (k: OperatorKey | undefined) => k && k.ends > Date.now() ? k.scopes : [];
+
+function bearer(scope: string): Record<string, string> {
+  const own = scopesOf(operatorKey.peek());
+  return own.length && scope.split("+").every((s) => own.includes(s)) ? { Authorization: "Bearer " + operatorKey.peek()!.token } : {};
+}
+
 export interface Call<In, Out> {
   (input: In, init?: { signal?: AbortSignal; key?: string }): Promise<Out>;
   readonly id: string; // of the capability
@@ -60,7 +71,8 @@ export function op<In, Out>(id: string, method: string, path: string, scope: str
   const call = async (input: In, init?: { signal?: AbortSignal; key?: string }) => {
     const rest = { ...(input as Record<string, unknown>) };
     let url = place(path, rest);
-    const head: Record<string, string> = { Accept: "application/json", ...headers() };
+    const key = bearer(scope);
+    const head: Record<string, string> = { Accept: "application/json", ...(key["Authorization"] ? key : headers()) };
     let body: string | undefined;
     if (method === "GET") url += search(rest);
     else {
@@ -76,7 +88,8 @@ export function op<In, Out>(id: string, method: string, path: string, scope: str
     const res = await fetch(url, { method, headers: head, body, signal: init?.signal, credentials: "same-origin" });
     const json = res.status === 204 ? {} : await res.json().catch(() => ({}));
     if (res.ok) return json as Out;
-    if (res.status === 401) signedOut.value = true;
+    if (res.status === 401 && key["Authorization"]) operatorKey.value = undefined;
+    else if (res.status === 401 && path !== "/auth/reauth") signedOut.value = true;
     throw refusal(res, json);
   };
   return Object.assign(call, { id, scope, method, path });
@@ -85,6 +98,16 @@ export function op<In, Out>(id: string, method: string, path: string, scope: str
 // refusal is an answer as a Problem.
 export function refusal(res: Response, json: Record<string, any>): Problem {
   return new Problem(res.status, String(json.type ?? "").split("/").pop() ?? "", json, Number(res.headers.get("Retry-After") ?? 0));
+}
+
+// stored reads a text at an address that an answer has named, such as a log; undefined
+// where it lies at another origin, which the page cannot reach.
+export async function stored(address: string, off?: AbortSignal): Promise<string | undefined> {
+  const url = new URL(address, location.href);
+  if (url.origin !== location.origin) return undefined;
+  const res = await fetch(url, { signal: off, credentials: "omit" });
+  if (!res.ok) throw refusal(res, await res.json().catch(() => ({})));
+  return res.text();
 }
 
 // tail returns the address of a stream.

@@ -1,6 +1,6 @@
 // Who looks, and what they may do.
 import { computed, effect, signal } from "@preact/signals";
-import { account, signedOut, type Call } from "./api";
+import { account, operatorKey, scopesOf, signedOut, type Call } from "./api";
 import { accountMe, type Identity } from "./client.gen";
 
 export const me = signal<Identity | undefined>(undefined);
@@ -8,7 +8,7 @@ export const me = signal<Identity | undefined>(undefined);
 // may tells whether the person may use a capability. Nobody is told no before the
 // server has said who they are.
 export function may(call: Pick<Call<never, unknown>, "scope">): boolean {
-  return !me.value || !call.scope.includes(":") || me.value.scopes.includes(call.scope);
+  return !me.value || call.scope.split("+").every((s) => !s.includes(":") || me.value!.scopes.includes(s) || scopesOf(operatorKey.value).includes(s));
 }
 
 export const operator = computed(() => me.value?.user?.platform_admin ?? false);

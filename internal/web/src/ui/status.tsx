@@ -7,7 +7,7 @@ const tones: Record<Tone, string[]> = {
   run: ["claimed", "running", "awaiting_ci", "fixing_ci", "drafting", "leased", "live", "triaging", "planning", "merging", "open", "executing", "active", "reviewing", "draining", "in_progress", "sending"],
   ask: ["held", "awaiting_review", "mergeable", "escalated", "parked", "needs_person", "interrupted", "stale", "paused", "needs_input"],
   good: ["completed", "merged", "done", "passed", "online", "approved", "applied", "succeeded", "answered", "submitted", "became_tasks", "delivered", "valid", "enabled", "resolved", "accepted", "verified", "approve"],
-  bad: ["failed", "lost", "revoked", "exhausted", "offline", "conflict", "invalid", "refused", "request_changes", "disabled", "suspended"],
+  bad: ["failed", "lost", "revoked", "exhausted", "offline", "conflict", "invalid", "refused", "request_changes", "disabled", "suspended", "unfit"],
   off: ["cancelled", "skipped", "withdrawn", "expired", "dropped", "closed", "drained", "ended", "covered", "archived", "neutral", "unknown", "comment", "decommissioned"],
 };
 

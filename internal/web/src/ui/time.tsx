@@ -16,7 +16,8 @@ export function span(s: number): string {
 
 export function Time(p: { at: string | null | undefined; suffix?: boolean }) {
   if (!p.at) return <span>–</span>;
-  const t = Date.parse(p.at), s = (now.value - t) / 1000;
+  void now.value;
+  const t = Date.parse(p.at), s = (Date.now() - t) / 1000;
   const text = s < -1 ? "in " + span(-s) : span(s).trim() + (p.suffix === false ? "" : " ago");
   return <time dateTime={p.at} title={new Date(t).toLocaleString()}>{text}</time>;
 }

@@ -1,0 +1,187 @@
+//go:build !race
+
+package dashboard_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"yardmaster/internal/app"
+	"yardmaster/internal/config"
+	"yardmaster/internal/db"
+	"yardmaster/internal/proof/browser"
+	"yardmaster/internal/proof/rig"
+)
+
+// begin runs a server that ada has set up, and signs her in.
+func begin(t *testing.T, flags ...string) (*rig.Yard, *browser.Tab) {
+	t.Helper()
+	y := rig.Boot(t, db.SQLite, rig.Log(t), func(ctx context.Context, cfg *config.Config, log *slog.Logger, ready func(rig.Plane)) error {
+		return app.Run(ctx, cfg, app.Options{Version: "test", Logger: log, Ready: func(a *app.App) {
+			in := a.Inside()
+			ready(rig.Plane{URL: a.URL(), DB: in.DB, Tasks: in.Tasks, Blockers: in.Blockers})
+		}})
+	}, flags...)
+	y.Enter()
+	b := browser.Open(t, y.URL, 1440, 900)
+	b.SignIn("ada@example.com", rig.Password)
+	b.Complaints()
+	return y, b
+}
+
+// call calls the API as ada and decodes the answer.
+func call[R any](y *rig.Yard, method, path, body string) (out R) {
+	y.T.Helper()
+	resp, text := y.Send(method, path, y.Owner, body)
+	if resp.StatusCode >= 300 {
+		y.T.Fatalf("%s %s: %d %s", method, path, resp.StatusCode, text)
+	}
+	if err := json.Unmarshal(text, &out); err != nil {
+		y.T.Fatalf("%s %s: %v in %s", method, path, err, text)
+	}
+	return out
+}
+
+// visit shows a page and waits for its heading.
+func visit(b *browser.Tab, path, heading string) {
+	b.T.Helper()
+	b.Go(path)
+	heads(b, heading)
+}
+
+// heads waits for a page with one heading of the first level.
+func heads(b *browser.Tab, heading string) {
+	b.T.Helper()
+	b.Until("the heading "+heading, `(all => all.length === 1 && all[0].innerText === `+quoted(heading)+`)(document.querySelectorAll("main h1"))`)
+}
+
+// shoot takes pictures of a page, wide and narrow, light and dark, where SHOTS names a
+// folder, and fails the test if the narrow one has to be scrolled sideways.
+func shoot(b *browser.Tab, name string) {
+	b.T.Helper()
+	dir := os.Getenv("SHOTS")
+	if dir != "" {
+		b.Picture(filepath.Join(dir, name+".png"))
+	}
+	b.Resize(390, 844)
+	if wide := browser.Eval[int](b, `document.querySelector("main").scrollWidth - document.querySelector("main").clientWidth`); wide > 0 {
+		b.T.Errorf("%s: %d px too wide on a phone: %s", name, wide, browser.Eval[string](b, `[...document.querySelectorAll("main *")]
+			.filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.parentElement.closest(".scroll,.vlist,pre,.code")).slice(0, 4).map(e => e.outerHTML.slice(0, 160)).join("\n")`))
+	}
+	if dir != "" {
+		b.Theme("dark")
+		b.Picture(filepath.Join(dir, name+"-narrow-dark.png"))
+		b.Theme("light")
+	}
+	b.Resize(1440, 900)
+}
+
+// content fails the test if the browser has complained of anything but refused loads.
+func content(b *browser.Tab) {
+	b.T.Helper()
+	for _, c := range b.Complaints() {
+		if !strings.Contains(c, "Failed to load resource") {
+			b.T.Errorf("the browser says %s", c)
+		}
+	}
+}
+
+// nasty is a text that must stay one wherever it is shown.
+const nasty = "<img src=x onerror=alert(1)> \x1b[31m red \u202e turned"
+
+func quoted(s string) string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // a string is JSON
+	}
+	return string(text)
+}
+
+type made struct{ ID, Join, Token string }
+
+func TestBoxes(t *testing.T) {
+	t.Parallel()
+	y, b := begin(t)
+	visit(b, "/ui/boxes", "Boxes")
+	b.See("No box yet")
+	shoot(b, "boxes-none")
+	b.Button("Add a box")
+	b.Button("Make the command")
+	b.See("Waiting for the machine")
+	shoot(b, "boxes-add")
+	line := browser.Eval[string](b, `document.querySelector(".secret code").innerText`)
+	at := strings.Index(line, "dev_enr_")
+	if at < 0 {
+		t.Fatalf("no token in %q", line)
+	}
+	y.Box(strings.FieldsFunc(line[at:], func(r rune) bool { return r == ' ' || r == '\'' || r == '"' })[0])
+	b.See("is here")
+	b.Button("Show it")
+	heads(b, "bench")
+	b.See("usable")
+	shoot(b, "box")
+	b.Fill("Briefing", "Speak softly. "+nasty)
+	b.Button("Save the briefing")
+	b.See("Saved.")
+	if got := call[struct{ Data []struct{ Briefing string } }](y, http.MethodGet, "/v1/runners", "").Data[0].Briefing; !strings.Contains(got, "<img") {
+		t.Errorf("the briefing is %q", got)
+	}
+	b.Button("Drain")
+	b.Button("Go on")
+	b.See("Take work again")
+	b.Button("Take work again")
+	b.See("It takes work again")
+	visit(b, "/ui/boxes", "Boxes")
+	b.See("bench")
+	b.Press("j", "Enter")
+	heads(b, "bench")
+	b.Button("Decommission")
+	b.See("for as long as you give it")
+	b.Button("Decommission")
+	content(b)
+}
+
+func TestTemplates(t *testing.T) {
+	t.Parallel()
+	y, b := begin(t)
+	visit(b, "/ui/templates", "Templates")
+	b.See("default")
+	b.Button("New template")
+	b.Fill("Name", "Not A Name")
+	b.Button("Save")
+	b.Until("the refusal at its field", `document.querySelector("dialog [name=name][aria-invalid=true]")`)
+	b.Fill("Name", "careful")
+	b.Fill("Options", "effort=high")
+	shoot(b, "template-edit")
+	b.Button("Save")
+	b.See("careful")
+	if got := call[struct{ Options map[string]string }](y, http.MethodGet, "/v1/templates/careful", ""); got.Options["effort"] != "high" {
+		t.Errorf("the template has %v", got.Options)
+	}
+	shoot(b, "templates")
+	b.Button("variables")
+	b.Fill("Name", "house")
+	b.Fill("Value", "of bricks")
+	b.Button("Set")
+	b.See("{{house}}")
+	b.See("of bricks")
+	call[any](y, http.MethodPut, "/v1/prompt-vars/account/yard", `{"value": `+quoted(nasty)+`}`)
+	b.Go("/ui/templates?tab=variables")
+	b.See("<img src=x")
+	b.See("‹U+202E›")
+	shoot(b, "variables")
+	b.Button("prompts")
+	b.Fill("Text", "Be brief, {{house}}.")
+	b.Button("Save")
+	b.See("Saved. Runs")
+	visit(b, "/ui/ci", "CI runs")
+	b.See("No check has run yet")
+	shoot(b, "ci")
+	content(b)
+}
