@@ -114,7 +114,7 @@ func tab(t *testing.T, ctx context.Context, base string, width, height int64) *T
 			}
 			if m.IsException() || m.Type == "error" || m.Type == "warning" {
 				b.mu.Lock()
-				b.bad = append(b.bad, m.String())
+				b.bad = append(b.bad, strings.TrimSpace(m.String()+" "+m.URL))
 				b.mu.Unlock()
 			}
 		}

@@ -157,11 +157,13 @@ export class One<T> {
   stop() { this.off.abort(); }
 }
 
-// useOne asks for an object. With a topic, patches to the row of that id are merged in;
+// useOne asks for an object. What counts rows of topics is asked for again, at most once a
+// second, when some of them change. With a topic, patches to the row of that id are merged in;
 // changed tells which change makes the rest of the object old, so that it is asked for
 // again.
 export function useOne<T extends object>(
-  key: string, fetch: (off: AbortSignal) => Promise<T>, how: { topic?: string; id?: string; changed?: (was: T, row: any) => boolean } = {},
+  key: string, fetch: (off: AbortSignal) => Promise<T>,
+  how: { topic?: string; id?: string; changed?: (was: T, row: any) => boolean; counts?: string[] } = {},
 ): One<T> {
   const one = useMemo(() => new One<T>(fetch), [key]);
   useEffect(() => {
@@ -173,8 +175,11 @@ export function useOne<T extends object>(
         if (how.changed?.(was, p.row)) void one.load();
       }
     }) : () => {};
+    let soon = 0;
+    const again = () => { soon ||= window.setTimeout(() => { soon = 0; void one.load(); }, 1000); };
+    const counted = (how.counts ?? []).map((topic) => listen(topic, again));
     const end = effect(() => { void turn.value; void account.value; void one.load(); });
-    return () => { quiet(); end(); one.stop(); };
+    return () => { quiet(); end(); clearTimeout(soon); for (const stop of counted) stop(); one.stop(); };
   }, [one]);
   return one;
 }

@@ -11,7 +11,7 @@ export type Patch = Omit<StreamPatch, "row"> & { row: any };
 
 // topics are those that some page shows. The server leaves out those that the person
 // may not see.
-const topics = ["tasks", "asks", "plans", "blockers", "prs", "approvals", "ci", "runners", "sessions", "repos", "notifications"];
+const topics = ["tasks", "asks", "plans", "blockers", "prs", "approvals", "ci", "runners", "sessions", "repos", "notifications", "escalations", "groups", "budgets"];
 
 export const link = signal<Link>("retrying");
 // turn counts the streams that were opened: after a gap what is shown is asked for anew.

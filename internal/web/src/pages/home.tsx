@@ -20,30 +20,31 @@ const none = { data: [], next_cursor: null };
 
 const rowsOf = <R extends { id: string }>(l: List<R>): R[] => l.ids.value.map((id) => l.rows.get(id)!.value);
 
-async function tasksOf(states: string[], off: AbortSignal): Promise<{ data: Task[] }> {
-  const all = await Promise.all(states.map((s) => taskList({ filter: ["status:" + s], per_page: 50 }, { signal: off })));
-  return { data: all.flatMap((p) => p.data).sort((a, b) => (a.created_at < b.created_at ? 1 : -1)) };
-}
-
 export default function Home() {
   const approvals = useList<Approval>("a", (_, signal) => may(prPendingApprovals) ? prPendingApprovals({ per_page: 50 }, { signal }) : Promise.resolve(none), { topic: "approvals", fits: (a) => a.state === "pending", drop: true });
   const blockers = useList<Blocker>("b", (_, signal) => may(blockerList) ? blockerList({ open: true, per_page: 50 }, { signal }) : Promise.resolve(none), { topic: "blockers", fits: (b) => b.state === "open", drop: true });
   const escalations = useList<Escalation>("e", (_, signal) => may(escalationList) ? escalationList({ filter: ["state:open"], per_page: 50 }, { signal }) : Promise.resolve(none), { topic: "escalations", fits: (e) => !e.resolved_at, drop: true });
   const plans = useList<Plan>("p", async (_, signal) => may(planList) ? { data: (await planList({ bucket: "held", per_page: 50 }, { signal })).data } : none, { topic: "plans", fits: (p) => p.bucket === "held", drop: true });
-  const runs = useList<Task>("r", (_, off) => tasksOf(["running", "claimed"], off), { topic: "tasks", fits: running, drop: true });
-  const bad = useList<Task>("w", async (_, off) => ({ data: (await tasksOf(["failed"], off)).data.filter(wrong) }), { topic: "tasks", fits: wrong, drop: true });
-  const counts = useOne("counts", (signal) => overviewCounts({}, { signal }));
-  const burn = useOne("burn", (signal) => overviewBurn({}, { signal }));
+  const runs = useList<Task>("r", (_, signal) => taskList({ filter: ["status:running,claimed"], per_page: 50 }, { signal }), { topic: "tasks", fits: running, drop: true });
+  const bad = useList<Task>("w", async (_, signal) => {
+    const [failed, stuck] = await Promise.all([taskList({ filter: ["status:failed"], per_page: 50 }, { signal }), taskList({ filter: ["stuck:true"], per_page: 50 }, { signal })]);
+    return { data: [...stuck.data, ...failed.data].filter(wrong) };
+  }, { topic: "tasks", fits: wrong, drop: true });
+  const counts = useOne("counts", (signal) => overviewCounts({}, { signal }), { counts: ["tasks", "approvals", "blockers", "escalations", "plans", "prs"] });
+  const burn = useOne("burn", (signal) => overviewBurn({}, { signal }), { counts: ["sessions"] });
   const steps = useOne("steps", (signal) => accountNextSteps({}, { signal }));
   const stalls = useOne("stalls", (signal) => taskStalls({ per_page: 20 }, { signal }));
   const waiting = approvals.ids.value.length + blockers.ids.value.length + escalations.ids.value.length + plans.ids.value.length;
   const ready = [approvals, blockers, escalations, plans].every((l) => l.state.value !== "loading");
+  const n = counts.value.value;
   const first = steps.value.value && !steps.value.value.ready;
   return <><Head title="Home" />
     <div class="figures">
-      <Figure n={ready ? waiting : undefined} name={waiting === 1 ? "waits for you" : "wait for you"} href="#waits" /><Figure n={runs.state.value === "loading" ? undefined : runs.ids.value.length} name="running" href="/ui/tasks?show=running" />
-      <Figure n={bad.state.value === "loading" ? undefined : bad.ids.value.length} name="went wrong, 24 h" href="/ui/tasks?show=failed" />
-      <Figure n={burn.value.value ? usd(burn.value.value.cost_usd) : undefined} name="last hour" href="/ui/usage" /><Figure n={counts.value.value?.merged_prs_24h} name="merged, 24 h" href="/ui/prs?show=merged" /></div>
+      <Figure n={n?.waiting_for_me.total} name={n?.waiting_for_me.total === 1 ? "waits for you" : "wait for you"} href="#waits" />
+      <Figure n={n ? n.running_tasks ?? "–" : undefined} name="running" href="/ui/tasks?show=running" />
+      <Figure n={n ? n.failed_tasks_24h === null ? "–" : n.failed_tasks_24h + (n.stuck_tasks ?? 0) : undefined} name="went wrong, 24 h" href="/ui/tasks?show=failed" />
+      <Figure n={burn.value.value ? usd(burn.value.value.cost_usd) : undefined} name="last hour" href="/ui/usage" />
+      <Figure n={n?.merged_prs_24h} name="merged, 24 h" href="/ui/prs?show=merged" /></div>
     {first && <Steps of={steps.value.value!} />}
     <h2 id="waits">Waits for you</h2>
     {[approvals, blockers, escalations, plans].map((l, i) => l.state.value === "failed" && <Trouble key={i} error={new Error(l.error.value)} again={() => void l.load()} />)}

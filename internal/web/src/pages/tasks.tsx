@@ -13,17 +13,18 @@ import { tell } from "../ui/toast";
 import { openNewTask } from "./newtask";
 
 const over = ["completed", "merged", "cancelled", "failed"];
-const shows: Record<string, { states: string[]; fits: (t: Task) => boolean }> = {
+const shows: Record<string, { states: string[]; filter?: string[]; fits: (t: Task) => boolean }> = {
   all: { states: [], fits: () => true },
   open: { states: ["pending", "held", "claimed", "running", "awaiting_ci", "awaiting_review", "mergeable"], fits: (t) => !over.includes(t.status) },
   running: { states: ["claimed", "running"], fits: (t) => t.status === "running" || t.status === "claimed" },
-  waits: { states: ["held", "awaiting_review", "mergeable"], fits: (t) => ["held", "awaiting_review", "mergeable"].includes(t.status) },
+  waits: { states: [], filter: ["waits:person"], fits: (t) => t.holds.some((h) => h.clear !== null && h.blocking) },
   failed: { states: ["failed"], fits: (t) => t.status === "failed" },
+  stuck: { states: [], filter: ["stuck:true"], fits: (t) => t.stuck },
 };
 
 export default function Tasks() {
   const show = query().get("show") ?? "all", q = query().get("q") ?? "", filters = query().getAll("filter"), own = shows[show] ?? shows["all"]!;
-  const list = useList<Task>(show + "\n" + q + "\n" + filters, (cursor, signal) => taskList({ cursor, per_page: 100, q: q || undefined, filter: [...filters, ...(own.states.length ? ["status:" + own.states.join(",")] : [])] }, { signal }),
+  const list = useList<Task>(show + "\n" + q + "\n" + filters, (cursor, signal) => taskList({ cursor, per_page: 100, q: q || undefined, filter: [...filters, ...(own.filter ?? []), ...(own.states.length ? ["status:" + own.states.join(",")] : [])] }, { signal }),
     { topic: "tasks", fits: (t) => own.fits(t) && !filters.length && (!q || t.title.toLowerCase().includes(q.toLowerCase())) });
   return <section class="fill">
     <Head title="Tasks" count={list.ids.value.length}><Tabs label="Show" all={Object.keys(shows)} at={show} to={(s) => setQuery({ show: s === "all" ? "" : s })} />
