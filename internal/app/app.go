@@ -89,6 +89,7 @@ type App struct {
 	foresight   queue.Foresight
 	backoff     []time.Duration // of tasks that are tried again
 	setup       string
+	listens     string // host and port
 	parts       parts
 	watching    watching
 	// stopping is true from when the process was asked to end.
@@ -118,6 +119,7 @@ func Run(ctx context.Context, cfg *config.Config, o Options) (err error) {
 		return err
 	}
 	defer listener.Close()
+	a.listens = listener.Addr().String()
 	if a.base = cfg.BaseURL; a.base == "" {
 		a.base = "http://" + listener.Addr().String()
 	}

@@ -61,7 +61,7 @@ func start() (context.Context, error) {
 	// A sandbox of the browser needs namespaces that containers often lack, and the
 	// pages are our own.
 	alloc, stopAlloc := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(at), chromedp.NoSandbox, chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("disable-gpu", true),
+		chromedp.ExecPath(at), chromedp.NoSandbox, chromedp.Flag("host-resolver-rules", "MAP *.test 127.0.0.1"), chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("disable-gpu", true),
 		chromedp.WSURLReadTimeout(patience))...)
 	ctx, stop := chromedp.NewContext(alloc)
 	if err := chromedp.Do(ctx); err != nil {
@@ -83,7 +83,7 @@ type Tab struct {
 	bad []string // what the browser complained of
 }
 
-// Open opens a window of its own on a server, of a width and height in pixels.
+// Open opens a window of its own on a server, whose name may end in ".test" for this machine, of a width and height in pixels.
 func Open(t *testing.T, base string, width, height int64) *Tab {
 	t.Helper()
 	root, err := start()

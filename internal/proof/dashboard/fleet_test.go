@@ -129,7 +129,8 @@ func TestBoxes(t *testing.T) {
 	b.Fill("Briefing", "Speak softly. "+nasty)
 	b.Button("Save the briefing")
 	b.See("Saved.")
-	if got := call[struct{ Data []struct{ Briefing string } }](y, http.MethodGet, "/v1/runners", "").Data[0].Briefing; !strings.Contains(got, "<img") {
+	boxes := call[struct{ Data []struct{ Briefing string } }](y, http.MethodGet, "/v1/runners", "")
+	if got := boxes.Data[0].Briefing; !strings.Contains(got, "<img") {
 		t.Errorf("the briefing is %q", got)
 	}
 	b.Button("Drain")

@@ -37,7 +37,7 @@ func start(t *testing.T, flags ...string) *yard {
 	y := rig.Boot(t, db.SQLite, rig.Log(t), func(ctx context.Context, cfg *config.Config, log *slog.Logger, ready func(rig.Plane)) error {
 		return app.Run(ctx, cfg, app.Options{Version: "test", Logger: log, Ready: func(a *app.App) {
 			in := a.Inside()
-			ready(rig.Plane{URL: a.URL(), DB: in.DB, Tasks: in.Tasks, Blockers: in.Blockers})
+			ready(rig.Plane{URL: "http://" + in.Listens, DB: in.DB, Tasks: in.Tasks, Blockers: in.Blockers})
 		}})
 	}, append([]string{"--scenario", script}, flags...)...)
 	return &yard{y.Enter()}

@@ -8,7 +8,7 @@ import { pages, type Entry } from "./pages";
 import { go, here, match, start as startRoute, type PageProps, type Params } from "./route";
 import { load, may, me, operator, signIn, start as startSession } from "./session";
 import { Dialog } from "./ui/dialog";
-import { bind, shown, single, setSingle, start as startKeys } from "./ui/keys";
+import { all, bind, single, setSingle, start as startKeys } from "./ui/keys";
 import { offer, openPalette, Palette } from "./ui/palette";
 import { Confirm, Empty, Loading, Trouble } from "./ui/parts";
 import { Toast } from "./ui/toast";
@@ -99,7 +99,7 @@ function Bottom() {
 function Help() {
   if (!help.value) return null;
   const groups = new Map<string, { keys: string; does: string }[]>();
-  for (const b of shown.value) {
+  for (const b of all()) {
     const g = b.group ?? "This page", own = groups.get(g) ?? [];
     if (!own.some((x) => x.keys === b.keys)) own.push(b);
     groups.set(g, own);

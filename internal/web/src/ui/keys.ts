@@ -1,7 +1,7 @@
 // Keys. A page says which keys do what while it is shown; single letters never fire in
 // a field, and can be switched off.
 import { signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export type Binding = { keys: string; does: string; run: (e: KeyboardEvent) => void; group?: string };
 
@@ -11,22 +11,23 @@ export function setSingle(on: boolean) {
   single.value = on;
 }
 
-const layers: Binding[][] = [];
-export const shown = signal<Binding[]>([]);
+type Layer = { current: Binding[] };
+const layers: Layer[] = [];
+
+// all are the keys that do something now.
+export const all = (): Binding[] => layers.flatMap((l) => l.current);
 
 // bind makes keys work until the returned function is called. Later ones go first.
-export function bind(list: Binding[]): () => void {
-  layers.push(list);
-  shown.value = layers.flat();
-  return () => {
-    layers.splice(layers.indexOf(list), 1);
-    shown.value = layers.flat();
-  };
+export function bind(list: Binding[], layer: Layer = { current: list }): () => void {
+  layers.push(layer);
+  return () => { layers.splice(layers.indexOf(layer), 1); };
 }
 
-// useKeys binds keys while a component is shown.
-export function useKeys(list: Binding[], deps: unknown[] = []) {
-  useEffect(() => bind(list), deps);
+// useKeys binds keys while a component is shown: those of its newest drawing.
+export function useKeys(list: Binding[], _deps: unknown[] = []) {
+  const layer = useRef(list);
+  layer.current = list;
+  useLayoutEffect(() => bind(list, layer), []);
 }
 
 const inField = (t: EventTarget | null) => t instanceof Element && !!t.closest("input:not([type=checkbox]):not([type=radio]),textarea,select,[contenteditable]");
@@ -41,13 +42,13 @@ export function start() {
     first = "";
     for (const want of pair ? [pair, e.key] : [e.key]) {
       for (const layer of [...layers].reverse()) {
-        const hit = layer.find((b) => b.keys.split(", ").includes(want));
+        const hit = layer.current.find((b) => b.keys.split(", ").includes(want));
         if (!hit) continue;
         e.preventDefault();
         hit.run(e);
         return;
       }
     }
-    if (layers.flat().some((b) => b.keys.startsWith(e.key + " "))) { first = e.key; at = Date.now(); }
+    if (all().some((b) => b.keys.startsWith(e.key + " "))) { first = e.key; at = Date.now(); }
   });
 }
