@@ -282,7 +282,7 @@ func (b *box) run(ctx context.Context) (err error) {
 	}
 	for _, task := range []func(context.Context){
 		b.keepCredentials, b.seekBus, b.present, b.greet, b.readCommands,
-		b.retestUnfit, b.watchAgents, b.limits.Run, b.reportExposure,
+		b.retestUnfit, b.watchAgents, b.limits.Run, b.reportExposure, b.forgetKept,
 	} {
 		b.tasks.Go(func() { task(b.life) })
 	}

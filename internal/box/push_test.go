@@ -1,11 +1,15 @@
 package box_test
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"yardmaster/internal/box"
 	"yardmaster/internal/protocol"
 )
 
@@ -98,6 +102,57 @@ func TestKeptWorkIsOfItsBranch(t *testing.T) {
 	s.data(t, protocol.EventPrepared, &prepared)
 	if prepared.Resume != theirs || f.State != protocol.Succeeded {
 		t.Errorf("prepared %+v, finished %+v", prepared, f)
+	}
+}
+
+// TestOldKeptWorkIsForgotten holds that a box forgets work which nobody has asked for in
+// 30 days, and goes on to keep the rest.
+func TestOldKeptWorkIsForgotten(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.change(func() { p.down = pushes })
+	cfg := p.config()
+	cfg.Timing.Wrap = time.Second
+	first := p.process(cfg)
+	p.finish(p.works())
+	kept := func() []string {
+		t.Helper()
+		work := box.WorkDir(cfg.DataDir)
+		if work == "" {
+			work = cfg.DataDir
+		}
+		refs, err := filepath.Glob(filepath.Join(work, "cache", "*", "refs", "kept", "*", "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return refs
+	}
+	if err := first.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Wait()
+	refs := kept()
+	if len(refs) != 1 {
+		t.Fatalf("kept %q", refs)
+	}
+	recent := filepath.Join(filepath.Dir(filepath.Dir(refs[0])), strings.Repeat("0", 24), "none")
+	text, err := os.ReadFile(refs[0])
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(recent), 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(recent, text, 0o644)
+	}
+	if err == nil {
+		err = os.Chtimes(refs[0], time.Time{}, time.Now().Add(-31*24*time.Hour))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.start(cfg)
+	p.until("the old work is forgotten", func() bool { return !slices.Contains(kept(), refs[0]) })
+	if !slices.Contains(kept(), recent) {
+		t.Errorf("kept %q", kept())
 	}
 }
 

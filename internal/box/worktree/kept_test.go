@@ -3,7 +3,9 @@ package worktree
 import (
 	"errors"
 	"net/http"
+	"os"
 	"testing"
+	"time"
 )
 
 // TestKept holds that work is found again as long as its branch is where it was, and
@@ -49,6 +51,52 @@ func TestKept(t *testing.T) {
 	do(c.Unkeep(ctx, "svc/x"))
 	kept("svc/x", main, "")
 	kept("svc/x/y", main, one)
+}
+
+// TestForgetKept holds that what was kept long ago is forgotten, and nothing else, however
+// often it was kept.
+func TestForgetKept(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	c := fetched(t, h)
+	ctx := t.Context()
+	main, err := c.Resolve(ctx, "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep := func(branch, at string) {
+		t.Helper()
+		if err := c.Keep(ctx, branch, main, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Now()
+	age := func(branch, at string) {
+		t.Helper()
+		if err := os.Chtimes(c.refFile(keptAt(branch, at)), time.Time{}, now.Add(-31*24*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keep("svc/old", "")
+	keep("svc/again", main)
+	keep("svc/new", "")
+	age("svc/old", "")
+	age("svc/again", main)
+	keep("svc/again", main) // the same work
+	before := now.Add(-30 * 24 * time.Hour)
+	for i, want := range []int{1, 0} {
+		if n, err := c.ForgetKept(ctx, before); err != nil || n != want {
+			t.Errorf("pass %d: %d forgotten, %v", i, n, err)
+		}
+	}
+	for branch, at := range map[string]string{"svc/again": main, "svc/new": ""} {
+		if _, err := c.Kept(ctx, branch, at); err != nil {
+			t.Errorf("%s: %v", branch, err)
+		}
+	}
+	if _, err := c.Kept(ctx, "svc/old", ""); !errors.Is(err, ErrNoRev) {
+		t.Errorf("the old one is kept: %v", err)
+	}
 }
 
 // TestHostThatDoesNotAnswer tells a remote that has no answer now from one that refuses.
