@@ -58,11 +58,15 @@ func (s *Service) subscribe(ctx context.Context, in subscribeIn, sink *op.Sink) 
 		return fault.New(fault.Forbidden, "no-topic", "None of the topics can be followed with this credential.").
 			With("ignored", ready.Ignored).With("unauthorised", ready.Unauthorised)
 	}
-	f, l, err := s.listen(ctx, actor.AccountID, in.Repo, topics)
-	if err != nil {
-		return err
+	var f *feed
+	l := &listener{} // who follows rows of their own alone needs no feed, which reads whatever happens
+	if len(topics) > 0 {
+		var err error
+		if f, l, err = s.listen(ctx, actor.AccountID, in.Repo, topics); err != nil {
+			return err
+		}
+		defer s.leave(actor.AccountID, f, l)
 	}
-	defer s.leave(actor.AccountID, f, l)
 	var begin [][]byte
 	for _, t := range topics {
 		rows, err := f.snapshot(t)

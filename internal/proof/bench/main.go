@@ -53,6 +53,7 @@ var sections = []section{
 	{"sweep", "The search for what was not delivered, in 1,000 repositories that have not changed, at an API that answers conditional requests with 304. The requests are counted; the time is for information.", sweep},
 	{"webhook", "Events to webhooks of this process, signed, each with its row of the ledger. The baseline sends as many signed requests, as many at once, and commits a row for each, in groups. Then the time from an event to its arrival at 99 webhooks, alone and beside one that never answers.", webhooks},
 	{"digest", "The daily digest of 10,000 events (tasks that ended, merges, checks, minutes of spending, escalations), behind 200,000 older ones: from the search for what is due until it is stored. Both databases.", digests},
+	{"inbox", "From an escalation that somebody else causes until a person who follows the topic notifications has its row: the durable call, the reader of the record, and the stream. The baseline is a bare handler that commits one insert, and another that hands one frame to a channel, called one after the other. Then what it adds to filing tasks, from 16 clients, that a person follows their inbox; the baseline is the same server without.", inbox},
 }
 
 // bench is the state that the sections share.
