@@ -54,6 +54,9 @@ func (s *Service) HostReviewed(ctx context.Context, r repo.Ref, e codehost.Revie
 	if e.Action != "submitted" && e.Action != "edited" || v.State != ReviewApproved && v.State != ReviewObjects {
 		return nil
 	}
+	if known, err := s.heard(ctx, r, e.Number, v.ID); err != nil || known {
+		return err
+	}
 	forge, err := s.Hosts.Forge(r.HostRepo())
 	if err != nil {
 		return err
@@ -86,6 +89,18 @@ func (s *Service) HostReviewed(ctx context.Context, r repo.Ref, e codehost.Revie
 		}
 	}
 	return s.DB.Write(ctx, func(tx *db.Tx) error { return s.hostReviewed(tx, r, e.Number, v, counts, text) })
+}
+
+// heard tells whether a review is known already: a sweep finds what was delivered, too.
+func (s *Service) heard(ctx context.Context, r repo.Ref, number int64, key string) (known bool, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		prID, ok, err := byNumber.Maybe(tx, tx.Account, r.ID, number)
+		if err == nil && ok {
+			_, known, err = hostReview.Maybe(tx, tx.Account, prID, key)
+		}
+		return err
+	})
+	return known, err
 }
 
 // catchUp reads a pull request whose recorded head is not the given one: the delivery of

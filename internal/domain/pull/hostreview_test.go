@@ -102,6 +102,26 @@ func TestHostApproves(t *testing.T) {
 	})
 }
 
+// A review that is known costs no question to its host.
+func TestKnownReview(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		k := y.keep()
+		k.may = map[string]codehost.Permission{"ann": codehost.PermitWrite}
+		_, sha := k.open1()
+		if err := k.reviewed("submitted", "1", "ann", "approved", sha); err != nil {
+			t.Fatal(err)
+		}
+		k.away = &codehost.BusyError{}
+		if err := k.reviewed("submitted", "1", "ann", "approved", sha); err != nil {
+			t.Errorf("the known one: %v", err)
+		}
+		if err := k.reviewed("submitted", "2", "ann", "approved", sha); err == nil {
+			t.Error("a new one counts without a word of the host")
+		}
+	})
+}
+
 // An order stands on the last approval of its person: one that replaces the approval which
 // has ordered the merge takes it back, once it is dismissed or followed by an objection.
 func TestSecondApprovalIsWithdrawn(t *testing.T) {
