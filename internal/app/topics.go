@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/stream"
 	"yardmaster/internal/domain/task"
@@ -21,7 +22,7 @@ import (
 // topics lists the topics that clients can follow.
 func topics(p wired) []stream.Topic {
 	return []stream.Topic{
-		{Topic: task.Topic, OfRepos: true, Rows: stream.RepoRows(p.task.Rows,
+		{Topic: task.Topic, OfRepos: true, Marks: doing{}, Rows: stream.RepoRows(p.task.Rows,
 			func(t task.Task) string { return t.ID }, func(t task.Task) []string { return []string{t.Repo} })},
 		{Topic: ask.Topic, OfRepos: true, Rows: stream.RepoRows(p.ask.Rows,
 			func(a ask.Ask) string { return a.ID }, func(a ask.Ask) []string { return repoOf(a.Repo) })},
@@ -57,6 +58,11 @@ func repoOf(name *string) []string {
 	}
 	return []string{*name}
 }
+
+// doing implements stream.Marks for tasks: what their agents do changes without an event.
+type doing struct{}
+
+func (doing) Marks(tx *db.Tx) (map[string]string, error) { return run.Activities(tx, nil) }
 
 // ownTopics lists the topics of which each person follows their own rows.
 func ownTopics(p wired) []stream.Own {

@@ -140,6 +140,11 @@ func (TaskRelations) Endings(tx *db.Tx, taskID string) ([]task.Ending, error) {
 	return run.Endings(tx, taskID)
 }
 
+// Activities are the titles of the newest tools that the runs of tasks have called.
+func (TaskRelations) Activities(tx *db.Tx, taskIDs []string) (map[string]string, error) {
+	return run.Activities(tx, taskIDs)
+}
+
 // Pulse tells how the newest run of a task is doing; nil without one.
 func (TaskRelations) Pulse(tx *db.Tx, taskID string) (*task.Pulse, error) {
 	return run.Pulse(tx, taskID)

@@ -109,6 +109,8 @@ func (o *others) AskExists(*db.Tx, string) (bool, error)        { return false, 
 func (o *others) Endings(*db.Tx, string) ([]task.Ending, error) { return nil, nil }
 func (o *others) Pulse(*db.Tx, string) (*task.Pulse, error)     { return nil, nil }
 
+func (o *others) Activities(*db.Tx, []string) (map[string]string, error) { return nil, nil }
+
 func (o *others) RateWaits(*db.Tx, []string) (map[string]task.RateWait, error) { return o.rated, nil }
 
 func (o *others) PullNeeds(*db.Tx, []string) (map[string]task.PullNeed, error) { return o.needs, nil }

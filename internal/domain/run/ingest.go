@@ -170,7 +170,7 @@ func storedBytes(events []protocol.Event) (n int64) {
 func (s *Service) append(tx *db.Tx, e protocol.Envelope, out *protocol.Appended, events []protocol.Event) error {
 	last := events[len(events)-1].Seq
 	n, err := advance.Exec(tx, advanceArgs{
-		ID: e.Run, Seq: out.Seq, CommittedSeq: last, ProgressAt: tx.Now, EventBytes: storedBytes(events),
+		ID: e.Run, Seq: out.Seq, CommittedSeq: last, ProgressAt: tx.Now, EventBytes: storedBytes(events), Activity: activity(events),
 	})
 	if err != nil {
 		return err

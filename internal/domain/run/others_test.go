@@ -15,7 +15,11 @@ import (
 type related struct{ standin.Tasks }
 
 func (related) Endings(tx *db.Tx, taskID string) ([]task.Ending, error) { return Endings(tx, taskID) }
-func (related) Pulse(tx *db.Tx, taskID string) (*task.Pulse, error)     { return Pulse(tx, taskID) }
+func (related) Activities(tx *db.Tx, taskIDs []string) (map[string]string, error) {
+	return Activities(tx, taskIDs)
+}
+
+func (related) Pulse(tx *db.Tx, taskID string) (*task.Pulse, error) { return Pulse(tx, taskID) }
 
 // others stands in for the domains that runs ask. A test sets vault and settle
 // to answer itself.

@@ -73,7 +73,7 @@ var (
 	selectBranch = db.Q[branchRow](`SELECT t.repo_id, t.branch FROM runs r JOIN tasks t ON t.id = r.task_id WHERE r.box_id = $1
 		AND r.id = $2 AND r.ended_at IS NULL`)
 	advance = db.SWith[advanceArgs](`UPDATE runs SET committed_seq = :committed_seq, progress_at = :progress_at,
-		event_bytes = event_bytes + :event_bytes
+		event_bytes = event_bytes + :event_bytes, activity = COALESCE(CAST(:activity AS TEXT), activity)
 		WHERE id = :id AND committed_seq = :seq AND ended_at IS NULL`)
 
 	updateRun = db.SWith[Row](`UPDATE runs SET state = :state, isolation = :isolation, agent_version = :agent_version,
@@ -146,6 +146,7 @@ type advanceArgs struct {
 	Seq, CommittedSeq int64
 	ProgressAt        time.Time
 	EventBytes        int64
+	Activity          *string // nil: as before
 }
 
 // pageAttemptsArgs are the parameters of pageAttempts.

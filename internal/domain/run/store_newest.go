@@ -30,3 +30,14 @@ func NewestOf(tx *db.Tx, taskIDs []string) (map[string]Newest, error) {
 	}
 	return out, err
 }
+
+type activityRow struct{ TaskID, Activity string }
+
+// selectActivities begins with the tasks in flight, of which there are few.
+var selectActivities = db.Q[activityRow](`SELECT r.task_id, r.activity FROM tasks t JOIN runs r ON r.id = t.run_id
+	WHERE t.account_id = $1 AND t.status IN ('claimed', 'running') AND r.activity IS NOT NULL`)
+
+func activitiesOf(tx *db.Tx, taskIDs []string) ([]activityRow, error) {
+	return db.Select[activityRow](tx, db.Build(`SELECT task_id, activity FROM runs
+		WHERE account_id = `, tx.Account).SQL(" AND ended_at IS NULL AND activity IS NOT NULL").In("task_id", taskIDs))
+}

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -23,6 +24,8 @@ type feed struct {
 	mu        sync.Mutex
 	seq       int64 // number of the newest change that listeners were sent
 	listeners map[*listener]struct{}
+
+	marks map[*Topic]map[string]string // as they were last, by id; of the goroutine of run
 
 	snapshotMu sync.Mutex // guards snapshots; one is taken at a time
 	snapshots  map[string]snapshot
@@ -93,11 +96,18 @@ func (f *feed) drop(l *listener) {
 // run sends changes to the listeners until the last has left. If the database fails,
 // run drops the listeners; they connect again and get a new snapshot.
 func (f *feed) run(account string) {
-	t := time.NewTicker(tick)
+	t, marks := time.NewTicker(tick), time.NewTicker(markTick)
 	defer t.Stop()
+	defer marks.Stop()
 	for {
 		notice := f.s.Hub.Watch(event.QueueTopic(account))
-		if err := f.catchUp(); err != nil && f.ctx.Err() == nil {
+		err := f.catchUp()
+		select {
+		case <-marks.C:
+			err = cmp.Or(err, f.compareMarks())
+		default:
+		}
+		if err != nil && f.ctx.Err() == nil {
 			f.mu.Lock()
 			for l := range f.listeners {
 				f.drop(l)
@@ -154,6 +164,60 @@ func (f *feed) advance(followed map[*Topic]bool) (done bool, err error) {
 		}
 	}
 	f.seq = upTo
+	f.offer(patches)
+	return upTo-since < batch, nil
+}
+
+// compareMarks sends the rows of the followed topics whose marks have changed.
+func (f *feed) compareMarks() error {
+	patches := map[*Topic]frames{}
+	err := f.s.DB.Read(f.ctx, func(tx *db.Tx) error {
+		for t := range f.followed() {
+			if t.Marks == nil {
+				continue
+			}
+			now, err := t.Marks.Marks(tx)
+			if err != nil {
+				return fmt.Errorf("marks of %s: %w", t.Name, err)
+			}
+			var ids []string
+			for id, text := range now {
+				if f.marks[t][id] != text {
+					ids = append(ids, id)
+				}
+			}
+			if f.marks == nil {
+				f.marks = map[*Topic]map[string]string{}
+			}
+			if f.marks[t] = now; len(ids) == 0 {
+				continue
+			}
+			slices.Sort(ids)
+			rows, err := t.Rows(tx, ids, len(ids))
+			if err != nil {
+				return fmt.Errorf("rows of %s: %w", t.Name, err)
+			}
+			if patches[t], err = framesOf(t.Name, rows, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil && len(patches) > 0 {
+		f.send(patches)
+	}
+	return err
+}
+
+// send hands frames to the listeners that follow their topics.
+func (f *feed) send(patches map[*Topic]frames) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.offer(patches)
+}
+
+// offer is send for a caller that holds mu.
+func (f *feed) offer(patches map[*Topic]frames) {
 	whole := map[*Topic][]byte{} // the same bytes for every listener that wants them all
 	for t, p := range patches {
 		whole[t], _ = p.of(t, "")
@@ -161,7 +225,6 @@ func (f *feed) advance(followed map[*Topic]bool) (done bool, err error) {
 	for l := range f.listeners {
 		l.offer(f, patches, whole)
 	}
-	return upTo-since < batch, nil
 }
 
 // offer sends a listener the frames of its topics. It drops a listener that lags too

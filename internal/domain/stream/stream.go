@@ -31,9 +31,18 @@ type Topic struct {
 	// Follows are other topics whose events change rows of this one; nil: the Key of the
 	// topic alone names them.
 	Follows []Following
+	// Marks tells of changes that no event does; nil: there are none.
+	Marks Marks
 	// OfRepos means that rows are about repositories, so that a stream can be narrowed to
 	// those of one.
 	OfRepos bool
+}
+
+// Marks are texts of rows that change without an event.
+type Marks interface {
+	// Marks returns the texts by id. A row is sent again when its text has changed, and
+	// not when it has none any more: an event tells of that.
+	Marks(tx *db.Tx) (map[string]string, error)
 }
 
 // Following is a topic whose events change rows of another one: the row with the ID or, if
@@ -98,6 +107,8 @@ const (
 	// tick is how often a feed reads the chain without a notice. It then sees changes
 	// of other nodes.
 	tick = 100 * time.Millisecond
+	// markTick is how often the marks of topics are compared.
+	markTick = 2 * time.Second
 	// batch is how many changes a feed reads at a time.
 	batch = 500
 	// backlog is how many frames a listener may lag behind.

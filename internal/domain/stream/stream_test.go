@@ -318,3 +318,36 @@ func TestStreamOfARepository(t *testing.T) {
 		})
 	})
 }
+
+// bodies are marks: the bodies of all pairs.
+type bodies struct{}
+
+func (bodies) Marks(tx *db.Tx) (map[string]string, error) {
+	rows, err := whole.All(tx, tx.Account)
+	out := map[string]string{}
+	for _, r := range rows {
+		out[r.Name] = r.Body
+	}
+	return out, err
+}
+
+// TestMarksAreFollowed holds that a row that changes without an event is sent again.
+func TestMarksAreFollowed(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		in(t, d, "acme", func(tx *db.Tx) error { err := seed.Add(tx, seed.Account{ID: "acme"}); return err })
+		s := node(d)
+		s.Topics[0].Marks = bodies{}
+		edit(t, d, "acme", "p", "acme/web:1")
+		all, web, api := follow(t, s, "acme"), followRepo(t, s, "acme", "acme/web"), followRepo(t, s, "acme", "acme/api")
+		in(t, d, "acme", func(tx *db.Tx) error {
+			_, err := seed.PutTemplate.Exec(tx, "acme", "p", "acme/web:2")
+			return err
+		})
+		want := map[string]string{"p": "acme/web:2"}
+		eventually(t, "the changed row", func() bool { return all.is(want) && web.is(want) })
+		if !api.is(map[string]string{}) {
+			t.Error("a row of another repository was sent")
+		}
+	})
+}

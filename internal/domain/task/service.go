@@ -67,6 +67,8 @@ type Related interface {
 	SetAside(tx *db.Tx, taskIDs []string) (map[string]int64, error)
 	// Stops is what the budgets of held tasks lack.
 	Stops(tx *db.Tx, taskIDs []string) ([]Stop, error)
+	// Activities are the titles of the newest tools that the runs of tasks have called.
+	Activities(tx *db.Tx, taskIDs []string) (map[string]string, error)
 	// Wants is what tasks wait for people to give, oldest first.
 	Wants(tx *db.Tx, taskIDs []string) ([]Want, error)
 	// PullNeeds lists what only people can do about pull requests, by pull request.

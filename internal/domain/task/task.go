@@ -131,6 +131,7 @@ type Task struct {
 	QueueDepth    int64             `json:"queue_depth" doc:"how many tasks of the account are pending"`
 	QueueDepthCap int64             `json:"queue_depth_cap" example:"1000" doc:"how many may be pending at most; -1 is uncapped"`
 	RunID         *string           `json:"run_id" format:"uuid" doc:"the newest try; null until a box starts it"`
+	Activity      *string           `json:"activity" example:"Run the tests of the footer" doc:"what the agent does now: the title of the newest tool that it has called, in one line of at most 200 bytes; null unless running, and until it has called one"`
 	BoxID         *string           `json:"box_id" format:"uuid" doc:"the box of the newest try; null while pending"`
 	Branch        string            `json:"branch" doc:"the branch that the agents push to"`
 	BaseSHA       *string           `json:"base_sha" example:"3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b" doc:"the commit that the newest try works from; null until a box has checked it out"`

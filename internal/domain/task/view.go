@@ -37,10 +37,13 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	var flying, asking []string
+	var flying, asking, running []string
 	for i := range rows {
 		if rows[i].Status.InFlight() || rows[i].PRID != nil { // a round may be under way
 			flying = append(flying, rows[i].ID)
+		}
+		if rows[i].Status == Running {
+			running = append(running, rows[i].ID)
 		}
 		if rows[i].Status == Held || rows[i].Status == Running {
 			asking = append(asking, rows[i].ID)
@@ -49,6 +52,12 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 	var wants []Want
 	if len(asking) > 0 {
 		if wants, err = s.Related.Wants(tx, asking); err != nil {
+			return nil, err
+		}
+	}
+	var doing map[string]string
+	if len(running) > 0 {
+		if doing, err = s.Related.Activities(tx, running); err != nil {
 			return nil, err
 		}
 	}
@@ -105,6 +114,9 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 			w.Stuck = t.Stuck || stuckBehind(w.Holds, tx.Now)
 		case Running:
 			w.Holds = ParkedFor(t, wants)
+			if title, ok := doing[t.ID]; ok {
+				w.Activity = &title
+			}
 		case Held:
 			w.Holds = HeldFor(t, wants, stops)
 			w.Stuck = t.Stuck || tx.Now.Sub(t.UpdatedAt) > StuckAfter

@@ -117,6 +117,9 @@ func (Tasks) AskExists(*db.Tx, string) (bool, error) { return false, nil }
 // Endings returns nothing: no task has been tried.
 func (Tasks) Endings(*db.Tx, string) ([]task.Ending, error) { return nil, nil }
 
+// Activities returns nothing: no run has called a tool.
+func (Tasks) Activities(*db.Tx, []string) (map[string]string, error) { return nil, nil }
+
 // Pulse returns nil: no task has been tried.
 func (Tasks) Pulse(*db.Tx, string) (*task.Pulse, error) { return nil, nil }
 
