@@ -103,7 +103,7 @@ type rung struct {
 	name, title     string
 	clears, command string
 	scope           policy.Scope
-	ask          func(a policy.Actor, f facts) (done bool, fact any)
+	ask             func(a policy.Actor, f facts) (done bool, fact any)
 	// or returns the capability that clears the rung, and its command, if they depend on
 	// the facts; they replace clears and command.
 	or func(f facts) (clears, command string)
@@ -116,8 +116,8 @@ var ladder = []rung{
 	}},
 	{name: "capacity", title: "The account has seats for agents", clears: "account.set_seats",
 		command: "yardmaster call account.set_seats id=ACCOUNT seats=1 confirm=true", scope: policy.ReadAccount, ask: func(_ policy.Actor, f facts) (bool, any) {
-		return f.Devs > 0, map[string]int64{"ai_devs": f.Devs}
-	}},
+			return f.Devs > 0, map[string]int64{"ai_devs": f.Devs}
+		}},
 	{name: "repository", title: "A repository is enabled, and no policy file of it is invalid", scope: policy.ReadRepos, or: repositoryClears, ask: func(_ policy.Actor, f facts) (bool, any) {
 		if f.repo != nil {
 			return f.repo.Onboarded, map[string]any{"repo": f.repo.name, "enabled": f.repo.Enabled, "policy_valid": f.repo.PolicyValid}
@@ -126,8 +126,8 @@ var ladder = []rung{
 	}},
 	{name: "model_key", title: "A key of a model provider is stored", clears: "billing.key_add",
 		command: "yardmaster key add --provider anthropic", scope: policy.ReadBilling, ask: func(_ policy.Actor, f facts) (bool, any) {
-		return f.Keys > 0, map[string]int64{"keys": f.Keys}
-	}},
+			return f.Keys > 0, map[string]int64{"keys": f.Keys}
+		}},
 	{name: "box_online", title: "A box is online that takes the work", scope: policy.ReadRunners, or: boxClears, ask: func(_ policy.Actor, f facts) (bool, any) {
 		fact := map[string]any{
 			"serving":   f.Fleet.Serving,

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -260,17 +261,33 @@ const searched = 20_000
 // page reads a page. If a search stopped before its page was full, end is the
 // key of the last task that it looked at.
 func (s *Service) page(tx *db.Tx, p op.PageIn, repoID string) (rows []Row, end []string, err error) {
+	states := p.Wants("status")
+	if len(states) < 2 || p.Q != "" || p.Want("stuck") != "" || p.Want("waits") != "" {
+		return s.pageOf(tx, p, repoID, states)
+	}
+	// Each state is read by its own index: read together, all tasks in the states would
+	// be sorted. Other filters leave few tasks.
+	slices.Sort(states)
+	for _, st := range slices.Compact(states) {
+		some, _, err := s.pageOf(tx, p, repoID, []string{st})
+		if err != nil {
+			return nil, nil, err
+		}
+		rows = append(rows, some...)
+	}
+	slices.SortFunc(rows, func(a, b Row) int { return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID)) })
+	return rows[:min(len(rows), p.Size())], nil, nil
+}
+
+// pageOf is page for tasks in one of the states, or in any.
+func (s *Service) pageOf(tx *db.Tx, p op.PageIn, repoID string, states []string) (rows []Row, end []string, err error) {
 	at, last, more, err := p.AfterTime()
 	if err != nil {
 		return nil, nil, err
 	}
 	narrow := func(b *db.Builder) *db.Builder {
-		switch states := p.Wants("status"); len(states) {
-		case 0:
-		case 1:
+		if len(states) == 1 {
 			b.And("status = ", states[0])
-		default:
-			b.In("status", states)
 		}
 		if repoID != "" {
 			b.And("repo_id = ", repoID)
@@ -281,6 +298,9 @@ func (s *Service) page(tx *db.Tx, p op.PageIn, repoID string) (rows []Row, end [
 		return b
 	}
 	b := narrow(db.Build(`SELECT `+own+` FROM tasks WHERE account_id = `, tx.Account))
+	if len(states) > 1 {
+		b.In("status", states)
+	}
 	if k := p.Want("kind"); k != "" {
 		b.And("kind = ", k)
 	}
@@ -290,14 +310,13 @@ func (s *Service) page(tx *db.Tx, p op.PageIn, repoID string) (rows []Row, end [
 			name).And("value = ", value).SQL(")")
 	}
 	if p.Want("stuck") != "" {
-		if err := s.Queue.NarrowStuck(tx, b); err != nil {
-			return nil, nil, err
-		}
+		err = s.Queue.NarrowStuck(tx, b)
 	}
-	if p.Want("waits") != "" {
-		if err := s.Queue.NarrowPeople(tx, b); err != nil {
-			return nil, nil, err
-		}
+	if p.Want("waits") != "" && err == nil {
+		err = s.Queue.NarrowPeople(tx, b)
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	if p.Q != "" {
 		b.Contains("title", p.Q)
