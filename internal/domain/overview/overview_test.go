@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -251,6 +252,68 @@ func TestRollup(t *testing.T) {
 		}
 		if _, err := y.rollup(db.WithAccount(t.Context(), "rival"), nameIn{Owner: "acme", Repo: "web"}); err == nil {
 			t.Error("another account sees it")
+		}
+	})
+}
+
+// The counts of an account are of all its rows, and what waits for the caller is what the
+// credential may decide.
+func TestCounts(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		hour, day := y.now().Add(-time.Hour).UnixMicro(), y.now().Add(-25*time.Hour).UnixMicro()
+		y.add(
+			seed.Task{ID: "old", Account: "acme", Repo: "web", Status: "failed", Finished: &day},
+			seed.Task{ID: "ended", Account: "acme", Repo: "web", Status: "completed", Finished: &hour},
+			seed.Task{ID: "queued", Account: "acme", Repo: "web", Status: "pending"},
+			seed.Pull{ID: "open", Account: "acme", Repo: "web", Number: 3},
+			seed.Action{ID: "a", Account: "acme", Pull: "open", Kind: "merge"},
+			seed.Escalation{ID: "e", Account: "acme", Title: "Which one?"},
+		)
+		for i := range 300 { // more than a page has
+			y.add(
+				seed.Task{ID: fmt.Sprint("run", i), Account: "acme", Repo: "web", Status: []string{"claimed", "running"}[i%2]},
+				seed.Task{ID: fmt.Sprint("fail", i), Account: "acme", Repo: "api", Status: "failed", Finished: &hour},
+			)
+		}
+		count := func(account string, a policy.Actor) Counts {
+			t.Helper()
+			got, err := y.counts(policy.With(db.WithAccount(t.Context(), account), a), op.None{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got
+		}
+		of := func(n *int64) int64 {
+			if n == nil {
+				return -1
+			}
+			return *n
+		}
+		everything := policy.Actor{UserID: "ada", Scopes: policy.Scopes(policy.ReadPRs, policy.ReadTasks, policy.WriteTasks, policy.WritePRs,
+			policy.WriteSecrets)}
+		got := count("acme", everything)
+		if of(got.Running) != 300 || of(got.Failed) != 300 || of(got.Stuck) != 7 {
+			t.Errorf("%d run, %d failed, %d are stuck", of(got.Running), of(got.Failed), of(got.Stuck))
+		}
+		if want := (Waiting{Total: 2, Approvals: 1, Escalations: 1}); got.Waiting != want {
+			t.Errorf("%+v waits", got.Waiting)
+		}
+		machine := everything
+		machine.UserID = ""
+		if want := (Waiting{Total: 1, Approvals: 1}); count("acme", machine).Waiting != want {
+			t.Errorf("%+v waits for a machine", count("acme", machine).Waiting)
+		}
+		reader := policy.Actor{UserID: "ada", Scopes: policy.Scopes(policy.ReadPRs, policy.ReadTasks)}
+		if got := count("acme", reader); got.Waiting != (Waiting{}) || of(got.Running) != 300 {
+			t.Errorf("%+v for a reader", got)
+		}
+		if got := count("acme", policy.Actor{UserID: "ada", Scopes: policy.Scopes(policy.ReadPRs)}); got.Running != nil || got.Failed != nil ||
+			got.Stuck != nil || got.Approvals != 1 {
+			t.Errorf("%+v without read:tasks", got)
+		}
+		if got := count("rival", everything); of(got.Running) != 0 || of(got.Failed) != 0 || got.Waiting != (Waiting{}) {
+			t.Errorf("%+v of another account", got)
 		}
 	})
 }
