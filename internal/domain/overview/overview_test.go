@@ -290,8 +290,8 @@ func TestCounts(t *testing.T) {
 			}
 			return *n
 		}
-		everything := policy.Actor{UserID: "ada", Scopes: policy.Scopes(policy.ReadPRs, policy.ReadTasks, policy.WriteTasks, policy.WritePRs,
-			policy.WriteSecrets)}
+		everything := policy.Actor{UserID: "ada", Scopes: policy.Scopes(
+			policy.ReadPRs, policy.ReadTasks, policy.WriteTasks, policy.WritePRs, policy.WriteSecrets)}
 		got := count("acme", everything)
 		if of(got.Running) != 300 || of(got.Failed) != 300 || of(got.Stuck) != 7 {
 			t.Errorf("%d run, %d failed, %d are stuck", of(got.Running), of(got.Failed), of(got.Stuck))
@@ -308,8 +308,8 @@ func TestCounts(t *testing.T) {
 		if got := count("acme", reader); got.Waiting != (Waiting{}) || of(got.Running) != 300 {
 			t.Errorf("%+v for a reader", got)
 		}
-		if got := count("acme", policy.Actor{UserID: "ada", Scopes: policy.Scopes(policy.ReadPRs)}); got.Running != nil || got.Failed != nil ||
-			got.Stuck != nil || got.Approvals != 1 {
+		stranger := policy.Actor{UserID: "ada", Scopes: policy.Scopes(policy.ReadPRs)}
+		if got := count("acme", stranger); got.Running != nil || got.Failed != nil || got.Stuck != nil || got.Approvals != 1 {
 			t.Errorf("%+v without read:tasks", got)
 		}
 		if got := count("rival", everything); of(got.Running) != 0 || of(got.Failed) != 0 || got.Waiting != (Waiting{}) {
