@@ -35,7 +35,8 @@ func TestFiltersAreBounded(t *testing.T) {
 		}
 		h := rest.Handler(rest.Config{Pipeline: &op.Pipeline{
 			Authenticate: func(context.Context, op.Presented) (policy.Actor, error) {
-				return policy.Actor{Credential: policy.PAT, UserID: "ann", AccountID: "acme", Scopes: policy.Scopes(policy.ReadSessions)}, nil
+				scopes := policy.Scopes(policy.ReadSessions)
+				return policy.Actor{Credential: policy.PAT, UserID: "ann", AccountID: "acme", Scopes: scopes}, nil
 			},
 			Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
 		}}, New(Needs{DB: d}).Ops())

@@ -110,37 +110,40 @@ type rung struct {
 }
 
 var ladder = []rung{
-	{name: "may_dispatch", title: "The credential may file tasks", clears: "token.mint", command: "yardmaster login", ask: func(a policy.Actor, _ facts) (bool, any) {
-		ok := a.Scopes.Has(policy.Scopes(policy.WriteTasks))
-		return ok, map[string]bool{"write:tasks": ok}
-	}},
+	{name: "may_dispatch", title: "The credential may file tasks", clears: "token.mint", command: "yardmaster login",
+		ask: func(a policy.Actor, _ facts) (bool, any) {
+			ok := a.Scopes.Has(policy.Scopes(policy.WriteTasks))
+			return ok, map[string]bool{"write:tasks": ok}
+		}},
 	{name: "capacity", title: "The account has seats for agents", clears: "account.set_seats",
 		command: "yardmaster call account.set_seats id=ACCOUNT seats=1 confirm=true", scope: policy.ReadAccount, ask: func(_ policy.Actor, f facts) (bool, any) {
 			return f.Devs > 0, map[string]int64{"ai_devs": f.Devs}
 		}},
-	{name: "repository", title: "A repository is enabled, and no policy file of it is invalid", scope: policy.ReadRepos, or: repositoryClears, ask: func(_ policy.Actor, f facts) (bool, any) {
-		if f.repo != nil {
-			return f.repo.Onboarded, map[string]any{"repo": f.repo.name, "enabled": f.repo.Enabled, "policy_valid": f.repo.PolicyValid}
-		}
-		return f.EnabledRepos > 0, map[string]int64{"enabled": f.EnabledRepos, "repositories": f.Repos}
-	}},
+	{name: "repository", title: "A repository is enabled, and no policy file of it is invalid", scope: policy.ReadRepos,
+		or: repositoryClears, ask: func(_ policy.Actor, f facts) (bool, any) {
+			if f.repo != nil {
+				return f.repo.Onboarded, map[string]any{"repo": f.repo.name, "enabled": f.repo.Enabled, "policy_valid": f.repo.PolicyValid}
+			}
+			return f.EnabledRepos > 0, map[string]int64{"enabled": f.EnabledRepos, "repositories": f.Repos}
+		}},
 	{name: "model_key", title: "A key of a model provider is stored", clears: "billing.key_add",
 		command: "yardmaster key add --provider anthropic", scope: policy.ReadBilling, ask: func(_ policy.Actor, f facts) (bool, any) {
 			return f.Keys > 0, map[string]int64{"keys": f.Keys}
 		}},
-	{name: "box_online", title: "A box is online that takes the work", scope: policy.ReadRunners, or: boxClears, ask: func(_ policy.Actor, f facts) (bool, any) {
-		fact := map[string]any{
-			"serving":   f.Fleet.Serving,
-			"online":    f.Fleet.Online,
-			"may_claim": f.Fleet.MayClaim,
-			"free":      f.Fleet.Free,
-			"reason":    nil,
-		}
-		if f.Fleet.Hold != "" {
-			fact["reason"] = f.Fleet.Hold
-		}
-		return f.Fleet.Hold == "", fact
-	}},
+	{name: "box_online", title: "A box is online that takes the work", scope: policy.ReadRunners,
+		or: boxClears, ask: func(_ policy.Actor, f facts) (bool, any) {
+			fact := map[string]any{
+				"serving":   f.Fleet.Serving,
+				"online":    f.Fleet.Online,
+				"may_claim": f.Fleet.MayClaim,
+				"free":      f.Fleet.Free,
+				"reason":    nil,
+			}
+			if f.Fleet.Hold != "" {
+				fact["reason"] = f.Fleet.Hold
+			}
+			return f.Fleet.Hold == "", fact
+		}},
 }
 
 // repositoryClears is rung.or of a repository. One that there is not is pushed: it is
