@@ -62,17 +62,21 @@ func filled(text string, plain []string, answer any) string {
 	})
 }
 
-// command is the command of an act.
+// command is the command of an act. The capability is looked at when its flags are
+// declared.
 func (a act) command() command {
-	c := command{words: a.words, args: a.args, summary: a.summary, more: a.more, examples: a.examples, of: a.of, define: a.define,
-		values: map[string]values{}}
-	for _, in := range ops()[a.op].Inputs() {
-		if _, of, some := strings.Cut(in.Doc, "one of "); some {
-			c.values[strings.ReplaceAll(in.Name, "_", "-")] = fixed(strings.Split(of, ", ")...)
+	c := command{words: a.words, args: a.args, summary: a.summary, more: a.more, examples: a.examples, of: a.of, values: map[string]values{}}
+	c.define = func(fl *flag.FlagSet) action {
+		for _, in := range ops()[a.op].Inputs() {
+			name := strings.ReplaceAll(in.Name, "_", "-")
+			if _, of, some := strings.Cut(in.Doc, "one of "); some {
+				c.values[name] = fixed(strings.Split(of, ", ")...)
+			}
+			if in.Kind == "true or false" {
+				c.values[name] = fixed("true", "false")
+			}
 		}
-		if in.Kind == "true or false" {
-			c.values[strings.ReplaceAll(in.Name, "_", "-")] = fixed("true", "false")
-		}
+		return a.define(fl)
 	}
 	return c
 }

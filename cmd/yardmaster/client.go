@@ -50,12 +50,19 @@ func serverAt(address string) (string, error) {
 // ask prompts on a terminal, without echo if secret. It ends with ctx, although
 // reading a terminal cannot be cancelled.
 func ask(ctx context.Context, prompt string, secret bool) (string, error) {
-	terminal := int(os.Stdin.Fd())
-	before, err := term.GetState(terminal)
-	if err == nil {
+	in := int(os.Stdin.Fd())
+	before, err := term.GetState(in)
+	onTerminal := err == nil
+	if onTerminal && secret {
+		// ReadPassword would turn the echo off only after the prompt has asked.
+		if err := terminal.Mute(in); err != nil {
+			return "", err
+		}
+		defer func() { _ = term.Restore(in, before) }()
+	}
+	if onTerminal {
 		fmt.Fprint(os.Stderr, prompt+": ")
 	}
-	onTerminal := err == nil
 	type answer struct {
 		text string
 		err  error
@@ -63,7 +70,7 @@ func ask(ctx context.Context, prompt string, secret bool) (string, error) {
 	given := make(chan answer, 1)
 	go func() {
 		if secret && onTerminal {
-			b, err := term.ReadPassword(terminal)
+			b, err := term.ReadPassword(in)
 			given <- answer{string(b), err}
 			return
 		}
@@ -73,6 +80,7 @@ func ask(ctx context.Context, prompt string, secret bool) (string, error) {
 	select {
 	case a := <-given:
 		if secret && onTerminal {
+			_ = term.Restore(in, before)
 			fmt.Fprintln(os.Stderr)
 			return a.text, a.err
 		}
@@ -82,7 +90,7 @@ func ask(ctx context.Context, prompt string, secret bool) (string, error) {
 		return a.text, nil
 	case <-ctx.Done():
 		if onTerminal {
-			_ = term.Restore(terminal, before) // turns the echo on again
+			_ = term.Restore(in, before) // turns the echo on again
 			fmt.Fprintln(os.Stderr)
 		}
 		return "", ctx.Err()

@@ -162,7 +162,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	root := tree()
+	root := treeFor(firstWord(args))
 	if n := len(args) - 1; n > 0 && (args[n] == "-h" || args[n] == "--help") {
 		if c, rest, err := root.Find(args[:n]); err == nil && c == root && !strings.HasPrefix(rest[0], "-") {
 			args = args[:n] // words that are no command have no help
@@ -200,11 +200,23 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return exitCode(err)
 }
 
+// firstWord is the first word of a command line if its commands are all that is wanted;
+// "" for those that look at all commands.
+func firstWord(args []string) string {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") || slices.Contains([]string{"help", "__complete", "__completeNoDesc", "man"}, args[0]) {
+		return ""
+	}
+	return args[0]
+}
+
 // exitCode is the exit code of an error that is no misuse.
 func exitCode(err error) int {
 	var silent *client.Unreachable
 	var refusal *client.Problem
+	var none notFound
 	switch {
+	case errors.As(err, &none):
+		return exitNotFound
 	case errors.As(err, &silent):
 		return exitNoAnswer
 	case errors.Is(err, client.ErrNoLogin):
@@ -241,6 +253,8 @@ func next(err error) string {
 		return "What moves it: " + client.Escape(refusal.Clear.Command())
 	case errors.As(err, &refusal) && refusal.Status >= 500 && refusal.RequestID != "":
 		return "The server's log has the cause, under request_id=" + client.Escape(refusal.RequestID)
+	case errors.As(err, &refusal) && refusal.RequestID != "":
+		return "request_id=" + client.Escape(refusal.RequestID)
 	}
 	return ""
 }

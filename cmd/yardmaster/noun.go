@@ -158,7 +158,6 @@ type listing struct {
 	repo    string
 	filters map[string]*string
 	others  map[string]*string
-	filter  []string
 }
 
 // usual is the number of rows of a list when nobody says how many.
@@ -297,12 +296,12 @@ func (n *noun) listCommand(summary string, examples ...string) command {
 	if len(examples) == 0 {
 		c.examples = []string{"yardmaster " + n.name + " list", "yardmaster " + n.name + " list --all --json '*'"}
 	}
-	for key, all := range filters(ops()[n.list]) {
-		if len(all) > 0 {
-			c.values[key] = fixed(all...)
-		}
-	}
 	c.define = func(fl *flag.FlagSet) action {
+		for key, all := range filters(ops()[n.list]) {
+			if len(all) > 0 {
+				c.values[key] = fixed(all...)
+			}
+		}
 		l := &listing{}
 		l.add(fl, n)
 		return func(ctx context.Context, _ []string) error { return n.runList(ctx, l) }
@@ -352,6 +351,8 @@ func (n *noun) runList(ctx context.Context, l *listing) error {
 		return err
 	}
 	switch {
+	case none && slices.ContainsFunc(in, func(g given) bool { return g.name != "owner" && g.name != "repo" }):
+		fmt.Fprintln(os.Stderr, "None is like that.")
 	case none && n.first != "":
 		fmt.Fprintf(os.Stderr, "There are none yet: %s\n", n.first)
 	case none && n.none != "":

@@ -55,7 +55,11 @@ func misused(format string, a ...any) error { return misuse{fmt.Sprintf(format, 
 var contextFlag string
 
 // tree is the whole command line.
-func tree() *cobra.Command {
+func tree() *cobra.Command { return treeFor("") }
+
+// treeFor is the command line with the flags of the commands alone whose first word is
+// the one given; of all if that is "". To declare them all takes longer than a call.
+func treeFor(first string) *cobra.Command {
 	cobra.EnableCommandSorting = false // the most wanted come first
 	root := &cobra.Command{
 		Use: "yardmaster", Short: "Yardmaster is a control plane for AI developer agents.",
@@ -91,15 +95,16 @@ func tree() *cobra.Command {
 	for _, s := range sections() {
 		root.AddGroup(&cobra.Group{ID: s.title, Title: s.title})
 		for _, c := range s.commands {
-			graft(root, s.title, c)
+			graft(root, s.title, c, first == "" || strings.HasPrefix(c.words+" ", first+" "))
 		}
 	}
 	completions(root)
 	return root
 }
 
-// graft adds a command to the tree, and the nouns that its words begin with.
-func graft(root *cobra.Command, group string, of command) {
+// graft adds a command to the tree, and the nouns that its words begin with. Without flags
+// it has its name and summary alone.
+func graft(root *cobra.Command, group string, of command, flags bool) {
 	parent := root
 	words := strings.Fields(of.words)
 	for i, word := range words[:len(words)-1] {
@@ -121,6 +126,11 @@ func graft(root *cobra.Command, group string, of command) {
 	}
 	if parent == root {
 		c.GroupID = group
+	}
+	if !flags {
+		c.Run = func(*cobra.Command, []string) {}
+		parent.AddCommand(c)
+		return
 	}
 	do := of.define(c.Flags())
 	c.Flags().SortFlags = false

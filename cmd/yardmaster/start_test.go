@@ -1,0 +1,15 @@
+package main
+
+import "testing"
+
+func BenchmarkTree(b *testing.B) {
+	for b.Loop() {
+		treeFor("task")
+	}
+}
+
+func BenchmarkWholeTree(b *testing.B) {
+	for b.Loop() {
+		tree()
+	}
+}
