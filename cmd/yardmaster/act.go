@@ -65,7 +65,8 @@ func filled(text string, plain []string, answer any) string {
 // command is the command of an act. The capability is looked at when its flags are
 // declared.
 func (a act) command() command {
-	c := command{words: a.words, args: a.args, summary: a.summary, more: a.more, examples: a.examples, of: a.of, values: map[string]values{}}
+	c := command{words: a.words, args: a.args, summary: a.summary, more: a.more, examples: a.examples, of: a.of,
+		values: map[string]values{}, does: &a}
 	c.define = func(fl *flag.FlagSet) action {
 		for _, in := range ops()[a.op].Inputs() {
 			name := strings.ReplaceAll(in.Name, "_", "-")

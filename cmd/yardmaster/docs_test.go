@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -26,7 +27,7 @@ func TestDocumentedCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls := 0
+	calls, root := 0, tree()
 	for _, page := range append(pages, "../../README.md", "../../CONTRIBUTING.md") {
 		text, err := os.ReadFile(page)
 		if err != nil {
@@ -42,7 +43,6 @@ func TestDocumentedCommands(t *testing.T) {
 			if slices.Contains([]string{"help", "astray"}, words[0]) {
 				continue // it is run before the list is looked at
 			}
-			root := tree()
 			c, args, err := root.Find(words)
 			if err != nil || c == root && !strings.HasPrefix(words[0], "-") {
 				t.Errorf("%s: there is no such command: %s", page, line)
@@ -55,7 +55,9 @@ func TestDocumentedCommands(t *testing.T) {
 					t.Errorf("%s: %s has no flag --%s: %s", page, c.CommandPath(), name, line)
 				}
 			}
-			args = slices.DeleteFunc(args, func(w string) bool { return strings.HasPrefix(w, "-") })
+			if flag := slices.IndexFunc(args, func(w string) bool { return strings.HasPrefix(w, "-") }); flag >= 0 {
+				args = args[:flag] // flags come last in these pages
+			}
 			if c.CommandPath() != "yardmaster call" || len(args) == 0 {
 				continue
 			}
@@ -65,9 +67,8 @@ func TestDocumentedCommands(t *testing.T) {
 				t.Errorf("%s: there is no such capability: %s", page, line)
 				continue
 			}
-			args = slices.DeleteFunc(args[1:], func(w string) bool { return w == "-h" })
 			o := app.Ops()[i]
-			for _, a := range args {
+			for _, a := range args[1:] {
 				name, _, ok := strings.Cut(strings.Trim(a, `'"`), "=")
 				if _, known := o.Input()[strings.TrimSuffix(name, ":")]; !ok || !known {
 					t.Errorf("%s: %s has no input %s: %s", page, o.ID, a, line)
@@ -77,5 +78,43 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 	if calls < 30 {
 		t.Errorf("only %d calls were found in the documents", calls)
+	}
+}
+
+// docs/cli.md has every exit code and every command.
+func TestCommandsAreDocumented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, code := range []int{0, exitFailed, exitMisused, exitRefused, exitNoAnswer, exitNoLogin, exitNotFound, exitInterrupted} {
+		if !strings.Contains(string(page), fmt.Sprintf("\n| %d | ", code)) {
+			t.Errorf("docs/cli.md does not say what the exit code %d means", code)
+		}
+	}
+	verbs := map[string][]string{}
+	var order []string
+	for _, c := range commands() {
+		noun, verb, _ := strings.Cut(c.words, " ")
+		if verbs[noun] == nil {
+			order = append(order, noun)
+		}
+		if verb == "" {
+			verb = "itself"
+		}
+		verbs[noun] = append(verbs[noun], "`"+verb+"`")
+	}
+	want := ""
+	for _, noun := range order {
+		want += "| `" + noun + "` | " + strings.ReplaceAll(strings.Join(verbs[noun], ", "), "`itself`", "by itself") + " |\n"
+	}
+	if !strings.HasSuffix(string(page), "\n| --- | --- |\n"+want) {
+		t.Errorf("docs/cli.md does not end with these commands:\n%s", want)
+	}
+	for _, variable := range []string{"YARDMASTER_URL", "YARDMASTER_TOKEN", "YARDMASTER_CONTEXT", "YARDMASTER_KEYRING", "NO_COLOR"} {
+		if !strings.Contains(string(page), "`"+variable+"`") {
+			t.Errorf("docs/cli.md does not explain %s", variable)
+		}
 	}
 }

@@ -203,7 +203,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 // firstWord is the first word of a command line if its commands are all that is wanted;
 // "" for those that look at all commands.
 func firstWord(args []string) string {
-	if len(args) == 0 || strings.HasPrefix(args[0], "-") || slices.Contains([]string{"help", "__complete", "__completeNoDesc", "man"}, args[0]) {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") || slices.Contains([]string{"help", "__complete",
+		"__completeNoDesc", "man"}, args[0]) {
 		return ""
 	}
 	return args[0]

@@ -302,6 +302,11 @@ func (n *noun) listCommand(summary string, examples ...string) command {
 				c.values[key] = fixed(all...)
 			}
 		}
+		for _, in := range ops()[n.list].Inputs() {
+			if _, of, some := strings.Cut(in.Doc, "one of "); some {
+				c.values[in.Name] = fixed(strings.Split(of, ", ")...)
+			}
+		}
 		l := &listing{}
 		l.add(fl, n)
 		return func(ctx context.Context, _ []string) error { return n.runList(ctx, l) }
@@ -373,7 +378,8 @@ func (n *noun) people(w io.Writer, b []byte) error {
 	}
 	now := time.Now()
 	var rows []map[string]any
-	for _, e := range v.([]any) {
+	all, _ := v.([]any)
+	for _, e := range all {
 		if row, ok := e.(map[string]any); ok {
 			rows = append(rows, row)
 		}

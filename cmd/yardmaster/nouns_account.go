@@ -135,7 +135,7 @@ func eitherSecret(a act, account, ofRepo string) command {
 	c.define = func(fl *flag.FlagSet) action {
 		inAccount := a.define(fl)
 		b := a
-		b.op, b.perRepo = ofRepo, true
+		b.op, b.perRepo, b.next = ofRepo, true, a.next+" --repo OWNER/NAME"
 		own := flag.NewFlagSet("", flag.ContinueOnError)
 		inRepo := b.define(own)
 		repo := fl.String("repo", "", "`OWNER/NAME`: a secret of the repository, in the place of the account's")

@@ -66,7 +66,7 @@ func taskCommands() []command {
 		task.viewCommand("one task: its state, what it waits for, its run", "yardmaster task view @last",
 			"yardmaster task view acme/web#3"),
 		{words: "task watch", args: "ID", summary: "follow a task until it ends", of: task, define: defineTaskWatch,
-			more: "On a terminal a question is answered there: a approves, s declines, d shows the diff, f fills in what is asked,\n" +
+			more: "On a terminal a question is answered there: a approves, s declines, d shows the diff, f fills in what is asked\n(f TEXT answers in words), " +
 				"o opens the page, m TEXT tells the agent something, q leaves. The exit code is 0 if it was merged or completed.",
 			examples: []string{"yardmaster task watch @last"}},
 		{words: "task cancel", args: "ID", summary: "end a task for good", of: task, define: nothing(runTaskCancel)},

@@ -48,7 +48,8 @@ func newPerson(t *testing.T, env ...string) *person {
 	t.Helper()
 	home := t.TempDir()
 	p := &person{t: t, home: home}
-	p.env = append([]string{"YARDMASTER_TEST_AS=program", "HOME=" + home, "PATH=" + os.Getenv("PATH"), "TERM=xterm-256color", "LANG=C.UTF-8",
+	p.env = append([]string{"YARDMASTER_TEST_AS=program", "HOME=" + home, "PATH=" + os.Getenv("PATH"),
+		"TERM=xterm-256color", "LANG=C.UTF-8",
 		"YARDMASTER_KEYRING=off", "TZ=UTC", "BROWSER=true"}, env...)
 	return p
 }

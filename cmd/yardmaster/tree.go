@@ -30,6 +30,7 @@ type command struct {
 	of *noun
 	// values complete a plain argument or the value of a flag, by their names.
 	values map[string]values
+	does   *act // what it does, if that is one call
 }
 
 // action does what a command does, with its plain arguments.

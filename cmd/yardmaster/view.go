@@ -102,7 +102,7 @@ func (n *noun) view(w io.Writer, b []byte) error {
 	}
 	row, ok := v.(map[string]any)
 	if !ok {
-		return n.people(w, b)
+		return (&output{}).print(w, b)
 	}
 	n.seen(n.id(row))
 	s := screen()

@@ -136,7 +136,7 @@ func (a *answering) heard(t client.Task) {
 	for _, h := range t.Holds {
 		if id := h.Clear.Blocker(); id != "" {
 			a.blocker = id
-			a.tell("Answer here: f fills it in, o opens the page, q leaves", id)
+			a.tell("Answer here: f fills it in, f TEXT answers in words, o opens the page, q leaves", id)
 		}
 	}
 }
@@ -194,6 +194,10 @@ func (a *answering) do(ctx context.Context, word, rest string) error {
 	case "f":
 		if blocker == "" {
 			return errors.New("nothing is to be filled in")
+		}
+		if rest != "" {
+			_, err := a.c.Fetch(ctx, http.MethodPost, "/v1/blockers/"+url.PathEscape(blocker)+"/answer", map[string]any{"answer": rest})
+			return err
 		}
 		_, err := fillBlocker(ctx, a.c, blocker, map[string]any{}, func(prompt string) (string,
 			error) {

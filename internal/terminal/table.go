@@ -36,7 +36,7 @@ func (s Screen) Table(w io.Writer, columns []Column, rows [][]Cell) error {
 	lines := make([][]Cell, 0, len(rows)+1)
 	head := make([]Cell, len(columns))
 	for i, c := range columns {
-		head[i] = Cell{c.Head, Faint}
+		head[i] = Cell{inert.Line(c.Head), Faint}
 	}
 	lines = append(lines, head)
 	for _, r := range rows {
@@ -141,10 +141,12 @@ func Cut(text string, most int) string {
 }
 
 // Facts writes labels and values below each other; values of several lines are indented.
+// Both are made inert.
 func (s Screen) Facts(w io.Writer, facts []Fact) error {
 	widest := 0
-	for _, f := range facts {
-		widest = max(widest, Width(f.Label))
+	for i := range facts {
+		facts[i].Label = inert.Line(facts[i].Label)
+		widest = max(widest, Width(facts[i].Label))
 	}
 	var b strings.Builder
 	for _, f := range facts {

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Who watches a task on a terminal approves the head and the question that the watch
+// has shown, there.
+func TestWatchIsAnsweredThere(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	approved := ""
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		status, action := "mergeable", `{"id": "q1", "kind": "merge", "state": "pending", "question": "Merge it?"}`
+		if approved != "" {
+			status, action = "merged", "null"
+		}
+		switch r.Method + " " + r.URL.Path {
+		case "GET /v1/tasks/" + someID:
+			fmt.Fprintf(w, `{"id": %q, "status": %q, "pr_id": "p1"}`, someID, status)
+		case "GET /v1/prs/p1":
+			fmt.Fprintf(w,
+				`{"id": "p1", "number": 3, "state": "open", "head_sha": "0123456789abcdef", "checks": "passed", "pending_action": %s}`,
+				action)
+		case "POST /v1/prs/p1/approve-pending":
+			b, _ := io.ReadAll(r.Body)
+			approved = string(b)
+			io.WriteString(w, "{}")
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	defer h.Close()
+	p := newPerson(t, "YARDMASTER_URL="+h.URL, "YARDMASTER_TOKEN=t")
+	shown, code := p.terminal([]string{"task", "watch", someID},
+		step{"asked: Merge it?", ""}, step{h.URL + "/ui/prs/p1", ""}, step{"a approves", "x\r"}, step{"none of a, s",
+			"a\r"}, step{"merged", ""})
+	mu.Lock()
+	defer mu.Unlock()
+	var said map[string]string
+	if json.Unmarshal([]byte(approved), &said) != nil || said["head_sha"] != "0123456789abcdef" || said["action_id"] != "q1" || code != 0 {
+		t.Errorf("approved %s, exit code %d\n%s", approved, code, shown)
+	}
+}
+
+// A blocker is filled in where the task is watched; the value is never shown.
+func TestBlockerIsFilledInThere(t *testing.T) {
+	t.Parallel()
+	y := yard(t)
+	if err := y.Push("acme/web", map[string]string{"a": "a\n"}); err != nil {
+		t.Fatal(err)
+	}
+	var made struct {
+		TaskID string `json:"task_id"`
+	}
+	resp, body := y.Send(http.MethodPost, "/v1/tasks", y.Owner, `{"repo": "acme/web", "title": "t", "problem": "p"}`)
+	if err := json.Unmarshal(body, &made); err != nil || made.TaskID == "" {
+		t.Fatalf("%d %s", resp.StatusCode, body)
+	}
+	y.Block(made.TaskID, "missing_credential", map[string]string{"NPM_TOKEN": "env_secret"})
+	p := newPerson(t, "YARDMASTER_URL="+y.URL, "YARDMASTER_TOKEN="+y.Owner)
+	const secret = "a-very-s3cret-value"
+	shown, code := p.terminal([]string{"task", "watch", made.TaskID},
+		step{"f fills it in", "f\r"}, step{"NPM_TOKEN (for the tests), empty to leave it out: ", secret + "\r"},
+		step{"pending", "q\r"}, step{"It goes on without you", ""})
+	if code != 0 || strings.Contains(shown, secret) || !strings.Contains(shown, "<b>in</b>") {
+		t.Errorf("exit code %d\n%s", code, shown)
+	}
+	out, code := p.terminal([]string{"blocker", "list", "--open=false", "--jq", ".[].state"})
+	if code != 0 || strings.TrimSpace(out) == "" || strings.Contains(out, "open") {
+		t.Errorf("%d %s", code, out)
+	}
+}
