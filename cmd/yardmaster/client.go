@@ -23,6 +23,13 @@ func login() (client.Login, error) {
 	return client.LoadLogin(os.Getenv, contextFlag, client.SystemKeyring(os.Getenv))
 }
 
+// server is the address and the name of the login, without its token: the keyring is not
+// asked. The address is "" if the stored logins cannot be read.
+func server() (address, name string) {
+	l, _ := client.LoadLogin(os.Getenv, contextFlag, nil)
+	return l.URL, l.Name
+}
+
 func connect() (*client.Client, error) {
 	l, err := login()
 	if err != nil {

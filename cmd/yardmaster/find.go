@@ -291,11 +291,11 @@ func (n *noun) memory() string {
 	if err != nil {
 		return ""
 	}
-	l, err := login()
-	if l.URL == "" || err != nil {
+	address, name := server()
+	if address == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(l.URL + "\x00" + l.Name))
+	sum := sha256.Sum256([]byte(address + "\x00" + name))
 	return filepath.Join(dir, "yardmaster", hex.EncodeToString(sum[:8]), n.name)
 }
 
@@ -342,25 +342,25 @@ func (n *noun) recall() []string {
 // repoHere is the repository of the server of which the current folder is a clone.
 func repoHere(ctx context.Context) (string, error) {
 	none := misuse{"give --repo OWNER/NAME: the folder has no remote on the server"}
-	l, _ := login()
-	if l.URL == "" {
+	address, _ := server()
+	if address == "" {
 		return "", none
 	}
 	out, err := client.Git(ctx, ".", "", "", "config", "--get-regexp", `^remote\..*\.url$`)
 	if err != nil {
 		return "", none
 	}
-	server, err := url.Parse(l.URL)
+	host, err := url.Parse(address)
 	if err != nil {
 		return "", err
 	}
 	for line := range strings.Lines(out) {
 		_, address, _ := strings.Cut(strings.TrimSpace(line), " ")
 		at, err := url.Parse(address)
-		if err != nil || at.Host != server.Host {
+		if err != nil || at.Host != host.Host {
 			continue
 		}
-		path := strings.TrimSuffix(strings.TrimPrefix(at.Path, server.Path), ".git")
+		path := strings.TrimSuffix(strings.TrimPrefix(at.Path, host.Path), ".git")
 		for _, door := range []string{"/git/-/", "/git/"} {
 			if name, ok := strings.CutPrefix(path, door); ok {
 				words := strings.Split(name, "/")

@@ -107,11 +107,11 @@ func boxCommands() []command {
 func defineOpen(fl *flag.FlagSet) action {
 	show := fl.Bool("print", false, "print the address instead of opening it")
 	return func(ctx context.Context, plain []string) error {
-		l, _ := login()
-		if l.URL == "" {
+		base, _ := server()
+		if base == "" {
 			return client.ErrNoLogin
 		}
-		address := l.URL + "/ui/"
+		address := base + "/ui/"
 		if len(plain) > 0 {
 			var of *noun
 			for _, n := range nouns() {
@@ -127,7 +127,10 @@ func defineOpen(fl *flag.FlagSet) action {
 				if err != nil {
 					return err
 				}
-				address = of.pageAddress(l.URL, id)
+				if of.name == "repo" {
+					id = repoID(ctx, id)
+				}
+				address = of.pageAddress(base, id)
 			} else {
 				address += of.page
 			}
@@ -142,14 +145,14 @@ func defineOpen(fl *flag.FlagSet) action {
 
 // openPage opens the page of an object.
 func openPage(ctx context.Context, n *noun, id string) error {
-	l, _ := login()
-	if n.page == "" || l.URL == "" {
+	base, _ := server()
+	if n.page == "" || base == "" {
 		return fmt.Errorf("a %s has no page of its own", n.name)
 	}
 	if n.name == "repo" {
 		id = repoID(ctx, id)
 	}
-	return browse(ctx, n.pageAddress(l.URL, id))
+	return browse(ctx, n.pageAddress(base, id))
 }
 
 // repoID is the id of a repository; its name if it cannot be read.

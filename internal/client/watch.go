@@ -39,15 +39,23 @@ type Clear struct {
 	Args       map[string]string `json:"args"`
 }
 
-// Command is the command line that makes the call; empty if the call needs more
-// than c has.
+// Command is the command line that makes the call, with a word in capitals or an ellipsis
+// for what a person has to fill in; empty if there is none.
 func (c *Clear) Command() string {
 	if c == nil {
 		return ""
 	}
+	switch c.Capability {
+	case "box.add":
+		return "yardmaster box join"
+	case "billing.key_add":
+		return "yardmaster key add --provider NAME"
+	}
 	id := c.Args["id"]
-	if id == "" {
-		id = c.Args["blockerId"]
+	for _, name := range []string{"blockerId", "planId"} {
+		if id == "" {
+			id = c.Args[name]
+		}
 	}
 	if id == "" {
 		return ""
@@ -65,6 +73,8 @@ func (c *Clear) Command() string {
 		return "yardmaster task " + strings.TrimPrefix(name, "task.") + " " + id
 	case "task.retry_now":
 		return "yardmaster call task.retry_now id=" + id
+	case "plan.approve":
+		return "yardmaster plan approve " + id
 	case "blocker.submit", "blocker.spec":
 		return "yardmaster blocker fill " + id
 	case "blocker.answer":

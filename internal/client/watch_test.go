@@ -256,6 +256,7 @@ func TestWaitIsPrintedWithItsCommand(t *testing.T) {
   task      waits: needs_person, until a person mends it
   task      then: yardmaster call pr.rearm_babysit id=p reason="…"
   task      waits: no_box_online, until a box comes
+  task      then: yardmaster box join
   task      waits: conflict, until it ends
 `
 	if out.String() != want {
@@ -264,6 +265,7 @@ func TestWaitIsPrintedWithItsCommand(t *testing.T) {
 	for capability, want := range map[string]string{
 		"pr.approve_pending": "yardmaster pr approve p", "pr.ask_again": "yardmaster pr ask-again p", "pr.merge": "yardmaster pr merge p",
 		"task.cancel": "yardmaster task cancel p", "task.redispatch": "yardmaster task redispatch p", "blocker.answer": "",
+		"plan.approve": "yardmaster plan approve p", "box.add": "yardmaster box join", "billing.key_delete": "",
 	} {
 		c := Clear{Capability: capability, Args: map[string]string{"id": "p"}}
 		if got := c.Command(); got != want {
