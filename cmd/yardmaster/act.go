@@ -68,7 +68,7 @@ func (a act) command() command {
 	c := command{words: a.words, args: a.args, summary: a.summary, more: a.more, examples: a.examples, of: a.of,
 		values: map[string]values{}, does: &a}
 	c.define = func(fl *flag.FlagSet) action {
-		for _, in := range ops()[a.op].Inputs() {
+		for _, in := range one(a.op).Inputs() {
 			name := strings.ReplaceAll(in.Name, "_", "-")
 			if _, of, some := strings.Cut(in.Doc, "one of "); some {
 				c.values[name] = fixed(strings.Split(of, ", ")...)
@@ -128,7 +128,7 @@ func (t *texts) read(ctx context.Context, words []string, what string) (string, 
 }
 
 func (a act) define(fl *flag.FlagSet) action {
-	o := ops()[a.op]
+	o := one(a.op)
 	inputs := map[string]*string{}
 	taken := slices.Concat(slices.Collect(maps.Keys(a.fixed)), a.plain, []string{a.text, a.secret})
 	if a.of != nil {
@@ -241,7 +241,7 @@ func (a act) say(b []byte, plain []string) error {
 		fmt.Println(filled(a.done, plain, answer))
 	} else if len(b) > 0 {
 		n := a.of
-		if n == nil || ops()[a.op].Method != http.MethodGet {
+		if n == nil || one(a.op).Method != http.MethodGet {
 			n = &noun{name: a.words}
 		}
 		if err := n.view(os.Stdout, b); err != nil {

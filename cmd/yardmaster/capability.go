@@ -25,6 +25,45 @@ var ops = sync.OnceValue(func() map[string]*app.Op {
 	return m
 })
 
+// rooms are the domains that have the capabilities of a group, where they are not in the
+// one of its name alone.
+var rooms = map[string][]string{
+	"billing": {"modelkey", "budget"}, "config": {"prompt"}, "integration": {"tracker", "source"}, "notification": {"webhook", "notification"},
+	"pr": {"pull", "approval", "mergequeue"}, "plan": {"plan", "budget"}, "project": {"repo", "creation", "onboarding", "overview", "task"},
+	"project_secret": {"vault"}, "secret": {"vault"}, "task": {"task", "run", "queue", "budget"},
+}
+
+// one is the capability of an id; nil if there is none. The domains that may have it are
+// looked at first, because to describe all of them takes longer than a call.
+func one(id string) *app.Op {
+	known.Lock()
+	defer known.Unlock()
+	if known.ops == nil {
+		known.ops, known.rooms = map[string]*app.Op{}, map[string]bool{}
+	}
+	group, _, _ := strings.Cut(id, ".")
+	for _, room := range append(slices.Clone(rooms[group]), group) {
+		if known.ops[id] == nil && !known.rooms[room] {
+			known.rooms[room] = true
+			all := app.OpsIn(room)
+			for i := range all {
+				known.ops[all[i].ID] = &all[i]
+			}
+		}
+	}
+	if o := known.ops[id]; o != nil {
+		return o
+	}
+	return ops()[id]
+}
+
+// known are the capabilities that were looked at.
+var known struct {
+	sync.Mutex
+	ops   map[string]*app.Op
+	rooms map[string]bool
+}
+
 // given is an input of a call: a text as a person wrote it, or JSON.
 type given struct {
 	name, text string
@@ -176,7 +215,7 @@ func fieldsOf(c *cobra.Command) []string {
 	if c.Name() == "view" && n.get != "" {
 		id = n.get
 	}
-	t := ops()[id].Output()
+	t := one(id).Output()
 	if c.Name() == "list" || n.get == "" {
 		if data, ok := t.FieldByName("Data"); ok && data.Type.Kind() == reflect.Slice {
 			t = data.Type.Elem()

@@ -164,7 +164,7 @@ type listing struct {
 const usual = 30
 
 func (l *listing) add(fl *flag.FlagSet, n *noun) {
-	o := ops()[n.list]
+	o := one(n.list)
 	l.filters, l.others = map[string]*string{}, map[string]*string{}
 	keys := filters(o)
 	for _, key := range sorted(keys) {
@@ -241,7 +241,7 @@ func inRepo(ctx context.Context, name string, in []given) ([]given, error) {
 
 // rows fetches the rows of a list, at most most of them, and tells whether there are more.
 func (n *noun) rows(ctx context.Context, c *client.Client, in []given, most int) (rows []json.RawMessage, more bool, err error) {
-	o := ops()[n.list]
+	o := one(n.list)
 	for _, pair := range strings.Split(n.query, "&") {
 		name, value, ok := strings.Cut(pair, "=")
 		if ok && !slices.ContainsFunc(in, func(g given) bool { return g.name == name }) {
@@ -297,12 +297,12 @@ func (n *noun) listCommand(summary string, examples ...string) command {
 		c.examples = []string{"yardmaster " + n.name + " list", "yardmaster " + n.name + " list --all --json '*'"}
 	}
 	c.define = func(fl *flag.FlagSet) action {
-		for key, all := range filters(ops()[n.list]) {
+		for key, all := range filters(one(n.list)) {
 			if len(all) > 0 {
 				c.values[key] = fixed(all...)
 			}
 		}
-		for _, in := range ops()[n.list].Inputs() {
+		for _, in := range one(n.list).Inputs() {
 			if _, of, some := strings.Cut(in.Doc, "one of "); some {
 				c.values[in.Name] = fixed(strings.Split(of, ", ")...)
 			}

@@ -73,9 +73,11 @@ func treeFor(first string) *cobra.Command {
 	root.PersistentFlags().BoolP("help", "h", false, "describe the command")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return misuse{wrongFlag(c, err)} })
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
-		if one := ops()[c.Flags().Arg(0)]; c.CommandPath() == "yardmaster call" && one != nil {
-			_ = describeOp(one)
-			return
+		if c.CommandPath() == "yardmaster call" {
+			if o := one(c.Flags().Arg(0)); o != nil {
+				_ = describeOp(o)
+				return
+			}
 		}
 		describe(c.OutOrStdout(), c)
 	})

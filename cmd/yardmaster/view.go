@@ -55,7 +55,7 @@ func (n *noun) one(ctx context.Context, c *client.Client, id string) ([]byte, er
 		}
 		return nil, fmt.Errorf("there is no %s %s", n.name, id)
 	}
-	path, _, err := assemble(ops()[n.get], n.address(n.get, id))
+	path, _, err := assemble(one(n.get), n.address(n.get, id))
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (n *noun) within(ctx context.Context, _ string) []given {
 
 // address are the inputs by which a capability is told which object is meant.
 func (n *noun) address(capability, id string) []given {
-	o := ops()[capability]
+	o := one(capability)
 	if owner, repo, both := strings.Cut(id, "/"); both && strings.Contains(o.Path, "{owner}") {
 		return []given{{name: "owner", text: owner}, {name: "repo", text: repo}}
 	}
