@@ -28,8 +28,9 @@ var ops = sync.OnceValue(func() map[string]*app.Op {
 // rooms are the domains that have the capabilities of a group, where they are not in the
 // one of its name alone.
 var rooms = map[string][]string{
-	"billing": {"modelkey", "budget"}, "config": {"prompt"}, "integration": {"tracker", "source"}, "notification": {"webhook", "notification"},
-	"pr": {"pull", "approval", "mergequeue"}, "plan": {"plan", "budget"}, "project": {"repo", "creation", "onboarding", "overview", "task"},
+	"billing": {"modelkey", "budget"}, "config": {"prompt"}, "integration": {"tracker", "source"},
+	"notification": {"webhook", "notification"},
+	"pr":           {"pull", "approval", "mergequeue"}, "plan": {"plan", "budget"}, "project": {"repo", "creation", "onboarding", "overview", "task"},
 	"project_secret": {"vault"}, "secret": {"vault"}, "task": {"task", "run", "queue", "budget"},
 }
 

@@ -151,7 +151,7 @@ var (
 func settled(shown string, y *rig.Yard, home string) string {
 	s := strings.ReplaceAll(shown, "\r\n", "\n")
 	s = drawn.ReplaceAllString(s, "")
-	s = strings.NewReplacer(y.URL, "http://server", home, "~").Replace(s)
+	s = strings.NewReplacer(y.URL, "http://server", home, "~", "^C", "").Replace(s)
 	s = colours.ReplaceAllString(strings.ReplaceAll(s, "\x1b[0m", "}"), "{$1 ")
 	s = uuids.ReplaceAllString(s, "ID")
 	s = shorts.ReplaceAllString(s, "SHORT")
@@ -201,7 +201,8 @@ func TestSessions(t *testing.T) {
 				i++
 				out.WriteString(lines[i] + "\n")
 				shows, typed, _ := strings.Cut(strings.TrimPrefix(lines[i], "> "), " | ")
-				typed = strings.NewReplacer("PASSWORD", rig.Password, "ENTER", "\r", "DOWN", "\x1b[B", "ESC", "\x1b").Replace(typed)
+				typed = strings.NewReplacer("PASSWORD", rig.Password, "ENTER", "\r", "DOWN", "\x1b[B", "ESC", "\x1b",
+					"CTRLC", "\x03").Replace(typed)
 				steps = append(steps, step{shows, typed})
 			}
 			args := word.FindAllString(strings.ReplaceAll(command, "SERVER", y.URL), -1)

@@ -3,7 +3,6 @@ package terminal
 import (
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -44,18 +43,6 @@ func (p *Progress) Step(step string) {
 	if !p.screen.Live {
 		fmt.Fprintln(p.out, step)
 	}
-}
-
-// Write takes the lines of a program's own progress, such as those of git, as steps.
-func (p *Progress) Write(b []byte) (int, error) {
-	lines := strings.FieldsFunc(string(b), func(r rune) bool { return r == '\r' || r == '\n' })
-	if len(lines) > 0 {
-		last := strings.TrimSpace(strings.TrimPrefix(lines[len(lines)-1], "remote:"))
-		if p.screen.Live {
-			p.Step(last)
-		}
-	}
-	return len(b), nil
 }
 
 const frames = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"

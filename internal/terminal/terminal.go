@@ -13,7 +13,6 @@ package terminal
 import (
 	"io"
 	"os"
-	"strings"
 
 	"golang.org/x/term"
 )
@@ -100,13 +99,4 @@ func (s Screen) Clear(w io.Writer) {
 	if s.Live && s.Width > 0 {
 		_, _ = io.WriteString(w, "\x1b[H\x1b[2J\x1b[3J")
 	}
-}
-
-// Link is text that leads to an address, where the terminal shows such links (OSC 8);
-// else the address follows the text. Both must be inert.
-func (s Screen) Link(text, address string) string {
-	if !s.Colour || strings.ContainsAny(address, "\x1b\x07") {
-		return strings.TrimSpace(text + " " + address)
-	}
-	return "\x1b]8;;" + address + "\x1b\\" + text + "\x1b]8;;\x1b\\"
 }
