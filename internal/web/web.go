@@ -50,7 +50,6 @@ var base = template.Must(template.New("").Funcs(template.FuncMap{
 {{end}}
 {{define "top"}}{{template "head" .}}<main>{{template "title" .}}{{end}}
 {{define "wide"}}{{template "head" .}}<main class="wide">{{template "title" .}}{{end}}
-{{define "broad"}}{{template "head" .}}<main class="broad">{{template "title" .}}{{end}}
 {{define "end"}}</main></body></html>
 {{end}}
 {{define "signout"}}<form method="post" action="/auth/logout"><input type="hidden" name="return_to" value="{{.}}"><button>Sign out</button></form>{{end}}
@@ -63,7 +62,7 @@ var base = template.Must(template.New("").Funcs(template.FuncMap{
 {{end}}{{template "end"}}{{end}}`))
 
 // Templates parses the templates of some pages. A page begins with {{template "top"
-// TITLE}}, "wide" or "broad", and ends with "end". "alert" shows an error, if there
+// TITLE}} or "wide", and ends with "end". "alert" shows an error, if there
 // is one; "signout" is a button and takes the address to go to afterwards.
 func Templates(text string, funcs ...template.FuncMap) *template.Template {
 	t := template.Must(base.Clone())

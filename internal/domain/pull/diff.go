@@ -116,11 +116,6 @@ func (s *Service) diffOf(ctx context.Context, r codehost.Repo, pr row, since, pa
 	return out, nil
 }
 
-// place is the header of a hunk, in the form of git.
-func (h DiffHunk) place() string {
-	return strings.TrimSpace(fmt.Sprintf("@@ -%d,%d +%d,%d @@ %s", h.OldStart, h.OldLines, h.NewStart, h.NewLines, h.Section))
-}
-
 // changes asks the code host for a diff. If the commits of a merged branch are gone, it
 // answers the diff of the merge. It fails with the reason commits_gone, and with a fault
 // on the field since_sha.

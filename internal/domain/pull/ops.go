@@ -2,6 +2,7 @@ package pull
 
 import (
 	"context"
+	"strings"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
@@ -36,6 +37,10 @@ func (s *Service) Ops() []op.Op {
 			Paging:  &op.Paging{Default: 50, Max: 200, Filters: map[string][]string{"state": {Opening, Open, Merged, Closed}}},
 			Summary: "A repository's pull requests, newest first",
 			Doc:     "A repository that is not enabled is answered 404."}, s.list),
+		op.New(op.Row{ID: "pr.all", Method: "GET", Path: "/v1/prs", Group: group, Rule: policy.Require(policy.ReadPRs),
+			Paging:  &op.Paging{Default: 50, Max: 200, Filters: map[string][]string{"state": {Opening, Open, Merged, Closed}, "repo": nil}},
+			Summary: "The pull requests of all repositories, newest first",
+			Doc:     "Filters narrow the list to a state and to a repository (owner/name)."}, s.all),
 		op.New(op.Row{ID: "pr.get", Method: "GET", Path: "/v1/prs/{id}", Group: group, Rule: policy.Require(policy.ReadPRs),
 			Summary: "One pull request",
 			Doc:     "With what is asked about it, if anything, and how far its repair has come."}, s.get),
@@ -62,10 +67,6 @@ func (s *Service) Ops() []op.Op {
 			Refuses: refusals("commits_gone", "head_moved"),
 			Summary: "What a pull request changes: its files, or one file's lines",
 			Doc:     "Without path the files with their counts, at most 3000, and how many more there are; with one of them, its lines as well, at most 1 MiB, and cut says whether there are more. A binary file has no lines. With head_sha it is refused once the head is another one, as an approval is. With since_sha what changed since that commit, say the head that was looked at last. A merged pull request shows what its merge brought to the base."}, s.diff),
-		op.New(op.Row{ID: "pr.page", Method: "GET", Path: pagePath + "{id}", Group: group, Rule: policy.Public(), NoStore: true,
-			Also:    []int{303},
-			Summary: "The page of a pull request, for people",
-			Doc:     "What it changes and what it waits for, to read before deciding. Who is not signed in is sent to the sign-in page first; who may not see it, or nobody may, gets a page with 404."}, s.page),
 		op.New(op.Row{ID: "pr.rearm_babysit", Method: "POST", Path: "/v1/prs/{id}/rearm-babysit", Group: group,
 			Rule: policy.Require(policy.WritePRs), Status: 202,
 			Refuses: refusals("pr_not_open", "repo_disabled"),
@@ -171,11 +172,8 @@ type listIn struct {
 	op.PageIn
 }
 
-func (s *Service) list(ctx context.Context, in listIn) (op.Page[Request], error) {
-	var rows []row
-	var pending map[string]actionRow
-	var places map[string]QueuePlace
-	err := s.DB.Read(ctx, func(tx *db.Tx) error {
+func (s *Service) list(ctx context.Context, in listIn) (out op.Page[Request], err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		r, ok, err := repo.ByName(tx, in.Owner, in.Repo)
 		if err != nil {
 			return err
@@ -183,25 +181,54 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[Request], error)
 		if !ok || !r.Enabled {
 			return fault.Missing("enabled repository")
 		}
-		if rows, err = list(tx, r.ID, in.PageIn); err != nil {
-			return err
-		}
-		ids := make([]string, len(rows))
-		for i := range rows {
-			ids[i] = rows[i].ID
-		}
-		if pending, err = pendingOf(tx, ids); err != nil {
-			return err
-		}
-		places, err = s.Queue.Places(tx, ids)
+		out, err = s.listed(tx, r.ID, in.PageIn)
 		return err
 	})
-	p := op.NewPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
+	return out, err
+}
+
+func (s *Service) all(ctx context.Context, in pageIn) (out op.Page[Request], err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		var repoID string
+		if name := in.Want("repo"); name != "" {
+			owner, short, _ := strings.Cut(name, "/")
+			r, ok, err := repo.ByName(tx, owner, short)
+			if err != nil || !ok {
+				out = op.NewPage(in.PageIn, []Request{}, nil)
+				return err
+			}
+			repoID = r.ID
+		}
+		out, err = s.listed(tx, repoID, in.PageIn)
+		return err
+	})
+	return out, err
+}
+
+// listed is a page of the pull requests of a repository, or of all if repoID is empty.
+func (s *Service) listed(tx *db.Tx, repoID string, in op.PageIn) (op.Page[Request], error) {
+	rows, err := list(tx, repoID, in)
+	if err != nil {
+		return op.Page[Request]{}, err
+	}
+	ids := make([]string, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].ID
+	}
+	pending, err := pendingOf(tx, ids)
+	if err != nil {
+		return op.Page[Request]{}, err
+	}
+	places, err := s.Queue.Places(tx, ids)
+	if err != nil {
+		return op.Page[Request]{}, err
+	}
+	p := op.NewPage(in, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
 	out := op.Page[Request]{Data: make([]Request, len(p.Data)), NextCursor: p.NextCursor}
 	for i, r := range p.Data {
 		out.Data[i] = s.wire(r, pending, places)
 	}
-	return out, err
+	return out, nil
 }
 
 type idIn struct {

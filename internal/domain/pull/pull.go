@@ -270,6 +270,10 @@ func (s *Service) Propose(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err e
 	return prID, s.check(tx, r, pr)
 }
 
+// pagePath is the path before the ids of pull requests in the addresses of their pages,
+// which the dashboard draws.
+const pagePath = "/ui/prs/"
+
 // url is the address of the page of a pull request.
 func (s *Service) url(prID string) string { return PageAt(s.BaseURL, prID) }
 

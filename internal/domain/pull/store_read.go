@@ -43,12 +43,17 @@ func lockByHead(tx *db.Tx, repoID, branch string) (row, bool, error) {
 	return pr, ok && pr.State == Open, err
 }
 
+// list reads a page of the pull requests of a repository, or of tx.Account if repoID is
+// empty.
 func list(tx *db.Tx, repoID string, p op.PageIn) ([]row, error) {
 	at, last, more, err := p.AfterTime()
 	if err != nil {
 		return nil, err
 	}
-	b := db.Build(`SELECT `+columns+from, tx.Account).And("p.repo_id = ", repoID)
+	b := db.Build(`SELECT `+columns+from, tx.Account)
+	if repoID != "" {
+		b.And("p.repo_id = ", repoID)
+	}
 	if s := p.Want("state"); s != "" {
 		b.And("p.state = ", s)
 	}

@@ -183,3 +183,15 @@ export function useOne<T extends object>(
   }, [one]);
   return one;
 }
+
+// useAgain calls load when a patch to a row of a topic comes, of one id if there is one.
+// It is for what has no topic of its own and changes with that row.
+export function useAgain(topic: string, id: string | undefined, load: () => void) {
+  useEffect(() => {
+    let due = 0;
+    const quiet = listen(topic, (patches) => {
+      if (id === undefined || patches.some((p) => p.id === id)) due ||= window.setTimeout(() => { due = 0; load(); }, 300);
+    });
+    return () => { quiet(); clearTimeout(due); };
+  }, [topic, id, load]);
+}

@@ -1,7 +1,7 @@
 // The pages: address, place and name in the rail, the key after g, the capability
 // without which there is nothing to see, and the code.
 import type { Call } from "./api";
-import { boxList, ciRuns, taskList, templateList } from "./client.gen";
+import { boxList, ciRuns, prAll, prPendingApprovals, taskList, templateList } from "./client.gen";
 import type { PageModule } from "./route";
 
 export type Entry = {
@@ -18,6 +18,9 @@ export const pages: Entry[] = [
   { path: "/ui", name: "Home", key: "h", load: () => import("./pages/home") },
   { path: "/ui/tasks", name: "Tasks", section: "Work", key: "t", needs: taskList, load: () => import("./pages/tasks") },
   { path: "/ui/tasks/{id}", needs: taskList, load: () => import("./pages/task") },
+  { path: "/ui/prs", name: "Pull requests", section: "Work", key: "r", needs: prAll, load: () => import("./pages/prs") },
+  { path: "/ui/prs/{id}", needs: prAll, load: () => import("./pages/pr") },
+  { path: "/ui/approvals", name: "Approvals", section: "Work", key: "v", needs: prPendingApprovals, load: () => import("./pages/approvals") },
   { path: "/ui/boxes", name: "Boxes", section: "Fleet", key: "x", needs: boxList, load: () => import("./pages/boxes") },
   { path: "/ui/boxes/{id}", needs: boxList, load: () => import("./pages/box") },
   { path: "/ui/ci", name: "CI runs", section: "Fleet", key: "c", needs: ciRuns, load: () => import("./pages/ci") },

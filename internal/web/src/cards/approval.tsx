@@ -20,7 +20,7 @@ export function ApprovalCard(p: { of: Approval }) {
   };
   const input = () => ({ id: a.pr_id, action_id: a.id, head_sha: head });
   const where = `${a.repo}#${a.number}`;
-  return <li class="card" data-id={a.id}><div>
+  return <li class="card" data-id={a.id} data-pr={a.pr_id} data-head={a.head_sha} tabIndex={-1}><div>
     <p><strong>{does[a.kind]}: <a href={"/ui/prs/" + a.pr_id}>{inert(a.title)}</a></strong></p>
     <p class="dim">{where} · head <code>{head.slice(0, 10)}</code>{a.label && <> · label <code>{inert(a.label)}</code></>} · asked <Time at={a.requested_at} /></p>
     {a.why && <p>{inert(a.why)}</p>}

@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 
 type Props = {
-  count: number; height: number; label: string; id: string; role?: "grid" | "log"; class?: string; tail?: boolean; active?: number;
+  count: number; height: number; label: string; id: string; role?: "grid" | "log" | "region"; class?: string; tail?: boolean; active?: number;
   row: (i: number) => ComponentChildren; onKeyDown?: (e: KeyboardEvent) => void; onEnd?: () => void; onTop?: (at: boolean) => void; onTail?: (at: boolean) => void;
 };
 

@@ -1,0 +1,36 @@
+// The changes of a pull request: its files, and their lines as they are opened.
+import { useEffect, useState } from "preact/hooks";
+import { prDiff, type Finding, type PullDiff, type PullRequest } from "../client.gen";
+import { useOne } from "../list";
+import { query, setQuery } from "../route";
+import { Diff } from "../ui/diff";
+import type { Note } from "../ui/patch";
+import { Loading, Trouble } from "../ui/parts";
+import { words } from "../ui/status";
+
+const seen = new Set<string>();
+
+// opened tells whether the changes of a head were shown in this tab.
+export const opened = (pr: string, head: string) => seen.has(pr + ":" + head);
+
+// Changes shows the diff of the head that the pull request had when it was opened. When
+// the head moves, it stays, says so, and offers what changed since.
+export function Changes(p: { pr: PullRequest; findings: Finding[]; looked: (head: string) => void }) {
+  const id = p.pr.id, since = query().get("since") ?? "", [head, setHead] = useState(p.pr.head_sha);
+  const one = useOne<PullDiff>(id + head + since, (signal) => prDiff({ id, since_sha: since || undefined }, { signal }));
+  const d = one.value.value;
+  useEffect(() => { if (d) { seen.add(id + ":" + d.head_sha); p.looked(d.head_sha); } }, [d?.head_sha]);
+  const notes: Note[] = p.findings.filter((f) => f.state === "posted" || f.state === "answered").map((f) => ({ path: f.file, line: f.line, side: f.side, text: `${f.severity} ${words(f.kind)}: ${f.claim}`, href: `?tab=review#f-${f.id}` }));
+  if (one.error.value) return <Trouble error={one.error.value} again={() => void one.load()} />;
+  if (!d) return <Loading />;
+  const moved = p.pr.state === "open" && p.pr.head_sha !== d.head_sha;
+  return <>
+    {moved && <p class="hold" role="alert">The branch has moved to <code>{p.pr.head_sha.slice(0, 10)}</code>. You are looking at <code>{d.head_sha.slice(0, 10)}</code>.{" "}
+      <button type="button" onClick={() => { setQuery({ since: d.head_sha }); setHead(p.pr.head_sha); }}>Show what changed since</button>{" "}
+      <button type="button" onClick={() => { setQuery({ since: "" }); setHead(p.pr.head_sha); }}>Show all of it</button></p>}
+    <p class="dim">{d.files.length + d.more} {d.files.length + d.more === 1 ? "file" : "files"}, <span class="plus">+{d.additions}</span> <span class="minus">−{d.deletions}</span> at <code>{d.head_sha.slice(0, 10)}</code>{" "}
+      {since ? <>since <code>{since.slice(0, 10)}</code>. <button type="button" onClick={() => setQuery({ since: "" })}>Show all of it</button></> : <>from <code>{d.from_sha.slice(0, 10)}</code></>}</p>
+    {d.files.length === 0 ? <p class="empty">No file changed.</p>
+      : <Diff key={d.head_sha + d.from_sha} files={d.files} more={d.more} notes={notes} keep={`${id}:${d.head_sha}:${since}`} load={async (path, signal) => (await prDiff({ id, path, since_sha: since || undefined }, { signal })).file} />}
+  </>;
+}
