@@ -186,3 +186,76 @@ func TestTemplates(t *testing.T) {
 	shoot(b, "ci")
 	content(b)
 }
+
+// work pushes acme/web, has a box carry out a task on it, and returns the task's id.
+func work(y *rig.Yard) string {
+	y.T.Helper()
+	if err := y.Push("acme/web", map[string]string{"README.md": "Web\n", ".svc/policy.yml": "version: 1\n"}); err != nil {
+		y.T.Fatal(err)
+	}
+	call[any](y, http.MethodPost, "/v1/billing/keys", `{"provider": "scripted"}`)
+	y.Box(call[made](y, http.MethodPost, "/v1/runners/enrollments", `{}`).Token)
+	id := call[struct {
+		ID string `json:"task_id"`
+	}](y, http.MethodPost, "/v1/tasks", `{"repo": "acme/web", "title": `+quoted(nasty)+`, "problem": "Look around."}`).ID
+	y.Eventually("the task ends", func() bool {
+		status := call[struct{ Status string }](y, http.MethodGet, "/v1/tasks/"+id, "").Status
+		return status == "completed" || status == "failed"
+	})
+	return id
+}
+
+func TestRepositories(t *testing.T) {
+	t.Parallel()
+	y, b := begin(t)
+	visit(b, "/ui/repos", "Repositories")
+	b.See("No repository yet")
+	work(y)
+	b.See("acme/web")
+	shoot(b, "repos")
+	b.Press("j", "Enter")
+	heads(b, "acme/web")
+	b.See("tasks done")
+	shoot(b, "repo")
+	b.Button("policy")
+	b.See("In force")
+	browser.Eval[any](b, `document.querySelector('textarea[aria-label="Policy file"]').focus()`)
+	b.Type("nonsense: true\n")
+	b.Until("what is wrong", `document.querySelector(".verdict .trouble")`)
+	b.Button("As it is")
+	b.Gone("nonsense")
+	shoot(b, "repo-policy")
+	b.Button("secrets")
+	b.Fill("Name", "DEPLOY_KEY")
+	b.Fill("Value", "not to be read")
+	b.Button("Keep it")
+	b.See("DEPLOY_KEY")
+	b.Gone("not to be read")
+	shoot(b, "repo-secrets")
+	b.Button("settings")
+	b.See("ai first")
+	shoot(b, "repo-settings")
+	b.Button("Turn off")
+	b.Button("Go on")
+	b.See("off: its tasks wait")
+	b.Button("Enable")
+	b.See("agents may work on it")
+	b.Button("sessions")
+	b.See("came of a task")
+	visit(b, "/ui/sessions", "Sessions")
+	b.See("acme/web")
+	shoot(b, "sessions")
+	b.Press("j", "Enter")
+	heads(b, "Session: work")
+	b.See("The session is over.")
+	b.See("There is nothing to do.")
+	shoot(b, "session")
+	b.Button("replay")
+	b.Button("Replay")
+	b.Until("what another policy decides", `document.querySelector("[aria-label=Decisions]")`)
+	visit(b, "/ui/repos?add=1", "Repositories")
+	b.Fill("Name", "garden")
+	b.Button("Make it")
+	heads(b, "acme/garden")
+	content(b)
+}

@@ -110,6 +110,17 @@ export async function stored(address: string, off?: AbortSignal): Promise<string
   return res.text();
 }
 
+// save has the browser keep what a capability answers as a file.
+export async function save<In>(call: Call<In, unknown>, input: In, name: string): Promise<void> {
+  const res = await fetch(place(call.path, { ...(input as Record<string, unknown>) }), { headers: headers(), credentials: "same-origin" });
+  if (!res.ok) throw refusal(res, await res.json().catch(() => ({})));
+  const url = URL.createObjectURL(await res.blob()), a = document.createElement("a");
+  a.href = url;
+  a.download = name;
+  a.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
 // tail returns the address of a stream.
 export function tail<In>(path: string): (input: In) => string {
   return (input) => {

@@ -1,7 +1,7 @@
 // The pages: address, place and name in the rail, the key after g, the capability
 // without which there is nothing to see, and the code.
 import type { Call } from "./api";
-import { boxList, ciRuns, prAll, prPendingApprovals, taskList, templateList } from "./client.gen";
+import { boxList, ciRuns, prAll, prPendingApprovals, projectList, sessionList, taskList, templateList } from "./client.gen";
 import type { PageModule } from "./route";
 
 export type Entry = {
@@ -25,4 +25,8 @@ export const pages: Entry[] = [
   { path: "/ui/boxes/{id}", needs: boxList, load: () => import("./pages/box") },
   { path: "/ui/ci", name: "CI runs", section: "Fleet", key: "c", needs: ciRuns, load: () => import("./pages/ci") },
   { path: "/ui/templates", name: "Templates", section: "Fleet", needs: templateList, load: () => import("./pages/templates") },
+  { path: "/ui/repos", name: "Repositories", section: "Knowledge", key: "o", needs: projectList, load: () => import("./pages/repos") },
+  { path: "/ui/repos/{owner}/{repo}", needs: projectList, load: () => import("./pages/repo") },
+  { path: "/ui/sessions", name: "Sessions", section: "Insight", key: "s", needs: sessionList, load: () => import("./pages/sessions") },
+  { path: "/ui/sessions/{id}", needs: sessionList, load: () => import("./pages/session") },
 ];

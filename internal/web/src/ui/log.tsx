@@ -15,7 +15,7 @@ export function Log(p: { lines: Lines; label: string; id: string; tail?: boolean
   const [text, setText] = useState(""), [at, setAt] = useState<number | undefined>(lineOf(location.hash)), [follow, setFollow] = useState(p.tail ?? false), [held, setHeld] = useState(true);
   useEffect(() => {
     const size = new ResizeObserver(() => {
-      if (!probe.current || !box.current) return;
+      if (!probe.current || !box.current) return; // told of its own removal
       const one = probe.current.getBoundingClientRect().width / 20;
       if (one > 0) p.lines.resize(Math.floor((box.current.clientWidth - 40) / one));
     });

@@ -1,0 +1,26 @@
+// Sessions as rows: what talked to a model, for what, and what it cost.
+import type { ComponentChildren } from "preact";
+import type { Session } from "../client.gen";
+import type { List } from "../list";
+import { inert } from "../ui/ansi";
+import { count, usd } from "../ui/money";
+import { Status, words } from "../ui/status";
+import { Table } from "../ui/table";
+import { Time, Took } from "../ui/time";
+
+export const tokens = (s: Session) => count(s.tokens.input + s.tokens.output + s.tokens.cache);
+
+export function SessionTable(p: { list: List<Session>; empty: ComponentChildren; repo?: boolean }) {
+  return <Table list={p.list} id="sessions" label="Sessions" widths={`120px minmax(0,1fr)${p.repo ? " minmax(0,170px)" : ""} minmax(0,160px) 70px 100px 80px 80px 90px`} href={(s) => "/ui/sessions/" + s.id} empty={p.empty}
+    columns={[
+      { name: "Outcome", cell: (s) => <Status of={s.outcome ?? (s.ended_at ? "ended" : "running")} noun="run" /> },
+      { name: "For", wide: true, cell: (s) => <>{words(s.kind)} <small>· came of {s.trigger === "ask" ? "an ask" : "a " + words(s.trigger)}</small></> },
+      ...(p.repo ? [{ name: "Repository", class: "dim less", cell: (s: Session) => s.repo ?? "–" }] : []),
+      { name: "Model", class: "dim less", cell: (s) => s.model ? inert(s.model) : "–" },
+      { name: "Calls", class: "num less", cell: (s) => count(s.calls) },
+      { name: "Tokens", class: "num less", cell: tokens },
+      { name: "Cost", class: "num less", cell: (s) => usd(s.cost_usd) },
+      { name: "Took", class: "num less", cell: (s) => <Took from={s.started_at} to={s.ended_at} /> },
+      { name: "Begun", class: "dim end", cell: (s) => <Time at={s.started_at} suffix={false} /> },
+    ]} />;
+}
