@@ -7,6 +7,7 @@ import { asOf, link, listen, start as startLive, turn } from "./live";
 import { pages, type Entry } from "./pages";
 import { go, here, match, start as startRoute, type PageProps, type Params } from "./route";
 import { load, may, me, operator, signIn, start as startSession } from "./session";
+import { start as startTheme } from "./theme";
 import { Dialog } from "./ui/dialog";
 import { all, bind, single, setSingle, start as startKeys } from "./ui/keys";
 import { offer, openPalette, Palette } from "./ui/palette";
@@ -62,7 +63,7 @@ const sections = ["", "Work", "Fleet", "Knowledge", "Insight", "Settings", "Plat
 
 function Rail() {
   const path = here.value.pathname;
-  const current = (p: Entry) => p.path === "/ui" ? path === "/ui/" || path === "/ui" : path === p.path || path.startsWith(p.path + "/");
+  const current = (p: Entry) => p.path === "/ui" ? path === "/ui/" || path === "/ui" : path === p.path || path.startsWith(p.path + "/") && find(path)?.entry.name === undefined;
   return <nav aria-label="Main" class={menu.value ? "open" : undefined}>
     <a class="brand" href="/ui/"><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M4 20V4M4 14c8 0 8-10 16-10v16" /></svg>Yardmaster</a>
     {sections.map((s) => {
@@ -149,6 +150,7 @@ effect(() => { if (turn.value && me.value) void countUnread(); });
 
 startRoute();
 startKeys();
+startTheme();
 startSession();
 startLive();
 render(<App />, document.getElementById("app")!);

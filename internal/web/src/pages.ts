@@ -1,7 +1,10 @@
 // The pages: address, place and name in the rail, the key after g, the capability
 // without which there is nothing to see, and the code.
 import type { Call } from "./api";
-import { boxList, ciRuns, prAll, prPendingApprovals, projectList, sessionList, taskList, templateList } from "./client.gen";
+import {
+  accountOssVerificationGet, billingKeysList, boxList, ciRuns, integrationList, memberList, orgSsoGet, prAll,
+  prPendingApprovals, projectList, scheduleList, secretList, sessionList, taskList, templateList, tokenList, webhookList,
+} from "./client.gen";
 import type { PageModule } from "./route";
 
 export type Entry = {
@@ -29,4 +32,17 @@ export const pages: Entry[] = [
   { path: "/ui/repos/{owner}/{repo}", needs: projectList, load: () => import("./pages/repo") },
   { path: "/ui/sessions", name: "Sessions", section: "Insight", key: "s", needs: sessionList, load: () => import("./pages/sessions") },
   { path: "/ui/sessions/{id}", needs: sessionList, load: () => import("./pages/session") },
+  { path: "/ui/settings", name: "You", section: "Settings", key: ",", load: () => import("./pages/settings/you") },
+  { path: "/ui/settings/account", name: "Account", section: "Settings", load: () => import("./pages/settings/account") },
+  { path: "/ui/settings/members", name: "Members", section: "Settings", needs: memberList, load: () => import("./pages/settings/members") },
+  { path: "/ui/settings/tokens", name: "Tokens", section: "Settings", needs: tokenList, load: () => import("./pages/settings/tokens") },
+  { path: "/ui/settings/keys", name: "Keys", section: "Settings", needs: billingKeysList, load: () => import("./pages/settings/keys") },
+  { path: "/ui/settings/sso", name: "Single sign-on", section: "Settings", needs: orgSsoGet, load: () => import("./pages/settings/sso") },
+  { path: "/ui/settings/webhooks", name: "Webhooks", section: "Settings", needs: webhookList, load: () => import("./pages/settings/webhooks") },
+  { path: "/ui/settings/secrets", name: "Secrets", section: "Settings", needs: secretList, load: () => import("./pages/settings/secrets") },
+  { path: "/ui/settings/integrations", name: "Integrations", section: "Settings", needs: integrationList, load: () => import("./pages/settings/integrations") },
+  { path: "/ui/settings/integrations/{id}", needs: integrationList, load: () => import("./pages/settings/integration") },
+  { path: "/ui/settings/notifications", name: "Notifications", section: "Settings", load: () => import("./pages/settings/notifications") },
+  { path: "/ui/settings/schedules", name: "Schedules", section: "Settings", needs: scheduleList, load: () => import("./pages/settings/schedules") },
+  { path: "/ui/settings/oss", name: "Open source", section: "Settings", needs: accountOssVerificationGet, load: () => import("./pages/settings/oss") },
 ];

@@ -47,8 +47,12 @@ export function Form<In, Out>(p: Props<In, Out>) {
   const used = new Set<string>();
   const of = (field: string) => { used.add(field); return wrong[field]; };
   const fields = p.children(of);
-  const rest = Object.entries(wrong).filter(([k]) => !used.has(k));
   return <form ref={form} class={p.class} onSubmit={send} autocomplete="off" noValidate>{fields}
-    {text && <p class="trouble" role="alert" tabIndex={-1}>{text}{rest.map(([k, v]) => <span key={k}> {k} {v.join(", ")}.</span>)}</p>}
+    {text && <Said text={text} wrong={wrong} used={used} />}
     <div class="acts">{p.also}<button class="main" disabled={busy || !allowed} aria-busy={busy} title={allowed ? undefined : "Needs the scope " + p.call.scope}>{p.submit}</button></div></form>;
+}
+
+// Said is a refusal as a whole. It is drawn after the fields, which say their own parts.
+function Said(p: { text: string; wrong: Problems; used: Set<string> }) {
+  return <p class="trouble" role="alert" tabIndex={-1}>{p.text}{Object.entries(p.wrong).filter(([k]) => !p.used.has(k)).map(([k, v]) => <span key={k}> {k} {v.join(", ")}.</span>)}</p>;
 }

@@ -50,7 +50,7 @@ export function Text(p: TextProps) {
 export function Choice(p: { name: string; label: string; hint?: ComponentChildren; wrong: Wrong; field?: string; value?: string | null | undefined; all: readonly (string | readonly [string, string])[]; onPick?: (v: string) => void }) {
   return <Field label={p.label} hint={p.hint} error={p.wrong(p.field ?? p.name)}>{(id, by) =>
     <select id={id} name={p.name} aria-describedby={by} aria-invalid={!!by} onChange={p.onPick ? (e) => p.onPick!(e.currentTarget.value) : undefined}>
-      {p.all.map((o) => { const [v, name] = typeof o === "string" ? [o, words(o)] : o; return <option key={v} value={v} selected={v === (p.value ?? "")}>{name}</option>; })}</select>}</Field>;
+      {p.all.map((o) => { const [v, name] = typeof o === "string" ? [o, words(o)] : o; return <option key={v} value={v} {...({ defaultSelected: v === (p.value ?? "") } as {})}>{name}</option>; })}</select>}</Field>;
 }
 
 // Switch is a box to tick.
