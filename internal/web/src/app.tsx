@@ -63,7 +63,9 @@ const sections = ["", "Work", "Fleet", "Knowledge", "Insight", "Settings", "Plat
 
 function Rail() {
   const path = here.value.pathname;
-  const current = (p: Entry) => p.path === "/ui" ? path === "/ui/" || path === "/ui" : path === p.path || path.startsWith(p.path + "/") && find(path)?.entry.name === undefined;
+  // The page in the rail that is nearest to the address.
+  const at = listed().filter((p) => p.path === "/ui" ? /^\/ui\/?$/.test(path) : (path + "/").startsWith(p.path + "/")).sort((a, b) => b.path.length - a.path.length)[0];
+  const current = (p: Entry) => p === at;
   return <nav aria-label="Main" class={menu.value ? "open" : undefined}>
     <a class="brand" href="/ui/"><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M4 20V4M4 14c8 0 8-10 16-10v16" /></svg>Yardmaster</a>
     {sections.map((s) => {

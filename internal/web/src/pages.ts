@@ -2,8 +2,9 @@
 // without which there is nothing to see, and the code.
 import type { Call } from "./api";
 import {
-  accountOssVerificationGet, billingKeysList, boxList, ciRuns, integrationList, memberList, orgSsoGet, prAll,
-  prPendingApprovals, projectList, scheduleList, secretList, sessionList, taskList, templateList, tokenList, webhookList,
+  accountOssVerificationGet, auditTail, billingKeysList, billingUsage, boxList, ciRuns, integrationList, memberList,
+  orgSsoGet, prAll, prPendingApprovals, projectList, scheduleList, secretList, sessionList, taskList, templateList,
+  tokenList, webhookList,
 } from "./client.gen";
 import type { PageModule } from "./route";
 
@@ -32,6 +33,8 @@ export const pages: Entry[] = [
   { path: "/ui/repos/{owner}/{repo}", needs: projectList, load: () => import("./pages/repo") },
   { path: "/ui/sessions", name: "Sessions", section: "Insight", key: "s", needs: sessionList, load: () => import("./pages/sessions") },
   { path: "/ui/sessions/{id}", needs: sessionList, load: () => import("./pages/session") },
+  { path: "/ui/usage", name: "Usage and budgets", section: "Insight", key: "u", needs: billingUsage, load: () => import("./pages/usage") },
+  { path: "/ui/audit", name: "Audit", section: "Insight", key: "l", needs: auditTail, load: () => import("./pages/audit") },
   { path: "/ui/settings", name: "You", section: "Settings", key: ",", load: () => import("./pages/settings/you") },
   { path: "/ui/settings/account", name: "Account", section: "Settings", load: () => import("./pages/settings/account") },
   { path: "/ui/settings/members", name: "Members", section: "Settings", needs: memberList, load: () => import("./pages/settings/members") },

@@ -5,7 +5,7 @@ export type Span = { text: string; class: string };
 const sgr = /\x1b\[([\d;]*)m/g;
 const other = /\x1b(?:\[[0-?]*[ -/]*[@-ln-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[()*+][0-9A-Za-z]|[ -/]*[0-Z\\^-~])/g;
 // What is invisible or turns text around is shown by its number.
-const hidden = /[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
+const hidden = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
 
 // inert shows characters that cannot be seen, or that turn text around, as their numbers.
 export const inert = (s: string) => s.replace(hidden, (c) => "‹U+" + c.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0") + "›");
