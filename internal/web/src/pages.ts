@@ -2,7 +2,8 @@
 // without which there is nothing to see, and the code.
 import type { Call } from "./api";
 import {
-  accountOssVerificationGet, auditTail, billingKeysList, billingUsage, boxList, ciRuns, integrationList, memberList,
+  accessRequestList, accountOrgsList, accountOssVerificationGet, accountPlatformOverview, accountPlatformRunGet,
+  accountUsersList, auditTail, billingKeysList, billingUsage, boxList, ciRuns, integrationList, mailList, memberList,
   orgSsoGet, prAll, prPendingApprovals, projectList, scheduleList, secretList, sessionList, taskList, templateList,
   tokenList, webhookList,
 } from "./client.gen";
@@ -48,4 +49,15 @@ export const pages: Entry[] = [
   { path: "/ui/settings/notifications", name: "Notifications", section: "Settings", load: () => import("./pages/settings/notifications") },
   { path: "/ui/settings/schedules", name: "Schedules", section: "Settings", needs: scheduleList, load: () => import("./pages/settings/schedules") },
   { path: "/ui/settings/oss", name: "Open source", section: "Settings", needs: accountOssVerificationGet, load: () => import("./pages/settings/oss") },
+  { path: "/ui/platform", name: "Overview", section: "Platform", operators: true, needs: accountPlatformOverview, load: () => import("./pages/platform/overview") },
+  { path: "/ui/platform/accounts", name: "Accounts", section: "Platform", operators: true, needs: accountOrgsList, load: () => import("./pages/platform/accounts") },
+  { path: "/ui/platform/accounts/{id}", operators: true, needs: accountOrgsList, load: () => import("./pages/platform/account") },
+  { path: "/ui/platform/users", name: "Users", section: "Platform", operators: true, needs: accountUsersList, load: () => import("./pages/platform/users") },
+  { path: "/ui/platform/users/{id}", operators: true, needs: accountUsersList, load: () => import("./pages/platform/user") },
+  { path: "/ui/platform/requests", name: "Requests", section: "Platform", operators: true, needs: accessRequestList, load: () => import("./pages/platform/people") },
+  { path: "/ui/platform/trail", name: "Trail", section: "Platform", operators: true, needs: accountPlatformOverview, load: () => import("./pages/platform/trail") },
+  { path: "/ui/platform/goals", name: "Goals", section: "Platform", operators: true, needs: accountPlatformOverview, load: () => import("./pages/platform/goals") },
+  { path: "/ui/platform/runs", name: "Runs", section: "Platform", operators: true, needs: accountPlatformRunGet, load: () => import("./pages/platform/runs") },
+  { path: "/ui/platform/mail", name: "Mail", section: "Platform", operators: true, needs: mailList, load: () => import("./pages/platform/mail") },
+  { path: "/ui/platform/hosts", name: "Code hosts", section: "Platform", operators: true, needs: accountPlatformOverview, load: () => import("./pages/platform/hosts") },
 ];
