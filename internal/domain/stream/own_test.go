@@ -23,7 +23,9 @@ func (mine) Newest(*db.Tx, string, int) ([]Row, int64, error) {
 	return []Row{{ID: "one", Value: "1"}}, 1, nil
 }
 
-func (mine) Since(_ *db.Tx, _ string, since int64, _ int) ([]Row, int64, error) { return nil, since, nil }
+func (mine) Since(_ *db.Tx, _ string, since int64, _ int) ([]Row, int64, error) {
+	return nil, since, nil
+}
 
 // reel keeps what was sent.
 type reel struct {

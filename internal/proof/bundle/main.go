@@ -50,11 +50,11 @@ func run(ctx context.Context, check bool) error {
 	if err := tools.types(ctx); err != nil {
 		return err
 	}
-	made, err := tools.bundle()
+	made, first, err := tools.bundle()
 	if err != nil {
 		return err
 	}
-	if err := budgets(made); err != nil {
+	if err := budgets(made, first); err != nil {
 		return err
 	}
 	return put(made, dist, check, true)
