@@ -30,7 +30,8 @@ var ops = sync.OnceValue(func() map[string]*app.Op {
 var rooms = map[string][]string{
 	"billing": {"modelkey", "budget"}, "config": {"prompt"}, "integration": {"tracker", "source"},
 	"notification": {"webhook", "notification"},
-	"pr":           {"pull", "approval", "mergequeue"}, "plan": {"plan", "budget"}, "project": {"repo", "creation", "onboarding", "overview", "task"},
+	"pr":           {"pull", "approval", "mergequeue"}, "plan": {"plan", "budget"},
+	"project":        {"repo", "creation", "onboarding", "overview", "task"},
 	"project_secret": {"vault"}, "secret": {"vault"}, "task": {"task", "run", "queue", "budget"},
 }
 

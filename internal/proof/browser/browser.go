@@ -61,7 +61,8 @@ func start() (context.Context, error) {
 	// A sandbox of the browser needs namespaces that containers often lack, and the
 	// pages are our own.
 	alloc, stopAlloc := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(at), chromedp.NoSandbox, chromedp.Flag("host-resolver-rules", "MAP *.test 127.0.0.1"), chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("disable-gpu", true),
+		chromedp.ExecPath(at), chromedp.NoSandbox, chromedp.Flag("host-resolver-rules", "MAP *.test 127.0.0.1"),
+		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("disable-gpu", true),
 		chromedp.WSURLReadTimeout(patience))...)
 	ctx, stop := chromedp.NewContext(alloc)
 	if err := chromedp.Do(ctx); err != nil {
