@@ -222,6 +222,7 @@ func (b *Tab) Fill(label, text string) {
 // Named keys for Press.
 var named = map[string]string{
 	"Enter": kb.Enter, "Tab": kb.Tab, "Escape": kb.Escape, "ArrowDown": kb.ArrowDown, "ArrowUp": kb.ArrowUp, "Backspace": kb.Backspace,
+	"ArrowLeft": kb.ArrowLeft, "ArrowRight": kb.ArrowRight,
 	"PageDown": kb.PageDown, "PageUp": kb.PageUp, "Home": kb.Home, "End": kb.End, "Space": " ",
 }
 

@@ -82,7 +82,8 @@ func (s *shop) task(agent, title string) string {
 	var filed struct {
 		TaskID string `json:"task_id"`
 	}
-	s.into(&filed, 202, "POST", "/v1/tasks", fmt.Sprintf(`{"repo": "acme/web", "title": %s, "problem": "It is wrong.", "template": %q}`, text(title), agent))
+	s.into(&filed, 202, "POST", "/v1/tasks",
+		fmt.Sprintf(`{"repo": "acme/web", "title": %s, "problem": "It is wrong.", "template": %q}`, text(title), agent))
 	return filed.TaskID
 }
 
@@ -148,7 +149,8 @@ func shots(b *browser.Tab, name string) {
 // narrow fails the test if a page scrolls sideways.
 func narrow(t *testing.T, b *browser.Tab) {
 	t.Helper()
-	if over := browser.Eval[int](b, `Math.max(document.documentElement.scrollWidth - innerWidth, document.querySelector("main").scrollWidth - document.querySelector("main").clientWidth)`); over > 0 {
+	over := browser.Eval[int](b, `Math.max(...[document.documentElement, document.querySelector("main")].map(e => e.scrollWidth - e.clientWidth))`)
+	if over > 0 {
 		t.Errorf("%s scrolls sideways by %d px", browser.Eval[string](b, "location.pathname"), over)
 	}
 }

@@ -1,7 +1,7 @@
 // Rows of a collection: a page of them from the server, more as one scrolls, and each
 // kept fresh by the patches of a topic. A patch to a known row draws that row alone.
 import { batch, effect, signal, type Signal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { account, said } from "./api";
 import { listen, turn, type Patch } from "./live";
 
@@ -184,14 +184,30 @@ export function useOne<T extends object>(
   return one;
 }
 
-// useAgain calls load when a patch to a row of a topic comes, of one id if there is one.
-// It is for what has no topic of its own and changes with that row.
-export function useAgain(topic: string, id: string | undefined, load: () => void) {
+// useAgain calls load when a patch to a row of a topic comes: of one id, of those that
+// of picks, or of any. It is for what has no topic of its own and changes with that row.
+export function useAgain(topic: string, of: string | undefined | ((p: Patch) => boolean), load: () => void) {
+  const now = useRef({ of, load });
+  now.current = { of, load };
   useEffect(() => {
     let due = 0;
     const quiet = listen(topic, (patches) => {
-      if (id === undefined || patches.some((p) => p.id === id)) due ||= window.setTimeout(() => { due = 0; load(); }, 300);
+      const { of } = now.current;
+      if (of === undefined || patches.some((p) => typeof of === "string" ? p.id === of : of(p))) due ||= window.setTimeout(() => { due = 0; now.current.load(); }, 300);
     });
     return () => { quiet(); clearTimeout(due); };
-  }, [topic, id, load]);
+  }, [topic]);
+}
+
+// among looks for a row in a collection that has no capability for a single one.
+export async function among<R extends { id: string }>(id: string, what: string, pages: ((cursor: string | undefined) => Promise<Page<R>>)[]): Promise<R> {
+  for (const fetch of pages) {
+    let cursor: string | undefined;
+    for (let n = 0; n < 10; n++) {
+      const page = await fetch(cursor), hit = page.data.find((r) => r.id === id);
+      if (hit) return hit;
+      if (!(cursor = page.next_cursor ?? undefined)) break;
+    }
+  }
+  throw new Error(`There is no such ${what}, or it is long past.`);
 }

@@ -12,7 +12,7 @@ const ends: Record<string, string> = { woken: "The run goes on.", released: "The
 
 export function BlockerCard(p: { of: Blocker }) {
   const b = p.of, fields = b.form?.fields ?? [];
-  return <li class="card tall" data-id={b.id}><div>
+  return <li class="card tall" data-id={b.id} tabIndex={-1}><div>
     <p><strong>{b.kind.replaceAll("_", " ")}</strong> in <a href={"/ui/repos/" + b.repo}>{b.repo}</a> <span class="dim">· asked <Time at={b.created_at} /> by <a href={"/ui/tasks/" + b.task_id}>a task</a></span></p>
     <figure class="agent"><figcaption>Written by a program</figcaption><Markdown text={b.question} /></figure></div>
     {b.state !== "open" ? <Status of={b.state} noun="blocker" /> : <>

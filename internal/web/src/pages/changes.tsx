@@ -31,6 +31,10 @@ export function Changes(p: { pr: PullRequest; findings: Finding[]; looked: (head
     <p class="dim">{d.files.length + d.more} {d.files.length + d.more === 1 ? "file" : "files"}, <span class="plus">+{d.additions}</span> <span class="minus">−{d.deletions}</span> at <code>{d.head_sha.slice(0, 10)}</code>{" "}
       {since ? <>since <code>{since.slice(0, 10)}</code>. <button type="button" onClick={() => setQuery({ since: "" })}>Show all of it</button></> : <>from <code>{d.from_sha.slice(0, 10)}</code></>}</p>
     {d.files.length === 0 ? <p class="empty">No file changed.</p>
-      : <Diff key={d.head_sha + d.from_sha} files={d.files} more={d.more} notes={notes} keep={`${id}:${d.head_sha}:${since}`} load={async (path, signal) => (await prDiff({ id, path, since_sha: since || undefined }, { signal })).file} />}
+      : <Diff key={d.head_sha + d.from_sha} files={d.files} more={d.more} notes={notes} keep={`${id}:${d.head_sha}:${since}`} load={async (path, signal) => {
+        const now = await prDiff({ id, path, since_sha: since || undefined }, { signal });
+        if (now.head_sha !== d.head_sha) throw new Error("The branch has moved.");
+        return now.file;
+      }} />}
   </>;
 }

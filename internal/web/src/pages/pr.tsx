@@ -18,6 +18,7 @@ import { Status, words } from "../ui/status";
 import { Table } from "../ui/table";
 import { Time, Took } from "../ui/time";
 import { Changes, opened } from "./changes";
+import { brain, verdict } from "./reviewed";
 
 const tabs = ["changes", "checks", "review", "report"] as const;
 
@@ -26,8 +27,8 @@ export default function PullRequestPage(p: PageProps) {
   const one = useOne<PullRequest>(id, (signal) => prGet({ id }, { signal }), { topic: "prs", id });
   const findings = useList<Finding>(id, (cursor, signal) => reviewFindings({ id, cursor, per_page: 200 }, { signal }));
   const [looked, setLooked] = useState("");
-  useAgain("prs", id, findings.load.bind(findings));
-  useAgain("approvals", undefined, one.load.bind(one));
+  useAgain("prs", id, () => void findings.load());
+  useAgain("approvals", undefined, () => void one.load());
   const r = one.value.value, a = r?.pending_action;
   const decide = async (pick: string) => {
     if (a && !opened(id, a.head_sha) && !(await ask("You have not opened what it changes. Decide all the same?"))) return;
@@ -90,20 +91,16 @@ function Actions(p: { of: PullRequest }) {
 function Checks(p: { id: string }) {
   const list = useList<Check>(p.id + "checks", (cursor, signal) => ciRuns({ cursor, per_page: 50, filter: ["pr:" + p.id] }, { signal }), { topic: "ci", fits: (c) => c.pr_id === p.id });
   if (!may(ciRuns)) return <Empty>To see checks you need the scope <code>{ciRuns.scope}</code>.</Empty>;
-  return <div class="boxed"><Table list={list} id="checks" label="Checks" widths="130px minmax(0,1fr) 100px 70px 90px 90px" href={(c) => "/ui/ci/" + c.id} empty="No check has run. The policy file of the repository names one."
+  return <div class="boxed"><Table list={list} id="checks" label="Checks" widths="130px minmax(0,1fr) 100px 70px 90px 90px" href={(c) => "/ui/ci?check=" + c.id} empty="No check has run. The policy file of the repository names one."
     columns={[{ name: "Status", cell: (c) => <Status of={c.status} /> }, { name: "Command", wide: true, cell: (c) => <code>{inert(c.command)}</code> },
       { name: "Commit", class: "less", cell: (c) => <code>{c.sha.slice(0, 10)}</code> }, { name: "Exit", class: "num less", cell: (c) => c.exit_code ?? "–" },
       { name: "Took", class: "num less", cell: (c) => <Took from={c.started_at} to={c.finished_at} /> }, { name: "Begun", class: "dim end", cell: (c) => <Time at={c.created_at} suffix={false} /> }]} /></div>;
 }
 
-const verdicts: Record<string, string> = { success: "approve", failure: "request_changes", neutral: "neutral" };
-export const verdict = (r: ReviewRun) => r.verdict ? <Status of={verdicts[r.verdict] ?? r.verdict} say={r.verdict === "success" ? "nothing that holds it" : r.verdict === "failure" ? "holds the merge" : "no verdict"} /> : <Status of={r.status} say={words(r.status)} />;
-export const brain = (r: ReviewRun) => r.brain.kind === "model" ? inert([r.brain.provider, r.brain.model].filter(Boolean).join(" ")) : r.brain.gap === "no_credential" ? "no model key" : words(r.brain.gap ?? r.brain.kind);
-
 function Review(p: { of: PullRequest; findings: List<Finding>; rows: Finding[] }) {
   const id = p.of.id, runs = useList<ReviewRun>(id + "runs", (cursor, signal) => reviewStatus({ id, cursor, per_page: 50 }, { signal }));
-  useAgain("prs", id, runs.load.bind(runs));
-  useAgain("tasks", undefined, runs.load.bind(runs));
+  useAgain("prs", id, () => void runs.load());
+  useAgain("tasks", undefined, () => void runs.load());
   return <>
     <div class="split"><h2>Reviews</h2><div class="acts"><Act call={reviewRerun} input={{ id }} disabled={p.of.state !== "open"} done={(o) => { void runs.load(); return o.rerun ? "A review of this head begins." : "This head is being reviewed already."; }}>Review again</Act></div></div>
     {runs.state.value === "loading" ? <Loading /> : runs.state.value === "failed" ? <Trouble error={new Error(runs.error.value)} again={() => void runs.load()} /> : runs.ids.value.length === 0 ? <Empty>It was not reviewed.</Empty>

@@ -3,11 +3,11 @@
 export type Tone = "wait" | "run" | "ask" | "good" | "bad" | "off";
 
 const tones: Record<Tone, string[]> = {
-  wait: ["pending", "waiting", "queued", "enrolled", "created", "scheduled", "none", "unread", "invited", "opening", "draft", "resolving"],
-  run: ["claimed", "running", "awaiting_ci", "fixing_ci", "drafting", "leased", "live", "triaging", "planning", "merging", "open", "executing", "active", "reviewing", "draining", "in_progress", "sending"],
-  ask: ["held", "awaiting_review", "mergeable", "escalated", "parked", "needs_person", "interrupted", "stale", "paused", "needs_input"],
+  wait: ["pending", "waiting", "queued", "enrolled", "created", "scheduled", "none", "unread", "invited", "opening", "draft", "resolving", "ready"],
+  run: ["claimed", "running", "awaiting_ci", "fixing_ci", "drafting", "leased", "live", "triaging", "planning", "merging", "open", "executing", "active", "reviewing", "draining", "in_progress", "sending", "finding", "sorting", "verifying", "building", "checking", "batched", "going", "surveying"],
+  ask: ["held", "awaiting_review", "mergeable", "escalated", "parked", "needs_person", "interrupted", "stale", "paused", "needs_input", "stalled", "medium"],
   good: ["completed", "merged", "done", "passed", "online", "approved", "applied", "succeeded", "answered", "submitted", "became_tasks", "delivered", "valid", "enabled", "resolved", "accepted", "verified", "approve"],
-  bad: ["failed", "lost", "revoked", "exhausted", "offline", "conflict", "invalid", "refused", "request_changes", "disabled", "suspended", "unfit"],
+  bad: ["failed", "lost", "revoked", "exhausted", "offline", "conflict", "invalid", "refused", "request_changes", "disabled", "suspended", "unfit", "critical", "high"],
   off: ["cancelled", "skipped", "withdrawn", "expired", "dropped", "closed", "drained", "ended", "covered", "archived", "neutral", "unknown", "comment", "decommissioned"],
 };
 

@@ -1,0 +1,217 @@
+//go:build !race
+
+package dashboard_test
+
+import (
+	"testing"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/id"
+	"yardmaster/internal/proof/browser"
+	"yardmaster/internal/proof/seed"
+)
+
+const asksPolicy = "{version: 1, merge: {mode: ask}, review: {mode: off}}\n"
+
+// visit loads a page, waits for its heading and a text of it, looks at it in both themes
+// and on a phone, and holds what every page must.
+func (s *shop) visit(b, phone *browser.Tab, path, heading, want, shot string) {
+	s.t.Helper()
+	for _, tab := range []*browser.Tab{b, phone} {
+		tab.Go(path)
+		tab.Until("the heading "+heading, `(h => h.length === 1 && h[0].innerText.startsWith(`+text(heading)+
+			`))(document.querySelectorAll("main h1"))`)
+		tab.See(want)
+		clean(s.t, tab)
+		narrow(s.t, tab)
+	}
+	shots(b, shot)
+	shots(phone, shot+"-phone")
+	b.Theme("dark")
+	shots(b, shot+"-dark")
+	b.Theme("light")
+}
+
+func TestAsksAndEscalations(t *testing.T) {
+	t.Parallel()
+	s := open(t, asksPolicy, nil)
+	var ask struct{ AskID string }
+	s.into(&ask, 202, "POST", "/v1/asks", `{"title": `+text("Greet everybody "+hostile)+
+		`, "body": `+text("By **name**, please. "+hostile)+`, "repo": "acme/web"}`)
+	escalation := id.New()
+	s.Write(s.Account, func(tx *db.Tx) error {
+		return seed.Add(tx, seed.Escalation{ID: escalation, Account: s.Account, Title: "Who decides? " + hostile, Ask: ask.AskID, Created: 1})
+	})
+	b, phone := s.enter(1440, 900), s.enter(390, 844)
+	s.Eventually("triage hands the ask to a person, for want of a judge", func() bool {
+		var a struct{ State string }
+		s.into(&a, 200, "GET", "/v1/asks/"+ask.AskID, "")
+		return a.State == "escalated"
+	})
+	s.visit(b, phone, "/ui/asks", "Asks", "Greet everybody", "asks")
+	s.visit(b, phone, "/ui/asks/"+ask.AskID, "Greet everybody", "What became of it", "ask")
+	s.visit(b, phone, "/ui/escalations/"+escalation, "Who decides?", "unclear", "escalation")
+	s.visit(b, phone, "/ui/escalations", "Escalations", "Who decides?", "escalations")
+	b.Press("j")
+	b.Until("the first card has the focus", `document.activeElement?.dataset.id && document.activeElement.dataset.id !== `+text(escalation))
+	b.Fill("Note", "We do. <b>Really</b>")
+	b.Press("Enter")
+	b.Until("the next card has the focus", `document.activeElement?.dataset.id === `+text(escalation))
+	b.Fill("Note", "They do.")
+	b.Press("Enter")
+	b.See("Nothing waits for a decision.")
+	b.Button("resolved")
+	b.See("We do. <b>Really</b>")
+	clean(t, b)
+
+	// What is asked elsewhere comes by the stream.
+	b.Go("/ui/asks")
+	b.See("Greet everybody")
+	s.must(202, "POST", "/v1/asks", `{"title": "A second one", "body": "Now."}`)
+	b.See("A second one")
+}
+
+func TestBlockersAndNotifications(t *testing.T) {
+	t.Parallel()
+	s := open(t, asksPolicy, nil)
+	var filed struct {
+		TaskID string `json:"task_id"`
+	}
+	s.into(&filed, 202, "POST", "/v1/tasks", `{"repo": "acme/web", "title": "Deploy it", "problem": "It is not there."}`)
+	s.Block(filed.TaskID, "missing_credential", map[string]string{"DEPLOY_TOKEN": "env_secret"})
+	var all struct{ Data []struct{ ID string } }
+	s.into(&all, 200, "GET", "/v1/blockers?open=true", "")
+	if len(all.Data) != 1 {
+		t.Fatalf("%d blockers", len(all.Data))
+	}
+	b, phone := s.enter(1440, 900), s.enter(390, 844)
+	s.visit(b, phone, "/ui/blockers/"+all.Data[0].ID, "Blocker: missing credential", "How do I get <b>in</b>?", "blocker")
+	s.visit(b, phone, "/ui/blockers", "Blockers", "Written by a program", "blockers")
+
+	s.Eventually("somebody is told", func() bool {
+		var counts struct{ Unread int }
+		s.into(&counts, 200, "GET", "/v1/notifications/counts", "")
+		return counts.Unread > 0
+	})
+	s.visit(b, phone, "/ui/notifications", "Notifications", "blocker", "notifications")
+	b.Press("j", "k", "m")
+	b.Until("it is read", `!document.querySelector("#inbox .unread")`)
+	unread := func(want int) func() bool {
+		return func() bool {
+			var counts struct{ Unread int }
+			s.into(&counts, 200, "GET", "/v1/notifications/counts", "")
+			return counts.Unread == want
+		}
+	}
+	s.Eventually("the server knows that it is read", unread(0))
+	b.Press("m")
+	b.Until("it is unread", `document.querySelector("#inbox .unread")`)
+	s.Eventually("the server knows that it is not", unread(1))
+	b.Press("e")
+	b.See("Archived.")
+	b.Button("archived")
+	b.Until("it is among what is archived", `document.querySelector("#inbox [role=row]")`)
+	clean(t, b)
+
+	b.Go("/ui/blockers")
+	b.See("Written by a program")
+	b.Fill("DEPLOY_TOKEN", "a-secret-of-ours")
+	b.Press("Enter")
+	b.See("No agent waits for an answer.")
+	b.Until("the secret is nowhere on the page", `!document.documentElement.outerHTML.includes("a-secret-of-ours")`)
+	phone.Go("/ui/blockers?show=all")
+	phone.See("submitted")
+	clean(t, b)
+}
+
+func TestDigests(t *testing.T) {
+	t.Parallel()
+	s := open(t, asksPolicy, nil)
+	digest := id.New()
+	s.Write(s.Account, func(tx *db.Tx) error {
+		return seed.Add(tx, seed.Digest{ID: digest, Account: s.Account, Period: "2026-01-02"})
+	})
+	b, phone := s.enter(1440, 900), s.enter(390, 844)
+	s.visit(b, phone, "/ui/digests", "Digests", "Nothing happened.", "digests")
+	b.Button("2026-01-02")
+	b.See("Waits for somebody")
+	s.visit(b, phone, "/ui/digests/"+digest, "Digest of the day 2026-01-02", "Nothing happened.", "digest")
+}
+
+const planned = `{"repo": "acme/web", "slug": "hello", "dry_run": true, "documents": {
+ "overview.md": "# Say hello <script>1</script>\n\nNobody is **greeted**.\n",
+ "01-add-a-name.md": "---\nfiles: [name.txt]\n---\n# Add a name\n\nOne line.\n",
+ "02-use-it.md": "---\ndepends_on: [01-add-a-name]\n---\n# Use the name\n\nIn the README.\n",
+ "03-say-so.md": "---\ndepends_on: [02-use-it, {unit: 01-add-a-name, kind: ordering_only}]\n---\n# Say so\n\nIn a changelog.\n"},
+ "scouts": [{"citations": ["README.md:1"]}]}`
+
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	s := open(t, asksPolicy, nil)
+	s.must(200, "PUT", "/v1/plans/file-switch", `{"enabled": true}`)
+	var filed struct {
+		PlanID string `json:"plan_id"`
+	}
+	s.into(&filed, 202, "POST", "/v1/plans/file", planned)
+	var plan struct{ Title string }
+	s.into(&plan, 200, "GET", "/v1/plans/"+filed.PlanID, "")
+	b, phone := s.enter(1440, 900), s.enter(390, 844)
+	s.visit(b, phone, "/ui/plans", "Plans", plan.Title, "plans")
+	b.Button(plan.Title)
+	b.See("It waits for approval.")
+	b.Until("the drawing", `document.querySelectorAll(".dag .node").length === 4 && document.querySelectorAll(".dag path.order").length >= 1`)
+	s.visit(b, phone, "/ui/plans/"+filed.PlanID, plan.Title, "It waits for approval.", "plan")
+	if browser.Eval[bool](phone, `!!document.querySelector(".dag")?.getClientRects().length`) {
+		t.Error("a phone shows the drawing instead of the table")
+	}
+	browser.Eval[any](b, `document.querySelector(".dag .node").focus()`)
+	b.Press("ArrowRight")
+	b.Until("what waits for the first has the focus", `document.activeElement?.getAttribute("aria-label")?.startsWith("Use the name")`)
+	b.Press("ArrowLeft")
+	b.Until("what it waits for has the focus", `document.activeElement?.getAttribute("aria-label")?.startsWith("Add a name")`)
+
+	b.Button("Approve")
+	b.See("Approved.")
+	b.Until("tasks in the table", `document.querySelectorAll("table a[href^='/ui/tasks/']").length > 2`)
+	b.Button("Unlink")
+	b.See("It shall not wait any more for")
+	b.Click("dialog input[type=checkbox]:not(:disabled)")
+	b.See("After: Use the name.")
+	shots(b, "plan-unlink")
+	b.Fill("Reason", "They do not meet.")
+	b.Press("Enter")
+	b.Gone("It shall not wait any more for")
+	b.See("Removed.")
+	b.Button("Cancel")
+	b.See("Cancel the plan, and every task of it that is not over?")
+	b.Button("Go on")
+	b.Until("the plan is cancelled", `document.querySelector("main h1 ~ .status")?.innerText === "cancelled"`)
+	phone.Until("and elsewhere, too", `document.querySelector("main h1 ~ .status")?.innerText === "cancelled"`)
+	clean(t, b)
+}
+
+func TestPagesOfARepository(t *testing.T) {
+	t.Parallel()
+	s := open(t, asksPolicy, nil)
+	var repos struct {
+		Data []struct{ ID string }
+	}
+	s.into(&repos, 200, "GET", "/v1/repos", "")
+	issue := id.New()
+	s.Write(s.Account, func(tx *db.Tx) error {
+		return seed.Add(tx, seed.Issue{ID: issue, Account: s.Account, Repo: repos.Data[0].ID, Title: "It fails " + hostile, Number: 7})
+	})
+	b, phone := s.enter(1440, 900), s.enter(390, 844)
+	s.visit(b, phone, "/ui/repos/acme/web/merge-queue", "Merge queue of acme/web", "Nothing waits to be merged.", "queue")
+	s.visit(b, phone, "/ui/repos/acme/web/flakes", "Flakes of acme/web", "No failure came and went", "flakes")
+	s.visit(b, phone, "/ui/repos/acme/web/reviews", "Reviews of acme/web", "Nothing was reviewed yet.", "reviews")
+	s.visit(b, phone, "/ui/repos/acme/web/issues", "Issues of acme/web", "It fails", "issues")
+	s.visit(b, phone, "/ui/repos/acme/web/issues/"+issue, "It fails", "Ask a person", "issue")
+	b.Fill("Why", "Legal has to say.")
+	b.Click("main form button.main")
+	b.See("A person is asked.")
+	b.Until("the issue names its escalation", `document.querySelector("main a[href^='/ui/escalations/']")`)
+	phone.Go("/ui/escalations")
+	phone.See("Legal has to say.")
+	clean(t, b)
+}

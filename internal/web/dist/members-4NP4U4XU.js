@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-MBFMEGG4.js";import"./chunk-U75Y3S4D.js";import"./chunk-YH5XTFFX.js";import"./chunk-EJTKXP35.js";import"./chunk-KYF4PQJK.js";import"./chunk-IFGGXLLP.js";import"./chunk-BYNRHSSR.js";export{c as default,b as does,a as roles};

@@ -1,0 +1,36 @@
+// One ask: what was asked, by whom, and what triage made of it.
+import { askGet, askRedrive, type Ask } from "../client.gen";
+import { useOne } from "../list";
+import type { PageProps } from "../route";
+import { inert } from "../ui/ansi";
+import { Markdown } from "../ui/markdown";
+import { Act, Empty, Fact, Facts, Head, Id, Loading, Trouble } from "../ui/parts";
+import { Status, words } from "../ui/status";
+import { Time } from "../ui/time";
+
+export default function AskPage(p: PageProps) {
+  const id = p.params.id!;
+  const one = useOne<Ask>(id, (signal) => askGet({ askId: id }, { signal }), { topic: "asks", id });
+  const a = one.value.value;
+  if (!a) return <><Head title="Ask" />{one.error.value ? <Trouble error={one.error.value} again={() => void one.load()} /> : <Loading />}</>;
+  return <><Head title={inert(a.title)}><Status of={a.state === "triaged" ? "became_tasks" : a.state} say={a.state} /><span class="grow" />
+    {a.state === "escalated" && <Act call={askRedrive} input={{ askId: id }} done="The judge looks again.">Ask the judge again</Act>}</Head>
+    <Facts><Fact name="Repository">{a.repo ? <a href={"/ui/repos/" + a.repo}>{a.repo}</a> : "any"}</Fact><Fact name="From">{inert(a.source)}</Fact>
+      <Fact name="Asked"><Time at={a.created_at} />{a.count > 1 && <small> {a.count} times, last <Time at={a.last_seen_at} /></small>}</Fact>
+      {a.triaged_at && <Fact name="Decided"><Time at={a.triaged_at} /></Fact>}
+      {Object.entries(a.labels).map(([k, v]) => <Fact key={k} name={inert(k)}>{inert(v)}</Fact>)}<Fact name="Id"><Id of={a.id} /></Fact></Facts>
+    {a.hold && <p class="hold"><strong>{words(a.hold.reason)}</strong> <span class="dim">since <Time at={a.hold.since} suffix={false} /></span> {a.hold.clears_when}</p>}
+    <h2>What became of it</h2><Verdict of={a} />
+    <h2>What was asked</h2><Markdown text={a.body} /></>;
+}
+
+function Verdict(p: { of: Ask }) {
+  const a = p.of, v = a.verdict;
+  if (!v) return <Empty>{a.state === "pending" ? "Triage has not decided yet." : a.escalation_reason ? inert(a.escalation_reason) : "Nothing yet."}</Empty>;
+  const task = (id: string) => <a key={id} href={"/ui/tasks/" + id}><code>{id.slice(0, 8)}</code> </a>;
+  return <><p>{v.kind === "minted" ? <>It became {v.task_ids.length === 1 ? "the task" : "the tasks"} {v.task_ids.map(task)}</>
+    : v.kind === "planned" ? <>It became {v.plan_id ? <a href={"/ui/plans/" + v.plan_id}>a plan</a> : "a plan"} {v.task_ids.map(task)}</>
+      : v.kind === "cross_linked" ? <>It is covered by {v.covering_task_id ? task(v.covering_task_id) : "another task"}</>
+        : v.kind === "dropped" ? "It was dropped." : <>It needs a person{a.escalation_reason && <>: {inert(words(a.escalation_reason))}</>}. <a href="/ui/escalations">See the escalations</a></>}</p>
+    {v.reason && <figure class="agent"><figcaption>Written by a program</figcaption><Markdown text={v.reason} /></figure>}</>;
+}

@@ -1,0 +1,61 @@
+// Dag draws what waits for what: in layers from left to right, solid edges for what
+// needs the other's code, dashed ones for order only. Arrow keys walk it.
+import type { ComponentChildren } from "preact";
+import { useRef, useState } from "preact/hooks";
+
+export type Node = { id: string; up: { id: string; kind: "code" | "order" }[]; label: string };
+
+const wide = 220, high = 64, across = 64, down = 16;
+
+// layout gives each node its layer and its place in it. A node is in the layer after the
+// last one that it waits for; in a layer, nodes are near those that they wait for.
+export function layout(nodes: Node[]): Map<string, { x: number; y: number }> {
+  const by = new Map(nodes.map((n) => [n.id, n])), layer = new Map<string, number>(), busy = new Set<string>();
+  const depth = (n: Node): number => {
+    const had = layer.get(n.id);
+    if (had !== undefined || busy.has(n.id)) return had ?? 0; // a circle ends here
+    busy.add(n.id);
+    const d = n.up.reduce((m, u) => { const x = by.get(u.id); return x && x !== n ? Math.max(m, depth(x) + 1) : m; }, 0);
+    busy.delete(n.id);
+    layer.set(n.id, d);
+    return d;
+  };
+  nodes.forEach(depth);
+  const layers: Node[][] = [];
+  for (const n of nodes) (layers[layer.get(n.id)!] ??= []).push(n);
+  const at = new Map<string, { x: number; y: number }>();
+  for (let x = 0; x < layers.length; x++) {
+    const own = layers[x] ?? [];
+    const want = new Map(own.map((n) => { const ys = n.up.flatMap((u) => at.get(u.id)?.y ?? []); return [n.id, ys.length ? ys.reduce((a, b) => a + b) / ys.length : Infinity]; }));
+    own.map((n, i) => ({ n, i })).sort((a, b) => { const p = want.get(a.n.id)!, q = want.get(b.n.id)!; return p === q ? a.i - b.i : p - q; }).forEach(({ n }, y) => at.set(n.id, { x, y }));
+  }
+  return at;
+}
+
+export function Dag(p: { nodes: Node[]; label: string; draw: (id: string) => ComponentChildren; open: (id: string) => void }) {
+  const at = layout(p.nodes), box = useRef<HTMLDivElement>(null), [on, setOn] = useState("");
+  const place = (id: string) => { const c = at.get(id)!; return { x: 16 + c.x * (wide + across), y: 16 + c.y * (high + down) }; };
+  const width = 32 + Math.max(0, ...[...at.values()].map((c) => (c.x + 1) * (wide + across))) - across, height = 56 + Math.max(0, ...[...at.values()].map((c) => (c.y + 1) * (high + down))) - down;
+  const pick = (id: string | undefined) => { if (id) { setOn(id); box.current?.querySelector<HTMLElement>(`[data-node="${CSS.escape(id)}"]`)?.focus(); } };
+  const walk = (e: KeyboardEvent) => {
+    const now = p.nodes.find((n) => n.id === on) ?? p.nodes[0], c = now && at.get(now.id);
+    if (!now || !c) return;
+    const beside = (x: number, y: number) => p.nodes.find((n) => { const d = at.get(n.id)!; return d.x === x && d.y === y; })?.id;
+    const near = (ids: string[]) => ids.filter((id) => at.has(id)).sort((a, b) => Math.abs(at.get(a)!.y - c.y) - Math.abs(at.get(b)!.y - c.y))[0];
+    if (!on) pick(now.id);
+    else if (e.key === "ArrowUp") pick(beside(c.x, c.y - 1));
+    else if (e.key === "ArrowDown") pick(beside(c.x, c.y + 1));
+    else if (e.key === "ArrowLeft") pick(near(now.up.map((u) => u.id)));
+    else if (e.key === "ArrowRight") pick(near(p.nodes.filter((n) => n.up.some((u) => u.id === now.id)).map((n) => n.id)));
+    else return;
+    e.preventDefault();
+  };
+  return <div class="dag" ref={box} role="group" aria-label={p.label} onKeyDown={walk}>
+    <svg width={width} height={height} aria-hidden="true">{p.nodes.flatMap((n) => n.up.filter((u) => at.has(u.id)).map((u) => {
+      const a = place(u.id), b = place(n.id), x1 = a.x + wide, y1 = a.y + high / 2, y2 = b.y + high / 2, mid = Math.max(24, (b.x - x1) / 2), skips = at.get(n.id)!.x - at.get(u.id)!.x - 1;
+      if (skips > 0) { const low = Math.max(y1, y2) + 58 + 16 * skips; return <path key={u.id + n.id} class={(u.kind === "order" ? "order" : "") + (on === n.id || on === u.id ? " lit" : "")} d={`M${x1} ${y1}C${x1 + 40} ${low} ${b.x - 40} ${low} ${b.x} ${y2}`} />; } // below what lies between
+      return <path key={u.id + n.id} class={(u.kind === "order" ? "order" : "") + (on === n.id || on === u.id ? " lit" : "")} d={`M${x1} ${y1}C${x1 + mid} ${y1} ${b.x - mid} ${y2} ${b.x} ${y2}`} />;
+    }))}</svg>
+    {p.nodes.map((n, i) => { const c = place(n.id); return <button key={n.id} type="button" data-node={n.id} class={"node" + (on === n.id ? " on" : "")} aria-label={n.label} tabIndex={(on || p.nodes[0]?.id) === n.id || (!on && !i) ? 0 : -1}
+      onFocus={() => setOn(n.id)} onClick={() => p.open(n.id)} style={{ left: `${c.x}px`, top: `${c.y}px`, width: `${wide}px`, height: `${high}px` }}>{p.draw(n.id)}</button>; })}</div>;
+}
