@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"yardmaster/internal/app"
+	"yardmaster/internal/client"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/proof/browser"
@@ -220,4 +222,53 @@ func TestPullRequests(t *testing.T) {
 	shots(b, "pr-merged")
 	clean(t, b)
 	phone.See("merged")
+}
+
+// A head that moves while somebody looks at it: the page keeps what is looked at, says
+// so, shows what changed since, and the next decision is about the new head.
+func TestMovedHead(t *testing.T) {
+	t.Parallel()
+	s := open(t, "{version: 1, merge: {mode: ask}, review: {mode: off}}\n", map[string]string{"worker": worker})
+	pr := s.pull(s.task("worker", "Fix the year"))
+	var before struct {
+		HeadSHA string `json:"head_sha"`
+		HeadRef string `json:"head_ref"`
+	}
+	s.into(&before, 200, "GET", "/v1/prs/"+pr, "")
+	b := s.enter(1440, 900)
+	b.Go("/ui/prs/" + pr)
+	b.See("+3 −2 at")
+	b.See("Approve " + before.HeadSHA[:7])
+
+	dir := t.TempDir()
+	git := func(args ...string) string {
+		t.Helper()
+		out, err := client.Git(t.Context(), dir, s.URL, s.Owner, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	git("clone", "--quiet", "--branch", before.HeadRef, s.URL+"/git/acme/web.git", ".")
+	if err := os.WriteFile(filepath.Join(dir, "late.txt"), []byte("later\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	git("add", "--all")
+	git("-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message", "Later")
+	git("push", "--quiet", "origin", "HEAD:"+before.HeadRef)
+	head := git("rev-parse", "HEAD")
+
+	b.See("The branch has moved to")
+	b.See("You are looking at " + before.HeadSHA[:10])
+	b.See("new Date().getFullYear()") // what was looked at stays
+	b.See("Approve " + head[:7])
+	shots(b, "pr-moved")
+	b.Button("Show what changed since")
+	b.See("1 file, +1 −0 at " + head[:10])
+	b.See("later")
+	b.Gone("The branch has moved to")
+	b.Until("what was looked at is in the address", `new URLSearchParams(location.search).get("since") === "`+before.HeadSHA+`"`)
+	b.Press("a")
+	b.Until("it is merged", `[...document.querySelectorAll("h1 ~ .status")].some(e => e.innerText === "merged")`)
+	clean(t, b)
 }

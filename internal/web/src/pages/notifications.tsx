@@ -44,5 +44,5 @@ export default function Notifications() {
         { name: "What", cell: (n) => <span class={n.read_at ? undefined : "unread"}><a href={placeOf(n.url) ?? n.url} {...(placeOf(n.url) ? {} : { target: "_blank", rel: "noreferrer noopener" })} onClick={() => read(n)}>{inert(n.title)}</a>{n.count > 1 && <small> · {n.count} times</small>} <small>{inert(n.text)}</small></span> },
         { name: "Repository", class: "dim less", cell: (n) => n.repo ?? "" }, { name: "Settled", class: "dim less", cell: (n) => n.settled_at ? <>settled <Time at={n.settled_at} /></> : "" },
         { name: "", class: "less", cell: (n) => <span class="acts"><button type="button" tabIndex={-1} onClick={() => key(n, "m")}>{n.read_at ? "Unread" : "Read"}</button>{!n.archived_at && <button type="button" tabIndex={-1} onClick={() => key(n, "e")}>Archive</button>}</span> },
-        { name: "Age", class: "dim end", cell: (n) => <Time at={n.updated_at} suffix={false} /> }]} /></section>;
+        { name: "Age", class: "dim end", cell: (n) => <><Time at={n.updated_at} suffix={false} />{!n.archived_at && <button type="button" class="phone" aria-label="Archive" tabIndex={-1} onClick={() => key(n, "e")}>✓</button>}</> }]} /></section>;
 }

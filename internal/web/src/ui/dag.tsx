@@ -5,7 +5,7 @@ import { useRef, useState } from "preact/hooks";
 
 export type Node = { id: string; up: { id: string; kind: "code" | "order" }[]; label: string };
 
-const wide = 220, high = 64, across = 64, down = 16;
+const wide = 220, high = 72, across = 64, down = 16;
 
 // layout gives each node its layer and its place in it. A node is in the layer after the
 // last one that it waits for; in a layer, nodes are near those that they wait for.
