@@ -40,9 +40,11 @@ func TestAsksAndEscalations(t *testing.T) {
 		`, "body": `+text("By **name**, please. "+hostile)+`, "repo": "acme/web"}`)
 	escalation := id.New()
 	s.Write(s.Account, func(tx *db.Tx) error {
-		return seed.Add(tx, seed.Escalation{ID: escalation, Account: s.Account, Title: "Who decides? " + hostile, Ask: ask.AskID, Created: 1})
+		return seed.Add(tx, seed.Escalation{
+			ID: escalation, Account: s.Account, Title: "Who decides? " + hostile, Ask: ask.AskID, Created: 1,
+		})
 	})
-	b, phone := s.enter(1440, 900), s.enter(390, 844)
+	b, phone := s.enter(1440, 900), s.enter(320, 700)
 	s.Eventually("triage hands the ask to a person, for want of a judge", func() bool {
 		var a struct{ State string }
 		s.into(&a, 200, "GET", "/v1/asks/"+ask.AskID, "")
@@ -50,6 +52,9 @@ func TestAsksAndEscalations(t *testing.T) {
 	})
 	s.visit(b, phone, "/ui/asks", "Asks", "Greet everybody", "asks")
 	s.visit(b, phone, "/ui/asks/"+ask.AskID, "Greet everybody", "What became of it", "ask")
+	b.Button("As data")
+	b.See("yardmaster call ask.get askId=" + ask.AskID)
+	clean(t, b)
 	s.visit(b, phone, "/ui/escalations/"+escalation, "Who decides?", "unclear", "escalation")
 	s.visit(b, phone, "/ui/escalations", "Escalations", "Who decides?", "escalations")
 	b.Press("j")
@@ -84,7 +89,7 @@ func TestBlockersAndNotifications(t *testing.T) {
 	if len(all.Data) != 1 {
 		t.Fatalf("%d blockers", len(all.Data))
 	}
-	b, phone := s.enter(1440, 900), s.enter(390, 844)
+	b, phone := s.enter(1440, 900), s.enter(320, 700)
 	s.visit(b, phone, "/ui/blockers/"+all.Data[0].ID, "Blocker: missing credential", "How do I get <b>in</b>?", "blocker")
 	s.visit(b, phone, "/ui/blockers", "Blockers", "Written by a program", "blockers")
 
@@ -131,7 +136,7 @@ func TestDigests(t *testing.T) {
 	s.Write(s.Account, func(tx *db.Tx) error {
 		return seed.Add(tx, seed.Digest{ID: digest, Account: s.Account, Period: "2026-01-02"})
 	})
-	b, phone := s.enter(1440, 900), s.enter(390, 844)
+	b, phone := s.enter(1440, 900), s.enter(320, 700)
 	s.visit(b, phone, "/ui/digests", "Digests", "Nothing happened.", "digests")
 	b.Button("2026-01-02")
 	b.See("Waits for somebody")
@@ -155,7 +160,7 @@ func TestPlans(t *testing.T) {
 	s.into(&filed, 202, "POST", "/v1/plans/file", planned)
 	var plan struct{ Title string }
 	s.into(&plan, 200, "GET", "/v1/plans/"+filed.PlanID, "")
-	b, phone := s.enter(1440, 900), s.enter(390, 844)
+	b, phone := s.enter(1440, 900), s.enter(320, 700)
 	s.visit(b, phone, "/ui/plans", "Plans", plan.Title, "plans")
 	b.Button(plan.Title)
 	b.See("It waits for approval.")
@@ -201,7 +206,7 @@ func TestPagesOfARepository(t *testing.T) {
 	s.Write(s.Account, func(tx *db.Tx) error {
 		return seed.Add(tx, seed.Issue{ID: issue, Account: s.Account, Repo: repos.Data[0].ID, Title: "It fails " + hostile, Number: 7})
 	})
-	b, phone := s.enter(1440, 900), s.enter(390, 844)
+	b, phone := s.enter(1440, 900), s.enter(320, 700)
 	s.visit(b, phone, "/ui/repos/acme/web/merge-queue", "Merge queue of acme/web", "Nothing waits to be merged.", "queue")
 	s.visit(b, phone, "/ui/repos/acme/web/flakes", "Flakes of acme/web", "No failure came and went", "flakes")
 	s.visit(b, phone, "/ui/repos/acme/web/reviews", "Reviews of acme/web", "Nothing was reviewed yet.", "reviews")

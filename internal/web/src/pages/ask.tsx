@@ -5,6 +5,7 @@ import type { PageProps } from "../route";
 import { inert } from "../ui/ansi";
 import { Markdown } from "../ui/markdown";
 import { Act, Empty, Fact, Facts, Head, Id, Loading, Trouble } from "../ui/parts";
+import { Raw } from "../ui/raw";
 import { Status, words } from "../ui/status";
 import { Time } from "../ui/time";
 
@@ -21,7 +22,7 @@ export default function AskPage(p: PageProps) {
       {Object.entries(a.labels).map(([k, v]) => <Fact key={k} name={inert(k)}>{inert(v)}</Fact>)}<Fact name="Id"><Id of={a.id} /></Fact></Facts>
     {a.hold && <p class="hold"><strong>{words(a.hold.reason)}</strong> <span class="dim">since <Time at={a.hold.since} suffix={false} /></span> {a.hold.clears_when}</p>}
     <h2>What became of it</h2><Verdict of={a} />
-    <h2>What was asked</h2><Markdown text={a.body} /></>;
+    <h2>What was asked</h2><Markdown text={a.body} /><Raw call={askGet} input={{ askId: id }} of={a} /></>;
 }
 
 function Verdict(p: { of: Ask }) {

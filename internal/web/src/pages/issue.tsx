@@ -6,6 +6,7 @@ import { inert } from "../ui/ansi";
 import { Field, Form } from "../ui/form";
 import { Markdown, pieces } from "../ui/markdown";
 import { Fact, Facts, Head, Id, Loading, Trouble } from "../ui/parts";
+import { Raw } from "../ui/raw";
 import { Status, words } from "../ui/status";
 import { Time } from "../ui/time";
 
@@ -26,5 +27,6 @@ export default function IssuePage(p: PageProps) {
         <Field label="Why" error={wrong("reason")}>{(fid, by) => <textarea id={fid} name="reason" rows={2} aria-describedby={by} aria-invalid={!!by} />}</Field></>}</Form>
     <h2>Hand it to another system</h2><Form call={issueHandoff} submit="Hand off" said="The delivery is queued." done={again} read={(f) => ({ id, reason: String(f.get("why") ?? ""), webhook_ref: String(f.get("webhook") ?? "") || undefined })}>
       {(wrong) => <><Field label="Reason" hint="for those who receive it" error={wrong("reason")}>{(fid, by) => <textarea id={fid} name="why" rows={2} aria-describedby={by} aria-invalid={!!by} />}</Field>
-        <Field label="Webhook" hint="its name; empty for the one of the policy file" error={wrong("webhook_ref")}>{(fid, by) => <input id={fid} name="webhook" aria-describedby={by} aria-invalid={!!by} />}</Field></>}</Form></>;
+        <Field label="Webhook" hint="its name; empty for the one of the policy file" error={wrong("webhook_ref")}>{(fid, by) => <input id={fid} name="webhook" aria-describedby={by} aria-invalid={!!by} />}</Field></>}</Form>
+    <Raw call={issueGet} input={{ id }} of={i} /></>;
 }

@@ -10,6 +10,7 @@ import { Dialog } from "../ui/dialog";
 import { Field, Form } from "../ui/form";
 import { Markdown } from "../ui/markdown";
 import { Act, Empty, Fact, Facts, Head, Id, Loading, Trouble } from "../ui/parts";
+import { Raw } from "../ui/raw";
 import { Mark, Status, toneOf, words } from "../ui/status";
 import { Time } from "../ui/time";
 import { tell } from "../ui/toast";
@@ -50,6 +51,7 @@ export default function PlanPage(p: PageProps) {
     {!over(x) && <><h2>Budget</h2><Form call={planBudgetSet} submit="Set the cap" said="Set." keep read={(f) => ({ planId: id, usd: f.get("usd") ? Number(f.get("usd")) : null })}>
       {(wrong) => <Field label="Cap of the plan" hint="USD, for all its tasks; empty for none" error={wrong("usd")}>{(fid, by) => <input id={fid} name="usd" inputMode="decimal" aria-describedby={by} aria-invalid={!!by} />}</Field>}</Form></>}
     {x.overview && <><h2>Overview</h2><figure class="agent"><figcaption>{x.source === "file" || x.source === "execute" ? "From the documents of the plan" : "Written by a program"}</figcaption><Markdown text={x.overview} /></figure></>}
+    <Raw call={planGet} input={{ planId: id }} of={x} />
     {dialog === "regroup" ? <Regroup of={x} close={() => setDialog("")} done={again} /> : dialog ? <Unlink of={x} group={dialog} close={() => setDialog("")} done={again} /> : null}</>;
 }
 

@@ -14,13 +14,14 @@ import { useKeys } from "../ui/keys";
 import { Markdown, pieces } from "../ui/markdown";
 import { usd } from "../ui/money";
 import { Act, ask, Empty, Fact, Facts, Head, Id, Loading, Tabs, Trouble } from "../ui/parts";
+import { Raw } from "../ui/raw";
 import { Status, words } from "../ui/status";
 import { Table } from "../ui/table";
 import { Time, Took } from "../ui/time";
 import { Changes, opened } from "./changes";
 import { brain, verdict } from "./reviewed";
 
-const tabs = ["changes", "checks", "review", "report"] as const;
+const tabs = ["changes", "checks", "review", "report", "raw"] as const;
 
 export default function PullRequestPage(p: PageProps) {
   const id = p.params.id!, tab = query().get("tab") ?? "changes";
@@ -44,7 +45,7 @@ export default function PullRequestPage(p: PageProps) {
     {a?.state === "pending" && looked && looked !== a.head_sha && <p class="hold" role="alert">The question is about <code>{a.head_sha.slice(0, 10)}</code>, and you are looking at <code>{looked.slice(0, 10)}</code>.</p>}
     {r.needs_person && r.needs_person.capability !== "pr.approve_pending" && <p class="hold"><strong>{words(r.needs_person.why)}</strong> <span class="dim">since <Time at={r.needs_person.since} suffix={false} /></span> It waits until {inert(r.needs_person.clears_when)}</p>}
     <Tabs label="Parts of the pull request" all={tabs} at={tab} to={(s) => setQuery({ tab: s === "changes" ? "" : s })} />
-    {tab === "checks" ? <Checks id={id} /> : tab === "review" ? <Review of={r} findings={findings} rows={rows} /> : tab === "report" ? <Report of={r} /> : <Changes pr={r} findings={rows} looked={setLooked} />}
+    {tab === "checks" ? <Checks id={id} /> : tab === "review" ? <Review of={r} findings={findings} rows={rows} /> : tab === "report" ? <Report of={r} /> : tab === "raw" ? <Raw call={prGet} input={{ id }} of={r} open /> : <Changes pr={r} findings={rows} looked={setLooked} />}
   </div>;
 }
 
