@@ -219,6 +219,14 @@ func (b *Tab) Fill(label, text string) {
 	}
 }
 
+// Choose picks a value in the first select of a name.
+func (b *Tab) Choose(name, value string) {
+	b.T.Helper()
+	find := `document.querySelector(` + quote("main select[name="+name+"], dialog select[name="+name+"]") + `)`
+	b.Until("a choice of "+name, find)
+	Eval[any](b, `(s => { s.value = `+quote(value)+`; s.dispatchEvent(new Event("change", {bubbles: true})) })(`+find+`)`)
+}
+
 // Named keys for Press.
 var named = map[string]string{
 	"Enter": kb.Enter, "Tab": kb.Tab, "Escape": kb.Escape, "ArrowDown": kb.ArrowDown, "ArrowUp": kb.ArrowUp, "Backspace": kb.Backspace,

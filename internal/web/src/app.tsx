@@ -2,12 +2,13 @@
 import { render, type ComponentChildren, type ComponentType } from "preact";
 import { useEffect, useErrorBoundary, useRef, useState } from "preact/hooks";
 import { actFor, account, signedOut } from "./api";
-import { notificationCounts, taskList } from "./client.gen";
+import { boxList, notificationCounts, projectList, taskList } from "./client.gen";
 import { asOf, link, listen, start as startLive, turn } from "./live";
 import { pages, type Entry } from "./pages";
 import { go, here, match, start as startRoute, type PageProps, type Params } from "./route";
 import { load, may, me, operator, signIn, start as startSession } from "./session";
 import { start as startTheme } from "./theme";
+import { inert } from "./ui/ansi";
 import { Dialog } from "./ui/dialog";
 import { all, bind, single, setSingle, start as startKeys } from "./ui/keys";
 import { offer, openPalette, Palette } from "./ui/palette";
@@ -142,6 +143,10 @@ bind([
 offer(() => [...listed().map((p) => ({ name: p.name!, hint: "Go to", run: () => go(p.path === "/ui" ? "/ui/" : p.path) })), { name: "New task or ask", hint: "c", run: openNewTask }]);
 offer(async (text, off) => text.length < 2 || !may(taskList) ? [] : (await taskList({ q: text, per_page: 8 }, { signal: off })).data
   .map((t) => ({ name: t.title, hint: "Task in " + t.repo, run: () => go("/ui/tasks/" + t.id) })));
+offer(async (text, off) => text.length < 2 || !may(projectList) ? [] : (await projectList({ per_page: 100 }, { signal: off })).data
+  .filter((r) => r.full_name.toLowerCase().includes(text.toLowerCase())).slice(0, 5).map((r) => ({ name: r.full_name, hint: "Repository", run: () => go("/ui/repos/" + r.full_name) })));
+offer(async (text, off) => text.length < 2 || !may(boxList) ? [] : (await boxList({ per_page: 100 }, { signal: off })).data
+  .filter((x) => x.name.toLowerCase().includes(text.toLowerCase())).slice(0, 5).map((x) => ({ name: inert(x.name), hint: "Box", run: () => go("/ui/boxes/" + x.id) })));
 
 async function countUnread() {
   try { unread.value = (await notificationCounts({})).unread; } catch { /* an operator's key has no inbox */ }

@@ -1,0 +1,175 @@
+//go:build !race
+
+package dashboard_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"yardmaster/internal/proof/browser"
+)
+
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	y, b := begin(t)
+	visit(b, "/ui/settings", "You")
+	b.See("ada@example.com")
+	b.Fill("Text", "Be brief.")
+	b.Button("Save")
+	b.See("Saved.")
+	shoot(b, "you")
+	b.Choose("theme", "dark")
+	b.Until("it is dark", `document.documentElement.dataset.theme === "dark"`)
+	visit(b, "/ui/settings/account", "Account")
+	b.Until("it is dark after loading", `document.documentElement.dataset.theme === "dark"`)
+	browser.Eval[any](b, `localStorage.clear()`)
+	b.Fill("Zone", "Nowhere/Land")
+	b.Button("Set")
+	b.Until("the refusal at its field", `document.querySelector("[name=zone][aria-invalid=true]")`)
+	b.Fill("Zone", "Europe/Berlin")
+	b.Button("Set")
+	b.See("Set.")
+	b.Fill("A task may cost", "7.5")
+	b.Button("Replace the floors")
+	b.See("They hold from the next decision on")
+	shoot(b, "account")
+	if got := call[struct {
+		Usd *float64 `json:"task_usd"`
+	}](y, http.MethodGet, "/v1/account/floors", "").Usd; got == nil || *got != 7.5 {
+		t.Errorf("the floor is %v", got)
+	}
+
+	visit(b, "/ui/settings/members", "Members")
+	b.See("(you)")
+	b.Fill("E-mail, or login", "eve@example.com")
+	b.Button("Invite")
+	b.See("Link of the invitation")
+	b.See("eve@example.com")
+	shoot(b, "members")
+	b.Button("I have kept it")
+	b.Gone("Link of the invitation")
+	b.Button("Withdraw")
+	b.Button("Go on")
+	b.See("revoked")
+
+	visit(b, "/ui/settings/tokens", "Tokens")
+	b.Button("New token")
+	b.See("file, cancel, answer")
+	shoot(b, "token-new")
+	b.Fill("Name", "ci")
+	b.Button("Mint it")
+	b.See("dev_pat_")
+	shoot(b, "token-once")
+	token := browser.Eval[string](b, `document.querySelector(".secret code").innerText`)
+	if resp, text := y.Send(http.MethodGet, "/v1/me", token, ""); resp.StatusCode != http.StatusOK {
+		t.Errorf("the token answers %d %s", resp.StatusCode, text)
+	}
+	b.Button("I have kept it")
+	b.Until("the token is gone", `!document.body.innerText.includes(`+quoted(token)+`)`)
+	b.Button("Revoke")
+	b.Button("Go on")
+	b.Until("it is revoked", `document.querySelector(".card .status.bad")`)
+	if resp, _ := y.Send(http.MethodGet, "/v1/me", token, ""); resp.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a revoked token answers %d", resp.StatusCode)
+	}
+
+	visit(b, "/ui/settings/keys", "Keys")
+	b.See("There is no key")
+	b.Choose("provider", "scripted")
+	b.Button("Add it")
+	b.See("not used yet")
+	b.Fill("Cap for a month", "25")
+	b.Button("Set the cap")
+	b.See("of $25.00")
+	shoot(b, "keys")
+
+	visit(b, "/ui/settings/secrets", "Secrets")
+	b.Fill("Name", "NPM_TOKEN")
+	b.Fill("Value", "not to be read")
+	b.Button("Keep it")
+	b.See("NPM_TOKEN")
+	b.Button("Delete")
+	b.Button("Go on")
+	b.See("There is no secret")
+	content(b)
+}
+
+func TestSettingsOfSending(t *testing.T) {
+	t.Parallel()
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusTeapot)
+		_, _ = w.Write([]byte(nasty))
+	}))
+	t.Cleanup(receiver.Close)
+	y, b := begin(t, "--allow-networks", "127.0.0.0/8")
+	visit(b, "/ui/settings/webhooks", "Webhooks")
+	b.Fill("Name", "ours")
+	b.Fill("Address", receiver.URL+"/x")
+	b.Button("Add it")
+	b.See("Secret that signs")
+	b.Button("I have kept it")
+	b.Button("Test")
+	b.Until("an attempt", `document.querySelector("[aria-label=Attempts] .card")`)
+	b.See("418")
+	b.Button("Answer")
+	b.See("‹U+202E›")
+	shoot(b, "webhooks")
+
+	visit(b, "/ui/settings/integrations", "Integrations")
+	b.Choose("kind", "generic")
+	b.Fill("Name", "alarms")
+	b.Button("Connect")
+	b.See("Secret that signs")
+	b.Button("I have kept it")
+	shoot(b, "integrations")
+	b.Button("alarms")
+	heads(b, "alarms")
+	b.Fill("Title", "/alert/title")
+	b.Button("Try it on the last ten")
+	b.See("Nothing was sent yet.")
+	b.Button("Use it")
+	b.See("It holds for what comes")
+	shoot(b, "integration")
+	b.Button("Rotate")
+	b.See("New secret")
+
+	visit(b, "/ui/settings/notifications", "Notifications")
+	b.Click(`[aria-label="task done by e-mail"]`)
+	b.See("Saved.")
+	b.Fill("From", "22:00")
+	b.Fill("To", "07:00")
+	b.Button("Set")
+	b.See("Set.")
+	shoot(b, "notifications")
+	quiet := call[struct{ Quiet *string }](y, http.MethodGet, "/v1/me/notification-preferences", "").Quiet
+	if quiet == nil || !strings.HasPrefix(*quiet, "22:00-07:00 ") {
+		t.Errorf("the quiet hours are %v", quiet)
+	}
+
+	visit(b, "/ui/settings/sso", "Single sign-on")
+	b.See("Register at the provider")
+	b.Fill("Issuer", "nothing")
+	b.Button("Turn it on")
+	b.Until("the refusal", `document.querySelector("form .trouble")`)
+	shoot(b, "sso")
+
+	visit(b, "/ui/settings/schedules", "Schedules")
+	b.Button("New schedule")
+	b.Fill("Title", "Look at the logs")
+	b.Fill("What is wanted", "Anything odd?")
+	b.Button("Make it")
+	b.See("Look at the logs")
+	b.Button("Pause")
+	b.See("paused")
+	shoot(b, "schedules")
+
+	visit(b, "/ui/settings/oss", "Open source")
+	b.Fill("Where the project", "https://example.com/project")
+	b.Fill("Its licence", "MIT, for everybody.")
+	b.Button("Apply")
+	b.See("pending")
+	shoot(b, "oss")
+	content(b)
+}
