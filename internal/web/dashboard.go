@@ -17,6 +17,12 @@ import (
 //go:embed dist
 var dist embed.FS
 
+// worker is the service worker that shows pushed messages. Its name is always the same,
+// by which a browser finds the next one.
+//
+//go:embed worker.js
+var worker []byte
+
 // kinds are the types of text that are served, by the ends of their names.
 var kinds = map[string]string{".js": "javascript", ".css": "css", ".txt": "plain"}
 
@@ -27,7 +33,7 @@ const forever = "public, max-age=31536000, immutable"
 // A script can reach this server alone, and can put no text into the page as markup.
 const dashboardPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"font-src 'self'; frame-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'; " +
-	"require-trusted-types-for 'script'; trusted-types 'none'"
+	"require-trusted-types-for 'script'; trusted-types worker"
 
 // Dashboard returns the page of the dashboard and its files by their names.
 var Dashboard = sync.OnceValues(func() (*Built, error) {
@@ -45,6 +51,7 @@ var Dashboard = sync.OnceValues(func() (*Built, error) {
 			b.Files[e.Name()] = &op.Asset{ContentType: "text/" + t + "; charset=utf-8", Cache: forever, Body: text}
 		}
 	}
+	b.Files["worker.js"] = &op.Asset{ContentType: "text/javascript; charset=utf-8", Cache: "no-cache", Body: worker}
 	text, err := dist.ReadFile("dist/manifest.json")
 	if err != nil {
 		return nil, err

@@ -148,6 +148,21 @@ func TestSettingsOfSending(t *testing.T) {
 		t.Errorf("the quiet hours are %v", quiet)
 	}
 
+	// Chromium without a head has no service for messages: that alone is played.
+	browser.Eval[any](b, `void (Notification.requestPermission = async () => "granted", PushManager.prototype.subscribe = async function (o) {
+		if (o.applicationServerKey.length !== 65) throw new Error("no key");
+		return {toJSON: () => ({endpoint: "`+receiver.URL+`/push", keys: {auth: "tBHItJI5svbpez7KI4CCXg",
+			p256dh: "BNcRdreALRFXTkOOUHK1EtK2wtaz5Ry4YfYCA_0QTpQtUbVlUls0VJXg7A8u-Ts1XbjhazAkj7I99e8QcYP7DkM"}})};
+	})`)
+	b.Fill("Name of this browser", "the laptop")
+	b.Button("Take messages here")
+	b.See("through 127.0.0.1")
+	if at := browser.Eval[string](b, `navigator.serviceWorker.getRegistrations().then(all => all[0].scope)`); at != y.URL+"/ui/a/" {
+		t.Errorf("the worker is at %s", at)
+	}
+	b.Button("Unsubscribe")
+	b.Gone("through 127.0.0.1")
+
 	visit(b, "/ui/settings/sso", "Single sign-on")
 	b.See("Register at the provider")
 	b.Fill("Issuer", "nothing")

@@ -1,8 +1,9 @@
 // Notifications: what one is told of, where, and when not.
 import { useState } from "preact/hooks";
 import { said } from "../../api";
-import { emailRouteCreate, emailRouteDelete, emailRouteList, emailRouteResend, notificationPrefsList, notificationPrefsSet, notificationWebhookClear, notificationWebhookGet, notificationWebhookSet, notificationWebhookTest, pushList, pushTest, pushUnsubscribe, type NotificationChannels, type NotificationPreferences } from "../../client.gen";
+import { emailRouteCreate, emailRouteDelete, emailRouteList, emailRouteResend, notificationPrefsList, notificationPrefsSet, notificationWebhookClear, notificationWebhookGet, notificationWebhookSet, notificationWebhookTest, pushList, pushSubscribe, pushTest, pushUnsubscribe, type NotificationChannels, type NotificationPreferences } from "../../client.gen";
 import { useOne } from "../../list";
+import { canPush, subscribe } from "../../push";
 import { may } from "../../session";
 import { inert } from "../../ui/ansi";
 import { Form } from "../../ui/form";
@@ -49,12 +50,17 @@ function Own() {
       <Text name="url" label="Address" wrong={wrong} type="url" place="https://" /><Choice name="format" label="It understands" wrong={wrong} value="json" all={[["json", "signed JSON"], ["slack", "Slack"], ["teams", "Teams"], ["discord", "Discord"]]} /></>}</Form></>;
 }
 
+// here is pushSubscribe with what this browser says of itself.
+const here = (key: string) => Object.assign(async (input: { label?: string }, init?: { key?: string }) => pushSubscribe({ ...input, ...await subscribe(key) }, init), { id: pushSubscribe.id, scope: pushSubscribe.scope, method: pushSubscribe.method, path: pushSubscribe.path });
+
 function Browsers() {
   const one = useOne("push", (signal) => pushList({}, { signal })), all = one.value.value?.data ?? [];
   return <><h2>Browsers that take messages</h2>
     {all.length ? <ul class="cards" aria-label="Browsers">{all.map((b) => <li key={b.id} class="card"><div><p>{b.label ? inert(b.label) : "a browser"} <span class="dim">through {inert(b.service)}</span></p><p class="dim">since <Time at={b.created_at} suffix={false} />, last message <Time at={b.sent_at} /></p></div>
       <div class="acts"><Act call={pushUnsubscribe} input={{ id: b.id }} done={() => { void one.load(); return "Nothing more is sent there."; }}>Unsubscribe</Act></div></li>)}</ul> : <Empty>None.</Empty>}
-    {all.length > 0 && <Act call={pushTest} input={{}} done={(o) => `Sent to ${o.browsers} ${o.browsers === 1 ? "browser" : "browsers"}.`}>Send a test</Act>}</>;
+    {all.length > 0 && <Act call={pushTest} input={{}} done={(o) => `Sent to ${o.browsers} ${o.browsers === 1 ? "browser" : "browsers"}.`}>Send a test</Act>}
+    {!canPush() ? <p class="dim">This browser takes no messages from here: it needs an https address.</p>
+      : one.value.value && <Form call={here(one.value.value.public_key)} submit="Take messages here" said="This browser takes messages." done={() => void one.load()} read={(f) => ({ label: of(f, "label") })}>{(wrong) => <Text name="label" label="Name of this browser" hint="for you" wrong={wrong} />}</Form>}</>;
 }
 
 function Routes(p: { kinds: string[] }) {
