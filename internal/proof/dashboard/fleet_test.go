@@ -62,6 +62,13 @@ func heads(b *browser.Tab, heading string) {
 	b.Until("the heading "+heading, is)
 }
 
+// first opens the first row of a list with the keyboard, once it is there.
+func first(b *browser.Tab, list string) {
+	b.T.Helper()
+	b.Until("a row of "+list, `document.getElementById(`+quoted(list+"0")+`)`)
+	b.Press("j", "Enter")
+}
+
 // shoot takes pictures of a page, wide and narrow, light and dark, where SHOTS names a
 // folder, and fails the test if the narrow one has to be scrolled sideways.
 func shoot(b *browser.Tab, name string) {
@@ -141,12 +148,14 @@ func TestBoxes(t *testing.T) {
 	b.Button("Take work again")
 	b.See("It takes work again")
 	visit(b, "/ui/boxes", "Boxes")
-	b.See("bench")
-	b.Press("j", "Enter")
+	first(b, "boxes")
 	heads(b, "bench")
 	b.Button("Decommission")
 	b.See("for as long as you give it")
-	b.Button("Decommission")
+	b.Click("dialog form button.main")
+	b.Until("it goes", `/being decommissioned|No box yet/.test(document.querySelector("main").innerText)`)
+	visit(b, "/ui/boxes", "Boxes")
+	b.See("No box yet")
 	content(b)
 }
 
@@ -215,7 +224,7 @@ func TestRepositories(t *testing.T) {
 	work(y)
 	b.See("acme/web")
 	shoot(b, "repos")
-	b.Press("j", "Enter")
+	first(b, "repos")
 	heads(b, "acme/web")
 	b.See("tasks done")
 	shoot(b, "repo")
@@ -247,7 +256,7 @@ func TestRepositories(t *testing.T) {
 	visit(b, "/ui/sessions", "Sessions")
 	b.See("acme/web")
 	shoot(b, "sessions")
-	b.Press("j", "Enter")
+	first(b, "sessions")
 	heads(b, "Session: work")
 	b.See("The session is over.")
 	b.See("There is nothing to do.")

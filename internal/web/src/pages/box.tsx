@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { boxDecommission, boxDrain, boxGet, boxReissueCreds, boxRevoke, boxSetOwner, boxSetPrompt, memberList, taskList, type Box, type BoxRemoval, type Task } from "../client.gen";
 import { BoxStatus, ownerOf, Slots } from "../cards/box";
 import { useList, useOne } from "../list";
-import type { PageProps } from "../route";
+import { go, type PageProps } from "../route";
 import { inert } from "../ui/ansi";
 import { Dialog } from "../ui/dialog";
 import { bytes, useEvery } from "../ui/every";
@@ -13,6 +13,7 @@ import { usd } from "../ui/money";
 import { Act, Empty, Fact, Facts, Head, Id, Loading, Trouble } from "../ui/parts";
 import { Status, words } from "../ui/status";
 import { Time, Took } from "../ui/time";
+import { tell } from "../ui/toast";
 
 const works = (t: Task) => t.status === "running" || t.status === "claimed";
 
@@ -72,7 +73,7 @@ export default function BoxPage(p: PageProps) {
           all={[["org", "everything in this account"], ...team.map((m) => [m.user_id, `only what ${inert(m.login)} asked for`] as const), ["shared", "every account on this server (operators)"]]} />}</Form></>}
     {leaving && <Dialog title="Decommission" close={() => setLeaving(false)}>
       <p>The box takes no new work. What it runs ({b.presence.active}) is saved and handed back, for as long as you give it; then it is cut off for good and leaves the list.</p>
-      <Form call={boxDecommission} submit="Decommission" keep read={(f) => ({ id, grace_s: number(f, "grace_s") })} done={(o) => { setLeaving(false); ended(o); }}>
+      <Form call={boxDecommission} submit="Decommission" keep read={(f) => ({ id, grace_s: number(f, "grace_s") })} done={(o) => { setLeaving(false); tell(ended(o)); if (o.state === "revoked") go("/ui/boxes"); }}>
         {(wrong) => <Text name="grace_s" label="Seconds to hand back" wrong={wrong} value={600} decimal focus />}</Form></Dialog>}
   </>;
 }

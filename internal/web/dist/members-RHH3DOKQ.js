@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-RL52KFKN.js";import"./chunk-2PL2VLFE.js";import"./chunk-CJ3SJHF4.js";import"./chunk-KYF4PQJK.js";import"./chunk-RJYAGAGZ.js";import"./chunk-EJTKXP35.js";import"./chunk-P5TNIZ5R.js";export{c as default,b as does,a as roles};

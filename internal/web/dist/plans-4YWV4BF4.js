@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-HA4PAXXN.js";import"./chunk-E3TC6NR6.js";import"./chunk-LC3RMEDQ.js";import"./chunk-RINDGCG2.js";import"./chunk-CJ3SJHF4.js";import"./chunk-KYF4PQJK.js";import"./chunk-RJYAGAGZ.js";import"./chunk-EJTKXP35.js";import"./chunk-P5TNIZ5R.js";export{a as Part,b as default};
