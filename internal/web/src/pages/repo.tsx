@@ -2,7 +2,7 @@
 // and sessions.
 import { useEffect, useState } from "preact/hooks";
 import { said } from "../api";
-import { ciFlakes, issueEscalate, issueList, projectGet, projectOverview, projectPolicyGet, projectPolicyValidate, projectSecretDelete, projectSecretList, projectSecretSet, projectSettings, projectSetup, projectUpdate, sessionListByProject,
+import { ciFlakes, issueEscalate, issueHandoff, issueList, projectGet, projectOverview, projectPolicyGet, projectPolicyValidate, projectSecretDelete, projectSecretList, projectSecretSet, projectSettings, projectSetup, projectUpdate, sessionListByProject,
   type Clamp, type Issue, type PolicyVerdict, type RepoOverview, type Repository, type Session } from "../client.gen";
 import { Secrets } from "../cards/secrets";
 import { SessionTable } from "../cards/sessions";
@@ -104,8 +104,10 @@ function Issues(p: { at: At }) {
   const list = useList<Issue>("issues", (cursor, signal) => issueList({ ...p.at, cursor, per_page: 50 }, { signal })), [open, set] = useState("");
   return <Cards list={list} label="Issues" empty="It has no issues." row={(i) => <><div><p><strong>{i.number !== null && `#${i.number} `}{inert(i.title)}</strong></p>
     <p class="dim">{i.author && inert(i.author)} · <Time at={i.created_at} />{i.labels.length > 0 && " · " + i.labels.map(inert).join(", ")}{i.ask_id && <> · <a href={"/ui/asks/" + i.ask_id}>ask</a></>}</p>
-    {open === i.id && <Form call={issueEscalate} submit="Hand it to a person" said="An escalation was made." done={() => { set(""); void list.load(); }} read={(f) => ({ id: i.id, category: of(f, "category") ?? "", reason: of(f, "reason") ?? "" })}>{(wrong) => <><Text name="category" label="Category" wrong={wrong} need focus /><Text name="reason" label="Reason" wrong={wrong} need /></>}</Form>}</div>
-    <div class="acts"><Status of={i.state} noun="issue" /><Status of={i.triage} noun="triage" />{i.state === "open" && !i.escalation_id && <button type="button" aria-expanded={open === i.id} onClick={() => set(open === i.id ? "" : i.id)}>Escalate</button>}</div></>} />;
+    {open === i.id && <Form call={issueEscalate} submit="Hand it to a person" said="An escalation was made." done={() => { set(""); void list.load(); }} read={(f) => ({ id: i.id, category: of(f, "category") ?? "", reason: of(f, "reason") ?? "" })}>{(wrong) => <><Text name="category" label="Category" wrong={wrong} need focus /><Text name="reason" label="Reason" wrong={wrong} need /></>}</Form>}
+    {open === "-" + i.id && <Form call={issueHandoff} submit="Hand it off" said="It is on its way." done={() => { set(""); void list.load(); }} read={(f) => ({ id: i.id, reason: of(f, "reason") ?? "", webhook_ref: of(f, "hook") })}>{(wrong) => <><Text name="reason" label="Reason" wrong={wrong} need focus /><Text name="hook" label="Webhook" hint="its name; empty: the policy file's" wrong={wrong} field="webhook_ref" /></>}</Form>}</div>
+    <div class="acts"><Status of={i.state} noun="issue" /><Status of={i.triage} noun="triage" />{i.state === "open" && !i.escalation_id && <button type="button" aria-expanded={open === i.id} onClick={() => set(open === i.id ? "" : i.id)}>Escalate</button>}
+      {i.state === "open" && <button type="button" aria-expanded={open === "-" + i.id} onClick={() => set(open === "-" + i.id ? "" : "-" + i.id)}>Hand off</button>}</div></>} />;
 }
 
 function Sessions(p: { at: At }) {
