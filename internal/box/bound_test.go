@@ -189,7 +189,7 @@ func TestRunThatTakesTooMuchIsEnded(t *testing.T) {
 				s, f := p.finish(run)
 				took := time.Since(began)
 				t.Logf("%s: %.1f s: %s", h.name, took.Seconds(), f.Error)
-				if f.State != protocol.Failed || f.Kind != "resource_limit" || !strings.Contains(f.Error, h.says) || took > 20*time.Second {
+				if f.State != protocol.Failed || f.Kind != "resource_limit" || !strings.Contains(f.Error, h.says) || took > 50*time.Second {
 					t.Errorf("%s: finished after %s in %s: %+v", h.name, took, s.kinds(), f)
 				}
 				if !f.WIP || p.show(f.Tip, "README") != "changed" {
