@@ -28,11 +28,16 @@ var ops = sync.OnceValue(func() map[string]*app.Op {
 // rooms are the domains that have the capabilities of a group, where they are not in the
 // one of its name alone.
 var rooms = map[string][]string{
-	"billing": {"modelkey", "budget"}, "config": {"prompt"}, "integration": {"tracker", "source"},
-	"notification": {"webhook", "notification"},
-	"pr":           {"pull", "approval", "mergequeue"}, "plan": {"plan", "budget"},
+	"billing":        {"modelkey", "budget"},
+	"config":         {"prompt"},
+	"integration":    {"tracker", "source"},
+	"notification":   {"webhook", "notification"},
+	"plan":           {"plan", "budget"},
+	"pr":             {"pull", "approval", "mergequeue"},
 	"project":        {"repo", "creation", "onboarding", "overview", "task"},
-	"project_secret": {"vault"}, "secret": {"vault"}, "task": {"task", "run", "queue", "budget"},
+	"project_secret": {"vault"},
+	"secret":         {"vault"},
+	"task":           {"task", "run", "queue", "budget"},
 }
 
 // one is the capability of an id; nil if there is none. The domains that may have it are
@@ -81,10 +86,9 @@ func parseGiven(word string) (g given, err error) {
 	}
 	g.name, g.json = strings.CutSuffix(name, ":")
 	path, file := strings.CutPrefix(value, "@")
-	switch {
-	case value == "-":
-		path, file = "-", true
-	case !file:
+	if value == "-" {
+		path = "-"
+	} else if !file {
 		g.text = value
 		return g, nil
 	}

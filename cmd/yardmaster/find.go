@@ -220,7 +220,7 @@ func (n *noun) pullOfBranch(ctx context.Context, c *client.Client, word string) 
 		return id, err
 	}
 	tasks := nounCalled("task")
-	if rows, more, err = tasks.rows(ctx, c, nil, searched); err != nil {
+	if rows, _, err = tasks.rows(ctx, c, nil, searched); err != nil {
 		return "", err
 	}
 	for _, r := range rows {

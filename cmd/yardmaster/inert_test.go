@@ -21,7 +21,7 @@ import (
 
 // nasty is text that would set the title of a terminal, change colours, turn the
 // direction of text, hide parts of it and begin lines of its own.
-const nasty = "a\x1b]0;owned\x07\x1b[31m\u202eb\u009b2J\u200b\rc\nEVIL ‮<b>%s{{.}}"
+const nasty = "a\x1b]0;owned\x07\x1b[31m\u202eb\u009b2J\u200b\rc\nEVIL \u202e<b>%s{{.}}"
 
 // filledWith is JSON of a type with nasty text in every member.
 func filledWith(t reflect.Type, text string, depth int) any {
