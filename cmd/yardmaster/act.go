@@ -35,8 +35,11 @@ type act struct {
 	// done says what has happened, and next how it is undone or what comes next: {id},
 	// {0} and so on for the plain arguments, {name} for a member of the answer.
 	done, next string
-	examples   []string
-	made       *noun // the answer has an object of it
+	// before is the capability that is asked before, for the undo: {before.NAME} is a member
+	// of its answer.
+	before   string
+	examples []string
+	made     *noun // the answer has an object of it
 }
 
 var hole = regexp.MustCompile(`\{([a-z0-9_.]+)\}`)
@@ -55,8 +58,12 @@ func filled(text string, plain []string, answer any) string {
 			}
 			return "ID"
 		}
-		if v, known := lookup(answer, name); known && v != nil {
+		v, known := lookup(answer, name)
+		switch {
+		case known && v != nil:
 			return client.Inert(plainText(v))
+		case known && strings.HasPrefix(name, "before."):
+			return "null"
 		}
 		return strings.ToUpper(name[strings.LastIndexByte(name, '.')+1:])
 	})
@@ -216,6 +223,10 @@ func (a act) define(fl *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
+		var was any
+		if a.before != "" && !out.forPrograms() {
+			was = a.was(ctx, c, plain)
+		}
 		b, err := c.Fetch(ctx, o.Method, path, body)
 		if err != nil {
 			return err
@@ -223,14 +234,41 @@ func (a act) define(fl *flag.FlagSet) action {
 		if out.forPrograms() {
 			return out.print(os.Stdout, b)
 		}
-		return a.say(b, plain)
+		return a.say(b, plain, was)
 	}
 }
 
-// say prints what has happened, and how it is undone or what comes next.
-func (a act) say(b []byte, plain []string) error {
+// was is what the capability before answers; nil if it cannot be asked.
+func (a act) was(ctx context.Context, c *client.Client, plain []string) any {
+	var in []given
+	if a.of != nil {
+		in = a.of.address(a.before, plain[0])
+	}
+	path, _, err := assemble(one(a.before), in)
+	if err != nil {
+		return nil
+	}
+	b, err := c.Fetch(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return nil // the token may not read it
+	}
+	v, _ := decoded(b)
+	return v
+}
+
+// say prints what has happened, and how it is undone or what comes next. was is what was
+// asked before.
+func (a act) say(b []byte, plain []string, was any) error {
 	answer, _ := decoded(b) // none is no object
-	if row, ok := answer.(map[string]any); ok && a.made != nil {
+	row, ok := answer.(map[string]any)
+	if !ok {
+		row = map[string]any{}
+	}
+	if was != nil {
+		row["before"] = was
+		answer = row
+	}
+	if ok && a.made != nil {
 		id := a.made.id(row)
 		if id != "" {
 			a.made.seen(id)

@@ -98,7 +98,7 @@ func defineBlockerFill(fl *flag.FlagSet) action {
 			return o.print(os.Stdout, b)
 		}
 		return act{done: "The fields that landed: {landed}. The blocker is {state}.",
-			next: "yardmaster blocker list has what is left."}.say(b, nil)
+			next: "yardmaster blocker list has what is left."}.say(b, nil, nil)
 	}
 }
 

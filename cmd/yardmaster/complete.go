@@ -20,7 +20,7 @@ import (
 type values func(ctx context.Context, words []string, begun string) []string
 
 // completionTime is the longest that a person waits for values.
-const completionTime = 3 * time.Second
+const completionTime = 10 * time.Second
 
 func fixed(all ...string) values {
 	return func(context.Context, []string, string) []string { return all }

@@ -116,7 +116,7 @@ func definePlanFile(fl *flag.FlagSet) action {
 		if *dry {
 			then = "See what it would start with: yardmaster plan view {id}; release it with: yardmaster plan approve {id}"
 		}
-		return act{made: plan, done: "Plan {id} is filed.", next: then}.say(b, nil)
+		return act{made: plan, done: "Plan {id} is filed.", next: then}.say(b, nil, nil)
 	}
 }
 
