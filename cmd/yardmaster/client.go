@@ -128,13 +128,19 @@ func choose(twice bool, ask func(prompt string) (string, error)) (string, error)
 }
 
 // loginFlags are those of login and auth login.
-type loginFlags struct{ address, login string }
+type loginFlags struct{ address, login, account string }
 
 func defineLogin(fl *flag.FlagSet) action {
 	var of loginFlags
 	fl.StringVar(&of.address, "url", "", "address of the server; that of the last login, or http://127.0.0.1:8080, when empty")
 	fl.StringVar(&of.login, "login", "", "login or e-mail, to sign in with a password; in a browser when empty")
-	return func(ctx context.Context, _ []string) error { return of.run(ctx) }
+	fl.StringVar(&of.account, "account", "", "with --login, `ACCOUNT` that the token is for; your active one when empty")
+	return func(ctx context.Context, _ []string) error {
+		if of.account != "" && of.login == "" {
+			return misused("--account goes with --login: in a browser you choose the account there")
+		}
+		return of.run(ctx)
+	}
 }
 
 func (of loginFlags) run(ctx context.Context) error {
@@ -147,7 +153,7 @@ func (of loginFlags) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c, err := client.SignIn(ctx, server, of.login, password)
+		c, err := client.SignIn(ctx, server, of.login, password, of.account)
 		if err != nil {
 			return err
 		}
@@ -193,6 +199,9 @@ func remember(ctx context.Context, c *client.Client) error {
 	var me identity
 	if err := c.Call(ctx, http.MethodGet, "/v1/me", nil, &me); err == nil {
 		of.Account = me.Account.Login
+	}
+	if was := all.Logins[of.Name].Account; contextFlag == "" && was != "" && of.Account != "" && was != of.Account {
+		of.Name = of.Account // another account at the same server takes nothing's place
 	}
 	if err := all.Put(of, client.SystemKeyring(os.Getenv)); err != nil {
 		return err

@@ -78,6 +78,12 @@ func TestContexts(t *testing.T) {
 	}
 	login("--url", one.URL)
 	login("--url", two.URL, "--context", "second")
+	out, code := p.terminal([]string{"auth", "login", "--url", one.URL, "--context", "x", "--login", "ada", "--account", "nobody"},
+		step{"Password: ", rig.Password + "\r"})
+	if code != exitRefused || !strings.Contains(out, "names no account") {
+		t.Errorf("%d %s", code, out)
+	}
+	login("--url", two.URL, "--context", "second", "--account", "acme")
 	at := func(args ...string) string {
 		t.Helper()
 		out, code := p.terminal(append(args, "open", "--print"))
