@@ -98,7 +98,7 @@ func TestBlockersAndNotifications(t *testing.T) {
 		s.into(&counts, 200, "GET", "/v1/notifications/counts", "")
 		return counts.Unread > 0
 	})
-	s.visit(b, phone, "/ui/notifications", "Notifications", "blocker", "notifications")
+	s.visit(b, phone, "/ui/notifications", "Inbox", "blocker", "notifications")
 	b.Press("j", "k", "m")
 	b.Until("it is read", `!document.querySelector("#inbox .unread")`)
 	unread := func(want int) func() bool {

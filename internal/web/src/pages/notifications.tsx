@@ -35,7 +35,7 @@ export default function Notifications() {
     if (k === "Enter") { open(n); return true; }
     return false;
   };
-  return <section class="fill"><Head title="Notifications" count={list.ids.value.length}><Tabs label="Show" all={Object.keys(shows)} at={show} to={(s) => setQuery({ show: s === "inbox" ? "" : s })} />
+  return <section class="fill"><Head title="Inbox" count={list.ids.value.length}><Tabs label="Show" all={Object.keys(shows)} at={show} to={(s) => setQuery({ show: s === "inbox" ? "" : s })} />
     <select aria-label="Kind" value={kind} onChange={(e) => setQuery({ kind: e.currentTarget.value })}><option value="">All kinds</option>{kinds.map((k) => <option key={k} value={k}>{words(k)}</option>)}</select>
     <span class="grow" /><Act call={notificationReadAll} input={{}} done={() => { void list.load(); return "All are read."; }}>Mark all read</Act></Head>
     <p class="dim"><small><kbd>m</kbd> read or unread, <kbd>e</kbd> archive, <kbd>Enter</kbd> open</small></p>
