@@ -230,6 +230,22 @@ func TestLinkSignsInOnce(t *testing.T) {
 	})
 }
 
+// Without a dashboard the start page says who is signed in, and no address of the
+// dashboard is there.
+func TestNoDashboard(t *testing.T) {
+	t.Parallel()
+	y := start(t, db.SQLite, "--ui", "off")
+	cookie, _, _ := strings.Cut(y.send("POST", "/auth/password", "", `{"login": "ada", "password": "`+password+`"}`).want(200).
+		Header.Get("Set-Cookie"), ";")
+	page := y.send("GET", "/", "", "", "Cookie", cookie, "Accept", "text/html").want(200)
+	if !strings.Contains(string(page.body), "Welcome, ada") {
+		t.Errorf("the start page is %s", page.body)
+	}
+	for _, path := range []string{"/ui/", "/ui/tasks", "/ui/a/LICENSES.txt"} {
+		y.send("GET", path, "", "").problem(404, "not-found")
+	}
+}
+
 func TestSetupDoor(t *testing.T) {
 	t.Parallel()
 	y := boot(t, db.SQLite)
