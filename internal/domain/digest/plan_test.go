@@ -19,7 +19,7 @@ func TestNothingIsScanned(t *testing.T) {
 		"status IN ('passed', 'failed')":                 "ci_runs USING INDEX ci_runs_finished (account_id=? AND finished_at>? AND finished_at<?)",
 		"COUNT(DISTINCT session_id) AS sessions":         "spend_minutes USING INDEX sqlite_autoindex_spend_minutes_1 (account_id=? AND minute>? AND minute<?)",
 		"SELECT 'approval' AS kind":                      "pull_actions USING INDEX pull_actions_account (account_id=?)",
-		"SELECT 'blocker' AS kind":                       "blockers USING INDEX blockers_open (account_id=?",
+		"SELECT 'blocker' AS kind":                       "blockers USING INDEX blockers_state (account_id=?",
 		"SELECT 'escalation' AS kind":                    "escalations USING INDEX escalations_open (account_id=?",
 		"SELECT 'plan' AS kind":                          "plan_progress USING COVERING INDEX plan_progress_bucket (account_id=? AND bucket=?)",
 		"SELECT 'task' AS kind":                          "tasks USING INDEX tasks_status (account_id=? AND status=?)",
