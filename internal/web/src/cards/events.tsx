@@ -46,6 +46,6 @@ export function EventDetail(p: { of: AuditEvent; members?: OrgMember[]; close: (
   return <section class="once" aria-label="Event"><p><strong>{sentence(e.kind)}</strong> by {whoOf(e.actor, p.members)} <Time at={e.at} /></p>
     <Facts>{e.object && <Fact name="Object">{pages[noun] ? <a href={pages[noun] + e.object}>{e.object.slice(0, 8)}</a> : <Id of={e.object} chars={13} />}</Fact>}{e.request_id && <Fact name="Request"><Id of={e.request_id} /></Fact>}<Fact name="Number in the chain">{e.seq}</Fact><Fact name="Hash"><Id of={e.hash} chars={12} /></Fact></Facts>
     {was && is && <div class="change"><div><small>Before</small><pre tabIndex={0}>{text(data[was])}</pre></div><div><small>After</small><pre tabIndex={0}>{text(data[is])}</pre></div></div>}
-    {rest.length > 0 && <div class="scroll"><table class="bars"><tbody>{rest.map(([k, v]) => <tr key={k}><th scope="row">{words(inert(k))}</th><td class="raw">{text(v)}</td></tr>)}</tbody></table></div>}
+    {rest.length > 0 && <div class="scroll" tabIndex={0}><table class="bars"><tbody>{rest.map(([k, v]) => <tr key={k}><th scope="row">{words(inert(k))}</th><td class="raw">{text(v)}</td></tr>)}</tbody></table></div>}
     <div class="acts"><button type="button" onClick={p.close}>Close</button></div></section>;
 }

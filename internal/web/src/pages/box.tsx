@@ -58,7 +58,7 @@ export default function BoxPage(p: PageProps) {
     <Cards list={runs} label="Runs now" empty={b.presence.active ? "It is at work on what you may not see." : "It runs nothing."} row={(x) => <><div><p><a href={"/ui/tasks/" + x.id}><strong>{inert(x.title)}</strong></a></p>
       <p class="dim">{x.repo} · attempt {x.attempt}</p></div><div class="acts"><Status of={x.status} /><Took from={x.started_at ?? x.claimed_at} to={null} /><span class="num">{usd(x.budget.spent)}</span></div></>} />
     <h2>What it has</h2>
-    {b.isolation.length + b.capabilities.length === 0 ? <Empty>It has not said yet.</Empty> : <div class="scroll"><table class="bars"><caption class="dim">Coding agents and sandboxes, as the box found them</caption><tbody>
+    {b.isolation.length + b.capabilities.length === 0 ? <Empty>It has not said yet.</Empty> : <div class="scroll" tabIndex={0}><table class="bars"><caption class="dim">Coding agents and sandboxes, as the box found them</caption><tbody>
       {b.capabilities.map((a) => <tr key={a.name}><th scope="row">{inert(a.name)}</th><td>{inert(a.version)}</td><td>{a.missing ? <><Status of="off" say="missing" /> {inert(a.missing)}</> : <Status of="passed" say="usable" />}</td></tr>)}
       {b.isolation.map((l) => <tr key={l}><th scope="row">isolation: {l}</th><td colSpan={2}>{b.isolation_holds[l]?.length ? "holds " + b.isolation_holds[l]!.map((h) => words(inert(h))).join(", ") : "not tried"}</td></tr>)}
       {Object.entries(b.labels).map(([k, v]) => <tr key={k}><th scope="row">label: {inert(k)}</th><td colSpan={2}>{inert(v)}</td></tr>)}</tbody></table></div>}

@@ -56,7 +56,7 @@ function Overview(p: { at: At; enabled: boolean }) {
     <Figure n={o.prs.open} name="open pull requests" href={"/ui/prs?repo=" + full} /><Figure n={o.prs.needs_person} name="need a person" href={"/ui/prs?repo=" + full} /><Figure n={o.prs.pending_approvals} name="approvals wait" href="/ui/approvals" /><Figure n={o.open_blockers} name="open blockers" href="/ui/blockers" /></div>
     <h2>Lately</h2><div class="figures"><Figure n={o.prs.merged} name={"merged" + days} href={"/ui/prs?show=merged&repo=" + full} /><Figure n={o.prs.closed} name={"closed" + days} href={"/ui/prs?repo=" + full} /><Figure n={o.tasks.completed} name={"tasks done" + days} href={tasks("all")} /><Figure n={o.tasks.failed} name={"tasks failed" + days} href={tasks("failed")} />
       <Figure n={o.checks.failed} name={`checks failed, ${o.checks.passed} passed`} href={"/ui/ci?repo=" + full} /><Figure n={usd(o.sessions.cost_usd)} name={`in ${o.sessions.count} ${o.sessions.count === 1 ? "session" : "sessions"}` + days} href={`/ui/repos/${full}?tab=sessions`} /></div>
-    {flakes.value.value && flakes.value.value.data.length > 0 && <><h2>Checks that come and go</h2><div class="scroll"><table class="bars"><thead><tr><th>Job</th><th>Test</th><th class="end">Seen</th><th>Last</th></tr></thead><tbody>
+    {flakes.value.value && flakes.value.value.data.length > 0 && <><h2>Checks that come and go</h2><div class="scroll" tabIndex={0}><table class="bars"><thead><tr><th>Job</th><th>Test</th><th class="end">Seen</th><th>Last</th></tr></thead><tbody>
       {flakes.value.value.data.map((f) => <tr key={f.id}><th scope="row">{inert(f.job)}{f.often && <> <Status of="stale" say="often" /></>}</th><td>{inert(f.test || f.error)}</td><td class="num end">{f.seen} of {f.runs}</td><td><Time at={f.last_at} /></td></tr>)}</tbody></table></div></>}</>;
 }
 
@@ -88,7 +88,7 @@ function Policy(p: { at: At }) {
     <textarea class="code" rows={16} aria-label="Policy file" spellcheck={false} value={text ?? v.yml ?? "version: 1\n"} onInput={(e) => setText(e.currentTarget.value)} />
     <div class="verdict" role="status">{failed ? <p class="trouble">{failed}</p> : verdict && (verdict.ok ? <p><Status of="valid" /></p> : <div class="trouble">{verdict.errors.map((e, i) => <p key={i}>{inert(e)}</p>)}</div>)}{verdict && <Clamps all={verdict.clamped} />}</div>
     <div class="acts"><button type="button" onClick={() => { setText(undefined); setVerdict(undefined); }}>As it is</button><button type="button" onClick={() => copy(text ?? v.yml ?? "version: 1\n")}>Copy</button></div>
-    <h2>In force</h2><div class="scroll"><table class="bars"><tbody>{flat(v.policy).map(([k, x]) => <tr key={k}><th scope="row"><code>{k}</code></th><td>{inert(x)}</td></tr>)}</tbody></table></div></>;
+    <h2>In force</h2><div class="scroll" tabIndex={0}><table class="bars"><tbody>{flat(v.policy).map(([k, x]) => <tr key={k}><th scope="row"><code>{k}</code></th><td>{inert(x)}</td></tr>)}</tbody></table></div></>;
 }
 
 function Settings(p: { at: At; host: string; enabled: boolean; changed: () => void }) {
@@ -97,7 +97,7 @@ function Settings(p: { at: At; host: string; enabled: boolean; changed: () => vo
   if (!s) return one.error.value ? <Trouble error={one.error.value} /> : <Loading />;
   return <><h2>Switches</h2><ul class="cards">{s.switches.map((w) => <li key={w.name} class="card"><div><p><strong>{words(w.name)}</strong> <Status of={w.on ? "enabled" : "ended"} say={w.on ? "on" : "off"} /></p><p class="dim">{w.does}</p></div>
     <div class="acts"><Act call={projectUpdate} input={{ ...p.at, host: p.host, [w.name]: !w.on }} confirm={w.name === "enabled" ? "Turn it off? Its tasks wait, and new ones are refused." : undefined} done={() => { void one.load(); p.changed(); return `${words(w.name)} is ${w.on ? "off" : "on"}.`; }}>Turn {w.on ? "off" : "on"}</Act></div></li>)}</ul>
-    <h2>What the account holds it to</h2><div class="scroll"><table class="bars"><tbody>{flat(s.floors).map(([k, v]) => <tr key={k}><th scope="row">{words(k)}</th><td>{inert(v)}</td></tr>)}</tbody></table></div>
+    <h2>What the account holds it to</h2><div class="scroll" tabIndex={0}><table class="bars"><tbody>{flat(s.floors).map(([k, v]) => <tr key={k}><th scope="row">{words(k)}</th><td>{inert(v)}</td></tr>)}</tbody></table></div>
     {s.policy.fallback && <p class="hold">{inert(s.policy.fallback)}</p>}<Clamps all={s.policy.clamped} /></>;
 }
 

@@ -58,6 +58,6 @@ function Replay(p: { of: Session }) {
   return <><p class="dim">The recorded facts are read against another policy file. Nothing is run or stored.</p>
     <Form call={sessionReplay} submit="Replay" keep done={set} read={(f) => ({ id: p.of.id, yml: String(f.get("yml") ?? "") })}>{(wrong) => <Text name="yml" label="Policy file" wrong={wrong} rows={12} code value={"version: 1\n"} />}</Form>
     {out && <section aria-label="Decisions" role="status">{out.same ? <p><Status of="passed" say="the same" /> Every decision would have come out as it did.</p>
-      : <div class="scroll"><table class="bars"><thead><tr><th>Decision</th><th>As it was</th><th>With this file</th><th>Effect</th></tr></thead><tbody>{out.diff.map((d) => <tr key={d.key}><th scope="row"><code>{inert(d.key)}</code></th><td>{d.recorded === null ? "–" : inert(d.recorded)}</td><td>{d.candidate === null ? "–" : inert(d.candidate)}</td><td>{inert(d.effect)}</td></tr>)}</tbody></table></div>}
+      : <div class="scroll" tabIndex={0}><table class="bars"><thead><tr><th>Decision</th><th>As it was</th><th>With this file</th><th>Effect</th></tr></thead><tbody>{out.diff.map((d) => <tr key={d.key}><th scope="row"><code>{inert(d.key)}</code></th><td>{d.recorded === null ? "–" : inert(d.recorded)}</td><td>{d.candidate === null ? "–" : inert(d.candidate)}</td><td>{inert(d.effect)}</td></tr>)}</tbody></table></div>}
       {out.unknown.length > 0 && <p class="dim">Not recorded, so not compared: {out.unknown.map(inert).join(", ")}.</p>}</section>}</>;
 }

@@ -50,7 +50,7 @@ function Split() {
   const rows = [...sums].sort((a, b) => b[1].usd - a[1].usd || b[1].tokens - a[1].tokens), most = Math.max(...rows.map(([, r]) => r.usd), 0);
   return <><h2>By {by}</h2><p class="dim">An estimate: of {s.has_more ? "the newest 200 sessions" : s.data.length === 1 ? "the one session there is" : `all ${s.data.length} sessions`}, not of the month.</p>
     <Tabs label="By" all={Object.keys(parts)} at={by} to={(x) => setQuery({ by: x === "model" ? "" : x })} />
-    {rows.length === 0 ? <Empty>Nothing has called a model yet.</Empty> : <div class="scroll"><table class="bars"><thead><tr><th>{by}</th><th class="end">Cost</th><th></th><th class="end">Sessions</th><th class="end">Without a price</th><th class="end">Tokens</th></tr></thead><tbody>
+    {rows.length === 0 ? <Empty>Nothing has called a model yet.</Empty> : <div class="scroll" tabIndex={0}><table class="bars"><thead><tr><th>{by}</th><th class="end">Cost</th><td /><th class="end">Sessions</th><th class="end">Without a price</th><th class="end">Tokens</th></tr></thead><tbody>
       {rows.map(([name, r]) => <tr key={name}><th scope="row">{inert(name)}</th><td class="num end">{r.unpriced === r.n ? "–" : usd(r.usd)}</td><td>{most > 0 && <meter min={0} max={most} value={r.usd} aria-label={name} />}</td><td class="num end">{r.n}</td><td class="num end">{r.unpriced || ""}</td><td class="num end">{count(r.tokens)}</td></tr>)}</tbody></table></div>}
     <Facts><Fact name="Each of them"><a href="/ui/sessions">Sessions</a></Fact></Facts></>;
 }

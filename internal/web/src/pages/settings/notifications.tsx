@@ -36,7 +36,7 @@ function Matrix(p: { of: NotificationPreferences; changed: (x: NotificationPrefe
     set(kind + channel);
     notificationPrefsSet({ matrix: { [kind]: { [channel]: on } } }).then((x) => { p.changed(x); tell("Saved."); }, (e) => { p.changed({ ...p.of }); tell(said(e)); }).finally(() => set(""));
   };
-  return <div class="scroll"><table class="matrix"><caption>What you are told of, and where</caption><thead><tr><th scope="col">Kind</th>{channels.map((c) => <th key={c} scope="col">{names[c]}</th>)}</tr></thead><tbody>
+  return <div class="scroll" tabIndex={0}><table class="matrix"><caption>What you are told of, and where</caption><thead><tr><th scope="col">Kind</th>{channels.map((c) => <th key={c} scope="col">{names[c]}</th>)}</tr></thead><tbody>
     {p.of.data.map((k) => <tr key={k.kind}><th scope="row"><strong>{words(k.kind)}</strong>{k.urgent && <small> urgent</small>}<br /><small>{k.doc}</small></th>
       {channels.map((c) => <td key={c}><input type="checkbox" aria-label={`${words(k.kind)} by ${names[c]}`} checked={k.channels[c]} disabled={k.locked && k.channels[c] || busy === k.kind + c} title={k.locked ? "It cannot be switched off" : undefined} onChange={(e) => tick(k.kind, c, e.currentTarget.checked)} /></td>)}</tr>)}</tbody></table></div>;
 }
