@@ -124,6 +124,7 @@ func TestBoxes(t *testing.T) {
 	b.Button("Make the command")
 	b.See("Waiting for the machine")
 	shoot(b, "boxes-add")
+	b.Until("the command", `document.querySelector(".secret code")?.innerText`)
 	line := browser.Eval[string](b, `document.querySelector(".secret code").innerText`)
 	at := strings.Index(line, "dev_enr_")
 	if at < 0 {

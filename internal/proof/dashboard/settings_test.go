@@ -62,6 +62,7 @@ func TestSettings(t *testing.T) {
 	b.Button("Mint it")
 	b.See("dev_pat_")
 	shoot(b, "token-once")
+	b.Until("the token", `document.querySelector(".secret code")?.innerText`)
 	token := browser.Eval[string](b, `document.querySelector(".secret code").innerText`)
 	if resp, text := y.Send(http.MethodGet, "/v1/me", token, ""); resp.StatusCode != http.StatusOK {
 		t.Errorf("the token answers %d %s", resp.StatusCode, text)

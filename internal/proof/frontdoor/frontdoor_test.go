@@ -118,7 +118,7 @@ func copied(t *testing.T) string {
 			return err
 		}
 		switch name := d.Name(); {
-		case d.IsDir() && (rel != "." && strings.HasPrefix(name, ".") || name == "node_modules" || name == "dist"):
+		case d.IsDir() && (rel != "." && strings.HasPrefix(name, ".") || name == "node_modules" || rel == "dist"):
 			return filepath.SkipDir
 		case d.IsDir():
 			return os.MkdirAll(filepath.Join(tree, rel), 0o755)

@@ -6,6 +6,7 @@ import { go } from "../route";
 import { may } from "../session";
 import { Dialog } from "../ui/dialog";
 import { Field, Form } from "../ui/form";
+import { Loading } from "../ui/parts";
 import { tell } from "../ui/toast";
 
 const open = signal(false);
@@ -18,8 +19,9 @@ export function NewTask() {
 }
 
 function Body(p: { close: () => void }) {
-  const [triage, setTriage] = useState(false), [repos, setRepos] = useState<Repository[]>([]);
-  useEffect(() => { if (may(projectList)) projectList({ per_page: 200 }).then((r) => setRepos(r.data), () => {}); }, []);
+  const [triage, setTriage] = useState(false), [repos, setRepos] = useState<Repository[] | undefined>(may(projectList) ? undefined : []);
+  useEffect(() => { if (may(projectList)) projectList({ per_page: 200 }).then((r) => setRepos(r.data), () => setRepos([])); }, []);
+  if (!repos) return <Dialog title="New task" close={p.close} class="wide"><Loading /></Dialog>;
   const fields = (wrong: (f: string) => string[] | undefined) => <>
     <Field label="Title" error={wrong("title")}>{(id, by) => <input id={id} name="title" required autoFocus aria-describedby={by} aria-invalid={!!by} />}</Field>
     <Field label={triage ? "What is asked" : "What to do"} error={wrong(triage ? "body" : "problem")}>{(id, by) => <textarea id={id} name="text" rows={6} required aria-describedby={by} aria-invalid={!!by} />}</Field>
