@@ -3,11 +3,13 @@
 package dashboard_test
 
 import (
+	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -66,6 +68,56 @@ func TestParity(t *testing.T) {
 	}
 	for _, id := range without {
 		t.Errorf("testdata/without.txt: there is no capability %s", id)
+	}
+}
+
+// No page asks for more rows at once than the list gives.
+func TestPagesOfLists(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../docs/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Paths map[string]map[string]struct {
+			OperationID string
+			Parameters  []struct {
+				Name   string
+				Schema struct{ Maximum int }
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	most := map[string]int{}
+	for _, methods := range doc.Paths {
+		for _, o := range methods {
+			name := regexp.MustCompile(`[._]\w`).ReplaceAllStringFunc(o.OperationID, func(s string) string { return strings.ToUpper(s[1:]) })
+			for _, p := range o.Parameters {
+				if p.Name == "per_page" {
+					most[name] = p.Schema.Maximum
+				}
+			}
+		}
+	}
+	asks := regexp.MustCompile(`(\w+)\(\{[^{}]*per_page: (\d+)`)
+	n := 0
+	err = filepath.WalkDir(sources, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !strings.HasPrefix(filepath.Ext(path), ".ts") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range asks.FindAllStringSubmatch(string(text), -1) {
+			if wants, _ := strconv.Atoi(m[2]); most[m[1]] > 0 && wants > most[m[1]] {
+				t.Errorf("%s asks %s for %d rows, which gives %d at most", path, m[1], wants, most[m[1]])
+			}
+			n++
+		}
+		return err
+	})
+	if err != nil || n < 20 {
+		t.Fatalf("%d calls were found: %v", n, err)
 	}
 }
 

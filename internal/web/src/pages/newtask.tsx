@@ -20,7 +20,7 @@ export function NewTask() {
 
 function Body(p: { close: () => void }) {
   const [triage, setTriage] = useState(false), [repos, setRepos] = useState<Repository[] | undefined>(may(projectList) ? undefined : []);
-  useEffect(() => { if (may(projectList)) projectList({ per_page: 200 }).then((r) => setRepos(r.data), () => setRepos([])); }, []);
+  useEffect(() => { if (may(projectList)) projectList({ per_page: 100 }).then((r) => setRepos(r.next_cursor ? [] : r.data), () => setRepos([])); }, []);
   if (!repos) return <Dialog title="New task" close={p.close} class="wide"><Loading /></Dialog>;
   const fields = (wrong: (f: string) => string[] | undefined) => <>
     <Field label="Title" error={wrong("title")}>{(id, by) => <input id={id} name="title" required autoFocus aria-describedby={by} aria-invalid={!!by} />}</Field>

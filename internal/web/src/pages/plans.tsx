@@ -42,7 +42,7 @@ export default function Plans() {
 
 function Start(p: { close: () => void }) {
   const [repos, setRepos] = useState<Repository[]>([]), [all, setAll] = useState<string[]>([]);
-  useEffect(() => { if (may(projectList)) projectList({ per_page: 200 }).then((r) => { const on = r.data.filter((x) => x.enabled); setRepos(on); if (on.length === 1) setAll([on[0]!.full_name]); }, () => {}); }, []);
+  useEffect(() => { if (may(projectList)) projectList({ per_page: 100 }).then((r) => { const on = r.data.filter((x) => x.enabled); setRepos(on); if (on.length === 1) setAll([on[0]!.full_name]); }, () => {}); }, []);
   const few = all.length < 2;
   return <Dialog title="New plan" class="wide" close={p.close}><Form call={planStart} submit="Start" keep
     read={(f) => ({ ask: String(f.get("ask") ?? ""), ...(few ? { repo: all[0] ?? "" } : { repos: all }), return_context: f.has("context") || undefined, require_approval: few && f.has("approval") ? true : undefined })}
