@@ -79,20 +79,24 @@ func TestPagesOfLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	var doc struct {
-		Paths map[string]map[string]struct {
-			OperationID string
-			Parameters  []struct {
-				Name   string
-				Schema struct{ Maximum int }
-			}
-		}
+		Paths map[string]map[string]json.RawMessage
 	}
 	if err := json.Unmarshal(text, &doc); err != nil {
 		t.Fatal(err)
 	}
 	most := map[string]int{}
 	for _, methods := range doc.Paths {
-		for _, o := range methods {
+		for _, raw := range methods {
+			var o struct {
+				OperationID string
+				Parameters  []struct {
+					Name   string
+					Schema struct{ Maximum int }
+				}
+			}
+			if json.Unmarshal(raw, &o) != nil {
+				continue // what all operations of a path have in common
+			}
 			name := regexp.MustCompile(`[._]\w`).ReplaceAllStringFunc(o.OperationID, func(s string) string { return strings.ToUpper(s[1:]) })
 			for _, p := range o.Parameters {
 				if p.Name == "per_page" {
