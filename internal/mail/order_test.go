@@ -133,10 +133,10 @@ func TestKept(t *testing.T) {
 		}
 		o.clock.Add((31 * 24 * time.Hour).Microseconds())
 		for _, c := range []struct {
-			days time.Duration
+			days int
 			want int
 		}{{0, 2}, {32, 2}, {30, 1}} {
-			if got := left(c.days * 24 * time.Hour); got != c.want {
+			if got := left(time.Duration(c.days) * 24 * time.Hour); got != c.want {
 				t.Errorf("kept for %d days: %d mails are left, and not %d", c.days, got, c.want)
 			}
 		}

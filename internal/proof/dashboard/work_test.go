@@ -247,7 +247,7 @@ func TestMovedHead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return strings.TrimSpace(string(out))
+		return strings.TrimSpace(out)
 	}
 	git("clone", "--quiet", "--branch", before.HeadRef, s.URL+"/git/acme/web.git", ".")
 	if err := os.WriteFile(filepath.Join(dir, "late.txt"), []byte("later\n"), 0o644); err != nil {
