@@ -1,7 +1,7 @@
 // Starts a server, sets it up, and runs every client against it:
 // live.mjs PROGRAM GO-CLIENT
 import { spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,9 +17,8 @@ const port = await new Promise((resolve) => {
   });
 });
 const url = `http://127.0.0.1:${port}`;
-const server = spawn(program, ["serve", "--data", data, "--listen", `127.0.0.1:${port}`, "--setup-token", setup], { stdio: ["ignore", "ignore", "pipe"] });
-let log = "";
-server.stderr.setEncoding("utf8").on("data", (text) => (log = (log + text).slice(-20_000)));
+const server = spawn(program, ["serve", "--data", data, "--listen", `127.0.0.1:${port}`, "--setup-token", setup], { stdio: ["ignore", "ignore", openSync(join(data, "log"), "a")] });
+// A pipe would fill while a client is waited for, and the server would stand still.
 
 async function answers() {
   for (const until = Date.now() + 60_000; ; ) {
@@ -39,7 +38,7 @@ async function post(path, body, headers) {
 }
 
 function run(name, command, args, env, check = () => true) {
-  const done = spawnSync(command, args, { env: { ...process.env, ...env }, encoding: "utf8", timeout: 120_000 });
+  const done = spawnSync(command, args, { env: { ...process.env, ...env }, encoding: "utf8", timeout: 120_000, maxBuffer: 64 << 20 });
   if (done.status !== 0 || !check(done.stdout)) {
     throw new Error(`${name} fails (${done.status ?? done.error}):\n${done.stdout}\n${done.stderr}`);
   }
@@ -63,7 +62,7 @@ try {
   if (me.isError || me.structuredContent.user.login !== "ada") throw new Error(JSON.stringify(me));
   console.log(`the MCP inspector works: ${tools.length} tools`);
 } catch (error) {
-  console.error(log);
+  console.error(readFileSync(join(data, "log"), "utf8").slice(-20_000));
   throw error;
 } finally {
   server.kill("SIGTERM");
