@@ -85,6 +85,7 @@ func TestPagesOfLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	most := map[string]int{}
+	dot := regexp.MustCompile(`[._]\w`)
 	for _, methods := range doc.Paths {
 		for _, raw := range methods {
 			var o struct {
@@ -97,7 +98,7 @@ func TestPagesOfLists(t *testing.T) {
 			if json.Unmarshal(raw, &o) != nil {
 				continue // what all operations of a path have in common
 			}
-			name := regexp.MustCompile(`[._]\w`).ReplaceAllStringFunc(o.OperationID, func(s string) string { return strings.ToUpper(s[1:]) })
+			name := dot.ReplaceAllStringFunc(o.OperationID, func(s string) string { return strings.ToUpper(s[1:]) })
 			for _, p := range o.Parameters {
 				if p.Name == "per_page" {
 					most[name] = p.Schema.Maximum
