@@ -18,7 +18,7 @@ export function Deck<R extends { id: string }>(p: Props<R>) {
     last.current = ids.length;
   }, [ids]);
   useKeys([{ keys: "j, ArrowDown", does: "next", group: "Lists", run: () => move(at.current + 1) }, { keys: "k, ArrowUp", does: "previous", group: "Lists", run: () => move(at.current - 1) },
-    ...Object.entries(p.keys ?? {}).map(([k, v]) => ({ keys: k, does: v.does, run: () => { const li = card(); if (li) keys.current?.[k]?.run(li); else move(0); } }))], []);
+    ...Object.entries(p.keys ?? {}).map(([k, v]) => ({ keys: k, does: v.does, run: () => { const li = card(); if (li) keys.current?.[k]?.run(li); else move(0); } }))]);
   if (p.list.state.value === "loading") return <Loading />;
   if (p.list.state.value === "failed") return <Trouble error={new Error(p.list.error.value)} again={() => void p.list.load()} />;
   const focus = (e: FocusEvent) => { const li = (e.target as Element).closest("li"); if (li) at.current = [...box.current!.children].indexOf(li); };

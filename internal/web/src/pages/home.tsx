@@ -1,7 +1,6 @@
 // Home: what waits for me, what runs, what went wrong, what it cost.
-import { useMemo } from "preact/hooks";
 import { accountNextSteps, blockerList, escalationList, overviewBurn, overviewCounts, planApprove, planList, prPendingApprovals, taskList, taskRedispatch, taskStalls,
-  type Approval, type Blocker, type Escalation, type Plan, type Task } from "../client.gen";
+  type Approval, type Blocker, type Escalation, type NextStep, type NextSteps, type Plan, type Task } from "../client.gen";
 import { ApprovalCard } from "../cards/approval";
 import { BlockerCard } from "../cards/blocker";
 import { EscalationCard } from "../cards/escalation";
@@ -78,19 +77,16 @@ function PlanCard(p: { of: Plan }) {
     <div class="acts"><Act call={planApprove} input={{ planId: x.id }} class="main" done="Approved. It begins.">Approve</Act></div></li>;
 }
 
-const rungs: Record<string, { does: string; run: string; href: string }> = {
-  may_dispatch: { does: "Be let in", run: "yardmaster call account.me", href: "/ui/settings" },
-  capacity: { does: "Free a place in the queue", run: "yardmaster task list", href: "/ui/tasks" },
-  repository: { does: "Add a repository", run: "yardmaster repo create OWNER/NAME", href: "/ui/repos" },
-  model_key: { does: "Add the key of a model", run: "yardmaster call billing.key_add", href: "/ui/settings/keys" },
-  box_online: { does: "Connect a box", run: "yardmaster call box.add", href: "/ui/boxes" },
+// places are where a rung is cleared here, and what the button says.
+const places: Record<NextStep["rung"], [does: string, href: string]> = {
+  may_dispatch: ["See what you may do", "/ui/settings"], capacity: ["See the account", "/ui/settings/account"], repository: ["Add a repository", "/ui/repos"],
+  model_key: ["Add the key of a model", "/ui/settings/keys"], box_online: ["Connect a box", "/ui/boxes"],
 };
 
-function Steps(p: { of: import("../client.gen").NextSteps }) {
-  const open = useMemo(() => p.of.rungs, [p.of]);
-  return <section aria-labelledby="steps"><h2 id="steps">First steps</h2><ol class="cards">{open.map((r) => {
-    const how = rungs[r.rung];
-    return <li key={r.rung} class="card"><div><p><Status of={r.state === "done" ? "done" : r.state === "open" ? "waiting" : "unknown"} say={r.state === "done" ? "done" : r.state} /> <strong>{how?.does ?? words(r.rung)}</strong></p>
-      {r.state !== "done" && how && <Code text={how.run} />}</div>{r.state !== "done" && how && <a class="button" href={how.href}>{how.does}</a>}</li>;
+function Steps(p: { of: NextSteps }) {
+  return <section aria-labelledby="steps"><h2 id="steps">First steps</h2><ol class="cards">{p.of.rungs.map((r) => {
+    const [does, href] = places[r.rung];
+    return <li key={r.rung} class="card"><div><p><Status of={r.state === "open" ? "waiting" : r.state} say={r.state} /> <strong>{r.title}</strong></p>
+      {r.state !== "done" && <Code text={r.command} />}</div>{r.state !== "done" && <a class="button" href={href}>{does}</a>}</li>;
   })}</ol></section>;
 }

@@ -26,7 +26,7 @@ export default function Plans() {
   const one = useOne([bucket, q, repo, page].join("\n"), (signal) => planList({ page, per_page: 25, bucket: bucket === "all" ? undefined : bucket as Bucket, q: q || undefined, repo: repo || undefined }, { signal }));
   useAgain("plans", undefined, () => void one.load());
   const d = one.value.value, turn = (to: number) => setQuery({ page: to > 1 ? String(to) : "" });
-  useKeys([{ keys: "[", does: "previous page", run: () => { if (page > 1) turn(page - 1); } }, { keys: "]", does: "next page", run: () => { if (d && page < d.pages) turn(page + 1); } }], [page, d]);
+  useKeys([{ keys: "[", does: "previous page", run: () => { if (page > 1) turn(page - 1); } }, { keys: "]", does: "next page", run: () => { if (d && page < d.pages) turn(page + 1); } }]);
   return <><Head title="Plans" count={d?.total}>
     <Tabs label="Show" all={buckets} at={bucket} to={(s) => setQuery({ show: s === "all" ? "" : s, page: "" })} /><Search label="Filter plans" value={q} to={(t) => setQuery({ q: t, page: "" })} />
     {d && d.repos.length > 1 && <select aria-label="Repository" value={repo} onChange={(e) => setQuery({ repo: e.currentTarget.value, page: "" })}><option value="">All repositories</option>{d.repos.map((r) => <option key={r}>{r}</option>)}</select>}

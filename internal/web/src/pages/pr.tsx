@@ -35,7 +35,7 @@ export default function PullRequestPage(p: PageProps) {
     if (a && !opened(id, a.head_sha) && !(await ask("You have not opened what it changes. Decide all the same?"))) return;
     document.querySelector<HTMLButtonElement>("#decision .acts " + pick)?.click();
   };
-  useKeys([{ keys: "a", does: "approve", run: () => void decide("button.main") }, { keys: "s", does: "skip", run: () => void decide("button:not(.main)") }], [a?.id, a?.head_sha]);
+  useKeys([{ keys: "a", does: "approve", run: () => void decide("button.main") }, { keys: "s", does: "skip", run: () => void decide("button:not(.main)") }]);
   if (!r) return one.error.value ? <><Head title="Pull request" /><Trouble error={one.error.value} again={() => void one.load()} /></> : <><Head title="Pull request" /><Loading /></>;
   const rows = findings.ids.value.map((f) => findings.rows.get(f)!.value);
   return <div class={tab === "changes" ? "fill tall" : undefined}>

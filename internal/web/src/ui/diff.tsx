@@ -101,7 +101,7 @@ export function Diff(p: Props) {
   };
   useKeys([{ keys: "n", does: "next file", group: "Changes", run: () => step(1) }, { keys: "p", does: "previous file", group: "Changes", run: () => step(-1) },
     { keys: "v", does: "viewed, or not", group: "Changes", run: () => { const r = all[starts[now()] ?? -1]; if (r?.t === "file") { view(r.file.path); setActive(starts[now()]); } } },
-    { keys: "o", does: "open or fold the file", group: "Changes", run: () => { const r = all[starts[now()] ?? -1]; if (r?.t === "file") toggle(r.file.path); } }], [all, active, seen, open]);
+    { keys: "o", does: "open or fold the file", group: "Changes", run: () => { const r = all[starts[now()] ?? -1]; if (r?.t === "file") toggle(r.file.path); } }]);
   const count = p.files.filter((f) => seen.has(f.path)).length;
   return <div class="diffbox">
     <Tree files={p.files} seen={seen} at={active !== undefined && all[active]?.t === "file" ? (all[active] as { file: Change }).file.path : ""} show={show} count={count} />

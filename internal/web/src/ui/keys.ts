@@ -24,7 +24,7 @@ export function bind(list: Binding[], layer: Layer = { current: list }): () => v
 }
 
 // useKeys binds keys while a component is shown: those of its newest drawing.
-export function useKeys(list: Binding[], _deps: unknown[] = []) {
+export function useKeys(list: Binding[]) {
   const layer = useRef(list);
   layer.current = list;
   useLayoutEffect(() => bind(list, layer), []);

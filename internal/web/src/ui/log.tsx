@@ -30,7 +30,7 @@ export function Log(p: { lines: Lines; label: string; id: string; tail?: boolean
   useKeys([{ keys: "f", does: "follow the end of the log", group: "Logs", run: () => (follow ? setFollow(false) : end()) },
     { keys: "G", does: "to the end of the log", group: "Logs", run: end },
     { keys: "n", does: "next match", group: "Logs", run: () => find(1) }, { keys: "p", does: "previous match", group: "Logs", run: () => find(-1) },
-    { keys: "/", does: "find in the log", group: "Logs", run: () => field.current?.focus() }], [text, at, follow, p.lines]);
+    { keys: "/", does: "find in the log", group: "Logs", run: () => field.current?.focus() }]);
   useEffect(() => {
     const on = (e: KeyboardEvent) => { if ((e.ctrlKey || e.metaKey) && e.key === "f" && !document.querySelector("dialog[open]")) { e.preventDefault(); field.current?.focus(); field.current?.select(); } };
     addEventListener("keydown", on);

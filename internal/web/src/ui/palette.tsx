@@ -14,10 +14,6 @@ export function offer(s: Source): () => void {
   return () => { sources.splice(sources.indexOf(s), 1); };
 }
 
-export function useOffer(s: Source, deps: unknown[]) {
-  useEffect(() => offer(s), deps);
-}
-
 const asked = signal(0);
 export const openPalette = () => { asked.value++; };
 

@@ -29,7 +29,7 @@ export function Table<R extends { id: string }>(p: Props<R>) {
     e.preventDefault();
   };
   useKeys([{ keys: "j, k", does: "next, previous row", group: "Lists", run: (e) => { document.getElementById(p.id)?.focus(); move(e); } },
-    { keys: "Enter", does: "open the row", group: "Lists", run: move }], [ids, active]);
+    { keys: "Enter", does: "open the row", group: "Lists", run: move }]);
   if (p.list.state.value === "loading") return <Loading />;
   if (p.list.state.value === "failed") return <Trouble error={new Error(p.list.error.value)} again={() => void p.list.load()} />;
   const fresh = p.list.fresh.value.length;

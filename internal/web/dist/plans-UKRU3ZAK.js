@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-3KBJOCKS.js";import"./chunk-E3TC6NR6.js";import"./chunk-LC3RMEDQ.js";import"./chunk-RINDGCG2.js";import"./chunk-C5NCX5PQ.js";import"./chunk-KYF4PQJK.js";import"./chunk-6DN2PW6T.js";import"./chunk-EJTKXP35.js";import"./chunk-WJY5CJVF.js";export{a as Part,b as default};
