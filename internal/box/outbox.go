@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"yardmaster/internal/id"
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/protocol"
 )
 
@@ -201,8 +201,8 @@ func decode(text []byte, into any) error {
 }
 
 var (
-	fullName   = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}$`)
-	fieldName  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./:-]{0,99}$`)
+	fullName   = lazy.New(`^[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}$`)
+	fieldName  = lazy.New(`^[A-Za-z0-9_][A-Za-z0-9_./:-]{0,99}$`)
 	fieldKinds = []string{"env_secret", "service_url", "mcp_server", "oauth_connection"}
 	kinds      = []string{"missing_credential", "missing_access", "decision"}
 )

@@ -1,10 +1,10 @@
 package codehost
 
 import (
-	"regexp"
 	"strings"
 
 	"yardmaster/internal/fault"
+	"yardmaster/internal/lazy"
 )
 
 // Repo names a repository. Neither the zero value nor a name that Validate refuses
@@ -37,9 +37,9 @@ func (r Repo) Key() Key {
 }
 
 var (
-	ownerPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
-	namePattern  = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
-	shaPattern   = regexp.MustCompile(`^[0-9a-f]{40}$`)
+	ownerPattern = lazy.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+	namePattern  = lazy.New(`^[A-Za-z0-9._-]{1,100}$`)
+	shaPattern   = lazy.New(`^[0-9a-f]{40}$`)
 )
 
 // ZeroSHA means "no commit" in the git protocol.

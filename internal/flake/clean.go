@@ -1,17 +1,18 @@
 package flake
 
 import (
-	"regexp"
 	"strings"
+
+	"yardmaster/internal/lazy"
 )
 
 var (
 	// ansi are control sequences of terminals (ECMA-48, sections 5.4 and 5.6).
-	ansi = regexp.MustCompile("\x1b\\[[0-?]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|\x1b[@-_]")
+	ansi = lazy.New("\x1b\\[[0-?]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|\x1b[@-_]")
 	// stamp is the time before each line of a log of GitHub Actions.
-	stamp = regexp.MustCompile(`^\x{FEFF}?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{1,9}Z ?`)
+	stamp = lazy.New(`^\x{FEFF}?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{1,9}Z ?`)
 	// marker is a command of a log of GitHub Actions.
-	marker = regexp.MustCompile(`##\[[a-z-]+\]`)
+	marker = lazy.New(`##\[[a-z-]+\]`)
 )
 
 // step cleans a log, and cuts out the output of the step that failed: the text between the
@@ -56,10 +57,10 @@ func step(log string) string {
 }
 
 var (
-	saysError = regexp.MustCompile(`(?i)\b(error|fatal|panic|exception|undefined|assert\w*)\b`)
-	noErrors  = regexp.MustCompile(`(?i)\b0 errors?(\(s\))?`)
+	saysError = lazy.New(`(?i)\b(error|fatal|panic|exception|undefined|assert\w*)\b`)
+	noErrors  = lazy.New(`(?i)\b0 errors?(\(s\))?`)
 	// compiles are messages of compilers, type checkers and linters.
-	compiles = regexp.MustCompile(`(?i)^\S*[^\s:(]\.[a-z0-9]+(:\d+(:\d+)?:|\(\d+(,\d+)?\):)\s|^\s*(error|warning)(\[[a-z]+\d+\]| TS\d+)?: |` +
+	compiles = lazy.New(`(?i)^\S*[^\s:(]\.[a-z0-9]+(:\d+(:\d+)?:|\(\d+(,\d+)?\):)\s|^\s*(error|warning)(\[[a-z]+\d+\]| TS\d+)?: |` +
 		`^\s*\d+:\d+\s+(error|warning)\s|^e: \S`)
 )
 
@@ -75,10 +76,10 @@ func firstError(lines []string) string {
 
 var (
 	// machine are failures of the machine of a job, wherever they occur.
-	machine = regexp.MustCompile(`No space left on device|The (hosted )?runner(: .*)? (has received a shutdown signal|lost communication with the server)|` +
+	machine = lazy.New(`No space left on device|The (hosted )?runner(: .*)? (has received a shutdown signal|lost communication with the server)|` +
 		`The self-hosted runner lost communication|The operation was canceled because the runner`)
 	// mirror are failures of servers of packages, as their clients report them.
-	mirror = regexp.MustCompile(`(?i)(failed to fetch https?://|npm (err!|error)|HTTP error|reading https?://\S*(proxy|sum)\S*: |` +
+	mirror = lazy.New(`(?i)(failed to fetch https?://|npm (err!|error)|HTTP error|reading https?://\S*(proxy|sum)\S*: |` +
 		`could not (transfer|get|download|resolve) \S|received status code|unexpected (HTTP )?status|failed to download |` +
 		`spurious network error|error response from daemon: ).*\b5(00|02|03|04|20|22|24|29)\b`)
 )

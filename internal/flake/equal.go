@@ -1,26 +1,27 @@
 package flake
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"yardmaster/internal/lazy"
 )
 
 // maxError limits an error of a fingerprint, in bytes.
 const maxError = 300
 
 var (
-	workspace = regexp.MustCompile(`/home/runner/wor[k]/[^/\s]+/[^/\s]+/|/__w/[^/\s]+/[^/\s]+/|/builds/[^/\s]+/[^/\s]+/|[A-Z]:\\a\\[^\\\s]+\\[^\\\s]+\\`)
-	temporary = regexp.MustCompile("(?:/private)?(?:/tmp|/var/tmp|/var/folders)/[^\\s:\"'`,;()\\[\\]{}<>]*|" +
+	workspace = lazy.New(`/home/runner/wor[k]/[^/\s]+/[^/\s]+/|/__w/[^/\s]+/[^/\s]+/|/builds/[^/\s]+/[^/\s]+/|[A-Z]:\\a\\[^\\\s]+\\[^\\\s]+\\`)
+	temporary = lazy.New("(?:/private)?(?:/tmp|/var/tmp|/var/folders)/[^\\s:\"'`,;()\\[\\]{}<>]*|" +
 		"[A-Z]:\\\\Users\\\\[^\\\\\\s]+\\\\AppData\\\\Local\\\\Temp\\\\[^\\s:\"'`,;()\\[\\]{}<>]*")
-	instant   = regexp.MustCompile(`\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:[Zz]|[+-]\d\d:?\d\d)?`)
-	uuid      = regexp.MustCompile(`\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b`)
-	pointer   = regexp.MustCompile(`\b0[xX][0-9a-fA-F]+\b`)
-	digest    = regexp.MustCompile(`\b[0-9a-fA-F]{7,}\b`)
-	address   = regexp.MustCompile(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}:\d{1,5}\b`)
-	localPort = regexp.MustCompile(`\blocalhost:\d{1,5}\b`)
-	duration  = regexp.MustCompile(`\b(?:\d+(?:\.\d+)?(?:h|m))*\d+(?:\.\d+)?(?:(?: ?(?:ns|[uµμ]s|ms|s|secs?|seconds?|milliseconds?|mins?|minutes?|hours?))|[hm])\b`)
+	instant   = lazy.New(`\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:[Zz]|[+-]\d\d:?\d\d)?`)
+	uuid      = lazy.New(`\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b`)
+	pointer   = lazy.New(`\b0[xX][0-9a-fA-F]+\b`)
+	digest    = lazy.New(`\b[0-9a-fA-F]{7,}\b`)
+	address   = lazy.New(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}:\d{1,5}\b`)
+	localPort = lazy.New(`\blocalhost:\d{1,5}\b`)
+	duration  = lazy.New(`\b(?:\d+(?:\.\d+)?(?:h|m))*\d+(?:\.\d+)?(?:(?: ?(?:ns|[uµμ]s|ms|s|secs?|seconds?|milliseconds?|mins?|minutes?|hours?))|[hm])\b`)
 )
 
 // Equal takes out of a message what differs between two runs: the folder of the checkout,
@@ -77,8 +78,8 @@ func numbers(s string) string {
 func isDigit(r rune) bool { return '0' <= r && r <= '9' }
 
 var (
-	lineColumn = regexp.MustCompile(`(\.[A-Za-z]+):\d+(?::\d+)?`)
-	parameter  = regexp.MustCompile(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?::\d{1,5})?\b`)
+	lineColumn = lazy.New(`(\.[A-Za-z]+):\d+(?::\d+)?`)
+	parameter  = lazy.New(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?::\d{1,5})?\b`)
 )
 
 // testID takes the line, the column, and parameters that are addresses or UUIDs out of the
@@ -93,7 +94,7 @@ func testID(id string) string {
 }
 
 // named are paths of source files in a message, before a line or on their own.
-var named = regexp.MustCompile(`(?:[A-Za-z]:)?[\w./\\@+-]*[\w+-]\.[A-Za-z][A-Za-z0-9]{0,9}(?::\d|\(\d|$|[\s"',;:)\]])`)
+var named = lazy.New(`(?:[A-Za-z]:)?[\w./\\@+-]*[\w+-]\.[A-Za-z][A-Za-z0-9]{0,9}(?::\d|\(\d|$|[\s"',;:)\]])`)
 
 // filesIn are the paths that the beginning of a message names.
 func filesIn(message string) (paths []string) {

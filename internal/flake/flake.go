@@ -16,9 +16,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"yardmaster/internal/lazy"
 )
 
 // Limits of a failure.
@@ -83,7 +84,7 @@ func (f Failure) Has(fp string) bool {
 }
 
 // matrix is the part of a job's name that its matrix added.
-var matrix = regexp.MustCompile(`\s*\([^()]*\)\s*$`)
+var matrix = lazy.New(`\s*\([^()]*\)\s*$`)
 
 // failed is a test that failed, as a parser read it.
 type failed struct {

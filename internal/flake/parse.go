@@ -1,9 +1,10 @@
 package flake
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"yardmaster/internal/lazy"
 )
 
 // parse finds the tests that failed, by the signatures of test programs. Beyond MaxPrints
@@ -45,13 +46,13 @@ func (o *once) add(t failed) (int, bool) {
 }
 
 var (
-	goFail    = regexp.MustCompile(`^\s*--- FAIL: (\S+) \(\d`)
-	goOther   = regexp.MustCompile(`^\s*--- (?:PASS|SKIP|BENCH): `)
-	goRun     = regexp.MustCompile(`^=== (?:RUN|NAME|CONT)\s+(\S+)`)
-	goPause   = regexp.MustCompile(`^=== `)
-	goPackage = regexp.MustCompile(`^FAIL\s+(\S+)(?:\s+\(?[\d.]+s\)?|\s+\[[^\]]*\])?$`)
-	goEnd     = regexp.MustCompile(`^(?:ok|\?)\s+\S+|^FAIL$|^PASS$|^exit status `)
-	goMessage = regexp.MustCompile(`^\s+\S+\.go:\d+: |^panic: |^fatal error: `)
+	goFail    = lazy.New(`^\s*--- FAIL: (\S+) \(\d`)
+	goOther   = lazy.New(`^\s*--- (?:PASS|SKIP|BENCH): `)
+	goRun     = lazy.New(`^=== (?:RUN|NAME|CONT)\s+(\S+)`)
+	goPause   = lazy.New(`^=== `)
+	goPackage = lazy.New(`^FAIL\s+(\S+)(?:\s+\(?[\d.]+s\)?|\s+\[[^\]]*\])?$`)
+	goEnd     = lazy.New(`^(?:ok|\?)\s+\S+|^FAIL$|^PASS$|^exit status `)
+	goMessage = lazy.New(`^\s+\S+\.go:\d+: |^panic: |^fatal error: `)
 )
 
 // goTests reads the output of go test, with or without -v. The line of a package follows
@@ -129,9 +130,9 @@ func goTests(lines []string) []failed {
 }
 
 var (
-	pyFailed  = regexp.MustCompile(`^FAILED (\S+?::.*?)(?: - (.*))?$`)
-	pySection = regexp.MustCompile(`^_{3,} (.+?) _{3,}$`)
-	pyMessage = regexp.MustCompile(`^E\s{1,7}\S`)
+	pyFailed  = lazy.New(`^FAILED (\S+?::.*?)(?: - (.*))?$`)
+	pySection = lazy.New(`^_{3,} (.+?) _{3,}$`)
+	pyMessage = lazy.New(`^E\s{1,7}\S`)
 )
 
 // pytests reads the short summary of pytest. The messages stand in a section of each test

@@ -1,8 +1,9 @@
 package flake
 
 import (
-	"regexp"
 	"strings"
+
+	"yardmaster/internal/lazy"
 )
 
 // blocks walks the lines of a program that writes the title of a failed test, and its
@@ -27,8 +28,8 @@ func blocks(lines []string, head func(string) (failed, bool)) []failed {
 }
 
 var (
-	jestFile = regexp.MustCompile(`^\s*FAIL\s+(?:\S+ )?(\S+\.[a-z]+)(?: \([\d.]+ m?s\))?$`)
-	jestHead = regexp.MustCompile(`^\s*● (.+)$`)
+	jestFile = lazy.New(`^\s*FAIL\s+(?:\S+ )?(\S+\.[a-z]+)(?: \([\d.]+ m?s\))?$`)
+	jestHead = lazy.New(`^\s*● (.+)$`)
 )
 
 // jestTests reads the output of jest: the file, then each test with its message.
@@ -51,12 +52,12 @@ func jestTests(lines []string) []failed {
 }
 
 var (
-	cargoCrate  = regexp.MustCompile(`^\s*Running (?:.*\()?\S*deps[/\\]([^\s)/\\]+?)(?:-[0-9a-f]{16})?(?:\.exe)?\)?$|^\s*Doc-tests (\S+)$`)
-	cargoFailed = regexp.MustCompile(`^test (.+?) \.\.\. FAILED$`)
-	cargoStdout = regexp.MustCompile(`^---- (.+?) stdout ----$`)
-	cargoPanic  = regexp.MustCompile(`^thread '.*?' (?:\(\d+\) )?panicked at (.*)$`)
-	cargoOld    = regexp.MustCompile(`^'(.*)', (\S+?):\d+:\d+$`)
-	cargoNew    = regexp.MustCompile(`^(\S+?):\d+:\d+:$`)
+	cargoCrate  = lazy.New(`^\s*Running (?:.*\()?\S*deps[/\\]([^\s)/\\]+?)(?:-[0-9a-f]{16})?(?:\.exe)?\)?$|^\s*Doc-tests (\S+)$`)
+	cargoFailed = lazy.New(`^test (.+?) \.\.\. FAILED$`)
+	cargoStdout = lazy.New(`^---- (.+?) stdout ----$`)
+	cargoPanic  = lazy.New(`^thread '.*?' (?:\(\d+\) )?panicked at (.*)$`)
+	cargoOld    = lazy.New(`^'(.*)', (\S+?):\d+:\d+$`)
+	cargoNew    = lazy.New(`^(\S+?):\d+:\d+:$`)
 )
 
 // cargoTests reads the output of cargo test. The messages follow the list of results, in a
@@ -111,7 +112,7 @@ func cargoTests(lines []string) []failed {
 }
 
 var (
-	gradleHead = regexp.MustCompile(`^\s*(?:Gradle Test Executor \d+ > )?([A-Za-z_$][\w.$]*(?: > .+?)+) FAILED$`)
+	gradleHead = lazy.New(`^\s*(?:Gradle Test Executor \d+ > )?([A-Za-z_$][\w.$]*(?: > .+?)+) FAILED$`)
 )
 
 // gradleTests reads the output of Gradle's test task.
@@ -132,7 +133,7 @@ func gradleTests(lines []string) []failed {
 // anySource ends the name of a file whose language the log does not tell.
 const anySource = ".*"
 
-var playwrightHead = regexp.MustCompile(`^\s*\d+\) (\[[^\]]+\] › (\S+?):\d+:\d+ › .+?)\s*[─-]*$`)
+var playwrightHead = lazy.New(`^\s*\d+\) (\[[^\]]+\] › (\S+?):\d+:\d+ › .+?)\s*[─-]*$`)
 
 // playwrightTests reads the list of failures of Playwright.
 func playwrightTests(lines []string) []failed {

@@ -30,7 +30,7 @@ var discard = slog.New(slog.DiscardHandler)
 func newPlans(d *db.DB, tasks *task.Service, boxes plan.Boxes, hosts *codehost.Hosts) *plan.Service {
 	return plan.New(plan.Needs{
 		DB: d, Tasks: tasks, Hosts: hosts, Logger: discard, Scouts: Scouts{}, Repos: PlanRepos{}, Asks: PlanAsks{}, Pulls: Pulls{},
-		Boxes: boxes,
+		Boxes: boxes, Budgets: PlanBudgets{},
 	})
 }
 

@@ -6,13 +6,14 @@ import (
 	htmltemplate "html/template"
 	"io"
 	"net/url"
-	"regexp"
 	"strings"
+	"sync"
 	"text/template"
 	"unicode"
 	"unicode/utf8"
 
 	"yardmaster/internal/client/inert"
+	"yardmaster/internal/lazy"
 )
 
 const (
@@ -72,7 +73,7 @@ func (p Page) Message(to, subject string) Message {
 	for _, made := range []struct {
 		of  interface{ Execute(io.Writer, any) error }
 		out *strings.Builder
-	}{{textOf, &text}, {htmlOf, &html}} {
+	}{{textOf(), &text}, {htmlOf(), &html}} {
 		if err := made.of.Execute(made.out, shown); err != nil {
 			panic(fmt.Sprintf("mail: the templates of pages: %v", err)) // they have no data that can fail
 		}
@@ -104,10 +105,14 @@ var (
 	//go:embed templates
 	templates embed.FS
 
-	textOf = template.Must(template.New("page.txt").Funcs(template.FuncMap{"quiet": Quiet, "wrap": wrap, "lines": lines}).
-		ParseFS(templates, "templates/page.txt"))
-	htmlOf = htmltemplate.Must(htmltemplate.New("page.html").Funcs(htmltemplate.FuncMap{"quiet": Quiet, "soft": Soft, "lines": lines}).
-		ParseFS(templates, "templates/page.html"))
+	textOf = sync.OnceValue(func() *template.Template {
+		return template.Must(template.New("page.txt").Funcs(template.FuncMap{"quiet": Quiet, "wrap": wrap, "lines": lines}).
+			ParseFS(templates, "templates/page.txt"))
+	})
+	htmlOf = sync.OnceValue(func() *htmltemplate.Template {
+		return htmltemplate.Must(htmltemplate.New("page.html").
+			Funcs(htmltemplate.FuncMap{"quiet": Quiet, "soft": Soft, "lines": lines}).ParseFS(templates, "templates/page.html"))
+	})
 )
 
 // wrap breaks a sentence into lines of at most columns characters, between words. A word
@@ -135,7 +140,7 @@ func wrap(s string) []string {
 func lines(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") }
 
 // addresses are what programs make links of, in a text without hidden characters.
-var addresses = regexp.MustCompile(`(?i)://|\bwww\.|\b(?:mailto|tel|sms|xmpp|sip|data|javascript):`)
+var addresses = lazy.New(`(?i)://|\bwww\.|\b(?:mailto|tel|sms|xmpp|sip|data|javascript):`)
 
 // Quiet makes a text of others harmless in a mail: one line without hidden characters, in
 // which no program finds an address to link to.

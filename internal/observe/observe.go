@@ -6,6 +6,7 @@ package observe
 
 import (
 	"context"
+	"log/slog"
 	"sync/atomic"
 	"time"
 )
@@ -97,5 +98,14 @@ func Failed(ctx context.Context, err error) {
 	p, _ := ctx.Value(passKey{}).(*pass)
 	if p != nil && err != nil && ctx.Err() == nil && p.failed.CompareAndSwap(false, true) {
 		p.loops.Failed(p.loop)
+	}
+}
+
+// Complain notes a failure as Failed does, and logs it: what could not be done, why, and
+// the attributes of what it was done to. A loop that is stopped has nothing to complain of.
+func Complain(ctx context.Context, logger *slog.Logger, what string, err error, about ...any) {
+	Failed(ctx, err)
+	if ctx.Err() == nil {
+		logger.ErrorContext(ctx, what, append(about, slog.Any("error", err))...)
 	}
 }

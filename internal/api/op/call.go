@@ -101,10 +101,16 @@ type Request struct {
 	ID      string
 	IP      string // of the caller, past trusted proxies
 	BaseURL string
-	Secure  bool // the call came over https, or BaseURL is https
+	Home    string // path of the dashboard; empty: there is none
+	Secure  bool   // the call came over https, or BaseURL is https
 }
 
 type requestKey struct{}
+
+// Context returns ctx with the request of the call and its maker, as a handler has it.
+func (c *Call) Context(ctx context.Context, actor policy.Actor) context.Context {
+	return policy.With(context.WithValue(ctx, requestKey{}, &c.Request), actor)
+}
 
 // RequestOf returns the request that ctx belongs to, empty outside of a call.
 func RequestOf(ctx context.Context) Request {

@@ -308,3 +308,16 @@ func clip(s string) string {
 	}
 	return s
 }
+
+// Part is the value of filter=id:PART, a part of an id; "" without the filter. It fails
+// with fault.Invalid if the value is no part of an id.
+func (p PageIn) Part() (string, error) { return PartOfID("filter", p.Want("id")) }
+
+// PartOfID is a part of an id, the beginning or the end of it. It fails with fault.Invalid,
+// naming the field, if the text is not empty and no part of an id.
+func PartOfID(field, text string) (string, error) {
+	if text == "" || len(text) >= 4 && len(text) <= 36 && strings.Trim(text, "0123456789abcdef-") == "" {
+		return text, nil
+	}
+	return "", fault.Field(field, "id is the beginning or the end of an id: 4 to 36 of the characters 0-9, a-f and -")
+}

@@ -29,6 +29,8 @@ type Pipeline struct {
 	Ledger Ledger
 	// BaseURL is the address in problem types, without a trailing slash.
 	BaseURL string
+	// Home is the path of the dashboard; empty: there is none.
+	Home string
 	// Secrets are the names of members of answers that hold secrets. See
 	// Answer.Secret.
 	Secrets []string

@@ -2,9 +2,10 @@ package reference
 
 import (
 	"html/template"
-	"regexp"
 	"slices"
 	"strings"
+
+	"yardmaster/internal/lazy"
 )
 
 // namer finds the names in a text: operations, headers, paths, files and hosts, and
@@ -19,15 +20,15 @@ var plainHeaders = []string{
 }
 
 var (
-	word       = regexp.MustCompile(`\S+`)
+	word       = lazy.New(`\S+`)
 	methods    = []string{"GET", "POST", "PUT", "PATCH", "DELETE"}
 	headerSays = []string{"Bearer", "no-store", "true"} // words that may follow the colon after a header
-	pathLike   = regexp.MustCompile(`^/[A-Za-z0-9._~{}<>/-]*[A-Za-z0-9}>]$`)
-	nameLike   = regexp.MustCompile(`^[A-Za-z$][A-Za-z0-9_.:=<>{}/*…-]*$`)
-	pair       = regexp.MustCompile(`^[a-z][a-z_]*(?::[a-z<][a-z_<>]*)+$`)
-	dotted     = regexp.MustCompile(`^(?:\*\.|\.)?[a-z][a-z-]+(?:[./][a-z-]+)*\.[a-z][a-z-]+$`)
-	assignment = regexp.MustCompile(`^[a-z][a-z0-9]*=[^=]+$`)
-	mediaType  = regexp.MustCompile(`^(?:application|text)/[a-z0-9.+-]+$`)
+	pathLike   = lazy.New(`^/[A-Za-z0-9._~{}<>/-]*[A-Za-z0-9}>]$`)
+	nameLike   = lazy.New(`^[A-Za-z$][A-Za-z0-9_.:=<>{}/*…-]*$`)
+	pair       = lazy.New(`^[a-z][a-z_]*(?::[a-z<][a-z_<>]*)+$`)
+	dotted     = lazy.New(`^(?:\*\.|\.)?[a-z][a-z-]+(?:[./][a-z-]+)*\.[a-z][a-z-]+$`)
+	assignment = lazy.New(`^[a-z][a-z0-9]*=[^=]+$`)
+	mediaType  = lazy.New(`^(?:application|text)/[a-z0-9.+-]+$`)
 )
 
 func (d *document) namer(ops []*operation) *namer {

@@ -6,41 +6,31 @@ package reference
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	_ "embed" // the page's template, style and script
-	"encoding/base64"
+	_ "embed" // the page's template
 	"encoding/json"
 	"fmt"
 	"html/template"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 var (
 	//go:embed page.html
 	pageText string
-	//go:embed page.css
-	style string
-	//go:embed page.js
-	script string
 
-	page = template.Must(template.New("page").Funcs(template.FuncMap{
-		"style":  func() template.CSS { return template.CSS(style) }, //nolint:gosec // our own file
-		"script": func() template.JS { return template.JS(script) },  //nolint:gosec // our own file
-		"prose":  (&namer{}).prose,                                   // placeholder, which Render replaces
-	}).Parse(pageText))
+	page = sync.OnceValue(func() *template.Template {
+		return template.Must(template.New("page").Funcs(template.FuncMap{
+			"prose": (&namer{}).prose, // placeholder, which Render replaces
+		}).Parse(pageText))
+	})
 )
 
-// Policy is the Content-Security-Policy of the page. It allows only the page's own
-// style and script.
-var Policy = fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; img-src data:; "+
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'", digest(style), digest(script))
-
-func digest(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}
+// Policy is the Content-Security-Policy of the page. It allows only the style and the
+// script of this server.
+const Policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; " +
+	"frame-ancestors 'none'"
 
 // schema is the part of a JSON Schema that the page shows.
 type schema struct {
@@ -114,6 +104,7 @@ type operation struct {
 
 // view is the page as its template sees it.
 type view struct {
+	Style, Script          string
 	Title, Version, Server string
 	Usual                  []failure
 	About                  []block
@@ -165,8 +156,9 @@ type named struct {
 
 const schemaRoot = "#/components/schemas/"
 
-// Render returns the page of an OpenAPI document.
-func Render(openapi []byte) ([]byte, error) {
+// Render returns the page of an OpenAPI document, which loads a style and a script from
+// the given paths of this server.
+func Render(openapi []byte, style, script string) ([]byte, error) {
 	var d document
 	if err := json.Unmarshal(openapi, &d); err != nil {
 		return nil, fmt.Errorf("read the document: %w", err)
@@ -176,6 +168,7 @@ func Render(openapi []byte) ([]byte, error) {
 		return nil, err
 	}
 	v := view{
+		Style: style, Script: script,
 		Title: d.Info.Title, Version: d.Info.Version, Server: d.Info.Server,
 		Usual: usual, About: blocks(d.Info.Description),
 	}
@@ -219,7 +212,7 @@ func Render(openapi []byte) ([]byte, error) {
 			return -1
 		})
 	}
-	of, err := page.Clone()
+	of, err := page().Clone()
 	if err != nil {
 		return nil, err
 	}

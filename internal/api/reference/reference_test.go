@@ -3,6 +3,7 @@ package reference_test
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := reference.Render(doc)
+	b, err := reference.Render(doc, "/style.css", "/script.js")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,11 +41,12 @@ func TestPage(t *testing.T) {
 	}
 	for _, m := range regexp.MustCompile(` (?:href|src)="([^"]+)"`).FindAllStringSubmatch(page, -1) {
 		anchor, within := strings.CutPrefix(m[1], "#")
-		if within && !ids[anchor] || !within && m[1] != "/v1/openapi.json" && m[1] != "data:," {
+		if within && !ids[anchor] || !within && !slices.Contains([]string{"/", "/v1/openapi.json", "/style.css", "/script.js"}, m[1]) &&
+			!strings.HasPrefix(m[1], "data:image/svg") {
 			t.Errorf("a link leads to %s", m[1])
 		}
 	}
-	for _, far := range []string{"@import", "url(", "fetch(", " style=", " onclick=", "ZgotmplZ"} {
+	for _, far := range []string{"@import", "url(", "fetch(", " style=", "<style", " onclick=", "ZgotmplZ"} {
 		if strings.Contains(page, far) {
 			t.Errorf("the page has %q", far)
 		}
@@ -53,7 +55,7 @@ func TestPage(t *testing.T) {
 
 func TestNotADocument(t *testing.T) {
 	for _, text := range []string{"", "[]", `{"paths": {"/x": {"get": {"operationId": "x.y", "tags": ["z"]}}}}`} {
-		if _, err := reference.Render([]byte(text)); err == nil {
+		if _, err := reference.Render([]byte(text), "", ""); err == nil {
 			t.Errorf("%q is taken for a document", text)
 		}
 	}
@@ -67,7 +69,7 @@ func TestNamesAreMarked(t *testing.T) {
 		"paths": {"/v1/plans/{planId}": {"get": {"operationId": "plan.start", "tags": ["plan"], "description": "Its task_id's planId is (next_cursor), .svc/policy.yml or text/html. Get the plan's title.",
 			"parameters": [{"name": "planId", "in": "path", "required": true, "schema": {"type": "string"}, "description": "user:<id>"}, {"name": "title", "in": "query", "schema": {"type": "string"}, "description": "title"}]}}},
 		"components": {"headers": {"Retry-After": {}, "Allow": {}}, "schemas": {"Plan": {"description": "Allow dev_pat_… alone.", "properties": {"next_cursor": {"type": "string", "description": "per_page"}}}}}}`
-	b, err := reference.Render([]byte(doc))
+	b, err := reference.Render([]byte(doc), "", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@
 package rest
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -42,10 +43,10 @@ type Config struct {
 	// Origins are further sites whose pages may call rows for op.KnownPages, in
 	// lower case, such as https://tools.example.com.
 	Origins []string
-	// Page makes the page that shows a failure to a person; nil: people get the
+	// Page makes the page that shows a failure to a person, the caller of ctx; nil: people get the
 	// problem document, too. Programs are prefixes of the paths that only programs
 	// call; no page is shown there, whatever Accept says.
-	Page     func(f *fault.Error, requestID string) (op.Reply, error)
+	Page     func(ctx context.Context, f *fault.Error) (op.Reply, error)
 	Programs []string
 	// SecretParameters are the names of path parameters that are secrets. The record
 	// of a request does not show them.

@@ -24,7 +24,7 @@ func (s *server) call(w http.ResponseWriter, req *http.Request, o *op.Op) *op.Ca
 	c := &op.Call{
 		Op: o, Path: req.URL.Path, Changes: op.Writes(req.Method),
 		Request: op.Request{
-			ID: w.Header().Get(requestID), IP: Address(req, s.Proxies), BaseURL: s.Pipeline.BaseURL,
+			ID: w.Header().Get(requestID), IP: Address(req, s.Proxies), BaseURL: s.Pipeline.BaseURL, Home: s.Pipeline.Home,
 			Secure: req.TLS != nil || strings.HasPrefix(s.Pipeline.BaseURL, "https:"),
 		},
 	}
@@ -122,7 +122,7 @@ func (s *server) write(w http.ResponseWriter, req *http.Request, c *op.Call, a *
 	}
 	if a.Failure != nil {
 		s.explain(h, c.Op, a.Failure)
-		if page, ok := s.page(req, c, a.Failure); ok {
+		if page, ok := s.page(req, c, a); ok {
 			h.Add("Vary", "Accept")
 			a = page
 		}
@@ -157,7 +157,7 @@ func (s *server) explain(h http.Header, o *op.Op, f *fault.Error) {
 
 // page makes the page that a person is shown instead of a problem; false if the answer
 // is to be the problem document.
-func (s *server) page(req *http.Request, c *op.Call, f *fault.Error) (*op.Answer, bool) {
+func (s *server) page(req *http.Request, c *op.Call, failed *op.Answer) (*op.Answer, bool) {
 	if s.Page == nil || !op.PrefersPage(req.Header.Get("Accept")) {
 		return nil, false
 	}
@@ -166,7 +166,7 @@ func (s *server) page(req *http.Request, c *op.Call, f *fault.Error) (*op.Answer
 			return nil, false
 		}
 	}
-	r, err := s.Page(f, c.Request.ID)
+	r, err := s.Page(c.Context(req.Context(), failed.Actor), failed.Failure)
 	if err != nil {
 		return nil, false
 	}

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"yardmaster/internal/box/acp"
+	"yardmaster/internal/lazy"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 )
 
 // toolName matches the names that every provider's API accepts.
-var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var toolName = lazy.New(`^[A-Za-z0-9_-]{1,64}$`)
 
 // attach connects the session to its servers and adds their tools, each named
 // mcp__<server>__<tool>. It returns an error text for each server that could not be

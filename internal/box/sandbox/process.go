@@ -10,11 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"yardmaster/internal/child"
 )
 
 // ErrKilled is returned by Wait after Kill, or after the end of Start's context.
@@ -228,22 +229,13 @@ func (l *launch) prepare() error {
 	return nil
 }
 
-// start starts the command from a thread that lives as long as the command: a
-// process with --die-with-parent dies with the thread that started it.
+// start starts the command. A sandbox has --die-with-parent.
 func (l *launch) start() error {
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		err := l.cmd.Start()
-		if err == nil {
-			l.p.pid = l.cmd.Process.Pid
-		}
-		started <- err
-		if err == nil {
-			l.p.finish(l.cmd.Wait())
-		}
-	}()
-	return <-started
+	if err := child.Start(l.cmd, l.p.finish); err != nil {
+		return err
+	}
+	l.p.pid = l.cmd.Process.Pid
+	return nil
 }
 
 func (p *Process) finish(err error) {

@@ -123,7 +123,7 @@ func TestFilesAreUnchanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob("../../../docs/*")
+	files, err := filepath.Glob("../../../docs/*.*")
 	if err != nil || len(files) < 5 {
 		t.Fatal(files, err)
 	}

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
+
+	"yardmaster/internal/lazy"
 )
 
 // heads is the prefix of the remote's branches in a cache and in a checkout.
@@ -160,7 +161,7 @@ func (c *Cache) Ancestor(ctx context.Context, a, b string) bool {
 	return err == nil
 }
 
-var objectName = regexp.MustCompile(`^[0-9a-f]{4,64}$`)
+var objectName = lazy.New(`^[0-9a-f]{4,64}$`)
 
 // Resolve returns the commit of rev, a branch of the remote or the name of a
 // commit; a branch takes precedence. It returns ErrNoRev if there is neither.

@@ -8,10 +8,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"yardmaster/internal/lazy"
 )
 
 // Result describes the work in a checkout, which is in the cache now.
@@ -198,7 +199,7 @@ func openRegular(root *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-var fullName = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+var fullName = lazy.New(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 
 func readHead(repo *os.Root) (string, error) {
 	b, err := readFile(repo, "HEAD")
@@ -240,9 +241,9 @@ func readRef(repo *os.Root, ref string) (string, error) {
 }
 
 var (
-	fanout = regexp.MustCompile(`^[0-9a-f]{2}$`)
-	loose  = regexp.MustCompile(`^[0-9a-f]{38}([0-9a-f]{24})?$`)
-	pack   = regexp.MustCompile(`^pack-[0-9a-f]+\.pack$`)
+	fanout = lazy.New(`^[0-9a-f]{2}$`)
+	loose  = lazy.New(`^[0-9a-f]{38}([0-9a-f]{24})?$`)
+	pack   = lazy.New(`^pack-[0-9a-f]+\.pack$`)
 )
 
 // copyObjects copies objects as data: loose ones unchanged, packs through git,

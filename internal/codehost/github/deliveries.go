@@ -7,17 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/lazy"
 )
 
 var (
-	guidPattern = regexp.MustCompile(`^[0-9a-zA-Z-]{1,64}$`)
-	kindPattern = regexp.MustCompile(`^[a-z_]{1,64}$`)
+	guidPattern = lazy.New(`^[0-9a-zA-Z-]{1,64}$`)
+	kindPattern = lazy.New(`^[a-z_]{1,64}$`)
 )
 
 // Accept implements codehost.Feed. The signature covers the body alone, not the headers

@@ -6,13 +6,13 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"regexp"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/pace"
+	"yardmaster/internal/lazy"
 )
 
 // AppOptions describe an App to make. See the page "Registering a GitHub App from a
@@ -126,7 +126,7 @@ type Credentials struct {
 // String leaves out the secrets.
 func (c Credentials) String() string { return fmt.Sprintf("the App %s (%d)", c.Slug, c.AppID) }
 
-var codePattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,200}$`)
+var codePattern = lazy.New(`^[A-Za-z0-9_-]{1,200}$`)
 
 // Convert exchanges the code that GitHub's redirect brought for the credentials of the
 // App. A code is good once, for an hour. It fails with codehost.ErrNotFound for a code

@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,6 +26,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/smarthttp"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/observe"
 )
 
@@ -117,7 +117,7 @@ type request struct {
 
 // idPattern has the ids of rows, and names of hosts with an id there such as
 // github:ghe.corp:8443=17.
-var idPattern = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z:=._-]{0,299}$`)
+var idPattern = lazy.New(`^[0-9A-Za-z][0-9A-Za-z:=._-]{0,299}$`)
 
 // admit returns nil for a request that it has answered itself, without a request to a
 // host. An unknown repository, a foreign one and an invalid id get the same response.

@@ -212,9 +212,9 @@ func (s *Service) setup(ctx context.Context, in setupIn) (op.Reply, error) {
 		return op.Reply{Header: map[string]string{"Set-Cookie": cookie}, Body: out}, err
 	}
 	if err != nil {
-		return failed(err, setupForm{Token: in.Token, Login: in.Login, Email: in.Email, Account: in.Account})
+		return failed(ctx, err, setupForm{Token: in.Token, Login: in.Login, Email: in.Email, Account: in.Account})
 	}
-	reply, err := render(201, donePage, struct {
+	reply, err := render(ctx, 201, donePage, struct {
 		SetupResult
 		Base string
 	}{out, op.RequestOf(ctx).BaseURL})
@@ -265,10 +265,10 @@ type setupFormIn struct {
 func (s *Service) setupForm(ctx context.Context, in setupFormIn) (op.Reply, error) {
 	err := s.DB.Read(ctx, func(tx *db.Tx) error { return s.checkSetup(tx, in.Token) })
 	if err != nil && op.PrefersPage(in.Accept) {
-		return failed(err, setupForm{})
+		return failed(ctx, err, setupForm{})
 	}
 	if err != nil {
 		return op.Reply{}, err
 	}
-	return render(200, setupPage, setupForm{Token: in.Token})
+	return render(ctx, 200, setupPage, setupForm{Token: in.Token})
 }

@@ -20,30 +20,30 @@ type setupForm struct{ Token, Login, Email, Account, Failure string }
 
 // typed shows a browser its form again, with the values that were sent, if they could
 // not be decoded.
-func typed(_ context.Context, in any, failure error) (op.Reply, error) {
+func typed(ctx context.Context, in any, failure error) (op.Reply, error) {
 	i := in.(*setupIn)
 	if !op.PrefersPage(i.Accept) {
 		return op.Reply{}, failure
 	}
-	return failed(failure, setupForm{Token: i.Token, Login: i.Login, Email: i.Email, Account: i.Account})
+	return failed(ctx, failure, setupForm{Token: i.Token, Login: i.Login, Email: i.Email, Account: i.Account})
 }
 
 // failed shows a browser why first boot failed: in the form if other values can help,
 // or else on a page.
-func failed(err error, form setupForm) (op.Reply, error) {
+func failed(ctx context.Context, err error, form setupForm) (op.Reply, error) {
 	f := fault.From(err)
 	if f.Kind == fault.Internal {
 		return op.Reply{}, err
 	}
 	if f.Kind == fault.NotFound {
-		return render(f.Kind.Status(), closedPage, nil)
+		return render(ctx, f.Kind.Status(), closedPage, nil)
 	}
 	form.Failure = web.OneLine(f)
-	return render(f.Kind.Status(), setupPage, form)
+	return render(ctx, f.Kind.Status(), setupPage, form)
 }
 
-func render(status int, name string, data any) (op.Reply, error) {
-	return web.Render(pages, status, name, data, "")
+func render(ctx context.Context, status int, name string, data any) (op.Reply, error) {
+	return web.Render(ctx, pages, status, name, data, "")
 }
 
 var pages = web.Templates(`
@@ -55,13 +55,14 @@ var pages = web.Templates(`
 <small>At least 10 characters.</small>
 <label for="account">Account</label><input id="account" name="account" value="{{.Account}}" required autocapitalize="none" spellcheck="false" pattern="[a-z0-9\-]{1,39}" title="lower-case letters, digits and hyphens">
 <small>Your team's name: the owner of its repositories.</small>
-<button class="yes">Set up</button>
+<button class="main">Set up</button>
 </form>{{template "end"}}{{end}}
-{{define "done"}}{{template "top" "Yardmaster is set up"}}<p>You are <strong>{{.User.Login}}</strong>, owner of <strong>{{.Account.Login}}</strong>. On your machine, sign the command line in, add a repository and a model key, and make the machine a box:</p>
+{{define "done"}}{{template "top" "Yardmaster is set up"}}<p>You are <strong>{{.User.Login}}</strong>, owner of <strong>{{.Account.Login}}</strong>. <a href="/">Go on in this browser</a>, which is signed in. Or, on your machine, sign the command line in, add a repository and a model key, and make the machine a box:</p>
 <pre>yardmaster login --url {{.Base}}
 yardmaster repo add PATH
 yardmaster key add --provider anthropic
 yardmaster box join</pre>
+<p><a class="button main" href="/">Go on in the browser</a></p>
 <p><small>What the API offers is described at <a href="/docs">{{.Base}}/docs</a>.</small></p>
 {{template "end"}}{{end}}
 {{define "closed"}}{{template "top" "This address is not good"}}<p>It works once. If this server is set up, <a href="/login">sign in</a>. If it is not, it prints its address when it starts.</p>

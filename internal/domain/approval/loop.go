@@ -49,11 +49,11 @@ func (s *Service) Pass(ctx context.Context) {
 	for ctx.Err() == nil {
 		due, err := s.take(ctx)
 		if err != nil {
-			s.complain(ctx, "take due mails about questions", err)
+			observe.Complain(ctx, s.Logger, "take due mails about questions", err)
 		}
 		for _, m := range due {
 			if err := s.write(db.WithAccount(ctx, m.AccountID), m); err != nil {
-				s.complain(ctx, "write a mail about a question", err, slog.String("question", m.ActionID))
+				observe.Complain(ctx, s.Logger, "write a mail about a question", err, slog.String("question", m.ActionID))
 			}
 		}
 		if len(due) < atOnce {
@@ -82,11 +82,4 @@ func (s *Service) putOff(ctx context.Context, m mailRow) error {
 		_, err := putOffMail.Exec(tx, m.ActionID, m.Tries, tx.Now.Add(wait))
 		return err
 	})
-}
-
-func (s *Service) complain(ctx context.Context, what string, err error, more ...any) {
-	observe.Failed(ctx, err)
-	if ctx.Err() == nil {
-		s.Logger.ErrorContext(ctx, what, append(more, slog.Any("error", err))...)
-	}
 }

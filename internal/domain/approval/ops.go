@@ -110,7 +110,7 @@ func (s *Service) confirm(ctx context.Context, in confirmIn) (op.Reply, error) {
 	if err != nil {
 		return op.Reply{}, err
 	}
-	return render(v)
+	return render(ctx, v)
 }
 
 // Redeemed is the answer of pr.action_link_redeem to a program.
@@ -175,5 +175,5 @@ func (s *Service) redeem(ctx context.Context, in redeemIn) (op.Reply, error) {
 	if !op.PrefersPage(in.Accept) {
 		return op.Reply{Status: 200, ContentType: "application/json", Body: out}, nil
 	}
-	return render(v)
+	return render(ctx, v)
 }

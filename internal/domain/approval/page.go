@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"context"
 	"strings"
 
 	"yardmaster/internal/api/op"
@@ -25,8 +26,8 @@ func viewOf(tx *db.Tx, l linkRow, q Question) (view, error) {
 	return view{Question: q, Approve: l.Verb == Approve, Login: u.Login, Until: l.ExpiresAt.UTC().Format("2006-01-02 15:04")}, err
 }
 
-func render(v view) (op.Reply, error) {
-	r, err := web.Render(pages, 200, "action", v, "")
+func render(ctx context.Context, v view) (op.Reply, error) {
+	r, err := web.Render(ctx, pages, 200, "action", v, "")
 	if err != nil {
 		return r, err
 	}
@@ -49,7 +50,7 @@ var pages = web.Templates(`
 <blockquote><bdi>{{.Title}}</bdi></blockquote>
 <p>Head <code>{{short .HeadSHA}}</code></p>
 {{if not (or .Done .Refused)}}<p>{{.Text}}</p>
-<form method="post"><button{{if .Approve}} class="yes"{{end}}>{{if .Approve}}Approve {{.Thing}}{{else}}Decline {{.Thing}}{{end}}</button></form>
+<form method="post"><button{{if .Approve}} class="main"{{end}}>{{if .Approve}}Approve {{.Thing}}{{else}}Decline {{.Thing}}{{end}}</button></form>
 <p class="note">You decide as {{.Login}}. This link works once, until {{.Until}} UTC.</p>
 {{end}}<p><a href="{{.URL}}">See what it changes</a></p>
 {{template "end"}}{{end}}`, map[string]any{"short": func(sha string) string { return strings.ToValidUTF8(sha[:min(len(sha), 12)], "") }})

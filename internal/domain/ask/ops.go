@@ -31,10 +31,11 @@ func (s *Service) Ops() []op.Op {
 				"instead.",
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}, {Status: 409, Slug: "repo_disabled"}}}, s.fileOne),
 		op.New(op.Row{ID: "ask.list", Method: "GET", Path: "/v1/asks", Group: group, Rule: read,
-			Paging: &op.Paging{Default: 50, Max: 200, Q: true, Filters: map[string][]string{"state": states, "repo": nil, "source": nil}},
+			Paging: &op.Paging{Default: 50, Max: 200, Q: true,
+				Filters: map[string][]string{"state": states, "repo": nil, "source": nil, "id": nil}},
 			Summary: "List the account's asks, newest first; q searches the title, 20,000 asks a page, which may be short or empty and still " +
 				"have a next",
-			Doc: "Without a filter asks of every state are listed. filter=source:schedule, say, lists those of one source."}, s.list),
+			Doc: "Without a filter asks of every state are listed. filter=source:schedule, say, lists those of one source, filter=id:PART those whose id begins or ends with it."}, s.list),
 		op.New(op.Row{ID: "ask.get", Method: "GET", Path: "/v1/asks/{askId}", Group: group, Rule: read,
 			Summary: "One ask, and what became of it",
 			Doc:     "verdict says what triage made of it; it is null while the ask is pending."}, s.get),

@@ -205,7 +205,20 @@ func list(tx *db.Tx, p op.PageIn, repoID string) (rows []row, end []string, err 
 	if err != nil {
 		return nil, nil, err
 	}
+	part, err := p.Part()
+	if err != nil {
+		return nil, nil, err
+	}
+	var ids []string
+	if part != "" {
+		if ids, err = db.IDs(tx, `SELECT id FROM asks WHERE account_id = `, part); err != nil {
+			return nil, nil, err
+		}
+	}
 	narrow := func(b *db.Builder) *db.Builder {
+		if part != "" {
+			b.In("a.id", ids)
+		}
 		if state := p.Want("state"); state != "" {
 			b.And("a.state = ", state)
 		}

@@ -3,7 +3,6 @@ package backlog
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -49,7 +48,7 @@ func (s *Service) pass(ctx context.Context) {
 			return err
 		})
 		if err != nil {
-			s.complain(ctx, "take due imports", err)
+			observe.Complain(ctx, s.Logger, "take due imports", err)
 			return
 		}
 		if len(due) == 0 {
@@ -57,7 +56,7 @@ func (s *Service) pass(ctx context.Context) {
 		}
 		for _, j := range due {
 			if err := s.work(db.WithAccount(ctx, j.AccountID), j, claim); err != nil {
-				s.complain(ctx, "import the backlog, job "+j.ID, err)
+				observe.Complain(ctx, s.Logger, "import the backlog, job "+j.ID, err)
 			}
 		}
 	}
@@ -184,11 +183,4 @@ func (s *Service) end(ctx context.Context, j job, claim string, as State,
 		}
 		return record(tx, event.Subject{ID: j.ID, RepoID: j.RepoID}, total)
 	})
-}
-
-func (s *Service) complain(ctx context.Context, what string, err error) {
-	observe.Failed(ctx, err)
-	if ctx.Err() == nil {
-		s.Logger.ErrorContext(ctx, what, slog.Any("error", err))
-	}
 }

@@ -18,7 +18,6 @@ package blocker
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +25,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/needs"
 	"yardmaster/internal/protocol"
 	"yardmaster/internal/seal"
@@ -188,7 +188,7 @@ func New(n Needs) *Service {
 }
 
 // serverPattern is the names of MCP servers.
-var serverPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
+var serverPattern = lazy.New(`^[a-z0-9][a-z0-9_-]{0,39}$`)
 
 // Declare stores a blocker that a live run of tx.Account declares. It ignores a
 // declaration that the run repeats, and does not ask people again for something that

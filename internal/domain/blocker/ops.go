@@ -44,9 +44,9 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{
 			ID: "blocker.list", Method: "GET", Path: "/v1/blockers", Group: group, Rule: policy.Require(policy.ReadTasks),
 			Paging: &op.Paging{Default: 25, Max: 100,
-				Filters: map[string][]string{"state": {Open, Answered, Submitted, Withdrawn, Expired}}},
+				Filters: map[string][]string{"state": {Open, Answered, Submitted, Withdrawn, Expired}, "id": nil}},
 			Summary: "What runs wait for people to give: the open ones oldest first, or all newest first",
-			Doc: "Open ones unless open=false or another state is sent; of a state other than open, newest first. Rows for missing credentials carry their form, and for callers who " +
+			Doc: "Open ones unless open=false or another state is sent; of a state other than open, newest first. With filter=id:PART, those of all states whose id begins or ends with it. Rows for missing credentials carry their form, and for callers who " +
 				"may write secrets fix_url, a link that opens the form for an hour without an account. What was answered " +
 				"is never shown.",
 		}, s.list),
@@ -66,6 +66,11 @@ func (s *Service) Ops() []op.Op {
 			Doc: "Nobody will answer it. A run that waits for it is told to go on without; a held task stays held. A " +
 				"blocker that is not open is 404.",
 		}, s.withdraw),
+		op.New(op.Row{
+			ID: "blocker.get", Method: "GET", Path: "/v1/blockers/{blockerId}", Group: group, Rule: policy.Require(policy.ReadTasks),
+			Summary: "One blocker, open or closed",
+			Doc:     "As the list shows it: with its form where it has one, and for callers who may write secrets with a link to it.",
+		}, s.get),
 		op.New(op.Row{
 			ID: "blocker.spec", Method: "GET", Path: "/v1/blockers/{blockerId}/spec", Group: group,
 			Rule:    policy.Require(policy.ReadTasks).OrFixLink(),
@@ -178,14 +183,28 @@ func (s *Service) list(ctx context.Context, in listIn) (out op.Page[Blocker], er
 			open = ofOpen
 		}
 		state := in.Want("state")
+		if in.Want("id") != "" && in.Open == nil {
+			open = false
+		}
 		if state != "" && in.Open == nil && in.Cursor == "" {
 			open = state == Open
 		}
 		if open && state != "" && state != Open {
 			return fault.Field("filter", "state:"+state+" is of closed blockers; send open=false with it, or leave open out")
 		}
+		part, err := in.Part()
+		if err != nil {
+			return err
+		}
 		var rows []row
-		if open {
+		if part != "" {
+			if open {
+				state = Open
+			}
+			if rows, err = named(tx, part, state, in.Size()-1); err != nil {
+				return err
+			}
+		} else if open {
 			rows, err = listOpen.All(tx, listOpenArgs{AccountID: tx.Account, CreatedAt: at, ID: after, Limit: in.Size()})
 		} else {
 			if !more {
@@ -315,6 +334,18 @@ type Spec struct {
 	Question  string      `json:"question" example:"Which account of the payment provider is used in tests?" doc:"in the words of the agent"`
 	Repo      string      `json:"repo" doc:"owner/name"`
 	Fields    []FormField `json:"fields" doc:"what is to be filled in; empty unless a credential is missing"`
+}
+
+func (s *Service) get(ctx context.Context, in blockerIn) (out Blocker, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		r, err := find(tx, in.BlockerID)
+		if err != nil {
+			return err
+		}
+		out, err = s.wire(tx, &r)
+		return err
+	})
+	return out, err
 }
 
 func (s *Service) spec(ctx context.Context, in blockerIn) (out Spec, err error) {

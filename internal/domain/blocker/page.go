@@ -95,7 +95,7 @@ func (s *Service) form(ctx context.Context, in formIn) (op.Reply, error) {
 	if err != nil {
 		return op.Reply{}, err
 	}
-	return render(200, v)
+	return render(ctx, 200, v)
 }
 
 type redeemIn struct {
@@ -134,7 +134,7 @@ func (s *Service) redeem(ctx context.Context, in redeemIn) (op.Reply, error) {
 		}
 		return s.formAgain(ctx, l.Subject, in.Fields, first.Kind.Status(), v)
 	}
-	return render(200, v)
+	return render(ctx, 200, v)
 }
 
 // submitPage stores the values of the page, all of them or none. It fails with
@@ -217,7 +217,7 @@ func (s *Service) formAgain(
 			v.Failure += " " + name + " " + v.Refused[name] + "."
 		}
 	}
-	return render(status, v)
+	return render(ctx, status, v)
 }
 
 // harmless is the address, or empty if it may hold a password.
@@ -262,8 +262,8 @@ func entries(form map[string]string) map[string]entry {
 }
 
 // render answers the page.
-func render(status int, v view) (op.Reply, error) {
-	r, err := web.Render(pages, status, "form", v, "")
+func render(ctx context.Context, status int, v view) (op.Reply, error) {
+	r, err := web.Render(ctx, pages, status, "form", v, "")
 	if err == nil {
 		r.Header["Referrer-Policy"] = "no-referrer" // the address is the credential
 	}
@@ -304,7 +304,7 @@ var pages = web.Templates(`
 <label for="w{{$i}}">Token</label><input id="w{{$i}}" name="fields.{{.Name}}.token" type="password" maxlength="16384" autocomplete="off">
 {{else}}<p>This is a connection to make, not a value to fill in{{with .Description}}: <bdi>{{.}}</bdi>{{end}}. Make it, then answer the blocker.</p>
 {{end}}</fieldset>
-{{end}}<button class="yes">Save</button>
+{{end}}<button class="main">Save</button>
 </form>{{else}}<p>There is nothing left to fill in for <bdi>{{.Repo}}</bdi>{{if eq .State "open"}}; the rest is answered on the list of blockers{{end}}. You can close this page.</p>{{end}}{{template "end"}}{{end}}`,
 	map[string]any{"server": func(name string) string { return strings.TrimPrefix(name, mcpPrefix) }, "said": sentence})
 

@@ -169,6 +169,20 @@ var parked = db.Q[string](`SELECT DISTINCT b.task_id FROM blockers b JOIN runs r
 // Parked lists the tasks of tx.Account whose runs are parked behind an open blocker.
 func Parked(tx *db.Tx) ([]string, error) { return parked.All(tx, tx.Account) }
 
+// named lists at most limit blockers, newest first, whose ids begin or end with a part, in
+// a state if that is not empty.
+func named(tx *db.Tx, part, state string, limit int) ([]row, error) {
+	ids, err := db.IDs(tx, `SELECT id FROM blockers WHERE account_id = `, part)
+	if err != nil {
+		return nil, err
+	}
+	b := db.Build(`SELECT `+columns+` FROM blockers WHERE account_id = `, tx.Account).In("id", ids)
+	if state != "" {
+		b.And("state = ", state)
+	}
+	return db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", limit))
+}
+
 // Rows lists at most limit blockers of tx.Account, newest first, as the actor of tx
 // sees them: those with the ids, or all for nil.
 func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Blocker, error) {

@@ -355,7 +355,17 @@ func (s *Service) page(tx *db.Tx, p op.PageIn) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
+	part, err := p.Part()
+	if err != nil {
+		return nil, err
+	}
 	b := db.Build(`SELECT `+columns+` FROM boxes WHERE retired_at IS NULL AND account_id = `, tx.Account)
+	if err := db.Named(tx, b, "id", `SELECT id FROM boxes WHERE account_id = `, part); err != nil {
+		return nil, err
+	}
+	if name := p.Want("name"); name != "" {
+		b.And("name = ", name)
+	}
 	if state := p.Want("state"); state != "" {
 		b.And("state = ", state)
 	}

@@ -185,6 +185,18 @@ type BillingUsage struct {
 	Calls    *int64        `json:"calls" example:"1310" doc:"calls of models; kept for about three months, null before"`
 	Unpriced *int64        `json:"unpriced_calls" example:"0" doc:"calls of models without a known price"`
 	Members  []MemberUsage `json:"members" doc:"by login; what nobody asked for is in the account's sum only"`
+	Models   []UsagePart   `json:"models" doc:"by the model of the session, dearest first; kept for about three months, empty before"`
+	Repos    []UsagePart   `json:"repos" doc:"by the repository of the work, dearest first; kept for about three months, empty before"`
+}
+
+// UsagePart is the cost of the calls of one model, or for one repository.
+type UsagePart struct {
+	_        struct{} `doc:"What the calls of one model, or for one repository, cost in the month." schema:"UsagePart"`
+	Name     *string  `json:"name" example:"claude-opus-4-5" doc:"the model, or owner/name; null: none was named"`
+	Spent    string   `json:"spent_usd" example:"41.10" doc:"decimal US dollars; of calls with a known price"`
+	Sessions int64    `json:"sessions" example:"12" doc:"sessions that called a model"`
+	Calls    int64    `json:"calls" example:"310" doc:"calls of models"`
+	Unpriced int64    `json:"unpriced_calls" example:"0" doc:"calls without a known price"`
 }
 
 // MemberUsage is the cost of the work that a member asked for, and of all that
@@ -206,7 +218,7 @@ func (s *Service) usage(ctx context.Context, in usageIn) (out BillingUsage, err 
 				return fault.Field("month", "is not a month such as 2026-01")
 			}
 		}
-		out = BillingUsage{Period: month(from), Members: []MemberUsage{}}
+		out = BillingUsage{Period: month(from), Members: []MemberUsage{}, Models: []UsagePart{}, Repos: []UsagePart{}}
 		b, _, err := selectBalance.Maybe(tx, selectBalanceArgs{
 			AccountID: tx.Account, Scope: Account, Ref: tx.Account, Period: out.Period,
 		})
@@ -220,12 +232,29 @@ func (s *Service) usage(ctx context.Context, in usageIn) (out BillingUsage, err 
 				return err
 			}
 			out.Sessions, out.Calls, out.Unpriced = &c.Sessions, &c.Calls, &c.Unpriced
+			models, err := callsByModel.All(tx, tx.Account, from, to)
+			if err != nil {
+				return err
+			}
+			repos, err := callsByRepo.All(tx, tx.Account, from, to)
+			if err != nil {
+				return err
+			}
+			out.Models, out.Repos = append(out.Models, usageParts(models)...), append(out.Repos, usageParts(repos)...)
 		}
 		members, err := usageOfMembers(tx, out.Period)
 		out.Members = append(out.Members, members...)
 		return err
 	})
 	return out, err
+}
+
+func usageParts(rows []partRow) []UsagePart {
+	out := make([]UsagePart, len(rows))
+	for i, r := range rows {
+		out[i] = UsagePart{Name: r.Name, Spent: money.Dollars(r.Spent), Sessions: r.Sessions, Calls: r.Calls, Unpriced: r.Unpriced}
+	}
+	return out
 }
 
 type taskIn struct {

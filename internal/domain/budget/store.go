@@ -107,7 +107,33 @@ var (
 	selectCalls     = db.Q[callRow](`SELECT CAST(COALESCE(SUM(calls), 0) AS BIGINT) AS calls,
 		CAST(COALESCE(SUM(unpriced), 0) AS BIGINT) AS unpriced, COUNT(DISTINCT session_id) AS sessions FROM spend_minutes
 		WHERE account_id = $1 AND minute >= $2 AND minute < $3`)
+
+	callsByModel = db.Q[partRow](`SELECT s.model AS name` + partColumns + `GROUP BY s.model ORDER BY spent DESC, calls DESC, s.model LIMIT 100`)
+	callsByRepo  = db.Q[partRow](`SELECT r.owner || '/' || r.name AS name` + partColumns + `GROUP BY r.owner || '/' || r.name
+		ORDER BY spent DESC, calls DESC, name LIMIT 100`)
 )
+
+// partColumns count the calls of a part of the ledger of minutes.
+const partColumns = `, CAST(SUM(m.calls) AS BIGINT) AS calls, CAST(SUM(m.unpriced) AS BIGINT) AS unpriced,
+	CAST(COALESCE(SUM(m.cost_micros), 0) AS BIGINT) AS spent, COUNT(DISTINCT m.session_id) AS sessions
+	FROM spend_minutes m LEFT JOIN sessions s ON s.id = m.session_id LEFT JOIN repos r ON r.id = s.repo_id
+	WHERE m.account_id = $1 AND m.minute >= $2 AND m.minute < $3 `
+
+// partRow is the calls of one model, or for one repository.
+type partRow struct {
+	Name                             *string
+	Calls, Unpriced, Spent, Sessions int64
+}
+
+// PlanLimit is what the tasks of a plan of tx.Account may spend together, in micro-dollars;
+// nil without a limit.
+func PlanLimit(tx *db.Tx, planID string) (*int64, error) {
+	micros, ok, err := selectLimit.Maybe(tx, tx.Account, Plan, planID)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return &micros, nil
+}
 
 // addMinuteArgs are the parameters of addMinute.
 type addMinuteArgs struct {

@@ -228,21 +228,14 @@ func (s *Service) Pass(ctx context.Context) {
 		return err
 	})
 	if err != nil {
-		s.complain(ctx, "end a lost check", err)
+		observe.Complain(ctx, s.Logger, "end a lost check", err)
 	}
 	for _, l := range all {
 		err := s.DB.Write(db.WithAccount(ctx, l.AccountID), func(tx *db.Tx) error {
 			return s.Finish(tx, Outcome{TaskID: l.TaskID, Why: "the check could not be run: " + l.Why, Cancelled: l.Cancelled})
 		})
 		if err != nil {
-			s.complain(ctx, "end a lost check", err, slog.String("id", l.TaskID))
+			observe.Complain(ctx, s.Logger, "end a lost check", err, slog.String("id", l.TaskID))
 		}
-	}
-}
-
-func (s *Service) complain(ctx context.Context, what string, err error, more ...any) {
-	observe.Failed(ctx, err)
-	if ctx.Err() == nil {
-		s.Logger.ErrorContext(ctx, what, append(more, slog.Any("error", err))...)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/flake"
 	"yardmaster/internal/id"
+	"yardmaster/internal/observe"
 )
 
 // What is known of failures is kept for so long. A job that passed is of no use after the
@@ -186,6 +187,6 @@ func (s *Service) tidy(ctx context.Context) {
 		return nil
 	})
 	if err != nil {
-		s.complain(ctx, "tidy up what is known of failures", err)
+		observe.Complain(ctx, s.Logger, "tidy up what is known of failures", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/flake"
+	"yardmaster/internal/observe"
 )
 
 // Results of the checks that a host has of a commit.
@@ -199,7 +200,7 @@ func (s *Service) readHeads(ctx context.Context) {
 			return takeHeads.All(tx, tx.Micros(), db.Micros(tx.Now.Add(lookHold)), headsAtOnce)
 		})
 		if err != nil {
-			s.complain(ctx, "take the heads that are due", err)
+			observe.Complain(ctx, s.Logger, "take the heads that are due", err)
 		}
 		if err != nil || len(due) == 0 {
 			return
@@ -219,7 +220,7 @@ func (s *Service) readAll(ctx context.Context, due []headRow) {
 			return
 		}
 		if err != nil && !errors.Is(err, errOvertaken) {
-			s.complain(ctx, "read the checks of a head", err, slog.String("sha", h.SHA))
+			observe.Complain(ctx, s.Logger, "read the checks of a head", err, slog.String("sha", h.SHA))
 		}
 	}
 }

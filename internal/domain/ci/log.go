@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/blob"
 	"yardmaster/internal/db"
 	"yardmaster/internal/id"
+	"yardmaster/internal/observe"
 )
 
 // The archive of outputs. A run of a check delivers its output as events while it goes
@@ -69,11 +70,11 @@ func (s *Service) PassLogs(ctx context.Context) {
 			return err
 		})
 		if err != nil {
-			s.complain(ctx, "take due logs of checks", err)
+			observe.Complain(ctx, s.Logger, "take due logs of checks", err)
 		}
 		for _, l := range due {
 			if err := s.look(db.WithAccount(ctx, l.AccountID), l, at); err != nil {
-				s.complain(ctx, "archive the log of a check", err, slog.String("log", l.ID), slog.String("run", l.RunID))
+				observe.Complain(ctx, s.Logger, "archive the log of a check", err, slog.String("log", l.ID), slog.String("run", l.RunID))
 			}
 		}
 		if len(due) < atOnce {

@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/observe"
 )
 
 // CheckName is the name of the check of a repository's own command at hosts that keep
@@ -118,12 +119,12 @@ func (s *Service) readReports(ctx context.Context) {
 		return takeReports.All(tx, tx.Micros(), db.Micros(tx.Now.Add(reportEvery)), reportsAtOnce)
 	})
 	if err != nil {
-		s.complain(ctx, "take the reports that are due", err)
+		observe.Complain(ctx, s.Logger, "take the reports that are due", err)
 		return
 	}
 	for _, d := range due {
 		if err := s.DB.Write(db.WithAccount(ctx, d.AccountID), func(tx *db.Tx) error { return s.readReport(tx, d) }); err != nil {
-			s.complain(ctx, "hold a report against its check", err, slog.String("id", d.CheckID))
+			observe.Complain(ctx, s.Logger, "hold a report against its check", err, slog.String("id", d.CheckID))
 		}
 	}
 }

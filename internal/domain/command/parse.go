@@ -1,16 +1,17 @@
 package command
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"yardmaster/internal/lazy"
 )
 
 var (
-	inlineCode = regexp.MustCompile("(?s)(`+)(.+?)`+")
-	hidden     = regexp.MustCompile(`(?s)<!--.*?(-->|$)`)
-	codeTag    = regexp.MustCompile(`(?is)<(pre|code|blockquote)[\s>].*?(</(pre|code|blockquote)\s*>|$)`)
-	fence      = regexp.MustCompile("^( {0,3}|(?: *(?:[-+*]|[0-9]{1,9}[.)]) +)+)(`{3,}[^`]*$|~{3,})")
+	inlineCode = lazy.New("(?s)(`+)(.+?)`+")
+	hidden     = lazy.New(`(?s)<!--.*?(-->|$)`)
+	codeTag    = lazy.New(`(?is)<(pre|code|blockquote)[\s>].*?(</(pre|code|blockquote)\s*>|$)`)
+	fence      = lazy.New("^( {0,3}|(?: *(?:[-+*]|[0-9]{1,9}[.)]) +)+)(`{3,}[^`]*$|~{3,})")
 )
 
 // Parse finds the first command of a comment, which is in Markdown: a line that begins

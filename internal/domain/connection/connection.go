@@ -116,7 +116,7 @@ func (s *Service) Loop(ctx context.Context) error {
 	read := map[string]time.Time{} // by host, when its installations were read
 	s.Hub.Sweep(ctx, "connections.sweep", connectTopic, connectEvery, func(ctx context.Context) {
 		if err := s.Connect(ctx); err != nil {
-			s.complain(ctx, "connect the code hosts", err)
+			observe.Complain(ctx, s.Logger, "connect the code hosts", err)
 		}
 		var now time.Time
 		if err := s.DB.Read(ctx, func(tx *db.Tx) error { now = tx.Now; return nil }); err != nil {
@@ -131,7 +131,7 @@ func (s *Service) Loop(ctx context.Context) error {
 				continue
 			}
 			if err != nil {
-				s.complain(ctx, "read the installations at "+host, err)
+				observe.Complain(ctx, s.Logger, "read the installations at "+host, err)
 				continue
 			}
 			read[host] = now
@@ -145,18 +145,11 @@ func (s *Service) Loop(ctx context.Context) error {
 		kept = now
 		for _, k := range s.Hosts.Keepers() {
 			if err := k.Upkeep(ctx, now, now.Add(-unusedFor)); err != nil {
-				s.complain(ctx, "look after the mirrors of a code host", err)
+				observe.Complain(ctx, s.Logger, "look after the mirrors of a code host", err)
 			}
 		}
 	})
 	return nil
-}
-
-func (s *Service) complain(ctx context.Context, what string, err error) {
-	observe.Failed(ctx, err)
-	if ctx.Err() == nil {
-		s.Logger.ErrorContext(ctx, what, slog.Any("error", err))
-	}
 }
 
 // Connect connects the hosts that are stored, and have changed since the last call. It

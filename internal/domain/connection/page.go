@@ -43,9 +43,9 @@ type setupPageData struct {
 	Ticked                map[string]bool // boxes, by name
 }
 
-func (s *Service) setupPage(context.Context, setupPageIn) (op.Reply, error) {
+func (s *Service) setupPage(ctx context.Context, _ setupPageIn) (op.Reply, error) {
 	hidden := s.Maker.Hidden()
-	return web.Render(pages, 200, "setup", setupPageData{
+	return web.Render(ctx, pages, 200, "setup", setupPageData{
 		Permissions: s.Maker.Permissions(), Hidden: hidden, Address: "https://github.com",
 		Ticked: map[string]bool{"nowebhook": hidden != ""},
 	}, "")
@@ -53,12 +53,12 @@ func (s *Service) setupPage(context.Context, setupPageIn) (op.Reply, error) {
 
 // again shows a browser the form once more, with the values that it has sent and what is
 // wrong with them.
-func (s *Service) again(_ context.Context, in any, failure error) (op.Reply, error) {
+func (s *Service) again(ctx context.Context, in any, failure error) (op.Reply, error) {
 	i, f := in.(*beginIn), fault.From(failure)
 	if !op.PrefersPage(i.Accept) || f.Kind == fault.Internal {
 		return op.Reply{}, failure
 	}
-	return web.Render(pages, f.Kind.Status(), "setup", setupPageData{
+	return web.Render(ctx, pages, f.Kind.Status(), "setup", setupPageData{
 		Permissions: s.Maker.Permissions(), Hidden: s.Maker.Hidden(), Failure: web.OneLine(f),
 		Address: i.Address, Organisation: i.Organisation,
 		Ticked: map[string]bool{"nowebhook": i.NoWebhook, "workflows": i.Workflows, "administration": i.Administration},
@@ -85,7 +85,7 @@ func (s *Service) setupBegin(ctx context.Context, in beginIn) (op.Reply, error) 
 	if err != nil {
 		return op.Reply{}, err
 	}
-	return web.Render(pages, 200, "leave", f, to.Scheme+"://"+to.Host)
+	return web.Render(ctx, pages, 200, "leave", f, to.Scheme+"://"+to.Host)
 }
 
 type endIn struct {
@@ -98,5 +98,5 @@ func (s *Service) setupEnd(ctx context.Context, in endIn) (op.Reply, error) {
 	if err != nil {
 		return op.Reply{}, err
 	}
-	return web.Render(pages, 200, "made", install, "")
+	return web.Render(ctx, pages, 200, "made", install, "")
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"yardmaster/internal/codehost"
@@ -51,14 +50,14 @@ func (s *Service) Pass(ctx context.Context) {
 	for ctx.Err() == nil {
 		due, err := s.take(ctx)
 		if err != nil {
-			s.complain(ctx, "take the repositories that are to be made", err)
+			observe.Complain(ctx, s.Logger, "take the repositories that are to be made", err)
 		}
 		if err != nil || len(due) == 0 {
 			return
 		}
 		for _, c := range due {
 			if _, err := s.work(db.WithAccount(ctx, c.AccountID), c); err != nil && !errors.Is(err, errTaken) {
-				s.complain(ctx, "make the repository "+c.at().String(), err)
+				observe.Complain(ctx, s.Logger, "make the repository "+c.at().String(), err)
 			}
 		}
 	}
@@ -245,11 +244,4 @@ func (s *Service) stop(ctx context.Context, c row, failure error, final bool) (b
 func brief(err error) string {
 	text := fault.From(err).Detail
 	return text[:min(len(text), 500)]
-}
-
-func (s *Service) complain(ctx context.Context, what string, err error) {
-	observe.Failed(ctx, err)
-	if ctx.Err() == nil {
-		s.Logger.ErrorContext(ctx, what, slog.Any("error", err))
-	}
 }

@@ -361,7 +361,7 @@ func TestNodes(t *testing.T) {
 		}
 		dying, die := context.WithCancel(y.ctx)
 		die()
-		if due, err := y.take(y.ctx); err != nil || len(due) != atOnce {
+		if due, err := db.Claim(y.ctx, y.DB, anyDue, takeDue); err != nil || len(due) != atOnce {
 			t.Fatalf("%d, %v", len(due), err)
 		} else if err := y.apply(dying, due[0]); err != nil {
 			t.Fatal(err)

@@ -40,7 +40,7 @@ func (s *Service) Loop(ctx context.Context) error {
 			return err
 		})
 		if err != nil {
-			s.complain(ctx, "tidy up", err)
+			observe.Complain(ctx, s.Logger, "tidy up", err)
 		}
 	})
 	return nil
@@ -48,30 +48,18 @@ func (s *Service) Loop(ctx context.Context) error {
 
 // Pass applies the deliveries that are due.
 func (s *Service) Pass(ctx context.Context) {
-	for ctx.Err() == nil {
-		due, err := s.take(ctx)
-		if err != nil {
-			s.complain(ctx, "take the deliveries that are due", err)
+	err := db.Drain(ctx, s.DB, anyDue, takeDue, func(d row) {
+		if err := s.apply(ctx, d); err != nil {
+			observe.Complain(ctx, s.Logger, "apply a delivery", err, slog.String("guid", d.GUID), slog.String("kind", d.Kind))
 		}
-		if err != nil || len(due) == 0 {
-			return
-		}
-		var all sync.WaitGroup
-		for _, d := range due {
-			all.Go(func() {
-				if err := s.apply(ctx, d); err != nil {
-					s.complain(ctx, "apply a delivery", err, slog.String("guid", d.GUID), slog.String("kind", d.Kind))
-				}
-			})
-		}
-		all.Wait()
+	})
+	if err != nil {
+		observe.Complain(ctx, s.Logger, "take the deliveries that are due", err)
 	}
 }
 
-func (s *Service) take(ctx context.Context) ([]row, error) {
-	return db.Claim(ctx, s.DB, anyDue, func(tx *db.Tx) ([]row, error) {
-		return take.All(tx, tx.Micros(), db.Micros(tx.Now.Add(hold)), atOnce)
-	})
+func takeDue(tx *db.Tx) ([]row, error) {
+	return take.All(tx, tx.Micros(), db.Micros(tx.Now.Add(hold)), atOnce)
 }
 
 // apply applies one delivery. After maxTries it has failed, until somebody replays it.
@@ -131,11 +119,4 @@ func text(err error) string {
 	const most = 500
 	t := err.Error()
 	return t[:min(len(t), most)]
-}
-
-func (s *Service) complain(ctx context.Context, what string, err error, more ...any) {
-	observe.Failed(ctx, err)
-	if ctx.Err() == nil {
-		s.Logger.ErrorContext(ctx, what, append(more, slog.Any("error", err))...)
-	}
 }

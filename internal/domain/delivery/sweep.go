@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/observe"
 )
 
 // Cadences of the search for what was not delivered. A repository is asked about every
@@ -44,14 +45,14 @@ func (s *Service) Look(ctx context.Context) {
 	for ctx.Err() == nil {
 		due, err := s.takeSweeps(ctx)
 		if err != nil {
-			s.complain(ctx, "take the repositories that are due", err)
+			observe.Complain(ctx, s.Logger, "take the repositories that are due", err)
 		}
 		if err != nil || len(due) == 0 {
 			return
 		}
 		for _, d := range due {
 			if err := s.sweep(ctx, d); err != nil {
-				s.complain(ctx, "sweep a repository", err, slog.String("repo", d.RepoID))
+				observe.Complain(ctx, s.Logger, "sweep a repository", err, slog.String("repo", d.RepoID))
 			}
 		}
 	}
@@ -118,7 +119,7 @@ func (s *Service) started(ctx context.Context) {
 		return err
 	})
 	if err != nil {
-		s.complain(ctx, "have deliveries sent again", err)
+		observe.Complain(ctx, s.Logger, "have deliveries sent again", err)
 	}
 }
 
@@ -146,6 +147,6 @@ func (s *Service) redeliver(ctx context.Context, host string, feed codehost.Feed
 		}
 	}
 	if err != nil {
-		s.complain(ctx, "have deliveries sent again", err, slog.String("host", host))
+		observe.Complain(ctx, s.Logger, "have deliveries sent again", err, slog.String("host", host))
 	}
 }

@@ -29,7 +29,7 @@ func (s *Service) Loop(ctx context.Context) error {
 // Pass makes the digests that are due now, and removes old ones once an hour.
 func (s *Service) Pass(ctx context.Context) {
 	if err := s.planAll(ctx); err != nil {
-		s.complain(ctx, "find when digests are due", err)
+		observe.Complain(ctx, s.Logger, "find when digests are due", err)
 		return
 	}
 	for at := (dueArgs{Most: atOnce}); ctx.Err() == nil; {
@@ -40,13 +40,13 @@ func (s *Service) Pass(ctx context.Context) {
 			return err
 		})
 		if err != nil {
-			s.complain(ctx, "read which digests are due", err)
+			observe.Complain(ctx, s.Logger, "read which digests are due", err)
 			return
 		}
 		for _, r := range rows {
 			at.dueRow = r
 			if err := s.make(db.WithAccount(ctx, r.AccountID), r); err != nil {
-				s.complain(ctx, "make a digest", err, slog.String("account", r.AccountID))
+				observe.Complain(ctx, s.Logger, "make a digest", err, slog.String("account", r.AccountID))
 			}
 		}
 		if len(rows) < atOnce {
@@ -58,14 +58,7 @@ func (s *Service) Pass(ctx context.Context) {
 		return err
 	})
 	if err != nil {
-		s.complain(ctx, "remove old digests", err)
-	}
-}
-
-func (s *Service) complain(ctx context.Context, what string, err error, more ...any) {
-	observe.Failed(ctx, err)
-	if ctx.Err() == nil {
-		s.Logger.ErrorContext(ctx, what, append(more, slog.Any("error", err))...)
+		observe.Complain(ctx, s.Logger, "remove old digests", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
+	"sync"
 	"time"
 
 	"yardmaster/internal/mail"
@@ -48,7 +49,8 @@ func (v view) Word(s string) string { return strings.ReplaceAll(s, "_", " ") }
 // page has no script and no form, loads nothing, and links only to this server. The
 // policy holds a reader to that whatever the text. Programs that read mails make links of
 // addresses in a text, so what others wrote is soft.
-var page = template.Must(template.New("digest").Funcs(template.FuncMap{"soft": mail.Soft}).Parse(`<!doctype html>
+var page = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("digest").Funcs(template.FuncMap{"soft": mail.Soft}).Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="color-scheme" content="light dark"><title>{{.Title}}</title>
@@ -77,6 +79,7 @@ var page = template.Must(template.New("digest").Funcs(template.FuncMap{"soft": m
 {{end}}{{with .Reason}}<p><small>{{.}}</small></p>
 {{end}}</body></html>
 `))
+})
 
 // view prepares a digest for its templates.
 func (s *Service) view(r row, login string) view {
@@ -90,7 +93,7 @@ func (s *Service) view(r row, login string) view {
 // html renders a digest.
 func (v view) html() (string, error) {
 	var b strings.Builder
-	err := page.Execute(&b, v)
+	err := page().Execute(&b, v)
 	return b.String(), err
 }
 

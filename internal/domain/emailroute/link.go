@@ -135,7 +135,7 @@ func (s *Service) show(ctx context.Context, page, purpose, token string) (op.Rep
 		return op.Reply{}, err
 	}
 	t.Token = token
-	return render(page, t)
+	return render(ctx, page, t)
 }
 
 func (s *Service) confirmPage(ctx context.Context, in pageIn) (op.Reply, error) {
@@ -202,11 +202,11 @@ func (s *Service) press(ctx context.Context, in pressIn, page, purpose string, d
 		return op.Reply{Body: Pressed{Kinds: kinds, Confirmed: len(kinds) > 0}}, nil
 	}
 	t.Done = true
-	return render(page, t)
+	return render(ctx, page, t)
 }
 
-func render(page string, t target) (op.Reply, error) {
-	r, err := web.Render(pages, 200, page, t, "")
+func render(ctx context.Context, page string, t target) (op.Reply, error) {
+	r, err := web.Render(ctx, pages, 200, page, t, "")
 	if err == nil {
 		r.Header["Referrer-Policy"] = "no-referrer" // the address is the credential
 	}
@@ -219,12 +219,12 @@ var pages = web.Templates(`
 {{else}}{{template "top" "Shall notices come here?"}}
 <p>The account <strong><bdi>{{.Account}}</bdi></strong> wants to send notices to {{.Address}}:</p>
 <ul>{{range .Kinds}}<li>{{.Doc}}</li>{{end}}</ul>
-<form method="post" action="/email-route/confirm"><input type="hidden" name="token" value="{{.Token}}"><button class="yes">Send them here</button></form>
+<form method="post" action="/email-route/confirm"><input type="hidden" name="token" value="{{.Token}}"><button class="main">Send them here</button></form>
 <p class="note">If you do nothing, nothing is sent.</p>
 {{end}}{{template "end"}}{{end}}
 {{define "stop"}}{{if .Done}}{{template "top" "No more of these mails"}}
 <p class="done" role="status">Mails of the kind “{{.Name}}” from <bdi>{{.Account}}</bdi> do not come to this address any more.</p>
 {{else}}{{template "top" "Get no more of these mails?"}}
 <p>Mails of the kind “{{.Name}}” from <strong><bdi>{{.Account}}</bdi></strong>, to {{.Address}}: {{.Kind.Doc}}</p>
-<form method="post" action="/email-route/stop"><input type="hidden" name="token" value="{{.Token}}"><button class="yes">No more of these</button></form>
+<form method="post" action="/email-route/stop"><input type="hidden" name="token" value="{{.Token}}"><button class="main">No more of these</button></form>
 {{end}}{{template "end"}}{{end}}`)

@@ -18,10 +18,15 @@ func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{
 			ID: "escalation.list", Method: "GET", Path: "/v1/escalations", Group: group, Rule: policy.Require(policy.ReadTasks),
-			Paging:  &op.Paging{Default: 50, Max: 200, Filters: map[string][]string{"state": {"open", "resolved"}}},
+			Paging:  &op.Paging{Default: 50, Max: 200, Filters: map[string][]string{"state": {"open", "resolved"}, "id": nil}},
 			Summary: "Questions to people, newest first",
-			Doc:     "Without a filter resolved ones are listed too.",
+			Doc:     "Without a filter resolved ones are listed too. filter=id:PART leaves those whose id begins or ends with it.",
 		}, s.list),
+		op.New(op.Row{
+			ID: "escalation.get", Method: "GET", Path: "/v1/escalations/{id}", Group: group, Rule: policy.Require(policy.ReadTasks),
+			Summary: "One escalation",
+			Doc:     "Open or resolved, as the list shows it.",
+		}, s.get),
 		op.New(op.Row{
 			ID: "escalation.resolve", Method: "POST", Path: "/v1/escalations/{id}/resolve", Group: group,
 			Rule:    policy.Require(policy.WriteTasks).OfUser(),
@@ -49,6 +54,22 @@ func (s *Service) list(ctx context.Context, in listIn) (page op.Page[Escalation]
 		page.Data[i] = found.Data[i].wire()
 	}
 	return page, nil
+}
+
+type idIn struct {
+	ID string `json:"id" format:"uuid" doc:"id of the escalation"`
+}
+
+func (s *Service) get(ctx context.Context, in idIn) (out Escalation, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		r, ok, err := byID.Maybe(tx, tx.Account, in.ID)
+		if err == nil && !ok {
+			err = fault.Missing("escalation")
+		}
+		out = r.wire()
+		return err
+	})
+	return out, err
 }
 
 type resolveIn struct {

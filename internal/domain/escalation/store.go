@@ -96,7 +96,14 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
+	part, err := p.Part()
+	if err != nil {
+		return nil, err
+	}
 	b := db.Build(`SELECT `+columns+` WHERE e.account_id = `, tx.Account)
+	if err := db.Named(tx, b, "e.id", `SELECT id FROM escalations WHERE account_id = `, part); err != nil {
+		return nil, err
+	}
 	switch p.Want("state") {
 	case "open":
 		b.SQL(" AND e.resolved_at IS NULL")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
 	"yardmaster/internal/api/op"
@@ -36,7 +35,7 @@ func (s *Service) Loop(ctx context.Context) error {
 			return err
 		})
 		if err != nil {
-			s.complain(ctx, "tidy up", err)
+			observe.Complain(ctx, s.Logger, "tidy up", err)
 		}
 	})
 	return nil
@@ -44,30 +43,16 @@ func (s *Service) Loop(ctx context.Context) error {
 
 // Pass carries out the intents that are due.
 func (s *Service) Pass(ctx context.Context) {
-	for ctx.Err() == nil {
-		due, err := s.take(ctx)
-		if err != nil {
-			s.complain(ctx, "take the intents that are due", err)
-		}
-		if err != nil || len(due) == 0 {
-			return
-		}
-		var all sync.WaitGroup
-		for _, w := range due {
-			all.Go(func() {
-				if err := s.carry(db.WithAccount(ctx, w.AccountID), w); err != nil {
-					s.complain(ctx, "carry out an intent", err, slog.String("id", w.ID), slog.String("kind", w.Kind))
-				}
-			})
-		}
-		all.Wait()
-	}
-}
-
-func (s *Service) take(ctx context.Context) ([]row, error) {
-	return db.Claim(ctx, s.DB, anyDue, func(tx *db.Tx) ([]row, error) {
+	err := db.Drain(ctx, s.DB, anyDue, func(tx *db.Tx) ([]row, error) {
 		return take.All(tx, tx.Micros(), db.Micros(tx.Now.Add(hold)), atOnce)
+	}, func(w row) {
+		if err := s.carry(db.WithAccount(ctx, w.AccountID), w); err != nil {
+			observe.Complain(ctx, s.Logger, "carry out an intent", err, slog.String("id", w.ID), slog.String("kind", w.Kind))
+		}
 	})
+	if err != nil {
+		observe.Complain(ctx, s.Logger, "take the intents that are due", err)
+	}
 }
 
 // urgencies are those of calls to the host, by the rank of the intent.
@@ -193,11 +178,4 @@ func short(err error) string {
 		text = text[:longMsg]
 	}
 	return text
-}
-
-func (s *Service) complain(ctx context.Context, what string, err error, more ...any) {
-	observe.Failed(ctx, err)
-	if ctx.Err() == nil {
-		s.Logger.ErrorContext(ctx, what, append(more, slog.Any("error", err))...)
-	}
 }

@@ -93,12 +93,12 @@ func (s *Service) show(ctx context.Context, in pageIn, failure string) (op.Reply
 		return err
 	})
 	if fault.IsKind(err, fault.NotFound) && op.PrefersPage(in.Accept) {
-		return web.Render(pages, 404, "unknown", nil, "")
+		return web.Render(ctx, pages, 404, "unknown", nil, "")
 	}
 	if err != nil {
 		return op.Reply{}, err
 	}
-	return web.Render(pages, 200, "invite", v, "")
+	return web.Render(ctx, pages, 200, "invite", v, "")
 }
 
 var pages = web.Templates(`
@@ -112,9 +112,9 @@ var pages = web.Templates(`
 {{end}}{{else if not .Login}}{{if .Mailed}}<p>It is for <strong>{{.Email}}</strong>. We mail a code to this address, and the code is all you need.</p>
 {{else}}<p>It is for <strong>{{.Email}}</strong>. A code of six digits shows that you are who it is for. This server sends no mail: ask whoever runs it for the code, who finds it on the server with <code>yardmaster mail</code>.</p>
 {{end}}<form method="post" action="/auth/email"><input type="hidden" name="email" value="{{.Email}}"><input type="hidden" name="invitation" value="{{.Token}}"><input type="hidden" name="return_to" value="/invite/{{.Token}}">
-<button class="yes">{{if .Mailed}}Mail me a code and accept{{else}}Make a code and accept{{end}}</button></form>
+<button class="main">{{if .Mailed}}Mail me a code and accept{{else}}Make a code and accept{{end}}</button></form>
 <p><small>Or <a href="{{.SignIn}}">sign in otherwise</a>, then accept.</small></p>
 {{else if eq .Own .Email}}<p>It is for {{.Email}}. You are signed in as <strong>{{.Login}}</strong>.</p>
-<form method="post" action="/invite/{{.Token}}"><button class="yes">Accept</button></form>
+<form method="post" action="/invite/{{.Token}}"><button class="main">Accept</button></form>
 {{else}}<p>It is for <strong>{{.Email}}</strong>, and you are signed in here as <strong>{{.Login}}</strong>, who has the address {{.Own}}. Sign out, and come back as the one it is for.</p>
 {{template "signout" (print "/invite/" .Token)}}{{end}}{{template "end"}}{{end}}`)

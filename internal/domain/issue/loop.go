@@ -40,7 +40,7 @@ func (s *Service) Pass(ctx context.Context) {
 			return takeDue.All(tx, tx.Micros(), until, atOnce)
 		})
 		if err != nil {
-			s.complain(ctx, "take the issues that are due", err)
+			observe.Complain(ctx, s.Logger, "take the issues that are due", err)
 			return
 		}
 		if len(due)+len(walks) == 0 {
@@ -48,12 +48,12 @@ func (s *Service) Pass(ctx context.Context) {
 		}
 		for _, d := range due {
 			if err := s.work(db.WithAccount(ctx, d.AccountID), d); err != nil {
-				s.complain(ctx, "work on an issue", err, slog.String("issue", d.ID))
+				observe.Complain(ctx, s.Logger, "work on an issue", err, slog.String("issue", d.ID))
 			}
 		}
 		for _, w := range walks {
 			if err := s.walk(ctx, w); err != nil {
-				s.complain(ctx, "walk through the issues of a repository", err, slog.String("repo", w.RepoID))
+				observe.Complain(ctx, s.Logger, "walk through the issues of a repository", err, slog.String("repo", w.RepoID))
 			}
 		}
 	}
@@ -267,11 +267,4 @@ func (s *Service) later(ctx context.Context, d row, cause error) error {
 		_, err := again.Exec(tx, d.ID, *d.DueAt, db.Micros(tx.Now.Add(wait(d.Tries, cause))))
 		return err
 	})
-}
-
-func (s *Service) complain(ctx context.Context, what string, err error, more ...any) {
-	observe.Failed(ctx, err)
-	if ctx.Err() == nil {
-		s.Logger.ErrorContext(ctx, what, append(more, slog.Any("error", err))...)
-	}
 }

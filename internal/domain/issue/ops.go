@@ -22,9 +22,9 @@ func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "issue.list", Method: "GET", Path: "/v1/repos/{owner}/{repo}/issues", Group: group, Rule: read,
 			Paging: &op.Paging{Default: 50, Max: 200, Filters: map[string][]string{
-				"triage": Triages(), "state": {Opening, Open, Closed, Refused}}},
+				"triage": Triages(), "state": {Opening, Open, Closed, Refused}, "id": nil, "number": nil}},
 			Summary: "The issues of an enabled repository, newest first, and what became of each",
-			Doc:     "They are those of its code host. A repository that is not enabled is answered 404."}, s.list),
+			Doc:     "They are those of its code host. filter=number:N leaves the one of that number, filter=id:PART those whose id begins or ends with it. A repository that is not enabled is answered 404."}, s.list),
 		op.New(op.Row{ID: "issue.get", Method: "GET", Path: "/v1/issues/{id}", Group: group, Rule: read,
 			Summary: "One issue",
 			Doc:     "As the code host last told of it."}, s.get),

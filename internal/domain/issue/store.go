@@ -1,6 +1,7 @@
 package issue
 
 import (
+	"strconv"
 	"time"
 
 	"yardmaster/internal/api/op"
@@ -172,7 +173,21 @@ func list(tx *db.Tx, repoID string, p op.PageIn) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
+	part, err := p.Part()
+	if err != nil {
+		return nil, err
+	}
 	b := db.Build(`SELECT `+columns+` FROM issues WHERE account_id = `, tx.Account).And("repo_id = ", repoID).SQL(" AND gone_at IS NULL")
+	if err := db.Named(tx, b, "id", `SELECT id FROM issues WHERE account_id = `, part); err != nil {
+		return nil, err
+	}
+	if text := p.Want("number"); text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 1 {
+			return nil, fault.Field("filter", "number is a whole number from 1")
+		}
+		b.And("number = ", n)
+	}
 	if triage := p.Want("triage"); triage != "" {
 		b.And("triage = ", triage)
 	}

@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/flake"
+	"yardmaster/internal/observe"
 )
 
 // mostLost is how often a candidate is made anew whose check ended without a result.
@@ -341,11 +342,11 @@ func (s *Service) passRefs(ctx context.Context) {
 		return takeRefs.All(tx, tx.Micros(), db.Micros(tx.Now.Add(refHold)))
 	})
 	if err != nil {
-		s.complain(ctx, "take the branches of candidates", err)
+		observe.Complain(ctx, s.Logger, "take the branches of candidates", err)
 	}
 	for _, d := range due {
 		if err := s.deleteRef(db.WithAccount(ctx, d.AccountID), d); err != nil {
-			s.complain(ctx, "delete the branch of a candidate", err, slog.String("ref", d.Ref))
+			observe.Complain(ctx, s.Logger, "delete the branch of a candidate", err, slog.String("ref", d.Ref))
 		}
 	}
 }

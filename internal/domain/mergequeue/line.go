@@ -36,7 +36,7 @@ func (s *Service) Loop(ctx context.Context) error {
 			return err
 		})
 		if err != nil {
-			s.complain(ctx, "tidy up", err)
+			observe.Complain(ctx, s.Logger, "tidy up", err)
 		}
 	})
 	return nil
@@ -54,13 +54,13 @@ func (s *Service) Pass(ctx context.Context) {
 		return err
 	})
 	if err != nil {
-		s.complain(ctx, "read the merge queues", err)
+		observe.Complain(ctx, s.Logger, "read the merge queues", err)
 	}
 	for _, p := range all {
 		ctx := db.WithAccount(ctx, p.AccountID)
 		for again, steps := true, 0; again && steps < 20 && ctx.Err() == nil; steps++ {
 			if again, err = s.step(ctx, p); err != nil {
-				s.complain(ctx, "move a merge queue on", err, slog.String("repo", p.RepoID), slog.String("base", p.BaseRef))
+				observe.Complain(ctx, s.Logger, "move a merge queue on", err, slog.String("repo", p.RepoID), slog.String("base", p.BaseRef))
 				break
 			}
 		}
@@ -326,11 +326,4 @@ func (s *Service) tellRefused(ctx context.Context, p placeRow) error {
 		})
 	}
 	return err
-}
-
-func (s *Service) complain(ctx context.Context, what string, err error, more ...any) {
-	observe.Failed(ctx, err)
-	if ctx.Err() == nil {
-		s.Logger.ErrorContext(ctx, what, append(more, slog.Any("error", err))...)
-	}
 }

@@ -122,7 +122,7 @@ func (s *Service) unsubscribePage(ctx context.Context, in pageIn) (op.Reply, err
 		return op.Reply{}, err
 	}
 	t.Token = in.Token
-	return render(t)
+	return render(ctx, t)
 }
 
 func (s *Service) unsubscribe(ctx context.Context, in unsubscribeIn) (op.Reply, error) {
@@ -159,7 +159,7 @@ func (s *Service) unsubscribe(ctx context.Context, in unsubscribeIn) (op.Reply, 
 		return op.Reply{Body: Unsubscribed{Kind: t.Kind.name}}, nil
 	}
 	t.Done = true
-	return render(t)
+	return render(ctx, t)
 }
 
 // Name is the kind as the page names it.
@@ -168,8 +168,8 @@ func (t target) Name() string { return strings.ReplaceAll(t.Kind.name, "_", " ")
 // Doc says what the kind tells.
 func (t target) Doc() string { return t.Kind.doc }
 
-func render(t target) (op.Reply, error) {
-	r, err := web.Render(pages, 200, "unsubscribe", t, "")
+func render(ctx context.Context, t target) (op.Reply, error) {
+	r, err := web.Render(ctx, pages, 200, "unsubscribe", t, "")
 	if err == nil {
 		r.Header["Referrer-Policy"] = "no-referrer" // the address is the credential
 	}
@@ -181,6 +181,6 @@ var pages = web.Templates(`
 <p class="done" role="status">You get no more mails of the kind “{{.Name}}” from {{.Account}}.</p>
 {{else}}{{template "top" "Get no more of these mails?"}}
 <p>Mails of the kind “{{.Name}}” from <strong><bdi>{{.Account}}</bdi></strong>, for {{.Login}}: {{.Doc}}</p>
-<form method="post" action="/unsubscribe"><input type="hidden" name="token" value="{{.Token}}"><button class="yes">No more of these</button></form>
+<form method="post" action="/unsubscribe"><input type="hidden" name="token" value="{{.Token}}"><button class="main">No more of these</button></form>
 {{end}}<p class="note">All else stays as it is. You can change it in your notification preferences at any time. Escalations are always mailed.</p>
 {{template "end"}}{{end}}`)

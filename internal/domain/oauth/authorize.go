@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
 	"yardmaster/internal/web"
@@ -118,7 +118,7 @@ func (s *Service) actorIn(tx *db.Tx, a policy.Actor, account string) (policy.Act
 
 func badTicket(detail string) *fault.Error { return fault.New(fault.Invalid, "bad-ticket", detail) }
 
-var challengeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
+var challengeForm = lazy.New(`^[A-Za-z0-9_-]{43}$`)
 
 // check returns the fault of a request from a known client, or nil.
 func (in authorizeIn) check(base string) error {
@@ -205,7 +205,7 @@ func (s *Service) authorize(ctx context.Context, in authorizeIn) (op.Reply, erro
 	if err != nil {
 		return op.Reply{}, err
 	}
-	return render(200, consentPage, consent{
+	return render(ctx, 200, consentPage, consent{
 		Action: authorizePath, Name: client.Name, User: names.Login, Account: names.Account, Scopes: inWords(scopes), Ticket: sealed,
 		Destination: destination(in.RedirectURI), Days: int(tokenLife.Hours() / 24), Accounts: accounts, Request: in.members(),
 	}, source(in.RedirectURI))

@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/seal"
 )
 
@@ -109,10 +109,10 @@ func presentable(name string) bool {
 var (
 	// host matches hosts that may be put into a Content-Security-Policy. It allows no
 	// character with a meaning there.
-	host = regexp.MustCompile(`^(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\[::1\])(?::[0-9]{1,5})?$`)
+	host = lazy.New(`^(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\[::1\])(?::[0-9]{1,5})?$`)
 	// private matches a scheme that a program registers with its system: a domain
 	// name in reverse, so that it matches no scheme with a meaning of its own.
-	private = regexp.MustCompile(`^[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)+$`)
+	private = lazy.New(`^[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)+$`)
 )
 
 // checkRedirect returns what is wrong with a redirect address, or "". It allows https

@@ -156,7 +156,7 @@ func (s *Service) showDevice(ctx context.Context, in devicePageIn) (op.Reply, er
 		return toSignIn(back), nil
 	}
 	if in.UserCode == "" {
-		return render(200, enterPage, "", "")
+		return render(ctx, 200, enterPage, "", "")
 	}
 	var d deviceRow
 	var known bool
@@ -193,11 +193,11 @@ func (s *Service) showDevice(ctx context.Context, in devicePageIn) (op.Reply, er
 	case err != nil:
 		return op.Reply{}, err
 	case !known:
-		return render(404, enterPage, "Nothing waits with this code. Codes are good for ten minutes.", "")
+		return render(ctx, 404, enterPage, "Nothing waits with this code. Codes are good for ten minutes.", "")
 	case refused != nil:
-		return render(403, enterPage, fault.From(refused).Detail, "")
+		return render(ctx, 403, enterPage, fault.From(refused).Detail, "")
 	}
-	return render(200, devicePage, consent{
+	return render(ctx, 200, devicePage, consent{
 		Action:  devicePath,
 		Name:    d.Name,
 		Code:    d.UserCode,
@@ -255,7 +255,7 @@ func (s *Service) decideDevice(ctx context.Context, in decisionIn) (op.Reply, er
 	case err != nil:
 		return op.Reply{}, err
 	case !allowed:
-		return render(200, saidPage, said{"Cancelled", "The command line gets nothing. You may close this window."}, "")
+		return render(ctx, 200, saidPage, said{"Cancelled", "The command line gets nothing. You may close this window."}, "")
 	}
-	return render(200, saidPage, said{"Signed in", "The command line goes on by itself. You may close this window."}, "")
+	return render(ctx, 200, saidPage, said{"Signed in", "The command line goes on by itself. You may close this window."}, "")
 }

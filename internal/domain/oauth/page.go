@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"context"
 	"net/url"
 
 	"yardmaster/internal/api/op"
@@ -10,7 +11,7 @@ import (
 var pages = web.Templates(`
 {{define "scopes"}}{{range .}}<h2{{if .Care}} class="care"{{end}}>{{.Title}}</h2><ul>{{range .List}}<li>{{.Words}} <code>{{.Scope}}</code></li>{{end}}</ul>{{end}}{{end}}
 {{define "decide"}}<form method="post" action="{{.Action}}"><input type="hidden" name="ticket" value="{{.Ticket}}">
-<div class="pair"><button class="yes" name="decision" value="authorize">Authorize</button><button name="decision" value="cancel">Cancel</button></div></form>{{end}}
+<div class="pair"><button name="decision" value="cancel">Cancel</button><button class="main" name="decision" value="authorize">Authorize</button></div></form>{{end}}
 
 {{define "consent"}}{{template "wide" "Authorize a program"}}{{if gt (len .Accounts) 1}}<form method="get" action="{{.Action}}">{{range $name, $value := .Request}}{{if $value}}<input type="hidden" name="{{$name}}" value="{{$value}}">{{end}}{{end}}
 <label for="account">Account</label> <select id="account" name="account">{{range .Accounts}}<option value="{{.Login}}"{{if .Chosen}} selected{{end}}>{{.Login}}</option>{{end}}</select> <button>Change</button></form>
@@ -23,7 +24,7 @@ var pages = web.Templates(`
 <p>Go on only if you have just started it yourself and it shows this very code. If somebody sent you here, cancel.</p>
 {{template "decide" .}}{{template "end"}}{{end}}
 {{define "enter"}}{{template "top" "Sign in a command line"}}{{template "alert" .}}<form method="get" action="/device"><label for="user_code">The code that it shows</label>
-<input id="user_code" name="user_code" required autocomplete="off" autocapitalize="characters" spellcheck="false" placeholder="BCDF-GHJK"><button class="yes">Continue</button></form>{{template "end"}}{{end}}
+<input id="user_code" name="user_code" required autocomplete="off" autocapitalize="characters" spellcheck="false" placeholder="BCDF-GHJK"><button class="main">Continue</button></form>{{template "end"}}{{end}}
 {{define "said"}}{{template "top" .Title}}<p>{{.Text}}</p>{{template "end"}}{{end}}`)
 
 const (
@@ -46,8 +47,8 @@ type consent struct {
 
 type said struct{ Title, Text string }
 
-func render(status int, name string, data any, target string) (op.Reply, error) {
-	return web.Render(pages, status, name, data, target)
+func render(ctx context.Context, status int, name string, data any, target string) (op.Reply, error) {
+	return web.Render(ctx, pages, status, name, data, target)
 }
 
 // toSignIn sends a visitor to the sign-in page, which leads back.

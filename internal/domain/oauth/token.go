@@ -4,13 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"regexp"
 	"time"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/token"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
 )
@@ -24,7 +24,7 @@ type tokenIn struct {
 	Resource    string `json:"resource,omitempty" doc:"what the token is for: the address of the MCP endpoint, or left out"`
 }
 
-var verifierForm = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
+var verifierForm = lazy.New(`^[A-Za-z0-9._~-]{43,128}$`)
 
 // exchange gives a token for a code, once. A code that comes again has leaked: the
 // token it gave is revoked. It returns the faults of RFC 6749, section 5.2.

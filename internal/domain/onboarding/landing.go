@@ -1,6 +1,7 @@
 package onboarding
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"regexp"
@@ -23,11 +24,9 @@ type landing struct {
 	Known     string // login of who installed the App, if the visitor may know
 	Account   string // the account that the repositories belong to
 	SignedIn  bool
+	Waits     bool   // for the code host to tell, and looks again
 	Next      string // address of the next step
 }
-
-// home is the address of the dashboard.
-const home = "/ui/"
 
 var installationID = regexp.MustCompile(`^[0-9]{1,20}$`)
 
@@ -36,7 +35,7 @@ var installationID = regexp.MustCompile(`^[0-9]{1,20}$`)
 // tell. The page names an installation to members of its account alone, so nobody
 // learns by guessing ids who has installed the App.
 func (s *Service) installed(ctx context.Context, in landingIn) (op.Reply, error) {
-	a := policy.From(ctx)
+	a, home := policy.From(ctx), cmp.Or(op.RequestOf(ctx).Home, "/")
 	v := landing{Requested: in.SetupAction == "request", SignedIn: a.UserID != "", Next: home}
 	if !v.SignedIn {
 		v.Next = "/login?" + url.Values{"return_to": {home}}.Encode()
@@ -53,9 +52,13 @@ func (s *Service) installed(ctx context.Context, in landingIn) (op.Reply, error)
 			return op.Reply{}, err
 		}
 	}
-	r, err := web.Render(pages, 200, "landing", v, "")
+	v.Waits = v.SignedIn && !v.Requested && v.Known == ""
+	r, err := web.Render(ctx, pages, 200, "landing", v, "")
 	if text, is := r.Body.(string); is {
 		r.Body = inert.Escape(text)
+	}
+	if err == nil && v.Waits {
+		r.Header["Refresh"] = "5"
 	}
 	return r, err
 }
@@ -65,12 +68,12 @@ var pages = web.Templates(`
 <p>An owner at the code host has to agree to the installation. After that it goes on by itself.</p>
 {{else}}{{template "top" "Back from the code host"}}
 {{with .Known}}<p class="done" role="status">The installation of <bdi>{{.}}</bdi> is known here. Its repositories belong to the account <bdi>{{$.Account}}</bdi>.</p>
-{{else}}<p>The code host tells this server of the installation by itself, within a moment. Nothing needs to be done here for that.</p>
+{{else}}<p>The code host tells this server of the installation by itself, within a moment. Nothing needs to be done here for that.{{if .Waits}} This page looks again by itself.{{end}}</p>
 {{end}}{{end}}<h2>What happens next</h2>
 <ol>
 <li>The repositories that you chose appear in the list of your account.</li>
 <li>A repository is worked on when it is enabled there.</li>
 <li>Its policy file, <code>.svc/policy.yml</code> on the default branch, says what agents may do in it. Without one, a person is asked before each merge.</li>
 </ol>
-<p>{{if .SignedIn}}<a href="{{.Next}}">Go to the repositories</a>{{else}}<a href="{{.Next}}">Sign in to see the repositories</a>{{end}}</p>
+<p>{{if .SignedIn}}<a class="button" href="{{.Next}}">Go to the repositories</a>{{else}}<a class="button" href="{{.Next}}">Sign in to see the repositories</a>{{end}}</p>
 {{template "end"}}{{end}}`)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/policy"
@@ -32,14 +33,20 @@ func TestLanding(t *testing.T) {
 		}
 		page := func(user, installation string) string {
 			t.Helper()
-			ctx := t.Context()
+			var actor policy.Actor
 			if user != "" {
-				ctx = policy.With(ctx, policy.Actor{Credential: policy.Session, UserID: user, AccountID: "rival"})
+				actor = policy.Actor{Credential: policy.Session, UserID: user, AccountID: "rival"}
 			}
+			call := op.Call{Request: op.Request{Home: "/ui/"}}
+			ctx := call.Context(t.Context(), actor)
 			r, err := s.installed(ctx, landingIn{InstallationID: installation})
 			text, ok := r.Body.(string)
 			if err != nil || !ok || r.Status != 200 {
 				t.Fatalf("%+v %v", r, err)
+			}
+			// It looks again until it names the installation.
+			if refresh := r.Header["Refresh"]; (refresh == "5") != (user != "" && !strings.Contains(text, "is known here")) {
+				t.Errorf("%s: Refresh: %s\n%s", user, refresh, text)
 			}
 			return text
 		}

@@ -9,12 +9,13 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"yardmaster/internal/lazy"
 )
 
 // The files of a plan directory, besides the slices (NN-slug.md).
@@ -107,8 +108,8 @@ func (d *depends) UnmarshalYAML(n *yaml.Node) error {
 }
 
 var (
-	sliceFile = regexp.MustCompile(`^(\d{2,3})-([a-z0-9]+(?:-[a-z0-9]+)*)\.md$`)
-	repoName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}/[A-Za-z0-9._-]{1,100}$`)
+	sliceFile = lazy.New(`^(\d{2,3})-([a-z0-9]+(?:-[a-z0-9]+)*)\.md$`)
+	repoName  = lazy.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}/[A-Za-z0-9._-]{1,100}$`)
 )
 
 const maxName = 100

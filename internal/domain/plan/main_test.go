@@ -139,6 +139,8 @@ func (f *fixture) queueCap(most int64) {
 	f.Tasks, f.queue = standin.Capped(f.Tasks, f.queue, most)
 }
 
+func (*fixture) PlanCap(*db.Tx, string) (*int64, error) { return new(int64(2_500_000)), nil }
+
 func newFixture(t testing.TB, e db.Engine) *fixture {
 	f := &fixture{t: t, seats: 2, reports: map[string]string{}, openPRs: map[string]bool{}}
 	f.clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
@@ -155,7 +157,7 @@ func newFixture(t testing.TB, e db.Engine) *fixture {
 	f.queue = queued
 	f.Service = New(Needs{DB: d, Tasks: tasks, Hosts: hosts, CommitName: "Yard", CommitEmail: "yard@example.com",
 		Logger: slog.New(slog.DiscardHandler),
-		Scouts: f, Repos: f, Asks: f, Pulls: f, Boxes: queued})
+		Scouts: f, Repos: f, Asks: f, Pulls: f, Boxes: queued, Budgets: f})
 	task.Moved.On(d, f.TaskMoved)
 	task.StuckChanged.On(d, f.TaskStuck)
 	f.write(func(tx *db.Tx) error {

@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
+	"yardmaster/internal/money"
 	"yardmaster/internal/policy"
 )
 
@@ -98,6 +99,9 @@ type listIn struct {
 	Bucket  string `json:"bucket,omitempty" enum:"held,active,stalled,done,cancelled" doc:"only plans of this bucket; stalled ones need a person"`
 	Repo    string `json:"repo,omitempty" maxLength:"200" doc:"only plans that work in this repository, owner/name"`
 	Q       string `json:"q,omitempty" maxLength:"200" doc:"text in the title"`
+	ID      string `json:"id,omitempty" maxLength:"36" example:"23456789abcd" doc:"the beginning or the end of the id, at least 4 characters"`
+
+	named []string // the ids that ID finds
 }
 
 // Page is a numbered page of plans.
@@ -137,6 +141,15 @@ func (s *Service) list(ctx context.Context, in listIn) (out Page, err error) {
 				return err // an unknown repository has no plans
 			}
 			repoID = r.ID
+		}
+		part, err := op.PartOfID("id", in.ID)
+		if err != nil {
+			return err
+		}
+		if part != "" {
+			if in.named, err = named(tx, part); err != nil {
+				return err
+			}
 		}
 		counts, err := countBuckets(tx, &in, repoID)
 		if err != nil {
@@ -251,6 +264,11 @@ func (s *Service) get(ctx context.Context, in idIn) (out Detail, err error) {
 			return err
 		}
 		out = Detail{Plan: shown[0], Overview: p.Overview, CommitSHA: p.CommitSHA, ScoutTaskID: p.ScoutTaskID}
+		limit, err := s.Budgets.PlanCap(tx, p.ID)
+		if err != nil {
+			return err
+		}
+		out.BudgetUSD = money.USD(limit)
 		out.Groups, err = s.viewGroups(tx, p.ID, n, n.groups)
 		return err
 	})

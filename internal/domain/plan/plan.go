@@ -114,10 +114,11 @@ type Plan struct {
 type Detail struct {
 	_ struct{} `doc:"A plan with its groups, their tasks and pull requests."`
 	Plan
-	Overview    string  `json:"overview" example:"# New footer" doc:"what it is for: its overview.md, or the words it was asked for with"`
-	CommitSHA   *string `json:"commit_sha" example:"3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b" doc:"where its directory was read; null without documents"`
-	ScoutTaskID *string `json:"scout_task_id" format:"uuid" example:"null" doc:"the scout that drafts it; null unless it came of plan.start"`
-	Groups      []Group `json:"groups" doc:"in the order of the documents"`
+	Overview    string   `json:"overview" example:"# New footer" doc:"what it is for: its overview.md, or the words it was asked for with"`
+	CommitSHA   *string  `json:"commit_sha" example:"3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b" doc:"where its directory was read; null without documents"`
+	BudgetUSD   *float64 `json:"budget_usd" example:"20" doc:"what its tasks may spend together, in US dollars; null: no cap. plan.budget_set sets it"`
+	ScoutTaskID *string  `json:"scout_task_id" format:"uuid" example:"null" doc:"the scout that drafts it; null unless it came of plan.start"`
+	Groups      []Group  `json:"groups" doc:"in the order of the documents"`
 }
 
 // Group is one unit of a plan: one pull request.
@@ -220,17 +221,25 @@ type Boxes interface {
 
 // Needs are the dependencies of Service.
 type Needs struct {
-	DB     *db.DB
-	Tasks  *task.Service
-	Hosts  *codehost.Hosts
-	Logger *slog.Logger
-	Scouts Scouts
-	Repos  Repos
-	Asks   Asks
-	Pulls  Pulls
-	Boxes  Boxes
+	DB      *db.DB
+	Tasks   *task.Service
+	Hosts   *codehost.Hosts
+	Logger  *slog.Logger
+	Scouts  Scouts
+	Repos   Repos
+	Asks    Asks
+	Pulls   Pulls
+	Boxes   Boxes
+	Budgets Budgets
 	// CommitName and CommitEmail sign the commits of documents.
 	CommitName, CommitEmail string
+}
+
+// Budgets knows the caps of plans.
+type Budgets interface {
+	// PlanCap answers what the tasks of a plan of tx.Account may spend together, in
+	// micro-dollars; nil without a cap.
+	PlanCap(tx *db.Tx, planID string) (*int64, error)
 }
 
 // Service holds the plans.

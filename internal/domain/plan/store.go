@@ -225,10 +225,18 @@ func Exists(tx *db.Tx, planID string) (bool, error) {
 	return ok, err
 }
 
+// named lists the plans of tx.Account whose ids begin or end with a part.
+func named(tx *db.Tx, part string) ([]string, error) {
+	return db.IDs(tx, `SELECT id FROM plans WHERE account_id = `, part)
+}
+
 // narrow adds the filters of a list, except the bucket.
 func (in *listIn) narrow(b *db.Builder, repoID string) {
 	if repoID != "" {
 		b.And("g.repo_id = ", repoID)
+	}
+	if in.ID != "" {
+		b.In("g.plan_id", in.named)
 	}
 	if in.Q != "" {
 		b.Contains("p.title", in.Q)

@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
+	"yardmaster/internal/observe"
 )
 
 // Kinds of pending actions. A merge is asked for by the server itself, a push by a round
@@ -394,7 +395,7 @@ func (s *Service) tidy(ctx context.Context, d untidyRow) error {
 		return err
 	}
 	if err != nil && !errors.Is(err, codehost.ErrNotFound) && !errors.Is(err, codehost.ErrHeadMoved) {
-		s.complain(ctx, "delete the branch of a round of "+d.PRID, err)
+		observe.Complain(ctx, s.Logger, "delete the branch of a round of "+d.PRID, err)
 	}
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		_, err := setTidied.Exec(tx, d.ID)

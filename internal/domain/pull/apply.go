@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/observe"
 )
 
 // apply merges one approved head. The merge of the host is idempotent, so a crash before
@@ -89,7 +90,7 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 		s.Logger.WarnContext(ctx, "merge", slog.String("pr", pr.ID), slog.Any("error", mergeErr))
 	} else if r.Policy.Merge.DeleteBranch && pr.AuthorKind == ByAgent {
 		if err := s.deleteMerged(ctx, host, r, pr, d.HeadSHA); err != nil {
-			s.complain(ctx, "delete the merged branch of "+pr.ID, err)
+			observe.Complain(ctx, s.Logger, "delete the merged branch of "+pr.ID, err)
 		}
 	}
 	return s.DB.Write(ctx, func(tx *db.Tx) error { return s.applied(tx, d, sha, mergeErr) })

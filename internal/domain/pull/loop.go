@@ -39,7 +39,7 @@ func (s *Service) Pass(ctx context.Context) {
 	for {
 		due, err := s.take(ctx)
 		if err != nil {
-			s.complain(ctx, "take due actions", err)
+			observe.Complain(ctx, s.Logger, "take due actions", err)
 		}
 		if len(due) == 0 || err != nil {
 			return
@@ -47,7 +47,7 @@ func (s *Service) Pass(ctx context.Context) {
 		for _, d := range due {
 			stop := s.keep(ctx, d)
 			if err := s.apply(db.WithAccount(ctx, d.AccountID), d); err != nil {
-				s.complain(ctx, "carry out action "+d.ID, err)
+				observe.Complain(ctx, s.Logger, "carry out action "+d.ID, err)
 			}
 			stop()
 		}
@@ -63,12 +63,12 @@ func each[T interface{ about() found }](ctx context.Context, s *Service, what st
 		return err
 	})
 	if err != nil {
-		s.complain(ctx, what, err)
+		observe.Complain(ctx, s.Logger, what, err)
 	}
 	for _, r := range rows {
 		f := r.about()
 		if err := do(db.WithAccount(ctx, f.AccountID), r); err != nil {
-			s.complain(ctx, what, err, slog.String("id", f.ID))
+			observe.Complain(ctx, s.Logger, what, err, slog.String("id", f.ID))
 		}
 	}
 }
@@ -96,18 +96,11 @@ func (s *Service) keep(ctx context.Context, d dueRow) (stop func()) {
 				return err
 			})
 			if err != nil {
-				s.complain(ctx, "hold on to action "+d.ID, err)
+				observe.Complain(ctx, s.Logger, "hold on to action "+d.ID, err)
 			}
 		}
 	}()
 	return func() { cancel(); <-done }
-}
-
-func (s *Service) complain(ctx context.Context, what string, err error, more ...any) {
-	observe.Failed(ctx, err)
-	if ctx.Err() == nil {
-		s.Logger.ErrorContext(ctx, what, append(more, slog.Any("error", err))...)
-	}
 }
 
 // lapsed records what follows from a question that nobody answered in time.

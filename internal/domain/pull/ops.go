@@ -21,6 +21,18 @@ func refusals(slugs ...string) (out []op.Refusal) {
 	return out
 }
 
+// filters are those of both lists of pull requests.
+func filters() map[string][]string {
+	return map[string][]string{"state": {Opening, Open, Merged, Closed}, "id": nil, "branch": nil, "number": nil}
+}
+
+// ofAll are the filters of the pull requests of all repositories.
+func ofAll() map[string][]string {
+	all := filters()
+	all["repo"] = nil
+	return all
+}
+
 // Ops lists the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
@@ -34,13 +46,13 @@ func (s *Service) Ops() []op.Op {
 			Doc:     "The same questions as pr.pending_approvals, as a short list without a cursor."}, s.summary),
 		op.New(op.Row{ID: "pr.list", Method: "GET", Path: "/v1/repos/{owner}/{repo}/prs", Group: group,
 			Rule:    policy.Require(policy.ReadPRs),
-			Paging:  &op.Paging{Default: 50, Max: 200, Filters: map[string][]string{"state": {Opening, Open, Merged, Closed}}},
+			Paging:  &op.Paging{Default: 50, Max: 200, Q: true, Filters: filters()},
 			Summary: "A repository's pull requests, newest first",
-			Doc:     "A repository that is not enabled is answered 404."}, s.list),
+			Doc:     "A repository that is not enabled is answered 404. filter=number:N leaves the one of that number, filter=branch:NAME those of the head branch, filter=id:PART those whose id begins or ends with it, and q those whose title contains it."}, s.list),
 		op.New(op.Row{ID: "pr.all", Method: "GET", Path: "/v1/prs", Group: group, Rule: policy.Require(policy.ReadPRs),
-			Paging:  &op.Paging{Default: 50, Max: 200, Filters: map[string][]string{"state": {Opening, Open, Merged, Closed}, "repo": nil}},
+			Paging:  &op.Paging{Default: 50, Max: 200, Q: true, Filters: ofAll()},
 			Summary: "The pull requests of all repositories, newest first",
-			Doc:     "Filters narrow the list to a state and to a repository (owner/name)."}, s.all),
+			Doc:     "Filters narrow the list to a state, to a repository (owner/name), to a number (with the repository), to a head branch, and to ids that begin or end with a part; q leaves titles that contain a text."}, s.all),
 		op.New(op.Row{ID: "pr.get", Method: "GET", Path: "/v1/prs/{id}", Group: group, Rule: policy.Require(policy.ReadPRs),
 			Summary: "One pull request",
 			Doc:     "With what is asked about it, if anything, and how far its repair has come."}, s.get),
@@ -100,6 +112,13 @@ func (s *Service) wire(r row, pending map[string]actionRow, places map[string]Qu
 		Mergeable: r.Mergeable, Checks: r.Checks, TaskID: r.TaskID, AuthorKind: r.AuthorKind,
 		Babysit: r.babysitting(), CreatedAt: r.CreatedAt, MergedAt: r.MergedAt, MergedBy: r.MergedBy,
 		ClosedAt: r.ClosedAt, ClosedBy: r.ClosedBy,
+	}
+	out.Review = ReviewState{State: r.Review, Holding: r.Findings}
+	if r.Review == ReviewDone {
+		out.Review.Verdict = new("success")
+		if r.Findings > 0 {
+			out.Review.Verdict = new("failure")
+		}
 	}
 	if r.ClosedWhy != "" {
 		out.ClosedWhy = &r.ClosedWhy
@@ -235,9 +254,8 @@ type idIn struct {
 	ID string `json:"id" format:"uuid" doc:"id of the pull request"`
 }
 
-func (s *Service) get(ctx context.Context, in idIn) (Request, error) {
-	var out Request
-	err := s.DB.Read(ctx, func(tx *db.Tx) error {
+func (s *Service) get(ctx context.Context, in idIn) (out Detail, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		r, ok, err := byID.Maybe(tx, tx.Account, in.ID)
 		if err != nil {
 			return err
@@ -245,12 +263,15 @@ func (s *Service) get(ctx context.Context, in idIn) (Request, error) {
 		if !ok {
 			return fault.Missing("pull request")
 		}
+		if out.Body, err = bodyOf.One(tx, tx.Account, r.ID); err != nil {
+			return err
+		}
 		pending, err := pendingOf(tx, []string{r.ID})
 		if err != nil {
 			return err
 		}
 		places, err := s.Queue.Places(tx, []string{r.ID})
-		out = s.wire(r, pending, places)
+		out.Request = s.wire(r, pending, places)
 		return err
 	})
 	return out, err

@@ -92,6 +92,7 @@ type Request struct {
 	PatchID       *string        `json:"patch_id" example:"null" doc:"git's patch-id of the change, the same after a rebase; null while it is not known"`
 	Mergeable     string         `json:"mergeable" enum:"unknown,clean,conflict" example:"clean" doc:"whether it merges without a conflict; unknown until the head was looked at"`
 	Checks        string         `json:"checks" enum:"none,pending,passed,failed" example:"passed" doc:"of the present head; none: the policy names no check; failed: also one that was lost or cancelled"`
+	Review        ReviewState    `json:"review" doc:"how far the review of the present head by agents has come"`
 	NeedsPerson   *Need          `json:"needs_person" doc:"what only a person can do about it; null: nothing"`
 	TaskID        *string        `json:"task_id" format:"uuid" doc:"the task it came from; null without one"`
 	AuthorKind    string         `json:"author_kind" enum:"agent,person,bot" example:"agent" doc:"who opened it: agent, for the work of a task; bot, a program at its host"`
@@ -104,6 +105,21 @@ type Request struct {
 	ClosedAt      *time.Time     `json:"closed_at" example:"null" doc:"when it was closed without a merge; null if it was not"`
 	ClosedBy      *string        `json:"closed_by" example:"null" doc:"who cancelled its task, or pushed; null unless it is closed"`
 	ClosedWhy     *string        `json:"closed_why" example:"null" enum:"cancelled,branch_deleted,nothing_left,closed_at_host,refused_by_host,asked" doc:"cancelled: its task was; branch_deleted: by a push; nothing_left: a push left nothing on the branch that the base does not have; closed_at_host: somebody closed it there; refused_by_host: its host did not open it; asked: an agent asked for it, and a person said yes; null unless it is closed"`
+}
+
+// ReviewState is what the review of a head has come to.
+type ReviewState struct {
+	_       struct{} `doc:"What the review of a head by agents has come to." schema:"ReviewState"`
+	State   string   `json:"state" enum:"due,none,running,done" example:"done" doc:"due: nobody knows yet whether there is one; none: the policy asks for none"`
+	Verdict *string  `json:"verdict" enum:"success,failure" example:"success" doc:"failure: findings hold the merge; null until the review is done"`
+	Holding int64    `json:"holding" example:"0" doc:"findings that hold the merge, of this head or an earlier one"`
+}
+
+// Detail is one pull request with its description.
+type Detail struct {
+	_ struct{} `doc:"One pull request, with its description." schema:"PullRequestDetail"`
+	Request
+	Body string `json:"body" example:"Computes the year." doc:"its description, Markdown: the report of the agent, or what its author wrote at its host"`
 }
 
 // PendingAction is a change to a pull request that waits for the answer of a person.

@@ -1,10 +1,12 @@
 package pull
 
 import (
+	"strconv"
 	"time"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/fault"
 )
 
 // needy lists the pull requests among prIDs that wait for a person.
@@ -43,6 +45,31 @@ func lockByHead(tx *db.Tx, repoID, branch string) (row, bool, error) {
 	return pr, ok && pr.State == Open, err
 }
 
+// named adds the filters that name pull requests.
+func named(tx *db.Tx, b *db.Builder, repoID string, p op.PageIn) error {
+	part, err := p.Part()
+	if err != nil {
+		return err
+	}
+	if err := db.Named(tx, b, "p.id", `SELECT id FROM pulls WHERE account_id = `, part); err != nil {
+		return err
+	}
+	if branch := p.Want("branch"); branch != "" {
+		b.And("p.head_ref = ", branch)
+	}
+	if text := p.Want("number"); text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		switch {
+		case err != nil || n < 1:
+			return fault.Field("filter", "number is a whole number from 1")
+		case repoID == "":
+			return fault.Field("filter", "number goes with repo:OWNER/NAME")
+		}
+		b.And("p.number = ", n)
+	}
+	return nil
+}
+
 // list reads a page of the pull requests of a repository, or of tx.Account if repoID is
 // empty.
 func list(tx *db.Tx, repoID string, p op.PageIn) ([]row, error) {
@@ -54,8 +81,14 @@ func list(tx *db.Tx, repoID string, p op.PageIn) ([]row, error) {
 	if repoID != "" {
 		b.And("p.repo_id = ", repoID)
 	}
+	if err := named(tx, b, repoID, p); err != nil {
+		return nil, err
+	}
 	if s := p.Want("state"); s != "" {
 		b.And("p.state = ", s)
+	}
+	if p.Q != "" {
+		b.Contains("p.title", p.Q)
 	}
 	if more {
 		b.And("(p.created_at, p.id) < ", db.Tuple(at, last))

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
 	"yardmaster/internal/db"
@@ -30,25 +29,15 @@ func (s *Service) Loop(ctx context.Context) error {
 
 // Pass sends what is due now.
 func (s *Service) Pass(ctx context.Context) {
-	for ctx.Err() == nil {
-		due, err := db.Claim(ctx, s.DB, anyDue, func(tx *db.Tx) ([]messageRow, error) {
-			return take.All(tx, tx.Micros(), db.Micros(tx.Now.Add(lease)), atOnce)
-		})
-		if err != nil {
-			s.complain(ctx, "take the messages that are due", err)
+	err := db.Drain(ctx, s.DB, anyDue, func(tx *db.Tx) ([]messageRow, error) {
+		return take.All(tx, tx.Micros(), db.Micros(tx.Now.Add(lease)), atOnce)
+	}, func(m messageRow) {
+		if err := s.send(ctx, m); err != nil {
+			observe.Complain(ctx, s.Logger, "send a message to a browser", err, slog.String("id", m.ID))
 		}
-		if len(due) == 0 {
-			return
-		}
-		var all sync.WaitGroup
-		for _, m := range due {
-			all.Go(func() {
-				if err := s.send(ctx, m); err != nil {
-					s.complain(ctx, "send a message to a browser", err, slog.String("id", m.ID))
-				}
-			})
-		}
-		all.Wait()
+	})
+	if err != nil {
+		observe.Complain(ctx, s.Logger, "take the messages that are due", err)
 	}
 }
 
@@ -111,11 +100,4 @@ func (s *Service) send(ctx context.Context, m messageRow) error {
 		_, err := again.Exec(tx, m.ID, m.Tries, db.Micros(tx.Now.Add(wait)))
 		return err
 	})
-}
-
-func (s *Service) complain(ctx context.Context, what string, err error, more ...any) {
-	observe.Failed(ctx, err)
-	if ctx.Err() == nil {
-		s.Logger.ErrorContext(ctx, what, append(more, slog.Any("error", err))...)
-	}
 }

@@ -59,7 +59,7 @@ func (s *Service) Pass(ctx context.Context, packed map[string]time.Time) {
 		return err
 	})
 	if err != nil {
-		s.complain(ctx, "list repositories", err)
+		observe.Complain(ctx, s.Logger, "list repositories", err)
 		return
 	}
 	s.miss(ctx, rows)
@@ -69,7 +69,7 @@ func (s *Service) Pass(ctx context.Context, packed map[string]time.Time) {
 		}
 		name := r.ref().HostRepo()
 		if err := s.reconcile(ctx, r); err != nil {
-			s.complain(ctx, "reconcile "+name.String(), err)
+			observe.Complain(ctx, s.Logger, "reconcile "+name.String(), err)
 		}
 		last, seen := packed[r.ID]
 		if !seen {
@@ -79,7 +79,7 @@ func (s *Service) Pass(ctx context.Context, packed map[string]time.Time) {
 		if now.Sub(last) >= maintainEvery {
 			packed[r.ID] = now
 			if err := s.Folders.Maintain(ctx, name, now); err != nil {
-				s.complain(ctx, "maintain "+name.String(), err)
+				observe.Complain(ctx, s.Logger, "maintain "+name.String(), err)
 			}
 		}
 	}
@@ -103,7 +103,7 @@ func (s *Service) RefreshDue(ctx context.Context) {
 		return err
 	})
 	if err != nil {
-		s.complain(ctx, "look for policy files that are due", err)
+		observe.Complain(ctx, s.Logger, "look for policy files that are due", err)
 	}
 	if err != nil || !any {
 		return
@@ -114,7 +114,7 @@ func (s *Service) RefreshDue(ctx context.Context) {
 		return err
 	})
 	if err != nil {
-		s.complain(ctx, "take the policy files that are due", err)
+		observe.Complain(ctx, s.Logger, "take the policy files that are due", err)
 	}
 	for _, r := range due {
 		name := codehost.Repo{Host: r.Host, ID: r.HostRepoID, Owner: r.Owner, Name: r.Name}
@@ -126,7 +126,7 @@ func (s *Service) RefreshDue(ctx context.Context) {
 			})
 		}
 		if err != nil {
-			s.complain(ctx, "the policy file of "+name.String()+" was not read again after a merge", err)
+			observe.Complain(ctx, s.Logger, "the policy file of "+name.String()+" was not read again after a merge", err)
 		}
 	}
 }
@@ -165,13 +165,6 @@ func (s *Service) miss(ctx context.Context, rows []row) {
 	}
 	s.Logger.ErrorContext(ctx, "the folders of repositories are not there: put git/ back from a copy that fits the database",
 		slog.Int("lost", len(lost)), slog.Int("of", len(pushed)), slog.Any("repositories", names))
-}
-
-func (s *Service) complain(ctx context.Context, what string, err error) {
-	observe.Failed(ctx, err)
-	if ctx.Err() == nil {
-		s.Logger.ErrorContext(ctx, what, slog.Any("error", err))
-	}
 }
 
 // reconcile records the heads of pull requests, and the policy file, where

@@ -21,8 +21,8 @@ const (
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "project.list", Method: "GET", Path: "/v1/repos", Group: group, Rule: policy.Require(policy.ReadRepos),
-			Paging:  &op.Paging{Default: 25, Max: 100},
-			Summary: "The account's repositories, newest first",
+			Paging:  &op.Paging{Default: 25, Max: 100, Q: true},
+			Summary: "The account's repositories, newest first; q searches owner/name",
 			Doc:     "Enabled or not. A repository is made known by a first push, by the installation of the App at its host, or by project.create."}, s.list),
 		op.New(op.Row{ID: "project.get", Method: "GET", Path: "/v1/repos/{owner}/{repo}", Group: group,
 			Rule:    policy.Require(policy.ReadRepos),

@@ -7,13 +7,14 @@ import (
 	"io"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"yardmaster/internal/lazy"
 )
 
 // PolicyPath is where a repository keeps its policy file.
@@ -149,8 +150,8 @@ type MCPServer struct {
 const maxMCPServers = 20
 
 var (
-	mcpName  = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
-	tokenRef = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
+	mcpName  = lazy.New(`^[a-z0-9][a-z0-9_-]{0,39}$`)
+	tokenRef = lazy.New(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
 )
 
 func (m MCPServer) check(name string) (msgs []string) {
@@ -213,8 +214,8 @@ func defaultsFor(aiFirst bool) Policy {
 
 // What the YAML package says speaks of Go.
 var (
-	unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
-	strayValue   = regexp.MustCompile("cannot unmarshal (!!\\w+)( `.*`)? into \\S+$")
+	unknownField = lazy.New(`field (\S+) not found in type \S+`)
+	strayValue   = lazy.New("cannot unmarshal (!!\\w+)( `.*`)? into \\S+$")
 	yamlKinds    = strings.NewReplacer("!!str", "text", "!!seq", "list", "!!map", "mapping", "!!int", "number", "!!float", "number",
 		"!!bool", "truth value")
 )

@@ -175,6 +175,9 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 		return nil, err
 	}
 	b := db.Build(`SELECT `+columns+` FROM repos WHERE account_id = `, tx.Account)
+	if p.Q != "" {
+		b.Contains("owner || '/' || name", p.Q)
+	}
 	if more {
 		b.And("(created_at, id) < ", db.Tuple(at, last))
 	}

@@ -38,7 +38,7 @@ func (s *Service) Pass(ctx context.Context) {
 		return err
 	})
 	if err != nil {
-		s.complain(ctx, "read what is due", err)
+		observe.Complain(ctx, s.Logger, "read what is due", err)
 	}
 	for _, d := range steps {
 		in := db.WithAccount(ctx, d.AccountID)
@@ -47,21 +47,14 @@ func (s *Service) Pass(ctx context.Context) {
 			step = s.dispatch
 		}
 		if err := step(in, d); err != nil {
-			s.complain(ctx, "carry on with a review", err, slog.String("id", d.ID))
+			observe.Complain(ctx, s.Logger, "carry on with a review", err, slog.String("id", d.ID))
 			s.again(in, d, err)
 		}
 	}
 	for _, d := range stops {
 		if err := s.stop(db.WithAccount(ctx, d.AccountID), d); err != nil {
-			s.complain(ctx, "stop a review", err, slog.String("id", d.ID))
+			observe.Complain(ctx, s.Logger, "stop a review", err, slog.String("id", d.ID))
 		}
-	}
-}
-
-func (s *Service) complain(ctx context.Context, what string, err error, more ...any) {
-	observe.Failed(ctx, err)
-	if ctx.Err() == nil {
-		s.Logger.ErrorContext(ctx, what, append(more, slog.Any("error", err))...)
 	}
 }
 
@@ -141,7 +134,7 @@ func (s *Service) again(ctx context.Context, d due, cause error) {
 		return err
 	})
 	if err != nil && ctx.Err() == nil {
-		s.complain(ctx, "put off a review", errors.Join(err, cause), slog.String("id", d.ID))
+		observe.Complain(ctx, s.Logger, "put off a review", errors.Join(err, cause), slog.String("id", d.ID))
 	}
 }
 

@@ -34,25 +34,18 @@ func (s *Service) Pass(ctx context.Context) {
 			return err
 		})
 		if err != nil {
-			s.complain(ctx, "read which schedules are due", err)
+			observe.Complain(ctx, s.Logger, "read which schedules are due", err)
 			return
 		}
 		for _, r := range rows {
 			at.At, at.ID = r.NextAt, r.ID
 			if err := s.occur(db.WithAccount(ctx, r.AccountID), r.ID); err != nil {
-				s.complain(ctx, "file the ask of a schedule", err, slog.String("id", r.ID))
+				observe.Complain(ctx, s.Logger, "file the ask of a schedule", err, slog.String("id", r.ID))
 			}
 		}
 		if len(rows) < atOnce {
 			return
 		}
-	}
-}
-
-func (s *Service) complain(ctx context.Context, what string, err error, more ...any) {
-	observe.Failed(ctx, err)
-	if ctx.Err() == nil {
-		s.Logger.ErrorContext(ctx, what, append(more, slog.Any("error", err))...)
 	}
 }
 

@@ -117,7 +117,7 @@ type createIn struct {
 	Title    string            `json:"title" minLength:"1" maxLength:"200" example:"Update dependencies" doc:"title of the asks, one line"`
 	Body     string            `json:"body" minLength:"1" maxLength:"20000" example:"Raise what has a newer minor version." doc:"what is wanted and why"`
 	Labels   map[string]string `json:"labels,omitempty" maxItems:"50" maxLength:"200" example:"{\"team\":\"web\"}" doc:"names and values of your own, which the asks get"`
-	Cron     string            `json:"cron" minLength:"9" maxLength:"200" example:"0 6 * * 1-5" doc:"when to file: minute, hour, day of the month, month, day of the week"`
+	Cron     string            `json:"cron" maxLength:"200" example:"0 6 * * 1-5" doc:"when to file: minute, hour, day of the month, month, day of the week"`
 	Zone     string            `json:"zone,omitempty" maxLength:"64" example:"Europe/Berlin" doc:"time zone of cron, by its name in the IANA database; the account's unless given"`
 	WhenBusy string            `json:"when_busy,omitempty" enum:"queue,skip" doc:"what to do while the last ask is not done: queue, the default, or skip"`
 	Paused   bool              `json:"paused,omitempty" doc:"true: it files nothing until it is resumed"`
@@ -294,7 +294,7 @@ type updateIn struct {
 	Title    *string            `json:"title,omitempty" minLength:"1" maxLength:"200" doc:"title of the asks, one line"`
 	Body     *string            `json:"body,omitempty" minLength:"1" maxLength:"20000" doc:"what is wanted and why"`
 	Labels   *map[string]string `json:"labels,omitempty" maxItems:"50" maxLength:"200" doc:"names and values of your own, in place of those before"`
-	Cron     *string            `json:"cron,omitempty" minLength:"9" maxLength:"200" example:"0 6 * * 1-5" doc:"when to file"`
+	Cron     *string            `json:"cron,omitempty" maxLength:"200" example:"0 6 * * 1-5" doc:"when to file"`
 	Zone     *string            `json:"zone,omitempty" minLength:"1" maxLength:"64" example:"Europe/Berlin" doc:"time zone of cron"`
 	WhenBusy *string            `json:"when_busy,omitempty" enum:"queue,skip" doc:"what to do while the last ask is not done"`
 	Paused   *bool              `json:"paused,omitempty" example:"true" doc:"true: it files nothing until it is resumed, by false"`

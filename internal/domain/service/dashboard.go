@@ -30,9 +30,17 @@ func (s *Service) dashboard(context.Context, placeIn) (*op.Asset, error) {
 	return b.Page, nil
 }
 
+// dashboardFile answers what the pages of the server load also where there is no
+// dashboard.
 func (s *Service) dashboardFile(_ context.Context, in fileIn) (*op.Asset, error) {
+	if f := web.File(in.Name); f != nil {
+		return f, nil
+	}
 	if !s.Dashboard {
 		return nil, fault.Missing("file")
+	}
+	if in.Name == callsName {
+		return s.calls()
 	}
 	b, err := web.Dashboard()
 	if err != nil {

@@ -91,7 +91,8 @@ func (s *Service) Ops() []op.Op {
 			ID: "service.dashboard_file", Method: "GET", Path: "/ui/a/{name}", Group: group, Rule: policy.Public(),
 			Also:    []int{304},
 			Summary: "A file of the dashboard",
-			Doc:     "Another text has another name, so that a browser keeps it for a year.",
+			Doc: "Another text has another name, so that a browser keeps it for a year. What pages without script load is there also " +
+				"without the dashboard.",
 		}, s.dashboardFile),
 	}
 }
@@ -117,7 +118,7 @@ func (s *Service) info(ctx context.Context, in infoIn) (op.Reply, error) {
 	if v.Login, v.Account, err = s.Sessions.Who(ctx); err != nil {
 		return op.Reply{}, err
 	}
-	r, err := web.Render(pages, 200, "home", v, "")
+	r, err := web.Render(ctx, pages, 200, "home", v, "")
 	if err == nil {
 		r.Header["Vary"] = "Accept"
 	}
@@ -204,7 +205,7 @@ type problemIn struct {
 }
 
 // problem always answers with a page, because the address is for people.
-func (s *Service) problem(_ context.Context, in problemIn) (op.Reply, error) {
+func (s *Service) problem(ctx context.Context, in problemIn) (op.Reply, error) {
 	v := meaning{Slug: in.Slug, Text: meanings[in.Slug]}
 	for _, k := range fault.Kinds() {
 		if k.Slug() == in.Slug {
@@ -214,7 +215,7 @@ func (s *Service) problem(_ context.Context, in problemIn) (op.Reply, error) {
 	if v.Text == "" && v.Title == "" {
 		return op.Reply{}, fault.Missing("problem type")
 	}
-	return web.Render(pages, 200, "problem", v, "")
+	return web.Render(ctx, pages, 200, "problem", v, "")
 }
 
 type meaning struct {
@@ -249,7 +250,7 @@ yardmaster call account.next_steps
 yardmaster task create --repo OWNER/NAME "What is to be done"</pre>
 <p><a href="/docs">What the API offers</a></p>
 {{template "signout" "/login"}}{{else}}{{template "top" "Yardmaster"}}<p>A control plane for AI developer agents.</p>
-<a class="way" href="/login">Sign in</a>
+<a class="button" href="/login">Sign in</a>
 <p><a href="/docs">What the API offers</a></p>
 {{end}}<p><small>Version {{.Version}}</small></p>
 {{template "end"}}{{end}}

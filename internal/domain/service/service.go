@@ -4,6 +4,7 @@ package service
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"yardmaster/internal/api/op"
@@ -41,12 +42,21 @@ type Needs struct {
 }
 
 // Service implements the capabilities that describe the server.
-type Service struct{ Needs }
+type Service struct {
+	Needs
+	calls func() (*op.Asset, error) // see callables
+}
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
-	return &Service{Needs: n}
+	return &Service{Needs: n, calls: sync.OnceValues(func() (*op.Asset, error) {
+		doc, err := n.Document()
+		if err != nil {
+			return nil, err
+		}
+		return callables(doc.Body)
+	})}
 }
 
 // Card is the answer of the root path. It has no data of any account.

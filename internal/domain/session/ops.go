@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"strings"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
@@ -16,15 +17,15 @@ func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{
 			ID: "session.list", Method: "GET", Path: "/v1/sessions", Group: group, Rule: policy.Require(policy.ReadSessions),
-			Paging:  &op.Paging{Default: 50, Max: 200, Bounded: true},
+			Paging:  &op.Paging{Default: 50, Max: 200, Bounded: true, Filters: ofAll()},
 			Summary: "The account's newest sessions",
 			Doc: "The newest sessions of the account, without a cursor: raise limit to see more, or walk those of one " +
-				"repository with session.list_by_project.",
+				"repository with session.list_by_project. filter=id:PART leaves those whose id begins or ends with it.",
 		}, s.list),
 		op.New(op.Row{
 			ID: "session.list_by_project", Method: "GET", Path: "/v1/repos/{owner}/{repo}/sessions", Group: group,
 			Rule:    policy.Require(policy.ReadSessions),
-			Paging:  &op.Paging{Default: 50, Max: 200},
+			Paging:  &op.Paging{Default: 50, Max: 200, Filters: filters()},
 			Summary: "A repository's sessions, newest first",
 			Doc:     "Those of runs on the repository, and of triage and questions about it.",
 		}, s.listByProject),
@@ -71,12 +72,32 @@ func (s *Service) Ops() []op.Op {
 	}
 }
 
+// filters are those of both lists.
+func filters() map[string][]string {
+	return map[string][]string{"id": nil, "model": nil, "outcome": {"succeeded", "failed", "interrupted", "lost"}}
+}
+
+// ofAll are the filters of the sessions of all repositories.
+func ofAll() map[string][]string {
+	all := filters()
+	all["repo"] = nil
+	return all
+}
+
 type listIn struct{ op.PageIn }
 
 func (s *Service) list(ctx context.Context, in listIn) (op.Bounded[Session], error) {
 	var rows []row
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		rows, err = list(tx, in.PageIn, "")
+		repo := ""
+		if name := in.Want("repo"); name != "" {
+			owner, short, _ := strings.Cut(name, "/")
+			var known bool
+			if repo, known, err = repoID.Maybe(tx, tx.Account, owner, short); err != nil || !known {
+				return err // an unknown repository has no sessions
+			}
+		}
+		rows, err = list(tx, in.PageIn, repo)
 		return err
 	})
 	if err != nil {

@@ -165,6 +165,19 @@ func list(tx *db.Tx, p op.PageIn, repo string) ([]row, error) {
 	if repo != "" {
 		b.And("s.repo_id = ", repo)
 	}
+	part, err := p.Part()
+	if err != nil {
+		return nil, err
+	}
+	if err := db.Named(tx, b, "s.id", `SELECT id FROM sessions WHERE account_id = `, part); err != nil {
+		return nil, err
+	}
+	if model := p.Want("model"); model != "" {
+		b.And("s.model = ", model)
+	}
+	if outcome := p.Want("outcome"); outcome != "" {
+		b.And("s.outcome = ", outcome)
+	}
 	if more {
 		b.And("(s.started_at, s.id) < ", db.Tuple(at, last))
 	}

@@ -67,7 +67,7 @@ func (s *Service) mailCode(ctx context.Context, in emailIn) (op.Reply, error) {
 		return op.Reply{}, err
 	}
 	if in.ReturnTo != "" {
-		return render(202, codePage, codeForm{Email: email, ReturnTo: Local(in.ReturnTo), Invitation: in.Invitation, Mailed: s.Mailed})
+		return render(ctx, 202, codePage, codeForm{Email: email, ReturnTo: Local(in.ReturnTo), Invitation: in.Invitation, Mailed: s.Mailed})
 	}
 	return op.Reply{Status: 202, Body: CodeSent{email, int(codeLife.Seconds())}}, nil
 }
@@ -125,7 +125,7 @@ func (s *Service) verifyCode(ctx context.Context, in verifyIn) (op.Reply, error)
 	if f.Kind == fault.Internal {
 		return op.Reply{}, err
 	}
-	return render(f.Kind.Status(), codePage, codeForm{
+	return render(ctx, f.Kind.Status(), codePage, codeForm{
 		Email:      email,
 		ReturnTo:   Local(in.ReturnTo),
 		Invitation: in.Invitation,

@@ -29,7 +29,7 @@ func (s *Service) form(ctx context.Context, in loginIn) (op.Reply, error) {
 		if err != nil {
 			return op.Reply{}, err
 		}
-		return render(200, inPage, who)
+		return render(ctx, 200, inPage, who)
 	}
 	return s.again(ctx, signinForm{ReturnTo: in.ReturnTo}, nil)
 }
@@ -96,7 +96,7 @@ func (s *Service) again(ctx context.Context, form signinForm, failure error) (op
 		}
 		status, form.Failure = f.Kind.Status(), web.OneLine(f)
 	}
-	return render(status, signinPage, form)
+	return render(ctx, status, signinPage, form)
 }
 
 // Failed shows the sign-in page with a failure that happened elsewhere.
@@ -115,30 +115,30 @@ const (
 	codePage   = "code"
 )
 
-func render(status int, name string, data any) (op.Reply, error) {
+func render(ctx context.Context, status int, name string, data any) (op.Reply, error) {
 	// After a sign-in the page may lead to a program's own address or to an identity
 	// provider.
-	return web.Render(pages, status, name, data, web.Anywhere)
+	return web.Render(ctx, pages, status, name, data, web.Anywhere)
 }
 
 var pages = web.Templates(`
 {{define "signin"}}{{template "top" "Sign in"}}{{template "alert" .Failure}}<form method="post" action="/auth/password"><input type="hidden" name="return_to" value="{{.ReturnTo}}">
 <label for="login">Login or e-mail</label><input id="login" name="login" value="{{.Login}}" required maxlength="254" autocomplete="username" autocapitalize="none" spellcheck="false">
 <label for="password">Password</label><input id="password" name="password" type="password" required maxlength="200" autocomplete="current-password">
-<button class="yes">Sign in</button></form>
+<button class="main">Sign in</button></form>
 {{if .Email}}<section><form method="post" action="/auth/email"><input type="hidden" name="return_to" value="{{.ReturnTo}}">
 <label for="email">Without a password</label><input id="email" name="email" type="email" required maxlength="254" autocomplete="email" placeholder="you@example.com">
 <button>Mail me a code</button></form></section>
 {{end}}{{if .SSO}}<section><form method="get" action="/auth/oidc"><input type="hidden" name="return_to" value="{{.ReturnTo}}">
 <label for="org">With your organisation</label><input id="org" name="org" value="{{.Org}}" required autocomplete="organization" autocapitalize="none" spellcheck="false" placeholder="its login here">
 <button>Continue</button></form></section>
-{{end}}{{if .GitHub}}<section><a class="way" href="/auth/github/start?return_to={{.ReturnTo}}">Sign in with GitHub</a></section>
+{{end}}{{if .GitHub}}<section><a class="button" href="/auth/github/start?return_to={{.ReturnTo}}">Sign in with GitHub</a></section>
 {{end}}{{template "end"}}{{end}}
 {{define "code"}}{{template "top" "Enter the code"}}{{template "alert" .Failure}}{{if .Mailed}}<p>If <strong>{{.Email}}</strong> may sign in here, a code of six digits is on its way there.</p>
 {{else}}<p>This server sends no mail. If <strong>{{.Email}}</strong> may sign in here, a code of six digits was made: ask whoever runs the server for it. On the server, <code>yardmaster mail</code> shows it.</p>
 {{end}}<form method="post" action="/auth/email/verify"><input type="hidden" name="email" value="{{.Email}}"><input type="hidden" name="return_to" value="{{.ReturnTo}}"><input type="hidden" name="invitation" value="{{.Invitation}}">
 <label for="code">Code</label><input id="code" name="code" required autofocus inputmode="numeric" autocomplete="one-time-code" pattern="[0-9 ]{6,7}" maxlength="7">
-<button class="yes">Sign in</button></form>
+<button class="main">Sign in</button></form>
 <section><form method="post" action="/auth/email"><input type="hidden" name="email" value="{{.Email}}"><input type="hidden" name="return_to" value="{{.ReturnTo}}"><input type="hidden" name="invitation" value="{{.Invitation}}">
 <small>It is good for ten minutes.</small><button>{{if .Mailed}}Mail me another{{else}}Make another{{end}}</button></form></section>
 {{template "end"}}{{end}}

@@ -87,6 +87,6 @@ func (s *Service) refresh(ctx context.Context) {
 	}
 	s.mu.Unlock()
 	for _, k := range stale {
-		s.used(ctx, inUse[k].actor, k.hash)
+		s.used(ctx, inUse[k].actor, k.hash, now)
 	}
 }

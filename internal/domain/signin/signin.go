@@ -67,7 +67,7 @@ type Providers interface {
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB    *db.DB
-	Clock func() time.Time // of the cache only; stored times are the transaction's
+	Clock func() time.Time // of the cache and of last uses; other stored times are the transaction's
 	Ring  *seal.Keyring
 	Mail  *mail.Outbox
 
@@ -199,20 +199,21 @@ func (s *Service) cached(ctx context.Context, hash, acct string, resolve resolve
 	}
 	s.mu.Unlock()
 	if stale {
-		go s.used(context.WithoutCancel(ctx), e.actor, hash)
+		go s.used(context.WithoutCancel(ctx), e.actor, hash, now)
 	}
 	return e.actor, nil
 }
 
-// used records the last use of a credential, about once a minute. Its errors are
-// ignored, because the time is only for information.
-func (s *Service) used(ctx context.Context, a policy.Actor, hash string) {
+// used records the last use of a credential, about once a minute, with the time of the
+// request: the record may be late, and must not make a session live longer. Its errors are
+// ignored: the next use is recorded again.
+func (s *Service) used(ctx context.Context, a policy.Actor, hash string, at time.Time) {
 	_ = s.DB.Write(ctx, func(tx *db.Tx) error {
 		if a.Credential == policy.Session {
-			_, err := touchSession.Exec(tx, hash, tx.Micros())
+			_, err := touchSession.Exec(tx, hash, db.Micros(at))
 			return err
 		}
-		return token.Touch(tx, a.CredentialID, tx.Now)
+		return token.Touch(tx, a.CredentialID, at)
 	})
 }
 

@@ -285,7 +285,12 @@ func (s *Service) pageOf(tx *db.Tx, p op.PageIn, repoID string, states []string)
 	if err != nil {
 		return nil, nil, err
 	}
+	named, err := namedOf(tx, p)
+	if err != nil {
+		return nil, nil, err
+	}
 	narrow := func(b *db.Builder) *db.Builder {
+		named(b)
 		if len(states) == 1 {
 			b.And("status = ", states[0])
 		}
@@ -335,6 +340,31 @@ func (s *Service) pageOf(tx *db.Tx, p op.PageIn, repoID string, states []string)
 		end = nil
 	}
 	return rows, end, err
+}
+
+// namedOf reads the filters that name tasks, and answers what adds them to a list.
+func namedOf(tx *db.Tx, p op.PageIn) (func(b *db.Builder), error) {
+	part, err := p.Part()
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	if part != "" {
+		if ids, err = db.IDs(tx, `SELECT id FROM tasks WHERE account_id = `, part); err != nil {
+			return nil, err
+		}
+	}
+	return func(b *db.Builder) {
+		if part != "" {
+			b.In("id", ids)
+		}
+		if branch := p.Want("branch"); branch != "" {
+			b.And("branch = ", branch)
+		}
+		if box := p.Want("box"); box != "" {
+			b.And("box_id = ", box)
+		}
+	}, nil
 }
 
 type place struct {

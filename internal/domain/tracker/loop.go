@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
 	"yardmaster/internal/db"
@@ -32,7 +31,7 @@ func (s *Service) Loop(ctx context.Context) error {
 			return err
 		})
 		if err != nil {
-			s.complain(ctx, "tidy up", err)
+			observe.Complain(ctx, s.Logger, "tidy up", err)
 		}
 	})
 	return nil
@@ -40,30 +39,16 @@ func (s *Service) Loop(ctx context.Context) error {
 
 // Pass opens the issues that are due.
 func (s *Service) Pass(ctx context.Context) {
-	for ctx.Err() == nil {
-		due, err := s.take(ctx)
-		if err != nil {
-			s.complain(ctx, "take the issues that are due at Linear", err)
-		}
-		if err != nil || len(due) == 0 {
-			return
-		}
-		var all sync.WaitGroup
-		for _, i := range due {
-			all.Go(func() {
-				if err := s.carry(db.WithAccount(ctx, i.AccountID), i); err != nil {
-					s.complain(ctx, "open an issue at Linear", err, slog.String("id", i.ID))
-				}
-			})
-		}
-		all.Wait()
-	}
-}
-
-func (s *Service) take(ctx context.Context) ([]issueRow, error) {
-	return db.Claim(ctx, s.DB, anyDue, func(tx *db.Tx) ([]issueRow, error) {
+	err := db.Drain(ctx, s.DB, anyDue, func(tx *db.Tx) ([]issueRow, error) {
 		return take.All(tx, tx.Micros(), db.Micros(tx.Now.Add(hold)), atOnce)
+	}, func(i issueRow) {
+		if err := s.carry(db.WithAccount(ctx, i.AccountID), i); err != nil {
+			observe.Complain(ctx, s.Logger, "open an issue at Linear", err, slog.String("id", i.ID))
+		}
 	})
+	if err != nil {
+		observe.Complain(ctx, s.Logger, "take the issues that are due at Linear", err)
+	}
 }
 
 // errGone says that the account has disconnected Linear.
@@ -158,11 +143,4 @@ func (s *Service) create(ctx context.Context, i issueRow) (made linear.Issue, co
 		}
 	}
 	return made, connection, err
-}
-
-func (s *Service) complain(ctx context.Context, what string, err error, more ...any) {
-	observe.Failed(ctx, err)
-	if ctx.Err() == nil {
-		s.Logger.ErrorContext(ctx, what, append(more, slog.Any("error", err))...)
-	}
 }

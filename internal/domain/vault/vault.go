@@ -9,13 +9,13 @@ package vault
 import (
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/needs"
 	"yardmaster/internal/protocol"
 	"yardmaster/internal/seal"
@@ -84,10 +84,10 @@ func New(n Needs) *Service {
 }
 
 var (
-	namePattern   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
-	envPattern    = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,39}$`)
-	headerPattern = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$")
-	headerText    = regexp.MustCompile(`^[\t\x20-\x7e]*$`)
+	namePattern   = lazy.New(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
+	envPattern    = lazy.New(`^[a-z0-9][a-z0-9._-]{0,39}$`)
+	headerPattern = lazy.New("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$")
+	headerText    = lazy.New(`^[\t\x20-\x7e]*$`)
 )
 
 var (

@@ -78,7 +78,7 @@ func (s *Service) Loop(ctx context.Context) error {
 		s.pass(ctx, running)
 		err := tidy.Do(ctx, s.DB, s.forget)
 		if err != nil {
-			s.complain(ctx, "tidy up", err)
+			observe.Complain(ctx, s.Logger, "tidy up", err)
 		}
 	})
 	return nil
@@ -102,21 +102,14 @@ func (s *Service) pass(ctx, running context.Context) {
 		return err
 	})
 	if err != nil {
-		s.complain(ctx, "read which webhooks are due", err)
+		observe.Complain(ctx, s.Logger, "read which webhooks are due", err)
 	}
 	for _, h := range hooks {
 		s.working.begin(h.ID, func() {
 			if err := s.work(db.WithAccount(running, h.AccountID), h.ID); err != nil {
-				s.complain(running, "send to a webhook", err, slog.String("id", h.ID))
+				observe.Complain(running, s.Logger, "send to a webhook", err, slog.String("id", h.ID))
 			}
 		})
-	}
-}
-
-func (s *Service) complain(ctx context.Context, what string, err error, more ...any) {
-	observe.Failed(ctx, err)
-	if ctx.Err() == nil {
-		s.Logger.ErrorContext(ctx, what, append(more, slog.Any("error", err))...)
 	}
 }
 
