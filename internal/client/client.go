@@ -100,18 +100,22 @@ func (c *Client) Call(ctx context.Context, method, path string, in, out any) err
 	}
 	defer resp.Body.Close()
 	if out == nil {
-		_, err = io.Copy(io.Discard, resp.Body)
+		_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, largest))
 		return err
 	}
-	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+	if err := json.NewDecoder(io.LimitReader(resp.Body, largest)).Decode(out); err != nil {
 		return fmt.Errorf("%s %s: the answer is not what was expected: %w", method, path, err)
 	}
 	return nil
 }
 
+// ErrCircle is the error for a list whose next page is one that was read before.
+var ErrCircle = errors.New("the pages of the list have no end: the server names one that it gave before")
+
 // Each calls take with every row of a collection, page after page. It waits as Patient
 // does.
 func Each[T any](ctx context.Context, c *Client, path string, take func(T) error) error {
+	seen := map[string]bool{}
 	for at := path; ; {
 		var page struct {
 			Data []T     `json:"data"`
@@ -128,6 +132,10 @@ func Each[T any](ctx context.Context, c *Client, path string, take func(T) error
 		if page.Next == nil {
 			return nil
 		}
+		if seen[*page.Next] {
+			return ErrCircle
+		}
+		seen[*page.Next] = true
 		sep := "?"
 		if strings.Contains(path, "?") {
 			sep = "&"
@@ -148,7 +156,7 @@ func (c *Client) Patient(ctx context.Context, method, path string, out any) erro
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(time.Duration(max(p.RetryAfter, 1)) * time.Second):
+		case <-time.After(max(wait(p.RetryAfter), time.Second)):
 		}
 	}
 }
@@ -161,7 +169,51 @@ func (c *Client) Fetch(ctx context.Context, method, path string, in any) ([]byte
 		return nil, err
 	}
 	defer resp.Body.Close()
-	return io.ReadAll(resp.Body)
+	return whole(resp.Body)
+}
+
+// largest is the most bytes of an answer that are read, and largestFrame of a frame of a
+// stream.
+const (
+	largest      = 64 << 20
+	largestFrame = 16 << 20
+)
+
+// errTooLarge is the error for an answer, or a frame, that goes on and on.
+var errTooLarge = errors.New("the server sends more than any answer has")
+
+// longestWait is the longest pause that a server can ask for.
+const longestWait = time.Hour
+
+// wait is a number of seconds that a server has named.
+func wait(seconds int) time.Duration {
+	return time.Duration(min(max(seconds, 0), int(longestWait.Seconds()))) * time.Second
+}
+
+// direct calls servers, and goes to no other one that they name: what a call holds is for
+// the server alone that was asked.
+var direct = &http.Client{CheckRedirect: sameServer}
+
+// sameServer refuses redirects to another scheme, name or port. The standard library
+// takes ports of a name, and names below it, for the same, and sends them the token.
+func sameServer(req *http.Request, via []*http.Request) error {
+	from := via[0].URL
+	switch {
+	case req.URL.Scheme != from.Scheme || !strings.EqualFold(req.URL.Host, from.Host):
+		return fmt.Errorf("it sends on to another server, %s://%s: give that as --url if it is yours", req.URL.Scheme, req.URL.Host)
+	case len(via) > 5:
+		return errors.New("it sends on and on")
+	}
+	return nil
+}
+
+// whole reads an answer.
+func whole(r io.Reader) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, largest+1))
+	if err == nil && len(b) > largest {
+		return nil, errTooLarge
+	}
+	return b, err
 }
 
 func (c *Client) send(ctx context.Context, method, path string, in any, header http.Header) (*http.Response, error) {
@@ -182,13 +234,14 @@ func (c *Client) send(ctx context.Context, method, path string, in any, header h
 	}
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
+		c.tell(req)
 	}
 	if c.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.Token)
 	}
 	hc := c.HTTP
 	if hc == nil {
-		hc = http.DefaultClient
+		hc = direct
 	}
 	resp, err := hc.Do(req)
 	if err != nil {
@@ -204,9 +257,49 @@ func (c *Client) send(ctx context.Context, method, path string, in any, header h
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	p := &Problem{Status: resp.StatusCode}
 	if json.Unmarshal(b, p) != nil || p.Type == "" {
+		*p = Problem{} // it may be half read
 		p.Type, p.Detail = "about:blank", fmt.Sprintf("%s %s answered %s", method, path, resp.Status)
 	}
+	p.Status = resp.StatusCode
 	return nil, p
+}
+
+// largeBody is the size in bytes from which Steps is told how much of a body is sent.
+const largeBody = 256 << 10
+
+// tell has Steps told how much of a large body is sent.
+func (c *Client) tell(req *http.Request) {
+	if c.Steps == nil || req.ContentLength < largeBody || req.GetBody == nil {
+		return
+	}
+	again := req.GetBody
+	req.GetBody = func() (io.ReadCloser, error) {
+		body, err := again()
+		return &told{ReadCloser: body, of: req.ContentLength, part: c.Steps.Part}, err
+	}
+	req.Body = &told{ReadCloser: req.Body, of: req.ContentLength, part: c.Steps.Part}
+}
+
+// told is a body that tells how much of it was read.
+type told struct {
+	io.ReadCloser
+	read, of int64
+	part     func(string)
+}
+
+func (t *told) Read(b []byte) (int, error) {
+	n, err := t.ReadCloser.Read(b)
+	t.read += int64(n)
+	t.part(fmt.Sprintf("%d%% of %s sent", t.read*100/t.of, Size(t.of)))
+	return n, err
+}
+
+// Size is a number of bytes for people, in KiB or MiB.
+func Size(n int64) string {
+	if n < 1<<20 {
+		return fmt.Sprintf("%d KiB", (n+1023)>>10)
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }
 
 // Frame is one server-sent event.
@@ -241,16 +334,36 @@ func (c *Client) Stream(ctx context.Context, path, lastID string, fn func(Frame)
 			if errors.Is(err, ErrStop) || ended {
 				return nil
 			}
+			if errors.Is(err, errTooLarge) {
+				return err
+			}
 		}
 		var p *Problem
-		wait, again := tryAgain(ctx, err)
+		pause, again := tryAgain(ctx, err)
 		if errors.As(err, &p) && !again {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(max(wait, 500*time.Millisecond)):
+		case <-time.After(max(pause, 500*time.Millisecond)):
+		}
+	}
+}
+
+// lineOf reads a line of a stream, without its end.
+func lineOf(br *bufio.Reader) (string, error) {
+	var b []byte
+	for {
+		part, err := br.ReadSlice('\n')
+		b = append(b, part...)
+		switch {
+		case err == nil:
+			return strings.TrimRight(string(b), "\r\n"), nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return "", err
+		case len(b) > largestFrame:
+			return "", errTooLarge
 		}
 	}
 }
@@ -261,11 +374,13 @@ func frames(r io.Reader, fn func(Frame) error) (ended bool, err error) {
 	var f Frame
 	var has bool
 	for {
-		line, err := br.ReadString('\n')
+		line, err := lineOf(br)
 		if err != nil {
 			return false, err
 		}
-		line = strings.TrimRight(line, "\r\n")
+		if len(f.Data)+len(line) > largestFrame {
+			return false, errTooLarge
+		}
 		if line == "" {
 			if has {
 				if err := fn(f); err != nil {

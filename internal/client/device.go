@@ -28,7 +28,7 @@ func (c *Client) SignInByDevice(ctx context.Context, show func(Approval)) error 
 		return err
 	}
 	show(begun.Approval)
-	interval := time.Duration(max(begun.Interval, 1)) * time.Second
+	interval := max(wait(begun.Interval), time.Second)
 	for {
 		select {
 		case <-ctx.Done():

@@ -10,7 +10,7 @@ import (
 	"github.com/zalando/go-keyring"
 )
 
-// Keyring keeps tokens by the names of their contexts.
+// Keyring keeps tokens by the names and the servers of their contexts.
 type Keyring interface {
 	Get(name string) (string, error)
 	Set(name, token string) error

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Login is an address and a token that the command line uses, under a name.
@@ -37,6 +38,38 @@ const defaultURL = "http://127.0.0.1:8080"
 
 // ErrNoLogin is the error for somebody who has not signed in.
 var ErrNoLogin = errors.New("not signed in")
+
+// UnknownContext is the error for a name that no context has. Known are the names of those
+// there are.
+type UnknownContext struct {
+	Name  string
+	Known []string
+}
+
+func (u *UnknownContext) Error() string {
+	if len(u.Known) == 0 {
+		return fmt.Sprintf("there is no context %s, nor any other: run `%s`", Inert(u.Name), SignInCommand(u.Name, ""))
+	}
+	words := make([]string, len(u.Known))
+	for i, name := range u.Known {
+		words[i] = Inert(name)
+	}
+	return fmt.Sprintf("there is no context %s; there are %s", Inert(u.Name), strings.Join(words, ", "))
+}
+
+// SignInCommand is the command line that signs in at an address, into the context of a name.
+// Without a name the context is chosen by the address; without an address a word in capitals
+// stands for it.
+func SignInCommand(name, address string) string {
+	command := "yardmaster auth login"
+	if name != "" {
+		command += " --context " + Word(name)
+	}
+	if address == "" {
+		return command + " --url ADDRESS"
+	}
+	return command + " --url " + Word(address)
+}
 
 // LoginFile is the path of the stored logins.
 func LoginFile() (string, error) {
@@ -114,11 +147,18 @@ func (l *Logins) NameFor(address string) string {
 	}
 }
 
+// entry names a token in the keyring: by its context and its server. The keyring is one for
+// the person, while there may be several files of contexts, which anybody may edit.
+func entry(name, address string) string { return name + " " + address }
+
 // Put stores a login and makes it the current one. It puts the token into the keyring,
 // or into the file if there is no keyring.
 func (l *Logins) Put(of Login, ring Keyring) error {
 	of.Keyring = false
-	if ring != nil && ring.Set(of.Name, of.Token) == nil {
+	if was := l.Logins[of.Name]; was.Keyring && was.URL != of.URL && ring != nil {
+		_ = ring.Delete(entry(of.Name, was.URL)) // it goes to that server alone, for which there is no context any more
+	}
+	if ring != nil && ring.Set(entry(of.Name, of.URL), of.Token) == nil {
 		of.Token, of.Keyring = "", true
 	}
 	l.Logins[of.Name], l.Current = of, of.Name
@@ -133,8 +173,8 @@ func (l *Logins) Use(name string) error {
 
 // Remove forgets a login.
 func (l *Logins) Remove(name string, ring Keyring) error {
-	if l.Logins[name].Keyring && ring != nil {
-		if err := ring.Delete(name); err != nil {
+	if of := l.Logins[name]; of.Keyring && ring != nil {
+		if err := ring.Delete(entry(name, of.URL)); err != nil {
 			return err
 		}
 	}
@@ -172,7 +212,7 @@ func (l *Logins) save() error {
 // the current one. YARDMASTER_URL and YARDMASTER_TOKEN take precedence when no name is
 // given. A stored token goes to the server alone that it is of: with YARDMASTER_URL and no
 // YARDMASTER_TOKEN it is that of the context with the address. LoadLogin fails with
-// ErrNoLogin if there is no token; the answer has the address even so.
+// *UnknownContext if no context has the name that was given, and with ErrNoLogin if there is no token; the answer has the address even so.
 func LoadLogin(env func(string) string, name string, ring Keyring) (Login, error) {
 	all, err := ReadLogins()
 	if err != nil {
@@ -192,7 +232,7 @@ func LoadLogin(env func(string) string, name string, ring Keyring) (Login, error
 	switch {
 	case name != "":
 		if of, known = all.Get(name); !known {
-			return of, fmt.Errorf("there is no context %q: `yardmaster auth list` has those there are", name)
+			return of, &UnknownContext{name, all.Names()}
 		}
 	case address != "" && known && of.URL != address:
 		of, known = all.Get(all.NameFor(address))
@@ -207,19 +247,20 @@ func LoadLogin(env func(string) string, name string, ring Keyring) (Login, error
 	case token != "":
 		return Login{Name: of.Name, URL: address, Token: token, Account: of.Account}, nil
 	case !known || of.URL != address:
-		return Login{URL: address}, fmt.Errorf("%w at %s: run `yardmaster auth login`, or set YARDMASTER_TOKEN", ErrNoLogin, address)
+		return Login{URL: address}, fmt.Errorf("%w at %s: run `%s`, or set YARDMASTER_TOKEN", ErrNoLogin, address,
+			SignInCommand("", address))
 	}
 	if of.Keyring {
 		if ring == nil {
 			return of, fmt.Errorf("the token of the context %s is in the system's keyring, which is not there now: "+
-				"run `yardmaster auth login` again, or set YARDMASTER_TOKEN", of.Name)
+				"run `%s` again, or set YARDMASTER_TOKEN", of.Name, SignInCommand(of.Name, of.URL))
 		}
-		if of.Token, err = ring.Get(of.Name); err != nil {
+		if of.Token, err = ring.Get(entry(of.Name, of.URL)); err != nil {
 			return of, fmt.Errorf("read the token of the context %s from the system's keyring: %w", of.Name, err)
 		}
 	}
 	if of.Token == "" {
-		return of, fmt.Errorf("%w at %s: run `yardmaster auth login`, or set YARDMASTER_TOKEN", ErrNoLogin, of.URL)
+		return of, fmt.Errorf("%w at %s: run `%s`, or set YARDMASTER_TOKEN", ErrNoLogin, of.URL, SignInCommand(of.Name, of.URL))
 	}
 	return of, nil
 }

@@ -74,7 +74,9 @@ func TestTokenStaysWithItsServer(t *testing.T) {
 			t.Errorf("%q with %s: %+v, %v", c.name, c.env("YARDMASTER_URL"), l, err)
 		}
 	}
-	if _, err := LoadLogin(env, "three", nil); err == nil || !strings.Contains(err.Error(), "no context") {
+	var unknown *UnknownContext
+	if _, err := LoadLogin(env, "three", nil); !errors.As(err, &unknown) || !strings.Contains(err.Error(),
+		"there is no context three; there are one, two") {
 		t.Errorf("an unknown context: %v", err)
 	}
 }
@@ -141,7 +143,7 @@ func TestKeyringHoldsTheToken(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := ring.Get("a"); !errors.Is(err, keyring.ErrNotFound) {
+	if _, err := ring.Get(entry("a", "http://a")); !errors.Is(err, keyring.ErrNotFound) {
 		t.Errorf("%v", err)
 	}
 	// A keyring that refuses leaves the token to the file.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -18,8 +19,10 @@ func Print(out io.Writer, width int) Watcher { return Printer{Out: out, Width: w
 // Printer writes what a Watcher is told, for people.
 type Printer struct {
 	Out   io.Writer
-	Width int              // characters of a line; 0: lines are not broken
-	Now   func() time.Time // the time before each line; nil: none
+	Width int // characters of a line; 0: lines are not broken
+	// Now is the time before a line about something that has no time of its own; nil: no line
+	// has a time. An event of a run has one, and so has the end of a task.
+	Now func() time.Time
 	// Paint colours a line, which is inert, by what it is: task, run, agent, output, pull,
 	// server, + and - for lines that an agent adds and removes; nil: no colours.
 	Paint func(what, text string) string
@@ -29,28 +32,38 @@ type Printer struct {
 
 // Watcher is the Watcher that prints.
 func (p Printer) Watcher() Watcher {
-	line := func(what, text string) { p.line(what, what, Inert(text)) }
+	var at time.Time // of what is printed; zero: now
+	line := func(what, text string) { p.line(at, what, what, Inert(text)) }
 	var who, text string // the source of text, and its output since the last line end
+	var begun time.Time  // when text began
+	rest := func() {
+		of := at
+		at = begun
+		line(who, text)
+		text, at = "", of
+	}
 	hear := func(what, chunk string) {
 		if what != who && text != "" {
-			line(who, text)
-			text = ""
+			rest()
+		}
+		if text == "" {
+			begun = at
 		}
 		who = what
 		text += chunk
 		for {
-			whole, rest, ended := strings.Cut(text, "\n")
+			whole, left, ended := strings.Cut(text, "\n")
 			if !ended {
 				return
 			}
-			if text = rest; Inert(whole) != "" {
+			if text = left; Inert(whole) != "" {
 				line(what, whole)
 			}
 		}
 	}
 	say := func(what, format string, a ...any) {
 		if text != "" {
-			hear(who, "\n")
+			rest()
 		}
 		line(what, fmt.Sprintf(format, a...))
 	}
@@ -61,6 +74,9 @@ func (p Printer) Watcher() Watcher {
 	}
 	return Watcher{
 		State: func(t Task) {
+			if at = (time.Time{}); t.Ended() && t.FinishedAt != nil {
+				at = *t.FinishedAt
+			}
 			s := t.Status
 			if t.Stuck {
 				s += ", stuck"
@@ -73,7 +89,7 @@ func (p Printer) Watcher() Watcher {
 			}
 			say("task", "%s", s)
 			for _, h := range t.Holds {
-				say("task", "waits: %s, until %s", h.Reason, h.ClearsWhen)
+				say("task", "waits: %s, until %s", h.Reason, h.Clear.Plain(h.ClearsWhen))
 				if command := h.Clear.Command(); command != "" {
 					say("task", "then: %s", command)
 				}
@@ -83,6 +99,7 @@ func (p Printer) Watcher() Watcher {
 			}
 		},
 		Event: func(_ Task, e Event) {
+			at = e.At
 			if chunk, ok := agentText(e); ok {
 				hear("agent", chunk)
 				return
@@ -97,18 +114,23 @@ func (p Printer) Watcher() Watcher {
 			if edits := edited(e); len(edits) > 0 {
 				say("edit", "%s", edits[0].text)
 				for _, l := range edits[1:] {
-					p.line(l.what, "", Inert(l.text))
+					p.line(at, l.what, "", Inert(l.text))
 				}
 			}
 		},
 		Pull: func(pr Pull) {
+			at = time.Time{}
 			checks := "checks " + pr.Checks
 			if pr.Checks == "none" {
 				checks = "no checks"
 			}
-			say("pull", "#%d %s, head %.10s, %s", pr.Number, pr.State, pr.HeadSHA, checks)
+			name := ""
+			if pr.Number > 0 { // its code host has given it one
+				name = fmt.Sprintf("#%d ", pr.Number)
+			}
+			say("pull", "%s%s, head %.10s, %s", name, pr.State, pr.HeadSHA, checks)
 			if a := pr.PendingAction; a != nil && a.State == "pending" {
-				say("pull", "%s waits for approval: yardmaster pr approve %s", a.Kind, pr.ID)
+				say("pull", "%s waits for approval: yardmaster pr approve %s", a.Kind, Word(pr.ID))
 				if asks := pr.Warning(); asks != "" {
 					say("pull", "%s", asks)
 				} else if p.Page != nil && a.Question != "" {
@@ -117,15 +139,26 @@ func (p Printer) Watcher() Watcher {
 				page("pull", "pr", pr.ID)
 			}
 		},
-		Lost: func(err error) { say("server", "%v; trying again", err) },
+		Lost: func(err error) {
+			at = time.Time{}
+			say("server", "%v; trying again", err)
+		},
 	}
 }
 
-// line writes an inert line, broken where it is too long. label stands before it.
-func (p Printer) line(what, label, text string) {
+// line writes an inert line, broken where it is too long. label stands before it, and before
+// that the time at which it happened, with the date where that is long ago; zero is now.
+func (p Printer) line(happened time.Time, what, label, text string) {
 	at := ""
 	if p.Now != nil {
-		at = p.Now().Local().Format("15:04:05")
+		now, form := p.Now(), time.TimeOnly
+		if happened.IsZero() {
+			happened = now
+		}
+		if ago := now.Sub(happened); ago > 12*time.Hour || ago < -12*time.Hour {
+			form = time.DateTime
+		}
+		at = happened.Local().Format(form)
 	}
 	for i, part := range Broken(text, p.Width-len(margin)-len(at)) {
 		if i > 0 {
@@ -222,6 +255,19 @@ func Broken(line string, width int) (parts []string) {
 // Inert is untrusted text for one line of a terminal.
 func Inert(s string) string { return inert.Line(s) }
 
+// plainWord are the characters that no shell reads as more than themselves.
+var plainWord = regexp.MustCompile(`^[\pL\pN_./:@,+=#-]*$`)
+
+// Word is untrusted text as one word of a command line that a person may copy into a
+// shell; "" stays empty.
+func Word(s string) string {
+	s = Inert(s)
+	if plainWord.MatchString(s) && !strings.HasPrefix(s, "#") {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
 // InertLines is untrusted text of several lines.
 func InertLines(s string) string { return inert.Lines(s) }
 
@@ -267,6 +313,8 @@ func describe(e Event) string {
 		FailureKind                                                            string   `json:"failure_kind"`
 		Holds                                                                  []string `json:"isolation_holds"`
 		WIP                                                                    bool
+		File, Reason, Question, Why                                            string
+		Pull                                                                   int64
 		InputTokens                                                            int64 `json:"input_tokens"`
 		OutputTokens                                                           int64 `json:"output_tokens"`
 	}
@@ -304,6 +352,24 @@ func describe(e Event) string {
 			s += " (unfinished work)"
 		}
 		return s
+	case "ask.filed":
+		return "filed an ask: " + d.Title
+	case "action.proposed":
+		return fmt.Sprintf("proposes to %s #%d: %s", d.Kind, d.Pull, d.Why)
+	case "blocker.declared":
+		return "needs a person: " + or(d.Question, d.Kind)
+	case "outbox.refused":
+		return d.File + " was refused: " + d.Reason
+	case "command.refused":
+		return "the box refused a command: " + or(d.Reason, d.Kind)
+	case "run.parked":
+		return "waits for a person"
+	case "run.resumed":
+		return "goes on"
+	case "run.lease_lost":
+		return "the box lost its lease"
+	case "output.truncated":
+		return "some output was left out"
 	case "run.halting":
 		return strings.TrimSuffix("stopping the agent: "+d.FailureKind, ": ")
 	case "run.finished":

@@ -62,8 +62,8 @@ func exchange(ctx context.Context, url, account, path string, body any, then str
 	if err != nil {
 		return err
 	}
-	session := &Client{URL: url, HTTP: &http.Client{Jar: jar, Transport: page{}}}
-	inAccount := &Client{URL: url, HTTP: &http.Client{Jar: jar, Transport: page{account}}}
+	session := &Client{URL: url, HTTP: &http.Client{Jar: jar, Transport: page{}, CheckRedirect: sameServer}}
+	inAccount := &Client{URL: url, HTTP: &http.Client{Jar: jar, Transport: page{account}, CheckRedirect: sameServer}}
 	if err := session.Call(ctx, http.MethodPost, path, body, nil); err != nil {
 		return err
 	}

@@ -26,7 +26,9 @@ type Task struct {
 	Attempt     int     `json:"attempt"`
 	FailureKind *string `json:"failure_kind"`
 	Failure     *string `json:"failure"`
-	Holds       []struct {
+	// FinishedAt is when the task ended; nil until then.
+	FinishedAt *time.Time `json:"finished_at"`
+	Holds      []struct {
 		Reason     string `json:"reason"`
 		ClearsWhen string `json:"clears_when"`
 		Clear      *Clear `json:"clear"`
@@ -37,6 +39,16 @@ type Task struct {
 type Clear struct {
 	Capability string            `json:"capability"`
 	Args       map[string]string `json:"args"`
+}
+
+// Plain is a sentence of the server about what clears a wait, without the call in brackets,
+// which a command line says better.
+func (c *Clear) Plain(until string) string {
+	if c.Command() == "" {
+		return until
+	}
+	until, _, _ = strings.Cut(until, " ("+c.Capability+" ")
+	return until
 }
 
 // Command is the command line that makes the call, with a word in capitals or an ellipsis
@@ -57,7 +69,7 @@ func (c *Clear) Command() string {
 			id = c.Args[name]
 		}
 	}
-	if id == "" {
+	if id = Word(id); id == "" {
 		return ""
 	}
 	switch name := c.Capability; name {
@@ -175,6 +187,7 @@ func (c *Client) DecideAt(ctx context.Context, prID, verb, head, question string
 // Event is one step of a run's timeline.
 type Event struct {
 	Seq  int64           `json:"seq"`
+	At   time.Time       `json:"t"` // by the clock of the box; zero if unknown
 	Kind string          `json:"kind"`
 	Data json.RawMessage `json:"data"`
 }
@@ -238,7 +251,7 @@ func tryAgain(ctx context.Context, err error) (after time.Duration, again bool) 
 	case err == nil || ctx.Err() != nil:
 		return 0, false
 	case errors.As(err, &p):
-		return time.Duration(p.RetryAfter) * time.Second, p.Status >= 500 || p.Status == http.StatusTooManyRequests
+		return wait(p.RetryAfter), p.Status >= 500 || p.Status == http.StatusTooManyRequests
 	}
 	var unreachable *Unreachable
 	return 0, errors.As(err, &unreachable)

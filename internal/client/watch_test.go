@@ -244,7 +244,7 @@ func TestQuestionIsPrinted(t *testing.T) {
 func TestWaitIsPrintedWithItsCommand(t *testing.T) {
 	var task Task
 	err := json.Unmarshal([]byte(`{"id": "t", "status": "awaiting_ci", "stuck": true, "failure_kind": "ci_ladder_spent", "failure": "the check exited with 1", "holds": [
-		{"reason": "needs_person", "clears_when": "a person mends it", "clear": {"capability": "pr.rearm_babysit", "args": {"id": "p"}}},
+		{"reason": "needs_person", "clears_when": "a person mends it (pr.rearm_babysit of the pull request p)", "clear": {"capability": "pr.rearm_babysit", "args": {"id": "p"}}},
 		{"reason": "no_box_online", "clears_when": "a box comes", "clear": {"capability": "box.add", "args": {}}},
 		{"reason": "conflict", "clears_when": "it ends", "clear": null}]}`), &task)
 	if err != nil {
@@ -271,5 +271,62 @@ func TestWaitIsPrintedWithItsCommand(t *testing.T) {
 		if got := c.Command(); got != want {
 			t.Errorf("%s is %q, want %q", capability, got, want)
 		}
+	}
+}
+
+// Every event of a run that people should know of is a sentence, and a pull request without
+// a number has none.
+func TestEventsAreSentences(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ kind, data, want string }{
+		{"ask.filed", `{"title": "The footer is old"}`, "filed an ask: The footer is old"},
+		{"action.proposed", `{"kind": "close", "pull": 7, "why": "It is done."}`, "proposes to close #7: It is done."},
+		{"blocker.declared", `{"kind": "decision", "question": "Which one?"}`, "needs a person: Which one?"},
+		{"outbox.refused", `{"file": "ask.json", "reason": "no title"}`, "ask.json was refused: no title"},
+		{"command.refused", `{"kind": "note", "reason": "too late"}`, "the box refused a command: too late"},
+		{"run.parked", `{}`, "waits for a person"},
+		{"run.resumed", `{}`, "goes on"},
+		{"run.finished", `{"state": "failed", "failure_kind": "agent_error", "error": "it ended"}`, "finished: failed, agent_error: it ended"},
+	} {
+		if got := describe(Event{Kind: tt.kind, Data: []byte(tt.data)}); got != tt.want {
+			t.Errorf("%s: %q, not %q", tt.kind, got, tt.want)
+		}
+	}
+	var out strings.Builder
+	Print(&out, 0).Pull(Pull{State: "opening", HeadSHA: "4bb43a2626ff", Checks: "none"})
+	if want := "  pull      opening, head 4bb43a2626, no checks\n"; out.String() != want {
+		t.Errorf("printed %q", out.String())
+	}
+}
+
+// What happened before the watch began has its own time, with the date where that is long
+// ago; what has none has the present.
+func TestLinesHaveTheirOwnTime(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 5, 4, 18, 0, 0, 0, time.Local)
+	var out strings.Builder
+	w := Printer{Out: &out, Now: func() time.Time { return now }}.Watcher()
+	chunk := func(at time.Time, text string) {
+		w.Event(Task{}, Event{At: at, Kind: "agent.update",
+			Data: json.RawMessage(`{"sessionUpdate": "agent_message_chunk", "content": {"text": "` + text + `"}}`)})
+	}
+	w.State(Task{Status: "running"})
+	w.Event(Task{}, Event{At: now.Add(-26 * time.Hour), Kind: "run.accepted"})
+	w.Event(Task{}, Event{At: now.Add(-time.Hour), Kind: "run.accepted"})
+	chunk(now.Add(-50*time.Minute), "I look ")
+	chunk(now.Add(-40*time.Minute), "around.")
+	w.Event(Task{}, Event{At: now.Add(-30 * time.Minute), Kind: "run.accepted"})
+	w.Event(Task{}, Event{Kind: "run.accepted"})
+	w.Pull(Pull{Number: 1, State: "open", Checks: "none"})
+	ended := now.Add(-20 * time.Minute)
+	w.State(Task{Status: "merged", FinishedAt: &ended})
+	var times []string
+	for line := range strings.Lines(out.String()) {
+		at, _, _ := strings.Cut(line, "  ")
+		times = append(times, at)
+	}
+	want := []string{"18:00:00", "2026-05-03 16:00:00", "17:00:00", "17:10:00", "17:30:00", "18:00:00", "18:00:00", "17:40:00"}
+	if !slices.Equal(times, want) {
+		t.Errorf("the times are %q, not %q, of\n%s", times, want, out.String())
 	}
 }

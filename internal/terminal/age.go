@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -32,6 +33,18 @@ func span(d time.Duration) string {
 		}
 	}
 	return fmt.Sprintf("%dy", d/(365*day))
+}
+
+// Span is a length of time in hours, minutes and seconds, exact to the second: 1h, 1h30m, 45s.
+func Span(d time.Duration) string {
+	text := d.Truncate(time.Second).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 // When is a time for people: its age, and the time of day or the date.

@@ -17,13 +17,15 @@ type Progress struct {
 
 	mu    sync.Mutex
 	step  string
+	part  string // how far the step is; "" if nobody says
 	begun time.Time
 	drawn bool
 	stop  chan struct{}
 	done  chan struct{}
 }
 
-// NewProgress begins to show progress. Its caller ends it with Stop.
+// NewProgress begins to show progress; an empty step shows nothing until Step names one. Its
+// caller ends it with Stop.
 func (s Screen) NewProgress(out io.Writer, step string) *Progress {
 	p := &Progress{screen: s, out: out, begun: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
 	p.Step(step)
@@ -39,10 +41,31 @@ func (p *Progress) Step(step string) {
 	if step == p.step || step == "" {
 		return
 	}
-	p.step = step
+	p.step, p.part = step, ""
 	if !p.screen.Live {
 		fmt.Fprintln(p.out, step)
 	}
+}
+
+// Part says how far the step is, such as 45%. Only a terminal shows it.
+func (p *Progress) Part(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.part = inert.Line(text)
+}
+
+// line is what is drawn; "" while there is no step.
+func (p *Progress) line(sign rune) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.step == "" {
+		return ""
+	}
+	text := p.step
+	if p.part != "" {
+		text += ": " + p.part
+	}
+	return fmt.Sprintf("%c %s (%s)", sign, text, span(time.Since(p.begun)))
 }
 
 const frames = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -64,9 +87,10 @@ func (p *Progress) run() {
 			}
 			return
 		case <-tick.C:
-			p.mu.Lock()
-			line := fmt.Sprintf("%c %s (%s)", signs[n%len(signs)], p.step, span(time.Since(p.begun)))
-			p.mu.Unlock()
+			line := p.line(signs[n%len(signs)])
+			if line == "" {
+				continue
+			}
 			p.drawn = true
 			fmt.Fprint(p.out, "\r"+Cut(line, p.screen.Width-1)+"\x1b[K")
 		}

@@ -26,10 +26,14 @@ type Cell struct {
 const (
 	gap   = 2 // columns between two cells
 	least = 8 // columns that a cell keeps when it is cut
+
+	// readable are the columns that a flexible cell keeps while there are others to leave out.
+	readable = 13
 )
 
 // Table writes rows under a header, a line for each. On a screen with a width no line is
-// wider: flexible columns give way first, the widest before the others. Cells are made
+// wider: flexible columns give way first, the widest before the others; then columns after
+// the second are left out from the right, so that a title can still be read. Cells are made
 // inert. A row may be shorter than the header. A column of which all cells are empty is
 // left out.
 func (s Screen) Table(w io.Writer, columns []Column, rows [][]Cell) error {
@@ -97,22 +101,38 @@ func (s Screen) fit(columns []Column, lines [][]Cell) []int {
 		}
 		return n - gap
 	}
-	for _, flexible := range []bool{true, false} {
+	full := slices.Clone(widths)
+	shrink := func(flexible bool, floor int) {
 		for total() > s.Width {
 			widest := -1
 			for i, c := range columns {
-				if c.Flex == flexible && widths[i] > least && (widest < 0 || widths[i] > widths[widest]) {
+				if c.Flex == flexible && widths[i] > floor && (widest < 0 || widths[i] > widths[widest]) {
 					widest = i
 				}
 			}
 			if widest < 0 {
-				break
+				return
 			}
 			widths[widest]--
 		}
 	}
+	shrink(true, readable)
+	if slices.ContainsFunc(columns, func(c Column) bool { return c.Flex }) {
+		for i := len(widths) - 1; i > 1 && total() > s.Width; i-- {
+			if !columns[i].Flex {
+				widths[i] = 0 // before a title is cut to nothing
+			}
+		}
+	}
+	shrink(true, least)
+	shrink(false, least)
 	for i := len(widths) - 1; i > 0 && total() > s.Width; i-- {
 		widths[i] = 0 // the first columns tell the rows apart
+	}
+	for i, c := range columns { // what was left out may have left room
+		if c.Flex && widths[i] > 0 {
+			widths[i] += max(0, min(full[i]-widths[i], s.Width-total()))
+		}
 	}
 	return widths
 }

@@ -24,6 +24,10 @@ func TestTableFits(t *testing.T) {
 			"c06a6b89  running  日本語の長い…   $1.25\n" +
 			"7479aa73  failed   e\u0301[31mx next…   $12.00\n" +
 			"eac760d9\n",
+		30: "ID        STATUS   TITLE\n" +
+			"c06a6b89  running  日本語の長…\n" +
+			"7479aa73  failed   e\u0301[31mx nex…\n" +
+			"eac760d9\n",
 		12: "ID\nc06a6b89\n7479aa73\neac760d9\n",
 	} {
 		var b strings.Builder
@@ -135,9 +139,61 @@ func TestProgressOnAPipe(t *testing.T) {
 	var b strings.Builder
 	p := Screen{}.NewProgress(&b, "one")
 	p.Step("one")
+	p.Part("45%")
 	p.Step("two\x1b[2J")
 	p.Stop()
 	if b.String() != "one\ntwo[2J\n" {
 		t.Errorf("%q", b.String())
+	}
+}
+
+func TestSpan(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{0: "0s", 45 * time.Second: "45s", time.Minute: "1m", 90 * time.Second: "1m30s",
+		time.Hour: "1h", 90 * time.Minute: "1h30m", 24 * time.Hour: "24h", time.Hour + 20*time.Second: "1h0m20s", 10 * time.Minute: "10m"} {
+		if got := Span(d); got != want {
+			t.Errorf("%v is %q, not %q", d, got, want)
+		}
+	}
+}
+
+// lastLine keeps what was drawn last, for those who wait for it.
+type lastLine struct{ lines chan string }
+
+func (l lastLine) Write(b []byte) (int, error) {
+	l.lines <- string(b)
+	return len(b), nil
+}
+
+// A terminal shows the step and how far it is, on one line that is gone at the end.
+func TestProgressOnATerminal(t *testing.T) {
+	t.Parallel()
+	out := lastLine{make(chan string)}
+	p := Screen{Width: 60, Live: true}.NewProgress(out, "")
+	p.Step("Pushing web")
+	p.Part("Writing objects:  45%\x1b[2J")
+	line := <-out.lines
+	for !strings.Contains(line, "45%") { // drawn between the two calls
+		line = <-out.lines
+	}
+	if !strings.HasPrefix(line, "\r") || strings.Contains(line, "\n") ||
+		!strings.Contains(line, " Pushing web: Writing objects:  45%[2J (") {
+		t.Errorf("%q", line)
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		p.Stop()
+	}()
+	for last := ""; ; {
+		select {
+		case last = <-out.lines:
+			continue
+		case <-stopped:
+		}
+		if last != "\r\x1b[K" {
+			t.Errorf("it leaves %q", last)
+		}
+		return
 	}
 }
