@@ -6,13 +6,13 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/client"
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/terminal"
 )
 
@@ -42,11 +42,11 @@ type act struct {
 	made     *noun // the answer has an object of it
 }
 
-var hole = regexp.MustCompile(`\{([a-z0-9_.]+)\}`)
+var hole = lazy.New(`\{([a-z0-9_.]+)\}`)
 
-// filled puts values into the holes of a text. A hole without a value becomes a word in
+// filled puts values, as safe makes them, into the holes of a text. A hole without a value becomes a word in
 // capitals.
-func filled(text string, plain []string, answer any) string {
+func filled(text string, plain []string, answer any, safe func(string) string) string {
 	return hole.ReplaceAllStringFunc(text, func(h string) string {
 		name := strings.Trim(h, "{}")
 		if name == "id" {
@@ -54,14 +54,14 @@ func filled(text string, plain []string, answer any) string {
 		}
 		if i := int(name[0] - '0'); len(name) == 1 && i >= 0 && i <= 9 {
 			if i < len(plain) {
-				return client.Inert(plain[i])
+				return safe(plain[i])
 			}
 			return "ID"
 		}
 		v, known := lookup(answer, name)
 		switch {
 		case known && v != nil:
-			return client.Inert(plainText(v))
+			return safe(plainText(v))
 		case known && strings.HasPrefix(name, "before."):
 			return "null"
 		}
@@ -270,13 +270,22 @@ func (a act) say(b []byte, plain []string, was any) error {
 	}
 	if ok && a.made != nil {
 		id := a.made.id(row)
+		if id == "" { // where more than one object was made
+			id = plainText(row[a.made.name+"_id"])
+		}
 		if id != "" {
 			a.made.seen(id)
 		}
 		plain = append([]string{id}, plain...)
 	}
+	said := slices.Clone(plain)
+	for i, word := range said {
+		if word == "null" {
+			said[i] = "none"
+		}
+	}
 	if a.done != "" {
-		fmt.Println(filled(a.done, plain, answer))
+		fmt.Println(filled(a.done, said, answer, client.Inert))
 	} else if len(b) > 0 {
 		n := a.of
 		if n == nil || one(a.op).Method != http.MethodGet {
@@ -287,7 +296,7 @@ func (a act) say(b []byte, plain []string, was any) error {
 		}
 	}
 	if a.next != "" {
-		fmt.Println(filled(a.next, plain, answer))
+		fmt.Println(filled(a.next, plain, answer, client.Word))
 	}
 	return nil
 }

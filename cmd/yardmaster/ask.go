@@ -30,6 +30,7 @@ type filedAsk struct {
 
 func askNoun() *noun {
 	return &noun{name: "ask", list: "ask.list", get: "ask.get", label: "title", page: "asks", first: `yardmaster ask file "…"`,
+		hidden: []string{"askId", "filed_by", "requested_by", "hold.clear"},
 		columns: []column{{"ID", "id", asID}, {"STATE", "state", asState}, {"AGE", "created_at", asAge}, {"VERDICT",
 			"verdict.kind", asText},
 			{"REPOSITORY", "repo", asText}, {"SOURCE", "source", asText}, {"TITLE", "title", asTitle}}}
@@ -84,7 +85,7 @@ func fileAsk(ctx context.Context, in map[string]any) error {
 		return err
 	}
 	nounCalled("ask").seen(out.ID)
-	fmt.Printf("%s\n%s, %s; see what becomes of it with: yardmaster ask get %s\n", out.ID, out.Kind, out.State, out.ID)
+	say("%s\n%s, %s; see what becomes of it with: yardmaster ask get %s\n", out.ID, out.Kind, out.State, client.Word(out.ID))
 	return nil
 }
 

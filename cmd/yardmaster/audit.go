@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -20,6 +19,7 @@ import (
 	"yardmaster/internal/client"
 	"yardmaster/internal/config"
 	"yardmaster/internal/event/hashchain"
+	"yardmaster/internal/lazy"
 )
 
 // runAuditExport writes the account's audit rows as lines of JSON, newest first, in
@@ -31,7 +31,7 @@ func runAuditExport(ctx context.Context, _ []string) error {
 	}
 	out := bufio.NewWriter(os.Stdout)
 	err = client.Each(ctx, c, "/v1/audit/events?per_page=200", func(row json.RawMessage) error {
-		_, err := out.Write(append(row, '\n'))
+		_, err := out.WriteString(client.Escape(string(row)) + "\n") // which hashes the same
 		return err
 	})
 	if err != nil {
@@ -85,7 +85,7 @@ func runAuditVerify(file, head, key string) error {
 }
 
 // hash is the form of the hash of a head.
-var hash = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var hash = lazy.New(`^[0-9a-f]{64}$`)
 
 func opened(path string) (io.ReadCloser, error) {
 	if path == "-" {

@@ -118,7 +118,7 @@ func runAuthList(context.Context, []string) error {
 	}
 	lines("USED\tCONTEXT\tACCOUNT\tTOKEN\tSERVER", rows)
 	if len(rows) == 0 {
-		fmt.Fprintln(os.Stderr, "There are none yet: yardmaster auth login")
+		fmt.Fprintln(os.Stderr, "There are none yet: "+client.SignInCommand("", ""))
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func runAuthUse(_ context.Context, plain []string) error {
 	}
 	l, known := all.Get(plain[0])
 	if !known {
-		return misused("there is no context %q: `yardmaster auth list` has those there are", plain[0])
+		return &client.UnknownContext{Name: plain[0], Known: all.Names()}
 	}
 	before := all.Current
 	if err := all.Use(plain[0]); err != nil {
@@ -165,7 +165,10 @@ func defineLogout(fl *flag.FlagSet) action {
 		}
 		l, known := all.Get(name)
 		if !known {
-			return misused("there is no context %q to forget", name)
+			if name == "" {
+				return misuse{"no context is in use: there is nothing to forget"}
+			}
+			return &client.UnknownContext{Name: name, Known: all.Names()}
 		}
 		ring := client.SystemKeyring(os.Getenv)
 		if full, err := client.LoadLogin(os.Getenv, name, ring); err == nil && !*keep {
@@ -177,7 +180,7 @@ func defineLogout(fl *flag.FlagSet) action {
 		if err := all.Remove(name, ring); err != nil {
 			return err
 		}
-		fmt.Printf("The token for %s is forgotten; `yardmaster auth login` gets another.\n", l.URL)
+		fmt.Printf("The token for %s is forgotten; `%s` gets another.\n", l.URL, client.SignInCommand("", l.URL))
 		return nil
 	}
 }

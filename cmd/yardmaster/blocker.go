@@ -16,14 +16,14 @@ import (
 )
 
 func blockerNoun() *noun {
-	return &noun{name: "blocker", list: "blocker.list", query: "open=true", label: "question", page: "blockers",
+	return &noun{name: "blocker", list: "blocker.list", get: "blocker.get", query: "open=true", label: "question", page: "blockers",
 		columns: []column{{"ID", "id", asID}, {"STATE", "state", asState}, {"KIND", "kind", asText}, {"AGE", "created_at", asAge},
 			{"REPOSITORY", "repo", asText}, {"QUESTION", "question", asTitle}},
 		next: func(row map[string]any) []string {
 			if row["state"] != "open" {
 				return nil
 			}
-			id := short(plainText(row["id"]))
+			id := client.Word(short(plainText(row["id"])))
 			if row["form"] != nil {
 				return []string{"Fill it in with: yardmaster blocker fill " + id}
 			}
@@ -116,7 +116,7 @@ func fillBlocker(ctx context.Context, c *client.Client, id string, values map[st
 		return nil, err
 	}
 	if len(spec.Fields) == 0 {
-		return nil, fmt.Errorf("it is a question: yardmaster blocker answer %s \"…\"\n  %s", id, client.Inert(spec.Question))
+		return nil, fmt.Errorf("it is a question: yardmaster blocker answer %s \"…\"\n  %s", client.Word(id), client.Inert(spec.Question))
 	}
 	if len(values) == 0 {
 		if !terminal.Interactive() {

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	flag "github.com/spf13/pflag"
 
@@ -158,7 +159,7 @@ func enroll(ctx context.Context, address, token string, b *boxFlags) (err error)
 	if err := id.Save(b.data); err != nil {
 		return err
 	}
-	fmt.Printf("Enrolled as box %s of %s.\n", id.Box, id.ServerURL)
+	say("Enrolled as box %s of %s.\n", id.Box, id.ServerURL)
 	return nil
 }
 
@@ -236,7 +237,8 @@ func listBoxes(ctx context.Context) error {
 			}
 			unfit = append(unfit, client.Inert(r.Name)+" takes no work: "+client.Inert(*r.Presence.Unfit))
 		}
-		rows = append(rows, []string{r.ID, r.Name, r.State, presence, strconv.Itoa(r.Presence.Active) + "/" + strconv.Itoa(r.Slots),
+		slots := strconv.Itoa(r.Presence.Active) + "/" + strconv.Itoa(r.Slots)
+		rows = append(rows, []string{cell(r.ID, asID, time.Time{}).Text, r.Name, r.State, presence, slots,
 			r.Presence.Version})
 	}
 	table("ID\tNAME\tSTATE\tPRESENCE\tBUSY\tVERSION", rows, "yardmaster box join")

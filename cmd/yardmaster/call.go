@@ -11,6 +11,7 @@ import (
 
 	"yardmaster/internal/app"
 	"yardmaster/internal/client"
+	"yardmaster/internal/terminal"
 )
 
 // defineCall calls a capability by its id, and sends the arguments where the row says.
@@ -50,7 +51,7 @@ func defineCall(fl *flag.FlagSet) action {
 				return nil
 			})
 		}
-		out, err := c.Fetch(ctx, one.Method, path, body)
+		out, err := fetchTelling(ctx, c, one, path, body, inputs)
 		if err != nil {
 			return err
 		}
@@ -59,6 +60,24 @@ func defineCall(fl *flag.FlagSet) action {
 		}
 		return o.print(os.Stdout, out)
 	}
+}
+
+// largeInput is the size of the inputs of a call, in bytes, from which it is shown on a
+// terminal how much of them is sent.
+const largeInput = 1 << 20
+
+// fetchTelling makes a call, and shows on a terminal how far it is if it sends much.
+func fetchTelling(ctx context.Context, c *client.Client, o *app.Op, path string, body any, inputs []given) ([]byte, error) {
+	n := 0
+	for _, in := range inputs {
+		n += len(in.text)
+	}
+	if s := terminal.Of(os.Stderr, os.Getenv); n >= largeInput && s.Live {
+		p := s.NewProgress(os.Stderr, "Sending "+o.ID)
+		defer p.Stop()
+		c.Steps = p
+	}
+	return c.Fetch(ctx, o.Method, path, body)
 }
 
 // listOps lists the capabilities whose ids contain part.
@@ -73,7 +92,11 @@ func listOps(part string) error {
 	}
 	t.Flush()
 	if n == 0 {
-		return misused("there is no capability %q; `yardmaster call` lists them", part)
+		first, _, _ := strings.Cut(part, " ")
+		if text := meant(first, "", sorted(ops())); text != "" {
+			return misused("there is no capability %q%s", first, text)
+		}
+		return misused("there is no capability %q; `yardmaster call` lists them", first)
 	}
 	return nil
 }

@@ -261,7 +261,11 @@ func setUp(ctx context.Context, server string, token *string, o client.Owner) (e
 	if err != nil {
 		return unopened(err, server)
 	}
-	return remember(ctx, c)
+	if err := remember(ctx, c); err != nil {
+		return err
+	}
+	fmt.Println("Next: yardmaster key add --provider NAME, yardmaster repo add PATH, and yardmaster box join on a machine for agents.")
+	return nil
 }
 
 // unopened names the server that was asked, if it does not accept the setup token.
@@ -272,6 +276,16 @@ func unopened(err error, server string) error {
 			server)
 	}
 	return err
+}
+
+// say prints what untrusted texts are put into, each as one line.
+func say(format string, a ...any) {
+	for i, v := range a {
+		if text, ok := v.(string); ok {
+			a[i] = client.Inert(text)
+		}
+	}
+	fmt.Printf(format, a...)
 }
 
 // table prints rows under a header, cut to the width of the terminal and without

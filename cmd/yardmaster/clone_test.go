@@ -38,7 +38,13 @@ func TestCloneKnowsItsRepository(t *testing.T) {
 		rig.Password + "\r"}); code != 0 {
 		t.Fatal(out)
 	}
-	must(self, "repo", "add", "calc")
+	if out := must(self, "repo", "add", "calc"); !strings.Contains(out, "yardmaster repo remove acme/calc") {
+		t.Errorf("it does not say how it is undone: %s", out)
+	}
+	out := must("sh", "-c", `"$0" repo add calc 2>&1 >/dev/null | cat`, self) // no terminal
+	if strings.TrimSpace(out) != "Pushing calc to "+y.URL+"/git/acme/calc.git" {
+		t.Errorf("it says %q of its progress", out)
+	}
 	if out := must("git", "-C", "calc", "remote", "get-url", "yardmaster"); strings.TrimSpace(out) != y.URL+"/git/acme/calc.git" {
 		t.Errorf("the remote is %q", out)
 	}
@@ -116,7 +122,8 @@ func TestContexts(t *testing.T) {
 		resp, _ := one.Send("GET", "/v1/me", strings.TrimSpace(token), "")
 		return resp.StatusCode == 401
 	})
-	if out, code := p.terminal([]string{"auth", "status", "--context", "default"}); code != 1 || !strings.Contains(out, "no context") {
+	if out, code := p.terminal([]string{"auth", "status", "--context", "default"}); code != exitMisused ||
+		!strings.Contains(out, "no context") {
 		t.Errorf("%d %s", code, out)
 	}
 }

@@ -28,7 +28,7 @@ func fixed(all ...string) values {
 
 // namesOf are the names of the objects of a noun, for those who write them.
 func namesOf(n *noun) values {
-	return func(ctx context.Context, _ []string, _ string) []string {
+	return func(ctx context.Context, _ []string, begun string) []string {
 		c, err := connect()
 		if err != nil {
 			return nil
@@ -41,9 +41,17 @@ func namesOf(n *noun) values {
 			}
 			of = nounCalled("question")
 		}
+		if _, known := filters(one(of.list))["id"]; known && partOf.MatchString(begun) {
+			in = append(in, given{name: "filter", text: "id:" + begun})
+		}
 		rows, _, err := of.rows(ctx, c, in, 100)
 		if err != nil {
 			return nil
+		}
+		if len(rows) == 0 && len(in) > 0 && in[len(in)-1].name == "filter" { // begun is the middle of one
+			if rows, _, err = of.rows(ctx, c, in[:len(in)-1], 100); err != nil {
+				return nil
+			}
 		}
 		var all []string
 		for _, r := range rows {
@@ -56,7 +64,7 @@ func namesOf(n *noun) values {
 			if of.key != "" {
 				name = of.id(row)
 			}
-			if name != "" && client.Inert(name) == name && !strings.ContainsAny(name, " \t$`\"'\\;&|<>(){}*?!#~") {
+			if name != "" && name[0] != '-' && client.Inert(name) == name && !strings.ContainsAny(name, " \t$`\"'\\;&|<>(){}*?!#~") {
 				all = append(all, name+"\t"+described(of, row))
 			}
 		}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"regexp"
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/proof/demo"
 )
 
@@ -27,7 +27,7 @@ func defineDemo(fl *flag.FlagSet) action {
 
 // built is the path of a program that `go run` has built: in a folder of one build,
 // or in the cache.
-var built = regexp.MustCompile(`/go-build[^/]*/b[0-9]+/exe/[^/]+$|/[0-9a-f]{2}/[0-9a-f]{64}-d/[^/]+$`)
+var built = lazy.New(`/go-build[^/]*/b[0-9]+/exe/[^/]+$|/[0-9a-f]{2}/[0-9a-f]{64}-d/[^/]+$`)
 
 // startedAs is the command with which this program was started, for people to start
 // it again.

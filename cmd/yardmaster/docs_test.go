@@ -118,3 +118,31 @@ func TestCommandsAreDocumented(t *testing.T) {
 		}
 	}
 }
+
+// shown finds a command line that the dashboard shows.
+var shown = regexp.MustCompile(`(?:<code>|<Code text=")yardmaster ([^<"]*)`)
+
+// Every command line that the dashboard shows begins with a command that there is.
+func TestDashboardCommands(t *testing.T) {
+	t.Parallel()
+	root, seen := tree(), 0
+	if err := filepath.WalkDir("../../internal/web/src", func(path string, _ os.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".tsx" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range shown.FindAllStringSubmatch(string(text), -1) {
+			seen++
+			c, rest, err := root.Find(word.FindAllString(m[1], -1))
+			if err != nil || c == root || c.HasSubCommands() {
+				t.Errorf("%s: there is no such command: yardmaster %s %q", path, m[1], rest)
+			}
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if seen < 8 {
+		t.Errorf("only %d commands were found in the dashboard", seen)
+	}
+}

@@ -5,24 +5,23 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"yardmaster/internal/client"
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/terminal"
 )
 
 var (
-	wholeID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
-	partOf  = regexp.MustCompile(`^[0-9a-f][0-9a-f-]{3,35}$`)
-	number  = regexp.MustCompile(`^(?:([^/#\s]+/[^/#\s]+))?#([0-9]{1,9})$`)
+	wholeID = lazy.New(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+	partOf  = lazy.New(`^[0-9a-f][0-9a-f-]{3,35}$`)
+	number  = lazy.New(`^(?:([^/#\s]+/[^/#\s]+))?#([0-9]{1,9})$`)
 )
 
 // few is the number of characters of a short id.
@@ -109,11 +108,11 @@ func (n *noun) find(ctx context.Context, word string) (string, error) {
 			return seen[0], nil
 		}
 	}
+	if n.finds() {
+		return n.lookUp(ctx, c, word)
+	}
 	in := n.within(ctx, word)
 	if n.perRepo && in == nil {
-		if n.name == "pr" {
-			return n.pullOfBranch(ctx, c, word)
-		}
 		return "", fmt.Errorf("%q is no whole id: in a folder with a clone of the repository, parts of ids are found", word)
 	}
 	rows, more, err := n.rows(ctx, c, in, searched)
@@ -121,6 +120,66 @@ func (n *noun) find(ctx context.Context, word string) (string, error) {
 		return "", err
 	}
 	return n.among(rows, more, word)
+}
+
+// wide is the noun whose list has the objects of n of all repositories; n itself if its own
+// list has them.
+func (n *noun) wide() *noun {
+	if n.everywhere == "" {
+		return n
+	}
+	all := *n
+	all.list, all.perRepo = n.everywhere, false
+	all.columns = append([]column{{"REPOSITORY", "repo", asText}}, n.columns...)
+	return &all
+}
+
+// finds tells whether the list of a noun finds its objects by parts of their ids.
+func (n *noun) finds() bool {
+	o := one(n.wide().list)
+	_, known := filters(o)["id"]
+	return (known || o.Input()["id"] == "query") && (!n.wide().perRepo || n.within(context.Background(), "") != nil)
+}
+
+// candidates is the number of objects of a name that are asked for: as many as are shown
+// to somebody who has to choose.
+const candidates = 8
+
+// lookUp asks the server for the object that a word names: by a part of its id, and by the
+// names for which its list has a filter.
+func (n *noun) lookUp(ctx context.Context, c *client.Client, word string) (string, error) {
+	named := *n.wide()
+	named.query = "" // one that the list leaves out has a name as well
+	of := &named
+	known := filters(one(of.list))
+	narrow := of.within(ctx, word)
+	var asks [][]given
+	if _, filter := known["id"]; partOf.MatchString(word) && filter {
+		asks = append(asks, append(slices.Clone(narrow), given{name: "filter", text: "id:" + word}))
+	} else if partOf.MatchString(word) {
+		asks = append(asks, append(slices.Clone(narrow), given{name: "id", text: word}))
+	}
+	if n.everywhere != "" { // repositories have branches of the same name
+		if repo, err := repoHere(ctx); err == nil {
+			narrow = append(narrow, given{name: "filter", text: "repo:" + repo})
+		}
+	}
+	for _, name := range n.names {
+		key := strings.Replace(name, "head_ref", "branch", 1)
+		if _, filter := known[key]; filter {
+			asks = append(asks, append(slices.Clone(narrow), given{name: "filter", text: key + ":" + word}))
+		}
+	}
+	var rows []json.RawMessage
+	beyond := false
+	for _, in := range asks {
+		some, more, err := of.rows(ctx, c, in, candidates)
+		if err != nil {
+			return "", err
+		}
+		rows, beyond = append(rows, some...), beyond || more
+	}
+	return of.among(rows, beyond, word)
 }
 
 // among is the id of the row that a word names.
@@ -149,12 +208,15 @@ func (n *noun) among(rows []json.RawMessage, more bool, word string) (string, er
 		return hits[0].id, nil
 	case 0:
 		where := "there is none of that name or id"
-		if more {
+		if more && len(rows) >= searched {
 			where = fmt.Sprintf("it is not among the newest %d; the whole id finds it", searched)
 		}
 		return "", notFound{fmt.Sprintf("no %s is called %q: %s", n.name, word, where)}
 	}
 	text := fmt.Sprintf("%q may be any of %d:", word, len(hits))
+	if more {
+		text = fmt.Sprintf("%q may be any of more than %d, the newest of which are:", word, len(hits))
+	}
 	for _, h := range hits[:min(len(hits), 8)] {
 		text += "\n  " + h.id + "  " + client.Inert(h.label)
 	}
@@ -182,7 +244,7 @@ func (n *noun) byNumber(ctx context.Context, c *client.Client, repo, digits stri
 	if err != nil {
 		return "", err
 	}
-	rows, _, err := of.rows(ctx, c, in, everything)
+	rows, _, err := of.rows(ctx, c, append(in, given{name: "filter", text: "number:" + digits}), 1)
 	if err != nil {
 		return "", err
 	}
@@ -204,35 +266,6 @@ func (n *noun) byNumber(ctx context.Context, c *client.Client, repo, digits stri
 		return "", fmt.Errorf("no task has made %s#%s", repo, digits)
 	}
 	return "", notFound{fmt.Sprintf("%s has no #%s", repo, digits)}
-}
-
-// pullOfBranch finds a pull request in a folder that is no clone: among the questions
-// that wait, and by the branch of a task.
-func (n *noun) pullOfBranch(ctx context.Context, c *client.Client, word string) (string, error) {
-	waiting := *nounCalled("question")
-	rows, more, err := waiting.rows(ctx, c, nil, searched)
-	if err != nil {
-		return "", err
-	}
-	id, err := waiting.among(rows, more, word)
-	var none notFound
-	if !errors.As(err, &none) {
-		return id, err
-	}
-	tasks := nounCalled("task")
-	if rows, _, err = tasks.rows(ctx, c, nil, searched); err != nil {
-		return "", err
-	}
-	for _, r := range rows {
-		var row struct {
-			Branch string  `json:"branch"`
-			PRID   *string `json:"pr_id"`
-		}
-		if json.Unmarshal(r, &row) == nil && row.PRID != nil && (row.Branch == word || partOf.MatchString(word) && named(*row.PRID, word)) {
-			return *row.PRID, nil
-		}
-	}
-	return "", notFound{fmt.Sprintf("no pr is called %q: OWNER/NAME#NUMBER or the whole id finds it", word)}
 }
 
 // pick has a person choose an object from a list.

@@ -90,8 +90,9 @@ func runGitHubRedeliver(ctx context.Context, plain []string) error {
 	}
 	if !out.Replayed {
 		fmt.Println("It is to be applied anyway.")
-		return nil
+	} else {
+		fmt.Println("It is applied once more.")
 	}
-	fmt.Println("It is applied once more.")
+	fmt.Println("yardmaster github deliveries shows what became of it.")
 	return nil
 }

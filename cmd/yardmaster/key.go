@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	flag "github.com/spf13/pflag"
@@ -26,7 +27,7 @@ func keyCommands() []command {
 	return append([]command{
 		{words: "key add", summary: "add a model key (read from standard input)", define: defineKeyAdd,
 			examples: []string{"yardmaster key add --provider anthropic < key.txt"},
-			values:   map[string]values{"provider": fixed("anthropic", "openai", "google", "openrouter", "compatible", "scripted")}},
+			values:   map[string]values{"provider": fixed(providers...)}},
 		key.listCommand("the account's model keys, masked"),
 		key.viewCommand("one model key"),
 	}, commandsOf(
@@ -39,6 +40,9 @@ func keyCommands() []command {
 			examples: []string{`yardmaster key price @last '{"input_usd": 0.2, "output_usd": 0.8}'`}},
 	)...)
 }
+
+// providers are the model providers that the server knows.
+var providers = []string{"anthropic", "openai", "google", "openrouter", "compatible", "scripted"}
 
 func defineKeyAdd(fl *flag.FlagSet) action {
 	provider := fl.String("provider", "", "`NAME`: anthropic, openai, google, openrouter, compatible or scripted")
@@ -53,6 +57,9 @@ func defineKeyAdd(fl *flag.FlagSet) action {
 func addModelKey(ctx context.Context, provider, label, base, model string) error {
 	if provider == "" {
 		return misuse{"give --provider: anthropic, openai, google, openrouter, compatible or scripted"}
+	}
+	if !slices.Contains(providers, provider) { // before the key is asked for
+		return misused("--provider takes one of %s, not %q", strings.Join(providers, ", "), provider)
 	}
 	c, err := connect()
 	if err != nil {
@@ -83,17 +90,18 @@ func addModelKey(ctx context.Context, provider, label, base, model string) error
 	if err := c.Call(ctx, http.MethodPost, "/v1/billing/keys", in, &out); err != nil {
 		return err
 	}
-	fmt.Println(strings.TrimSpace(fmt.Sprintf("Added key %s %s", out.ID, out.Masked)))
+	fmt.Println(client.Inert(fmt.Sprintf("Added key %s %s", out.ID, out.Masked)))
 	if provider == "scripted" {
 		fmt.Println("It is a script and no model: it does what the file says that `yardmaster serve --scenario FILE` names. A server without --scenario changes nothing, and its tasks end completed with nothing done.")
 	}
+	defer say("Undo: yardmaster key delete %s\n", client.Word(out.ID))
 	switch {
 	case out.Model == nil:
 	case len(out.Templates) > 0:
-		fmt.Printf("The model is %s, in the templates %s.\n", client.Inert(*out.Model), strings.Join(out.Templates, ", "))
+		say("The model is %s, in the templates %s.\n", *out.Model, strings.Join(out.Templates, ", "))
 	default: // the templates name models of their own, or use a key of higher priority
-		fmt.Printf("The model is %s, but no template uses it yet. One that does:\n  yardmaster call template.set name=NAME provider=compatible base_url=%s model=%s\n",
-			client.Inert(*out.Model), client.Inert(out.BaseURL), client.Inert(*out.Model))
+		say("The model is %s, but no template uses it yet. One that does:\n  yardmaster call template.set name=NAME provider=compatible base_url=%s model=%s\n",
+			*out.Model, client.Word(out.BaseURL), client.Word(*out.Model))
 	}
 	return nil
 }

@@ -37,6 +37,9 @@ func defineMail(fl *flag.FlagSet) action {
 }
 
 func readMails(data string, plain []string) error {
+	if _, err := os.Stat(data); err != nil {
+		return fmt.Errorf("there is no data folder %s: name the server's with --data", data)
+	}
 	letters, err := mail.Folder{Dir: filepath.Join(data, "mail")}.List()
 	if err != nil {
 		return err
@@ -77,6 +80,9 @@ func operateMails(ctx context.Context, c *client.Client, retry, clear string) er
 		if err := c.Call(ctx, http.MethodPost, "/v1/admin/mails/"+url.PathEscape(retry)+"/retry", nil, nil); err != nil {
 			return err
 		}
+	}
+	if clear != "" || retry != "" {
+		fmt.Println("Done; yardmaster mail --queue shows what becomes of it.")
 	}
 	mails, err := pages[queuedMail](ctx, c, "/v1/admin/mails?per_page=100")
 	if err != nil {

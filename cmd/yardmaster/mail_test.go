@@ -89,3 +89,12 @@ func TestMailsAreInert(t *testing.T) {
 		t.Errorf("printed %q", text)
 	}
 }
+
+// Mails are read in the folder of a server; where there is none, that is said.
+func TestMailsOfNoServer(t *testing.T) {
+	t.Parallel()
+	err := readMails(filepath.Join(t.TempDir(), "none"), nil)
+	if err == nil || !strings.Contains(err.Error(), "--data") {
+		t.Errorf("it says %v", err)
+	}
+}

@@ -215,7 +215,10 @@ func exitCode(err error) int {
 	var silent *client.Unreachable
 	var refusal *client.Problem
 	var none notFound
+	var nowhere *client.UnknownContext
 	switch {
+	case errors.As(err, &nowhere):
+		return exitMisused
 	case errors.As(err, &none):
 		return exitNotFound
 	case errors.As(err, &silent):
@@ -245,7 +248,12 @@ func next(err error) string {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "Another program listens there: stop it, or choose another address with --listen."
 	case errors.As(err, &refusal) && refusal.Slug() == "unauthenticated":
-		return "The token is not, or no longer, good: `yardmaster login` gets another."
+		address, name := server()
+		again := "`" + client.SignInCommand(name, address) + "` gets another."
+		if os.Getenv("YARDMASTER_TOKEN") != "" && contextFlag == "" {
+			return "The token in YARDMASTER_TOKEN is not, or no longer, good: unset that, and " + again
+		}
+		return "The token is not, or no longer, good: " + again
 	case errors.As(err, &refusal) && refusal.Slug() == "missing-scope" && slices.ContainsFunc(refusal.MissingScopes, isOperators):
 		lacks := slices.DeleteFunc(slices.Clone(refusal.MissingScopes), func(scope string) bool { return !isOperators(scope) })
 		return fmt.Sprintf("It takes an operator token, which lives an hour: export YARDMASTER_TOKEN=\"$(yardmaster operator token --login YOU --scopes %s)\"",
@@ -262,7 +270,7 @@ func next(err error) string {
 
 // isOperators tells whether only operator tokens may hold a scope.
 func isOperators(scope string) bool {
-	return strings.HasPrefix(scope, "admin:") && !strings.HasPrefix(scope, "admin:read:")
+	return strings.HasPrefix(scope, "admin:") && !strings.HasPrefix(scope, "admin:read:") && client.Word(scope) == scope
 }
 
 // version and revision (the commit) of this build. The linker sets both for a

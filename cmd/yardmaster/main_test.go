@@ -19,7 +19,8 @@ func TestMain(m *testing.M) {
 			os.Exit(inner(os.Args[2:])) // of a box that the test started
 		}
 	}
-	if os.Getenv("YARDMASTER_TEST_AS") == "program" {
+	agent := len(os.Args) == 2 && os.Args[1] == "agent" // of such a box
+	if agent || os.Getenv("YARDMASTER_TEST_AS") == "program" {
 		main()
 	}
 	dbtest.Main(m)
@@ -111,6 +112,9 @@ func TestCommandLine(t *testing.T) {
 		{"bogus", 2, "", "yardmaster: there is no command \"bogus\"; `yardmaster help` lists them\n"},
 		{"task watch", 2, "", "yardmaster task watch: ID is missing\nusage: yardmaster task watch ID [flags]   (-h tells more)\n"},
 		{"task create --repo a/b", 2, "", "TEXT is missing"},
+		{"task create --repo a/b --budget 5,50 x", 2, "", "--budget takes US dollars"},
+		{"task create --repo a/b --budget NaN x", 2, "", "--budget takes US dollars"},
+		{"key add --provider nonsense", 2, "", "--provider takes one of anthropic, "},
 		{"box run --slots x", 2, "", `invalid value "x" for --slots`},
 		{"serve --lease x", 1, "", `lease (from --lease): "x" is not a duration`},
 		{"serve --bogus", 2, "", "there is no flag --bogus"},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"slices"
@@ -33,8 +34,17 @@ type noun struct {
 	first   string // the command that makes the first one
 	none    string // what is said when there are none, and no command makes one
 	perRepo bool   // the list is one of a repository
+	// everywhere is the list of those of all repositories, by which one is found.
+	everywhere string
+	// hidden are dotted names of members that the view leaves out: what is for programs, and
+	// what next says in better words.
+	hidden []string
+	// plain, if set, changes an object for its view: names in the place of ids.
+	plain func(row map[string]any)
 	// next are the commands that an object asks for, for the end of its view.
 	next func(row map[string]any) []string
+	// show writes the view of an object in the place of view.
+	show func(ctx context.Context, c *client.Client, w io.Writer, b []byte) error
 }
 
 // column is a column of a list.
@@ -59,6 +69,7 @@ const (
 	asNumber
 	asHolds // why a task waits
 	asPull  // the repository and number of a pull request
+	asSpan  // a number of seconds
 )
 
 // text is a member in its form.
@@ -101,6 +112,8 @@ func cell(v any, as form, now time.Time) terminal.Cell {
 			reasons = append(reasons, strings.ReplaceAll(plainText(hold["reason"]), "_", " "))
 		}
 		return terminal.Cell{Text: strings.Join(reasons, ", "), Tone: terminal.Ask}
+	case asSpan:
+		text = spanText(v)
 	case asSHA:
 		text = fmt.Sprintf("%.10s", text)
 	case asCount:
@@ -109,6 +122,15 @@ func cell(v any, as form, now time.Time) terminal.Cell {
 		}
 	}
 	return terminal.Cell{Text: text}
+}
+
+// spanText is a number of seconds with its unit; the text of anything else.
+func spanText(v any) string {
+	text := plainText(v)
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 && n < math.MaxInt64/int64(time.Second) {
+		return terminal.Span(time.Duration(n) * time.Second)
+	}
+	return text
 }
 
 // plainText is a value of JSON in words.
@@ -249,6 +271,7 @@ func (n *noun) rows(ctx context.Context, c *client.Client, in []given, most int)
 		}
 	}
 	has := o.Input()
+	seen := map[string]bool{}
 	for number, cursor := 1, ""; ; number++ {
 		inputs := slices.Clone(in)
 		size := strconv.Itoa(min(max(most-len(rows), 1), 100))
@@ -274,9 +297,13 @@ func (n *noun) rows(ctx context.Context, c *client.Client, in []given, most int)
 		rows = append(rows, p.Data...)
 		switch {
 		case p.Next != nil && has["cursor"] != "":
+			if seen[*p.Next] {
+				return nil, false, client.ErrCircle
+			}
 			cursor, more = *p.Next, true
+			seen[cursor] = true
 		default:
-			more = p.More || number < p.Pages
+			more = len(p.Data) > 0 && (p.More || number < p.Pages)
 		}
 		if !more || len(rows) >= most || has["cursor"] == "" && has["page"] == "" {
 			if len(rows) > most {
@@ -386,7 +413,8 @@ func (n *noun) people(w io.Writer, b []byte) error {
 	}
 	columns := make([]terminal.Column, len(n.columns))
 	for i, c := range n.columns {
-		columns[i] = terminal.Column{Head: c.head, Flex: c.as == asTitle, Right: c.as == asUSD || c.as == asCount || c.as == asNumber}
+		columns[i] = terminal.Column{Head: c.head, Flex: c.as == asTitle,
+			Right: c.as == asUSD || c.as == asCount || c.as == asNumber || c.as == asSpan}
 	}
 	var cells [][]terminal.Cell
 	var ids []string

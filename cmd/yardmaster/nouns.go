@@ -3,6 +3,8 @@ package main
 import (
 	"slices"
 	"sync"
+
+	"yardmaster/internal/client"
 )
 
 // nouns are all kinds of objects that the command line knows.
@@ -21,7 +23,7 @@ func nounCalled(name string) *noun {
 // otherNouns are those about which nothing is special: each is data.
 func otherNouns() []*noun {
 	return []*noun{
-		{name: "escalation", list: "escalation.list", label: "title", page: "escalations",
+		{name: "escalation", list: "escalation.list", get: "escalation.get", label: "title", page: "escalations",
 			columns: []column{{"ID", "id", asID}, {"AGE", "created_at", asAge}, {"CATEGORY", "category", asText},
 				{"REPOSITORY", "repo", asText},
 				{"TITLE", "title", asTitle}, {"RESOLVED", "resolved_at", asAge}, {"BY", "resolved_by", asText}},
@@ -29,7 +31,7 @@ func otherNouns() []*noun {
 				if row["resolved_at"] != nil {
 					return nil
 				}
-				return []string{"When a person has dealt with it: yardmaster escalation resolve " + short(plainText(row["id"])) + " NOTE"}
+				return []string{"When a person has dealt with it: yardmaster escalation resolve " + client.Word(short(plainText(row["id"]))) + " NOTE"}
 			}},
 		{name: "session", list: "session.list", get: "session.get", page: "sessions",
 			columns: []column{{"ID", "id", asID}, {"AGE", "started_at", asAge}, {"KIND", "kind", asText}, {"OUTCOME", "outcome", asState},
@@ -46,7 +48,12 @@ func otherNouns() []*noun {
 		{name: "template", list: "template.list", get: "template.get", key: "name", label: "name", first: "yardmaster template set NAME",
 			columns: []column{{"NAME", "name", asText}, {"AGENT", "agent", asText}, {"MODEL", "model", asTitle},
 				{"PROVIDER", "provider", asText},
-				{"ISOLATION", "isolation", asText}, {"TIMEOUT", "timeout", asNumber}, {"UPDATED", "updated_at", asAge}}},
+				{"ISOLATION", "isolation", asText}, {"TIMEOUT", "timeout", asSpan}, {"UPDATED", "updated_at", asAge}},
+			plain: func(row map[string]any) {
+				if text := spanText(row["timeout"]); text != "" {
+					row["timeout"] = text
+				}
+			}},
 		{name: "token", list: "token.list", names: []string{"name", "prefix"}, label: "name", first: "yardmaster token create --name NAME",
 			columns: []column{{"ID", "id", asID}, {"NAME", "name", asTitle}, {"BEGINS WITH", "prefix", asText},
 				{"REVOKED", "revoked", asText},

@@ -107,10 +107,11 @@ func boxCommands() []command {
 func defineOpen(fl *flag.FlagSet) action {
 	show := fl.Bool("print", false, "print the address instead of opening it")
 	return func(ctx context.Context, plain []string) error {
-		base, _ := server()
-		if base == "" {
-			return client.ErrNoLogin
+		l, err := client.LoadLogin(os.Getenv, contextFlag, nil) // a token is not needed
+		if l.URL == "" {
+			return err
 		}
+		base := l.URL
 		address := base + "/ui/"
 		if len(plain) > 0 {
 			var of *noun
@@ -187,9 +188,8 @@ func browse(ctx context.Context, address string) error {
 		}
 	}
 	if path, err := exec.LookPath(program); err == nil {
-		cmd := exec.CommandContext(ctx, path, address)
-		cmd.Stderr = os.Stderr
-		if cmd.Run() == nil {
+		// What it complains of, such as browsers that it lacks, is no news: the address is printed.
+		if exec.CommandContext(ctx, path, address).Run() == nil {
 			fmt.Printf("Opened %s\n", address)
 			return nil
 		}

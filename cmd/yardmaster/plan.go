@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +22,10 @@ func planNoun() *noun {
 		first: "yardmaster plan file DIR --repo OWNER/NAME",
 		columns: []column{{"ID", "id", asID}, {"STATUS", "status", asState}, {"BUCKET", "bucket", asState}, {"MERGED", "merged", asNumber},
 			{"OF", "total", asNumber}, {"REPOSITORY", "repo", asText}, {"ACTIVE", "last_activity_at", asAge}, {"TITLE", "title", asTitle}},
+		hidden: []string{"planId", "created_by", "requested_by"},
+		plain:  plainPlan,
 		next: func(row map[string]any) []string {
-			id := short(plainText(row["id"]))
+			id := client.Word(short(plainText(row["id"])))
 			if row["status"] == "held" {
 				return []string{"Release it with: yardmaster plan approve " + id + ", or yardmaster plan cancel " + id}
 			}
@@ -103,7 +106,9 @@ func definePlanFile(fl *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		p := terminal.Of(os.Stderr, os.Getenv).NewProgress(os.Stderr, fmt.Sprintf("Filing %d documents in %s", len(documents), *repo))
+		p := terminal.Of(os.Stderr, os.Getenv).NewProgress(os.Stderr,
+			fmt.Sprintf("Filing %d documents of %s in %s", len(documents), client.Size(size(documents)), *repo))
+		c.Steps = p
 		b, err := c.Fetch(ctx, http.MethodPost, "/v1/plans/file", in)
 		p.Stop()
 		if err != nil {
@@ -118,6 +123,39 @@ func definePlanFile(fl *flag.FlagSet) action {
 		}
 		return act{made: plan, done: "Plan {id} is filed.", next: then}.say(b, nil, nil)
 	}
+}
+
+// plainPlan puts the names of groups in the place of their ids.
+func plainPlan(row map[string]any) {
+	groups, _ := row["groups"].([]any)
+	names := map[string]string{}
+	for _, g := range groups {
+		group := mapOf(g)
+		names[plainText(group["id"])] = plainText(group["slug"])
+	}
+	for _, g := range groups {
+		group := mapOf(g)
+		var after []any
+		waits, _ := group["upstream"].([]any)
+		for _, w := range waits {
+			name := cmp.Or(names[plainText(mapOf(w)["group_id"])], plainText(mapOf(w)["group_id"]))
+			if mapOf(w)["kind"] == "ordering_only" {
+				name += " (order only)"
+			}
+			after = append(after, name)
+		}
+		delete(group, "upstream")
+		delete(group, "plan_id")
+		group["waits_for"] = after
+	}
+}
+
+// size is that of all documents together, in bytes.
+func size(documents map[string]string) (n int64) {
+	for _, text := range documents {
+		n += int64(len(text))
+	}
+	return n
 }
 
 // planDocuments are the documents of a folder by their names: its Markdown and YAML.

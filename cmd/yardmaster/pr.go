@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,8 +20,9 @@ import (
 
 func pullNoun() *noun {
 	return &noun{name: "pr", list: "pr.list", get: "pr.get", names: []string{"head_ref"}, label: "title", page: "prs", perRepo: true,
+		everywhere: "pr.all", show: viewPull,
 		columns: []column{{"NUMBER", "number", asNumber}, {"STATE", "state", asState}, {"AGE", "created_at", asAge},
-			{"CHECKS", "checks", asState},
+			{"CHECKS", "checks", asState}, {"REVIEW", "review.verdict|review.state", asState},
 			{"BRANCH", "head_ref", asTitle}, {"TITLE", "title", asTitle}, {"ID", "id", asID}}}
 }
 
@@ -38,8 +41,8 @@ func prCommands() []command {
 		{words: "pr list", summary: "the pull requests that wait for a decision; with --repo those of a repository", define: definePRList,
 			values:   map[string]values{"state": fixed("opening", "open", "merged", "closed")},
 			examples: []string{"yardmaster pr list", "yardmaster pr list --repo acme/web --state merged"}},
-		{words: "pr view", args: "ID", summary: "a pull request: its state, its files, what it waits for", of: pr, define: definePRView,
-			examples: []string{"yardmaster pr view acme/web#3", "yardmaster pr view --web my-branch"}},
+		pr.viewCommand("a pull request: its state, its description, its files, what it waits for",
+			"yardmaster pr view acme/web#3", "yardmaster pr view --web my-branch"),
 		{words: "pr diff", args: "ID [PATH]", summary: "the lines that a pull request changes", of: pr, define: definePRDiff},
 		{words: "pr approve", args: "ID", summary: "approve what is asked about a pull request's current head", of: pr,
 			define: deciding("pr approve", "approve-pending", "Approved"), examples: finding},
@@ -72,7 +75,16 @@ func definePRList(fl *flag.FlagSet) action {
 	l := &listing{}
 	l.add(fl, pr)
 	return func(ctx context.Context, _ []string) error {
-		if l.repo != "" || fl.Changed("state") {
+		narrowed := false
+		for key := range l.filters {
+			narrowed = narrowed || fl.Changed(key)
+		}
+		if l.repo == "" && narrowed {
+			if _, err := repoHere(ctx); err != nil {
+				return pr.wide().runList(ctx, l)
+			}
+		}
+		if l.repo != "" || narrowed {
 			return pr.runList(ctx, l)
 		}
 		return nounCalled("question").runList(ctx, l)
@@ -100,12 +112,12 @@ func decide(ctx context.Context, name, id, verb, question, done string) error {
 	pr, err := c.Decide(ctx, id, verb, question)
 	if p, ok := errors.AsType[*client.Problem](err); ok && p.Slug() == "question_changed" {
 		return fmt.Errorf("%w\nIt is asked: %s\nIf that is what you mean: yardmaster %s %s --question %s", err,
-			client.Inert(p.Question), name, id, p.ActionID)
+			client.Inert(p.Question), name, client.Word(id), client.Word(p.ActionID))
 	}
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s: %s#%d at %.10s.\n", done, pr.Repo, pr.Number, pr.HeadSHA)
+	say("%s: %s#%d at %.10s.\n", done, pr.Repo, pr.Number, pr.HeadSHA)
 	if asked := pr.Warning(); asked != "" {
 		fmt.Println("It was asked:", client.Inert(asked))
 	}
@@ -123,31 +135,13 @@ var afterwards = map[string]string{
 	"ask-again":       "Answer with: yardmaster pr approve {id}, or yardmaster pr skip {id}",
 }
 
-func definePRView(fl *flag.FlagSet) action {
-	n := nounCalled("pr")
-	o := &output{}
-	o.add(fl)
-	web := fl.Bool("web", false, "open its page in a browser instead")
-	return func(ctx context.Context, plain []string) error {
-		if *web {
-			return openPage(ctx, n, plain[0])
-		}
-		c, err := connect()
-		if err != nil {
-			return err
-		}
-		n.seen(plain[0])
-		if !o.forPrograms() {
-			return viewPull(ctx, c, plain[0])
-		}
-		return o.show(ctx, func() ([]byte, error) { return n.one(ctx, c, plain[0]) }, n.view)
-	}
-}
-
-func viewPull(ctx context.Context, c *client.Client, id string) error {
+// viewPull writes a pull request for people.
+func viewPull(ctx context.Context, c *client.Client, w io.Writer, b []byte) error {
 	var pr struct {
 		client.Pull
+		ID        string    `json:"id"`
 		Title     string    `json:"title"`
+		Body      string    `json:"body"`
 		URL       string    `json:"url"`
 		HeadRef   string    `json:"head_ref"`
 		BaseRef   string    `json:"base_ref"`
@@ -160,22 +154,26 @@ func viewPull(ctx context.Context, c *client.Client, id string) error {
 			NextRoundAt *time.Time `json:"next_round_at"`
 			TaskID      *string    `json:"task_id"`
 		} `json:"babysit"`
+		Review struct {
+			State   string  `json:"state"`
+			Verdict *string `json:"verdict"`
+			Holding int     `json:"holding"`
+		} `json:"review"`
 		Queue *queuePlace `json:"queue"`
 		Needs *struct {
 			ClearsWhen string `json:"clears_when"`
 			client.Clear
 		} `json:"needs_person"`
 	}
-	path := "/v1/prs/" + url.PathEscape(id)
-	if err := c.Call(ctx, http.MethodGet, path, nil, &pr); err != nil {
+	if err := json.Unmarshal(b, &pr); err != nil {
 		return err
 	}
 	var d diff
-	if err := c.Call(ctx, http.MethodGet, path+"/diff", nil, &d); err != nil {
+	if err := c.Call(ctx, http.MethodGet, "/v1/prs/"+url.PathEscape(pr.ID)+"/diff", nil, &d); err != nil {
 		return err
 	}
-	fmt.Printf("%s#%d  %s\n", pr.Repo, pr.Number, client.Inert(pr.Title))
-	line := func(name, value string) { fmt.Printf("  %-9s %s\n", name, client.Inert(value)) }
+	fmt.Fprintf(w, "%s#%d  %s\n", pr.Repo, pr.Number, client.Inert(pr.Title))
+	line := func(name, value string) { fmt.Fprintf(w, "  %-9s %s\n", name, client.Inert(value)) }
 	state := pr.State
 	switch {
 	case pr.MergedBy != nil:
@@ -186,6 +184,16 @@ func viewPull(ctx context.Context, c *client.Client, id string) error {
 	line("state", state)
 	line("branch", fmt.Sprintf("%s at %.10s, into %s (%s)", pr.HeadRef, pr.HeadSHA, pr.BaseRef, pr.Mergeable))
 	line("checks", pr.Checks)
+	if r := pr.Review; r.State != "none" {
+		text := r.State
+		switch {
+		case r.Holding > 0:
+			text = fmt.Sprintf("%s; %d of its findings hold the merge", r.State, r.Holding)
+		case r.Verdict != nil:
+			text = "nothing holds the merge"
+		}
+		line("review", text)
+	}
 	switch {
 	case pr.Babysit.TaskID != nil:
 		line("repair", "by task "+*pr.Babysit.TaskID)
@@ -208,12 +216,16 @@ func viewPull(ctx context.Context, c *client.Client, id string) error {
 	if asked := pr.Warning(); asked != "" {
 		line("asked", asked)
 	}
-	fmt.Println()
-	d.list()
-	fmt.Printf("\nSee the lines with: yardmaster pr diff %s\n", id)
+	if body := strings.TrimSpace(pr.Body); body != "" {
+		fmt.Fprintln(w)
+		paragraph(w, body)
+	}
+	fmt.Fprintln(w)
+	d.list(w)
+	fmt.Fprintf(w, "\nSee the lines with: yardmaster pr diff %s\n", client.Word(pr.ID))
 	if pr.Needs != nil {
 		if command := pr.Needs.Command(); command != "" {
-			fmt.Printf("Then: %s\n", command)
+			fmt.Fprintf(w, "Then: %s\n", command)
 		}
 	}
 	return nil
@@ -286,22 +298,22 @@ func (f changedFile) name() string {
 	return name
 }
 
-func (d *diff) list() {
+func (d *diff) list(w io.Writer) {
 	for _, f := range d.Files {
 		counts := fmt.Sprintf("+%d -%d", f.Additions, f.Deletions)
 		if f.Binary {
 			counts = "binary"
 		}
-		fmt.Printf("  %-12s %12s  %s\n", f.Kind, counts, client.Inert(f.name()))
+		fmt.Fprintf(w, "  %-12s %12s  %s\n", f.Kind, counts, client.Inert(f.name()))
 	}
 	if d.More > 0 {
-		fmt.Printf("  and %d files more\n", d.More)
+		fmt.Fprintf(w, "  and %d files more\n", d.More)
 	}
 	files := "files"
 	if len(d.Files)+d.More == 1 {
 		files = "file"
 	}
-	fmt.Printf("%d %s, +%d -%d\n", len(d.Files)+d.More, files, d.Additions, d.Deletions)
+	fmt.Fprintf(w, "%d %s, +%d -%d\n", len(d.Files)+d.More, files, d.Additions, d.Deletions)
 }
 
 func definePRDiff(fl *flag.FlagSet) action {
@@ -330,7 +342,7 @@ func showDiff(ctx context.Context, c *client.Client, plain []string, since strin
 	if len(plain) > 1 {
 		d, err := read(plain[1])
 		if err == nil && d.File == nil {
-			return fmt.Errorf("the pull request does not change %s; yardmaster pr view %s lists what it does", plain[1], plain[0])
+			return fmt.Errorf("the pull request does not change %s; yardmaster pr view %s lists what it does", plain[1], client.Word(plain[0]))
 		}
 		if err == nil {
 			d.print()
@@ -355,7 +367,7 @@ func showDiff(ctx context.Context, c *client.Client, plain []string, since strin
 		}
 	}
 	if more := all.More + len(all.Files) - len(shown); more > 0 {
-		fmt.Printf("%d files more are not shown; name one: yardmaster pr diff %s PATH\n", more, plain[0])
+		fmt.Printf("%d files more are not shown; name one: yardmaster pr diff %s PATH\n", more, client.Word(plain[0]))
 	}
 	return nil
 }
@@ -378,7 +390,7 @@ func (d *diff) print() {
 	}
 	fmt.Println(s.Paint(terminal.Strong, "--- "+client.Inert(old)+"\n+++ "+client.Inert(now)))
 	if f.WasType != nil || f.Type != "file" {
-		fmt.Println("(" + strings.TrimSpace(strings.TrimPrefix(f.name(), f.Path)) + ")")
+		fmt.Println("(" + client.Inert(strings.TrimSpace(strings.TrimPrefix(f.name(), f.Path))) + ")")
 	}
 	if f.Binary {
 		fmt.Println("(binary)")

@@ -6,12 +6,12 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/client"
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/terminal"
 )
 
@@ -48,7 +48,7 @@ func addRepo(ctx context.Context, source, full, remote string) error {
 	if !plainName(name) {
 		return misused("give it a name: --name %s/NAME", owner)
 	}
-	p := terminal.Of(os.Stderr, os.Getenv).NewProgress(os.Stderr, "Pushing "+source+" to "+c.URL)
+	p := terminal.Of(os.Stderr, os.Getenv).NewProgress(os.Stderr, "") // AddRepo names the steps
 	c.Steps = p
 	err = c.AddRepo(ctx, source, owner, name)
 	p.Stop()
@@ -57,6 +57,7 @@ func addRepo(ctx context.Context, source, full, remote string) error {
 	}
 	address := fmt.Sprintf("%s/git/%s/%s.git", c.URL, owner, name)
 	fmt.Printf("%s/%s is on the server. Fetch what agents do from %s\n", owner, name, address)
+	fmt.Printf("Take it out of use with: yardmaster repo remove %s/%s\n", owner, name)
 	if remote == "" || addRemote(ctx, source, remote, address) != nil {
 		return nil
 	}
@@ -81,7 +82,7 @@ func addRemote(ctx context.Context, dir, name, address string) error {
 	return err
 }
 
-var unplain = regexp.MustCompile(`[^a-z0-9._-]+`)
+var unplain = lazy.New(`[^a-z0-9._-]+`)
 
 // nameOf is the repository name that follows from a source.
 func nameOf(source string) string {

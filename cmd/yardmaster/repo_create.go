@@ -10,6 +10,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/client"
+	"yardmaster/internal/terminal"
 )
 
 func defineRepoCreate(fl *flag.FlagSet) action {
@@ -60,7 +61,10 @@ func createRepo(ctx context.Context, full, host, about, stack string, public boo
 		TaskID *string `json:"scaffold_task_id"`
 		Note   *string `json:"scaffold_note"`
 	}
-	if err := c.Call(ctx, http.MethodPost, "/v1/repos", in, &out); err != nil {
+	p := terminal.Of(os.Stderr, os.Getenv).NewProgress(os.Stderr, "Making "+full+" at "+c.URL)
+	err = c.Call(ctx, http.MethodPost, "/v1/repos", in, &out)
+	p.Stop()
+	if err != nil {
 		return err
 	}
 	show := func(format string, a ...string) {
@@ -70,7 +74,7 @@ func createRepo(ctx context.Context, full, host, about, stack string, public boo
 		}
 		fmt.Fprintf(os.Stdout, format, safe...)
 	}
-	show("%s is made, at %s. Clone it from %s\n", out.Repo.FullName, out.Repo.Host, out.Repo.CloneURL)
+	show("%s is made, at %s. Clone it with: git clone %s\n", out.Repo.FullName, out.Repo.Host, client.Word(out.Repo.CloneURL))
 	if out.Manifest.CommitSHA != nil {
 		var paths []string
 		for _, a := range out.Manifest.Artifacts {
@@ -80,7 +84,7 @@ func createRepo(ctx context.Context, full, host, about, stack string, public boo
 	}
 	switch {
 	case out.TaskID != nil:
-		show("An agent sets it up: yardmaster task watch %s\n", *out.TaskID)
+		show("An agent sets it up: yardmaster task watch %s\n", client.Word(*out.TaskID))
 	case out.Note != nil:
 		show("No agent is sent: %s\n", *out.Note)
 	}

@@ -62,7 +62,10 @@ func runServe(ctx context.Context, cfg *config.Config, _ []string) error {
 		Version: version, SHA: commit(), Logger: log,
 		Ready: func(a *app.App) {
 			fmt.Printf("Yardmaster %s serves %s, boxes connect to %s, data in %s\n", version, a.URL(), a.NATSURL(), cfg.Data)
-			if url, err := a.SetupURL(ctx); err == nil && url != "" {
+			switch url, err := a.SetupURL(ctx); {
+			case err != nil:
+				log.Error("find out whether the server is set up: a restart prints the address if it is not", "error", err)
+			case url != "":
 				fmt.Printf("Nobody has set it up yet. Open this address once: %s\n", url)
 			}
 		},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -16,15 +17,21 @@ import (
 
 func taskNoun() *noun {
 	return &noun{name: "task", list: "task.list", get: "task.run_status", names: []string{"branch"}, label: "title", page: "tasks",
-		first: `yardmaster task create --repo OWNER/NAME "…"`,
+		first:  `yardmaster task create --repo OWNER/NAME "…"`,
+		hidden: []string{"sink", "queue_depth_cap", "run_id", "base_sha", "created_by", "requested_by", "pr_id", "holds", "run.last_seq"},
 		columns: []column{{"ID", "id", asID}, {"STATUS", "status", asState}, {"AGE", "created_at", asAge}, {"REPOSITORY", "repo", asText},
 			{"KIND", "kind", asText}, {"WAITS FOR", "holds", asHolds}, {"COST", "budget.spent", asUSD}, {"TITLE", "title", asTitle}},
 		next: func(row map[string]any) (lines []string) {
-			id := short(plainText(row["id"]))
+			id := client.Word(short(plainText(row["id"])))
 			holds, _ := row["holds"].([]any)
 			for _, h := range holds {
 				hold, _ := h.(map[string]any)
-				if command := clearOf(hold["clear"]); command != "" {
+				// The call is the next line, as a command.
+				clear := clearOf(hold["clear"])
+				until := clear.Plain(plainText(hold["clears_when"]))
+				why := strings.ReplaceAll(plainText(hold["reason"]), "_", " ")
+				lines = append(lines, fmt.Sprintf("It waits (%s) until %s.", why, until))
+				if command := clear.Command(); command != "" {
 					lines = append(lines, "What moves it: "+command)
 				}
 			}
@@ -37,21 +44,26 @@ func taskNoun() *noun {
 				lines = append(lines, "What it delivered: yardmaster task report "+id)
 			}
 			if pr := plainText(row["pr_id"]); pr != "" {
-				lines = append(lines, "Its pull request: yardmaster pr view "+pr)
+				lines = append(lines, "Its pull request: yardmaster pr view "+client.Word(pr))
 			}
 			return lines
 		}}
 }
 
-// clearOf is the command line of a call that ends a wait; "" if there is none.
-func clearOf(v any) string {
+// mapOf is an object of JSON; nil for anything else.
+func mapOf(v any) map[string]any {
 	of, _ := v.(map[string]any)
-	c := client.Clear{Capability: plainText(of["capability"]), Args: map[string]string{}}
-	args, _ := of["args"].(map[string]any)
-	for name, value := range args {
+	return of
+}
+
+// clearOf is the call that ends a wait.
+func clearOf(v any) *client.Clear {
+	of := mapOf(v)
+	c := &client.Clear{Capability: plainText(of["capability"]), Args: map[string]string{}}
+	for name, value := range mapOf(of["args"]) {
 		c.Args[name] = plainText(value)
 	}
-	return c.Command()
+	return c
 }
 
 func taskCommands() []command {
@@ -103,6 +115,9 @@ func defineTaskCreate(fl *flag.FlagSet) action {
 			}
 			*repo = here
 		}
+		if _, err := strconv.ParseFloat(*budget, 64); *budget != "" && (err != nil || !json.Valid([]byte(*budget))) {
+			return misused("--budget takes US dollars such as 5 or 2.50, not %q", *budget)
+		}
 		text, err := t.read(ctx, plain, "what is to be done in "+*repo+", and why")
 		if err != nil {
 			return err
@@ -146,7 +161,7 @@ func createTask(ctx context.Context, in map[string]any, watch bool) error {
 		return err
 	}
 	nounCalled("task").seen(out.TaskID)
-	fmt.Printf("%s\nqueued, %d of %d; follow it with: yardmaster task watch %s\n", out.TaskID, out.Position, out.Depth, out.TaskID)
+	say("%s\nqueued, %d of %d; follow it with: yardmaster task watch %s\n", out.TaskID, out.Position, out.Depth, client.Word(out.TaskID))
 	if watch {
 		return watchTask(ctx, out.TaskID)
 	}
@@ -188,10 +203,10 @@ func runTaskCancel(ctx context.Context, plain []string) error {
 		return err
 	}
 	if out.Kind == "already_terminal" {
-		fmt.Printf("It is over already: %s.\n", out.Status)
+		say("It is over already: %s.\n", out.Status)
 		return nil
 	}
-	fmt.Printf("Cancelled. Again: yardmaster task redispatch %s\n", plain[0])
+	say("Cancelled. Again: yardmaster task redispatch %s\n", client.Word(plain[0]))
 	return nil
 }
 
@@ -204,9 +219,9 @@ func runTaskReassign(ctx context.Context, plain []string) error {
 		return err
 	}
 	if out.Reassigned {
-		fmt.Printf("Taken from its box; it waits for the next. Follow it with: yardmaster task watch %s\n", plain[0])
+		say("Taken from its box; it waits for the next. Follow it with: yardmaster task watch %s\n", client.Word(plain[0]))
 	} else {
-		fmt.Printf("No box works on it: it is %s.\n", out.Status)
+		say("No box works on it: it is %s.\n", out.Status)
 	}
 	return nil
 }
@@ -234,6 +249,6 @@ func redispatch(ctx context.Context, id, guidance string) error {
 	if out.Saved.Found {
 		from = fmt.Sprintf("from the work saved at %.10s", out.Saved.SHA)
 	}
-	fmt.Printf("Queued again, %s; follow it with: yardmaster task watch %s\n", from, id)
+	say("Queued again, %s; follow it with: yardmaster task watch %s\n", from, client.Word(id))
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -26,14 +27,14 @@ import (
 var update = flag.Bool("update", false, "write what the sessions on a terminal show into their files")
 
 // yard runs a control plane that ada of acme has set up.
-func yard(t *testing.T) *rig.Yard {
+func yard(t *testing.T, flags ...string) *rig.Yard {
 	t.Helper()
 	y := rig.Boot(t, db.SQLite, rig.Log(t), func(ctx context.Context, cfg *config.Config, log *slog.Logger, ready func(rig.Plane)) error {
 		return app.Run(ctx, cfg, app.Options{Version: "test", Logger: log, Ready: func(a *app.App) {
 			in := a.Inside()
 			ready(rig.Plane{URL: a.URL(), DB: in.DB, Tasks: in.Tasks, Blockers: in.Blockers})
 		}})
-	})
+	}, flags...)
 	return y.Enter()
 }
 
@@ -42,6 +43,7 @@ type person struct {
 	t    *testing.T
 	home string
 	env  []string
+	cols uint16 // of the terminal; 240 if 0
 }
 
 func newPerson(t *testing.T, env ...string) *person {
@@ -74,7 +76,7 @@ func (p *person) program(argv []string, steps ...step) (shown string, code int) 
 	defer stop()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = p.home, p.env
-	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 240})
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: cmp.Or(p.cols, 240)})
 	if err != nil {
 		p.t.Fatal(err)
 	}

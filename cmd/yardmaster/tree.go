@@ -74,9 +74,13 @@ func treeFor(first string) *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return misuse{wrongFlag(c, err)} })
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		if c.CommandPath() == "yardmaster call" {
-			if o := one(c.Flags().Arg(0)); o != nil {
+			id := c.Flags().Arg(0)
+			if o := one(id); o != nil {
 				_ = describeOp(o)
 				return
+			}
+			if id != "" {
+				fmt.Fprintf(c.ErrOrStderr(), "yardmaster call: there is no capability %q%s\n\n", id, meant(id, "", sorted(ops())))
 			}
 		}
 		describe(c.OutOrStdout(), c)
@@ -241,7 +245,13 @@ func wrongFlag(c *cobra.Command, err error) string {
 		if none.GetSpecifiedShortnames() != "" {
 			return "there is no flag -" + name
 		}
-		return "there is no flag --" + name
+		var known []string
+		c.Flags().VisitAll(func(f *flag.Flag) {
+			if !f.Hidden {
+				known = append(known, f.Name)
+			}
+		})
+		return "there is no flag --" + name + meant(name, "--", known)
 	case errors.As(err, &bare):
 		name := bare.GetFlag().Name
 		text := "a value is missing for --" + name

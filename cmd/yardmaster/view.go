@@ -35,7 +35,12 @@ func (n *noun) viewCommand(summary string, examples ...string) command {
 				if err != nil {
 					return err
 				}
-				return o.show(ctx, func() ([]byte, error) { return n.one(ctx, c, plain[0]) }, n.view)
+				n.seen(plain[0])
+				people := n.view
+				if n.show != nil {
+					people = func(w io.Writer, b []byte) error { return n.show(ctx, c, w, b) }
+				}
+				return o.show(ctx, func() ([]byte, error) { return n.one(ctx, c, plain[0]) }, people)
 			}
 		}}
 }
@@ -43,7 +48,11 @@ func (n *noun) viewCommand(summary string, examples ...string) command {
 // one reads an object by its id.
 func (n *noun) one(ctx context.Context, c *client.Client, id string) ([]byte, error) {
 	if n.get == "" {
-		rows, _, err := n.rows(ctx, c, n.within(ctx, id), everything)
+		in := n.within(ctx, id)
+		if _, known := filters(one(n.list))["id"]; known && wholeID.MatchString(id) {
+			in = append(in, given{name: "filter", text: "id:" + id})
+		}
+		rows, _, err := n.rows(ctx, c, in, everything)
 		if err != nil {
 			return nil, err
 		}
@@ -93,8 +102,8 @@ func placeholder(path string) string {
 	return strings.TrimSuffix(name, "...")
 }
 
-// view writes all that is known of an object: short members as facts, texts below them,
-// lists of objects as tables.
+// view writes what is known of an object: short members as facts, texts below them, lists
+// of objects as tables. What the noun hides is in the other forms of the answer.
 func (n *noun) view(w io.Writer, b []byte) error {
 	v, err := decoded(b)
 	if err != nil {
@@ -113,11 +122,17 @@ func (n *noun) view(w io.Writer, b []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := writeMembers(w, s, members, row, n.label); err != nil {
+	if n.plain != nil {
+		n.plain(row)
+	}
+	if err := writeMembers(w, s, members, row, append([]string{n.label}, n.hidden...)); err != nil {
 		return err
 	}
-	if n.next != nil {
-		for _, line := range n.next(row) {
+	if n.next != nil && n.id(row) != "" {
+		for i, line := range n.next(row) {
+			if i == 0 {
+				fmt.Fprintln(w)
+			}
 			fmt.Fprintln(w, client.Inert(line))
 		}
 	}
@@ -149,18 +164,21 @@ func ordered(b []byte) (names []string, err error) {
 // long is the length from which a text is no fact of a line.
 const long = 100
 
-func writeMembers(w io.Writer, s terminal.Screen, members []string, row map[string]any, leaveOut string) error {
+func writeMembers(w io.Writer, s terminal.Screen, members []string, row map[string]any, leaveOut []string) error {
 	now := time.Now()
 	var facts []terminal.Fact
 	var texts, tables []string
 	for _, name := range members {
+		if slices.Contains(leaveOut, name) {
+			continue
+		}
 		v := row[name]
 		label := strings.ReplaceAll(name, "_", " ")
 		switch v := v.(type) {
 		case nil:
 			continue
 		case string:
-			if name == leaveOut || v == "" {
+			if v == "" {
 				continue
 			}
 			if len(v) > long || strings.Contains(strings.TrimSpace(v), "\n") {
@@ -183,6 +201,9 @@ func writeMembers(w io.Writer, s terminal.Screen, members []string, row map[stri
 			facts = append(facts, terminal.Fact{Label: label, Value: terminal.Cell{Text: plainText(v)}})
 		case map[string]any:
 			for _, inner := range names(v) {
+				if slices.Contains(leaveOut, name+"."+inner) {
+					continue
+				}
 				text := plainText(v[inner])
 				if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
 					text = terminal.When(now, at)
@@ -201,20 +222,25 @@ func writeMembers(w io.Writer, s terminal.Screen, members []string, row map[stri
 	}
 	for _, name := range texts {
 		text, _ := row[name].(string)
-		fmt.Fprintf(w, "\n%s\n", s.Paint(terminal.Faint, strings.ReplaceAll(name, "_", " ")))
-		for line := range strings.SplitSeq(client.InertLines(text), "\n") {
-			for _, part := range client.Broken(line, s.Width-2) {
-				fmt.Fprintln(w, "  "+part)
-			}
-		}
+		fmt.Fprintf(w, "\n%s\n", s.Paint(terminal.Faint, client.Inert(strings.ReplaceAll(name, "_", " "))))
+		paragraph(w, text)
 	}
 	for _, name := range tables {
-		fmt.Fprintf(w, "\n%s\n", s.Paint(terminal.Faint, strings.ReplaceAll(name, "_", " ")))
+		fmt.Fprintf(w, "\n%s\n", s.Paint(terminal.Faint, client.Inert(strings.ReplaceAll(name, "_", " "))))
 		if err := objects(w, s, row[name].([]any), now); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// paragraph writes a text of lines, broken where the screen ends.
+func paragraph(w io.Writer, text string) {
+	for line := range strings.SplitSeq(client.InertLines(text), "\n") {
+		for _, part := range client.Broken(line, screen().Width-2) {
+			fmt.Fprintln(w, "  "+part)
+		}
+	}
 }
 
 // objects writes a list of objects as a table of their short members.

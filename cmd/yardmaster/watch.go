@@ -77,7 +77,7 @@ func followTask(ctx context.Context, id string, answers io.Reader) error {
 	}
 	t, err := c.Watch(ctx, id, w)
 	if errors.Is(err, context.Canceled) && a.left() {
-		fmt.Fprintf(out, "It goes on without you: yardmaster task watch %s\n", id)
+		fmt.Fprintf(out, "It goes on without you: yardmaster task watch %s\n", client.Word(id))
 		return nil
 	}
 	if err != nil {
@@ -87,7 +87,7 @@ func followTask(ctx context.Context, id string, answers io.Reader) error {
 	case "merged", "completed":
 		return nil
 	case "failed":
-		return fmt.Errorf("the task failed; `yardmaster task redispatch %s` tries it again", t.ID)
+		return fmt.Errorf("the task failed; `yardmaster task redispatch %s` tries it again", client.Word(t.ID))
 	}
 	return fmt.Errorf("the task was %s", t.Status)
 }
