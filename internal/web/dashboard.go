@@ -52,6 +52,9 @@ var Dashboard = sync.OnceValues(func() (*Built, error) {
 		}
 	}
 	b.Files["worker.js"] = &op.Asset{ContentType: "text/javascript; charset=utf-8", Cache: "no-cache", Body: worker}
+	if err := addManual(b.Files); err != nil {
+		return nil, err
+	}
 	text, err := dist.ReadFile("dist/manifest.json")
 	if err != nil {
 		return nil, err

@@ -1,12 +1,10 @@
-// Package web is the common layout of all pages for people: one card with the name
-// of the product, in light and dark, that loads nothing and sends only its own
-// forms.
+// Package web is the common layout of all pages for people, and the dashboard. A page of
+// the server is one card with the name of the product, in light and dark. It runs no
+// script, loads the stylesheet alone and sends only its own forms.
 package web
 
 import (
-	"crypto/sha256"
-	_ "embed" // the style
-	"encoding/base64"
+	"context"
 	"html/template"
 	"maps"
 	"slices"
@@ -14,43 +12,40 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/policy"
 )
 
 // ContentType is the content type of every page.
 const ContentType = "text/html; charset=utf-8"
 
-//go:embed page.css
-var style string
-
-// styleHash permits the page's own style and no other.
-var styleHash = func() string {
-	sum := sha256.Sum256([]byte(style))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}()
-
 // The icon shows two tracks that meet at a switch.
 const (
-	drawing = `<path d="M4 20V4M4 14c8 0 8-10 16-10v16" fill="none" stroke="#0b8a63" stroke-width="3" stroke-linecap="round"/>`
+	drawing = `<path d="M4 20V4M4 14c8 0 8-10 16-10v16"/>`
 	icon    = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E" +
 		"%3Cpath d='M4 20V4M4 14c8 0 8-10 16-10v16' fill='none' stroke='%230b8a63' stroke-width='3' " +
 		"stroke-linecap='round'/%3E%3C/svg%3E"
 )
 
+// start is the page at which people begin where there is no dashboard.
+const start = "/"
+
 var base = template.Must(template.New("").Funcs(template.FuncMap{
-	"style": func() template.CSS { return template.CSS(style) }, //nolint:gosec // our own file
-	"icon":  func() template.URL { return template.URL(icon) },  //nolint:gosec // our own drawing
+	"sheet": func() string { return pageSheet },
+	"icon":  func() template.URL { return template.URL(icon) }, //nolint:gosec // our own drawing
 	"mark":  func() template.HTML { return `<svg viewBox="0 0 24 24" aria-hidden="true">` + drawing + `</svg>` },
 }).Parse(`
 {{define "head"}}<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
-<title>{{.}} - Yardmaster</title><link rel="icon" href="{{icon}}"><style>{{style}}</style></head><body>
+<title>{{.}} - Yardmaster</title><link rel="icon" href="{{icon}}"><link rel="stylesheet" href="{{sheet}}"></head><body>
+<header><a class="brand" href="/">{{mark}}Yardmaster</a></header>
 {{end}}
-{{define "title"}}<p class="mark">{{mark}}Yardmaster</p>
-<h1>{{.}}</h1>
+{{define "top"}}{{template "head" .}}<main><h1>{{.}}</h1>
 {{end}}
-{{define "top"}}{{template "head" .}}<main>{{template "title" .}}{{end}}
-{{define "wide"}}{{template "head" .}}<main class="wide">{{template "title" .}}{{end}}
-{{define "end"}}</main></body></html>
+{{define "wide"}}{{template "head" .}}<main class="wide"><h1>{{.}}</h1>
+{{end}}
+{{define "end"}}</main>
+{{end}}
+{{define "foot"}}<footer>{{if .Begin}}<a href="{{.Begin}}">{{.Name}}</a>{{end}}{{if .SignOut}}{{template "signout" "/login"}}{{end}}</footer>
 {{end}}
 {{define "signout"}}<form method="post" action="/auth/logout"><input type="hidden" name="return_to" value="{{.}}"><button>Sign out</button></form>{{end}}
 {{define "alert"}}{{if .}}<p role="alert">{{.}}</p>
@@ -63,7 +58,8 @@ var base = template.Must(template.New("").Funcs(template.FuncMap{
 
 // Templates parses the templates of some pages. A page begins with {{template "top"
 // TITLE}} or "wide", and ends with "end". "alert" shows an error, if there
-// is one; "signout" is a button and takes the address to go to afterwards.
+// is one; "signout" is a button and takes the address to go to afterwards, for a page
+// that says more of it than its foot.
 func Templates(text string, funcs ...template.FuncMap) *template.Template {
 	t := template.Must(base.Clone())
 	for _, f := range funcs {
@@ -75,15 +71,34 @@ func Templates(text string, funcs ...template.FuncMap) *template.Template {
 // Anywhere is the target of pages whose forms may lead the browser to another site.
 const Anywhere = "anywhere"
 
-// Render renders a page. Its forms may lead to this server, and to target, or to
-// any site if target is Anywhere.
-func Render(t *template.Template, status int, name string, data any, target string) (op.Reply, error) {
+// foot is what is below every page.
+type foot struct {
+	Begin, Name string // the page at which people begin, and what it is called
+	SignOut     bool
+}
+
+// Render renders a page for the caller of ctx. Its forms may lead to this server, and to
+// target, or to any site if target is Anywhere. Below the page are the way to the
+// dashboard, if there is one, and for a browser session a button that ends it.
+func Render(ctx context.Context, t *template.Template, status int, name string, data any, target string) (op.Reply, error) {
 	var b strings.Builder
 	if err := t.ExecuteTemplate(&b, name, data); err != nil {
 		return op.Reply{}, err
 	}
+	f := foot{Begin: op.RequestOf(ctx).Home, Name: "Dashboard"}
+	if f.Begin == "" {
+		f.Begin, f.Name = start, "Start"
+	}
+	f.SignOut = policy.From(ctx).Credential == policy.Session && !strings.Contains(b.String(), signOut)
+	if err := t.ExecuteTemplate(&b, "foot", f); err != nil {
+		return op.Reply{}, err
+	}
+	b.WriteString("</body></html>\n")
 	return op.Reply{Status: status, ContentType: ContentType, Body: b.String(), Header: headers(target)}, nil
 }
+
+// signOut is in pages that have the button themselves.
+const signOut = `action="/auth/logout"`
 
 // GoTo returns a redirect to an address that discards the form that was just sent.
 // Empty cookies are not set.
@@ -96,7 +111,7 @@ func GoTo(address string, cookies ...string) op.Reply {
 }
 
 func headers(target string) map[string]string {
-	policy := "default-src 'none'; style-src " + styleHash + "; img-src data:; frame-ancestors 'none'; base-uri 'none'"
+	policy := "default-src 'none'; style-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'"
 	if target != Anywhere {
 		policy += "; form-action " + strings.TrimSpace("'self' "+target)
 	}
@@ -107,14 +122,17 @@ func headers(target string) map[string]string {
 	}
 }
 
+// own are the pages of this package.
+var own = Templates("")
+
 type failure struct {
 	Title, Detail, Slug, RequestID string
 	Fields                         []string
 }
 
-// Failure returns the page of a failure for a person.
-func Failure(f *fault.Error, requestID string) (op.Reply, error) {
-	v := failure{Title: "This cannot go on", Detail: f.Detail, Slug: f.Slug, RequestID: requestID}
+// Failure returns the page of a failure for a person, the caller of ctx.
+func Failure(ctx context.Context, f *fault.Error) (op.Reply, error) {
+	v := failure{Title: "This cannot go on", Detail: f.Detail, Slug: f.Slug, RequestID: op.RequestOf(ctx).ID}
 	switch f.Kind {
 	case fault.NotFound:
 		v.Title = "There is nothing here"
@@ -122,7 +140,7 @@ func Failure(f *fault.Error, requestID string) (op.Reply, error) {
 		v.Title = "Something went wrong"
 	}
 	v.Fields = fields(f)
-	return Render(base, f.Kind.Status(), "failure", v, "")
+	return Render(ctx, own, f.Kind.Status(), "failure", v, "")
 }
 
 // fields lists what is wrong with which field.

@@ -4,28 +4,87 @@ import (
 	"strings"
 	"testing"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/policy"
 	"yardmaster/internal/web"
 )
 
 // TestFailure holds that a failure is shown in words, with all input escaped.
 func TestFailure(t *testing.T) {
 	f := fault.Field("name", "<script>is not a name")
-	r, err := web.Failure(f, "r-1")
+	call := op.Call{Request: op.Request{ID: "r-1", Home: "/ui/"}}
+	r, err := web.Failure(call.Context(t.Context(), policy.Actor{}), f)
 	if err != nil {
 		t.Fatal(err)
 	}
 	body := r.Body.(string)
-	if r.Status != 400 || strings.Contains(body, "<script>") {
+	if r.Status != 400 || strings.Contains(body, "<script>") ||
+		strings.Contains(body, "Sign out") || strings.Contains(body, "<style") {
 		t.Errorf("%d %s", r.Status, body)
 	}
-	for _, want := range []string{"<main>", "Yardmaster", "name &lt;script&gt;is not a name", "/problems/invalid", "r-1", `rel="icon"`} {
+	for _, want := range []string{"<main>", "Yardmaster", "name &lt;script&gt;is not a name", "/problems/invalid", "r-1", `rel="icon"`,
+		`<a href="/ui/">Dashboard</a>`, `<link rel="stylesheet" href="/ui/a/page-`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q:\n%s", want, body)
 		}
 	}
-	if p := r.Header["Content-Security-Policy"]; strings.Contains(p, "unsafe") || !strings.Contains(p, "default-src 'none'") ||
+	if p := r.Header["Content-Security-Policy"]; strings.Contains(p, "unsafe") || !strings.Contains(p, "style-src 'self';") ||
+		!strings.Contains(p, "default-src 'none'") ||
 		!strings.Contains(p, "form-action 'self'") {
 		t.Errorf("the policy is %s", p)
+	}
+}
+
+// Below a page is a way to sign out for a browser session, once, and the way to the
+// dashboard only where there is one.
+func TestFoot(t *testing.T) {
+	own := web.Templates(`{{define "own"}}{{template "top" "Own"}}{{template "signout" "/login"}}{{template "end"}}{{end}}
+{{define "plain"}}{{template "top" "Plain"}}{{template "end"}}{{end}}`)
+	for _, c := range []struct {
+		page, home string
+		credential policy.Credential
+		outs       int
+		begin      string
+	}{
+		{"plain", "/ui/", policy.Session, 1, `href="/ui/">Dashboard`},
+		{"own", "/ui/", policy.Session, 1, `href="/ui/">Dashboard`},
+		{"plain", "", policy.Session, 1, `href="/">Start`},
+		{"plain", "/ui/", policy.ActionLink, 0, `href="/ui/">Dashboard`},
+	} {
+		call := op.Call{Request: op.Request{Home: c.home}}
+		r, err := web.Render(call.Context(t.Context(), policy.Actor{Credential: c.credential}), own, 200, c.page, nil, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := r.Body.(string)
+		if n := strings.Count(body, "Sign out"); n != c.outs || !strings.Contains(body, c.begin) ||
+			!strings.HasSuffix(body, "</footer>\n</body></html>\n") {
+			t.Errorf("%+v: %d buttons to sign out in\n%s", c, n, body)
+		}
+	}
+}
+
+// The stylesheet of a page is there without the dashboard, by its hash, and small.
+func TestSheet(t *testing.T) {
+	r, err := web.Failure(t.Context(), fault.Missing("page"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, name, _ := strings.Cut(r.Body.(string), `href="/ui/a/`)
+	name, _, _ = strings.Cut(name, `"`)
+	f := web.File(name)
+	if f == nil {
+		t.Fatalf("there is no file %q", name)
+	}
+	if !strings.Contains(string(f.Body), "--good: light-dark(") || !strings.Contains(f.Cache, "immutable") ||
+		f.ContentType != "text/css; charset=utf-8" {
+		t.Errorf("%s: %s, %s\n%s", name, f.ContentType, f.Cache, f.Body)
+	}
+	if len(f.Body) > 12_000 {
+		t.Errorf("%s has %d bytes", name, len(f.Body))
+	}
+	if web.File("app.css") != nil {
+		t.Error("a file of another name")
 	}
 }

@@ -86,7 +86,11 @@ export function op<In, Out>(id: string, method: string, path: string, scope: str
       }
     }
     const res = await fetch(url, { method, headers: head, body, signal: init?.signal, credentials: "same-origin" });
-    const json = res.status === 204 ? {} : await res.json().catch(() => ({}));
+    // An answer that is cut off in its middle is none: text() fails then, where json() of
+    // what came could be mistaken for an empty object.
+    const text = await res.text();
+    let json: Record<string, any> = {};
+    try { json = text ? JSON.parse(text) : {}; } catch { /* a log or a page of something between us */ }
     if (res.ok) return json as Out;
     if (res.status === 401 && key["Authorization"]) operatorKey.value = undefined;
     else if (res.status === 401 && path !== "/auth/reauth") signedOut.value = true;

@@ -2,18 +2,20 @@
 import { render, type ComponentChildren, type ComponentType } from "preact";
 import { useEffect, useErrorBoundary, useRef, useState } from "preact/hooks";
 import { actFor, account, signedOut } from "./api";
-import { boxList, notificationCounts, projectList, taskList } from "./client.gen";
+import { notificationCounts } from "./client.gen";
+import { start as startFinds } from "./finds";
 import { asOf, link, listen, start as startLive, turn } from "./live";
 import { pages, type Entry } from "./pages";
 import { go, here, match, start as startRoute, type PageProps, type Params } from "./route";
-import { load, may, me, operator, signIn, start as startSession } from "./session";
+import { forget, load, may, me, operator, signIn, start as startSession } from "./session";
 import { start as startTheme } from "./theme";
-import { inert } from "./ui/ansi";
 import { Dialog } from "./ui/dialog";
 import { all, bind, single, setSingle, start as startKeys } from "./ui/keys";
-import { offer, openPalette, Palette } from "./ui/palette";
-import { Confirm, Empty, Loading, Trouble } from "./ui/parts";
+import { actions } from "./ui/actions";
+import { openActions, openPalette, Palette } from "./ui/palette";
+import { arrive, Confirm, Empty, Loading, Trouble } from "./ui/parts";
 import { Toast } from "./ui/toast";
+import { back, start as startTrail, step } from "./ui/trail";
 import { NewTask, openNewTask } from "./pages/newtask";
 import { signal, effect } from "@preact/signals";
 
@@ -43,6 +45,7 @@ function Page() {
   }, [hit?.entry]);
   useEffect(() => { // the focus goes to the heading of a new page
     if (first.current) { first.current = false; return; }
+    arrive();
     const h = main.current?.querySelector("h1");
     (h instanceof HTMLElement ? h : main.current)?.focus();
   }, [path, made?.page]);
@@ -73,7 +76,7 @@ function Rail() {
       const own = listed().filter((p) => (p.section ?? "") === s);
       return own.length > 0 && <div key={s} class="section">{s && <h2>{s}</h2>}
         {own.map((p) => <a key={p.path} href={p.path === "/ui" ? "/ui/" : p.path} aria-current={current(p) ? "page" : undefined} onClick={() => { menu.value = false; }}>{p.name}
-          {p.path === "/ui" && unread.value > 0 && <span class="n" title="unread notifications">{unread.value}</span>}</a>)}</div>;
+          {p.path === "/ui/notifications" && unread.value > 0 && <span class="n" title="unread notifications">{unread.value}</span>}</a>)}</div>;
     })}
     <span class="grow" />
     <button type="button" class="plain" onClick={openPalette}>Search <kbd>Ctrl K</kbd></button>
@@ -83,13 +86,20 @@ function Rail() {
 
 const links: Record<string, string> = { live: "Live", retrying: "Reconnecting", refused: "Refused", ended: "Ended", paused: "Paused" };
 
+// leave signs out once nothing of the person is left in the browser.
+function leave(e: Event) {
+  const form = e.currentTarget as HTMLFormElement;
+  e.preventDefault();
+  void forget().finally(() => form.submit());
+}
+
 function Who() {
   const m = me.value;
   return <div class="who">
     <p class={"link " + link.value} title={"Rows as of " + new Date(asOf.value).toLocaleTimeString()}>{links[link.value]}</p>
     {m && m.memberships.length > 1 ? <select aria-label="Organisation" value={account.value || m.account.id} onChange={(e) => { actFor(e.currentTarget.value); go("/ui/"); }}>
       {m.memberships.map((x) => <option key={x.account_id} value={x.account_id}>{x.login}</option>)}</select> : <p>{m?.account.login}</p>}
-    <form method="post" action="/auth/logout"><span class="dim">{m?.user?.login ?? m?.user?.name}</span><input type="hidden" name="return_to" value="/login" /><button class="plain">Sign out</button></form></div>;
+    <form method="post" action="/auth/logout" onSubmit={leave}><span class="dim">{m?.user?.login ?? m?.user?.name}</span><input type="hidden" name="return_to" value="/login" /><button class="plain">Sign out</button></form></div>;
 }
 
 // Bottom is the way around on a phone.
@@ -132,21 +142,25 @@ function App() {
   return <><a class="skip" href="#main">Skip to content</a><Rail /><Page /><Bottom /><Toast /><Palette /><Confirm /><NewTask /><Help /><SignedOut /></>;
 }
 
+// up shows the page above in the address.
+function up() {
+  for (let at = here.value.pathname.replace(/\/+$/, ""); at.length > 3; ) {
+    at = at.replace(/\/[^/]*$/, "");
+    if (at === "/ui" || find(at)) return go(back(at) ?? (at === "/ui" ? "/ui/" : at));
+  }
+}
+
 // The keys and commands that work everywhere.
 bind([
   { keys: "?", does: "this table", group: "Everywhere", run: () => { help.value = true; } },
   { keys: "c", does: "new task or ask", group: "Everywhere", run: openNewTask },
-  { keys: "u, Backspace", does: "up", group: "Everywhere", run: () => go(here.value.pathname.replace(/\/[^/]*\/?$/, "") || "/ui/") },
+  { keys: "u, Backspace", does: "up, to the list one came from", group: "Everywhere", run: up },
+  { keys: "[, ]", does: "previous, next object of the list one came from", group: "Everywhere", run: (e) => step(e.key === "[" ? -1 : 1) },
+  { keys: ".", does: "actions of this page or object", group: "Everywhere", run: () => openActions(() => actions(false)) },
   { keys: "/", does: "search in the page", group: "Everywhere", run: () => document.querySelector<HTMLInputElement>("main input[type=search]")?.focus() },
   ...pages.filter((p) => p.key && p.name).map((p) => ({ keys: "g " + p.key, does: p.name!, group: "Go to", run: () => go(p.path === "/ui" ? "/ui/" : p.path) })),
 ]);
-offer(() => [...listed().map((p) => ({ name: p.name!, hint: "Go to", run: () => go(p.path === "/ui" ? "/ui/" : p.path) })), { name: "New task or ask", hint: "c", run: openNewTask }]);
-offer(async (text, off) => text.length < 2 || !may(taskList) ? [] : (await taskList({ q: text, per_page: 8 }, { signal: off })).data
-  .map((t) => ({ name: t.title, hint: "Task in " + t.repo, run: () => go("/ui/tasks/" + t.id) })));
-offer(async (text, off) => text.length < 2 || !may(projectList) ? [] : (await projectList({ per_page: 100 }, { signal: off })).data
-  .filter((r) => r.full_name.toLowerCase().includes(text.toLowerCase())).slice(0, 5).map((r) => ({ name: r.full_name, hint: "Repository", run: () => go("/ui/repos/" + r.full_name) })));
-offer(async (text, off) => text.length < 2 || !may(boxList) ? [] : (await boxList({ per_page: 100 }, { signal: off })).data
-  .filter((x) => x.name.toLowerCase().includes(text.toLowerCase())).slice(0, 5).map((x) => ({ name: inert(x.name), hint: "Box", run: () => go("/ui/boxes/" + x.id) })));
+startFinds(listed);
 
 async function countUnread() {
   try { unread.value = (await notificationCounts({})).unread; } catch { /* an operator's key has no inbox */ }
@@ -154,7 +168,9 @@ async function countUnread() {
 let soon = 0;
 listen("notifications", () => { soon ||= window.setTimeout(() => { soon = 0; void countUnread(); }, 300); });
 effect(() => { if (turn.value && me.value) void countUnread(); });
+effect(() => { if (turn.value > 1) void load(); }); // after a gap somebody else may be signed in, or act for another account
 
+startTrail();
 startRoute();
 startKeys();
 startTheme();

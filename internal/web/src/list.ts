@@ -8,6 +8,26 @@ import { listen, turn, type Patch } from "./live";
 export type Page<R> = { data: R[]; next_cursor?: string | null };
 export type Fetch<R> = (cursor: string | undefined, off: AbortSignal) => Promise<Page<R>>;
 
+// Asked keeps what came by the stream while an answer was under way: the answer may be
+// older. What came is taken in once more on top of it; where the answer is newer, the
+// patch that tells so is still to come.
+class Asked<P> {
+  private readonly open = new Map<number, P[]>();
+  private next = 1;
+  private last = 0;
+  begin(): number { this.open.set(this.next, []); return this.next++; }
+  came(all: P[]) { for (const kept of this.open.values()) kept.push(...all); }
+  // end gives what came since n began, or nothing if a later question for the whole has
+  // been answered.
+  end(n: number, whole = true): P[] | undefined {
+    const kept = this.open.get(n);
+    this.open.delete(n);
+    if (n < this.last) return undefined;
+    if (whole) this.last = n;
+    return kept;
+  }
+}
+
 export class List<R extends { id: string }> {
   readonly ids = signal<string[]>([]);
   readonly rows = new Map<string, Signal<R>>();
@@ -17,49 +37,58 @@ export class List<R extends { id: string }> {
   hold = false; // whether new rows wait in fresh
   private next: string | undefined;
   private busy = false;
+  private readonly asked = new Asked<Patch>();
   private off = new AbortController();
 
   // fits tells which new or changed rows belong to the list; without it new rows do not
-  // come in.
-  constructor(private readonly fetch: Fetch<R>, private readonly fits?: (row: R) => boolean) {}
+  // come in. drops says that a row that does not fit any more leaves at once; else it
+  // stays until the list is loaded again, so that nothing moves under a reader.
+  constructor(private readonly fetch: Fetch<R>, private readonly fits?: (row: R) => boolean, private readonly drops = false) {}
 
   get more() { return this.next !== undefined; }
 
+  // load asks for the first rows.
   async load() {
-    try {
-      const page = await this.fetch(undefined, this.off.signal);
-      batch(() => {
-        const had = new Set(page.data.map((r) => r.id));
-        this.put(page.data);
-        for (const id of this.rows.keys()) if (!had.has(id)) this.rows.delete(id);
-        this.ids.value = page.data.map((r) => r.id);
-        this.fresh.value = [];
-        this.next = page.next_cursor ?? undefined;
-        this.state.value = "ready";
-        this.error.value = "";
-      });
-    } catch (e) {
-      if (this.off.signal.aborted) return;
-      batch(() => { this.error.value = said(e); if (this.state.value === "loading") this.state.value = "failed"; });
-    }
+    const n = this.asked.begin(), page = await this.ask(undefined, n);
+    const since = page && this.asked.end(n);
+    if (!page || !since) return;
+    batch(() => {
+      const had = new Set(page.data.map((r) => r.id));
+      this.put(page.data);
+      for (const id of this.rows.keys()) if (!had.has(id)) this.rows.delete(id);
+      this.ids.value = page.data.map((r) => r.id);
+      this.fresh.value = [];
+      this.next = page.next_cursor ?? undefined;
+      this.state.value = "ready";
+      this.error.value = "";
+      this.apply(since);
+    });
   }
 
   // older asks for the rows after the last one.
   async older() {
     if (this.busy || this.next === undefined) return;
     this.busy = true;
+    const n = this.asked.begin(), page = await this.ask(this.next, n);
+    this.busy = false;
+    const since = page && this.asked.end(n, false);
+    if (!page || !since) return;
+    batch(() => {
+      const had = new Set(this.ids.value);
+      this.put(page.data);
+      this.ids.value = [...this.ids.value, ...page.data.map((r) => r.id).filter((id) => !had.has(id))];
+      this.next = page.next_cursor ?? undefined;
+      this.apply(since);
+    });
+  }
+
+  private async ask(cursor: string | undefined, n: number): Promise<Page<R> | undefined> {
     try {
-      const page = await this.fetch(this.next, this.off.signal);
-      batch(() => {
-        const had = new Set(this.ids.value);
-        this.put(page.data);
-        this.ids.value = [...this.ids.value, ...page.data.map((r) => r.id).filter((id) => !had.has(id))];
-        this.next = page.next_cursor ?? undefined;
-      });
+      return await this.fetch(cursor, this.off.signal);
     } catch (e) {
-      if (!this.off.signal.aborted) this.error.value = said(e);
-    } finally {
-      this.busy = false;
+      if (!this.asked.end(n, false) || this.off.signal.aborted) return undefined;
+      batch(() => { this.error.value = said(e); if (this.state.value === "loading") this.state.value = "failed"; });
+      return undefined;
     }
   }
 
@@ -70,9 +99,9 @@ export class List<R extends { id: string }> {
     }
   }
 
-  // apply takes patches in. A row that does not fit any more stays where it is until
-  // the list is loaded again, so that nothing moves under a reader; Home drops it.
-  apply(patches: Patch[], drop = false) {
+  // apply takes patches in.
+  apply(patches: Patch[]) {
+    this.asked.came(patches);
     batch(() => {
       const fresh: string[] = [], gone = new Set<string>();
       for (const p of patches) {
@@ -81,7 +110,7 @@ export class List<R extends { id: string }> {
         const fits = this.fits?.(p.row as R) ?? false;
         if (had) {
           had.value = { ...had.peek(), ...p.row };
-          if (drop && this.fits && !fits) { this.rows.delete(p.id); gone.add(p.id); }
+          if (this.drops && this.fits && !fits) { this.rows.delete(p.id); gone.add(p.id); }
         } else if (fits && this.state.peek() === "ready" && !this.beyond(p.row as R)) {
           this.rows.set(p.id, signal(p.row as R));
           fresh.push(p.id);
@@ -131,9 +160,9 @@ function age(row: any): string {
 export function useList<R extends { id: string }>(
   key: string, fetch: Fetch<R>, how: { topic?: string; fits?: (row: R) => boolean; drop?: boolean } = {},
 ): List<R> {
-  const list = useMemo(() => new List<R>(fetch, how.fits), [key]);
+  const list = useMemo(() => new List<R>(fetch, how.fits, how.drop), [key]);
   useEffect(() => {
-    const quiet = how.topic ? listen(how.topic, (p) => list.apply(p, how.drop)) : () => {};
+    const quiet = how.topic ? listen(how.topic, (p) => list.apply(p)) : () => {};
     const end = effect(() => { void turn.value; void account.value; void list.load(); });
     return () => { quiet(); end(); list.stop(); };
   }, [list]);
@@ -144,15 +173,28 @@ export function useList<R extends { id: string }>(
 export class One<T> {
   readonly value = signal<T | undefined>(undefined);
   readonly error = signal<unknown>(undefined);
+  private readonly asked = new Asked<object>();
   private off = new AbortController();
   constructor(private readonly fetch: (off: AbortSignal) => Promise<T>) {}
   async load() {
+    const n = this.asked.begin();
+    let got: T;
     try {
-      this.value.value = await this.fetch(this.off.signal);
-      this.error.value = undefined;
+      got = await this.fetch(this.off.signal);
     } catch (e) {
-      if (!this.off.signal.aborted) this.error.value = e;
+      if (this.asked.end(n) && !this.off.signal.aborted) this.error.value = e;
+      return;
     }
+    const since = this.asked.end(n);
+    if (!since) return;
+    this.value.value = since.length ? Object.assign({}, got, ...since) : got;
+    this.error.value = undefined;
+  }
+  // merge takes a changed row in.
+  merge(row: object) {
+    this.asked.came([row]);
+    const was = this.value.peek();
+    if (was) this.value.value = { ...was, ...row };
   }
   stop() { this.off.abort(); }
 }
@@ -170,9 +212,9 @@ export function useOne<T extends object>(
     const quiet = how.topic ? listen(how.topic, (patches) => {
       for (const p of patches) {
         const was = one.value.peek();
-        if (p.id !== how.id || p.op === "remove" || !was) continue;
-        one.value.value = { ...was, ...p.row };
-        if (how.changed?.(was, p.row)) void one.load();
+        if (p.id !== how.id || p.op === "remove") continue;
+        one.merge(p.row);
+        if (was && how.changed?.(was, p.row)) void one.load();
       }
     }) : () => {};
     let soon = 0;
@@ -197,17 +239,4 @@ export function useAgain(topic: string, of: string | undefined | ((p: Patch) => 
     });
     return () => { quiet(); clearTimeout(due); };
   }, [topic]);
-}
-
-// among looks for a row in a collection that has no capability for a single one.
-export async function among<R extends { id: string }>(id: string, what: string, pages: ((cursor: string | undefined) => Promise<Page<R>>)[]): Promise<R> {
-  for (const fetch of pages) {
-    let cursor: string | undefined;
-    for (let n = 0; n < 10; n++) {
-      const page = await fetch(cursor), hit = page.data.find((r) => r.id === id);
-      if (hit) return hit;
-      if (!(cursor = page.next_cursor ?? undefined)) break;
-    }
-  }
-  throw new Error(`There is no such ${what}, or it is long past.`);
 }

@@ -2,9 +2,10 @@
 // browser, not one a tab: over HTTP/1.1 a browser has six connections to a server, and
 // a stream keeps one. The tab that holds a Web Lock reads and tells the others through
 // a BroadcastChannel; when it goes, the next one takes over.
-import { effect, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import { account } from "./api";
 import { streamSubscribe, type StreamPatch } from "./client.gen";
+import { me } from "./session";
 import { follow, type Frame, type Link } from "./sse";
 
 export type Patch = Omit<StreamPatch, "row"> & { row: any };
@@ -57,11 +58,15 @@ function patchesOf(batch: Frame[]): Patch[] {
   return batch.filter((f) => f.event === "patch").map((f) => JSON.parse(f.data) as Patch);
 }
 
+// whose names the tabs that may hear each other: those of one person in one account.
+const whose = computed(() => me.value && (me.value.user?.id ?? "") + "-" + (account.value || me.value.account.id));
+
 // start reads for the account that this tab acts for, and anew when it changes.
 export function start() {
   effect(() => {
+    if (!whose.value) return;
     const off = new AbortController();
-    read(account.value, off.signal);
+    read(whose.value, off.signal);
     return () => off.abort();
   });
 }

@@ -25,3 +25,9 @@ export async function subscribe(publicKey: string): Promise<{ endpoint: string; 
   const s = (await worker.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: bytesOf(publicKey) })).toJSON();
   return { endpoint: s.endpoint ?? "", keys: { auth: s.keys?.["auth"] ?? "", p256dh: s.keys?.["p256dh"] ?? "" } };
 }
+
+// unsubscribe ends the messages to this browser.
+export async function unsubscribe(): Promise<void> {
+  if (!canPush()) return;
+  for (const r of await navigator.serviceWorker.getRegistrations()) await (await r.pushManager.getSubscription())?.unsubscribe();
+}

@@ -1,7 +1,8 @@
 // Who looks, and what they may do.
 import { computed, effect, signal } from "@preact/signals";
-import { account, operatorKey, scopesOf, signedOut, type Call } from "./api";
+import { account, actFor, operatorKey, Problem, scopesOf, signedOut, type Call } from "./api";
 import { accountMe, type Identity } from "./client.gen";
+import { unsubscribe } from "./push";
 
 export const me = signal<Identity | undefined>(undefined);
 
@@ -18,17 +19,37 @@ export function signIn(): string {
   return "/login?" + new URLSearchParams({ return_to: location.pathname + location.search });
 }
 
+// others tells the tabs of this browser who is signed in: all of them have one cookie.
+const others = typeof BroadcastChannel === "undefined" ? undefined : new BroadcastChannel("yardmaster-who");
+const person = () => me.peek()?.user?.id ?? "";
+
 export function start() {
   effect(() => { void account.value; void load(); });
+  // A page of somebody else, or one that the browser kept after a sign-out, is made anew.
+  if (others) others.onmessage = (e: MessageEvent<unknown>) => { if (me.peek() && e.data !== person()) location.reload(); };
+  addEventListener("pageshow", (e) => { if (e.persisted) location.reload(); });
 }
 
 // load asks who looks. Whoever is not signed in is sent to the sign-in page before they
 // have seen anything; later a dialog says so, and the page stays.
 export async function load(): Promise<void> {
   try {
-    me.value = await accountMe({});
+    const was = me.peek() && person(), now = await accountMe({});
+    if (was !== undefined && was !== (now.user?.id ?? "")) return location.reload();
+    me.value = now;
     signedOut.value = false;
-  } catch {
+    if (was === undefined) others?.postMessage(person());
+  } catch (e) {
+    // The organisation of the tab may be of who was signed in before, or have put them out.
+    if (e instanceof Problem && e.status === 403 && account.peek()) { actFor(""); return me.peek() && location.reload(); }
     if (signedOut.value && !me.value) location.assign(signIn());
   }
+}
+
+// forget leaves nothing of a person in the browser but the look: not what they have seen,
+// nor the way for messages to them. It gives up after two seconds.
+export async function forget(): Promise<void> {
+  actFor("");
+  for (const k of Object.keys(localStorage)) if (k.startsWith("viewed:")) localStorage.removeItem(k);
+  await Promise.race([unsubscribe().catch(() => {}), new Promise((go) => setTimeout(go, 2000))]);
 }

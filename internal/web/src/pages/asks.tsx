@@ -33,7 +33,7 @@ export default function Asks() {
       <Search label="Filter asks" value={q} to={(t) => setQuery({ q: t })} /><span class="grow" /><button type="button" class="main" onClick={openNewTask}>New</button></Head>
     {repo && <p>Only those about {inert(repo)}. <a href="/ui/asks">Clear</a></p>}
     <Table list={list} id="asks" label="Asks" widths="130px minmax(0,1fr) minmax(0,320px) minmax(0,150px) minmax(0,110px) 80px" href={(a) => "/ui/asks/" + a.id}
-      empty={q || show !== "all" ? <>No ask fits. <a href="/ui/asks">Show all</a>.</> : <>Nobody has asked for anything. Ask (<kbd>c</kbd>), or <code>yardmaster ask</code></>}
+      empty={q || show !== "all" ? <>No ask fits. <a href="/ui/asks">Show all</a>.</> : <>Nobody has asked for anything. Ask (<kbd>c</kbd>), or <code>yardmaster ask file "…"</code></>}
       columns={[{ name: "State", cell: (a) => <Status of={a.state === "triaged" ? "became_tasks" : a.state} say={a.state} /> }, { name: "Title", wide: true, cell: (a) => <>{inert(a.title)}{a.count > 1 && <small> · asked {a.count} times</small>}</> },
         { name: "What became of it", class: "dim less", cell: (a) => inert(became(a)) }, { name: "Repository", class: "dim less", cell: (a) => a.repo ?? "any" },
         { name: "From", class: "dim less", cell: (a) => inert(a.source) }, { name: "Age", class: "dim end", cell: (a) => <Time at={a.created_at} suffix={false} /> }]} />

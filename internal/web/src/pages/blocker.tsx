@@ -1,14 +1,14 @@
 // One blocker: the question of an agent, and the form that answers it.
-import { blockerList, type Blocker } from "../client.gen";
+import { blockerGet, type Blocker } from "../client.gen";
 import { BlockerCard } from "../cards/blocker";
-import { among, useOne } from "../list";
+import { useOne } from "../list";
 import type { PageProps } from "../route";
 import { Head, Loading, Trouble } from "../ui/parts";
 import { words } from "../ui/status";
 
 export default function BlockerPage(p: PageProps) {
   const id = p.params.id!;
-  const one = useOne<Blocker>(id, (signal) => among(id, "blocker", [true, false].map((open) => (cursor) => blockerList({ cursor, per_page: 100, open }, { signal }))), { topic: "blockers", id });
+  const one = useOne<Blocker>(id, (signal) => blockerGet({ blockerId: id }, { signal }), { topic: "blockers", id });
   const b = one.value.value;
   return <><Head title={b ? "Blocker: " + words(b.kind) : "Blocker"} />
     {b ? <ul class="cards"><BlockerCard of={b} /></ul> : one.error.value ? <Trouble error={one.error.value} again={() => void one.load()} /> : <Loading />}

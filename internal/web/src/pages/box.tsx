@@ -19,10 +19,9 @@ const works = (t: Task) => t.status === "running" || t.status === "claimed";
 
 const owner = (id: string, v: string): Parameters<typeof boxSetOwner>[0] => v === "org" || v === "shared" ? { id, target: v } : { id, target: "user", owner_id: v };
 
-// The list of tasks has no filter for a box: those that run are few.
 async function running(box: string, signal: AbortSignal): Promise<{ data: Task[] }> {
-  const all = await Promise.all(["running", "claimed"].map((s) => taskList({ filter: ["status:" + s], per_page: 200 }, { signal })));
-  return { data: all.flatMap((x) => x.data).filter((t) => t.box_id === box) };
+  const all = await Promise.all(["running", "claimed"].map((s) => taskList({ filter: ["status:" + s, "box:" + box], per_page: 200 }, { signal })));
+  return { data: all.flatMap((x) => x.data) };
 }
 
 export default function BoxPage(p: PageProps) {

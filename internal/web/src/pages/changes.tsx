@@ -1,5 +1,5 @@
 // The changes of a pull request: its files, and their lines as they are opened.
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { prDiff, type Finding, type PullDiff, type PullRequest } from "../client.gen";
 import { useOne } from "../list";
 import { query, setQuery } from "../route";
@@ -19,7 +19,8 @@ export function Changes(p: { pr: PullRequest; findings: Finding[]; looked: (head
   const id = p.pr.id, since = query().get("since") ?? "", [head, setHead] = useState(p.pr.head_sha);
   const one = useOne<PullDiff>(id + head + since, (signal) => prDiff({ id, since_sha: since || undefined }, { signal }));
   const d = one.value.value;
-  useEffect(() => { if (d) { seen.add(id + ":" + d.head_sha); p.looked(d.head_sha); } }, [d?.head_sha]);
+  // As soon as it is drawn: a key that follows at once finds it opened.
+  useLayoutEffect(() => { if (d) { seen.add(id + ":" + d.head_sha); p.looked(d.head_sha); } }, [d?.head_sha]);
   const notes: Note[] = p.findings.filter((f) => f.state === "posted" || f.state === "answered").map((f) => ({ path: f.file, line: f.line, side: f.side, text: `${f.severity} ${words(f.kind)}: ${f.claim}`, href: `?tab=review#f-${f.id}` }));
   if (one.error.value) return <Trouble error={one.error.value} again={() => void one.load()} />;
   if (!d) return <Loading />;
@@ -32,7 +33,7 @@ export function Changes(p: { pr: PullRequest; findings: Finding[]; looked: (head
       {since ? <>since <code>{since.slice(0, 10)}</code>. <button type="button" onClick={() => setQuery({ since: "" })}>Show all of it</button></> : <>from <code>{d.from_sha.slice(0, 10)}</code></>}</p>
     {d.files.length === 0 ? <p class="empty">No file changed.</p>
       : <Diff key={d.head_sha + d.from_sha} files={d.files} more={d.more} notes={notes} keep={`${id}:${d.head_sha}:${since}`} load={async (path, signal) => {
-        const now = await prDiff({ id, path, since_sha: since || undefined }, { signal });
+        const now = await prDiff({ id, path, head_sha: d.head_sha, since_sha: since || undefined }, { signal });
         if (now.head_sha !== d.head_sha) throw new Error("The branch has moved.");
         return now.file;
       }} />}

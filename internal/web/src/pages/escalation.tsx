@@ -1,14 +1,14 @@
 // One escalation: what it is about, and the note that ends it.
-import { escalationList, type Escalation } from "../client.gen";
+import { escalationGet, type Escalation } from "../client.gen";
 import { EscalationCard } from "../cards/escalation";
-import { among, useOne } from "../list";
+import { useOne } from "../list";
 import type { PageProps } from "../route";
 import { inert } from "../ui/ansi";
 import { Head, Loading, Trouble } from "../ui/parts";
 
 export default function EscalationPage(p: PageProps) {
   const id = p.params.id!;
-  const one = useOne<Escalation>(id, (signal) => among(id, "escalation", ["open", "resolved"].map((s) => (cursor) => escalationList({ cursor, per_page: 200, filter: ["state:" + s] }, { signal }))), { topic: "escalations", id });
+  const one = useOne<Escalation>(id, (signal) => escalationGet({ id }, { signal }), { topic: "escalations", id });
   const e = one.value.value;
   return <><Head title={e ? inert(e.title) : "Escalation"} />
     {e ? <ul class="cards"><EscalationCard of={e} done={() => void one.load()} /></ul> : one.error.value ? <Trouble error={one.error.value} again={() => void one.load()} /> : <Loading />}

@@ -7,7 +7,7 @@ import { EscalationCard } from "../cards/escalation";
 import { useList, useOne, type List } from "../list";
 import { may } from "../session";
 import { inert } from "../ui/ansi";
-import { usd } from "../ui/money";
+import { many, usd } from "../ui/money";
 import { Act, Code, Empty, Head, Loading, Trouble } from "../ui/parts";
 import { Status, words } from "../ui/status";
 import { Time, Took } from "../ui/time";
@@ -36,13 +36,13 @@ export default function Home() {
   const waiting = approvals.ids.value.length + blockers.ids.value.length + escalations.ids.value.length + plans.ids.value.length;
   const ready = [approvals, blockers, escalations, plans].every((l) => l.state.value !== "loading");
   const n = counts.value.value;
-  const first = steps.value.value && !steps.value.value.ready;
+  const first = steps.value.value?.rungs.some((r) => r.state === "open"); // what one may not see is nobody's step
   return <><Head title="Home" />
     <div class="figures">
       <Figure n={n?.waiting_for_me.total} name={n?.waiting_for_me.total === 1 ? "waits for you" : "wait for you"} href="#waits" />
       <Figure n={n ? n.running_tasks ?? "–" : undefined} name="running" href="/ui/tasks?show=running" />
       <Figure n={n ? n.failed_tasks_24h === null ? "–" : n.failed_tasks_24h + (n.stuck_tasks ?? 0) : undefined} name="went wrong, 24 h" href="/ui/tasks?show=failed" />
-      <Figure n={burn.value.value ? usd(burn.value.value.cost_usd) : undefined} name="last hour" href="/ui/usage" />
+      <Figure n={burn.value.value ? usd(burn.value.value.cost_usd) : undefined} name="spent, last hour" href="/ui/usage" />
       <Figure n={n?.merged_prs_24h} name="merged, 24 h" href="/ui/prs?show=merged" /></div>
     {first && <Steps of={steps.value.value!} />}
     <h2 id="waits">Waits for you</h2>
@@ -51,12 +51,12 @@ export default function Home() {
       {rowsOf(approvals).map((a) => <ApprovalCard key={a.id} of={a} />)}{rowsOf(blockers).map((b) => <BlockerCard key={b.id} of={b} />)}
       {rowsOf(escalations).map((e) => <EscalationCard key={e.id} of={e} />)}{rowsOf(plans).map((p) => <PlanCard key={p.id} of={p} />)}</ul>}
     <h2>Runs now</h2>
-    {runs.ids.value.length ? <ul class="cards">{rowsOf(runs).map((t) => <TaskCard key={t.id} of={t}><Took from={t.started_at ?? t.claimed_at} to={null} /> <span class="num">{usd(t.budget.spent)}</span></TaskCard>)}</ul> : <Empty>No box is at work.</Empty>}
+    {runs.state.value === "loading" ? <Loading /> : runs.state.value === "failed" ? <Trouble error={new Error(runs.error.value)} again={() => void runs.load()} /> : runs.ids.value.length ? <ul class="cards">{rowsOf(runs).map((t) => <TaskCard key={t.id} of={t}><Took from={t.started_at ?? t.claimed_at} to={null} /> <span class="num">{usd(t.budget.spent)}</span></TaskCard>)}</ul> : <Empty>No box is at work.</Empty>}
     <h2>Went wrong</h2>
-    {bad.ids.value.length ? <ul class="cards">{rowsOf(bad).map((t) => <TaskCard key={t.id} of={t}>{t.status === "failed" && <Act call={taskRedispatch} input={{ id: t.id }} done="Queued again.">Try again</Act>}</TaskCard>)}</ul> : <Empty>Nothing, in the last day.</Empty>}
+    {bad.state.value === "loading" ? <Loading /> : bad.state.value === "failed" ? <Trouble error={new Error(bad.error.value)} again={() => void bad.load()} /> : bad.ids.value.length ? <ul class="cards">{rowsOf(bad).map((t) => <TaskCard key={t.id} of={t}>{t.status === "failed" && <Act call={taskRedispatch} input={{ id: t.id }} done="Queued again.">Try again</Act>}</TaskCard>)}</ul> : <Empty>Nothing, in the last day.</Empty>}
     <h2>Why it waits</h2>
-    {stalls.value.value?.data.length ? <ul class="cards">{stalls.value.value.data.map((s) => <li key={s.reason} class="card"><div><p><strong>{words(s.reason)}</strong> <span class="dim">{s.count} {s.count === 1 ? "task" : "tasks"}, since <Time at={s.since} /></span></p><p>{s.clears_when}</p></div>
-      <div class="acts">{s.task_ids.slice(0, 3).map((id) => <a key={id} href={"/ui/tasks/" + id}><code>{id.slice(-6)}</code></a>)}</div></li>)}</ul> : <Empty>Nothing in the queue is held up.</Empty>}
+    {!stalls.value.value ? stalls.error.value ? <Trouble error={stalls.error.value} again={() => void stalls.load()} /> : <Loading /> : stalls.value.value.data.length ? <ul class="cards">{stalls.value.value.data.map((s) => <li key={s.reason} class="card"><div><p><strong>{words(s.reason)}</strong> <span class="dim">{many(s.count, "task")}, since <Time at={s.since} /></span></p><p>{s.clears_when}</p></div>
+      <div class="acts">{s.task_ids.slice(0, 3).map((id) => <a key={id} href={"/ui/tasks/" + id}><code>{id.slice(0, 8)}</code></a>)}</div></li>)}</ul> : <Empty>Nothing in the queue is held up.</Empty>}
   </>;
 }
 
@@ -73,7 +73,7 @@ function TaskCard(p: { of: Task; children?: preact.ComponentChildren }) {
 
 function PlanCard(p: { of: Plan }) {
   const x = p.of;
-  return <li class="card"><div><p><strong>Plan: <a href={"/ui/plans/" + x.id}>{inert(x.title)}</a></strong></p><p class="dim">{x.repos.join(", ")} · {x.total} pull requests · approving starts {x.held_count}</p></div>
+  return <li class="card"><div><p><strong>Plan: <a href={"/ui/plans/" + x.id}>{inert(x.title)}</a></strong></p><p class="dim">{x.repos.join(", ")} · {many(x.total, "pull request")} · approving starts {x.held_count}</p></div>
     <div class="acts"><Act call={planApprove} input={{ planId: x.id }} class="main" done="Approved. It begins.">Approve</Act></div></li>;
 }
 
@@ -87,6 +87,6 @@ function Steps(p: { of: NextSteps }) {
   return <section aria-labelledby="steps"><h2 id="steps">First steps</h2><ol class="cards">{p.of.rungs.map((r) => {
     const [does, href] = places[r.rung];
     return <li key={r.rung} class="card"><div><p><Status of={r.state === "open" ? "waiting" : r.state} say={r.state} /> <strong>{r.title}</strong></p>
-      {r.state !== "done" && <Code text={r.command} />}</div>{r.state !== "done" && <a class="button" href={href}>{does}</a>}</li>;
+      {r.state === "open" && <Code text={r.command} />}{r.state === "unknown" && <span class="dim">You may not see whether it is so.</span>}</div>{r.state === "open" && <a class="button" href={href}>{does}</a>}</li>;
   })}</ol></section>;
 }

@@ -7,6 +7,7 @@ import { may } from "../session";
 import { Dialog } from "../ui/dialog";
 import { Field, Form } from "../ui/form";
 import { Loading } from "../ui/parts";
+import { number } from "../ui/inputs";
 import { tell } from "../ui/toast";
 
 const open = signal(false);
@@ -21,6 +22,7 @@ export function NewTask() {
 function Body(p: { close: () => void }) {
   const [triage, setTriage] = useState(false), [repos, setRepos] = useState<Repository[] | undefined>(may(projectList) ? undefined : []);
   useEffect(() => { if (may(projectList)) projectList({ per_page: 100 }).then((r) => setRepos(r.next_cursor ? [] : r.data), () => setRepos([])); }, []);
+  useEffect(() => { if (repos) document.querySelector<HTMLElement>("dialog[open] input[name=title]")?.focus(); }, [!!repos]); // it came after the dialog was opened
   if (!repos) return <Dialog title="New task" close={p.close} class="wide"><Loading /></Dialog>;
   const fields = (wrong: (f: string) => string[] | undefined) => <>
     <Field label="Title" error={wrong("title")}>{(id, by) => <input id={id} name="title" required autoFocus aria-describedby={by} aria-invalid={!!by} />}</Field>
@@ -28,8 +30,8 @@ function Body(p: { close: () => void }) {
     <Field label="Repository" error={wrong("repo")}>{(id, by) => repos.length ? <select id={id} name="repo" aria-describedby={by} aria-invalid={!!by}>{triage && <option value="">Let triage decide</option>}
       {repos.map((r) => <option key={r.id} value={r.full_name}>{r.full_name}</option>)}</select> : <input id={id} name="repo" placeholder="owner/name" aria-describedby={by} aria-invalid={!!by} />}</Field>
     {!triage && <details><summary>More</summary>
-      <Field label="Kind" error={wrong("kind")}>{(id) => <select id={id} name="kind"><option value="">work</option><option>scout</option><option>setup</option><option>devops</option></select>}</Field>
-      <Field label="Priority" hint="0 first" error={wrong("priority")}>{(id, by) => <input id={id} name="priority" inputMode="numeric" aria-describedby={by} aria-invalid={!!by} />}</Field>
+      <Field label="Kind" error={wrong("kind")}>{(id) => <select id={id} name="kind"><option value="">work</option><option>scout</option><option>setup</option></select>}</Field>
+      <Field label="Priority" hint="0 to 100, higher is first; empty: 50" error={wrong("priority")}>{(id, by) => <input id={id} name="priority" inputMode="numeric" aria-describedby={by} aria-invalid={!!by} />}</Field>
       <Field label="Budget" hint="USD" error={wrong("budget_usd")}>{(id, by) => <input id={id} name="budget" inputMode="decimal" aria-describedby={by} aria-invalid={!!by} />}</Field>
       <Field label="Template" error={wrong("template")}>{(id, by) => <input id={id} name="template" aria-describedby={by} aria-invalid={!!by} />}</Field></details>}</>;
   return <Dialog title={triage ? "New ask" : "New task"} close={p.close} class="wide">
@@ -38,7 +40,7 @@ function Body(p: { close: () => void }) {
       done={(o) => { p.close(); tell("Filed."); go("/ui/asks/" + o.askId); }}>{fields}</Form>
       : <Form key="task" call={taskCreate} submit="File the task" keep
         read={(f) => ({ title: text(f, "title"), problem: text(f, "text"), repo: text(f, "repo"), kind: (text(f, "kind") || undefined) as "scout" | undefined,
-          priority: text(f, "priority") ? Number(text(f, "priority")) : undefined, budget_usd: text(f, "budget") ? Number(text(f, "budget")) : undefined, template: text(f, "template") || undefined })}
+          priority: number(f, "priority"), budget_usd: number(f, "budget"), template: text(f, "template") || undefined })}
         done={(o) => { p.close(); tell(o.kind === "escalated" ? "It needs a person first: an escalation was made." : o.queue_position ? `Queued, place ${o.queue_position}.` : "Filed."); if (o.task_id) go("/ui/tasks/" + o.task_id); }}>{fields}</Form>}
   </Dialog>;
 }

@@ -4,6 +4,7 @@ import { said, type Call } from "../api";
 import { useList } from "../list";
 import { go, query, setQuery } from "../route";
 import { inert } from "../ui/ansi";
+import { many } from "../ui/money";
 import { Act, Head, Tabs } from "../ui/parts";
 import { Status, words } from "../ui/status";
 import { Table } from "../ui/table";
@@ -39,10 +40,10 @@ export default function Notifications() {
     <select aria-label="Kind" value={kind} onChange={(e) => setQuery({ kind: e.currentTarget.value })}><option value="">All kinds</option>{kinds.map((k) => <option key={k} value={k}>{words(k)}</option>)}</select>
     <span class="grow" /><Act call={notificationReadAll} input={{}} done={() => { void list.load(); return "All are read."; }}>Mark all read</Act></Head>
     <p class="dim"><small><kbd>m</kbd> read or unread, <kbd>e</kbd> archive, <kbd>Enter</kbd> open</small></p>
-    <Table list={list} id="inbox" label="Notifications" widths="130px minmax(0,1fr) minmax(0,150px) 130px 210px 80px" keys={key} empty={show === "inbox" ? "Nothing has happened that concerns you." : "There is none."}
+    <Table list={list} id="inbox" label="Notifications" widths="130px minmax(0,1fr) minmax(0,150px) 110px 230px 80px" keys={key} empty={show === "inbox" ? "Nothing has happened that concerns you." : "There is none."}
       columns={[{ name: "Kind", cell: (n) => <Status of={n.archived_at || n.settled_at ? "archived" : n.urgent ? "needs_person" : n.read_at ? "ended" : "unread"} say={words(n.kind)} /> },
-        { name: "What", cell: (n) => <span class={n.read_at ? undefined : "unread"}><a href={placeOf(n.url) ?? n.url} {...(placeOf(n.url) ? {} : { target: "_blank", rel: "noreferrer noopener" })} onClick={() => read(n)}>{inert(n.title)}</a>{n.count > 1 && <small> · {n.count} times</small>} <small>{inert(n.text)}</small></span> },
-        { name: "Repository", class: "dim less", cell: (n) => n.repo ?? "" }, { name: "Settled", class: "dim less", cell: (n) => n.settled_at ? <>settled <Time at={n.settled_at} /></> : "" },
-        { name: "", class: "less", cell: (n) => <span class="acts"><button type="button" tabIndex={-1} onClick={() => key(n, "m")}>{n.read_at ? "Unread" : "Read"}</button>{!n.archived_at && <button type="button" tabIndex={-1} onClick={() => key(n, "e")}>Archive</button>}</span> },
+        { name: "What", cell: (n) => <span class={n.read_at ? undefined : "unread"}><a href={placeOf(n.url) ?? n.url} {...(placeOf(n.url) ? {} : { target: "_blank", rel: "noreferrer noopener" })} onClick={() => read(n)}>{inert(n.title)}</a>{n.count > 1 && <small> · {many(n.count, "time")}</small>} <small>{inert(n.text)}</small></span> },
+        { name: "Repository", class: "dim less", cell: (n) => n.repo ?? "" }, { name: "Settled", class: "dim less", cell: (n) => n.settled_at ? <Time at={n.settled_at} /> : "" },
+        { name: "", class: "less", cell: (n) => <span class="acts"><button type="button" tabIndex={-1} onClick={() => key(n, "m")}>{n.read_at ? "Mark unread" : "Mark read"}</button>{!n.archived_at && <button type="button" tabIndex={-1} onClick={() => key(n, "e")}>Archive</button>}</span> },
         { name: "Age", class: "dim end", cell: (n) => <><Time at={n.updated_at} suffix={false} />{!n.archived_at && <button type="button" class="phone" aria-label="Archive" tabIndex={-1} onClick={() => key(n, "e")}>✓</button>}</> }]} /></section>;
 }

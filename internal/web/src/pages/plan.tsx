@@ -8,6 +8,7 @@ import { inert } from "../ui/ansi";
 import { Dag } from "../ui/dag";
 import { Dialog } from "../ui/dialog";
 import { Field, Form } from "../ui/form";
+import { number } from "../ui/inputs";
 import { Markdown } from "../ui/markdown";
 import { Act, Empty, Fact, Facts, Head, Id, Loading, Trouble } from "../ui/parts";
 import { Raw } from "../ui/raw";
@@ -48,8 +49,8 @@ export default function PlanPage(p: PageProps) {
       <td data-name="Waits for" class={g.upstream.length ? undefined : "none"}>{g.upstream.length === 0 ? "–" : g.upstream.map((u) => <div key={u.group_id}><a href={"#g-" + u.group_id}>{inert(title.get(u.group_id) ?? u.group_id.slice(0, 8))}</a>{u.kind !== "code" && <small> order only</small>}</div>)}</td>
       <td class={g.tasks.length ? undefined : "none"}>{g.tasks.length === 0 ? "–" : g.tasks.map((t) => <div key={t.id}><Status of={t.status} /> <a href={"/ui/tasks/" + t.id}>{inert(t.title)}</a>{t.pr && <> · <a href={"/ui/prs/" + t.pr.id}>#{t.pr.number} {words(t.pr.state)}</a></>}{t.failure_kind && <small> {words(t.failure_kind)}</small>}</div>)}</td>
       <td>{g.upstream.some((u) => u.kind === "ordering_only") && !over(x) && <button type="button" disabled={!may(planUnlink)} onClick={() => setDialog(g)}>Unlink</button>}</td></tr>)}</tbody></table></div>}
-    {!over(x) && <><h2>Budget</h2><Form call={planBudgetSet} submit="Set the cap" said="Set." keep read={(f) => ({ planId: id, usd: f.get("usd") ? Number(f.get("usd")) : null })}>
-      {(wrong) => <Field label="Cap of the plan" hint="USD, for all its tasks; empty for none" error={wrong("usd")}>{(fid, by) => <input id={fid} name="usd" inputMode="decimal" aria-describedby={by} aria-invalid={!!by} />}</Field>}</Form></>}
+    {!over(x) && <><h2>Budget</h2><Form call={planBudgetSet} submit="Set the cap" said="Set." keep read={(f) => ({ planId: id, usd: number(f, "usd") ?? null })}>
+      {(wrong) => <Field label="Cap of the plan" hint="USD, for all its tasks; empty for none" error={wrong("usd")}>{(fid, by) => <input id={fid} name="usd" inputMode="decimal" defaultValue={x.budget_usd === null ? "" : String(x.budget_usd)} aria-describedby={by} aria-invalid={!!by} />}</Field>}</Form></>}
     {x.overview && <><h2>Overview</h2><figure class="agent"><figcaption>{x.source === "file" || x.source === "execute" ? "From the documents of the plan" : "Written by a program"}</figcaption><Markdown text={x.overview} /></figure></>}
     <Raw call={planGet} input={{ planId: id }} of={x} />
     {dialog === "regroup" ? <Regroup of={x} close={() => setDialog("")} done={again} /> : dialog ? <Unlink of={x} group={dialog} close={() => setDialog("")} done={again} /> : null}</>;

@@ -2,7 +2,7 @@
 // reviews found, the report of the agent.
 import { useState } from "preact/hooks";
 import { ciRuns, prAskAgain, prGet, prMerge, prRearmBabysit, reviewDismiss, reviewFindings, reviewRerun, reviewStatus, taskResult, taskRunStatus,
-  type Check, type Finding, type PullRequest, type ReviewRun } from "../client.gen";
+  type Check, type Finding, type PullRequest, type PullRequestDetail, type ReviewRun } from "../client.gen";
 import { ApprovalCard } from "../cards/approval";
 import { useAgain, useList, useOne, type List } from "../list";
 import { query, setQuery, type PageProps } from "../route";
@@ -21,11 +21,11 @@ import { Time, Took } from "../ui/time";
 import { Changes, opened } from "./changes";
 import { brain, verdict } from "./reviewed";
 
-const tabs = ["changes", "checks", "review", "report", "raw"] as const;
+const tabs = ["changes", "description", "checks", "review", "report", "raw"] as const;
 
 export default function PullRequestPage(p: PageProps) {
   const id = p.params.id!, tab = query().get("tab") ?? "changes";
-  const one = useOne<PullRequest>(id, (signal) => prGet({ id }, { signal }), { topic: "prs", id });
+  const one = useOne<PullRequestDetail>(id, (signal) => prGet({ id }, { signal }), { topic: "prs", id });
   const findings = useList<Finding>(id, (cursor, signal) => reviewFindings({ id, cursor, per_page: 200 }, { signal }));
   const [looked, setLooked] = useState("");
   useAgain("prs", id, () => void findings.load());
@@ -45,7 +45,7 @@ export default function PullRequestPage(p: PageProps) {
     {a?.state === "pending" && looked && looked !== a.head_sha && <p class="hold" role="alert">The question is about <code>{a.head_sha.slice(0, 10)}</code>, and you are looking at <code>{looked.slice(0, 10)}</code>.</p>}
     {r.needs_person && r.needs_person.capability !== "pr.approve_pending" && <p class="hold"><strong>{words(r.needs_person.why)}</strong> <span class="dim">since <Time at={r.needs_person.since} suffix={false} /></span> It waits until {inert(r.needs_person.clears_when)}</p>}
     <Tabs label="Parts of the pull request" all={tabs} at={tab} to={(s) => setQuery({ tab: s === "changes" ? "" : s })} />
-    {tab === "checks" ? <Checks id={id} /> : tab === "review" ? <Review of={r} findings={findings} rows={rows} /> : tab === "report" ? <Report of={r} /> : tab === "raw" ? <Raw call={prGet} input={{ id }} of={r} open /> : <Changes pr={r} findings={rows} looked={setLooked} />}
+    {tab === "description" ? <Description of={r} /> : tab === "checks" ? <Checks id={id} /> : tab === "review" ? <Review of={r} findings={findings} rows={rows} /> : tab === "report" ? <Report of={r} /> : tab === "raw" ? <Raw call={prGet} input={{ id }} of={r} open /> : <Changes pr={r} findings={rows} looked={setLooked} />}
   </div>;
 }
 
@@ -56,6 +56,7 @@ function About(p: { of: PullRequest }) {
     <Fact name="Branch"><code>{inert(r.head_ref)}</code> into <code>{inert(r.base_ref)}</code></Fact>
     <Fact name="Head"><Id of={r.head_sha} chars={10} /></Fact>
     <Fact name="Checks"><Status of={r.checks} noun="checks" /></Fact>
+    {r.review.state !== "none" && <Fact name="Review">{r.review.verdict === "failure" ? <a href="?tab=review">{r.review.holding} {r.review.holding === 1 ? "finding holds" : "findings hold"} the merge</a> : r.review.verdict === "success" ? "nothing holds the merge" : words(r.review.state)}</Fact>}
     {r.state === "open" && <Fact name="Merges">{r.mergeable === "conflict" ? <Status of="conflict" /> : words(r.mergeable)}</Fact>}
     {b.state !== "off" && <Fact name="Repair">{b.task_id ? <a href={"/ui/tasks/" + b.task_id}>{words(b.state)}</a> : words(b.state)} <small>checks {b.ci_rounds_used}/{b.ci_rounds_max}, conflicts {b.conflict_rounds_used}/{b.conflict_rounds_max}, review {b.review_rounds_used}/{b.review_rounds_max}
       {b.next_round_at && <>, next <Time at={b.next_round_at} /></>}</small></Fact>}
@@ -125,8 +126,14 @@ function FindingCard(p: { of: Finding; done: () => void }) {
       {(wrong) => <Field label="Reason" hint="why it is none; reviews will not name it there again" error={wrong("reason")}>{(id, by) => <input id={id} name="reason" aria-describedby={by} aria-invalid={!!by} />}</Field>}</Form></details>}</article>;
 }
 
+function Description(p: { of: PullRequestDetail }) {
+  const r = p.of;
+  return !r.body.trim() ? <Empty>It has no description.</Empty>
+    : <figure class={r.author_kind === "person" ? "" : "agent"}><figcaption>{r.author_kind === "person" ? "Written by " + inert(r.author ?? "a person") : "Written by a program"}</figcaption><Markdown text={r.body} /></figure>;
+}
+
 function Report(p: { of: PullRequest }) {
-  return p.of.task_id ? <TaskReport id={p.of.task_id} /> : <Empty>It did not come from a task, so there is no report. Its description is at its host.</Empty>;
+  return p.of.task_id ? <TaskReport id={p.of.task_id} /> : <Empty>It did not come from a task, so there is no report.</Empty>;
 }
 
 function TaskReport(p: { id: string }) {

@@ -16,6 +16,12 @@ export function repair(p: PullRequest): string {
   return b.state === "off" || b.state === "done" ? "" : `${words(b.state)}, ${left} left`;
 }
 
+// reviewed says what the review of the head has come to.
+export function reviewed(p: PullRequest) {
+  const r = p.review;
+  return r.verdict === "failure" ? <Status of="request_changes" say={`${r.holding} ${r.holding === 1 ? "finding holds" : "findings hold"} it`} /> : r.verdict === "success" ? "passed" : r.state === "running" ? "under way" : "";
+}
+
 export default function PullRequests() {
   const show = query().get("show") ?? "open", repo = query().get("repo") ?? "", state = shows[show] ?? "";
   const list = useList<PullRequest>(show + "\n" + repo, (cursor, signal) => prAll({ cursor, per_page: 100, filter: [...(state ? ["state:" + state] : []), ...(repo ? ["repo:" + repo] : [])] }, { signal }),
@@ -23,13 +29,14 @@ export default function PullRequests() {
   return <section class="fill">
     <Head title="Pull requests" count={list.ids.value.length}><Tabs label="Show" all={Object.keys(shows)} at={show} to={(s) => setQuery({ show: s === "open" ? "" : s })} /></Head>
     {repo && <p>Only those of {inert(repo)}. <a href={"/ui/prs" + (show === "open" ? "" : "?show=" + show)}>Show all repositories</a></p>}
-    <Table list={list} id="prs" label="Pull requests" widths="120px minmax(0,1fr) minmax(0,170px) 110px minmax(0,150px) minmax(0,170px) 80px" href={(p) => "/ui/prs/" + p.id}
+    <Table list={list} id="prs" label="Pull requests" widths="120px minmax(0,1fr) minmax(0,170px) 110px minmax(0,130px) minmax(0,150px) minmax(0,170px) 80px" href={(p) => "/ui/prs/" + p.id}
       empty={show === "open" && !repo ? "No pull request is open. Agents open one when their work changed something." : <>No pull request fits. <a href="/ui/prs?show=all">Show all</a>.</>}
       columns={[
         { name: "State", cell: (p) => <Status of={p.state} noun="pr" say={p.draft && p.state === "open" ? "draft" : words(p.state)} /> },
         { name: "Title", wide: true, cell: (p) => inert(p.title) },
         { name: "Repository", class: "dim less", cell: (p) => p.repo + (p.number ? "#" + p.number : "") },
         { name: "Checks", class: "less", cell: (p) => <Status of={p.checks} noun="checks" /> },
+        { name: "Review", class: "dim less", cell: reviewed },
         { name: "Repair", class: "dim less", cell: repair },
         { name: "Waits for you", class: "less", cell: (p) => p.needs_person ? <Status of="needs_person" say={words(p.needs_person.why)} /> : "" },
         { name: "Age", class: "dim end", cell: (p) => <Time at={p.created_at} suffix={false} /> },

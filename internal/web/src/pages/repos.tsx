@@ -49,5 +49,5 @@ function Add(p: { close: () => void }) {
     <h3>One that exists</h3><p>Push it to the server: <Code text="yardmaster repo add PATH --name OWNER/NAME" /></p>
     <p>At GitHub, an owner of the organisation installs this server's App there; its repositories then appear here by themselves.
       {known.map((h) => <> <a key={h.name} href={`${h.address}/apps/${encodeURIComponent(h.app)}/installations/new`} target="_blank" rel="noreferrer noopener">Install {h.app} at {h.name}</a></>)}
-      {known.length === 0 && " An operator of the server connects it with `yardmaster github connect` and knows the App's address."}</p></Dialog>;
+      {known.length === 0 && <> An operator of the server connects it with <code>yardmaster github setup</code> and knows the App's address.</>}</p></Dialog>;
 }

@@ -1,7 +1,8 @@
 // One session: its transcript, what it used, and what another policy would have decided.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { said, save } from "../api";
-import { sessionEvents, sessionEventsExport, sessionGet, sessionReplay, type PolicyReplay, type Session } from "../client.gen";
+import { sessionEvents, sessionEventsExport, sessionGet, sessionReplay, taskRunStatus, type PolicyReplay, type Session } from "../client.gen";
+import { Named } from "../cards/named";
 import { tokens } from "../cards/sessions";
 import { useOne } from "../list";
 import { query, setQuery, type PageProps } from "../route";
@@ -24,11 +25,11 @@ export default function SessionPage(p: PageProps) {
   return <div class={tab === "transcript" ? "fill" : undefined}>
     <Head title={`Session: ${words(s.kind)}`}><Status of={s.outcome ?? (s.ended_at ? "ended" : "running")} noun="run" /><span class="grow" />
       <button type="button" onClick={() => void save(sessionEventsExport, { id }, `session-${id.slice(0, 8)}.jsonl`).catch((e) => tell(said(e)))}>Export</button></Head>
-    <Facts>{s.repo && <Fact name="Repository"><a href={"/ui/repos/" + s.repo}>{s.repo}</a></Fact>}{s.task_id && <Fact name="Task"><a href={"/ui/tasks/" + s.task_id}>open</a></Fact>}<Fact name="Came of">{words(s.trigger)}</Fact>
+    <Facts>{s.repo && <Fact name="Repository"><a href={"/ui/repos/" + s.repo}>{s.repo}</a></Fact>}{s.task_id && <Fact name="Task"><Named id={s.task_id} href={"/ui/tasks/" + s.task_id} get={taskRunStatus} read={(signal) => taskRunStatus({ id: s.task_id! }, { signal })} name={(t) => t.title} /></Fact>}<Fact name="Came of">{words(s.trigger)}</Fact>
       <Fact name="Model">{[s.provider, s.model].filter(Boolean).map((x) => inert(x!)).join(" ") || "–"}</Fact><Fact name="Calls"><span class="num">{count(s.calls)}</span></Fact><Fact name="Tokens"><span class="num" title={`${s.tokens.input} in, ${s.tokens.output} out, ${s.tokens.cache} cached`}>{tokens(s)}</span></Fact>
       <Fact name="Cost">{s.cost_usd === null ? "no price is known" : usd(s.cost_usd)}</Fact><Fact name="Took"><Took from={s.started_at} to={s.ended_at} /></Fact><Fact name="Begun"><Time at={s.started_at} /></Fact><Fact name="Id"><Id of={s.id} /></Fact></Facts>
     <Tabs label="Parts of the session" all={["transcript", "replay", "raw"]} at={tab} to={(t) => setQuery({ tab: t === "transcript" ? "" : t })} />
-    {tab === "replay" ? <Replay of={s} /> : tab === "raw" ? <pre class="raw" tabIndex={0}>{JSON.stringify(s, null, 2)}</pre> : <Talk id={id} plain={!s.run_id} />}</div>;
+    {tab === "replay" ? <Replay of={s} /> : tab === "raw" ? <pre class="raw" tabIndex={0}>{inert(JSON.stringify(s, null, 2))}</pre> : <Talk id={id} plain={!s.run_id} />}</div>;
 }
 
 // Talk is what happened, as it comes. What has no agent is shown as it was recorded.

@@ -1,14 +1,17 @@
 // One task: what it is, why it waits, what its agent does, what came of it.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { sessionMessage, taskAttempts, taskBudgetSet, taskCancel, taskReassign, taskRedispatch, taskResult, taskRetryNow, taskRunStatus, taskRunTail, type Run, type TaskDetail, type TaskHold } from "../client.gen";
+import { askGet, boxGet, prGet, sessionMessage, taskAttempts, taskBudgetSet, taskCancel, taskReassign, taskRedispatch, taskResult, taskRunStatus, taskRunTail, type Run, type TaskDetail } from "../client.gen";
+import { Hold } from "../cards/hold";
+import { Named } from "../cards/named";
 import { useList, useOne } from "../list";
 import { query, setQuery, type PageProps } from "../route";
 import { follow, type Frame, type Link } from "../sse";
 import { inert } from "../ui/ansi";
 import { Field, Form } from "../ui/form";
+import { number } from "../ui/inputs";
 import { Log } from "../ui/log";
 import { Markdown } from "../ui/markdown";
-import { usd } from "../ui/money";
+import { many, usd } from "../ui/money";
 import { Act, Empty, Fact, Facts, Head, Id, Loading, Meter, Tabs, Trouble } from "../ui/parts";
 import { Status, words } from "../ui/status";
 import { Table } from "../ui/table";
@@ -26,31 +29,23 @@ export default function TaskPage(p: PageProps) {
   return <div class={tab === "run" ? "fill" : undefined}>
     <Head title={inert(t.title)}><Status of={t.status} />{t.stuck && <b class="bad">stuck</b>}<span class="grow" />
       {!done && <Act call={taskReassign} input={{ id }} confirm="Take the task from its box and queue it again?" done="Queued again.">Reassign</Act>}
-      {t.holds.some((h) => h.reason === "retry_wait") && <Act call={taskRetryNow} input={{ id }} done="It goes on at once.">Retry now</Act>}
       {!done && <Act call={taskCancel} input={{ id }} confirm="Cancel the task? Tasks that depend on it fail." done={(o) => o.kind === "cancelled" ? "Cancelled." : "It was over already."}>Cancel</Act>}</Head>
     <Facts>
       <Fact name="Repository"><a href={"/ui/repos/" + t.repo}>{t.repo}</a></Fact><Fact name="Branch"><code>{t.branch}</code></Fact>
       <Fact name="Attempt">{t.attempt} of {t.max_attempts}</Fact><Fact name="Kind">{t.kind}</Fact>
       <Fact name="Cost">{t.budget.usd !== null ? <Meter value={Number(t.budget.spent ?? 0)} max={Number(t.budget.usd)} label={`${usd(t.budget.spent)} of ${usd(t.budget.usd)}`} /> : usd(t.budget.spent)}</Fact>
       {t.queue_position !== null && <Fact name="Queue">place {t.queue_position} of {t.queue_depth}</Fact>}
-      {t.box_id && <Fact name="Box"><a href={"/ui/boxes/" + t.box_id}>{t.box_id.slice(0, 8)}</a></Fact>}
+      {t.box_id && <Fact name="Box"><Named id={t.box_id} href={"/ui/boxes/" + t.box_id} get={boxGet} read={(signal) => boxGet({ id: t.box_id! }, { signal })} name={(b) => b.name} /></Fact>}
       {t.plan && <Fact name="Plan"><a href={"/ui/plans/" + t.plan.id}>{inert(t.plan.title)}</a></Fact>}
-      {t.pr_id && <Fact name="Pull request"><a href={"/ui/prs/" + t.pr_id}>open</a></Fact>}
-      {t.ask_id && <Fact name="Ask"><a href={"/ui/asks/" + t.ask_id}>open</a></Fact>}
+      {t.pr_id && <Fact name="Pull request"><Named id={t.pr_id} href={"/ui/prs/" + t.pr_id} get={prGet} read={(signal) => prGet({ id: t.pr_id! }, { signal })} name={(x) => x.number ? "#" + x.number : words(x.state)} /></Fact>}
+      {t.ask_id && <Fact name="Ask"><Named id={t.ask_id} href={"/ui/asks/" + t.ask_id} get={askGet} read={(signal) => askGet({ askId: t.ask_id! }, { signal })} name={(x) => x.title} /></Fact>}
       <Fact name="Filed"><Time at={t.created_at} /></Fact><Fact name="Id"><Id of={t.id} /></Fact></Facts>
     {t.holds.map((h) => <Hold key={h.reason} of={h} />)}
     {t.failure && <p class="trouble"><strong>{words(t.failure_kind ?? "failed")}</strong> {inert(t.failure)}</p>}
     <Tabs label="Parts of the task" all={["run", "report", "task", "attempts", "raw"]} at={tab} to={(s) => setQuery({ tab: s === "run" ? "" : s })} />
-    {tab === "report" ? <Report id={id} /> : tab === "task" ? <What of={t} /> : tab === "attempts" ? <Attempts id={id} /> : tab === "raw" ? <pre class="raw" tabIndex={0}>{JSON.stringify(t, null, 2)}</pre>
+    {tab === "report" ? <Report id={id} /> : tab === "task" ? <What of={t} /> : tab === "attempts" ? <Attempts id={id} /> : tab === "raw" ? <pre class="raw" tabIndex={0}>{inert(JSON.stringify(t, null, 2))}</pre>
       : t.run_id ? <RunLog key={t.run_id} run={t.run_id} live={t.run?.state === "live"} /> : <Empty>No box has it yet.{t.queue_position !== null && ` It is at place ${t.queue_position} of the queue.`}</Empty>}
   </div>;
-}
-
-// Hold says why a task waits and what clears it.
-function Hold(p: { of: TaskHold }) {
-  const h = p.of;
-  return <p class="hold"><strong>{words(h.reason)}</strong> <span class="dim">since <Time at={h.since} suffix={false} /></span> {h.clears_when}
-    {h.clear && <small> · <code>{h.clear.capability}</code></small>}</p>;
 }
 
 function What(p: { of: TaskDetail }) {
@@ -62,7 +57,7 @@ function What(p: { of: TaskDetail }) {
     {t.plan && (t.plan.upstream.length > 0 || t.plan.downstream.length > 0) && <><h2>Holds up</h2><ul>{t.plan.downstream.map((d) => <li key={d}><a href={"/ui/tasks/" + d}><code>{d.slice(0, 8)}</code></a></li>)}</ul></>}
     <h2>Try again</h2><Form call={taskRedispatch} submit="Queue it again" said="Queued again." read={(f) => ({ id: t.id, guidance: String(f.get("guidance") ?? "") || undefined })}>
       {(wrong) => <Field label="Guidance" hint="what the next attempt should know" error={wrong("guidance")}>{(id, by) => <textarea id={id} name="guidance" rows={3} aria-describedby={by} aria-invalid={!!by} />}</Field>}</Form>
-    <h2>Budget</h2><Form call={taskBudgetSet} submit="Set the cap" said="Set." keep read={(f) => ({ id: t.id, usd: f.get("usd") ? Number(f.get("usd")) : null })}>
+    <h2>Budget</h2><Form call={taskBudgetSet} submit="Set the cap" said="Set." keep read={(f) => ({ id: t.id, usd: number(f, "usd") ?? null })}>
       {(wrong) => <Field label="Cap" hint="USD; empty for none" error={wrong("usd")}>{(id, by) => <input id={id} name="usd" inputMode="decimal" defaultValue={t.budget.usd ?? ""} aria-describedby={by} aria-invalid={!!by} />}</Field>}</Form></>;
 }
 
@@ -72,7 +67,7 @@ function Report(p: { id: string }) {
   if (!r) return one.error.value ? <Trouble error={one.error.value} /> : <Loading />;
   return <>{r.report ? <figure class="agent"><figcaption>Written by a program</figcaption><Markdown text={r.report} /></figure> : <Empty>{r.report_missing ? "The run ended without a report." : "There is no report yet."}</Empty>}
     {r.ask_ids.length > 0 && <p>Asks it filed: {r.ask_ids.map((a) => <a key={a} href={"/ui/asks/" + a}><code>{a.slice(0, 8)}</code> </a>)}</p>}
-    {r.result !== null && <pre class="raw" tabIndex={0}>{JSON.stringify(r.result, null, 2)}</pre>}</>;
+    {r.result !== null && <pre class="raw" tabIndex={0}>{inert(JSON.stringify(r.result, null, 2))}</pre>}</>;
 }
 
 function Attempts(p: { id: string }) {
@@ -109,7 +104,7 @@ function RunLog(p: { run: string; live: boolean }) {
   void lines.version.value;
   return <section class="fill run" aria-label="Transcript">
     <p class="dim"><span class={"link " + state}>{state === "ended" ? "The run is over." : state === "live" ? "Live" : words(state)}</span> {why} {state === "live" && lines.now && <span>· {inert(lines.now)}</span>}</p>
-    {lines.steps.length > 0 && <details class="outline"><summary>{lines.steps.length} steps</summary><ol>{lines.steps.map((s, i) => <li key={i}><a href={"#L" + (s.line + 1)} onClick={(e) => { e.preventDefault(); const el = document.getElementById("transcript"); if (el) el.scrollTop = s.line * 20; }}>{inert(s.title)}</a></li>)}</ol></details>}
+    {lines.steps.length > 0 && <details class="outline"><summary>{many(lines.steps.length, "step")}</summary><ol>{lines.steps.map((s, i) => <li key={i}><a href={"#L" + (s.line + 1)} onClick={(e) => { e.preventDefault(); const el = document.getElementById("transcript"); if (el) el.scrollTop = s.line * 20; }}>{inert(s.title)}</a></li>)}</ol></details>}
     <Log lines={lines} id="transcript" label="Transcript of the run" tail={state !== "ended"} />
     {p.live && <Message run={p.run} />}</section>;
 }

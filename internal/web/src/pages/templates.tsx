@@ -10,7 +10,7 @@ import { Dialog } from "../ui/dialog";
 import { Form } from "../ui/form";
 import { Cards, Choice, number, of, pairs, Text, unpaired } from "../ui/inputs";
 import { Act, Fact, Facts, Head, Loading, Tabs, Trouble } from "../ui/parts";
-import { Time } from "../ui/time";
+import { span, Time } from "../ui/time";
 
 const tabs = ["templates", "prompts", "variables"];
 
@@ -27,7 +27,7 @@ function All() {
   const [open, set] = useState<Template | "new">();
   return <><p class="dim">A task names a template; one that names none gets <code>default</code>.</p>
     <Cards list={list} label="Templates" empty="There is none." row={(t) => <><div><p><strong>{t.name}</strong> <span class="dim">{t.created_at ? "" : "as it comes"}</span></p>
-      <p class="dim">{[t.agent, t.provider && `key of ${t.provider}`, t.model && inert(t.model), `isolation ${t.isolation}`, `${t.timeout} s`].filter(Boolean).join(" · ")}</p></div>
+      <p class="dim">{[t.agent, t.provider && `key of ${t.provider}`, t.model && inert(t.model), `isolation ${t.isolation}`, `at most ${span(t.timeout).trim()}`].filter(Boolean).join(" · ")}</p></div>
       <div class="acts">{t.created_at && <Act call={templateDelete} input={{ name: t.name }} confirm={t.name === "default" ? "Set the default back to what it was at first?" : "Delete it? Tasks that wait and name it are held until there is one of its name again."} done={() => { void list.load(); return "Deleted."; }}>{t.name === "default" ? "Reset" : "Delete"}</Act>}
         <button type="button" onClick={() => set(t)}>Edit</button></div></>} />
     <p><button type="button" class="main" disabled={!may(templateSet)} onClick={() => set("new")}>New template</button></p>

@@ -8,9 +8,14 @@ import { plain } from "./ansi";
 // text; " more" follows where the line goes on.
 export type Line = { kind: string; text: string; of: number };
 
-// An Entry is a text as it came. What is before the character at is wrapped for good, and
-// ends before the line line.
-type Entry = { kind: string; text: string; open: boolean; at: number; line: number };
+// An Entry is a text in the parts in which it came. All but its last line, rest, is wrapped
+// for good, and ends before the line line. A part that comes is never joined to those
+// before it: in a long text that would take the square of its parts.
+type Entry = { kind: string; parts: string[]; rest: string; open: boolean; line: number };
+
+// An entry whose last line is longer goes on in a new one: what comes bit by bit would
+// otherwise be wrapped from the beginning of that line for each bit.
+const tail = 8_000;
 
 // prose is wrapped at words, everything else at columns.
 const prose = (kind: string) => kind === "say" || kind === "think";
@@ -29,12 +34,13 @@ export class Lines {
   add(kind: string, text: string, open = false) {
     let e = this.entries[this.entries.length - 1];
     if (!open) text = text.replace(/\n+$/, "");
-    if (e?.open && e.kind === kind) {
-      e.text += text;
+    if (e?.open && e.kind === kind && e.rest.length < tail) {
+      e.parts.push(text);
+      e.rest += text;
       e.open = open;
       this.lines.length = e.line;
     } else {
-      e = { kind, text, open, at: 0, line: this.lines.length };
+      e = { kind, parts: [text], rest: text, open, line: this.lines.length };
       this.entries.push(e);
     }
     this.wrap(e, this.entries.length - 1);
@@ -47,7 +53,7 @@ export class Lines {
     if (cols === this.cols) return;
     this.cols = cols;
     this.lines = [];
-    this.entries.forEach((e, i) => { e.at = 0; this.wrap(e, i); });
+    this.entries.forEach((e, i) => { e.rest = e.parts.join(""); this.wrap(e, i); });
     this.version.value++;
   }
 
@@ -58,11 +64,13 @@ export class Lines {
   }
 
   private wrap(e: Entry, of: number) {
-    const end = e.text.lastIndexOf("\n") + 1;
-    if (end > e.at) for (const raw of e.text.slice(e.at, end - 1).split("\n")) this.line(e.kind, raw, of);
-    e.at = Math.max(e.at, end);
+    const end = e.rest.lastIndexOf("\n") + 1;
+    if (end > 0) {
+      for (const raw of e.rest.slice(0, end - 1).split("\n")) this.line(e.kind, raw, of);
+      e.rest = e.rest.slice(end);
+    }
     e.line = this.lines.length;
-    if (e.at < e.text.length || !e.text) this.line(e.kind, e.text.slice(e.at), of);
+    if (e.rest || e.parts.every((p) => !p)) this.line(e.kind, e.rest, of);
   }
 
   private line(kind: string, raw: string, of: number) {

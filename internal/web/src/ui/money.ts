@@ -6,3 +6,6 @@ export function usd(v: string | number | null | undefined): string {
 }
 
 export const count = (n: number) => n.toLocaleString("en");
+
+// many is a number of things, whose plural has an s.
+export const many = (n: number, one: string) => `${count(n)} ${n === 1 ? one : one + "s"}`;

@@ -3,7 +3,8 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 
-export type Command = { name: string; hint?: string; run: () => void };
+// What a server has found fits, whatever its name is.
+export type Command = { name: string; hint?: string; found?: boolean; run: () => void };
 type Source = (text: string, off: AbortSignal) => Command[] | Promise<Command[]>;
 
 const sources: Source[] = [];
@@ -14,13 +15,16 @@ export function offer(s: Source): () => void {
   return () => { sources.splice(sources.indexOf(s), 1); };
 }
 
-const asked = signal(0);
-export const openPalette = () => { asked.value++; };
+// asked counts how often the palette was asked for; with only it has what the page at
+// hand can do, and nothing else.
+const asked = signal<{ n: number; only: Source | undefined }>({ n: 0, only: undefined });
+export const openPalette = () => { asked.value = { n: asked.value.n + 1, only: undefined }; };
+export const openActions = (only: Source) => { asked.value = { n: asked.value.n + 1, only }; };
 
 export function Palette() {
   const box = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState(""), [at, setAt] = useState(0), [hits, setHits] = useState<Command[]>([]);
-  const n = asked.value;
+  const { n, only } = asked.value;
   useEffect(() => {
     if (!n || box.current!.open) return;
     setText("");
@@ -34,9 +38,9 @@ export function Palette() {
   }, []);
   useEffect(() => {
     if (!n) return;
-    const off = new AbortController(), found: Command[][] = sources.map(() => []);
+    const off = new AbortController(), from = only ? [only] : sources, found: Command[][] = from.map(() => []);
     const show = () => { if (!off.signal.aborted) setHits(rank(text, found.flat())); };
-    const timer = setTimeout(() => sources.forEach(async (s, i) => {
+    const timer = setTimeout(() => from.forEach(async (s, i) => {
       try { found[i] = await s(text, off.signal); show(); } catch { /* one source fails, the others stay */ }
     }), text ? 120 : 0);
     return () => { clearTimeout(timer); off.abort(); };
@@ -49,12 +53,12 @@ export function Palette() {
     else return;
     e.preventDefault();
   };
-  return <dialog ref={box} aria-label="Commands" class="palette">
+  return <dialog ref={box} aria-label={only ? "Actions" : "Commands"} class="palette">
     <input role="combobox" aria-expanded="true" aria-controls="commands" aria-activedescendant={hits.length ? "command" + at : undefined} aria-label="Command"
-      placeholder="Go to a page, find an object, do something" value={text} onInput={(e) => { setText(e.currentTarget.value); setAt(0); }} onKeyDown={key} />
+      placeholder={only ? "Do something with this" : "Go to a page, find an object, do something"} value={text} onInput={(e) => { setText(e.currentTarget.value); setAt(0); }} onKeyDown={key} />
     <ul role="listbox" id="commands" aria-label="Matches">{hits.map((c, i) => <li key={i + c.name} role="option" id={"command" + i} aria-selected={i === at} onClick={() => run(c)}>
       <span>{c.name}</span>{c.hint && <small>{c.hint}</small>}</li>)}</ul>
-    {text && !hits.length && <p class="empty">Nothing fits.</p>}
+    {text && !hits.length ? <p class="empty">Nothing fits.</p> : only && !hits.length && <p class="empty">Nothing can be done here.</p>}
   </dialog>;
 }
 
@@ -63,9 +67,10 @@ function rank(text: string, all: Command[]): Command[] {
   const want = text.toLowerCase().split(/\s+/).filter(Boolean);
   const score = (c: Command) => {
     const name = (c.name + " " + (c.hint ?? "")).toLowerCase();
-    let sum = 0;
+    let sum = c.found ? 1 : 0;
     for (const w of want) {
       const i = name.indexOf(w);
+      if (i < 0 && c.found) continue;
       if (i < 0) return -1;
       sum += i === 0 ? 3 : /\W/.test(name[i - 1]!) ? 2 : 1;
     }

@@ -8,10 +8,17 @@ import { words } from "./status";
 
 type Children = { children?: ComponentChildren };
 
+// arrived is set once a page was left for another: from then on a heading that is drawn
+// anew, when what it names has come, takes the focus that went with the one before it.
+let arrived = false;
+export const arrive = () => { arrived = true; };
+
 // Head is the top of a page: its name, which the browser shows too, and its controls.
 export function Head(p: { title: string; count?: number | undefined } & Children) {
   useEffect(() => { document.title = p.title + " - Yardmaster"; }, [p.title]);
-  return <header class="head"><h1 tabIndex={-1}>{p.title}</h1>{p.count !== undefined && <span class="dim num">{p.count}</span>}{p.children}</header>;
+  const name = useRef<HTMLHeadingElement>(null);
+  useEffect(() => { if (arrived && document.activeElement === document.body) name.current!.focus(); }, []);
+  return <header class="head"><h1 ref={name} tabIndex={-1}>{p.title}</h1>{p.count !== undefined && <span class="dim num">{p.count}</span>}{p.children}</header>;
 }
 
 export function Facts(p: Children) { return <dl class="facts">{p.children}</dl>; }

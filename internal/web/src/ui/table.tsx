@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 import { go } from "../route";
 import type { List } from "../list";
 import { useKeys } from "./keys";
+import { remember } from "./trail";
 import { Loading, Trouble } from "./parts";
 import { VList } from "./vlist";
 
@@ -21,10 +22,11 @@ const height = 40;
 export function Table<R extends { id: string }>(p: Props<R>) {
   const [active, setActive] = useState(0);
   const ids = p.list.ids.value;
+  const leave = () => { const rows = ids.map((id) => p.list.rows.get(id)?.peek()); remember(rows.flatMap((r) => r && p.href ? [p.href(r)] : [])); };
   const move = (e: KeyboardEvent) => {
     const step = steps[e.key], row = p.list.rows.get(ids[active] ?? "")?.peek();
     if (step) setActive(Math.min(ids.length - 1, Math.max(0, active + step)));
-    else if (e.key === "Enter" && row && p.href) go(p.href(row));
+    else if (e.key === "Enter" && row && p.href) { leave(); go(p.href(row)); }
     else if (!(row && p.keys?.(row, e.key))) return;
     e.preventDefault();
   };
@@ -40,15 +42,15 @@ export function Table<R extends { id: string }>(p: Props<R>) {
       <div class="row names" style={{ gridTemplateColumns: p.widths }} aria-hidden="true">{p.columns.map((c) => <span key={c.name} class={c.class}>{c.name}</span>)}</div>
       <VList id={p.id} role="grid" label={p.label} count={ids.length} height={height} active={Math.min(active, ids.length - 1)} onKeyDown={move}
         onEnd={() => void p.list.older()} onTop={(at) => { p.list.hold = !at; if (at) p.list.admit(); }}
-        row={(i) => <Row key={ids[i]} i={i} on={i === active} table={p} row={ids[i]!} pick={() => setActive(i)} />} /></>}
+        row={(i) => <Row key={ids[i]} i={i} on={i === active} table={p} row={ids[i]!} pick={() => setActive(i)} leave={leave} />} /></>}
   </>;
 }
 
-function Row<R extends { id: string }>(p: { i: number; on: boolean; row: string; table: Props<R>; pick: () => void }) {
+function Row<R extends { id: string }>(p: { i: number; on: boolean; row: string; table: Props<R>; pick: () => void; leave: () => void }) {
   const row = p.table.list.rows.get(p.row)?.value;
   if (!row) return null;
   const href = p.table.href?.(row);
   return <div id={p.table.id + p.i} class={"row" + (p.on ? " on" : "")} role="row" aria-rowindex={p.i + 1} style={{ gridTemplateColumns: p.table.widths }} onMouseDown={p.pick}>
     {p.table.columns.map((c) => <span key={c.name} role="gridcell" class={c.class}>
-      {c.wide && href ? <a href={href} tabIndex={-1}>{c.cell(row)}</a> : c.cell(row)}</span>)}</div>;
+      {c.wide && href ? <a href={href} tabIndex={-1} onClick={p.leave}>{c.cell(row)}</a> : c.cell(row)}</span>)}</div>;
 }

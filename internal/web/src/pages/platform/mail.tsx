@@ -4,6 +4,7 @@ import { useList } from "../../list";
 import { query, setQuery } from "../../route";
 import { inert } from "../../ui/ansi";
 import { Cards } from "../../ui/inputs";
+import { many } from "../../ui/money";
 import { Act, Head, Tabs } from "../../ui/parts";
 import { Status } from "../../ui/status";
 import { span, Time } from "../../ui/time";
@@ -14,7 +15,7 @@ export default function Mail() {
   const list = useList<QueuedMail>(show, (cursor, signal) => mailList({ cursor, per_page: 50, filter: show === "all" ? [] : ["state:" + show] }, { signal }));
   const refused = useList<MailRefusal & { id: string }>("refused", async (cursor, signal) => { const page = await mailRefusals({ cursor, per_page: 50 }, { signal }); return { ...page, data: page.data.map((r) => ({ ...r, id: r.address })) }; });
   return <><Head title="Mail"><Tabs label="Show" all={["all", "due", "failed"]} at={show} to={(s) => setQuery({ show: s === "all" ? "" : s })} /><span class="grow" /><OperatorKey /></Head>
-    <h2>Not sent</h2><Cards list={list} label="Mails" empty="All mail is sent." row={(m) => <><div><p>{inert(m.to)} <span class="dim">waits for {span(m.age_seconds).trim()}, tried {m.tries} times, next <Time at={m.due_at} /></span></p>{m.last_error && <p class="trouble">{inert(m.last_error)}</p>}</div>
+    <h2>Not sent</h2><Cards list={list} label="Mails" empty="All mail is sent." row={(m) => <><div><p>{inert(m.to)} <span class="dim">waits for {span(m.age_seconds).trim()}, tried {many(m.tries, "time")}, next <Time at={m.due_at} /></span></p>{m.last_error && <p class="trouble">{inert(m.last_error)}</p>}</div>
       <div class="acts"><Status of={m.state === "due" ? "waiting" : "failed"} say={m.state} /><Act call={mailRetry} input={{ id: m.id }} done={() => { void list.load(); return "It is tried now."; }}>Try now</Act></div></>} />
     <h2>Refused addresses</h2><p class="dim">Notifications are not mailed there.</p><Cards list={refused} label="Refusals" empty="None." row={(r) => <><div><p>{inert(r.address)} <span class="dim"><Time at={r.refused_at} /></span></p><p>{inert(r.reason)}</p></div>
       <div class="acts"><Act call={mailClearRefusal} input={{ address: r.address }} confirm={`Mail to ${r.address} again?`} done={() => { void refused.load(); return "Mail goes there again."; }}>Clear</Act></div></>} /></>;

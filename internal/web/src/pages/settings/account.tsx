@@ -15,7 +15,7 @@ export default function Account() {
     <h2>Time zone</h2><p class="dim">Digests are made at 08:00 there, and schedules that name no zone are in it.</p>
     {zone.value.value ? <Form call={accountZoneSet} submit="Set" said="Set." keep read={(x) => ({ zone: of(x, "zone") ?? "" })}>{(wrong) => <Text name="zone" label="Zone" hint="such as Europe/Berlin" wrong={wrong} value={zone.value.value!.zone} />}</Form> : zone.error.value ? <Trouble error={zone.error.value} /> : <Loading />}
     <h2>Floors</h2><p class="dim">No policy file of the account may ask for more. One that does is held back to this, from the next decision on.</p>
-    {f ? <><p class="dim">Last changed <Time at={f.updated_at} /></p>
+    {f ? <>{f.updated_at && <p class="dim">Last changed <Time at={f.updated_at} /></p>}
       <Form key={f.updated_at} call={accountFloorsSet} submit="Replace the floors" said="They hold from the next decision on." keep done={() => void floors.load()} read={(x) => ({ isolation: (of(x, "isolation") ?? null) as "none" | null, merge_mode: (of(x, "merge") ?? null) as "ask" | null, task_usd: number(x, "task_usd") ?? null, run_usd: number(x, "run_usd") ?? null,
         egress: x.get("any") ? null : lines(x, "egress"), protected_paths: lines(x, "paths") })}>{(wrong) => <>
         <Choice name="isolation" label="Isolation" hint="the least" wrong={wrong} value={f.isolation} all={[["", "no floor"], "none", "landlock", "bubblewrap"]} />

@@ -22,7 +22,7 @@ export default function Members() {
   const again = () => { void list.load(); void invited.load(); };
   return <><Head title="Members" count={list.ids.value.length} />
     {link && <Once name="Link of the invitation" text={link} kept={() => setLink("")}><p class="dim">It was mailed, if this server sends mail. Whoever signs in with that address and opens it becomes a member, for 7 days.</p></Once>}
-    <Cards list={list} label="Members" empty="Nobody." row={(m) => <><div><p><strong>{inert(m.login)}</strong> {m.name && inert(m.name)} {m.user_id === me.value?.user?.id && <span class="dim">(you)</span>}</p><p class="dim">{does[m.role]} · since <Time at={m.joined_at} suffix={false} /></p></div>
+    <Cards list={list} label="Members" empty="Nobody." row={(m) => <><div><p><strong>{inert(m.login)}</strong> {m.name && m.name !== m.login && inert(m.name)} {m.user_id === me.value?.user?.id && <span class="dim">(you)</span>}</p><p class="dim">{does[m.role]} · since <Time at={m.joined_at} suffix={false} /></p></div>
       <div class="acts"><Role of={m} changed={again} /><Act call={memberRemove} input={{ userId: m.user_id }} confirm={`Remove ${m.login}? Their sessions and tokens of this account stop at once; what they filed stays.`} done={() => { again(); return "Removed."; }}>Remove</Act></div></>} />
     <h2>Invite</h2>
     <Form call={memberInvite} submit="Invite" read={(f) => { const who = of(f, "who") ?? "", role = of(f, "role") as Role; return who.includes("@") ? { email: who, role } : { login: who, role }; }} done={(o) => { if (o.link) setLink(o.link); else tell("They are a member now."); again(); }}>{(wrong) => <>

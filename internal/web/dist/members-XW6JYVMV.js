@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-TDGFFTXX.js";import"./chunk-ARNHTQ2D.js";import"./chunk-C5NCX5PQ.js";import"./chunk-KYF4PQJK.js";import"./chunk-6DN2PW6T.js";import"./chunk-EJTKXP35.js";import"./chunk-WJY5CJVF.js";export{c as default,b as does,a as roles};

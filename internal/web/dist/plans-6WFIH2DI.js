@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-PEKSJVAU.js";import"./chunk-E3TC6NR6.js";import"./chunk-OW434YZD.js";import"./chunk-RINDGCG2.js";import"./chunk-C5NCX5PQ.js";import"./chunk-KYF4PQJK.js";import"./chunk-6DN2PW6T.js";import"./chunk-EJTKXP35.js";import"./chunk-WJY5CJVF.js";export{a as Part,b as default};
