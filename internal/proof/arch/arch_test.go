@@ -23,7 +23,8 @@ var edges = map[string]string{
 	"api/limit/redistest": "",
 	"secretscan":          "",
 	"jsonschema":          "",
-	"flake":               "",
+	"flake":               "lazy",
+	"lazy":                "",
 	"money":               "",
 	"durable":             "",
 	"seal":                "durable",
@@ -36,6 +37,7 @@ var edges = map[string]string{
 	"observe/telemetry":   "observe",
 	"policy":              "fault",
 	"rlimit":              "",
+	"child":               "",
 	"db/migrations":       "",
 	"db":                  "db/migrations fault",
 	"db/dbtest":           "db db/migrations",
@@ -45,14 +47,15 @@ var edges = map[string]string{
 	"api/openapi":         "api/op fault policy",
 	"event/hashchain":     "",
 	"clock":               "db observe",
-	"web":                 "api/op fault",
-	"api/reference":       "",
+	"web":                 "api/op docs fault policy",
+	"docs":                "",
+	"api/reference":       "lazy",
 	"event":               "db event/hashchain id observe policy",
 	"api/mcp":             "api/op api/openapi fault observe policy",
 	"seal/keys":           "db seal",
 	"db/lease":            "db db/meta id observe",
 	"db/meta":             "db seal/keys",
-	"mail":                "client/inert db event id observe seal seal/keys",
+	"mail":                "client/inert db event id lazy observe seal seal/keys",
 	"event/notary":        "db db/meta durable event event/hashchain observe policy seal",
 	"bus":                 "fault protocol",
 	"box/conn":            "fault protocol",
@@ -67,15 +70,15 @@ var edges = map[string]string{
 	"inbound": "client/inert secretscan",
 	"linear":  "",
 
-	"codehost":         "fault",
+	"codehost":         "fault lazy",
 	"codehost/builtin": "codehost codehost/gitfolder codehost/smarthttp fault observe",
 	"llm":              "fault observe",
 	"llm/scripted":     "",
 
 	"codehost/gitfolder": "codehost fault rlimit",
-	"codehost/github":    "codehost codehost/gitfolder codehost/pace fault",
+	"codehost/github":    "codehost codehost/gitfolder codehost/pace fault lazy",
 	"codehost/pace":      "codehost",
-	"codehost/relay":     "codehost codehost/smarthttp fault observe",
+	"codehost/relay":     "codehost codehost/smarthttp fault lazy observe",
 	"codehost/smarthttp": "codehost fault observe",
 	"codehost/hosttest":  "codehost fault",
 
@@ -85,30 +88,30 @@ var edges = map[string]string{
 	"calendar": "",
 
 	// The packages of the box. They share the wire with the server, not its packages.
-	"box": "box/broker box/conn box/driver box/exposure box/limits box/modelproxy box/sandbox box/scrub box/selftest " +
+	"box": "lazy box/broker box/conn box/driver box/exposure box/limits box/modelproxy box/sandbox box/scrub box/selftest " +
 		"box/spool box/worktree client fault id protocol seal",
 	"box/acp":        "",
 	"box/broker":     "box/gate box/scrub",
-	"box/coder":      "box/acp",
+	"box/coder":      "box/acp lazy",
 	"box/driver":     "box/acp",
 	"box/exposure":   "",
 	"box/gate":       "",
 	"box/limits":     "",
 	"box/modelproxy": "box/gate fault llm",
-	"box/sandbox":    "",
+	"box/sandbox":    "child",
 	"box/selftest":   "",
 	"box/scrub":      "",
 	"box/spool":      "box/scrub protocol",
-	"box/worktree":   "rlimit",
+	"box/worktree":   "lazy rlimit",
 
 	"app": "api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest blob bus clock codehost " +
 		"codehost/builtin codehost/github codehost/pace codehost/relay config db db/lease db/meta dial domain/* event event/hashchain " +
 		"event/notary fault flow hook id idp linear llm " +
 		"llm/scripted mail observe observe/telemetry policy seal seal/keys secretscan web webpush",
-	"proof/demo":         "app box client config proof/github",
-	"proof/chaos":        "box client proof/chaos/astray",
+	"proof/demo":         "app box child client config proof/github",
+	"proof/chaos":        "box child client proof/chaos/astray",
 	"proof/chaos/astray": "",
-	"cmd/yardmaster": "app box box/coder client config event/hashchain mail proof/chaos proof/chaos/astray proof/demo seal " +
+	"cmd/yardmaster": "app box box/coder client config event/hashchain lazy mail proof/chaos proof/chaos/astray proof/demo seal " +
 		"terminal",
 	"proof/arch": "",
 	"proof/e2e":  "",
@@ -118,7 +121,7 @@ var edges = map[string]string{
 
 	"proof/document":  "",
 	"proof/frontdoor": "",
-	"proof/github":    "id",
+	"proof/github":    "id lazy",
 
 	"proof/github/description":        "proof/github proof/github/description/source proof/npm",
 	"proof/github/description/get":    "proof/github/description/source",
@@ -139,7 +142,7 @@ var edges = map[string]string{
 // foundation lists what any domain may import. All other domains build on the rows of
 // people.
 const foundation = "api/op blob calendar client/inert clock codehost codehost/pace db dial domain/people event fault flake hook id idp inbound jsonschema " +
-	"linear llm mail money needs observe policy protocol seal seal/keys secretscan web webpush"
+	"lazy linear llm mail money needs observe policy protocol seal seal/keys secretscan web webpush"
 
 // between lists the domains that import another one, and why a function wired in app
 // would not do.

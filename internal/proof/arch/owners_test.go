@@ -217,6 +217,7 @@ var reads = map[string]string{
 
 	"budget -> accounts": inCall,
 	"budget -> pulls":    inCall,
+	"budget -> repos":    "the month's ledger is added up by the names of repositories, in the one statement",
 	"budget -> sessions": inCall,
 	"budget -> tasks":    inCall + "; and a loop finds the held tasks that nothing stops any more",
 

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"yardmaster/internal/child"
 	"yardmaster/internal/client"
 )
 
@@ -28,6 +29,8 @@ type process struct {
 	cmd *exec.Cmd
 	url string
 	log *os.File
+
+	gone chan struct{} // closed once the process has ended
 }
 
 // freePort is an address on loopback on which nothing listens.
@@ -47,7 +50,7 @@ func (b *bench) launch(ctx context.Context, bin string, args ...string) (p *proc
 	if err != nil {
 		return nil, 0, err
 	}
-	p = &process{url: "http://" + address}
+	p = &process{url: "http://" + address, gone: make(chan struct{})}
 	if p.log, err = os.OpenFile(filepath.Join(b.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
 		return nil, 0, err
 	}
@@ -55,7 +58,7 @@ func (b *bench) launch(ctx context.Context, bin string, args ...string) (p *proc
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	begin := time.Now()
-	if err := p.cmd.Start(); err != nil {
+	if err := child.Start(p.cmd, func(error) { close(p.gone) }); err != nil { // a signal ends it
 		return nil, 0, err
 	}
 	for !healthy(address) {
@@ -100,7 +103,7 @@ func (b *bench) serve(ctx context.Context, data string, args ...string) (*proces
 func (p *process) stop() {
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	kill := time.AfterFunc(20*time.Second, func() { p.cmd.Process.Kill() })
-	_ = p.cmd.Wait() // the process was ended by a signal
+	<-p.gone
 	kill.Stop()
 	p.log.Close()
 }

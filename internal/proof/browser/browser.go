@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/heapprofiler"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -308,6 +311,22 @@ func (b *Tab) Heard(text string) {
 			b.T.Fatalf("the browser does not complain of %s: %q", text, b.Complaints())
 		}
 	}
+}
+
+// Heap returns how many bytes the scripts of the page hold, after what they let go was
+// collected.
+func (b *Tab) Heap() float64 {
+	b.T.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if _, err := chromedp.Call(ctx, heapprofiler.CollectGarbage, cdp.Empty{}); err != nil {
+		b.T.Fatalf("collect garbage: %v", err)
+	}
+	use, err := chromedp.Call(ctx, runtime.GetHeapUsage, cdp.Empty{})
+	if err != nil {
+		b.T.Fatalf("ask for the heap: %v", err)
+	}
+	return use.UsedSize
 }
 
 // Picture writes what the window shows as a PNG.

@@ -70,7 +70,7 @@ func fetch(ctx context.Context) (kit, error) {
 			} else if !slices.Contains(libraries, p.Name) {
 				continue
 			}
-			if err := k.unpack(ctx, p); err != nil {
+			if err := p.Unpack(ctx, k.modules); err != nil {
 				return err
 			}
 		}
@@ -90,33 +90,6 @@ func fetch(ctx context.Context) (kit, error) {
 		k.licences = fmt.Appendf(k.licences, "%s\n\n%s\n\n", name, bytes.TrimSpace(licence))
 	}
 	return k, nil
-}
-
-// unpack writes a package to the folder of its name, unless that version is there.
-func (k kit) unpack(ctx context.Context, p npm.Package) error {
-	into := filepath.Join(k.modules, p.Name)
-	mark := filepath.Join(into, ".integrity")
-	if had, err := os.ReadFile(mark); err == nil && string(had) == p.Integrity {
-		return nil
-	}
-	if err := os.RemoveAll(into); err != nil {
-		return err
-	}
-	err := p.Each(ctx, func(name string, program bool, text []byte) error {
-		at := filepath.Join(into, name)
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			return err
-		}
-		mode := os.FileMode(0o644)
-		if program {
-			mode = 0o755
-		}
-		return os.WriteFile(at, text, mode)
-	})
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(mark, []byte(p.Integrity), 0o644)
 }
 
 // types has the compiler check the types.

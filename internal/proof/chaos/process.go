@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"yardmaster/internal/child"
 )
 
 // Process is one running program. Its output is appended to a file, which later
@@ -44,14 +46,12 @@ func Start(log, home string, env []string, argv ...string) (*Process, error) {
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	if err := p.cmd.Start(); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	go func() {
-		_ = p.cmd.Wait() // its output tells how it ended
+	if err := child.Start(p.cmd, func(error) { // its output tells how it ended
 		file.Close()
 		close(p.gone)
-	}()
+	}); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
 	return p, nil
 }
 

@@ -253,7 +253,7 @@ func TestRepositories(t *testing.T) {
 	b.Button("Enable")
 	b.See("agents may work on it")
 	b.Button("sessions")
-	b.See("came of a task")
+	b.Until("the session of the task", `[...document.querySelectorAll("#sessions a")].some(a => a.innerText === "work")`)
 	visit(b, "/ui/sessions", "Sessions")
 	b.See("acme/web")
 	shoot(b, "sessions")

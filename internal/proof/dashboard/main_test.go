@@ -19,7 +19,13 @@ import (
 	"yardmaster/internal/proof/rig"
 )
 
-func TestMain(m *testing.M) { rig.Main(m, browser.Close) }
+// TestMain runs the tests, or a server of one of them (serve).
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "serve" {
+		os.Exit(serve(os.Args[2:]))
+	}
+	rig.Main(m, browser.Close)
+}
 
 //go:embed scenario.yml
 var scenario []byte
@@ -29,6 +35,14 @@ type yard struct{ *rig.Yard }
 
 // start runs a control plane until the test ends.
 func start(t *testing.T, flags ...string) *yard {
+	t.Helper()
+	y := fresh(t, flags...)
+	y.Enter()
+	return y
+}
+
+// fresh runs a control plane that nobody has set up.
+func fresh(t *testing.T, flags ...string) *yard {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "scenario.yml")
 	if err := os.WriteFile(script, scenario, 0o600); err != nil {
@@ -40,7 +54,7 @@ func start(t *testing.T, flags ...string) *yard {
 			ready(rig.Plane{URL: "http://" + in.Listens, DB: in.DB, Tasks: in.Tasks, Blockers: in.Blockers})
 		}})
 	}, append([]string{"--scenario", script}, flags...)...)
-	return &yard{y.Enter()}
+	return &yard{y}
 }
 
 // call calls the API as the owner, and fails the test unless it succeeds.

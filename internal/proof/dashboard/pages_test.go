@@ -116,7 +116,9 @@ func addresses(t *testing.T) (paths []string) {
 
 // example is an address of a page: one of its objects is shown, or none of that id.
 func (y *yard) example(path string, task string) string {
-	path = strings.NewReplacer("/tasks/{id}", "/tasks/"+task, "{owner}", "acme", "{repo}", "web").Replace(path)
+	path = strings.NewReplacer(
+		"/tasks/{id}", "/tasks/"+task, "/docs/{name}", "/docs/secrets", "/call/{id}", "/call/task.list",
+		"{owner}", "acme", "{repo}", "web").Replace(path)
 	return regexp.MustCompile(`\{\w+\}`).ReplaceAllString(path, "01a209ae-0000-7000-8000-000000000000")
 }
 

@@ -217,7 +217,12 @@ func TestPullRequests(t *testing.T) {
 	b.See("You have not opened what it changes.")
 	b.Button("Go on")
 	b.See("Nothing waits for you.")
-	b.Go("/ui/prs/" + pr)
+	b.Press("Ctrl+k")
+	b.Until("the palette", `document.querySelector("dialog.palette[open] input")`)
+	b.Type("the year") // a part of the title, which the branch and the page's name do not have
+	b.Until("the pull request", `[...document.querySelectorAll(".palette li")].some(e => e.innerText.includes("Pull request acme/"))`)
+	browser.Eval[any](b, `void [...document.querySelectorAll(".palette li")].find(e => e.innerText.includes("Pull request acme/")).click()`)
+	b.Until("its page", `location.pathname === "/ui/prs/`+pr+`"`)
 	b.Until("it is merged", `[...document.querySelectorAll("h1 ~ .status")].some(e => e.innerText === "merged")`)
 	shots(b, "pr-merged")
 	clean(t, b)
@@ -225,7 +230,8 @@ func TestPullRequests(t *testing.T) {
 }
 
 // A head that moves while somebody looks at it: the page keeps what is looked at, says
-// so, shows what changed since, and the next decision is about the new head.
+// so, shows what changed since, and the next decision is about the new head. All of it by
+// keys alone.
 func TestMovedHead(t *testing.T) {
 	t.Parallel()
 	s := open(t, "{version: 1, merge: {mode: ask}, review: {mode: off}}\n", map[string]string{"worker": worker})
@@ -235,8 +241,12 @@ func TestMovedHead(t *testing.T) {
 		HeadRef string `json:"head_ref"`
 	}
 	s.into(&before, 200, "GET", "/v1/prs/"+pr, "")
-	b := s.enter(1440, 900)
-	b.Go("/ui/prs/" + pr)
+	b := hands{s.enter(1440, 900)}
+	b.Press("g", "r")
+	b.heading("Pull requests")
+	b.Until("its row", `document.querySelector("#prs [role=row]")`)
+	b.Press("j", "k", "Enter")
+	b.heading("Fix the year")
 	b.See("+3 −2 at")
 	b.See("Approve " + before.HeadSHA[:7])
 
@@ -262,13 +272,13 @@ func TestMovedHead(t *testing.T) {
 	b.See("You are looking at " + before.HeadSHA[:10])
 	b.See("new Date().getFullYear()") // what was looked at stays
 	b.See("Approve " + head[:7])
-	shots(b, "pr-moved")
-	b.Button("Show what changed since")
+	shots(b.Tab, "pr-moved")
+	b.do("Show what changed since")
 	b.See("1 file, +1 −0 at " + head[:10])
 	b.See("later")
 	b.Gone("The branch has moved to")
 	b.Until("what was looked at is in the address", `new URLSearchParams(location.search).get("since") === "`+before.HeadSHA+`"`)
 	b.Press("a")
 	b.Until("it is merged", `[...document.querySelectorAll("h1 ~ .status")].some(e => e.innerText === "merged")`)
-	clean(t, b)
+	clean(t, b.Tab)
 }

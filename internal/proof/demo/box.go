@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"yardmaster/internal/box"
+	"yardmaster/internal/child"
 	"yardmaster/internal/client"
 )
 
@@ -44,13 +45,9 @@ func (d *demo) startBox(ctx context.Context, c *client.Client) (*machine, error)
 	// Ctrl-C in the terminal goes to the demo, which stops the box itself. If the demo
 	// is killed, the box ends as well.
 	b.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
-	if err := b.cmd.Start(); err != nil {
+	if err := child.Start(b.cmd, func(error) { close(b.gone) }); err != nil { // its exit status tells
 		return nil, errors.Join(err, b.log.Close())
 	}
-	go func() {
-		defer close(b.gone)
-		_ = b.cmd.Wait() // its exit status tells
-	}()
 	if err := d.awaitBox(ctx, c, b); err != nil {
 		b.stop()
 		return nil, err

@@ -1,9 +1,10 @@
 package github
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"yardmaster/internal/lazy"
 )
 
 // change is a file of a diff.
@@ -85,7 +86,7 @@ type hunk struct {
 	lines              []string
 }
 
-var hunkHead = regexp.MustCompile(`^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@`)
+var hunkHead = lazy.New(`^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@`)
 
 // hunks takes the patch of a file apart.
 func hunks(patch string) (out []hunk) {
@@ -201,7 +202,7 @@ func (r *Repo) carry(from, to, path string, line int) int {
 	return line + moved
 }
 
-var hunkSpan = regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@`)
+var hunkSpan = lazy.New(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@`)
 
 func number(s string, otherwise int) int {
 	if s == "" {

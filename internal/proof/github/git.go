@@ -7,10 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"yardmaster/internal/lazy"
 )
 
 // zero is the name of no object, for refs that are made or deleted.
@@ -111,7 +112,7 @@ func (r *Repo) resolve(name string) string {
 	return ""
 }
 
-var loose = regexp.MustCompile(`^refs/[A-Za-z0-9][A-Za-z0-9/_-]*$`)
+var loose = lazy.New(`^refs/[A-Za-z0-9][A-Za-z0-9/_-]*$`)
 
 // ref returns the object of a full ref, or "". Most refs are read as git keeps them,
 // since a process takes a thousand times as long.

@@ -2,13 +2,14 @@ package github
 
 import (
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"yardmaster/internal/lazy"
 )
 
-var closing = regexp.MustCompile(`\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+#(\d+)\b`)
+var closing = lazy.New(`\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+#(\d+)\b`)
 
 // addIssue makes an issue without telling of it.
 func (s *Server) addIssue(r *Repo, by who, title, body string) *Issue {

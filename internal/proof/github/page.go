@@ -5,12 +5,15 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
+	"sync"
+
+	"yardmaster/internal/lazy"
 )
 
-var pages = template.Must(template.New("").Parse(`
+var pages = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Parse(`
 {{define "register"}}<!doctype html><title>Register GitHub App</title>
 <h1>Create GitHub App</h1>
 <form method="post">
@@ -23,6 +26,7 @@ var pages = template.Must(template.New("").Parse(`
 <input type="hidden" name="account" value="{{.}}"><button>Install on {{.}}</button>
 </form>
 {{end}}{{end}}`))
+})
 
 // serveManifest is the page to which a program has a browser post the form with a
 // manifest: below "settings" of a person or of an organisation. The page asks the person,
@@ -48,10 +52,10 @@ func (s *Server) serveManifest(w http.ResponseWriter, r *http.Request) {
 
 func page(w http.ResponseWriter, name string, data map[string]any) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = pages.ExecuteTemplate(w, name, data) // it fails if the browser is gone
+	_ = pages().ExecuteTemplate(w, name, data) // it fails if the browser is gone
 }
 
-var installPath = regexp.MustCompile(`^/apps/([^/]+)/installations/new$`)
+var installPath = lazy.New(`^/apps/([^/]+)/installations/new$`)
 
 // serveInstall is the page on which people install an App. It asks into which account;
 // the answer names the account, and may name repositories, of which there are otherwise

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
+
+	"yardmaster/internal/lazy"
 )
 
 func (c *call) getRepo() (int, any) {
@@ -71,7 +72,7 @@ func (c *call) patchRepo() (int, any) {
 	return http.StatusOK, c.fullRepo(r)
 }
 
-var repoName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
+var repoName = lazy.New(`^[A-Za-z0-9._-]{1,100}$`)
 
 // createRepo makes a repository in an organisation.
 func (c *call) createRepo() (int, any) {
@@ -244,7 +245,7 @@ func (c *call) getRef() (int, any) {
 	return http.StatusOK, c.showRef(r, full)
 }
 
-var sha1Name = regexp.MustCompile(`^[0-9a-f]{40}$`)
+var sha1Name = lazy.New(`^[0-9a-f]{40}$`)
 
 func (c *call) createRef() (int, any) {
 	r := c.repo()

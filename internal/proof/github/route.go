@@ -9,6 +9,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
+
+	"yardmaster/internal/lazy"
 )
 
 // kind is who may call an operation.
@@ -52,11 +55,21 @@ const (
 	eitherPut = "issues=write|pull_requests=write"
 )
 
-// routes is the table of operations.
-var routes []*route
+// table is the table of operations, once routes has made it.
+var table struct {
+	once sync.Once
+	all  []*route
+}
 
-func init() {
-	routes = []*route{
+// routes is the table of operations. It is made at its first use: the program that has the
+// demo starts for other things, too.
+func routes() []*route {
+	table.once.Do(makeTable)
+	return table.all
+}
+
+func makeTable() {
+	table.all = []*route{
 		{operation: graphQL, by: byToken, do: (*call).graph},
 		{operation: "GET /meta", by: byAnyone, do: (*call).meta},
 		{operation: "GET /rate_limit", by: byAny, do: (*call).rates},
@@ -152,14 +165,14 @@ func init() {
 		{operation: "GET " + inRepo + "/milestones/{milestone_number}", by: byAny, need: eitherGet, do: (*call).getMilestone},
 		{operation: "PATCH " + inRepo + "/milestones/{milestone_number}", by: byToken, need: eitherPut, do: (*call).patchMilestone},
 	}
-	for _, r := range routes {
+	for _, r := range table.all {
 		r.compile()
 	}
 }
 
 // Operations lists the operations of REST, as the description names them.
 func Operations() (out []string) {
-	for _, r := range routes {
+	for _, r := range routes() {
 		if r.operation != graphQL {
 			out = append(out, r.operation)
 		}
@@ -167,7 +180,7 @@ func Operations() (out []string) {
 	return out
 }
 
-var parameter = regexp.MustCompile(`\\\{(\w+)\\\}`)
+var parameter = lazy.New(`\\\{(\w+)\\\}`)
 
 // compile makes the pattern of a route. Parameters that name refs and files may have
 // slashes.
@@ -192,7 +205,7 @@ func (r *route) compile() {
 func match(method, path string) (*route, map[string]string) {
 	var best *route
 	var params map[string]string
-	for _, r := range routes {
+	for _, r := range routes() {
 		if r.method != method && !(method == http.MethodHead && r.method == http.MethodGet) || best != nil && best.fixed >= r.fixed {
 			continue
 		}
@@ -211,7 +224,7 @@ func match(method, path string) (*route, map[string]string) {
 	return best, params
 }
 
-var byID = regexp.MustCompile(`^/repositories/(\d+)/(.+)$`)
+var byID = lazy.New(`^/repositories/(\d+)/(.+)$`)
 
 // byNumber finds the operation of an address below /repositories/{id}, to which
 // renamed repositories redirect.
@@ -293,7 +306,7 @@ func (s *Server) Called(operation string) int {
 func (s *Server) Uncalled() (out []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, r := range routes {
+	for _, r := range routes() {
 		if s.called[r.operation] == 0 {
 			out = append(out, r.operation)
 		}

@@ -8,12 +8,13 @@ import (
 	"io"
 	"net/http"
 	"os/exec"
-	"regexp"
 	"strings"
+
+	"yardmaster/internal/lazy"
 )
 
 // gitPath matches the addresses of smart HTTP: owner, name, rest.
-var gitPath = regexp.MustCompile(`^/([^/]+)/([^/]+?)(?:\.git)?/(info/refs|git-upload-pack|git-receive-pack)$`)
+var gitPath = lazy.New(`^/([^/]+)/([^/]+?)(?:\.git)?/(info/refs|git-upload-pack|git-receive-pack)$`)
 
 // serveGit serves git's smart HTTP, by the documents "http-protocol" and
 // "pack-protocol" of git. The token is checked when a request begins.

@@ -128,6 +128,34 @@ func (p Package) Each(ctx context.Context, do func(name string, program bool, te
 	return nil
 }
 
+// Unpack writes the package to the folder of its name in a folder of modules, unless that
+// version is there. The caller keeps other processes away (Alone).
+func (p Package) Unpack(ctx context.Context, modules string) error {
+	into := filepath.Join(modules, p.Name)
+	mark := filepath.Join(into, ".integrity")
+	if had, err := os.ReadFile(mark); err == nil && string(had) == p.Integrity {
+		return nil
+	}
+	if err := os.RemoveAll(into); err != nil {
+		return err
+	}
+	err := p.Each(ctx, func(name string, program bool, text []byte) error {
+		at := filepath.Join(into, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			return err
+		}
+		mode := os.FileMode(0o644)
+		if program {
+			mode = 0o755
+		}
+		return os.WriteFile(at, text, mode)
+	})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(mark, []byte(p.Integrity), 0o644)
+}
+
 // download returns the bytes of the package. npm knows registries and credentials of
 // this machine, so it is asked first.
 func (p Package) download(ctx context.Context) ([]byte, error) {

@@ -234,6 +234,7 @@ func (p Provider) Add(tx *db.Tx) error { return done(addProvider.Exec(tx, p.Acco
 // Session is the session of a run, or of an ask if Run is nil.
 type Session struct {
 	ID, Account, Repo string
+	Model             string // "" until it calls one
 	Run, Task, By     *string
 }
 
@@ -245,7 +246,7 @@ func (s Session) Add(tx *db.Tx) error {
 	}
 	return done(addSession.Exec(tx, addSessionArgs{
 		ID: s.ID, AccountID: s.Account, RepoID: s.Repo, RunID: s.Run, TaskID: s.Task, Trigger: trigger, Kind: kind,
-		RequestedBy: s.By,
+		RequestedBy: s.By, Model: db.NullText(s.Model),
 	}))
 }
 

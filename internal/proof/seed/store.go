@@ -57,8 +57,8 @@ var (
 	addProvider = db.S(`INSERT INTO org_sso (account_id, issuer, client_id, sealed, domains, role, created_at, updated_at)
 		VALUES ($1, 'https://idp.example.com', 'client', '', '[]', 'member', 0, 0)`)
 	addSession = db.SWith[addSessionArgs](`INSERT INTO sessions (id, account_id, repo_id, run_id, task_id, trigger, kind, requested_by,
-		started_at)
-		VALUES (:id, :account_id, :repo_id, :run_id, :task_id, :trigger, :kind, :requested_by, 0)`)
+		model, started_at)
+		VALUES (:id, :account_id, :repo_id, :run_id, :task_id, :trigger, :kind, :requested_by, :model, 0)`)
 )
 
 // addAskArgs are the parameters of addAsk.
@@ -93,6 +93,7 @@ type addSessionArgs struct {
 	RunID, TaskID         *string
 	Trigger, Kind         string
 	RequestedBy           *string
+	Model                 *string
 }
 
 // addActionArgs are the parameters of addAction.

@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"yardmaster/internal/child"
 	"yardmaster/internal/client"
 	"yardmaster/internal/llm/scripted"
 )
@@ -406,14 +407,15 @@ func start(t *testing.T, cmd *exec.Cmd) {
 	}
 	cmd.Stderr = t.Output()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	ended := make(chan error, 1)
+	if err := child.Start(cmd, func(err error) { ended <- err }); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		cmd.Process.Signal(syscall.SIGTERM)
 		kill := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
 		defer kill.Stop()
-		if err := cmd.Wait(); err != nil {
+		if err := <-ended; err != nil {
 			t.Errorf("%s: %v", cmd.Args[1], err)
 		}
 	})
