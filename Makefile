@@ -29,6 +29,7 @@ RACE := \
   ./internal/box/scrub \
   ./internal/box/spool \
   ./internal/bus/... \
+  ./internal/child \
   ./internal/client \
   ./internal/codehost/github \
   ./internal/codehost/relay \
@@ -139,6 +140,11 @@ web: ## build the dashboard: its typed client, its types, its files in internal/
 .PHONY: web-check
 web-check: ## fail if the dashboard that is committed is not what its sources say
 	$(GO) run ./internal/proof/bundle -check
+
+.PHONY: pictures
+pictures: deps ## take the pictures of docs/pictures anew, in a real browser and on a terminal
+	$(GO) test ./internal/proof/dashboard -run TestPictures -count 1 -update
+	$(GO) test ./cmd/yardmaster -run TestRecording -count 1 -update
 
 .PHONY: check
 check: NEEDS := race

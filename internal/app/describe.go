@@ -7,6 +7,7 @@ import (
 	"yardmaster/internal/api/openapi"
 	"yardmaster/internal/api/reference"
 	"yardmaster/internal/domain/service"
+	"yardmaster/internal/web"
 )
 
 // groups is what the capabilities of a group are about, by the prefix of their
@@ -147,7 +148,7 @@ func documentAsset(version string) (*op.Asset, error) {
 func referenceAsset(version string) (*op.Asset, error) {
 	b, err := describe(version)
 	if err == nil {
-		b, err = reference.Render(b)
+		b, err = reference.Render(b, web.ReferenceStyle, web.ReferenceScript)
 	}
 	return &op.Asset{ContentType: "text/html; charset=utf-8", Policy: reference.Policy, Body: b}, err
 }

@@ -361,7 +361,8 @@ func (a *App) wire() parts {
 	p.box = add(&p, box.New(box.Needs{DB: a.db, Hub: a.hub, Bus: a.line, Logger: a.log, Runs: p.run}))
 	p.plan = add(&p, plan.New(plan.Needs{
 		DB: a.db, Tasks: p.task, Hosts: a.hosts, Logger: a.log, Scouts: flow.Scouts{Runs: p.run}, Repos: flow.PlanRepos{Repos: p.repo},
-		Asks: flow.PlanAsks{Hub: a.hub}, Pulls: flow.Pulls{}, Boxes: p.queue, CommitName: author.Name, CommitEmail: author.Email,
+		Asks: flow.PlanAsks{Hub: a.hub}, Pulls: flow.Pulls{}, Boxes: p.queue,
+		Budgets: flow.PlanBudgets{}, CommitName: author.Name, CommitEmail: author.Email,
 	}))
 	p.budget = add(&p, budget.New(budget.Needs{
 		DB: a.db, Logger: a.log, Clock: a.clock, Node: id.New(), Work: flow.BudgetWork{}, Prices: flow.Prices{Server: a.prices},

@@ -3,6 +3,7 @@ package app
 import (
 	"io"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -243,6 +244,17 @@ func TestNoDashboard(t *testing.T) {
 	}
 	for _, path := range []string{"/ui/", "/ui/tasks", "/ui/a/LICENSES.txt"} {
 		y.send("GET", path, "", "").problem(404, "not-found")
+	}
+	// The pages that are left have their look, and lead to no dashboard.
+	for _, path := range []string{"/", "/login", "/nonsense", "/docs"} {
+		page := string(y.send("GET", path, "", "", "Accept", "text/html").body)
+		sheet := regexp.MustCompile(`rel="stylesheet" href="([^"]+)"`).FindStringSubmatch(page)
+		if sheet == nil || strings.Contains(page, `href="/ui/"`) {
+			t.Fatalf("%s: %s", path, page)
+		}
+		if css := y.send("GET", sheet[1], "", "").want(200); !strings.Contains(string(css.body), "--good") {
+			t.Errorf("%s is %s", sheet[1], css.body)
+		}
 	}
 }
 

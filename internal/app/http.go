@@ -31,7 +31,7 @@ const accountHeader = "X-Svc-Account"
 // pipeline carries out the calls of every surface.
 func (a *App) pipeline() *op.Pipeline {
 	return &op.Pipeline{
-		BaseURL: a.base, Ledger: a.ledger(), Limits: a.limits(), Secrets: secrets,
+		BaseURL: a.base, Home: a.home(), Ledger: a.ledger(), Limits: a.limits(), Secrets: secrets,
 		Authenticate: func(ctx context.Context, p op.Presented) (policy.Actor, error) {
 			if actor, ok, err := a.parts.blocker.FixLink(ctx, p.Bearer); ok || err != nil {
 				return actor, err
@@ -96,6 +96,14 @@ func (a *App) served() http.Handler {
 func note(req *http.Request, surface string) {
 	r := observe.Of(req.Context())
 	r.Surface, r.Pattern = surface, "/"+surface+"/"
+}
+
+// home is the path of the dashboard, empty if it is not served.
+func (a *App) home() string {
+	if a.cfg.UI != "on" {
+		return ""
+	}
+	return "/ui/"
 }
 
 // ledger keeps the answers to writes with an Idempotency-Key.

@@ -56,7 +56,8 @@ func (v *visitor) submit(page string, fields ...string) (*http.Response, string)
 		v.t.Fatalf("a page without a form:\n%s", page)
 	}
 	form := url.Values{}
-	for _, input := range hidden.FindAllStringSubmatch(page, -1) {
+	body, _, _ := strings.Cut(page, "<footer>") // which has a form of its own, to sign out
+	for _, input := range hidden.FindAllStringSubmatch(body, -1) {
 		form.Set(input[1], html.UnescapeString(input[2]))
 	}
 	for i := 0; i+1 < len(fields); i += 2 {

@@ -86,7 +86,7 @@ func TestLostRepositories(t *testing.T) {
 			t.Fatal(err)
 		}
 		decode(t, two.send("GET", "/healthz", "", "").want(http.StatusOK), &health)
-		if health.Status != "ok" {
+		if health.Checks["repositories"].Status != "ok" { // the disk of this machine may be full
 			t.Errorf("health with the folder back: %+v", health)
 		}
 		if _, err := two.host.Head(t.Context(), builtIn("acme", "web"), "main"); err != nil {

@@ -116,6 +116,20 @@ func TestNoCron(t *testing.T) {
 	}
 }
 
+// What is wrong with an expression is told by the name of its field.
+func TestNoCronNamesTheField(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"60 * * * *": `its minute, "60"`, "0 24 * * *": `its hour, "24"`, "0 0 0 * *": `its day of the month, "0"`,
+		"0 0 * 13 *": `its month, "13"`, "0 0 * * mo-": `its day of the week, "mo-"`, "* *": "five fields", "@daily": "it has 1",
+		"5 5 5 5 5 5": "it has 6", "": "it has 0",
+	} {
+		if _, err := ParseCron(text, time.UTC); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, which does not say %q", text, err, want)
+		}
+	}
+}
+
 func TestClosest(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{

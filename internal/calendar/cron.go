@@ -32,20 +32,41 @@ var fields = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cr
 func ParseCron(text string, zone *time.Location) (Cron, error) {
 	parts := strings.Fields(text)
 	if len(parts) != 5 || strings.ContainsAny(text, "@=?") {
-		return Cron{}, errors.New("must have five fields: minute, hour, day of the month, month and day of the week")
+		return Cron{}, fmt.Errorf("must have five fields: minute, hour, day of the month, month and day of the week, without @, = and ?; it has %d",
+			len(parts))
 	}
 	if parts[4] == "7" { // as crontab(5) has it
 		parts[4] = "0"
 	}
 	s, err := fields.Parse(strings.Join(parts, " "))
 	if err != nil {
-		return Cron{}, fmt.Errorf("is no cron expression: %w", err)
+		return Cron{}, fmt.Errorf("is no cron expression: %w", at(parts, err))
 	}
 	spec, ok := s.(*cron.SpecSchedule)
 	if !ok {
 		return Cron{}, errors.New("is no cron expression")
 	}
 	return Cron{minutes: spec.Minute, hours: spec.Hour, days: spec.Dom, months: spec.Month, weekdays: spec.Dow, zone: zone}, nil
+}
+
+// single read the fields one by one, to find the one that is wrong.
+var single = []struct {
+	name   string
+	parser cron.Parser
+}{
+	{"minute", cron.NewParser(cron.Minute)}, {"hour", cron.NewParser(cron.Hour)}, {"day of the month", cron.NewParser(cron.Dom)},
+	{"month", cron.NewParser(cron.Month)}, {"day of the week", cron.NewParser(cron.Dow)},
+}
+
+// at puts the name of the first field that cannot be read before what is wrong with it; err is
+// the answer if each can be read.
+func at(parts []string, err error) error {
+	for i, of := range single {
+		if _, wrong := of.parser.Parse(parts[i]); wrong != nil {
+			return fmt.Errorf("its %s, %q: %w", of.name, parts[i], wrong)
+		}
+	}
+	return err
 }
 
 func has(set uint64, n int) bool { return set&(1<<n) != 0 }

@@ -1,6 +1,9 @@
 package db
 
-import "context"
+import (
+	"context"
+	"sync"
+)
 
 // Claim answers the rows that a node of a loop has to work on: those that take answers, which
 // keeps them from other nodes for a while. take runs in a write transaction, and only if due
@@ -20,4 +23,21 @@ func Claim[T any](ctx context.Context, d *DB, due Query[bool], take func(*Tx) ([
 		return err
 	})
 	return rows, err
+}
+
+// Drain claims rows, see Claim, and has work work on those of one claim at the same time,
+// claim after claim, until none are due or ctx has ended. The error is that of a claim.
+func Drain[T any](ctx context.Context, d *DB, due Query[bool], take func(*Tx) ([]T, error), work func(T)) error {
+	for ctx.Err() == nil {
+		rows, err := Claim(ctx, d, due, take)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		var all sync.WaitGroup
+		for _, row := range rows {
+			all.Go(func() { work(row) })
+		}
+		all.Wait()
+	}
+	return nil
 }

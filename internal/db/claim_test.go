@@ -41,3 +41,34 @@ func TestClaim(t *testing.T) {
 		}
 	})
 }
+
+// Rows of one claim are worked on at the same time, claim after claim, until none are due.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	dbtest.RunWith(t, db.Options{}, func(t *testing.T, d *db.DB) {
+		claims, left := 0, 3
+		met := make(chan int)
+		err := db.Drain(t.Context(), d, db.Q[bool](`SELECT CAST($1 AS BIGINT) > 0`), func(*db.Tx) ([]int, error) {
+			if claims++; left == 0 {
+				return nil, nil
+			}
+			left--
+			return []int{1, 2}, nil
+		}, func(n int) {
+			if n == 1 {
+				met <- n // only beside the other
+				return
+			}
+			<-met
+		})
+		if err != nil || left != 0 || claims != 4 {
+			t.Errorf("%d are left after %d claims, %v", left, claims, err)
+		}
+		failed := errors.New("failed")
+		fail := func(*db.Tx) ([]int, error) { return nil, failed }
+		err = db.Drain(t.Context(), d, db.Q[bool](`SELECT CAST($1 AS BIGINT) > 0`), fail, func(int) {})
+		if !errors.Is(err, failed) {
+			t.Errorf("a failure is %v", err)
+		}
+	})
+}

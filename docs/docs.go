@@ -1,0 +1,32 @@
+// Package docs holds the documents of this folder that people read who use or run the
+// program. The dashboard shows them. Those for people who change the program are only in
+// the repository.
+package docs
+
+import "embed"
+
+// Part is a part of the list of documents.
+type Part struct {
+	Name string
+	Docs []string // names of files, without .md
+}
+
+// Parts are the documents in the order of the list.
+var Parts = []Part{
+	{"To begin with", []string{"cli", "glossary"}},
+	{"Work", []string{"plans", "pulls", "reviews", "schedules", "secrets", "agents"}},
+	{"Other systems", []string{"github", "sources", "webhooks", "notifications", "digests"}},
+	{"The server", []string{"operating", "security"}},
+}
+
+// Developers are the documents about the source.
+var Developers = []string{"architecture", "benchmarks", "libraries", "style"}
+
+//go:embed *.md
+var files embed.FS
+
+// Text returns the Markdown of a document.
+func Text(name string) (string, error) {
+	text, err := files.ReadFile(name + ".md")
+	return string(text), err
+}
