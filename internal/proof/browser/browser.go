@@ -17,6 +17,8 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/heapprofiler"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -143,6 +145,17 @@ func (b *Tab) Resize(width, height int64) {
 	b.do("resize", chromedp.EmulateViewport(width, height))
 }
 
+// Before has each page that is loaded from now on run a script ahead of its own.
+func (b *Tab) Before(script string) {
+	b.T.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	ask := page.AddScriptToEvaluateOnNewDocumentParams{Source: script}
+	if _, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, ask); err != nil {
+		b.T.Fatalf("run a script before a page: %v", err)
+	}
+}
+
 // Go loads an address of the server.
 func (b *Tab) Go(path string) {
 	b.T.Helper()
@@ -255,8 +268,39 @@ func (b *Tab) Press(keys ...string) {
 		if code, ok := named[k]; ok {
 			k = code
 		}
-		b.do("press "+k, chromedp.KeyEvent(k, mods...))
+		b.do("press "+k, key(k, mods...))
 	}
+}
+
+// key presses keys as a keyboard does: a character is typed only if nothing has prevented
+// that when the key went down, and never with Ctrl or Alt.
+func key(keys string, opts ...chromedp.KeyOption) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		for _, r := range keys {
+			all := kb.Encode(r)
+			down, text := all[0], ""
+			for _, e := range all {
+				for _, o := range opts {
+					o(e)
+				}
+				if e.Type == input.DispatchKeyEventTypeChar {
+					text = e.Text
+				}
+			}
+			if down.Modifiers&^int64(kb.ModifierShift) == 0 && text != "" {
+				down.Type, down.Text = input.DispatchKeyEventTypeKeyDown, text
+			}
+			for _, e := range all {
+				if e.Type == input.DispatchKeyEventTypeChar {
+					continue
+				}
+				if _, err := cdp.Call(ctx, t, input.DispatchKeyEvent, *e); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
 }
 
 // Type types a text where the focus is.

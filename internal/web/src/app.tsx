@@ -1,6 +1,6 @@
 // The frame: the way to every page, the state of the connection, who looks.
 import { render, type ComponentChildren, type ComponentType } from "preact";
-import { useEffect, useErrorBoundary, useRef, useState } from "preact/hooks";
+import { useEffect, useErrorBoundary, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { actFor, account, signedOut } from "./api";
 import { notificationCounts } from "./client.gen";
 import { start as startFinds } from "./finds";
@@ -43,7 +43,7 @@ function Page() {
     hit.entry.load().then((m) => { if (on) set({ entry: hit.entry, page: m.default }); }, (e) => { if (on) setFailed(e); });
     return () => { on = false; };
   }, [hit?.entry]);
-  useEffect(() => { // the focus goes to the heading of a new page
+  useLayoutEffect(() => { // the focus goes to the heading of a new page as it is drawn: later, it would leave a field somebody types into
     if (first.current) { first.current = false; return; }
     arrive();
     const h = main.current?.querySelector("h1");

@@ -32,11 +32,14 @@ export function useKeys(list: Binding[]) {
 
 const inField = (t: EventTarget | null) => t instanceof Element && !!t.closest("input:not([type=checkbox]):not([type=radio]),textarea,select,[contenteditable]");
 
+// presses says that a key presses the control that has the focus.
+const presses = (e: KeyboardEvent) => (e.key === "Enter" || e.key === " ") && e.target instanceof Element && !!e.target.closest("a[href],button,summary,label,input");
+
 let first = "", at = 0;
 
 export function start() {
   addEventListener("keydown", (e) => {
-    if (e.defaultPrevented || e.isComposing || !single.value || e.ctrlKey || e.metaKey || e.altKey || inField(e.target)) return;
+    if (e.defaultPrevented || e.isComposing || !single.value || e.ctrlKey || e.metaKey || e.altKey || inField(e.target) || presses(e)) return;
     if (document.querySelector("dialog[open]")) return;
     const pair = first && Date.now() - at < 1500 ? first + " " + e.key : "";
     first = "";
