@@ -70,6 +70,7 @@ const (
 	asHolds // why a task waits
 	asPull  // the repository and number of a pull request
 	asSpan  // a number of seconds
+	asSize  // how many lines change
 )
 
 // text is a member in its form.
@@ -112,6 +113,10 @@ func cell(v any, as form, now time.Time) terminal.Cell {
 			reasons = append(reasons, strings.ReplaceAll(plainText(hold["reason"]), "_", " "))
 		}
 		return terminal.Cell{Text: strings.Join(reasons, ", "), Tone: terminal.Ask}
+	case asSize:
+		if size, ok := v.(map[string]any); ok {
+			text = "+" + plainText(size["additions"]) + " −" + plainText(size["deletions"])
+		}
 	case asSpan:
 		text = spanText(v)
 	case asSHA:
@@ -378,7 +383,7 @@ func (n *noun) runList(ctx context.Context, l *listing) error {
 			return []byte("[]"), nil
 		}
 		return encoded(rows)
-	}, n.people)
+	}, withLogins(ctx, c, n.people))
 	if err != nil || l.forPrograms() {
 		return err
 	}
@@ -414,7 +419,7 @@ func (n *noun) people(w io.Writer, b []byte) error {
 	columns := make([]terminal.Column, len(n.columns))
 	for i, c := range n.columns {
 		columns[i] = terminal.Column{Head: c.head, Flex: c.as == asTitle,
-			Right: c.as == asUSD || c.as == asCount || c.as == asNumber || c.as == asSpan}
+			Right: c.as == asUSD || c.as == asCount || c.as == asNumber || c.as == asSpan || c.as == asSize}
 	}
 	var cells [][]terminal.Cell
 	var ids []string

@@ -22,7 +22,7 @@ func pullNoun() *noun {
 	return &noun{name: "pr", list: "pr.list", get: "pr.get", names: []string{"head_ref"}, label: "title", page: "prs", perRepo: true,
 		everywhere: "pr.all", show: viewPull,
 		columns: []column{{"NUMBER", "number", asNumber}, {"STATE", "state", asState}, {"AGE", "created_at", asAge},
-			{"CHECKS", "checks", asState}, {"REVIEW", "review.verdict|review.state", asState},
+			{"CHECKS", "checks", asState}, {"REVIEW", "review.verdict|review.state", asState}, {"LINES", "size", asSize},
 			{"BRANCH", "head_ref", asTitle}, {"TITLE", "title", asTitle}, {"ID", "id", asID}}}
 }
 
@@ -31,6 +31,7 @@ func questionNoun() *noun {
 	return &noun{name: "question", list: "pr.pending_approvals", key: "pr_id", label: "title",
 		none: "Nothing waits for a yes or no. What waits for something else says so in `yardmaster task list`.",
 		columns: []column{{"ID", "pr_id", asID}, {"PULL REQUEST", "repo", asPull}, {"ASKED", "kind", asText}, {"HEAD", "head_sha", asSHA},
+			{"CHECKS", "checks", asState}, {"REVIEW", "review.verdict|review.state", asState}, {"LINES", "size", asSize},
 			{"AGE", "requested_at", asAge}, {"TITLE", "title", asTitle}}}
 }
 

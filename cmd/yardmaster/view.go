@@ -40,7 +40,7 @@ func (n *noun) viewCommand(summary string, examples ...string) command {
 				if n.show != nil {
 					people = func(w io.Writer, b []byte) error { return n.show(ctx, c, w, b) }
 				}
-				return o.show(ctx, func() ([]byte, error) { return n.one(ctx, c, plain[0]) }, people)
+				return o.show(ctx, func() ([]byte, error) { return n.one(ctx, c, plain[0]) }, withLogins(ctx, c, people))
 			}
 		}}
 }

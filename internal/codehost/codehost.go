@@ -172,6 +172,9 @@ type Comparison struct {
 	MergeBases       int      // best common ancestors; more than 1 after merges in both directions
 	Ahead            int      // commits in head that are not in base
 	Paths            []string // changed since the merge base, sorted; a rename lists both paths
+	// Added and Deleted count the lines changed since the merge base, without files that
+	// have no lines; 0 if there is no common ancestor.
+	Added, Deleted int
 	// PatchID identifies the change since the merge base. A rebase that keeps every
 	// changed line, white space included, keeps it. "" if nothing changed.
 	PatchID string

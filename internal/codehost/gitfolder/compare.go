@@ -80,12 +80,20 @@ func (dir Folder) Compare(ctx context.Context, base, head string) (codehost.Comp
 		if c.MergeBase == "" {
 			return nil
 		}
-		raw, err := dir.Output(ctx, "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=none",
+		raw, err := dir.Output(ctx, "diff-tree", "-r", "-z", "--raw", "--numstat", "--no-abbrev", "--no-renames", "--ignore-submodules=none",
 			c.MergeBase, c.HeadSHA)
 		if err != nil {
 			return err
 		}
-		c.Change, err = change(fields(raw))
+		entries := fields(raw)
+		of := 0 // entries begin with the raw ones, two fields each
+		for of+1 < len(entries) && strings.HasPrefix(entries[of], ":") {
+			of += 2
+		}
+		if c.Added, c.Deleted, err = lines(entries[of:]); err != nil {
+			return err
+		}
+		c.Change, err = change(entries[:of])
 		return err
 	})
 	g.Go(func() error {
@@ -123,6 +131,30 @@ func change(raw []string) (string, error) {
 		sum.Write([]byte(e))
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// lines adds up what git says of the lines of files: "ADDED\tDELETED\tPATH", with a dash
+// for the numbers of a file that has no lines.
+func lines(numstat []string) (added, deleted int, err error) {
+	for _, e := range numstat {
+		f := strings.SplitN(e, "\t", 3)
+		if len(f) != 3 {
+			return 0, 0, fmt.Errorf("git diff-tree printed %q", e)
+		}
+		if f[0] == "-" {
+			continue
+		}
+		a, err := strconv.Atoi(f[0])
+		if err != nil {
+			return 0, 0, fmt.Errorf("git diff-tree printed %q", e)
+		}
+		d, err := strconv.Atoi(f[1])
+		if err != nil {
+			return 0, 0, fmt.Errorf("git diff-tree printed %q", e)
+		}
+		added, deleted = added+a, deleted+d
+	}
+	return added, deleted, nil
 }
 
 // fork resolves two revs and finds their merge base.

@@ -245,7 +245,7 @@ func compare(t *testing.T, c clone) {
 	head := c.branch("work", "work", "new.txt", "n\n")
 	got := must(h.Compare(ctx, r, "main", "work"))(t)
 	if got.BaseSHA != base || got.HeadSHA != head || got.MergeBase != base || got.Ahead != 2 ||
-		!slices.Equal(got.Paths, []string{"a.txt", "new.txt"}) || got.PatchID == "" {
+		!slices.Equal(got.Paths, []string{"a.txt", "new.txt"}) || got.PatchID == "" || got.Added != 2 || got.Deleted != 1 {
 		t.Errorf("compared: %+v", got)
 	}
 	moved := c.branch("main", "main", "b.txt", "bb\n")

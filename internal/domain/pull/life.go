@@ -282,6 +282,7 @@ type facts struct {
 	change, mergeBase string
 	mergeBases        int
 	paths             []string
+	added, deleted    int
 	lastPush          bool // the base wants the last push approved by somebody else
 }
 
@@ -331,6 +332,7 @@ func (s *Service) factsAt(ctx context.Context, r codehost.Repo, d factsRow) (f f
 	}
 	f.base, f.patch, f.mergeable = c.BaseSHA, c.PatchID, "conflict"
 	f.change, f.mergeBase, f.mergeBases, f.paths = c.Change, c.MergeBase, c.MergeBases, c.Paths
+	f.added, f.deleted = c.Added, c.Deleted
 	if d.Carry == carryLook {
 		if f.lastPush, err = lastPush(ctx, s.Hosts, r, d.BaseRef); err != nil {
 			return f, err
@@ -373,6 +375,7 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 		if _, err := setFacts.Exec(tx, setFactsArgs{
 			ID: pr.ID, FactsHave: d.FactsWant, BaseSHA: f.base, Patch: f.patch, Mergeable: f.mergeable,
 			Change: f.change, MergeBase: f.mergeBase, MergeBases: int64(f.mergeBases),
+			Files: int64(len(f.paths)), Added: int64(f.added), Deleted: int64(f.deleted),
 		}); err != nil {
 			return err
 		}

@@ -104,6 +104,24 @@ func (a actionRow) wire() PendingAction {
 	return out
 }
 
+func reviewState(state string, holding int64) ReviewState {
+	out := ReviewState{State: state, Holding: holding}
+	if state == ReviewDone {
+		out.Verdict = new("success")
+		if holding > 0 {
+			out.Verdict = new("failure")
+		}
+	}
+	return out
+}
+
+func (r sizeRow) size() *Size {
+	if r.ChangedFiles == nil || r.AddedLines == nil || r.DeletedLines == nil {
+		return nil
+	}
+	return &Size{Files: *r.ChangedFiles, Additions: *r.AddedLines, Deletions: *r.DeletedLines}
+}
+
 func (s *Service) wire(r row, pending map[string]actionRow, places map[string]QueuePlace) Request {
 	out := Request{
 		ID: r.ID, Repo: r.Owner + "/" + r.Name, Number: max(r.Number, 0), Title: r.Title, URL: s.address(r), State: r.State,
@@ -113,13 +131,7 @@ func (s *Service) wire(r row, pending map[string]actionRow, places map[string]Qu
 		Babysit: r.babysitting(), CreatedAt: r.CreatedAt, MergedAt: r.MergedAt, MergedBy: r.MergedBy,
 		ClosedAt: r.ClosedAt, ClosedBy: r.ClosedBy,
 	}
-	out.Review = ReviewState{State: r.Review, Holding: r.Findings}
-	if r.Review == ReviewDone {
-		out.Review.Verdict = new("success")
-		if r.Findings > 0 {
-			out.Review.Verdict = new("failure")
-		}
-	}
+	out.Review, out.Size = reviewState(r.Review, r.Findings), r.size()
 	if r.ClosedWhy != "" {
 		out.ClosedWhy = &r.ClosedWhy
 	}
@@ -146,14 +158,20 @@ func (s *Service) wire(r row, pending map[string]actionRow, places map[string]Qu
 type Approval struct {
 	_ struct{} `doc:"A question that waits for a person, with the pull request it is about." schema:"Approval"`
 	PendingAction
-	Repo   string `json:"repo" doc:"owner/name"`
-	Number int64  `json:"number" example:"42" doc:"number of the pull request in its repository"`
-	Title  string `json:"title" doc:"title of the pull request"`
-	URL    string `json:"url" format:"uri" example:"https://yardmaster.example.com/ui/prs/0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"address of the pull request, for people"`
+	Repo   string      `json:"repo" doc:"owner/name"`
+	Number int64       `json:"number" example:"42" doc:"number of the pull request in its repository"`
+	Title  string      `json:"title" doc:"title of the pull request"`
+	URL    string      `json:"url" format:"uri" example:"https://yardmaster.example.com/ui/prs/0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"address of the pull request, for people"`
+	Checks string      `json:"checks" enum:"none,pending,passed,failed" example:"passed" doc:"of the present head of the pull request, as it says itself"`
+	Review ReviewState `json:"review" doc:"how far the review of the present head by agents has come"`
+	Size   *Size       `json:"size" doc:"how much the present head changes; null while nobody has looked"`
 }
 
 func (s *Service) approval(r approvalRow) Approval {
-	return Approval{PendingAction: r.actionRow.wire(), Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: s.url(r.PRID)}
+	return Approval{
+		PendingAction: r.actionRow.wire(), Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: s.url(r.PRID),
+		Checks: r.Checks, Review: reviewState(r.Review, r.Findings), Size: r.size(),
+	}
 }
 
 type pageIn struct{ op.PageIn }

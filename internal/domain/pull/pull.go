@@ -93,6 +93,7 @@ type Request struct {
 	Mergeable     string         `json:"mergeable" enum:"unknown,clean,conflict" example:"clean" doc:"whether it merges without a conflict; unknown until the head was looked at"`
 	Checks        string         `json:"checks" enum:"none,pending,passed,failed" example:"passed" doc:"of the present head; none: the policy names no check; failed: also one that was lost or cancelled"`
 	Review        ReviewState    `json:"review" doc:"how far the review of the present head by agents has come"`
+	Size          *Size          `json:"size" doc:"how much the present head changes; null while nobody has looked"`
 	NeedsPerson   *Need          `json:"needs_person" doc:"what only a person can do about it; null: nothing"`
 	TaskID        *string        `json:"task_id" format:"uuid" doc:"the task it came from; null without one"`
 	AuthorKind    string         `json:"author_kind" enum:"agent,person,bot" example:"agent" doc:"who opened it: agent, for the work of a task; bot, a program at its host"`
@@ -105,6 +106,14 @@ type Request struct {
 	ClosedAt      *time.Time     `json:"closed_at" example:"null" doc:"when it was closed without a merge; null if it was not"`
 	ClosedBy      *string        `json:"closed_by" example:"null" doc:"who cancelled its task, or pushed; null unless it is closed"`
 	ClosedWhy     *string        `json:"closed_why" example:"null" enum:"cancelled,branch_deleted,nothing_left,closed_at_host,refused_by_host,asked" doc:"cancelled: its task was; branch_deleted: by a push; nothing_left: a push left nothing on the branch that the base does not have; closed_at_host: somebody closed it there; refused_by_host: its host did not open it; asked: an agent asked for it, and a person said yes; null unless it is closed"`
+}
+
+// Size is how much a pull request changes since it left its base.
+type Size struct {
+	_         struct{} `doc:"How much a pull request changes since it left its base." schema:"PullRequestSize"`
+	Files     int64    `json:"files" example:"2" doc:"paths that change; a rename counts as two"`
+	Additions int64    `json:"additions" example:"12" doc:"lines; a file without lines has none"`
+	Deletions int64    `json:"deletions" example:"3" doc:"lines; a file without lines has none"`
 }
 
 // ReviewState is what the review of a head has come to.

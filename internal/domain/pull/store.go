@@ -66,6 +66,15 @@ type row struct {
 	RoundThen  string // BabysitOff: the watch ends with the round
 	Objections int64  // people whose last review at the host requests changes
 	Remarks    int64  // those of them that no round has answered
+
+	sizeRow
+}
+
+// sizeRow is how much a pull request changes; nil: nobody has looked.
+type sizeRow struct {
+	ChangedFiles *int64
+	AddedLines   *int64
+	DeletedLines *int64
 }
 
 type actionRow struct {
@@ -134,7 +143,8 @@ const (
 	p.merge_sha, p.patch_id, p.mergeable, p.checks, p.task_id, p.author_kind, p.created_at, p.merged_at, p.merged_by,
 	p.babysit, p.ci_rounds, p.conflict_rounds, p.forgiven, p.armed_at, p.babysit_task, p.attend_at, p.updated_at, p.round_sha, p.needs, p.needs_at, p.abandoned_at,
 	p.closed_at, p.closed_by, p.closed_why, p.host_url, p.host_at, p.author, p.draft, p.fork, p.labels, p.own_checks, p.host_checks,
-	p.carry, p.review, p.review_at, p.findings, p.review_rounds, p.watch, p.round_then, p.objections, p.remarks`
+	p.carry, p.review, p.review_at, p.findings, p.review_rounds, p.watch, p.round_then, p.objections, p.remarks,
+	p.changed_files, p.added_lines, p.deleted_lines`
 	from          = ` FROM pulls p JOIN repos r ON r.id = p.repo_id WHERE p.account_id = `
 	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, tries, due_at, protected, carried_from, details`
 )
@@ -187,7 +197,8 @@ var (
 		:base_sha, :task_id, :author_kind, :created_at, :created_at, :babysit,
 		CASE WHEN :babysit = 'watching' THEN CAST(:created_at AS BIGINT) END, 'due')`)
 	setHead = db.SWith[setHeadArgs](`UPDATE pulls SET head_sha = :head_sha, checks = :checks, mergeable = 'unknown',
-		patch_id = '', change = '', merge_base = '', merge_bases = 0, carry = :carry, review = 'due', looked_sha = '', attend_at = 0, facts_want = facts_want + 1, updated_at = :updated_at
+		patch_id = '', change = '', merge_base = '', merge_bases = 0,
+		changed_files = NULL, added_lines = NULL, deleted_lines = NULL, carry = :carry, review = 'due', looked_sha = '', attend_at = 0, facts_want = facts_want + 1, updated_at = :updated_at
 		WHERE id = :id`)
 	setChecks = db.SWith[setChecksArgs](`UPDATE pulls SET checks = :checks, own_checks = :own, host_checks = :host, updated_at = :now
 		WHERE id = :id`)
@@ -226,6 +237,9 @@ var (
 		change = CASE WHEN :base_sha = '' THEN change ELSE :change END,
 		merge_base = CASE WHEN :base_sha = '' THEN merge_base ELSE :merge_base END,
 		merge_bases = CASE WHEN :base_sha = '' THEN merge_bases ELSE :merge_bases END,
+		changed_files = CASE WHEN :base_sha = '' THEN changed_files ELSE :files END,
+		added_lines = CASE WHEN :base_sha = '' THEN added_lines ELSE :added END,
+		deleted_lines = CASE WHEN :base_sha = '' THEN deleted_lines ELSE :deleted END,
 		mergeable = CASE WHEN :base_sha = '' THEN mergeable ELSE :mergeable END
 		WHERE id = :id`)
 	idleMinders = db.Q[found](`SELECT t.account_id, t.id FROM pulls p JOIN tasks t ON t.pr_id = p.id AND t.kind IN ('ci', 'babysit', 'review')
@@ -374,6 +388,7 @@ type setFactsArgs struct {
 	BaseSHA, Patch, Mergeable string
 	Change, MergeBase         string
 	MergeBases                int64
+	Files, Added, Deleted     int64
 }
 
 // setClosedArgs are the parameters of setClosed.

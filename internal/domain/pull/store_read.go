@@ -131,11 +131,20 @@ type approvalRow struct {
 	Number int64
 	Title  string
 	URL    string `db:"url"`
+	Checks string
+	verdict
+	sizeRow
+}
+
+// verdict is how far the review of a head has come, and the findings that hold it.
+type verdict struct {
+	Review   string
+	Findings int64
 }
 
 const questions = `SELECT a.id, a.pr_id, a.kind, a.head_sha, a.state, a.error, a.decided_by, a.requested_at, a.decided_at, a.expires_at,
 	a.tries, a.due_at, a.protected, a.carried_from, a.details,
-	r.owner, r.name, p.number, p.title, p.url
+	r.owner, r.name, p.number, p.title, p.url, p.checks, p.review, p.findings, p.changed_files, p.added_lines, p.deleted_lines
 	FROM pull_actions a JOIN pulls p ON p.id = a.pr_id JOIN repos r ON r.id = p.repo_id
 	WHERE a.state = 'pending' AND a.account_id = `
 

@@ -127,8 +127,15 @@ func (k kit) bundle() (made map[string][]byte, first []string, err error) {
 		EntryNames: "[name]-[hash]", ChunkNames: "[name]-[hash]", MinifyWhitespace: true, MinifySyntax: true, MinifyIdentifiers: true,
 		JSX: api.JSXAutomatic, JSXImportSource: "preact", NodePaths: []string{k.modules}, LegalComments: api.LegalCommentsNone,
 	}
+	// The libraries are named as from their own folder: the names decide about the bytes,
+	// and the cache may be anywhere.
+	at, err := filepath.EvalSymlinks(filepath.Dir(k.modules))
+	if err != nil {
+		return nil, nil, err
+	}
 	libs := common
-	libs.Stdin = &api.StdinOptions{Contents: vendor, ResolveDir: ".", Sourcefile: "vendor.js"}
+	libs.AbsWorkingDir = at
+	libs.Stdin = &api.StdinOptions{Contents: vendor, ResolveDir: at, Sourcefile: "vendor.js"}
 	libs.EntryNames = "vendor-[hash]"
 	shared, err := built(api.Build(libs))
 	if err != nil {

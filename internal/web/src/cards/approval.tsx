@@ -4,11 +4,18 @@ import { useState } from "preact/hooks";
 import { Problem } from "../api";
 import { prApprovePending, prSkipPending, type Approval } from "../client.gen";
 import { inert } from "../ui/ansi";
-import { Act } from "../ui/parts";
+import { Act, Counts } from "../ui/parts";
 import { Status } from "../ui/status";
 import { Time } from "../ui/time";
 
 const does: Record<Approval["kind"], string> = { merge: "Merge", close: "Close", push: "Push to", reopen: "Reopen", label: "Label" };
+
+// Stand is what a person would look up before they decide: checks, review, size.
+export function Stand(p: { of: Pick<Approval, "pr_id" | "checks" | "review" | "size"> }) {
+  const { checks, review: r, size } = p.of;
+  return <>checks <Status of={checks} noun="checks" /> · review {r.verdict === "failure" ? <a href={`/ui/prs/${p.of.pr_id}?tab=review`}><Status of="request_changes" say={`${r.holding} ${r.holding === 1 ? "finding holds" : "findings hold"} it`} /></a> : r.verdict === "success" ? <Status of="passed" /> : r.state === "running" ? "under way" : "none"}
+    {size && <> · <a href={`/ui/prs/${p.of.pr_id}?tab=changes`}><Counts of={size} /></a></>}</>;
+}
 
 export function ApprovalCard(p: { of: Approval }) {
   const a = p.of, [moved, setMoved] = useState("");
@@ -23,6 +30,7 @@ export function ApprovalCard(p: { of: Approval }) {
   return <li class="card" data-id={a.id} data-pr={a.pr_id} data-head={a.head_sha} tabIndex={-1}><div>
     <p><strong>{does[a.kind]}: <a href={"/ui/prs/" + a.pr_id}>{inert(a.title)}</a></strong></p>
     <p class="dim">{where} · head <code>{head.slice(0, 10)}</code>{a.label && <> · label <code>{inert(a.label)}</code></>} · asked <Time at={a.requested_at} /></p>
+    <p class="dim"><Stand of={a} /></p>
     {a.why && <p>{inert(a.why)}</p>}
     {a.protected && (a.protected.paths.length + a.protected.weaker.length > 0) && <p class="hold">It changes what protects the repository: {inert(a.protected.paths.join(", "))}{a.protected.more > 0 && ` and ${a.protected.more} more`}.</p>}
     {moved && <p class="hold" role="alert">The branch has moved to <code>{moved.slice(0, 10)}</code>. <a href={`/ui/prs/${a.pr_id}?tab=changes&since=${a.head_sha}`}>See what changed</a>, then decide again.</p>}

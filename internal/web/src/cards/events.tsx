@@ -14,7 +14,7 @@ const pages: Record<string, string> = { task: "/ui/tasks/", plan: "/ui/plans/", 
 export function whoOf(actor: string, members: OrgMember[] = []): string {
   const [kind, id] = actor.split(":");
   if (kind === "user") return inert(members.find((m) => m.user_id === id)?.login ?? "somebody");
-  return kind === "pat" ? "a token" : kind === "box" ? "a box" : inert(kind ?? actor);
+  return kind === "pat" ? "a token" : kind === "fix_link" ? "the form of a blocker" : kind === "box" ? "a box" : inert(kind ?? actor);
 }
 
 // sentence is a kind such as task.created in words.

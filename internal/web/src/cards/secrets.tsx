@@ -4,6 +4,7 @@ import type { Call } from "../api";
 import type { DeletedSecret, Secret, SecretPage } from "../client.gen";
 import { useList } from "../list";
 import { inert } from "../ui/ansi";
+import { Who } from "./who";
 import { Form } from "../ui/form";
 import { Cards, Choice, lines, of, Text } from "../ui/inputs";
 import { Act } from "../ui/parts";
@@ -19,7 +20,7 @@ export function Secrets<P extends At | {}>(p: {
   const list = useList<Row>("secrets", async (cursor, signal) => { const page = await p.list({ ...p.at, cursor, per_page: 100 }, { signal }); return { ...page, data: page.data.map((s) => ({ ...s, id: s.name + "\n" + (s.environment ?? "") })) }; });
   const [broker, setBroker] = useState(false);
   return <><Cards list={list} label="Secrets" empty="There is no secret." row={(s) => <><div><p><code>{inert(s.name)}</code>{s.environment && <> <span class="dim">for {inert(s.environment)}</span></>}</p>
-    <p class="dim">{s.delivery === "env" ? `in the environment of agents as ${s.variable ?? s.name}` : `added by the box to requests to ${s.hosts.map(inert).join(", ")}; agents never have it`} · set <Time at={s.updated_at} /></p></div>
+    <p class="dim">{s.delivery === "env" ? `in the environment of agents as ${s.variable ?? s.name}` : `added by the box to requests to ${s.hosts.map(inert).join(", ")}; agents never have it`} · set <Time at={s.updated_at} />{s.updated_by && <> by <Who of={s.updated_by} /></>}</p></div>
     <div class="acts"><Act call={p.drop} input={{ ...p.at, name: s.name, environment: s.environment ?? undefined }} confirm={`Delete ${s.name}? It cannot be read back first. Runs that go on keep what they were given.`} done={() => { void list.load(); return "Deleted."; }}>Delete</Act></div></>} />
     <h2>Set a secret</h2>
     <Form call={p.set} submit="Keep it" said="Kept. It cannot be read back." done={() => void list.load()} read={(f): Keep => ({ ...p.at, name: of(f, "name") ?? "", value: String(f.get("value") ?? ""), environment: of(f, "environment"), delivery: broker ? "broker" : "env",

@@ -6,7 +6,6 @@ import { go } from "../route";
 import { may } from "../session";
 import { Dialog } from "../ui/dialog";
 import { Field, Form } from "../ui/form";
-import { Loading } from "../ui/parts";
 import { number } from "../ui/inputs";
 import { tell } from "../ui/toast";
 
@@ -22,12 +21,10 @@ export function NewTask() {
 function Body(p: { close: () => void }) {
   const [triage, setTriage] = useState(false), [repos, setRepos] = useState<Repository[] | undefined>(may(projectList) ? undefined : []);
   useEffect(() => { if (may(projectList)) projectList({ per_page: 100 }).then((r) => setRepos(r.next_cursor ? [] : r.data), () => setRepos([])); }, []);
-  useEffect(() => { if (repos) document.querySelector<HTMLElement>("dialog[open] input[name=title]")?.focus(); }, [!!repos]); // it came after the dialog was opened
-  if (!repos) return <Dialog title="New task" close={p.close} class="wide"><Loading /></Dialog>;
   const fields = (wrong: (f: string) => string[] | undefined) => <>
     <Field label="Title" error={wrong("title")}>{(id, by) => <input id={id} name="title" required autoFocus aria-describedby={by} aria-invalid={!!by} />}</Field>
     <Field label={triage ? "What is asked" : "What to do"} error={wrong(triage ? "body" : "problem")}>{(id, by) => <textarea id={id} name="text" rows={6} required aria-describedby={by} aria-invalid={!!by} />}</Field>
-    <Field label="Repository" error={wrong("repo")}>{(id, by) => repos.length ? <select id={id} name="repo" aria-describedby={by} aria-invalid={!!by}>{triage && <option value="">Let triage decide</option>}
+    <Field label="Repository" error={wrong("repo")}>{(id, by) => !repos ? <select id={id} name="repo" disabled><option>Loading…</option></select> : repos.length ? <select id={id} name="repo" aria-describedby={by} aria-invalid={!!by}>{triage && <option value="">Let triage decide</option>}
       {repos.map((r) => <option key={r.id} value={r.full_name}>{r.full_name}</option>)}</select> : <input id={id} name="repo" placeholder="owner/name" aria-describedby={by} aria-invalid={!!by} />}</Field>
     {!triage && <details><summary>More</summary>
       <Field label="Kind" error={wrong("kind")}>{(id) => <select id={id} name="kind"><option value="">work</option><option>scout</option><option>setup</option></select>}</Field>

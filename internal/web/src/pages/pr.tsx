@@ -4,9 +4,10 @@ import { useState } from "preact/hooks";
 import { ciRuns, prAskAgain, prGet, prMerge, prRearmBabysit, reviewDismiss, reviewFindings, reviewRerun, reviewStatus, taskResult, taskRunStatus,
   type Check, type Finding, type PullRequest, type PullRequestDetail, type ReviewRun } from "../client.gen";
 import { ApprovalCard } from "../cards/approval";
+import { Who } from "../cards/who";
 import { useAgain, useList, useOne, type List } from "../list";
 import { query, setQuery, type PageProps } from "../route";
-import { may, me } from "../session";
+import { may } from "../session";
 import { inert } from "../ui/ansi";
 import { Dialog } from "../ui/dialog";
 import { Field, Form } from "../ui/form";
@@ -41,7 +42,7 @@ export default function PullRequestPage(p: PageProps) {
   return <div class={tab === "changes" ? "fill tall" : undefined}>
     <Head title={inert(r.title)}><Status of={r.state} noun="pr" say={r.draft && r.state === "open" ? "draft" : words(r.state)} /><span class="grow" /><Actions of={r} /></Head>
     <About of={r} />
-    {a && <ul class="cards alone" id="decision" aria-label="Decision"><ApprovalCard key={a.id} of={{ ...a, repo: r.repo, number: r.number, title: r.title, url: r.url }} /></ul>}
+    {a && <ul class="cards alone" id="decision" aria-label="Decision"><ApprovalCard key={a.id} of={{ ...a, repo: r.repo, number: r.number, title: r.title, url: r.url, checks: r.checks, review: r.review, size: r.size }} /></ul>}
     {a?.state === "pending" && looked && looked !== a.head_sha && <p class="hold" role="alert">The question is about <code>{a.head_sha.slice(0, 10)}</code>, and you are looking at <code>{looked.slice(0, 10)}</code>.</p>}
     {r.needs_person && r.needs_person.capability !== "pr.approve_pending" && <p class="hold"><strong>{words(r.needs_person.why)}</strong> <span class="dim">since <Time at={r.needs_person.since} suffix={false} /></span> It waits until {inert(r.needs_person.clears_when)}</p>}
     <Tabs label="Parts of the pull request" all={tabs} at={tab} to={(s) => setQuery({ tab: s === "changes" ? "" : s })} />
@@ -64,8 +65,8 @@ function About(p: { of: PullRequest }) {
     {r.task_id && <Fact name="Task"><a href={"/ui/tasks/" + r.task_id}><code>{r.task_id.slice(0, 8)}</code></a></Fact>}
     {r.task_id && may(taskRunStatus) && <Fact name="Cost"><Cost task={r.task_id} /></Fact>}
     <Fact name="Opened"><Time at={r.created_at} /> by {r.author ? inert(r.author) : r.author_kind}</Fact>
-    {r.merged_at && <Fact name="Merged"><Time at={r.merged_at} /> {r.merged_by === "policy" ? "by the policy" : r.merged_by?.startsWith("user:") ? (r.merged_by === "user:" + me.value?.user?.id ? "by you" : "by a person") : r.merged_by && "by " + inert(r.merged_by)} {r.merge_sha && <Id of={r.merge_sha} />}</Fact>}
-    {r.closed_at && <Fact name="Closed"><Time at={r.closed_at} /> {r.closed_why && words(r.closed_why)}</Fact>}
+    {r.merged_at && <Fact name="Merged"><Time at={r.merged_at} /> {r.merged_by && <>by <Who of={r.merged_by} /></>} {r.merge_sha && <Id of={r.merge_sha} />}</Fact>}
+    {r.closed_at && <Fact name="Closed"><Time at={r.closed_at} /> {r.closed_why && words(r.closed_why)}{r.closed_by && <> by <Who of={r.closed_by} /></>}</Fact>}
     {r.labels.length > 0 && <Fact name="Labels">{inert(r.labels.join(", "))}</Fact>}
     {new URL(r.url, location.href).origin !== location.origin && <Fact name="At its host">{pieces(r.url)}</Fact>}
     <Fact name="Id"><Id of={r.id} /></Fact></Facts>;

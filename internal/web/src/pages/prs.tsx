@@ -3,7 +3,7 @@ import { prAll, type PullRequest } from "../client.gen";
 import { useList } from "../list";
 import { query, setQuery } from "../route";
 import { inert } from "../ui/ansi";
-import { Head, Tabs } from "../ui/parts";
+import { Counts, Head, Tabs } from "../ui/parts";
 import { Status, words } from "../ui/status";
 import { Table } from "../ui/table";
 import { Time } from "../ui/time";
@@ -29,12 +29,13 @@ export default function PullRequests() {
   return <section class="fill">
     <Head title="Pull requests" count={list.ids.value.length}><Tabs label="Show" all={Object.keys(shows)} at={show} to={(s) => setQuery({ show: s === "open" ? "" : s })} /></Head>
     {repo && <p>Only those of {inert(repo)}. <a href={"/ui/prs" + (show === "open" ? "" : "?show=" + show)}>Show all repositories</a></p>}
-    <Table list={list} id="prs" label="Pull requests" widths="120px minmax(0,1fr) minmax(0,170px) 110px minmax(0,130px) minmax(0,150px) minmax(0,170px) 80px" href={(p) => "/ui/prs/" + p.id}
+    <Table list={list} id="prs" label="Pull requests" widths="120px minmax(0,1fr) minmax(0,170px) 100px 110px minmax(0,130px) minmax(0,150px) minmax(0,170px) 80px" href={(p) => "/ui/prs/" + p.id}
       empty={show === "open" && !repo ? "No pull request is open. Agents open one when their work changed something." : <>No pull request fits. <a href="/ui/prs?show=all">Show all</a>.</>}
       columns={[
         { name: "State", cell: (p) => <Status of={p.state} noun="pr" say={p.draft && p.state === "open" ? "draft" : words(p.state)} /> },
         { name: "Title", wide: true, cell: (p) => inert(p.title) },
         { name: "Repository", class: "dim less", cell: (p) => p.repo + (p.number ? "#" + p.number : "") },
+        { name: "Lines", class: "dim less", cell: (p) => p.size && <Counts of={p.size} /> },
         { name: "Checks", class: "less", cell: (p) => <Status of={p.checks} noun="checks" /> },
         { name: "Review", class: "dim less", cell: reviewed },
         { name: "Repair", class: "dim less", cell: repair },

@@ -5,6 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { said } from "../api";
 import { inert } from "./ansi";
 import { useKeys } from "./keys";
+import { Counts } from "./parts";
 import { about, folds, rows, type Change, type Lines, type Note, type Row, type Side } from "./patch";
 import { VList } from "./vlist";
 
@@ -145,10 +146,6 @@ function Text(p: { of: Side }) {
   }
   out.push(text.slice(at));
   return <><span class="sign">{sign}</span><span class="tx">{out}</span></>;
-}
-
-function Counts(p: { of: { additions: number; deletions: number; binary?: boolean } }) {
-  return p.of.binary ? <span class="dim">binary</span> : <span class="num counts"><span class="plus">+{p.of.additions}</span> <span class="minus">−{p.of.deletions}</span></span>;
 }
 
 function Tree(p: { files: Change[]; seen: Set<string>; at: string; show: (path: string) => void; count: number }) {

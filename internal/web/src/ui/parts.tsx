@@ -141,3 +141,9 @@ export function Search(p: { label: string; value: string; to: (text: string) => 
 export function Code(p: { text: string }) {
   return <span class="code"><code>{p.text}</code><button type="button" aria-label="Copy" onClick={() => copy(p.text)}>Copy</button></span>;
 }
+
+// Counts is how many lines change, and in how many files where that is known.
+export function Counts(p: { of: { additions: number; deletions: number; files?: number; binary?: boolean } }) {
+  const c = p.of, files = c.files === undefined ? undefined : `${c.files} ${c.files === 1 ? "file" : "files"}`;
+  return c.binary ? <span class="dim">binary</span> : <span class="num counts" title={files}><span class="plus">+{c.additions}</span> <span class="minus">−{c.deletions}</span></span>;
+}

@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-NVDR36YG.js";import"./chunk-3MOAS6DU.js";import"./chunk-NCKSYX63.js";import"./chunk-KYF4PQJK.js";import"./chunk-EDKHSDQH.js";import"./chunk-EJTKXP35.js";import"./chunk-PSPHXYZS.js";import"./chunk-OKK5WWWV.js";export{c as default,b as does,a as roles};

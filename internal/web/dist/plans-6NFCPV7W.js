@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-WZEXGKRL.js";import"./chunk-E3TC6NR6.js";import"./chunk-OISRZ3UR.js";import"./chunk-RINDGCG2.js";import"./chunk-NCKSYX63.js";import"./chunk-KYF4PQJK.js";import"./chunk-EDKHSDQH.js";import"./chunk-EJTKXP35.js";import"./chunk-PSPHXYZS.js";import"./chunk-OKK5WWWV.js";export{a as Part,b as default};
