@@ -170,7 +170,7 @@ func TestCompare(t *testing.T) {
 	}
 	got.PatchID, got.Change = "", ""
 	want := codehost.Comparison{BaseSHA: base, HeadSHA: head, MergeBase: fork, MergeBases: 1, Ahead: 2,
-		Paths: []string{"README.md", "new file", "readme.txt", "src/a.txt"}}
+		Paths: []string{"README.md", "new file", "readme.txt", "src/a.txt"}, Added: 3, Deleted: 2}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Compare (-want +got):\n%s", diff)
 	}

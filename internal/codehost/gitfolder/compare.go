@@ -80,8 +80,8 @@ func (dir Folder) Compare(ctx context.Context, base, head string) (codehost.Comp
 		if c.MergeBase == "" {
 			return nil
 		}
-		raw, err := dir.Output(ctx, "diff-tree", "-r", "-z", "--raw", "--numstat", "--no-abbrev", "--no-renames", "--ignore-submodules=none",
-			c.MergeBase, c.HeadSHA)
+		raw, err := dir.Output(ctx, "diff-tree", "-r", "-z", "--raw", "--numstat", "--no-abbrev", "--no-renames",
+			"--ignore-submodules=none", c.MergeBase, c.HeadSHA)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,81 @@
+//go:build !race
+
+package dashboard_test
+
+import (
+	"testing"
+
+	"yardmaster/internal/proof/browser"
+)
+
+// lax is a repository whose reviews find something, and whose check prints something.
+var lax = map[string]string{
+	"README.md": "# Lax\n",
+	".svc/policy.yml": "{version: 1, merge: {mode: ask}, review: {mode: auto, block: never}, " +
+		"checks: {command: \"cat hello.txt; printf '<b data-owned>zz-log</b> %s\\\\n' done\"}}\n",
+}
+
+// harmless waits until nothing of a hostile text has become more than text.
+func harmless(b *browser.Tab) {
+	b.T.Helper()
+	if browser.Eval[bool](b, `!!document.querySelector("[data-owned], main img, main script, [href^='javascript:']") || "owned" in window`) {
+		b.T.Errorf("hostile text is more than text at %s", browser.Eval[string](b, `location.href`))
+	}
+}
+
+// A review that found something: its rows, the finding as text, the log of the check, what
+// the question says of both, and the control that dismisses a finding.
+func TestReviewWithAFinding(t *testing.T) {
+	t.Parallel()
+	y := start(t)
+	if err := y.Push("acme/lax", lax); err != nil {
+		t.Fatal(err)
+	}
+	y.call("POST", "/v1/billing/keys", `{"provider": "scripted", "label": "tests"}`)
+	y.box()
+	y.call("POST", "/v1/tasks", `{"repo": "acme/lax", "title": "Greet", "problem": "Say hello."}`)
+	var pr string
+	y.Eventually("a question about a reviewed head", func() bool {
+		all, _ := y.call("GET", "/v1/prs/pending-approvals", "")["data"].([]any)
+		if len(all) == 0 {
+			return false
+		}
+		q, _ := all[0].(map[string]any)
+		pr, _ = q["pr_id"].(string)
+		review, _ := q["review"].(map[string]any)
+		return review["state"] == "done"
+	})
+
+	b := y.open(1440, 900)
+	b.Complaints()
+	visit(b, "/ui/approvals", "Approvals")
+	b.Until("what the card says", `document.querySelector("main .card")?.innerText.replace(/\s+/g, " ").includes("checks passed · review passed · +1 −0")`)
+	content(b)
+	visit(b, "/ui/prs", "Pull requests")
+	b.Until("its lines", `document.querySelector("#prs .counts")?.innerText === "+1 −0"`)
+	visit(b, "/ui/repos/acme/lax/reviews", "Reviews of acme/lax")
+	b.See("Greet")
+	content(b)
+
+	b.Go("/ui/prs/" + pr + "?tab=review")
+	b.See("It says <b data-owned>you</b> to all.")
+	b.See("‹U+202E›")
+	b.See("hello.txt:1")
+	b.See("posted")
+	harmless(b)
+	shots(b, "pr-review")
+	b.Button("Dismiss")
+	b.Fill("Reason", "It is meant so.")
+	b.Press("Enter")
+	b.See("Dismissed.")
+	b.Until("it is dismissed", `document.querySelector(".finding")?.innerText.includes("dismissed")`)
+
+	b.Go("/ui/prs/" + pr + "?tab=checks")
+	b.Until("its check", `document.querySelector("#checks [role=row]")?.innerText.includes("passed")`)
+	b.Press("j", "Enter")
+	b.See("<b data-owned>zz-log</b> done")
+	b.See("hello")
+	harmless(b)
+	shots(b, "ci-log")
+	content(b)
+}
