@@ -142,6 +142,20 @@ type verdict struct {
 	Findings int64
 }
 
+// markRow is what changes of a pull request without an event of the row that shows it.
+type markRow struct {
+	ID        string
+	FactsHave int64
+	Checks    string
+	verdict
+}
+
+var (
+	factMarks     = db.Q[markRow](`SELECT id, facts_have, checks, review, findings FROM pulls WHERE account_id = $1 AND state = 'open'`)
+	questionMarks = db.Q[markRow](`SELECT a.id, p.facts_have, p.checks, p.review, p.findings FROM pull_actions a JOIN pulls p ON p.id = a.pr_id
+		WHERE a.account_id = $1 AND a.state = 'pending'`)
+)
+
 const questions = `SELECT a.id, a.pr_id, a.kind, a.head_sha, a.state, a.error, a.decided_by, a.requested_at, a.decided_at, a.expires_at,
 	a.tries, a.due_at, a.protected, a.carried_from, a.details,
 	r.owner, r.name, p.number, p.title, p.url, p.checks, p.review, p.findings, p.changed_files, p.added_lines, p.deleted_lines

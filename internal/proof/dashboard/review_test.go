@@ -3,6 +3,8 @@
 package dashboard_test
 
 import (
+	"encoding/json"
+	"net/http"
 	"testing"
 
 	"yardmaster/internal/proof/browser"
@@ -77,5 +79,81 @@ func TestReviewWithAFinding(t *testing.T) {
 	b.See("hello")
 	harmless(b)
 	shots(b, "ci-log")
+	content(b)
+}
+
+// What scouts found in two repositories, claims that both make once.
+func TestSurvey(t *testing.T) {
+	t.Parallel()
+	y := start(t)
+	y.repo()
+	if err := y.Push("acme/api", map[string]string{"README.md": "# API\n"}); err != nil {
+		t.Fatal(err)
+	}
+	y.box()
+	var made struct {
+		ID string `json:"fanout_id"`
+	}
+	y.Eventually("a box that takes scouts", func() bool {
+		resp, text := y.Send("POST", "/v1/plans", y.Owner,
+			`{"repos": ["acme/web", "acme/api"], "ask": "Survey the greeting. <b data-owned>zz</b>", "return_context": true}`)
+		return resp.StatusCode == http.StatusAccepted && json.Unmarshal(text, &made) == nil
+	})
+	b := y.open(1440, 900)
+	b.Complaints()
+	b.Go("/ui/plans/fanouts/" + made.ID)
+	b.Until("all scouts are back", `document.querySelector("main h1 ~ .status")?.innerText === "done"`)
+	b.See("The greeting is <script>owned=1</script> written out")
+	b.See("acme/web, acme/api")
+	b.See("acme/api:README.md:1")
+	b.See("It greets <b data-owned>by hand</b>.")
+	harmless(b)
+	shots(b, "survey")
+	content(b)
+}
+
+// A merge queue at work: the batch that is tried, its members, and the way to each.
+func TestMergeQueueAtWork(t *testing.T) {
+	t.Parallel()
+	y := start(t)
+	if err := y.Push("acme/lane", map[string]string{
+		"README.md": "# Lane\n",
+		".svc/policy.yml": "{version: 1, merge: {mode: ask, queue: batch, batch: 2}, review: {mode: off}, " +
+			// Only what is tried together has both files.
+			"checks: {command: \"if [ -e hello.txt ] && [ -e colour.txt ]; then sleep 600; fi\"}}\n",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	y.call("POST", "/v1/billing/keys", `{"provider": "scripted", "label": "tests"}`)
+	y.box()
+	y.call("POST", "/v1/tasks", `{"repo": "acme/lane", "title": "Greet", "problem": "Say hello."}`)
+	y.call("POST", "/v1/tasks", `{"repo": "acme/lane", "title": "Paint", "problem": "Blue, as ever."}`)
+	b := y.open(1440, 900)
+	b.Complaints()
+	visit(b, "/ui/approvals", "Approvals")
+	for _, title := range []string{"Greet", "Paint"} {
+		card := `[...document.querySelectorAll("main .card")].find(e => e.innerText.includes("Merge: ` + title + `"))`
+		b.Until("the question about "+title, `(`+card+`)?.querySelector(".counts")`)
+		browser.Eval[any](b, `(`+card+`).querySelector(".acts .main").click()`)
+		b.Until("it is answered", `!(`+card+`)`)
+	}
+	y.Eventually("both changes are tried together", func() bool {
+		var q struct {
+			Batches []struct{ Members []struct{} }
+		}
+		var merged struct{ Data []struct{} }
+		_, text := y.Send("GET", "/v1/repos/acme/lane/merge-queue", y.Owner, "")
+		_, prs := y.Send("GET", "/v1/prs?filter=state:merged", y.Owner, "")
+		if json.Unmarshal(text, &q) != nil || json.Unmarshal(prs, &merged) != nil || len(q.Batches) != 1 {
+			return false
+		}
+		return len(q.Batches[0].Members)+len(merged.Data) == 2
+	})
+	visit(b, "/ui/repos/acme/lane/merge-queue", "Merge queue of acme/lane")
+	b.Until("what is tried with both changes", `document.querySelector("main table a[href^='/ui/prs/']")`)
+	b.See("Batch into main")
+	shots(b, "queue-at-work")
+	b.Click("main table a[href^='/ui/prs/']")
+	b.See("Merge queue")
 	content(b)
 }
