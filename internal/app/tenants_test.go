@@ -174,6 +174,9 @@ func TestBoxOfAnotherTenant(t *testing.T) {
 			rival := y.tenant("rival")
 			bob := y.person("bob", rival, policy.Owner)
 			evil := y.station(y.mint(rival, &bob, policy.Owner.Ceiling(), nil))
+			y.eventually("the box of the victim is known to be online", func() bool {
+				return strings.Contains(strings.Join(y.snapshot(y.acct), "\n"), " box.online")
+			})
 			before := y.snapshot(y.acct)
 
 			// By name, through its own calls.
