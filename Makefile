@@ -84,7 +84,7 @@ $(S3)-$(S3_V):
 
 .PHONY: test
 test: deps ## run the tests: both databases, real NATS, git and processes
-	$(BESIDE) $(GO) test ./...
+	$(BESIDE) $(GO) test -timeout 30m ./...
 
 .PHONY: race
 race: NEEDS := race
