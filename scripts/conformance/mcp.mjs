@@ -52,8 +52,11 @@ async function visit(address, form) {
 
 const plain = (text) => text.replaceAll("&#34;", '"').replaceAll("&#39;", "'").replaceAll("&amp;", "&").replaceAll("&#43;", "+");
 function submit(page, fields) {
-  const form = Object.fromEntries([...page.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)].map((m) => [m[1], plain(m[2])]));
-  return visit(plain(page.match(/<form method="post" action="([^"]*)">/)[1]), { ...form, ...fields });
+  // The form of the page itself, not the one that signs out.
+  const [, action, inside] = [...page.matchAll(/<form [^>]*\baction="([^"]*)"[^>]*>([\s\S]*?)<\/form>/g)]
+    .find(([, action]) => !action.startsWith("/auth/logout"));
+  const form = Object.fromEntries([...inside.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)].map((m) => [m[1], plain(m[2])]));
+  return visit(plain(action), { ...form, ...fields });
 }
 
 let registered, tokens, verifier, heard;
