@@ -16,9 +16,12 @@ var userNamed = regexp.MustCompile(`"user:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-
 // withLogins has people see the logins of the members whom an answer names by their ids.
 // Whoever is no member any more, or may not be listed by the caller, is named by the short id.
 func withLogins(ctx context.Context, c *client.Client, people func(io.Writer, []byte) error) func(io.Writer, []byte) error {
+	var logins map[string]string // read once, however often a list is shown anew
 	return func(w io.Writer, b []byte) error {
 		if userNamed.Match(b) {
-			logins := roster(ctx, c)
+			if logins == nil {
+				logins = roster(ctx, c)
+			}
 			b = userNamed.ReplaceAllFunc(b, func(quoted []byte) []byte {
 				id := string(userNamed.FindSubmatch(quoted)[1])
 				name, known := logins[id]

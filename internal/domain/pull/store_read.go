@@ -142,17 +142,23 @@ type verdict struct {
 	Findings int64
 }
 
-// markRow is what changes of a pull request without an event of the row that shows it.
-type markRow struct {
+// factMark tells how often the facts of a pull request were read.
+type factMark struct {
 	ID        string
 	FactsHave int64
-	Checks    string
+}
+
+// questionMark is what a question says of its pull request, which changes without an
+// event of the question.
+type questionMark struct {
+	factMark
+	Checks string
 	verdict
 }
 
 var (
-	factMarks     = db.Q[markRow](`SELECT id, facts_have, checks, review, findings FROM pulls WHERE account_id = $1 AND state = 'open'`)
-	questionMarks = db.Q[markRow](`SELECT a.id, p.facts_have, p.checks, p.review, p.findings FROM pull_actions a JOIN pulls p ON p.id = a.pr_id
+	factMarks     = db.Q[factMark](`SELECT id, facts_have FROM pulls WHERE account_id = $1 AND state = 'open'`)
+	questionMarks = db.Q[questionMark](`SELECT a.id, p.facts_have, p.checks, p.review, p.findings FROM pull_actions a JOIN pulls p ON p.id = a.pr_id
 		WHERE a.account_id = $1 AND a.state = 'pending'`)
 )
 

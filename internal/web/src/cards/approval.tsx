@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { Problem } from "../api";
 import { prApprovePending, prSkipPending, type Approval } from "../client.gen";
+import { Reviewed } from "./reviewed";
 import { inert } from "../ui/ansi";
 import { Act, Counts } from "../ui/parts";
 import { Status } from "../ui/status";
@@ -11,9 +12,9 @@ import { Time } from "../ui/time";
 const does: Record<Approval["kind"], string> = { merge: "Merge", close: "Close", push: "Push to", reopen: "Reopen", label: "Label" };
 
 // Stand is what a person would look up before they decide: checks, review, size.
-export function Stand(p: { of: Pick<Approval, "pr_id" | "checks" | "review" | "size"> }) {
+function Stand(p: { of: Pick<Approval, "pr_id" | "checks" | "review" | "size"> }) {
   const { checks, review: r, size } = p.of;
-  return <>checks <Status of={checks} noun="checks" /> · review {r.verdict === "failure" ? <a href={`/ui/prs/${p.of.pr_id}?tab=review`}><Status of="request_changes" say={`${r.holding} ${r.holding === 1 ? "finding holds" : "findings hold"} it`} /></a> : r.verdict === "success" ? <Status of="passed" /> : r.state === "running" ? "under way" : "none"}
+  return <>checks <Status of={checks} noun="checks" /> · review {r.verdict === "failure" ? <a href={`/ui/prs/${p.of.pr_id}?tab=review`}><Reviewed of={r} /></a> : <Reviewed of={r} none="none" />}
     {size && <> · <a href={`/ui/prs/${p.of.pr_id}?tab=changes`}><Counts of={size} /></a></>}</>;
 }
 

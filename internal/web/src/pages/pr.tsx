@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { ciRuns, prAskAgain, prGet, prMerge, prRearmBabysit, reviewDismiss, reviewFindings, reviewRerun, reviewStatus, taskResult, taskRunStatus,
   type Check, type Finding, type PullRequest, type PullRequestDetail, type ReviewRun } from "../client.gen";
 import { ApprovalCard } from "../cards/approval";
+import { held } from "../cards/reviewed";
 import { Who } from "../cards/who";
 import { useAgain, useList, useOne, type List } from "../list";
 import { query, setQuery, type PageProps } from "../route";
@@ -57,7 +58,7 @@ function About(p: { of: PullRequest }) {
     <Fact name="Branch"><code>{inert(r.head_ref)}</code> into <code>{inert(r.base_ref)}</code></Fact>
     <Fact name="Head"><Id of={r.head_sha} chars={10} /></Fact>
     <Fact name="Checks"><Status of={r.checks} noun="checks" /></Fact>
-    {r.review.state !== "none" && <Fact name="Review">{r.review.verdict === "failure" ? <a href="?tab=review">{r.review.holding} {r.review.holding === 1 ? "finding holds" : "findings hold"} the merge</a> : r.review.verdict === "success" ? "nothing holds the merge" : words(r.review.state)}</Fact>}
+    {r.review.state !== "none" && <Fact name="Review">{r.review.verdict === "failure" ? <a href="?tab=review">{held(r.review.holding, "the merge")}</a> : r.review.verdict === "success" ? "nothing holds the merge" : words(r.review.state)}</Fact>}
     {r.state === "open" && <Fact name="Merges">{r.mergeable === "conflict" ? <Status of="conflict" /> : words(r.mergeable)}</Fact>}
     {b.state !== "off" && <Fact name="Repair">{b.task_id ? <a href={"/ui/tasks/" + b.task_id}>{words(b.state)}</a> : words(b.state)} <small>checks {b.ci_rounds_used}/{b.ci_rounds_max}, conflicts {b.conflict_rounds_used}/{b.conflict_rounds_max}, review {b.review_rounds_used}/{b.review_rounds_max}
       {b.next_round_at && <>, next <Time at={b.next_round_at} /></>}</small></Fact>}

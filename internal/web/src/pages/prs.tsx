@@ -1,5 +1,6 @@
 // Pull requests of all repositories: their checks, their repair, who waits for whom.
 import { prAll, type PullRequest } from "../client.gen";
+import { Reviewed } from "../cards/reviewed";
 import { useList } from "../list";
 import { query, setQuery } from "../route";
 import { inert } from "../ui/ansi";
@@ -14,12 +15,6 @@ const shows: Record<string, string> = { open: "open", opening: "opening", merged
 export function repair(p: PullRequest): string {
   const b = p.babysit, left = (b.ci_rounds_max - b.ci_rounds_used) + (b.conflict_rounds_max - b.conflict_rounds_used) + (b.review_rounds_max - b.review_rounds_used);
   return b.state === "off" || b.state === "done" ? "" : `${words(b.state)}, ${left} left`;
-}
-
-// reviewed says what the review of the head has come to.
-export function reviewed(p: PullRequest) {
-  const r = p.review;
-  return r.verdict === "failure" ? <Status of="request_changes" say={`${r.holding} ${r.holding === 1 ? "finding holds" : "findings hold"} it`} /> : r.verdict === "success" ? "passed" : r.state === "running" ? "under way" : "";
 }
 
 export default function PullRequests() {
@@ -37,7 +32,7 @@ export default function PullRequests() {
         { name: "Repository", class: "dim less", cell: (p) => p.repo + (p.number ? "#" + p.number : "") },
         { name: "Lines", class: "dim less", cell: (p) => p.size && <Counts of={p.size} /> },
         { name: "Checks", class: "less", cell: (p) => <Status of={p.checks} noun="checks" /> },
-        { name: "Review", class: "dim less", cell: reviewed },
+        { name: "Review", class: "dim less", cell: (p) => <Reviewed of={p.review} /> },
         { name: "Repair", class: "dim less", cell: repair },
         { name: "Waits for you", class: "less", cell: (p) => p.needs_person ? <Status of="needs_person" say={words(p.needs_person.why)} /> : "" },
         { name: "Age", class: "dim end", cell: (p) => <Time at={p.created_at} suffix={false} /> },
