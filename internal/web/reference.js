@@ -59,12 +59,15 @@ for (const pre of document.querySelectorAll("main pre")) {
   copy.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(pre.textContent);
-    } catch { // no secure context: what is marked can be copied by hand
+    } catch {
+      // no secure context: what is marked can be copied by hand
       getSelection().selectAllChildren(pre);
       if (!document.execCommand("copy")) return;
     }
     copy.textContent = "Copied";
-    setTimeout(() => { copy.textContent = "Copy"; }, 2000);
+    setTimeout(() => {
+      copy.textContent = "Copy";
+    }, 2000);
   });
 }
 

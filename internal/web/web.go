@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/client/inert"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
 )
@@ -94,7 +95,10 @@ func Render(ctx context.Context, t *template.Template, status int, name string, 
 		return op.Reply{}, err
 	}
 	b.WriteString("</body></html>\n")
-	return op.Reply{Status: status, ContentType: ContentType, Body: b.String(), Header: headers(target)}, nil
+	// A page may hold text of agents and strangers: what controls, hides or turns text around
+	// is shown as escapes, wherever it stands.
+	body := inert.Escape(strings.ReplaceAll(b.String(), "\r\n", "\n"))
+	return op.Reply{Status: status, ContentType: ContentType, Body: body, Header: headers(target)}, nil
 }
 
 // signOut is in pages that have the button themselves.

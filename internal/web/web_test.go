@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/client/inert"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/web"
@@ -61,6 +62,27 @@ func TestFoot(t *testing.T) {
 		if n := strings.Count(body, "Sign out"); n != c.outs || !strings.Contains(body, c.begin) ||
 			!strings.HasSuffix(body, "</footer>\n</body></html>\n") {
 			t.Errorf("%+v: %d buttons to sign out in\n%s", c, n, body)
+		}
+	}
+}
+
+// What controls, hides or turns text around is an escape on every page, wherever it stands.
+func TestPagesAreInert(t *testing.T) {
+	const nasty = "a\u202eb\x1b[31mc\u200bd\u3164\r\ne"
+	of := web.Templates(`{{define "p"}}{{template "top" .}}{{template "alert" .}}<p title="{{.}}">{{.}}</p><input value="{{.}}">` +
+		`<a href="/x?y={{.}}">{{.}}</a>{{template "end"}}{{end}}`)
+	r, err := web.Render(t.Context(), of, 200, "p", nasty, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed, err := web.Failure(t.Context(), fault.Field("f"+nasty, nasty))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []op.Reply{r, failed} {
+		body := r.Body.(string)
+		if inert.Escape(body) != body || !strings.Contains(body, `\u202e`) || strings.Contains(body, `\u000d`) {
+			t.Errorf("the page is %q", body)
 		}
 	}
 }

@@ -2,8 +2,18 @@
 // opens their pages. It sees no requests: no page is below its own address.
 self.addEventListener("push", (e) => {
   let m = {};
-  try { m = e.data.json(); } catch { /* a message without a text */ }
-  e.waitUntil(self.registration.showNotification(String(m.title || "Yardmaster"), { body: String(m.text || ""), tag: String(m.tag || ""), data: String(m.url || "/ui/") }));
+  try {
+    m = e.data.json();
+  } catch {
+    /* a message without a text */
+  }
+  e.waitUntil(
+    self.registration.showNotification(String(m.title || "Yardmaster"), {
+      body: String(m.text || ""),
+      tag: String(m.tag || ""),
+      data: String(m.url || "/ui/"),
+    }),
+  );
 });
 
 self.addEventListener("notificationclick", (e) => {

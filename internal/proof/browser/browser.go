@@ -1,4 +1,4 @@
-// Package browser drives a real browser, Chromium, for tests: one browser for a test
+// Package browser drives a real browser, Chromium, for tests and measurements: one browser for a
 // program, and for each test a window with cookies and storage of its own. Tests fail
 // where there is no Chromium.
 package browser
@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -24,8 +23,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// patience bounds every wait.
-const patience = time.Minute
+// patience bounds every wait. A loaded machine of two cores has needed more than a minute.
+const patience = 3 * time.Minute
 
 // pause lies between two looks at a page.
 const pause = 20 * time.Millisecond
@@ -79,9 +78,18 @@ func start() (context.Context, error) {
 	return ctx, nil
 }
 
+// T is what a tab needs of the test it serves. Fatal and Fatalf do not return.
+type T interface {
+	Helper()
+	Cleanup(func())
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // Tab is a page of a window.
 type Tab struct {
-	T    *testing.T
+	T    T
 	Base string // address of the server, without a slash at its end
 
 	ctx context.Context
@@ -90,7 +98,7 @@ type Tab struct {
 }
 
 // Open opens a window of its own on a server, whose name may end in ".test" for this machine, of a width and height in pixels.
-func Open(t *testing.T, base string, width, height int64) *Tab {
+func Open(t T, base string, width, height int64) *Tab {
 	t.Helper()
 	root, err := start()
 	if err != nil {
@@ -109,7 +117,7 @@ func (b *Tab) Another() *Tab {
 	return tab(b.T, ctx, b.Base, 1440, 900)
 }
 
-func tab(t *testing.T, ctx context.Context, base string, width, height int64) *Tab {
+func tab(t T, ctx context.Context, base string, width, height int64) *Tab {
 	t.Helper()
 	b := &Tab{T: t, Base: base, ctx: ctx}
 	messages := chromedp.Console(ctx)

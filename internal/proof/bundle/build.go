@@ -38,9 +38,10 @@ var provided = []string{"preact", "preact/hooks", "preact/jsx-runtime", "@preact
 
 // kit is the folder of the cache with the unpacked packages.
 type kit struct {
-	modules  string // node_modules
-	compiler string // the TypeScript compiler
-	licences []byte
+	modules   string // node_modules
+	compiler  string // the TypeScript compiler
+	formatter string // Biome
+	licences  []byte
 }
 
 // fetch unpacks what the cache lacks.
@@ -62,12 +63,15 @@ func fetch(ctx context.Context) (kit, error) {
 	if arch == "" {
 		arch = runtime.GOARCH
 	}
-	compiler := "@typescript/typescript-" + runtime.GOOS + "-" + arch
+	machine := runtime.GOOS + "-" + arch
 	err = npm.Alone(dir, func() error {
 		for _, p := range packages {
-			if p.Name == compiler {
-				k.compiler = filepath.Join(k.modules, p.Name, "lib", "tsc")
-			} else if !slices.Contains(libraries, p.Name) {
+			switch at := filepath.Join(k.modules, p.Name); {
+			case p.Name == "@typescript/typescript-"+machine:
+				k.compiler = filepath.Join(at, "lib", "tsc")
+			case p.Name == "@biomejs/cli-"+machine:
+				k.formatter = filepath.Join(at, "biome")
+			case !slices.Contains(libraries, p.Name):
 				continue
 			}
 			if err := p.Unpack(ctx, k.modules); err != nil {
@@ -79,8 +83,8 @@ func fetch(ctx context.Context) (kit, error) {
 	if err != nil {
 		return k, err
 	}
-	if k.compiler == "" {
-		return k, fmt.Errorf("packages.lock has no TypeScript compiler for %s on %s", runtime.GOOS, runtime.GOARCH)
+	if k.compiler == "" || k.formatter == "" {
+		return k, fmt.Errorf("packages.lock has no TypeScript compiler, or no Biome, for %s on %s", runtime.GOOS, runtime.GOARCH)
 	}
 	for _, name := range libraries {
 		licence, err := os.ReadFile(filepath.Join(k.modules, name, "LICENSE"))
@@ -90,6 +94,24 @@ func fetch(ctx context.Context) (kit, error) {
 		k.licences = fmt.Appendf(k.licences, "%s\n\n%s\n\n", name, bytes.TrimSpace(licence))
 	}
 	return k, nil
+}
+
+// layout has the formatter lay the sources out as biome.json says, or with check refuse
+// what is laid out otherwise.
+func (k kit) layout(ctx context.Context, check bool) error {
+	cmd := exec.CommandContext(ctx, k.formatter, "format", "--colors=off")
+	if !check {
+		cmd.Args = append(cmd.Args, "--write")
+	}
+	cmd.Dir = web // the folder of biome.json
+	out, err := cmd.CombinedOutput()
+	if err != nil && check {
+		return fmt.Errorf("sources of the dashboard are not laid out as biome.json says: run make web\n%s", out)
+	}
+	if err != nil {
+		return fmt.Errorf("lay the sources out: %w\n%s", err, out)
+	}
+	return nil
 }
 
 // types has the compiler check the types.

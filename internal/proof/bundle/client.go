@@ -96,8 +96,12 @@ func (o operation) constant(method, path string) string {
 			break
 		}
 	}
-	return fmt.Sprintf("export const %s = /* @__PURE__ */ op<%s, %s>(%q, %q, %q, %q, [%s]);\n",
-		name, input, output, o.OperationID, method, path, o.Scope, strings.Join(query, ", "))
+	names := "" // what of the input of a GET is in no path is in the query
+	if method != "GET" && len(query) > 0 {
+		names = ", [" + strings.Join(query, ", ") + "]"
+	}
+	return fmt.Sprintf("export const %s = /* @__PURE__ */ op<%s, %s>(%q, %q, %q, %q%s);\n",
+		name, input, output, o.OperationID, method, path, o.Scope, names)
 }
 
 // typeOf is a schema as a type of TypeScript.

@@ -1,9 +1,11 @@
-// Bundle builds the dashboard: it writes the typed client from docs/openapi.json,
-// has the TypeScript compiler check the types, and bundles internal/web/src into
-// internal/web/dist with esbuild. No Node runs. Run it at the root of the module.
+// Bundle builds the dashboard: it writes the typed client from docs/openapi.json, has
+// Biome lay the sources out and the TypeScript compiler check the types, and bundles
+// internal/web/src into internal/web/dist with esbuild. No Node runs. Run it at the root of the module.
 //
 //	go run ./internal/proof/bundle          write what is generated
 //	go run ./internal/proof/bundle -check   fail if what is committed differs
+//	go run ./internal/proof/bundle -dev 127.0.0.1:8081 -server http://127.0.0.1:8080
+//	                                        serve the sources, built for each page, before a server
 package main
 
 import (
@@ -24,8 +26,14 @@ const (
 
 func main() {
 	check := flag.Bool("check", false, "write nothing, and fail if what is committed differs")
+	dev := flag.String("dev", "", "serve the sources at this loopback address, built for each page that is asked for")
+	server := flag.String("server", "http://127.0.0.1:8080", "with -dev: the server that answers all else")
 	flag.Parse()
-	if err := run(context.Background(), *check); err != nil {
+	work := func() error { return run(context.Background(), *check) }
+	if *dev != "" {
+		work = func() error { return develop(context.Background(), *dev, *server) }
+	}
+	if err := work(); err != nil {
 		fmt.Fprintln(os.Stderr, "bundle:", err)
 		os.Exit(1)
 	}
@@ -45,6 +53,9 @@ func run(ctx context.Context, check bool) error {
 	}
 	tools, err := fetch(ctx)
 	if err != nil {
+		return err
+	}
+	if err := tools.layout(ctx, check); err != nil {
 		return err
 	}
 	if err := tools.types(ctx); err != nil {

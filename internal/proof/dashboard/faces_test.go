@@ -150,7 +150,9 @@ func TestFaces(t *testing.T) {
 		{"wrong form", "/blocker-fix/nonsense", "This cannot go on", true},
 		{"wrong code", "/device?user_code=BCDF-GHJK", "Sign in a command line", false},
 		{"wrong program", "/oauth/authorize?client_id=nonsense", "This cannot go on", true},
-		{"used address", "/auth/link/nonsense", "This cannot go on", true},
+		{"address that signs in", y.link("/ui/"), "Sign in as ada", true},
+		{"used address", "/auth/link/nonsense", "This address is not good any more", true},
+		{"password", "/password?return_to=/ui/", "Another password", false},
 		{"setup that is over", "/setup/nonsense", "This address is not good", true},
 		{"without a session", "/gh/setup", "This cannot go on", true},
 	}
@@ -206,9 +208,15 @@ func TestFacesLeadOn(t *testing.T) {
 	b.Fill("Code", "000000")
 	b.Press("Enter")
 	b.See("Enter the code")
+	b.See("yardmaster mail bob@example.com")
 	b.Until("a refusal", `document.querySelector("main [role=alert]")`)
 	usable(b, "the page of a code, refused")
 	b.Fill("Code", letters.find("bob@example.com", `(?m)\b(\d{6})\b`))
+	b.Press("Enter")
+	// The server sends no mail, so bob gets a way to come back.
+	judge(b, face{"first password", "", "Choose a password", false}, 390)
+	usable(b, "the first password")
+	b.Fill("New password", "bobs own words")
 	b.Press("Enter")
 	b.See("It was accepted.")
 	judge(b, face{"accepted", "", "An invitation to acme", false}, 390)
@@ -225,6 +233,23 @@ func TestFacesLeadOn(t *testing.T) {
 	b.Press("Enter")
 	b.Until("a refusal", `document.querySelector("main [role=alert]")`)
 	usable(b, "the sign-in page, refused")
+	b.Go(strings.TrimPrefix(link, y.URL))
+	b.Click("main a[href^='/login']")
+	b.Until("the sign-in page", `location.pathname === "/login" && document.querySelector("#password")`)
+	b.Fill("Login or e-mail", "bob@example.com")
+	b.Fill("Password", "bobs own words")
+	b.Press("Enter")
+	b.Until("the dashboard", `location.pathname === "/ui/" && document.querySelector("#app main h1")`)
+	in := y.link("/ui/prs")
+	b.Go(in)
+	b.See("Sign in as ada") // bob is signed in
+	b.Button("Sign in")
+	b.Until("the page of the address, as ada", `location.pathname === "/ui/prs" && document.querySelector(".who")?.innerText.includes("ada")`)
+	b.Go(in)
+	b.See("This address is not good any more")
+	b.Until("the way in", `document.querySelector("main a[href^='/login']")`)
+	b.Go(y.link("/ui/tasks")) // ada is signed in already
+	b.Until("the page of the address", `location.pathname === "/ui/tasks"`)
 
 	// The address of this page is a credential, so it sends no referrer; its buttons work
 	// all the same.

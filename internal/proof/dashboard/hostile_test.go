@@ -120,6 +120,41 @@ func TestLinksSayWhereTheyLead(t *testing.T) {
 	}
 }
 
+// Files with names that every object of JavaScript has are shown as others are: at once,
+// and again once they were closed.
+func TestFilesNamedLikeMembers(t *testing.T) {
+	t.Parallel()
+	s := open(t, asksPolicy, map[string]string{"namer": `for f in __proto__ constructor toString src/__proto__; do echo "zz in $f" >"$f"; done
+git add -A
+git commit -qm "Name files"
+echo "Named." >"$YARDMASTER_REPORT"
+`})
+	pr := s.pull(s.task("namer", "Name files"))
+	b := s.enter(1440, 900)
+	b.Complaints()
+	b.Go("/ui/prs/" + pr)
+	b.See("Name files")
+	names := []string{"__proto__", "constructor", "toString", "src/__proto__"}
+	shown := func() {
+		t.Helper()
+		for _, name := range names {
+			b.Until("the line of "+name, `[...document.querySelectorAll(".diff .add")].some(e => e.innerText.includes(`+quoted("zz in "+name)+`))`)
+		}
+	}
+	shown()
+	for _, name := range names {
+		button := `[...document.querySelectorAll(".diff .fileline button[aria-expanded]")].find(e => e.innerText.includes(` + quoted(name) + `))`
+		for _, is := range []string{"false", "true"} {
+			browser.Eval[any](b, button+`.click()`)
+			b.Until(name+" is open: "+is, button+`?.getAttribute("aria-expanded") === `+quoted(is))
+		}
+	}
+	shown()
+	for _, c := range b.Complaints() {
+		t.Errorf("the browser complains: %s", c)
+	}
+}
+
 // After a sign-out nothing of the person is left in the browser, nor comes back with its
 // button; whoever signs in next sees their own, in every tab.
 func TestSomebodyElseSignsIn(t *testing.T) {

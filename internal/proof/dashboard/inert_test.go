@@ -120,14 +120,14 @@ echo '# <b data-owned>zz-report</b> [zz-link](javascript:alert(1)) ![x](https://
 	}
 
 	ids := map[string][]string{
-		"/ui/tasks/{id}": {task, task + "?tab=report", task + "?tab=task", task + "?tab=attempts", task + "?tab=raw"},
+		"/ui/tasks/{id}": {task, task + "?tab=report", task + "?tab=task", task + "?tab=attempts", task + "?tab=graph", task + "?tab=raw"},
 		"/ui/plans/{id}": {plan}, "/ui/asks/{id}": {ask}, "/ui/escalations/{id}": {escalation}, "/ui/blockers/{id}": {blockers.Data[0].ID},
-		"/ui/prs/{id}":   {pr, pr + "?tab=checks", pr + "?tab=review", pr + "?tab=report", pr + "?tab=raw"},
+		"/ui/prs/{id}":   {pr, pr + "?tab=description", pr + "?tab=checks", pr + "?tab=review", pr + "?tab=report", pr + "?tab=raw"},
 		"/ui/boxes/{id}": {box}, "/ui/digests/{id}": {digest}, "/ui/repos/{owner}/{repo}/issues/{id}": {issue},
 		"/ui/sessions/{id}": {session, session + "?tab=raw"}, "/ui/settings/integrations/{id}": {source},
 		"/ui/platform/accounts/{id}": {s.Account}, "/ui/platform/users/{id}": {user},
 		"/ui/templates":            {"", "?tab=prompts", "?tab=variables"},
-		"/ui/repos/{owner}/{repo}": {"", "?tab=policy", "?tab=settings", "?tab=issues", "?tab=sessions", "?tab=secrets"},
+		"/ui/repos/{owner}/{repo}": {"", "?tab=policy", "?tab=settings", "?tab=sessions", "?tab=secrets"},
 	}
 	b := s.enter(1440, 900)
 	b.Complaints()
@@ -149,6 +149,13 @@ echo '# <b data-owned>zz-report</b> [zz-link](javascript:alert(1)) ![x](https://
 				b.See("zz-code")
 			}
 			seen.WriteString(inertHere(t, b, at))
+			// TestPages judges the lists, and what is said where no object is.
+			if strings.Contains(path, "{") {
+				for _, theme := range []string{"dark", "light"} {
+					b.Theme(theme)
+					usable(b, at+" in "+theme)
+				}
+			}
 		}
 	}
 	for _, field := range regexp.MustCompile(`zz-[a-z]+`).FindAllString(strings.Join([]string{

@@ -17,6 +17,10 @@ func TestUsageAndAudit(t *testing.T) {
 	visit(b, "/ui/usage", "Usage and budgets")
 	b.See("calls of models")
 	b.See("scripted")
+	b.See("Day by day")
+	b.Until("a row for each day until today", `document.querySelectorAll(".chart tr").length === new Date().getUTCDate()`)
+	b.Until("what has no price is no sum", `document.querySelector(".figures b").innerText === "–" && !document.querySelector(".chart svg")`)
+	b.See("By kind of session")
 	b.Button("Cap")
 	b.Fill("Cap for a month", "30")
 	b.Button("Set the cap")
@@ -29,11 +33,58 @@ func TestUsageAndAudit(t *testing.T) {
 	browser.Eval[any](b, `document.querySelector("main input[type=search]").focus()`)
 	b.Type("task created")
 	b.Until("only those", `[...document.querySelectorAll("#events .row")].length === 1`)
-	b.Press("Escape")
+	b.Press("Enter")
 	first(b, "events")
 	b.Until("the event", `document.querySelector("[aria-label=Event]")`)
 	b.See("<img src=x onerror=alert(1)>")
 	shoot(b, "audit-event")
+	b.Press("Backspace")
+	b.Until("the event is closed, on the same page", `location.pathname === "/ui/audit" && !document.querySelector("[aria-label=Event]")`)
+
+	// The server filters, and an event is found by its id wherever it is.
+	event := call[struct{ Data []struct{ ID string } }](y, http.MethodGet, "/v1/audit/events?filter=kind:task.created", "").Data[0].ID
+	b.Go("/ui/audit?kind=account&event=" + event)
+	b.Until("the event", `document.querySelector("[aria-label=Event]")?.innerText.includes("task created by you")`)
+	b.Until("the events of accounts alone", `[...document.querySelectorAll("#events .row")].length > 0 &&
+		[...document.querySelectorAll("#events .row a")].every(a => a.innerText.startsWith("account"))`)
+	b.Go("/ui/audit?event=01890000-0000-7000-8000-000000000000")
+	b.See("There is no event")
+	b.Go("/ui/audit?q=signed+in")
+	b.Until("who signed in", `[...document.querySelectorAll("#events .row")].some(r => /^you\s+user signed in/.test(r.innerText))`)
+	if got := browser.Eval[bool](b, `/user:[0-9a-f]{8}-/.test(document.querySelector("#events").innerText)`); got {
+		t.Error("an event names a person by an id")
+	}
+	b.Button("Export")
+	b.See("exported.")
+	b.Go("/ui/ci?check=01890000-0000-7000-8000-000000000000")
+	b.See("There is no check")
+	content(b)
+}
+
+// An ask that was given to a person says what they decided, and offers the judge again only
+// where none answered.
+func TestAskGivenToAPerson(t *testing.T) {
+	t.Parallel()
+	y, b := begin(t)
+	ask := call[struct {
+		ID string `json:"askId"`
+	}](y, http.MethodPost, "/v1/asks", `{"title": "Be kinder", "body": "To everybody.", "source": "survey"}`).ID
+	var escalation string
+	y.Eventually("a person is asked", func() bool {
+		rows := call[struct{ Data []struct{ ID string } }](y, http.MethodGet, "/v1/escalations?filter=ask:"+ask, "").Data
+		if len(rows) > 0 {
+			escalation = rows[0].ID
+		}
+		return len(rows) > 0
+	})
+	visit(b, "/ui/asks/"+ask, "Be kinder")
+	b.See("It needs a person")
+	b.See("Ask the judge again")
+	call[any](y, http.MethodPost, "/v1/escalations/"+escalation+"/resolve", `{"note": "We are."}`)
+	b.See("by you: We are.")
+	b.Until("the way to it", `document.querySelector("main a[href='/ui/escalations/`+escalation+`']")`)
+	visit(b, "/ui/notifications", "Inbox")
+	b.Until("what became of it", `/resolved .* ago/.test(document.querySelector("#inbox .row")?.lastChild.innerText)`)
 	content(b)
 }
 
@@ -45,7 +96,7 @@ func TestPlatform(t *testing.T) {
 		t.Fatalf("apply: %d %s", resp.StatusCode, text)
 	}
 	visit(b, "/ui/platform", "Platform")
-	b.See("accounts")
+	b.See("open pull requests")
 	shoot(b, "platform")
 	visit(b, "/ui/platform/accounts", "Accounts")
 	b.See("acme")
@@ -64,10 +115,14 @@ func TestPlatform(t *testing.T) {
 	b.Fill("Agents it pays for", "7")
 	b.Button("Set the seats")
 	b.See("must be acme")
-	browser.Eval[any](b, `[...document.querySelectorAll("[name=sure]")][1].focus()`)
+	browser.Eval[any](b, `document.querySelector("[name=seats]").form.sure.focus()`)
 	b.Type("acme")
 	b.Button("Set the seats")
 	b.See("7 paid")
+	b.Button("Set")
+	b.Until("a role asks for the name of the account", `document.querySelector("[name=role]").form.querySelector("[name=sure][aria-invalid=true]")`)
+	b.Button("Grant")
+	b.Until("a grant asks for it", `document.querySelector("[name=ai_devs]").form.querySelector("[name=sure][aria-invalid=true]")`)
 	shoot(b, "platform-account")
 	b.Click(`a[href="/ui/platform/requests"]`)
 	heads(b, "Requests")
@@ -83,7 +138,7 @@ func TestPlatform(t *testing.T) {
 	b.See("eve@example.com")
 	b.Button("Give it back")
 	b.See("Given back.")
-	b.Until("it says what is missing", `[...document.querySelectorAll("main .card button")].every(e => e.disabled)`)
+	b.Until("it says what is missing", `(all => all.length > 0 && all.every(e => e.ariaDisabled === "true"))([...document.querySelectorAll("main .card button")])`)
 	visit(b, "/ui/platform/users", "Users")
 	b.See("ada@example.com")
 	first(b, "users")
@@ -119,4 +174,21 @@ func TestRunOfAnyAccount(t *testing.T) {
 	b.See("The run is over.")
 	shoot(b, "platform-run")
 	content(b)
+}
+
+// On a phone a table stands as blocks, one below the other: nothing of it is cut off.
+func TestTablesOnAPhone(t *testing.T) {
+	t.Parallel()
+	y, b := begin(t)
+	work(y)
+	box := call[struct{ Data []struct{ ID string } }](y, http.MethodGet, "/v1/runners", "").Data[0].ID
+	b.Resize(390, 844)
+	for path, name := range map[string]string{
+		"/ui/usage": "repository", "/ui/boxes/" + box: "isolation", "/ui/settings/notifications": "approval",
+	} {
+		b.Go(path)
+		b.Until("a table of "+path, `document.querySelector("main .scroll table")?.innerText.toLowerCase() && document.querySelector("main").innerText.includes(`+quoted(name)+`)`)
+		b.Until("nothing is cut off in "+path, `[...document.querySelectorAll("main .scroll")].every(e => e.scrollWidth <= e.clientWidth)`)
+		usable(b, path+" on a phone")
+	}
 }

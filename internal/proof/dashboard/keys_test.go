@@ -82,7 +82,7 @@ func TestActionsOfAPage(t *testing.T) {
 	b.Until("the actions", `document.querySelector("dialog.palette[open] [role=option]")`)
 	usable(b, "the actions of a task")
 	shots(b, "actions")
-	if got := browser.Eval[string](b, `[...document.querySelectorAll(".palette li > span")].map(e => e.innerText).join(", ")`); got != "Reassign, Cancel, Add a box" {
+	if got := browser.Eval[string](b, `[...document.querySelectorAll(".palette li > span")].map(e => e.innerText).join(", ")`); got != "Change budget, Cancel, Add a box" {
 		t.Errorf("a task has the actions %s", got)
 	}
 	b.Type("canc")

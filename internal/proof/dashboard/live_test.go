@@ -3,6 +3,7 @@
 package dashboard_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -136,7 +137,7 @@ func TestTwoOrganisations(t *testing.T) {
 	}
 	one := y.open(1440, 900)
 	choose(one, y.Account)
-	one.See("Connect a box")
+	one.See("Runs now") // where something was done, Home has no first steps
 	one.Go("/ui/tasks")
 	one.See("Of acme")
 	two := one.Another()
@@ -170,5 +171,37 @@ func TestBlockerIsAnsweredOnTheFirstPage(t *testing.T) {
 	y.status(task, "pending")
 	if text := browser.Eval[string](b, "document.documentElement.outerHTML"); strings.Contains(text, "s3cret value") {
 		t.Error("the page still holds the secret")
+	}
+}
+
+// The answer to what was done before may come after that to what was done last, and after
+// what the stream told of it: what was done last is shown.
+func TestLateAnswerIsNotTheLast(t *testing.T) {
+	t.Parallel()
+	y := start(t)
+	y.repo()
+	y.Block(y.task("One", "Nothing to do."), "missing_credential", map[string]string{"KEY": "env_secret"})
+	b := y.open(1440, 900)
+	b.Go("/ui/notifications")
+	unread := func(n int) {
+		t.Helper()
+		b.Until(fmt.Sprint(n, " unread"), `document.querySelectorAll("#inbox .row .unread").length === `+fmt.Sprint(n))
+	}
+	unread(1)
+	browser.Eval[any](b, `(() => { const ask = window.fetch; window.fetch = async (url, how) => {
+		const answer = await ask(url, how);
+		if (String(url).endsWith("/read")) await new Promise(done => { window.late = done });
+		return answer;
+	} })()`)
+	b.Press("j", "k", "m")
+	unread(0)
+	b.Until("the answer is held", "window.late")
+	b.Press("m")
+	unread(1)
+	y.Block(y.task("Two", "Nothing to do."), "missing_credential", map[string]string{"KEY": "env_secret"})
+	unread(2) // the stream has told of all before it
+	if !browser.Eval[bool](b, `(async () => { late(); for (let i = 0; i < 9; i++) await new Promise(requestAnimationFrame);
+		return document.querySelectorAll("#inbox .row .unread").length === 2 })()`) {
+		t.Error("the late answer is shown as the last")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"yardmaster/internal/app"
@@ -31,7 +32,10 @@ func TestMain(m *testing.M) {
 var scenario []byte
 
 // yard is a control plane that ada of acme has set up.
-type yard struct{ *rig.Yard }
+type yard struct {
+	*rig.Yard
+	app *app.App
+}
 
 // start runs a control plane until the test ends.
 func start(t *testing.T, flags ...string) *yard {
@@ -48,13 +52,16 @@ func fresh(t *testing.T, flags ...string) *yard {
 	if err := os.WriteFile(script, scenario, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	y := rig.Boot(t, db.SQLite, rig.Log(t), func(ctx context.Context, cfg *config.Config, log *slog.Logger, ready func(rig.Plane)) error {
+	y := new(yard)
+	run := func(ctx context.Context, cfg *config.Config, log *slog.Logger, ready func(rig.Plane)) error {
 		return app.Run(ctx, cfg, app.Options{Version: "test", Logger: log, Ready: func(a *app.App) {
+			y.app = a
 			in := a.Inside()
 			ready(rig.Plane{URL: "http://" + in.Listens, DB: in.DB, Tasks: in.Tasks, Blockers: in.Blockers})
 		}})
-	}, append([]string{"--scenario", script}, flags...)...)
-	return &yard{y}
+	}
+	y.Yard = rig.Boot(t, db.SQLite, rig.Log(t), run, append([]string{"--scenario", script, "--lease", "20s"}, flags...)...)
+	return y
 }
 
 // call calls the API as the owner, and fails the test unless it succeeds.
@@ -95,6 +102,16 @@ func (y *yard) task(title, problem string) string {
 	}
 	id, _ := y.call("POST", "/v1/tasks", string(body))["task_id"].(string)
 	return id
+}
+
+// link returns the path of an address that signs ada in.
+func (y *yard) link(to string) string {
+	y.T.Helper()
+	address, err := y.app.SignInURL(y.T.Context(), y.User, y.Account, to)
+	if err != nil {
+		y.T.Fatal(err)
+	}
+	return address[strings.Index(address, "/auth/"):]
 }
 
 // status waits until a task has a status.

@@ -96,7 +96,9 @@ func TestManual(t *testing.T) {
 // a link within a document to another, and the address to the place.
 func TestManualIsSearched(t *testing.T) {
 	t.Parallel()
-	b := start(t).open(1440, 900)
+	y := start(t)
+	y.repo()
+	b := y.open(1440, 900)
 	b.Complaints()
 	shown := func(id string) {
 		t.Helper()
@@ -125,6 +127,51 @@ func TestManualIsSearched(t *testing.T) {
 	b.Type("taken out")
 	b.Click("main a[href='/ui/docs/secrets#what-is-taken-out']")
 	shown("what-is-taken-out")
+	b.Go("/ui/docs?q=dedupe_key")
+	b.Until("a line of the text", `document.querySelector("[aria-label='Found in the text'] a[href*='#']")`)
+	b.Press("Ctrl+k")
+	b.Until("the palette", `document.querySelector("dialog.palette[open] input")`)
+	b.Type("byte for byte")
+	b.Until("a line of the text", `[...document.querySelectorAll(".palette li")].some(e => e.innerText.includes("Manual: ") && e.innerText.includes("byte for byte"))`)
+	asked := func(text, first string) (lines []string) {
+		t.Helper()
+		b.Press("Escape")
+		b.Until("no palette", `!document.querySelector("dialog[open]")`)
+		b.Press("Ctrl+k")
+		b.Until("the palette", `document.querySelector("dialog.palette[open] input")`)
+		b.Type(text)
+		b.Until("lines of the text", `document.querySelector(".palette li:last-child small")?.innerText.startsWith("Manual: ")`)
+		b.Until("the first is "+first, `document.querySelector(".palette li > span").innerText.startsWith(`+quoted(first)+`)`)
+		word, _, _ := strings.Cut(text, " ")
+		b.Until("lines with "+word+" alone", `[...document.querySelectorAll(".palette li")].filter(e => e.lastChild.innerText.startsWith("Manual: "))
+			.every(e => e.firstChild.innerText.toLowerCase().includes(`+quoted(word)+`))`)
+		return browser.Eval[[]string](b, `[...document.querySelectorAll(".palette li")].filter(e => e.lastChild.innerText.startsWith("Manual: ")).map(e => e.firstChild.innerText)`)
+	}
+	if lines := asked("acme", "acme/web"); len(lines) > 3 {
+		t.Errorf("a repository is drowned by the manual: %q", lines)
+	}
+	shots(b, "palette-manual")
+	asked("own_echo", "own_echo · the bot of the source has done it, or")
+	for _, l := range asked("byte", "") {
+		if strings.Contains(l, "|") || strings.ContainsAny(l, "`*") {
+			t.Errorf("a line of the manual is %q", l)
+		}
+	}
+	source, err := docs.Text("sources")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source = strings.ReplaceAll(source, "`", "")
+	const begins = "…integration.mapping_set saves it." // cut between words
+	asked("dedupe_key byte x-hub", begins)
+	ofManual := `[...document.querySelectorAll(".palette li")].filter(e => e.lastChild.innerText.startsWith("Manual: ")).map(e => e.firstChild.innerText)`
+	b.Until("the one line with all words", `(all => all.length === 1 && all[0].startsWith(`+quoted(begins)+`))(`+ofManual+`)`)
+	for _, l := range browser.Eval[[]string](b, ofManual) {
+		if !strings.HasPrefix(l, "…") || !strings.HasSuffix(l, "…") || !strings.Contains(source, " "+strings.Trim(l, "…")+" ") {
+			t.Errorf("a line of the manual is cut: %q", l)
+		}
+	}
+	b.Press("Escape")
 	phone := b.Another()
 	phone.Resize(320, 640)
 	phone.Go("/ui/docs/operating#metrics") // wide tables, long names

@@ -115,7 +115,7 @@ func addresses(t *testing.T) (paths []string) {
 }
 
 // example is an address of a page: one of its objects is shown, or none of that id.
-func (y *yard) example(path string, task string) string {
+func example(path, task string) string {
 	path = strings.NewReplacer(
 		"/tasks/{id}", "/tasks/"+task, "/docs/{name}", "/docs/secrets", "/call/{id}", "/call/task.list",
 		"{owner}", "acme", "{repo}", "web").Replace(path)
@@ -145,7 +145,7 @@ func TestPages(t *testing.T) {
 				b := y.open(size.width, size.height)
 				b.Complaints()
 				for _, path := range addresses(t) {
-					at := y.example(path, task)
+					at := example(path, task)
 					b.Go(at)
 					b.Until("the page "+at, `document.querySelector("#app main h1")?.innerText && !document.querySelector("[aria-busy=true]")`)
 					if n := browser.Eval[int](b, `document.querySelectorAll("h1").length`); n != 1 {

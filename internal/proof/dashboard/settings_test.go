@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/proof/browser"
+	"yardmaster/internal/proof/rig"
 )
 
 func TestSettings(t *testing.T) {
@@ -19,6 +20,14 @@ func TestSettings(t *testing.T) {
 	b.Fill("Text", "Be brief.")
 	b.Button("Save")
 	b.See("Saved.")
+	b.See("Another one ends your other sessions.")
+	b.Fill("Password until now", rig.Password)
+	b.Fill("New password", "short")
+	b.Button("Change it")
+	b.Until("the refusal at its field", `document.querySelector("[name=password][aria-invalid=true]")`)
+	b.Fill("New password", "another long one")
+	b.Button("Change it")
+	b.See("It holds from the next sign-in on.")
 	shoot(b, "you")
 	b.Choose("theme", "dark")
 	b.Until("it is dark", `document.documentElement.dataset.theme === "dark"`)
@@ -46,7 +55,8 @@ func TestSettings(t *testing.T) {
 	b.Fill("E-mail, or login", "eve@example.com")
 	b.Button("Invite")
 	b.See("Link of the invitation")
-	b.See("eve@example.com")
+	b.See("This server sends no mail: send the link to eve@example.com yourself.")
+	b.See("yardmaster mail eve@example.com")
 	shoot(b, "members")
 	b.Button("I have kept it")
 	b.Gone("Link of the invitation")
@@ -95,6 +105,25 @@ func TestSettings(t *testing.T) {
 	b.Button("Go on")
 	b.See("There is no secret")
 	content(b)
+}
+
+// What somebody types while a form is on its way stays in its field.
+func TestFormLeavesWhatIsTyped(t *testing.T) {
+	t.Parallel()
+	_, b := begin(t)
+	b.Before(`{ const real = fetch; window.fetch = async (...a) => {
+		if (["POST", "PUT"].includes(a[1]?.method)) await new Promise(go => { window.letGo = go });
+		return real(...a) } }`)
+	visit(b, "/ui/settings/secrets", "Secrets")
+	b.Fill("Name", "NPM_TOKEN")
+	b.Fill("Value", "not to be read")
+	b.Button("Keep it")
+	b.Until("it is on its way", `window.letGo`)
+	browser.Eval[any](b, `(e => { e.focus(); e.select() })(document.querySelector("main form input[name=name]"))`)
+	b.Type("NEXT")
+	browser.Eval[any](b, `(letGo(), null)`)
+	b.Until("it is kept", `[...document.querySelectorAll("main li, main [role=row], main .card")].some(e => e.innerText.includes("NPM_TOKEN"))`)
+	b.Until("the fields", `(f => f.name.value === "NEXT" && f.value.value === "" && document.activeElement === f.name)(Object.fromEntries([...document.querySelectorAll("main form [name]")].map(e => [e.name, e])))`)
 }
 
 func TestSettingsOfSending(t *testing.T) {

@@ -4,17 +4,29 @@ import { signal } from "@preact/signals";
 
 // Problem is a refusal of the server (RFC 9457).
 export class Problem extends Error {
-  constructor(readonly status: number, readonly slug: string, readonly body: Record<string, any>, readonly after: number) {
+  constructor(
+    readonly status: number,
+    readonly slug: string,
+    readonly body: Record<string, any>,
+    readonly after: number,
+  ) {
     super(String(body.detail ?? body.title ?? `The server answered ${status}.`));
   }
   // of says what is wrong with a field, "" for what belongs to none.
-  of(field: string): string[] { return this.body.errors?.[field] ?? []; }
-  get reason(): string { return String(this.body.reason ?? ""); }
-  get request(): string { return String(this.body.request_id ?? ""); }
+  of(field: string): string[] {
+    return this.body.errors?.[field] ?? [];
+  }
+  get reason(): string {
+    return String(this.body.reason ?? "");
+  }
+  get request(): string {
+    return String(this.body.request_id ?? "");
+  }
 }
 
 // Over plain http on a name that is not loopback there is no crypto.randomUUID.
-export const uuid = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+export const uuid = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
 
 // account is the organisation that this tab acts for; empty: the session's own choice.
 export const account = signal(sessionStorage.getItem("account") ?? "");
@@ -30,11 +42,13 @@ export const signedOut = signal(false);
 // only with what needs one of its scopes.
 export type OperatorKey = { id: string; token: string; scopes: string[]; ends: number };
 export const operatorKey = signal<OperatorKey | undefined>(undefined);
-export const scopesOf = (k: OperatorKey | undefined) => k && k.ends > Date.now() ? k.scopes : [];
+export const scopesOf = (k: OperatorKey | undefined) => (k && k.ends > Date.now() ? k.scopes : []);
 
 function bearer(scope: string): Record<string, string> {
   const own = scopesOf(operatorKey.peek());
-  return own.length && scope.split("+").every((s) => own.includes(s)) ? { Authorization: "Bearer " + operatorKey.peek()!.token } : {};
+  return own.length && scope.split("+").every((s) => own.includes(s))
+    ? { Authorization: "Bearer " + operatorKey.peek()!.token }
+    : {};
 }
 
 export interface Call<In, Out> {
@@ -67,7 +81,13 @@ function search(values: Record<string, unknown>): string {
   return q.size ? "?" + q : "";
 }
 
-export function op<In, Out>(id: string, method: string, path: string, scope: string, query: string[]): Call<In, Out> {
+export function op<In, Out>(
+  id: string,
+  method: string,
+  path: string,
+  scope: string,
+  query: string[] = [],
+): Call<In, Out> {
   const call = async (input: In, init?: { signal?: AbortSignal; key?: string }) => {
     const rest = { ...(input as Record<string, unknown>) };
     let url = place(path, rest);
@@ -77,7 +97,10 @@ export function op<In, Out>(id: string, method: string, path: string, scope: str
     if (method === "GET") url += search(rest);
     else {
       const asked: Record<string, unknown> = {};
-      for (const k of query) { asked[k] = rest[k]; delete rest[k]; }
+      for (const k of query) {
+        asked[k] = rest[k];
+        delete rest[k];
+      }
       url += search(asked);
       head["Idempotency-Key"] = init?.key ?? uuid();
       if (method !== "DELETE" || Object.keys(rest).length) {
@@ -85,12 +108,18 @@ export function op<In, Out>(id: string, method: string, path: string, scope: str
         body = JSON.stringify(rest);
       }
     }
-    const res = await fetch(url, { method, headers: head, body, signal: init?.signal, credentials: "same-origin" });
+    const res = await reached(
+      fetch(url, { method, headers: head, body, signal: init?.signal, credentials: "same-origin" }),
+    );
     // An answer that is cut off in its middle is none: text() fails then, where json() of
     // what came could be mistaken for an empty object.
-    const text = await res.text();
+    const text = await reached(res.text());
     let json: Record<string, any> = {};
-    try { json = text ? JSON.parse(text) : {}; } catch { /* a log or a page of something between us */ }
+    try {
+      json = text ? JSON.parse(text) : {};
+    } catch {
+      /* a log or a page of something between us */
+    }
     if (res.ok) return json as Out;
     if (res.status === 401 && key["Authorization"]) operatorKey.value = undefined;
     else if (res.status === 401 && path !== "/auth/reauth") signedOut.value = true;
@@ -101,7 +130,14 @@ export function op<In, Out>(id: string, method: string, path: string, scope: str
 
 // refusal is an answer as a Problem.
 export function refusal(res: Response, json: Record<string, any>): Problem {
-  return new Problem(res.status, String(json.type ?? "").split("/").pop() ?? "", json, Number(res.headers.get("Retry-After") ?? 0));
+  return new Problem(
+    res.status,
+    String(json.type ?? "")
+      .split("/")
+      .pop() ?? "",
+    json,
+    Number(res.headers.get("Retry-After") ?? 0),
+  );
 }
 
 // stored reads a text at an address that an answer has named, such as a log; undefined
@@ -109,16 +145,27 @@ export function refusal(res: Response, json: Record<string, any>): Problem {
 export async function stored(address: string, off?: AbortSignal): Promise<string | undefined> {
   const url = new URL(address, location.href);
   if (url.origin !== location.origin) return undefined;
-  const res = await fetch(url, { signal: off, credentials: "omit" });
+  const res = await reached(fetch(url, { signal: off, credentials: "omit" }));
   if (!res.ok) throw refusal(res, await res.json().catch(() => ({})));
-  return res.text();
+  return reached(res.text());
 }
 
 // save has the browser keep what a capability answers as a file.
 export async function save<In>(call: Call<In, unknown>, input: In, name: string): Promise<void> {
-  const res = await fetch(place(call.path, { ...(input as Record<string, unknown>) }), { headers: headers(), credentials: "same-origin" });
+  const res = await reached(
+    fetch(place(call.path, { ...(input as Record<string, unknown>) }), {
+      headers: headers(),
+      credentials: "same-origin",
+    }),
+  );
   if (!res.ok) throw refusal(res, await res.json().catch(() => ({})));
-  const url = URL.createObjectURL(await res.blob()), a = document.createElement("a");
+  keep(await reached(res.blob()), name);
+}
+
+// keep has the browser keep a file.
+export function keep(file: Blob, name: string) {
+  const url = URL.createObjectURL(file),
+    a = document.createElement("a");
   a.href = url;
   a.download = name;
   a.click();
@@ -133,8 +180,21 @@ export function tail<In>(path: string): (input: In) => string {
   };
 }
 
+// Unreachable says that an answer did not come, or broke off.
+export class Unreachable extends Error {
+  constructor(why: unknown) {
+    super("The server cannot be reached.", { cause: why });
+  }
+}
+
+// reached is the answer that a part of a fetch promises. A fault of the page is a TypeError,
+// too, so what fetch fails with gets a name of its own.
+export const reached = <T>(answer: Promise<T>): Promise<T> =>
+  answer.catch((e: unknown) => {
+    throw e instanceof TypeError ? new Unreachable(e) : e;
+  });
+
 // said is a failure as a sentence for a person.
 export function said(e: unknown): string {
-  if (e instanceof TypeError) return "The server cannot be reached.";
   return e instanceof Error ? e.message : String(e);
 }

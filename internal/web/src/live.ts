@@ -12,7 +12,22 @@ export type Patch = Omit<StreamPatch, "row"> & { row: any };
 
 // topics are those that some page shows. The server leaves out those that the person
 // may not see.
-const topics = ["tasks", "asks", "plans", "blockers", "prs", "approvals", "ci", "runners", "sessions", "repos", "notifications", "escalations", "groups", "budgets"];
+const topics = [
+  "tasks",
+  "asks",
+  "plans",
+  "blockers",
+  "prs",
+  "approvals",
+  "ci",
+  "runners",
+  "sessions",
+  "repos",
+  "notifications",
+  "escalations",
+  "groups",
+  "budgets",
+];
 
 export const link = signal<Link>("retrying");
 // turn counts the streams that were opened: after a gap what is shown is asked for anew.
@@ -28,7 +43,9 @@ export function listen(topic: string, on: (patches: Patch[]) => void): () => voi
   let all = listeners.get(topic);
   if (!all) listeners.set(topic, (all = new Set()));
   all.add(on);
-  return () => { all.delete(on); };
+  return () => {
+    all.delete(on);
+  };
 }
 
 let queue: Patch[] = [];
@@ -39,7 +56,8 @@ function flush() {
   const by = new Map<string, Patch[]>();
   for (const p of queue) {
     const had = by.get(p.topic);
-    if (had) had.push(p); else by.set(p.topic, [p]);
+    if (had) had.push(p);
+    else by.set(p.topic, [p]);
   }
   queue = [];
   for (const [topic, patches] of by) for (const on of listeners.get(topic) ?? []) on(patches);
@@ -81,20 +99,35 @@ function read(id: string, off: AbortSignal) {
   channel.onmessage = (e: MessageEvent<Note>) => {
     const n = e.data;
     if ("patches" in n) receive(n.patches);
-    else if ("link" in n) { link.value = n.link; if (n.opened) turn.value++; }
-    else if (leads) tell({ link: link.value, opened: false });
+    else if ("link" in n) {
+      link.value = n.link;
+      if (n.opened) turn.value++;
+    } else if (leads) tell({ link: link.value, opened: false });
   };
   off.addEventListener("abort", () => channel.close());
   tell({ ask: true });
-  navigator.locks.request(name, { signal: off }, () => {
-    leads = true;
-    return follow(url, (b) => {
-      const patches = patchesOf(b);
-      if (!patches.length) return;
-      receive(patches);
-      tell({ patches });
-    }, off, { state: (s) => { link.value = s; if (s === "live") turn.value++; tell({ link: s, opened: s === "live" }); } });
-  }).catch(() => {});
+  navigator.locks
+    .request(name, { signal: off }, () => {
+      leads = true;
+      return follow(
+        url,
+        (b) => {
+          const patches = patchesOf(b);
+          if (!patches.length) return;
+          receive(patches);
+          tell({ patches });
+        },
+        off,
+        {
+          state: (s) => {
+            link.value = s;
+            if (s === "live") turn.value++;
+            tell({ link: s, opened: s === "live" });
+          },
+        },
+      );
+    })
+    .catch(() => {});
 }
 
 // whileSeen is for pages without a secure context (plain http on a name that is not
@@ -102,12 +135,25 @@ function read(id: string, off: AbortSignal) {
 function whileSeen(url: string, off: AbortSignal) {
   let own: AbortController | undefined;
   const see = () => {
-    if (document.hidden || off.aborted) { own?.abort(); own = undefined; link.value = "paused"; return; }
+    if (document.hidden || off.aborted) {
+      own?.abort();
+      own = undefined;
+      link.value = "paused";
+      return;
+    }
     if (own) return;
     own = new AbortController();
-    follow(url, (b) => receive(patchesOf(b)), own.signal, { state: (s) => { link.value = s; if (s === "live") turn.value++; } });
+    follow(url, (b) => receive(patchesOf(b)), own.signal, {
+      state: (s) => {
+        link.value = s;
+        if (s === "live") turn.value++;
+      },
+    });
   };
   document.addEventListener("visibilitychange", see);
-  off.addEventListener("abort", () => { document.removeEventListener("visibilitychange", see); own?.abort(); });
+  off.addEventListener("abort", () => {
+    document.removeEventListener("visibilitychange", see);
+    own?.abort();
+  });
   see();
 }

@@ -33,8 +33,10 @@ export class Reader {
       const colon = line.indexOf(":");
       const field = colon < 0 ? line : line.slice(0, colon);
       const v = colon < 0 ? "" : line.slice(colon + (line[colon + 1] === " " ? 2 : 1));
-      if (field === "data") { f.data += (data ? "\n" : "") + v; data = true; }
-      else if (field === "event") f.event = v;
+      if (field === "data") {
+        f.data += (data ? "\n" : "") + v;
+        data = true;
+      } else if (field === "event") f.event = v;
       else if (field === "id") this.lastId = f.id = v;
     }
     return data ? f : undefined;
@@ -42,7 +44,13 @@ export class Reader {
 }
 
 // once reads a stream until the server ends it, and returns the id of its last frame.
-async function once(url: string, on: (batch: Frame[]) => void, off: AbortSignal, lastId: string, opened: () => void): Promise<string> {
+async function once(
+  url: string,
+  on: (batch: Frame[]) => void,
+  off: AbortSignal,
+  lastId: string,
+  opened: () => void,
+): Promise<string> {
   const head: Record<string, string> = { Accept: "text/event-stream", ...headers() };
   if (lastId) head["Last-Event-ID"] = lastId;
   const res = await fetch(url, { headers: head, signal: off, credentials: "same-origin", cache: "no-store" });
@@ -63,21 +71,37 @@ async function once(url: string, on: (batch: Frame[]) => void, off: AbortSignal,
 }
 
 // follow reads a stream, and again from its last frame when it breaks, until it is
-// stopped, refused, or ended. ended tells from a batch that nothing more will come.
+// stopped, refused, or ended. ended tells from a batch that nothing more will come; from is
+// the frame after which it begins.
 export async function follow(
-  url: string, on: (batch: Frame[]) => void, off: AbortSignal,
-  how: { state?: (s: Link, why?: string) => void; ended?: (batch: Frame[]) => boolean; resume?: boolean },
+  url: string,
+  on: (batch: Frame[]) => void,
+  off: AbortSignal,
+  how: {
+    state?: (s: Link, why?: string) => void;
+    ended?: (batch: Frame[]) => boolean;
+    resume?: boolean;
+    from?: string;
+  },
 ): Promise<void> {
-  let wait = 500, last = "";
+  let wait = 500,
+    last = how.from ?? "";
   while (!off.aborted) {
-    let over = false, after = 0;
+    let over = false,
+      after = 0;
     try {
-      const end = await once(url, (b) => {
-        wait = 500;
-        if (how.resume) last = b[b.length - 1]!.id || last;
-        over ||= how.ended?.(b) ?? false;
-        on(b);
-      }, off, last, () => how.state?.("live"));
+      const end = await once(
+        url,
+        (b) => {
+          wait = 500;
+          if (how.resume) last = b[b.length - 1]!.id || last;
+          over ||= how.ended?.(b) ?? false;
+          on(b);
+        },
+        off,
+        last,
+        () => how.state?.("live"),
+      );
       if (how.resume) last = end;
       if (over) return how.state?.("ended");
     } catch (e) {

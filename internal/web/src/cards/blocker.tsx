@@ -1,27 +1,109 @@
 // A blocker: what the agent asks, and the form that answers it. What is sent cannot be
 // read back.
-import { blockerAnswer, blockerSubmit, blockerWithdraw, type Blocker, type BlockerFormField } from "../client.gen";
+import {
+  blockerAnswer,
+  blockerSubmit,
+  blockerWithdraw,
+  taskRunStatus,
+  type Blocker,
+  type BlockerFormField,
+} from "../client.gen";
+import { Named } from "./named";
 import { Markdown } from "../ui/markdown";
 import { inert } from "../ui/ansi";
 import { Field, Form } from "../ui/form";
 import { Act, copy } from "../ui/parts";
 import { Status } from "../ui/status";
 import { Time } from "../ui/time";
+import { table } from "../own";
 
-const ends: Record<string, string> = { woken: "The run goes on.", released: "The task is queued again.", filed: "An ask was filed.", recorded: "Recorded." };
+const ends: Record<string, string> = table({
+  woken: "The run goes on.",
+  released: "The task is queued again.",
+  filed: "An ask was filed.",
+  recorded: "Recorded.",
+});
 
 export function BlockerCard(p: { of: Blocker }) {
-  const b = p.of, fields = b.form?.fields ?? [];
-  return <li class="card tall" data-id={b.id} tabIndex={-1}><div>
-    <p><strong>{b.kind.replaceAll("_", " ")}</strong> in <a href={"/ui/repos/" + b.repo}>{b.repo}</a> <span class="dim">· asked <Time at={b.created_at} /> by <a href={"/ui/tasks/" + b.task_id}>a task</a></span></p>
-    <figure class="agent"><figcaption>Written by a program</figcaption><Markdown text={b.question} /></figure></div>
-    {b.state !== "open" ? <Status of={b.state} noun="blocker" /> : <>
-      {fields.some((f) => !f.landed && f.submittable) && <Form call={blockerSubmit} submit="Submit" said="Kept. It cannot be read back."
-        read={(form) => ({ blockerId: b.id, fields: values(form, fields) })}>{(wrong) => fields.map((f) => <One key={f.name} field={f} wrong={wrong("fields." + f.name)} />)}</Form>}
-      {b.kind === "decision" || fields.length === 0 || fields.some((f) => !f.submittable) ? <Form call={blockerAnswer} submit="Answer" said="Answered." read={(form) => ({ blockerId: b.id, answer: String(form.get("answer") ?? "") })}>
-        {(wrong) => <Field label="Answer" hint="Say where a credential is, never the credential." error={wrong("answer")}>{(id, by) => <textarea id={id} name="answer" rows={3} aria-describedby={by} aria-invalid={!!by} />}</Field>}</Form> : null}
-      <div class="acts">{b.fix_url && <button type="button" onClick={() => copy(b.fix_url!)}>Copy a link for somebody else</button>}
-        <Act call={blockerWithdraw} input={{ blockerId: b.id }} confirm="Withdraw the question? The task goes on without an answer." done={(o) => "Withdrawn. " + (ends[o.kind] ?? "")}>Withdraw</Act></div></>}</li>;
+  const b = p.of,
+    fields = b.form?.fields ?? [];
+  const fills = fields.some((f) => !f.landed && f.submittable),
+    answers = b.kind === "decision" || fields.length === 0 || fields.some((f) => !f.submittable);
+  const also = (
+    <>
+      {b.fix_url && (
+        <button type="button" onClick={() => copy(b.fix_url!)}>
+          Copy a link for somebody else
+        </button>
+      )}
+      <Act
+        call={blockerWithdraw}
+        input={{ blockerId: b.id }}
+        confirm="Withdraw the question? The task goes on without an answer."
+        done={(o) => "Withdrawn. " + (ends[o.kind] ?? "")}
+      >
+        Withdraw
+      </Act>
+    </>
+  );
+  return (
+    <li class="card tall" data-id={b.id} tabIndex={-1}>
+      <div>
+        <p>
+          {b.kind.replaceAll("_", " ")} for{" "}
+          <strong>
+            <Named
+              id={b.task_id}
+              href={"/ui/tasks/" + b.task_id}
+              get={taskRunStatus}
+              read={(signal) => taskRunStatus({ id: b.task_id }, { signal })}
+              name={(t) => t.title}
+            />
+          </strong>
+        </p>
+        <p class="dim">
+          <a href={"/ui/repos/" + b.repo}>{b.repo}</a> · asked <Time at={b.created_at} />
+        </p>
+        <figure class="agent">
+          <figcaption>Written by a program</figcaption>
+          <Markdown text={b.question} />
+        </figure>
+      </div>
+      {b.state !== "open" ? (
+        <Status of={b.state} noun="blocker" />
+      ) : (
+        <>
+          {fills && (
+            <Form
+              call={blockerSubmit}
+              submit="Submit"
+              said="Kept. It cannot be read back."
+              read={(form) => ({ blockerId: b.id, fields: values(form, fields) })}
+              also={answers ? undefined : also}
+            >
+              {(wrong) => fields.map((f) => <One key={f.name} field={f} wrong={wrong("fields." + f.name)} />)}
+            </Form>
+          )}
+          {answers && (
+            <Form
+              call={blockerAnswer}
+              submit="Answer"
+              said="Answered."
+              read={(form) => ({ blockerId: b.id, answer: String(form.get("answer") ?? "") })}
+              also={also}
+            >
+              {(wrong) => (
+                <Field label="Answer" hint="Say where a credential is, never the credential." error={wrong("answer")}>
+                  {(id, by) => <textarea id={id} name="answer" rows={3} aria-describedby={by} aria-invalid={!!by} />}
+                </Field>
+              )}
+            </Form>
+          )}
+          {!fills && !answers && <div class="acts">{also}</div>}
+        </>
+      )}
+    </li>
+  );
 }
 
 // values are the fields that were filled in.
@@ -36,8 +118,26 @@ function values(form: FormData, fields: BlockerFormField[]): Record<string, unkn
 
 function One(p: { field: BlockerFormField; wrong: string[] | undefined }) {
   const f = p.field;
-  return <Field label={inert(f.name)} hint={f.description ? inert(f.description) : undefined} error={p.wrong}>{(id, by) =>
-    f.landed ? <Status of="done" say="kept" /> : !f.submittable ? <span class="dim">Connect it, then answer.</span>
-      : f.kind === "mcp_server" ? <textarea id={id} name={f.name} rows={3} class="code" aria-describedby={by} aria-invalid={!!by} />
-        : <input id={id} name={f.name} {...(f.kind === "service_url" ? { type: "url" as const } : { type: "password" as const })} autocomplete="off" aria-describedby={by} aria-invalid={!!by} />}</Field>;
+  return (
+    <Field label={inert(f.name)} hint={f.description ? inert(f.description) : undefined} error={p.wrong}>
+      {(id, by) =>
+        f.landed ? (
+          <Status of="done" say="kept" />
+        ) : !f.submittable ? (
+          <span class="dim">Connect it, then answer.</span>
+        ) : f.kind === "mcp_server" ? (
+          <textarea id={id} name={f.name} rows={3} class="code" aria-describedby={by} aria-invalid={!!by} />
+        ) : (
+          <input
+            id={id}
+            name={f.name}
+            {...(f.kind === "service_url" ? { type: "url" as const } : { type: "password" as const })}
+            autocomplete="off"
+            aria-describedby={by}
+            aria-invalid={!!by}
+          />
+        )
+      }
+    </Field>
+  );
 }

@@ -2,17 +2,50 @@
 import { billingSpendCapSet, type SpendCap } from "../client.gen";
 import { Form } from "../ui/form";
 import { number, Text } from "../ui/inputs";
-import { usd } from "../ui/money";
+import { many, usd } from "../ui/money";
 import { Fact, Facts, Meter } from "../ui/parts";
 
+// CapMeter shows a cap and what is left of it.
 export function CapMeter(p: { of: SpendCap }) {
-  const c = p.of, lower = Math.min(c.usd ?? Infinity, c.operator_usd ?? Infinity), used = Number(c.spent_usd) + Number(c.reserved_usd);
-  return <Facts><Fact name={"Spent in " + c.period}><span class="num">{usd(c.spent_usd)}</span></Fact><Fact name="Set aside for calls under way"><span class="num">{usd(c.reserved_usd)}</span></Fact>
-    <Fact name="Cap">{Number.isFinite(lower) ? <Meter value={used} max={lower} label={`${usd(used)} of ${usd(lower)}`} /> : "none"}</Fact>{c.left_usd !== null && <Fact name="Left"><span class="num">{usd(c.left_usd)}</span></Fact>}
-    {c.operator_usd !== null && <Fact name="The operator's cap">{usd(c.operator_usd)}</Fact>}</Facts>;
+  const c = p.of,
+    lower = Math.min(c.usd ?? Infinity, c.operator_usd ?? Infinity),
+    used = Number(c.spent_usd) + Number(c.reserved_usd);
+  return (
+    <Facts>
+      <Fact name="Cap">
+        {Number.isFinite(lower) ? <Meter value={used} max={lower} label={`${usd(used)} of ${usd(lower)}`} /> : "none"}
+      </Fact>
+      {c.left_usd !== null && (
+        <Fact name="Left">
+          <span class="num">{usd(c.left_usd)}</span>
+        </Fact>
+      )}
+      {c.operator_usd !== null && <Fact name="The operator's cap">{usd(c.operator_usd)}</Fact>}
+    </Facts>
+  );
 }
 
-export function CapForm(p: { of: SpendCap; changed: () => void }) {
-  return <Form call={billingSpendCapSet} submit="Set the cap" said="It holds from the next call on." keep done={p.changed} read={(f) => ({ usd: number(f, "usd") ?? null })}>
-    {(wrong) => <Text name="usd" label="Cap for a month" hint="USD; empty: none" wrong={wrong} value={p.of.usd} decimal />}</Form>;
+export function CapForm(p: { of: SpendCap; unpriced?: number | undefined; changed: () => void }) {
+  return (
+    <Form
+      key={p.of.usd}
+      call={billingSpendCapSet}
+      submit="Set the cap"
+      said="It holds from the next call on."
+      keep
+      done={p.changed}
+      read={(f) => ({ usd: number(f, "usd") ?? null })}
+    >
+      {(wrong) => (
+        <>
+          <Text name="usd" label="Cap for a month" hint="USD; empty: none" wrong={wrong} value={p.of.usd} decimal />
+          <p class={p.unpriced ? "hold" : "dim"}>
+            While there is a cap, a call of a model without a known price is refused, and its task is held
+            {!!p.unpriced && `: ${many(p.unpriced, "call")} of this month had none`}.{" "}
+            <a href="/ui/settings/keys">Prices of models</a>
+          </p>
+        </>
+      )}
+    </Form>
+  );
 }

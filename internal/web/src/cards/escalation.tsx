@@ -10,13 +10,85 @@ import { Time } from "../ui/time";
 
 export function EscalationCard(p: { of: Escalation; done?: () => void }) {
   const e = p.of;
-  return <li class="card tall" data-id={e.id} tabIndex={-1}><div>
-    <p><strong><a href={"/ui/escalations/" + e.id}>{inert(e.title)}</a></strong></p>
-    <p class="dim">{words(e.category)} · {words(e.reason)}{e.repo && <> · <a href={"/ui/repos/" + e.repo}>{e.repo}</a></>} · <Time at={e.created_at} />
-      {e.task_id && <> · <a href={"/ui/tasks/" + e.task_id}>task</a></>}{e.pr_id && <> · <a href={"/ui/prs/" + e.pr_id}>pull request</a></>}{e.ask_id && <> · <a href={"/ui/asks/" + e.ask_id}>ask</a></>}</p>
-    {e.body && <Markdown text={e.body} />}</div>
-    {e.resolved_at ? <p><Status of="resolved" /> <Time at={e.resolved_at} />{e.resolved_by && <> by <Who of={e.resolved_by} /></>} {e.note && <span>{inert(e.note)}</span>}</p>
-      : <Form call={escalationResolve} submit="Resolve" said="Resolved." done={p.done} read={(form) => ({ id: e.id, note: String(form.get("note") ?? "") || undefined })}
-        also={e.ask_id ? <Act call={askRedrive} input={{ askId: e.ask_id }} done="The judge looks again.">Ask the judge again</Act> : null}>
-        {(wrong) => <Field label="Note" hint="what you decided" error={wrong("note")}>{(id, by) => <input id={id} name="note" aria-describedby={by} aria-invalid={!!by} />}</Field>}</Form>}</li>;
+  return (
+    <li class="card tall" data-id={e.id} tabIndex={-1}>
+      <div>
+        <p>
+          <strong>
+            <a href={"/ui/escalations/" + e.id}>{inert(e.title)}</a>
+          </strong>
+        </p>
+        <p class="dim">
+          {words(e.category)} · {inert(words(e.reason))}
+          {e.repo && (
+            <>
+              {" "}
+              · <a href={"/ui/repos/" + e.repo}>{e.repo}</a>
+            </>
+          )}{" "}
+          · <Time at={e.created_at} />
+          {e.task_id && (
+            <>
+              {" "}
+              · <a href={"/ui/tasks/" + e.task_id}>task</a>
+            </>
+          )}
+          {e.pr_id && (
+            <>
+              {" "}
+              · <a href={"/ui/prs/" + e.pr_id}>pull request</a>
+            </>
+          )}
+          {e.ask_id && (
+            <>
+              {" "}
+              · <a href={"/ui/asks/" + e.ask_id}>ask</a>
+            </>
+          )}
+        </p>
+        {e.body &&
+          (e.created_by.startsWith("user:") ? (
+            <Markdown text={e.body} />
+          ) : (
+            <figure class="agent">
+              <figcaption>Written by a program</figcaption>
+              <Markdown text={e.body} />
+            </figure>
+          ))}
+      </div>
+      {e.resolved_at ? (
+        <p>
+          <Status of="resolved" /> <Time at={e.resolved_at} />
+          {e.resolved_by && (
+            <>
+              {" "}
+              by <Who of={e.resolved_by} />
+            </>
+          )}{" "}
+          {e.note && <span>{inert(e.note)}</span>}
+        </p>
+      ) : (
+        <Form
+          call={escalationResolve}
+          submit="Resolve"
+          said="Resolved."
+          done={p.done}
+          read={(form) => ({ id: e.id, note: String(form.get("note") ?? "") || undefined })}
+          also={
+            e.ask_id && e.category === "judge_unavailable" ? (
+              <Act call={askRedrive} input={{ askId: e.ask_id }} done="The judge looks again.">
+                Ask the judge again
+              </Act>
+            ) : null
+          }
+        >
+          {(wrong) => (
+            <Field label="Note" hint="what you decided" error={wrong("note")}>
+              {(id, by) => <input id={id} name="note" aria-describedby={by} aria-invalid={!!by} />}
+            </Field>
+          )}
+        </Form>
+      )}
+    </li>
+  );
 }

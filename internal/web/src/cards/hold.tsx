@@ -1,31 +1,146 @@
 // A hold: why a task waits, what ends the wait, and the way there.
-import { taskRetryNow, type TaskClear, type TaskHold } from "../client.gen";
+import type { ComponentChildren } from "preact";
+import {
+  billingKeyAdd,
+  billingPriceSet,
+  billingSpendCapSet,
+  boxAdd,
+  prGet,
+  taskRetryNow,
+  taskRunStatus,
+  type TaskClear,
+  type TaskHold,
+} from "../client.gen";
+import { Named } from "./named";
+import { may } from "../session";
+import { inert } from "../ui/ansi";
 import { Act } from "../ui/parts";
 import { words } from "../ui/status";
 import { Time } from "../ui/time";
 
-// place is where a person does what ends a hold, and the words of the link.
-function place(c: TaskClear): [does: string, href: string] | undefined {
-  const a = c.args, id = encodeURIComponent(a["id"] ?? "");
+// place is where a person does what ends a hold, the words of the link, and the call that is
+// made there where not everybody may make it.
+function place(c: TaskClear): [does: string, href: string, call?: { scope: string }] | undefined {
+  const a = c.args,
+    id = encodeURIComponent(a["id"] ?? "");
   switch (c.capability) {
-    case "task.budget_set": return ["Raise the cap", `/ui/tasks/${id}?tab=task`];
-    case "task.redispatch": return ["Try again", `/ui/tasks/${id}?tab=task`];
-    case "blocker.answer": case "blocker.submit": return ["Answer", "/ui/blockers/" + encodeURIComponent(a["blockerId"] ?? "")];
-    case "project.update": return ["Enable the repository", `/ui/repos/${encodeURIComponent(a["owner"] ?? "")}/${encodeURIComponent(a["repo"] ?? "")}?tab=settings`];
-    case "box.add": return ["Add a box", "/ui/boxes?add=1"];
-    case "box.drain": return ["See the box", "/ui/boxes/" + id];
-    case "billing.key_add": return ["Add a key", "/ui/settings/keys"];
-    case "billing.price_set": return ["Set the price", "/ui/settings/keys"];
-    case "billing.spend_cap_set": case "billing.member_cap_set": return ["Raise the cap", "/ui/usage"];
-    case "plan.budget_set": return ["Raise the budget", "/ui/plans/" + encodeURIComponent(a["planId"] ?? "")];
-    case "template.set": return ["See the templates", "/ui/templates"];
+    case "task.budget_set":
+      return ["Raise the cap", `/ui/tasks/${id}?do=budget`];
+    case "task.redispatch":
+      return ["Try again", `/ui/tasks/${id}?do=redispatch`];
+    case "blocker.answer":
+    case "blocker.submit":
+      return ["Answer", "/ui/blockers/" + encodeURIComponent(a["blockerId"] ?? "")];
+    case "project.update":
+      return [
+        "Enable the repository",
+        `/ui/repos/${encodeURIComponent(a["owner"] ?? "")}/${encodeURIComponent(a["repo"] ?? "")}?tab=settings`,
+      ];
+    case "box.add":
+      return ["Add a box", "/ui/boxes?add=1", boxAdd];
+    case "box.drain":
+      return ["See the box", "/ui/boxes/" + id];
+    case "billing.key_add":
+      return ["Add a key", "/ui/settings/keys?add=1", billingKeyAdd];
+    case "billing.price_set":
+      return ["Set the price", "/ui/settings/keys", billingPriceSet];
+    case "billing.spend_cap_set":
+    case "billing.member_cap_set":
+      return ["Raise the cap", "/ui/usage", billingSpendCapSet];
+    case "plan.budget_set":
+      return ["Raise the budget", "/ui/plans/" + encodeURIComponent(a["planId"] ?? "")];
+    case "task.cancel":
+      return ["See the task", "/ui/tasks/" + id];
+    case "template.set":
+      return ["See the templates", "/ui/templates"];
   }
   return id && c.capability.startsWith("pr.") ? ["See the pull request", "/ui/prs/" + id] : undefined;
 }
 
+// What is an object, a time or a word of a program in a sentence of the server.
+const part =
+  /(?:\bthe (?=blocker ))?\b(task|pull request|blocker) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})|(?:\bat )?(\d{4}-\d\d-\d\dT[\d:.]+Z)|`([^`]+)`/g;
+
+function Thing(p: { noun: string; id: string }) {
+  const id = p.id;
+  if (p.noun === "task")
+    return (
+      <Named
+        id={id}
+        href={"/ui/tasks/" + id}
+        get={taskRunStatus}
+        read={(signal) => taskRunStatus({ id }, { signal })}
+        name={(t) => t.title}
+      />
+    );
+  if (p.noun === "pull request")
+    return (
+      <Named
+        id={id}
+        href={"/ui/prs/" + id}
+        get={prGet}
+        read={(signal) => prGet({ id }, { signal })}
+        name={(r) => r.title}
+      />
+    );
+  return <a href={"/ui/blockers/" + id}>its question</a>;
+}
+
+// Until draws what ends a wait: the objects that the sentence names as links with their
+// titles, times as times, and not the call in brackets, which the button beside it makes.
+export function Until(p: { text: string; clear: TaskClear | null }) {
+  const cut = p.clear ? p.text.indexOf(` (${p.clear.capability} of the `) : -1,
+    text = cut < 0 ? p.text : p.text.slice(0, cut),
+    out: ComponentChildren[] = [];
+  let at = 0;
+  for (const m of text.matchAll(part)) {
+    out.push(inert(text.slice(at, m.index)));
+    const [all, noun, id, time, code] = m;
+    if (noun && id) out.push(noun === "blocker" ? "" : noun + " ", <Thing noun={noun} id={id} />);
+    else if (time) out.push(<Time at={time} />);
+    else out.push(<code>{inert(code!)}</code>);
+    at = m.index + all.length;
+  }
+  return (
+    <>
+      until {out}
+      {inert(text.slice(at))}
+    </>
+  );
+}
+
+// Clears is the way to what ends a wait.
+export function Clears(p: { of: TaskClear | null }) {
+  const c = p.of,
+    way = c && place(c);
+  if (c?.capability === "task.retry_now")
+    return (
+      <Act call={taskRetryNow} input={{ id: c.args["id"] ?? "" }} done="It goes on at once.">
+        Retry now
+      </Act>
+    );
+  if (way?.[2] && !may(way[2]))
+    return (
+      <span class="dim">
+        {way[0]}: needs the scope {way[2].scope}
+      </span>
+    );
+  return way ? (
+    <a class={c.capability.startsWith("blocker.") ? "button main" : "button"} href={way[1]}>
+      {way[0]}
+    </a>
+  ) : null;
+}
+
 export function Hold(p: { of: TaskHold }) {
-  const h = p.of, c = h.clear, way = c && place(c);
-  return <p class="hold"><strong>{words(h.reason)}</strong> <span class="dim">since <Time at={h.since} suffix={false} /></span> {h.clears_when}{" "}
-    {c?.capability === "task.retry_now" ? <Act call={taskRetryNow} input={{ id: c.args["id"] ?? "" }} done="It goes on at once.">Retry now</Act>
-      : way ? <a class="button" href={way[1]}>{way[0]}</a> : c && <small> · <code>{c.capability}</code></small>}</p>;
+  const h = p.of;
+  return (
+    <p class="hold">
+      <strong>{words(h.reason)}</strong>
+      <span class="dim">
+        , since <Time at={h.since} suffix={false} />,
+      </span>{" "}
+      <Until text={h.clears_when} clear={h.clear} /> <Clears of={h.clear} />
+    </p>
+  );
 }

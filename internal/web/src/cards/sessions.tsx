@@ -7,23 +7,47 @@ import { count, usd } from "../ui/money";
 import { Status, words } from "../ui/status";
 import { Table } from "../ui/table";
 import { Time, Took } from "../ui/time";
+import { table } from "../own";
 
 // own are the kinds that say by themselves what they came of.
-const own: Record<string, string> = { work: "task", review: "review", ci: "check" };
+const own: Record<string, string> = table({ work: "task", review: "review", ci: "check" });
 
 export const tokens = (s: Session) => count(s.tokens.input + s.tokens.output + s.tokens.cache);
 
 export function SessionTable(p: { list: List<Session>; empty: ComponentChildren; repo?: boolean }) {
-  return <Table list={p.list} id="sessions" label="Sessions" widths={`120px minmax(0,1fr)${p.repo ? " minmax(0,170px)" : ""} minmax(0,160px) 70px 100px 80px 80px 90px`} href={(s) => "/ui/sessions/" + s.id} empty={p.empty}
-    columns={[
-      { name: "Outcome", cell: (s) => <Status of={s.outcome ?? (s.ended_at ? "ended" : "running")} noun="run" /> },
-      { name: "For", wide: true, cell: (s) => <>{words(s.kind)}{own[s.kind] !== s.trigger && <small> · came of {s.trigger === "ask" ? "an ask" : "a " + words(s.trigger)}</small>}</> },
-      ...(p.repo ? [{ name: "Repository", class: "dim less", cell: (s: Session) => s.repo ?? "–" }] : []),
-      { name: "Model", class: "dim less", cell: (s) => s.model ? inert(s.model) : "–" },
-      { name: "Calls", class: "num less", cell: (s) => count(s.calls) },
-      { name: "Tokens", class: "num less", cell: tokens },
-      { name: "Cost", class: "num less", cell: (s) => usd(s.cost_usd) },
-      { name: "Took", class: "num less", cell: (s) => <Took from={s.started_at} to={s.ended_at} /> },
-      { name: "Begun", class: "dim end", cell: (s) => <Time at={s.started_at} suffix={false} /> },
-    ]} />;
+  return (
+    <Table
+      list={p.list}
+      id="sessions"
+      label="Sessions"
+      widths={`120px minmax(0,1fr)${p.repo ? " minmax(0,170px)" : ""} minmax(0,160px) 70px 100px 80px 80px 90px`}
+      href={(s) => "/ui/sessions/" + s.id}
+      empty={p.empty}
+      columns={[
+        { name: "Outcome", cell: (s) => <Status of={s.outcome ?? (s.ended_at ? "ended" : "running")} noun="run" /> },
+        {
+          name: "For",
+          wide: true,
+          cell: (s) => (
+            <>
+              {s.title ? inert(s.title) : words(s.kind)}
+              <small>
+                {s.title && " · " + words(s.kind)}
+                {own[s.kind] !== s.trigger && (
+                  <> · came of {s.trigger === "ask" ? "an ask" : "a " + words(s.trigger)}</>
+                )}
+              </small>
+            </>
+          ),
+        },
+        ...(p.repo ? [{ name: "Repository", class: "dim less", rank: 2, cell: (s: Session) => s.repo ?? "–" }] : []),
+        { name: "Model", class: "dim less", rank: 3, cell: (s) => (s.model ? inert(s.model) : "–") },
+        { name: "Calls", class: "num less", cell: (s) => count(s.calls) },
+        { name: "Tokens", class: "num less", cell: tokens },
+        { name: "Cost", class: "num less", rank: 4, cell: (s) => usd(s.cost_usd) },
+        { name: "Took", class: "num less", rank: 1, cell: (s) => <Took from={s.started_at} to={s.ended_at} /> },
+        { name: "Begun", class: "dim end", cell: (s) => <Time at={s.started_at} suffix={false} /> },
+      ]}
+    />
+  );
 }

@@ -1,5 +1,7 @@
 // One ask: what was asked, by whom, and what triage made of it.
-import { askGet, askRedrive, type Ask } from "../client.gen";
+import { askGet, askRedrive, escalationList, type Ask } from "../client.gen";
+import { Who } from "../cards/who";
+import { NamedTask } from "../cards/named";
 import { useOne } from "../list";
 import type { PageProps } from "../route";
 import { inert } from "../ui/ansi";
@@ -13,25 +15,144 @@ export default function AskPage(p: PageProps) {
   const id = p.params.id!;
   const one = useOne<Ask>(id, (signal) => askGet({ askId: id }, { signal }), { topic: "asks", id });
   const a = one.value.value;
-  if (!a) return <><Head title="Ask" />{one.error.value ? <Trouble error={one.error.value} again={() => void one.load()} /> : <Loading />}</>;
-  return <><Head title={inert(a.title)}><Status of={a.state === "triaged" ? "became_tasks" : a.state} say={a.state} /><span class="grow" />
-    {a.state === "escalated" && <Act call={askRedrive} input={{ askId: id }} done="The judge looks again.">Ask the judge again</Act>}</Head>
-    <Facts><Fact name="Repository">{a.repo ? <a href={"/ui/repos/" + a.repo}>{a.repo}</a> : "any"}</Fact><Fact name="From">{inert(a.source)}</Fact>
-      <Fact name="Asked"><Time at={a.created_at} />{a.count > 1 && <small> {a.count} times, last <Time at={a.last_seen_at} /></small>}</Fact>
-      {a.triaged_at && <Fact name="Decided"><Time at={a.triaged_at} /></Fact>}
-      {Object.entries(a.labels).map(([k, v]) => <Fact key={k} name={inert(k)}>{inert(v)}</Fact>)}<Fact name="Id"><Id of={a.id} /></Fact></Facts>
-    {a.hold && <p class="hold"><strong>{words(a.hold.reason)}</strong> <span class="dim">since <Time at={a.hold.since} suffix={false} /></span> {a.hold.clears_when}</p>}
-    <h2>What became of it</h2><Verdict of={a} />
-    <h2>What was asked</h2><Markdown text={a.body} /><Raw call={askGet} input={{ askId: id }} of={a} /></>;
+  if (!a)
+    return (
+      <>
+        <Head title="Ask" />
+        {one.error.value ? <Trouble error={one.error.value} again={() => void one.load()} /> : <Loading />}
+      </>
+    );
+  return (
+    <>
+      <Head title={inert(a.title)}>
+        <Status of={a.state === "triaged" ? "became_tasks" : a.state} say={a.state} />
+        <span class="grow" />
+        {a.state === "escalated" && a.escalation_reason === "judge_unavailable" && (
+          <Act call={askRedrive} input={{ askId: id }} done="The judge looks again.">
+            Ask the judge again
+          </Act>
+        )}
+      </Head>
+      <Facts>
+        <Fact name="Repository">{a.repo ? <a href={"/ui/repos/" + a.repo}>{a.repo}</a> : "any"}</Fact>
+        <Fact name="From">{inert(a.source)}</Fact>
+        <Fact name="Asked">
+          <Time at={a.created_at} /> by <Who of={a.filed_by} />
+          {a.count > 1 && (
+            <small>
+              {" "}
+              {a.count} times, last <Time at={a.last_seen_at} />
+            </small>
+          )}
+        </Fact>
+        {a.triaged_at && (
+          <Fact name="Decided">
+            <Time at={a.triaged_at} />
+          </Fact>
+        )}
+        {Object.entries(a.labels).map(([k, v]) => (
+          <Fact key={k} name={inert(k)}>
+            {inert(v)}
+          </Fact>
+        ))}
+        <Fact name="Id">
+          <Id of={a.id} />
+        </Fact>
+      </Facts>
+      {a.hold && (
+        <p class="hold">
+          <strong>{words(a.hold.reason)}</strong>{" "}
+          <span class="dim">
+            since <Time at={a.hold.since} suffix={false} />
+          </span>{" "}
+          {a.hold.clears_when}
+        </p>
+      )}
+      <h2>What became of it</h2>
+      <Verdict of={a} />
+      <h2>What was asked</h2>
+      <Markdown text={a.body} />
+      <Raw call={askGet} input={{ askId: id }} of={a} />
+    </>
+  );
 }
 
 function Verdict(p: { of: Ask }) {
-  const a = p.of, v = a.verdict;
-  if (!v) return <Empty>{a.state === "pending" ? "Triage has not decided yet." : a.escalation_reason ? inert(a.escalation_reason) : "Nothing yet."}</Empty>;
-  const task = (id: string) => <a key={id} href={"/ui/tasks/" + id}><code>{id.slice(0, 8)}</code> </a>;
-  return <><p>{v.kind === "minted" ? <>It became {v.task_ids.length === 1 ? "the task" : "the tasks"} {v.task_ids.map(task)}</>
-    : v.kind === "planned" ? <>It became {v.plan_id ? <a href={"/ui/plans/" + v.plan_id}>a plan</a> : "a plan"} {v.task_ids.map(task)}</>
-      : v.kind === "cross_linked" ? <>It is covered by {v.covering_task_id ? task(v.covering_task_id) : "another task"}</>
-        : v.kind === "dropped" ? "It was dropped." : <>It needs a person{a.escalation_reason && <>: {inert(words(a.escalation_reason))}</>}. <a href="/ui/escalations">See the escalations</a></>}</p>
-    {v.reason && <figure class="agent"><figcaption>Written by a program</figcaption><Markdown text={v.reason} /></figure>}</>;
+  const a = p.of,
+    v = a.verdict;
+  if (!v)
+    return (
+      <Empty>
+        {a.state === "pending"
+          ? "Triage has not decided yet."
+          : a.escalation_reason
+            ? inert(a.escalation_reason)
+            : "Nothing yet."}
+      </Empty>
+    );
+  const task = (id: string, i = 0) => (
+    <>
+      {i > 0 && ", "}
+      <NamedTask id={id} />
+    </>
+  );
+  return (
+    <>
+      <p>
+        {v.kind === "minted" ? (
+          <>
+            It became {v.task_ids.length === 1 ? "the task" : "the tasks"} {v.task_ids.map(task)}
+          </>
+        ) : v.kind === "planned" ? (
+          <>
+            It became {v.plan_id ? <a href={"/ui/plans/" + v.plan_id}>a plan</a> : "a plan"} {v.task_ids.map(task)}
+          </>
+        ) : v.kind === "cross_linked" ? (
+          <>It is covered by {v.covering_task_id ? task(v.covering_task_id) : "another task"}</>
+        ) : v.kind === "dropped" ? (
+          "It was dropped."
+        ) : (
+          <>
+            <Escalated of={a} />
+          </>
+        )}
+      </p>
+      {v.reason && (
+        <figure class="agent">
+          <figcaption>Written by a program</figcaption>
+          <Markdown text={v.reason} />
+        </figure>
+      )}
+    </>
+  );
+}
+
+// Escalated says what became of the question to a person that an ask led to. The ask stays
+// escalated for good: what a person decides starts nothing by itself.
+function Escalated(p: { of: Ask }) {
+  const a = p.of,
+    one = useOne(a.id, (signal) => escalationList({ filter: ["ask:" + a.id], per_page: 1 }, { signal }), {
+      counts: ["escalations"],
+    }),
+    e = one.value.value?.data[0];
+  const why = a.escalation_reason && <>: {inert(words(a.escalation_reason))}</>;
+  if (!e) return <>It was given to a person{why}.</>;
+  if (!e.resolved_at)
+    return (
+      <>
+        It needs a person{why}. <a href={"/ui/escalations/" + e.id}>Decide</a>
+      </>
+    );
+  return (
+    <>
+      It was given to a person{why}. <a href={"/ui/escalations/" + e.id}>Resolved</a> <Time at={e.resolved_at} />
+      {e.resolved_by && (
+        <>
+          {" "}
+          by <Who of={e.resolved_by} />
+        </>
+      )}
+      {e.note && <>: {inert(e.note)}</>}
+    </>
+  );
 }

@@ -1,35 +1,171 @@
 // Audit: what happened in the account, by whom, with what it changed.
+import { useState } from "preact/hooks";
+import { said } from "../api";
 import { auditTail, memberList, type AuditEvent } from "../client.gen";
-import { EventDetail, EventTable, sentence, whoOf } from "../cards/events";
+import { EventDetail, EventTable, sentence } from "../cards/events";
+import { learn, people, whoOf } from "../cards/who";
 import { useList, useOne } from "../list";
 import { query, setQuery } from "../route";
 import { inert } from "../ui/ansi";
 import { useEvery } from "../ui/every";
+import { useKeys } from "../ui/keys";
+import { many } from "../ui/money";
 import { Code, Head, Search } from "../ui/parts";
+import { Time } from "../ui/time";
+import { tell } from "../ui/toast";
+
+// pagesAtOnce is how many pages are looked through before one is asked whether to go on.
+const pagesAtOnce = 5;
 
 export default function Audit() {
-  const q = query().get("q") ?? "", who = query().get("actor") ?? "", at = query().get("event") ?? "";
-  const members = useOne("members", (signal) => memberList({}, { signal })), team = members.value.value?.data ?? [];
-  const fits = (e: AuditEvent) => (!who || (who === "people" ? e.actor.startsWith("user:") : e.actor.startsWith(who))) && (!q || (sentence(e.kind) + e.kind + e.object + whoOf(e.actor, team) + JSON.stringify(e.data)).toLowerCase().includes(q.toLowerCase()));
-  const list = useList<AuditEvent>(q + "\n" + who, async (cursor, signal) => search(cursor, signal, fits));
-  useEvery(10, () => { if (!list.hold) void list.load(); }, [list]);
-  const open = list.rows.get(at)?.value;
-  return <section class="fill">
-    <Head title="Audit" count={list.ids.value.length}><Search label="Filter events" value={q} to={(t) => setQuery({ q: t, event: "" })} />
-      <select aria-label="Who" value={who} onChange={(e) => setQuery({ actor: e.currentTarget.value, event: "" })}><option value="">anybody</option><option value="people">people</option>{team.map((m) => <option key={m.user_id} value={"user:" + m.user_id}>{inert(m.login)}</option>)}<option value="pat:">tokens</option><option value="box:">boxes</option><option value="system">the system</option><option value="operator:">operators</option></select></Head>
-    <p class="dim">Each row has the hash of the one before. To check the chain: <Code text="yardmaster audit export > rows.jsonl && yardmaster audit verify rows.jsonl" /></p>
-    {open && <EventDetail of={open} members={team} close={() => setQuery({ event: "" })} />}
-    <EventTable list={list} members={team} empty={q || who ? <>No event fits, as far as was looked. <a href="/ui/audit">Show all</a>.</> : "Nothing has happened yet."} /></section>;
+  const q = query().get("q") ?? "",
+    who = query().get("actor") ?? "",
+    kind = query().get("kind") ?? "",
+    object = query().get("object") ?? "",
+    at = query().get("event") ?? "";
+  const members = useOne("members", (signal) => memberList({}, { signal })),
+    // Members who did nothing can be chosen, and people who did something and have left.
+    team = new Map(people()),
+    [looked, look] = useState<string>();
+  for (const m of members.value.value?.data ?? []) team.set("user:" + m.user_id, inert(m.login));
+  // The server filters by one actor; what is an actor of a sort is told apart here.
+  const exact = who === "system" || /^user:./.test(who),
+    filter = [
+      ...(exact ? ["actor:" + who] : []),
+      ...(kind ? ["kind:" + (kind.includes(".") ? kind : kind + ".")] : []),
+      ...(object ? ["object:" + object] : []),
+    ];
+  const fits = (e: AuditEvent) =>
+    (!who || (who === "people" ? e.actor.startsWith("user:") : e.actor.startsWith(who))) &&
+    (!kind || (kind.includes(".") && !kind.endsWith(".") ? e.kind === kind : e.kind.startsWith(kind))) &&
+    (!object || e.object === object) &&
+    (!q ||
+      (sentence(e.kind) + e.kind + e.object + whoOf(e.actor) + JSON.stringify(e.data))
+        .toLowerCase()
+        .includes(q.toLowerCase()));
+  const narrow = !!q || (!!who && !exact);
+  // search reads on until a page of events fits, or pagesAtOnce are looked through.
+  const search = async (cursor: string | undefined, signal: AbortSignal) => {
+    const out: AuditEvent[] = [];
+    for (let n = 0; n < pagesAtOnce; n++) {
+      const page = await auditTail({ cursor, filter, per_page: narrow ? 200 : 50 }, { signal });
+      if (q) await learn(page.data.map((e) => e.actor));
+      out.push(...page.data.filter(fits));
+      look(page.data.at(-1)?.at);
+      cursor = page.next_cursor ?? undefined;
+      if (!cursor || out.length >= 50) break;
+    }
+    return { data: out, next_cursor: cursor ?? null };
+  };
+  const list = useList<AuditEvent>([q, who, kind, object].join("\n"), search, { fits });
+  useEvery(10, () => {
+    if (list.state.peek() === "ready")
+      void auditTail({ filter, per_page: 50 }).then(
+        (page) => list.apply(page.data.map((row) => ({ topic: "audit", op: "upsert" as const, id: row.id, row }))),
+        () => undefined,
+      );
+  }, [list]);
+  const set = (values: Record<string, string>) => setQuery({ ...values, event: "" });
+  return (
+    <section class="fill">
+      <Head title="Audit" count={list.ids.value.length + (list.more ? "+" : "")}>
+        <Search label="Filter events" value={q} to={(t) => set({ q: t })} />
+        <Search label="Kind" whole="Kind: task, task.failed" value={kind} to={(t) => set({ kind: t })} />
+        <Search label="Object" whole="Id of an object" value={object} to={(t) => set({ object: t })} />
+        <select aria-label="Who" value={who} onChange={(e) => set({ actor: e.currentTarget.value })}>
+          <option value="">anybody</option>
+          <option value="people">people</option>
+          {[...team]
+            .sort((a, b) => a[1].localeCompare(b[1]))
+            .map(([actor, name]) => (
+              <option key={actor} value={actor}>
+                {name}
+              </option>
+            ))}
+          <option value="pat:">tokens</option>
+          <option value="box:">boxes</option>
+          <option value="system">the system</option>
+          <option value="operator:">operators</option>
+        </select>
+        <span class="grow" />
+        <Export />
+      </Head>
+      <p class="dim">
+        Each row has the hash of the one before. To check the chain of an export:{" "}
+        <Code text="yardmaster audit verify audit.jsonl" />
+      </p>
+      {at && <One key={at} id={at} close={() => setQuery({ event: "" })} />}
+      {narrow && list.more && list.state.value === "ready" && (
+        <p class="bar">
+          <span class="dim">
+            Looked back to <Time at={looked} suffix={false} />.
+          </span>
+          <button type="button" onClick={() => void list.older()}>
+            Look further
+          </button>
+        </p>
+      )}
+      <EventTable
+        list={list}
+        empty={
+          q || who || kind || object ? (
+            <>
+              No event fits, as far as was looked. <a href="/ui/audit">Show all</a>.
+            </>
+          ) : (
+            "Nothing has happened yet."
+          )
+        }
+      />
+    </section>
+  );
 }
 
-// search reads on until a page of events fits. The server has no filter for them.
-async function search(cursor: string | undefined, signal: AbortSignal, fits: (e: AuditEvent) => boolean) {
-  const out: AuditEvent[] = [];
-  for (let n = 0; n < 10; n++) {
-    const page = await auditTail({ cursor, per_page: 200 }, { signal });
-    out.push(...page.data.filter(fits));
-    cursor = page.next_cursor ?? undefined;
-    if (!cursor || out.length >= 50) break;
-  }
-  return { data: out, next_cursor: cursor ?? null };
+// One is the event of an id, whether or not it is in the list.
+function One(p: { id: string; close: () => void }) {
+  const one = useOne<{ found?: AuditEvent | undefined }>(p.id, async (signal) => ({
+      found: (await auditTail({ filter: ["id:" + p.id] }, { signal })).data[0],
+    })),
+    e = one.value.value?.found;
+  useKeys([{ keys: "u, Backspace", does: "close the event", group: "This page", run: p.close }]);
+  if (e) return <EventDetail of={e} close={p.close} />;
+  return one.value.value || one.error.value ? (
+    <p class="empty">
+      There is no event <code>{inert(p.id)}</code> here.{" "}
+      <button type="button" onClick={p.close}>
+        Close
+      </button>
+    </p>
+  ) : null;
+}
+
+// Export downloads every row as a line of JSON, newest first, as the command line does.
+function Export() {
+  const [got, set] = useState<number>();
+  const run = async () => {
+    const lines: string[] = [];
+    try {
+      for (let cursor: string | undefined; ; ) {
+        const page = await auditTail({ cursor, per_page: 200 });
+        for (const row of page.data) lines.push(JSON.stringify(row) + "\n");
+        set(lines.length);
+        if (!(cursor = page.next_cursor ?? undefined)) break;
+      }
+      const url = URL.createObjectURL(new Blob(lines, { type: "application/jsonl" })),
+        a = document.createElement("a");
+      a.href = url;
+      a.download = "audit.jsonl";
+      a.click();
+      setTimeout(() => URL.revokeObjectURL(url), 60_000);
+      tell(`${many(lines.length, "row")} exported.`);
+    } catch (e) {
+      tell(said(e));
+    }
+    set(undefined);
+  };
+  return (
+    <button type="button" disabled={got !== undefined} onClick={() => void run()}>
+      {got === undefined ? "Export" : `Exporting, ${many(got, "row")}…`}
+    </button>
+  );
 }

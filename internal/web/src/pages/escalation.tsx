@@ -5,12 +5,30 @@ import { useOne } from "../list";
 import type { PageProps } from "../route";
 import { inert } from "../ui/ansi";
 import { Head, Loading, Trouble } from "../ui/parts";
+import { Raw } from "../ui/raw";
 
 export default function EscalationPage(p: PageProps) {
   const id = p.params.id!;
   const one = useOne<Escalation>(id, (signal) => escalationGet({ id }, { signal }), { topic: "escalations", id });
   const e = one.value.value;
-  return <><Head title={e ? inert(e.title) : "Escalation"} />
-    {e ? <ul class="cards"><EscalationCard of={e} done={() => void one.load()} /></ul> : one.error.value ? <Trouble error={one.error.value} again={() => void one.load()} /> : <Loading />}
-    <p><a href="/ui/escalations">All escalations</a></p></>;
+  return (
+    <>
+      <Head title={e ? inert(e.title) : "Escalation"} />
+      {e ? (
+        <>
+          <ul class="cards">
+            <EscalationCard of={e} done={() => void one.load()} />
+          </ul>
+          <Raw call={escalationGet} input={{ id }} of={e} />
+        </>
+      ) : one.error.value ? (
+        <Trouble error={one.error.value} again={() => void one.load()} />
+      ) : (
+        <Loading />
+      )}
+      <p>
+        <a href="/ui/escalations">All escalations</a>
+      </p>
+    </>
+  );
 }

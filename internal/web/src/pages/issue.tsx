@@ -13,20 +13,103 @@ import { Time } from "../ui/time";
 const categories = ["needs_decision", "unclear", "sensitive", "needs_access", "out_of_scope"];
 
 export default function IssuePage(p: PageProps) {
-  const id = p.params.id!, one = useOne<Issue>(id, (signal) => issueGet({ id }, { signal })), i = one.value.value, again = () => void one.load();
+  const id = p.params.id!,
+    one = useOne<Issue>(id, (signal) => issueGet({ id }, { signal })),
+    i = one.value.value,
+    again = () => void one.load();
   useAgain("asks", i?.ask_id ?? ((x) => x.row?.source === "issue"), again);
-  if (!i) return <><Head title="Issue" />{one.error.value ? <Trouble error={one.error.value} again={again} /> : <Loading />}</>;
-  return <><Head title={inert(i.title)}><Status of={i.state} noun="issue" /></Head>
-    <Facts><Fact name="Repository"><a href={"/ui/repos/" + i.repo}>{i.repo}</a>{i.number !== null && "#" + i.number}</Fact><Fact name="Triage">{i.triage === "none" ? "not looked at" : words(i.triage)}</Fact>
-      {i.ask_id && <Fact name="Ask"><a href={"/ui/asks/" + i.ask_id}>open</a></Fact>}{i.escalation_id && <Fact name="Escalation"><a href={"/ui/escalations/" + i.escalation_id}>open</a></Fact>}
-      {i.author && <Fact name="By">{inert(i.author)}</Fact>}{i.labels.length > 0 && <Fact name="Labels">{inert(i.labels.join(", "))}</Fact>}{i.milestone && <Fact name="Milestone">{inert(i.milestone)}</Fact>}
-      <Fact name="Comments">{i.comments}</Fact><Fact name="Opened"><Time at={i.created_at} /></Fact>{i.url && <Fact name="At its host">{pieces(i.url)}</Fact>}<Fact name="Id"><Id of={i.id} /></Fact></Facts>
-    {i.body ? <Markdown text={i.body} /> : <p class="empty">It has no text.</p>}
-    <h2>Ask a person</h2><Form call={issueEscalate} submit="Escalate" said="A person is asked." done={again} read={(f) => ({ id, category: String(f.get("category") ?? ""), reason: String(f.get("reason") ?? "") })}>
-      {(wrong) => <><Field label="What sort of question" error={wrong("category")}>{(fid) => <select id={fid} name="category">{categories.map((c) => <option key={c} value={c}>{words(c)}</option>)}</select>}</Field>
-        <Field label="Why" error={wrong("reason")}>{(fid, by) => <textarea id={fid} name="reason" rows={2} aria-describedby={by} aria-invalid={!!by} />}</Field></>}</Form>
-    <h2>Hand it to another system</h2><Form call={issueHandoff} submit="Hand off" said="The delivery is queued." done={again} read={(f) => ({ id, reason: String(f.get("why") ?? ""), webhook_ref: String(f.get("webhook") ?? "") || undefined })}>
-      {(wrong) => <><Field label="Reason" hint="for those who receive it" error={wrong("reason")}>{(fid, by) => <textarea id={fid} name="why" rows={2} aria-describedby={by} aria-invalid={!!by} />}</Field>
-        <Field label="Webhook" hint="its name; empty for the one of the policy file" error={wrong("webhook_ref")}>{(fid, by) => <input id={fid} name="webhook" aria-describedby={by} aria-invalid={!!by} />}</Field></>}</Form>
-    <Raw call={issueGet} input={{ id }} of={i} /></>;
+  if (!i)
+    return (
+      <>
+        <Head title="Issue" />
+        {one.error.value ? <Trouble error={one.error.value} again={again} /> : <Loading />}
+      </>
+    );
+  return (
+    <>
+      <Head title={inert(i.title)}>
+        <Status of={i.state} noun="issue" />
+      </Head>
+      <Facts>
+        <Fact name="Repository">
+          <a href={"/ui/repos/" + i.repo}>{i.repo}</a>
+          {i.number !== null && "#" + i.number}
+        </Fact>
+        <Fact name="Triage">{i.triage === "none" ? "not looked at" : words(i.triage)}</Fact>
+        {i.ask_id && (
+          <Fact name="Ask">
+            <a href={"/ui/asks/" + i.ask_id}>open</a>
+          </Fact>
+        )}
+        {i.escalation_id && (
+          <Fact name="Escalation">
+            <a href={"/ui/escalations/" + i.escalation_id}>open</a>
+          </Fact>
+        )}
+        {i.author && <Fact name="By">{inert(i.author)}</Fact>}
+        {i.labels.length > 0 && <Fact name="Labels">{inert(i.labels.join(", "))}</Fact>}
+        {i.milestone && <Fact name="Milestone">{inert(i.milestone)}</Fact>}
+        <Fact name="Comments">{i.comments}</Fact>
+        <Fact name="Opened">
+          <Time at={i.created_at} />
+        </Fact>
+        {i.url && <Fact name="At its host">{pieces(i.url)}</Fact>}
+        <Fact name="Id">
+          <Id of={i.id} />
+        </Fact>
+      </Facts>
+      {i.body ? <Markdown text={i.body} /> : <p class="empty">It has no text.</p>}
+      <h2>Ask a person</h2>
+      <Form
+        call={issueEscalate}
+        submit="Escalate"
+        said="A person is asked."
+        done={again}
+        read={(f) => ({ id, category: String(f.get("category") ?? ""), reason: String(f.get("reason") ?? "") })}
+      >
+        {(wrong) => (
+          <>
+            <Field label="What sort of question" error={wrong("category")}>
+              {(fid) => (
+                <select id={fid} name="category">
+                  {categories.map((c) => (
+                    <option key={c} value={c}>
+                      {words(c)}
+                    </option>
+                  ))}
+                </select>
+              )}
+            </Field>
+            <Field label="Why" error={wrong("reason")}>
+              {(fid, by) => <textarea id={fid} name="reason" rows={2} aria-describedby={by} aria-invalid={!!by} />}
+            </Field>
+          </>
+        )}
+      </Form>
+      <h2>Hand it to another system</h2>
+      <Form
+        call={issueHandoff}
+        submit="Hand off"
+        said="The delivery is queued."
+        done={again}
+        read={(f) => ({
+          id,
+          reason: String(f.get("why") ?? ""),
+          webhook_ref: String(f.get("webhook") ?? "") || undefined,
+        })}
+      >
+        {(wrong) => (
+          <>
+            <Field label="Reason" hint="for those who receive it" error={wrong("reason")}>
+              {(fid, by) => <textarea id={fid} name="why" rows={2} aria-describedby={by} aria-invalid={!!by} />}
+            </Field>
+            <Field label="Webhook" hint="its name; empty for the one of the policy file" error={wrong("webhook_ref")}>
+              {(fid, by) => <input id={fid} name="webhook" aria-describedby={by} aria-invalid={!!by} />}
+            </Field>
+          </>
+        )}
+      </Form>
+      <Raw call={issueGet} input={{ id }} of={i} />
+    </>
+  );
 }

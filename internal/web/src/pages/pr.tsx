@@ -1,76 +1,250 @@
 // One pull request: the decision that it waits for, what it changes, its checks, what
 // reviews found, the report of the agent.
-import { useState } from "preact/hooks";
-import { ciRuns, prAskAgain, prGet, prMerge, prRearmBabysit, reviewDismiss, reviewFindings, reviewRerun, reviewStatus, taskResult, taskRunStatus,
-  type Check, type Finding, type PullRequest, type PullRequestDetail, type ReviewRun } from "../client.gen";
+import { useLayoutEffect, useState } from "preact/hooks";
+import {
+  ciRuns,
+  prAskAgain,
+  prGet,
+  prMerge,
+  prRearmBabysit,
+  reviewFindings,
+  reviewRerun,
+  reviewStatus,
+  taskResult,
+  taskRunStatus,
+  type Check,
+  type Finding,
+  type PullRequest,
+  type PullRequestDetail,
+  type ReviewRun,
+} from "../client.gen";
+import { PullState } from "../cards/pullstate";
 import { ApprovalCard } from "../cards/approval";
-import { held } from "../cards/reviewed";
+import { decide } from "../cards/decide";
+import { FindingCard } from "../cards/finding";
+import { held, Reviewed } from "../cards/reviewed";
+import { NamedTask } from "../cards/named";
 import { Who } from "../cards/who";
 import { useAgain, useList, useOne, type List } from "../list";
-import { query, setQuery, type PageProps } from "../route";
+import { go, here, query, setQuery, type PageProps } from "../route";
 import { may } from "../session";
 import { inert } from "../ui/ansi";
 import { Dialog } from "../ui/dialog";
 import { Field, Form } from "../ui/form";
+import { gate } from "../ui/gate";
 import { useKeys } from "../ui/keys";
 import { Markdown, pieces } from "../ui/markdown";
 import { usd } from "../ui/money";
-import { Act, ask, Empty, Fact, Facts, Head, Id, Loading, Tabs, Trouble } from "../ui/parts";
+import { Act, Empty, Fact, Facts, Head, Id, Loading, Tabs, Trouble } from "../ui/parts";
 import { Raw } from "../ui/raw";
 import { Status, words } from "../ui/status";
 import { Table } from "../ui/table";
 import { Time, Took } from "../ui/time";
-import { Changes, opened } from "./changes";
+import { Changes } from "./changes";
 import { brain, verdict } from "./reviewed";
 
 const tabs = ["changes", "description", "checks", "review", "report", "raw"] as const;
 
+// The address of the changes is that of the page with them: a list that one came from, and
+// the other parts of the page, know it by that alone.
 export default function PullRequestPage(p: PageProps) {
-  const id = p.params.id!, tab = query().get("tab") ?? "changes";
+  const path = here.value.pathname,
+    own = path.replace(/\/diff\/*$/, "");
+  useLayoutEffect(() => {
+    if (own === path) return;
+    const to = new URL(here.peek());
+    to.searchParams.delete("tab");
+    go(own + to.search + to.hash, { replace: true });
+  }, [path]);
+  return own === path ? <Whole params={p.params} /> : <Loading />;
+}
+
+function Whole(p: PageProps) {
+  const id = p.params.id!,
+    tab = query().get("tab") ?? "changes";
   const one = useOne<PullRequestDetail>(id, (signal) => prGet({ id }, { signal }), { topic: "prs", id });
   const findings = useList<Finding>(id, (cursor, signal) => reviewFindings({ id, cursor, per_page: 200 }, { signal }));
   const [looked, setLooked] = useState("");
   useAgain("prs", id, () => void findings.load());
   useAgain("approvals", undefined, () => void one.load());
-  const r = one.value.value, a = r?.pending_action;
-  const decide = async (pick: string) => {
-    if (a && !opened(id, a.head_sha) && !(await ask("You have not opened what it changes. Decide all the same?"))) return;
-    document.querySelector<HTMLButtonElement>("#decision .acts " + pick)?.click();
-  };
-  useKeys([{ keys: "a", does: "approve", run: () => void decide("button.main") }, { keys: "s", does: "skip", run: () => void decide("button:not(.main)") }]);
-  if (!r) return one.error.value ? <><Head title="Pull request" /><Trouble error={one.error.value} again={() => void one.load()} /></> : <><Head title="Pull request" /><Loading /></>;
+  const r = one.value.value,
+    a = r?.pending_action;
+  const pick = (which: string) =>
+    void decide(document.querySelector<HTMLButtonElement>("#decision .acts " + which), id, a?.head_sha ?? "");
+  useKeys([
+    { keys: "a", does: "approve", run: () => pick("button.main") },
+    { keys: "s", does: "skip", run: () => pick("button:not(.main)") },
+  ]);
+  if (!r)
+    return one.error.value ? (
+      <>
+        <Head title="Pull request" />
+        <Trouble error={one.error.value} again={() => void one.load()} />
+      </>
+    ) : (
+      <>
+        <Head title="Pull request" />
+        <Loading />
+      </>
+    );
   const rows = findings.ids.value.map((f) => findings.rows.get(f)!.value);
-  return <div class={tab === "changes" ? "fill tall" : undefined}>
-    <Head title={inert(r.title)}><Status of={r.state} noun="pr" say={r.draft && r.state === "open" ? "draft" : words(r.state)} /><span class="grow" /><Actions of={r} /></Head>
-    <About of={r} />
-    {a && <ul class="cards alone" id="decision" aria-label="Decision"><ApprovalCard key={a.id} of={{ ...a, repo: r.repo, number: r.number, title: r.title, url: r.url, checks: r.checks, review: r.review, size: r.size }} /></ul>}
-    {a?.state === "pending" && looked && looked !== a.head_sha && <p class="hold" role="alert">The question is about <code>{a.head_sha.slice(0, 10)}</code>, and you are looking at <code>{looked.slice(0, 10)}</code>.</p>}
-    {r.needs_person && r.needs_person.capability !== "pr.approve_pending" && <p class="hold"><strong>{words(r.needs_person.why)}</strong> <span class="dim">since <Time at={r.needs_person.since} suffix={false} /></span> It waits until {inert(r.needs_person.clears_when)}</p>}
-    <Tabs label="Parts of the pull request" all={tabs} at={tab} to={(s) => setQuery({ tab: s === "changes" ? "" : s })} />
-    {tab === "description" ? <Description of={r} /> : tab === "checks" ? <Checks id={id} /> : tab === "review" ? <Review of={r} findings={findings} rows={rows} /> : tab === "report" ? <Report of={r} /> : tab === "raw" ? <Raw call={prGet} input={{ id }} of={r} open /> : <Changes pr={r} findings={rows} looked={setLooked} />}
-  </div>;
+  return (
+    <div class={tab === "changes" ? "fill tall" : undefined}>
+      <Head title={inert(r.title)}>
+        <PullState of={r} />
+        <span class="grow" />
+        <Actions of={r} />
+      </Head>
+      {a && (
+        <ul class="cards alone" id="decision" aria-label="Decision">
+          <ApprovalCard
+            key={a.id}
+            here
+            of={{
+              ...a,
+              repo: r.repo,
+              number: r.number,
+              title: r.title,
+              url: r.url,
+              checks: r.checks,
+              review: r.review,
+              size: r.size,
+            }}
+          />
+        </ul>
+      )}
+      {a?.state === "pending" && looked && looked !== a.head_sha && (
+        <p class="hold" role="alert">
+          The question is about <code>{a.head_sha.slice(0, 10)}</code>, and you are looking at{" "}
+          <code>{looked.slice(0, 10)}</code>.
+        </p>
+      )}
+      {r.needs_person && r.needs_person.capability !== "pr.approve_pending" && (
+        <p class="hold">
+          <strong>{words(r.needs_person.why)}</strong>{" "}
+          <span class="dim">
+            since <Time at={r.needs_person.since} suffix={false} />
+          </span>{" "}
+          It waits until {inert(r.needs_person.clears_when)}
+        </p>
+      )}
+      <About of={r} />
+      <Tabs
+        label="Parts of the pull request"
+        all={tabs}
+        at={tab}
+        to={(s) => setQuery({ tab: s === "changes" ? "" : s })}
+      />
+      {tab === "description" ? (
+        <Description of={r} />
+      ) : tab === "checks" ? (
+        <Checks id={id} />
+      ) : tab === "review" ? (
+        <Review of={r} findings={findings} rows={rows} />
+      ) : tab === "report" ? (
+        <Report of={r} />
+      ) : tab === "raw" ? (
+        <Raw call={prGet} input={{ id }} of={r} open />
+      ) : (
+        <Changes pr={r} findings={rows} looked={setLooked} />
+      )}
+    </div>
+  );
 }
 
 function About(p: { of: PullRequest }) {
-  const r = p.of, b = r.babysit;
-  return <Facts>
-    <Fact name="Repository"><a href={"/ui/repos/" + r.repo}>{r.repo}</a>{r.number > 0 && "#" + r.number}</Fact>
-    <Fact name="Branch"><code>{inert(r.head_ref)}</code> into <code>{inert(r.base_ref)}</code></Fact>
-    <Fact name="Head"><Id of={r.head_sha} chars={10} /></Fact>
-    <Fact name="Checks"><Status of={r.checks} noun="checks" /></Fact>
-    {r.review.state !== "none" && <Fact name="Review">{r.review.verdict === "failure" ? <a href="?tab=review">{held(r.review.holding, "the merge")}</a> : r.review.verdict === "success" ? "nothing holds the merge" : words(r.review.state)}</Fact>}
-    {r.state === "open" && <Fact name="Merges">{r.mergeable === "conflict" ? <Status of="conflict" /> : words(r.mergeable)}</Fact>}
-    {b.state !== "off" && <Fact name="Repair">{b.task_id ? <a href={"/ui/tasks/" + b.task_id}>{words(b.state)}</a> : words(b.state)} <small>checks {b.ci_rounds_used}/{b.ci_rounds_max}, conflicts {b.conflict_rounds_used}/{b.conflict_rounds_max}, review {b.review_rounds_used}/{b.review_rounds_max}
-      {b.next_round_at && <>, next <Time at={b.next_round_at} /></>}</small></Fact>}
-    {r.queue && <Fact name="Merge queue"><a href={`/ui/repos/${r.repo}/merge-queue`}>place {r.queue.position}</a> <small>{words(r.queue.state)}{r.queue.queue === "host" && ", at the host"}</small></Fact>}
-    {r.task_id && <Fact name="Task"><a href={"/ui/tasks/" + r.task_id}><code>{r.task_id.slice(0, 8)}</code></a></Fact>}
-    {r.task_id && may(taskRunStatus) && <Fact name="Cost"><Cost task={r.task_id} /></Fact>}
-    <Fact name="Opened"><Time at={r.created_at} /> by {r.author ? inert(r.author) : r.author_kind}</Fact>
-    {r.merged_at && <Fact name="Merged"><Time at={r.merged_at} /> {r.merged_by && <>by <Who of={r.merged_by} /></>} {r.merge_sha && <Id of={r.merge_sha} />}</Fact>}
-    {r.closed_at && <Fact name="Closed"><Time at={r.closed_at} /> {r.closed_why && words(r.closed_why)}{r.closed_by && <> by <Who of={r.closed_by} /></>}</Fact>}
-    {r.labels.length > 0 && <Fact name="Labels">{inert(r.labels.join(", "))}</Fact>}
-    {new URL(r.url, location.href).origin !== location.origin && <Fact name="At its host">{pieces(r.url)}</Fact>}
-    <Fact name="Id"><Id of={r.id} /></Fact></Facts>;
+  const r = p.of,
+    b = r.babysit;
+  return (
+    <Facts>
+      <Fact name="Repository">
+        <a href={"/ui/repos/" + r.repo}>{r.repo}</a>
+        {r.number > 0 && "#" + r.number}
+      </Fact>
+      <Fact name="Branch">
+        <code>{inert(r.head_ref)}</code> into <code>{inert(r.base_ref)}</code>
+      </Fact>
+      <Fact name="Head">
+        <Id of={r.head_sha} chars={10} />
+      </Fact>
+      <Fact name="Checks">
+        <Status of={r.checks} noun="checks" />
+      </Fact>
+      <Fact name="Review">
+        {r.review.verdict === "failure" ? (
+          <a href="?tab=review">{held(r.review.holding, "the merge")}</a>
+        ) : (
+          <Reviewed of={r.review} />
+        )}
+      </Fact>
+      {r.state === "open" && (
+        <Fact name="Merges">{r.mergeable === "conflict" ? <Status of="conflict" /> : words(r.mergeable)}</Fact>
+      )}
+      {b.state !== "off" && (
+        <Fact name="Repair">
+          {b.task_id ? <a href={"/ui/tasks/" + b.task_id}>{words(b.state)}</a> : words(b.state)}{" "}
+          <small>
+            checks {b.ci_rounds_used}/{b.ci_rounds_max}, conflicts {b.conflict_rounds_used}/{b.conflict_rounds_max},
+            review {b.review_rounds_used}/{b.review_rounds_max}
+            {b.next_round_at && (
+              <>
+                , next <Time at={b.next_round_at} />
+              </>
+            )}
+          </small>
+        </Fact>
+      )}
+      {r.queue && (
+        <Fact name="Merge queue">
+          <a href={`/ui/repos/${r.repo}/merge-queue`}>place {r.queue.position}</a>{" "}
+          <small>
+            {words(r.queue.state)}
+            {r.queue.queue === "host" && ", at the host"}
+          </small>
+        </Fact>
+      )}
+      {r.task_id && (
+        <Fact name="Task">
+          <NamedTask id={r.task_id} />
+        </Fact>
+      )}
+      {r.task_id && may(taskRunStatus) && (
+        <Fact name="Cost">
+          <Cost task={r.task_id} />
+        </Fact>
+      )}
+      <Fact name="Opened">
+        <Time at={r.created_at} /> by {r.author ? inert(r.author) : r.author_kind}
+      </Fact>
+      {r.merged_at && (
+        <Fact name="Merged">
+          <Time at={r.merged_at} />{" "}
+          {r.merged_by && (
+            <>
+              by <Who of={r.merged_by} />
+            </>
+          )}{" "}
+          {r.merge_sha && <Id of={r.merge_sha} />}
+        </Fact>
+      )}
+      {r.closed_at && (
+        <Fact name="Closed">
+          <Time at={r.closed_at} /> {r.closed_why && words(r.closed_why)}
+          {r.closed_by && (
+            <>
+              {" "}
+              by <Who of={r.closed_by} />
+            </>
+          )}
+        </Fact>
+      )}
+      {r.labels.length > 0 && <Fact name="Labels">{inert(r.labels.join(", "))}</Fact>}
+      {new URL(r.url, location.href).origin !== location.origin && <Fact name="At its host">{pieces(r.url)}</Fact>}
+      <Fact name="Id">
+        <Id of={r.id} />
+      </Fact>
+    </Facts>
+  );
 }
 
 function Cost(p: { task: string }) {
@@ -80,67 +254,226 @@ function Cost(p: { task: string }) {
 
 // Actions are what a person may do whether asked or not.
 function Actions(p: { of: PullRequest }) {
-  const r = p.of, [arm, setArm] = useState(false), head = r.head_sha;
+  const r = p.of,
+    [arm, setArm] = useState(false),
+    head = r.head_sha;
   if (r.state !== "open") return null;
-  const asked = r.pending_action?.state === "pending" && r.pending_action.kind === "merge", going = r.pending_action?.state === "approved";
-  return <>
-    {!asked && !going && <Act call={prAskAgain} input={() => ({ id: r.id, head_sha: head })} done="Asked.">Ask</Act>}
-    {!asked && !going && <Act call={prMerge} input={() => ({ id: r.id, head_sha: head })} confirm={`Merge ${head.slice(0, 10)} into ${r.base_ref}?`} done="It is merged as soon as it can be.">Merge {head.slice(0, 7)}</Act>}
-    <button type="button" disabled={!may(prRearmBabysit)} title={may(prRearmBabysit) ? undefined : "Needs the scope " + prRearmBabysit.scope} onClick={() => setArm(true)}>Re-arm repair</button>
-    {arm && <Dialog title="Let agents repair it again" close={() => setArm(false)}>
-      <Form call={prRearmBabysit} submit="Re-arm" said="Armed again. The next round begins soon." done={() => setArm(false)} read={(f) => ({ id: r.id, reason: String(f.get("reason") ?? "") })}>
-        {(wrong) => <Field label="Reason" hint="goes to the audit log" error={wrong("reason")}>{(id, by) => <input id={id} name="reason" autoFocus aria-describedby={by} aria-invalid={!!by} />}</Field>}</Form></Dialog>}</>;
+  const asked = r.pending_action?.state === "pending" && r.pending_action.kind === "merge",
+    going = r.pending_action?.state === "approved";
+  return (
+    <>
+      {!asked && !going && (
+        <Act call={prAskAgain} input={() => ({ id: r.id, head_sha: head })} done="Asked.">
+          Ask
+        </Act>
+      )}
+      {!asked && !going && (
+        <Act
+          call={prMerge}
+          input={() => ({ id: r.id, head_sha: head })}
+          confirm={`Merge ${head.slice(0, 10)} into ${r.base_ref}?`}
+          done="It is merged as soon as it can be."
+        >
+          Merge {head.slice(0, 7)}
+        </Act>
+      )}
+      <button type="button" {...gate(prRearmBabysit, () => setArm(true))}>
+        Re-arm repair
+      </button>
+      {arm && (
+        <Dialog title="Let agents repair it again" close={() => setArm(false)}>
+          <Form
+            call={prRearmBabysit}
+            submit="Re-arm"
+            said="Armed again. The next round begins soon."
+            done={() => setArm(false)}
+            read={(f) => ({ id: r.id, reason: String(f.get("reason") ?? "") })}
+          >
+            {(wrong) => (
+              <Field label="Reason" hint="goes to the audit log" error={wrong("reason")}>
+                {(id, by) => <input id={id} name="reason" autoFocus aria-describedby={by} aria-invalid={!!by} />}
+              </Field>
+            )}
+          </Form>
+        </Dialog>
+      )}
+    </>
+  );
 }
 
 function Checks(p: { id: string }) {
-  const list = useList<Check>(p.id + "checks", (cursor, signal) => ciRuns({ cursor, per_page: 50, filter: ["pr:" + p.id] }, { signal }), { topic: "ci", fits: (c) => c.pr_id === p.id });
-  if (!may(ciRuns)) return <Empty>To see checks you need the scope <code>{ciRuns.scope}</code>.</Empty>;
-  return <div class="boxed"><Table list={list} id="checks" label="Checks" widths="130px minmax(0,1fr) 100px 70px 90px 90px" href={(c) => "/ui/ci?check=" + c.id} empty="No check has run. The policy file of the repository names one."
-    columns={[{ name: "Status", cell: (c) => <Status of={c.status} /> }, { name: "Command", wide: true, cell: (c) => <code>{inert(c.command)}</code> },
-      { name: "Commit", class: "less", cell: (c) => <code>{c.sha.slice(0, 10)}</code> }, { name: "Exit", class: "num less", cell: (c) => c.exit_code ?? "–" },
-      { name: "Took", class: "num less", cell: (c) => <Took from={c.started_at} to={c.finished_at} /> }, { name: "Begun", class: "dim end", cell: (c) => <Time at={c.created_at} suffix={false} /> }]} /></div>;
+  const list = useList<Check>(
+    p.id + "checks",
+    (cursor, signal) => ciRuns({ cursor, per_page: 50, filter: ["pr:" + p.id] }, { signal }),
+    { topic: "ci", fits: (c) => c.pr_id === p.id },
+  );
+  if (!may(ciRuns))
+    return (
+      <Empty>
+        To see checks you need the scope <code>{ciRuns.scope}</code>.
+      </Empty>
+    );
+  return (
+    <div class="boxed">
+      <Table
+        list={list}
+        id="checks"
+        part
+        label="Checks"
+        widths="130px minmax(0,1fr) 100px 70px 90px 90px"
+        href={(c) => "/ui/ci?check=" + c.id}
+        empty="No check has run. The policy file of the repository names one."
+        columns={[
+          { name: "Status", cell: (c) => <Status of={c.status} /> },
+          { name: "Command", wide: true, cell: (c) => <code>{inert(c.command)}</code> },
+          { name: "Commit", class: "less", cell: (c) => <code>{c.sha.slice(0, 10)}</code> },
+          { name: "Exit", class: "num less", cell: (c) => c.exit_code ?? "–" },
+          { name: "Took", class: "num less", cell: (c) => <Took from={c.started_at} to={c.finished_at} /> },
+          { name: "Begun", class: "dim end", cell: (c) => <Time at={c.created_at} suffix={false} /> },
+        ]}
+      />
+    </div>
+  );
 }
 
 function Review(p: { of: PullRequest; findings: List<Finding>; rows: Finding[] }) {
-  const id = p.of.id, runs = useList<ReviewRun>(id + "runs", (cursor, signal) => reviewStatus({ id, cursor, per_page: 50 }, { signal }));
+  const id = p.of.id,
+    runs = useList<ReviewRun>(id + "runs", (cursor, signal) => reviewStatus({ id, cursor, per_page: 50 }, { signal }));
   useAgain("prs", id, () => void runs.load());
   useAgain("tasks", undefined, () => void runs.load());
-  return <>
-    <div class="split"><h2>Reviews</h2><div class="acts"><Act call={reviewRerun} input={{ id }} disabled={p.of.state !== "open"} done={(o) => { void runs.load(); return o.rerun ? "A review of this head begins." : "This head is being reviewed already."; }}>Review again</Act></div></div>
-    {runs.state.value === "loading" ? <Loading /> : runs.state.value === "failed" ? <Trouble error={new Error(runs.error.value)} again={() => void runs.load()} /> : runs.ids.value.length === 0 ? <Empty>It was not reviewed.</Empty>
-      : <div class="scroll" tabIndex={0} role="region" aria-label="Reviews"><table class="full stack"><thead><tr><th>Verdict</th><th>Head</th><th>Kept findings</th><th>Model</th><th>Task</th><th>Begun</th></tr></thead>
-        <tbody>{runs.ids.value.map((x) => runs.rows.get(x)!.value).map((r) => <tr key={r.id}><td>{verdict(r)}{r.note && <small> {inert(r.note)}</small>}</td><td><code>{r.head_sha.slice(0, 10)}</code>{r.since_sha && <small> since {r.since_sha.slice(0, 7)}</small>}</td>
-          <td class="num">{r.findings_kept ?? "–"}{r.more > 0 && <small> and {r.more} more</small>}</td><td>{brain(r)}</td><td>{r.task_id && <a href={"/ui/tasks/" + r.task_id}><code>{r.task_id.slice(0, 8)}</code></a>}</td><td><Time at={r.created_at} /></td></tr>)}</tbody></table></div>}
-    <h2>Findings</h2>
-    {p.findings.error.value && <Trouble error={new Error(p.findings.error.value)} again={() => void p.findings.load()} />}
-    {p.rows.length === 0 ? p.findings.state.value === "ready" && <Empty>No finding was kept.</Empty> : p.rows.map((f) => <FindingCard key={f.id} of={f} done={() => void p.findings.load()} />)}
-    {p.findings.more && <p><button type="button" onClick={() => void p.findings.older()}>Show more</button></p>}
-  </>;
-}
-
-function FindingCard(p: { of: Finding; done: () => void }) {
-  const f = p.of, open = f.state === "posted" || f.state === "answered";
-  return <article class="finding" id={"f-" + f.id} aria-label={"Finding in " + inert(f.file)}>
-    <p><Status of={f.severity} say={`${f.severity} ${words(f.kind)}`} /> <code>{inert(f.file)}:{f.start_line ? f.start_line + "–" : ""}{f.line}</code> {f.holds_merge && open && <b class="bad">holds the merge</b>} <span class="dim">· {words(f.state)} · <Time at={f.updated_at} /></span></p>
-    <figure class="agent"><figcaption>Written by a program</figcaption><p><strong>{pieces(f.claim)}</strong></p><Markdown text={f.why} />
-      {f.how_to_see && <p>To see it: {pieces(f.how_to_see)}</p>}{f.evidence && <p>Tried: {pieces(f.evidence)}</p>}{f.suggestion !== null && <pre tabIndex={0}>{inert(f.suggestion)}</pre>}</figure>
-    {open && <details><summary>Dismiss</summary><Form call={reviewDismiss} submit="Dismiss" said="Dismissed." done={p.done} read={(form) => ({ id: f.id, reason: String(form.get("reason") ?? "") || undefined })}>
-      {(wrong) => <Field label="Reason" hint="why it is none; reviews will not name it there again" error={wrong("reason")}>{(id, by) => <input id={id} name="reason" aria-describedby={by} aria-invalid={!!by} />}</Field>}</Form></details>}</article>;
+  return (
+    <>
+      <div class="split">
+        <h2>Reviews</h2>
+        <div class="acts">
+          <Act
+            call={reviewRerun}
+            input={{ id }}
+            disabled={p.of.state !== "open"}
+            done={(o) => {
+              void runs.load();
+              return o.rerun ? "A review of this head begins." : "This head is being reviewed already.";
+            }}
+          >
+            Review again
+          </Act>
+        </div>
+      </div>
+      {runs.state.value === "loading" ? (
+        <Loading />
+      ) : runs.state.value === "failed" ? (
+        <Trouble error={new Error(runs.error.value)} again={() => void runs.load()} />
+      ) : runs.ids.value.length === 0 ? (
+        <Empty>It was not reviewed.</Empty>
+      ) : (
+        <div class="scroll" tabIndex={0} role="region" aria-label="Reviews">
+          <table class="full stack">
+            <thead>
+              <tr>
+                <th>Verdict</th>
+                <th>Head</th>
+                <th>Kept findings</th>
+                <th>Model</th>
+                <th>Task</th>
+                <th>Begun</th>
+              </tr>
+            </thead>
+            <tbody>
+              {runs.ids.value
+                .map((x) => runs.rows.get(x)!.value)
+                .map((r) => (
+                  <tr key={r.id}>
+                    <td>
+                      {verdict(r)}
+                      {r.note && <small> {inert(r.note)}</small>}
+                    </td>
+                    <td>
+                      <code>{r.head_sha.slice(0, 10)}</code>
+                      {r.since_sha && <small> since {r.since_sha.slice(0, 7)}</small>}
+                    </td>
+                    <td class="num">
+                      {r.findings_kept ?? "–"}
+                      {r.more > 0 && <small> and {r.more} more</small>}
+                    </td>
+                    <td>{brain(r)}</td>
+                    <td>
+                      {r.task_id && (
+                        <a href={"/ui/tasks/" + r.task_id}>
+                          <code>{r.task_id.slice(0, 8)}</code>
+                        </a>
+                      )}
+                    </td>
+                    <td>
+                      <Time at={r.created_at} />
+                    </td>
+                  </tr>
+                ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      <h2>Findings</h2>
+      {p.findings.error.value && (
+        <Trouble error={new Error(p.findings.error.value)} again={() => void p.findings.load()} />
+      )}
+      {p.rows.length === 0
+        ? p.findings.state.value === "ready" && <Empty>No finding was kept.</Empty>
+        : p.rows.map((f) => <FindingCard key={f.id} of={f} head={p.of.head_sha} done={() => void p.findings.load()} />)}
+      {p.findings.more && (
+        <p>
+          <button type="button" onClick={() => void p.findings.older()}>
+            Show more
+          </button>
+        </p>
+      )}
+    </>
+  );
 }
 
 function Description(p: { of: PullRequestDetail }) {
   const r = p.of;
-  return !r.body.trim() ? <Empty>It has no description.</Empty>
-    : <figure class={r.author_kind === "person" ? "" : "agent"}><figcaption>{r.author_kind === "person" ? "Written by " + inert(r.author ?? "a person") : "Written by a program"}</figcaption><Markdown text={r.body} /></figure>;
+  return !r.body.trim() ? (
+    <Empty>It has no description.</Empty>
+  ) : (
+    <>
+      <h2>Description</h2>
+      <figure class={r.author_kind === "person" ? "" : "agent"}>
+        <figcaption>
+          {r.author_kind === "person" ? "Written by " + inert(r.author ?? "a person") : "Written by a program"}
+        </figcaption>
+        <Markdown text={r.body} />
+      </figure>
+    </>
+  );
 }
 
 function Report(p: { of: PullRequest }) {
-  return p.of.task_id ? <TaskReport id={p.of.task_id} /> : <Empty>It did not come from a task, so there is no report.</Empty>;
+  return p.of.task_id ? (
+    <TaskReport id={p.of.task_id} />
+  ) : (
+    <Empty>It did not come from a task, so there is no report.</Empty>
+  );
 }
 
 function TaskReport(p: { id: string }) {
-  const one = useOne(p.id + "report", (signal) => taskResult({ id: p.id }, { signal }), { topic: "tasks", id: p.id, changed: (was, row) => was.status !== row.status });
+  const one = useOne(p.id + "report", (signal) => taskResult({ id: p.id }, { signal }), {
+    topic: "tasks",
+    id: p.id,
+    changed: (was, row) => was.status !== row.status,
+  });
   const r = one.value.value;
   if (!r) return one.error.value ? <Trouble error={one.error.value} /> : <Loading />;
-  return r.report ? <figure class="agent"><figcaption>Written by a program</figcaption><Markdown text={r.report} /></figure> : <Empty>{r.report_missing ? "The run ended without a report." : "There is no report yet."}</Empty>;
+  return (
+    <>
+      <h2>Report</h2>
+      {r.report ? (
+        <figure class="agent">
+          <figcaption>Written by a program</figcaption>
+          <Markdown text={r.report} />
+        </figure>
+      ) : (
+        <Empty>{r.report_missing ? "The run ended without a report." : "There is no report yet."}</Empty>
+      )}
+    </>
+  );
 }

@@ -1,9 +1,23 @@
 // One repository: what happens in it, the policy it is held to, its switches, secrets
 // and sessions.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { said } from "../api";
-import { ciFlakes, issueEscalate, issueHandoff, issueList, projectGet, projectOverview, projectPolicyGet, projectPolicyValidate, projectSecretDelete, projectSecretList, projectSecretSet, projectSettings, projectSetup, projectUpdate, sessionListByProject,
-  type Clamp, type Issue, type PolicyVerdict, type RepoOverview, type Repository, type Session } from "../client.gen";
+import {
+  ciFlakes,
+  projectGet,
+  projectOverview,
+  projectSecretDelete,
+  projectSecretList,
+  projectSecretSet,
+  projectSettings,
+  projectSetup,
+  projectUpdate,
+  sessionListByProject,
+  type RepoOverview,
+  type Repository,
+  type Session,
+} from "../client.gen";
+import { Clamps, flat, Policy } from "../cards/policy";
 import { Secrets } from "../cards/secrets";
 import { SessionTable } from "../cards/sessions";
 import { useList, useOne } from "../list";
@@ -11,108 +25,312 @@ import { listen } from "../live";
 import { query, setQuery, type PageProps } from "../route";
 import { may } from "../session";
 import { inert } from "../ui/ansi";
-import { Form } from "../ui/form";
-import { Cards, of, Text } from "../ui/inputs";
 import { usd } from "../ui/money";
-import { Act, Code, copy, Empty, Fact, Facts, Head, Loading, Tabs, Trouble } from "../ui/parts";
+import { Act, Code, Empty, Fact, Facts, Head, Loading, Tabs, Trouble } from "../ui/parts";
+import { Raw } from "../ui/raw";
 import { Status, words } from "../ui/status";
 import { Time } from "../ui/time";
 
 type At = { owner: string; repo: string };
-const tabs = ["overview", "policy", "settings", "issues", "sessions", "secrets"];
+const tabs = ["overview", "policy", "settings", "sessions", "secrets"];
 
 export default function RepositoryPage(p: PageProps) {
-  const at: At = { owner: p.params.owner!, repo: p.params.repo! }, full = at.owner + "/" + at.repo, tab = query().get("tab") ?? "overview";
-  const one = useOne<Repository>(full, (signal) => projectGet(at, { signal })), r = one.value.value;
-  useEffect(() => listen("repos", (all) => { if (all.some((x) => x.row?.full_name === full)) void one.load(); }), [one]);
-  if (!r) return <><Head title={full} />{one.error.value ? <Trouble error={one.error.value} again={() => void one.load()} /> : <Loading />}</>;
+  const at: At = { owner: p.params.owner!, repo: p.params.repo! },
+    full = at.owner + "/" + at.repo,
+    tab = query().get("tab") ?? "overview";
+  const one = useOne<Repository>(full, (signal) => projectGet(at, { signal })),
+    r = one.value.value;
+  useEffect(
+    () =>
+      listen("repos", (all) => {
+        if (all.some((x) => x.row?.full_name === full)) void one.load();
+      }),
+    [one],
+  );
+  if (!r)
+    return (
+      <>
+        <Head title={full} />
+        {one.error.value ? <Trouble error={one.error.value} again={() => void one.load()} /> : <Loading />}
+      </>
+    );
   const again = () => void one.load();
-  return <div class={tab === "sessions" ? "fill" : undefined}>
-    <Head title={r.full_name}><Status of={r.enabled ? "enabled" : "disabled"} say={r.enabled ? "agents may work on it" : "off: its tasks wait"} />{r.policy_valid !== null && <Status of={r.policy_valid ? "valid" : "invalid"} say={r.policy_valid ? "policy file valid" : "policy file not valid"} />}<span class="grow" />
-      {r.enabled && <Act call={projectSetup} input={at} confirm="Send an agent to look it over and leave scripts and notes for agents, in a pull request?" done={(o) => o.task_id ? "Queued." : "It needs a person first."}>Set up by an agent</Act>}
-      <Act call={projectUpdate} input={{ ...at, host: r.host, enabled: !r.enabled }} class={r.enabled ? undefined : "main"} confirm={r.enabled ? "Turn it off? Its tasks wait, and new ones are refused." : undefined} done={(o) => { again(); return o.enabled ? "Agents may work on it." : "It is off."; }}>{r.enabled ? "Turn off" : "Enable"}</Act></Head>
-    <Facts><Fact name="Default branch"><code>{inert(r.default_branch)}</code></Fact><Fact name="Host">{r.host}</Fact><Fact name="Seen by">{r.private ? "the account" : "everybody"}</Fact><Fact name="Last push"><Time at={r.last_activity_at} /></Fact><Fact name="Clone"><Code text={r.clone_url} /></Fact></Facts>
-    <p class="places"><a href={`/ui/prs?repo=${full}`}>Pull requests</a>{[["issues", "Issues"], ["reviews", "Reviews"], ["merge-queue", "Merge queue"], ["flakes", "Flakes"]].map(([at, name]) => <a key={at} href={`/ui/repos/${full}/${at}`}>{name}</a>)}</p>
-    <Tabs label="Parts of the repository" all={tabs} at={tab} to={(t) => setQuery({ tab: t === "overview" ? "" : t })} />
-    {tab === "policy" ? <Policy at={at} /> : tab === "settings" ? <Settings at={at} host={r.host} key={String(r.enabled)} enabled={r.enabled} changed={again} /> : tab === "issues" ? <Issues at={at} /> : tab === "sessions" ? <Sessions at={at} />
-      : tab === "secrets" ? <><p class="dim">Runs on this repository get them from the next one on. One of its name wins over <a href="/ui/settings/secrets">the account's</a>.</p><Secrets at={at} list={projectSecretList} set={projectSecretSet} drop={projectSecretDelete} /></>
-        : <Overview at={at} enabled={r.enabled} />}
-  </div>;
+  return (
+    <div class={tab === "sessions" ? "fill" : undefined}>
+      <Head title={r.full_name}>
+        <Status
+          of={r.enabled ? "enabled" : "disabled"}
+          say={r.enabled ? "agents may work on it" : "off: its tasks wait"}
+        />
+        {r.policy_valid !== null && (
+          <Status
+            of={r.policy_valid ? "valid" : "invalid"}
+            say={r.policy_valid ? "policy file valid" : "policy file not valid"}
+          />
+        )}
+        <span class="grow" />
+        {r.enabled && (
+          <Act
+            call={projectSetup}
+            input={at}
+            confirm="Send an agent to look it over and leave scripts and notes for agents, in a pull request?"
+            done={(o) => (o.task_id ? "Queued." : "It needs a person first.")}
+          >
+            Set up by an agent
+          </Act>
+        )}
+        <Act
+          call={projectUpdate}
+          input={{ ...at, host: r.host, enabled: !r.enabled }}
+          class={r.enabled ? undefined : "main"}
+          confirm={r.enabled ? "Turn it off? Its tasks wait, and new ones are refused." : undefined}
+          done={(o) => {
+            again();
+            return o.enabled ? "Agents may work on it." : "It is off.";
+          }}
+        >
+          {r.enabled ? "Turn off" : "Enable"}
+        </Act>
+      </Head>
+      <Facts>
+        <Fact name="Default branch">
+          <code>{inert(r.default_branch)}</code>
+        </Fact>
+        <Fact name="Host">{r.host}</Fact>
+        <Fact name="Seen by">{r.private ? "the account" : "everybody"}</Fact>
+        <Fact name="Last push">
+          <Time at={r.last_activity_at} />
+        </Fact>
+        <Fact name="Clone">
+          <Code text={r.clone_url} />
+        </Fact>
+      </Facts>
+      <p class="places">
+        <a href={`/ui/prs?repo=${full}`}>Pull requests</a>
+        {[
+          ["issues", "Issues"],
+          ["reviews", "Reviews"],
+          ["merge-queue", "Merge queue"],
+          ["flakes", "Flakes"],
+        ].map(([at, name]) => (
+          <a key={at} href={`/ui/repos/${full}/${at}`}>
+            {name}
+          </a>
+        ))}
+      </p>
+      <Tabs
+        label="Parts of the repository"
+        all={tabs}
+        at={tab}
+        to={(t) => setQuery({ tab: t === "overview" ? "" : t })}
+      />
+      {tab === "policy" ? (
+        <Policy at={at} />
+      ) : tab === "settings" ? (
+        <Settings at={at} host={r.host} key={String(r.enabled)} enabled={r.enabled} changed={again} />
+      ) : tab === "sessions" ? (
+        <Sessions at={at} />
+      ) : tab === "secrets" ? (
+        <>
+          <p class="dim">
+            Runs on this repository get them from the next one on. One of its name wins over{" "}
+            <a href="/ui/settings/secrets">the account's</a>.
+          </p>
+          <Secrets at={at} list={projectSecretList} set={projectSecretSet} drop={projectSecretDelete} />
+        </>
+      ) : (
+        <>
+          <Overview at={at} enabled={r.enabled} />
+          <Raw call={projectGet} input={at} of={r} />
+        </>
+      )}
+    </div>
+  );
 }
 
 function Overview(p: { at: At; enabled: boolean }) {
   const full = p.at.owner + "/" + p.at.repo;
-  const one = useOne<RepoOverview>("overview" + p.enabled, (signal) => p.enabled ? projectOverview(p.at, { signal }) : Promise.reject(new Error("It is off, so there is nothing to count. Enable it above."))), o = one.value.value;
-  const flakes = useOne("flakes" + p.enabled, (signal) => p.enabled && may(ciFlakes) ? ciFlakes(p.at, { signal }) : Promise.resolve({ data: [] }));
+  const one = useOne<RepoOverview>("overview" + p.enabled, (signal) =>
+      p.enabled
+        ? projectOverview(p.at, { signal })
+        : Promise.reject(new Error("It is off, so there is nothing to count. Enable it above.")),
+    ),
+    o = one.value.value;
+  const flakes = useOne("flakes" + p.enabled, (signal) =>
+    p.enabled && may(ciFlakes) ? ciFlakes(p.at, { signal }) : Promise.resolve({ data: [] }),
+  );
   useEffect(() => {
     let soon = 0;
-    const stop = ["tasks", "prs", "ci", "blockers"].map((t) => listen(t, () => { soon ||= window.setTimeout(() => { soon = 0; void one.load(); }, 1000); }));
-    return () => { stop.forEach((s) => s()); clearTimeout(soon); };
+    const stop = ["tasks", "prs", "ci", "blockers"].map((t) =>
+      listen(t, () => {
+        soon ||= window.setTimeout(() => {
+          soon = 0;
+          void one.load();
+        }, 1000);
+      }),
+    );
+    return () => {
+      stop.forEach((s) => s());
+      clearTimeout(soon);
+    };
   }, [one]);
-  if (!o) return one.error.value ? p.enabled ? <Trouble error={one.error.value} again={() => void one.load()} /> : <Empty>{said(one.error.value)}</Empty> : <Loading />;
+  if (!o)
+    return one.error.value ? (
+      p.enabled ? (
+        <Trouble error={one.error.value} again={() => void one.load()} />
+      ) : (
+        <Empty>{said(one.error.value)}</Empty>
+      )
+    ) : (
+      <Loading />
+    );
   const tasks = (show: string) => `/ui/tasks?filter=repo:${full}&show=${show}`;
   const days = `, ${o.window_days} days`;
-  return <><h2>Now</h2><div class="figures"><Figure n={o.tasks.in_flight} name="tasks running" href={tasks("running")} /><Figure n={o.tasks.pending} name="in the queue" href={tasks("open")} /><Figure n={o.tasks.held} name="held" href={tasks("waits")} />
-    <Figure n={o.prs.open} name="open pull requests" href={"/ui/prs?repo=" + full} /><Figure n={o.prs.needs_person} name="need a person" href={"/ui/prs?repo=" + full} /><Figure n={o.prs.pending_approvals} name="approvals wait" href="/ui/approvals" /><Figure n={o.open_blockers} name="open blockers" href="/ui/blockers" /></div>
-    <h2>Lately</h2><div class="figures"><Figure n={o.prs.merged} name={"merged" + days} href={"/ui/prs?show=merged&repo=" + full} /><Figure n={o.prs.closed} name={"closed" + days} href={"/ui/prs?repo=" + full} /><Figure n={o.tasks.completed} name={"tasks done" + days} href={tasks("all")} /><Figure n={o.tasks.failed} name={"tasks failed" + days} href={tasks("failed")} />
-      <Figure n={o.checks.failed} name={`checks failed, ${o.checks.passed} passed`} href={"/ui/ci?repo=" + full} /><Figure n={usd(o.sessions.cost_usd)} name={`in ${o.sessions.count} ${o.sessions.count === 1 ? "session" : "sessions"}` + days} href={`/ui/repos/${full}?tab=sessions`} /></div>
-    {flakes.value.value && flakes.value.value.data.length > 0 && <><h2>Checks that come and go</h2><div class="scroll" tabIndex={0}><table class="bars"><thead><tr><th>Job</th><th>Test</th><th class="end">Seen</th><th>Last</th></tr></thead><tbody>
-      {flakes.value.value.data.map((f) => <tr key={f.id}><th scope="row">{inert(f.job)}{f.often && <> <Status of="stale" say="often" /></>}</th><td>{inert(f.test || f.error)}</td><td class="num end">{f.seen} of {f.runs}</td><td><Time at={f.last_at} /></td></tr>)}</tbody></table></div></>}</>;
+  return (
+    <>
+      <h2>Now</h2>
+      <div class="figures">
+        <Figure n={o.tasks.in_flight} name="tasks running" one="task running" href={tasks("running")} />
+        <Figure n={o.tasks.pending} name="in the queue" href={tasks("open")} />
+        <Figure n={o.tasks.held} name="held" href={tasks("waits")} />
+        <Figure n={o.prs.open} name="open pull requests" one="open pull request" href={"/ui/prs?repo=" + full} />
+        <Figure n={o.prs.needs_person} name="need a person" one="needs a person" href={"/ui/prs?repo=" + full} />
+        <Figure n={o.prs.pending_approvals} name="approvals wait" one="approval waits" href="/ui/approvals" />
+        <Figure n={o.open_blockers} name="open blockers" one="open blocker" href="/ui/blockers" />
+      </div>
+      <h2>Lately</h2>
+      <div class="figures">
+        <Figure n={o.prs.merged} name={"merged" + days} href={"/ui/prs?show=merged&repo=" + full} />
+        <Figure n={o.prs.closed} name={"closed" + days} href={"/ui/prs?repo=" + full} />
+        <Figure n={o.tasks.completed} name={"tasks done" + days} one={"task done" + days} href={tasks("all")} />
+        <Figure n={o.tasks.failed} name={"tasks failed" + days} one={"task failed" + days} href={tasks("failed")} />
+        <Figure n={o.checks.failed} name={`checks failed, ${o.checks.passed} passed`} href={"/ui/ci?repo=" + full} />
+        <Figure
+          n={usd(o.sessions.cost_usd)}
+          name={`in ${o.sessions.count} ${o.sessions.count === 1 ? "session" : "sessions"}` + days}
+          href={`/ui/repos/${full}?tab=sessions`}
+        />
+      </div>
+      {flakes.value.value && flakes.value.value.data.length > 0 && (
+        <>
+          <h2>Checks that come and go</h2>
+          <div class="scroll" tabIndex={0}>
+            <table class="bars">
+              <thead>
+                <tr>
+                  <th>Job</th>
+                  <th>Test</th>
+                  <th class="end">Seen</th>
+                  <th>Last</th>
+                </tr>
+              </thead>
+              <tbody>
+                {flakes.value.value.data.map((f) => (
+                  <tr key={f.id}>
+                    <th scope="row">
+                      {inert(f.job)}
+                      {f.often && (
+                        <>
+                          {" "}
+                          <Status of="stale" say="often" />
+                        </>
+                      )}
+                    </th>
+                    <td>{inert(f.test || f.error)}</td>
+                    <td class="num end">
+                      {f.seen} of {f.runs}
+                    </td>
+                    <td>
+                      <Time at={f.last_at} />
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        </>
+      )}
+    </>
+  );
 }
 
-function Figure(p: { n: number | string; name: string; href: string }) { return <a href={p.href}><b class="num">{p.n}</b>{p.name}</a>; }
-
-// flat is a policy as dotted names and values.
-function flat(v: unknown, name = ""): [string, string][] {
-  if (v !== null && typeof v === "object" && !Array.isArray(v)) return Object.entries(v).flatMap(([k, x]) => flat(x, name ? name + "." + k : k));
-  return [[name, v === null ? "none" : typeof v === "string" ? v || "empty" : JSON.stringify(v)]];
-}
-
-function Clamps(p: { all: Clamp[] }) {
-  return <>{p.all.map((c) => <p key={c.field} class="hold"><code>{c.field}</code> asks for {inert(c.asked)}; the account allows {inert(c.given)}.</p>)}</>;
-}
-
-// Policy shows what is in force, and an editor that asks the server while one types.
-function Policy(p: { at: At }) {
-  const one = useOne("policy", (signal) => projectPolicyGet(p.at, { signal })), v = one.value.value;
-  const [text, setText] = useState<string>(), [verdict, setVerdict] = useState<PolicyVerdict>(), [failed, setFailed] = useState("");
-  useEffect(() => {
-    if (text === undefined || !may(projectPolicyValidate)) return;
-    const off = new AbortController();
-    const timer = setTimeout(() => { projectPolicyValidate({ ...p.at, yml: text }, { signal: off.signal }).then((x) => { setVerdict(x); setFailed(""); }, (e) => { if (!off.signal.aborted) setFailed(said(e)); }); }, 400);
-    return () => { clearTimeout(timer); off.abort(); };
-  }, [text]);
-  if (!v) return one.error.value ? <Trouble error={one.error.value} /> : <Loading />;
-  return <>{v.fallback && <p class="hold">The defaults are in force: {inert(v.fallback)}</p>}<Clamps all={v.clamped} />
-    <h2>Try a policy file</h2><p class="dim">It is checked as you type and stored nowhere: a commit of <code>.svc/policy.yml</code> to the default branch changes the policy.</p>
-    <textarea class="code" rows={16} aria-label="Policy file" spellcheck={false} value={text ?? v.yml ?? "version: 1\n"} onInput={(e) => setText(e.currentTarget.value)} />
-    <div class="verdict" role="status">{failed ? <p class="trouble">{failed}</p> : verdict && (verdict.ok ? <p><Status of="valid" /></p> : <div class="trouble">{verdict.errors.map((e, i) => <p key={i}>{inert(e)}</p>)}</div>)}{verdict && <Clamps all={verdict.clamped} />}</div>
-    <div class="acts"><button type="button" onClick={() => { setText(undefined); setVerdict(undefined); }}>As it is</button><button type="button" onClick={() => copy(text ?? v.yml ?? "version: 1\n")}>Copy</button></div>
-    <h2>In force</h2><div class="scroll" tabIndex={0}><table class="bars"><tbody>{flat(v.policy).map(([k, x]) => <tr key={k}><th scope="row"><code>{k}</code></th><td>{inert(x)}</td></tr>)}</tbody></table></div></>;
+function Figure(p: { n: number | string; name: string; one?: string; href: string }) {
+  return (
+    <a href={p.href}>
+      <b class="num">{p.n}</b>
+      {p.n === 1 ? (p.one ?? p.name) : p.name}
+    </a>
+  );
 }
 
 function Settings(p: { at: At; host: string; enabled: boolean; changed: () => void }) {
-  const one = useOne("settings", (signal) => projectSettings(p.at, { signal })), s = one.value.value;
-  if (!p.enabled) return <Empty>It is off: its tasks wait, and new ones are refused. The other switches can be turned when it is enabled.</Empty>;
+  const one = useOne("settings", (signal) => projectSettings(p.at, { signal })),
+    s = one.value.value;
+  if (!p.enabled)
+    return (
+      <Empty>
+        It is off: its tasks wait, and new ones are refused. The other switches can be turned when it is enabled.
+      </Empty>
+    );
   if (!s) return one.error.value ? <Trouble error={one.error.value} /> : <Loading />;
-  return <><h2>Switches</h2><ul class="cards">{s.switches.map((w) => <li key={w.name} class="card"><div><p><strong>{words(w.name)}</strong> <Status of={w.on ? "enabled" : "ended"} say={w.on ? "on" : "off"} /></p><p class="dim">{w.does}</p></div>
-    <div class="acts"><Act call={projectUpdate} input={{ ...p.at, host: p.host, [w.name]: !w.on }} confirm={w.name === "enabled" ? "Turn it off? Its tasks wait, and new ones are refused." : undefined} done={() => { void one.load(); p.changed(); return `${words(w.name)} is ${w.on ? "off" : "on"}.`; }}>Turn {w.on ? "off" : "on"}</Act></div></li>)}</ul>
-    <h2>What the account holds it to</h2><div class="scroll" tabIndex={0}><table class="bars"><tbody>{flat(s.floors).map(([k, v]) => <tr key={k}><th scope="row">{words(k)}</th><td>{inert(v)}</td></tr>)}</tbody></table></div>
-    {s.policy.fallback && <p class="hold">{inert(s.policy.fallback)}</p>}<Clamps all={s.policy.clamped} /></>;
-}
-
-function Issues(p: { at: At }) {
-  const list = useList<Issue>("issues", (cursor, signal) => issueList({ ...p.at, cursor, per_page: 50 }, { signal })), [open, set] = useState("");
-  return <Cards list={list} label="Issues" empty="It has no issues." row={(i) => <><div><p><strong>{i.number !== null && `#${i.number} `}{inert(i.title)}</strong></p>
-    <p class="dim">{i.author && inert(i.author)} · <Time at={i.created_at} />{i.labels.length > 0 && " · " + i.labels.map(inert).join(", ")}{i.ask_id && <> · <a href={"/ui/asks/" + i.ask_id}>ask</a></>}</p>
-    {open === i.id && <Form call={issueEscalate} submit="Hand it to a person" said="An escalation was made." done={() => { set(""); void list.load(); }} read={(f) => ({ id: i.id, category: of(f, "category") ?? "", reason: of(f, "reason") ?? "" })}>{(wrong) => <><Text name="category" label="Category" wrong={wrong} need focus /><Text name="reason" label="Reason" wrong={wrong} need /></>}</Form>}
-    {open === "-" + i.id && <Form call={issueHandoff} submit="Hand it off" said="It is on its way." done={() => { set(""); void list.load(); }} read={(f) => ({ id: i.id, reason: of(f, "reason") ?? "", webhook_ref: of(f, "hook") })}>{(wrong) => <><Text name="reason" label="Reason" wrong={wrong} need focus /><Text name="hook" label="Webhook" hint="its name; empty: the policy file's" wrong={wrong} field="webhook_ref" /></>}</Form>}</div>
-    <div class="acts"><Status of={i.state} noun="issue" /><Status of={i.triage} noun="triage" />{i.state === "open" && !i.escalation_id && <button type="button" aria-expanded={open === i.id} onClick={() => set(open === i.id ? "" : i.id)}>Escalate</button>}
-      {i.state === "open" && <button type="button" aria-expanded={open === "-" + i.id} onClick={() => set(open === "-" + i.id ? "" : "-" + i.id)}>Hand off</button>}</div></>} />;
+  return (
+    <>
+      <h2>Switches</h2>
+      <ul class="cards">
+        {s.switches.map((w) => (
+          <li key={w.name} class="card">
+            <div>
+              <p>
+                <strong>{words(w.name)}</strong> <Status of={w.on ? "enabled" : "ended"} say={w.on ? "on" : "off"} />
+              </p>
+              <p class="dim">{w.does}</p>
+            </div>
+            <div class="acts">
+              <Act
+                call={projectUpdate}
+                input={{ ...p.at, host: p.host, [w.name]: !w.on }}
+                confirm={w.name === "enabled" ? "Turn it off? Its tasks wait, and new ones are refused." : undefined}
+                done={() => {
+                  void one.load();
+                  p.changed();
+                  return `${words(w.name)} is ${w.on ? "off" : "on"}.`;
+                }}
+              >
+                Turn {w.on ? "off" : "on"}
+              </Act>
+            </div>
+          </li>
+        ))}
+      </ul>
+      <h2>What the account holds it to</h2>
+      <div class="scroll" tabIndex={0}>
+        <table class="bars">
+          <tbody>
+            {flat(s.floors).map(([k, v]) => (
+              <tr key={k}>
+                <th scope="row">{words(k)}</th>
+                <td>{inert(v)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {s.policy.fallback && <p class="hold">{inert(s.policy.fallback)}</p>}
+      <Clamps all={s.policy.clamped} />
+    </>
+  );
 }
 
 function Sessions(p: { at: At }) {
   const full = p.at.owner + "/" + p.at.repo;
-  const list = useList<Session>("sessions", (cursor, signal) => sessionListByProject({ ...p.at, cursor, per_page: 100 }, { signal }), { topic: "sessions", fits: (s) => s.repo === full });
-  return <section class="fill" aria-label="Sessions"><SessionTable list={list} empty="Nothing has called a model for it yet." /></section>;
+  const list = useList<Session>(
+    "sessions",
+    (cursor, signal) => sessionListByProject({ ...p.at, cursor, per_page: 100 }, { signal }),
+    { topic: "sessions", fits: (s) => s.repo === full },
+  );
+  return (
+    <section class="fill" aria-label="Sessions">
+      <SessionTable list={list} empty="Nothing has called a model for it yet." />
+    </section>
+  );
 }

@@ -1,46 +1,182 @@
 // Tasks: all of them, or those that are open, run, wait for a person, or failed.
-import { taskCancel, taskList, type Task } from "../client.gen";
-import { said } from "../api";
-import { useList } from "../list";
+import { useEffect, useRef } from "preact/hooks";
+import { boxList, taskList, type Box, type Task } from "../client.gen";
+import { Board, doing } from "../cards/board";
+import { TaskPane } from "../cards/panes";
+import { Many } from "../cards/many";
+import { fitsFilter, together } from "../cards/taskfilter";
+import { useAgain, useList, useOne, type List } from "../list";
+import { listen } from "../live";
 import { query, setQuery } from "../route";
+import { may } from "../session";
 import { inert } from "../ui/ansi";
 import { usd } from "../ui/money";
-import { Head, Search, Tabs } from "../ui/parts";
+import { PaneSwitch } from "../ui/pane";
+import { Head, NoFit, Search, Tabs } from "../ui/parts";
 import { Status, words } from "../ui/status";
 import { Table } from "../ui/table";
 import { Time } from "../ui/time";
-import { tell } from "../ui/toast";
-import { openNewTask } from "./newtask";
+import { filing } from "./newtask";
+import { table } from "../own";
 
-const over = ["completed", "merged", "cancelled", "failed"];
-const shows: Record<string, { states: string[]; filter?: string[]; fits: (t: Task) => boolean }> = {
-  all: { states: [], fits: () => true },
-  open: { states: ["pending", "held", "claimed", "running", "awaiting_ci", "awaiting_review", "mergeable"], fits: (t) => !over.includes(t.status) },
-  running: { states: ["claimed", "running"], fits: (t) => t.status === "running" || t.status === "claimed" },
-  waits: { states: [], filter: ["waits:person"], fits: (t) => t.holds.some((h) => h.clear !== null && h.blocking) },
-  failed: { states: ["failed"], fits: (t) => t.status === "failed" },
-  stuck: { states: [], filter: ["stuck:true"], fits: (t) => t.stuck },
-};
+const shows: Record<string, string[]> = table({
+  all: [],
+  open: ["status:pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable"],
+  running: ["status:claimed,running"],
+  waits: ["waits:person"],
+  failed: ["status:failed"],
+  stuck: ["stuck:true"],
+});
+const none: { data: Box[] } = { data: [] };
 
 export default function Tasks() {
-  const show = query().get("show") ?? "all", q = query().get("q") ?? "", filters = query().getAll("filter"), own = shows[show] ?? shows["all"]!;
-  const list = useList<Task>(show + "\n" + q + "\n" + filters, (cursor, signal) => taskList({ cursor, per_page: 100, q: q || undefined, filter: [...filters, ...(own.filter ?? []), ...(own.states.length ? ["status:" + own.states.join(",")] : [])] }, { signal }),
-    { topic: "tasks", fits: (t) => own.fits(t) && !filters.length && (!q || t.title.toLowerCase().includes(q.toLowerCase())) });
-  return <section class="fill">
-    <Head title="Tasks" count={list.ids.value.length}><Tabs label="Show" all={Object.keys(shows)} at={show} to={(s) => setQuery({ show: s === "all" ? "" : s })} />
-      <Search label="Filter tasks" value={q} to={(t) => setQuery({ q: t })} /><span class="grow" /><button type="button" class="main" onClick={openNewTask}>New</button></Head>
-    {filters.length > 0 && <p>Only {filters.join(" and ")}. <a href={"/ui/tasks"}>Clear</a></p>}
-    <Table list={list} id="tasks" label="Tasks" widths="150px minmax(0,1fr) minmax(0,160px) 70px 90px 80px 90px" href={(t) => "/ui/tasks/" + t.id}
-      empty={q || show !== "all" ? <>No task fits. <a href="/ui/tasks">Show all</a>.</> : <>No tasks yet. File one (<kbd>c</kbd>), or <code>yardmaster task create --repo …</code></>}
-      keys={(t, key) => { if (key !== "x") return false; void taskCancel({ id: t.id }).then((o) => tell(o.kind === "cancelled" ? "Cancelled." : "It was over already."), (e) => tell(said(e))); return true; }}
-      columns={[
-        { name: "Status", cell: (t) => <><Status of={t.status} />{t.stuck && <b class="bad"> stuck</b>}</> },
-        { name: "Title", wide: true, cell: (t) => <>{inert(t.title)}{t.holds[0] && <small> · {words(t.holds[0].reason)}</small>}</> },
-        { name: "Repository", class: "dim less", cell: (t) => t.repo },
-        { name: "Kind", class: "dim less", cell: (t) => t.kind },
-        { name: "Place", class: "dim less", cell: (t) => t.queue_position !== null ? "queue " + t.queue_position : t.attempt > 1 ? "attempt " + t.attempt : "" },
-        { name: "Cost", class: "num less", cell: (t) => usd(t.budget.spent) },
-        { name: "Age", class: "dim end", cell: (t) => <Time at={t.created_at} suffix={false} /> },
-      ]} />
-  </section>;
+  const show = query().get("show") ?? "all",
+    q = query().get("q") ?? "",
+    board = query().get("view") === "board",
+    filters = query().getAll("filter"),
+    all = together(shows[show] ?? [], filters);
+  const never = all.includes("status:"); // the tab and the filter leave nothing
+  const list = useList<Task>(
+    all + "\n" + q,
+    async (cursor, signal) =>
+      never
+        ? { data: [] }
+        : taskList({ cursor, per_page: board ? 200 : 100, q: q || undefined, filter: all }, { signal }),
+    {
+      topic: "tasks",
+      fits: (t) => all.every((f) => fitsFilter(t, f)) && (!q || t.title.toLowerCase().includes(q.toLowerCase())),
+    },
+  );
+  usePlaces(list);
+  const boxes = useOne("boxes", (signal) =>
+    may(boxList) ? boxList({ per_page: 100 }, { signal }) : Promise.resolve(none),
+  );
+  useAgain(
+    "runners",
+    (x) => !boxes.value.peek()?.data.some((b) => b.id === x.id),
+    () => void boxes.load(),
+  );
+  const nameOf = (id: string) => {
+    const b = boxes.value.value?.data.find((x) => x.id === id);
+    return b?.name ? inert(b.name) : "box " + id.slice(0, 8);
+  };
+  // A task that waits for others has no place among those that boxes can take.
+  const where = (t: Task) =>
+    t.queue_position !== null && !t.holds.some((h) => h.reason === "waiting_dependencies")
+      ? "queue " + t.queue_position
+      : t.box_id && (t.status === "claimed" || t.status === "running")
+        ? nameOf(t.box_id)
+        : "";
+  const clear = "/ui/tasks" + (board ? "?view=board" : "");
+  const empty =
+    q || show !== "all" || filters.length ? (
+      <NoFit noun="task" of={[show !== "all" && words(show), q && `“${q}”`, ...filters]} clear={clear} />
+    ) : (
+      <>
+        No tasks yet. File one (<kbd>c</kbd>), or <code>yardmaster task create --repo …</code>
+      </>
+    );
+  return (
+    <section class="fill">
+      <Head title="Tasks" count={list.count}>
+        <Tabs label="Show" all={Object.keys(shows)} at={show} to={(s) => setQuery({ show: s === "all" ? "" : s })} />
+        <Search label="Filter tasks" value={q} to={(t) => setQuery({ q: t })} now />
+        <Tabs
+          label="View"
+          all={["list", "board"]}
+          at={board ? "board" : "list"}
+          to={(s) => setQuery({ view: s === "list" ? "" : s })}
+        />
+        <span class="grow" />
+        {!board && <PaneSwitch />}
+        <button type="button" class="main" {...filing()}>
+          New
+        </button>
+      </Head>
+      {filters.length > 0 && (
+        <p>
+          Only {filters.join(" and ")}. <a href={clear}>Clear</a>
+        </p>
+      )}
+      {board ? (
+        list.state.value === "ready" && list.ids.value.length === 0 ? (
+          <p class="empty">{empty}</p>
+        ) : (
+          <Board list={list} />
+        )
+      ) : (
+        <Table
+          list={list}
+          id="tasks"
+          label="Tasks"
+          widths="minmax(150px,190px) minmax(0,1fr) minmax(0,160px) 70px minmax(80px,130px) 70px 80px 90px"
+          href={(t) => "/ui/tasks/" + t.id}
+          pane={TaskPane}
+          empty={empty}
+          many={Many}
+          columns={[
+            {
+              name: "Status",
+              cell: (t) => (
+                <>
+                  <Status of={t.status} />
+                  {t.stuck && <b class="bad"> stuck</b>}
+                </>
+              ),
+            },
+            {
+              name: "Title",
+              wide: true,
+              cell: (t) => (
+                <>
+                  {inert(t.title)}
+                  {doing(t) && <small> · {doing(t)}</small>}
+                </>
+              ),
+            },
+            { name: "Repository", class: "dim less", rank: 2, cell: (t) => t.repo },
+            { name: "Kind", class: "dim less", cell: (t) => t.kind },
+            { name: "Box or place", class: "dim less", rank: 4, cell: where },
+            { name: "Attempt", class: "num dim less", rank: 1, cell: (t) => t.attempt || "–" },
+            { name: "Cost", class: "num less", rank: 3, cell: (t) => usd(t.budget.spent) },
+            { name: "Age", class: "dim end", cell: (t) => <Time at={t.created_at} suffix={false} /> },
+          ]}
+        />
+      )}
+    </section>
+  );
+}
+
+const gently = 2000; // ms between two questions for the places in the queue
+
+// usePlaces keeps the places in the queue true: a task that leaves the queue moves those
+// behind it, of which no patch tells.
+function usePlaces(list: List<Task>) {
+  const queued = useRef(new Map<string, boolean>());
+  for (const id of list.ids.value) {
+    const t = list.rows.get(id)?.peek();
+    if (t && !queued.current.has(id)) queued.current.set(id, t.status === "pending");
+  }
+  useEffect(() => {
+    let due = 0;
+    const places = () => list.ids.peek().some((id) => (list.rows.get(id)?.peek().queue_position ?? null) !== null);
+    const ask = () => {
+      due = 0;
+      void list.freshen(() => taskList({ filter: ["status:pending"], per_page: 200 }));
+    };
+    const quiet = listen("tasks", (patches) => {
+      let moved = false;
+      for (const p of patches) {
+        const now = p.op !== "remove" && p.row.status === "pending",
+          was = queued.current.get(p.id) ?? (p.op !== "remove" && p.row.status === "claimed");
+        queued.current.set(p.id, now);
+        moved ||= was !== now;
+      }
+      if (moved && places()) due ||= window.setTimeout(ask, gently);
+    });
+    return () => {
+      quiet();
+      clearTimeout(due);
+    };
+  }, [list]);
 }

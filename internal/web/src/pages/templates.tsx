@@ -1,13 +1,27 @@
 // Templates: which agent and model carry a task out, what agents are told, and the
 // variables of those texts.
 import { useState } from "preact/hooks";
-import { configDelete, configList, configSet, projectList, systemPromptGet, systemPromptSet, templateDelete, templateList, templateSet, type PromptVariable, type Template } from "../client.gen";
+import {
+  configDelete,
+  configList,
+  configSet,
+  projectList,
+  systemPromptGet,
+  systemPromptSet,
+  templateDelete,
+  templateList,
+  templateSet,
+  type PromptVariable,
+  type Template,
+} from "../client.gen";
 import { useList, useOne } from "../list";
 import { query, setQuery } from "../route";
 import { may } from "../session";
+import { useFresh } from "../ui/every";
 import { inert } from "../ui/ansi";
 import { Dialog } from "../ui/dialog";
 import { Form } from "../ui/form";
+import { gate } from "../ui/gate";
 import { Cards, Choice, number, of, pairs, Text, unpaired } from "../ui/inputs";
 import { Act, Fact, Facts, Head, Loading, Tabs, Trouble } from "../ui/parts";
 import { span, Time } from "../ui/time";
@@ -16,78 +30,356 @@ const tabs = ["templates", "prompts", "variables"];
 
 export default function Templates() {
   const tab = query().get("tab") ?? "templates";
-  return <><Head title="Templates"><Tabs label="Parts" all={tabs} at={tab} to={(t) => setQuery({ tab: t === "templates" ? "" : t, place: "" })} /></Head>
-    {tab === "prompts" ? <Prompts /> : tab === "variables" ? <Variables /> : <All />}</>;
+  return (
+    <>
+      <Head title="Templates">
+        <Tabs label="Parts" all={tabs} at={tab} to={(t) => setQuery({ tab: t === "templates" ? "" : t, place: "" })} />
+      </Head>
+      {tab === "prompts" ? <Prompts /> : tab === "variables" ? <Variables /> : <All />}
+    </>
+  );
 }
 
 type Row<T> = T & { id: string };
 
 function All() {
-  const list = useList<Row<Template>>("templates", async (cursor, signal) => { const page = await templateList({ cursor, per_page: 100 }, { signal }); return { ...page, data: page.data.map((t) => ({ ...t, id: t.name })) }; });
+  const list = useList<Row<Template>>("templates", async (cursor, signal) => {
+    const page = await templateList({ cursor, per_page: 100 }, { signal });
+    return { ...page, data: page.data.map((t) => ({ ...t, id: t.name })) };
+  });
+  useFresh(list);
   const [open, set] = useState<Template | "new">();
-  return <><p class="dim">A task names a template; one that names none gets <code>default</code>.</p>
-    <Cards list={list} label="Templates" empty="There is none." row={(t) => <><div><p><strong>{t.name}</strong> <span class="dim">{t.created_at ? "" : "as it comes"}</span></p>
-      <p class="dim">{[t.agent, t.provider && `key of ${t.provider}`, t.model && inert(t.model), `isolation ${t.isolation}`, `at most ${span(t.timeout).trim()}`].filter(Boolean).join(" · ")}</p></div>
-      <div class="acts">{t.created_at && <Act call={templateDelete} input={{ name: t.name }} confirm={t.name === "default" ? "Set the default back to what it was at first?" : "Delete it? Tasks that wait and name it are held until there is one of its name again."} done={() => { void list.load(); return "Deleted."; }}>{t.name === "default" ? "Reset" : "Delete"}</Act>}
-        <button type="button" onClick={() => set(t)}>Edit</button></div></>} />
-    <p><button type="button" class="main" disabled={!may(templateSet)} onClick={() => set("new")}>New template</button></p>
-    {open && <Edit of={open === "new" ? undefined : open} close={(changed) => { set(undefined); if (changed) void list.load(); }} />}</>;
+  return (
+    <>
+      <p class="dim">
+        A task names a template; one that names none gets <code>default</code>.
+      </p>
+      <Cards
+        list={list}
+        label="Templates"
+        empty="There is none."
+        row={(t) => (
+          <>
+            <div>
+              <p>
+                <strong>{t.name}</strong> <span class="dim">{t.created_at ? "" : "as it comes"}</span>
+              </p>
+              <p class="dim">
+                {[
+                  t.agent,
+                  t.provider && `key of ${t.provider}`,
+                  t.model && inert(t.model),
+                  `isolation ${t.isolation}`,
+                  `at most ${span(t.timeout).trim()}`,
+                ]
+                  .filter(Boolean)
+                  .join(" · ")}
+              </p>
+            </div>
+            <div class="acts">
+              {t.created_at && (
+                <Act
+                  call={templateDelete}
+                  input={{ name: t.name }}
+                  confirm={
+                    t.name === "default"
+                      ? "Set the default back to what it was at first?"
+                      : "Delete it? Tasks that wait and name it are held until there is one of its name again."
+                  }
+                  done={() => {
+                    void list.load();
+                    return "Deleted.";
+                  }}
+                >
+                  {t.name === "default" ? "Reset" : "Delete"}
+                </Act>
+              )}
+              <button type="button" onClick={() => set(t)}>
+                Edit
+              </button>
+            </div>
+          </>
+        )}
+      />
+      <p>
+        <button type="button" class="main" {...gate(templateSet, () => set("new"))}>
+          New template
+        </button>
+      </p>
+      {open && (
+        <Edit
+          of={open === "new" ? undefined : open}
+          close={(changed) => {
+            set(undefined);
+            if (changed) void list.load();
+          }}
+        />
+      )}
+    </>
+  );
 }
 
 function Edit(p: { of: Template | undefined; close: (changed: boolean) => void }) {
-  const t = p.of, [agent, setAgent] = useState<string>(t?.agent ?? "builtin"), [provider, setProvider] = useState(t?.provider ?? "");
-  return <Dialog title={t ? "Template " + t.name : "New template"} class="wide" close={() => p.close(false)}>
-    <Form call={templateSet} submit="Save" said="Saved." keep done={() => p.close(true)} read={(f) => ({ name: t?.name ?? of(f, "name") ?? "", agent: agent as "builtin", model: of(f, "model"), provider: (provider || undefined) as "openai" | undefined,
-      base_url: of(f, "base_url"), command: agent === "command" ? (of(f, "command") ?? "").split("\n").filter(Boolean) : undefined, api: agent === "builtin" ? of(f, "api") as "chat" | undefined : undefined,
-      isolation: of(f, "isolation") as "best" | undefined, timeout: number(f, "timeout"), options: pairs(f, "options") })}>{(wrong) => <>
-      {!t && <Text name="name" label="Name" hint="lower-case words" wrong={wrong} need focus />}
-      <Choice name="agent" label="Agent" hint="the program that works" wrong={wrong} value={agent} all={["builtin", "claude", "codex", "opencode", "gemini", "qwen", "goose", "command"]} onPick={setAgent} />
-      {agent === "command" && <Text name="command" label="Command" hint="one argument a line" wrong={wrong} rows={3} code value={t?.command.join("\n")} />}
-      <Choice name="provider" label="Key" hint="of which provider" wrong={wrong} value={provider} all={[["", "the first that fits"], "anthropic", "openai", "google", "openrouter", "compatible", "scripted"]} onPick={setProvider} />
-      {provider === "compatible" && <Text name="base_url" label="Address" wrong={wrong} type="url" value={t?.base_url} />}
-      <Text name="model" label="Model" hint="empty: the agent's own choice" wrong={wrong} value={t?.model} />
-      {agent === "builtin" && <Choice name="api" label="API" wrong={wrong} value={t?.api || "chat"} all={["chat", "messages", "responses"]} />}
-      <Choice name="isolation" label="Isolation" wrong={wrong} value={t?.isolation ?? "best"} all={[["best", "the best the box has"], "bubblewrap", "landlock", "none"]} />
-      <Text name="timeout" label="Time for a run" hint="seconds" wrong={wrong} value={t?.timeout ?? 3600} decimal />
-      <Text name="options" label="Options" hint="name=value, one a line" wrong={wrong} rows={3} code value={unpaired(t?.options)} /></>}</Form></Dialog>;
+  const t = p.of,
+    [agent, setAgent] = useState<string>(t?.agent ?? "builtin"),
+    [provider, setProvider] = useState(t?.provider ?? "");
+  return (
+    <Dialog title={t ? "Template " + t.name : "New template"} class="wide" close={() => p.close(false)}>
+      <Form
+        call={templateSet}
+        submit="Save"
+        said="Saved."
+        keep
+        done={() => p.close(true)}
+        read={(f) => ({
+          name: t?.name ?? of(f, "name") ?? "",
+          agent: agent as "builtin",
+          model: of(f, "model"),
+          provider: (provider || undefined) as "openai" | undefined,
+          base_url: of(f, "base_url"),
+          command: agent === "command" ? (of(f, "command") ?? "").split("\n").filter(Boolean) : undefined,
+          api: agent === "builtin" ? (of(f, "api") as "chat" | undefined) : undefined,
+          isolation: of(f, "isolation") as "best" | undefined,
+          timeout: number(f, "timeout"),
+          options: pairs(f, "options"),
+        })}
+      >
+        {(wrong) => (
+          <>
+            {!t && <Text name="name" label="Name" hint="lower-case words" wrong={wrong} need focus />}
+            <Choice
+              name="agent"
+              label="Agent"
+              hint="the program that works"
+              wrong={wrong}
+              value={agent}
+              all={["builtin", "claude", "codex", "opencode", "gemini", "qwen", "goose", "command"]}
+              onPick={setAgent}
+            />
+            {agent === "command" && (
+              <Text
+                name="command"
+                label="Command"
+                hint="one argument a line"
+                wrong={wrong}
+                rows={3}
+                code
+                value={t?.command.join("\n")}
+              />
+            )}
+            <Choice
+              name="provider"
+              label="Key"
+              hint="of which provider"
+              wrong={wrong}
+              value={provider}
+              all={[
+                ["", "the first that fits"],
+                "anthropic",
+                "openai",
+                "google",
+                "openrouter",
+                "compatible",
+                "scripted",
+              ]}
+              onPick={setProvider}
+            />
+            {provider === "compatible" && (
+              <Text name="base_url" label="Address" wrong={wrong} type="url" value={t?.base_url} />
+            )}
+            <Text name="model" label="Model" hint="empty: the agent's own choice" wrong={wrong} value={t?.model} />
+            {agent === "builtin" && (
+              <Choice
+                name="api"
+                label="API"
+                wrong={wrong}
+                value={t?.api || "chat"}
+                all={["chat", "messages", "responses"]}
+              />
+            )}
+            <Choice
+              name="isolation"
+              label="Isolation"
+              wrong={wrong}
+              value={t?.isolation ?? "best"}
+              all={[["best", "the best the box has"], "bubblewrap", "landlock", "none"]}
+            />
+            <Text
+              name="timeout"
+              label="Time for a run"
+              hint="seconds"
+              wrong={wrong}
+              value={t?.timeout ?? 3600}
+              decimal
+            />
+            <Text
+              name="options"
+              label="Options"
+              hint="name=value, one a line"
+              wrong={wrong}
+              rows={3}
+              code
+              value={unpaired(t?.options)}
+            />
+          </>
+        )}
+      </Form>
+    </Dialog>
+  );
 }
 
-const scopes = [["account", "the account"], ["repo", "a repository"], ["template", "a template"]] as const;
+const scopes = [
+  ["account", "the account"],
+  ["repo", "a repository"],
+  ["template", "a template"],
+] as const;
 type Scope = (typeof scopes)[number][0];
 
 // usePlaces are the places that a text may hold for: the account, a repository, a template.
 function usePlaces(): (readonly [string, string])[] {
-  const repos = useOne("repos", (signal) => may(projectList) ? projectList({ per_page: 100 }, { signal }) : Promise.resolve({ data: [], next_cursor: null }));
+  const repos = useOne("repos", (signal) =>
+    may(projectList) ? projectList({ per_page: 100 }, { signal }) : Promise.resolve({ data: [], next_cursor: null }),
+  );
   const templates = useOne("templates", (signal) => templateList({ per_page: 100 }, { signal }));
-  return [["account:", "the account"], ...(repos.value.value?.data ?? []).map((r) => ["repo:" + r.id, "repository " + r.full_name] as const), ...(templates.value.value?.data ?? []).map((t) => ["template:" + t.name, "template " + t.name] as const)];
+  return [
+    ["account:", "the account"],
+    ...(repos.value.value?.data ?? []).map((r) => ["repo:" + r.id, "repository " + r.full_name] as const),
+    ...(templates.value.value?.data ?? []).map((t) => ["template:" + t.name, "template " + t.name] as const),
+  ];
 }
 
-const parse = (place: string) => ({ scope: place.slice(0, place.indexOf(":")) as Scope, ref: place.slice(place.indexOf(":") + 1) || undefined });
+const parse = (place: string) => ({
+  scope: place.slice(0, place.indexOf(":")) as Scope,
+  ref: place.slice(place.indexOf(":") + 1) || undefined,
+});
 
 function Prompts() {
-  const places = usePlaces(), place = query().get("place") ?? "account:";
-  return <><p class="dim">Runs are told all that hold for them, from the next one on: the account's, the repository's, the template's, and that of whoever filed the task (<a href="/ui/settings">yours</a>). {"{{name}}"} is a variable.</p>
-    <Choice name="place" label="System prompt of" wrong={() => undefined} value={place} all={places} onPick={(v) => setQuery({ place: v === "account:" ? "" : v })} />
-    <Prompt key={place} place={place} /></>;
+  const places = usePlaces(),
+    place = query().get("place") ?? "account:";
+  return (
+    <>
+      <p class="dim">
+        Runs are told all that hold for them, from the next one on: the account's, the repository's, the template's, and
+        that of whoever filed the task (<a href="/ui/settings">yours</a>). {"{{name}}"} is a variable.
+      </p>
+      <Choice
+        name="place"
+        label="System prompt of"
+        wrong={() => undefined}
+        value={place}
+        all={places}
+        onPick={(v) => setQuery({ place: v === "account:" ? "" : v })}
+      />
+      <Prompt key={place} place={place} />
+    </>
+  );
 }
 
 function Prompt(p: { place: string }) {
-  const at = parse(p.place), one = useOne(p.place, (signal) => systemPromptGet(at, { signal })), v = one.value.value;
+  const at = parse(p.place),
+    one = useOne(p.place, (signal) => systemPromptGet(at, { signal })),
+    v = one.value.value;
   if (!v) return one.error.value ? <Trouble error={one.error.value} /> : <Loading />;
-  return <><Facts><Fact name="Last changed"><Time at={v.updated_at} /></Fact></Facts>
-    <Form call={systemPromptSet} submit="Save" said="Saved. Runs are told it from the next one on." keep done={() => void one.load()} read={(f) => ({ ...at, prompt: String(f.get("prompt") ?? "") })}>
-      {(wrong) => <Text name="prompt" label="Text" hint="empty: none. No secrets: every agent reads it" wrong={wrong} rows={12} value={v.prompt} />}</Form></>;
+  return (
+    <>
+      <Facts>
+        <Fact name="Last changed">
+          <Time at={v.updated_at} />
+        </Fact>
+      </Facts>
+      <Form
+        call={systemPromptSet}
+        submit="Save"
+        said="Saved. Runs are told it from the next one on."
+        keep
+        done={() => void one.load()}
+        read={(f) => ({ ...at, prompt: String(f.get("prompt") ?? "") })}
+      >
+        {(wrong) => (
+          <Text
+            name="prompt"
+            label="Text"
+            hint="empty: none. No secrets: every agent reads it"
+            wrong={wrong}
+            rows={12}
+            value={v.prompt}
+          />
+        )}
+      </Form>
+    </>
+  );
 }
 
 function Variables() {
   const places = usePlaces();
-  const list = useList<Row<PromptVariable>>("variables", async (cursor, signal) => { const page = await configList({ cursor, per_page: 100 }, { signal }); return { ...page, data: page.data.map((v) => ({ ...v, id: [v.scope, v.ref, v.key].join("/") })) }; });
+  const list = useList<Row<PromptVariable>>("variables", async (cursor, signal) => {
+    const page = await configList({ cursor, per_page: 100 }, { signal });
+    return { ...page, data: page.data.map((v) => ({ ...v, id: [v.scope, v.ref, v.key].join("/") })) };
+  });
   const nameOf = (v: PromptVariable) => places.find(([x]) => x === `${v.scope}:${v.ref ?? ""}`)?.[1] ?? v.scope;
-  return <><p class="dim">A variable stands in system prompts as {"{{name}}"} and is filled in when a run begins. Everybody in the account and every agent can read it: keep secrets under <a href="/ui/settings/secrets">Secrets</a>.</p>
-    <Cards list={list} label="Prompt variables" empty="There is no variable." row={(v) => <><div><p><code>{`{{${v.key}}}`}</code> <span class="dim">of {nameOf(v)}, <Time at={v.updated_at} /></span></p><p>{inert(v.value)}</p></div>
-      <div class="acts"><Act call={configDelete} input={{ scope: v.scope, key: v.key, ref: v.ref ?? undefined }} confirm="Delete it? Prompts that use it keep the placeholder as it is written." done={() => { void list.load(); return "Deleted."; }}>Delete</Act></div></>} />
-    <h2>Set a variable</h2>
-    <Form call={configSet} submit="Set" said="Set." done={() => void list.load()} read={(f) => ({ ...parse(of(f, "place") ?? "account:"), key: of(f, "key") ?? "", value: String(f.get("value") ?? "") })}>{(wrong) => <>
-      <Choice name="place" label="Holds for" wrong={(x) => wrong("ref") ?? wrong("scope") ?? wrong(x)} value="account:" all={places} />
-      <Text name="key" label="Name" wrong={wrong} need /><Text name="value" label="Value" wrong={wrong} rows={2} /></>}</Form></>;
+  return (
+    <>
+      <p class="dim">
+        A variable stands in system prompts as {"{{name}}"} and is filled in when a run begins. Everybody in the account
+        and every agent can read it: keep secrets under <a href="/ui/settings/secrets">Secrets</a>.
+      </p>
+      <Cards
+        list={list}
+        label="Prompt variables"
+        empty="There is no variable."
+        row={(v) => (
+          <>
+            <div>
+              <p>
+                <code>{`{{${v.key}}}`}</code>{" "}
+                <span class="dim">
+                  of {nameOf(v)}, <Time at={v.updated_at} />
+                </span>
+              </p>
+              <p>{inert(v.value)}</p>
+            </div>
+            <div class="acts">
+              <Act
+                call={configDelete}
+                input={{ scope: v.scope, key: v.key, ref: v.ref ?? undefined }}
+                confirm="Delete it? Prompts that use it keep the placeholder as it is written."
+                done={() => {
+                  void list.load();
+                  return "Deleted.";
+                }}
+              >
+                Delete
+              </Act>
+            </div>
+          </>
+        )}
+      />
+      <h2>Set a variable</h2>
+      <Form
+        call={configSet}
+        submit="Set"
+        said="Set."
+        done={() => void list.load()}
+        read={(f) => ({
+          ...parse(of(f, "place") ?? "account:"),
+          key: of(f, "key") ?? "",
+          value: String(f.get("value") ?? ""),
+        })}
+      >
+        {(wrong) => (
+          <>
+            <Choice
+              name="place"
+              label="Holds for"
+              wrong={(x) => wrong("ref") ?? wrong("scope") ?? wrong(x)}
+              value="account:"
+              all={places}
+            />
+            <Text name="key" label="Name" wrong={wrong} need />
+            <Text name="value" label="Value" wrong={wrong} rows={2} />
+          </>
+        )}
+      </Form>
+    </>
+  );
 }

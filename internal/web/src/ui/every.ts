@@ -5,10 +5,15 @@ import { useEffect } from "preact/hooks";
 // again.
 export function useEvery(seconds: number, again: () => void, deps: unknown[] = []) {
   useEffect(() => {
-    const look = () => { if (!document.hidden) again(); };
+    const look = () => {
+      if (!document.hidden) again();
+    };
     const timer = setInterval(look, seconds * 1000);
     document.addEventListener("visibilitychange", look);
-    return () => { clearInterval(timer); document.removeEventListener("visibilitychange", look); };
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener("visibilitychange", look);
+    };
   }, deps);
 }
 
@@ -20,4 +25,19 @@ export function bytes(n: number | null | undefined): string {
     n /= 1000;
   }
   return "";
+}
+
+// Reread is a list that useFresh asks for again.
+type Reread = { load: () => Promise<void>; hold: boolean; ids: { peek: () => string[] } };
+
+// useFresh keeps lists fresh that no topic tells of: every half minute while somebody looks,
+// unless they have scrolled down or asked for more rows than come at once.
+export function useFresh(...lists: Reread[]) {
+  useEvery(
+    30,
+    () => {
+      for (const l of lists) if (!l.hold && l.ids.peek().length <= 50) void l.load();
+    },
+    lists,
+  );
 }

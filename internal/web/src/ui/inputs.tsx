@@ -10,70 +10,206 @@ import { words } from "./status";
 type Wrong = (field: string) => string[] | undefined;
 
 // of reads a form: a text without the blanks around it, or nothing.
-export const of = (form: FormData, name: string): string | undefined => String(form.get(name) ?? "").trim() || undefined;
+export const of = (form: FormData, name: string): string | undefined =>
+  String(form.get(name) ?? "").trim() || undefined;
 // number reads a number; what is none is sent as it is, for the server to say so.
 export const number = (form: FormData, name: string): number | undefined => {
   const text = of(form, name);
   return text === undefined ? undefined : Number.isFinite(Number(text)) ? Number(text) : (text as unknown as number);
 };
 // lines reads the lines or words of a text.
-export const lines = (form: FormData, name: string): string[] => (of(form, name) ?? "").split(/[\n,]+/).map((s) => s.trim()).filter(Boolean);
+export const lines = (form: FormData, name: string): string[] =>
+  (of(form, name) ?? "")
+    .split(/[\n,]+/)
+    .map((s) => s.trim())
+    .filter(Boolean);
 // pairs reads lines such as name=value.
 export function pairs(form: FormData, name: string): Record<string, string> | undefined {
-  const out: Record<string, string> = {};
+  const out = new Map<string, string>();
   for (const line of (of(form, name) ?? "").split("\n")) {
     const at = line.indexOf("=");
-    if (line.trim()) out[(at < 0 ? line : line.slice(0, at)).trim()] = at < 0 ? "" : line.slice(at + 1).trim();
+    if (line.trim()) out.set((at < 0 ? line : line.slice(0, at)).trim(), at < 0 ? "" : line.slice(at + 1).trim());
   }
-  return Object.keys(out).length ? out : undefined;
+  return out.size ? Object.fromEntries(out) : undefined;
 }
 // unpaired is the text that pairs reads.
-export const unpaired = (all: Record<string, string> | undefined | null) => Object.entries(all ?? {}).map(([k, v]) => k + "=" + v).join("\n");
+export const unpaired = (all: Record<string, string> | undefined | null) =>
+  Object.entries(all ?? {})
+    .map(([k, v]) => k + "=" + v)
+    .join("\n");
 
 type TextProps = {
-  name: string; label: string; hint?: ComponentChildren; wrong: Wrong; field?: string; value?: string | number | null | undefined; rows?: number; code?: boolean;
-  type?: "text" | "password" | "url" | "email"; decimal?: boolean; place?: string; need?: boolean; onInput?: (text: string) => void; focus?: boolean;
+  name: string;
+  label: string;
+  hint?: ComponentChildren;
+  wrong: Wrong;
+  field?: string;
+  value?: string | number | null | undefined;
+  rows?: number;
+  code?: boolean;
+  type?: "text" | "password" | "url" | "email";
+  decimal?: boolean;
+  place?: string;
+  need?: boolean;
+  onInput?: (text: string) => void;
+  focus?: boolean;
 };
 
 // Text is a field for a text, of several lines where rows is given. A password is never
 // filled in by the browser.
 export function Text(p: TextProps) {
-  return <Field label={p.label} hint={p.hint} error={p.wrong(p.field ?? p.name)}>{(id, by) => {
-    const all = { id, name: p.name, placeholder: p.place, required: p.need, "aria-describedby": by, "aria-invalid": !!by, autoFocus: p.focus };
-    const type = p.onInput ? (e: { currentTarget: { value: string } }) => p.onInput!(e.currentTarget.value) : undefined;
-    return p.rows ? <textarea {...all} rows={p.rows} class={p.code ? "code" : undefined} spellcheck={!p.code} defaultValue={p.value ?? ""} onInput={type} />
-      : <input {...all} {...({ type: p.type ?? "text" } as { type: "text" })} defaultValue={p.value ?? ""} onInput={type} autocomplete={p.type === "password" ? "new-password" : "off"} inputMode={p.decimal ? "decimal" : undefined} />;
-  }}</Field>;
+  return (
+    <Field label={p.label} hint={p.hint} error={p.wrong(p.field ?? p.name)}>
+      {(id, by) => {
+        const all = {
+          id,
+          name: p.name,
+          placeholder: p.place,
+          required: p.need,
+          "aria-describedby": by,
+          "aria-invalid": !!by,
+          autoFocus: p.focus,
+        };
+        const type = p.onInput
+          ? (e: { currentTarget: { value: string } }) => p.onInput!(e.currentTarget.value)
+          : undefined;
+        return p.rows ? (
+          <textarea
+            {...all}
+            rows={p.rows}
+            class={p.code ? "code" : undefined}
+            spellcheck={!p.code}
+            defaultValue={p.value ?? ""}
+            onInput={type}
+          />
+        ) : (
+          <input
+            {...all}
+            {...({ type: p.type ?? "text" } as { type: "text" })}
+            defaultValue={p.value ?? ""}
+            onInput={type}
+            autocomplete={p.type === "password" ? "new-password" : "off"}
+            inputMode={p.decimal ? "decimal" : undefined}
+          />
+        );
+      }}
+    </Field>
+  );
 }
 
 // Choice is a field for one of several values; a pair is a value and what it is called.
-export function Choice(p: { name: string; label: string; hint?: ComponentChildren; wrong: Wrong; field?: string; value?: string | null | undefined; all: readonly (string | readonly [string, string])[]; onPick?: (v: string) => void }) {
-  return <Field label={p.label} hint={p.hint} error={p.wrong(p.field ?? p.name)}>{(id, by) =>
-    <select id={id} name={p.name} aria-describedby={by} aria-invalid={!!by} onChange={p.onPick ? (e) => p.onPick!(e.currentTarget.value) : undefined}>
-      {p.all.map((o) => { const [v, name] = typeof o === "string" ? [o, words(o)] : o; return <option key={v} value={v} {...({ defaultSelected: v === (p.value ?? "") } as {})}>{name}</option>; })}</select>}</Field>;
+export function Choice(p: {
+  name: string;
+  label: string;
+  hint?: ComponentChildren;
+  wrong: Wrong;
+  field?: string;
+  value?: string | null | undefined;
+  all: readonly (string | readonly [string, string])[];
+  onPick?: (v: string) => void;
+}) {
+  return (
+    <Field label={p.label} hint={p.hint} error={p.wrong(p.field ?? p.name)}>
+      {(id, by) => (
+        <select
+          id={id}
+          name={p.name}
+          aria-describedby={by}
+          aria-invalid={!!by}
+          onChange={p.onPick ? (e) => p.onPick!(e.currentTarget.value) : undefined}
+        >
+          {p.all.map((o) => {
+            const [v, name] = typeof o === "string" ? [o, words(o)] : o;
+            return (
+              <option key={v} value={v} {...({ defaultSelected: v === (p.value ?? "") } as {})}>
+                {name}
+              </option>
+            );
+          })}
+        </select>
+      )}
+    </Field>
+  );
 }
 
 // Switch is a box to tick.
 export function Switch(p: { name: string; on?: boolean; value?: string; children?: ComponentChildren }) {
-  return <label class="check"><input type="checkbox" name={p.name} value={p.value ?? "on"} defaultChecked={p.on} /> <span>{p.children}</span></label>;
+  return (
+    <label class="check">
+      <input type="checkbox" name={p.name} value={p.value ?? "on"} defaultChecked={p.on} /> <span>{p.children}</span>
+    </label>
+  );
 }
 
 // Once shows a secret that nobody can ask for again, until it is put away.
 export function Once(p: { name: string; text: string; kept: () => void; children?: ComponentChildren }) {
   const [seen, see] = useState(false);
-  return <section class="once" aria-label={p.name}><p><strong>{p.name}</strong> It is shown this once.</p>
-    <p class="secret"><code>{p.text}</code></p>{p.children}
-    <div class="acts"><button type="button" onClick={() => { copy(p.text); see(true); }}>Copy</button>
-      <button type="button" class={seen ? "main" : undefined} onClick={p.kept}>I have kept it</button></div></section>;
+  return (
+    <section class="once" aria-label={p.name}>
+      <p>
+        <strong>{p.name}</strong> It is shown this once.
+      </p>
+      <p class="secret">
+        <code>{p.text}</code>
+      </p>
+      {p.children}
+      <div class="acts">
+        <button
+          type="button"
+          onClick={() => {
+            copy(p.text);
+            see(true);
+          }}
+        >
+          Copy
+        </button>
+        <button type="button" class={seen ? "main" : undefined} onClick={p.kept}>
+          I have kept it
+        </button>
+      </div>
+    </section>
+  );
 }
 
 // Cards are rows that say more than a line holds.
-export function Cards<R extends { id: string }>(p: { list: List<R>; label: string; empty: ComponentChildren; fits?: (row: R) => boolean; row: (row: R) => ComponentChildren }) {
+export function Cards<R extends { id: string }>(p: {
+  list: List<R>;
+  label: string;
+  empty: ComponentChildren;
+  fits?: (row: R) => boolean;
+  row: (row: R) => ComponentChildren;
+}) {
   const l = p.list;
   if (l.state.value === "loading") return <Loading />;
   if (l.state.value === "failed") return <Trouble error={new Error(l.error.value)} again={() => void l.load()} />;
-  const rows = [...l.fresh.value, ...l.ids.value].map((id) => l.rows.get(id)?.value).filter((r): r is R => !!r && (!p.fits || p.fits(r)));
-  return <>{l.error.value && <p class="trouble" role="alert">{l.error.value}</p>}
-    {rows.length === 0 ? <Empty>{p.empty}</Empty> : <ul class="cards" aria-label={p.label}>{rows.map((r) => <li key={r.id} class="card" data-id={r.id}>{p.row(r)}</li>)}</ul>}
-    {l.more && <p><button type="button" onClick={() => void l.older()}>Show more</button></p>}</>;
+  const rows = [...l.fresh.value, ...l.ids.value]
+    .map((id) => l.rows.get(id)?.value)
+    .filter((r): r is R => !!r && (!p.fits || p.fits(r)));
+  return (
+    <>
+      {l.error.value && (
+        <p class="trouble" role="alert">
+          {l.error.value}
+        </p>
+      )}
+      {rows.length === 0 ? (
+        <Empty>{p.empty}</Empty>
+      ) : (
+        <ul class="cards" aria-label={p.label}>
+          {rows.map((r) => (
+            <li key={r.id} class="card" data-id={r.id}>
+              {p.row(r)}
+            </li>
+          ))}
+        </ul>
+      )}
+      {l.more && (
+        <p>
+          <button type="button" onClick={() => void l.older()}>
+            Show more
+          </button>
+        </p>
+      )}
+    </>
+  );
 }

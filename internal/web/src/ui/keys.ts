@@ -20,7 +20,9 @@ export const all = (): Binding[] => layers.flatMap((l) => l.current);
 // bind makes keys work until the returned function is called. Later ones go first.
 export function bind(list: Binding[], layer: Layer = { current: list }): () => void {
   layers.push(layer);
-  return () => { layers.splice(layers.indexOf(layer), 1); };
+  return () => {
+    layers.splice(layers.indexOf(layer), 1);
+  };
 }
 
 // useKeys binds keys while a component is shown: those of its newest drawing.
@@ -30,16 +32,35 @@ export function useKeys(list: Binding[]) {
   useLayoutEffect(() => bind(list, layer), []);
 }
 
-const inField = (t: EventTarget | null) => t instanceof Element && !!t.closest("input:not([type=checkbox]):not([type=radio]),textarea,select,[contenteditable]");
+const inField = (t: EventTarget | null) =>
+  t instanceof Element && !!t.closest("input:not([type=checkbox]):not([type=radio]),textarea,select,[contenteditable]");
 
 // presses says that a key presses the control that has the focus.
-const presses = (e: KeyboardEvent) => (e.key === "Enter" || e.key === " ") && e.target instanceof Element && !!e.target.closest("a[href],button,summary,label,input");
+const presses = (e: KeyboardEvent) =>
+  (e.key === "Enter" || e.key === " ") &&
+  e.target instanceof Element &&
+  !!e.target.closest("a[href],button,summary,label,input");
 
-let first = "", at = 0;
+// moves are the keys that may be held: the others do a thing, once for each press.
+const moves = /^([jknp[\]]|Arrow.*|Page.*)$/;
+
+let first = "",
+  at = 0;
 
 export function start() {
   addEventListener("keydown", (e) => {
-    if (e.defaultPrevented || e.isComposing || !single.value || e.ctrlKey || e.metaKey || e.altKey || inField(e.target) || presses(e)) return;
+    if (
+      e.defaultPrevented ||
+      e.isComposing ||
+      (e.repeat && !moves.test(e.key)) ||
+      (!single.value && e.key.length === 1) ||
+      e.ctrlKey ||
+      e.metaKey ||
+      e.altKey ||
+      inField(e.target) ||
+      presses(e)
+    )
+      return;
     if (document.querySelector("dialog[open]")) return;
     const pair = first && Date.now() - at < 1500 ? first + " " + e.key : "";
     first = "";
@@ -52,6 +73,9 @@ export function start() {
         return;
       }
     }
-    if (all().some((b) => b.keys.startsWith(e.key + " "))) { first = e.key; at = Date.now(); }
+    if (all().some((b) => b.keys.startsWith(e.key + " "))) {
+      first = e.key;
+      at = Date.now();
+    }
   });
 }

@@ -5,6 +5,7 @@ import { inert, plain, spans } from "../../../../web/src/ui/ansi";
 import { layout, type Node } from "../../../../web/src/ui/dag";
 import { changed, cuts, type Range } from "../../../../web/src/ui/lcs";
 import { Markdown } from "../../../../web/src/ui/markdown";
+import { Lines } from "../../../../web/src/ui/lines";
 import { numbered, rows, type Hunk } from "../../../../web/src/ui/patch";
 import { Transcript } from "../../../../web/src/ui/transcript";
 import { Reader } from "../../../../web/src/sse";
@@ -25,6 +26,16 @@ function ansi(t: Report) {
     }
     const shown = spans(all).map((s) => s.text).join("");
     return shown !== inert(text) ? `${show(all)} is shown as ${show(shown)}` : inert(plain(all)) !== inert(text) ? `plain of ${show(all)} is ${show(plain(all))}` : "";
+  });
+  const looks = (list: string[]) => list.flatMap((l) => spans(l).flatMap((s) => [...s.text].map((c) => c + s.class))).join();
+  t.check("a line that is wrapped looks as it did", 1500, (r) => {
+    const lines = new Lines(), kind = r.of(["out", "say"]);
+    let all = "";
+    for (let i = r.int(30); i >= 0; i--) all += r.text(9, ["a", "b ", "long ", "漢", "👍", "é", " ", "\u202e", "\u0000"]) + r.of(sequences);
+    lines.resize(20 + r.int(40));
+    lines.add(kind, all);
+    const wide = lines.lines.find((l) => plain(l.text).trimEnd().length > lines.width);
+    return wide ? `${show(wide)} is wider than ${lines.width}` : looks(lines.lines.map((l) => l.text)) !== looks([all]) ? `${kind} ${show(all)} became ${show(lines.lines)}` : "";
   });
   t.check("ansi shows nothing that cannot be seen", 3000, (r) => {
     const all = r.text(60, nasty).replaceAll("\n", " "), out = spans(all);
@@ -80,7 +91,7 @@ function patch(t: Report) {
     if (lines.at(-1)?.startsWith("\\")) return "";
     if (side("left") !== text(left.map((l) => l.side.text))) return `the left of ${show(lines)} became ${show(side("left"))}`;
     if (side("right") !== text(right.map((l) => l.side.text))) return `the right of ${show(lines)} became ${show(side("right"))}`;
-    for (const x of two) if (x.t === "two") for (const s of [x.left, x.right]) for (const [a, b] of s?.marks ?? []) if (a < 0 || b > s!.text.length || a >= b) return `the mark ${show([a, b])} of ${show(s)}`;
+    for (const x of two) if (x.t === "two") for (const s of [x.left, x.right]) for (const [a, b] of s?.marks() ?? []) if (a < 0 || b > s!.text.length || a >= b) return `the mark ${show([a, b])} of ${show(s)}`;
     return "";
   });
 }
@@ -145,8 +156,8 @@ function transcript(t: Report) {
     const any = (deep: number): any => r.of([() => r.text(20, nasty), () => null, () => r.int(99), () => deep ? r.many(3, () => any(deep - 1)) : 1, () => deep ? { type: r.of(["diff", "content", "text"]), content: any(deep - 1), text: any(0), newText: any(0), oldText: any(0), path: any(0) } : true])();
     const all = new Transcript();
     for (let i = r.int(30); i >= 0; i--) {
-      all.event({ kind: r.of(["agent.update", "usage", "message.sent", "run.accepted", "x"]), t: "2026-01-01T00:00:00Z",
-        data: r.of([() => undefined, () => null, () => ({ sessionUpdate: r.of(["agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan", "user_message_chunk", "?"]), content: r.of([() => any(2), () => [any(2), any(1)], () => ({ type: "text", text: r.text(30, nasty) })])(), entries: any(1), title: any(1), toolCallId: any(0), status: any(0) })])() as any });
+      all.event({ kind: r.of(["agent.update", "usage", "user.message", "run.accepted", "x"]), t: "2026-01-01T00:00:00Z",
+        data: r.of([() => undefined, () => null, () => ({ id: any(0), state: r.of(["queued", "delivered", "read", "dropped", any(0)]), text: any(1), reply: any(1) }), () => ({ sessionUpdate: r.of(["agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan", "user_message_chunk", "?"]), content: r.of([() => any(2), () => [any(2), any(1)], () => ({ type: "text", text: r.text(30, nasty) })])(), entries: any(1), title: any(1), toolCallId: any(0), status: r.of(["completed", "failed", any(0)]), rawOutput: any(1), _meta: any(1) })])() as any });
       if (r.int(5) === 0) all.resize(10 + r.int(200));
     }
     for (const l of all.lines) if (typeof l.text !== "string" || spans(l.text).some((s) => control.test(s.text))) return "the line " + show(l);
@@ -167,7 +178,7 @@ function transcript(t: Report) {
     const got = same(all.text(0, all.lines.length));
     if (got !== same(words)) return `${show(words)} became ${show(got)}`;
     all.resize(20 + r.int(100));
-    return all.lines.some((l) => l.text.length > all.width) ? "a line is wider than the width" : same(all.text(0, all.lines.length)) !== got ? "another width has another text" : "";
+    return all.lines.some((l) => plain(l.text).trimEnd().length > all.width) ? "a line is wider than the width" : same(all.text(0, all.lines.length)) !== got ? "another width has another text" : "";
   });
 }
 

@@ -1,5 +1,14 @@
 // One account as its operator sees it: what it has, what it may do, who is in it.
-import { accountBacklogImport, accountOrgGet, accountSetMemberRole, accountSetSeats, accountSetSpendCap, accountSetTier, type OrgDetail, type RosterMember } from "../../client.gen";
+import {
+  accountBacklogImport,
+  accountOrgGet,
+  accountSetMemberRole,
+  accountSetSeats,
+  accountSetSpendCap,
+  accountSetTier,
+  type OrgDetail,
+  type RosterMember,
+} from "../../client.gen";
 import { Grants } from "../../cards/grants";
 import { roles } from "../settings/members";
 import { useOne } from "../../list";
@@ -14,18 +23,164 @@ import { Time } from "../../ui/time";
 import { OperatorKey, Sure, typed } from "./key";
 
 export default function PlatformAccount(p: PageProps) {
-  const id = p.params.id!, one = useOne<OrgDetail>(id, (signal) => accountOrgGet({ id }, { signal })), a = one.value.value, again = () => void one.load();
-  if (!a) return <><Head title="Account" />{one.error.value ? <Trouble error={one.error.value} again={again} /> : <Loading />}</>;
-  const done = (o: OrgDetail) => { one.value.value = o; };
-  return <><Head title={inert(a.login)}><span class="dim">{a.kind}</span><span class="grow" /><OperatorKey /></Head>
-    <Facts><Fact name="Tier">{a.tier.replaceAll("_", " ")}</Fact><Fact name="Billing">{a.billing ?? "–"}</Fact><Fact name="Seats">{a.seats} paid, {a.free_devs} free</Fact><Fact name="Spend cap">{a.spend_cap_usd === null ? "the default" : usd(a.spend_cap_usd)}</Fact><Fact name="Members">{a.members}</Fact><Fact name="Repositories">{a.repos}</Fact><Fact name="Boxes">{a.boxes}</Fact><Fact name="Open tasks">{a.tasks_open}</Fact><Fact name="Since"><Time at={a.created_at} /></Fact><Fact name="Id"><Id of={a.id} /></Fact></Facts>
-    {!may(accountSetTier) && <p class="hold">To change something, get an operator's key first.</p>}
-    <h2>Members</h2><ul class="cards" aria-label="Members">{a.roster.map((m: RosterMember) => <li key={m.user_id} class="card"><div><p><a href={"/ui/platform/users/" + m.user_id}>{inert(m.login)}</a> {inert(m.name)}</p></div>
-      <Form call={accountSetMemberRole} submit="Set" said="Set. It stands in their audit log." keep class="bar" done={again} read={(f) => ({ id, userId: m.user_id, role: of(f, "role") as "member" })}>{() => <select name="role" aria-label={"Role of " + m.login} defaultValue={m.role}>{roles.map((r) => <option key={r} value={r} selected={r === m.role}>{r}</option>)}</select>}</Form></li>)}</ul>
-    <h2>Tier</h2><Form call={accountSetTier} submit="Set the tier" said="Set." keep done={done} read={(f) => ({ id, tier: of(f, "tier") as "free", confirm: typed(f, a.login) })}>{(wrong) => <><Choice name="tier" label="Tier" wrong={wrong} value={a.tier} all={["free", "self_hosted", "oss_verified"]} /><Sure name={a.login} wrong={wrong} /></>}</Form>
-    <h2>Seats</h2><Form call={accountSetSeats} submit="Set the seats" said="Set." keep done={done} read={(f) => ({ id, seats: number(f, "seats") ?? 0, confirm: typed(f, a.login) })}>{(wrong) => <><Text name="seats" label="Agents it pays for" wrong={wrong} value={a.seats} decimal /><Sure name={a.login} wrong={wrong} /></>}</Form>
-    <h2>Spend cap</h2><Form call={accountSetSpendCap} submit="Set the cap" said="Set." keep done={done} read={(f) => ({ id, usd: number(f, "usd") ?? null, confirm: typed(f, a.login) })}>{(wrong) => <><Text name="usd" label="Cap for a month" hint="USD; empty: the default" wrong={wrong} value={a.spend_cap_usd} decimal /><Sure name={a.login} wrong={wrong} /></>}</Form>
-    <h2>Import a backlog</h2><p class="dim">Each open issue of a repository that has no ask becomes one, in the account's name.</p>
-    <Form call={accountBacklogImport} submit="Import" said="Queued." read={(f) => { const [owner, repo] = (of(f, "repo") ?? "/").split("/"); return { id, owner: owner ?? "", repo: repo ?? "", confirm: typed(f, a.login) }; }}>{(wrong) => <><Text name="repo" label="Repository" wrong={wrong} place="owner/name" /><Sure name={a.login} wrong={wrong} /></>}</Form>
-    <h2>Grants</h2><Grants to={{ account_id: id }} /></>;
+  const id = p.params.id!,
+    one = useOne<OrgDetail>(id, (signal) => accountOrgGet({ id }, { signal })),
+    a = one.value.value,
+    again = () => void one.load();
+  if (!a)
+    return (
+      <>
+        <Head title="Account" />
+        {one.error.value ? <Trouble error={one.error.value} again={again} /> : <Loading />}
+      </>
+    );
+  const done = (o: OrgDetail) => {
+    one.value.value = o;
+  };
+  return (
+    <>
+      <Head title={inert(a.login)}>
+        <span class="dim">{a.kind}</span>
+        <span class="grow" />
+        <OperatorKey />
+      </Head>
+      <Facts>
+        <Fact name="Tier">{a.tier.replaceAll("_", " ")}</Fact>
+        <Fact name="Billing">{a.billing ?? "–"}</Fact>
+        <Fact name="Seats">
+          {a.seats} paid, {a.free_devs} free
+        </Fact>
+        <Fact name="Spend cap">{a.spend_cap_usd === null ? "the default" : usd(a.spend_cap_usd)}</Fact>
+        <Fact name="Members">{a.members}</Fact>
+        <Fact name="Repositories">{a.repos}</Fact>
+        <Fact name="Boxes">{a.boxes}</Fact>
+        <Fact name="Open tasks">{a.tasks_open}</Fact>
+        <Fact name="Since">
+          <Time at={a.created_at} />
+        </Fact>
+        <Fact name="Id">
+          <Id of={a.id} />
+        </Fact>
+      </Facts>
+      {!may(accountSetTier) && <p class="hold">To change something, get an operator's key first.</p>}
+      <h2>Members</h2>
+      <ul class="cards" aria-label="Members">
+        {a.roster.map((m: RosterMember) => (
+          <li key={m.user_id} class="card">
+            <div>
+              <p>
+                <a href={"/ui/platform/users/" + m.user_id}>{inert(m.login)}</a> {inert(m.name)}
+              </p>
+            </div>
+            <Form
+              call={accountSetMemberRole}
+              submit="Set"
+              said="Set. It stands in their audit log."
+              keep
+              class="bar"
+              done={again}
+              read={(f) => {
+                typed(f, a.login);
+                return { id, userId: m.user_id, role: of(f, "role") as "member" };
+              }}
+            >
+              {(wrong) => (
+                <>
+                  <select name="role" aria-label={"Role of " + m.login} defaultValue={m.role}>
+                    {roles.map((r) => (
+                      <option key={r} value={r} selected={r === m.role}>
+                        {r}
+                      </option>
+                    ))}
+                  </select>
+                  <Sure name={a.login} wrong={wrong} />
+                </>
+              )}
+            </Form>
+          </li>
+        ))}
+      </ul>
+      <h2>Tier</h2>
+      <Form
+        call={accountSetTier}
+        submit="Set the tier"
+        said="Set."
+        keep
+        done={done}
+        read={(f) => ({ id, tier: of(f, "tier") as "free", confirm: typed(f, a.login) })}
+      >
+        {(wrong) => (
+          <>
+            <Choice
+              name="tier"
+              label="Tier"
+              wrong={wrong}
+              value={a.tier}
+              all={["free", "self_hosted", "oss_verified"]}
+            />
+            <Sure name={a.login} wrong={wrong} />
+          </>
+        )}
+      </Form>
+      <h2>Seats</h2>
+      <Form
+        call={accountSetSeats}
+        submit="Set the seats"
+        said="Set."
+        keep
+        done={done}
+        read={(f) => ({ id, seats: number(f, "seats") ?? 0, confirm: typed(f, a.login) })}
+      >
+        {(wrong) => (
+          <>
+            <Text name="seats" label="Agents it pays for" wrong={wrong} value={a.seats} decimal />
+            <Sure name={a.login} wrong={wrong} />
+          </>
+        )}
+      </Form>
+      <h2>Spend cap</h2>
+      <Form
+        call={accountSetSpendCap}
+        submit="Set the cap"
+        said="Set."
+        keep
+        done={done}
+        read={(f) => ({ id, usd: number(f, "usd") ?? null, confirm: typed(f, a.login) })}
+      >
+        {(wrong) => (
+          <>
+            <Text
+              name="usd"
+              label="Cap for a month"
+              hint="USD; empty: the default"
+              wrong={wrong}
+              value={a.spend_cap_usd}
+              decimal
+            />
+            <Sure name={a.login} wrong={wrong} />
+          </>
+        )}
+      </Form>
+      <h2>Import a backlog</h2>
+      <p class="dim">Each open issue of a repository that has no ask becomes one, in the account's name.</p>
+      <Form
+        call={accountBacklogImport}
+        submit="Import"
+        said="Queued."
+        read={(f) => {
+          const [owner, repo] = (of(f, "repo") ?? "/").split("/");
+          return { id, owner: owner ?? "", repo: repo ?? "", confirm: typed(f, a.login) };
+        }}
+      >
+        {(wrong) => (
+          <>
+            <Text name="repo" label="Repository" wrong={wrong} place="owner/name" />
+            <Sure name={a.login} wrong={wrong} />
+          </>
+        )}
+      </Form>
+      <h2>Grants</h2>
+      <Grants to={{ account_id: id }} name={a.login} />
+    </>
+  );
 }

@@ -3,39 +3,113 @@
 import { useEffect, useState } from "preact/hooks";
 import { op, operatorKey, Problem } from "../../api";
 import { operatorTokenIssue, tokenRevoke } from "../../client.gen";
-import { may } from "../../session";
 import { Dialog } from "../../ui/dialog";
 import { Form } from "../../ui/form";
+import { gate } from "../../ui/gate";
 import { Text } from "../../ui/inputs";
 import { Act } from "../../ui/parts";
 import { span } from "../../ui/time";
 
 const scopes = ["admin:goals", "admin:grants", "admin:users", "admin:accounts"];
-const reauth = op<{ password?: string; code?: string }, { signed_in_at: string }>("auth.reauth", "POST", "/auth/reauth", "per-request", []);
+const reauth = op<{ password?: string; code?: string }, { signed_in_at: string }>(
+  "auth.reauth",
+  "POST",
+  "/auth/reauth",
+  "per-request",
+  [],
+);
 
 // issue proves who is there and asks for the key.
-const issue = Object.assign(async (input: { password: string }, init?: { key?: string }) => {
-  await reauth(/^\d{6}$/.test(input.password) ? { code: input.password } : { password: input.password }, init);
-  return operatorTokenIssue({ name: "dashboard", scopes });
-}, { id: operatorTokenIssue.id, scope: operatorTokenIssue.scope, method: operatorTokenIssue.method, path: operatorTokenIssue.path });
+const issue = Object.assign(
+  async (input: { password: string }, init?: { key?: string }) => {
+    await reauth(/^\d{6}$/.test(input.password) ? { code: input.password } : { password: input.password }, init);
+    return operatorTokenIssue({ name: "dashboard", scopes });
+  },
+  {
+    id: operatorTokenIssue.id,
+    scope: operatorTokenIssue.scope,
+    method: operatorTokenIssue.method,
+    path: operatorTokenIssue.path,
+  },
+);
 
 export function OperatorKey() {
-  const [asking, ask] = useState(false), [, tick] = useState(0), k = operatorKey.value, left = k ? Math.round((k.ends - Date.now()) / 1000) : 0;
+  const [asking, ask] = useState(false),
+    [, tick] = useState(0),
+    k = operatorKey.value,
+    left = k ? Math.round((k.ends - Date.now()) / 1000) : 0;
   useEffect(() => {
     if (!k) return;
-    const t = setInterval(() => { if (k.ends < Date.now()) operatorKey.value = undefined; else tick((n) => n + 1); }, 10_000);
+    const t = setInterval(() => {
+      if (k.ends < Date.now()) operatorKey.value = undefined;
+      else tick((n) => n + 1);
+    }, 10_000);
     return () => clearInterval(t);
   }, [k]);
-  return <>{k && left > 0 ? <span class="bar"><span class="dim">Operator's key, for {span(left).trim()}</span><Act call={tokenRevoke} input={{ id: k.id }} done={() => { operatorKey.value = undefined; return "Given back."; }}>Give it back</Act></span>
-    : <button type="button" disabled={!may(operatorTokenIssue)} onClick={() => ask(true)}>Operator's key</button>}
-    {asking && <Dialog title="Operator's key" close={() => ask(false)}><p>What changes the platform asks for a key of an hour. It stays in this tab's memory.</p>
-      <Form call={issue} submit="Get the key" read={(f) => ({ password: String(f.get("password") ?? "") })} done={(o) => { operatorKey.value = { id: o.id, token: o.token, scopes: o.scopes, ends: o.expires_iso ? Date.parse(o.expires_iso) : Date.now() + 3_600_000 }; ask(false); }}>
-        {(wrong) => <Text name="password" label="Your password" hint="or a code mailed to you" wrong={wrong} type="password" focus />}</Form></Dialog>}</>;
+  return (
+    <>
+      {k && left > 0 ? (
+        <span class="bar">
+          <span class="dim">Operator's key, for {span(left).trim()}</span>
+          <Act
+            call={tokenRevoke}
+            input={{ id: k.id }}
+            done={() => {
+              operatorKey.value = undefined;
+              return "Given back.";
+            }}
+          >
+            Give it back
+          </Act>
+        </span>
+      ) : (
+        <button type="button" {...gate(operatorTokenIssue, () => ask(true))}>
+          Operator's key
+        </button>
+      )}
+      {asking && (
+        <Dialog title="Operator's key" close={() => ask(false)}>
+          <p>What changes the platform asks for a key of an hour. It stays in this tab's memory.</p>
+          <Form
+            call={issue}
+            submit="Get the key"
+            read={(f) => ({ password: String(f.get("password") ?? "") })}
+            done={(o) => {
+              operatorKey.value = {
+                id: o.id,
+                token: o.token,
+                scopes: o.scopes,
+                ends: o.expires_iso ? Date.parse(o.expires_iso) : Date.now() + 3_600_000,
+              };
+              ask(false);
+            }}
+          >
+            {(wrong) => (
+              <Text
+                name="password"
+                label="Your password"
+                hint="or a code mailed to you"
+                wrong={wrong}
+                type="password"
+                focus
+              />
+            )}
+          </Form>
+        </Dialog>
+      )}
+    </>
+  );
 }
 
 // typed fails unless a form's field repeats the name of what is to be changed.
 export function typed(f: FormData, name: string): true {
-  if (String(f.get("sure") ?? "").trim() !== name) throw new Problem(0, "not-sure", { detail: `Type ${name} to say that you mean it.`, errors: { sure: [`must be ${name}`] } }, 0);
+  if (String(f.get("sure") ?? "").trim() !== name)
+    throw new Problem(
+      0,
+      "not-sure",
+      { detail: `Type ${name} to say that you mean it.`, errors: { sure: [`must be ${name}`] } },
+      0,
+    );
   return true;
 }
 

@@ -1,21 +1,101 @@
 // One person as the operator sees them.
+import { useState } from "preact/hooks";
 import { accountUserGet, userApproveById, userSuspendById, type PlatformUserDetail } from "../../client.gen";
 import { Grants } from "../../cards/grants";
 import { useOne } from "../../list";
 import type { PageProps } from "../../route";
 import { inert } from "../../ui/ansi";
-import { Act, Empty, Fact, Facts, Head, Id, Loading, Trouble } from "../../ui/parts";
+import { Dialog } from "../../ui/dialog";
+import { Form } from "../../ui/form";
+import { gate } from "../../ui/gate";
+import { Empty, Fact, Facts, Head, Id, Loading, Trouble } from "../../ui/parts";
 import { Status } from "../../ui/status";
 import { Time } from "../../ui/time";
-import { OperatorKey } from "./key";
+import { OperatorKey, Sure, typed } from "./key";
 
 export default function PlatformUserPage(p: PageProps) {
-  const id = p.params.id!, one = useOne<PlatformUserDetail>(id, (signal) => accountUserGet({ id }, { signal })), u = one.value.value, again = () => void one.load();
-  if (!u) return <><Head title="User" />{one.error.value ? <Trouble error={one.error.value} again={again} /> : <Loading />}</>;
-  return <><Head title={inert(u.login)}><Status of={u.approved ? "approved" : "waiting"} say={u.approved ? "let in" : "on the waitlist"} />{u.platform_admin && <span class="dim">operator</span>}<span class="grow" /><OperatorKey />
-    {u.approved ? <Act call={userSuspendById} input={{ userId: id }} confirm={`Send ${u.login} back to the waitlist? What they hold is worth next to nothing from then on.`} done={() => { again(); return "On the waitlist."; }}>Suspend</Act>
-      : <Act call={userApproveById} input={{ userId: id }} class="main" confirm={`Let ${u.login} in, and tell them?`} done={() => { again(); return "Let in."; }}>Let in</Act>}</Head>
-    <Facts><Fact name="Name">{inert(u.name) || "–"}</Fact><Fact name="E-mail">{inert(u.email)}</Fact><Fact name="Last active"><Time at={u.last_active_at} /></Fact><Fact name="Since"><Time at={u.created_at} /></Fact><Fact name="Id"><Id of={u.id} /></Fact></Facts>
-    <h2>Accounts</h2>{u.orgs.length === 0 ? <Empty>None.</Empty> : <ul class="cards" aria-label="Accounts">{u.orgs.map((o) => <li key={o.account_id} class="card"><p><a href={"/ui/platform/accounts/" + o.account_id}>{inert(o.login)}</a> <span class="dim">{o.role}</span></p></li>)}</ul>}
-    <h2>Grants</h2><Grants to={{ user_id: id }} /></>;
+  const id = p.params.id!,
+    one = useOne<PlatformUserDetail>(id, (signal) => accountUserGet({ id }, { signal })),
+    u = one.value.value,
+    [asking, sure] = useState(false),
+    again = () => void one.load();
+  if (!u)
+    return (
+      <>
+        <Head title="User" />
+        {one.error.value ? <Trouble error={one.error.value} again={again} /> : <Loading />}
+      </>
+    );
+  return (
+    <>
+      <Head title={inert(u.login)}>
+        <Status of={u.approved ? "approved" : "waiting"} say={u.approved ? "let in" : "on the waitlist"} />
+        {u.platform_admin && <span class="dim">operator</span>}
+        <span class="grow" />
+        <OperatorKey />
+        {u.approved ? (
+          <button type="button" {...gate(userSuspendById, () => sure(true))}>
+            Suspend
+          </button>
+        ) : (
+          <button type="button" class="main" {...gate(userApproveById, () => sure(true))}>
+            Let in
+          </button>
+        )}
+      </Head>
+      {asking && (
+        <Dialog title={u.approved ? "Suspend" : "Let in"} close={() => sure(false)}>
+          <p>
+            {u.approved
+              ? "They go back to the waitlist. What they hold is worth next to nothing from then on."
+              : "They may use the platform from then on, and are told."}
+          </p>
+          <Form
+            call={u.approved ? userSuspendById : userApproveById}
+            submit={u.approved ? "Suspend" : "Let in"}
+            said={u.approved ? "On the waitlist." : "Let in."}
+            done={() => {
+              sure(false);
+              again();
+            }}
+            read={(f) => {
+              typed(f, u.login);
+              return { userId: id };
+            }}
+          >
+            {(wrong) => <Sure name={u.login} wrong={wrong} />}
+          </Form>
+        </Dialog>
+      )}
+      <Facts>
+        <Fact name="Name">{inert(u.name) || "–"}</Fact>
+        <Fact name="E-mail">{inert(u.email)}</Fact>
+        <Fact name="Last active">
+          <Time at={u.last_active_at} />
+        </Fact>
+        <Fact name="Since">
+          <Time at={u.created_at} />
+        </Fact>
+        <Fact name="Id">
+          <Id of={u.id} />
+        </Fact>
+      </Facts>
+      <h2>Accounts</h2>
+      {u.orgs.length === 0 ? (
+        <Empty>None.</Empty>
+      ) : (
+        <ul class="cards" aria-label="Accounts">
+          {u.orgs.map((o) => (
+            <li key={o.account_id} class="card">
+              <p>
+                <a href={"/ui/platform/accounts/" + o.account_id}>{inert(o.login)}</a> <span class="dim">{o.role}</span>
+              </p>
+            </li>
+          ))}
+        </ul>
+      )}
+      <h2>Grants</h2>
+      <Grants to={{ user_id: id }} name={u.login} />
+    </>
+  );
 }

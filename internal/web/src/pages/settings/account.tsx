@@ -1,5 +1,12 @@
 // Account: the time zone, the floors that policy files are held to, who may file plans.
-import { accountFloorsGet, accountFloorsSet, accountZoneGet, accountZoneSet, planFileSwitchGet, planFileSwitchSet } from "../../client.gen";
+import {
+  accountFloorsGet,
+  accountFloorsSet,
+  accountZoneGet,
+  accountZoneSet,
+  planFileSwitchGet,
+  planFileSwitchSet,
+} from "../../client.gen";
 import { useOne } from "../../list";
 import { me } from "../../session";
 import { Form } from "../../ui/form";
@@ -9,20 +16,150 @@ import { Status } from "../../ui/status";
 import { Time } from "../../ui/time";
 
 export default function Account() {
-  const zone = useOne("zone", (signal) => accountZoneGet({}, { signal })), floors = useOne("floors", (signal) => accountFloorsGet({}, { signal })), plans = useOne("plans", (signal) => planFileSwitchGet({}, { signal }));
-  const f = floors.value.value, p = plans.value.value;
-  return <><Head title="Account"><span class="dim">{me.value?.account.login}, {me.value?.account.tier.replaceAll("_", " ")}</span></Head>
-    <h2>Time zone</h2><p class="dim">Digests are made at 08:00 there, and schedules that name no zone are in it.</p>
-    {zone.value.value ? <Form call={accountZoneSet} submit="Set" said="Set." keep read={(x) => ({ zone: of(x, "zone") ?? "" })}>{(wrong) => <Text name="zone" label="Zone" hint="such as Europe/Berlin" wrong={wrong} value={zone.value.value!.zone} />}</Form> : zone.error.value ? <Trouble error={zone.error.value} /> : <Loading />}
-    <h2>Floors</h2><p class="dim">No policy file of the account may ask for more. One that does is held back to this, from the next decision on.</p>
-    {f ? <>{f.updated_at && <p class="dim">Last changed <Time at={f.updated_at} /></p>}
-      <Form key={f.updated_at} call={accountFloorsSet} submit="Replace the floors" said="They hold from the next decision on." keep done={() => void floors.load()} read={(x) => ({ isolation: (of(x, "isolation") ?? null) as "none" | null, merge_mode: (of(x, "merge") ?? null) as "ask" | null, task_usd: number(x, "task_usd") ?? null, run_usd: number(x, "run_usd") ?? null,
-        egress: x.get("any") ? null : lines(x, "egress"), protected_paths: lines(x, "paths") })}>{(wrong) => <>
-        <Choice name="isolation" label="Isolation" hint="the least" wrong={wrong} value={f.isolation} all={[["", "no floor"], "none", "landlock", "bubblewrap"]} />
-        <Choice name="merge" label="Merging" hint="the most lenient" wrong={wrong} field="merge_mode" value={f.merge_mode} all={[["", "no floor"], ["auto", "by itself"], ["ask", "a person is asked"], ["never", "never"]]} />
-        <Text name="task_usd" label="A task may cost" hint="USD; empty: no floor" wrong={wrong} value={f.task_usd} decimal /><Text name="run_usd" label="A run may cost" hint="USD; empty: no floor" wrong={wrong} value={f.run_usd} decimal />
-        <Switch name="any" on={f.egress === null}>MCP servers may be at any host; otherwise only at these:</Switch><Text name="egress" label="Hosts" hint="one a line; *.example.com" wrong={wrong} rows={3} code value={f.egress?.join("\n")} />
-        <Text name="paths" label="Protected paths" hint="a person is always asked about them" wrong={wrong} field="protected_paths" rows={3} code value={f.protected_paths?.join("\n")} /></>}</Form></> : floors.error.value ? <Trouble error={floors.error.value} /> : <Loading />}
-    <h2>Plan documents</h2>{p ? <p><Status of={p.enabled ? "enabled" : "ended"} say={p.enabled ? "on" : "off"} /> Scouts {p.enabled ? "may" : "may not"} file plan documents into the account's repositories.{" "}
-      <Act call={planFileSwitchSet} input={{ enabled: !p.enabled }} done={() => { void plans.load(); return "Set."; }}>{p.enabled ? "Forbid it" : "Allow it"}</Act></p> : plans.error.value ? <Trouble error={plans.error.value} /> : <Loading />}</>;
+  const zone = useOne("zone", (signal) => accountZoneGet({}, { signal })),
+    floors = useOne("floors", (signal) => accountFloorsGet({}, { signal })),
+    plans = useOne("plans", (signal) => planFileSwitchGet({}, { signal }));
+  const f = floors.value.value,
+    p = plans.value.value;
+  return (
+    <>
+      <Head title="Account">
+        <span class="dim">
+          {me.value?.account.login}, {me.value?.account.tier.replaceAll("_", " ")}
+        </span>
+      </Head>
+      <h2>Time zone</h2>
+      <p class="dim">Digests are made at 08:00 there, and schedules that name no zone are in it.</p>
+      {zone.value.value ? (
+        <Form call={accountZoneSet} submit="Set" said="Set." keep read={(x) => ({ zone: of(x, "zone") ?? "" })}>
+          {(wrong) => (
+            <Text name="zone" label="Zone" hint="such as Europe/Berlin" wrong={wrong} value={zone.value.value!.zone} />
+          )}
+        </Form>
+      ) : zone.error.value ? (
+        <Trouble error={zone.error.value} />
+      ) : (
+        <Loading />
+      )}
+      <h2>Floors</h2>
+      <p class="dim">
+        No policy file of the account may ask for more. One that does is held back to this, from the next decision on.
+      </p>
+      {f ? (
+        <>
+          {f.updated_at && (
+            <p class="dim">
+              Last changed <Time at={f.updated_at} />
+            </p>
+          )}
+          <Form
+            key={f.updated_at}
+            call={accountFloorsSet}
+            submit="Replace the floors"
+            said="They hold from the next decision on."
+            keep
+            done={() => void floors.load()}
+            read={(x) => ({
+              isolation: (of(x, "isolation") ?? null) as "none" | null,
+              merge_mode: (of(x, "merge") ?? null) as "ask" | null,
+              task_usd: number(x, "task_usd") ?? null,
+              run_usd: number(x, "run_usd") ?? null,
+              egress: x.get("any") ? null : lines(x, "egress"),
+              protected_paths: lines(x, "paths"),
+            })}
+          >
+            {(wrong) => (
+              <>
+                <Choice
+                  name="isolation"
+                  label="Isolation"
+                  hint="the least"
+                  wrong={wrong}
+                  value={f.isolation}
+                  all={[["", "no floor"], "none", "landlock", "bubblewrap"]}
+                />
+                <Choice
+                  name="merge"
+                  label="Merging"
+                  hint="the most lenient"
+                  wrong={wrong}
+                  field="merge_mode"
+                  value={f.merge_mode}
+                  all={[
+                    ["", "no floor"],
+                    ["auto", "by itself"],
+                    ["ask", "a person is asked"],
+                    ["never", "never"],
+                  ]}
+                />
+                <Text
+                  name="task_usd"
+                  label="A task may cost"
+                  hint="USD; empty: no floor"
+                  wrong={wrong}
+                  value={f.task_usd}
+                  decimal
+                />
+                <Text
+                  name="run_usd"
+                  label="A run may cost"
+                  hint="USD; empty: no floor"
+                  wrong={wrong}
+                  value={f.run_usd}
+                  decimal
+                />
+                <Switch name="any" on={f.egress === null}>
+                  MCP servers may be at any host; otherwise only at these:
+                </Switch>
+                <Text
+                  name="egress"
+                  label="Hosts"
+                  hint="one a line; *.example.com"
+                  wrong={wrong}
+                  rows={3}
+                  code
+                  value={f.egress?.join("\n")}
+                />
+                <Text
+                  name="paths"
+                  label="Protected paths"
+                  hint="a person is always asked about them"
+                  wrong={wrong}
+                  field="protected_paths"
+                  rows={3}
+                  code
+                  value={f.protected_paths?.join("\n")}
+                />
+              </>
+            )}
+          </Form>
+        </>
+      ) : floors.error.value ? (
+        <Trouble error={floors.error.value} />
+      ) : (
+        <Loading />
+      )}
+      <h2>Plan documents</h2>
+      {p ? (
+        <p>
+          <Status of={p.enabled ? "enabled" : "ended"} say={p.enabled ? "on" : "off"} /> Scouts{" "}
+          {p.enabled ? "may" : "may not"} file plan documents into the account's repositories.{" "}
+          <Act
+            call={planFileSwitchSet}
+            input={{ enabled: !p.enabled }}
+            done={() => {
+              void plans.load();
+              return "Set.";
+            }}
+          >
+            {p.enabled ? "Forbid it" : "Allow it"}
+          </Act>
+        </p>
+      ) : plans.error.value ? (
+        <Trouble error={plans.error.value} />
+      ) : (
+        <Loading />
+      )}
+    </>
+  );
 }

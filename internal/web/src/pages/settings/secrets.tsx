@@ -4,5 +4,14 @@ import { Secrets } from "../../cards/secrets";
 import { Head } from "../../ui/parts";
 
 export default function AccountSecrets() {
-  return <><Head title="Secrets" /><p class="dim">Runs on every repository get them from the next one on. A <a href="/ui/repos">repository's</a> own of the same name wins.</p><Secrets at={{}} list={secretList} set={secretSet} drop={secretDelete} /></>;
+  return (
+    <>
+      <Head title="Secrets" />
+      <p class="dim">
+        Runs on every repository get them from the next one on. A <a href="/ui/repos">repository's</a> own of the same
+        name wins.
+      </p>
+      <Secrets at={{}} list={secretList} set={secretSet} drop={secretDelete} />
+    </>
+  );
 }

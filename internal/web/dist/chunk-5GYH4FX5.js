@@ -1,1 +1,0 @@
-import{b as t}from"./chunk-IM6XZP77.js";import{a as i}from"./chunk-EJTKXP35.js";import{Dd as o}from"./chunk-ZVF2H63E.js";import{jsx as n}from"./vendor-V4P4C4WP.js";function f(e){let r=t(e.id,a=>o(e.get)?e.read(a):Promise.reject(new Error("")));return n("a",{href:e.href,children:r.value.value&&i(e.name(r.value.value))||e.id.slice(0,8)})}export{f as a};

@@ -1,1 +1,0 @@
-import{Nd as t}from"./chunk-ZVF2H63E.js";import{Fragment as r,jsx as i}from"./vendor-V4P4C4WP.js";var o=(n,e)=>`${n} ${n===1?"finding holds":"findings hold"} ${e}`;function u(n){let e=n.of;return e.verdict==="failure"?i(t,{of:"request_changes",say:o(e.holding,"it")}):i(r,{children:e.verdict==="success"?"passed":e.state==="running"?"under way":n.none})}export{o as a,u as b};

@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-JM72Z5KU.js";import"./chunk-BE4ZXW4P.js";import"./chunk-HT5UXXYL.js";import"./chunk-4WLRRJ2X.js";import"./chunk-IM6XZP77.js";import"./chunk-EJTKXP35.js";import"./chunk-73RUZPY5.js";import"./chunk-ZVF2H63E.js";export{c as default,b as does,a as roles};

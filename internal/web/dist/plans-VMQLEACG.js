@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-BSIHOORA.js";import"./chunk-Z5TACF22.js";import"./chunk-HT5UXXYL.js";import"./chunk-ZURLMAZM.js";import"./chunk-UN7YNNL2.js";import"./chunk-4WLRRJ2X.js";import"./chunk-IM6XZP77.js";import"./chunk-EJTKXP35.js";import"./chunk-73RUZPY5.js";import"./chunk-ZVF2H63E.js";export{a as Part,b as default};

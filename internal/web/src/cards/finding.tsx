@@ -1,0 +1,65 @@
+// A finding of a review, and how it is dismissed.
+import { reviewDismiss, type Finding } from "../client.gen";
+import { inert } from "../ui/ansi";
+import { Field, Form } from "../ui/form";
+import { Markdown, pieces } from "../ui/markdown";
+import { hashOf } from "../ui/spot";
+import { Status, words } from "../ui/status";
+import { Time } from "../ui/time";
+
+// Of the head that is shown, it leads to its line among the changes. What is of another
+// head, or of the side before the change, has no line there.
+export function FindingCard(p: { of: Finding; head: string; done: () => void }) {
+  const f = p.of,
+    open = f.state === "posted" || f.state === "answered",
+    at = (
+      <code>
+        {inert(f.file)}:{f.start_line ? f.start_line + "–" : ""}
+        {f.line}
+      </code>
+    );
+  return (
+    <article class="finding" id={"f-" + f.id} aria-label={"Finding in " + inert(f.file)}>
+      <p>
+        <Status of={f.severity} say={`${f.severity} ${words(f.kind)}`} />{" "}
+        {f.head_sha === p.head ? (
+          <a href={`/ui/prs/${f.pr_id}/diff` + hashOf({ path: f.file, line: f.line, old: f.side === "LEFT" })}>{at}</a>
+        ) : (
+          at
+        )}{" "}
+        {f.holds_merge && open && <b class="bad">holds the merge</b>}{" "}
+        <span class="dim">
+          · {words(f.state)} · <Time at={f.updated_at} />
+        </span>
+      </p>
+      <figure class="agent">
+        <figcaption>Written by a program</figcaption>
+        <p>
+          <strong>{pieces(f.claim)}</strong>
+        </p>
+        <Markdown text={f.why} />
+        {f.how_to_see && <p>To see it: {pieces(f.how_to_see)}</p>}
+        {f.evidence && <p>Tried: {pieces(f.evidence)}</p>}
+        {f.suggestion !== null && <pre tabIndex={0}>{inert(f.suggestion)}</pre>}
+      </figure>
+      {open && (
+        <details>
+          <summary>Dismiss</summary>
+          <Form
+            call={reviewDismiss}
+            submit="Dismiss"
+            said="Dismissed."
+            done={p.done}
+            read={(form) => ({ id: f.id, reason: String(form.get("reason") ?? "") || undefined })}
+          >
+            {(wrong) => (
+              <Field label="Reason" hint="why it is none; reviews will not name it there again" error={wrong("reason")}>
+                {(id, by) => <input id={id} name="reason" aria-describedby={by} aria-invalid={!!by} />}
+              </Field>
+            )}
+          </Form>
+        </details>
+      )}
+    </article>
+  );
+}

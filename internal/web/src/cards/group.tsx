@@ -1,0 +1,49 @@
+// What one group of a plan is asked to do: what whoever approves the plan reads.
+import { planGroupGet, type PlanGroup } from "../client.gen";
+import { useOne } from "../list";
+import { inert } from "../ui/ansi";
+import { Dialog } from "../ui/dialog";
+import { Markdown } from "../ui/markdown";
+import { Loading, Trouble } from "../ui/parts";
+import { Status } from "../ui/status";
+
+// GroupText reads the groups of a plan one after the other. go shows another one of them.
+export function GroupText(p: { of: PlanGroup; all: PlanGroup[]; go: (g: PlanGroup) => void; close: () => void }) {
+  const g = p.of,
+    at = p.all.indexOf(g),
+    one = useOne(g.id, (signal) => planGroupGet({ planId: g.plan_id, groupId: g.id }, { signal })),
+    x = one.value.value;
+  const step = (to: PlanGroup | undefined, word: string) => (
+    <button type="button" aria-disabled={!to || undefined} onClick={() => to && p.go(to)}>
+      {word}
+    </button>
+  );
+  return (
+    <Dialog title={inert(g.title)} class="wide" close={p.close}>
+      <p>
+        <Status of={g.status} />{" "}
+        <span class="dim">
+          {g.repo} · {inert(g.slug)} · {at + 1} of {p.all.length}
+        </span>
+      </p>
+      {x ? (
+        <figure class="agent">
+          <figcaption>What its task is asked to do</figcaption>
+          {x.problem ? <Markdown text={x.problem} /> : <p class="empty">It has no text.</p>}
+        </figure>
+      ) : one.error.value ? (
+        <Trouble error={one.error.value} again={() => void one.load()} />
+      ) : (
+        <Loading />
+      )}
+      {g.files.length > 0 && (
+        <p class="dim">
+          Expected to touch: <code>{g.files.map((f) => inert(f)).join(", ")}</code>
+        </p>
+      )}
+      <footer>
+        {step(p.all[at - 1], "Previous")} {step(p.all[at + 1], "Next")}
+      </footer>
+    </Dialog>
+  );
+}

@@ -1,0 +1,179 @@
+// Cards of what waits for a person that no other page shows as one.
+import {
+  planApprove,
+  prAskAgain,
+  prMerge,
+  prRearmBabysit,
+  taskCancel,
+  taskRedispatch,
+  type Escalation,
+  type Plan,
+  type PullRequest,
+  type Task,
+} from "../client.gen";
+import { ApprovalCard } from "../cards/approval";
+import { BlockerCard } from "../cards/blocker";
+import { cancelled, cancels } from "../cards/can";
+import { EscalationCard } from "../cards/escalation";
+import { Hold, Until } from "../cards/hold";
+import { inert } from "../ui/ansi";
+import { Field, Form } from "../ui/form";
+import { many, usd } from "../ui/money";
+import { Act } from "../ui/parts";
+import { Status, words } from "../ui/status";
+import { Time } from "../ui/time";
+import type { Wait } from "./waiting";
+
+export function WaitCard(p: { of: Wait }) {
+  const w = p.of;
+  switch (w.noun) {
+    case "approval":
+      return <ApprovalCard of={w.of} />;
+    case "blocker":
+      return <BlockerCard of={w.of} />;
+    case "escalation":
+      return <EscalationCard of={w.of} />;
+    case "plan":
+      return <PlanCard of={w.of} />;
+    case "pull":
+      return <PullCard of={w.of} asked={w.asked} />;
+    case "task":
+      return <HeldCard of={w.of} />;
+  }
+}
+
+function PlanCard(p: { of: Plan }) {
+  const x = p.of;
+  return (
+    <li class="card" data-id={x.id} tabIndex={-1}>
+      <div>
+        <p>
+          Plan:{" "}
+          <strong>
+            <a href={"/ui/plans/" + x.id}>{inert(x.title)}</a>
+          </strong>
+        </p>
+        <p class="dim">
+          {x.repos.join(", ")} · {many(x.total, "pull request")} · filed <Time at={x.created_at} />
+        </p>
+      </div>
+      <div class="acts">
+        <a class="button" href={"/ui/plans/" + x.id}>
+          See what it starts
+        </a>
+        <Act call={planApprove} input={{ planId: x.id }} class="main" done="Approved. It begins.">
+          Approve
+        </Act>
+      </div>
+    </li>
+  );
+}
+
+// Arm is the form that lets agents repair a pull request again.
+export function Arm(p: { id: string }) {
+  return (
+    <Form
+      call={prRearmBabysit}
+      submit="Re-arm"
+      said="Armed again. The next round begins soon."
+      read={(f) => ({ id: p.id, reason: String(f.get("reason") ?? "") })}
+    >
+      {(wrong) => (
+        <Field label="Reason" hint="goes to the audit log" error={wrong("reason")}>
+          {(id, by) => <input id={id} name="reason" aria-describedby={by} aria-invalid={!!by} />}
+        </Field>
+      )}
+    </Form>
+  );
+}
+
+export function PullCard(p: { of: PullRequest; asked: Escalation[] }) {
+  const r = p.of,
+    need = r.needs_person!,
+    where = `${r.repo}#${r.number}`,
+    input = { id: r.id, head_sha: r.head_sha };
+  const clear = { capability: need.capability, args: need.args },
+    arm = need.capability === "pr.rearm_babysit";
+  return (
+    <li class={arm ? "card tall" : "card"} data-id={r.id} tabIndex={-1}>
+      <div>
+        <p>
+          {words(need.why)}:{" "}
+          <strong>
+            <a href={"/ui/prs/" + r.id}>{inert(r.title)}</a>
+          </strong>
+        </p>
+        <p class="dim">
+          {where} · head <code>{r.head_sha.slice(0, 10)}</code> · since <Time at={need.since} suffix={false} />
+        </p>
+        <p>
+          It waits <Until text={need.clears_when} clear={clear} />.
+        </p>
+        {p.asked.map((e) => (
+          <p key={e.id}>
+            <a href={"/ui/escalations/" + e.id}>{inert(e.title)}</a>: {inert(words(e.reason))}
+          </p>
+        ))}
+      </div>
+      {arm ? (
+        <Arm id={r.id} />
+      ) : (
+        <div class="acts">
+          {need.capability === "pr.ask_again" && (
+            <Act call={prAskAgain} input={input} class="main" done={`Asked again: ${where}.`}>
+              Ask again
+            </Act>
+          )}
+          {need.capability === "pr.merge" && (
+            <Act call={prMerge} input={input} class="main" done={`${where} is to be merged.`}>
+              Merge
+            </Act>
+          )}
+          {r.task_id && ["task.cancel", "pr.ask_again", "pr.merge"].includes(need.capability) && (
+            <Act
+              call={taskCancel}
+              input={{ id: need.args["id"] ?? r.task_id }}
+              class={need.capability === "task.cancel" ? "main" : undefined}
+              confirm={cancels(r.id)}
+              done={cancelled}
+            >
+              Cancel the task
+            </Act>
+          )}
+        </div>
+      )}
+    </li>
+  );
+}
+
+function HeldCard(p: { of: Task }) {
+  const t = p.of;
+  return (
+    <li class="card" data-id={t.id} tabIndex={-1}>
+      <div>
+        <p>
+          <strong>
+            <a href={"/ui/tasks/" + t.id}>{inert(t.title)}</a>
+          </strong>
+        </p>
+        <p class="dim">
+          {t.repo} · attempt {t.attempt}
+          {t.budget.spent !== null && ` · ${usd(t.budget.spent)}`}
+          {t.budget.usd !== null && ` of a cap of ${usd(t.budget.usd)}`}
+        </p>
+        {t.failure && <p>{inert(t.failure)}</p>}
+        {t.holds.map((h) => (
+          <Hold key={h.reason} of={h} />
+        ))}
+      </div>
+      <div class="acts">
+        <Status of={t.status} />
+        {!t.holds.some((h) => h.clear && h.clear.capability !== "task.redispatch") && (
+          <Act call={taskRedispatch} input={{ id: t.id }} class="main" done="Queued again.">
+            Try again
+          </Act>
+        )}
+      </div>
+    </li>
+  );
+}
