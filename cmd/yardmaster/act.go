@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	flag "github.com/spf13/pflag"
 
@@ -29,17 +31,68 @@ type act struct {
 	// editor.
 	text string
 	// secret is the input that is read from standard input, unseen.
-	secret  string
-	prompt  string // for the secret
-	perRepo bool   // the capability is one of a repository: --repo
+	secret string
+	prompt string // for the secret
+	// secretFile is an input that may be read from the file of --secret-file.
+	secretFile string
+	perRepo    bool // the capability is one of a repository: --repo
 	// done says what has happened, and next how it is undone or what comes next: {id},
 	// {0} and so on for the plain arguments, {name} for a member of the answer.
 	done, next string
 	// before is the capability that is asked before, for the undo: {before.NAME} is a member
 	// of its answer.
-	before   string
+	before string
+	// earlier reads what there was before, in the place of before; nil if that cannot be told.
+	earlier func(ctx context.Context, c *client.Client, id string) any
+	// says answers what has happened and what comes next where that depends on what there was
+	// before; "" leaves it to done and to next.
+	says     func(of occasion) (done, next string)
 	examples []string
 	made     *noun // the answer has an object of it
+	// tables are the members of the objects in a list of the answer, in the order of a person.
+	tables map[string][]string
+	// plainly changes an answer for people: words in the place of what is missing.
+	plainly func(ctx context.Context, c *client.Client, answer map[string]any)
+	// shows writes the answer for people, if that is set.
+	shows func(w io.Writer, answer map[string]any) error
+
+	// memberFlag is an input that --member gives: the id of a member who is named.
+	memberFlag string
+	// learn adds to an answer what next needs.
+	learn func(ctx context.Context, c *client.Client, answer map[string]any)
+	// picks is that of the command.
+	picks func(ctx context.Context, prompt, repo string) (string, error)
+
+	hidden []string // members of the answer that are for programs
+
+	flags string // where the object is: --repo and --environment as they were given
+	place string // what is said where there is none of the name
+}
+
+// occasion is a call that was made: what there was before it, if that is known, the flags that
+// were given as words of a command line, and the answer.
+type occasion struct {
+	before, answer map[string]any
+	flags          string
+	plain          []string
+}
+
+// done is a text about what has happened, with its holes filled.
+func (o occasion) done(text string) string {
+	return filled(text, spoken(o.plain), o.all(), client.Inert)
+}
+
+// next is a command that comes next, with its holes filled.
+func (o occasion) next(text string) string {
+	return filled(strings.ReplaceAll(text, "{flags}", o.flags), o.plain, o.all(), client.Word)
+}
+
+func (o occasion) all() map[string]any {
+	all := maps.Clone(o.answer)
+	if o.before != nil {
+		all["before"] = o.before
+	}
+	return all
 }
 
 var hole = lazy.New(`\{([a-z0-9_.]+)\}`)
@@ -73,10 +126,16 @@ func filled(text string, plain []string, answer any, safe func(string) string) s
 // declared.
 func (a act) command() command {
 	c := command{words: a.words, args: a.args, summary: a.summary, more: a.more, examples: a.examples, of: a.of,
-		values: map[string]values{}, does: &a}
+		values: map[string]values{}, does: &a, picks: a.picks}
 	c.define = func(fl *flag.FlagSet) action {
 		for _, in := range one(a.op).Inputs() {
 			name := strings.ReplaceAll(in.Name, "_", "-")
+			if at := slices.Index(a.plain, in.Name); at >= 0 { // a plain argument has a name of its own
+				words := c.wants()
+				if at += len(words) - len(a.plain); at >= 0 && at < len(words) {
+					name = strings.Trim(words[at], "[]…")
+				}
+			}
 			if _, of, some := strings.Cut(in.Doc, "one of "); some {
 				c.values[name] = fixed(strings.Split(of, ", ")...)
 			}
@@ -120,13 +179,13 @@ func (t *texts) read(ctx context.Context, words []string, what string) (string, 
 	case text != "" && file != "":
 		return "", misused("give the text or --file, not both")
 	case file != "":
-		b, err := terminal.Read(file)
+		b, err := local(terminal.Read(file))
 		if err != nil {
 			return "", err
 		}
 		text = strings.TrimSpace(string(b))
 	case t.edit || text == "" && terminal.Interactive():
-		return terminal.Edit(ctx, os.Getenv, text, what)
+		return composed(ctx, os.Getenv, text, what)
 	}
 	if text == "" {
 		return "", misused("TEXT is missing: %s", what)
@@ -137,7 +196,7 @@ func (t *texts) read(ctx context.Context, words []string, what string) (string, 
 func (a act) define(fl *flag.FlagSet) action {
 	o := one(a.op)
 	inputs := map[string]*string{}
-	taken := slices.Concat(slices.Collect(maps.Keys(a.fixed)), a.plain, []string{a.text, a.secret})
+	taken := slices.Concat(slices.Collect(maps.Keys(a.fixed)), a.plain, []string{a.text, a.secret, a.secretFile, a.memberFlag})
 	if a.of != nil {
 		taken = append(taken, placeholder(o.Path))
 		if strings.Contains(o.Path, "{owner}") && a.of.name == "repo" {
@@ -155,7 +214,11 @@ func (a act) define(fl *flag.FlagSet) action {
 			continue
 		}
 		name := strings.ReplaceAll(in.Name, "_", "-")
-		inputs[in.Name] = fl.String(name, "", in.Doc)
+		usage := in.Doc
+		if inSeconds(in.Doc) {
+			usage = "`TIME` such as 30m, or a number of " + usage
+		}
+		inputs[in.Name] = fl.String(name, "", usage)
 		required[in.Name] = in.Required
 		if in.Kind == "true or false" {
 			fl.Lookup(name).NoOptDefVal = "true"
@@ -165,6 +228,14 @@ func (a act) define(fl *flag.FlagSet) action {
 	if a.text != "" {
 		t.add(fl)
 	}
+	file := ""
+	if a.secretFile != "" {
+		fl.StringVar(&file, "secret-file", "", "read the "+a.secretFile+" from `FILE`, - for standard input")
+	}
+	member := ""
+	if a.memberFlag != "" {
+		fl.StringVar(&member, "member", "", "`LOGIN` of the member who is meant")
+	}
 	out := &output{}
 	out.add(fl)
 	return func(ctx context.Context, plain []string) error {
@@ -172,6 +243,13 @@ func (a act) define(fl *flag.FlagSet) action {
 			return err
 		}
 		var in []given
+		if member != "" {
+			id, err := nounCalled("member").find(ctx, member)
+			if err != nil {
+				return err
+			}
+			in = append(in, given{name: a.memberFlag, text: id})
+		}
 		rest := plain
 		if a.of != nil {
 			in = append(in, a.of.address(a.op, plain[0])...)
@@ -190,9 +268,10 @@ func (a act) define(fl *flag.FlagSet) action {
 			flagName := strings.ReplaceAll(name, "_", "-")
 			switch {
 			case fl.Changed(flagName):
-				in = append(in, given{name: name, text: *inputs[name]})
+				in = append(in, given{name: name, text: seconds(o, name, *inputs[name])})
 			case required[name]:
-				return misused("give --%s: %s", flagName, fl.Lookup(flagName).Usage)
+				_, usage := flag.UnquoteUsage(fl.Lookup(flagName))
+				return misused("give --%s: %s", flagName, usage)
 			}
 		}
 		var err error
@@ -219,32 +298,59 @@ func (a act) define(fl *flag.FlagSet) action {
 			}
 			in = append(in, given{name: a.secret, text: value, verbatim: true})
 		}
+		if file != "" {
+			b, err := local(terminal.Read(file))
+			if err != nil {
+				return err
+			}
+			in = append(in, given{name: a.secretFile, text: strings.TrimRight(string(b), "\r\n"), verbatim: true})
+		}
 		path, body, err := assemble(o, in)
 		if err != nil {
 			return err
 		}
 		var was any
-		if a.before != "" && !out.forPrograms() {
-			was = a.was(ctx, c, plain)
+		if !out.forPrograms() {
+			was = a.was(ctx, c, plain, in)
 		}
 		b, err := c.Fetch(ctx, o.Method, path, body)
 		if err != nil {
 			return err
 		}
+		accepted(ctx)
+		if err := a.nothingThere(b, plain); err != nil {
+			return err
+		}
 		if out.forPrograms() {
 			return out.print(os.Stdout, b)
 		}
-		return a.say(b, plain, was)
+		a.flags = retold(fl, repo)
+		return a.say(ctx, c, b, plain, was)
 	}
 }
 
-// was is what the capability before answers; nil if it cannot be asked.
-func (a act) was(ctx context.Context, c *client.Client, plain []string) any {
-	var in []given
-	if a.of != nil {
-		in = a.of.address(a.before, plain[0])
+// was is what there was before the call; nil if there was nothing, or if that cannot be asked.
+func (a act) was(ctx context.Context, c *client.Client, plain []string, in []given) any {
+	id := ""
+	if len(plain) > 0 {
+		id = plain[0]
 	}
-	path, _, err := assemble(one(a.before), in)
+	switch {
+	case a.earlier != nil:
+		return a.earlier(ctx, c, id)
+	case a.before == "":
+		return nil
+	}
+	var of []given
+	if a.of != nil {
+		of = a.of.address(a.before, id)
+	}
+	for name := range one(a.before).Input() { // such as the repository
+		if i := slices.IndexFunc(in, func(g given) bool { return g.name == name }); i >= 0 && (name == "owner" || name == "repo") {
+			of = append(of, in[i])
+		}
+	}
+	path, _, err := assemble(one(a.before), of)
 	if err != nil {
 		return nil
 	}
@@ -256,9 +362,42 @@ func (a act) was(ctx context.Context, c *client.Client, plain []string) any {
 	return v
 }
 
+// nothingThere is the error of a deletion that found nothing to delete. The server answers it
+// without a complaint, because it may be asked again.
+func (a act) nothingThere(b []byte, plain []string) error {
+	if one(a.op).Method != http.MethodDelete || len(plain) == 0 {
+		return nil
+	}
+	v, _ := decoded(b)
+	row := mapOf(v)
+	what, _, _ := strings.Cut(a.words, " ")
+	for _, done := range []string{"deleted", "disconnected", "removed", "revoked"} {
+		if row[done] == false {
+			if status := plainText(row["status"]); status != "" {
+				return fmt.Errorf("the %s %s is %s: nothing has changed", what, client.Inert(plain[0]), client.Inert(status))
+			}
+			return notFound{fmt.Sprintf("there is no %s %q%s", what, plain[0], a.place)}
+		}
+	}
+	return nil
+}
+
+// retold are the flags that say where an object is, as they follow a command.
+func retold(fl *flag.FlagSet, repo string) (words string) {
+	if repo != "" {
+		words += " --repo " + client.Word(repo)
+	}
+	for _, name := range []string{"repo", "environment"} {
+		if f := fl.Lookup(name); f != nil && f.Changed && (name != "repo" || repo == "") {
+			words += " --" + name + " " + client.Word(f.Value.String())
+		}
+	}
+	return words
+}
+
 // say prints what has happened, and how it is undone or what comes next. was is what was
 // asked before.
-func (a act) say(b []byte, plain []string, was any) error {
+func (a act) say(ctx context.Context, c *client.Client, b []byte, plain []string, was any) error {
 	answer, _ := decoded(b) // none is no object
 	row, ok := answer.(map[string]any)
 	if !ok {
@@ -278,25 +417,79 @@ func (a act) say(b []byte, plain []string, was any) error {
 		}
 		plain = append([]string{id}, plain...)
 	}
-	said := slices.Clone(plain)
-	for i, word := range said {
-		if word == "null" {
-			said[i] = "none"
+	if a.learn != nil {
+		a.learn(ctx, c, row)
+	}
+	of := occasion{mapOf(was), row, a.flags, plain}
+	if a.says != nil {
+		if done, next := a.says(of); done != "" {
+			fmt.Println(done)
+			afterword(next)
+			return nil
 		}
 	}
-	if a.done != "" {
-		fmt.Println(filled(a.done, said, answer, client.Inert))
-	} else if len(b) > 0 {
+	switch {
+	case a.done != "":
+		fmt.Println(filled(a.done, spoken(plain), answer, client.Inert))
+	case len(b) > 0:
 		n := a.of
 		if n == nil || one(a.op).Method != http.MethodGet {
-			n = &noun{name: a.words}
+			n = &noun{name: a.words, hidden: a.hidden}
 		}
-		if err := n.view(os.Stdout, b); err != nil {
+		if a.tables != nil {
+			named := *n
+			named.tables, n = a.tables, &named
+		}
+		if a.plainly != nil {
+			a.plainly(ctx, c, row)
+			changed, err := inOrder(b, row)
+			if err != nil {
+				return err
+			}
+			b = changed
+		}
+		show := withNames(ctx, c, a.people(n))
+		if one(a.op).Method != http.MethodGet {
+			if err := show(os.Stdout, b); err != nil {
+				return err
+			}
+			break
+		}
+		var text strings.Builder
+		if err := show(&text, b); err != nil {
+			return err
+		}
+		if err := paged(text.String()); err != nil {
 			return err
 		}
 	}
 	if a.next != "" {
-		fmt.Println(filled(a.next, plain, answer, client.Word))
+		afterword(filled(strings.ReplaceAll(a.next, "{flags}", a.flags), plain, answer, client.Word))
 	}
 	return nil
+}
+
+// people writes the answer as rows if it is a list, else as an object of a noun.
+func (a act) people(n *noun) func(io.Writer, []byte) error {
+	return func(w io.Writer, b []byte) error {
+		v, _ := decoded(b) // what is no object is shown as it is
+		if a.shows != nil && mapOf(v) != nil {
+			return a.shows(w, mapOf(v))
+		}
+		rows, list := mapOf(v)["data"].([]any)
+		switch {
+		case !list || one(a.op).Method != http.MethodGet:
+			return n.view(w, b)
+		case len(rows) == 0:
+			_, err := fmt.Fprintln(w, "There are none.")
+			return err
+		}
+		if err := objects(w, screen(), rows, a.tables["data"], time.Now()); err != nil {
+			return err
+		}
+		if mapOf(v)["next_cursor"] != nil {
+			fmt.Fprintln(os.Stderr, "There are more: --cursor and next_cursor of -o json fetch them.")
+		}
+		return nil
+	}
 }

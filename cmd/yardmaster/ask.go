@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -30,7 +31,7 @@ type filedAsk struct {
 
 func askNoun() *noun {
 	return &noun{name: "ask", list: "ask.list", get: "ask.get", label: "title", page: "asks", first: `yardmaster ask file "…"`,
-		hidden: []string{"askId", "filed_by", "requested_by", "hold.clear"},
+		hidden: []string{"askId", "filed_by", "hold.clear"},
 		columns: []column{{"ID", "id", asID}, {"STATE", "state", asState}, {"AGE", "created_at", asAge}, {"VERDICT",
 			"verdict.kind", asText},
 			{"REPOSITORY", "repo", asText}, {"SOURCE", "source", asText}, {"TITLE", "title", asTitle}}}
@@ -39,7 +40,7 @@ func askNoun() *noun {
 func askCommands() []command {
 	ask := nounCalled("ask")
 	return append([]command{
-		{words: "ask file", args: "[TEXT]…", summary: "file something wanted, for triage to decide about", define: defineAskFile,
+		{words: "ask file", answers: "ask.file", args: "[TEXT]…", summary: "file something wanted, for triage to decide about", define: defineAskFile,
 			examples: []string{`yardmaster ask file --repo acme/web "The footer shows last year."`, "yardmaster ask file < wish.txt -"}},
 		ask.listCommand("the newest asks"),
 		{words: "ask get", args: "ID", summary: "what became of an ask", of: ask, define: nothing(runAskGet)},
@@ -55,7 +56,12 @@ func defineAskFile(fl *flag.FlagSet) action {
 	key := fl.String("dedupe-key", "", "file it once for this key")
 	var t texts
 	t.add(fl)
+	o := &output{}
+	o.add(fl)
 	return func(ctx context.Context, plain []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
 		text, err := t.read(ctx, plain, "what is wanted, and why")
 		if err != nil {
 			return err
@@ -67,11 +73,11 @@ func defineAskFile(fl *flag.FlagSet) action {
 		if *key != "" {
 			in["dedupe_key"] = *key
 		}
-		return fileAsk(ctx, in)
+		return fileAsk(ctx, o, in)
 	}
 }
 
-func fileAsk(ctx context.Context, in map[string]any) error {
+func fileAsk(ctx context.Context, o *output, in map[string]any) error {
 	c, err := connect()
 	if err != nil {
 		return err
@@ -81,11 +87,20 @@ func fileAsk(ctx context.Context, in map[string]any) error {
 		ID    string `json:"askId"`
 		State string `json:"state"`
 	}
-	if err := c.Call(ctx, http.MethodPost, "/v1/asks", in, &out); err != nil {
+	b, err := c.Fetch(ctx, http.MethodPost, "/v1/asks", in)
+	if err != nil {
+		return err
+	}
+	accepted(ctx)
+	if err := json.Unmarshal(b, &out); err != nil {
 		return err
 	}
 	nounCalled("ask").seen(out.ID)
-	say("%s\n%s, %s; see what becomes of it with: yardmaster ask get %s\n", out.ID, out.Kind, out.State, client.Word(out.ID))
+	if o.forPrograms() {
+		return o.print(os.Stdout, b)
+	}
+	say("%s\n", out.ID)
+	afterword(client.Inert(out.Kind+", "+out.State) + "; see what becomes of it with: yardmaster ask get " + client.Word(out.ID))
 	return nil
 }
 

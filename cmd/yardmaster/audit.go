@@ -91,7 +91,7 @@ func opened(path string) (io.ReadCloser, error) {
 	if path == "-" {
 		return io.NopCloser(os.Stdin), nil
 	}
-	return os.Open(path)
+	return local(os.Open(path))
 }
 
 func auditVerify(in io.Reader, head string, out io.Writer) error {

@@ -42,9 +42,10 @@ func authCommands() []command {
 			more: "A context is a server and an account under a name: --context NAME makes one besides those there are.",
 			examples: []string{"yardmaster auth login --url https://yard.example.com",
 				"yardmaster auth login --context work --url https://yard.example.com", "yardmaster auth login --login ada < password.txt"}},
-		{words: "auth status", summary: "who you are, where, and what you may do", define: defineAuthStatus,
+		{words: "auth status", answers: "account.me", summary: "who you are, where, and what you may do", define: defineAuthStatus,
 			examples: []string{"yardmaster auth status", "yardmaster auth status --json scopes --jq '.scopes[]'"}},
-		{words: "auth list", summary: "the contexts: servers and accounts by name", define: nothing(runAuthList)},
+		{words: "auth list", summary: "the contexts: servers and accounts by name", define: answers(runAuthList),
+			members: []string{"context", "used", "account", "token", "server"}},
 		{words: "auth use", args: "NAME", summary: "make a context the one that is used", define: nothing(runAuthUse),
 			values: map[string]values{"NAME": contextNames}, examples: []string{"yardmaster auth use work"}},
 		{words: "auth token", summary: "print the token", define: nothing(runAuthToken),
@@ -99,22 +100,39 @@ func defineAuthStatus(fl *flag.FlagSet) action {
 	}
 }
 
-func runAuthList(context.Context, []string) error {
+func runAuthList(_ context.Context, _ []string, o *output) error {
 	all, err := client.ReadLogins()
 	if err != nil {
 		return err
 	}
+	type context struct {
+		Context string `json:"context"`
+		Used    bool   `json:"used"`
+		Account string `json:"account"`
+		Token   string `json:"token"` // where it is
+		Server  string `json:"server"`
+	}
+	_, current := server()
+	known := []context{}
 	var rows [][]string
 	for _, name := range all.Names() {
 		l, _ := all.Get(name)
 		used, where := "", "file"
-		if name == all.Current {
+		if name == current {
 			used = "*"
 		}
 		if l.Keyring {
 			where = "keyring"
 		}
+		known = append(known, context{name, used != "", l.Account, where, l.URL})
 		rows = append(rows, []string{used, name, l.Account, where, l.URL})
+	}
+	if o.forPrograms() {
+		b, err := encoded(known)
+		if err != nil {
+			return err
+		}
+		return o.print(os.Stdout, b)
 	}
 	lines("USED\tCONTEXT\tACCOUNT\tTOKEN\tSERVER", rows)
 	if len(rows) == 0 {

@@ -17,7 +17,7 @@ import (
 
 func blockerNoun() *noun {
 	return &noun{name: "blocker", list: "blocker.list", get: "blocker.get", query: "open=true", label: "question", page: "blockers",
-		columns: []column{{"ID", "id", asID}, {"STATE", "state", asState}, {"KIND", "kind", asText}, {"AGE", "created_at", asAge},
+		columns: []column{{"ID", "id", asID}, {"STATE", "state", asState}, {"KIND", "kind", asState}, {"AGE", "created_at", asAge},
 			{"REPOSITORY", "repo", asText}, {"QUESTION", "question", asTitle}},
 		next: func(row map[string]any) []string {
 			if row["state"] != "open" {
@@ -38,7 +38,7 @@ func blockerCommands() []command {
 		blocker.listCommand("what runs wait for people to give, oldest first", "yardmaster blocker list",
 			"yardmaster blocker list --open=false"),
 		view,
-		{words: "blocker fill", args: "ID [NAME=VALUE]…",
+		{words: "blocker fill", answers: "blocker.submit", args: "ID [NAME=VALUE]…",
 			summary: "give what a run waits for, field by field; unseen where no value is given", of: blocker,
 			define: defineBlockerFill,
 			more: "NAME=@FILE reads a value from a file, NAME=- from standard input. What is given stays unread by anybody, and each field\n" +
@@ -98,7 +98,7 @@ func defineBlockerFill(fl *flag.FlagSet) action {
 			return o.print(os.Stdout, b)
 		}
 		return act{done: "The fields that landed: {landed}. The blocker is {state}.",
-			next: "yardmaster blocker list has what is left."}.say(b, nil, nil)
+			next: "yardmaster blocker list has what is left."}.say(ctx, c, b, nil, nil)
 	}
 }
 

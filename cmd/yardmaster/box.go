@@ -242,6 +242,7 @@ func listBoxes(ctx context.Context) error {
 			r.Presence.Version})
 	}
 	table("ID\tNAME\tSTATE\tPRESENCE\tBUSY\tVERSION", rows, "yardmaster box join")
+	say := func(line string) { wrapped(os.Stdout, screen(), "", line) } // which is not cut
 	for _, r := range p.Data {
 		if r.State == "revoked" {
 			continue
@@ -253,19 +254,26 @@ func listBoxes(ctx context.Context) error {
 			}
 		}
 		if len(has) > 0 {
-			fmt.Println(client.Inert(r.Name) + " has the agents " + strings.Join(has, ", "))
+			say(client.Inert(r.Name) + " has the agents " + strings.Join(has, ", "))
 		}
 		for _, a := range r.Agents {
 			if a.Missing != nil {
-				fmt.Println(client.Inert(r.Name) + " cannot use " + client.Inert(a.Name) + ": " + client.Inert(*a.Missing))
+				say(client.Inert(r.Name) + " cannot use " + client.Inert(a.Name) + ": " + client.Inert(*a.Missing))
 			}
 		}
 	}
 	for _, line := range unfit {
-		fmt.Println(line) // not cut to the width of the terminal
+		say(line)
 	}
 	for _, levels := range slices.Sorted(maps.Keys(holding)) {
-		fmt.Println(strings.Join(holding[levels], ", ") + " can isolate by\n" + levels)
+		say(strings.Join(holding[levels], ", ") + " can isolate by")
+		for line := range strings.SplitSeq(levels, "\n") {
+			level, held, _ := strings.Cut(line, " holds ")
+			for part := range client.Broken("holds "+held, screen().Width-len(level)-1) {
+				fmt.Println(level, part)
+				level = strings.Repeat(" ", len(level))
+			}
+		}
 	}
 	return nil
 }

@@ -39,3 +39,25 @@ func TestBoxListSaysWhatIsWrong(t *testing.T) {
 		t.Errorf("exit code %d, %s\n%s\nwant\n%s", code, errs, out, want)
 	}
 }
+
+// What the list says below its table fits the terminal, word by word.
+func TestBoxListFits(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, map[string]string{"GET /v1/runners": `{"data": [{"id": "1", "name": "builder", "state": "enrolled", "slots": 2,
+		"presence": {"status": "online", "version": "1.0", "active": 0, "unfit": "` + strings.Repeat("It has no room. ", 8) + `"},
+		"capabilities": [{"name": "claude", "version": "1.0.0"}, {"name": "codex", "version": "1.0.0"}, {"name": "opencode", "version": "1.0.0"},
+			{"name": "gemini", "missing": "its program is not in the folder of programs of the box"}],
+		"isolation": ["namespaces"], "isolation_holds": {"namespaces": ["files", "network", "processes", "system calls", "devices", "memory"]}}]}`,
+		"GET /v1/approvals": `{"data": []}`})
+	for _, width := range []uint16{60, 80} {
+		p := f.person(t)
+		p.cols = width
+		shown := p.holds("box list", 0, "builder can isolate by\n  namespaces holds files, network") +
+			p.holds("pr list --waiting", 0, "Nothing waits for a yes or no.")
+		for line := range strings.Lines(shown) {
+			if len([]rune(strings.TrimRight(line, "\n"))) > int(width) {
+				t.Errorf("at %d: %q", width, line)
+			}
+		}
+	}
+}

@@ -92,7 +92,7 @@ func parseGiven(word string) (g given, err error) {
 		g.text = value
 		return g, nil
 	}
-	b, err := terminal.Read(path)
+	b, err := local(terminal.Read(path))
 	if err != nil {
 		return g, err
 	}
@@ -175,6 +175,8 @@ func (g given) value(kind reflect.Type) (any, error) {
 			pairs[strings.TrimSpace(name)] = value
 		}
 		return pairs, nil
+	case kind.Kind() >= reflect.Int && kind.Kind() <= reflect.Float64:
+		return nil, misused("%s takes a number, not %q", g.name, g.text)
 	}
 	return g.text, nil
 }
@@ -216,29 +218,34 @@ type page struct {
 
 // fieldsOf are the members of what a command answers, for --json.
 func fieldsOf(c *cobra.Command) []string {
-	n := nounOf(c)
-	if n == nil {
-		return nil
-	}
-	id := n.list
-	if c.Name() == "view" && n.get != "" {
-		id = n.get
-	}
-	t := one(id).Output()
-	if c.Name() == "list" || n.get == "" {
-		if data, ok := t.FieldByName("Data"); ok && data.Type.Kind() == reflect.Slice {
-			t = data.Type.Elem()
+	words := strings.TrimPrefix(c.CommandPath(), "yardmaster ")
+	for _, of := range commands() {
+		if of.words != words {
+			continue
 		}
-	}
-	return members(t)
-}
-
-// nounOf is the noun of a command; nil if it has none.
-func nounOf(c *cobra.Command) *noun {
-	for _, n := range nouns() {
-		if c.HasParent() && c.Parent().Name() == n.name {
-			return n
+		if of.members != nil {
+			return of.members
 		}
+		id := of.answers
+		switch {
+		case id == "" && of.does != nil:
+			id = of.does.op
+		case words == "call":
+			id = c.Flags().Arg(0)
+		}
+		if one(id) == nil || one(id).Output() == nil {
+			return nil
+		}
+		t := one(id).Output()
+		for t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if t.Kind() == reflect.Struct && of.rows {
+			if data, ok := t.FieldByName("Data"); ok && data.Type.Kind() == reflect.Slice {
+				t = data.Type.Elem()
+			}
+		}
+		return members(t)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	flag "github.com/spf13/pflag"
@@ -35,7 +36,21 @@ func connect() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client.Client{URL: l.URL, Token: l.Token}, nil
+	return &client.Client{URL: l.URL, Token: l.Token, Waits: waits()}, nil
+}
+
+// waits says on standard error what calls wait for, once where several wait for the same.
+func waits() func(string) {
+	var mu sync.Mutex
+	last := ""
+	return func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if text != last {
+			last = text
+			fmt.Fprintf(os.Stderr, "yardmaster: %s.\n", client.Inert(text))
+		}
+	}
 }
 
 // serverAt is the address of a flag, or else of the login.
@@ -179,11 +194,18 @@ func serverOf(address string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	of, known := all.Get(contextFlag)
-	if !known {
-		return "", misused("give --url, the address of the server: there is no context %q yet", contextFlag)
+	if of, known := all.Get(contextFlag); known {
+		return of.URL, nil
 	}
-	return of.URL, nil
+	if len(all.Logins) == 0 && os.Getenv("YARDMASTER_URL") == "" {
+		return "", misused("give --url, the address of the server: there is no context %q yet, nor any other", contextFlag)
+	}
+	l, err := client.LoadLogin(os.Getenv, "", nil) // that of the context in use, even without a token
+	if l.URL == "" {
+		return "", err
+	}
+	fmt.Fprintf(os.Stderr, "The context %s is new: you sign in to %s.\n", client.Inert(contextFlag), client.Inert(l.URL))
+	return l.URL, nil
 }
 
 // remember stores the login of a client as a context, which is used from then on.
@@ -286,6 +308,16 @@ func say(format string, a ...any) {
 		}
 	}
 	fmt.Printf(format, a...)
+}
+
+// afterword prints what comes next, or how it is undone: where the output is for a program,
+// on standard error.
+func afterword(text string) {
+	if screen().Width > 0 {
+		fmt.Println(text)
+		return
+	}
+	fmt.Fprintln(os.Stderr, text)
 }
 
 // table prints rows under a header, cut to the width of the terminal and without

@@ -76,7 +76,7 @@ func TestRefusalNamesTheCommand(t *testing.T) {
 	defer h.Close()
 	code, _, errs := yardmasterAt(t, h.URL, "task", "redispatch", someID)
 	if code != exitRefused || !strings.Contains(errs, "It has shipped.") ||
-		!strings.Contains(errs, `yardmaster call pr.rearm_babysit id=p1 reason="…"`) {
+		!strings.Contains(errs, `yardmaster pr rearm p1 "…"`) {
 		t.Errorf("%d %s", code, errs)
 	}
 }
@@ -132,8 +132,8 @@ func TestNothingWaits(t *testing.T) {
 		w.Write([]byte(`{"data": [], "next_cursor": null}`))
 	}))
 	defer h.Close()
-	code, out, errs := yardmasterAt(t, h.URL, "pr", "list")
-	if code != 0 || !strings.HasPrefix(out, "ID ") || !strings.HasPrefix(errs, "Nothing waits for a yes or no.") {
+	code, out, errs := yardmasterAt(t, h.URL, "pr", "list", "--waiting")
+	if code != 0 || out != "" || !strings.HasPrefix(errs, "Nothing waits for a yes or no.") {
 		t.Errorf("%d %q\n%s", code, out, errs)
 	}
 }

@@ -3,14 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 
 	"yardmaster/internal/client"
 )
@@ -33,13 +30,13 @@ func namesOf(n *noun) values {
 		if err != nil {
 			return nil
 		}
+		c.Waits = nil // who completes a word is told nothing else
 		in := n.within(ctx, "")
 		of := n
 		if n.perRepo && in == nil {
-			if n.name != "pr" {
+			if of = n.wide(); of.perRepo {
 				return nil
 			}
-			of = nounCalled("question")
 		}
 		if _, known := filters(one(of.list))["id"]; known && partOf.MatchString(begun) {
 			in = append(in, given{name: "filter", text: "id:" + begun})
@@ -54,22 +51,53 @@ func namesOf(n *noun) values {
 			}
 		}
 		var all []string
-		for _, r := range rows {
-			var row map[string]any
-			if json.Unmarshal(r, &row) != nil {
-				continue
-			}
-			// A shell puts what is chosen into its line: it must be one plain word.
-			name := part(of.id(row), 12)
-			if of.key != "" {
-				name = of.id(row)
-			}
-			if name != "" && name[0] != '-' && client.Inert(name) == name && !strings.ContainsAny(name, " \t$`\"'\\;&|<>(){}*?!#~") {
+		known := objectsOf(rows)
+		for _, row := range known {
+			if name := of.nameBegun(row, known, begun); name != "" {
 				all = append(all, name+"\t"+described(of, row))
 			}
 		}
 		return all
 	}
+}
+
+// nameBegun is the name of an object that begins like that; "" if it has none. It is the id, or before that
+// what people tell it by, if that is a name and no other of them all has it; or a name such as a branch.
+func (n *noun) nameBegun(row map[string]any, all []map[string]any, begun string) string {
+	id := part(n.id(row), 12)
+	if n.key != "" {
+		id = n.id(row)
+	}
+	names := []string{id}
+	for _, member := range n.names {
+		name := plainText(row[member])
+		switch {
+		case len(slices.DeleteFunc(slices.Clone(all), func(r map[string]any) bool { return plainText(r[member]) != name })) > 1:
+		case member == n.label:
+			names = slices.Insert(names, 0, name)
+		default:
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		// A shell puts what is chosen into its line: it must be one plain word, which the
+		// command takes for a name.
+		if name != "" && strings.HasPrefix(name, begun) && !strings.ContainsAny(name[:1], "-@+") && client.Plain(name) &&
+			!strings.Contains(name, "#") {
+			return name
+		}
+	}
+	return ""
+}
+
+// objectsOf are rows that are objects.
+func objectsOf(rows []json.RawMessage) (all []map[string]any) {
+	for _, r := range rows {
+		if v, err := decoded(r); err == nil && mapOf(v) != nil {
+			all = append(all, mapOf(v))
+		}
+	}
+	return all
 }
 
 // described is what a completion says of an object: inert, and without what shells read.
@@ -95,6 +123,14 @@ func contextNames(context.Context, []string, string) []string {
 	return out
 }
 
+// idsOfPage are the objects of the noun that is named before them.
+func idsOfPage(ctx context.Context, words []string, begun string) []string {
+	if len(words) == 0 || !slices.Contains(pageNouns(ctx, nil, ""), words[0]) {
+		return nil
+	}
+	return namesCalled(words[0])(ctx, nil, begun)
+}
+
 func pageNouns(context.Context, []string, string) (all []string) {
 	for _, n := range nouns() {
 		if n.page != "" {
@@ -107,16 +143,6 @@ func pageNouns(context.Context, []string, string) (all []string) {
 func capabilities(context.Context, []string, string) (all []string) {
 	for _, id := range sorted(ops()) {
 		all = append(all, id+"\t"+ops()[id].Summary)
-	}
-	return all
-}
-
-func inputsOfCall(_ context.Context, words []string, _ string) (all []string) {
-	if len(words) == 0 || ops()[words[0]] == nil {
-		return nil
-	}
-	for _, in := range ops()[words[0]].Inputs() {
-		all = append(all, in.Name+"=\t"+in.Doc)
 	}
 	return all
 }
@@ -137,7 +163,7 @@ func completeWith(from values) cobra.CompletionFunc {
 			if !strings.HasPrefix(value, begun) {
 				continue
 			}
-			if strings.HasSuffix(value, "=") {
+			if strings.HasSuffix(value, "=") || strings.HasSuffix(value, "#") { // more belongs to the word
 				directive |= cobra.ShellCompDirectiveNoSpace
 			}
 			if about != "" {
@@ -164,7 +190,7 @@ func (c *command) complete(cc *cobra.Command, words []string, begun string) ([]s
 	case c.values[name] != nil:
 		return completeWith(c.values[name])(cc, words, begun)
 	case len(words) == 0 && c.of != nil:
-		return completeWith(namesOf(c.of))(cc, words, begun)
+		return completeWith(namesBegun(c.of))(cc, words, begun)
 	case name == "FILE" || name == "DIR" || name == "PATH|URL" || name == "PATH":
 		return nil, cobra.ShellCompDirectiveDefault
 	}
@@ -187,37 +213,3 @@ func subcommands(root *cobra.Command, words []string, begun string) (all []strin
 
 // completions has the program's own command for scripts take the place of the library's.
 func completions(root *cobra.Command) { root.CompletionOptions.DisableDefaultCmd = true }
-
-func runCompletion(_ context.Context, plain []string) error {
-	root := tree()
-	switch plain[0] {
-	case "bash":
-		return root.GenBashCompletionV2(os.Stdout, true)
-	case "zsh":
-		return root.GenZshCompletion(os.Stdout)
-	case "fish":
-		return root.GenFishCompletion(os.Stdout, true)
-	}
-	return misused("there is no script for %q, but for bash, zsh and fish", plain[0])
-}
-
-// runMan writes the manual pages.
-func runMan(_ context.Context, plain []string) error {
-	dir := filepath.Clean(plain[0])
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	root := tree()
-	root.DisableAutoGenTag = true
-	day := time.Unix(0, 0).UTC() // the pages depend on the program alone
-	if err := doc.GenManTree(root, &doc.GenManHeader{Title: "YARDMASTER", Section: "1",
-		Source: "yardmaster " + version, Date: &day}, dir); err != nil {
-		return err
-	}
-	pages, err := filepath.Glob(filepath.Join(dir, "yardmaster*.1"))
-	if err != nil {
-		return err
-	}
-	fmt.Printf("%d pages are in %s; `man -M` wants them in a folder man1 of its argument.\n", len(pages), dir)
-	return nil
-}

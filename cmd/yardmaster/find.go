@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +20,10 @@ import (
 
 var (
 	wholeID = lazy.New(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+	idIn    = lazy.New(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	partOf  = lazy.New(`^[0-9a-f][0-9a-f-]{3,35}$`)
+	digits  = lazy.New(`^[1-9][0-9]{0,8}$`)
+	pageAt  = lazy.New(`^https?://`)
 	number  = lazy.New(`^(?:([^/#\s]+/[^/#\s]+))?#([0-9]{1,9})$`)
 )
 
@@ -76,11 +79,16 @@ const searched = 500
 // find is the id of the object that a word names: its id, the beginning or the end of
 // that, @last, OWNER/NAME#NUMBER, or a name such as a branch.
 func (n *noun) find(ctx context.Context, word string) (string, error) {
+	if pageAt.MatchString(word) {
+		return n.ofPage(ctx, word)
+	}
 	switch {
 	case wholeID.MatchString(word):
 		return word, nil
 	case word == "":
 		return "", misused("the %s has no name", n.name)
+	case n.name == "repo" && word[0] != '-' && !strings.Contains(word, "/"):
+		return n.inFull(ctx, word)
 	case n.key != "" && n.key != "id" && n.names == nil, word[0] == '-':
 		return word, nil // it goes by its name alone
 	}
@@ -94,8 +102,24 @@ func (n *noun) find(ctx context.Context, word string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	inClone := false
+	if digits.MatchString(word) && (n.name == "pr" || n.name == "issue") {
+		if repo, err := repoHere(ctx); err == nil { // in a clone a number is meant before a part of an id
+			inClone = true
+			var none notFound
+			if id, err := n.byNumber(ctx, c, repo, word); err == nil || !errors.As(err, &none) || len(word) < 4 {
+				return id, err
+			}
+		}
+	}
 	if m := number.FindStringSubmatch(word); m != nil {
 		return n.byNumber(ctx, c, m[1], m[2])
+	}
+	if digits.MatchString(word) && n.name == "pr" && !inClone {
+		var none notFound
+		if id, err := n.numbered(ctx, c, word); err == nil || !errors.As(err, &none) || len(word) < 4 {
+			return id, err
+		}
 	}
 	if partOf.MatchString(word) {
 		var seen []string
@@ -120,6 +144,32 @@ func (n *noun) find(ctx context.Context, word string) (string, error) {
 		return "", err
 	}
 	return n.among(rows, more, word)
+}
+
+// inFull is the full name of the only repository that has a name.
+func (n *noun) inFull(ctx context.Context, name string) (string, error) {
+	c, err := connect()
+	if err != nil {
+		return "", err
+	}
+	rows, _, err := n.rows(ctx, c, nil, everything)
+	if err != nil {
+		return "", err
+	}
+	var all []string
+	for _, r := range rows {
+		v, _ := decoded(r)
+		if full := n.id(mapOf(v)); strings.HasSuffix(full, "/"+name) {
+			all = append(all, full)
+		}
+	}
+	switch len(all) {
+	case 1:
+		return all[0], nil
+	case 0:
+		return "", misused("%q has not the form OWNER/NAME, and no repository of the account has that name", name)
+	}
+	return "", misused("%q has not the form OWNER/NAME: say %s", name, strings.Join(all[:min(len(all), candidates)], " or "))
 }
 
 // wide is the noun whose list has the objects of n of all repositories; n itself if its own
@@ -268,53 +318,28 @@ func (n *noun) byNumber(ctx context.Context, c *client.Client, repo, digits stri
 	return "", notFound{fmt.Sprintf("%s has no #%s", repo, digits)}
 }
 
-// pick has a person choose an object from a list.
-func (n *noun) pick(ctx context.Context, prompt string) (string, error) {
-	c, err := connect()
+// numbered finds the only pull request of the account that has a number.
+func (n *noun) numbered(ctx context.Context, c *client.Client, digits string) (string, error) {
+	rows, more, err := n.wide().rows(ctx, c, nil, searched)
 	if err != nil {
 		return "", err
 	}
-	of := n
-	in := n.within(ctx, "")
-	if n.perRepo && in == nil {
-		if n.name != "pr" {
-			return "", misused("ID is missing")
-		}
-		of = nounCalled("question")
-	}
-	rows, _, err := of.rows(ctx, c, in, 100)
-	if err != nil {
-		return "", err
-	}
-	if len(rows) == 0 {
-		return "", misused("ID is missing, and there is no %s to choose", n.name)
-	}
-	var ids, lines []string
+	var ids, names []string
 	for _, r := range rows {
-		v, err := decoded(r)
-		row, ok := v.(map[string]any)
-		if err != nil || !ok {
-			continue
-		}
-		ids = append(ids, of.id(row))
-		lines = append(lines, of.line(row))
-	}
-	i, err := terminal.Pick(ctx, os.Getenv, prompt, lines)
-	if err != nil {
-		return "", misuse{err.Error()}
-	}
-	return ids[i], nil
-}
-
-// line is an object in a line.
-func (n *noun) line(row map[string]any) string {
-	words := []string{short(n.id(row))}
-	for _, at := range []string{"status", "state", "repo", "name", n.label} {
-		if text := plainText(row[at]); text != "" && !slices.Contains(words, text) {
-			words = append(words, text)
+		v, _ := decoded(r)
+		if row := mapOf(v); plainText(row["number"]) == digits {
+			ids, names = append(ids, n.id(row)), append(names, client.Inert(plainText(row["repo"]))+"#"+digits)
 		}
 	}
-	return strings.Join(words, "  ")
+	switch {
+	case len(ids) == 0:
+		return "", notFound{fmt.Sprintf("none of your pull requests has the number %s; in full a number is written acme/proj#%s", digits, digits)}
+	case len(ids) > 1:
+		return "", misuse{fmt.Sprintf("%s may be any of these: say %s", digits, strings.Join(names[:min(len(names), candidates)], " or "))}
+	case more: // of which another may have it
+		return "", misused("%s is the number of %s, and maybe of others: say %s", digits, names[0], names[0])
+	}
+	return ids[0], nil
 }
 
 // memory is the file in which the ids are kept that were shown last, of one server and
@@ -329,7 +354,11 @@ func (n *noun) memory() string {
 		return ""
 	}
 	sum := sha256.Sum256([]byte(address + "\x00" + name))
-	return filepath.Join(dir, "yardmaster", hex.EncodeToString(sum[:8]), n.name)
+	of := n.name
+	if of == "question" {
+		of = "pr" // which it is about
+	}
+	return filepath.Join(dir, "yardmaster", hex.EncodeToString(sum[:8]), of)
 }
 
 // remembered is the number of ids that are kept of a noun.
@@ -370,38 +399,4 @@ func (n *noun) recall() []string {
 		return nil
 	}
 	return strings.Fields(string(b))
-}
-
-// repoHere is the repository of the server of which the current folder is a clone.
-func repoHere(ctx context.Context) (string, error) {
-	none := misuse{"give --repo OWNER/NAME: the folder has no remote on the server"}
-	address, _ := server()
-	if address == "" {
-		return "", none
-	}
-	out, err := client.Git(ctx, ".", "", "", "config", "--get-regexp", `^remote\..*\.url$`)
-	if err != nil {
-		return "", none
-	}
-	host, err := url.Parse(address)
-	if err != nil {
-		return "", err
-	}
-	for line := range strings.Lines(out) {
-		_, address, _ := strings.Cut(strings.TrimSpace(line), " ")
-		at, err := url.Parse(address)
-		if err != nil || at.Host != host.Host {
-			continue
-		}
-		path := strings.TrimSuffix(strings.TrimPrefix(at.Path, host.Path), ".git")
-		for _, door := range []string{"/git/-/", "/git/"} {
-			if name, ok := strings.CutPrefix(path, door); ok {
-				words := strings.Split(name, "/")
-				if n := len(words); n >= 2 {
-					return words[n-2] + "/" + words[n-1], nil
-				}
-			}
-		}
-	}
-	return "", none
 }

@@ -35,8 +35,7 @@ type field struct {
 }
 
 // fields are those of all nouns that a person can make through the API of an empty server.
-// Issues, findings, escalations, digests, sessions, checks and notifications come from code
-// hosts, agents and the server; TestEveryNounIsInert and TestServerThatLies hold their texts.
+// What comes from agents, code hosts and the server is in TestTextOfWorkIsInertOnATerminal.
 var fields = []field{
 	{"task", "task.create", `{"repo": "acme/web", "title": "T", "problem": "N", "labels": {"T": "T"}}`},
 	{"ask", "ask.file", `{"repo": "acme/web", "title": "T", "body": "N", "labels": {"T": "T"}}`},
@@ -141,23 +140,7 @@ func TestTextIsInertOnATerminal(t *testing.T) {
 	viewAlone := map[string]bool{"source": true}       // the list shows no text
 	someRowsAlone := map[string]bool{"template": true} // the server brings rows of its own
 	p := newPerson(t, "YARDMASTER_URL="+y.URL, "YARDMASTER_TOKEN="+y.Owner)
-	run := func(args ...string) string {
-		t.Helper()
-		shown, code := p.terminal(args)
-		if code != 0 {
-			t.Errorf("%q: exit code %d\n%s", args, code, shown)
-		}
-		bare := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(strings.ReplaceAll(shown, "\r\n", "\n"), "")
-		if strings.ContainsFunc(bare, func(r rune) bool {
-			return r != '\n' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u200b'
-		}) {
-			t.Errorf("%q shows %q", args, shown)
-		}
-		if strings.Contains(bare, "\nEVIL") {
-			t.Errorf("%q lets a text begin a line:\n%s", args, shown)
-		}
-		return bare
-	}
+	run := func(args ...string) string { return inertly(t, p, args) }
 	for _, c := range commands() {
 		n := nounOfList(c)
 		if n == nil {
@@ -189,12 +172,18 @@ func TestTextIsInertOnATerminal(t *testing.T) {
 	looked := 0
 	for _, c := range commands() { // that only look, besides lists and views
 		a := c.does
-		if a == nil || ops()[a.op].Method != http.MethodGet || a.perRepo {
+		lists := c.rows && !strings.HasSuffix(c.words, " list") && !strings.HasSuffix(c.words, " view")
+		if !lists && (a == nil || ops()[a.op].Method != http.MethodGet || a.perRepo) {
 			continue
 		}
-		switch words := strings.Fields(c.words); {
+		words := strings.Fields(c.words)
+		of, _, _ := tree().Find(words)
+		switch {
 		case len(c.wants()) == 0:
 			looked++
+			if of.Flags().Lookup("repo") != nil {
+				words = append(words, "--repo", "acme/web")
+			}
 			run(words...)
 		case c.of != nil && len(c.wants()) == 1 && !c.of.perRepo:
 			for _, row := range rowsAt(t, y, c.of) {
@@ -209,6 +198,26 @@ func TestTextIsInertOnATerminal(t *testing.T) {
 	for _, row := range rowsAt(t, y, nounCalled("ask")) {
 		run("ask", "get", nounCalled("ask").id(row))
 	}
+}
+
+// inertly is what a command shows on a terminal, without colours. The test fails if anything else
+// of it controls the terminal, or if a text begins a line.
+func inertly(t *testing.T, p *person, args []string, steps ...step) string {
+	t.Helper()
+	shown, code := p.terminal(args, steps...)
+	if code != 0 {
+		t.Errorf("%q: exit code %d\n%s", args, code, shown)
+	}
+	bare := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(strings.ReplaceAll(shown, "\r\n", "\n"), "")
+	if strings.ContainsFunc(bare, func(r rune) bool {
+		return r != '\n' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u200b'
+	}) {
+		t.Errorf("%q shows %q", args, shown)
+	}
+	if strings.Contains(bare, "\nEVIL") {
+		t.Errorf("%q lets a text begin a line:\n%s", args, shown)
+	}
+	return bare
 }
 
 // nounOfList is the noun whose list a command is; nil for any other command.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,7 +75,7 @@ func TestEveryNounIsInert(t *testing.T) {
 			}
 		}
 	}
-	for _, n := range nouns() {
+	for _, n := range slices.Concat(nouns(), nounsUnder()) {
 		o := ops()[n.list]
 		answer := filledWith(o.Output(), nasty, 0)
 		rows, ok := answer.(map[string]any)["data"]
@@ -116,7 +117,7 @@ func TestEveryNounIsInert(t *testing.T) {
 // every capability that the nouns name is there.
 func TestActsSayWhatComesNext(t *testing.T) {
 	t.Parallel()
-	for _, n := range nouns() {
+	for _, n := range slices.Concat(nouns(), nounsUnder()) {
 		if ops()[n.list] == nil || n.get != "" && ops()[n.get] == nil {
 			t.Errorf("%s names capabilities that there are not", n.name)
 		}

@@ -15,6 +15,7 @@ import (
 // keyNoun are the model keys of the account.
 func keyNoun() *noun {
 	return &noun{name: "key", list: "billing.keys_list", names: []string{"label", "masked"}, label: "label",
+		page: "settings/keys", alone: true,
 		first: "yardmaster key add --provider NAME",
 		columns: []column{{"ID", "id", asID}, {"PROVIDER", "provider", asText}, {"LABEL", "label", asTitle}, {"KEY", "masked", asText},
 			{"KIND", "kind", asText}, {"STATUS", "status", asState}, {"PRIORITY", "priority", asNumber}, {"VERIFIED",
@@ -25,11 +26,12 @@ func keyNoun() *noun {
 func keyCommands() []command {
 	key := nounCalled("key")
 	return append([]command{
-		{words: "key add", summary: "add a model key (read from standard input)", define: defineKeyAdd,
+		{words: "key add", answers: "billing.key_add", summary: "add a model key (read from standard input)", define: defineKeyAdd,
 			examples: []string{"yardmaster key add --provider anthropic < key.txt"},
 			values:   map[string]values{"provider": fixed(providers...)}},
 		key.listCommand("the account's model keys, masked"),
 		key.viewCommand("one model key"),
+		priceNoun().namedList("key prices", "what models cost the account, where it has set that"),
 	}, commandsOf(
 		act{words: "key delete", args: "ID", summary: "take a key out of the pool and forget it", op: "billing.key_delete", of: key,
 			done: "The key {id} is forgotten.", next: "yardmaster key add puts one in its place.",
@@ -49,12 +51,17 @@ func defineKeyAdd(fl *flag.FlagSet) action {
 	label := fl.String("label", "", "a name for people; the provider's when empty")
 	base := fl.String("base-url", "", "address of a compatible endpoint")
 	model := fl.String("model", "", "model of a compatible endpoint; when empty, the endpoint is asked, and must have exactly one")
+	o := &output{}
+	o.add(fl)
 	return func(ctx context.Context, _ []string) error {
-		return addModelKey(ctx, *provider, *label, *base, *model)
+		if err := o.check(); err != nil {
+			return err
+		}
+		return addModelKey(ctx, o, *provider, *label, *base, *model)
 	}
 }
 
-func addModelKey(ctx context.Context, provider, label, base, model string) error {
+func addModelKey(ctx context.Context, o *output, provider, label, base, model string) error {
 	if provider == "" {
 		return misuse{"give --provider: anthropic, openai, google, openrouter, compatible or scripted"}
 	}
@@ -87,20 +94,20 @@ func addModelKey(ctx context.Context, provider, label, base, model string) error
 		BaseURL   string   `json:"base_url"`
 		Templates []string `json:"templates"`
 	}
-	if err := c.Call(ctx, http.MethodPost, "/v1/billing/keys", in, &out); err != nil {
+	if done, err := o.answered(ctx, c, http.MethodPost, "/v1/billing/keys", in, &out); done || err != nil {
 		return err
 	}
 	fmt.Println(client.Inert(fmt.Sprintf("Added key %s %s", out.ID, out.Masked)))
 	if provider == "scripted" {
 		fmt.Println("It is a script and no model: it does what the file says that `yardmaster serve --scenario FILE` names. A server without --scenario changes nothing, and its tasks end completed with nothing done.")
 	}
-	defer say("Undo: yardmaster key delete %s\n", client.Word(out.ID))
+	defer afterword("Undo: yardmaster key delete " + client.Word(out.ID))
 	switch {
 	case out.Model == nil:
 	case len(out.Templates) > 0:
 		say("The model is %s, in the templates %s.\n", *out.Model, strings.Join(out.Templates, ", "))
 	default: // the templates name models of their own, or use a key of higher priority
-		say("The model is %s, but no template uses it yet. One that does:\n  yardmaster call template.set name=NAME provider=compatible base_url=%s model=%s\n",
+		say("The model is %s, but no template uses it yet. One that does:\n  yardmaster template set NAME --provider compatible --base-url %s --model %s\n",
 			*out.Model, client.Word(out.BaseURL), client.Word(*out.Model))
 	}
 	return nil

@@ -115,7 +115,7 @@ func TestServerThatLies(t *testing.T) {
 				if strings.Contains(all, "owned") {
 					said++
 				}
-				if client.Escape(all) != all {
+				if client.Escape(all) != all && c.words != "pr diff" { // whose patch is for programs, byte for byte
 					t.Errorf("%q writes %q", args, all)
 				}
 				for line := range strings.Lines(all) {

@@ -9,7 +9,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -47,11 +49,24 @@ func readMails(data string, plain []string) error {
 	if len(plain) == 0 {
 		return listMails(os.Stdout, letters)
 	}
+	if strings.Contains(plain[0], "@") {
+		return newestMail(os.Stdout, letters, plain[0])
+	}
 	n, err := strconv.Atoi(plain[0])
 	if err != nil || n < 1 || n > len(letters) {
-		return fmt.Errorf("there is no mail %q: name one of the %d by its number", plain[0], len(letters))
+		return fmt.Errorf("there is no mail %q: name one of the %d by its number, or the address it went to", plain[0], len(letters))
 	}
 	return showMail(os.Stdout, letters[n-1])
+}
+
+// newestMail prints the newest letter to an address.
+func newestMail(w io.Writer, letters []mail.Letter, to string) error {
+	for _, l := range slices.Backward(letters) {
+		if strings.EqualFold(l.To, to) {
+			return showMail(w, l)
+		}
+	}
+	return fmt.Errorf("there is no mail to %s", to)
 }
 
 // queuedMail and refusedAddress are rows of mail.list and mail.refusals.

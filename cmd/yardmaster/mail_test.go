@@ -98,3 +98,17 @@ func TestMailsOfNoServer(t *testing.T) {
 		t.Errorf("it says %v", err)
 	}
 }
+
+// The newest mail to an address is shown by the address alone.
+func TestNewestMail(t *testing.T) {
+	t.Parallel()
+	letters := []mail.Letter{{Message: mail.Message{To: "a@example.com", Text: "one"}},
+		{Message: mail.Message{To: "A@example.com", Text: "two"}}, {Message: mail.Message{To: "b@example.com", Text: "three"}}}
+	var b strings.Builder
+	if err := newestMail(&b, letters, "a@example.com"); err != nil || !strings.Contains(b.String(), "two") {
+		t.Errorf("shown: %q, %v", b.String(), err)
+	}
+	if err := newestMail(&b, letters, "c@example.com"); err == nil {
+		t.Error("a mail to nobody is shown")
+	}
+}

@@ -19,20 +19,23 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
+	"yardmaster/cmd/yardmaster/early"
 	"yardmaster/internal/box"
 	"yardmaster/internal/client"
+	"yardmaster/internal/terminal"
 )
 
 // sections are all commands but those with which the program runs itself.
 func sections() []section {
-	return []section{
+	return withExamples([]section{
 		{"the server", serverCommands()},
 		{"you, and what you bring", ownCommands()},
 		{"the work", workCommands()},
-		{"the account", accountCommands()},
+		{"the account", slices.Concat(accountCommands(), settingCommands())},
 		{"everything else", otherCommands()},
-	}
+	})
 }
 
 // commands are those of all sections.
@@ -58,6 +61,7 @@ var heads = map[string]string{
 	"notification": "what concerns you", "webhook": "addresses that are told of events", "finding": "what reviews have found",
 	"invitation": "who was invited, and has not come yet",
 	"source":     "other systems whose deliveries become asks", "digest": "what happened within a day or a week",
+	"account": "how the account is set", "prompt": "what agents are told besides their tasks",
 	"completion": "scripts that complete commands in a shell", "check": "the checks that boxes run",
 }
 
@@ -73,7 +77,7 @@ func serverCommands() []command {
 		{words: "keys forget", args: "ID", summary: "remove a master key that holds no value any more", define: defineKeysForget},
 		{words: "audit accept", args: "REASON", define: defineAuditAccept,
 			summary: "take a record that is not what was noted of it as it is, after an older database was put back"},
-		{words: "mail", args: "[NUMBER]", define: defineMail,
+		{words: "mail", args: "[NUMBER|ADDRESS]", define: defineMail,
 			summary: "list the mails of a server without SMTP, or show one; for operators: what is not sent"},
 		{words: "github setup", summary: "where the server is connected to GitHub", define: nothing(runGitHubSetup)},
 		{words: "github deliveries", summary: "what GitHub has sent, and what became of it", define: defineGitHubDeliveries},
@@ -94,11 +98,11 @@ func ownCommands() []command {
 func workCommands() []command {
 	return slices.Concat(taskCommands(), prCommands(), askCommands(), planCommands(), blockerCommands(), workNouns(),
 		[]command{
-			{words: "status", summary: "what waits for you, runs, went wrong, and what it costs", define: defineStatus,
+			{words: "status", summary: "what waits for you, runs, went wrong, and what it costs", define: defineStatus, members: statusMembers(),
 				examples: []string{"yardmaster status", "yardmaster status --watch"}},
 			{words: "open", args: "[NOUN] [ID]", summary: "open the page of an object in a browser", define: defineOpen,
 				examples: []string{"yardmaster open task @last", "yardmaster open pr acme/web#3", "yardmaster open"},
-				values:   map[string]values{"NOUN": pageNouns}},
+				values:   map[string]values{"NOUN": pageNouns, "ID": idsOfPage}},
 		})
 }
 
@@ -114,7 +118,8 @@ func otherCommands() []command {
 				"yardmaster call session.replay id=ID yml=@policy.yml",
 				"yardmaster call task.list filter=status:failed --jq '.data[].title'"},
 			values: map[string]values{"CAPABILITY": capabilities, "name=value": inputsOfCall}},
-		{words: "doctor", summary: "find out what keeps this machine from talking to the server", define: defineDoctor},
+		{words: "doctor", summary: "find out what keeps this machine from talking to the server", define: defineDoctor,
+			members: []string{"ok", "what", "then"}},
 		{words: "git-credential", args: "[OPERATION]", define: nothing(runGitCredential),
 			summary: "be git's credential helper for the repositories of the server",
 			more:    "`yardmaster auth git` has git use it.", values: map[string]values{"OPERATION": fixed("get", "store", "erase")}},
@@ -127,7 +132,7 @@ func otherCommands() []command {
 			examples: []string{"yardmaster man ~/.local/share/man/man1"}},
 		{words: "openapi", summary: "print the OpenAPI document", define: nothing(runOpenAPI)},
 		{words: "events", summary: "print the JSON Schema of what the audit record says of events", define: nothing(runEvents)},
-		{words: "version", summary: "print the version", define: nothing(runVersion)},
+		{words: "version", summary: "print the version", define: answers(runVersion), members: []string{"version", "commit"}},
 	}
 }
 
@@ -154,12 +159,14 @@ const (
 func run(args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 {
 		if f, ok := hidden()[args[0]]; ok {
+			early.End()
 			return f(args[1:])
 		}
 		if args[0] == "-v" || args[0] == "--version" {
 			args = []string{"version"}
 		}
 	}
+	defer time.AfterFunc(time.Second, early.End).Stop() // what takes longer is not short
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := treeFor(firstWord(args))
@@ -174,6 +181,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	c, err := root.ExecuteContextC(ctx)
 	var wrong misuse
 	var none lost
+	if kept := (unsent{}); errors.As(err, &kept) {
+		defer func() { fmt.Fprintln(stderr, kept.where()) }()
+	}
 	name := "yardmaster"
 	if c != nil {
 		name = c.CommandPath()
@@ -181,7 +191,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil, errors.Is(err, terminal.ErrInterrupted):
 		return exitInterrupted
 	case errors.As(err, &none):
 		fmt.Fprintf(stderr, "yardmaster: %s\n", none.text)
@@ -216,8 +226,10 @@ func exitCode(err error) int {
 	var refusal *client.Problem
 	var none notFound
 	var nowhere *client.UnknownContext
+	var misspelt client.BadAddress
+	var garbled client.BadToken
 	switch {
-	case errors.As(err, &nowhere):
+	case errors.As(err, &nowhere), errors.As(err, &misspelt), errors.As(err, &garbled):
 		return exitMisused
 	case errors.As(err, &none):
 		return exitNotFound
@@ -296,7 +308,14 @@ func commit() string {
 	return ""
 }
 
-func runVersion(context.Context, []string) error {
+func runVersion(_ context.Context, _ []string, o *output) error {
+	if o.forPrograms() {
+		b, err := encoded(map[string]string{"version": version, "commit": commit()})
+		if err != nil {
+			return err
+		}
+		return o.print(os.Stdout, b)
+	}
 	fmt.Println(strings.TrimSpace("yardmaster " + version + " " + commit()))
 	return nil
 }

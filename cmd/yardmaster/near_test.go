@@ -118,12 +118,17 @@ func TestUnknownContext(t *testing.T) {
 			t.Errorf("%q: exit code %d\n%s", args, code, out)
 		}
 	}
+	// Who signs in makes it, at the server of the one in use.
+	out, code := p.terminal([]string{"auth", "login", "--context", "nope", "--login", "ada"}, step{"Password", "long-enough\r"})
+	if code != exitNoAnswer || !strings.Contains(out, "The context nope is new: you sign in to http://127.0.0.1:1.") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
 	p.env = append(p.env, "YARDMASTER_CONTEXT=other")
 	if out, code := p.terminal([]string{"task", "list"}); code != exitMisused ||
 		!strings.Contains(out, "there is no context other; there are") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
-	out, code := p.terminal([]string{"task", "list", "--context", "work"})
+	out, code = p.terminal([]string{"task", "list", "--context", "work"})
 	if code != exitNoLogin || !strings.Contains(out, "yardmaster auth login --context work --url http://127.0.0.1:2") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}

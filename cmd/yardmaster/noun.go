@@ -3,169 +3,54 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"io"
-	"math"
 	"net/http"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/client"
-	"yardmaster/internal/terminal"
 )
 
 // noun is a kind of object: how it is listed, shown, found and named. What is common to
 // all nouns follows from it.
 type noun struct {
-	name    string
-	list    string   // the capability that lists it
-	query   string   // of the list in any case
-	get     string   // the capability that answers one; "": the list has all of it
-	key     string   // the member that is its id; id when empty
-	names   []string // members by which one is found besides
-	label   string   // the member by which people tell one from another
-	columns []column
-	page    string // the place of its page on the server: tasks of /ui/tasks/{id}
-	first   string // the command that makes the first one
-	none    string // what is said when there are none, and no command makes one
-	perRepo bool   // the list is one of a repository
+	name  string
+	list  string // the capability that lists it
+	query string // of the list in any case
+	// archived is what the list has to be asked for one that it leaves out otherwise.
+	archived string
+	get      string   // the capability that answers one; "": the list has all of it
+	key      string   // the member that is its id; id when empty
+	names    []string // members by which one is found besides
+	label    string   // the member by which people tell one from another
+	columns  []column
+	page     string  // the place of its page on the server: tasks of /ui/tasks/{id}
+	first    string  // the command that makes the first one
+	none     string  // what is said when there are none, if that is more than first
+	perRepo  bool    // the list is one of a repository
+	about    []given // inputs of the list: the object that it is about
 	// everywhere is the list of those of all repositories, by which one is found.
 	everywhere string
 	// hidden are dotted names of members that the view leaves out: what is for programs, and
 	// what next says in better words.
 	hidden []string
+	// tables are the members of the objects in a list of the view, in the order of a person.
+	tables map[string][]string
+	// block, if set, writes an object in several lines, in the place of a table on a terminal.
+	block func(w io.Writer, row map[string]any)
+	// alone is set where all objects have one page together.
+	alone bool
 	// plain, if set, changes an object for its view: names in the place of ids.
 	plain func(row map[string]any)
 	// next are the commands that an object asks for, for the end of its view.
 	next func(row map[string]any) []string
 	// show writes the view of an object in the place of view.
 	show func(ctx context.Context, c *client.Client, w io.Writer, b []byte) error
-}
-
-// column is a column of a list.
-type column struct {
-	head string
-	at   string // the dotted name of the member; of several with | between, the first that is there
-	as   form
-}
-
-// form is how a member is written for people.
-type form int
-
-const (
-	asText  form = iota
-	asTitle      // text that gives way where there is no room
-	asID
-	asState
-	asAge
-	asUSD
-	asSHA
-	asCount
-	asNumber
-	asHolds // why a task waits
-	asPull  // the repository and number of a pull request
-	asSpan  // a number of seconds
-	asSize  // how many lines change
-)
-
-// text is a member in its form.
-func (c column) cell(row map[string]any, now time.Time) terminal.Cell {
-	var v any
-	for at := range strings.SplitSeq(c.at, "|") {
-		if v, _ = lookup(row, at); v != nil {
-			break
-		}
-	}
-	if c.as == asPull {
-		return terminal.Cell{Text: plainText(row["repo"]) + "#" + plainText(row["number"])}
-	}
-	return cell(v, c.as, now)
-}
-
-func cell(v any, as form, now time.Time) terminal.Cell {
-	text := plainText(v)
-	switch as {
-	case asID:
-		if screen().Width > 0 {
-			text = short(text)
-		}
-	case asState:
-		return terminal.Cell{Text: strings.ReplaceAll(text, "_", " "), Tone: terminal.ToneOf(text)}
-	case asAge:
-		if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
-			text = terminal.Age(now, at)
-		}
-		return terminal.Cell{Text: text, Tone: terminal.Faint}
-	case asUSD:
-		if text != "" {
-			text = "$" + text
-		}
-	case asHolds:
-		holds, _ := v.([]any)
-		var reasons []string
-		for _, h := range holds {
-			hold, _ := h.(map[string]any)
-			reasons = append(reasons, strings.ReplaceAll(plainText(hold["reason"]), "_", " "))
-		}
-		return terminal.Cell{Text: strings.Join(reasons, ", "), Tone: terminal.Ask}
-	case asSize:
-		if size, ok := v.(map[string]any); ok {
-			text = "+" + plainText(size["additions"]) + " −" + plainText(size["deletions"])
-		}
-	case asSpan:
-		text = spanText(v)
-	case asSHA:
-		text = fmt.Sprintf("%.10s", text)
-	case asCount:
-		if all, ok := v.([]any); ok {
-			text = strconv.Itoa(len(all))
-		}
-	}
-	return terminal.Cell{Text: text}
-}
-
-// spanText is a number of seconds with its unit; the text of anything else.
-func spanText(v any) string {
-	text := plainText(v)
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 && n < math.MaxInt64/int64(time.Second) {
-		return terminal.Span(time.Duration(n) * time.Second)
-	}
-	return text
-}
-
-// plainText is a value of JSON in words.
-func plainText(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case string:
-		return v
-	case bool:
-		if v {
-			return "yes"
-		}
-		return "no"
-	case []any:
-		var words []string
-		for _, e := range v {
-			words = append(words, plainText(e))
-		}
-		return strings.Join(words, ", ")
-	case map[string]any:
-		var words []string
-		for _, name := range names(v) {
-			if text := plainText(v[name]); text != "" {
-				words = append(words, name+"="+text)
-			}
-		}
-		return strings.Join(words, " ")
-	}
-	return fmt.Sprint(v)
 }
 
 func (n *noun) id(row map[string]any) string {
@@ -185,6 +70,40 @@ type listing struct {
 	repo    string
 	filters map[string]*string
 	others  map[string]*string
+	flags   *flag.FlagSet
+	skip    string // an input that is no flag
+}
+
+// single is the value of a flag that is given once: a list has one filter of a kind.
+type single struct {
+	at    *string
+	given bool
+}
+
+var errTwice = errors.New("it is given twice")
+
+func (s *single) String() string {
+	if s.at == nil {
+		return ""
+	}
+	return *s.at
+}
+
+func (s *single) Set(text string) error {
+	if s.given {
+		return errTwice
+	}
+	*s.at, s.given = text, true
+	return nil
+}
+
+func (s *single) Type() string { return "string" }
+
+// once declares a flag that is given once.
+func once(fl *flag.FlagSet, name, doc string) *string {
+	at := new(string)
+	fl.Var(&single{at: at}, name, doc)
+	return at
 }
 
 // usual is the number of rows of a list when nobody says how many.
@@ -192,25 +111,30 @@ const usual = 30
 
 func (l *listing) add(fl *flag.FlagSet, n *noun) {
 	o := one(n.list)
-	l.filters, l.others = map[string]*string{}, map[string]*string{}
+	l.filters, l.others, l.flags = map[string]*string{}, map[string]*string{}, fl
 	keys := filters(o)
 	for _, key := range sorted(keys) {
 		doc := "only those whose " + strings.ReplaceAll(key, "_", " ") + " is `VALUE`"
 		if len(keys[key]) > 0 {
 			doc += ": " + strings.Join(keys[key], ", ")
 		}
-		l.filters[key] = fl.String(key, "", doc)
+		if l.filters[key] = once(fl, key, doc); len(keys[key]) == 1 && keys[key][0] == "true" {
+			fl.Lookup(key).NoOptDefVal = "true"
+		}
 	}
 	for _, in := range o.Inputs() {
+		if in.Name == l.skip {
+			continue
+		}
 		switch in.Name {
 		case "cursor", "per_page", "page", "limit", "owner", "filter":
 		case "repo":
 			if !n.perRepo {
-				l.others[in.Name] = fl.String("repo", "", in.Doc)
+				l.others[in.Name] = once(fl, "repo", in.Doc)
 			}
 		default:
 			name := strings.ReplaceAll(in.Name, "_", "-")
-			if l.others[in.Name] = fl.String(name, "", in.Doc); in.Kind == "true or false" {
+			if l.others[in.Name] = once(fl, name, in.Doc); in.Kind == "true or false" {
 				fl.Lookup(name).NoOptDefVal = "true"
 			}
 		}
@@ -236,6 +160,9 @@ func sorted[T any](m map[string]T) []string {
 func (l *listing) inputs(ctx context.Context, n *noun) (in []given, err error) {
 	for _, key := range sorted(l.filters) {
 		if v := *l.filters[key]; v != "" {
+			if v, err = meantBy(ctx, n, key, v); err != nil {
+				return nil, err
+			}
 			in = append(in, given{name: "filter", text: key + ":" + v})
 		}
 	}
@@ -244,10 +171,41 @@ func (l *listing) inputs(ctx context.Context, n *noun) (in []given, err error) {
 			in = append(in, given{name: key, text: v})
 		}
 	}
+	in = append(in, n.about...)
 	if n.perRepo {
 		return inRepo(ctx, l.repo, in)
 	}
 	return in, nil
+}
+
+// meantBy is the value of a filter as the server has it, for what a person names an object by.
+func meantBy(ctx context.Context, n *noun, key, word string) (string, error) {
+	of := ""
+	switch key {
+	case "box", "pr", "task", "plan":
+		of = key
+	case "actor":
+		if strings.Contains(word, ":") {
+			return word, nil
+		}
+		id, err := nounCalled("member").find(ctx, word)
+		return "user:" + id, err
+	case "object":
+		if !number.MatchString(word) && !pageAt.MatchString(word) {
+			return word, nil
+		}
+		id, err := nounCalled("pr").find(ctx, word)
+		if none := (notFound{}); errors.As(err, &none) && number.MatchString(word) { // issues have numbers as well
+			if issue, err := nounCalled("issue").find(ctx, word); err == nil {
+				return issue, nil
+			}
+		}
+		return id, err
+	}
+	if of == "" || of == n.name {
+		return word, nil
+	}
+	return nounCalled(of).find(ctx, word)
 }
 
 // inRepo adds the repository to the inputs: the one that is named, or else the one of the
@@ -276,15 +234,15 @@ func (n *noun) rows(ctx context.Context, c *client.Client, in []given, most int)
 		}
 	}
 	has := o.Input()
-	seen := map[string]bool{}
+	var pages client.Pages
 	for number, cursor := 1, ""; ; number++ {
 		inputs := slices.Clone(in)
-		size := strconv.Itoa(min(max(most-len(rows), 1), 100))
+		wanted := strconv.Itoa(min(max(most-len(rows), 1), 100))
 		switch {
 		case has["per_page"] != "":
-			inputs = append(inputs, given{name: "per_page", text: size})
+			inputs = append(inputs, given{name: "per_page", text: wanted})
 		case has["limit"] != "":
-			inputs = append(inputs, given{name: "limit", text: size})
+			inputs = append(inputs, given{name: "limit", text: wanted})
 		}
 		if cursor != "" {
 			inputs = append(inputs, given{name: "cursor", text: cursor})
@@ -300,21 +258,24 @@ func (n *noun) rows(ctx context.Context, c *client.Client, in []given, most int)
 			return nil, false, err
 		}
 		rows = append(rows, p.Data...)
-		switch {
-		case p.Next != nil && has["cursor"] != "":
-			if seen[*p.Next] {
-				return nil, false, client.ErrCircle
-			}
-			cursor, more = *p.Next, true
-			seen[cursor] = true
-		default:
-			more = len(p.Data) > 0 && (p.More || number < p.Pages)
+		size := 0
+		for _, row := range p.Data {
+			size += len(row)
+		}
+		var following string
+		if p.Next != nil && has["cursor"] != "" {
+			cursor, more, following = *p.Next, true, *p.Next
+		} else {
+			more, following = len(p.Data) > 0 && (p.More || number < p.Pages), strconv.Itoa(number+1)
 		}
 		if !more || len(rows) >= most || has["cursor"] == "" && has["page"] == "" {
 			if len(rows) > most {
 				rows, more = rows[:most], true
 			}
 			return rows, more, nil
+		}
+		if err := pages.Next(following, size); err != nil {
+			return nil, false, err
 		}
 	}
 }
@@ -324,26 +285,36 @@ const everything = 1 << 30
 
 // listCommand is the command that lists a noun.
 func (n *noun) listCommand(summary string, examples ...string) command {
-	c := command{words: n.name + " list", summary: summary, examples: examples, values: map[string]values{}}
+	c := command{words: n.name + " list", summary: summary, examples: examples, values: map[string]values{}, answers: n.list, rows: true}
 	if len(examples) == 0 {
 		c.examples = []string{"yardmaster " + n.name + " list", "yardmaster " + n.name + " list --all --json '*'"}
 	}
 	c.define = func(fl *flag.FlagSet) action {
-		for key, all := range filters(one(n.list)) {
-			if len(all) > 0 {
-				c.values[key] = fixed(all...)
-			}
-		}
-		for _, in := range one(n.list).Inputs() {
-			if _, of, some := strings.Cut(in.Doc, "one of "); some {
-				c.values[in.Name] = fixed(strings.Split(of, ", ")...)
-			}
-		}
+		n.addValues(c.values)
 		l := &listing{}
 		l.add(fl, n)
 		return func(ctx context.Context, _ []string) error { return n.runList(ctx, l) }
 	}
 	return c
+}
+
+// addValues adds those of the flags of a list.
+func (n *noun) addValues(to map[string]values) {
+	o := one(n.list)
+	for key, all := range filters(o) {
+		switch {
+		case len(all) == 0:
+		case slices.Contains(o.Paging.Several, key):
+			to[key] = listed(fixed(all...))
+		default:
+			to[key] = fixed(all...)
+		}
+	}
+	for _, in := range o.Inputs() {
+		if _, of, some := strings.Cut(in.Doc, "one of "); some {
+			to[strings.ReplaceAll(in.Name, "_", "-")] = fixed(strings.Split(of, ", ")...)
+		}
+	}
 }
 
 // namedList is a list under other words than those of the noun.
@@ -359,6 +330,8 @@ func (n *noun) runList(ctx context.Context, l *listing) error {
 	}
 	most := l.limit
 	switch {
+	case l.all && l.flags.Changed("limit"):
+		return misused("give --all or --limit, not both")
 	case l.all:
 		most = everything
 	case most < 1:
@@ -383,55 +356,29 @@ func (n *noun) runList(ctx context.Context, l *listing) error {
 			return []byte("[]"), nil
 		}
 		return encoded(rows)
-	}, withLogins(ctx, c, n.people))
+	}, withNames(ctx, c, func(w io.Writer, b []byte) error {
+		if none && !l.watch {
+			return nil // it is said below
+		}
+		return n.people(w, b)
+	}))
 	if err != nil || l.forPrograms() {
 		return err
 	}
+	tell := func(line string) { wrapped(os.Stderr, screen(), "", line) }
 	switch {
-	case none && slices.ContainsFunc(in, func(g given) bool { return g.name != "owner" && g.name != "repo" }):
-		fmt.Fprintln(os.Stderr, "None is like that.")
-	case none && n.first != "":
-		fmt.Fprintf(os.Stderr, "There are none yet: %s\n", n.first)
+	case none && slices.ContainsFunc(in, func(g given) bool {
+		return g.name != "owner" && g.name != "repo" && !slices.Contains(n.about, g)
+	}):
+		tell("None is like that.")
 	case none && n.none != "":
-		fmt.Fprintln(os.Stderr, n.none)
+		tell(n.none)
+	case none && n.first != "":
+		tell("There are none yet: " + n.first)
 	case none:
-		fmt.Fprintln(os.Stderr, "There are none.")
+		tell("There are none.")
 	case more:
-		fmt.Fprintf(os.Stderr, "There are more: --all fetches them, --limit N that many.\n")
+		tell("There are more: --all fetches them, --limit N that many.")
 	}
 	return nil
-}
-
-// people writes rows as a table.
-func (n *noun) people(w io.Writer, b []byte) error {
-	v, err := decoded(b)
-	if err != nil {
-		return err
-	}
-	now := time.Now()
-	var rows []map[string]any
-	all, _ := v.([]any)
-	for _, e := range all {
-		if row, ok := e.(map[string]any); ok {
-			rows = append(rows, row)
-		}
-	}
-	columns := make([]terminal.Column, len(n.columns))
-	for i, c := range n.columns {
-		columns[i] = terminal.Column{Head: c.head, Flex: c.as == asTitle,
-			Right: c.as == asUSD || c.as == asCount || c.as == asNumber || c.as == asSpan || c.as == asSize}
-	}
-	var cells [][]terminal.Cell
-	var ids []string
-	for _, row := range rows {
-		var line []terminal.Cell
-		for _, c := range n.columns {
-			line = append(line, c.cell(row, now))
-		}
-		cells = append(cells, line)
-		ids = append(ids, n.id(row))
-	}
-	unique(cells, n.columns, ids)
-	n.heard(ids)
-	return screen().Table(w, columns, cells)
 }

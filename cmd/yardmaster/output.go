@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -27,6 +28,7 @@ type output struct {
 	fields, jq, template, format string
 	watch                        bool
 	every                        time.Duration
+	flags                        *flag.FlagSet // of an answer that can be followed
 }
 
 // add declares the flags.
@@ -39,9 +41,46 @@ func (o *output) add(fl *flag.FlagSet) {
 	fl.StringVarP(&o.format, "output", "o", "", "`FORM` of the answer: table, json or yaml")
 }
 
+// from reads flags that somebody else has declared.
+func (o *output) from(fl *flag.FlagSet) {
+	for name, at := range map[string]*string{"json": &o.fields, "jq": &o.jq, "template": &o.template, "output": &o.format} {
+		if f := fl.Lookup(name); f != nil {
+			*at = f.Value.String()
+		}
+	}
+}
+
+// answered makes a call, and prints its answer if that is wanted in another form than that for
+// people: then done is set. Else the answer is decoded into out.
+func (o *output) answered(ctx context.Context, c *client.Client, method, path string, in, out any) (done bool, err error) {
+	b, err := c.Fetch(ctx, method, path, in)
+	if err != nil {
+		return false, err
+	}
+	if o.forPrograms() {
+		return true, o.print(os.Stdout, b)
+	}
+	return false, json.Unmarshal(b, out)
+}
+
+// answers is the definition of a command without flags of its own, whose answer programs can have.
+func answers(do func(ctx context.Context, plain []string, o *output) error) func(*flag.FlagSet) action {
+	return func(fl *flag.FlagSet) action {
+		o := &output{}
+		o.add(fl)
+		return func(ctx context.Context, plain []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			return do(ctx, plain, o)
+		}
+	}
+}
+
 // addWatch declares the flags of an answer that can be followed.
 func (o *output) addWatch(fl *flag.FlagSet) {
 	o.add(fl)
+	o.flags = fl
 	fl.BoolVarP(&o.watch, "watch", "w", false, "show it again whenever it has changed, until Ctrl-C")
 	fl.DurationVar(&o.every, "every", 2*time.Second, "with --watch, how often to ask the server: `TIME`, at least 1s")
 }
@@ -53,8 +92,10 @@ func (o *output) check() error {
 		return misused("-o takes table, json or yaml, not %q", o.format)
 	case o.jq != "" && o.template != "":
 		return misused("give --jq or --template, not both")
-	case o.watch && o.every < time.Second:
+	case o.flags != nil && o.every < time.Second:
 		return misused("--every takes 1s or more")
+	case o.flags != nil && o.flags.Changed("every") && !o.watch:
+		return misused("--every needs --watch")
 	}
 	if o.jq != "" {
 		if _, err := query(o.jq); err != nil {
@@ -72,6 +113,25 @@ func (o *output) check() error {
 // forPrograms tells whether another form than that for people is wanted.
 func (o *output) forPrograms() bool {
 	return o.fields != "" || o.jq != "" || o.template != "" || o.format == "json" || o.format == "yaml"
+}
+
+// spoken are plain arguments as a sentence has them: none for what is taken away.
+func spoken(plain []string) []string {
+	said := slices.Clone(plain)
+	for i, word := range said {
+		if word == "null" {
+			said[i] = "none"
+		}
+	}
+	return said
+}
+
+// local is what was read of this machine. A file that cannot be had is a misuse: nothing was tried.
+func local[T any](what T, err error) (T, error) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		err = misuse{err.Error()}
+	}
+	return what, err
 }
 
 // print writes an answer, which is JSON, in the form that is wanted. Characters that
@@ -356,34 +416,43 @@ func yamlNode(d *json.Decoder) (*yaml.Node, error) {
 }
 
 // show prints an answer once, or again whenever it changes. read asks the server; people
-// writes the form for people.
+// writes the form for people. What is shown again is drawn on the terminal's other screen, and
+// its last state stays on the first.
 func (o *output) show(ctx context.Context, read func() ([]byte, error), people func(io.Writer, []byte) error) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	form := func(w io.Writer, b []byte) error {
-		if o.forPrograms() {
-			return o.print(w, b)
-		}
-		return people(w, b)
-	}
-	before := ""
-	for {
+	text := func() (string, error) {
 		b, err := read()
 		if err != nil {
-			return err
+			return "", err
 		}
 		var text strings.Builder
-		if err := form(&text, b); err != nil {
-			return err
+		if o.forPrograms() {
+			err = o.print(&text, b)
+		} else {
+			err = people(&text, b)
 		}
-		if !o.watch {
-			_, err := io.WriteString(os.Stdout, text.String())
-			return err
-		}
-		if text.String() != before {
-			before = text.String()
-			s := screen()
+		return text.String(), err
+	}
+	now, err := text()
+	if err != nil {
+		return err
+	}
+	if !o.watch {
+		return paged(now)
+	}
+	s, before := screen(), ""
+	drawn := s.Live && s.Width > 0
+	if s.Enter(os.Stdout); drawn {
+		defer func() { // before also when the server is lost
+			s.Leave(os.Stdout)
+			_, _ = io.WriteString(os.Stdout, before)
+		}()
+	}
+	for {
+		if now != before {
+			before = now
 			s.Clear(os.Stdout)
 			if _, err := io.WriteString(os.Stdout, before); err != nil {
 				return err
@@ -394,8 +463,19 @@ func (o *output) show(ctx context.Context, read func() ([]byte, error), people f
 			return nil // Ctrl-C is how a watch ends
 		case <-time.After(o.every):
 		}
+		if now, err = text(); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
 	}
 }
 
 // screen is standard output as a screen.
-func screen() terminal.Screen { return terminal.Of(os.Stdout, os.Getenv) }
+func screen() terminal.Screen {
+	if beforePager != nil {
+		return *beforePager
+	}
+	return terminal.Of(os.Stdout, os.Getenv)
+}

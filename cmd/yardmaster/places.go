@@ -36,20 +36,23 @@ func repoCommands() []command {
 			done:  "No agent works in {id} any more; nothing of it is deleted.", next: "Undo: yardmaster repo enable {id}"},
 		act{words: "repo settings", args: "OWNER/NAME", summary: "how a repository is set, and what each switch does",
 			op: "project.settings", of: repo},
-		act{words: "repo policy", args: "OWNER/NAME", summary: "the policy in force", op: "project.policy_get", of: repo},
 		act{words: "repo setup", args: "OWNER/NAME",
 			summary: "send an agent to give a repository scripts, tools and notes for agents", op: "project.setup", of: repo,
 			next: "Follow it with: yardmaster task watch {task_id}"},
 	)
+	set = append(set, command{words: "repo policy", answers: "project.policy_get", args: "OWNER/NAME", of: repo,
+		values: map[string]values{}, define: defineRepoPolicy,
+		summary:  "the policy in force; with --file, whether a policy file is a good one",
+		examples: []string{"yardmaster repo policy acme/web", "yardmaster repo policy acme/web --file .svc/policy.yml"}})
 	for i := range set {
 		set[i].values["OWNER/NAME"] = namesOf(repo)
 	}
 	view := repo.viewCommand("one repository", "yardmaster repo view acme/web")
 	view.args = "OWNER/NAME"
 	return append([]command{
-		{words: "repo add", args: "PATH|URL", summary: "put a repository on the server", define: defineRepoAdd,
+		{words: "repo add", answers: "project.get", args: "PATH|URL", summary: "put a repository on the server", define: defineRepoAdd,
 			examples: []string{"yardmaster repo add ~/src/project", "yardmaster repo add https://example.com/o/calc.git --name acme/calc"}},
-		{words: "repo create", args: "NAME|OWNER/NAME",
+		{words: "repo create", answers: "project.create", args: "NAME|OWNER/NAME",
 			summary: "make a repository with its first files, and send an agent to set it up", define: defineRepoCreate,
 			examples: []string{`yardmaster repo create web --stack "Go and SQLite"`}},
 		repo.listCommand("the repositories"), view,
@@ -61,13 +64,15 @@ func boxNoun() *noun {
 		first: "yardmaster box join",
 		columns: []column{{"ID", "id", asID}, {"NAME", "name", asTitle}, {"STATE", "state", asState}, {"PRESENCE",
 			"presence.status", asState},
-			{"BUSY", "presence.active", asNumber}, {"SLOTS", "slots", asNumber}, {"VERSION", "presence.version", asText}}}
+			{"HEARD", "presence.last_beat", asAge}, {"BUSY", "presence.active", asNumber}, {"SLOTS", "slots", asNumber},
+			{"VERSION", "presence.version", asText}}}
 }
 
 func boxCommands() []command {
 	boxes := nounCalled("box")
 	lists := boxes.listCommand("the boxes: presence, load, agents, and what is wrong with an unfit one")
 	lists.define = func(fl *flag.FlagSet) action {
+		boxes.addValues(lists.values)
 		l := &listing{}
 		l.add(fl, boxes)
 		return func(ctx context.Context, plain []string) error {
@@ -93,6 +98,17 @@ func boxCommands() []command {
 		act{words: "box resume", args: "ID", summary: "let it take work again", op: "box.drain", of: boxes,
 			fixed: map[string]string{"resume": "true"},
 			done:  "It takes work again.", next: "Undo: yardmaster box drain {id}"},
+		act{words: "box owner", args: "ID TARGET", summary: "choose whose work it takes: org, shared, or user with --member",
+			op: "box.set_owner", of: boxes, plain: []string{"target"}, memberFlag: "owner_id",
+			before: "box.get", done: "Its work is that of: {owner.target}.", next: "Undo: yardmaster box owner {id} {before.owner.target}",
+			says: func(o occasion) (string, string) {
+				if mapOf(o.before["owner"])["target"] != "user" {
+					return "", ""
+				}
+				return o.done("Its work is that of: {owner.target}."),
+					o.next("Undo: yardmaster box owner {id} user --member {before.owner.id}")
+			},
+			examples: []string{"yardmaster box owner builder org", "yardmaster box owner builder user --member ada"}},
 		act{words: "box decommission", args: "ID", summary: "drain it, and then revoke it and take it off the list",
 			op: "box.decommission", of: boxes,
 			done: "It is revoked once it has handed its work back.", next: "Until then, undo: yardmaster box resume {id}"},
@@ -128,12 +144,11 @@ func defineOpen(fl *flag.FlagSet) action {
 				if err != nil {
 					return err
 				}
-				if of.name == "repo" {
-					id = repoID(ctx, id)
+				if address, err = of.addressOf(ctx, id); err != nil {
+					return err
 				}
-				address = of.pageAddress(base, id)
 			} else {
-				address += of.page
+				address += strings.Replace(of.page, "issues", "repos", 1)
 			}
 		}
 		if *show {
@@ -146,14 +161,11 @@ func defineOpen(fl *flag.FlagSet) action {
 
 // openPage opens the page of an object.
 func openPage(ctx context.Context, n *noun, id string) error {
-	base, _ := server()
-	if n.page == "" || base == "" {
-		return fmt.Errorf("a %s has no page of its own", n.name)
+	at, err := n.addressOf(ctx, id)
+	if err != nil {
+		return err
 	}
-	if n.name == "repo" {
-		id = repoID(ctx, id)
-	}
-	return browse(ctx, n.pageAddress(base, id))
+	return browse(ctx, at)
 }
 
 // repoID is the id of a repository; its name if it cannot be read.

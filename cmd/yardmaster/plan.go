@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -24,10 +26,12 @@ func planNoun() *noun {
 			{"OF", "total", asNumber}, {"REPOSITORY", "repo", asText}, {"ACTIVE", "last_activity_at", asAge}, {"TITLE", "title", asTitle}},
 		hidden: []string{"planId", "created_by", "requested_by"},
 		plain:  plainPlan,
+		tables: map[string][]string{"groups": {"slug", "status", "title", "waits_for", "tasks", "files"}},
 		next: func(row map[string]any) []string {
 			id := client.Word(short(plainText(row["id"])))
 			if row["status"] == "held" {
-				return []string{"Release it with: yardmaster plan approve " + id + ", or yardmaster plan cancel " + id}
+				return []string{"Read what it starts with: yardmaster plan read " + id,
+					"Release it with: yardmaster plan approve " + id + ", or yardmaster plan cancel " + id}
 			}
 			return nil
 		}}
@@ -38,7 +42,11 @@ func planCommands() []command {
 	return append([]command{
 		plan.listCommand("the plans, newest activity first", "yardmaster plan list --bucket stalled"),
 		plan.viewCommand("one plan with its groups"),
-		{words: "plan file", args: "DIR", summary: "commit a plan directory and execute it", define: definePlanFile,
+		{words: "plan read", args: "ID [GROUP]", summary: "what the groups of a plan are asked to do", of: plan,
+			define: nothing(runPlanRead), more: "GROUP is the name of a group, as plan view shows it; all of them are shown without it.",
+			values:   map[string]values{"GROUP": groupsBegun},
+			examples: []string{"yardmaster plan read @last", "yardmaster plan read @last 01-add-the-field"}},
+		{words: "plan file", answers: "plan.file", args: "DIR", summary: "commit a plan directory and execute it", define: definePlanFile,
 			more: "The folder has overview.md, a document NN-slug.md for each group, and status.yml, which is made if there is none.",
 			examples: []string{"yardmaster plan file plans/retries --repo acme/web",
 				"yardmaster plan file plans/retries --repo acme/web --dry-run"}},
@@ -50,6 +58,11 @@ func planCommands() []command {
 		act{words: "plan start", args: "[TEXT]…", summary: "have a scout plan what is asked for", op: "plan.start", text: "ask",
 			next:     "yardmaster plan list shows it when it is planned.",
 			examples: []string{`yardmaster plan start --repo acme/web "Retry all calls to the shop."`}},
+		act{words: "plan survey", args: "FANOUT", summary: "what the scouts of a plan over several repositories found, merged",
+			op: "plan.context", plain: []string{"fanoutId"},
+			more: "FANOUT is the fanout_id that plan start answered.",
+			tables: map[string][]string{"repos": {"repo", "status", "summary", "split_hints", "access_needed", "handoffs"},
+				"claims": {"text", "repos", "citations"}}},
 		act{words: "plan approve", args: "ID", summary: "release a held plan: all its tasks are minted",
 			op: "plan.approve", of: plan, done: "Released.",
 			next: "See its tasks with: yardmaster plan view {id}; yardmaster plan cancel {id} ends them"},
@@ -119,9 +132,9 @@ func definePlanFile(fl *flag.FlagSet) action {
 		}
 		then := "See it with: yardmaster plan view {id}; undo: yardmaster plan cancel {id}"
 		if *dry {
-			then = "See what it would start with: yardmaster plan view {id}; release it with: yardmaster plan approve {id}"
+			then = "See what it would start with: yardmaster plan read {id}; release it with: yardmaster plan approve {id}"
 		}
-		return act{made: plan, done: "Plan {id} is filed.", next: then}.say(b, nil, nil)
+		return act{made: plan, done: "Plan {id} is filed.", next: then}.say(ctx, c, b, nil, nil)
 	}
 }
 
@@ -144,10 +157,96 @@ func plainPlan(row map[string]any) {
 			}
 			after = append(after, name)
 		}
+		tasks, _ := group["tasks"].([]any)
+		for i, t := range tasks {
+			if task := mapOf(t); task != nil {
+				id := cmp.Or(plainText(task["id"]), plainText(task["task_id"]))
+				tasks[i] = strings.TrimSpace(short(id) + " " + strings.ReplaceAll(plainText(task["status"]), "_", " "))
+			}
+		}
 		delete(group, "upstream")
 		delete(group, "plan_id")
 		group["waits_for"] = after
 	}
+}
+
+// planGroup is a group of a plan. Problem is there only where it is asked for alone.
+type planGroup struct {
+	ID      string `json:"id"`
+	Slug    string `json:"slug"`
+	Title   string `json:"title"`
+	Repo    string `json:"repo"`
+	Status  string `json:"status"`
+	Problem string `json:"problem"`
+}
+
+func planGroups(ctx context.Context, c *client.Client, plan string) ([]planGroup, error) {
+	var p struct {
+		Groups []planGroup `json:"groups"`
+	}
+	err := c.Patient(ctx, http.MethodGet, "/v1/plans/"+url.PathEscape(plan), &p)
+	return p.Groups, err
+}
+
+func runPlanRead(ctx context.Context, plain []string) error {
+	c, err := connect()
+	if err != nil {
+		return err
+	}
+	groups, err := planGroups(ctx, c, plain[0])
+	if err != nil {
+		return err
+	}
+	if len(plain) > 1 {
+		at := slices.IndexFunc(groups, func(g planGroup) bool { return g.Slug == plain[1] || g.ID == plain[1] })
+		if at < 0 {
+			return notFound{fmt.Sprintf("the plan has no group %s; yardmaster plan view %s lists them", client.Inert(plain[1]),
+				client.Word(short(plain[0])))}
+		}
+		groups = groups[at : at+1]
+	}
+	if len(groups) == 0 {
+		fmt.Println("It has no groups yet.")
+		return nil
+	}
+	return paging(func() error {
+		for i, g := range groups {
+			path := "/v1/plans/" + url.PathEscape(plain[0]) + "/groups/" + url.PathEscape(g.ID)
+			if err := c.Patient(ctx, http.MethodGet, path, &g); err != nil {
+				return err
+			}
+			if i > 0 {
+				fmt.Println()
+			}
+			if _, err := fmt.Printf("== %s, %s, in %s ==\n%s\n", client.Inert(g.Slug), client.Inert(g.Status),
+				client.Inert(g.Repo), client.Escape(strings.TrimSpace(g.Problem))); err != nil {
+				return err // whoever reads has seen enough
+			}
+		}
+		return nil
+	})
+}
+
+// groupsBegun completes the name of a group of the plan that is named before it.
+func groupsBegun(ctx context.Context, plain []string, _ string) (all []string) {
+	c, err := connect()
+	if err != nil || len(plain) == 0 {
+		return nil
+	}
+	id, err := nounCalled("plan").find(ctx, plain[0])
+	if err != nil {
+		return nil
+	}
+	groups, err := planGroups(ctx, c, id)
+	if err != nil {
+		return nil
+	}
+	for _, g := range groups {
+		if client.Plain(g.Slug) {
+			all = append(all, g.Slug+"\t"+client.Inert(g.Title))
+		}
+	}
+	return all
 }
 
 // size is that of all documents together, in bytes.
@@ -160,7 +259,7 @@ func size(documents map[string]string) (n int64) {
 
 // planDocuments are the documents of a folder by their names: its Markdown and YAML.
 func planDocuments(dir string) (map[string]string, error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := local(os.ReadDir(dir))
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
+	"os"
 	"strings"
 	"time"
 
@@ -22,8 +22,9 @@ func pullNoun() *noun {
 	return &noun{name: "pr", list: "pr.list", get: "pr.get", names: []string{"head_ref"}, label: "title", page: "prs", perRepo: true,
 		everywhere: "pr.all", show: viewPull,
 		columns: []column{{"NUMBER", "number", asNumber}, {"STATE", "state", asState}, {"AGE", "created_at", asAge},
-			{"CHECKS", "checks", asState}, {"REVIEW", "review.verdict|review.state", asState}, {"LINES", "size", asSize},
-			{"BRANCH", "head_ref", asTitle}, {"TITLE", "title", asTitle}, {"ID", "id", asID}}}
+			{"CHECKS", "checks", asState}, {"WAITS FOR", "needs_person|pending_action|queue|babysit", asWait},
+			{"REVIEW", "review.verdict|review.state", asReviewed}, {"LINES", "size", asSize},
+			{"BRANCH", "head_ref", asExtraTitle}, {"TITLE", "title", asTitle}, {"ID", "id", asID}}}
 }
 
 // questionNoun are the pull requests about which a question waits.
@@ -31,65 +32,8 @@ func questionNoun() *noun {
 	return &noun{name: "question", list: "pr.pending_approvals", key: "pr_id", label: "title",
 		none: "Nothing waits for a yes or no. What waits for something else says so in `yardmaster task list`.",
 		columns: []column{{"ID", "pr_id", asID}, {"PULL REQUEST", "repo", asPull}, {"ASKED", "kind", asText}, {"HEAD", "head_sha", asSHA},
-			{"CHECKS", "checks", asState}, {"REVIEW", "review.verdict|review.state", asState}, {"LINES", "size", asSize},
+			{"CHECKS", "checks", asState}, {"REVIEW", "review.verdict|review.state", asReviewed}, {"LINES", "size", asSize},
 			{"AGE", "requested_at", asAge}, {"TITLE", "title", asTitle}}}
-}
-
-func prCommands() []command {
-	pr := nounCalled("pr")
-	finding := []string{"yardmaster pr approve @last", "yardmaster pr approve acme/web#3"}
-	return slices.Concat([]command{
-		{words: "pr list", summary: "the pull requests that wait for a decision; with --repo those of a repository", define: definePRList,
-			values:   map[string]values{"state": fixed("opening", "open", "merged", "closed")},
-			examples: []string{"yardmaster pr list", "yardmaster pr list --repo acme/web --state merged"}},
-		pr.viewCommand("a pull request: its state, its description, its files, what it waits for",
-			"yardmaster pr view acme/web#3", "yardmaster pr view --web my-branch"),
-		{words: "pr diff", args: "ID [PATH]", summary: "the lines that a pull request changes", of: pr, define: definePRDiff},
-		{words: "pr approve", args: "ID", summary: "approve what is asked about a pull request's current head", of: pr,
-			define: deciding("pr approve", "approve-pending", "Approved"), examples: finding},
-		{words: "pr skip", args: "ID", summary: "decline it", of: pr, define: deciding("pr skip", "skip-pending", "Declined")},
-		{words: "pr ask-again", args: "ID", summary: "have the question put again that was declined, or that nobody answered", of: pr,
-			define: deciding("pr ask-again", "ask-again", "Asked again")},
-		{words: "pr merge", args: "ID", summary: "have a pull request's current head merged, asked about or not", of: pr,
-			define: deciding("pr merge", "merge", "To be merged")},
-		{words: "pr open", args: "ID", summary: "open its page in a browser", of: pr,
-			define: nothing(func(ctx context.Context, plain []string) error { return openPage(ctx, pr, plain[0]) })},
-	}, commandsOf(
-		act{words: "pr rearm", args: "ID REASON…", summary: "let agents repair it again whose rounds are spent",
-			op: "pr.rearm_babysit", of: pr, text: "reason",
-			done: "Agents repair it again.", next: "yardmaster pr view {id} shows when.",
-			examples: []string{`yardmaster pr rearm @last "The runner was broken."`}},
-		act{words: "pr reviews", args: "ID", summary: "the reviews by agents, newest first", op: "review.status", of: pr},
-		act{words: "pr review", args: "ID", summary: "have the latest review run again on the same commit",
-			op: "review.rerun", of: pr, done: "It is reviewed again.",
-			next: "yardmaster pr reviews {id} shows the outcome."},
-		act{words: "pr findings", args: "ID", summary: "what reviews have found, newest first", op: "review.findings", of: pr},
-		act{words: "finding dismiss", args: "ID [REASON]…", summary: "say that a finding is none",
-			op: "review.dismiss", plain: []string{"id", "reason"},
-			done: "Dismissed; reviews do not name it again.",
-			next: "Undo: yardmaster call review.rules lists the rule, review.rule_delete takes it back."},
-	))
-}
-
-func definePRList(fl *flag.FlagSet) action {
-	pr := nounCalled("pr")
-	l := &listing{}
-	l.add(fl, pr)
-	return func(ctx context.Context, _ []string) error {
-		narrowed := false
-		for key := range l.filters {
-			narrowed = narrowed || fl.Changed(key)
-		}
-		if l.repo == "" && narrowed {
-			if _, err := repoHere(ctx); err != nil {
-				return pr.wide().runList(ctx, l)
-			}
-		}
-		if l.repo != "" || narrowed {
-			return pr.runList(ctx, l)
-		}
-		return nounCalled("question").runList(ctx, l)
-	}
 }
 
 // deciding defines a command that decides about the current head of a pull request.
@@ -99,13 +43,18 @@ func deciding(name, verb, done string) func(*flag.FlagSet) action {
 		if verb == "approve-pending" || verb == "merge" {
 			fl.StringVar(&question, "question", "", "the `ID` of the question that you read; wanted where it is about what is protected")
 		}
+		o := &output{}
+		o.add(fl)
 		return func(ctx context.Context, plain []string) error {
-			return decide(ctx, name, plain[0], verb, question, done)
+			if err := o.check(); err != nil {
+				return err
+			}
+			return decide(ctx, o, name, plain[0], verb, question, done)
 		}
 	}
 }
 
-func decide(ctx context.Context, name, id, verb, question, done string) error {
+func decide(ctx context.Context, o *output, name, id, verb, question, done string) error {
 	c, err := connect()
 	if err != nil {
 		return err
@@ -118,14 +67,35 @@ func decide(ctx context.Context, name, id, verb, question, done string) error {
 	if err != nil {
 		return err
 	}
+	if o.forPrograms() { // what became of it
+		b, err := c.Fetch(ctx, http.MethodGet, "/v1/prs/"+url.PathEscape(id), nil)
+		if err != nil {
+			return err
+		}
+		return o.print(os.Stdout, b)
+	}
 	say("%s: %s#%d at %.10s.\n", done, pr.Repo, pr.Number, pr.HeadSHA)
 	if asked := pr.Warning(); asked != "" {
 		fmt.Println("It was asked:", client.Inert(asked))
 	}
+	if n := pr.Review.Holding; n > 0 && (verb == "approve-pending" || verb == "merge") {
+		id := client.Word(id)
+		fmt.Printf("%s the merge: it waits until a person dismisses what holds it, or it is mended.\n", holding(n))
+		afterword("Read them with: yardmaster pr findings " + id + "; one that is none: yardmaster finding dismiss FINDING")
+		return nil
+	}
 	if then := afterwards[verb]; then != "" {
-		fmt.Println(strings.ReplaceAll(then, "{id}", client.Inert(id)))
+		afterword(strings.ReplaceAll(then, "{id}", client.Word(id)))
 	}
 	return nil
+}
+
+// holding says how many findings hold something.
+func holding(n int) string {
+	if n == 1 {
+		return "1 finding holds"
+	}
+	return fmt.Sprintf("%d findings hold", n)
 }
 
 // afterwards say how a decision is taken back, or what comes next.
@@ -185,16 +155,15 @@ func viewPull(ctx context.Context, c *client.Client, w io.Writer, b []byte) erro
 	line("state", state)
 	line("branch", fmt.Sprintf("%s at %.10s, into %s (%s)", pr.HeadRef, pr.HeadSHA, pr.BaseRef, pr.Mergeable))
 	line("checks", pr.Checks)
-	if r := pr.Review; r.State != "none" {
-		text := r.State
-		switch {
-		case r.Holding > 0:
-			text = fmt.Sprintf("%s; %d of its findings hold the merge", r.State, r.Holding)
-		case r.Verdict != nil:
-			text = "nothing holds the merge"
-		}
-		line("review", text)
+	r := pr.Review
+	text := strings.Replace(r.State, "none", notReviewed, 1)
+	switch {
+	case r.Holding > 0:
+		text += "; " + holding(r.Holding) + " the merge"
+	case r.Verdict != nil:
+		text = "it found nothing that holds the merge"
 	}
+	line("review", text)
 	switch {
 	case pr.Babysit.TaskID != nil:
 		line("repair", "by task "+*pr.Babysit.TaskID)
@@ -204,12 +173,12 @@ func viewPull(ctx context.Context, c *client.Client, w io.Writer, b []byte) erro
 	if pr.TaskID != nil {
 		line("task", *pr.TaskID)
 	}
-	line("opened", pr.CreatedAt.Local().Format(time.DateTime))
+	line("opened", terminal.When(time.Now(), pr.CreatedAt))
 	if q := pr.Queue; q != nil {
 		line("queue", q.words())
 	}
 	if pr.Needs != nil {
-		line("waits", "until "+pr.Needs.ClearsWhen)
+		line("waits", "until "+pr.Needs.Plain(pr.Needs.ClearsWhen))
 	}
 	if a := pr.PendingAction; a != nil && a.RetryAt != nil && a.Error != nil {
 		line("merge", "is tried again at "+a.RetryAt.Local().Format(time.DateTime)+": "+*a.Error)
@@ -325,7 +294,7 @@ func definePRDiff(fl *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		return showDiff(ctx, c, plain, *since)
+		return paging(func() error { return showDiff(ctx, c, plain, *since) })
 	}
 }
 
@@ -346,7 +315,7 @@ func showDiff(ctx context.Context, c *client.Client, plain []string, since strin
 			return fmt.Errorf("the pull request does not change %s; yardmaster pr view %s lists what it does", plain[1], client.Word(plain[0]))
 		}
 		if err == nil {
-			d.print()
+			err = d.print()
 		}
 		return err
 	}
@@ -364,11 +333,13 @@ func showDiff(ctx context.Context, c *client.Client, plain []string, since strin
 			return err
 		}
 		if d.File != nil {
-			d.print()
+			if err := d.print(); err != nil {
+				return err
+			}
 		}
 	}
 	if more := all.More + len(all.Files) - len(shown); more > 0 {
-		fmt.Printf("%d files more are not shown; name one: yardmaster pr diff %s PATH\n", more, client.Word(plain[0]))
+		fmt.Fprintf(os.Stderr, "%d files more are not shown; name one: yardmaster pr diff %s PATH\n", more, client.Word(plain[0]))
 	}
 	return nil
 }
@@ -376,9 +347,13 @@ func showDiff(ctx context.Context, c *client.Client, plain []string, since strin
 // mostShown is the largest number of files that are shown unasked: each is a call.
 const mostShown = 200
 
-// print writes the lines of a file in the form of git, without control characters.
-func (d *diff) print() {
+// print writes the lines of a file in the form of git. On a terminal hidden characters are
+// written as escapes; elsewhere it is the change as it is, for git apply.
+func (d *diff) print() error {
 	f, s := d.File, screen()
+	if s.Width == 0 {
+		return d.patch(os.Stdout)
+	}
 	old, now := "a/"+f.Path, "b/"+f.Path
 	if f.Was != nil {
 		old = "a/" + *f.Was
@@ -389,16 +364,16 @@ func (d *diff) print() {
 	case "deleted":
 		now = "/dev/null"
 	}
-	fmt.Println(s.Paint(terminal.Strong, "--- "+client.Inert(old)+"\n+++ "+client.Inert(now)))
+	fmt.Println(s.Paint(terminal.Strong, "--- "+oneLine(old)+"\n+++ "+oneLine(now)))
 	if f.WasType != nil || f.Type != "file" {
-		fmt.Println("(" + client.Inert(strings.TrimSpace(strings.TrimPrefix(f.name(), f.Path))) + ")")
+		fmt.Println("(" + oneLine(strings.TrimSpace(strings.TrimPrefix(f.name(), f.Path))) + ")")
 	}
 	if f.Binary {
 		fmt.Println("(binary)")
 	}
 	for _, h := range f.Hunks {
 		fmt.Println(s.Paint(terminal.Run, fmt.Sprintf("@@ -%d,%d +%d,%d @@ %s", h.OldStart, h.OldLines, h.NewStart, h.NewLines,
-			client.Inert(h.Section))))
+			oneLine(h.Section))))
 		for _, l := range h.Lines {
 			tone := terminal.Plain
 			switch {
@@ -413,4 +388,10 @@ func (d *diff) print() {
 	if f.Cut {
 		fmt.Println("(the rest is more than is shown)")
 	}
+	return nil
+}
+
+// oneLine is a text with its hidden characters, and the ends of its lines, as escapes.
+func oneLine(s string) string {
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(client.Escape(s))
 }

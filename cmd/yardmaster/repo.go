@@ -18,13 +18,23 @@ import (
 func defineRepoAdd(fl *flag.FlagSet) action {
 	full := fl.String("name", "", "`OWNER/NAME` on the server; your account and the source's own name when empty")
 	remote := fl.String("remote", "yardmaster", "`NAME` of the git remote that the folder gets; none when empty")
-	return func(ctx context.Context, plain []string) error { return addRepo(ctx, plain[0], *full, *remote) }
+	o := &output{}
+	o.add(fl)
+	return func(ctx context.Context, plain []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		return addRepo(ctx, o, plain[0], *full, *remote)
+	}
 }
 
-func addRepo(ctx context.Context, source, full, remote string) error {
+func addRepo(ctx context.Context, o *output, source, full, remote string) error {
 	owner, name, ok := strings.Cut(full, "/")
 	if full != "" && (!ok || owner == "" || !plainName(name)) {
 		return misuse{"--name has the form OWNER/NAME, of letters, digits, dots, hyphens and underscores"}
+	}
+	if _, err := os.Stat(source); err != nil && !strings.Contains(source, ":") {
+		return misused("there is no folder %s", source)
 	}
 	c, err := connect()
 	if err != nil {
@@ -56,8 +66,18 @@ func addRepo(ctx context.Context, source, full, remote string) error {
 		return err
 	}
 	address := fmt.Sprintf("%s/git/%s/%s.git", c.URL, owner, name)
+	if o.forPrograms() {
+		if remote != "" {
+			_ = addRemote(ctx, source, remote, address) // a source that is no folder gets none
+		}
+		b, err := c.Fetch(ctx, http.MethodGet, "/v1/repos/"+owner+"/"+name, nil)
+		if err != nil {
+			return err
+		}
+		return o.print(os.Stdout, b)
+	}
 	fmt.Printf("%s/%s is on the server. Fetch what agents do from %s\n", owner, name, address)
-	fmt.Printf("Take it out of use with: yardmaster repo remove %s/%s\n", owner, name)
+	afterword(fmt.Sprintf("Take it out of use with: yardmaster repo remove %s/%s", owner, name))
 	if remote == "" || addRemote(ctx, source, remote, address) != nil {
 		return nil
 	}

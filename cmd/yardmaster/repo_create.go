@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -18,12 +19,17 @@ func defineRepoCreate(fl *flag.FlagSet) action {
 	about := fl.String("description", "", "a `LINE` that says what it is for")
 	stack := fl.String("stack", "", "what it is to be made of, in `WORDS`")
 	public := fl.Bool("public", false, "open to everybody at its host, where there are such")
+	o := &output{}
+	o.add(fl)
 	return func(ctx context.Context, plain []string) error {
-		return createRepo(ctx, plain[0], *host, *about, *stack, *public)
+		if err := o.check(); err != nil {
+			return err
+		}
+		return createRepo(ctx, o, plain[0], *host, *about, *stack, *public)
 	}
 }
 
-func createRepo(ctx context.Context, full, host, about, stack string, public bool) error {
+func createRepo(ctx context.Context, o *output, full, host, about, stack string, public bool) error {
 	owner, name, both := strings.Cut(full, "/")
 	if !both {
 		owner, name = "", full
@@ -62,9 +68,15 @@ func createRepo(ctx context.Context, full, host, about, stack string, public boo
 		Note   *string `json:"scaffold_note"`
 	}
 	p := terminal.Of(os.Stderr, os.Getenv).NewProgress(os.Stderr, "Making "+full+" at "+c.URL)
-	err = c.Call(ctx, http.MethodPost, "/v1/repos", in, &out)
+	b, err := c.Fetch(ctx, http.MethodPost, "/v1/repos", in)
 	p.Stop()
 	if err != nil {
+		return err
+	}
+	if o.forPrograms() {
+		return o.print(os.Stdout, b)
+	}
+	if err := json.Unmarshal(b, &out); err != nil {
 		return err
 	}
 	show := func(format string, a ...string) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"yardmaster/cmd/yardmaster/early"
 	"yardmaster/internal/app"
 	"yardmaster/internal/config"
 )
@@ -51,6 +52,7 @@ func configured(fl *pflag.FlagSet, do func(ctx context.Context, cfg *config.Conf
 func defineServe(fl *pflag.FlagSet) action { return configured(fl, runServe) }
 
 func runServe(ctx context.Context, cfg *config.Config, _ []string) error {
+	early.End()
 	if os.Getenv("GOGC") == "" {
 		// An idle server has about 10 MB of heap. A GC percent of 200 costs another
 		// 10 MB, and halves the collector's time.

@@ -35,12 +35,13 @@ func runSessionWatch(ctx context.Context, plain []string) error {
 			kind = f.Event
 		}
 		text := client.Inert(plainText(v))
-		for i, line := range client.Broken(text, s.Width-len(at)-12) {
-			if i > 0 {
-				at, kind = "         ", ""
+		for line := range client.Broken(text, s.Width-len(at)-12) {
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
 			fmt.Fprintf(os.Stdout, "%s%s %s\n", s.Paint(terminal.Faint, at), s.Paint(terminal.Run,
 				fmt.Sprintf("%-10s", client.Inert(kind))), line)
+			at, kind = "         ", ""
 		}
 		return nil
 	})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,14 +70,30 @@ func TestShellsComplete(t *testing.T) {
 	}
 	t.Run("bash", func(t *testing.T) {
 		p := begin(t, "bash")
-		for line, want := range lines {
-			script := `source "$HOME/_yardmaster"
-line=$1; COMP_LINE=$line; COMP_POINT=${#line}; read -ra COMP_WORDS <<<"$line"; COMP_CWORD=$((${#COMP_WORDS[@]}-1)); COMP_TYPE=9
-_get_comp_words_by_ref() { cur=${COMP_WORDS[COMP_CWORD]}; prev=${COMP_WORDS[COMP_CWORD-1]}; words=("${COMP_WORDS[@]}"); cword=$COMP_CWORD; }
-__start_yardmaster; printf '%s\n' "${COMPREPLY[@]}"`
-			shown, _ := p.program([]string{"bash", "--norc", "-c", script, "bash", line})
-			if !strings.Contains(shown, want) {
-				t.Errorf("%q is completed to %q, not %s", line, shown, want)
+		p.env = append(p.env, "PS1=first> ", "INPUTRC=/dev/null")
+		if shown, code := p.terminal([]string{"task", "create", "--repo", "acme/website", "Mend it."}); code != 0 {
+			t.Fatal(shown)
+		}
+		all := map[string]string{
+			"yardmaster task list --json id,titl":             "id,title",
+			"yardmaster task list -o ya":                      "yaml",
+			"yardmaster token create --scopes read:tas":       "read:tasks",
+			"yardmaster webhook create --events pr.merg":      "pr.merged",
+			"yardmaster source connect --kind sen":            "sentry",
+			"yardmaster member role ad":                       "ada",
+			"yardmaster member role ada vie":                  "viewer",
+			"yardmaster call template.get name=ca":            "name=calm",
+			"yardmaster task view @la":                        "@last",
+			"yardmaster webhook list --context x --json form": "format",
+		}
+		maps.Copy(all, lines)
+		for line, want := range all {
+			// A real line editor, without the package bash-completion.
+			shown, _ := p.program([]string{"bash", "--norc", "--noprofile", "-i"},
+				step{"first> ", "bind 'set enable-bracketed-paste off'; source ~/_yardmaster; PS1='rea''dy> '\r"},
+				step{"ready> ", line + "\t"}, step{strings.TrimPrefix(want, last(line)), "\x15exit\r"})
+			if !strings.Contains(shown, want) || strings.Contains(shown, "not found") {
+				t.Errorf("%q is not completed to %s:\n%s", line, want, shown)
 			}
 		}
 	})
@@ -106,3 +123,64 @@ __start_yardmaster; printf '%s\n' "${COMPREPLY[@]}"`
 }
 
 func last(line string) string { return line[strings.LastIndexByte(line, ' ')+1:] }
+
+// Pull requests are completed by their numbers, and ids as inputs of a call.
+func TestNumbersAreCompleted(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, map[string]string{
+		"GET /v1/repos/acme/web/prs": `{"data": [{"id": "` + someID + `", "number": 3, "title": "Mend it"}]}`,
+		"GET /v1/tasks":              `{"data": [{"id": "` + otherID + `", "title": "Mend it"}]}`,
+	})
+	for line, want := range map[string]string{"pr view acme/web#": "acme/web#3", "task view acme/web#": "acme/web#3",
+		"call task.run_status id=": "id=" + otherID} {
+		_, out, errs := yardmasterAt(t, f.URL, append([]string{"__complete"}, strings.Fields(line)...)...)
+		if !strings.Contains(out, want) {
+			t.Errorf("%s: %q %s", line, out, errs)
+		}
+	}
+}
+
+// An object is completed by whatever names it, and a list by values that it does not have yet.
+func TestNamesAreCompleted(t *testing.T) {
+	t.Parallel()
+	pulls := `{"data": [{"id": "` + someID + `", "number": 3, "repo": "acme/web", "title": "Mend it", "head_ref": "acme/way"}]}`
+	f := newFake(t, map[string]string{
+		"GET /v1/repos":              `{"data": [{"full_name": "acme/web"}, {"full_name": "other/way"}]}`,
+		"GET /v1/repos/acme/web/prs": pulls, "GET /v1/prs": pulls,
+		"GET /v1/runners": `{"data": [{"id": "` + someID + `", "name": "builder"}, {"id": "` + otherID + `", "name": "twice"},
+			{"id": "12345678-1234-4234-8234-123456789abd", "name": "twice"}]}`,
+		"GET /v1/tasks": `{"data": [{"id": "` + otherID + `", "title": "Mend it"}]}`,
+	})
+	for line, want := range map[string]string{
+		"pr view acme/w":                             "acme/way acme/web#3",
+		"pr approve acme/we":                         "acme/web#3",
+		"task view acme/w":                           "acme/web#3",
+		"open pr acme/we":                            "acme/web#3",
+		"open box b":                                 "builder",
+		"open pr " + someID[:4]:                      part(someID, 12),
+		"box view t":                                 "",
+		"task list --box b":                          "builder",
+		"task list --status failed,he":               "failed,held",
+		"task list --status failed,f":                "",
+		"audit list --kind template.s":               "template.set",
+		"task create --after x," + otherID[:4]:       "x," + part(otherID, 12),
+		"task list --template b":                     "",
+		"check list --pr acme/we":                    "acme/web#3",
+		"box list --presence online,stale,of":        "online,stale,offline",
+		"notification list --kind approval,block":    "",
+		"pr list --state merged,op":                  "",
+		"session list --outcome succeeded,inter":     "succeeded,interrupted",
+		"webhook create --events pr.merged,issue.ha": "pr.merged,issue.handoff",
+	} {
+		_, out, errs := yardmasterAt(t, f.URL, append([]string{"__complete"}, strings.Fields(line)...)...)
+		var got []string
+		for line := range strings.Lines(out) {
+			if value, _, _ := strings.Cut(strings.TrimSpace(line), "\t"); !strings.HasPrefix(value, ":") {
+				got = append(got, value)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, not %q %s", line, got, want, errs)
+		}
+	}
+}

@@ -38,8 +38,31 @@ func TestManualPages(t *testing.T) {
 	}
 	for _, c := range commands() {
 		page, err := os.ReadFile(filepath.Join(dir, "yardmaster-"+strings.ReplaceAll(c.words, " ", "-")+".1"))
-		if err != nil || !strings.Contains(string(page), ".SH SYNOPSIS") {
+		if err != nil || !strings.Contains(string(page), ".SH SYNOPSIS") || strings.Contains(string(page), "Jan 1970") {
 			t.Errorf("%s: %v\n%s", c.words, err, page)
+		}
+		for _, want := range []string{".SH ENVIRONMENT", "YARDMASTER_TOKEN", ".SH EXIT STATUS", "there is no such object"} {
+			if !strings.Contains(string(page), want) {
+				t.Errorf("the page of %s has no %s", c.words, want)
+			}
+		}
+	}
+}
+
+// A page shows the flags in its synopsis, and how objects are named.
+func TestManualOfACommand(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if code, _, errs := yardmaster(t, "man", dir); code != 0 {
+		t.Fatal(errs)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "yardmaster-task-redispatch.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`[\-\-guidance TEXT]`, ".SH NAMES", "@last", `.TH "YARDMASTER-TASK-REDISPATCH" "1"`} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("there is no %s in\n%s", want, page)
 		}
 	}
 }

@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,27 +19,6 @@ import (
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
-
-// statusPart is a part of the status: rows of a noun, under a heading.
-type statusPart struct {
-	name, title string
-	of          *noun
-	in          []given
-	then        string // the command that deals with them
-}
-
-func statusParts() []statusPart {
-	only := func(key, value string) []given { return []given{{name: "filter", text: key + ":" + value}} }
-	return []statusPart{
-		{"approvals", "waits for your yes or no", nounCalled("question"), nil, "yardmaster pr approve ID"},
-		{"blockers", "waits for what you can give", nounCalled("blocker"), nil, "yardmaster blocker fill ID"},
-		{"escalations", "was handed to people", nounCalled("escalation"), only("state", "open"), "yardmaster escalation resolve ID"},
-		{"held_plans", "plans to release", nounCalled("plan"), []given{{name: "bucket", text: "held"}}, "yardmaster plan approve ID"},
-		{"running", "runs now", nounCalled("task"), only("status", "running"), "yardmaster task watch ID"},
-		{"failed", "went wrong", nounCalled("task"), only("status", "failed"), "yardmaster task redispatch ID"},
-		{"waiting", "why tasks wait", nounCalled("stall"), nil, "yardmaster task stalls"},
-	}
-}
 
 // fewRows is the number of rows of each part of the status.
 const fewRows = 5
@@ -49,50 +31,117 @@ func defineStatus(fl *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		return o.show(ctx, func() ([]byte, error) { return readStatus(ctx, c) }, writeStatus)
+		return o.show(ctx, func() ([]byte, error) { return readStatus(ctx, c) }, withNames(ctx, c, writeStatus))
 	}
 }
 
-// readStatus reads all parts at once. One that the token may not read is left out.
+// readStatus reads all parts at once. One that the token may not read is left out, and named as unread.
 func readStatus(ctx context.Context, c *client.Client) ([]byte, error) {
 	parts := statusParts()
+	read := readers(ctx, c, parts)
+	numbers := []string{"counts", "spending"}
 	type result struct {
-		rows any
-		err  error
+		statusRows
+		one any
+		err error
 	}
-	results := make([]chan result, len(parts)+2)
+	results := make([]chan result, len(parts)+len(numbers))
 	for i := range results {
 		results[i] = make(chan result, 1)
 		go func() {
+			var r result
 			if i < len(parts) {
-				rows, _, err := parts[i].of.rows(ctx, c, parts[i].in, fewRows+1)
-				results[i] <- result{rows, err}
-				return
+				r.statusRows, r.err = read[i]()
+			} else {
+				r.err = c.Patient(ctx, http.MethodGet, []string{"/v1/overview/counts", "/v1/overview/burn"}[i-len(parts)], &r.one)
 			}
-			var v any
-			err := c.Patient(ctx, http.MethodGet, []string{"/v1/overview/counts", "/v1/overview/burn"}[i-len(parts)], &v)
-			results[i] <- result{v, err}
+			results[i] <- r
 		}()
 	}
-	out := map[string]any{}
-	refused := 0
+	out, rows := map[string]any{}, map[string][]json.RawMessage{}
+	unread, needs, more, goesOn := []string{}, map[string][]string{}, map[string]int{}, map[string]bool{}
 	for i, ch := range results {
+		var name string
+		if i < len(parts) {
+			name = parts[i].name
+		} else {
+			name = numbers[i-len(parts)]
+		}
 		r := <-ch
 		var p *client.Problem
 		switch {
 		case errors.As(r.err, &p) && (p.Status == http.StatusForbidden || p.Status == http.StatusNotFound):
-			if refused++; refused == len(results) {
+			if unread = append(unread, name); len(unread) == len(results) {
 				return nil, r.err
+			}
+			if len(p.MissingScopes) > 0 {
+				needs[name] = p.MissingScopes
 			}
 		case r.err != nil:
 			return nil, r.err
 		case i < len(parts):
-			out[parts[i].name] = r.rows
+			rows[name] = append([]json.RawMessage{}, r.rows...) // never null
+			goesOn[name] = r.more
 		default:
-			out[[]string{"counts", "spending"}[i-len(parts)]] = r.rows
+			out[name] = r.one
+		}
+	}
+	if stuck, read := rows["stuck"]; read {
+		rows["stuck"] = withoutDoubles(stuck, rows["held"], rows["pulls"], rows["spent_pulls"])
+	}
+	if asked, read := rows["escalations"]; read {
+		rows["escalations"] = withoutDoubles(asked, rows["pulls"], rows["spent_pulls"])
+	}
+	quiet, atLeast := true, []string{} // the parts that may have more than that
+	for name, some := range rows {
+		if out[name] = some[:min(len(some), fewRows+1)]; len(some) > fewRows {
+			more[name] = len(some) - fewRows
+			if goesOn[name] {
+				atLeast = append(atLeast, name)
+			}
+		}
+		quiet = quiet && len(some) == 0
+	}
+	if len(unread) > 0 {
+		out["unread"], out["needs"] = unread, needs
+	}
+	if len(more) > 0 {
+		slices.Sort(atLeast)
+		out["more"], out["at_least"] = more, atLeast
+	}
+	if quiet {
+		if steps := firstSteps(ctx, c); steps != nil {
+			out["first_steps"] = steps
 		}
 	}
 	return encoded(out)
+}
+
+// firstStep is one of what to do in an account in which nothing was ever done.
+type firstStep struct {
+	Title   string `json:"title"`
+	Command string `json:"command"`
+}
+
+// firstSteps are those that are open; none once anything was done, and where that cannot be told.
+func firstSteps(ctx context.Context, c *client.Client) []firstStep {
+	var known struct {
+		Begun *bool `json:"begun"`
+		Rungs []struct {
+			firstStep
+			State string `json:"state"`
+		} `json:"rungs"`
+	}
+	if c.Call(ctx, http.MethodGet, "/v1/next-steps", nil, &known) != nil || known.Begun == nil || *known.Begun {
+		return nil
+	}
+	var steps []firstStep
+	for _, r := range known.Rungs {
+		if r.State == "open" {
+			steps = append(steps, r.firstStep)
+		}
+	}
+	return append(steps, firstStep{"File your first task", nounCalled("task").first})
 }
 
 func writeStatus(w io.Writer, b []byte) error {
@@ -104,18 +153,39 @@ func writeStatus(w io.Writer, b []byte) error {
 	s := screen()
 	counts, _ := all["counts"].(map[string]any)
 	spending, _ := all["spending"].(map[string]any)
+	used := 0 // columns of the line
 	number := func(label, text string) {
-		if text != "" {
-			fmt.Fprintf(w, "%s %s   ", s.Paint(terminal.Faint, label), s.Paint(terminal.Strong, client.Inert(text)))
+		if text = client.Inert(text); text == "" {
+			return
 		}
+		width := terminal.Width(label + " " + text)
+		switch {
+		case used > 0 && s.Width > 0 && used+3+width > s.Width:
+			fmt.Fprintln(w)
+			used = width
+		case used > 0:
+			fmt.Fprint(w, "   ")
+			used += 3 + width
+		default:
+			used = width
+		}
+		fmt.Fprint(w, s.Paint(terminal.Faint, label), " ", s.Paint(terminal.Strong, text))
 	}
 	number("approvals", plainText(counts["pending_approvals"]))
 	number("open pull requests", plainText(counts["open_prs"]))
 	number("merged in 24 h", plainText(counts["merged_prs_24h"]))
-	if cost := plainText(spending["cost_usd"]); cost != "" {
-		number("last hour", "$"+cost)
+	switch cost := plainText(spending["cost_usd"]); {
+	case cost != "":
+		number("spent in the last hour", "$"+cost)
+	case plainText(spending["sessions"]) != "" && plainText(spending["sessions"]) != "0":
+		number("spent in the last hour", "–") // no call has a known price
 	}
 	fmt.Fprintln(w)
+	faint := func(text string) {
+		for part := range client.Broken(text, s.Width-2) {
+			fmt.Fprintln(w, s.Paint(terminal.Faint, "  "+part))
+		}
+	}
 	quiet := true
 	for _, p := range statusParts() {
 		rows, _ := all[p.name].([]any)
@@ -124,8 +194,8 @@ func writeStatus(w io.Writer, b []byte) error {
 		}
 		quiet = false
 		fmt.Fprintf(w, "\n%s\n", s.Paint(terminal.Strong, p.title))
-		more := len(rows) > fewRows
-		b, err := encoded(rows[:min(len(rows), fewRows)])
+		rows = rows[:min(len(rows), fewRows)]
+		b, err := encoded(rows)
 		if err != nil {
 			return err
 		}
@@ -133,22 +203,63 @@ func writeStatus(w io.Writer, b []byte) error {
 			return err
 		}
 		then := p.then
-		if more {
-			then = "and more; " + then
+		if p.thenFor != nil {
+			then = p.thenFor(rows)
 		}
-		fmt.Fprintln(w, s.Paint(terminal.Faint, "  "+then))
+		if text := plainText(mapOf(all["more"])[p.name]); text != "" {
+			n, _ := strconv.Atoi(text)
+			goesOn, _ := all["at_least"].([]any)
+			if faint(p.more(n, slices.Contains(goesOn, any(p.name)))); then == p.lists {
+				continue
+			}
+		}
+		faint(then)
 	}
-	if quiet {
-		fmt.Fprintln(w, "\nNothing waits, runs or went wrong.")
+	if text := notShown(all); text != "" {
+		fmt.Fprintln(w)
+		faint(text)
+	}
+	first, _ := all["first_steps"].([]any)
+	switch {
+	case quiet && len(first) > 0:
+		fmt.Fprintf(w, "\n%s\n", s.Paint(terminal.Strong, "first steps"))
+		for _, step := range first {
+			fmt.Fprintln(w, client.Inert(plainText(mapOf(step)["title"])))
+			fmt.Fprintln(w, s.Paint(terminal.Faint, "  "+client.Inert(plainText(mapOf(step)["command"]))))
+		}
+	case quiet && slices.ContainsFunc(statusParts(), func(p statusPart) bool { return all[p.name] == nil }):
+		fmt.Fprintln(w, "\nNothing of what your token may read waits or runs, and nothing of it went wrong in the last 24 h.")
+	case quiet:
+		fmt.Fprintln(w, "\nNothing waits or runs, and nothing went wrong in the last 24 h.")
 	}
 	return nil
 }
 
 // defineDoctor looks at what a client needs, part by part.
-func defineDoctor(*flag.FlagSet) action {
+func defineDoctor(fl *flag.FlagSet) action {
+	o := &output{}
+	o.add(fl)
+	type finding struct {
+		OK   bool   `json:"ok"`
+		What string `json:"what"`
+		Then string `json:"then"`
+	}
 	return func(ctx context.Context, _ []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
 		s, bad := screen(), 0
+		all := []finding{}
 		say := func(ok bool, what, then string) {
+			if ok {
+				then = ""
+			}
+			if all = append(all, finding{ok, what, then}); o.forPrograms() {
+				if !ok {
+					bad++
+				}
+				return
+			}
 			sign, tone := "ok ", terminal.Good
 			if !ok {
 				sign, tone = "bad", terminal.Bad
@@ -163,7 +274,10 @@ func defineDoctor(*flag.FlagSet) action {
 		say(err == nil, strings.TrimSpace("git: "+string(out)), "install git: repo add and clones need it")
 		l, err := login()
 		where := "from the environment"
-		if l.Name != "" {
+		if given := os.Getenv("YARDMASTER_TOKEN") != "" && contextFlag == ""; given {
+			where = "from YARDMASTER_TOKEN"
+			l.Name = ""
+		} else if l.Name != "" {
 			where = "in the context " + l.Name
 		}
 		if err != nil {
@@ -181,6 +295,15 @@ func defineDoctor(*flag.FlagSet) action {
 		if l.URL != "" {
 			lookAtServer(ctx, l, say)
 		}
+		if o.forPrograms() {
+			b, err := encoded(all)
+			if err == nil {
+				err = o.print(os.Stdout, b)
+			}
+			if err != nil {
+				return err
+			}
+		}
 		if bad > 0 {
 			return fmt.Errorf("%d of these need to be seen to", bad)
 		}
@@ -197,11 +320,11 @@ func lookAtServer(ctx context.Context, l client.Login, say func(bool, string, st
 	begun := time.Now()
 	at, err := c.Clock(ctx)
 	took := time.Since(begun)
-	say(err == nil, fmt.Sprintf("server: %s answers within %s", l.URL, took.Round(time.Millisecond)),
-		"is it running there? yardmaster serve starts one")
 	if err != nil {
+		say(false, "server: nothing answers at "+l.URL, "is it running there? yardmaster serve starts one")
 		return
 	}
+	say(true, fmt.Sprintf("server: %s answers within %s", l.URL, took.Round(time.Millisecond)), "")
 	apart := at.Sub(begun).Abs()
 	say(at.IsZero() || apart < time.Minute, fmt.Sprintf("clocks: %s apart", apart.Round(time.Second)),
 		"set the clock of this machine or of the server")

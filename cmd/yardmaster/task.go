@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -13,14 +14,17 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/client"
+	"yardmaster/internal/terminal"
 )
 
 func taskNoun() *noun {
 	return &noun{name: "task", list: "task.list", get: "task.run_status", names: []string{"branch"}, label: "title", page: "tasks",
 		first:  `yardmaster task create --repo OWNER/NAME "…"`,
-		hidden: []string{"sink", "queue_depth_cap", "run_id", "base_sha", "created_by", "requested_by", "pr_id", "holds", "run.last_seq"},
-		columns: []column{{"ID", "id", asID}, {"STATUS", "status", asState}, {"AGE", "created_at", asAge}, {"REPOSITORY", "repo", asText},
-			{"KIND", "kind", asText}, {"WAITS FOR", "holds", asHolds}, {"COST", "budget.spent", asUSD}, {"TITLE", "title", asTitle}},
+		hidden: []string{"sink", "queue_depth_cap", "run_id", "base_sha", "created_by", "pr_id", "holds", "run.last_seq"},
+		columns: []column{{"ID", "id", asID}, {"STATUS", "status", asState}, {"AGE", "created_at", asAge}, {"WAITS FOR", "holds", asHolds},
+			{"COST", "budget.spent", asCost}, {"REPOSITORY", "repo", asText}, {"KIND", "kind", asText},
+			{"TRY", "attempt", asExtraCount}, {"PLACE", "queue_position", asExtraCount}, {"BOX", "box_id", asExtra},
+			{"TITLE", "title", asTitle}},
 		next: func(row map[string]any) (lines []string) {
 			id := client.Word(short(plainText(row["id"])))
 			holds, _ := row["holds"].([]any)
@@ -29,8 +33,7 @@ func taskNoun() *noun {
 				// The call is the next line, as a command.
 				clear := clearOf(hold["clear"])
 				until := clear.Plain(plainText(hold["clears_when"]))
-				why := strings.ReplaceAll(plainText(hold["reason"]), "_", " ")
-				lines = append(lines, fmt.Sprintf("It waits (%s) until %s.", why, until))
+				lines = append(lines, fmt.Sprintf("It waits %s, until %s.", client.Reason(plainText(hold["reason"])), until))
 				if command := clear.Command(); command != "" {
 					lines = append(lines, "What moves it: "+command)
 				}
@@ -38,8 +41,13 @@ func taskNoun() *noun {
 			switch row["status"] {
 			case "pending", "claimed", "running", "awaiting_ci", "fixing_ci":
 				lines = append(lines, "Follow it with: yardmaster task watch "+id)
-			case "failed", "cancelled":
-				lines = append(lines, "Try it again with: yardmaster task redispatch "+id)
+				if row["status"] == "running" && row["stuck"] == true {
+					lines = append(lines, onwards(row)...)
+				}
+			case "failed":
+				lines = append(lines, onwards(row)...)
+			case "cancelled":
+				lines = append(lines, "It is over for good. "+another(row, short(plainText(row["id"]))))
 			case "completed", "merged":
 				lines = append(lines, "What it delivered: yardmaster task report "+id)
 			}
@@ -69,7 +77,7 @@ func clearOf(v any) *client.Clear {
 func taskCommands() []command {
 	task := nounCalled("task")
 	return append([]command{
-		{words: "task create", args: "[TEXT]…", summary: "file a task", define: defineTaskCreate,
+		{words: "task create", answers: "task.create", args: "[TEXT]…", summary: "file a task", define: defineTaskCreate,
 			more: "The text is what an agent is told. An editor opens on a terminal when there is none.",
 			examples: []string{`yardmaster task create --repo acme/web "Fix the parser, with a test."`,
 				"yardmaster task create --repo acme/web --file task.md --watch"}},
@@ -81,18 +89,26 @@ func taskCommands() []command {
 			more: "On a terminal a question is answered there: a approves, s declines, d shows the diff, f fills in what is asked\n(f TEXT answers in words), " +
 				"o opens the page, m TEXT tells the agent something, q leaves. The exit code is 0 if it was merged or completed.",
 			examples: []string{"yardmaster task watch @last"}},
-		{words: "task cancel", args: "ID", summary: "end a task for good", of: task, define: nothing(runTaskCancel)},
-		{words: "task reassign", args: "ID", summary: "take a task from its box and queue it again", of: task,
-			define: nothing(runTaskReassign)},
-		{words: "task redispatch", args: "ID", summary: "try a task again that failed or is stuck", of: task, define: defineTaskRedispatch,
+		{words: "task cancel", answers: "task.cancel", args: "ID", summary: "end a task for good", of: task,
+			define: answers(runTaskCancel),
+			more: "Its open pull request is closed, unless the policy of the repository keeps it (merge.on_cancel: keep) or its merge has begun.\n" +
+				"Tasks that depend on it fail. A cancelled task cannot be tried again: file another.",
+			examples: []string{"yardmaster task cancel @last", "yardmaster task cancel acme/web#3"}},
+		{words: "task reassign", answers: "task.reassign", args: "ID", summary: "take a task from its box and queue it again", of: task,
+			define: answers(runTaskReassign), examples: []string{"yardmaster task reassign @last"}},
+		{words: "task redispatch", answers: "task.redispatch", args: "ID", summary: "try a task again that failed or is stuck",
+			of: task, define: defineTaskRedispatch,
 			examples: []string{`yardmaster task redispatch @last --guidance "The test needs Go 1.26."`}},
+		tryNoun().listUnder("task attempts", "every try of a task, oldest first", task, "id"),
 		nounCalled("stall").namedList("task stalls", "every reason for which tasks wait, and what clears it"),
 	}, commandsOf(
 		act{words: "task retry", args: "ID", summary: "end its wait before the next try", op: "task.retry_now",
 			of: task, done: "It is tried again now.",
 			next: "Follow it with: yardmaster task watch {id}"},
-		act{words: "task report", args: "ID", summary: "what a task delivered", op: "task.result", of: task},
-		act{words: "task attempts", args: "ID", summary: "every try of a task, oldest first", op: "task.attempts", of: task},
+		act{words: "task report", args: "ID", summary: "what a task delivered", op: "task.result", of: task,
+			plainly: func(_ context.Context, _ *client.Client, answer map[string]any) {
+				answer["report_md"] = map[any]any{"report_md": "a report file", "final_turn": "the agent's last turn"}[answer["report_md"]]
+			}},
 	)...)
 }
 
@@ -107,9 +123,23 @@ func defineTaskCreate(fl *flag.FlagSet) action {
 	watch := fl.BoolP("watch", "w", false, "follow it until it ends")
 	var t texts
 	t.add(fl)
+	o := &output{}
+	o.add(fl)
 	return func(ctx context.Context, plain []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		if *watch && o.forPrograms() {
+			return misuse{"give --watch or a form for programs, not both"}
+		}
 		if *repo == "" {
 			here, err := repoHere(ctx)
+			if err != nil && terminal.Interactive() {
+				here, err = nounCalled("repo").pick(ctx, "yardmaster task create: in which repository?", "", isUnder("enabled", true))
+				if err != nil {
+					return err
+				}
+			}
 			if err != nil {
 				return misuse{"give --repo OWNER/NAME, and what is to be done: TEXT is missing"}
 			}
@@ -143,11 +173,11 @@ func defineTaskCreate(fl *flag.FlagSet) action {
 		if len(needs) > 0 {
 			in["depends_on"] = needs
 		}
-		return createTask(ctx, in, *watch)
+		return createTask(ctx, o, in, *watch)
 	}
 }
 
-func createTask(ctx context.Context, in map[string]any, watch bool) error {
+func createTask(ctx context.Context, o *output, in map[string]any, watch bool) error {
 	c, err := connect()
 	if err != nil {
 		return err
@@ -157,11 +187,20 @@ func createTask(ctx context.Context, in map[string]any, watch bool) error {
 		Position int64  `json:"queue_position"`
 		Depth    int64  `json:"queue_depth"`
 	}
-	if err := c.Call(ctx, http.MethodPost, "/v1/tasks", in, &out); err != nil {
+	b, err := c.Fetch(ctx, http.MethodPost, "/v1/tasks", in)
+	if err != nil {
+		return err
+	}
+	accepted(ctx)
+	if err := json.Unmarshal(b, &out); err != nil {
 		return err
 	}
 	nounCalled("task").seen(out.TaskID)
-	say("%s\nqueued, %d of %d; follow it with: yardmaster task watch %s\n", out.TaskID, out.Position, out.Depth, client.Word(out.TaskID))
+	if o.forPrograms() {
+		return o.print(os.Stdout, b)
+	}
+	say("%s\n", out.TaskID)
+	afterword(fmt.Sprintf("queued, %d of %d; follow it with: yardmaster task watch %s", out.Position, out.Depth, client.Word(out.TaskID)))
 	if watch {
 		return watchTask(ctx, out.TaskID)
 	}
@@ -185,41 +224,50 @@ func headline(title, text string) string {
 	return strings.TrimSpace(line) + "…"
 }
 
-// onTask calls a capability of one task, and decodes the answer into out.
-func onTask(ctx context.Context, id, verb string, in map[string]any, out any) error {
+// onTask calls a capability of one task. Its answer is printed if programs want it: then done
+// is set. Else it is decoded into out.
+func onTask(ctx context.Context, o *output, id, verb string, in map[string]any, out any) (done bool, err error) {
 	c, err := connect()
 	if err != nil {
-		return err
+		return false, err
 	}
-	return c.Call(ctx, http.MethodPost, "/v1/tasks/"+url.PathEscape(id)+"/"+verb, in, out)
+	return o.answered(ctx, c, http.MethodPost, "/v1/tasks/"+url.PathEscape(id)+"/"+verb, in, out)
 }
 
-func runTaskCancel(ctx context.Context, plain []string) error {
+func runTaskCancel(ctx context.Context, plain []string, o *output) error {
 	var out struct {
 		Kind   string `json:"kind"`
 		Status string `json:"status"`
 	}
-	if err := onTask(ctx, plain[0], "cancel", nil, &out); err != nil {
+	if done, err := onTask(ctx, o, plain[0], "cancel", nil, &out); done || err != nil {
 		return err
 	}
 	if out.Kind == "already_terminal" {
 		say("It is over already: %s.\n", out.Status)
 		return nil
 	}
-	say("Cancelled. Again: yardmaster task redispatch %s\n", client.Word(plain[0]))
+	fmt.Println("Cancelled.")
+	c, err := connect()
+	if err != nil {
+		return err
+	}
+	for _, line := range cancelled(ctx, c, plain[0]) {
+		afterword(line)
+	}
 	return nil
 }
 
-func runTaskReassign(ctx context.Context, plain []string) error {
+func runTaskReassign(ctx context.Context, plain []string, o *output) error {
 	var out struct {
 		Reassigned bool   `json:"reassigned"`
 		Status     string `json:"status"`
 	}
-	if err := onTask(ctx, plain[0], "reassign", nil, &out); err != nil {
+	if done, err := onTask(ctx, o, plain[0], "reassign", nil, &out); done || err != nil {
 		return err
 	}
 	if out.Reassigned {
-		say("Taken from its box; it waits for the next. Follow it with: yardmaster task watch %s\n", client.Word(plain[0]))
+		fmt.Println("Taken from its box; it waits for the next.")
+		afterword("Follow it with: yardmaster task watch " + client.Word(plain[0]))
 	} else {
 		say("No box works on it: it is %s.\n", out.Status)
 	}
@@ -228,10 +276,17 @@ func runTaskReassign(ctx context.Context, plain []string) error {
 
 func defineTaskRedispatch(fl *flag.FlagSet) action {
 	guidance := fl.String("guidance", "", "what the next attempt should know, `TEXT` of at most 2000 characters")
-	return func(ctx context.Context, plain []string) error { return redispatch(ctx, plain[0], *guidance) }
+	o := &output{}
+	o.add(fl)
+	return func(ctx context.Context, plain []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		return redispatch(ctx, o, plain[0], *guidance)
+	}
 }
 
-func redispatch(ctx context.Context, id, guidance string) error {
+func redispatch(ctx context.Context, o *output, id, guidance string) error {
 	in := map[string]any{}
 	if guidance != "" {
 		in["guidance"] = guidance
@@ -242,13 +297,14 @@ func redispatch(ctx context.Context, id, guidance string) error {
 			SHA   string `json:"sha"`
 		} `json:"saved_wip"`
 	}
-	if err := onTask(ctx, id, "redispatch", in, &out); err != nil {
+	if done, err := onTask(ctx, o, id, "redispatch", in, &out); done || err != nil {
 		return err
 	}
 	from := "from the beginning"
 	if out.Saved.Found {
 		from = fmt.Sprintf("from the work saved at %.10s", out.Saved.SHA)
 	}
-	say("Queued again, %s; follow it with: yardmaster task watch %s\n", from, client.Word(id))
+	say("Queued again, %s.\n", from)
+	afterword("Follow it with: yardmaster task watch " + client.Word(id))
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -53,6 +54,9 @@ func newPerson(t *testing.T, env ...string) *person {
 	p.env = append([]string{"YARDMASTER_TEST_AS=program", "HOME=" + home, "PATH=" + os.Getenv("PATH"),
 		"TERM=xterm-256color", "LANG=C.UTF-8",
 		"YARDMASTER_KEYRING=off", "TZ=UTC", "BROWSER=true"}, env...)
+	if !slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, "PAGER=") }) {
+		p.env = append(p.env, "NO_PAGER=1") // which would wait for keys
+	}
 	return p
 }
 
@@ -153,7 +157,8 @@ var (
 func settled(shown string, y *rig.Yard, home string) string {
 	s := strings.ReplaceAll(shown, "\r\n", "\n")
 	s = drawn.ReplaceAllString(s, "")
-	s = strings.NewReplacer(y.URL, "http://server", home, "~", "^C", "").Replace(s)
+	s = strings.NewReplacer(y.URL, "http://server", home, "~", "^C", "",
+		"\x1b[?1049h", "{to the other screen}", "\x1b[?1049l", "{back to the first}").Replace(s)
 	s = colours.ReplaceAllString(strings.ReplaceAll(s, "\x1b[0m", "}"), "{$1 ")
 	s = uuids.ReplaceAllString(s, "ID")
 	s = shorts.ReplaceAllString(s, "SHORT")

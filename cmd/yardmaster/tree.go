@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -31,6 +32,16 @@ type command struct {
 	// values complete a plain argument or the value of a flag, by their names.
 	values map[string]values
 	does   *act // what it does, if that is one call
+	// answers is the capability whose answer programs get, rows if that has such.
+	answers string
+	rows    bool
+	// members are those of an answer that is no capability's, for --json.
+	members []string
+	// here is the object that is meant where none is named, by the folder; "" if it tells none.
+	here func(ctx context.Context) (string, error)
+	// picks has a person pick the first plain argument where that is no object of the noun by
+	// itself. repo is the value of --repo.
+	picks func(ctx context.Context, prompt, repo string) (string, error)
 }
 
 // action does what a command does, with its plain arguments.
@@ -70,6 +81,7 @@ func treeFor(first string) *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&contextFlag, "context", "",
 		"`NAME` of the server and account to talk to, as auth list shows it (YARDMASTER_CONTEXT)")
+	root.PersistentFlags().BoolVar(&noPager, "no-pager", false, "show long texts at once, not page by page (NO_PAGER)")
 	root.PersistentFlags().BoolP("help", "h", false, "describe the command")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return misuse{wrongFlag(c, err)} })
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
@@ -143,11 +155,22 @@ func graft(root *cobra.Command, group string, of command, flags bool) {
 	c.Flags().SortFlags = false
 	c.RunE = func(c *cobra.Command, plain []string) error {
 		ctx := c.Context()
-		plain, err := of.checked(ctx, plain)
+		repo := ""
+		if f := c.Flags().Lookup("repo"); f != nil {
+			repo = f.Value.String()
+		}
+		plain, err := of.checked(ctx, plain, repo)
 		if err != nil {
 			return err
 		}
-		return do(ctx, plain)
+		ctx, text := withDraft(ctx)
+		if err := text.end(do(ctx, plain)); err != nil {
+			return err
+		}
+		if of.of != nil && len(plain) > 0 && !of.deletes() {
+			of.of.seen(plain[0])
+		}
+		return nil
 	}
 	c.ValidArgsFunction = of.complete
 	for name, from := range of.values {
@@ -155,11 +178,7 @@ func graft(root *cobra.Command, group string, of command, flags bool) {
 			_ = c.RegisterFlagCompletionFunc(name, completeWith(from))
 		}
 	}
-	for _, name := range []string{"repo", "template"} {
-		if of.values[name] == nil && c.Flags().Lookup(name) != nil {
-			_ = c.RegisterFlagCompletionFunc(name, completeWith(namesOf(nounCalled(name))))
-		}
-	}
+	of.valuesOfFlags(c)
 	parent.AddCommand(c)
 }
 
@@ -177,22 +196,36 @@ func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] + "." }
 // wants are the names of the plain arguments.
 func (c *command) wants() []string { return strings.Fields(c.args) }
 
+// deletes tells whether the object is gone afterwards.
+func (c *command) deletes() bool { return c.does != nil && one(c.does.op).Method == http.MethodDelete }
+
 // checked holds the plain arguments against those that the command wants, and finds the
 // object that the first one names.
-func (c *command) checked(ctx context.Context, plain []string) ([]string, error) {
+func (c *command) checked(ctx context.Context, plain []string, repo string) ([]string, error) {
 	want := c.wants()
 	if n := len(want); len(plain) > n && (n == 0 || !strings.Contains(want[n-1], "…")) {
 		return nil, misused("there is no argument %q", plain[n])
 	}
+	pick := false
 	for i, w := range want {
 		if i < len(plain) || strings.HasPrefix(w, "[") {
 			continue
 		}
-		if i == 0 && c.of != nil && terminal.Interactive() {
-			id, err := c.of.pick(ctx, "yardmaster "+c.words)
-			return append([]string{id}, plain...), err
+		if i == 0 && (c.of != nil || c.picks != nil) {
+			if c.here != nil {
+				if id, err := c.here(ctx); id != "" || err != nil {
+					return []string{id}, err
+				}
+			}
+			if pick = terminal.Interactive(); pick {
+				continue // what else is missing is told before somebody picks
+			}
 		}
 		return nil, misused("%s is missing", strings.TrimSuffix(w, "…"))
+	}
+	if pick {
+		id, err := c.pick(ctx, repo)
+		return []string{id}, err
 	}
 	if c.of != nil && len(plain) > 0 {
 		id, err := c.of.find(ctx, plain[0])
@@ -203,6 +236,14 @@ func (c *command) checked(ctx context.Context, plain []string) ([]string, error)
 		plain[0] = id
 	}
 	return plain, nil
+}
+
+// pick has a person choose what the first plain argument is to be.
+func (c *command) pick(ctx context.Context, repo string) (string, error) {
+	if c.picks != nil {
+		return c.picks(ctx, "yardmaster "+c.words, repo)
+	}
+	return c.of.pick(ctx, "yardmaster "+c.words, repo, fitting(c.words))
 }
 
 // unknown answers the error for words that are no command of c.
@@ -219,7 +260,7 @@ func unknown(c *cobra.Command, plain []string) error {
 		return lost{fmt.Sprintf("which command of %s?", strings.Join(words, " ")), c}
 	}
 	text := fmt.Sprintf("there is no command %q; `yardmaster help` lists them", client.Escape(strings.Join(words, " ")))
-	c.SuggestionsMinimumDistance = 2
+	c.SuggestionsMinimumDistance = min(2, len(plain[0])/2) // two letters of three are another word
 	if near := c.SuggestionsFor(plain[0]); len(near) > 0 {
 		text += "\nDid you mean " + strings.Join(near, " or ") + "?"
 	}
@@ -259,6 +300,8 @@ func wrongFlag(c *cobra.Command, err error) string {
 			text += ": some of " + strings.Join(known, ", ")
 		}
 		return text
+	case errors.As(err, &bad) && errors.Is(err, errTwice):
+		return fmt.Sprintf("--%s is given twice: it takes one value", bad.GetFlag().Name)
 	case errors.As(err, &bad):
 		return fmt.Sprintf("invalid value %q for --%s", bad.GetValue(), bad.GetFlag().Name)
 	}
@@ -276,8 +319,9 @@ func describe(w io.Writer, c *cobra.Command) {
 			fmt.Fprintf(w, "\n%s\n", s.Paint(terminal.Strong, g.ID))
 			list(w, s, slices.DeleteFunc(slices.Clone(c.Commands()), func(c *cobra.Command) bool { return c.GroupID != g.ID }), false)
 		}
-		fmt.Fprint(w, "\n`yardmaster help COMMAND` tells more of one, and lists the commands of a noun. Client commands use the\n"+
-			"login of `yardmaster auth login`, or YARDMASTER_URL and YARDMASTER_TOKEN.\n")
+		fmt.Fprintln(w)
+		wrapped(w, s, "", "`yardmaster help COMMAND` tells more of one, and lists the commands of a noun.\n"+
+			"Client commands use the login of `yardmaster auth login`, or YARDMASTER_URL and YARDMASTER_TOKEN.")
 		return
 	case len(c.Commands()) > 0 && c.Example == "" && c.Long == "":
 		fmt.Fprintf(w, "usage: %s COMMAND\n\n%s\n\n", c.CommandPath(), sentence(c.Short))
@@ -294,14 +338,15 @@ func describe(w io.Writer, c *cobra.Command) {
 		}
 		return
 	}
-	fmt.Fprintf(w, "usage: %s\n\n%s\n", usage(c), c.Long)
+	fmt.Fprintf(w, "usage: %s\n\n", usage(c))
+	wrapped(w, s, "", c.Long)
 	if subs := c.Commands(); len(subs) > 0 {
 		fmt.Fprintln(w)
 		list(w, s, subs, true)
 	}
 	first := true
 	c.Flags().VisitAll(func(f *flag.Flag) {
-		if f.Hidden || f.Name == "help" || f.Name == "context" {
+		if f.Hidden || f.Name == "help" || f.Name == "context" || f.Name == "no-pager" {
 			return
 		}
 		if first {
@@ -322,12 +367,22 @@ func describe(w io.Writer, c *cobra.Command) {
 		if f.Shorthand != "" {
 			short = "-" + f.Shorthand + ", "
 		}
-		fmt.Fprintf(w, "  %s\n      %s\n", strings.TrimSpace(short+"--"+f.Name+" "+kind), doc)
+		fmt.Fprintf(w, "  %s\n", strings.TrimSpace(short+"--"+f.Name+" "+kind))
+		wrapped(w, s, "      ", doc)
 	})
 	if c.Example != "" {
 		fmt.Fprintf(w, "\n%s\n", s.Paint(terminal.Strong, "examples"))
 		for line := range strings.SplitSeq(c.Example, "\n") {
 			fmt.Fprintln(w, "  "+line)
+		}
+	}
+}
+
+// wrapped writes the lines of a text after a margin, broken where the screen ends.
+func wrapped(w io.Writer, s terminal.Screen, margin, text string) {
+	for line := range strings.SplitSeq(text, "\n") {
+		for part := range client.Broken(line, s.Width-len(margin)) {
+			fmt.Fprintln(w, margin+part)
 		}
 	}
 }
@@ -379,15 +434,14 @@ func list(w io.Writer, s terminal.Screen, of []*cobra.Command, deep bool) {
 		widest = max(widest, min(terminal.Width(l.words), 34))
 	}
 	for _, l := range lines {
-		about := l.about
 		pad := widest - terminal.Width(l.words)
 		if pad < 0 { // the summary stands below long words
 			fmt.Fprintf(w, "  %s\n", l.words)
 			l.words, pad = "", widest
 		}
-		if s.Width > 0 {
-			about = terminal.Cut(about, max(s.Width-widest-4, 20))
+		for part := range client.Broken(l.about, s.Width-widest-4) {
+			fmt.Fprintf(w, "  %s%s  %s\n", l.words, strings.Repeat(" ", pad), part)
+			l.words, pad = "", widest
 		}
-		fmt.Fprintf(w, "  %s%s  %s\n", l.words, strings.Repeat(" ", pad), about)
 	}
 }

@@ -226,6 +226,8 @@ func argumentsOf(t *testing.T, c *command) []string {
 			word = "acme/web"
 		case name == "USD":
 			word = "5"
+		case name == "[ADDRESS]":
+			word = "bob@example.com"
 		case name == "ROLE":
 			word = "member"
 		}

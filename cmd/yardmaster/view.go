@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,7 +23,11 @@ func (n *noun) viewCommand(summary string, examples ...string) command {
 	if len(examples) == 0 {
 		examples = []string{"yardmaster " + n.name + " view @last", "yardmaster " + n.name + " view ID -o yaml"}
 	}
-	return command{words: n.name + " view", args: "ID", summary: summary, examples: examples, of: n,
+	answers := n.get
+	if answers == "" {
+		answers = n.list
+	}
+	return command{words: n.name + " view", args: "ID", summary: summary, examples: examples, of: n, answers: answers, rows: n.get == "",
 		define: func(fl *flag.FlagSet) action {
 			o := &output{}
 			o.addWatch(fl)
@@ -35,12 +40,11 @@ func (n *noun) viewCommand(summary string, examples ...string) command {
 				if err != nil {
 					return err
 				}
-				n.seen(plain[0])
 				people := n.view
 				if n.show != nil {
 					people = func(w io.Writer, b []byte) error { return n.show(ctx, c, w, b) }
 				}
-				return o.show(ctx, func() ([]byte, error) { return n.one(ctx, c, plain[0]) }, withLogins(ctx, c, people))
+				return o.show(ctx, func() ([]byte, error) { return n.one(ctx, c, plain[0]) }, withNames(ctx, c, people))
 			}
 		}}
 }
@@ -52,7 +56,11 @@ func (n *noun) one(ctx context.Context, c *client.Client, id string) ([]byte, er
 		if _, known := filters(one(n.list))["id"]; known && wholeID.MatchString(id) {
 			in = append(in, given{name: "filter", text: "id:" + id})
 		}
-		rows, _, err := n.rows(ctx, c, in, everything)
+		of := *n
+		if n.archived != "" {
+			of.query = n.archived
+		}
+		rows, _, err := of.rows(ctx, c, in, everything)
 		if err != nil {
 			return nil, err
 		}
@@ -62,7 +70,7 @@ func (n *noun) one(ctx context.Context, c *client.Client, id string) ([]byte, er
 				return r, nil
 			}
 		}
-		return nil, fmt.Errorf("there is no %s %s", n.name, id)
+		return nil, notFound{fmt.Sprintf("there is no %s %s", n.name, id)}
 	}
 	path, _, err := assemble(one(n.get), n.address(n.get, id))
 	if err != nil {
@@ -125,7 +133,7 @@ func (n *noun) view(w io.Writer, b []byte) error {
 	if n.plain != nil {
 		n.plain(row)
 	}
-	if err := writeMembers(w, s, members, row, append([]string{n.label}, n.hidden...)); err != nil {
+	if err := writeMembers(w, s, members, row, append([]string{n.label}, n.hidden...), n.tables, false); err != nil {
 		return err
 	}
 	if n.next != nil && n.id(row) != "" {
@@ -161,19 +169,49 @@ func ordered(b []byte) (names []string, err error) {
 	return names, nil
 }
 
+// inOrder is an object with the members of another version of it, in their order there.
+func inOrder(before []byte, row map[string]any) ([]byte, error) {
+	names, err := ordered(before)
+	if err != nil {
+		return nil, err
+	}
+	var parts []string
+	for _, name := range names {
+		if v, has := row[name]; has {
+			text, err := encoded(map[string]any{name: v})
+			if err != nil {
+				return nil, err
+			}
+			parts = append(parts, string(text[1:len(text)-1]))
+		}
+	}
+	return []byte("{" + strings.Join(parts, ",") + "}"), nil
+}
+
 // long is the length from which a text is no fact of a line.
 const long = 100
 
-func writeMembers(w io.Writer, s terminal.Screen, members []string, row map[string]any, leaveOut []string) error {
+// labels are those of members whose names do not say what they are.
+var labels = map[string]string{"report_md": "report from"}
+
+// writeMembers writes members of an object. One within a list keeps its texts beside their names.
+func writeMembers(w io.Writer, s terminal.Screen, members []string, row map[string]any, leaveOut []string, orders map[string][]string,
+	within bool) error {
 	now := time.Now()
 	var facts []terminal.Fact
-	var texts, tables []string
+	type list struct {
+		title string
+		rows  []any
+		order []string
+	}
+	var texts []string
+	var tables []list
 	for _, name := range members {
 		if slices.Contains(leaveOut, name) {
 			continue
 		}
 		v := row[name]
-		label := strings.ReplaceAll(name, "_", " ")
+		label := cmp.Or(labels[name], strings.ReplaceAll(name, "_", " "))
 		switch v := v.(type) {
 		case nil:
 			continue
@@ -181,7 +219,7 @@ func writeMembers(w io.Writer, s terminal.Screen, members []string, row map[stri
 			if v == "" {
 				continue
 			}
-			if len(v) > long || strings.Contains(strings.TrimSpace(v), "\n") {
+			if len(v) > long && !within || strings.Contains(strings.TrimSpace(v), "\n") {
 				texts = append(texts, name)
 				continue
 			}
@@ -195,7 +233,7 @@ func writeMembers(w io.Writer, s terminal.Screen, members []string, row map[stri
 				continue
 			}
 			if _, objects := v[0].(map[string]any); objects {
-				tables = append(tables, name)
+				tables = append(tables, list{label, v, orders[name]})
 				continue
 			}
 			facts = append(facts, terminal.Fact{Label: label, Value: terminal.Cell{Text: plainText(v)}})
@@ -204,13 +242,17 @@ func writeMembers(w io.Writer, s terminal.Screen, members []string, row map[stri
 				if slices.Contains(leaveOut, name+"."+inner) {
 					continue
 				}
+				within := label + " " + strings.ReplaceAll(inner, "_", " ")
+				if rows, _ := v[inner].([]any); len(rows) > 0 && mapOf(rows[0]) != nil {
+					tables = append(tables, list{within, rows, nil})
+					continue
+				}
 				text := plainText(v[inner])
 				if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
 					text = terminal.When(now, at)
 				}
 				if text != "" {
-					facts = append(facts, terminal.Fact{Label: label + " " + strings.ReplaceAll(inner, "_", " "),
-						Value: terminal.Cell{Text: text, Tone: terminal.ToneOf(text)}})
+					facts = append(facts, terminal.Fact{Label: within, Value: terminal.Cell{Text: text, Tone: terminal.ToneOf(text)}})
 				}
 			}
 		default:
@@ -225,45 +267,68 @@ func writeMembers(w io.Writer, s terminal.Screen, members []string, row map[stri
 		fmt.Fprintf(w, "\n%s\n", s.Paint(terminal.Faint, client.Inert(strings.ReplaceAll(name, "_", " "))))
 		paragraph(w, text)
 	}
-	for _, name := range tables {
-		fmt.Fprintf(w, "\n%s\n", s.Paint(terminal.Faint, client.Inert(strings.ReplaceAll(name, "_", " "))))
-		if err := objects(w, s, row[name].([]any), now); err != nil {
+	for _, t := range tables {
+		fmt.Fprintf(w, "\n%s\n", s.Paint(terminal.Faint, client.Inert(t.title)))
+		if err := objects(w, s, t.rows, t.order, now); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// paragraph writes a text of lines, broken where the screen ends.
+// paragraph writes a text of lines as they are indented, broken where the screen ends.
 func paragraph(w io.Writer, text string) {
-	for line := range strings.SplitSeq(client.InertLines(text), "\n") {
-		for _, part := range client.Broken(line, screen().Width-2) {
-			fmt.Fprintln(w, "  "+part)
+	all := strings.Split(text, "\n")
+	empty := func(line string) bool { return client.Inert(line) == "" }
+	for len(all) > 0 && empty(all[0]) {
+		all = all[1:]
+	}
+	for len(all) > 0 && empty(all[len(all)-1]) {
+		all = all[:len(all)-1]
+	}
+	width := screen().Width - 2
+	for _, line := range all {
+		rest := strings.TrimLeft(line, " \t")
+		indent := strings.ReplaceAll(line[:len(line)-len(rest)], "\t", "    ")
+		if width > 0 && len(indent) > width/2 || empty(rest) {
+			indent = ""
+		}
+		for part := range client.Broken(client.Inert(rest), width-len(indent)) {
+			fmt.Fprintln(w, "  "+indent+part)
 		}
 	}
 }
 
-// objects writes a list of objects as a table of their short members.
-func objects(w io.Writer, s terminal.Screen, all []any, now time.Time) error {
+// objects writes a list of objects: as a table if the screen has room for all of it, else each
+// by itself. order, if it is given, are the members that are shown.
+func objects(w io.Writer, s terminal.Screen, all []any, order []string, now time.Time) error {
 	var heads []string
 	for _, e := range all {
 		row, _ := e.(map[string]any)
 		for _, name := range names(row) {
-			if !slices.Contains(heads, name) && plainText(row[name]) != "" {
+			if !slices.Contains(heads, name) && plainText(row[name]) != "" && (order == nil || slices.Contains(order, name)) {
 				heads = append(heads, name)
 			}
 		}
 	}
+	slices.SortStableFunc(heads, func(a, b string) int {
+		if order != nil {
+			return cmp.Compare(slices.Index(order, a), slices.Index(order, b))
+		}
+		return cmp.Compare(place(a), place(b))
+	})
 	var columns []terminal.Column
 	for _, h := range heads {
 		columns = append(columns, terminal.Column{Head: strings.ToUpper(strings.ReplaceAll(h, "_", " ")), Flex: true})
 	}
 	var cells [][]terminal.Cell
+	whole := true
 	for _, e := range all {
 		row, _ := e.(map[string]any)
 		var line []terminal.Cell
 		for _, h := range heads {
 			text := plainText(row[h])
+			whole = whole && !strings.Contains(strings.TrimSpace(text), "\n")
 			c := terminal.Cell{Text: text, Tone: terminal.ToneOf(text)}
 			if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
 				c.Text = terminal.Age(now, at)
@@ -272,13 +337,76 @@ func objects(w io.Writer, s terminal.Screen, all []any, now time.Time) error {
 		}
 		cells = append(cells, line)
 	}
-	return s.Table(w, columns, cells)
+	if s.Width == 0 || whole && s.Fits(columns, cells) {
+		return s.Table(w, columns, cells)
+	}
+	for i, e := range all {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		row, _ := e.(map[string]any)
+		if err := writeMembers(w, s, heads, row, nil, nil, true); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// pageAddress is the address of an object's page.
+// place is where a member of an object stands among the others: its id and name first, ids of others last.
+func place(name string) int {
+	switch {
+	case name == "id":
+		return 0
+	case slices.Contains([]string{"name", "slug", "title", "login"}, name):
+		return 1
+	case strings.HasSuffix(name, "_id"):
+		return 3
+	}
+	return 2
+}
+
+// pageAddress is the address of an object's page, or of the one that has all of its kind.
 func (n *noun) pageAddress(server, id string) string {
-	if n.page == "" {
+	switch {
+	case n.page == "":
 		return ""
+	case n.alone:
+		return server + "/ui/" + n.page
+	case n.name == "repo":
+		owner, repo, _ := strings.Cut(id, "/")
+		return server + "/ui/repos/" + url.PathEscape(owner) + "/" + url.PathEscape(repo)
 	}
 	return server + "/ui/" + n.page + "/" + url.PathEscape(id)
+}
+
+// addressOf is pageAddress for objects whose address their ids alone do not give.
+func (n *noun) addressOf(ctx context.Context, id string) (string, error) {
+	base, _ := server()
+	if n.page == "" || base == "" {
+		return "", fmt.Errorf("a %s has no page of its own", n.name)
+	}
+	if n.name != "issue" && n.name != "notification" {
+		return n.pageAddress(base, id), nil
+	}
+	c, err := connect()
+	if err != nil {
+		return "", err
+	}
+	b, err := n.one(ctx, c, id)
+	if err != nil {
+		return "", err
+	}
+	v, _ := decoded(b)
+	row := mapOf(v)
+	if n.name == "issue" {
+		return nounCalled("repo").pageAddress(base, plainText(row["repo"])) + "/issues/" + url.PathEscape(id), nil
+	}
+	at := plainText(row["url"])
+	if strings.HasPrefix(at, "/") {
+		at = base + at
+	}
+	if !strings.HasPrefix(at, base+"/") { // what it is about is on this server
+		return n.pageAddress(base, id), nil
+	}
+	return at, nil
 }

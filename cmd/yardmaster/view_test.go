@@ -26,7 +26,7 @@ func TestViewOfTask(t *testing.T) {
 	}))
 	defer server.Close()
 	_, task, errs := yardmasterAt(t, server.URL, "task", "view", id)
-	for _, want := range []string{"Fix it", "It waits (needs person) until a person decides about the merge.\n", "yardmaster pr approve 7"} {
+	for _, want := range []string{"Fix it", "It waits for a person, until a person decides about the merge.\n", "yardmaster pr approve 7"} {
 		if !strings.Contains(task, want) {
 			t.Errorf("%q is not in\n%s%s", want, task, errs)
 		}
@@ -58,11 +58,47 @@ func TestFiledPlan(t *testing.T) {
 	}))
 	defer server.Close()
 	_, made, errs := yardmasterAt(t, server.URL, "plan", "execute", "plans/retries", "--repo", "acme/web")
-	if !strings.Contains(made, "yardmaster plan view "+id) {
+	if !strings.Contains(made, id) || !strings.Contains(errs, "yardmaster plan view "+id) {
 		t.Errorf("it says\n%s%s", made, errs)
 	}
 	_, shown, errs := yardmasterAt(t, server.URL, "plan", "view", id)
 	if !strings.Contains(shown, "01-name (order only)") || strings.Contains(shown, "group_id") {
 		t.Errorf("it shows\n%s%s", shown, errs)
+	}
+}
+
+// On 80 columns nothing of an answer is cut: what a table has no room for is written object by
+// object, long lines are broken within the screen, and texts keep their indentation. Nor is help cut.
+func TestNothingIsCutOnANarrowTerminal(t *testing.T) {
+	t.Parallel()
+	const why = "Every other character becomes a hyphen, and hyphens at both ends are dropped, so that nothing is left."
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if strings.HasSuffix(r.URL.Path, "/policy") {
+			fmt.Fprint(w, `{"policy": {"rounds": [{"name": "first", "on": true}]}, "yml": "checks:\n  command: go test\n"}`)
+			return
+		}
+		fmt.Fprintf(w, `{"data": [{"id": %q, "claim": "It is empty.", "why": %q, "file": "slug.sh"}], "next_cursor": null}`, someID, why)
+	}))
+	defer server.Close()
+	p := newPerson(t, "YARDMASTER_URL="+server.URL, "YARDMASTER_TOKEN=t", "NO_COLOR=1")
+	p.cols = 80
+	for args, want := range map[string]string{
+		"pr findings " + someID: why, "repo policy acme/web": "  checks:\n    command: go test\n",
+		"help": "create, list, view, watch, cancel, reassign, redispatch, attempts, stalls, retry, report", "help webhook create": "teams, discord",
+	} {
+		shown, code := p.terminal(strings.Fields(args))
+		shown = strings.ReplaceAll(shown, "\r\n", "\n")
+		if code != 0 || !strings.Contains(shown, want) && !strings.Contains(strings.Join(strings.Fields(shown), " "), want) {
+			t.Errorf("%s: exit code %d, %q is not in\n%s", args, code, want, shown)
+		}
+		for line := range strings.Lines(shown) {
+			if n := len([]rune(line)) - 1; n > 80 && !strings.HasPrefix(line, "  yardmaster ") { // examples are to be copied
+				t.Errorf("%s: %d columns: %s", args, n, line)
+			}
+		}
+		if strings.Contains(args, "policy") && !strings.Contains(shown, "policy rounds\nNAME   ON\nfirst  yes\n") {
+			t.Errorf("the rounds are no table:\n%s", shown)
+		}
 	}
 }

@@ -22,7 +22,6 @@ import (
 func defineTaskWatch(fl *flag.FlagSet) action {
 	plainly := fl.Bool("no-answers", false, "only show what happens, and read nothing from the terminal")
 	return func(ctx context.Context, plain []string) error {
-		nounCalled("task").seen(plain[0])
 		if *plainly {
 			return followTask(ctx, plain[0], nil)
 		}
@@ -54,14 +53,20 @@ func followTask(ctx context.Context, id string, answers io.Reader) error {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
 	s := screen()
-	out := &guarded{w: os.Stdout}
+	out := &guarded{w: os.Stdout, over: ctx.Err}
 	p := client.Printer{Out: out, Width: s.Width}
 	if s.Width > 0 {
 		p.Now = time.Now
 		p.Paint = func(what, text string) string { return s.Paint(watchTones[what], text) }
+		p.Short = func(command string) string { return idIn.ReplaceAllStringFunc(command, short) }
 		p.Page = func(noun, id string) string { return nounCalled(noun).pageAddress(c.URL, id) }
 	}
 	w := p.Watcher()
+	first := w.State
+	w.State = func(t client.Task) {
+		nounCalled("task").seen(t.ID)
+		first(t)
+	}
 	a := &answering{c: c, task: id, out: out, leave: leave}
 	if answers != nil {
 		state, pull := w.State, w.Pull
@@ -77,7 +82,7 @@ func followTask(ctx context.Context, id string, answers io.Reader) error {
 	}
 	t, err := c.Watch(ctx, id, w)
 	if errors.Is(err, context.Canceled) && a.left() {
-		fmt.Fprintf(out, "It goes on without you: yardmaster task watch %s\n", client.Word(id))
+		fmt.Fprintf(os.Stdout, "It goes on without you: yardmaster task watch %s\n", client.Word(id))
 		return nil
 	}
 	if err != nil {
@@ -92,15 +97,20 @@ func followTask(ctx context.Context, id string, answers io.Reader) error {
 	return fmt.Errorf("the task was %s", t.Status)
 }
 
-// guarded is a writer of which whole writes do not mix.
+// guarded is a writer of which whole writes do not mix. It writes nothing once over has an
+// error: a long text ends with the watch.
 type guarded struct {
-	mu sync.Mutex
-	w  io.Writer
+	mu   sync.Mutex
+	w    io.Writer
+	over func() error
 }
 
 func (g *guarded) Write(b []byte) (int, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if err := g.over(); err != nil {
+		return 0, err
+	}
 	return g.w.Write(b)
 }
 
@@ -117,6 +127,7 @@ type answering struct {
 	run     string
 	gone    bool
 	told    string
+	answers string // id of the blocker whose answer is the next line; "" if that is a letter
 }
 
 func (a *answering) left() bool {
@@ -162,10 +173,49 @@ func (a *answering) tell(text, of string) {
 func (a *answering) listen(ctx context.Context, in io.Reader) {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() && ctx.Err() == nil {
+		if of := a.answers; of != "" {
+			a.answers = ""
+			if err := a.answer(ctx, of, strings.TrimSpace(lines.Text())); err != nil && ctx.Err() == nil {
+				fmt.Fprintln(a.out, client.Escape(err.Error()))
+			}
+			continue
+		}
 		word, rest, _ := strings.Cut(strings.TrimSpace(lines.Text()), " ")
 		if err := a.do(ctx, word, strings.TrimSpace(rest)); err != nil && ctx.Err() == nil {
 			fmt.Fprintln(a.out, client.Escape(err.Error()))
 		}
+	}
+}
+
+// answer answers a blocker in words.
+func (a *answering) answer(ctx context.Context, blocker, text string) error {
+	if text == "" {
+		fmt.Fprintln(a.out, "It is left as it is.")
+		return nil
+	}
+	_, err := a.c.Fetch(ctx, http.MethodPost, "/v1/blockers/"+url.PathEscape(blocker)+"/answer", map[string]any{"answer": text})
+	return err
+}
+
+// message says something to the agent, and shows what becomes of it.
+func (a *answering) message(ctx context.Context, run, text string) {
+	fmt.Fprintln(a.out, "Your message is on its way.")
+	var out struct {
+		Status string  `json:"status"`
+		Reply  *string `json:"reply"`
+		Note   *string `json:"note"`
+	}
+	err := a.c.Call(ctx, http.MethodPost, "/v1/fleet/runs/"+url.PathEscape(run)+"/message", map[string]any{"message": text}, &out)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		fmt.Fprintln(a.out, client.Escape("Your message: "+err.Error()))
+	case out.Reply != nil && *out.Reply != "":
+		fmt.Fprintf(a.out, "The agent replies: %s\n", client.InertLines(*out.Reply))
+	case out.Note != nil:
+		fmt.Fprintf(a.out, "Your message is %s: %s\n", client.Inert(out.Status), client.Inert(*out.Note))
+	default:
+		fmt.Fprintf(a.out, "Your message is %s.\n", client.Inert(out.Status))
 	}
 }
 
@@ -196,8 +246,19 @@ func (a *answering) do(ctx context.Context, word, rest string) error {
 			return errors.New("nothing is to be filled in")
 		}
 		if rest != "" {
-			_, err := a.c.Fetch(ctx, http.MethodPost, "/v1/blockers/"+url.PathEscape(blocker)+"/answer", map[string]any{"answer": rest})
+			return a.answer(ctx, blocker, rest)
+		}
+		var spec struct {
+			Question string      `json:"question"`
+			Fields   []formField `json:"fields"`
+		}
+		if err := a.c.Call(ctx, http.MethodGet, "/v1/blockers/"+url.PathEscape(blocker)+"/spec", nil, &spec); err != nil {
 			return err
+		}
+		if len(spec.Fields) == 0 {
+			a.answers = blocker
+			fmt.Fprintf(a.out, "%s\nYour answer, in a line; an empty one leaves it:\n", client.InertLines(spec.Question))
+			return nil
 		}
 		_, err := fillBlocker(ctx, a.c, blocker, map[string]any{}, func(prompt string) (string,
 			error) {
@@ -208,8 +269,8 @@ func (a *answering) do(ctx context.Context, word, rest string) error {
 		if run == "" || rest == "" {
 			return errors.New("m TEXT tells the agent something while it runs")
 		}
-		_, err := a.c.Fetch(ctx, http.MethodPost, "/v1/fleet/runs/"+url.PathEscape(run)+"/message", map[string]any{"message": rest})
-		return err
+		go a.message(ctx, run, rest) // the agent's answer takes a while; keys are read meanwhile
+		return nil
 	case "a", "s", "d":
 		if pull == nil {
 			return errors.New("there is no pull request yet")

@@ -80,3 +80,51 @@ func TestBlockerIsFilledInThere(t *testing.T) {
 		t.Errorf("%d %s", code, out)
 	}
 }
+
+// What a person tells the agent is on its way while other keys are read; what became of it is
+// shown when that is known. A question is answered in the line after f. The history of a run that
+// waits is shown before the question.
+func TestWatchTalksToTheAgent(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	answered, reply := "", make(chan struct{})
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.Method + " " + r.URL.Path {
+		case "GET /v1/tasks/" + someID:
+			fmt.Fprintf(w, `{"id": %q, "status": "running", "run_id": "r1", "run": {"last_seq": 2}, "holds": [{"reason": "blocked",
+				"clears_when": "a person answers", "clear": {"capability": "blocker.answer", "args": {"blockerId": "b1"}}}]}`, someID)
+		case "GET /v1/fleet/runs/r1/events":
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, "id: 1\nevent: event\ndata: {\"seq\": 1, \"kind\": \"run.accepted\"}\n\n"+
+				"id: 2\nevent: event\ndata: {\"seq\": 2, \"kind\": \"user.message\", \"data\": {\"state\": \"queued\", \"text\": \"Hurry.\"}}\n\n")
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		case "GET /v1/blockers/b1/spec":
+			io.WriteString(w, `{"question": "Which one?", "state": "open", "fields": []}`)
+		case "POST /v1/blockers/b1/answer":
+			b, _ := io.ReadAll(r.Body)
+			mu.Lock()
+			answered = string(b)
+			mu.Unlock()
+			close(reply) // the agent takes its time
+			io.WriteString(w, "{}")
+		case "POST /v1/fleet/runs/r1/message":
+			<-reply
+			io.WriteString(w, `{"status": "replied", "reply": "I am on it."}`)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	defer h.Close()
+	p := newPerson(t, "YARDMASTER_URL="+h.URL, "YARDMASTER_TOKEN=t", "NO_COLOR=1")
+	shown, code := p.terminal([]string{"task", "watch", someID},
+		step{"claimed and accepted", ""}, step{"a person says (queued): Hurry.", ""}, step{"waits for an answer", ""},
+		step{"f fills it in", "m Leave the parser.\r"}, step{"on its way", "f\r"}, step{"Which one?", ""}, step{"in a line",
+			"The first.\r"},
+		step{"The agent replies: I am on it.", "q\r"}, step{"It goes on without you", ""})
+	mu.Lock()
+	defer mu.Unlock()
+	if code != 0 || !strings.Contains(answered, `"The first."`) {
+		t.Errorf("exit code %d, %s\n%s", code, answered, shown)
+	}
+}

@@ -4,55 +4,95 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
+	"net/url"
 	"regexp"
+	"slices"
+	"strings"
+	"sync"
 
 	"yardmaster/internal/client"
 )
 
-// userNamed is how the API names somebody: user:<id>.
-var userNamed = regexp.MustCompile(`"user:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"`)
+// somebody is how the API names somebody or something that acts: its kind and its id. Whoever
+// asked for a task or an ask, the person whom an audit row is about, and a box that works, are ids alone.
+var somebody = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`("requested_by":\s*|"object":\s*|"box_id":\s*)?"((?:user|pat|box|source|schedule):)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"`)
+})
 
-// withLogins has people see the logins of the members whom an answer names by their ids.
-// Whoever is no member any more, or may not be listed by the caller, is named by the short id.
-func withLogins(ctx context.Context, c *client.Client, people func(io.Writer, []byte) error) func(io.Writer, []byte) error {
-	var logins map[string]string // read once, however often a list is shown anew
+// namesAtOnce is for how many actors the server answers at once.
+const namesAtOnce = 100
+
+// withNames has people see the names of those whom an answer names by their ids. Whom the
+// account does not know is named by the short id.
+func withNames(ctx context.Context, c *client.Client, people func(io.Writer, []byte) error) func(io.Writer, []byte) error {
+	names := map[string]string{} // "" for whom the account does not know; asked for once, however often a list is shown anew
 	return func(w io.Writer, b []byte) error {
-		if userNamed.Match(b) {
-			if logins == nil {
-				logins = roster(ctx, c)
+		fresh := map[string]bool{}
+		for _, m := range somebody().FindAllSubmatch(b, -1) {
+			label := labelOf(m)
+			if _, asked := names[label]; label != "" && !asked {
+				fresh[label] = true
 			}
-			b = userNamed.ReplaceAllFunc(b, func(quoted []byte) []byte {
-				id := string(userNamed.FindSubmatch(quoted)[1])
-				name, known := logins[id]
-				if !known {
-					name = "user:" + short(id)
-				}
-				text, err := json.Marshal(name)
-				if err != nil {
-					return quoted
-				}
-				return text
-			})
 		}
-		return people(w, b)
+		for some := range slices.Chunk(slices.Sorted(maps.Keys(fresh)), namesAtOnce) {
+			maps.Copy(names, actorNames(ctx, c, some))
+		}
+		return people(w, somebody().ReplaceAllFunc(b, func(found []byte) []byte {
+			m := somebody().FindSubmatch(found)
+			label := labelOf(m)
+			name := names[label]
+			switch object := strings.HasPrefix(string(m[1]), `"object"`); {
+			case label == "", name == "" && object && len(m[2]) == 0:
+				return found // most ids, and most objects, are nobody
+			case name == "":
+				kind, id, _ := strings.Cut(label, ":")
+				name = kind + ":" + short(id)
+			}
+			if strings.HasPrefix(string(m[1]), `"box_id"`) { // which says what it is
+				name = strings.TrimPrefix(name, "box:")
+			}
+			text, err := json.Marshal(name)
+			if err != nil {
+				return found
+			}
+			return slices.Concat(m[1], text)
+		}))
 	}
 }
 
-// roster is the login of each member of the account by their id; nobody if that cannot be read.
-func roster(ctx context.Context, c *client.Client) map[string]string {
+// labelOf is the kind and the id of whom a match of somebody names; "" if it is an id of no such member.
+func labelOf(m [][]byte) string {
+	switch {
+	case len(m[2]) > 0:
+		return string(m[2]) + string(m[3])
+	case strings.HasPrefix(string(m[1]), `"box_id"`):
+		return "box:" + string(m[3])
+	case len(m[1]) > 0:
+		return "user:" + string(m[3])
+	}
+	return ""
+}
+
+// actorNames are some actors by their labels: a person by the login, another by its kind and
+// name; "" for those without a name.
+func actorNames(ctx context.Context, c *client.Client, labels []string) map[string]string {
+	out := map[string]string{}
+	for _, l := range labels {
+		out[l] = ""
+	}
 	var all struct {
-		Data []struct {
-			UserID string `json:"user_id"`
-			Login  string `json:"login"`
-		} `json:"data"`
+		Data []struct{ Actor, Name string }
 	}
-	logins := map[string]string{}
-	if err := c.Call(ctx, http.MethodGet, "/v1/org/members", nil, &all); err != nil {
-		return logins
+	if err := c.Call(ctx, http.MethodGet, "/v1/actors?"+url.Values{"actor": labels}.Encode(), nil, &all); err != nil {
+		return out
 	}
-	for _, m := range all.Data {
-		logins[m.UserID] = m.Login
+	for _, n := range all.Data {
+		kind, _, _ := strings.Cut(n.Actor, ":")
+		if out[n.Actor] = n.Name; kind != "user" {
+			out[n.Actor] = kind + ":" + n.Name
+		}
 	}
-	return logins
+	return out
 }

@@ -25,6 +25,8 @@ type Client struct {
 	Token string // personal access token; empty: anonymous
 	HTTP  *http.Client
 	Steps Steps // is told what goes on in long calls; nil: nobody
+	// Waits is told what a call waits for, and how long, where that is long; nil: nobody.
+	Waits func(text string)
 }
 
 // Problem is a refusal by the server (RFC 9457).
@@ -80,12 +82,19 @@ func (u *Unreachable) Error() string {
 
 func (u *Unreachable) Unwrap() error { return u.Err }
 
+// BadAddress is the error of a text that is no address of a server.
+type BadAddress string
+
+func (a BadAddress) Error() string {
+	return fmt.Sprintf("%q is not an address such as http://127.0.0.1:8080", string(a))
+}
+
 // Address validates the address of a server, and answers it without a trailing
-// slash.
+// slash. It fails with BadAddress.
 func Address(s string) (string, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("%q is not an address such as http://127.0.0.1:8080", s)
+		return "", BadAddress(s)
 	}
 	return strings.TrimRight(s, "/"), nil
 }
@@ -94,82 +103,26 @@ func Address(s string) (string, error) {
 // discarded). It fails with *Problem if the server refuses, and with *Unreachable if
 // the server does not answer.
 func (c *Client) Call(ctx context.Context, method, path string, in, out any) error {
-	resp, err := c.send(ctx, method, path, in, nil)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if out == nil {
-		_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, largest))
-		return err
-	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, largest)).Decode(out); err != nil {
-		return fmt.Errorf("%s %s: the answer is not what was expected: %w", method, path, err)
-	}
-	return nil
-}
-
-// ErrCircle is the error for a list whose next page is one that was read before.
-var ErrCircle = errors.New("the pages of the list have no end: the server names one that it gave before")
-
-// Each calls take with every row of a collection, page after page. It waits as Patient
-// does.
-func Each[T any](ctx context.Context, c *Client, path string, take func(T) error) error {
-	seen := map[string]bool{}
-	for at := path; ; {
-		var page struct {
-			Data []T     `json:"data"`
-			Next *string `json:"next_cursor"`
-		}
-		if err := c.Patient(ctx, http.MethodGet, at, &page); err != nil {
+	return c.answer(ctx, method, path, in, func(body io.Reader) error {
+		if out == nil {
+			_, err := io.Copy(io.Discard, io.LimitReader(body, largest))
 			return err
 		}
-		for _, row := range page.Data {
-			if err := take(row); err != nil {
-				return err
-			}
+		if err := json.NewDecoder(io.LimitReader(body, largest)).Decode(out); err != nil {
+			return fmt.Errorf("%s %s: the answer is not what was expected: %w", method, path, err)
 		}
-		if page.Next == nil {
-			return nil
-		}
-		if seen[*page.Next] {
-			return ErrCircle
-		}
-		seen[*page.Next] = true
-		sep := "?"
-		if strings.Contains(path, "?") {
-			sep = "&"
-		}
-		at = path + sep + "cursor=" + url.QueryEscape(*page.Next)
-	}
-}
-
-// Patient is Call without a body. When the server answers 429, Patient waits as long as
-// the server asks and calls again.
-func (c *Client) Patient(ctx context.Context, method, path string, out any) error {
-	for {
-		err := c.Call(ctx, method, path, nil, out)
-		var p *Problem
-		if !errors.As(err, &p) || p.Status != http.StatusTooManyRequests {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(max(wait(p.RetryAfter), time.Second)):
-		}
-	}
+		return nil
+	})
 }
 
 // Fetch makes a call and answers the body as the server sent it. It fails as Call
 // does.
-func (c *Client) Fetch(ctx context.Context, method, path string, in any) ([]byte, error) {
-	resp, err := c.send(ctx, method, path, in, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	return whole(resp.Body)
+func (c *Client) Fetch(ctx context.Context, method, path string, in any) (b []byte, err error) {
+	err = c.answer(ctx, method, path, in, func(body io.Reader) (err error) {
+		b, err = whole(body)
+		return err
+	})
+	return b, err
 }
 
 // largest is the most bytes of an answer that are read, and largestFrame of a frame of a
@@ -255,6 +208,9 @@ func (c *Client) send(ctx context.Context, method, path string, in any, header h
 	}
 	defer resp.Body.Close()
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	p := &Problem{Status: resp.StatusCode}
 	if json.Unmarshal(b, p) != nil || p.Type == "" {
 		*p = Problem{} // it may be half read

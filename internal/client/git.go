@@ -9,8 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
+	"yardmaster/internal/lazy"
 )
 
 // Git runs git with the user's own configuration and answers its output. The token,
@@ -54,7 +54,7 @@ func gitTelling(ctx context.Context, part func(string), dir, url, token string, 
 
 // progressLine is what git writes of how far it is (git-push(1), --progress), itself or the
 // git of the other side.
-var progressLine = regexp.MustCompile(`^(remote: )?(Enumerating|Counting|Compressing|Writing|Receiving|Resolving|Updating|Unpacking|` +
+var progressLine = lazy.New(`^(remote: )?(Enumerating|Counting|Compressing|Writing|Receiving|Resolving|Updating|Unpacking|` +
 	`Checking|Total|Delta compression|Cloning)\b`)
 
 // transcript is the output of git. Where part is set, what tells how far git is goes there, and

@@ -167,6 +167,7 @@ func TestWord(t *testing.T) {
 	for in, want := range map[string]string{
 		"acme/web#3": "acme/web#3", "": "", "a b": "'a b'", "#x": "'#x'", "x;$(touch owned)": "'x;$(touch owned)'",
 		"it's": `'it'\''s'`, "a\nb\x1b[31m": "'a b[31m'", "`id`": "'`id`'", "~root": "'~root'", "größe": "größe", "!1": "'!1'",
+		"=ls": "'=ls'", "a=b": "a=b", "^x": "'^x'", "abc[1]": "'abc[1]'", "%1": "'%1'",
 	} {
 		if got := Word(in); got != want {
 			t.Errorf("%q is %s, not %s", in, got, want)

@@ -39,6 +39,13 @@ const defaultURL = "http://127.0.0.1:8080"
 // ErrNoLogin is the error for somebody who has not signed in.
 var ErrNoLogin = errors.New("not signed in")
 
+// BadToken is the error of a text in YARDMASTER_TOKEN that is no token.
+type BadToken struct{ has rune }
+
+func (b BadToken) Error() string {
+	return fmt.Sprintf("YARDMASTER_TOKEN has %q in it, which no token has: copy the token again, as one word", b.has)
+}
+
 // UnknownContext is the error for a name that no context has. Known are the names of those
 // there are.
 type UnknownContext struct {
@@ -212,7 +219,8 @@ func (l *Logins) save() error {
 // the current one. YARDMASTER_URL and YARDMASTER_TOKEN take precedence when no name is
 // given. A stored token goes to the server alone that it is of: with YARDMASTER_URL and no
 // YARDMASTER_TOKEN it is that of the context with the address. LoadLogin fails with
-// *UnknownContext if no context has the name that was given, and with ErrNoLogin if there is no token; the answer has the address even so.
+// *UnknownContext if no context has the name that was given, with BadToken if YARDMASTER_TOKEN holds none, and with
+// ErrNoLogin if there is no token; the answer has the address even so.
 func LoadLogin(env func(string) string, name string, ring Keyring) (Login, error) {
 	all, err := ReadLogins()
 	if err != nil {
@@ -220,8 +228,13 @@ func LoadLogin(env func(string) string, name string, ring Keyring) (Login, error
 	}
 	address, token := "", ""
 	if name == "" {
-		address, token = env("YARDMASTER_URL"), env("YARDMASTER_TOKEN")
+		address, token = env("YARDMASTER_URL"), strings.TrimSpace(env("YARDMASTER_TOKEN"))
 		name = env("YARDMASTER_CONTEXT")
+	}
+	for _, r := range token {
+		if r <= ' ' || r > '~' {
+			return Login{}, BadToken{r}
+		}
 	}
 	if address != "" {
 		if address, err = Address(address); err != nil {

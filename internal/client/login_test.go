@@ -68,11 +68,18 @@ func TestTokenStaysWithItsServer(t *testing.T) {
 		{set("YARDMASTER_URL", "http://evil", "YARDMASTER_CONTEXT", "one"), "", "http://evil", ""},
 		{set("YARDMASTER_URL", "http://evil", "YARDMASTER_TOKEN", "t"), "one", "http://one", "1"},
 		{set("YARDMASTER_TOKEN", "t"), "", "http://two", "t"},
+		{set("YARDMASTER_TOKEN", " t\r\n"), "", "http://two", "t"},
+		{set("YARDMASTER_TOKEN", "\n"), "", "http://two", "2"},
 	} {
 		l, err := LoadLogin(c.env, c.name, nil)
 		if l.URL != c.url || l.Token != c.token || (c.token == "") != errors.Is(err, ErrNoLogin) {
 			t.Errorf("%q with %s: %+v, %v", c.name, c.env("YARDMASTER_URL"), l, err)
 		}
+	}
+	var bad BadToken
+	_, err := LoadLogin(set("YARDMASTER_TOKEN", "t\nt"), "", nil)
+	if !errors.As(err, &bad) || !strings.Contains(err.Error(), `has '\n' in it`) {
+		t.Errorf("a token of two lines: %v", err)
 	}
 	var unknown *UnknownContext
 	if _, err := LoadLogin(env, "three", nil); !errors.As(err, &unknown) || !strings.Contains(err.Error(),

@@ -4,12 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"regexp"
+	"iter"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"yardmaster/internal/client/inert"
+	"yardmaster/internal/lazy"
 )
 
 // Print is a Watcher that writes one line for each step, for people. It breaks lines
@@ -26,6 +27,8 @@ type Printer struct {
 	// Paint colours a line, which is inert, by what it is: task, run, agent, output, pull,
 	// server, + and - for lines that an agent adds and removes; nil: no colours.
 	Paint func(what, text string) string
+	// Short makes the ids in a command short; nil: they are whole.
+	Short func(command string) string
 	// Page is the address of the page of an object; nil: none are shown.
 	Page func(noun, id string) string
 }
@@ -34,42 +37,65 @@ type Printer struct {
 func (p Printer) Watcher() Watcher {
 	var at time.Time // of what is printed; zero: now
 	line := func(what, text string) { p.line(at, what, what, Inert(text)) }
-	var who, text string // the source of text, and its output since the last line end
-	var begun time.Time  // when text began
+	var who string           // the source of text
+	var text strings.Builder // its output since the last line end
+	var begun time.Time      // when text began
 	rest := func() {
 		of := at
 		at = begun
-		line(who, text)
-		text, at = "", of
+		line(who, text.String())
+		text.Reset()
+		at = of
 	}
 	hear := func(what, chunk string) {
-		if what != who && text != "" {
+		if what != who && text.Len() > 0 {
 			rest()
 		}
-		if text == "" {
+		if text.Len() == 0 {
 			begun = at
 		}
 		who = what
-		text += chunk
 		for {
-			whole, left, ended := strings.Cut(text, "\n")
+			whole, left, ended := strings.Cut(chunk, "\n")
+			text.WriteString(whole)
 			if !ended {
+				if text.Len() > mostHeld {
+					rest()
+				}
 				return
 			}
-			if text = left; Inert(whole) != "" {
+			whole = text.String()
+			text.Reset()
+			if chunk = left; Inert(whole) != "" {
 				line(what, whole)
 			}
 		}
 	}
 	say := func(what, format string, a ...any) {
-		if text != "" {
+		if text.Len() > 0 {
 			rest()
 		}
 		line(what, fmt.Sprintf(format, a...))
 	}
+	diffs := shownDiffs{}
+	// whole is a line to copy from, which the terminal breaks if it has to: the end of a line there is none of its own.
+	whole := func(what, before, copied string) {
+		if text.Len() > 0 {
+			rest()
+		}
+		q := p
+		q.Width = 0
+		q.line(at, what, what, Inert(before+copied))
+	}
+	then := func(what, command string) {
+		if p.Short != nil {
+			command = p.Short(command)
+		}
+		whole(what, "then: ", command)
+	}
 	page := func(what, noun, id string) {
 		if p.Page != nil && id != "" {
-			say(what, "see %s", p.Page(noun, id))
+			whole(what, "see ", p.Page(noun, id))
 		}
 	}
 	return Watcher{
@@ -77,21 +103,21 @@ func (p Printer) Watcher() Watcher {
 			if at = (time.Time{}); t.Ended() && t.FinishedAt != nil {
 				at = *t.FinishedAt
 			}
-			s := t.Status
+			s := strings.ReplaceAll(t.Status, "_", " ")
 			if t.Stuck {
 				s += ", stuck"
 			}
 			if t.FailureKind != nil && (t.Stuck || t.Status == "failed" || t.Status == "pending" || t.Status == "held") {
-				s += ", after " + *t.FailureKind
+				s += ", after " + strings.ReplaceAll(*t.FailureKind, "_", " ")
 				if t.Failure != nil && *t.Failure != "" {
 					s += ": " + *t.Failure
 				}
 			}
 			say("task", "%s", s)
 			for _, h := range t.Holds {
-				say("task", "waits: %s, until %s", h.Reason, h.Clear.Plain(h.ClearsWhen))
+				say("task", "waits %s, until %s", Reason(h.Reason), h.Clear.Plain(h.ClearsWhen))
 				if command := h.Clear.Command(); command != "" {
-					say("task", "then: %s", command)
+					then("task", command)
 				}
 				if id := h.Clear.Blocker(); id != "" {
 					page("task", "blocker", id)
@@ -111,7 +137,7 @@ func (p Printer) Watcher() Watcher {
 			if line := describe(e); line != "" {
 				say("run", "%s", line)
 			}
-			if edits := edited(e); len(edits) > 0 {
+			if edits := diffs.edited(e); len(edits) > 0 {
 				say("edit", "%s", edits[0].text)
 				for _, l := range edits[1:] {
 					p.line(at, l.what, "", Inert(l.text))
@@ -119,7 +145,7 @@ func (p Printer) Watcher() Watcher {
 			}
 		},
 		Pull: func(pr Pull) {
-			at = time.Time{}
+			at = pr.endedAt()
 			checks := "checks " + pr.Checks
 			if pr.Checks == "none" {
 				checks = "no checks"
@@ -130,7 +156,8 @@ func (p Printer) Watcher() Watcher {
 			}
 			say("pull", "%s%s, head %.10s, %s", name, pr.State, pr.HeadSHA, checks)
 			if a := pr.PendingAction; a != nil && a.State == "pending" {
-				say("pull", "%s waits for approval: yardmaster pr approve %s", a.Kind, Word(pr.ID))
+				say("pull", "%s waits for approval", a.Kind)
+				then("pull", "yardmaster pr approve "+Word(pr.name()))
 				if asks := pr.Warning(); asks != "" {
 					say("pull", "%s", asks)
 				} else if p.Page != nil && a.Question != "" {
@@ -143,8 +170,15 @@ func (p Printer) Watcher() Watcher {
 			at = time.Time{}
 			say("server", "%v; trying again", err)
 		},
+		Back: func() {
+			at = time.Time{}
+			say("server", "answers again")
+		},
 	}
 }
+
+// mostHeld is the most bytes of a line that are held back until its end comes.
+const mostHeld = 64 << 10
 
 // line writes an inert line, broken where it is too long. label stands before it, and before
 // that the time at which it happened, with the date where that is long ago; zero is now.
@@ -160,14 +194,14 @@ func (p Printer) line(happened time.Time, what, label, text string) {
 		}
 		at = happened.Local().Format(form)
 	}
-	for i, part := range Broken(text, p.Width-len(margin)-len(at)) {
-		if i > 0 {
-			label, at = "", strings.Repeat(" ", len(at))
-		}
+	for part := range Broken(text, p.Width-len(margin)-len(at)) {
 		if p.Paint != nil {
 			part = p.Paint(what, part)
 		}
-		fmt.Fprintf(p.Out, "%s  %-9s %s\n", at, label, part)
+		if _, err := fmt.Fprintf(p.Out, "%s  %-9s %s\n", at, label, part); err != nil {
+			return // nobody reads on
+		}
+		label, at = "", strings.Repeat(" ", len(at))
 	}
 }
 
@@ -177,24 +211,51 @@ const mostLines = 40
 // editLine is a line of an edit: what it is (+, - or a path) and its text.
 type editLine struct{ what, text string }
 
-// edited are the edits of files that an agent reports: the path first, then the lines
+// shownDiffs are the calls of tools that go on and whose diff is printed. Some agents report a diff when a call
+// begins, and again when it is completed; others only then.
+type shownDiffs map[string]bool
+
+// mostDiffs is the largest number of calls that are kept: an agent does not have to end what it begins.
+const mostDiffs = 1000
+
+// edited are the edits of files that an agent reports and that were not printed: the path first, then the lines
 // that it removes and adds.
-func edited(e Event) (out []editLine) {
+func (s shownDiffs) edited(e Event) (out []editLine) {
+	if e.Kind == "run.accepted" { // the calls of another run have the same ids
+		clear(s)
+	}
 	var u struct {
-		Update  string `json:"sessionUpdate"`
-		Status  string `json:"status"`
-		Content []struct {
-			Type string  `json:"type"`
-			Path string  `json:"path"`
-			Old  *string `json:"oldText"`
-			New  string  `json:"newText"`
-		} `json:"content"`
+		Update  string   `json:"sessionUpdate"`
+		ID      string   `json:"toolCallId"`
+		Status  string   `json:"status"`
+		Content []diffOf `json:"content"`
 	}
 	if e.Kind != "agent.update" || json.Unmarshal(e.Data, &u) != nil ||
-		u.Update != "tool_call" && (u.Update != "tool_call_update" || u.Status == "completed") {
+		u.Update != "tool_call" && u.Update != "tool_call_update" {
 		return nil
 	}
-	for _, c := range u.Content {
+	ends := u.Update == "tool_call_update" && u.Status == "completed"
+	if ends && s[u.ID] {
+		delete(s, u.ID)
+		return nil
+	}
+	out = diffLines(u.Content)
+	if len(out) > 0 && !ends && len(s) < mostDiffs {
+		s[u.ID] = true
+	}
+	return out
+}
+
+// diffOf is a part of what a tool answers: the change of a file, or something else.
+type diffOf struct {
+	Type string  `json:"type"`
+	Path string  `json:"path"`
+	Old  *string `json:"oldText"`
+	New  string  `json:"newText"`
+}
+
+func diffLines(content []diffOf) (out []editLine) {
+	for _, c := range content {
 		if c.Type != "diff" {
 			continue
 		}
@@ -233,36 +294,50 @@ func edited(e Event) (out []editLine) {
 const margin = "  agent     "
 
 // Broken breaks a line between words into parts of at most width characters; a
-// longer word remains whole. A width under 20 breaks nothing.
-func Broken(line string, width int) (parts []string) {
-	if width < 20 {
-		return []string{line}
-	}
-	for utf8.RuneCountInString(line) > width {
-		r := []rune(line)
-		at := strings.LastIndexByte(string(r[:width+1]), ' ')
-		if at <= 0 {
-			if at = strings.IndexByte(line, ' '); at <= 0 {
-				break
+// longer word remains whole. A width under 20 breaks nothing. Each part takes the time of
+// its own length, and none is made that is not asked for.
+func Broken(line string, width int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for width >= 20 {
+			end := 0 // of the first width+1 characters
+			for range width + 1 {
+				if end == len(line) { // there are no more than width
+					yield(line)
+					return
+				}
+				_, size := utf8.DecodeRuneInString(line[end:])
+				end += size
 			}
+			at := strings.LastIndexByte(line[:end], ' ')
+			if at <= 0 {
+				if at = strings.IndexByte(line, ' '); at <= 0 {
+					break
+				}
+			}
+			if !yield(strings.TrimRight(line[:at], " ")) {
+				return
+			}
+			line = strings.TrimLeft(line[at:], " ")
 		}
-		parts = append(parts, strings.TrimRight(line[:at], " "))
-		line = strings.TrimLeft(line[at:], " ")
+		yield(line)
 	}
-	return append(parts, line)
 }
 
 // Inert is untrusted text for one line of a terminal.
 func Inert(s string) string { return inert.Line(s) }
 
-// plainWord are the characters that no shell reads as more than themselves.
-var plainWord = regexp.MustCompile(`^[\pL\pN_./:@,+=#-]*$`)
+// plainWord are the characters that no shell reads as more than themselves. A number sign
+// begins a comment, and an equals sign the name of a program, where a word begins with it.
+var plainWord = lazy.New(`^([\pL\pN_./:@,+-][\pL\pN_./:@,+=#-]*)?$`)
+
+// Plain tells whether a text is one word of a command line as it is, or none.
+func Plain(s string) bool { return plainWord.MatchString(s) }
 
 // Word is untrusted text as one word of a command line that a person may copy into a
 // shell; "" stays empty.
 func Word(s string) string {
 	s = Inert(s)
-	if plainWord.MatchString(s) && !strings.HasPrefix(s, "#") {
+	if Plain(s) {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
@@ -313,7 +388,7 @@ func describe(e Event) string {
 		FailureKind                                                            string   `json:"failure_kind"`
 		Holds                                                                  []string `json:"isolation_holds"`
 		WIP                                                                    bool
-		File, Reason, Question, Why                                            string
+		File, Reason, Question, Why, Text, Reply                               string
 		Pull                                                                   int64
 		InputTokens                                                            int64 `json:"input_tokens"`
 		OutputTokens                                                           int64 `json:"output_tokens"`
@@ -352,6 +427,16 @@ func describe(e Event) string {
 			s += " (unfinished work)"
 		}
 		return s
+	case "user.message":
+		switch {
+		case strings.HasPrefix(d.Text, asked):
+			return strings.Join(answersIn(d.Text), "; ")
+		case d.Text != "":
+			return fmt.Sprintf("a person says (%s): %s", d.State, d.Text)
+		case d.Reply != "":
+			return "it answers the person: " + d.Reply
+		}
+		return "the message of a person is " + d.State
 	case "ask.filed":
 		return "filed an ask: " + d.Title
 	case "action.proposed":

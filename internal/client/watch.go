@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,15 +14,18 @@ import (
 
 // Task has the members of a task that the command line uses.
 type Task struct {
-	ID          string  `json:"id"`
-	Repo        string  `json:"repo"`
-	Kind        string  `json:"kind"`
-	Title       string  `json:"title"`
-	Status      string  `json:"status"`
-	Stuck       bool    `json:"stuck"`
-	Branch      string  `json:"branch"`
-	RunID       *string `json:"run_id"`
-	BoxID       *string `json:"box_id"`
+	ID     string  `json:"id"`
+	Repo   string  `json:"repo"`
+	Kind   string  `json:"kind"`
+	Title  string  `json:"title"`
+	Status string  `json:"status"`
+	Stuck  bool    `json:"stuck"`
+	Branch string  `json:"branch"`
+	RunID  *string `json:"run_id"`
+	BoxID  *string `json:"box_id"`
+	Run    *struct {
+		LastSeq int64 `json:"last_seq"`
+	} `json:"run"`
 	PRID        *string `json:"pr_id"`
 	Attempt     int     `json:"attempt"`
 	FailureKind *string `json:"failure_kind"`
@@ -35,6 +39,25 @@ type Task struct {
 	} `json:"holds"`
 }
 
+// reasons are words for reasons and failures that their own names do not say.
+var reasons = map[string]string{
+	"needs_person": "for a person", "waiting_person": "for a task that waits for a person", "blocked": "for an answer",
+	"unpriced_model": "for a price of its model", "budget_exhausted": "for money", "no_box_online": "for a box",
+	"boxes_busy": "for a free box", "boxes_draining": "for a box that takes work", "box_unfit": "for a box that can work",
+	"no_credential": "for a model key", "model_unavailable": "for a model", "seats_exhausted": "for a seat",
+	"waiting_dependencies": "for other tasks", "retry_backoff": "before its next try", "conflict": "for a task on the same files",
+	"code_host_rate": "for its code host", "repo_disabled": "for its repository to be enabled", "template_missing": "for its template",
+	"agent_not_installed": "for a box with its agent", "isolation_unavailable": "for a box that isolates it",
+}
+
+// Reason is the reason of a wait, as the API has it, in words.
+func Reason(slug string) string {
+	if words := reasons[slug]; words != "" {
+		return words
+	}
+	return strings.ReplaceAll(slug, "_", " ")
+}
+
 // Clear is the call that ends a wait.
 type Clear struct {
 	Capability string            `json:"capability"`
@@ -42,13 +65,12 @@ type Clear struct {
 }
 
 // Plain is a sentence of the server about what clears a wait, without the call in brackets,
-// which a command line says better.
+// which a command line says better, and with times as people tell them.
 func (c *Clear) Plain(until string) string {
-	if c.Command() == "" {
-		return until
+	if c.Command() != "" {
+		until, _, _ = strings.Cut(until, " ("+c.Capability+" ")
 	}
-	until, _, _ = strings.Cut(until, " ("+c.Capability+" ")
-	return until
+	return Times(until, time.Now())
 }
 
 // Command is the command line that makes the call, with a word in capitals or an ellipsis
@@ -62,6 +84,19 @@ func (c *Clear) Command() string {
 		return "yardmaster box join"
 	case "billing.key_add":
 		return "yardmaster key add --provider NAME"
+	case "billing.spend_cap_set":
+		return "yardmaster budget set USD"
+	case "billing.member_cap_set":
+		return "yardmaster budget member " + cmp.Or(Word(c.Args["userId"]), "MEMBER") + " USD"
+	case "billing.price_set":
+		return "yardmaster call billing.price_set provider=" + cmp.Or(Word(c.Args["provider"]), "PROVIDER") + " model=" +
+			cmp.Or(Word(c.Args["model"]), "MODEL") + " input_usd=USD output_usd=USD"
+	case "template.set":
+		return "yardmaster template set " + cmp.Or(Word(c.Args["name"]), "NAME")
+	case "project.update":
+		if c.Args["enabled"] == "true" && c.Args["owner"] != "" {
+			return "yardmaster repo enable " + Word(c.Args["owner"]+"/"+c.Args["repo"])
+		}
 	}
 	id := c.Args["id"]
 	for _, name := range []string{"blockerId", "planId"} {
@@ -80,11 +115,20 @@ func (c *Clear) Command() string {
 	case "pr.merge":
 		return "yardmaster pr merge " + id
 	case "pr.rearm_babysit":
-		return "yardmaster call pr.rearm_babysit id=" + id + ` reason="…"`
+		return "yardmaster pr rearm " + id + ` "…"`
+	case "box.drain":
+		if c.Args["resume"] == "true" {
+			return "yardmaster box resume " + id
+		}
+	case "task.budget_set", "plan.budget_set":
+		noun, _, _ := strings.Cut(name, ".")
+		return "yardmaster budget " + noun + " " + id + " USD"
+	case "escalation.resolve":
+		return "yardmaster escalation resolve " + id + ` "…"`
 	case "task.cancel", "task.redispatch":
 		return "yardmaster task " + strings.TrimPrefix(name, "task.") + " " + id
 	case "task.retry_now":
-		return "yardmaster call task.retry_now id=" + id
+		return "yardmaster task retry " + id
 	case "plan.approve":
 		return "yardmaster plan approve " + id
 	case "blocker.submit", "blocker.spec":
@@ -125,14 +169,20 @@ func (t Task) state() string {
 
 // Pull has the members of a pull request that the command line uses.
 type Pull struct {
-	ID            string  `json:"id"`
-	Repo          string  `json:"repo"`
-	Number        int     `json:"number"`
-	URL           string  `json:"url"`
-	State         string  `json:"state"`
-	Checks        string  `json:"checks"`
-	HeadSHA       string  `json:"head_sha"`
-	MergeSHA      *string `json:"merge_sha"`
+	ID       string  `json:"id"`
+	Repo     string  `json:"repo"`
+	Number   int     `json:"number"`
+	URL      string  `json:"url"`
+	State    string  `json:"state"`
+	Checks   string  `json:"checks"`
+	HeadSHA  string  `json:"head_sha"`
+	MergeSHA *string `json:"merge_sha"`
+	// MergedAt and ClosedAt are when it ended; both are nil until then.
+	MergedAt *time.Time `json:"merged_at"`
+	ClosedAt *time.Time `json:"closed_at"`
+	Review   struct {
+		Holding int `json:"holding"` // findings that hold the merge
+	} `json:"review"`
 	PendingAction *struct {
 		ID       string `json:"id"`
 		Kind     string `json:"kind"`
@@ -146,6 +196,25 @@ type Pull struct {
 			Paths []string `json:"paths"`
 		} `json:"protected"`
 	} `json:"pending_action"`
+}
+
+// name is the shortest name by which a command finds it.
+func (p Pull) name() string {
+	if p.Repo != "" && p.Number > 0 {
+		return fmt.Sprintf("%s#%d", p.Repo, p.Number)
+	}
+	return p.ID
+}
+
+// endedAt is when the pull request was merged or closed; zero until then.
+func (p Pull) endedAt() time.Time {
+	switch {
+	case p.MergedAt != nil:
+		return *p.MergedAt
+	case p.ClosedAt != nil:
+		return *p.ClosedAt
+	}
+	return time.Time{}
 }
 
 // Warning is the pending question about a pull request that changes protected
@@ -198,6 +267,7 @@ type Watcher struct {
 	Event func(Task, Event) // an event of its run
 	Pull  func(Pull)        // its pull request changed
 	Lost  func(error)       // the server does not answer; Watch retries until it does
+	Back  func()            // it answers again
 }
 
 const (
@@ -216,19 +286,19 @@ func (c *Client) Watch(ctx context.Context, taskID string, w Watcher) (Task, err
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	f := follower{c: c, w: w, id: taskID}
-	pause, lost := firstPause, false
+	pause := firstPause
 	for {
 		changed, err := f.look(ctx)
 		var refusal *Problem
 		known := f.task.ID != "" || errors.As(err, &refusal) // a server has answered before
 		if wait, again := tryAgain(ctx, err); again && known {
-			if !lost && w.Lost != nil {
+			if !f.lost && w.Lost != nil {
 				w.Lost(err)
 			}
-			lost, pause = true, max(wait, longestPause)
+			f.lost, pause = true, max(wait, longestPause)
 		} else if err != nil {
 			return f.task, err
-		} else if lost = false; changed {
+		} else if changed {
 			pause = firstPause
 		}
 		if err == nil && f.task.Ended() {
@@ -265,6 +335,9 @@ type follower struct {
 	task        Task
 	state, pull string // as last reported
 	run         *tail
+	begun       bool // the task was read before
+	lost        bool // the server did not answer the last time
+	heard       int64
 }
 
 // look reads the task and its pull request, and reports changes.
@@ -285,14 +358,28 @@ func (f *follower) look(ctx context.Context) (changed bool, err error) {
 		}
 		run = newest.RunID
 	}
+	var pr Pull
+	if t.PRID != nil {
+		if err := f.c.Call(ctx, http.MethodGet, "/v1/prs/"+url.PathEscape(*t.PRID), nil, &pr); err != nil {
+			return false, err
+		}
+	}
+	if f.lost && f.w.Back != nil {
+		f.w.Back()
+	}
+	f.lost = false
 	if run != nil && (f.run == nil || f.run.id != *run) {
 		f.rest(ctx)
 		f.run = f.c.tail(ctx, *run)
 	}
 	if state != f.state {
-		if t.Status != "claimed" && t.Status != "running" {
+		switch {
+		case t.Status != "claimed" && t.Status != "running":
 			f.rest(ctx) // the events of the run precede its outcome
+		case !f.begun && len(t.Holds) > 0 && t.Run != nil:
+			f.catchUp(ctx, t.Run.LastSeq) // and what it waits for already
 		}
+		f.begun = true
 		f.state, changed = state, true
 		if f.w.State != nil {
 			f.w.State(t)
@@ -300,10 +387,6 @@ func (f *follower) look(ctx context.Context) (changed bool, err error) {
 	}
 	if t.PRID == nil {
 		return changed, nil
-	}
-	var pr Pull
-	if err := f.c.Call(ctx, http.MethodGet, "/v1/prs/"+*t.PRID, nil, &pr); err != nil {
-		return changed, err
 	}
 	if pull := fmt.Sprint(pr.State, pr.Checks, pr.HeadSHA, pr.PendingAction != nil, pr.Warning()); pull != f.pull {
 		f.pull, changed = pull, true
@@ -327,14 +410,39 @@ func (f *follower) hear(ctx context.Context, over <-chan time.Time) (ended bool,
 				f.run.events = nil
 				return true, f.run.err
 			}
-			if f.w.Event != nil {
-				f.w.Event(f.task, e)
-			}
+			f.tell(e)
 		case <-over:
 			return false, nil
 		case <-ctx.Done():
 			return false, ctx.Err()
 		}
+	}
+}
+
+// catchUp reports the events of a run that goes on, up to one that there is already.
+func (f *follower) catchUp(ctx context.Context, last int64) {
+	over := time.After(eventLag)
+	for f.heard < last && f.run != nil && f.run.events != nil {
+		select {
+		case e, more := <-f.run.events:
+			if !more {
+				f.run.events = nil
+				return
+			}
+			f.tell(e)
+		case <-over:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// tell reports an event.
+func (f *follower) tell(e Event) {
+	f.heard = e.Seq
+	if f.w.Event != nil {
+		f.w.Event(f.task, e)
 	}
 }
 

@@ -131,10 +131,11 @@ func TestWatchOutlastsTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y := &yard{merges: 5 * time.Minute, start: time.Now(), busy: 40 * time.Second, down: [2]time.Duration{time.Minute, 3 * time.Minute}}
 		c := &Client{URL: "http://y", HTTP: &http.Client{Transport: served{y}}}
-		lost := 0
-		task, err := c.Watch(t.Context(), "t", Watcher{Lost: func(error) { lost++ }})
-		if err != nil || task.Status != "merged" || lost != 2 {
-			t.Errorf("%s, lost %d times, %v", task.Status, lost, err)
+		var told []string
+		task, err := c.Watch(t.Context(), "t", Watcher{Lost: func(error) { told = append(told, "lost") },
+			Back: func() { told = append(told, "back") }, State: func(t Task) { told = append(told, t.Status) }})
+		if said := strings.Join(told, " "); err != nil || said != "lost back mergeable lost back merged" {
+			t.Errorf("%s, told %q, %v", task.Status, said, err)
 		}
 		if y.tooSoon > 1 {
 			t.Errorf("asked %d times before it was told to", y.tooSoon)
@@ -157,6 +158,35 @@ func TestWatchRefused(t *testing.T) {
 	c.HTTP.Transport = served{&yard{merges: time.Hour, start: time.Now()}}
 	if _, err := c.Watch(ctx, "t", Watcher{State: func(Task) { cancel() }}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
+	}
+}
+
+// A command and an address stay in one piece, whatever the width; a command names what it is about in few characters.
+func TestCommandsStayWhole(t *testing.T) {
+	t.Parallel()
+	const id = "0198a2c4-5b6c-7d8e-9f01-23456789abcd"
+	var pr Pull
+	err := json.Unmarshal([]byte(`{"id": "`+id+`", "repo": "acme/web", "number": 10, "state": "open", "head_sha": "0123456789abcdef",
+		"checks": "passed", "pending_action": {"kind": "merge", "state": "pending", "question": "Merge it into main?"}}`), &pr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var task Task
+	err = json.Unmarshal([]byte(`{"id": "t", "status": "held", "holds": [{"reason": "blocked", "clears_when": "a person answers",
+		"clear": {"capability": "blocker.answer", "args": {"blockerId": "`+id+`"}}}]}`), &task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	w := Printer{Out: &out, Width: 40, Page: func(noun, id string) string { return "http://yard.example.com/ui/" + noun + "s/" + id },
+		Short: func(command string) string { return strings.ReplaceAll(command, id, "6789abcd") }}.Watcher()
+	w.Pull(pr)
+	w.State(task)
+	for _, whole := range []string{"pull      then: yardmaster pr approve acme/web#10\n", "asked: Merge it into main?\n",
+		"see http://yard.example.com/ui/prs/" + id + "\n", `then: yardmaster blocker answer 6789abcd "…"` + "\n"} {
+		if !strings.Contains(out.String(), whole) {
+			t.Errorf("%q is not in:\n%s", whole, out.String())
+		}
 	}
 }
 
@@ -252,12 +282,12 @@ func TestWaitIsPrintedWithItsCommand(t *testing.T) {
 	}
 	var out strings.Builder
 	Print(&out, 0).State(task)
-	want := `  task      awaiting_ci, stuck, after ci_ladder_spent: the check exited with 1
-  task      waits: needs_person, until a person mends it
-  task      then: yardmaster call pr.rearm_babysit id=p reason="…"
-  task      waits: no_box_online, until a box comes
+	want := `  task      awaiting ci, stuck, after ci ladder spent: the check exited with 1
+  task      waits for a person, until a person mends it
+  task      then: yardmaster pr rearm p "…"
+  task      waits for a box, until a box comes
   task      then: yardmaster box join
-  task      waits: conflict, until it ends
+  task      waits for a task on the same files, until it ends
 `
 	if out.String() != want {
 		t.Errorf("printed:\n%s", out.String())
@@ -265,6 +295,8 @@ func TestWaitIsPrintedWithItsCommand(t *testing.T) {
 	for capability, want := range map[string]string{
 		"pr.approve_pending": "yardmaster pr approve p", "pr.ask_again": "yardmaster pr ask-again p", "pr.merge": "yardmaster pr merge p",
 		"task.cancel": "yardmaster task cancel p", "task.redispatch": "yardmaster task redispatch p", "blocker.answer": "",
+		"task.budget_set": "yardmaster budget task p USD", "task.retry_now": "yardmaster task retry p",
+		"billing.spend_cap_set": "yardmaster budget set USD", "box.drain": "",
 		"plan.approve": "yardmaster plan approve p", "box.add": "yardmaster box join", "billing.key_delete": "",
 	} {
 		c := Clear{Capability: capability, Args: map[string]string{"id": "p"}}
@@ -285,6 +317,11 @@ func TestEventsAreSentences(t *testing.T) {
 		{"outbox.refused", `{"file": "ask.json", "reason": "no title"}`, "ask.json was refused: no title"},
 		{"command.refused", `{"kind": "note", "reason": "too late"}`, "the box refused a command: too late"},
 		{"run.parked", `{}`, "waits for a person"},
+		{"user.message", `{"state": "queued", "text": "You asked: Which colour?\nA person answers: mauve\nor so\nGo on with the task."}`,
+			"a person answers: mauve or so"},
+		{"user.message", `{"state": "queued", "text": "You asked: A key?\nA person has put these into the vault: KEY.\n` +
+			`What is new is not in your environment yet. A shell loads it.\nGo on with the task."}`,
+			"a person has put these into the vault: KEY."},
 		{"run.resumed", `{}`, "goes on"},
 		{"run.finished", `{"state": "failed", "failure_kind": "agent_error", "error": "it ended"}`, "finished: failed, agent_error: it ended"},
 	} {
@@ -319,14 +356,60 @@ func TestLinesHaveTheirOwnTime(t *testing.T) {
 	w.Event(Task{}, Event{Kind: "run.accepted"})
 	w.Pull(Pull{Number: 1, State: "open", Checks: "none"})
 	ended := now.Add(-20 * time.Minute)
+	w.Pull(Pull{Number: 1, State: "merged", Checks: "none", MergedAt: new(now.Add(-25 * time.Minute))})
+	w.Pull(Pull{Number: 1, State: "closed", Checks: "none", ClosedAt: new(now.Add(-24 * time.Minute))})
 	w.State(Task{Status: "merged", FinishedAt: &ended})
 	var times []string
 	for line := range strings.Lines(out.String()) {
 		at, _, _ := strings.Cut(line, "  ")
 		times = append(times, at)
 	}
-	want := []string{"18:00:00", "2026-05-03 16:00:00", "17:00:00", "17:10:00", "17:30:00", "18:00:00", "18:00:00", "17:40:00"}
+	want := []string{"18:00:00", "2026-05-03 16:00:00", "17:00:00", "17:10:00", "17:30:00", "18:00:00", "18:00:00",
+		"17:35:00", "17:36:00", "17:40:00"}
 	if !slices.Equal(times, want) {
 		t.Errorf("the times are %q, not %q, of\n%s", times, want, out.String())
+	}
+}
+
+// Times in a sentence of the server are distances, to come and past.
+func TestTimesInSentences(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 27, 3, 37, 0, 0, time.UTC)
+	for text, want := range map[string]string{
+		"the wait is over, at 2026-11-27T03:41:03Z, or somebody ends it": "the wait is over, in 4m, or somebody ends it",
+		"which is tried at 2026-11-27T03:40:00.5Z":                       "which is tried in 3m",
+		"it began at 2026-11-27T01:37:00Z":                               "it began 2h ago",
+		"at 2026-99-27T01:37:00Z":                                        "at 2026-99-27T01:37:00Z",
+		"a box comes online":                                             "a box comes online",
+	} {
+		if got := Times(text, now); got != want {
+			t.Errorf("%q becomes %q, not %q", text, got, want)
+		}
+	}
+}
+
+// The diff of an edit is printed once, whether the agent reports it when the call begins or when it ends. Another
+// run has calls of the same ids.
+func TestDiffIsPrintedOnce(t *testing.T) {
+	t.Parallel()
+	const diff = `"content": [{"type": "diff", "path": "a.go", "oldText": "one\n", "newText": "two\n"}]`
+	start := `{"sessionUpdate": "tool_call", "toolCallId": "call_1", "status": "in_progress", `
+	ends := `{"sessionUpdate": "tool_call_update", "toolCallId": "call_1", "status": "completed", `
+	for name, updates := range map[string][]string{
+		"at its end":       {start + `"title": "Edit a.go"}`, ends + diff + "}"},
+		"at its beginning": {start + diff + "}", ends + `"content": []}`},
+		"at both":          {start + diff + "}", ends + diff + "}"},
+	} {
+		var out strings.Builder
+		w := Print(&out, 0)
+		for run := 1; run <= 2; run++ {
+			w.Event(Task{}, Event{Kind: "run.accepted"})
+			for _, u := range updates {
+				w.Event(Task{}, Event{Kind: "agent.update", Data: json.RawMessage(u)})
+			}
+			if got := strings.Count(out.String(), "a.go\n            - one\n            + two\n"); got != run {
+				t.Errorf("%s: %d diffs in %d runs:\n%s", name, got, run, out.String())
+			}
+		}
 	}
 }

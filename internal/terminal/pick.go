@@ -19,6 +19,9 @@ import (
 // ErrNothingPicked is the error of a picker that was left.
 var ErrNothingPicked = errors.New("nothing was picked")
 
+// ErrInterrupted is the error of a picker that was left with Ctrl-C.
+var ErrInterrupted = errors.New("interrupted")
+
 // shown is the number of rows that a picker shows at once.
 const shown = 10
 
@@ -56,7 +59,9 @@ func (p *picker) key(k string) (row int, err error) {
 		if p.at < len(found) {
 			return found[p.at], nil
 		}
-	case "\x03", "\x04", "\x1b": // Ctrl-C, Ctrl-D, Escape
+	case "\x03": // Ctrl-C
+		return -1, ErrInterrupted
+	case "\x04", "\x1b": // Ctrl-D, Escape
 		return -1, ErrNothingPicked
 	case "\x1b[A", "\x1bOA", "\x10":
 		p.at = max(p.at-1, 0)
@@ -102,7 +107,7 @@ func (p *picker) draw(s Screen, w io.Writer) int {
 }
 
 // Pick has a person choose one of rows on the terminal, and answers its index. It fails
-// with ErrNothingPicked if the person leaves.
+// with ErrNothingPicked if the person leaves, and with ErrInterrupted after Ctrl-C.
 func Pick(ctx context.Context, env func(string) string, prompt string, rows []string) (int, error) {
 	if !Interactive() {
 		return -1, ErrNothingPicked

@@ -93,10 +93,19 @@ func (s Screen) Paint(t Tone, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
+// Enter goes to the terminal's other screen, if it has one that can be drawn anew. What the
+// first one shows, and showed before, stays as it is. Leave goes back to it.
+func (s Screen) Enter(w io.Writer) { s.control(w, "\x1b[?1049h") }
+
+// Leave goes back from the other screen.
+func (s Screen) Leave(w io.Writer) { s.control(w, "\x1b[?1049l") }
+
 // Clear puts the cursor into the first column of the first line and empties the screen,
 // if that can be done, for what is drawn again.
-func (s Screen) Clear(w io.Writer) {
+func (s Screen) Clear(w io.Writer) { s.control(w, "\x1b[H\x1b[2J") }
+
+func (s Screen) control(w io.Writer, sequence string) {
 	if s.Live && s.Width > 0 {
-		_, _ = io.WriteString(w, "\x1b[H\x1b[2J\x1b[3J")
+		_, _ = io.WriteString(w, sequence)
 	}
 }

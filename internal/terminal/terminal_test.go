@@ -1,6 +1,10 @@
 package terminal
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +55,31 @@ func TestTableFits(t *testing.T) {
 		"\x1b[31mfailed\x1b[0m") ||
 		strings.Count(b.String(), "\x1b[")%2 != 0 {
 		t.Errorf("%q, %v", b.String(), err)
+	}
+}
+
+// Extra columns are left out before a title is cut, and one that gives way itself before a title is cut to little.
+func TestExtraColumnsGiveWayFirst(t *testing.T) {
+	t.Parallel()
+	columns := []Column{{Head: "ID"}, {Head: "STATE"}, {Head: "BRANCH", Flex: true, Extra: true}, {Head: "TRY", Extra: true},
+		{Head: "BOX", Extra: true}, {Head: "TITLE", Flex: true}}
+	title, branch := strings.Repeat("t", 40), strings.Repeat("b", 40)
+	rows := [][]Cell{{{Text: "c06a6b89"}, {Text: "running"}, {Text: branch}, {Text: "1"}, {Text: "builder"}, {Text: title}}}
+	for width, want := range map[int]string{
+		120: "c06a6b89  running  " + branch + "  1    builder  " + title,
+		112: "c06a6b89  running  " + branch + "  1    " + title,
+		105: "c06a6b89  running  " + branch + "  " + title,
+		90:  "c06a6b89  running  " + strings.Repeat("b", 33) + "…  " + strings.Repeat("t", 34) + "…",
+		80:  "c06a6b89  running  " + title,
+		50:  "c06a6b89  running  " + strings.Repeat("t", 30) + "…",
+	} {
+		var b strings.Builder
+		if err := (Screen{Width: width}).Table(&b, columns, rows); err != nil {
+			t.Fatal(err)
+		}
+		if _, line, _ := strings.Cut(b.String(), "\n"); strings.TrimSuffix(line, "\n") != want {
+			t.Errorf("at %d: %q, not %q", width, line, want)
+		}
 	}
 }
 
@@ -120,17 +149,31 @@ func TestEditor(t *testing.T) {
 	env := func(command string) func(string) string {
 		return func(key string) string { return map[string]string{"EDITOR": command}[key] }
 	}
-	text, err := Edit(t.Context(), env(`sh -c 'printf "written\n" | cat - "$1" > "$1.new" && mv "$1.new" "$1"' -`),
+	text, path, err := Edit(t.Context(), env(`sh -c 'printf "written\n" | cat - "$1" > "$1.new" && mv "$1.new" "$1"' -`),
 		"begun", "help\nof two lines")
 	if err != nil || text != "written\nbegun" {
 		t.Errorf("%q, %v", text, err)
 	}
-	if _, err := Edit(t.Context(), env("true"), "", "help"); err != ErrEmpty {
-		t.Errorf("%v", err)
+	if b, err := os.ReadFile(path); string(b) != "written\nbegun\n" {
+		t.Errorf("the file has %q, %v", b, err)
 	}
-	if _, err := Edit(t.Context(), env("false"), "x", "help"); err == nil {
-		t.Error("an editor that failed wrote something")
+	Forget(path)
+	if _, err := os.Stat(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder of the file is left: %v", err)
 	}
+	if _, path, err := Edit(t.Context(), env("true"), "", "help"); err != ErrEmpty || path != "" {
+		t.Errorf("%q, %v", path, err)
+	}
+	if _, path, err := Edit(t.Context(), env("false"), "x", "help"); err == nil || path != "" {
+		t.Errorf("an editor that failed wrote something: %q", path)
+	}
+	if _, path, err = Edit(t.Context(), env(`sh -c 'echo much > "$1"; exit 1' -`), "x", "help"); err == nil {
+		t.Error("an editor that failed is none that did not")
+	}
+	if b, err := os.ReadFile(path); string(b) != "much\n" {
+		t.Errorf("what an editor that failed has left is %q, %v", b, err)
+	}
+	Forget(path)
 }
 
 // A pipe gets a line for each step, and nothing that is drawn.
