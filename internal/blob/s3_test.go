@@ -109,7 +109,7 @@ func named(t *testing.T) (*blob.S3, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	for end := time.Now().Add(20 * time.Second); ; {
+	for end := time.Now().Add(time.Minute); ; {
 		c, err := net.DialTimeout("tcp", server.endpoint, time.Second)
 		if err == nil {
 			_ = c.Close()

@@ -43,12 +43,13 @@ type attempt struct {
 	secrets *scrub.Scrubber // never spooled
 	vault   *secrets        // nil until fetchSecrets has fetched them
 
-	asked  chan struct{}   // closed when the agent is asked to end
-	killed context.Context // done when the agent has to end at once
-	kill   context.CancelFunc
-	fenced chan struct{} // closed when the attempt does not belong to this box any more
-	ended  chan struct{} // closed when its last event is spooled
-	saved  chan struct{} // closed when its last event is committed
+	asked     chan struct{}   // closed when the agent is asked to end
+	announced chan struct{}   // closed when that is recorded, or is not to be
+	killed    context.Context // done when the agent has to end at once
+	kill      context.CancelFunc
+	fenced    chan struct{} // closed when the attempt does not belong to this box any more
+	ended     chan struct{} // closed when its last event is spooled
+	saved     chan struct{} // closed when its last event is committed
 
 	messages chan driver.Message
 	declared outbox
@@ -89,9 +90,10 @@ func newAttempt(parent context.Context, on *setup, start protocol.Start, log *sl
 	a := &attempt{
 		start: start, token: id.Random(), secrets: scrub.New(),
 		dir: attemptDir(on.data, start.Run, start.Attempt), root: on.work, work: attemptDir(on.work, start.Run, start.Attempt),
-		log:    log.With("run", start.Run, "attempt", start.Attempt),
-		asked:  make(chan struct{}),
-		fenced: make(chan struct{}), ended: make(chan struct{}), saved: make(chan struct{}),
+		log:       log.With("run", start.Run, "attempt", start.Attempt),
+		asked:     make(chan struct{}),
+		announced: make(chan struct{}),
+		fenced:    make(chan struct{}), ended: make(chan struct{}), saved: make(chan struct{}),
 		messages: make(chan driver.Message, messagesWaiting),
 	}
 	a.secrets.Add(a.token, start.ModelToken, start.GitToken)

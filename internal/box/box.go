@@ -78,14 +78,14 @@ type Timing struct {
 	Stall     time.Duration // without a sign of progress, until a run is ended; 15 min
 	Park      time.Duration // how long an agent that waits for a person is kept; 10 min
 	Grace     time.Duration // how long an agent may take to end a cancelled turn; 10 s
-	Wrap      time.Duration // how long saving the work of an attempt may take; 5 min
+	Wrap      time.Duration // how long the work of an attempt may take to collect, and how long to push; 5 min
 	Leave     time.Duration // how long ending, saving and sending may take when the box is stopped; 45 s
 	Retry     time.Duration // until a failed call is repeated; 1 s
 	Seek      time.Duration // without a connection, until the box asks where the bus is; 5 s
 	Scan      time.Duration // between two searches for installed agents; 15 s
 }
 
-// scanEvery is the default of Timing.Look.
+// scanEvery is the default of Timing.Scan.
 const scanEvery = 15 * time.Second
 
 func (t Timing) withDefaults() Timing {
@@ -150,6 +150,7 @@ type box struct {
 	unfit    string              // why the box can carry out nothing, by its last test; empty: it can
 	taking   sync.Mutex          // held while a command is taken
 	unopened int                 // claims in a row whose tokens this process could not open; only claimRuns uses it
+	late     int                 // runs in a row that came too late for their lease; only claimRuns uses it
 
 	retesting sync.Mutex // held while the machine is tested
 	beating   sync.Mutex // held while a beat is under way: they arrive in order

@@ -30,8 +30,8 @@ func (b *box) claimRuns(ctx context.Context) {
 	}
 }
 
-// x is the free disk space in bytes that a claim needs, unless a tenth of
-// the disk is less. A run without space on the disk wastes an attempt of its task.
+// spaceToClaim is the free disk space in bytes that a claim needs, unless a tenth of the
+// disk is less. A run without space on the disk wastes an attempt of its task.
 const spaceToClaim = 256 << 20
 
 // ready tells whether the box may claim, and for how many slots.
@@ -74,7 +74,17 @@ func (b *box) claimRun(ctx context.Context, free int) error {
 		// asking.
 		sleep(ctx, b.cfg.Timing.Retry-time.Since(sent))
 		return nil
+	case tooLate(time.Since(sent), time.Duration(reply.Run.LeaseMS)*time.Millisecond):
+		// The answer was under way while the box was cut off. The same claim brings the
+		// same run, with all of its lease, unless the control plane has given it up.
+		b.log.Warn("a run came too late for its lease", "run", reply.Run.Run, "after", time.Since(sent))
+		if b.late++; b.late < maxLate {
+			return nil
+		}
+		b.late = 0
+		return b.memory.claimed()
 	}
+	b.late = 0
 	tokens, err := b.open(reply.Run.Run, reply.Sealed)
 	if err != nil {
 		err = fmt.Errorf("run %s: %w", reply.Run.Run, err)
@@ -89,6 +99,13 @@ func (b *box) claimRun(ctx context.Context, free int) error {
 	reply.Run.ModelToken, reply.Run.GitToken = tokens.Model, tokens.Git
 	return b.begin(*reply.Run, sent)
 }
+
+// tooLate tells whether so little is left of a lease that its run could end before it is
+// renewed. A control plane holds a claim for half of that time at most.
+func tooLate(after, lease time.Duration) bool { return after > protocol.KillAfter(lease)*5/8 }
+
+// maxLate is how often in a row a run may come too late before its claim is given up.
+const maxLate = 3
 
 // maxUnopened is how often the box asks for a run whose tokens it cannot open.
 const maxUnopened = 3

@@ -44,8 +44,6 @@ func (b *box) conclude(a *attempt, w *workspace, r result) {
 			a.log.Warn("home not removed", "error", err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(a.killed, b.cfg.Timing.Wrap)
-	defer cancel()
 	if w != nil {
 		done.base = w.Base
 	}
@@ -71,7 +69,9 @@ func (b *box) conclude(a *attempt, w *workspace, r result) {
 			}
 		}
 	} else if done.something {
+		ctx, cancel := context.WithTimeout(a.killed, b.cfg.Timing.Wrap)
 		b.push(ctx, a, w, done, &f)
+		cancel()
 	}
 	// A request that came during the push counts only if it was more severe than
 	// graceful.
@@ -83,6 +83,9 @@ func (b *box) conclude(a *attempt, w *workspace, r result) {
 	}
 	if e := a.endingNow(); e != nil && e.severity == leaseLost {
 		a.event(protocol.EventLeaseLost, nil)
+	}
+	if a.endingNow() != nil {
+		<-a.announced // nothing is recorded after the end
 	}
 	a.event(protocol.EventFinished, f)
 	a.log.Info("run finished", "state", f.State, "kind", f.Kind, "error", f.Error, "tip", f.Tip, "wip", f.WIP)
@@ -260,8 +263,12 @@ func (b *box) refreshGitToken(ctx context.Context, a *attempt) (certain bool) {
 
 func (a *attempt) savedRef() string { return protocol.SavedRef(a.start.Run, a.start.Attempt) }
 
-// readReport reads the report that the agent left, its first 64 KiB. It answers ""
-// if the file is missing or not a regular file.
+// reportCut ends a report of which the rest was left out.
+const reportCut = "\n\n(The report is longer than 64 KiB. The rest was left out.)"
+
+// readReport reads the report that the agent left. Of one that is longer than 64 KiB it
+// reads as much as fits with a sentence that says so. It answers "" if the file is
+// missing or not a regular file.
 func readReport(home string) string {
 	root, err := os.OpenRoot(home)
 	if err != nil {
@@ -277,9 +284,14 @@ func readReport(home string) string {
 		return ""
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, reportBytes))
+	// Beyond twice as much, blanks around a text count like the rest of it.
+	all, err := io.ReadAll(io.LimitReader(file, 2*reportBytes))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return ""
 	}
-	return strings.TrimSpace(strings.ToValidUTF8(string(text), ""))
+	text := strings.TrimSpace(strings.ToValidUTF8(string(all), ""))
+	if len(text) > reportBytes {
+		return strings.TrimSpace(strings.ToValidUTF8(text[:reportBytes-len(reportCut)], "")) + reportCut
+	}
+	return text
 }

@@ -33,6 +33,66 @@ func TestBoxLeavesItsClaim(t *testing.T) {
 	}
 }
 
+// A run that is given to a claim whose answer comes when its lease is over is claimed
+// again, and not lost.
+func TestRunThatComesTooLateIsClaimedAgain(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	granted := make(chan struct{})
+	p.change(func() { p.granted = granted })
+	cfg := p.config()
+	cfg.Timing.ClaimWait = 8 * time.Second
+	p.start(cfg)
+	run := p.task(func(s *protocol.Start) { s.Prompt, s.LeaseMS = "say done", 8000 })
+	p.until("the answer is too old for the lease", func() bool {
+		return len(p.claims) == 1 && time.Since(p.run(run).asked) > 4500*time.Millisecond
+	})
+	close(granted)
+	if s, f := p.finish(run); f.State != protocol.Succeeded {
+		t.Errorf("it ended as %+v, events %s", f, s.kinds())
+	}
+	p.change(func() {
+		if len(p.claims) != 1 {
+			t.Errorf("it was claimed by %d claims", len(p.claims))
+		}
+	})
+}
+
+// A claim whose run comes too late three times in a row is given up: the box goes on with
+// another, and the run with its lease.
+func TestRunThatAlwaysComesTooLateIsGivenUp(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	granted := make(chan struct{})
+	p.change(func() { p.granted = granted })
+	cfg := p.config()
+	cfg.Slots = 1
+	p.start(cfg)
+	late := p.task(func(s *protocol.Start) { s.Prompt, s.LeaseMS = "say late", 1200 })
+	for range 3 {
+		p.until("the claim is held", func() bool { return p.granted == nil })
+		held := time.Now()
+		p.until("its answer is too old", func() bool { return time.Since(held) > 700*time.Millisecond })
+		next := make(chan struct{})
+		p.change(func() { p.granted = next })
+		close(granted)
+		granted = next
+	}
+	p.change(func() { p.granted = nil })
+	run := p.task(func(s *protocol.Start) { s.Prompt = "say done" })
+	if s, f := p.finish(run); f.State != protocol.Succeeded {
+		t.Errorf("the next run ended as %+v, events %s", f, s.kinds())
+	}
+	p.change(func() {
+		if len(p.claims) != 2 {
+			t.Errorf("there were %d claims", len(p.claims))
+		}
+		if got := p.run(late).kinds(); got != "" {
+			t.Errorf("the late run has begun: %s", got)
+		}
+	})
+}
+
 // TestGoodbyeComesLast holds that the runs of a box are given back before its
 // goodbye, or named in it.
 func TestGoodbyeComesLast(t *testing.T) {
@@ -87,7 +147,7 @@ func TestNoLeaseForWhatIsHandedIn(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
 	cfg := p.config()
-	cfg.Timing.Renew, cfg.Timing.Leave = 500*time.Millisecond, 4*time.Second
+	cfg.Timing.Renew, cfg.Timing.Leave = 500*time.Millisecond, 12*time.Second
 	stop := p.start(cfg)
 	run := p.task(func(s *protocol.Start) { s.Prompt = "say ready\nhang" })
 	p.saying(run, "ready")

@@ -103,7 +103,9 @@ func TestLevelThatFailsOnceIsOffered(t *testing.T) {
 	if _, err := os.Stat(failed); err != nil {
 		t.Errorf("nothing failed: %v", err)
 	}
-	if levels := p.hellos[0].Isolation; levels[0] != string(sandbox.Bubblewrap) {
-		t.Errorf("the box offers %v", levels)
-	}
+	p.change(func() {
+		if levels := p.hellos[0].Isolation; levels[0] != string(sandbox.Bubblewrap) {
+			t.Errorf("the box offers %v", levels)
+		}
+	})
 }

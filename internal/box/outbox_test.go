@@ -72,7 +72,7 @@ func TestParkedAgentIsBlockedInTheEnd(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
 	cfg := p.config()
-	cfg.Timing.Park, cfg.Timing.Stall = 4*time.Second, 3*time.Second // waiting is not stalling
+	cfg.Timing.Park, cfg.Timing.Stall = 12*time.Second, 10*time.Second // waiting is not stalling
 	p.start(cfg)
 	run := p.task(func(s *protocol.Start) { s.Prompt = "write a.txt one\ndeclare blocker-key.json " + keyBlocker })
 	if _, f := p.finish(run); f.State != protocol.Blocked || f.Error != "Which key?" || !f.WIP || p.show(f.Tip, "a.txt") != "one" ||

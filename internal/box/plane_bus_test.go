@@ -2,31 +2,37 @@ package box_test
 
 import (
 	"context"
-	"fmt"
-	"math/rand/v2"
-	"net"
 	"strings"
-	"testing"
 
 	"yardmaster/internal/bus"
+	"yardmaster/internal/proof/loopback"
 	"yardmaster/internal/protocol"
 )
 
-// lowPort is a free address with a port that the kernel gives to nobody who asks for any: a
-// bus that is started again finds it free.
-func lowPort(t *testing.T) string {
-	t.Helper()
+// listen starts the bus at its address, or at the first one that nobody has.
+func (p *plane) listen(ctx context.Context) *bus.Bus {
+	p.t.Helper()
+	if p.cfg.Listen != "" {
+		b, err := bus.Start(ctx, p.cfg)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return b
+	}
+	var err error
 	for range 100 {
-		at := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000))
-		if l, err := net.Listen("tcp", at); err == nil {
-			if err := l.Close(); err != nil {
-				t.Fatal(err)
-			}
-			return at
+		cfg := p.cfg
+		cfg.Listen = loopback.Address()
+		var b *bus.Bus
+		if b, err = bus.Start(ctx, cfg); err == nil {
+			return b
+		}
+		if !strings.Contains(err.Error(), cfg.Listen+" is taken") {
+			break
 		}
 	}
-	t.Fatal("no port is free")
-	return ""
+	p.t.Fatal(err)
+	return nil
 }
 
 // boot starts the bus, the first time or again.
@@ -34,14 +40,7 @@ func (p *plane) boot() {
 	p.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	p.halt = cancel
-	if p.cfg.Listen == "" {
-		p.cfg.Listen = lowPort(p.t)
-	}
-	b, err := bus.Start(ctx, p.cfg)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	p.bus = b
+	p.bus = p.listen(ctx)
 	p.cfg.Listen = strings.TrimPrefix(p.bus.URL(), "nats://")
 	for method, fn := range map[string]func(context.Context, string, []byte) (any, error){
 		protocol.CallHello: handler(p.hello), protocol.CallClaim: handler(p.claim), protocol.CallAccept: handler(p.accept),

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"reflect"
 	"yardmaster/internal/box"
 	"yardmaster/internal/bus"
 	"yardmaster/internal/fault"
@@ -39,34 +40,33 @@ type plane struct {
 	repo  string           // the bare repository that the git host serves
 	lease time.Duration
 
-	mu        sync.Mutex
-	news      chan struct{} // closed and replaced when anything below changes
-	queue     []protocol.Start
-	claims    map[string]protocol.Start // by claim id
-	runs      map[string]*seen
-	commands  []protocol.Command
-	full      int  // appends that are refused for now
-	seatGone  bool // nobody knows the box's account any more
-	hellos    []protocol.Hello
-	presence  *protocol.Presence
-	beaten    int           // beats of it
-	waiting   int           // claims that are not answered yet
-	granted   chan struct{} // not nil: the next claim that is given a run is answered once it is closed
-	left      bool          // as if the box had said goodbye; until its next hello
-	draining  bool
-	restarted bool
-	silent    bool // renewals and accepts are not answered
-	deaf      bool // beats are not answered
-	refuse    *fault.Error
-	reissues  int
-	exposure  []string      // firewalls that boxes reported
-	renewals  int           // of credentials
-	life      time.Duration // of NATS credentials
-	secrets   []protocol.Secret
-	push      string // the push token that is good now; empty: gitToken
-	lost      int    // answers with a push token that do not arrive
-	down      string // what is in the addresses of git that are answered with 503
-	refusals  int    // answers with 503
+	mu       sync.Mutex
+	news     chan struct{} // closed and replaced when anything below changes
+	queue    []protocol.Start
+	claims   map[string]protocol.Start // by claim id
+	runs     map[string]*seen
+	commands []protocol.Command
+	full     int  // appends that are refused for now
+	seatGone bool // nobody knows the box's account any more
+	hellos   []protocol.Hello
+	presence *protocol.Presence
+	beaten   int           // beats of it
+	waiting  int           // claims that are not answered yet
+	granted  chan struct{} // not nil: the next claim that is given a run is answered once it is closed
+	left     bool          // as if the box had said goodbye; until its next hello
+	draining bool
+	silent   bool // renewals and accepts are not answered
+	deaf     bool // beats are not answered
+	refuse   *fault.Error
+	reissues int
+	exposure []string      // firewalls that boxes reported
+	renewals int           // of credentials
+	life     time.Duration // of NATS credentials
+	secrets  []protocol.Secret
+	push     string // the push token that is good now; empty: gitToken
+	lost     int    // answers with a push token that do not arrive
+	down     string // what is in the addresses of git that are answered with 503
+	refusals int    // answers with 503
 }
 
 // seen is a run as its committed events tell it.
@@ -75,6 +75,7 @@ type seen struct {
 	asked  time.Time // newest renewal that was granted
 	fenced bool
 	closed bool // takes no more events
+	again  int  // envelopes with events that were committed before
 }
 
 func (s *seen) kinds() string {
@@ -381,15 +382,21 @@ func (p *plane) append(_ context.Context, e protocol.Envelope) (out protocol.App
 		if s.closed {
 			return
 		}
+		again := false
 		for _, ev := range e.Events {
 			last := int64(len(s.events))
 			switch {
 			case ev.Seq == last+1:
 				s.events = append(s.events, ev)
-			case ev.Seq <= last && p.restarted:
-				// Committed, and not answered before the restart.
+			case ev.Seq <= last && reflect.DeepEqual(ev, s.events[ev.Seq-1]):
+				again = true // committed, and its answer was lost or late
 			default:
 				p.t.Errorf("run %s: event %d (%s) after %d", e.Run, ev.Seq, ev.Kind, last)
+			}
+		}
+		if again {
+			if s.again++; s.again > 5 {
+				p.t.Errorf("run %s: events that are committed were sent again %d times", e.Run, s.again)
 			}
 		}
 	})

@@ -53,7 +53,11 @@ func (b *box) sendBeat(ctx context.Context, p protocol.Presence) error {
 		return nil
 	}
 	b.lastSent = p.State == stateLeft
-	ctx, cancel := context.WithTimeout(ctx, b.cfg.Timing.Beat)
+	limit := b.cfg.Timing.Beat
+	if b.lastSent { // nothing replaces the goodbye
+		limit = max(limit, goodbyeWait)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	p.V = protocol.Version
 	var reply protocol.BeatReply

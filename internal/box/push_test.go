@@ -56,7 +56,7 @@ func TestHostIsDownForEver(t *testing.T) {
 	p := newPlane(t)
 	p.change(func() { p.down = pushes })
 	cfg := p.config()
-	cfg.Timing.Wrap = 3 * time.Second
+	cfg.Timing.Wrap = 8 * time.Second
 	p.start(cfg)
 	for attempt := 1; attempt <= 2; attempt++ {
 		began := time.Now()
@@ -91,9 +91,15 @@ func TestKeptWorkIsOfItsBranch(t *testing.T) {
 	p := newPlane(t)
 	p.change(func() { p.down = pushes })
 	cfg := p.config()
-	cfg.Timing.Wrap = time.Second
-	p.start(cfg)
+	first := cfg
+	first.Timing.Wrap = time.Second // it gives up soon
+	program := p.process(first)
 	p.finish(p.works())
+	if err := program.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = program.Wait()
+	p.start(cfg)
 	theirs := git(t, p.repo, "commit-tree", "-p", "main", "-m", "by hand", "main^{tree}")
 	git(t, p.repo, "update-ref", "refs/heads/svc/t--12345678", theirs)
 	p.change(func() { p.down = "" })
@@ -112,7 +118,7 @@ func TestOldKeptWorkIsForgotten(t *testing.T) {
 	p := newPlane(t)
 	p.change(func() { p.down = pushes })
 	cfg := p.config()
-	cfg.Timing.Wrap = time.Second
+	cfg.Timing.Wrap = 8 * time.Second
 	first := p.process(cfg)
 	p.finish(p.works())
 	kept := func() []string {

@@ -410,7 +410,7 @@ func TestKilledBoxInAClosedFolderComesBackWithItsWork(t *testing.T) {
 	if _, f := p.finish(run); f.State != protocol.Lost || !f.WIP || p.show("svc/t--12345678", "wip.txt") != "wip" {
 		t.Errorf("finished %+v", f)
 	}
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		left, err := filepath.Glob(filepath.Join(cfg.DataDir, "work", "runs", "*"))
 		if err == nil && len(left) == 0 {

@@ -66,6 +66,7 @@ func (b *box) watchLease(ctx context.Context, a *attempt) {
 
 // announce tells the control plane that the attempt was asked to end.
 func (a *attempt) announce(ctx context.Context) {
+	defer close(a.announced)
 	select {
 	case <-ctx.Done():
 	case <-a.asked:

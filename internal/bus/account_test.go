@@ -259,7 +259,7 @@ func TestExpiryAndRenewal(t *testing.T) {
 	t.Parallel()
 	b := start(t, newConfig(t))
 	x := enrol(t, b, "bx")
-	x.issue(t, b, 2*time.Second)
+	x.issue(t, b, 6*time.Second)
 	c := x.connect(t, b)
 	x.await(t, "connected", connected)
 

@@ -16,7 +16,7 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 func testContext(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

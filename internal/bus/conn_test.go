@@ -15,16 +15,17 @@ import (
 	"time"
 
 	"yardmaster/internal/box/conn"
+	"yardmaster/internal/proof/loopback"
 	"yardmaster/internal/protocol"
 )
 
 func TestDialBeforeTheControlPlaneIsUp(t *testing.T) {
 	t.Parallel()
 	cfg := newConfig(t)
+	cfg.Listen = loopback.Address()
 	b := start(t, cfg)
 	x := enrol(t, b, "bx")
 	address := b.URL()
-	cfg.Listen = hostPort(address)
 	stop(t, b)
 
 	c := x.dial(t, address)
@@ -136,9 +137,4 @@ func TestSizes(t *testing.T) {
 	if _, err := c.Append(testContext(t), e); !errors.Is(err, conn.ErrTooLarge) {
 		t.Errorf("over the limit: %v", err)
 	}
-}
-
-func hostPort(address string) string {
-	_, rest, _ := strings.Cut(address, "://")
-	return rest
 }

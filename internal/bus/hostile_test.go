@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -115,6 +116,7 @@ func TestFlood(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	var waits []time.Duration // of the honest box
 	began := time.Now()
 	body := make([]byte, 250<<10)
 	for i := 0; time.Since(began) < 5*time.Second || refused.Load() == 0; i++ {
@@ -126,13 +128,16 @@ func TestFlood(t *testing.T) {
 		if i%20 == 0 {
 			asked := time.Now()
 			works(t, honest, "honest")
-			if took := time.Since(asked); took > 2*time.Second {
-				t.Errorf("an honest box waited %s", took)
-			}
+			waits = append(waits, time.Since(asked))
 		}
 		if time.Since(began) > patience {
 			t.Fatal("nothing was refused")
 		}
+	}
+	// One call may meet a moment in which the machine does something else.
+	slices.Sort(waits)
+	if n := len(waits); n < 10 || waits[n*3/4] > time.Second || waits[n-1] > patience/2 {
+		t.Errorf("an honest box waited %s", waits)
 	}
 	if most := int64(share * (4 + time.Since(began).Seconds() + 1)); taken.Load() > most {
 		t.Errorf("%d MB were taken of one box, its share was %d", taken.Load()>>20, most>>20)
@@ -145,7 +150,7 @@ func TestFlood(t *testing.T) {
 // connect again.
 func TestBoxThatAsksOnAndOn(t *testing.T) { // alone: it takes all that the machine has
 	cfg := newConfig(t)
-	cfg.PutOut = 5 * time.Second
+	cfg.PutOut = 10 * time.Second
 	b := start(t, cfg)
 	echo(t, b)
 	honest := enrol(t, b, "honest").connect(t, b)
@@ -162,21 +167,23 @@ func TestBoxThatAsksOnAndOn(t *testing.T) { // alone: it takes all that the mach
 			break
 		}
 	}
-	t.Logf("put out after %s: %v", time.Since(began), receive(t, "the end of the connection", cut))
+	err = receive(t, "the end of the connection", cut)
+	t.Logf("put out after %s: %v", time.Since(began), err)
+	if nc, err := x.bound(t, b)(); err == nil {
+		nc.Close()
+		t.Error("the box came back at once")
+	}
 	works(t, honest, "honest")
 	if err := b.Ping(testContext(t)); err != nil {
 		t.Error(err)
 	}
-	for again := error(nil); ; {
+	for {
 		nc, err := x.bound(t, b)()
 		if err == nil {
 			nc.Close()
-			if again == nil {
-				t.Error("the box came back at once")
-			}
 			break
 		}
-		if again = err; time.Since(began) > 4*patience {
+		if time.Since(began) > 4*patience {
 			t.Fatalf("the box does not come back: %v", err)
 		}
 	}

@@ -79,7 +79,7 @@ func (d *desk) recorded(t testing.TB) llm.Usage {
 	select {
 	case u := <-d.usage:
 		return u
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("nothing was recorded")
 		return llm.Usage{}
 	}

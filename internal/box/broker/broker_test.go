@@ -20,9 +20,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"strconv"
 	"yardmaster/internal/box/broker"
 	"yardmaster/internal/box/sandbox"
 	"yardmaster/internal/box/scrub"
+	"yardmaster/internal/proof/loopback"
 )
 
 // The test binary is also the shim of sandboxes and the agent in them.
@@ -130,12 +132,19 @@ func start(t *testing.T, far *httptest.Server, private []string, secrets func(fr
 	for _, l := range []net.Listener{tcp, socket} {
 		go b.Serve(l)
 	}
-	err = b.Register(broker.Run{Token: token, Scrubber: scrub.New(canary),
+	f := fixture{b, broker.Address(tcp.Addr().String(), token), tcp.Addr().String(), dir + "/s"}
+	f.register(t, secrets)
+	return f
+}
+
+// register admits the run of the tests.
+func (f fixture) register(t *testing.T, secrets func(fresh bool) broker.Secrets) {
+	t.Helper()
+	err := f.Register(broker.Run{Token: token, Scrubber: scrub.New(canary),
 		Secrets: func(_ context.Context, fresh bool) (broker.Secrets, error) { return secrets(fresh), nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fixture{b, broker.Address(tcp.Addr().String(), token), tcp.Addr().String(), dir + "/s"}
 }
 
 func lend(hosts ...string) func(bool) broker.Secrets {
@@ -298,16 +307,6 @@ func hostile(args []string) {
 	}
 }
 
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
 func TestCanaryAtEveryLevel(t *testing.T) {
 	far, host := upstream(t)
 	self, err := os.Executable()
@@ -344,7 +343,8 @@ func TestCanaryAtEveryLevel(t *testing.T) {
 			if level != sandbox.None { // what a sandbox may reach, it reaches by a forwarded port
 				port := 7071
 				if level == sandbox.Landlock {
-					port = freePort(t)
+					_, text, _ := net.SplitHostPort(loopback.Address())
+					port, _ = strconv.Atoi(text)
 				}
 				spec.Env["YARDMASTER_SECRETS_URL"] = broker.Address(fmt.Sprint("127.0.0.1:", port), token)
 				spec.Forward = []sandbox.Forward{{Port: port, Socket: f.socket}}

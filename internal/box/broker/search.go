@@ -57,7 +57,7 @@ func (t *searching) RoundTrip(out *http.Request) (*http.Response, error) {
 	}
 	return &http.Response{
 		StatusCode: resp.StatusCode, Header: t.headers(resp.Header), ContentLength: -1, Request: out,
-		Body: newSearched(body, resp.Body, t.run.Scrubber),
+		Body: newSearched(t.ctx, body, resp.Body, t.run.Scrubber),
 	}, nil
 }
 
@@ -91,6 +91,7 @@ func (t *searching) headers(from http.Header) http.Header {
 
 // searched reads a body and removes secrets as it arrives.
 type searched struct {
+	ctx   context.Context // of the request
 	from  io.Reader
 	whole io.Closer
 	into  io.WriteCloser // removes the secrets and writes to ready
@@ -99,14 +100,17 @@ type searched struct {
 	err   error
 }
 
-func newSearched(from io.Reader, whole io.Closer, secrets *scrub.Scrubber) *searched {
-	s := &searched{from: from, whole: whole, buf: make([]byte, 32<<10)}
+func newSearched(ctx context.Context, from io.Reader, whole io.Closer, secrets *scrub.Scrubber) *searched {
+	s := &searched{ctx: ctx, from: from, whole: whole, buf: make([]byte, 32<<10)}
 	s.into = secrets.Writer(&s.ready)
 	return s
 }
 
 // Read returns bytes that certainly contain no secret. When the body ends with an
-// error, Read returns that error and drops the bytes that it held back.
+// error, Read returns that error and drops the bytes that it held back. A body that
+// ends after the request was cancelled ends with an error: the host saw the
+// connection close, and may have ended its answer as if nothing were missing before
+// the transport stopped reading.
 func (s *searched) Read(p []byte) (int, error) {
 	for s.ready.Len() == 0 {
 		if s.err != nil {
@@ -115,6 +119,9 @@ func (s *searched) Read(p []byte) (int, error) {
 		n, err := s.from.Read(s.buf)
 		if _, werr := s.into.Write(s.buf[:n]); werr != nil {
 			err = werr
+		}
+		if errors.Is(err, io.EOF) && s.ctx.Err() != nil {
+			err = context.Cause(s.ctx)
 		}
 		if errors.Is(err, io.EOF) {
 			if cerr := s.into.Close(); cerr != nil {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -185,13 +186,19 @@ func TestAnswersComeAsTheyAreMade(t *testing.T) {
 	t.Cleanup(far.Close)
 	host := strings.TrimPrefix(far.URL, "https://")
 	f := start(t, far, []string{"127.0.0.1"}, lend(host))
-	for _, c := range []struct{ method, end string }{{"GET", "agent"}, {"POST", "agent"}, {"POST", "run"}} {
+	type request struct {
+		method, end string
+		length      int64 // of the body; 0: unknown
+	}
+	ends := slices.Repeat([]request{{"POST", "run", 0}, {"POST", "run", 10}}, 50) // what ends first is a matter of chance
+	ends = append(ends, []request{{"POST", "host", 0}, {"POST", "host", 10}, {"GET", "agent", 0}, {"POST", "agent", 0}}...)
+	for _, c := range ends {
 		body, sending := io.Pipe()
 		req, err := http.NewRequest(c.method, f.address+"/"+host+"/", body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.method == http.MethodGet {
+		if req.ContentLength = c.length; c.method == http.MethodGet {
 			req.Body = nil
 		}
 		resp, err := plain.Do(req)
@@ -211,17 +218,25 @@ func TestAnswersComeAsTheyAreMade(t *testing.T) {
 				}
 			}
 		}
-		if c.end == "run" {
+		switch c.end {
+		case "run":
 			f.Unregister(token)
+		case "host":
+			far.CloseClientConnections()
+		}
+		if c.end != "agent" { // which has sent no end of its request yet
 			if _, err := io.ReadAll(lines); err == nil {
-				t.Error("an answer that was cut ended like a whole one")
+				t.Error("an answer that was cut ended like a whole one:", c)
 			}
+		}
+		if c.end == "run" {
+			f.register(t, lend(host))
 		}
 		resp.Body.Close()
 		sending.Close()
 		select {
 		case <-gone:
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal(c, "the host was not let go")
 		}
 	}

@@ -93,9 +93,27 @@ func (p *Pass[R]) AfterEnd(fn func()) (release func() bool) { return context.Aft
 // Server returns an HTTP server with the timeouts of all servers of the box.
 func (g *Gate[R]) Server(h http.Handler) *http.Server {
 	return &http.Server{
-		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: severed(h), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
+}
+
+// severed lets a handler that panics, as a reverse proxy does when an answer breaks
+// off, end the connection at once. net/http first reads the rest of the request,
+// for as long as the client takes to send it, and the client would wait for the rest
+// of the answer meanwhile.
+func severed(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if cause := recover(); cause != nil {
+				_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // it fails where the connection has ended
+				// Another goroutine may still read the request. Once it has given up, so does net/http.
+				_, _ = r.Body.Read(make([]byte, 1))
+				panic(cause)
+			}
+		}()
+		h.ServeHTTP(w, r)
+	})
 }
 
 // Serve serves a listener and closes it at the end. It returns http.ErrServerClosed

@@ -115,7 +115,7 @@ func TestPlainAnswersComeAsTheyAreMade(t *testing.T) {
 	}
 	select {
 	case <-gone:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the host was not let go")
 	}
 }

@@ -152,7 +152,7 @@ func TestUnregisterCutsCalls(t *testing.T) {
 	}
 	select {
 	case <-gone:
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the control plane was not let go")
 	}
 }

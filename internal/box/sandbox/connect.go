@@ -135,7 +135,7 @@ func (g *gate) connect(fd int, addr []byte) unix.Errno {
 	case to.Addr() == loopback4 && g.ports[to.Port()]:
 		return call(unix.SYS_CONNECT, fd, addr)
 	}
-	switch some, own := g.listeners.at(to.Port()); {
+	switch some, own := g.listeners.at(to); {
 	case !some:
 		return unix.ECONNREFUSED // the result of a connect without a gate
 	case !own:
@@ -143,7 +143,7 @@ func (g *gate) connect(fd int, addr []byte) unix.Errno {
 	}
 	errno := call(unix.SYS_CONNECT, fd, addr)
 	// Another process may have begun to listen there in between.
-	if _, own := g.listeners.at(to.Port()); !own && (errno == 0 || errno == unix.EINPROGRESS) {
+	if _, own := g.listeners.at(to); !own && (errno == 0 || errno == unix.EINPROGRESS) {
 		_ = unix.Shutdown(fd, unix.SHUT_RDWR)
 		return unix.ECONNREFUSED
 	}

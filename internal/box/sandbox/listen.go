@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"net/netip"
 	"os"
 	"strconv"
@@ -42,14 +43,15 @@ func (l *listeners) add(inode uint64) {
 	l.own[inode] = true
 }
 
-// at tells whether a process listens at a port of this machine, and whether it is
-// the agent alone.
-func (l *listeners) at(port uint16) (some, own bool) {
+// at tells whether a process listens at a loopback address of this machine, and
+// whether it is the agent alone. The same port of 127.0.0.1 and of ::1 may belong to
+// two processes.
+func (l *listeners) at(to netip.AddrPort) (some, own bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	own = true
 	for _, at := range listening() {
-		if at.port == port {
+		if at.answers(to) {
 			some, own = true, own && l.own[at.inode]
 		}
 	}
@@ -58,8 +60,18 @@ func (l *listeners) at(port uint16) (some, own bool) {
 
 // listener is a listening socket of this machine.
 type listener struct {
-	port  uint16
+	at    netip.AddrPort
 	inode uint64
+}
+
+// answers tells whether a connection to an address may come to this socket. One at
+// :: may answer for IPv4 as well; the kernel does not list whether it does.
+func (l listener) answers(to netip.AddrPort) bool {
+	if l.at.Port() != to.Port() {
+		return false
+	}
+	at := l.at.Addr()
+	return at == to.Addr() || at == netip.IPv6Unspecified() || at == netip.IPv4Unspecified() && to.Addr().Is4()
 }
 
 // listening lists the listening TCP sockets, from /proc/net/tcp as proc(5)
@@ -72,15 +84,30 @@ func listening() (out []listener) {
 			if len(f) < 10 || f[3] != "0A" {
 				continue
 			}
-			_, hex, _ := strings.Cut(f[1], ":")
-			port, err1 := strconv.ParseUint(hex, 16, 16)
-			inode, err2 := strconv.ParseUint(f[9], 10, 64)
-			if err1 == nil && err2 == nil {
-				out = append(out, listener{uint16(port), inode})
+			at, ok := listed(f[1])
+			inode, err := strconv.ParseUint(f[9], 10, 64)
+			if ok && err == nil {
+				out = append(out, listener{at, inode})
 			}
 		}
 	}
 	return out
+}
+
+// listed reads an address as /proc/net/tcp writes it: words of 32 bits in the order
+// of the machine, and a port, in hexadecimal digits.
+func listed(text string) (netip.AddrPort, bool) {
+	words, hexPort, _ := strings.Cut(text, ":")
+	port, err := strconv.ParseUint(hexPort, 16, 16)
+	raw, err2 := hex.DecodeString(words)
+	if err != nil || err2 != nil || len(raw)%4 != 0 {
+		return netip.AddrPort{}, false
+	}
+	for i := 0; i < len(raw); i += 4 {
+		binary.NativeEndian.PutUint32(raw[i:], binary.BigEndian.Uint32(raw[i:]))
+	}
+	ip, ok := netip.AddrFromSlice(raw)
+	return netip.AddrPortFrom(ip.Unmap(), uint16(port)), ok
 }
 
 // bind binds the agent's socket to a free loopback port.

@@ -1,7 +1,6 @@
 package selftest
 
 import (
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,12 +18,7 @@ func TestStepsFailByWhatIsWrong(t *testing.T) {
 	}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	defer proxy.Close()
-	shut, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	nobody := "http://" + shut.Addr().String()
-	shut.Close()
+	nobody := "http://127.0.0.1:1" // tcpmux, which nobody has
 	for _, x := range []struct {
 		name string
 		err  error

@@ -61,7 +61,7 @@ func TestToolOutputArrivesInTime(t *testing.T) {
 	piece(s, "1", "compiling\n")
 	select {
 	case <-changed:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("nothing was written")
 	}
 	if text, _ := put(t, all(t, s, 1), "1"); text != "compiling\n" {
@@ -227,7 +227,7 @@ func TestLongToolsAreToldLessOften(t *testing.T) {
 		piece(s, "long", fmt.Sprint(i, "\n"))
 		select {
 		case <-changed:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("piece %d was not written", i)
 		}
 	}

@@ -34,7 +34,11 @@ func TestTransfersThatMoveHaveTime(t *testing.T) {
 				tick := time.NewTicker(20 * time.Millisecond)
 				defer tick.Stop()
 				piece := make([]byte, c.piece)
-				for range 50 { // a second, five times as long as an idle transfer gets
+				pieces := 50 // a second, five times as long as an idle transfer gets
+				if c.cut {
+					pieces = 1000 // until it is
+				}
+				for range pieces {
 					if _, err := out.Write(piece); err != nil {
 						return
 					}

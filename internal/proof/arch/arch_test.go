@@ -20,7 +20,7 @@ var edges = map[string]string{
 	"client/inert":        "",
 	"api/idempotency":     "api/op db event fault id observe",
 	"api/limit":           "",
-	"api/limit/redistest": "",
+	"api/limit/redistest": "proof/loopback",
 	"secretscan":          "",
 	"jsonschema":          "",
 	"flake":               "lazy",
@@ -31,7 +31,7 @@ var edges = map[string]string{
 	"blob":                "durable seal",
 	"protocol":            "",
 	"config":              "",
-	"client":              "client/inert",
+	"client":              "client/inert lazy",
 	"terminal":            "client/inert",
 	"observe":             "",
 	"observe/telemetry":   "observe",
@@ -47,7 +47,7 @@ var edges = map[string]string{
 	"api/openapi":         "api/op fault policy",
 	"event/hashchain":     "",
 	"clock":               "db observe",
-	"web":                 "api/op docs fault policy",
+	"web":                 "api/op client/inert docs fault policy",
 	"docs":                "",
 	"api/reference":       "lazy",
 	"event":               "db event/hashchain id observe policy",
@@ -109,10 +109,12 @@ var edges = map[string]string{
 		"event/notary fault flow hook id idp linear llm " +
 		"llm/scripted mail observe observe/telemetry policy seal seal/keys secretscan web webpush",
 	"proof/demo":         "app box child client config proof/github",
-	"proof/chaos":        "box child client proof/chaos/astray",
+	"proof/chaos":        "box child client proof/chaos/astray proof/loopback",
 	"proof/chaos/astray": "",
-	"cmd/yardmaster": "app box box/coder client config event/hashchain lazy mail proof/chaos proof/chaos/astray proof/demo seal " +
-		"terminal",
+	"cmd/yardmaster": "app box box/coder client cmd/yardmaster/early config event/hashchain lazy mail proof/chaos proof/chaos/astray " +
+		"proof/demo seal terminal",
+	"cmd/yardmaster/early": "",
+
 	"proof/arch": "",
 	"proof/e2e":  "",
 	"proof/sbom": "",
@@ -127,9 +129,11 @@ var edges = map[string]string{
 	"proof/github/description/get":    "proof/github/description/source",
 	"proof/github/description/source": "proof/npm",
 
-	"proof/npm":     "",
-	"proof/browser": "",
-	"proof/bundle":  "proof/npm",
+	"proof/npm":      "",
+	"proof/browser":  "",
+	"proof/loopback": "",
+	"proof/bundle":   "proof/npm",
+	"proof/parts":    "proof/browser proof/npm",
 
 	"proof/provider": "id",
 	"proof/seed":     "db",
@@ -279,6 +283,7 @@ func TestHTTP(t *testing.T) {
 		"box/modelproxy":   "stands between agents and the gateway",
 		"box/selftest":     "asks the proxies of a box",
 		"proof/demo":       "names methods to client",
+		"proof/bundle":     "serves the sources of the dashboard before a server",
 		"proof/chaos":      "names methods to client and gives its calls keys",
 		"proof/document":   "reads headers of answers",
 		"proof/github":     "is a code host, to the tests",
@@ -289,6 +294,7 @@ func TestHTTP(t *testing.T) {
 
 		"proof/github/description": "judges requests and answers",
 		"proof/npm":                "fetches packages",
+		"proof/parts":              "serves an empty page",
 
 		"observe/telemetry": "records requests and serves metrics",
 	})
@@ -345,6 +351,7 @@ func TestClock(t *testing.T) {
 		"db":                 "gives every transaction its time",
 		"app":                "hands the clock to those who are given one",
 		"api/rest":           "measures requests and sets deadlines of sockets",
+		"client":             "gives up a server that makes no progress for too long",
 		"cmd/yardmaster":     "shows times as ages",
 		"terminal":           "shows how long something takes",
 		"codehost/smarthttp": "sets deadlines of sockets",

@@ -3,6 +3,9 @@ package arch
 import (
 	"go/scanner"
 	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -72,4 +75,26 @@ func widths(src []byte) []int {
 		out = append(out, utf8.RuneCountInString(line)+3*strings.Count(line, "\t"))
 	}
 	return out
+}
+
+// A file of the dashboard is no longer than one of Go.
+func TestSourcesOfTheDashboardAreShort(t *testing.T) {
+	t.Parallel()
+	n := 0
+	err := filepath.WalkDir(filepath.Join("..", "..", "web", "src"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasSuffix(path, ".gen.ts") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if n++; lines(text) > longest {
+			t.Errorf("%s has %d lines; split it by concern", path, lines(text))
+		}
+		return nil
+	})
+	if err != nil || n < 50 {
+		t.Errorf("%d sources were looked at: %v", n, err)
+	}
 }

@@ -68,6 +68,7 @@ var owner = map[string]string{
 	"mail_refusals":        "mail",
 	"mails":                "mail",
 	"memberships":          "domain/people",
+	"former_members":       "domain/people",
 	"merge_batches":        "domain/mergequeue",
 	"merge_entries":        "domain/mergequeue",
 	"merge_results":        "domain/mergequeue",
@@ -154,6 +155,7 @@ const (
 	inCall  = "hot: whose budgets a model call counts for is one statement"
 	signed  = "hot: a credential is resolved in one statement, for every request that is not remembered"
 	named   = "a page shows owner/name of its rows' repositories, in the statement that reads it"
+	acted   = "whoever may act is named in one statement, for a page of rows at once"
 	judged  = "a judge is shown the newest of what there is, in statements that cut it to size"
 )
 
@@ -176,11 +178,14 @@ var reads = map[string]string{
 	"operator -> users":            console,
 
 	"onboarding -> accounts":      landed,
+	"onboarding -> asks":          ladder,
 	"onboarding -> boxes":         ladder,
 	"onboarding -> installations": landed,
 	"onboarding -> memberships":   landed,
 	"onboarding -> provider_keys": ladder,
+	"onboarding -> pulls":         ladder,
 	"onboarding -> repos":         ladder,
+	"onboarding -> tasks":         ladder,
 
 	"overview -> blockers":      glance,
 	"overview -> ci_runs":       glance,
@@ -192,6 +197,14 @@ var reads = map[string]string{
 	"overview -> sessions":      glance,
 	"overview -> spend_minutes": glance,
 	"overview -> tasks":         glance,
+
+	"actor -> boxes":          acted,
+	"actor -> former_members": acted,
+	"actor -> memberships":    acted,
+	"actor -> schedules":      acted,
+	"actor -> sources":        acted,
+	"actor -> tokens":         acted,
+	"actor -> users":          acted,
 
 	"audit -> audit":              record,
 	"audit -> audit_heads":        record,

@@ -24,8 +24,12 @@ func serveBaseline(args []string) error {
 	upstream := fl.String("upstream", "", "address to proxy to")
 	bus := fl.String("bus", "", "host:port of a NATS server that answers on echo")
 	events := fl.Bool("events", false, "hand what is posted to all who listen")
+	address := fl.String("fetch", "", "address to ask for, instead of serving")
 	if err := fl.Parse(args); err != nil {
 		return err
+	}
+	if *address != "" {
+		return fetch(*address)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "{}") })

@@ -10,6 +10,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/actor"
 	"yardmaster/internal/domain/digest"
 	"yardmaster/internal/event"
 )
@@ -82,7 +83,8 @@ func digestsOn(ctx context.Context, b *bench, e db.Engine) (err error) {
 		return err
 	}
 	var mails letters
-	s := digest.New(digest.Needs{DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Mails: &mails, BaseURL: "http://yard"})
+	s := digest.New(digest.Needs{DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Mails: &mails, BaseURL: "http://yard",
+		Actors: actor.New(actor.Needs{DB: d})})
 	day := int64(24 * time.Hour / time.Microsecond)
 	err = d.Write(ctx, func(tx *db.Tx) error {
 		if _, err := newAccount.Exec(tx); err != nil {

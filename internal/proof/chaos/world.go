@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -22,6 +21,7 @@ import (
 
 	"yardmaster/internal/box"
 	"yardmaster/internal/client"
+	"yardmaster/internal/proof/loopback"
 )
 
 const (
@@ -34,7 +34,8 @@ const (
 type world struct {
 	Options
 	began   time.Time
-	listen  string
+	listen  string // address of the API
+	bus     string // address of the bus
 	web     *Cable // of all boxes to the API and the git host
 	boxes   []*machine
 	c       *client.Client
@@ -86,9 +87,7 @@ func (w *world) begin(ctx context.Context) (err error) {
 	if err := os.WriteFile(w.path("scenario.yml"), []byte(scenario()), 0o600); err != nil {
 		return err
 	}
-	if w.listen, err = freeAddress(); err != nil {
-		return err
-	}
+	w.listen, w.bus = loopback.Address(), loopback.Address()
 	if w.web, err = NewCable(); err != nil {
 		return err
 	}
@@ -126,17 +125,6 @@ func (w *world) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// freeAddress is an address on which nothing listens, for a server that must have the
-// same address after a restart.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
-}
-
 // database opens the server's database.
 func (w *world) database() (*sql.DB, error) {
 	if w.Database != "" {
@@ -167,8 +155,8 @@ var ready = regexp.MustCompile(`serves (http://\S+), boxes connect to nats://(\S
 // serve starts the control plane, waits until it answers, and returns the address of
 // its bus.
 func (w *world) serve(ctx context.Context) (bus string, err error) {
-	argv := []string{w.Self, "astray", seconds(w.ahead), "serve", "--data", w.path("server"), "--listen", w.listen, "--base-url",
-		"http://" + w.web.Addr().String(),
+	argv := []string{w.Self, "astray", seconds(w.ahead), "serve", "--data", w.path("server"), "--listen", w.listen,
+		"--nats-listen", w.bus, "--base-url", "http://" + w.web.Addr().String(),
 		"--setup-token", w.setup, "--seats", "16", "--lease", lease.String(), "--rate-limits", "off", "--scenario", w.path("scenario.yml")}
 	var env []string
 	if w.Database != "" {

@@ -253,7 +253,7 @@ func (d *demo) walk(ctx context.Context, a *app.App) error {
 	}
 	fmt.Fprintf(d.Out, `
   look at it   %s
-               (signs you in, once)
+               (its button signs you in, once)
   or sign in   %s with login %s, password %s
   by hand      %s login --url %s --login %s
 `, look, c.URL, login, password, d.Command, c.URL, login)

@@ -11,7 +11,7 @@ import (
 )
 
 func TestBoxKilledMidRunComesBack(t *testing.T) {
-	st := newStack(t)
+	st := newStack(t, "--lease", "1m")
 	st.script("work", `[ ! -e half ] || { echo resumed; rm half; `+deliver+`; exit; }; echo half >half; `+work)
 	b := st.join("box")
 	id := st.file("work", "Outlive the box")
@@ -19,7 +19,14 @@ func TestBoxKilledMidRunComesBack(t *testing.T) {
 	ticks := b.ticks(r)
 	st.until("some lines are stored", func() bool { return len(st.lines(r)) > 10 })
 	b.kill()
-	dead := len(st.times(ticks))
+	// The agent died with its box: it writes nothing any more.
+	dead, since := -1, time.Now()
+	st.until("the agent is still", func() bool {
+		if n := len(st.times(ticks)); n != dead {
+			dead, since = n, time.Now()
+		}
+		return time.Since(since) > 2*time.Second
+	})
 	b.run()
 	st.merges(id)
 
@@ -36,8 +43,7 @@ func TestBoxKilledMidRunComesBack(t *testing.T) {
 	if n := st.counted(tries[0]); n < 10 {
 		t.Errorf("%d lines of the first try are stored", n)
 	}
-	// The agent died with its box: it wrote nothing afterwards.
-	if late := len(st.times(ticks)) - dead; late > 5 {
+	if late := len(st.times(ticks)) - dead; late > 0 {
 		t.Errorf("the agent ticked %d times after its box was killed", late)
 	}
 	st.verify()
@@ -177,7 +183,7 @@ func TestBoxesShareTheQueue(t *testing.T) {
 }
 
 func TestClaimOfAKilledBoxHoldsNothingUp(t *testing.T) {
-	st := newStack(t)
+	st := newStack(t, "--lease", "60s")
 	st.script("work", deliver)
 	dead := st.join("dead")
 	done := st.file("work", "Show that the box claims")
@@ -193,13 +199,13 @@ func TestClaimOfAKilledBoxHoldsNothingUp(t *testing.T) {
 	if last := tries[len(tries)-1]; last.BoxID != alive.id {
 		t.Errorf("the work was done by box %s", last.BoxID)
 	}
-	// A working box has 7.5 s to reconnect. How long the other box takes to join and to
+	// A working box has 75 s to reconnect. How long the other box takes to join and to
 	// get the task depends on this machine.
 	if first := tries[0]; first.BoxID == dead.id {
 		if first.EndedAt == nil {
 			t.Fatal("the dead box holds the task still")
 		}
-		if held := first.EndedAt.Sub(first.CreatedAt); held > 5*time.Second {
+		if held := first.EndedAt.Sub(first.CreatedAt); held > 40*time.Second {
 			t.Errorf("the dead box held the task for %s", held)
 		}
 	}

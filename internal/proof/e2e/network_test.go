@@ -23,10 +23,10 @@ func newCable(t *testing.T) *chaos.Cable {
 
 // wired is a stack whose boxes reach its HTTP server through one cable, and a box with
 // a cable of its own to NATS.
-func wired(t *testing.T) (st *stack, b *machine, http, nats *chaos.Cable) {
+func wired(t *testing.T, flags ...string) (st *stack, b *machine, http, nats *chaos.Cable) {
 	http, nats = newCable(t), newCable(t)
 	base := "http://" + http.Addr().String()
-	st = newStack(t, "--base-url", base)
+	st = newStack(t, append([]string{"--base-url", base}, flags...)...)
 	http.Plug(st.listen)
 	nats.Plug(strings.TrimPrefix(st.nats, "nats://"))
 	b = st.enroll("far", func(id *box.Identity) {
@@ -101,7 +101,7 @@ func TestBoxCutOffStopsBeforeItsWorkIsHandedOn(t *testing.T) {
 }
 
 func TestBoxBrieflyCutOffGoesOn(t *testing.T) {
-	st, far, http, nats := wired(t)
+	st, far, http, nats := wired(t, "--lease", "1m") // outlasts the cut, however slow the machine is
 	st.script("work", work)
 	id := st.file("work", "Be cut off for a moment")
 	r := st.live(id, 1)

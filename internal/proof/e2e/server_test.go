@@ -8,7 +8,7 @@ import (
 )
 
 func TestServerKilledMidRun(t *testing.T) {
-	st := newStack(t)
+	st := newStack(t, "--lease", "1m") // outlasts the restart, however slow the machine is
 	st.script("work", work)
 	b := st.join("box")
 	id := st.file("work", "Outlive the server")
@@ -49,7 +49,7 @@ func TestServerKilledInTheMiddleOfAnAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := newStack(t, "--scenario", scenario)
+	st := newStack(t, "--scenario", scenario, "--lease", "1m")
 	st.call(http.MethodPost, "/v1/billing/keys", map[string]string{"provider": "scripted"}, nil)
 	st.join("box")
 	id := st.file("default", "Talk on")

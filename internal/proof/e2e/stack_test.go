@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 
 	"yardmaster/internal/box"
 	"yardmaster/internal/client"
+	"yardmaster/internal/proof/loopback"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 	owner      = "acme"
 	repoName   = "widgets"
 	password   = "correct horse battery staple"
-	patience   = 75 * time.Second // for a condition to become true
+	patience   = 150 * time.Second // for a condition to become true
 )
 
 // stack is a control plane with an account, a repository whose pull requests merge
@@ -53,8 +53,10 @@ func newStack(t *testing.T, flags ...string) *stack {
 	t.Helper()
 	t.Parallel()
 	st := &stack{
-		t: t, ctx: t.Context(), dir: filepath.Join(root, fmt.Sprint(stacks.Add(1))), listen: freeAddress(t),
-		flags: append([]string{"--setup-token", setupToken, "--seats", "16", "--lease", "6s", "--rate-limits", "off"}, flags...),
+		t: t, ctx: t.Context(), dir: filepath.Join(root, fmt.Sprint(stacks.Add(1))), listen: loopback.Address(),
+		flags: append([]string{
+			"--nats-listen", loopback.Address(), "--setup-token", setupToken, "--seats", "16", "--lease", "6s", "--rate-limits", "off",
+		}, flags...),
 	}
 	if err := os.Mkdir(st.dir, 0o711); err != nil {
 		t.Fatal(err)
@@ -77,18 +79,6 @@ func newStack(t *testing.T, flags ...string) *stack {
 	}
 	st.addRepo()
 	return st
-}
-
-// freeAddress is an address on which nothing listens, for a server that must have the
-// same address after a restart.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // serve starts the control plane on its data, and waits until it answers.

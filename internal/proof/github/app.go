@@ -174,7 +174,7 @@ func (c *call) convert() (int, any) {
 func (s *Server) appObject(a *App) obj {
 	return obj{
 		"id": a.ID, "slug": a.Slug, "node_id": nodeID("A", a.ID), "client_id": a.ClientID, "owner": s.showUser(a.Owner),
-		"name": a.name, "description": null(a.description), "external_url": a.url, "html_url": s.Web + "/apps/" + a.Slug,
+		"name": a.name, "description": null(a.description), "external_url": a.url, "html_url": s.Web + "/" + s.appsPath() + "/" + a.Slug,
 		"created_at": stamp(a.created), "updated_at": stamp(a.created), "permissions": a.permissions, "events": orEmpty(a.events),
 	}
 }

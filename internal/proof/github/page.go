@@ -55,14 +55,24 @@ func page(w http.ResponseWriter, name string, data map[string]any) {
 	_ = pages().ExecuteTemplate(w, name, data) // it fails if the browser is gone
 }
 
-var installPath = lazy.New(`^/apps/([^/]+)/installations/new$`)
+var installPath = lazy.New(`^/(apps|github-apps)/([^/]+)/installations/new$`)
+
+// appsPath is below which the pages of Apps are. An Enterprise Server has them elsewhere
+// than github.com.
+func (s *Server) appsPath() string {
+	if s.o.Enterprise != "" {
+		return "github-apps"
+	}
+	return "apps"
+}
 
 // serveInstall is the page on which people install an App. It asks into which account;
 // the answer names the account, and may name repositories, of which there are otherwise
 // all. The browser then goes to the App's setup address with the state that it came with.
 func (s *Server) serveInstall(w http.ResponseWriter, r *http.Request) {
-	app, accounts := s.appBySlug(installPath.FindStringSubmatch(r.URL.Path)[1])
-	if app == nil {
+	at := installPath.FindStringSubmatch(r.URL.Path)
+	app, accounts := s.appBySlug(at[2])
+	if app == nil || at[1] != s.appsPath() {
 		http.Error(w, "There is no such App.", http.StatusNotFound)
 		return
 	}

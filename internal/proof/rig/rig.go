@@ -31,7 +31,7 @@ import (
 )
 
 // Patience bounds every wait of a test.
-const Patience = time.Minute
+const Patience = 2 * time.Minute
 
 // Password is ada's.
 const Password = "a long password"

@@ -118,6 +118,7 @@ type Task struct {
 	Budget                                                          *int64 // micro-dollars
 	By                                                              *string
 	Finished                                                        *int64 // microseconds
+	Created                                                         int64  // microseconds
 	Failure, Why                                                    string // a failure kind, and a sentence
 }
 
@@ -131,7 +132,7 @@ func (t Task) Add(tx *db.Tx) error {
 		ID: t.ID, AccountID: t.Account, RepoID: t.Repo, Kind: cmp.Or(t.Kind, "work"), Sink: cmp.Or(t.Sink, "queued"),
 		Title: cmp.Or(t.Title, t.ID), Problem: t.Problem, Status: cmp.Or(t.Status, "pending"), Branch: branch,
 		Template: cmp.Or(t.Template, "default"), PRID: t.Pull, BudgetMicros: t.Budget, RequestedBy: t.By,
-		FinishedAt: t.Finished, FailureKind: db.NullText(t.Failure), Failure: db.NullText(t.Why),
+		FinishedAt: t.Finished, CreatedAt: t.Created, FailureKind: db.NullText(t.Failure), Failure: db.NullText(t.Why),
 	}))
 }
 
@@ -235,6 +236,7 @@ func (p Provider) Add(tx *db.Tx) error { return done(addProvider.Exec(tx, p.Acco
 type Session struct {
 	ID, Account, Repo string
 	Model             string // "" until it calls one
+	Kind              string // "" is work of a run, else triage
 	Run, Task, By     *string
 }
 
@@ -243,6 +245,9 @@ func (s Session) Add(tx *db.Tx) error {
 	trigger, kind := "task", "work"
 	if s.Run == nil {
 		trigger, kind = "ask", "triage"
+	}
+	if s.Kind != "" {
+		kind = s.Kind
 	}
 	return done(addSession.Exec(tx, addSessionArgs{
 		ID: s.ID, AccountID: s.Account, RepoID: s.Repo, RunID: s.Run, TaskID: s.Task, Trigger: trigger, Kind: kind,
@@ -316,3 +321,13 @@ type Choice struct{ Account, User, Kind, Channel string }
 func (c Choice) Add(tx *db.Tx) error {
 	return done(addChoice.Exec(tx, c))
 }
+
+// Webhook is an endpoint of an account that was given up, at a time in microseconds. Nobody
+// can open its address.
+type Webhook struct {
+	ID, Account, Name string
+	Unhealthy         int64
+}
+
+// Add implements Row.
+func (w Webhook) Add(tx *db.Tx) error { return done(addWebhook.Exec(tx, w)) }

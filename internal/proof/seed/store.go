@@ -20,7 +20,7 @@ var (
 	addTask = db.SWith[addTaskArgs](`INSERT INTO tasks (id, account_id, repo_id, kind, sink, title, problem, status, queued_at,
 		branch, template, pr_id, budget_micros, created_by, requested_by, finished_at, failure_kind, failure, created_at, updated_at)
 		VALUES (:id, :account_id, :repo_id, :kind, :sink, :title, :problem, :status, 0, :branch, :template, :pr_id,
-		:budget_micros, 'system', :requested_by, :finished_at, :failure_kind, :failure, 0, 0)`)
+		:budget_micros, 'system', :requested_by, :finished_at, :failure_kind, :failure, :created_at, 0)`)
 	addRun = db.SWith[addRunArgs](`INSERT INTO runs (id, account_id, task_id, repo_id, attempt, box_id, claim_id, state,
 		lease_expires_at, agent, template, created_at, progress_at)
 		VALUES (:id, :account_id, :task_id, :repo_id, 1, :box_id, :id, 'live', 0, 'builtin', 'default', 0, 0)`)
@@ -48,6 +48,8 @@ var (
 	addAsk = db.SWith[addAskArgs](`INSERT INTO asks (id, account_id, reach, title, body, source, labels, state, verdict, filed_by, scopes, depth, due_at,
 		created_at)
 		VALUES (:id, :account_id, '[]', 't', 'b', 'api', '{}', :state, :verdict, 'system', '[]', 0, 0, 0)`)
+	addWebhook = db.SWith[Webhook](`INSERT INTO webhooks (id, account_id, name, masked, sealed, types, created_by, created_at, unhealthy_at)
+		VALUES (:id, :account, :name, 'https://hooks.example.com/…', '', '[]', 'system', 0, :unhealthy)`)
 	addIdentity = db.S(`INSERT INTO identities (issuer, subject, user_id, created_at) VALUES ($1, $2, $3, 0)`)
 	addPlan     = db.S(`INSERT INTO plans (id, account_id, repo_id, title, overview, source, revision, hold, created_by, created_at)
 		VALUES ($1, $2, $3, 't', '', 'file', 1, FALSE, 'system', 0)`)
@@ -127,6 +129,7 @@ type addTaskArgs struct {
 	ID, AccountID, RepoID, Kind, Sink, Title, Problem, Status, Branch, Template string
 	PRID                                                                        *string `db:"pr_id"`
 	BudgetMicros, FinishedAt                                                    *int64
+	CreatedAt                                                                   int64
 	RequestedBy, FailureKind, Failure                                           *string
 }
 
@@ -157,6 +160,7 @@ var (
 	SetRole     = db.S(`UPDATE memberships SET role = $3 WHERE account_id = $1 AND user_id = $2`)
 	DropMember  = db.S(`DELETE FROM memberships WHERE account_id = $1 AND user_id = $2`)
 	SetEnabled  = db.S(`UPDATE repos SET enabled = $2 WHERE id = $1`)
+	SetGone     = db.S(`UPDATE boxes SET presence = 'offline', last_beat_at = $2 WHERE id = $1`)
 	SetConsent  = db.S(`UPDATE repos SET donations_enabled = $2, public_stats_enabled = $3 WHERE id = $1`)
 	SetPrivate  = db.S(`UPDATE repos SET private = $2 WHERE id = $1`)
 	SetPolicy   = db.S(`UPDATE repos SET policy_yml = $2 WHERE id = $1`)

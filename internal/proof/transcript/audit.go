@@ -200,7 +200,8 @@ var needsHost = map[string]string{
 	"integration.linear_set": "Linear is asked about the key",
 	"code_host.replay":       "there is something to replay once the host has delivered it",
 	"code_host.setup_end":    "the host hands out the code",
-	"auth.link":              "no capability makes the address; a test of app follows it",
+	"auth.link":              "no capability makes the address; a test of app opens it",
+	"auth.link_use":          "no capability makes the address; a test of app presses its button",
 }
 
 // judge compares the rows of a package with its transcripts. Each row succeeds over
