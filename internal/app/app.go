@@ -158,8 +158,8 @@ func (a *App) URL() string { return a.base }
 // NATSURL is the address boxes connect to.
 func (a *App) NATSURL() string { return a.bus.URL() }
 
-// SignInURL returns an address that signs a user in, once and within an hour, and
-// leads to an address of this server.
+// SignInURL returns the address of a page whose button signs a user in, once and within
+// an hour, and leads to an address of this server.
 func (a *App) SignInURL(ctx context.Context, userID, accountID, returnTo string) (string, error) {
 	path, err := a.parts.signin.Link(ctx, userID, accountID, returnTo)
 	return a.base + path, err

@@ -15,6 +15,7 @@ import (
 var groups = map[string]string{
 	"access_request": "The waitlist: who asked to be let in, and what was decided.",
 	"account":        "The account that a credential acts on, and what operators of the platform see and decide.",
+	"actor":          "Who did something, by name.",
 	"ask":            "Things that are wanted and not scheduled yet.",
 	"audit":          "The record of every change.",
 	"billing":        "Model keys, what is spent through them, and the monthly cap.",
@@ -70,7 +71,7 @@ var contents = []string{
 	"plan", "project", "issue", "pr", "review", "ask", "schedule", "escalation", "box", "template", "config", "ci", "system_prompt",
 	"project_secret", "secret", "blocker",
 	"self",
-	"session", "stream", "audit", "notification", "email_route", "push", "overview", "digest", "code_host", "inbound", "mail",
+	"session", "stream", "audit", "actor", "notification", "email_route", "push", "overview", "digest", "code_host", "inbound", "mail",
 }
 
 // order is how a reader meets the groups: work, what carries it out, permissions,
@@ -78,8 +79,8 @@ var contents = []string{
 var order = []string{
 	"task", "ask", "schedule", "plan", "blocker", "issue", "pr", "review", "escalation", "session", "stream", "notification",
 	"email_route", "push", "overview", "digest", "project", "box", "template", "config", "ci", "system_prompt",
-	"project_secret", "secret", "self", "account", "onboarding", "token", "member", "invitation", "org_sso", "billing", "audit", "mcp",
-	"webhook", "integration", "service", "operator_token", "access_request", "user", "grant", "code_host", "inbound", "mail",
+	"project_secret", "secret", "self", "account", "onboarding", "token", "member", "invitation", "org_sso", "billing", "audit", "actor",
+	"mcp", "webhook", "integration", "service", "operator_token", "access_request", "user", "grant", "code_host", "inbound", "mail",
 }
 
 var description = strings.ReplaceAll(

@@ -20,6 +20,7 @@ import (
 	"yardmaster/internal/dial"
 	"yardmaster/internal/domain/access"
 	"yardmaster/internal/domain/account"
+	"yardmaster/internal/domain/actor"
 	"yardmaster/internal/domain/approval"
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/audit"
@@ -129,6 +130,7 @@ type wired struct {
 	approval *approval.Service
 	webhook  *webhook.Service
 	notes    *notification.Service
+	actor    *actor.Service
 }
 
 // add adds a domain to the list of all and returns the domain.
@@ -335,6 +337,7 @@ func (a *App) wire() parts {
 			Issues: p.issue, Commands: commands, Merges: p.merges,
 		},
 	}))
+	p.actor = add(&p, actor.New(actor.Needs{DB: a.db}))
 	routes := add(&p, emailroute.New(emailroute.Needs{
 		DB: a.db, Ring: a.ring, Mail: a.mail, BaseURL: a.base, Kinds: flow.RoutedKinds(),
 	}))
@@ -387,7 +390,7 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Logger: a.log, Repos: flow.ScheduleRepos{}, Asks: flow.ScheduleAsks{Hub: a.hub},
 	}))
 	add(&p, digest.New(digest.Needs{
-		DB: a.db, Hub: a.hub, Logger: a.log, BaseURL: a.base,
+		DB: a.db, Hub: a.hub, Logger: a.log, BaseURL: a.base, Actors: p.actor,
 		Mails: flow.DigestMails{Outbox: a.mail, Notifications: p.notes}, Keep: days(a.cfg.KeepDigests),
 	}))
 	add(&p, overview.New(overview.Needs{DB: a.db, Donations: flow.Donations{}, Tasks: p.queue}))

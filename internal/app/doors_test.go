@@ -17,10 +17,16 @@ func TestSignInFromElsewhere(t *testing.T) {
 	t.Parallel()
 	y := start(t, db.SQLite, "--rate-limits", "off")
 	cookie := y.browser()
+	address, err := y.SignInURL(t.Context(), y.user, y.acct, "/ui/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := strings.TrimPrefix(address, y.URL())
 	for path, body := range map[string]string{
 		"/auth/password": `{"login": "ada", "password": "` + password + `"}`, "/auth/email": `{"email": "ada@example.com"}`,
 		"/auth/email/verify": `{"email": "ada@example.com", "code": "123456"}`, "/auth/reauth": `{"password": "` + password + `"}`,
 		"/auth/device": `{}`, "/auth/device/token": `{"device_code": "x"}`, "/auth/logout": ``,
+		link: "",
 	} {
 		for name, header := range map[string][]string{
 			"another site":           {"Origin", "http://evil.example"},
@@ -36,6 +42,7 @@ func TestSignInFromElsewhere(t *testing.T) {
 			}
 		}
 	}
+	y.send("POST", link, "", "", "Origin", y.URL()).want(303) // it was not used up
 	y.send("POST", "/auth/password", "", `{"login": "ada", "password": "`+password+`"}`, "Origin", y.URL()).want(200)
 	y.send("POST", "/auth/password", "", `{"login": "ada", "password": "`+password+`"}`, "Origin", "null", "Sec-Fetch-Site",
 		"same-origin").want(200)
@@ -184,7 +191,7 @@ func TestSlowReadersAreCutOff(t *testing.T) {
 // Who reads slowly but steadily gets all of it.
 func TestSteadyReadersAreServed(t *testing.T) {
 	t.Parallel()
-	y := start(t, db.SQLite, "--body-timeout", "300ms")
+	y := start(t, db.SQLite, "--body-timeout", "2s")
 	want := y.send("GET", "/v1/openapi.json", "", "").want(200).body
 	conn, err := net.Dial("tcp", strings.TrimPrefix(y.URL(), "http://"))
 	if err != nil {
@@ -195,7 +202,7 @@ func TestSteadyReadersAreServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	fmt.Fprint(conn, "GET /v1/openapi.json HTTP/1.1\r\nHost: yard\r\nConnection: close\r\n\r\n")
-	tick := time.NewTicker(5 * time.Millisecond)
+	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	got := 0
 	buf := make([]byte, 8<<10)

@@ -32,7 +32,7 @@ func TestGitHubIsDown(t *testing.T) {
 			pushes := f.gh.Break(github.Fault{Operation: "git-receive-pack", Effect: github.Fail, Status: 503})
 			var token struct{ Token string }
 			decode(t, f.send("POST", "/v1/runners/enrollments", f.owner, `{}`).want(201), &token)
-			f.rig().BoxThatSavesFor(token.Token, 8*time.Second) // a push takes seconds on a busy machine
+			f.rig().BoxThatSavesFor(token.Token, 20*time.Second) // a push takes seconds on a busy machine
 			waits := func(kind string) func() bool {
 				return func() bool {
 					s := f.task()

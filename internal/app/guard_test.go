@@ -50,6 +50,7 @@ var noScope = map[string]string{
 	"mcp.stream_refused": "there is nothing behind it",
 	"stream.subscribe":   "each topic asserts its own inside",
 
+	"actor.names":        "who may read a row may know who made it",
 	"account.me":         "tells every credential what it holds",
 	"account.next_steps": "tells every credential what it lacks",
 	"auth.logout":        "ends the session it is called with",

@@ -207,27 +207,59 @@ func TestPasswordSignIn(t *testing.T) {
 	}
 }
 
-// An address that signs in does so once, into a page of this server.
+// An address that signs in does so once, by the button of its page, into a page of this
+// server. Whatever opens it does not use it up.
 func TestLinkSignsInOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, e db.Engine, flags []string) {
 		y := start(t, e, flags...)
-		away := "//elsewhere.example"
-		for to, want := range map[string]string{"/ui/tasks/7": "/ui/tasks/7", "https:" + away: "/", away: "/"} {
-			address, err := y.SignInURL(t.Context(), y.user, y.acct, to)
+		bob := y.person("bob", y.acct, policy.Member)
+		in := func(user, to string) (path string) {
+			t.Helper()
+			address, err := y.SignInURL(t.Context(), user, y.acct, to)
 			if err != nil {
 				t.Fatal(err)
 			}
-			path := strings.TrimPrefix(address, y.URL())
-			a := y.send("GET", path, "", "").want(303)
+			return strings.TrimPrefix(address, y.URL())
+		}
+		away := "//elsewhere.example"
+		for to, want := range map[string]string{"/ui/tasks/7": "/ui/tasks/7", "https:" + away: "/", away: "/"} {
+			path := in(y.user, to)
+			for _, method := range []string{"GET", "HEAD", "GET"} {
+				if a := y.send(method, path, "", "").want(200); a.Header.Get("Set-Cookie") != "" {
+					t.Errorf("%s sets a cookie", method)
+				} else if page := string(a.body); method == "GET" && (!strings.Contains(page, "Sign in as ada") ||
+					!strings.Contains(page, `<form method="post" action="`+path+`"><button`)) {
+					t.Errorf("its page is %s", page)
+				}
+			}
+			a := y.send("POST", path, "", "").want(303)
 			if got := a.Header.Get("Location"); got != want {
 				t.Errorf("%s leads to %s, want %s", to, got, want)
 			}
 			cookie, _, _ := strings.Cut(a.Header.Get("Set-Cookie"), ";")
 			y.send("GET", "/v1/me", "", "", "Cookie", cookie).want(200)
-			y.send("GET", path, "", "").problem(410, "gone")
+			for _, method := range []string{"GET", "POST"} {
+				y.send(method, path, "", "").problem(410, "gone")
+				page := y.send(method, path, "", "", "Accept", "text/html").want(410)
+				if !strings.Contains(string(page.body), `href="/login?`) {
+					t.Errorf("%s of a used address says %s", method, page.body)
+				}
+			}
+
+			// Who is signed in as that person needs no button, and does not use it up.
+			again := in(y.user, to)
+			if got := y.send("GET", again, "", "", "Cookie", cookie).want(303).Header.Get("Location"); got != want {
+				t.Errorf("%s leads ada to %s, want %s", to, got, want)
+			}
+			y.send("GET", again, "", "").want(200)
+			other := y.send("GET", in(bob, to), "", "", "Cookie", cookie).want(200)
+			if !strings.Contains(string(other.body), "Sign in as bob") {
+				t.Errorf("the page of bob's address shows ada %s", other.body)
+			}
 		}
 		y.send("GET", "/auth/link/"+id.Secret(id.SignIn), "", "").problem(410, "gone")
+		y.send("POST", "/auth/link/"+id.Secret(id.SignIn), "", "").problem(410, "gone")
 	})
 }
 

@@ -33,6 +33,8 @@ var (
 		VALUES ($1, 'org_member', $2, 'seeded@example.com', 'member', $1, 0, $3)`)
 	addPlan = db.S(`INSERT INTO plans (id, account_id, repo_id, title, overview, source, revision, hold, created_by, created_at)
 		VALUES ($1, $2, $3, 'Seeded', '', 'triage', 1, TRUE, 'system', 0)`)
+	addGroup = db.S(`INSERT INTO plan_groups (id, account_id, plan_id, repo_id, place, slug, title, problem, files)
+		SELECT $1, account_id, id, repo_id, 0, 'seeded', 'Seeded', 'Nothing.', '[]' FROM plans WHERE id = $2`)
 	addProgress = db.S(`INSERT INTO plan_progress (plan_id, account_id, repo_id, status, bucket, last_activity_at)
 		VALUES ($1, $2, $3, 'held', 'held', 0)`)
 	addFanout  = db.S(`INSERT INTO plan_fanouts (id, account_id, ask, created_by, created_at) VALUES ($1, $2, 'Seeded', 'system', 0)`)
@@ -77,7 +79,7 @@ func (y *yard) seed(account, login string) map[string]string {
 	y.t.Helper()
 	at := map[string]string{"owner": login, "repo": "seeded", "name": login + "s", "scope": "account", "key": login + "s"}
 	for _, group := range []string{"token", "billing", "project", "task", "runId", "pr", "box", "session", "invitationId", "blockerId",
-		"planId", "fanoutId", "askId", "escalation", "schedule", "digest"} {
+		"planId", "groupId", "fanoutId", "askId", "escalation", "schedule", "digest"} {
 		at[group] = id.Random()
 	}
 	at["userId"] = y.person("of-"+login, account, policy.Member)
@@ -94,6 +96,7 @@ func (y *yard) seed(account, login string) map[string]string {
 			{addSession, []any{at["session"], account, at["project"]}},
 			{addInvite, []any{at["invitationId"], account, later}},
 			{addPlan, []any{at["planId"], account, at["project"]}},
+			{addGroup, []any{at["groupId"], at["planId"]}},
 			{addProgress, []any{at["planId"], account, at["project"]}},
 			{addFanout, []any{at["fanoutId"], account}},
 			{addVariable, []any{account, at["key"]}},

@@ -54,7 +54,8 @@ func TestInvitedWithoutAnAccount(t *testing.T) {
 			v := y.visitor()
 			_, page := v.open("GET", sent.Link, "")
 			_, page = v.submit(page)
-			resp, page := v.submit(page, "code", y.code("new.person@example.com", ""))
+			_, page = v.submit(page, "code", y.code("new.person@example.com", ""))
+			resp, page := v.submit(page, "password", "a long password") // nothing else would let them in again
 			if resp.StatusCode != 200 || !strings.Contains(page, "It was accepted") {
 				t.Fatalf("%s:\n%s", resp.Status, page)
 			}
@@ -87,7 +88,8 @@ func TestInvitedToThePlatform(t *testing.T) {
 	v := y.visitor()
 	_, page := v.open("GET", sent.Link, "")
 	_, page = v.submit(page)
-	if resp, page := v.submit(page, "code", y.code("eve@example.com", "")); resp.StatusCode != 200 ||
+	_, page = v.submit(page, "code", y.code("eve@example.com", ""))
+	if resp, page := v.submit(page, "password", "a long password"); resp.StatusCode != 200 ||
 		!strings.Contains(page, "It was accepted") {
 		t.Fatalf("%s:\n%s", resp.Status, page)
 	}
@@ -114,7 +116,8 @@ func TestWaitlist(t *testing.T) {
 	y := start(t, db.SQLite, "--waitlist", "on")
 	v := y.visitor()
 	_, page := v.open("POST", y.URL()+"/auth/email", "email=eve%40example.com&return_to=%2Fv1%2Fme")
-	_, body := v.submit(page, "code", y.code("eve@example.com", ""))
+	_, page = v.submit(page, "code", y.code("eve@example.com", ""))
+	_, body := v.submit(page, "password", "a long password")
 	type identity struct {
 		Approved bool
 		Scopes   []string
@@ -137,6 +140,17 @@ func TestWaitlist(t *testing.T) {
 	if !me.Approved || len(me.Scopes) != len(policy.Owner.Ceiling().Names()) {
 		t.Errorf("let through, they are %+v", me)
 	}
+}
+
+// On a server that nobody has set up, the waitlist lets nobody in either: the first user
+// is made by the address that the server prints, which stays good.
+func TestStrangerBeforeTheSetUp(t *testing.T) {
+	t.Parallel()
+	y := boot(t, db.SQLite, "--waitlist", "on")
+	y.send("POST", "/auth/email", "", `{"email": "eve@example.com"}`).want(202)
+	y.send("POST", "/auth/email/verify", "", `{"email": "eve@example.com", "code": "`+y.code("eve@example.com", "")+`"}`).
+		problem(403, "not-invited")
+	enter(y)
 }
 
 // Nobody learns from the answers whether an address is anybody's.

@@ -50,7 +50,7 @@ func drip(t *testing.T, url, head string) {
 
 func TestSlowClientsAreCutOff(t *testing.T) {
 	t.Parallel()
-	y := start(t, db.SQLite, "--header-timeout", "200ms", "--body-timeout", "200ms")
+	y := start(t, db.SQLite, "--header-timeout", "500ms", "--body-timeout", "500ms")
 	y.push("acme/web", map[string]string{"README": "hello\n"})
 	for name, c := range map[string]struct{ method, path, header string }{
 		"REST": {"POST", "/v1/tasks", "Authorization: Bearer " + y.owner + "\r\nContent-Type: application/json\r\n"},
@@ -79,13 +79,13 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 // What takes long for other reasons is not cut: waiting for events.
 func TestWaitingIsNotSlow(t *testing.T) {
 	t.Parallel()
-	y := start(t, db.SQLite, "--header-timeout", "200ms", "--body-timeout", "200ms")
+	y := start(t, db.SQLite, "--header-timeout", "2s", "--body-timeout", "2s")
 	y.push("acme/web", map[string]string{"README": "hello\n"})
 	var made struct {
 		TaskID string `json:"task_id"`
 	}
 	decode(t, y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "t", "problem": "p"}`).want(202), &made)
-	poll := "/v1/tasks/" + made.TaskID + "/events?wait_ms=1000"
+	poll := "/v1/tasks/" + made.TaskID + "/events?wait_ms=4000"
 	waited := false
 	a := y.hear("/v1/streams?topics=tasks", y.owner, nil, func(a answer) bool {
 		if !waited { // with the stream open

@@ -98,7 +98,7 @@ func TestLostRepositories(t *testing.T) {
 // A server that is told to stop says so for a while, and answers.
 func TestStoppingIsNotReady(t *testing.T) {
 	t.Parallel()
-	y := start(t, db.SQLite, "--stop-delay", "1s")
+	y := start(t, db.SQLite, "--stop-delay", "10s")
 	y.send("GET", "/readyz", "", "").want(http.StatusOK)
 	ended := make(chan struct{})
 	go func() {

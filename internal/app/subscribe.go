@@ -94,7 +94,7 @@ func consumers(p wired) []event.Consumer {
 		flow.RefreshMerged(p.repo),
 		flow.MailQuestions(p.approval),
 		flow.TellWebhooks(p.webhook),
-		flow.Notify{Notifications: p.notes, Blockers: p.blocker, Pulls: p.pull}.Consumer(),
+		flow.Notify{Notifications: p.notes, Blockers: p.blocker, Pulls: p.pull, Actors: p.actor}.Consumer(),
 	}
 }
 

@@ -31,7 +31,7 @@ func topics(p wired) []stream.Topic {
 		{Topic: plan.GroupTopic, OfRepos: true, Follows: []stream.Following{{Topic: plan.Topic}}, Rows: stream.RepoRows(p.plan.GroupRows,
 			func(g plan.Group) string { return g.ID }, func(g plan.Group) []string { return []string{g.Repo} })},
 		{Topic: blocker.Topic, OfRepos: true, Rows: stream.RepoRows(p.blocker.Rows,
-			func(b blocker.Blocker) string { return b.ID }, func(b blocker.Blocker) []string { return []string{b.Repo} })},
+			func(b blocker.Streamed) string { return b.ID }, func(b blocker.Streamed) []string { return []string{b.Repo} })},
 		{Topic: escalation.Topic, OfRepos: true, Rows: stream.RepoRows(escalation.Rows,
 			func(e escalation.Escalation) string { return e.ID }, func(e escalation.Escalation) []string { return repoOf(e.Repo) })},
 		{Topic: pull.Topic, OfRepos: true, Marks: pull.Marks{}, Rows: stream.RepoRows(p.pull.Rows,

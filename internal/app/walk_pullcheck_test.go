@@ -51,7 +51,9 @@ func (m *walk) checkLife(was, now *state, pr *pullRow) {
 	// What was abandoned is merged only if that was under way, if somebody pushed
 	// it to the base, or if somebody took it over.
 	if before.open() && before.AbandonedAt == nil && pr.AbandonedAt != nil {
-		if a := was.openAction(pr.ID); a != nil && a.State == pull.ActionApproved && a.Tries > 0 {
+		// It may be done, and what the host said of it be lost.
+		a := was.openAction(pr.ID)
+		if a != nil && a.State == pull.ActionApproved && a.Tries > 0 || slices.Contains(m.forge.mergedHeads(r), pr.HeadSHA) {
 			m.midway[pr.ID] = true
 		}
 	}
@@ -300,7 +302,7 @@ func (m *walk) behindPulls(rows []any) {
 	}
 	for taskID, row := range pending {
 		for _, pr := range behind(taskID, map[string]bool{}) {
-			need, _ := pull.NeedOf(pr.Needs, nil, pr.ID, pr.HeadSHA, "", pr.TaskID)
+			need, _ := pull.NeedOf(pr.Needs, nil, pr.ID, pr.HeadSHA, "", pr.TaskID, pr.Findings)
 			if !slices.ContainsFunc(row["holds"].([]any), func(h any) bool {
 				hold := h.(map[string]any)
 				clear, _ := hold["clear"].(map[string]any)

@@ -17,6 +17,7 @@ type (
 		AbandonedAt                *time.Time
 		Number, AttendAt           int64
 		FactsWant, FactsHave       int64
+		Findings                   int64
 	}
 	actionRow struct {
 		ID        string
@@ -70,7 +71,7 @@ func newPullBelief() pullBelief {
 var (
 	pullsOf = db.Q[pullRow](`SELECT id, repo_id, state, head_ref, head_sha, checks, mergeable, needs, babysit, closed_why, task_id,
 		babysit_task, merge_sha,
-		abandoned_at, number, attend_at, facts_want, facts_have FROM pulls WHERE account_id = $1 ORDER BY repo_id, number`)
+		abandoned_at, number, attend_at, facts_want, facts_have, findings FROM pulls WHERE account_id = $1 ORDER BY repo_id, number`)
 	actionsOf = db.Q[actionRow](`SELECT id, pr_id, head_sha, state, decided_by, protected IS NOT NULL AS guarded, tries, expires_at
 		FROM pull_actions WHERE account_id = $1 ORDER BY requested_at, id`)
 	checksOf = db.Q[checkRow](`SELECT id, pr_id, sha, status, task_id, finished_at FROM ci_runs

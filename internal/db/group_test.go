@@ -36,9 +36,9 @@ func line(t *testing.T, d *db.DB, n int, fn func(tx *db.Tx, i int) error) []erro
 }
 
 func until(done func() bool) error {
-	for deadline := time.Now().Add(10 * time.Second); !done(); runtime.Gosched() {
+	for deadline := time.Now().Add(time.Minute); !done(); runtime.Gosched() {
 		if time.Now().After(deadline) {
-			return errors.New("waited for ten seconds")
+			return errors.New("waited for a minute")
 		}
 	}
 	return nil

@@ -1,14 +1,10 @@
 package db_test
 
 import (
-	"io/fs"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/db/dbtest"
-	"yardmaster/internal/db/migrations"
 )
 
 var (
@@ -30,83 +26,51 @@ var (
 // TestMigrationOfSignIns migrates a database that has been in use, with recorded
 // sign-ins and with applications whose invitation was withdrawn.
 func TestMigrationOfSignIns(t *testing.T) {
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
-		t.Run(e.String(), func(t *testing.T) {
-			dsn := dbtest.DSN(t, e)
-			d, err := db.Open(t.Context(), dsn, db.Options{})
+	again(t, "0034_last_signed_in.sql", func(text string) (string, bool) {
+		_, rest, ok := strings.Cut(text, "ADD COLUMN last_signed_in_at BIGINT;") // the column exists already
+		return rest, ok
+	}, func(tx *db.Tx) error {
+		if _, err := anOrg.Exec(tx); err != nil {
+			return err
+		}
+		for _, user := range []string{"both", "out", "never"} {
+			if _, err := aUser.Exec(tx, user); err != nil {
+				return err
+			}
+		}
+		for _, row := range []struct {
+			db.Stmt
+			args []any
+		}{
+			{aSession, []any{"both", 30}}, {aRecord, []any{"1", "both", 20}}, {aRecord, []any{"2", "out", 11}},
+			{aRecord, []any{"3", "out", 10}},
+			{aRequest, []any{"back"}}, {anOffer, []any{"a", "back", 1, 2}},
+			{aRequest, []any{"stands"}}, {anOffer, []any{"b", "stands", 1, 2}}, {anOffer, []any{"c", "stands", 3, nil}},
+		} {
+			if _, err := row.Exec(tx, row.args...); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func(tx *db.Tx) error {
+		for user, want := range map[string]int64{"both": 30, "out": 11, "never": 0} {
+			at, err := lastSeen.One(tx, user)
 			if err != nil {
-				t.Fatal(err)
+				return err
 			}
-			err = d.Write(t.Context(), func(tx *db.Tx) error {
-				if _, err := anOrg.Exec(tx); err != nil {
-					return err
-				}
-				for _, user := range []string{"both", "out", "never"} {
-					if _, err := aUser.Exec(tx, user); err != nil {
-						return err
-					}
-				}
-				for _, row := range []struct {
-					db.Stmt
-					args []any
-				}{
-					{aSession, []any{"both", 30}}, {aRecord, []any{"1", "both", 20}}, {aRecord, []any{"2", "out", 11}},
-					{aRecord, []any{"3", "out", 10}},
-					{aRequest, []any{"back"}}, {anOffer, []any{"a", "back", 1, 2}},
-					{aRequest, []any{"stands"}}, {anOffer, []any{"b", "stands", 1, 2}}, {anOffer, []any{"c", "stands", 3, nil}},
-				} {
-					if _, err := row.Exec(tx, row.args...); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
+			if (at == nil) != (want == 0) || at != nil && *at != want {
+				t.Errorf("%s was last here at %v, want %d", user, at, want)
+			}
+		}
+		for request, want := range map[string]bool{"back": false, "stands": true} {
+			at, err := invitedP.One(tx, request)
 			if err != nil {
-				t.Fatal(err)
+				return err
 			}
-			if err := d.Close(); err != nil {
-				t.Fatal(err)
+			if (at != nil) != want {
+				t.Errorf("%s is invited: %v", request, at != nil)
 			}
-			text, err := fs.ReadFile(migrations.FS, "0034_last_signed_in.sql")
-			if err != nil {
-				t.Fatal(err)
-			}
-			// The column exists already.
-			_, rest, ok := strings.Cut(string(text), "ADD COLUMN last_signed_in_at BIGINT;")
-			rest, _, _ = strings.Cut(rest, "-- +goose Down")
-			if !ok {
-				t.Fatal("the migration is another one")
-			}
-			schema := next(t).(fstest.MapFS)
-			schema["9001_again.sql"] = &fstest.MapFile{Data: []byte("-- +goose Up\n" + rest)}
-			if d, err = db.OpenSchema(t.Context(), dsn, db.Options{}, schema); err != nil {
-				t.Fatal(err)
-			}
-			defer d.Close()
-			err = d.Read(t.Context(), func(tx *db.Tx) error {
-				for user, want := range map[string]int64{"both": 30, "out": 11, "never": 0} {
-					at, err := lastSeen.One(tx, user)
-					if err != nil {
-						return err
-					}
-					if (at == nil) != (want == 0) || at != nil && *at != want {
-						t.Errorf("%s was last here at %v, want %d", user, at, want)
-					}
-				}
-				for request, want := range map[string]bool{"back": false, "stands": true} {
-					at, err := invitedP.One(tx, request)
-					if err != nil {
-						return err
-					}
-					if (at != nil) != want {
-						t.Errorf("%s is invited: %v", request, at != nil)
-					}
-				}
-				return nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-		})
-	}
+		}
+		return nil
+	})
 }

@@ -98,7 +98,7 @@ func (c Commands) Facts(tx *db.Tx, prID string) (command.Facts, error) {
 	case rv.Verdict == review.VerdictFailure:
 		f.Review = "it holds the merge"
 	default:
-		f.Review = "nothing holds the merge"
+		f.Review = "it found nothing that holds the merge"
 	}
 	open, err := review.OpenOf(tx, prID)
 	for _, o := range open {

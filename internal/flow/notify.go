@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/actor"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/creation"
@@ -29,6 +30,7 @@ type Notify struct {
 	Notifications *notification.Service
 	Blockers      *blocker.Service
 	Pulls         *pull.Service
+	Actors        *actor.Service
 }
 
 // rule is what is told of some kinds of events. ok false: there is nothing to tell.
@@ -254,13 +256,28 @@ func (n Notify) done(tx *db.Tx, e event.Recorded) (out notification.Notice, ok b
 		return out, ok, err
 	}
 	out.Kind, out.Noun, out.Subject, out.Path = notification.TaskDone, nounTask, t.ID, "/ui/tasks/"+t.ID
-	word := "Done: "
+	out.Title = "Done: " + t.Title
 	if t.Status == task.Merged {
-		word = "Merged: "
+		out.Title = "Merged: " + t.Title
+		if out.Text, err = n.merger(tx, t.PRID); err != nil {
+			return out, false, err
+		}
 	}
-	out.Title = word + t.Title
 	out.Repo, err = nameOf(tx, &t.RepoID)
 	return out, true, err
+}
+
+// merger says who decided the merge of a pull request; "" if nobody knows.
+func (n Notify) merger(tx *db.Tx, prID *string) (string, error) {
+	if prID == nil {
+		return "", nil
+	}
+	by, err := pull.MergedBy(tx, *prID)
+	if err != nil || by == "" {
+		return "", err
+	}
+	names, err := n.Actors.InWords(tx, []string{by})
+	return "Decided by " + names[by] + ".", err
 }
 
 // failed: whoever asked for a piece of work hears that it failed or waits for a person;

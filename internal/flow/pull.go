@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/template"
 )
@@ -143,6 +144,11 @@ func (p PullTasks) Reopen(tx *db.Tx, taskID, prID string) (reopened bool, err er
 		return p.Tasks.Reopened(tx, t, prID)
 	})
 	return reopened, err
+}
+
+// Spent is what tasks have cost, with the repair of their pull requests.
+func (PullTasks) Spent(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
+	return session.Spent(tx, taskIDs)
 }
 
 // Unmerged names the task on whose work another was begun while that is not

@@ -22,6 +22,8 @@ func node(t *testing.T, address string, clock func() time.Time, log *slog.Logger
 		t.Fatal(err)
 	}
 	s.wait = 20 * time.Second
+	o := s.redis.Options()
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = s.wait, s.wait, s.wait, s.wait
 	t.Cleanup(func() { s.Close() })
 	return s
 }

@@ -48,8 +48,8 @@ func (o *Op) spread(c *Call) error {
 				return malformed(err)
 			}
 			for _, item := range list {
-				text, ok := scalar(item)
-				if !ok {
+				text, _ := scalar(item)
+				if item.Kind() != '"' {
 					e.add(name, "must be a list of strings")
 				}
 				query.Add(name, text)

@@ -7,12 +7,13 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 
-	"github.com/klauspost/compress/zstd"
+	"github.com/andybalholm/brotli"
 
 	"yardmaster/internal/api/op"
 )
@@ -26,47 +27,51 @@ type forms struct {
 	body map[string][]byte // by Content-Encoding; "": uncompressed
 }
 
+// assets are the forms of what is built into the program, by *op.Asset.
+var assets sync.Map
+
 // formsOf returns the forms of an asset. It compresses the asset at the first call.
-func (s *server) formsOf(a *op.Asset) forms {
-	made, ok := s.assets.Load(a)
+func formsOf(a *op.Asset) forms {
+	made, ok := assets.Load(a)
 	if !ok {
-		made, _ = s.assets.LoadOrStore(a, sync.OnceValue(func() forms { return compress(a.Body) }))
+		made, _ = assets.LoadOrStore(a, sync.OnceValue(func() forms { return compress(a.Body) }))
 	}
 	return made.(func() forms)()
 }
 
-// compress makes the forms of a body. If compression fails, codings are missing.
+// codings are those of assets, the shortest first. Browsers take br over https, and from
+// their own machine.
+var codings = []string{"br", "gzip"}
+
+// shortAsset is the length, in bytes, up to which a body is made as short as Brotli makes it
+// in reasonable time: a page waits for many of those, and each takes a few milliseconds once.
+const shortAsset = 64 << 10
+
+// compress makes the forms of a body. Level 5 of Brotli is 5 % shorter than gzip at its best,
+// in twice its time; level 10 is 10 % shorter, in seventeen times.
 func compress(body []byte) forms {
 	sum := sha256.Sum256(body)
-	f := forms{base64.RawURLEncoding.EncodeToString(sum[:18]), map[string][]byte{"": body}}
-	var zipped bytes.Buffer
-	gz, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
-	if err != nil {
-		return f
+	f := forms{tag: base64.RawURLEncoding.EncodeToString(sum[:18]), body: map[string][]byte{"": body}}
+	var zipped, short bytes.Buffer
+	gz, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // a level that there is
+	level := 5
+	if len(body) <= shortAsset {
+		level = 10
 	}
-	if _, err = gz.Write(body); err == nil {
-		err = gz.Close()
+	br := brotli.NewWriterLevel(&short, level)
+	for _, w := range []io.WriteCloser{gz, br} {
+		_, _ = w.Write(body) // a buffer in memory does not fail
+		_ = w.Close()
 	}
-	if err != nil {
-		return f
-	}
-	f.body["gzip"] = zipped.Bytes()
-	zs, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1))
-	if err != nil {
-		return f
-	}
-	defer zs.Close()
-	f.body["zstd"] = zs.EncodeAll(body, nil)
+	f.body["gzip"], f.body["br"] = zipped.Bytes(), short.Bytes()
 	return f
 }
 
 // asset answers with an asset, or with 304 if the client has it already.
 func (s *server) asset(w http.ResponseWriter, req *http.Request, a *op.Asset) {
-	f, coding := s.formsOf(a), codingOf(req)
-	body, ok := f.body[coding]
-	if !ok {
-		coding, body = "", a.Body
-	}
+	f := formsOf(a)
+	coding := codingOf(req, codings...)
+	body := f.body[coding]
 	// Every form has other bytes, and therefore a strong tag of its own.
 	tag := `"` + f.tag + `"`
 	if coding != "" {

@@ -37,7 +37,7 @@ func deliver(w http.ResponseWriter, req *http.Request, a *op.Answer) {
 	h, body := w.Header(), a.Body
 	if len(body) > small && compressible(a) {
 		h.Add("Vary", "Accept-Encoding")
-		if coding := codingOf(req); coding != "" {
+		if coding := codingOf(req, "zstd", "gzip"); coding != "" {
 			buf := buffers.Get().(*bytes.Buffer)
 			buf.Reset()
 			defer buffers.Put(buf)
@@ -88,13 +88,14 @@ func shrink(to *bytes.Buffer, coding string, body []byte) {
 	_ = w.Close()
 }
 
-// codingOf picks the coding that Accept-Encoding prefers (RFC 9110, 12.5.3); "" if the
-// client does not send the header or prefers an uncompressed answer. A client that
+// codingOf picks the coding of some names that Accept-Encoding prefers (RFC 9110, 12.5.3), the
+// first of those that it likes as much; "" if the client does not send the header or
+// prefers an uncompressed answer. A client that
 // accepts neither an uncompressed answer nor one of our codings (identity;q=0 or
 // *;q=0) gets an uncompressed one and never a 406: the header is disregarded then, as
 // section 12.1 allows, as it is for answers that are never compressed. A write that was
 // carried out cannot be refused because of the form of its answer.
-func codingOf(req *http.Request) string {
+func codingOf(req *http.Request, names ...string) string {
 	values := req.Header["Accept-Encoding"]
 	if len(values) == 0 {
 		return ""
@@ -112,7 +113,7 @@ func codingOf(req *http.Request) string {
 		weights[strings.TrimSpace(name)] = weight
 	}
 	best, most := "", 0.0
-	for _, name := range []string{"zstd", "gzip"} {
+	for _, name := range names {
 		weight, ok := weights[name]
 		if !ok {
 			weight = weights["*"]

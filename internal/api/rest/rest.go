@@ -19,7 +19,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -110,9 +109,8 @@ func (m methods) allow(but *op.Op) string {
 
 type server struct {
 	Config
-	mux    *http.ServeMux
-	paths  map[string]methods
-	assets sync.Map // forms by *op.Asset
+	mux   *http.ServeMux
+	paths map[string]methods
 
 	secretive []string // the paths that have a parameter that is a secret
 }

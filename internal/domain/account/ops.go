@@ -214,6 +214,8 @@ func (s *Service) setup(ctx context.Context, in setupIn) (op.Reply, error) {
 	if err != nil {
 		return failed(ctx, err, setupForm{Token: in.Token, Login: in.Login, Email: in.Email, Account: in.Account})
 	}
+	// The page is the first one of the session that it begins.
+	ctx = policy.With(ctx, policy.Actor{Credential: policy.Session, UserID: out.User.ID, AccountID: out.Account.ID})
 	reply, err := render(ctx, 201, donePage, struct {
 		SetupResult
 		Base string

@@ -57,12 +57,13 @@ var pages = web.Templates(`
 <small>Your team's name: the owner of its repositories.</small>
 <button class="main">Set up</button>
 </form>{{template "end"}}{{end}}
-{{define "done"}}{{template "top" "Yardmaster is set up"}}<p>You are <strong>{{.User.Login}}</strong>, owner of <strong>{{.Account.Login}}</strong>. <a href="/">Go on in this browser</a>, which is signed in. Or, on your machine, sign the command line in, add a repository and a model key, and make the machine a box:</p>
+{{define "done"}}{{template "top" "Yardmaster is set up"}}<p>You are <strong>{{.User.Login}}</strong>, owner of <strong>{{.Account.Login}}</strong>. This browser is signed in.</p>
+<p><a class="button main" href="/">Go on in the browser</a></p>
+<p>Or, on your machine, sign the command line in, add a repository and a model key, and make the machine a box:</p>
 <pre>yardmaster login --url {{.Base}}
 yardmaster repo add PATH
 yardmaster key add --provider anthropic
 yardmaster box join</pre>
-<p><a class="button main" href="/">Go on in the browser</a></p>
 <p><small>What the API offers is described at <a href="/docs">{{.Base}}/docs</a>.</small></p>
 {{template "end"}}{{end}}
 {{define "closed"}}{{template "top" "This address is not good"}}<p>It works once. If this server is set up, <a href="/login">sign in</a>. If it is not, it prints its address when it starts.</p>

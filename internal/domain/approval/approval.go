@@ -52,6 +52,7 @@ type Question struct {
 	Text      string   // the sentence
 	Protected []string // paths that are protected and would change
 	More      int      // how many paths beyond those
+	Cost      string   // of the work so far, in decimal US dollars; empty: no call has a known price
 	DecidedBy *string
 	ExpiresAt time.Time
 }

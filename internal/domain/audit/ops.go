@@ -43,11 +43,11 @@ func (s *Service) Ops() []op.Op {
 			Path:    "/v1/audit/events",
 			Group:   "Sessions, audit, streams",
 			Rule:    policy.Require(policy.ReadSessions),
-			Paging:  &op.Paging{Default: 50, Max: 200, Filters: map[string][]string{"kind": nil, "actor": nil, "object": nil}},
+			Paging:  &op.Paging{Default: 50, Max: 200, Filters: map[string][]string{"kind": nil, "actor": nil, "object": nil, "id": nil}},
 			Summary: "What happened in the account, newest first; a filter looks at 20,000 rows a page, which may be short or empty and still have a next",
 			Doc: "Every change in the account, with who made it. The rows are a chain: prev_hash is the hash of the row " +
 				"before, so that a changed or missing row shows. Filters leave the rows of a kind (task.failed), of all kinds " +
-				"of a noun (task.), of an actor as rows name it (user:<id>, system), and about an object (its id).",
+				"of a noun (task.), of an actor as rows name it (user:<id>, system), and about an object (its id); filter=id:<id> finds one row by its id at once.",
 		}, s.tail),
 	}
 }
@@ -83,6 +83,11 @@ func (s *Service) tail(ctx context.Context, in listIn) (out op.Page[Event], err 
 		return out, fault.Field("filter", "is kind:<noun>.<verb>, such as kind:task.failed, or kind:<noun>. for all kinds of it")
 	}
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		if one := in.Want("id"); one != "" {
+			rows, err := oneOf.All(tx, tx.Account, one)
+			out = page(in, rows, nil)
+			return err
+		}
 		var end int64 // the oldest row that a filter looks at, if there may be more
 		if len(in.Filter) > 0 {
 			head, _, err := selectHead.Maybe(tx, tx.Account)

@@ -51,6 +51,7 @@ const newest = "g"
 var (
 	selectHead = db.Q[int64](`SELECT seq FROM audit_heads WHERE account_id = $1`)
 	ofAll      = db.Q[row](`SELECT ` + columns + ` FROM audit WHERE id < $1 ORDER BY id DESC LIMIT $2`)
+	oneOf      = db.Q[row](`SELECT ` + columns + ` FROM audit WHERE account_id = $1 AND id = $2 AND seq > 0`)
 	looks      = db.Q[TrailEntry](`SELECT id, at, actor, capability, account_id, user_id, run_id, request_id FROM operator_trail
 		WHERE id < $1 ORDER BY id DESC LIMIT $2`)
 )

@@ -213,7 +213,8 @@ func (s *Service) formAgain(
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Refused)) {
-		if !slices.ContainsFunc(v.Fields, func(f FormField) bool { return f.Name == name }) {
+		// A form that is closed shows no fields.
+		if !v.Open() || !slices.ContainsFunc(v.Fields, func(f FormField) bool { return f.Name == name }) {
 			v.Failure += " " + name + " " + v.Refused[name] + "."
 		}
 	}

@@ -183,18 +183,26 @@ func named(tx *db.Tx, part, state string, limit int) ([]row, error) {
 	return db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", limit))
 }
 
-// Rows lists at most limit blockers of tx.Account, newest first, as the actor of tx
-// sees them: those with the ids, or all for nil.
-func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Blocker, error) {
+// Streamed is a Blocker as a stream tells it, which is one row for all who follow. The
+// link that only some of them get is not null there but left out, so that a client keeps
+// the one it was answered.
+type Streamed struct {
+	Blocker
+	FixURL *string `json:"fix_url,omitempty"`
+}
+
+// Rows lists at most limit blockers of tx.Account, newest first: those with the ids, or
+// all for nil.
+func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Streamed, error) {
 	b := db.Build(`SELECT `+columns+` FROM blockers WHERE account_id = `, tx.Account)
 	if ids != nil {
 		b.In("id", ids)
 	}
 	rows, err := db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", limit))
-	out := make([]Blocker, len(rows))
+	out := make([]Streamed, len(rows))
 	for i := range rows {
 		if err == nil {
-			out[i], err = s.wire(tx, &rows[i])
+			out[i].Blocker, err = s.wire(tx, &rows[i])
 		}
 	}
 	return out, err

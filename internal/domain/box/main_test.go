@@ -25,7 +25,7 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 func TestStatements(t *testing.T) {
 	t.Parallel()

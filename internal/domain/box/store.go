@@ -366,8 +366,15 @@ func (s *Service) page(tx *db.Tx, p op.PageIn) ([]row, error) {
 	if name := p.Want("name"); name != "" {
 		b.And("name = ", name)
 	}
-	if state := p.Want("state"); state != "" {
-		b.And("state = ", state)
+	if states := p.Wants("state"); states != nil {
+		b.In("state", states)
+	}
+	if some := p.Wants("presence"); some != nil {
+		b.SQL(" AND (FALSE")
+		for _, one := range some {
+			present(b, one, tx.Now)
+		}
+		b.SQL(")")
 	}
 	if more {
 		b.And("(created_at, id) < ", db.Tuple(at, last))
@@ -377,6 +384,19 @@ func (s *Service) page(tx *db.Tx, p op.PageIn) ([]row, error) {
 		return nil, err
 	}
 	return rows, s.active(tx, rows)
+}
+
+// present appends the condition that presenceAt answers a presence.
+func present(b *db.Builder, presence string, now time.Time) {
+	stale, offline := now.Add(-staleAfter), now.Add(-offlineAfter)
+	switch presence {
+	case Online:
+		b.SQL(" OR (presence NOT IN (", Offline, left).SQL(") AND last_beat_at > ", stale).SQL(")")
+	case Stale:
+		b.SQL(" OR (presence NOT IN (", Offline, left).SQL(") AND last_beat_at <= ", stale).SQL(" AND last_beat_at > ", offline).SQL(")")
+	case Offline:
+		b.SQL(" OR presence IN (", Offline, left).SQL(") OR last_beat_at IS NULL OR last_beat_at <= ", offline)
+	}
 }
 
 // Rows lists the boxes of tx.Account that have one of the ids or, for nil, its

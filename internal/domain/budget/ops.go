@@ -184,15 +184,26 @@ type BillingUsage struct {
 	Sessions *int64        `json:"sessions" example:"84" doc:"sessions that called a model; kept for about three months, null before"`
 	Calls    *int64        `json:"calls" example:"1310" doc:"calls of models; kept for about three months, null before"`
 	Unpriced *int64        `json:"unpriced_calls" example:"0" doc:"calls of models without a known price"`
+	Days     []UsageDay    `json:"days" doc:"by the day in UTC, oldest first, those with a call only; kept for about three months, empty before"`
 	Members  []MemberUsage `json:"members" doc:"by login; what nobody asked for is in the account's sum only"`
 	Models   []UsagePart   `json:"models" doc:"by the model of the session, dearest first; kept for about three months, empty before"`
 	Repos    []UsagePart   `json:"repos" doc:"by the repository of the work, dearest first; kept for about three months, empty before"`
+	Kinds    []UsagePart   `json:"kinds" doc:"by the kind of session, dearest first; kept for about three months, empty before"`
 }
 
-// UsagePart is the cost of the calls of one model, or for one repository.
+// UsageDay is the cost of the calls of one day.
+type UsageDay struct {
+	_        struct{} `doc:"What the calls of one day cost." schema:"UsageDay"`
+	Day      string   `json:"day" format:"date" example:"2026-03-10" doc:"YYYY-MM-DD, in UTC"`
+	Spent    string   `json:"spent_usd" example:"4.10" doc:"decimal US dollars; of calls with a known price"`
+	Calls    int64    `json:"calls" example:"31" doc:"calls of models"`
+	Unpriced int64    `json:"unpriced_calls" example:"0" doc:"calls without a known price"`
+}
+
+// UsagePart is the cost of the calls of one model, for one repository, or in sessions of one kind.
 type UsagePart struct {
-	_        struct{} `doc:"What the calls of one model, or for one repository, cost in the month." schema:"UsagePart"`
-	Name     *string  `json:"name" example:"claude-opus-4-5" doc:"the model, or owner/name; null: none was named"`
+	_        struct{} `doc:"What the calls of one model, for one repository, or in sessions of one kind, cost in the month." schema:"UsagePart"`
+	Name     *string  `json:"name" example:"claude-opus-4-5" doc:"the model, owner/name, or the kind; null: none was named"`
 	Spent    string   `json:"spent_usd" example:"41.10" doc:"decimal US dollars; of calls with a known price"`
 	Sessions int64    `json:"sessions" example:"12" doc:"sessions that called a model"`
 	Calls    int64    `json:"calls" example:"310" doc:"calls of models"`
@@ -218,7 +229,8 @@ func (s *Service) usage(ctx context.Context, in usageIn) (out BillingUsage, err 
 				return fault.Field("month", "is not a month such as 2026-01")
 			}
 		}
-		out = BillingUsage{Period: month(from), Members: []MemberUsage{}, Models: []UsagePart{}, Repos: []UsagePart{}}
+		out = BillingUsage{Period: month(from), Members: []MemberUsage{}, Models: []UsagePart{}, Repos: []UsagePart{}, Kinds: []UsagePart{},
+			Days: []UsageDay{}}
 		b, _, err := selectBalance.Maybe(tx, selectBalanceArgs{
 			AccountID: tx.Account, Scope: Account, Ref: tx.Account, Period: out.Period,
 		})
@@ -232,21 +244,36 @@ func (s *Service) usage(ctx context.Context, in usageIn) (out BillingUsage, err 
 				return err
 			}
 			out.Sessions, out.Calls, out.Unpriced = &c.Sessions, &c.Calls, &c.Unpriced
-			models, err := callsByModel.All(tx, tx.Account, from, to)
+			days, err := callsByDay.All(tx, tx.Account, from, to)
 			if err != nil {
 				return err
 			}
-			repos, err := callsByRepo.All(tx, tx.Account, from, to)
-			if err != nil {
-				return err
+			out.Days = append(out.Days, usageDays(days)...)
+			for _, part := range []struct {
+				sums db.Query[partRow]
+				into *[]UsagePart
+			}{{callsByModel, &out.Models}, {callsByRepo, &out.Repos}, {callsByKind, &out.Kinds}} {
+				rows, err := part.sums.All(tx, tx.Account, from, to)
+				if err != nil {
+					return err
+				}
+				*part.into = append(*part.into, usageParts(rows)...)
 			}
-			out.Models, out.Repos = append(out.Models, usageParts(models)...), append(out.Repos, usageParts(repos)...)
 		}
 		members, err := usageOfMembers(tx, out.Period)
 		out.Members = append(out.Members, members...)
 		return err
 	})
 	return out, err
+}
+
+func usageDays(rows []dayRow) []UsageDay {
+	out := make([]UsageDay, len(rows))
+	for i, r := range rows {
+		day := time.Unix(r.Day*daySeconds, 0).UTC().Format(time.DateOnly)
+		out[i] = UsageDay{Day: day, Spent: money.Dollars(r.Spent), Calls: r.Calls, Unpriced: r.Unpriced}
+	}
+	return out
 }
 
 func usageParts(rows []partRow) []UsagePart {

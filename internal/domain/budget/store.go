@@ -111,7 +111,17 @@ var (
 	callsByModel = db.Q[partRow](`SELECT s.model AS name` + partColumns + `GROUP BY s.model ORDER BY spent DESC, calls DESC, s.model LIMIT 100`)
 	callsByRepo  = db.Q[partRow](`SELECT r.owner || '/' || r.name AS name` + partColumns + `GROUP BY r.owner || '/' || r.name
 		ORDER BY spent DESC, calls DESC, name LIMIT 100`)
+	callsByKind = db.Q[partRow](`SELECT s.kind AS name` + partColumns + `GROUP BY s.kind ORDER BY spent DESC, calls DESC, s.kind LIMIT 100`)
+	// callsByDay divides what is a number of microseconds.
+	callsByDay = db.Q[dayRow](`SELECT minute / 86400000000 AS day, CAST(SUM(calls) AS BIGINT) AS calls,
+		CAST(SUM(unpriced) AS BIGINT) AS unpriced, CAST(COALESCE(SUM(cost_micros), 0) AS BIGINT) AS spent
+		FROM spend_minutes WHERE account_id = $1 AND minute >= $2 AND minute < $3 GROUP BY 1 ORDER BY 1`)
 )
+
+// dayRow is the calls of one day, which is counted from 1970.
+type dayRow struct{ Day, Calls, Unpriced, Spent int64 }
+
+const daySeconds = 24 * 60 * 60
 
 // partColumns count the calls of a part of the ledger of minutes.
 const partColumns = `, CAST(SUM(m.calls) AS BIGINT) AS calls, CAST(SUM(m.unpriced) AS BIGINT) AS unpriced,
@@ -119,7 +129,7 @@ const partColumns = `, CAST(SUM(m.calls) AS BIGINT) AS calls, CAST(SUM(m.unprice
 	FROM spend_minutes m LEFT JOIN sessions s ON s.id = m.session_id LEFT JOIN repos r ON r.id = s.repo_id
 	WHERE m.account_id = $1 AND m.minute >= $2 AND m.minute < $3 `
 
-// partRow is the calls of one model, or for one repository.
+// partRow is the calls of one model, for one repository, or in sessions of one kind.
 type partRow struct {
 	Name                             *string
 	Calls, Unpriced, Spent, Sessions int64

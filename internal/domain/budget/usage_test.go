@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -8,7 +9,7 @@ import (
 	"yardmaster/internal/proof/seed"
 )
 
-// TestUsageParts holds that the ledger of a month is added up by model and by repository,
+// TestUsageParts holds that the ledger of a month is added up by model, repository, kind and day,
 // dearest first, with nothing of another month or account.
 func TestUsageParts(t *testing.T) {
 	t.Parallel()
@@ -18,12 +19,13 @@ func TestUsageParts(t *testing.T) {
 			if err := seed.Add(tx, seed.Account{ID: "rival"}, seed.Repo{ID: "other", Account: "acme"},
 				seed.Repo{ID: "theirs", Account: "rival"},
 				seed.Session{ID: "m1", Account: "acme", Repo: "repo", Model: "small"},
-				seed.Session{ID: "m2", Account: "acme", Repo: "repo", Model: "large"},
+				seed.Session{ID: "m2", Account: "acme", Repo: "repo", Model: "large", Kind: "review"},
 				seed.Session{ID: "m4", Account: "acme", Repo: "other", Model: "large"},
 				seed.Session{ID: "m5", Account: "rival", Repo: "theirs", Model: "large"}); err != nil {
 				return err
 			}
 			for _, m := range []addMinuteArgs{
+				{AccountID: "acme", Minute: march.Add(-12*time.Hour - time.Minute), SessionID: "m4", Calls: 3, Unpriced: 3},
 				{AccountID: "acme", Minute: march, SessionID: "m1", Calls: 2, CostMicros: new(int64(1_000_000))},
 				{AccountID: "acme", Minute: march.Add(time.Minute), SessionID: "m1", Calls: 1, Unpriced: 1},
 				{AccountID: "acme", Minute: march, SessionID: "m2", Calls: 1, CostMicros: new(int64(2_000_000))},
@@ -40,9 +42,23 @@ func TestUsageParts(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			want(t, "models", usageParts(models), part("large", "2.50", 2, 2, 0), part("small", "1.00", 1, 3, 1))
+			want(t, "models", usageParts(models), part("large", "2.50", 2, 5, 3), part("small", "1.00", 1, 3, 1))
 			repos, err := callsByRepo.All(tx, "acme", from, from.AddDate(0, 1, 0))
-			want(t, "repositories", usageParts(repos), part("acme/repo", "3.00", 2, 4, 1), part("acme/other", "0.50", 1, 1, 0))
+			want(t, "repositories", usageParts(repos), part("acme/repo", "3.00", 2, 4, 1), part("acme/other", "0.50", 1, 4, 3))
+			if err != nil {
+				return err
+			}
+			kinds, err := callsByKind.All(tx, "acme", from, from.AddDate(0, 1, 0))
+			want(t, "kinds", usageParts(kinds), part("review", "2.00", 1, 1, 0), part("triage", "1.50", 2, 7, 4))
+			if err != nil {
+				return err
+			}
+			days, err := callsByDay.All(tx, "acme", from, from.AddDate(0, 1, 0))
+			got, of := usageDays(days), []UsageDay{{Day: "2026-03-09", Spent: "0.00", Calls: 3, Unpriced: 3},
+				{Day: "2026-03-10", Spent: "3.50", Calls: 5, Unpriced: 1}}
+			if !slices.Equal(got, of) {
+				t.Errorf("days: %+v, not %+v", got, of)
+			}
 			return err
 		})
 	})

@@ -23,9 +23,9 @@ func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "ci.runs", Method: "GET", Path: "/v1/ci/runs", Group: group, Rule: policy.Require(policy.ReadRunners),
 			Summary: "The checks that boxes run, newest first",
-			Doc:     "A check runs the command of a repository's policy file on the head of a pull request. Filters narrow the list to a status, a repository (owner/name) or a pull request (its id).",
+			Doc:     "A check runs the command of a repository's policy file on the head of a pull request. Filters narrow the list to a status, a repository (owner/name), a pull request (its id) or one check (its id).",
 			Paging: &op.Paging{Default: 25, Max: 100, Filters: map[string][]string{
-				"status": {Queued, Running, Passed, Failed, Lost, Cancelled}, "repo": nil, "pr": nil,
+				"status": {Queued, Running, Passed, Failed, Lost, Cancelled}, "repo": nil, "pr": nil, "id": nil,
 			}}}, s.list),
 		op.New(op.Row{ID: "ci.log_url", Method: "GET", Path: "/v1/ci/runs/{id}/log-url", Group: group,
 			Rule: policy.Require(policy.ReadRunners), NoStore: true,
@@ -48,6 +48,9 @@ func (s *Service) list(ctx context.Context, in listIn) (out op.Page[Check], err 
 		out = op.NewPage(in.PageIn, []Check{}, nil)
 		if pr := in.Want("pr"); pr != "" && !id.Valid(pr) {
 			return fault.Field("filter", "pr must be the id of a pull request")
+		}
+		if one := in.Want("id"); one != "" && !id.Valid(one) {
+			return fault.Field("filter", "id must be the id of a check")
 		}
 		var repoID string
 		if name := in.Want("repo"); name != "" {

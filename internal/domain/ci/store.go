@@ -122,6 +122,9 @@ func list(tx *db.Tx, p op.PageIn, repoID string) ([]Check, error) {
 		return nil, err
 	}
 	b := db.Build(checks, tx.Now).SQL(" WHERE c.account_id = ", tx.Account)
+	if one := p.Want("id"); one != "" {
+		b.And("c.id = ", one)
+	}
 	if repoID != "" {
 		b.And("c.repo_id = ", repoID)
 	}

@@ -51,12 +51,19 @@ type Mails interface {
 	Mail(tx *db.Tx, l Letter) error
 }
 
+// Actors says who did something.
+type Actors interface {
+	// InWords are some actors of tx.Account by their labels, as people call them.
+	InWords(tx *db.Tx, labels []string) (map[string]string, error)
+}
+
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB      *db.DB
 	Hub     *event.Hub
 	Logger  *slog.Logger
 	Mails   Mails
+	Actors  Actors
 	BaseURL string
 	Keep    time.Duration // how long digests are kept; 0: kept
 }

@@ -38,7 +38,7 @@ type Merge struct {
 	Number      int64     `json:"number" example:"42" doc:"its number in the repository"`
 	Title       string    `json:"title" example:"Show the current year" doc:"its title"`
 	RequestedBy *string   `json:"requested_by" example:"ada" doc:"login of the person whose work it is; null: nobody's"`
-	MergedBy    *string   `json:"merged_by" example:"ada" doc:"login of the person who decided it, or another label; null: unknown"`
+	MergedBy    *string   `json:"merged_by" example:"ada" doc:"who decided it: login of a person, or words such as the policy; null: unknown"`
 	MergedAt    time.Time `json:"merged_at" doc:"when"`
 	Total       int64     `json:"-"`
 }
@@ -126,7 +126,7 @@ func plain(s string, most int) string {
 }
 
 // gather reads what a digest of tx.Account tells.
-func gather(tx *db.Tx, from, to time.Time) (c Content, err error) {
+func (s *Service) gather(tx *db.Tx, from, to time.Time) (c Content, err error) {
 	at := spanArgs{AccountID: tx.Account, FromAt: from, ToAt: to}
 	rows := listArgs{at, most}
 	if c.Merged.Rows, err = merges.All(tx, rows); err != nil {
@@ -135,10 +135,9 @@ func gather(tx *db.Tx, from, to time.Time) (c Content, err error) {
 	for i := range c.Merged.Rows {
 		m := &c.Merged.Rows[i]
 		c.Merged.Total, m.Title = m.Total, plain(m.Title, titleRunes)
-		if m.MergedBy != nil {
-			by := plain(*m.MergedBy, titleRunes)
-			m.MergedBy = &by
-		}
+	}
+	if err := s.nameMergers(tx, c.Merged.Rows); err != nil {
+		return c, err
 	}
 	if c.Failed.Rows, err = failures.All(tx, rows); err != nil {
 		return c, err
@@ -158,6 +157,25 @@ func gather(tx *db.Tx, from, to time.Time) (c Content, err error) {
 	c.Cost = Cost{CostUSD: money.DollarsOrNone(spent.Micros), Sessions: spent.Sessions, Calls: spent.Calls, Unpriced: spent.Unpriced}
 	c.Rates, err = rates(tx, at)
 	return c, err
+}
+
+// nameMergers puts names for the labels of those who decided merges, as of now: a digest is
+// kept as it was made.
+func (s *Service) nameMergers(tx *db.Tx, rows []Merge) error {
+	var labels []string
+	for _, m := range rows {
+		if m.MergedBy != nil {
+			labels = append(labels, *m.MergedBy)
+		}
+	}
+	names, err := s.Actors.InWords(tx, labels)
+	for i := range rows {
+		if m := &rows[i]; m.MergedBy != nil {
+			by := plain(names[*m.MergedBy], titleRunes)
+			m.MergedBy = &by
+		}
+	}
+	return err
 }
 
 // filled is a list that is never null.

@@ -59,7 +59,7 @@ func killable(t *testing.T, dsn, at, step string) *Service {
 	hub := event.NewHub()
 	return New(Needs{
 		DB: d, Hub: hub, Logger: slog.New(slog.DiscardHandler), BaseURL: "https://yard.example",
-		Mails: post{&mail.Outbox{DB: d, Hub: hub, Ring: seal.New()}, step},
+		Mails: post{&mail.Outbox{DB: d, Hub: hub, Ring: seal.New()}, step}, Actors: callers{},
 	})
 }
 

@@ -154,7 +154,7 @@ func (s *Service) draft(tx *db.Tx, d dueRow) (m made, err error) {
 	if m.login, err = people.AccountLogin(tx, tx.Account); err != nil {
 		return m, err
 	}
-	c, err := gather(tx, from, to)
+	c, err := s.gather(tx, from, to)
 	m.row = row{
 		ID: id.New(), AccountID: tx.Account, Kind: d.Kind, Period: end.String(), Zone: d.Zone, FromAt: from, ToAt: to,
 		Headline: c.headline(), Quiet: c.quiet(), Content: db.JSON[Content]{V: c},

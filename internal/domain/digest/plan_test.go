@@ -12,18 +12,18 @@ import (
 func TestNothingIsScanned(t *testing.T) {
 	t.Parallel()
 	for part, want := range map[string]string{
-		"LEFT JOIN users m ON m.id = SUBSTR(p.merged_by": "pulls USING INDEX pulls_merged (account_id=? AND merged_at>? AND merged_at<?)",
-		"AND status = 'failed'":                          "tasks USING INDEX tasks_finished (account_id=? AND finished_at>? AND finished_at<?)",
-		"status IN ('completed', 'merged', 'failed')":    "tasks USING INDEX tasks_finished (account_id=? AND finished_at>? AND finished_at<?)",
-		"SELECT 0 AS merged FROM pulls":                  "pulls USING INDEX pulls_closed (account_id=? AND closed_at>? AND closed_at<?)",
-		"status IN ('passed', 'failed')":                 "ci_runs USING INDEX ci_runs_finished (account_id=? AND finished_at>? AND finished_at<?)",
-		"COUNT(DISTINCT session_id) AS sessions":         "spend_minutes USING INDEX sqlite_autoindex_spend_minutes_1 (account_id=? AND minute>? AND minute<?)",
-		"SELECT 'approval' AS kind":                      "pull_actions USING INDEX pull_actions_account (account_id=?)",
-		"SELECT 'blocker' AS kind":                       "blockers USING INDEX blockers_state (account_id=?",
-		"SELECT 'escalation' AS kind":                    "escalations USING INDEX escalations_open (account_id=?",
-		"SELECT 'plan' AS kind":                          "plan_progress USING COVERING INDEX plan_progress_bucket (account_id=? AND bucket=?)",
-		"SELECT 'task' AS kind":                          "tasks USING INDEX tasks_status (account_id=? AND status=?)",
-		"SELECT 'pr' AS kind":                            "pulls USING INDEX pulls_account_state (account_id=? AND state=?)",
+		"SELECT p.id AS pr_id":                        "pulls USING INDEX pulls_merged (account_id=? AND merged_at>? AND merged_at<?)",
+		"AND status = 'failed'":                       "tasks USING INDEX tasks_finished (account_id=? AND finished_at>? AND finished_at<?)",
+		"status IN ('completed', 'merged', 'failed')": "tasks USING INDEX tasks_finished (account_id=? AND finished_at>? AND finished_at<?)",
+		"SELECT 0 AS merged FROM pulls":               "pulls USING INDEX pulls_closed (account_id=? AND closed_at>? AND closed_at<?)",
+		"status IN ('passed', 'failed')":              "ci_runs USING INDEX ci_runs_finished (account_id=? AND finished_at>? AND finished_at<?)",
+		"COUNT(DISTINCT session_id) AS sessions":      "spend_minutes USING INDEX sqlite_autoindex_spend_minutes_1 (account_id=? AND minute>? AND minute<?)",
+		"SELECT 'approval' AS kind":                   "pull_actions USING INDEX pull_actions_account (account_id=?)",
+		"SELECT 'blocker' AS kind":                    "blockers USING INDEX blockers_state (account_id=?",
+		"SELECT 'escalation' AS kind":                 "escalations USING INDEX escalations_open (account_id=?",
+		"SELECT 'plan' AS kind":                       "plan_progress USING COVERING INDEX plan_progress_bucket (account_id=? AND bucket=?)",
+		"SELECT 'task' AS kind":                       "tasks USING INDEX tasks_status (account_id=? AND status=?)",
+		"SELECT 'pr' AS kind":                         "pulls USING INDEX pulls_account_state (account_id=? AND state=?)",
 	} {
 		got := dbtest.Plan(t, part)
 		if !strings.Contains(got, want) {

@@ -121,6 +121,7 @@ func (v view) text() string {
 	}
 	for _, m := range v.Merged.Rows {
 		say("  %s #%d: %s", m.Repo, m.Number, mail.Quiet(m.Title))
+		say("    %s%s", v.Time(m.MergedAt), m.people())
 		say("    %s", v.Link(m.PRID))
 	}
 	if len(v.Failed.Rows) > 0 {
@@ -145,11 +146,22 @@ func (v view) text() string {
 	for _, r := range v.Rates {
 		say("%d of %d %s", r.N, r.D, v.Says(r))
 	}
-	say("\nyardmaster call digest.get id=%s", v.ID)
+	say("\nyardmaster digest view %s", v.ID)
 	if v.Reason != "" {
 		say("\n-- \n%s", v.Reason)
 	}
 	return b.String()
+}
+
+// people are the person whose work was merged and who decided it, behind the time of it.
+func (m Merge) people() (out string) {
+	if m.RequestedBy != nil {
+		out = ", for " + *m.RequestedBy
+	}
+	if m.MergedBy != nil {
+		out += ", by " + mail.Quiet(*m.MergedBy)
+	}
+	return out
 }
 
 // letter is the mail about a digest.

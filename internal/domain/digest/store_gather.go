@@ -29,11 +29,11 @@ type rateRow struct{ N, D int64 }
 // repositories and people are joined to the rows that are shown.
 var (
 	merges = db.QWith[listArgs, Merge](`SELECT p.id AS pr_id, r.owner || '/' || r.name AS repo, p.number, p.title, u.login AS requested_by,
-		COALESCE(m.login, p.merged_by) AS merged_by, p.merged_at, p.total
+		p.merged_by, p.merged_at, p.total
 		FROM (SELECT id, repo_id, task_id, number, title, merged_by, merged_at, COUNT(*) OVER () AS total FROM pulls
 			WHERE account_id = :account_id AND merged_at >= :from_at AND merged_at < :to_at ORDER BY merged_at DESC, id LIMIT :most) p
 		JOIN repos r ON r.id = p.repo_id LEFT JOIN tasks t ON t.id = p.task_id LEFT JOIN users u ON u.id = t.requested_by
-		LEFT JOIN users m ON m.id = SUBSTR(p.merged_by, 6) ORDER BY p.merged_at DESC, p.id`)
+		ORDER BY p.merged_at DESC, p.id`)
 	failures = db.QWith[listArgs, Failure](`SELECT t.id AS task_id, r.owner || '/' || r.name AS repo, t.title, t.failure_kind,
 		COALESCE(t.failure, '') AS why, t.finished_at AS failed_at, t.total
 		FROM (SELECT id, repo_id, title, failure_kind, failure, finished_at, COUNT(*) OVER () AS total FROM tasks

@@ -18,9 +18,9 @@ func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{
 			ID: "escalation.list", Method: "GET", Path: "/v1/escalations", Group: group, Rule: policy.Require(policy.ReadTasks),
-			Paging:  &op.Paging{Default: 50, Max: 200, Filters: map[string][]string{"state": {"open", "resolved"}, "id": nil}},
+			Paging:  &op.Paging{Default: 50, Max: 200, Filters: map[string][]string{"state": {"open", "resolved"}, "id": nil, "ask": nil}},
 			Summary: "Questions to people, newest first",
-			Doc:     "Without a filter resolved ones are listed too. filter=id:PART leaves those whose id begins or ends with it.",
+			Doc:     "Without a filter resolved ones are listed too. filter=id:PART leaves those whose id begins or ends with it, filter=ask:ID those that an ask led to.",
 		}, s.list),
 		op.New(op.Row{
 			ID: "escalation.get", Method: "GET", Path: "/v1/escalations/{id}", Group: group, Rule: policy.Require(policy.ReadTasks),

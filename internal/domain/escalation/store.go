@@ -104,6 +104,9 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 	if err := db.Named(tx, b, "e.id", `SELECT id FROM escalations WHERE account_id = `, part); err != nil {
 		return nil, err
 	}
+	if ask := p.Want("ask"); ask != "" {
+		b.And("e.ask_id = ", ask)
+	}
 	switch p.Want("state") {
 	case "open":
 		b.SQL(" AND e.resolved_at IS NULL")

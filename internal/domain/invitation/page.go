@@ -23,7 +23,7 @@ type view struct {
 	Account, Email, Status, Token string
 	Login, Own                    string // login and address of the signed-in user; empty for a visitor
 	Failure                       string
-	SignIn, Base                  string
+	SignIn, Enter, Base           string
 	Mailed                        bool
 }
 
@@ -69,6 +69,7 @@ func (s *Service) show(ctx context.Context, in pageIn, failure string) (op.Reply
 		Token:   token,
 		Failure: failure,
 		SignIn:  "/login?return_to=" + url.QueryEscape("/invite/"+url.PathEscape(token)),
+		Enter:   "/login?return_to=%2Fui%2F",
 		Base:    op.RequestOf(ctx).BaseURL,
 	}
 	err := s.DB.Read(ctx, func(tx *db.Tx) error {
@@ -105,12 +106,13 @@ var pages = web.Templates(`
 {{define "unknown"}}{{template "top" "There is no such invitation"}}<p>The link is mistyped, or a part of it is missing. Open it from the mail again, or copy the whole line.</p>
 <p>If that does not help, ask whoever invited you to send another one. If you have been here before, <a href="/login">sign in</a>.</p>
 {{template "end"}}{{end}}
-{{define "invite"}}{{template "top" (print "An invitation to " .Account)}}{{template "alert" .Failure}}{{if ne .Status "pending"}}{{if eq .Status "accepted"}}<p>It was accepted. On your machine, sign the command line in:</p>
+{{define "invite"}}{{template "top" (print "An invitation to " .Account)}}{{template "alert" .Failure}}{{if ne .Status "pending"}}{{if eq .Status "accepted"}}<p>It was accepted.{{if not .Login}} If it was you, <a href="{{.Enter}}">sign in</a>.{{else if eq .Own .Email}} You are signed in as <strong>{{.Login}}</strong>.{{end}}</p>
+<p>On your machine, sign the command line in:</p>
 <pre>yardmaster login --url {{.Base}}</pre>
 <p><small>What there is to do here: <a href="/">the start page</a>.</small></p>
 {{else}}<p>It is {{.Status}}, and grants nothing any more. Ask whoever invited you for another one.</p>
 {{end}}{{else if not .Login}}{{if .Mailed}}<p>It is for <strong>{{.Email}}</strong>. We mail a code to this address, and the code is all you need.</p>
-{{else}}<p>It is for <strong>{{.Email}}</strong>. A code of six digits shows that you are who it is for. This server sends no mail: ask whoever runs it for the code, who finds it on the server with <code>yardmaster mail</code>.</p>
+{{else}}<p>It is for <strong>{{.Email}}</strong>. A code of six digits shows that you are who it is for. This server sends no mail: ask whoever runs it for the code that the button makes. The next page says how it is found.</p>
 {{end}}<form method="post" action="/auth/email"><input type="hidden" name="email" value="{{.Email}}"><input type="hidden" name="invitation" value="{{.Token}}"><input type="hidden" name="return_to" value="/invite/{{.Token}}">
 <button class="main">{{if .Mailed}}Mail me a code and accept{{else}}Make a code and accept{{end}}</button></form>
 <p><small>Or <a href="{{.SignIn}}">sign in otherwise</a>, then accept.</small></p>

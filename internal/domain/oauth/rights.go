@@ -23,7 +23,7 @@ type rights struct {
 // words tell what each scope lets a program do. A test holds that every scope has
 // some.
 var words = map[policy.Scope]string{
-	policy.ReadAccount:     "see the account, its members and its settings",
+	policy.ReadAccount:     "see the account, its members and its settings, and what you are notified of, with its text, and mark that as read",
 	policy.WriteAccount:    "change the account's settings and what it allows, and make further tokens",
 	policy.WriteMembers:    "let people in, change their roles, put them out",
 	policy.ReadRepos:       "see repositories, and fetch their code",

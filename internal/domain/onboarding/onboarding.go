@@ -5,8 +5,6 @@
 package onboarding
 
 import (
-	"strings"
-
 	"yardmaster/internal/db"
 	"yardmaster/internal/needs"
 	"yardmaster/internal/policy"
@@ -74,7 +72,7 @@ type NextStep struct {
 	Rung         string   `json:"rung" enum:"may_dispatch,capacity,repository,model_key,box_online" doc:"what it is"`
 	State        string   `json:"state" enum:"done,open,unknown" doc:"unknown: the credential may not see it"`
 	Fact         any      `json:"fact" example:"{\"keys\":1}" doc:"what decided; null when unknown. Of the boxes, serving are those that take the caller's work, and may_claim those of them that would claim it now or once they have a free slot; the reason is the hold that a task would carry"`
-	Title        string   `json:"title" example:"A key of a model provider is stored" doc:"what is so once the rung is done, in words"`
+	Title        string   `json:"title" example:"Add a model key" doc:"what is to be done, or was, in words"`
 	ClearedBy    string   `json:"cleared_by" example:"billing.key_add" doc:"the capability that clears the rung"`
 	Command      string   `json:"command" example:"yardmaster key add --provider anthropic" doc:"what does so at a command line; words in capitals are to be replaced"`
 	MissingScope *string  `json:"missing_scope" example:"null" doc:"the scope behind which the rung is; null unless it is unknown"`
@@ -85,6 +83,7 @@ type NextSteps struct {
 	_     struct{}      `doc:"What stands between a credential and its first scout." schema:"NextSteps"`
 	Ready bool          `json:"ready" doc:"no rung is open or unknown"`
 	Next  *string       `json:"next" example:"null" doc:"the first rung that is not done; null: all are"`
+	Begun *bool         `json:"begun" doc:"whether the account has any work, finished or not: a task, an ask or the pull request of a task. The task that sets a new repository up is none; null without read:tasks"`
 	Rungs []NextStep    `json:"rungs" doc:"all of them, in order"`
 	Repo  *NextStepRepo `json:"repo" example:"null" doc:"how the repository that was asked for stands; null without one"`
 }
@@ -104,33 +103,33 @@ type rung struct {
 	clears, command string
 	scope           policy.Scope
 	ask             func(a policy.Actor, f facts) (done bool, fact any)
-	// or returns the capability that clears the rung, and its command, if they depend on
-	// the facts; they replace clears and command.
-	or func(f facts) (clears, command string)
+	// or returns what to do, the capability that clears the rung, and its command, if they
+	// depend on the facts; they replace title, clears and command.
+	or func(f facts) (title, clears, command string)
 }
 
 var ladder = []rung{
-	{name: "may_dispatch", title: "The credential may file tasks", clears: "token.mint", command: "yardmaster login",
+	{name: "may_dispatch", title: "Get the right to file tasks", clears: "token.mint", command: "yardmaster login",
 		ask: func(a policy.Actor, _ facts) (bool, any) {
 			ok := a.Scopes.Has(policy.Scopes(policy.WriteTasks))
 			return ok, map[string]bool{"write:tasks": ok}
 		}},
-	{name: "capacity", title: "The account has seats for agents", clears: "account.set_seats",
+	{name: "capacity", title: "Get seats for agents", clears: "account.set_seats",
 		command: "yardmaster call account.set_seats id=ACCOUNT seats=1 confirm=true", scope: policy.ReadAccount, ask: func(_ policy.Actor, f facts) (bool, any) {
 			return f.Devs > 0, map[string]int64{"ai_devs": f.Devs}
 		}},
-	{name: "repository", title: "A repository is enabled, and no policy file of it is invalid", scope: policy.ReadRepos,
+	{name: "repository", title: addRepository, scope: policy.ReadRepos,
 		or: repositoryClears, ask: func(_ policy.Actor, f facts) (bool, any) {
 			if f.repo != nil {
 				return f.repo.Onboarded, map[string]any{"repo": f.repo.name, "enabled": f.repo.Enabled, "policy_valid": f.repo.PolicyValid}
 			}
 			return f.EnabledRepos > 0, map[string]int64{"enabled": f.EnabledRepos, "repositories": f.Repos}
 		}},
-	{name: "model_key", title: "A key of a model provider is stored", clears: "billing.key_add",
+	{name: "model_key", title: "Add a model key", clears: "billing.key_add",
 		command: "yardmaster key add --provider anthropic", scope: policy.ReadBilling, ask: func(_ policy.Actor, f facts) (bool, any) {
 			return f.Keys > 0, map[string]int64{"keys": f.Keys}
 		}},
-	{name: "box_online", title: "A box is online that takes the work", scope: policy.ReadRunners,
+	{name: "box_online", title: connectBox, scope: policy.ReadRunners,
 		or: boxClears, ask: func(_ policy.Actor, f facts) (bool, any) {
 			fact := map[string]any{
 				"serving":   f.Fleet.Serving,
@@ -146,42 +145,49 @@ var ladder = []rung{
 		}},
 }
 
+const addRepository, connectBox = "Add a repository", "Connect a box"
+
 // repositoryClears is rung.or of a repository. One that there is not is pushed: it is
 // enabled then.
-func repositoryClears(f facts) (clears, command string) {
+func repositoryClears(f facts) (title, clears, command string) {
 	switch {
 	case f.repo != nil && !f.repo.Enabled:
-		owner, name, _ := strings.Cut(f.repo.name, "/")
-		return "project.update", "yardmaster call project.update owner=" + owner + " repo=" + name + " enabled=true"
+		return "Enable the repository " + f.repo.name, "project.update", "yardmaster repo enable " + f.repo.name
 	case f.repo != nil && !f.repo.PolicyValid:
-		owner, name, _ := strings.Cut(f.repo.name, "/")
-		return "project.policy_validate", "yardmaster call project.policy_get owner=" + owner + " repo=" + name
+		return "Correct the policy file of " + f.repo.name, "project.policy_validate", "yardmaster repo policy " + f.repo.name
 	case f.Repos > 0 || f.repo != nil:
-		return "project.update", "yardmaster call project.update owner=OWNER repo=NAME enabled=true"
+		title = addRepository
+		if f.repo == nil && f.EnabledRepos == 0 {
+			title = "Enable a repository"
+		}
+		return title, "project.update", "yardmaster repo enable OWNER/NAME"
 	}
-	return "project.create", "yardmaster repo add PATH"
+	return addRepository, "project.create", "yardmaster repo add PATH"
 }
 
 // boxClears is rung.or of the boxes.
-func boxClears(f facts) (clears, command string) {
+func boxClears(f facts) (title, clears, command string) {
 	switch f.Fleet.Hold {
 	case "boxes_draining":
-		return "box.drain", "yardmaster call box.drain id=BOX resume=true"
+		return "Let a box take work again", "box.drain", "yardmaster box resume BOX"
 	case "template_missing":
-		return "template.set", "yardmaster call template.set name=TEMPLATE"
+		return "Make the agent template again", "template.set", "yardmaster template set TEMPLATE"
 	case "agent_not_installed", "isolation_unavailable":
-		return "template.set", "yardmaster box agents"
+		return "Give a box what agents need", "template.set", "yardmaster box agents"
 	}
-	return "box.add", "yardmaster box join"
+	return connectBox, "box.add", "yardmaster box join"
 }
 
 // climb answers every rung as far as the actor's scopes allow.
 func climb(a policy.Actor, f facts) NextSteps {
 	out := NextSteps{Ready: true, Rungs: make([]NextStep, len(ladder))}
+	if a.Scopes.Has(policy.Scopes(policy.ReadTasks)) {
+		out.Begun = &f.Begun
+	}
 	for i, r := range ladder {
 		step := NextStep{Rung: r.name, Title: r.title, ClearedBy: r.clears, Command: r.command}
 		if r.or != nil {
-			step.ClearedBy, step.Command = r.or(facts{}) // an actor without the scope learns nothing of the facts
+			step.Title, step.ClearedBy, step.Command = r.or(facts{}) // an actor without the scope learns nothing of the facts
 		}
 		if r.scope != "" && !a.Scopes.Has(policy.Scopes(r.scope)) {
 			scope := string(r.scope)
@@ -190,7 +196,7 @@ func climb(a policy.Actor, f facts) NextSteps {
 			var done bool
 			done, step.Fact = r.ask(a, f)
 			if r.or != nil {
-				step.ClearedBy, step.Command = r.or(f)
+				step.Title, step.ClearedBy, step.Command = r.or(f)
 			}
 			if step.State = rungOpen; done {
 				step.State = rungDone

@@ -1,7 +1,9 @@
 package overview
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"yardmaster/internal/api/op"
@@ -38,6 +40,15 @@ func (s *Service) Ops() []op.Op {
 				"price are counted apart.",
 		}, s.burn),
 		op.New(op.Row{
+			ID:      "overview.day",
+			Method:  "GET",
+			Path:    "/v1/overview/day",
+			Group:   group,
+			Rule:    policy.Require(policy.ReadPRs),
+			Summary: "What each repository had merged, filed and spent within the last 24 hours",
+			Doc:     "Repositories in which nothing happened are left out. Costs are estimates, like those of overview.burn.",
+		}, s.day),
+		op.New(op.Row{
 			ID: "project.overview", Method: "GET", Path: "/v1/repos/{owner}/{repo}/overview", Group: ofRepos,
 			Rule:    policy.Require(policy.ReadRepos),
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
@@ -68,7 +79,7 @@ func (s *Service) counts(ctx context.Context, _ op.None) (out Counts, err error)
 		may := func(scope policy.Scope) bool { return actor.Scopes.Has(policy.Scopes(scope)) }
 		w := &out.Waiting
 		if may(policy.WritePRs) {
-			w.Approvals = c.Approvals
+			w.Approvals, w.Pulls = c.Approvals, c.Pulls
 		}
 		if may(policy.ReadTasks) {
 			n, err := selectTaskCounts.One(tx, tx.Account, day)
@@ -81,16 +92,19 @@ func (s *Service) counts(ctx context.Context, _ op.None) (out Counts, err error)
 			}
 			out.Running, out.Failed, out.Stuck = &n.Running, &n.Failed, &stuck
 			if may(policy.WriteTasks) {
-				w.Plans = n.Plans
+				w.Plans, w.Tasks = n.Plans, n.Held
 			}
 			if may(policy.WriteTasks) && actor.UserID != "" {
 				w.Escalations, w.Blockers = n.Escalations, n.Questions
+				if may(policy.WritePRs) {
+					w.Escalations -= n.Doubles // counted as pull requests
+				}
 			}
 			if may(policy.WriteSecrets) {
 				w.Blockers += n.Forms
 			}
 		}
-		w.Total = w.Approvals + w.Blockers + w.Escalations + w.Plans
+		w.Total = w.Approvals + w.Blockers + w.Escalations + w.Plans + w.Pulls + w.Tasks
 		return nil
 	})
 	return out, err
@@ -103,4 +117,61 @@ func (s *Service) burn(ctx context.Context, _ op.None) (out Burn, err error) {
 		return err
 	})
 	return out, err
+}
+
+func (s *Service) day(ctx context.Context, _ op.None) (out Day, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		out = Day{Since: tx.Now.Add(-24 * time.Hour)}
+		scopes := policy.From(tx.Context()).Scopes
+		readsTasks, readsSessions := scopes.Has(policy.Scopes(policy.ReadTasks)), scopes.Has(policy.Scopes(policy.ReadSessions))
+		merged, err := mergedSince.All(tx, tx.Account, out.Since)
+		if err != nil {
+			return err
+		}
+		var filed []repoCount
+		if readsTasks {
+			if filed, err = filedSince.All(tx, tx.Account, out.Since); err != nil {
+				return err
+			}
+		}
+		var spent []repoSpend
+		if readsSessions {
+			if spent, err = spentSince.All(tx, tx.Account, out.Since.Truncate(time.Minute)); err != nil {
+				return err
+			}
+		}
+		out.Repos = byRepo(merged, filed, spent, readsTasks)
+		return nil
+	})
+	return out, err
+}
+
+// byRepo joins what was counted by repository.
+func byRepo(merged, filed []repoCount, spent []repoSpend, readsTasks bool) []RepoDay {
+	all := map[string]*RepoDay{}
+	of := func(repo string) *RepoDay {
+		d, ok := all[repo]
+		if !ok {
+			if d = (&RepoDay{Repo: repo}); readsTasks {
+				d.Filed = new(int64)
+			}
+			all[repo] = d
+		}
+		return d
+	}
+	for _, c := range merged {
+		of(c.Repo).Merged = c.N
+	}
+	for _, c := range filed {
+		*of(c.Repo).Filed = c.N
+	}
+	for _, c := range spent {
+		of(c.Repo).Spent = money.DollarsOrNone(c.Micros)
+	}
+	out := make([]RepoDay, 0, len(all))
+	for _, d := range all {
+		out = append(out, *d)
+	}
+	slices.SortFunc(out, func(a, b RepoDay) int { return cmp.Or(cmp.Compare(b.Merged, a.Merged), cmp.Compare(a.Repo, b.Repo)) })
+	return out
 }

@@ -4,6 +4,8 @@
 package overview
 
 import (
+	"time"
+
 	"yardmaster/internal/db"
 	"yardmaster/internal/needs"
 )
@@ -53,8 +55,26 @@ type Waiting struct {
 	Total       int64    `json:"total" example:"3" doc:"the sum of the others"`
 	Approvals   int64    `json:"approvals" example:"1" doc:"questions about pull requests, as pr.pending_approvals lists them; takes write:prs"`
 	Blockers    int64    `json:"blockers" example:"1" doc:"open blockers; forms take write:secrets, the others write:tasks and a person"`
-	Escalations int64    `json:"escalations" example:"1" doc:"open escalations; takes write:tasks and a person"`
+	Escalations int64    `json:"escalations" example:"1" doc:"open escalations, without those about a pull request that is counted; takes write:tasks and a person"`
 	Plans       int64    `json:"held_plans" example:"0" doc:"plans that are to be approved; takes write:tasks"`
+	Pulls       int64    `json:"prs" example:"0" doc:"open pull requests that only a person gets on in another way than by the question that is open: pr.all lists them with filter=waits:person, and their needs_person.why is neither asked nor push_asked; takes write:prs"`
+	Tasks       int64    `json:"held_tasks" example:"0" doc:"held tasks, without those whose blocker is counted; takes write:tasks"`
+}
+
+// Day is what happened in an account within the last 24 hours.
+type Day struct {
+	_     struct{}  `doc:"What happened in the account within the last 24 hours." schema:"OverviewDay"`
+	Since time.Time `json:"since" doc:"where the 24 hours begin"`
+	Repos []RepoDay `json:"repos" doc:"every repository in which something happened, the one with most merged first"`
+}
+
+// RepoDay is what happened in a repository.
+type RepoDay struct {
+	_      struct{} `doc:"What happened in a repository within 24 hours." schema:"OverviewRepoDay"`
+	Repo   string   `json:"repo" doc:"owner/name; empty for what belongs to no repository"`
+	Merged int64    `json:"merged_prs" example:"3" doc:"pull requests that were merged"`
+	Filed  *int64   `json:"filed_tasks" example:"4" doc:"tasks that were filed: no reviews, repairs and checks, which follow from them; null without read:tasks"`
+	Spent  *string  `json:"cost_usd" example:"3.15" doc:"decimal US dollars that sessions cost, an estimate; null when nothing has a price, and without read:sessions"`
 }
 
 // Burn is the estimated cost of sessions in the last hour. It is no bill.

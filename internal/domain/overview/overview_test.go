@@ -269,6 +269,10 @@ func TestCounts(t *testing.T) {
 			seed.Pull{ID: "open", Account: "acme", Repo: "web", Number: 3},
 			seed.Action{ID: "a", Account: "acme", Pull: "open", Kind: "merge"},
 			seed.Escalation{ID: "e", Account: "acme", Title: "Which one?"},
+			seed.Pull{ID: "declined", Account: "acme", Repo: "web", Number: 4, Needs: "declined"},
+			seed.Pull{ID: "asked", Account: "acme", Repo: "web", Number: 5, Needs: "asked"}, // its question is counted
+			seed.Pull{ID: "over", Account: "acme", Repo: "web", Number: 6, State: "closed", Needs: "declined"},
+			seed.Task{ID: "held", Account: "acme", Repo: "web", Status: "held", Failure: "budget_exhausted"},
 		)
 		for i := range 300 { // more than a page has
 			y.add(
@@ -296,12 +300,12 @@ func TestCounts(t *testing.T) {
 		if of(got.Running) != 300 || of(got.Failed) != 300 || of(got.Stuck) != 7 {
 			t.Errorf("%d run, %d failed, %d are stuck", of(got.Running), of(got.Failed), of(got.Stuck))
 		}
-		if want := (Waiting{Total: 2, Approvals: 1, Escalations: 1}); got.Waiting != want {
+		if want := (Waiting{Total: 4, Approvals: 1, Escalations: 1, Pulls: 1, Tasks: 1}); got.Waiting != want {
 			t.Errorf("%+v waits", got.Waiting)
 		}
 		machine := everything
 		machine.UserID = ""
-		if want := (Waiting{Total: 1, Approvals: 1}); count("acme", machine).Waiting != want {
+		if want := (Waiting{Total: 3, Approvals: 1, Pulls: 1, Tasks: 1}); count("acme", machine).Waiting != want {
 			t.Errorf("%+v waits for a machine", count("acme", machine).Waiting)
 		}
 		reader := policy.Actor{UserID: "ada", Scopes: policy.Scopes(policy.ReadPRs, policy.ReadTasks)}
@@ -314,6 +318,51 @@ func TestCounts(t *testing.T) {
 		}
 		if got := count("rival", everything); of(got.Running) != 0 || of(got.Failed) != 0 || got.Waiting != (Waiting{}) {
 			t.Errorf("%+v of another account", got)
+		}
+	})
+}
+
+// What happened within a day is told by repository, as far as the credential may see it.
+func TestDay(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		micros, minute := int64(2_500_000), y.now().Add(-time.Hour).UnixMicro()
+		y.add(
+			y.merged(1, 0.5, seed.Pull{}), y.merged(2, 0.9, seed.Pull{}), y.merged(3, 1.1, seed.Pull{}),
+			seed.Task{ID: "old", Account: "acme", Repo: "api"}, // of 1970
+			seed.Task{ID: "new", Account: "acme", Repo: "web", Created: minute},
+			seed.Task{ID: "its review", Account: "acme", Repo: "web", Kind: "review", Created: minute},
+			seed.Session{ID: "s", Account: "acme", Repo: "web"},
+			seed.Spend{Account: "acme", Session: "s", Minute: minute, Calls: 1, Micros: &micros},
+			seed.Spend{Account: "acme", Session: "s", Minute: minute - (25 * time.Hour).Microseconds(), Calls: 1, Micros: &micros},
+		)
+		day := func(account string, scopes ...policy.Scope) string {
+			t.Helper()
+			got, err := y.day(policy.With(db.WithAccount(t.Context(), account), policy.Actor{Scopes: policy.Scopes(scopes...)}), op.None{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var lines []string
+			for _, r := range got.Repos {
+				filed, spent := "-", "-"
+				if r.Filed != nil {
+					filed = fmt.Sprint(*r.Filed)
+				}
+				if r.Spent != nil {
+					spent = *r.Spent
+				}
+				lines = append(lines, fmt.Sprint(r.Repo, " ", r.Merged, " ", filed, " ", spent))
+			}
+			return strings.Join(lines, "; ")
+		}
+		if got, want := day("acme", policy.ReadPRs, policy.ReadTasks, policy.ReadSessions), "acme/web 2 1 2.50"; got != want {
+			t.Errorf("%s, not %s", got, want)
+		}
+		if got, want := day("acme", policy.ReadPRs), "acme/web 2 - -"; got != want {
+			t.Errorf("%s, not %s, without other scopes", got, want)
+		}
+		if got := day("rival", policy.ReadPRs, policy.ReadTasks, policy.ReadSessions); got != "" {
+			t.Errorf("%s of another account", got)
 		}
 	})
 }

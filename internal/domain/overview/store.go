@@ -6,9 +6,19 @@ import (
 	"yardmaster/internal/db"
 )
 
-type countRow struct{ Repos, Open, Merged, Approvals int64 }
+type countRow struct{ Repos, Open, Merged, Approvals, Pulls int64 }
 
-type taskCounts struct{ Running, Failed, Escalations, Plans, Questions, Forms int64 }
+type taskCounts struct{ Running, Failed, Escalations, Doubles, Plans, Questions, Forms, Held int64 }
+
+type repoCount struct {
+	Repo string // owner/name; empty for none
+	N    int64
+}
+
+type repoSpend struct {
+	Repo   string
+	Micros *int64
+}
 
 type burnRow struct {
 	Micros             *int64
@@ -20,14 +30,27 @@ var (
 		(SELECT COUNT(*) FROM repos WHERE account_id = $1 AND enabled) AS repos,
 		(SELECT COUNT(*) FROM pulls WHERE account_id = $1 AND state = 'open') AS open,
 		(SELECT COUNT(*) FROM pulls WHERE account_id = $1 AND merged_at >= $2) AS merged,
-		(SELECT COUNT(*) FROM pull_actions WHERE account_id = $1 AND state = 'pending') AS approvals`)
+		(SELECT COUNT(*) FROM pull_actions WHERE account_id = $1 AND state = 'pending') AS approvals,
+		(SELECT COUNT(*) FROM pulls WHERE account_id = $1 AND state = 'open' AND needs NOT IN ('', 'asked', 'push_asked')) AS pulls`)
 	selectTaskCounts = db.Q[taskCounts](`SELECT
 		(SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND status IN ('claimed', 'running')) AS running,
 		(SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND finished_at >= $2 AND status = 'failed') AS failed,
 		(SELECT COUNT(*) FROM escalations WHERE account_id = $1 AND resolved_at IS NULL) AS escalations,
+		(SELECT COUNT(*) FROM escalations e JOIN pulls p ON p.id = e.pr_id WHERE e.account_id = $1 AND e.resolved_at IS NULL
+			AND p.account_id = $1 AND p.state = 'open' AND p.needs NOT IN ('', 'asked', 'push_asked')) AS doubles,
 		(SELECT COUNT(*) FROM plan_progress WHERE account_id = $1 AND bucket = 'held') AS plans,
 		(SELECT COUNT(*) FROM blockers WHERE account_id = $1 AND state = 'open' AND kind <> 'missing_credential') AS questions,
-		(SELECT COUNT(*) FROM blockers WHERE account_id = $1 AND state = 'open' AND kind = 'missing_credential') AS forms`)
+		(SELECT COUNT(*) FROM blockers WHERE account_id = $1 AND state = 'open' AND kind = 'missing_credential') AS forms,
+		(SELECT COUNT(*) FROM tasks t WHERE t.account_id = $1 AND t.status = 'held' AND NOT (COALESCE(t.failure_kind, 'blocked') = 'blocked'
+			AND EXISTS (SELECT 1 FROM blockers b WHERE b.account_id = $1 AND b.task_id = t.id AND b.state = 'open'))) AS held`)
+	// What happened since a time, by repository.
+	mergedSince = db.Q[repoCount](`SELECT r.owner || '/' || r.name AS repo, COUNT(*) AS n FROM pulls p JOIN repos r ON r.id = p.repo_id
+		WHERE p.account_id = $1 AND p.merged_at >= $2 GROUP BY r.owner, r.name`)
+	filedSince = db.Q[repoCount](`SELECT r.owner || '/' || r.name AS repo, COUNT(*) AS n FROM tasks t JOIN repos r ON r.id = t.repo_id
+		WHERE t.account_id = $1 AND t.created_at >= $2 AND t.kind NOT IN ('review', 'babysit', 'ci') GROUP BY r.owner, r.name`)
+	spentSince = db.Q[repoSpend](`SELECT COALESCE(r.owner || '/' || r.name, '') AS repo, CAST(SUM(m.cost_micros) AS BIGINT) AS micros
+		FROM spend_minutes m JOIN sessions s ON s.id = m.session_id LEFT JOIN repos r ON r.id = s.repo_id
+		WHERE m.account_id = $1 AND m.minute >= $2 GROUP BY r.owner, r.name`)
 	selectBurn = db.Q[burnRow](`SELECT CAST(SUM(cost_micros) AS BIGINT) AS micros, COUNT(DISTINCT session_id) AS sessions,
 		COUNT(DISTINCT CASE WHEN unpriced > 0 THEN session_id END) AS unpriced FROM spend_minutes WHERE account_id = $1 AND minute >= $2`)
 )

@@ -141,7 +141,11 @@ func LockOwners(tx *db.Tx, accountID string) (userIDs []string, err error) {
 // already.
 func Join(tx *db.Tx, accountID, userID string, role policy.Role) (bool, error) {
 	n, err := join.Exec(tx, joinArgs{AccountID: accountID, UserID: userID, Role: string(role), CreatedAt: tx.Micros()})
-	return n > 0, err
+	if err != nil || n == 0 {
+		return false, err
+	}
+	_, err = noFormer.Exec(tx, accountID, userID)
+	return true, err
 }
 
 // SetRole gives a member another role.
@@ -150,9 +154,13 @@ func SetRole(tx *db.Tx, accountID, userID string, role policy.Role) error {
 	return err
 }
 
-// Remove removes a member from an account. The member's browser sessions are left to
-// signin.LeaveAccount.
+// Remove removes a member from an account, which still knows who they were. The member's
+// browser sessions are left to signin.LeaveAccount.
 func Remove(tx *db.Tx, accountID, userID string) error {
-	_, err := remove.Exec(tx, accountID, userID)
+	n, err := remove.Exec(tx, accountID, userID)
+	if err != nil || n == 0 {
+		return err
+	}
+	_, err = setFormer.Exec(tx, accountID, userID, tx.Micros())
 	return err
 }

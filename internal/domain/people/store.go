@@ -32,6 +32,7 @@ var (
 	noteSignIn    = db.S(`UPDATE users SET last_signed_in_at = $2 WHERE id = $1`)
 	standingOf    = db.Q[standing](`SELECT platform_admin, approved_at FROM users WHERE id = $1`)
 	passwordOf    = db.Q[struct{ PasswordHash, Email string }](`SELECT password_hash, email FROM users WHERE id = $1`)
+	setPassword   = db.S(`UPDATE users SET password_hash = $2 WHERE id = $1 AND (password_hash <> '') = $3`)
 	credentialsOf = db.Q[Credentials](`SELECT u.id, u.email, u.password_hash,
 			COALESCE((SELECT m.account_id FROM memberships m WHERE m.user_id = u.id ORDER BY m.created_at LIMIT 1), '') AS account_id
 		FROM users u WHERE u.login = $1 OR u.email = $1`)
@@ -75,6 +76,9 @@ var (
 		ON CONFLICT DO NOTHING`)
 	setRole = db.S(`UPDATE memberships SET role = $3 WHERE account_id = $1 AND user_id = $2`)
 	remove  = db.S(`DELETE FROM memberships WHERE account_id = $1 AND user_id = $2`)
+	// A person is in one of the two tables: a member, or somebody who was one.
+	setFormer = db.S(`INSERT INTO former_members (account_id, user_id, left_at) VALUES ($1, $2, $3)`)
+	noFormer  = db.S(`DELETE FROM former_members WHERE account_id = $1 AND user_id = $2`)
 )
 
 // joinArgs are the parameters of join.

@@ -70,6 +70,13 @@ func Password(tx *db.Tx, userID string) (hash, email string, err error) {
 	return u.PasswordHash, u.Email, err
 }
 
+// SetPassword replaces the hash of a user's password. It returns false if the user does
+// not have a password, or has one, otherwise than had tells.
+func SetPassword(tx *db.Tx, userID, hash string, had bool) (bool, error) {
+	n, err := setPassword.Exec(tx, userID, hash, had)
+	return n > 0, err
+}
+
 // CredentialsOf finds a user by login or address, both in lower case.
 func CredentialsOf(tx *db.Tx, loginOrEmail string) (Credentials, bool, error) {
 	return credentialsOf.Maybe(tx, loginOrEmail)

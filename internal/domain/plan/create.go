@@ -162,13 +162,21 @@ func (s *Service) mintTasks(tx *db.Tx, p *row, n *net) ([]string, error) {
 	if p.RequestedBy != nil {
 		asker = p.RequestedBy
 	}
+	texts, err := selectProblems.All(tx, tx.Account, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	problems := make(map[string]string, len(texts))
+	for _, t := range texts {
+		problems[t.ID] = t.Problem
+	}
 	minted := []string{}
 	for _, g := range n.order() {
 		if n.state(g) != Held {
 			continue
 		}
 		t, err := batch.Create(repos[g.RepoID], task.Spec{
-			Kind: task.KindWork, Sink: task.SinkQueued, Title: g.Title, Problem: g.Problem, Priority: priority, Confidence: 1,
+			Kind: task.KindWork, Sink: task.SinkQueued, Title: g.Title, Problem: problems[g.ID], Priority: priority, Confidence: 1,
 			Template: cmp.Or(g.Template, repos[g.RepoID].Template, s.Tasks.DefaultTemplate), DependsOn: n.upTasks(g.ID), Files: g.Files.V,
 			AskID:       p.AskID,
 			RequestedBy: asker,
@@ -213,6 +221,16 @@ func find(tx *db.Tx, planID string) (row, error) {
 		err = fault.Missing("plan")
 	}
 	return p, err
+}
+
+// findNet reads a plan as find does, with its groups, their edges and tasks.
+func findNet(tx *db.Tx, planID string) (row, *net, error) {
+	p, err := find(tx, planID)
+	if err != nil {
+		return row{}, nil, err
+	}
+	n, err := readNet(tx, p.ID)
+	return p, n, err
 }
 
 // enabled finds a repository on which agents may work. It returns

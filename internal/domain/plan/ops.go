@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
 	"yardmaster/internal/money"
 	"yardmaster/internal/policy"
 )
@@ -47,6 +48,10 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "plan.get", Method: "GET", Path: "/v1/plans/{planId}", Group: group, Rule: reads,
 			Summary: "One plan with its groups, their tasks and pull requests",
 			Doc:     "States of groups and plan follow from their tasks: they are not stored, and never lag behind."}, s.get),
+		op.New(op.Row{ID: "plan.group_get", Method: "GET", Path: "/v1/plans/{planId}/groups/{groupId}", Group: group, Rule: reads,
+			Summary: "One group of a plan, with the text that its task gets",
+			Doc: "For a group that was made of a document it is the document, as it was when the plan was made, with a line on its " +
+				"place in the plan. It can be read before the plan is approved."}, s.getGroup),
 		op.New(op.Row{ID: "plan.context", Method: "GET", Path: "/v1/plans/fanouts/{fanoutId}", Group: group, Rule: reads,
 			Summary: "What the scouts of a fan-out found, merged",
 			Doc:     "Readable while scouts are still out; still_surveying names the repositories that are missing."}, s.context),
@@ -246,11 +251,7 @@ type idIn struct {
 
 func (s *Service) get(ctx context.Context, in idIn) (out Detail, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		p, err := find(tx, in.PlanID)
-		if err != nil {
-			return err
-		}
-		n, err := readNet(tx, p.ID)
+		p, n, err := findNet(tx, in.PlanID)
 		if err != nil {
 			return err
 		}
@@ -275,13 +276,39 @@ func (s *Service) get(ctx context.Context, in idIn) (out Detail, err error) {
 	return out, err
 }
 
+type groupIn struct {
+	idIn
+	GroupID string `json:"groupId" format:"uuid" doc:"id of the group"`
+}
+
+func (s *Service) getGroup(ctx context.Context, in groupIn) (out GroupDetail, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		p, n, err := findNet(tx, in.PlanID)
+		if err != nil {
+			return err
+		}
+		g := n.group(in.GroupID)
+		if g == nil {
+			return fault.Missing("group")
+		}
+		shown, err := s.viewGroups(tx, p.ID, n, []groupRow{*g})
+		if err != nil {
+			return err
+		}
+		out = GroupDetail{Group: shown[0]}
+		out.Problem, err = selectProblem.One(tx, tx.Account, g.ID)
+		return err
+	})
+	return out, err
+}
+
 // viewGroups returns groups of a plan as clients see them.
 func (s *Service) viewGroups(tx *db.Tx, planID string, n *net, groups []groupRow) ([]Group, error) {
 	var prs []string
-	for _, tasks := range n.tasks {
-		for i := range tasks {
-			if tasks[i].PRID != nil {
-				prs = append(prs, *tasks[i].PRID)
+	for i := range groups {
+		for _, t := range n.tasks[groups[i].ID] {
+			if t.PRID != nil {
+				prs = append(prs, *t.PRID)
 			}
 		}
 	}

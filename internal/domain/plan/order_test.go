@@ -31,7 +31,7 @@ func (f *fixture) counted(runs *atomic.Int64, fn func(tx *db.Tx) error) {
 // blocked waits until a transaction waits for a lock of another.
 func (f *fixture) blocked() {
 	f.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		var n []int64
 		err := f.DB.Read(context.Background(), func(tx *db.Tx) (err error) {
 			n, err = db.Select[int64](tx, db.Build(`SELECT COUNT(*) AS n FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid

@@ -135,6 +135,13 @@ type Group struct {
 	Tasks    []Child  `json:"tasks" doc:"the task that does it, and those that took its place before; empty while it is held"`
 }
 
+// GroupDetail is a group with the text that its task gets.
+type GroupDetail struct {
+	_ struct{} `doc:"A group of a plan, with the text that its task gets."`
+	Group
+	Problem string `json:"problem" example:"Put the year in the footer." doc:"what its task is asked to do, in markdown"`
+}
+
 // Edge names a group that another one waits for.
 type Edge struct {
 	_       struct{} `doc:"A group that another one waits for."`

@@ -33,13 +33,14 @@ type row struct {
 	RequestedBy   *string
 }
 
+type problemRow struct{ ID, Problem string }
+
 type groupRow struct {
 	ID       string
 	RepoID   string
 	Place    int64
 	Slug     string
 	Title    string
-	Problem  string
 	Files    db.JSON[[]string]
 	Template string
 	Closed   string
@@ -117,9 +118,15 @@ var (
 	insertGroup = db.SWith[insertGroupArgs](`INSERT INTO plan_groups (id, account_id, plan_id, repo_id, place, slug, title, problem,
 		files, template, closed)
 		VALUES (:id, :account_id, :plan_id, :repo_id, :place, :slug, :title, :problem, :files, :template, '')`)
-	selectGroups = db.Q[groupRow](`SELECT id, repo_id, place, slug, title, problem, files, template, closed FROM plan_groups
+	// selectGroups does not read the texts: those of a large plan are megabytes, and a plan
+	// is read whenever one of its tasks moves.
+	selectGroups = db.Q[groupRow](`SELECT id, repo_id, place, slug, title, files, template, closed FROM plan_groups
 		WHERE account_id = $1 AND plan_id = $2 ORDER BY place, id`)
-	closeGroup = db.S(`UPDATE plan_groups SET closed = $3 WHERE account_id = $1 AND id = $2`)
+	// selectProblems reads the texts of all groups of a plan, to mint their tasks.
+	selectProblems = db.Q[problemRow](`SELECT id, problem FROM plan_groups WHERE account_id = $1 AND plan_id = $2`)
+	// selectProblem reads the text of a group that the caller has found in tx.Account.
+	selectProblem = db.Q[string](`SELECT problem FROM plan_groups WHERE account_id = $1 AND id = $2`)
+	closeGroup    = db.S(`UPDATE plan_groups SET closed = $3 WHERE account_id = $1 AND id = $2`)
 
 	insertEdge = db.SWith[insertEdgeArgs](`INSERT INTO plan_edges (group_id, upstream_id, plan_id, kind)
 		VALUES (:group_id, :upstream_id, :plan_id, :kind)`)

@@ -360,6 +360,11 @@ func (s *Service) notMerged(tx *db.Tx, d dueRow, pr row, mergeErr error) error {
 	case conflict:
 		return s.conflicts(tx, pr)
 	}
+	// The answer to a merge that was made may be what got lost: the loop looks at the base.
+	if _, err := lookAgain.Exec(tx, pr.ID); err != nil {
+		return err
+	}
+	s.Hub.Notify(tx, event.PullTopic)
 	return s.stuck(tx, pr, NeedsRetry, "push_rejected", "the code host did not carry out the merge")
 }
 

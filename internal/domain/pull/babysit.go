@@ -52,7 +52,7 @@ type Babysit struct {
 
 // needsRound tells whether a watched head needs a round and may have one.
 func (r row) needsRound() bool {
-	return r.Babysit == BabysitWatching && r.State == Open && r.Enabled && r.AbandonedAt == nil &&
+	return r.Babysit == BabysitWatching && r.State == Open && r.Enabled && r.AbandonedAt == nil && !r.exhausted() &&
 		(r.Checks == ChecksFailed || r.Mergeable == "conflict" && r.Checks != ChecksPending ||
 			r.needsAnswer() || r.Remarks > 0 && passed(r.Checks))
 }
@@ -61,6 +61,18 @@ func (r row) needsRound() bool {
 // that has passed its checks.
 func (r row) needsAnswer() bool {
 	return r.Findings > 0 && r.Review != ReviewDue && r.Review != ReviewRunning && passed(r.Checks)
+}
+
+// exhausted tells whether a head needs a round of a kind of which none is left. It looks at
+// the kinds in the order of round.
+func (r row) exhausted() bool {
+	switch {
+	case r.Mergeable == "conflict":
+		return r.ConflictRounds >= maxConflictRound
+	case r.needsAnswer() || r.Remarks > 0 && passed(r.Checks):
+		return r.ReviewRounds >= maxReviewRounds
+	}
+	return r.Checks == ChecksFailed && r.CIRounds >= maxCIRounds
 }
 
 // repairing tells whether an agent works on the head in a round.
@@ -292,8 +304,9 @@ func (s *Service) RoundEnded(tx *db.Tx, prID, taskID string, cancelled bool) err
 		state = BabysitOff
 	case cancelled:
 		state = BabysitSpent
-	case pr.HeadSHA == pr.RoundSHA:
-		// The round changed nothing. The next one waits: the cause may go away.
+	case pr.HeadSHA == pr.RoundSHA && !pr.exhausted():
+		// The round changed nothing. The next one waits: the cause may go away. Where no
+		// round is left, the next pass asks a person.
 		n := max(0, min(int(pr.rounds()), len(idleRounds))-1)
 		next = db.Micros(tx.Now.Add(idleRounds[n]))
 	}

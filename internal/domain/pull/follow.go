@@ -29,11 +29,10 @@ func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Request, error) {
 // lists the newest. It lists at most limit.
 func (s *Service) Approvals(tx *db.Tx, ids []string, limit int) ([]Approval, error) {
 	rows, err := openQuestions(tx, ids, limit)
-	out := make([]Approval, len(rows))
-	for i, r := range rows {
-		out[i] = s.approval(r)
+	if err != nil {
+		return nil, err
 	}
-	return out, err
+	return s.priced(tx, rows)
 }
 
 // Attended tells whether a pull request of tx.Account is the work of an agent, or was

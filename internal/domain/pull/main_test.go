@@ -1,6 +1,7 @@
 package pull
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -94,6 +95,7 @@ type flaky struct {
 	merge, remove error
 	move          func(branch, to string) error
 	during        func() // called before each merge
+	lost          error  // answered to a merge that was made
 }
 
 func (f *flaky) Merge(ctx context.Context, r codehost.Repo, o codehost.MergeOptions) (string, error) {
@@ -103,7 +105,8 @@ func (f *flaky) Merge(ctx context.Context, r codehost.Repo, o codehost.MergeOpti
 	if f.during != nil {
 		f.during()
 	}
-	return f.Host.Merge(ctx, r, o)
+	sha, err := f.Host.Merge(ctx, r, o)
+	return sha, cmp.Or(f.lost, err)
 }
 
 func (f *flaky) DeleteBranch(ctx context.Context, r codehost.Repo, branch, sha string) error {

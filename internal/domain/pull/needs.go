@@ -61,14 +61,27 @@ var clearsWhen = map[string]string{
 	NeedsStopped:  "a person has agents look after it again",
 }
 
+// spentWith says what ends the wait of a pull request whose rounds are spent, while findings
+// of its review hold the merge.
+func spentWith(findings int64) string {
+	those := "the finding that holds"
+	if findings > 1 {
+		those = "the findings that hold"
+	}
+	return "a person dismisses " + those + " the merge, mends the branch, or arms the repair again, whose rounds are spent"
+}
+
 // NeedOf answers the step for a pull request that waits for the reason why; false if it
-// does not wait. question is the id of the open question, or "" if it is not known.
-func NeedOf(why string, since *time.Time, prID, headSHA, question string, taskID *string) (Need, bool) {
+// does not wait. question is the id of the open question, or "" if it is not known. findings
+// are those that hold the merge.
+func NeedOf(why string, since *time.Time, prID, headSHA, question string, taskID *string, findings int64) (Need, bool) {
 	n := Need{Why: why, Args: map[string]string{"id": prID, "head_sha": headSHA}}
 	if since != nil {
 		n.Since = *since
 	}
-	n.ClearsWhen = clearsWhen[why]
+	if n.ClearsWhen = clearsWhen[why]; why == NeedsRearm && findings > 0 {
+		n.ClearsWhen = spentWith(findings)
+	}
 	switch why {
 	case NeedsDecision, NeedsPush:
 		n.Capability = "pr.approve_pending"
@@ -100,7 +113,7 @@ func NeedsOf(tx *db.Tx, prIDs []string) (map[string]Need, error) {
 	}
 	rows, err := needy(tx, prIDs)
 	for _, r := range rows {
-		if n, ok := NeedOf(r.Needs, r.NeedsAt, r.ID, r.HeadSHA, r.Question, r.TaskID); ok {
+		if n, ok := NeedOf(r.Needs, r.NeedsAt, r.ID, r.HeadSHA, r.Question, r.TaskID, r.Findings); ok {
 			out[r.ID] = n
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/money"
 	"yardmaster/internal/policy"
 )
 
@@ -23,7 +24,9 @@ func refusals(slugs ...string) (out []op.Refusal) {
 
 // filters are those of both lists of pull requests.
 func filters() map[string][]string {
-	return map[string][]string{"state": {Opening, Open, Merged, Closed}, "id": nil, "branch": nil, "number": nil}
+	return map[string][]string{
+		"state": {Opening, Open, Merged, Closed}, "waits": {"person"}, "merged": {"24h"}, "id": nil, "branch": nil, "number": nil,
+	}
 }
 
 // ofAll are the filters of the pull requests of all repositories.
@@ -48,11 +51,11 @@ func (s *Service) Ops() []op.Op {
 			Rule:    policy.Require(policy.ReadPRs),
 			Paging:  &op.Paging{Default: 50, Max: 200, Q: true, Filters: filters()},
 			Summary: "A repository's pull requests, newest first",
-			Doc:     "A repository that is not enabled is answered 404. filter=number:N leaves the one of that number, filter=branch:NAME those of the head branch, filter=id:PART those whose id begins or ends with it, and q those whose title contains it."}, s.list),
+			Doc:     "A repository that is not enabled is answered 404. filter=waits:person leaves those that only a person gets on, filter=merged:24h those that were merged within the last 24 hours, filter=number:N the one of that number, filter=branch:NAME those of the head branch, filter=id:PART those whose id begins or ends with it, and q those whose title contains it."}, s.list),
 		op.New(op.Row{ID: "pr.all", Method: "GET", Path: "/v1/prs", Group: group, Rule: policy.Require(policy.ReadPRs),
 			Paging:  &op.Paging{Default: 50, Max: 200, Q: true, Filters: ofAll()},
 			Summary: "The pull requests of all repositories, newest first",
-			Doc:     "Filters narrow the list to a state, to a repository (owner/name), to a number (with the repository), to a head branch, and to ids that begin or end with a part; q leaves titles that contain a text."}, s.all),
+			Doc:     "Filters narrow the list to a state, to those that only a person gets on (waits:person), to those merged within the last 24 hours (merged:24h), to a repository (owner/name), to a number (with the repository), to a head branch, and to ids that begin or end with a part; q leaves titles that contain a text."}, s.all),
 		op.New(op.Row{ID: "pr.get", Method: "GET", Path: "/v1/prs/{id}", Group: group, Rule: policy.Require(policy.ReadPRs),
 			Summary: "One pull request",
 			Doc:     "With what is asked about it, if anything, and how far its repair has come."}, s.get),
@@ -106,11 +109,11 @@ func (a actionRow) wire() PendingAction {
 
 func reviewState(state string, holding int64) ReviewState {
 	out := ReviewState{State: state, Holding: holding}
-	if state == ReviewDone {
+	switch {
+	case holding > 0: // found on an earlier head, perhaps
+		out.Verdict = new("failure")
+	case state == ReviewDone:
 		out.Verdict = new("success")
-		if holding > 0 {
-			out.Verdict = new("failure")
-		}
 	}
 	return out
 }
@@ -135,7 +138,7 @@ func (s *Service) wire(r row, pending map[string]actionRow, places map[string]Qu
 	if r.ClosedWhy != "" {
 		out.ClosedWhy = &r.ClosedWhy
 	}
-	if n, ok := NeedOf(r.Needs, r.NeedsAt, r.ID, r.HeadSHA, pending[r.ID].ID, r.TaskID); ok {
+	if n, ok := NeedOf(r.Needs, r.NeedsAt, r.ID, r.HeadSHA, pending[r.ID].ID, r.TaskID, r.Findings); ok {
 		out.NeedsPerson = &n
 	}
 	if p, ok := places[r.ID]; ok && r.State == Open {
@@ -164,43 +167,62 @@ type Approval struct {
 	URL    string      `json:"url" format:"uri" example:"https://yardmaster.example.com/ui/prs/0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"address of the pull request, for people"`
 	Checks string      `json:"checks" enum:"none,pending,passed,failed" example:"passed" doc:"of the present head of the pull request, as it says itself"`
 	Review ReviewState `json:"review" doc:"how far the review of the present head by agents has come"`
+	Cost   *string     `json:"cost_usd" example:"1.20" doc:"decimal US dollars: what the task of the pull request, and what repaired it, has cost so far; null where nothing has a price"`
 	Size   *Size       `json:"size" doc:"how much the present head changes; null while nobody has looked"`
 }
 
-func (s *Service) approval(r approvalRow) Approval {
-	return Approval{
-		PendingAction: r.actionRow.wire(), Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: s.url(r.PRID),
-		Checks: r.Checks, Review: reviewState(r.Review, r.Findings), Size: r.size(),
+// priced are questions with what the work that each is about has cost.
+func (s *Service) priced(tx *db.Tx, rows []listedRow) ([]Approval, error) {
+	var tasks []string
+	for i := range rows {
+		if rows[i].TaskID != nil {
+			tasks = append(tasks, *rows[i].TaskID)
+		}
 	}
-}
-
-type pageIn struct{ op.PageIn }
-
-func (s *Service) asked(ctx context.Context, p op.PageIn) (rows []approvalRow, err error) {
-	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		rows, err = approvals(tx, p)
-		return err
-	})
-	return rows, err
-}
-
-func (s *Service) approvals(ctx context.Context, in pageIn) (op.Page[Approval], error) {
-	rows, err := s.asked(ctx, in.PageIn)
-	p := op.NewPage(in.PageIn, rows, func(r approvalRow) []string { return op.TimeKey(r.RequestedAt, r.ID) })
-	out := op.Page[Approval]{Data: make([]Approval, len(p.Data)), NextCursor: p.NextCursor}
-	for i, r := range p.Data {
-		out.Data[i] = s.approval(r)
+	spent, err := s.Tasks.Spent(tx, tasks)
+	out := make([]Approval, len(rows))
+	for i, r := range rows {
+		out[i] = Approval{
+			PendingAction: r.actionRow.wire(), Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: s.url(r.PRID),
+			Checks: r.Checks, Review: reviewState(r.Review, r.Findings), Size: r.size(),
+		}
+		if r.TaskID == nil {
+			continue
+		}
+		if micros, ok := spent[*r.TaskID]; ok {
+			out[i].Cost = money.DollarsOrNone(&micros)
+		}
 	}
 	return out, err
 }
 
-func (s *Service) summary(ctx context.Context, in pageIn) (op.Bounded[Approval], error) {
-	rows, err := s.asked(ctx, in.PageIn)
-	all := make([]Approval, len(rows))
-	for i, r := range rows {
-		all[i] = s.approval(r)
-	}
-	return op.NewBounded(in.PageIn, all), err
+type pageIn struct{ op.PageIn }
+
+func (s *Service) approvals(ctx context.Context, in pageIn) (out op.Page[Approval], err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		rows, err := approvals(tx, in.PageIn)
+		if err != nil {
+			return err
+		}
+		p := op.NewPage(in.PageIn, rows, func(r listedRow) []string { return op.TimeKey(r.RequestedAt, r.ID) })
+		out.NextCursor = p.NextCursor
+		out.Data, err = s.priced(tx, p.Data)
+		return err
+	})
+	return out, err
+}
+
+func (s *Service) summary(ctx context.Context, in pageIn) (out op.Bounded[Approval], err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		rows, err := approvals(tx, in.PageIn)
+		if err != nil {
+			return err
+		}
+		all, err := s.priced(tx, rows)
+		out = op.NewBounded(in.PageIn, all)
+		return err
+	})
+	return out, err
 }
 
 type listIn struct {

@@ -54,7 +54,7 @@ func TestOneOrderOfLocks(t *testing.T) {
 	head := new(atomic.Int64)
 	sha := func() string { return fmt.Sprintf("%040x", head.Add(1)) }
 	ref := func(tx *db.Tx) (repo.Ref, error) { r, _, err := repo.ByID(tx, y.repo); return r, err }
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var all sync.WaitGroup
 	for name, step := range map[string]func(tx *db.Tx) error{

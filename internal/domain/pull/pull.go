@@ -119,8 +119,8 @@ type Size struct {
 // ReviewState is what the review of a head has come to.
 type ReviewState struct {
 	_       struct{} `doc:"What the review of a head by agents has come to." schema:"ReviewState"`
-	State   string   `json:"state" enum:"due,none,running,done" example:"done" doc:"due: nobody knows yet whether there is one; none: the policy asks for none"`
-	Verdict *string  `json:"verdict" enum:"success,failure" example:"success" doc:"failure: findings hold the merge; null until the review is done"`
+	State   string   `json:"state" enum:"due,none,running,done" example:"done" doc:"due: nobody knows yet whether there is one; none: nobody has reviewed this head, nor does anybody"`
+	Verdict *string  `json:"verdict" enum:"success,failure" example:"success" doc:"failure: findings hold the merge, be they of an earlier head; success: this head was reviewed, and none does; null otherwise"`
 	Holding int64    `json:"holding" example:"0" doc:"findings that hold the merge, of this head or an earlier one"`
 }
 
@@ -164,6 +164,9 @@ type Tasks interface {
 	// Unmerged answers the task on whose work the given task was begun, while that
 	// work is not merged, else ""; dropped tells that the work never will be.
 	Unmerged(tx *db.Tx, taskID string) (on string, dropped bool, err error)
+	// Spent is what tasks have cost, with the repair of their pull requests, in
+	// micro-dollars by task.
+	Spent(tx *db.Tx, taskIDs []string) (map[string]int64, error)
 }
 
 // Checks is the part of checks that pull requests need. All checks are of tx.Account.

@@ -38,6 +38,9 @@ func TestApprovedHeadIsMerged(t *testing.T) {
 		if len(waiting.Data) != 1 || waiting.Data[0].PRID != pr || waiting.Data[0].HeadSHA != sha || waiting.Data[0].Repo != "acme/web" {
 			t.Fatalf("what waits for a person: %+v", waiting)
 		}
+		if c := waiting.Data[0].Cost; c == nil || *c != "1.20" {
+			t.Errorf("it has cost %v", c)
+		}
 		y.approve(pr, sha)
 		y.refused("no_pending_action", pr, "approve", sha)
 		y.refused("no_pending_action", pr, "skip", sha)
@@ -247,6 +250,26 @@ func TestHostFailure(t *testing.T) {
 		if got := y.pr(second); got.State != Merged {
 			t.Errorf("a branch that cannot be deleted undoes the merge: %+v", got)
 		}
+	})
+}
+
+// A merge of which the last answer was lost counts, without a push or a person.
+func TestLastAnswerOfAMergeIsLost(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.host.merge = errors.New("no room on the disk")
+		sha := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", sha)
+		y.approve(pr, sha)
+		for range maxTries - 1 {
+			y.pass(time.Hour)
+		}
+		y.wantActions(pr, "approved")
+		y.host.merge, y.host.lost = nil, errors.New("the connection was reset")
+		y.pass(time.Hour)
+		y.pass(0)
+		y.wantActions(pr, "failed")
+		y.wantState(pr, Merged)
 	})
 }
 

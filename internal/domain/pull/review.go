@@ -11,10 +11,10 @@ import (
 
 // How far the review of a head has come.
 const (
-	ReviewDue     = "due" // nobody knows yet whether there is one
-	ReviewNone    = "none"
+	ReviewDue     = "due"  // nobody knows yet whether there is one
+	ReviewNone    = "none" // nobody has reviewed it, and nobody does
 	ReviewRunning = "running"
-	ReviewDone    = "done"
+	ReviewDone    = "done" // a review has come to a verdict about it
 )
 
 // reviewFor is the time for which an order that no person gave waits for a review.
@@ -72,18 +72,33 @@ func ForReview(tx *db.Tx, prID string, locking bool) (Reviewable, bool, error) {
 	return pr.reviewable(known.Change, known.MergeBase), err == nil, err
 }
 
+// ReviewProgress is how far the review of a head has come.
+type ReviewProgress struct {
+	Running  bool
+	Read     bool // a review of the head has come to a verdict
+	Findings int  // that hold the merge
+}
+
+func (p ReviewProgress) state() string {
+	switch {
+	case p.Running:
+		return ReviewRunning
+	case p.Read:
+		return ReviewDone
+	}
+	return ReviewNone
+}
+
 // Progressed says how far the review of a head has come, and how many findings hold the
 // merge. What it says of another head than the present one changes the findings alone.
-func (s *Service) Progressed(tx *db.Tx, prID, headSHA string, running bool, findings int) error {
+func (s *Service) Progressed(tx *db.Tx, prID, headSHA string, p ReviewProgress) error {
 	pr, ok, err := lock(tx, prID)
 	if err != nil || !ok || pr.State != Open {
 		return err
 	}
 	was, had := pr.Review, pr.Findings
-	if pr.Findings = int64(findings); pr.HeadSHA == headSHA {
-		if pr.Review = ReviewDone; running {
-			pr.Review = ReviewRunning
-		}
+	if pr.Findings = int64(p.Findings); pr.HeadSHA == headSHA {
+		pr.Review = p.state()
 	}
 	if was == pr.Review && had == pr.Findings {
 		return nil

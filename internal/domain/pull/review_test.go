@@ -15,14 +15,16 @@ func (y *yard) reviewed(findings *int) {
 		if h.Pull.MergeBase == "" || h.Pull.Change == "" || !h.Pull.Watched || !h.Pull.Open {
 			y.t.Errorf("%+v", h.Pull)
 		}
-		return y.Progressed(tx, h.Pull.ID, h.Pull.HeadSHA, true, *findings)
+		return y.Progressed(tx, h.Pull.ID, h.Pull.HeadSHA, ReviewProgress{Running: true, Findings: *findings})
 	})
 }
 
-// progressed says how far the review of a head has come.
-func (y *yard) progressed(prID, sha string, running bool, findings int) {
+// progressed says that the review of a head is over.
+func (y *yard) progressed(prID, sha string, findings int) {
 	y.t.Helper()
-	y.write(func(tx *db.Tx) error { return y.Progressed(tx, prID, sha, running, findings) })
+	y.write(func(tx *db.Tx) error {
+		return y.Progressed(tx, prID, sha, ReviewProgress{Read: true, Findings: findings})
+	})
 }
 
 // What the policy orders waits for the review of the head, for an hour; what a person
@@ -37,10 +39,10 @@ func TestOrdersWaitForReviews(t *testing.T) {
 		y.pass(0)
 		y.pass(time.Minute)
 		y.wantState(pr, Open)
-		y.progressed(pr, strings.Repeat("e", 40), false, 0) // of another head
+		y.progressed(pr, strings.Repeat("e", 40), 0) // of another head
 		y.pass(time.Minute)
 		y.wantState(pr, Open)
-		y.progressed(pr, sha, false, 0)
+		y.progressed(pr, sha, 0)
 		y.pass(time.Second)
 		y.wantState(pr, Merged)
 
@@ -76,7 +78,7 @@ func TestFindingsHoldTheMerge(t *testing.T) {
 		y.pass(0)
 		y.approve(pr, sha)
 		open = 2
-		y.progressed(pr, sha, false, open)
+		y.progressed(pr, sha, open)
 		y.wantTold("task-svc/a", "awaits review")
 		y.pass(0)
 		got := y.wantState(pr, Open)
@@ -93,7 +95,7 @@ func TestFindingsHoldTheMerge(t *testing.T) {
 			t.Errorf("%+v, %d rounds", got.PendingAction, len(y.round))
 		}
 		// One of them is mended: the next round begins, and there are three in all.
-		y.progressed(pr, sha, false, 1)
+		y.progressed(pr, sha, 1)
 		for i := 2; i <= 3; i++ {
 			y.pass(time.Hour)
 			if len(y.round) != i {
@@ -101,11 +103,26 @@ func TestFindingsHoldTheMerge(t *testing.T) {
 			}
 			y.write(func(tx *db.Tx) error { return y.RoundEnded(tx, pr, "round-"+string(rune('0'+i)), false) })
 		}
-		y.pass(time.Hour)
+		// The last one changed nothing, and no other comes: none is announced, and a person is
+		// asked without a wait.
+		if at := y.pr(pr).Babysit.NextRoundAt; at != nil {
+			t.Errorf("the next round is announced for %v", at)
+		}
+		y.pass(0)
 		if got = y.wantState(pr, Open); got.Babysit.State != BabysitSpent || len(y.round) != 3 || len(y.asked) != 1 {
 			t.Errorf("%+v, %d rounds, asked %v", got.Babysit, len(y.round), y.asked)
 		}
 		y.wantNeed(pr, NeedsRearm, "pr.rearm_babysit")
+		if words := y.pr(pr).NeedsPerson.ClearsWhen; !strings.HasPrefix(words, "a person dismisses the finding that holds the merge") {
+			t.Errorf("it waits until %s", words)
+		}
+		y.write(func(tx *db.Tx) error {
+			of, err := NeedsOf(tx, []string{pr})
+			if !strings.HasPrefix(of[pr].ClearsWhen, "a person dismisses the finding") {
+				t.Errorf("its task waits until %+v", of)
+			}
+			return err
+		})
 		var re Rearmed
 		y.call(202, "POST", "/v1/prs/"+pr+"/rearm-babysit", `{"reason": "Once more."}`, &re)
 		if re.Forgiven != 3 || re.Babysit.ReviewRoundsUsed != 0 {
@@ -117,7 +134,7 @@ func TestFindingsHoldTheMerge(t *testing.T) {
 		}
 		y.write(func(tx *db.Tx) error { return y.RoundEnded(tx, pr, "round-4", false) })
 		// A person dismisses the last one: the question is asked.
-		y.progressed(pr, sha, false, 0)
+		y.progressed(pr, sha, 0)
 		y.wantNeed(pr, NeedsDecision, "pr.approve_pending")
 		y.approve(pr, sha)
 		y.pass(time.Second)
@@ -137,7 +154,7 @@ func TestRoundWaitsForThePosting(t *testing.T) {
 			prID = y.propose(branch, sha)
 			y.pass(0)
 			y.posting = now()
-			y.progressed(prID, sha, false, 1)
+			y.progressed(prID, sha, 1)
 			return prID
 		}
 		pr := found("svc/a")
@@ -174,11 +191,42 @@ func TestMergedBeforeItsReview(t *testing.T) {
 		sha := y.commit("svc/a", "a", "1\n")
 		pr := y.propose("svc/a", sha)
 		y.pass(0)
-		y.progressed(pr, sha, false, 1)
+		y.progressed(pr, sha, 1)
 		y.mergeByHand("svc/a")
 		y.pass(0)
 		y.wantState(pr, Merged)
-		y.progressed(pr, sha, false, 3) // changes nothing
+		y.progressed(pr, sha, 3) // changes nothing
 		y.wantState(pr, Merged)
+	})
+}
+
+// A head is reviewed only where a review has come to a verdict about it. Findings hold it,
+// whatever head they are of.
+func TestWhatIsSaidOfAReview(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		sha := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", sha)
+		y.pass(0)
+		for _, c := range []struct {
+			now            ReviewProgress
+			state, verdict string
+		}{
+			{ReviewProgress{Running: true}, ReviewRunning, ""},
+			{ReviewProgress{}, ReviewNone, ""},
+			{ReviewProgress{Findings: 2}, ReviewNone, "failure"},
+			{ReviewProgress{Running: true, Read: true, Findings: 2}, ReviewRunning, "failure"},
+			{ReviewProgress{Read: true, Findings: 2}, ReviewDone, "failure"},
+			{ReviewProgress{Read: true}, ReviewDone, "success"},
+		} {
+			y.write(func(tx *db.Tx) error { return y.Progressed(tx, pr, sha, c.now) })
+			got, verdict := y.pr(pr).Review, ""
+			if got.Verdict != nil {
+				verdict = *got.Verdict
+			}
+			if got.State != c.state || verdict != c.verdict || got.Holding != int64(c.now.Findings) {
+				t.Errorf("%+v: %+v, %q", c.now, got, verdict)
+			}
+		}
 	})
 }

@@ -120,6 +120,7 @@ type needRow struct {
 	HeadSHA  string `db:"head_sha"`
 	TaskID   *string
 	Question string
+	Findings int64 // that hold the merge
 }
 
 type unlookedRow struct {
@@ -167,6 +168,7 @@ var (
 	}](`SELECT state, head_sha FROM pulls WHERE id = $1`)
 	mergedOfTask = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND task_id = $2 AND state = 'merged' LIMIT 1`)
 	bodyOf       = db.Q[string](`SELECT body FROM pulls WHERE account_id = $1 AND id = $2`)
+	mergedBy     = db.Q[*string](`SELECT merged_by FROM pulls WHERE account_id = $1 AND id = $2`)
 	taskOf       = db.Q[*string](`SELECT task_id FROM pulls WHERE account_id = $1 AND id = $2`)
 	planOf       = db.Q[*string](`SELECT plan_id FROM tasks WHERE account_id = $1 AND id = $2`)
 	// cancelledTask finds a task that was cancelled.

@@ -11,7 +11,7 @@ import (
 
 // needy lists the pull requests among prIDs that wait for a person.
 func needy(tx *db.Tx, prIDs []string) ([]needRow, error) {
-	return db.Select[needRow](tx, db.Build(`SELECT p.id, p.needs, p.needs_at, p.head_sha, p.task_id, COALESCE(a.id, '') AS question
+	return db.Select[needRow](tx, db.Build(`SELECT p.id, p.needs, p.needs_at, p.head_sha, p.task_id, COALESCE(a.id, '') AS question, p.findings
 		FROM pulls p LEFT JOIN pull_actions a ON a.pr_id = p.id AND a.kind = 'merge' AND a.state = 'pending' WHERE p.needs <> '' AND p.account_id = `,
 		tx.Account).In("p.id", prIDs))
 }
@@ -87,6 +87,12 @@ func list(tx *db.Tx, repoID string, p op.PageIn) ([]row, error) {
 	if s := p.Want("state"); s != "" {
 		b.And("p.state = ", s)
 	}
+	if p.Want("waits") != "" {
+		b.And("p.state = ", Open).And("p.needs <> ", "")
+	}
+	if p.Want("merged") != "" {
+		b.And("p.merged_at >= ", tx.Now.Add(-24*time.Hour))
+	}
 	if p.Q != "" {
 		b.Contains("p.title", p.Q)
 	}
@@ -136,6 +142,12 @@ type approvalRow struct {
 	sizeRow
 }
 
+// listedRow is an open question as people see it together with others.
+type listedRow struct {
+	approvalRow
+	TaskID *string // of the pull request
+}
+
 // verdict is how far the review of a head has come, and the findings that hold it.
 type verdict struct {
 	Review   string
@@ -164,11 +176,11 @@ var (
 
 const questions = `SELECT a.id, a.pr_id, a.kind, a.head_sha, a.state, a.error, a.decided_by, a.requested_at, a.decided_at, a.expires_at,
 	a.tries, a.due_at, a.protected, a.carried_from, a.details,
-	r.owner, r.name, p.number, p.title, p.url, p.checks, p.review, p.findings, p.changed_files, p.added_lines, p.deleted_lines
+	r.owner, r.name, p.number, p.title, p.url, p.checks, p.review, p.findings, p.changed_files, p.added_lines, p.deleted_lines, p.task_id
 	FROM pull_actions a JOIN pulls p ON p.id = a.pr_id JOIN repos r ON r.id = p.repo_id
 	WHERE a.state = 'pending' AND a.account_id = `
 
-func approvals(tx *db.Tx, p op.PageIn) ([]approvalRow, error) {
+func approvals(tx *db.Tx, p op.PageIn) ([]listedRow, error) {
 	at, last, more, err := p.AfterTime()
 	if err != nil {
 		return nil, err
@@ -177,7 +189,7 @@ func approvals(tx *db.Tx, p op.PageIn) ([]approvalRow, error) {
 	if more {
 		b.And("(a.requested_at, a.id) < ", db.Tuple(at, last))
 	}
-	return db.Select[approvalRow](tx, b.SQL(" ORDER BY a.requested_at DESC, a.id DESC LIMIT ", p.Size()))
+	return db.Select[listedRow](tx, b.SQL(" ORDER BY a.requested_at DESC, a.id DESC LIMIT ", p.Size()))
 }
 
 func newest(tx *db.Tx, ids []string, limit int) ([]row, error) {
@@ -188,12 +200,12 @@ func newest(tx *db.Tx, ids []string, limit int) ([]row, error) {
 	return db.Select[row](tx, b.SQL(" ORDER BY p.created_at DESC, p.id DESC LIMIT ", limit))
 }
 
-func openQuestions(tx *db.Tx, ids []string, limit int) ([]approvalRow, error) {
+func openQuestions(tx *db.Tx, ids []string, limit int) ([]listedRow, error) {
 	b := db.Build(questions, tx.Account)
 	if ids != nil {
 		b.In("a.id", ids)
 	}
-	return db.Select[approvalRow](tx, b.SQL(" ORDER BY a.requested_at DESC, a.id DESC LIMIT ", limit))
+	return db.Select[listedRow](tx, b.SQL(" ORDER BY a.requested_at DESC, a.id DESC LIMIT ", limit))
 }
 
 // OpenHeads answers the recorded heads of the open pull requests of a repository of
@@ -215,6 +227,16 @@ func TaskOf(tx *db.Tx, prID string) (string, error) {
 		return "", err
 	}
 	return *taskID, nil
+}
+
+// MergedBy is the label of who decided the merge of a pull request of tx.Account, or made it;
+// "" if it is not merged, or nobody knows.
+func MergedBy(tx *db.Tx, prID string) (string, error) {
+	label, _, err := mergedBy.Maybe(tx, tx.Account, prID)
+	if err != nil || label == nil {
+		return "", err
+	}
+	return *label, nil
 }
 
 // HeadOf answers the head of a pull request while that is open, else "".

@@ -288,7 +288,7 @@ func StandingOf(tx *db.Tx, prID string) (Standing, bool, error) {
 	if pr.repairing() {
 		out.Round = pr.Babysit
 	}
-	if n, ok := NeedOf(pr.Needs, pr.NeedsAt, pr.ID, pr.HeadSHA, "", pr.TaskID); ok {
+	if n, ok := NeedOf(pr.Needs, pr.NeedsAt, pr.ID, pr.HeadSHA, "", pr.TaskID, pr.Findings); ok {
 		out.WaitsUntil = n.ClearsWhen
 	}
 	a, open, err := openAction.Maybe(tx, pr.ID)

@@ -14,8 +14,11 @@ func (s *Service) Place(tx *db.Tx, t *task.Row) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	q, own := lineOf(lanes), t.Lane()
-	return q.ahead(own, q.ready(own)) + 1, nil
+	q := lineOf(lanes)
+	if err := q.admit(tx, t.AccountID, t.RepoID); err != nil {
+		return 0, err
+	}
+	return q.at(t, q.ready(t.Lane())), nil
 }
 
 // Explain returns the places and the holds of pending tasks of tx.Account, by id.

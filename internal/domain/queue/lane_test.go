@@ -145,6 +145,63 @@ func TestPositions(t *testing.T) {
 	})
 }
 
+// A task is told its place when it is created: behind the tasks of others that wait as long
+// or longer, and of a repository that had more turns than the others, behind more of them.
+func TestPlaceOfANewTask(t *testing.T) {
+	t.Parallel()
+	each(t, func(f *fixture) {
+		f.seats = 1000
+		f.write("", func(tx *db.Tx) error {
+			return seed.Add(tx, seed.Box{ID: "large", Account: "acme", Slots: 1000})
+		})
+		f.write("", func(tx *db.Tx) error { _, err := seed.SetState.Exec(tx, "box", "draining"); return err })
+		f.box = "large"
+		f.repo("big")
+		promised := func(in object) (string, float64) {
+			f.t.Helper()
+			f.pass(time.Millisecond)
+			row := f.call("acme", "POST", "/v1/tasks", job(in), 202)
+			return row["task_id"].(string), row["queue_position"].(float64)
+		}
+		claimed := func(id string) (n float64) {
+			f.t.Helper()
+			for n = 1; ; n++ {
+				switch f.claim() {
+				case id:
+					return n
+				case "":
+					f.t.Fatal("it is not claimed")
+				}
+			}
+		}
+		turns := func(in object, others int, other object) {
+			f.t.Helper()
+			for range others {
+				f.pass(time.Millisecond)
+				f.create(other)
+			}
+			id, at := promised(in)
+			if n := claimed(id); n != at {
+				f.t.Errorf("%v after %d of %v: promised %v, claimed as number %v", in, others, other, at, n)
+			}
+			for f.claim() != "" {
+			}
+		}
+		web, big := object{"repo": "acme/web"}, object{"repo": "acme/big"}
+		turns(web, 0, big)
+		turns(web, 1, big)
+		turns(big, 3, web)
+		for range 4 { // web has more turns than big, which waits
+			f.create(web)
+		}
+		f.create(object{"repo": "acme/big", "priority": 0})
+		f.served(4)
+		turns(web, 3, big)
+		turns(object{"repo": "acme/web", "priority": 60}, 2, big)
+		turns(object{"repo": "acme/big", "priority": 40}, 5, web)
+	})
+}
+
 // No repository waits long for its turn, whatever the others queue and
 // whatever it costs.
 func TestNobodyStarves(t *testing.T) {

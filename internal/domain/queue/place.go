@@ -11,8 +11,9 @@ import (
 // line holds the lanes of an account by repository, to find the places of tasks.
 type line struct {
 	lanes  []lane
-	repos  [][]*lane      // each repository's in its own order
-	byRepo map[string]int // where in repos
+	repos  [][]*lane        // each repository's in its own order
+	byRepo map[string]int   // where in repos
+	begins map[string]int64 // the points at which a repository without a lane comes in; under "" those of one that had no turn
 }
 
 func lineOf(lanes []lane) *line {
@@ -30,6 +31,36 @@ func lineOf(lanes []lane) *line {
 		slices.SortStableFunc(ls, func(a, b *lane) int { return cmp.Compare(b.Priority, a.Priority) })
 	}
 	return q
+}
+
+// admit reads where repositories come in that have no lane now, if one of those is asked for.
+func (q *line) admit(tx *db.Tx, account string, repoIDs ...string) error {
+	if q.begins != nil || len(q.lanes) == 0 || !slices.ContainsFunc(repoIDs, func(id string) bool { return len(q.of(id)) == 0 }) {
+		return nil
+	}
+	all, err := selectBegins.All(tx, account)
+	q.begins = make(map[string]int64, len(all))
+	for _, b := range all {
+		q.begins[b.RepoID] = b.Spent
+	}
+	return err
+}
+
+// spent returns the points of a repository when its next task is served.
+func (q *line) spent(repoID string) int64 {
+	same := q.of(repoID)
+	if len(same) == 0 {
+		at, has := q.begins[repoID]
+		if others := q.begins[""]; !has || others > at {
+			return others
+		}
+		return at
+	}
+	out := same[0].Place + same[0].Priority
+	for _, l := range same {
+		out = max(out, l.Place+l.Priority)
+	}
+	return out
 }
 
 // of returns the lanes of a repository.
@@ -50,41 +81,46 @@ func (q *line) ready(own task.Lane) int64 {
 	return 0
 }
 
-// ahead returns how many tasks are claimed before a task that is behind inLane others
-// of its own lane. It assumes that every box can take every task, and that no task is
-// added.
-func (q *line) ahead(own task.Lane, inLane int64) (n int64) {
-	var spent int64
-	same := q.of(own.RepoID)
-	switch {
-	case len(same) > 0:
-		spent = same[0].Place + same[0].Priority
-		for _, l := range same {
-			spent = max(spent, l.Place+l.Priority)
-			if l.Priority > own.Priority {
-				n += l.Ready
-			}
+// at returns the place, from 1, of a task with so many others of its lane before it. It
+// assumes that every box can take every task, and that no task is added. Of two lanes with
+// equal places that whose first task has waited longer has the turn, as in a claim: which
+// of their later tasks is older is not known here.
+func (q *line) at(t *task.Row, behind int64) int64 {
+	own := lane{Lane: t.Lane(), HeadAt: db.Micros(t.CreatedAt)}
+	n := behind
+	for _, l := range q.of(own.RepoID) {
+		if l.Priority > own.Priority {
+			n += l.Ready
 		}
-	case len(q.lanes) > 0:
-		spent = q.lanes[0].Place + task.DefaultPriority // its lane comes in where the others are
+		if l.Lane == own.Lane {
+			own.HeadAt = l.HeadAt
+		}
 	}
-	n += inLane
-	place := spent + n*turnCost - own.Priority
+	place := q.spent(own.RepoID) + n*turnCost - own.Priority
 	for _, ls := range q.repos {
 		if ls[0].RepoID == own.RepoID {
 			continue
 		}
 		var taken int64
 		for _, l := range ls {
-			first := l.Place + taken*turnCost // the place of its first task
-			if first >= place {
-				break
+			end := place // the first place that comes after the task
+			if l.before(&own) {
+				end++
 			}
-			got := min(l.Ready, (place-first-1)/turnCost+1)
+			first := l.Place + taken*turnCost // the place of its first task
+			if first >= end {
+				continue
+			}
+			got := min(l.Ready, (end-first-1)/turnCost+1)
 			n, taken = n+got, taken+got
 		}
 	}
-	return n
+	return n + 1
+}
+
+// before is the order of selectLanes among lanes of equal places.
+func (l *lane) before(o *lane) bool {
+	return cmp.Or(cmp.Compare(l.HeadAt, o.HeadAt), compareLanes(l.Lane, o.Lane)) < 0
 }
 
 // countedFrom is how many tasks of a lane are counted from one end before the other end
@@ -93,8 +129,11 @@ const countedFrom = 1000
 
 // position returns the place of a pending task in the queue, from 1.
 func (q *line) position(tx *db.Tx, t *task.Row) (int64, error) {
+	if err := q.admit(tx, t.AccountID, t.RepoID); err != nil {
+		return 0, err
+	}
 	first, err := q.inLane(tx, t)
-	return q.ahead(t.Lane(), first) + 1, err
+	return q.at(t, first), err
 }
 
 // inLane returns how many ready tasks of its lane are before a pending task.
@@ -121,7 +160,13 @@ const mostNewer = 200
 // are newer than the oldest of rows, these are read. Otherwise the tasks between each
 // two of rows are counted, and those up to the oldest from the nearer end of its lane.
 func (q *line) positions(tx *db.Tx, account string, rows []task.Row, newest bool) (map[string]int64, error) {
-	out := make(map[string]int64, len(rows))
+	out, repoIDs := make(map[string]int64, len(rows)), make([]string, len(rows))
+	for i := range rows {
+		repoIDs[i] = rows[i].RepoID
+	}
+	if err := q.admit(tx, account, repoIDs...); err != nil {
+		return nil, err
+	}
 	switch {
 	case newest:
 		all := make([]waiter, 0, len(rows))
@@ -171,8 +216,7 @@ func (q *line) fromBehind(rows []task.Row, newer []waiter, out map[string]int64)
 				after++
 			}
 		}
-		own := t.Lane()
-		out[t.ID] = q.ahead(own, q.ready(own)-after) + 1
+		out[t.ID] = q.at(t, q.ready(t.Lane())-after)
 	}
 }
 
@@ -197,14 +241,14 @@ func (q *line) between(tx *db.Tx, account string, rows []task.Row, out map[strin
 	if err != nil {
 		return err
 	}
-	for own, in := range lanes {
+	for _, in := range lanes {
 		slices.SortFunc(in, byAge)
 		before, err := q.inLane(tx, &in[0])
 		if err != nil {
 			return err
 		}
 		for i := range in {
-			out[in[i].ID] = q.ahead(own, before) + 1
+			out[in[i].ID] = q.at(&in[i], before)
 			before += gaps[in[i].ID]
 		}
 	}

@@ -45,11 +45,19 @@ func TestPlacesOfManyAtOnce(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			want := map[string]int64{}
+			want, taken := map[string]int64{}, map[int64]bool{}
 			for i := range all {
-				if want[all[i].ID], err = q.position(tx, &all[i]); err != nil {
+				at, err := q.position(tx, &all[i])
+				if err != nil {
 					return err
 				}
+				if all[i].Ready() {
+					if taken[at] {
+						f.t.Errorf("two tasks have place %d", at)
+					}
+					taken[at] = true
+				}
+				want[all[i].ID] = at
 			}
 			check := func(how string, rows []task.Row, tell func([]task.Row, map[string]int64) error) {
 				f.t.Helper()

@@ -21,6 +21,10 @@ var (
 	// selectAllLanes lists the lanes of all repositories; selectFleet says why the cast.
 	selectAllLanes = db.Q[lane](`SELECT ` + laneColumns + ` FROM queue_lanes l WHERE l.account_id = CAST($1 AS TEXT) AND l.ready > 0
 		ORDER BY l.place, l.head_at, l.repo_id, l.template, l.priority`).Kept()
+	// selectBegins lists how many points each repository has spent, and under no repository
+	// where one comes in that has had no turn: what openLane takes the larger of.
+	selectBegins = db.Q[begin](`SELECT '' AS repo_id, clock + 50 AS spent FROM queue_depths WHERE account_id = $1
+		UNION ALL SELECT repo_id, MAX(place + priority) FROM queue_lanes WHERE account_id = $1 GROUP BY repo_id`)
 
 	// growLane adds to a lane that has ready tasks. openLane adds to a lane that may
 	// have none: the lane comes in where the others are now, or behind them if its
@@ -69,7 +73,11 @@ type (
 		Place  int64
 		HeadAt int64
 	}
-	turn struct{ Place, Clock int64 }
+	turn  struct{ Place, Clock int64 }
+	begin struct {
+		RepoID string
+		Spent  int64
+	}
 )
 
 // change is what the change of one task does to its queue, or the sum of several for

@@ -21,9 +21,9 @@ const (
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{ID: "project.list", Method: "GET", Path: "/v1/repos", Group: group, Rule: policy.Require(policy.ReadRepos),
-			Paging:  &op.Paging{Default: 25, Max: 100, Q: true},
+			Paging:  &op.Paging{Default: 25, Max: 100, Q: true, Filters: map[string][]string{"enabled": {"true", "false"}}},
 			Summary: "The account's repositories, newest first; q searches owner/name",
-			Doc:     "Enabled or not. A repository is made known by a first push, by the installation of the App at its host, or by project.create."}, s.list),
+			Doc:     "Without a filter enabled ones and others. A repository is made known by a first push, by the installation of the App at its host, or by project.create."}, s.list),
 		op.New(op.Row{ID: "project.get", Method: "GET", Path: "/v1/repos/{owner}/{repo}", Group: group,
 			Rule:    policy.Require(policy.ReadRepos),
 			Summary: "One repository",

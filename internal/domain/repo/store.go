@@ -178,6 +178,9 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 	if p.Q != "" {
 		b.Contains("owner || '/' || name", p.Q)
 	}
+	if enabled := p.Want("enabled"); enabled != "" {
+		b.And("enabled = ", enabled == "true")
+	}
 	if more {
 		b.And("(created_at, id) < ", db.Tuple(at, last))
 	}

@@ -131,11 +131,15 @@ func (s *Service) tell(tx *db.Tx, r repo.Ref, p Pull) error {
 	if err != nil {
 		return err
 	}
+	_, read, err := readOf.Maybe(tx, tx.Account, p.ID, p.HeadSHA)
+	if err != nil {
+		return err
+	}
 	n, err := holding(tx, r, p.ID)
 	if err != nil {
 		return err
 	}
-	return s.Pulls.Reviewed(tx, p.ID, p.HeadSHA, Result{Running: running, Findings: n})
+	return s.Pulls.Reviewed(tx, p.ID, p.HeadSHA, Result{Running: running, Read: read, Findings: n})
 }
 
 // holding counts the findings that hold the merge of a pull request.

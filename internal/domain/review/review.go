@@ -76,7 +76,8 @@ type Title struct {
 // Result is how far the review of a head has come.
 type Result struct {
 	Running  bool
-	Findings int // that hold the merge
+	Read     bool // a run has looked at this head, or had not to, and came to a verdict
+	Findings int  // that hold the merge
 }
 
 // Tasks is the part of tasks that reviews need. All are of tx.Account.

@@ -56,6 +56,9 @@ var (
 	// the head was a mere rebase of one.
 	lastRead = db.Q[Run](`SELECT ` + runColumns + ` WHERE account_id = $1 AND pr_id = $2 AND state = 'completed' AND blind = ''
 		ORDER BY created_at DESC, id DESC LIMIT 1`)
+	// readOf finds whether one of those was of a head.
+	readOf = db.Q[string](`SELECT id FROM review_runs WHERE account_id = $1 AND pr_id = $2 AND head_sha = $3 AND state = 'completed'
+		AND blind = '' AND verdict IS NOT NULL LIMIT 1`)
 	runByTask = db.Q[Run](`SELECT ` + runColumns + ` WHERE account_id = $1 AND (task_id = $2 OR verify_task_id = $2)
 		AND ended_at IS NULL`)
 

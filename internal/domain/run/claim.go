@@ -250,9 +250,10 @@ func (s *Service) repeat(tx *db.Tx, r *Row, key string) (*protocol.Start, error)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := renewLease.Exec(tx, renewLeaseArgs{
+	n, err := renewLease.Exec(tx, renewLeaseArgs{
 		BoxID: r.BoxID, ID: r.ID, Attempt: r.Attempt, LeaseExpiresAt: s.redispatchAt(tx),
-	}); err != nil {
+	})
+	if err != nil || n == 0 { // it was given up just now, and gets no tokens any more
 		return nil, err
 	}
 	if _, err := forgetTokens.Exec(tx, r.ID); err != nil {

@@ -30,7 +30,7 @@ var (
 )
 
 // patience limits every wait of a test.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // fixture is one account with a repository and two boxes.
 type fixture struct {

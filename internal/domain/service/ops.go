@@ -246,7 +246,7 @@ var pages = web.Templates(`
 {{define "home"}}{{if .Login}}{{template "top" (print "Welcome, " .Login)}}<p>You are signed in as <strong>{{.Login}}</strong>{{with .Account}}, in the account <strong>{{.}}</strong>{{end}}.</p>
 <p>Work is done with the command line or the API. On your machine:</p>
 <pre>yardmaster login --url {{.Base}}
-yardmaster call account.next_steps
+yardmaster status
 yardmaster task create --repo OWNER/NAME "What is to be done"</pre>
 <p><a href="/docs">What the API offers</a></p>
 {{template "signout" "/login"}}{{else}}{{template "top" "Yardmaster"}}<p>A control plane for AI developer agents.</p>

@@ -17,15 +17,17 @@ func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{
 			ID: "session.list", Method: "GET", Path: "/v1/sessions", Group: group, Rule: policy.Require(policy.ReadSessions),
-			Paging:  &op.Paging{Default: 50, Max: 200, Bounded: true, Filters: ofAll()},
+			Paging:  &op.Paging{Default: 50, Max: 200, Bounded: true, Filters: ofAll(), Several: []string{"outcome"}},
 			Summary: "The account's newest sessions",
 			Doc: "The newest sessions of the account, without a cursor: raise limit to see more, or walk those of one " +
-				"repository with session.list_by_project. filter=id:PART leaves those whose id begins or ends with it.",
+				"repository with session.list_by_project. filter=run:ID leaves the one of a run, task:ID those of a task, " +
+				"id:PART those whose id begins or ends with it, state:running those that go on, cost:unknown those that have " +
+				"called a model whose price is not known.",
 		}, s.list),
 		op.New(op.Row{
 			ID: "session.list_by_project", Method: "GET", Path: "/v1/repos/{owner}/{repo}/sessions", Group: group,
 			Rule:    policy.Require(policy.ReadSessions),
-			Paging:  &op.Paging{Default: 50, Max: 200, Filters: filters()},
+			Paging:  &op.Paging{Default: 50, Max: 200, Filters: filters(), Several: []string{"outcome"}},
 			Summary: "A repository's sessions, newest first",
 			Doc:     "Those of runs on the repository, and of triage and questions about it.",
 		}, s.listByProject),
@@ -74,13 +76,16 @@ func (s *Service) Ops() []op.Op {
 
 // filters are those of both lists.
 func filters() map[string][]string {
-	return map[string][]string{"id": nil, "model": nil, "outcome": {"succeeded", "failed", "interrupted", "lost"}}
+	return map[string][]string{
+		"id": nil, "model": nil, "outcome": {"succeeded", "failed", "interrupted", "lost"},
+		"state": {"running", "ended"}, "cost": {"unknown"},
+	}
 }
 
 // ofAll are the filters of the sessions of all repositories.
 func ofAll() map[string][]string {
 	all := filters()
-	all["repo"] = nil
+	all["repo"], all["run"], all["task"] = nil, nil, nil
 	return all
 }
 

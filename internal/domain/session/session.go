@@ -28,6 +28,7 @@ type Session struct {
 	ID        string     `json:"id" format:"uuid" doc:"id of the session"`
 	RunID     *string    `json:"run_id" format:"uuid" doc:"the run it belongs to; null: to none, as of triage"`
 	TaskID    *string    `json:"task_id" format:"uuid" doc:"the task of that run; null without one"`
+	Title     *string    `json:"title" example:"Make the tests pass" doc:"title of the task; null without one"`
 	Repo      *string    `json:"repo" doc:"owner/name; null: it is about no one repository"`
 	Trigger   string     `json:"trigger" enum:"task,ask,plan,check,babysit,review" doc:"what it came of: a task that somebody created, an ask and what triage minted for it, a plan, a check, a repair or a review of a pull request"`
 	Kind      string     `json:"kind" enum:"work,scout,setup,review,babysit,kb,devops,ci,triage" doc:"the kind of the task, or triage"`

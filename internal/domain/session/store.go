@@ -14,6 +14,7 @@ type row struct {
 	ID           string
 	RunID        *string
 	TaskID       *string
+	Title        *string
 	Owner        *string
 	Name         *string
 	Trigger      string
@@ -30,9 +31,9 @@ type row struct {
 	EndedAt      *time.Time
 }
 
-const selection = `SELECT s.id, s.run_id, s.task_id, r.owner, r.name, s.trigger, s.kind, s.provider, s.model, s.outcome, s.calls,
+const selection = `SELECT s.id, s.run_id, s.task_id, t.title, r.owner, r.name, s.trigger, s.kind, s.provider, s.model, s.outcome, s.calls,
 	s.cost_micros, s.input_tokens, s.output_tokens, s.cache_tokens, s.started_at, s.ended_at
-	FROM sessions s LEFT JOIN repos r ON r.id = s.repo_id WHERE s.account_id = `
+	FROM sessions s LEFT JOIN repos r ON r.id = s.repo_id LEFT JOIN tasks t ON t.id = s.task_id WHERE s.account_id = `
 
 var (
 	byID = db.Q[row](selection + `$1 AND s.id = $2`)
@@ -172,11 +173,26 @@ func list(tx *db.Tx, p op.PageIn, repo string) ([]row, error) {
 	if err := db.Named(tx, b, "s.id", `SELECT id FROM sessions WHERE account_id = `, part); err != nil {
 		return nil, err
 	}
+	if run := p.Want("run"); run != "" {
+		b.And("s.run_id = ", run)
+	}
+	if task := p.Want("task"); task != "" {
+		b.And("s.task_id = ", task)
+	}
 	if model := p.Want("model"); model != "" {
 		b.And("s.model = ", model)
 	}
-	if outcome := p.Want("outcome"); outcome != "" {
-		b.And("s.outcome = ", outcome)
+	if outcomes := p.Wants("outcome"); outcomes != nil {
+		b.In("s.outcome", outcomes)
+	}
+	switch p.Want("state") {
+	case "running":
+		b.SQL(" AND s.ended_at IS NULL")
+	case "ended":
+		b.SQL(" AND s.ended_at IS NOT NULL")
+	}
+	if p.Want("cost") != "" {
+		b.SQL(" AND s.cost_micros IS NULL AND s.calls > 0")
 	}
 	if more {
 		b.And("(s.started_at, s.id) < ", db.Tuple(at, last))
@@ -211,7 +227,7 @@ func find(tx *db.Tx, sessionID string) (row, error) {
 
 func (r row) wire() Session {
 	out := Session{
-		ID: r.ID, RunID: r.RunID, TaskID: r.TaskID, Trigger: r.Trigger, Kind: r.Kind, Provider: r.Provider, Model: r.Model,
+		ID: r.ID, RunID: r.RunID, TaskID: r.TaskID, Title: r.Title, Trigger: r.Trigger, Kind: r.Kind, Provider: r.Provider, Model: r.Model,
 		Outcome: r.Outcome,
 		Calls:   r.Calls, CostUSD: money.DollarsOrNone(r.CostMicros),
 		Tokens:    Tokens{Input: r.InputTokens, Output: r.OutputTokens, Cache: r.CacheTokens},

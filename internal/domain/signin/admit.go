@@ -112,7 +112,12 @@ func (s *Service) findOrMeet(tx *db.Tx, p Proof) (user string, fresh bool, err e
 			break
 		}
 	}
-	if p.Account == "" && invited == "" && !s.Waitlist {
+	founded, err := people.HasUsers(tx)
+	if err != nil {
+		return "", false, err
+	}
+	// The first user is made by the address that the server prints, and by nothing else.
+	if p.Account == "" && invited == "" && (!s.Waitlist || !founded) {
 		return "", false, fault.New(fault.Forbidden, "not-invited", "Nobody here knows you yet. Ask for an invitation to your address.")
 	}
 	n.Email = cmp.Or(invited, n.Email)

@@ -40,6 +40,9 @@ type CodeSent struct {
 }
 
 func (s *Service) mailCode(ctx context.Context, in emailIn) (op.Reply, error) {
+	if !mail.IsAddress(in.Email) {
+		return op.Reply{}, fault.Field("email", "must be an e-mail address")
+	}
 	email := strings.ToLower(in.Email)
 	code := id.Digits(codeDigits)
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {
@@ -119,7 +122,8 @@ func (s *Service) verifyCode(ctx context.Context, in verifyIn) (op.Reply, error)
 		return op.Reply{Cookies: []string{cookie}, Body: who}, nil
 	}
 	if err == nil {
-		return web.GoTo(Local(in.ReturnTo), cookie), nil
+		to, err := s.after(ctx, who.UserID, in.ReturnTo)
+		return web.GoTo(to, cookie), err
 	}
 	f := fault.From(err)
 	if f.Kind == fault.Internal {

@@ -15,6 +15,9 @@ type (
 		NewUser bool   `json:"new_user" doc:"whether the person was here for the first time"`
 		IP      string `json:"ip" doc:"address that the request came from"`
 	}
+	passwordSetData struct {
+		First bool `json:"first" doc:"whether the person had no password before"`
+	}
 	guessedData struct {
 		Tries int64  `json:"tries" doc:"wrong tries in a row"`
 		IP    string `json:"ip" doc:"address that the last of them came from"`
@@ -26,6 +29,8 @@ var (
 	signedInEvent        = event.Declare[signedInData]("user.signed_in", audience, "A person signed in.")
 	signedOutEvent       = event.Declare[event.None]("user.signed_out", audience, "A person ended a browser session.")
 	reauthenticatedEvent = event.Declare[event.None]("user.reauthenticated", audience, "A person proved again who they are.")
-	guessedEvent         = event.Declare[guessedData]("user.sign_in_guessed", audience, "Somebody tried many wrong passwords or "+
+	passwordSetEvent     = event.Declare[passwordSetData]("user.password_set", audience, "A person set their password; their other "+
+		"browser sessions ended.")
+	guessedEvent = event.Declare[guessedData]("user.sign_in_guessed", audience, "Somebody tried many wrong passwords or "+
 		"codes of a person.")
 )

@@ -2,7 +2,9 @@ package signin
 
 import (
 	"context"
+	"html/template"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"yardmaster/internal/api/op"
@@ -30,6 +32,17 @@ func (s *Service) form(ctx context.Context, in loginIn) (op.Reply, error) {
 			return op.Reply{}, err
 		}
 		return render(ctx, 200, inPage, who)
+	}
+	var founded bool
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		founded, err = people.HasUsers(tx)
+		return err
+	})
+	if err != nil {
+		return op.Reply{}, err
+	}
+	if !founded {
+		return render(ctx, 200, freshPage, nil)
 	}
 	return s.again(ctx, signinForm{ReturnTo: in.ReturnTo}, nil)
 }
@@ -110,9 +123,14 @@ func (s *Service) Offer(ctx context.Context, returnTo, org string) (op.Reply, er
 }
 
 const (
+	freshPage  = "fresh"
 	inPage     = "in"
 	signinPage = "signin"
 	codePage   = "code"
+
+	passwordPage = "password"
+	linkPage     = "link"
+	usedPage     = "used"
 )
 
 func render(ctx context.Context, status int, name string, data any) (op.Reply, error) {
@@ -122,26 +140,56 @@ func render(ctx context.Context, status int, name string, data any) (op.Reply, e
 }
 
 var pages = web.Templates(`
+{{define "fresh"}}{{template "top" "This server is not set up yet"}}<p>Nobody can sign in, since it has no user. Whoever started it finds an address in what it printed, which ends in <code>/setup/</code> and a word: it makes the first user.</p>
+{{template "end"}}{{end}}
 {{define "signin"}}{{template "top" "Sign in"}}{{template "alert" .Failure}}<form method="post" action="/auth/password"><input type="hidden" name="return_to" value="{{.ReturnTo}}">
 <label for="login">Login or e-mail</label><input id="login" name="login" value="{{.Login}}" required maxlength="254" autocomplete="username" autocapitalize="none" spellcheck="false">
 <label for="password">Password</label><input id="password" name="password" type="password" required maxlength="200" autocomplete="current-password">
 <button class="main">Sign in</button></form>
-{{if .Email}}<section><form method="post" action="/auth/email"><input type="hidden" name="return_to" value="{{.ReturnTo}}">
-<label for="email">Without a password</label><input id="email" name="email" type="email" required maxlength="254" autocomplete="email" placeholder="you@example.com">
-<button>Mail me a code</button></form></section>
-{{end}}{{if .SSO}}<section><form method="get" action="/auth/oidc"><input type="hidden" name="return_to" value="{{.ReturnTo}}">
+<section><form method="post" action="/auth/email"><input type="hidden" name="return_to" value="{{.ReturnTo}}">
+<label for="email">E-mail, without a password</label><input id="email" name="email" type="email" required maxlength="254" autocomplete="email" placeholder="you@example.com">
+{{if .Email}}<button>Mail me a code</button>{{else}}<small>This server sends no mail: whoever runs it finds the code on it and tells it to you.</small><button>Make a code</button>{{end}}</form></section>
+{{if .SSO}}<section><form method="get" action="/auth/oidc"><input type="hidden" name="return_to" value="{{.ReturnTo}}">
 <label for="org">With your organisation</label><input id="org" name="org" value="{{.Org}}" required autocomplete="organization" autocapitalize="none" spellcheck="false" placeholder="its login here">
 <button>Continue</button></form></section>
 {{end}}{{if .GitHub}}<section><a class="button" href="/auth/github/start?return_to={{.ReturnTo}}">Sign in with GitHub</a></section>
 {{end}}{{template "end"}}{{end}}
 {{define "code"}}{{template "top" "Enter the code"}}{{template "alert" .Failure}}{{if .Mailed}}<p>If <strong>{{.Email}}</strong> may sign in here, a code of six digits is on its way there.</p>
-{{else}}<p>This server sends no mail. If <strong>{{.Email}}</strong> may sign in here, a code of six digits was made: ask whoever runs the server for it. On the server, <code>yardmaster mail</code> shows it.</p>
+{{else}}<p>This server sends no mail. If <strong>{{.Email}}</strong> may sign in here, a code of six digits was made: ask whoever runs the server for it. On the server, in the folder it was started in, this shows it:</p>
+<pre>yardmaster mail {{.Email | arg}}</pre>
 {{end}}<form method="post" action="/auth/email/verify"><input type="hidden" name="email" value="{{.Email}}"><input type="hidden" name="return_to" value="{{.ReturnTo}}"><input type="hidden" name="invitation" value="{{.Invitation}}">
 <label for="code">Code</label><input id="code" name="code" required autofocus inputmode="numeric" autocomplete="one-time-code" pattern="[0-9 ]{6,7}" maxlength="7">
 <button class="main">Sign in</button></form>
 <section><form method="post" action="/auth/email"><input type="hidden" name="email" value="{{.Email}}"><input type="hidden" name="return_to" value="{{.ReturnTo}}"><input type="hidden" name="invitation" value="{{.Invitation}}">
 <small>It is good for ten minutes.</small><button>{{if .Mailed}}Mail me another{{else}}Make another{{end}}</button></form></section>
 {{template "end"}}{{end}}
+{{define "password"}}{{template "top" (or (and .Has "Another password") "Choose a password")}}{{template "alert" .Failure}}{{if not .Has}}<p>You are signed in as <strong>{{.Login}}</strong>. With a password you can sign in again; without one you need another code each time.</p>
+{{end}}<form method="post" action="/auth/password/set"><input type="hidden" name="return_to" value="{{.ReturnTo}}">
+{{if .Has}}<label for="now">Password until now</label><input id="now" name="password_now" type="password" required maxlength="200" autocomplete="current-password">
+{{end}}<label for="password">New password</label><input id="password" name="password" type="password" required minlength="10" maxlength="200" autocomplete="new-password">
+<small>At least 10 characters.</small>
+<button class="main">Set it</button></form>
+<p><a href="{{.ReturnTo}}">Not now</a></p>
+{{template "end"}}{{end}}
+{{define "link"}}{{template "top" (print "Sign in as " .Login)}}<p>This address signs this browser in as <strong>{{.Login}}</strong>{{with .Account}}, in the account <strong>{{.}}</strong>{{end}}. It does so once.</p>
+<form method="post" action="/auth/link/{{.Token}}"><button class="main">Sign in</button></form>
+<p><a href="/login?return_to=%2Fui%2F">Sign in in another way</a></p>
+{{template "end"}}{{end}}
+{{define "used"}}{{template "top" "This address is not good any more"}}<p>It has been used, or is too old: it signs in once, within an hour.</p>
+<p><a class="button main" href="/login?return_to=%2Fui%2F">Sign in in another way</a></p>
+{{template "end"}}{{end}}
 {{define "in"}}{{template "top" "You are signed in"}}<p>You are <strong>{{.Login}}</strong>{{with .Account}}, in the account <strong>{{.}}</strong>{{end}}.</p>
 <p><a href="/">Go to the start</a></p>
-{{template "signout" "/login"}}{{template "end"}}{{end}}`)
+{{template "signout" "/login"}}{{template "end"}}{{end}}`, template.FuncMap{"arg": arg})
+
+// plain are the addresses that are the same word in every shell.
+var plain = regexp.MustCompile(`^[A-Za-z0-9._%+@-]+$`)
+
+// arg is an address as the argument of a command that a person copies to a terminal; empty
+// if it would be another word there.
+func arg(address string) string {
+	if !plain.MatchString(address) || strings.HasPrefix(address, "-") {
+		return ""
+	}
+	return address
+}

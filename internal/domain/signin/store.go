@@ -58,6 +58,7 @@ var (
 
 	insertLink = db.SWith[insertLinkArgs](`INSERT INTO signin_links (hash, user_id, account_id, return_to, expires_at)
 		VALUES (:hash, :user_id, :account_id, :return_to, :expires_at)`)
+	findLink   = db.Q[linkRow](`SELECT user_id, account_id, return_to FROM signin_links WHERE hash = $1 AND expires_at > $2`)
 	takeLink   = db.Q[linkRow](`DELETE FROM signin_links WHERE hash = $1 AND expires_at > $2 RETURNING user_id, account_id, return_to`)
 	purgeLinks = db.S(`DELETE FROM signin_links WHERE expires_at <= $1`)
 
@@ -77,6 +78,10 @@ var (
 		ON CONFLICT (who) DO UPDATE SET good_at = excluded.good_at, last_at = excluded.last_at`)
 	purgeGuesses = db.S(`DELETE FROM signin_guesses WHERE last_at < $1 AND good_at < $2`)
 
+	// dropOthers deletes the sessions of a user but the one of a credential.
+	dropOthers = db.Q[string](`DELETE FROM signins WHERE user_id = $1 AND hash NOT LIKE $2 RETURNING hash`)
+
+	identitiesOf   = db.Q[int64](`SELECT COUNT(*) FROM identities WHERE user_id = $1`)
 	userByIdentity = db.Q[string](`SELECT user_id FROM identities WHERE issuer = $1 AND subject = $2`)
 	link           = db.SWith[linkArgs](`INSERT INTO identities (issuer, subject, user_id, created_at)
 		VALUES (:issuer, :subject, :user_id, :created_at)

@@ -145,7 +145,7 @@ func followRepo(t testing.TB, s *Service, account, repo string) *view {
 
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	over := time.After(20 * time.Second)
+	over := time.After(time.Minute)
 	for !ok() {
 		select {
 		case <-over:

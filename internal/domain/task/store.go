@@ -314,6 +314,9 @@ func (s *Service) pageOf(tx *db.Tx, p op.PageIn, repoID string, states []string)
 		b.And("(created_at, id) IN (SELECT created_at, task_id FROM task_labels WHERE account_id = ", tx.Account).And("name = ",
 			name).And("value = ", value).SQL(")")
 	}
+	if p.Want("finished") != "" {
+		b.And("finished_at >= ", tx.Now.Add(-24*time.Hour))
+	}
 	if p.Want("stuck") != "" {
 		err = s.Queue.NarrowStuck(tx, b)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"yardmaster/internal/proof/loopback"
 )
 
 // startLimit limits the start of the server.
@@ -30,12 +31,7 @@ type Server struct {
 func Start(t testing.TB) *Server {
 	t.Helper()
 	for range 5 { // another process may take the port that was free
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := &Server{t: t, listen: l.Addr().String()}
-		l.Close()
+		s := &Server{t: t, listen: loopback.Address()}
 		if s.start() {
 			t.Cleanup(func() { s.Stop() })
 			return s
