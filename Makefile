@@ -10,6 +10,8 @@ S3      := $(CACHE)/versitygw
 S3_V    := v1.8.0
 BESIDE  := $(GO) run ./internal/db/dbtest/cluster # one PostgreSQL for the tests of all packages
 FUZZ_T  ?= 100000x
+DEV     ?= 127.0.0.1:8081
+SERVER  ?= http://127.0.0.1:8080
 
 # Where scripts/deps unpacks programs for those who cannot install any.
 export PATH := $(CACHE)/deps/bin:$(PATH)
@@ -136,6 +138,10 @@ generate: ## write the generated files: docs/openapi.json and docs/events.json
 .PHONY: web
 web: ## build the dashboard: its typed client, its types, its files in internal/web/dist
 	$(GO) run ./internal/proof/bundle
+
+.PHONY: web-dev
+web-dev: ## serve the dashboard's sources at DEV, built for each page that is asked for, before the server SERVER
+	$(GO) run ./internal/proof/bundle -dev $(DEV) -server $(SERVER)
 
 .PHONY: web-check
 web-check: ## fail if the dashboard that is committed is not what its sources say

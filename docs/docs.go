@@ -16,7 +16,7 @@ var Parts = []Part{
 	{"To begin with", []string{"cli", "glossary"}},
 	{"Work", []string{"plans", "pulls", "reviews", "schedules", "secrets", "agents"}},
 	{"Other systems", []string{"github", "sources", "webhooks", "notifications", "digests"}},
-	{"The server", []string{"operating", "security"}},
+	{"The server", []string{"operating", "security", "scenarios"}},
 }
 
 // Developers are the documents about the source.
