@@ -13,6 +13,10 @@ FUZZ_T  ?= 100000x
 DEV     ?= 127.0.0.1:8081
 SERVER  ?= http://127.0.0.1:8080
 
+# A package's folder is no part of its key in the build cache: what one clone has
+# compiled, another need not.
+export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
+
 # Where scripts/deps unpacks programs for those who cannot install any.
 export PATH := $(CACHE)/deps/bin:$(PATH)
 

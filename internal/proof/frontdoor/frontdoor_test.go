@@ -67,7 +67,7 @@ func run(ctx context.Context, t *testing.T, tree string, line int, command strin
 	t.Helper()
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
 	cmd.Dir = tree
-	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "PWD="+tree)
+	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false -trimpath", "PWD="+tree)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second

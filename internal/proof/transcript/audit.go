@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -220,7 +219,7 @@ func (r *record) judge(t *testing.T, pkg string) {
 			t.Errorf("%s succeeds: remove it from needsHost in internal/proof/transcript/audit.go", o.ID)
 		}
 		if !r.shown[o.ID] {
-			t.Errorf("%s succeeds in no transcript: add a step for %s %s to a testdata/*.txtar of this folder", o.ID, o.Method, o.Path)
+			t.Errorf("%s succeeds in no transcript: add a step for %s %s to a testdata/*.txtar of its package", o.ID, o.Method, o.Path)
 			continue
 		}
 		switch exempt := ofSessions[o.ID] != ""; {
@@ -241,25 +240,4 @@ func (r *record) judge(t *testing.T, pkg string) {
 			t.Errorf("%s does write an audit row: remove it from unaudited in internal/proof/transcript/audit.go", o.ID)
 		}
 	}
-}
-
-// packageOf returns the import path of the package under test: that of the folder in
-// which go test runs it.
-func packageOf(t *testing.T) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for root := dir; root != filepath.Dir(root); root = filepath.Dir(root) {
-		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-			rel, err := filepath.Rel(root, dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return "yardmaster/" + filepath.ToSlash(rel)
-		}
-	}
-	t.Fatalf("%s is in no module", dir)
-	return ""
 }

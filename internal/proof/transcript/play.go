@@ -206,7 +206,9 @@ func (k *talk) exchange(s step) (x exchange, err error) {
 }
 
 func (k *talk) step(t *testing.T, s *step) {
+	outer := k.T
 	k.T = t
+	defer func() { k.T = outer }() // what ends later is no part of the step
 	x, err := k.exchange(*s)
 	if err != nil {
 		t.Fatalf("%s: %v", k.at(*s), err)
@@ -239,8 +241,8 @@ func (k *talk) step(t *testing.T, s *step) {
 		err = k.revise(s, a)
 	}
 	if err != nil {
-		t.Fatalf("%s: %s %s: %v\n%s%s\nIf this is what it should answer: go test -run 'TestTranscripts/%s' -update",
-			k.at(*s), x.method, x.target, err, x.frame, indented(a.body), k.name)
+		t.Fatalf("%s: %s %s: %v\n%s%s\nIf this is what it should answer: go test ./internal/proof/transcript -run 'TestTranscripts/%s/%s$' -update",
+			k.at(*s), x.method, x.target, err, x.frame, indented(a.body), k.noun(), k.name)
 	}
 	if !x.isRow {
 		return

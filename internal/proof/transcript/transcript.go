@@ -1,12 +1,9 @@
 // Package transcript plays talks with a server that are written down
 // (testdata/*.txtar of a domain): requests, and what their answers must be
-// like. A package with transcripts plays them in one test:
-//
-//	func TestMain(m *testing.M)        { transcript.Main(m) }
-//	func TestTranscripts(t *testing.T) { transcript.Run(t) }
-//
-// One of them is played with `go test ./internal/domain/task -run
-// TestTranscripts/retry`, and `-update` writes what was answered into the file.
+// like. The test of this package plays those of all packages, so that only one test
+// binary links the program for them. One is played with `go test
+// ./internal/proof/transcript -run TestTranscripts/task/retry`, and `-update` writes
+// what was answered into the file.
 //
 // A transcript is an archive, and each file of it one step, named for what it
 // shows. All steps are made on one fresh server, in their order:
@@ -67,6 +64,7 @@
 package transcript
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"net/http"
@@ -99,23 +97,53 @@ type way struct {
 
 var ways = []way{{"sqlite", db.SQLite, false}, {"postgres", db.Postgres, false}, {"mcp", db.SQLite, true}}
 
-// Run plays the transcripts of the calling package, each as the subtests sqlite,
-// postgres and mcp. Then it compares the capabilities of the package with what was
-// played.
-func Run(t *testing.T) {
+// RunAll plays the transcripts of all packages of the module at root, each package as
+// a subtest that is named for its folder.
+func RunAll(t *testing.T, root string) {
 	t.Helper()
-	all, err := readAll("testdata")
+	dirs, err := filepath.Glob(filepath.Join(root, "internal", "*", "*", "testdata"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(all) == 0 {
-		t.Fatal("there is no transcript in testdata")
+	for _, dir := range dirs {
+		if rel, _ := filepath.Rel(root, dir); others[filepath.ToSlash(rel)] != "" {
+			continue
+		}
+		all, err := readAll(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(all) == 0 {
+			continue
+		}
+		pkg, err := filepath.Rel(root, filepath.Dir(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range all {
+			all[i].place = filepath.Join(pkg, "testdata", filepath.Base(all[i].path))
+		}
+		t.Run(filepath.Base(pkg), func(t *testing.T) {
+			t.Parallel()
+			run(t, "yardmaster/"+filepath.ToSlash(pkg), all)
+		})
 	}
+}
+
+// others are folders with archives in that format that are not transcripts.
+var others = map[string]string{
+	"internal/box/scrub/testdata": "output of agents, for the scrubber",
+}
+
+// run plays the transcripts of a package, each as the subtests sqlite, postgres and
+// mcp. Then it compares the capabilities of the package with what was played.
+func run(t *testing.T, pkg string, all []transcript) {
+	t.Helper()
 	kept := newRecord(t)
 	played := make(chan struct{}, len(all)*len(ways)) // what -run has left
 	t.Cleanup(func() {                                // after the last of them
 		if len(played) == cap(played) && !t.Failed() {
-			kept.judge(t, packageOf(t))
+			kept.judge(t, pkg)
 		}
 	})
 	for _, tr := range all {
@@ -138,6 +166,7 @@ func Run(t *testing.T) {
 type transcript struct {
 	name  string
 	path  string
+	place string // the path as it is seen from the folder of the module
 	steps []step
 	tools bool // played over MCP
 }
@@ -203,8 +232,13 @@ func read(path string) (transcript, error) {
 	return tr, nil
 }
 
+// noun is the folder of the package whose transcript this is.
+func (tr transcript) noun() string { return filepath.Base(filepath.Dir(filepath.Dir(tr.path))) }
+
 // at returns the place of a step in the form that editors and terminals understand.
-func (tr transcript) at(s step) string { return fmt.Sprintf("%s:%d", tr.path, s.line) }
+func (tr transcript) at(s step) string {
+	return fmt.Sprintf("%s:%d", cmp.Or(tr.place, tr.path), s.line)
+}
 
 const arrow = "\n=>"
 

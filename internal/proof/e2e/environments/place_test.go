@@ -174,10 +174,11 @@ type kept struct {
 	gone chan struct{}
 	report
 
-	mu        sync.Mutex
-	out, errs bytes.Buffer
-	stopped   bool
-	hopeless  func(said string) bool // ends the program when it answers true
+	mu sync.Mutex
+	// what it wrote, to both, to standard output and to standard error
+	all, out, errs bytes.Buffer
+	stopped        bool
+	hopeless       func(said string) bool // ends the program when it answers true
 }
 
 // begin starts a program as the row's user, in the row's scene.
@@ -254,11 +255,13 @@ type writer struct {
 func (w writer) Write(b []byte) (int, error) {
 	k := w.k
 	k.mu.Lock()
-	k.out.Write(b)
+	k.all.Write(b)
 	if w.err {
 		k.errs.Write(b)
+	} else {
+		k.out.Write(b)
 	}
-	lost := k.hopeless != nil && k.hopeless(k.out.String())
+	lost := k.hopeless != nil && k.hopeless(k.all.String())
 	k.mu.Unlock()
 	if lost {
 		k.stop()
@@ -268,6 +271,13 @@ func (w writer) Write(b []byte) (int, error) {
 
 // said is all output of the program so far.
 func (k *kept) said() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.all.String()
+}
+
+// stdout is what a script would read of it.
+func (k *kept) stdout() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.out.String()

@@ -93,14 +93,14 @@ func (s *server) git(dir string, args ...string) string {
 	return string(out)
 }
 
-// do runs a command that must succeed, and answers its output.
+// do runs a command that must succeed, and answers its standard output.
 func (s *server) do(input string, args ...string) string {
 	s.t.Helper()
 	k := s.begin(most, input, append([]string{s.program}, args...)...).wait()
 	if k.Code != 0 || k.Trouble != "" {
 		s.fatalf("`yardmaster %s`: exit code %d: %s", strings.Join(args[:2], " "), k.Code, k.lastLine())
 	}
-	return k.said()
+	return k.stdout()
 }
 
 // TestServe has the real commands do the whole job in a folder that only root can
