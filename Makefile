@@ -1,7 +1,9 @@
 # Yardmaster. `make` prints this help; `make check` is what CI runs.
 
 GO      ?= go
-CACHE   := $(CURDIR)/.cache
+# What is fetched and built for the tests is the user's, so that a fresh clone has it too.
+CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/yardmaster
+PROGRAM := $(CURDIR)/yardmaster
 LINT    := $(CACHE)/golangci-lint
 LINT_V  := v2.15.0
 VULN    := $(CACHE)/govulncheck
@@ -9,13 +11,22 @@ VULN_V  := v1.8.0
 S3      := $(CACHE)/versitygw
 S3_V    := v1.8.0
 BESIDE  := $(GO) run ./internal/db/dbtest/cluster # one PostgreSQL for the tests of all packages
+GATE    := $(GO) run ./internal/proof/gate
 FUZZ_T  ?= 100000x
 DEV     ?= 127.0.0.1:8081
 SERVER  ?= http://127.0.0.1:8080
+MINUTES ?= 0.5
+SEED    ?= 1
+STEPS   ?= 100000
 
 # A package's folder is no part of its key in the build cache: what one clone has
-# compiled, another need not.
+# compiled, another need not. For go by hand: go env -w GOFLAGS=-trimpath CGO_ENABLED=0
 export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
+# As the program is released; the race detector alone needs C.
+export CGO_ENABLED := 0
+# Tests that start the program take this one.
+export YARDMASTER_PROGRAM := $(PROGRAM)
+export GOLANGCI_LINT_CACHE := $(CACHE)/lint
 
 # Where scripts/deps unpacks programs for those who cannot install any.
 export PATH := $(CACHE)/deps/bin:$(PATH)
@@ -69,58 +80,103 @@ RACE := \
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
 
+.PHONY: check
+check: ## everything a change must pass: quarter of an hour
+	@$(GATE) stages check deps format tidy web-check lint test demo
+
+.PHONY: fast
+fast: ## of that, what has changed since the last pass: under three minutes, before a commit
+	@$(GATE) stages fast format tidy web-check lint fast-test
+
+.PHONY: nightly
+nightly: export NEEDS := race
+nightly: ## all else, whole: before an issue is called resolved, and each night
+	@$(GATE) stages -all nightly deps race night-test environments conformance e2e-agents reproducible chaos-night model fuzz vuln bench-check
+
 .PHONY: build
 build: ## build ./yardmaster
-	$(GO) build -o yardmaster ./cmd/yardmaster
+	$(GO) build -o $(PROGRAM) ./cmd/yardmaster
 
 .PHONY: demo
-demo: ## run the whole job once, on a throwaway server
-	$(GO) run ./cmd/yardmaster demo --once
+demo: build ## run the whole job once, on a throwaway server
+	$(PROGRAM) demo --once
+
+# What the stages of a run have once need not be looked for again.
+DEPS := $(if $(YARDMASTER_GATE_WORDS),,deps)
 
 .PHONY: deps
 deps: $(S3)-$(S3_V) ## say what the tests need and this machine lacks, and get it
 	@scripts/deps $(NEEDS)
 	@$(GO) run ./internal/proof/github/description/get
 
+# installed makes a program of a Go module at a version. Three tries: a stumble of the
+# network refuses nobody.
+define installed
+@mkdir -p $(CACHE)/bin
+@for n in 1 2 3; do GOBIN=$(CACHE)/bin $(GO) install $(1) && break; done
+@mv $(CACHE)/bin/$(2) $@
+endef
+
 # The S3 server of the tests. Without it they fail by name.
 $(S3)-$(S3_V):
-	@mkdir -p $(CACHE)
-	-GOBIN=$(CACHE) $(GO) install github.com/versity/versitygw/cmd/versitygw@$(S3_V)
-	-@mv $(S3) $@
+	-$(call installed,github.com/versity/versitygw/cmd/versitygw@$(S3_V),versitygw)
 
 .PHONY: test
-test: deps ## run the tests: both databases, real NATS, git and processes
-	$(BESIDE) $(GO) test -timeout 30m ./...
+test: $(DEPS) build ## run the tests of all packages, but for what is left to the night
+	@$(BESIDE) $(GATE) suite
+
+.PHONY: fast-test
+fast-test: build
+	@$(BESIDE) $(GATE) suite -fast
+
+.PHONY: night-test
+night-test: $(DEPS) build ## run the tests that are left to the night
+	@$(BESIDE) $(GATE) suite -night
+
+.PHONY: transcripts
+transcripts: ## play the transcripts of one domain: X=task, or X=task/retry; UPDATE=1 writes the answers into them
+	$(GO) test ./internal/proof/transcript -run 'TestTranscripts/$(X)' $(if $(UPDATE),-update)
 
 .PHONY: race
 race: NEEDS := race
-race: deps ## run the packages that start goroutines under the race detector; a test holds the list
-	$(BESIDE) $(GO) test -race $(RACE)
+race: $(DEPS) ## run the packages that start goroutines under the race detector; a test holds the list
+	@$(BESIDE) $(GATE) test -race -vet=off -count=1 -timeout=20m -- $(RACE)
 
-.PHONY: vet
-vet: ## gofmt, go vet, and a tidy go.mod
+# These are raced in any case: whatever moves, moves through them.
+ALWAYS := +./internal/bus/... +./internal/db +./internal/domain/run +./internal/domain/stream +./internal/event +./internal/box/broker
+
+.PHONY: race-changed
+race-changed: ## the same, of the packages that have changed since they were raced, and a few more
+	@$(GATE) stages race-changed race-some
+
+.PHONY: race-some
+race-some:
+	@scripts/deps race
+	@some=$$($(GATE) touched -since race-changed,nightly $(ALWAYS) $(RACE)) && \
+	$(BESIDE) $(GATE) test -race -vet=off -count=1 -timeout=20m -- $$some
+
+.PHONY: format
+format: ## fail if a file is not laid out by gofmt
 	@test -z "$$(gofmt -l cmd internal)" || { gofmt -l cmd internal; echo 'these files are not formatted: run gofmt -w'; exit 1; }
-	$(GO) vet ./...
+
+.PHONY: tidy
+tidy: ## fail if go.mod is not tidy, or a module not what go.sum says
 	$(GO) mod tidy -diff
 	$(GO) mod verify
 
 .PHONY: lint
-lint: $(LINT)-$(LINT_V) ## golangci-lint; .golangci.yml gives the reason of each exception
+lint: $(LINT)-$(LINT_V) ## golangci-lint, with go vet; .golangci.yml gives the reason of each exception
 	$(LINT)-$(LINT_V) run ./...
 
 $(LINT)-$(LINT_V):
-	@mkdir -p $(CACHE)
-	GOBIN=$(CACHE) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_V)
-	@mv $(LINT) $@
+	$(call installed,github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_V),golangci-lint)
 
 .PHONY: vuln
-vuln: deps $(VULN)-$(VULN_V) ## look for known vulnerabilities; says so if their database cannot be reached
+vuln: $(DEPS) $(VULN)-$(VULN_V) ## look for known vulnerabilities; says so if their database cannot be reached
 	@scripts/vuln $(VULN)-$(VULN_V)
 
 $(VULN)-$(VULN_V):
-	@mkdir -p $(CACHE)
-	GOBIN=$(CACHE) $(GO) install golang.org/x/vuln/cmd/govulncheck@$(VULN_V)
-	@mv $(VULN) $@
+	$(call installed,golang.org/x/vuln/cmd/govulncheck@$(VULN_V),govulncheck)
 
 .PHONY: sbom
 sbom: build ## write sbom.json, the bill of materials of ./yardmaster (CycloneDX)
@@ -152,47 +208,46 @@ web-check: ## fail if the dashboard that is committed is not what its sources sa
 	$(GO) run ./internal/proof/bundle -check
 
 .PHONY: pictures
-pictures: deps ## take the pictures of docs/pictures anew, in a real browser and on a terminal
+pictures: deps build ## take the pictures of docs/pictures anew, in a real browser and on a terminal
 	$(GO) test ./internal/proof/dashboard -run TestPictures -count 1 -update
 	$(GO) test ./cmd/yardmaster -run TestRecording -count 1 -update
 
-.PHONY: check
-check: NEEDS := race
-check: deps vet web-check test race demo chaos lint vuln ## everything a change must pass, in this order
-
 .PHONY: e2e-agents
-e2e-agents: deps ## run real coding agents from npm to a merged pull request
+e2e-agents: $(DEPS) build ## run real coding agents from npm to a merged pull request
 	scripts/e2e-agents
 
 .PHONY: environments
-environments: deps ## run the demo as root and others, with and without isolation, where folders are closed
+environments: $(DEPS) build ## run the demo as root and others, with and without isolation, where folders are closed
 	scripts/environments
 
-MINUTES ?= 0.5
-SEED    ?= 1
-
 .PHONY: chaos
-chaos: ## harm real processes for MINUTES (0.5) as SEED (1) says, and count what was lost
-	$(GO) run ./cmd/yardmaster chaos --minutes $(MINUTES) --seed $(SEED)
+chaos: build ## harm real processes for MINUTES (0.5) as SEED (1) says, and count what was lost
+	$(PROGRAM) chaos --minutes $(MINUTES) --seed $(SEED)
+
+.PHONY: chaos-night
+chaos-night: build ## the same for ten minutes, as a new seed says each time
+	$(PROGRAM) chaos --minutes 10 --seed $$(date +%s)
 
 .PHONY: conformance
-conformance: deps ## hold the API against linters, generated clients, a validator and MCP's own clients
+conformance: $(DEPS) build ## hold the API against linters, generated clients, a validator and MCP's own clients
 	scripts/conformance/run
 
 .PHONY: fuzz
 fuzz: ## fuzz every target with FUZZ_T inputs (100000x), or for a time (20s)
 	@scripts/fuzz $(FUZZ_T)
 
-STEPS   ?= 100000
-
 .PHONY: model
-model: deps ## drive the work plane through STEPS (100000) random steps on each database
+model: $(DEPS) ## drive the work plane through STEPS (100000) random steps on each database
 	$(GO) test ./internal/app -run TestWorkUnderDisorder -steps $(STEPS) -timeout 0 -v
 
 .PHONY: bench
 bench: ## measure against baselines in the same run; -write updates docs/benchmarks.md
 	$(GO) run ./internal/proof/bench
 
+.PHONY: bench-check
+bench-check: ## the same; fails if a target is missed
+	$(GO) run ./internal/proof/bench -check
+
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf yardmaster sbom.json dist $(CACHE)
+	rm -rf yardmaster sbom.json dist

@@ -20,7 +20,7 @@ var Parts = []Part{
 }
 
 // Developers are the documents about the source.
-var Developers = []string{"architecture", "benchmarks", "libraries", "style"}
+var Developers = []string{"architecture", "benchmarks", "libraries", "style", "testing"}
 
 //go:embed *.md
 var files embed.FS

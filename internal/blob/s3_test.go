@@ -19,10 +19,11 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"yardmaster/internal/blob"
+	"yardmaster/internal/proof/cache"
 )
 
-// gateway is the S3 server of the tests. The Makefile gets it.
-const gateway = "../../.cache/versitygw-v1.8.0"
+// gateway is the S3 server of the tests, in the user's cache. The Makefile gets it.
+const gateway = "versitygw-v1.8.0"
 
 const (
 	access = "yardmaster"
@@ -47,7 +48,7 @@ func TestMain(m *testing.M) {
 
 // start runs one server for all tests.
 func start() {
-	program, err := filepath.Abs(gateway)
+	program, err := cache.Dir(gateway)
 	if err == nil {
 		_, err = os.Stat(program)
 	}

@@ -129,7 +129,10 @@ var edges = map[string]string{
 	"proof/github/description/get":    "proof/github/description/source",
 	"proof/github/description/source": "proof/npm",
 
-	"proof/npm":      "",
+	"proof/npm":      "proof/cache",
+	"proof/cache":    "",
+	"proof/gate":     "proof/cache",
+	"proof/patience": "",
 	"proof/browser":  "",
 	"proof/loopback": "",
 	"proof/bundle":   "proof/npm",

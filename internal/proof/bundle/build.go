@@ -54,7 +54,7 @@ func fetch(ctx context.Context) (kit, error) {
 	if err != nil {
 		return kit{}, err
 	}
-	dir, err := npm.Cache("web")
+	dir, err := npm.Cache("web", text)
 	if err != nil {
 		return kit{}, err
 	}

@@ -32,7 +32,7 @@ var axe = sync.OnceValues(func() (string, error) {
 	if i < 0 {
 		return "", errors.New("packages.lock has no axe-core")
 	}
-	dir, err := npm.Cache("web")
+	dir, err := npm.Cache("web", text)
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,6 @@
-// Package npm fetches packages of the npm registry that a lock file names. Each is
-// checked against the lock file's SHA-512 sum. Node.js is not needed: without npm
-// the packages are read from the addresses in the lock file.
+// Package npm fetches packages that a lock file names, by npm, whose configuration says
+// where from. Each is checked against the lock file's SHA-512 sum. What is in them runs
+// without Node.js.
 package npm
 
 import (
@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path"
@@ -22,19 +21,17 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"yardmaster/internal/proof/cache"
 )
 
 // Package is a package of a lock file.
 type Package struct {
 	Name      string   `json:"name"`
 	Version   string   `json:"version"`
-	Resolved  string   `json:"resolved"`  // the address of its archive
 	Integrity string   `json:"integrity"` // "sha512-" and the sum of its archive in base64
 	Files     []string `json:"files"`     // those that are used, without the folder "package/"; all if empty
 }
-
-// maxPackage is how many bytes a package may have, packed.
-const maxPackage = 64 << 20
 
 // Parse reads a lock file.
 func Parse(text []byte) ([]Package, error) {
@@ -47,23 +44,10 @@ func Parse(text []byte) ([]Package, error) {
 	return lock.Packages, nil
 }
 
-// Cache is a folder of that name in .cache of the module that holds the working
-// directory.
-func Cache(name string) (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return filepath.Join(dir, ".cache", name), nil
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return "", errors.New("no go.mod above the working directory")
-		}
-		dir = up
-	}
+// Cache is the folder in the user's cache for what a lock file names. Another lock file of
+// the same name, of another clone, has a folder of its own.
+func Cache(name string, lock []byte) (string, error) {
+	return cache.Dir(fmt.Sprintf("%s-%.6x", name, sha512.Sum512(lock)))
 }
 
 // Alone runs do while no other process runs one with the same folder.
@@ -156,32 +140,29 @@ func (p Package) Unpack(ctx context.Context, modules string) error {
 	return os.WriteFile(mark, []byte(p.Integrity), 0o644)
 }
 
-// download returns the bytes of the package. npm knows registries and credentials of
-// this machine, so it is asked first.
+// tries is how often a package is asked for. A registry that stumbles once refuses nobody.
+const tries = 3
+
+// download returns the bytes of the package.
 func (p Package) download(ctx context.Context) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	defer cancel()
-	packed, byNpm := p.pack(ctx)
-	if byNpm == nil {
-		return packed, nil
+	var errs []error
+	for range tries {
+		packed, err := p.pack(ctx)
+		if err == nil {
+			return packed, nil
+		}
+		errs = append(errs, err)
+		if ctx.Err() != nil || errors.Is(err, exec.ErrNotFound) {
+			break
+		}
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Resolved, nil)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return nil, errors.Join(err, byNpm)
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return nil, errors.Join(fmt.Errorf("%s answered %s", p.Resolved, answer.Status), byNpm)
-	}
-	return io.ReadAll(io.LimitReader(answer.Body, maxPackage))
+	return nil, errors.Join(errs...)
 }
 
 // pack has npm download the package.
 func (p Package) pack(ctx context.Context) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
 	dir, err := os.MkdirTemp("", "npm")
 	if err != nil {
 		return nil, err

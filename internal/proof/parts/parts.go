@@ -5,6 +5,7 @@ package parts
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -39,8 +40,14 @@ func Open(t browser.T, source string) *browser.Tab {
 
 // root is the folder of the module that holds the working directory.
 func root() (string, error) {
-	cache, err := npm.Cache("web")
-	return filepath.Dir(filepath.Dir(cache)), err
+	dir, err := os.Getwd()
+	for err == nil && dir != filepath.Dir(dir) {
+		if _, missing := os.Stat(filepath.Join(dir, "go.mod")); missing == nil {
+			return dir, nil
+		}
+		dir = filepath.Dir(dir)
+	}
+	return "", errors.Join(err, errors.New("no go.mod above the working directory"))
 }
 
 func bundle(source string) (string, error) {
@@ -56,7 +63,7 @@ func bundle(source string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir, err := npm.Cache("web")
+	dir, err := npm.Cache("web", text)
 	if err != nil {
 		return "", err
 	}

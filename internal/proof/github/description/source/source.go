@@ -1,6 +1,6 @@
 // Package source fetches the documents that GitHub publishes about its API: the
 // OpenAPI descriptions and the GraphQL schema. They come from the npm packages of the
-// lock file and are kept in .cache/github of the module. Nothing of them is committed.
+// lock file and are kept in the user's cache. Nothing of them is committed.
 package source
 
 import (
@@ -19,7 +19,7 @@ import (
 var lockText []byte
 
 // Dir is the folder in which documents are kept, and what is made of them.
-func Dir() (string, error) { return npm.Cache("github") }
+func Dir() (string, error) { return npm.Cache("github", lockText) }
 
 // File returns the path of a document, such as "api.github.com.json". It fetches the
 // document's package if the cache lacks it. Several processes may ask at once.

@@ -1,0 +1,111 @@
+package arch
+
+import (
+	"go/ast"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// timed lists the test files that name a time for a wait, and why: what they test is the
+// time itself. docs/testing.md says how every other test waits.
+var timed = map[string]string{}
+
+// bounds of package time and its like that end a wait.
+var (
+	waiting   = []string{"After", "Sleep", "NewTimer", "NewTicker", "Tick", "AfterFunc"}
+	deadlines = regexp.MustCompile(`\.Set(Read|Write)?Deadline\(time\.Now\(\)|\btime\.Since\(|WithTimeout\([^\n]*\btime\.(Nano|Micro|Milli)?[sS]econd|WithTimeout\([^\n]*\btime\.Minute`)
+)
+
+// TestWaitsOfTests holds that a test waits for what it waits for, and that
+// internal/proof/patience alone says how long: no time.After, no Sleep, no literal
+// deadline, no measured duration outside of testing/synctest.
+func TestWaitsOfTests(t *testing.T) {
+	users := map[string][]string{}
+	for _, f := range files(t) {
+		if !f.test || f.pkg() == "proof/patience" || f.uses("testing/synctest", "Test") || f.pkg() == "proof/bench" {
+			continue
+		}
+		if f.uses("time", waiting...) {
+			users[f.path] = append(users[f.path], "a timer")
+		}
+		for _, m := range deadlines.FindAll(f.text, -1) {
+			users[f.path] = append(users[f.path], string(m))
+		}
+	}
+	exceptions(t, "names a time for a wait", users, timed)
+}
+
+// shortLeases lists the test files that give a lease less than 20 s, and why.
+var shortLeases = map[string]string{}
+
+var leaseFlag = regexp.MustCompile(`"--lease",\s*"([^"]+)"`)
+
+// TestLeasesOfTests holds that no test has to work within the lease of a run.
+func TestLeasesOfTests(t *testing.T) {
+	users := map[string][]string{}
+	for _, f := range files(t) {
+		if !f.test && !strings.HasPrefix(f.pkg(), "proof/") {
+			continue
+		}
+		for _, m := range leaseFlag.FindAllSubmatch(f.text, -1) {
+			if d, err := time.ParseDuration(string(m[1])); err != nil || d < 20*time.Second {
+				users[f.path] = append(users[f.path], string(m[1]))
+			}
+		}
+	}
+	exceptions(t, "gives a lease less than 20 s", users, shortLeases)
+}
+
+// freed lists the test files that take a port that the kernel chooses, let it go and use
+// it afterwards, and why.
+var freed = map[string]string{}
+
+// TestPortsOfTests holds that no test keeps the number of a port that it has let go: in
+// between, the kernel gives it to anybody. internal/proof/loopback holds ports.
+func TestPortsOfTests(t *testing.T) {
+	users := map[string][]string{}
+	for _, f := range files(t) {
+		if f.test {
+			for _, name := range letGo(f.tree) {
+				users[f.path] = append(users[f.path], name)
+			}
+		}
+	}
+	exceptions(t, "uses a port of the kernel's after it has let it go", users, freed)
+}
+
+// letGo returns the functions that listen at port 0, take the address and close the
+// listener without serving on it.
+func letGo(tree *ast.File) (out []string) {
+	for _, d := range tree.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Body == nil {
+			continue
+		}
+		zero, accepts, closes, addr := false, false, false, false
+		ast.Inspect(fn.Body, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.BasicLit:
+				text, _ := strconv.Unquote(n.Value)
+				zero = zero || strings.HasPrefix(text, "127.0.0.") && strings.HasSuffix(text, ":0")
+			case *ast.SelectorExpr:
+				switch n.Sel.Name {
+				case "Accept", "Serve", "ServeTLS", "Listener":
+					accepts = true
+				case "Close":
+					closes = true
+				case "Addr":
+					addr = true
+				}
+			}
+			return true
+		})
+		if zero && closes && addr && !accepts {
+			out = append(out, fn.Name.Name)
+		}
+	}
+	return out
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+)
+
+func TestMissedIsReadable(t *testing.T) {
+	t.Parallel()
+	list, err := known(missedText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, s := range sections {
+		names[s.name] = true
+	}
+	for key := range list {
+		if section, _, _ := strings.Cut(key, "\t"); !names[section] {
+			t.Errorf("missed.tsv has a section %s, which there is not", section)
+		}
+	}
+	if _, err := known("start\twhat\n"); err == nil {
+		t.Error("a target without a word on what is to be done is taken")
+	}
+}
+
+func TestCheckRefusesWhatIsMissedEachTime(t *testing.T) { // alone: it changes the sections
+	was, text := sections, missedText
+	t.Cleanup(func() { sections, missedText = was, text })
+	missedText = "slow\told\tsoon\n"
+	for _, c := range []struct {
+		name  string
+		row   string
+		met   []bool // in each run
+		fails bool
+	}{
+		{"met", "new", []bool{true}, false}, {"missed once", "new", []bool{false, true}, false},
+		{"missed each time", "new", []bool{false, false, false}, true}, {"known", "old", []bool{false, false, false}, false},
+	} {
+		run := 0
+		measure := func(_ context.Context, b *bench) error {
+			b.add(row{what: c.row, target: "less", met: c.met[min(run, len(c.met)-1)]})
+			run++
+			return nil
+		}
+		sections = []section{{"slow", "", measure}}
+		b := &bench{}
+		if err := measure(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		b.rows[0].section = "slow"
+		if err := b.check(t.Context()); (err != nil) != c.fails {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+)
+
+// toys lays out the packages that fail in every way.
+func toys(t *testing.T) string {
+	t.Helper()
+	archive, err := txtar.ParseFile("testdata/toys.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, f := range archive.Files {
+		path := filepath.Join(dir, f.Name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, f.Data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestTrials plays tests that fail in every way. What passes alone is flaky, unless it is
+// of the kind that is never tried again; nothing else passes.
+func TestTrials(t *testing.T) { // alone: the toys read an environment variable
+	dir := toys(t)
+	hostile := regexp.MustCompile("hostile")
+	for _, c := range []struct {
+		packages string
+		flags    []string
+		flaky    []string
+		failed   []string // with what they are refused for
+	}{
+		{packages: "./good ./flaky", flaky: []string{"toy/flaky TestFlaky", "toy/flaky TestFlakySub"}},
+		{packages: "./good ./failing", failed: []string{"toy/failing TestFails (it failed twice)"}},
+		{packages: "./panics ./good", failed: []string{"toy/panics TestPanics (a race, a panic or a leak in its package)"}},
+		{packages: "./outside ./good", failed: []string{"toy/outside (it failed outside of its tests)"}},
+		{packages: "./hostile", failed: []string{"toy/hostile TestHostile (it is never tried again)"}},
+		{packages: "./nobuild ./good", failed: []string{"toy/nobuild (it failed outside of its tests)"}},
+		{packages: "./hangs", flags: []string{"-timeout=1s"},
+			failed: []string{"toy/hangs TestHangs (a race, a panic or a leak in its package)"}},
+		{packages: "./exits", failed: []string{"toy/exits TestExits (it did not end)"}},
+		{packages: "./many", failed: []string{"toy/many TestA (4 failed, more than 3)", "toy/many TestB (4 failed, more than 3)",
+			"toy/many TestC (4 failed, more than 3)", "toy/many TestD (4 failed, more than 3)"}},
+		{packages: "./internal/proof/transcript", flaky: []string{"toy/internal/proof/transcript TestTranscripts/repo/two"}},
+	} {
+		t.Run(strings.NewReplacer("./", "", " ", "+", "/", "-").Replace(c.packages), func(t *testing.T) {
+			marks := t.TempDir()
+			t.Setenv("MARKS", marks)
+			t.Setenv("GOFLAGS", "")
+			var out bytes.Buffer
+			o, err := try(t.Context(), &out, hostile, slices.Concat([]string{"-C=" + dir, "-count=1", "-vet=off"}, c.flags),
+				strings.Fields(c.packages))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var flaky, failed []string
+			for _, v := range o.flaky {
+				flaky = append(flaky, v.String())
+			}
+			for _, v := range o.failed {
+				failed = append(failed, v.String()+" ("+v.why+")")
+			}
+			if !slices.Equal(flaky, c.flaky) || !slices.Equal(failed, c.failed) {
+				t.Errorf("flaky: %q, failed: %q; want %q and %q\n%s", flaky, failed, c.flaky, c.failed, out.String())
+			}
+			if words := o.String(); strings.Contains(c.packages, "flaky") &&
+				!strings.Contains(words, "x_test.go:12: b: the first time fails") {
+				t.Errorf("the last lines do not have the failure:\n%s", words)
+			}
+			if played, err := os.ReadFile(marks + "/played"); err == nil && strings.Count(string(played), "\n") != 5 {
+				t.Errorf("one transcript was to be played again, alone:\n%s", played)
+			}
+		})
+	}
+}
+
+func TestRacesAreNeverTriedAgain(t *testing.T) {
+	t.Parallel()
+	rs := &results{of: map[string]*result{}}
+	for _, l := range []string{
+		`{"Action":"output","Package":"p","Test":"TestRaces","Output":"WARNING: DATA RACE\n"}`,
+		`{"Action":"fail","Package":"p","Test":"TestRaces"}`, `{"Action":"fail","Package":"p"}`,
+	} {
+		rs.read(&bytes.Buffer{}, []byte(l+"\n"))
+	}
+	bad := rs.failures(never)
+	if len(bad) != 1 || bad[0].why == "" {
+		t.Errorf("a race is tried again: %v", bad)
+	}
+}
+
+func TestNeverNamesTests(t *testing.T) {
+	t.Parallel()
+	for test, want := range map[string]bool{
+		"internal/bus TestHostileBox": true, "internal/app TestWorkUnderDisorder": true, "internal/box/sandbox TestEscapes": true,
+		"internal/bus TestCalls": false, "internal/app TestTable": false, "internal/box TestPush": false,
+	} {
+		if never.MatchString(test) != want {
+			t.Errorf("%s: never again is %v", test, !want)
+		}
+	}
+}
+
+// TestDayAndNight holds that what is left to the night is tested by day where it has
+// changed.
+func TestDayAndNight(t *testing.T) {
+	t.Parallel()
+	all := []pkg{
+		{ImportPath: "yardmaster/internal/proof/frontdoor", TestGoFiles: []string{"x"}},
+		{ImportPath: "yardmaster/internal/fault", TestGoFiles: []string{"x"}}, {ImportPath: "yardmaster/internal/untested"},
+	}
+	for _, c := range []struct {
+		file, skip, engines string
+		packages            int
+	}{
+		{"internal/fault/fault.go", "TestPictures|TestRecording|TestChaosOnPostgreSQL|TestDemoAtStandIn", "sqlite", 1},
+		{"CONTRIBUTING.md", "TestPictures|TestRecording|TestChaosOnPostgreSQL|TestDemoAtStandIn", "sqlite", 2},
+		{"internal/db/db.go", "TestPictures|TestRecording|TestDemoAtStandIn", "", 1},
+		{"internal/domain/task/store_list.go", "TestPictures|TestRecording|TestChaosOnPostgreSQL|TestDemoAtStandIn", "", 1},
+	} {
+		packages, skip, engines := day(all, []string{c.file})
+		if len(packages) != c.packages || skip != c.skip || engines != c.engines {
+			t.Errorf("%s: %v without %q on %q", c.file, packages, skip, engines)
+		}
+	}
+}
+
+// TestTouched walks a repository: what has changed since the commit that has passed, and
+// since none is known.
+func TestTouched(t *testing.T) { // alone: it sets the folders of the process
+	dir := toys(t)
+	t.Chdir(dir)
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("GOFLAGS", "")
+	ctx := context.Background()
+	run := func(args ...string) {
+		t.Helper()
+		if git(ctx, args...) == "" && args[0] != "add" && args[0] != "commit" {
+			t.Fatalf("git %v failed", args)
+		}
+	}
+	run("init", "--initial-branch=main", ".")
+	run("add", ".")
+	commitAll := func() {
+		git(ctx, "add", "-A")
+		git(ctx, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "--quiet", "--message=x")
+	}
+	commitAll()
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("good/good.go", "package x\n")
+	commitAll()
+	if err := keep("passed.tsv", commit(ctx), today(), "check", "1.0", "0"); err != nil {
+		t.Fatal(err)
+	}
+	write("flaky/uses.go", "package x\n\nimport _ \"toy/good\"\n")
+	commitAll()
+	at := func() []string {
+		t.Helper()
+		all, err := list(ctx, "./good", "./flaky", "./many")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := changed(ctx, all, "check")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.packages
+	}
+	if got := at(); !slices.Equal(got, []string{"toy/flaky"}) {
+		t.Errorf("since the commit that passed %v changed", got)
+	}
+	write("good/new.go", "package x\n") // not known to git yet
+	if got := at(); !slices.Equal(got, []string{"toy/flaky", "toy/good"}) {
+		t.Errorf("in the tree %v changed", got)
+	}
+	all, err := list(ctx, "./good", "./flaky", "./many")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := withImporters(all, []string{"toy/good"}); !slices.Equal(got, []string{"toy/flaky", "toy/good"}) {
+		t.Errorf("good is imported by %v", got)
+	}
+	if clean(ctx) {
+		t.Error("a tree with a new file is clean")
+	}
+	if base, err := since(ctx, "nightly"); err != nil || base == "" || base == commit(ctx) {
+		t.Errorf("what has never passed is compared with %q: %v", base, err)
+	}
+}
