@@ -296,7 +296,6 @@ func TestHTTP(t *testing.T) {
 		"cmd/yardmaster":   "names methods to client",
 
 		"proof/github/description": "judges requests and answers",
-		"proof/npm":                "fetches packages",
 		"proof/parts":              "serves an empty page",
 
 		"observe/telemetry": "records requests and serves metrics",
@@ -368,6 +367,8 @@ func TestClock(t *testing.T) {
 		"webpush/pushtest":   "checks how long a token is good",
 		"proof/provider":     "dates its tokens",
 		"proof/demo":         "prints how long the steps took",
+		"proof/gate":         "says how long stages took, and dates what passed",
+		"proof/patience":     "knows what is left of a package's time",
 		"proof/chaos":        "harms at times of its own, outside of what it harms",
 
 		"observe/telemetry": "measures requests, and how old answers are",

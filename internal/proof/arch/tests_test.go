@@ -87,6 +87,7 @@ var unraced = map[string]string{
 	"codehost/builtin":   "what it starts are git's processes; its time is not measured yet",
 	"domain/pull":        "its time is not measured yet",
 	"cmd/yardmaster":     "its tests start the program as a process",
+	"proof/bench":        "its tests measure nothing; it runs for minutes",
 	"proof/chaos":        "harms processes",
 	"proof/rig":          "starts whole servers",
 }
