@@ -23,3 +23,6 @@ const MaxGroup = maxGroup
 func IsForeign(err error) bool {
 	return violates(err, "23503", sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY)
 }
+
+// Begin and Climb are the two ways to a schema: in one step, and by the migrations.
+var Begin, Climb = begin, climb

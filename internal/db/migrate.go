@@ -45,9 +45,18 @@ func (d *DB) Migrated(ctx context.Context) error {
 	})
 }
 
-// migrate brings the schema up to date. On PostgreSQL nodes that start together
-// take turns with an advisory lock.
+// migrate brings the schema up to date: an empty database in one step, any other by the
+// migrations that it lacks.
 func migrate(ctx context.Context, pool *sql.DB, e Engine, schema fs.FS, log *slog.Logger) error {
+	if err := begin(ctx, pool, e, schema, log); err != nil {
+		return err
+	}
+	return climb(ctx, pool, e, schema, log)
+}
+
+// climb applies the migrations that the database lacks, one after the other. On
+// PostgreSQL nodes that start together take turns with an advisory lock.
+func climb(ctx context.Context, pool *sql.DB, e Engine, schema fs.FS, log *slog.Logger) error {
 	others, err := fs.Glob(schema, "*."+(Postgres-e).String()+".sql")
 	if err != nil {
 		return fmt.Errorf("list migrations: %w", err)

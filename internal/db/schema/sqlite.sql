@@ -1,0 +1,1884 @@
+-- Written by: go test ./internal/db -run TestNewDatabaseEqualsMigrated -update
+CREATE TABLE goose_db_version (
+		id INTEGER PRIMARY KEY AUTOINCREMENT,
+		version_id INTEGER NOT NULL,
+		is_applied INTEGER NOT NULL,
+		tstamp TIMESTAMP DEFAULT (datetime('now'))
+	);
+CREATE TABLE meta (
+  key   TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+);
+CREATE TABLE users (
+  id              TEXT PRIMARY KEY,
+  login           TEXT NOT NULL UNIQUE,
+  name            TEXT NOT NULL,
+  email           TEXT NOT NULL UNIQUE,
+  avatar_url      TEXT NOT NULL DEFAULT '',
+  password_hash   TEXT NOT NULL DEFAULT '',
+  platform_admin  BOOLEAN NOT NULL DEFAULT FALSE,
+  approved_at     BIGINT,
+  tos_version     TEXT NOT NULL DEFAULT '',
+  tos_accepted_at BIGINT,
+  created_at      BIGINT NOT NULL
+, last_signed_in_at BIGINT);
+CREATE TABLE accounts (
+  id         TEXT PRIMARY KEY,
+  login      TEXT NOT NULL UNIQUE,
+  kind       TEXT NOT NULL,
+  tier       TEXT NOT NULL,
+  seats      BIGINT NOT NULL,
+  created_at BIGINT NOT NULL
+, spend_cap_micros BIGINT, oss_reviewed_at BIGINT, zone TEXT NOT NULL DEFAULT 'UTC');
+CREATE TABLE memberships (
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  user_id    TEXT NOT NULL REFERENCES users (id),
+  role       TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (account_id, user_id)
+);
+CREATE INDEX memberships_user ON memberships (user_id);
+CREATE TABLE signins (
+  hash         TEXT PRIMARY KEY,
+  user_id      TEXT NOT NULL REFERENCES users (id),
+  account_id   TEXT NOT NULL REFERENCES accounts (id),
+  signed_in_at BIGINT NOT NULL,
+  last_seen_at BIGINT NOT NULL,
+  expires_at   BIGINT NOT NULL
+, sso_account_id TEXT);
+CREATE INDEX signins_user ON signins (user_id);
+CREATE TABLE tokens (
+  id           TEXT PRIMARY KEY,
+  account_id   TEXT NOT NULL REFERENCES accounts (id),
+  user_id      TEXT REFERENCES users (id),
+  kind         TEXT NOT NULL,
+  name         TEXT,
+  prefix       TEXT NOT NULL,
+  hash         TEXT NOT NULL UNIQUE,
+  scopes       TEXT NOT NULL,
+  expires_at   BIGINT,
+  revoked_at   BIGINT,
+  last_used_at BIGINT,
+  created_at   BIGINT NOT NULL
+);
+CREATE INDEX tokens_account ON tokens (account_id, created_at, id);
+CREATE TABLE pulls (
+  id          TEXT PRIMARY KEY,
+  account_id  TEXT NOT NULL REFERENCES accounts (id),
+  repo_id     TEXT NOT NULL REFERENCES repos (id),
+  number      BIGINT NOT NULL,
+  title       TEXT NOT NULL,
+  body        TEXT NOT NULL,
+  url         TEXT NOT NULL,
+  state       TEXT NOT NULL,
+  head_ref    TEXT NOT NULL,
+  base_ref    TEXT NOT NULL,
+  head_sha    TEXT NOT NULL,
+  base_sha    TEXT NOT NULL,
+  merge_sha   TEXT,
+  patch_id    TEXT NOT NULL DEFAULT '',
+  mergeable   TEXT NOT NULL DEFAULT 'unknown',
+  checks      TEXT NOT NULL DEFAULT 'none',
+  task_id     TEXT,
+  author_kind TEXT NOT NULL,
+  merged_by   TEXT,
+  created_at  BIGINT NOT NULL,
+  updated_at  BIGINT NOT NULL,
+  merged_at   BIGINT,
+  closed_at   BIGINT, babysit TEXT NOT NULL DEFAULT 'off', ci_rounds BIGINT NOT NULL DEFAULT 0, conflict_rounds BIGINT NOT NULL DEFAULT 0, forgiven BIGINT NOT NULL DEFAULT 0, armed_at BIGINT, babysit_task TEXT, looked_sha TEXT NOT NULL DEFAULT '', closed_by TEXT, closed_why TEXT NOT NULL DEFAULT '', abandoned_at BIGINT, needs TEXT NOT NULL DEFAULT '', needs_at BIGINT, attend_at BIGINT NOT NULL DEFAULT 0, round_sha TEXT NOT NULL DEFAULT '', facts_want BIGINT NOT NULL DEFAULT 1, facts_have BIGINT NOT NULL DEFAULT 0, pushed_by TEXT, host_url TEXT NOT NULL DEFAULT '', host_at BIGINT NOT NULL DEFAULT 0, author TEXT NOT NULL DEFAULT '', draft BOOLEAN NOT NULL DEFAULT FALSE, fork BOOLEAN NOT NULL DEFAULT FALSE, labels TEXT NOT NULL DEFAULT '[]', host_checks TEXT NOT NULL DEFAULT '', own_checks TEXT NOT NULL DEFAULT '', change TEXT NOT NULL DEFAULT '', merge_base TEXT NOT NULL DEFAULT '', merge_bases BIGINT NOT NULL DEFAULT 0, carry TEXT NOT NULL DEFAULT '', review TEXT NOT NULL DEFAULT 'none', review_at BIGINT NOT NULL DEFAULT 0, findings BIGINT NOT NULL DEFAULT 0, review_rounds BIGINT NOT NULL DEFAULT 0, watch TEXT NOT NULL DEFAULT '', round_then TEXT NOT NULL DEFAULT '', objections BIGINT NOT NULL DEFAULT 0, remarks BIGINT NOT NULL DEFAULT 0, changed_files BIGINT, added_lines BIGINT, deleted_lines BIGINT,
+  UNIQUE (repo_id, number)
+);
+CREATE INDEX pulls_repo ON pulls (repo_id, created_at, id);
+CREATE INDEX pulls_account_state ON pulls (account_id, state, created_at, id);
+CREATE INDEX pulls_task ON pulls (task_id);
+CREATE TABLE pull_actions (
+  id           TEXT PRIMARY KEY,
+  account_id   TEXT NOT NULL REFERENCES accounts (id),
+  pr_id        TEXT NOT NULL REFERENCES pulls (id),
+  kind         TEXT NOT NULL,
+  head_sha     TEXT NOT NULL,
+  state        TEXT NOT NULL,
+  error        TEXT,
+  decided_by   TEXT,
+  requested_at BIGINT NOT NULL,
+  decided_at   BIGINT,
+  expires_at   BIGINT NOT NULL,
+  due_at       BIGINT NOT NULL,
+  tries        BIGINT NOT NULL DEFAULT 0
+, protected TEXT, base_ref TEXT NOT NULL DEFAULT '', merge_base TEXT NOT NULL DEFAULT '', merge_bases BIGINT NOT NULL DEFAULT 0, change TEXT NOT NULL DEFAULT '', patch_id TEXT NOT NULL DEFAULT '', stale_why TEXT NOT NULL DEFAULT '', carried_from TEXT, details TEXT NOT NULL DEFAULT '{}', tidied BOOLEAN NOT NULL DEFAULT FALSE);
+CREATE INDEX pull_actions_pr ON pull_actions (pr_id, requested_at);
+CREATE INDEX pull_actions_account ON pull_actions (account_id, requested_at, id) WHERE state = 'pending';
+CREATE INDEX pull_actions_due ON pull_actions (due_at) WHERE state = 'approved';
+CREATE UNIQUE INDEX pull_actions_open ON pull_actions (pr_id, kind) WHERE state IN ('pending', 'approved');
+CREATE TABLE ci_runs (
+  id          TEXT PRIMARY KEY,
+  account_id  TEXT NOT NULL REFERENCES accounts (id),
+  repo_id     TEXT NOT NULL REFERENCES repos (id),
+  pr_id       TEXT REFERENCES pulls (id),
+  sha         TEXT NOT NULL,
+  command     TEXT NOT NULL,
+  status      TEXT NOT NULL,
+  task_id     TEXT,
+  run_id      TEXT,
+  box_id      TEXT,
+  exit_code   BIGINT,
+  output      TEXT NOT NULL DEFAULT '',
+  created_at  BIGINT NOT NULL,
+  started_at  BIGINT,
+  finished_at BIGINT
+);
+CREATE INDEX ci_runs_account ON ci_runs (account_id, created_at, id);
+CREATE UNIQUE INDEX ci_runs_head ON ci_runs (pr_id, sha) WHERE pr_id IS NOT NULL;
+CREATE INDEX ci_runs_task ON ci_runs (task_id);
+CREATE TABLE tasks (
+  id            TEXT PRIMARY KEY,
+  account_id    TEXT NOT NULL REFERENCES accounts (id),
+  repo_id       TEXT NOT NULL REFERENCES repos (id),
+  kind          TEXT NOT NULL,
+  sink          TEXT NOT NULL,
+  title         TEXT NOT NULL,
+  problem       TEXT NOT NULL,
+  status        TEXT NOT NULL,
+  attempt       BIGINT NOT NULL DEFAULT 0,
+  charged       BIGINT NOT NULL DEFAULT 0,
+  uncharged     BIGINT NOT NULL DEFAULT 0,
+  max_attempts  BIGINT NOT NULL DEFAULT 3,
+  failure_kind  TEXT,
+  failure       TEXT,
+  priority      BIGINT NOT NULL DEFAULT 50,
+  stuck         BOOLEAN NOT NULL DEFAULT FALSE,
+  not_before    BIGINT NOT NULL DEFAULT 0,
+  waiting_deps  BIGINT NOT NULL DEFAULT 0,
+  queued_at     BIGINT NOT NULL,
+  run_id        TEXT,
+  box_id        TEXT,
+  branch        TEXT NOT NULL,
+  base_sha      TEXT,
+  wip_sha       TEXT,
+  wip_paths     TEXT NOT NULL DEFAULT '[]',
+  wip_at        BIGINT,
+  pr_id         TEXT,
+  checkout_sha  TEXT,
+  files         TEXT NOT NULL DEFAULT '[]',
+  labels        TEXT NOT NULL DEFAULT '{}',
+  guidance      TEXT,
+  template      TEXT NOT NULL,
+  command       TEXT NOT NULL DEFAULT '[]',
+  confidence    DOUBLE PRECISION NOT NULL DEFAULT 1,
+  budget_micros BIGINT,
+  result_schema TEXT,
+  ask_id        TEXT,
+  created_by    TEXT NOT NULL,
+  created_at    BIGINT NOT NULL,
+  updated_at    BIGINT NOT NULL,
+  claimed_at    BIGINT,
+  started_at    BIGINT,
+  finished_at   BIGINT
+, plan_id TEXT, group_id TEXT, conflict_with TEXT, conflict_paths TEXT NOT NULL DEFAULT '[]', conflict_at BIGINT, stacked_on TEXT, start_sha TEXT, requested_by TEXT, unbound BOOLEAN NOT NULL DEFAULT FALSE);
+CREATE INDEX tasks_list ON tasks (account_id, created_at, id);
+CREATE INDEX tasks_later ON tasks (account_id, not_before) WHERE status = 'pending' AND not_before > 0;
+CREATE INDEX tasks_in_flight ON tasks (account_id, box_id) WHERE status IN ('claimed', 'running');
+CREATE INDEX tasks_repo ON tasks (repo_id, created_at, id);
+CREATE TABLE queue_depths (
+  account_id TEXT PRIMARY KEY REFERENCES accounts (id),
+  pending    BIGINT NOT NULL
+, clock BIGINT NOT NULL DEFAULT -50, served_at BIGINT NOT NULL DEFAULT 0);
+CREATE TABLE task_deps (
+  task_id    TEXT NOT NULL REFERENCES tasks (id),
+  depends_on TEXT NOT NULL REFERENCES tasks (id),
+  PRIMARY KEY (task_id, depends_on)
+);
+CREATE INDEX task_deps_up ON task_deps (depends_on);
+CREATE TABLE runs (
+  id               TEXT PRIMARY KEY,
+  account_id       TEXT NOT NULL REFERENCES accounts (id),
+  task_id          TEXT NOT NULL REFERENCES tasks (id),
+  repo_id          TEXT NOT NULL REFERENCES repos (id),
+  attempt          BIGINT NOT NULL,
+  box_id           TEXT NOT NULL,
+  claim_id         TEXT NOT NULL,
+  state            TEXT NOT NULL,
+  lease_expires_at BIGINT NOT NULL,
+  committed_seq    BIGINT NOT NULL DEFAULT 0,
+  isolation        TEXT,
+  agent            TEXT NOT NULL,
+  agent_version    TEXT,
+  template         TEXT NOT NULL,
+  model            TEXT NOT NULL DEFAULT '',
+  resume_sha       TEXT,
+  agent_session    TEXT,
+  outcome          TEXT,
+  failure_kind     TEXT,
+  error            TEXT,
+  report           TEXT,
+  report_by        TEXT,
+  tip              TEXT,
+  created_at       BIGINT NOT NULL,
+  accepted_at      BIGINT,
+  started_at       BIGINT,
+  progress_at      BIGINT NOT NULL,
+  ended_at         BIGINT
+, secrets_key TEXT, halting TEXT NOT NULL DEFAULT '', woken_at BIGINT, event_bytes BIGINT NOT NULL DEFAULT 0, secrets_given BOOLEAN NOT NULL DEFAULT FALSE, isolation_holds TEXT, halting_why TEXT NOT NULL DEFAULT '', activity TEXT);
+CREATE INDEX runs_task ON runs (task_id, created_at);
+CREATE INDEX runs_lease ON runs (lease_expires_at) WHERE ended_at IS NULL;
+CREATE INDEX runs_box ON runs (box_id) WHERE ended_at IS NULL;
+CREATE UNIQUE INDEX runs_live ON runs (task_id) WHERE ended_at IS NULL;
+CREATE UNIQUE INDEX runs_claim ON runs (box_id, claim_id);
+CREATE TABLE run_events (
+  run_id  TEXT NOT NULL,
+  seq     BIGINT NOT NULL,
+  attempt BIGINT NOT NULL,
+  t       BIGINT NOT NULL,
+  mono    BIGINT NOT NULL,
+  kind    TEXT NOT NULL,
+  data    TEXT NOT NULL,
+  PRIMARY KEY (run_id, seq)
+);
+CREATE INDEX run_events_artifacts ON run_events (run_id, seq) WHERE kind = 'artifact.stored';
+CREATE TABLE run_tokens (
+  hash       TEXT PRIMARY KEY,
+  run_id     TEXT NOT NULL REFERENCES runs (id),
+  kind       TEXT NOT NULL,
+  expires_at BIGINT NOT NULL,
+  revoked_at BIGINT
+);
+CREATE INDEX run_tokens_run ON run_tokens (run_id);
+CREATE TABLE sessions (
+  id            TEXT PRIMARY KEY,
+  account_id    TEXT NOT NULL REFERENCES accounts (id),
+  run_id        TEXT,
+  task_id       TEXT,
+  repo_id       TEXT,
+  trigger       TEXT NOT NULL,
+  kind          TEXT NOT NULL,
+  provider      TEXT,
+  model         TEXT,
+  outcome       TEXT,
+  calls         BIGINT NOT NULL DEFAULT 0,
+  unpriced      BIGINT NOT NULL DEFAULT 0,
+  cost_micros   BIGINT,
+  input_tokens  BIGINT NOT NULL DEFAULT 0,
+  output_tokens BIGINT NOT NULL DEFAULT 0,
+  cache_tokens  BIGINT NOT NULL DEFAULT 0,
+  started_at    BIGINT NOT NULL,
+  ended_at      BIGINT
+, requested_by TEXT, policy TEXT);
+CREATE INDEX sessions_account ON sessions (account_id, started_at, id);
+CREATE INDEX sessions_run ON sessions (run_id);
+CREATE TABLE escalations (
+  id          TEXT PRIMARY KEY,
+  account_id  TEXT NOT NULL REFERENCES accounts (id),
+  repo_id     TEXT REFERENCES repos (id),
+  category    TEXT NOT NULL,
+  title       TEXT NOT NULL,
+  body        TEXT NOT NULL,
+  reason      TEXT NOT NULL,
+  created_by  TEXT NOT NULL,
+  created_at  BIGINT NOT NULL,
+  resolved_at BIGINT
+, ask_id TEXT, resolved_by TEXT, note TEXT, pr_id TEXT, task_id TEXT);
+CREATE INDEX escalations_account ON escalations (account_id, created_at, id);
+CREATE TABLE boxes (
+  id               TEXT PRIMARY KEY,
+  account_id       TEXT NOT NULL REFERENCES accounts (id),
+  name             TEXT NOT NULL,
+  owner_target     TEXT NOT NULL,
+  owner_id         TEXT,
+  state            TEXT NOT NULL,
+  nkey             TEXT NOT NULL,
+  token_hash       TEXT NOT NULL UNIQUE,
+  token_expires_at BIGINT NOT NULL,
+  -- The token before, good until its successor is used for the first time.
+  last_hash        TEXT UNIQUE,
+  last_expires_at  BIGINT,
+  rotate           BOOLEAN NOT NULL DEFAULT FALSE,
+  version          TEXT NOT NULL DEFAULT '',
+  os               TEXT NOT NULL DEFAULT '',
+  arch             TEXT NOT NULL DEFAULT '',
+  slots            BIGINT NOT NULL,
+  labels           TEXT NOT NULL DEFAULT '{}',
+  -- What the operator fixed at enrollment; what the box reports gives way.
+  set_slots        BIGINT,
+  set_labels       TEXT NOT NULL DEFAULT '{}',
+  agents           TEXT NOT NULL DEFAULT '[]',
+  isolation        TEXT NOT NULL DEFAULT '[]',
+  presence         TEXT NOT NULL DEFAULT 'offline',
+  telemetry        TEXT NOT NULL DEFAULT '{}',
+  last_beat_at     BIGINT,
+  briefing         TEXT,
+  hardening        TEXT,
+  -- Until then one node is handing the box's commands to the bus.
+  created_at       BIGINT NOT NULL,
+  revoked_at       BIGINT,
+  retired_at       BIGINT
+, unfit TEXT, nats_account TEXT, seal_key TEXT NOT NULL DEFAULT '', isolation_holds TEXT NOT NULL DEFAULT '{}', retire_at BIGINT, retire_by TEXT);
+CREATE INDEX boxes_account ON boxes (account_id, created_at, id);
+CREATE UNIQUE INDEX boxes_nkey ON boxes (nkey) WHERE nkey <> '';
+CREATE INDEX boxes_beat ON boxes (last_beat_at) WHERE presence <> 'offline';
+CREATE TABLE revoked_keys (
+  nkey       TEXT PRIMARY KEY,
+  box_id     TEXT NOT NULL REFERENCES boxes (id),
+  revoked_at BIGINT NOT NULL,
+  account TEXT);
+CREATE TABLE enrollments (
+  id          TEXT PRIMARY KEY,
+  account_id  TEXT NOT NULL REFERENCES accounts (id),
+  hash        TEXT NOT NULL UNIQUE,
+  name        TEXT NOT NULL DEFAULT '',
+  slots       BIGINT,
+  labels      TEXT NOT NULL DEFAULT '{}',
+  created_by  TEXT NOT NULL,
+  created_at  BIGINT NOT NULL,
+  expires_at  BIGINT NOT NULL,
+  redeemed_at BIGINT,
+  box_id      TEXT
+);
+CREATE TABLE box_commands (
+  id         TEXT PRIMARY KEY,
+  box_id     TEXT NOT NULL,
+  place      TEXT NOT NULL,
+  kind       TEXT NOT NULL,
+  payload    TEXT NOT NULL,
+  created_at BIGINT NOT NULL
+);
+CREATE INDEX box_commands_box ON box_commands (box_id, place);
+CREATE TABLE provider_keys (
+  id               TEXT PRIMARY KEY,
+  account_id       TEXT NOT NULL REFERENCES accounts (id),
+  provider         TEXT NOT NULL,
+  label            TEXT NOT NULL,
+  base_url         TEXT NOT NULL DEFAULT '',
+  masked           TEXT NOT NULL,
+  sealed           TEXT NOT NULL,
+  kind             TEXT NOT NULL,
+  capacity         BIGINT,
+  priority         BIGINT NOT NULL DEFAULT 100,
+  status           TEXT NOT NULL DEFAULT 'unverified',
+  last_verified_at BIGINT,
+  last_error       TEXT,
+  created_at       BIGINT NOT NULL,
+  deleted_at       BIGINT
+, price TEXT);
+CREATE INDEX provider_keys_account ON provider_keys (account_id, priority, created_at, id);
+CREATE TABLE templates (
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  name       TEXT NOT NULL,
+  body       TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL,
+  PRIMARY KEY (account_id, name)
+);
+CREATE TABLE audit (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT,
+  at         BIGINT NOT NULL,
+  actor      TEXT NOT NULL,
+  kind       TEXT NOT NULL,
+  object     TEXT NOT NULL,
+  repo_id    TEXT,
+  request_id TEXT NOT NULL DEFAULT '',
+  data       TEXT NOT NULL
+, seq BIGINT NOT NULL DEFAULT 0, prev_hash TEXT NOT NULL DEFAULT '', hash TEXT NOT NULL DEFAULT '');
+CREATE TABLE mails (
+  id         TEXT PRIMARY KEY,
+  recipient  TEXT NOT NULL,
+  subject    TEXT NOT NULL,
+  sealed     TEXT NOT NULL,
+  state      TEXT NOT NULL,
+  tries      BIGINT NOT NULL DEFAULT 0,
+  due_at     BIGINT NOT NULL,
+  last_error TEXT,
+  created_at BIGINT NOT NULL,
+  sent_at    BIGINT
+, failures BIGINT NOT NULL DEFAULT 0, wanted_at BIGINT NOT NULL DEFAULT 0, leased_until BIGINT NOT NULL DEFAULT 0, notice BIGINT NOT NULL DEFAULT 0, account_id TEXT NOT NULL DEFAULT '', user_id TEXT NOT NULL DEFAULT '');
+CREATE INDEX mails_due ON mails (due_at) WHERE state = 'due';
+CREATE TABLE invitations (
+  id          TEXT PRIMARY KEY,
+  kind        TEXT NOT NULL,
+  account_id  TEXT REFERENCES accounts (id),
+  email       TEXT NOT NULL,
+  role        TEXT,
+  bundle      TEXT NOT NULL DEFAULT '{}',
+  token_hash  TEXT NOT NULL UNIQUE,
+  invited_by  TEXT,
+  created_at  BIGINT NOT NULL,
+  expires_at  BIGINT NOT NULL,
+  accepted_at BIGINT,
+  accepted_by TEXT,
+  revoked_at  BIGINT
+);
+CREATE UNIQUE INDEX invitations_open ON invitations (COALESCE(account_id, ''), email) WHERE accepted_at IS NULL AND revoked_at IS NULL;
+CREATE INDEX invitations_kind ON invitations (kind, account_id, created_at, id);
+CREATE INDEX invitations_email ON invitations (email);
+CREATE TABLE access_requests (
+  id          TEXT PRIMARY KEY,
+  email       TEXT NOT NULL,
+  name        TEXT NOT NULL,
+  org         TEXT NOT NULL,
+  created_at  BIGINT NOT NULL,
+  invited_at  BIGINT,
+  declined_at BIGINT,
+  decided_by  TEXT
+);
+CREATE UNIQUE INDEX access_requests_live ON access_requests (email) WHERE declined_at IS NULL;
+CREATE INDEX access_requests_created ON access_requests (created_at, id);
+CREATE TABLE oauth_codes (
+  hash       TEXT PRIMARY KEY,
+  ticket     TEXT NOT NULL UNIQUE, -- the consent it came from: one code each
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  user_id    TEXT NOT NULL REFERENCES users (id),
+  client     TEXT NOT NULL,        -- hash of the client_id
+  name       TEXT NOT NULL,
+  redirect   TEXT NOT NULL,
+  challenge  TEXT NOT NULL,
+  scopes     TEXT NOT NULL,
+  expires_at BIGINT NOT NULL,
+  token_id   TEXT                  -- what the code was exchanged for
+);
+CREATE INDEX oauth_codes_expiry ON oauth_codes (expires_at);
+CREATE TABLE oauth_devices (
+  hash       TEXT PRIMARY KEY,     -- of the device code
+  user_code  TEXT NOT NULL UNIQUE,
+  name       TEXT NOT NULL,
+  asked      TEXT NOT NULL,        -- scopes; [] is all that the approver may give
+  expires_at BIGINT NOT NULL,
+  polled_at  BIGINT,
+  decision   TEXT NOT NULL,        -- pending, approved, denied
+  account_id TEXT REFERENCES accounts (id),
+  user_id    TEXT REFERENCES users (id),
+  scopes     TEXT,                 -- approved
+  token_id   TEXT
+);
+CREATE INDEX oauth_devices_expiry ON oauth_devices (expires_at);
+CREATE UNIQUE INDEX audit_chain ON audit (account_id, seq) WHERE seq > 0;
+CREATE TABLE audit_heads (
+  account_id TEXT PRIMARY KEY,
+  seq        BIGINT NOT NULL,
+  hash       TEXT NOT NULL
+);
+CREATE TABLE operator_trail (
+  id         TEXT PRIMARY KEY,
+  at         BIGINT NOT NULL,
+  actor      TEXT NOT NULL,
+  capability TEXT NOT NULL,
+  account_id TEXT,
+  user_id    TEXT,
+  run_id     TEXT,
+  request_id TEXT NOT NULL
+);
+CREATE INDEX accounts_created ON accounts (created_at, id);
+CREATE INDEX users_created ON users (created_at, id);
+CREATE TABLE grants (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT REFERENCES accounts (id),
+  user_id    TEXT REFERENCES users (id),
+  ai_devs    BIGINT NOT NULL,
+  reason     TEXT NOT NULL,
+  issued_by  TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  expires_at BIGINT,
+  revoked_at BIGINT,
+  revoked_by TEXT
+);
+CREATE INDEX grants_account ON grants (account_id, created_at, id) WHERE account_id IS NOT NULL;
+CREATE INDEX grants_user ON grants (user_id, created_at, id) WHERE user_id IS NOT NULL;
+CREATE TABLE oss_applications (
+  id          TEXT PRIMARY KEY,
+  account_id  TEXT NOT NULL REFERENCES accounts (id),
+  project_url TEXT NOT NULL,
+  statement   TEXT NOT NULL,
+  state       TEXT NOT NULL,
+  note        TEXT,
+  applied_by  TEXT REFERENCES users (id),
+  created_at  BIGINT NOT NULL,
+  updated_at  BIGINT NOT NULL,
+  decided_at  BIGINT
+);
+CREATE INDEX oss_applications_account ON oss_applications (account_id, created_at, id);
+CREATE UNIQUE INDEX oss_applications_open ON oss_applications (account_id) WHERE state = 'pending';
+CREATE TABLE onboarding (
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  event      TEXT NOT NULL,
+  at         BIGINT NOT NULL,
+  PRIMARY KEY (account_id, event)
+);
+CREATE TABLE idempotency_keys (
+  account_id   TEXT NOT NULL,
+  key          TEXT NOT NULL,
+  print        TEXT NOT NULL,    -- of what the key is bound to
+  claim        TEXT NOT NULL,    -- who answers, or answered
+  effect       BOOLEAN NOT NULL, -- the claim has changed something
+  status       BIGINT NOT NULL,  -- of the answer; 0 while there is none
+  content_type TEXT NOT NULL,
+  body         BYTEA NOT NULL,
+  created_at   BIGINT NOT NULL,
+  PRIMARY KEY (account_id, key)
+);
+CREATE INDEX idempotency_keys_age ON idempotency_keys (created_at);
+CREATE TABLE signin_codes (
+  email      TEXT PRIMARY KEY,
+  code       TEXT NOT NULL,             -- keyed digest
+  tries      BIGINT NOT NULL,
+  expires_at BIGINT NOT NULL,           -- 0: it was used
+  sent       BIGINT NOT NULL,           -- codes since window_at
+  window_at  BIGINT NOT NULL
+);
+CREATE INDEX signin_codes_window ON signin_codes (window_at);
+CREATE TABLE identities (
+  issuer     TEXT NOT NULL,
+  subject    TEXT NOT NULL,
+  user_id    TEXT NOT NULL REFERENCES users (id),
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (issuer, subject)
+);
+CREATE INDEX identities_user ON identities (user_id);
+CREATE TABLE org_sso (
+  account_id TEXT PRIMARY KEY REFERENCES accounts (id),
+  issuer     TEXT NOT NULL,
+  client_id  TEXT NOT NULL,
+  sealed     TEXT NOT NULL,
+  domains    TEXT NOT NULL,
+  role       TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL
+);
+CREATE TABLE asks (
+  id                TEXT PRIMARY KEY,
+  account_id        TEXT NOT NULL REFERENCES accounts (id),
+  repo_id           TEXT REFERENCES repos (id),
+  -- The ids of the repositories that a verdict may reach; [] is all of the
+  -- account's.
+  reach             TEXT NOT NULL,
+  title             TEXT NOT NULL,
+  body              TEXT NOT NULL,
+  source            TEXT NOT NULL,
+  labels            TEXT NOT NULL,
+  dedupe_key        TEXT,
+  -- The key within the room of whoever chose it: nobody files under the keys
+  -- of somebody else.
+  dedupe            TEXT,
+  state             TEXT NOT NULL,
+  verdict           TEXT,
+  escalation_reason TEXT,
+  filed_by          TEXT NOT NULL,
+  filer_id          TEXT,
+  -- What the filer was allowed when filing, and so the most that a verdict is.
+  scopes            TEXT NOT NULL,
+  run_id            TEXT,
+  -- How many asks stand between this one and a person.
+  depth             BIGINT NOT NULL,
+  -- From then on the judge may look at it; a node that has it moves this on.
+  due_at            BIGINT NOT NULL,
+  claim             TEXT,
+  tries             BIGINT NOT NULL DEFAULT 0,
+  session_id        TEXT,
+  created_at        BIGINT NOT NULL,
+  triaged_at        BIGINT
+, requested_by TEXT, count BIGINT NOT NULL DEFAULT 1, last_seen_at BIGINT);
+CREATE INDEX asks_list ON asks (account_id, created_at, id);
+CREATE INDEX asks_state ON asks (account_id, state, created_at, id);
+CREATE INDEX asks_repo ON asks (repo_id, created_at, id) WHERE repo_id IS NOT NULL;
+CREATE UNIQUE INDEX asks_dedupe ON asks (account_id, dedupe);
+CREATE INDEX asks_due ON asks (due_at) WHERE state = 'pending';
+CREATE INDEX asks_run ON asks (run_id) WHERE run_id IS NOT NULL;
+CREATE INDEX escalations_open ON escalations (account_id, created_at, id) WHERE resolved_at IS NULL;
+CREATE INDEX escalations_ask ON escalations (ask_id) WHERE ask_id IS NOT NULL;
+CREATE INDEX tasks_plan ON tasks (plan_id, created_at, id) WHERE plan_id IS NOT NULL;
+CREATE INDEX tasks_pull ON tasks (pr_id) WHERE pr_id IS NOT NULL;
+CREATE TABLE plans (
+  id             TEXT PRIMARY KEY,
+  account_id     TEXT NOT NULL REFERENCES accounts (id),
+  repo_id        TEXT NOT NULL REFERENCES repos (id),
+  title          TEXT NOT NULL,
+  overview       TEXT NOT NULL,
+  source         TEXT NOT NULL,
+  dir            TEXT,
+  revision       BIGINT NOT NULL,
+  digest         TEXT NOT NULL DEFAULT '',
+  commit_sha     TEXT,
+  hold           BOOLEAN NOT NULL,
+  scout_task_id  TEXT,
+  ask_id         TEXT,
+  note           TEXT,
+  -- What the first approval answered; a later one answers the same.
+  approved_tasks TEXT,
+  approved_at    BIGINT,
+  cancelled_at   BIGINT,
+  failed_at      BIGINT,
+  created_by     TEXT NOT NULL,
+  created_at     BIGINT NOT NULL
+, requested_by TEXT);
+CREATE UNIQUE INDEX plans_dir ON plans (account_id, repo_id, dir, revision) WHERE dir IS NOT NULL;
+CREATE TABLE plan_progress (
+  plan_id          TEXT PRIMARY KEY REFERENCES plans (id),
+  account_id       TEXT NOT NULL REFERENCES accounts (id),
+  repo_id          TEXT NOT NULL REFERENCES repos (id),
+  status           TEXT NOT NULL,
+  bucket           TEXT NOT NULL,
+  merged           BIGINT NOT NULL DEFAULT 0,
+  total            BIGINT NOT NULL DEFAULT 0,
+  held_count       BIGINT NOT NULL DEFAULT 0,
+  last_activity_at BIGINT NOT NULL
+);
+CREATE INDEX plan_progress_list ON plan_progress (account_id, last_activity_at, plan_id);
+CREATE INDEX plan_progress_bucket ON plan_progress (account_id, bucket, last_activity_at, plan_id);
+CREATE INDEX plan_progress_repo ON plan_progress (account_id, repo_id, last_activity_at, plan_id);
+CREATE TABLE plan_groups (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  plan_id    TEXT NOT NULL REFERENCES plans (id),
+  repo_id    TEXT NOT NULL REFERENCES repos (id),
+  place      BIGINT NOT NULL,
+  slug       TEXT NOT NULL,
+  title      TEXT NOT NULL,
+  problem    TEXT NOT NULL,
+  files      TEXT NOT NULL,
+  template   TEXT NOT NULL DEFAULT '',
+  -- '' while the tasks say how it is; stopped or superseded for good.
+  closed     TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX plan_groups_plan ON plan_groups (plan_id, place, id);
+CREATE TABLE plan_edges (
+  group_id    TEXT NOT NULL REFERENCES plan_groups (id),
+  upstream_id TEXT NOT NULL REFERENCES plan_groups (id),
+  plan_id     TEXT NOT NULL REFERENCES plans (id),
+  kind        TEXT NOT NULL,
+  PRIMARY KEY (group_id, upstream_id)
+);
+CREATE INDEX plan_edges_plan ON plan_edges (plan_id);
+CREATE INDEX plan_edges_upstream ON plan_edges (upstream_id);
+CREATE TABLE plan_fanouts (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  ask        TEXT NOT NULL,
+  created_by TEXT NOT NULL,
+  created_at BIGINT NOT NULL
+);
+CREATE TABLE plan_fanout_tasks (
+  fanout_id TEXT NOT NULL REFERENCES plan_fanouts (id),
+  place     BIGINT NOT NULL,
+  task_id   TEXT NOT NULL REFERENCES tasks (id),
+  PRIMARY KEY (fanout_id, place)
+);
+CREATE TABLE plan_file_switches (
+  account_id TEXT PRIMARY KEY REFERENCES accounts (id),
+  enabled    BOOLEAN NOT NULL
+);
+CREATE TABLE secrets (
+  account_id  TEXT NOT NULL REFERENCES accounts (id),
+  repo_id     TEXT NOT NULL,   -- '' is the account's own vault
+  name        TEXT NOT NULL,
+  environment TEXT NOT NULL,   -- '' is none in particular
+  sealed      TEXT NOT NULL,
+  size        BIGINT NOT NULL, -- bytes of the value
+  delivery    TEXT NOT NULL,   -- env, broker
+  hosts       TEXT NOT NULL,   -- JSON list
+  header      TEXT NOT NULL,
+  prefix      TEXT NOT NULL,
+  created_at  BIGINT NOT NULL,
+  updated_at  BIGINT NOT NULL,
+  updated_by  TEXT NOT NULL,
+  PRIMARY KEY (account_id, repo_id, environment, name)
+);
+CREATE TABLE blockers (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  repo_id    TEXT NOT NULL REFERENCES repos (id),
+  task_id    TEXT NOT NULL REFERENCES tasks (id),
+  run_id     TEXT NOT NULL,
+  declared   TEXT NOT NULL,    -- the run's own name for it
+  kind       TEXT NOT NULL,    -- missing_credential, missing_access, decision
+  question   TEXT NOT NULL,
+  state      TEXT NOT NULL,    -- open, answered, submitted, withdrawn, expired
+  answer     TEXT,             -- sealed
+  closed_at  BIGINT,
+  closed_by  TEXT,
+  created_at BIGINT NOT NULL,
+  UNIQUE (run_id, declared)
+);
+CREATE INDEX blockers_all ON blockers (account_id, created_at, id);
+CREATE INDEX blockers_task ON blockers (task_id);
+CREATE TABLE blocker_fields (
+  blocker_id  TEXT NOT NULL REFERENCES blockers (id),
+  name        TEXT NOT NULL,   -- of an MCP server: mcp:<server>
+  position    BIGINT NOT NULL,
+  kind        TEXT NOT NULL,   -- env_secret, service_url, mcp_server, oauth_connection
+  environment TEXT NOT NULL,   -- '' is none
+  description TEXT NOT NULL,
+  landed_at   BIGINT,
+  landed_by   TEXT, url TEXT, transport TEXT,
+  PRIMARY KEY (blocker_id, name)
+);
+CREATE TABLE prompt_vars (
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  scope      TEXT NOT NULL,    -- account, repo, template
+  ref        TEXT NOT NULL,    -- id of the repository, name of the template, '' for the account
+  key        TEXT NOT NULL,
+  value      TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL,
+  PRIMARY KEY (account_id, scope, ref, key)
+);
+CREATE TABLE system_prompts (
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  scope      TEXT NOT NULL,    -- account, repo, template
+  ref        TEXT NOT NULL,
+  prompt     TEXT NOT NULL,
+  updated_at BIGINT NOT NULL,
+  updated_by TEXT NOT NULL,
+  PRIMARY KEY (account_id, scope, ref)
+);
+CREATE TABLE personal_prompts (
+  user_id    TEXT PRIMARY KEY REFERENCES users (id),
+  prompt     TEXT NOT NULL,
+  updated_at BIGINT NOT NULL
+);
+CREATE INDEX tasks_ready ON tasks (account_id, repo_id, template, priority, created_at, id)
+  WHERE status = 'pending' AND waiting_deps = 0 AND not_before = 0 AND conflict_with IS NULL;
+CREATE INDEX tasks_behind ON tasks (conflict_with) WHERE conflict_with IS NOT NULL;
+CREATE INDEX tasks_open ON tasks (repo_id, claimed_at) WHERE status IN ('claimed', 'running', 'awaiting_ci', 'awaiting_review', 'mergeable');
+CREATE INDEX tasks_status ON tasks (account_id, status, created_at, id);
+CREATE TABLE queue_lanes (
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  repo_id    TEXT NOT NULL REFERENCES repos (id),
+  template   TEXT NOT NULL, -- '' for checks, which need none
+  priority   BIGINT NOT NULL,
+  ready      BIGINT NOT NULL, -- how many tasks
+  place      BIGINT NOT NULL,
+  head_at    BIGINT NOT NULL, -- when its oldest task was made, or a bit earlier
+  PRIMARY KEY (account_id, repo_id, template, priority)
+);
+CREATE INDEX queue_lanes_next ON queue_lanes (account_id, place, head_at) WHERE ready > 0;
+CREATE INDEX queue_depths_next ON queue_depths (served_at, account_id) WHERE pending > 0;
+CREATE TABLE task_labels (
+  account_id TEXT NOT NULL,
+  name       TEXT NOT NULL,
+  value      TEXT NOT NULL,
+  created_at BIGINT NOT NULL, -- of the task
+  task_id    TEXT NOT NULL REFERENCES tasks (id),
+  PRIMARY KEY (account_id, name, value, created_at, task_id)
+);
+CREATE INDEX run_events_messages ON run_events (run_id, seq) WHERE kind = 'user.message';
+CREATE INDEX run_events_declared ON run_events (run_id, seq) WHERE kind IN ('ask.filed', 'blocker.declared');
+CREATE TABLE budgets (
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  scope      TEXT NOT NULL,
+  ref        TEXT NOT NULL,
+  period     TEXT NOT NULL,
+  reserved   BIGINT NOT NULL DEFAULT 0,
+  spent      BIGINT NOT NULL DEFAULT 0,
+  PRIMARY KEY (account_id, scope, ref, period)
+);
+CREATE INDEX budgets_period ON budgets (account_id, period, scope, ref);
+CREATE TABLE budget_limits (
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  scope      TEXT NOT NULL,
+  ref        TEXT NOT NULL,
+  micros     BIGINT NOT NULL,
+  PRIMARY KEY (account_id, scope, ref)
+);
+CREATE TABLE reservations (
+  session_id TEXT NOT NULL,
+  node       TEXT NOT NULL,
+  account_id TEXT NOT NULL,
+  amount     BIGINT NOT NULL,
+  used       BIGINT NOT NULL DEFAULT 0,
+  meters     TEXT NOT NULL,
+  expires_at BIGINT NOT NULL, written_off BOOLEAN NOT NULL DEFAULT FALSE,
+  PRIMARY KEY (session_id, node)
+);
+CREATE INDEX reservations_node ON reservations (node);
+CREATE INDEX reservations_due ON reservations (expires_at);
+CREATE TABLE spend_minutes (
+  account_id  TEXT NOT NULL,
+  minute      BIGINT NOT NULL,
+  session_id  TEXT NOT NULL,
+  calls       BIGINT NOT NULL,
+  unpriced    BIGINT NOT NULL,
+  cost_micros BIGINT,
+  PRIMARY KEY (account_id, minute, session_id)
+);
+CREATE INDEX pulls_merged ON pulls (account_id, merged_at) WHERE merged_at IS NOT NULL;
+CREATE TABLE session_events (
+  session_id TEXT NOT NULL REFERENCES sessions (id),
+  seq        BIGINT NOT NULL,
+  at         BIGINT NOT NULL,
+  kind       TEXT NOT NULL,
+  data       TEXT NOT NULL,
+  PRIMARY KEY (session_id, seq)
+);
+CREATE INDEX pulls_babysit ON pulls (updated_at) WHERE babysit = 'watching' AND state = 'open';
+CREATE TABLE backlog_imports (
+  id           TEXT PRIMARY KEY,
+  account_id   TEXT NOT NULL REFERENCES accounts (id),
+  repo_id      TEXT NOT NULL REFERENCES repos (id),
+  state        TEXT NOT NULL,
+  requested_by TEXT NOT NULL,
+  -- From then on a node may take it up; the one that has it moves this on.
+  due_at       BIGINT NOT NULL,
+  claim        TEXT,
+  tries        BIGINT NOT NULL DEFAULT 0,
+  filed        BIGINT NOT NULL DEFAULT 0,
+  created_at   BIGINT NOT NULL,
+  finished_at  BIGINT
+);
+CREATE UNIQUE INDEX backlog_imports_open ON backlog_imports (repo_id) WHERE state IN ('queued', 'running');
+CREATE INDEX backlog_imports_due ON backlog_imports (due_at) WHERE state IN ('queued', 'running');
+CREATE INDEX backlog_imports_account ON backlog_imports (account_id, repo_id, created_at);
+CREATE INDEX ci_runs_open ON ci_runs (task_id) WHERE finished_at IS NULL;
+CREATE INDEX runs_cut ON runs (ended_at) WHERE outcome IN ('lost', 'interrupted');
+CREATE INDEX tasks_waiting ON tasks (account_id, status, created_at, id)
+  WHERE status = 'pending' AND (waiting_deps > 0 OR not_before > 0 OR conflict_with IS NOT NULL);
+CREATE UNIQUE INDEX boxes_nats_account ON boxes (nats_account);
+CREATE TABLE account_floors (
+  account_id TEXT PRIMARY KEY REFERENCES accounts (id),
+  floors     TEXT NOT NULL,
+  updated_at BIGINT NOT NULL,
+  updated_by TEXT NOT NULL
+);
+CREATE INDEX pulls_unlooked ON pulls (updated_at) WHERE state = 'open' AND looked_sha <> head_sha;
+CREATE TABLE signin_guesses (
+  who      TEXT PRIMARY KEY,
+  failures BIGINT NOT NULL,
+  next_at  BIGINT NOT NULL,
+  last_at  BIGINT NOT NULL,
+  told_at  BIGINT NOT NULL DEFAULT 0,
+  good_at  BIGINT NOT NULL DEFAULT 0
+);
+CREATE INDEX signin_guesses_last ON signin_guesses (last_at);
+CREATE INDEX revoked_keys_at ON revoked_keys (revoked_at);
+CREATE INDEX pulls_facts ON pulls (updated_at) WHERE state = 'open' AND facts_have < facts_want;
+CREATE INDEX pulls_abandoned ON pulls (abandoned_at) WHERE state = 'open' AND abandoned_at IS NOT NULL;
+CREATE INDEX escalations_pull ON escalations (pr_id) WHERE pr_id IS NOT NULL AND resolved_at IS NULL;
+CREATE INDEX boxes_retire ON boxes (retire_at) WHERE retire_at IS NOT NULL;
+CREATE INDEX tasks_ready_by ON tasks (account_id, requested_by, repo_id, template, priority, created_at, id)
+  WHERE status = 'pending' AND waiting_deps = 0 AND not_before = 0 AND conflict_with IS NULL;
+CREATE TABLE "budget_stops" (
+  id         TEXT PRIMARY KEY, -- of the task, or of the session if it has none
+  account_id TEXT NOT NULL,
+  task_id    TEXT REFERENCES tasks (id),
+  session_id TEXT,             -- the one that was stopped; NULL: before it was noted
+  reason     TEXT NOT NULL,    -- budget_exhausted, unpriced_model
+  scope      TEXT NOT NULL,
+  ref        TEXT NOT NULL,
+  period     TEXT NOT NULL,
+  micros     BIGINT NOT NULL,
+  provider   TEXT NOT NULL DEFAULT '',
+  model      TEXT NOT NULL DEFAULT '',
+  key_id     TEXT NOT NULL DEFAULT '',
+  at         BIGINT NOT NULL DEFAULT 0
+);
+CREATE INDEX budget_stops_meter ON budget_stops (account_id, scope, ref);
+CREATE INDEX budget_stops_task ON budget_stops (task_id) WHERE task_id IS NOT NULL;
+CREATE INDEX tasks_broke ON tasks (id) WHERE status = 'held' AND failure_kind IN ('budget_exhausted', 'unpriced_model');
+CREATE TABLE prices (
+  account_id  TEXT NOT NULL REFERENCES accounts (id),
+  provider    TEXT NOT NULL,
+  model       TEXT NOT NULL,
+  input       BIGINT NOT NULL,
+  output      BIGINT NOT NULL,
+  cache_read  BIGINT NOT NULL,
+  cache_write BIGINT NOT NULL,
+  created_at  BIGINT NOT NULL,
+  PRIMARY KEY (account_id, provider, model)
+);
+CREATE TABLE servers (
+  id         TEXT PRIMARY KEY,
+  cluster    BOOLEAN NOT NULL,            -- it is configured to share the database
+  name       TEXT NOT NULL,               -- for people
+  process    TEXT NOT NULL,               -- tells, on its machine, whether it runs
+  beats      BIGINT NOT NULL DEFAULT 0,
+  started_at BIGINT NOT NULL
+);
+CREATE TABLE event_readers (
+  name  TEXT PRIMARY KEY,
+  since BIGINT NOT NULL
+);
+CREATE TABLE event_cursors (
+  reader     TEXT NOT NULL REFERENCES event_readers (name),
+  account_id TEXT NOT NULL,
+  seq        BIGINT NOT NULL,
+  tries      BIGINT NOT NULL DEFAULT 0,
+  due_at     BIGINT,
+  PRIMARY KEY (reader, account_id)
+);
+CREATE TABLE repos (
+  id                   TEXT PRIMARY KEY,
+  account_id           TEXT NOT NULL REFERENCES accounts (id),
+  owner                TEXT NOT NULL,
+  name                 TEXT NOT NULL,
+  host                 TEXT NOT NULL,
+  default_branch       TEXT NOT NULL,
+  private              BOOLEAN NOT NULL,
+  enabled              BOOLEAN NOT NULL,
+  donations_enabled    BOOLEAN NOT NULL DEFAULT FALSE,
+  ai_first             BOOLEAN NOT NULL DEFAULT FALSE,
+  canary_enabled       BOOLEAN NOT NULL DEFAULT FALSE,
+  public_stats_enabled BOOLEAN NOT NULL DEFAULT FALSE,
+  policy_sha           TEXT NOT NULL DEFAULT '',
+  policy_yml           TEXT,
+  policy_error         TEXT,
+  last_activity_at     BIGINT,
+  created_at           BIGINT NOT NULL,
+  refresh_due          BIGINT,
+  host_repo_id         TEXT NOT NULL DEFAULT ''
+, installation_id TEXT NOT NULL DEFAULT '', archived BOOLEAN NOT NULL DEFAULT FALSE, gone_at BIGINT, enabled_before BOOLEAN NOT NULL DEFAULT FALSE, gone_why TEXT NOT NULL DEFAULT '', lacks TEXT NOT NULL DEFAULT '');
+CREATE INDEX repos_account ON repos (account_id, created_at, id);
+CREATE INDEX repos_refresh ON repos (refresh_due) WHERE refresh_due IS NOT NULL;
+CREATE UNIQUE INDEX repos_place ON repos (host, owner, name);
+CREATE UNIQUE INDEX repos_host_repo_id ON repos (host, host_repo_id) WHERE host_repo_id <> '';
+CREATE UNIQUE INDEX repos_enabled ON repos (account_id, owner, name) WHERE enabled;
+CREATE TABLE host_intents (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  repo_id    TEXT NOT NULL REFERENCES repos (id),
+  object     TEXT NOT NULL,
+  kind       TEXT NOT NULL,
+  args       TEXT NOT NULL,
+  rank       BIGINT NOT NULL,
+  state      TEXT NOT NULL,
+  tries      BIGINT NOT NULL DEFAULT 0,
+  limited    BOOLEAN NOT NULL DEFAULT FALSE,
+  due_at     BIGINT NOT NULL,
+  error      TEXT,
+  created_at BIGINT NOT NULL,
+  ended_at   BIGINT
+);
+CREATE INDEX host_intents_due ON host_intents (due_at) WHERE ended_at IS NULL;
+CREATE INDEX host_intents_line ON host_intents (repo_id, object, id) WHERE ended_at IS NULL;
+CREATE INDEX host_intents_ended ON host_intents (ended_at) WHERE ended_at IS NOT NULL;
+CREATE TABLE code_hosts (
+  name        TEXT PRIMARY KEY,
+  address     TEXT NOT NULL,
+  app_id      TEXT NOT NULL,
+  slug        TEXT NOT NULL,
+  client_id   TEXT NOT NULL,
+  owner_id    TEXT NOT NULL,
+  owner_login TEXT NOT NULL,
+  account_id  TEXT NOT NULL REFERENCES accounts (id),
+  switches    TEXT NOT NULL,
+  sealed      TEXT NOT NULL,
+  created_at  BIGINT NOT NULL,
+  created_by  TEXT NOT NULL
+);
+CREATE TABLE code_host_setups (
+  hash       TEXT PRIMARY KEY,
+  name       TEXT NOT NULL,
+  address    TEXT NOT NULL,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  user_id    TEXT NOT NULL,
+  switches   TEXT NOT NULL,
+  expires_at BIGINT NOT NULL
+);
+CREATE TABLE installations (
+  host         TEXT NOT NULL,
+  id           TEXT NOT NULL,
+  owner_id     TEXT NOT NULL,
+  owner_login  TEXT NOT NULL,
+  account_id   TEXT NOT NULL REFERENCES accounts (id),
+  permissions  TEXT NOT NULL,
+  suspended_at BIGINT,
+  gone_at      BIGINT,
+  created_at   BIGINT NOT NULL,
+  updated_at   BIGINT NOT NULL,
+  PRIMARY KEY (host, id)
+);
+CREATE INDEX installations_account ON installations (account_id);
+CREATE TABLE host_owners (
+  host       TEXT NOT NULL,
+  owner_id   TEXT NOT NULL,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  PRIMARY KEY (host, owner_id)
+);
+CREATE TABLE host_deliveries (
+  host        TEXT NOT NULL,
+  guid        TEXT NOT NULL,
+  kind        TEXT NOT NULL,
+  body        BYTEA,
+  bytes       BIGINT NOT NULL,
+  state       TEXT NOT NULL,
+  tries       BIGINT NOT NULL DEFAULT 0,
+  due_at      BIGINT NOT NULL,
+  error       TEXT,
+  received_at BIGINT NOT NULL,
+  ended_at    BIGINT,
+  PRIMARY KEY (host, guid)
+);
+CREATE INDEX host_deliveries_due ON host_deliveries (due_at) WHERE ended_at IS NULL;
+CREATE INDEX host_deliveries_received ON host_deliveries (received_at);
+CREATE TABLE repo_sweeps (
+  repo_id TEXT PRIMARY KEY REFERENCES repos (id),
+  marks   TEXT NOT NULL,
+  due_at  BIGINT NOT NULL
+);
+CREATE INDEX repo_sweeps_due ON repo_sweeps (due_at);
+CREATE TABLE host_redeliveries (
+  host   TEXT PRIMARY KEY,
+  due_at BIGINT NOT NULL
+);
+CREATE INDEX pulls_open_head ON pulls (repo_id, head_ref) WHERE state = 'open';
+CREATE INDEX pulls_head_sha ON pulls (repo_id, head_sha) WHERE state = 'open';
+CREATE TABLE host_heads (
+  repo_id    TEXT NOT NULL REFERENCES repos (id),
+  sha        TEXT NOT NULL,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  base_ref   TEXT NOT NULL,
+  tag        TEXT NOT NULL DEFAULT '',
+  result     TEXT NOT NULL DEFAULT 'pending',
+  why        TEXT NOT NULL DEFAULT '',
+  settle_at  BIGINT NOT NULL,
+  due_at     BIGINT,
+  want       BIGINT NOT NULL DEFAULT 1,
+  have       BIGINT NOT NULL DEFAULT 0,
+  created_at BIGINT NOT NULL, side TEXT NOT NULL DEFAULT 'pull', pr_id TEXT NOT NULL DEFAULT '', hold TEXT NOT NULL DEFAULT '',
+  PRIMARY KEY (repo_id, sha)
+);
+CREATE INDEX host_heads_due ON host_heads (due_at) WHERE due_at IS NOT NULL;
+CREATE TABLE host_checks (
+  repo_id    TEXT NOT NULL,
+  sha        TEXT NOT NULL,
+  source     TEXT NOT NULL,
+  name       TEXT NOT NULL,
+  host_id    TEXT NOT NULL,
+  own        BOOLEAN NOT NULL,
+  required   BOOLEAN NOT NULL,
+  state      TEXT NOT NULL,
+  conclusion TEXT NOT NULL,
+  job        TEXT NOT NULL,
+  workflow   TEXT NOT NULL,
+  attempt    BIGINT NOT NULL,
+  url        TEXT NOT NULL,
+  log        TEXT,
+  started_at BIGINT,
+  ended_at   BIGINT,
+  PRIMARY KEY (repo_id, sha, source, name),
+  FOREIGN KEY (repo_id, sha) REFERENCES host_heads (repo_id, sha)
+);
+CREATE TABLE ci_logs (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  run_id     TEXT NOT NULL UNIQUE,
+  size       BIGINT NOT NULL DEFAULT 0,
+  kept_at    BIGINT,
+  tries      BIGINT NOT NULL DEFAULT 0,
+  due_at     BIGINT NOT NULL,
+  expires_at BIGINT NOT NULL
+);
+CREATE INDEX ci_logs_due ON ci_logs (due_at);
+CREATE TABLE approval_mails (
+  action_id  TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  tries      BIGINT NOT NULL DEFAULT 0,
+  due_at     BIGINT NOT NULL
+);
+CREATE INDEX approval_mails_due ON approval_mails (due_at);
+CREATE TABLE action_links (
+  id          TEXT PRIMARY KEY,
+  account_id  TEXT NOT NULL REFERENCES accounts (id),
+  action_id   TEXT NOT NULL,
+  user_id     TEXT NOT NULL REFERENCES users (id),
+  verb        TEXT NOT NULL,
+  head_sha    TEXT NOT NULL,
+  created_at  BIGINT NOT NULL,
+  expires_at  BIGINT NOT NULL,
+  redeemed_at BIGINT
+);
+CREATE INDEX action_links_expired ON action_links (expires_at);
+CREATE TABLE review_runs (
+  id TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL,
+  repo_id TEXT NOT NULL,
+  pr_id TEXT NOT NULL,
+  head_sha TEXT NOT NULL,
+  since_sha TEXT NOT NULL DEFAULT '',  -- the head that was reviewed before; '': the whole change
+  merge_base TEXT NOT NULL,
+  change TEXT NOT NULL DEFAULT '',
+  state TEXT NOT NULL,
+  template TEXT NOT NULL DEFAULT '',   -- of the finder
+  task_id TEXT,                        -- the finder's
+  verify_task_id TEXT,                 -- the verifier's
+  blind TEXT NOT NULL DEFAULT '',      -- why there was no model
+  note TEXT NOT NULL DEFAULT '',       -- why nothing was reviewed, or why it failed
+  verdict TEXT,
+  kept BIGINT,                         -- findings posted; NULL before the findings were known
+  more BIGINT NOT NULL DEFAULT 0,      -- findings beyond the limits
+  raw TEXT NOT NULL DEFAULT '',        -- the finder's answer, until it is sorted
+  stop BOOLEAN NOT NULL DEFAULT FALSE, -- its tasks are to be stopped
+  due_at BIGINT NOT NULL,              -- of the next step of the loop
+  tries BIGINT NOT NULL DEFAULT 0,
+  requested_by TEXT,
+  created_at BIGINT NOT NULL,
+  ended_at BIGINT
+);
+CREATE UNIQUE INDEX review_runs_open ON review_runs (pr_id) WHERE ended_at IS NULL;
+CREATE INDEX review_runs_pull ON review_runs (pr_id, created_at);
+CREATE INDEX review_runs_repo ON review_runs (account_id, repo_id, created_at);
+CREATE INDEX review_runs_due ON review_runs (due_at) WHERE ended_at IS NULL OR stop;
+CREATE INDEX review_runs_task ON review_runs (task_id);
+CREATE INDEX review_runs_verify_task ON review_runs (verify_task_id);
+CREATE TABLE review_findings (
+  id TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL,
+  repo_id TEXT NOT NULL,
+  pr_id TEXT NOT NULL,
+  run_id TEXT NOT NULL REFERENCES review_runs (id),
+  key TEXT NOT NULL,
+  head_sha TEXT NOT NULL,              -- the lines count in it
+  file TEXT NOT NULL,
+  side TEXT NOT NULL,
+  start_line BIGINT NOT NULL,          -- 0: one line
+  line BIGINT NOT NULL,
+  symbol TEXT NOT NULL,
+  anchor TEXT NOT NULL,
+  severity TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  claim TEXT NOT NULL,
+  why TEXT NOT NULL,
+  how_to_see TEXT NOT NULL,
+  suggestion TEXT NOT NULL DEFAULT '',
+  confidence DOUBLE PRECISION NOT NULL DEFAULT 0,
+  state TEXT NOT NULL,
+  state_why TEXT NOT NULL DEFAULT '',
+  evidence TEXT NOT NULL DEFAULT '',   -- of the verifier
+  place_start BIGINT NOT NULL DEFAULT 0,
+  place_line BIGINT NOT NULL DEFAULT 0, -- in the diff; 0: in the text of the review
+  claim_no BIGINT NOT NULL DEFAULT 0,  -- its number among the claims that a verifier has; 0: it is not among them
+  fixed_sha TEXT,
+  dismissed_by TEXT,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL
+, raised BOOLEAN NOT NULL DEFAULT FALSE);
+CREATE INDEX review_findings_pull ON review_findings (pr_id, created_at);
+CREATE INDEX review_findings_run ON review_findings (run_id);
+CREATE INDEX review_findings_repo ON review_findings (account_id, repo_id, state);
+CREATE TABLE review_rules (
+  id TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL,
+  repo_id TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  symbol TEXT NOT NULL,
+  anchor TEXT NOT NULL,
+  claim TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  created_by TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  UNIQUE (repo_id, kind, symbol, anchor)
+);
+CREATE TABLE issues (
+  id            TEXT PRIMARY KEY,
+  account_id    TEXT NOT NULL REFERENCES accounts (id),
+  repo_id       TEXT NOT NULL REFERENCES repos (id),
+  number        BIGINT,
+  host_key      TEXT NOT NULL DEFAULT '',
+  node_id       TEXT NOT NULL DEFAULT '',
+  title         TEXT NOT NULL,
+  body          TEXT NOT NULL,
+  url           TEXT NOT NULL DEFAULT '',
+  state         TEXT NOT NULL,
+  author        TEXT NOT NULL DEFAULT '',
+  author_bot    BOOLEAN NOT NULL DEFAULT FALSE,
+  labels        TEXT NOT NULL DEFAULT '[]',
+  milestone     TEXT NOT NULL DEFAULT '',
+  comments      BIGINT NOT NULL DEFAULT 0,
+  host_at       BIGINT NOT NULL DEFAULT 0,
+  triage        TEXT NOT NULL DEFAULT 'none',
+  ask_id        TEXT,
+  escalation_id TEXT,
+  seen_title    TEXT NOT NULL DEFAULT '',
+  seen_body     TEXT NOT NULL DEFAULT '',
+  voucher       TEXT NOT NULL DEFAULT '',     -- login of the person whose permission counts
+  filing        BOOLEAN NOT NULL DEFAULT FALSE, -- an ask is to be filed
+  reading       BOOLEAN NOT NULL DEFAULT FALSE, -- the issue is to be read again
+  told          BOOLEAN NOT NULL DEFAULT FALSE, -- a comment has said what became of it
+  due_at        BIGINT,
+  tries         BIGINT NOT NULL DEFAULT 0,
+  created_at    BIGINT NOT NULL,
+  gone_at       BIGINT,
+  UNIQUE (repo_id, number)
+);
+CREATE INDEX issues_list ON issues (account_id, repo_id, created_at DESC, id DESC);
+CREATE INDEX issues_ask ON issues (ask_id) WHERE ask_id IS NOT NULL;
+CREATE INDEX issues_due ON issues (due_at) WHERE due_at IS NOT NULL;
+CREATE TABLE issue_walks (
+  repo_id TEXT PRIMARY KEY REFERENCES repos (id),
+  cursor  TEXT NOT NULL,
+  due_at  BIGINT,
+  tries   BIGINT NOT NULL DEFAULT 0
+);
+CREATE INDEX issue_walks_due ON issue_walks (due_at) WHERE due_at IS NOT NULL;
+CREATE TABLE issue_handoffs (
+  id           TEXT PRIMARY KEY,
+  account_id   TEXT NOT NULL REFERENCES accounts (id),
+  repo_id      TEXT NOT NULL REFERENCES repos (id),
+  issue_id     TEXT NOT NULL REFERENCES issues (id),
+  webhook_ref  TEXT NOT NULL,
+  reason       TEXT NOT NULL,
+  state        TEXT NOT NULL,
+  requested_by TEXT NOT NULL,
+  created_at   BIGINT NOT NULL
+);
+CREATE INDEX issue_handoffs_issue ON issue_handoffs (issue_id, created_at);
+CREATE TABLE host_tokens (
+  id TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL,
+  user_id TEXT NOT NULL,
+  host TEXT NOT NULL,
+  login TEXT NOT NULL,        -- of the person at the host
+  masked TEXT NOT NULL,
+  sealed TEXT NOT NULL,
+  grants TEXT NOT NULL,       -- what the host said of repositories, as JSON
+  expires_at BIGINT,          -- NULL: never, or the host does not say
+  checked_at BIGINT NOT NULL,
+  refused_at BIGINT,          -- when the host refused it; NULL: it has not
+  created_at BIGINT NOT NULL, host_user_id TEXT NOT NULL DEFAULT '',
+  UNIQUE (account_id, user_id)
+);
+CREATE INDEX host_tokens_user ON host_tokens (user_id);
+CREATE TABLE repo_bindings (
+  account_id TEXT NOT NULL,
+  user_id TEXT NOT NULL,
+  repo_id TEXT NOT NULL,
+  token_id TEXT NOT NULL,
+  checked_at BIGINT,          -- NULL: not with this token
+  refused_at BIGINT,          -- when the host last refused the repository to it; NULL: it has not
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (account_id, user_id, repo_id)
+);
+CREATE TABLE ci_failures (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  repo_id    TEXT NOT NULL REFERENCES repos (id),
+  sha        TEXT NOT NULL,
+  source     TEXT NOT NULL,
+  job        TEXT NOT NULL,
+  host_id    TEXT NOT NULL,
+  attempt    BIGINT NOT NULL,
+  side       TEXT NOT NULL,
+  base_ref   TEXT NOT NULL,
+  pr_id      TEXT NOT NULL,
+  passed     BOOLEAN NOT NULL,
+  class      TEXT NOT NULL,
+  prints     TEXT NOT NULL,
+  told       TEXT NOT NULL DEFAULT '{}',
+  excerpt    TEXT NOT NULL,
+  verdict    TEXT NOT NULL DEFAULT '',
+  at         BIGINT NOT NULL,
+  UNIQUE (repo_id, sha, source, job, host_id)
+);
+CREATE INDEX ci_failures_job ON ci_failures (repo_id, source, job, at);
+CREATE INDEX ci_failures_at ON ci_failures (at);
+CREATE TABLE ci_fingerprints (
+  repo_id    TEXT NOT NULL REFERENCES repos (id),
+  fp         TEXT NOT NULL,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  job        TEXT NOT NULL,
+  test       TEXT NOT NULL,
+  error      TEXT NOT NULL,
+  n          BIGINT NOT NULL DEFAULT 0,
+  d          BIGINT NOT NULL DEFAULT 0,
+  first_at   BIGINT NOT NULL,
+  last_at    BIGINT NOT NULL,
+  PRIMARY KEY (repo_id, fp)
+);
+CREATE INDEX ci_fingerprints_last ON ci_fingerprints (last_at);
+CREATE TABLE ci_reruns (
+  failure_id TEXT PRIMARY KEY,
+  intent_id  TEXT NOT NULL,
+  repo_id    TEXT NOT NULL REFERENCES repos (id),
+  sha        TEXT NOT NULL,
+  source     TEXT NOT NULL,
+  job        TEXT NOT NULL,
+  at         BIGINT NOT NULL
+);
+CREATE INDEX ci_reruns_repo ON ci_reruns (repo_id, at);
+CREATE INDEX ci_reruns_at ON ci_reruns (at);
+CREATE TABLE ci_broken_bases (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  repo_id    TEXT NOT NULL REFERENCES repos (id),
+  base_ref   TEXT NOT NULL,
+  source     TEXT NOT NULL,
+  job        TEXT NOT NULL,
+  prints     TEXT NOT NULL,
+  begun_at   BIGINT NOT NULL,
+  ended_at   BIGINT
+);
+CREATE UNIQUE INDEX ci_broken_bases_open ON ci_broken_bases (repo_id, base_ref, source, job, prints) WHERE ended_at IS NULL;
+CREATE TABLE ci_tidying (
+  name   TEXT PRIMARY KEY,
+  due_at BIGINT NOT NULL
+);
+CREATE TABLE review_places (
+  finding_id TEXT PRIMARY KEY REFERENCES review_findings (id),
+  pr_id      TEXT NOT NULL,
+  comment_id TEXT NOT NULL
+);
+CREATE INDEX review_places_pull ON review_places (pr_id);
+CREATE TABLE merge_batches (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  repo_id    TEXT NOT NULL REFERENCES repos (id),
+  base_ref   TEXT NOT NULL,
+  state      TEXT NOT NULL,
+  base_sha   TEXT NOT NULL DEFAULT '',
+  sha        TEXT NOT NULL DEFAULT '',
+  tree       TEXT NOT NULL DEFAULT '',
+  ref        TEXT NOT NULL DEFAULT '',
+  ref_due    BIGINT,
+  task_id    TEXT NOT NULL DEFAULT '',
+  command    TEXT NOT NULL DEFAULT '',
+  try        BIGINT NOT NULL DEFAULT 1,
+  prints     TEXT NOT NULL DEFAULT '[]',
+  why        TEXT NOT NULL DEFAULT '',
+  due_at     BIGINT NOT NULL,
+  created_at BIGINT NOT NULL,
+  ended_at   BIGINT
+);
+CREATE UNIQUE INDEX merge_batches_open ON merge_batches (repo_id, base_ref) WHERE ended_at IS NULL;
+CREATE INDEX merge_batches_sha ON merge_batches (repo_id, sha);
+CREATE INDEX merge_batches_refs ON merge_batches (ref_due) WHERE ref_due IS NOT NULL;
+CREATE TABLE merge_entries (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  repo_id    TEXT NOT NULL REFERENCES repos (id),
+  base_ref   TEXT NOT NULL,
+  pr_id      TEXT NOT NULL,
+  number     BIGINT NOT NULL,
+  action_id  TEXT NOT NULL,
+  head_sha   TEXT NOT NULL,
+  kind       TEXT NOT NULL,
+  state      TEXT NOT NULL,
+  batch_id   TEXT NOT NULL DEFAULT '',
+  place      BIGINT NOT NULL DEFAULT 0,
+  most       BIGINT NOT NULL DEFAULT 0,
+  expects    TEXT NOT NULL DEFAULT '',
+  group_sha  TEXT NOT NULL DEFAULT '',
+  reason     TEXT NOT NULL DEFAULT '',
+  why        TEXT NOT NULL DEFAULT '',
+  log        TEXT NOT NULL DEFAULT '',
+  ordered_at BIGINT NOT NULL,
+  entered_at BIGINT NOT NULL,
+  changed_at BIGINT NOT NULL,
+  left_at    BIGINT
+);
+CREATE UNIQUE INDEX merge_entries_open ON merge_entries (pr_id) WHERE left_at IS NULL;
+CREATE INDEX merge_entries_line ON merge_entries (repo_id, base_ref, ordered_at) WHERE left_at IS NULL;
+CREATE INDEX merge_entries_pull ON merge_entries (pr_id, head_sha);
+CREATE TABLE merge_results (
+  repo_id    TEXT NOT NULL REFERENCES repos (id),
+  tree       TEXT NOT NULL,
+  command    TEXT NOT NULL,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  passed     BOOLEAN NOT NULL,
+  why        TEXT NOT NULL,
+  log        TEXT NOT NULL,
+  at         BIGINT NOT NULL,
+  PRIMARY KEY (repo_id, tree, command)
+);
+CREATE INDEX merge_results_at ON merge_results (at);
+CREATE TABLE host_commands (
+  id          TEXT PRIMARY KEY,
+  account_id  TEXT NOT NULL REFERENCES accounts (id),
+  repo_id     TEXT NOT NULL REFERENCES repos (id),
+  pr_id       TEXT NOT NULL,
+  comment_key TEXT NOT NULL,            -- issue:ID or line:ID
+  place       TEXT NOT NULL DEFAULT '', -- path and line of the thread; '': the conversation
+  login       TEXT NOT NULL,
+  verb        TEXT NOT NULL,
+  body        TEXT NOT NULL,
+  state       TEXT NOT NULL,            -- done, declined, not_permitted, silenced
+  answer      TEXT NOT NULL DEFAULT '', -- what was said to it
+  created_at  BIGINT NOT NULL,
+  UNIQUE (repo_id, comment_key)
+);
+CREATE INDEX host_commands_pull ON host_commands (pr_id, created_at);
+CREATE TABLE host_reviews (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  repo_id    TEXT NOT NULL REFERENCES repos (id),
+  pr_id      TEXT NOT NULL,
+  host_key   TEXT NOT NULL,
+  login      TEXT NOT NULL,
+  label      TEXT NOT NULL,             -- of who decides by it
+  state      TEXT NOT NULL,             -- approved, changes_requested, dismissed, superseded
+  counts     TEXT NOT NULL,             -- yes, or why it does not
+  head_sha   TEXT NOT NULL,
+  text       TEXT NOT NULL DEFAULT '',  -- of one that requests changes
+  action_id  TEXT,                      -- that it has approved
+  answered   BOOLEAN NOT NULL DEFAULT FALSE, -- a round has been begun for it
+  created_at BIGINT NOT NULL, said_at BIGINT NOT NULL DEFAULT 0,
+  UNIQUE (repo_id, host_key)
+);
+CREATE INDEX host_reviews_pull ON host_reviews (pr_id, state);
+CREATE TABLE ci_reports (
+  check_id   TEXT PRIMARY KEY REFERENCES ci_runs (id),
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  told       TEXT NOT NULL DEFAULT '',
+  due_at     BIGINT
+);
+CREATE INDEX ci_reports_due ON ci_reports (due_at) WHERE due_at IS NOT NULL;
+CREATE TABLE host_limits (
+  host      TEXT NOT NULL,
+  payer     TEXT NOT NULL,
+  resource  TEXT NOT NULL,
+  most      BIGINT NOT NULL,
+  remaining BIGINT NOT NULL,
+  reset_at  BIGINT NOT NULL,
+  PRIMARY KEY (host, payer, resource)
+);
+CREATE TABLE host_paces (
+  host          TEXT NOT NULL,
+  payer         TEXT NOT NULL,
+  blocked_until BIGINT NOT NULL DEFAULT 0,
+  next_write_at BIGINT NOT NULL DEFAULT 0,
+  contents      TEXT NOT NULL DEFAULT '[]',
+  touched_at    BIGINT NOT NULL, refusals BIGINT NOT NULL DEFAULT 0,
+  PRIMARY KEY (host, payer)
+);
+CREATE TABLE repo_creations (
+  id              TEXT PRIMARY KEY,
+  account_id      TEXT NOT NULL REFERENCES accounts (id),
+  host            TEXT NOT NULL,
+  owner           TEXT NOT NULL,
+  name            TEXT NOT NULL,
+  installation_id TEXT NOT NULL DEFAULT '',  -- '' at a host without installations
+  private         BOOLEAN NOT NULL,
+  description     TEXT NOT NULL,
+  stack           TEXT NOT NULL,
+  base            BIGINT NOT NULL,           -- version of the files that it begins with
+  state           TEXT NOT NULL,             -- asked, made, done, failed
+  tries           BIGINT NOT NULL DEFAULT 1,
+  due_at          BIGINT NOT NULL,           -- when a loop goes on with it
+  host_repo_id    TEXT NOT NULL DEFAULT '',  -- from made on, at a host that gives ids
+  repo_id         TEXT,                      -- from made on
+  commit_sha      TEXT NOT NULL DEFAULT '',  -- the first commit; '': somebody else made one
+  task_id         TEXT,                      -- the task that sets it up; NULL: none could be queued
+  note            TEXT NOT NULL DEFAULT '',  -- why there is no task, or why it failed
+  answered        BOOLEAN NOT NULL DEFAULT FALSE,
+  created_by      TEXT NOT NULL,
+  user_id         TEXT NOT NULL,             -- for whom the task is; '': nobody
+  created_at      BIGINT NOT NULL,
+  ended_at        BIGINT
+);
+CREATE UNIQUE INDEX repo_creations_open ON repo_creations (host, owner, name) WHERE ended_at IS NULL;
+CREATE INDEX repo_creations_due ON repo_creations (due_at) WHERE ended_at IS NULL;
+CREATE INDEX repo_creations_name ON repo_creations (account_id, owner, name);
+CREATE TABLE webhooks (
+  id           TEXT PRIMARY KEY,
+  account_id   TEXT NOT NULL REFERENCES accounts (id),
+  name         TEXT NOT NULL,
+  masked       TEXT NOT NULL,
+  sealed       TEXT NOT NULL,
+  types        TEXT NOT NULL,                -- JSON; the types of events that are sent
+  created_by   TEXT NOT NULL,
+  created_at   BIGINT NOT NULL,
+  unhealthy_at BIGINT,
+  deleted_at   BIGINT
+, format TEXT NOT NULL DEFAULT 'json', user_id TEXT REFERENCES users (id));
+CREATE UNIQUE INDEX webhooks_name ON webhooks (account_id, name) WHERE deleted_at IS NULL;
+CREATE TABLE webhook_events (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  type       TEXT NOT NULL,
+  body       TEXT NOT NULL,
+  source     TEXT NOT NULL,                  -- the audited event that it tells of; its own id if none
+  created_at BIGINT NOT NULL,
+  UNIQUE (account_id, source)
+);
+CREATE INDEX webhook_events_age ON webhook_events (created_at);
+CREATE TABLE webhook_deliveries (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  hook_id    TEXT NOT NULL REFERENCES webhooks (id),
+  event_id   TEXT NOT NULL REFERENCES webhook_events (id),
+  state      TEXT NOT NULL,
+  tries      BIGINT NOT NULL DEFAULT 0,
+  due_at     BIGINT,
+  created_at BIGINT NOT NULL
+);
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (hook_id, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX webhook_deliveries_event ON webhook_deliveries (event_id);
+CREATE TABLE webhook_attempts (
+  id              TEXT PRIMARY KEY,
+  account_id      TEXT NOT NULL REFERENCES accounts (id),
+  hook_id         TEXT NOT NULL REFERENCES webhooks (id),
+  event_id        TEXT NOT NULL,
+  delivery_id     TEXT NOT NULL,
+  type            TEXT NOT NULL,
+  attempt         BIGINT NOT NULL,
+  state           TEXT NOT NULL,
+  response_status BIGINT,
+  excerpt         TEXT NOT NULL DEFAULT '',
+  error           TEXT,
+  took            BIGINT NOT NULL DEFAULT 0, -- microseconds
+  next_at         BIGINT,
+  at              BIGINT NOT NULL
+);
+CREATE INDEX webhook_attempts_newest ON webhook_attempts (account_id, id);
+CREATE TABLE sources (
+  id               TEXT PRIMARY KEY,
+  account_id       TEXT NOT NULL REFERENCES accounts (id),
+  name             TEXT NOT NULL,
+  kind             TEXT NOT NULL,
+  sealed           TEXT NOT NULL DEFAULT '',
+  previous_until   BIGINT,
+  repo_id          TEXT,
+  projects         TEXT NOT NULL DEFAULT '{}', -- JSON; ids of repositories by names of projects
+  label            TEXT NOT NULL DEFAULT '',   -- that an issue must have; '': any
+  bot              TEXT NOT NULL DEFAULT '',   -- whose deliveries are echoes; '': nobody's
+  trusted          BOOLEAN NOT NULL DEFAULT FALSE,
+  mapping          TEXT NOT NULL DEFAULT '{}', -- JSON; of the kind generic
+  created_by       TEXT NOT NULL,
+  created_at       BIGINT NOT NULL,
+  last_delivery_at BIGINT,                     -- of one that was signed
+  last_refused_at  BIGINT,                     -- of one that was not, to the minute
+  deleted_at       BIGINT
+);
+CREATE UNIQUE INDEX sources_name ON sources (account_id, name) WHERE deleted_at IS NULL;
+CREATE INDEX sources_rotated ON sources (previous_until) WHERE previous_until IS NOT NULL;
+CREATE TABLE source_deliveries (
+  id          TEXT PRIMARY KEY,
+  account_id  TEXT NOT NULL REFERENCES accounts (id),
+  source_id   TEXT NOT NULL REFERENCES sources (id),
+  event       TEXT NOT NULL,
+  outcome     TEXT NOT NULL,
+  reason      TEXT,
+  title       TEXT NOT NULL DEFAULT '',
+  project     TEXT NOT NULL DEFAULT '',
+  repo_id     TEXT,
+  ask_id      TEXT,
+  bytes       BIGINT NOT NULL,
+  body        TEXT,
+  received_at BIGINT NOT NULL
+);
+CREATE INDEX source_deliveries_newest ON source_deliveries (source_id, id);
+CREATE INDEX source_deliveries_age ON source_deliveries (received_at);
+CREATE TABLE source_seen (
+  source_id TEXT NOT NULL REFERENCES sources (id),
+  key       TEXT NOT NULL,
+  ask_id    TEXT NOT NULL,
+  at        BIGINT NOT NULL,
+  PRIMARY KEY (source_id, key)
+);
+CREATE INDEX source_seen_age ON source_seen (at);
+CREATE TABLE trackers (
+  account_id   TEXT PRIMARY KEY REFERENCES accounts (id),
+  sealed       TEXT NOT NULL,
+  team_id      TEXT NOT NULL,
+  team_key     TEXT NOT NULL,
+  team_name    TEXT NOT NULL,
+  viewer_id    TEXT NOT NULL, -- whose key it is there
+  viewer_name  TEXT NOT NULL,
+  error        TEXT,          -- why Linear refuses the key; NULL: it does not
+  connected_by TEXT NOT NULL,
+  connected_at BIGINT NOT NULL
+);
+CREATE TABLE tracker_issues (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  repo_id    TEXT NOT NULL,
+  title      TEXT NOT NULL,
+  body       TEXT NOT NULL,
+  state      TEXT NOT NULL,
+  identifier TEXT,
+  url        TEXT,
+  error      TEXT,
+  tries      BIGINT NOT NULL DEFAULT 0,
+  due_at     BIGINT,
+  created_by TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  ended_at   BIGINT
+);
+CREATE INDEX tracker_issues_due ON tracker_issues (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX tracker_issues_list ON tracker_issues (account_id, created_at, id);
+CREATE TABLE schedules (
+  id           TEXT PRIMARY KEY,
+  account_id   TEXT NOT NULL REFERENCES accounts (id),
+  repo_id      TEXT REFERENCES repos (id),   -- NULL: the judge picks one
+  title        TEXT NOT NULL,
+  body         TEXT NOT NULL,
+  labels       TEXT NOT NULL,                -- JSON
+  cron         TEXT NOT NULL,
+  zone         TEXT NOT NULL,
+  when_busy    TEXT NOT NULL,                -- queue, skip
+  user_id      TEXT NOT NULL REFERENCES users (id), -- for whom the asks are filed
+  scopes       TEXT NOT NULL,                -- JSON; the rights beyond which no verdict goes
+  paused_why   TEXT,                         -- NULL: not paused
+  next_at      BIGINT,
+  last_at      BIGINT,
+  last_outcome TEXT,
+  last_ask_id  TEXT,                         -- the last ask that was filed
+  created_by   TEXT NOT NULL,
+  created_at   BIGINT NOT NULL,
+  updated_at   BIGINT NOT NULL
+);
+CREATE INDEX schedules_due ON schedules (next_at, id) WHERE next_at IS NOT NULL;
+CREATE INDEX schedules_account ON schedules (account_id, created_at, id);
+CREATE TABLE digests (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  kind       TEXT NOT NULL,       -- daily, weekly
+  period     TEXT NOT NULL,
+  zone       TEXT NOT NULL,
+  from_at    BIGINT NOT NULL,
+  to_at      BIGINT NOT NULL,
+  headline   TEXT NOT NULL,
+  quiet      BOOLEAN NOT NULL,    -- nothing happened, and nothing waits
+  content    TEXT NOT NULL,       -- JSON
+  created_at BIGINT NOT NULL,
+  UNIQUE (account_id, kind, period)
+);
+CREATE INDEX digests_account ON digests (account_id, created_at, id);
+CREATE INDEX digests_age ON digests (created_at);
+CREATE TABLE digest_dues (
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  kind       TEXT NOT NULL,
+  zone       TEXT NOT NULL,
+  due_at     BIGINT NOT NULL,
+  PRIMARY KEY (account_id, kind)
+);
+CREATE INDEX digest_dues_due ON digest_dues (due_at);
+CREATE INDEX tasks_finished ON tasks (account_id, finished_at) WHERE finished_at IS NOT NULL;
+CREATE INDEX pulls_closed ON pulls (account_id, closed_at) WHERE closed_at IS NOT NULL;
+CREATE INDEX ci_runs_finished ON ci_runs (account_id, finished_at) WHERE finished_at IS NOT NULL;
+CREATE TABLE notifications (
+  id TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  user_id TEXT NOT NULL REFERENCES users (id),
+  kind TEXT NOT NULL,
+  noun TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  repo TEXT NOT NULL,
+  title TEXT NOT NULL,
+  text TEXT NOT NULL,
+  path TEXT NOT NULL,
+  count BIGINT NOT NULL,
+  rev BIGINT NOT NULL,
+  shown BOOLEAN NOT NULL,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL,
+  read_at BIGINT,
+  archived_at BIGINT,
+  settled_at BIGINT,
+  mailed_at BIGINT
+);
+CREATE INDEX notifications_inbox ON notifications (account_id, user_id, rev);
+CREATE INDEX notifications_subject ON notifications (account_id, kind, noun, subject) WHERE settled_at IS NULL;
+CREATE INDEX notifications_old ON notifications (updated_at);
+CREATE TABLE notification_people (
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  user_id TEXT NOT NULL REFERENCES users (id),
+  rev BIGINT NOT NULL,
+  quiet_from BIGINT NOT NULL DEFAULT 0,
+  quiet_to BIGINT NOT NULL DEFAULT 0,
+  quiet_zone TEXT NOT NULL DEFAULT '',
+  PRIMARY KEY (account_id, user_id)
+);
+CREATE TABLE notification_choices (
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  user_id TEXT NOT NULL REFERENCES users (id),
+  kind TEXT NOT NULL,
+  channel TEXT NOT NULL,
+  enabled BOOLEAN NOT NULL,
+  PRIMARY KEY (account_id, user_id, kind, channel)
+);
+CREATE TABLE push_subscriptions (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  user_id    TEXT NOT NULL REFERENCES users (id),
+  digest     TEXT NOT NULL,
+  service    TEXT NOT NULL,
+  label      TEXT NOT NULL,
+  sealed     TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  sent_at    BIGINT,
+  UNIQUE (account_id, user_id, digest)
+);
+CREATE TABLE push_messages (
+  id              TEXT PRIMARY KEY,
+  account_id      TEXT NOT NULL REFERENCES accounts (id),
+  subscription_id TEXT NOT NULL REFERENCES push_subscriptions (id),
+  topic           TEXT NOT NULL,
+  urgent          BOOLEAN NOT NULL,
+  sealed          TEXT NOT NULL,
+  tries           BIGINT NOT NULL DEFAULT 0,
+  due_at          BIGINT NOT NULL,
+  created_at      BIGINT NOT NULL,
+  UNIQUE (subscription_id, topic)
+);
+CREATE INDEX push_messages_due ON push_messages (due_at);
+CREATE TABLE mail_refusals (
+  address TEXT PRIMARY KEY,
+  reason TEXT NOT NULL,
+  refused_at BIGINT NOT NULL
+);
+CREATE TABLE mail_outages (
+  server TEXT PRIMARY KEY,
+  reason TEXT NOT NULL,
+  tries BIGINT NOT NULL,
+  since BIGINT NOT NULL,
+  until BIGINT NOT NULL
+);
+CREATE INDEX mails_waiting ON mails (state, id) WHERE state <> 'sent';
+CREATE TABLE email_routes (
+  id TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  address TEXT NOT NULL,
+  kinds TEXT NOT NULL,
+  created_by TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  asked BIGINT NOT NULL,
+  asked_at BIGINT NOT NULL,
+  confirmed_at BIGINT,
+  deleted_at BIGINT
+, digest TEXT NOT NULL DEFAULT '', mailbox TEXT NOT NULL DEFAULT '');
+CREATE UNIQUE INDEX email_routes_address ON email_routes (account_id, address) WHERE deleted_at IS NULL;
+CREATE TABLE notification_mails (
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  user_id TEXT NOT NULL REFERENCES users (id),
+  kind TEXT NOT NULL,
+  begun BIGINT NOT NULL,
+  mailed BIGINT NOT NULL,
+  PRIMARY KEY (account_id, user_id, kind)
+);
+CREATE TABLE email_route_mails (
+  route_id TEXT NOT NULL REFERENCES email_routes (id) ON DELETE CASCADE,
+  kind TEXT NOT NULL,
+  begun BIGINT NOT NULL,
+  mailed BIGINT NOT NULL,
+  PRIMARY KEY (route_id, kind)
+);
+CREATE INDEX email_routes_digest ON email_routes (digest, asked_at);
+CREATE INDEX mails_next ON mails (notice, id) WHERE state = 'due';
+CREATE INDEX push_subscriptions_digest ON push_subscriptions (digest);
+CREATE INDEX email_routes_mailbox ON email_routes (mailbox, asked_at);
+CREATE INDEX mails_over ON mails (created_at) WHERE state <> 'due';
+CREATE INDEX asks_source ON asks (account_id, source, created_at, id);
+CREATE INDEX tasks_unfinished ON tasks (account_id, created_at, id)
+  WHERE status IN ('pending', 'held', 'claimed', 'running', 'awaiting_ci', 'awaiting_review', 'mergeable');
+CREATE INDEX blockers_state ON blockers (account_id, state, created_at, id);
+CREATE TABLE signin_links (
+  hash TEXT PRIMARY KEY,
+  user_id TEXT NOT NULL REFERENCES users (id),
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  return_to TEXT NOT NULL,
+  expires_at BIGINT NOT NULL
+);
+CREATE INDEX tasks_id ON tasks (account_id, id);
+CREATE INDEX tasks_tail ON tasks ((substr(id, 33, 4)), account_id);
+CREATE INDEX tasks_branch ON tasks (account_id, branch, created_at, id);
+CREATE INDEX tasks_box ON tasks (account_id, box_id, created_at, id) WHERE box_id IS NOT NULL;
+CREATE INDEX pulls_id ON pulls (account_id, id);
+CREATE INDEX pulls_tail ON pulls ((substr(id, 33, 4)), account_id);
+CREATE INDEX pulls_branch ON pulls (account_id, head_ref, created_at, id);
+CREATE INDEX asks_id ON asks (account_id, id);
+CREATE INDEX asks_tail ON asks ((substr(id, 33, 4)), account_id);
+CREATE INDEX plans_id ON plans (account_id, id);
+CREATE INDEX plans_tail ON plans ((substr(id, 33, 4)), account_id);
+CREATE INDEX blockers_id ON blockers (account_id, id);
+CREATE INDEX blockers_tail ON blockers ((substr(id, 33, 4)), account_id);
+CREATE INDEX escalations_id ON escalations (account_id, id);
+CREATE INDEX escalations_tail ON escalations ((substr(id, 33, 4)), account_id);
+CREATE INDEX boxes_id ON boxes (account_id, id);
+CREATE INDEX boxes_tail ON boxes ((substr(id, 33, 4)), account_id);
+CREATE INDEX boxes_name ON boxes (account_id, name, created_at, id);
+CREATE INDEX sessions_id ON sessions (account_id, id);
+CREATE INDEX sessions_tail ON sessions ((substr(id, 33, 4)), account_id);
+CREATE INDEX issues_id ON issues (account_id, id);
+CREATE INDEX issues_tail ON issues ((substr(id, 33, 4)), account_id);
+CREATE INDEX sessions_model ON sessions (account_id, model, started_at, id) WHERE model IS NOT NULL;
+CREATE INDEX sessions_outcome ON sessions (account_id, outcome, started_at, id) WHERE outcome IS NOT NULL;
+CREATE INDEX sessions_repo ON sessions (repo_id, started_at, id) WHERE repo_id IS NOT NULL;
+CREATE TABLE former_members (
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  user_id    TEXT NOT NULL REFERENCES users (id),
+  left_at    BIGINT NOT NULL,
+  PRIMARY KEY (account_id, user_id)
+);
+CREATE INDEX sessions_task ON sessions (task_id) WHERE task_id IS NOT NULL;
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (4, 3, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (5, 4, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (6, 5, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (7, 6, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (8, 8, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (9, 9, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (10, 10, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (11, 11, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (12, 12, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (13, 14, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (14, 15, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (15, 17, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (16, 18, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (17, 19, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (18, 21, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (19, 22, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (20, 25, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (21, 26, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (22, 27, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (23, 28, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (24, 30, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (25, 31, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (26, 32, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (27, 33, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (28, 34, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (29, 35, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (30, 36, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (31, 37, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (32, 38, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (33, 40, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (34, 41, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (35, 42, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (36, 43, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (37, 44, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (38, 45, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (39, 60, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (40, 61, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (41, 70, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (42, 71, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (43, 80, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (44, 85, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (45, 90, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (46, 95, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (47, 100, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (48, 105, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (49, 106, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (50, 107, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (51, 108, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (52, 109, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (53, 110, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (54, 111, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (55, 115, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (56, 120, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (57, 127, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (58, 130, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (59, 131, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (60, 135, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (61, 140, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (62, 141, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (63, 142, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (64, 150, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (65, 151, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (66, 160, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (67, 161, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (68, 162, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (69, 170, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (70, 171, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (71, 172, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (72, 179, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (73, 180, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (74, 181, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (75, 182, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (76, 183, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (77, 184, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (78, 190, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (79, 191, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (80, 195, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (81, 200, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (82, 201, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (83, 212, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (84, 221, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (85, 222, 1);
+INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
