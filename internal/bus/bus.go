@@ -55,6 +55,8 @@ type Config struct {
 	Logger *slog.Logger
 	PutOut time.Duration // how long a box that calls far too often cannot connect; 0 is a minute
 	Share  int           // bytes a second that one box may send; 0 is 16 MiB
+	// Now is the time by which it is counted what a box may send. nil: time.Now.
+	Now func() time.Time
 	// Observe is told of every call that was answered, with the error that it was
 	// answered. nil: nobody is.
 	Observe func(method string, took time.Duration, err error)
@@ -97,6 +99,9 @@ func Start(ctx context.Context, cfg Config) (*Bus, error) {
 	if cfg.Share == 0 {
 		cfg.Share = boxShare
 	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
 	if cfg.Owner == nil {
 		return nil, errors.New("bus: nobody says whose an account is")
 	}
@@ -109,7 +114,7 @@ func Start(ctx context.Context, cfg Config) (*Bus, error) {
 		shut: map[string]bool{}, admitted: map[string]string{}, out: map[string]bool{},
 	}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
-	b.calls.of, b.calls.share = map[string]*share{}, cfg.Share
+	b.calls.of, b.calls.share, b.calls.now = map[string]*share{}, cfg.Share, cfg.Now
 	if err := b.start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("bus: %w", err), b.Close(ctx))
 	}

@@ -16,6 +16,7 @@ import (
 
 	"yardmaster/internal/box/conn"
 	"yardmaster/internal/proof/loopback"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/protocol"
 )
 
@@ -30,7 +31,7 @@ func TestDialBeforeTheControlPlaneIsUp(t *testing.T) {
 
 	c := x.dial(t, address)
 	x.await(t, "a failed attempt", func(s conn.State) bool { return s.Err != nil })
-	if _, err := c.Append(testContext(t), envelope("r", 1, 1, 1)); !errors.Is(err, conn.ErrOffline) {
+	if _, err := c.Append(patience.Context(t), envelope("r", 1, 1, 1)); !errors.Is(err, conn.ErrOffline) {
 		t.Errorf("an event without a connection: %v", err)
 	}
 	b = start(t, cfg)
@@ -71,7 +72,7 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	if err := c.Wait(testContext(t)); err != nil {
+	if err := c.Wait(patience.Context(t)); err != nil {
 		t.Fatal(err)
 	}
 	echo(t, b)
@@ -103,15 +104,15 @@ func TestNudge(t *testing.T) {
 	}
 	b.Nudge("bx", protocol.NudgeCommands)
 	b.Nudge("other", protocol.NudgeProve)
-	if verb := receive(t, "nudge", verbs["bx"]); verb != protocol.NudgeCommands {
+	if verb := patience.Receive(t, "nudge", verbs["bx"]); verb != protocol.NudgeCommands {
 		t.Errorf("bx hears %q", verb)
 	}
-	if verb := receive(t, "nudge", verbs["other"]); verb != protocol.NudgeProve {
+	if verb := patience.Receive(t, "nudge", verbs["other"]); verb != protocol.NudgeProve {
 		t.Errorf("the other hears %q", verb)
 	}
 	b.Nudge("*", protocol.NudgeProve) // * is no box id
 	b.Nudge("bx", "end")
-	if verb := receive(t, "nudge", verbs["bx"]); verb != "end" {
+	if verb := patience.Receive(t, "nudge", verbs["bx"]); verb != "end" {
 		t.Errorf("a nudge to everybody arrived: %q", verb)
 	}
 }
@@ -130,11 +131,11 @@ func TestSizes(t *testing.T) {
 	e := envelope("r", 1, 1, 1)
 	e.Events[0].Data = []byte(`"` + strings.Repeat("y", protocol.MaxMessage-200) + `"`)
 	var got string
-	if err := c.Call(testContext(t), protocol.CallAppend, e, &got); err != nil || len(got) != 1_000_000 {
+	if err := c.Call(patience.Context(t), protocol.CallAppend, e, &got); err != nil || len(got) != 1_000_000 {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 	e.Events[0].Data = []byte(`"` + strings.Repeat("y", protocol.MaxMessage) + `"`)
-	if _, err := c.Append(testContext(t), e); !errors.Is(err, conn.ErrTooLarge) {
+	if _, err := c.Append(patience.Context(t), e); !errors.Is(err, conn.ErrTooLarge) {
 		t.Errorf("over the limit: %v", err)
 	}
 }

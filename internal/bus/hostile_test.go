@@ -2,7 +2,7 @@ package bus_test
 
 import (
 	"context"
-	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"yardmaster/internal/bus/hostile"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/protocol"
 )
 
@@ -24,7 +25,7 @@ func TestHostileBox(t *testing.T) {
 			t.Parallel()
 			cfg := newConfig(t)
 			b := start(t, cfg)
-			serveWorst(t, b, parse(cfg.Keys.AccountSeed))
+			release := serveWorst(t, b, parse(cfg.Keys.AccountSeed))
 			attacker, victim := newSeat(t, b, "X"), newSeat(t, b, "V")
 			f := hostile.Field{
 				X: "X", V: "V",
@@ -35,11 +36,12 @@ func TestHostileBox(t *testing.T) {
 				System:         unrestricted(t, b, parse(cfg.Keys.SystemSeed)),
 				ControlAccount: public(parse(cfg.Keys.AccountSeed)),
 				VictimAccount:  public(victim.account),
+				Release:        release,
 			}
 			if unbound {
 				f.Attack = attacker.unbound(t, b)
 			}
-			tried, err := hostile.Play(testContext(t), f)
+			tried, err := hostile.Play(patience.Context(t), f)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,7 +53,7 @@ func TestHostileBox(t *testing.T) {
 			if len(tried) < 200 {
 				t.Errorf("only %d attempts", len(tried))
 			}
-			t.Logf("%d attempts", len(tried))
+			t.Logf("%d attempts, of which the flood was: %s", len(tried), tried[len(tried)-3].Name)
 		})
 	}
 }
@@ -61,14 +63,15 @@ func TestHostileGameCanBeLost(t *testing.T) {
 	t.Parallel()
 	cfg := newConfig(t)
 	b := start(t, cfg)
-	serveWorst(t, b, parse(cfg.Keys.AccountSeed))
+	release := serveWorst(t, b, parse(cfg.Keys.AccountSeed))
 	control := parse(cfg.Keys.AccountSeed)
 	inside := func(more ...nats.Option) (*nats.Conn, error) {
 		return nats.Connect(b.URL(), append(more, login(control))...)
 	}
-	tried, err := hostile.Play(testContext(t), hostile.Field{
+	tried, err := hostile.Play(patience.Context(t), hostile.Field{
 		X: "X", V: "V", Attack: inside, Suffer: inside, Control: unrestricted(t, b, control), VictimSide: unrestricted(t, b, control),
 		System: unrestricted(t, b, parse(cfg.Keys.SystemSeed)), ControlAccount: public(control), VictimAccount: public(control),
+		Release: release,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -85,17 +88,19 @@ func TestHostileGameCanBeLost(t *testing.T) {
 }
 
 // A box that sends as much as its connection carries is refused beyond its share;
-// the calls of other boxes, on the connection that serves all, are still answered.
+// the calls of other boxes, on the connection that serves all, are answered meanwhile.
 func TestFlood(t *testing.T) {
 	t.Parallel()
-	const share = 1 << 20 // a slow machine exceeds it too
+	const share, size = 1 << 20, 250 << 10
 	c := newConfig(t)
 	c.Share = share
+	var second atomic.Int64
+	c.Now = func() time.Time { return time.Unix(second.Load(), 0) }
 	b := start(t, c)
 	echo(t, b)
 	var taken atomic.Int64
 	err := b.Handle(protocol.CallAppend, func(_ context.Context, _ string, data []byte) (any, error) {
-		taken.Add(int64(len(data)))
+		taken.Add(1)
 		return struct{}{}, nil
 	})
 	if err != nil {
@@ -108,85 +113,144 @@ func TestFlood(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	var refused atomic.Int64
+	answers := make(chan bool, 10_000) // whether a call was taken
 	if _, err := nc.Subscribe("_INBOX.X.>", func(m *nats.Msg) {
-		if m.Header.Get("Nats-Service-Error-Code") == "429" {
-			refused.Add(1)
-		}
+		answers <- m.Header.Get("Nats-Service-Error-Code") != "429"
 	}); err != nil {
 		t.Fatal(err)
 	}
-	var waits []time.Duration // of the honest box
-	began := time.Now()
-	body := make([]byte, 250<<10)
-	for i := 0; time.Since(began) < 5*time.Second || refused.Load() == 0; i++ {
-		if err := nc.PublishRequest(protocol.CallSubject("X", protocol.CallAppend), "_INBOX.X.r", body); err != nil && refused.Load() == 0 {
-			t.Fatal(err)
-		} else if err != nil {
-			break // it was refused so often that it was put out
+	body := make([]byte, size)
+	// The box sends n calls, of which so many fit into its share.
+	flood := func(n, fit int) {
+		t.Helper()
+		before := taken.Load()
+		for range n {
+			if err := nc.PublishRequest(protocol.CallSubject("X", protocol.CallAppend), "_INBOX.X.r", body); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if i%20 == 0 {
-			asked := time.Now()
-			works(t, honest, "honest")
-			waits = append(waits, time.Since(asked))
+		got := 0
+		for range n {
+			if patience.Receive(t, "an answer to the flood", answers) {
+				got++
+			}
 		}
-		if time.Since(began) > patience {
-			t.Fatal("nothing was refused")
+		if got != fit || taken.Load()-before != int64(fit) {
+			t.Errorf("of %d calls %d were taken and %d answered so; the share is %d", n, taken.Load()-before, got, fit)
 		}
 	}
-	// One call may meet a moment in which the machine does something else.
-	slices.Sort(waits)
-	if n := len(waits); n < 10 || waits[n*3/4] > time.Second || waits[n-1] > patience/2 {
-		t.Errorf("an honest box waited %s", waits)
+	const weighs = size + 8<<10
+	flood(500, 4*share/weighs)
+	second.Add(1)
+	flood(500, (4*share%weighs+share)/weighs)
+
+	// Meanwhile an honest box is answered: the flood ends when it has been, not before.
+	done := make(chan struct{})
+	var flooding sync.WaitGroup
+	var sent atomic.Int64
+	flooding.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			if sent.Load()%200 == 0 {
+				second.Add(1) // so that it is refused for ever, and never put out
+			}
+			if err := nc.PublishRequest(protocol.CallSubject("X", protocol.CallAppend), "_INBOX.X.r", body); err != nil {
+				t.Error(err)
+				return
+			}
+			sent.Add(1)
+			select {
+			case <-answers:
+			default:
+			}
+		}
+	})
+	for i := range int64(20) {
+		patience.Until(t, "the flood goes on", func() bool { return sent.Load() > 20*i || t.Failed() })
+		works(t, honest, "honest")
 	}
-	if most := int64(share * (4 + time.Since(began).Seconds() + 1)); taken.Load() > most {
-		t.Errorf("%d MB were taken of one box, its share was %d", taken.Load()>>20, most>>20)
-	}
-	t.Logf("%d MB taken, %d calls refused", taken.Load()>>20, refused.Load())
+	close(done)
+	flooding.Wait()
 }
 
 // A box that goes on calling after many refusals is disconnected: the calls of
-// others and the server's own Ping are answered. After Config.PutOut the box may
-// connect again.
-func TestBoxThatAsksOnAndOn(t *testing.T) { // alone: it takes all that the machine has
+// others and the server's own Ping are answered. Until Config.PutOut is over the box
+// cannot connect.
+func TestBoxThatAsksOnAndOn(t *testing.T) {
+	t.Parallel()
+	const fit, refusals = 4 << 20 / (8 << 10), 5000 // calls that its share holds, and refusals that are put up with
 	cfg := newConfig(t)
-	cfg.PutOut = 10 * time.Second
+	cfg.Share, cfg.PutOut = 1<<20, time.Hour
+	cfg.Now = func() time.Time { return time.Unix(0, 0) }
 	b := start(t, cfg)
 	echo(t, b)
 	honest := enrol(t, b, "honest").connect(t, b)
 	x := newSeat(t, b, "X")
 	cut := make(chan error, 1)
-	nc, err := x.bound(t, b)(nats.NoReconnect(), nats.ClosedHandler(func(nc *nats.Conn) { cut <- nc.LastError() }))
+	nc, err := x.bound(t, b)(nats.CustomInboxPrefix("_INBOX.X"), nats.NoReconnect(),
+		nats.ClosedHandler(func(nc *nats.Conn) { cut <- nc.LastError() }))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	began := time.Now()
-	for time.Since(began) < 2*patience {
-		if err := nc.PublishRequest(protocol.CallSubject("X", protocol.CallPing), "_INBOX.X.r", nil); err != nil {
+	ask := func(n int) {
+		for range n {
+			if nc.PublishRequest(protocol.CallSubject("X", protocol.CallPing), "_INBOX.X.r", nil) != nil {
+				return // it is out
+			}
+		}
+	}
+	ask(refusals - 1) // and one more below; so many are borne in any case
+	if _, err := nc.RequestWithContext(patience.Context(t), protocol.CallSubject("X", protocol.CallPing), nil); err != nil || nc.IsClosed() {
+		t.Errorf("after %d calls the box is answered: %v; out: %v", refusals, err, nc.IsClosed())
+	}
+	ask(fit + 1)
+	_ = nc.FlushWithContext(patience.Context(t)) // it fails if the box is out already
+	err = patience.Receive(t, "the end of the connection", cut)
+	t.Logf("put out: %v", err)
+	for range 3 {
+		if nc, err := x.bound(t, b)(); err == nil {
+			nc.Close()
+			t.Error("the box came back at once")
+		}
+	}
+	works(t, honest, "honest")
+	if err := b.Ping(patience.Context(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+// A box that was put out comes back when its time is over.
+func TestBoxThatWasPutOutComesBack(t *testing.T) {
+	t.Parallel()
+	cfg := newConfig(t)
+	cfg.Share, cfg.PutOut = 1<<20, time.Millisecond
+	cfg.Now = func() time.Time { return time.Unix(0, 0) }
+	b := start(t, cfg)
+	x := newSeat(t, b, "X")
+	cut := make(chan struct{})
+	nc, err := x.bound(t, b)(nats.NoReconnect(), nats.ClosedHandler(func(*nats.Conn) { close(cut) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	for range 10_000 {
+		if nc.PublishRequest(protocol.CallSubject("X", protocol.CallPing), "_INBOX.X.r", nil) != nil {
 			break
 		}
 	}
-	err = receive(t, "the end of the connection", cut)
-	t.Logf("put out after %s: %v", time.Since(began), err)
-	if nc, err := x.bound(t, b)(); err == nil {
-		nc.Close()
-		t.Error("the box came back at once")
-	}
-	works(t, honest, "honest")
-	if err := b.Ping(testContext(t)); err != nil {
-		t.Error(err)
-	}
-	for {
+	patience.Ended(t, "the end of the connection", cut)
+	patience.Until(t, "the box is back", func() bool {
 		nc, err := x.bound(t, b)()
 		if err == nil {
 			nc.Close()
-			break
 		}
-		if time.Since(began) > 4*patience {
-			t.Fatalf("the box does not come back: %v", err)
-		}
-	}
+		return err == nil
+	})
 }
 
 // No stream is within reach of a box's account or of the control plane's.
@@ -197,7 +261,7 @@ func TestNoJetStream(t *testing.T) {
 	for name, account := range map[string]nkeys.KeyPair{"box": newSeat(t, b, "X").account, "control plane": parse(cfg.Keys.AccountSeed)} {
 		nc := unrestricted(t, b, account)
 		for _, subject := range []string{"$JS.API.INFO", "$JS.API.STREAM.CREATE.SPY", "$JS.API.STREAM.NAMES"} {
-			if m, err := nc.RequestWithContext(testContext(t), subject, []byte("{}")); err != nats.ErrNoResponders {
+			if m, err := nc.RequestWithContext(patience.Context(t), subject, []byte("{}")); err != nats.ErrNoResponders {
 				t.Errorf("%s, %s: %v %v", name, subject, m, err)
 			}
 		}
@@ -205,15 +269,16 @@ func TestNoJetStream(t *testing.T) {
 }
 
 // serveWorst answers calls as the control plane does, but echoes everything the
-// asker sent.
-func serveWorst(t *testing.T, b server, control nkeys.KeyPair) {
+// asker sent. Calls of the slow method wait for release.
+func serveWorst(t *testing.T, b server, control nkeys.KeyPair) (release func()) {
 	t.Helper()
+	held := make(chan func(), 100)
 	nc := unrestricted(t, b, control)
 	for _, method := range []string{hostile.EchoMethod, hostile.SlowMethod, "claim", "append"} {
 		sub, err := nc.QueueSubscribe(protocol.CallSubject("*", method), "cp", func(m *nats.Msg) {
 			answer := func() { _ = m.RespondMsg(&nats.Msg{Data: m.Data, Header: m.Header}) }
 			if method == hostile.SlowMethod {
-				time.AfterFunc(hostile.SlowTime, answer)
+				held <- answer
 				return
 			}
 			answer()
@@ -228,6 +293,7 @@ func serveWorst(t *testing.T, b server, control nkeys.KeyPair) {
 	if err := nc.Flush(); err != nil {
 		t.Fatal(err)
 	}
+	return func() { patience.Receive(t, "a call that waits", held)() }
 }
 
 // seat is a box's account whose private key, unlike a real one's, is known.

@@ -37,6 +37,7 @@ type share struct {
 // calls are the calls in progress, and the shares of the boxes.
 type calls struct {
 	share   int // bytes a second of each box
+	now     func() time.Time
 	running sync.WaitGroup
 	mu      sync.Mutex
 	of      map[string]*share // by box id
@@ -53,7 +54,7 @@ var (
 // begin runs do in a goroutine of its own, or answers the refusal. enough tells
 // that the box was refused too often and must be disconnected.
 func (c *calls) begin(boxID, method string, size int, do func()) (refused *fault.Error, enough bool) {
-	now := time.Now()
+	now := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {

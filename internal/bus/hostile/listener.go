@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -10,7 +11,9 @@ import (
 
 // listener records every message in an account.
 type listener struct {
-	sub *nats.Subscription
+	nc    *nats.Conn
+	sub   *nats.Subscription
+	marks int // that upToNow has sent
 
 	mu      sync.Mutex
 	seen    map[string]string // subject -> reply
@@ -18,7 +21,7 @@ type listener struct {
 }
 
 func listen(nc *nats.Conn) (*listener, error) {
-	l := &listener{seen: map[string]string{}, changed: make(chan struct{})}
+	l := &listener{nc: nc, seen: map[string]string{}, changed: make(chan struct{})}
 	sub, err := nc.Subscribe(">", func(m *nats.Msg) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -41,10 +44,9 @@ func (l *listener) clear() {
 	clear(l.seen)
 }
 
-// await waits up to limit for a message with the subject, and answers its reply
+// await waits until late for a message with the subject, and answers its reply
 // subject.
-func (l *listener) await(ctx context.Context, subject string, limit time.Duration) (reply string, ok bool) {
-	late := time.After(limit)
+func (l *listener) await(ctx context.Context, subject string, late <-chan time.Time) (reply string, ok bool) {
 	for {
 		l.mu.Lock()
 		reply, ok = l.seen[subject]
@@ -63,17 +65,24 @@ func (l *listener) await(ctx context.Context, subject string, limit time.Duratio
 	}
 }
 
-// heard tells whether a message with the subject arrives within settle.
+// heard tells whether a message with the subject has arrived, or does within settle.
 func (l *listener) heard(subject string) bool {
-	_, ok := l.await(context.Background(), subject, settle)
+	_, ok := l.await(context.Background(), subject, time.After(settle))
 	return ok
 }
 
-// replyOf waits up to 5 s for a message with the subject, and answers its reply
-// subject; empty if there was none.
-func (l *listener) replyOf(ctx context.Context, subject string) string {
-	reply, _ := l.await(ctx, subject, 5*time.Second)
-	return reply
+// upToNow waits until the listener has heard all that the server has routed to it: a
+// message of its own comes behind that.
+func (l *listener) upToNow(ctx context.Context) error {
+	l.marks++
+	mark := fmt.Sprint("mark.", l.marks)
+	if err := l.nc.Publish(mark, nil); err != nil {
+		return fmt.Errorf("hostile: %w", err)
+	}
+	if _, ok := l.await(ctx, mark, nil); !ok {
+		return fmt.Errorf("hostile: a listener does not hear itself: %w", ctx.Err())
+	}
+	return nil
 }
 
 // counter counts messages that must not arrive.
