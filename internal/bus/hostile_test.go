@@ -205,7 +205,8 @@ func TestBoxThatAsksOnAndOn(t *testing.T) {
 		}
 	}
 	ask(refusals - 1) // and one more below; so many are borne in any case
-	if _, err := nc.RequestWithContext(patience.Context(t), protocol.CallSubject("X", protocol.CallPing), nil); err != nil || nc.IsClosed() {
+	_, err = nc.RequestWithContext(patience.Context(t), protocol.CallSubject("X", protocol.CallPing), nil)
+	if err != nil || nc.IsClosed() {
 		t.Errorf("after %d calls the box is answered: %v; out: %v", refusals, err, nc.IsClosed())
 	}
 	ask(fit + 1)
