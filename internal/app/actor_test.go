@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/policy"
 )
 
@@ -15,7 +15,7 @@ import (
 // it, and none for a neighbour who knows the ids. The token of a box learns nothing.
 func TestActorsOfNeighbours(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
 			y := start(t, e)

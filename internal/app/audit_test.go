@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/event/hashchain"
 )
 
@@ -32,7 +32,7 @@ func (y *yard) exported() (lines []string) {
 // What the API shows of the record is what its hashes were made of.
 func TestExportVerifies(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			y := start(t, e)
 			y.push("acme/web", map[string]string{"README": "hello\n"})

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/event"
 	"yardmaster/internal/event/hashchain"
 	"yardmaster/internal/policy"
@@ -18,7 +19,7 @@ import (
 )
 
 func onBothEngines(t *testing.T, fn func(*testing.T, *yard)) {
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) { fn(t, start(t, e)) })
 	}
 }

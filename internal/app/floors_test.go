@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/protocol"
 )
@@ -12,7 +13,7 @@ import (
 // moment that it says so, with or without a file.
 func TestFloorsReachTheirReaders(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			y := start(t, e)
 			y.push("acme/web", map[string]string{".svc/policy.yml": "version: 1\nagent: {isolation: none}\nbudget: {run_usd: 50}\n" +

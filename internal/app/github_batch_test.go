@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/proof/github"
 )
 
@@ -44,7 +44,7 @@ func (f *atGitHub) happened(kind string) (all []map[string]any) {
 // the third are merged.
 func TestOwnQueueAtGitHub(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
 			f := place{yard: boot(t, e), files: shopWith(batched)}.connect(t)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/proof/github"
 )
 
@@ -18,7 +19,7 @@ func (f *atGitHub) has(tip, sha string) bool {
 // loses nothing: the push is refused, and the next try begins with what the person did.
 func TestBranchIsTakenBeforeThePush(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
 			f := beginRun(t, e)

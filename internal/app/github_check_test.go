@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/proof/github"
 )
@@ -22,7 +22,7 @@ func (f *atGitHub) knowsPolicy(text string) {
 // demand. A person who may write has it run again there, and nobody else.
 func TestOwnCheckAtGitHub(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
 			f := place{yard: boot(t, e), files: shopWith("version: 1\nreview: {mode: off}\nchecks: {command: 'grep -n Shop README.md'}\n")}.connect(t)
@@ -73,7 +73,7 @@ func TestOwnCheckAtGitHub(t *testing.T) {
 // passed there.
 func TestOwnCheckInTheMergeQueue(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
 			// The description of Enterprise Servers has no deliveries of merge queues.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 )
 
 const wishes = `scenarios:
@@ -29,7 +29,7 @@ const wishes = `scenarios:
 // imported with the backlog, begins nothing.
 func TestIssueToItsEnd(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
 			script := filepath.Join(t.TempDir(), "wishes.yml")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/proof/github"
 )
 
@@ -45,7 +46,7 @@ func (f *atGitHub) named() (names []string) {
 // of GitHub is lost; what GitHub delivers about it makes no second one.
 func TestCreateAtGitHub(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
 			f := connect(t, e, "administration")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/flow"
 	"yardmaster/internal/proof/github"
@@ -35,7 +36,7 @@ func (f *atGitHub) inspect(p shownPull) {
 // vault, and is under the policy of the base.
 func TestFork(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
 			f := connect(t, e)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 )
 
 type shownIssue struct {
@@ -31,7 +31,7 @@ func (f *atGitHub) issues() map[string]shownIssue {
 // there, once; a task with the sink gh becomes an issue there, which begins nothing.
 func TestIssueAtGitHub(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
 			f := connect(t, e)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/proof/github"
 )
@@ -15,7 +15,7 @@ import (
 // of its work: the next try goes on from the work of the first.
 func TestGitHubIsDown(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
 			f := &midRun{atGitHub: connect(t, e)}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/proof/github"
 )
 
@@ -52,7 +53,7 @@ func (f *atGitHub) inQueue() (p shownPull, there *github.Pull) {
 // reports on the head of its group, and what GitHub merges is merged.
 func TestMergeQueueAtGitHub(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
 			f := connect(t, e)

@@ -13,7 +13,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/relay"
-	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/github"
 )
@@ -53,7 +53,7 @@ func (f *atGitHub) relayed(id int64) string {
 // else steers the work: then with the App's.
 func TestGitOfARun(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
 			f := &midRun{atGitHub: connect(t, e)}

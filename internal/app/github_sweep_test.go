@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/delivery"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/policy"
@@ -35,7 +36,7 @@ func (f *atGitHub) sweep() {
 // conversation, a review that asks for changes, and that it was dismissed.
 func TestWordsWithoutDeliveries(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
 			f := connect(t, e)

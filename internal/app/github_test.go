@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/proof/github"
 	peer "yardmaster/internal/proof/github/description"
 	"yardmaster/internal/proof/rig"
@@ -180,7 +181,7 @@ func (f *atGitHub) tell() {
 // once a person has approved it here.
 func TestPullRequestAtGitHub(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
 			f := connect(t, e)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/proof/github"
 )
 
@@ -23,7 +23,7 @@ func (f *atGitHub) said(number int) (all []string) {
 // What people say at GitHub counts: commands in comments, and reviews.
 func TestWordsAtGitHub(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
 			f := connect(t, e)
@@ -100,7 +100,7 @@ printf "I looked.\n\n%sjson\n%s\n%s\n" "$f" "$j" "$f" > "$YARDMASTER_REPORT"
 // write answers a finding there; strangers and commands in its thread do not.
 func TestReviewAtGitHub(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
 			f := place{yard: boot(t, e), files: map[string]string{

@@ -126,7 +126,7 @@ func behind(t *testing.T, dsn string, fn func(tx *db.Tx) error) {
 // onBoth plays fn on both databases, with the flags of a server that has a folder
 // and a database of its own.
 func onBoth(t *testing.T, fn func(t *testing.T, e db.Engine, flags []string)) {
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			fn(t, e, []string{"--data", t.TempDir(), "--database", dbtest.DSN(t, e)})
 		})

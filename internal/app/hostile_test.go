@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/api/mcp"
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/policy"
 )
 
@@ -248,7 +249,7 @@ func TestEveryToolRefusesNonsense(t *testing.T) {
 // databases.
 func TestPathsThatAreNotText(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		y := start(t, e)
 		for _, o := range Ops() {
 			if names := pathParams(o.Path); len(names) == 0 || o.Rule.IsPublic() {

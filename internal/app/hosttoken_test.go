@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/relay"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/github"
 )
@@ -44,7 +45,7 @@ func (f *atGitHub) bindingOf(token string) (state string) {
 // the token stays refused.
 func TestPersonDrivesRepository(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
 			f := connect(t, e)

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 )
 
 // One task comes of fifty twins, on both databases, and each is told the same.
 func TestOneEffectOfManyTwins(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			y := start(t, e)
 			y.push("acme/web", map[string]string{"README.md": "web\n"})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/id"
 )
@@ -20,7 +21,7 @@ var (
 // file leaves the look to another node, however far the first came.
 func TestMergeIsLookedAtByAnotherNode(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			const before = "version: 1\n"
 			const merged, again = before + "merge: {mode: auto}\n", before + "merge: {mode: never}\n"

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/policy"
 )
 
@@ -26,7 +26,7 @@ var named = map[string]string{
 // a neighbour, and refuse what is no part of an id.
 func TestNamed(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
 			y := start(t, e)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/seed"
 )
@@ -74,7 +75,7 @@ func TestGrantsAreCapacity(t *testing.T) {
 // Two owners demoted at once leave one.
 func TestLastOwnerAtOnce(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			y := start(t, e)
 			owners := []string{y.user, y.person("bob", y.acct, policy.Owner), y.person("cem", y.acct, policy.Owner)}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 )
 
 // sameLogin changes an account to what it is, and so locks its row.
@@ -17,8 +18,10 @@ var sameLogin = db.S(`UPDATE accounts SET login = login WHERE id = $1`)
 // were run again because another one was in their way.
 func TestRetriesAreCounted(t *testing.T) {
 	t.Parallel()
-	for e, collide := range map[db.Engine]func(y *yard, a, b string){db.SQLite: shareACommit, db.Postgres: deadlock} {
+	collisions := map[db.Engine]func(y *yard, a, b string){db.SQLite: shareACommit, db.Postgres: deadlock}
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
+			collide := collisions[e]
 			y := boot(t, e, "--metrics-listen", "127.0.0.1:0")
 			a, b := y.tenant("a"), y.tenant("b")
 			before := y.retries()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/mail"
 	"yardmaster/internal/policy"
 )
@@ -46,7 +47,7 @@ func (y *yard) code(to, before string) (code string) {
 // from a mail, and is a member.
 func TestInvitedWithoutAnAccount(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			y := start(t, e)
 			var sent struct{ Link string }

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 )
 
 const mintsAll = `scenarios:
@@ -75,7 +75,7 @@ func (s connected) post(body string, wire io.Reader, header ...string) (status i
 // it is trusted. Over HTTP a body is read up to its limit, whatever is said of its length.
 func TestSources(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			script := filepath.Join(t.TempDir(), "judges.yml")
 			if err := os.WriteFile(script, []byte(mintsAll), 0o600); err != nil {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/policy"
 )
 
@@ -81,7 +81,7 @@ func file(t *testing.T, name, text string) string {
 // the task that made it.
 func TestLimitsFollowWork(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			y := start(t, e, "--scenario", file(t, "s.yml", spending), "--prices", file(t, "p.yml", twoDollarsAToken))
 			y.push("acme/web", map[string]string{"README": "hello\n",
@@ -202,7 +202,7 @@ func TestLimitsFollowWork(t *testing.T) {
 // until it has one, or no limit is left.
 func TestUnpricedModel(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			y := start(t, e, "--scenario", file(t, "s.yml", spending))
 			y.push("acme/web", map[string]string{"README": "hello\n"})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/provider"
 	"yardmaster/internal/proof/seed"
@@ -69,7 +70,7 @@ const ssoStart = "/auth/oidc/acme/start?return_to=%2Fv1%2Fme"
 // become members.
 func TestOIDCSignIn(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			y := start(t, e, "--allow-networks", "127.0.0.0/8")
 			p := provider.New(t)

@@ -21,6 +21,7 @@ import (
 	"yardmaster/internal/box/conn"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -135,8 +136,8 @@ func (y *yard) snapshot(account string) (out []string) {
 // it commands, reads, forges, takes and destroys nothing.
 func TestBoxOfAnotherTenant(t *testing.T) {
 	t.Parallel()
-	for name, e := range map[string]db.Engine{"sqlite": db.SQLite, "postgres": db.Postgres} {
-		t.Run(name, func(t *testing.T) {
+	for _, e := range dbtest.Engines() {
+		t.Run(e.String(), func(t *testing.T) {
 			y := start(t, e, "--lease", "60s")
 			y.push("acme/widgets", map[string]string{"README.md": "Widgets.\n"})
 			y.send("POST", "/v1/billing/keys", y.owner, `{"provider": "scripted"}`).want(http.StatusCreated)

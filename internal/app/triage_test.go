@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/policy"
 )
 
@@ -57,7 +57,7 @@ type seenAsk struct {
 // database, the queue.
 func TestTriage(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			script := filepath.Join(t.TempDir(), "judges.yml")
 			if err := os.WriteFile(script, []byte(judges), 0o600); err != nil {

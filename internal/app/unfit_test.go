@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/id"
 	"yardmaster/internal/protocol"
@@ -34,7 +35,7 @@ type addCheckArgs struct {
 // it came to there: another box runs it, and the first gets no more work.
 func TestCheckOnAnUnfitBox(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			w := newWorld(t, e)
 			n, account, repo, pr := w.nodes[0], id.New(), id.New(), id.New()

@@ -439,7 +439,7 @@ func does(action func()) (did bool) {
 // holds, and everything comes to an end.
 func TestWorkUnderDisorder(t *testing.T) {
 	t.Parallel()
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			set := func(name, value string) {
 				if err := flag.Set(name, value); err != nil {

@@ -252,7 +252,7 @@ func (nobody) Asker(_ *db.Tx, taskID, _ string) (string, string, error) {
 }
 
 func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
-	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) { fn(t, open(t, e)) })
 	}
 }

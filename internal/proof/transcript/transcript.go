@@ -76,6 +76,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/proof/rig"
 )
 
@@ -95,7 +96,12 @@ type way struct {
 	tools  bool // over MCP
 }
 
-var ways = []way{{"sqlite", db.SQLite, false}, {"postgres", db.Postgres, false}, {"mcp", db.SQLite, true}}
+var ways = func() (ways []way) {
+	for _, e := range dbtest.Engines() {
+		ways = append(ways, way{e.String(), e, false})
+	}
+	return append(ways, way{"mcp", db.SQLite, true})
+}()
 
 // RunAll plays the transcripts of all packages of the module at root, each package as
 // a subtest that is named for its folder.
