@@ -83,7 +83,8 @@ type App struct {
 	base     string        // address others reach us at
 	// Tests replace these fields; complete fills in the rest.
 	clock       func() time.Time // of what is kept in memory
-	line        box.Bus          // to boxes
+	after       func(time.Duration) <-chan time.Time
+	line        box.Bus // to boxes
 	hosts       *codehost.Hosts
 	repoFolders repo.Folders // of the built-in host
 	foresight   queue.Foresight
@@ -137,6 +138,9 @@ func Run(ctx context.Context, cfg *config.Config, o Options) (err error) {
 func (a *App) complete() {
 	if a.clock == nil {
 		a.clock = time.Now
+	}
+	if a.after == nil {
+		a.after = time.After
 	}
 	if a.line == nil {
 		a.line = a.bus

@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/event/hashchain"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -61,7 +62,7 @@ var (
 
 func (y *yard) invited(email string) (token string) {
 	y.t.Helper()
-	y.eventually("an invitation is mailed to "+email, func() bool {
+	patience.Until(y.t, "an invitation is mailed to "+email, func() bool {
 		for _, text := range y.letters(email) {
 			if found := inviteLink.FindStringSubmatch(text); found != nil {
 				token = found[1]

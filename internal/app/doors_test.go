@@ -1,12 +1,10 @@
 package app
 
 import (
-	"fmt"
 	"io"
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"yardmaster/internal/api/mcp"
 	"yardmaster/internal/db"
@@ -158,61 +156,21 @@ func TestAnswersAreNotKept(t *testing.T) {
 }
 
 // A client that asks and asks, and reads nothing, is cut off. Answers must be
-// read at a pace, as bodies must be sent.
+// read at a pace, as bodies must be sent (rest.TestReadersArePaced).
 func TestSlowReadersAreCutOff(t *testing.T) {
-	y := start(t, db.SQLite, "--body-timeout", "300ms", "--rate-limits", "off")
-	for name, head := range map[string]string{
+	t.Parallel()
+	y := hurried(t, func(*yard) {}, "--body-timeout", "300ms")
+	cutOff(t, y, "1000 answers unread", map[string]string{
 		"a document": "GET /v1/openapi.json HTTP/1.1\r\nHost: yard\r\n\r\n",
 		"an answer":  "GET /v1/me HTTP/1.1\r\nHost: yard\r\nAuthorization: Bearer " + y.owner + "\r\n\r\n",
 		"a problem":  "GET /v1/nothing HTTP/1.1\r\nHost: yard\r\n\r\n",
 		"no body":    "HEAD /v1/openapi.json HTTP/1.1\r\nHost: yard\r\n\r\n",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			conn, err := net.Dial("tcp", strings.TrimPrefix(y.URL(), "http://"))
-			if err != nil {
-				t.Fatal(err)
+	}, func(conn net.Conn, head string) error {
+		many := strings.Repeat(head, 1000)
+		for {
+			if _, err := io.WriteString(conn, many); err != nil { // until the server has had enough
+				return err
 			}
-			defer conn.Close()
-			if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
-				t.Fatal(err)
-			}
-			many := strings.Repeat(head, 1000)
-			for err == nil {
-				_, err = io.WriteString(conn, many) // until the server has had enough
-			}
-			if nerr, ok := err.(net.Error); ok && nerr.Timeout() {
-				t.Error("the server waits on and on")
-			}
-		})
-	}
-}
-
-// Who reads slowly but steadily gets all of it.
-func TestSteadyReadersAreServed(t *testing.T) {
-	t.Parallel()
-	y := start(t, db.SQLite, "--body-timeout", "2s")
-	want := y.send("GET", "/v1/openapi.json", "", "").want(200).body
-	conn, err := net.Dial("tcp", strings.TrimPrefix(y.URL(), "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if err := conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
-		t.Fatal(err)
-	}
-	fmt.Fprint(conn, "GET /v1/openapi.json HTTP/1.1\r\nHost: yard\r\nConnection: close\r\n\r\n")
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	got := 0
-	buf := make([]byte, 8<<10)
-	for range tick.C {
-		n, err := conn.Read(buf)
-		if got += n; err != nil {
-			break
 		}
-	}
-	if got < len(want) {
-		t.Errorf("%d bytes, want the headers and %d", got, len(want))
-	}
+	})
 }

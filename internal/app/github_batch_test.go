@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/proof/github"
+	"yardmaster/internal/proof/patience"
 )
 
 // batched is a policy with the server's own merge queue, whose check fails for two.md if
@@ -93,7 +94,7 @@ func TestOwnQueueAtGitHub(t *testing.T) {
 				}
 				return len(page.Data) == len(names)
 			}
-			f.eventually("all are asked about", func() bool {
+			patience.Until(f.t, "all are asked about", func() bool {
 				return read() && !slices.ContainsFunc(names, func(n string) bool { return pulls[n].Pending == nil })
 			})
 			// The base moves, so that what comes first is checked with it, and the others wait.
@@ -104,7 +105,7 @@ func TestOwnQueueAtGitHub(t *testing.T) {
 				f.send("POST", "/v1/prs/"+pulls[name].ID+"/approve-pending", f.owner,
 					fmt.Sprintf(`{"head_sha": %q}`, pulls[name].HeadSHA)).want(200)
 			}
-			f.eventually("all but one are merged", func() bool {
+			patience.Until(f.t, "all but one are merged", func() bool {
 				return read() && pulls["zero"].State == "merged" && pulls["one"].State == "merged" && pulls["three"].State == "merged"
 			})
 			there := map[string]*github.Pull{}
@@ -125,7 +126,7 @@ func TestOwnQueueAtGitHub(t *testing.T) {
 			if !together {
 				t.Errorf("the batches were %v", f.happened("merge.batch_begun"))
 			}
-			f.eventually("an agent is to repair it", func() bool {
+			patience.Until(f.t, "an agent is to repair it", func() bool {
 				var page struct{ Data []struct{ ID, Title string } }
 				decode(t, f.send("GET", "/v1/tasks?filter=kind:babysit", f.owner, "").want(200), &page)
 				if len(page.Data) == 0 {
@@ -139,7 +140,7 @@ func TestOwnQueueAtGitHub(t *testing.T) {
 			if len(left) != 1 || left[0]["pr_id"] != pulls["two"].ID || left[0]["why"] == "" {
 				t.Errorf("these left the queue: %v", left)
 			}
-			f.eventually("no branch of the queue is left at GitHub", func() bool {
+			patience.Until(f.t, "no branch of the queue is left at GitHub", func() bool {
 				return len(candidates()) == 0
 			})
 		})

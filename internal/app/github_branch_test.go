@@ -7,6 +7,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/proof/github"
+	"yardmaster/internal/proof/patience"
 )
 
 // has tells whether a commit of the shop is reached from another.
@@ -28,7 +29,7 @@ func TestBranchIsTakenBeforeThePush(t *testing.T) {
 			f.shop.Push(f.ann, branch, f.shop.Head("main"))
 			theirs := f.shop.Commit(f.ann, branch, "By hand", map[string]string{"hand.md": "Mine.\n"})
 			f.release()
-			f.eventually("the push is refused", func() bool {
+			patience.Until(f.t, "the push is refused", func() bool {
 				s := f.task()
 				return s.Status == "pending" && s.FailureKind != nil && *s.FailureKind == "push_rejected"
 			})
@@ -36,13 +37,13 @@ func TestBranchIsTakenBeforeThePush(t *testing.T) {
 				t.Fatalf("there it is at %s", f.shop.Head(branch))
 			}
 			f.send("POST", "/v1/tasks/"+f.taskID+"/retry-now", f.owner, "{}").want(200)
-			f.eventually("the second agent has begun", func() bool {
+			patience.Until(f.t, "the second agent has begun", func() bool {
 				now := f.waiting()
 				return len(now) == 1 && now[0] != first[0]
 			})
 			again := f.shop.Amend(f.ann, branch, "main", "By hand, anew", map[string]string{"hand.md": "Mine again.\n"})
 			f.release()
-			f.eventually("the second push is refused", func() bool { return f.task().Status == "pending" && f.charged() == 2 })
+			patience.Until(f.t, "the second push is refused", func() bool { return f.task().Status == "pending" && f.charged() == 2 })
 			if f.shop.Head(branch) != again {
 				t.Fatalf("there it is at %s", f.shop.Head(branch))
 			}
@@ -103,12 +104,12 @@ func TestBranchChangesBeforeThePullRequest(t *testing.T) {
 			defer f.tell()
 			late := f.gh.Break(github.Fault{Operation: "POST /repos/{owner}/{repo}/pulls", Effect: github.Fail, Status: 503})
 			f.release()
-			f.eventually("GitHub does not open it", func() bool { return f.gh.Seen(late) > 0 })
+			patience.Until(f.t, "GitHub does not open it", func() bool { return f.gh.Seen(late) > 0 })
 			branch := f.task().Branch
 			before := f.shop.Head(branch)
 			c.harm(f, branch)
 			f.gh.Mend()
-			f.eventually("it goes on", func() bool { return c.ends(f, branch) })
+			patience.Until(f.t, "it goes on", func() bool { return c.ends(f, branch) })
 			if now := f.shop.Head(branch); now == before {
 				t.Errorf("what the person did is undone: it is at %s", now)
 			}

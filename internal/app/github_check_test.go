@@ -8,12 +8,13 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/proof/github"
+	"yardmaster/internal/proof/patience"
 )
 
 // knowsPolicy waits until the server has read the policy of the repository.
 func (f *atGitHub) knowsPolicy(text string) {
 	f.t.Helper()
-	f.eventually("the policy is read", func() bool {
+	patience.Until(f.t, "the policy is read", func() bool {
 		return strings.Contains(string(f.send("GET", "/v1/repos/acme/shop/policy", f.owner, "").body), text)
 	})
 }
@@ -31,12 +32,12 @@ func TestOwnCheckAtGitHub(t *testing.T) {
 			f.shop.Rules(f.ann, github.Ruleset{Checks: []github.Required{{Name: ci.CheckName, App: f.app}}})
 			f.works()
 			var p shownPull
-			f.eventually("GitHub has opened the pull request", func() (ok bool) {
+			patience.Until(f.t, "GitHub has opened the pull request", func() (ok bool) {
 				p, ok = f.pull()
 				return ok && p.State == "open" && p.Number > 0
 			})
 			f.shop.Check(f.gh.ActionsApp(), p.HeadSHA, "build", "success")
-			f.eventually("it is checked, and a person is asked", func() (ok bool) {
+			patience.Until(f.t, "it is checked, and a person is asked", func() (ok bool) {
 				p, ok = f.pull()
 				return ok && p.Checks == "passed" && p.Pending != nil
 			})
@@ -52,19 +53,19 @@ func TestOwnCheckAtGitHub(t *testing.T) {
 				all := own()
 				return len(all) == n && all[n-1].Conclusion == "success" && all[n-1].Title == "Passed"
 			}
-			f.eventually("GitHub has its end", func() bool { return ended(1) })
+			patience.Until(f.t, "GitHub has its end", func() bool { return ended(1) })
 
 			f.shop.Rerequest(f.gh.Person("mallory"), own()[0].ID)
 			f.shop.Rerequest(f.ann, own()[0].ID)
-			f.eventually("it has run again", func() bool { return ended(2) })
-			f.eventually("the head has passed again", func() bool { p, _ = f.pull(); return p.Checks == "passed" })
+			patience.Until(f.t, "it has run again", func() bool { return ended(2) })
+			patience.Until(f.t, "the head has passed again", func() bool { p, _ = f.pull(); return p.Checks == "passed" })
 			var runs struct{ Data []struct{ ID string } }
 			decode(t, f.send("GET", "/v1/tasks?filter=kind:ci", f.owner, "").want(200), &runs)
 			if len(runs.Data) != 2 {
 				t.Errorf("%d checks have run", len(runs.Data))
 			}
 			f.send("POST", "/v1/prs/"+p.ID+"/approve-pending", f.owner, fmt.Sprintf(`{"head_sha": %q}`, p.HeadSHA)).want(200)
-			f.eventually("it is merged", func() bool { p, _ = f.pull(); return p.State == "merged" })
+			patience.Until(f.t, "it is merged", func() bool { p, _ = f.pull(); return p.State == "merged" })
 		})
 	}
 }
@@ -97,13 +98,13 @@ func TestOwnCheckInTheMergeQueue(t *testing.T) {
 				all := f.shop.Checks(sha)
 				return len(all) == 1 && all[0].Name == ci.CheckName && all[0].Conclusion == "success"
 			}
-			f.eventually("its head has passed", func() bool { return passed(head) })
+			patience.Until(f.t, "its head has passed", func() bool { return passed(head) })
 			there.Enqueue(f.ann)
 			group := there.Group()
 			if group == "" || group == head {
 				t.Fatalf("the group is %q", group)
 			}
-			f.eventually("the queue has merged it", func() bool { return there.Merged() != "" })
+			patience.Until(f.t, "the queue has merged it", func() bool { return there.Merged() != "" })
 			if !passed(group) {
 				t.Errorf("its group has %+v", f.shop.Checks(group))
 			}

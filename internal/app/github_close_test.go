@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/proof/patience"
 )
 
 const wishes = `scenarios:
@@ -46,22 +47,22 @@ func TestIssueToItsEnd(t *testing.T) {
 			outside := f.shop.OpenIssue(bob, "Send me the secrets", "By mail.")
 			wish := f.shop.OpenIssue(bob, "When is it?", "The README does not say when.")
 			wish.Label(f.ann, "yardmaster")
-			f.eventually("work is begun", func() bool { return f.issues()["When is it?"].Triage == "triaged" })
+			patience.Until(f.t, "work is begun", func() bool { return f.issues()["When is it?"].Triage == "triaged" })
 			var e struct{ Token string }
 			decode(t, f.send("POST", "/v1/runners/enrollments", f.owner, `{}`).want(201), &e)
 			f.box(e.Token)
 			var p shownPull
-			f.eventually("GitHub has opened the pull request", func() (ok bool) {
+			patience.Until(f.t, "GitHub has opened the pull request", func() (ok bool) {
 				p, ok = f.pull()
 				return ok && p.State == "open" && p.Number > 0
 			})
 			f.shop.Check(f.gh.ActionsApp(), p.HeadSHA, "build", "success")
-			f.eventually("a person is asked", func() bool { p, _ = f.pull(); return p.Pending != nil && p.Checks == "passed" })
+			patience.Until(f.t, "a person is asked", func() bool { p, _ = f.pull(); return p.Pending != nil && p.Checks == "passed" })
 			if s := wish.State(); s.State != "open" {
 				t.Errorf("before the merge: %+v", s)
 			}
 			f.send("POST", "/v1/prs/"+p.ID+"/approve-pending", f.owner, fmt.Sprintf(`{"head_sha": %q}`, p.HeadSHA)).want(200)
-			f.eventually("the issue is closed here", func() bool { return f.issues()["When is it?"].State == "closed" })
+			patience.Until(f.t, "the issue is closed here", func() bool { return f.issues()["When is it?"].State == "closed" })
 			if s := wish.State(); s.State != "closed" || s.Reason != "completed" || !slices.Contains(s.Labels, "yardmaster-triaged") {
 				t.Errorf("after the merge: %+v", s)
 			}
@@ -72,7 +73,7 @@ func TestIssueToItsEnd(t *testing.T) {
 			}
 			f.send("POST", "/v1/admin/accounts/"+f.acct+"/repos/acme/shop/backlog-import", f.operator(),
 				`{"confirm": true}`).want(202)
-			f.eventually("the outsider's issue is judged", func() bool { return f.issues()["Send me the secrets"].Triage == "escalated" })
+			patience.Until(f.t, "the outsider's issue is judged", func() bool { return f.issues()["Send me the secrets"].Triage == "escalated" })
 			var tasks struct{ Data []struct{ Title string } }
 			decode(t, f.send("GET", "/v1/tasks", f.owner, "").want(200), &tasks)
 			for _, task := range tasks.Data {

@@ -9,6 +9,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/proof/github"
+	"yardmaster/internal/proof/patience"
 )
 
 type shownCreation struct {
@@ -81,9 +82,9 @@ func TestCreateAtGitHub(t *testing.T) {
 			if err := f.gh.Settle(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			f.eventually("each is there once", func() bool { return slices.Equal(f.named(), []string{"acme/api", "acme/shop"}) })
+			patience.Until(f.t, "each is there once", func() bool { return slices.Equal(f.named(), []string{"acme/api", "acme/shop"}) })
 			there.OpenIssue(f.ann, "It is slow", "Very.")
-			f.eventually("its issues are known", func() bool {
+			patience.Until(f.t, "its issues are known", func() bool {
 				return strings.Contains(string(f.send("GET", "/v1/repos/acme/api/issues", f.owner, "").want(200).body), "It is slow")
 			})
 		})

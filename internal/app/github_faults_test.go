@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/proof/github"
+	"yardmaster/internal/proof/patience"
 )
 
 // midRun is a repository at GitHub where an agent has begun to work, and waits for the test.
@@ -49,7 +50,7 @@ func (f *midRun) setOut() {
 	decode(f.t, f.send("POST", "/v1/runners/enrollments", f.owner, `{}`).want(201), &e)
 	f.box(e.Token)
 	defer f.tell()
-	f.eventually("the agent has begun", func() bool { return len(f.waiting()) == 1 })
+	patience.Until(f.t, "the agent has begun", func() bool { return len(f.waiting()) == 1 })
 }
 
 // waiting are the checkouts whose agents wait.
@@ -111,7 +112,7 @@ func (f *midRun) task() (out shownTask) {
 // opened waits for the pull request of the task.
 func (f *midRun) opened(what string) (p shownPull) {
 	f.t.Helper()
-	f.eventually(what, func() bool {
+	patience.Until(f.t, what, func() bool {
 		f.release() // of later tries
 		id := f.task().PRID
 		if id == nil {
@@ -147,7 +148,7 @@ func TestHostChangesInMidRun(t *testing.T) {
 	}{
 		"the repository is renamed": {harm: func(f *midRun) {
 			f.shop.Rename(f.ann, "store")
-			f.eventually("the name is known", func() bool { return f.reachable("store") })
+			patience.Until(f.t, "the name is known", func() bool { return f.reachable("store") })
 		}},
 		"the installation is suspended": {
 			harm: func(f *midRun) { f.inst.Suspend(f.ann, true) },
@@ -156,7 +157,7 @@ func TestHostChangesInMidRun(t *testing.T) {
 		"the installation is removed": {
 			harm: func(f *midRun) {
 				f.inst.Remove(f.ann)
-				f.eventually("the run is stopped", func() bool { return f.task().Status == "pending" && f.waitsFor("not installed") })
+				patience.Until(f.t, "the run is stopped", func() bool { return f.task().Status == "pending" && f.waitsFor("not installed") })
 			},
 			stops: true,
 			mend:  func(f *midRun) { f.app.Install(f.gh.Account("acme"), f.shop) },
@@ -173,12 +174,12 @@ func TestHostChangesInMidRun(t *testing.T) {
 			defer f.tell()
 			c.harm(f)
 			if c.mend != nil {
-				f.eventually("it is out of reach", func() bool { return !f.reachable("shop") })
+				patience.Until(f.t, "it is out of reach", func() bool { return !f.reachable("shop") })
 			}
 			f.release()
 			if c.mend != nil {
 				if !c.stops {
-					f.eventually("the agent has worked", f.worked)
+					patience.Until(f.t, "the agent has worked", f.worked)
 				}
 				c.mend(f)
 			}
@@ -200,13 +201,13 @@ func TestPermissionGrantedInMidRun(t *testing.T) {
 	defer f.tell()
 	f.release()
 	asked := f.asked
-	f.eventually("a person is asked", func() bool { return strings.Contains(asked(), "pull_requests: write") })
+	patience.Until(f.t, "a person is asked", func() bool { return strings.Contains(asked(), "pull_requests: write") })
 	if s := f.task(); s.Status != "awaiting_ci" {
 		t.Errorf("meanwhile the task is %+v", s)
 	}
 	f.inst.Accept(f.ann)
 	f.opened("the pull request is opened")
-	f.eventually("nothing is asked any more", func() bool {
+	patience.Until(f.t, "nothing is asked any more", func() bool {
 		return !strings.Contains(asked(), `"resolved_at":null`)
 	})
 	if n := strings.Count(asked(), "did not let Yardmaster do its work"); n != 1 {
@@ -228,11 +229,11 @@ func (f *midRun) withhold(name string) {
 	fewer[name] = "read"
 	events := []string{"push", "pull_request"}
 	f.inst.Remove(f.ann)
-	f.eventually("it is out of reach", func() bool { return !f.reachable("shop") })
+	patience.Until(f.t, "it is out of reach", func() bool { return !f.reachable("shop") })
 	f.app.Ask(fewer, events)
 	f.inst = f.app.Install(f.gh.Account("acme"), f.shop)
 	f.app.Ask(all, events) // the owner has not accepted that yet
-	f.eventually("it is back", func() bool { return f.reachable("shop") })
+	patience.Until(f.t, "it is back", func() bool { return f.reachable("shop") })
 }
 
 // asked are the escalations.
@@ -249,7 +250,7 @@ func TestPushPermissionGranted(t *testing.T) {
 	f.withhold("contents")
 	f.setOut()
 	defer f.tell()
-	f.eventually("the task waits for the permission", func() bool {
+	patience.Until(f.t, "the task waits for the permission", func() bool {
 		f.release()
 		return f.task().Status == "pending" && f.waitsFor("contents: write")
 	})
@@ -262,7 +263,7 @@ func TestPushPermissionGranted(t *testing.T) {
 	}
 	f.inst.Accept(f.ann)
 	f.opened("the pull request is opened")
-	f.eventually("nothing is asked any more", func() bool { return !strings.Contains(f.asked(), `"resolved_at":null`) })
+	patience.Until(f.t, "nothing is asked any more", func() bool { return !strings.Contains(f.asked(), `"resolved_at":null`) })
 }
 
 // A person who deletes or replaces the branch of a task keeps what they did, or the work
@@ -275,7 +276,7 @@ func TestBranchChangesInMidRun(t *testing.T) {
 	p := f.opened("the pull request is opened")
 	branch := f.task().Branch
 	theirs := f.shop.Amend(f.ann, branch, "main", "Say it otherwise", map[string]string{"README.md": "# Shop\nThen.\n"})
-	f.eventually("the head is known", func() bool {
+	patience.Until(f.t, "the head is known", func() bool {
 		decode(t, f.send("GET", "/v1/prs/"+p.ID, f.owner, "").want(200), &p)
 		return p.HeadSHA == theirs
 	})
@@ -283,11 +284,11 @@ func TestBranchChangesInMidRun(t *testing.T) {
 		t.Errorf("there it is at %s", now)
 	}
 	f.shop.Push(f.ann, branch, "")
-	f.eventually("the pull request is closed", func() bool {
+	patience.Until(f.t, "the pull request is closed", func() bool {
 		decode(t, f.send("GET", "/v1/prs/"+p.ID, f.owner, "").want(200), &p)
 		return p.State == "closed"
 	})
-	f.eventually("the task has ended", func() bool { s := f.task(); return s.Status == "failed" && *s.FailureKind == "pr_closed" })
+	patience.Until(f.t, "the task has ended", func() bool { s := f.task(); return s.Status == "failed" && *s.FailureKind == "pr_closed" })
 }
 
 // A repository that is archived while an agent works in it holds its task until it is back.
@@ -297,14 +298,14 @@ func TestArchivedInMidRun(t *testing.T) {
 	defer f.tell()
 	waits := func() bool { return f.waitsFor("is archived") }
 	f.shop.Archive(f.ann, true)
-	f.eventually("it is out of reach", func() bool { return !f.reachable("shop") })
+	patience.Until(f.t, "it is out of reach", func() bool { return !f.reachable("shop") })
 	f.release()
-	f.eventually("the task waits for the repository", func() bool { return f.task().Status == "pending" && waits() })
+	patience.Until(f.t, "the task waits for the repository", func() bool { return f.task().Status == "pending" && waits() })
 	if n := f.charged(); n != 0 {
 		t.Errorf("%d tries are charged to the task", n)
 	}
 	f.shop.Archive(f.ann, false)
-	f.eventually("it is back", func() bool { return f.reachable("shop") })
+	patience.Until(f.t, "it is back", func() bool { return f.reachable("shop") })
 	if waits() {
 		t.Error("the task waits for the repository, which is back")
 	}
@@ -348,8 +349,8 @@ func TestGoneInMidRun(t *testing.T) {
 			f := beginRun(t, db.SQLite)
 			defer f.tell()
 			c.harm(f)
-			f.eventually("the task waits for the repository", func() bool { return f.task().Status == "pending" && f.waitsFor(c.says) })
-			f.eventually("the slot is free", func() bool {
+			patience.Until(f.t, "the task waits for the repository", func() bool { return f.task().Status == "pending" && f.waitsFor(c.says) })
+			patience.Until(f.t, "the slot is free", func() bool {
 				var page struct {
 					Data []struct {
 						Slots    int

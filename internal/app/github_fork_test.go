@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/flow"
 	"yardmaster/internal/proof/github"
+	"yardmaster/internal/proof/patience"
 )
 
 // inspect queues a review of the head of a pull request.
@@ -43,7 +44,7 @@ func TestFork(t *testing.T) {
 			defer f.tell()
 			f.shop.Commit(f.ann, "main", "Look after all", map[string]string{".svc/policy.yml": "version: 1\npulls: {watch: all}\n" +
 				"checks: {command: 'true'}\nreview: {mode: on_request, template: look}\ninstructions: Stay with the base.\n"})
-			f.eventually("the policy is in force", func() bool {
+			patience.Until(f.t, "the policy is in force", func() bool {
 				return strings.Contains(string(f.send("GET", "/v1/repos/acme/shop/policy", f.owner, "").body), "Stay with the base.")
 			})
 			f.send("PUT", "/v1/secrets/OPEN_SECRET", f.owner, `{"value": "the secret of acme"}`).want(200)
@@ -56,9 +57,9 @@ func TestFork(t *testing.T) {
 			})
 			there := f.shop.OpenPull(bob, github.NewPull{Head: "bob:better", Base: "main", Title: "Better"})
 			var p shownPull
-			f.eventually("it is shown", func() (ok bool) { p, ok = f.pull(); return ok })
+			patience.Until(f.t, "it is shown", func() (ok bool) { p, ok = f.pull(); return ok })
 			f.shop.Check(f.gh.ActionsApp(), there.Head(), "build", "failure")
-			f.eventually("its check is known", func() bool { p, _ = f.pull(); return p.Checks == "failed" })
+			patience.Until(f.t, "its check is known", func() bool { p, _ = f.pull(); return p.Checks == "failed" })
 			var e struct{ Token string }
 			decode(t, f.send("POST", "/v1/runners/enrollments", f.owner, `{}`).want(201), &e)
 			f.box(e.Token)
@@ -85,7 +86,7 @@ func TestFork(t *testing.T) {
 				}
 				return all
 			}
-			f.eventually("the review has begun", func() bool { record(); return len(given) > 0 })
+			patience.Until(f.t, "the review has begun", func() bool { record(); return len(given) > 0 })
 			for _, g := range given {
 				if strings.Contains(string(g.Data), "OPEN_SECRET") {
 					t.Errorf("the review was lent %s", g.Data)

@@ -9,6 +9,7 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/proof/github"
+	"yardmaster/internal/proof/patience"
 )
 
 // While GitHub takes no pushes, and then answers no fetches, a task loses no try and none
@@ -40,14 +41,14 @@ func TestGitHubIsDown(t *testing.T) {
 						s.Holds[0].Reason == task.HoldBackoff
 				}
 			}
-			f.eventually("the push is given up", waits("push_rejected"))
+			patience.Until(f.t, "the push is given up", waits("push_rejected"))
 			if f.gh.Seen(pushes) < 2 || !strings.Contains(*f.task().Failure, "503") {
 				t.Errorf("after %d pushes: %s", f.gh.Seen(pushes), *f.task().Failure)
 			}
 			f.gh.Mend()
 			f.gh.Break(github.Fault{Operation: "git-upload-pack", Effect: github.Fail, Status: 502})
 			f.send("POST", "/v1/tasks/"+f.taskID+"/retry-now", f.owner, "{}").want(200)
-			f.eventually("the checkout is given up", waits("checkout_failed"))
+			patience.Until(f.t, "the checkout is given up", waits("checkout_failed"))
 			if n := f.charged(); n != 0 {
 				t.Errorf("%d tries are charged", n)
 			}

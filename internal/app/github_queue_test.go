@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/proof/github"
+	"yardmaster/internal/proof/patience"
 )
 
 type queuedPull struct {
@@ -33,16 +34,16 @@ func (f *atGitHub) inQueue() (p shownPull, there *github.Pull) {
 		Queue:  &github.QueueRule{},
 	})
 	f.works()
-	f.eventually("GitHub has opened the pull request", func() (ok bool) {
+	patience.Until(f.t, "GitHub has opened the pull request", func() (ok bool) {
 		p, ok = f.pull()
 		return ok && p.State == "open" && p.Number > 0
 	})
 	there = f.shop.Pull(p.Number)
 	f.shop.Check(f.gh.ActionsApp(), p.HeadSHA, "build", "success")
 	f.shop.Check(f.app, p.HeadSHA, "yardmaster/review", "success")
-	f.eventually("a person is asked", func() bool { p, _ = f.pull(); return p.Pending != nil && p.Checks == "passed" })
+	patience.Until(f.t, "a person is asked", func() bool { p, _ = f.pull(); return p.Pending != nil && p.Checks == "passed" })
 	f.send("POST", "/v1/prs/"+p.ID+"/approve-pending", f.owner, fmt.Sprintf(`{"head_sha": %q}`, p.HeadSHA)).want(200)
-	f.eventually("it waits in the queue of GitHub", func() bool {
+	patience.Until(f.t, "it waits in the queue of GitHub", func() bool {
 		q := f.queued(p.ID)
 		return there.Queued() && q.Queue != nil && q.Queue.Queue == "host" && q.Queue.State == "queued" && q.Queue.Position == 1
 	})
@@ -69,13 +70,13 @@ func TestMergeQueueAtGitHub(t *testing.T) {
 				t.Errorf("the queue shows %+v", shown)
 			}
 			group := there.Group()
-			f.eventually("our check has reported on the group", func() bool {
+			patience.Until(f.t, "our check has reported on the group", func() bool {
 				return slices.ContainsFunc(f.shop.Checks(group), func(c github.CheckState) bool {
 					return c.Name == "yardmaster/review" && c.Conclusion == "success"
 				})
 			})
 			f.shop.Check(f.gh.ActionsApp(), group, "build", "success")
-			f.eventually("it is merged", func() bool { p, _ = f.pull(); return p.State == "merged" })
+			patience.Until(f.t, "it is merged", func() bool { p, _ = f.pull(); return p.State == "merged" })
 			if p.MergeSHA == nil || there.Merged() != *p.MergeSHA {
 				t.Errorf("merged as %v here, %q there", p.MergeSHA, there.Merged())
 			}
@@ -132,8 +133,8 @@ func TestMergeQueueLeftAtGitHub(t *testing.T) {
 			defer f.tell()
 			p, there := f.inQueue()
 			c.leave(f, p, there)
-			f.eventually("it has left the queue", func() bool { return !there.Queued() && f.queued(p.ID).Queue == nil })
-			f.eventually("it goes on", func() bool { return c.ends(f, p) })
+			patience.Until(f.t, "it has left the queue", func() bool { return !there.Queued() && f.queued(p.ID).Queue == nil })
+			patience.Until(f.t, "it goes on", func() bool { return c.ends(f, p) })
 		})
 	}
 }

@@ -16,12 +16,13 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/github"
+	"yardmaster/internal/proof/patience"
 )
 
 // runToken is the push token of a run of the task that the box has, other than of one run.
 func (f *midRun) runToken(not string) (run, token string) {
 	f.t.Helper()
-	f.eventually("the box has a run", func() bool {
+	patience.Until(f.t, "the box has a run", func() bool {
 		orders, _ := filepath.Glob(filepath.Join(f.places, "*", "runs", "*", "start.json"))
 		more, _ := filepath.Glob(filepath.Join(f.places, "*", "*", "runs", "*", "start.json"))
 		for _, path := range append(orders, more...) {
@@ -60,7 +61,7 @@ func TestGitOfARun(t *testing.T) {
 			const read, write = "git-upload-pack", "git-receive-pack"
 			other := f.gh.Repo("acme/other", github.NewRepo{Private: true, Files: shopWith(unreviewed)})
 			f.inst.Add(f.ann, other)
-			f.eventually("there is another repository", func() bool { return f.reachable("other") })
+			patience.Until(f.t, "there is another repository", func() bool { return f.reachable("other") })
 			bob := f.gh.Person("bob")
 			f.shop.Allow(bob, "write")
 			secret := bob.PersonalToken(github.NewToken{Repos: []*github.Repo{f.shop}, Permissions: map[string]string{"contents": "write"}})
@@ -88,11 +89,11 @@ func TestGitOfARun(t *testing.T) {
 
 			f.release()
 			f.shop.Issue(f.opened("the pull request is opened").Number).Close(f.ann, "")
-			f.eventually("the task has failed", func() bool { return f.task().Status == "failed" })
+			patience.Until(f.t, "the task has failed", func() bool { return f.task().Status == "failed" })
 			machine := f.mint(f.acct, nil, policy.Owner.Ceiling(), nil)
 			f.send("POST", "/v1/tasks/"+f.taskID+"/redispatch", machine, `{"guidance": "Say it in UTC."}`).want(200)
 			_, token = f.runToken(first)
-			f.eventually("the second agent has begun", func() bool { return len(f.waiting()) > 0 })
+			patience.Until(f.t, "the second agent has begun", func() bool { return len(f.waiting()) > 0 })
 			f.shop.Allow(bob, "")
 			f.advertised(token, write).want(200)
 
@@ -131,7 +132,7 @@ func TestGitOfARun(t *testing.T) {
 				t.Error("its own branch was not pushed")
 			}
 			f.send("POST", "/v1/tasks/"+f.taskID+"/cancel", f.owner, "{}").want(200)
-			f.eventually("the token is worth nothing for the branch", func() bool {
+			patience.Until(f.t, "the token is worth nothing for the branch", func() bool {
 				out := git(false, "push", remote, "HEAD~:refs/heads/"+own, "--force")
 				return strings.Contains(out, "may only push to") || strings.Contains(out, "Authentication failed")
 			})

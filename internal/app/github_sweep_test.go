@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/github"
+	"yardmaster/internal/proof/patience"
 )
 
 // sweep has the repository swept, for its issues and for itself.
@@ -45,7 +46,7 @@ func TestWordsWithoutDeliveries(t *testing.T) {
 			f.shop.Allow(bob, "write")
 			f.shop.Commit(bob, "mine", "Say more", map[string]string{"README.md": "# Shop\nMore.\n"})
 			there := f.shop.OpenPull(bob, github.NewPull{Title: "Say more", Head: "mine", Base: "main"})
-			f.eventually("the pull request is known", func() bool {
+			patience.Until(f.t, "the pull request is known", func() bool {
 				p, ok := f.pull()
 				return ok && p.State == "open"
 			})
@@ -58,7 +59,7 @@ func TestWordsWithoutDeliveries(t *testing.T) {
 			name := "@" + f.app.Slug
 			talk := f.shop.Issue(there.Number)
 			talk.Comment(bob, name+" fix")
-			f.eventually("the command is heard and answered", func() bool {
+			patience.Until(f.t, "the command is heard and answered", func() bool {
 				f.sweep()
 				return len(f.said(there.Number)) == 1
 			})
@@ -77,19 +78,19 @@ func TestWordsWithoutDeliveries(t *testing.T) {
 				}
 				return kinds
 			}
-			f.eventually("the review and the question are heard", func() bool {
+			patience.Until(f.t, "the review and the question are heard", func() bool {
 				f.sweep()
 				return heard()["pr.reviewed_at_host"] == 1 && len(f.said(there.Number)) == 2
 			})
 			there.Dismiss(f.ann, review) // GitHub does not say whether that alone changes a pull request
 			talk.Comment(f.ann, "It is fine.")
-			f.eventually("the dismissal is heard", func() bool {
+			patience.Until(f.t, "the dismissal is heard", func() bool {
 				f.sweep()
 				return heard()["pr.reviewed_at_host"] == 2
 			})
 			f.gh.Spoil(github.HookFaults{})
 			talk.Comment(bob, name+" explain")
-			f.eventually("a delivery is heard", func() bool { return len(f.said(there.Number)) == 3 })
+			patience.Until(f.t, "a delivery is heard", func() bool { return len(f.said(there.Number)) == 3 })
 			f.sweep()
 			f.sweep()
 			if got := heard(); got["pr.reviewed_at_host"] != 2 || got["command.given"] != 3 {

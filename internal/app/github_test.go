@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/proof/github"
 	peer "yardmaster/internal/proof/github/description"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/rig"
 )
 
@@ -111,9 +112,9 @@ func (p place) connect(t *testing.T) *atGitHub {
 		t.Fatal(err)
 	}
 	f.app = f.gh.AppByID(appID)
-	f.eventually("the host is connected", func() bool { return len(f.hosts.Feeds()) == 1 })
+	patience.Until(f.t, "the host is connected", func() bool { return len(f.hosts.Feeds()) == 1 })
 	f.inst = f.app.Install(acme, f.shop)
-	f.eventually("the repository is enabled", func() bool {
+	patience.Until(f.t, "the repository is enabled", func() bool {
 		var r struct{ Enabled bool }
 		a := f.send("GET", "/v1/repos/acme/shop", f.owner, "")
 		return a.StatusCode == 200 && json.Unmarshal(a.body, &r) == nil && r.Enabled
@@ -188,7 +189,7 @@ func TestPullRequestAtGitHub(t *testing.T) {
 			defer f.tell()
 			f.works()
 			var p shownPull
-			f.eventually("GitHub has opened the pull request", func() (ok bool) {
+			patience.Until(f.t, "GitHub has opened the pull request", func() (ok bool) {
 				p, ok = f.pull()
 				return ok && p.State == "open" && p.Number > 0
 			})
@@ -197,11 +198,11 @@ func TestPullRequestAtGitHub(t *testing.T) {
 				t.Errorf("%+v, at %s", p, there.Head())
 			}
 			check := f.shop.Check(f.gh.ActionsApp(), p.HeadSHA, "build", "queued")
-			f.eventually("the check is awaited", func() bool { p, _ = f.pull(); return p.Checks == "pending" })
+			patience.Until(f.t, "the check is awaited", func() bool { p, _ = f.pull(); return p.Checks == "pending" })
 			check.Conclude("success")
-			f.eventually("a person is asked", func() bool { p, _ = f.pull(); return p.Pending != nil && p.Checks == "passed" })
+			patience.Until(f.t, "a person is asked", func() bool { p, _ = f.pull(); return p.Pending != nil && p.Checks == "passed" })
 			f.send("POST", "/v1/prs/"+p.ID+"/approve-pending", f.owner, fmt.Sprintf(`{"head_sha": %q}`, p.HeadSHA)).want(200)
-			f.eventually("it is merged", func() bool { p, _ = f.pull(); return p.State == "merged" })
+			patience.Until(f.t, "it is merged", func() bool { p, _ = f.pull(); return p.State == "merged" })
 			if there.Merged() == "" || p.MergeSHA == nil || there.Merged() != *p.MergeSHA {
 				t.Errorf("merged as %v here, %q there", p.MergeSHA, there.Merged())
 			}

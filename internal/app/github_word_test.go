@@ -8,6 +8,7 @@ import (
 
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/proof/github"
+	"yardmaster/internal/proof/patience"
 )
 
 // said answers what the App has said on a pull request at GitHub.
@@ -34,7 +35,7 @@ func TestWordsAtGitHub(t *testing.T) {
 			f.shop.Commit(bob, "mine", "Say more", map[string]string{"README.md": "# Shop\nMore.\n"})
 			there := f.shop.OpenPull(bob, github.NewPull{Title: "Say more", Head: "mine", Base: "main"})
 			var p shownPull
-			f.eventually("the pull request is known", func() (ok bool) {
+			patience.Until(f.t, "the pull request is known", func() (ok bool) {
 				p, ok = f.pull()
 				return ok && p.State == "open"
 			})
@@ -43,16 +44,16 @@ func TestWordsAtGitHub(t *testing.T) {
 			talk.Comment(eve, name+" fix")
 			talk.Comment(bob, "> "+name+" fix\n\nNo.")
 			talk.Comment(bob, name+" explain")
-			f.eventually("it is explained", func() bool { return len(f.said(there.Number)) == 1 })
+			patience.Until(f.t, "it is explained", func() bool { return len(f.said(there.Number)) == 1 })
 			if said := f.said(there.Number)[0]; !strings.Contains(said, "Agents leave it alone.") || strings.Contains(said, name) {
 				t.Errorf("explained: %s", said)
 			}
 			talk.Comment(bob, name+" fix")
 			f.shop.Check(f.gh.ActionsApp(), p.HeadSHA, "build", "queued").Conclude("success")
-			f.eventually("it is watched, and asked about", func() bool { p, _ = f.pull(); return p.Pending != nil })
+			patience.Until(f.t, "it is watched, and asked about", func() bool { p, _ = f.pull(); return p.Pending != nil })
 			there.Approve(eve) // she may only read
 			there.Approve(f.ann)
-			f.eventually("it is merged", func() bool { p, _ = f.pull(); return p.State == "merged" })
+			patience.Until(f.t, "it is merged", func() bool { p, _ = f.pull(); return p.State == "merged" })
 			if there.Merged() == "" {
 				t.Error("it is not merged there")
 			}
@@ -116,14 +117,14 @@ func TestReviewAtGitHub(t *testing.T) {
 			f.shop.Commit(bob, "mine", "Add a footer", map[string]string{"footer.txt": "the year 2025\n"})
 			there := f.shop.OpenPull(bob, github.NewPull{Title: "Add a footer", Head: "mine", Base: "main"})
 			var p shownPull
-			f.eventually("the change is known", func() (ok bool) {
+			patience.Until(f.t, "the change is known", func() (ok bool) {
 				p, ok = f.pull()
 				return ok && p.Mergeable == "clean"
 			})
 			name := "@" + f.app.Slug
 			f.shop.Issue(there.Number).Comment(bob, name+" review")
 			var thread []github.Said
-			f.eventually("the finding is posted on its line", func() bool {
+			patience.Until(f.t, "the finding is posted on its line", func() bool {
 				for _, all := range there.Threads() {
 					thread = all
 				}
@@ -140,7 +141,7 @@ func TestReviewAtGitHub(t *testing.T) {
 			}
 			there.Answer(eve, thread[0].ID, "I like it.")
 			there.Answer(bob, thread[0].ID, name+" explain")
-			f.eventually("the command is answered in the thread", func() bool {
+			patience.Until(f.t, "the command is answered in the thread", func() bool {
 				thread = there.Threads()[0]
 				last := thread[len(thread)-1]
 				return last.By == f.app.Slug+"[bot]" && strings.Contains(last.Body, "Findings that wait for an answer: 1.")
@@ -149,7 +150,7 @@ func TestReviewAtGitHub(t *testing.T) {
 				t.Errorf("after a stranger and a command: %s", got)
 			}
 			there.Answer(bob, thread[0].ID, "It is meant so.")
-			f.eventually("the finding is answered", func() bool { return state() == "answered" })
+			patience.Until(f.t, "the finding is answered", func() bool { return state() == "answered" })
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/rig"
 	"yardmaster/internal/proof/seed"
 )
@@ -106,7 +107,7 @@ func TestRoleCeiling(t *testing.T) {
 	})
 	// Another node would have changed the role: ours may trust what it knows
 	// for a moment.
-	y.eventually("the demoted member's token loses what its role lost", func() bool { return create().StatusCode == 403 })
+	patience.Until(y.t, "the demoted member's token loses what its role lost", func() bool { return create().StatusCode == 403 })
 	p := create().problem(403, "missing-scope")
 	if missing, _ := p["missing_scopes"].([]any); len(missing) != 1 || missing[0] != "write:runners" {
 		t.Errorf("missing_scopes is %v", p["missing_scopes"])

@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/github"
+	"yardmaster/internal/proof/patience"
 )
 
 // advertised asks the relay for the refs of acme/shop, with a token of this server.
@@ -85,7 +86,7 @@ func TestPersonDrivesRepository(t *testing.T) {
 			f.send("POST", "/v1/me/repo-bindings", f.owner, `{"repo": "acme/shop"}`).want(200)
 			f.shop.Allow(bob, "")
 			f.works()
-			f.eventually("the run was refused", func() bool { return f.bindingOf(f.owner) == "refused" })
+			patience.Until(f.t, "the run was refused", func() bool { return f.bindingOf(f.owner) == "refused" })
 			if _, ok := f.pull(); ok {
 				t.Error("the App was used instead")
 			}

@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/vault"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/seal"
 )
 
@@ -28,7 +29,7 @@ func turnedAway(t *testing.T, flags ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithCancel(patience.Context(t))
 	defer cancel()
 	err = Run(ctx, cfg, Options{Version: "test", Ready: func(*App) { cancel() }})
 	if err == nil {

@@ -20,9 +20,6 @@ import (
 	"yardmaster/internal/proof/seed"
 )
 
-// patience bounds every wait of a test.
-const patience = rig.Patience
-
 func TestMain(m *testing.M) { rig.Main(m) }
 
 func TestStatements(t *testing.T) {
@@ -231,12 +228,6 @@ func decode(t *testing.T, a answer, into any) {
 	if err := json.Unmarshal(a.body, into); err != nil {
 		t.Fatalf("%v: %s", err, a.body)
 	}
-}
-
-// eventually polls for what becomes true outside our sight.
-func (y *yard) eventually(what string, is func() bool) {
-	y.t.Helper()
-	y.rig().Eventually(what, is)
 }
 
 // block declares a blocker as a run of the task would, and holds the task if

@@ -4,12 +4,12 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/id"
+	"yardmaster/internal/proof/patience"
 )
 
 var (
@@ -55,16 +55,15 @@ func TestMergeIsLookedAtByAnotherNode(t *testing.T) {
 			want := func(text string) {
 				t.Helper()
 				var got string
-				for until := time.Now().Add(patience); time.Now().Before(until); <-time.After(5 * time.Millisecond) {
+				if !patience.Come(t, func() bool {
 					do(func(tx *db.Tx) (err error) {
 						got, err = policyIs.One(tx, repoID)
 						return err
 					})
-					if got == text {
-						return
-					}
+					return got == text
+				}) {
+					t.Fatalf("the policy is %q, want %q", got, text)
 				}
-				t.Fatalf("the policy is %q, want %q", got, text)
 			}
 			if err := other.readers.Begin(ctx); err != nil {
 				t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/patience"
 )
 
 // What a person is told of follows the work: a question of an agent, a failure, a question
@@ -51,25 +52,25 @@ func TestNotices(t *testing.T) {
 		}
 		asks := filed("Ask me")
 		y.block(asks, "missing_credential", map[string]string{"PAYMENT_KEY": "env_secret"})
-		y.eventually("bob hears of the blocker", func() bool { return strings.Contains(inbox(bobs), "blocker: A run needs you: Ask me") })
+		patience.Until(y.t, "bob hears of the blocker", func() bool { return strings.Contains(inbox(bobs), "blocker: A run needs you: Ask me") })
 		// Bob may not write secrets: his mail has no link of the form.
-		y.eventually("it is mailed", func() bool { return len(y.letters("bob@example.com")) > 0 })
+		patience.Until(y.t, "it is mailed", func() bool { return len(y.letters("bob@example.com")) > 0 })
 		if text := strings.Join(y.letters("bob@example.com"), "\n"); strings.Contains(text, "/blocker-fix/") {
 			t.Errorf("bob was given the form: %s", text)
 		}
 		y.send("POST", "/v1/tasks/"+asks+"/cancel", bobs, "").want(200)
-		y.eventually("nobody has to look", func() bool { return strings.Contains(inbox(bobs), "Ask me; settled") })
+		patience.Until(y.t, "nobody has to look", func() bool { return strings.Contains(inbox(bobs), "Ask me; settled") })
 
 		fails := filed("Break it")
 		y.rig().OnTask(fails, func(tx *db.Tx, r *task.Row) error {
 			return y.rig().Tasks.Fail(tx, r, task.PolicyRefused, "It is refused.")
 		})
-		y.eventually("bob hears of the failure", func() bool { return strings.Contains(inbox(bobs), "task_failed: Failed: Break it; ") })
+		patience.Until(y.t, "bob hears of the failure", func() bool { return strings.Contains(inbox(bobs), "task_failed: Failed: Break it; ") })
 		y.send("POST", "/v1/tasks/"+fails+"/redispatch", bobs, `{"guidance": "Again."}`).want(200)
-		y.eventually("it is settled", func() bool { return strings.Contains(inbox(bobs), "Break it; settled") })
+		patience.Until(y.t, "it is settled", func() bool { return strings.Contains(inbox(bobs), "Break it; settled") })
 
 		y.send("POST", "/v1/asks", bobs, `{"title": "Be kinder", "body": "Everywhere.", "source": "survey"}`).want(202)
-		y.eventually("the owner hears of the escalation", func() bool { return strings.Contains(inbox(y.owner), "escalation: Be kinder") })
+		patience.Until(y.t, "the owner hears of the escalation", func() bool { return strings.Contains(inbox(y.owner), "escalation: Be kinder") })
 		if got := inbox(y.owner); strings.Count(got, ";") != 1 {
 			t.Errorf("the owner is told %s", got)
 		}

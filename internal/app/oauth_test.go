@@ -19,6 +19,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/oauth"
+	"yardmaster/internal/proof/patience"
 )
 
 // visitor is a person with a browser that knows no script: it follows links
@@ -34,7 +35,7 @@ func (y *yard) visitor() *visitor {
 	if err != nil {
 		y.t.Fatal(err)
 	}
-	return &visitor{y, &http.Client{Jar: jar, Timeout: patience, CheckRedirect: func(to *http.Request, _ []*http.Request) error {
+	return &visitor{y, &http.Client{Jar: jar, Timeout: patience.Of(y.t), CheckRedirect: func(to *http.Request, _ []*http.Request) error {
 		if !strings.HasPrefix(to.URL.String(), y.URL()+"/") {
 			return http.ErrUseLastResponse // to the program that waits there
 		}

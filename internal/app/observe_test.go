@@ -23,6 +23,7 @@ import (
 	"yardmaster/internal/client"
 	"yardmaster/internal/db"
 	"yardmaster/internal/id"
+	"yardmaster/internal/proof/patience"
 )
 
 // journal keeps the records of requests.
@@ -291,7 +292,7 @@ func TestMetrics(t *testing.T) {
 		ID string `json:"task_id"`
 	}
 	decode(t, y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "t", "problem": "p"}`).want(202), &made)
-	y.eventually("the task is done", func() bool { return y.task(made.ID).Status == "completed" })
+	patience.Until(y.t, "the task is done", func() bool { return y.task(made.ID).Status == "completed" })
 	y.send("GET", "/metrics", y.owner, "").problem(404, "not-found")
 
 	page, err := os.ReadFile("../../docs/operating.md")
@@ -329,7 +330,7 @@ func TestMetrics(t *testing.T) {
 		"backlog.sweep",
 		"mails.sweep", "budget.sweep",
 		"repo.reconcile", "repos.sweep", "signin.refresh", "storage.watch", "idempotency.purge"} {
-		y.eventually("the loop "+loop+" is counted", func() bool {
+		patience.Until(y.t, "the loop "+loop+" is counted", func() bool {
 			_, _, loops = y.readMetrics("loop")
 			return slices.Contains(loops, loop)
 		})

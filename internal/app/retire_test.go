@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/proof/patience"
 )
 
 // A real box that is decommissioned in the middle of a run hands back what was
@@ -42,7 +43,7 @@ func TestDecommissionSavesTheWork(t *testing.T) {
 		WIP    *struct{ SHA string }
 	}
 	look := func() { decode(t, y.send("GET", "/v1/tasks/"+task.ID, y.owner, "").want(200), &now) }
-	y.eventually("the agent has begun, and the machine is reported", func() bool {
+	patience.Until(y.t, "the agent has begun, and the machine is reported", func() bool {
 		if look(); now.RunID == nil || list() != 1 || boxes.Data[0].Hardening == nil {
 			return false
 		}
@@ -57,7 +58,7 @@ func TestDecommissionSavesTheWork(t *testing.T) {
 	if out.Status != "draining" || out.State != "draining" || out.HandingBack != 1 {
 		t.Errorf("%+v", out)
 	}
-	y.eventually("the box is off the list", func() bool { return list() == 0 })
+	patience.Until(y.t, "the box is off the list", func() bool { return list() == 0 })
 	if look(); now.Status != "pending" || now.WIP == nil || now.WIP.SHA == "" {
 		t.Errorf("the work was not saved: %+v", now)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/proof/patience"
 )
 
 // sameLogin changes an account to what it is, and so locks its row.
@@ -25,7 +26,7 @@ func TestRetriesAreCounted(t *testing.T) {
 			y := boot(t, e, "--metrics-listen", "127.0.0.1:0")
 			a, b := y.tenant("a"), y.tenant("b")
 			before := y.retries()
-			y.eventually("a transaction that was run again is counted", func() bool {
+			patience.Until(y.t, "a transaction that was run again is counted", func() bool {
 				collide(y, a, b)
 				return y.retries() > before
 			})

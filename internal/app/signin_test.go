@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/mail"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/patience"
 )
 
 var mailedCode = regexp.MustCompile(`(?m)^ {4}([0-9]{6})$`)
@@ -32,7 +33,7 @@ func (y *yard) letters(to string) (texts []string) {
 // code waits for a code that is mailed to an address, another one than before.
 func (y *yard) code(to, before string) (code string) {
 	y.t.Helper()
-	y.eventually("a code is mailed to "+to, func() bool {
+	patience.Until(y.t, "a code is mailed to "+to, func() bool {
 		for _, text := range y.letters(to) {
 			if found := mailedCode.FindStringSubmatch(text); found != nil {
 				code = found[1]
@@ -175,7 +176,7 @@ func TestMailedCodesTellNothing(t *testing.T) {
 	}
 	// From the fifth on, each waits for its turn.
 	inTurn := func(email, code string) (a answer) {
-		y.eventually("a guess", func() bool {
+		patience.Until(y.t, "a guess", func() bool {
 			a = guess(email, code)
 			return a.StatusCode != 429
 		})

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/proof/patience"
 )
 
 const mintsAll = `scenarios:
@@ -93,7 +94,7 @@ func TestSources(t *testing.T) {
 					t.Fatalf("%d %s", status, text)
 				}
 				var a seenAsk
-				y.eventually("the ask is judged", func() bool {
+				patience.Until(y.t, "the ask is judged", func() bool {
 					decode(t, y.send("GET", "/v1/asks/"+got.AskID, y.owner, "").want(200), &a)
 					return a.State != "pending"
 				})

@@ -8,6 +8,7 @@ import (
 
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/patience"
 )
 
 // What judges, agents and repairs do and cost: 15 cents a call, of which one may
@@ -121,7 +122,7 @@ func TestLimitsFollowWork(t *testing.T) {
 			setCap("0.000001")
 			bob := y.person("bob", y.acct, policy.Member)
 			hers, his := ask(y.owner), ask(y.mint(y.acct, &bob, policy.Member.Ceiling(), nil))
-			y.eventually("her ask is held and his is judged", func() bool { return look(hers).Hold != nil && look(his).State == "triaged" })
+			patience.Until(y.t, "her ask is held and his is judged", func() bool { return look(hers).Hold != nil && look(his).State == "triaged" })
 			a := look(hers)
 			if a.State != "pending" || a.Hold.Reason != "budget_exhausted" || a.Hold.Clear.Capability != "billing.member_cap_set" ||
 				a.Hold.Clear.Args["userId"] != y.user ||
@@ -129,7 +130,7 @@ func TestLimitsFollowWork(t *testing.T) {
 				t.Errorf("her ask %+v, %+v", a, a.Hold)
 			}
 			setCap("0.2") // enough for the judge alone
-			y.eventually("her ask is judged", func() bool { return look(hers).State == "triaged" })
+			patience.Until(y.t, "her ask is judged", func() bool { return look(hers).State == "triaged" })
 			if a = look(hers); a.Hold != nil || len(a.Verdict.TaskIDs) != 1 {
 				t.Fatalf("%+v", a)
 			}
@@ -141,7 +142,7 @@ func TestLimitsFollowWork(t *testing.T) {
 			var enrolled struct{ Token string }
 			decode(t, y.send("POST", "/v1/runners/enrollments", y.owner, "{}").want(201), &enrolled)
 			y.box(enrolled.Token)
-			y.eventually("the minted task is held by her cap", func() bool { return y.task(minted.ID).Status == "held" })
+			patience.Until(y.t, "the minted task is held by her cap", func() bool { return y.task(minted.ID).Status == "held" })
 			if got := y.task(minted.ID); len(got.Holds) != 1 || got.Holds[0].Reason != "budget_exhausted" ||
 				got.Holds[0].Clear.Capability != "billing.member_cap_set" ||
 				got.Failure == nil || *got.Failure != "The member's budget of this month has no room for another call." {
@@ -160,7 +161,7 @@ func TestLimitsFollowWork(t *testing.T) {
 				}
 			}
 			setCap("null")
-			y.eventually("it goes on", func() bool { return y.task(minted.ID).Status == "completed" })
+			patience.Until(y.t, "it goes on", func() bool { return y.task(minted.ID).Status == "completed" })
 
 			// The check is red; its repair has what the task has left.
 			var work struct {
@@ -169,7 +170,7 @@ func TestLimitsFollowWork(t *testing.T) {
 			decode(t, y.send("POST", "/v1/tasks", y.owner,
 				`{"repo": "acme/web", "title": "Make a file", "problem": "Make a file.", "budget_usd": 0.253}`).want(202), &work)
 			var round spentTask
-			y.eventually("the repair is held by the work's budget", func() bool {
+			patience.Until(y.t, "the repair is held by the work's budget", func() bool {
 				var list struct{ Data []spentTask }
 				decode(t, y.send("GET", "/v1/tasks?filter=kind:babysit", y.owner, "").want(200), &list)
 				for _, r := range list.Data {
@@ -183,7 +184,7 @@ func TestLimitsFollowWork(t *testing.T) {
 				t.Errorf("the repair is %+v", round)
 			}
 			y.send("PUT", "/v1/tasks/"+work.ID+"/budget", y.owner, `{"usd": 5}`).want(200)
-			y.eventually("the repair is done", func() bool { return y.task(round.ID).Status == "completed" })
+			patience.Until(y.t, "the repair is done", func() bool { return y.task(round.ID).Status == "completed" })
 			if got := y.task(work.ID); got.Budget.Spent == nil || *got.Budget.Spent != "0.302" {
 				t.Errorf("the work, with its repair, has cost %v", *got.Budget.Spent)
 			}
@@ -221,7 +222,7 @@ func TestUnpricedModel(t *testing.T) {
 			}
 			is := func(id, status string) {
 				t.Helper()
-				y.eventually("the task is "+status, func() bool { return y.task(id).Status == status })
+				patience.Until(y.t, "the task is "+status, func() bool { return y.task(id).Status == status })
 			}
 			free := create("")
 			is(free, "completed")
@@ -268,7 +269,7 @@ func TestUnpricedModel(t *testing.T) {
 				decode(t, y.send("GET", "/v1/asks/"+filed.AskID, y.owner, "").want(200), &a)
 				return a
 			}
-			y.eventually("the judge is not paid", func() bool { return look().Hold != nil })
+			patience.Until(y.t, "the judge is not paid", func() bool { return look().Hold != nil })
 			if a := look(); a.State != "pending" || a.Hold.Reason != "unpriced_model" || a.Hold.Clear.Capability != "billing.price_set" {
 				t.Errorf("the ask is %+v", a)
 			}
@@ -282,7 +283,7 @@ func TestUnpricedModel(t *testing.T) {
 			y.send("PUT", "/v1/billing/prices", y.owner,
 				`{"provider": "scripted", "model": "`+model+`", "input_usd": 0, "output_usd": 100}`).want(200)
 			is(two, "completed")
-			y.eventually("the ask is judged", func() bool { return look().State == "triaged" })
+			patience.Until(y.t, "the ask is judged", func() bool { return look().State == "triaged" })
 			if got := y.task(two); got.Budget.Spent == nil || *got.Budget.Spent != "0.15" {
 				t.Errorf("at its price it cost %v", got.Budget.Spent)
 			}

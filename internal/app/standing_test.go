@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/proof/patience"
 )
 
 // A second server on one database is refused, leaves nothing behind, and has
@@ -99,26 +100,35 @@ func TestLostRepositories(t *testing.T) {
 func TestStoppingIsNotReady(t *testing.T) {
 	t.Parallel()
 	y := start(t, db.SQLite, "--stop-delay", "10s")
+	over := make(chan time.Time)
+	y.after = func(d time.Duration) <-chan time.Time {
+		if d != 10*time.Second {
+			t.Errorf("it waits for %s", d)
+		}
+		return over
+	}
 	y.send("GET", "/readyz", "", "").want(http.StatusOK)
 	ended := make(chan struct{})
 	go func() {
 		y.stop()
 		close(ended)
 	}()
-	for y.stopping.Load() == false {
+	patience.Until(t, "it is stopping", func() bool {
 		select {
 		case <-ended:
 			t.Fatal("it ended at once")
-		case <-time.After(time.Millisecond):
+		default:
 		}
-	}
+		return y.stopping.Load()
+	})
 	var ready struct{ Status string }
 	decode(t, y.send("GET", "/readyz", "", "").want(http.StatusServiceUnavailable), &ready)
 	if ready.Status != "stopping" {
 		t.Errorf("while stopping: %+v", ready)
 	}
 	y.send("GET", "/v1/me", y.owner, "").want(http.StatusOK)
-	<-ended
+	over <- time.Now()
+	patience.Ended(t, "the end of the server", ended)
 }
 
 // What is said of the room in the data folder is said once each time it changes.

@@ -20,10 +20,8 @@ func (a *App) farewell(ctx, running context.Context) {
 	if a.cfg.StopDelay <= 0 {
 		return
 	}
-	wait := time.NewTimer(a.cfg.StopDelay)
-	defer wait.Stop()
 	select {
-	case <-wait.C:
+	case <-a.after(a.cfg.StopDelay):
 	case <-running.Done():
 	}
 }

@@ -2,7 +2,6 @@ package app
 
 import (
 	"bytes"
-	"context"
 	"net/http"
 	"slices"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"yardmaster/internal/box/conn"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/box"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/protocol"
 )
 
@@ -90,8 +90,7 @@ func TestPresenceIsFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := patience.Context(t)
 	if err := conn.Wait(ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/patience"
 )
 
 // The scripted model as a judge: it mints what is asked for, needs a second
@@ -73,7 +74,7 @@ func TestTriage(t *testing.T) {
 				var filed struct{ AskID string }
 				decode(t, y.send("POST", "/v1/asks", y.owner, `{"repo": "acme/web", "title": "`+title+`", "body": "`+body+`"}`).want(202),
 					&filed)
-				y.eventually("the ask is judged", func() bool {
+				patience.Until(y.t, "the ask is judged", func() bool {
 					decode(t, y.send("GET", "/v1/asks/"+filed.AskID, y.owner, "").want(200), &a)
 					return a.State != "pending"
 				})
@@ -123,7 +124,7 @@ func TestTriage(t *testing.T) {
 					Tokens        struct{ Input int }
 				}
 			}
-			y.eventually("the sessions are closed and counted", func() bool {
+			patience.Until(y.t, "the sessions are closed and counted", func() bool {
 				decode(t, y.send("GET", "/v1/sessions", y.owner, "").want(200), &sessions)
 				calls := 0
 				for _, s := range sessions.Data {

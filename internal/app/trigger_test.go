@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/proof/patience"
 )
 
 const triggering = `
@@ -65,13 +66,13 @@ func TestTriggers(t *testing.T) {
 			`{"repo": "acme/web", "title": "Say repaired", "problem": "The README lacks a word."}`).want(202)
 		y.send("POST", "/v1/asks", y.owner, `{"repo": "acme/web", "title": "Look", "body": "Somebody should look."}`).want(202)
 		survey := `{"repo": "acme/web", "ask": "Who is greeted?", "return_context": true, "template": "talker"}`
-		y.eventually("the box is there", func() bool { return y.send("POST", "/v1/plans", y.owner, survey).StatusCode == 202 })
+		patience.Until(y.t, "the box is there", func() bool { return y.send("POST", "/v1/plans", y.owner, survey).StatusCode == 202 })
 		y.send("POST", "/v1/plans/file", y.owner,
 			`{"repo": "acme/web", "slug": "hello", "documents": {"overview.md": "# Say hello\n", "01-a-name.md": "# Add a name\n\nOne line.\n"}}`).want(202)
 
 		want := []string{"babysit: babysit", "ci: check", "scout: ask", "scout: plan", "triage: ask", "work: plan", "work: task"}
 		var seen struct{ Data []triggered }
-		y.eventually("there are "+strings.Join(want, ", "), func() bool {
+		patience.Until(y.t, "there are "+strings.Join(want, ", "), func() bool {
 			decode(t, y.send("GET", "/v1/sessions?limit=200", y.owner, "").want(200), &seen)
 			return !slices.ContainsFunc(want, func(w string) bool {
 				return !slices.ContainsFunc(seen.Data, func(s triggered) bool { return s.Kind+": "+s.Trigger == w })
@@ -116,7 +117,7 @@ func TestMessagesAndLiveChannels(t *testing.T) {
 			decode(t, y.send("POST", "/v1/tasks", y.owner,
 				`{"repo": "acme/web", "title": "Wait", "problem": "Wait until somebody says something.", "kind": "scout", "template": "`+
 					template+`"}`).want(202), &filed)
-			y.eventually("the run is live", func() bool { return last(filed.ID).State == "live" })
+			patience.Until(y.t, "the run is live", func() bool { return last(filed.ID).State == "live" })
 			r := last(filed.ID)
 			path := "/v1/fleet/runs/" + r.ID + "/message"
 			say := func(length int, wait string) answer {
@@ -143,7 +144,7 @@ func TestMessagesAndLiveChannels(t *testing.T) {
 				}
 			}
 			y.send("POST", "/v1/tasks/"+filed.ID+"/cancel", y.owner, "").want(200)
-			y.eventually("the run is over", func() bool { return last(filed.ID).State == "ended" })
+			patience.Until(y.t, "the run is over", func() bool { return last(filed.ID).State == "ended" })
 			if last(filed.ID).LiveChannel {
 				t.Errorf("%s: an ended run has a live channel", template)
 			}
