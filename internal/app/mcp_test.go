@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"yardmaster/internal/api/mcp"
 	"yardmaster/internal/api/op"
@@ -110,7 +109,7 @@ func TestForeignIsUnknownToTools(t *testing.T) {
 	}
 }
 
-// The list shows what the scopes allow, and takes no time once it was made.
+// The list shows what the scopes allow.
 func TestToolList(t *testing.T) {
 	t.Parallel()
 	y := start(t, db.SQLite)
@@ -119,20 +118,7 @@ func TestToolList(t *testing.T) {
 			Result struct{ Tools []struct{ Name string } }
 		}
 		token := y.mint(y.acct, &y.user, scopes, nil)
-		ask := func() answer {
-			return y.send("POST", mcp.Path, token, `{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}`).want(200)
-		}
-		decode(t, ask(), &r)
-		quickest := time.Hour
-		for range 20 {
-			began := time.Now()
-			ask()
-			quickest = min(quickest, time.Since(began))
-		}
-		t.Logf("%d tools in %v", len(r.Result.Tools), quickest)
-		if quickest > 50*time.Millisecond {
-			t.Errorf("%d tools take %v", len(r.Result.Tools), quickest)
-		}
+		decode(t, y.send("POST", mcp.Path, token, `{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}`).want(200), &r)
 		for _, tool := range r.Result.Tools {
 			names = append(names, tool.Name)
 		}
