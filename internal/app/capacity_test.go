@@ -21,7 +21,10 @@ import (
 
 func onBothEngines(t *testing.T, fn func(*testing.T, *yard)) {
 	for _, e := range dbtest.Engines() {
-		t.Run(e.String(), func(t *testing.T) { fn(t, start(t, e)) })
+		t.Run(e.String(), func(t *testing.T) {
+			t.Parallel()
+			fn(t, start(t, e))
+		})
 	}
 }
 

@@ -128,6 +128,7 @@ func behind(t *testing.T, dsn string, fn func(tx *db.Tx) error) {
 func onBoth(t *testing.T, fn func(t *testing.T, e db.Engine, flags []string)) {
 	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
+			t.Parallel()
 			fn(t, e, []string{"--data", t.TempDir(), "--database", dbtest.DSN(t, e)})
 		})
 	}

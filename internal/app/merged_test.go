@@ -23,6 +23,7 @@ func TestMergeIsLookedAtByAnotherNode(t *testing.T) {
 	t.Parallel()
 	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
+			t.Parallel()
 			const before = "version: 1\n"
 			const merged, again = before + "merge: {mode: auto}\n", before + "merge: {mode: never}\n"
 			w := newWorld(t, e)

@@ -78,6 +78,7 @@ func TestSources(t *testing.T) {
 	t.Parallel()
 	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
+			t.Parallel()
 			script := filepath.Join(t.TempDir(), "judges.yml")
 			if err := os.WriteFile(script, []byte(mintsAll), 0o600); err != nil {
 				t.Fatal(err)

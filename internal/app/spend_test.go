@@ -84,6 +84,7 @@ func TestLimitsFollowWork(t *testing.T) {
 	t.Parallel()
 	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
+			t.Parallel()
 			y := start(t, e, "--scenario", file(t, "s.yml", spending), "--prices", file(t, "p.yml", twoDollarsAToken))
 			y.push("acme/web", map[string]string{"README": "hello\n",
 				".svc/policy.yml": "version: 1\nchecks: {command: \"test -e good # make check\"}\n"})
@@ -205,6 +206,7 @@ func TestUnpricedModel(t *testing.T) {
 	t.Parallel()
 	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
+			t.Parallel()
 			y := start(t, e, "--scenario", file(t, "s.yml", spending))
 			y.push("acme/web", map[string]string{"README": "hello\n"})
 			var key, enrolled struct{ ID, Token string }

@@ -133,6 +133,7 @@ func TestBoxOfAnotherTenant(t *testing.T) {
 	t.Parallel()
 	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
+			t.Parallel()
 			y := start(t, e, "--lease", "60s")
 			y.push("acme/widgets", map[string]string{"README.md": "Widgets.\n"})
 			y.send("POST", "/v1/billing/keys", y.owner, `{"provider": "scripted"}`).want(http.StatusCreated)

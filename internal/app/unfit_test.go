@@ -37,6 +37,7 @@ func TestCheckOnAnUnfitBox(t *testing.T) {
 	t.Parallel()
 	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, e)
 			n, account, repo, pr := w.nodes[0], id.New(), id.New(), id.New()
 			p := n.parts

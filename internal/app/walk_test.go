@@ -41,6 +41,9 @@ import (
 // steps is how many random steps TestWorkUnderDisorder takes on each database.
 var steps = flag.Int("steps", 200, "random steps of the model of the work plane, on each database")
 
+// seedOfSteps is where the random steps begin, so that a run can be had again.
+var seedOfSteps = flag.Uint64("seed", 1, "seed of the random steps of the model; 0 draws one, which is told")
+
 // stepsACase is how many of them one account lives through.
 const stepsACase = 100
 
@@ -458,9 +461,13 @@ func TestWorkUnderDisorder(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if seed == 0 { // -rapid.seed, which a failure names, was not given
+				seed = *seedOfSteps
+			}
 			if seed == 0 {
 				seed = rand.Uint64() >> 1
 			}
+			t.Logf("-seed %d -steps %d", seed, *steps)
 			w, began := newWorld(t, e), time.Now()
 			taken := map[string]int{}
 			total := 0
@@ -486,7 +493,7 @@ func TestWorkUnderDisorder(t *testing.T) {
 				})
 			}
 			took := time.Since(began)
-			t.Logf("seed %d: %d steps in %s, %.0f a second: %v; audit rows: %v; and %v", seed, total, took.Round(time.Millisecond),
+			t.Logf("-seed %d: %d steps in %s, %.0f a second: %v; audit rows: %v; and %v", seed, total, took.Round(time.Millisecond),
 				float64(total)/took.Seconds(), taken, w.kinds, w.seen)
 		})
 	}
