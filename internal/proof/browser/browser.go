@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -21,13 +22,23 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"yardmaster/internal/proof/patience"
 )
 
-// patience bounds every wait. A loaded machine of two cores has needed more than a minute.
-const patience = 3 * time.Minute
-
-// pause lies between two looks at a page.
+// pause lies between two tries to reach a page that is being left.
 const pause = 20 * time.Millisecond
+
+// unbounded is how long is waited for a page outside of tests.
+const unbounded = 10 * time.Minute
+
+// patient returns how long is waited for a page: as long as the test waits for anything.
+func patient(t T) time.Duration {
+	if t, ok := t.(testing.TB); ok {
+		return patience.Of(t)
+	}
+	return unbounded
+}
 
 var one struct {
 	sync.Mutex
@@ -46,7 +57,7 @@ func Close() {
 }
 
 // start returns the context of the browser, which it starts at the first call.
-func start() (context.Context, error) {
+func start(patience time.Duration) (context.Context, error) {
 	one.Lock()
 	defer one.Unlock()
 	if one.ctx != nil {
@@ -100,7 +111,7 @@ type Tab struct {
 // Open opens a window of its own on a server, whose name may end in ".test" for this machine, of a width and height in pixels.
 func Open(t T, base string, width, height int64) *Tab {
 	t.Helper()
-	root, err := start()
+	root, err := start(patient(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,10 +148,10 @@ func tab(t T, ctx context.Context, base string, width, height int64) *Tab {
 	return b
 }
 
-// do runs an action, for patience at most.
+// do runs an action.
 func (b *Tab) do(what string, a chromedp.Action[chromedp.Void]) {
 	b.T.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, patient(b.T))
 	defer cancel()
 	if err := chromedp.Do(ctx, a); err != nil {
 		b.T.Fatalf("%s: %v\n%s", what, err, b.seen())
@@ -156,7 +167,7 @@ func (b *Tab) Resize(width, height int64) {
 // Before has each page that is loaded from now on run a script ahead of its own.
 func (b *Tab) Before(script string) {
 	b.T.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, patient(b.T))
 	defer cancel()
 	ask := page.AddScriptToEvaluateOnNewDocumentParams{Source: script}
 	if _, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, ask); err != nil {
@@ -173,7 +184,7 @@ func (b *Tab) Go(path string) {
 // Eval evaluates an expression of JavaScript. Its value comes as JSON comes.
 func Eval[R any](b *Tab, script string) (out R) {
 	b.T.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, patient(b.T))
 	defer cancel()
 	out, err := chromedp.Run(ctx, chromedp.Evaluate[R](script, chromedp.EvalAwaitPromise, chromedp.EvalAsValue))
 	if err != nil {
@@ -182,22 +193,36 @@ func Eval[R any](b *Tab, script string) (out R) {
 	return out
 }
 
+// watch is a promise of whether an expression becomes true within a second. The page looks
+// when it has changed, and now and then for what is no change of its elements.
+const watch = `new Promise(done => {
+	const is = () => { try { return Boolean(%s) } catch { return false } };
+	if (is()) return done(true);
+	let soon;
+	const end = now => { look.disconnect(); clearTimeout(soon); clearInterval(often); clearTimeout(late); done(now) };
+	const look = new MutationObserver(() => { soon ??= setTimeout(() => { soon = undefined; if (is()) end(true) }, 5) });
+	look.observe(document, {subtree: true, childList: true, characterData: true, attributes: true});
+	const often = setInterval(() => { if (is()) end(true) }, 50);
+	const late = setTimeout(() => end(is()), 1000);
+})`
+
 // Until waits until an expression is true.
 func (b *Tab) Until(what, script string) {
 	b.T.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	watched := fmt.Sprintf(watch, script)
+	ctx, cancel := context.WithTimeout(b.ctx, patient(b.T))
 	defer cancel()
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for {
 		// A page that is being left cannot be asked; the next one can.
-		if is, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+script+")")); err == nil && is {
+		if is, err := chromedp.Run(ctx, chromedp.Evaluate[bool](watched, chromedp.EvalAwaitPromise)); err == nil && is {
 			return
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			b.T.Fatalf("%s: not in %s\n%s", what, patience, b.seen())
+			b.T.Fatalf("it never came to pass: %s\n%s", what, b.seen())
 		}
 	}
 }
@@ -346,7 +371,7 @@ func (b *Tab) Complaints() []string {
 // Heard waits until the browser complains with a text.
 func (b *Tab) Heard(text string) {
 	b.T.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, patient(b.T))
 	defer cancel()
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
@@ -369,7 +394,7 @@ func (b *Tab) Heard(text string) {
 // collected.
 func (b *Tab) Heap() float64 {
 	b.T.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, patient(b.T))
 	defer cancel()
 	if _, err := chromedp.Call(ctx, heapprofiler.CollectGarbage, cdp.Empty{}); err != nil {
 		b.T.Fatalf("collect garbage: %v", err)
@@ -384,7 +409,7 @@ func (b *Tab) Heap() float64 {
 // Picture writes what the window shows as a PNG.
 func (b *Tab) Picture(at string) {
 	b.T.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, patient(b.T))
 	defer cancel()
 	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 	if err == nil {

@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/mail"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/browser"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/rig"
 	"yardmaster/internal/proof/seed"
 )
@@ -99,7 +100,7 @@ func TestFormsAnsweredTwice(t *testing.T) {
 	y.Block(asks, "missing_credential", map[string]string{"DEPLOY_KEY": "env_secret", "API": "service_url"})
 	y.call("POST", "/v1/email-routes", `{"address": "team@example.com", "kinds": ["escalation", "task_failed"]}`)
 	var fix, blocker string
-	y.Eventually("a blocker with a link", func() bool {
+	patience.Until(y.T, "a blocker with a link", func() bool {
 		rows, _ := y.call("GET", "/v1/blockers", "")["data"].([]any)
 		if len(rows) > 0 {
 			row, _ := rows[0].(map[string]any)

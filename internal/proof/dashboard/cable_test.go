@@ -77,8 +77,14 @@ func (c *cable) carry(in net.Conn) {
 	}
 	defer out.Close()
 	c.mu.Lock()
-	c.open[in], c.open[out] = true, true
+	led := c.to == to // it may lead elsewhere meanwhile, and this one was not ended with the others
+	if led {
+		c.open[in], c.open[out] = true, true
+	}
 	c.mu.Unlock()
+	if !led {
+		return
+	}
 	defer func() {
 		c.mu.Lock()
 		delete(c.open, in)

@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/id"
 	"yardmaster/internal/proof/browser"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -78,7 +79,7 @@ func TestRearmAndMergeByHand(t *testing.T) {
 		}
 		return pr.ID != ""
 	}
-	s.Eventually("the repair is spent", func() bool { return read() && pr.Babysit.State == "spent" })
+	patience.Until(s.T, "the repair is spent", func() bool { return read() && pr.Babysit.State == "spent" })
 	b := s.enter(1440, 900)
 	// Home has it once, with a form and what was asked about it.
 	is(b, deck, "Get it right")
@@ -149,9 +150,9 @@ func TestRetryNow(t *testing.T) {
 				return t.Attempt == attempt && len(t.Holds) == 1 && t.Holds[0].Reason == "retry_backoff"
 			}
 		}
-		s.Eventually("it waits for its second try", waits(1))
+		patience.Until(s.T, "it waits for its second try", waits(1))
 		s.Send("POST", "/v1/tasks/"+task+"/retry-now", s.Owner, "{}") // it may have waited long enough
-		s.Eventually("it waits for its third try, for minutes", waits(2))
+		patience.Until(s.T, "it waits for its third try, for minutes", waits(2))
 		b.Go("/ui/tasks/" + task)
 		b.See("retry backoff")
 		if first { // where no box takes it yet, the wait is over all the same
@@ -170,7 +171,7 @@ func TestRetryNow(t *testing.T) {
 		}
 		b.See("3 of 3")
 		b.Gone("Retry now")
-		s.Eventually("its tries are over", func() bool { t := read(); return t.Attempt == 3 && t.Status == "failed" })
+		patience.Until(s.T, "its tries are over", func() bool { t := read(); return t.Attempt == 3 && t.Status == "failed" })
 		b.Until("the page says so", `document.querySelector("main h1 ~ .status")?.innerText === "failed"`)
 	}
 	content(b)
@@ -215,7 +216,7 @@ func TestHandOff(t *testing.T) {
 		t.Errorf("the issue is %s", triage)
 	}
 	var body string
-	y.Eventually("the receiver hears of it", func() bool {
+	patience.Until(y.T, "the receiver hears of it", func() bool {
 		select {
 		case body = <-heard:
 		default:

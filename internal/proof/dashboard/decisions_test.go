@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/id"
 	"yardmaster/internal/proof/browser"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -45,7 +46,7 @@ func TestAsksAndEscalations(t *testing.T) {
 		})
 	})
 	b, phone := s.enter(1440, 900), s.enter(320, 700)
-	s.Eventually("triage hands the ask to a person, for want of a judge", func() bool {
+	patience.Until(s.T, "triage hands the ask to a person, for want of a judge", func() bool {
 		var a struct{ State string }
 		s.into(&a, 200, "GET", "/v1/asks/"+ask.AskID, "")
 		return a.State == "escalated"
@@ -93,7 +94,7 @@ func TestMarkOutlivesOlderAnswers(t *testing.T) {
 	t.Parallel()
 	s := open(t, asksPolicy, nil)
 	s.Block(s.task("default", "Deploy it"), "missing_credential", map[string]string{"DEPLOY_TOKEN": "env_secret"})
-	s.Eventually("somebody is told", s.unread(1))
+	patience.Until(s.T, "somebody is told", s.unread(1))
 	b := s.enter(1440, 900)
 	b.Before(`{ // the answer of a list is kept, and calls that mark a row are
 		const real = fetch; window.kept = {}; window.fetchOf = real;
@@ -131,11 +132,11 @@ func TestMarkOutlivesOlderAnswers(t *testing.T) {
 	browser.Eval[any](b, `(kept.read(), null)`)
 	b.Until("the first answer is taken in", `window.shown === "read"`)
 	marked(true)
-	s.Eventually("the server knows that it was read", s.unread(0))
+	patience.Until(s.T, "the server knows that it was read", s.unread(0))
 	browser.Eval[any](b, `(kept.unread(), null)`)
 	b.Until("the second answer is taken in", `window.shown === "unread"`)
 	marked(true)
-	s.Eventually("the server knows that it is not", s.unread(1))
+	patience.Until(s.T, "the server knows that it is not", s.unread(1))
 
 	// What the server refuses is shown as it was.
 	browser.Eval[any](b, `{ window.fetch = (url, init) => init?.method === "POST"
@@ -162,7 +163,7 @@ func TestBlockersAndNotifications(t *testing.T) {
 	s.visit(b, phone, "/ui/blockers/"+all.Data[0].ID, "Blocker: missing credential", "How do I get <b>in</b>?", "blocker")
 	s.visit(b, phone, "/ui/blockers", "Blockers", "Written by a program", "blockers")
 
-	s.Eventually("somebody is told", func() bool {
+	patience.Until(s.T, "somebody is told", func() bool {
 		var counts struct{ Unread int }
 		s.into(&counts, 200, "GET", "/v1/notifications/counts", "")
 		return counts.Unread > 0
@@ -197,10 +198,10 @@ func TestBlockersAndNotifications(t *testing.T) {
 	b.Until("a row", `document.querySelector("#inbox .unread")`)
 	b.Press("j", "k", "m")
 	b.Until("it is read", `!document.querySelector("#inbox .unread")`)
-	s.Eventually("the server knows that it is read", s.unread(0))
+	patience.Until(s.T, "the server knows that it is read", s.unread(0))
 	b.Press("m")
 	b.Until("it is unread", `document.querySelector("#inbox .unread")`)
-	s.Eventually("the server knows that it is not", s.unread(1))
+	patience.Until(s.T, "the server knows that it is not", s.unread(1))
 	b.Press("e")
 	b.See("Archived.")
 	b.Button("archived")

@@ -13,6 +13,7 @@ import (
 
 	"yardmaster/internal/mail"
 	"yardmaster/internal/proof/browser"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/rig"
 )
 
@@ -27,7 +28,7 @@ type post struct {
 func (p post) find(to, pattern string) (found string) {
 	p.y.T.Helper()
 	form := regexp.MustCompile(pattern)
-	p.y.Eventually("a mail to "+to+" with "+pattern, func() bool {
+	patience.Until(p.y.T, "a mail to "+to+" with "+pattern, func() bool {
 		all, err := p.at.List()
 		if err != nil {
 			p.y.T.Fatal(err)
@@ -116,7 +117,7 @@ func TestFaces(t *testing.T) {
 	}.Encode()
 	code, _ := y.call("POST", "/auth/device", `{"client_name": "command line on bench"}`)["user_code"].(string)
 	var fix string
-	y.Eventually("a blocker with a link", func() bool {
+	patience.Until(y.T, "a blocker with a link", func() bool {
 		rows, _ := y.call("GET", "/v1/blockers", "")["data"].([]any)
 		if len(rows) > 0 {
 			fix, _ = rows[0].(map[string]any)["fix_url"].(string)

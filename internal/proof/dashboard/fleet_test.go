@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/proof/browser"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/rig"
 )
 
@@ -210,7 +211,7 @@ func work(y *rig.Yard) string {
 	id := call[struct {
 		ID string `json:"task_id"`
 	}](y, http.MethodPost, "/v1/tasks", `{"repo": "acme/web", "title": `+quoted(nasty)+`, "problem": "Look around."}`).ID
-	y.Eventually("the task ends", func() bool {
+	patience.Until(y.T, "the task ends", func() bool {
 		status := call[struct{ Status string }](y, http.MethodGet, "/v1/tasks/"+id, "").Status
 		return status == "completed" || status == "failed"
 	})

@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/proof/browser"
 	"yardmaster/internal/proof/github"
 	"yardmaster/internal/proof/github/description"
+	"yardmaster/internal/proof/patience"
 )
 
 // standing holds a page of the server that is shown against what each has: wide and on a
@@ -97,14 +98,14 @@ func TestGitHubIsConnected(t *testing.T) {
 	b.Until("the dashboard", `document.querySelector("#app main h1")`)
 	visit(b, "/ui/repos", "Repositories")
 	b.See("acme/shop")
-	y.Eventually("the repository is enabled", func() bool { return y.call("GET", "/v1/repos/acme/shop", "")["enabled"] == true })
+	patience.Until(y.T, "the repository is enabled", func() bool { return y.call("GET", "/v1/repos/acme/shop", "")["enabled"] == true })
 
 	visit(b, "/ui/repos/acme/shop/flakes", "Flakes of acme/shop")
 	b.See("No failure came and went")
 	shop.Commit(bob, "mine", "Build it", map[string]string{"build.txt": "It is built.\n"})
 	there := shop.OpenPull(bob, github.NewPull{Title: "Build it", Head: "mine", Base: "main"})
 	shop.Issue(there.Number).Label(ann, "yardmaster")
-	y.Eventually("it is looked after", func() bool {
+	patience.Until(y.T, "it is looked after", func() bool {
 		prs, _ := y.call("GET", "/v1/repos/acme/shop/prs", "")["data"].([]any)
 		if len(prs) == 0 {
 			return false
@@ -114,7 +115,7 @@ func TestGitHubIsConnected(t *testing.T) {
 	})
 	run := shop.Run(bob, github.NewRun{Event: "pull_request", SHA: there.Head(), Branch: "mine"})
 	run.Job("build").End("failure", flaky)
-	y.Eventually("the job runs again", func() bool { return run.Attempt() == 2 })
+	patience.Until(y.T, "the job runs again", func() bool { return run.Attempt() == 2 })
 	run.Job("build").End("success", "")
 	b.See("zz-flaky")
 	flakes, _ := y.call("GET", "/v1/repos/acme/shop/flakes", "")["data"].([]any)

@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/id"
 	"yardmaster/internal/proof/browser"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -47,7 +48,7 @@ func TestHomeHasPlansAndHeldTasks(t *testing.T) {
 	b.See("Queued again.")
 	b.See("Nothing waits for you.")
 	is(b, waits, "0")
-	s.Eventually("it is queued", func() bool {
+	patience.Until(s.T, "it is queued", func() bool {
 		var task struct{ Status string }
 		s.into(&task, 200, "GET", "/v1/tasks/"+held, "")
 		return task.Status == "pending"

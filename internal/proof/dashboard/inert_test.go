@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/id"
 	"yardmaster/internal/proof/browser"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -101,7 +102,7 @@ echo '# <b data-owned>zz-report</b> [zz-link](javascript:alert(1)) ![x](https://
 	})
 	pr := s.pull(task)
 	var blockers struct{ Data []struct{ ID string } }
-	s.Eventually("the question is there", func() bool {
+	patience.Until(s.T, "the question is there", func() bool {
 		s.into(&blockers, 200, "GET", "/v1/blockers?open=true", "")
 		return len(blockers.Data) == 1
 	})

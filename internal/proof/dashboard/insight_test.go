@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/proof/browser"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/rig"
 )
 
@@ -70,7 +71,7 @@ func TestAskGivenToAPerson(t *testing.T) {
 		ID string `json:"askId"`
 	}](y, http.MethodPost, "/v1/asks", `{"title": "Be kinder", "body": "To everybody.", "source": "survey"}`).ID
 	var escalation string
-	y.Eventually("a person is asked", func() bool {
+	patience.Until(y.T, "a person is asked", func() bool {
 		rows := call[struct{ Data []struct{ ID string } }](y, http.MethodGet, "/v1/escalations?filter=ask:"+ask, "").Data
 		if len(rows) > 0 {
 			escalation = rows[0].ID

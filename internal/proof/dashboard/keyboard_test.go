@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/proof/browser"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/rig"
 )
 
@@ -167,7 +168,7 @@ func TestRedispatchByKeyboard(t *testing.T) {
 `})
 	task := s.task("keeper", "Feed the animals")
 	h := enter(t, s.URL)
-	s.Eventually("it is held", func() bool {
+	patience.Until(s.T, "it is held", func() bool {
 		var now struct{ Status string }
 		s.into(&now, 200, "GET", "/v1/tasks/"+task, "")
 		return now.Status == "held"

@@ -6,6 +6,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"flag"
 	"log/slog"
 	"net/http"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/proof/browser"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/rig"
 )
 
@@ -25,7 +27,20 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
 		os.Exit(serve(os.Args[2:]))
 	}
+	flag.Parse()
+	if !given("test.parallel") {
+		// The tests spend half of their time waiting for servers, boxes and pages.
+		if err := flag.Set("test.parallel", "4"); err != nil {
+			panic(err)
+		}
+	}
 	rig.Main(m, browser.Close)
+}
+
+// given tells whether a flag stands in the command line.
+func given(name string) (yes bool) {
+	flag.Visit(func(f *flag.Flag) { yes = yes || f.Name == name })
+	return yes
 }
 
 //go:embed scenario.yml
@@ -60,7 +75,7 @@ func fresh(t *testing.T, flags ...string) *yard {
 			ready(rig.Plane{URL: "http://" + in.Listens, DB: in.DB, Tasks: in.Tasks, Blockers: in.Blockers})
 		}})
 	}
-	y.Yard = rig.Boot(t, db.SQLite, rig.Log(t), run, append([]string{"--scenario", script, "--lease", "20s"}, flags...)...)
+	y.Yard = rig.Boot(t, db.SQLite, rig.Log(t), run, append([]string{"--scenario", script, "--lease", "60s"}, flags...)...)
 	return y
 }
 
@@ -123,7 +138,7 @@ func (y *yard) status(task, want string) map[string]any {
 			y.T.Logf("the task: %v", t)
 		}
 	})
-	y.Eventually("task "+want, func() bool {
+	patience.Until(y.T, "task "+want, func() bool {
 		t = y.call("GET", "/v1/tasks/"+task, "")
 		return t["status"] == want
 	})

@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/id"
 	"yardmaster/internal/proof/browser"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/protocol"
 )
 
@@ -102,7 +103,7 @@ func takePictures(t *testing.T) {
 			}
 		}
 	})
-	y.Eventually("the pull request waits for a person, and was reviewed", func() bool {
+	patience.Until(y.T, "the pull request waits for a person, and was reviewed", func() bool {
 		if pr, _ = y.call("GET", "/v1/tasks/"+fix, "")["pr_id"].(string); pr == "" {
 			return false
 		}

@@ -20,6 +20,7 @@ import (
 	"yardmaster/internal/proof/browser"
 	"yardmaster/internal/proof/chaos"
 	"yardmaster/internal/proof/loopback"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/rig"
 )
 
@@ -58,7 +59,7 @@ func TestServerIsKilledUnderAPage(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(p.Kill)
-		y.Eventually("the server answers", func() bool {
+		patience.Until(y.T, "the server answers", func() bool {
 			if p.Ended() {
 				t.Fatalf("the server ended:\n%s", p.Output())
 			}

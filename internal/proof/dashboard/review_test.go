@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/proof/browser"
+	"yardmaster/internal/proof/patience"
 )
 
 // lax is a repository whose reviews find something, and whose check prints something.
@@ -37,7 +38,7 @@ func TestReviewWithAFinding(t *testing.T) {
 	y.box()
 	y.call("POST", "/v1/tasks", `{"repo": "acme/lax", "title": "Greet", "problem": "Say hello."}`)
 	var pr string
-	y.Eventually("a question about a reviewed head", func() bool {
+	patience.Until(y.T, "a question about a reviewed head", func() bool {
 		all, _ := y.call("GET", "/v1/prs/pending-approvals", "")["data"].([]any)
 		if len(all) == 0 {
 			return false
@@ -94,7 +95,7 @@ func TestSurvey(t *testing.T) {
 	var made struct {
 		ID string `json:"fanout_id"`
 	}
-	y.Eventually("a box that takes scouts", func() bool {
+	patience.Until(y.T, "a box that takes scouts", func() bool {
 		resp, text := y.Send("POST", "/v1/plans", y.Owner,
 			`{"repos": ["acme/web", "acme/api"], "ask": "Survey the greeting. <b data-owned>zz</b>", "return_context": true}`)
 		return resp.StatusCode == http.StatusAccepted && json.Unmarshal(text, &made) == nil
@@ -137,7 +138,7 @@ func TestMergeQueueAtWork(t *testing.T) {
 		browser.Eval[any](b, `(`+card+`).querySelector(".acts .main").click()`)
 		b.Until("it is answered", `!(`+card+`)`)
 	}
-	y.Eventually("both changes are tried together", func() bool {
+	patience.Until(y.T, "both changes are tried together", func() bool {
 		var q struct {
 			Batches []struct{ Members []struct{} }
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/proof/browser"
+	"yardmaster/internal/proof/patience"
 )
 
 // strange is a path of which hardly a letter may stand in an address as it is.
@@ -144,7 +145,7 @@ func TestFindingLeadsToItsLine(t *testing.T) {
 	y.box()
 	y.call("POST", "/v1/tasks", `{"repo": "acme/lax", "title": "Greet", "problem": "Say hello."}`)
 	var pr string
-	y.Eventually("a question about a reviewed head", func() bool {
+	patience.Until(y.T, "a question about a reviewed head", func() bool {
 		all, _ := y.call("GET", "/v1/prs/pending-approvals", "")["data"].([]any)
 		if len(all) == 0 {
 			return false

@@ -9,6 +9,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/proof/browser"
+	"yardmaster/internal/proof/patience"
 )
 
 // deeds are the names of the buttons in the head of the page.
@@ -79,7 +80,7 @@ func TestTaskThatRuns(t *testing.T) {
 	b.Go("/ui/tasks")
 	b.See("Stand by")
 	var doing string
-	y.Eventually("it does something", func() bool {
+	patience.Until(y.T, "it does something", func() bool {
 		doing, _ = y.call("GET", "/v1/tasks/"+id, "")["activity"].(string)
 		return doing != ""
 	})

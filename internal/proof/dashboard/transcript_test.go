@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/proof/browser"
+	"yardmaster/internal/proof/patience"
 )
 
 // What a person says to a running agent stands in the transcript of its run, with what
@@ -18,7 +19,7 @@ func TestMessagesToAnAgent(t *testing.T) {
 	y.box()
 	run := func(title string) (task, run string) {
 		task = y.task(title, "Do it.")
-		y.Eventually("it has a run", func() bool {
+		patience.Until(y.T, "it has a run", func() bool {
 			run, _ = y.call("GET", "/v1/tasks/"+task, "")["run_id"].(string)
 			return run != ""
 		})

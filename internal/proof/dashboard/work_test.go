@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/proof/browser"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/rig"
 )
 
@@ -40,7 +41,7 @@ func open(t *testing.T, policy string, agents map[string]string) *shop {
 				in := a.Inside()
 				ready(rig.Plane{URL: a.URL(), DB: in.DB, Tasks: in.Tasks, Blockers: in.Blockers})
 			}})
-		}, "--lease", "20s")}
+		}, "--lease", "60s")}
 	s.Enter()
 	files := map[string]string{
 		"README.md": "# Web\n\nHello, world.\n", ".svc/policy.yml": policy, "src/date.js": "export const year = () => 2025;\n",
@@ -95,7 +96,7 @@ func (s *shop) pull(task string) string {
 	var t struct {
 		PRID *string `json:"pr_id"`
 	}
-	s.Eventually("the task has a pull request that waits", func() bool {
+	patience.Until(s.T, "the task has a pull request that waits", func() bool {
 		s.into(&t, 200, "GET", "/v1/tasks/"+task, "")
 		if t.PRID == nil {
 			return false

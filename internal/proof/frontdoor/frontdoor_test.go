@@ -10,13 +10,11 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"yardmaster/internal/proof/patience"
 )
 
 const root = "../../.."
-
-// bound is how long the commands of the page may take together, on a machine that
-// compiles everything first.
-const bound = 9 * time.Minute
 
 // TestContributing holds that a newcomer can do exactly what CONTRIBUTING says.
 func TestContributing(t *testing.T) {
@@ -29,8 +27,7 @@ func TestContributing(t *testing.T) {
 		t.Fatalf("CONTRIBUTING.md: %v", err)
 	}
 	tree := copied(t)
-	ctx, stop := context.WithTimeout(t.Context(), bound)
-	defer stop()
+	ctx := patience.Context(t)
 	files, commands := 0, 0
 	for _, b := range steps {
 		switch {
@@ -70,7 +67,7 @@ func run(ctx context.Context, t *testing.T, tree string, line int, command strin
 	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false -trimpath", "PWD="+tree)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 5 * time.Second
+	cmd.WaitDelay = patience.Of(t)
 	began := time.Now()
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s: %v", command, time.Since(began).Round(100*time.Millisecond))
@@ -79,15 +76,19 @@ func run(ctx context.Context, t *testing.T, tree string, line int, command strin
 	}
 }
 
-// copied returns a copy of the tree. It is always in the same place, so that compiled
-// packages can be used again.
+// copied returns a copy of the tree. It is always in the same place, whichever clone it
+// is of, so that what was compiled can be used again.
 func copied(t *testing.T) string {
 	t.Helper()
 	from, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	home := filepath.Join(from, ".cache", "frontdoor")
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := filepath.Join(cache, "yardmaster", "frontdoor")
 	tree := filepath.Join(home, "tree")
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		t.Fatal(err)

@@ -52,6 +52,16 @@ type Visit struct {
 	Change Took    // the median from the server's answer to a filed task until its row is drawn; the baseline asks who I am
 }
 
+// Bytes returns the size of the scripts and style sheets that Home loads at first, as they
+// travel.
+func Bytes(b *browser.Tab) float64 {
+	b.T.Helper()
+	b.Go("/ui/")
+	b.Until("the page", `document.querySelector("#app main h1")?.innerText === "Home"`)
+	return browser.Eval[float64](b, `performance.getEntriesByType("resource").filter(e => new URL(e.name).pathname.startsWith("/ui/a/"))
+		.reduce((n, e) => n + e.encodedBodySize, 0)`)
+}
+
 // See measures a visit of somebody who is signed in to an account with a repository, named owner/name,
 // and no task.
 func See(b *browser.Tab, repo string) (v Visit) {
@@ -67,9 +77,7 @@ func See(b *browser.Tab, repo string) (v Visit) {
 		pages = append(pages, painted("/ui/"))
 	}
 	v.Paint = Took{slices.Min(pages), slices.Min(bare)}
-	b.Until("the page", `document.querySelector("#app main h1")?.innerText === "Home"`)
-	v.Bytes = browser.Eval[float64](b, `performance.getEntriesByType("resource").filter(e => new URL(e.name).pathname.startsWith("/ui/a/"))
-		.reduce((n, e) => n + e.encodedBodySize, 0)`)
+	v.Bytes = Bytes(b)
 
 	b.Go("/ui/tasks")
 	b.See("No tasks yet")
