@@ -24,6 +24,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/id"
 	"yardmaster/internal/proof/patience"
+	"yardmaster/internal/proof/rig"
 )
 
 // journal keeps the records of requests.
@@ -58,10 +59,10 @@ func (j *journal) requests(t *testing.T) map[string][]map[string]any {
 }
 
 // watched runs a control plane with metrics and a log in JSON.
-func watched(t *testing.T) (*yard, *journal) {
+func watched(t *testing.T, flags ...string) (*yard, *journal) {
 	t.Helper()
 	j := &journal{}
-	y := enter(bootWith(t, slog.New(slog.NewJSONHandler(j, nil)), db.SQLite, "--metrics-listen", "127.0.0.1:0"))
+	y := enter(bootWith(t, slog.New(slog.NewJSONHandler(j, nil)), db.SQLite, append(flags, "--metrics-listen", "127.0.0.1:0")...))
 	y.push("acme/web", map[string]string{"README": "hello\n"})
 	y.send("POST", "/v1/billing/keys", y.owner, `{"provider": "scripted"}`).want(201)
 	return y, j
@@ -284,7 +285,7 @@ func (y *yard) readMetrics(value string) (types map[string]string, labels map[st
 // nothing of it.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	y, j := watched(t)
+	y, j := watched(t, "--lease", rig.ShortLease) // a third of it passes before leases are looked at
 	var enrolled struct{ Token string }
 	decode(t, y.send("POST", "/v1/runners/enrollments", y.owner, "{}").want(201), &enrolled)
 	y.box(enrolled.Token)

@@ -134,7 +134,7 @@ func TestBoxOfAnotherTenant(t *testing.T) {
 	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
-			y := start(t, e, "--lease", "60s")
+			y := start(t, e)
 			y.push("acme/widgets", map[string]string{"README.md": "Widgets.\n"})
 			y.send("POST", "/v1/billing/keys", y.owner, `{"provider": "scripted"}`).want(http.StatusCreated)
 			y.send("PUT", "/v1/secrets/OPEN_SECRET", y.owner, `{"value": "the canary of acme"}`).want(http.StatusOK)
@@ -305,7 +305,7 @@ func TestBoxOfAnotherTenant(t *testing.T) {
 // sealed to the box: neither tokens nor secrets.
 func TestSeatOnTheBusIsNotEnough(t *testing.T) {
 	t.Parallel()
-	y := start(t, db.SQLite, "--lease", "60s")
+	y := start(t, db.SQLite)
 	y.push("acme/widgets", map[string]string{"README.md": "Widgets.\n"})
 	y.send("POST", "/v1/billing/keys", y.owner, `{"provider": "scripted"}`).want(http.StatusCreated)
 	victim := y.station(y.owner)

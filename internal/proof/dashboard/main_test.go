@@ -75,7 +75,7 @@ func fresh(t *testing.T, flags ...string) *yard {
 			ready(rig.Plane{URL: "http://" + in.Listens, DB: in.DB, Tasks: in.Tasks, Blockers: in.Blockers})
 		}})
 	}
-	y.Yard = rig.Boot(t, db.SQLite, rig.Log(t), run, append([]string{"--scenario", script, "--lease", "60s"}, flags...)...)
+	y.Yard = rig.Boot(t, db.SQLite, rig.Log(t), run, append([]string{"--scenario", script}, flags...)...)
 	return y
 }
 

@@ -41,7 +41,7 @@ func open(t *testing.T, policy string, agents map[string]string) *shop {
 				in := a.Inside()
 				ready(rig.Plane{URL: a.URL(), DB: in.DB, Tasks: in.Tasks, Blockers: in.Blockers})
 			}})
-		}, "--lease", "60s")}
+		})}
 	s.Enter()
 	files := map[string]string{
 		"README.md": "# Web\n\nHello, world.\n", ".svc/policy.yml": policy, "src/date.js": "export const year = () => 2025;\n",

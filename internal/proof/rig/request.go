@@ -5,16 +5,17 @@ import (
 	"io"
 	"net/http"
 	"strings"
+
+	"yardmaster/internal/proof/patience"
 )
 
 // Plain is a client that follows no redirect and keeps no cookie.
 var Plain = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	Timeout:       Patience,
 }
 
 // request makes a request with a token, unless it is empty. Header lists names and
-// values by turns, Host among them.
+// values by turns, Host among them. The response is read until ctx ends.
 func (y *Yard) request(ctx context.Context, method, target, bearer, body string, header []string) *http.Response {
 	y.T.Helper()
 	req, err := http.NewRequestWithContext(ctx, method, y.URL+target, strings.NewReader(body))
@@ -43,7 +44,9 @@ func (y *Yard) request(ctx context.Context, method, target, bearer, body string,
 // and its body. Header lists names and values by turns, Host among them.
 func (y *Yard) Send(method, target, bearer, body string, header ...string) (*http.Response, []byte) {
 	y.T.Helper()
-	resp := y.request(y.T.Context(), method, target, bearer, body, header)
+	ctx, stop := context.WithTimeout(y.T.Context(), patience.Of(y.T))
+	defer stop()
+	resp := y.request(ctx, method, target, bearer, body, header)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
@@ -52,11 +55,11 @@ func (y *Yard) Send(method, target, bearer, body string, header ...string) (*htt
 	return resp, text
 }
 
-// Hear reads a stream until enough answers true, the stream ends, or Patience does,
+// Hear reads a stream until enough answers true, the stream ends, or our patience does,
 // and returns the response and what was read.
 func (y *Yard) Hear(target, bearer string, header []string, enough func(*http.Response, []byte) bool) (*http.Response, []byte) {
 	y.T.Helper()
-	ctx, stop := context.WithTimeout(y.T.Context(), Patience)
+	ctx, stop := context.WithTimeout(y.T.Context(), patience.Of(y.T))
 	defer stop()
 	resp := y.request(ctx, http.MethodGet, target, bearer, "", header)
 	defer resp.Body.Close()

@@ -28,10 +28,19 @@ import (
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/loopback"
+	"yardmaster/internal/proof/patience"
 )
 
-// Patience bounds every wait of a test.
+// Patience is 2 minutes.
+//
+// Deprecated: waits end as internal/proof/patience says.
 const Patience = 2 * time.Minute
+
+// ShortLease is the lease of a test in which one has to run out: a flag of Boot,
+// "--lease", rig.ShortLease. All other tests have the usual one, which no honest work on a
+// busy machine is too slow for.
+const ShortLease = "20s"
 
 // Password is ada's.
 const Password = "a long password"
@@ -95,7 +104,9 @@ func Log(t *testing.T) *slog.Logger {
 
 // Boot runs a control plane that nobody has set up, on a fresh database, until the
 // test ends. Tests that poll would soon be refused, so requests are not counted
-// unless a flag says so. Flags are further ones of `yardmaster serve`.
+// unless a flag says so. Its bus does not listen where the kernel chooses: a server that
+// is started again on its data would take that port again, which may be another's by then.
+// Flags are further ones of `yardmaster serve`.
 func Boot(t *testing.T, e db.Engine, log *slog.Logger, run Program, flags ...string) *Yard {
 	t.Helper()
 	y := &Yard{T: t, Log: log, DSN: dbtest.DSN(t, e), Setup: id.Secret(id.Setup)}
@@ -106,7 +117,7 @@ func Boot(t *testing.T, e db.Engine, log *slog.Logger, run Program, flags ...str
 	}
 	args := []string{
 		"--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--database", y.DSN, "--setup-token", y.Setup,
-		"--lease", "3s", "--rate-limits", "off", "--scenario", script, "--service-token", "the-form",
+		"--nats-listen", loopback.Address(), "--rate-limits", "off", "--scenario", script, "--service-token", "the-form",
 	}
 	cfg, err := config.Load("test", append(args, flags...), func(string) (string, bool) { return "", false }, io.Discard)
 	if err != nil {
@@ -133,13 +144,8 @@ func Boot(t *testing.T, e db.Engine, log *slog.Logger, run Program, flags ...str
 // that is expected.
 func (y *Yard) await(ended <-chan error, what string, expected error) {
 	y.T.Helper()
-	select {
-	case err := <-ended:
-		if err != nil && (expected == nil || !errors.Is(err, expected)) {
-			y.T.Errorf("%s: %v", what, err)
-		}
-	case <-time.After(Patience):
-		y.T.Errorf("%s does not stop", what)
+	if err := patience.Receive(y.T, "the end of "+what, ended); err != nil && (expected == nil || !errors.Is(err, expected)) {
+		y.T.Errorf("%s: %v", what, err)
 	}
 }
 
@@ -160,17 +166,14 @@ func (y *Yard) Enter() *Yard {
 	return y
 }
 
-// Eventually polls until is answers true. It fails the test after Patience, and
-// then says what never became true.
+// Eventually polls until is answers true. Each look is a request of a test, so it looks
+// half as often as patience.Until.
 func (y *Yard) Eventually(what string, is func() bool) {
 	y.T.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	over := time.After(Patience)
-	for !is() {
-		select {
-		case <-tick.C:
-		case <-over:
+	for end := time.Now().Add(patience.Of(y.T)); !is(); <-tick.C {
+		if time.Now().After(end) {
 			y.T.Fatalf("it never came to pass that %s", what)
 		}
 	}

@@ -104,7 +104,7 @@ func (y *Yard) BoxThatSavesFor(enrollment string, wrap time.Duration) {
 		ended <- box.Run(ctx, box.Config{
 			DataDir: dir, Slots: 2, Version: "test", Logger: y.Log.With("side", "box"),
 			Timing: box.Timing{
-				Renew: time.Second, Beat: 200 * time.Millisecond, Retry: 20 * time.Millisecond, Grace: time.Second, Wrap: wrap,
+				Beat: time.Second, Retry: 20 * time.Millisecond, Wrap: wrap,
 			},
 		})
 	}()
