@@ -135,6 +135,7 @@ var edges = map[string]string{
 	"proof/patience": "",
 	"proof/browser":  "",
 	"proof/loopback": "",
+	"proof/program":  "",
 	"proof/bundle":   "proof/npm",
 	"proof/parts":    "proof/browser proof/npm",
 

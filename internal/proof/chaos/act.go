@@ -169,9 +169,8 @@ func (w *world) settle(ctx context.Context) error {
 			return err
 		}
 	}
-	// If nothing has happened for this long, nothing will: a merge whose server died
-	// waits less.
-	const stillness = 150 * time.Second
+	// If nothing has happened for so long as for a process that hangs, nothing will: a merge
+	// whose server died waits 90 s.
 	var last string
 	since, began := time.Now(), time.Now()
 	for {
@@ -195,7 +194,7 @@ func (w *world) settle(ctx context.Context) error {
 		}
 		// The first step of the retry ladder is worth waiting for.
 		if active == 0 && time.Since(since) > 10*time.Second && time.Since(began) > min(w.Length, 40*time.Second) ||
-			time.Since(since) > stillness {
+			time.Since(since) > hung {
 			for _, t := range open {
 				if !waits(t) {
 					w.report(TaskLost, fmt.Sprintf("nothing moves task %s: %+v", t.ID, t))
@@ -213,7 +212,7 @@ func (w *world) settle(ctx context.Context) error {
 	}
 	w.say("All tasks have ended.")
 	// Boxes clean up after runs that were taken from them.
-	return until(ctx, "the boxes are empty", patience, func() (bool, error) {
+	return until(ctx, "the boxes are empty", func() (bool, error) {
 		for _, b := range w.boxes {
 			if left, err := filepath.Glob(filepath.Join(b.data, "runs", "*")); err != nil || len(left) > 0 {
 				return false, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"sync"
@@ -14,40 +15,44 @@ import (
 	"yardmaster/internal/child"
 )
 
-// Process is one running program. Its output is appended to a file, which later
-// processes of the same program continue.
+// hung is the longest wait for a process, or for an answer of one. Nothing that works takes
+// as long, on whatever machine: who waits in vain waits for something that hangs.
+const hung = 5 * time.Minute
+
+// Process is one running program. It appends its output to a file, which later processes
+// of the same program continue.
 type Process struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser
 	gone chan struct{} // closed once the process has ended
 
 	mu   sync.Mutex
-	said bytes.Buffer // output of this process
+	log  *os.File
+	from int64        // where the log goes on that has not been read; below zero: it has been, to the end
+	said bytes.Buffer // output of this process, as far as it has been read
 }
 
 // Start runs a program. env is added to a minimal environment whose home is the
 // given folder. The process ends with this one, even when this one is killed.
 func Start(log, home string, env []string, argv ...string) (*Process, error) {
-	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{gone: make(chan struct{}), cmd: exec.Command(argv[0], argv[1:]...)}
+	p := &Process{gone: make(chan struct{}), cmd: exec.Command(argv[0], argv[1:]...), log: file}
+	if p.from, err = file.Seek(0, io.SeekEnd); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
 	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8"}, env...)
-	out := writer(func(b []byte) (int, error) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.said.Write(b)
-		return file.Write(b)
-	})
-	p.cmd.Stdout, p.cmd.Stderr = out, out
+	// It writes to the file itself: its end is known as soon as it has ended, whoever else
+	// has the file still.
+	p.cmd.Stdout, p.cmd.Stderr = file, file
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	p.cmd.WaitDelay = 2 * time.Second
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	if err := child.Start(p.cmd, func(error) { // its output tells how it ended
-		file.Close()
+		p.read(true)
 		close(p.gone)
 	}); err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -55,12 +60,24 @@ func Start(log, home string, env []string, argv ...string) (*Process, error) {
 	return p, nil
 }
 
-type writer func([]byte) (int, error)
-
-func (w writer) Write(b []byte) (int, error) { return w(b) }
+// read reads what the process has written since, and closes the log at its end.
+func (p *Process) read(last bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.from < 0 {
+		return
+	}
+	n, _ := p.said.ReadFrom(io.NewSectionReader(p.log, p.from, math.MaxInt64-p.from)) // it can be read until it is closed
+	p.from += n
+	if last {
+		p.log.Close()
+		p.from = -1
+	}
+}
 
 // Output is what the process has written so far.
 func (p *Process) Output() string {
+	p.read(false)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.said.String()
@@ -84,14 +101,14 @@ func (p *Process) Set(ahead time.Duration) {
 	fmt.Fprintf(p.in, "%d\n", ahead/time.Second) // fails if the process has ended
 }
 
-// Stop asks the process to end, as an operator would. It kills a process that has
-// not ended after 20 s, and then fails.
+// Stop asks the process to end, as an operator would. It kills a process that hangs, and
+// then fails.
 func (p *Process) Stop() error {
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.gone:
 		return nil
-	case <-time.After(20 * time.Second):
+	case <-time.After(hung):
 		p.Kill()
 		return fmt.Errorf("%s does not stop", p.cmd)
 	}
@@ -102,6 +119,12 @@ func (p *Process) Signal(s syscall.Signal) { p.cmd.Process.Signal(s) }
 
 // PID is the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Gone is closed once the process has ended.
+func (p *Process) Gone() <-chan struct{} { return p.gone }
+
+// Code is the exit code of a process that has ended, -1 of one that a signal ended.
+func (p *Process) Code() int { return p.cmd.ProcessState.ExitCode() }
 
 // Ended tells whether the process has ended.
 func (p *Process) Ended() bool { return closed(p.gone) }

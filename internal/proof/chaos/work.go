@@ -72,7 +72,7 @@ func (w *world) file(ctx context.Context, s step) error {
 	var out struct {
 		TaskID string `json:"task_id"`
 	}
-	err := until(ctx, "a task is filed", patience, func() (bool, error) {
+	err := until(ctx, "a task is filed", func() (bool, error) {
 		err := w.c.Call(ctx, http.MethodPost, "/v1/tasks", in, &out)
 		var p *client.Problem
 		if errors.As(err, &p) && p.Status < 500 && p.Status != http.StatusConflict {

@@ -25,9 +25,8 @@ import (
 )
 
 const (
-	account  = "acme"
-	project  = "widgets"
-	patience = 2 * time.Minute // for a program to become ready
+	account = "acme"
+	project = "widgets"
 )
 
 // world has the processes and data of a run.
@@ -103,7 +102,7 @@ func (w *world) begin(ctx context.Context) (err error) {
 		return err
 	}
 	w.secrets["the token of the owner"] = w.c.Token
-	w.c.HTTP = &http.Client{Timeout: 20 * time.Second, Transport: keyed{http.DefaultTransport}}
+	w.c.HTTP = &http.Client{Timeout: hung, Transport: keyed{http.DefaultTransport}}
 	if err := w.furnish(ctx); err != nil {
 		return err
 	}
@@ -167,7 +166,7 @@ func (w *world) serve(ctx context.Context) (bus string, err error) {
 		return "", err
 	}
 	w.server = p
-	err = until(ctx, "the server answers", patience, func() (bool, error) {
+	err = until(ctx, "the server answers", func() (bool, error) {
 		if m := ready.FindStringSubmatch(p.Output()); m != nil {
 			bus = m[2]
 			return true, nil
@@ -182,14 +181,14 @@ func (w *world) serve(ctx context.Context) (bus string, err error) {
 
 func tail(text string) string { return text[max(0, len(text)-3000):] }
 
-// until waits up to patience until come answers true.
-func until(ctx context.Context, what string, patience time.Duration, come func() (bool, error)) error {
-	for deadline := time.Now().Add(patience); ; {
+// until waits until come answers true, unless the program hangs.
+func until(ctx context.Context, what string, come func() (bool, error)) error {
+	for deadline := time.Now().Add(hung); ; {
 		if ok, err := come(); ok || err != nil {
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("waited %s in vain: %s", patience, what)
+			return fmt.Errorf("waited %s in vain: %s", hung, what)
 		}
 		if !pause(ctx, 50*time.Millisecond) {
 			return ctx.Err()
@@ -276,7 +275,7 @@ func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second))
 
 // online waits until the control plane sees the box.
 func (w *world) online(ctx context.Context, b *machine) error {
-	return until(ctx, b.name+" is online", patience, func() (bool, error) {
+	return until(ctx, b.name+" is online", func() (bool, error) {
 		if b.Ended() {
 			return false, fmt.Errorf("%s ended:\n%s", b.name, tail(b.Output()))
 		}

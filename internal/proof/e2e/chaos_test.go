@@ -12,7 +12,7 @@ import (
 // On SQLite, `make chaos` does the same.
 func TestChaosOnPostgreSQL(t *testing.T) {
 	t.Parallel()
-	c := exec.CommandContext(t.Context(), program, "chaos", "--minutes", "0.4", "--seed", "5", "--database", dbtest.DSN(t, db.Postgres))
+	c := exec.CommandContext(t.Context(), binary, "chaos", "--minutes", "0.4", "--seed", "5", "--database", dbtest.DSN(t, db.Postgres))
 	c.Env = append(os.Environ(), "TMPDIR="+root)
 	out, err := c.CombinedOutput()
 	if err != nil {

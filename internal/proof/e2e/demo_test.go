@@ -19,7 +19,7 @@ func TestDemoAtStandIn(t *testing.T) {
 	if err := os.Chmod(temp, 0o711); err != nil { // agents of a box that runs as root pass through it
 		t.Fatal(err)
 	}
-	c := exec.CommandContext(t.Context(), program, "demo", "--once", "--github")
+	c := exec.CommandContext(t.Context(), binary, "demo", "--once", "--github")
 	c.Env = append(os.Environ(), "TMPDIR="+temp)
 	out, err := c.CombinedOutput()
 	if err != nil {

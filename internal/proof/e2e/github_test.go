@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
@@ -190,7 +189,7 @@ func (f *atGitHub) build(branch, sha string) *github.Run {
 // mailed answers the link of a verb in the newest mail about a head.
 func (f *atGitHub) mailed(words, head string) (link string) {
 	f.t.Helper()
-	f.settles("a person is asked by mail", func() bool {
+	f.until("a person is asked by mail", func() bool {
 		all, err := mail.Folder{Dir: f.path("server/mail")}.List()
 		if err != nil {
 			f.t.Fatal(err)
@@ -244,13 +243,6 @@ func TestIssueToMergeKilled(t *testing.T) {
 	})
 }
 
-// settles waits as until does, and for the lease of a node that was killed at work for a
-// host, which is 90 s.
-func (f *atGitHub) settles(what string, done func() bool) {
-	f.t.Helper()
-	f.within(patience+90*time.Second, what, done)
-}
-
 // issueToMerge walks from an issue to its end. happened is called after each step at
 // GitHub.
 func (f *atGitHub) issueToMerge(happened func()) {
@@ -258,17 +250,17 @@ func (f *atGitHub) issueToMerge(happened func()) {
 	wish := f.shop.OpenIssue(f.bob, "Greet people", "Nobody is greeted.")
 	wish.Label(f.ann, "yardmaster")
 	happened()
-	f.settles("the pull request is opened", func() bool { p := f.pull(); return p.Number > 0 && p.State == "open" })
+	f.until("the pull request is opened", func() bool { p := f.pull(); return p.Number > 0 && p.State == "open" })
 	p := f.pull()
 	there := f.shop.Pull(p.Number)
 	branch := f.branch(p.ID)
 	f.build(branch, p.HeadSHA).Job("build").End("success", "")
 	happened()
-	f.settles("the review says what it has found", func() bool { return len(there.Threads()) > 0 })
+	f.until("the review says what it has found", func() bool { return len(there.Threads()) > 0 })
 	if said := there.Threads()[0][0].Body; !strings.Contains(said, "It says helo.") {
 		t.Errorf("the review says %s", said)
 	}
-	f.settles("an agent is told of it, and goes on", func() bool {
+	f.until("an agent is told of it, and goes on", func() bool {
 		round := f.pull().Babysit.TaskID
 		if round == nil {
 			return false
@@ -281,22 +273,22 @@ func (f *atGitHub) issueToMerge(happened func()) {
 		return true
 	})
 	first := p.HeadSHA
-	f.settles("the slip is mended", func() bool { p = f.pull(); return p.HeadSHA != first && there.Head() == p.HeadSHA })
+	f.until("the slip is mended", func() bool { p = f.pull(); return p.HeadSHA != first && there.Head() == p.HeadSHA })
 	happened()
 	run := f.build(branch, p.HeadSHA)
 	run.Job("build").End("failure", flaking)
-	f.settles("the job runs again", func() bool { return run.Attempt() == 2 })
+	f.until("the job runs again", func() bool { return run.Attempt() == 2 })
 	run.Job("build").End("success", "")
 	happened()
 	f.press(f.mailed("Approve the merge", p.HeadSHA))
 	happened()
-	f.settles("it is merged", func() bool { return f.pull().State == "merged" })
+	f.until("it is merged", func() bool { return f.pull().State == "merged" })
 	p = f.pull()
 	if there.Merged() == "" || p.MergedBy == nil || !strings.HasPrefix(*p.MergedBy, "user:") || p.Babysit.CI != 0 || p.Babysit.Review != 1 {
 		t.Errorf("%+v, merged as %q", p, there.Merged())
 	}
 	happened()
-	f.settles("the issue is closed", func() bool { return wish.State().State == "closed" })
+	f.until("the issue is closed", func() bool { return wish.State().State == "closed" })
 	if said := wish.Comments(); len(said) == 0 || len(there.Threads()) != 1 {
 		t.Errorf("the issue says %+v, the reviews %+v", said, there.Threads())
 	}

@@ -1,17 +1,18 @@
 package e2e
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
+
+	"yardmaster/internal/proof/program"
 )
 
 var (
-	program string // the built binary
-	root    string // of all data folders; short, because sockets are in it
+	binary string // the program
+	root   string // of all data folders; short, because sockets are in it
 )
 
 func TestMain(m *testing.M) {
@@ -42,11 +43,8 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(root)
-	program = filepath.Join(root, "yardmaster")
-	// The toolchain that runs a test comes first on its path.
-	build := exec.Command("go", "build", "-o", program, "yardmaster/cmd/yardmaster")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "%v: %v\n%s", build, err, out)
+	if binary, err = program.Build(context.Background(), root); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()

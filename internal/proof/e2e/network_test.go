@@ -36,7 +36,7 @@ func wired(t *testing.T, flags ...string) (st *stack, b *machine, http, nats *ch
 }
 
 func TestBoxCutOffStopsBeforeItsWorkIsHandedOn(t *testing.T) {
-	st, far, http, nats := wired(t)
+	st, far, http, nats := wired(t, "--lease", short)
 	st.script("work", work)
 	id := st.file("work", "Be cut off")
 	r := st.live(id, 1)
@@ -47,15 +47,13 @@ func TestBoxCutOffStopsBeforeItsWorkIsHandedOn(t *testing.T) {
 	http.Cut()
 	nats.Cut()
 	before := len(st.times(ticks))
+	st.until("the agent works on without a line", func() bool { return len(st.times(ticks)) > before+5 })
 	st.until("the work is handed on", func() bool { return len(st.tries(id)) == 2 })
 	times := st.times(ticks)
 	if last, given := times[len(times)-1], st.tries(id)[1].CreatedAt; !last.Before(given) {
 		t.Errorf("the agent on the box that was cut off ticked at %s, its work was handed on at %s", last, given)
 	} else {
 		t.Logf("the agent stopped %s before its work was handed on", given.Sub(last))
-	}
-	if len(times) < before+5 {
-		t.Errorf("the agent ticked %d times after the cut: it did not work on", len(times)-before)
 	}
 
 	// Half of the connection returns: the box cannot know yet that it has lost the run,
@@ -86,7 +84,11 @@ func TestBoxCutOffStopsBeforeItsWorkIsHandedOn(t *testing.T) {
 		t.Errorf("refs after the box came back: %s", refs)
 	}
 
-	// The box works normally again: of two concurrent tasks, it gets one.
+	// The box works normally again: of two concurrent tasks, it gets one. A claim that was
+	// under way while it was cut off may bring a run whose lease is nearly over.
+	claims := func() int { return strings.Count(far.output(), "nothing to do") }
+	old := claims()
+	st.until("the box claims anew", func() bool { return claims() > old })
 	one, other := st.file("work", "Be cut off no more"), st.file("work", "Nor you")
 	a, b := st.live(one, 1), st.live(other, 1)
 	if a.BoxID == b.BoxID {
@@ -101,7 +103,7 @@ func TestBoxCutOffStopsBeforeItsWorkIsHandedOn(t *testing.T) {
 }
 
 func TestBoxBrieflyCutOffGoesOn(t *testing.T) {
-	st, far, http, nats := wired(t, "--lease", "1m") // outlasts the cut, however slow the machine is
+	st, far, http, nats := wired(t)
 	st.script("work", work)
 	id := st.file("work", "Be cut off for a moment")
 	r := st.live(id, 1)

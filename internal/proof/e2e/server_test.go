@@ -4,11 +4,12 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
 func TestServerKilledMidRun(t *testing.T) {
-	st := newStack(t, "--lease", "1m") // outlasts the restart, however slow the machine is
+	st := newStack(t)
 	st.script("work", work)
 	b := st.join("box")
 	id := st.file("work", "Outlive the server")
@@ -49,7 +50,7 @@ func TestServerKilledInTheMiddleOfAnAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := newStack(t, "--scenario", scenario, "--lease", "1m")
+	st := newStack(t, "--scenario", scenario)
 	st.call(http.MethodPost, "/v1/billing/keys", map[string]string{"provider": "scripted"}, nil)
 	st.join("box")
 	id := st.file("default", "Talk on")
@@ -64,45 +65,44 @@ func TestServerKilledInTheMiddleOfAnAnswer(t *testing.T) {
 	st.verify()
 }
 
+// A task that is lost five times in a row is given up, so each has four faults before it at
+// most.
 func TestEverythingKilledAgainAndAgain(t *testing.T) {
-	st := newStack(t)
+	st := newStack(t, "--lease", short)
 	// About a second of work, all of it printed.
 	st.script("work", `for i in $(seq 1 20); do echo "line $i"; sleep 0.05; done; `+deliver)
 	first, second := st.join("first"), st.join("second")
-	var ids []string
-	for range 8 {
-		ids = append(ids, st.file("work", "Survive"))
-	}
-	busy := func() bool {
-		n := 0
-		for _, id := range ids {
-			if s := st.task(id).Status; s == "running" || s == "claimed" {
-				n++
-			}
-		}
-		return n > 0
-	}
 	for range 2 {
+		ids := []string{st.file("work", "Survive"), st.file("work", "Survive")}
 		for _, again := range []func(){
 			func() { st.server.kill(); st.serve() },
 			func() { first.kill(); first.run() },
 			func() { st.server.kill(); first.kill(); st.serve(); first.run() },
 			func() { second.kill(); st.server.kill(); st.serve(); second.run() },
 		} {
-			st.until("there is work in progress", busy)
+			ids = append(ids, st.file("work", "Survive")) // there is work, however fast this machine is
+			st.until("there is work in progress", func() bool {
+				return slices.ContainsFunc(ids, func(id string) bool { s := st.task(id).Status; return s == "running" || s == "claimed" })
+			})
 			again()
 		}
+		st.survived(ids)
 	}
+	st.verify()
+}
+
+// survived waits until tasks have merged, and checks that no try was charged for a fault.
+func (st *stack) survived(ids []string) {
+	st.t.Helper()
 	for _, id := range ids {
 		st.merges(id)
 		for _, r := range st.tries(id) {
 			if r.Outcome != "succeeded" && r.FailureKind != "box_lost" && r.FailureKind != "lease_expired" {
-				t.Errorf("run %s was charged for what it could not help: %s, %s", r.ID, r.FailureKind, r.EndedReason)
+				st.t.Errorf("run %s was charged for what it could not help: %s, %s", r.ID, r.FailureKind, r.EndedReason)
 			}
 			if n := st.counted(r); r.Outcome == "succeeded" && n != 20 {
-				t.Errorf("run %s said %d lines of 20", r.ID, n)
+				st.t.Errorf("run %s said %d lines of 20", r.ID, n)
 			}
 		}
 	}
-	st.verify()
 }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"net/http"
 	"regexp"
 	"strings"
@@ -9,20 +10,19 @@ import (
 	"time"
 )
 
-// hasty is well above the time that a process needs to end at once, and well below
-// every wait of a process that is being stopped.
-const hasty = 10 * time.Second
-
-// goes waits until a process has ended by itself, at the latest at by.
-func (p *process) goes(by time.Time) {
-	p.t.Helper()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for !p.ended() {
-		if time.Now().After(by) {
-			p.t.Fatalf("it has not ended by %s, and says\n%s", by, p.output())
-		}
-		<-tick.C
+// hastens sends a second signal to a process that is being stopped, and checks that it
+// waits for nothing after it.
+func (st *stack) hastens(p *process, s syscall.Signal) {
+	st.t.Helper()
+	st.says(p, "a second signal ends the process at once")
+	if p.ended() {
+		st.t.Fatal("it did not wait for a second signal")
+	}
+	p.Signal(s)
+	p.goes()
+	last := strings.TrimSpace(p.since(`msg="the process ends at once"`))
+	if p.Code() != 130 || !strings.HasPrefix(last, "signal=") || strings.Contains(last, "\n") {
+		st.t.Errorf("after the second signal it ended with %d and said\n%s", p.Code(), last)
 	}
 }
 
@@ -38,7 +38,7 @@ func (p *process) since(line string) string {
 	return after
 }
 
-var untilWhen = regexp.MustCompile(`msg="box is stopping and gives its runs back".* runs=1 at_most=1m0s until=(\S+)`)
+var untilWhen = regexp.MustCompile(`time=(\S+) .*msg="box is stopping and gives its runs back".* runs=1 at_most=1m0s until=(\S+)`)
 
 var handsIn = regexp.MustCompile(`msg="box waits for its runs".* to_save=0 to_hand_in=1 connected=false`)
 
@@ -67,14 +67,11 @@ func TestBoxesStoppedWithTheirServer(t *testing.T) {
 	st.until("some lines are stored", func() bool { return len(st.lines(r)) > 10 })
 
 	st.server.stop() // first, because a quick box would otherwise deliver everything
-	asked := time.Now()
 	parked.Signal(syscall.SIGTERM)
 	busy.Signal(syscall.SIGTERM)
 
 	st.says(busy.process, "push failed, trying again")
-	st.says(busy.process, "a second signal ends the process at once")
-	busy.Signal(syscall.SIGINT)
-	busy.goes(time.Now().Add(hasty))
+	st.hastens(busy.process, syscall.SIGINT)
 
 	st.until("the box says what it waits for", func() bool { return handsIn.MatchString(parked.output()) })
 	for _, b := range []*machine{parked, busy} {
@@ -82,14 +79,13 @@ func TestBoxesStoppedWithTheirServer(t *testing.T) {
 		if m == nil {
 			t.Fatalf("%s does not say how long it waits:\n%s", b.name, b.output())
 		}
-		when, err := time.Parse(time.RFC3339, m[1])
-		if err != nil || when.After(asked.Add(time.Minute+hasty)) {
-			t.Errorf("%s stops at %s (%v), asked at %s", b.name, when, err, asked)
-		}
-		if b == parked {
-			b.goes(when)
+		said, err := time.Parse(time.RFC3339, m[1])
+		when, err2 := time.Parse(time.RFC3339, m[2])
+		if err := errors.Join(err, err2); err != nil || when.After(said.Add(time.Minute)) {
+			t.Errorf("at %s, %s says that it stops at %s (%v)", said, b.name, when, err)
 		}
 	}
+	parked.goes() // without the server
 	if said := parked.since(`msg="run finished"`); said == "" || strings.Contains(said, "lease") {
 		t.Errorf("of a run that has ended, the box says\n%s", said)
 	}
@@ -117,12 +113,7 @@ func TestServerStoppedTwice(t *testing.T) {
 	st := newStack(t, "--stop-delay", "10m")
 	id := st.file("default", "Be there afterwards")
 	st.server.Signal(syscall.SIGTERM)
-	st.says(st.server, "a second signal ends the process at once")
-	if st.server.ended() {
-		t.Fatal("it did not wait for the balancer")
-	}
-	st.server.Signal(syscall.SIGTERM)
-	st.server.goes(time.Now().Add(hasty))
+	st.hastens(st.server, syscall.SIGTERM)
 	st.serve()
 	if got := st.task(id).Status; got != "pending" && got != "held" {
 		t.Errorf("the task is %s", got)

@@ -87,7 +87,7 @@ func TestStoppedBoxIsGivenNothing(t *testing.T) {
 // A task that is filed at the moment in which a box is stopped waits for no lease,
 // whatever has happened to it by then.
 func TestBoxStoppedAsATaskComes(t *testing.T) {
-	st := newStack(t, "--lease", "60s")
+	st := newStack(t)
 	st.script("work", deliver)
 	var ids []string
 	for i := range 4 { // each may give the first task back, and a task is given up after five

@@ -4,59 +4,59 @@ import (
 	"bytes"
 	"encoding/json"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"yardmaster/internal/proof/program"
 )
 
 // TestBillOfTheProgram builds the program and compares its bill with the output of
 // the go command.
 func TestBillOfTheProgram(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "yardmaster")
-	for _, args := range [][]string{{"build", "-o", program, "yardmaster/cmd/yardmaster"}, {"version", "-m", program}} {
-		out, err := exec.Command("go", args...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("go %v: %v\n%s", args, err, out)
+	t.Parallel()
+	binary, err := program.Build(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("go", "version", "-m", binary).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var first, second bytes.Buffer
+	if err := run(binary, &first); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(binary, &second); err != nil || first.String() != second.String() {
+		t.Error("the bill of the same program is another one", err)
+	}
+	var b bill
+	if err := json.Unmarshal(first.Bytes(), &b); err != nil {
+		t.Fatal(err)
+	}
+	have := map[string]string{}
+	for _, c := range b.Components {
+		have[c.Name] = c.Version
+		if !strings.HasPrefix(c.Package, "pkg:golang/"+c.Name+"@") ||
+			c.Name != "std" && (len(c.Hashes) != 1 || len(c.Hashes[0].Content) != 64) {
+			t.Errorf("%+v", c)
 		}
-		if args[0] == "build" {
-			continue
+	}
+	lines := regexp.MustCompile(`(?m)^\tdep\t(\S+)\t(\S+)`).FindAllStringSubmatch(string(out), -1)
+	if len(lines) < 40 {
+		t.Fatalf("only %d modules are linked:\n%s", len(lines), out)
+	}
+	for _, l := range lines {
+		if have[l[1]] != l[2] {
+			t.Errorf("%s %s is linked, %q is in the bill", l[1], l[2], have[l[1]])
 		}
-		var first, second bytes.Buffer
-		if err := run(program, &first); err != nil {
-			t.Fatal(err)
-		}
-		if err := run(program, &second); err != nil || first.String() != second.String() {
-			t.Error("the bill of the same program is another one", err)
-		}
-		var b bill
-		if err := json.Unmarshal(first.Bytes(), &b); err != nil {
-			t.Fatal(err)
-		}
-		have := map[string]string{}
-		for _, c := range b.Components {
-			have[c.Name] = c.Version
-			if !strings.HasPrefix(c.Package, "pkg:golang/"+c.Name+"@") ||
-				c.Name != "std" && (len(c.Hashes) != 1 || len(c.Hashes[0].Content) != 64) {
-				t.Errorf("%+v", c)
-			}
-		}
-		lines := regexp.MustCompile(`(?m)^\tdep\t(\S+)\t(\S+)`).FindAllStringSubmatch(string(out), -1)
-		if len(lines) < 40 {
-			t.Fatalf("only %d modules are linked:\n%s", len(lines), out)
-		}
-		for _, l := range lines {
-			if have[l[1]] != l[2] {
-				t.Errorf("%s %s is linked, %q is in the bill", l[1], l[2], have[l[1]])
-			}
-		}
-		if len(have) != len(lines)+1 || have["std"] == "" {
-			t.Errorf("%d components for %d modules and the library, which is %q", len(have), len(lines), have["std"])
-		}
-		if len(b.Dependencies) != 1 || len(b.Dependencies[0].DependsOn) != len(have) || len(b.Metadata.Component.Hashes) != 1 {
-			t.Errorf("%+v %+v", b.Metadata, b.Dependencies)
-		}
+	}
+	if len(have) != len(lines)+1 || have["std"] == "" {
+		t.Errorf("%d components for %d modules and the library, which is %q", len(have), len(lines), have["std"])
+	}
+	if len(b.Dependencies) != 1 || len(b.Dependencies[0].DependsOn) != len(have) || len(b.Metadata.Component.Hashes) != 1 {
+		t.Errorf("%+v %+v", b.Metadata, b.Dependencies)
 	}
 }
 

@@ -26,13 +26,13 @@ import (
 	"yardmaster/internal/child"
 	"yardmaster/internal/client"
 	"yardmaster/internal/llm/scripted"
+	"yardmaster/internal/proof/patience"
+	"yardmaster/internal/proof/program"
 )
 
 const (
 	account    = "acme"
 	setupToken = "e2e-agents"
-	// patience bounds one agent's task; the slowest takes 15 s on an idle machine.
-	patience = 3 * time.Minute
 )
 
 func TestAgentsMerge(t *testing.T) {
@@ -170,9 +170,7 @@ func merges(t *testing.T, c *client.Client, agent, version string) {
 // works files a task for one agent against a repository of its own, and fails unless
 // the task is merged and that agent alone has worked on it.
 func works(t *testing.T, c *client.Client, agent, version string, seen func(client.Task)) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	ctx, fail := context.WithCancelCause(ctx)
+	ctx, fail := context.WithCancelCause(patience.Context(t))
 	defer fail(nil)
 	call := func(method, path string, in, out any) {
 		t.Helper()
@@ -305,9 +303,9 @@ func folder(t *testing.T) string {
 }
 
 func build(t *testing.T) string {
-	bin := filepath.Join(folder(t), "yardmaster")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "yardmaster/cmd/yardmaster").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	bin, err := program.Build(t.Context(), folder(t))
+	if err != nil {
+		t.Fatal(err)
 	}
 	return bin
 }
@@ -373,31 +371,23 @@ func offers(t *testing.T, c *client.Client) []offer {
 
 // enroll starts a box, waits until it is online, and answers its folder.
 func enroll(t *testing.T, bin string, c *client.Client, flags ...string) (data string) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	var minted struct{ Token string }
-	if err := c.Call(ctx, http.MethodPost, "/v1/runners/enrollments", map[string]any{"name": "e2e"}, &minted); err != nil {
+	if err := c.Call(t.Context(), http.MethodPost, "/v1/runners/enrollments", map[string]any{"name": "e2e"}, &minted); err != nil {
 		t.Fatal(err)
 	}
 	data = filepath.Join(folder(t), "box")
 	cmd := exec.Command(bin, append([]string{"box", "join", "--url", c.URL, "--data", data, "--name", "e2e"}, flags...)...)
 	cmd.Env = append(os.Environ(), "YARDMASTER_ENROLL_TOKEN="+minted.Token)
 	start(t, cmd)
-	for {
-		var p struct{ Data []box }
-		if err := c.Call(ctx, http.MethodGet, "/v1/runners", nil, &p); err != nil {
+	var p struct{ Data []box }
+	patience.Until(t, "the box is online", func() bool {
+		if err := c.Call(t.Context(), http.MethodGet, "/v1/runners", nil, &p); err != nil {
 			t.Fatal(err)
 		}
-		if len(p.Data) == 1 && p.Data[0].Presence.Status == "online" && len(p.Data[0].Capabilities) > 0 {
-			t.Logf("the box offers %v, isolation %v", p.Data[0].Capabilities, p.Data[0].Isolation)
-			return data
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("the box did not come online: %+v", p.Data)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+		return len(p.Data) == 1 && p.Data[0].Presence.Status == "online" && len(p.Data[0].Capabilities) > 0
+	})
+	t.Logf("the box offers %v, isolation %v", p.Data[0].Capabilities, p.Data[0].Isolation)
+	return data
 }
 
 // start runs a process until the test is over; its output is the test's.
@@ -413,9 +403,7 @@ func start(t *testing.T, cmd *exec.Cmd) {
 	}
 	t.Cleanup(func() {
 		cmd.Process.Signal(syscall.SIGTERM)
-		kill := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
-		defer kill.Stop()
-		if err := <-ended; err != nil {
+		if err := patience.Receive(t, "the end of "+cmd.Args[1], ended); err != nil {
 			t.Errorf("%s: %v", cmd.Args[1], err)
 		}
 	})

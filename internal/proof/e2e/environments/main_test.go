@@ -9,16 +9,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-)
 
-// ready names the binary to test; without it the tests build one.
-const ready = "ENVIRONMENTS_BINARY"
+	built "yardmaster/internal/proof/program"
+)
 
 var (
 	ctx     context.Context // ends when the suite is interrupted, after which the cleanups still run
@@ -76,7 +74,7 @@ func run(m *testing.M) int {
 // needs names the tools that this machine lacks.
 func needs() error {
 	tools := []string{"git", "bwrap", "useradd", "userdel", "su", "unshare", "mount"}
-	if os.Getenv(ready) == "" {
+	if os.Getenv(built.Variable) == "" {
 		tools = append(tools, "go")
 	}
 	path, err := openPath()
@@ -166,12 +164,11 @@ func prepare() error {
 		paths[name] = dir
 	}
 	program = filepath.Join(suite, "yardmaster")
-	if given := os.Getenv(ready); given != "" {
-		return install(program, given, 0o755)
+	if given := os.Getenv(built.Variable); given != "" {
+		return install(program, given, 0o755) // where every user can run it
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, "yardmaster/cmd/yardmaster")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("%v: %w\n%s", build, err, out)
+	if _, err := built.Build(ctx, suite); err != nil {
+		return err
 	}
 	return os.Chmod(program, 0o755)
 }
