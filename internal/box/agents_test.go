@@ -2,6 +2,7 @@ package box_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,28 +18,34 @@ import (
 // TestMissingTokenIsKnownByItsWords holds that the proxy's answer to a call without
 // a token does not count as a provider's refusal of a key.
 func TestMissingTokenIsKnownByItsWords(t *testing.T) {
+	t.Parallel()
 	if !strings.Contains(modelproxy.NoToken, driver.NoRunToken) {
 		t.Errorf("%q does not say %q", modelproxy.NoToken, driver.NoRunToken)
 	}
 }
 
-// program plants a script that agents' users may run.
+// program plants a script that agents' users may run. Another process writes it: one that
+// this one starts meanwhile would have the file open for writing, and the kernel executes
+// no such file.
 func program(t *testing.T, path, text string) {
 	t.Helper()
-	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	must(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o755))
+	cmd := exec.Command("/bin/sh", "-c", `mkdir -p "${1%/*}" && rm -f "$1" && cat >"$1" && chmod 755 "$1"`, "sh", path)
+	cmd.Stdin = strings.NewReader("#!/bin/sh\n" + text + "\n")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 }
 
 // TestAgentsComeAndGo holds that agents that are installed or removed while a box
 // runs are reported at once, and that one that lacks its adapter is reported as
 // such.
 func TestAgentsComeAndGo(t *testing.T) {
+	t.Parallel()
 	dir := passable(t)
-	t.Setenv(driver.PathVariable, dir)
 	p := newPlane(t)
 	cfg := p.config()
 	cfg.Timing.Scan = 20 * time.Millisecond
-	p.start(cfg)
+	p.apart(cfg, driver.PathVariable+"="+dir)
 	told := func(name string) (a protocol.AgentInfo, ok bool) {
 		if len(p.hellos) == 0 {
 			return a, false
@@ -73,7 +80,8 @@ func TestAgentsComeAndGo(t *testing.T) {
 func TestInstallAgent(t *testing.T) {
 	p := newPlane(t)
 	cfg := p.config()
-	fake := links(t, "node", "npm", "claude", "codex", "codex-acp", "claude-agent-acp")
+	fake := programs(t, "node", "npm", "claude", "codex", "codex-acp", "claude-agent-acp")
+	t.Setenv("PATH", fake)
 	install := func(name string) (string, error) {
 		var said strings.Builder
 		err := box.InstallAgent(t.Context(), cfg.DataDir, "", name, &said)

@@ -65,6 +65,7 @@ type Config struct {
 	Self      string // our own binary, for the built-in agent; empty: this program
 	Logger    *slog.Logger
 	Timing    Timing
+	clock     clock // nil: the real one
 }
 
 // Timing holds the intervals of a box; zero fields take the protocol's. Tests
@@ -112,6 +113,16 @@ func (t Timing) withDefaults() Timing {
 	return t
 }
 
+// link is the connection to the control plane, a *conn.Conn but in tests.
+type link interface {
+	Call(ctx context.Context, method string, in, out any) error
+	Append(ctx context.Context, e protocol.Envelope) (protocol.Appended, error)
+	Nudges(fn func(verb string)) error
+	Wait(ctx context.Context) error
+	Reconnect(url string) error
+	Close()
+}
+
 // box is a running box.
 type box struct {
 	cfg    Config
@@ -119,7 +130,7 @@ type box struct {
 	keys   *keyring
 	memory *memory
 	secret seal.Recipient // the control plane seals tokens and secrets for it; it exists in this process alone
-	conn   *conn.Conn
+	conn   link
 	proxy  *modelproxy.Proxy
 	port   string // loopback address of the proxy
 	broker *broker.Broker
@@ -203,6 +214,9 @@ func (cfg Config) complete() (Config, error) {
 	cfg.Slots = max(cfg.Slots, 1)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.clock == nil {
+		cfg.clock = realClock{}
 	}
 	if err := CheckLimits(cfg.Limits); err != nil {
 		return cfg, err

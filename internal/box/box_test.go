@@ -3,6 +3,7 @@ package box_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -10,6 +11,29 @@ import (
 
 	"yardmaster/internal/box"
 )
+
+// codeUnfit is the exit code of inspectMain for a machine that cannot be a box. The reason
+// is on its standard output.
+const codeUnfit = 7
+
+// inspectMain tests the machine as a process of its own.
+func inspectMain(config string) int {
+	var cfg box.Config
+	err := json.Unmarshal([]byte(config), &cfg)
+	if err == nil {
+		_, err = box.Inspect(context.Background(), cfg)
+	}
+	var unfit *box.UnfitError
+	switch {
+	case errors.As(err, &unfit):
+		fmt.Print(err)
+		return codeUnfit
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
 
 // boxMain is a box as a process of its own.
 func boxMain(config string) int {

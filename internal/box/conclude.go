@@ -69,7 +69,7 @@ func (b *box) conclude(a *attempt, w *workspace, r result) {
 			}
 		}
 	} else if done.something {
-		ctx, cancel := context.WithTimeout(a.killed, b.cfg.Timing.Wrap)
+		ctx, cancel := b.cfg.clock.WithTimeout(a.killed, b.cfg.Timing.Wrap)
 		b.push(ctx, a, w, done, &f)
 		cancel()
 	}

@@ -12,6 +12,7 @@ import (
 // TestEndComesAfterWhatWasAsked holds that a run that was asked to end records that
 // before its end, whichever of the two goroutines is the faster.
 func TestEndComesAfterWhatWasAsked(t *testing.T) {
+	t.Parallel()
 	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
 	a := newAttempt(context.Background(), &setup{data: dir, work: dir}, protocol.Start{Run: "r", Attempt: 1, Agent: "command"}, log)
 	if err := os.MkdirAll(a.dir, 0o700); err != nil {

@@ -128,7 +128,7 @@ func usageOf(t modelproxy.Totals) protocol.Usage {
 // run is parked, progress does not restart the clock.
 func (b *box) stallClock(a *attempt) (progress, stop func()) {
 	limit := b.cfg.Timing.Stall
-	timer := time.AfterFunc(limit, func() {
+	timer := b.cfg.clock.AfterFunc(limit, func() {
 		a.end(ending{severity: graceful, state: protocol.Failed, kind: "run_stalled",
 			detail: fmt.Sprintf("no sign of progress for %s", limit)})
 	})

@@ -32,6 +32,8 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	case os.Getenv("BOX_INSPECT") != "":
+		os.Exit(inspectMain(os.Getenv("BOX_INSPECT")))
 	case os.Getenv("BOX_CONFIG") != "":
 		os.Exit(boxMain(os.Getenv("BOX_CONFIG")))
 	}

@@ -13,6 +13,7 @@ import (
 // TestOutageIsLoggedOnce holds that a box without a connection logs that once, and
 // not at every attempt to connect.
 func TestOutageIsLoggedOnce(t *testing.T) {
+	t.Parallel()
 	var log bytes.Buffer
 	b := &box{log: slog.New(slog.NewTextHandler(&log, nil)), life: t.Context(), online: make(chan struct{}, 1),
 		beat: make(chan struct{}, 1)}

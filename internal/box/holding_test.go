@@ -15,6 +15,7 @@ import (
 // TestLevelThatHoldsLessMeetsNoDemand holds that a level meets a demand only while
 // it gives what its name promises.
 func TestLevelThatHoldsLessMeetsNoDemand(t *testing.T) {
+	t.Parallel()
 	whole := []sandbox.Protection{sandbox.Files, sandbox.Processes, sandbox.UnixSockets, sandbox.Network}
 	quiet := slog.New(slog.DiscardHandler)
 	b := &box{setup: &setup{levels: []sandbox.Level{sandbox.Landlock, sandbox.None}}}
@@ -56,6 +57,7 @@ func TestLevelThatHoldsLessMeetsNoDemand(t *testing.T) {
 // TestProtectionsAreTheProtocols holds that the box and the protocol use the same
 // names of protections.
 func TestProtectionsAreTheProtocols(t *testing.T) {
+	t.Parallel()
 	if want := []string{string(sandbox.Files), string(sandbox.Processes), string(sandbox.UnixSockets),
 		string(sandbox.Network)}; !slices.Equal(protocol.Isolated, want) {
 		t.Errorf("%v", protocol.Isolated)
@@ -65,6 +67,7 @@ func TestProtectionsAreTheProtocols(t *testing.T) {
 // TestBoundsAreSaid holds that the limits of every run are reported for every
 // level, and only while they hold.
 func TestBoundsAreSaid(t *testing.T) {
+	t.Parallel()
 	var h holding
 	h.noteLimits(map[limits.Resource]limits.Means{limits.Memory: limits.ByWatch, limits.Disk: limits.ByWatch, limits.CPU: limits.NotHeld})
 	if got := h.at(sandbox.None); !slices.Equal(got, []string{"memory", "disk"}) {

@@ -7,6 +7,7 @@ import (
 )
 
 func TestJudge(t *testing.T) {
+	t.Parallel()
 	zero, one := 0, 1
 	agentRun := protocol.Start{Agent: "claude", Branch: "svc/x"}
 	scout := protocol.Start{Agent: "claude", Kind: "scout"}

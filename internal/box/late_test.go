@@ -10,6 +10,7 @@ import (
 // TestBoxEndsWithoutWhatDoesNot holds that a task that does not end, for example
 // because a disk hangs, does not keep the box from ending.
 func TestBoxEndsWithoutWhatDoesNot(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := &box{log: slog.New(slog.DiscardHandler)}
 		stuck := make(chan struct{})

@@ -10,6 +10,7 @@ import (
 )
 
 func TestLeaseIsCountedFromWhenTheRequestWasSent(t *testing.T) {
+	t.Parallel()
 	timing := Timing{}.withDefaults()
 	const killAfter = 50 * time.Second
 	for _, c := range []struct {
@@ -53,6 +54,7 @@ func TestLeaseIsCountedFromWhenTheRequestWasSent(t *testing.T) {
 }
 
 func TestWatchEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

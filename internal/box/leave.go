@@ -15,6 +15,8 @@ const (
 // run any more.
 func (b *box) leave(withdraw func()) {
 	began := time.Now()
+	leave, cancel := b.cfg.clock.WithTimeout(b.life, b.cfg.Timing.Leave)
+	defer cancel()
 	b.mu.Lock()
 	b.leaving = true
 	b.mu.Unlock()
@@ -24,7 +26,6 @@ func (b *box) leave(withdraw func()) {
 	b.giveBack(graceful, "the box is stopping")
 	nudge(b.beat)
 	defer b.sayGoodbye()
-	deadline := time.After(time.Until(began.Add(b.cfg.Timing.Leave)))
 	for said := (unreturned{}); ; {
 		now := b.unreturned()
 		if now.saving+now.handing == 0 {
@@ -35,10 +36,10 @@ func (b *box) leave(withdraw func()) {
 			said = now
 		}
 		select {
-		case <-b.life.Done():
-			return
-		case <-deadline:
-			b.log.Warn("runs left for the next start", "runs", now.saving+now.handing)
+		case <-leave.Done():
+			if b.life.Err() == nil {
+				b.log.Warn("runs left for the next start", "runs", now.saving+now.handing)
+			}
 			return
 		case <-b.freed:
 		case <-time.After(b.cfg.Timing.Retry):

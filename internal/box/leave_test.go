@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/protocol"
 )
 
@@ -16,6 +17,7 @@ func TestBoxLeavesItsClaim(t *testing.T) {
 	granted := make(chan struct{})
 	p.change(func() { p.granted = granted })
 	cfg := p.config()
+	held(&cfg) // the goodbye has as long as it takes
 	stop := p.start(cfg)
 	run := p.task(func(s *protocol.Start) { s.Prompt = "say done" })
 	p.until("the run is given to the claim", func() bool { return len(p.claims) == 1 })
@@ -38,16 +40,9 @@ func TestBoxLeavesItsClaim(t *testing.T) {
 func TestRunThatComesTooLateIsClaimedAgain(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
-	granted := make(chan struct{})
-	p.change(func() { p.granted = granted })
-	cfg := p.config()
-	cfg.Timing.ClaimWait = 8 * time.Second
-	p.start(cfg)
-	run := p.task(func(s *protocol.Start) { s.Prompt, s.LeaseMS = "say done", 8000 })
-	p.until("the answer is too old for the lease", func() bool {
-		return len(p.claims) == 1 && time.Since(p.run(run).asked) > 4500*time.Millisecond
-	})
-	close(granted)
+	p.stale = 2
+	p.start(p.config())
+	run := p.task(func(s *protocol.Start) { s.Prompt = "say done" })
 	if s, f := p.finish(run); f.State != protocol.Succeeded {
 		t.Errorf("it ended as %+v, events %s", f, s.kinds())
 	}
@@ -63,22 +58,9 @@ func TestRunThatComesTooLateIsClaimedAgain(t *testing.T) {
 func TestRunThatAlwaysComesTooLateIsGivenUp(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
-	granted := make(chan struct{})
-	p.change(func() { p.granted = granted })
-	cfg := p.config()
-	cfg.Slots = 1
-	p.start(cfg)
-	late := p.task(func(s *protocol.Start) { s.Prompt, s.LeaseMS = "say late", 1200 })
-	for range 3 {
-		p.until("the claim is held", func() bool { return p.granted == nil })
-		held := time.Now()
-		p.until("its answer is too old", func() bool { return time.Since(held) > 700*time.Millisecond })
-		next := make(chan struct{})
-		p.change(func() { p.granted = next })
-		close(granted)
-		granted = next
-	}
-	p.change(func() { p.granted = nil })
+	p.stale = 3
+	p.start(p.config())
+	late := p.task(func(s *protocol.Start) { s.Prompt = "say late" })
 	run := p.task(func(s *protocol.Start) { s.Prompt = "say done" })
 	if s, f := p.finish(run); f.State != protocol.Succeeded {
 		t.Errorf("the next run ended as %+v, events %s", f, s.kinds())
@@ -99,6 +81,7 @@ func TestGoodbyeComesLast(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
 	cfg := p.config()
+	clock := held(&cfg) // the goodbye has as long as it takes
 	stop := p.start(cfg)
 	run := p.task(func(s *protocol.Start) { s.Prompt = "say ready\nhang" })
 	p.saying(run, "ready")
@@ -114,15 +97,23 @@ func TestGoodbyeComesLast(t *testing.T) {
 
 	// A run that could not be given back in time is left to the next start.
 	p.change(func() { p.full = 1 << 20 })
-	cfg.Timing.Leave = 1
 	stop = p.start(cfg)
 	run = p.task(func(s *protocol.Start) { s.Prompt = "say ready\nhang" })
 	p.until("the box holds the run", func() bool { return p.presence.State == "ready" && len(p.presence.Runs) == 1 })
-	if err := stop(); err != nil {
+	stopped := make(chan error, 1)
+	go func() { stopped <- stop() }()
+	p.until("the box cannot hand the run in", func() bool { return p.offered[run] == protocol.EventFinished })
+	clock.over(cfg.Timing.Leave)
+	if err := patience.Receive(t, "the end of the box", stopped); err != nil {
 		t.Fatal(err)
 	}
 	if last := p.presence; last.State != protocol.PresenceLeft || len(last.Runs) != 1 || last.Runs[0].Run != run {
 		t.Errorf("the goodbye: %+v", last)
+	}
+	p.change(func() { p.full = 0 })
+	p.start(cfg)
+	if _, f := p.finish(run); f.State != protocol.Lost || f.Kind != "box_drained" {
+		t.Errorf("after the next start: %+v", f)
 	}
 }
 
@@ -138,33 +129,6 @@ func TestBoxLeavesAPlaneThatDoesNotAnswer(t *testing.T) {
 	p.until("a beat is under way", func() bool { return p.beaten > 0 })
 	if err := stop(); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestNoLeaseForWhatIsHandedIn holds that a leaving box renews no leases of runs
-// that have ended.
-func TestNoLeaseForWhatIsHandedIn(t *testing.T) {
-	t.Parallel()
-	p := newPlane(t)
-	cfg := p.config()
-	cfg.Timing.Renew, cfg.Timing.Leave = 500*time.Millisecond, 12*time.Second
-	stop := p.start(cfg)
-	run := p.task(func(s *protocol.Start) { s.Prompt = "say ready\nhang" })
-	p.saying(run, "ready")
-	p.change(func() { p.full = 1 << 20 }) // nothing can be handed in
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
-	if f, ended := p.run(run).finished(); ended {
-		t.Fatalf("the run was handed in: %+v", f)
-	}
-	if quiet := time.Since(p.run(run).asked); quiet < 2*cfg.Timing.Renew {
-		t.Errorf("the last lease was asked for %s before the end", quiet)
-	}
-	p.change(func() { p.full = 0 })
-	p.start(cfg)
-	if _, f := p.finish(run); f.State != protocol.Lost || f.Kind != "box_drained" {
-		t.Errorf("after the next start: %+v", f)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"yardmaster/internal/box"
 	"yardmaster/internal/box/sandbox"
 	"yardmaster/internal/protocol"
 )
@@ -18,7 +19,7 @@ import (
 func TestRunInBubblewrap(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
-	f, s := p.runAt(sandbox.Bubblewrap, sandbox.TaskDir+":"+sandbox.HomeDir)
+	f, s := p.runAt(p.start, sandbox.Bubblewrap, sandbox.TaskDir+":"+sandbox.HomeDir)
 	if s.text() != p.http.URL+"/nothing: 404 Not Found\ndone\n" || p.show(f.Tip, "a.txt") != "one" {
 		t.Errorf("said %q, finished %+v", s.text(), f)
 	}
@@ -28,7 +29,7 @@ func TestRunInBubblewrap(t *testing.T) {
 // --egress and git work through the box's ports, and nothing else of the machine is
 // reachable.
 func TestRunInLandlock(t *testing.T) {
-	links(t, "bwrap")
+	t.Parallel()
 	p := newPlane(t)
 	other, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -44,7 +45,7 @@ func TestRunInLandlock(t *testing.T) {
 			reached <- struct{}{}
 		}
 	}()
-	f, s := p.runAt(sandbox.Landlock, "$PWD:$HOME", "run ! git ls-remote http://"+other.Addr().String()+"/x")
+	f, s := p.runAt(p.apartWithout("bwrap"), sandbox.Landlock, "$PWD:$HOME", "run ! git ls-remote http://"+other.Addr().String()+"/x")
 	if s.text() != p.http.URL+"/nothing: 404 Not Found\ndone\n" || p.show(f.Tip, "a.txt") != "one" {
 		t.Errorf("said %q, finished %+v", s.text(), f)
 	}
@@ -53,13 +54,18 @@ func TestRunInLandlock(t *testing.T) {
 	}
 }
 
-// runAt runs an agent at a level with all that agents use, and checks the reports
-// of the run and of the box.
-func (p *plane) runAt(level sandbox.Level, folders string, more ...string) (protocol.Finished, *seen) {
+// apartWithout is apart without some programs in the PATH.
+func (p *plane) apartWithout(programs ...string) func(box.Config) func() error {
+	return func(cfg box.Config) func() error { return p.apart(cfg, without(p.t, programs...)) }
+}
+
+// runAt starts a box and in it an agent at a level with all that agents use, and checks the
+// reports of the run and of the box.
+func (p *plane) runAt(start func(box.Config) func() error, level sandbox.Level, folders string, more ...string) (protocol.Finished, *seen) {
 	p.t.Helper()
 	cfg := p.config()
 	cfg.Egress = []string{strings.TrimPrefix(p.http.URL, "http://")}
-	p.start(cfg)
+	start(cfg)
 	run := p.task(func(s *protocol.Start) {
 		s.Isolation = string(level)
 		s.Prompt = strings.Join(append(append([]string{"run test $PWD:$HOME = " + folders, "model"}, more...),
@@ -91,14 +97,15 @@ func (p *plane) runAt(level sandbox.Level, folders string, more ...string) (prot
 // is tried again, because the box would otherwise do without it until its next
 // start.
 func TestLevelThatFailsOnceIsOffered(t *testing.T) {
+	t.Parallel()
 	bwrap, err := exec.LookPath("bwrap")
 	must(t, err)
-	bin, failed := links(t, "bwrap"), filepath.Join(t.TempDir(), "failed")
-	script := "#!/bin/sh\nfor a; do case $a in sandbox-exec) [ -e " + failed + " ] || { : >" + failed +
+	bin, failed := programs(t, "bwrap"), filepath.Join(t.TempDir(), "failed")
+	script := "for a; do case $a in sandbox-exec) [ -e " + failed + " ] || { : >" + failed +
 		"; echo 'Text file busy' >&2; exit 1; };; esac; done\nexec " + bwrap + " \"$@\"\n"
-	must(t, os.WriteFile(filepath.Join(bin, "bwrap"), []byte(script), 0o755))
+	program(t, filepath.Join(bin, "bwrap"), script)
 	p := newPlane(t)
-	p.start(p.config())
+	p.apart(p.config(), "PATH="+bin)
 	p.until("a hello", func() bool { return len(p.hellos) > 0 })
 	if _, err := os.Stat(failed); err != nil {
 		t.Errorf("nothing failed: %v", err)

@@ -33,12 +33,17 @@ func TestParkedAgentIsWokenAndFinishes(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
 	p.secrets = []protocol.Secret{{Name: "PIN", Delivery: protocol.DeliverEnv, Value: []byte("hunter22")}}
-	p.start(p.config())
+	cfg := p.config()
+	clock := held(&cfg)
+	p.start(cfg)
 	run := p.task(func(s *protocol.Start) {
 		s.Prompt = "write a.txt one\ncommit a\ndeclare blocker-key.json " + keyBlocker +
 			"\ndeclare ask-1.json {\"title\":\"Document it\",\"body\":\"It is not.\",\"repo\":\"acme/docs\",\"dedupe_key\":\"d\"}\nsay waiting"
 	})
 	p.until("the run is parked", func() bool { return strings.HasSuffix(p.run(run).kinds(), protocol.EventParked) })
+	if n := clock.over(cfg.Timing.Stall); n != 0 {
+		t.Error("waiting is stalling")
+	}
 	p.send(protocol.Command{Kind: protocol.CommandMessage, Run: run, Attempt: 1, Text: "write b.txt two\ncommit b\nsay thanks", ID: "m1"})
 	s, f := p.finish(run)
 	if f.State != protocol.Succeeded || p.show(f.Tip, "a.txt")+p.show(f.Tip, "b.txt") != "onetwo" {
@@ -72,7 +77,7 @@ func TestParkedAgentIsBlockedInTheEnd(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
 	cfg := p.config()
-	cfg.Timing.Park, cfg.Timing.Stall = 12*time.Second, 10*time.Second // waiting is not stalling
+	cfg.Timing.Park = time.Second
 	p.start(cfg)
 	run := p.task(func(s *protocol.Start) { s.Prompt = "write a.txt one\ndeclare blocker-key.json " + keyBlocker })
 	if _, f := p.finish(run); f.State != protocol.Blocked || f.Error != "Which key?" || !f.WIP || p.show(f.Tip, "a.txt") != "one" ||

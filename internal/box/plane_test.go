@@ -21,6 +21,7 @@ import (
 	"yardmaster/internal/bus"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/protocol"
 	"yardmaster/internal/seal"
 )
@@ -46,13 +47,15 @@ type plane struct {
 	claims   map[string]protocol.Start // by claim id
 	runs     map[string]*seen
 	commands []protocol.Command
-	full     int  // appends that are refused for now
-	seatGone bool // nobody knows the box's account any more
+	full     int               // appends that are refused for now
+	offered  map[string]string // by run, the kind of the last event that was refused
+	seatGone bool              // nobody knows the box's account any more
 	hellos   []protocol.Hello
 	presence *protocol.Presence
 	beaten   int           // beats of it
 	waiting  int           // claims that are not answered yet
 	granted  chan struct{} // not nil: the next claim that is given a run is answered once it is closed
+	stale    int           // answers with a run whose lease is over when they come
 	left     bool          // as if the box had said goodbye; until its next hello
 	draining bool
 	silent   bool // renewals and accepts are not answered
@@ -123,7 +126,7 @@ func newPlane(t *testing.T) *plane {
 	t.Helper()
 	p := &plane{
 		t: t, lease: protocol.LeaseTTL, life: 24 * time.Hour, news: make(chan struct{}),
-		claims: map[string]protocol.Start{}, runs: map[string]*seen{}, repo: newRepo(t),
+		claims: map[string]protocol.Start{}, runs: map[string]*seen{}, offered: map[string]string{}, repo: newRepo(t),
 	}
 	keys, err := bus.NewKeys()
 	if err != nil {
@@ -222,7 +225,7 @@ func (p *plane) change(fn func()) {
 // until waits until ok holds; it is called with the lock held.
 func (p *plane) until(what string, ok func() bool) {
 	p.t.Helper()
-	deadline := time.After(45 * time.Second)
+	over := patience.Over(p.t)
 	for {
 		p.mu.Lock()
 		done, news := ok(), p.news
@@ -232,13 +235,13 @@ func (p *plane) until(what string, ok func() bool) {
 		}
 		select {
 		case <-news:
-		case <-deadline:
+		case <-over:
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			for run, s := range p.runs {
 				p.t.Logf("run %s: %s, text %q", run, s.kinds(), s.text())
 			}
-			p.t.Fatalf("not in time: %s", what)
+			p.t.Fatalf("not so in the end: %s", what)
 		}
 	}
 }
@@ -305,6 +308,9 @@ func (p *plane) claim(ctx context.Context, in protocol.Claim) (out protocol.Clai
 		news, granted := p.news, p.granted
 		if again {
 			p.granted = nil
+		}
+		if again && p.stale > 0 {
+			p.stale, start.LeaseMS = p.stale-1, 0
 		}
 		p.mu.Unlock()
 		if again && granted != nil {
@@ -373,7 +379,7 @@ func (p *plane) append(_ context.Context, e protocol.Envelope) (out protocol.App
 	full := p.full > 0
 	p.mu.Unlock()
 	if full {
-		p.change(func() { p.full-- })
+		p.change(func() { p.full, p.offered[e.Run] = p.full-1, e.Events[len(e.Events)-1].Kind })
 		return out, fault.New(fault.RateLimited, "", "The box asks too much in too short a time.")
 	}
 	p.change(func() {
@@ -417,7 +423,7 @@ func (p *plane) task(change func(*protocol.Start)) string {
 	s := protocol.Start{
 		Run: id.New(), Attempt: 1, Task: id.Random(), Kind: "work", LeaseMS: p.lease.Milliseconds(), Repo: "o/demo",
 		CloneURL: p.http.URL + "/git/demo.git", DefaultRef: "main", Branch: "svc/t--12345678", Agent: "builtin", Model: "m",
-		TimeoutMS: 60_000, GatewayURL: p.http.URL, ModelToken: modelToken, GitToken: gitToken,
+		TimeoutMS: time.Hour.Milliseconds(), GatewayURL: p.http.URL, ModelToken: modelToken, GitToken: gitToken,
 		CommitName: "Agent", CommitEmail: "agent@example.test",
 	}
 	change(&s)
@@ -446,8 +452,9 @@ func (p *plane) config() box.Config {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	return box.Config{DataDir: dir, Name: "test", Slots: 2, Version: "1", Logger: log, Timing: box.Timing{
-		Renew: 2 * time.Second, Beat: 200 * time.Millisecond, ClaimWait: 2 * time.Second, Retry: 20 * time.Millisecond,
-		Grace: 2 * time.Second,
+		Beat: 200 * time.Millisecond, ClaimWait: 2 * time.Second, Retry: 20 * time.Millisecond,
+		// No run meets these, nor two of them at once.
+		Leave: time.Hour, Wrap: 2 * time.Hour, Stall: 3 * time.Hour, Grace: 2 * time.Second,
 	}}
 }
 
@@ -458,12 +465,7 @@ func (p *plane) start(cfg box.Config) (stop func() error) {
 	go func() { ended <- box.Run(ctx, cfg) }()
 	stop = sync.OnceValue(func() error {
 		cancel()
-		select {
-		case err := <-ended:
-			return err
-		case <-time.After(30 * time.Second):
-			return errors.New("the box does not stop")
-		}
+		return patience.Receive(p.t, "the end of the box", ended)
 	})
 	p.t.Cleanup(func() {
 		if err := stop(); err != nil && !errors.Is(err, box.ErrRevoked) {

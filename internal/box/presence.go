@@ -53,12 +53,11 @@ func (b *box) sendBeat(ctx context.Context, p protocol.Presence) error {
 		return nil
 	}
 	b.lastSent = p.State == stateLeft
-	limit := b.cfg.Timing.Beat
-	if b.lastSent { // nothing replaces the goodbye
-		limit = max(limit, goodbyeWait)
+	if !b.lastSent { // nothing replaces the goodbye, which has the time of its caller
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, b.cfg.Timing.Beat)
+		defer cancel()
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
 	p.V = protocol.Version
 	var reply protocol.BeatReply
 	if err := b.conn.Call(ctx, protocol.CallBeat, p, &reply); err != nil {
@@ -77,7 +76,7 @@ func (b *box) sendBeat(ctx context.Context, p protocol.Presence) error {
 func (b *box) sayGoodbye() {
 	p := b.presence()
 	p.State, p.Free = stateLeft, 0
-	ctx, cancel := context.WithTimeout(b.life, goodbyeWait)
+	ctx, cancel := b.cfg.clock.WithTimeout(b.life, goodbyeWait)
 	defer cancel()
 	b.tasks.Go(func() { // waits for a beat that is under way
 		defer cancel()

@@ -1,27 +1,23 @@
 package box_test
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"yardmaster/internal/box"
 	"yardmaster/internal/box/sandbox"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/protocol"
 )
 
-// links makes a folder with links to all programs of PATH but some, and has it
-// be PATH for the rest of the test.
-func links(t *testing.T, without ...string) string {
-	t.Helper()
-	dir := programs(t, without...)
-	t.Setenv("PATH", dir)
-	return dir
-}
+// without is an environment in whose PATH some programs are not.
+func without(t *testing.T, names ...string) string { return "PATH=" + programs(t, names...) }
 
 // programs makes a folder with links to all programs of PATH but some.
 func programs(t *testing.T, without ...string) string {
@@ -68,11 +64,11 @@ func shut(t *testing.T, cfg *box.Config) string {
 }
 
 func TestBoxInAClosedFolderWorks(t *testing.T) {
-	links(t, "bwrap")
+	t.Parallel()
 	p := newPlane(t)
 	cfg := p.config()
 	shut(t, &cfg)
-	stop := p.start(cfg)
+	stop := p.apart(cfg, without(t, "bwrap"))
 	run := p.task(func(s *protocol.Start) {
 		s.Prompt = "write a.txt one\ncommit add a\nsay done"
 	})
@@ -105,6 +101,7 @@ func TestBoxInAClosedFolderWorks(t *testing.T) {
 }
 
 func TestMachineThatCannotBeABoxIsRefused(t *testing.T) {
+	t.Parallel()
 	open := func(t *testing.T) string {
 		dir, err := os.MkdirTemp("", "open-")
 		if err == nil {
@@ -151,10 +148,10 @@ func TestMachineThatCannotBeABoxIsRefused(t *testing.T) {
 		"no git": {"git", func(t *testing.T, dir string) string { return dir }, "git is not installed on this machine", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			links(t, strings.Fields(x.without)...)
+			t.Parallel()
 			dir := open(t)
 			data := filepath.Join(dir, "above", "data")
-			_, err := box.Inspect(t.Context(), box.Config{DataDir: data, WorkDir: x.work(t, dir)})
+			err := inspect(t, box.Config{DataDir: data, WorkDir: x.work(t, dir)}, without(t, strings.Fields(x.without)...))
 			if !x.anything && !sandbox.Separate() {
 				if err != nil {
 					t.Errorf("for a user whom nothing of their own is closed to: %v", err)
@@ -181,15 +178,19 @@ func TestMachineThatCannotBeABoxIsRefused(t *testing.T) {
 
 // TestGitThatDoesNotWorkIsFound tests the box's own git, which is not the agents'.
 func TestGitThatDoesNotWorkIsFound(t *testing.T) {
-	path := links(t, "git")
+	t.Parallel()
 	for script, want := range map[string]string{"echo broken >&2; exit 3": "does not work (exit status 3: broken)",
 		"exec sleep 1000": "does not tell its version"} {
-		must(t, os.WriteFile(filepath.Join(path, "git"), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
-		var unfit *box.UnfitError
-		if _, err := box.Inspect(t.Context(), box.Config{DataDir: filepath.Join(t.TempDir(), "data")}); !errors.As(err, &unfit) ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", script, err)
-		}
+		t.Run(script, func(t *testing.T) {
+			t.Parallel()
+			path := programs(t, "git")
+			program(t, filepath.Join(path, "git"), script)
+			var unfit *box.UnfitError
+			err := inspect(t, box.Config{DataDir: filepath.Join(t.TempDir(), "data")}, "PATH="+path)
+			if !errors.As(err, &unfit) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 }
 
@@ -205,6 +206,7 @@ func passable(t *testing.T) string {
 
 // A work folder that somebody has named may hold what is theirs.
 func TestWorkFolderKeepsWhatIsNotTheBoxes(t *testing.T) {
+	t.Parallel()
 	p := newPlane(t)
 	cfg := p.config()
 	work := filepath.Join(passable(t), "work")
@@ -225,6 +227,23 @@ func TestWorkFolderKeepsWhatIsNotTheBoxes(t *testing.T) {
 	}
 }
 
+// inspect is box.Inspect in an environment of its own.
+func inspect(t *testing.T, cfg box.Config, env ...string) error {
+	t.Helper()
+	cfg.Logger = nil
+	config, err := json.Marshal(cfg)
+	must(t, err)
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(append(os.Environ(), "BOX_INSPECT="+string(config)), env...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == codeUnfit {
+		return &box.UnfitError{Reason: string(out)}
+	}
+	return err
+}
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -234,6 +253,7 @@ func must(t *testing.T, err error) {
 
 // Where others may write the data folder, they may have put the link there.
 func TestLinkOfOthersIsNotFollowed(t *testing.T) {
+	t.Parallel()
 	dir := passable(t)
 	data, victim := filepath.Join(dir, "data"), filepath.Join(dir, "victim")
 	must(t, errors.Join(os.Mkdir(data, 0o755), os.Chmod(data, 0o777), os.Mkdir(victim, 0o755),
@@ -246,6 +266,7 @@ func TestLinkOfOthersIsNotFollowed(t *testing.T) {
 }
 
 func TestInspectedMachineIsLeftAsItWas(t *testing.T) {
+	t.Parallel()
 	cfg := box.Config{DataDir: filepath.Join(t.TempDir(), "box")}
 	must(t, os.Chmod(filepath.Dir(filepath.Dir(cfg.DataDir)), 0o755))
 	undo, err := box.Inspect(t.Context(), cfg)
@@ -266,9 +287,10 @@ func TestInspectedMachineIsLeftAsItWas(t *testing.T) {
 // The work of an agent whose box breaks meanwhile is not lost: it is collected
 // when the box is whole again.
 func TestWorkIsKeptUntilTheBoxIsFit(t *testing.T) {
-	path := links(t)
+	t.Parallel()
+	path := programs(t)
 	p := newPlane(t)
-	p.start(p.config())
+	p.apart(p.config(), "PATH="+path)
 	git := filepath.Join(path, "git")
 	real, err := os.Readlink(git)
 	must(t, err)
@@ -294,11 +316,11 @@ func TestWorkIsKeptUntilTheBoxIsFit(t *testing.T) {
 
 // A work folder that somebody has deleted is made again.
 func TestDeletedWorkFolderIsMadeAgain(t *testing.T) {
-	links(t, "bwrap")
+	t.Parallel()
 	p := newPlane(t)
 	cfg := p.config()
 	shut(t, &cfg)
-	p.start(cfg)
+	p.apart(cfg, without(t, "bwrap"))
 	p.until("a fit box beats", func() bool { return p.presence != nil && p.presence.State == "ready" && p.presence.Unfit == "" })
 	if work := box.WorkDir(cfg.DataDir); work != "" { // else there is none apart from the data folder
 		must(t, os.RemoveAll(work))
@@ -314,22 +336,19 @@ func TestDeletedWorkFolderIsMadeAgain(t *testing.T) {
 // What a box has found for itself may be deleted with it; what somebody has named
 // may be another box's.
 func TestOnlyAWorkFolderThatNobodyNamedIsRemoved(t *testing.T) {
-	links(t, "bwrap")
+	t.Parallel()
+	path := without(t, "bwrap")
 	p := newPlane(t)
 	named := p.config()
 	named.WorkDir = filepath.Join(passable(t), "named")
-	if _, err := box.Inspect(t.Context(), named); err != nil {
-		t.Fatal(err)
-	}
+	must(t, inspect(t, named, path))
 	must(t, box.RemoveWorkDir(named.DataDir))
 	if _, err := os.Stat(named.WorkDir); err != nil || box.WorkDir(named.DataDir) != named.WorkDir {
 		t.Errorf("the named folder: %v, the link leads to %q", err, box.WorkDir(named.DataDir))
 	}
 	found := p.config()
 	shut(t, &found)
-	if _, err := box.Inspect(t.Context(), found); err != nil {
-		t.Fatal(err)
-	}
+	must(t, inspect(t, found, path))
 	work := box.WorkDir(found.DataDir)
 	must(t, box.RemoveWorkDir(found.DataDir))
 	if _, err := os.Lstat(work); work != "" && !errors.Is(err, os.ErrNotExist) {
@@ -339,9 +358,10 @@ func TestOnlyAWorkFolderThatNobodyNamedIsRemoved(t *testing.T) {
 
 // A fault of the box is not one of the run that meets it, nor of the next.
 func TestBoxThatBecomesUnfitStopsAndRecovers(t *testing.T) {
-	path := links(t)
+	t.Parallel()
+	path := programs(t)
 	p := newPlane(t)
-	p.start(p.config())
+	p.apart(p.config(), "PATH="+path)
 	p.until("a fit box beats", func() bool { return p.presence != nil && p.presence.State == "ready" && p.presence.Unfit == "" })
 	git := filepath.Join(path, "git")
 	real, err := os.Readlink(git)
@@ -391,11 +411,12 @@ func TestFaultOfARunIsNotTheBoxes(t *testing.T) {
 // What an attempt leaves in a work folder elsewhere is found by the next
 // process, and goes with the attempt.
 func TestKilledBoxInAClosedFolderComesBackWithItsWork(t *testing.T) {
-	links(t, "bwrap")
+	t.Parallel()
+	path := without(t, "bwrap")
 	p := newPlane(t)
 	cfg := p.config()
 	shut(t, &cfg)
-	first := p.process(cfg)
+	first := p.process(cfg, path)
 	run := p.task(func(s *protocol.Start) {
 		s.Agent, s.Command = "command", []string{"/bin/sh", "-c", ticks}
 	})
@@ -406,26 +427,19 @@ func TestKilledBoxInAClosedFolderComesBackWithItsWork(t *testing.T) {
 	if sandbox.Separate() {
 		must(t, os.Mkdir(stray, 0o711))
 	}
-	p.start(cfg)
+	p.apart(cfg, path)
 	if _, f := p.finish(run); f.State != protocol.Lost || !f.WIP || p.show("svc/t--12345678", "wip.txt") != "wip" {
 		t.Errorf("finished %+v", f)
 	}
-	deadline := time.After(time.Minute)
-	for {
+	patience.Until(t, "nothing of it is left", func() bool {
 		left, err := filepath.Glob(filepath.Join(cfg.DataDir, "work", "runs", "*"))
-		if err == nil && len(left) == 0 {
-			return
-		}
-		select {
-		case <-deadline:
-			t.Fatalf("left: %v, %v", left, err)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+		return err == nil && len(left) == 0
+	})
 }
 
 // The folder that agents use may be another one when the box comes back.
 func TestWorkIsFoundWhereAnEarlierProcessKeptIt(t *testing.T) {
+	t.Parallel()
 	for name, before := range map[string]string{"data": "", "work": "before"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
