@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"yardmaster/internal/protocol"
 )
@@ -190,7 +191,9 @@ func TestSecondAttemptResumesTheBranch(t *testing.T) {
 func TestNextAttemptResumesWhatWasSaved(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
-	p.start(p.config())
+	cfg := p.config()
+	cfg.Timing.Renew, cfg.Timing.Grace = 4*time.Second, time.Hour // its agent is killed once the box knows that the run is lost
+	p.start(cfg)
 	first := p.task(func(s *protocol.Start) { s.Agent, s.Command = "command", []string{"/bin/sh", "-c", ticks} })
 	p.until("some ticks", func() bool { return strings.Count(p.run(first).text(), "\n") > 5 })
 	next := func(change func(*protocol.Start)) string {
@@ -199,7 +202,7 @@ func TestNextAttemptResumesWhatWasSaved(t *testing.T) {
 			change(s)
 		})
 	}
-	second := next(func(s *protocol.Start) { s.SavedMS = 60_000 })
+	second := next(func(s *protocol.Start) { s.SavedMS = time.Hour.Milliseconds() })
 	p.until("the second is prepared", func() bool { return strings.Contains(p.run(second).kinds(), protocol.EventPreparing) })
 	p.send(protocol.Command{Kind: protocol.CommandHalt, Run: first, Attempt: 1, Mode: protocol.HaltGraceful})
 	p.change(func() { p.run(first).fenced = true })

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+
+	"yardmaster/internal/proof/patience"
 )
 
 // A process lives on when the thread of the goroutine that asked for it ends.
@@ -39,9 +41,7 @@ func TestProcessOutlivesThreads(t *testing.T) {
 		}()
 	}()
 	thread := <-started
-	for syscall.Tgkill(syscall.Getpid(), thread, 0) == nil {
-		runtime.Gosched()
-	}
+	patience.Until(t, "the thread has ended", func() bool { return syscall.Tgkill(syscall.Getpid(), thread, 0) != nil })
 	if _, err := io.WriteString(in, "still here\n"); err != nil {
 		t.Fatal(err)
 	}

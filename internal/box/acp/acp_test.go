@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
+
+	"yardmaster/internal/proof/patience"
 )
 
 // peer is a scripted agent at the far end of two pipes: the test reads what the
@@ -309,43 +311,34 @@ func TestServe(t *testing.T) {
 // TestAskingWithoutReading holds that the memory for a peer that sends requests and
 // reads no answers is limited.
 func TestAskingWithoutReading(t *testing.T) {
-	for name, request := range map[string]string{
-		"short": `{"jsonrpc":"2.0","id":%d,"method":"fs/read_text_file"}`,
-		"long":  `{"jsonrpc":"2.0","id":%d,"method":"` + strings.Repeat("m", longRequest) + `"}`,
+	t.Parallel()
+	for name, x := range map[string]struct {
+		request     string
+		total, most int64 // most of them are taken while no answer is read
+	}{
+		"short": {`{"jsonrpc":"2.0","id":%d,"method":"fs/read_text_file"}`, 2 * maxInFlight, maxInFlight + 2},
+		"long":  {`{"jsonrpc":"2.0","id":%d,"method":"` + strings.Repeat("m", longRequest) + `"}`, 4, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, p := connect(t, &recorder{})
-			total := 2 * maxInFlight
-			if name == "long" {
-				total = 4
-			}
-			taken := make(chan struct{})
+			t.Parallel()
+			c, p := connect(t, &recorder{})
+			var taken atomic.Int64
 			go func() {
-				defer close(taken)
-				for id := range total {
-					if _, err := fmt.Fprintf(p.out, request+"\n", id); err != nil {
+				for id := range x.total {
+					if _, err := fmt.Fprintf(p.out, x.request+"\n", id); err != nil {
 						return
 					}
-					taken <- struct{}{}
+					taken.Add(1)
 				}
 			}()
-			asked := 0
-			for quiet := false; !quiet; {
-				select {
-				case <-taken:
-					asked++
-				case <-time.After(300 * time.Millisecond):
-					quiet = true
+			patience.Until(t, "no more is taken", func() bool {
+				n := taken.Load()
+				return n == x.total || n > 0 && (name == "long" || len(c.c.inFlight) == maxInFlight)
+			})
+			for id := range x.total { // all are answered once the answers are read
+				if n := taken.Load(); n > id+x.most {
+					t.Fatalf("%d requests were taken before %d answers were read", n, id)
 				}
-			}
-			if asked > maxInFlight+2 || name == "long" && asked > 1 {
-				t.Fatalf("%d requests were taken", asked)
-			}
-			go func() {
-				for range taken {
-				}
-			}()
-			for id := range total { // all are answered once the answers are read
 				if m := p.read(); m.Error == nil || m.Error.Code != CodeMethodNotFound {
 					t.Fatalf("answer %d: %+v", id, m)
 				}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"yardmaster/internal/proof/patience"
 )
 
 // wire sends bytes to the broker and returns everything that it answers until the
@@ -23,7 +25,7 @@ func wire(t *testing.T, f fixture, text string) string {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(10 * time.Second))
+	limit(t, c)
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Fatal(err)
 	}
@@ -33,6 +35,9 @@ func wire(t *testing.T, f fixture, text string) string {
 	}
 	return string(back)
 }
+
+// limit ends a connection with the patience of the test.
+func limit(t *testing.T, c net.Conn) { c.SetDeadline(time.Now().Add(patience.Of(t))) }
 
 // TestNothingButTheAnswerComesBack reads the raw bytes, because clients do not show
 // interim answers, and few show trailers.
@@ -139,7 +144,7 @@ func TestTheHostSeesOneRequestOfTheRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c2.Close()
-			c2.SetDeadline(time.Now().Add(10 * time.Second))
+			limit(t, c2)
 			io.WriteString(c2, c.text) // the broker may have hung up
 			io.Copy(io.Discard, c2)
 		}()
@@ -234,10 +239,6 @@ func TestAnswersComeAsTheyAreMade(t *testing.T) {
 		}
 		resp.Body.Close()
 		sending.Close()
-		select {
-		case <-gone:
-		case <-time.After(time.Minute):
-			t.Fatal(c, "the host was not let go")
-		}
+		patience.Receive(t, fmt.Sprintf("%v: the end of the host", c), gone)
 	}
 }

@@ -11,22 +11,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
-)
 
-// eventually polls, for a quarter of a minute.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(time.Minute); !ok(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
-		}
-	}
-}
+	"yardmaster/internal/proof/patience"
+)
 
 // started is a run of a script, and what ends it.
 type started struct {
@@ -85,11 +74,11 @@ func TestLimitsAreHeld(t *testing.T) {
 			resource Resource
 			script   string
 		}{
-			{Processes, `i=0; while [ $i -lt 150 ]; do sleep 60 & i=$((i+1)); done; wait`},
-			{Memory, `for i in 1 2 3 4; do head -c 40000000 /dev/zero | tail | sleep 60 & done; wait`},
-			{OpenFiles, `exec 3</dev/null 4<&3 5<&3 6<&3 7<&3 8<&3 9<&3; i=0; while [ $i -lt 35 ]; do sleep 60 & i=$((i+1)); done; wait`},
-			{Disk, `i=0; while [ $i -lt 20 ]; do head -c 1000000 /dev/zero >f$i; i=$((i+1)); done; sleep 60`},
-			{Inodes, `seq 1 900 | xargs touch; sleep 60`},
+			{Processes, `i=0; while [ $i -lt 150 ]; do sleep 86400 & i=$((i+1)); done; wait`},
+			{Memory, `for i in 1 2 3 4; do head -c 40000000 /dev/zero | tail | sleep 86400 & done; wait`},
+			{OpenFiles, `exec 3</dev/null 4<&3 5<&3 6<&3 7<&3 8<&3 9<&3; i=0; while [ $i -lt 35 ]; do sleep 86400 & i=$((i+1)); done; wait`},
+			{Disk, `i=0; while [ $i -lt 20 ]; do head -c 1000000 /dev/zero >f$i; i=$((i+1)); done; sleep 86400`},
+			{Inodes, `seq 1 900 | xargs touch; sleep 86400`},
 		} {
 			t.Run(fmt.Sprintf("%s, watch %t", c.resource, watch), func(t *testing.T) {
 				w := watching(t, Config{Limits: l, Watch: watch})
@@ -97,7 +86,7 @@ func TestLimitsAreHeld(t *testing.T) {
 				var b *Breach
 				select {
 				case b = <-s.broken:
-				case <-time.After(30 * time.Second):
+				case <-patience.Over(t):
 					t.Fatalf("nothing ended it; held: %v (%s)", w.Held(), w.reason)
 				}
 				how := w.Held()[c.resource]
@@ -171,10 +160,10 @@ func TestGroupHoldsWhatLeaves(t *testing.T) {
 			t.Errorf("half a processor is %q, %v", text, err)
 		}
 	}
-	cmd := exec.Command("/bin/sh", "-c", `sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60 & exec sleep 60' &); exec sleep 60`)
+	cmd := exec.Command("/bin/sh", "-c", `sleep 86400 & setsid sleep 86400 & (setsid sh -c 'sleep 86400 & exec sleep 86400' &); exec sleep 86400`)
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(g.folder.Fd())}
 	must(t, cmd.Start())
-	eventually(t, "all are in the group", func() bool { return len(g.pids()) == 5 })
+	patience.Until(t, "all are in the group", func() bool { return len(g.pids()) == 5 })
 	pids := g.pids()
 	g.folder.Close()
 	next, err := OpenTree(name) // the box that had it is dead

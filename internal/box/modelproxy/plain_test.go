@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"yardmaster/internal/box/modelproxy"
+	"yardmaster/internal/proof/patience"
 )
 
 // TestPlainRequestsTravelAsTheyAre sends plain requests through the forward proxy
@@ -52,7 +53,7 @@ func TestPlainRequestsTravelAsTheyAre(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		conn.SetDeadline(time.Now().Add(10 * time.Second))
+		conn.SetDeadline(time.Now().Add(patience.Of(t)))
 		fmt.Fprint(conn, strings.Replace(c.text, "\r\nHost", "\r\nConnection: close\r\nHost", 1)+"\r\n")
 		back, err := io.ReadAll(conn)
 		conn.Close()
@@ -113,9 +114,5 @@ func TestPlainAnswersComeAsTheyAreMade(t *testing.T) {
 	if _, err := io.ReadAll(lines); err == nil {
 		t.Error("an answer that was cut ended like a whole one")
 	}
-	select {
-	case <-gone:
-	case <-time.After(time.Minute):
-		t.Fatal("the host was not let go")
-	}
+	patience.Ended(t, "the end of the host", gone)
 }

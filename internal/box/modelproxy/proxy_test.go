@@ -12,10 +12,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"yardmaster/internal/box/modelproxy"
 	"yardmaster/internal/llm"
+	"yardmaster/internal/proof/patience"
 )
 
 const (
@@ -150,11 +150,7 @@ func TestUnregisterCutsCalls(t *testing.T) {
 	if _, err := io.ReadAll(resp.Body); err == nil {
 		t.Fatal("a call that was cut ended like a whole one")
 	}
-	select {
-	case <-gone:
-	case <-time.After(time.Minute):
-		t.Fatal("the control plane was not let go")
-	}
+	patience.Ended(t, "the end of the control plane's handler", gone)
 }
 
 func TestErrorBudget(t *testing.T) {

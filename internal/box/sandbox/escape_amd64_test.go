@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -22,11 +23,14 @@ func TestProgramOf32BitsIsKilled(t *testing.T) {
 	every(t, func(t *testing.T, l Level) {
 		s := folders(t, l, "")
 		path := filepath.Join(s.Task, "program")
-		if err := errors.Join(os.WriteFile(path, append(header, code...), 0o755), os.Chmod(path, 0o755)); err != nil {
+		syscall.ForkLock.RLock() // a process started meanwhile would have the file open, which then could not be executed
+		err := errors.Join(os.WriteFile(path, append(header, code...), 0o755), os.Chmod(path, 0o755))
+		syscall.ForkLock.RUnlock()
+		if err != nil {
 			t.Fatal(err)
 		}
 		s.Argv = []string{"./program"}
-		_, err := output(t, s)
+		_, err = output(t, s)
 		var exit *ExitError
 		want := 128 + int(unix.SIGSYS)
 		if l == None {

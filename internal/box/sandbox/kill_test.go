@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"yardmaster/internal/proof/patience"
 )
 
 // alive lists the processes of the machine whose arguments hold mark.
@@ -62,7 +64,7 @@ func TestNothingSurvives(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				eventually(t, "the agent leaves processes", func() bool { return len(sleeping(m)) == left })
+				patience.Until(t, "the agent leaves processes", func() bool { return len(sleeping(m)) == left })
 				end(p, cancel)
 				err = p.Wait()
 				if pids := alive(m); len(pids) != 0 {
@@ -91,7 +93,7 @@ func TestKillOvercomesAStoppedShim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the agent runs", func() bool { return len(sleeping(m)) == left+1 })
+	patience.Until(t, "the agent runs", func() bool { return len(sleeping(m)) == left+1 })
 	if err := syscall.Kill(p.pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -124,12 +126,12 @@ func TestNothingSurvivesTheBox(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = box.Process.Kill() }()
-		eventually(t, "the agent runs", func() bool { return len(sleeping(m)) == left+1 })
+		patience.Until(t, "the agent runs", func() bool { return len(sleeping(m)) == left+1 })
 		if err := box.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		_ = box.Wait()
-		eventually(t, "everything is gone", func() bool { return len(alive(m)) == 0 })
+		patience.Until(t, "everything is gone", func() bool { return len(alive(m)) == 0 })
 	})
 }
 
@@ -143,14 +145,7 @@ func TestAsAnOrdinaryUser(t *testing.T) {
 	if err := errors.Join(os.Chmod(tmp, 0o777), os.Chmod(filepath.Dir(tmp), 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	self, err := os.ReadFile(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	bin := filepath.Join(tmp, "sandbox.test")
-	if err := os.WriteFile(bin, self, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	bin := openProgram(t)
 	// A level that root cannot have here fails the test below; it need not fail
 	// the test in the child as well.
 	absent := []string{"-"} // and no level is called that
@@ -162,7 +157,8 @@ func TestAsAnOrdinaryUser(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), bin, "-test.v", "-test.skip=/^("+strings.Join(absent, "|")+")$")
 	cmd.Dir = tmp
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + tmp, "HOME=" + tmp}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1234, Gid: 1234}}
+	user := uint32(30_000 + os.Getpid()%10_000) // whose processes are counted, see TestForksWithoutEndAreKilled
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)

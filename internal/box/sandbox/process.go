@@ -61,7 +61,7 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	if err := giveToAgent(spec.Task, spec.Home); err != nil {
+	if err := giveTo(spec.agentUser(), spec.Task, spec.Home); err != nil {
 		return nil, err
 	}
 	p := &Process{task: spec.Task, home: spec.Home, level: spec.Level, grace: killGrace, done: make(chan struct{})}
@@ -316,14 +316,14 @@ func (l *launch) abandon() {
 	}
 }
 
-// giveToAgent gives folders to the unprivileged user if the box is root. It changes the
-// owner of links themselves and never follows them.
-func giveToAgent(dirs ...string) error {
+// giveTo gives folders to the agent's user if the box is root. It changes the owner of
+// links themselves and never follows them.
+func giveTo(user int, dirs ...string) error {
 	if !Separate() {
 		return nil
 	}
 	for _, dir := range dirs {
-		if err := chownTree(dir, nobody); err != nil {
+		if err := chownTree(dir, user); err != nil {
 			return fmt.Errorf("sandbox: give %s to the agent's user: %w", dir, err)
 		}
 	}

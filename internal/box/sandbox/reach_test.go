@@ -171,7 +171,7 @@ func TestGivingAFolderLeadsNowhereElse(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if err := giveToAgent(dir); err != nil {
+	if err := giveTo(nobody, dir); err != nil {
 		t.Error(err)
 	}
 	<-swapped

@@ -12,6 +12,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -70,6 +71,7 @@ type Spec struct {
 	Stderr io.Writer // nil discards
 
 	less kernel // features that this kernel has and a test does without
+	user int    // in a root box, instead of nobody: of a test that counts the processes of the agent's user
 }
 
 // kernel lists features that a kernel lacks, so that a test can simulate one.
@@ -87,6 +89,9 @@ const (
 
 // nobody is the user of an agent if the box runs as root.
 const nobody = 65534
+
+// agentUser returns the user of the agent of a root box.
+func (s *Spec) agentUser() int { return cmp.Or(s.user, nobody) }
 
 // ErrUnavailable is returned by Start if this machine cannot provide the requested
 // level.

@@ -13,8 +13,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
 	free "yardmaster/internal/proof/loopback"
+	"yardmaster/internal/proof/patience"
 )
 
 // boxCommand is the argument that makes the test binary a box, which starts a sandbox
@@ -87,32 +88,29 @@ func folders(t *testing.T, l Level, script string, args ...string) Spec {
 
 func canary(s Spec) string { return filepath.Join(filepath.Dir(s.Task), "canary") }
 
+// plant writes a script. A process that is started meanwhile would have the file open, which
+// then could not be executed.
+func plant(t *testing.T, path, script string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // output runs a sandbox to its end.
 func output(t *testing.T, s Spec) (string, error) {
 	t.Helper()
 	var b bytes.Buffer
 	s.Stdout, s.Stderr = &b, &b
-	p, err := Start(t.Context(), s)
+	p, err := Start(patience.Context(t), s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = p.Wait()
 	return b.String(), err
-}
-
-// eventually polls until f holds.
-func eventually(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	deadline := time.After(time.Minute)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !f() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("not within 20 s: %s", what)
-		}
-	}
 }
 
 func TestAtLeast(t *testing.T) {
@@ -131,10 +129,7 @@ func TestAtLeast(t *testing.T) {
 
 func TestBubblewrapThatFailsIsUnavailable(t *testing.T) {
 	bin := t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, "bwrap"), []byte("#!/bin/sh\necho 'no namespaces for you' >&2\nexit 1\n"),
-		0o755); err != nil {
-		t.Fatal(err)
-	}
+	plant(t, filepath.Join(bin, "bwrap"), "echo 'no namespaces for you' >&2\nexit 1")
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	_, err := Start(t.Context(), folders(t, Bubblewrap, "exit 0"))
 	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "no namespaces for you") {

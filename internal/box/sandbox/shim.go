@@ -112,7 +112,7 @@ func (l *launch) orders() orders {
 		o.Env = append(o.Env, k+"="+v)
 	}
 	if Separate() {
-		o.User = nobody
+		o.User = s.agentUser()
 	}
 	return o
 }

@@ -43,11 +43,9 @@ func TestBubblewrapThatCanLess(t *testing.T) {
 	}
 	program := openProgram(t)
 	bin := filepath.Dir(program)
-	script := "#!/bin/sh\nfor a; do case $a in --help) echo '--unshare-user'; exit 0;; --userns|--disable-userns|--size) echo \"Unknown " +
-		"option $a\" >&2; exit 1;; --) break;; esac; done\nexec " + real + " \"$@\"\n"
-	if err := os.WriteFile(filepath.Join(bin, "bwrap"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	script := "for a; do case $a in --help) echo '--unshare-user'; exit 0;; --userns|--disable-userns|--size) echo \"Unknown " +
+		"option $a\" >&2; exit 1;; --) break;; esac; done\nexec " + real + " \"$@\""
+	plant(t, filepath.Join(bin, "bwrap"), script)
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	if f := ProbeLevel(t.Context(), Bubblewrap, "", program); f.Err != nil || len(f.Open) > 0 {
 		t.Errorf("%+v", f)

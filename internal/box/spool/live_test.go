@@ -7,10 +7,12 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"yardmaster/internal/box/scrub"
 	"yardmaster/internal/box/spool"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/protocol"
 )
 
@@ -59,11 +61,7 @@ func TestToolOutputArrivesInTime(t *testing.T) {
 	s := open(t, t.TempDir(), spool.Options{LiveWindow: time.Millisecond})
 	changed := s.Changed()
 	piece(s, "1", "compiling\n")
-	select {
-	case <-changed:
-	case <-time.After(time.Minute):
-		t.Fatal("nothing was written")
-	}
+	patience.Ended(t, "a change of the spool", changed)
 	if text, _ := put(t, all(t, s, 1), "1"); text != "compiling\n" {
 		t.Errorf("got %q", text)
 	}
@@ -220,22 +218,20 @@ func TestToolOutputThatIsRewritten(t *testing.T) {
 // TestLongToolsAreToldLessOften holds that a tool that runs for long leaves few events,
 // and that the next one is told at once again.
 func TestLongToolsAreToldLessOften(t *testing.T) {
-	s := open(t, t.TempDir(), spool.Options{LiveWindow: time.Millisecond})
-	from := time.Now()
-	for i := range 200 {
-		changed := s.Changed()
-		piece(s, "long", fmt.Sprint(i, "\n"))
-		select {
-		case <-changed:
-		case <-time.After(time.Minute):
-			t.Fatalf("piece %d was not written", i)
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, t.TempDir(), spool.Options{LiveWindow: time.Second})
+		from := time.Now()
+		for i := range 200 {
+			changed := s.Changed()
+			piece(s, "long", fmt.Sprint(i, "\n"))
+			<-changed
 		}
-	}
-	// 20 pieces at each of the windows of 1 to 7 ms, and 60 at 8 ms.
-	if least := time.Millisecond * (20*28 + 60*8) / 2; time.Since(from) < least {
-		t.Errorf("200 pieces within %v, want more than %v", time.Since(from), least)
-	}
-	if _, n := put(t, all(t, s, 1), "long"); n != 200 {
-		t.Errorf("%d pieces", n)
-	}
+		// 20 pieces at each of the windows of 1 to 7 s, and 60 at 8 s.
+		if took, want := time.Since(from), time.Second*(20*28+60*8); took != want {
+			t.Errorf("200 pieces within %v, want %v", took, want)
+		}
+		if _, n := put(t, all(t, s, 1), "long"); n != 200 {
+			t.Errorf("%d pieces", n)
+		}
+	})
 }

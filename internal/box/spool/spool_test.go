@@ -18,6 +18,7 @@ import (
 
 	"yardmaster/internal/box/scrub"
 	"yardmaster/internal/box/spool"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/protocol"
 )
 
@@ -117,11 +118,7 @@ func TestTextIsWrittenWhenItsWindowIsOver(t *testing.T) {
 	s := open(t, t.TempDir(), spool.Options{TextWindow: time.Millisecond})
 	changed := s.Changed()
 	say(s, "hello")
-	select {
-	case <-changed:
-	case <-time.After(time.Minute):
-		t.Fatal("nothing was written")
-	}
+	patience.Ended(t, "a change of the spool", changed)
 	if text := said(t, all(t, s, 1)); text != "hello" {
 		t.Errorf("got %q", text)
 	}

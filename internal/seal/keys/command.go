@@ -18,7 +18,7 @@ import (
 
 // Bounds of a program that prints the master keys.
 const (
-	patience  = 30 * time.Second
+	longest   = 30 * time.Second
 	maxOutput = 64 << 10 // bytes
 	maxWord   = 300      // characters of what it complains of
 )
@@ -28,7 +28,7 @@ const (
 // after 30 seconds. What it prints is shown nowhere; of what it writes to
 // standard error the last line is, less whatever looks like a key.
 func Command(ctx context.Context, argv []string) (*seal.Keyring, error) {
-	k, err := command(ctx, argv, patience)
+	k, err := command(ctx, argv, longest)
 	if err != nil {
 		return nil, fmt.Errorf("master-key-command %s: %w", argv[0], err)
 	}
