@@ -133,7 +133,7 @@ var edges = map[string]string{
 	"proof/cache":    "",
 	"proof/gate":     "proof/cache",
 	"proof/patience": "",
-	"proof/browser":  "",
+	"proof/browser":  "proof/patience",
 	"proof/loopback": "",
 	"proof/program":  "",
 	"proof/bundle":   "proof/npm",
@@ -143,7 +143,7 @@ var edges = map[string]string{
 	"proof/seed":     "db",
 	"proof/standin":  "db domain/budget domain/queue domain/session domain/task event",
 	"proof/rig":      "box box/coder client config db db/dbtest domain/blocker domain/task domain/token id policy protocol",
-	"proof/transcript": "api/mcp api/op app codehost config db domain/* event id mail policy proof/document proof/github " +
+	"proof/transcript": "api/mcp api/op app codehost config db db/dbtest domain/* event id mail policy proof/document proof/github " +
 		"proof/github/description proof/provider proof/rig proof/seed",
 }
 
@@ -360,7 +360,6 @@ func TestClock(t *testing.T) {
 		"codehost/smarthttp": "sets deadlines of sockets",
 		"llm":                "sets deadlines of sockets and knows how long they are idle",
 		"bus":                "dates credentials and paces boxes",
-		"bus/hostile":        "waits for an attack to show",
 		"domain/run":         "measures how long events take to be stored",
 		"observe":            "measures passes of loops",
 		"clock":              "notices that it was set",

@@ -49,9 +49,7 @@ func TestTestsChangeTheirOwnTables(t *testing.T) {
 
 // alone lists the tests of the domains and the program that do not run in parallel,
 // by package and name, and why.
-var alone = map[string]string{
-	"app TestSlowReadersAreCutOff": "gives clients 300 ms, which a busy machine may need itself",
-}
+var alone = map[string]string{}
 
 // TestTestsRunInParallel holds that tests run in parallel, because most of their time
 // they wait for a database, a server or a box.
@@ -83,6 +81,7 @@ var unraced = map[string]string{
 	"app":                "its tests start whole servers: minutes",
 	"box":                "its tests start agents as processes: minutes",
 	"box/sandbox":        "what it starts runs in processes of its own",
+	"db/dbtest":          "starts a database as a process",
 	"codehost/gitfolder": "what it starts are git's processes",
 	"codehost/builtin":   "what it starts are git's processes; its time is not measured yet",
 	"domain/pull":        "its time is not measured yet",
