@@ -2,10 +2,10 @@ package box_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,16 +24,21 @@ func TestMissingTokenIsKnownByItsWords(t *testing.T) {
 	}
 }
 
-// program plants a script that agents' users may run. Another process writes it: one that
-// this one starts meanwhile would have the file open for writing, and the kernel executes
-// no such file.
+// program plants a script that agents' users may run.
 func program(t *testing.T, path, text string) {
 	t.Helper()
-	cmd := exec.Command("/bin/sh", "-c", `mkdir -p "${1%/*}" && rm -f "$1" && cat >"$1" && chmod 755 "$1"`, "sh", path)
-	cmd.Stdin = strings.NewReader("#!/bin/sh\n" + text + "\n")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	plant(t, path, "#!/bin/sh\n"+text+"\n")
+}
+
+// plant writes a file that is executed. A process that is started meanwhile would have it
+// open for writing for a moment, and the kernel executes no such file.
+func plant(t *testing.T, path, text string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(path, []byte(text), 0o755)
+	syscall.ForkLock.RUnlock()
+	must(t, err)
 }
 
 // TestAgentsComeAndGo holds that agents that are installed or removed while a box

@@ -93,7 +93,7 @@ func TestKilledBoxRemembersAHalt(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
 	cfg := p.config()
-	cfg.Timing.Grace = time.Minute // the command ignores the signal: the halt hangs
+	cfg.Timing.Grace = time.Hour // the command ignores the signal: the halt hangs
 	first := p.process(cfg)
 	run := p.task(func(s *protocol.Start) {
 		s.Agent, s.Command = "command", []string{"/bin/sh", "-c", ticks}
@@ -340,9 +340,8 @@ func openProgram(t *testing.T) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "program")
-	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(path, text, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(dir, 0o755))
+	plant(t, path, string(text))
 	return path
 }
 

@@ -156,10 +156,7 @@ func TestFailuresHaveTheirKind(t *testing.T) {
 func TestRefusedPushFailsTheRun(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
-	hook := filepath.Join(p.repo, "hooks", "pre-receive")
-	if err := os.WriteFile(hook, []byte("#!/bin/sh\necho not today >&2\nexit 1\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	program(t, filepath.Join(p.repo, "hooks", "pre-receive"), "echo not today >&2\nexit 1")
 	p.start(p.config())
 	run := p.task(func(s *protocol.Start) { s.Prompt = "write a.txt one\nsay done" })
 	if _, f := p.finish(run); f.State != protocol.Failed || f.Kind != "push_rejected" || !strings.Contains(f.Error, "not today") {
@@ -275,12 +272,9 @@ func TestRewrittenBranchIsReplacedOnlyIfNobodyElseMovedIt(t *testing.T) {
 		t.Errorf("rewritten: %+v", second)
 	}
 	// Somebody else's commit arrives at the very moment of the push.
-	hook := filepath.Join(p.repo, "hooks", "pre-receive")
 	other := git(t, p.repo, "commit-tree", "-p", second.Tip, "-m", "by hand", second.Tip+"^{tree}")
-	script := "#!/bin/sh\nunset GIT_QUARANTINE_PATH\ngit update-ref refs/heads/svc/t--12345678 " + other + "\n"
-	if err := os.WriteFile(hook, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	program(t, filepath.Join(p.repo, "hooks", "pre-receive"),
+		"unset GIT_QUARANTINE_PATH\ngit update-ref refs/heads/svc/t--12345678 "+other)
 	third := rewrite(3)
 	if third.State != protocol.Failed || third.Kind != "push_rejected" || git(t, p.repo, "rev-parse", "svc/t--12345678") != other {
 		t.Errorf("moved by somebody else: %+v", third)
