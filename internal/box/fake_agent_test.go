@@ -3,6 +3,7 @@ package box_test
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -36,6 +37,14 @@ func TestMain(m *testing.M) {
 		os.Exit(inspectMain(os.Getenv("BOX_INSPECT")))
 	case os.Getenv("BOX_CONFIG") != "":
 		os.Exit(boxMain(os.Getenv("BOX_CONFIG")))
+	}
+	flag.Parse()
+	parallel := false
+	flag.Visit(func(f *flag.Flag) { parallel = parallel || f.Name == "test.parallel" })
+	if !parallel { // the tests spend most of their time waiting for processes
+		if err := flag.Set("test.parallel", "4"); err != nil {
+			panic(err)
+		}
 	}
 	os.Exit(m.Run())
 }

@@ -69,9 +69,8 @@ func (p *plane) credentials(w http.ResponseWriter, r *http.Request) {
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 		p.t.Error(err)
 	}
-	p.mu.Lock()
-	life := p.life
-	p.mu.Unlock()
+	var life time.Duration
+	p.change(func() { life, p.issued = p.life, p.life })
 	token, err := p.bus.Issue(boxID, p.seat, in.PublicKey, max(life, time.Second))
 	if err != nil {
 		p.t.Error(err)

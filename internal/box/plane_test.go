@@ -65,6 +65,7 @@ type plane struct {
 	exposure []string      // firewalls that boxes reported
 	renewals int           // of credentials
 	life     time.Duration // of NATS credentials
+	issued   time.Duration // life of the one that was issued last
 	secrets  []protocol.Secret
 	push     string // the push token that is good now; empty: gitToken
 	lost     int    // answers with a push token that do not arrive
