@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	_ "yardmaster/internal/proof/chance" // seeds rapid
 )
 
 // changes are days on which clocks of a zone change, one way and the other.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	_ "yardmaster/internal/proof/chance" // seeds rapid
 )
 
 const events = "text/event-stream; charset=utf-8"

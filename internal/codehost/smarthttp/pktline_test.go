@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"yardmaster/internal/codehost"
+	_ "yardmaster/internal/proof/chance" // seeds rapid
 )
 
 // FuzzReadPush holds that ReadPush and git read the same: the unchanged head, up to its

@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
+	_ "yardmaster/internal/proof/chance" // seeds rapid
 	"yardmaster/internal/protocol"
 )
 

@@ -11,6 +11,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
+	_ "yardmaster/internal/proof/chance" // seeds rapid
 	"yardmaster/internal/protocol"
 )
 

@@ -10,6 +10,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	_ "yardmaster/internal/proof/chance" // seeds rapid
 	"yardmaster/internal/proof/seed"
 )
 

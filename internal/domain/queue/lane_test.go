@@ -10,6 +10,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
+	_ "yardmaster/internal/proof/chance" // seeds rapid
 	"yardmaster/internal/proof/seed"
 )
 

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	_ "yardmaster/internal/proof/chance" // seeds rapid
 	"yardmaster/internal/protocol"
 )
 

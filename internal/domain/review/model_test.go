@@ -10,6 +10,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/id"
+	_ "yardmaster/internal/proof/chance" // seeds rapid
 )
 
 // A finding only moves as the states allow, whatever happens in whatever order; what is

@@ -11,6 +11,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/jsonschema"
+	_ "yardmaster/internal/proof/chance" // seeds rapid
 )
 
 const source = `package web

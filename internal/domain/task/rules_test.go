@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	_ "yardmaster/internal/proof/chance" // seeds rapid
 )
 
 func TestTerminalStatesStay(t *testing.T) {
