@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"context"
 	"io"
 	"net"
 	netmail "net/mail"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/emersion/go-smtp"
+	gomail "github.com/wneessen/go-mail"
 
 	"yardmaster/internal/db"
 )
@@ -441,12 +443,21 @@ func TestDoubt(t *testing.T) {
 	t.Parallel()
 	onBoth(t, nil, func(t *testing.T, o *office) {
 		server, transport := faultyServer(t)
-		transport.patience = 300 * time.Millisecond
+		// The sender's time is over once the server has the text, however long that took.
+		var line net.Conn
+		dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+			var d net.Dialer
+			c, err := d.DialContext(ctx, network, address)
+			server.set(func() { line = c })
+			return c, err
+		}
+		transport.options = append(transport.options, gomail.WithDialContextFunc(dial))
 		o.Transport = transport
 		let := make(chan struct{})
 		server.set(func() {
 			server.data = func(n int) error {
 				if n == 1 {
+					server.set(func() { _ = line.SetDeadline(time.Unix(1, 0)) })
 					<-let
 				}
 				return nil
@@ -459,7 +470,6 @@ func TestDoubt(t *testing.T) {
 			t.Fatalf("%+v", s)
 		}
 		o.later(ladder[0])
-		transport.patience = sendTime
 		o.run()
 		server.mu.Lock()
 		tried := slices.Clone(server.tried)

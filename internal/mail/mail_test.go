@@ -23,6 +23,7 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/seal"
 )
 
@@ -91,6 +92,21 @@ type state struct {
 	Tries     int
 	Sealed    string
 	LastError *string
+}
+
+var openMails = db.Q[string](`SELECT id FROM mails WHERE state = 'due'`)
+
+// open lists the mails that are not sent.
+func (o *office) open() (ids []string) {
+	o.t.Helper()
+	err := o.DB.Read(o.t.Context(), func(tx *db.Tx) (err error) {
+		ids, err = openMails.All(tx)
+		return err
+	})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return ids
 }
 
 var stateOf = db.Q[state](`SELECT state, tries, sealed, last_error FROM mails`)
@@ -289,16 +305,14 @@ func TestLoop(t *testing.T) {
 	t.Parallel()
 	arrived := make(chan Letter)
 	onBoth(t, channel(arrived), func(t *testing.T, o *office) {
+		o.every = 1000 * time.Hour // longer than any test is waited for
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- o.Loop(ctx) }()
 		for range 3 {
 			o.post(welcome)
-			select {
-			case <-arrived:
-			case <-time.After(sweep / 2):
-				t.Fatal("a posted mail waits for the sweep")
-			}
+			patience.Receive(t, "a mail that does not wait for the sweep", arrived)
+			patience.Until(t, "the loop waits for the next one", func() bool { return len(o.open()) == 0 })
 		}
 		stop()
 		if err := <-ended; err != nil {

@@ -49,6 +49,8 @@ type Outbox struct {
 	// Hears tells whether a user may be told what happens in tx.Account. It is asked when a
 	// mail with a Reader is sent, and has to be set before one is.
 	Hears func(tx *db.Tx, userID string) (bool, error)
+
+	every time.Duration // between two looks without a Post; 0: sweep
 }
 
 const topic = "mails"
@@ -99,7 +101,7 @@ func purpose(mail string) string { return "mail/" + mail }
 // database keeps two nodes from the same mail.
 func (o *Outbox) Loop(ctx context.Context) error {
 	var tidy db.Hourly
-	o.Hub.Sweep(ctx, "mails.sweep", topic, sweep, func(ctx context.Context) {
+	o.Hub.Sweep(ctx, "mails.sweep", topic, cmp.Or(o.every, sweep), func(ctx context.Context) {
 		err := errors.Join(o.Pass(ctx), tidy.Do(ctx, o.DB, o.forget))
 		observe.Failed(ctx, err)
 		if err != nil && ctx.Err() == nil {
