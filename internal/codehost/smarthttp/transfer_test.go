@@ -1,58 +1,82 @@
 package smarthttp
 
 import (
+	"bufio"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
-	"net/http/httptest"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
+
+// one is a listener for one connection.
+type one chan net.Conn
+
+func (l one) Accept() (net.Conn, error) {
+	c, ok := <-l
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+func (l one) Close() error   { return nil }
+func (l one) Addr() net.Addr { return &net.UnixAddr{} }
 
 // TestTransfersThatMoveHaveTime holds that a transfer ends when its time is used up,
 // unless enough bytes extend it.
 func TestTransfersThatMoveHaveTime(t *testing.T) {
-	const least = 200 * time.Millisecond
+	const least = 10 * time.Second
 	for name, c := range map[string]struct {
-		piece int // bytes, every 20 ms
-		cut   bool
-	}{"slow and steady": {4 << 10, false}, "a drip": {1, true}} {
+		piece  int // bytes, every second
+		pieces int
+		cut    bool
+	}{
+		"slow and steady":  {slowest + 1, 60, false},
+		"a little slower":  {slowest - slowest/8, 1000, true},
+		"a drip":           {1, 1000, true},
+		"all at the start": {1, 9, false},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := make(chan int64, 1)
-			over := make(chan bool, 1)
-			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				x := Transferring(w, least, 5*time.Millisecond)
-				defer x.Stop()
-				n, _ := io.Copy(io.Discard, x.Body(r.Body)) // fails when the transfer ends
-				over <- x.over.Err() != nil
-				got <- n
-			}))
-			defer srv.Close()
-			in, out := io.Pipe()
-			go func() {
-				defer out.Close()
-				tick := time.NewTicker(20 * time.Millisecond)
-				defer tick.Stop()
-				piece := make([]byte, c.piece)
-				pieces := 50 // a second, five times as long as an idle transfer gets
-				if c.cut {
-					pieces = 1000 // until it is
+			synctest.Test(t, func(t *testing.T) {
+				type end struct {
+					n   int64
+					cut bool
 				}
-				for range pieces {
-					if _, err := out.Write(piece); err != nil {
-						return
+				ended := make(chan end, 1)
+				srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					x := Transferring(w, least, time.Second/4)
+					defer x.Stop()
+					n, _ := io.Copy(io.Discard, x.Body(r.Body)) // fails when the transfer ends
+					ended <- end{n, x.over.Err() != nil}
+				})}
+				listener := make(one, 1)
+				go srv.Serve(listener)
+				near, far := net.Pipe()
+				listener <- far
+				var client sync.WaitGroup
+				client.Go(func() {
+					fmt.Fprintf(near, "POST / HTTP/1.1\r\nHost: yard\r\nContent-Length: %d\r\n\r\n", c.piece*c.pieces)
+					for range c.pieces {
+						if _, err := near.Write(make([]byte, c.piece)); err != nil {
+							return
+						}
+						time.Sleep(time.Second)
 					}
-					<-tick.C
+				})
+				client.Go(func() { _, _ = http.ReadResponse(bufio.NewReader(near), nil) })
+				if got := <-ended; got.cut != c.cut || got.cut == (got.n == int64(c.piece*c.pieces)) {
+					t.Errorf("cut: %v, after %d bytes of %d", got.cut, got.n, c.piece*c.pieces)
 				}
-			}()
-			resp, err := http.Post(srv.URL, "", in)
-			if err == nil {
-				resp.Body.Close()
-			}
-			in.Close()
-			if cut := <-over; cut != c.cut {
-				t.Errorf("cut: %v, after %d bytes", cut, <-got)
-			}
+				near.Close()
+				close(listener)
+				srv.Close()
+				client.Wait()
+				time.Sleep(time.Minute) // for the server, which lingers over what it cut
+			})
 		})
 	}
 }
