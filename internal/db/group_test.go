@@ -7,10 +7,10 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/proof/patience"
 )
 
 // line starts n writers on SQLite while another holds the baton, releases it when
@@ -29,19 +29,13 @@ func line(t *testing.T, d *db.DB, n int, fn func(tx *db.Tx, i int) error) []erro
 		for i := range n {
 			wg.Go(func() { errs[i] = d.Write(t.Context(), func(tx *db.Tx) error { return fn(tx, i) }) })
 		}
-		return until(func() bool { return db.Waiting(d) == n })
+		if !patience.Come(t, func() bool { return db.Waiting(d) == n }) {
+			return errors.New("not all writers came to wait")
+		}
+		return nil
 	})
 	wg.Wait()
 	return errs
-}
-
-func until(done func() bool) error {
-	for deadline := time.Now().Add(time.Minute); !done(); runtime.Gosched() {
-		if time.Now().After(deadline) {
-			return errors.New("waited for a minute")
-		}
-	}
-	return nil
 }
 
 func TestOnlyTheFailedWriterOfManyIsUndone(t *testing.T) {
@@ -196,8 +190,8 @@ func TestCancelledWriterLeavesTheLine(t *testing.T) {
 				return nil
 			})
 		}()
-		if err := until(func() bool { return db.Waiting(d) == 1 }); err != nil {
-			return err
+		if !patience.Come(t, func() bool { return db.Waiting(d) == 1 }) {
+			return errors.New("the writer does not wait")
 		}
 		cancel()
 		if err := <-waits; !errors.Is(err, context.Canceled) {

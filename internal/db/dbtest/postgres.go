@@ -205,7 +205,7 @@ func (c *postgresCluster) start(ctx context.Context) (err error) {
 
 // await returns when the cluster answers, or an error with its log.
 func (c *postgresCluster) await(ctx context.Context, log string) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // one that has failed has ended before
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

@@ -38,6 +38,7 @@ type Config struct {
 	Name    string        // for people: address of the server
 	Every   time.Duration // between two beats; 5 s when 0
 	Logger  *slog.Logger
+	pause   func(time.Duration) <-chan time.Time // time.After; a test has its own
 }
 
 // Lease is the right to use a database, until Release.
@@ -52,6 +53,9 @@ type Lease struct {
 func Take(ctx context.Context, c Config) (*Lease, error) {
 	if c.Every == 0 {
 		c.Every = defaultEvery
+	}
+	if c.pause == nil {
+		c.pause = time.After
 	}
 	l := &Lease{c, id.New()}
 	known := map[string]int64{} // beats of each rival at its first sight
@@ -76,7 +80,7 @@ func Take(ctx context.Context, c Config) (*Lease, error) {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(c.Every + c.Every/10):
+		case <-c.pause(c.Every + c.Every/10):
 		}
 	}
 }

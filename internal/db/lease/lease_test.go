@@ -12,6 +12,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/proof/patience"
 )
 
 func TestMain(m *testing.M)       { dbtest.Main(m) }
@@ -135,13 +136,36 @@ func TestServerElsewhere(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- beats.Loop(ctx) }()
 		c := config(d, false)
-		c.Every = 500 * time.Millisecond // more than a busy machine takes for a beat
+		c.pause = func(time.Duration) <-chan time.Time { // until the other server has sent a beat
+			before, now := beats.count(t), make(chan time.Time)
+			patience.Until(t, "another beat", func() bool { return beats.count(t) > before })
+			close(now)
+			return now
+		}
 		refused(t, c, "there")
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	})
+}
+
+// count returns the beats of a server.
+func (l *Lease) count(t *testing.T) (n int64) {
+	t.Helper()
+	err := l.DB.Read(t.Context(), func(tx *db.Tx) error {
+		all, err := selectServers.All(tx)
+		for _, s := range all {
+			if s.ID == l.id {
+				n = s.Beats
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // TestLostLease holds that a server ends if another one has taken the database
