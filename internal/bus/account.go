@@ -244,7 +244,7 @@ func (b *Bus) Shut(ctx context.Context, account string) error {
 	maps.DeleteFunc(b.admitted, func(_, seat string) bool { return seat == account })
 	b.mu.Unlock()
 	// Messages that were sent to the box before reach it, if it can receive them.
-	if err := b.nc.FlushTimeout(time.Second); err != nil {
+	if err := b.nc.FlushTimeout(updateLimit); err != nil {
 		b.log.Debug("flush before an account is shut", "error", err)
 	}
 	claims, err := b.keys.closedClaims(account)

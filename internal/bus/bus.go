@@ -271,10 +271,13 @@ func (b *Bus) Close(ctx context.Context) error {
 	return err
 }
 
+// updateLimit bounds the change of an account's claims.
+const updateLimit = 5 * time.Second
+
 // update makes the server use new claims of an account at once, if the server
 // knows the account.
 func (b *Bus) update(ctx context.Context, account, claims string) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, updateLimit)
 	defer cancel()
 	answer, err := b.system.RequestWithContext(ctx, "$SYS.REQ.ACCOUNT."+account+".CLAIMS.UPDATE", []byte(claims))
 	if err != nil {

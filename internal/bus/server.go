@@ -53,9 +53,9 @@ func startServer(cfg Config, keys identity, resolver server.AccountResolver) (*s
 		}
 		return nil, fmt.Errorf("start the NATS server: %w", err)
 	}
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(time.Minute) {
 		s.Shutdown()
-		return nil, errors.New("the NATS server was not ready after 10 s")
+		return nil, errors.New("the NATS server was not ready after a minute")
 	}
 	return s, nil
 }
