@@ -19,6 +19,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/llm/scripted"
+	"yardmaster/internal/proof/patience"
 )
 
 const (
@@ -76,13 +77,7 @@ func (d *desk) Record(ctx context.Context, g llm.Grant, u llm.Usage) {
 
 func (d *desk) recorded(t testing.TB) llm.Usage {
 	t.Helper()
-	select {
-	case u := <-d.usage:
-		return u
-	case <-time.After(time.Minute):
-		t.Fatal("nothing was recorded")
-		return llm.Usage{}
-	}
+	return patience.Receive(t, "a record", d.usage)
 }
 
 // gateway serves a gateway; the buffer receives its log.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"yardmaster/internal/llm"
+	"yardmaster/internal/proof/patience"
 )
 
 // tap is a provider that streams the texts that the test sends.
@@ -90,11 +91,7 @@ func TestCallerWhoHangsUpIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	hangUp()
-	select {
-	case <-far.gone:
-	case <-time.After(time.Minute):
-		t.Fatal("the provider was not let go")
-	}
+	patience.Ended(t, "the end of the provider's call", far.gone)
 	if u := d.recorded(t); !u.Aborted || u.InputTokens != 21 || u.Estimated {
 		t.Fatalf("%+v", u)
 	}
@@ -120,29 +117,53 @@ func TestCutStreamIsCutForTheCallerToo(t *testing.T) {
 	}
 }
 
+// A provider is given up once it has been silent for Idle, before its answer and in the
+// middle of it. How long the machine needs until a provider is reached is not known: Idle
+// grows until it was enough.
 func TestSilentProviderIsGivenUp(t *testing.T) {
-	silent := make(chan struct{})
-	head := provider(t, func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		<-r.Context().Done()
-		close(silent)
+	longEnough := func(try func(url string, d *desk) bool) {
+		d := &desk{}
+		for idle := 20 * time.Millisecond; ; idle *= 2 {
+			url, _ := gateway(t, d, func(c *llm.Config) { c.Idle = idle })
+			if try(url, d) {
+				return
+			}
+		}
+	}
+	longEnough(func(url string, d *desk) bool {
+		reached, silent := make(chan struct{}), make(chan struct{})
+		d.route = llm.Route{Provider: llm.Anthropic, BaseURL: provider(t, func(w http.ResponseWriter, r *http.Request) {
+			close(reached)
+			io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+			close(silent)
+		})}
+		if resp, text := do(t, ask(t, url, "/v1/messages", `{"model":"m"}`)); resp.StatusCode != 504 {
+			t.Fatal(resp.StatusCode, text)
+		}
+		select {
+		case <-reached:
+			patience.Ended(t, "the end of the provider's call", silent)
+			return true
+		default:
+			return false
+		}
 	})
-	d := &desk{route: llm.Route{Provider: llm.Anthropic, BaseURL: head}}
-	short := func(c *llm.Config) { c.Idle = time.Second }
-	url, _ := gateway(t, d, short)
-	if resp, text := do(t, ask(t, url, "/v1/messages", `{"model":"m"}`)); resp.StatusCode != 504 {
-		t.Fatal(resp.StatusCode, text)
-	}
-	<-silent
-	far := newTap(t)
-	d.route.BaseURL = far.url
-	resp, err := http.DefaultClient.Do(ask(t, url, "/v1/messages", `{"model":"m","stream":true}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if _, err := io.ReadAll(resp.Body); err == nil {
-		t.Fatal("a stream that went silent ended like a whole one")
-	}
-	<-far.gone
+	longEnough(func(url string, d *desk) bool {
+		far := newTap(t)
+		d.route = llm.Route{Provider: llm.Anthropic, BaseURL: far.url}
+		resp, err := http.DefaultClient.Do(ask(t, url, "/v1/messages", `{"model":"m","stream":true}`))
+		if err != nil {
+			return false // cut before the head was sent on
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != 200 {
+			return false // given up before the head came
+		}
+		if _, err := io.ReadAll(resp.Body); err == nil {
+			t.Fatal("a stream that went silent ended like a whole one")
+		}
+		patience.Ended(t, "the end of the provider's stream", far.gone)
+		return true
+	})
 }

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"yardmaster/internal/llm"
+	"yardmaster/internal/proof/patience"
 )
 
 // wire is an upstream whose every byte a test writes. The handler receives each
@@ -259,11 +259,7 @@ func TestGivenUp(t *testing.T) {
 					t.Fatalf("%q", text)
 				}
 				resp.Body.Close()
-				select {
-				case <-gone:
-				case <-time.After(time.Minute):
-					t.Fatal("the upstream is still held")
-				}
+				patience.Ended(t, "the end of the upstream's connection", gone)
 			})
 		}
 	}
