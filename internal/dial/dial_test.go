@@ -35,7 +35,7 @@ func TestDial(t *testing.T) {
 		t.Fatal(err)
 	}
 	for allowed, may := range map[string]bool{"127.0.0.0/8": true, "10.0.0.0/8": false} {
-		d := NewGuard([]netip.Prefix{netip.MustParsePrefix(allowed)}).Dialer(5 * time.Second)
+		d := NewGuard([]netip.Prefix{netip.MustParsePrefix(allowed)}).Dialer(time.Minute)
 		c, err := d.DialContext(t.Context(), "tcp4", "localhost:"+port)
 		if (err == nil) != may {
 			t.Errorf("with %s allowed: %v", allowed, err)

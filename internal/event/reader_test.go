@@ -9,12 +9,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/patience"
 )
 
 type doneData struct {
@@ -119,7 +119,7 @@ func TestReaders(t *testing.T) {
 		writers.Wait()
 		select {
 		case <-got.all:
-		case <-time.After(time.Minute):
+		case <-patience.Over(t): // what is missing is said below
 		}
 		cancel()
 		nodes.Wait()
@@ -159,7 +159,7 @@ func TestReaderThatIsNew(t *testing.T) {
 		loop.Go(func() { _ = rs.Loop(ctx) })
 		select {
 		case <-got.all:
-		case <-time.After(time.Minute):
+		case <-patience.Over(t): // what is missing is said below
 		}
 		cancel()
 		loop.Wait()

@@ -6,11 +6,11 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
-	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/event"
+	"yardmaster/internal/proof/patience"
 )
 
 // TestRelay holds that a notice on one node wakes the waiters on another one, also
@@ -32,7 +32,7 @@ func TestRelay(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		await(t, begun) // a node that begins to listen wakes its waiters
+		patience.Ended(t, "being woken", begun) // a node that begins to listen wakes its waiters
 	}
 	var topics []string
 	var woken []<-chan struct{}
@@ -48,18 +48,9 @@ func TestRelay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, news := range woken {
-		await(t, news)
+		patience.Ended(t, "being woken", news)
 	}
 	if closed(quiet) {
 		t.Error("woken for nothing")
-	}
-}
-
-func await(t *testing.T, news <-chan struct{}) {
-	t.Helper()
-	select {
-	case <-news:
-	case <-time.After(time.Minute):
-		t.Fatal("not woken")
 	}
 }

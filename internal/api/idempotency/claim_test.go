@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/proof/patience"
 )
 
 var use = op.Use{Account: "acme", Key: "k", Print: "p"}
@@ -161,22 +162,16 @@ func TestADay(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- l.Loop(ctx) }()
-		deadline := time.After(time.Minute)
-		tick := time.NewTicker(5 * time.Millisecond)
-		defer tick.Stop()
-		for left := true; left; {
-			select {
-			case <-tick.C:
-			case <-deadline:
-				t.Fatal("old keys stay")
-			}
-			if err := d.Read(t.Context(), func(tx *db.Tx) (err error) {
-				_, left, err = find.Maybe(tx, use.Account, use.Key)
+		patience.Until(t, "old keys go", func() (gone bool) {
+			if err := d.Read(t.Context(), func(tx *db.Tx) error {
+				_, left, err := find.Maybe(tx, use.Account, use.Key)
+				gone = !left
 				return err
 			}); err != nil {
 				t.Fatal(err)
 			}
-		}
+			return gone
+		})
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)

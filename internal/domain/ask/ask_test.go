@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -171,10 +172,7 @@ func TestTwoNodes(t *testing.T) {
 			}
 		})
 	}
-	deadline := time.Now().Add(30 * time.Second)
-	for one(y, countTasks) < 12 && time.Now().Before(deadline) {
-		<-time.After(5 * time.Millisecond)
-	}
+	patience.Come(t, func() bool { return one(y, countTasks) >= 12 })
 	cancel()
 	loops.Wait()
 	if n, calls := one(y, countTasks), y.judge.calls(); n != 12 || calls != 12 {

@@ -3,11 +3,11 @@ package ask
 import (
 	"context"
 	"testing"
-	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/patience"
 )
 
 // TestOnePlan holds that where one plan over several repositories was asked
@@ -59,10 +59,8 @@ func TestRoomIsNoticed(t *testing.T) {
 		defer func() { stop(); <-ended }()
 		until := func(what string, is func(Ask) bool) {
 			t.Helper()
-			tick := time.NewTicker(5 * time.Millisecond)
-			defer tick.Stop()
-			for over := time.Now().Add(time.Minute); ; <-tick.C {
-				var a Ask
+			var a Ask
+			if !patience.Come(y.t, func() bool {
 				y.write(func(tx *db.Tx) error {
 					r, err := find(tx, askID, false)
 					if err != nil {
@@ -72,12 +70,9 @@ func TestRoomIsNoticed(t *testing.T) {
 					a = shown[0]
 					return err
 				})
-				if is(a) {
-					return
-				}
-				if time.Now().After(over) {
-					t.Fatalf("it never came to pass that %s: %+v", what, a)
-				}
+				return is(a)
+			}) {
+				t.Fatalf("it never came to pass that %s: %+v", what, a)
 			}
 		}
 		until("it waits for room", func(a Ask) bool {

@@ -12,6 +12,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/protocol"
 	"yardmaster/internal/seal"
 )
@@ -28,7 +29,7 @@ func TestHostileBeat(t *testing.T) {
 			Unfit: "no\x00 \x1b[2Jroom\n" + strings.Repeat("é", 5000)})
 		honest.beat(protocol.Presence{Version: "1.1.0", State: "ready"})
 		for _, m := range []*machine{evil, honest} {
-			eventually(t, "the box comes online", func() bool { return f.box(m.ID).Presence.Status == Online })
+			patience.Until(t, "the box comes online", func() bool { return f.box(m.ID).Presence.Status == Online })
 		}
 		if r := read(f, byIdentity, evil.ID); r.Version != "1"+strings.Repeat("9", maxVersion-2) || len(r.Telemetry.V.Runs) != maxRuns {
 			t.Errorf("what is kept of the hostile beat: %s, %d runs", r.Version, len(r.Telemetry.V.Runs))
@@ -175,7 +176,7 @@ func TestRevokedByAnotherNode(t *testing.T) {
 		if err := f.settleAll(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the box is cut off", func() bool {
+		patience.Until(t, "the box is cut off", func() bool {
 			select {
 			case s := <-m.states:
 				return !s.Connected
@@ -244,7 +245,7 @@ func TestHostileCalls(t *testing.T) {
 			Runs: slices.Repeat([]protocol.RunRef{{Run: strange[len(strange)-1]}}, 4)})
 		honest.beat(protocol.Presence{Version: "1.1.0", State: "ready"})
 		for _, each := range []*machine{m, honest} {
-			eventually(t, "the box comes online", func() bool { return f.box(each.ID).Presence.Status == Online })
+			patience.Until(t, "the box comes online", func() bool { return f.box(each.ID).Presence.Status == Online })
 		}
 		if size := len(read(f, telemetryOf, m.ID)); size > 64<<10 {
 			t.Errorf("%d bytes are kept of what a box says of itself", size)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/protocol"
 )
 
@@ -22,7 +23,7 @@ func TestBoxThatLeavesIsOfflineAtOnce(t *testing.T) {
 		ready := protocol.Presence{Version: "1.1.0", State: "ready", Slots: 4, Free: 3}
 		f.hello(m, protocol.Hello{Version: "1.1.0", Slots: 4})
 		m.beat(ready)
-		eventually(t, "the box comes online", func() bool { return f.box(m.ID).Presence.Status == Online })
+		patience.Until(t, "the box comes online", func() bool { return f.box(m.ID).Presence.Status == Online })
 
 		gone := protocol.Presence{Version: "1.1.0", State: protocol.PresenceLeft, Slots: 4, Runs: []protocol.RunRef{{Run: "r", Attempt: 2}}}
 		m.beat(gone)
@@ -49,7 +50,7 @@ func TestBoxThatLeavesIsOfflineAtOnce(t *testing.T) {
 		}
 		f.hello(m, protocol.Hello{Version: "1.1.0", Slots: 4})
 		m.beat(ready)
-		eventually(t, "the box is back", func() bool { return f.box(m.ID).Presence.Status == Online })
+		patience.Until(t, "the box is back", func() bool { return f.box(m.ID).Presence.Status == Online })
 
 		// A draining box that says goodbye without runs has handed back its
 		// last.

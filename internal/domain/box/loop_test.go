@@ -17,6 +17,8 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/fault"
+	_ "yardmaster/internal/proof/chance" // seeds rapid
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/protocol"
 	"yardmaster/internal/seal"
 )
@@ -54,8 +56,7 @@ func (f *fixture) join() *machine {
 	}
 	f.t.Cleanup(conn.Close)
 	m.conn = conn
-	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
-	defer cancel()
+	ctx := patience.Context(f.t)
 	if err := conn.Wait(ctx); err != nil {
 		f.t.Fatal(err)
 	}
@@ -76,13 +77,8 @@ func (f *fixture) run() {
 	go func() { done <- f.Loop(ctx) }()
 	f.t.Cleanup(func() {
 		cancel()
-		select {
-		case err := <-done:
-			if err != nil {
-				f.t.Error(err)
-			}
-		case <-time.After(patience):
-			f.t.Error("the loop does not end")
+		if err := patience.Receive(f.t, "the end of the loop", done); err != nil {
+			f.t.Error(err)
 		}
 	})
 }
@@ -101,8 +97,7 @@ func (m *machine) signed(h protocol.Hello) protocol.Hello {
 
 func (m *machine) beat(p protocol.Presence) (out protocol.BeatReply) {
 	m.t.Helper()
-	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
-	defer cancel()
+	ctx := patience.Context(m.t)
 	if err := m.conn.Call(ctx, protocol.CallBeat, p, &out); err != nil {
 		m.t.Fatal(err)
 	}
@@ -111,8 +106,7 @@ func (m *machine) beat(p protocol.Presence) (out protocol.BeatReply) {
 
 func (f *fixture) hello(m *machine, h protocol.Hello) (out protocol.HelloReply) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
-	defer cancel()
+	ctx := patience.Context(f.t)
 	h = m.signed(h)
 	if err := m.conn.Call(ctx, protocol.CallHello, h, &out); err != nil {
 		f.t.Fatal(err)
@@ -142,7 +136,7 @@ func TestLifeOfABox(t *testing.T) {
 		say := func(p protocol.Presence) { t.Helper(); m.beat(p) }
 		say(protocol.Presence{Version: "1.1.0", State: "ready", Slots: 4, Free: 3, Runs: []protocol.RunRef{{Run: "r", Attempt: 1}},
 			DiskFree: 5})
-		eventually(t, "the box comes online", func() bool { return f.box(m.ID).Presence.Status == Online })
+		patience.Until(t, "the box comes online", func() bool { return f.box(m.ID).Presence.Status == Online })
 		if p := f.box(m.ID).Presence; p.Active != 0 || p.Telemetry == nil || p.Telemetry.DiskFree != 5 || p.LastBeat == nil {
 			t.Errorf("presence %+v", p)
 		}
@@ -150,9 +144,9 @@ func TestLifeOfABox(t *testing.T) {
 			t.Errorf("%d audit rows for coming online", n)
 		}
 		say(protocol.Presence{Version: "1.1.0", State: "unfit", Slots: 4, Free: 4, Unfit: "The sandbox does not start."})
-		eventually(t, "the box is unfit", func() bool { return f.box(m.ID).Presence.Unfit != nil })
+		patience.Until(t, "the box is unfit", func() bool { return f.box(m.ID).Presence.Unfit != nil })
 		say(protocol.Presence{Version: "1.1.0", State: "ready", Slots: 4, Free: 4})
-		eventually(t, "the box is fit", func() bool { return f.box(m.ID).Presence.Unfit == nil })
+		patience.Until(t, "the box is fit", func() bool { return f.box(m.ID).Presence.Unfit == nil })
 
 		var cred protocol.CredentialReply
 		if err := m.conn.Call(t.Context(), protocol.CallCredential, struct{}{}, &cred); err != nil || cred.JWT == "" ||
@@ -161,7 +155,7 @@ func TestLifeOfABox(t *testing.T) {
 		}
 
 		f.want(200, "", "POST", "/v1/runners/"+m.ID+"/drain", nil)
-		if verb := receive(t, "nudge", m.verbs); verb != protocol.NudgeCommands {
+		if verb := patience.Receive(t, "nudge", m.verbs); verb != protocol.NudgeCommands {
 			t.Errorf("a drain nudges the box with %s", verb)
 		}
 		if !m.beat(protocol.Presence{Version: "1.1.0", State: "ready", Slots: 4, Free: 4}).Commands {
@@ -178,9 +172,9 @@ func TestLifeOfABox(t *testing.T) {
 			t.Error("a draining box is not told so at its hello")
 		}
 		say(protocol.Presence{Version: "1.1.0", State: "drained", Slots: 4, Free: 4})
-		eventually(t, "the box is drained", func() bool { return f.box(m.ID).State == Drained })
+		patience.Until(t, "the box is drained", func() bool { return f.box(m.ID).State == Drained })
 		f.want(200, "", "POST", "/v1/runners/"+m.ID+"/drain", map[string]bool{"resume": true})
-		if verb := receive(t, "nudge", m.verbs); verb != protocol.NudgeCommands {
+		if verb := patience.Receive(t, "nudge", m.verbs); verb != protocol.NudgeCommands {
 			t.Errorf("a resume nudges the box with %s", verb)
 		}
 		if c := m.next(); len(c.Commands) != 1 || c.Commands[0].Kind != protocol.CommandResume {
@@ -188,24 +182,13 @@ func TestLifeOfABox(t *testing.T) {
 		}
 
 		f.want(200, "", "POST", "/v1/runners/"+m.ID+"/revoke", nil)
-		if verb := receive(t, "nudge", m.verbs); verb != protocol.NudgeProve {
+		if verb := patience.Receive(t, "nudge", m.verbs); verb != protocol.NudgeProve {
 			t.Errorf("a revocation nudges the box with %s", verb)
 		}
 		for refused := false; !refused; {
-			refused = conn.IsRefused(receive(t, "refusal of the credential", m.states).Err)
+			refused = conn.IsRefused(patience.Receive(t, "refusal of the credential", m.states).Err)
 		}
 	})
-}
-
-func receive[T any](t *testing.T, what string, ch <-chan T) T {
-	t.Helper()
-	select {
-	case v := <-ch:
-		return v
-	case <-time.After(patience):
-		t.Fatalf("never: %s", what)
-		panic("unreachable")
-	}
 }
 
 func TestReissueReachesTheBox(t *testing.T) {
@@ -230,8 +213,7 @@ func TestReissueReachesTheBox(t *testing.T) {
 // next fetches the box's commands, and done confirms them.
 func (m *machine) next() (out protocol.Commands) {
 	m.t.Helper()
-	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
-	defer cancel()
+	ctx := patience.Context(m.t)
 	if err := m.conn.Call(ctx, protocol.CallCommands, struct{}{}, &out); err != nil {
 		m.t.Fatal(err)
 	}
@@ -240,8 +222,7 @@ func (m *machine) next() (out protocol.Commands) {
 
 func (m *machine) done(ids ...string) {
 	m.t.Helper()
-	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
-	defer cancel()
+	ctx := patience.Context(m.t)
 	if err := m.conn.Call(ctx, protocol.CallDone, protocol.Done{IDs: ids}, nil); err != nil {
 		m.t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nkeys"
 
@@ -21,11 +20,10 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/seed"
 	"yardmaster/internal/protocol"
 )
-
-const patience = time.Minute
 
 func TestStatements(t *testing.T) {
 	t.Parallel()
@@ -109,7 +107,7 @@ func newFixture(t *testing.T, d *db.DB, withBus bool) *fixture {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			ctx, cancel := context.WithTimeout(context.Background(), patience.Of(t))
 			defer cancel()
 			if err := f.bus.Close(ctx); err != nil {
 				t.Error(err)
@@ -259,19 +257,4 @@ func (f *fixture) box(boxID string) Box {
 	var b Box
 	f.want(200, "", "GET", "/v1/runners/"+boxID, nil).into(f.t, &b)
 	return b
-}
-
-// eventually polls until ok. The event happens on another goroutine.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-deadline:
-			t.Fatalf("never: %s", what)
-		case <-tick.C:
-		}
-	}
 }

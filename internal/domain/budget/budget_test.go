@@ -14,6 +14,8 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
+	"yardmaster/internal/proof/chance"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -359,7 +361,7 @@ func TestNeverOvershot(t *testing.T) {
 	const limit = 3_000_000
 	onBoth(t, map[string]int64{Task: limit, Account: limit + 500_000}, func(t *testing.T, w *world) {
 		nodes := []*Service{w.node(), w.node()}
-		seed := rand.Uint64()
+		seed := chance.Seed(t)
 		var wg sync.WaitGroup
 		for caller := range 6 {
 			rnd := rand.New(rand.NewPCG(seed, uint64(caller)))
@@ -431,16 +433,16 @@ func TestCallWaitsForTheCostOfTheOneBefore(t *testing.T) {
 			next <- answer{n, err}
 		}()
 		r := s.reserveOf("s1")
-		for waits := false; !waits; {
+		patience.Until(t, "the call waits", func() bool {
 			select {
 			case a := <-next:
 				t.Fatalf("%d, %v before the cost is known", a.n, a.err)
-			case <-time.After(time.Millisecond):
+			default:
 			}
 			r.mu.Lock()
-			waits = r.callEnded != nil
-			r.mu.Unlock()
-		}
+			defer r.mu.Unlock()
+			return r.callEnded != nil
+		})
 		w.settle(s, "s1", n, 10_000)
 		if a := <-next; a.err != nil || a.n != 60_000 || len(w.halted) > 0 {
 			t.Errorf("%d, %v, halted %v", a.n, a.err, w.halted)

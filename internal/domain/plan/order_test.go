@@ -9,11 +9,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/proof/patience"
 )
 
 // counted is write, and counts how often fn runs: more than once is a deadlock
@@ -31,7 +31,7 @@ func (f *fixture) counted(runs *atomic.Int64, fn func(tx *db.Tx) error) {
 // blocked waits until a transaction waits for a lock of another.
 func (f *fixture) blocked() {
 	f.t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+	patience.Until(f.t, "a transaction waits for a lock", func() bool {
 		var n []int64
 		err := f.DB.Read(context.Background(), func(tx *db.Tx) (err error) {
 			n, err = db.Select[int64](tx, db.Build(`SELECT COUNT(*) AS n FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
@@ -41,11 +41,8 @@ func (f *fixture) blocked() {
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		if n[0] > 0 {
-			return
-		}
-	}
-	f.t.Error("nobody waits")
+		return n[0] > 0
+	})
 }
 
 func (f *fixture) stopped(planID string) func(*db.Tx) error {

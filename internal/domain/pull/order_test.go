@@ -1,14 +1,12 @@
 package pull
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
@@ -16,6 +14,7 @@ import (
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -54,8 +53,7 @@ func TestOneOrderOfLocks(t *testing.T) {
 	head := new(atomic.Int64)
 	sha := func() string { return fmt.Sprintf("%040x", head.Add(1)) }
 	ref := func(tx *db.Tx) (repo.Ref, error) { r, _, err := repo.ByID(tx, y.repo); return r, err }
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
+	ctx := patience.Context(t)
 	var all sync.WaitGroup
 	for name, step := range map[string]func(tx *db.Tx) error{
 		"a box delivers": func(tx *db.Tx) error { // the task is locked, as by the end of its run

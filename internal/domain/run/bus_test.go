@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/protocol"
 )
 
@@ -22,7 +23,7 @@ import (
 // the bus.
 func (f *fixture) serveBus() (dial func(boxID string) *conn.Conn) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.Of(f.t))
 	f.t.Cleanup(cancel)
 	must := func(err error) {
 		f.t.Helper()
@@ -73,8 +74,7 @@ func (f *fixture) serveBus() (dial func(boxID string) *conn.Conn) {
 func TestOverTheBus(t *testing.T) {
 	t.Parallel()
 	f := open(t, dbtest.DSN(t, db.SQLite))
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
+	ctx := patience.Context(t)
 	dial := f.serveBus()
 	box, foreign := dial(f.boxes[0]), dial(f.boxes[1])
 	mine := newRecipient(t)

@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/id"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/protocol"
 )
 
@@ -125,8 +126,7 @@ func TestClaimWaits(t *testing.T) {
 		if err != nil || reply.Run != nil || fmt.Sprint(reply.Reasons) != "[queue_empty]" {
 			t.Fatalf("empty queue: %+v %v", reply, err)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
+		ctx := patience.Context(t)
 		got := make(chan *protocol.Start, 1)
 		go func() {
 			r, err := f.Claim(ctx, f.boxes[0], protocol.Claim{ID: "later", Free: 1, WaitMS: 25_000})

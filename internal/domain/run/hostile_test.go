@@ -10,11 +10,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/protocol"
 )
 
@@ -157,7 +157,7 @@ func TestManyClaims(t *testing.T) {
 				if fmt.Sprint(reply.Reasons) != "[claim_dismissed]" {
 					t.Errorf("a claim of many is answered %+v", reply)
 				}
-			case <-time.After(patience / 2):
+			case <-patience.Over(t):
 				t.Fatal("the claims of one box all wait")
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/seed"
 	"yardmaster/internal/protocol"
 )
@@ -70,8 +71,7 @@ func TestBoxThatLeavesHandsBackWhatItHasNotBegun(t *testing.T) {
 func TestClaimOfABoxThatLeftIsGivenNothing(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
+		ctx := patience.Context(t)
 		box := f.boxes[0]
 		// A claim waits on this node as the box says goodbye to another.
 		type answer struct {

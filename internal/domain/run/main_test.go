@@ -29,9 +29,6 @@ var (
 		'' AS isolation, 0 AS check_timeout, '' AS conflicts FROM repos WHERE id = $1`)
 )
 
-// patience limits every wait of a test.
-const patience = time.Minute
-
 // fixture is one account with a repository and two boxes.
 type fixture struct {
 	*Service

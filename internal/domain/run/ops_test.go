@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/protocol"
 )
 
@@ -178,7 +179,7 @@ type frame struct{ id, event, data string }
 // follow opens the stream of a run; the channel ends with the stream.
 func (f *fixture) follow(url, runID, last string) <-chan frame {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.Of(f.t))
 	req, err := http.NewRequestWithContext(ctx, "GET", url+"/v1/fleet/runs/"+runID+"/events", nil)
 	if err != nil {
 		f.t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/id"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/protocol"
 )
 
@@ -27,8 +28,7 @@ func TestEverythingAtOnce(t *testing.T) {
 		for range tasks {
 			ids = append(ids, f.create(task.KindWork))
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
+		ctx := patience.Context(t)
 		working, done := context.WithCancel(ctx)
 		var boxes, others sync.WaitGroup
 		for i := range 4 {

@@ -19,6 +19,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/mail"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/seed"
 	"yardmaster/internal/seal"
 )
@@ -158,25 +159,16 @@ func TestSessionsLive(t *testing.T) {
 // which happens beside the request.
 func (d *server) seen() {
 	d.t.Helper()
-	over := time.After(time.Minute)
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for {
-		var at time.Time
-		var now time.Time
+	var at, now time.Time
+	if !patience.Come(d.t, func() bool {
 		d.write(func(tx *db.Tx) error {
 			n, err := seenAt.One(tx)
 			at, now = db.Time(n), tx.Now
 			return err
 		})
-		if now.Sub(at) < 2*time.Minute {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-over:
-			d.t.Fatalf("last seen at %s, and it is %s", at, now)
-		}
+		return now.Sub(at) < 2*time.Minute
+	}) {
+		d.t.Fatalf("last seen at %s, and it is %s", at, now)
 	}
 }
 
@@ -319,16 +311,7 @@ func TestFloodOfSignIns(t *testing.T) {
 				}
 			})
 		}
-		over := time.After(time.Minute)
-		tick := time.NewTicker(time.Millisecond)
-		defer tick.Stop()
-		for len(d.checks.admitted) < 3 {
-			select {
-			case <-tick.C:
-			case <-over:
-				t.Fatal("nobody waits")
-			}
-		}
+		patience.Until(t, "three wait", func() bool { return len(d.checks.admitted) == 3 })
 		if got := d.signIn("", "ada", "a+long+password"); got != http.StatusTooManyRequests {
 			t.Errorf("with every seat taken: %d", got)
 		}

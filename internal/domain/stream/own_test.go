@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -77,7 +78,7 @@ func TestOwnNeedsNoFeed(t *testing.T) {
 				}, Enter: func(ctx context.Context, _ policy.Actor) context.Context { return ctx }}
 				p.Do(ctx, &op.Call{Op: &row, Tail: &sent, Sent: op.Sent{Query: "topics=" + topics}})
 			})
-			eventually(t, "the row of "+topics, func() bool { return sent.has(`"one"`) })
+			patience.Until(t, "the row of "+topics, func() bool { return sent.has(`"one"`) })
 			if got := feeds(); got != want {
 				t.Errorf("%s: %d feeds", topics, got)
 			}

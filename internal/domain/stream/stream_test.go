@@ -11,12 +11,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/chance"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -143,18 +144,6 @@ func followRepo(t testing.TB, s *Service, account, repo string) *view {
 	return v
 }
 
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	over := time.After(time.Minute)
-	for !ok() {
-		select {
-		case <-over:
-			t.Fatal("in vain: ", what)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-}
-
 // TestListenersConverge holds that every listener, from whatever moment and on
 // whatever node, ends with the rows of the database and with no rows of another
 // account.
@@ -165,7 +154,7 @@ func TestListenersConverge(t *testing.T) {
 			in(t, d, a, func(tx *db.Tx) error { err := seed.Add(tx, seed.Account{ID: a}); return err })
 		}
 		nodes := []*Service{node(d), node(d)} // their hubs are not connected
-		seed := rand.Uint64()
+		seed := chance.Seed(t)
 		var wg sync.WaitGroup
 		for w := range 4 {
 			rnd := rand.New(rand.NewPCG(seed, uint64(w)))
@@ -199,7 +188,7 @@ func TestListenersConverge(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, v := range all {
-				eventually(t, fmt.Sprintf("seed %d: listener %d of %s has %v", seed, i, account, want), func() bool { return v.is(want) })
+				patience.Until(t, fmt.Sprintf("seed %d: listener %d of %s has %v", seed, i, account, want), func() bool { return v.is(want) })
 			}
 		}
 	})
@@ -221,7 +210,7 @@ func TestSlowListenerIsCut(t *testing.T) {
 		for i := range backlog + 2 {
 			body := fmt.Sprint("v", i)
 			edit(t, d, "acme", "p", body)
-			eventually(t, "the quick listener has "+body, func() bool { return quick.is(map[string]string{"p": body}) })
+			patience.Until(t, "the quick listener has "+body, func() bool { return quick.is(map[string]string{"p": body}) })
 		}
 		n := 0
 		for range slow.frames {
@@ -310,10 +299,10 @@ func TestStreamOfARepository(t *testing.T) {
 		edit(t, d, "acme", "more", "acme/api:2")
 		edit(t, d, "acme", "old", "")
 		edit(t, d, "acme", "last", "acme/web:3")
-		eventually(t, "all rows are those of two repositories", func() bool {
+		patience.Until(t, "all rows are those of two repositories", func() bool {
 			return all.is(map[string]string{"other": "acme/api:1", "new": "acme/web:2", "more": "acme/api:2", "last": "acme/web:3"})
 		})
-		eventually(t, "the rows of one repository", func() bool {
+		patience.Until(t, "the rows of one repository", func() bool {
 			return web.is(map[string]string{"new": "acme/web:2", "last": "acme/web:3"})
 		})
 	})
@@ -345,7 +334,7 @@ func TestMarksAreFollowed(t *testing.T) {
 			return err
 		})
 		want := map[string]string{"p": "acme/web:2"}
-		eventually(t, "the changed row", func() bool { return all.is(want) && web.is(want) })
+		patience.Until(t, "the changed row", func() bool { return all.is(want) && web.is(want) })
 		if !api.is(map[string]string{}) {
 			t.Error("a row of another repository was sent")
 		}

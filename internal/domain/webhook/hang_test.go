@@ -11,6 +11,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/patience"
 )
 
 // leasedNow counts the deliveries that nodes have in memory. One that has failed waits, too,
@@ -88,7 +89,7 @@ func TestAllHang(t *testing.T) {
 		for _, n := range y.nodes {
 			n.pass(ctx, ctx)
 		}
-		until(y.t, "the other account has its events", func() bool { return count("r") == theirs })
+		patience.Until(y.t, "the other account has its events", func() bool { return count("r") == theirs })
 		leased := 0
 		if err := y.nodes[0].DB.Read(y.as("acme"), func(tx *db.Tx) (err error) {
 			leased, err = leasedNow.One(tx, tx.Micros())
@@ -131,16 +132,4 @@ func eventOf(r *http.Request) string {
 	var e struct{ ID string }
 	_ = json.NewDecoder(r.Body).Decode(&e)
 	return e.ID
-}
-
-// until waits for a condition.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for tick, end := time.NewTicker(10*time.Millisecond), time.After(2*time.Minute); !ok(); {
-		select {
-		case <-tick.C:
-		case <-end:
-			t.Fatalf("it never came to pass: %s", what)
-		}
-	}
 }
