@@ -188,7 +188,8 @@ func TestListenersConverge(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, v := range all {
-				patience.Until(t, fmt.Sprintf("seed %d: listener %d of %s has %v", seed, i, account, want), func() bool { return v.is(want) })
+				what := fmt.Sprintf("seed %d: listener %d of %s has %v", seed, i, account, want)
+				patience.Until(t, what, func() bool { return v.is(want) })
 			}
 		}
 	})
