@@ -276,7 +276,7 @@ func (g *game) thefts() error {
 	for _, sub := range subs {
 		_ = sub.Unsubscribe() // the server may have refused the subscription
 	}
-	return nil
+	return g.x.FlushWithContext(g.ctx) // later calls are not taken any more
 }
 
 // lost makes a call of the victim, and tells whether the attacker got it in the place of
