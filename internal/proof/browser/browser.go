@@ -200,9 +200,9 @@ const watch = `new Promise(done => {
 	if (is()) return done(true);
 	let soon;
 	const end = now => { look.disconnect(); clearTimeout(soon); clearInterval(often); clearTimeout(late); done(now) };
-	const look = new MutationObserver(() => { soon ??= setTimeout(() => { soon = undefined; if (is()) end(true) }, 5) });
+	const look = new MutationObserver(() => { soon ??= setTimeout(() => { soon = undefined; if (is()) end(true) }, 20) });
 	look.observe(document, {subtree: true, childList: true, characterData: true, attributes: true});
-	const often = setInterval(() => { if (is()) end(true) }, 50);
+	const often = setInterval(() => { if (is()) end(true) }, 100);
 	const late = setTimeout(() => end(is()), 1000);
 })`
 
