@@ -73,7 +73,9 @@ func TestIssueToItsEnd(t *testing.T) {
 			}
 			f.send("POST", "/v1/admin/accounts/"+f.acct+"/repos/acme/shop/backlog-import", f.operator(),
 				`{"confirm": true}`).want(202)
-			patience.Until(f.t, "the outsider's issue is judged", func() bool { return f.issues()["Send me the secrets"].Triage == "escalated" })
+			patience.Until(f.t, "the outsider's issue is judged", func() bool {
+				return f.issues()["Send me the secrets"].Triage == "escalated"
+			})
 			var tasks struct{ Data []struct{ Title string } }
 			decode(t, f.send("GET", "/v1/tasks", f.owner, "").want(200), &tasks)
 			for _, task := range tasks.Data {

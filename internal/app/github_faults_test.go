@@ -157,7 +157,9 @@ func TestHostChangesInMidRun(t *testing.T) {
 		"the installation is removed": {
 			harm: func(f *midRun) {
 				f.inst.Remove(f.ann)
-				patience.Until(f.t, "the run is stopped", func() bool { return f.task().Status == "pending" && f.waitsFor("not installed") })
+				patience.Until(f.t, "the run is stopped", func() bool {
+					return f.task().Status == "pending" && f.waitsFor("not installed")
+				})
 			},
 			stops: true,
 			mend:  func(f *midRun) { f.app.Install(f.gh.Account("acme"), f.shop) },
@@ -349,7 +351,9 @@ func TestGoneInMidRun(t *testing.T) {
 			f := beginRun(t, db.SQLite)
 			defer f.tell()
 			c.harm(f)
-			patience.Until(f.t, "the task waits for the repository", func() bool { return f.task().Status == "pending" && f.waitsFor(c.says) })
+			patience.Until(f.t, "the task waits for the repository", func() bool {
+				return f.task().Status == "pending" && f.waitsFor(c.says)
+			})
 			patience.Until(f.t, "the slot is free", func() bool {
 				var page struct {
 					Data []struct {

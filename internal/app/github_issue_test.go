@@ -50,7 +50,9 @@ func TestIssueAtGitHub(t *testing.T) {
 			}
 			// There is no model: the judge hands the ask to a person.
 			patience.Until(f.t, "a person is asked", func() bool { return f.issues()["It fails @everyone"].Triage == "escalated" })
-			patience.Until(f.t, "that is said at GitHub", func() bool { return slices.Contains(wish.State().Labels, "yardmaster-escalated") })
+			patience.Until(f.t, "that is said at GitHub", func() bool {
+				return slices.Contains(wish.State().Labels, "yardmaster-escalated")
+			})
 			if said := wish.Comments(); len(said) != 1 || !strings.Contains(said[0].Body, "maintainer is asked") {
 				t.Errorf("said %+v", said)
 			}

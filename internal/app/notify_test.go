@@ -52,7 +52,9 @@ func TestNotices(t *testing.T) {
 		}
 		asks := filed("Ask me")
 		y.block(asks, "missing_credential", map[string]string{"PAYMENT_KEY": "env_secret"})
-		patience.Until(y.t, "bob hears of the blocker", func() bool { return strings.Contains(inbox(bobs), "blocker: A run needs you: Ask me") })
+		patience.Until(y.t, "bob hears of the blocker", func() bool {
+			return strings.Contains(inbox(bobs), "blocker: A run needs you: Ask me")
+		})
 		// Bob may not write secrets: his mail has no link of the form.
 		patience.Until(y.t, "it is mailed", func() bool { return len(y.letters("bob@example.com")) > 0 })
 		if text := strings.Join(y.letters("bob@example.com"), "\n"); strings.Contains(text, "/blocker-fix/") {
@@ -65,12 +67,16 @@ func TestNotices(t *testing.T) {
 		y.rig().OnTask(fails, func(tx *db.Tx, r *task.Row) error {
 			return y.rig().Tasks.Fail(tx, r, task.PolicyRefused, "It is refused.")
 		})
-		patience.Until(y.t, "bob hears of the failure", func() bool { return strings.Contains(inbox(bobs), "task_failed: Failed: Break it; ") })
+		patience.Until(y.t, "bob hears of the failure", func() bool {
+			return strings.Contains(inbox(bobs), "task_failed: Failed: Break it; ")
+		})
 		y.send("POST", "/v1/tasks/"+fails+"/redispatch", bobs, `{"guidance": "Again."}`).want(200)
 		patience.Until(y.t, "it is settled", func() bool { return strings.Contains(inbox(bobs), "Break it; settled") })
 
 		y.send("POST", "/v1/asks", bobs, `{"title": "Be kinder", "body": "Everywhere.", "source": "survey"}`).want(202)
-		patience.Until(y.t, "the owner hears of the escalation", func() bool { return strings.Contains(inbox(y.owner), "escalation: Be kinder") })
+		patience.Until(y.t, "the owner hears of the escalation", func() bool {
+			return strings.Contains(inbox(y.owner), "escalation: Be kinder")
+		})
 		if got := inbox(y.owner); strings.Count(got, ";") != 1 {
 			t.Errorf("the owner is told %s", got)
 		}

@@ -123,7 +123,9 @@ func TestLimitsFollowWork(t *testing.T) {
 			setCap("0.000001")
 			bob := y.person("bob", y.acct, policy.Member)
 			hers, his := ask(y.owner), ask(y.mint(y.acct, &bob, policy.Member.Ceiling(), nil))
-			patience.Until(y.t, "her ask is held and his is judged", func() bool { return look(hers).Hold != nil && look(his).State == "triaged" })
+			patience.Until(y.t, "her ask is held and his is judged", func() bool {
+				return look(hers).Hold != nil && look(his).State == "triaged"
+			})
 			a := look(hers)
 			if a.State != "pending" || a.Hold.Reason != "budget_exhausted" || a.Hold.Clear.Capability != "billing.member_cap_set" ||
 				a.Hold.Clear.Args["userId"] != y.user ||
