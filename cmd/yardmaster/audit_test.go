@@ -9,10 +9,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/proof/patience"
 )
 
 var (
@@ -69,11 +69,7 @@ func (s *served) over(kill bool) string {
 	} else {
 		s.cmd.Process.Signal(os.Interrupt)
 	}
-	select {
-	case <-s.end:
-	case <-time.After(time.Minute):
-		s.t.Fatal("the server does not end")
-	}
+	patience.Ended(s.t, "the end of the server", s.end)
 	return s.log.String()
 }
 

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"yardmaster/internal/box"
@@ -21,9 +23,27 @@ func TestMain(m *testing.M) {
 	}
 	agent := len(os.Args) == 2 && os.Args[1] == "agent" // of such a box
 	if agent || os.Getenv("YARDMASTER_TEST_AS") == "program" {
+		if lines, err := strconv.Atoi(os.Getenv(diesAfter)); err == nil {
+			os.Exit(run(os.Args[1:], &dying{lines}, os.Stderr))
+		}
 		main()
 	}
 	dbtest.Main(m)
+}
+
+// diesAfter makes the program kill itself as it prints a line, by its number.
+const diesAfter = "YARDMASTER_TEST_DIES_AFTER"
+
+// dying is the standard output of a program that is killed at a line of it.
+type dying struct{ lines int }
+
+func (d *dying) Write(b []byte) (int, error) {
+	n, err := os.Stdout.Write(b)
+	if d.lines -= bytes.Count(b, []byte("\n")); err == nil && d.lines <= 0 {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {} // nothing is done after it
+	}
+	return n, err
 }
 
 // yardmaster runs the command line in an empty folder, signed in to a server that

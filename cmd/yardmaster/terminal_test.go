@@ -22,6 +22,7 @@ import (
 	"yardmaster/internal/app"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/rig"
 )
 
@@ -76,8 +77,7 @@ func (p *person) terminal(args []string, steps ...step) (shown string, code int)
 
 func (p *person) program(argv []string, steps ...step) (shown string, code int) {
 	p.t.Helper()
-	ctx, stop := context.WithTimeout(p.t.Context(), rig.Patience)
-	defer stop()
+	ctx := patience.Context(p.t)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = p.home, p.env
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: cmp.Or(p.cols, 240)})

@@ -13,13 +13,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"yardmaster/internal/blob"
 	"yardmaster/internal/proof/cache"
+	"yardmaster/internal/proof/loopback"
+	"yardmaster/internal/proof/patience"
 )
 
 // gateway is the S3 server of the tests, in the user's cache. The Makefile gets it.
@@ -61,14 +62,8 @@ func start() {
 		server.err = err
 		return
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		server.err = err
-		return
-	}
-	server.endpoint = l.Addr().String()
-	server.err = errors.Join(l.Close(), os.Mkdir(filepath.Join(dir, "data"), 0o700),
-		os.Mkdir(filepath.Join(dir, "meta"), 0o700))
+	server.endpoint = loopback.Address()
+	server.err = errors.Join(os.Mkdir(filepath.Join(dir, "data"), 0o700), os.Mkdir(filepath.Join(dir, "meta"), 0o700))
 	ctx, cancel := context.WithCancel(context.Background())
 	//nolint:gosec // a program of ours
 	c := exec.CommandContext(ctx, program, "--port", server.endpoint, "--access", access, "--secret", secret, "--quiet",
@@ -110,16 +105,13 @@ func named(t *testing.T) (*blob.S3, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	for end := time.Now().Add(time.Minute); ; {
-		c, err := net.DialTimeout("tcp", server.endpoint, time.Second)
+	patience.Until(t, "the S3 server answers", func() bool {
+		c, err := net.Dial("tcp", server.endpoint)
 		if err == nil {
 			_ = c.Close()
-			break
 		}
-		if time.Now().After(end) {
-			t.Fatalf("the S3 server does not answer: %v", err)
-		}
-	}
+		return err == nil
+	})
 	if err := s.Reach(t.Context()); !errors.Is(err, blob.ErrNotFound) {
 		t.Errorf("a bucket that is not there: %v", err)
 	}

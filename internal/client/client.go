@@ -6,6 +6,7 @@ package client
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,6 +28,8 @@ type Client struct {
 	Steps Steps // is told what goes on in long calls; nil: nobody
 	// Waits is told what a call waits for, and how long, where that is long; nil: nobody.
 	Waits func(text string)
+
+	most int64 // bytes of an answer that are read: largest, unless a test says otherwise
 }
 
 // Problem is a refusal by the server (RFC 9457).
@@ -105,10 +108,10 @@ func Address(s string) (string, error) {
 func (c *Client) Call(ctx context.Context, method, path string, in, out any) error {
 	return c.answer(ctx, method, path, in, func(body io.Reader) error {
 		if out == nil {
-			_, err := io.Copy(io.Discard, io.LimitReader(body, largest))
+			_, err := io.Copy(io.Discard, io.LimitReader(body, c.limit()))
 			return err
 		}
-		if err := json.NewDecoder(io.LimitReader(body, largest)).Decode(out); err != nil {
+		if err := json.NewDecoder(io.LimitReader(body, c.limit())).Decode(out); err != nil {
 			return fmt.Errorf("%s %s: the answer is not what was expected: %w", method, path, err)
 		}
 		return nil
@@ -119,7 +122,7 @@ func (c *Client) Call(ctx context.Context, method, path string, in, out any) err
 // does.
 func (c *Client) Fetch(ctx context.Context, method, path string, in any) (b []byte, err error) {
 	err = c.answer(ctx, method, path, in, func(body io.Reader) (err error) {
-		b, err = whole(body)
+		b, err = whole(body, c.limit())
 		return err
 	})
 	return b, err
@@ -160,10 +163,12 @@ func sameServer(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
+func (c *Client) limit() int64 { return cmp.Or(c.most, largest) }
+
 // whole reads an answer.
-func whole(r io.Reader) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, largest+1))
-	if err == nil && len(b) > largest {
+func whole(r io.Reader, most int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(b)) > most {
 		return nil, errTooLarge
 	}
 	return b, err

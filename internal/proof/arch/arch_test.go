@@ -20,7 +20,7 @@ var edges = map[string]string{
 	"client/inert":        "",
 	"api/idempotency":     "api/op db event fault id observe",
 	"api/limit":           "",
-	"api/limit/redistest": "proof/loopback",
+	"api/limit/redistest": "proof/loopback proof/patience",
 	"secretscan":          "",
 	"jsonschema":          "",
 	"flake":               "lazy",
@@ -142,7 +142,8 @@ var edges = map[string]string{
 	"proof/provider": "id",
 	"proof/seed":     "db",
 	"proof/standin":  "db domain/budget domain/queue domain/session domain/task event",
-	"proof/rig":      "box box/coder client config db db/dbtest domain/blocker domain/task domain/token id policy protocol",
+	"proof/rig": "box box/coder client config db db/dbtest domain/blocker domain/task domain/token id policy proof/loopback " +
+		"proof/patience protocol",
 	"proof/transcript": "api/mcp api/op app codehost config db db/dbtest domain/* event id mail policy proof/document proof/github " +
 		"proof/github/description proof/provider proof/rig proof/seed",
 }

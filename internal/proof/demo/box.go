@@ -106,7 +106,7 @@ func (b *machine) stop() {
 	_ = b.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-b.gone:
-	case <-time.After(10 * time.Second):
+	case <-time.After(80 * time.Second): // it ends by itself before, whatever it cannot save
 		_ = b.cmd.Process.Kill()
 		<-b.gone
 	}

@@ -229,7 +229,7 @@ func (s *standIn) check(ctx context.Context, d *demo, p client.Pull) error {
 
 // closed waits until the issue is closed there.
 func (d *demo) closed(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // no machine is as slow
 	defer cancel()
 	if err := await(ctx, func() (bool, error) { return d.there.issue.State().State == "closed", nil }); err != nil {
 		return fmt.Errorf("the issue was not closed: %w", err)

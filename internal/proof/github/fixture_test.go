@@ -24,6 +24,7 @@ import (
 
 	"yardmaster/internal/proof/github"
 	"yardmaster/internal/proof/github/description"
+	"yardmaster/internal/proof/patience"
 )
 
 // everything is what an App may have in the tests.
@@ -83,7 +84,7 @@ func (b *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // take waits for all deliveries and returns and forgets them.
 func (w *world) take() []letter {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience.Of(w.t))
 	defer cancel()
 	if err := w.Settle(ctx); err != nil {
 		w.t.Fatal(err)

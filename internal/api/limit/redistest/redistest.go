@@ -4,20 +4,17 @@
 package redistest
 
 import (
-	"context"
 	"net"
 	"os"
 	"os/exec"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
-	"yardmaster/internal/proof/loopback"
-)
 
-// startLimit limits the start of the server.
-const startLimit = 30 * time.Second
+	"yardmaster/internal/proof/loopback"
+	"yardmaster/internal/proof/patience"
+)
 
 // Server is a running server.
 type Server struct {
@@ -30,10 +27,9 @@ type Server struct {
 // Start runs a server until the test ends.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	for range 5 { // another process may take the port that was free
+	for range 5 { // another program may take the port that was free
 		s := &Server{t: t, listen: loopback.Address()}
 		if s.start() {
-			t.Cleanup(func() { s.Stop() })
 			return s
 		}
 	}
@@ -91,26 +87,22 @@ func (s *Server) start() bool {
 	}
 	exited := make(chan struct{})
 	s.exited = exited
+	s.t.Cleanup(s.Stop)
 	go func() {
 		_ = s.cmd.Wait()
 		close(exited)
 	}()
 	c := redis.NewClient(&redis.Options{Addr: s.listen, MaxRetries: -1})
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(s.t.Context(), startLimit)
-	defer cancel()
-	for every := time.NewTicker(10 * time.Millisecond); ; {
-		if c.Ping(ctx).Err() == nil {
-			every.Stop()
-			return true
-		}
+	up := false
+	patience.Until(s.t, "redis-server answers or ends", func() bool {
 		select {
 		case <-exited:
-			return false
-		case <-ctx.Done():
-			s.Stop()
-			return false
-		case <-every.C:
+			return true
+		default:
+			up = c.Ping(s.t.Context()).Err() == nil
+			return up
 		}
-	}
+	})
+	return up
 }

@@ -12,7 +12,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"testing"
 	"time"
+
+	"yardmaster/internal/proof/patience"
 )
 
 // account is an ordinary user of the machine, made for one row.
@@ -32,7 +35,7 @@ var (
 func newAccount(p *place) *account {
 	p.t.Helper()
 	a := &account{name: fmt.Sprintf("ymenv%d-%d", os.Getpid(), accounts.Add(1))}
-	if out, err := admin("useradd", "-m", a.name); err != nil {
+	if out, err := admin(p.t, "useradd", "-m", a.name); err != nil {
 		p.fatalf("useradd: %v: %s", err, out)
 	}
 	p.t.Cleanup(func() {
@@ -43,7 +46,7 @@ func newAccount(p *place) *account {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
 		}
-		if out, err := admin("userdel", "-r", a.name); err != nil {
+		if out, err := admin(p.t, "userdel", "-r", a.name); err != nil {
 			p.failf("userdel: %v: %s", err, out)
 		}
 	})
@@ -59,10 +62,12 @@ func newAccount(p *place) *account {
 
 // admin runs a tool on the user database. It tries again for a while, because another
 // process may have locked the database, or a killed process may not have ended.
-func admin(argv ...string) ([]byte, error) {
+func admin(t *testing.T, argv ...string) ([]byte, error) {
 	database.Lock()
 	defer database.Unlock()
-	for late := time.Now().Add(5 * time.Second); ; <-time.After(100 * time.Millisecond) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for late := time.Now().Add(patience.Of(t)); ; <-tick.C {
 		out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
 		again := strings.Contains(string(out), "cannot lock") || strings.Contains(string(out), "currently used by")
 		if err == nil || !again || time.Now().After(late) {

@@ -24,23 +24,18 @@ const keepCommand = "keep"
 // reportFD is the file descriptor of the keeper's report.
 const reportFD = 3
 
-const (
-	// patience is how long a program may take to end.
-	patience = 15 * time.Second
-	// settle is how long its processes and folders may remain afterwards: those that it
-	// has ended disappear a moment later.
-	settle = 2 * time.Second
-)
-
 // order tells a keeper what to do.
 type order struct {
 	Argv    []string
 	Input   string // the program's standard input
 	Session bool   // start a session of its own, without a terminal; otherwise a process group
-	Limit   time.Duration
-	Owner   int      // the user made for the row; 0 for none
-	Temp    []string // folders that must be empty afterwards
-	Data    string   // a folder that the program keeps
+	// Limit is the patience of the row: how long the program may run, how long it may take
+	// to end when it is asked to, and how long its processes may remain afterwards. Those
+	// that it has ended disappear a moment later, of whatever length on this machine.
+	Limit time.Duration
+	Owner int      // the user made for the row; 0 for none
+	Temp  []string // folders that must be empty afterwards
+	Data  string   // a folder that the program keeps
 }
 
 // report is the outcome of an order.
@@ -108,22 +103,22 @@ func (o *order) carry(r *report) error {
 			asked = nil
 			o.claim(before, r)
 			terminate(child)
-			overdue = time.After(patience)
+			overdue = time.After(o.Limit)
 		case <-limit:
 			r.Late = true
 			o.claim(before, r)
 			terminate(child)
-			overdue = time.After(patience)
+			overdue = time.After(o.Limit)
 		case <-overdue:
 			r.Killed = true
 			killDescendants()
-			overdue = time.After(patience)
+			overdue = time.After(o.Limit)
 		}
 	}
 	r.Seconds = time.Since(started).Seconds()
 
 	// The channel closes after the last descendant has ended.
-	late := time.After(settle)
+	late := time.After(o.Limit)
 	for more := true; more; {
 		select {
 		case _, more = <-deaths:
@@ -132,7 +127,7 @@ func (o *order) carry(r *report) error {
 				r.Processes = append(r.Processes, p.String())
 			}
 			killDescendants()
-			late = time.After(settle)
+			late = time.After(o.Limit)
 		}
 	}
 	o.look(before, r)

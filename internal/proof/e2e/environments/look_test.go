@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // grounds are the folders in which the program may keep temporary data and work.
@@ -73,18 +72,11 @@ func owner(e fs.DirEntry) int {
 func (o *order) look(before map[string]bool, r *report) {
 	// Others may run the program on this machine, and have such folders as well. A
 	// new folder that a living process uses is theirs, because the processes of this
-	// row have ended.
-	for late := time.Now().Add(settle); ; {
-		r.Left = nil
-		for path := range o.marked() {
-			if !before[path] && !used(path, everybody()) {
-				r.Left = append(r.Left, path)
-			}
+	// row have ended. One that nobody uses yet may be theirs as well: tidy waits for those.
+	for path := range o.marked() {
+		if !before[path] && !used(path, everybody()) {
+			r.Left = append(r.Left, path)
 		}
-		if len(r.Left) == 0 || time.Now().After(late) {
-			break
-		}
-		<-time.After(50 * time.Millisecond)
 	}
 	slices.Sort(r.Left)
 	r.Left = slices.DeleteFunc(r.Left, func(path string) bool { return slices.Contains(r.Left, filepath.Dir(path)) })

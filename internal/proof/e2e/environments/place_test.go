@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"yardmaster/internal/proof/patience"
 )
 
 // The users as which rows run, and the levels of isolation.
@@ -30,9 +32,6 @@ const (
 	landlock   = "landlock"
 	none       = "none"
 )
-
-// most is the longest time for most waits.
-const most = 10 * time.Second
 
 // nobody is the user as which the agents of a root box run.
 const nobody = 65534
@@ -182,7 +181,7 @@ type kept struct {
 }
 
 // begin starts a program as the row's user, in the row's scene.
-func (p *place) begin(limit time.Duration, input string, argv ...string) *kept {
+func (p *place) begin(input string, argv ...string) *kept {
 	p.t.Helper()
 	s := scene{Clear: p.account == nil, Unset: p.unset, Umask: p.umask, NoLandlock: p.level == none, Argv: argv}
 	for k, v := range p.env {
@@ -192,7 +191,7 @@ func (p *place) begin(limit time.Duration, input string, argv ...string) *kept {
 		s.Dir = p.home
 	}
 	argv = []string{self, enterCommand, p.encode(s)}
-	o := order{Input: input, Session: p.session, Limit: limit, Temp: p.temp, Data: p.data, Argv: argv}
+	o := order{Input: input, Session: p.session, Limit: patience.Of(p.t), Temp: p.temp, Data: p.data, Argv: argv}
 	if p.account != nil {
 		// A login of its own, without anything of this process's environment. The step
 		// that removes privileges comes after it.
@@ -331,10 +330,12 @@ func (k *kept) lastLine() string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// until waits up to limit until done answers true.
-func (p *place) until(what string, limit time.Duration, done func() bool) {
+// until waits until done answers true, or the suite is interrupted.
+func (p *place) until(what string, done func() bool) {
 	p.t.Helper()
-	for late := time.Now().Add(limit); !done(); <-time.After(100 * time.Millisecond) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for late := time.Now().Add(patience.Of(p.t)); !done(); <-tick.C {
 		if time.Now().After(late) || ctx.Err() != nil {
 			p.fatalf("waited in vain: %s", what)
 		}
@@ -352,7 +353,7 @@ func (p *place) finish() {
 			p.failf("%s", k.Trouble)
 		}
 		if k.Killed && !p.t.Failed() {
-			p.failf("it did not end within %s of being asked to, and was killed", patience)
+			p.failf("it did not end when it was asked to, and was killed")
 		}
 		if len(k.Processes) > 0 && !k.Killed {
 			p.failf("processes are left behind: %s", strings.Join(k.Processes, "; "))
@@ -417,7 +418,9 @@ func (p *place) tidy() {
 		<-over.(chan struct{})
 		return true
 	})
-	late := time.Now().Add(most)
+	late := time.Now().Add(patience.Of(p.t))
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
 	for path := range left {
 		gone := func() bool {
 			_, err := os.Lstat(path)
@@ -430,7 +433,7 @@ func (p *place) tidy() {
 				}
 				break
 			}
-			<-time.After(100 * time.Millisecond)
+			<-tick.C
 		}
 	}
 }
