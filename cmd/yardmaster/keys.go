@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"text/tabwriter"
 
@@ -56,6 +57,9 @@ func runKeysNew(context.Context, []string) error {
 	return err
 }
 
+// progress is where a rotation says what it has done. Tests kill it there.
+var progress io.Writer = os.Stdout
+
 func defineKeysRotate(fl *flag.FlagSet) action {
 	ofBus := fl.Bool("bus", false,
 		"give the message bus new keys of its own instead; boxes get new credentials by themselves once the server is started again")
@@ -66,7 +70,7 @@ func defineKeysRotate(fl *flag.FlagSet) action {
 			if *ofBus {
 				return k.RotateBus(ctx, os.Stdout)
 			}
-			return k.Rotate(ctx, *another, os.Stdout)
+			return k.Rotate(ctx, *another, progress)
 		})
 	})
 }

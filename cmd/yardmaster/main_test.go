@@ -24,17 +24,17 @@ func TestMain(m *testing.M) {
 	agent := len(os.Args) == 2 && os.Args[1] == "agent" // of such a box
 	if agent || os.Getenv("YARDMASTER_TEST_AS") == "program" {
 		if lines, err := strconv.Atoi(os.Getenv(diesAfter)); err == nil {
-			os.Exit(run(os.Args[1:], &dying{lines}, os.Stderr))
+			progress = &dying{lines}
 		}
 		main()
 	}
 	dbtest.Main(m)
 }
 
-// diesAfter makes the program kill itself as it prints a line, by its number.
+// diesAfter makes a rotation of keys kill its process as it prints a line, by its number.
 const diesAfter = "YARDMASTER_TEST_DIES_AFTER"
 
-// dying is the standard output of a program that is killed at a line of it.
+// dying is the output of a program that is killed at a line of it.
 type dying struct{ lines int }
 
 func (d *dying) Write(b []byte) (int, error) {
