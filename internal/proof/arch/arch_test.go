@@ -133,6 +133,7 @@ var edges = map[string]string{
 	"proof/cache":    "",
 	"proof/gate":     "proof/cache",
 	"proof/patience": "",
+	"proof/chance":   "",
 	"proof/browser":  "proof/patience",
 	"proof/loopback": "",
 	"proof/program":  "",

@@ -81,7 +81,6 @@ var unraced = map[string]string{
 	"app":                "its tests start whole servers: minutes",
 	"box":                "its tests start agents as processes: minutes",
 	"box/sandbox":        "what it starts runs in processes of its own",
-	"db/dbtest":          "starts a database as a process",
 	"codehost/gitfolder": "what it starts are git's processes",
 	"codehost/builtin":   "what it starts are git's processes; its time is not measured yet",
 	"domain/pull":        "its time is not measured yet",
