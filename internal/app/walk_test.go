@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -33,6 +32,7 @@ import (
 	"yardmaster/internal/id"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/chance"
 	"yardmaster/internal/proof/seed"
 	"yardmaster/internal/protocol"
 	"yardmaster/internal/seal"
@@ -40,9 +40,6 @@ import (
 
 // steps is how many random steps TestWorkUnderDisorder takes on each database.
 var steps = flag.Int("steps", 200, "random steps of the model of the work plane, on each database")
-
-// seedOfSteps is where the random steps begin, so that a run can be had again.
-var seedOfSteps = flag.Uint64("seed", 1, "seed of the random steps of the model; 0 draws one, which is told")
 
 // stepsACase is how many of them one account lives through.
 const stepsACase = 100
@@ -462,12 +459,9 @@ func TestWorkUnderDisorder(t *testing.T) {
 				t.Fatal(err)
 			}
 			if seed == 0 { // -rapid.seed, which a failure names, was not given
-				seed = *seedOfSteps
+				seed = chance.Seed(t) >> 1
 			}
-			if seed == 0 {
-				seed = rand.Uint64() >> 1
-			}
-			t.Logf("-seed %d -steps %d", seed, *steps)
+			t.Logf("-rapid.seed %d -steps %d", seed, *steps)
 			w, began := newWorld(t, e), time.Now()
 			taken := map[string]int{}
 			total := 0
@@ -493,7 +487,7 @@ func TestWorkUnderDisorder(t *testing.T) {
 				})
 			}
 			took := time.Since(began)
-			t.Logf("-seed %d: %d steps in %s, %.0f a second: %v; audit rows: %v; and %v", seed, total, took.Round(time.Millisecond),
+			t.Logf("-rapid.seed %d: %d steps in %s, %.0f a second: %v; audit rows: %v; and %v", seed, total, took.Round(time.Millisecond),
 				float64(total)/took.Seconds(), taken, w.kinds, w.seen)
 		})
 	}

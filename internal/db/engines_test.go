@@ -10,7 +10,7 @@ import (
 
 func TestEngines(t *testing.T) {
 	both := []db.Engine{db.SQLite, db.Postgres}
-	for said, want := range map[string][]db.Engine{"": both, "both": both, "sqlite": both[:1]} {
+	for said, want := range map[string][]db.Engine{"": both, "both": both, "sqlite": both[:1], "postgres": both[1:]} {
 		t.Setenv("YARDMASTER_ENGINES", said)
 		if got := dbtest.Engines(); !slices.Equal(got, want) {
 			t.Errorf("%q: %v, want %v", said, got, want)

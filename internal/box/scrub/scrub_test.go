@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "yardmaster/internal/proof/chance" // the seed
 )
 
 const secret = "s3cr/t+\"value\"\\ü?&x\n=end"

@@ -18,6 +18,7 @@ import (
 
 	"yardmaster/internal/box/scrub"
 	"yardmaster/internal/box/spool"
+	_ "yardmaster/internal/proof/chance" // the seed
 	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/protocol"
 )

@@ -11,12 +11,24 @@ import (
 
 // timed lists the test files that name a time for a wait, and why: what they test is the
 // time itself. docs/testing.md says how every other test waits.
-var timed = map[string]string{}
+var timed = map[string]string{
+	"cmd/yardmaster/fast_test.go":                    "measures a list of tasks against a bare program in the same run",
+	"cmd/yardmaster/keys_test.go":                    "kills at any moment, after it has killed at one that is known",
+	"internal/app/slow_test.go":                      "attacks at a pace",
+	"internal/app/walk_money_test.go":                "gives up calls in the middle, wherever that is",
+	"internal/app/walk_test.go":                      "says how many steps it took a second",
+	"internal/box/plane_test.go":                     "is the control plane, and answers when the box has said how long it waits",
+	"internal/codehost/builtin/bomb_test.go":         "gives up a push that must not succeed, and says when",
+	"internal/codehost/github/client_test.go":        "gives up a call while the host makes it wait, and knows what the host's clock says",
+	"internal/proof/e2e/environments/keeper_test.go": "is a process of its own, which is told the patience of its row",
+	"internal/proof/e2e/environments/place_test.go":  "says how long rows took, and waits in a cleanup, when the test's context is over",
+	"internal/proof/frontdoor/frontdoor_test.go":     "says how long commands took",
+}
 
 // bounds of package time and its like that end a wait.
 var (
 	waiting   = []string{"After", "Sleep", "NewTimer", "NewTicker", "Tick", "AfterFunc"}
-	deadlines = regexp.MustCompile(`\.Set(Read|Write)?Deadline\(time\.Now\(\)|\btime\.Since\(|WithTimeout\([^\n]*\btime\.(Nano|Micro|Milli)?[sS]econd|WithTimeout\([^\n]*\btime\.Minute`)
+	deadlines = regexp.MustCompile(`\.Set(Read|Write)?Deadline\(time\.Now\(\)(?:\.Add\([^p]|\))|\btime\.Since\(|WithTimeout\([^\n]*\btime\.(Nano|Micro|Milli)?[sS]econd|WithTimeout\([^\n]*\btime\.Minute`)
 )
 
 // TestWaitsOfTests holds that a test waits for what it waits for, and that
@@ -25,7 +37,8 @@ var (
 func TestWaitsOfTests(t *testing.T) {
 	users := map[string][]string{}
 	for _, f := range files(t) {
-		if !f.test || f.pkg() == "proof/patience" || f.uses("testing/synctest", "Test") || f.pkg() == "proof/bench" {
+		if !f.test || f.pkg() == "proof/patience" || f.uses("testing/synctest", "Test") ||
+			strings.HasSuffix(f.path, "bench_test.go") { // a benchmark measures
 			continue
 		}
 		if f.uses("time", waiting...) {
@@ -101,7 +114,7 @@ func letGo(tree *ast.File) (out []string) {
 				zero = zero || strings.HasPrefix(text, "127.0.0.") && strings.HasSuffix(text, ":0")
 			case *ast.SelectorExpr:
 				switch n.Sel.Name {
-				case "Accept", "Serve", "ServeTLS", "Listener":
+				case "Accept", "Serve", "ServeTLS", "Listener", "DialContext":
 					accepts = true
 				case "Close":
 					closes = true

@@ -75,7 +75,7 @@ func TestBoxComesBackWithoutItsRuns(t *testing.T) {
 	r := st.live(id, 1)
 	st.until("some lines are stored", func() bool { return len(st.lines(r)) > 10 })
 	// While the run is young, its claim counts as being on its way (inFlight of domain/run).
-	st.until("the run is old enough to be missed", func() bool { return time.Since(r.CreatedAt) > 5500*time.Millisecond })
+	st.until("the run is old enough to be missed", func() bool { return time.Now().After(r.CreatedAt.Add(5500 * time.Millisecond)) })
 	b.kill()
 	// The agent writes until its shim notices that the box is dead.
 	st.until("its runs are gone from the disk", func() bool { return os.RemoveAll(filepath.Join(b.data, "runs")) == nil })

@@ -17,7 +17,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"yardmaster/internal/box"
 	"yardmaster/internal/box/coder"
@@ -31,11 +30,6 @@ import (
 	"yardmaster/internal/proof/loopback"
 	"yardmaster/internal/proof/patience"
 )
-
-// Patience is 2 minutes.
-//
-// Deprecated: waits end as internal/proof/patience says.
-const Patience = 2 * time.Minute
 
 // ShortLease is the lease of a test in which one has to run out: a flag of Boot,
 // "--lease", rig.ShortLease. All other tests have the usual one, which no honest work on a
@@ -170,11 +164,9 @@ func (y *Yard) Enter() *Yard {
 // half as often as patience.Until.
 func (y *Yard) Eventually(what string, is func() bool) {
 	y.T.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(patience.Of(y.T)); !is(); <-tick.C {
-		if time.Now().After(end) {
-			y.T.Fatalf("it never came to pass that %s", what)
-		}
-	}
+	looks := 0
+	patience.Until(y.T, what, func() bool {
+		looks++
+		return looks%2 == 1 && is()
+	})
 }

@@ -65,9 +65,7 @@ func newAccount(p *place) *account {
 func admin(t *testing.T, argv ...string) ([]byte, error) {
 	database.Lock()
 	defer database.Unlock()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.Now().Add(patience.Of(t)); ; <-tick.C {
+	for late := time.Now().Add(patience.Of(t)); ; { // it is a process each time, and waits a moment itself
 		out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
 		again := strings.Contains(string(out), "cannot lock") || strings.Contains(string(out), "currently used by")
 		if err == nil || !again || time.Now().After(late) {

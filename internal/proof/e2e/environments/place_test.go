@@ -333,12 +333,8 @@ func (k *kept) lastLine() string {
 // until waits until done answers true, or the suite is interrupted.
 func (p *place) until(what string, done func() bool) {
 	p.t.Helper()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.Now().Add(patience.Of(p.t)); !done(); <-tick.C {
-		if time.Now().After(late) || ctx.Err() != nil {
-			p.fatalf("waited in vain: %s", what)
-		}
+	if !patience.Come(p.t, func() bool { return ctx.Err() != nil || done() }) || ctx.Err() != nil {
+		p.fatalf("waited in vain: %s", what)
 	}
 }
 
