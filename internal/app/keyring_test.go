@@ -407,7 +407,7 @@ func TestRotationBesideServers(t *testing.T) {
 	}
 	dsn := dbtest.DSN(t, db.Postgres)
 	with := func(data string, keys ...*seal.Keyring) []string {
-		return []string{"--data", data, "--database", dsn, "--cluster", "on", "--nats-listen", "127.0.0.2:0", "--master-key", list(keys...)}
+		return []string{"--data", data, "--database", dsn, "--cluster", "on", "--master-key", list(keys...)}
 	}
 	here, there := t.TempDir(), t.TempDir()
 	keep := func(y *yard, name string) {
@@ -417,7 +417,7 @@ func TestRotationBesideServers(t *testing.T) {
 	one := start(t, db.Postgres, with(here, old, fresh)...)
 	one.push("acme/web", map[string]string{"README": "hello\n"})
 	keep(one, "FIRST")
-	two := one.again(db.Postgres, append(with(there, old, fresh), "--nats-listen", "127.0.0.3:0"))
+	two := one.again(db.Postgres, with(there, old, fresh))
 	one.stop()
 	one = two.again(db.Postgres, with(here, fresh, old))
 	keep(one, "SECOND")

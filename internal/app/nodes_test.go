@@ -53,8 +53,8 @@ func TestNodesShareLimits(t *testing.T) {
 func TestTailOnEveryNode(t *testing.T) {
 	t.Parallel()
 	flags := []string{"--database", dbtest.DSN(t, db.Postgres), "--cluster", "on", "--master-key", strings.Repeat("cd", 32)}
-	one := start(t, db.SQLite, append(flags, "--nats-listen", "127.0.0.4:0")...)
-	two := boot(t, db.SQLite, append(flags, "--nats-listen", "127.0.0.5:0")...)
+	one := start(t, db.SQLite, flags...)
+	two := boot(t, db.SQLite, flags...)
 	at := one.seed(one.acct, "acme")
 	revoked := false
 	a := two.hear("/v1/fleet/runs/"+at["runId"]+"/events", one.owner, nil, func(answer) bool {

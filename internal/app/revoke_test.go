@@ -23,7 +23,7 @@ func TestRevokedOnEveryNode(t *testing.T) {
 	t.Parallel()
 	flags := []string{"--database", dbtest.DSN(t, db.Postgres), "--cluster", "on", "--master-key", strings.Repeat("ab", 32)}
 	one := start(t, db.SQLite, flags...)
-	two := boot(t, db.SQLite, append(flags, "--nats-listen", "127.0.0.2:0")...) // the other has the port they remember
+	two := boot(t, db.SQLite, flags...)
 	bob, cem := one.person("bob", one.acct, policy.Member), one.person("cem", one.acct, policy.Member)
 	var minted struct{ ID, Token string }
 	decode(t, one.send("POST", "/v1/tokens", one.owner, `{"scopes": ["read:tasks"]}`).want(http.StatusCreated), &minted)

@@ -42,7 +42,7 @@ func TestSecondServerIsRefused(t *testing.T) {
 		one.stop()
 		shared := append(flags, append(key, "--cluster", "on")...)
 		one = one.again(e, shared)
-		one.again(e, append(second, "--cluster", "on", "--nats-listen", "127.0.0.3:0")).send("GET", "/readyz", "", "").want(http.StatusOK)
+		one.again(e, append(second, "--cluster", "on")).send("GET", "/readyz", "", "").want(http.StatusOK)
 		turnedAway(t, "--data", t.TempDir(), "--database", flags[3], key[0], key[1])
 	})
 }

@@ -21,7 +21,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"yardmaster/internal/child"
 	"yardmaster/internal/client"
@@ -66,10 +65,7 @@ func TestCodexAsPeopleHaveIt(t *testing.T) {
 	if err := os.Mkdir(has, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	modules, err := filepath.Abs("../../../../.cache/agents/node_modules/.bin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	modules, _, _ := strings.Cut(os.Getenv("YARDMASTER_AGENT_PATH"), ":") // where the script has installed them
 	for _, name := range []string{"codex", "node"} {
 		if err := os.Symlink(filepath.Join(modules, name), filepath.Join(has, name)); err != nil {
 			t.Fatal(err)
@@ -282,16 +278,9 @@ func versions(t *testing.T) map[string]string {
 }
 
 // folder is a folder for data outside of the temporary folder, where codex refuses to
-// keep its helpers.
+// keep its helpers, and of a home, which others may not enter.
 func folder(t *testing.T) string {
-	root, err := filepath.Abs("../../../../.cache")
-	if err == nil {
-		err = os.MkdirAll(root, 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp(root, "e2e-")
+	dir, err := os.MkdirTemp("/var/tmp", "yardmaster-e2e-")
 	if err == nil {
 		err = os.Chmod(dir, 0o711) // without bubblewrap, the agent of a root box passes through as nobody
 	}
