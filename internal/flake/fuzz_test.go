@@ -5,16 +5,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
 	_ "yardmaster/internal/proof/chance" // seeds rapid
 )
-
-// limit is far more than reading takes, and far less than a pattern that goes wrong.
-const limit = 20 * time.Second
 
 func sane(t interface{ Fatalf(string, ...any) }, f Failure) {
 	if len(f.Prints) < 1 || len(f.Prints) > MaxPrints {
