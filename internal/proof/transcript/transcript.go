@@ -138,7 +138,8 @@ func RunAll(t *testing.T, root string) {
 
 // others are folders with archives in that format that are not transcripts.
 var others = map[string]string{
-	"internal/box/scrub/testdata": "output of agents, for the scrubber",
+	"internal/box/scrub/testdata":  "output of agents, for the scrubber",
+	"internal/proof/gate/testdata": "packages that fail in every way",
 }
 
 // run plays the transcripts of a package, each as the subtests sqlite, postgres and
