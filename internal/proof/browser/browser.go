@@ -64,7 +64,7 @@ func start(patience time.Duration) (context.Context, error) {
 		return one.ctx, nil
 	}
 	at := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"} {
 		if found, err := exec.LookPath(name); err == nil {
 			at = found
 			break
@@ -205,6 +205,12 @@ const watch = `new Promise(done => {
 	const often = setInterval(() => { if (is()) end(true) }, 100);
 	const late = setTimeout(() => end(is()), 1000);
 })`
+
+// Back goes to the page before, as the browser's own button does: it does not wait for it.
+func (b *Tab) Back() {
+	b.T.Helper()
+	Eval[any](b, "(setTimeout(() => history.back()), null)") // an evaluation must not take its own page away
+}
 
 // Until waits until an expression is true.
 func (b *Tab) Until(what, script string) {

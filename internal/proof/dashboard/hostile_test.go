@@ -178,7 +178,7 @@ func TestSomebodyElseSignsIn(t *testing.T) {
 		strings.Contains(left, y.Account) {
 		t.Errorf("left in the browser: %s", left)
 	}
-	browser.Eval[any](one, "(history.back(), null)")
+	one.Back()
 	one.Until("the sign-in page", `location.pathname === "/login" && document.querySelector("input[type=password]")`)
 	one.SignIn("bob", rig.Password)
 	for _, b := range []*browser.Tab{one, two} {

@@ -116,7 +116,7 @@ func TestManualIsSearched(t *testing.T) {
 	shown("budgets")
 	b.Click("main a[href='/ui/docs/github']")
 	b.Until("another document", `document.querySelector("main h1").innerText === "GitHub"`)
-	browser.Eval[any](b, "history.back()")
+	b.Back()
 	b.Until("back", `document.querySelector("main h1").innerText === "Operating Yardmaster"`)
 	shown("budgets")
 	b.Press("g", "m")

@@ -70,7 +70,7 @@ func TestPlaceInAListIsKept(t *testing.T) {
 		b.Press("Enter")
 		heading(b.Tab, s.Row)
 	}
-	back := func() { browser.Eval[any](b.Tab, `(history.back(), null)`) }
+	back := b.Back
 	b.Press("g", "t")
 	list()
 	top := placed(b.Tab)
@@ -188,7 +188,7 @@ func TestPlaceAmongCardsIsKept(t *testing.T) {
 		if (/\/v1\/tasks\?.*held/.test(String(a[0]))) setTimeout(() => { window.came = true }, 50);
 		return answer;
 	} })()`)
-	browser.Eval[any](b, `history.back()`)
+	b.Back()
 	b.Until("the tasks, but not the plans", `window.came && window.letGo`)
 	browser.Eval[any](b, `window.letGo()`)
 	is(b, atCard, second)

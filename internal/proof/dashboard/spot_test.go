@@ -161,7 +161,7 @@ func TestFindingLeadsToItsLine(t *testing.T) {
 	b.do("hello.txt:1")
 	b.Until("the address of the line", `location.pathname.startsWith("/ui/prs/`+pr+`") && location.hash === "#hello.txt:L1"`)
 	b.Until("the line", `document.querySelector("#diff .dl.on .tx")?.innerText`)
-	browser.Eval[any](b.Tab, `(history.back(), null)`)
+	b.Back()
 	b.Until("the finding again", `location.search === "?tab=review" && document.querySelector(".finding")`)
 	clean(t, b.Tab)
 }

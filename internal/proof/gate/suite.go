@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -233,9 +235,9 @@ func surroundings(ctx context.Context, atNight bool) (end func(), err error) {
 	if err != nil {
 		return func() {}, nil // it may belong to others; the disk does as well
 	}
-	// Agents of a box that runs as root are another user, who must get through. What go
-	// test builds stays on the disk.
-	if err := errors.Join(os.Chmod(dir, 0o711), os.Setenv("GOTMPDIR", os.TempDir()), os.Setenv("TMPDIR", dir)); err != nil {
+	// Agents of a box that runs as root are another user, who must get through.
+	err = errors.Join(os.Chmod(dir, 0o711), builtElsewhere(ctx, dir, os.TempDir()), os.Setenv("TMPDIR", dir))
+	if err != nil {
 		return nil, err
 	}
 	return func() {
@@ -247,6 +249,22 @@ func surroundings(ctx context.Context, atNight bool) (end func(), err error) {
 		})
 		os.RemoveAll(dir)
 	}, nil
+}
+
+// builtElsewhere has go build in a folder on the disk, where test binaries have room. It is
+// told by go's own file of settings, since t.TempDir takes the variable GOTMPDIR for itself.
+func builtElsewhere(ctx context.Context, dir, at string) error {
+	out, err := exec.CommandContext(ctx, cmp.Or(os.Getenv("GO"), "go"), "env", "GOENV").Output()
+	if err != nil {
+		return err
+	}
+	had, err := os.ReadFile(strings.TrimSpace(string(out)))
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	file := filepath.Join(dir, "goenv")
+	text := fmt.Sprintf("%s\nGOTMPDIR=%s\n", strings.TrimSpace(string(had)), at)
+	return errors.Join(os.WriteFile(file, []byte(text), 0o600), os.Setenv("GOENV", file), os.Unsetenv("GOTMPDIR"))
 }
 
 // stNoExec is ST_NOEXEC of statfs(2).
