@@ -67,12 +67,13 @@ func (b *box) startLimited(a *attempt, spec sandbox.Spec) (p *sandbox.Process, d
 		TempBytes: uint64(l.Memory / 4),
 		Nice:      agentNice,
 	}
+	// An agent can fill the disk before Start has returned: what it takes is looked up from
+	// now on.
+	a.limit(r)
 	if p, err = sandbox.Start(a.killed, spec); err != nil {
+		a.limit(nil)
 		return nil, nil, errors.Join(err, r.Close())
 	}
-	a.mu.Lock()
-	a.limited = r
-	a.mu.Unlock()
 	r.Follow(p.PID(), spec.Level == sandbox.Bubblewrap, func(broken *limits.Breach) {
 		a.exceed(broken)
 		p.Kill()
@@ -87,6 +88,13 @@ func (b *box) startLimited(a *attempt, spec sandbox.Spec) (p *sandbox.Process, d
 			a.log.Warn("control group of the run not removed", "error", err)
 		}
 	}, nil
+}
+
+// limit names the run whose measured use spoolFull asks for; nil names none.
+func (a *attempt) limit(r *limits.Run) {
+	a.mu.Lock()
+	a.limited = r
+	a.mu.Unlock()
 }
 
 // name is the name of the attempt's folder.

@@ -65,6 +65,23 @@ func watching(t *testing.T, cfg Config) *Watch {
 	return w
 }
 
+// A run has its limits from its beginning: what it takes before anybody follows it is
+// found by whoever looks.
+func TestUseIsKnownBeforeTheRunIsFollowed(t *testing.T) {
+	w := watching(t, Config{Limits: Limits{Disk: 1 << 20}, Watch: true})
+	task, home := t.TempDir(), t.TempDir()
+	r, err := w.Begin("early", task, home)
+	must(t, err)
+	defer r.Close()
+	if b := r.Check(); b != nil {
+		t.Fatalf("an empty run has broken a limit: %v", b)
+	}
+	must(t, os.WriteFile(filepath.Join(home, "big"), make([]byte, 2<<20), 0o600))
+	if b := r.Check(); b == nil || b.Resource != Disk {
+		t.Errorf("a run that has taken twice its space has broken %v", b)
+	}
+}
+
 // TestLimitsAreHeld exceeds each limit with control groups, as far as this machine
 // has them, and without. No run gets beyond a limit that the kernel holds.
 func TestLimitsAreHeld(t *testing.T) {
