@@ -280,7 +280,8 @@ func (p *plane) hello(_ context.Context, in protocol.Hello) (out protocol.HelloR
 		out.Draining = p.draining
 		for _, r := range in.Runs {
 			v := protocol.RunVerdict{Run: r.Run, Attempt: r.Attempt, Do: protocol.DoKill}
-			if s := p.run(r.Run); !s.fenced {
+			s := p.run(r.Run)
+			if _, ended := s.finished(); !ended && !s.fenced {
 				v.Do, v.FromSeq, v.LeaseMS = protocol.DoContinue, int64(len(s.events))+1, p.lease.Milliseconds()
 			}
 			out.Runs = append(out.Runs, v)
@@ -466,7 +467,11 @@ func (p *plane) start(cfg box.Config) (stop func() error) {
 	go func() { ended <- box.Run(ctx, cfg) }()
 	stop = sync.OnceValue(func() error {
 		cancel()
-		return patience.Receive(p.t, "the end of the box", ended)
+		err, ok := patience.Take(p.t, ended)
+		if !ok {
+			err = errors.New("the box did not end")
+		}
+		return err
 	})
 	p.t.Cleanup(func() {
 		if err := stop(); err != nil && !errors.Is(err, box.ErrRevoked) {

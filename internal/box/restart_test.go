@@ -42,15 +42,20 @@ func (p *plane) process(cfg box.Config, env ...string) *exec.Cmd {
 }
 
 // apart runs a box as a process with an environment of its own, over that of the test;
-// stop ends it gently.
+// stop ends it gently. A box that does not end says what it does, and is killed.
 func (p *plane) apart(cfg box.Config, env ...string) (stop func() error) {
 	p.t.Helper()
 	cmd := p.process(cfg, env...)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
 	stop = sync.OnceValue(func() error {
-		ended := make(chan error, 1)
 		err := cmd.Process.Signal(syscall.SIGTERM)
-		go func() { ended <- cmd.Wait() }()
-		return errors.Join(err, patience.Receive(p.t, "the end of the box", ended))
+		end, ok := patience.Take(p.t, ended)
+		if !ok {
+			cmd.Process.Signal(syscall.SIGQUIT)
+			end = errors.Join(errors.New("the box did not end"), <-ended)
+		}
+		return errors.Join(err, end)
 	})
 	p.t.Cleanup(func() {
 		if err := stop(); err != nil {

@@ -18,10 +18,21 @@ const (
 // retryLast is the longest pause before events are sent again.
 const retryLast = 15 * time.Second
 
+// unknownEvents is why an attempt is given up whose spool lacks what was sent from it.
+const unknownEvents = "the control plane holds events that this box does not know"
+
 // send sends an attempt's events in order, starting with the event number from,
 // until ctx is done or the attempt is fenced. Each answer says up to which event
-// they are stored, so that exactly the lost events are sent again.
+// they are stored, so that exactly the lost events are sent again. The events before
+// from are stored: if they are all, nothing is left to send.
 func (b *box) send(ctx context.Context, a *attempt, from int64) {
+	if from > a.spool.Last()+1 {
+		a.fence(unknownEvents)
+		return
+	}
+	if a.noteStored(from - 1) {
+		return
+	}
 	next, failures := max(from, a.spool.First()), 0
 	for ctx.Err() == nil {
 		changed := a.spool.Changed()
@@ -48,7 +59,7 @@ func (b *box) send(ctx context.Context, a *attempt, from int64) {
 		var refused *fault.Error
 		switch {
 		case err == nil && reply.Seq > a.spool.Last():
-			a.fence("the control plane holds events that this box does not know")
+			a.fence(unknownEvents)
 			return
 		case err == nil && (reply.Seq >= last || !reply.Closed):
 			failures = 0

@@ -48,20 +48,26 @@ func Over(t testing.TB) <-chan struct{} {
 
 // Receive returns the next value of a channel. The test fails if none comes, or if the
 // channel is closed.
-func Receive[T any](t testing.TB, what string, ch <-chan T) (v T) {
+func Receive[T any](t testing.TB, what string, ch <-chan T) T {
+	t.Helper()
+	v, ok := Take(t, ch)
+	if !ok {
+		t.Fatalf("%s did not come", what)
+	}
+	return v
+}
+
+// Take is Receive for a caller that says itself what is missing, such as one that is
+// called when the test is over: it answers whether a value came.
+func Take[T any](t testing.TB, ch <-chan T) (v T, ok bool) {
 	t.Helper()
 	timer := time.NewTimer(Of(t))
 	defer timer.Stop()
 	select {
-	case v, ok := <-ch:
-		if !ok {
-			t.Fatalf("%s: the channel was closed", what)
-		}
-		return v
+	case v, ok = <-ch:
 	case <-timer.C:
-		t.Fatalf("%s did not come", what)
 	}
-	return v
+	return v, ok
 }
 
 // Ended waits until a channel is closed, or a value comes. The test fails if neither
