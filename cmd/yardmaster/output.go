@@ -443,10 +443,10 @@ func (o *output) show(ctx context.Context, read func() ([]byte, error), people f
 		return paged(now)
 	}
 	s, before := screen(), ""
-	drawn := s.Live && s.Width > 0
-	if s.Enter(os.Stdout); drawn {
+	if s.Live && s.Width > 0 {
+		leave := s.Enter(os.Stdout)
 		defer func() { // before also when the server is lost
-			s.Leave(os.Stdout)
+			leave()
 			_, _ = io.WriteString(os.Stdout, before)
 		}()
 	}

@@ -94,11 +94,12 @@ func (s Screen) Paint(t Tone, text string) string {
 }
 
 // Enter goes to the terminal's other screen, if it has one that can be drawn anew. What the
-// first one shows, and showed before, stays as it is. Leave goes back to it.
-func (s Screen) Enter(w io.Writer) { s.control(w, "\x1b[?1049h") }
-
-// Leave goes back from the other screen.
-func (s Screen) Leave(w io.Writer) { s.control(w, "\x1b[?1049l") }
+// first one shows, and showed before, stays as it is. leave goes back to it.
+func (s Screen) Enter(f *os.File) (leave func()) {
+	restore := keepOutput(int(f.Fd()))
+	s.control(f, "\x1b[?1049h")
+	return func() { s.control(f, "\x1b[?1049l"); restore() }
+}
 
 // Clear puts the cursor into the first column of the first line and empties the screen,
 // if that can be done, for what is drawn again.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -196,7 +197,7 @@ func partsOf(files []string, long map[string]bool) (out []part) {
 			nouns = append(nouns, path.Base(noun))
 		}
 	}
-	for _, p := range sortedKeys(tests) {
+	for _, p := range slices.Sorted(maps.Keys(tests)) {
 		out = append(out, part{p, "^(" + strings.Join(tests[p], "|") + ")$"})
 	}
 	if slices.Sort(nouns); len(nouns) > 0 {
@@ -204,14 +205,6 @@ func partsOf(files []string, long map[string]bool) (out []part) {
 			"^TestTranscripts$/^(" + strings.Join(slices.Compact(nouns), "|") + ")$/./^sqlite$"})
 	}
 	return out
-}
-
-func sortedKeys[V any](m map[string]V) (keys []string) {
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // surroundings sets what tests are given: a seed that follows from what is tested, so that
