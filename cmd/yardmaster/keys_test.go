@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/vault"
+	"yardmaster/internal/proof/chance"
 	"yardmaster/internal/seal"
 	"yardmaster/internal/seal/keys"
 )
@@ -160,9 +161,7 @@ func TestRotationKilledAgainAndAgain(t *testing.T) {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
 		t.Run(e.String(), func(t *testing.T) {
 			h := newHoard(t, e)
-			seed := rand.Uint64()
-			t.Logf("seed %d", seed)
-			r := rand.New(rand.NewPCG(seed, 0))
+			r := rand.New(rand.NewPCG(chance.Seed(t), 0))
 			rotate := func() []string { // as an operator who sees whether there is a new key
 				ring, err := seal.Read(h.file)
 				if err != nil {

@@ -334,7 +334,7 @@ func programs() (string, error) {
 		}
 	}
 	return "", errors.New("postgres and initdb are not found; run `make deps`, " +
-		"and put .cache/deps/bin on the PATH if that is where it put them")
+		"and put the folder on the PATH that it names")
 }
 
 func unprivileged(name string) (*syscall.Credential, error) {

@@ -13,13 +13,11 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/chance"
 	"yardmaster/internal/proof/seed"
 )
 
-var (
-	steps     = flag.Int("steps", 250, "random steps of the model test")
-	modelSeed = flag.Uint64("seed", 1, "of the model test")
-)
+var steps = flag.Int("steps", 250, "random steps of the model test")
 
 // TestRandomVerdicts files asks, judges them with verdicts of every kind and
 // none, crashes, redrives and changes rights, in any order. After each step it
@@ -27,15 +25,16 @@ var (
 // that may exist.
 func TestRandomVerdicts(t *testing.T) {
 	t.Parallel()
+	seed := chance.Seed(t)
 	onBoth(t, func(y *yard) {
-		m := &model{yard: y, rng: rand.New(rand.NewPCG(*modelSeed, 7)), last: map[string]Ask{}}
+		m := &model{yard: y, rng: rand.New(rand.NewPCG(seed, 7)), last: map[string]Ask{}}
 		m.links = []string{y.existing("acme-web", "One"), y.existing("acme-api", "Two"), y.existing("rival-web", "Theirs"), id.Random()}
 		m.base = one(y, countTasks)
 		y.judge.say = func(int, []string) (string, error) { return m.answer() }
 		for n := range *steps {
 			m.step()
 			if m.check(); y.t.Failed() {
-				y.t.Fatalf("after step %d of seed %d", n, *modelSeed)
+				y.t.Fatalf("after step %d of seed %d", n, seed)
 			}
 		}
 		if len(m.last) == 0 || m.minted == 0 || m.refused == 0 {

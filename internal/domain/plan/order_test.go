@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/proof/chance"
 	"yardmaster/internal/proof/patience"
 )
 
@@ -183,9 +184,10 @@ func TestNoDeadlocks(t *testing.T) {
 		}
 		return all[r.IntN(len(all))], true
 	}
+	seed := chance.Seed(t)
 	var all sync.WaitGroup
 	for w := range workers {
-		r := rand.New(rand.NewPCG(7, uint64(w)))
+		r := rand.New(rand.NewPCG(seed, uint64(w)))
 		all.Go(func() {
 			for range turns {
 				f.clock.Add(1)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"yardmaster/internal/proof/cache"
 	"yardmaster/internal/proof/patience"
 )
 
@@ -84,11 +85,10 @@ func copied(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache, err := os.UserCacheDir()
+	home, err := cache.Dir("frontdoor")
 	if err != nil {
 		t.Fatal(err)
 	}
-	home := filepath.Join(cache, "yardmaster", "frontdoor")
 	tree := filepath.Join(home, "tree")
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		t.Fatal(err)

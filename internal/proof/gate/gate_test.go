@@ -46,12 +46,12 @@ func TestTrials(t *testing.T) { // alone: the toys read an environment variable
 	}{
 		{packages: "./good ./flaky", flaky: []string{"toy/flaky TestFlaky", "toy/flaky TestFlakySub"}},
 		{packages: "./good ./failing", failed: []string{"toy/failing TestFails (it failed twice)"}},
-		{packages: "./panics ./good", failed: []string{"toy/panics TestPanics (a race, a panic or a leak in its package)"}},
+		{packages: "./panics ./good", failed: []string{"toy/panics TestPanics (a race or a panic in its package)"}},
 		{packages: "./outside ./good", failed: []string{"toy/outside (it failed outside of its tests)"}},
 		{packages: "./hostile", failed: []string{"toy/hostile TestHostile (it is never tried again)"}},
 		{packages: "./nobuild ./good", failed: []string{"toy/nobuild (it failed outside of its tests)"}},
 		{packages: "./hangs", flags: []string{"-timeout=1s"},
-			failed: []string{"toy/hangs TestHangs (a race, a panic or a leak in its package)"}},
+			failed: []string{"toy/hangs TestHangs (a race or a panic in its package)"}},
 		{packages: "./exits", failed: []string{"toy/exits TestExits (it did not end)"}},
 		{packages: "./many", failed: []string{"toy/many TestA (4 failed, more than 3)", "toy/many TestB (4 failed, more than 3)",
 			"toy/many TestC (4 failed, more than 3)", "toy/many TestD (4 failed, more than 3)"}},
@@ -62,7 +62,7 @@ func TestTrials(t *testing.T) { // alone: the toys read an environment variable
 			t.Setenv("MARKS", marks)
 			t.Setenv("GOFLAGS", "")
 			var out bytes.Buffer
-			o, err := try(t.Context(), &out, hostile, slices.Concat([]string{"-C=" + dir, "-count=1", "-vet=off"}, c.flags),
+			o, err := try(t.Context(), &out, hostile.MatchString, slices.Concat([]string{"-C=" + dir, "-count=1", "-vet=off"}, c.flags),
 				strings.Fields(c.packages))
 			if err != nil {
 				t.Fatal(err)
@@ -97,20 +97,43 @@ func TestRacesAreNeverTriedAgain(t *testing.T) {
 	} {
 		rs.read(&bytes.Buffer{}, []byte(l+"\n"))
 	}
-	bad := rs.failures(never)
+	bad := rs.failures(func(string) bool { return false })
 	if len(bad) != 1 || bad[0].why == "" {
 		t.Errorf("a race is tried again: %v", bad)
 	}
 }
 
-func TestNeverNamesTests(t *testing.T) {
+// TestFactsNameTests holds which tests of the tree are not tried again: all of hostile
+// suites and of files whose tests walk at random, and those of the list, whose patterns
+// each name one.
+func TestFactsNameTests(t *testing.T) {
 	t.Parallel()
+	const root = "../../.."
+	never, err := facts(root)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for test, want := range map[string]bool{
 		"internal/bus TestHostileBox": true, "internal/app TestWorkUnderDisorder": true, "internal/box/sandbox TestEscapes": true,
+		"internal/domain/run TestHostileCalls": true, "internal/domain/ask TestRandomVerdicts/sqlite": true,
+		"internal/domain/plan TestRandomPlans": true, "cmd/yardmaster TestRotationKilledAgainAndAgain": true,
 		"internal/bus TestCalls": false, "internal/app TestTable": false, "internal/box TestPush": false,
+		"internal/domain/ask TestNoModel": false, "internal/box TestCommandMayAskTheModel": false,
 	} {
-		if never.MatchString(test) != want {
+		if never(test) != want {
 			t.Errorf("%s: never again is %v", test, !want)
+		}
+	}
+	all, err := testFiles(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range grim {
+		named := regexp.MustCompile(pattern)
+		if !slices.ContainsFunc(all, func(f testFile) bool {
+			return slices.ContainsFunc(f.tests, func(test string) bool { return named.MatchString(f.dir + " " + test) })
+		}) {
+			t.Errorf("%s names no test", pattern)
 		}
 	}
 }
@@ -131,11 +154,51 @@ func TestDayAndNight(t *testing.T) {
 		{"CONTRIBUTING.md", "TestPictures|TestRecording|TestChaosOnPostgreSQL|TestDemoAtStandIn", "sqlite", 2},
 		{"internal/db/db.go", "TestPictures|TestRecording|TestDemoAtStandIn", "", 1},
 		{"internal/domain/task/store_list.go", "TestPictures|TestRecording|TestChaosOnPostgreSQL|TestDemoAtStandIn", "", 1},
+		{"internal/proof/e2e/chaos_test.go", "TestPictures|TestRecording|TestDemoAtStandIn", "sqlite", 1},
+		{"internal/proof/e2e/demo_test.go", "TestPictures|TestRecording|TestChaosOnPostgreSQL", "sqlite", 1},
 	} {
-		packages, skip, engines := day(all, []string{c.file})
+		packages, skip, engines := day(all, untouched([]string{c.file}))
 		if len(packages) != c.packages || skip != c.skip || engines != c.engines {
 			t.Errorf("%s: %v without %q on %q", c.file, packages, skip, engines)
 		}
+	}
+	if packages, skip, engines := day(all, nil); len(packages) != 2 || skip != "" || engines != "" {
+		t.Errorf("where nothing is left out it is %v without %q on %q", packages, skip, engines)
+	}
+	files, err := testFiles("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nights {
+		for name := range strings.SplitSeq(n.tests, "|") {
+			at := slices.IndexFunc(files, func(f testFile) bool { return slices.Contains(f.tests, name) })
+			switch {
+			case name == "":
+			case at < 0:
+				t.Errorf("%s is left to the night, and is no test", name)
+			case !n.ground.MatchString(files[at].dir + "/" + files[at].name):
+				t.Errorf("%s is left to the night when it has changed itself", name)
+			}
+		}
+	}
+}
+
+// TestQuick holds what make fast tests of the packages that take long.
+func TestQuick(t *testing.T) {
+	t.Parallel()
+	const app, box = "yardmaster/internal/app", "yardmaster/internal/box"
+	const cmd, fault = "yardmaster/cmd/yardmaster", "yardmaster/internal/fault"
+	whole, left := quick([]string{cmd, app, box, fault}, []string{app, box, fault})
+	if !slices.Equal(whole, []string{box, fault}) || !slices.Equal(left, []string{cmd, app}) {
+		t.Errorf("whole: %v, left out: %v", whole, left)
+	}
+	for _, p := range first {
+		if _, is := long["yardmaster/"+strings.TrimPrefix(p, "./")]; !is {
+			t.Errorf("%s begins first, and make fast does not know that it takes long", p)
+		}
+	}
+	if parts := partsOf([]string{"internal/proof/gate/main.go"}, nil); len(parts) > 0 {
+		t.Errorf("the archive of the gate is taken for transcripts: %v", parts)
 	}
 }
 
@@ -149,15 +212,15 @@ func TestTouched(t *testing.T) { // alone: it sets the folders of the process
 	ctx := context.Background()
 	run := func(args ...string) {
 		t.Helper()
-		if git(ctx, args...) == "" && args[0] != "add" && args[0] != "commit" {
-			t.Fatalf("git %v failed", args)
+		if _, err := git(ctx, args...); err != nil {
+			t.Fatal(err)
 		}
 	}
 	run("init", "--initial-branch=main", ".")
 	run("add", ".")
 	commitAll := func() {
-		git(ctx, "add", "-A")
-		git(ctx, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "--quiet", "--message=x")
+		run("add", "-A")
+		run("-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "--quiet", "--message=x")
 	}
 	commitAll()
 	write := func(path, text string) {
@@ -179,7 +242,11 @@ func TestTouched(t *testing.T) { // alone: it sets the folders of the process
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := changed(ctx, all, "check")
+		base, err := passed(ctx, "check")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := changed(ctx, all, base)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,8 +266,11 @@ func TestTouched(t *testing.T) { // alone: it sets the folders of the process
 	if got := withImporters(all, []string{"toy/good"}); !slices.Equal(got, []string{"toy/flaky", "toy/good"}) {
 		t.Errorf("good is imported by %v", got)
 	}
-	if clean(ctx) {
-		t.Error("a tree with a new file is clean")
+	if c := lies(ctx); c != "" {
+		t.Errorf("a tree with a new file is taken for %s", c)
+	}
+	if base, err := passed(ctx, "nightly"); err != nil || base != "" {
+		t.Errorf("%q is known to have passed what never has: %v", base, err)
 	}
 	if base, err := since(ctx, "nightly"); err != nil || base == "" || base == commit(ctx) {
 		t.Errorf("what has never passed is compared with %q: %v", base, err)

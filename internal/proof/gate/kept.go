@@ -1,11 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"yardmaster/internal/proof/cache"
@@ -50,53 +54,90 @@ func kept(name string) (rows [][]string, err error) {
 
 func today() string { return time.Now().Format(time.DateOnly) }
 
-// git returns the output of git without its last line break; "" if it fails.
-func git(ctx context.Context, args ...string) string {
-	out, err := exec.CommandContext(ctx, "git", args...).Output()
-	if err != nil {
-		return ""
-	}
-	return strings.TrimRight(string(out), "\n")
+// command is a program with all that it starts, which ends when ctx does.
+func command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = 20 * time.Second
+	return cmd
 }
 
-// commit is the commit that is checked out; "none" outside of a repository.
+// goProgram is the go command of the Makefile.
+func goProgram() string { return cmp.Or(os.Getenv("GO"), "go") }
+
+// git returns the output of git without its last line break.
+func git(ctx context.Context, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, "git", args...).Output()
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w", strings.Join(args, " "), err)
+	}
+	return strings.TrimRight(string(out), "\n"), nil
+}
+
+// commit is the commit that is checked out, and what stands for it where there is none.
 func commit(ctx context.Context) string {
-	if c := git(ctx, "rev-parse", "HEAD"); c != "" {
+	if c, err := git(ctx, "rev-parse", "HEAD"); err == nil {
 		return c
 	}
 	return "none"
 }
 
-// clean tells whether what is checked out is what is committed.
-func clean(ctx context.Context) bool {
-	return git(ctx, "rev-parse", "HEAD") != "" && git(ctx, "status", "--porcelain") == ""
+// lies returns the commit that is checked out if it is what lies in the tree, and "" if
+// anything else does, or nobody can tell.
+func lies(ctx context.Context) string {
+	if changes, err := git(ctx, "status", "--porcelain"); err != nil || changes != "" {
+		return ""
+	}
+	c, err := git(ctx, "rev-parse", "HEAD")
+	if err != nil {
+		return ""
+	}
+	return c
 }
 
-// since returns the newest ancestor of HEAD that has passed one of the runs; if none is
-// known, the last commit that is a day older than HEAD, or the first of all.
-func since(ctx context.Context, runs ...string) (string, error) {
+// passed returns the newest ancestor of HEAD that has passed one of the runs; "" if none
+// is known.
+func passed(ctx context.Context, runs ...string) (string, error) {
 	rows, err := kept("passed.tsv")
 	if err != nil {
 		return "", err
 	}
-	passed := map[string]bool{}
+	known := map[string]bool{}
 	for _, row := range rows {
-		for _, run := range runs {
-			if len(row) > 2 && row[2] == run {
-				passed[row[0]] = true
-			}
-		}
+		known[row[0]] = known[row[0]] || len(row) > 2 && slices.Contains(runs, row[2])
 	}
-	for _, c := range strings.Fields(git(ctx, "rev-list", "--max-count=2000", "HEAD")) {
-		if passed[c] {
+	all, err := git(ctx, "rev-list", "--max-count=2000", "HEAD")
+	if err != nil {
+		return "", err
+	}
+	for _, c := range strings.Fields(all) {
+		if known[c] {
 			return c, nil
 		}
 	}
-	if at, err := time.Parse(time.RFC3339, git(ctx, "log", "-1", "--format=%cI")); err == nil {
-		if c := git(ctx, "rev-list", "-1", "--before="+at.Add(-24*time.Hour).Format(time.RFC3339), "HEAD"); c != "" {
-			return c, nil
-		}
+	return "", nil
+}
+
+// since is passed, or else the last commit that is a day older than HEAD, or the first of
+// all: where nothing is known, what was done lately counts as changed.
+func since(ctx context.Context, runs ...string) (string, error) {
+	if c, err := passed(ctx, runs...); err != nil || c != "" {
+		return c, err
 	}
-	first, _, _ := strings.Cut(git(ctx, "rev-list", "--max-parents=0", "HEAD"), "\n")
-	return first, nil
+	text, err := git(ctx, "log", "-1", "--format=%cI")
+	if err != nil {
+		return "", err
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return "", err
+	}
+	c, err := git(ctx, "rev-list", "-1", "--before="+at.Add(-24*time.Hour).Format(time.RFC3339), "HEAD")
+	if err != nil || c != "" {
+		return c, err
+	}
+	first, err := git(ctx, "rev-list", "--max-parents=0", "HEAD")
+	first, _, _ = strings.Cut(first, "\n")
+	return first, err
 }

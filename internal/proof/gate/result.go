@@ -9,12 +9,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -83,14 +81,11 @@ type line struct {
 // goTest runs go test and returns what became of the tests. It writes a line for each
 // package that ends, and the output of each test that fails when it does.
 func goTest(ctx context.Context, w io.Writer, flags, packages []string) (*results, error) {
-	cmd := exec.CommandContext(ctx, cmp.Or(os.Getenv("GO"), "go"), slices.Concat([]string{"test"}, flags, []string{"-json"}, packages)...)
+	cmd := command(ctx, goProgram(), slices.Concat([]string{"test"}, flags, []string{"-json"}, packages)...)
 	cmd.Stderr = os.Stderr
 	if slices.Contains(flags, "-race") {
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=1") // the race detector needs C
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = 10 * time.Second
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -155,7 +150,7 @@ func (rs *results) read(w io.Writer, text []byte) {
 
 // grave is output after which nothing of a package is tried again: the process is
 // broken, not late.
-var grave = regexp.MustCompile(`(?m)WARNING: DATA RACE|^panic: |^fatal error: |\[signal SIG|leaked goroutine`)
+var grave = regexp.MustCompile(`(?m)WARNING: DATA RACE|^panic: |^fatal error: |\[signal SIG`)
 
 // verdict says why a test that failed may not be tried again; empty if it may.
 type verdict struct {
@@ -164,8 +159,8 @@ type verdict struct {
 }
 
 // failures returns the tests that failed, and the packages that failed for no test.
-// Tests that match never are not tried again.
-func (rs *results) failures(never *regexp.Regexp) (out []verdict) {
+// Tests that never names are not tried again.
+func (rs *results) failures(never func(string) bool) (out []verdict) {
 	blamed, broken := map[string]bool{}, map[string]bool{}
 	for _, r := range rs.of {
 		blamed[r.pkg] = blamed[r.pkg] || r.name != "" && !r.fine()
@@ -179,10 +174,10 @@ func (rs *results) failures(never *regexp.Regexp) (out []verdict) {
 		case r.name == "":
 			v.why = "it failed outside of its tests"
 		case broken[r.pkg]:
-			v.why = "a race, a panic or a leak in its package"
+			v.why = "a race or a panic in its package"
 		case r.state == "": // the tests behind it did not begin
 			v.why = "it did not end"
-		case never.MatchString(r.String()):
+		case never(r.String()):
 			v.why = "it is never tried again"
 		}
 		out = append(out, v)

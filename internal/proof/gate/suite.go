@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -23,11 +22,18 @@ import (
 const timeout = "-timeout=20m"
 
 // first are the packages that take longest: they begin first, so that none of them is
-// left alone at the end. They are the ones that `make fast` leaves out, unless a test of
-// theirs has changed.
+// left alone at the end.
 var first = []string{
 	"./internal/proof/dashboard", "./internal/app", "./internal/proof/e2e", "./internal/box", "./internal/domain/pull",
 	"./internal/proof/transcript", "./cmd/yardmaster",
+}
+
+// long are the packages of which `make fast` plays only the tests in files that have
+// changed. Those of which it plays all are half a minute each, and true says so.
+var long = map[string]bool{
+	"yardmaster/internal/proof/frontdoor": false, "yardmaster/internal/proof/dashboard": false, "yardmaster/internal/app": false,
+	"yardmaster/internal/proof/e2e": false, "yardmaster/internal/proof/transcript": false,
+	"yardmaster/internal/box": true, "yardmaster/internal/domain/pull": true, "yardmaster/cmd/yardmaster": true,
 }
 
 // night is a part of the tests that is played at night, and in a check when what it tests
@@ -43,8 +49,8 @@ var nights = []night{
 	{packages: []string{"yardmaster/internal/proof/frontdoor"},
 		ground: regexp.MustCompile(`^(CONTRIBUTING\.md|Makefile|internal/(domain/template|proof/frontdoor)/)`)},
 	{tests: "TestPictures|TestRecording", ground: regexp.MustCompile(`^(docs/pictures/|internal/proof/dashboard/pictures|cmd/yardmaster/recording)`)},
-	{tests: "TestChaosOnPostgreSQL", ground: regexp.MustCompile(`^internal/(proof/chaos/|db/)`)},
-	{tests: "TestDemoAtStandIn", ground: regexp.MustCompile(`^internal/proof/(demo|github|standin)/`)},
+	{tests: "TestChaosOnPostgreSQL", ground: regexp.MustCompile(`^internal/(proof/(chaos/|e2e/chaos_test)|db/)`)},
+	{tests: "TestDemoAtStandIn", ground: regexp.MustCompile(`^internal/proof/((demo|github|standin)/|e2e/demo_test)`)},
 	{engine: true, ground: regexp.MustCompile(`^internal/db/|/store[^/]*\.go$`)},
 }
 
@@ -66,7 +72,12 @@ func suite(ctx context.Context, args []string) error {
 	if err := set.Parse(args); err != nil {
 		return err
 	}
-	end, err := surroundings(ctx, *atNight)
+	if !*atNight { // at night new walks are walked
+		if err := setSeed(ctx); err != nil {
+			return err
+		}
+	}
+	end, err := inMemory(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,11 +93,19 @@ func suite(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	c, err := changed(ctx, all, "check")
+	base, err := passed(ctx, "check")
 	if err != nil {
 		return err
 	}
-	packages, skip, engines := day(all, c.files)
+	var left []night
+	if base == "" {
+		fmt.Println("no ancestor is known to have passed: nothing is left to the night")
+	} else if c, err := changed(ctx, all, base); err != nil {
+		return err
+	} else {
+		left = untouched(c.files)
+	}
+	packages, skip, engines := day(all, left)
 	if engines != "" {
 		os.Setenv(enginesEnv, engines)
 	}
@@ -96,18 +115,17 @@ func suite(ctx context.Context, args []string) error {
 	return test(ctx, slices.Concat(flags, []string{"--"}, first, packages))
 }
 
-// day is what is tested whenever: the packages, an expression for tests that are left to
-// the night, and the database of those that leave one to it.
-func day(all []pkg, files []string) (packages []string, skip, engines string) {
-	left := map[string]bool{}
-	var tests []string
-	for _, n := range nights {
-		if slices.ContainsFunc(files, n.ground.MatchString) {
-			continue
-		}
-		for _, p := range n.packages {
-			left[p] = true
-		}
+// untouched returns the parts for the night whose ground has none of the files.
+func untouched(files []string) []night {
+	return slices.DeleteFunc(slices.Clone(nights), func(n night) bool { return slices.ContainsFunc(files, n.ground.MatchString) })
+}
+
+// day is what is tested where some is left to the night: the packages, an expression for
+// tests to leave out, and the database of those that have two; "" is both.
+func day(all []pkg, left []night) (packages []string, skip, engines string) {
+	var out, tests []string
+	for _, n := range left {
+		out = append(out, n.packages...)
 		if n.tests != "" {
 			tests = append(tests, n.tests)
 		}
@@ -116,7 +134,7 @@ func day(all []pkg, files []string) (packages []string, skip, engines string) {
 		}
 	}
 	for _, p := range all {
-		if !left[p.ImportPath] && len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 {
+		if !slices.Contains(out, p.ImportPath) && len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 {
 			packages = append(packages, p.ImportPath)
 		}
 	}
@@ -143,57 +161,70 @@ func nightSuite(ctx context.Context, flags []string) error {
 }
 
 // fastSuite tests the packages that have changed and those that import one of them; of the
-// ones that take long only the tests in files that have changed; the transcripts of
-// domains that have changed, on one database; and in any case the rules of the tree.
+// long ones only some (see long), and says which it leaves out; the transcripts of domains
+// that have changed, on one database; and in any case the rules of the tree.
 func fastSuite(ctx context.Context, flags []string) error {
 	os.Setenv(enginesEnv, "sqlite")
 	all, err := list(ctx, "./...")
 	if err != nil {
 		return err
 	}
-	c, err := changed(ctx, all, "fast", "check")
+	base, err := since(ctx, "fast", "check")
 	if err != nil {
 		return err
 	}
-	long := map[string]bool{"yardmaster/internal/proof/frontdoor": true}
-	for _, p := range first {
-		long["yardmaster/"+strings.TrimPrefix(p, "./")] = true
+	c, err := changed(ctx, all, base)
+	if err != nil {
+		return err
 	}
-	packages := []string{"yardmaster/internal/proof/arch", "yardmaster/docs"}
-	for _, p := range withImporters(all, c.packages) {
-		if !long[p] {
-			packages = append(packages, p)
-		}
-	}
+	packages, left := quick(withImporters(all, c.packages), c.packages)
+	packages = append(packages, "yardmaster/internal/proof/arch", "yardmaster/docs")
 	slices.Sort(packages)
 	err = test(ctx, slices.Concat(flags, []string{"--"}, slices.Compact(packages)))
-	for _, part := range partsOf(c.files, long) {
+	for _, part := range partsOf(c.files, packages) {
 		fmt.Printf("of %s: %s\n", short(part.pkg), part.run)
 		err = errors.Join(err, test(ctx, slices.Concat(flags, []string{"-run=" + part.run, "--", part.pkg})))
 	}
+	if len(left) > 0 {
+		fmt.Printf("left to make check, but for tests that have changed: %s\n", short(strings.Join(left, ", ")))
+	}
 	return err
+}
+
+// quick divides packages into those to test whole and those to leave out. Of the long ones
+// it takes no more than those that have changed themselves.
+func quick(packages, changed []string) (whole, left []string) {
+	for _, p := range packages {
+		if half, is := long[p]; !is || half && slices.Contains(changed, p) {
+			whole = append(whole, p)
+		} else {
+			left = append(left, p)
+		}
+	}
+	return whole, left
 }
 
 // part is a package of which some tests are played.
 type part struct{ pkg, run string }
 
-var declares = regexp.MustCompile(`(?m)^func (Test\w+)\(\w+ \*testing\.T\)`)
-
-// partsOf returns the tests to play of the packages that take long: those of test files
-// that have changed, and the transcripts of packages that have.
-func partsOf(files []string, long map[string]bool) (out []part) {
+// partsOf returns the tests to play of the long packages: those of test files that have
+// changed, unless their package is tested whole, and the transcripts of packages that have.
+func partsOf(files, whole []string) (out []part) {
 	tests, nouns := map[string][]string{}, []string{}
 	for _, f := range files {
 		dir := path.Dir(f)
-		if text, err := os.ReadFile(f); err == nil && strings.HasSuffix(f, "_test.go") && long["yardmaster/"+dir] {
-			for _, m := range declares.FindAllSubmatch(text, -1) {
-				if name := string(m[1]); name != "TestMain" && name != "TestTranscripts" {
-					tests["yardmaster/"+dir] = append(tests["yardmaster/"+dir], name)
+		pkg := "yardmaster/" + dir
+		if _, is := long[pkg]; is && !slices.Contains(whole, pkg) && strings.HasSuffix(f, "_test.go") {
+			text, _ := os.ReadFile(f) // one that was removed has no tests
+			for _, t := range testsOf(string(text)) {
+				if t != "TestTranscripts" {
+					tests[pkg] = append(tests[pkg], t)
 				}
 			}
 		}
 		noun := strings.TrimSuffix(dir, "/testdata")
-		if found, _ := filepath.Glob(noun + "/testdata/*.txtar"); len(found) > 0 {
+		if found, _ := filepath.Glob(noun + "/testdata/*.txtar"); len(found) > 0 &&
+			(noun == "internal/api/mcp" || path.Dir(noun) == "internal/domain") {
 			nouns = append(nouns, path.Base(noun))
 		}
 	}
@@ -207,56 +238,76 @@ func partsOf(files []string, long map[string]bool) (out []part) {
 	return out
 }
 
-// surroundings sets what tests are given: a seed that follows from what is tested, so that
-// a run can be made again and no chance of another day refuses it; at night none, so that
-// new walks are walked; and a temporary folder in memory, if there is one, because the
-// tests write much that nobody keeps.
-func surroundings(ctx context.Context, atNight bool) (end func(), err error) {
-	if tree := git(ctx, "rev-parse", "HEAD^{tree}"); len(tree) > 12 && !atNight && os.Getenv(seedEnv) == "" {
-		n, err := strconv.ParseUint(tree[:12], 16, 64)
-		if err != nil {
-			return nil, err
-		}
-		os.Setenv(seedEnv, strconv.FormatUint(n, 10))
+// setSeed sets the seed of random walks, unless it is set: one that follows from what is
+// tested, so that a run can be made again and no chance of another day refuses it.
+func setSeed(ctx context.Context) error {
+	if os.Getenv(seedEnv) != "" {
+		return nil
 	}
+	tree, err := git(ctx, "rev-parse", "HEAD^{tree}")
+	if err != nil {
+		return err
+	}
+	n, err := strconv.ParseUint(tree[:12], 16, 64)
+	if err != nil {
+		return err
+	}
+	return os.Setenv(seedEnv, strconv.FormatUint(max(n, 1), 10))
+}
+
+// inMemory gives tests a temporary folder in memory, if there is one, because they write
+// much that nobody keeps. Its name begins with y and the number of this process; those of
+// processes that were killed are removed.
+func inMemory(ctx context.Context) (end func(), err error) {
 	const memory, space = "/dev/shm", 4 << 30
 	var at syscall.Statfs_t
 	if err := syscall.Statfs(memory, &at); err != nil || at.Bavail*uint64(at.Bsize) < space || at.Flags&stNoExec != 0 {
 		return func() {}, nil
 	}
-	dir, err := os.MkdirTemp(memory, "y")
+	old, _ := filepath.Glob(memory + "/y*.*")
+	for _, dir := range old {
+		if n, err := strconv.Atoi(strings.Split(filepath.Base(dir)[1:], ".")[0]); err == nil && syscall.Kill(n, 0) == syscall.ESRCH {
+			wipe(dir)
+		}
+	}
+	dir, err := os.MkdirTemp(memory, fmt.Sprintf("y%d.", os.Getpid()))
 	if err != nil {
 		return func() {}, nil // it may belong to others; the disk does as well
 	}
 	// Agents of a box that runs as root are another user, who must get through.
-	err = errors.Join(os.Chmod(dir, 0o711), builtElsewhere(ctx, dir, os.TempDir()), os.Setenv("TMPDIR", dir))
+	err = errors.Join(os.Chmod(dir, 0o711), builtElsewhere(ctx, dir), os.Setenv("TMPDIR", dir))
 	if err != nil {
 		return nil, err
 	}
-	return func() {
-		_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-			if err == nil && d.IsDir() {
-				_ = os.Chmod(path, 0o700)
-			}
-			return nil
-		})
-		os.RemoveAll(dir)
-	}, nil
+	return func() { wipe(dir) }, nil
 }
 
-// builtElsewhere has go build in a folder on the disk, where test binaries have room. It is
-// told by go's own file of settings, since t.TempDir takes the variable GOTMPDIR for itself.
-func builtElsewhere(ctx context.Context, dir, at string) error {
-	out, err := exec.CommandContext(ctx, cmp.Or(os.Getenv("GO"), "go"), "env", "GOENV").Output()
+// wipe removes a folder with what tests have closed in it.
+func wipe(dir string) {
+	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	_ = os.RemoveAll(dir)
+}
+
+// builtElsewhere has go build where it did, on the disk, where test binaries have room. It
+// is told by go's own file of settings, since t.TempDir takes the variable GOTMPDIR for
+// itself.
+func builtElsewhere(ctx context.Context, dir string) error {
+	out, err := command(ctx, goProgram(), "env", "GOENV", "GOTMPDIR").Output()
 	if err != nil {
 		return err
 	}
-	had, err := os.ReadFile(strings.TrimSpace(string(out)))
+	env, at, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	had, err := os.ReadFile(env)
 	if err != nil && !os.IsNotExist(err) {
 		return err
 	}
 	file := filepath.Join(dir, "goenv")
-	text := fmt.Sprintf("%s\nGOTMPDIR=%s\n", strings.TrimSpace(string(had)), at)
+	text := fmt.Sprintf("%s\nGOTMPDIR=%s\n", strings.TrimSpace(string(had)), cmp.Or(at, os.TempDir()))
 	return errors.Join(os.WriteFile(file, []byte(text), 0o600), os.Setenv("GOENV", file), os.Unsetenv("GOTMPDIR"))
 }
 

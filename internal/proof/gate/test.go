@@ -6,22 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 )
 
 // most is how many tests of a run may be tried once more. Where more fail, it is no chance.
 const most = 3
-
-// never matches, as "package test", what is not tried again: what it finds is a fact,
-// however seldom it is found. Its seed is in its output.
-var never = regexp.MustCompile(strings.Join([]string{
-	`internal/proof/chaos `, `TestChaos`, // what harms real processes and counts what was lost
-	`TestWorkUnderDisorder`, `Model$`, `TestNeverOvershot`, `TestListenersConverge`, `TestEverythingAtOnce`, // random walks
-	`internal/bus .*(Hostile|Flood|Asks)`, `internal/app .*(Tenant|Foreign|Guarded|Hostile|Neighbours|Canar)`,
-	`internal/box/(sandbox|scrub|broker|gate) `, `internal/seal`, `internal/db .*Migrat`, `hashchain`, `idempotency`,
-}, "|"))
 
 // test runs go test and tries what failed once more, alone, when all else has ended: what
 // passes then is told as flaky. It refuses what failed twice, what may not be tried again,
@@ -34,6 +24,10 @@ func test(ctx context.Context, args []string) error {
 	flags, packages := args[:cut], args[cut+1:]
 	if len(packages) == 0 {
 		return say("there is nothing to test\n0 passed, 0 failed\n")
+	}
+	never, err := facts(".")
+	if err != nil {
+		return err
 	}
 	o, err := try(ctx, os.Stdout, never, flags, packages)
 	if err != nil {
@@ -73,8 +67,8 @@ func (o outcome) String() string {
 	return b.String()
 }
 
-// try runs go test, and once more what failed. Tests that match never are not tried again.
-func try(ctx context.Context, w io.Writer, never *regexp.Regexp, flags, packages []string) (o outcome, err error) {
+// try runs go test, and once more what failed. Tests that never names are not tried again.
+func try(ctx context.Context, w io.Writer, never func(string) bool, flags, packages []string) (o outcome, err error) {
 	if o.results, err = goTest(ctx, w, flags, packages); err != nil {
 		return o, err
 	}
@@ -104,7 +98,7 @@ func try(ctx context.Context, w io.Writer, never *regexp.Regexp, flags, packages
 
 // again tells whether a test passes alone. It has run then: a pattern that plays no test
 // passes nothing.
-func again(ctx context.Context, w io.Writer, never *regexp.Regexp, r *result, flags []string) (bool, error) {
+func again(ctx context.Context, w io.Writer, never func(string) bool, r *result, flags []string) (bool, error) {
 	fmt.Fprintf(w, "--- %s once more, alone\n", r)
 	rs, err := goTest(ctx, io.Discard, slices.Concat(flags, []string{"-count=1", "-run", only(r.name), "-skip", "^$"}), []string{r.pkg})
 	if err != nil {

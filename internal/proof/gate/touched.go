@@ -2,15 +2,12 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -21,7 +18,6 @@ import (
 type change struct {
 	files    []string // by their path from the root of the repository
 	packages []string // import paths, sorted
-	module   bool     // go.mod or go.sum: every package may be another
 }
 
 // pkg is what go list says of a package.
@@ -36,7 +32,7 @@ type pkg struct {
 // there are any. A + before a pattern of packages names some that are printed in any case.
 func touched(ctx context.Context, args []string) error {
 	set := flag.NewFlagSet("gate touched", flag.ContinueOnError)
-	runs := set.String("since", "check", "names of runs, separated by commas")
+	runs := set.String("since", "", "names of runs, separated by commas")
 	if err := set.Parse(args); err != nil {
 		return err
 	}
@@ -44,7 +40,11 @@ func touched(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	c, err := changed(ctx, all, strings.Split(*runs, ",")...)
+	base, err := since(ctx, strings.Split(*runs, ",")...)
+	if err != nil {
+		return err
+	}
+	c, err := changed(ctx, all, base)
 	if err != nil {
 		return err
 	}
@@ -80,19 +80,21 @@ func within(ctx context.Context, packages, patterns []string) (out []string, err
 	return slices.Compact(out), nil
 }
 
-// changed compares the tree with the newest ancestor that has passed.
-func changed(ctx context.Context, all []pkg, runs ...string) (c change, err error) {
-	base, err := since(ctx, runs...)
+// changed compares the tree with a commit.
+func changed(ctx context.Context, all []pkg, base string) (c change, err error) {
+	top, err := git(ctx, "rev-parse", "--show-toplevel")
 	if err != nil {
 		return c, err
 	}
-	if base == "" {
-		return c, errors.New("this is no repository of git: nothing tells what has changed")
+	differ, err := git(ctx, "-C", top, "diff", "--name-only", "--no-renames", base)
+	if err != nil {
+		return c, err
 	}
-	top := git(ctx, "rev-parse", "--show-toplevel")
-	text := git(ctx, "-C", top, "diff", "--name-only", "--no-renames", base) + "\n" +
-		git(ctx, "-C", top, "ls-files", "--others", "--exclude-standard")
-	c.files = slices.DeleteFunc(strings.Split(text, "\n"), func(s string) bool { return s == "" })
+	fresh, err := git(ctx, "-C", top, "ls-files", "--others", "--exclude-standard")
+	if err != nil {
+		return c, err
+	}
+	c.files = slices.DeleteFunc(strings.Split(differ+"\n"+fresh, "\n"), func(s string) bool { return s == "" })
 	slices.Sort(c.files)
 	c.files = slices.Compact(c.files)
 	by := map[string]string{}
@@ -104,7 +106,6 @@ func changed(ctx context.Context, all []pkg, runs ...string) (c change, err erro
 		by[filepath.ToSlash(rel)] = p.ImportPath
 	}
 	for _, f := range c.files {
-		c.module = c.module || f == "go.mod" || f == "go.sum"
 		// What a package embeds, or its tests read, lies in its folder or below it.
 		for dir := path.Dir(f); dir != "."; dir = path.Dir(dir) {
 			if by[dir] != "" {
@@ -113,8 +114,8 @@ func changed(ctx context.Context, all []pkg, runs ...string) (c change, err erro
 			}
 		}
 	}
-	if c.module {
-		for _, p := range all {
+	if slices.Contains(c.files, "go.mod") || slices.Contains(c.files, "go.sum") {
+		for _, p := range all { // each may be another
 			c.packages = append(c.packages, p.ImportPath)
 		}
 	}
@@ -140,7 +141,7 @@ func withImporters(all []pkg, given []string) []string {
 
 // list asks go for packages.
 func list(ctx context.Context, patterns ...string) (out []pkg, err error) {
-	cmd := exec.CommandContext(ctx, cmp.Or(os.Getenv("GO"), "go"), append([]string{"list", "-json=ImportPath,Dir,Imports,TestImports,XTestImports,TestGoFiles,XTestGoFiles"}, patterns...)...)
+	cmd := command(ctx, goProgram(), append([]string{"list", "-json=ImportPath,Dir,Imports,TestImports,XTestImports,TestGoFiles,XTestGoFiles"}, patterns...)...)
 	cmd.Stderr = os.Stderr
 	text, err := cmd.Output()
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package patience is how long a test waits for something to happen. A wait ends
-// because the thing has happened, or because nearly all the time of the package is
-// over; how fast the machine is does not matter.
+// because the thing has happened, or because half of what was left of the time of the
+// package is over, which is minutes; how fast the machine is does not matter.
 package patience
 
 import (

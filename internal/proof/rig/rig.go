@@ -160,13 +160,8 @@ func (y *Yard) Enter() *Yard {
 	return y
 }
 
-// Eventually polls until is answers true. Each look is a request of a test, so it looks
-// half as often as patience.Until.
+// Eventually polls until is answers true.
 func (y *Yard) Eventually(what string, is func() bool) {
 	y.T.Helper()
-	looks := 0
-	patience.Until(y.T, what, func() bool {
-		looks++
-		return looks%2 == 1 && is()
-	})
+	patience.Until(y.T, what, is)
 }

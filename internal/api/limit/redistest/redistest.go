@@ -83,7 +83,7 @@ func (s *Server) start() bool {
 	}
 	s.cmd = exec.Command("redis-server", "--bind", host, "--port", port, "--save", "", "--appendonly", "no", "--dir", s.t.TempDir())
 	if err := s.cmd.Start(); err != nil {
-		s.t.Fatalf("%v; run `make deps`, and put .cache/deps/bin on the PATH if that is where it put it", err)
+		s.t.Fatalf("%v; run `make deps`, and put the folder on the PATH that it names", err)
 	}
 	exited := make(chan struct{})
 	s.exited = exited
