@@ -2,7 +2,7 @@
 import { taskRunStatus, type TaskDetail } from "../client.gen";
 import { useAgain, useOne } from "../list";
 import { inert } from "../ui/ansi";
-import { Empty, Loading, Trouble } from "../ui/parts";
+import { Coming, Empty } from "../ui/parts";
 import { Status } from "../ui/status";
 
 // names reads tasks by their ids. One that cannot be read keeps its id.
@@ -29,7 +29,7 @@ export function Graph(p: { of: TaskDetail }) {
   );
   const all = one.value.value;
   if (!ids.length) return <Empty>It depends on no task, and its plan has none that waits for it.</Empty>;
-  if (!all) return one.error.value ? <Trouble error={one.error.value} /> : <Loading />;
+  if (!all) return <Coming of={one} />;
   const part = (name: string, some: string[]) =>
     some.length > 0 && (
       <section>

@@ -4,7 +4,7 @@ import { useOne } from "../list";
 import { inert } from "../ui/ansi";
 import { Dialog } from "../ui/dialog";
 import { Markdown } from "../ui/markdown";
-import { Loading, Trouble } from "../ui/parts";
+import { Coming } from "../ui/parts";
 import { Status } from "../ui/status";
 
 // GroupText reads the groups of a plan one after the other. go shows another one of them.
@@ -31,10 +31,8 @@ export function GroupText(p: { of: PlanGroup; all: PlanGroup[]; go: (g: PlanGrou
           <figcaption>What its task is asked to do</figcaption>
           {x.problem ? <Markdown text={x.problem} /> : <p class="empty">It has no text.</p>}
         </figure>
-      ) : one.error.value ? (
-        <Trouble error={one.error.value} again={() => void one.load()} />
       ) : (
-        <Loading />
+        <Coming of={one} />
       )}
       {g.files.length > 0 && (
         <p class="dim">

@@ -5,7 +5,7 @@ import { projectPolicyGet, projectPolicyValidate, type Clamp, type PolicyVerdict
 import { useOne } from "../list";
 import { may } from "../session";
 import { inert } from "../ui/ansi";
-import { copy, Loading, Trouble } from "../ui/parts";
+import { Coming, copy } from "../ui/parts";
 import { Status } from "../ui/status";
 
 // flat is a policy as dotted names and values.
@@ -53,7 +53,7 @@ export function Policy(p: { at: { owner: string; repo: string } }) {
       off.abort();
     };
   }, [text]);
-  if (!v) return one.error.value ? <Trouble error={one.error.value} /> : <Loading />;
+  if (!v) return <Coming of={one} />;
   return (
     <>
       {v.fallback && <p class="hold">The defaults are in force: {inert(v.fallback)}</p>}

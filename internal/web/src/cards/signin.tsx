@@ -5,7 +5,7 @@ import { op } from "../api";
 import { useOne } from "../list";
 import { Form } from "../ui/form";
 import { Text } from "../ui/inputs";
-import { Code, Loading, Trouble } from "../ui/parts";
+import { Code, Coming } from "../ui/parts";
 
 type Back = { password: boolean; email: boolean; provider: boolean };
 const methods = op<object, { methods: string[] }>("auth.methods", "GET", "/auth/methods", "", []);
@@ -59,11 +59,7 @@ export function Password() {
     <>
       <h2>Password</h2>
       {!w ? (
-        one.error.value ? (
-          <Trouble error={one.error.value} />
-        ) : (
-          <Loading />
-        )
+        <Coming of={one} />
       ) : (
         <>
           <p class={w.password || w.email || w.provider ? "dim" : "trouble"}>

@@ -18,7 +18,7 @@ import { may } from "../session";
 import { inert } from "../ui/ansi";
 import { useEvery } from "../ui/every";
 import { many, usd } from "../ui/money";
-import { Act, Empty, Loading, Trouble } from "../ui/parts";
+import { Act, Coming, Empty, Loading, Trouble } from "../ui/parts";
 import { Status, words } from "../ui/status";
 import { Time, Took } from "../ui/time";
 import { Arm } from "./cards";
@@ -257,11 +257,7 @@ function Why() {
     <>
       <h2>Why it waits</h2>
       {!all ? (
-        stalls.error.value ? (
-          <Trouble error={stalls.error.value} again={() => void stalls.load()} />
-        ) : (
-          <Loading />
-        )
+        <Coming of={stalls} />
       ) : all.length ? (
         <ul class="cards" id="stalls">
           {all.map((s) => (
@@ -317,11 +313,7 @@ function Since() {
     <>
       <h2 id="since">Since yesterday</h2>
       {!repos ? (
-        one.error.value ? (
-          <Trouble error={one.error.value} again={() => void one.load()} />
-        ) : (
-          <Loading />
-        )
+        <Coming of={one} />
       ) : repos.length === 0 ? (
         <Empty>Nothing happened.</Empty>
       ) : (

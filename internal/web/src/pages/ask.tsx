@@ -6,7 +6,7 @@ import { useOne } from "../list";
 import type { PageProps } from "../route";
 import { inert } from "../ui/ansi";
 import { Markdown } from "../ui/markdown";
-import { Act, Empty, Fact, Facts, Head, Id, Loading, Trouble } from "../ui/parts";
+import { Act, Coming, Empty, Fact, Facts, Head, Id } from "../ui/parts";
 import { Raw } from "../ui/raw";
 import { Status, words } from "../ui/status";
 import { Time } from "../ui/time";
@@ -19,7 +19,7 @@ export default function AskPage(p: PageProps) {
     return (
       <>
         <Head title="Ask" />
-        {one.error.value ? <Trouble error={one.error.value} again={() => void one.load()} /> : <Loading />}
+        <Coming of={one} />
       </>
     );
   return (

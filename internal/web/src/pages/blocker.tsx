@@ -4,7 +4,7 @@ import { BlockerCard } from "../cards/blocker";
 import { Who } from "../cards/who";
 import { useOne } from "../list";
 import type { PageProps } from "../route";
-import { Head, Loading, Trouble } from "../ui/parts";
+import { Coming, Head } from "../ui/parts";
 import { Raw } from "../ui/raw";
 import { words } from "../ui/status";
 import { Time } from "../ui/time";
@@ -35,10 +35,8 @@ export default function BlockerPage(p: PageProps) {
           )}
           <Raw call={blockerGet} input={{ blockerId: id }} of={b} />
         </>
-      ) : one.error.value ? (
-        <Trouble error={one.error.value} again={() => void one.load()} />
       ) : (
-        <Loading />
+        <Coming of={one} />
       )}
       <p>
         <a href="/ui/blockers">All blockers</a>

@@ -23,7 +23,7 @@ import { bytes, useEvery } from "../ui/every";
 import { Form } from "../ui/form";
 import { Cards, Choice, number, of, Text } from "../ui/inputs";
 import { usd } from "../ui/money";
-import { Act, Empty, Fact, Facts, Head, Id, Loading, Trouble } from "../ui/parts";
+import { Act, Coming, Empty, Fact, Facts, Head, Id } from "../ui/parts";
 import { Raw } from "../ui/raw";
 import { Status, words } from "../ui/status";
 import { Time, Took } from "../ui/time";
@@ -58,7 +58,7 @@ export default function BoxPage(p: PageProps) {
     return (
       <>
         <Head title="Box" />
-        {one.error.value ? <Trouble error={one.error.value} again={() => void one.load()} /> : <Loading />}
+        <Coming of={one} />
       </>
     );
   const gone = b.state === "revoked",

@@ -4,7 +4,7 @@ import { useOne } from "../list";
 import type { PageProps } from "../route";
 import { inert } from "../ui/ansi";
 import { count, usd } from "../ui/money";
-import { Empty, Fact, Facts, Head, Loading, Trouble } from "../ui/parts";
+import { Coming, Empty, Fact, Facts, Head } from "../ui/parts";
 import { Raw } from "../ui/raw";
 import { words } from "../ui/status";
 import { Time } from "../ui/time";
@@ -33,7 +33,7 @@ export default function DigestPage(p: PageProps) {
     return (
       <>
         <Head title="Digest" />
-        {one.error.value ? <Trouble error={one.error.value} again={() => void one.load()} /> : <Loading />}
+        <Coming of={one} />
       </>
     );
   const c = d.content,

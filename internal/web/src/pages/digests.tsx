@@ -4,7 +4,7 @@ import { useOne } from "../list";
 import { query, setQuery } from "../route";
 import { useEvery } from "../ui/every";
 import { inert } from "../ui/ansi";
-import { Empty, Head, Loading, Trouble } from "../ui/parts";
+import { Coming, Empty, Head } from "../ui/parts";
 import { Time } from "../ui/time";
 
 export default function Digests() {
@@ -16,11 +16,7 @@ export default function Digests() {
     <>
       <Head title="Digests" count={d?.data.length} />
       {!d ? (
-        one.error.value ? (
-          <Trouble error={one.error.value} again={() => void one.load()} />
-        ) : (
-          <Loading />
-        )
+        <Coming of={one} />
       ) : d.data.length === 0 ? (
         <Empty>The first digest is made at eight in the morning, in the time zone of the organisation.</Empty>
       ) : (

@@ -4,7 +4,7 @@ import { EscalationCard } from "../cards/escalation";
 import { useOne } from "../list";
 import type { PageProps } from "../route";
 import { inert } from "../ui/ansi";
-import { Head, Loading, Trouble } from "../ui/parts";
+import { Coming, Head } from "../ui/parts";
 import { Raw } from "../ui/raw";
 
 export default function EscalationPage(p: PageProps) {
@@ -21,10 +21,8 @@ export default function EscalationPage(p: PageProps) {
           </ul>
           <Raw call={escalationGet} input={{ id }} of={e} />
         </>
-      ) : one.error.value ? (
-        <Trouble error={one.error.value} again={() => void one.load()} />
       ) : (
-        <Loading />
+        <Coming of={one} />
       )}
       <p>
         <a href="/ui/escalations">All escalations</a>

@@ -4,7 +4,7 @@ import { useAgain, useOne } from "../list";
 import type { PageProps } from "../route";
 import { inert } from "../ui/ansi";
 import { Markdown, pieces } from "../ui/markdown";
-import { Empty, Fact, Facts, Head, Loading, Trouble } from "../ui/parts";
+import { Coming, Empty, Fact, Facts, Head } from "../ui/parts";
 import { Status } from "../ui/status";
 import { Time } from "../ui/time";
 
@@ -21,7 +21,7 @@ export default function Fanout(p: PageProps) {
     return (
       <>
         <Head title="Survey" />
-        {one.error.value ? <Trouble error={one.error.value} again={() => void one.load()} /> : <Loading />}
+        <Coming of={one} />
       </>
     );
   return (

@@ -3,7 +3,7 @@ import { ciFlakes, type Flakes } from "../client.gen";
 import { useAgain, useOne } from "../list";
 import type { PageProps } from "../route";
 import { inert } from "../ui/ansi";
-import { Empty, Head, Loading, Trouble } from "../ui/parts";
+import { Coming, Empty, Head } from "../ui/parts";
 import { Time } from "../ui/time";
 
 export default function FlakesPage(p: PageProps) {
@@ -23,11 +23,7 @@ export default function FlakesPage(p: PageProps) {
         <a href={`/ui/repos/${owner}/${repo}`}>The repository</a>
       </Head>
       {!d ? (
-        one.error.value ? (
-          <Trouble error={one.error.value} again={() => void one.load()} />
-        ) : (
-          <Loading />
-        )
+        <Coming of={one} />
       ) : d.data.length === 0 ? (
         <Empty>No failure came and went without a change.</Empty>
       ) : (

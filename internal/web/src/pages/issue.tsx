@@ -5,7 +5,7 @@ import type { PageProps } from "../route";
 import { inert } from "../ui/ansi";
 import { Field, Form } from "../ui/form";
 import { Markdown, pieces } from "../ui/markdown";
-import { Fact, Facts, Head, Id, Loading, Trouble } from "../ui/parts";
+import { Coming, Fact, Facts, Head, Id } from "../ui/parts";
 import { Raw } from "../ui/raw";
 import { Status, words } from "../ui/status";
 import { Time } from "../ui/time";
@@ -22,7 +22,7 @@ export default function IssuePage(p: PageProps) {
     return (
       <>
         <Head title="Issue" />
-        {one.error.value ? <Trouble error={one.error.value} again={again} /> : <Loading />}
+        <Coming of={one} />
       </>
     );
   return (

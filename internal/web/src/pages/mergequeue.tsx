@@ -2,7 +2,7 @@
 import { prQueue, type MergeMember, type MergeQueue } from "../client.gen";
 import { useAgain, useOne } from "../list";
 import type { PageProps } from "../route";
-import { Empty, Head, Loading, Trouble } from "../ui/parts";
+import { Coming, Empty, Head } from "../ui/parts";
 import { Status, words } from "../ui/status";
 import { Time } from "../ui/time";
 
@@ -19,11 +19,7 @@ export default function Queue(p: PageProps) {
         <a href={`/ui/repos/${owner}/${repo}`}>The repository</a>
       </Head>
       {!q ? (
-        one.error.value ? (
-          <Trouble error={one.error.value} again={() => void one.load()} />
-        ) : (
-          <Loading />
-        )
+        <Coming of={one} />
       ) : (
         <>
           {q.batches.length === 0 && q.waiting.length === 0 && (

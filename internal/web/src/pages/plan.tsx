@@ -23,7 +23,7 @@ import { Field, Form } from "../ui/form";
 import { gate } from "../ui/gate";
 import { number } from "../ui/inputs";
 import { Markdown } from "../ui/markdown";
-import { Act, Empty, Fact, Facts, Head, Id, Loading, Trouble } from "../ui/parts";
+import { Act, Coming, Empty, Fact, Facts, Head, Id } from "../ui/parts";
 import { Raw } from "../ui/raw";
 import { Mark, Status, toneOf, words } from "../ui/status";
 import { Time } from "../ui/time";
@@ -79,7 +79,7 @@ export default function PlanPage(p: PageProps) {
     return (
       <>
         <Head title="Plan" />
-        {one.error.value ? <Trouble error={one.error.value} again={again} /> : <Loading />}
+        <Coming of={one} />
       </>
     );
   const title = new Map(x.groups.map((g) => [g.id, g.title])),

@@ -9,7 +9,7 @@ import { Dialog } from "../ui/dialog";
 import { Field, Form } from "../ui/form";
 import { gate } from "../ui/gate";
 import { useKeys } from "../ui/keys";
-import { Empty, Head, Loading, NoFit, Search, Tabs, Trouble } from "../ui/parts";
+import { Coming, Empty, Head, NoFit, Search, Tabs } from "../ui/parts";
 import { Status } from "../ui/status";
 import { Time } from "../ui/time";
 import { tell } from "../ui/toast";
@@ -100,11 +100,7 @@ export default function Plans() {
         </p>
       )}
       {!d ? (
-        one.error.value ? (
-          <Trouble error={one.error.value} again={() => void one.load()} />
-        ) : (
-          <Loading />
-        )
+        <Coming of={one} />
       ) : d.data.length === 0 ? (
         <Empty>
           {q || repo || bucket !== "all" ? (

@@ -35,7 +35,7 @@ import { gate } from "../ui/gate";
 import { useKeys } from "../ui/keys";
 import { Markdown, pieces } from "../ui/markdown";
 import { usd } from "../ui/money";
-import { Act, Empty, Fact, Facts, Head, Id, Loading, Tabs, Trouble } from "../ui/parts";
+import { Act, Coming, Empty, Fact, Facts, Head, Id, Loading, Tabs, Trouble } from "../ui/parts";
 import { Raw } from "../ui/raw";
 import { Status, words } from "../ui/status";
 import { Table } from "../ui/table";
@@ -76,15 +76,10 @@ function Whole(p: PageProps) {
     { keys: "s", does: "skip", run: () => pick("button:not(.main)") },
   ]);
   if (!r)
-    return one.error.value ? (
+    return (
       <>
         <Head title="Pull request" />
-        <Trouble error={one.error.value} again={() => void one.load()} />
-      </>
-    ) : (
-      <>
-        <Head title="Pull request" />
-        <Loading />
+        <Coming of={one} />
       </>
     );
   const rows = findings.ids.value.map((f) => findings.rows.get(f)!.value);
@@ -462,7 +457,7 @@ function TaskReport(p: { id: string }) {
     changed: (was, row) => was.status !== row.status,
   });
   const r = one.value.value;
-  if (!r) return one.error.value ? <Trouble error={one.error.value} /> : <Loading />;
+  if (!r) return <Coming of={one} />;
   return (
     <>
       <h2>Report</h2>

@@ -26,7 +26,7 @@ import { query, setQuery, type PageProps } from "../route";
 import { may } from "../session";
 import { inert } from "../ui/ansi";
 import { usd } from "../ui/money";
-import { Act, Code, Empty, Fact, Facts, Head, Loading, Tabs, Trouble } from "../ui/parts";
+import { Act, Code, Coming, Empty, Fact, Facts, Head, Loading, Tabs, Trouble } from "../ui/parts";
 import { Raw } from "../ui/raw";
 import { Status, words } from "../ui/status";
 import { Time } from "../ui/time";
@@ -51,7 +51,7 @@ export default function RepositoryPage(p: PageProps) {
     return (
       <>
         <Head title={full} />
-        {one.error.value ? <Trouble error={one.error.value} again={() => void one.load()} /> : <Loading />}
+        <Coming of={one} />
       </>
     );
   const again = () => void one.load();
@@ -272,7 +272,7 @@ function Settings(p: { at: At; host: string; enabled: boolean; changed: () => vo
         It is off: its tasks wait, and new ones are refused. The other switches can be turned when it is enabled.
       </Empty>
     );
-  if (!s) return one.error.value ? <Trouble error={one.error.value} /> : <Loading />;
+  if (!s) return <Coming of={one} />;
   return (
     <>
       <h2>Switches</h2>

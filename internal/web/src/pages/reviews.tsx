@@ -4,7 +4,7 @@ import { reviewList, reviewRuleDelete, reviewRules, type ReviewRule, type Review
 import { useAgain, useList, useOne } from "../list";
 import type { PageProps } from "../route";
 import { inert } from "../ui/ansi";
-import { Act, Empty, Fact, Facts, Head, Loading, Trouble } from "../ui/parts";
+import { Act, Coming, Empty, Fact, Facts, Head, Trouble } from "../ui/parts";
 import { words } from "../ui/status";
 import { Time } from "../ui/time";
 import { brain, verdict } from "./reviewed";
@@ -25,11 +25,7 @@ export default function ReviewsPage(p: PageProps) {
         <a href={"/ui/repos/" + key}>The repository</a>
       </Head>
       {!d ? (
-        one.error.value ? (
-          <Trouble error={one.error.value} again={() => void one.load()} />
-        ) : (
-          <Loading />
-        )
+        <Coming of={one} />
       ) : (
         <>
           <Facts>

@@ -17,7 +17,7 @@ import { inert } from "../ui/ansi";
 import { Form } from "../ui/form";
 import { Text } from "../ui/inputs";
 import { count, usd } from "../ui/money";
-import { Empty, Fact, Facts, Head, Id, Loading, Tabs, Trouble } from "../ui/parts";
+import { Coming, Empty, Fact, Facts, Head, Id, Tabs } from "../ui/parts";
 import { Raw } from "../ui/raw";
 import { Status, words } from "../ui/status";
 import { Time, Took } from "../ui/time";
@@ -33,7 +33,7 @@ export default function SessionPage(p: PageProps) {
     return (
       <>
         <Head title="Session" />
-        {one.error.value ? <Trouble error={one.error.value} again={() => void one.load()} /> : <Loading />}
+        <Coming of={one} />
       </>
     );
   return (

@@ -13,7 +13,7 @@ import { query, setQuery, type PageProps } from "../route";
 import { inert } from "../ui/ansi";
 import { Markdown } from "../ui/markdown";
 import { usd } from "../ui/money";
-import { Empty, Fact, Facts, Head, Id, Loading, Meter, Tabs, Trouble } from "../ui/parts";
+import { Coming, Empty, Fact, Facts, Head, Id, Meter, Tabs } from "../ui/parts";
 import { Raw } from "../ui/raw";
 import { Status, words } from "../ui/status";
 import { Time } from "../ui/time";
@@ -29,15 +29,10 @@ export default function TaskPage(p: PageProps) {
   const t = one.value.value,
     tab = query().get("tab") ?? "run";
   if (!t)
-    return one.error.value ? (
+    return (
       <>
         <Head title="Task" />
-        <Trouble error={one.error.value} again={() => void one.load()} />
-      </>
-    ) : (
-      <>
-        <Head title="Task" />
-        <Loading />
+        <Coming of={one} />
       </>
     );
   const reserved = Number(t.budget.reserved ?? 0) > 0 ? `, ${usd(t.budget.reserved)} more reserved` : "";
@@ -180,7 +175,7 @@ function Report(p: { of: TaskDetail }) {
       changed: (was, row) => was.status !== row.status,
     });
   const r = one.value.value;
-  if (!r) return one.error.value ? <Trouble error={one.error.value} /> : <Loading />;
+  if (!r) return <Coming of={one} />;
   return (
     <>
       <h2>Report</h2>
@@ -224,6 +219,6 @@ function Report(p: { of: TaskDetail }) {
 function Diff(p: { pr: string }) {
   const one = useOne<PullRequest>(p.pr, (signal) => prGet({ id: p.pr }, { signal }), { topic: "prs", id: p.pr });
   const pr = one.value.value;
-  if (!pr) return one.error.value ? <Trouble error={one.error.value} /> : <Loading />;
+  if (!pr) return <Coming of={one} />;
   return <Changes pr={pr} findings={[]} looked={() => {}} />;
 }

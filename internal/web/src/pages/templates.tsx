@@ -23,7 +23,7 @@ import { Dialog } from "../ui/dialog";
 import { Form } from "../ui/form";
 import { gate } from "../ui/gate";
 import { Cards, Choice, number, of, pairs, Text, unpaired } from "../ui/inputs";
-import { Act, Fact, Facts, Head, Loading, Tabs, Trouble } from "../ui/parts";
+import { Act, Coming, Fact, Facts, Head, Tabs } from "../ui/parts";
 import { span, Time } from "../ui/time";
 
 const tabs = ["templates", "prompts", "variables"];
@@ -279,7 +279,7 @@ function Prompt(p: { place: string }) {
   const at = parse(p.place),
     one = useOne(p.place, (signal) => systemPromptGet(at, { signal })),
     v = one.value.value;
-  if (!v) return one.error.value ? <Trouble error={one.error.value} /> : <Loading />;
+  if (!v) return <Coming of={one} />;
   return (
     <>
       <Facts>

@@ -18,7 +18,7 @@ import { Form } from "../ui/form";
 import { gate } from "../ui/gate";
 import { number, Text } from "../ui/inputs";
 import { count, usd } from "../ui/money";
-import { Empty, Head, Loading, Meter, Trouble } from "../ui/parts";
+import { Coming, Empty, Head, Meter } from "../ui/parts";
 import { words } from "../ui/status";
 
 const months = () =>
@@ -59,11 +59,7 @@ export default function Usage() {
         </select>
       </Head>
       {!u ? (
-        one.error.value ? (
-          <Trouble error={one.error.value} again={again} />
-        ) : (
-          <Loading />
-        )
+        <Coming of={one} />
       ) : (
         <>
           <div class="figures">

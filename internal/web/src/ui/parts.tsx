@@ -69,6 +69,12 @@ export function Loading() {
   );
 }
 
+// Coming stands for what is not there yet: it loads, or it failed to.
+export function Coming(p: { of: { error: { value: unknown }; load: () => Promise<unknown> } }) {
+  const failure = p.of.error.value;
+  return failure ? <Trouble error={failure} again={() => void p.of.load()} /> : <Loading />;
+}
+
 // Trouble shows a failure: what the server said of it, and the request to ask about.
 export function Trouble(p: { error: unknown; again?: () => void }) {
   const e = p.error,

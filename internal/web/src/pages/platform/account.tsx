@@ -18,7 +18,7 @@ import { inert } from "../../ui/ansi";
 import { Form } from "../../ui/form";
 import { Choice, number, of, Text } from "../../ui/inputs";
 import { usd } from "../../ui/money";
-import { Fact, Facts, Head, Id, Loading, Trouble } from "../../ui/parts";
+import { Coming, Fact, Facts, Head, Id } from "../../ui/parts";
 import { Time } from "../../ui/time";
 import { OperatorKey, Sure, typed } from "./key";
 
@@ -31,7 +31,7 @@ export default function PlatformAccount(p: PageProps) {
     return (
       <>
         <Head title="Account" />
-        {one.error.value ? <Trouble error={one.error.value} again={again} /> : <Loading />}
+        <Coming of={one} />
       </>
     );
   const done = (o: OrgDetail) => {

@@ -6,7 +6,7 @@ import { inert } from "../../ui/ansi";
 import { bytes } from "../../ui/every";
 import { Cards } from "../../ui/inputs";
 import { many } from "../../ui/money";
-import { Act, Code, Empty, Head, Loading, Tabs, Trouble } from "../../ui/parts";
+import { Act, Code, Coming, Empty, Head, Tabs } from "../../ui/parts";
 import { Status } from "../../ui/status";
 import { Time } from "../../ui/time";
 import { OperatorKey } from "./key";
@@ -28,11 +28,7 @@ export default function Hosts() {
         <OperatorKey />
       </Head>
       {!one.value.value ? (
-        one.error.value ? (
-          <Trouble error={one.error.value} />
-        ) : (
-          <Loading />
-        )
+        <Coming of={one} />
       ) : one.value.value.data.length === 0 ? (
         <Empty>
           Only the built-in one. Connect GitHub with <Code text="yardmaster github setup" />

@@ -11,7 +11,7 @@ import { useEvery } from "../../ui/every";
 import { Form } from "../../ui/form";
 import { Cards, Choice, of, Text } from "../../ui/inputs";
 import { count } from "../../ui/money";
-import { Head, Loading, Trouble } from "../../ui/parts";
+import { Coming, Head } from "../../ui/parts";
 import { Time } from "../../ui/time";
 import { OperatorKey } from "./key";
 
@@ -49,11 +49,7 @@ export default function Overview() {
         Looking at tenants' data is recorded in the <a href="/ui/platform/trail">trail</a>.
       </p>
       {!o ? (
-        one.error.value ? (
-          <Trouble error={one.error.value} again={() => void one.load()} />
-        ) : (
-          <Loading />
-        )
+        <Coming of={one} />
       ) : (
         <div class="figures">
           {all.map(([k, name, one, href]) => (

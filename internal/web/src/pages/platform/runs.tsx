@@ -7,7 +7,7 @@ import { query, setQuery } from "../../route";
 import { follow, type Link } from "../../sse";
 import { inert } from "../../ui/ansi";
 import { Log } from "../../ui/log";
-import { Fact, Facts, Head, Id, Loading, Trouble } from "../../ui/parts";
+import { Coming, Fact, Facts, Head, Id } from "../../ui/parts";
 import { Status, words } from "../../ui/status";
 import { Time, Took } from "../../ui/time";
 import { Transcript } from "../../ui/transcript";
@@ -66,7 +66,7 @@ function Run(p: { id: string }) {
     return () => off.abort();
   }, [!!r]);
   void lines.version.value;
-  if (!r) return one.error.value ? <Trouble error={one.error.value} /> : <Loading />;
+  if (!r) return <Coming of={one} />;
   return (
     <section class="fill run" aria-label="Run">
       <Facts>

@@ -8,7 +8,7 @@ import { inert } from "../../ui/ansi";
 import { Dialog } from "../../ui/dialog";
 import { Form } from "../../ui/form";
 import { gate } from "../../ui/gate";
-import { Empty, Fact, Facts, Head, Id, Loading, Trouble } from "../../ui/parts";
+import { Coming, Empty, Fact, Facts, Head, Id } from "../../ui/parts";
 import { Status } from "../../ui/status";
 import { Time } from "../../ui/time";
 import { OperatorKey, Sure, typed } from "./key";
@@ -23,7 +23,7 @@ export default function PlatformUserPage(p: PageProps) {
     return (
       <>
         <Head title="User" />
-        {one.error.value ? <Trouble error={one.error.value} again={again} /> : <Loading />}
+        <Coming of={one} />
       </>
     );
   return (

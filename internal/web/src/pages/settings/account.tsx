@@ -11,7 +11,7 @@ import { useOne } from "../../list";
 import { me } from "../../session";
 import { Form } from "../../ui/form";
 import { Choice, lines, number, of, Switch, Text } from "../../ui/inputs";
-import { Act, Head, Loading, Trouble } from "../../ui/parts";
+import { Act, Coming, Head } from "../../ui/parts";
 import { Status } from "../../ui/status";
 import { Time } from "../../ui/time";
 
@@ -36,10 +36,8 @@ export default function Account() {
             <Text name="zone" label="Zone" hint="such as Europe/Berlin" wrong={wrong} value={zone.value.value!.zone} />
           )}
         </Form>
-      ) : zone.error.value ? (
-        <Trouble error={zone.error.value} />
       ) : (
-        <Loading />
+        <Coming of={zone} />
       )}
       <h2>Floors</h2>
       <p class="dim">
@@ -134,10 +132,8 @@ export default function Account() {
             )}
           </Form>
         </>
-      ) : floors.error.value ? (
-        <Trouble error={floors.error.value} />
       ) : (
-        <Loading />
+        <Coming of={floors} />
       )}
       <h2>Plan documents</h2>
       {p ? (
@@ -155,10 +151,8 @@ export default function Account() {
             {p.enabled ? "Forbid it" : "Allow it"}
           </Act>
         </p>
-      ) : plans.error.value ? (
-        <Trouble error={plans.error.value} />
       ) : (
-        <Loading />
+        <Coming of={plans} />
       )}
     </>
   );

@@ -20,7 +20,7 @@ import { inert } from "../../ui/ansi";
 import { useEvery } from "../../ui/every";
 import { Form } from "../../ui/form";
 import { Cards, lines, of, Once, pairs, Switch, Text, unpaired } from "../../ui/inputs";
-import { Act, Code, Empty, Fact, Facts, Head, Loading, Trouble } from "../../ui/parts";
+import { Act, Code, Coming, Empty, Fact, Facts, Head } from "../../ui/parts";
 import { Status, words } from "../../ui/status";
 import { Time } from "../../ui/time";
 import { tell } from "../../ui/toast";
@@ -45,7 +45,7 @@ export default function Integration(p: PageProps) {
     return (
       <>
         <Head title="Integration" />
-        {one.error.value ? <Trouble error={one.error.value} again={() => void one.load()} /> : <Loading />}
+        <Coming of={one} />
       </>
     );
   return (

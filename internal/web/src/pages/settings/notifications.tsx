@@ -25,7 +25,7 @@ import { may } from "../../session";
 import { inert } from "../../ui/ansi";
 import { Form } from "../../ui/form";
 import { Choice, of, Once, Text } from "../../ui/inputs";
-import { Act, Empty, Head, Loading, Trouble } from "../../ui/parts";
+import { Act, Coming, Empty, Head } from "../../ui/parts";
 import { Status, words } from "../../ui/status";
 import { Time } from "../../ui/time";
 import { tell } from "../../ui/toast";
@@ -46,11 +46,7 @@ export default function Notifications() {
     <>
       <Head title="Notifications" />
       {!p ? (
-        one.error.value ? (
-          <Trouble error={one.error.value} />
-        ) : (
-          <Loading />
-        )
+        <Coming of={one} />
       ) : (
         <>
           {p.email_refused_at && (

@@ -5,7 +5,7 @@ import { useEvery } from "../../ui/every";
 import { inert } from "../../ui/ansi";
 import { Form } from "../../ui/form";
 import { of, Text } from "../../ui/inputs";
-import { Fact, Facts, Head, Loading, Trouble } from "../../ui/parts";
+import { Coming, Fact, Facts, Head } from "../../ui/parts";
 import { Status } from "../../ui/status";
 import { Time } from "../../ui/time";
 
@@ -22,11 +22,7 @@ export default function OpenSource() {
         operator of the server decides.
       </p>
       {!v ? (
-        one.error.value ? (
-          <Trouble error={one.error.value} />
-        ) : (
-          <Loading />
-        )
+        <Coming of={one} />
       ) : (
         <>
           {a && (

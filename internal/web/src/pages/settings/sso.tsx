@@ -4,7 +4,7 @@ import { useOne } from "../../list";
 import { useEvery } from "../../ui/every";
 import { Form } from "../../ui/form";
 import { Choice, lines, of, Text } from "../../ui/inputs";
-import { Act, Code, Fact, Facts, Head, Loading, Trouble } from "../../ui/parts";
+import { Act, Code, Coming, Fact, Facts, Head } from "../../ui/parts";
 import { Status } from "../../ui/status";
 import { Time } from "../../ui/time";
 
@@ -17,11 +17,7 @@ export default function SingleSignOn() {
     <>
       <Head title="Single sign-on">{v && <Status of={c ? "enabled" : "ended"} say={c ? "on" : "off"} />}</Head>
       {!v ? (
-        one.error.value ? (
-          <Trouble error={one.error.value} />
-        ) : (
-          <Loading />
-        )
+        <Coming of={one} />
       ) : (
         <>
           <p class="dim">

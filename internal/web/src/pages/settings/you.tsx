@@ -23,7 +23,7 @@ import { inert } from "../../ui/ansi";
 import { Form } from "../../ui/form";
 import { Choice, of, Text } from "../../ui/inputs";
 import { single, setSingle } from "../../ui/keys";
-import { Act, Empty, Fact, Facts, Head, Loading, Trouble } from "../../ui/parts";
+import { Act, Coming, Empty, Fact, Facts, Head, Loading } from "../../ui/parts";
 import { Status } from "../../ui/status";
 import { Time } from "../../ui/time";
 
@@ -181,10 +181,8 @@ function Prompt() {
             />
           )}
         </Form>
-      ) : one.error.value ? (
-        <Trouble error={one.error.value} />
       ) : (
-        <Loading />
+        <Coming of={one} />
       )}
     </>
   );
@@ -211,11 +209,7 @@ function HostToken() {
         of tasks you asked for.
       </p>
       {!t ? (
-        one.error.value ? (
-          <Trouble error={one.error.value} />
-        ) : (
-          <Loading />
-        )
+        <Coming of={one} />
       ) : t.connected ? (
         <>
           <Facts>

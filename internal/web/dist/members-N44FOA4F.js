@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-IMIOCLAX.js";import"./chunk-U6FONEN6.js";import"./chunk-EPTIRIH5.js";import"./chunk-37IYJRSS.js";import"./chunk-RND457E5.js";import"./chunk-XQQWDVU4.js";import"./chunk-UV7TK3W7.js";import"./chunk-X5PEAEKZ.js";import"./chunk-YCCM6EKP.js";import"./chunk-OCCX5GYR.js";import"./chunk-7DXHBPE7.js";export{c as default,b as does,a as roles};

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-G4ABPUOC.js";import"./chunk-FMKHGTGG.js";import"./chunk-RND457E5.js";import"./chunk-XQQWDVU4.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-UV7TK3W7.js";import"./chunk-X5PEAEKZ.js";import"./chunk-YCCM6EKP.js";import"./chunk-OCCX5GYR.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
