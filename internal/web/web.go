@@ -166,3 +166,17 @@ func OneLine(f *fault.Error) string {
 	}
 	return f.Detail
 }
+
+// Complaint is what a form says when it is shown again because of a failure: the status
+// of its page, and a line. Without a failure they are 200 and empty. A failure of the
+// server itself is for nobody's form, and comes back as err.
+func Complaint(failure error) (status int, line string, err error) {
+	if failure == nil {
+		return 200, "", nil
+	}
+	f := fault.From(failure)
+	if f.Kind == fault.Internal {
+		return 0, "", failure
+	}
+	return f.Kind.Status(), OneLine(f), nil
+}

@@ -31,15 +31,15 @@ func typed(ctx context.Context, in any, failure error) (op.Reply, error) {
 // failed shows a browser why first boot failed: in the form if other values can help,
 // or else on a page.
 func failed(ctx context.Context, err error, form setupForm) (op.Reply, error) {
-	f := fault.From(err)
-	if f.Kind == fault.Internal {
+	status, line, err := web.Complaint(err)
+	switch {
+	case err != nil:
 		return op.Reply{}, err
+	case status == fault.NotFound.Status():
+		return render(ctx, status, closedPage, nil)
 	}
-	if f.Kind == fault.NotFound {
-		return render(ctx, f.Kind.Status(), closedPage, nil)
-	}
-	form.Failure = web.OneLine(f)
-	return render(ctx, f.Kind.Status(), setupPage, form)
+	form.Failure = line
+	return render(ctx, status, setupPage, form)
 }
 
 func render(ctx context.Context, status int, name string, data any) (op.Reply, error) {

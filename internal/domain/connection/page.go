@@ -5,7 +5,6 @@ import (
 	"net/url"
 
 	"yardmaster/internal/api/op"
-	"yardmaster/internal/fault"
 	"yardmaster/internal/web"
 )
 
@@ -54,12 +53,13 @@ func (s *Service) setupPage(ctx context.Context, _ setupPageIn) (op.Reply, error
 // again shows a browser the form once more, with the values that it has sent and what is
 // wrong with them.
 func (s *Service) again(ctx context.Context, in any, failure error) (op.Reply, error) {
-	i, f := in.(*beginIn), fault.From(failure)
-	if !op.PrefersPage(i.Accept) || f.Kind == fault.Internal {
+	i := in.(*beginIn)
+	status, line, err := web.Complaint(failure)
+	if !op.PrefersPage(i.Accept) || err != nil {
 		return op.Reply{}, failure
 	}
-	return web.Render(ctx, pages, f.Kind.Status(), "setup", setupPageData{
-		Permissions: s.Maker.Permissions(), Hidden: s.Maker.Hidden(), Failure: web.OneLine(f),
+	return web.Render(ctx, pages, status, "setup", setupPageData{
+		Permissions: s.Maker.Permissions(), Hidden: s.Maker.Hidden(), Failure: line,
 		Address: i.Address, Organisation: i.Organisation,
 		Ticked: map[string]bool{"nowebhook": i.NoWebhook, "workflows": i.Workflows, "administration": i.Administration},
 	}, "")

@@ -125,16 +125,16 @@ func (s *Service) verifyCode(ctx context.Context, in verifyIn) (op.Reply, error)
 		to, err := s.after(ctx, who.UserID, in.ReturnTo)
 		return web.GoTo(to, cookie), err
 	}
-	f := fault.From(err)
-	if f.Kind == fault.Internal {
+	status, line, err := web.Complaint(err)
+	if err != nil {
 		return op.Reply{}, err
 	}
-	return render(ctx, f.Kind.Status(), codePage, codeForm{
+	return render(ctx, status, codePage, codeForm{
 		Email:      email,
 		ReturnTo:   Local(in.ReturnTo),
 		Invitation: in.Invitation,
 		Mailed:     s.Mailed,
-		Failure:    f.Detail,
+		Failure:    line,
 	})
 }
 

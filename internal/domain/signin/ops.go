@@ -306,15 +306,9 @@ type logoutIn struct {
 func (s *Service) logout(ctx context.Context, in logoutIn) (op.Reply, error) {
 	a := policy.From(ctx)
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {
-		hashes, err := dropSession.All(tx, a.UserID, a.CredentialID+"%")
-		if err != nil {
+		if err := s.drop(tx, dropSession, a.UserID, a.CredentialID+"%"); err != nil {
 			return err
 		}
-		tx.AfterCommit(func() {
-			for _, h := range hashes {
-				s.Forget(h)
-			}
-		})
 		return signedOutEvent.Record(tx, event.Subject{ID: a.UserID}, event.None{})
 	})
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/people"
-	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/web"
 )
@@ -101,14 +100,11 @@ func (s *Service) again(ctx context.Context, form signinForm, failure error) (op
 		return op.Reply{}, err
 	}
 	form.ways, form.ReturnTo = w, Local(form.ReturnTo)
-	status := 200
-	if failure != nil {
-		f := fault.From(failure)
-		if f.Kind == fault.Internal {
-			return op.Reply{}, failure
-		}
-		status, form.Failure = f.Kind.Status(), web.OneLine(f)
+	status, line, err := web.Complaint(failure)
+	if err != nil {
+		return op.Reply{}, err
 	}
+	form.Failure = line
 	return render(ctx, status, signinPage, form)
 }
 

@@ -105,15 +105,9 @@ func (s *Service) changePassword(ctx context.Context, in setPasswordIn) error {
 		} else if !ok {
 			return fault.Field("password_now", "is required: a password was set meanwhile")
 		}
-		hashes, err := dropOthers.All(tx, a.UserID, a.CredentialID+"%")
-		if err != nil {
+		if err := s.drop(tx, dropOthers, a.UserID, a.CredentialID+"%"); err != nil {
 			return err
 		}
-		tx.AfterCommit(func() {
-			for _, h := range hashes {
-				s.Forget(h)
-			}
-		})
 		return passwordSetEvent.Record(tx, event.Subject{ID: a.UserID}, passwordSetData{First: !b.Password})
 	})
 }
@@ -145,21 +139,17 @@ func (s *Service) typedPassword(ctx context.Context, in any, failure error) (op.
 }
 
 func (s *Service) passwordAgain(ctx context.Context, returnTo string, failure error) (op.Reply, error) {
+	status, line, err := web.Complaint(failure)
+	if err != nil {
+		return op.Reply{}, err
+	}
 	b, err := s.back(ctx, policy.From(ctx).UserID)
 	if err != nil {
 		return op.Reply{}, err
 	}
-	form := firstPassword{ReturnTo: Local(returnTo), Has: b.Password}
+	form := firstPassword{ReturnTo: Local(returnTo), Has: b.Password, Failure: line}
 	if form.Login, _, err = s.Who(ctx); err != nil {
 		return op.Reply{}, err
-	}
-	status := 200
-	if failure != nil {
-		f := fault.From(failure)
-		if f.Kind == fault.Internal {
-			return op.Reply{}, failure
-		}
-		status, form.Failure = f.Kind.Status(), web.OneLine(f)
 	}
 	return render(ctx, status, passwordPage, form)
 }

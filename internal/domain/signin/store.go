@@ -138,7 +138,12 @@ func LeaveAccount(tx *db.Tx, accountID, userID string) error {
 // EndVouched ends the browser sessions that the identity provider of an account has
 // vouched for.
 func (s *Service) EndVouched(tx *db.Tx, accountID string) error {
-	hashes, err := dropVouched.All(tx, accountID)
+	return s.drop(tx, dropVouched, accountID)
+}
+
+// drop deletes sessions by a statement that returns their hashes.
+func (s *Service) drop(tx *db.Tx, which db.Query[string], args ...any) error {
+	hashes, err := which.All(tx, args...)
 	tx.AfterCommit(func() {
 		for _, h := range hashes {
 			s.Forget(h)

@@ -26,18 +26,16 @@ func harmless(b *browser.Tab) {
 	}
 }
 
-// A review that found something: its rows, the finding as text, the log of the check, what
-// the question says of both, and the control that dismisses a finding.
-func TestReviewWithAFinding(t *testing.T) {
-	t.Parallel()
-	y := start(t)
+// reviewed files a task whose pull request has a review with a finding, and a question, and
+// returns the id of the pull request.
+func (y *yard) reviewed() (pr string) {
+	y.T.Helper()
 	if err := y.Push("acme/lax", lax); err != nil {
-		t.Fatal(err)
+		y.T.Fatal(err)
 	}
 	y.call("POST", "/v1/billing/keys", `{"provider": "scripted", "label": "tests"}`)
 	y.box()
 	y.call("POST", "/v1/tasks", `{"repo": "acme/lax", "title": "Greet", "problem": "Say hello."}`)
-	var pr string
 	patience.Until(y.T, "a question about a reviewed head", func() bool {
 		all, _ := y.call("GET", "/v1/prs/pending-approvals", "")["data"].([]any)
 		if len(all) == 0 {
@@ -48,7 +46,15 @@ func TestReviewWithAFinding(t *testing.T) {
 		review, _ := q["review"].(map[string]any)
 		return review["state"] == "done"
 	})
+	return pr
+}
 
+// A review that found something: its rows, the finding as text, the log of the check, what
+// the question says of both, and the control that dismisses a finding.
+func TestReviewWithAFinding(t *testing.T) {
+	t.Parallel()
+	y := start(t)
+	pr := y.reviewed()
 	b := y.open(1440, 900)
 	b.Complaints()
 	visit(b, "/ui/approvals", "Approvals")

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"yardmaster/internal/proof/browser"
-	"yardmaster/internal/proof/patience"
 )
 
 // strange is a path of which hardly a letter may stand in an address as it is.
@@ -138,23 +137,7 @@ func TestAddressOfALine(t *testing.T) {
 func TestFindingLeadsToItsLine(t *testing.T) {
 	t.Parallel()
 	y := start(t)
-	if err := y.Push("acme/lax", lax); err != nil {
-		t.Fatal(err)
-	}
-	y.call("POST", "/v1/billing/keys", `{"provider": "scripted", "label": "tests"}`)
-	y.box()
-	y.call("POST", "/v1/tasks", `{"repo": "acme/lax", "title": "Greet", "problem": "Say hello."}`)
-	var pr string
-	patience.Until(y.T, "a question about a reviewed head", func() bool {
-		all, _ := y.call("GET", "/v1/prs/pending-approvals", "")["data"].([]any)
-		if len(all) == 0 {
-			return false
-		}
-		q, _ := all[0].(map[string]any)
-		pr, _ = q["pr_id"].(string)
-		review, _ := q["review"].(map[string]any)
-		return review["state"] == "done"
-	})
+	pr := y.reviewed()
 	b := hands{y.open(1440, 900)}
 	b.Complaints()
 	b.Go("/ui/prs/" + pr + "?tab=review")
