@@ -48,6 +48,7 @@ RACE := \
   ./internal/bus/... \
   ./internal/child \
   ./internal/client \
+  ./internal/codehost/builtin \
   ./internal/codehost/github \
   ./internal/codehost/relay \
   ./internal/codehost/smarthttp \
@@ -59,6 +60,7 @@ RACE := \
   ./internal/domain/delivery \
   ./internal/domain/gateway \
   ./internal/domain/intent \
+  ./internal/domain/pull \
   ./internal/domain/push \
   ./internal/domain/repo \
   ./internal/domain/run \

@@ -82,8 +82,6 @@ var unraced = map[string]string{
 	"box":                "its tests start agents as processes: minutes",
 	"box/sandbox":        "what it starts runs in processes of its own",
 	"codehost/gitfolder": "what it starts are git's processes",
-	"codehost/builtin":   "what it starts are git's processes; its time is not measured yet",
-	"domain/pull":        "its time is not measured yet",
 	"cmd/yardmaster":     "its tests start the program as a process",
 	"proof/bench":        "its tests measure nothing; it runs for minutes",
 	"proof/chaos":        "harms processes",
