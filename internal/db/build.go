@@ -1,6 +1,7 @@
 package db
 
 import (
+	"context"
 	"strconv"
 	"strings"
 )
@@ -21,6 +22,7 @@ type Builder struct {
 	text strings.Builder
 	args []any
 	lock bool
+	few  bool
 }
 
 // tuple is several values in parentheses.
@@ -66,6 +68,34 @@ func (b *Builder) In(column constant, values []string) *Builder {
 	return b.And(column+" IN ", all)
 }
 
+// Few tells that the conditions leave few rows, which an index finds, such as those of one
+// task: Newest sorts them then. SQLite would rather read all rows of an account in the order
+// of another index, until it has seen so many of the few as the page has room for.
+func (b *Builder) Few() *Builder {
+	b.few = true
+	return b
+}
+
+// OlderThan appends the condition that a row comes behind the one with this time and id in
+// the order of Newest. It comes after Few.
+func (b *Builder) OlderThan(at, id constant, micros int64, last string) *Builder {
+	return b.And("("+b.unordered(at)+", "+id+") < ", Tuple(micros, last))
+}
+
+// Newest appends the order by a time and an id, newest first, and the limit.
+func (b *Builder) Newest(at, id constant, limit int) *Builder {
+	return b.SQL(" ORDER BY "+b.unordered(at)+" DESC, "+id+" DESC LIMIT ", limit)
+}
+
+// unordered is a column of whole numbers, as an expression that no index orders if the rows
+// are few.
+func (b *Builder) unordered(column constant) constant {
+	if b.few {
+		return "+" + column
+	}
+	return column
+}
+
 var likeEscapes = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
 // Contains appends the condition that part occurs in column. Case matters only for
@@ -103,5 +133,16 @@ func Select[T any](tx *Tx, b *Builder) ([]T, error) {
 	if b.lock && tx.Engine() == Postgres {
 		text += forUpdate
 	}
+	if told, ok := tx.ctx.Value(builtKey{}).(func(string)); ok {
+		told(text)
+	}
 	return selectRows[T](tx, "built query", text, b.args, -1)
+}
+
+type builtKey struct{}
+
+// TellBuilt makes each built query of the transactions of ctx tell f its text, for tests that
+// ask how such a query is carried out.
+func TellBuilt(ctx context.Context, f func(text string)) context.Context {
+	return context.WithValue(ctx, builtKey{}, f)
 }

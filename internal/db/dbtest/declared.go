@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -161,26 +162,59 @@ func Plan(t testing.TB, part string) string {
 	defer pool.Close()
 	var plan strings.Builder
 	for _, d := range db.Declared() {
-		if !strings.Contains(oneLine(d.SQL), oneLine(part)) {
+		if strings.Contains(oneLine(d.SQL), oneLine(part)) {
+			plan.WriteString(explain(t, pool, d.SQL))
+		}
+	}
+	return plan.String()
+}
+
+// Plans returns SQLite's query plans of the built queries that run has made with ctx, each
+// with a line for each step, in their order; without those that ask for one of no values,
+// for which nothing is read.
+func Plans(ctx context.Context, t testing.TB, run func(context.Context)) (plans []string) {
+	t.Helper()
+	var mu sync.Mutex
+	var texts []string
+	run(db.TellBuilt(ctx, func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		texts = append(texts, text)
+	}))
+	file := url.URL{Scheme: "file", Path: strings.TrimPrefix(DSN(t, db.SQLite), "sqlite:")}
+	pool, err := sql.Open("sqlite", file.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	for _, text := range texts {
+		if strings.Contains(text, " AND FALSE") {
 			continue
 		}
-		// The values of the parameters do not matter, only their number.
-		rows, err := pool.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+d.SQL, make([]any, highest(d.SQL))...)
-		if err != nil {
-			t.Fatal(err)
+		plans = append(plans, explain(t, pool, text))
+	}
+	return plans
+}
+
+func explain(t testing.TB, pool *sql.DB, text string) string {
+	t.Helper()
+	// The values of the parameters do not matter, only their number.
+	rows, err := pool.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+text, make([]any, highest(text))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var plan strings.Builder
+	for rows.Next() {
+		var id, parent, unused int
+		var step string
+		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+			t.Error(err)
 		}
-		for rows.Next() {
-			var id, parent, unused int
-			var step string
-			if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
-				t.Error(err)
-			}
-			plan.WriteString(step + "\n")
-		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
-		rows.Close()
+		plan.WriteString(step + "\n")
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
 	}
 	return plan.String()
 }

@@ -90,7 +90,6 @@ CREATE TABLE pulls (
 );
 CREATE INDEX pulls_repo ON pulls (repo_id, created_at, id);
 CREATE INDEX pulls_account_state ON pulls (account_id, state, created_at, id);
-CREATE INDEX pulls_task ON pulls (task_id);
 CREATE TABLE pull_actions (
   id           TEXT PRIMARY KEY,
   account_id   TEXT NOT NULL REFERENCES accounts (id),
@@ -264,7 +263,6 @@ CREATE TABLE sessions (
   ended_at      BIGINT
 , requested_by TEXT, policy TEXT);
 CREATE INDEX sessions_account ON sessions (account_id, started_at, id);
-CREATE INDEX sessions_run ON sessions (run_id);
 CREATE TABLE escalations (
   id          TEXT PRIMARY KEY,
   account_id  TEXT NOT NULL REFERENCES accounts (id),
@@ -1795,7 +1793,9 @@ CREATE TABLE former_members (
   left_at    BIGINT NOT NULL,
   PRIMARY KEY (account_id, user_id)
 );
-CREATE INDEX sessions_task ON sessions (task_id) WHERE task_id IS NOT NULL;
+CREATE INDEX sessions_task ON sessions (task_id, account_id) WHERE task_id IS NOT NULL;
+CREATE INDEX sessions_run ON sessions (run_id, account_id);
+CREATE INDEX pulls_task ON pulls (task_id, account_id);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
