@@ -211,13 +211,13 @@ func list(tx *db.Tx, p op.PageIn, repoID string) (rows []row, end []string, err 
 	}
 	var ids []string
 	if part != "" {
-		if ids, err = db.IDs(tx, `SELECT id FROM asks WHERE account_id = `, part); err != nil {
+		if ids, err = db.IDs(tx, `SELECT id FROM asks WHERE account_id`, part); err != nil {
 			return nil, nil, err
 		}
 	}
 	narrow := func(b *db.Builder) *db.Builder {
 		if part != "" {
-			b.In("a.id", ids)
+			b.In("a.id", ids).Few()
 		}
 		if state := p.Want("state"); state != "" {
 			b.And("a.state = ", state)
@@ -229,7 +229,7 @@ func list(tx *db.Tx, p op.PageIn, repoID string) (rows []row, end []string, err 
 			b.And("a.source = ", source)
 		}
 		if more {
-			b.And("(a.created_at, a.id) < ", db.Tuple(at, last))
+			b.OlderThan("a.created_at", "a.id", at, last)
 		}
 		return b
 	}
@@ -246,7 +246,7 @@ func list(tx *db.Tx, p op.PageIn, repoID string) (rows []row, end []string, err 
 			end = op.TimeKey(s.CreatedAt, s.ID)
 		}
 	}
-	rows, err = db.Select[row](tx, b.SQL(" ORDER BY a.created_at DESC, a.id DESC LIMIT ", p.Size()))
+	rows, err = db.Select[row](tx, b.Newest("a.created_at", "a.id", p.Size()))
 	if len(rows) == p.Size() {
 		end = nil
 	}
@@ -258,9 +258,9 @@ func list(tx *db.Tx, p op.PageIn, repoID string) (rows []row, end []string, err 
 func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Ask, error) {
 	b := db.Build(`SELECT `+columns+` WHERE a.account_id = `, tx.Account)
 	if ids != nil {
-		b.In("a.id", ids)
+		b.In("a.id", ids).Few()
 	}
-	rows, err := db.Select[row](tx, b.SQL(" ORDER BY a.created_at DESC, a.id DESC LIMIT ", limit))
+	rows, err := db.Select[row](tx, b.Newest("a.created_at", "a.id", limit))
 	if err != nil {
 		return nil, err
 	}

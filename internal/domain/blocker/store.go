@@ -172,15 +172,15 @@ func Parked(tx *db.Tx) ([]string, error) { return parked.All(tx, tx.Account) }
 // named lists at most limit blockers, newest first, whose ids begin or end with a part, in
 // a state if that is not empty.
 func named(tx *db.Tx, part, state string, limit int) ([]row, error) {
-	ids, err := db.IDs(tx, `SELECT id FROM blockers WHERE account_id = `, part)
+	ids, err := db.IDs(tx, `SELECT id FROM blockers WHERE account_id`, part)
 	if err != nil {
 		return nil, err
 	}
-	b := db.Build(`SELECT `+columns+` FROM blockers WHERE account_id = `, tx.Account).In("id", ids)
+	b := db.Build(`SELECT `+columns+` FROM blockers WHERE account_id = `, tx.Account).In("id", ids).Few()
 	if state != "" {
 		b.And("state = ", state)
 	}
-	return db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", limit))
+	return db.Select[row](tx, b.Newest("created_at", "id", limit))
 }
 
 // Streamed is a Blocker as a stream tells it, which is one row for all who follow. The
@@ -196,9 +196,9 @@ type Streamed struct {
 func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Streamed, error) {
 	b := db.Build(`SELECT `+columns+` FROM blockers WHERE account_id = `, tx.Account)
 	if ids != nil {
-		b.In("id", ids)
+		b.In("id", ids).Few()
 	}
-	rows, err := db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", limit))
+	rows, err := db.Select[row](tx, b.Newest("created_at", "id", limit))
 	out := make([]Streamed, len(rows))
 	for i := range rows {
 		if err == nil {

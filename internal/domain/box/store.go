@@ -360,7 +360,7 @@ func (s *Service) page(tx *db.Tx, p op.PageIn) ([]row, error) {
 		return nil, err
 	}
 	b := db.Build(`SELECT `+columns+` FROM boxes WHERE retired_at IS NULL AND account_id = `, tx.Account)
-	if err := db.Named(tx, b, "id", `SELECT id FROM boxes WHERE account_id = `, part); err != nil {
+	if err := db.Named(tx, b, "id", `SELECT id FROM boxes WHERE account_id`, part); err != nil {
 		return nil, err
 	}
 	if name := p.Want("name"); name != "" {
@@ -377,9 +377,9 @@ func (s *Service) page(tx *db.Tx, p op.PageIn) ([]row, error) {
 		b.SQL(")")
 	}
 	if more {
-		b.And("(created_at, id) < ", db.Tuple(at, last))
+		b.OlderThan("created_at", "id", at, last)
 	}
-	rows, err := db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+	rows, err := db.Select[row](tx, b.Newest("created_at", "id", p.Size()))
 	if err != nil {
 		return nil, err
 	}
@@ -404,9 +404,9 @@ func present(b *db.Builder, presence string, now time.Time) {
 func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Box, error) {
 	b := db.Build(`SELECT `+columns+` FROM boxes WHERE retired_at IS NULL AND account_id = `, tx.Account)
 	if ids != nil {
-		b.In("id", ids)
+		b.In("id", ids).Few()
 	}
-	rows, err := db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", limit))
+	rows, err := db.Select[row](tx, b.Newest("created_at", "id", limit))
 	if err == nil {
 		err = s.active(tx, rows)
 	}

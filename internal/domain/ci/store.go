@@ -129,15 +129,15 @@ func list(tx *db.Tx, p op.PageIn, repoID string) ([]Check, error) {
 		b.And("c.repo_id = ", repoID)
 	}
 	if pr := p.Want("pr"); pr != "" {
-		b.And("c.pr_id = ", pr)
+		b.And("c.pr_id = ", pr).Few()
 	}
 	if status := p.Want("status"); status != "" {
 		b.And("c.status = ", status)
 	}
 	if more {
-		b.And("(c.created_at, c.id) < ", db.Tuple(at, last))
+		b.OlderThan("c.created_at", "c.id", at, last)
 	}
-	return db.Select[Check](tx, b.SQL(" ORDER BY c.created_at DESC, c.id DESC LIMIT ", p.Size()))
+	return db.Select[Check](tx, b.Newest("c.created_at", "c.id", p.Size()))
 }
 
 // Rows lists the checks of tx.Account with the ids, newest first. Without ids (nil) it
@@ -145,7 +145,7 @@ func list(tx *db.Tx, p op.PageIn, repoID string) ([]Check, error) {
 func Rows(tx *db.Tx, ids []string, limit int) ([]Check, error) {
 	b := db.Build(checks, tx.Now).SQL(" WHERE c.account_id = ", tx.Account)
 	if ids != nil {
-		b.In("c.id", ids)
+		b.In("c.id", ids).Few()
 	}
-	return db.Select[Check](tx, b.SQL(" ORDER BY c.created_at DESC, c.id DESC LIMIT ", limit))
+	return db.Select[Check](tx, b.Newest("c.created_at", "c.id", limit))
 }

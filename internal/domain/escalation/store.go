@@ -101,11 +101,11 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 		return nil, err
 	}
 	b := db.Build(`SELECT `+columns+` WHERE e.account_id = `, tx.Account)
-	if err := db.Named(tx, b, "e.id", `SELECT id FROM escalations WHERE account_id = `, part); err != nil {
+	if err := db.Named(tx, b, "e.id", `SELECT id FROM escalations WHERE account_id`, part); err != nil {
 		return nil, err
 	}
 	if ask := p.Want("ask"); ask != "" {
-		b.And("e.ask_id = ", ask)
+		b.And("e.ask_id = ", ask).Few()
 	}
 	switch p.Want("state") {
 	case "open":
@@ -114,9 +114,9 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 		b.SQL(" AND e.resolved_at IS NOT NULL")
 	}
 	if more {
-		b.And("(e.created_at, e.id) < ", db.Tuple(at, last))
+		b.OlderThan("e.created_at", "e.id", at, last)
 	}
-	return db.Select[row](tx, b.SQL(" ORDER BY e.created_at DESC, e.id DESC LIMIT ", p.Size()))
+	return db.Select[row](tx, b.Newest("e.created_at", "e.id", p.Size()))
 }
 
 // Rows lists at most limit escalations of tx.Account, newest first: those with the ids, or
@@ -124,9 +124,9 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 func Rows(tx *db.Tx, ids []string, limit int) ([]Escalation, error) {
 	b := db.Build(`SELECT `+columns+` WHERE e.account_id = `, tx.Account)
 	if ids != nil {
-		b.In("e.id", ids)
+		b.In("e.id", ids).Few()
 	}
-	rows, err := db.Select[row](tx, b.SQL(" ORDER BY e.created_at DESC, e.id DESC LIMIT ", limit))
+	rows, err := db.Select[row](tx, b.Newest("e.created_at", "e.id", limit))
 	out := make([]Escalation, len(rows))
 	for i := range rows {
 		out[i] = rows[i].wire()

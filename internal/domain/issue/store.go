@@ -178,7 +178,7 @@ func list(tx *db.Tx, repoID string, p op.PageIn) ([]row, error) {
 		return nil, err
 	}
 	b := db.Build(`SELECT `+columns+` FROM issues WHERE account_id = `, tx.Account).And("repo_id = ", repoID).SQL(" AND gone_at IS NULL")
-	if err := db.Named(tx, b, "id", `SELECT id FROM issues WHERE account_id = `, part); err != nil {
+	if err := db.Named(tx, b, "id", `SELECT id FROM issues WHERE account_id`, part); err != nil {
 		return nil, err
 	}
 	if text := p.Want("number"); text != "" {
@@ -195,7 +195,7 @@ func list(tx *db.Tx, repoID string, p op.PageIn) ([]row, error) {
 		b.And("state = ", state)
 	}
 	if more {
-		b.And("(created_at, id) < ", db.Tuple(at, last))
+		b.OlderThan("created_at", "id", at, last)
 	}
-	return db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+	return db.Select[row](tx, b.Newest("created_at", "id", p.Size()))
 }

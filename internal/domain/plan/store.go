@@ -234,7 +234,7 @@ func Exists(tx *db.Tx, planID string) (bool, error) {
 
 // named lists the plans of tx.Account whose ids begin or end with a part.
 func named(tx *db.Tx, part string) ([]string, error) {
-	return db.IDs(tx, `SELECT id FROM plans WHERE account_id = `, part)
+	return db.IDs(tx, `SELECT id FROM plans WHERE account_id`, part)
 }
 
 // narrow adds the filters of a list, except the bucket.

@@ -51,7 +51,7 @@ func named(tx *db.Tx, b *db.Builder, repoID string, p op.PageIn) error {
 	if err != nil {
 		return err
 	}
-	if err := db.Named(tx, b, "p.id", `SELECT id FROM pulls WHERE account_id = `, part); err != nil {
+	if err := db.Named(tx, b, "p.id", `SELECT id FROM pulls WHERE account_id`, part); err != nil {
 		return err
 	}
 	if branch := p.Want("branch"); branch != "" {
@@ -97,9 +97,9 @@ func list(tx *db.Tx, repoID string, p op.PageIn) ([]row, error) {
 		b.Contains("p.title", p.Q)
 	}
 	if more {
-		b.And("(p.created_at, p.id) < ", db.Tuple(at, last))
+		b.OlderThan("p.created_at", "p.id", at, last)
 	}
-	return db.Select[row](tx, b.SQL(" ORDER BY p.created_at DESC, p.id DESC LIMIT ", p.Size()))
+	return db.Select[row](tx, b.Newest("p.created_at", "p.id", p.Size()))
 }
 
 // pendingOf finds the open actions of pull requests, by id of the pull request.
@@ -187,25 +187,25 @@ func approvals(tx *db.Tx, p op.PageIn) ([]listedRow, error) {
 	}
 	b := db.Build(questions, tx.Account)
 	if more {
-		b.And("(a.requested_at, a.id) < ", db.Tuple(at, last))
+		b.OlderThan("a.requested_at", "a.id", at, last)
 	}
-	return db.Select[listedRow](tx, b.SQL(" ORDER BY a.requested_at DESC, a.id DESC LIMIT ", p.Size()))
+	return db.Select[listedRow](tx, b.Newest("a.requested_at", "a.id", p.Size()))
 }
 
 func newest(tx *db.Tx, ids []string, limit int) ([]row, error) {
 	b := db.Build(`SELECT `+columns+from, tx.Account)
 	if ids != nil {
-		b.In("p.id", ids)
+		b.In("p.id", ids).Few()
 	}
-	return db.Select[row](tx, b.SQL(" ORDER BY p.created_at DESC, p.id DESC LIMIT ", limit))
+	return db.Select[row](tx, b.Newest("p.created_at", "p.id", limit))
 }
 
 func openQuestions(tx *db.Tx, ids []string, limit int) ([]listedRow, error) {
 	b := db.Build(questions, tx.Account)
 	if ids != nil {
-		b.In("a.id", ids)
+		b.In("a.id", ids).Few()
 	}
-	return db.Select[listedRow](tx, b.SQL(" ORDER BY a.requested_at DESC, a.id DESC LIMIT ", limit))
+	return db.Select[listedRow](tx, b.Newest("a.requested_at", "a.id", limit))
 }
 
 // OpenHeads answers the recorded heads of the open pull requests of a repository of

@@ -170,14 +170,14 @@ func list(tx *db.Tx, p op.PageIn, repo string) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := db.Named(tx, b, "s.id", `SELECT id FROM sessions WHERE account_id = `, part); err != nil {
+	if err := db.Named(tx, b, "s.id", `SELECT id FROM sessions WHERE account_id`, part); err != nil {
 		return nil, err
 	}
 	if run := p.Want("run"); run != "" {
-		b.And("s.run_id = ", run)
+		b.And("s.run_id = ", run).Few()
 	}
 	if task := p.Want("task"); task != "" {
-		b.And("s.task_id = ", task)
+		b.And("s.task_id = ", task).Few()
 	}
 	if model := p.Want("model"); model != "" {
 		b.And("s.model = ", model)
@@ -195,9 +195,9 @@ func list(tx *db.Tx, p op.PageIn, repo string) ([]row, error) {
 		b.SQL(" AND s.cost_micros IS NULL AND s.calls > 0")
 	}
 	if more {
-		b.And("(s.started_at, s.id) < ", db.Tuple(at, last))
+		b.OlderThan("s.started_at", "s.id", at, last)
 	}
-	return db.Select[row](tx, b.SQL(" ORDER BY s.started_at DESC, s.id DESC LIMIT ", p.Size()))
+	return db.Select[row](tx, b.Newest("s.started_at", "s.id", p.Size()))
 }
 
 // Rows lists at most limit sessions of tx.Account, newest first: those whose id or
@@ -206,9 +206,9 @@ func Rows(tx *db.Tx, ids []string, limit int) ([]Session, error) {
 	b := db.Build(selection, tx.Account)
 	if ids != nil {
 		b.And("s.id IN (SELECT id FROM sessions WHERE TRUE").In("run_id", ids).
-			SQL(" UNION ALL SELECT id FROM sessions WHERE TRUE").In("id", ids).SQL(")")
+			SQL(" UNION ALL SELECT id FROM sessions WHERE TRUE").In("id", ids).SQL(")").Few()
 	}
-	rows, err := db.Select[row](tx, b.SQL(" ORDER BY s.started_at DESC, s.id DESC LIMIT ", limit))
+	rows, err := db.Select[row](tx, b.Newest("s.started_at", "s.id", limit))
 	return wires(rows), err
 }
 

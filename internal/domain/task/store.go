@@ -245,9 +245,9 @@ func upstreams(tx *db.Tx, taskIDs []string) (map[string][]string, error) {
 func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Task, error) {
 	b := db.Build(`SELECT `+own+` FROM tasks WHERE account_id = `, tx.Account)
 	if ids != nil {
-		b.In("id", ids)
+		b.In("id", ids).Few()
 	}
-	rows, err := db.Select[Row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", limit))
+	rows, err := db.Select[Row](tx, b.Newest("created_at", "id", limit))
 	if err != nil {
 		return nil, err
 	}
@@ -298,7 +298,7 @@ func (s *Service) pageOf(tx *db.Tx, p op.PageIn, repoID string, states []string)
 			b.And("repo_id = ", repoID)
 		}
 		if more {
-			b.And("(created_at, id) < ", db.Tuple(at, last))
+			b.OlderThan("created_at", "id", at, last)
 		}
 		return b
 	}
@@ -338,7 +338,7 @@ func (s *Service) pageOf(tx *db.Tx, p op.PageIn, repoID string, states []string)
 			end = op.TimeKey(s.CreatedAt, s.ID)
 		}
 	}
-	rows, err = db.Select[Row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
+	rows, err = db.Select[Row](tx, b.Newest("created_at", "id", p.Size()))
 	if len(rows) == p.Size() {
 		end = nil
 	}
@@ -353,13 +353,13 @@ func namedOf(tx *db.Tx, p op.PageIn) (func(b *db.Builder), error) {
 	}
 	var ids []string
 	if part != "" {
-		if ids, err = db.IDs(tx, `SELECT id FROM tasks WHERE account_id = `, part); err != nil {
+		if ids, err = db.IDs(tx, `SELECT id FROM tasks WHERE account_id`, part); err != nil {
 			return nil, err
 		}
 	}
 	return func(b *db.Builder) {
 		if part != "" {
-			b.In("id", ids)
+			b.In("id", ids).Few()
 		}
 		if branch := p.Want("branch"); branch != "" {
 			b.And("branch = ", branch)
