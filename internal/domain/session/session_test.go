@@ -121,6 +121,37 @@ func TestCallsAddUp(t *testing.T) {
 	})
 }
 
+// TestSomeCallsWithoutAPrice: filter=cost:unknown finds a session as soon as one of its calls
+// had no price, and whatever the others cost.
+func TestSomeCallsWithoutAPrice(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, f *fixture) {
+		silent, priced, unpriced, both := f.session, id.New(), id.New(), id.New()
+		for i, one := range []string{priced, unpriced, both} {
+			f.write(func(tx *db.Tx) error {
+				_, err := addSession.Exec(tx, one, "repo", 2_000_000+i)
+				return err
+			})
+		}
+		for _, c := range []Call{
+			{SessionID: priced, CostMicros: new(int64(1))}, {SessionID: unpriced}, {SessionID: both}, {SessionID: both, CostMicros: new(int64(1))},
+		} {
+			f.write(func(tx *db.Tx) error { return AddCall(tx, c) })
+		}
+		for _, path := range []string{"/v1/sessions", "/v1/repos/acme/app/sessions"} {
+			var page struct{ Data []Session }
+			f.call(200, "acme", "GET", path+"?filter=cost:unknown", "", &page)
+			var got []string
+			for _, s := range page.Data {
+				got = append(got, s.ID)
+			}
+			if want := []string{both, unpriced}; !slices.Equal(got, want) {
+				t.Errorf("%s: %v, want %v; silent is %s, priced %s", path, got, want, silent, priced)
+			}
+		}
+	})
+}
+
 func TestLists(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, f *fixture) {

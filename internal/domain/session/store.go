@@ -192,7 +192,7 @@ func list(tx *db.Tx, p op.PageIn, repo string) ([]row, error) {
 		b.SQL(" AND s.ended_at IS NOT NULL")
 	}
 	if p.Want("cost") != "" {
-		b.SQL(" AND s.cost_micros IS NULL AND s.calls > 0")
+		b.SQL(" AND s.unpriced > 0")
 	}
 	if more {
 		b.OlderThan("s.started_at", "s.id", at, last)
