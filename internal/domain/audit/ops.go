@@ -83,13 +83,8 @@ func (s *Service) tail(ctx context.Context, in listIn) (out op.Page[Event], err 
 		return out, fault.Field("filter", "is kind:<noun>.<verb>, such as kind:task.failed, or kind:<noun>. for all kinds of it")
 	}
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		if one := in.Want("id"); one != "" {
-			rows, err := oneOf.All(tx, tx.Account, one)
-			out = page(in, rows, nil)
-			return err
-		}
 		var end int64 // the oldest row that a filter looks at, if there may be more
-		if len(in.Filter) > 0 {
+		if len(in.Filter) > 0 && in.Want("id") == "" {
 			head, _, err := selectHead.Maybe(tx, tx.Account)
 			if err != nil {
 				return err

@@ -51,7 +51,6 @@ const newest = "g"
 var (
 	selectHead = db.Q[int64](`SELECT seq FROM audit_heads WHERE account_id = $1`)
 	ofAll      = db.Q[row](`SELECT ` + columns + ` FROM audit WHERE id < $1 ORDER BY id DESC LIMIT $2`)
-	oneOf      = db.Q[row](`SELECT ` + columns + ` FROM audit WHERE account_id = $1 AND id = $2 AND seq > 0`)
 	looks      = db.Q[TrailEntry](`SELECT id, at, actor, capability, account_id, user_id, run_id, request_id FROM operator_trail
 		WHERE id < $1 ORDER BY id DESC LIMIT $2`)
 )
@@ -62,6 +61,9 @@ func ofAccount(tx *db.Tx, in listIn, before, end int64) ([]row, error) {
 	b := db.Build(`SELECT `+columns+` FROM audit WHERE account_id = `, tx.Account).SQL(" AND seq > 0").And("seq < ", before)
 	if end > 0 {
 		b.And("seq >= ", end)
+	}
+	if one := in.Want("id"); one != "" {
+		b.And("id = ", one)
 	}
 	if kind := in.Want("kind"); strings.HasSuffix(kind, ".") {
 		b.And("substr(kind, 1, ", utf8.RuneCountInString(kind)).SQL(") = ", kind)
