@@ -244,7 +244,7 @@ func (a *App) wire() parts {
 	p.signin = add(&p, signin.New(signin.Needs{
 		DB: a.db, Clock: a.clock, Ring: a.ring, Mail: a.mail, Mailed: a.cfg.SMTPURL != "", Waitlist: a.cfg.Waitlist == "on",
 		Seats:  a.cfg.Seats,
-		GitHub: a.cfg.GitHubID != "", Invitations: flow.Invitations{Invites: invites}, Providers: flow.Providers{},
+		GitHub: a.cfg.GitHubID != "", Invitations: flow.Invitations{Invites: invites}, Providers: a.signinProviders(),
 	}))
 	add(&p, sso.New(sso.Needs{
 		DB: a.db, Ring: a.ring, SignIn: p.signin, BaseURL: a.base, Providers: idp.New(time.Now, a.cfg.Reachable),

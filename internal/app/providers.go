@@ -8,7 +8,17 @@ import (
 	"syscall"
 
 	"yardmaster/internal/domain/modelkey"
+	"yardmaster/internal/flow"
 )
+
+// signinProviders are those that people sign in with: the GitHub, if the server is an app of
+// it, and those of accounts.
+func (a *App) signinProviders() flow.Providers {
+	if a.cfg.GitHubID == "" {
+		return flow.Providers{}
+	}
+	return flow.Providers{GitHub: a.cfg.GitHubURL}
+}
 
 // plainHTTP returns the addresses to which accounts may have their keys sent over
 // plain http. A server that listens on the loopback address alone may reach models

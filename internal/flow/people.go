@@ -59,8 +59,15 @@ func (i Invitations) Redeem(tx *db.Tx, token, userID string) (accountID string, 
 }
 
 // Providers implements signin.Providers: whether accounts have identity providers of
-// their own, for the page of the sign-in.
-type Providers struct{}
+// their own, for the page of the sign-in, and who is asked still.
+type Providers struct {
+	GitHub string // the address of the GitHub that people sign in with; empty: of none
+}
 
 // Any tells whether an account has an identity provider of its own.
 func (Providers) Any(tx *db.Tx) (bool, error) { return sso.Any(tx) }
+
+// Vouches tells whether the issuer of an identity is asked still, and would let the user in.
+func (p Providers) Vouches(tx *db.Tx, userID, issuer string) (bool, error) {
+	return sso.Vouches(tx, p.GitHub, userID, issuer)
+}

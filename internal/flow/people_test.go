@@ -141,6 +141,37 @@ func TestProvidersAny(t *testing.T) {
 	})
 }
 
+// TestProvidersVouch holds which identities are a way back: those of the GitHub that is
+// configured, and those of the provider that an account of the user has now.
+func TestProvidersVouch(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, tx *db.Tx) {
+		if err := errors.Join(seed.Add(tx, seed.Provider{Account: "acme"}, seed.User{ID: "mia"}, seed.User{ID: "rob"},
+			seed.Member{Account: "acme", User: "mia", Role: "member"})); err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range []struct {
+			github, user, issuer string
+			want                 bool
+		}{
+			{"https://github.com", "mia", "github https://github.com", true},
+			{"https://ghe.example", "mia", "github https://github.com", false},
+			{"", "mia", "github https://github.com", false},
+			{"", "mia", "github ", false},
+			{"", "mia", "oidc acme https://idp.example.com", true},
+			{"", "rob", "oidc acme https://idp.example.com", false}, // no member any more
+			{"", "mia", "oidc acme https://before.example.com", false},
+			{"", "mia", "oidc rival https://idp.example.com", false},
+			{"https://github.com", "mia", "https://github.com", false},
+		} {
+			got, err := Providers{GitHub: x.github}.Vouches(tx, x.user, x.issuer)
+			if err != nil || got != x.want {
+				t.Errorf("%+v: %v, %v", x, got, err)
+			}
+		}
+	})
+}
+
 // TestGiftsFollowOwners holds that the queues are woken whose capacity changes when
 // an account gets an owner or loses one: its own, and that of the account where what
 // the person was given counts now. They are woken after the commit.

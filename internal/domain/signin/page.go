@@ -159,14 +159,17 @@ var pages = web.Templates(`
 <section><form method="post" action="/auth/email"><input type="hidden" name="email" value="{{.Email}}"><input type="hidden" name="return_to" value="{{.ReturnTo}}"><input type="hidden" name="invitation" value="{{.Invitation}}">
 <small>It is good for ten minutes.</small><button>{{if .Mailed}}Mail me another{{else}}Make another{{end}}</button></form></section>
 {{template "end"}}{{end}}
-{{define "password"}}{{template "top" (or (and .Has "Another password") "Choose a password")}}{{template "alert" .Failure}}{{if not .Has}}<p>You are signed in as <strong>{{.Login}}</strong>. With a password you can sign in again; without one you need another code each time.</p>
+{{define "password"}}{{template "top" (or (and .Has "Another password") "Choose a password")}}{{template "alert" .Failure}}{{if .Refused}}<p>{{.Refused}}</p>
+{{with .Again}}{{template "signout" .}}
+{{end}}<p><a href="{{.ReturnTo}}">Go on without</a></p>
+{{else}}{{if not .Has}}<p>You are signed in as <strong>{{.Login}}</strong>. With a password you can sign in again; without one you need another code each time.</p>
 {{end}}<form method="post" action="/auth/password/set"><input type="hidden" name="return_to" value="{{.ReturnTo}}">
 {{if .Has}}<label for="now">Password until now</label><input id="now" name="password_now" type="password" required maxlength="200" autocomplete="current-password">
 {{end}}<label for="password">New password</label><input id="password" name="password" type="password" required minlength="10" maxlength="200" autocomplete="new-password">
 <small>At least 10 characters.</small>
 <button class="main">Set it</button></form>
 <p><a href="{{.ReturnTo}}">Not now</a></p>
-{{template "end"}}{{end}}
+{{end}}{{template "end"}}{{end}}
 {{define "link"}}{{template "top" (print "Sign in as " .Login)}}<p>This address signs this browser in as <strong>{{.Login}}</strong>{{with .Account}}, in the account <strong>{{.}}</strong>{{end}}. It does so once.</p>
 <form method="post" action="/auth/link/{{.Token}}"><button class="main">Sign in</button></form>
 <p><a href="/login?return_to=%2Fui%2F">Sign in in another way</a></p>

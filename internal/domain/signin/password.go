@@ -11,7 +11,6 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
-	"yardmaster/internal/seal"
 	"yardmaster/internal/web"
 )
 
@@ -23,24 +22,50 @@ const passwordFresh = time.Hour
 type Back struct {
 	_        struct{} `doc:"How the signed-in person can sign in again."`
 	Password bool     `json:"password" doc:"they have a password"`
-	Email    bool     `json:"email" doc:"codes are mailed to them: this server sends mail"`
-	Provider bool     `json:"provider" doc:"GitHub or an identity provider vouches for them"`
+	Email    bool     `json:"email" doc:"codes are mailed to them: this server sends mail, and they have an address"`
+	Provider bool     `json:"provider" doc:"GitHub or an identity provider vouches for them, and is asked here still"`
+	Refused  *string  `json:"refused" enum:"sso-session,reauth-required" example:"null" doc:"why this session cannot set a password, as auth.password_set refuses it; null: it can"`
 }
 
 func (b Back) none() bool { return !b.Password && !b.Email && !b.Provider }
+
+// The sessions that set no password, by the slug that refuses them.
+const (
+	boundSession = "sso-session"
+	oldSession   = "reauth-required"
+)
+
+var noPassword = map[string]string{
+	// The provider of one account must not give a way into the others.
+	boundSession: "This session was opened by the identity provider of an account, and sets no password.",
+	oldSession:   "A first password is set by a session that signed in within the last hour. Sign in again.",
+}
 
 func (s *Service) waysBack(ctx context.Context, _ op.None) (Back, error) {
 	return s.back(ctx, policy.From(ctx).UserID)
 }
 
 func (s *Service) back(ctx context.Context, userID string) (out Back, err error) {
+	a := policy.From(ctx)
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		hash, _, err := people.Password(tx, userID)
+		hash, email, err := people.Password(tx, userID)
 		if err != nil {
 			return err
 		}
-		n, err := identitiesOf.One(tx, userID)
-		out = Back{Password: hash != "", Email: s.Mailed, Provider: n > 0}
+		out = Back{Password: hash != "", Email: s.Mailed && email != ""}
+		switch {
+		case a.UserID != userID:
+		case a.Bound:
+			out.Refused = new(boundSession)
+		case !out.Password && tx.Now.Sub(a.SignedInAt) > passwordFresh:
+			out.Refused = new(oldSession)
+		}
+		issuers, err := issuersOf.All(tx, userID)
+		for _, issuer := range issuers {
+			if err == nil && !out.Provider {
+				out.Provider, err = s.Providers.Vouches(tx, userID, issuer)
+			}
+		}
 		return err
 	})
 	return out, err
@@ -78,15 +103,12 @@ func (s *Service) setPassword(ctx context.Context, in setPasswordIn) (op.Reply, 
 
 func (s *Service) changePassword(ctx context.Context, in setPasswordIn) error {
 	a := policy.From(ctx)
-	if a.Bound {
-		// The provider of one account must not give a way into the others.
-		return fault.New(fault.Forbidden, "sso-session", "This session was opened by the identity provider of an account, and "+
-			"sets no password.")
-	}
 	b, err := s.back(ctx, a.UserID)
 	switch {
 	case err != nil:
 		return err
+	case b.Refused != nil:
+		return fault.New(fault.Forbidden, *b.Refused, noPassword[*b.Refused])
 	case b.Password && in.Now == "":
 		return fault.Field("password_now", "is required: you have a password")
 	case b.Password:
@@ -94,12 +116,11 @@ func (s *Service) changePassword(ctx context.Context, in setPasswordIn) error {
 			return err
 		}
 	}
-	hash := seal.Password(in.Password)
+	hash, err := s.checks.hash(ctx, in.Password)
+	if err != nil {
+		return err
+	}
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		if !b.Password && tx.Now.Sub(a.SignedInAt) > passwordFresh {
-			return fault.New(fault.Forbidden, "reauth-required", "A first password is set by a session that signed in within the "+
-				"last hour. Sign in again.")
-		}
 		if ok, err := people.SetPassword(tx, a.UserID, hash, b.Password); err != nil {
 			return err
 		} else if !ok {
@@ -116,18 +137,25 @@ type passwordFormIn struct {
 	ReturnTo string `json:"return_to,omitempty" maxLength:"8000" doc:"path of this server to go to then"`
 }
 
-// firstPassword holds the values of the form of a password.
+// firstPassword holds the values of the form of a password. If Refused is not empty, it says
+// why there is none for this session, and Again is where the page leads after a sign-out.
 type firstPassword struct {
 	ReturnTo, Login, Failure string
+	Refused, Again           string
 	Has                      bool
 }
 
 // passwordForm shows the form of a password. Visitors are sent to sign in.
 func (s *Service) passwordForm(ctx context.Context, in passwordFormIn) (op.Reply, error) {
 	if policy.From(ctx).Credential != policy.Session {
-		return web.GoTo("/login?return_to=" + url.QueryEscape("/password?return_to="+url.QueryEscape(Local(in.ReturnTo)))), nil
+		return web.GoTo(passwordLater(in.ReturnTo)), nil
 	}
 	return s.passwordAgain(ctx, in.ReturnTo, nil)
+}
+
+// passwordLater is the sign-in page that leads on to the form of a password.
+func passwordLater(returnTo string) string {
+	return "/login?return_to=" + url.QueryEscape("/password?return_to="+url.QueryEscape(Local(returnTo)))
 }
 
 // typedPassword shows the form again, if what was sent could not be decoded.
@@ -148,6 +176,12 @@ func (s *Service) passwordAgain(ctx context.Context, returnTo string, failure er
 		return op.Reply{}, err
 	}
 	form := firstPassword{ReturnTo: Local(returnTo), Has: b.Password, Failure: line}
+	if b.Refused != nil {
+		form.Refused, form.Failure = noPassword[*b.Refused], ""
+		if *b.Refused == oldSession {
+			form.Again = passwordLater(returnTo)
+		}
+	}
 	if form.Login, _, err = s.Who(ctx); err != nil {
 		return op.Reply{}, err
 	}

@@ -58,10 +58,13 @@ type Invitations interface {
 	Redeem(tx *db.Tx, token, userID string) (accountID string, err error)
 }
 
-// Providers asks about the identity providers of accounts.
+// Providers asks about the identity providers of this server and of accounts.
 type Providers interface {
 	// Any tells whether an account has an identity provider of its own.
 	Any(tx *db.Tx) (bool, error)
+	// Vouches tells whether the issuer of an identity, as a Proof has it, is asked here
+	// still, and would let the user in.
+	Vouches(tx *db.Tx, userID, issuer string) (bool, error)
 }
 
 // Needs are the dependencies of Service.

@@ -51,10 +51,16 @@ func (uninvited) Redeem(*db.Tx, string, string) (accountID string, err error) {
 	return "", fault.Missing("invitation")
 }
 
-// noProviders has no account with an identity provider.
+// noProviders has no account with an identity provider, and asks one issuer.
 type noProviders struct{}
 
+const asked = "an issuer"
+
 func (noProviders) Any(*db.Tx) (bool, error) { return false, nil }
+
+func (noProviders) Vouches(_ *db.Tx, userID, issuer string) (bool, error) {
+	return userID == "ada" && issuer == asked, nil
+}
 
 func onBoth(t *testing.T, fn func(*testing.T, *server)) {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {

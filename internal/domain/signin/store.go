@@ -81,7 +81,7 @@ var (
 	// dropOthers deletes the sessions of a user but the one of a credential.
 	dropOthers = db.Q[string](`DELETE FROM signins WHERE user_id = $1 AND hash NOT LIKE $2 RETURNING hash`)
 
-	identitiesOf   = db.Q[int64](`SELECT COUNT(*) FROM identities WHERE user_id = $1`)
+	issuersOf      = db.Q[string](`SELECT DISTINCT issuer FROM identities WHERE user_id = $1 ORDER BY issuer`)
 	userByIdentity = db.Q[string](`SELECT user_id FROM identities WHERE issuer = $1 AND subject = $2`)
 	link           = db.SWith[linkArgs](`INSERT INTO identities (issuer, subject, user_id, created_at)
 		VALUES (:issuer, :subject, :user_id, :created_at)

@@ -198,9 +198,7 @@ func (s *Service) callback(ctx context.Context, in backIn) (op.Reply, error) {
 	}
 	return s.enter(ctx, f, signin.Proof{
 		Method: "oidc", Email: who.Email, Name: who.Name, Login: who.Login, AvatarURL: who.AvatarURL,
-		// The issuer contains the account, so that the provider of one account does
-		// not identify users of another.
-		Issuer: "oidc " + r.AccountID + " " + who.Issuer, Subject: who.Subject, Account: r.AccountID, Role: r.Role,
+		Issuer: issuerOIDC + r.AccountID + " " + who.Issuer, Subject: who.Subject, Account: r.AccountID, Role: r.Role,
 	})
 }
 
@@ -264,6 +262,6 @@ func (s *Service) callbackGitHub(ctx context.Context, in backIn) (op.Reply, erro
 	}
 	return s.enter(ctx, f, signin.Proof{
 		Method: "github", Email: who.Email, Emails: who.Emails, Name: who.Name, Login: who.Login, AvatarURL: who.AvatarURL,
-		Issuer: "github " + who.Issuer, Subject: who.Subject,
+		Issuer: issuerGitHub + who.Issuer, Subject: who.Subject,
 	})
 }

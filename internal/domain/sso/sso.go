@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/signin"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/idp"
@@ -74,6 +75,30 @@ const (
 	oidcBack   = "/auth/oidc/callback"
 	githubBack = "/auth/github/callback"
 )
+
+// The beginnings of the issuers of identities, as sign-ins are told them: of the GitHub with
+// its address, and of the provider of an account with the account's id, a space and the
+// provider's address. The provider of one account does not identify users of another.
+const (
+	issuerGitHub = "github "
+	issuerOIDC   = "oidc "
+)
+
+// Vouches tells whether the issuer of an identity is asked still, and would let a user in
+// again: the GitHub at the address github, which is empty where nobody signs in with one, or
+// the provider that an account of the user has.
+func Vouches(tx *db.Tx, github, userID, issuer string) (bool, error) {
+	if of, ok := strings.CutPrefix(issuer, issuerGitHub); ok {
+		return github != "" && of == github, nil
+	}
+	account, address, _ := strings.Cut(strings.TrimPrefix(issuer, issuerOIDC), " ")
+	r, ok, err := byAccount.Maybe(tx, account)
+	if err != nil || !ok || r.Issuer != address {
+		return false, err
+	}
+	_, member, err := people.Role(tx, account, userID)
+	return member, err
+}
 
 // purpose returns the purpose for which the client secret of an account is sealed.
 func purpose(account string) string { return "org-sso/" + account }

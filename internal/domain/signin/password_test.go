@@ -1,0 +1,144 @@
+package signin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
+)
+
+var setEmail = db.S(`UPDATE users SET email = $2 WHERE id = $1`)
+
+// as is the context of a call by a session.
+func (d *server) as(p Presented) context.Context {
+	d.t.Helper()
+	a, err := d.who(p)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return db.WithAccount(policy.With(context.Background(), a), a.AccountID)
+}
+
+// without takes ada's password away.
+func (d *server) without() {
+	d.write(func(tx *db.Tx) error {
+		_, err := people.SetPassword(tx, "ada", "", true)
+		return err
+	})
+}
+
+// TestWaysBack holds that a way back is one that the person can go: a code to an address
+// that they have, from a server that mails, and a provider that is asked still.
+func TestWaysBack(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, d *server) {
+		ctx := d.as(Presented{Session: d.cookie()})
+		want := func(when, want string) {
+			t.Helper()
+			b, err := d.waysBack(ctx, struct{}{})
+			if got := fmt.Sprint(b.Password, b.Email, b.Provider); err != nil || got != want {
+				t.Errorf("%s: %s, want %s; %v", when, got, want, err)
+			}
+		}
+		address := func(email string) {
+			d.write(func(tx *db.Tx) error { _, err := setEmail.Exec(tx, "ada", email); return err })
+		}
+		address("ada@example.com")
+		want("no mail leaves", "true false false")
+		d.Mailed = true
+		want("mail leaves", "true true false")
+		address("")
+		want("without an address", "true false false")
+		d.write(func(tx *db.Tx) error {
+			return seed.Add(tx, seed.Identity{Issuer: "removed", Subject: "1", User: "ada"})
+		})
+		want("a provider of before", "true false false")
+		d.write(func(tx *db.Tx) error { return seed.Add(tx, seed.Identity{Issuer: asked, Subject: "1", User: "ada"}) })
+		want("a provider", "true false true")
+		d.without()
+		want("no password", "false false true")
+	})
+}
+
+// TestWhoSetsNoPassword holds that a session that sets no password is told so before it is
+// asked for one, by the same word as it is refused with.
+func TestWhoSetsNoPassword(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, d *server) {
+		bound := ""
+		d.write(func(tx *db.Tx) error {
+			set, err := open(tx, "ada", "acme", new("acme"), false)
+			bound, _, _ = strings.Cut(strings.TrimPrefix(set, Cookie(false)+"="), ";")
+			return err
+		})
+		own := Presented{Session: d.cookie()}
+		want := func(when string, p Presented, now, slug string) {
+			t.Helper()
+			ctx := d.as(p)
+			b, err := d.waysBack(ctx, struct{}{})
+			if err != nil || slug == "" && b.Refused != nil || slug != "" && (b.Refused == nil || *b.Refused != slug) {
+				t.Errorf("%s: auth.ways says %v, %v, want %q", when, b.Refused, err, slug)
+			}
+			page, err := d.passwordForm(ctx, passwordFormIn{ReturnTo: "/ui/"})
+			html := fmt.Sprint(page.Body)
+			if err != nil || strings.Contains(html, `action="/auth/password/set"`) != (slug == "") ||
+				!strings.Contains(html, noPassword[slug]) {
+				t.Errorf("%s: the form is %s, %v", when, html, err)
+			}
+			_, err = d.setPassword(ctx, setPasswordIn{Now: now, Password: "a longer password"})
+			var refused *fault.Error
+			switch {
+			case slug == "" && err != nil, slug != "" && (!errors.As(err, &refused) || refused.Slug != slug):
+				t.Errorf("%s: %v, want %q", when, err, slug)
+			}
+		}
+		want("bound", Presented{Session: bound}, password, boundSession)
+		d.pass(passwordFresh + time.Minute)
+		want("who has one", own, password, "")
+		d.without()
+		own = Presented{Session: d.cookie()}
+		want("the first one, at once", own, "", "")
+		d.without()
+		own = Presented{Session: d.cookie()}
+		d.pass(passwordFresh + time.Minute)
+		want("the first one, too late", own, "", oldSession)
+	})
+}
+
+// TestPasswordsAreHashedInTurn holds that a password is hashed where passwords are checked,
+// few at once, and none that would be refused.
+func TestPasswordsAreHashedInTurn(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, d *server) {
+		d.without()
+		old := Presented{Session: d.cookie()}
+		d.pass(passwordFresh + time.Minute)
+		fresh := Presented{Session: d.cookie()}
+		end, busy := make(chan struct{}), make(chan struct{})
+		defer close(end)
+		for range checksAtOnce {
+			go func() { _ = d.checks.run(context.Background(), func() { busy <- struct{}{}; <-end }) }()
+			<-busy
+		}
+		set := func(p Presented) error {
+			ctx, stop := context.WithTimeout(d.as(p), 100*time.Millisecond)
+			defer stop()
+			_, err := d.setPassword(ctx, setPasswordIn{Password: "a longer password"})
+			return err
+		}
+		if err := set(fresh); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("beside %d others: %v", checksAtOnce, err)
+		}
+		if err := set(old); !fault.IsKind(err, fault.Forbidden) {
+			t.Errorf("too late: %v", err)
+		}
+	})
+}
