@@ -57,6 +57,14 @@ func checks(sf reflect.StructField) (out []check) {
 			return ""
 		})
 	}
+	if sf.Tag.Get("format") == "email" {
+		out = append(out, func(v reflect.Value) string {
+			if !IsAddress(v.String()) {
+				return noAddress
+			}
+			return ""
+		})
+	}
 	if e := sf.Tag.Get("enum"); e != "" {
 		list := strings.Split(e, ",")
 		out = append(out, func(v reflect.Value) string {

@@ -12,10 +12,10 @@
 // the tag also:"query" may be sent in the query instead.
 //
 // These tags limit the values of a field: minLength, maxLength, pattern, enum, minimum,
-// maximum, maxItems. A tag says, beside a pattern, is the message for a value that does
-// not match. The tag default is the value of a query parameter that is not sent, and
-// doc describes the field. Two more tags are for the document alone: format (uuid, uri,
-// email, date-time), and example, where name and checks do not suggest one. A blank
+// maximum, maxItems, and format:"email". A tag says, beside a pattern, is the message for a
+// value that does not match. The tag default is the value of a query parameter that is not
+// sent, and doc describes the field. Two more tags are for the document alone: format (uuid,
+// uri, date-time), and example, where name and checks do not suggest one. A blank
 // field `_ struct{}` bears the doc of the struct itself; its tag schema, if it has one,
 // is the name of the type in the document. A body field is required unless it is a
 // pointer or has omitempty or omitzero; required:"true" makes a pointer required,

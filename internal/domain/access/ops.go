@@ -128,9 +128,6 @@ func (s *Service) admit(ctx context.Context, authorization string) (context.Cont
 }
 
 func (s *Service) create(ctx context.Context, in createIn) (out Applied, err error) {
-	if !mail.IsAddress(in.Email) {
-		return out, fault.Field("email", "must be an e-mail address")
-	}
 	in.Email = strings.ToLower(in.Email)
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		n, err := apply.Exec(tx, applyArgs{

@@ -134,9 +134,6 @@ func (s *Service) invite(ctx context.Context, in inviteIn) (out Invited, err err
 	if (in.Login == "") == (in.Email == "") {
 		return out, fault.Field("", "send either login or email")
 	}
-	if in.Email != "" && !mail.IsAddress(in.Email) {
-		return out, fault.Field("email", "must be an e-mail address")
-	}
 	if in.Role == "" {
 		in.Role = policy.Member
 	}

@@ -134,7 +134,8 @@ func TestSomeCallsWithoutAPrice(t *testing.T) {
 			})
 		}
 		for _, c := range []Call{
-			{SessionID: priced, CostMicros: new(int64(1))}, {SessionID: unpriced}, {SessionID: both}, {SessionID: both, CostMicros: new(int64(1))},
+			{SessionID: priced, CostMicros: new(int64(1))}, {SessionID: unpriced},
+			{SessionID: both}, {SessionID: both, CostMicros: new(int64(1))},
 		} {
 			f.write(func(tx *db.Tx) error { return AddCall(tx, c) })
 		}

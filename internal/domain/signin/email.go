@@ -40,9 +40,6 @@ type CodeSent struct {
 }
 
 func (s *Service) mailCode(ctx context.Context, in emailIn) (op.Reply, error) {
-	if !mail.IsAddress(in.Email) {
-		return op.Reply{}, fault.Field("email", "must be an e-mail address")
-	}
 	email := strings.ToLower(in.Email)
 	code := id.Digits(codeDigits)
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {

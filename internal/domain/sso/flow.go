@@ -189,7 +189,7 @@ func (s *Service) callback(ctx context.Context, in backIn) (op.Reply, error) {
 		ClientID:     r.ClientID,
 		ClientSecret: string(secret),
 	}, f.Ticket, s.BaseURL+oidcBack, in.Code, in.Issuer)
-	if err == nil && (!isAddress(who.Email) || !r.vouches(who.Email)) {
+	if err == nil && (!op.IsAddress(who.Email) || len(who.Email) > 254 || !r.vouches(who.Email)) {
 		err = fault.New(fault.Forbidden, "provider-refused", "The organisation's provider may not vouch for this address: it is "+
 			"of none of its domains.")
 	}

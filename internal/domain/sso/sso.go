@@ -5,7 +5,6 @@
 package sso
 
 import (
-	"net/mail"
 	"regexp"
 	"slices"
 	"strings"
@@ -140,11 +139,4 @@ func domains(list []string) ([]string, error) {
 		return nil, fault.Field("domains", "must name at least one domain")
 	}
 	return out, nil
-}
-
-// isAddress tells whether a provider's text is an e-mail address of at most 254
-// bytes.
-func isAddress(email string) bool {
-	a, err := mail.ParseAddress(email)
-	return err == nil && a.Address == email && len(email) <= 254
 }

@@ -42,7 +42,7 @@ var edges = map[string]string{
 	"db":                  "db/migrations fault",
 	"db/dbtest":           "db db/migrations",
 	"db/dbtest/cluster":   "db/dbtest",
-	"api/op":              "api/limit fault observe policy",
+	"api/op":              "api/limit client/inert fault observe policy",
 	"api/rest":            "api/op fault id observe",
 	"api/openapi":         "api/op fault policy",
 	"event/hashchain":     "",

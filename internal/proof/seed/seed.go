@@ -43,6 +43,9 @@ func (a Account) Add(tx *db.Tx) error {
 	}))
 }
 
+// None is the Email of a User who has no address.
+const None = "none"
+
 // User is a user, approved at time 0 unless Waiting. The defaults of Login, Name and
 // Email are the ID, the login, and the login at example.com.
 type User struct {
@@ -59,8 +62,12 @@ func (u User) Add(tx *db.Tx) error {
 	if u.Waiting {
 		approved = nil
 	}
+	email := cmp.Or(u.Email, login+"@example.com")
+	if email == None {
+		email = ""
+	}
 	return done(addUser.Exec(tx, addUserArgs{
-		ID: u.ID, Login: login, Name: cmp.Or(u.Name, login), Email: cmp.Or(u.Email, login+"@example.com"),
+		ID: u.ID, Login: login, Name: cmp.Or(u.Name, login), Email: email,
 		PasswordHash: u.Password, ApprovedAt: approved, PlatformAdmin: u.Operator,
 	}))
 }
