@@ -7,9 +7,7 @@ import (
 	"yardmaster/internal/domain/approval"
 	"yardmaster/internal/domain/notification"
 	"yardmaster/internal/domain/pull"
-	"yardmaster/internal/domain/session"
 	"yardmaster/internal/event"
-	"yardmaster/internal/money"
 )
 
 // Questions implements approval.Questions: what people are asked about pull requests.
@@ -38,15 +36,10 @@ func (s Questions) ByID(tx *db.Tx, actionID string) (approval.Question, bool, er
 	if q.Protected != nil {
 		out.Protected, out.More = q.Protected.Paths, q.Protected.More
 	}
-	t, ok, err := workOf(tx, q.PRID)
-	if err != nil || !ok {
-		return out, true, err
+	if q.Cost != nil {
+		out.Cost = *q.Cost
 	}
-	spent, err := session.Spent(tx, []string{t.ID})
-	if micros, priced := spent[t.ID]; priced {
-		out.Cost = money.Dollars(micros)
-	}
-	return out, true, err
+	return out, true, nil
 }
 
 // Decide answers a question of tx.Account as the actor of tx.

@@ -172,7 +172,21 @@ type Approval struct {
 }
 
 // priced are questions with what the work that each is about has cost.
-func (s *Service) priced(tx *db.Tx, rows []listedRow) ([]Approval, error) {
+func (s *Service) priced(tx *db.Tx, rows []approvalRow) ([]Approval, error) {
+	costs, err := s.costs(tx, rows...)
+	out := make([]Approval, len(rows))
+	for i, r := range rows {
+		out[i] = Approval{
+			PendingAction: r.actionRow.wire(), Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: s.url(r.PRID),
+			Checks: r.Checks, Review: reviewState(r.Review, r.Findings), Cost: costs[r.ID], Size: r.size(),
+		}
+	}
+	return out, err
+}
+
+// costs is what the work that questions are about has cost, in decimal US dollars by the id
+// of the question; without those of which nothing has a price.
+func (s *Service) costs(tx *db.Tx, rows ...approvalRow) (map[string]*string, error) {
 	var tasks []string
 	for i := range rows {
 		if rows[i].TaskID != nil {
@@ -180,17 +194,13 @@ func (s *Service) priced(tx *db.Tx, rows []listedRow) ([]Approval, error) {
 		}
 	}
 	spent, err := s.Tasks.Spent(tx, tasks)
-	out := make([]Approval, len(rows))
-	for i, r := range rows {
-		out[i] = Approval{
-			PendingAction: r.actionRow.wire(), Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: s.url(r.PRID),
-			Checks: r.Checks, Review: reviewState(r.Review, r.Findings), Size: r.size(),
-		}
-		if r.TaskID == nil {
+	out := make(map[string]*string, len(rows))
+	for i := range rows {
+		if rows[i].TaskID == nil {
 			continue
 		}
-		if micros, ok := spent[*r.TaskID]; ok {
-			out[i].Cost = money.DollarsOrNone(&micros)
+		if micros, ok := spent[*rows[i].TaskID]; ok {
+			out[rows[i].ID] = money.DollarsOrNone(&micros)
 		}
 	}
 	return out, err
@@ -204,7 +214,7 @@ func (s *Service) approvals(ctx context.Context, in pageIn) (out op.Page[Approva
 		if err != nil {
 			return err
 		}
-		p := op.NewPage(in.PageIn, rows, func(r listedRow) []string { return op.TimeKey(r.RequestedAt, r.ID) })
+		p := op.NewPage(in.PageIn, rows, func(r approvalRow) []string { return op.TimeKey(r.RequestedAt, r.ID) })
 		out.NextCursor = p.NextCursor
 		out.Data, err = s.priced(tx, p.Data)
 		return err

@@ -41,6 +41,13 @@ func TestApprovedHeadIsMerged(t *testing.T) {
 		if c := waiting.Data[0].Cost; c == nil || *c != "1.20" {
 			t.Errorf("it has cost %v", c)
 		}
+		y.write(func(tx *db.Tx) error {
+			q, ok, err := y.QuestionByID(tx, waiting.Data[0].ID)
+			if err != nil || !ok || q.Cost == nil || *q.Cost != "1.20" {
+				t.Errorf("a mail says that it has cost %v: %v, %v", q.Cost, ok, err)
+			}
+			return nil
+		})
 		y.approve(pr, sha)
 		y.refused("no_pending_action", pr, "approve", sha)
 		y.refused("no_pending_action", pr, "skip", sha)

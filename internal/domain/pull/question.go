@@ -30,6 +30,7 @@ type Question struct {
 	Protected *Protected
 	DecidedBy *string
 	ExpiresAt time.Time
+	Cost      *string // of the work so far, in decimal US dollars; nil: nothing has a price
 }
 
 // QuestionByID answers a question of tx.Account, whatever its state; false if there is
@@ -49,7 +50,9 @@ func (s *Service) QuestionByID(tx *db.Tx, actionID string) (Question, bool, erro
 		q.Protected = &r.Protected.V
 	}
 	q.Text = r.asked()
-	return q, true, nil
+	costs, err := s.costs(tx, r.approvalRow)
+	q.Cost = costs[r.ID]
+	return q, true, err
 }
 
 // Decide answers a question of tx.Account as the actor of tx: yes approves the merge of

@@ -138,14 +138,9 @@ type approvalRow struct {
 	Title  string
 	URL    string `db:"url"`
 	Checks string
+	TaskID *string // of the pull request
 	verdict
 	sizeRow
-}
-
-// listedRow is an open question as people see it together with others.
-type listedRow struct {
-	approvalRow
-	TaskID *string // of the pull request
 }
 
 // verdict is how far the review of a head has come, and the findings that hold it.
@@ -180,7 +175,7 @@ const questions = `SELECT a.id, a.pr_id, a.kind, a.head_sha, a.state, a.error, a
 	FROM pull_actions a JOIN pulls p ON p.id = a.pr_id JOIN repos r ON r.id = p.repo_id
 	WHERE a.state = 'pending' AND a.account_id = `
 
-func approvals(tx *db.Tx, p op.PageIn) ([]listedRow, error) {
+func approvals(tx *db.Tx, p op.PageIn) ([]approvalRow, error) {
 	at, last, more, err := p.AfterTime()
 	if err != nil {
 		return nil, err
@@ -189,7 +184,7 @@ func approvals(tx *db.Tx, p op.PageIn) ([]listedRow, error) {
 	if more {
 		b.OlderThan("a.requested_at", "a.id", at, last)
 	}
-	return db.Select[listedRow](tx, b.Newest("a.requested_at", "a.id", p.Size()))
+	return db.Select[approvalRow](tx, b.Newest("a.requested_at", "a.id", p.Size()))
 }
 
 func newest(tx *db.Tx, ids []string, limit int) ([]row, error) {
@@ -200,12 +195,12 @@ func newest(tx *db.Tx, ids []string, limit int) ([]row, error) {
 	return db.Select[row](tx, b.Newest("p.created_at", "p.id", limit))
 }
 
-func openQuestions(tx *db.Tx, ids []string, limit int) ([]listedRow, error) {
+func openQuestions(tx *db.Tx, ids []string, limit int) ([]approvalRow, error) {
 	b := db.Build(questions, tx.Account)
 	if ids != nil {
 		b.In("a.id", ids).Few()
 	}
-	return db.Select[listedRow](tx, b.Newest("a.requested_at", "a.id", limit))
+	return db.Select[approvalRow](tx, b.Newest("a.requested_at", "a.id", limit))
 }
 
 // OpenHeads answers the recorded heads of the open pull requests of a repository of
