@@ -58,7 +58,7 @@ type Waiting struct {
 	Escalations int64    `json:"escalations" example:"1" doc:"open escalations, without those about a pull request that is counted; takes write:tasks and a person"`
 	Plans       int64    `json:"held_plans" example:"0" doc:"plans that are to be approved; takes write:tasks"`
 	Pulls       int64    `json:"prs" example:"0" doc:"open pull requests that only a person gets on in another way than by the question that is open: pr.all lists them with filter=waits:person, and their needs_person.why is neither asked nor push_asked; takes write:prs"`
-	Tasks       int64    `json:"held_tasks" example:"0" doc:"held tasks, without those whose blocker is counted; takes write:tasks"`
+	Tasks       int64    `json:"held_tasks" example:"0" doc:"held tasks, without those that an open blocker holds; takes write:tasks"`
 }
 
 // Day is what happened in an account within the last 24 hours.
