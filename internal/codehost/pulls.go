@@ -2,6 +2,10 @@ package codehost
 
 import "time"
 
+// Label is the kind of the label of somebody at a code host, which goes on with their login
+// there if that is known.
+const Label = "code-host"
+
 // User is somebody at a code host.
 type User struct {
 	Login string

@@ -68,7 +68,7 @@ func TestPeopleAreNamed(t *testing.T) {
 			rows := []seed.Row{seed.Task{
 				ID: "t", Account: "acme", Repo: "web", Status: string(task.Merged), Title: "Show the year", By: &ada, Pull: &pr,
 			}}
-			for i, by := range []string{"user:b", "pat:" + machine, "policy", "code-host:octocat", "user:e"} {
+			for i, by := range []string{"user:b", "pat:" + machine, "policy", "code-host:octocat", "user:e", "code-host"} {
 				rows = append(rows, seed.Pull{
 					ID: "p" + string(rune('1'+i)), Account: "acme", Repo: "web", Number: i + 1, State: "merged", Merged: &merged,
 					MergedBy: by,
@@ -91,6 +91,7 @@ func TestPeopleAreNamed(t *testing.T) {
 		for _, text := range []string{mails.got[0].Text, mails.got[0].HTML} {
 			for _, want := range []string{
 				", by bob", ", by the token deploy", ", by the policy", ", by octocat (at the code host)", ", by somebody",
+				", by somebody at the code host",
 			} {
 				if !strings.Contains(text, want) {
 					t.Errorf("%q is not in\n%s", want, text)

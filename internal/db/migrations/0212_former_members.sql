@@ -3,13 +3,11 @@
 CREATE TABLE former_members (
   account_id TEXT NOT NULL REFERENCES accounts (id),
   user_id    TEXT NOT NULL REFERENCES users (id),
-  left_at    BIGINT NOT NULL,
   PRIMARY KEY (account_id, user_id)
 );
 -- Those who left before are on record.
-INSERT INTO former_members (account_id, user_id, left_at)
-  SELECT a.account_id, a.object, MAX(a.at) FROM audit a
+INSERT INTO former_members (account_id, user_id)
+  SELECT DISTINCT a.account_id, a.object FROM audit a
   JOIN users u ON u.id = a.object JOIN accounts c ON c.id = a.account_id
   WHERE a.kind IN ('org_member.removed', 'org_member.left')
-  AND NOT EXISTS (SELECT 1 FROM memberships m WHERE m.account_id = a.account_id AND m.user_id = a.object)
-  GROUP BY a.account_id, a.object;
+  AND NOT EXISTS (SELECT 1 FROM memberships m WHERE m.account_id = a.account_id AND m.user_id = a.object);

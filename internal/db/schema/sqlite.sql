@@ -1790,7 +1790,6 @@ CREATE INDEX sessions_repo ON sessions (repo_id, started_at, id) WHERE repo_id I
 CREATE TABLE former_members (
   account_id TEXT NOT NULL REFERENCES accounts (id),
   user_id    TEXT NOT NULL REFERENCES users (id),
-  left_at    BIGINT NOT NULL,
   PRIMARY KEY (account_id, user_id)
 );
 CREATE INDEX sessions_task ON sessions (task_id, account_id) WHERE task_id IS NOT NULL;

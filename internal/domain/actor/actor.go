@@ -7,6 +7,7 @@ package actor
 import (
 	"strings"
 
+	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/needs"
 )
@@ -28,6 +29,7 @@ var kinds = map[string]string{
 var words = map[string]string{
 	"user": "somebody", "pat": "a token", "box": "a box", "source": "a connected system", "schedule": "a schedule",
 	"fix_link": "the form of a blocker", "policy": "the policy", "system": "the system", "operator": "an operator",
+	codehost.Label: "somebody at the code host",
 }
 
 // Needs are the dependencies of Service.
@@ -64,10 +66,10 @@ func (s *Service) InWords(tx *db.Tx, actors []string) (map[string]string, error)
 	for _, a := range actors {
 		kind, rest, _ := strings.Cut(a, ":")
 		switch said, ok := words[kind]; {
+		case kind == codehost.Label && rest != "":
+			out[a] = rest + " (at the code host)"
 		case ok:
 			out[a] = said
-		case kind == atHost && rest != "":
-			out[a] = rest + " (at the code host)"
 		default:
 			out[a] = a
 		}
@@ -79,6 +81,3 @@ func (s *Service) InWords(tx *db.Tx, actors []string) (map[string]string, error)
 	}
 	return out, err
 }
-
-// atHost is the kind of somebody at a code host whom no account knows, with their login there.
-const atHost = "code-host"

@@ -161,6 +161,6 @@ func Remove(tx *db.Tx, accountID, userID string) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	_, err = setFormer.Exec(tx, accountID, userID, tx.Micros())
+	_, err = setFormer.Exec(tx, accountID, userID)
 	return err
 }

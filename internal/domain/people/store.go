@@ -77,7 +77,7 @@ var (
 	setRole = db.S(`UPDATE memberships SET role = $3 WHERE account_id = $1 AND user_id = $2`)
 	remove  = db.S(`DELETE FROM memberships WHERE account_id = $1 AND user_id = $2`)
 	// A person is in one of the two tables: a member, or somebody who was one.
-	setFormer = db.S(`INSERT INTO former_members (account_id, user_id, left_at) VALUES ($1, $2, $3)`)
+	setFormer = db.S(`INSERT INTO former_members (account_id, user_id) VALUES ($1, $2)`)
 	noFormer  = db.S(`DELETE FROM former_members WHERE account_id = $1 AND user_id = $2`)
 )
 

@@ -244,12 +244,12 @@ func (s *Service) address(r row) string {
 }
 
 // HostPrefix begins the labels of people at code hosts.
-const HostPrefix = "code-host:"
+const HostPrefix = codehost.Label + ":"
 
 // HostLabel is the label of somebody at a code host.
 func HostLabel(u codehost.User) string {
 	if u.Login == "" {
-		return "code-host"
+		return codehost.Label
 	}
 	return HostPrefix + strings.ToLower(u.Login)
 }
