@@ -83,7 +83,7 @@ type NextSteps struct {
 	_     struct{}      `doc:"What stands between a credential and its first scout." schema:"NextSteps"`
 	Ready bool          `json:"ready" doc:"no rung is open or unknown"`
 	Next  *string       `json:"next" example:"null" doc:"the first rung that is not done; null: all are"`
-	Begun *bool         `json:"begun" doc:"whether the account has any work, finished or not: a task or an ask. The task that sets a new repository up is none, nor is its pull request; null without read:tasks"`
+	Begun *bool         `json:"begun" doc:"whether the account has any work, finished or not: a task, an ask or the pull request of a task. The task that sets a new repository up is none, its pull request is; null without read:tasks"`
 	Rungs []NextStep    `json:"rungs" doc:"all of them, in order"`
 	Repo  *NextStepRepo `json:"repo" example:"null" doc:"how the repository that was asked for stands; null without one"`
 }

@@ -9,10 +9,12 @@ type facts struct {
 	ValidPolicies int64
 	Keys          int64
 	Boxes         int64
-	Begun         bool       // whether there is any work; the task that sets a new repository up is none, nor is its pull request
-	Devs          int64      `db:"-"`
-	Fleet         Fleet      `db:"-"`
-	repo          *askedRepo `db:"-"`
+	// Begun is whether there is any work. The task that sets a new repository up is none; its
+	// pull request is, since somebody has to look at it.
+	Begun bool
+	Devs  int64      `db:"-"`
+	Fleet Fleet      `db:"-"`
+	repo  *askedRepo `db:"-"`
 }
 
 // repoRow is a repository as the ladder sees it. Onboarded means enabled and without
@@ -32,7 +34,7 @@ var (
 		(SELECT COUNT(*) FROM provider_keys WHERE account_id = $1 AND deleted_at IS NULL) AS keys,
 		(SELECT COUNT(*) FROM boxes WHERE account_id = $1 AND state <> 'revoked') AS boxes,
 		EXISTS (SELECT 1 FROM tasks WHERE account_id = $1 AND kind <> 'setup') OR EXISTS (SELECT 1 FROM asks WHERE account_id = $1)
-			AS begun`)
+			OR EXISTS (SELECT 1 FROM pulls WHERE account_id = $1 AND task_id IS NOT NULL) AS begun`)
 	// repoByName finds the repository that a name addresses, as repo.ByName does.
 	repoByName = db.Q[repoRow](`SELECT id, enabled, policy_error IS NULL AS policy_valid, enabled = TRUE
 		AND policy_error IS NULL AS onboarded
