@@ -243,7 +243,7 @@ func (in *listIn) narrow(b *db.Builder, repoID string) {
 		b.And("g.repo_id = ", repoID)
 	}
 	if in.ID != "" {
-		b.In("g.plan_id", in.named)
+		b.In("g.plan_id", in.named).Few()
 	}
 	if in.Q != "" {
 		b.Contains("p.title", in.Q)
@@ -264,9 +264,9 @@ const listed = `p.id, p.repo_id, p.title, g.status, g.bucket, p.source, p.dir, p
 func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Plan, error) {
 	b := db.Build(`SELECT `+listed+` WHERE g.account_id = `, tx.Account)
 	if ids != nil {
-		b.In("g.plan_id", ids)
+		b.In("g.plan_id", ids).Few()
 	}
-	rows, err := db.Select[listRow](tx, b.SQL(" ORDER BY g.last_activity_at DESC, g.plan_id DESC LIMIT ", limit))
+	rows, err := db.Select[listRow](tx, b.Newest("g.last_activity_at", "g.plan_id", limit))
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -278,9 +278,9 @@ func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Plan, error) {
 func (s *Service) GroupRows(tx *db.Tx, planIDs []string, limit int) ([]Group, error) {
 	b := db.Build(`SELECT plan_id FROM plan_progress WHERE account_id = `, tx.Account)
 	if planIDs != nil {
-		b.In("plan_id", planIDs)
+		b.In("plan_id", planIDs).Few()
 	}
-	plans, err := db.Select[string](tx, b.SQL(" ORDER BY last_activity_at DESC, plan_id DESC LIMIT ", limit))
+	plans, err := db.Select[string](tx, b.Newest("last_activity_at", "plan_id", limit))
 	var out []Group
 	for i := 0; i < len(plans) && err == nil && (planIDs != nil || len(out) < limit); i++ {
 		var n *net
@@ -303,8 +303,7 @@ func list(tx *db.Tx, in *listIn, repoID string) ([]listRow, error) {
 	if in.Bucket != "" {
 		b.And("g.bucket = ", in.Bucket)
 	}
-	return db.Select[listRow](tx, b.SQL(" ORDER BY g.last_activity_at DESC, g.plan_id DESC LIMIT ", in.PerPage).SQL(" OFFSET ",
-		(in.Page-1)*in.PerPage))
+	return db.Select[listRow](tx, b.Newest("g.last_activity_at", "g.plan_id", in.PerPage).SQL(" OFFSET ", (in.Page-1)*in.PerPage))
 }
 
 // reposOf lists the repositories in which plans work, by plan.

@@ -192,9 +192,9 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Repository, error) {
 	b := db.Build(`SELECT `+columns+` FROM repos WHERE account_id = `, tx.Account)
 	if ids != nil {
-		b.In("id", ids)
+		b.In("id", ids).Few()
 	}
-	rows, err := db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", limit))
+	rows, err := db.Select[row](tx, b.Newest("created_at", "id", limit))
 	out := make([]Repository, len(rows))
 	for i, r := range rows {
 		out[i] = s.wire(r)
