@@ -59,9 +59,13 @@ func TestServerGoneForAWhile(t *testing.T) {
 	b.SignIn("ada", rig.Password)
 	b.Go("/ui/tasks")
 	b.See("Before")
-	b.Until("live", `document.querySelector(".link.live")`)
+	b.Until("live", `document.querySelector(".link.live")?.title === "Rows follow the server"`)
+	// The rows are as of when the link broke, however long nothing had changed before.
+	browser.Eval[any](b, `new Promise(go => setTimeout(go, 2000)).then(() => { window.cut = Date.now(); return null })`)
 	c.plug("")
 	b.See("Reconnecting")
+	b.Until("as of then", `(at => Date.parse(new Date().toDateString() + " " + at) > cut - 1000)(
+		document.querySelector(".who .link").title.replace("Rows as of ", ""))`)
 	b.See("Before")
 	y.task("Meanwhile", "Nothing to do.")
 	c.plug(hostOf(y.URL))

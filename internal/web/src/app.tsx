@@ -3,7 +3,7 @@ import { render, type ComponentChildren, type ComponentType } from "preact";
 import { useEffect, useErrorBoundary, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { account, signedOut } from "./api";
 import { Bottom, help, listed, menu, Rail, Stale } from "./frame";
-import { start as startLive, turn } from "./live";
+import { missed, start as startLive, turn } from "./live";
 import { pages, type Entry } from "./pages";
 import { go, here, match, start as startRoute, type PageProps, type Params } from "./route";
 import { load, may, me, refused, signIn, start as startSession } from "./session";
@@ -122,7 +122,7 @@ function SignedOut() {
     const see = () => {
       if (!document.hidden)
         void load().then(() => {
-          if (!signedOut.value) turn.value++;
+          if (!signedOut.value) missed();
         });
     };
     addEventListener("focus", see);
@@ -228,7 +228,7 @@ effect(() => {
   leaveToast();
 });
 effect(() => {
-  if (turn.value > 1) void load();
+  if (turn.value.gap) void load();
 }); // after a gap somebody else may be signed in, or act for another account
 
 startTrail();

@@ -125,7 +125,12 @@ function Corner() {
     at = account.value || m?.account.id;
   return (
     <div class="who">
-      <p class={"link " + link.value} title={"Rows as of " + new Date(asOf.value).toLocaleTimeString()}>
+      <p
+        class={"link " + link.value}
+        title={
+          link.value === "live" ? "Rows follow the server" : "Rows as of " + new Date(asOf.value).toLocaleTimeString()
+        }
+      >
         {links[link.value]}
       </p>
       <div class="pair">

@@ -3,7 +3,7 @@
 import { batch, computed, effect, signal, type Signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { account, said } from "./api";
-import { listen, turn, type Patch } from "./live";
+import { changes, listen, opening, turn, type Patch } from "./live";
 
 export type Page<R> = { data: R[]; next_cursor?: string | null; has_more?: boolean };
 export type Fetch<R> = (cursor: string | undefined, off: AbortSignal) => Promise<Page<R>>;
@@ -291,17 +291,6 @@ function age(row: any): string {
   return String(row?.created_at ?? row?.requested_at ?? row?.started_at ?? row?.updated_at ?? row?.id ?? "");
 }
 
-// opening tells of each turn whether it is the first stream that opens: what no stream keeps
-// fresh is not asked for again because of it.
-function opening(): (n: number) => boolean {
-  let was = -1;
-  return (n) => {
-    const first = was === 0 && n === 1;
-    was = n;
-    return first;
-  };
-}
-
 const settled = 1000; // ms after an answer in which patches from before it may come
 const typing = 150; // ms to wait for the next letter before the server is asked
 
@@ -402,12 +391,12 @@ export function useOne<T extends object>(
         void one.load();
       }, 1000);
     };
-    const counted = (how.counts ?? []).map((topic) => listen(topic, again));
+    const counted = (how.counts ?? []).map((topic) => changes(topic, again));
     const first = opening();
     const end = effect(() => {
       const opens = first(turn.value);
       void account.value;
-      if (opens && !how.topic && !how.counts && !one.error.peek()) return;
+      if (opens && !how.topic && !one.error.peek()) return;
       void one.load();
     });
     return () => {
@@ -428,7 +417,7 @@ export function useAgain(topic: string, of: string | undefined | ((p: Patch) => 
   now.current = { of, load };
   useEffect(() => {
     let due = 0;
-    const quiet = listen(topic, (patches) => {
+    const quiet = changes(topic, (patches) => {
       const { of } = now.current;
       if (of === undefined || patches.some((p) => (typeof of === "string" ? p.id === of : of(p))))
         due ||= window.setTimeout(() => {

@@ -59,7 +59,7 @@ export async function load(): Promise<void> {
       now = await accountMe({});
     if (of !== account.peek()) return; // it is asked for the other
     if (was !== undefined && was !== (now.user?.id ?? "")) return location.reload();
-    me.value = now;
+    if (JSON.stringify(me.peek()) !== JSON.stringify(now)) me.value = now;
     failures = 0;
     signedOut.value = false;
     refused.value = undefined;

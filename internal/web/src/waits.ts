@@ -3,7 +3,7 @@
 import { effect, signal } from "@preact/signals";
 import { account } from "./api";
 import { notificationCounts, overviewCounts, type OverviewCounts } from "./client.gen";
-import { listen, turn } from "./live";
+import { changes, opening, turn } from "./live";
 import { may, me } from "./session";
 
 // counts are of the account that this tab acts for; undefined until they are known.
@@ -19,11 +19,12 @@ function soon(topics: string[], ms: number, ask: () => Promise<void>) {
       void ask();
     }, ms);
   };
-  for (const t of topics) listen(t, again);
+  for (const t of topics) changes(t, again);
+  const first = opening();
   effect(() => {
-    void turn.value; // after a gap
+    const opens = first(turn.value); // after a gap it is asked again
     void account.value;
-    if (me.value) void ask();
+    if (me.value && !opens) void ask();
   });
 }
 

@@ -1,6 +1,5 @@
 // One repository: what happens in it, the policy it is held to, its switches, secrets
 // and sessions.
-import { useEffect } from "preact/hooks";
 import { said } from "../api";
 import {
   ciFlakes,
@@ -20,8 +19,7 @@ import {
 import { Clamps, flat, Policy } from "../cards/policy";
 import { Secrets } from "../cards/secrets";
 import { SessionTable } from "../cards/sessions";
-import { useList, useOne } from "../list";
-import { listen } from "../live";
+import { useAgain, useList, useOne } from "../list";
 import { query, setQuery, type PageProps } from "../route";
 import { may } from "../session";
 import { inert } from "../ui/ansi";
@@ -40,12 +38,10 @@ export default function RepositoryPage(p: PageProps) {
     tab = query().get("tab") ?? "overview";
   const one = useOne<Repository>(full, (signal) => projectGet(at, { signal })),
     r = one.value.value;
-  useEffect(
-    () =>
-      listen("repos", (all) => {
-        if (all.some((x) => x.row?.full_name === full)) void one.load();
-      }),
-    [one],
+  useAgain(
+    "repos",
+    (x) => x.row?.full_name === full,
+    () => void one.load(),
   );
   if (!r)
     return (
@@ -150,30 +146,18 @@ export default function RepositoryPage(p: PageProps) {
 
 function Overview(p: { at: At; enabled: boolean }) {
   const full = p.at.owner + "/" + p.at.repo;
-  const one = useOne<RepoOverview>("overview" + p.enabled, (signal) =>
-      p.enabled
-        ? projectOverview(p.at, { signal })
-        : Promise.reject(new Error("It is off, so there is nothing to count. Enable it above.")),
+  const one = useOne<RepoOverview>(
+      "overview" + p.enabled,
+      (signal) =>
+        p.enabled
+          ? projectOverview(p.at, { signal })
+          : Promise.reject(new Error("It is off, so there is nothing to count. Enable it above.")),
+      { counts: ["tasks", "prs", "ci", "blockers"] },
     ),
     o = one.value.value;
   const flakes = useOne("flakes" + p.enabled, (signal) =>
     p.enabled && may(ciFlakes) ? ciFlakes(p.at, { signal }) : Promise.resolve({ data: [] }),
   );
-  useEffect(() => {
-    let soon = 0;
-    const stop = ["tasks", "prs", "ci", "blockers"].map((t) =>
-      listen(t, () => {
-        soon ||= window.setTimeout(() => {
-          soon = 0;
-          void one.load();
-        }, 1000);
-      }),
-    );
-    return () => {
-      stop.forEach((s) => s());
-      clearTimeout(soon);
-    };
-  }, [one]);
   if (!o)
     return one.error.value ? (
       p.enabled ? (

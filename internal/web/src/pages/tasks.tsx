@@ -170,7 +170,7 @@ function usePlaces(list: List<Task>) {
         const now = p.op !== "remove" && p.row.status === "pending",
           was = queued.current.get(p.id) ?? (p.op !== "remove" && p.row.status === "claimed");
         queued.current.set(p.id, now);
-        moved ||= was !== now;
+        moved ||= was !== now && !p.there;
       }
       if (moved && places()) due ||= window.setTimeout(ask, gently);
     });

@@ -1,0 +1,69 @@
+//go:build !race
+
+package dashboard_test
+
+import (
+	"testing"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/id"
+	"yardmaster/internal/proof/browser"
+	"yardmaster/internal/proof/rig"
+	"yardmaster/internal/proof/seed"
+)
+
+// counted has a page count in asked how often it asks for each address.
+const counted = `(() => { window.asked = {}; const ask = window.fetch; window.fetch = (url, how) => {
+	const path = new URL(url, location.href).pathname;
+	asked[path] = (asked[path] ?? 0) + 1;
+	return ask(url, how);
+} })()`
+
+// The stream tells at first what is there. A page does not take that for changes: it asks
+// for its counts once, and once more after a gap.
+func TestAskedOnce(t *testing.T) {
+	t.Parallel()
+	c := newCable(t)
+	url := "http://127.0.0.1:" + c.port()
+	y := start(t, "--base-url", url)
+	y.repo()
+	repo := y.repoID()
+	y.Block(y.task("Needs a key", "Nothing to do."), "missing_credential", map[string]string{"KEY": "env_secret"})
+	y.Write(y.Account, func(tx *db.Tx) error {
+		return seed.Add(tx, seed.Pull{ID: id.New(), Account: y.Account, Repo: repo, Title: "Gamma", Number: 1, State: "closed"})
+	})
+	c.plug(hostOf(y.URL))
+	b := browser.Open(t, url, 1440, 900)
+	b.SignIn("ada", rig.Password)
+	b.Before(counted)
+	const web = "/v1/repos/acme/web"
+	for _, p := range []struct {
+		path string
+		asks []string
+	}{
+		{"/ui/", []string{"/v1/next-steps", "/v1/overview/burn"}},
+		{"/ui/repos/acme/web", []string{web, web + "/overview"}},
+		{"/ui/repos/acme/web/merge-queue", []string{web + "/merge-queue"}},
+		{"/ui/repos/acme/web/reviews", []string{web + "/reviews"}},
+		{"/ui/plans", []string{"/v1/plans"}},
+	} {
+		once := func(when string) {
+			t.Helper()
+			b.Until("live", `document.querySelector(".link.live")`)
+			// Longer than anything waits for more changes before it asks again.
+			asked := browser.Eval[map[string]int](b, `new Promise(go => setTimeout(() => go(asked), 2000))`)
+			for _, a := range append(p.asks, "/v1/overview/counts", "/v1/notifications/counts") {
+				if asked[a] != 1 {
+					t.Errorf("%s %s asks %d times for %s", p.path, when, asked[a], a)
+				}
+			}
+		}
+		b.Go(p.path)
+		once("at first")
+		c.plug("")
+		b.See("Reconnecting")
+		browser.Eval[any](b, `void (asked = {})`)
+		c.plug(hostOf(y.URL))
+		once("after a gap")
+	}
+}

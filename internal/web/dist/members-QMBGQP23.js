@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-B3OOZZHI.js";import"./chunk-NPRTDGYH.js";import"./chunk-EPTIRIH5.js";import"./chunk-4G4JOAUU.js";import"./chunk-EC52BMM5.js";import"./chunk-XQQWDVU4.js";import"./chunk-UV7TK3W7.js";import"./chunk-X5PEAEKZ.js";import"./chunk-YSHPCQ2J.js";import"./chunk-OCCX5GYR.js";import"./chunk-7DXHBPE7.js";export{c as default,b as does,a as roles};

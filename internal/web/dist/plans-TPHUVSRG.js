@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-5XTCFYMH.js";import"./chunk-FMKHGTGG.js";import"./chunk-EC52BMM5.js";import"./chunk-XQQWDVU4.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-UV7TK3W7.js";import"./chunk-X5PEAEKZ.js";import"./chunk-YSHPCQ2J.js";import"./chunk-OCCX5GYR.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
