@@ -3,7 +3,9 @@
 package dashboard_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/id"
@@ -66,4 +68,36 @@ func TestAskedOnce(t *testing.T) {
 		c.plug(hostOf(y.URL))
 		once("after a gap")
 	}
+}
+
+// A list that no topic tells of is asked for again while somebody looks, and keeps the rows
+// beyond the first that they have asked for.
+func TestMoreRowsStay(t *testing.T) {
+	t.Parallel()
+	y := start(t)
+	hook := func(name string) seed.Row {
+		return seed.Webhook{ID: id.New(), Account: y.Account, Name: name, Unhealthy: time.Now().UnixMicro()}
+	}
+	y.Write(y.Account, func(tx *db.Tx) error {
+		var rows []seed.Row
+		for n := range 60 {
+			rows = append(rows, hook(fmt.Sprint("hook ", n)))
+		}
+		return seed.Add(tx, rows...)
+	})
+	b := y.open(1440, 900)
+	b.Before(counted)
+	b.Go("/ui/settings/webhooks")
+	shows := func(n int) {
+		t.Helper()
+		b.Until(fmt.Sprint(n, " webhooks"), `document.querySelectorAll("ul[aria-label=Webhooks] > li").length === `+fmt.Sprint(n))
+	}
+	shows(50)
+	b.Button("Show more")
+	shows(60)
+	y.Write(y.Account, func(tx *db.Tx) error { return seed.Add(tx, hook("the newest")) })
+	b.See("the newest")
+	shows(61)
+	b.Until("it is asked for once more", `asked["/v1/webhooks"] > 4`)
+	shows(61)
 }

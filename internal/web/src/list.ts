@@ -49,6 +49,7 @@ export class List<R extends { id: string }> {
   private next: string | undefined;
   private cut = false; // whether the server has rows beyond those it answers
   private busy = false;
+  private deep = false; // whether somebody asked for more than the first rows
   private readonly asked = new Asked<Told>();
   // What was done to rows here until the server has answered, and what it told of them last.
   private assumed = new Map<string, { change: Partial<R>; told: R }>();
@@ -135,18 +136,38 @@ export class List<R extends { id: string }> {
   }
 
   // load asks for the first rows.
-  async load() {
+  load() {
+    return this.begin(false);
+  }
+
+  // refresh asks for the first rows where no topic tells of them, and leaves those beyond
+  // them as they are, if somebody has asked for more. While they read further down,
+  // what they see does not move.
+  async refresh() {
+    if (this.busy) return;
+    if (this.hold) return this.freshen(() => this.fetch(undefined, this.off.signal));
+    return this.begin(this.deep);
+  }
+
+  private async begin(keep: boolean) {
     const n = this.asked.begin(),
       page = await this.ask(undefined, n);
     const since = page && this.asked.end(n);
     if (!page || !since) return;
     batch(() => {
-      const had = new Set(page.data.map((r) => r.id));
+      const ids = page.data.map((r) => r.id),
+        had = new Set(ids),
+        now = this.ids.value,
+        after = keep && page.next_cursor ? now.slice(now.indexOf(ids.at(-1) ?? "") + 1) : [];
       this.put(page.data);
-      for (const id of this.rows.keys()) if (!had.has(id)) this.rows.delete(id);
-      this.ids.value = page.data.map((r) => r.id);
+      this.ids.value = [...ids, ...after.filter((id) => !had.has(id))];
+      const all = new Set(this.ids.value);
+      for (const id of this.rows.keys()) if (!all.has(id)) this.rows.delete(id);
       this.fresh.value = [];
-      this.next = page.next_cursor ?? undefined;
+      if (!after.length) {
+        this.next = page.next_cursor ?? undefined;
+        this.deep = false;
+      }
       this.cut = page.has_more ?? false;
       this.state.value = "ready";
       this.failure.value = undefined;
@@ -169,6 +190,7 @@ export class List<R extends { id: string }> {
       this.put(page.data);
       this.ids.value = [...this.ids.value, ...page.data.map((r) => r.id).filter((id) => !had.has(id))];
       this.next = page.next_cursor ?? undefined;
+      this.deep = true;
       this.apply(since);
     });
   }

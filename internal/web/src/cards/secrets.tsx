@@ -33,7 +33,7 @@ export function Secrets<P extends At | {}>(p: {
     const page = await p.list({ ...p.at, cursor, per_page: 100 }, { signal });
     return { ...page, data: page.data.map((s) => ({ ...s, id: s.name + "\n" + (s.environment ?? "") })) };
   });
-  useFresh(list);
+  useFresh(30, list);
   const [broker, setBroker] = useState(false);
   return (
     <>

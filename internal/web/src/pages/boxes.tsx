@@ -8,7 +8,7 @@ import { listen } from "../live";
 import { go, query, setQuery } from "../route";
 import { inert } from "../ui/ansi";
 import { Dialog } from "../ui/dialog";
-import { useEvery } from "../ui/every";
+import { useFresh } from "../ui/every";
 import { Form } from "../ui/form";
 import { gate } from "../ui/gate";
 import { number, of, Once, pairs, Text } from "../ui/inputs";
@@ -40,7 +40,7 @@ export default function Boxes() {
     (cursor, signal) => boxList({ cursor, per_page: 100, filter: own.filter }, { signal }),
     { topic: "runners", fits: own.fits },
   );
-  useEvery(15, () => void list.load(), [list]);
+  useFresh(15, list);
   const boxes = list.ids.value.map((id) => list.rows.get(id)!.value).filter((b) => b.state !== "revoked");
   const slots = boxes.reduce((n, b) => n + (stateOf(b) === "online" ? b.slots : 0), 0),
     busy = boxes.reduce((n, b) => n + b.presence.active, 0);

@@ -28,7 +28,7 @@ export default function Issues(p: PageProps) {
       { signal },
     ),
   );
-  useFresh(list);
+  useFresh(30, list);
   return (
     <section class="fill">
       <Head title={`Issues of ${owner}/${repo}`} count={list.count}>

@@ -47,7 +47,7 @@ function All() {
     const page = await templateList({ cursor, per_page: 100 }, { signal });
     return { ...page, data: page.data.map((t) => ({ ...t, id: t.name })) };
   });
-  useFresh(list);
+  useFresh(30, list);
   const [open, set] = useState<Template | "new">();
   return (
     <>

@@ -27,16 +27,13 @@ export function bytes(n: number | null | undefined): string {
   return "";
 }
 
-// Reread is a list that useFresh asks for again.
-type Reread = { load: () => Promise<void>; hold: boolean; ids: { peek: () => string[] } };
-
-// useFresh keeps lists fresh that no topic tells of: every half minute while somebody looks,
-// unless they have scrolled down or asked for more rows than come at once.
-export function useFresh(...lists: Reread[]) {
+// useFresh keeps lists fresh that no topic tells of, every so many seconds while somebody
+// looks.
+export function useFresh(seconds: number, ...lists: { refresh: () => Promise<void> }[]) {
   useEvery(
-    30,
+    seconds,
     () => {
-      for (const l of lists) if (!l.hold && l.ids.peek().length <= 50) void l.load();
+      for (const l of lists) void l.refresh();
     },
     lists,
   );

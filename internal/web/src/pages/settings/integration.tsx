@@ -17,7 +17,7 @@ import { said } from "../../api";
 import { useList, useOne } from "../../list";
 import { go, type PageProps } from "../../route";
 import { inert } from "../../ui/ansi";
-import { useEvery } from "../../ui/every";
+import { useEvery, useFresh } from "../../ui/every";
 import { Form } from "../../ui/form";
 import { Cards, lines, of, Once, pairs, Switch, Text, unpaired } from "../../ui/inputs";
 import { Act, Code, Coming, Empty, Fact, Facts, Head } from "../../ui/parts";
@@ -40,7 +40,8 @@ export default function Integration(p: PageProps) {
     void one.load();
     void sent.load();
   };
-  useEvery(10, again, [one, sent]);
+  useEvery(10, () => void one.load(), [one]);
+  useFresh(10, sent);
   if (!s)
     return (
       <>

@@ -38,7 +38,7 @@ export default function Integrations() {
   const list = useList<Source>("sources", (cursor, signal) => integrationList({ cursor, per_page: 50 }, { signal })),
     [made, setMade] = useState<ConnectedSource>(),
     [kind, setKind] = useState("gitlab");
-  useFresh(list);
+  useFresh(30, list);
   return (
     <>
       <Head title="Integrations" />

@@ -80,7 +80,7 @@ export default function Keys() {
   const list = useList<BillingKey>("keys", (cursor, signal) => billingKeysList({ cursor, per_page: 50 }, { signal })),
     [pricing, setPricing] = useState(""),
     [provider, setProvider] = useState<Provider>("anthropic");
-  useFresh(list);
+  useFresh(30, list);
   const prices = useList<AccountPrice & { id: string }>("prices", async (cursor, signal) => {
     const page = await billingPriceList({ cursor, per_page: 100 }, { signal });
     return { ...page, data: page.data.map((x) => ({ ...x, id: x.provider + "/" + x.model })) };

@@ -41,7 +41,7 @@ export default function Members() {
       memberListInvitations({ cursor, per_page: 50 }, { signal }),
     ),
     [link, setLink] = useState({ text: "", to: "" });
-  useFresh(list, invited);
+  useFresh(30, list, invited);
   const again = () => {
     void list.load();
     void invited.load();

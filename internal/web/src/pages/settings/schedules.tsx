@@ -38,7 +38,7 @@ export default function Schedules() {
     }),
     [open, set] = useState<Schedule | "new">(),
     again = () => void list.load();
-  useFresh(list);
+  useFresh(30, list);
   return (
     <>
       <Head title="Schedules">

@@ -75,7 +75,7 @@ export default function Tokens() {
     setMintable(page.mintable_scopes);
     return page;
   });
-  useFresh(list);
+  useFresh(30, list);
   const by = new Map<string, string[]>();
   for (const s of mintable) {
     const n = group(s).noun;

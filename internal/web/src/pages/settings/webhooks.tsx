@@ -14,7 +14,7 @@ import {
 import { Who } from "../../cards/who";
 import { useList, type List } from "../../list";
 import { inert } from "../../ui/ansi";
-import { useEvery } from "../../ui/every";
+import { useFresh } from "../../ui/every";
 import { Form } from "../../ui/form";
 import { Cards, Choice, of, Once, Text } from "../../ui/inputs";
 import { Act, Head } from "../../ui/parts";
@@ -66,7 +66,7 @@ export default function Webhooks() {
     void list.load();
     void sent.load();
   };
-  useEvery(5, again, [list, sent]);
+  useFresh(5, list, sent);
   return (
     <>
       <Head title="Webhooks" />

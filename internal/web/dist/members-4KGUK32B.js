@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-F644T4MZ.js";import"./chunk-W6DHKDML.js";import"./chunk-EPTIRIH5.js";import"./chunk-QJ777HLX.js";import"./chunk-LCKWBJXL.js";import"./chunk-XQQWDVU4.js";import"./chunk-3CKQXGGG.js";import"./chunk-6DW4W6FM.js";import"./chunk-PDXPNZ7G.js";import"./chunk-5JMPMYB7.js";import"./chunk-7DXHBPE7.js";export{c as default,b as does,a as roles};
