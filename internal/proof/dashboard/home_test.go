@@ -161,6 +161,8 @@ func TestHomeHasAllThatWaits(t *testing.T) {
 	is(b, `document.querySelectorAll("li[data-id]").length`, "50")
 	b.Button("Show more")
 	is(b, `document.querySelectorAll("li[data-id]").length`, "55")
+	b.Go("/ui/escalations")
+	is(b, `document.querySelector("main .head .num")?.innerText`, "50+")
 }
 
 // A new account has its first steps on Home and nothing else. They change under the eyes

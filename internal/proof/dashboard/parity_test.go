@@ -126,6 +126,15 @@ func TestPagesOfLists(t *testing.T) {
 	}
 }
 
+// homes are the pieces that are in one file alone, and what else to use.
+var homes = []struct {
+	piece *regexp.Regexp
+	file  string
+	use   string
+}{
+	{regexp.MustCompile(`count=\{[^}]*ids\.value\.length`), "list.ts", "count={list.count}, which knows whether there are more"},
+}
+
 // Pages reach the server by the client alone, put no text into a page as markup, and
 // name no other host. Nothing in the folder ui knows a capability.
 func TestSources(t *testing.T) {
@@ -147,6 +156,11 @@ func TestSources(t *testing.T) {
 		}
 		if calls.Match(text) && !slices.Contains(doors, filepath.Base(path)) && !strings.Contains(string(text), "fetch: Fetch") {
 			t.Errorf("%s calls fetch: call a constant of client.gen.ts", path)
+		}
+		for _, h := range homes {
+			if m := h.piece.Find(text); m != nil && filepath.Base(path) != h.file {
+				t.Errorf("%s has %s: use %s", path, m, h.use)
+			}
 		}
 		if strings.Contains(path, "/ui/") && strings.Contains(string(text), "client.gen") {
 			t.Errorf("%s knows capabilities", path)

@@ -15,7 +15,7 @@ export default function Approvals() {
   });
   return (
     <>
-      <Head title="Approvals" count={list.state.value === "ready" ? list.ids.value.length : undefined} />
+      <Head title="Approvals" count={list.count} />
       <Deck list={list} empty="Nothing waits for you." card={(a) => <ApprovalCard key={a.id} of={a} />} keys={keys} />
     </>
   );

@@ -68,7 +68,7 @@ export default function Audit() {
   const set = (values: Record<string, string>) => setQuery({ ...values, event: "" });
   return (
     <section class="fill">
-      <Head title="Audit" count={list.ids.value.length + (list.more ? "+" : "")}>
+      <Head title="Audit" count={list.count}>
         <Search label="Filter events" value={q} to={(t) => set({ q: t })} />
         <Search label="Kind" whole="Kind: task, task.failed" value={kind} to={(t) => set({ kind: t })} />
         <Search label="Object" whole="Id of an object" value={object} to={(t) => set({ object: t })} />

@@ -15,7 +15,7 @@ export default function Blockers() {
   );
   return (
     <>
-      <Head title="Blockers" count={list.state.value === "ready" ? list.ids.value.length : undefined}>
+      <Head title="Blockers" count={list.count}>
         <Tabs label="Show" all={["open", "all"]} at={show} to={(s) => setQuery({ show: s === "open" ? "" : s })} />
       </Head>
       <Deck

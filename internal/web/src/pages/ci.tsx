@@ -28,7 +28,7 @@ export default function Checks() {
   );
   return (
     <section class="fill">
-      <Head title="CI runs" count={list.ids.value.length + (list.more ? "+" : "")}>
+      <Head title="CI runs" count={list.count}>
         <Tabs label="Show" all={states} at={show} to={(s) => setQuery({ show: s === "all" ? "" : s, check: "" })} />
         <Search label="Repository (owner/name)" value={repo} to={(t) => setQuery({ repo: t })} />
       </Head>

@@ -17,7 +17,7 @@ export default function Escalations() {
   const again = () => void list.load();
   return (
     <>
-      <Head title="Escalations" count={list.state.value === "ready" ? list.ids.value.length : undefined}>
+      <Head title="Escalations" count={list.count}>
         <Tabs
           label="Show"
           all={["open", "resolved", "all"]}

@@ -48,7 +48,7 @@ export default function Members() {
   };
   return (
     <>
-      <Head title="Members" count={list.ids.value.length + (list.more ? "+" : "")} />
+      <Head title="Members" count={list.count} />
       {link.text && (
         <Once name="Link of the invitation" text={link.text} kept={() => setLink({ text: "", to: "" })}>
           <Sent to={link.to} />
