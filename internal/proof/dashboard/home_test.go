@@ -242,6 +242,10 @@ func TestHomeSaysWhatWentWrong(t *testing.T) {
 	const cards = `[...document.querySelectorAll("#wrong + ul.cards > li strong")].map(e => e.innerText).join("; ")`
 	is(b, cards, box+"; chat; Old and broken")
 	is(b, amiss, "3")
+	if all := browser.Eval[[]string](b, `performance.getEntriesByType("resource").map(e => e.name)
+		.filter(url => /\/v1\/runners(\?|$)/.test(url) && !url.includes("presence%3Aoffline"))`); len(all) > 0 {
+		t.Errorf("the boxes that are gone are looked for among the first of all: %s", all)
+	}
 	b.See("It was heard last 1 h ago.")
 	b.See("Its receiver has refused every try.")
 	b.See("Two of them.")

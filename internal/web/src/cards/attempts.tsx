@@ -1,5 +1,5 @@
 // The attempts at a task: how each ended and what it cost, and the transcript of one.
-import { boxGet, taskAttempts, type Run, type TaskDetail } from "../client.gen";
+import { taskAttempts, type Run, type TaskDetail } from "../client.gen";
 import { useAgain, useList } from "../list";
 import { query, setQuery } from "../route";
 import { inert } from "../ui/ansi";
@@ -8,7 +8,7 @@ import { Empty } from "../ui/parts";
 import { Status, words } from "../ui/status";
 import { Table } from "../ui/table";
 import { Time, Took } from "../ui/time";
-import { Named } from "./named";
+import { NamedBox } from "./named";
 import { RunLog } from "./runlog";
 
 // useAttempts are the attempts at a task, fresh as the task and its cost change.
@@ -66,15 +66,7 @@ export function Runs(p: { of: TaskDetail }) {
   const newest = runs.at(-1),
     id = want ?? t.run_id ?? newest?.id,
     run = runs.find((r) => r.id === id);
-  const box = t.box_id && (
-    <Named
-      id={t.box_id}
-      href={"/ui/boxes/" + t.box_id}
-      get={boxGet}
-      read={(signal) => boxGet({ id: t.box_id! }, { signal })}
-      name={(b) => b.name}
-    />
-  );
+  const box = t.box_id && <NamedBox id={t.box_id} />;
   const works = t.status === "claimed" || t.status === "running";
   return (
     <>

@@ -56,7 +56,7 @@ export function BlockerCard(p: { of: Blocker }) {
               id={b.task_id}
               href={"/ui/tasks/" + b.task_id}
               get={taskRunStatus}
-              read={(signal) => taskRunStatus({ id: b.task_id }, { signal })}
+              read={() => taskRunStatus({ id: b.task_id })}
               name={(t) => t.title}
             />
           </strong>

@@ -69,20 +69,12 @@ function Thing(p: { noun: string; id: string }) {
         id={id}
         href={"/ui/tasks/" + id}
         get={taskRunStatus}
-        read={(signal) => taskRunStatus({ id }, { signal })}
+        read={() => taskRunStatus({ id })}
         name={(t) => t.title}
       />
     );
   if (p.noun === "pull request")
-    return (
-      <Named
-        id={id}
-        href={"/ui/prs/" + id}
-        get={prGet}
-        read={(signal) => prGet({ id }, { signal })}
-        name={(r) => r.title}
-      />
-    );
+    return <Named id={id} href={"/ui/prs/" + id} get={prGet} read={() => prGet({ id })} name={(r) => r.title} />;
   return <a href={"/ui/blockers/" + id}>its question</a>;
 }
 

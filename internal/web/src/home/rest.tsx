@@ -12,7 +12,7 @@ import {
 } from "../client.gen";
 import { can } from "../cards/can";
 import { Clears, Hold, Until } from "../cards/hold";
-import { NamedTask } from "../cards/named";
+import { NamedBox, NamedTask } from "../cards/named";
 import { useAgain, useList, useOne, type List } from "../list";
 import { may } from "../session";
 import { inert } from "../ui/ansi";
@@ -27,7 +27,7 @@ import { deadOf, goneOf, pullsOf, rowsOf, stuckOf, type Wrong } from "./wrong";
 export function Rest(p: { wrong: Wrong; above: ReadonlySet<string> | undefined }) {
   return (
     <>
-      <Runs boxes={new Map(rowsOf(p.wrong.boxes).map((b) => [b.id, b.name]))} />
+      <Runs />
       {p.above ? <WentWrong of={p.wrong} above={p.above} /> : <Loading />}
       <Why />
       <Since />
@@ -45,7 +45,7 @@ function More(p: { of: List<any> }) {
   ) : null;
 }
 
-function Runs(p: { boxes: Map<string, string> }) {
+function Runs() {
   const runs = useList<Task>(
     "r",
     (cursor, signal) => taskList({ cursor, filter: ["status:running,claimed"], per_page: 50 }, { signal }),
@@ -60,28 +60,25 @@ function Runs(p: { boxes: Map<string, string> }) {
         <Trouble error={new Error(runs.error.value)} again={() => void runs.load()} />
       ) : runs.ids.value.length ? (
         <ul class="cards" id="runs">
-          {rowsOf(runs).map((t) => {
-            const box = t.box_id && (p.boxes.get(t.box_id) ?? t.box_id.slice(0, 8));
-            return (
-              <TaskCard key={t.id} of={t}>
-                {box && (
-                  <p class="dim">
-                    on <a href={"/ui/boxes/" + t.box_id}>{inert(box)}</a>
-                    {t.activity && <> · {inert(t.activity)}</>}
-                  </p>
-                )}
-                {t.holds.some((h) => h.clear?.capability.startsWith("blocker.")) && (
-                  <p class="hold">
-                    It waits for <a href="#waits">an answer above</a>.
-                  </p>
-                )}
-                <div class="acts">
-                  <Status of={t.status} />
-                  <Took from={t.started_at ?? t.claimed_at} to={null} /> <span class="num">{usd(t.budget.spent)}</span>
-                </div>
-              </TaskCard>
-            );
-          })}
+          {rowsOf(runs).map((t) => (
+            <TaskCard key={t.id} of={t}>
+              {t.box_id && (
+                <p class="dim">
+                  on <NamedBox id={t.box_id} />
+                  {t.activity && <> · {inert(t.activity)}</>}
+                </p>
+              )}
+              {t.holds.some((h) => h.clear?.capability.startsWith("blocker.")) && (
+                <p class="hold">
+                  It waits for <a href="#waits">an answer above</a>.
+                </p>
+              )}
+              <div class="acts">
+                <Status of={t.status} />
+                <Took from={t.started_at ?? t.claimed_at} to={null} /> <span class="num">{usd(t.budget.spent)}</span>
+              </div>
+            </TaskCard>
+          ))}
         </ul>
       ) : (
         <Empty>No box is at work.</Empty>
@@ -197,7 +194,7 @@ function WentWrong(p: { of: Wrong; above: ReadonlySet<string> }) {
           ))}
         </ul>
       )}
-      <More of={w.stuck.more ? w.stuck : w.ended} />
+      <More of={[w.boxes, w.stuck].find((l) => l.more) ?? w.ended} />
     </>
   );
 }

@@ -51,14 +51,17 @@ export function useWrong() {
   );
   const boxes = useList<Box>(
     "b",
-    (cursor, signal) => (may(boxList) ? boxList({ cursor, per_page: 100 }, { signal }) : Promise.resolve(none)),
-    { topic: "runners", fits: () => true },
+    (cursor, signal) =>
+      may(boxList)
+        ? boxList({ cursor, filter: ["state:enrolled", "presence:offline"], per_page: 100 }, { signal })
+        : Promise.resolve(none),
+    { topic: "runners", fits: gone, drop: true },
   );
   const hooks = useOne<{ data: Webhook[] }>("h", (signal) =>
     may(webhookList) ? webhookList({ per_page: 100 }, { signal }) : Promise.resolve(none),
   );
   useEvery(30, () => {
-    void boxes.load(); // nothing tells that a box fell silent before it is looked at
+    void boxes.refresh(); // nothing tells that a box fell silent before it is looked at
     void hooks.load();
   }, [boxes, hooks]);
   return { ended, stuck, pulls, boxes, hooks };

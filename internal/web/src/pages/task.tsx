@@ -1,12 +1,12 @@
 // One task: what it is, why it waits, what its agent does, what came of it.
-import { boxGet, prGet, taskResult, taskRunStatus, type PullRequest, type TaskDetail } from "../client.gen";
+import { prGet, taskResult, taskRunStatus, type PullRequest, type TaskDetail } from "../client.gen";
 import { Attempts, Runs } from "../cards/attempts";
 import { over } from "../cards/can";
 import { Deeds } from "../cards/deeds";
 import { Failure } from "../cards/failure";
 import { Graph } from "../cards/graph";
 import { Hold } from "../cards/hold";
-import { Named, NamedAsk } from "../cards/named";
+import { Named, NamedAsk, NamedBox } from "../cards/named";
 import { Who } from "../cards/who";
 import { useOne } from "../list";
 import { query, setQuery, type PageProps } from "../route";
@@ -73,13 +73,7 @@ export default function TaskPage(p: PageProps) {
         )}
         {t.box_id && (
           <Fact name="Box">
-            <Named
-              id={t.box_id}
-              href={"/ui/boxes/" + t.box_id}
-              get={boxGet}
-              read={(signal) => boxGet({ id: t.box_id! }, { signal })}
-              name={(b) => b.name}
-            />
+            <NamedBox id={t.box_id} />
           </Fact>
         )}
         {t.plan && (
@@ -93,7 +87,7 @@ export default function TaskPage(p: PageProps) {
               id={t.pr_id}
               href={"/ui/prs/" + t.pr_id}
               get={prGet}
-              read={(signal) => prGet({ id: t.pr_id! }, { signal })}
+              read={() => prGet({ id: t.pr_id! })}
               name={(x) => (x.number ? "#" + x.number : words(x.state))}
             />
           </Fact>
