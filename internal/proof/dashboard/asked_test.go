@@ -14,10 +14,12 @@ import (
 	"yardmaster/internal/proof/seed"
 )
 
-// counted has a page count in asked how often it asks for each address.
-const counted = `(() => { window.asked = {}; const ask = window.fetch; window.fetch = (url, how) => {
+// counted has a page count in asked how often it asks for each path, and in whole for each
+// address with what it asks of it.
+const counted = `(() => { window.asked = {}; window.whole = {}; const ask = window.fetch; window.fetch = (url, how) => {
 	const path = new URL(url, location.href).pathname;
 	asked[path] = (asked[path] ?? 0) + 1;
+	whole[url] = (whole[url] ?? 0) + 1;
 	return ask(url, how);
 } })()`
 
@@ -31,8 +33,10 @@ func TestAskedOnce(t *testing.T) {
 	y.repo()
 	repo := y.repoID()
 	y.Block(y.task("Needs a key", "Nothing to do."), "missing_credential", map[string]string{"KEY": "env_secret"})
+	task, pull := id.New(), id.New()
 	y.Write(y.Account, func(tx *db.Tx) error {
-		return seed.Add(tx, seed.Pull{ID: id.New(), Account: y.Account, Repo: repo, Title: "Gamma", Number: 1, State: "closed"})
+		return seed.Add(tx, seed.Task{ID: task, Account: y.Account, Repo: repo, Title: "Alpha", Status: "completed"},
+			seed.Pull{ID: pull, Account: y.Account, Repo: repo, Title: "Gamma", Number: 1, State: "closed", Task: &task})
 	})
 	c.plug(hostOf(y.URL))
 	b := browser.Open(t, url, 1440, 900)
@@ -48,12 +52,13 @@ func TestAskedOnce(t *testing.T) {
 		{"/ui/repos/acme/web/merge-queue", []string{web + "/merge-queue"}},
 		{"/ui/repos/acme/web/reviews", []string{web + "/reviews"}},
 		{"/ui/plans", []string{"/v1/plans"}},
+		{"/ui/prs/" + pull + "?tab=review", []string{"/v1/prs/" + pull + "/review-runs"}},
 	} {
 		once := func(when string) {
 			t.Helper()
 			b.Until("live", `document.querySelector(".link.live")`)
 			// Longer than anything waits for more changes before it asks again.
-			asked := browser.Eval[map[string]int](b, `new Promise(go => setTimeout(() => go(asked), 2000))`)
+			asked := browser.Eval[map[string]int](b, `new Promise(go => setTimeout(() => go(asked), 1400))`)
 			for _, a := range append(p.asks, "/v1/overview/counts", "/v1/notifications/counts") {
 				if asked[a] != 1 {
 					t.Errorf("%s %s asks %d times for %s", p.path, when, asked[a], a)
@@ -62,6 +67,10 @@ func TestAskedOnce(t *testing.T) {
 		}
 		b.Go(p.path)
 		once("at first")
+		// A list is asked for once more when the stream that tells of its rows has opened.
+		if more := browser.Eval[[]string](b, `Object.keys(whole).filter(url => whole[url] > 2)`); len(more) > 0 {
+			t.Errorf("%s asks more than twice for %s", p.path, more)
+		}
 		c.plug("")
 		b.See("Reconnecting")
 		browser.Eval[any](b, `void (asked = {})`)

@@ -1,14 +1,7 @@
 // A blocker: what the agent asks, and the form that answers it. What is sent cannot be
 // read back.
-import {
-  blockerAnswer,
-  blockerSubmit,
-  blockerWithdraw,
-  taskRunStatus,
-  type Blocker,
-  type BlockerFormField,
-} from "../client.gen";
-import { Named } from "./named";
+import { blockerAnswer, blockerSubmit, blockerWithdraw, type Blocker, type BlockerFormField } from "../client.gen";
+import { NamedTask } from "./named";
 import { Markdown } from "../ui/markdown";
 import { inert } from "../ui/ansi";
 import { Field, Form } from "../ui/form";
@@ -52,13 +45,7 @@ export function BlockerCard(p: { of: Blocker }) {
         <p>
           {b.kind.replaceAll("_", " ")} for{" "}
           <strong>
-            <Named
-              id={b.task_id}
-              href={"/ui/tasks/" + b.task_id}
-              get={taskRunStatus}
-              read={() => taskRunStatus({ id: b.task_id })}
-              name={(t) => t.title}
-            />
+            <NamedTask id={b.task_id} />
           </strong>
         </p>
         <p class="dim">

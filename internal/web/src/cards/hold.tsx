@@ -7,11 +7,10 @@ import {
   boxAdd,
   prGet,
   taskRetryNow,
-  taskRunStatus,
   type TaskClear,
   type TaskHold,
 } from "../client.gen";
-import { Named } from "./named";
+import { Named, NamedTask } from "./named";
 import { may } from "../session";
 import { inert } from "../ui/ansi";
 import { Act } from "../ui/parts";
@@ -63,16 +62,7 @@ const part =
 
 function Thing(p: { noun: string; id: string }) {
   const id = p.id;
-  if (p.noun === "task")
-    return (
-      <Named
-        id={id}
-        href={"/ui/tasks/" + id}
-        get={taskRunStatus}
-        read={() => taskRunStatus({ id })}
-        name={(t) => t.title}
-      />
-    );
+  if (p.noun === "task") return <NamedTask id={id} />;
   if (p.noun === "pull request")
     return <Named id={id} href={"/ui/prs/" + id} get={prGet} read={() => prGet({ id })} name={(r) => r.title} />;
   return <a href={"/ui/blockers/" + id}>its question</a>;

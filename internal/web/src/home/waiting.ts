@@ -74,8 +74,15 @@ const held = (t: Task) => t.status === "held" && !t.holds.some((h) => h.clear?.c
 
 const step = 50;
 
+type Source = Omit<Rows<any>, "rows"> & Pick<List<any>, "rows">;
+
 // pulls are the ids of pull requests of which a card is shown; undefined until that is known.
-export type Waiting = Rows<Wait> & { readonly total: number; readonly pulls: ReadonlySet<string> | undefined };
+// needing are all that need a person.
+export type Waiting = Rows<Wait> & {
+  readonly total: number;
+  readonly pulls: ReadonlySet<string> | undefined;
+  readonly needing: List<PullRequest>;
+};
 
 export function useWaiting(): Waiting {
   const approvals = useList<Approval>(
@@ -117,16 +124,13 @@ export function useWaiting(): Waiting {
     ),
     { topic: "plans", fits: (p) => p.bucket === "held" && may(planApprove), drop: true },
   );
-  const pulls = useList<PullRequest>(
+  const needing = useList<PullRequest>(
     "r",
     whole(
-      () => may(prMerge),
-      async (cursor, signal) => {
-        const page = await prAll({ cursor, filter: ["waits:person"], per_page: 200 }, { signal });
-        return { ...page, data: page.data.filter(pull) };
-      },
+      () => may(prAll),
+      (cursor, signal) => prAll({ cursor, filter: ["waits:person"], per_page: 200 }, { signal }),
     ),
-    { topic: "prs", fits: (r) => pull(r) && may(prMerge), drop: true },
+    { topic: "prs", fits: (r) => r.state === "open" && !!r.needs_person, drop: true },
   );
   const tasks = useList<Task>(
     "t",
@@ -140,8 +144,24 @@ export function useWaiting(): Waiting {
     { topic: "tasks", fits: (t) => held(t) && may(taskRedispatch), drop: true },
   );
   return useMemo(() => {
+    const pulls: Source = {
+      ids: computed(() =>
+        needing.ids.value.filter((id) => {
+          const r = needing.rows.get(id)?.value;
+          return r && pull(r) && may(prMerge);
+        }),
+      ),
+      rows: needing.rows,
+      state: needing.state,
+      error: needing.error,
+      get more() {
+        return needing.more && may(prMerge);
+      },
+      load: () => needing.load(),
+      older: () => needing.older(),
+    };
     const shown = signal(step),
-      lists: Record<Wait["noun"], List<any>> = {
+      lists: Record<Wait["noun"], Source> = {
         approval: approvals,
         blocker: blockers,
         escalation: escalations,
@@ -169,6 +189,7 @@ export function useWaiting(): Waiting {
     const nouns = computed(() => new Map(all.value.map((w) => [w.id, w.noun])));
     const every = Object.values(lists);
     return {
+      needing,
       ids: computed(() => all.value.slice(0, shown.value).map((w) => w.id)),
       rows: {
         get(id: string) {
@@ -202,5 +223,5 @@ export function useWaiting(): Waiting {
         await Promise.all(every.map((l) => l.older()));
       },
     };
-  }, [approvals, blockers, escalations, plans, pulls, tasks]);
+  }, [approvals, blockers, escalations, plans, needing, tasks]);
 }

@@ -2,7 +2,6 @@
 // up, pull requests whose repair is spent.
 import {
   boxList,
-  prAll,
   taskList,
   webhookList,
   type Box,
@@ -25,7 +24,8 @@ const gone = (b: Box) => b.state === "enrolled" && b.presence.status === "offlin
 
 export type Wrong = ReturnType<typeof useWrong>;
 
-export function useWrong() {
+// useWrong is given the pull requests that need a person.
+export function useWrong(pulls: List<PullRequest>) {
   const ended = useList<Task>(
     "f",
     (cursor, signal) =>
@@ -39,15 +39,6 @@ export function useWrong() {
     (cursor, signal) =>
       may(taskList) ? taskList({ cursor, filter: ["stuck:true"], per_page: 50 }, { signal }) : Promise.resolve(none),
     { topic: "tasks", fits: (t) => t.stuck && t.status !== "failed", drop: true },
-  );
-  const pulls = useList<PullRequest>(
-    "p",
-    async (cursor, signal) => {
-      if (!may(prAll)) return none;
-      const page = await prAll({ cursor, filter: ["waits:person"], per_page: 200 }, { signal });
-      return { ...page, data: page.data.filter(spent) };
-    },
-    { topic: "prs", fits: spent, drop: true },
   );
   const boxes = useList<Box>(
     "b",
@@ -75,11 +66,16 @@ export const deadOf = (w: Wrong): Webhook[] => (w.hooks.value.value?.data ?? [])
 
 // pullsOf are the pull requests whose repair is spent, but those of which a card stands above.
 export const pullsOf = (w: Wrong, above: ReadonlySet<string>): PullRequest[] =>
-  rowsOf(w.pulls).filter((r) => !above.has(r.id));
+  rowsOf(w.pulls).filter((r) => spent(r) && !above.has(r.id));
 
 // stuckOf are the stuck tasks whose pull request is not told of itself.
 export const stuckOf = (w: Wrong, above: ReadonlySet<string>): Task[] => {
-  const told = new Set([...w.pulls.ids.value, ...above]);
+  const told = new Set([
+    ...rowsOf(w.pulls)
+      .filter(spent)
+      .map((r) => r.id),
+    ...above,
+  ]);
   return rowsOf(w.stuck).filter((t) => !t.pr_id || !told.has(t.pr_id));
 };
 

@@ -41,7 +41,7 @@ export default function Home() {
 
 function Work() {
   const waiting = useWaiting(),
-    wrong = useWrong();
+    wrong = useWrong(waiting.needing);
   const burn = useOne("burn", (signal) => overviewBurn({}, { signal }), { counts: ["sessions"] });
   const [body, set] = useState<Body | undefined>(),
     [failed, fail] = useState<unknown>();

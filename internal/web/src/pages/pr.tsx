@@ -23,7 +23,6 @@ import { ApprovalCard } from "../cards/approval";
 import { decide } from "../cards/decide";
 import { FindingCard } from "../cards/finding";
 import { held, Reviewed } from "../cards/reviewed";
-import { NamedTask } from "../cards/named";
 import { Who } from "../cards/who";
 import { useAgain, useList, useOne, type List } from "../list";
 import { go, here, query, setQuery, type PageProps } from "../route";
@@ -198,16 +197,7 @@ function About(p: { of: PullRequest }) {
           </small>
         </Fact>
       )}
-      {r.task_id && (
-        <Fact name="Task">
-          <NamedTask id={r.task_id} />
-        </Fact>
-      )}
-      {r.task_id && may(taskRunStatus) && (
-        <Fact name="Cost">
-          <Cost task={r.task_id} />
-        </Fact>
-      )}
+      {r.task_id && <From task={r.task_id} />}
       <Fact name="Opened">
         <Time at={r.created_at} /> by {r.author ? inert(r.author) : r.author_kind}
       </Fact>
@@ -242,9 +232,27 @@ function About(p: { of: PullRequest }) {
   );
 }
 
-function Cost(p: { task: string }) {
-  const one = useOne(p.task, (signal) => taskRunStatus({ id: p.task }, { signal }), { topic: "tasks", id: p.task });
-  return <span class="num">{usd(one.value.value?.budget.spent)}</span>;
+// From is the task that it came from, and what that cost.
+function From(p: { task: string }) {
+  const id = p.task,
+    sees = may(taskRunStatus),
+    one = useOne(id, (signal) => (sees ? taskRunStatus({ id }, { signal }) : Promise.reject(new Error(""))), {
+      topic: "tasks",
+      id,
+    }),
+    t = one.value.value;
+  return (
+    <>
+      <Fact name="Task">
+        <a href={"/ui/tasks/" + id}>{inert(t?.title || id.slice(0, 8))}</a>
+      </Fact>
+      {sees && (
+        <Fact name="Cost">
+          <span class="num">{usd(t?.budget.spent)}</span>
+        </Fact>
+      )}
+    </>
+  );
 }
 
 // Actions are what a person may do whether asked or not.
