@@ -1,6 +1,7 @@
 // The merge queue of a repository: what is tried together, and what waits.
 import { prQueue, type MergeMember, type MergeQueue } from "../client.gen";
 import { useAgain, useOne } from "../list";
+import type { Patch } from "../live";
 import type { PageProps } from "../route";
 import { Coming, Empty, Head } from "../ui/parts";
 import { Status, words } from "../ui/status";
@@ -8,10 +9,13 @@ import { Time } from "../ui/time";
 
 export default function Queue(p: PageProps) {
   const { owner, repo } = p.params as { owner: string; repo: string },
-    one = useOne<MergeQueue>(owner + "/" + repo, (signal) => prQueue({ owner, repo }, { signal })),
+    full = owner + "/" + repo,
+    one = useOne<MergeQueue>(full, (signal) => prQueue({ owner, repo }, { signal })),
     q = one.value.value;
-  useAgain("prs", undefined, () => void one.load());
-  useAgain("ci", undefined, () => void one.load());
+  const own = (x: Patch) => x.row?.repo === full,
+    again = () => void one.load();
+  useAgain("prs", own, again);
+  useAgain("ci", own, again);
   return (
     <>
       <Head title={`Merge queue of ${owner}/${repo}`}>

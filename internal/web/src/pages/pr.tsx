@@ -64,8 +64,12 @@ function Whole(p: PageProps) {
   const one = useOne<PullRequestDetail>(id, (signal) => prGet({ id }, { signal }), { topic: "prs", id });
   const findings = useList<Finding>(id, (cursor, signal) => reviewFindings({ id, cursor, per_page: 200 }, { signal }));
   const [looked, setLooked] = useState("");
-  useAgain("prs", id, () => void findings.load());
-  useAgain("approvals", undefined, () => void one.load());
+  useAgain("prs", id, () => void findings.refresh());
+  useAgain(
+    "approvals",
+    (x) => x.row?.pr_id === id,
+    () => void one.load(),
+  );
   const r = one.value.value,
     a = r?.pending_action;
   const pick = (which: string) =>
@@ -342,8 +346,12 @@ function Checks(p: { id: string }) {
 function Review(p: { of: PullRequest; findings: List<Finding>; rows: Finding[] }) {
   const id = p.of.id,
     runs = useList<ReviewRun>(id + "runs", (cursor, signal) => reviewStatus({ id, cursor, per_page: 50 }, { signal }));
-  useAgain("prs", id, () => void runs.load());
-  useAgain("tasks", undefined, () => void runs.load());
+  useAgain("prs", id, () => void runs.refresh());
+  useAgain(
+    "tasks",
+    (x) => x.row?.pr_id === id,
+    () => void runs.refresh(),
+  );
   return (
     <>
       <div class="split">

@@ -17,7 +17,11 @@ export default function ReviewsPage(p: PageProps) {
   const rules = useList<ReviewRule>(key, (cursor, signal) =>
     reviewRules({ owner, repo, cursor, per_page: 100 }, { signal }),
   );
-  useAgain("prs", undefined, () => void one.load());
+  useAgain(
+    "prs",
+    (x) => x.row?.repo === key,
+    () => void one.load(),
+  );
   return (
     <>
       <Head title={`Reviews of ${key}`}>
