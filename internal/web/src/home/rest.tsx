@@ -13,7 +13,7 @@ import {
 import { can } from "../cards/can";
 import { Clears, Hold, Until } from "../cards/hold";
 import { NamedBox, NamedTask } from "../cards/named";
-import { useAgain, useList, useOne, type List } from "../list";
+import { useList, useOne, type List } from "../list";
 import { may } from "../session";
 import { inert } from "../ui/ansi";
 import { useEvery } from "../ui/every";
@@ -291,7 +291,7 @@ function Why() {
 }
 
 function Since() {
-  const one = useOne("day", (signal) => overviewDay({}, { signal }));
+  const one = useOne("day", (signal) => overviewDay({}, { signal }), { counts: ["prs", "tasks"] });
   const merged = useList<PullRequest>(
     "m",
     (cursor, signal) =>
@@ -303,7 +303,6 @@ function Since() {
       fits: (r) => r.state === "merged" && !!r.merged_at && Date.now() - Date.parse(r.merged_at) < 86_400_000,
     },
   );
-  useAgain("prs", undefined, () => void one.load());
   useEvery(60, () => void one.load(), [one]);
   const repos = one.value.value?.repos.filter((r) => r.repo || r.merged_prs || r.filed_tasks || Number(r.cost_usd));
   return (

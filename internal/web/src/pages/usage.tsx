@@ -13,7 +13,6 @@ import { query, setQuery } from "../route";
 import { may } from "../session";
 import { inert } from "../ui/ansi";
 import { Chart } from "../ui/chart";
-import { useEvery } from "../ui/every";
 import { Form } from "../ui/form";
 import { gate } from "../ui/gate";
 import { number, Text } from "../ui/inputs";
@@ -30,19 +29,22 @@ const months = () =>
 // unknown says that no call of a month has a known price, so that its sums say nothing.
 const unknown = (u: BillingUsage) => !!u.calls && u.unpriced_calls === u.calls;
 
+const counted = { counts: ["budgets"] }; // a row of it changes with each session
+
 export default function Usage() {
   const month = query().get("month") ?? "",
-    one = useOne("usage" + month, (signal) => billingUsage({ month: month || undefined }, { signal })),
+    one = useOne("usage" + month, (signal) => billingUsage({ month: month || undefined }, { signal }), counted),
     u = one.value.value,
     [open, set] = useState("");
-  const cap = useOne("cap", (signal) =>
-    may(billingSpendCapGet) ? billingSpendCapGet({}, { signal }) : Promise.reject(new Error("")),
+  const cap = useOne(
+    "cap",
+    (signal) => (may(billingSpendCapGet) ? billingSpendCapGet({}, { signal }) : Promise.reject(new Error(""))),
+    counted,
   );
   const again = () => {
     void one.load();
     void cap.load();
   };
-  useEvery(30, again, [one, cap]);
   return (
     <>
       <Head title="Usage and budgets">
