@@ -8,8 +8,10 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
+	"yardmaster/internal/id"
 	"yardmaster/internal/proof/browser"
 	"yardmaster/internal/proof/patience"
+	"yardmaster/internal/proof/seed"
 )
 
 // deeds are the names of the buttons in the head of the page.
@@ -115,4 +117,22 @@ func TestTaskThatRuns(t *testing.T) {
 	b.Button("attempts")
 	b.Until("the next attempt, by itself", fmt.Sprintf(`document.querySelectorAll("#attempts .row").length > %d`, had))
 	clean(t, b)
+}
+
+// A task that failed before it reported says so on its page, and on that of its pull request.
+func TestNoReportOfWhatFailed(t *testing.T) {
+	t.Parallel()
+	y := start(t)
+	y.repo()
+	failed, pull := id.New(), id.New()
+	repo := y.repoID()
+	y.Write(y.Account, func(tx *db.Tx) error {
+		return seed.Add(tx, seed.Task{ID: failed, Account: y.Account, Repo: repo, Title: "Alpha", Status: "failed"},
+			seed.Pull{ID: pull, Account: y.Account, Repo: repo, Title: "Gamma", State: "closed", Task: &failed})
+	})
+	b := y.open(1440, 900)
+	for _, page := range []string{"/ui/tasks/" + failed, "/ui/prs/" + pull} {
+		b.Go(page + "?tab=report")
+		b.See("There is no report: the task failed before one was written.")
+	}
 }

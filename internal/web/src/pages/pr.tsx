@@ -10,7 +10,6 @@ import {
   reviewFindings,
   reviewRerun,
   reviewStatus,
-  taskResult,
   taskRunStatus,
   type Check,
   type Finding,
@@ -22,6 +21,7 @@ import { PullState } from "../cards/pullstate";
 import { ApprovalCard } from "../cards/approval";
 import { decide } from "../cards/decide";
 import { FindingCard } from "../cards/finding";
+import { Report } from "../cards/report";
 import { held, Reviewed } from "../cards/reviewed";
 import { Who } from "../cards/who";
 import { useAgain, useList, useOne, type List } from "../list";
@@ -140,7 +140,11 @@ function Whole(p: PageProps) {
       ) : tab === "review" ? (
         <Review of={r} findings={findings} rows={rows} />
       ) : tab === "report" ? (
-        <Report of={r} />
+        r.task_id ? (
+          <Report task={r.task_id} />
+        ) : (
+          <Empty>It did not come from a task, so there is no report.</Empty>
+        )
       ) : tab === "raw" ? (
         <Raw call={prGet} input={{ id }} of={r} open />
       ) : (
@@ -454,37 +458,6 @@ function Description(p: { of: PullRequestDetail }) {
         </figcaption>
         <Markdown text={r.body} />
       </figure>
-    </>
-  );
-}
-
-function Report(p: { of: PullRequest }) {
-  return p.of.task_id ? (
-    <TaskReport id={p.of.task_id} />
-  ) : (
-    <Empty>It did not come from a task, so there is no report.</Empty>
-  );
-}
-
-function TaskReport(p: { id: string }) {
-  const one = useOne(p.id + "report", (signal) => taskResult({ id: p.id }, { signal }), {
-    topic: "tasks",
-    id: p.id,
-    changed: (was, row) => was.status !== row.status,
-  });
-  const r = one.value.value;
-  if (!r) return <Coming of={one} />;
-  return (
-    <>
-      <h2>Report</h2>
-      {r.report ? (
-        <figure class="agent">
-          <figcaption>Written by a program</figcaption>
-          <Markdown text={r.report} />
-        </figure>
-      ) : (
-        <Empty>{r.report_missing ? "The run ended without a report." : "There is no report yet."}</Empty>
-      )}
     </>
   );
 }

@@ -1,19 +1,19 @@
 // One task: what it is, why it waits, what its agent does, what came of it.
-import { prGet, taskResult, taskRunStatus, type PullRequest, type TaskDetail } from "../client.gen";
+import { prGet, taskRunStatus, type PullRequest, type TaskDetail } from "../client.gen";
 import { Attempts, Runs } from "../cards/attempts";
-import { over } from "../cards/can";
 import { Deeds } from "../cards/deeds";
 import { Failure } from "../cards/failure";
 import { Graph } from "../cards/graph";
 import { Hold } from "../cards/hold";
 import { Named, NamedAsk, NamedBox } from "../cards/named";
+import { Report } from "../cards/report";
 import { Who } from "../cards/who";
 import { useOne } from "../list";
 import { query, setQuery, type PageProps } from "../route";
 import { inert } from "../ui/ansi";
 import { Markdown } from "../ui/markdown";
 import { usd } from "../ui/money";
-import { Coming, Empty, Fact, Facts, Head, Id, Meter, Tabs } from "../ui/parts";
+import { Coming, Fact, Facts, Head, Id, Meter, Tabs } from "../ui/parts";
 import { Raw } from "../ui/raw";
 import { Status, words } from "../ui/status";
 import { Time } from "../ui/time";
@@ -115,7 +115,7 @@ export default function TaskPage(p: PageProps) {
         to={(s) => setQuery({ tab: s === "run" ? "" : s, run: "" })}
       />
       {tab === "report" ? (
-        <Report of={t} />
+        <Report task={id} />
       ) : tab === "task" ? (
         <What of={t} />
       ) : tab === "changes" && t.pr_id ? (
@@ -156,54 +156,6 @@ function What(p: { of: TaskDetail }) {
             ))}
           </ul>
         </>
-      )}
-    </>
-  );
-}
-
-function Report(p: { of: TaskDetail }) {
-  const t = p.of,
-    one = useOne(t.id + "report", (signal) => taskResult({ id: t.id }, { signal }), {
-      topic: "tasks",
-      id: t.id,
-      changed: (was, row) => was.status !== row.status,
-    });
-  const r = one.value.value;
-  if (!r) return <Coming of={one} />;
-  return (
-    <>
-      <h2>Report</h2>
-      {r.report ? (
-        <figure class="agent">
-          <figcaption>Written by a program</figcaption>
-          <Markdown text={r.report} />
-        </figure>
-      ) : (
-        <Empty>
-          {t.status === "failed" || t.status === "cancelled"
-            ? `There is no report: the task ${t.status === "failed" ? "failed" : "was cancelled"} before one was written.`
-            : r.report_missing
-              ? "The run ended without a report."
-              : over.includes(t.status)
-                ? "There is no report."
-                : "There is no report yet."}
-        </Empty>
-      )}
-      {r.ask_ids.length > 0 && (
-        <p>
-          Asks it filed:{" "}
-          {r.ask_ids.map((a, i) => (
-            <>
-              {i > 0 && ", "}
-              <NamedAsk id={a} />
-            </>
-          ))}
-        </p>
-      )}
-      {r.result !== null && (
-        <pre class="raw" tabIndex={0}>
-          {inert(JSON.stringify(r.result, null, 2))}
-        </pre>
       )}
     </>
   );
