@@ -126,6 +126,28 @@ func TestPagesOfLists(t *testing.T) {
 	}
 }
 
+// The page of an object shows it as the API has it, too.
+func TestObjectsAsData(t *testing.T) {
+	t.Parallel()
+	pages, err := os.ReadFile(filepath.Join(sources, "pages.ts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := regexp.MustCompile(`path: "([^"]*/\{id\})",[^}]*import\("\./(pages/[\w/]+)"\)`).FindAllStringSubmatch(string(pages), -1)
+	for _, m := range entries {
+		text, err := os.ReadFile(filepath.Join(sources, m[2]+".tsx"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m[1] != "/ui/call/{id}" && !strings.Contains(string(text), "<Raw ") { // a capability is no object
+			t.Errorf("%s shows no data: give it a <Raw>", m[1])
+		}
+	}
+	if len(entries) < 15 {
+		t.Errorf("%d pages of objects were found", len(entries))
+	}
+}
+
 // homes are the pieces that are in one file alone, and what else to use.
 var homes = []struct {
 	piece *regexp.Regexp

@@ -5,6 +5,7 @@ import type { PageProps } from "../route";
 import { inert } from "../ui/ansi";
 import { Markdown, pieces } from "../ui/markdown";
 import { Coming, Empty, Fact, Facts, Head } from "../ui/parts";
+import { Raw } from "../ui/raw";
 import { Status } from "../ui/status";
 import { Time } from "../ui/time";
 
@@ -100,6 +101,7 @@ export default function Fanout(p: PageProps) {
           )}
         </section>
       ))}
+      <Raw call={planContext} input={{ fanoutId: id }} of={x} />
     </>
   );
 }

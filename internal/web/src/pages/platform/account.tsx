@@ -19,6 +19,7 @@ import { Form } from "../../ui/form";
 import { Choice, number, of, Text } from "../../ui/inputs";
 import { usd } from "../../ui/money";
 import { Coming, Fact, Facts, Head, Id } from "../../ui/parts";
+import { Raw } from "../../ui/raw";
 import { Time } from "../../ui/time";
 import { OperatorKey, Sure, typed } from "./key";
 
@@ -181,6 +182,7 @@ export default function PlatformAccount(p: PageProps) {
       </Form>
       <h2>Grants</h2>
       <Grants to={{ account_id: id }} name={a.login} />
+      <Raw call={accountOrgGet} input={{ id }} of={a} />
     </>
   );
 }

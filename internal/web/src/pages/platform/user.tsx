@@ -9,6 +9,7 @@ import { Dialog } from "../../ui/dialog";
 import { Form } from "../../ui/form";
 import { gate } from "../../ui/gate";
 import { Coming, Empty, Fact, Facts, Head, Id } from "../../ui/parts";
+import { Raw } from "../../ui/raw";
 import { Status } from "../../ui/status";
 import { Time } from "../../ui/time";
 import { OperatorKey, Sure, typed } from "./key";
@@ -96,6 +97,7 @@ export default function PlatformUserPage(p: PageProps) {
       )}
       <h2>Grants</h2>
       <Grants to={{ user_id: id }} name={u.login} />
+      <Raw call={accountUserGet} input={{ id }} of={u} />
     </>
   );
 }

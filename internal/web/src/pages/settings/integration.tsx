@@ -21,6 +21,7 @@ import { useEvery, useFresh } from "../../ui/every";
 import { Form } from "../../ui/form";
 import { Cards, lines, of, Once, pairs, Switch, Text, unpaired } from "../../ui/inputs";
 import { Act, Code, Coming, Empty, Fact, Facts, Head } from "../../ui/parts";
+import { Raw } from "../../ui/raw";
 import { Status, words } from "../../ui/status";
 import { Time } from "../../ui/time";
 import { tell } from "../../ui/toast";
@@ -174,6 +175,7 @@ export default function Integration(p: PageProps) {
           </>
         )}
       </Form>
+      <Raw call={integrationGet} input={{ id }} of={s} />
     </>
   );
 }
