@@ -155,6 +155,11 @@ var homes = []struct {
 	use   string
 }{
 	{regexp.MustCompile(`count=\{[^}]*ids\.value\.length`), "list.ts", "count={list.count}, which knows whether there are more"},
+	{regexp.MustCompile(`Show more\b`), "parts.tsx", "<More>"},
+	{regexp.MustCompile(`function Figure\b`), "parts.tsx", "<Figure> of ui/parts.tsx"},
+	{regexp.MustCompile(`replaceAll\("_", " "\)`), "status.tsx", "words()"},
+	{regexp.MustCompile(`createObjectURL`), "api.ts", "keep()"},
+	{regexp.MustCompile(`call=\{prRearmBabysit\}`), "arm.tsx", "<Arm>"},
 }
 
 // Pages reach the server by the client alone, put no text into a page as markup, and

@@ -6,7 +6,7 @@ import { Markdown } from "../ui/markdown";
 import { inert } from "../ui/ansi";
 import { Field, Form } from "../ui/form";
 import { Act, copy } from "../ui/parts";
-import { Status } from "../ui/status";
+import { Status, words } from "../ui/status";
 import { Time } from "../ui/time";
 import { table } from "../own";
 
@@ -43,7 +43,7 @@ export function BlockerCard(p: { of: Blocker }) {
     <li class="card tall" data-id={b.id} tabIndex={-1}>
       <div>
         <p>
-          {b.kind.replaceAll("_", " ")} for{" "}
+          {words(b.kind)} for{" "}
           <strong>
             <NamedTask id={b.task_id} />
           </strong>

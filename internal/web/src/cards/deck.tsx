@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { here as address, visit } from "../route";
 import { unsent } from "../ui/form";
 import { useKeys } from "../ui/keys";
-import { Empty, Loading, Trouble } from "../ui/parts";
+import { Empty, Loading, More, Trouble } from "../ui/parts";
 import { keep, placeOf } from "../ui/place";
 
 // Rows are what a deck shows: a List, or several as one.
@@ -140,13 +140,7 @@ export function Deck<R>(p: Props<R>) {
           </ul>
         </>
       )}
-      {p.list.more && (
-        <p>
-          <button type="button" onClick={() => void p.list.older()}>
-            Show more
-          </button>
-        </p>
-      )}
+      <More of={p.list} />
     </>
   );
 }

@@ -3,7 +3,6 @@ import {
   planApprove,
   prAskAgain,
   prMerge,
-  prRearmBabysit,
   taskCancel,
   taskRedispatch,
   type Escalation,
@@ -12,12 +11,12 @@ import {
   type Task,
 } from "../client.gen";
 import { ApprovalCard } from "../cards/approval";
+import { Arm } from "../cards/arm";
 import { BlockerCard } from "../cards/blocker";
 import { cancelled, cancels } from "../cards/can";
 import { EscalationCard } from "../cards/escalation";
 import { Hold, Until } from "../cards/hold";
 import { inert } from "../ui/ansi";
-import { Field, Form } from "../ui/form";
 import { many, usd } from "../ui/money";
 import { Act } from "../ui/parts";
 import { Status, words } from "../ui/status";
@@ -66,24 +65,6 @@ function PlanCard(p: { of: Plan }) {
         </Act>
       </div>
     </li>
-  );
-}
-
-// Arm is the form that lets agents repair a pull request again.
-export function Arm(p: { id: string }) {
-  return (
-    <Form
-      call={prRearmBabysit}
-      submit="Re-arm"
-      said="Armed again. The next round begins soon."
-      read={(f) => ({ id: p.id, reason: String(f.get("reason") ?? "") })}
-    >
-      {(wrong) => (
-        <Field label="Reason" hint="goes to the audit log" error={wrong("reason")}>
-          {(id, by) => <input id={id} name="reason" aria-describedby={by} aria-invalid={!!by} />}
-        </Field>
-      )}
-    </Form>
   );
 }
 

@@ -10,6 +10,7 @@ import {
   type PullRequest,
   type Task,
 } from "../client.gen";
+import { Arm } from "../cards/arm";
 import { can } from "../cards/can";
 import { Clears, Hold, Until } from "../cards/hold";
 import { NamedBox, NamedTask } from "../cards/named";
@@ -18,10 +19,9 @@ import { may } from "../session";
 import { inert } from "../ui/ansi";
 import { useEvery } from "../ui/every";
 import { many, usd } from "../ui/money";
-import { Act, Coming, Empty, Loading, Trouble } from "../ui/parts";
+import { Act, Coming, Empty, Loading, More, Trouble } from "../ui/parts";
 import { Status, words } from "../ui/status";
 import { Time, Took } from "../ui/time";
-import { Arm } from "./cards";
 import { deadOf, goneOf, pullsOf, rowsOf, stuckOf, type Wrong } from "./wrong";
 
 export function Rest(p: { wrong: Wrong; above: ReadonlySet<string> | undefined }) {
@@ -33,16 +33,6 @@ export function Rest(p: { wrong: Wrong; above: ReadonlySet<string> | undefined }
       <Since />
     </>
   );
-}
-
-function More(p: { of: List<any> }) {
-  return p.of.more ? (
-    <p>
-      <button type="button" onClick={() => void p.of.older()}>
-        Show more
-      </button>
-    </p>
-  ) : null;
 }
 
 function Runs() {

@@ -1,6 +1,6 @@
 // Audit: what happened in the account, by whom, with what it changed.
 import { useState } from "preact/hooks";
-import { said } from "../api";
+import { keep, said } from "../api";
 import { auditTail, memberList, type AuditEvent } from "../client.gen";
 import { EventDetail, EventTable, sentence } from "../cards/events";
 import { learn, people, whoOf } from "../cards/who";
@@ -151,12 +151,7 @@ function Export() {
         set(lines.length);
         if (!(cursor = page.next_cursor ?? undefined)) break;
       }
-      const url = URL.createObjectURL(new Blob(lines, { type: "application/jsonl" })),
-        a = document.createElement("a");
-      a.href = url;
-      a.download = "audit.jsonl";
-      a.click();
-      setTimeout(() => URL.revokeObjectURL(url), 60_000);
+      keep(new Blob(lines, { type: "application/jsonl" }), "audit.jsonl");
       tell(`${many(lines.length, "row")} exported.`);
     } catch (e) {
       tell(said(e));

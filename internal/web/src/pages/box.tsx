@@ -34,23 +34,17 @@ const works = (t: Task) => t.status === "running" || t.status === "claimed";
 const owner = (id: string, v: string): Parameters<typeof boxSetOwner>[0] =>
   v === "org" || v === "shared" ? { id, target: v } : { id, target: "user", owner_id: v };
 
-async function running(box: string, signal: AbortSignal): Promise<{ data: Task[] }> {
-  const all = await Promise.all(
-    ["running", "claimed"].map((s) => taskList({ filter: ["status:" + s, "box:" + box], per_page: 200 }, { signal })),
-  );
-  return { data: all.flatMap((x) => x.data) };
-}
-
 export default function BoxPage(p: PageProps) {
   const id = p.params.id!,
     [leaving, setLeaving] = useState(false);
   const one = useOne<Box>(id, (signal) => boxGet({ id }, { signal }), { topic: "runners", id });
   const members = useOne("members", (signal) => memberList({}, { signal }));
-  const runs = useList<Task>(id + "runs", (_, signal) => running(id, signal), {
-    topic: "tasks",
-    fits: (t) => t.box_id === id && works(t),
-    drop: true,
-  });
+  const runs = useList<Task>(
+    id + "runs",
+    (cursor, signal) =>
+      taskList({ cursor, filter: ["status:running,claimed", "box:" + id], per_page: 200 }, { signal }),
+    { topic: "tasks", fits: (t) => t.box_id === id && works(t), drop: true },
+  );
   useEvery(10, () => void one.load(), [one]);
   const b = one.value.value,
     team = members.value.value?.data ?? [];

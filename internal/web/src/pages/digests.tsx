@@ -4,7 +4,7 @@ import { useOne } from "../list";
 import { query, setQuery } from "../route";
 import { useEvery } from "../ui/every";
 import { inert } from "../ui/ansi";
-import { Coming, Empty, Head } from "../ui/parts";
+import { Coming, Empty, Head, More } from "../ui/parts";
 import { Time } from "../ui/time";
 
 export default function Digests() {
@@ -47,13 +47,7 @@ export default function Digests() {
           </table>
         </div>
       )}
-      {d?.has_more && limit < 100 && (
-        <p>
-          <button type="button" onClick={() => setQuery({ limit: "100" })}>
-            Show more
-          </button>
-        </p>
-      )}
+      {d?.has_more && limit < 100 && <More of={{ more: true, older: () => setQuery({ limit: "100" }) }} />}
     </>
   );
 }

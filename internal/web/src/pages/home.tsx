@@ -9,7 +9,7 @@ import { countOf, useWrong } from "../home/wrong";
 import { useOne } from "../list";
 import { useEvery } from "../ui/every";
 import { usd } from "../ui/money";
-import { Head, Loading, Trouble } from "../ui/parts";
+import { Figure, Head, Loading, Trouble } from "../ui/parts";
 import { filing } from "./newtask";
 import { counts } from "../waits";
 
@@ -91,14 +91,5 @@ function Work() {
         <Loading />
       )}
     </>
-  );
-}
-
-function Figure(p: { n: number | string | undefined; name: string; href: string }) {
-  return (
-    <a href={p.href}>
-      <b class="num">{p.n ?? "…"}</b>
-      {p.name}
-    </a>
   );
 }

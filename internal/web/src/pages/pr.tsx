@@ -19,6 +19,7 @@ import {
 } from "../client.gen";
 import { PullState } from "../cards/pullstate";
 import { ApprovalCard } from "../cards/approval";
+import { Arm } from "../cards/arm";
 import { decide } from "../cards/decide";
 import { FindingCard } from "../cards/finding";
 import { Report } from "../cards/report";
@@ -29,12 +30,11 @@ import { go, here, query, setQuery, type PageProps } from "../route";
 import { may } from "../session";
 import { inert } from "../ui/ansi";
 import { Dialog } from "../ui/dialog";
-import { Field, Form } from "../ui/form";
 import { gate } from "../ui/gate";
 import { useKeys } from "../ui/keys";
 import { Markdown, pieces } from "../ui/markdown";
 import { usd } from "../ui/money";
-import { Act, Coming, Empty, Fact, Facts, Head, Id, Loading, Tabs, Trouble } from "../ui/parts";
+import { Act, Coming, Empty, Fact, Facts, Head, Id, Loading, More, Tabs, Trouble } from "../ui/parts";
 import { Raw } from "../ui/raw";
 import { Status, words } from "../ui/status";
 import { Table } from "../ui/table";
@@ -293,19 +293,7 @@ function Actions(p: { of: PullRequest }) {
       </button>
       {arm && (
         <Dialog title="Let agents repair it again" close={() => setArm(false)}>
-          <Form
-            call={prRearmBabysit}
-            submit="Re-arm"
-            said="Armed again. The next round begins soon."
-            done={() => setArm(false)}
-            read={(f) => ({ id: r.id, reason: String(f.get("reason") ?? "") })}
-          >
-            {(wrong) => (
-              <Field label="Reason" hint="goes to the audit log" error={wrong("reason")}>
-                {(id, by) => <input id={id} name="reason" autoFocus aria-describedby={by} aria-invalid={!!by} />}
-              </Field>
-            )}
-          </Form>
+          <Arm id={r.id} focus done={() => setArm(false)} />
         </Dialog>
       )}
     </>
@@ -434,13 +422,7 @@ function Review(p: { of: PullRequest; findings: List<Finding>; rows: Finding[] }
       {p.rows.length === 0
         ? p.findings.state.value === "ready" && <Empty>No finding was kept.</Empty>
         : p.rows.map((f) => <FindingCard key={f.id} of={f} head={p.of.head_sha} done={() => void p.findings.load()} />)}
-      {p.findings.more && (
-        <p>
-          <button type="button" onClick={() => void p.findings.older()}>
-            Show more
-          </button>
-        </p>
-      )}
+      <More of={p.findings} />
     </>
   );
 }

@@ -24,7 +24,7 @@ import { query, setQuery, type PageProps } from "../route";
 import { may } from "../session";
 import { inert } from "../ui/ansi";
 import { usd } from "../ui/money";
-import { Act, Code, Coming, Empty, Fact, Facts, Head, Loading, Tabs, Trouble } from "../ui/parts";
+import { Act, Code, Coming, Empty, Fact, Facts, Figure, Head, Loading, Tabs, Trouble } from "../ui/parts";
 import { Raw } from "../ui/raw";
 import { Status, words } from "../ui/status";
 import { Time } from "../ui/time";
@@ -235,15 +235,6 @@ function Overview(p: { at: At; enabled: boolean }) {
         </>
       )}
     </>
-  );
-}
-
-function Figure(p: { n: number | string; name: string; one?: string; href: string }) {
-  return (
-    <a href={p.href}>
-      <b class="num">{p.n}</b>
-      {p.n === 1 ? (p.one ?? p.name) : p.name}
-    </a>
   );
 }
 

@@ -4,7 +4,7 @@ import { reviewList, reviewRuleDelete, reviewRules, type ReviewRule, type Review
 import { useAgain, useList, useOne } from "../list";
 import type { PageProps } from "../route";
 import { inert } from "../ui/ansi";
-import { Act, Coming, Empty, Fact, Facts, Head, Trouble } from "../ui/parts";
+import { Act, Coming, Empty, Fact, Facts, Head, More, Trouble } from "../ui/parts";
 import { words } from "../ui/status";
 import { Time } from "../ui/time";
 import { brain, verdict } from "./reviewed";
@@ -130,13 +130,7 @@ export default function ReviewsPage(p: PageProps) {
           })}
         </ul>
       )}
-      {rules.more && (
-        <p>
-          <button type="button" onClick={() => void rules.older()}>
-            Show more
-          </button>
-        </p>
-      )}
+      <More of={rules} />
     </>
   );
 }

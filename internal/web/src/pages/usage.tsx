@@ -17,7 +17,7 @@ import { Form } from "../ui/form";
 import { gate } from "../ui/gate";
 import { number, Text } from "../ui/inputs";
 import { count, usd } from "../ui/money";
-import { Coming, Empty, Head, Meter } from "../ui/parts";
+import { Coming, Empty, Figure, Head, Meter } from "../ui/parts";
 import { words } from "../ui/status";
 
 const months = () =>
@@ -234,14 +234,5 @@ function Parts(p: { name: string; of: UsagePart[]; none: string }) {
         </div>
       )}
     </>
-  );
-}
-
-function Figure(p: { n: string; name: string }) {
-  return (
-    <a>
-      <b class="num">{p.n}</b>
-      {p.name}
-    </a>
   );
 }

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { List } from "../list";
 import { Field } from "./form";
-import { copy, Empty, Loading, Trouble } from "./parts";
+import { copy, Empty, Loading, More, Trouble } from "./parts";
 import { words } from "./status";
 
 type Wrong = (field: string) => string[] | undefined;
@@ -203,13 +203,7 @@ export function Cards<R extends { id: string }>(p: {
           ))}
         </ul>
       )}
-      {l.more && (
-        <p>
-          <button type="button" onClick={() => void l.older()}>
-            Show more
-          </button>
-        </p>
-      )}
+      <More of={l} />
     </>
   );
 }

@@ -55,6 +55,28 @@ export function Empty(p: Children) {
   return <p class="empty">{p.children}</p>;
 }
 
+// Figure is a number and what it counts, and where that is shown.
+export function Figure(p: { n: number | string | undefined; name: string; one?: string; href?: string }) {
+  const says = (
+    <>
+      <b class="num">{p.n ?? "…"}</b>
+      {p.n === 1 ? (p.one ?? p.name) : p.name}
+    </>
+  );
+  return p.href ? <a href={p.href}>{says}</a> : <div>{says}</div>;
+}
+
+// More asks for the rows after the last one, where there are any.
+export function More(p: { of: { readonly more: boolean; older: () => unknown } }) {
+  return p.of.more ? (
+    <p>
+      <button type="button" onClick={() => void p.of.older()}>
+        Show more
+      </button>
+    </p>
+  ) : null;
+}
+
 // Loading says so only after a while, so that nothing flickers.
 export function Loading() {
   const [late, set] = useState(false);

@@ -20,6 +20,7 @@ import { Choice, number, of, Text } from "../../ui/inputs";
 import { usd } from "../../ui/money";
 import { Coming, Fact, Facts, Head, Id } from "../../ui/parts";
 import { Raw } from "../../ui/raw";
+import { words } from "../../ui/status";
 import { Time } from "../../ui/time";
 import { OperatorKey, Sure, typed } from "./key";
 
@@ -46,7 +47,7 @@ export default function PlatformAccount(p: PageProps) {
         <OperatorKey />
       </Head>
       <Facts>
-        <Fact name="Tier">{a.tier.replaceAll("_", " ")}</Fact>
+        <Fact name="Tier">{words(a.tier)}</Fact>
         <Fact name="Billing">{a.billing ?? "–"}</Fact>
         <Fact name="Seats">
           {a.seats} paid, {a.free_devs} free

@@ -5,6 +5,7 @@ import { query, setQuery } from "../../route";
 import { inert } from "../../ui/ansi";
 import { Head, Search, Tabs } from "../../ui/parts";
 import { Table } from "../../ui/table";
+import { words } from "../../ui/status";
 import { Time } from "../../ui/time";
 
 export default function Accounts() {
@@ -37,7 +38,7 @@ export default function Accounts() {
         columns={[
           { name: "Kind", class: "dim", cell: (a) => (a.kind === "organization" ? "organisation" : "person") },
           { name: "Login", wide: true, cell: (a) => inert(a.login) },
-          { name: "Tier", class: "dim less", cell: (a) => a.tier.replaceAll("_", " ") },
+          { name: "Tier", class: "dim less", cell: (a) => words(a.tier) },
           { name: "Billing", class: "dim less", cell: (a) => a.billing ?? "–" },
           { name: "Seats", class: "num less", cell: (a) => `${a.seats}${a.free_devs ? " + " + a.free_devs : ""}` },
           { name: "Members", class: "num less", cell: (a) => a.members },

@@ -12,7 +12,7 @@ import { me } from "../../session";
 import { Form } from "../../ui/form";
 import { Choice, lines, number, of, Switch, Text } from "../../ui/inputs";
 import { Act, Coming, Head } from "../../ui/parts";
-import { Status } from "../../ui/status";
+import { Status, words } from "../../ui/status";
 import { Time } from "../../ui/time";
 
 export default function Account() {
@@ -25,7 +25,7 @@ export default function Account() {
     <>
       <Head title="Account">
         <span class="dim">
-          {me.value?.account.login}, {me.value?.account.tier.replaceAll("_", " ")}
+          {me.value?.account.login}, {words(me.value?.account.tier ?? "")}
         </span>
       </Head>
       <h2>Time zone</h2>

@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-GMKELO4C.js";import"./chunk-4YBLQFU6.js";import"./chunk-TITVQAZE.js";import"./chunk-QJ777HLX.js";import"./chunk-LCKWBJXL.js";import"./chunk-XQQWDVU4.js";import"./chunk-J3UHCNY2.js";import"./chunk-6DW4W6FM.js";import"./chunk-PDXPNZ7G.js";import"./chunk-5JMPMYB7.js";import"./chunk-7DXHBPE7.js";export{c as default,b as does,a as roles};

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-ZU5U53NU.js";import"./chunk-FMKHGTGG.js";import"./chunk-LCKWBJXL.js";import"./chunk-XQQWDVU4.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-J3UHCNY2.js";import"./chunk-6DW4W6FM.js";import"./chunk-PDXPNZ7G.js";import"./chunk-5JMPMYB7.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
