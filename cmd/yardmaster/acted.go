@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	flag "github.com/spf13/pflag"
+
+	"yardmaster/internal/client"
+)
+
+// nothingThere is the error of a deletion that found nothing to delete. The server answers it
+// without a complaint, because it may be asked again.
+func (a act) nothingThere(b []byte, plain []string) error {
+	if one(a.op).Method != http.MethodDelete || len(plain) == 0 {
+		return nil
+	}
+	v, _ := decoded(b)
+	row := mapOf(v)
+	what, _, _ := strings.Cut(a.words, " ")
+	for _, done := range []string{"deleted", "disconnected", "removed", "revoked"} {
+		if row[done] == false {
+			if status := plainText(row["status"]); status != "" {
+				return fmt.Errorf("the %s %s is %s: nothing has changed", what, client.Inert(plain[0]), client.Inert(status))
+			}
+			return notFound{fmt.Sprintf("there is no %s %q%s", what, plain[0], a.place)}
+		}
+	}
+	return nil
+}
+
+// retold are the flags that say where an object is, as they follow a command.
+func retold(fl *flag.FlagSet, repo string) (words string) {
+	if repo != "" {
+		words += " --repo " + client.Word(repo)
+	}
+	for _, name := range []string{"repo", "environment"} {
+		if f := fl.Lookup(name); f != nil && f.Changed && (name != "repo" || repo == "") {
+			words += " --" + name + " " + client.Word(f.Value.String())
+		}
+	}
+	return words
+}
+
+// say prints what has happened, and how it is undone or what comes next. was is what was
+// asked before.
+func (a act) say(ctx context.Context, c *client.Client, b []byte, plain []string, was any) error {
+	answer, _ := decoded(b) // none is no object
+	row, ok := answer.(map[string]any)
+	if !ok {
+		row = map[string]any{}
+	}
+	if was != nil {
+		row["before"] = was
+		answer = row
+	}
+	if ok && a.made != nil {
+		id := a.made.id(row)
+		if id == "" { // where more than one object was made
+			id = plainText(row[a.made.name+"_id"])
+		}
+		if id != "" {
+			a.made.seen(id)
+		}
+		plain = append([]string{id}, plain...)
+	}
+	if a.learn != nil {
+		a.learn(ctx, c, row)
+	}
+	of := occasion{mapOf(was), row, a.flags, plain}
+	if a.says != nil {
+		if done, next := a.says(of); done != "" {
+			fmt.Println(done)
+			afterword(next)
+			return nil
+		}
+	}
+	switch {
+	case a.done != "":
+		fmt.Println(filled(a.done, spoken(plain), answer, client.Inert))
+	case len(b) > 0:
+		n := a.of
+		if n == nil || one(a.op).Method != http.MethodGet {
+			n = &noun{name: a.words, hidden: a.hidden}
+		}
+		if a.tables != nil {
+			named := *n
+			named.tables, n = a.tables, &named
+		}
+		if a.plainly != nil {
+			a.plainly(ctx, c, row)
+			changed, err := inOrder(b, row)
+			if err != nil {
+				return err
+			}
+			b = changed
+		}
+		show := withNames(ctx, c, a.people(n))
+		if one(a.op).Method != http.MethodGet {
+			if err := show(os.Stdout, b); err != nil {
+				return err
+			}
+			break
+		}
+		var text strings.Builder
+		if err := show(&text, b); err != nil {
+			return err
+		}
+		if err := paged(text.String()); err != nil {
+			return err
+		}
+	}
+	if a.next != "" {
+		afterword(filled(strings.ReplaceAll(a.next, "{flags}", a.flags), plain, answer, client.Word))
+	}
+	return nil
+}
+
+// people writes the answer as rows if it is a list, else as an object of a noun.
+func (a act) people(n *noun) func(io.Writer, []byte) error {
+	return func(w io.Writer, b []byte) error {
+		v, _ := decoded(b) // what is no object is shown as it is
+		if a.shows != nil && mapOf(v) != nil {
+			return a.shows(w, mapOf(v))
+		}
+		rows, list := mapOf(v)["data"].([]any)
+		switch {
+		case !list || one(a.op).Method != http.MethodGet:
+			return n.view(w, b)
+		case len(rows) == 0:
+			_, err := fmt.Fprintln(w, "There are none.")
+			return err
+		}
+		if err := objects(w, screen(), rows, a.tables["data"], time.Now()); err != nil {
+			return err
+		}
+		if mapOf(v)["next_cursor"] != nil {
+			fmt.Fprintln(os.Stderr, "There are more: --cursor and next_cursor of -o json fetch them.")
+		}
+		return nil
+	}
+}

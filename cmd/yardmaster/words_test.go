@@ -1,0 +1,46 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// No command drops words: what an argument with an ellipsis may repeat is all sent, as it was written.
+func TestEveryWordIsSent(t *testing.T) {
+	t.Parallel()
+	n := newNoting(t)
+	var mu sync.Mutex
+	var sent strings.Builder
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		_, _ = io.Copy(&sent, r.Body)
+		mu.Unlock()
+		n.ServeHTTP(w, r)
+	}))
+	defer h.Close()
+	p := newPerson(t, "YARDMASTER_URL="+h.URL, "YARDMASTER_TOKEN=t")
+	tried := 0
+	for _, c := range commands() {
+		if c.does == nil || !strings.HasSuffix(c.args, "…") || c.does.text == "yml" {
+			continue
+		}
+		tried++
+		args := argumentsOf(t, &c)
+		at := len(strings.Fields(c.words)) + len(c.wants()) - 1
+		args = append(append(args[:at:at], "The", "@runner", "is null."), args[at+1:]...)
+		sent.Reset()
+		if out, code := p.terminal(args); code != 0 {
+			t.Errorf("%q: exit code %d: %s", args, code, out)
+		}
+		if all := sent.String(); !strings.Contains(all, `"The @runner is null."`) {
+			t.Errorf("%q sends %s", args, all)
+		}
+	}
+	if tried < 6 {
+		t.Errorf("only %d commands take words", tried)
+	}
+}
