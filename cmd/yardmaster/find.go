@@ -82,6 +82,12 @@ func (n *noun) find(ctx context.Context, word string) (string, error) {
 	if pageAt.MatchString(word) {
 		return n.ofPage(ctx, word)
 	}
+	if word == "@last" {
+		if last := n.recall(); len(last) > 0 {
+			return last[0], nil
+		}
+		return "", misused("@last is the %s that was shown or made last, and none was yet", n.name)
+	}
 	switch {
 	case wholeID.MatchString(word):
 		return word, nil
@@ -91,12 +97,6 @@ func (n *noun) find(ctx context.Context, word string) (string, error) {
 		return n.inFull(ctx, word)
 	case n.key != "" && n.key != "id" && n.names == nil, word[0] == '-':
 		return word, nil // it goes by its name alone
-	}
-	if word == "@last" {
-		if last := n.recall(); len(last) > 0 {
-			return last[0], nil
-		}
-		return "", misused("@last is the %s that was shown or made last, and none was yet", n.name)
 	}
 	c, err := connect()
 	if err != nil {

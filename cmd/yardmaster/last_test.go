@@ -16,6 +16,8 @@ func TestLast(t *testing.T) {
 		"POST /v1/prs/" + otherID + "/skip-pending": `{}`,
 		"GET /v1/schedules/" + someID:               `{"id": "` + someID + `"}`,
 		"DELETE /v1/schedules/" + otherID:           `{"id": "` + otherID + `", "deleted": true}`,
+		"GET /v1/repos/acme/web":                    `{"id": "7", "full_name": "acme/web"}`,
+		"GET /v1/templates/careful":                 `{"name": "careful"}`,
 	})
 	p := f.person(t)
 	p.holds("task view "+someID, exitNotFound)
@@ -28,7 +30,12 @@ func TestLast(t *testing.T) {
 	}
 	p.holds("schedule view "+someID, 0)
 	p.holds("schedule delete "+otherID, 0)
-	p.holds("schedule view @last", 0) // not what is gone
+	p.holds("schedule view @last", 0)                                                      // not what is gone
+	for noun, name := range map[string]string{"repo": "acme/web", "template": "careful"} { // which go by their names alone
+		p.holds(noun+" view @last", exitMisused, "none was yet")
+		p.holds(noun+" view "+name, 0)
+		p.holds(noun+" view @last", 0, name)
+	}
 }
 
 // A page's address names the object of the page.
