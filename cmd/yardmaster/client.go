@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -36,11 +37,11 @@ func connect() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client.Client{URL: l.URL, Token: l.Token, Waits: waits()}, nil
+	return &client.Client{URL: l.URL, Token: l.Token}, nil
 }
 
-// waits says on standard error what calls wait for, once where several wait for the same.
-func waits() func(string) {
+// waits says what calls wait for, once where several wait for the same.
+func waits(w io.Writer) func(string) {
 	var mu sync.Mutex
 	last := ""
 	return func(text string) {
@@ -48,7 +49,7 @@ func waits() func(string) {
 		defer mu.Unlock()
 		if text != last {
 			last = text
-			fmt.Fprintf(os.Stderr, "yardmaster: %s.\n", client.Inert(text))
+			fmt.Fprintf(w, "yardmaster: %s.\n", client.Inert(text))
 		}
 	}
 }

@@ -30,7 +30,6 @@ func namesOf(n *noun) values {
 		if err != nil {
 			return nil
 		}
-		c.Waits = nil // who completes a word is told nothing else
 		in := n.within(ctx, "")
 		of := n
 		if n.perRepo && in == nil {
@@ -154,7 +153,7 @@ func completeWith(from values) cobra.CompletionFunc {
 		if ctx == nil {
 			ctx = context.Background()
 		}
-		ctx, cancel := context.WithTimeout(ctx, completionTime)
+		ctx, cancel := context.WithTimeout(client.Telling(ctx, nil), completionTime) // who completes a word is told nothing else
 		defer cancel()
 		var out []string
 		directive := cobra.ShellCompDirectiveNoFileComp

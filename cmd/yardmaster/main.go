@@ -169,6 +169,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	defer time.AfterFunc(time.Second, early.End).Stop() // what takes longer is not short
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	ctx = client.Telling(ctx, waits(stderr))
 	root := treeFor(firstWord(args))
 	if n := len(args) - 1; n > 0 && (args[n] == "-h" || args[n] == "--help") {
 		if c, rest, err := root.Find(args[:n]); err == nil && c == root && !strings.HasPrefix(rest[0], "-") {

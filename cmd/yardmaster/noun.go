@@ -254,7 +254,7 @@ func (n *noun) rows(ctx context.Context, c *client.Client, in []given, most int)
 			return nil, false, err
 		}
 		var p page
-		if err := c.Patient(ctx, http.MethodGet, path, &p); err != nil {
+		if err := c.Call(ctx, http.MethodGet, path, nil, &p); err != nil {
 			return nil, false, err
 		}
 		rows = append(rows, p.Data...)

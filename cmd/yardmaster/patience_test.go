@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"yardmaster/internal/client"
@@ -47,6 +48,25 @@ func TestListsOfALiarEnd(t *testing.T) {
 	})
 	if code, _, errs := told("task", "list"); code != exitRefused || !strings.Contains(errs, "1h0m0s; 2m0s are waited at most") {
 		t.Errorf("%d, %q", code, errs)
+	}
+}
+
+// A call that changes something is made again when the server limits calls, and that is said.
+func TestLimitedChangesAreMade(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if calls.Add(1) == 1 {
+			w.WriteHeader(http.StatusTooManyRequests)
+			_, _ = io.WriteString(w, `{"type": "/problems/rate-limited", "detail": "Too many.", "retry_after": 1}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"id": "`+someID+`"}`)
+	}))
+	defer h.Close()
+	shown, code := newPerson(t, "YARDMASTER_URL="+h.URL, "YARDMASTER_TOKEN=t").terminal([]string{"notification", "read", someID})
+	if code != 0 || calls.Load() != 2 || !strings.Contains(shown, "limits calls: the next one is in 1s; Ctrl-C ends it") {
+		t.Errorf("%d after %d calls: %s", code, calls.Load(), shown)
 	}
 }
 

@@ -184,7 +184,7 @@ func planGroups(ctx context.Context, c *client.Client, plan string) ([]planGroup
 	var p struct {
 		Groups []planGroup `json:"groups"`
 	}
-	err := c.Patient(ctx, http.MethodGet, "/v1/plans/"+url.PathEscape(plan), &p)
+	err := c.Call(ctx, http.MethodGet, "/v1/plans/"+url.PathEscape(plan), nil, &p)
 	return p.Groups, err
 }
 
@@ -212,7 +212,7 @@ func runPlanRead(ctx context.Context, plain []string) error {
 	return paging(func() error {
 		for i, g := range groups {
 			path := "/v1/plans/" + url.PathEscape(plain[0]) + "/groups/" + url.PathEscape(g.ID)
-			if err := c.Patient(ctx, http.MethodGet, path, &g); err != nil {
+			if err := c.Call(ctx, http.MethodGet, path, nil, &g); err != nil {
 				return err
 			}
 			if i > 0 {

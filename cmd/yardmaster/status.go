@@ -53,7 +53,7 @@ func readStatus(ctx context.Context, c *client.Client) ([]byte, error) {
 			if i < len(parts) {
 				r.statusRows, r.err = read[i]()
 			} else {
-				r.err = c.Patient(ctx, http.MethodGet, []string{"/v1/overview/counts", "/v1/overview/burn"}[i-len(parts)], &r.one)
+				r.err = c.Call(ctx, http.MethodGet, []string{"/v1/overview/counts", "/v1/overview/burn"}[i-len(parts)], nil, &r.one)
 			}
 			results[i] <- r
 		}()

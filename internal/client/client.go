@@ -26,8 +26,6 @@ type Client struct {
 	Token string // personal access token; empty: anonymous
 	HTTP  *http.Client
 	Steps Steps // is told what goes on in long calls; nil: nobody
-	// Waits is told what a call waits for, and how long, where that is long; nil: nobody.
-	Waits func(text string)
 
 	most int64 // bytes of an answer that are read: largest, unless a test says otherwise
 }
@@ -103,10 +101,15 @@ func Address(s string) (string, error) {
 }
 
 // Call sends in as JSON (nil: no body) and decodes the answer into out (nil:
-// discarded). It fails with *Problem if the server refuses, and with *Unreachable if
-// the server does not answer.
+// discarded). A server that limits calls is waited for. Call fails with *Problem if the
+// server refuses, and with *Unreachable if the server does not answer.
 func (c *Client) Call(ctx context.Context, method, path string, in, out any) error {
-	return c.answer(ctx, method, path, in, func(body io.Reader) error {
+	return c.answer(ctx, method, path, in, c.decoded(method, path, out))
+}
+
+// decoded reads the body of an answer into out.
+func (c *Client) decoded(method, path string, out any) func(io.Reader) error {
+	return func(body io.Reader) error {
 		if out == nil {
 			_, err := io.Copy(io.Discard, io.LimitReader(body, c.limit()))
 			return err
@@ -115,7 +118,7 @@ func (c *Client) Call(ctx context.Context, method, path string, in, out any) err
 			return fmt.Errorf("%s %s: the answer is not what was expected: %w", method, path, err)
 		}
 		return nil
-	})
+	}
 }
 
 // Fetch makes a call and answers the body as the server sent it. It fails as Call

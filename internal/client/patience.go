@@ -22,10 +22,57 @@ const (
 	leastSent = 1 << 10
 )
 
-// answer makes a call and has take read the body of the answer. It fails with Unreachable
-// when the answer makes no progress within Patience. A call that changes something is given
-// up only once its answer has begun: until then nobody knows what it did.
+// answer makes a call and has take read the body of the answer. When the server answers 429,
+// which means that it has done nothing, answer waits as long as the server asks and calls
+// again, and says so. It fails with the refusal when that would take longer than Patience
+// altogether, or than ctx has time.
 func (c *Client) answer(ctx context.Context, method, path string, in any, take func(io.Reader) error) error {
+	end := time.Now().Add(Patience)
+	if at, some := ctx.Deadline(); some && at.Before(end) {
+		end = at
+	}
+	for {
+		err := c.attempt(ctx, method, path, in, take)
+		p, ok := errors.AsType[*Problem](err)
+		if !ok || p.Status != http.StatusTooManyRequests {
+			return err
+		}
+		pause := max(wait(p.RetryAfter), time.Second)
+		if time.Now().Add(pause).After(end) {
+			return fmt.Errorf("%w\n  it asks to be called again in %s; %s are waited at most", err, pause, Patience)
+		}
+		why := c.URL + " limits calls"
+		if p.Slug() == "queue-full" {
+			why = strings.TrimSuffix(p.Detail, ".")
+		}
+		tell(ctx, fmt.Sprintf("%s: the next one is in %s; Ctrl-C ends it", why, pause))
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+type tellingKey struct{}
+
+// Telling is a context whose calls say what they wait for, and how long, where that is long.
+// With nil nobody is told.
+func Telling(ctx context.Context, tell func(text string)) context.Context {
+	return context.WithValue(ctx, tellingKey{}, tell)
+}
+
+// tell says what a call waits for.
+func tell(ctx context.Context, text string) {
+	if tell, _ := ctx.Value(tellingKey{}).(func(string)); tell != nil {
+		tell(text)
+	}
+}
+
+// attempt makes a call once. It fails with Unreachable when the answer makes no progress
+// within Patience. A call that changes something is given up only once its answer has begun:
+// until then nobody knows what it did.
+func (c *Client) attempt(ctx context.Context, method, path string, in any, take func(io.Reader) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	var came atomic.Int64
@@ -63,9 +110,9 @@ func (c *Client) hurry(ctx context.Context, end context.CancelCauseFunc, came *a
 				end(&Unreachable{c.URL, fmt.Errorf("it has sent %d bytes in %s, and that is not all of its answer", n-mark, Patience)})
 				return
 			}
-			if !told && c.Waits != nil {
+			if !told {
 				told = true
-				c.Waits(fmt.Sprintf("waiting for %s, which has sent %d bytes in %s; Ctrl-C ends it", c.URL, n-mark, toldAfter))
+				tell(ctx, fmt.Sprintf("waiting for %s, which has sent %d bytes in %s; Ctrl-C ends it", c.URL, n-mark, toldAfter))
 			}
 		}
 	}
@@ -81,31 +128,6 @@ func (c counted) Read(b []byte) (int, error) {
 	n, err := c.r.Read(b)
 	c.came.Add(int64(n))
 	return n, err
-}
-
-// Patient is Call without a body. When the server answers 429, Patient waits as long as
-// the server asks and calls again, and says so. It fails with the refusal when that would
-// take longer than Patience altogether.
-func (c *Client) Patient(ctx context.Context, method, path string, out any) error {
-	for end := time.Now().Add(Patience); ; {
-		err := c.Call(ctx, method, path, nil, out)
-		p, ok := errors.AsType[*Problem](err)
-		if !ok || p.Status != http.StatusTooManyRequests {
-			return err
-		}
-		pause := max(wait(p.RetryAfter), time.Second)
-		if time.Now().Add(pause).After(end) {
-			return fmt.Errorf("%w\n  it asks to be called again in %s; %s are waited at most", err, pause, Patience)
-		}
-		if c.Waits != nil {
-			c.Waits(fmt.Sprintf("%s limits calls: the next one is in %s; Ctrl-C ends it", c.URL, pause))
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pause):
-		}
-	}
 }
 
 // ErrCircle is the error for a list whose next page is one that was read before.
@@ -147,8 +169,7 @@ func (p *Pages) Next(cursor string, kept int) error {
 	return nil
 }
 
-// Each calls take with every row of a collection, page after page. It waits as Patient
-// does.
+// Each calls take with every row of a collection, page after page.
 func Each[T any](ctx context.Context, c *Client, path string, take func(T) error) error {
 	pages := Pages{most: mostRead}
 	for at := path; ; {
@@ -156,7 +177,7 @@ func Each[T any](ctx context.Context, c *Client, path string, take func(T) error
 			Data []T     `json:"data"`
 			Next *string `json:"next_cursor"`
 		}
-		if err := c.Patient(ctx, http.MethodGet, at, &page); err != nil {
+		if err := c.Call(ctx, http.MethodGet, at, nil, &page); err != nil {
 			return err
 		}
 		for _, row := range page.Data {

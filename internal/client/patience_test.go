@@ -71,9 +71,9 @@ func TestWaitsEnd(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var told []string
 				c := &Client{URL: "http://y", HTTP: &http.Client{Transport: of.server}}
-				c.Waits = func(text string) { told = append(told, text) }
+				ctx := Telling(t.Context(), func(text string) { told = append(told, text) })
 				start := time.Now()
-				err := c.Patient(t.Context(), "GET", "/x", nil)
+				err := c.Call(ctx, "GET", "/x", nil, nil)
 				if took := time.Since(start); took != of.after {
 					t.Errorf("it is given up after %s: %v", took, err)
 				}
@@ -88,16 +88,62 @@ func TestWaitsEnd(t *testing.T) {
 				}
 			})
 			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
+				time.AfterFunc(3500*time.Millisecond, cancel)
 				c := &Client{URL: "http://y", HTTP: &http.Client{Transport: of.server}}
 				start := time.Now()
-				err := c.Patient(ctx, "GET", "/x", nil)
+				err := c.Call(ctx, "GET", "/x", nil, nil)
 				took := time.Since(start)
-				if took != min(of.after, 3*time.Second) || took > 0 && !errors.Is(err, context.DeadlineExceeded) {
+				if took != min(of.after, 3500*time.Millisecond) || took > 0 && !errors.Is(err, context.Canceled) {
 					t.Errorf("it ends after %s with %v", took, err)
 				}
 			})
+		})
+	}
+}
+
+// Every call that is limited is made again, one that changes something with all that it sends, and a large
+// one tells anew how much is sent. One whose time would be over before it may be made again is not waited for.
+func TestLimitedCallsAreMadeAgain(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("x", 2*largeBody)
+	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+		synctest.Test(t, func(t *testing.T) {
+			var sent []string
+			server := answering(func(r *http.Request) (int, io.Reader) {
+				b, err := io.ReadAll(r.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				if sent = append(sent, string(b)); len(sent) < 3 {
+					return 429, strings.NewReader(`{"type": "/problems/queue-full", "detail": "9 tasks wait.", "retry_after": 30}`)
+				}
+				return 200, strings.NewReader(`{"id": "a"}`)
+			})
+			var told []string
+			part := &steps{}
+			c := &Client{URL: "http://y", HTTP: &http.Client{Transport: server}, Steps: part}
+			ctx := Telling(t.Context(), func(text string) { told = append(told, text) })
+			start := time.Now()
+			b, err := c.Fetch(ctx, method, "/x", map[string]string{"text": large})
+			if err != nil || string(b) != `{"id": "a"}` || time.Since(start) != time.Minute {
+				t.Errorf("%s after %s: %s, %v", method, time.Since(start), b, err)
+			}
+			if len(sent) != 3 || sent[0] != sent[2] || !strings.Contains(sent[0], large) || sent[1] != sent[2] {
+				t.Errorf("%s is sent %d times", method, len(sent))
+			}
+			if len(told) != 2 || told[0] != "9 tasks wait: the next one is in 30s; Ctrl-C ends it" || len(part.parts) < 6 {
+				t.Errorf("%s tells %q, %q", method, told, part.parts)
+			}
+			sent = nil
+			ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+			defer cancel()
+			var p *Problem
+			start = time.Now()
+			if err := c.Call(ctx, method, "/x", "y", nil); !errors.As(err, &p) || time.Since(start) > 0 || len(sent) != 1 {
+				t.Errorf("%s, with 20 s for it, after %s: %v", method, time.Since(start), err)
+			}
 		})
 	}
 }

@@ -343,7 +343,7 @@ type follower struct {
 // look reads the task and its pull request, and reports changes.
 func (f *follower) look(ctx context.Context) (changed bool, err error) {
 	var t Task
-	if err := f.c.Call(ctx, http.MethodGet, "/v1/tasks/"+url.PathEscape(f.id), nil, &t); err != nil {
+	if err := f.read(ctx, "/v1/tasks/"+url.PathEscape(f.id), &t); err != nil {
 		return false, err
 	}
 	f.task = t
@@ -353,14 +353,14 @@ func (f *follower) look(ctx context.Context) (changed bool, err error) {
 		var newest struct {
 			RunID *string `json:"run_id"`
 		}
-		if err := f.c.Call(ctx, http.MethodGet, "/v1/tasks/"+url.PathEscape(f.id)+"/events?per_page=1", nil, &newest); err != nil {
+		if err := f.read(ctx, "/v1/tasks/"+url.PathEscape(f.id)+"/events?per_page=1", &newest); err != nil {
 			return false, err
 		}
 		run = newest.RunID
 	}
 	var pr Pull
 	if t.PRID != nil {
-		if err := f.c.Call(ctx, http.MethodGet, "/v1/prs/"+url.PathEscape(*t.PRID), nil, &pr); err != nil {
+		if err := f.read(ctx, "/v1/prs/"+url.PathEscape(*t.PRID), &pr); err != nil {
 			return false, err
 		}
 	}
@@ -395,6 +395,12 @@ func (f *follower) look(ctx context.Context) (changed bool, err error) {
 		}
 	}
 	return changed, nil
+}
+
+// read makes a call once: what a follower cannot read now it tells of, and reads later, while
+// it goes on to report events.
+func (f *follower) read(ctx context.Context, path string, out any) error {
+	return f.c.attempt(ctx, http.MethodGet, path, nil, f.c.decoded(http.MethodGet, path, out))
 }
 
 // hear reports the events of the run until the run ends or the time is over.
