@@ -181,10 +181,13 @@ func definePRChecks(fl *flag.FlagSet) action {
 			_, err := fmt.Fprintln(w, client.Inert(text))
 			return err
 		})
-		if err == nil && state == "failed" {
-			return errors.New("its head has not passed its checks; yardmaster check log ID prints one")
+		switch { // by what was seen last
+		case err != nil || state == "passed" || state == "none":
+			return err
+		case state == "pending":
+			return errors.New("its head has not passed its checks yet: they go on; --watch shows them until you end it")
 		}
-		return err
+		return errors.New("its head has not passed its checks; yardmaster check log ID prints one")
 	}
 }
 

@@ -67,6 +67,24 @@ func TestApprovedAndHeld(t *testing.T) {
 	p.holds("pr approve "+someID, 0, "nothing else is in its way", "!finding")
 }
 
+// pr checks ends well only if the head has passed or has no checks: by what was seen last, where it is watched.
+func TestPRChecks(t *testing.T) {
+	t.Parallel()
+	for state, of := range map[string]struct {
+		code  int
+		shows string
+	}{"passed": {0, "head: passed."}, "none": {0, "no checks"}, "pending": {exitFailed, "not passed its checks yet"},
+		"failed": {exitFailed, "check log ID"}, "lost_for_good": {exitFailed, "not passed"}} {
+		f := newFake(t, map[string]string{"GET /v1/ci/runs": `{"data": []}`,
+			"GET /v1/prs/" + someID: strings.Replace(somePull, `"checks": "failed"`, `"checks": "`+state+`"`, 1)})
+		p := f.person(t)
+		p.holds("pr checks "+someID, of.code, of.shows)
+		if shown, code := p.terminal([]string{"pr", "checks", someID, "--watch"}, step{"head", "\x03"}); code != of.code {
+			t.Errorf("%s, watched: exit code %d\n%s", state, code, shown)
+		}
+	}
+}
+
 // In a clone a pull request is fetched and checked out, and named by its number, or not at all:
 // it is that of the branch.
 func TestPRCheckout(t *testing.T) {
