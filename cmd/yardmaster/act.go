@@ -41,12 +41,13 @@ type act struct {
 	// of its answer.
 	before string
 	// earlier reads what there was before, in the place of before; nil if that cannot be told.
-	earlier func(ctx context.Context, c *client.Client, id string) any
+	earlier func(ctx context.Context, c *client.Client, plain []string) any
 	// says answers what has happened and what comes next where that depends on what there was
 	// before; "" leaves it to done and to next.
 	says     func(of occasion) (done, next string)
 	examples []string
-	made     *noun // the answer has an object of it
+	made     *noun  // the answer has an object of it
+	thing    string // what a deletion deletes, if the first of its words does not say it
 	// tables are the members of the objects in a list of the answer, in the order of a person.
 	tables map[string][]string
 	// plainly changes an answer for people: words in the place of what is missing.
@@ -339,7 +340,7 @@ func (a act) was(ctx context.Context, c *client.Client, plain []string, in []giv
 	}
 	switch {
 	case a.earlier != nil:
-		return a.earlier(ctx, c, id)
+		return a.earlier(ctx, c, plain)
 	case a.before == "":
 		return nil
 	}

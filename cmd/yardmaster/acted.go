@@ -23,12 +23,16 @@ func (a act) nothingThere(b []byte, plain []string) error {
 	v, _ := decoded(b)
 	row := mapOf(v)
 	what, _, _ := strings.Cut(a.words, " ")
+	name := plain[0]
+	if a.thing != "" {
+		what, name = a.thing, strings.Join(plain, " ")
+	}
 	for _, done := range []string{"deleted", "disconnected", "removed", "revoked"} {
 		if row[done] == false {
 			if status := plainText(row["status"]); status != "" {
-				return fmt.Errorf("the %s %s is %s: nothing has changed", what, client.Inert(plain[0]), client.Inert(status))
+				return fmt.Errorf("the %s %s is %s: nothing has changed", what, client.Inert(name), client.Inert(status))
 			}
-			return notFound{fmt.Sprintf("there is no %s %q%s", what, plain[0], a.place)}
+			return notFound{fmt.Sprintf("there is no %s %q%s", what, name, a.place)}
 		}
 	}
 	return nil

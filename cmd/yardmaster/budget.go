@@ -88,5 +88,5 @@ func capSays(of occasion) (done, next string) {
 	}
 	return of.done("The cap of a month, in US dollars: {0}."), of.next("Undo: yardmaster budget set {before.usd}") +
 		"\nWhile there is a cap, a call of a model without a known price is refused, and its task is held" + had +
-		"\nyardmaster key prices lists the prices that the account has set, yardmaster key price sets one."
+		"\nyardmaster key prices lists the prices that the account has set, yardmaster key prices set sets one."
 }

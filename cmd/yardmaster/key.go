@@ -25,22 +25,23 @@ func keyNoun() *noun {
 
 func keyCommands() []command {
 	key := nounCalled("key")
-	return append([]command{
+	return append(append([]command{
 		{words: "key add", answers: "billing.key_add", summary: "add a model key (read from standard input)", define: defineKeyAdd,
 			examples: []string{"yardmaster key add --provider anthropic < key.txt"},
 			values:   map[string]values{"provider": fixed(providers...)}},
 		key.listCommand("the account's model keys, masked"),
 		key.viewCommand("one model key"),
-		priceNoun().namedList("key prices", "what models cost the account, where it has set that"),
 	}, commandsOf(
 		act{words: "key delete", args: "ID", summary: "take a key out of the pool and forget it", op: "billing.key_delete", of: key,
 			done: "The key {id} is forgotten.", next: "yardmaster key add puts one in its place.",
 			examples: []string{"yardmaster key delete @last"}},
 		act{words: "key price", args: "ID PRICE",
-			summary: "set what any model costs that is called over a key, or null", op: "billing.key_price_set",
-			of: key, plain: []string{"price"}, done: "Calls over {id} cost {1} from now on.", next: "Undo: yardmaster key price {id} null",
+			summary: "set what any model costs that is called over a key; null leaves it to the price tables", op: "billing.key_price_set",
+			of: key, plain: []string{"price"}, done: "Calls over {id} cost {1} from now on.",
+			next:    "yardmaster key view {id} shows the price of the key.",
+			earlier: keyBefore, says: keyPriceSays,
 			examples: []string{`yardmaster key price @last '{"input_usd": 0.2, "output_usd": 0.8}'`}},
-	)...)
+	)...), priceCommands()...)
 }
 
 // providers are the model providers that the server knows.

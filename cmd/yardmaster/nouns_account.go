@@ -273,20 +273,20 @@ func eitherSecret(a act, account, ofRepo string) command {
 	c := a.command()
 	c.define = func(fl *flag.FlagSet) action {
 		var environment *flag.Flag
-		a.earlier = func(ctx context.Context, c *client.Client, name string) any {
-			return secretBefore(ctx, c, nounCalled("secret"), nil, name, environment)
+		a.earlier = func(ctx context.Context, c *client.Client, plain []string) any {
+			return secretBefore(ctx, c, nounCalled("secret"), nil, plain[0], environment)
 		}
 		inAccount := a.define(fl)
 		environment = fl.Lookup("environment")
 		b := a
 		b.op, b.perRepo, b.place = ofRepo, true, " in that repository"
 		own := flag.NewFlagSet("", flag.ContinueOnError)
-		b.earlier = func(ctx context.Context, c *client.Client, name string) any {
+		b.earlier = func(ctx context.Context, c *client.Client, plain []string) any {
 			in, err := inRepo(ctx, own.Lookup("repo").Value.String(), nil)
 			if err != nil {
 				return nil
 			}
-			return secretBefore(ctx, c, nounCalled("repo-secret"), in, name, environment)
+			return secretBefore(ctx, c, nounCalled("repo-secret"), in, plain[0], environment)
 		}
 		withinRepo := b.define(own)
 		repo := fl.String("repo", "", "`OWNER/NAME`: a secret of the repository, in the place of the account's")
@@ -325,8 +325,8 @@ func secretBefore(ctx context.Context, c *client.Client, of *noun, in []given, n
 }
 
 // memberBefore is a member as the list has them.
-func memberBefore(ctx context.Context, c *client.Client, id string) any {
-	b, err := nounCalled("member").one(ctx, c, id)
+func memberBefore(ctx context.Context, c *client.Client, plain []string) any {
+	b, err := nounCalled("member").one(ctx, c, plain[0])
 	if err != nil {
 		return nil
 	}
@@ -335,7 +335,7 @@ func memberBefore(ctx context.Context, c *client.Client, id string) any {
 }
 
 // capBefore is what a member costs, and may cost.
-func capBefore(ctx context.Context, c *client.Client, id string) any {
+func capBefore(ctx context.Context, c *client.Client, plain []string) any {
 	var usage struct {
 		Members []map[string]any `json:"members"`
 	}
@@ -343,7 +343,7 @@ func capBefore(ctx context.Context, c *client.Client, id string) any {
 		return nil
 	}
 	for _, m := range usage.Members {
-		if m["user_id"] == id {
+		if m["user_id"] == plain[0] {
 			return m
 		}
 	}

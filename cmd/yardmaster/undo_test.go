@@ -258,7 +258,11 @@ func argumentsOf(t *testing.T, c *command) []string {
 		if f := of.Flags().Lookup(name); f == nil || !in.Required || name == "repo" {
 			continue
 		}
-		args = append(args, "--"+name+"="+plainAnswer)
+		value := plainAnswer
+		if in.Kind == "number" {
+			value = "5"
+		}
+		args = append(args, "--"+name+"="+value)
 	}
 	return args
 }

@@ -89,8 +89,8 @@ func (c *Clear) Command() string {
 	case "billing.member_cap_set":
 		return "yardmaster budget member " + cmp.Or(Word(c.Args["userId"]), "MEMBER") + " USD"
 	case "billing.price_set":
-		return "yardmaster call billing.price_set provider=" + cmp.Or(Word(c.Args["provider"]), "PROVIDER") + " model=" +
-			cmp.Or(Word(c.Args["model"]), "MODEL") + " input_usd=USD output_usd=USD"
+		return "yardmaster key prices set " + cmp.Or(Word(c.Args["provider"]), "PROVIDER") + " " +
+			cmp.Or(Word(c.Args["model"]), "MODEL") + " --input-usd USD --output-usd USD"
 	case "template.set":
 		return "yardmaster template set " + cmp.Or(Word(c.Args["name"]), "NAME")
 	case "project.update":
