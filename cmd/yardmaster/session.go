@@ -2,14 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/url"
 	"os"
-	"time"
 
 	"yardmaster/internal/client"
-	"yardmaster/internal/terminal"
 )
 
 // runSessionWatch prints what happens in a session until it ends.
@@ -18,31 +14,19 @@ func runSessionWatch(ctx context.Context, plain []string) error {
 	if err != nil {
 		return err
 	}
-	s := screen()
+	p := printer(c, &guarded{w: os.Stdout, over: ctx.Err})
+	p.Other = func(e client.Event) string {
+		v, _ := decoded(e.Data) // none is no object
+		return e.Kind + " " + plainText(v)
+	}
+	w, last := p.Watcher(), ""
 	return c.Stream(ctx, "/v1/sessions/"+url.PathEscape(plain[0])+"/events", "", func(f client.Frame) error {
-		var v map[string]any
-		if json.Unmarshal(f.Data, &v) != nil || len(v) == 0 {
-			return nil
+		if e, is := f.Happened(); is {
+			last = e.Kind
+			w.Event(client.Task{}, e)
+		} else if f.Event == "end" && last != "run.finished" && last != "session.ended" { // which say it themselves
+			w.Event(client.Task{}, client.Event{Kind: "session.ended", Data: f.Data})
 		}
-		at := ""
-		if t, err := time.Parse(time.RFC3339Nano, plainText(v["at"])); err == nil {
-			at = t.Local().Format("15:04:05") + " "
-			delete(v, "at")
-		}
-		kind := plainText(v["kind"])
-		delete(v, "kind")
-		if kind == "" {
-			kind = f.Event
-		}
-		text := client.Inert(plainText(v))
-		for line := range client.Broken(text, s.Width-len(at)-12) {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			fmt.Fprintf(os.Stdout, "%s%s %s\n", s.Paint(terminal.Faint, at), s.Paint(terminal.Run,
-				fmt.Sprintf("%-10s", client.Inert(kind))), line)
-			at, kind = "         ", ""
-		}
-		return nil
+		return ctx.Err()
 	})
 }

@@ -43,6 +43,19 @@ var watchTones = map[string]terminal.Tone{
 	"+": terminal.Added, "-": terminal.Removed, "edit": terminal.Run,
 }
 
+// printer writes what happens, on a terminal with times, colours and short names.
+func printer(c *client.Client, out io.Writer) client.Printer {
+	s := screen()
+	p := client.Printer{Out: out, Width: s.Width}
+	if s.Width > 0 {
+		p.Now = time.Now
+		p.Paint = func(what, text string) string { return s.Paint(watchTones[what], text) }
+		p.Short = func(command string) string { return idIn.ReplaceAllStringFunc(command, short) }
+		p.Page = func(noun, id string) string { return nounCalled(noun).pageAddress(c.URL, id) }
+	}
+	return p
+}
+
 // followTask prints what happens to a task until it ends. answers is where a person types
 // what to do; nil is nobody.
 func followTask(ctx context.Context, id string, answers io.Reader) error {
@@ -52,16 +65,8 @@ func followTask(ctx context.Context, id string, answers io.Reader) error {
 	}
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
-	s := screen()
 	out := &guarded{w: os.Stdout, over: ctx.Err}
-	p := client.Printer{Out: out, Width: s.Width}
-	if s.Width > 0 {
-		p.Now = time.Now
-		p.Paint = func(what, text string) string { return s.Paint(watchTones[what], text) }
-		p.Short = func(command string) string { return idIn.ReplaceAllStringFunc(command, short) }
-		p.Page = func(noun, id string) string { return nounCalled(noun).pageAddress(c.URL, id) }
-	}
-	w := p.Watcher()
+	w := printer(c, out).Watcher()
 	first := w.State
 	w.State = func(t client.Task) {
 		nounCalled("task").seen(t.ID)

@@ -128,3 +128,29 @@ func TestWatchTalksToTheAgent(t *testing.T) {
 		t.Errorf("exit code %d, %s\n%s", code, answered, shown)
 	}
 }
+
+// A session is told as a task is: in words, with the text of the agent line by line. What there are no words for
+// is shown as it is.
+func TestSessionWatch(t *testing.T) {
+	t.Parallel()
+	frames := ""
+	for i, e := range []string{
+		`"kind": "run.accepted", "data": {}`,
+		`"kind": "agent.update", "data": {"sessionUpdate": "agent_message_chunk", "content": {"text": "I look\nat the "}}`,
+		`"kind": "agent.update", "data": {"sessionUpdate": "agent_message_chunk", "content": {"text": "parser.\n"}}`,
+		`"kind": "agent.update", "data": {"sessionUpdate": "tool_call", "title": "go test ./..."}`,
+		`"kind": "box.sang", "data": {"tune": "la"}`,
+		`"kind": "answer", "data": {"text": "Yes."}`,
+	} {
+		frames += fmt.Sprintf("id: %d\nevent: event\ndata: {\"cursor\": \"%d\", \"at\": \"2026-01-02T03:04:05Z\", %s}\n\n", i, i, e)
+	}
+	end := "event: end\ndata: {\"session_id\": \"" + someID + "\", \"outcome\": \"lost\"}\n\n"
+	f := newFake(t, map[string]string{"GET /v1/sessions/" + someID + "/events": frames + end})
+	p := f.person(t, "TZ=UTC")
+	p.holds("session watch "+someID, 0, "2026-01-02 03:04:05", "run       claimed and accepted by the box", "agent     I look\n",
+		"agent     at the parser.\n", "run       tool: go test ./...", "run       box.sang tune=la", "it answers: Yes.", "ended: lost",
+		"!sessionUpdate", "!cursor")
+	f.answers["GET /v1/sessions/"+someID+"/events"] = strings.Replace(frames, `"kind": "answer", "data": {"text": "Yes."}`,
+		`"kind": "run.finished", "data": {"state": "completed"}`, 1) + end
+	p.holds("session watch "+someID, 0, "finished: completed", "!ended")
+}

@@ -31,6 +31,8 @@ type Printer struct {
 	Short func(command string) string
 	// Page is the address of the page of an object; nil: none are shown.
 	Page func(noun, id string) string
+	// Other is the line of an event of a kind that there are no words for; nil: the kind.
+	Other func(Event) string
 }
 
 // Watcher is the Watcher that prints.
@@ -134,7 +136,11 @@ func (p Printer) Watcher() Watcher {
 				hear("output", chunk)
 				return
 			}
-			if line := describe(e); line != "" {
+			line := describe(e)
+			if line == e.Kind && p.Other != nil {
+				line = p.Other(e)
+			}
+			if line != "" {
 				say("run", "%s", line)
 			}
 			if edits := diffs.edited(e); len(edits) > 0 {
@@ -348,133 +354,3 @@ func InertLines(s string) string { return inert.Lines(s) }
 
 // Escape is untrusted text for a terminal, with all of its lines and characters.
 func Escape(s string) string { return inert.Escape(s) }
-
-func agentText(e Event) (string, bool) {
-	var u struct {
-		Update  string `json:"sessionUpdate"`
-		Content struct {
-			Text string `json:"text"`
-		} `json:"content"`
-	}
-	if e.Kind != "agent.update" || json.Unmarshal(e.Data, &u) != nil || u.Update != "agent_message_chunk" {
-		return "", false
-	}
-	return u.Content.Text, true
-}
-
-// toolOutput is the latest output of a running tool.
-func toolOutput(e Event) (string, bool) {
-	var u struct {
-		Update string `json:"sessionUpdate"`
-		Meta   struct {
-			Output *struct {
-				Data string `json:"data"`
-			} `json:"terminal_output_delta"`
-		} `json:"_meta"`
-	}
-	if e.Kind != "agent.update" || json.Unmarshal(e.Data, &u) != nil || u.Update != "tool_call_update" || u.Meta.Output == nil {
-		return "", false
-	}
-	return u.Meta.Output.Data, true
-}
-
-// describe summarises an event in one line; empty for an event that is not shown.
-func describe(e Event) string {
-	var d struct {
-		Base, Resume, Agent, Version, Model, Isolation, SHA, Ref, State, Error string
-		Update                                                                 string `json:"sessionUpdate"`
-		Title                                                                  string
-		Kind                                                                   string
-		FailureKind                                                            string   `json:"failure_kind"`
-		Holds                                                                  []string `json:"isolation_holds"`
-		WIP                                                                    bool
-		File, Reason, Question, Why, Text, Reply                               string
-		Pull                                                                   int64
-		InputTokens                                                            int64 `json:"input_tokens"`
-		OutputTokens                                                           int64 `json:"output_tokens"`
-	}
-	if len(e.Data) > 0 && json.Unmarshal(e.Data, &d) != nil {
-		return e.Kind
-	}
-	switch e.Kind {
-	case "run.accepted":
-		return "claimed and accepted by the box"
-	case "prepared":
-		s := fmt.Sprintf("checked out %.10s", d.Base)
-		if d.Resume != "" {
-			s += ", saved work of an earlier attempt"
-		}
-		return s
-	case "started":
-		s := strings.TrimSpace("agent " + d.Agent + " " + d.Version)
-		if s += " started"; d.Model != "" {
-			s += ", model " + d.Model
-		}
-		if s += ", isolation " + or(d.Isolation, "none"); len(d.Holds) > 0 {
-			s += ", which holds " + strings.Join(d.Holds, ", ")
-		}
-		return s
-	case "agent.update":
-		if d.Update == "tool_call" {
-			return fmt.Sprintf("tool: %s", or(d.Title, d.Kind))
-		}
-		return ""
-	case "usage":
-		return fmt.Sprintf("tokens: %d in, %d out", d.InputTokens, d.OutputTokens)
-	case "git.pushed":
-		s := fmt.Sprintf("pushed %.10s to %s", d.SHA, strings.TrimPrefix(d.Ref, "refs/heads/"))
-		if d.WIP {
-			s += " (unfinished work)"
-		}
-		return s
-	case "user.message":
-		switch {
-		case strings.HasPrefix(d.Text, asked):
-			return strings.Join(answersIn(d.Text), "; ")
-		case d.Text != "":
-			return fmt.Sprintf("a person says (%s): %s", d.State, d.Text)
-		case d.Reply != "":
-			return "it answers the person: " + d.Reply
-		}
-		return "the message of a person is " + d.State
-	case "ask.filed":
-		return "filed an ask: " + d.Title
-	case "action.proposed":
-		return fmt.Sprintf("proposes to %s #%d: %s", d.Kind, d.Pull, d.Why)
-	case "blocker.declared":
-		return "needs a person: " + or(d.Question, d.Kind)
-	case "outbox.refused":
-		return d.File + " was refused: " + d.Reason
-	case "command.refused":
-		return "the box refused a command: " + or(d.Reason, d.Kind)
-	case "run.parked":
-		return "waits for a person"
-	case "run.resumed":
-		return "goes on"
-	case "run.lease_lost":
-		return "the box lost its lease"
-	case "output.truncated":
-		return "some output was left out"
-	case "run.halting":
-		return strings.TrimSuffix("stopping the agent: "+d.FailureKind, ": ")
-	case "run.finished":
-		s := "finished: " + d.State
-		if d.FailureKind != "" {
-			s += ", " + d.FailureKind
-		}
-		if d.Error != "" {
-			s += ": " + d.Error
-		}
-		return s
-	case "preparing", "agent.permission":
-		return ""
-	}
-	return e.Kind
-}
-
-func or(s, alternative string) string {
-	if s == "" {
-		return alternative
-	}
-	return s
-}
