@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -177,10 +178,7 @@ func defineLogout(fl *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		name := contextFlag
-		if name == "" {
-			name = all.Current
-		}
+		name := cmp.Or(contextFlag, os.Getenv("YARDMASTER_CONTEXT"), all.Current)
 		l, known := all.Get(name)
 		if !known {
 			if name == "" {
@@ -198,7 +196,7 @@ func defineLogout(fl *flag.FlagSet) action {
 		if err := all.Remove(name, ring); err != nil {
 			return err
 		}
-		fmt.Printf("The token for %s is forgotten; `%s` gets another.\n", l.URL, client.SignInCommand("", l.URL))
+		fmt.Printf("The token for %s is forgotten; `%s` gets another.\n", l.URL, client.SignInCommand(name, l.URL))
 		return nil
 	}
 }

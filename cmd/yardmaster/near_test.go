@@ -133,3 +133,19 @@ func TestUnknownContext(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 }
+
+// Who signs out of a context, named by flag or by variable, is told the command that signs in to that one again.
+func TestLogoutNamesItsContext(t *testing.T) {
+	t.Parallel()
+	const logins = `{"current": "home", "contexts": {"home": {"url": "http://127.0.0.1:1", "token": "t"},
+		"other": {"url": "http://127.0.0.1:1", "token": "t"}}}`
+	p := newPerson(t)
+	for name, line := range map[string]string{"home": "auth logout --keep", "other": "auth logout --keep --context other"} {
+		p.signedIn(logins)
+		p.holds(line, 0, "`yardmaster auth login --context "+name+" --url http://127.0.0.1:1` gets another.")
+	}
+	p.signedIn(logins)
+	p.env = append(p.env, "YARDMASTER_CONTEXT=other")
+	p.holds("auth logout --keep", 0, "--context other ")
+	p.holds("auth list", 0, "home", "!other")
+}
