@@ -30,7 +30,7 @@ func namesOf(n *noun) values {
 		if err != nil {
 			return nil
 		}
-		in := n.within(ctx, "")
+		in := n.within(ctx)
 		of := n
 		if n.perRepo && in == nil {
 			if of = n.wide(); of.perRepo {

@@ -135,7 +135,7 @@ func (n *noun) find(ctx context.Context, word string) (string, error) {
 	if n.finds() {
 		return n.lookUp(ctx, c, word)
 	}
-	in := n.within(ctx, word)
+	in := n.within(ctx)
 	if n.perRepo && in == nil {
 		return "", fmt.Errorf("%q is no whole id: in a folder with a clone of the repository, parts of ids are found", word)
 	}
@@ -188,7 +188,7 @@ func (n *noun) wide() *noun {
 func (n *noun) finds() bool {
 	o := one(n.wide().list)
 	_, known := filters(o)["id"]
-	return (known || o.Input()["id"] == "query") && (!n.wide().perRepo || n.within(context.Background(), "") != nil)
+	return (known || o.Input()["id"] == "query") && (!n.wide().perRepo || n.within(context.Background()) != nil)
 }
 
 // candidates is the number of objects of a name that are asked for: as many as are shown
@@ -202,7 +202,7 @@ func (n *noun) lookUp(ctx context.Context, c *client.Client, word string) (strin
 	named.query = "" // one that the list leaves out has a name as well
 	of := &named
 	known := filters(one(of.list))
-	narrow := of.within(ctx, word)
+	narrow := of.within(ctx)
 	var asks [][]given
 	if _, filter := known["id"]; partOf.MatchString(word) && filter {
 		asks = append(asks, append(slices.Clone(narrow), given{name: "filter", text: "id:" + word}))

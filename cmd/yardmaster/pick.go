@@ -31,8 +31,8 @@ func (n *noun) choose(ctx context.Context, prompt, repo string, in []given, fits
 		if in, err = inRepo(ctx, repo, in); err != nil {
 			return nil, err
 		}
-	case len(n.within(ctx, "")) > 0:
-		in = append(in, n.within(ctx, "")...)
+	case len(n.within(ctx)) > 0:
+		in = append(in, n.within(ctx)...)
 	case n.everywhere != "":
 		of = n.wide()
 	default: // first whose

@@ -52,7 +52,7 @@ func (n *noun) viewCommand(summary string, examples ...string) command {
 // one reads an object by its id.
 func (n *noun) one(ctx context.Context, c *client.Client, id string) ([]byte, error) {
 	if n.get == "" {
-		in := n.within(ctx, id)
+		in := n.within(ctx)
 		if _, known := filters(one(n.list))["id"]; known && wholeID.MatchString(id) {
 			in = append(in, given{name: "filter", text: "id:" + id})
 		}
@@ -80,7 +80,7 @@ func (n *noun) one(ctx context.Context, c *client.Client, id string) ([]byte, er
 }
 
 // within are the inputs of the list that has an object.
-func (n *noun) within(ctx context.Context, _ string) []given {
+func (n *noun) within(ctx context.Context) []given {
 	if !n.perRepo {
 		return nil
 	}

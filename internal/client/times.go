@@ -1,11 +1,11 @@
 package client
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
 	"yardmaster/internal/lazy"
+	"yardmaster/internal/terminal"
 )
 
 // instant is a time of the API in a sentence, with the word before it that a distance does without.
@@ -19,21 +19,8 @@ func Times(text string, now time.Time) string {
 		case err != nil:
 			return found
 		case at.After(now):
-			return "in " + distance(at.Sub(now))
+			return "in " + terminal.Age(at, now)
 		}
-		return distance(now.Sub(at)) + " ago"
+		return terminal.Age(now, at) + " ago"
 	})
-}
-
-// distance is a length of time in one unit, as ages in tables are.
-func distance(d time.Duration) string {
-	switch {
-	case d < 100*time.Second:
-		return fmt.Sprintf("%ds", d/time.Second)
-	case d < 100*time.Minute:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	}
-	return fmt.Sprintf("%dd", d/(24*time.Hour))
 }

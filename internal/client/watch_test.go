@@ -380,6 +380,7 @@ func TestTimesInSentences(t *testing.T) {
 		"which is tried at 2026-11-27T03:40:00.5Z":                       "which is tried in 3m",
 		"it began at 2026-11-27T01:37:00Z":                               "it began 2h ago",
 		"at 2026-99-27T01:37:00Z":                                        "at 2026-99-27T01:37:00Z",
+		"it began at 2026-08-01T01:37:00Z":                               "it began 16w ago",
 		"a box comes online":                                             "a box comes online",
 	} {
 		if got := Times(text, now); got != want {

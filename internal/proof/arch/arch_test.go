@@ -31,7 +31,7 @@ var edges = map[string]string{
 	"blob":                "durable seal",
 	"protocol":            "",
 	"config":              "",
-	"client":              "client/inert lazy",
+	"client":              "client/inert lazy terminal",
 	"terminal":            "client/inert",
 	"observe":             "",
 	"observe/telemetry":   "observe",
