@@ -236,16 +236,33 @@ func fieldsOf(c *cobra.Command) []string {
 		if one(id) == nil || one(id).Output() == nil {
 			return nil
 		}
-		t := one(id).Output()
-		for t.Kind() == reflect.Pointer {
-			t = t.Elem()
+		if of.rows {
+			return members(rowOf(one(id).Output()))
 		}
-		if t.Kind() == reflect.Struct && of.rows {
-			if data, ok := t.FieldByName("Data"); ok && data.Type.Kind() == reflect.Slice {
-				t = data.Type.Elem()
-			}
+		return members(one(id).Output())
+	}
+	return nil
+}
+
+// rowOf is the type of the rows of an answer that lists something; that of the answer if it lists nothing.
+func rowOf(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() == reflect.Struct {
+		if data, ok := t.FieldByName("Data"); ok && data.Type.Kind() == reflect.Slice {
+			return data.Type.Elem()
 		}
-		return members(t)
+	}
+	return t
+}
+
+// enumOf are the values that a member of a type may have, if they are few.
+func enumOf(t reflect.Type, name string) []string {
+	for _, f := range reflect.VisibleFields(t) {
+		if of, _, _ := strings.Cut(f.Tag.Get("json"), ","); of == name && f.Tag.Get("enum") != "" {
+			return strings.Split(f.Tag.Get("enum"), ",")
+		}
 	}
 	return nil
 }

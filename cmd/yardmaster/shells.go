@@ -134,13 +134,9 @@ func mintable(ctx context.Context, _ []string, _ string) []string {
 	return all.Scopes
 }
 
-// eventTypes are the types of events that a webhook may be sent.
+// eventTypes are the types of events that a webhook may be sent: those that an attempt to send one may be of.
 func eventTypes(context.Context, []string, string) []string {
-	all := []string{"issue.escalated", "issue.handoff", "pr.merged", "test.ping"}
-	for _, kind := range filters(one("notification.list"))["kind"] {
-		all = append(all, "notification."+kind)
-	}
-	return all
+	return enumOf(rowOf(one("webhook.deliveries").Output()), "type")
 }
 
 // eventKinds are the kinds of events that the audit record has.

@@ -5,8 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"yardmaster/internal/domain/webhook"
 )
 
 // Each shell completes nouns, verbs, values of flags and what the server has. zsh is typed
@@ -182,5 +185,14 @@ func TestNamesAreCompleted(t *testing.T) {
 		if strings.Join(got, " ") != want {
 			t.Errorf("%s: %q, not %q %s", line, got, want, errs)
 		}
+	}
+}
+
+// What is offered as events of a webhook are those that it may ask for.
+func TestEventsOfWebhooks(t *testing.T) {
+	t.Parallel()
+	offered := slices.Sorted(slices.Values(eventTypes(t.Context(), nil, "")))
+	if want := slices.Sorted(slices.Values(webhook.Types())); !slices.Equal(offered, want) {
+		t.Errorf("%q is offered, not %q", offered, want)
 	}
 }

@@ -22,8 +22,8 @@ var chatTypes = []string{
 	ofNotices + "spending", ofNotices + "task_failed", PullMerged, TestPing,
 }
 
-// allTypes are those that a webhook can ask for.
-func allTypes() []string {
+// Types are the types of events that a webhook can ask for.
+func Types() []string {
 	all := slices.Clone(types)
 	for _, k := range noticeKinds {
 		all = append(all, ofNotices+k)

@@ -108,8 +108,8 @@ type Created struct {
 
 func (s *Service) create(ctx context.Context, in createIn) (out Created, err error) {
 	for _, t := range in.Events {
-		if !slices.Contains(allTypes(), t) {
-			return out, fault.Field("events", "has a type that is not sent, "+t+": the types are "+strings.Join(allTypes(), ", "))
+		if !slices.Contains(Types(), t) {
+			return out, fault.Field("events", "has a type that is not sent, "+t+": the types are "+strings.Join(Types(), ", "))
 		}
 	}
 	if in.Format == "" {
