@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
 
@@ -225,7 +226,27 @@ func (n *noun) people(w io.Writer, b []byte) error {
 		}
 		return nil
 	}
-	return screen().Table(w, columns, cells)
+	if n.below == nil || screen().Width == 0 {
+		return screen().Table(w, columns, cells)
+	}
+	var table strings.Builder
+	if err := screen().Table(&table, columns, cells); err != nil {
+		return err
+	}
+	at := -1 // of the row; the first line has the heads
+	for line := range strings.Lines(table.String()) {
+		if _, err := io.WriteString(w, line); err != nil {
+			return err
+		}
+		if at++; at > 0 {
+			if text := n.below(mapOf(all[at-1])); text != "" {
+				if _, err := fmt.Fprintln(w, "  "+client.Inert(text)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // columnsOf writes objects as a table.

@@ -43,6 +43,8 @@ type noun struct {
 	tables map[string][]string
 	// block, if set, writes an object in several lines, in the place of a table on a terminal.
 	block func(w io.Writer, row map[string]any)
+	// below, if set, is what stands below the row of an object in a table on a terminal.
+	below func(row map[string]any) string
 	// alone is set where all objects have one page together.
 	alone bool
 	// plain, if set, changes an object for its view: names in the place of ids.

@@ -105,6 +105,12 @@ func otherNouns() []*noun {
 				"actor", asTitle}, {"OBJECT", "object", asObject}}},
 		{name: "stall", list: "task.stalls",
 			columns: []column{{"REASON", "reason", asState}, {"TASKS", "count", asNumber}, {"SINCE", "since", asAge},
-				{"UNTIL", "clears_when", asUntil}}},
+				{"UNTIL", "clears_when", asUntil}},
+			below: func(row map[string]any) string {
+				if command := clearOf(row["clear"]).Command(); command != "" {
+					return "What moves it: " + command
+				}
+				return ""
+			}},
 	}
 }

@@ -34,11 +34,18 @@ func TestStatusOfBlockers(t *testing.T) {
 	const question = `{"id": "01890000-0000-7000-8000-0000000000bb", "kind": "decision", "state": "open", "question": "Which?", "form": null}`
 	f := newFake(t, map[string]string{"GET /v1/blockers": `{"data": [` + question + `]}`,
 		"GET /v1/queue/status": `{"data": [{"reason": "boxes_busy", "count": 2, "clears_when": "it is over, at 2020-01-02T03:04:05Z, or (task.retry_now of the API)",
-			"clear": {"capability": "task.retry_now", "args": {"id": "1"}}}]}`,
+			"clear": {"capability": "task.retry_now", "args": {"id": "1"}}},
+			{"reason": "unpriced_model", "count": 1, "clears_when": "somebody says what it costs",
+			"clear": {"capability": "billing.price_set", "args": {"provider": "openai", "model": "gpt-5"}}}]}`,
 		"GET /v1/escalations": `{"data": [{"id": "` + someID + `", "category": "ci_ladder_spent", "title": "It is stuck"}]}`})
 	p := f.person(t)
 	p.holds("status", 0, "yardmaster blocker answer ID", "!blocker fill", "boxes busy", "!boxes_busy", "ci ladder spent")
-	p.holds("task stalls", 0, "boxes busy", "it is over, ", " ago, or", "!2020-01-02", "!task.retry_now")
+	p.holds("task stalls", 0, "boxes busy", "it is over, ", " ago, or", "!2020-01-02", "!task.retry_now",
+		"\n  What moves it: yardmaster task retry 1\n",
+		"\n  What moves it: yardmaster key prices set openai gpt-5 --input-usd USD --output-usd USD\n")
+	if lines := strings.Split(p.holds("status", 0, "boxes busy"), "\n"); !slices.Contains(lines, "  What moves it: yardmaster task retry 1") {
+		t.Errorf("%q", lines)
+	}
 	f.answers["GET /v1/blockers"] = `{"data": [` + form + `]}`
 	p.holds("status", 0, "yardmaster blocker fill ID", "!blocker answer", "missing credential")
 	f.answers["GET /v1/blockers"] = `{"data": [` + form + `, ` + question + `]}`
