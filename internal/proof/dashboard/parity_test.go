@@ -158,6 +158,7 @@ var homes = []struct {
 	{regexp.MustCompile(`Show more\b`), "parts.tsx", "<More>"},
 	{regexp.MustCompile(`function Figure\b`), "parts.tsx", "<Figure> of ui/parts.tsx"},
 	{regexp.MustCompile(`replaceAll\("_", " "\)`), "status.tsx", "words()"},
+	{regexp.MustCompile(`aria-describedby=\{by\}`), "inputs.tsx", "<Text> or <Choice>"},
 	{regexp.MustCompile(`createObjectURL`), "api.ts", "keep()"},
 	{regexp.MustCompile(`call=\{prRearmBabysit\}`), "arm.tsx", "<Arm>"},
 }

@@ -5,6 +5,7 @@ import { NamedTask } from "./named";
 import { Markdown } from "../ui/markdown";
 import { inert } from "../ui/ansi";
 import { Field, Form } from "../ui/form";
+import { Text } from "../ui/inputs";
 import { Act, copy } from "../ui/parts";
 import { Status, words } from "../ui/status";
 import { Time } from "../ui/time";
@@ -68,7 +69,7 @@ export function BlockerCard(p: { of: Blocker }) {
               read={(form) => ({ blockerId: b.id, fields: values(form, fields) })}
               also={answers ? undefined : also}
             >
-              {(wrong) => fields.map((f) => <One key={f.name} field={f} wrong={wrong("fields." + f.name)} />)}
+              {(wrong) => fields.map((f) => <One key={f.name} field={f} wrong={wrong} />)}
             </Form>
           )}
           {answers && (
@@ -80,9 +81,13 @@ export function BlockerCard(p: { of: Blocker }) {
               also={also}
             >
               {(wrong) => (
-                <Field label="Answer" hint="Say where a credential is, never the credential." error={wrong("answer")}>
-                  {(id, by) => <textarea id={id} name="answer" rows={3} aria-describedby={by} aria-invalid={!!by} />}
-                </Field>
+                <Text
+                  name="answer"
+                  label="Answer"
+                  hint="Say where a credential is, never the credential."
+                  wrong={wrong}
+                  rows={3}
+                />
               )}
             </Form>
           )}
@@ -103,28 +108,21 @@ function values(form: FormData, fields: BlockerFormField[]): Record<string, unkn
   return out;
 }
 
-function One(p: { field: BlockerFormField; wrong: string[] | undefined }) {
-  const f = p.field;
-  return (
-    <Field label={inert(f.name)} hint={f.description ? inert(f.description) : undefined} error={p.wrong}>
-      {(id, by) =>
-        f.landed ? (
-          <Status of="done" say="kept" />
-        ) : !f.submittable ? (
-          <span class="dim">Connect it, then answer.</span>
-        ) : f.kind === "mcp_server" ? (
-          <textarea id={id} name={f.name} rows={3} class="code" aria-describedby={by} aria-invalid={!!by} />
-        ) : (
-          <input
-            id={id}
-            name={f.name}
-            {...(f.kind === "service_url" ? { type: "url" as const } : { type: "password" as const })}
-            autocomplete="off"
-            aria-describedby={by}
-            aria-invalid={!!by}
-          />
-        )
-      }
-    </Field>
+function One(p: { field: BlockerFormField; wrong: (field: string) => string[] | undefined }) {
+  const f = p.field,
+    label = inert(f.name),
+    hint = f.description ? inert(f.description) : undefined,
+    at = "fields." + f.name;
+  if (f.landed || !f.submittable)
+    return (
+      <Field label={label} hint={hint} error={p.wrong(at)}>
+        {() => (f.landed ? <Status of="done" say="kept" /> : <span class="dim">Connect it, then answer.</span>)}
+      </Field>
+    );
+  const of = { name: f.name, field: at, label, hint, wrong: p.wrong };
+  return f.kind === "mcp_server" ? (
+    <Text {...of} rows={3} code />
+  ) : (
+    <Text {...of} type={f.kind === "service_url" ? "url" : "password"} />
   );
 }

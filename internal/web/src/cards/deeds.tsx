@@ -3,9 +3,9 @@ import { taskBudgetSet, taskCancel, taskReassign, taskRedispatch, type TaskDetai
 import { can, cancelled, cancels } from "./can";
 import { query, setQuery } from "../route";
 import { Dialog } from "../ui/dialog";
-import { Field, Form } from "../ui/form";
+import { Form } from "../ui/form";
 import { gate } from "../ui/gate";
-import { number } from "../ui/inputs";
+import { number, Text } from "../ui/inputs";
 import { Act } from "../ui/parts";
 
 // Deeds are buttons; those that ask for something open a dialog, which the address names.
@@ -54,11 +54,14 @@ export function Deeds(p: { of: TaskDetail }) {
             done={close}
           >
             {(wrong) => (
-              <Field label="Guidance" hint="what the next attempt should know" error={wrong("guidance")}>
-                {(id, by) => (
-                  <textarea id={id} name="guidance" rows={3} autoFocus aria-describedby={by} aria-invalid={!!by} />
-                )}
-              </Field>
+              <Text
+                name="guidance"
+                label="Guidance"
+                hint="what the next attempt should know"
+                wrong={wrong}
+                rows={3}
+                focus
+              />
             )}
           </Form>
         </Dialog>
@@ -74,19 +77,15 @@ export function Deeds(p: { of: TaskDetail }) {
             done={close}
           >
             {(wrong) => (
-              <Field label="Cap" hint="USD; empty for none" error={wrong("usd")}>
-                {(id, by) => (
-                  <input
-                    id={id}
-                    name="usd"
-                    inputMode="decimal"
-                    autoFocus
-                    defaultValue={t.budget.usd ?? ""}
-                    aria-describedby={by}
-                    aria-invalid={!!by}
-                  />
-                )}
-              </Field>
+              <Text
+                name="usd"
+                label="Cap"
+                hint="USD; empty for none"
+                wrong={wrong}
+                value={t.budget.usd}
+                decimal
+                focus
+              />
             )}
           </Form>
         </Dialog>

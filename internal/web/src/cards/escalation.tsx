@@ -1,8 +1,9 @@
 // An escalation: what went wrong that only a person can decide, and the note that ends it.
 import { askRedrive, escalationResolve, type Escalation } from "../client.gen";
-import { Field, Form } from "../ui/form";
+import { Form } from "../ui/form";
 import { Who } from "./who";
 import { inert } from "../ui/ansi";
+import { Text } from "../ui/inputs";
 import { Markdown } from "../ui/markdown";
 import { Act } from "../ui/parts";
 import { Status, words } from "../ui/status";
@@ -82,11 +83,7 @@ export function EscalationCard(p: { of: Escalation; done?: () => void }) {
             ) : null
           }
         >
-          {(wrong) => (
-            <Field label="Note" hint="what you decided" error={wrong("note")}>
-              {(id, by) => <input id={id} name="note" aria-describedby={by} aria-invalid={!!by} />}
-            </Field>
-          )}
+          {(wrong) => <Text name="note" label="Note" hint="what you decided" wrong={wrong} />}
         </Form>
       )}
     </li>

@@ -1,7 +1,8 @@
 // A finding of a review, and how it is dismissed.
 import { reviewDismiss, type Finding } from "../client.gen";
 import { inert } from "../ui/ansi";
-import { Field, Form } from "../ui/form";
+import { Form } from "../ui/form";
+import { Text } from "../ui/inputs";
 import { Markdown, pieces } from "../ui/markdown";
 import { hashOf } from "../ui/spot";
 import { Status, words } from "../ui/status";
@@ -53,9 +54,12 @@ export function FindingCard(p: { of: Finding; head: string; done: () => void }) 
             read={(form) => ({ id: f.id, reason: String(form.get("reason") ?? "") || undefined })}
           >
             {(wrong) => (
-              <Field label="Reason" hint="why it is none; reviews will not name it there again" error={wrong("reason")}>
-                {(id, by) => <input id={id} name="reason" aria-describedby={by} aria-invalid={!!by} />}
-              </Field>
+              <Text
+                name="reason"
+                label="Reason"
+                hint="why it is none; reviews will not name it there again"
+                wrong={wrong}
+              />
             )}
           </Form>
         </details>

@@ -7,7 +7,7 @@ import { go } from "../route";
 import { may, me } from "../session";
 import { Dialog } from "../ui/dialog";
 import { Field, Form } from "../ui/form";
-import { number, of } from "../ui/inputs";
+import { Choice, number, of, Text } from "../ui/inputs";
 import { tell } from "../ui/toast";
 
 type Draft = Record<string, string>;
@@ -163,123 +163,73 @@ function Fields(p: { triage: boolean; wrong: Wrong; draft: Draft; close: () => v
         () => undefined,
       );
   }, []);
+  const repo = { name: "repo", label: "Repository", wrong };
   return (
     <>
-      <Field
+      <Text
+        name="text"
+        field={triage ? "body" : "problem"}
         label={triage ? "What is asked" : "What to do"}
         hint="Ctrl Enter sends it"
-        error={wrong(triage ? "body" : "problem")}
-      >
-        {(id, by) => (
-          <textarea
-            id={id}
-            name="text"
-            rows={6}
-            required
-            autoFocus
-            defaultValue={had("text")}
-            aria-describedby={by}
-            aria-invalid={!!by}
-          />
-        )}
-      </Field>
-      <Field label="Title" hint="empty: the first line of the text" error={wrong("title")}>
-        {(id, by) => (
-          <input id={id} name="title" defaultValue={had("title")} aria-describedby={by} aria-invalid={!!by} />
-        )}
-      </Field>
-      <Field label="Repository" error={wrong("repo")}>
-        {(id, by) =>
-          !repos ? (
-            <select id={id} name="repo" disabled>
-              <option>Loading…</option>
-            </select>
-          ) : repos === "many" ? (
-            <input
-              id={id}
-              name="repo"
-              placeholder="owner/name"
-              defaultValue={had("repo")}
-              aria-describedby={by}
-              aria-invalid={!!by}
-            />
-          ) : repos.length ? (
-            <select id={id} name="repo" aria-describedby={by} aria-invalid={!!by}>
-              {triage && <option value="">Let triage decide</option>}
-              {repos.map((r) => (
-                <option key={r.id} value={r.full_name} selected={r.full_name === had("repo")}>
-                  {r.full_name}
-                </option>
-              ))}
-            </select>
-          ) : (
-            <p id={id}>
-              There is no repository yet.{" "}
-              <a href="/ui/repos?add=1" onClick={p.close}>
-                Add one
-              </a>
-              ; what you have typed is kept.
-            </p>
-          )
-        }
-      </Field>
+        wrong={wrong}
+        value={had("text")}
+        rows={6}
+        need
+        focus
+      />
+      <Text name="title" label="Title" hint="empty: the first line of the text" wrong={wrong} value={had("title")} />
+      {repos === "many" ? (
+        <Text {...repo} value={had("repo")} place="owner/name" />
+      ) : repos?.length ? (
+        <Choice
+          {...repo}
+          value={had("repo")}
+          all={[
+            ...(triage ? [["", "Let triage decide"] as const] : []),
+            ...repos.map((r) => [r.full_name, r.full_name] as const),
+          ]}
+        />
+      ) : (
+        <Field label={repo.label} error={wrong(repo.name)}>
+          {(id) =>
+            repos ? (
+              <p id={id}>
+                There is no repository yet.{" "}
+                <a href="/ui/repos?add=1" onClick={p.close}>
+                  Add one
+                </a>
+                ; what you have typed is kept.
+              </p>
+            ) : (
+              <select id={id} name="repo" disabled>
+                <option>Loading…</option>
+              </select>
+            )
+          }
+        </Field>
+      )}
       {!triage && (
         <details open={["kind", "priority", "budget", "template"].some((k) => had(k) || wrong(k) || wrong(k + "_usd"))}>
           <summary>More</summary>
-          <Field label="Kind" error={wrong("kind")}>
-            {(id) => (
-              <select id={id} name="kind">
-                {["", "scout", "setup"].map((k) => (
-                  <option key={k} value={k} selected={k === had("kind")}>
-                    {k || "work"}
-                  </option>
-                ))}
-              </select>
-            )}
-          </Field>
-          <Field label="Priority" hint="0 to 100, higher is first; empty: 50" error={wrong("priority")}>
-            {(id, by) => (
-              <input
-                id={id}
-                name="priority"
-                inputMode="numeric"
-                defaultValue={had("priority")}
-                aria-describedby={by}
-                aria-invalid={!!by}
-              />
-            )}
-          </Field>
-          <Field label="Budget" hint="USD" error={wrong("budget_usd")}>
-            {(id, by) => (
-              <input
-                id={id}
-                name="budget"
-                inputMode="decimal"
-                defaultValue={had("budget")}
-                aria-describedby={by}
-                aria-invalid={!!by}
-              />
-            )}
-          </Field>
-          <Field label="Template" error={wrong("template")}>
-            {(id, by) => (
-              <>
-                <input
-                  id={id}
-                  name="template"
-                  list={id + "all"}
-                  defaultValue={had("template")}
-                  aria-describedby={by}
-                  aria-invalid={!!by}
-                />
-                <datalist id={id + "all"}>
-                  {templates.map((t) => (
-                    <option key={t} value={t} />
-                  ))}
-                </datalist>
-              </>
-            )}
-          </Field>
+          <Choice name="kind" label="Kind" wrong={wrong} value={had("kind")} all={[["", "work"], "scout", "setup"]} />
+          <Text
+            name="priority"
+            label="Priority"
+            hint="0 to 100, higher is first; empty: 50"
+            wrong={wrong}
+            value={had("priority")}
+            decimal
+          />
+          <Text
+            name="budget"
+            field="budget_usd"
+            label="Budget"
+            hint="USD"
+            wrong={wrong}
+            value={had("budget")}
+            decimal
+          />
+          <Text name="template" label="Template" wrong={wrong} value={had("template")} among={templates} />
         </details>
       )}
     </>

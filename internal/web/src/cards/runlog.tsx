@@ -4,7 +4,8 @@ import { keep } from "../api";
 import { sessionMessage, taskRunTail } from "../client.gen";
 import { follow } from "../sse";
 import { inert } from "../ui/ansi";
-import { Field, Form } from "../ui/form";
+import { Form } from "../ui/form";
+import { Text } from "../ui/inputs";
 import { Status } from "../ui/status";
 import { tell } from "../ui/toast";
 import { fates, Transcript } from "../ui/transcript";
@@ -88,11 +89,7 @@ function Message(p: { run: string; lines: Transcript }) {
       read={(f) => ({ runId: p.run, message: (text.current = String(f.get("message") ?? "")), wait_ms: 0 })}
       done={(o) => p.lines.sent(o.message_id, text.current)}
     >
-      {(wrong) => (
-        <Field label="A word to the agent" error={wrong("message")}>
-          {(id, by) => <input id={id} name="message" aria-describedby={by} aria-invalid={!!by} />}
-        </Field>
-      )}
+      {(wrong) => <Text name="message" label="A word to the agent" wrong={wrong} />}
     </Form>
   );
 }

@@ -3,7 +3,8 @@ import { useEffect, useState } from "preact/hooks";
 import { caller, calls, type Callable } from "../calls";
 import { query, type PageProps } from "../route";
 import { inert } from "../ui/ansi";
-import { Field, Form } from "../ui/form";
+import { Form } from "../ui/form";
+import { Text } from "../ui/inputs";
 import { pieces } from "../ui/markdown";
 import { Code, Empty, Fact, Facts, Head, Loading, Trouble } from "../ui/parts";
 
@@ -99,8 +100,9 @@ function One({ of: c }: { of: Callable }) {
         {(wrong) => (
           <>
             {c.args.map((a) => (
-              <Field
+              <Text
                 key={a.name}
+                name={a.name}
                 label={a.name + (a.need ? "" : " (optional)")}
                 hint={
                   <>
@@ -108,39 +110,21 @@ function One({ of: c }: { of: Callable }) {
                     {a.many && "; several with semicolons between"}
                   </>
                 }
-                error={wrong(a.name)}
-              >
-                {(id, by) => (
-                  <input
-                    id={id}
-                    name={a.name}
-                    defaultValue={query().get(a.name) ?? ""}
-                    required={a.need}
-                    aria-describedby={by}
-                    aria-invalid={!!by}
-                  />
-                )}
-              </Field>
+                wrong={wrong}
+                value={query().get(a.name)}
+                need={a.need}
+              />
             ))}
             {c.body && (
-              <Field
+              <Text
+                name="body"
                 label="Body"
                 hint={c.members.length > 0 && <>as JSON; also {c.members.join(", ")}</>}
-                error={wrong("body")}
-              >
-                {(id, by) => (
-                  <textarea
-                    id={id}
-                    name="body"
-                    class="code"
-                    rows={8}
-                    spellcheck={false}
-                    defaultValue={JSON.stringify(c.body, null, 2)}
-                    aria-describedby={by}
-                    aria-invalid={!!by}
-                  />
-                )}
-              </Field>
+                wrong={wrong}
+                value={JSON.stringify(c.body, null, 2)}
+                rows={8}
+                code
+              />
             )}
           </>
         )}

@@ -3,7 +3,8 @@ import { issueEscalate, issueGet, issueHandoff, type Issue } from "../client.gen
 import { useAgain, useOne } from "../list";
 import type { PageProps } from "../route";
 import { inert } from "../ui/ansi";
-import { Field, Form } from "../ui/form";
+import { Form } from "../ui/form";
+import { Choice, Text } from "../ui/inputs";
 import { Markdown, pieces } from "../ui/markdown";
 import { Coming, Fact, Facts, Head, Id } from "../ui/parts";
 import { Raw } from "../ui/raw";
@@ -69,20 +70,8 @@ export default function IssuePage(p: PageProps) {
       >
         {(wrong) => (
           <>
-            <Field label="What sort of question" error={wrong("category")}>
-              {(fid) => (
-                <select id={fid} name="category">
-                  {categories.map((c) => (
-                    <option key={c} value={c}>
-                      {words(c)}
-                    </option>
-                  ))}
-                </select>
-              )}
-            </Field>
-            <Field label="Why" error={wrong("reason")}>
-              {(fid, by) => <textarea id={fid} name="reason" rows={2} aria-describedby={by} aria-invalid={!!by} />}
-            </Field>
+            <Choice name="category" label="What sort of question" wrong={wrong} all={categories} />
+            <Text name="reason" label="Why" wrong={wrong} rows={2} />
           </>
         )}
       </Form>
@@ -100,12 +89,14 @@ export default function IssuePage(p: PageProps) {
       >
         {(wrong) => (
           <>
-            <Field label="Reason" hint="for those who receive it" error={wrong("reason")}>
-              {(fid, by) => <textarea id={fid} name="why" rows={2} aria-describedby={by} aria-invalid={!!by} />}
-            </Field>
-            <Field label="Webhook" hint="its name; empty for the one of the policy file" error={wrong("webhook_ref")}>
-              {(fid, by) => <input id={fid} name="webhook" aria-describedby={by} aria-invalid={!!by} />}
-            </Field>
+            <Text name="why" field="reason" label="Reason" hint="for those who receive it" wrong={wrong} rows={2} />
+            <Text
+              name="webhook"
+              field="webhook_ref"
+              label="Webhook"
+              hint="its name; empty for the one of the policy file"
+              wrong={wrong}
+            />
           </>
         )}
       </Form>

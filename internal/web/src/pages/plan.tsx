@@ -19,9 +19,9 @@ import type { PageProps } from "../route";
 import { inert } from "../ui/ansi";
 import { Dag } from "../ui/dag";
 import { Dialog } from "../ui/dialog";
-import { Field, Form } from "../ui/form";
+import { Form } from "../ui/form";
 import { gate } from "../ui/gate";
-import { number } from "../ui/inputs";
+import { Choice, number, Text } from "../ui/inputs";
 import { Markdown } from "../ui/markdown";
 import { Act, Coming, Empty, Fact, Facts, Head, Id } from "../ui/parts";
 import { Raw } from "../ui/raw";
@@ -301,18 +301,14 @@ export default function PlanPage(p: PageProps) {
             read={(f) => ({ planId: id, usd: number(f, "usd") ?? null })}
           >
             {(wrong) => (
-              <Field label="Cap of the plan" hint="USD, for all its tasks; empty for none" error={wrong("usd")}>
-                {(fid, by) => (
-                  <input
-                    id={fid}
-                    name="usd"
-                    inputMode="decimal"
-                    defaultValue={x.budget_usd === null ? "" : String(x.budget_usd)}
-                    aria-describedby={by}
-                    aria-invalid={!!by}
-                  />
-                )}
-              </Field>
+              <Text
+                name="usd"
+                label="Cap of the plan"
+                hint="USD, for all its tasks; empty for none"
+                wrong={wrong}
+                value={x.budget_usd}
+                decimal
+              />
             )}
           </Form>
         </>
@@ -390,9 +386,7 @@ function Unlink(p: { of: PlanDetail; group: PlanGroup; close: () => void; done: 
               Before: {g.upstream.map((u) => name(u.group_id)).join("; ")}. After:{" "}
               {left.map((u) => name(u.group_id)).join("; ") || "it waits for nothing"}.
             </p>
-            <Field label="Reason" hint="is kept with the change" error={wrong("reason")}>
-              {(id, by) => <input id={id} name="reason" aria-describedby={by} aria-invalid={!!by} />}
-            </Field>
+            <Text name="reason" label="Reason" hint="is kept with the change" wrong={wrong} />
           </>
         )}
       </Form>
@@ -446,18 +440,13 @@ function Regroup(p: { of: PlanDetail; close: () => void; done: () => void }) {
                 ))}
               {wrong("group_ids") && <em>{wrong("group_ids")!.join(", ")}</em>}
             </fieldset>
-            <Field label="By the tasks of an ask" error={wrong("ask_id")}>
-              {(id, by) => (
-                <select id={id} name="ask" aria-describedby={by} aria-invalid={!!by}>
-                  <option value="">none</option>
-                  {asks.ids.value.map((a) => (
-                    <option key={a} value={a}>
-                      {inert(asks.rows.get(a)!.value.title)}
-                    </option>
-                  ))}
-                </select>
-              )}
-            </Field>
+            <Choice
+              name="ask"
+              field="ask_id"
+              label="By the tasks of an ask"
+              wrong={wrong}
+              all={[["", "none"], ...asks.ids.value.map((a) => [a, inert(asks.rows.get(a)!.value.title)] as const)]}
+            />
             <fieldset>
               <legend>Or by these tasks</legend>
               <input

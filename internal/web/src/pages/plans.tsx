@@ -6,8 +6,9 @@ import { go, query, setQuery } from "../route";
 import { may } from "../session";
 import { inert } from "../ui/ansi";
 import { Dialog } from "../ui/dialog";
-import { Field, Form } from "../ui/form";
+import { Form } from "../ui/form";
 import { gate } from "../ui/gate";
+import { Text } from "../ui/inputs";
 import { useKeys } from "../ui/keys";
 import { Coming, Empty, Head, NoFit, Search, Tabs } from "../ui/parts";
 import { Status } from "../ui/status";
@@ -209,9 +210,7 @@ function Start(p: { close: () => void }) {
       >
         {(wrong) => (
           <>
-            <Field label="What is wanted" hint="in plain words" error={wrong("ask")}>
-              {(id, by) => <textarea id={id} name="ask" rows={6} autoFocus aria-describedby={by} aria-invalid={!!by} />}
-            </Field>
+            <Text name="ask" label="What is wanted" hint="in plain words" wrong={wrong} rows={6} focus />
             <fieldset>
               <legend>Repositories</legend>
               {repos.map((r) => (

@@ -53,6 +53,7 @@ type TextProps = {
   need?: boolean;
   onInput?: (text: string) => void;
   focus?: boolean;
+  among?: string[]; // what the browser offers to fill in
 };
 
 // Text is a field for a text, of several lines where rows is given. A password is never
@@ -83,14 +84,24 @@ export function Text(p: TextProps) {
             onInput={type}
           />
         ) : (
-          <input
-            {...all}
-            {...({ type: p.type ?? "text" } as { type: "text" })}
-            defaultValue={p.value ?? ""}
-            onInput={type}
-            autocomplete={p.type === "password" ? "new-password" : "off"}
-            inputMode={p.decimal ? "decimal" : undefined}
-          />
+          <>
+            <input
+              {...all}
+              {...({ type: p.type ?? "text" } as { type: "text" })}
+              defaultValue={p.value ?? ""}
+              onInput={type}
+              autocomplete={p.type === "password" ? "new-password" : "off"}
+              inputMode={p.decimal ? "decimal" : undefined}
+              list={p.among && id + "all"}
+            />
+            {p.among && (
+              <datalist id={id + "all"}>
+                {p.among.map((t) => (
+                  <option key={t} value={t} />
+                ))}
+              </datalist>
+            )}
+          </>
         );
       }}
     </Field>
