@@ -160,6 +160,8 @@ var homes = []struct {
 	{regexp.MustCompile(`replaceAll\("_", " "\)`), "status.tsx", "words()"},
 	{regexp.MustCompile(`aria-describedby=\{by\}`), "inputs.tsx", "<Text> or <Choice>"},
 	{regexp.MustCompile(`createObjectURL`), "api.ts", "keep()"},
+	{regexp.MustCompile(`useAgain\(\s*"\w+",\s*undefined`), "plans.tsx", "a test of whether the row is one that the page shows"},
+	{regexp.MustCompile(`The link stops working`), "withdraw.tsx", "<Withdraw>"},
 	{regexp.MustCompile(`call=\{prRearmBabysit\}`), "arm.tsx", "<Arm>"},
 }
 

@@ -12,6 +12,7 @@ import {
   type Invitation,
 } from "../../client.gen";
 import { Sent } from "../../cards/signin";
+import { Withdraw } from "../../cards/withdraw";
 import { useList } from "../../list";
 import { query, setQuery } from "../../route";
 import { inert } from "../../ui/ansi";
@@ -194,19 +195,7 @@ function Invitations(p: { link: (l: Link) => void }) {
                   Send anew
                 </Act>
               )}
-              {i.status === "pending" && (
-                <Act
-                  call={invitationRevoke}
-                  input={{ invitationId: i.id }}
-                  confirm="Withdraw it? The link stops working."
-                  done={() => {
-                    again();
-                    return "Withdrawn.";
-                  }}
-                >
-                  Withdraw
-                </Act>
-              )}
+              {i.status === "pending" && <Withdraw call={invitationRevoke} id={i.id} done={again} />}
             </div>
           </>
         )}

@@ -12,6 +12,7 @@ import {
   type OrgMember,
 } from "../../client.gen";
 import { Sent } from "../../cards/signin";
+import { Withdraw } from "../../cards/withdraw";
 import { useList } from "../../list";
 import { may, me } from "../../session";
 import { useFresh } from "../../ui/every";
@@ -142,19 +143,7 @@ export default function Members() {
             </div>
             <div class="acts">
               <Status of={i.status} />
-              {i.status === "pending" && (
-                <Act
-                  call={memberRevokeInvitation}
-                  input={{ invitationId: i.id }}
-                  confirm="Withdraw it? The link stops working."
-                  done={() => {
-                    again();
-                    return "Withdrawn.";
-                  }}
-                >
-                  Withdraw
-                </Act>
-              )}
+              {i.status === "pending" && <Withdraw call={memberRevokeInvitation} id={i.id} done={again} />}
             </div>
           </>
         )}

@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-DLHPXFK5.js";import"./chunk-TYQ7XQKD.js";import"./chunk-TITVQAZE.js";import"./chunk-SOK6GL2J.js";import"./chunk-D7D2GXKA.js";import"./chunk-XQQWDVU4.js";import"./chunk-J3UHCNY2.js";import"./chunk-6DW4W6FM.js";import"./chunk-5SSNFBRN.js";import"./chunk-5JMPMYB7.js";import"./chunk-7DXHBPE7.js";export{c as default,b as does,a as roles};
