@@ -321,7 +321,7 @@ func (a act) define(fl *flag.FlagSet) action {
 			return err
 		}
 		accepted(ctx)
-		if err := a.nothingThere(b, plain); err != nil {
+		if err := a.nothingThere(b, plain, was); err != nil {
 			return err
 		}
 		if out.forPrograms() {

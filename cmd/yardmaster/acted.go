@@ -14,9 +14,9 @@ import (
 	"yardmaster/internal/client"
 )
 
-// nothingThere is the error of a deletion that found nothing to delete. The server answers it
-// without a complaint, because it may be asked again.
-func (a act) nothingThere(b []byte, plain []string) error {
+// nothingThere is the error of a deletion that found nothing to delete, or only what had ended
+// before. The server answers it without a complaint, because it may be asked again.
+func (a act) nothingThere(b []byte, plain []string, was any) error {
 	if one(a.op).Method != http.MethodDelete || len(plain) == 0 {
 		return nil
 	}
@@ -27,10 +27,16 @@ func (a act) nothingThere(b []byte, plain []string) error {
 	if a.thing != "" {
 		what, name = a.thing, strings.Join(plain, " ")
 	}
+	is := func(status string) error {
+		return fmt.Errorf("the %s %s is %s: nothing has changed", what, client.Inert(name), client.Inert(status))
+	}
+	if mapOf(was)["revoked"] == true {
+		return is("revoked")
+	}
 	for _, done := range []string{"deleted", "disconnected", "removed", "revoked"} {
 		if row[done] == false {
 			if status := plainText(row["status"]); status != "" {
-				return fmt.Errorf("the %s %s is %s: nothing has changed", what, client.Inert(name), client.Inert(status))
+				return is(status)
 			}
 			return notFound{fmt.Sprintf("there is no %s %q%s", what, name, a.place)}
 		}

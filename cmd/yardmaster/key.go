@@ -39,7 +39,7 @@ func keyCommands() []command {
 			summary: "set what any model costs that is called over a key; null leaves it to the price tables", op: "billing.key_price_set",
 			of: key, plain: []string{"price"}, done: "Calls over {id} cost {1} from now on.",
 			next:    "yardmaster key view {id} shows the price of the key.",
-			earlier: keyBefore, says: keyPriceSays,
+			earlier: rowBefore("key"), says: keyPriceSays,
 			examples: []string{`yardmaster key price @last '{"input_usd": 0.2, "output_usd": 0.8}'`}},
 	)...), priceCommands()...)
 }

@@ -38,7 +38,10 @@ func accountCommands() []command {
 			more: "What is left out gets its default.", done: "The template {id} is set.",
 			next:   "yardmaster template view {id} shows all of it.",
 			before: "template.get", says: func(o occasion) (string, string) {
-				if o.before == nil || o.before["created_at"] == nil {
+				switch {
+				case o.answer["created_at"] != nil && o.answer["created_at"] == o.answer["updated_at"]: // there was none of the account
+					return o.done("The template {id} is set."), o.next("Undo: yardmaster template delete {id}")
+				case o.before == nil || o.before["created_at"] == nil:
 					return "", ""
 				}
 				return o.done("The template {id} is set, in the place of the one before."), "Undo: " + templateAgain(o.before)
@@ -58,9 +61,14 @@ func accountCommands() []command {
 			examples: []string{"yardmaster token create --name ci --scopes read:tasks --expires-in-days 30"}},
 		act{words: "token rename", args: "ID NAME", summary: "change its name", op: "token.rename", of: token,
 			plain: []string{"name"}, done: "It is called {1} now.",
-			next: "yardmaster token list shows all."},
+			next: "yardmaster token list shows all.", earlier: rowBefore("token"), says: func(o occasion) (string, string) {
+				if o.before["name"] == nil {
+					return "", ""
+				}
+				return o.done("It is called {1} now."), o.next("Undo: yardmaster token rename {id} {before.name}")
+			}},
 		act{words: "token revoke", args: "ID", summary: "end a token", op: "token.revoke", of: token,
-			done: "The token {id} is good for nothing any more.",
+			done: "The token {id} is good for nothing any more.", earlier: rowBefore("token"),
 			next: "yardmaster token create makes another."},
 	), []command{byAddress(
 		act{words: "member invite", summary: "add a registered user, or invite an address", op: "member.invite",
@@ -82,7 +90,7 @@ func accountCommands() []command {
 		act{words: "member role", args: "MEMBER ROLE", summary: "change what a member may do", op: "member.set_role",
 			of: member, plain: []string{"role"},
 			done: "Their role is {1} now.", next: "yardmaster member list shows all.",
-			earlier: memberBefore, says: func(o occasion) (string, string) {
+			earlier: rowBefore("member"), says: func(o occasion) (string, string) {
 				if o.before == nil || o.before["role"] == o.plain[1] {
 					return "", ""
 				}
@@ -92,7 +100,7 @@ func accountCommands() []command {
 		act{words: "member remove", args: "MEMBER", summary: "remove a member; their tokens of the account stop",
 			op: "member.remove", of: member,
 			done: "They are no member any more.", next: "yardmaster member invite adds them again.",
-			earlier: memberBefore, says: func(o occasion) (string, string) {
+			earlier: rowBefore("member"), says: func(o occasion) (string, string) {
 				if o.before == nil {
 					return "", ""
 				}
@@ -324,14 +332,16 @@ func secretBefore(ctx context.Context, c *client.Client, of *noun, in []given, n
 	return nil
 }
 
-// memberBefore is a member as the list has them.
-func memberBefore(ctx context.Context, c *client.Client, plain []string) any {
-	b, err := nounCalled("member").one(ctx, c, plain[0])
-	if err != nil {
-		return nil
+// rowBefore reads an object of a noun as the list has it.
+func rowBefore(noun string) func(ctx context.Context, c *client.Client, plain []string) any {
+	return func(ctx context.Context, c *client.Client, plain []string) any {
+		b, err := nounCalled(noun).one(ctx, c, plain[0])
+		if err != nil {
+			return nil
+		}
+		v, _ := decoded(b)
+		return v
 	}
-	v, _ := decoded(b)
-	return v
 }
 
 // capBefore is what a member costs, and may cost.

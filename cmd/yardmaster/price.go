@@ -64,16 +64,6 @@ func priceAgain(was map[string]any) string {
 	return words
 }
 
-// keyBefore is a key as the list has it.
-func keyBefore(ctx context.Context, c *client.Client, plain []string) any {
-	b, err := nounCalled("key").one(ctx, c, plain[0])
-	if err != nil {
-		return nil
-	}
-	v, _ := decoded(b)
-	return v
-}
-
 // keyPriceSays says what calls over a key cost, and how the price before comes back.
 func keyPriceSays(o occasion) (done, next string) {
 	done = o.done("Calls over {id} cost {1} from now on.")

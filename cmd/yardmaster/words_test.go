@@ -4,6 +4,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -42,5 +44,25 @@ func TestEveryWordIsSent(t *testing.T) {
 	}
 	if tried < 6 {
 		t.Errorf("only %d commands take words", tried)
+	}
+}
+
+// What an act says has no hole that its answer cannot fill.
+func TestHolesAreFilled(t *testing.T) {
+	t.Parallel()
+	for _, c := range commands() {
+		if c.does == nil {
+			continue
+		}
+		a := c.does
+		for _, m := range hole.FindAllStringSubmatch(a.done+" "+a.next, -1) {
+			first, _, _ := strings.Cut(m[1], ".")
+			switch at, err := strconv.Atoi(first); {
+			case err == nil && at < len(c.wants()), first == "id" && (len(c.wants()) > 0 || a.made != nil), first == "flags",
+				first == "before" && (a.before != "" || a.earlier != nil):
+			case ops()[a.op].Output() == nil || !slices.Contains(members(ops()[a.op].Output()), first):
+				t.Errorf("%s: nothing fills {%s}", c.words, m[1])
+			}
+		}
 	}
 }
