@@ -61,8 +61,7 @@ func prCommands() []command {
 			next: "yardmaster pr reviews {id} shows the outcome."},
 		act{words: "finding dismiss", args: "ID [REASON]…", summary: "say that a finding is none",
 			op: "review.dismiss", plain: []string{"id", "reason"},
-			done: "Dismissed; reviews do not name it again.", learn: learnRule,
-			next: "yardmaster finding rules lists the rules of dismissed ones, yardmaster finding restore RULE takes one back.",
+			done: "Dismissed. Reviews may name it again: there is no rule of it.", next: "yardmaster pr findings {pr_id} lists the others.",
 			says: func(o occasion) (string, string) {
 				if o.answer["rule_id"] == nil {
 					return "", ""
@@ -82,32 +81,6 @@ func prCommands() []command {
 		}
 	}
 	return all
-}
-
-// learnRule adds the rule to the answer that has a finding dismissed, and the repository of both.
-func learnRule(ctx context.Context, c *client.Client, finding map[string]any) {
-	var pr struct {
-		Repo string `json:"repo"`
-	}
-	if c.Call(ctx, http.MethodGet, "/v1/prs/"+url.PathEscape(plainText(finding["pr_id"])), nil, &pr) != nil {
-		return
-	}
-	in, err := inRepo(ctx, pr.Repo, nil)
-	if err != nil {
-		return
-	}
-	rows, _, err := ruleNoun().rows(ctx, c, in, looked)
-	if err != nil {
-		return
-	}
-	for _, r := range rows { // the newest first
-		v, _ := decoded(r)
-		rule := mapOf(v)
-		if rule["kind"] == finding["kind"] && rule["symbol"] == finding["symbol"] && rule["claim"] == finding["claim"] {
-			finding["rule_id"], finding["repo"] = rule["id"], pr.Repo
-			return
-		}
-	}
 }
 
 // pickFinding has a person choose a finding of a pull request.

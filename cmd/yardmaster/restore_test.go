@@ -11,10 +11,7 @@ import (
 func TestFindingIsRestored(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, map[string]string{
-		"POST /v1/findings/" + someID + "/dismiss": `{"id": "` + someID + `", "pr_id": "` + otherID + `", "kind": "bug", "symbol": "", "claim": "It leaks"}`,
-		"GET /v1/prs/" + otherID:                   `{"id": "` + otherID + `", "repo": "acme/web"}`,
-		"GET /v1/repos/acme/web/review-rules": `{"data": [{"id": "` + someID + `", "kind": "doc", "symbol": "", "claim": "It leaks"},
-			{"id": "` + otherID + `", "kind": "bug", "symbol": "", "claim": "It leaks"}]}`,
+		"POST /v1/findings/" + someID + "/dismiss":          `{"id": "` + someID + `", "repo": "acme/web", "rule_id": "` + otherID + `"}`,
 		"DELETE /v1/repos/acme/web/review-rules/" + otherID: `{"id": "` + otherID + `"}`,
 	})
 	p := f.person(t)
@@ -24,8 +21,8 @@ func TestFindingIsRestored(t *testing.T) {
 	if !f.was("DELETE /v1/repos/acme/web/review-rules/" + otherID) {
 		t.Errorf("%q", f.calls)
 	}
-	delete(f.answers, "GET /v1/prs/"+otherID)
-	p.holds("finding dismiss "+someID, 0, "yardmaster finding restore RULE", "!Undo")
+	f.answers["POST /v1/findings/"+someID+"/dismiss"] = `{"id": "` + someID + `", "pr_id": "` + otherID + `", "rule_id": null}`
+	p.holds("finding dismiss "+someID, 0, "Reviews may name it again", "yardmaster pr findings "+otherID, "!Undo")
 }
 
 // A repository goes by its name alone where only one has that.

@@ -80,7 +80,25 @@ type dismissIn struct {
 	Reason string `json:"reason,omitempty" maxLength:"1000" example:"The caller holds the lock." doc:"why it is none; kept in the audit log"`
 }
 
-func (s *Service) dismiss(ctx context.Context, in dismissIn) (out Shown, err error) {
+// Dismissal is the answer of review.dismiss.
+type Dismissal struct {
+	_ struct{} `doc:"A finding that is none, and the rule by which reviews do not name it any more." schema:"DismissedFinding"`
+	Shown
+	Repo   string  `json:"repo" example:"acme/web" doc:"owner/name of the repository"`
+	RuleID *string `json:"rule_id" format:"uuid" doc:"id of the rule, for review.rule_delete; null: there is none, since the finding has no place in a file or somebody has deleted the rule"`
+}
+
+// dismissal is a dismissed finding with its rule, if there is one.
+func (f Finding) dismissal(tx *db.Tx, r repo.Ref) (out Dismissal, err error) {
+	out = Dismissal{Shown: f.wire(r), Repo: r.FullName()}
+	rule, ok, err := ruleAt.Maybe(tx, ruleAtArgs{tx.Account, f.RepoID, f.Kind, f.Symbol, f.Anchor})
+	if ok && f.Anchor != "" {
+		out.RuleID = &rule
+	}
+	return out, err
+}
+
+func (s *Service) dismiss(ctx context.Context, in dismissIn) (out Dismissal, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if !id.Valid(in.ID) {
 			return fault.Missing("finding")
@@ -104,8 +122,8 @@ func (s *Service) dismiss(ctx context.Context, in dismissIn) (out Shown, err err
 			return err
 		}
 		if f.State == Dismissed {
-			out = f.wire(r)
-			return nil
+			out, err = f.dismissal(tx, r)
+			return err
 		}
 		if !allowed(f.State, Dismissed) {
 			return fault.Reason("finding_closed", "The finding is "+f.State+".")
@@ -128,7 +146,9 @@ func (s *Service) dismiss(ctx context.Context, in dismissIn) (out Shown, err err
 		if err := s.tell(tx, r, p); err != nil {
 			return err
 		}
-		out = f.wire(r)
+		if out, err = f.dismissal(tx, r); err != nil {
+			return err
+		}
 		return dismissedEvent.Record(tx, event.Subject{ID: f.ID, RepoID: f.RepoID},
 			dismissedData{PRID: f.PRID, Reason: in.Reason, Rule: ruled})
 	})

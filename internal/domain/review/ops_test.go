@@ -69,8 +69,12 @@ func TestDismissedForTheRepository(t *testing.T) {
 		if _, err := y.dismiss(db.WithAccount(t.Context(), "rival"), dismissIn{ID: f.ID}); !errors.Is(err, fault.Missing("finding")) {
 			t.Error(err)
 		}
-		if out, err := y.dismiss(y.ctx(), dismissIn{ID: f.ID, Reason: "no"}); err != nil || out.State != Dismissed || y.told.Findings != 0 {
+		out, err := y.dismiss(y.ctx(), dismissIn{ID: f.ID, Reason: "no"})
+		if err != nil || out.State != Dismissed || y.told.Findings != 0 || out.Repo != "acme/web" {
 			t.Errorf("%+v, %v, %+v", out, err, y.told)
+		}
+		if again, err := y.dismiss(y.ctx(), dismissIn{ID: f.ID}); err != nil || again.RuleID == nil || *again.RuleID != *out.RuleID {
+			t.Errorf("%+v, %v", again, err)
 		}
 
 		y.pr.ID = id.New()
@@ -82,11 +86,14 @@ func TestDismissedForTheRepository(t *testing.T) {
 			all, err = listRules(tx, y.repo, op.PageIn{PerPage: 10})
 			return err
 		})
-		if len(all) != 1 || all[0].Claim != "It is wrong." || all[0].Reason != "no" {
+		if len(all) != 1 || all[0].Claim != "It is wrong." || all[0].Reason != "no" || out.RuleID == nil || *out.RuleID != all[0].ID {
 			t.Fatalf("%+v", all)
 		}
 		if _, err := y.ruleDelete(y.ctx(), ruleIn{Owner: "acme", Repo: "web", ID: all[0].ID}); err != nil {
 			t.Fatal(err)
+		}
+		if again, err := y.dismiss(y.ctx(), dismissIn{ID: f.ID}); err != nil || again.RuleID != nil {
+			t.Errorf("%+v, %v", again, err)
 		}
 		y.pr.ID = id.New()
 		review()

@@ -87,6 +87,8 @@ var (
 		created_at)
 		VALUES (:id, :account_id, :repo_id, :kind, :symbol, :anchor, :claim, :reason, :created_by, :created_at)
 		ON CONFLICT (repo_id, kind, symbol, anchor) DO NOTHING`)
+	ruleAt = db.QWith[ruleAtArgs, string](`SELECT id FROM review_rules WHERE account_id = :account_id AND repo_id = :repo_id
+		AND kind = :kind AND symbol = :symbol AND anchor = :anchor`)
 	dropRule = db.S(`DELETE FROM review_rules WHERE account_id = $1 AND repo_id = $2 AND id = $3`)
 
 	precisionOf = db.Q[struct {
@@ -95,6 +97,9 @@ var (
 	}](`SELECT state, COUNT(*) AS n FROM review_findings WHERE account_id = $1 AND repo_id = $2
 		AND state IN ('posted', 'answered', 'fixed', 'dismissed', 'stale') GROUP BY state`)
 )
+
+// ruleAtArgs are the parameters of ruleAt.
+type ruleAtArgs struct{ AccountID, RepoID, Kind, Symbol, Anchor string }
 
 // ruleArgs are the parameters of insertRule.
 type ruleArgs struct {
