@@ -86,6 +86,9 @@ func (a act) say(ctx context.Context, c *client.Client, b []byte, plain []string
 	if a.says != nil {
 		if done, next := a.says(of); done != "" {
 			fmt.Println(done)
+			if next == "" {
+				next = of.next(a.next)
+			}
 			afterword(next)
 			return nil
 		}

@@ -59,18 +59,18 @@ func workNouns() []command {
 			op: "issue.handoff", of: issue, text: "reason",
 			done: "It is handed off.", next: "yardmaster webhook deliveries shows what became of it."},
 		act{words: "schedule create", summary: "file an ask again and again", op: "schedule.create", made: schedule,
-			done: "Schedule {id} is made.", says: filesNext("Schedule {id} is made; it files its ask next at {next_at}.",
-				"Undo: yardmaster schedule delete {id}"), next: "Undo: yardmaster schedule delete {id}",
+			done: "Schedule {id} is made.", says: filesNext("Schedule {id} is made; it files its ask next at {next_at}."),
+			next:     "Undo: yardmaster schedule delete {id}",
 			examples: []string{`yardmaster schedule create --title "Update dependencies" --body "Raise what is newer." --cron "0 6 * * 1-5"`}},
 		act{words: "schedule update", args: "ID", summary: "change a schedule", op: "schedule.update", of: schedule,
-			done: "Changed.", says: filesNext("Changed: it files its ask next at {next_at}.", "yardmaster schedule view {id} shows it all."),
+			done: "Changed.", says: filesNext("Changed: it files its ask next at {next_at}."),
 			next: "yardmaster schedule view {id} shows it all."},
 		act{words: "schedule pause", args: "ID", summary: "have it file nothing", op: "schedule.update", of: schedule,
 			fixed: map[string]string{"paused": "true"},
 			done:  "Paused.", next: "Undo: yardmaster schedule resume {id}"},
 		act{words: "schedule resume", args: "ID", summary: "have it file asks again", op: "schedule.update",
 			of: schedule, fixed: map[string]string{"paused": "false"},
-			done: "It files its ask again.", says: filesNext("It files its ask next at {next_at}.", "Undo: yardmaster schedule pause {id}"),
+			done: "It files its ask again.", says: filesNext("It files its ask next at {next_at}."),
 			next: "Undo: yardmaster schedule pause {id}"},
 		act{words: "schedule run", args: "ID", summary: "file its ask now, besides its times", op: "schedule.run_now", of: schedule,
 			done: "Its ask {ask_id} is filed.", next: "yardmaster ask view {ask_id} shows what becomes of it."},
@@ -90,11 +90,11 @@ func workNouns() []command {
 }
 
 // filesNext says when a schedule files its ask next, as ages are told, if it files any.
-func filesNext(done, next string) func(o occasion) (string, string) {
+func filesNext(done string) func(o occasion) (string, string) {
 	return func(o occasion) (string, string) {
 		if o.answer["next_at"] == nil { // it is paused
 			return "", ""
 		}
-		return client.Times(o.done(done), time.Now()), o.next(next)
+		return client.Times(o.done(done), time.Now()), ""
 	}
 }

@@ -43,9 +43,7 @@ func TestStatusOfBlockers(t *testing.T) {
 	p.holds("task stalls", 0, "boxes busy", "it is over, ", " ago, or", "!2020-01-02", "!task.retry_now",
 		"\n  What moves it: yardmaster task retry 1\n",
 		"\n  What moves it: yardmaster key prices set openai gpt-5 --input-usd USD --output-usd USD\n")
-	if lines := strings.Split(p.holds("status", 0, "boxes busy"), "\n"); !slices.Contains(lines, "  What moves it: yardmaster task retry 1") {
-		t.Errorf("%q", lines)
-	}
+	p.holds("status", 0, "\n  What moves it: yardmaster task retry 1\n")
 	f.answers["GET /v1/blockers"] = `{"data": [` + form + `]}`
 	p.holds("status", 0, "yardmaster blocker fill ID", "!blocker answer", "missing credential")
 	f.answers["GET /v1/blockers"] = `{"data": [` + form + `, ` + question + `]}`
