@@ -4,6 +4,7 @@ package dashboard_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,6 +43,26 @@ func TestAskedOnce(t *testing.T) {
 	b := browser.Open(t, url, 1440, 900)
 	b.SignIn("ada", rig.Password)
 	b.Before(counted)
+	once := func(b *browser.Tab, when string, asks ...string) {
+		t.Helper()
+		asks = append(asks, "/v1/overview/counts", "/v1/notifications/counts")
+		b.Until("live, and all is asked", `document.querySelector(".link.live") &&
+			`+text(strings.Join(asks, " "))+`.split(" ").every(a => asked[a])`)
+		// Longer than anything waits for more changes before it asks again.
+		asked := browser.Eval[map[string]int](b, `new Promise(go => setTimeout(() => go(asked), 1400))`)
+		for _, a := range asks {
+			if asked[a] != 1 {
+				t.Errorf("%s asks %d times for %s", when, asked[a], a)
+			}
+		}
+	}
+	gap := func(b *browser.Tab) {
+		t.Helper()
+		c.plug("")
+		b.See("Reconnecting")
+		browser.Eval[any](b, `void (asked = {})`)
+		c.plug(hostOf(y.URL))
+	}
 	const web = "/v1/repos/acme/web"
 	for _, p := range []struct {
 		path string
@@ -54,29 +75,21 @@ func TestAskedOnce(t *testing.T) {
 		{"/ui/plans", []string{"/v1/plans"}},
 		{"/ui/prs/" + pull + "?tab=review", []string{"/v1/prs/" + pull + "/review-runs"}},
 	} {
-		once := func(when string) {
-			t.Helper()
-			b.Until("live", `document.querySelector(".link.live")`)
-			// Longer than anything waits for more changes before it asks again.
-			asked := browser.Eval[map[string]int](b, `new Promise(go => setTimeout(() => go(asked), 1400))`)
-			for _, a := range append(p.asks, "/v1/overview/counts", "/v1/notifications/counts") {
-				if asked[a] != 1 {
-					t.Errorf("%s %s asks %d times for %s", p.path, when, asked[a], a)
-				}
-			}
-		}
 		b.Go(p.path)
-		once("at first")
+		once(b, p.path+" at first", p.asks...)
 		// A list is asked for once more when the stream that tells of its rows has opened.
 		if more := browser.Eval[[]string](b, `Object.keys(whole).filter(url => whole[url] > 2)`); len(more) > 0 {
 			t.Errorf("%s asks more than twice for %s", p.path, more)
 		}
-		c.plug("")
-		b.See("Reconnecting")
-		browser.Eval[any](b, `void (asked = {})`)
-		c.plug(hostOf(y.URL))
-		once("after a gap")
+		gap(b)
+		once(b, p.path+" after a gap", p.asks...)
 	}
+	other := b.Another() // hears from the first what it reads
+	other.Before(counted)
+	other.Go("/ui/")
+	once(other, "another tab", "/v1/next-steps")
+	gap(other)
+	once(other, "another tab after a gap", "/v1/next-steps")
 }
 
 // A list that no topic tells of is asked for again while somebody looks, and keeps the rows
