@@ -256,22 +256,22 @@ func setSeed(ctx context.Context) error {
 }
 
 // inMemory gives tests a temporary folder in memory, if there is one, because they write
-// much that nobody keeps. Its name begins with y and the number of this process; those of
-// processes that were killed are removed.
+// much that nobody keeps. Its name is y and the number of this process; those of processes
+// that were killed are removed.
 func inMemory(ctx context.Context) (end func(), err error) {
 	const memory, space = "/dev/shm", 4 << 30
 	var at syscall.Statfs_t
 	if err := syscall.Statfs(memory, &at); err != nil || at.Bavail*uint64(at.Bsize) < space || at.Flags&stNoExec != 0 {
 		return func() {}, nil
 	}
-	old, _ := filepath.Glob(memory + "/y*.*")
+	old, _ := filepath.Glob(memory + "/y[0-9]*")
 	for _, dir := range old {
-		if n, err := strconv.Atoi(strings.Split(filepath.Base(dir)[1:], ".")[0]); err == nil && syscall.Kill(n, 0) == syscall.ESRCH {
+		if n, err := strconv.Atoi(filepath.Base(dir)[1:]); err == nil && syscall.Kill(n, 0) == syscall.ESRCH {
 			wipe(dir)
 		}
 	}
-	dir, err := os.MkdirTemp(memory, fmt.Sprintf("y%d.", os.Getpid()))
-	if err != nil {
+	dir := fmt.Sprintf("%s/y%d", memory, os.Getpid()) // short: paths of sockets below it may have 107 bytes
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		return func() {}, nil // it may belong to others; the disk does as well
 	}
 	// Agents of a box that runs as root are another user, who must get through.
