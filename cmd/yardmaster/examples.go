@@ -26,7 +26,6 @@ var examplesOf = sync.OnceValue(func() map[string]string {
 		"auth git":              "yardmaster auth git",
 		"repo enable":           "yardmaster repo enable acme/web",
 		"repo remove":           "yardmaster repo remove acme/web",
-		"repo settings":         "yardmaster repo settings acme/web",
 		"repo setup":            "yardmaster repo setup acme/web",
 		"box run":               "yardmaster box run --slots 4",
 		"box agents":            "yardmaster box agents",

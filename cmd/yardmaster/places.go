@@ -34,13 +34,15 @@ func repoCommands() []command {
 			more:  "What is in it stays, at its code host and here.",
 			fixed: map[string]string{"enabled": "false"},
 			done:  "No agent works in {id} any more; nothing of it is deleted.", next: "Undo: yardmaster repo enable {id}"},
-		act{words: "repo settings", args: "OWNER/NAME", summary: "how a repository is set, and what each switch does",
-			op: "project.settings", of: repo},
 		act{words: "repo setup", args: "OWNER/NAME",
 			summary: "send an agent to give a repository scripts, tools and notes for agents", op: "project.setup", of: repo,
 			next: "Follow it with: yardmaster task watch {task_id}"},
 	)
-	set = append(set, command{words: "repo policy", answers: "project.policy_get", args: "OWNER/NAME", of: repo,
+	set = append(set, command{words: "repo settings", answers: "project.settings", args: "OWNER/NAME", of: repo,
+		values: map[string]values{}, define: defineRepoSettings,
+		summary: "how a repository is set, and what each switch does; a flag turns one",
+		examples: []string{"yardmaster repo settings acme/web", "yardmaster repo settings acme/web --ai-first",
+			"yardmaster repo settings acme/web --public-stats-enabled=false"}}, command{words: "repo policy", answers: "project.policy_get", args: "OWNER/NAME", of: repo,
 		values: map[string]values{}, define: defineRepoPolicy,
 		summary:  "the policy in force; with --file, whether a policy file is a good one",
 		examples: []string{"yardmaster repo policy acme/web", "yardmaster repo policy acme/web --file .svc/policy.yml"}})

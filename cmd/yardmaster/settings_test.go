@@ -87,3 +87,22 @@ func TestPager(t *testing.T) {
 	p.holds("task list -L 3", 0, "!paged:", "Long")
 	p.holds("task list -L 40 --no-pager", 0, "!paged:")
 }
+
+// A switch of a repository is turned by a flag, and back by the command that is printed. One that switches nothing is
+// not shown.
+func TestRepoSwitches(t *testing.T) {
+	t.Parallel()
+	const path = "/v1/repos/acme/web"
+	f := newFake(t, map[string]string{"PATCH " + path: `{}`, "GET " + path + "/settings": `{"repo": "acme/web", "switches": [
+		{"name": "enabled", "on": true, "does": "Runs."}, {"name": "ai_first", "on": false, "does": "Looks after all."},
+		{"name": "canary_enabled", "on": false, "does": "Nothing."}, {"name": "public_stats_enabled", "on": true, "does": "Tells."}]}`})
+	p := f.person(t)
+	p.holds("repo settings acme/web", 0, "Looks after all.", "!canary", "!Undo")
+	p.holds("repo settings acme/web --ai-first --public-stats-enabled=false", 0, "!canary",
+		"Undo: yardmaster repo settings acme/web --ai-first=false --public-stats-enabled=true\n")
+	if !f.was("PATCH "+path, `"ai_first":true`, `"public_stats_enabled":false`) {
+		t.Errorf("%q", f.calls)
+	}
+	p.holds("repo settings acme/web --ai-first=maybe", exitMisused, "takes true or false")
+	p.holds("repo settings acme/web --json '*'", 0, "canary_enabled")
+}
