@@ -30,13 +30,16 @@ var ops = sync.OnceValue(func() map[string]*app.Op {
 var rooms = map[string][]string{
 	"billing":        {"modelkey", "budget"},
 	"config":         {"prompt"},
+	"email_route":    {"emailroute"},
 	"integration":    {"tracker", "source"},
 	"notification":   {"webhook", "notification"},
+	"org_sso":        {"sso"},
 	"plan":           {"plan", "budget"},
 	"pr":             {"pull", "approval", "mergequeue"},
 	"project":        {"repo", "creation", "onboarding", "overview", "task"},
 	"project_secret": {"vault"},
 	"secret":         {"vault"},
+	"self":           {"hosttoken"},
 	"task":           {"task", "run", "queue", "budget"},
 }
 

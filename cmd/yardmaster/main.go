@@ -33,7 +33,7 @@ func sections() []section {
 		{"the server", serverCommands()},
 		{"you, and what you bring", ownCommands()},
 		{"the work", workCommands()},
-		{"the account", slices.Concat(accountCommands(), settingCommands())},
+		{"the account", slices.Concat(accountCommands(), settingCommands(), restCommands())},
 		{"everything else", otherCommands()},
 	})
 }
@@ -62,6 +62,7 @@ var heads = map[string]string{
 	"invitation": "who was invited, and has not come yet",
 	"source":     "other systems whose deliveries become asks", "digest": "what happened within a day or a week",
 	"account": "how the account is set", "prompt": "what agents are told besides their tasks",
+	"sso":        "the account's own identity provider",
 	"completion": "scripts that complete commands in a shell", "check": "the checks that boxes run",
 }
 

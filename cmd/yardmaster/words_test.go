@@ -57,8 +57,12 @@ func TestHolesAreFilled(t *testing.T) {
 		a := c.does
 		for _, m := range hole.FindAllStringSubmatch(a.done+" "+a.next, -1) {
 			first, _, _ := strings.Cut(m[1], ".")
+			given := len(c.wants())
+			if a.made != nil { // its id comes before them
+				given++
+			}
 			switch at, err := strconv.Atoi(first); {
-			case err == nil && at < len(c.wants()), first == "id" && (len(c.wants()) > 0 || a.made != nil), first == "flags",
+			case err == nil && at < given, first == "id" && (len(c.wants()) > 0 || a.made != nil), first == "flags",
 				first == "before" && (a.before != "" || a.earlier != nil):
 			case ops()[a.op].Output() == nil || !slices.Contains(members(ops()[a.op].Output()), first):
 				t.Errorf("%s: nothing fills {%s}", c.words, m[1])
