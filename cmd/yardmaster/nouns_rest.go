@@ -11,7 +11,8 @@ import (
 func routeNoun() *noun {
 	return &noun{name: "route", list: "email_route.list", names: []string{"address"}, label: "address",
 		first: "yardmaster notification routes create ADDRESS --kinds KIND",
-		columns: []column{{"ID", "id", asID}, {"ADDRESS", "address", asTitle}, {"KINDS", "kinds", asTitle}, {"CONFIRMED", "confirmed_at", asAge},
+		columns: []column{{"ID", "id", asID}, {"ADDRESS", "address", asTitle}, {"KINDS", "kinds", asTitle},
+			{"CONFIRMED", "confirmed_at", asAge},
 			{"REFUSED", "email_refused_at", asAge}, {"CREATED", "created_at", asAge}}}
 }
 
@@ -38,14 +39,16 @@ func restCommands() []command {
 			next:     "yardmaster source deliveries {id} shows what comes.",
 			examples: []string{"yardmaster source mapping errors --file mapping.json"}},
 		act{words: "source preview", args: "ID [JSON]…", summary: "what a mapping would make of the last deliveries of a generic source",
-			op: "integration.mapping_preview", of: nounCalled("source"), text: "mapping", next: "yardmaster source mapping {id} --file FILE sets it.",
+			op: "integration.mapping_preview", of: nounCalled("source"), text: "mapping",
+			next:     "yardmaster source mapping {id} --file FILE sets it.",
 			examples: []string{"yardmaster source preview errors --file mapping.json"}},
 		act{words: "plan filing", summary: "whether scouts may file plan documents into the account's repositories", op: "plan.file_switch_get",
 			next: "yardmaster plan filing on and yardmaster plan filing off change it."},
 		act{words: "plan filing on", summary: "let scouts file plan documents", op: "plan.file_switch_set",
 			fixed: map[string]string{"enabled": "true"}, done: "Scouts may file plan documents.", next: "Undo: yardmaster plan filing off"},
 		act{words: "plan filing off", summary: "forbid it", op: "plan.file_switch_set",
-			fixed: map[string]string{"enabled": "false"}, done: "Scouts may file no plan documents.", next: "Undo: yardmaster plan filing on"},
+			fixed: map[string]string{"enabled": "false"}, done: "Scouts may file no plan documents.",
+			next: "Undo: yardmaster plan filing on"},
 	))
 }
 
@@ -121,9 +124,10 @@ func toldCommands() []command {
 			examples: []string{"yardmaster prompt variables set team Platform --scope account",
 				"yardmaster prompt variables set style Terse. --scope template --ref default"}},
 		act{words: "prompt variables delete", args: "KEY", summary: "delete a variable: prompts keep its name as it is written",
-			op: "config.delete", plain: []string{"key"}, thing: "variable", done: "{0} is deleted.", next: "yardmaster prompt variables set sets it anew."},
-		act{words: "box prompt", args: "ID [TEXT]…", summary: "set what every agent on a box is told", op: "box.set_prompt", of: box, text: "prompt",
-			before: "box.get", done: "Agents on it are told that from their next run on.", next: "Undo: yardmaster box unprompt {id}",
+			op: "config.delete", plain: []string{"key"}, thing: "variable", done: "{0} is deleted.",
+			next: "yardmaster prompt variables set sets it anew."},
+		act{words: "box prompt", args: "ID [TEXT]…", summary: "set what every agent on a box is told", op: "box.set_prompt", of: box,
+			text: "prompt", before: "box.get", done: "Agents on it are told that from their next run on.", next: "Undo: yardmaster box unprompt {id}",
 			says: func(o occasion) (string, string) {
 				return o.done("Agents on it are told that from their next run on."), toldBefore(o)
 			},
