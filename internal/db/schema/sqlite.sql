@@ -217,7 +217,7 @@ CREATE TABLE runs (
   started_at       BIGINT,
   progress_at      BIGINT NOT NULL,
   ended_at         BIGINT
-, secrets_key TEXT, halting TEXT NOT NULL DEFAULT '', woken_at BIGINT, event_bytes BIGINT NOT NULL DEFAULT 0, secrets_given BOOLEAN NOT NULL DEFAULT FALSE, isolation_holds TEXT, halting_why TEXT NOT NULL DEFAULT '', activity TEXT);
+, secrets_key TEXT, halting TEXT NOT NULL DEFAULT '', woken_at BIGINT, event_bytes BIGINT NOT NULL DEFAULT 0, secrets_given BOOLEAN NOT NULL DEFAULT FALSE, isolation_holds TEXT, halting_why TEXT NOT NULL DEFAULT '', activity TEXT, box_right TEXT, consent_by TEXT, consent_at BIGINT);
 CREATE INDEX runs_task ON runs (task_id, created_at);
 CREATE INDEX runs_lease ON runs (lease_expires_at) WHERE ended_at IS NULL;
 CREATE INDEX runs_box ON runs (box_id) WHERE ended_at IS NULL;
@@ -833,7 +833,7 @@ CREATE TABLE account_floors (
   floors     TEXT NOT NULL,
   updated_at BIGINT NOT NULL,
   updated_by TEXT NOT NULL
-);
+, outside_boxes BOOLEAN NOT NULL DEFAULT FALSE);
 CREATE INDEX pulls_unlooked ON pulls (updated_at) WHERE state = 'open' AND looked_sha <> head_sha;
 CREATE TABLE signin_guesses (
   who      TEXT PRIMARY KEY,
@@ -1795,6 +1795,18 @@ CREATE TABLE former_members (
 CREATE INDEX sessions_task ON sessions (task_id, account_id) WHERE task_id IS NOT NULL;
 CREATE INDEX sessions_run ON sessions (run_id, account_id);
 CREATE INDEX pulls_task ON pulls (task_id, account_id);
+CREATE TABLE box_consents (
+  box_id     TEXT NOT NULL REFERENCES boxes (id),
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  user_id    TEXT NOT NULL REFERENCES users (id),
+  asked_at   BIGINT NOT NULL,
+  asked_by   TEXT NOT NULL,
+  agreed_at  BIGINT, -- NULL: not yet
+  PRIMARY KEY (box_id, account_id, user_id)
+);
+CREATE INDEX box_consents_user ON box_consents (user_id);
+CREATE INDEX box_consents_account ON box_consents (account_id);
+CREATE INDEX boxes_owner ON boxes (owner_id) WHERE owner_target = 'user';
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -1880,4 +1892,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (82, 201, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (83, 212, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (84, 221, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (85, 222, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (86, 228, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -14,7 +14,8 @@
 // (revocation, and the keys that the bus shuts out); retire.go decommissions.
 // The life of a connected box is in loop.go (hello, beats, presence), leave.go
 // (the last beat of a box that stops), command.go (its commands) and unfit.go
-// (faults of the machine). ops.go has the capabilities, and store.go the
+// (faults of the machine). consent.go is about whose work a box takes, which package
+// fleet decides. ops.go has the capabilities, and store.go the
 // statements.
 package box
 
@@ -56,7 +57,7 @@ const (
 const (
 	Shared = "shared" // every account's
 	Org    = "org"    // one account's
-	User   = "user"   // the work of one member, in all of the member's accounts
+	User   = "user"   // the work of one member, here and wherever the member has agreed
 )
 
 // The lifetimes of enrollments and credentials.
@@ -72,6 +73,9 @@ type Box struct {
 	ID           string            `json:"id" format:"uuid" doc:"id of the box"`
 	Name         string            `json:"name" example:"build-3" doc:"as the enrollment named it, or as the machine calls itself"`
 	Owner        BoxOwner          `json:"owner" doc:"whose work it takes"`
+	Consent      *string           `json:"consent" enum:"pending" example:"null" doc:"pending: consent_of was asked to own it, and has not answered; until then nothing changes; null: nobody was asked"`
+	ConsentOf    *string           `json:"consent_of" format:"uuid" example:"null" doc:"the member who was asked; null: nobody"`
+	Outside      *Outside          `json:"outside" example:"null" doc:"why a box of another account takes work of this one; null: it is of this account"`
 	State        string            `json:"state" enum:"enrolled,draining,drained,revoked" doc:"draining: takes no new work and still holds some; revoked is for good; whether it is there is presence"`
 	Presence     Presence          `json:"presence" doc:"whether it is there, and what it last said of itself"`
 	Slots        int64             `json:"slots" example:"4" doc:"runs it takes at once"`
@@ -96,6 +100,15 @@ type BoxOwner struct {
 	_      struct{} `doc:"Whose work a box takes."`
 	Target string   `json:"target" enum:"shared,org,user" example:"org" doc:"shared: every account's; org: this account's; user: what one member asked for"`
 	ID     *string  `json:"id" format:"uuid" doc:"the account or user; null when it is shared"`
+}
+
+// Outside says why a box of another account takes work of this one.
+type Outside struct {
+	_        struct{}   `doc:"Why a box of another account takes work of this one. What that account alone knows of the box, such as its labels, is left out."`
+	Account  string     `json:"account" example:"acme" doc:"login of the account that it is enrolled in"`
+	Right    string     `json:"right" enum:"shared,consent" example:"consent" doc:"shared: an operator of the server shares it with every account; consent: its owner, who is a member here, has agreed to it, and this account lets such boxes in"`
+	AgreedAt *time.Time `json:"agreed_at" doc:"when its owner agreed; null: it is shared"`
+	Given    []string   `json:"given" enum:"brief,code,git_token,model_token,secrets" doc:"what it is given for each task that it takes; with an owner it takes that member's alone"`
 }
 
 // Presence says whether a box is online, and holds the newest report of the box
@@ -178,6 +191,9 @@ type Runs interface {
 	// Verdicts decides, as a box connects, which of the runs that the box says
 	// it holds go on.
 	Verdicts(ctx context.Context, boxID string, held []protocol.RunRef) ([]protocol.RunVerdict, error)
+	// TakeBack puts the tasks that a box may not hold any more back into the queue; no
+	// token of their runs is valid afterwards. The box is locked.
+	TakeBack(tx *db.Tx, boxID string) error
 	// Dismiss ends the waiting claims of a box that takes no work now.
 	Dismiss(boxID string)
 }

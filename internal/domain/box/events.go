@@ -54,6 +54,13 @@ type (
 		ID     *string `json:"id" doc:"the account or user; null when it is shared"`
 		Target string  `json:"target" doc:"shared, org or user"`
 	}
+	askedData struct {
+		UserID string `json:"user_id" doc:"the member who was asked to own it"`
+	}
+	consentData struct {
+		Account string `json:"account_id" doc:"the account whose work it is about"`
+		UserID  string `json:"user_id" doc:"whose work"`
+	}
 	promptData struct {
 		Cleared bool `json:"cleared" doc:"true: its briefing was taken away"`
 	}
@@ -88,6 +95,10 @@ var (
 	resumedEvent   = event.Declare[drainData]("box.resumed", Topic, "Somebody had the box take work again.")
 	emptiedEvent   = event.Declare[event.None]("box.emptied", Topic, "The box, which takes no new work, has handed back its last.")
 	ownerSetEvent  = event.Declare[ownerData]("box.owner_set", Topic, "Somebody said whose work the box takes.")
+	ownerAsked     = event.Declare[askedData]("box.owner_asked", Topic, "A member was asked to own the box.")
+	ownerDeclined  = event.Declare[askedData]("box.owner_declined", Topic, "A member who was asked to own the box will not.")
+	consentGiven   = event.Declare[consentData]("box.consent_given", Topic, "The owner of the box agreed that it takes their work in an account.")
+	consentTaken   = event.Declare[consentData]("box.consent_withdrawn", Topic, "The owner of the box took back that it takes their work in an account.")
 	promptSetEvent = event.Declare[promptData]("box.prompt_set", Topic, "Somebody said what agents on the box are told.")
 	retiringEvent  = event.Declare[retiringData]("box.decommission_requested", Topic, "The box hands its work back, and is revoked then.")
 	retiredEvent   = event.Declare[retiredData]("runner.decommissioned", Topic, "The box was taken off the list.")

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nkeys"
 
@@ -54,6 +55,7 @@ type fixture struct {
 // runs answers for the runs in the database, all of which go on.
 type runs struct {
 	evacuated []string // boxes that were relieved of their work, as "why box"
+	takenBack []string
 	dismissed int
 }
 
@@ -68,6 +70,11 @@ func (*runs) Active(tx *db.Tx, _ []string) (map[string]int, error) {
 
 func (r *runs) Drained(_ *db.Tx, boxID string) (int, error) { return r.evacuate("drained " + boxID) }
 func (r *runs) Revoked(_ *db.Tx, boxID string) (int, error) { return r.evacuate("revoked " + boxID) }
+
+func (r *runs) TakeBack(_ *db.Tx, boxID string) error {
+	r.takenBack = append(r.takenBack, boxID)
+	return nil
+}
 
 func (r *runs) evacuate(what string) (int, error) {
 	r.evacuated = append(r.evacuated, what)
@@ -121,9 +128,10 @@ func newFixture(t *testing.T, d *db.DB, withBus bool) *fixture {
 	})
 	f.http = rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{
 		BaseURL: "http://127.0.0.1:8080",
-		// X-Caller is account, or account/scope.
+		// X-Caller is account, account/scope, or account@user with token or a fresh, stale or bound session.
 		Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
-			account, scope, _ := strings.Cut(p.Account, "/")
+			caller, as, named := strings.Cut(p.Account, "@")
+			account, scope, _ := strings.Cut(caller, "/")
 			if account == "" {
 				return policy.Actor{}, nil
 			}
@@ -131,7 +139,18 @@ func newFixture(t *testing.T, d *db.DB, withBus bool) *fixture {
 			if scope != "" {
 				scopes |= policy.Scopes(policy.Scope(scope))
 			}
-			return policy.Actor{Credential: policy.PAT, CredentialID: "pat", UserID: "ann", AccountID: account, Scopes: scopes}, nil
+			a := policy.Actor{Credential: policy.PAT, CredentialID: "pat", UserID: "ann", AccountID: account, Scopes: scopes}
+			if named {
+				who, how, _ := strings.Cut(as, " ")
+				a.UserID, a.Scopes = who, scopes|policy.Scopes(policy.SelfKeys)
+				if how != "token" {
+					a.Credential, a.SignedInAt, a.Bound = policy.Session, time.Now(), how == "bound"
+				}
+				if how == "stale" {
+					a.SignedInAt = time.Now().Add(-61 * time.Minute)
+				}
+			}
+			return a, nil
 		},
 		Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
 	}}, f.Ops())

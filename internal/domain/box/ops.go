@@ -8,7 +8,6 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -23,7 +22,7 @@ func (s *Service) Ops() []op.Op {
 	read, write := policy.Require(policy.ReadRunners), policy.Require(policy.WriteRunners)
 	self := &op.Holder{Scheme: "box", Doc: "The durable token of a box (dev_run_…).", Admit: s.admit}
 	revoked := op.Refusal{Status: 409, Slug: "box-revoked"}
-	return []op.Op{
+	return append(s.ownerOps(), []op.Op{
 		op.New(op.Row{ID: "box.enroll", Method: "POST", Path: "/v1/runners/enroll",
 			Group: group, Rule: policy.Public(), Status: 201, NoStore: true, PerAddress: 60,
 			Refuses: []op.Refusal{{Status: 400, Slug: "enrollment-refused"}, {Status: 503, Slug: "no-signing-key"}},
@@ -54,8 +53,8 @@ func (s *Service) Ops() []op.Op {
 			Paging: &op.Paging{Default: 25, Max: 100, Several: []string{"state", "presence"}, Filters: map[string][]string{
 				"state": {Enrolled, Draining, Drained, Revoked}, "presence": {Online, Stale, Offline}, "id": nil, "name": nil,
 			}},
-			Summary: "The account's boxes with their presence, newest first; decommissioned ones are left out",
-			Doc:     "Without a filter every box that was not decommissioned is listed, revoked ones too. filter=id:PART leaves those whose id begins or ends with it, filter=name:NAME those of the name. state and presence take several values, as in presence:stale,offline."}, s.list),
+			Summary: "The boxes that take the account's work with their presence, newest first; decommissioned ones are left out",
+			Doc:     "Without a filter every box that was not decommissioned is listed, revoked ones too, and each of another account that may take work of this one, which outside explains; box.get and all else is of the account's own. filter=id:PART leaves those whose id begins or ends with it, filter=name:NAME those of the name. state and presence take several values, as in presence:stale,offline."}, s.list),
 		op.New(op.Row{ID: "box.versions", Method: "GET", Path: "/v1/runners/versions",
 			Group: group, Rule: read, Paging: &op.Paging{Default: 50, Max: 200},
 			Summary: "How many boxes run which version, the commonest first",
@@ -82,12 +81,13 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "box.set_owner", Method: "PUT", Path: "/v1/runners/{id}/owner", Group: group, Rule: write,
 			Refuses: []op.Refusal{revoked, {Status: 422, Slug: "owner-not-possible"}},
 			Summary: "Choose whose work a box takes",
-			Doc:     "Only a platform admin can share a box with every account; a user must be a member of this one. A revoked box is refused."},
+			Doc: "Only a platform admin can share a box with every account; a user must be a member of this one. To make it another " +
+				"member's changes nothing by itself: that member is asked, which consent says, and agrees at self.runner_agree. A revoked box is refused."},
 			s.setOwner),
 		op.New(op.Row{ID: "box.set_prompt", Method: "PUT", Path: "/v1/runners/{id}/prompt", Group: group, Rule: write,
 			Summary: "Set or clear what every agent on a box is told",
 			Doc:     "The text is part of every brief of a run on the box, from the next one on."}, s.setPrompt),
-	}
+	}...)
 }
 
 type listIn struct{ op.PageIn }
@@ -257,67 +257,6 @@ func (s *Service) reissueCreds(ctx context.Context, in idIn) (out Reissue, err e
 		return rotateEvent.Record(tx, event.Subject{ID: r.ID}, event.None{})
 	})
 	return out, err
-}
-
-type ownerIn struct {
-	ID     string `json:"id" format:"uuid" doc:"id of the box"`
-	Target string `json:"target" enum:"shared,org,user" doc:"whose work it takes: every account's, this account's, or what one member asked for"`
-	Owner  string `json:"owner_id,omitempty" format:"uuid" doc:"id of the member, for user; for org this account, and may be left out"`
-}
-
-func (s *Service) setOwner(ctx context.Context, in ownerIn) (out Box, err error) {
-	if in.Target == User && in.Owner == "" {
-		return Box{}, fault.Field("owner_id", "is required for the target user")
-	}
-	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		r, err := s.find(tx, in.ID, true)
-		if err != nil {
-			return err
-		}
-		if r.State == Revoked {
-			return alreadyRevoked()
-		}
-		owner, err := s.owner(tx, in.Target, in.Owner)
-		if err != nil {
-			return err
-		}
-		if _, err := setOwner.Exec(tx, setOwnerArgs{AccountID: tx.Account, ID: r.ID, OwnerTarget: in.Target, OwnerID: owner}); err != nil {
-			return err
-		}
-		s.wake(tx)
-		r.OwnerTarget, r.OwnerID = in.Target, owner
-		out = r.wire(tx.Now)
-		return ownerSetEvent.Record(tx, event.Subject{ID: r.ID}, ownerData{ID: out.Owner.ID, Target: out.Owner.Target})
-	})
-	return out, err
-}
-
-// owner returns the id of the owner that a target means. It returns
-// fault.Unprocessable if a box of tx.Account cannot have that owner.
-func (s *Service) owner(tx *db.Tx, target, ownerID string) (*string, error) {
-	impossible := func(detail string) error { return fault.New(fault.Unprocessable, "owner-not-possible", detail) }
-	switch target {
-	case Shared:
-		// The work of other accounts comes with their code and tokens, so only
-		// operators of the server may give it to a machine.
-		if !policy.From(tx.Context()).Scopes.Has(policy.Scopes(policy.AdminReadPlat)) {
-			return nil, impossible("Only a platform admin can share a box with every account.")
-		}
-		if ownerID != "" {
-			return nil, impossible("A shared box has no owner.")
-		}
-		return nil, nil
-	case Org:
-		if ownerID != "" && ownerID != tx.Account {
-			return nil, impossible("A box can be owned by the account it is enrolled under only.")
-		}
-		return &tx.Account, nil
-	}
-	member, err := people.IsMember(tx, ownerID)
-	if err == nil && !member {
-		err = impossible("The user is no member of this account.")
-	}
-	return &ownerID, err
 }
 
 type promptIn struct {

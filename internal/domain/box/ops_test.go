@@ -14,7 +14,6 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/id"
-	"yardmaster/internal/policy"
 	_ "yardmaster/internal/proof/chance" // seeds rapid
 	"yardmaster/internal/protocol"
 )
@@ -187,33 +186,6 @@ func TestRevokeAndDecommission(t *testing.T) {
 	})
 }
 
-func TestSetOwner(t *testing.T) {
-	t.Parallel()
-	onBoth(t, true, func(t *testing.T, f *fixture) {
-		path := "/v1/runners/" + f.enrolled(publicKey(t)).ID + "/owner"
-		type body = map[string]string
-		admin := []string{"X-Caller", "acme/" + string(policy.AdminReadPlat)}
-		var b Box
-		f.want(200, "", "PUT", path, body{"target": User, "owner_id": "ann"}).into(t, &b)
-		if b.Owner.Target != User || *b.Owner.ID != "ann" {
-			t.Errorf("owner %+v", b.Owner)
-		}
-		f.want(200, "", "PUT", path, body{"target": Shared}, admin...).into(t, &b)
-		if b.Owner.Target != Shared || b.Owner.ID != nil {
-			t.Errorf("owner %+v", b.Owner)
-		}
-		f.want(200, "", "PUT", path, body{"target": Org}).into(t, &b)
-		if b.Owner.Target != Org || *b.Owner.ID != "acme" {
-			t.Errorf("owner %+v", b.Owner)
-		}
-		f.want(422, "owner-not-possible", "PUT", path, body{"target": Shared})
-		f.want(422, "owner-not-possible", "PUT", path, body{"target": Org, "owner_id": "rival"})
-		f.want(422, "owner-not-possible", "PUT", path, body{"target": User, "owner_id": "bob"})
-		f.want(400, "invalid", "PUT", path, body{"target": User})
-		f.want(400, "invalid", "PUT", path, body{"target": "all"})
-	})
-}
-
 func TestSetPrompt(t *testing.T) {
 	t.Parallel()
 	onBoth(t, true, func(t *testing.T, f *fixture) {
@@ -221,6 +193,7 @@ func TestSetPrompt(t *testing.T) {
 		path := "/v1/runners/" + boxID + "/prompt"
 		briefed := func() (text string) {
 			f.write(func(tx *db.Tx) (err error) {
+				defer tx.About("acme")()
 				text, err = Briefing(tx, boxID)
 				return err
 			})

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/fleet"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/protocol"
@@ -48,7 +48,10 @@ type row struct {
 	RetiredAt      *time.Time
 	RetireAt       *time.Time // set: the box is being decommissioned, and is revoked then at the latest
 	RetireBy       *string
-	Active         int `db:"-"` // runs; see Service.active
+	Active         int          `db:"-"` // runs; see Service.fill
+	Asked          *string      `db:"-"` // user who was asked to make it theirs and has not answered
+	Outside        *fleet.Right `db:"-"` // of a box of another account: by what right it takes work here
+	Home           string       `db:"-"` // login of the account of an outside box
 }
 
 const columns = `id, account_id, name, owner_target, owner_id, state, nkey, nats_account, seal_key, token_hash, token_expires_at,
@@ -101,7 +104,12 @@ var (
 	// from the row.
 	byToken    = db.Q[row](`SELECT ` + columns + ` FROM boxes WHERE token_hash = $1 OR last_hash = $1`)
 	byIdentity = db.Q[row](`SELECT ` + columns + ` FROM boxes WHERE id = $1`)
-	byAccount  = db.Q[string](`SELECT id FROM boxes WHERE nats_account = $1 AND state <> 'revoked'`)
+	// ofUser reads the boxes of any account that take one user's work, or whose owner the
+	// user was asked to become; the user is a member of the account.
+	ofUser = db.Q[row](`SELECT ` + columns + ` FROM boxes WHERE state <> 'revoked'
+		AND (owner_target = 'user' AND owner_id = $1 OR id IN (SELECT box_id FROM box_consents WHERE user_id = $1 AND agreed_at IS NULL))
+		AND account_id IN (SELECT account_id FROM memberships WHERE user_id = $1) ORDER BY id`)
+	byAccount = db.Q[string](`SELECT id FROM boxes WHERE nats_account = $1 AND state <> 'revoked'`)
 
 	setState    = db.S(`UPDATE boxes SET state = $3, retire_at = NULL, retire_by = NULL WHERE account_id = $1 AND id = $2`)
 	setRetiring = db.SWith[setRetiringArgs](`UPDATE boxes SET state = :state, retire_at = :retire_at, retire_by = :retire_by
@@ -146,10 +154,8 @@ var (
 		WHERE id = :id AND presence = :presence AND last_beat_at = :last_beat_at`)
 
 	// serving has a limit: it is for views of a fleet.
-	serving = db.Q[db.JSON[[]protocol.AgentInfo]](`SELECT agents FROM boxes
-		WHERE state = 'enrolled' AND presence = 'online' AND unfit IS NULL AND (owner_target = 'shared'
-		OR owner_target = 'org' AND COALESCE(owner_id, account_id) = $1
-		OR owner_target = 'user' AND owner_id IN (SELECT user_id FROM memberships WHERE account_id = $1)) LIMIT 500`)
+	serving = db.Q[db.JSON[[]protocol.AgentInfo]](`SELECT b.agents FROM boxes b CROSS JOIN (SELECT CAST($1 AS TEXT) AS account_id) w
+		WHERE b.state = 'enrolled' AND b.presence = 'online' AND b.unfit IS NULL AND ` + fleet.May + ` LIMIT 500`)
 
 	versions = db.Q[Version](`SELECT version, COUNT(*) AS boxes, SUM(CASE WHEN presence = 'online' THEN 1 ELSE 0 END) AS online
 		FROM boxes WHERE account_id = $1 AND state <> 'revoked' GROUP BY version`)
@@ -177,7 +183,7 @@ var (
 	standing = db.Q[standingRow](`SELECT state, EXISTS (SELECT 1 FROM box_commands c WHERE c.box_id = boxes.id) AS waiting
 		FROM boxes WHERE id = $1`)
 
-	briefing = db.Q[*string](`SELECT briefing FROM boxes WHERE id = $1`)
+	briefing = db.Q[*string](`SELECT briefing FROM boxes WHERE id = $1 AND (account_id = $2 OR owner_target = 'shared')`)
 )
 
 // insertArgs are the parameters of insert.
@@ -267,10 +273,11 @@ func Serving(tx *db.Tx, accountID string) (boxes int, agents []string, err error
 	return len(all), slices.Sorted(maps.Keys(names)), err
 }
 
-// Briefing returns the text that the operator gives every agent on a box. It is
-// empty if there is none.
+// Briefing returns the text that the operator gives every agent on a box that works for
+// tx.Account. It is empty if there is none. A box of another account, which one person has
+// brought along, tells agents of this one nothing.
 func Briefing(tx *db.Tx, boxID string) (string, error) {
-	text, ok, err := briefing.Maybe(tx, boxID)
+	text, ok, err := briefing.Maybe(tx, boxID, tx.Account)
 	if err != nil || !ok || text == nil {
 		return "", err
 	}
@@ -317,22 +324,8 @@ func (s *Service) find(tx *db.Tx, boxID string, lock bool) (row, error) {
 		return r, err
 	}
 	rows := []row{r}
-	err = s.active(tx, rows)
+	err = s.fill(tx, rows)
 	return rows[0], err
-}
-
-// active fills in the boxes' numbers of runs from the runs themselves. Beats
-// report the numbers later, and are no changes that a client follows.
-func (s *Service) active(tx *db.Tx, boxes []row) error {
-	ids := make([]string, len(boxes))
-	for i := range boxes {
-		ids[i] = boxes[i].ID
-	}
-	live, err := s.Runs.Active(tx, ids)
-	for i := range boxes {
-		boxes[i].Active = live[boxes[i].ID]
-	}
-	return err
 }
 
 // retirable lists the boxes being decommissioned whose time has come, or that
@@ -348,73 +341,6 @@ func (s *Service) retirable(tx *db.Tx) ([]retiring, error) {
 	}
 	live, err := s.Runs.Active(tx, ids)
 	return slices.DeleteFunc(all, func(r retiring) bool { return r.RetireAt.After(tx.Now) && live[r.ID] > 0 }), err
-}
-
-func (s *Service) page(tx *db.Tx, p op.PageIn) ([]row, error) {
-	at, last, more, err := p.AfterTime()
-	if err != nil {
-		return nil, err
-	}
-	part, err := p.Part()
-	if err != nil {
-		return nil, err
-	}
-	b := db.Build(`SELECT `+columns+` FROM boxes WHERE retired_at IS NULL AND account_id = `, tx.Account)
-	if err := db.Named(tx, b, "id", `SELECT id FROM boxes WHERE account_id`, part); err != nil {
-		return nil, err
-	}
-	if name := p.Want("name"); name != "" {
-		b.And("name = ", name)
-	}
-	if states := p.Wants("state"); states != nil {
-		b.In("state", states)
-	}
-	if some := p.Wants("presence"); some != nil {
-		b.SQL(" AND (FALSE")
-		for _, one := range some {
-			present(b, one, tx.Now)
-		}
-		b.SQL(")")
-	}
-	if more {
-		b.OlderThan("created_at", "id", at, last)
-	}
-	rows, err := db.Select[row](tx, b.Newest("created_at", "id", p.Size()))
-	if err != nil {
-		return nil, err
-	}
-	return rows, s.active(tx, rows)
-}
-
-// present appends the condition that presenceAt answers a presence.
-func present(b *db.Builder, presence string, now time.Time) {
-	stale, offline := now.Add(-staleAfter), now.Add(-offlineAfter)
-	switch presence {
-	case Online:
-		b.SQL(" OR (presence NOT IN (", Offline, left).SQL(") AND last_beat_at > ", stale).SQL(")")
-	case Stale:
-		b.SQL(" OR (presence NOT IN (", Offline, left).SQL(") AND last_beat_at <= ", stale).SQL(" AND last_beat_at > ", offline).SQL(")")
-	case Offline:
-		b.SQL(" OR presence IN (", Offline, left).SQL(") OR last_beat_at IS NULL OR last_beat_at <= ", offline)
-	}
-}
-
-// Rows lists the boxes of tx.Account that have one of the ids or, for nil, its
-// newest, up to limit, as the list shows them.
-func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Box, error) {
-	b := db.Build(`SELECT `+columns+` FROM boxes WHERE retired_at IS NULL AND account_id = `, tx.Account)
-	if ids != nil {
-		b.In("id", ids).Few()
-	}
-	rows, err := db.Select[row](tx, b.Newest("created_at", "id", limit))
-	if err == nil {
-		err = s.active(tx, rows)
-	}
-	out := make([]Box, len(rows))
-	for i, r := range rows {
-		out[i] = r.wire(tx.Now)
-	}
-	return out, err
 }
 
 // unrevoked reads the boxes among ids that are not revoked.
@@ -433,6 +359,10 @@ func (r row) wire(now time.Time) Box {
 		CreatedAt: r.CreatedAt, RevokedAt: r.RevokedAt,
 		RevokesAt: r.RetireAt,
 	}
+	if r.Asked != nil {
+		pending := "pending"
+		out.Consent, out.ConsentOf = &pending, r.Asked
+	}
 	for i, a := range r.Agents.V {
 		out.Capabilities[i] = Agent{Name: a.Name, Version: a.Version}
 		if a.Missing != "" {
@@ -449,6 +379,11 @@ func (r row) wire(now time.Time) Box {
 	}
 	if r.Hardening != nil {
 		out.Hardening = &r.Hardening.V
+	}
+	if r.Outside != nil { // what its own account knows of it stays there
+		out.Outside = &Outside{Account: r.Home, Right: r.Outside.Kind, AgreedAt: r.Outside.Agreed, Given: fleet.Given}
+		out.Labels, out.Briefing, out.Hardening, out.Presence.Telemetry = map[string]string{}, nil, nil, nil
+		out.Presence.Active, out.RevokesAt = 0, nil
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/fleet"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
@@ -22,21 +23,9 @@ func FindBox(tx *db.Tx, boxID string) (Box, bool, error) {
 // Topic is the topic that is notified when there may be work for the box.
 func (b *Box) Topic() string {
 	if b.Target == "org" {
-		return event.QueueTopic(b.OwnerID)
+		return event.QueueTopic(b.AccountID)
 	}
 	return task.AnyQueue
-}
-
-// served lists the accounts whose queues the box serves. Of several accounts it lists
-// those with pending tasks.
-func (b *Box) served(tx *db.Tx) ([]string, error) {
-	switch b.Target {
-	case "org":
-		return []string{b.OwnerID}, nil
-	case "user":
-		return selectServedByUser.All(tx, b.OwnerID)
-	}
-	return selectServedByAll.All(tx)
 }
 
 // Claimable returns the task that the box is to get now, locked, out of the accounts
@@ -51,7 +40,7 @@ func (s *Service) Claimable(tx *db.Tx, boxID string) (*task.Row, error) {
 	if err != nil || !free {
 		return nil, err
 	}
-	accounts, err := box.served(tx)
+	accounts, err := fleet.Served(tx, box.ID, box.Target, box.AccountID)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +184,7 @@ func (s *Service) Look(tx *db.Tx, boxID string) (Outlook, error) {
 	if !free {
 		return Outlook{}, nil // no wait that ends changes that
 	}
-	accounts, err := box.served(tx)
+	accounts, err := fleet.Served(tx, box.ID, box.Target, box.AccountID)
 	if err != nil {
 		return Outlook{}, err
 	}
@@ -237,7 +226,7 @@ func (s *Service) WhyNot(tx *db.Tx, boxID string) ([]string, error) {
 	if box.Unfit != "" {
 		return []string{task.HoldUnfit}, nil
 	}
-	accounts, err := box.served(tx)
+	accounts, err := fleet.Served(tx, box.ID, box.Target, box.AccountID)
 	if err != nil {
 		return nil, err
 	}

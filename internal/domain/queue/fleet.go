@@ -15,7 +15,7 @@ type Box struct {
 	Name      string
 	AccountID string // where it is enrolled
 	Target    string // shared, org or user
-	OwnerID   string // the account or user it serves; empty when shared
+	OwnerID   string // the user whose work alone it takes; empty for all others
 	Enrolled  bool   // neither draining nor revoked
 	Online    bool
 	Left      bool   // the box was stopped, and has not come back

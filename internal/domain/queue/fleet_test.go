@@ -12,17 +12,13 @@ import (
 	"yardmaster/internal/proof/seed"
 )
 
-// Whom a box serves: its account, every account, or one member's tasks in
-// every account that the member belongs to.
+// Whom a box serves: its account, every account, or one member's tasks there and
+// where the member has agreed and is let in.
 func TestWhomABoxServes(t *testing.T) {
 	t.Parallel()
 	each(t, func(f *fixture) {
 		f.write("", func(tx *db.Tx) error {
-			if err := seed.Add(tx, seed.User{ID: "ann"}); err != nil {
-				return err
-			}
-			err := seed.Add(tx, seed.Member{Account: "rival", User: "ann"})
-			return err
+			return seed.Add(tx, seed.User{ID: "ann"}, seed.Member{Account: "acme", User: "ann"}, seed.Member{Account: "rival", User: "ann"})
 		})
 		target := func(target string, owner *string) {
 			f.write("", func(tx *db.Tx) error { _, err := seed.SetTarget.Exec(tx, "box", target, owner); return err })
@@ -50,8 +46,16 @@ func TestWhomABoxServes(t *testing.T) {
 		}
 		ann, bob := "ann", "bob"
 		target("user", &ann)
+		if next() != "" || len(holds()) != 1 {
+			f.t.Errorf("its author's box, which nobody has agreed to: claimable %q, holds %v", next(), holds())
+		}
+		f.write("", func(tx *db.Tx) error { _, err := seed.Agreed.Exec(tx, "box", "rival", "ann", 1); return err })
+		if next() != "" || len(holds()) != 1 {
+			f.t.Errorf("its author's box, which the account does not let in: claimable %q, holds %v", next(), holds())
+		}
+		f.write("", func(tx *db.Tx) error { _, err := seed.LetIn.Exec(tx, "rival", true); return err })
 		if next() != rivals || len(holds()) != 0 {
-			f.t.Errorf("its author's box: claimable %q, holds %v", next(), holds())
+			f.t.Errorf("its author's box, with both: claimable %q, holds %v", next(), holds())
 		}
 		f.write("", func(tx *db.Tx) error { _, err := seed.DropMember.Exec(tx, "rival", "ann"); return err })
 		if next() != "" || len(holds()) != 1 {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/fleet"
 	"yardmaster/internal/protocol"
 )
 
@@ -19,15 +20,13 @@ var (
 	// statement anew for each value of a bare parameter.
 	selectFleet = db.Q[fleetRow](`SELECT ` + boxColumns +
 		`, CAST(0 AS BIGINT) AS n, CAST(NULL AS BIGINT) AS newest, CAST(0 AS BIGINT) AS seats, CAST(NULL AS BIGINT) AS seated
-		FROM boxes WHERE state <> 'revoked' AND (owner_target = 'shared'
-		OR owner_target = 'org' AND COALESCE(owner_id, account_id) = CAST($1 AS TEXT)
-		OR owner_target = 'user' AND owner_id IN (SELECT user_id FROM memberships WHERE account_id = CAST($1 AS TEXT)))
+		FROM boxes b CROSS JOIN (SELECT CAST($1 AS TEXT) AS account_id) w WHERE b.state <> 'revoked' AND ` + fleet.May + `
 		UNION ALL SELECT COALESCE(box_id, ''), '', '', '', NULL, '', '', '', 0, '[]', '[]', '{}', NULL, COUNT(*), MAX(claimed_at),
 		COUNT(CASE WHEN account_id = CAST($1 AS TEXT) AND kind <> 'ci' THEN 1 END),
 		MAX(CASE WHEN account_id = CAST($1 AS TEXT) AND kind <> 'ci' THEN claimed_at END)
 		FROM tasks WHERE status IN ('claimed', 'running') GROUP BY box_id`)
 
-	selectBox = db.Q[boxRow](`SELECT ` + boxColumns + ` FROM boxes WHERE id = $1 AND state <> 'revoked'`)
+	selectBox = db.Q[boxRow](`SELECT ` + boxColumns + ` FROM boxes b WHERE id = $1 AND state <> 'revoked'`)
 
 	lockBox = db.Q[string](`SELECT id FROM boxes WHERE id = $1`).ForUpdate()
 
@@ -42,16 +41,10 @@ var (
 	addDepth = db.S(`INSERT INTO queue_depths (account_id, pending) VALUES ($1, $2)
 		ON CONFLICT (account_id) DO UPDATE SET pending = queue_depths.pending + excluded.pending`)
 	lockDepth = db.Q[int64](`SELECT pending FROM queue_depths WHERE account_id = $1`).ForUpdate()
-
-	// selectServedByAll and selectServedByUser list the accounts with a queue that a
-	// shared box or the box of a member serves, the account served longest ago first.
-	selectServedByAll  = db.Q[string](`SELECT account_id FROM queue_depths WHERE pending > 0 ORDER BY served_at, account_id`)
-	selectServedByUser = db.Q[string](`SELECT m.account_id FROM memberships m JOIN queue_depths q ON q.account_id = m.account_id
-		WHERE m.user_id = $1 AND q.pending > 0 ORDER BY q.served_at, m.account_id`)
 )
 
-const boxColumns = `id, name, account_id, owner_target, owner_id, state, presence, COALESCE(unfit, '') AS unfit, slots, agents, isolation,
-	isolation_holds, last_beat_at`
+const boxColumns = `b.id, b.name, b.account_id, b.owner_target, b.owner_id, b.state, b.presence, COALESCE(b.unfit, '') AS unfit, b.slots,
+	b.agents, b.isolation, b.isolation_holds, b.last_beat_at`
 
 type (
 	// queue is how many pending tasks an account has.
@@ -100,10 +93,8 @@ func (r boxRow) box() Box {
 	b := Box{ID: r.ID, Name: r.Name, AccountID: r.AccountID, Target: r.OwnerTarget, Enrolled: r.State == "enrolled",
 		Online: r.Presence == "online", Left: r.Presence == "left",
 		Unfit: r.Unfit, Slots: r.Slots, Isolation: r.Isolation.V, Holds: r.Holds.V}
-	if r.OwnerID != nil {
+	if r.OwnerTarget == "user" && r.OwnerID != nil {
 		b.OwnerID = *r.OwnerID
-	} else if r.OwnerTarget == "org" {
-		b.OwnerID = r.AccountID
 	}
 	for _, a := range r.Agents.V {
 		if a.Missing == "" {

@@ -317,7 +317,7 @@ func (s *Service) floorsSet(ctx context.Context, in floorsIn) (out AccountFloors
 		}
 		by := policy.From(ctx).Label()
 		if _, err := setFloors.Exec(tx, setFloorsArgs{
-			AccountID: tx.Account, Floors: db.JSON[Floors]{V: in.Floors}, UpdatedAt: tx.Micros(), UpdatedBy: by,
+			AccountID: tx.Account, Floors: db.JSON[Floors]{V: in.Floors}, OutsideBoxes: in.Outside, UpdatedAt: tx.Micros(), UpdatedBy: by,
 		}); err != nil {
 			return err
 		}

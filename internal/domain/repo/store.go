@@ -104,10 +104,10 @@ var (
 		WHERE id = :id`)
 	allOfAccount = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 ORDER BY id`)
 	floorsOf     = db.Q[floorsRow](`SELECT floors, updated_at, updated_by FROM account_floors WHERE account_id = $1`)
-	setFloors    = db.SWith[setFloorsArgs](`INSERT INTO account_floors (account_id, floors, updated_at, updated_by)
-		VALUES (:account_id, :floors, :updated_at, :updated_by)
-		ON CONFLICT (account_id) DO UPDATE SET floors = excluded.floors, updated_at = excluded.updated_at,
-		updated_by = excluded.updated_by`)
+	setFloors    = db.SWith[setFloorsArgs](`INSERT INTO account_floors (account_id, floors, outside_boxes, updated_at, updated_by)
+		VALUES (:account_id, :floors, :outside_boxes, :updated_at, :updated_by)
+		ON CONFLICT (account_id) DO UPDATE SET floors = excluded.floors, outside_boxes = excluded.outside_boxes,
+		updated_at = excluded.updated_at, updated_by = excluded.updated_by`)
 	update = db.SWith[updateArgs](`UPDATE repos SET enabled = :enabled, donations_enabled = :donations_enabled,
 		ai_first = :ai_first, canary_enabled = :canary_enabled, public_stats_enabled = :public_stats_enabled
 		WHERE account_id = :account_id AND id = :id`)
@@ -150,8 +150,10 @@ type updateArgs struct {
 type setFloorsArgs struct {
 	AccountID string
 	Floors    db.JSON[Floors]
-	UpdatedAt int64
-	UpdatedBy string
+	// OutsideBoxes is Floors.Outside, for package fleet.
+	OutsideBoxes bool
+	UpdatedAt    int64
+	UpdatedBy    string
 }
 
 // activityArgs are the parameters of activity.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/fleet"
 	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
@@ -125,12 +126,12 @@ func (s *Service) outlook(ctx context.Context, boxID string, c protocol.Claim) (
 			switch {
 			case err != nil:
 				return err
-			case ok && prior.EndedAt != nil:
-				out = queue.Outlook{Reasons: []string{"claim_spent"}}
-				return nil
-			case ok:
-				out = queue.Outlook{Work: true}
-				return nil
+			case ok: // the answer once more, if the box may still have it
+				_, err := held(tx, boxID, prior.ID, int(prior.Attempt), false)
+				if out = (queue.Outlook{Work: true}); fault.IsKind(err, fault.NotFound) {
+					out, err = queue.Outlook{Reasons: []string{"claim_spent"}}, nil
+				}
+				return err
 			case c.Free <= 0:
 				out = queue.Outlook{Reasons: []string{task.HoldBusy}}
 				return nil
@@ -189,6 +190,13 @@ func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID, key string) (*pr
 		return nil, err
 	}
 	r.Attempt = t.Attempt
+	right, ok, err := fleet.Holding(tx, boxID, t.AccountID)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("box %s may not take work of account %s", boxID, t.AccountID)
+	}
 	start, err := s.start(tx, t, &r)
 	if err != nil {
 		return nil, err
@@ -197,6 +205,7 @@ func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID, key string) (*pr
 		ID: r.ID, AccountID: r.AccountID, TaskID: r.TaskID, RepoID: r.RepoID, Attempt: r.Attempt, BoxID: r.BoxID,
 		ClaimID: r.ClaimID, LeaseExpiresAt: s.acceptBy(tx), Agent: start.Agent, Template: r.Template,
 		Model: start.Model, CreatedAt: tx.Now, ProgressAt: tx.Now, SecretsKey: key,
+		BoxRight: right.Kind, ConsentBy: right.UserID, ConsentAt: right.Agreed,
 	})
 	if err != nil {
 		return nil, err
@@ -410,6 +419,20 @@ func (s *Service) renew(ctx context.Context, boxID, runID string, attempt int) (
 	return out, err
 }
 
+// held finds a live attempt that a box holds and may hold: whatever a box is given for a run,
+// this is asked at that moment. It returns fault.NotFound if there is none.
+func held(tx *db.Tx, boxID, runID string, attempt int, lock bool) (Row, error) {
+	q := selectHeld
+	if lock {
+		q = q.ForUpdate()
+	}
+	r, ok, err := q.Maybe(tx, boxID, runID, int64(attempt))
+	if err == nil && !ok {
+		err = fault.Missing("live attempt")
+	}
+	return r, err
+}
+
 // GitToken gives a live attempt a new push token, sealed to the box's present
 // process, and deletes the token before. It returns fault.NotFound if the box
 // has no such live attempt.
@@ -424,12 +447,9 @@ func (s *Service) GitToken(ctx context.Context, boxID string, ask protocol.GitTo
 
 func (s *Service) gitToken(ctx context.Context, boxID string, ask protocol.GitTokenAsk) (key, token string, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
-		r, ok, err := selectOfBox.ForUpdate().Maybe(tx, boxID, ask.Run)
+		r, err := held(tx, boxID, ask.Run, ask.Attempt, true)
 		if err != nil {
 			return err
-		}
-		if !ok || r.EndedAt != nil || r.Attempt != int64(ask.Attempt) {
-			return fault.Missing("live attempt")
 		}
 		if key, err = s.Boxes.SealKey(tx, boxID); err != nil {
 			return err

@@ -208,6 +208,32 @@ func (s *Service) evacuate(tx *db.Tx, boxID, kind, text string) (int, error) {
 	return len(runs), nil
 }
 
+// TakeBack ends the live runs that a box may not hold any more, because somebody has taken
+// back what they had agreed to, and puts their tasks back into the queue. No token of the
+// runs is valid afterwards. The caller holds the lock of the box.
+func (s *Service) TakeBack(tx *db.Tx, boxID string) error {
+	runs, err := selectLiveOnBox.All(tx, boxID)
+	for _, r := range runs {
+		if err := s.takeBack(tx, lease{r.ID, r.AccountID, r.TaskID}); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func (s *Service) takeBack(tx *db.Tx, l lease) error {
+	stays := true
+	err := s.lose(tx, l, task.BoxLost, "The box may not take work of this account any more.", func(r *Row) bool {
+		_, stays, _ = selectHeld.Maybe(tx, r.BoxID, r.ID, r.Attempt)
+		return !stays
+	})
+	if err != nil || stays {
+		return err
+	}
+	_, err = forgetTokens.Exec(tx, l.ID)
+	return err
+}
+
 // HandBack ends the live runs of a box that has stopped, except those that held
 // names. A run that the box had not begun was given to it as it stopped: its
 // task goes back into the queue as if it had not been tried. The caller holds

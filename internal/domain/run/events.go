@@ -16,8 +16,9 @@ type (
 		TaskID      string  `json:"task_id" doc:"the task that it tried"`
 	}
 	secretsGivenData struct {
-		BoxID string   `json:"box_id" doc:"the box it runs on"`
-		Names []string `json:"names" doc:"names of the secrets"`
+		BoxID string    `json:"box_id" doc:"the box it runs on"`
+		Names []string  `json:"names" doc:"names of the secrets"`
+		Right *BoxRight `json:"box_right" doc:"by what right that box has the run"`
 	}
 )
 

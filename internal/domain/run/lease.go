@@ -67,7 +67,7 @@ func (s *Service) Loop(ctx context.Context) error {
 
 // Scan is one pass of Loop.
 func (s *Service) Scan(ctx context.Context) error {
-	var expired, silent, moving []lease
+	var expired, silent, moving, strayed []lease
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		if expired, err = selectExpired.All(tx, tx.Now); err != nil {
 			return err
@@ -75,7 +75,10 @@ func (s *Service) Scan(ctx context.Context) error {
 		if silent, err = selectStalled.All(tx, tx.Now.Add(-stalled)); err != nil {
 			return err
 		}
-		moving, err = selectMoving.All(tx, tx.Now.Add(-stalled))
+		if moving, err = selectMoving.All(tx, tx.Now.Add(-stalled)); err != nil {
+			return err
+		}
+		strayed, err = selectStrayed.All(tx)
 		return err
 	})
 	if err != nil {
@@ -88,6 +91,9 @@ func (s *Service) Scan(ctx context.Context) error {
 				func(r *Row) bool { return r.LeaseExpiresAt.Before(tx.Now) })
 		})
 		errs = append(errs, err)
+	}
+	for _, l := range strayed {
+		errs = append(errs, s.DB.Write(ctx, func(tx *db.Tx) error { return s.takeBack(tx, l) }))
 	}
 	for _, l := range silent {
 		errs = append(errs, s.markStuck(ctx, l, true))

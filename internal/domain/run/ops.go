@@ -128,8 +128,9 @@ func (s *Service) attempts(ctx context.Context, in attemptsIn) (page op.Page[Run
 // that old tries show what later versions recognise.
 func wire(r *Row) Run {
 	w := Run{
-		ID: r.ID, TaskID: r.TaskID, Attempt: r.Attempt, BoxID: r.BoxID, Epoch: r.Attempt, State: r.State, Outcome: r.Outcome,
-		FailureKind: r.FailureKind, EndedReason: r.Error, Isolation: r.Isolation, Agent: r.Agent, AgentVersion: r.AgentVersion,
+		ID: r.ID, TaskID: r.TaskID, Attempt: r.Attempt, BoxID: r.BoxID, Right: r.right(), Epoch: r.Attempt, State: r.State,
+		Outcome: r.Outcome, FailureKind: r.FailureKind,
+		EndedReason: r.Error, Isolation: r.Isolation, Agent: r.Agent, AgentVersion: r.AgentVersion,
 		Template: r.Template, Model: db.NullText(r.Model), ResumeSHA: r.ResumeSHA, LiveChannel: reachable(r),
 		LastSeq: r.CommittedSeq, CreatedAt: r.CreatedAt, AcceptedAt: r.AcceptedAt,
 		StartedAt: r.StartedAt, EndedAt: r.EndedAt,
@@ -153,6 +154,14 @@ func wire(r *Row) Run {
 		w.EndedReason = w.FailureKind
 	}
 	return w
+}
+
+// right is by what right the box has the run.
+func (r *Row) right() *BoxRight {
+	if r.BoxRight == nil {
+		return nil
+	}
+	return &BoxRight{Kind: *r.BoxRight, UserID: r.ConsentBy, AgreedAt: r.ConsentAt}
 }
 
 type eventsIn struct {

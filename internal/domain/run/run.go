@@ -83,6 +83,11 @@ type Row struct {
 	EndedAt        *time.Time
 	Halting        string // failure kind of a run that was told to end; empty otherwise
 	HaltingWhy     string // the reason in words
+	// By what right the box has it, see package fleet; nil for runs from before that was
+	// kept. ConsentBy and ConsentAt are of a consent.
+	BoxRight  *string
+	ConsentBy *string
+	ConsentAt *time.Time
 }
 
 // Template says how an agent is to be run.
@@ -212,6 +217,7 @@ type Run struct {
 	TaskID         string     `json:"task_id" format:"uuid" doc:"the task that it tries"`
 	Attempt        int64      `json:"attempt" doc:"which try of the task it is, from 1"`
 	BoxID          string     `json:"box_id" format:"uuid" doc:"the box it runs on"`
+	Right          *BoxRight  `json:"box_right" example:"{\"kind\":\"own\",\"user_id\":null,\"agreed_at\":null}" doc:"by what right that box has it; null for runs from before this was kept"`
 	Epoch          int64      `json:"epoch" doc:"the fence: what an older epoch says is ignored"`
 	State          string     `json:"state" enum:"leased,live,parked,ended" example:"ended" doc:"leased: a box has it and the agent has not started; parked: live, but waiting for a person"`
 	Outcome        *string    `json:"outcome" enum:"succeeded,failed,interrupted,lost" doc:"how it ended; interrupted is stopped from outside, lost is that its box went away; null while it goes on"`
@@ -232,6 +238,14 @@ type Run struct {
 	AcceptedAt     *time.Time `json:"accepted_at" doc:"when the box confirmed that it holds it; null before"`
 	StartedAt      *time.Time `json:"started_at" doc:"when the agent started; null before"`
 	EndedAt        *time.Time `json:"ended_at" doc:"when it ended; null before"`
+}
+
+// BoxRight says by what right a box has a run.
+type BoxRight struct {
+	_        struct{}   `doc:"By what right a box has a run."`
+	Kind     string     `json:"kind" enum:"own,shared,consent" example:"own" doc:"own: the box is the account's; shared: an operator of the server shares it with every account; consent: it is another account's, its owner has agreed, and this account lets such boxes in"`
+	UserID   *string    `json:"user_id" format:"uuid" doc:"who has agreed; null: that took nobody"`
+	AgreedAt *time.Time `json:"agreed_at" doc:"when; null: that took nobody"`
 }
 
 // Usage is the model traffic of a run, as the gateway counted it.

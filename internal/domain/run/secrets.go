@@ -37,12 +37,9 @@ func (s *Service) Secrets(ctx context.Context, boxID string, ask protocol.Secret
 	var values []protocol.Secret
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		values = nil
-		r, ok, err := selectOfBox.Maybe(tx, boxID, ask.Run)
+		r, err := held(tx, boxID, ask.Run, ask.Attempt, false)
 		if err != nil {
 			return err
-		}
-		if !ok || r.EndedAt != nil || r.Attempt != int64(ask.Attempt) {
-			return fault.Missing("live attempt")
 		}
 		defer tx.About(r.AccountID)()
 		if key, err = s.Boxes.SealKey(tx, boxID); err != nil {
@@ -66,7 +63,8 @@ func (s *Service) Secrets(ctx context.Context, boxID string, ask protocol.Secret
 		for i, v := range values {
 			names[i] = v.Name
 		}
-		return secretsGivenEvent.Record(tx, event.Subject{ID: r.ID, RepoID: r.RepoID}, secretsGivenData{BoxID: boxID, Names: names})
+		return secretsGivenEvent.Record(tx, event.Subject{ID: r.ID, RepoID: r.RepoID},
+			secretsGivenData{BoxID: boxID, Names: names, Right: r.right()})
 	})
 	if err != nil {
 		return out, err

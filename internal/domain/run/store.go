@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/clock"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/fleet"
 	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/id"
@@ -16,7 +17,11 @@ import (
 
 const columns = `id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at, committed_seq, isolation,
 	isolation_holds, agent, agent_version, template, model, resume_sha, agent_session, outcome, failure_kind, error, report, report_by, tip,
-	created_at, accepted_at, started_at, progress_at, woken_at, ended_at, halting, halting_why`
+	created_at, accepted_at, started_at, progress_at, woken_at, ended_at, halting, halting_why, box_right, consent_by, consent_at`
+
+// mayHold is the condition that the box of the run w may hold it now. What a box is given
+// of a run is read with it.
+const mayHold = `EXISTS (SELECT 1 FROM boxes b WHERE b.id = w.box_id AND ` + fleet.MayHold + `)`
 
 type (
 	branchRow struct{ RepoID, Branch string }
@@ -40,15 +45,18 @@ var (
 	givenOnce = db.S(`UPDATE runs SET secrets_given = TRUE WHERE id = $1 AND secrets_given = FALSE`)
 
 	insertRun = db.SWith[insertRunArgs](`INSERT INTO runs (id, account_id, task_id, repo_id, attempt, box_id, claim_id, state,
-		lease_expires_at, agent, template, model, created_at, progress_at, secrets_key)
+		lease_expires_at, agent, template, model, created_at, progress_at, secrets_key, box_right, consent_by, consent_at)
 		VALUES (:id, :account_id, :task_id, :repo_id, :attempt, :box_id, :claim_id, 'leased', :lease_expires_at, :agent,
-		:template, :model, :created_at, :progress_at, :secrets_key)`)
+		:template, :model, :created_at, :progress_at, :secrets_key, :box_right, :consent_by, :consent_at)`)
 	insertToken = db.SWith[insertTokenArgs](`INSERT INTO run_tokens (hash, run_id, kind, expires_at)
 		VALUES (:hash, :run_id, :kind, :expires_at)`)
 
 	// A box sees its own runs only, and a person those of the account; the
 	// first predicate of each statement says so.
-	selectOfBox     = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE box_id = $1 AND id = $2`)
+	selectOfBox = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE box_id = $1 AND id = $2`)
+	// selectHeld finds a live attempt of a box that may hold it now.
+	selectHeld = db.Q[Row](`SELECT ` + columns + ` FROM runs w WHERE box_id = $1 AND id = $2 AND attempt = $3 AND ended_at IS NULL
+		AND ` + mayHold)
 	selectOfAccount = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE account_id = $1 AND id = $2`)
 	// Operators see runs of every account; each view is recorded.
 	selectAnywhere  = db.Q[Row](`SELECT ` + columns + ` FROM runs WHERE id = $1`)
@@ -93,11 +101,13 @@ var (
 	forgetTokens = db.S(`DELETE FROM run_tokens WHERE run_id = $1`)
 	forgetKind   = db.S(`DELETE FROM run_tokens WHERE run_id = $1 AND kind = $2`)
 
-	renewLease = db.SWith[renewLeaseArgs](`UPDATE runs SET lease_expires_at = :lease_expires_at
-		WHERE box_id = :box_id AND id = :id AND attempt = :attempt AND ended_at IS NULL`)
+	renewLease = db.SWith[renewLeaseArgs](`UPDATE runs AS w SET lease_expires_at = :lease_expires_at
+		WHERE box_id = :box_id AND id = :id AND attempt = :attempt AND ended_at IS NULL AND ` + mayHold)
 
 	selectExpired = db.Q[lease](`SELECT id, account_id, task_id FROM runs WHERE ended_at IS NULL AND lease_expires_at < $1
 		ORDER BY lease_expires_at LIMIT 100`)
+	// selectStrayed lists live runs whose boxes may not hold them any more.
+	selectStrayed = db.Q[lease](`SELECT id, account_id, task_id FROM runs w WHERE ended_at IS NULL AND NOT ` + mayHold + ` LIMIT 100`)
 	// CROSS makes SQLite begin with the few live runs, not with all tasks.
 	selectStalled = db.Q[lease](`SELECT r.id, r.account_id, r.task_id FROM runs r CROSS JOIN tasks t
 		WHERE t.id = r.task_id AND r.ended_at IS NULL AND r.progress_at < $1 AND r.state <> 'parked' AND t.stuck = FALSE
@@ -126,11 +136,11 @@ var (
 		JOIN run_events e ON e.run_id = r.id AND e.kind IN ('ask.filed', 'blocker.declared')
 		WHERE r.account_id = $1 AND r.task_id = $2 ORDER BY r.created_at, e.seq`)
 
-	selectAccess = db.Q[access](`SELECT r.id AS run_id, r.attempt, r.account_id, r.task_id, r.repo_id, r.box_id, r.template, r.model,
-		k.kind, k.expires_at, k.revoked_at, r.ended_at, r.outcome, t.branch, t.status AS task_status, t.kind AS task_kind, t.budget_micros,
+	selectAccess = db.Q[access](`SELECT w.id AS run_id, w.attempt, w.account_id, w.task_id, w.repo_id, w.box_id, w.template, w.model,
+		k.kind, k.expires_at, k.revoked_at, w.ended_at, w.outcome, t.branch, t.status AS task_status, t.kind AS task_kind, t.budget_micros,
 		s.id AS session_id, t.requested_by, t.unbound
-		FROM run_tokens k JOIN runs r ON r.id = k.run_id JOIN tasks t ON t.id = r.task_id JOIN sessions s ON s.run_id = r.id
-		WHERE k.hash = $1 AND k.kind = $2 ORDER BY s.started_at, s.id LIMIT 1`)
+		FROM run_tokens k JOIN runs w ON w.id = k.run_id JOIN tasks t ON t.id = w.task_id JOIN sessions s ON s.run_id = w.id
+		WHERE k.hash = $1 AND k.kind = $2 AND ` + mayHold + ` ORDER BY s.started_at, s.id LIMIT 1`)
 )
 
 // renewLeaseArgs are the parameters of renewLease.
@@ -172,6 +182,9 @@ type insertRunArgs struct {
 	Agent, Template, Model        string
 	CreatedAt, ProgressAt         time.Time
 	SecretsKey                    string
+	BoxRight                      string
+	ConsentBy                     *string
+	ConsentAt                     *time.Time
 }
 
 type (

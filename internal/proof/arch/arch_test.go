@@ -160,6 +160,9 @@ var between = map[string]string{
 	"domain/ask -> domain/escalation":    "an ask is handed to a person in one transaction",
 	"domain/task -> domain/escalation":   "a task that its caller is unsure of becomes a question instead, in one transaction",
 	"domain/queue -> domain/task":        "the queue orders tasks and holds them back, in the transactions that move them",
+	"domain/queue -> domain/fleet":       "which boxes may take whose work is one condition in the statements of the queue",
+	"domain/run -> domain/fleet":         "what a box is given of a run is read with the condition that the box may have it",
+	"domain/box -> domain/fleet":         "whose work a box takes, and what people have agreed to, change in one transaction",
 	"domain/run -> domain/queue":         "a claim takes the next task of the queue, locked, in the transaction of the run",
 	"domain/run -> domain/task":          "a run is a try of a task: claiming moves both in one transaction",
 	"domain/run -> domain/session":       "a run's session begins and ends in the run's transaction",
@@ -439,6 +442,7 @@ var spared = map[string]string{
 	"domain/intent/ops.go":    "domains put intents, and nobody calls for one",
 	"domain/hostlimit/ops.go": "nodes share limits, and nobody calls for them",
 	"domain/gateway/store.go": "the rows of a call belong to sessions, budgets and keys",
+	"domain/fleet/ops.go":     "boxes, runs and the queue ask it, and package box lets people answer",
 	"domain/people/ops.go":    "its rows are read and changed by the capabilities of other domains",
 }
 

@@ -25,6 +25,7 @@ var owner = map[string]string{
 	"blocker_fields":       "domain/blocker",
 	"blockers":             "domain/blocker",
 	"box_commands":         "domain/box",
+	"box_consents":         "domain/box",
 	"boxes":                "domain/box",
 	"budget_limits":        "domain/budget",
 	"budget_stops":         "domain/budget",
@@ -154,6 +155,7 @@ const (
 	replay  = "report: a replay holds all that became of a session against a policy"
 	inCall  = "hot: whose budgets a model call counts for is one statement"
 	signed  = "hot: a credential is resolved in one statement, for every request that is not remembered"
+	mayTake = "hot: whether a box may take work of an account is one condition, fleet.May, in every statement that gives boxes anything"
 	named   = "a page shows owner/name of its rows' repositories, in the statement that reads it"
 	acted   = "whoever may act is named in one statement, for a page of rows at once"
 	judged  = "a judge is shown the newest of what there is, in statements that cut it to size"
@@ -234,17 +236,23 @@ var reads = map[string]string{
 	"budget -> sessions": inCall,
 	"budget -> tasks":    inCall + "; and a loop finds the held tasks that nothing stops any more",
 
-	"queue -> boxes":       "hot: the fleet that serves an account, with what its boxes hold, is one statement of every claim",
-	"queue -> memberships": "hot: the same, for boxes of members; and which accounts' queues a member's box serves",
-	"queue -> pulls":       "hot: what holds up a queue is cut to 200 rows among tasks whose pull request waits for a person",
-	"queue -> repos":       "hot: a claim passes over the lanes of repositories that are not enabled",
-	"queue -> task_deps":   "hot: what waits for a person, however indirectly, is one statement of every page of tasks",
-	"queue -> tasks":       "hot: the next task of a lane, the places of a page and the tasks that wait for the same are each one statement",
+	"queue -> boxes":          "hot: the fleet that serves an account, with what its boxes hold, is one statement of every claim",
+	"queue -> account_floors": mayTake,
+	"queue -> box_consents":   mayTake,
+	"queue -> memberships":    mayTake,
+	"queue -> pulls":          "hot: what holds up a queue is cut to 200 rows among tasks whose pull request waits for a person",
+	"queue -> repos":          "hot: a claim passes over the lanes of repositories that are not enabled",
+	"queue -> task_deps":      "hot: what waits for a person, however indirectly, is one statement of every page of tasks",
+	"queue -> tasks":          "hot: the next task of a lane, the places of a page and the tasks that wait for the same are each one statement",
 
 	"task -> repos": named,
 
 	"ci -> repos": named,
 	"ci -> tasks": "a loop finds the checks whose task is over without a result",
+
+	"run -> account_floors": mayTake,
+	"run -> box_consents":   mayTake,
+	"run -> memberships":    mayTake,
 
 	"run -> boxes":    "hot: a claim learns of the run before, and whether its box is there, in one statement",
 	"run -> sessions": "hot: the token of a run is resolved with its session in one statement",
@@ -257,7 +265,14 @@ var reads = map[string]string{
 
 	"ask -> repos": judged + "; " + named,
 
-	"box -> memberships": "boxes that serve an account are found with those of its members, in one statement",
+	"box -> account_floors": mayTake,
+	"box -> memberships":    mayTake,
+
+	"fleet -> account_floors": mayTake,
+	"fleet -> box_consents":   mayTake,
+	"fleet -> boxes":          mayTake,
+	"fleet -> memberships":    mayTake,
+	"fleet -> queue_depths":   "hot: the accounts that a box of one person serves are those with a queue, in one statement",
 
 	"backlog -> repos":        "an import names the repository as its code host does",
 	"blocker -> runs":         "hot: a list of tasks says which blockers a parked run waits for",

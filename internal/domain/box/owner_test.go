@@ -1,0 +1,182 @@
+package box
+
+import (
+	"testing"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/fleet"
+	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
+)
+
+func TestSetOwner(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		path := "/v1/runners/" + f.enrolled(publicKey(t)).ID + "/owner"
+		type body = map[string]string
+		admin := []string{"X-Caller", "acme/" + string(policy.AdminReadPlat)}
+		var b Box
+		f.want(200, "", "PUT", path, body{"target": User, "owner_id": "ann"}).into(t, &b)
+		if b.Owner.Target != User || *b.Owner.ID != "ann" || b.Consent != nil {
+			t.Errorf("owner %+v", b.Owner)
+		}
+		f.want(200, "", "PUT", path, body{"target": Shared}, admin...).into(t, &b)
+		if b.Owner.Target != Shared || b.Owner.ID != nil {
+			t.Errorf("owner %+v", b.Owner)
+		}
+		f.want(200, "", "PUT", path, body{"target": Org}).into(t, &b)
+		if b.Owner.Target != Org || *b.Owner.ID != "acme" {
+			t.Errorf("owner %+v", b.Owner)
+		}
+		f.want(422, "owner-not-possible", "PUT", path, body{"target": Shared})
+		f.want(422, "owner-not-possible", "PUT", path, body{"target": Org, "owner_id": "rival"})
+		f.want(422, "owner-not-possible", "PUT", path, body{"target": User, "owner_id": "bob"})
+		f.want(400, "invalid", "PUT", path, body{"target": User})
+		f.want(400, "invalid", "PUT", path, body{"target": "all"})
+	})
+}
+
+// TestNobodyOwnsABoxUnasked holds that to make a box somebody else's changes nothing but that
+// they are asked, and that nothing but a fresh session of theirs agrees.
+func TestNobodyOwnsABoxUnasked(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		f.write(func(tx *db.Tx) error {
+			return seed.Add(tx, seed.User{ID: "bob"}, seed.Member{Account: "acme", User: "bob"},
+				seed.Member{Account: "rival", User: "bob"}, seed.Member{Account: "rival", User: "ann"})
+		})
+		box := f.enrolled(publicKey(t)).ID
+		owner, home, away := "/v1/runners/"+box+"/owner", "/v1/me/runners/"+box+"/accounts/acme", "/v1/me/runners/"+box+"/accounts/rival"
+		as := func(who string) []string { return []string{"X-Caller", "acme@" + who} }
+		list := func(who string) []Runner {
+			var out struct{ Data []Runner }
+			f.want(200, "", "GET", "/v1/me/runners", nil, as(who)...).into(t, &out)
+			return out.Data
+		}
+		var b Box
+		f.want(200, "", "PUT", owner, map[string]string{"target": User, "owner_id": "bob"}).into(t, &b)
+		if b.Owner.Target != Org || b.Consent == nil || *b.Consent != "pending" || *b.ConsentOf != "bob" {
+			t.Fatalf("asked: %+v, consent %v", b.Owner, b.Consent)
+		}
+		if got := f.box(box); got.Owner.Target != Org || got.Consent == nil {
+			t.Errorf("the box says %+v", got)
+		}
+		if all := list("bob fresh"); len(all) != 1 || all[0].Mine || len(all[0].Accounts) != 1 {
+			t.Errorf("the one who was asked sees %+v", all)
+		} else if one := all[0].Accounts[0]; one.AskedBy == nil || one.Works {
+			t.Errorf("the one who was asked sees %+v", one)
+		}
+		if all := list("ann fresh"); len(all) != 0 {
+			t.Errorf("somebody else sees %+v", all)
+		}
+
+		f.want(403, "", "PUT", home, nil, as("bob token")...)
+		f.want(403, "reauth-required", "PUT", home, nil, as("bob stale")...)
+		f.want(403, "", "PUT", home, nil, as("bob bound")...)
+		f.want(409, "not-your-box", "PUT", home, nil, as("ann fresh")...)
+		f.want(409, "not-your-box", "PUT", away, nil, as("bob fresh")...) // not his yet
+		f.want(404, "", "PUT", "/v1/me/runners/"+box+"/accounts/else", nil, as("bob fresh")...)
+
+		var mine Runner
+		f.want(200, "", "PUT", home, nil, as("bob fresh")...).into(t, &mine)
+		if !mine.Mine || !mine.Accounts[0].Works || len(mine.Accounts) != 2 || mine.Accounts[1].Works {
+			t.Errorf("agreed: %+v", mine)
+		}
+		if got := f.box(box); got.Owner.Target != User || *got.Owner.ID != "bob" || got.Consent != nil {
+			t.Errorf("the box says %+v, consent %v", got.Owner, got.Consent)
+		}
+		works := func(account string) (ok bool) {
+			f.write(func(tx *db.Tx) (err error) {
+				_, ok, err = fleet.Holding(tx, box, account)
+				return err
+			})
+			return ok
+		}
+		f.want(403, "reauth-required", "PUT", away, nil, as("bob stale")...)
+		f.want(200, "", "PUT", away, nil, as("bob fresh")...).into(t, &mine)
+		if mine.Accounts[1].AgreedAt == nil || mine.Accounts[1].Works || works("rival") {
+			t.Errorf("agreed, and not let in: %+v", mine)
+		}
+		f.write(func(tx *db.Tx) error { _, err := seed.LetIn.Exec(tx, "rival", true); return err })
+		if !works("rival") {
+			t.Error("agreed and let in: it does not work there")
+		}
+		var seen struct{ Data []Box }
+		f.want(200, "", "GET", "/v1/runners", nil, "X-Caller", "rival").into(t, &seen)
+		if len(seen.Data) != 1 || seen.Data[0].Outside == nil {
+			t.Errorf("the other account sees %+v", seen.Data)
+		} else if out := seen.Data[0].Outside; out.Account != "acme" || out.Right != fleet.Consent || out.AgreedAt == nil {
+			t.Errorf("the other account sees %+v", out)
+		}
+		f.want(404, "", "GET", "/v1/runners/"+box, nil, "X-Caller", "rival")
+
+		taken := len(f.runs.takenBack)
+		f.want(200, "", "DELETE", away, nil, as("bob token")...).into(t, &mine)
+		if works("rival") || mine.Accounts[1].AgreedAt != nil || len(f.runs.takenBack) != taken+1 {
+			t.Errorf("withdrawn: %+v", mine)
+		}
+
+		// Whatever changes whose work it takes ends what was agreed.
+		f.want(200, "", "PUT", away, nil, as("bob fresh")...)
+		f.want(200, "", "PUT", owner, map[string]string{"target": User, "owner_id": "bob"}, as("bob token")...)
+		if !works("rival") {
+			t.Error("to say again whose it is ended what was agreed")
+		}
+		f.want(200, "", "PUT", owner, map[string]string{"target": Org})
+		f.want(200, "", "PUT", owner, map[string]string{"target": User, "owner_id": "bob"}, as("bob token")...)
+		if works("rival") {
+			t.Error("a consent has outlived its owner")
+		}
+
+		// A membership that ended takes the consent with it, for good.
+		f.want(200, "", "PUT", away, nil, as("bob fresh")...)
+		for _, account := range []string{"rival", "acme"} {
+			f.write(func(tx *db.Tx) error {
+				_, err := seed.DropMember.Exec(tx, account, "bob")
+				return err
+			})
+			gone := works("rival")
+			f.write(func(tx *db.Tx) error {
+				return seed.Member{Account: account, User: "bob", Since: tx.Micros() + 1}.Add(tx)
+			})
+			if gone || works("rival") {
+				t.Errorf("left %s: works %t, and added again %t", account, gone, works("rival"))
+			}
+		}
+		f.want(200, "", "DELETE", home, nil, as("bob token")...)
+		if got := f.box(box); got.Owner.Target != Org {
+			t.Errorf("given back: %+v", got.Owner)
+		}
+	})
+}
+
+// TestOwnerDeclines holds that who is asked can say no, and who asks can ask somebody else.
+func TestOwnerDeclines(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t)
+	f := newFixture(t, d, true)
+	f.write(func(tx *db.Tx) error {
+		return seed.Add(tx, seed.User{ID: "bob"}, seed.Member{Account: "acme", User: "bob"},
+			seed.User{ID: "cid"}, seed.Member{Account: "acme", User: "cid"})
+	})
+	box := f.enrolled(publicKey(t)).ID
+	owner, home := "/v1/runners/"+box+"/owner", "/v1/me/runners/"+box+"/accounts/acme"
+	ask := func(who string) { f.want(200, "", "PUT", owner, map[string]string{"target": User, "owner_id": who}) }
+	ask("bob")
+	ask("cid")
+	f.want(409, "not-your-box", "PUT", home, nil, "X-Caller", "acme@bob fresh")
+	f.want(200, "", "DELETE", home, nil, "X-Caller", "acme@cid token")
+	f.want(409, "not-your-box", "PUT", home, nil, "X-Caller", "acme@cid fresh")
+	if b := f.box(box); b.Consent != nil || b.Owner.Target != Org {
+		t.Errorf("declined: %+v %v", b.Owner, b.Consent)
+	}
+	ask("bob")
+	f.want(200, "", "PUT", owner, map[string]string{"target": Org})
+	f.want(409, "not-your-box", "PUT", home, nil, "X-Caller", "acme@bob fresh")
+	for kind, want := range map[string]int64{"box.owner_asked": 3, "box.owner_declined": 1, "box.owner_set": 1} {
+		if n := read(f, countAudit, box, kind); int64(n) != want {
+			t.Errorf("%s is on record %d times, want %d", kind, n, want)
+		}
+	}
+}

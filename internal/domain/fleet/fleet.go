@@ -1,0 +1,71 @@
+// Package fleet decides which boxes may take whose work, and by what right. A box
+// works for the account that it is enrolled in, and for no other, unless
+//
+//   - an operator of the server shares it with every account, or
+//   - the person whose work it takes has agreed, for this box and that account by
+//     name, is a member of both, and that account lets boxes from outside in.
+//
+// Belonging to an account is no consent to anything. A consent ends with either
+// membership: whoever is added again has agreed to nothing.
+//
+// May is the condition, and all else here follows from it: the claim, the count of
+// boxes, what is listed, and what is given to a box while it holds a run.
+package fleet
+
+import (
+	"time"
+
+	"yardmaster/internal/db"
+)
+
+// The rights by which a box takes work of an account.
+const (
+	Own     = "own"     // it is enrolled there
+	Shared  = "shared"  // an operator of the server shares it
+	Consent = "consent" // its owner has agreed, and the account lets it in
+)
+
+// Given is what a box is given for a run that it holds, by whatever right.
+var Given = []string{"brief", "code", "git_token", "model_token", "secrets"}
+
+// Right says why a box may take work of an account. UserID and Agreed are of a
+// Consent alone: who has agreed, and when.
+type Right struct {
+	Kind   string
+	UserID *string
+	Agreed *time.Time
+}
+
+// Holding tells by what right a box may hold a run of an account now. ok is false if it
+// may not, or is revoked.
+func Holding(tx *db.Tx, boxID, accountID string) (r Right, ok bool, err error) {
+	got, ok, err := holds.Maybe(tx, boxID, accountID)
+	if err != nil || !ok {
+		return Right{}, false, err
+	}
+	switch {
+	case got.Home:
+		return Right{Kind: Own}, true, nil
+	case got.OwnerTarget == "shared":
+		return Right{Kind: Shared}, true, nil
+	}
+	return Right{Kind: Consent, UserID: got.OwnerID, Agreed: got.AgreedAt}, true, nil
+}
+
+// Served lists the accounts whose queues a box serves: home for a box of the account;
+// of several accounts those with pending tasks, the one served longest ago first.
+func Served(tx *db.Tx, boxID, target, home string) ([]string, error) {
+	switch target {
+	case "org":
+		return []string{home}, nil
+	case "user":
+		return servedByUser.All(tx, boxID)
+	}
+	return servedByAll.All(tx)
+}
+
+// LetsIn tells whether an account lets boxes of other accounts in.
+func LetsIn(tx *db.Tx, accountID string) (bool, error) {
+	in, ok, err := lettingIn.Maybe(tx, accountID)
+	return ok && in, err
+}

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-TPLSJJDL.js";import"./chunk-FMKHGTGG.js";import"./chunk-SOK6GL2J.js";import"./chunk-D7D2GXKA.js";import"./chunk-XQQWDVU4.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-J3UHCNY2.js";import"./chunk-6DW4W6FM.js";import"./chunk-5SSNFBRN.js";import"./chunk-5JMPMYB7.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
