@@ -39,7 +39,7 @@ var rooms = map[string][]string{
 	"project":        {"repo", "creation", "onboarding", "overview", "task"},
 	"project_secret": {"vault"},
 	"secret":         {"vault"},
-	"self":           {"hosttoken"},
+	"self":           {"hosttoken", "box"},
 	"task":           {"task", "run", "queue", "budget"},
 }
 

@@ -104,6 +104,10 @@ func boxCommands() []command {
 			op: "box.set_owner", of: boxes, plain: []string{"target"}, memberFlag: "owner_id",
 			before: "box.get", done: "Its work is that of: {owner.target}.", next: "Undo: yardmaster box owner {id} {before.owner.target}",
 			says: func(o occasion) (string, string) {
+				if o.answer["consent"] == "pending" {
+					return o.done("They were asked, and nothing has changed: they agree in the dashboard, under Settings, You."),
+						o.next("Undo: yardmaster box owner {id} {before.owner.target}")
+				}
 				if mapOf(o.before["owner"])["target"] != "user" {
 					return "", ""
 				}
@@ -111,6 +115,12 @@ func boxCommands() []command {
 					o.next("Undo: yardmaster box owner {id} user --member {before.owner.id}")
 			},
 			examples: []string{"yardmaster box owner builder org", "yardmaster box owner builder user --member ada"}},
+		act{words: "box mine", summary: "the boxes that work for you alone, in which accounts, and those that you are asked to own",
+			op: "self.runner_list", examples: []string{"yardmaster box mine"}},
+		act{words: "box mine withdraw", args: "BOX-ID ACCOUNT-ID", summary: "take back that a box works for you there, or decline to own it",
+			op: "self.runner_withdraw", plain: []string{"id", "account_id"},
+			done: "It takes nothing of yours there. To agree again takes a browser: Settings, You.", next: "What is left: yardmaster box mine",
+			examples: []string{"yardmaster box mine withdraw 01a22378-e54e-7d85-9846-37f058c0da96 01a22379-8496-7c0d-81d8-905bae8229d9"}},
 		act{words: "box decommission", args: "ID", summary: "drain it, and then revoke it and take it off the list",
 			op: "box.decommission", of: boxes,
 			done: "It is revoked once it has handed its work back.", next: "Until then, undo: yardmaster box resume {id}"},

@@ -34,16 +34,12 @@ func settingCommands() []command {
 	}
 }
 
-// floors are the inputs of account.floors_set, which replaces all of them.
-var floors = []string{"isolation", "merge_mode", "task_usd", "run_usd", "egress", "protected_paths"}
-
 func defineAccountSettings(fl *flag.FlagSet) action {
 	set := one("account.floors_set")
-	wanted := map[string]*string{}
+	wanted, floors := map[string]*string{}, []string{} // all are replaced at once
 	for _, in := range set.Inputs() {
-		if slices.Contains(floors, in.Name) {
-			wanted[in.Name] = fl.String(strings.ReplaceAll(in.Name, "_", "-"), "", in.Doc+"; null: nothing is asked")
-		}
+		wanted[in.Name] = fl.String(strings.ReplaceAll(in.Name, "_", "-"), "", in.Doc+"; null: nothing is asked")
+		floors = append(floors, in.Name)
 	}
 	zone := fl.String("zone", "", "`ZONE` of the account, such as Europe/Berlin")
 	o := &output{}

@@ -28,6 +28,12 @@ export function Slots(p: { of: Box }) {
 // Owner is for whom a box works.
 export function Owner(p: { of: Box }) {
   const o = p.of.owner;
+  if (p.of.consent)
+    return (
+      <>
+        this account; <Actor of={"user:" + p.of.consent_of} /> is asked to own it
+      </>
+    );
   if (o.target === "user" && o.id) return <Actor of={"user:" + o.id} />;
   return <>{o.target === "shared" ? "every account" : o.target === "user" ? "one member" : "this account"}</>;
 }

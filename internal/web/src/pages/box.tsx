@@ -269,10 +269,11 @@ export default function BoxPage(p: PageProps) {
             )}
           </Form>
           <h2>Whose work it takes</h2>
+          <p class="dim">Somebody else is asked first, and agrees or declines under Settings, You.</p>
           <Form
             call={boxSetOwner}
             submit="Set"
-            said="Set."
+            said="Set, or asked."
             keep
             done={again}
             read={(f) => owner(id, of(f, "owner") ?? "org")}

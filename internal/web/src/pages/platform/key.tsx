@@ -1,7 +1,8 @@
 // The operator's key: for what changes the platform. It is asked for with the password,
 // kept in the memory of this tab for an hour, and can be given back.
 import { useEffect, useState } from "preact/hooks";
-import { op, operatorKey, Problem } from "../../api";
+import { operatorKey, Problem } from "../../api";
+import { proven } from "../../cards/reauth";
 import { operatorTokenIssue, tokenRevoke } from "../../client.gen";
 import { Dialog } from "../../ui/dialog";
 import { Form } from "../../ui/form";
@@ -11,27 +12,8 @@ import { Act } from "../../ui/parts";
 import { span } from "../../ui/time";
 
 const scopes = ["admin:goals", "admin:grants", "admin:users", "admin:accounts"];
-const reauth = op<{ password?: string; code?: string }, { signed_in_at: string }>(
-  "auth.reauth",
-  "POST",
-  "/auth/reauth",
-  "per-request",
-  [],
-);
-
 // issue proves who is there and asks for the key.
-const issue = Object.assign(
-  async (input: { password: string }, init?: { key?: string }) => {
-    await reauth(/^\d{6}$/.test(input.password) ? { code: input.password } : { password: input.password }, init);
-    return operatorTokenIssue({ name: "dashboard", scopes });
-  },
-  {
-    id: operatorTokenIssue.id,
-    scope: operatorTokenIssue.scope,
-    method: operatorTokenIssue.method,
-    path: operatorTokenIssue.path,
-  },
-);
+const issue = proven(operatorTokenIssue);
 
 export function OperatorKey() {
   const [asking, ask] = useState(false),
@@ -73,7 +55,7 @@ export function OperatorKey() {
           <Form
             call={issue}
             submit="Get the key"
-            read={(f) => ({ password: String(f.get("password") ?? "") })}
+            read={(f) => ({ name: "dashboard", scopes, password: String(f.get("password") ?? "") })}
             done={(o) => {
               operatorKey.value = {
                 id: o.id,

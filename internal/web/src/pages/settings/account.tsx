@@ -64,6 +64,7 @@ export default function Account() {
               run_usd: number(x, "run_usd") ?? null,
               egress: x.get("any") ? null : lines(x, "egress"),
               protected_paths: lines(x, "paths"),
+              outside_boxes: !!x.get("outside"),
             })}
           >
             {(wrong) => (
@@ -128,6 +129,10 @@ export default function Account() {
                   code
                   value={f.protected_paths?.join("\n")}
                 />
+                <Switch name="outside" on={f.outside_boxes ?? false}>
+                  Boxes of other accounts may take work that members who own them asked for. They see its code, secrets
+                  and tokens; <a href="/ui/boxes">Boxes</a> lists each.
+                </Switch>
               </>
             )}
           </Form>

@@ -11,10 +11,12 @@ import {
   selfRepoBindingClear,
   selfRepoBindingList,
   selfRepoBindingSet,
+  selfRunnerList,
   selfSystemPromptClear,
   selfSystemPromptGet,
   selfSystemPromptSet,
 } from "../../client.gen";
+import { Runners } from "../../cards/runners";
 import { Password } from "../../cards/signin";
 import { useOne } from "../../list";
 import { load, may, me } from "../../session";
@@ -97,6 +99,7 @@ export default function You() {
       </label>
       {may(selfSystemPromptGet) && <Prompt />}
       {may(selfGithubTokenGet) && <HostToken />}
+      {may(selfRunnerList) && <Runners />}
       <h2>Organisations</h2>
       <ul class="cards" aria-label="Organisations">
         {m.memberships.map((x) => (

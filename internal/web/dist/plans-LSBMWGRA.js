@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-TXOTHUZ6.js";import"./chunk-FMKHGTGG.js";import"./chunk-MU5DQSJD.js";import"./chunk-WQDJZDUK.js";import"./chunk-XQQWDVU4.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-5V4KFSND.js";import"./chunk-3VMGANKD.js";import"./chunk-UBGY4MVZ.js";import"./chunk-DGHTELCW.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
