@@ -14,10 +14,26 @@ func TestReaches(t *testing.T) {
 		"93.184.215.14": true, "2606:2800:21f:cb07:6820:80da:af6b:8b2c": true, "10.1.2.3": true, "::ffff:10.1.2.3": true, "fd00:1::5": true,
 		"10.2.0.1": false, "127.0.0.1": false, "::1": false, "::ffff:127.0.0.1": false, "169.254.169.254": false, "192.168.0.1": false,
 		"172.16.0.1": false, "0.0.0.0": false, "::": false, "fe80::1%lo": false, "fd00:2::1": false, "100.64.0.1": false,
-		"224.0.0.1": false, "64:ff9b::7f00:1": false, "2002:7f00:1::": false,
+		"224.0.0.1": false, "64:ff9b::7f00:1": false, "2002:7f00:1::": false, "64:ff9b:1::1": false, "2001:0:7f00:1::": false,
+		"::7f00:1": false, "fec0::1": false, "240.0.0.1": false, "198.18.0.1": false, "168.63.129.16": false, "fd00:ec2::254": false,
 	} {
 		if got := g.Reaches(netip.MustParseAddr(address)); got != may {
 			t.Errorf("%s is reached: %v", address, got)
+		}
+	}
+}
+
+// TestExceptions: what a copy of a Guard reaches besides, and that the Guard itself does not.
+func TestExceptions(t *testing.T) {
+	t.Parallel()
+	g := NewGuard(nil)
+	for address, want := range map[string][2]bool{ // with loopback, with private networks
+		"127.0.0.1": {true, false}, "::1": {true, false}, "::ffff:127.0.0.1": {true, false}, "10.0.0.1": {false, true}, "fd00::1": {false, true},
+		"169.254.169.254": {}, "fd00:ec2::254": {}, "168.63.129.16": {}, "0.0.0.0": {}, "64:ff9b::7f00:1": {}, "100.64.0.1": {},
+	} {
+		ip := netip.MustParseAddr(address)
+		if got := [2]bool{g.WithLoopback().Reaches(ip), g.WithPrivate().Reaches(ip)}; got != want || g.Reaches(ip) {
+			t.Errorf("%s: %v, want %v; without: %v", address, got, want, g.Reaches(ip))
 		}
 	}
 }
