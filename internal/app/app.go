@@ -75,8 +75,9 @@ type App struct {
 	mail     *mail.Outbox
 	blob     blob.Store
 	notary   *notary.Notary
-	host     builtInHost    // its folders and its door; domains are given hosts
-	readers  *event.Readers // of what is done after an event
+	host     builtInHost       // its folders and its door; domains are given hosts
+	roads    http.RoundTripper // to code hosts
+	readers  *event.Readers    // of what is done after an event
 	model    *scripted.Server
 	prices   *llm.Prices
 	cache    *limit.Shared // nil: requests are counted in this process alone
@@ -141,6 +142,9 @@ func (a *App) complete() {
 	}
 	if a.after == nil {
 		a.after = time.After
+	}
+	if a.roads == nil {
+		a.roads = a.hostRoads()
 	}
 	if a.line == nil {
 		a.line = a.bus

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/github"
@@ -39,6 +40,50 @@ func (githubs) Name(address string) (string, error) {
 		return "", fault.Field("address", "must be https://github.com, or the https address of a GitHub Enterprise Server")
 	}
 	return githubPrefix + strings.ToLower(u.Host), nil
+}
+
+// Judge implements connection.Maker.
+func (g githubs) Judge(ctx context.Context, address string) error {
+	if address == g.a.cfg.GitHubURL {
+		return nil
+	}
+	if _, wrong := g.a.hostGuard().Destination(ctx, address); wrong != "" {
+		return fault.Field("address", wrong)
+	}
+	return nil
+}
+
+// roads carries requests to code hosts: to that of the configuration by whatever way the
+// machine has, and to those of a set-up only where the guard allows it. It implements
+// http.RoundTripper.
+type roads struct {
+	configured     map[string]bool // hosts of the configuration's GitHub
+	open, guarding http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r roads) RoundTrip(req *http.Request) (*http.Response, error) {
+	if r.configured[req.URL.Host] {
+		return r.open.RoundTrip(req)
+	}
+	return r.guarding.RoundTrip(req)
+}
+
+// hostRoads makes the roads to code hosts.
+func (a *App) hostRoads() http.RoundTripper {
+	open := http.DefaultTransport
+	guarding := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: a.hostGuard().Dialer(30 * time.Second).DialContext, ForceAttemptHTTP2: true,
+		TLSHandshakeTimeout: 10 * time.Second, MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second,
+	}
+	configured := map[string]bool{}
+	at := addresses(a.cfg.GitHubURL)
+	for _, text := range []string{at.Web, at.API} {
+		if u, err := url.Parse(text); err == nil {
+			configured[u.Host] = true
+		}
+	}
+	return roads{configured, open, guarding}
 }
 
 // addresses are the parts of the GitHub at an address.
@@ -104,7 +149,7 @@ func (g githubs) Form(address, organisation, state string, s connection.Switches
 
 // Convert implements connection.Maker.
 func (g githubs) Convert(ctx context.Context, address, code string) (connection.App, error) {
-	c, err := github.Convert(ctx, addresses(address), nil, code)
+	c, err := github.Convert(ctx, addresses(address), g.a.roads, code)
 	if err != nil {
 		return connection.App{}, err
 	}
@@ -139,9 +184,9 @@ func (g githubs) Connect(name, address string, a connection.App, s connection.Sw
 	h, err := github.New(github.Config{
 		Name: name, Addresses: addresses(address), AppID: id, Slug: a.Slug, Key: []byte(a.Key), Secrets: secrets,
 		Workflows: s.Workflows, Administration: s.Administration,
-		Folder:   filepath.Join(g.a.cfg.Data, "mirrors", strings.ReplaceAll(name, ":", "_")),
-		CloneURL: func(r codehost.Repo) string { return g.a.base + relay.Path(relayID(r)) },
-		Now:      g.a.clock, Logger: g.a.log,
+		Folder:    filepath.Join(g.a.cfg.Data, "mirrors", strings.ReplaceAll(name, ":", "_")),
+		CloneURL:  func(r codehost.Repo) string { return g.a.base + relay.Path(relayID(r)) },
+		Transport: g.a.roads, Now: g.a.clock, Logger: g.a.log,
 		Limits: hostlimit.New(hostlimit.Needs{DB: g.a.db, Logger: g.a.log, Waiter: pace.Timer{}}).Of(name),
 	})
 	if err != nil {
@@ -201,7 +246,7 @@ func (a *App) elsewhere() http.Handler {
 			}
 			return a.parts.tokens.Drive(ctx, a.grants(a.parts).Watch(git), r, access)
 		},
-		Authorize: repos.Access, Pushed: repos.Pushed,
+		Authorize: repos.Access, Pushed: repos.Pushed, Transport: a.roads,
 	})
 }
 

@@ -17,7 +17,6 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
-	"yardmaster/internal/dial"
 	"yardmaster/internal/domain/access"
 	"yardmaster/internal/domain/account"
 	"yardmaster/internal/domain/actor"
@@ -247,7 +246,7 @@ func (a *App) wire() parts {
 		GitHub: a.cfg.GitHubID != "", Invitations: flow.Invitations{Invites: invites}, Providers: a.signinProviders(),
 	}))
 	add(&p, sso.New(sso.Needs{
-		DB: a.db, Ring: a.ring, SignIn: p.signin, BaseURL: a.base, Providers: idp.New(time.Now, a.cfg.Reachable),
+		DB: a.db, Ring: a.ring, SignIn: p.signin, BaseURL: a.base, Providers: idp.New(time.Now, a.guard()),
 		GitHub: idp.GitHub{URL: a.cfg.GitHubURL, ClientID: a.cfg.GitHubID, ClientSecret: a.cfg.GitHubSecret},
 	}))
 	add(&p, account.New(account.Needs{DB: a.db, Seats: a.cfg.Seats, SetupToken: a.setup, Sessions: p.signin}))
@@ -261,11 +260,12 @@ func (a *App) wire() parts {
 	add(&p, oauth.New(oauth.Needs{DB: a.db, Ring: a.ring, Clients: a.clients, Tokens: tokens, Used: sync.OnceValue(p.used),
 		Sessions: p.signin}))
 	add(&p, template.New(template.Needs{DB: a.db, Hub: a.hub}))
-	vaults := add(&p, vault.New(vault.Needs{DB: a.db, Ring: a.ring, Repos: flow.VaultRepos{}, Reachable: a.cfg.Reachable}))
+	vaults := add(&p, vault.New(vault.Needs{DB: a.db, Ring: a.ring, Repos: flow.VaultRepos{}, Guard: a.guard()}))
 	prompts := add(&p, prompt.New(prompt.Needs{DB: a.db, Platform: a.cfg.SystemPrompt, Refs: flow.PromptRefs{}}))
-	transport := llm.NewTransport(a.models)
+	models := a.modelGuard()
+	transport := llm.NewTransport(models.Control)
 	keys := add(&p, modelkey.New(modelkey.Needs{
-		DB: a.db, Ring: a.ring, Hub: a.hub, PlainHTTP: a.plainHTTP(), Models: llm.Probe{Transport: transport}.Models,
+		DB: a.db, Ring: a.ring, Hub: a.hub, PlainHTTP: a.cfg.HTTPKeys == "anywhere", Guard: models, Models: llm.Probe{Transport: transport}.Models,
 		Templates: flow.KeyTemplates{},
 	}))
 	p.queue = add(&p, queue.New(queue.Needs{
@@ -308,7 +308,7 @@ func (a *App) wire() parts {
 			DB: a.db, Hub: a.hub, Hosts: a.hosts, Intents: intents, Page: p.pull,
 		}),
 	}))
-	reachable := dial.NewGuard(a.cfg.Reachable)
+	reachable := a.guard()
 	p.webhook = add(&p, webhook.New(webhook.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Guard: reachable, Sender: hook.NewSender(reachable, a.opts.Version, a.clock), Logger: a.log,
 		Keep: days(a.cfg.KeepWebhooks),

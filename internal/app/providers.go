@@ -1,13 +1,11 @@
 package app
 
 import (
-	"fmt"
 	"net"
-	"net/netip"
+	"net/url"
 	"slices"
-	"syscall"
 
-	"yardmaster/internal/domain/modelkey"
+	"yardmaster/internal/dial"
 	"yardmaster/internal/flow"
 )
 
@@ -20,37 +18,32 @@ func (a *App) signinProviders() flow.Providers {
 	return flow.Providers{GitHub: a.cfg.GitHubURL}
 }
 
-// plainHTTP returns the addresses to which accounts may have their keys sent over
-// plain http. A server that listens on the loopback address alone may reach models
-// on its own machine; accounts of any other server may not.
-func (a *App) plainHTTP() modelkey.Plain {
-	if a.cfg.HTTPKeys == "anywhere" {
-		return modelkey.PlainAnywhere
+// guard judges the addresses that customers name when they are stored, and again when they
+// are dialled, because a name may lead elsewhere by then.
+func (a *App) guard() *dial.Guard { return dial.NewGuard(a.cfg.Reachable) }
+
+// modelGuard judges the addresses of models. Those on this machine may be named where the
+// server is for the people of the machine alone.
+func (a *App) modelGuard() *dial.Guard {
+	if a.servesItself() {
+		return a.guard().WithLoopback()
 	}
-	host, _, err := net.SplitHostPort(a.cfg.Listen)
-	if err != nil {
-		return modelkey.PlainNowhere
-	}
-	if ip, err := netip.ParseAddr(host); host == "localhost" || err == nil && ip.IsLoopback() {
-		return modelkey.PlainLoopback
-	}
-	return modelkey.PlainNowhere
+	return a.guard()
 }
 
-// models judges the address of a model provider when it is dialled, because its name
-// may lead elsewhere than when the key was added. Private networks are allowed:
-// models are served there. This machine is allowed where plainHTTP allows it.
-func (a *App) models(_, address string, _ syscall.RawConn) error {
-	at, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return fmt.Errorf("dial a model provider: %w", err)
+// hostGuard judges the addresses of code hosts, which an operator names at the set-up.
+func (a *App) hostGuard() *dial.Guard { return a.modelGuard().WithPrivate() }
+
+// servesItself tells whether the server is for the people of its own machine alone. That it
+// listens on loopback does not say so: a proxy in front of it may be for everybody. All that
+// is known of its addresses has to be loopback: that of base-url, the one that it listens
+// at, the sites that people open it at; and no proxy is trusted.
+func (a *App) servesItself() bool {
+	loopback := func(site string) bool {
+		u, err := url.Parse(site)
+		return err == nil && dial.Loopback(u.Hostname())
 	}
-	ip := at.Addr().Unmap().WithZone("")
-	if slices.ContainsFunc(a.cfg.Reachable, func(p netip.Prefix) bool { return p.Contains(ip) }) {
-		return nil
-	}
-	if modelkey.Closed(ip) || ip.IsLoopback() && a.plainHTTP() == modelkey.PlainNowhere {
-		return fmt.Errorf("%s is no address for models", ip)
-	}
-	return nil
+	host, _, err := net.SplitHostPort(a.cfg.Listen)
+	return err == nil && dial.Loopback(host) && loopback(a.base) && len(a.cfg.Proxies) == 0 &&
+		!slices.ContainsFunc(a.cfg.OwnOrigins, func(site string) bool { return !loopback(site) })
 }

@@ -49,7 +49,7 @@ type Config struct {
 	MailFrom      string        `key:"mail-from" default:"Yardmaster <yardmaster@localhost>" doc:"sender of mails"`
 	MailReplyTo   string        `key:"mail-reply-to" doc:"address that answers to mails go to; the sender when empty"`
 	CommitAuthor  string        `key:"commit-author" default:"Yardmaster <yardmaster@localhost>" doc:"name and address that sign commits of agents and merges"`
-	HTTPKeys      string        `key:"allow-http-keys" default:"loopback" doc:"where keys may be sent over plain http: loopback (this machine, and only if the server listens on loopback itself) or anywhere"`
+	HTTPKeys      string        `key:"allow-http-keys" default:"loopback" doc:"where keys may be sent over plain http: loopback (this machine, where models there can be named) or anywhere"`
 	RateLimits    string        `key:"rate-limits" default:"on" doc:"on or off; off where something before the server counts requests"`
 	UI            string        `key:"ui" default:"on" doc:"on or off; off, the server has no dashboard"`
 	Cluster       string        `key:"cluster" default:"off" doc:"on or off; on, several servers share one PostgreSQL database, with the same master keys and one git folder; off, a second one is refused"`
@@ -59,7 +59,7 @@ type Config struct {
 	Proxies       Networks      `key:"trusted-proxies" doc:"networks (CIDR, comma-separated) whose X-Forwarded-For or Forwarded is believed"`
 	OwnOrigins    Origins       `key:"own-origins" doc:"sites (https://HOST, comma-separated) that people open the server at besides base-url; only pages of these may sign in, and write with a cookie"`
 	MCPOrigins    Origins       `key:"mcp-origins" doc:"sites (https://HOST, comma-separated) whose pages may call /v1/mcp in a browser, besides this server's own and those on the caller's machine"`
-	Reachable     Networks      `key:"allow-networks" doc:"private networks (CIDR, comma-separated) in which addresses that customers name may lie"`
+	Reachable     Networks      `key:"allow-networks" doc:"networks (CIDR, comma-separated) besides the public one in which addresses that customers name may lie, such as 10.1.0.0/16"`
 	GitHubURL     string        `key:"github-url" default:"https://github.com" doc:"GitHub, or a GitHub Enterprise Server, that people may sign in with"`
 	GitHubID      string        `key:"github-client-id" doc:"client id of the OAuth app there; without it there is no sign-in with GitHub"`
 	GitHubSecret  string        `key:"github-client-secret" doc:"client secret of the OAuth app" secret:"true"`

@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/dial"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
@@ -135,7 +136,7 @@ func TestSettlerUnblocks(t *testing.T) {
 	eachSettling(t, func(t *testing.T, y *settling) {
 		ring := seal.New()
 		blockers := blocker.New(blocker.Needs{DB: y.db, Ring: ring, BaseURL: "http://yard", Repos: BlockerRepos{},
-			Vault: BlockerVault{vault.New(vault.Needs{DB: y.db, Ring: ring, Repos: VaultRepos{}})}, Tasks: BlockerTasks{Tasks: y.tasks},
+			Vault: BlockerVault{vault.New(vault.Needs{DB: y.db, Ring: ring, Repos: VaultRepos{}, Guard: dial.NewGuard(nil)})}, Tasks: BlockerTasks{Tasks: y.tasks},
 			Asks: BlockerAsks{}})
 		run.CommandQueued.On(y.db, func(*db.Tx, run.Command) error { return nil })
 		taskID := y.running(task.KindWork)

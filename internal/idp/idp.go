@@ -71,10 +71,9 @@ type Client struct {
 	known map[string]provider // by issuer
 }
 
-// New makes a client that connects to public addresses, and to private ones in the
-// allowed networks.
-func New(now func() time.Time, allowed []netip.Prefix) *Client {
-	c := &Client{Now: now, guard: dial.NewGuard(allowed), known: map[string]provider{}}
+// New makes a client that connects to addresses for which g allows it.
+func New(now func() time.Time, g *dial.Guard) *Client {
+	c := &Client{Now: now, guard: g, known: map[string]provider{}}
 	c.http = &http.Client{
 		Timeout: patience,
 		Transport: bounded{&http.Transport{

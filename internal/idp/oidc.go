@@ -11,6 +11,8 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+
+	"yardmaster/internal/fault"
 )
 
 // Provider is an OpenID Connect provider, and our client id and secret there.
@@ -40,8 +42,12 @@ type discovered struct {
 
 // Discover reads the discovery document of an issuer. It fails with
 // fault.Unavailable (provider-unreachable) if the document cannot be read, is of
-// another issuer, or has an authorization endpoint that is not https.
+// another issuer, or has an authorization endpoint that is not https, and with
+// fault.Invalid of the field issuer for an address that may not be connected to.
 func (c *Client) Discover(ctx context.Context, issuer string) error {
+	if _, wrong := c.guard.Destination(ctx, issuer); wrong != "" {
+		return fault.Field("issuer", wrong)
+	}
 	_, err := c.discover(ctx, issuer)
 	return err
 }

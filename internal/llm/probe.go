@@ -26,8 +26,18 @@ const probeTimeout = 20 * time.Second
 // Models lists the models that the key may use, sorted. The fault says what is
 // wrong with the key or the provider: provider_auth, provider_quota,
 // provider_unavailable and so on. A list that everybody may read (OpenRouter's)
-// says nothing of the key.
+// says nothing of the key. Of an address that an account named the fault says only
+// whether the key was refused: whatever else fails there is one sentence, so that it
+// tells nothing of what listens where.
 func (p Probe) Models(ctx context.Context, route Route) ([]string, error) {
+	models, err := p.models(ctx, route)
+	if err != nil && route.Provider == Compatible && fault.From(err).Slug != SlugAuth {
+		err = unavailable("The model provider could not be asked for its models.", err)
+	}
+	return models, err
+}
+
+func (p Probe) models(ctx context.Context, route Route) ([]string, error) {
 	text, err := p.get(ctx, route)
 	if err != nil {
 		return nil, err

@@ -59,6 +59,8 @@ type Permission struct {
 type Maker interface {
 	// Name is the name of a host by its address. It fails with fault.Invalid.
 	Name(address string) (string, error)
+	// Judge fails with fault.Invalid for an address that the server may not connect to.
+	Judge(ctx context.Context, address string) error
 	// Permissions are what an App asks for.
 	Permissions() []Permission
 	// Hidden is the address of this server if it cannot be reached from outside, else "".

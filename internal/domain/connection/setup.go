@@ -29,6 +29,9 @@ func (s *Service) begin(ctx context.Context, address, organisation string, sw Sw
 	if f.Name, err = s.Maker.Name(address); err != nil {
 		return f, err
 	}
+	if err := s.Maker.Judge(ctx, address); err != nil {
+		return f, err
+	}
 	state := id.Opaque()
 	if f.Action, f.Manifest, err = s.Maker.Form(address, organisation, state, sw); err != nil {
 		return f, err

@@ -18,6 +18,7 @@ import (
 	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/dial"
 	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/session"
@@ -68,7 +69,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 			DB: d, Logger: logger, Clock: clock, Attempts: f, Prices: llm.DefaultPrices(),
 			HTTP: llm.Config{Scripted: scripted.New(scenarios)},
 			Keys: modelkey.New(modelkey.Needs{
-				DB: d, Ring: ring, Hub: hub, PlainHTTP: modelkey.PlainLoopback, Models: llm.Probe{}.Models, Templates: others{},
+				DB: d, Ring: ring, Hub: hub, Guard: dial.NewGuard(nil).WithLoopback(), Models: llm.Probe{}.Models, Templates: others{},
 			}),
 			Budget:   budget.New(budget.Needs{DB: d, Logger: logger, Clock: clock, Node: "n", Work: others{}, Prices: others{}}),
 			Sessions: session.New(session.Needs{DB: d, Hub: hub, Runs: others{}, Policies: others{}}),

@@ -10,13 +10,12 @@ package modelkey
 
 import (
 	"context"
-	"net/netip"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/dial"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/llm"
@@ -67,9 +66,11 @@ type Needs struct {
 	DB   *db.DB
 	Ring *seal.Keyring
 	Hub  *event.Hub
-	// PlainHTTP is where base addresses may be without TLS. Tests need it, and
+	// PlainHTTP lets base addresses be without TLS elsewhere than on this machine, for
 	// operators with a network of their own.
-	PlainHTTP Plain
+	PlainHTTP bool
+	// Guard judges base addresses.
+	Guard *dial.Guard
 	// Models lists the models of an endpoint, sorted. It fails with a fault.
 	Models    func(context.Context, llm.Route) ([]string, error)
 	Templates Templates
@@ -148,53 +149,18 @@ func mask(key string) string {
 // and a model server of the account's own.
 func keyless(p llm.Provider) bool { return p == llm.Scripted || p == llm.Compatible }
 
-// Plain is where keys may be sent over http without TLS.
-type Plain uint8
-
-// Values of Plain, the strictest first. Loopback is this machine.
-const (
-	PlainNowhere Plain = iota
-	PlainLoopback
-	PlainAnywhere
-)
-
 // checkBaseURL refuses an address that keys must not be sent to, with a fault of the
-// field base_url.
-func checkBaseURL(address string, plain Plain) error {
+// field base_url. It asks name servers.
+func (s *Service) checkBaseURL(ctx context.Context, address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
 		return fault.Field("base_url", "must be an https address without user, query and fragment")
 	}
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && Closed(ip) {
-		return fault.Field("base_url", "must not be a link-local address")
+	if _, wrong := s.Guard.Destination(ctx, address); wrong != "" {
+		return fault.Field("base_url", wrong)
 	}
-	switch {
-	case u.Scheme == "https", plain == PlainAnywhere, plain == PlainLoopback && loopback(u.Hostname()):
-		return nil
-	case plain == PlainLoopback:
-		return fault.Field("base_url", "must be https, or http on a loopback address")
+	if u.Scheme == "http" && !s.PlainHTTP && !dial.Loopback(u.Hostname()) {
+		return fault.Field("base_url", "must be https, or http on a loopback address that is allowed")
 	}
-	return fault.Field("base_url", "must be https")
-}
-
-func loopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
-}
-
-// metadata are the addresses of the metadata services of AWS, Google, Azure, Alibaba
-// and Oracle that are not link-local. These services give a machine its credentials.
-var metadata = []netip.Addr{
-	netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("fd20:ce::254"), netip.MustParseAddr("168.63.129.16"),
-	netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("192.0.0.192"),
-}
-
-// Closed tells whether an address can have no model, but may have services that a
-// cloud provides to its machines alone.
-func Closed(ip netip.Addr) bool {
-	ip = ip.Unmap().WithZone("")
-	return ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified() || slices.Contains(metadata, ip)
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/dial"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
 	"yardmaster/internal/llm"
@@ -40,6 +42,20 @@ type fixture struct {
 	adopted []string
 }
 
+// names leads every name to one public address.
+type names struct{}
+
+func (names) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	return []netip.Addr{netip.MustParseAddr("93.184.215.14")}, nil
+}
+
+// guard lets this machine and every name be named.
+func guard() *dial.Guard {
+	g := dial.NewGuard(nil).WithLoopback()
+	g.Names = names{}
+	return g
+}
+
 type object = map[string]any
 
 // Adopt implements Templates: it notes its calls.
@@ -55,7 +71,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 			t.Fatal(err)
 		}
 		f := &fixture{t: t}
-		f.Service = New(Needs{DB: d, Ring: ring, Hub: event.NewHub(), PlainHTTP: PlainLoopback, Models: llm.Probe{}.Models, Templates: f})
+		f.Service = New(Needs{DB: d, Ring: ring, Hub: event.NewHub(), Guard: guard(), Models: llm.Probe{}.Models, Templates: f})
 		f.write(func(tx *db.Tx) error {
 			if err := seed.Add(tx, seed.Account{ID: "acme"}); err != nil {
 				return err
@@ -227,11 +243,15 @@ func TestRefusedKeys(t *testing.T) {
 				t.Errorf("%v is refused with %s, want a word about %s", x.in, text, x.field)
 			}
 		}
-		f.PlainHTTP = PlainAnywhere
+		f.PlainHTTP = true
 		f.add(object{"provider": "compatible", "base_url": "http://models.test/v1", "model": "m"})
-		f.PlainHTTP = PlainNowhere
-		f.call(400, "acme", "POST", "/v1/billing/keys",
-			object{"provider": "compatible", "key": secret, "base_url": "http://127.0.0.1/v1"}, nil)
+		f.Guard = dial.NewGuard(nil)
+		for _, address := range []string{"http://127.0.0.1/v1", "https://127.0.0.1/v1", "https://[::1]/v1", "https://10.0.0.1"} {
+			text := f.call(400, "acme", "POST", "/v1/billing/keys", object{"provider": "compatible", "key": secret, "base_url": address}, nil)
+			if !strings.Contains(text, dial.Unreachable) {
+				t.Errorf("%s: %s", address, text)
+			}
+		}
 	})
 }
 

@@ -30,8 +30,8 @@ func (s *Service) Ops() []op.Op {
 			Rule: policy.Require(policy.WriteBilling), Status: 201,
 			Summary: "Add a model provider key to the pool",
 			Doc: "The key is sealed and used from the next call of a model on; whether it works shows with its first use, " +
-				"in status. A base_url is for the provider compatible alone, and must be an https address unless the " +
-				"operator allows others.",
+				"in status. A base_url is for the provider compatible alone. It must be an https address unless the operator " +
+				"allows others, in the public network or in one that the operator allows.",
 		}, s.add),
 		op.New(op.Row{
 			ID: "billing.key_delete", Method: "DELETE", Path: "/v1/billing/keys/{id}", Group: group,
@@ -70,7 +70,7 @@ type addIn struct {
 
 // check refuses members that contradict each other, with a fault of the field, and
 // sets defaults.
-func (in *addIn) check(plain Plain) error {
+func (in *addIn) check() error {
 	provider := llm.Provider(in.Provider)
 	in.Key, in.BaseURL = strings.TrimSpace(in.Key), strings.TrimRight(in.BaseURL, "/")
 	switch {
@@ -84,10 +84,6 @@ func (in *addIn) check(plain Plain) error {
 		return fault.Field("base_url", "is required for the provider compatible")
 	case in.BaseURL != "" && provider != llm.Compatible:
 		return fault.Field("base_url", "is for the provider compatible only")
-	case in.BaseURL != "":
-		if err := checkBaseURL(in.BaseURL, plain); err != nil {
-			return err
-		}
 	}
 	if in.Model != "" && provider != llm.Compatible {
 		return fault.Field("model", "is for the provider compatible only: the others have a model of their own")
@@ -122,7 +118,11 @@ func (s *Service) onlyModel(ctx context.Context, in addIn) (string, error) {
 	models, err := s.Models(ctx, llm.Route{Provider: llm.Compatible, BaseURL: in.BaseURL, Key: in.Key})
 	switch {
 	case err != nil:
-		return "", fault.Field("model", "is required: the endpoint could not be asked for its models ("+fault.From(err).Detail+")")
+		why := ""
+		if f := fault.From(err); f.Slug == llm.SlugAuth {
+			why = " (" + f.Detail + ")"
+		}
+		return "", fault.Field("model", "is required: the endpoint could not be asked for its models"+why).Because(err)
 	case len(models) == 0:
 		return "", fault.Field("model", "is required: the endpoint lists no model")
 	case len(models) == 1:
@@ -136,8 +136,13 @@ func (s *Service) onlyModel(ctx context.Context, in addIn) (string, error) {
 }
 
 func (s *Service) add(ctx context.Context, in addIn) (out AddedKey, err error) {
-	if err := in.check(s.PlainHTTP); err != nil {
+	if err := in.check(); err != nil {
 		return out, err
+	}
+	if in.BaseURL != "" {
+		if err := s.checkBaseURL(ctx, in.BaseURL); err != nil {
+			return out, err
+		}
 	}
 	if in.Provider == string(llm.Compatible) && in.Model == "" {
 		if in.Model, err = s.onlyModel(ctx, in); err != nil {

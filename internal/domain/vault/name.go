@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"yardmaster/internal/dial"
 )
 
 // The names of variables that no secret may have. Such a variable decides which
@@ -67,16 +69,12 @@ var hostPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9](
 // name is an address in some spelling.
 var numeric = regexp.MustCompile(`(^|\.)(0x[0-9a-f]*|[0-9]+)$`)
 
-// carrier are the addresses that providers share among customers (RFC 6598).
-var carrier = netip.MustParsePrefix("100.64.0.0/10")
-
 // hostFault says, in lower case, why the broker cannot send to a host. It is
-// empty if the broker can. An address that is not public must lie in one of the
-// allowed networks.
-func hostFault(host string, allowed []netip.Prefix) string {
+// empty if the broker can. A name is not looked up: the box does so when it dials.
+func hostFault(host string, g *dial.Guard) string {
 	name, port, _ := strings.Cut(host, ":")
-	if name == "localhost" {
-		return "must not be this machine"
+	if dial.Loopback(name) {
+		return dial.Unreachable
 	}
 	if !hostPattern.MatchString(host) {
 		return "must be a full host name such as api.example.com, with a port if it is not 443"
@@ -84,8 +82,8 @@ func hostFault(host string, allowed []netip.Prefix) string {
 	if n, err := strconv.Atoi(port); port != "" && (err != nil || n < 1 || n > 65535 || strconv.Itoa(n) != port) {
 		return "must have a port between 1 and 65535"
 	}
-	if strings.HasSuffix(name, ".localhost") || strings.HasPrefix(name, "localhost.") || strings.HasSuffix(name, ".localdomain") {
-		return "must not be this machine"
+	if strings.HasPrefix(name, "localhost.") || strings.HasSuffix(name, ".localdomain") {
+		return dial.Unreachable
 	}
 	if !numeric.MatchString(name) {
 		return ""
@@ -94,10 +92,8 @@ func hostFault(host string, allowed []netip.Prefix) string {
 	switch {
 	case err != nil:
 		return "must be a host name, or an address of four numbers"
-	case slices.ContainsFunc(allowed, func(p netip.Prefix) bool { return p.Contains(ip) }):
-		return ""
-	case !ip.IsGlobalUnicast() || ip.IsPrivate() || carrier.Contains(ip) || ip.As4()[0] == 0:
-		return "must not be a loopback, link-local or private address"
+	case !g.Reaches(ip):
+		return dial.Unreachable
 	}
 	return ""
 }

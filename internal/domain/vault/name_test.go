@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/dial"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/protocol"
 )
@@ -49,23 +50,23 @@ func TestHostsOfTheBroker(t *testing.T) {
 		a.localhost localhost:80 a.localdomain api.example.com:0 api.example.com:99999 api.example.com:65536
 		api.example.com:080 x:99999 [::1] [::1]:80 ::1 fe80::1 2130706433 api https://api.example.com
 		api.example.com/x user@api.example.com *.example.com api..example.com -a.example.com`) {
-		if hostFault(h, nil) == "" {
+		if hostFault(h, dial.NewGuard(nil)) == "" {
 			t.Errorf("the broker may be told of %s", h)
 		}
 	}
 	for _, h := range []string{"localhost", "localhost:80", "a.localhost"} {
-		if why := hostFault(h, nil); why != "must not be this machine" {
+		if why := hostFault(h, dial.NewGuard(nil)); why != dial.Unreachable {
 			t.Errorf("%s %s", h, why)
 		}
 	}
 	for _, h := range []string{"api.example.com", "api.example.com:8443", "api.example.com:65535", "8.8.8.8", "8.8.8.8:853",
 		"1.example.com",
 		"a-b.example.co.uk", "localhost-of.example.com"} {
-		if why := hostFault(h, nil); why != "" {
+		if why := hostFault(h, dial.NewGuard(nil)); why != "" {
 			t.Errorf("%s %s", h, why)
 		}
 	}
-	allowed := []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}
+	allowed := dial.NewGuard([]netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")})
 	if hostFault("10.1.2.3:8443", allowed) != "" || hostFault("10.2.0.1", allowed) == "" {
 		t.Error("the operator's networks do not count, or others do")
 	}

@@ -8,12 +8,12 @@ package vault
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/dial"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/lazy"
 	"yardmaster/internal/needs"
@@ -70,8 +70,8 @@ type Needs struct {
 	DB    *db.DB
 	Ring  *seal.Keyring
 	Repos Repos
-	// Reachable are private networks in which hosts of the broker may lie.
-	Reachable []netip.Prefix
+	// Guard judges the addresses among the hosts of the broker.
+	Guard *dial.Guard
 }
 
 // Service answers for secrets.
@@ -107,7 +107,7 @@ func EnvironmentFault(name string) string {
 
 // check fills in the defaults of fields that were left out. It returns
 // fault.Invalid, which names the fields, if the item cannot be stored.
-func (it *Item) check(allowed []netip.Prefix) error {
+func (it *Item) check(g *dial.Guard) error {
 	wrong := fault.New(fault.Invalid, "", "The request has invalid fields.")
 	wrong.Fields = map[string][]string{}
 	add := func(field, message string) {
@@ -133,7 +133,7 @@ func (it *Item) check(allowed []netip.Prefix) error {
 			add("delivery", "hosts, header and prefix are for broker only")
 		}
 	} else {
-		it.checkBroker(add, allowed)
+		it.checkBroker(add, g)
 	}
 	if len(wrong.Fields) > 0 {
 		return wrong
@@ -141,13 +141,13 @@ func (it *Item) check(allowed []netip.Prefix) error {
 	return nil
 }
 
-func (it *Item) checkBroker(add func(field, message string), allowed []netip.Prefix) {
+func (it *Item) checkBroker(add func(field, message string), g *dial.Guard) {
 	if len(it.Hosts) == 0 {
 		add("hosts", "is required for broker")
 	}
 	for i, h := range it.Hosts {
 		it.Hosts[i] = strings.ToLower(strings.TrimSuffix(h, ":443"))
-		add(fmt.Sprintf("hosts.%d", i), hostFault(it.Hosts[i], allowed))
+		add(fmt.Sprintf("hosts.%d", i), hostFault(it.Hosts[i], g))
 	}
 	if it.Header == "" {
 		it.Header = "Authorization"
@@ -193,7 +193,7 @@ func purpose(account, repoID, environment, name string) string {
 // which names the field, for an item that cannot be stored, and
 // fault.Unprocessable if the vault is full.
 func (s *Service) Put(tx *db.Tx, by string, it Item) error {
-	if err := it.check(s.Reachable); err != nil {
+	if err := it.check(s.Guard); err != nil {
 		return err
 	}
 	prefix := ""

@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/dial"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/proof/seed"
 	"yardmaster/internal/protocol"
@@ -39,7 +40,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *Service, func(func(*db.Tx) error)
 				t.Fatal(err)
 			}
 		}
-		fn(t, New(Needs{DB: d, Ring: ring, Repos: noRepos{}}), in)
+		fn(t, New(Needs{DB: d, Ring: ring, Repos: noRepos{}, Guard: dial.NewGuard(nil)}), in)
 	})
 }
 
