@@ -32,8 +32,8 @@ var namedAddresses = map[string]namedAddress{
 	"notification.webhook_set url": {body: `{"url":%s}`},
 	"push.subscribe endpoint": {body: `{"endpoint":%s,"keys":{"auth":"tBHItJI5svbpez7KI4CCXg",` +
 		`"p256dh":"BNcRdreALRFXTkOOUHK1EtK2wtaz5Ry4YfYCA_0QTpQtUbVlUls0VJXg7A8u-Ts1XbjhazAkj7I99e8QcYP7DkM"}}`},
-	"org_sso.set issuer":            {body: `{"issuer":%s,"client_id":"c","client_secret":"secret-of-it","domains":["example.com"]}`},
-	"code_host.setup_begin address": {page: true},
+	"org_sso.set issuer":                   {body: `{"issuer":%s,"client_id":"c","client_secret":"secret-of-it","domains":["example.com"]}`},
+	"code_host.setup_begin address":        {page: true},
 	"service.oauth_authorize redirect_uri": {unread: "a browser is sent there"},
 	"service.oauth_token redirect_uri":     {unread: "it is compared"},
 	"integration.mapping_set url":          {unread: "it says where a delivery has an address for people"},
@@ -53,7 +53,8 @@ var addressesOfSettings = []string{"base-url", "nats-url", "smtp-url", "github-u
 func isAddress(name, format string) bool {
 	name = strings.ToLower(name)
 	return format == "uri" || format == "url" || strings.HasSuffix(name, "url") || strings.HasSuffix(name, "uri") ||
-		slices.Contains([]string{"endpoint", "issuer", "webhook"}, name) || strings.HasSuffix(name, "-endpoint") || strings.HasSuffix(name, "-webhook")
+		slices.Contains([]string{"endpoint", "issuer", "webhook"}, name) || strings.HasSuffix(name, "-endpoint") ||
+		strings.HasSuffix(name, "-webhook")
 }
 
 // addressesIn are the names of the inputs of a struct that are addresses, at any depth.

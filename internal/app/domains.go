@@ -265,8 +265,8 @@ func (a *App) wire() parts {
 	models := a.modelGuard()
 	transport := llm.NewTransport(models.Control)
 	keys := add(&p, modelkey.New(modelkey.Needs{
-		DB: a.db, Ring: a.ring, Hub: a.hub, PlainHTTP: a.cfg.HTTPKeys == "anywhere", Guard: models, Models: llm.Probe{Transport: transport}.Models,
-		Templates: flow.KeyTemplates{},
+		DB: a.db, Ring: a.ring, Hub: a.hub, PlainHTTP: a.cfg.HTTPKeys == "anywhere", Guard: models,
+		Models: llm.Probe{Transport: transport}.Models, Templates: flow.KeyTemplates{},
 	}))
 	p.queue = add(&p, queue.New(queue.Needs{
 		DB: a.db, Hub: a.hub, Most: int64(a.cfg.QueueCap), DefaultTemplate: template.Default,

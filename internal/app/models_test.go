@@ -2,6 +2,7 @@ package app
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 
 	"yardmaster/internal/config"
@@ -13,25 +14,31 @@ func TestAddressesOfModels(t *testing.T) {
 	t.Parallel()
 	const own, others = "http://127.0.0.1:8080", "https://yard.example.com"
 	loopback := []string{"127.0.0.1:11434", "127.9.9.9:80", "[::1]:11434", "[::ffff:127.0.0.1]:80"}
-	never := []string{"169.254.169.254:80", "[::ffff:169.254.169.254]:80", "[fe80::1%1]:80", "[fd00:ec2::254]:80", "0.0.0.0:8080", "[::]:8080",
-		"100.100.100.200:80", "224.0.0.1:80", "10.0.0.7:443", "100.64.0.1:443", "240.0.0.1:443", "[64:ff9b::7f00:1]:443", "[64:ff9b:1::7f00:1]:443",
-		"[2002:7f00:1::]:443", "[2001:0:7f00:1::]:443", "[::7f00:1]:443", "[fec0::1]:443", "168.63.129.16:80"}
+	never := strings.Fields(`169.254.169.254:80 [::ffff:169.254.169.254]:80 [fe80::1%1]:80 [fd00:ec2::254]:80 0.0.0.0:8080 [::]:8080
+		100.100.100.200:80 224.0.0.1:80 10.0.0.7:443 100.64.0.1:443 240.0.0.1:443 [64:ff9b::7f00:1]:443 [64:ff9b:1::7f00:1]:443
+		[2002:7f00:1::]:443 [2001:0:7f00:1::]:443 [::7f00:1]:443 [fec0::1]:443 168.63.129.16:80`)
+	itself := config.Config{Listen: "127.0.0.1:8080"}
+	proxied, elsewhere, another, everywhere, allowed := itself, itself, itself, itself, itself
+	proxied.Proxies = config.Networks{netip.MustParsePrefix("127.0.0.1/32")}
+	elsewhere.OwnOrigins = config.Origins{others}
+	another.OwnOrigins = config.Origins{"http://localhost:5173"}
+	everywhere.Listen, allowed.Listen = "0.0.0.0:8080", "0.0.0.0:8080"
+	allowed.Reachable = config.Networks{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 	for name, c := range map[string]struct {
 		config config.Config
 		base   string
 		open   bool // loopback
 	}{
-		"a laptop":                       {config.Config{Listen: "127.0.0.1:8080"}, own, true},
+		"a laptop":                       {itself, own, true},
 		"a laptop by name":               {config.Config{Listen: "localhost:8080"}, "http://localhost:8080", true},
-		"behind a proxy":                 {config.Config{Listen: "127.0.0.1:8080"}, others, false},
-		"a proxy is trusted":             {config.Config{Listen: "127.0.0.1:8080", Proxies: config.Networks{netip.MustParsePrefix("127.0.0.1/32")}}, own, false},
-		"people open it elsewhere":       {config.Config{Listen: "127.0.0.1:8080", OwnOrigins: config.Origins{others}}, own, false},
-		"another site of the machine":    {config.Config{Listen: "[::1]:8080", OwnOrigins: config.Origins{"http://localhost:5173"}}, own, true},
-		"it listens everywhere":          {config.Config{Listen: "0.0.0.0:8080"}, own, false},
-		"it listens everywhere, no base": {config.Config{Listen: ":8080"}, "http://[::]:8080", false},
-		"a name that is not loopback":    {config.Config{Listen: "127.0.0.1:8080"}, "http://127.0.0.1.example.com", false},
-		"the operator says so": {config.Config{Listen: "0.0.0.0:8080", Reachable: config.Networks{
-			netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}, others, true},
+		"behind a proxy":                 {itself, others, false},
+		"a proxy is trusted":             {proxied, own, false},
+		"people open it elsewhere":       {elsewhere, own, false},
+		"another site of the machine":    {another, own, true},
+		"it listens everywhere":          {everywhere, own, false},
+		"it listens everywhere, no base": {everywhere, "http://[::]:8080", false},
+		"a name that is not loopback":    {itself, "http://127.0.0.1.example.com", false},
+		"the operator says so":           {allowed, others, true},
 	} {
 		a := &App{cfg: &c.config, base: c.base}
 		dials := a.modelGuard().Control
@@ -54,7 +61,7 @@ func TestAddressesOfModels(t *testing.T) {
 		if err := a.hostGuard().Control("tcp4", "10.0.0.7:443", nil); err != nil {
 			t.Errorf("%s: an operator may not name a host in a private network: %v", name, err)
 		}
-		if a.hostGuard().Control("tcp4", "169.254.169.254:80", nil) == nil || a.hostGuard().Control("tcp6", "[fd00:ec2::254]:80", nil) == nil {
+		if c := a.hostGuard().Control; c("tcp4", "169.254.169.254:80", nil) == nil || c("tcp6", "[fd00:ec2::254]:80", nil) == nil {
 			t.Errorf("%s: an operator may name the metadata of a cloud", name)
 		}
 	}

@@ -3,8 +3,8 @@ package app
 import (
 	"crypto/rand"
 	"crypto/rsa"
-	"html"
 	"fmt"
+	"html"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/dial"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/dial"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/provider"
 	"yardmaster/internal/proof/seed"

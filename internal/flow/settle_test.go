@@ -136,8 +136,8 @@ func TestSettlerUnblocks(t *testing.T) {
 	eachSettling(t, func(t *testing.T, y *settling) {
 		ring := seal.New()
 		blockers := blocker.New(blocker.Needs{DB: y.db, Ring: ring, BaseURL: "http://yard", Repos: BlockerRepos{},
-			Vault: BlockerVault{vault.New(vault.Needs{DB: y.db, Ring: ring, Repos: VaultRepos{}, Guard: dial.NewGuard(nil)})}, Tasks: BlockerTasks{Tasks: y.tasks},
-			Asks: BlockerAsks{}})
+			Vault: BlockerVault{vault.New(vault.Needs{DB: y.db, Ring: ring, Repos: VaultRepos{}, Guard: dial.NewGuard(nil)})},
+			Tasks: BlockerTasks{Tasks: y.tasks}, Asks: BlockerAsks{}})
 		run.CommandQueued.On(y.db, func(*db.Tx, run.Command) error { return nil })
 		taskID := y.running(task.KindWork)
 		y.write(func(tx *db.Tx) error {

@@ -247,7 +247,8 @@ func TestRefusedKeys(t *testing.T) {
 		f.add(object{"provider": "compatible", "base_url": "http://models.test/v1", "model": "m"})
 		f.Guard = dial.NewGuard(nil)
 		for _, address := range []string{"http://127.0.0.1/v1", "https://127.0.0.1/v1", "https://[::1]/v1", "https://10.0.0.1"} {
-			text := f.call(400, "acme", "POST", "/v1/billing/keys", object{"provider": "compatible", "key": secret, "base_url": address}, nil)
+			text := f.call(400, "acme", "POST", "/v1/billing/keys",
+				object{"provider": "compatible", "key": secret, "base_url": address}, nil)
 			if !strings.Contains(text, dial.Unreachable) {
 				t.Errorf("%s: %s", address, text)
 			}
