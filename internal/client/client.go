@@ -277,8 +277,9 @@ type Frame struct {
 var ErrStop = errors.New("stop")
 
 // Stream reads an SSE route from the event after lastID until the server ends the
-// stream. When the connection breaks, Stream reconnects and resumes. It fails with
-// *Problem for a refusal that will not pass.
+// stream. When the connection breaks, Stream reconnects and resumes. When the server refuses
+// it for now, Stream says so, waits as long as the server asks, and tries again. It fails
+// with *Problem for a refusal that will not pass.
 func (c *Client) Stream(ctx context.Context, path, lastID string, fn func(Frame) error) error {
 	for {
 		h := http.Header{"Accept": {"text/event-stream"}}
@@ -307,10 +308,14 @@ func (c *Client) Stream(ctx context.Context, path, lastID string, fn func(Frame)
 		if errors.As(err, &p) && !again {
 			return err
 		}
+		pause = max(pause, 500*time.Millisecond)
+		if p != nil && p.later() {
+			tell(ctx, fmt.Sprintf("%s: the next try is in %s; Ctrl-C ends it", c.why(p), pause))
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(max(pause, 500*time.Millisecond)):
+		case <-time.After(pause):
 		}
 	}
 }

@@ -22,8 +22,28 @@ const (
 	leastSent = 1 << 10
 )
 
-// answer makes a call and has take read the body of the answer. When the server answers 429,
-// which means that it has done nothing, answer waits as long as the server asks and calls
+// tooManyOpen is the slug of the refusal of what would be held open beyond a limit.
+const tooManyOpen = "too-many-open"
+
+// later tells whether a server has refused a call for now, and has done nothing: it limits
+// calls, or what is open at once.
+func (p *Problem) later() bool {
+	return p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable && p.Slug() == tooManyOpen
+}
+
+// why says in words what a refusal for now waits for.
+func (c *Client) why(p *Problem) string {
+	switch p.Slug() {
+	case "queue-full", tooManyOpen:
+		if said, _, _ := strings.Cut(p.Detail, ". "); said != "" {
+			return strings.TrimSuffix(said, ".")
+		}
+	}
+	return c.URL + " limits calls"
+}
+
+// answer makes a call and has take read the body of the answer. When the server refuses it
+// for now, which means that it has done nothing, answer waits as long as the server asks and calls
 // again, and says so. It fails with the refusal when that would take longer than Patience
 // altogether, or than ctx has time.
 func (c *Client) answer(ctx context.Context, method, path string, in any, take func(io.Reader) error) error {
@@ -34,18 +54,14 @@ func (c *Client) answer(ctx context.Context, method, path string, in any, take f
 	for {
 		err := c.attempt(ctx, method, path, in, take)
 		p, ok := errors.AsType[*Problem](err)
-		if !ok || p.Status != http.StatusTooManyRequests {
+		if !ok || !p.later() {
 			return err
 		}
 		pause := max(wait(p.RetryAfter), time.Second)
 		if time.Now().Add(pause).After(end) {
 			return fmt.Errorf("%w\n  it asks to be called again in %s; %s are waited at most", err, pause, Patience)
 		}
-		why := c.URL + " limits calls"
-		if p.Slug() == "queue-full" {
-			why = strings.TrimSuffix(p.Detail, ".")
-		}
-		tell(ctx, fmt.Sprintf("%s: the next one is in %s; Ctrl-C ends it", why, pause))
+		tell(ctx, fmt.Sprintf("%s: the next one is in %s; Ctrl-C ends it", c.why(p), pause))
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

@@ -275,3 +275,34 @@ func TestBroken(t *testing.T) {
 		}
 	}
 }
+
+// A stream and a call beyond the limit of what is open wait as long as the server asks, say
+// so, and are made again.
+func TestTooMuchOpenIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	for name, calls := range map[string]func(context.Context, *Client) error{
+		"stream": func(ctx context.Context, c *Client) error {
+			return c.Stream(ctx, "/x", "", func(Frame) error { return ErrStop })
+		},
+		"call": func(ctx context.Context, c *Client) error { return c.Call(ctx, "GET", "/x", nil, nil) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			refusals := 2
+			c := &Client{URL: "http://y", HTTP: &http.Client{Transport: answering(func(*http.Request) (int, io.Reader) {
+				if refusals--; refusals >= 0 {
+					return 503, strings.NewReader(`{"type": "/problems/too-many-open", "detail": "There are 20 open streams. End some.", "retry_after": 7}`)
+				}
+				return 200, strings.NewReader("data: 1\n\n")
+			})}}
+			var told []string
+			start := time.Now()
+			err := calls(Telling(t.Context(), func(text string) { told = append(told, text) }), c)
+			if took := time.Since(start); err != nil || took != 14*time.Second {
+				t.Errorf("%s: after %s: %v", name, took, err)
+			}
+			if len(told) != 2 || !strings.HasPrefix(told[0], "There are 20 open streams: the next") || !strings.Contains(told[0], "in 7s") {
+				t.Errorf("%s: told %q", name, told)
+			}
+		})
+	}
+}
