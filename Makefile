@@ -33,6 +33,7 @@ export PATH := $(CACHE)/deps/bin:$(PATH)
 
 # The packages that start goroutines; a test holds the list.
 RACE := \
+  ./internal/api/held \
   ./internal/api/idempotency \
   ./internal/api/limit \
   ./internal/api/mcp \

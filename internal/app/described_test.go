@@ -49,7 +49,7 @@ func TestUnsaid(t *testing.T) {
 		for status, r := range x.Responses {
 			for _, m := range r.Content {
 				for name, example := range m.All() {
-					for _, v := range held(t, example) {
+					for _, v := range stands(t, example) {
 						guesses = append(guesses, guessed(id+" "+status+" "+name, "", v)...)
 					}
 				}
@@ -72,7 +72,7 @@ func TestUnsaid(t *testing.T) {
 				}
 			}
 			if at == "of the body" {
-				for _, v := range held(t, m.Example) {
+				for _, v := range stands(t, m.Example) {
 					guesses = append(guesses, guessed(id+" "+at, "", v)...)
 				}
 			}
@@ -96,8 +96,8 @@ func TestUnsaid(t *testing.T) {
 	}
 }
 
-// held is what an example holds, or each frame of one of a stream.
-func held(t *testing.T, example json.RawMessage) (out []any) {
+// stands is what an example holds, or each frame of one of a stream.
+func stands(t *testing.T, example json.RawMessage) (out []any) {
 	var v any
 	if len(example) == 0 {
 		return nil

@@ -31,7 +31,7 @@ const accountHeader = "X-Svc-Account"
 // pipeline carries out the calls of every surface.
 func (a *App) pipeline() *op.Pipeline {
 	return &op.Pipeline{
-		BaseURL: a.base, Home: a.home(), Ledger: a.ledger(), Limits: a.limits(), Secrets: secrets,
+		BaseURL: a.base, Home: a.home(), Ledger: a.ledger(), Limits: a.limits(), Secrets: secrets, Open: a.mostOpen(),
 		Authenticate: func(ctx context.Context, p op.Presented) (policy.Actor, error) {
 			if actor, ok, err := a.parts.blocker.FixLink(ctx, p.Bearer); ok || err != nil {
 				return actor, err
@@ -48,7 +48,7 @@ func (a *App) pipeline() *op.Pipeline {
 }
 
 // handler is everything that is served, and recorded.
-func (a *App) handler() http.Handler { return a.observed(a.served()) }
+func (a *App) handler() http.Handler { return a.observed(a.roomFor(a.served())) }
 
 // served is the capabilities, the git host, the model gateway for boxes, and the store
 // of objects.

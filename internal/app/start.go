@@ -18,8 +18,10 @@ import (
 func (a *App) serve(ctx context.Context, listener net.Listener) error {
 	base, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelRequests()
+	conns := a.conns()
 	server := &http.Server{
 		Handler:           rest.LimitBodyTime(a.cfg.BodyTime, a.handler()),
+		ConnContext:       conns.Context,
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ReadHeaderTimeout: a.cfg.HeaderTime,
 		IdleTimeout:       2 * time.Minute,
@@ -38,7 +40,7 @@ func (a *App) serve(ctx context.Context, listener net.Listener) error {
 		g.Go(func() error { return loop(running) })
 	}
 	g.Go(func() error {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(conns.Listener(listener)); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
 		return nil

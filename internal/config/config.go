@@ -30,65 +30,69 @@ import (
 // and the YAML key; in upper case, with _ for -, it follows YARDMASTER_ in the
 // environment.
 type Config struct {
-	Data          string        `key:"data" default:"./yardmaster-data" doc:"folder that holds everything: database, repositories, master key, heads of the record"`
-	Listen        string        `key:"listen" default:"127.0.0.1:8080" doc:"host:port of the API, the git host and the pages"`
-	BaseURL       string        `key:"base-url" doc:"address others reach the server at; derived from listen when empty"`
-	NATSListen    string        `key:"nats-listen" default:"127.0.0.1:0" doc:"host:port that boxes connect to; port 0 takes a free one and keeps it"`
-	NATSURL       string        `key:"nats-url" doc:"address boxes reach NATS at; derived from nats-listen when empty"`
-	Database      string        `key:"database" doc:"postgres://… or sqlite:PATH; a file in the data folder when empty" secret:"true"`
-	Blob          string        `key:"blob" doc:"where objects such as logs of checks are kept: folder:PATH, s3://ACCESS:SECRET@HOST/BUCKET?region=REGION (s3+http:// without TLS), or off; the folder blob in the data folder when empty" secret:"true"`
-	MasterKey     string        `key:"master-key" doc:"master keys of 64 hex digits, comma-separated, the one that seals first; the file master.key in the data folder when empty" secret:"true"`
-	KeyFile       string        `key:"master-key-file" doc:"file of master keys in place of that one, a line each, the one that seals first; say on another volume"`
-	KeyCommand    Command       `key:"master-key-command" doc:"program and arguments (words, or a JSON list of strings) that prints the master keys in place of a file"`
-	SetupToken    string        `key:"setup-token" doc:"fixes the token of the first-boot address, for automation" secret:"true"`
-	Scenario      string        `key:"scenario" doc:"YAML file the scripted model answers from; a built-in one when empty"`
-	Prices        string        `key:"prices" doc:"YAML file in the form of the built-in price table; its rows come before that table's"`
-	QueueCap      int           `key:"queue-cap" default:"-1" doc:"most pending tasks of an account; -1 is no cap"`
-	Seats         int           `key:"seats" doc:"runs an account may have at once; max(2, processors) when 0"`
-	SMTPURL       string        `key:"smtp-url" doc:"smtp://, smtps:// or smtp+plain://USER:PASSWORD@HOST:PORT that sends mail, greeted with the host of base-url, or with NAME of ?helo=NAME; without it mails are files in the data folder" secret:"true"`
-	MailFrom      string        `key:"mail-from" default:"Yardmaster <yardmaster@localhost>" doc:"sender of mails"`
-	MailReplyTo   string        `key:"mail-reply-to" doc:"address that answers to mails go to; the sender when empty"`
-	CommitAuthor  string        `key:"commit-author" default:"Yardmaster <yardmaster@localhost>" doc:"name and address that sign commits of agents and merges"`
-	HTTPKeys      string        `key:"allow-http-keys" default:"loopback" doc:"where keys may be sent over plain http: loopback (this machine, where models there can be named) or anywhere"`
-	RateLimits    string        `key:"rate-limits" default:"on" doc:"on or off; off where something before the server counts requests"`
-	UI            string        `key:"ui" default:"on" doc:"on or off; off, the server has no dashboard"`
-	Cluster       string        `key:"cluster" default:"off" doc:"on or off; on, several servers share one PostgreSQL database, with the same master keys and one git folder; off, a second one is refused"`
-	Redis         string        `key:"redis" doc:"redis://:PASSWORD@HOST:PORT/DB, or rediss://, of a Redis or Valkey server that several nodes share request counts through; without it each node counts for itself" secret:"true"`
-	ServiceToken  string        `key:"service-token" doc:"bearer that the form for access requests proves itself by; without it nobody can apply" secret:"true"`
-	Waitlist      string        `key:"waitlist" default:"off" doc:"on or off; on, strangers may sign in and wait until an operator lets them through; off, people come by invitation"`
-	Proxies       Networks      `key:"trusted-proxies" doc:"networks (CIDR, comma-separated) whose X-Forwarded-For or Forwarded is believed"`
-	OwnOrigins    Origins       `key:"own-origins" doc:"sites (https://HOST, comma-separated) that people open the server at besides base-url; only pages of these may sign in, and write with a cookie"`
-	MCPOrigins    Origins       `key:"mcp-origins" doc:"sites (https://HOST, comma-separated) whose pages may call /v1/mcp in a browser, besides this server's own and those on the caller's machine"`
-	Reachable     Networks      `key:"allow-networks" doc:"networks (CIDR, comma-separated) besides the public one in which addresses that customers name may lie, such as 10.1.0.0/16"`
-	GitHubURL     string        `key:"github-url" default:"https://github.com" doc:"GitHub, or a GitHub Enterprise Server, that people may sign in with"`
-	GitHubID      string        `key:"github-client-id" doc:"client id of the OAuth app there; without it there is no sign-in with GitHub"`
-	GitHubSecret  string        `key:"github-client-secret" doc:"client secret of the OAuth app" secret:"true"`
-	GitHubApp     string        `key:"github-app-id" doc:"id of the App that the server is there; without it the App of a set-up at /gh/setup is used, if there was one"`
-	GitHubAppSlug string        `key:"github-app-slug" doc:"name of the App in addresses there"`
-	GitHubAppKey  string        `key:"github-app-key-file" doc:"file with the private key of the App, in PEM"`
-	GitHubAppHook string        `key:"github-app-webhook-secret" doc:"secret that signs its deliveries" secret:"true"`
-	GitHubAppHome string        `key:"github-app-account" doc:"login of the account that its installations belong to; without it each owner there is given an account"`
-	CommandName   string        `key:"command-name" doc:"what people may call the server by in comments at code hosts, without the @, besides the name of its App there"`
-	GoalsRepo     string        `key:"goals-repo" doc:"HOST/OWNER/NAME of the repository whose milestones are the goals of the platform, such as github:github.com/acme/roadmap; without it there are none"`
-	SystemPrompt  string        `key:"system-prompt" doc:"what every brief of every run begins with, before the prompts of the account and the rest"`
-	HeadsFile     string        `key:"audit-heads-file" doc:"file that signed heads of the record are added to; audit-heads.jsonl in the data folder when empty"`
-	HeadsEvery    time.Duration `key:"audit-heads-every" default:"1h" doc:"how often they are added, mailed and posted, if the record has grown"`
-	HeadsMail     string        `key:"audit-heads-mail" doc:"address that new heads are mailed to"`
-	HeadsHook     string        `key:"audit-heads-webhook" doc:"address that new heads are posted to as JSON" secret:"true"`
-	LogLevel      string        `key:"log-level" default:"info" doc:"debug, info, warn or error"`
-	LogFormat     string        `key:"log-format" default:"text" doc:"text or json"`
-	MetricsListen string        `key:"metrics-listen" doc:"host:port that answers Prometheus at /metrics, to everybody who reaches it; without it nothing is measured"`
-	OTLPEndpoint  string        `key:"otlp-endpoint" doc:"address of an OpenTelemetry collector that takes OTLP over HTTP, such as http://127.0.0.1:4318; without it no traces are sent"`
-	HeaderTime    time.Duration `key:"header-timeout" default:"10s" doc:"how long a client may take to send the headers of a request"`
-	BodyTime      time.Duration `key:"body-timeout" default:"30s" doc:"how long a client may take to send a body, and another second for every 4 KiB of it"`
-	StopDelay     time.Duration `key:"stop-delay" default:"0s" doc:"how long a server that is told to stop goes on, with /readyz at 503, so that a balancer sends it nothing any more"`
-	KeepInbox     int           `key:"keep-notifications" default:"90" doc:"days for which a row of an inbox is kept after its last change"`
-	KeepDigests   int           `key:"keep-digests" default:"400" doc:"days for which digests are kept"`
-	KeepWebhooks  int           `key:"keep-webhook-events" default:"30" doc:"days for which events for webhooks are kept, and can be delivered again"`
-	KeepHost      int           `key:"keep-host-deliveries" default:"30" doc:"days for which deliveries of code hosts are kept"`
-	KeepSource    int           `key:"keep-source-deliveries" default:"30" doc:"days for which deliveries of sources are kept"`
-	KeepMails     int           `key:"keep-mails" default:"0" doc:"days for which mails are kept that were sent or have failed; 0 is for good"`
-	Lease         time.Duration `key:"lease" default:"60s" doc:"how long a silent box may work on; it stops itself before, and its work is handed on at 1.25 times this"`
+	Data           string        `key:"data" default:"./yardmaster-data" doc:"folder that holds everything: database, repositories, master key, heads of the record"`
+	Listen         string        `key:"listen" default:"127.0.0.1:8080" doc:"host:port of the API, the git host and the pages"`
+	BaseURL        string        `key:"base-url" doc:"address others reach the server at; derived from listen when empty"`
+	NATSListen     string        `key:"nats-listen" default:"127.0.0.1:0" doc:"host:port that boxes connect to; port 0 takes a free one and keeps it"`
+	NATSURL        string        `key:"nats-url" doc:"address boxes reach NATS at; derived from nats-listen when empty"`
+	Database       string        `key:"database" doc:"postgres://… or sqlite:PATH; a file in the data folder when empty" secret:"true"`
+	Blob           string        `key:"blob" doc:"where objects such as logs of checks are kept: folder:PATH, s3://ACCESS:SECRET@HOST/BUCKET?region=REGION (s3+http:// without TLS), or off; the folder blob in the data folder when empty" secret:"true"`
+	MasterKey      string        `key:"master-key" doc:"master keys of 64 hex digits, comma-separated, the one that seals first; the file master.key in the data folder when empty" secret:"true"`
+	KeyFile        string        `key:"master-key-file" doc:"file of master keys in place of that one, a line each, the one that seals first; say on another volume"`
+	KeyCommand     Command       `key:"master-key-command" doc:"program and arguments (words, or a JSON list of strings) that prints the master keys in place of a file"`
+	SetupToken     string        `key:"setup-token" doc:"fixes the token of the first-boot address, for automation" secret:"true"`
+	Scenario       string        `key:"scenario" doc:"YAML file the scripted model answers from; a built-in one when empty"`
+	Prices         string        `key:"prices" doc:"YAML file in the form of the built-in price table; its rows come before that table's"`
+	QueueCap       int           `key:"queue-cap" default:"-1" doc:"most pending tasks of an account; -1 is no cap"`
+	Seats          int           `key:"seats" doc:"runs an account may have at once; max(2, processors) when 0"`
+	SMTPURL        string        `key:"smtp-url" doc:"smtp://, smtps:// or smtp+plain://USER:PASSWORD@HOST:PORT that sends mail, greeted with the host of base-url, or with NAME of ?helo=NAME; without it mails are files in the data folder" secret:"true"`
+	MailFrom       string        `key:"mail-from" default:"Yardmaster <yardmaster@localhost>" doc:"sender of mails"`
+	MailReplyTo    string        `key:"mail-reply-to" doc:"address that answers to mails go to; the sender when empty"`
+	CommitAuthor   string        `key:"commit-author" default:"Yardmaster <yardmaster@localhost>" doc:"name and address that sign commits of agents and merges"`
+	HTTPKeys       string        `key:"allow-http-keys" default:"loopback" doc:"where keys may be sent over plain http: loopback (this machine, where models there can be named) or anywhere"`
+	RateLimits     string        `key:"rate-limits" default:"on" doc:"on or off; off where something before the server counts requests"`
+	UI             string        `key:"ui" default:"on" doc:"on or off; off, the server has no dashboard"`
+	Cluster        string        `key:"cluster" default:"off" doc:"on or off; on, several servers share one PostgreSQL database, with the same master keys and one git folder; off, a second one is refused"`
+	Redis          string        `key:"redis" doc:"redis://:PASSWORD@HOST:PORT/DB, or rediss://, of a Redis or Valkey server that several nodes share request counts through; without it each node counts for itself" secret:"true"`
+	ServiceToken   string        `key:"service-token" doc:"bearer that the form for access requests proves itself by; without it nobody can apply" secret:"true"`
+	Waitlist       string        `key:"waitlist" default:"off" doc:"on or off; on, strangers may sign in and wait until an operator lets them through; off, people come by invitation"`
+	Proxies        Networks      `key:"trusted-proxies" doc:"networks (CIDR, comma-separated) whose X-Forwarded-For or Forwarded is believed"`
+	OwnOrigins     Origins       `key:"own-origins" doc:"sites (https://HOST, comma-separated) that people open the server at besides base-url; only pages of these may sign in, and write with a cookie"`
+	MCPOrigins     Origins       `key:"mcp-origins" doc:"sites (https://HOST, comma-separated) whose pages may call /v1/mcp in a browser, besides this server's own and those on the caller's machine"`
+	Reachable      Networks      `key:"allow-networks" doc:"networks (CIDR, comma-separated) besides the public one in which addresses that customers name may lie, such as 10.1.0.0/16"`
+	GitHubURL      string        `key:"github-url" default:"https://github.com" doc:"GitHub, or a GitHub Enterprise Server, that people may sign in with"`
+	GitHubID       string        `key:"github-client-id" doc:"client id of the OAuth app there; without it there is no sign-in with GitHub"`
+	GitHubSecret   string        `key:"github-client-secret" doc:"client secret of the OAuth app" secret:"true"`
+	GitHubApp      string        `key:"github-app-id" doc:"id of the App that the server is there; without it the App of a set-up at /gh/setup is used, if there was one"`
+	GitHubAppSlug  string        `key:"github-app-slug" doc:"name of the App in addresses there"`
+	GitHubAppKey   string        `key:"github-app-key-file" doc:"file with the private key of the App, in PEM"`
+	GitHubAppHook  string        `key:"github-app-webhook-secret" doc:"secret that signs its deliveries" secret:"true"`
+	GitHubAppHome  string        `key:"github-app-account" doc:"login of the account that its installations belong to; without it each owner there is given an account"`
+	CommandName    string        `key:"command-name" doc:"what people may call the server by in comments at code hosts, without the @, besides the name of its App there"`
+	GoalsRepo      string        `key:"goals-repo" doc:"HOST/OWNER/NAME of the repository whose milestones are the goals of the platform, such as github:github.com/acme/roadmap; without it there are none"`
+	SystemPrompt   string        `key:"system-prompt" doc:"what every brief of every run begins with, before the prompts of the account and the rest"`
+	HeadsFile      string        `key:"audit-heads-file" doc:"file that signed heads of the record are added to; audit-heads.jsonl in the data folder when empty"`
+	HeadsEvery     time.Duration `key:"audit-heads-every" default:"1h" doc:"how often they are added, mailed and posted, if the record has grown"`
+	HeadsMail      string        `key:"audit-heads-mail" doc:"address that new heads are mailed to"`
+	HeadsHook      string        `key:"audit-heads-webhook" doc:"address that new heads are posted to as JSON" secret:"true"`
+	LogLevel       string        `key:"log-level" default:"info" doc:"debug, info, warn or error"`
+	LogFormat      string        `key:"log-format" default:"text" doc:"text or json"`
+	MetricsListen  string        `key:"metrics-listen" doc:"host:port that answers Prometheus at /metrics, to everybody who reaches it; without it nothing is measured"`
+	OTLPEndpoint   string        `key:"otlp-endpoint" doc:"address of an OpenTelemetry collector that takes OTLP over HTTP, such as http://127.0.0.1:4318; without it no traces are sent"`
+	HeaderTime     time.Duration `key:"header-timeout" default:"10s" doc:"how long a client may take to send the headers of a request"`
+	BodyTime       time.Duration `key:"body-timeout" default:"30s" doc:"how long a client may take to send a body, and another second for every 4 KiB of it"`
+	StopDelay      time.Duration `key:"stop-delay" default:"0s" doc:"how long a server that is told to stop goes on, with /readyz at 503, so that a balancer sends it nothing any more"`
+	Connections    int           `key:"most-connections" doc:"connections and requests at once; 0 is three quarters of the files that the process may open, less 128, and 16384 at most"`
+	AddressConns   int           `key:"most-connections-address" doc:"of them from one address, but a trusted proxy's; 0 is an eighth"`
+	Streams        int           `key:"most-streams" default:"20" doc:"streams, and calls that wait for news, that one credential may have open; 0 is no limit"`
+	AccountStreams int           `key:"most-streams-account" default:"200" doc:"of them all credentials of an account together; 0 is no limit"`
+	KeepInbox      int           `key:"keep-notifications" default:"90" doc:"days for which a row of an inbox is kept after its last change"`
+	KeepDigests    int           `key:"keep-digests" default:"400" doc:"days for which digests are kept"`
+	KeepWebhooks   int           `key:"keep-webhook-events" default:"30" doc:"days for which events for webhooks are kept, and can be delivered again"`
+	KeepHost       int           `key:"keep-host-deliveries" default:"30" doc:"days for which deliveries of code hosts are kept"`
+	KeepSource     int           `key:"keep-source-deliveries" default:"30" doc:"days for which deliveries of sources are kept"`
+	KeepMails      int           `key:"keep-mails" default:"0" doc:"days for which mails are kept that were sent or have failed; 0 is for good"`
+	Lease          time.Duration `key:"lease" default:"60s" doc:"how long a silent box may work on; it stops itself before, and its work is handed on at 1.25 times this"`
 
 	sources map[string]string
 }
@@ -459,6 +463,12 @@ func (c *Config) settle() error {
 	}
 	if c.BodyTime <= 0 {
 		return fmt.Errorf("body-timeout (from %s): must be more than 0", c.sources["body-timeout"])
+	}
+	for name, n := range map[string]int{"most-connections": c.Connections, "most-connections-address": c.AddressConns,
+		"most-streams": c.Streams, "most-streams-account": c.AccountStreams} {
+		if n < 0 {
+			return fmt.Errorf("%s (from %s): must not be negative", name, c.sources[name])
+		}
 	}
 	if c.Seats < 0 {
 		return fmt.Errorf("seats (from %s): must not be negative", c.sources["seats"])

@@ -1,5 +1,5 @@
 // Package rlimit limits the memory and the output of a program that the service
-// runs. Git needs both limits: a few bytes from a stranger can unpack to
+// runs, and tells the limits of this process. Git needs both limits: a few bytes from a stranger can unpack to
 // gigabytes, and a tree that contains itself never ends.
 package rlimit
 
@@ -30,6 +30,16 @@ func Start(c *exec.Cmd, memory uint64) error {
 		c.Path = "/bin/sh"
 	}
 	return c.Start()
+}
+
+// Files returns how many files this process may have open (RLIMIT_NOFILE, setrlimit(2)).
+// The runtime of Go has raised the limit as far as it may when the program began.
+func Files() uint64 {
+	var now unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &now); err != nil {
+		return 1024 // what a process has unless somebody says otherwise
+	}
+	return now.Cur
 }
 
 // ErrTooMuch ends a program whose output exceeds its limit.

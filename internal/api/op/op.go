@@ -25,7 +25,7 @@
 //	op.go         its constructors, and the properties of an op
 //	shape.go      the inputs, compiled from the tags; checks.go their checks
 //	call.go       the calls that a surface makes, and the answers that it gets
-//	pipeline.go   the steps of a call; limits.go counts calls, note.go records them
+//	pipeline.go   the steps of a call; limits.go and held.go count calls, note.go records them
 //	bind.go       reads the inputs; decode.go from a body, arguments.go from one object
 //	answer.go     writes answers; problem.go failures, stream.go streams, wire.go the JSON
 //	once.go       keeps answers for retries; answers.go with the transaction of a write

@@ -35,6 +35,10 @@ type Pipeline struct {
 	// Answer.Secret.
 	Secrets []string
 
+	// Open limits what callers hold open.
+	Open Open
+
+	held      limit.Held
 	secretive sync.Map // by the type of an answer: whether it can hold one of Secrets
 }
 
@@ -140,6 +144,11 @@ func (p *Pipeline) serve(ctx context.Context, who Caller, c *Call) Answer {
 		actor = policy.From(ctx)
 		c.actor = actor
 	}
+	leave, err := p.hold(c, actor)
+	if err != nil {
+		return p.Refuse(c, err)
+	}
+	defer leave()
 	use, keyed, err := p.use(c, actor)
 	switch {
 	case err != nil:

@@ -21,7 +21,7 @@ type Problem struct {
 	Instance   string              `json:"instance" doc:"path of the request"`
 	RequestID  string              `json:"request_id" doc:"the X-Request-Id of the response"`
 	Errors     map[string][]string `json:"errors,omitempty" doc:"dotted path of a field to what is wrong with it"`
-	RetryAfter *int                `json:"retry_after,omitempty" doc:"seconds, on 429"`
+	RetryAfter *int                `json:"retry_after,omitempty" doc:"seconds, on 429, and on 503 where it is known"`
 	Reason     string              `json:"reason,omitempty" doc:"why not, on 409: the slug, or what the capability names"`
 	Extra      map[string]any      `json:",embed"`
 }

@@ -26,6 +26,7 @@ func failures(o *op.Op) map[int][]string {
 		}
 	}
 	kinds(fault.Invalid, fault.RateLimited, fault.Internal, fault.Unavailable)
+	may(503, op.SlugOpen)
 	if !o.Rule.IsPublic() || o.Holder != nil {
 		kinds(fault.Unauthenticated)
 	}
@@ -84,6 +85,8 @@ func (d *schemas) refusal(o *op.Op, status int, slugs []string) object {
 		for name, ref := range limitHeaders() {
 			h[name] = ref
 		}
+		h["Retry-After"] = headerRef("Retry-After")
+	case fault.Unavailable:
 		h["Retry-After"] = headerRef("Retry-After")
 	case fault.Unauthenticated:
 		h["WWW-Authenticate"] = headerRef("WWW-Authenticate")

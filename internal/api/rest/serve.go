@@ -114,6 +114,9 @@ func (s *server) write(w http.ResponseWriter, req *http.Request, c *op.Call, a *
 		h.Set("RateLimit-Remaining", strconv.Itoa(l.Remaining))
 		h.Set("RateLimit-Reset", strconv.Itoa(l.Reset))
 	}
+	if f := a.Failure; f != nil && (f.Kind == fault.RateLimited || f.Slug == op.SlugOpen) {
+		h.Set("Connection", "close") // who is refused for asking too much keeps nothing open
+	}
 	if a.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(a.RetryAfter))
 	}

@@ -153,6 +153,8 @@ var meanings = map[string]string{
 	"not_cancellable_review": "A review cannot be cancelled while its pull request is open.",
 	"no-topic": "None of the topics that were asked for exists and may be followed with this credential; ignored " +
 		"and unauthorised name them.",
+	"too-many-open": "Too much is open at once: by the credential, the account, the address or in all. End some, or try again after " +
+		"retry_after seconds.",
 	"stream-cut": "The listener fell behind, or the stream could not be kept up. Connect again: a stream begins with a " +
 		"fresh snapshot.",
 	"session_running": "The session has not ended. What a policy would have decided can be told only of what is over.",

@@ -20,6 +20,7 @@ var edges = map[string]string{
 	"client/inert":        "",
 	"api/idempotency":     "api/op db event fault id observe",
 	"api/limit":           "",
+	"api/held":            "api/limit api/op fault",
 	"api/limit/redistest": "proof/loopback proof/patience",
 	"secretscan":          "",
 	"jsonschema":          "",
@@ -104,10 +105,10 @@ var edges = map[string]string{
 	"box/spool":      "box/scrub protocol",
 	"box/worktree":   "lazy rlimit",
 
-	"app": "api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest blob bus clock codehost " +
+	"app": "api/held api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest blob bus clock codehost " +
 		"codehost/builtin codehost/github codehost/pace codehost/relay config db db/lease db/meta dial domain/* event event/hashchain " +
 		"event/notary fault flow hook id idp linear llm " +
-		"llm/scripted mail observe observe/telemetry policy seal seal/keys secretscan web webpush",
+		"llm/scripted mail observe observe/telemetry policy rlimit seal seal/keys secretscan web webpush",
 	"proof/demo":         "app box child client config proof/github",
 	"proof/chaos":        "box child client proof/chaos/astray proof/loopback",
 	"proof/chaos/astray": "",
@@ -268,6 +269,7 @@ func imports(p string) func(file) bool {
 func TestHTTP(t *testing.T) {
 	exceptions(t, "imports net/http", importers(t, imports("net/http")), map[string]string{
 		"api/rest":         "serves the capabilities",
+		"api/held":         "counts requests before they are served",
 		"event/notary":     "tells a webhook of audit heads",
 		"app":              "serves the whole program",
 		"client":           "calls the API",
@@ -359,6 +361,7 @@ func TestClock(t *testing.T) {
 		"db":                 "gives every transaction its time",
 		"app":                "hands the clock to those who are given one",
 		"api/rest":           "measures requests and sets deadlines of sockets",
+		"api/held":           "sets deadlines of sockets",
 		"client":             "gives up a server that makes no progress for too long",
 		"cmd/yardmaster":     "shows times as ages",
 		"terminal":           "shows how long something takes",

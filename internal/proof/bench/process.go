@@ -96,7 +96,8 @@ func healthy(address string) bool {
 // handlers log nothing.
 func (b *bench) serve(ctx context.Context, data string, args ...string) (*process, time.Duration, error) {
 	return b.launch(ctx, b.bin, append([]string{"serve", "--data", data, "--setup-token", setupToken, "--seats", "1000",
-		"--rate-limits", "off", "--log-level", "warn"}, args...)...)
+		"--rate-limits", "off", "--most-streams", "0", "--most-streams-account", "0", "--most-connections", "16384",
+		"--most-connections-address", "16384", "--log-level", "warn"}, args...)...)
 }
 
 // stop ends the process and waits for its end.
