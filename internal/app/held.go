@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/api/held"
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/api/rest"
+	"yardmaster/internal/blob"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/rlimit"
@@ -58,8 +59,12 @@ func (a *App) roomFor(next http.Handler) http.Handler {
 		Limits: a.most(), Apart: setApart(a.most()), Refuse: a.refuseRequest,
 		Address: func(req *http.Request) string { return rest.Address(req, a.cfg.Proxies) },
 		Strange: func(req *http.Request) bool {
+			if strings.HasPrefix(req.URL.Path, blob.Path) {
+				return false // its address is signed, which is looked at before the body
+			}
 			return req.Header.Get("Authorization") == "" && req.Header.Get("Cookie") == "" || strings.HasPrefix(req.URL.Path, inbound)
 		},
+		StrangersTime: 2 * a.cfg.BodyTime, Now: a.clock,
 	}
 	return r.Handler(next)
 }

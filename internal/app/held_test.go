@@ -205,3 +205,57 @@ func TestConnectionsLeaveRoom(t *testing.T) {
 		}
 	}
 }
+
+// TestStrangersLeaveRoom: senders that nobody knows, who keep bodies open at every public door
+// from many addresses, leave room for those who present a credential, for health and for what
+// is signed.
+func TestStrangersLeaveRoom(t *testing.T) {
+	t.Parallel()
+	y := start(t, db.SQLite, "--most-connections", "160", "--body-timeout", "10m")
+	var connected struct{ ID, Secret string }
+	decode(t, y.send("POST", "/v1/integrations", y.owner, `{"kind":"generic","name":"alerts"}`).want(201), &connected)
+	var doors []string
+	for _, o := range y.parts.ops("test") {
+		if o.Rule.IsPublic() && o.Method == "POST" && o.Holder == nil && !strings.Contains(o.Path, "{") {
+			doors = append(doors, o.Path)
+		}
+	}
+	doors = append(doors, "/v1/inbound/"+connected.ID)
+	if len(doors) < 8 {
+		t.Fatalf("only %d public doors: %q", len(doors), doors)
+	}
+	open := 0
+	for i := range 200 {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 4, byte(1+i%50))}}
+		c, err := d.DialContext(t.Context(), "tcp", y.listens)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		late, _ := patience.Context(t).Deadline()
+		if err := c.SetReadDeadline(late); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: y\r\nConnection: close\r\nContent-Type: application/json\r\n"+
+			"Expect: 100-continue\r\nContent-Length: 100\r\n\r\n",
+			doors[i%len(doors)])
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		switch {
+		case err != nil:
+			t.Fatalf("%s, with %d open: %v", doors[i%len(doors)], open, err)
+		case resp.StatusCode == 100:
+			open++
+		case resp.StatusCode == 503:
+			tooManyOpen(t, resp)
+		}
+	}
+	if open < 20 || open > 80 {
+		t.Errorf("strangers keep %d bodies open of 160 connections", open)
+	}
+	c := y.from("127.0.9.1")
+	for path, token := range map[string]string{"/v1/tasks": y.owner, "/healthz": "", "/readyz": ""} {
+		if resp := c.get(path, token); resp.StatusCode != 200 {
+			t.Errorf("%s: %d", path, resp.StatusCode)
+		}
+	}
+}

@@ -1,7 +1,10 @@
 package held
 
 import (
+	"errors"
+	"io"
 	"net/http"
+	"time"
 
 	"yardmaster/internal/api/limit"
 	"yardmaster/internal/api/op"
@@ -16,6 +19,10 @@ type Room struct {
 	// Strange tells of a request whether it presents no credential. Half of the room is for
 	// those that do. One with a credential that is none is refused before its body is read.
 	Strange func(*http.Request) bool
+	// StrangersTime is how long the body of a stranger may take in all, by Now. A body beyond
+	// it breaks off.
+	StrangersTime time.Duration
+	Now           func() time.Time
 	// Address is the address that a request comes from, past trusted proxies.
 	Address func(*http.Request) string
 	// Refuse answers a request with a fault.
@@ -55,6 +62,9 @@ func (r *Room) Handler(next http.Handler) http.Handler {
 			return
 		}
 		defer leave()
+		if r.Strange(req) && req.Body != nil && req.Body != http.NoBody {
+			req.Body = &timed{req.Body, http.NewResponseController(w), r.Now().Add(r.StrangersTime), r.Now}
+		}
 		next.ServeHTTP(w, req)
 	})
 }
@@ -87,4 +97,25 @@ func (r *Room) enter(req *http.Request, room int) (leave func(), refusal *fault.
 		return nil, op.TooMuchOpen("There are as many open requests from this address as there may be. End some, or try again.")
 	}
 	return nil, op.TooMuchOpen("The server has as many open requests as it may have. Try again.")
+}
+
+// errSlow ends the body of a stranger who has had their time.
+var errSlow = errors.New("the body took longer than strangers have time for")
+
+// timed is a body that fails when its time is over.
+type timed struct {
+	io.ReadCloser
+	rc   *http.ResponseController
+	till time.Time
+	now  func() time.Time
+}
+
+// Read implements io.Reader.
+func (t *timed) Read(b []byte) (int, error) {
+	n, err := t.ReadCloser.Read(b)
+	if err == nil && !t.now().Before(t.till) {
+		err = errSlow
+		_ = t.rc.SetReadDeadline(time.Unix(1, 0)) // nor does the server wait for the rest
+	}
+	return n, err
 }

@@ -37,11 +37,15 @@ const (
 )
 
 // Limits of a delivery. GitHub sends none larger than 25 MB (Webhook events and
-// payloads, payload cap). A server reads largeAtOnce bodies above large at a time.
+// payloads, payload cap). A server reads largeAtOnce bodies above large at a time, of them
+// largeOfOne of one address, each for largeTime at most: it knows only at their end whether
+// they are signed.
 const (
 	maxBody     = 25 << 20
 	large       = 1 << 20
 	largeAtOnce = 8
+	largeOfOne  = 4
+	largeTime   = 30 * time.Second
 )
 
 // Receiver applies what a host tells. It is called outside of a transaction, and
@@ -57,21 +61,21 @@ type Needs struct {
 	Hosts    *codehost.Hosts
 	Receiver Receiver
 	Logger   *slog.Logger
+	Clock    func() time.Time
 	Keep     time.Duration // how long deliveries are kept; 0: kept
 }
 
 // Service receives deliveries, applies them, and looks for what was not delivered.
 type Service struct {
 	Needs
-	larges chan struct{}
-	barred op.Barred
+	larges op.Pool
 }
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	n.Keep = cmp.Or(n.Keep, kept)
-	return &Service{Needs: n, larges: make(chan struct{}, largeAtOnce)}
+	return &Service{Needs: n, larges: op.Pool{Most: largeAtOnce, Share: largeOfOne, Time: largeTime, Now: n.Clock}}
 }
 
 // Receipt answers a delivery.
@@ -85,28 +89,26 @@ var (
 	errBusy   = fault.New(fault.Unavailable, "busy", "The server is reading other large deliveries. Send it again.").After(10 * time.Second)
 )
 
-// receive stores a delivery. A delivery that is signed is not counted for its address:
-// a host sends all of its deliveries from few addresses. Of an address whose refused
-// deliveries have reached the limit, each delivery is counted before it is read. One that
-// names no App of this server is not read at all.
+// receive stores a delivery. A delivery that is signed is not counted, and passes whatever
+// its address has sent before: a host sends all of its deliveries from few addresses. One
+// that is refused is counted for its address and the App that it names. One that names no
+// App of this server is not read at all.
 func (s *Service) receive(ctx context.Context, p *op.Pipeline, c *op.Call) op.Answer {
-	refuse := func(err error) op.Answer { return s.barred.Refuse(ctx, p, c, err) }
+	refuse := func(err error) op.Answer {
+		return p.RefuseFor(c, c.Header("X-GitHub-Hook-Installation-Target-ID"), err)
+	}
 	if c.Refused != nil {
 		return refuse(c.Refused)
-	}
-	if err := s.barred.Stop(ctx, p, c); err != nil {
-		return p.Refuse(c, err)
 	}
 	if _, err := s.accept(c, nil); errors.Is(err, codehost.ErrForeign) {
 		return refuse(errForged.Because(err))
 	}
 	if c.Length < 0 || c.Length > large {
-		select {
-		case s.larges <- struct{}{}:
-			defer func() { <-s.larges }()
-		default:
-			return refuse(errBusy)
+		leave, ok := s.larges.Read(c)
+		if !ok {
+			return p.Refuse(c, errBusy)
 		}
+		defer leave()
 	}
 	body, err := c.JSON()
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"yardmaster/internal/api/limit"
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/builtin"
@@ -71,7 +69,7 @@ func (y *yard) node(d *db.DB) *Service {
 		codehost.BuiltIn: {Host: &builtin.Host{}, Forge: codehost.NoForge{}},
 		"elsewhere":      {Host: &builtin.Host{}, Forge: codehost.NoForge{}, Feed: y},
 	})
-	return New(Needs{DB: d, Hub: event.NewHub(), Hosts: hosts, Receiver: y, Logger: slog.New(slog.DiscardHandler)})
+	return New(Needs{DB: d, Hub: event.NewHub(), Hosts: hosts, Receiver: y, Logger: slog.New(slog.DiscardHandler), Clock: y.clock})
 }
 
 func (y *yard) clock() time.Time {
@@ -236,83 +234,6 @@ func TestRefused(t *testing.T) {
 		y.Pass(y.ctx)
 		if len(y.applied) != 0 {
 			t.Errorf("%q", y.applied)
-		}
-	})
-}
-
-// counted is a body that counts how much of it was read.
-type counted struct {
-	io.Reader
-	read int
-}
-
-// Read implements io.Reader.
-func (c *counted) Read(b []byte) (int, error) {
-	n, err := c.Reader.Read(b)
-	c.read += n
-	return n, err
-}
-
-// Of an address that has sent too many forged deliveries nothing is read until a minute
-// has passed; what names another App is never read.
-func TestForgedIsNotRead(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(y *yard) {
-		row := y.Ops()[0]
-		p := &op.Pipeline{BaseURL: "http://yard", Limits: limit.New(y.clock)}
-		send := func(h headers, ip string) (status, read int) {
-			body := &counted{Reader: strings.NewReader(`"a"`)}
-			a := p.Do(y.ctx, &op.Call{Op: &row, Request: op.Request{IP: ip}, Sent: op.Sent{
-				Texts: h, Body: body, Length: 3, ContentType: "application/json",
-			}})
-			return a.Status, body.read
-		}
-		forged := headers{"X-App": "ours", "X-Signature": "other", "X-GUID": "1"}
-		for range op.PerAddress {
-			if status, _ := send(forged, "192.0.2.1"); status != 401 {
-				t.Fatalf("forged: %d", status)
-			}
-		}
-		if status, _ := send(forged, "192.0.2.1"); status != 429 {
-			t.Errorf("too many: %d", status)
-		}
-		if status, read := send(forged, "192.0.2.1"); status != 429 || read != 0 {
-			t.Errorf("one more: %d, %d bytes were read", status, read)
-		}
-		signed := headers{"X-App": "ours", "X-Signature": "sig", "X-GUID": "2"}
-		if status, _ := send(signed, "192.0.2.2"); status != 200 {
-			t.Errorf("of another address: %d", status)
-		}
-		if status, read := send(headers{"X-App": "theirs", "X-Signature": "sig"}, "192.0.2.2"); status != 401 || read != 0 {
-			t.Errorf("of another App: %d, %d bytes were read", status, read)
-		}
-		y.wait(2 * time.Minute)
-		if status, _ := send(headers{"X-App": "ours", "X-Signature": "sig", "X-GUID": "3"}, "192.0.2.1"); status != 200 {
-			t.Errorf("after a minute: %d", status)
-		}
-	})
-}
-
-// The largest delivery is stored whole; more large ones than a server reads at once are
-// put off.
-func TestLarge(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(y *yard) {
-		if got := y.deliver("big", `"`+strings.Repeat("a", maxBody-2)+`"`); got != 200 {
-			t.Fatalf("25 MiB: %d", got)
-		}
-		y.Pass(y.ctx)
-		if len(y.applied) != 1 || len(y.applied[0]) != len("elsewhere ")+maxBody-2 {
-			t.Fatalf("%d were applied", len(y.applied))
-		}
-		for range largeAtOnce {
-			y.larges <- struct{}{}
-		}
-		if got := y.deliver("busy", `"`+strings.Repeat("a", large)+`"`); got != 503 {
-			t.Errorf("one more large one: %d", got)
-		}
-		if got := y.deliver("small", `"a"`); got != 200 {
-			t.Errorf("a small one: %d", got)
 		}
 	})
 }

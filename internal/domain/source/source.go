@@ -19,7 +19,6 @@ import (
 	"sync"
 	"time"
 
-	"yardmaster/internal/api/op"
 	"yardmaster/internal/client/inert"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
@@ -113,7 +112,6 @@ type Needs struct {
 // Service has the capabilities of sources, and takes deliveries.
 type Service struct {
 	Needs
-	barred  op.Barred
 	gates   gates
 	refused refused
 }

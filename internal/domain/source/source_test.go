@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/api/limit"
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/id"
 	"yardmaster/internal/inbound"
 )
 
@@ -98,32 +99,38 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// An address that sends too much that is not signed is not read any more; what is signed
-// is not counted for it.
-func TestForgedAreCounted(t *testing.T) {
+// Refused deliveries are counted for their address and source together, and what is signed
+// passes whatever its address has sent: customers of a vendor share its addresses.
+func TestForgedShutNobodyOut(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
 		src := y.connect(connectIn{Kind: inbound.Generic, Repo: "acme/web"})
+		other := y.connect(connectIn{Kind: inbound.Generic, Name: "other"})
 		limits := limit.New(y.clock)
-		send := func(ip, secret string) answer {
-			return y.send(sending{source: src.ID, body: "{}", headers: signed(secret, y.clock(), "{}"), ip: ip, limits: limits})
+		send := func(source, ip, secret string) answer {
+			return y.send(sending{source: source, body: "{}", headers: signed(secret, y.clock(), "{}"), ip: ip, limits: limits})
 		}
-		for range op.PerAddress {
-			if got := send("192.0.2.1", "x"); got.status != 401 {
-				t.Fatalf("%d %s", got.status, got.text)
+		for source, ip := range map[string]string{src.ID: "192.0.2.1", id.New(): "192.0.2.3"} { // both are answered alike
+			for i := range op.PerAddress {
+				if got := send(source, ip, "x"); got.status != 401 {
+					t.Fatalf("%d: %d %s", i, got.status, got.text)
+				}
+			}
+			if got := send(source, ip, "x"); got.status != 429 {
+				t.Errorf("beyond the limit: %d", got.status)
 			}
 		}
-		if got := send("192.0.2.1", "x"); got.status != 429 {
-			t.Errorf("beyond the limit: %d", got.status)
+		if got := send(src.ID, "192.0.2.1", *src.Secret); got.status != 200 {
+			t.Errorf("signed, from the same address: %d %s", got.status, got.text)
 		}
-		if got := send("192.0.2.1", *src.Secret); got.status != 429 {
-			t.Errorf("signed, of a barred address: %d", got.status)
+		if got := send(other.ID, "192.0.2.1", *other.Secret); got.status != 200 {
+			t.Errorf("signed, for another source: %d %s", got.status, got.text)
 		}
-		if got := send("192.0.2.2", *src.Secret); got.status != 200 {
-			t.Errorf("of another address: %d %s", got.status, got.text)
+		if got := send(src.ID, "192.0.2.2", "x"); got.status != 401 {
+			t.Errorf("from another address: %d", got.status)
 		}
 		y.wait(time.Minute + time.Second)
-		if got := send("192.0.2.1", *src.Secret); got.status != 200 {
+		if got := send(src.ID, "192.0.2.1", "x"); got.status != 401 {
 			t.Errorf("after a minute: %d %s", got.status, got.text)
 		}
 	})

@@ -37,6 +37,7 @@ func hasType(f file, name string) (found bool) {
 // why each is no question to another domain, which would be an interface.
 var functions = map[string]string{
 	"budget.Needs.Clock":      "is the platform's clock",
+	"delivery.Needs.Clock":    "is the platform's clock",
 	"gateway.Needs.Clock":     "is the platform's clock",
 	"modelkey.Needs.Models":   "asks a provider, and no sibling",
 	"oauth.Needs.Used":        "the scopes in use are known when the last domain is made",

@@ -78,7 +78,8 @@ func deliveries(ctx context.Context, b *bench) error {
 	}
 	defer host.Close()
 	s := delivery.New(delivery.Needs{
-		DB: d, Hub: event.NewHub(), Receiver: silence{}, Logger: slog.New(slog.DiscardHandler),
+		Clock: time.Now,
+		DB:    d, Hub: event.NewHub(), Receiver: silence{}, Logger: slog.New(slog.DiscardHandler),
 		Hosts: codehost.NewHosts(map[string]codehost.Sides{"github:bench": host.Sides()}),
 	})
 	ours, stop, err := listen(ctx, rest.Handler(rest.Config{Pipeline: &op.Pipeline{

@@ -94,7 +94,8 @@ func sweep(ctx context.Context, b *bench) (err error) {
 	}
 	defer host.Close()
 	s := delivery.New(delivery.Needs{
-		DB: d, Hub: event.NewHub(), Receiver: silence{}, Logger: log,
+		Clock: time.Now,
+		DB:    d, Hub: event.NewHub(), Receiver: silence{}, Logger: log,
 		Hosts: codehost.NewHosts(map[string]codehost.Sides{"github:bench": host.Sides()}),
 	})
 	err = d.Write(db.WithAccount(ctx, "acme"), func(tx *db.Tx) error {
