@@ -26,6 +26,7 @@ var edges = map[string]string{
 	"jsonschema":          "",
 	"flake":               "lazy",
 	"lazy":                "",
+	"reach":               "",
 	"money":               "",
 	"durable":             "",
 	"seal":                "durable",
@@ -83,7 +84,7 @@ var edges = map[string]string{
 	"codehost/smarthttp": "codehost fault observe",
 	"codehost/hosttest":  "codehost fault",
 
-	"flow":  "codehost db domain/* event fault id inbound llm mail money policy protocol seal",
+	"flow":  "codehost db domain/* event fault id inbound llm mail money policy protocol reach seal",
 	"needs": "",
 
 	"calendar": "",
@@ -153,7 +154,7 @@ var edges = map[string]string{
 // foundation lists what any domain may import. All other domains build on the rows of
 // people.
 const foundation = "api/op blob calendar client/inert clock codehost codehost/pace db dial domain/people event fault flake hook id idp inbound jsonschema " +
-	"lazy linear llm mail money needs observe policy protocol seal seal/keys secretscan web webpush"
+	"lazy linear llm mail money needs observe policy protocol reach seal seal/keys secretscan web webpush"
 
 // between lists the domains that import another one, and why a function wired in app
 // would not do.
