@@ -47,7 +47,10 @@ func askCommands() []command {
 		ask.viewCommand("all that is known of an ask"),
 	}, commandsOf(act{words: "ask redrive", args: "ID", summary: "give an ask that found no judge back to triage",
 		op: "ask.redrive", of: ask,
-		done: "It is triaged again.", next: "See what becomes of it with: yardmaster ask get {id}"})...)
+		done: "It is triaged again.", next: "See what becomes of it with: yardmaster ask get {id}"},
+		act{words: "ask approve", args: "ID", summary: "let an ask of a run begin work that the run may not begin by itself",
+			op: "ask.approve", of: ask,
+			done: "It is triaged, as asked for by you.", next: "See what becomes of it with: yardmaster ask get {id}"})...)
 }
 
 func defineAskFile(fl *flag.FlagSet) action {

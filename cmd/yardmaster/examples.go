@@ -67,6 +67,7 @@ var examplesOf = sync.OnceValue(func() map[string]string {
 		"finding restore":            "yardmaster finding restore RULE --repo acme/web",
 		"finding dismiss":            `yardmaster finding dismiss ID "The buffer is freed by its owner."`,
 		"ask get":                    "yardmaster ask get @last",
+		"ask approve":                "yardmaster ask approve @last",
 		"ask redrive":                "yardmaster ask redrive @last",
 		"plan survey":                "yardmaster plan survey FANOUT",
 		"plan approve":               "yardmaster plan approve @last",

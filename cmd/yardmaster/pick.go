@@ -163,7 +163,7 @@ func fitting(words string) func(map[string]any) bool {
 		return isUnder("archived_at", nil)
 	case "check log":
 		return isUnder("status", "passed", "failed")
-	case "ask redrive":
+	case "ask redrive", "ask approve":
 		return isUnder("state", "escalated")
 	case "box resume":
 		return isUnder("state", "draining", "drained")

@@ -59,6 +59,9 @@ func (o *outbox) wake() bool {
 // agent may be hostile and may be running: readOutbox follows no link out of the
 // home, waits for no file, and limits what it reads.
 func (a *attempt) readOutbox() {
+	if a.start.Mute {
+		return
+	}
 	home, err := os.OpenRoot(a.homePath())
 	if err != nil {
 		return

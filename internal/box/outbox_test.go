@@ -107,6 +107,30 @@ func TestActionIsDeclared(t *testing.T) {
 	}
 }
 
+// TestMutedOutbox holds that nothing is read from the outbox of a run that declares
+// nothing, and that such a run does not wait for an answer.
+func TestMutedOutbox(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.start(p.config())
+	run := p.task(func(s *protocol.Start) {
+		s.Mute = true
+		s.Prompt = "declare blocker-key.json " + keyBlocker + "\ndeclare ask-1.json {\"title\":\"t\",\"body\":\"b\"}\n" +
+			"declare action-1.json {\"pull\":1,\"kind\":\"close\",\"why\":\"w\"}\ndeclare ask-2.json no\nsay done"
+	})
+	s, f := p.finish(run)
+	if f.State != protocol.Succeeded {
+		t.Errorf("finished %+v", f)
+	}
+	for _, kind := range []string{
+		protocol.EventAsk, protocol.EventAction, protocol.EventBlocker, protocol.EventRefused, protocol.EventParked,
+	} {
+		if strings.Contains(s.kinds(), kind) {
+			t.Errorf("%s is among %s", kind, s.kinds())
+		}
+	}
+}
+
 func TestHostileOutbox(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)

@@ -7,19 +7,16 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/ask"
-	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/gateway"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/repo"
-	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/template"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
-	"yardmaster/internal/protocol"
 )
 
 // AskQueue implements ask.Queue.
@@ -42,6 +39,7 @@ func (q AskQueue) Mint(tx *db.Tx, n ask.NewTask) (string, error) {
 	t, err := q.Tasks.Create(tx, r, task.Spec{
 		Kind: n.Kind, Sink: task.SinkQueued, Title: n.Title, Problem: n.Problem, Template: agent.Name, Priority: n.Priority,
 		Confidence: 1, DependsOn: n.DependsOn, Files: n.Files, AskID: &n.AskID, RequestedBy: &n.RequestedBy,
+		Unbound: n.Unbound, BudgetMicros: n.BudgetMicros,
 	})
 	return t.ID, err
 }
@@ -163,16 +161,6 @@ func (j TriageModel) Begin(ctx context.Context, m ask.Matter) (ask.Talk, error) 
 	return talk, nil
 }
 
-// FileOfRun files the ask that the agent of a run declares.
-func FileOfRun(asks *ask.Service) func(*db.Tx, run.Declaration[protocol.AskFiled]) error {
-	return func(tx *db.Tx, d run.Declaration[protocol.AskFiled]) error {
-		return asks.FileOfRun(tx, ask.OfRun{
-			RunID: d.Run.ID, RepoID: d.Run.RepoID, AskID: d.Task.AskID, By: d.Task.RequestedBy,
-			ID: d.Declared.ID, Title: d.Declared.Title, Body: d.Declared.Body, Repo: d.Declared.Repo, DedupeKey: d.Declared.DedupeKey,
-		})
-	}
-}
-
 // WakeAsk takes up the ask again whose judge's session a limit let go on.
 func WakeAsk(asks *ask.Service) func(*db.Tx, budget.Freed) error {
 	return func(tx *db.Tx, f budget.Freed) error { return asks.Wake(tx, f.Account, f.ID) }
@@ -192,31 +180,3 @@ func (a PlanAsks) File(tx *db.Tx, f plan.Filing) (string, error) {
 // TasksOf lists the tasks that an ask was scheduled as; false if there is no
 // such ask.
 func (PlanAsks) TasksOf(tx *db.Tx, askID string) ([]string, bool, error) { return ask.Tasks(tx, askID) }
-
-// BlockerAsks files what remains when a blocker is cleared too late for its
-// task.
-type BlockerAsks struct{ Hub *event.Hub }
-
-// File files an ask that may do what the task was allowed: anybody may open the
-// link that clears a blocker.
-func (a BlockerAsks) File(tx *db.Tx, f blocker.FollowUp) (string, error) {
-	by := "blocker:" + f.BlockerID
-	if actor := policy.From(tx.Context()); !actor.Anonymous() {
-		by = actor.Label()
-	}
-	t, _, err := task.Get(tx, tx.Account, f.TaskID)
-	if err != nil {
-		return "", err
-	}
-	person := t.RequestedBy
-	if person == nil {
-		answers := policy.From(tx.Context()).UserID // or nobody
-		person = &answers
-	}
-	filed, _, err := ask.File(tx, a.Hub, ask.Filing{
-		RepoIDs: []string{f.RepoID}, Title: f.Title, Body: f.Body, Source: ask.FromBlocker, DedupeKey: f.BlockerID, By: by,
-		RequestedBy: person,
-		Scopes:      policy.Scopes(policy.WriteTasks),
-	})
-	return filed.ID, err
-}

@@ -6,7 +6,6 @@ import (
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/vault"
-	"yardmaster/internal/protocol"
 )
 
 // BlockerRepos implements blocker.Repos: the names of the repositories of blockers.
@@ -84,13 +83,6 @@ func (b BlockerTasks) Resume(tx *db.Tx, taskID, runID, word string, release bool
 		return blocker.Recorded, err
 	}
 	return blocker.Woken, nil
-}
-
-// DeclareBlockers takes the blockers that agents declare.
-func DeclareBlockers(s *blocker.Service) func(*db.Tx, run.Declaration[protocol.BlockerDeclared]) error {
-	return func(tx *db.Tx, d run.Declaration[protocol.BlockerDeclared]) error {
-		return s.Declare(tx, d.Task.RepoID, d.Task.ID, d.Run.ID, d.Declared)
-	}
 }
 
 // ExpireBlockers closes the blockers of a task that was cancelled, because their

@@ -31,6 +31,7 @@ func (a IssueAsks) File(tx *db.Tx, f issue.Filing) (string, bool, error) {
 	n := ask.Filing{
 		RepoIDs: []string{f.RepoID}, Title: f.Title, Body: f.Body, Source: ask.FromIssue, DedupeKey: f.Key,
 		Namespace: ask.FromIssue + ":" + f.RepoID, By: "system", RequestedBy: &person,
+		Strangers: f.Strangers,
 	}
 	if f.Imported {
 		n.Source, n.By = ask.FromBacklog, f.By

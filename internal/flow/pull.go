@@ -70,7 +70,7 @@ func (c CheckTasks) Check(tx *db.Tx, r repo.Ref, prID, sha string) (string, erro
 	spec := task.Spec{
 		Kind: task.KindCI, Sink: task.SinkDirect, Priority: checkPriority, Confidence: 1,
 		Title: fmt.Sprintf("Check %.10s", sha), Problem: r.Policy.Checks.Command,
-		Command: []string{"sh", "-c", r.Policy.Checks.Command}, Checkout: sha, RequestedBy: asker(&work),
+		Command: []string{"sh", "-c", r.Policy.Checks.Command}, Checkout: sha, RequestedBy: asker(&work), Unbound: work.Unbound,
 	}
 	if prID != "" {
 		spec.PRID = &prID

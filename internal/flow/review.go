@@ -88,9 +88,14 @@ func (r ReviewTasks) Queue(tx *db.Tx, at repo.Ref, p review.Pass) (string, error
 	if by == nil {
 		by = new(string)
 	}
+	work, _, err := workOf(tx, p.PRID)
+	if err != nil {
+		return "", err
+	}
 	t, err := r.Tasks.Create(tx, TaskRepos{Hosts: r.Hosts}.Of(at), task.Spec{
 		Kind: task.KindReview, Sink: task.SinkQueued, Priority: reviewPriority, Confidence: 1, Title: p.Title, Problem: p.Problem,
 		Template: p.Template, Checkout: p.HeadSHA, ResultSchema: &p.Schema, PRID: &p.PRID, RequestedBy: by,
+		Unbound: work.Unbound,
 	})
 	return t.ID, err
 }

@@ -17,12 +17,12 @@ import (
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/prompt"
-	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/vault"
 	"yardmaster/internal/protocol"
+	"yardmaster/internal/reach"
 	"yardmaster/internal/seal"
 )
 
@@ -98,16 +98,8 @@ func (s RunSetup) Servers(tx *db.Tx, t *task.Row) ([]protocol.MCPServer, error) 
 // ofFork tells whether a task works on what another repository has: then it gets no
 // secret, because whoever wrote that could have the agent give it away.
 func ofFork(tx *db.Tx, t *task.Row) (bool, error) {
-	if t.PRID == nil {
-		return false, nil
-	}
-	fork := false
-	err := tx.As(t.AccountID, func() error {
-		at, ok, err := pull.StandingOf(tx, *t.PRID)
-		fork = !ok || at.Fork
-		return err
-	})
-	return fork, err
+	given, err := textOf(tx, t)
+	return given == reach.Fork, err
 }
 
 // RunVault is run.Vault.
@@ -220,20 +212,6 @@ func (b Branches) At(ctx context.Context, repoID, branch string) (string, error)
 		err = nil
 	}
 	return sha, err
-}
-
-// AskForAction asks a person for what the agent of a run wishes. A pull request of another
-// repository than the run's is none.
-func AskForAction(pulls *pull.Service) func(*db.Tx, run.Declaration[protocol.ActionProposed]) error {
-	return func(tx *db.Tx, d run.Declaration[protocol.ActionProposed]) error {
-		return tx.As(d.Task.AccountID, func() error {
-			prID, ok, err := pull.ByNumber(tx, d.Run.RepoID, d.Declared.Pull)
-			if err != nil || !ok {
-				return err
-			}
-			return pulls.Wish(tx, pull.Wish{PRID: prID, Kind: d.Declared.Kind, Label: d.Declared.Label, Why: d.Declared.Why})
-		})
-	}
 }
 
 // EnqueueCommand queues a command of a run for its box.

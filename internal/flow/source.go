@@ -21,6 +21,7 @@ func (a SourceAsks) File(tx *db.Tx, f source.Filing) (askID string, existing boo
 	n := ask.Filing{
 		RepoIDs: []string{f.RepoID}, Title: f.Title, Body: f.Body, Source: ask.FromInbound, DedupeKey: f.Key,
 		Namespace: ask.FromInbound + ":" + f.SourceID, By: "source:" + f.SourceID, RequestedBy: new(string), Again: f.Again,
+		Strangers: true,
 	}
 	if f.Trusted {
 		n.Scopes = policy.Scopes(policy.WriteTasks)

@@ -354,22 +354,25 @@ type Start struct {
 	Checkout string `json:"checkout,omitempty"`
 	// Saved is the ref to which the box that lost the task may have pushed its work,
 	// see SavedRef.
-	Saved       string            `json:"saved,omitempty"`
-	SavedMS     int64             `json:"saved_ms,omitempty"` // how long that box may still be working
-	Agent       string            `json:"agent"`              // builtin, claude, codex, opencode, gemini, qwen, goose, or command
-	Model       string            `json:"model,omitempty"`
-	Options     map[string]string `json:"options,omitempty"`
-	Command     []string          `json:"command,omitempty"` // agent "command": argv, run in the checkout
-	Env         map[string]string `json:"env,omitempty"`
-	Prompt      string            `json:"prompt"`
-	MCPServers  []MCPServer       `json:"mcp_servers,omitempty"`
-	TimeoutMS   int64             `json:"timeout_ms"`
-	Isolation   string            `json:"isolation,omitempty"` // the least level that policy demands: bubblewrap, landlock or none
-	GatewayURL  string            `json:"gateway_url"`         // the control plane's model gateway, without /v1
-	ModelToken  string            `json:"model_token,omitempty"`
-	GitToken    string            `json:"git_token,omitempty"`
-	CommitName  string            `json:"commit_name"`
-	CommitEmail string            `json:"commit_email"`
+	Saved      string            `json:"saved,omitempty"`
+	SavedMS    int64             `json:"saved_ms,omitempty"` // how long that box may still be working
+	Agent      string            `json:"agent"`              // builtin, claude, codex, opencode, gemini, qwen, goose, or command
+	Model      string            `json:"model,omitempty"`
+	Options    map[string]string `json:"options,omitempty"`
+	Command    []string          `json:"command,omitempty"` // agent "command": argv, run in the checkout
+	Env        map[string]string `json:"env,omitempty"`
+	Prompt     string            `json:"prompt"`
+	MCPServers []MCPServer       `json:"mcp_servers,omitempty"`
+	// Mute is set if the run declares nothing: its outbox is not read, because whoever
+	// wrote the checkout writes there.
+	Mute        bool   `json:"mute,omitempty"`
+	TimeoutMS   int64  `json:"timeout_ms"`
+	Isolation   string `json:"isolation,omitempty"` // the least level that policy demands: bubblewrap, landlock or none
+	GatewayURL  string `json:"gateway_url"`         // the control plane's model gateway, without /v1
+	ModelToken  string `json:"model_token,omitempty"`
+	GitToken    string `json:"git_token,omitempty"`
+	CommitName  string `json:"commit_name"`
+	CommitEmail string `json:"commit_email"`
 }
 
 // SavedRef is the ref to which a box pushes the work of an attempt that was taken

@@ -8,7 +8,7 @@
 // is checked against the database and against the rights of the filer (see
 // check). A verdict is carried out whole, in one transaction, or not at all.
 //
-// file.go files asks; loop.go takes them and calls the judge, with brief.go as
+// file.go files asks, run.go those of runs; loop.go takes them and calls the judge, with brief.go as
 // its prompt and hold.go for the times it has to wait. verdict.go checks an
 // answer and settle.go carries it out. ops.go has the capabilities, store.go
 // and store_context.go the statements.
@@ -16,6 +16,7 @@ package ask
 
 import (
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,13 +24,14 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/needs"
+	"yardmaster/internal/reach"
 )
 
 // State is the state of an ask.
 type State string
 
 // The states. An ask leaves a state other than Pending only if it was escalated
-// for want of a judge.
+// for want of a judge, or until a person approves it.
 const (
 	Pending   State = "pending"
 	Triaged   State = "triaged"
@@ -47,7 +49,7 @@ func Allowed(from, to State, reason string) bool {
 	case Pending:
 		return to == Triaged || to == Dropped || to == Escalated
 	case Escalated:
-		return to == Pending && reason == JudgeUnavailable
+		return to == Pending && (reason == JudgeUnavailable || slices.Contains(Approvable(), reason))
 	}
 	return false
 }
@@ -61,6 +63,12 @@ const (
 	UnknownRepository = "unknown_repository"
 	ChainTooLong      = "chain_too_long" // too many asks of agents follow one another
 )
+
+// Approvable lists the reasons for which an ask of a run waits for a person, whose approval
+// gives it to triage.
+func Approvable() []string {
+	return []string{reach.OtherRepository, reach.MoreRights, reach.StrangersText, ChainTooLong}
+}
 
 // Categories are the reasons for which a judge may escalate.
 func Categories() []string {
@@ -99,9 +107,10 @@ type Ask struct {
 	State            State             `json:"state" enum:"pending,triaged,dropped,escalated" doc:"triaged: work came of it; dropped: none is needed; escalated: a person decides"`
 	Verdict          *Verdict          `json:"verdict" doc:"what triage decided; null while it is pending"`
 	Hold             *Hold             `json:"hold" doc:"why triage leaves it pending; null: it does not"`
-	EscalationReason *string           `json:"escalation_reason" example:"null" doc:"slug of why a person is asked: judge_unavailable (the one that ask.redrive takes), judge_invalid, no_capacity, unknown_repository, chain_too_long, or a category of the judge; null unless it was escalated"`
+	EscalationReason *string           `json:"escalation_reason" example:"null" doc:"slug of why a person is asked: judge_unavailable (the one that ask.redrive takes), judge_invalid, no_capacity, unknown_repository; other_repository, more_rights, strangers_text, chain_too_long (those that ask.approve takes); or a category of the judge; null unless it was escalated"`
 	FiledBy          string            `json:"filed_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who filed it: user:<id>, pat:<id>, box:<id> for an agent's own, source:<id> for a connected system, schedule:<id>, or system"`
-	RequestedBy      *string           `json:"requested_by" format:"uuid" doc:"id of the person at the beginning of the chain: who filed it, or whose work the agent did that filed it; null: nobody asked"`
+	RequestedBy      *string           `json:"requested_by" format:"uuid" doc:"id of the person at the beginning of the chain: who filed it, whose work the agent did that filed it, or who approved it; null: nobody asked"`
+	ApprovedBy       *string           `json:"approved_by" format:"uuid" example:"null" doc:"id of the person who let it into triage after a run had asked for more than it may begin; null: nobody had to"`
 	Count            int64             `json:"count" example:"1" doc:"how often it was asked for: once, and once more with each repeat that another system tells of, such as an error that is seen again"`
 	LastSeenAt       *time.Time        `json:"last_seen_at" example:"null" doc:"the last repeat; null without one"`
 	CreatedAt        time.Time         `json:"created_at" doc:"when it was filed"`
@@ -216,6 +225,10 @@ type NewTask struct {
 	Priority    int64
 	DependsOn   []string // ids of tasks minted before it
 	Files       []string
+	// Unbound says that an agent asks, and no person has approved that: git goes without
+	// the token that the requester has bound.
+	Unbound      bool
+	BudgetMicros *int64 // limit; nil: none
 }
 
 // NewPlan is a plan to be made.

@@ -26,6 +26,9 @@ type (
 	repeatedData struct {
 		Count int64 `json:"count" doc:"how often it was asked for by now"`
 	}
+	approvedData struct {
+		Reason string `json:"reason" doc:"slug of why the ask waited for a person"`
+	}
 	heldData struct {
 		Reason string `json:"reason" doc:"slug of what keeps its judge from a call to a model"`
 	}
@@ -37,6 +40,7 @@ var (
 	repeatedEvent = event.Declare[repeatedData]("ask.repeated", Topic, "The trouble that the ask is about was seen again, twice as often as when this was recorded last.")
 	heldEvent     = event.Declare[heldData]("ask.held", Topic, "The ask waits until its judge may be paid.")
 	releasedEvent = event.Declare[event.None]("ask.released", Topic, "The judge of the ask may be paid again.")
+	approvedEvent = event.Declare[approvedData]("ask.approved", Topic, "A person let an ask of a run into triage, and answers for it from then on.")
 	redrivenEvent = event.Declare[event.None]("ask.redriven", Topic, "Somebody put the ask, which no judge had answered, back into triage.")
 )
 

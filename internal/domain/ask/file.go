@@ -1,7 +1,6 @@
 package ask
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -19,13 +18,6 @@ const (
 	maxBody  = 20_000
 	maxReach = 50 // repositories
 )
-
-// maxDepth is how many asks of agents may follow one another. The next one
-// becomes a question to a person.
-const maxDepth = 3
-
-// maxOfRun is how many asks one run may file.
-const maxOfRun = 20
 
 // Filing is an ask to be filed in tx.Account.
 type Filing struct {
@@ -49,10 +41,21 @@ type Filing struct {
 	// Again says that a second filing with the same key is the same trouble once more,
 	// which the ask counts.
 	Again bool
+	// Strangers says that the ask has text of people or systems who may not write to the
+	// repository.
+	Strangers bool
+	// Wait has a person asked at once, whom Approve waits for. Nil: a judge reads the ask.
+	Wait *Wait
+
+	// BudgetMicros is the limit of each task that is minted for the ask. Nil: none.
+	BudgetMicros *int64
 
 	runID string
 	depth int64
 }
+
+// Wait says why an ask waits for a person: a slug, and a sentence for people.
+type Wait struct{ Reason, Why string }
 
 // File files an ask. If there is one with the same key, File returns that, in
 // whatever state it is, with existing true. A judge reads a new ask after the
@@ -105,6 +108,7 @@ func file(tx *db.Tx, hub *event.Hub, f Filing) (row, bool, error) {
 		Title: clip(oneLine(f.Title), maxTitle),
 		Body:  clip(f.Body, maxBody), Source: f.Source, Labels: db.JSON[map[string]string]{V: f.Labels}, State: Pending, FiledBy: f.By,
 		Scopes: db.JSON[[]string]{V: f.Scopes.Names()}, Depth: f.depth, CreatedAt: tx.Now,
+		Strangers: f.Strangers, BudgetMicros: f.BudgetMicros,
 	}
 	if r.Labels.V == nil {
 		r.Labels.V = map[string]string{}
@@ -135,7 +139,11 @@ func file(tx *db.Tx, hub *event.Hub, f Filing) (row, bool, error) {
 	}
 	hub.Notify(tx, event.AskTopic)
 	data := filedData{FiledBy: r.FiledBy, Source: r.Source, Title: r.Title}
-	return r, false, filedEvent.Record(tx, event.Subject{ID: r.ID, RepoID: deref(r.RepoID)}, data)
+	err = filedEvent.Record(tx, event.Subject{ID: r.ID, RepoID: deref(r.RepoID)}, data)
+	if err == nil && f.Wait != nil {
+		err = escalate(tx, &r, f.Wait.Reason, f.Wait.Why)
+	}
+	return r, false, err
 }
 
 // repeated counts that an ask was asked for again, and records each doubling of the
@@ -152,73 +160,6 @@ func repeated(tx *db.Tx, r row, again bool) (row, error) {
 		return r, err
 	}
 	return r, repeatedEvent.Record(tx, event.Subject{ID: r.ID, RepoID: deref(r.RepoID)}, repeatedData{Count: r.Count})
-}
-
-// OfRun is an ask that an agent declared in a run.
-type OfRun struct {
-	RunID     string
-	RepoID    string  // repository of the run
-	AskID     *string // the ask that the run's task answers
-	By        *string // the person whose work the run's task is; nil: nobody's
-	ID        string  // id of the declaration, unique in the run
-	Title     string
-	Body      string
-	Repo      string // owner/name; the run's own when empty
-	DedupeKey string
-}
-
-// FileOfRun files the declaration of an agent, once for each. The ask may do no
-// more than the agent's task: it may reach a repository of the same account.
-// For a repository that the account lacks, and beyond maxDepth, the ask becomes
-// a question to a person. Declarations beyond maxOfRun, and those without a
-// title, are dropped.
-func (s *Service) FileOfRun(tx *db.Tx, o OfRun) error {
-	n, err := countOfRun.One(tx, tx.Account, o.RunID)
-	if err != nil || n >= maxOfRun || strings.TrimSpace(o.Title) == "" {
-		return err
-	}
-	f := Filing{
-		RepoIDs: []string{o.RepoID}, Title: o.Title, Body: o.Body, Source: FromRun, By: "run:" + o.RunID,
-		Scopes:    policy.Scopes(policy.WriteTasks),
-		DedupeKey: clip(oneLine(o.ID), maxTitle), Namespace: FromRun + ":" + o.RunID, runID: o.RunID, depth: 1, RequestedBy: new(string),
-	}
-	if o.By != nil {
-		f.RequestedBy = o.By
-	}
-	if o.DedupeKey != "" {
-		// Later runs in the repository, and retries, may declare the same.
-		f.DedupeKey, f.Namespace = clip(oneLine(o.DedupeKey), maxTitle), FromRun+":"+o.RepoID
-	}
-	if o.AskID != nil {
-		d, ok, err := depthOf.Maybe(tx, tx.Account, *o.AskID)
-		if err != nil {
-			return err
-		}
-		if ok {
-			f.depth = d + 1
-		}
-	}
-	reason, why := "", ""
-	if o.Repo != "" {
-		owner, name, _ := strings.Cut(o.Repo, "/")
-		switch other, ok, err := repoByName.Maybe(tx, tx.Account, owner, name); {
-		case err != nil:
-			return err
-		case ok:
-			f.RepoIDs = []string{other.ID}
-		default:
-			reason, why = UnknownRepository, fmt.Sprintf("An agent asks for work in %q, which is no repository of this account.",
-				clip(oneLine(o.Repo), maxTitle))
-		}
-	}
-	if reason == "" && f.depth > maxDepth {
-		reason, why = ChainTooLong, fmt.Sprintf("An agent asks for work that follows from %d asks of agents before it.", maxDepth)
-	}
-	r, existing, err := file(tx, s.Hub, f)
-	if err != nil || existing || reason == "" {
-		return err
-	}
-	return s.escalate(tx, &r, reason, why)
 }
 
 // clip cuts text to max characters and replaces what no database stores.

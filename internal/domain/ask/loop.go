@@ -282,7 +282,7 @@ func (s *Service) renew(ctx context.Context, r *row, claim, session string) erro
 
 // handToPerson escalates the ask.
 func (s *Service) handToPerson(ctx context.Context, r *row, claim, category, reason string) error {
-	return s.do(ctx, r.ID, claim, func(tx *db.Tx, r *row) error { return s.escalate(tx, r, category, reason) })
+	return s.do(ctx, r.ID, claim, func(tx *db.Tx, r *row) error { return escalate(tx, r, category, reason) })
 }
 
 // postpone leaves an ask pending for a while. spent tells whether this try

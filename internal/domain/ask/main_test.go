@@ -114,6 +114,7 @@ type yard struct {
 	clock  *atomic.Int64    // microseconds
 	seats  int64
 	plans  plans
+	mints  []NewTask // what was minted
 }
 
 func onBoth(t *testing.T, fn func(y *yard)) {
@@ -192,6 +193,7 @@ func (queue) Newest(tx *db.Tx, repoID string) ([]Sketch, error) {
 }
 
 func (q queue) Mint(tx *db.Tx, n NewTask) (string, error) {
+	q.mints = append(q.mints, n)
 	r, err := repoOf.One(tx, tx.Account, n.RepoID)
 	if err != nil {
 		return "", err

@@ -2,6 +2,8 @@ package ask
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -44,6 +46,13 @@ func (s *Service) Ops() []op.Op {
 			Doc: "For an ask that was escalated because no judge could be reached, as when the account has no model key. It is pending again " +
 				"and its escalation is resolved. Any other ask is refused.",
 			Refuses: []op.Refusal{{Status: 409, Slug: "not_redrivable"}}}, s.redrive),
+		op.New(op.Row{ID: "ask.approve", Method: "POST", Path: "/v1/asks/{askId}/approve", Group: group, Rule: write.OfUser(),
+			Summary: "Let an ask of a run into triage that the run may not begin by itself",
+			Doc: "For an ask that was escalated because a run asks for work in another repository, for more rights than it has, with text of " +
+				"strangers, or after three asks of agents in a row. The escalation says which run of which task asks. The ask is pending " +
+				"again, its escalation is resolved, and from now on it counts as asked for by the caller, within the caller's rights. Any " +
+				"other ask is refused.",
+			Refuses: []op.Refusal{{Status: 409, Slug: "not_approvable"}}}, s.approve),
 	}
 }
 
@@ -178,7 +187,7 @@ func (s *Service) redrive(ctx context.Context, in idIn) (out Redriven, err error
 		if err != nil {
 			return err
 		}
-		if !Allowed(r.State, Pending, deref(r.EscalationReason)) {
+		if r.State != Escalated || deref(r.EscalationReason) != JudgeUnavailable {
 			return fault.Reason("not_redrivable",
 				"Only an ask that was escalated because no judge answered goes back to triage; this one is "+standing(&r)+".")
 		}
@@ -194,6 +203,44 @@ func (s *Service) redrive(ctx context.Context, in idIn) (out Redriven, err error
 			return err
 		}
 		return redrivenEvent.Record(tx, event.Subject{ID: r.ID, RepoID: deref(r.RepoID)}, event.None{})
+	})
+	return out, err
+}
+
+// Approved is the answer of ask.approve.
+type Approved struct {
+	_          struct{} `doc:"The ask, in triage."`
+	AskID      string   `json:"askId" format:"uuid" doc:"id of the ask"`
+	State      State    `json:"state" enum:"pending" doc:"always pending"`
+	ApprovedBy string   `json:"approved_by" format:"uuid" doc:"id of the caller, for whom the ask counts from now on"`
+}
+
+func (s *Service) approve(ctx context.Context, in idIn) (out Approved, err error) {
+	actor := policy.From(ctx)
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
+		r, err := find(tx, in.AskID, true)
+		if err != nil {
+			return err
+		}
+		reason := deref(r.EscalationReason)
+		if r.State != Escalated || !slices.Contains(Approvable(), reason) {
+			return fault.Reason("not_approvable", "Only an ask of a run that waits for a person is approved; this one is "+standing(&r)+".")
+		}
+		n, err := approve.Exec(tx, approveArgs{
+			AccountID: tx.Account, ID: r.ID, UserID: actor.UserID, Scopes: db.JSON[[]string]{V: actor.Scopes.Names()}, Now: tx.Now,
+		})
+		if err != nil || n != 1 {
+			return errors.Join(err, fmt.Errorf("ask %s: %d rows approved", r.ID, n))
+		}
+		if err := escalation.ResolveOfAsk(tx, r.ID, reason, "The ask was approved."); err != nil {
+			return err
+		}
+		out = Approved{AskID: r.ID, State: Pending, ApprovedBy: actor.UserID}
+		s.Hub.Notify(tx, event.AskTopic)
+		if err := Settled.Send(tx, Settlement{AskID: r.ID, State: Pending}); err != nil {
+			return err
+		}
+		return approvedEvent.Record(tx, event.Subject{ID: r.ID, RepoID: deref(r.RepoID)}, approvedData{Reason: reason})
 	})
 	return out, err
 }

@@ -58,20 +58,34 @@ func (r *row) within(repoID string) bool {
 }
 
 func (r *row) maxPriority() int64 {
-	if r.FilerID != nil {
+	if r.person() != nil {
 		return maxPriorityOfPeople
 	}
 	return maxPriorityOfPrograms
 }
 
-// rights returns the rights that the filer had at filing and still has. A filer
-// who has left the account gives a verdict none.
+// person is who approved the ask, or else who filed it; nil for nobody.
+func (r *row) person() *string {
+	if r.ApprovedBy != nil {
+		return r.ApprovedBy
+	}
+	return r.FilerID
+}
+
+// unasked tells whether the ask came from a run, and no person has approved it.
+func (r *row) unasked() bool {
+	return (r.Source == FromRun || r.Source == FromBlocker) && r.person() == nil
+}
+
+// rights returns the rights that the person of the ask had at filing, or at approving it,
+// and still has. A person who has left the account gives a verdict none.
 func (r *row) rights(tx *db.Tx) (policy.Set, error) {
 	scopes, _ := policy.ParseScopes(r.Scopes.V)
-	if r.FilerID == nil {
+	person := r.person()
+	if person == nil {
 		return scopes, nil
 	}
-	role, ok, err := people.Role(tx, tx.Account, *r.FilerID)
+	role, ok, err := people.Role(tx, tx.Account, *person)
 	if err != nil || !ok {
 		return 0, err
 	}
@@ -99,22 +113,27 @@ func (s *Service) carryOut(tx *db.Tx, r *row, v *verdict) error {
 		out.Kind, out.PlanID = Planned, &planID
 	case doDrop:
 		out.Kind, out.CoveringTaskID = NotNeeded, v.CoveringTaskID
-		return s.move(tx, r, Dropped, out, "")
+		return move(tx, r, Dropped, out, "")
 	case doCrossLink:
 		out.Kind, out.TaskIDs = CrossLinked, v.TaskIDs
 	case doEscalate:
-		return s.escalate(tx, r, v.Category, out.Reason)
+		return escalate(tx, r, v.Category, out.Reason)
 	}
 	if err != nil {
 		return err
 	}
-	return s.move(tx, r, Triaged, out, "")
+	return move(tx, r, Triaged, out, "")
 }
 
 // draft makes the plan of an outline, with each slice behind those it depends
 // on.
 func (o *outline) draft(r *row, f facts, reason string) NewPlan {
-	p := NewPlan{AskID: r.ID, RequestedBy: deref(r.RequestedBy), Title: strings.TrimSpace(o.Title), Summary: reason, Hold: r.FilerID == nil}
+	p := NewPlan{
+		AskID: r.ID, RequestedBy: deref(r.RequestedBy), Title: strings.TrimSpace(o.Title), Summary: reason, Hold: r.person() == nil,
+	}
+	if r.unasked() {
+		p.RequestedBy = "" // who approves the plan becomes its person
+	}
 	sorted, _ := order(o.Slices)
 	place := make([]int, len(sorted))
 	for at, i := range sorted {
@@ -137,7 +156,8 @@ func (s *Service) mint(tx *db.Tx, r *row, all []piece, f facts) ([]string, error
 	for _, i := range sorted {
 		p := &all[i]
 		t := NewTask{AskID: r.ID, RequestedBy: deref(r.RequestedBy), RepoID: f.repos[p.Repo].ID, Kind: p.kind(),
-			Title: strings.TrimSpace(p.Title), Problem: p.Problem, Priority: p.priority(), Files: p.Files}
+			Title: strings.TrimSpace(p.Title), Problem: p.Problem, Priority: p.priority(), Files: p.Files,
+			Unbound: r.unasked(), BudgetMicros: r.BudgetMicros}
 		for _, d := range p.DependsOn {
 			t.DependsOn = append(t.DependsOn, ids[d])
 		}
@@ -151,7 +171,7 @@ func (s *Service) mint(tx *db.Tx, r *row, all []piece, f facts) ([]string, error
 }
 
 // escalate turns a pending ask into a question to a person.
-func (s *Service) escalate(tx *db.Tx, r *row, category, reason string) error {
+func escalate(tx *db.Tx, r *row, category, reason string) error {
 	reason = clip(reason, maxReason)
 	raised, err := escalation.Raise(tx, escalation.Draft{RepoID: r.RepoID, Category: category, Title: r.Title, Body: r.Body, Reason: reason,
 		AskID: &r.ID, By: r.FiledBy})
@@ -160,11 +180,11 @@ func (s *Service) escalate(tx *db.Tx, r *row, category, reason string) error {
 	}
 	v := Verdict{Kind: ToPerson, Reason: reason, TaskIDs: []string{}}
 	r.EscalationReason = &category
-	return s.move(tx, r, Escalated, v, raised)
+	return move(tx, r, Escalated, v, raised)
 }
 
 // move takes an ask out of triage and records the event.
-func (s *Service) move(tx *db.Tx, r *row, to State, v Verdict, escalationID string) error {
+func move(tx *db.Tx, r *row, to State, v Verdict, escalationID string) error {
 	if !Allowed(r.State, to, "") {
 		return fmt.Errorf("ask %s cannot go from %s to %s", r.ID, r.State, to)
 	}

@@ -34,13 +34,16 @@ type row struct {
 	LastSeenAt       *time.Time
 	CreatedAt        time.Time
 	TriagedAt        *time.Time
+	Strangers        bool    // it has text of people or systems who may not write to the repository
+	ApprovedBy       *string // the person who let it into triage, by whose rights it is judged since
+	BudgetMicros     *int64  // the limit of each task that is minted for it; nil: none
 	Repo             *string
 }
 
 const columns = `a.id, a.account_id, a.repo_id, a.reach, a.title, a.body, a.source, a.labels, a.dedupe_key, a.state, a.verdict,
 	a.escalation_reason,
 	a.filed_by, a.filer_id, a.requested_by, a.scopes, a.run_id, a.depth, a.tries, a.session_id, a.count, a.last_seen_at,
-	a.created_at, a.triaged_at,
+	a.created_at, a.triaged_at, a.strangers, a.approved_by, a.budget_micros,
 	r.owner || '/' || r.name AS repo
 	FROM asks a LEFT JOIN repos r ON r.id = a.repo_id`
 
@@ -61,9 +64,10 @@ var (
 	lockID   = db.Q[string](`SELECT id FROM asks WHERE account_id = $1 AND id = $2`).ForUpdate()
 	byDedupe = db.Q[row](`SELECT ` + columns + ` WHERE a.account_id = $1 AND a.dedupe = $2`)
 	insert   = db.SWith[insertArgs](`INSERT INTO asks (id, account_id, repo_id, reach, title, body, source, labels, dedupe_key,
-		dedupe, state, filed_by, filer_id, scopes, run_id, depth, due_at, created_at, requested_by)
+		dedupe, state, filed_by, filer_id, scopes, run_id, depth, due_at, created_at, requested_by,
+		strangers, budget_micros)
 		VALUES (:id, :account_id, :repo_id, :reach, :title, :body, :source, :labels, :dedupe_key, :dedupe, :state,
-		:filed_by, :filer_id, :scopes, :run_id, :depth, :due_at, :due_at, :requested_by)
+		:filed_by, :filer_id, :scopes, :run_id, :depth, :due_at, :due_at, :requested_by, :strangers, :budget_micros)
 		ON CONFLICT (account_id, dedupe) DO NOTHING`)
 	// seenAgain counts one more time that an ask was asked for.
 	seenAgain  = db.S(`UPDATE asks SET count = count + 1, last_seen_at = $3 WHERE account_id = $1 AND id = $2`)
@@ -86,6 +90,10 @@ var (
 		WHERE account_id = :account_id AND id = :id AND state = 'pending'`)
 	revive = db.S(`UPDATE asks SET state = 'pending', verdict = NULL, escalation_reason = NULL, triaged_at = NULL, due_at = $3, tries = 0
 		WHERE account_id = $1 AND id = $2 AND state = 'escalated' AND escalation_reason = 'judge_unavailable'`)
+	// approve gives an ask that waits for a person to triage, with the rights of that person.
+	approve = db.SWith[approveArgs](`UPDATE asks SET state = 'pending', verdict = NULL, escalation_reason = NULL, triaged_at = NULL,
+		due_at = :now, tries = 0, approved_by = :user_id, requested_by = :user_id, scopes = :scopes, budget_micros = NULL
+		WHERE account_id = :account_id AND id = :id AND state = 'escalated'`)
 	wakeOfSession = db.Q[string](`UPDATE asks SET due_at = $3 WHERE account_id = $1 AND session_id = $2 AND state = 'pending'
 		AND claim IS NULL RETURNING id`)
 	wakeID = db.S(`UPDATE asks SET due_at = $3 WHERE account_id = $1 AND id = $2
@@ -97,6 +105,13 @@ var (
 	repoByName = db.Q[Repo](`SELECT id, owner, name, enabled FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3
 		ORDER BY enabled DESC, created_at, id LIMIT 1`)
 )
+
+// approveArgs are the parameters of approve.
+type approveArgs struct {
+	AccountID, ID, UserID string
+	Scopes                db.JSON[[]string]
+	Now                   time.Time
+}
 
 // setSessionArgs are the parameters of setSession.
 type setSessionArgs struct {
@@ -180,6 +195,13 @@ func Tasks(tx *db.Tx, askID string) (taskIDs []string, ok bool, err error) {
 		return nil, ok, err
 	}
 	return r.Verdict.V.TaskIDs, true, nil
+}
+
+// OfStrangers tells whether an ask of tx.Account has text of people or systems who may
+// not write to its repository; false if there is no such ask.
+func OfStrangers(tx *db.Tx, askID string) (bool, error) {
+	r, ok, err := byID.Maybe(tx, tx.Account, askID)
+	return ok && r.Strangers, err
 }
 
 // OfRuns lists the ids of the asks that runs filed, oldest first.
@@ -271,7 +293,7 @@ func (r *row) wire() Ask {
 	out := Ask{
 		AskID: r.ID, ID: r.ID, Repo: r.Repo, Title: r.Title, Body: r.Body, Source: r.Source, Labels: r.Labels.V, DedupeKey: r.DedupeKey,
 		State: r.State, EscalationReason: r.EscalationReason, FiledBy: r.FiledBy, RequestedBy: r.RequestedBy,
-		Count: r.Count, LastSeenAt: r.LastSeenAt, CreatedAt: r.CreatedAt,
+		Count: r.Count, LastSeenAt: r.LastSeenAt, CreatedAt: r.CreatedAt, ApprovedBy: r.ApprovedBy,
 	}
 	if r.Verdict != nil {
 		out.Verdict = &r.Verdict.V

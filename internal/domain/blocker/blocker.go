@@ -125,8 +125,8 @@ const (
 
 // FollowUp is an ask for a task that is over.
 type FollowUp struct {
-	BlockerID, TaskID, RepoID string
-	Title, Body               string
+	BlockerID, TaskID, RunID, RepoID string
+	Title, Body                      string
 }
 
 // Repos names repositories.

@@ -227,7 +227,7 @@ func (s *Service) resume(tx *db.Tx, r *row) (Closed, error) {
 		return out, nil
 	}
 	askID, err := s.Asks.File(tx, FollowUp{
-		BlockerID: r.ID, TaskID: r.TaskID, RepoID: r.RepoID, Title: "Go on with what a blocker stopped",
+		BlockerID: r.ID, TaskID: r.TaskID, RunID: r.RunID, RepoID: r.RepoID, Title: "Go on with what a blocker stopped",
 		Body: answers + "\nThe task that asked, " + r.TaskID + ", has moved on. Decide what of its work is left.\n",
 	})
 	if err != nil {

@@ -29,7 +29,7 @@ func (s *Service) file(tx *db.Tx, r repo.Ref, i row, trusted bool, importedBy st
 	at := r.HostRepo()
 	askID, existing, err := s.Asks.File(tx, Filing{
 		RepoID: r.ID, Key: fmt.Sprintf("%s/%s#%d", at.Host, at.ID, i.number()), Title: i.SeenTitle, Body: askBody(r, i, trusted),
-		Trusted: trusted, Imported: importedBy != "", By: importedBy,
+		Trusted: trusted, Strangers: !trusted || importedBy == "" && i.Author != i.Voucher, Imported: importedBy != "", By: importedBy,
 	})
 	if err != nil {
 		return false, err

@@ -51,6 +51,9 @@ type Filing struct {
 	RepoID, Key, Title, Body string
 	// Trusted says that a verdict may begin work.
 	Trusted bool
+	// Strangers says that the text is of somebody who may not write to the repository,
+	// whoever stands behind it.
+	Strangers bool
 	// Imported says that an operator asked for it, By is the operator's label.
 	Imported bool
 	By       string

@@ -162,6 +162,9 @@ func (s *Service) mintTasks(tx *db.Tx, p *row, n *net) ([]string, error) {
 	if p.RequestedBy != nil {
 		asker = p.RequestedBy
 	}
+	// Who approves what somebody else has asked for does not lend out the other's token.
+	approver := policy.From(tx.Context()).UserID
+	unbound := approver != "" && *asker != approver
 	texts, err := selectProblems.All(tx, tx.Account, p.ID)
 	if err != nil {
 		return nil, err
@@ -180,6 +183,7 @@ func (s *Service) mintTasks(tx *db.Tx, p *row, n *net) ([]string, error) {
 			Template: cmp.Or(g.Template, repos[g.RepoID].Template, s.Tasks.DefaultTemplate), DependsOn: n.upTasks(g.ID), Files: g.Files.V,
 			AskID:       p.AskID,
 			RequestedBy: asker,
+			Unbound:     unbound,
 		})
 		if err != nil {
 			return nil, err

@@ -64,6 +64,7 @@ type fixture struct {
 	seats   int64
 	queue   *queue.Service    // of Tasks
 	reports map[string]string // by task
+	waits   string            // why the slices of scouts wait for a person
 	openPRs map[string]bool
 	asked   int // asks filed
 	host    *builtin.Host
@@ -75,6 +76,9 @@ func (f *fixture) Survey(_ *db.Tx, taskID string) (Survey, bool, error) {
 	r, ok := f.reports[taskID]
 	return Survey{Report: r, Summary: "s"}, ok, nil
 }
+
+// Waits implements Scouts.
+func (f *fixture) Waits(*db.Tx, *task.Row, []string) (string, error) { return f.waits, nil }
 
 // Wrote implements Repos.
 func (f *fixture) Wrote(context.Context, codehost.Repo, string, string, string) error { return nil }

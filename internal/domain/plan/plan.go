@@ -190,6 +190,9 @@ type Scouts interface {
 	// Survey returns the report of the newest run of a task of tx.Account. ok
 	// is false without a report.
 	Survey(tx *db.Tx, taskID string) (found Survey, ok bool, err error)
+	// Waits says why the slices of a scout's report wait for a person, by the ids of their
+	// repositories; empty if they do not.
+	Waits(tx *db.Tx, scout *task.Row, repoIDs []string) (why string, err error)
 }
 
 // Repos records the commits of plans.

@@ -165,10 +165,20 @@ func (s *Service) scoutMoved(tx *db.Tx, planID string, scout *task.Row) error {
 	if err != nil || p.Hold {
 		return err
 	}
-	// A refusal of the approval must not undo the end of the run.
-	if why, err := s.obstacle(tx, units); err != nil {
+	repoIDs := make([]string, len(units))
+	for i, u := range units {
+		repoIDs[i] = u.Repo.ID
+	}
+	why, err := s.Scouts.Waits(tx, scout, repoIDs)
+	if err != nil {
 		return err
-	} else if why != "" {
+	}
+	if why == "" { // a refusal of the approval must not undo the end of the run
+		if why, err = s.obstacle(tx, units); err != nil {
+			return err
+		}
+	}
+	if why != "" {
 		_, err = draftPlan.Exec(tx, draftPlanArgs{
 			AccountID: tx.Account, ID: p.ID, Title: p.Title, Overview: p.Overview, FailedAt: nil,
 			Note: new("It was not dispatched, and can be approved. " + why),

@@ -2,9 +2,11 @@ package plan
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/policy"
 )
 
 // TestFanOut holds that several repositories are surveyed at once and their
@@ -75,6 +77,61 @@ func TestNoLiveBox(t *testing.T) {
 		f.live()
 		if a := f.call("POST", "/v1/plans", object{"repos": both, "ask": "Greet."}, 202); a["raw_task_id"] != "the-ask" || f.asked != 1 {
 			f.t.Errorf("%v, %d asks", a, f.asked)
+		}
+	})
+}
+
+// TestScoutPlanWaits holds that the slices of a scout for which a person has to be asked
+// are a held plan, whose note says why, although nobody has required an approval.
+func TestScoutPlanWaits(t *testing.T) {
+	t.Parallel()
+	each(t, func(f *fixture) {
+		f.live()
+		for _, why := range []string{"", "The run asks for work in acme/api."} {
+			a := f.call("POST", "/v1/plans", object{"repo": "acme/web", "ask": "Do it."}, 202)
+			f.waits = why
+			f.reports[a["task_id"].(string)] = "```plan overview.md\n# All\n```\n```plan 01-a.md\n---\nrepo: acme/api\n---\n# First\n```\n"
+			f.merge(a["task_id"].(string))
+			p := f.plan(a["plan_id"].(string))
+			if held := p.Status == Held; held != (why != "") || held != (p.Note != nil) || held && !strings.Contains(*p.Note, why) {
+				t.Errorf("%q: the plan is %s, %v", why, p.Status, p.Note)
+			}
+			if n := len(p.Groups[0].Tasks); (n == 0) != (why != "") {
+				t.Errorf("%q: %d tasks", why, n)
+			}
+		}
+	})
+}
+
+// TestApproverLendsNoToken holds that the tasks of a plan use the token that its requester
+// has bound only if the requester has let them begin.
+func TestApproverLendsNoToken(t *testing.T) {
+	t.Parallel()
+	each(t, func(f *fixture) {
+		for _, c := range []struct {
+			asked, approves string
+			unbound         bool
+		}{{"ann", "ann", false}, {"ann", "olga", true}, {"", "olga", false}, {"ann", "", false}} {
+			var planID string
+			f.write(func(tx *db.Tx) error {
+				r, err := repoByID(tx, "repo-web")
+				if err != nil {
+					return err
+				}
+				planID, err = f.Author(tx, Draft{Repo: r, Source: SourceTriage, Hold: true, RequestedBy: &c.asked, Overview: "# All",
+					Units: []Unit{{Slug: "a", Repo: r, Title: "a", Problem: "Do it."}}})
+				return err
+			})
+			actor := policy.Actor{Credential: policy.PAT, UserID: c.approves, AccountID: "acme"}
+			as := policy.With(db.WithAccount(t.Context(), "acme"), actor)
+			out, err := f.approve(as, idIn{PlanID: planID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			made := f.task(out.TaskIDs[0])
+			if made.Unbound != c.unbound {
+				t.Errorf("%+v: the task is unbound: %v", c, made.Unbound)
+			}
 		}
 	})
 }

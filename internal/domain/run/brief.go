@@ -14,7 +14,7 @@ const maxFailure = 2000
 
 // brief returns the prompt of an attempt. The problem stands between fences:
 // its author describes the work, but does not speak for the operator.
-func brief(t *task.Row, repo task.Repo, saved bool, notes []string) string {
+func brief(t *task.Row, repo task.Repo, saved, mute bool, notes []string) string {
 	var b strings.Builder
 	p := func(format string, a ...any) { fmt.Fprintf(&b, format, a...) }
 
@@ -79,6 +79,15 @@ func brief(t *task.Row, repo task.Repo, saved bool, notes []string) string {
 	if t.ResultSchema != nil {
 		p("   End the report with one fenced json block that is valid under this JSON Schema:\n\n```json\n%s\n```\n", *t.ResultSchema)
 	}
+	if !mute {
+		declarations(p)
+	}
+	p("\nNever write a secret into a file, a commit, a declaration or the report.\n")
+	return b.String()
+}
+
+// declarations tells an agent of the files in its outbox.
+func declarations(p func(format string, a ...any)) {
 	p("\n## What you may declare\n\n")
 	p("Put JSON files into the directory that the environment variable YARDMASTER_OUTBOX names; they are read whenever you end your turn ")
 	p("(at most %d, each up to %d KiB).\n\n", protocol.MaxDeclared, protocol.MaxDeclaredBytes>>10)
@@ -90,11 +99,9 @@ func brief(t *task.Row, repo task.Repo, saved bool, notes []string) string {
 	p("(no fields for a decision), and end your turn. When somebody answers soon, you are told so and go on; otherwise your work is kept " +
 		"for a later try.\n")
 	p("* Work that you notice and that is not this task: ask-<name>.json: {\"title\": one line, \"body\": what is wanted and why}, with ")
-	p("\"repo\": \"owner/name\" if it belongs to another repository. Somebody else judges it.\n")
+	p("\"repo\": \"owner/name\" if it belongs to another repository: then a person is asked first. Somebody else judges it.\n")
 	p("* If a pull request of this repository should be closed, opened again or labelled, do not do it: write action-<name>.json: ")
 	p("{\"pull\": its number, \"kind\": \"close\" or \"reopen\" or \"label\", \"label\": for the last, \"why\": one line}. A person is asked.\n")
-	p("\nNever write a secret into a file, a commit, a declaration or the report.\n")
-	return b.String()
 }
 
 // fenceFor returns a line that does not occur in the text.

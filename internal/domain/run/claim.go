@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/protocol"
+	"yardmaster/internal/reach"
 )
 
 const (
@@ -309,6 +310,11 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 		GatewayURL: s.GatewayURL, CommitName: s.CommitName, CommitEmail: s.CommitEmail,
 		Env: map[string]string{}, TimeoutMS: defaultTimeout.Milliseconds(),
 	}
+	given, err := s.Setup.Text(tx, t)
+	if err != nil {
+		return nil, fmt.Errorf("whose text task %s has: %w", t.ID, err)
+	}
+	st.Mute = !reach.Declares(given)
 	st.Isolation = repo.Isolation
 	if t.Kind == task.KindCI {
 		st.Agent, st.Command = commandAgent, t.Command.V
@@ -352,7 +358,7 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 	if st.MCPServers, err = s.Setup.Servers(tx, t); err != nil {
 		return nil, fmt.Errorf("MCP servers for task %s: %w", t.ID, err)
 	}
-	st.Prompt = brief(t, repo, st.Saved != "", notes)
+	st.Prompt = brief(t, repo, st.Saved != "", st.Mute, notes)
 	return st, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/protocol"
+	"yardmaster/internal/reach"
 )
 
 // The limits of a declaration, in bytes, and of its fields.
@@ -23,9 +24,9 @@ var (
 	fieldKinds   = map[string]bool{"env_secret": true, "service_url": true, "mcp_server": true, "oauth_connection": true}
 )
 
-// declared sends on what the agent of a run declares. The box has checked it
-// already, but a box is not trusted: a declaration that is malformed or beyond
-// the limits is stored as an event and has no other effect.
+// declared sends on what a run declares. The box has checked it already, but a box is
+// not trusted: a declaration that is malformed or beyond the limits, or of a run that
+// declares nothing, is stored as an event and has no other effect.
 func (s *Service) declared(tx *db.Tx, t *task.Row, r *Row, e protocol.Event) error {
 	n, err := countDeclared.One(tx, r.ID, e.Seq)
 	if err != nil {
@@ -33,6 +34,14 @@ func (s *Service) declared(tx *db.Tx, t *task.Row, r *Row, e protocol.Event) err
 	}
 	if n > protocol.MaxDeclared {
 		s.Logger.Debug("declaration beyond the limit", "run", r.ID, "seq", e.Seq)
+		return nil
+	}
+	given, err := s.Setup.Text(tx, t)
+	if err != nil {
+		return err
+	}
+	if !reach.Declares(given) {
+		s.Logger.Debug("declaration of a run about a fork", "run", r.ID, "seq", e.Seq)
 		return nil
 	}
 	switch e.Kind {
@@ -103,9 +112,14 @@ type DeclaredBlocker struct {
 	Fields   []protocol.BlockerField `json:"fields" doc:"what is to be filled in; empty unless a credential is missing"`
 }
 
-// foldDeclared adds the declarations of all tries of the task to its result.
-func (s *Service) foldDeclared(tx *db.Tx, taskID string, runs []Row, out *TaskResult) error {
-	all, err := selectDeclared.All(tx, tx.Account, taskID)
+// foldDeclared adds the declarations of all tries of the task to its result, if its runs
+// declare anything.
+func (s *Service) foldDeclared(tx *db.Tx, t *task.Row, runs []Row, out *TaskResult) error {
+	given, err := s.Setup.Text(tx, t)
+	if err != nil || !reach.Declares(given) {
+		return err
+	}
+	all, err := selectDeclared.All(tx, tx.Account, t.ID)
 	if err != nil || len(all) == 0 {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/protocol"
+	"yardmaster/internal/reach"
 )
 
 func TestDeclarationsReachTheirDomains(t *testing.T) {
@@ -243,6 +244,38 @@ func TestActionProposed(t *testing.T) {
 		f.mustSay(f.boxes[0], st, int64(len(events)+1), more...)
 		if len(got) != protocol.MaxDeclared-2 {
 			t.Errorf("%d sent on", len(got))
+		}
+	})
+}
+
+// TestForkDeclaresNothing holds that a run about a fork is told that it is mute, and that
+// nothing it declares reaches another domain or its result, whatever its box says.
+func TestForkDeclaresNothing(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		heard := 0
+		AskFiled.On(f.DB, func(*db.Tx, Declaration[protocol.AskFiled]) error { heard++; return nil })
+		ActionProposed.On(f.DB, func(*db.Tx, Declaration[protocol.ActionProposed]) error { heard++; return nil })
+		BlockerDeclared.On(f.DB, func(*db.Tx, Declaration[protocol.BlockerDeclared]) error { heard++; return nil })
+		for _, given := range reach.Texts() {
+			f.others.text = given
+			mute := given == reach.Fork
+			taskID := f.create(task.KindWork)
+			st := f.claim(f.boxes[0])
+			if st.Mute != mute || strings.Contains(st.Prompt, "YARDMASTER_OUTBOX") == mute {
+				t.Errorf("%s: mute is %v; %s", given, st.Mute, st.Prompt)
+			}
+			heard = 0
+			f.mustSay(f.boxes[0], st, 1, append(started(),
+				ev(protocol.EventAsk, protocol.AskFiled{ID: "1", Title: "More", Body: "b"}),
+				ev(protocol.EventAction, protocol.ActionProposed{ID: "2", Pull: 1, Kind: "close", Why: "w"}),
+				ev(protocol.EventBlocker, protocol.BlockerDeclared{ID: "3", Kind: "decision", Question: "How?"}))...)
+			out, err := f.result(f.ctx(), idIn{taskID})
+			if err != nil || (heard == 0) != mute || (len(out.RawTasks) == 0) != mute || (out.Blocker == nil) != mute {
+				t.Errorf("%s: %d were heard, and the result is %+v, %v", given, heard, out, err)
+			}
+			f.mustSay(f.boxes[0], st, 7, finished(protocol.Finished{State: protocol.Failed, Kind: task.AgentError}))
+			f.pass(time.Hour)
 		}
 	})
 }

@@ -326,7 +326,7 @@ func (s *Service) result(ctx context.Context, in idIn) (out TaskResult, err erro
 		if err != nil {
 			return err
 		}
-		if err := s.foldDeclared(tx, t.ID, runs, &out); err != nil {
+		if err := s.foldDeclared(tx, &t, runs, &out); err != nil {
 			return err
 		}
 		if out.ScoutContext != nil {

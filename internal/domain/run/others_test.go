@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/proof/standin"
 	"yardmaster/internal/protocol"
+	"yardmaster/internal/reach"
 )
 
 // related answers what tasks ask of their runs.
@@ -25,8 +27,9 @@ func (related) Pulse(tx *db.Tx, taskID string) (*task.Pulse, error) { return Pul
 // to answer itself.
 type others struct {
 	f      *fixture
-	fanout bool // every task is a scout of a fan-out
-	deaf   bool // marking a box as unfit fails
+	fanout bool       // every task is a scout of a fan-out
+	text   reach.Text // that every run is given; empty: of the account
+	deaf   bool       // marking a box as unfit fails
 	vault  func(tx *db.Tx, repoID string) ([]protocol.Secret, error)
 	settle func(tx *db.Tx, t *task.Row, r *Row, f Ending) (bool, error)
 }
@@ -42,11 +45,14 @@ func (*others) Template(_ *db.Tx, _, name string) (Template, bool, error) {
 func (*others) Policy(*db.Tx, string) (string, error)                   { return `{}`, nil }
 func (*others) Notes(*db.Tx, *task.Row, string) ([]string, error)       { return nil, nil }
 func (*others) Servers(*db.Tx, *task.Row) ([]protocol.MCPServer, error) { return nil, nil }
-func (o *others) OfFanout(*db.Tx, string) (bool, error)                 { return o.fanout, nil }
-func (*others) FaultShown(_ *db.Tx, _, why string) (string, error)      { return why, nil }
-func (*others) At(context.Context, string, string) (string, error)      { return "", nil }
-func (*others) OfRuns(_ *db.Tx, runs []string) ([]string, error)        { return runs, nil }
-func (o *others) SealKey(_ *db.Tx, boxID string) (string, error)        { return o.f.sealKey(boxID), nil }
+func (o *others) Text(*db.Tx, *task.Row) (reach.Text, error) {
+	return cmp.Or(o.text, reach.Account), nil
+}
+func (o *others) OfFanout(*db.Tx, string) (bool, error)            { return o.fanout, nil }
+func (*others) FaultShown(_ *db.Tx, _, why string) (string, error) { return why, nil }
+func (*others) At(context.Context, string, string) (string, error) { return "", nil }
+func (*others) OfRuns(_ *db.Tx, runs []string) ([]string, error)   { return runs, nil }
+func (o *others) SealKey(_ *db.Tx, boxID string) (string, error)   { return o.f.sealKey(boxID), nil }
 
 func (o *others) ForRun(tx *db.Tx, repoID, _ string) ([]protocol.Secret, error) {
 	if o.vault == nil {

@@ -31,6 +31,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/needs"
 	"yardmaster/internal/protocol"
+	"yardmaster/internal/reach"
 )
 
 // The states of a run. A parked run is live and waits for a person.
@@ -127,6 +128,8 @@ type Setup interface {
 	Notes(tx *db.Tx, t *task.Row, boxID string) ([]string, error)
 	// Servers returns the MCP servers that a run of the task may use.
 	Servers(tx *db.Tx, t *task.Row) ([]protocol.MCPServer, error)
+	// Text tells whose text a run of the task is given.
+	Text(tx *db.Tx, t *task.Row) (reach.Text, error)
 	// OfFanout tells whether a task is a scout of a fan-out, which surveys a
 	// repository for a plan.
 	OfFanout(tx *db.Tx, taskID string) (bool, error)

@@ -163,6 +163,7 @@ type Pull struct {
 	MergedBy                            string
 	Closed                              *int64 // microseconds
 	Needs                               string // why only a person gets it on
+	Fork                                bool   // its branch is in another repository
 }
 
 // Add inserts the pull request. It returns the error of the database.
@@ -171,7 +172,7 @@ func (p Pull) Add(tx *db.Tx) error {
 		ID: p.ID, AccountID: p.Account, RepoID: p.Repo, Number: cmp.Or(p.Number, 1), State: cmp.Or(p.State, "open"),
 		HeadRef: cmp.Or(p.Head, p.ID), HeadSHA: cmp.Or(p.SHA, "sha"), TaskID: p.Task, MergedAt: p.Merged,
 		Title: cmp.Or(p.Title, "t"), Body: p.Body, AuthorKind: cmp.Or(p.Author, "agent"), MergeSHA: db.NullText(p.Merge),
-		MergedBy: db.NullText(p.MergedBy), ClosedAt: p.Closed, Needs: p.Needs,
+		MergedBy: db.NullText(p.MergedBy), ClosedAt: p.Closed, Needs: p.Needs, Fork: p.Fork,
 	}))
 }
 

@@ -1,5 +1,5 @@
 // An escalation: what went wrong that only a person can decide, and the note that ends it.
-import { askRedrive, escalationResolve, type Escalation } from "../client.gen";
+import { askApprove, askRedrive, escalationResolve, type Escalation } from "../client.gen";
 import { Form } from "../ui/form";
 import { Who } from "./who";
 import { inert } from "../ui/ansi";
@@ -8,6 +8,9 @@ import { Markdown } from "../ui/markdown";
 import { Act } from "../ui/parts";
 import { Status, words } from "../ui/status";
 import { Time } from "../ui/time";
+
+// approvable are the reasons for which an ask of a run waits for a person's approval.
+export const approvable = ["other_repository", "more_rights", "strangers_text", "chain_too_long"];
 
 export function EscalationCard(p: { of: Escalation; done?: () => void }) {
   const e = p.of;
@@ -76,7 +79,11 @@ export function EscalationCard(p: { of: Escalation; done?: () => void }) {
           done={p.done}
           read={(form) => ({ id: e.id, note: String(form.get("note") ?? "") || undefined })}
           also={
-            e.ask_id && e.category === "judge_unavailable" ? (
+            e.ask_id && approvable.includes(e.category) ? (
+              <Act call={askApprove} input={{ askId: e.ask_id }} done="The judge looks at it, as asked for by you.">
+                Approve
+              </Act>
+            ) : e.ask_id && e.category === "judge_unavailable" ? (
               <Act call={askRedrive} input={{ askId: e.ask_id }} done="The judge looks again.">
                 Ask the judge again
               </Act>

@@ -1,5 +1,6 @@
 // One ask: what was asked, by whom, and what triage made of it.
-import { askGet, askRedrive, escalationList, type Ask } from "../client.gen";
+import { askApprove, askGet, askRedrive, escalationList, type Ask } from "../client.gen";
+import { approvable } from "../cards/escalation";
 import { Who } from "../cards/who";
 import { NamedTask } from "../cards/named";
 import { useOne } from "../list";
@@ -30,6 +31,11 @@ export default function AskPage(p: PageProps) {
         {a.state === "escalated" && a.escalation_reason === "judge_unavailable" && (
           <Act call={askRedrive} input={{ askId: id }} done="The judge looks again.">
             Ask the judge again
+          </Act>
+        )}
+        {a.state === "escalated" && approvable.includes(a.escalation_reason ?? "") && (
+          <Act call={askApprove} input={{ askId: id }} done="The judge looks at it, as asked for by you.">
+            Approve
           </Act>
         )}
       </Head>
@@ -127,8 +133,8 @@ function Verdict(p: { of: Ask }) {
   );
 }
 
-// Escalated says what became of the question to a person that an ask led to. The ask stays
-// escalated for good: what a person decides starts nothing by itself.
+// Escalated says what became of the question to a person that an ask led to. Unless a person
+// approves the ask, or gives it back to the judge, what is decided starts nothing by itself.
 function Escalated(p: { of: Ask }) {
   const a = p.of,
     one = useOne(a.id, (signal) => escalationList({ filter: ["ask:" + a.id], per_page: 1 }, { signal }), {

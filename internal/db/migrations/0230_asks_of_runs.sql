@@ -1,0 +1,7 @@
+-- +goose Up
+-- Whose text is in an ask, which person has approved one that a run could not begin by itself,
+-- and the budget of the task whose run has filed it, which its tasks have too.
+ALTER TABLE asks ADD COLUMN strangers BOOLEAN NOT NULL DEFAULT FALSE;
+ALTER TABLE asks ADD COLUMN approved_by TEXT;
+ALTER TABLE asks ADD COLUMN budget_micros BIGINT;
+UPDATE asks SET strangers = TRUE WHERE source IN ('inbound', 'issue', 'backlog');

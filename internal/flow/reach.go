@@ -1,0 +1,221 @@
+package flow
+
+import (
+	"strings"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/ask"
+	"yardmaster/internal/domain/blocker"
+	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/queue"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/run"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/domain/template"
+	"yardmaster/internal/event"
+	"yardmaster/internal/policy"
+	"yardmaster/internal/protocol"
+	"yardmaster/internal/reach"
+)
+
+// textOf tells whose text a run of a task is given. Strangers wrote what another system
+// delivered and what was said in an issue by somebody who may not write to the
+// repository; what follows from that by asks, plans and pull requests is theirs, too.
+func textOf(tx *db.Tx, t *task.Row) (out reach.Text, err error) {
+	err = tx.As(t.AccountID, func() error {
+		asks := []*string{t.AskID}
+		if t.PRID != nil {
+			at, ok, err := pull.StandingOf(tx, *t.PRID)
+			if err != nil {
+				return err
+			}
+			if !ok || at.Fork {
+				out = reach.Fork
+				return nil
+			}
+			work, _, err := workOf(tx, *t.PRID)
+			if err != nil {
+				return err
+			}
+			asks = append(asks, work.AskID)
+		}
+		out = reach.Account
+		for _, id := range asks {
+			if id == nil {
+				continue
+			}
+			theirs, err := ask.OfStrangers(tx, *id)
+			if err != nil {
+				return err
+			}
+			if theirs {
+				out = reach.Strangers
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Text tells whose text a run of a task is given.
+func (RunSetup) Text(tx *db.Tx, t *task.Row) (reach.Text, error) { return textOf(tx, t) }
+
+// originOf describes a run of a task of tx.Account as the origin of an ask.
+func originOf(tx *db.Tx, t *task.Row, runID string) (ask.Origin, error) {
+	r, err := repoAnywhere(tx, t.RepoID)
+	if err != nil {
+		return ask.Origin{}, err
+	}
+	given, err := textOf(tx, t)
+	if err != nil {
+		return ask.Origin{}, err
+	}
+	weaker, err := weaker(tx, t, r)
+	return ask.Origin{
+		RunID: runID, TaskID: t.ID, TaskTitle: t.Title, Kind: t.Kind, RepoID: t.RepoID, Repo: r.FullName(), Text: given, Weaker: weaker,
+	}, err
+}
+
+// weaker tells whether a task that is minted in a repository may run in a weaker sandbox
+// than the runs of a task there. A task whose template is gone ran in the strictest.
+func weaker(tx *db.Tx, t *task.Row, r repo.Ref) (bool, error) {
+	if t.Kind == task.KindCI { // it has no template, and the table knows it
+		return false, nil
+	}
+	mine, ok, err := template.ByName(tx, tx.Account, t.Template)
+	if err != nil || !ok {
+		return !ok, err
+	}
+	minted, err := templateFor(tx, r.Policy.Agent.Template)
+	floor := r.Policy.Agent.Isolation
+	has, gets := queue.Stricter(mine.Isolation, floor), queue.Stricter(minted.Isolation, floor)
+	return queue.Stricter(has, gets) != gets, err
+}
+
+// FileOfRun files the ask that a run declares.
+func FileOfRun(asks *ask.Service) func(*db.Tx, run.Declaration[protocol.AskFiled]) error {
+	return func(tx *db.Tx, d run.Declaration[protocol.AskFiled]) error {
+		from, err := originOf(tx, d.Task, d.Run.ID)
+		if err != nil {
+			return err
+		}
+		return asks.FileOfRun(tx, ask.OfRun{
+			Origin: from, AskID: d.Task.AskID, By: d.Task.RequestedBy, BudgetMicros: d.Task.BudgetMicros,
+			ID: d.Declared.ID, Title: d.Declared.Title, Body: d.Declared.Body, For: d.Declared.Repo, DedupeKey: d.Declared.DedupeKey,
+		})
+	}
+}
+
+// Waits says why the slices of a scout's report wait for a person.
+func (Scouts) Waits(tx *db.Tx, scout *task.Row, repoIDs []string) (string, error) {
+	run := ""
+	if scout.RunID != nil {
+		run = *scout.RunID
+	}
+	from, err := originOf(tx, scout, run)
+	if err != nil {
+		return "", err
+	}
+	from.Weaker = false // a person has asked for work in the repository of the scout
+	for _, id := range repoIDs {
+		to, err := repoAnywhere(tx, id)
+		if err != nil {
+			return "", err
+		}
+		if wait, ok := from.Wait(reach.Plan, id, to.FullName()); !ok {
+			return "Nothing follows from a run about a fork.", nil
+		} else if wait != nil {
+			return wait.Why, nil
+		}
+	}
+	return "", nil
+}
+
+// byStranger begins the question of a run that was given text of strangers.
+const byStranger = "From a run that was given text of strangers, who may have written this: "
+
+// question tells whether a run may put a question to people, and what it begins with.
+func question(tx *db.Tx, t *task.Row, v reach.Verb) (before string, ok bool, err error) {
+	given, err := textOf(tx, t)
+	switch reach.Of(t.Kind, v, reach.Own, given).Outcome {
+	case reach.Done:
+		return "", true, err
+	case reach.Marked:
+		return byStranger, true, err
+	}
+	return "", false, err
+}
+
+// maxWish is how long the reason of an action may be, in bytes.
+const maxWish = 500
+
+// AskForAction asks a person for what a run wishes. A pull request of another repository
+// than the run's is none.
+func AskForAction(pulls *pull.Service) func(*db.Tx, run.Declaration[protocol.ActionProposed]) error {
+	return func(tx *db.Tx, d run.Declaration[protocol.ActionProposed]) error {
+		return tx.As(d.Task.AccountID, func() error {
+			before, ok, err := question(tx, d.Task, reach.Action)
+			if err != nil || !ok {
+				return err
+			}
+			prID, ok, err := pull.ByNumber(tx, d.Run.RepoID, d.Declared.Pull)
+			if err != nil || !ok {
+				return err
+			}
+			why := before + d.Declared.Why
+			if before != "" {
+				why = strings.ToValidUTF8(why[:min(len(why), maxWish)], "")
+			}
+			return pulls.Wish(tx, pull.Wish{PRID: prID, Kind: d.Declared.Kind, Label: d.Declared.Label, Why: why})
+		})
+	}
+}
+
+// DeclareBlockers takes the blockers that runs declare.
+func DeclareBlockers(s *blocker.Service) func(*db.Tx, run.Declaration[protocol.BlockerDeclared]) error {
+	return func(tx *db.Tx, d run.Declaration[protocol.BlockerDeclared]) error {
+		before, ok, err := question(tx, d.Task, reach.Blocker)
+		if err != nil || !ok {
+			return err
+		}
+		b := d.Declared
+		b.Question = before + b.Question
+		return s.Declare(tx, d.Task.RepoID, d.Task.ID, d.Run.ID, b)
+	}
+}
+
+// BlockerAsks files what remains when a blocker is cleared too late for its
+// task.
+type BlockerAsks struct{ Hub *event.Hub }
+
+// File files an ask that may do what the task was allowed, or waits for a person as an ask
+// of its run would: anybody may open the link that clears a blocker.
+func (a BlockerAsks) File(tx *db.Tx, f blocker.FollowUp) (string, error) {
+	by := "blocker:" + f.BlockerID
+	if actor := policy.From(tx.Context()); !actor.Anonymous() {
+		by = actor.Label()
+	}
+	t, _, err := task.Get(tx, tx.Account, f.TaskID)
+	if err != nil {
+		return "", err
+	}
+	person := t.RequestedBy
+	if person == nil {
+		answers := policy.From(tx.Context()).UserID // or nobody
+		person = &answers
+	}
+	from, err := originOf(tx, &t, f.RunID)
+	if err != nil {
+		return "", err
+	}
+	wait, ok := from.Wait(reach.FollowUp, f.RepoID, from.Repo)
+	if !ok {
+		wait = &ask.Wait{Reason: reach.StrangersText, Why: "The run whose blocker was answered is about a fork."}
+	}
+	filed, _, err := ask.File(tx, a.Hub, ask.Filing{
+		RepoIDs: []string{f.RepoID}, Title: f.Title, Body: f.Body, Source: ask.FromBlocker, DedupeKey: f.BlockerID, By: by,
+		RequestedBy: person, Strangers: from.Text != reach.Account, Wait: wait, BudgetMicros: t.BudgetMicros,
+		Scopes: policy.Scopes(policy.WriteTasks),
+	})
+	return filed.ID, err
+}

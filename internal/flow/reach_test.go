@@ -1,0 +1,317 @@
+package flow
+
+import (
+	"strings"
+	"testing"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/ask"
+	"yardmaster/internal/domain/blocker"
+	"yardmaster/internal/domain/issue"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/review"
+	"yardmaster/internal/domain/run"
+	"yardmaster/internal/domain/source"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/event"
+	"yardmaster/internal/proof/seed"
+	"yardmaster/internal/protocol"
+	"yardmaster/internal/reach"
+	"yardmaster/internal/seal"
+)
+
+// noStops are no limits of judges.
+type noStops struct{}
+
+func (noStops) Stops(*db.Tx, []string) ([]ask.Stop, error) { return nil, nil }
+
+// The table of runs knows every kind of task.
+func TestTableKnowsEveryKind(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{
+		task.KindWork, task.KindScout, task.KindSetup, task.KindReview, task.KindBabysit, task.KindKB, task.KindDevops, task.KindCI,
+	} {
+		if d := reach.Of(kind, reach.Blocker, reach.Own, reach.Account); d.Outcome != reach.Done {
+			t.Errorf("%s: %v", kind, d)
+		}
+	}
+}
+
+// asked files asks as the connected systems, issues and people do, and answers their ids.
+func (w *work) asked() map[string]string {
+	out := map[string]string{}
+	w.write(func(tx *db.Tx) error {
+		hub := event.NewHub()
+		for name, trusted := range map[string]bool{"source": false, "trusted source": true} {
+			id, _, _, err := SourceAsks{hub}.File(tx, source.Filing{
+				RepoID: "web", SourceID: "s", Key: name, Title: "t", Body: "b", Trusted: trusted,
+			})
+			if out[name] = id; err != nil {
+				return err
+			}
+		}
+		for name, strangers := range map[string]bool{"issue of a writer": false, "issue of a stranger": true} {
+			id, _, err := IssueAsks{hub}.File(tx, issue.Filing{
+				RepoID: "web", Key: name, Title: "t", Body: "b", Trusted: true, Strangers: strangers,
+			})
+			if out[name] = id; err != nil {
+				return err
+			}
+		}
+		a, _, err := ask.File(tx, hub, ask.Filing{RepoIDs: []string{"web"}, Title: "t", Body: "b"})
+		out["person"] = a.ID
+		return err
+	})
+	return out
+}
+
+// task makes a task of web.
+func (w *work) task(edit func(*task.Spec)) (t task.Row) {
+	w.t.Helper()
+	w.write(func(tx *db.Tx) error {
+		r, err := TaskRepos{w.AskQueue.Hosts}.ByID(tx, "web")
+		if err != nil {
+			return err
+		}
+		sp := task.Spec{Kind: task.KindWork, Sink: task.SinkQueued, Title: "Look", Problem: "Look.", Confidence: 1}
+		edit(&sp)
+		t, err = w.tasks.Create(tx, r, sp)
+		return err
+	})
+	return t
+}
+
+// A run has text of strangers if the ask of its task, or of the work that its pull request
+// is of, was theirs, and that goes on down the chain; a run about a fork has the fork's.
+func TestWhoseTextARunHas(t *testing.T) {
+	t.Parallel()
+	eachWork(t, task.Uncapped, func(t *testing.T, w *work) {
+		asks := w.asked()
+		of := func(name string) func(*task.Spec) { return func(sp *task.Spec) { sp.AskID = new(asks[name]) } }
+		given := func(what string, made task.Row, want reach.Text) {
+			t.Helper()
+			if err := w.tryWrite(func(tx *db.Tx) error {
+				got, err := RunSetup{}.Text(tx, &made)
+				if got != want {
+					t.Errorf("%s: the text is of %s, want %s", what, got, want)
+				}
+				return err
+			}); err != nil {
+				t.Error(err)
+			}
+		}
+		given("task of a person", w.task(func(*task.Spec) {}), reach.Account)
+		for name, want := range map[string]reach.Text{
+			"source": reach.Strangers, "trusted source": reach.Strangers, "issue of a stranger": reach.Strangers,
+			"issue of a writer": reach.Account, "person": reach.Account,
+		} {
+			given(name, w.task(of(name)), want)
+		}
+		theirs, ours := w.task(of("source")), w.task(of("person"))
+		w.write(func(tx *db.Tx) error {
+			return seed.Add(tx, seed.Pull{ID: "theirs", Account: "acme", Repo: "web", Task: &theirs.ID},
+				seed.Pull{ID: "ours", Account: "acme", Repo: "web", Task: &ours.ID, Number: 2},
+				seed.Pull{ID: "people", Account: "acme", Repo: "web", Number: 3, Author: "human"},
+				seed.Pull{ID: "fork", Account: "acme", Repo: "web", Number: 4, Fork: true})
+		})
+		for pr, want := range map[string]reach.Text{
+			"theirs": reach.Strangers, "ours": reach.Account, "people": reach.Account, "fork": reach.Fork, "gone": reach.Fork,
+		} {
+			for _, kind := range []string{task.KindReview, task.KindCI, task.KindBabysit} {
+				given(kind+" of "+pr, w.task(func(sp *task.Spec) { sp.Kind, sp.PRID = kind, &pr }), want)
+			}
+		}
+		// What a run with such text asks for is theirs, too, also once a person has approved it.
+		var filed []string
+		w.write(func(tx *db.Tx) error {
+			from, err := originOf(tx, &theirs, "run-1")
+			if err != nil {
+				return err
+			}
+			asks := ask.New(ask.Needs{
+				DB: w.db, Hub: event.NewHub(), Logger: discard, Judge: TriageModel{}, Queue: w.AskQueue, Boxes: AskBoxes{},
+				Plans: w.AskPlans, Budgets: noStops{},
+			})
+			if err := asks.FileOfRun(tx, ask.OfRun{Origin: from, ID: "1", Title: "More", Body: "b"}); err != nil {
+				return err
+			}
+			filed, err = ask.OfRuns(tx, []string{"run-1"})
+			return err
+		})
+		given("a link further", w.task(func(sp *task.Spec) { sp.AskID = &filed[0] }), reach.Strangers)
+	})
+}
+
+// An ask waits if the task that it asks for may run in a weaker sandbox than the run does.
+func TestWeakerSandboxWaits(t *testing.T) {
+	t.Parallel()
+	eachWork(t, task.Uncapped, func(t *testing.T, w *work) {
+		set := func(name, isolation string) {
+			w.write(func(tx *db.Tx) error {
+				_, err := seed.PutTemplate.Exec(tx, "acme", name, `{"agent":"builtin","isolation":"`+isolation+`"}`)
+				return err
+			})
+		}
+		for i, c := range []struct {
+			of, minted, floor string
+			waits             bool
+		}{
+			{"bubblewrap", "none", "", true}, {"bubblewrap", "landlock", "", true}, {"landlock", "none", "", true},
+			{"none", "none", "", false}, {"none", "bubblewrap", "", false}, {"landlock", "landlock", "", false},
+			{"bubblewrap", "none", "bubblewrap", false}, {"bubblewrap", "none", "landlock", true}, {"gone", "landlock", "", true},
+		} {
+			set("of", c.of)
+			set("minted", c.minted)
+			made := w.task(func(sp *task.Spec) { sp.Template = "of" })
+			if c.of == "gone" {
+				made.Template = "gone"
+			}
+			w.write(func(tx *db.Tx) error {
+				var r repo.Ref
+				r.Policy.Agent.Template, r.Policy.Agent.Isolation = "minted", c.floor
+				got, err := weaker(tx, &made, r)
+				if got != c.waits {
+					t.Errorf("%d: %+v: weaker is %v", i, c, got)
+				}
+				return err
+			})
+		}
+	})
+}
+
+// The slices of a scout's plan wait if they are in another repository than the scout's.
+func TestScoutsReachTheirRepository(t *testing.T) {
+	t.Parallel()
+	eachWork(t, task.Uncapped, func(t *testing.T, w *work) {
+		scout := w.task(func(sp *task.Spec) { sp.Kind = task.KindScout })
+		asks := w.asked()
+		theirs := w.task(func(sp *task.Spec) { sp.Kind, sp.AskID = task.KindScout, new(asks["source"]) })
+		for _, c := range []struct {
+			scout task.Row
+			repos []string
+			why   string
+		}{
+			{scout, []string{"web", "web"}, ""}, {scout, []string{"web", "shop"}, "another repository"},
+			{theirs, []string{"web"}, "strangers"},
+		} {
+			w.write(func(tx *db.Tx) error {
+				why, err := Scouts{}.Waits(tx, &c.scout, c.repos)
+				if (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
+					t.Errorf("%v: %q", c.repos, why)
+				}
+				return err
+			})
+		}
+	})
+}
+
+// A question of a run with text of strangers says so, and one of a run about a fork is not
+// put.
+func TestQuestionsOfRuns(t *testing.T) {
+	t.Parallel()
+	eachWork(t, task.Uncapped, func(t *testing.T, w *work) {
+		asks := w.asked()
+		w.write(func(tx *db.Tx) error {
+			return seed.Add(tx, seed.Box{ID: "box", Account: "acme"}, seed.Pull{ID: "fork", Account: "acme", Repo: "web", Fork: true})
+		})
+		blockers := blocker.New(blocker.Needs{
+			DB: w.db, BaseURL: "http://x", Ring: seal.New(), Repos: BlockerRepos{}, Vault: BlockerVault{}, Tasks: BlockerTasks{w.tasks},
+			Asks: BlockerAsks{event.NewHub()},
+		})
+		for i, c := range []struct {
+			edit func(*task.Spec)
+			want string
+		}{
+			{func(*task.Spec) {}, "Which key?"},
+			{func(sp *task.Spec) { sp.AskID = new(asks["source"]) }, byStranger + "Which key?"},
+			{func(sp *task.Spec) { sp.Kind, sp.PRID = task.KindReview, new("fork") }, ""},
+		} {
+			made := w.task(c.edit)
+			runID := "run-" + string(rune('a'+i))
+			w.write(func(tx *db.Tx) error {
+				if err := seed.Add(tx, seed.Run{ID: runID, Account: "acme", Task: made.ID, Repo: "web", Box: "box"}); err != nil {
+					return err
+				}
+				return DeclareBlockers(blockers)(tx, run.Declaration[protocol.BlockerDeclared]{
+					Task: &made, Run: &run.Row{ID: runID, RepoID: "web"},
+					Declared: protocol.BlockerDeclared{ID: "1", Kind: "decision", Question: "Which key?"},
+				})
+			})
+			w.write(func(tx *db.Tx) error {
+				all, err := questionsOf.All(tx, made.ID)
+				if got := strings.Join(all, "; "); got != c.want {
+					t.Errorf("people are asked %q, want %q", got, c.want)
+				}
+				return err
+			})
+		}
+	})
+}
+
+var questionsOf = db.Q[string](`SELECT question FROM blockers WHERE task_id = $1`)
+
+// What answers a blocker too late is an ask that waits as one of its run would.
+func TestFollowUpsOfRuns(t *testing.T) {
+	t.Parallel()
+	eachWork(t, task.Uncapped, func(t *testing.T, w *work) {
+		asks := w.asked()
+		for state, edit := range map[ask.State]func(*task.Spec){
+			ask.Pending: func(*task.Spec) {}, ask.Escalated: func(sp *task.Spec) { sp.AskID = new(asks["source"]) },
+		} {
+			made := w.task(edit)
+			w.write(func(tx *db.Tx) error {
+				id, err := BlockerAsks{event.NewHub()}.File(tx, blocker.FollowUp{
+					BlockerID: "b-" + string(state), TaskID: made.ID, RunID: "r", RepoID: "web", Title: "Go on", Body: "b"})
+				if err != nil {
+					return err
+				}
+				a, _, err := ask.Get(tx, id)
+				if a.State != state {
+					t.Errorf("the ask is %s, want %s", a.State, state)
+				}
+				return err
+			})
+		}
+	})
+}
+
+// The checks, reviews and repairs of a task go without the token of its requester if the
+// task does.
+func TestMindersLendNoToken(t *testing.T) {
+	t.Parallel()
+	eachWork(t, task.Uncapped, func(t *testing.T, w *work) {
+		for i, unbound := range []bool{false, true} {
+			made := w.task(func(sp *task.Spec) { sp.Unbound = unbound })
+			pr := "pr-" + string(rune('a'+i))
+			w.write(func(tx *db.Tx) error {
+				err := seed.Add(tx, seed.Pull{ID: pr, Account: "acme", Repo: "web", Task: &made.ID, Number: i + 1, SHA: pr})
+				if err != nil {
+					return err
+				}
+				r, _, err := repo.ByID(tx, "web")
+				if err != nil {
+					return err
+				}
+				check, err := CheckTasks{w.tasks, w.AskQueue.Hosts}.Check(tx, r, pr, pr)
+				if err != nil {
+					return err
+				}
+				pass := review.Pass{PRID: pr, HeadSHA: pr, Title: "t", Problem: "p"}
+				look, err := ReviewTasks{w.tasks, w.AskQueue.Hosts}.Queue(tx, r, pass)
+				if err != nil {
+					return err
+				}
+				for _, id := range []string{check, look} {
+					minder, _, err := task.Get(tx, "acme", id)
+					if err != nil {
+						return err
+					}
+					if minder.Unbound != unbound {
+						t.Errorf("the task of kind %s goes without a token: %v, want %v", minder.Kind, minder.Unbound, unbound)
+					}
+				}
+				return nil
+			})
+		}
+	})
+}
