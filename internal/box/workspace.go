@@ -62,12 +62,17 @@ func (b *box) prepare(ctx context.Context, a *attempt) (*workspace, error) {
 // about 15 s in all.
 const fetchTries = 5
 
-// fetch brings the cache up to date. It repeats a failure that may pass: a restart
-// of the control plane must not end the run.
+// fetch brings the cache up to date.
 func (b *box) fetch(ctx context.Context, a *attempt, cache *worktree.Cache) error {
+	return b.insist(ctx, a, func() error { return cache.Fetch(ctx, a.start.CloneURL, a.start.GitToken) })
+}
+
+// insist repeats a fetch whose failure may pass: a restart of the control plane must not
+// end the run.
+func (b *box) insist(ctx context.Context, a *attempt, fetch func() error) error {
 	for n := 1; ; n++ {
-		err := cache.Fetch(ctx, a.start.CloneURL, a.start.GitToken)
-		final := errors.Is(err, worktree.ErrAuth) || errors.Is(err, exec.ErrNotFound) || noSpace(err)
+		err := fetch()
+		final := errors.Is(err, worktree.ErrAuth) || errors.Is(err, worktree.ErrNoRev) || errors.Is(err, exec.ErrNotFound) || noSpace(err)
 		if err == nil || n == fetchTries || final || ctx.Err() != nil {
 			return err
 		}
@@ -81,6 +86,16 @@ func (b *box) locate(ctx context.Context, a *attempt, w *workspace) (err error) 
 	s := a.start
 	switch {
 	case s.Checkout != "":
+		if w.Base, err = w.cache.Resolve(ctx, s.Checkout); s.CheckoutRef == "" || !errors.Is(err, worktree.ErrNoRev) {
+			return err
+		}
+		// No branch has it. The ref may have moved on; what counts is the commit.
+		if err := b.insist(ctx, a, func() error {
+			_, err := w.cache.FetchRef(ctx, s.CloneURL, s.GitToken, s.CheckoutRef)
+			return err
+		}); err != nil {
+			return err
+		}
 		w.Base, err = w.cache.Resolve(ctx, s.Checkout)
 		return err
 	case s.Branch != "":

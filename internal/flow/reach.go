@@ -60,6 +60,22 @@ func textOf(tx *db.Tx, t *task.Row) (out reach.Text, err error) {
 // Text tells whose text a run of a task is given.
 func (RunSetup) Text(tx *db.Tx, t *task.Row) (reach.Text, error) { return textOf(tx, t) }
 
+// HeadRef returns the ref of the code host at which the head of the fork is that a task is
+// about; empty for every other task, whose checkout is on a branch.
+func (RunSetup) HeadRef(tx *db.Tx, t *task.Row) (ref string, err error) {
+	if t.PRID == nil {
+		return "", nil
+	}
+	err = tx.As(t.AccountID, func() error {
+		at, ok, err := pull.StandingOf(tx, *t.PRID)
+		if ok && at.Fork && strings.HasPrefix(at.HeadRef, "refs/") {
+			ref = at.HeadRef
+		}
+		return err
+	})
+	return ref, err
+}
+
 // originOf describes a run of a task of tx.Account as the origin of an ask.
 func originOf(tx *db.Tx, t *task.Row, runID string) (ask.Origin, error) {
 	r, err := repoAnywhere(tx, t.RepoID)

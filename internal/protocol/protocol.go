@@ -352,6 +352,9 @@ type Start struct {
 	// Checkout is the exact commit to check out (ci). Empty: resume Branch or Saved if
 	// one exists, else Base or DefaultRef.
 	Checkout string `json:"checkout,omitempty"`
+	// CheckoutRef is the full name of the ref at which Checkout is; empty if a branch has
+	// it. The head of a fork is at one of these.
+	CheckoutRef string `json:"checkout_ref,omitempty"`
 	// Saved is the ref to which the box that lost the task may have pushed its work,
 	// see SavedRef.
 	Saved      string            `json:"saved,omitempty"`

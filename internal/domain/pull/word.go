@@ -268,13 +268,13 @@ func (s *Service) beginAsked(tx *db.Tx, r repo.Ref, pr *row, round Round) error 
 
 // Standing is how a pull request stands, for people.
 type Standing struct {
-	State, HeadSHA, BaseRef, Mergeable, Checks string
-	Draft, Fork, Watched                       bool
-	Round                                      string // what an agent does on the branch: a state of Babysit; ""
-	WaitsUntil                                 string // what a person has to do; ""
-	Asked                                      bool   // the question about the head waits
-	Ordered                                    bool   // its merge was ordered
-	Objections                                 int64
+	State, HeadRef, HeadSHA, BaseRef, Mergeable, Checks string
+	Draft, Fork, Watched                                bool
+	Round                                               string // what an agent does on the branch: a state of Babysit; ""
+	WaitsUntil                                          string // what a person has to do; ""
+	Asked                                               bool   // the question about the head waits
+	Ordered                                             bool   // its merge was ordered
+	Objections                                          int64
 }
 
 // StandingOf answers how a pull request of tx.Account stands; false if there is none.
@@ -283,7 +283,8 @@ func StandingOf(tx *db.Tx, prID string) (Standing, bool, error) {
 	if err != nil || !ok {
 		return Standing{}, false, err
 	}
-	out := Standing{State: pr.State, HeadSHA: pr.HeadSHA, BaseRef: pr.BaseRef, Mergeable: pr.Mergeable, Checks: pr.Checks, Draft: pr.Draft,
+	out := Standing{State: pr.State, HeadRef: pr.HeadRef, HeadSHA: pr.HeadSHA, BaseRef: pr.BaseRef,
+		Mergeable: pr.Mergeable, Checks: pr.Checks, Draft: pr.Draft,
 		Fork: pr.Fork, Watched: !pr.unwatched() && pr.Watch != WatchOff, Objections: pr.Objections}
 	if pr.repairing() {
 		out.Round = pr.Babysit

@@ -350,6 +350,9 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 	}
 	if t.CheckoutSHA != nil {
 		st.Checkout = *t.CheckoutSHA
+		if st.CheckoutRef, err = s.Setup.HeadRef(tx, t); err != nil {
+			return nil, fmt.Errorf("ref of task %s: %w", t.ID, err)
+		}
 	}
 	notes, err := s.Setup.Notes(tx, t, r.BoxID)
 	if err != nil {

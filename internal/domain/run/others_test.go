@@ -48,6 +48,7 @@ func (*others) Servers(*db.Tx, *task.Row) ([]protocol.MCPServer, error) { return
 func (o *others) Text(*db.Tx, *task.Row) (reach.Text, error) {
 	return cmp.Or(o.text, reach.Account), nil
 }
+func (*others) HeadRef(*db.Tx, *task.Row) (string, error)          { return "", nil }
 func (o *others) OfFanout(*db.Tx, string) (bool, error)            { return o.fanout, nil }
 func (*others) FaultShown(_ *db.Tx, _, why string) (string, error) { return why, nil }
 func (*others) At(context.Context, string, string) (string, error) { return "", nil }

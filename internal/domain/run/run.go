@@ -130,6 +130,9 @@ type Setup interface {
 	Servers(tx *db.Tx, t *task.Row) ([]protocol.MCPServer, error)
 	// Text tells whose text a run of the task is given.
 	Text(tx *db.Tx, t *task.Row) (reach.Text, error)
+	// HeadRef returns the full name of the ref at which the commit of the task's checkout
+	// is; empty if a branch has it.
+	HeadRef(tx *db.Tx, t *task.Row) (string, error)
 	// OfFanout tells whether a task is a scout of a fan-out, which surveys a
 	// repository for a plan.
 	OfFanout(tx *db.Tx, taskID string) (bool, error)

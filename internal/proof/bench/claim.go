@@ -176,6 +176,7 @@ func (alone) Policy(tx *db.Tx, repoID string) (string, error) {
 func (alone) Notes(*db.Tx, *task.Row, string) ([]string, error)                       { return nil, nil }
 func (alone) Servers(*db.Tx, *task.Row) ([]protocol.MCPServer, error)                 { return nil, nil }
 func (alone) Text(*db.Tx, *task.Row) (reach.Text, error)                              { return reach.Account, nil }
+func (alone) HeadRef(*db.Tx, *task.Row) (string, error)                               { return "", nil }
 func (alone) OfFanout(*db.Tx, string) (bool, error)                                   { return false, nil }
 func (alone) SealKey(*db.Tx, string) (string, error)                                  { return "", nil }
 func (alone) FaultShown(_ *db.Tx, _, why string) (string, error)                      { return why, nil }
