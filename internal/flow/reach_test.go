@@ -238,6 +238,13 @@ func TestQuestionsOfRuns(t *testing.T) {
 				})
 			})
 			w.write(func(tx *db.Tx) error {
+				before, ok, err := question(tx, &made, reach.Action)
+				if before+"Which key?" != c.want && ok || ok != (c.want != "") {
+					t.Errorf("an action is asked for: %v, and begins with %q", ok, before)
+				}
+				if err != nil {
+					return err
+				}
 				all, err := questionsOf.All(tx, made.ID)
 				if got := strings.Join(all, "; "); got != c.want {
 					t.Errorf("people are asked %q, want %q", got, c.want)
