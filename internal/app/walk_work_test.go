@@ -3,6 +3,7 @@ package app
 import (
 	"pgregory.net/rapid"
 
+	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/protocol"
 )
@@ -95,7 +96,16 @@ func (m *walk) resumed(b blockerRow, out map[string]any) {
 		ok = is.InFlight() // the run that asked, or the one that does the work now
 	case "filed":
 		ok = is.Terminal() || is.Shipped()
-		m.owe("ask.filed", out["ask_id"].(string))
+		askID := out["ask_id"].(string)
+		m.owe("ask.filed", askID)
+		if was.Kind == task.KindCI { // the program of a check begins no work
+			m.owe("ask.escalated", askID)
+			m.see(func(tx *db.Tx) error {
+				raised, err := raisedOf.One(tx, askID)
+				m.owe("escalation.raised", raised)
+				return err
+			})
+		}
 	case "recorded":
 		ok = !is.Terminal() && is == was.Status
 	}
@@ -104,6 +114,8 @@ func (m *walk) resumed(b blockerRow, out map[string]any) {
 		m.fail("closing %+v of %+v says %v, and the task is %s", b, was, out, is)
 	}
 }
+
+var raisedOf = db.Q[string](`SELECT id FROM escalations WHERE ask_id = $1`)
 
 // submit fills in one field of a form.
 func (m *walk) submit() {
