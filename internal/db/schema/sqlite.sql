@@ -572,7 +572,7 @@ CREATE TABLE asks (
   session_id        TEXT,
   created_at        BIGINT NOT NULL,
   triaged_at        BIGINT
-, requested_by TEXT, count BIGINT NOT NULL DEFAULT 1, last_seen_at BIGINT);
+, requested_by TEXT, count BIGINT NOT NULL DEFAULT 1, last_seen_at BIGINT, strangers BOOLEAN NOT NULL DEFAULT FALSE, approved_by TEXT, budget_micros BIGINT);
 CREATE INDEX asks_list ON asks (account_id, created_at, id);
 CREATE INDEX asks_state ON asks (account_id, state, created_at, id);
 CREATE INDEX asks_repo ON asks (repo_id, created_at, id) WHERE repo_id IS NOT NULL;
@@ -1893,4 +1893,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (83, 212, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (84, 221, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (85, 222, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (86, 228, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (87, 230, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-OOE7GQJS.js";import"./chunk-FMKHGTGG.js";import"./chunk-27YEDQKC.js";import"./chunk-4MR2CZYJ.js";import"./chunk-XQQWDVU4.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-VJ5XGMKQ.js";import"./chunk-DWNP5UKU.js";import"./chunk-W4LMADH7.js";import"./chunk-WHT2BB46.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
