@@ -71,11 +71,15 @@ func accountCommands() []command {
 			done: "The token {id} is good for nothing any more.", earlier: rowBefore("token"),
 			next: "yardmaster token create makes another."},
 	), []command{byAddress(
-		act{words: "member invite", summary: "add a registered user, or invite an address", op: "member.invite",
+		act{words: "member invite", summary: "invite a registered user, or an address", op: "member.invite",
 			says: func(o occasion) (string, string) {
 				if login := plainText(mapOf(o.answer["member"])["login"]); login != "" {
 					return o.done("{member.login} belongs to the account now, as {member.role}."),
 						o.next("Undo: yardmaster member remove {member.login}")
+				}
+				if login := plainText(mapOf(o.answer["invitation"])["login"]); login != "" {
+					return o.done("{invitation.login} is invited, as {invitation.role}, if anybody has that login."),
+						o.next("They see it when they sign in, and accept. Undo: yardmaster invitation revoke {invitation.id}")
 				}
 				link := ""
 				if o.answer["link"] != nil {

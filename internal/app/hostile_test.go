@@ -19,6 +19,7 @@ import (
 // sessions are the rows that only a browser's session may call.
 var sessions = []string{
 	"account.active_account_switch", "auth.logout", "auth.reauth", "auth.ways", "auth.password_set", "member.leave",
+	"invitation.accept_mine", "invitation.joining_set",
 	"code_host.setup_page", "code_host.setup_begin", "code_host.setup_end",
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/grant"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/seed"
@@ -46,7 +47,13 @@ func TestNewOwnersWakeTheQueue(t *testing.T) {
 			{"made an owner", role("owner"), []string{y.acct}, y.acct},
 			{"none any more", role("member"), []string{y.acct}, ""},
 			{"removed, who was none", removed, nil, ""},
-			{"added as an owner", func() answer { return y.send("POST", "/v1/org/members", y.owner, `{"login": "gus", "role": "owner"}`) },
+			{"added as an owner", func() answer {
+				y.in(y.acct, func(tx *db.Tx) error {
+					_, err := people.SetAddedAtOnce(tx, gus, true)
+					return err
+				})
+				return y.send("POST", "/v1/org/members", y.owner, `{"login": "gus", "role": "owner"}`)
+			},
 				[]string{y.acct}, y.acct},
 			{"an owner elsewhere, too", func() answer {
 				y.in(second, func(tx *db.Tx) error {

@@ -16,12 +16,19 @@ type acceptedData struct {
 	Role   *policy.Role `json:"role" enum:"viewer,member,admin,owner" doc:"the role that it gave; null on a platform invitation"`
 }
 
+// joiningData is the data of joiningEvent.
+type joiningData struct {
+	AtOnce bool `json:"at_once" doc:"whether accounts may make the user a member without asking"`
+}
+
 // The events of an invitation. Every domain that withdraws an invitation records
 // RevokedEvent.
 var (
 	acceptedEvent = event.Declare[acceptedData]("invitation.accepted", audience, "The invitation was accepted.")
 	resentEvent   = event.Declare[event.None]("invitation.resent", event.Audience(policy.AdminReadUsers),
 		"The invitation was mailed again with a new link.")
+	joiningEvent = event.Declare[joiningData]("user.joining_set", audience,
+		"A person allowed accounts to make them a member without asking, or no longer.")
 	RevokedEvent = event.Declare[event.None]("invitation.revoked", audience, "The invitation was withdrawn.")
 )
 

@@ -4,6 +4,7 @@
 package invitation
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -42,10 +43,11 @@ const (
 
 // Invitation is an invitation without its link.
 type Invitation struct {
-	_          struct{}     `doc:"An offer by mail to join an account, or the platform."`
+	_          struct{}     `doc:"An offer to join an account, or the platform."`
 	ID         string       `json:"id" example:"inv_0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"id of the invitation, with the prefix inv_"`
 	Kind       string       `json:"kind" enum:"org_member,platform" doc:"org_member: into an account; platform: through the gate of the closed beta"`
-	Email      string       `json:"email" format:"email" doc:"the address it is for"`
+	Email      *string      `json:"email" format:"email" doc:"the address it is for; null: it is for a login"`
+	Login      *string      `json:"login" example:"null" doc:"the login it is for, whether or not anybody has it; null: it is for an address"`
 	Role       *policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"member" doc:"role in the account; null on a platform invitation"`
 	Status     string       `json:"status" enum:"pending,accepted,revoked,expired" doc:"expired: nobody accepted it in time"`
 	InvitedBy  *string      `json:"invited_by" format:"uuid" doc:"id of the user who invited; null: a machine or the platform did"`
@@ -130,10 +132,12 @@ type Offer struct {
 	Kind      string
 	AccountID string      // of OrgMember
 	Role      policy.Role // of OrgMember
-	Email     string
-	Bundle    Bundle // of Platform
-	Inviter   string // as the mail names them
-	Account   string // login of the account, for the mail
+	Email     string      // where the mail goes; empty: nobody is told
+	Login     string      // whom it is for by name, of OrgMember; empty: it is for Email
+	UserID    string      // who has Login; empty: nobody has
+	Bundle    Bundle      // of Platform
+	Inviter   string      // as the mail names them
+	Account   string      // login of the account, for the mail
 }
 
 // Send mails an invitation and returns it with its link. If the address has an
@@ -176,30 +180,41 @@ func (s *Service) send(tx *db.Tx, o Offer, arm db.QueryWith[armArgs, row]) (Sent
 	if u := policy.From(tx.Context()).UserID; u != "" {
 		by = &u
 	}
+	email := Address(o.Email)
+	var user *string
+	if o.Login != "" {
+		email = ""
+	}
+	if o.UserID != "" {
+		user = &o.UserID
+	}
 	r, ok, err := arm.Maybe(tx, armArgs{
-		ID: prefix + id.New(), Kind: o.Kind, AccountID: account, Email: Address(o.Email), Role: role, Bundle: db.JSON[Bundle]{V: o.Bundle},
-		TokenHash: seal.Hash(link), InvitedBy: by, CreatedAt: tx.Now, ExpiresAt: tx.Now.Add(life),
+		ID: prefix + id.New(), Kind: o.Kind, AccountID: account, Email: email, Login: o.Login, UserID: user, Role: role,
+		Bundle: db.JSON[Bundle]{V: o.Bundle}, TokenHash: seal.Hash(link), InvitedBy: by, CreatedAt: tx.Now, ExpiresAt: tx.Now.Add(life),
 	})
 	if err != nil || !ok {
 		return SentInvitation{}, false, err
 	}
-	sent, err := s.mailed(tx, r, link, o.Inviter, o.Account)
+	sent, err := s.mailed(tx, r, Address(o.Email), link, o.Inviter, o.Account)
 	return sent, true, err
 }
 
 // mailed puts the mail of an invitation into the outbox and returns the invitation
-// with its link.
-func (s *Service) mailed(tx *db.Tx, r row, secret, inviter, account string) (SentInvitation, error) {
+// with its link. Without an address nobody is told.
+func (s *Service) mailed(tx *db.Tx, r row, to, secret, inviter, account string) (SentInvitation, error) {
 	out := SentInvitation{Invitation: r.wire(tx.Now), Link: s.BaseURL + "/invite/" + secret}
 	what := "Yardmaster"
 	if r.Kind == OrgMember {
 		what = account + " on Yardmaster"
 	}
+	if to == "" {
+		return out, nil
+	}
 	return out, s.Mail.Post(tx, mail.Page{
 		Lead: inviter + " invites you to " + what + ".", Links: []mail.Link{{Label: "Accept the invitation", URL: out.Link}},
 		Notes: []string{fmt.Sprintf("The link works once, for %s, until %s. If you did not expect it, do nothing.",
-			r.Email, r.ExpiresAt.UTC().Format("2 January 2006"))},
-	}.Message(r.Email, "An invitation to "+what))
+			cmp.Or(r.Login, r.Email), r.ExpiresAt.UTC().Format("2 January 2006"))},
+	}.Message(to, "An invitation to "+what))
 }
 
 // prefix is the beginning of the id of every invitation.
@@ -221,11 +236,20 @@ func (r row) status(now time.Time) string {
 	return Pending
 }
 
+// given returns nil for an empty text.
+func given(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
 func (r row) wire(now time.Time) Invitation {
 	return Invitation{
 		ID:         r.ID,
 		Kind:       r.Kind,
-		Email:      r.Email,
+		Email:      given(r.Email),
+		Login:      given(r.Login),
 		Role:       r.Role,
 		Status:     r.status(now),
 		InvitedBy:  r.InvitedBy,

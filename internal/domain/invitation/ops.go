@@ -18,7 +18,7 @@ const group = "Organisation members, invitations, SSO"
 // Ops returns the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	accepted := op.Refusal{Status: 409, Slug: "already_accepted"}
-	return []op.Op{
+	return append(s.personal(), []op.Op{
 		op.New(op.Row{
 			ID:      "invitation.accept",
 			Method:  "POST",
@@ -28,7 +28,7 @@ func (s *Service) Ops() []op.Op {
 			Form:    true,
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
 			Summary: "Redeem an invitation for the signed-in user",
-			Doc: "Grants what the invitation is for if its address is the caller's own and it still holds. Otherwise it " +
+			Doc: "Grants what the invitation is for if it names the caller, or the caller's address, and still holds. Otherwise it " +
 				"grants nothing and says why: granted false is no error. A token that does not exist is 404.",
 		}, s.accept),
 		op.New(op.Row{
@@ -91,7 +91,7 @@ func (s *Service) Ops() []op.Op {
 			Summary: "Mail a platform invitation again with a new link, shown once; the old one dies",
 			Doc:     "Starts its 14 days anew. One that was accepted or revoked is refused.",
 		}, s.resend),
-	}
+	}...)
 }
 
 type acceptIn struct {
@@ -122,8 +122,13 @@ func (s *Service) Redeem(tx *db.Tx, token, user string) (out Acceptance, err err
 	if !ok {
 		return out, fault.Missing("invitation")
 	}
+	return s.redeem(tx, r, user, r.refusal(tx, user, email))
+}
+
+// redeem grants a user what an invitation gives, unless there is a reason against it.
+func (s *Service) redeem(tx *db.Tx, r row, user, why string) (out Acceptance, err error) {
 	out = Acceptance{InvitationID: r.ID, Kind: r.Kind}
-	if why := r.refusal(tx, email); why != "" {
+	if why != "" {
 		out.Reason = &why
 		return out, nil
 	}
@@ -140,18 +145,33 @@ func (s *Service) Redeem(tx *db.Tx, token, user string) (out Acceptance, err err
 	return out, acceptedEvent.Record(tx, about, acceptedData{Kind: r.Kind, UserID: user, Role: r.Role})
 }
 
-// refusal returns the reason why an invitation gives nothing to the owner of an
+// refusal returns the reason why an invitation gives nothing to a user with an
 // address, or "".
-func (r row) refusal(tx *db.Tx, email string) string {
-	switch status := r.status(tx.Now); {
-	case Address(email) != r.Email:
+func (r row) refusal(tx *db.Tx, user, email string) string {
+	if !r.isFor(user, email) {
 		return "other_address"
-	case status == Accepted:
+	}
+	return r.spent(tx)
+}
+
+// isFor tells whether an invitation is for a user, or for the user's address.
+func (r row) isFor(user, email string) bool {
+	if r.Login != "" {
+		return r.UserID != nil && *r.UserID == user
+	}
+	return Address(email) == r.Email
+}
+
+// spent returns the reason why an invitation gives nothing to anybody any more, or "".
+func (r row) spent(tx *db.Tx) string {
+	switch status := r.status(tx.Now); status {
+	case Pending:
+		return ""
+	case Accepted:
 		return "already_accepted"
-	case status != Pending:
+	default:
 		return status
 	}
-	return ""
 }
 
 // grant gives the user the place in the account or the access to the platform, unless
@@ -235,7 +255,7 @@ func (s *Service) resend(ctx context.Context, in idIn) (out SentInvitation, err 
 		if r, err = rearm.One(tx, r.ID, seal.Hash(secret), tx.Now.Add(platformLife)); err != nil {
 			return err
 		}
-		if out, err = s.mailed(tx, r, secret, "Yardmaster", ""); err != nil {
+		if out, err = s.mailed(tx, r, r.Email, secret, "Yardmaster", ""); err != nil {
 			return err
 		}
 		return resentEvent.Operated(tx, event.Subject{ID: r.ID}, event.None{}, map[string]any{"email": r.Email})

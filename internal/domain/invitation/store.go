@@ -8,11 +8,16 @@ import (
 	"yardmaster/internal/policy"
 )
 
+// columns are those of a row.
+const columns = `id, kind, account_id, email, login, user_id, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at`
+
 type row struct {
 	ID         string
 	Kind       string
 	AccountID  *string
-	Email      string
+	Email      string  // empty: it is for a login
+	Login      string  // empty: it is for an address
+	UserID     *string // who has the login; nil: nobody has, or it is for an address
 	Role       *policy.Role
 	Bundle     db.JSON[Bundle]
 	InvitedBy  *string
@@ -23,35 +28,39 @@ type row struct {
 }
 
 var (
-	arm = db.QWith[armArgs, row](`INSERT INTO invitations (id, kind, account_id, email, role, bundle, token_hash, invited_by, created_at,
-		expires_at)
-		VALUES (:id, :kind, :account_id, :email, :role, :bundle, :token_hash, :invited_by, :created_at, :expires_at)
-		ON CONFLICT (COALESCE(account_id, ''), email) WHERE accepted_at IS NULL AND revoked_at IS NULL
-		DO UPDATE SET role = excluded.role, bundle = excluded.bundle, token_hash = excluded.token_hash, invited_by = excluded.invited_by,
-		expires_at = excluded.expires_at
-		RETURNING id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at`)
-	armOnce = db.QWith[armArgs, row](`INSERT INTO invitations (id, kind, account_id, email, role, bundle, token_hash, invited_by,
+	arm = db.QWith[armArgs, row](`INSERT INTO invitations (id, kind, account_id, email, login, user_id, role, bundle, token_hash, invited_by,
 		created_at, expires_at)
-		VALUES (:id, :kind, :account_id, :email, :role, :bundle, :token_hash, :invited_by, :created_at, :expires_at)
-		ON CONFLICT (COALESCE(account_id, ''), email) WHERE accepted_at IS NULL AND revoked_at IS NULL
-		DO UPDATE SET role = excluded.role, bundle = excluded.bundle, token_hash = excluded.token_hash, invited_by = excluded.invited_by,
+		VALUES (:id, :kind, :account_id, :email, :login, :user_id, :role, :bundle, :token_hash, :invited_by, :created_at, :expires_at)
+		ON CONFLICT (COALESCE(account_id, ''), email, login) WHERE accepted_at IS NULL AND revoked_at IS NULL
+		DO UPDATE SET user_id = excluded.user_id, role = excluded.role, bundle = excluded.bundle, token_hash = excluded.token_hash, invited_by = excluded.invited_by,
+		expires_at = excluded.expires_at
+		RETURNING ` + columns)
+	armOnce = db.QWith[armArgs, row](`INSERT INTO invitations (id, kind, account_id, email, login, user_id, role, bundle, token_hash, invited_by,
+		created_at, expires_at)
+		VALUES (:id, :kind, :account_id, :email, :login, :user_id, :role, :bundle, :token_hash, :invited_by, :created_at, :expires_at)
+		ON CONFLICT (COALESCE(account_id, ''), email, login) WHERE accepted_at IS NULL AND revoked_at IS NULL
+		DO UPDATE SET user_id = excluded.user_id, role = excluded.role, bundle = excluded.bundle, token_hash = excluded.token_hash, invited_by = excluded.invited_by,
 		expires_at = excluded.expires_at
 		WHERE invitations.expires_at <= :created_at
-		RETURNING id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at`)
+		RETURNING ` + columns)
 	waits = db.Q[string](`SELECT id FROM invitations
 		WHERE kind = $1 AND account_id IS NULL AND email = $2 AND accepted_at IS NULL AND revoked_at IS NULL`)
 	empty = db.S(`UPDATE invitations SET bundle = '{}'
 		WHERE kind = 'platform' AND email = $1 AND accepted_at IS NULL AND revoked_at IS NULL`)
 	rearm = db.Q[row](`UPDATE invitations SET token_hash = $2, expires_at = $3 WHERE id = $1
-		RETURNING id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at`)
-	memberByID = db.Q[row](`SELECT id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at
+		RETURNING ` + columns)
+	memberByID = db.Q[row](`SELECT ` + columns + `
 		FROM invitations WHERE account_id = $1 AND id = $2`).ForUpdate()
-	platformByID = db.Q[row](`SELECT id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at
+	platformByID = db.Q[row](`SELECT ` + columns + `
 		FROM invitations WHERE kind = 'platform' AND id = $1`).ForUpdate()
-	byHash = db.Q[row](`SELECT id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at
+	byHash = db.Q[row](`SELECT ` + columns + `
 		FROM invitations WHERE token_hash = $1`).ForUpdate()
-	seen = db.Q[row](`SELECT id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at
+	seen = db.Q[row](`SELECT ` + columns + `
 		FROM invitations WHERE token_hash = $1`)
+	// openOf lists what a user may accept without a link.
+	openOf = db.Q[row](`SELECT ` + columns + ` FROM invitations
+		WHERE user_id = $1 AND accepted_at IS NULL AND revoked_at IS NULL AND expires_at > $2 ORDER BY created_at DESC, id DESC`)
+	byIDOf  = db.Q[row](`SELECT ` + columns + ` FROM invitations WHERE id = $1 AND user_id = $2`).ForUpdate()
 	accept  = db.S(`UPDATE invitations SET accepted_at = $2, accepted_by = $3 WHERE id = $1`)
 	revoke  = db.S(`UPDATE invitations SET revoked_at = $2 WHERE id = $1`)
 	openFor = db.Q[int64](`SELECT COUNT(*) FROM invitations
@@ -59,7 +68,7 @@ var (
 )
 
 func list(tx *db.Tx, p op.PageIn) ([]row, error) {
-	b := db.Build(`SELECT id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at
+	b := db.Build(`SELECT `+columns+`
 		FROM invitations WHERE kind = `, Platform)
 	switch p.Want("status") {
 	case Pending:
@@ -79,7 +88,7 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 
 // listMembers reads a page of the invitations to tx.Account.
 func listMembers(tx *db.Tx, p op.PageIn) ([]row, error) {
-	b := db.Build(`SELECT id, kind, account_id, email, role, bundle, invited_by, created_at, expires_at, accepted_at, revoked_at
+	b := db.Build(`SELECT `+columns+`
 		FROM invitations WHERE account_id = `, tx.Account)
 	return db.NewestFirst[row](tx, b, p)
 }
@@ -90,6 +99,8 @@ type armArgs struct {
 	Kind      string
 	AccountID *string
 	Email     string
+	Login     string
+	UserID    *string
 	Role      *policy.Role
 	Bundle    db.JSON[Bundle]
 	TokenHash string

@@ -20,7 +20,8 @@ type (
 		Role policy.Role `json:"role" enum:"viewer,member,admin,owner" doc:"role of the member, or of the former one"`
 	}
 	invitedData struct {
-		Email string      `json:"email" doc:"the address that the invitation is for"`
+		Email string      `json:"email" doc:"the address that the invitation is for; empty: it is for a login"`
+		Login string      `json:"login,omitempty" doc:"the login that the invitation is for, whether or not anybody has it"`
 		Role  policy.Role `json:"role" enum:"viewer,member,admin,owner" doc:"the role that it gives"`
 	}
 )

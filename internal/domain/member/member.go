@@ -29,14 +29,15 @@ func wire(m people.Member) OrgMember {
 	return OrgMember{UserID: m.UserID, Login: m.Login, Name: m.Name, AvatarURL: m.AvatarURL, Role: m.Role, JoinedAt: m.JoinedAt}
 }
 
-// Invited is the answer of member.invite. A registered user becomes a member at once;
-// an address gets an invitation whose link is shown only here.
+// Invited is the answer of member.invite. A user who allows it becomes a member at once;
+// any other login, and an address, gets an invitation. The link of one to an address is
+// shown only here.
 type Invited struct {
 	_          struct{}               `doc:"Whom member.invite brought in, and how." schema:"Invited"`
-	Kind       string                 `json:"kind" enum:"added,invited" doc:"added: a member at once; invited: has a link to accept"`
+	Kind       string                 `json:"kind" enum:"added,invited" doc:"added: a member at once; invited: has to accept"`
 	Member     *OrgMember             `json:"member" doc:"the new member; null when invited"`
 	Invitation *invitation.Invitation `json:"invitation" example:"null" doc:"the invitation; null when added"`
-	Link       *string                `json:"link" format:"uri" example:"null" doc:"address that accepts the invitation, shown this once; null when added"`
+	Link       *string                `json:"link" format:"uri" example:"null" doc:"address that accepts an invitation by address, shown this once; otherwise null"`
 }
 
 // Left is the answer of member.leave.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
@@ -43,14 +44,15 @@ func (s *Service) Ops() []op.Op {
 			Refuses: []op.Refusal{
 				owner,
 				{Status: 409, Slug: "already_member"},
-				{Status: 404, Slug: "not-found"},
 				{Status: 429, Slug: "rate-limited"},
 			},
-			Summary: "Add a registered user by login, who is told by mail, or invite an e-mail address with a one-time link, " +
+			Summary: "Invite a registered user by login, who is told by mail, or an e-mail address with a one-time link, " +
 				"shown once and mailed",
-			Doc: "Send login or email. A login makes its user a member at once, at a limited pace; an address gets an " +
-				"invitation for 7 days, and whoever signs in with that address and accepts becomes a member. Refused for " +
-				"somebody who is a member, and, for the role owner, to all but owners.",
+			Doc: "Send login or email. A user who allows it (invitation.joining_set) becomes a member at once. Any other login " +
+				"gets an invitation for 7 days, at a limited pace; its user sees it at invitation.mine and in a mail, and accepts. " +
+				"The answer does not tell whether anybody has the login. An address gets an invitation for 7 days, and whoever " +
+				"signs in with that address and accepts becomes a member. Refused for somebody who is a member, and, for the role " +
+				"owner, to all but owners.",
 		}, s.invite),
 		op.New(op.Row{
 			ID:      "member.set_role",
@@ -125,7 +127,7 @@ func (s *Service) list(ctx context.Context, _ op.None) (op.Page[OrgMember], erro
 }
 
 type inviteIn struct {
-	Login string      `json:"login,omitempty" maxLength:"39" example:"ada" doc:"login of a registered user, who is added at once; this or email"`
+	Login string      `json:"login,omitempty" maxLength:"39" pattern:"^[A-Za-z0-9-]+$" says:"must be a login: letters, digits and hyphens" example:"ada" doc:"login of a registered user; this or email"`
 	Email string      `json:"email,omitempty" maxLength:"254" pattern:"^[^@\\s<>]+@[^@\\s<>]+$" says:"must be an e-mail address" format:"email" doc:"address of anybody, who is sent a link; this or login"`
 	Role  policy.Role `json:"role,omitempty" enum:"viewer,member,admin,owner" doc:"what they may do; member unless given"`
 }
@@ -141,15 +143,15 @@ func (s *Service) invite(ctx context.Context, in inviteIn) (out Invited, err err
 		return out, err
 	}
 	if in.Login != "" {
-		// A caller who may add people can find out which logins exist. The limit
-		// makes that slow.
+		// The limit bounds the mails that a person gets, and the rows of logins that
+		// nobody has.
 		if after, ok := s.Tries.Take(policy.From(ctx).AccountID); !ok {
-			return out, fault.New(fault.RateLimited, "", "This account has added people by login too often within a minute.").After(after)
+			return out, fault.New(fault.RateLimited, "", "This account has invited people by login too often within a minute.").After(after)
 		}
 	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if in.Login != "" {
-			out, err = s.add(tx, in.Login, in.Role)
+			out, err = s.byLogin(tx, strings.ToLower(in.Login), in.Role)
 		} else {
 			out, err = s.mail(tx, in.Email, in.Role)
 		}
@@ -162,15 +164,30 @@ func alreadyMember() error {
 	return fault.Reason("already_member", "They are a member already; change their role instead.")
 }
 
-func (s *Service) add(tx *db.Tx, login string, role policy.Role) (out Invited, err error) {
-	user, ok, err := people.UserByLogin(tx, login)
+// byLogin invites whoever has a login, or makes them a member if they allow that. What
+// it answers and stores is the same whether or not anybody has the login.
+func (s *Service) byLogin(tx *db.Tx, login string, role policy.Role) (out Invited, err error) {
+	user, _, err := people.UserByLogin(tx, login)
 	if err != nil {
 		return out, err
 	}
-	if !ok {
-		return out, fault.Missing("user")
+	if _, member, err := people.Role(tx, tx.Account, user.ID); err != nil {
+		return out, err
+	} else if member {
+		return out, alreadyMember()
 	}
-	if ok, err = s.Invites.Join(tx, tx.Account, user.ID, role); err != nil {
+	if atOnce, err := people.AddedAtOnce(tx, user.ID); err != nil {
+		return out, err
+	} else if atOnce {
+		return s.add(tx, user, role)
+	}
+	out, err = s.send(tx, invitation.Offer{Login: login, UserID: user.ID, Email: user.Email}, role)
+	out.Link = nil // it went to the person alone
+	return out, err
+}
+
+func (s *Service) add(tx *db.Tx, user people.User, role policy.Role) (out Invited, err error) {
+	if ok, err := s.Invites.Join(tx, tx.Account, user.ID, role); err != nil {
 		return out, err
 	} else if !ok {
 		return out, alreadyMember()
@@ -207,7 +224,12 @@ func (s *Service) mail(tx *db.Tx, email string, role policy.Role) (out Invited, 
 	} else if ok {
 		return out, alreadyMember()
 	}
-	offer := invitation.Offer{Kind: invitation.OrgMember, AccountID: tx.Account, Role: role, Email: email}
+	return s.send(tx, invitation.Offer{Email: email}, role)
+}
+
+// send sends an invitation to tx.Account.
+func (s *Service) send(tx *db.Tx, offer invitation.Offer, role policy.Role) (out Invited, err error) {
+	offer.Kind, offer.AccountID, offer.Role = invitation.OrgMember, tx.Account, role
 	if offer.Account, offer.Inviter, err = names(tx, policy.From(tx.Context()).UserID); err != nil {
 		return out, err
 	}
@@ -217,7 +239,15 @@ func (s *Service) mail(tx *db.Tx, email string, role policy.Role) (out Invited, 
 		return out, err
 	}
 	return Invited{Kind: "invited", Invitation: &sent.Invitation, Link: &sent.Link},
-		invitedEvent.Record(tx, event.Subject{ID: sent.Invitation.ID}, invitedData{Email: sent.Invitation.Email, Role: role})
+		invitedEvent.Record(tx, event.Subject{ID: sent.Invitation.ID}, invitedData{Email: mailTo(offer), Login: offer.Login, Role: role})
+}
+
+// mailTo returns the address that an offer names; empty: it names a login.
+func mailTo(o invitation.Offer) string {
+	if o.Login != "" {
+		return ""
+	}
+	return invitation.Address(o.Email)
 }
 
 type setRoleIn struct {

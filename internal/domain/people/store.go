@@ -24,6 +24,8 @@ var (
 		approved_at, created_at)
 		VALUES (:id, :login, :name, :email, :avatar_url, :password_hash, :platform_admin, :approved_at, :created_at)`)
 	acceptTerms = db.S(`UPDATE users SET tos_version = $2, tos_accepted_at = $3 WHERE id = $1`)
+	addedAtOnce = db.Q[bool](`SELECT added_at_once FROM users WHERE id = $1`)
+	setAtOnce   = db.S(`UPDATE users SET added_at_once = $2 WHERE id = $1 AND added_at_once <> $2`)
 	approve     = db.S(`UPDATE users SET approved_at = $2 WHERE id = $1 AND approved_at IS NULL`)
 	suspend     = db.S(`UPDATE users SET approved_at = NULL WHERE id = $1 AND approved_at IS NOT NULL`)
 	operators   = db.Q[string](`SELECT id FROM users WHERE platform_admin = TRUE AND approved_at IS NOT NULL ORDER BY id`).ForUpdate()

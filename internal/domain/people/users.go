@@ -96,6 +96,19 @@ func AcceptTerms(tx *db.Tx, userID, version string) error {
 	return err
 }
 
+// AddedAtOnce tells whether a user allows accounts to make them a member without asking. It
+// returns false if there is no such user.
+func AddedAtOnce(tx *db.Tx, userID string) (bool, error) {
+	allowed, _, err := addedAtOnce.Maybe(tx, userID)
+	return allowed, err
+}
+
+// SetAddedAtOnce sets what AddedAtOnce tells. It returns false if nothing changes.
+func SetAddedAtOnce(tx *db.Tx, userID string, allowed bool) (bool, error) {
+	n, err := setAtOnce.Exec(tx, userID, allowed)
+	return n > 0, err
+}
+
 // NoteSignIn records that a user has signed in at the transaction's time.
 func NoteSignIn(tx *db.Tx, userID string) error {
 	_, err := noteSignIn.Exec(tx, userID, tx.Micros())

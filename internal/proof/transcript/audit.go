@@ -188,6 +188,8 @@ var unaudited = map[string]string{
 // ofSessions lists the tools that succeed for no token, and why.
 var ofSessions = map[string]string{
 	"member.leave":                  "takes a person out of an account, who is at their browser",
+	"invitation.accept_mine":        "a person accepts it themself, at their browser",
+	"invitation.joining_set":        "a person allows it themself, at their browser",
 	"account.active_account_switch": "turns a session to another account; a token is of one for life",
 	"operator_token.issue":          "wants a fresh sign-in, which a token has none of",
 }

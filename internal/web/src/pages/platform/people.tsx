@@ -174,7 +174,7 @@ function Invitations(p: { link: (l: Link) => void }) {
         row={(i) => (
           <>
             <div>
-              <p>{inert(i.email)}</p>
+              <p>{inert(i.email ?? "")}</p>
               <p class="dim">
                 sent <Time at={i.created_at} />, ends <Time at={i.expires_at} />
               </p>
@@ -187,7 +187,7 @@ function Invitations(p: { link: (l: Link) => void }) {
                   input={{ invitationId: i.id }}
                   confirm="Mail a new link? The old one dies."
                   done={(o) => {
-                    p.link({ text: o.link, to: i.email });
+                    p.link({ text: o.link, to: i.email ?? "" });
                     again();
                     return "Sent anew.";
                   }}

@@ -99,7 +99,10 @@ export default function Members() {
         }}
         done={(o) => {
           if (o.link) setLink({ text: o.link, to: o.invitation?.email ?? "" });
-          else tell("They are a member now.");
+          else
+            tell(
+              o.member ? "They are a member now." : "Invited, if anybody has that login. They see it here, and accept.",
+            );
           again();
         }}
       >
@@ -130,7 +133,7 @@ export default function Members() {
           <>
             <div>
               <p>
-                {inert(i.email)} <span class="dim">as {i.role}</span>
+                {inert(i.email ?? i.login ?? "")} <span class="dim">as {i.role}</span>
               </p>
               <p class="dim">
                 invited <Time at={i.created_at} />

@@ -17,6 +17,7 @@ import {
   selfSystemPromptSet,
 } from "../../client.gen";
 import { Runners } from "../../cards/runners";
+import { Asked } from "../../cards/asked";
 import { Password } from "../../cards/signin";
 import { useOne } from "../../list";
 import { load, may, me } from "../../session";
@@ -100,6 +101,7 @@ export default function You() {
       {may(selfSystemPromptGet) && <Prompt />}
       {may(selfGithubTokenGet) && <HostToken />}
       {may(selfRunnerList) && <Runners />}
+      {m.credential.kind === "session" && <Asked />}
       <h2>Organisations</h2>
       <ul class="cards" aria-label="Organisations">
         {m.memberships.map((x) => (
