@@ -138,7 +138,11 @@ func assemble(o *app.Op, inputs []given) (path string, body any, err error) {
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
-	if len(members) > 0 {
+	takesBody := false
+	for _, where := range o.Input() {
+		takesBody = takesBody || where == "body"
+	}
+	if len(members) > 0 || takesBody { // {} is not the same as no body: see op.Bodied
 		body = members
 	}
 	return path, body, nil

@@ -33,6 +33,9 @@ func (o *Op) body(c *Call, in any, e *errs) (map[string]bool, error) {
 		return nil, err
 	}
 	if b.Len() == 0 {
+		if p, ok := in.(interface{ bodyless() }); ok {
+			p.bodyless()
+		}
 		return map[string]bool{}, nil // bind names every required field as missing
 	}
 	media, _, err := mime.ParseMediaType(c.ContentType)
@@ -44,6 +47,13 @@ func (o *Op) body(c *Call, in any, e *errs) (map[string]bool, error) {
 	}
 	return o.decode(b.Bytes(), in, e)
 }
+
+// Bodied is embedded in the In of a row for which no body is something else than {}.
+type Bodied struct {
+	NoBody bool `json:"-"` // no body was sent
+}
+
+func (b *Bodied) bodyless() { b.NoBody = true }
 
 func isJSON(contentType string) bool {
 	media, _, err := mime.ParseMediaType(contentType)

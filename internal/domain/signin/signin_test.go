@@ -218,6 +218,7 @@ func TestTokens(t *testing.T) {
 			if err := errors.Join(err, other, third); err != nil {
 				return err
 			}
+			later := tx.Now.Add(time.Hour)
 			everything := policy.Owner.Ceiling() | policy.PlatformRead | policy.OperatorOnly
 			for _, m := range []struct {
 				into *string
@@ -229,7 +230,7 @@ func TestTokens(t *testing.T) {
 				{&operator, policy.Operator, "root"},
 				{&former, policy.Operator, "ada"},
 			} {
-				made, err := token.Mint(tx, m.kind, m.user, nil, everything, nil)
+				made, err := token.Mint(tx, m.kind, m.user, nil, everything, &later)
 				if err != nil {
 					return err
 				}

@@ -29,7 +29,10 @@ func (s *Service) Ops() []op.Op {
 			NoStore: true,
 			Summary: "Mint a personal access token; its plaintext is shown once",
 			Doc: "The token acts for whoever mints it, in this account alone, with the scopes asked for, none of which may " +
-				"go beyond mintable_scopes. Only its hash is kept: the plaintext cannot be shown again.",
+				"go beyond mintable_scopes. Without scopes it has those of the minter's role. Scopes over the whole platform " +
+				"(admin:read:…) have to be named, and expires_in_days of at most 90 with them. Without any body it has all of " +
+				"mintable_scopes, and ends after 30 days if that holds scopes over the platform. Only its hash is kept: the " +
+				"plaintext cannot be shown again.",
 		}, s.mint),
 		op.New(op.Row{
 			ID:      "token.list",
@@ -77,15 +80,22 @@ func (s *Service) Ops() []op.Op {
 }
 
 type mintIn struct {
-	Scopes        []string `json:"scopes,omitempty" maxItems:"64" example:"[\"read:tasks\",\"write:tasks\"]" doc:"what it may do: a subset of mintable_scopes; left out: all of them"`
+	op.Bodied
+	Scopes        []string `json:"scopes,omitempty" maxItems:"64" example:"[\"read:tasks\",\"write:tasks\"]" doc:"what it may do: a subset of mintable_scopes; left out: those of the role"`
 	Name          *string  `json:"name" maxLength:"100" example:"nightly" doc:"name to tell it by; null or left out: none"`
-	ExpiresInDays *int     `json:"expires_in_days" minimum:"1" maximum:"365" example:"90" doc:"after how many days it ends; left out: never"`
+	ExpiresInDays *int     `json:"expires_in_days" minimum:"1" maximum:"365" example:"90" doc:"after how many days it ends, with scopes over the platform at most 90; left out: never"`
 }
 
 func (s *Service) mint(ctx context.Context, in mintIn) (MintedToken, error) {
 	a := policy.From(ctx)
 	ceiling := mintable(a)
-	want := ceiling
+	want := ceiling &^ policy.PlatformRead
+	if in.NoBody {
+		want = ceiling
+		if days := int(bodylessLife / day); want&policy.PlatformRead != 0 {
+			in.ExpiresInDays = &days
+		}
+	}
 	if in.Scopes != nil {
 		var unknown []string
 		if want, unknown = policy.ParseScopes(in.Scopes); len(unknown) > 0 {
@@ -102,8 +112,15 @@ func (s *Service) mint(ctx context.Context, in mintIn) (MintedToken, error) {
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {
 		var expires *time.Time
 		if in.ExpiresInDays != nil {
-			t := tx.Now.AddDate(0, 0, *in.ExpiresInDays)
+			t := tx.Now.Add(time.Duration(*in.ExpiresInDays) * day)
+			if in.NoBody && !a.ExpiresAt.IsZero() && a.ExpiresAt.Before(t) {
+				t = a.ExpiresAt
+			}
 			expires = &t
+		}
+		if want&policy.PlatformRead != 0 && !a.ExpiresAt.IsZero() && expires != nil && expires.After(a.ExpiresAt) &&
+			a.Credential == policy.PAT {
+			return fault.Field("expires_in_days", "must not go beyond the end of the token that mints it, with scopes over the platform")
 		}
 		var err error
 		out, err = Mint(tx, policy.PAT, a.UserID, in.Name, want, expires)
@@ -113,8 +130,14 @@ func (s *Service) mint(ctx context.Context, in mintIn) (MintedToken, error) {
 }
 
 // Mint makes a token in tx.Account and records the event. An operator token is
-// recorded on the platform's record, because it has no rights in the account.
+// recorded on the platform's record, because it has no rights in the account. A token
+// with scopes over the platform needs an end within platformLife; Mint returns a
+// fault.Invalid about expires_in_days otherwise.
 func Mint(tx *db.Tx, kind policy.Credential, userID string, name *string, scopes policy.Set, expires *time.Time) (MintedToken, error) {
+	if kind == policy.PAT && scopes&policy.PlatformRead != 0 && (expires == nil || expires.Sub(tx.Now) > platformLife) {
+		return MintedToken{}, fault.Field("expires_in_days", "must be at most 90 with scopes over the whole platform: "+
+			(scopes & policy.PlatformRead).Names()[0])
+	}
 	plain := id.Secret(id.PAT)
 	out := MintedToken{ID: id.New(), Name: name, Prefix: plain[:len(id.PAT)+4], Scopes: scopes.Names(), ExpiresISO: expires, Token: plain}
 	var user *string

@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/policy"
 )
 
 type row struct {
@@ -20,6 +21,12 @@ type row struct {
 }
 
 func (r row) token() Token {
+	scopes, _ := policy.ParseScopes(r.Scopes.V)
+	var advice *string
+	if scopes&policy.PlatformRead != 0 && r.ExpiresAt == nil && r.RevokedAt == nil {
+		text := endless
+		advice = &text
+	}
 	return Token{
 		ID:         r.ID,
 		Name:       r.Name,
@@ -29,6 +36,7 @@ func (r row) token() Token {
 		Revoked:    r.RevokedAt != nil,
 		CreatedAt:  r.CreatedAt,
 		LastUsedAt: r.LastUsedAt,
+		Advice:     advice,
 	}
 }
 

@@ -22,6 +22,7 @@ type Token struct {
 	Revoked    bool       `json:"revoked" example:"false" doc:"whether it was revoked"`
 	CreatedAt  time.Time  `json:"created_at" doc:"when it was minted"`
 	LastUsedAt *time.Time `json:"last_used_at" example:"null" doc:"when it was last used, to within a few minutes; null: never"`
+	Advice     *string    `json:"advice" example:"null" doc:"what its owner should do about it; null: nothing"`
 }
 
 // MintedToken is the answer of token.mint, the only place that shows the plaintext.
@@ -54,6 +55,18 @@ func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
 }
+
+// Lifetimes of tokens with scopes over the platform: the longest, and the one of a token
+// that is minted without a body.
+const (
+	day          = 24 * time.Hour
+	platformLife = 90 * day
+	bodylessLife = 30 * day
+)
+
+// endless is the advice about a token from before such tokens had to have an end.
+const endless = "It may look at all accounts of the server, and never ends. Revoke it, and mint one without the scopes admin:read:… " +
+	"or with an end."
 
 // mintable returns the scopes that an actor may put on a new token: the actor's own
 // without those of operators, and none at all without write:account.

@@ -9,12 +9,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/seed"
@@ -99,22 +101,36 @@ func TestMintCeilings(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *roster) {
 		const admin = "read:account write:account read:tasks admin:read:platform admin:grants"
 		for body, want := range map[string]string{
-			`{}`:                           "read:account write:account read:tasks admin:read:platform",
-			`{"scopes": ["read:tasks"]}`:   "read:tasks",
-			`{"scopes": ["write:tasks"]}`:  "",
-			`{"scopes": ["admin:grants"]}`: "",
-			`{"scopes": ["read:tasks", "write:billing"]}`: "",
-			`{"scopes": ["read:everything"]}`:             "",
-			`{"scopes": []}`:                              "",
-			`{"expires_in_days": 366}`:                    "",
-			`{"expires_in_days": 0}`:                      "",
+			``:                                       "read:account write:account read:tasks admin:read:platform",
+			`{}`:                                     "read:account write:account read:tasks",
+			`{"name": "ci", "expires_in_days": 365}`: "read:account write:account read:tasks",
+			`{"scopes": ["admin:read:platform"], "expires_in_days": 90}`:   "admin:read:platform",
+			`{"scopes": ["admin:read:platform"], "expires_in_days": 91}`:   "",
+			`{"scopes": ["read:tasks", "admin:read:platform"]}`:            "",
+			`{"scopes": ["admin:read:platform"], "expires_in_days": null}`: "",
+			`{"scopes": ["read:tasks"]}`:                                   "read:tasks",
+			`{"scopes": ["write:tasks"]}`:                                  "",
+			`{"scopes": ["admin:grants"]}`:                                 "",
+			`{"scopes": ["read:tasks", "write:billing"]}`:                  "",
+			`{"scopes": ["read:everything"]}`:                              "",
+			`{"scopes": []}`:                                               "",
+			`{"expires_in_days": 366}`:                                     "",
+			`{"expires_in_days": 0}`:                                       "",
 		} {
 			if want == "" {
-				r.call("acme", admin, 400, "POST", "/v1/tokens", body, nil)
+				var p struct{ Errors map[string][]string }
+				r.call("acme", admin, 400, "POST", "/v1/tokens", body, &p)
+				if strings.Contains(body, "admin:read:platform") && p.Errors["expires_in_days"] == nil {
+					t.Errorf("%s is refused for %v", body, p.Errors)
+				}
 				continue
 			}
 			var m MintedToken
 			r.call("acme", admin, 201, "POST", "/v1/tokens", body, &m)
+			if lasts := m.ExpiresISO; strings.Contains(want, "admin:") && (lasts == nil || time.Until(*lasts) > 90*24*time.Hour ||
+				body == "" && time.Until(*lasts) > 30*24*time.Hour) {
+				t.Errorf("%s ends at %v", body, lasts)
+			}
 			if got := strings.Join(m.Scopes, " "); got != want || !id.Checked(id.PAT, m.Token) || !strings.HasPrefix(m.Token, m.Prefix) {
 				t.Errorf("%s mints %+v, want %q", body, m, want)
 			}
@@ -122,8 +138,48 @@ func TestMintCeilings(t *testing.T) {
 		r.call("acme", "read:account read:tasks", 403, "POST", "/v1/tokens", `{"scopes": ["read:tasks"]}`, nil)
 		var list Roster
 		if r.call("acme", "read:account read:tasks", 200, "GET", "/v1/tokens", "", &list); len(list.MintableScopes) != 0 ||
-			len(list.Data) != 2 {
+			len(list.Data) != 5 {
 			t.Errorf("who may not mint sees %+v", list)
+		}
+	})
+}
+
+// TestPlatformScopesEnd holds that a token with scopes over the platform mints none that
+// outlives it, and that the owner of one from before, without an end, is told.
+func TestPlatformScopesEnd(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, r *roster) {
+		scopes := policy.Scopes(policy.ReadAccount, policy.WriteAccount, policy.AdminReadUsers)
+		by := func(c policy.Credential, days int, body mintIn) error {
+			a := policy.Actor{Credential: c, AccountID: "acme", Scopes: scopes, ExpiresAt: time.Now().Add(time.Duration(days) * day)}
+			_, err := r.mint(db.WithAccount(policy.With(context.Background(), a), "acme"), body)
+			return err
+		}
+		ninety, ten := 90, 10
+		want := scopes.Names()
+		if err := by(policy.PAT, 11, mintIn{Scopes: want, ExpiresInDays: &ten}); err != nil {
+			t.Errorf("one that ends before: %v", err)
+		}
+		if err := by(policy.PAT, 11, mintIn{Scopes: want, ExpiresInDays: &ninety}); !fault.IsKind(err, fault.Invalid) {
+			t.Errorf("one that outlives its minter: %v", err)
+		}
+		if err := by(policy.PAT, 11, mintIn{Bodied: op.Bodied{NoBody: true}}); err != nil {
+			t.Errorf("one without a body: %v", err)
+		}
+		if err := by(policy.Session, 11, mintIn{Scopes: want, ExpiresInDays: &ninety}); err != nil {
+			t.Errorf("a session's: %v", err)
+		}
+		r.write("acme", func(tx *db.Tx) error {
+			_, err := insert.Exec(tx, insertArgs{ID: id.New(), AccountID: "acme", Kind: string(policy.PAT), Hash: "h",
+				Scopes: db.JSON[[]string]{V: want}, CreatedAt: tx.Micros() + 1})
+			return err
+		})
+		var list Roster
+		r.call("acme", "read:account", 200, "GET", "/v1/tokens", "", &list)
+		for i, row := range list.Data {
+			if (row.Advice != nil) != (i == 0) {
+				t.Errorf("the advice about %+v", row)
+			}
 		}
 	})
 }

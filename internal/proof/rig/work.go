@@ -29,10 +29,14 @@ func (y *Yard) Write(account string, fn func(*db.Tx) error) {
 }
 
 // Mint makes a token without the API; without a user it is a machine's, and without
-// a time it does not expire.
+// a time it does not expire, unless it has scopes over the platform.
 func (y *Yard) Mint(kind policy.Credential, account, user string, scopes policy.Set, expires *time.Time) (plaintext string) {
 	y.T.Helper()
 	y.Write(account, func(tx *db.Tx) error {
+		if expires == nil && scopes&policy.PlatformRead != 0 {
+			end := tx.Now.Add(90 * 24 * time.Hour)
+			expires = &end
+		}
 		m, err := token.Mint(tx, kind, user, nil, scopes, expires)
 		plaintext = m.Token
 		return err

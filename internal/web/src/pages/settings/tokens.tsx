@@ -128,7 +128,7 @@ export default function Tokens() {
                 <Text
                   name="days"
                   label="Ends after"
-                  hint="days; empty: never"
+                  hint="days; empty: never. With a scope over the platform at most 90"
                   wrong={wrong}
                   field="expires_in_days"
                   value={90}
@@ -189,6 +189,7 @@ export default function Tokens() {
                   "does not end"
                 )}
               </p>
+              {t.advice && <p class="trouble">{inert(t.advice)}</p>}
               <details>
                 <summary>
                   {t.scopes.length} {t.scopes.length === 1 ? "scope" : "scopes"}
