@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/fault"
@@ -91,5 +92,56 @@ func TestOperatorTokens(t *testing.T) {
 		if _, err := issue(policy.Session, 0); !fault.IsKind(err, fault.Invalid) {
 			t.Errorf("without a scope: %v", err)
 		}
+	})
+}
+
+// TestOperatorTokensAreTheirOwners holds that the account to which an operator token is
+// bound neither sees the token, nor renames or revokes it, nor reads of it in its record.
+func TestOperatorTokensAreTheirOwners(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, r *roster) {
+		as := func(user string) context.Context {
+			a := policy.Actor{Credential: policy.Session, UserID: user, AccountID: "acme", Role: policy.Owner,
+				Scopes: policy.Owner.Ceiling()}
+			return db.WithAccount(policy.With(context.Background(), a), "acme")
+		}
+		var m MintedToken
+		err := r.DB.Write(as("root"), func(tx *db.Tx) error {
+			err := seed.Add(tx, seed.User{ID: "root", Operator: true}, seed.User{ID: "ada"})
+			end := tx.Now.Add(time.Hour)
+			var failed error
+			m, failed = Mint(tx, policy.Operator, "root", nil, policy.OperatorOnly, &end)
+			return errors.Join(err, failed)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, user := range []string{"ada", ""} {
+			list, err := r.list(as(user), listIn{op.PageIn{PerPage: 9}})
+			if err != nil || len(list.Data) != 0 {
+				t.Errorf("%q sees %+v, %v", user, list.Data, err)
+			}
+			if _, err := r.rename(as(user), renameIn{ID: m.ID}); !fault.IsKind(err, fault.NotFound) {
+				t.Errorf("%q renames it: %v", user, err)
+			}
+			if _, err := r.revoke(as(user), revokeIn{ID: m.ID}); !fault.IsKind(err, fault.NotFound) || len(r.dropped) != 0 {
+				t.Errorf("%q revokes it: %v, %v", user, err, r.dropped)
+			}
+		}
+		if list, err := r.list(as("root"), listIn{op.PageIn{PerPage: 9}}); err != nil || len(list.Data) != 1 {
+			t.Errorf("its owner sees %+v, %v", list.Data, err)
+		}
+		_, renamed := r.rename(as("root"), renameIn{ID: m.ID})
+		out, revoked := r.revoke(as("root"), revokeIn{ID: m.ID})
+		if err := errors.Join(renamed, revoked); err != nil || !out.Revoked {
+			t.Errorf("its owner revokes it: %+v, %v", out, err)
+		}
+		r.write("acme", func(tx *db.Tx) error {
+			trail, err := audited.All(tx, "acme")
+			if len(trail) != 0 {
+				t.Errorf("the account reads %q", trail)
+			}
+			return err
+		})
 	})
 }

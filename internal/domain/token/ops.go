@@ -42,7 +42,7 @@ func (s *Service) Ops() []op.Op {
 			Rule:    policy.Require(policy.ReadAccount),
 			Paging:  &op.Paging{Default: 25, Max: 100},
 			Summary: "The account's tokens, masked, revoked ones included, newest first",
-			Doc:     "mintable_scopes is what this caller could put on a new token.",
+			Doc:     "mintable_scopes is what this caller could put on a new token. Operator tokens are listed to their operator alone.",
 		}, s.list),
 		op.New(op.Row{
 			ID:      "token.rename",
@@ -60,7 +60,7 @@ func (s *Service) Ops() []op.Op {
 			Group:   group,
 			Rule:    policy.Require(policy.WriteAccount),
 			Summary: "Revoke a token; again is no error",
-			Doc:     "Stops at the next request. The row stays on the list, revoked.",
+			Doc:     "Stops at the next request. The row stays on the list, revoked. An operator token is its operator's alone to revoke.",
 		}, s.revoke),
 		op.New(op.Row{
 			ID:      "operator_token.issue",
@@ -183,19 +183,16 @@ type renameIn struct {
 
 func (s *Service) rename(ctx context.Context, in renameIn) (out Token, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		n, err := rename.Exec(tx, tx.Account, in.ID, in.Name)
+		r, err := find(tx, in.ID)
 		if err != nil {
 			return err
 		}
-		if n == 0 {
-			return fault.Missing("token")
-		}
-		r, err := byID.One(tx, tx.Account, in.ID)
-		if err != nil {
+		if _, err := rename.Exec(tx, tx.Account, in.ID, in.Name); err != nil {
 			return err
 		}
+		r.Name = in.Name
 		out = r.token()
-		return renamedEvent.Record(tx, event.Subject{ID: in.ID}, event.None{})
+		return r.record(tx, renamedEvent)
 	})
 	return out, err
 }
@@ -220,17 +217,27 @@ func (s *Service) Revoke(tx *db.Tx, id string) error {
 	return err
 }
 
+// find finds a token of tx.Account that the caller may see. It returns fault.NotFound if
+// there is none.
+func find(tx *db.Tx, id string) (row, error) {
+	r, ok, err := byID.Maybe(tx, tx.Account, id, policy.From(tx.Context()).UserID)
+	if err == nil && !ok {
+		err = fault.Missing("token")
+	}
+	return r, err
+}
+
 func (s *Service) end(tx *db.Tx, id string) (row, error) {
+	r, err := find(tx, id)
+	if err != nil {
+		return row{}, err
+	}
 	n, err := revoke.Exec(tx, tx.Account, id, tx.Micros())
 	if err != nil {
 		return row{}, err
 	}
-	r, ok, err := byID.Maybe(tx, tx.Account, id)
-	if err != nil {
-		return row{}, err
-	}
-	if !ok {
-		return row{}, fault.Missing("token")
+	if n > 0 {
+		r.RevokedAt = &tx.Now
 	}
 	if err := event.CredentialDropped.Send(tx, r.Hash); err != nil {
 		return row{}, err
@@ -238,5 +245,13 @@ func (s *Service) end(tx *db.Tx, id string) (row, error) {
 	if n == 0 {
 		return r, nil // revoked before
 	}
-	return r, revokedEvent.Record(tx, event.Subject{ID: id}, event.None{})
+	return r, r.record(tx, revokedEvent)
+}
+
+// record records what happened to a token: of an operator's, on the platform's record.
+func (r row) record(tx *db.Tx, kind event.Kind[event.None]) error {
+	if r.Kind == policy.Operator {
+		return kind.Operated(tx, event.Subject{ID: r.ID}, event.None{}, nil)
+	}
+	return kind.Record(tx, event.Subject{ID: r.ID}, event.None{})
 }

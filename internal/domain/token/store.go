@@ -10,6 +10,7 @@ import (
 
 type row struct {
 	ID         string
+	Kind       policy.Credential
 	Name       *string
 	Prefix     string
 	Hash       string
@@ -53,11 +54,15 @@ type Credential struct {
 	Approved  *time.Time `db:"approved_at"`
 }
 
+// seen ends with the user who looks: an operator's tokens are shown to the operator alone,
+// not to the account that they happen to be bound to.
+const seen = `(kind <> 'operator' OR user_id =`
+
 var (
 	insert = db.SWith[insertArgs](`INSERT INTO tokens (id, account_id, user_id, kind, name, prefix, hash, scopes, expires_at, created_at)
 		VALUES (:id, :account_id, :user_id, :kind, :name, :prefix, :hash, :scopes, :expires_at, :created_at)`)
-	byID = db.Q[row](`SELECT id, name, prefix, hash, scopes, expires_at, revoked_at, last_used_at, created_at
-		FROM tokens WHERE account_id = $1 AND id = $2`)
+	byID = db.Q[row](`SELECT id, kind, name, prefix, hash, scopes, expires_at, revoked_at, last_used_at, created_at
+		FROM tokens WHERE account_id = $1 AND id = $2 AND ` + seen + ` $3)`)
 	byHash = db.Q[Credential](`SELECT t.id, t.account_id, t.user_id, t.kind, t.scopes, t.expires_at, m.role, u.platform_admin, u.approved_at
 		FROM tokens t LEFT JOIN memberships m ON m.account_id = t.account_id AND m.user_id = t.user_id
 		LEFT JOIN users u ON u.id = t.user_id
@@ -91,7 +96,8 @@ func Touch(tx *db.Tx, id string, at time.Time) error {
 }
 
 func list(tx *db.Tx, p op.PageIn) ([]row, error) {
-	b := db.Build(`SELECT id, name, prefix, hash, scopes, expires_at, revoked_at, last_used_at, created_at FROM tokens
+	b := db.Build(`SELECT id, kind, name, prefix, hash, scopes, expires_at, revoked_at, last_used_at, created_at FROM tokens
 		WHERE account_id = `, tx.Account)
+	b.And(seen+" ", policy.From(tx.Context()).UserID).SQL(")")
 	return db.NewestFirst[row](tx, b, p)
 }
