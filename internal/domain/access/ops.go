@@ -112,7 +112,7 @@ func (s *Service) Ops() []op.Op {
 }
 
 type createIn struct {
-	Email string `json:"email" maxLength:"254" pattern:"^[^@\\s<>]+@[^@\\s<>]+$" says:"must be an e-mail address" format:"email" doc:"address of the applicant"`
+	Email string `json:"email" maxLength:"254" format:"email" doc:"address of the applicant"`
 	Name  string `json:"name,omitempty" maxLength:"100" example:"Ada Lovelace" doc:"name of the applicant"`
 	Org   string `json:"org,omitempty" maxLength:"100" example:"Acme" doc:"where they work"`
 }

@@ -181,7 +181,7 @@ type setupIn struct {
 	Accept   string `header:"Accept"`
 	Login    string `json:"login" maxLength:"39" doc:"login of the first user"`
 	Name     string `json:"name,omitempty" maxLength:"100" doc:"their name; left out: the login"`
-	Email    string `json:"email" maxLength:"254" pattern:"^[^@\\s]+@[^@\\s]+$" says:"must be an e-mail address" format:"email" doc:"their address"`
+	Email    string `json:"email" maxLength:"254" format:"email" doc:"their address"`
 	Password string `json:"password" minLength:"10" maxLength:"200" doc:"at least 10 characters"`
 	Account  string `json:"account" doc:"login of the first account, the owner of its repositories" maxLength:"39"`
 }

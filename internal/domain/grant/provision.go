@@ -27,7 +27,7 @@ func (s *Service) provisionOp() op.Op {
 }
 
 type provisionIn struct {
-	Email         string `json:"email" maxLength:"254" pattern:"^[^@\\s]+@[^@\\s]+$" says:"must be an e-mail address" format:"email" doc:"address of the person"`
+	Email         string `json:"email" maxLength:"254" format:"email" doc:"address of the person"`
 	AIDevs        *int64 `json:"ai_devs" minimum:"1" maximum:"1000" doc:"left out: 1"`
 	ExpiresInDays *int   `json:"expires_in_days" minimum:"1" maximum:"3650" doc:"left out: until the grant is revoked"`
 	Reason        string `json:"reason" minLength:"1" maxLength:"500" example:"Early tester" doc:"why; kept with the grant"`

@@ -128,7 +128,7 @@ func (s *Service) list(ctx context.Context, _ op.None) (op.Page[OrgMember], erro
 
 type inviteIn struct {
 	Login string      `json:"login,omitempty" maxLength:"39" pattern:"^[A-Za-z0-9-]+$" says:"must be a login: letters, digits and hyphens" example:"ada" doc:"login of a registered user; this or email"`
-	Email string      `json:"email,omitempty" maxLength:"254" pattern:"^[^@\\s<>]+@[^@\\s<>]+$" says:"must be an e-mail address" format:"email" doc:"address of anybody, who is sent a link; this or login"`
+	Email string      `json:"email,omitempty" maxLength:"254" format:"email" doc:"address of anybody, who is sent a link; this or login"`
 	Role  policy.Role `json:"role,omitempty" enum:"viewer,member,admin,owner" doc:"what they may do; member unless given"`
 }
 

@@ -28,7 +28,7 @@ const (
 )
 
 type emailIn struct {
-	Email      string `json:"email" maxLength:"254" pattern:"^[^@\\s<>]+@[^@\\s<>]+$" says:"must be an e-mail address" format:"email" doc:"the address that the code goes to"`
+	Email      string `json:"email" maxLength:"254" format:"email" doc:"the address that the code goes to"`
 	ReturnTo   string `json:"return_to,omitempty" maxLength:"8000" doc:"sent by our pages: answers are pages"`
 	Invitation string `json:"invitation,omitempty" maxLength:"200" doc:"sent by the page of an invitation, to be accepted on the way"`
 }

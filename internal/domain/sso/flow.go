@@ -257,6 +257,9 @@ func (s *Service) callbackGitHub(ctx context.Context, in backIn) (op.Reply, erro
 		return s.refused(ctx, f, err)
 	}
 	who, err := s.GitHub.Finish(ctx, f.Ticket, s.BaseURL+githubBack, in.Code)
+	if err == nil && !op.IsAddress(who.Email) {
+		err = fault.New(fault.Forbidden, "provider-refused", "Your address at GitHub is none that mail can be sent to.")
+	}
 	if err != nil {
 		return s.refused(ctx, f, err)
 	}
