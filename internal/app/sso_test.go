@@ -367,7 +367,19 @@ func TestSignInPageShowsTheWays(t *testing.T) {
 			t.Errorf("the page lacks %s:\n%s", want, page)
 		}
 	}
-	if failure, _ := v.goes("/auth/oidc?org=+ACME+&return_to=%2Fv1%2Fme"); failure != "" || v.me().User.Login != "eva" {
-		t.Errorf("typed in: %q, %+v", failure, v.me())
+	// Forms of the page lead to this server alone, so a page of its own leads on.
+	for _, at := range []string{"/login", "/auth/oidc?org=acme", "/auth/reauth"} {
+		resp, _ := v.open("GET", y.URL()+at, "")
+		if policy := resp.Header.Get("Content-Security-Policy"); !strings.HasSuffix(policy, "; form-action 'self'") {
+			t.Errorf("%s: %s", at, policy)
+		}
+	}
+	resp, page := v.open("GET", y.URL()+"/auth/oidc?org=+ACME+&return_to=%2Fv1%2Fme", "")
+	_, to, _ := strings.Cut(resp.Header.Get("Refresh"), "0;url=")
+	if !strings.HasPrefix(to, p.URL) || !strings.Contains(page, `href="`+p.URL) || resp.Header.Get("Referrer-Policy") != "no-referrer" {
+		t.Fatalf("%v\n%s", resp.Header, page)
+	}
+	if v.open("GET", to, ""); v.me().User.Login != "eva" {
+		t.Errorf("typed in: %+v", v.me())
 	}
 }

@@ -69,9 +69,6 @@ func Templates(text string, funcs ...template.FuncMap) *template.Template {
 	return template.Must(t.Parse(text))
 }
 
-// Anywhere is the target of pages whose forms may lead the browser to another site.
-const Anywhere = "anywhere"
-
 // foot is what is below every page.
 type foot struct {
 	Begin, Name string // the page at which people begin, and what it is called
@@ -79,7 +76,7 @@ type foot struct {
 }
 
 // Render renders a page for the caller of ctx. Its forms may lead to this server, and to
-// target, or to any site if target is Anywhere. Below the page are the way to the
+// target. Below the page are the way to the
 // dashboard, if there is one, and for a browser session a button that ends it.
 func Render(ctx context.Context, t *template.Template, status int, name string, data any, target string) (op.Reply, error) {
 	var b strings.Builder
@@ -115,10 +112,8 @@ func GoTo(address string, cookies ...string) op.Reply {
 }
 
 func headers(target string) map[string]string {
-	policy := "default-src 'none'; style-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'"
-	if target != Anywhere {
-		policy += "; form-action " + strings.TrimSpace("'self' "+target)
-	}
+	policy := "default-src 'none'; style-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action " +
+		strings.TrimSpace("'self' "+target)
 	return map[string]string{
 		"Content-Security-Policy": policy, "X-Frame-Options": "DENY", "X-Robots-Tag": "noindex",
 		// Without any referrer a form would have the origin "null".

@@ -52,7 +52,7 @@ func (v view) Word(s string) string { return strings.ReplaceAll(s, "_", " ") }
 var page = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("digest").Funcs(template.FuncMap{"soft": mail.Soft}).Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; form-action 'none'">
 <meta name="color-scheme" content="light dark"><title>{{.Title}}</title>
 <style>body{font-family:system-ui,sans-serif;line-height:1.5;max-width:44rem;margin:1.5rem auto;padding:0 1rem}h1{font-size:1.3rem}h2{font-size:1.05rem;margin-top:1.5rem}small{opacity:.75}li{margin:.25rem 0}</style>
 </head><body>

@@ -130,9 +130,7 @@ const (
 )
 
 func render(ctx context.Context, status int, name string, data any) (op.Reply, error) {
-	// After a sign-in the page may lead to a program's own address or to an identity
-	// provider.
-	return web.Render(ctx, pages, status, name, data, web.Anywhere)
+	return web.Render(ctx, pages, status, name, data, "")
 }
 
 var pages = web.Templates(`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -106,8 +107,28 @@ type chooseIn struct {
 }
 
 func (s *Service) choose(ctx context.Context, in chooseIn) (op.Reply, error) {
-	return s.start(ctx, startIn{Org: strings.ToLower(strings.TrimSpace(in.Org)), ReturnTo: in.ReturnTo})
+	r, err := s.start(ctx, startIn{Org: strings.ToLower(strings.TrimSpace(in.Org)), ReturnTo: in.ReturnTo})
+	if err != nil || r.Header["Location"] == "" {
+		return r, err
+	}
+	// A form of the sign-in page has led here, and the policy of that page lets forms lead
+	// to this server alone, also by redirects. So a page of its own leads on.
+	away := r.Header["Location"]
+	to, err := url.Parse(away)
+	if err != nil {
+		return op.Reply{}, fmt.Errorf("address of the provider: %w", err)
+	}
+	page, err := web.Render(ctx, pages, 200, "away", awayData{URL: away, Host: to.Host}, "")
+	page.Cookies, page.Header["Referrer-Policy"] = r.Cookies, "no-referrer"
+	page.Header["Refresh"] = "0;url=" + to.String()
+	return page, err
 }
+
+type awayData struct{ URL, Host string }
+
+var pages = web.Templates(`
+{{define "away"}}{{template "top" "Sign in with your organisation"}}<p><a class="button main" href="{{.URL}}">Go on to {{.Host}}</a></p>
+{{template "end"}}{{end}}`)
 
 type startIn struct {
 	Site     string `json:",omitempty" header:"Sec-Fetch-Site" doc:"set by browsers"`
