@@ -50,6 +50,7 @@ type Event[T any] struct {
 //
 // T is the data: a struct whose JSON becomes part of the audit row. Everybody who
 // may read the row sees it, so it contains no secrets. A field with the tag
+// shown:"admins" is withheld from those who do not manage members; a field with the tag
 // json:"-" is only for subscribers, who receive the event in its own transaction.
 type Kind[T any] struct{ *kind }
 
@@ -135,6 +136,41 @@ func TopicOf(name string) *Topic {
 		return k.topic
 	}
 	return nil
+}
+
+// Withhold returns the data of a row without the members that the actor may not see, and
+// the names of those that were there. Whoever manages members sees all, and an operator.
+func Withhold(a policy.Actor, name string, data json.RawMessage) (shown json.RawMessage, withheld []string, err error) {
+	if a.Scopes&(policy.Scopes(policy.WriteMembers)|policy.Scopes(policy.AdminReadPlat)) != 0 {
+		return data, nil, nil
+	}
+	catalogue.Lock()
+	k := catalogue.kinds[name]
+	catalogue.Unlock()
+	if k == nil {
+		return data, nil, nil
+	}
+	var all map[string]json.RawMessage
+	for f := range k.data.Fields() {
+		if f.Tag.Get("shown") != "admins" {
+			continue
+		}
+		if all == nil {
+			if err := json.Unmarshal(data, &all); err != nil {
+				return nil, nil, fmt.Errorf("data of %s: %w", name, err)
+			}
+		}
+		member, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if _, ok := all[member]; ok {
+			delete(all, member)
+			withheld = append(withheld, member)
+		}
+	}
+	if withheld == nil {
+		return data, nil, nil
+	}
+	shown, err = json.Marshal(all)
+	return shown, withheld, err
 }
 
 // None is the data of an event that needs none.

@@ -26,6 +26,7 @@ type Event struct {
 	RepoID    *string         `json:"repo_id" format:"uuid" doc:"the repository it is about; null: about none"`
 	RequestID string          `json:"request_id" doc:"X-Request-Id of the request that caused it; empty: no request did"`
 	Data      json.RawMessage `json:"data" example:"{\"status\":\"pending\"}" doc:"what changed, as the kind has it"`
+	Withheld  []string        `json:"withheld,omitempty" example:"[\"ip\"]" doc:"members of data that the caller may not see: without them the hash cannot be checked; absent: none"`
 	PrevHash  string          `json:"prev_hash" example:"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" doc:"hash of the account's row before; empty on its first"`
 	Hash      string          `json:"hash" example:"60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752" doc:"SHA-256, in hex, of this object in canonical form (RFC 8785) without hash"`
 }

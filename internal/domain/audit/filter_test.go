@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/event"
+	"yardmaster/internal/event/hashchain"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/seed"
 )
@@ -77,3 +80,56 @@ func TestFiltersAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// TestAddressesAreForAdmins holds that who may read the record, but does not manage members,
+// does not read from where people sign in.
+func TestAddressesAreForAdmins(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		err := d.Write(db.WithAccount(t.Context(), "acme"), func(tx *db.Tx) error {
+			if err := seed.Add(tx, seed.Account{ID: "acme"}); err != nil {
+				return err
+			}
+			return signedIn.Record(tx, event.Subject{ID: "ada"}, address{Method: "password", IP: "192.0.2.7"})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, c := range map[string]struct {
+			scopes policy.Set
+			sees   bool
+		}{
+			"viewer": {policy.Viewer.Ceiling(), false}, "member": {policy.Member.Ceiling(), false},
+			"admin": {policy.Admin.Ceiling(), true}, "owner": {policy.Owner.Ceiling(), true},
+			"a narrow token": {policy.Scopes(policy.ReadSessions), false},
+		} {
+			for _, filter := range [][]string{nil, {"kind:audit_test.signed_in"}, {"object:ada"}} {
+				a := policy.Actor{Credential: policy.PAT, UserID: "ann", AccountID: "acme", Scopes: c.scopes}
+				in := listIn{op.PageIn{PerPage: 9, Filter: filter}}
+				out, err := New(Needs{DB: d}).tail(db.WithAccount(policy.With(t.Context(), a), "acme"), in)
+				if err != nil || len(out.Data) != 1 {
+					t.Fatalf("%s: %+v, %v", name, out, err)
+				}
+				row := out.Data[0]
+				if sees := strings.Contains(string(row.Data), "192.0.2.7"); sees != c.sees || (row.Withheld == nil) != c.sees ||
+					!strings.Contains(string(row.Data), `"method":"password"`) {
+					t.Errorf("%s reads %s without %v", name, row.Data, row.Withheld)
+				}
+				whole, err := json.Marshal(row)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := hashchain.Verify(strings.NewReader(string(whole))); strings.Contains(fmt.Sprint(err), "withheld") == c.sees {
+					t.Errorf("%s verifies: %v", name, err)
+				}
+			}
+		}
+	})
+}
+
+type address struct {
+	Method string `json:"method"`
+	IP     string `json:"ip" shown:"admins"`
+}
+
+var signedIn = event.Declare[address]("audit_test.signed_in", event.Audience(policy.ReadAccount), "Somebody signed in.")

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -47,7 +48,8 @@ func (s *Service) Ops() []op.Op {
 			Summary: "What happened in the account, newest first; a filter looks at 20,000 rows a page, which may be short or empty and still have a next",
 			Doc: "Every change in the account, with who made it. The rows are a chain: prev_hash is the hash of the row " +
 				"before, so that a changed or missing row shows. Filters leave the rows of a kind (task.failed), of all kinds " +
-				"of a noun (task.), of an actor as rows name it (user:<id>, system), and about an object (its id); filter=id:<id> finds one row by its id at once.",
+				"of a noun (task.), of an actor as rows name it (user:<id>, system), and about an object (its id); filter=id:<id> finds one row by its id at once. " +
+				"Addresses from which people sign in are shown to callers with write:members; to others withheld names them.",
 		}, s.tail),
 	}
 }
@@ -95,6 +97,13 @@ func (s *Service) tail(ctx context.Context, in listIn) (out op.Page[Event], err 
 		rows, err := ofAccount(tx, in, before, end)
 		if err != nil {
 			return err
+		}
+		for i, r := range rows {
+			data, withheld, err := event.Withhold(policy.From(ctx), r.Kind, json.RawMessage(r.Data))
+			if err != nil {
+				return err
+			}
+			rows[i].Data, rows[i].withheld = string(data), withheld
 		}
 		out = page(in, rows, func(e Event) []string { return []string{strconv.FormatInt(e.Seq, 10)} })
 		if out.NextCursor == nil && end > 1 {

@@ -23,6 +23,8 @@ type row struct {
 	Data      string
 	PrevHash  string
 	Hash      string
+
+	withheld []string // members of Data that are left out
 }
 
 func (r row) wire() Event {
@@ -37,6 +39,7 @@ func (r row) wire() Event {
 		RepoID:    r.RepoID,
 		RequestID: r.RequestID,
 		Data:      json.RawMessage(r.Data),
+		Withheld:  r.withheld,
 		PrevHash:  r.PrevHash,
 		Hash:      r.Hash,
 	}

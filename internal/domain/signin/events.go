@@ -13,14 +13,14 @@ type (
 	signedInData struct {
 		Method  string `json:"method" enum:"password,email,oidc,github,link" doc:"what vouched for the person"`
 		NewUser bool   `json:"new_user" doc:"whether the person was here for the first time"`
-		IP      string `json:"ip" doc:"address that the request came from"`
+		IP      string `json:"ip" shown:"admins" doc:"address that the request came from; shown to who manages members"`
 	}
 	passwordSetData struct {
 		First bool `json:"first" doc:"whether the person had no password before"`
 	}
 	guessedData struct {
 		Tries int64  `json:"tries" doc:"wrong tries in a row"`
-		IP    string `json:"ip" doc:"address that the last of them came from"`
+		IP    string `json:"ip" shown:"admins" doc:"address that the last of them came from; shown to who manages members"`
 	}
 )
 
