@@ -21,9 +21,10 @@ var errZone = errors.New("is not a time zone of the IANA database, such as Europ
 // of a field.
 func Zone(name string) (*time.Location, error) {
 	// The empty name and Local mean the zone of this machine. Some machines have copies of
-	// the database that count leap seconds.
+	// the database that count leap seconds. Factory is the zone of a machine that has none.
 	lower := strings.ToLower(name)
-	if name == "" || len(name) > 64 || lower == "local" || lower == "localtime" || lower == "posixrules" ||
+	if name == "" || len(name) > 64 || lower == "local" || lower == "localtime" || lower == "posixrules" || lower == "factory" ||
+		strings.HasPrefix(lower, "systemv/") ||
 		strings.HasPrefix(lower, "right/") || strings.HasPrefix(lower, "posix/") {
 		return nil, errZone
 	}

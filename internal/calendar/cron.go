@@ -3,6 +3,7 @@ package calendar
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,6 +39,11 @@ func ParseCron(text string, zone *time.Location) (Cron, error) {
 	if parts[4] == "7" { // as crontab(5) has it
 		parts[4] = "0"
 	}
+	for i, of := range single {
+		if err := strides(parts[i], of.most); err != nil {
+			return Cron{}, fmt.Errorf("is no cron expression: its %s, %q: %w", of.name, parts[i], err)
+		}
+	}
 	s, err := fields.Parse(strings.Join(parts, " "))
 	if err != nil {
 		return Cron{}, fmt.Errorf("is no cron expression: %w", at(parts, err))
@@ -53,9 +59,38 @@ func ParseCron(text string, zone *time.Location) (Cron, error) {
 var single = []struct {
 	name   string
 	parser cron.Parser
+	most   int // the greatest value of the field
 }{
-	{"minute", cron.NewParser(cron.Minute)}, {"hour", cron.NewParser(cron.Hour)}, {"day of the month", cron.NewParser(cron.Dom)},
-	{"month", cron.NewParser(cron.Month)}, {"day of the week", cron.NewParser(cron.Dow)},
+	{"minute", cron.NewParser(cron.Minute), 59}, {"hour", cron.NewParser(cron.Hour), 23},
+	{"day of the month", cron.NewParser(cron.Dom), 31}, {"month", cron.NewParser(cron.Month), 12},
+	{"day of the week", cron.NewParser(cron.Dow), 7},
+}
+
+// strides refuses what the parser lets pass of a field: a number of more than two digits, and
+// a step that leads out of its range at once, which says something else than it does.
+func strides(field string, most int) error {
+	for item := range strings.SplitSeq(field, ",") {
+		values, step, stepped := strings.Cut(item, "/")
+		from, to, ranged := strings.Cut(values, "-")
+		for _, number := range []string{from, to, step} {
+			if digits := strings.Trim(number, "0123456789"); digits == "" && len(number) > 2 || strings.ContainsAny(number, "+_") {
+				return errors.New("has a number that is none of the field")
+			}
+		}
+		if !stepped {
+			continue
+		}
+		n, err := strconv.Atoi(step)
+		if err != nil || n < 1 || n > most {
+			return fmt.Errorf("steps by %s, and must by 1 to %d", step, most)
+		}
+		first, bad := strconv.Atoi(from)
+		last, bad2 := strconv.Atoi(to)
+		if ranged && bad == nil && bad2 == nil && n > last-first {
+			return errors.New("steps out of its range at once")
+		}
+	}
+	return nil
 }
 
 // at puts the name of the first field that cannot be read before what is wrong with it; err is

@@ -7,6 +7,7 @@ import (
 	"time"
 	_ "time/tzdata" // machines without zones of their own
 
+	"yardmaster/internal/calendar"
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
 )
@@ -106,7 +107,7 @@ func parseQuiet(text string) (*quiet, error) {
 	if err != nil || err2 != nil || q.From == q.To {
 		return nil, fault.Field("quiet", "must be from, to and a zone, such as 22:00-07:00 Europe/Berlin")
 	}
-	if _, err := time.LoadLocation(zone); err != nil || zone == "" || zone == "Local" {
+	if _, err := calendar.Zone(zone); err != nil {
 		return nil, fault.Field("quiet", "names no zone of the IANA database")
 	}
 	return &q, nil
