@@ -329,6 +329,7 @@ func (a *App) wire() parts {
 	p.hosts = add(&p, connection.New(connection.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Hosts: a.hosts, Maker: githubs{a}, Logger: a.log,
 		Seats: a.cfg.Seats, Home: a.cfg.GitHubAppHome,
+		Owners: strings.FieldsFunc(strings.ToLower(a.cfg.GitHubOwners), func(r rune) bool { return r == ',' || r == ' ' }),
 	}))
 	add(&p, delivery.New(delivery.Needs{
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Clock: a.clock, Keep: days(a.cfg.KeepHost),

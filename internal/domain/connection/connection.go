@@ -87,6 +87,8 @@ type Needs struct {
 	Logger *slog.Logger
 	Seats  int    // of an account that an installation makes
 	Home   string // login of the account of installations by owners that no set-up names; "": each is given one
+	// Owners are the logins, in lower case, of the owners whose installations come into Home.
+	Owners []string
 }
 
 // Service makes the connections to code hosts.

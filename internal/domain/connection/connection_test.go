@@ -78,6 +78,7 @@ func (y *yard) node(d *db.DB, home string) *Service {
 	hosts := codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: &builtin.Host{}, Forge: codehost.NoForge{}}})
 	return New(Needs{
 		DB: d, Hub: event.NewHub(), Ring: seal.New(), Hosts: hosts, Maker: y, Logger: slog.New(slog.DiscardHandler), Seats: 2, Home: home,
+		Owners: []string{"new"},
 	})
 }
 
@@ -406,7 +407,7 @@ func TestForeignOwners(t *testing.T) {
 		y.want("given away", "acme:  Acme/web~", "rival-2: 11 rival/web enabled", "rival-2: 21 rival/app enabled")
 		early := y.node(y.DB, "later")
 		if err := early.Installation(context.Background(), host, codehost.InstallationEvent{
-			Installation: codehost.Installation{ID: "4", Owner: codehost.User{Login: "later", ID: "400"}},
+			Installation: codehost.Installation{ID: "4", Owner: codehost.User{Login: "New", ID: "400"}},
 		}); !errors.Is(err, errNotYet) {
 			y.t.Errorf("a home that is yet to be made: %v", err)
 		}
@@ -419,6 +420,16 @@ func TestForeignOwners(t *testing.T) {
 		})
 		if err != nil {
 			y.t.Fatal(err)
+		}
+		// Anybody installs a public App; what nobody has let in by name stays out, also when
+		// its installations are read, and when it comes back.
+		for _, login := range []string{"stranger", "newer", "acme", "", "new,acme"} {
+			if err := other.Installation(context.Background(), host, codehost.InstallationEvent{
+				Installation: codehost.Installation{ID: "5", Owner: codehost.User{Login: login, ID: "500"}},
+				Added:        []codehost.RepoInfo{info("51", login+"/x")},
+			}); err != nil {
+				y.t.Errorf("%q: %v", login, err)
+			}
 		}
 		y.want("a home", "acme:  Acme/web~", "rival-2: 11 rival/web enabled", "rival-2: 21 rival/app enabled", "acme: 31 new/x enabled")
 	})

@@ -3,7 +3,10 @@ package connection
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"yardmaster/internal/codehost"
@@ -27,6 +30,11 @@ var errTwice = errors.New("connection: the owner was given an account meanwhile"
 func (s *Service) Installation(ctx context.Context, host string, e codehost.InstallationEvent) error {
 	for tries := 1; ; tries++ {
 		err := s.installation(ctx, host, e)
+		if errors.Is(err, errStranger) {
+			s.Logger.WarnContext(ctx, "somebody has installed the App who is not let in: nothing of theirs is taken; "+
+				"github-app-owners lets them in", slog.String("host", host), slog.String("owner", e.Installation.Owner.Login))
+			return nil
+		}
 		if tries == mostTwice || !errors.Is(err, errTwice) && !db.IsUnique(err) {
 			return err
 		}
@@ -44,7 +52,7 @@ func (s *Service) installation(ctx context.Context, host string, e codehost.Inst
 			return err
 		}
 		account := known.AccountID
-		if !ok {
+		if !ok || known.GoneAt != nil && s.Home != "" {
 			if account, err = s.account(tx, host, i); err != nil {
 				return err
 			}
@@ -142,6 +150,10 @@ func (s *Service) end(tx *db.Tx, host string, i codehost.Installation, why strin
 	})
 }
 
+// errStranger says that an owner may not bring repositories into the account of the
+// configuration. Whoever likes installs a public App.
+var errStranger = errors.New("connection: nobody has let the owner in by name")
+
 // errNotYet says that the account of an installation is yet to be made.
 var errNotYet = errors.New("the account of the installation does not exist yet")
 
@@ -154,6 +166,9 @@ func (s *Service) account(tx *db.Tx, host string, i codehost.Installation) (stri
 		return account, err
 	}
 	if s.Home != "" {
+		if !slices.Contains(s.Owners, strings.ToLower(i.Owner.Login)) {
+			return "", errStranger
+		}
 		if account, ok, err = people.AccountByLogin(tx, s.Home); err == nil && !ok {
 			err = errNotYet
 		}

@@ -74,6 +74,7 @@ func (d *demo) standIn() (_ *standIn, err error) {
 	s.flags = []string{
 		"--github-url", peer.Web, "--github-app-id", strconv.FormatInt(s.app.ID, 10), "--github-app-slug", s.app.Slug,
 		"--github-app-key-file", key, "--github-app-webhook-secret", "demo", "--github-app-account", account,
+		"--github-app-owners", account,
 	}
 	d.step("Started a stand-in for GitHub on loopback. It is not GitHub: it speaks its API, and nothing leaves this machine.")
 	return s, nil

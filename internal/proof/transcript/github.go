@@ -63,6 +63,7 @@ func startAtGitHub(t *testing.T, e db.Engine) *yard {
 	host := "github:" + strings.TrimPrefix(gh.Web, "http://")
 	y := start(t, e, "--github-url", gh.Web, "--github-app-id", strconv.FormatInt(app.ID, 10), "--github-app-slug", app.Slug,
 		"--github-app-key-file", key, "--github-app-webhook-secret", "hush", "--github-app-account", "acme",
+		"--github-app-owners", "northwind",
 		"--goals-repo", host+"/northwind/roadmap")
 	base := y.URL()
 	server.Store(&base)

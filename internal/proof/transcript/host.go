@@ -57,6 +57,7 @@ func (h *host) flags(t *testing.T) []string {
 	return []string{
 		"--github-url", h.gh.Web, "--github-app-id", strconv.FormatInt(h.app.ID, 10), "--github-app-slug", h.app.Slug,
 		"--github-app-key-file", key, "--github-app-webhook-secret", "hush", "--github-app-account", "acme",
+		"--github-app-owners", "acme",
 	}
 }
 
