@@ -142,8 +142,8 @@ type Vault interface {
 	NameFault(name, environment string) string
 	// Has tells whether the vault of a repository has a value by a name.
 	Has(tx *db.Tx, repoID, environment, name string) (bool, error)
-	// Quoted tells whether a text holds the value of a secret of the repository.
-	Quoted(tx *db.Tx, repoID, text string) (bool, error)
+	// Masked returns a text in which mask stands for the values of secrets of the repository.
+	Masked(tx *db.Tx, repoID, text, mask string) (string, error)
 	// Keep stores a value in a vault. It fails with a fault other than fault.Internal
 	// if the value cannot be stored.
 	Keep(tx *db.Tx, by string, v Value) error

@@ -419,3 +419,31 @@ func TestLists(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswersAreNoOracle holds that an answer which quotes a value of the vault is refused to
+// those who may have secrets, and taken without the value from everybody else, who get the
+// answer that any other text gets.
+func TestAnswersAreNoOracle(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		asked := []string{f.declare("One?"), f.declare("Two?"), f.declare("Three?")}
+		member := policy.Actor{Credential: policy.PAT, CredentialID: "y", UserID: "ada", AccountID: "acme", Scopes: policy.Member.Ceiling()}
+		as := db.WithAccount(policy.With(context.Background(), member), "acme")
+		if _, err := f.answer(f.ctx(), answerIn{asked[0], "It is quoted."}); !fault.IsKind(err, fault.Invalid) {
+			t.Errorf("who may have secrets is told: %v", err)
+		}
+		right, err := f.answer(as, answerIn{asked[1], "It is quoted."})
+		wrong, failed := f.answer(as, answerIn{asked[2], "It is guessed."})
+		right.BlockerID, wrong.BlockerID = "", ""
+		if err != nil || failed != nil || right.State != wrong.State || right.Kind != wrong.Kind {
+			t.Errorf("a right guess: %+v, %v; a wrong one: %+v, %v", right, err, wrong, failed)
+		}
+		f.write(func(tx *db.Tx) error {
+			text, err := AnswerText(tx, f.Ring, "task", "run")
+			if strings.Contains(text, "quoted") || !strings.Contains(text, masked) {
+				t.Errorf("what agents read is %q", text)
+			}
+			return err
+		})
+	})
+}

@@ -240,7 +240,7 @@ func (s *Service) list(ctx context.Context, in listIn) (out op.Page[Blocker], er
 
 type answerIn struct {
 	BlockerID string `json:"blockerId" format:"uuid" doc:"id of the blocker"`
-	Answer    string `json:"answer" minLength:"1" maxLength:"4000" example:"Use the test account in the team's password manager, entry \"payments, test\"." doc:"what is missing, or where it is; a credential itself is refused"`
+	Answer    string `json:"answer" minLength:"1" maxLength:"4000" example:"Use the test account in the team's password manager, entry \"payments, test\"." doc:"what is missing, or where it is; a credential itself is refused, and a value of the vault is left out unless the caller has write:secrets, who is told"`
 }
 
 // Closed is the answer of calls that may close a blocker.
@@ -269,11 +269,16 @@ func (s *Service) answer(ctx context.Context, in answerIn) (out Closed, err erro
 		if err != nil {
 			return err
 		}
-		// Agents and triage read the answer, so it must not hold a secret.
-		if quoted, err := s.Vault.Quoted(tx, r.RepoID, text); err != nil || quoted {
-			return cmp.Or(err, secret)
+		// Agents and triage read the answer, so it must not hold a secret. That it would is
+		// said to those alone who may have secrets: others would learn whether a guess is right.
+		kept, err := s.Vault.Masked(tx, r.RepoID, text, masked)
+		if err != nil {
+			return err
 		}
-		sealed := s.Ring.Seal(answerPurpose(tx.Account, r.ID), []byte(text))
+		if kept != text && policy.From(ctx).Scopes.Has(policy.Scopes(policy.WriteSecrets)) {
+			return secret
+		}
+		sealed := s.Ring.Seal(answerPurpose(tx.Account, r.ID), []byte(kept))
 		if err := s.finish(tx, &r, Answered, &sealed); err != nil {
 			return err
 		}
@@ -285,6 +290,9 @@ func (s *Service) answer(ctx context.Context, in answerIn) (out Closed, err erro
 	})
 	return out, err
 }
+
+// masked stands for the value of a secret in an answer.
+const masked = "[a secret of the vault]"
 
 type blockerIn struct {
 	BlockerID string `json:"blockerId" format:"uuid" doc:"id of the blocker"`

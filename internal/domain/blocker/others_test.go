@@ -17,8 +17,8 @@ func (others) NameFault(name, _ string) string { return map[string]string{"PATH"
 
 func (others) Has(_ *db.Tx, _, _, name string) (bool, error) { return name == "OLD", nil }
 
-func (others) Quoted(_ *db.Tx, _, text string) (bool, error) {
-	return strings.Contains(text, "quoted"), nil
+func (others) Masked(_ *db.Tx, _, text, mask string) (string, error) {
+	return strings.ReplaceAll(text, "quoted", mask), nil
 }
 
 func (o others) Keep(_ *db.Tx, _ string, v Value) error {

@@ -7,6 +7,7 @@
 package vault
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -274,15 +275,24 @@ func Reach(tx *db.Tx, repoID string) (stored, reachable bool, err error) {
 	return r.Stored > 0, r.Reachable > 0, err
 }
 
-// Quoted tells whether a text holds the value of a secret that runs of a
-// repository of tx.Account get. Values of less than 8 bytes cannot be told from
-// ordinary words and do not count.
-func (s *Service) Quoted(tx *db.Tx, repoID, text string) (bool, error) {
+// Masked returns a text in which mask stands for the values of secrets that runs of a
+// repository of tx.Account get. Values of less than 8 bytes cannot be told from ordinary
+// words and stay. Whether anything was replaced is for callers with write:secrets alone:
+// to others it would tell whether a guess is right.
+func (s *Service) Masked(tx *db.Tx, repoID, text, mask string) (string, error) {
 	all, err := s.ForRun(tx, repoID)
-	return slices.ContainsFunc(all, func(v protocol.Secret) bool {
-		value := strings.TrimSpace(string(v.Value))
-		return len(value) >= minBroker && strings.Contains(text, value)
-	}), err
+	values := make([]string, 0, len(all))
+	for _, v := range all {
+		if value := strings.TrimSpace(string(v.Value)); len(value) >= minBroker {
+			values = append(values, value)
+		}
+	}
+	// A value may hold another one.
+	slices.SortFunc(values, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	for _, value := range values {
+		text = strings.ReplaceAll(text, value, mask)
+	}
+	return text, err
 }
 
 // ForRun opens the secrets that a run of a repository of tx.Account gets: the
