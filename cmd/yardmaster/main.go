@@ -48,7 +48,7 @@ func commands() (all []command) {
 
 // heads say what the words are that commands begin with.
 var heads = map[string]string{
-	"keys": "the master keys of a server", "audit": "the record of what happened", "github": "the connection to GitHub",
+	"keys": "the master keys of a server", "admin": "who operates a server", "audit": "the record of what happened", "github": "the connection to GitHub",
 	"operator": "credentials of those who run the platform", "auth": "who you are to which server",
 	"repo": "repositories", "key": "the account's model keys", "box": "the machines that agents run on",
 	"task": "scoped units of work, from the queue to the merge", "pr": "pull requests, and what is asked about them",
@@ -72,6 +72,10 @@ func serverCommands() []command {
 		{words: "serve", summary: "run the control plane", define: defineServe},
 		{words: "config", summary: "print the effective configuration and where each value came from", define: defineConfig,
 			more: "It takes the flags of serve."},
+		{words: "admin grant", args: "LOGIN", summary: "on the server's machine: make a person an operator of the server",
+			define: defineAppoint(true), examples: []string{"yardmaster admin grant bob --data /srv/yardmaster"}},
+		{words: "admin revoke", args: "LOGIN", summary: "on the server's machine: make an operator an ordinary person again",
+			define: defineAppoint(false), examples: []string{"yardmaster admin revoke bob --data /srv/yardmaster"}},
 		{words: "keys list", summary: "the master keys, which one seals, and how many values each holds", define: defineKeysList},
 		{words: "keys new", summary: "print a new master key", define: nothing(runKeysNew)},
 		{words: "keys rotate", summary: "seal all that is sealed with a new master key", define: defineKeysRotate},

@@ -22,6 +22,9 @@ type (
 		From int64 `json:"from" doc:"how many AI developers the account paid for before"`
 		To   int64 `json:"to" doc:"how many it pays for from now on"`
 	}
+	appointedData struct {
+		Operator bool `json:"operator" doc:"whether the person runs the platform from now on"`
+	}
 	capSetData struct {
 		From *float64 `json:"from" doc:"US dollars a month before; null: the default"`
 		To   *float64 `json:"to" doc:"US dollars a month from now on; null: the default"`
@@ -31,6 +34,8 @@ type (
 // The events of operators' settings. A change of a member's role is an event of
 // package member.
 var (
+	appointedEvent = event.Declare[appointedData]("user.operator_set", event.Audience(policy.AdminReadPlat),
+		"Whoever has the server's machine made a person an operator, or no longer one.")
 	tierSetEvent  = event.Declare[tierSetData]("account.set_tier", members, "An operator changed what the account is entitled to.")
 	seatsSetEvent = event.Declare[seatsSetData]("account.set_seats", members, "An operator changed how many AI developers the "+
 		"account pays for.")

@@ -77,6 +77,19 @@ func SetPassword(tx *db.Tx, userID, hash string, had bool) (bool, error) {
 	return n > 0, err
 }
 
+// ReplacePassword replaces the hash of a user's password, whether or not there was one, and
+// returns the user's address. It returns db.ErrNoRows if there is no such user.
+func ReplacePassword(tx *db.Tx, userID, hash string) (email string, err error) {
+	return replacePassword.One(tx, userID, hash)
+}
+
+// SetOperator makes a user an operator, or no longer one. An operator is let through the
+// gate. It returns false if nothing changes.
+func SetOperator(tx *db.Tx, userID string, operator bool) (bool, error) {
+	n, err := setOperator.Exec(tx, userID, operator, tx.Micros())
+	return n > 0, err
+}
+
 // CredentialsOf finds a user by login or address, both in lower case.
 func CredentialsOf(tx *db.Tx, loginOrEmail string) (Credentials, bool, error) {
 	return credentialsOf.Maybe(tx, loginOrEmail)

@@ -31,6 +31,10 @@ var (
 	reauthenticatedEvent = event.Declare[event.None]("user.reauthenticated", audience, "A person proved again who they are.")
 	passwordSetEvent     = event.Declare[passwordSetData]("user.password_set", audience, "A person set their password; their other "+
 		"browser sessions ended.")
+	passwordResetEvent = event.Declare[event.None]("user.password_reset", audience, "The password of a person was replaced by a "+
+		"one-time link; their browser sessions ended.")
+	passwordLinkEvent = event.Declare[event.None]("user.password_link_made", audience, "An operator made a one-time link that sets a "+
+		"new password of a person.")
 	guessedEvent = event.Declare[guessedData]("user.sign_in_guessed", audience, "Somebody tried many wrong passwords or "+
 		"codes of a person.")
 )

@@ -19,7 +19,7 @@ const group = "Sign-in"
 // Ops returns the routes of sign-in. They are outside of /v1, because browsers and
 // the command line use them to get a credential.
 func (s *Service) Ops() []op.Op {
-	return []op.Op{
+	return append(s.resets(), []op.Op{
 		op.New(op.Row{
 			ID:      "auth.methods",
 			Method:  "GET",
@@ -202,7 +202,7 @@ func (s *Service) Ops() []op.Op {
 			Summary: "End this browser session",
 			Doc:     "The cookie is cleared, and the session is good for nothing any more; other sessions of the person stay.",
 		}, s.logout),
-	}
+	}...)
 }
 
 // Methods lists the ways to sign in.

@@ -127,6 +127,9 @@ const (
 	passwordPage = "password"
 	linkPage     = "link"
 	usedPage     = "used"
+
+	forgottenPage = "forgotten"
+	resetPage     = "reset"
 )
 
 func render(ctx context.Context, status int, name string, data any) (op.Reply, error) {
@@ -140,6 +143,9 @@ var pages = web.Templates(`
 <label for="login">Login or e-mail</label><input id="login" name="login" value="{{.Login}}" required maxlength="254" autocomplete="username" autocapitalize="none" spellcheck="false">
 <label for="password">Password</label><input id="password" name="password" type="password" required maxlength="200" autocomplete="current-password">
 <button class="main">Sign in</button></form>
+<section><details><summary>Forgotten the password?</summary><form method="post" action="/auth/password/forgotten"><input type="hidden" name="return_to" value="{{.ReturnTo}}">
+<label for="forgotten">E-mail</label><input id="forgotten" name="email" type="email" required maxlength="254" autocomplete="email">
+<button>{{if .Email}}Mail me a link to a new one{{else}}Make a link to a new one{{end}}</button></form></details></section>
 <section><form method="post" action="/auth/email"><input type="hidden" name="return_to" value="{{.ReturnTo}}">
 <label for="email">E-mail, without a password</label><input id="email" name="email" type="email" required maxlength="254" autocomplete="email" placeholder="you@example.com">
 {{if .Email}}<button>Mail me a code</button>{{else}}<small>This server sends no mail: whoever runs it finds the code on it and tells it to you.</small><button>Make a code</button>{{end}}</form></section>
@@ -174,6 +180,16 @@ var pages = web.Templates(`
 {{template "end"}}{{end}}
 {{define "used"}}{{template "top" "This address is not good any more"}}<p>It has been used, or is too old: it signs in once, within an hour.</p>
 <p><a class="button main" href="/login?return_to=%2Fui%2F">Sign in in another way</a></p>
+{{template "end"}}{{end}}
+{{define "forgotten"}}{{template "top" "A new password"}}{{if .Mailed}}<p>If somebody here has the address <strong>{{.Email}}</strong>, a link to a new password is on its way there.</p>
+{{else}}<p>This server sends no mail. If somebody here has the address <strong>{{.Email}}</strong>, a link to a new password was made: ask whoever runs the server for it. On the server, in the folder it was started in, this shows it:</p>
+<pre>yardmaster mail {{.Email | arg}}</pre>
+{{end}}<p><small>It works once, within an hour.</small></p>
+{{template "end"}}{{end}}
+{{define "reset"}}{{template "top" (print "A new password of " .Login)}}{{template "alert" .Failure}}<form method="post" action="/auth/password/reset/{{.Token}}"><input type="hidden" name="return_to" value="/login">
+<label for="password">New password</label><input id="password" name="password" type="password" required minlength="10" maxlength="200" autocomplete="new-password">
+<small>At least 10 characters. All browsers that are signed in as you are signed out.</small>
+<button class="main">Set it</button></form>
 {{template "end"}}{{end}}
 {{define "in"}}{{template "top" "You are signed in"}}<p>You are <strong>{{.Login}}</strong>{{with .Account}}, in the account <strong>{{.}}</strong>{{end}}.</p>
 <p><a href="/">Go to the start</a></p>

@@ -62,6 +62,13 @@ var (
 	takeLink   = db.Q[linkRow](`DELETE FROM signin_links WHERE hash = $1 AND expires_at > $2 RETURNING user_id, account_id, return_to`)
 	purgeLinks = db.S(`DELETE FROM signin_links WHERE expires_at <= $1`)
 
+	insertReset = db.S(`INSERT INTO password_links (hash, user_id, expires_at) VALUES ($1, $2, $3)`)
+	findReset   = db.Q[string](`SELECT user_id FROM password_links WHERE hash = $1 AND expires_at > $2`)
+	takeReset   = db.Q[string](`DELETE FROM password_links WHERE hash = $1 AND expires_at > $2 RETURNING user_id`)
+	liveResets  = db.Q[int64](`SELECT COUNT(*) FROM password_links WHERE user_id = $1 AND expires_at > $2`)
+	dropResets  = db.S(`DELETE FROM password_links WHERE user_id = $1`)
+	purgeResets = db.S(`DELETE FROM password_links WHERE expires_at <= $1`)
+
 	// A try is counted unless it comes too early. After a while without wrong tries
 	// the count begins anew.
 	countGuess = db.Q[int64](`INSERT INTO signin_guesses (who, failures, next_at, last_at) VALUES ($1, 1, 0, $2)

@@ -132,6 +132,7 @@ var owner = map[string]string{
 	"task_labels":          "domain/task",
 	"tasks":                "domain/task",
 	"templates":            "domain/template",
+	"password_links":       "domain/signin",
 	"tokens":               "domain/token",
 	"users":                "domain/people",
 	"schedules":            "domain/schedule",

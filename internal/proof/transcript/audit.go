@@ -170,6 +170,7 @@ var unaudited = map[string]string{
 	"auth.device":                 "nobody is signed in yet; the decision about the code is the change",
 	"code_host.setup_begin":       "the App that the host makes is the change; its storing writes one",
 	"auth.email":                  "mails a code; the sign-in with it is the change",
+	"auth.password_forgotten":     "answers strangers; what it leads to is on record",
 	"invitation.confirm":          "its transcript is turned away; invitation.accept does the same and writes one",
 	"notification.read":           "a person has looked; the inbox is theirs alone",
 	"notification.unread":         "as reading",

@@ -3,9 +3,10 @@ import { useEffect } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { op } from "../api";
 import { useOne } from "../list";
+import { me } from "../session";
 import { Form } from "../ui/form";
 import { Text } from "../ui/inputs";
-import { Code, Coming } from "../ui/parts";
+import { Act, Code, Coming } from "../ui/parts";
 
 type Back = { password: boolean; email: boolean; provider: boolean };
 const methods = op<object, { methods: string[] }>("auth.methods", "GET", "/auth/methods", "", []);
@@ -15,6 +16,14 @@ const setPassword = op<{ password_now?: string; password: string }, Back>(
   "POST",
   "/auth/password/set",
   "read:account",
+  [],
+);
+
+const forgotten = op<{ email: string }, { expires_in: number }>(
+  "auth.password_forgotten",
+  "POST",
+  "/auth/password/forgotten",
+  "",
   [],
 );
 
@@ -92,6 +101,15 @@ export function Password() {
               </>
             )}
           </Form>
+          {w.password && me.value?.user?.email && (
+            <Act
+              call={forgotten}
+              input={{ email: me.value.user.email }}
+              done="A link to a new password was mailed; where the server sends no mail, whoever runs it finds it there."
+            >
+              Forgotten the password
+            </Act>
+          )}
         </>
       )}
     </>

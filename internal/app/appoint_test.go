@@ -1,0 +1,51 @@
+package app
+
+import (
+	"errors"
+	"testing"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/policy"
+)
+
+// TestSecondOperator holds that whoever has the database of a server makes a second operator,
+// beside the server, and that the last one stays.
+func TestSecondOperator(t *testing.T) {
+	t.Parallel()
+	y := start(t, db.SQLite)
+	bob := y.person("bob", y.acct, policy.Member)
+	var ada string
+	y.in(y.acct, func(tx *db.Tx) error {
+		u, err := people.ReadUser(tx, y.user)
+		ada = u.Login
+		return err
+	})
+	is := func(want bool) {
+		t.Helper()
+		y.in(y.acct, func(tx *db.Tx) error {
+			admin, approved, err := people.Standing(tx, bob)
+			if admin != want || !approved {
+				t.Errorf("bob is an operator: %v, and let in: %v", admin, approved)
+			}
+			return err
+		})
+	}
+	if _, err := Appoint(t.Context(), y.cfg, ada, false); !errors.Is(err, fault.Reason("last_platform_admin", "")) {
+		t.Errorf("the last one: %v", err)
+	}
+	for i, changed := range []bool{true, false} {
+		if done, err := Appoint(t.Context(), y.cfg, "BOB", true); err != nil || done != changed {
+			t.Errorf("time %d: %v, %v", i, done, err)
+		}
+	}
+	is(true)
+	if done, err := Appoint(t.Context(), y.cfg, "bob", false); err != nil || !done {
+		t.Errorf("again none: %v, %v", done, err)
+	}
+	is(false)
+	if _, err := Appoint(t.Context(), y.cfg, "nobody", true); !fault.IsKind(err, fault.NotFound) {
+		t.Errorf("nobody: %v", err)
+	}
+}
