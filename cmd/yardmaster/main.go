@@ -48,7 +48,8 @@ func commands() (all []command) {
 
 // heads say what the words are that commands begin with.
 var heads = map[string]string{
-	"keys": "the master keys of a server", "admin": "who operates a server", "audit": "the record of what happened", "github": "the connection to GitHub",
+	"admin": "who operates a server",
+	"keys":  "the master keys of a server", "audit": "the record of what happened", "github": "the connection to GitHub",
 	"operator": "credentials of those who run the platform", "auth": "who you are to which server",
 	"repo": "repositories", "key": "the account's model keys", "box": "the machines that agents run on",
 	"task": "scoped units of work, from the queue to the merge", "pr": "pull requests, and what is asked about them",

@@ -150,8 +150,9 @@ func TestClosest(t *testing.T) {
 func TestNoStride(t *testing.T) {
 	t.Parallel()
 	for text, good := range map[string]bool{
-		"0-0/99999999999 * * * *": false, "*/99999999999 * * * *": false, "*/99999999999999999999999 * * * *": false, "0-0/1 * * * *": false,
-		"0 0/24 * * *": false, "*/60 * * * *": false, "0 0 */32 * *": false, "0 0 1 */13 *": false, "0 0 * * */8": false,
+		"0-0/99999999999 * * * *": false, "*/99999999999 * * * *": false, "*/99999999999999999999999 * * * *": false,
+		"0-0/1 * * * *": false,
+		"0 0/24 * * *":  false, "*/60 * * * *": false, "0 0 */32 * *": false, "0 0 1 */13 *": false, "0 0 * * */8": false,
 		"000000000000 * * * *": false, "0-000059 * * * *": false, "+1 * * * *": false, "1,2,5-9/5 * * * *": false, "*/+5 * * * *": false,
 		"*/59 */23 */31 */12 */6": true, "0-10/5 0 * * MON-FRI": true, "5/15 0 1,15 JAN *": true, "1,2,5-9/4 * * * *": true,
 	} {
