@@ -21,7 +21,7 @@ CREATE TABLE users (
   tos_version     TEXT NOT NULL DEFAULT '',
   tos_accepted_at BIGINT,
   created_at      BIGINT NOT NULL
-, last_signed_in_at BIGINT);
+, last_signed_in_at BIGINT, added_at_once BOOLEAN NOT NULL DEFAULT FALSE);
 CREATE TABLE accounts (
   id         TEXT PRIMARY KEY,
   login      TEXT NOT NULL UNIQUE,
@@ -404,8 +404,7 @@ CREATE TABLE invitations (
   accepted_at BIGINT,
   accepted_by TEXT,
   revoked_at  BIGINT
-);
-CREATE UNIQUE INDEX invitations_open ON invitations (COALESCE(account_id, ''), email) WHERE accepted_at IS NULL AND revoked_at IS NULL;
+, login TEXT NOT NULL DEFAULT '', user_id TEXT);
 CREATE INDEX invitations_kind ON invitations (kind, account_id, created_at, id);
 CREATE INDEX invitations_email ON invitations (email);
 CREATE TABLE access_requests (
@@ -1807,6 +1806,15 @@ CREATE TABLE box_consents (
 CREATE INDEX box_consents_user ON box_consents (user_id);
 CREATE INDEX box_consents_account ON box_consents (account_id);
 CREATE INDEX boxes_owner ON boxes (owner_id) WHERE owner_target = 'user';
+CREATE UNIQUE INDEX invitations_open ON invitations (COALESCE(account_id, ''), email, login)
+  WHERE accepted_at IS NULL AND revoked_at IS NULL;
+CREATE INDEX invitations_user ON invitations (user_id, created_at);
+CREATE TABLE password_links (
+  hash       TEXT PRIMARY KEY,
+  user_id    TEXT NOT NULL REFERENCES users (id),
+  expires_at BIGINT NOT NULL
+);
+CREATE INDEX password_links_user ON password_links (user_id);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -1894,4 +1902,6 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (84, 221, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (85, 222, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (86, 228, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (87, 230, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (88, 234, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (89, 235, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-OKJB3BTD.js";import"./chunk-FMKHGTGG.js";import"./chunk-JEIMHMXC.js";import"./chunk-J5CMDRVH.js";import"./chunk-XQQWDVU4.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-RQOODNXT.js";import"./chunk-M6TRUJSA.js";import"./chunk-A5IB2DPL.js";import"./chunk-G52JXHYE.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
