@@ -175,7 +175,7 @@ func TestOwnerDeclines(t *testing.T) {
 	f.want(200, "", "PUT", owner, map[string]string{"target": Org})
 	f.want(409, "not-your-box", "PUT", home, nil, "X-Caller", "acme@bob fresh")
 	for kind, want := range map[string]int64{"box.owner_asked": 3, "box.owner_declined": 1, "box.owner_set": 1} {
-		if n := read(f, countAudit, box, kind); int64(n) != want {
+		if n := read(f, countAudit, box, kind); n != want {
 			t.Errorf("%s is on record %d times, want %d", kind, n, want)
 		}
 	}

@@ -147,7 +147,7 @@ func (s *Service) joiningSet(ctx context.Context, in joiningIn) (out Joining, er
 		if changed, err := people.SetAddedAtOnce(tx, a.UserID, in.AtOnce); err != nil || !changed {
 			return err
 		}
-		return joiningEvent.Record(tx, event.Subject{ID: a.UserID}, joiningData{AtOnce: in.AtOnce})
+		return joiningEvent.Record(tx, event.Subject{ID: a.UserID}, joiningData(in))
 	})
 	return out, err
 }
