@@ -571,7 +571,7 @@ CREATE TABLE asks (
   session_id        TEXT,
   created_at        BIGINT NOT NULL,
   triaged_at        BIGINT
-, requested_by TEXT, count BIGINT NOT NULL DEFAULT 1, last_seen_at BIGINT, strangers BOOLEAN NOT NULL DEFAULT FALSE, approved_by TEXT, budget_micros BIGINT);
+, requested_by TEXT, count BIGINT NOT NULL DEFAULT 1, last_seen_at BIGINT, strangers BOOLEAN NOT NULL DEFAULT FALSE, approved_by TEXT, budget_micros BIGINT, from_task TEXT, minted_micros BIGINT NOT NULL DEFAULT 0);
 CREATE INDEX asks_list ON asks (account_id, created_at, id);
 CREATE INDEX asks_state ON asks (account_id, state, created_at, id);
 CREATE INDEX asks_repo ON asks (repo_id, created_at, id) WHERE repo_id IS NOT NULL;
@@ -1815,6 +1815,7 @@ CREATE TABLE password_links (
   expires_at BIGINT NOT NULL
 );
 CREATE INDEX password_links_user ON password_links (user_id);
+CREATE INDEX asks_from_task ON asks (from_task, account_id) WHERE from_task IS NOT NULL;
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -1904,4 +1905,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (86, 228, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (87, 230, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (88, 234, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (89, 235, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (90, 238, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

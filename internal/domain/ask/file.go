@@ -47,11 +47,13 @@ type Filing struct {
 	// Wait has a person asked at once, whom Approve waits for. Nil: a judge reads the ask.
 	Wait *Wait
 
-	// BudgetMicros is the limit of each task that is minted for the ask. Nil: none.
+	// BudgetMicros is the limit of the task whose run asks: all tasks that are minted for its
+	// asks have it together. Nil: none.
 	BudgetMicros *int64
 
-	runID string
-	depth int64
+	runID    string
+	fromTask string // the task of that run
+	depth    int64
 }
 
 // Wait says why an ask waits for a person: a slug, and a sentence for people.
@@ -120,6 +122,7 @@ func file(tx *db.Tx, hub *event.Hub, f Filing) (row, bool, error) {
 		r.DedupeKey = &f.DedupeKey
 	}
 	r.FilerID, r.RunID, r.RequestedBy = db.NullText(f.UserID), db.NullText(f.runID), db.NullText(f.UserID)
+	r.FromTask = db.NullText(f.fromTask)
 	if f.RequestedBy != nil {
 		r.RequestedBy = db.NullText(*f.RequestedBy)
 	}

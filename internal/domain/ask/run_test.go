@@ -2,6 +2,7 @@ package ask
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -205,6 +206,43 @@ func TestApprove(t *testing.T) {
 		y.pass()
 		if n := y.mints[len(y.mints)-1]; n.RequestedBy != "ann" || !n.Unbound || n.BudgetMicros == nil || *n.BudgetMicros != 5_000_000 {
 			t.Errorf("minted as %+v", n)
+		}
+	})
+}
+
+// TestAsksShareTheLimitOfTheirTask holds that what the runs of a task begin by asks has the
+// limit of the task once, however many asks and tasks there are, and that a person decides
+// about the rest.
+func TestAsksShareTheLimitOfTheirTask(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		o := declared()
+		o.BudgetMicros = new(int64(500_000))
+		const part = `{"repo":"acme/web","title":"A part","problem":"Do it."}`
+		y.judge.say = always(`{"kind":"mint","reason":"Plain work.","tasks":[` + part + "," + part + "," + part + `]}`)
+		var filed []string
+		for i := range 4 {
+			o.ID, o.Title = fmt.Sprint("ask-", i), fmt.Sprint("More of it ", i)
+			if i == 2 {
+				o.RunID = id.New() // the next try of the same task
+			}
+			y.write(func(tx *db.Tx) error { return y.FileOfRun(tx, o) })
+			filed = append(filed, all(y, newestAsk)[0])
+			y.pass()
+		}
+		var sum int64
+		for _, n := range y.mints {
+			if n.BudgetMicros == nil {
+				t.Fatalf("minted without a limit: %+v", n)
+			}
+			sum += *n.BudgetMicros
+		}
+		if sum > 500_000 || len(y.mints) != 3 {
+			t.Errorf("%d tasks have %d micro-dollars together, and the task that asks 500000", len(y.mints), sum)
+		}
+		y.want(filed[0], Triaged, "")
+		for _, one := range filed[1:] {
+			y.want(one, Escalated, reach.MoreRights)
 		}
 	})
 }

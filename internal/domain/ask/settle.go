@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/reach"
 )
 
 // gather reads the facts against which a verdict is checked. All of them belong
@@ -105,8 +106,15 @@ func (s *Service) carryOut(tx *db.Tx, r *row, v *verdict) error {
 	out := Verdict{Reason: strings.TrimSpace(v.Reason), TaskIDs: []string{}}
 	switch v.Kind {
 	case doMint:
-		out.Kind = Minted
-		out.TaskIDs, err = s.mint(tx, r, v.Tasks, f)
+		var each *int64
+		var left bool
+		if each, left, err = share(tx, r, len(v.Tasks)); err == nil && !left {
+			return escalate(tx, r, reach.MoreRights, "The task whose run asks has a limit, and the tasks of its asks have all of that already.")
+		}
+		if err == nil {
+			out.Kind = Minted
+			out.TaskIDs, err = s.mint(tx, r, v.Tasks, f, each)
+		}
 	case doPlan:
 		var planID string
 		planID, err = s.Plans.Author(tx, v.Plan.draft(r, f, out.Reason))
@@ -148,16 +156,41 @@ func (o *outline) draft(r *row, f facts, reason string) NewPlan {
 	return p
 }
 
+// leastShare is the least limit that is worth a task, in micro-dollars: a cent.
+const leastShare = 10_000
+
+// share is the limit of each of n tasks that are minted for an ask; nil: none. What the runs
+// of a task ask for has the limit of that task once, in all: left is false if too little of
+// it is left, and a person decides.
+func share(tx *db.Tx, r *row, n int) (each *int64, left bool, err error) {
+	if r.BudgetMicros == nil || r.FromTask == nil {
+		return r.BudgetMicros, true, nil
+	}
+	if _, err := lockSiblings.All(tx, tx.Account, *r.FromTask); err != nil {
+		return nil, false, err
+	}
+	minted, err := mintedOf.One(tx, tx.Account, *r.FromTask)
+	if err != nil {
+		return nil, false, err
+	}
+	part := (*r.BudgetMicros - minted) / int64(n)
+	if part < leastShare {
+		return nil, false, nil
+	}
+	_, err = setMinted.Exec(tx, tx.Account, r.ID, part*int64(n))
+	return &part, true, err
+}
+
 // mint makes the tasks, each after those it depends on, and returns their ids
-// in the order of the verdict.
-func (s *Service) mint(tx *db.Tx, r *row, all []piece, f facts) ([]string, error) {
+// in the order of the verdict. each is the limit of each; nil: none.
+func (s *Service) mint(tx *db.Tx, r *row, all []piece, f facts, each *int64) ([]string, error) {
 	ids := make([]string, len(all))
 	sorted, _ := order(all)
 	for _, i := range sorted {
 		p := &all[i]
 		t := NewTask{AskID: r.ID, RequestedBy: deref(r.RequestedBy), RepoID: f.repos[p.Repo].ID, Kind: p.kind(),
 			Title: strings.TrimSpace(p.Title), Problem: p.Problem, Priority: p.priority(), Files: p.Files,
-			Unbound: r.unasked(), BudgetMicros: r.BudgetMicros}
+			Unbound: r.unasked(), BudgetMicros: each}
 		for _, d := range p.DependsOn {
 			t.DependsOn = append(t.DependsOn, ids[d])
 		}

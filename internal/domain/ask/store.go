@@ -36,14 +36,15 @@ type row struct {
 	TriagedAt        *time.Time
 	Strangers        bool    // it has text of people or systems who may not write to the repository
 	ApprovedBy       *string // the person who let it into triage, by whose rights it is judged since
-	BudgetMicros     *int64  // the limit of each task that is minted for it; nil: none
+	BudgetMicros     *int64  // the limit of the task whose run asks, which its asks share; nil: none
+	FromTask         *string // that task; nil: no run has filed it
 	Repo             *string
 }
 
 const columns = `a.id, a.account_id, a.repo_id, a.reach, a.title, a.body, a.source, a.labels, a.dedupe_key, a.state, a.verdict,
 	a.escalation_reason,
 	a.filed_by, a.filer_id, a.requested_by, a.scopes, a.run_id, a.depth, a.tries, a.session_id, a.count, a.last_seen_at,
-	a.created_at, a.triaged_at, a.strangers, a.approved_by, a.budget_micros,
+	a.created_at, a.triaged_at, a.strangers, a.approved_by, a.budget_micros, a.from_task,
 	r.owner || '/' || r.name AS repo
 	FROM asks a LEFT JOIN repos r ON r.id = a.repo_id`
 
@@ -65,9 +66,10 @@ var (
 	byDedupe = db.Q[row](`SELECT ` + columns + ` WHERE a.account_id = $1 AND a.dedupe = $2`)
 	insert   = db.SWith[insertArgs](`INSERT INTO asks (id, account_id, repo_id, reach, title, body, source, labels, dedupe_key,
 		dedupe, state, filed_by, filer_id, scopes, run_id, depth, due_at, created_at, requested_by,
-		strangers, budget_micros)
+		strangers, budget_micros, from_task)
 		VALUES (:id, :account_id, :repo_id, :reach, :title, :body, :source, :labels, :dedupe_key, :dedupe, :state,
-		:filed_by, :filer_id, :scopes, :run_id, :depth, :due_at, :due_at, :requested_by, :strangers, :budget_micros)
+		:filed_by, :filer_id, :scopes, :run_id, :depth, :due_at, :due_at, :requested_by, :strangers, :budget_micros,
+		:from_task)
 		ON CONFLICT (account_id, dedupe) DO NOTHING`)
 	// seenAgain counts one more time that an ask was asked for.
 	seenAgain  = db.S(`UPDATE asks SET count = count + 1, last_seen_at = $3 WHERE account_id = $1 AND id = $2`)
@@ -100,6 +102,12 @@ var (
 		AND state = 'pending' AND claim IS NULL AND due_at > $3`)
 	setSession = db.SWith[setSessionArgs](`UPDATE asks SET session_id = :session_id
 		WHERE account_id = :account_id AND id = :id AND claim = :claim`)
+
+	// lockSiblings locks the asks of a task's runs, and mintedOf adds up the limits of the
+	// tasks that were minted for them, in micro-dollars.
+	lockSiblings = db.Q[string](`SELECT id FROM asks WHERE account_id = $1 AND from_task = $2 ORDER BY id`).ForUpdate()
+	mintedOf     = db.Q[int64](`SELECT COALESCE(SUM(minted_micros), 0) FROM asks WHERE account_id = $1 AND from_task = $2`)
+	setMinted    = db.S(`UPDATE asks SET minted_micros = $3 WHERE account_id = $1 AND id = $2`)
 
 	// repoByName finds the repository that a name addresses, as repo.ByName does.
 	repoByName = db.Q[Repo](`SELECT id, owner, name, enabled FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3

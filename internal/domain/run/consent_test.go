@@ -77,6 +77,7 @@ func TestWhatABoxIsGivenIsAskedAnew(t *testing.T) {
 			if r := row.right(); r == nil || r.Kind != "consent" || *r.UserID != ann || r.AgreedAt == nil {
 				t.Errorf("%s: on record by what right: %+v", how, r)
 			}
+			seq := int64(0)
 			ref := protocol.RunRef{Run: st.Run, Attempt: 1}
 			given := func() (n int) {
 				for _, kind := range []string{TokenGit, TokenModel} {
@@ -116,14 +117,30 @@ func TestWhatABoxIsGivenIsAskedAnew(t *testing.T) {
 				if _, err := f.GitToken(ctx, box, protocol.GitTokenAsk{Run: st.Run, Attempt: 1}); err == nil {
 					n++
 				}
+				// What it says counts, and what is said to its agent reaches it.
+				seq++
+				said := ev(protocol.EventUsage, nil)
+				said.Seq = seq
+				out, err := f.Append(ctx, box, protocol.Envelope{V: protocol.Version, Run: st.Run, Attempt: 1, Events: []protocol.Event{said}})
+				if err != nil || !out.Closed && out.Seq == seq {
+					n++
+				}
+				f.write(func(tx *db.Tx) error {
+					row := mustRow(t, tx, box, st.Run)
+					_, queued, err := sendMessage(tx, &row, "Go on.")
+					if queued {
+						n++
+					}
+					return err
+				})
 				return n
 			}
-			if n := given(); n != 7 {
-				t.Errorf("%s: with the right to all, it is given %d of 7", how, n)
+			if n := given(); n != 9 {
+				t.Errorf("%s: with the right to all, it is given %d of 9", how, n)
 			}
 			f.write(func(tx *db.Tx) error { return end(tx, box, g.account, f.account) })
 			if n := given(); n != 0 {
-				t.Errorf("%s: it is still given %d of 7", how, n)
+				t.Errorf("%s: it is still given %d of 9", how, n)
 			}
 			f.scan()
 			if got := f.task(made); got.Status != task.Pending {
@@ -138,4 +155,13 @@ func TestWhatABoxIsGivenIsAskedAnew(t *testing.T) {
 			}
 		}
 	})
+}
+
+func mustRow(t *testing.T, tx *db.Tx, box, run string) Row {
+	t.Helper()
+	r, err := selectOfBox.One(tx, box, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }

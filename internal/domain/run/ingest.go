@@ -97,7 +97,7 @@ func (s *Service) ingest(tx *db.Tx, boxID string, e protocol.Envelope, at string
 		out.Closed = true
 		return nil
 	}
-	out.Seq, out.Closed = h.CommittedSeq, h.EndedAt != nil
+	out.Seq, out.Closed = h.CommittedSeq, h.EndedAt != nil || h.Strayed
 	fresh, follows := after(e.Events, h.CommittedSeq)
 	if out.Closed || !follows || len(fresh) == 0 {
 		return nil

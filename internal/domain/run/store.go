@@ -76,8 +76,8 @@ var (
 		WHERE r.account_id = $1 AND r.task_id = $2 AND r.id <> $3 AND r.ended_at IS NOT NULL ORDER BY r.created_at DESC, r.id DESC LIMIT 1`)
 
 	// selectHead reads the fields of a run that ordinary events need.
-	selectHead = db.Q[head](`SELECT account_id, task_id, attempt, committed_seq, event_bytes, ended_at FROM runs
-		WHERE box_id = $1 AND id = $2`)
+	selectHead = db.Q[head](`SELECT account_id, task_id, attempt, committed_seq, event_bytes, ended_at,
+		CASE WHEN ` + mayHold + ` THEN FALSE ELSE TRUE END AS strayed FROM runs w WHERE box_id = $1 AND id = $2`)
 	selectBranch = db.Q[branchRow](`SELECT t.repo_id, t.branch FROM runs r JOIN tasks t ON t.id = r.task_id WHERE r.box_id = $1
 		AND r.id = $2 AND r.ended_at IS NULL`)
 	advance = db.SWith[advanceArgs](`UPDATE runs SET committed_seq = :committed_seq, progress_at = :progress_at,
@@ -92,10 +92,10 @@ var (
 		error = :error, report = :report, report_by = :report_by, tip = :tip, agent_session = :agent_session, ended_at = :ended_at
 		WHERE id = :id AND ended_at IS NULL`)
 	setHalting = db.S(`UPDATE runs SET halting = $2, halting_why = $3 WHERE id = $1 AND ended_at IS NULL`)
-	// wakeRun changes no row of an ended run, so that no message is queued for
-	// one.
-	wakeRun = db.S(`UPDATE runs SET woken_at = CASE WHEN state = 'parked' THEN $2 ELSE woken_at END
-		WHERE id = $1 AND ended_at IS NULL`)
+	// wakeRun changes no row of a run that has ended, or that its box may not hold any more,
+	// so that no message is queued for one.
+	wakeRun = db.S(`UPDATE runs AS w SET woken_at = CASE WHEN state = 'parked' THEN $2 ELSE woken_at END
+		WHERE id = $1 AND ended_at IS NULL AND ` + mayHold)
 	resumeRun    = db.S(`UPDATE runs SET woken_at = NULL WHERE id = $1`)
 	revokeTokens = db.S(`UPDATE run_tokens SET revoked_at = $2 WHERE run_id = $1 AND revoked_at IS NULL`)
 	forgetTokens = db.S(`DELETE FROM run_tokens WHERE run_id = $1`)
@@ -201,6 +201,7 @@ type (
 		Attempt      int64
 		CommittedSeq int64
 		EventBytes   int64
+		Strayed      bool // its box may not hold it any more
 		EndedAt      *time.Time
 	}
 	lease       struct{ ID, AccountID, TaskID string }

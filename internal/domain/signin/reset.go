@@ -23,6 +23,9 @@ import (
 const (
 	resetLife    = time.Hour
 	resetsAtOnce = 3
+	// forgottenAnswer is when auth.password_forgotten answers: writing a mail takes longer
+	// than writing none.
+	forgottenAnswer = 150 * time.Millisecond
 )
 
 // resets are the capabilities that set a password which its person does not know any more.
@@ -80,11 +83,13 @@ func (s *Service) resets() []op.Op {
 			Method:  "POST",
 			Path:    "/v1/admin/users/{userId}/password-link",
 			Group:   "Access requests and user approval",
-			Rule:    policy.Require(policy.AdminUsers),
+			Rule:    policy.Require(policy.AdminReadPlat).OfSession(),
+			Refuses: []op.Refusal{{Status: 403, Slug: "reauth-required"}, {Status: 409, Slug: "is-operator"}},
 			NoStore: true,
 			Summary: "Make an address that sets a new password of a person, once, within an hour; it is shown once",
-			Doc: "For operators, where the person has no mail. Earlier addresses of the person die. The person is told by mail, " +
-				"and the record of the account that they own says so.",
+			Doc: "For operators, where the person has no mail. Whoever has the address can become that person, so it takes a session of an " +
+				"operator that signed in within the last hour, and no token; an operator sets their own by mail, or on the machine of the " +
+				"server. Earlier addresses of the person die. The person is told by mail, and the record of the account that they own says so.",
 		}, s.passwordLink),
 	}
 }
@@ -127,6 +132,8 @@ func resetAddress(tx *db.Tx, userID string) (string, error) {
 
 func (s *Service) forgotten(ctx context.Context, in forgottenIn) (op.Reply, error) {
 	email := strings.ToLower(in.Email)
+	answer := time.NewTimer(forgottenAnswer) // known or not, at the same time
+	defer answer.Stop()
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {
 		user, known, err := people.LockByEmail(tx, email)
 		if err != nil || !known {
@@ -147,6 +154,11 @@ func (s *Service) forgotten(ctx context.Context, in forgottenIn) (op.Reply, erro
 	})
 	if err != nil {
 		return op.Reply{}, err
+	}
+	select {
+	case <-answer.C:
+	case <-ctx.Done():
+		return op.Reply{}, ctx.Err()
 	}
 	if in.ReturnTo != "" {
 		return render(ctx, 202, forgottenPage, codeForm{Email: email, Mailed: s.Mailed})
@@ -274,13 +286,21 @@ type userIn struct {
 }
 
 func (s *Service) passwordLink(ctx context.Context, in userIn) (out PasswordLink, err error) {
+	a := policy.From(ctx)
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
+		if a.Credential != policy.Session || a.Bound || tx.Now.Sub(a.SignedInAt) > passwordFresh {
+			return fault.New(fault.Forbidden, "reauth-required", "This takes a session that signed in within the last hour. "+
+				"Prove again who you are at /auth/reauth.")
+		}
 		u, ok, err := people.UserByID(tx, in.UserID)
 		if err != nil {
 			return err
 		}
 		if !ok {
 			return fault.Missing("user")
+		}
+		if u.PlatformAdmin {
+			return fault.Reason("is-operator", "Nobody makes another operator's password: they set it by mail, or on the machine of the server.")
 		}
 		if _, err := dropResets.Exec(tx, u.ID); err != nil {
 			return err

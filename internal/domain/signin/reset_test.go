@@ -1,6 +1,7 @@
 package signin
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/seed"
 	"yardmaster/internal/seal"
 )
@@ -40,9 +42,15 @@ func TestForgottenPassword(t *testing.T) {
 			}
 			return errors.Join(err, failed)
 		})
+		operator := func(kind policy.Credential, since time.Duration) context.Context {
+			var at time.Time
+			d.write(func(tx *db.Tx) error { at = tx.Now.Add(-since); return nil })
+			return policy.With(t.Context(), policy.Actor{Credential: kind, UserID: "root", SignedInAt: at})
+		}
+		fresh := operator(policy.Session, time.Minute)
 		link := func() string {
 			t.Helper()
-			out, err := d.passwordLink(t.Context(), userIn{UserID: "ada"})
+			out, err := d.passwordLink(fresh, userIn{UserID: "ada"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,8 +93,20 @@ func TestForgottenPassword(t *testing.T) {
 		if err := try(late); !fault.IsKind(err, fault.Gone) {
 			t.Errorf("too late: %v", err)
 		}
-		if _, err := d.passwordLink(t.Context(), userIn{UserID: "nobody"}); !fault.IsKind(err, fault.NotFound) {
+		if _, err := d.passwordLink(fresh, userIn{UserID: "nobody"}); !fault.IsKind(err, fault.NotFound) {
 			t.Errorf("of nobody: %v", err)
+		}
+		// Whoever has a link can become the person, so no token makes one, and none is of an operator.
+		for name, by := range map[string]context.Context{
+			"a token": operator(policy.Operator, 0), "a personal token": operator(policy.PAT, 0), "an old session": operator(policy.Session, 2*time.Hour),
+		} {
+			if _, err := d.passwordLink(by, userIn{UserID: "ada"}); !fault.IsKind(err, fault.Forbidden) {
+				t.Errorf("by %s: %v", name, err)
+			}
+		}
+		d.write(func(tx *db.Tx) error { return seed.Add(tx, seed.User{ID: "root", Operator: true}) })
+		if _, err := d.passwordLink(fresh, userIn{UserID: "root"}); !fault.IsKind(err, fault.Conflict) {
+			t.Errorf("of an operator: %v", err)
 		}
 	})
 }
