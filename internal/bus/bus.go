@@ -18,6 +18,7 @@
 //   - bus.go: Start, Close, Ping, State and Nudge
 //   - server.go: the embedded server and its log
 //   - keys.go: the keys that sign everything
+//   - certificate.go: how the listener proves itself to boxes
 //   - account.go: accounts, credentials and their end
 //   - call.go: calls of boxes
 //   - share.go: how much a box may call
@@ -29,6 +30,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -51,10 +53,13 @@ type Config struct {
 	URL    string // address handed to boxes; empty is the listener's
 	Keys   Keys
 	Owner  Owner
-	TLS    *tls.Config
-	Logger *slog.Logger
-	PutOut time.Duration // how long a box that calls far too often cannot connect; 0 is a minute
-	Share  int           // bytes a second that one box may send; 0 is 16 MiB
+	// Authority signs the certificate of the listener. nil: the listener has that of
+	// TLS, or is in the clear if there is none.
+	Authority *Authority
+	TLS       *tls.Config
+	Logger    *slog.Logger
+	PutOut    time.Duration // how long a box that calls far too often cannot connect; 0 is a minute
+	Share     int           // bytes a second that one box may send; 0 is 16 MiB
 	// Now is the time by which it is counted what a box may send. nil: time.Now.
 	Now func() time.Time
 	// Observe is told of every call that was answered, with the error that it was
@@ -67,6 +72,7 @@ type Bus struct {
 	cfg    Config
 	log    *slog.Logger
 	keys   identity
+	ca     string // fingerprint of Config.Authority
 	server *server.Server
 	nc     *nats.Conn // in the control plane's account
 	system *nats.Conn // in the system account
@@ -125,6 +131,9 @@ func Start(ctx context.Context, cfg Config) (*Bus, error) {
 const probeBox = "probe"
 
 func (b *Bus) start() (err error) {
+	if err := b.protect(); err != nil {
+		return err
+	}
 	accounts, err := b.newAccounts()
 	if err != nil {
 		return err
@@ -189,10 +198,22 @@ func (b *Bus) join(name, token string, user nkeys.KeyPair, more ...nats.Option) 
 	return nc, nil
 }
 
-// URL is the address that boxes connect to.
+// URL is the address that boxes connect to. It begins with tls:// if the listener
+// speaks TLS.
 func (b *Bus) URL() string {
 	if b.cfg.URL != "" {
-		return b.cfg.URL
+		if b.cfg.TLS == nil {
+			return b.cfg.URL
+		}
+		all := strings.Split(b.cfg.URL, ",")
+		for i, one := range all {
+			_, address, found := strings.Cut(one, "://")
+			if !found {
+				address = one
+			}
+			all[i] = "tls://" + strings.TrimSpace(address)
+		}
+		return strings.Join(all, ",")
 	}
 	return b.server.ClientURL()
 }

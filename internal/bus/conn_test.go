@@ -2,17 +2,9 @@ package bus_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"math/big"
-	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"yardmaster/internal/box/conn"
 	"yardmaster/internal/proof/loopback"
@@ -41,52 +33,6 @@ func TestDialBeforeTheControlPlaneIsUp(t *testing.T) {
 	x.await(t, "connected", connected)
 	echo(t, b)
 	works(t, c, "bx")
-}
-
-func TestTLS(t *testing.T) {
-	t.Parallel()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := newConfig(t)
-	cfg.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
-	b := start(t, cfg)
-	x := enrol(t, b, "bx")
-	trusted := x509.NewCertPool()
-	trusted.AddCert(cert)
-	c, err := conn.Dial(b.URL(), x.id, x.creds, conn.Options{TLS: &tls.Config{RootCAs: trusted}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	if err := c.Wait(patience.Context(t)); err != nil {
-		t.Fatal(err)
-	}
-	echo(t, b)
-	works(t, c, "bx")
-
-	// Without the certificate there is no connection, and none without TLS.
-	for _, address := range []string{b.URL(), strings.Replace(b.URL(), "tls://", "nats://", 1)} {
-		y := enrol(t, b, "by")
-		y.dial(t, address)
-		y.await(t, "a certificate refused", func(s conn.State) bool {
-			var unknown x509.UnknownAuthorityError
-			return errors.As(s.Err, &unknown)
-		})
-	}
 }
 
 func TestNudge(t *testing.T) {

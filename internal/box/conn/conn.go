@@ -38,8 +38,9 @@ type State struct {
 // Options are the options of Dial. All are optional.
 type Options struct {
 	Logger  *slog.Logger
-	TLS     *tls.Config
-	OnState func(State) // called one at a time; it must not block
+	Trust   func() Trust // asked at every attempt; nil: TLS if url begins with tls://
+	TLS     *tls.Config  // what connections over TLS have besides
+	OnState func(State)  // called one at a time; it must not block
 }
 
 // Conn is a connection to the bus. Its methods may be called concurrently.
@@ -47,6 +48,7 @@ type Conn struct {
 	box string
 	nc  *nats.Conn
 	log *slog.Logger
+	end context.CancelFunc // of an attempt to connect that is under way
 
 	mu   sync.Mutex
 	up   chan struct{}   // closed while connected
@@ -64,7 +66,13 @@ func Dial(url, boxID string, creds func() (jwt string, seed []byte), o Options) 
 	if o.OnState == nil {
 		o.OnState = func(State) {}
 	}
+	if o.Trust == nil {
+		over := strings.HasPrefix(url, secureScheme)
+		o.Trust = func() Trust { return Trust{TLS: over} }
+	}
 	c := &Conn{box: boxID, log: o.Logger, up: make(chan struct{})}
+	dialer := &dialer{trust: o.Trust, base: o.TLS}
+	dialer.ctx, c.end = context.WithCancel(context.Background())
 	c.link, c.cut = context.WithCancel(context.Background())
 	c.cut()
 	options := []nats.Option{
@@ -73,6 +81,8 @@ func Dial(url, boxID string, creds func() (jwt string, seed []byte), o Options) 
 			func() (string, error) { token, _ := creds(); return token, nil },
 			func(nonce []byte) ([]byte, error) { _, seed := creds(); return sign(seed, nonce) }),
 		nats.CustomInboxPrefix("_INBOX." + boxID),
+		nats.SetCustomDialer(dialer),
+		nats.SkipHostLookup(), // the dialer needs the name that the certificate has to have
 		nats.RetryOnFailedConnect(true),
 		nats.IgnoreAuthErrorAbort(), // an expired credential may be renewed over HTTPS meanwhile
 		nats.MaxReconnects(-1),
@@ -91,15 +101,22 @@ func Dial(url, boxID string, creds func() (jwt string, seed []byte), o Options) 
 			}
 		}),
 	}
-	if o.TLS != nil {
-		options = append(options, nats.Secure(o.TLS))
-	}
-	nc, err := nats.Connect(url, options...)
+	nc, err := nats.Connect(strings.Join(addresses(url), ","), options...)
 	if err != nil {
+		c.end()
 		return nil, fmt.Errorf("connection: dial %s: %w", url, err)
 	}
 	c.nc = nc
 	return c, nil
+}
+
+// secureScheme begins the address of a bus that speaks TLS.
+const secureScheme = "tls://"
+
+// addresses lists the addresses of a bus for the NATS client, which is not to make
+// its own of TLS: the dialer does.
+func addresses(url string) []string {
+	return strings.Split(strings.ReplaceAll(url, secureScheme, "nats://"), ",")
 }
 
 // IsRefused tells whether State.Err means that the control plane refused the
@@ -160,7 +177,7 @@ func (c *Conn) Wait(ctx context.Context) error {
 // Reconnect drops the connection and opens another one to url with the present
 // credentials. Without a connection it tries at once instead of waiting.
 func (c *Conn) Reconnect(url string) error {
-	if err := c.nc.SetServerPool(strings.Split(url, ",")); err != nil {
+	if err := c.nc.SetServerPool(addresses(url)); err != nil {
 		return fmt.Errorf("connection: reconnect to %s: %w", url, err)
 	}
 	if err := c.nc.ForceReconnect(); err != nil {
@@ -171,6 +188,7 @@ func (c *Conn) Reconnect(url string) error {
 
 // Close ends the connection for good.
 func (c *Conn) Close() {
+	c.end()
 	c.nc.Close()
 	c.disconnected()
 }
