@@ -3,9 +3,12 @@ package app
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"time"
 
 	"yardmaster/internal/bus"
 	"yardmaster/internal/config"
@@ -90,6 +93,60 @@ func busKeys(ctx context.Context, d *db.DB, ring *seal.Keyring) (keys bus.Keys, 
 		return keys, err
 	}
 	return keys, json.Unmarshal(b, &keys)
+}
+
+// busAuthority is the authority by which boxes know the bus. It is sealed in the
+// database, so that all servers on it are known by the same one.
+func busAuthority(ctx context.Context, d *db.DB, ring *seal.Keyring) (*bus.Authority, error) {
+	b, err := rememberSealed(ctx, d, ring, meta.BusCA, func() ([]byte, error) {
+		a, err := bus.NewAuthority(time.Now())
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(a)
+	})
+	if err != nil {
+		return nil, err
+	}
+	a := new(bus.Authority)
+	return a, json.Unmarshal(b, a)
+}
+
+// changeBusAuthority puts another authority in the place of the one in the database,
+// if there is one. Servers that run keep theirs until they are started again.
+func changeBusAuthority(ctx context.Context, d *db.DB, ring *seal.Keyring) error {
+	a, err := bus.NewAuthority(time.Now())
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	return d.Write(ctx, func(tx *db.Tx) error {
+		sealed, ok, err := meta.Read(tx, meta.BusCA)
+		if err != nil || !ok {
+			return err
+		}
+		changed, err := meta.Replace(tx, meta.BusCA, sealed, ring.Seal(meta.BusCA, text))
+		if err == nil && !changed {
+			err = errors.New("the authority of the bus was changed by somebody else meanwhile: try again")
+		}
+		return err
+	})
+}
+
+// busTLS says how the listener for boxes proves itself: by a certificate of the bus's
+// own authority, by one from files, or, with neither, not at all.
+func busTLS(ctx context.Context, d *db.DB, ring *seal.Keyring, c *config.Config, log *slog.Logger) (own *bus.Authority, files *tls.Config, err error) {
+	switch {
+	case c.NATSClear():
+	case c.NATSCert != "":
+		files, err = bus.FileTLS(c.NATSCert, c.NATSKey, log)
+	default:
+		own, err = busAuthority(ctx, d, ring)
+	}
+	return own, files, err
 }
 
 // changeBusKeys puts other NATS seeds in the place of those in the database.

@@ -150,6 +150,10 @@ func (a *App) startBus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	own, files, err := busTLS(ctx, a.db, a.ring, a.cfg, a.log)
+	if err != nil {
+		return err
+	}
 	// Earlier versions kept events there that boxes hold in their spools, too.
 	if err := os.RemoveAll(filepath.Join(a.cfg.Data, "nats")); err != nil {
 		return err
@@ -163,7 +167,8 @@ func (a *App) startBus(ctx context.Context) error {
 	}
 	return natsListen(ctx, a.db, a.cfg, func(listen string) (string, error) {
 		var err error
-		a.bus, err = bus.Start(ctx, bus.Config{Listen: listen, URL: a.cfg.NATSURL, Keys: keys, Owner: owner, Logger: a.log,
+		a.bus, err = bus.Start(ctx, bus.Config{Listen: listen, URL: a.cfg.NATSURL, Keys: keys, Authority: own, TLS: files,
+			Owner: owner, Logger: a.log,
 			Observe: a.watching.boxCalls()})
 		if err != nil {
 			return "", err

@@ -166,14 +166,18 @@ func (k *KeyChest) Rotate(ctx context.Context, another bool, out io.Writer) erro
 
 // RotateBus gives the message bus new seeds: what the old ones have signed, or
 // would sign in the hands of others, is worth nothing once the server is started
-// again. Every box is then refused, asks over HTTPS for new credentials at once,
-// and goes on with its runs.
+// again. Every box is then refused, or refuses a bus of another authority than it
+// knows, asks over HTTPS for new credentials and for the authority at once, and goes
+// on with its runs.
 func (k *KeyChest) RotateBus(ctx context.Context, out io.Writer) error {
 	fresh, err := bus.NewKeys()
 	if err != nil {
 		return err
 	}
 	if err := changeBusKeys(ctx, k.db, k.ring, func(keys *bus.Keys) error { *keys = fresh; return nil }); err != nil {
+		return err
+	}
+	if err := changeBusAuthority(ctx, k.db, k.ring); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(out, "The message bus has new keys. Start every server on this database again: until then it uses the old ones.")

@@ -35,6 +35,10 @@ type Config struct {
 	BaseURL        string        `key:"base-url" doc:"address others reach the server at; derived from listen when empty"`
 	NATSListen     string        `key:"nats-listen" default:"127.0.0.1:0" doc:"host:port that boxes connect to; port 0 takes a free one and keeps it"`
 	NATSURL        string        `key:"nats-url" doc:"address boxes reach NATS at; derived from nats-listen when empty"`
+	NATSTLS        string        `key:"nats-tls" default:"auto" doc:"auto, on or off: whether boxes connect over TLS; auto, they do unless nats-listen and nats-url are on this machine"`
+	NATSCert       string        `key:"nats-tls-cert" doc:"file with the certificate of nats-listen and those above it, in PEM; when empty, the server signs one that its boxes know"`
+	NATSKey        string        `key:"nats-tls-key" doc:"file with the key of that certificate, in PEM"`
+	NATSInsecure   string        `key:"nats-insecure" default:"off" doc:"on or off; on, nats-tls may be off although boxes connect from other machines"`
 	Database       string        `key:"database" doc:"postgres://… or sqlite:PATH; a file in the data folder when empty" secret:"true"`
 	Blob           string        `key:"blob" doc:"where objects such as logs of checks are kept: folder:PATH, s3://ACCESS:SECRET@HOST/BUCKET?region=REGION (s3+http:// without TLS), or off; the folder blob in the data folder when empty" secret:"true"`
 	MasterKey      string        `key:"master-key" doc:"master keys of 64 hex digits, comma-separated, the one that seals first; the file master.key in the data folder when empty" secret:"true"`
@@ -367,7 +371,7 @@ func (c *Config) settle() error {
 	if c.Database == "" {
 		c.Database = "sqlite:" + filepath.Join(c.Data, "yardmaster.db")
 	}
-	if err := errors.Join(c.settleBlob(), c.settleGoals(), c.settleKeep()); err != nil {
+	if err := errors.Join(c.settleBlob(), c.settleGoals(), c.settleKeep(), c.settleNATS()); err != nil {
 		return err
 	}
 	given := 0
@@ -427,9 +431,6 @@ func (c *Config) settle() error {
 	}
 	if _, port, err := net.SplitHostPort(c.Listen); err != nil || port == "" {
 		return fmt.Errorf("listen (from %s): %q has not the form host:port", c.sources["listen"], c.Listen)
-	}
-	if _, port, err := net.SplitHostPort(c.NATSListen); err != nil || port == "" {
-		return fmt.Errorf("nats-listen (from %s): %q has not the form host:port", c.sources["nats-listen"], c.NATSListen)
 	}
 	if _, port, err := net.SplitHostPort(c.MetricsListen); c.MetricsListen != "" && (err != nil || port == "") {
 		return fmt.Errorf("metrics-listen (from %s): %q has not the form host:port", c.sources["metrics-listen"], c.MetricsListen)

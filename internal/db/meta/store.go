@@ -10,6 +10,7 @@ import (
 // The names of sealed values, each under a purpose of the same name.
 const (
 	BusKeys   = "bus-keys"
+	BusCA     = "bus-ca"
 	ClientKey = "client-key"
 	PushKeys  = "push-keys"
 )
@@ -62,7 +63,7 @@ func Claim(tx *db.Tx, name, value, atMost, above string) (bool, error) {
 	return n > 0, err
 }
 
-const isSealed = `key IN ('` + BusKeys + `', '` + ClientKey + `', '` + PushKeys + `')`
+const isSealed = `key IN ('` + BusKeys + `', '` + BusCA + `', '` + ClientKey + `', '` + PushKeys + `')`
 
 // Sealed are the sealed values of the installation.
 var Sealed = keys.Column{

@@ -164,6 +164,9 @@ type ExposedPort struct {
 type Bus interface {
 	// URL is the address of the bus for boxes.
 	URL() string
+	// CA is the fingerprint of the authority by which boxes know the bus; empty: they
+	// know it by those that their machine trusts, or it is in the clear.
+	CA() string
 	// NewAccount makes a new account of the bus and returns its name.
 	NewAccount() (string, error)
 	// Issue signs a NATS credential in an account for publicKey, the public

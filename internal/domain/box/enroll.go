@@ -103,6 +103,7 @@ type Credentials struct {
 	RunToken           *string   `json:"run_token" example:"dev_run_…" doc:"its durable token, shown this once; null: the one it has is still good"`
 	RunTokenExpiresISO time.Time `json:"run_token_expires_iso" doc:"when the durable token expires, 30 days after it was made"`
 	NATSURL            string    `json:"nats_url" format:"uri" example:"nats://yardmaster.example.com:4222" doc:"where the bus is"`
+	NATSCA             *string   `json:"nats_ca_sha256" pattern:"^[0-9a-f]{64}$" example:"5f1c0a0d5c2e4f7b9a8d3e6c1b0f2a4d6e8c0b2a4f6d8e0c2b4a6f8d0e2c4b6a" doc:"SHA-256 of the certificate of the authority that the bus has to have its own from; null: one that the machine trusts, or the bus is in the clear (nats:)"`
 	NATSJWT            string    `json:"nats_jwt" example:"eyJ0eXAiOiJKV1Qi…" doc:"its credential on the bus"`
 	NATSJWTExpiresISO  time.Time `json:"nats_jwt_expires_iso" doc:"when that credential expires, 24 hours after it was made"`
 }
@@ -182,7 +183,11 @@ func (s *Service) credentials(boxID, account, publicKey string) (Credentials, er
 	if err != nil {
 		return Credentials{}, fmt.Errorf("sign a credential of box %s: %w", boxID, err)
 	}
-	return Credentials{ID: boxID, NATSURL: s.Bus.URL(), NATSJWT: jwt}, nil
+	c := Credentials{ID: boxID, NATSURL: s.Bus.URL(), NATSJWT: jwt}
+	if ca := s.Bus.CA(); ca != "" {
+		c.NATSCA = &ca
+	}
+	return c, nil
 }
 
 // dated sets the times at which the credentials end. The bus signed the
