@@ -156,7 +156,7 @@ type box struct {
 	busy     int                 // slots taken
 	leaving  bool                // this process is ending
 	cutOff   bool                // there is no connection
-	refusal  bool                // the bus has refused the credential since the connection was lost
+	refusal  bool                // the bus has refused the credential, or the box the bus, since the connection was lost
 	greeted  bool                // the control plane knows of this connection and its runs
 	unfit    string              // why the box can carry out nothing, by its last test; empty: it can
 	taking   sync.Mutex          // held while a command is taken
@@ -286,7 +286,7 @@ func (b *box) run(ctx context.Context) (err error) {
 	defer b.broker.Close()
 	id := b.keys.get()
 	b.conn, err = conn.Dial(id.NATSURL, id.Box, b.keys.nats, conn.Options{
-		Logger: b.log, OnState: b.onState,
+		Logger: b.log, OnState: b.onState, Trust: b.keys.trust,
 	})
 	if err != nil {
 		return err

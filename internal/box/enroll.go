@@ -31,6 +31,7 @@ type grant struct {
 	RunToken          string    `json:"run_token"`
 	RunTokenExpiresAt time.Time `json:"run_token_expires_iso"`
 	NATSURL           string    `json:"nats_url"`
+	NATSCA            string    `json:"nats_ca_sha256"`
 	NATSJWT           string    `json:"nats_jwt"`
 	NATSJWTExpiresAt  time.Time `json:"nats_jwt_expires_iso"`
 	AccountID         string    `json:"account_id"`
@@ -86,7 +87,10 @@ func (k *keyring) reissue(ctx context.Context) error {
 	if g.NATSJWT == "" {
 		return errors.New("reissue: the server's answer is incomplete")
 	}
-	return k.update(func(id *Identity) { id.take(g, now) })
+	return k.update(func(id *Identity) {
+		id.take(g, now)
+		k.told = true
+	})
 }
 
 // take adopts what the server granted at now on the server's clock.
@@ -102,7 +106,7 @@ func (id *Identity) take(g grant, now time.Time) {
 		id.Account = g.AccountID
 	}
 	if g.NATSURL != "" {
-		id.NATSURL = g.NATSURL
+		id.NATSURL, id.NATSCA = g.NATSURL, g.NATSCA
 	}
 	if g.RunToken != "" {
 		id.RunToken = credential(g.RunToken, g.RunTokenExpiresAt)

@@ -21,10 +21,16 @@ func (b *box) onState(s conn.State) {
 	b.cutOff = !s.Connected
 	b.greeted = b.greeted && s.Connected
 	asks := !b.refusal
-	b.refusal = !s.Connected && (b.refusal || conn.IsRefused(s.Err))
+	foreign := conn.IsForeign(s.Err)
+	refused := !s.Connected && (foreign || conn.IsRefused(s.Err))
+	b.refusal = !s.Connected && (b.refusal || refused)
 	b.mu.Unlock()
-	if !s.Connected && conn.IsRefused(s.Err) && asks {
-		nudge(b.rotate) // only the answer over HTTPS says whether the refusal is final
+	if refused && asks {
+		nudge(b.rotate) // only the answer over HTTPS says whether the refusal is final, and who the bus is now
+	}
+	if refused && asks && foreign {
+		b.log.Error("the box refuses the bus, and asks its server over HTTPS how the bus is known", "error", s.Err)
+		return
 	}
 	if !s.Connected {
 		level := slog.LevelWarn

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nkeys"
+
+	"yardmaster/internal/box/conn"
 )
 
 // Identity holds the credentials from the enrollment of this machine. All of it is
@@ -20,6 +23,7 @@ type Identity struct {
 	Seed      string     `json:"seed"` // of the nkey that the box made for itself
 	RunToken  Credential `json:"run_token"`
 	NATSURL   string     `json:"nats_url"`
+	NATSCA    string     `json:"nats_ca_sha256,omitempty"` // SHA-256 of the certificate of the authority of the bus
 	NATSJWT   Credential `json:"nats_jwt"`
 }
 
@@ -71,8 +75,9 @@ func (id Identity) Save(dataDir string) error {
 type keyring struct {
 	dataDir string
 
-	mu sync.Mutex
-	id Identity
+	mu   sync.Mutex
+	id   Identity
+	told bool // the control plane has said in the lifetime of this process how to reach the bus
 }
 
 func (k *keyring) get() Identity {
@@ -88,6 +93,22 @@ func (k *keyring) update(change func(*Identity)) error {
 	defer k.mu.Unlock()
 	change(&k.id)
 	return k.id.Save(k.dataDir)
+}
+
+// Trust says how the bus has to prove itself to this box.
+func (id Identity) Trust() conn.Trust {
+	return conn.Trust{TLS: id.NATSCA != "" || strings.HasPrefix(id.NATSURL, "tls://"), CA: id.NATSCA}
+}
+
+// trust is Identity.Trust. An address in the clear that was stored earlier is used on
+// this machine alone until the control plane has said over HTTPS that it still is one:
+// a box that enrolled when every bus was in the clear knows of no other.
+func (k *keyring) trust() conn.Trust {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	t := k.id.Trust()
+	t.Here = !t.TLS && !k.told
+	return t
 }
 
 // nats returns the credential and the seed that authenticate a connection.

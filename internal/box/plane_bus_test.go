@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/bus"
 	"yardmaster/internal/proof/loopback"
+	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/protocol"
 )
 
@@ -13,7 +14,14 @@ import (
 func (p *plane) listen(ctx context.Context) *bus.Bus {
 	p.t.Helper()
 	if p.cfg.Listen != "" {
-		b, err := bus.Start(ctx, p.cfg)
+		// A process that the box has just begun to start holds what this one has open
+		// until it runs its program, the listener of the bus before among it.
+		var b *bus.Bus
+		var err error
+		patience.Come(p.t, func() bool {
+			b, err = bus.Start(ctx, p.cfg)
+			return err == nil || !strings.Contains(err.Error(), p.cfg.Listen+" is taken")
+		})
 		if err != nil {
 			p.t.Fatal(err)
 		}
@@ -41,7 +49,7 @@ func (p *plane) boot() {
 	ctx, cancel := context.WithCancel(context.Background())
 	p.halt = cancel
 	p.bus = p.listen(ctx)
-	p.cfg.Listen = strings.TrimPrefix(p.bus.URL(), "nats://")
+	p.cfg.Listen = p.bus.Addr()
 	for method, fn := range map[string]func(context.Context, string, []byte) (any, error){
 		protocol.CallHello: handler(p.hello), protocol.CallClaim: handler(p.claim), protocol.CallAccept: handler(p.accept),
 		protocol.CallRenew: handler(p.renew), protocol.CallCredential: handler(p.credential), protocol.CallGitToken: handler(p.gitToken),

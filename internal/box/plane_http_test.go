@@ -69,17 +69,25 @@ func (p *plane) credentials(w http.ResponseWriter, r *http.Request) {
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 		p.t.Error(err)
 	}
+	p.moving.RLock()
+	defer p.moving.RUnlock()
 	var life time.Duration
 	p.change(func() { life, p.issued = p.life, p.life })
 	token, err := p.bus.Issue(boxID, p.seat, in.PublicKey, max(life, time.Second))
 	if err != nil {
 		p.t.Error(err)
 	}
+	ca := p.bus.CA()
+	p.mu.Lock()
+	if p.ca != nil {
+		ca = *p.ca
+	}
+	p.mu.Unlock()
 	now := time.Now()
 	w.WriteHeader(http.StatusCreated)
 	json.NewEncoder(w).Encode(map[string]any{
 		"id": boxID, "account_id": "acc-1", "run_token": runToken, "run_token_expires_iso": now.Add(30 * 24 * time.Hour),
-		"nats_url": p.bus.URL(), "nats_jwt": token, "nats_jwt_expires_iso": now.Add(life),
+		"nats_url": p.bus.URL(), "nats_ca_sha256": ca, "nats_jwt": token, "nats_jwt_expires_iso": now.Add(life),
 	})
 }
 

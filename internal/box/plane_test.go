@@ -31,17 +31,20 @@ const boxID = "box-1"
 // plane is a control plane: a real bus, a real git host and the answers a
 // control plane gives, with faults on demand.
 type plane struct {
-	t     *testing.T
-	cfg   bus.Config
-	bus   *bus.Bus
-	seat  string // the NATS account of the box
-	halt  context.CancelFunc
-	http  *httptest.Server // enrollment and reissue, git, the model gateway
-	data  string           // of the box that was enrolled last
-	repo  string           // the bare repository that the git host serves
-	lease time.Duration
+	t    *testing.T
+	cfg  bus.Config
+	bus  *bus.Bus
+	seat string // the NATS account of the box
+	halt context.CancelFunc
+	// moving is held while the bus is another one: nobody is told of the one before.
+	moving sync.RWMutex
+	http   *httptest.Server // enrollment and reissue, git, the model gateway
+	data   string           // of the box that was enrolled last
+	repo   string           // the bare repository that the git host serves
+	lease  time.Duration
 
 	mu       sync.Mutex
+	ca       *string       // not nil: the fingerprint that boxes are told over HTTP, whatever the bus shows
 	news     chan struct{} // closed and replaced when anything below changes
 	queue    []protocol.Start
 	claims   map[string]protocol.Start // by claim id
