@@ -18,6 +18,7 @@ import (
 	"yardmaster/internal/box/broker"
 	"yardmaster/internal/box/driver"
 	"yardmaster/internal/box/modelproxy"
+	"yardmaster/internal/box/roots"
 	"yardmaster/internal/box/sandbox"
 	"yardmaster/internal/protocol"
 )
@@ -69,6 +70,14 @@ func (b *box) spec(a *attempt, w *workspace, level sandbox.Level) sandbox.Spec {
 		s.Env = map[string]string{}
 	}
 	maps.Copy(s.Env, a.vault.have.Env)
+	if path := b.setup.authorities; path != "" {
+		s.ReadOnly = append(s.ReadOnly, path)
+		for name, value := range roots.Variables(path) {
+			if _, set := s.Env[name]; !set {
+				s.Env[name] = value
+			}
+		}
+	}
 	s.Env[SecretsVariable] = broker.Address(in.broker, a.token)
 	s.Env[ReportVariable] = filepath.Join(in.home, reportFile)
 	s.Env[OutboxVariable] = filepath.Join(in.home, outboxDir)

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"yardmaster/internal/box/roots"
 	"yardmaster/internal/box/sandbox"
 )
 
@@ -54,7 +55,32 @@ func (s *setup) fill(self string) error {
 			return err
 		}
 	}
+	if err := s.placeAuthorities(); err != nil {
+		return err
+	}
 	return s.placeProgram(self)
+}
+
+// placeAuthorities puts the certificate authorities that this process trusts where git
+// and agents can read them, if the operator has named any.
+func (s *setup) placeAuthorities() error {
+	text, err := roots.Bundle()
+	if err != nil {
+		return &UnfitError{Reason: fmt.Sprintf("git and agents cannot be told whom to trust (%s): correct SSL_CERT_FILE", err)}
+	}
+	path := filepath.Join(s.work, "authorities.pem")
+	if text == nil {
+		if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) { // of an earlier start
+			return err
+		}
+		return nil
+	}
+	s.authorities = path
+	s.made = append(s.made, missing(path)...)
+	if err := os.WriteFile(path+".next", text, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(path+".next", path)
 }
 
 // restore makes the work folder again if it was deleted. A folder that somebody

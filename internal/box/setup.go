@@ -46,6 +46,9 @@ type setup struct {
 	program string // this program, at a path where agents may run it
 	levels  []sandbox.Level
 	holding holding
+	// authorities is the file of the certificate authorities that git and agents trust,
+	// or empty: those that they know themselves.
+	authorities string
 
 	scanning sync.Mutex // held during a search for agents
 	scanned  bool

@@ -44,6 +44,7 @@ func (b *box) prepare(ctx context.Context, a *attempt) (*workspace, error) {
 	if err != nil {
 		return nil, err
 	}
+	cache.Authorities = b.setup.authorities
 	w := &workspace{cache: cache, Work: a.root}
 	if err := b.fetch(ctx, a, cache); err != nil {
 		return nil, err
@@ -186,6 +187,7 @@ func (b *box) reopen(a *attempt) *workspace {
 		if w.cache, err = worktree.Open(ctx, a.cachePath()); err != nil {
 			return err
 		}
+		w.cache.Authorities = b.setup.authorities
 		place := a.taskPath() + ".found"
 		if err := worktree.RemoveTree(place); err != nil {
 			return err

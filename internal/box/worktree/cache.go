@@ -19,7 +19,12 @@ const heads = "refs/remotes/origin/"
 // Cache is a trusted bare repository that only the box writes. Several runs and
 // processes may use it at the same time. Nothing in it is pruned while checkouts
 // borrow from it.
-type Cache struct{ dir string }
+type Cache struct {
+	dir string
+	// Authorities is a file with the certificate authorities that git trusts; empty:
+	// those that its library knows.
+	Authorities string
+}
 
 // Identity is the author and committer of the box's and the agent's commits.
 type Identity struct{ Name, Email string }
@@ -80,7 +85,7 @@ func (c *Cache) git(args ...string) command { return command{gitDir: c.dir, args
 // were deleted there. The token, which may be empty, is the password of HTTP basic
 // authentication. Errors are those of GitError.
 func (c *Cache) Fetch(ctx context.Context, url, token string) error {
-	cmd, err := remote(url, token)
+	cmd, err := remote(url, token, c.Authorities)
 	if err != nil {
 		return err
 	}
@@ -127,7 +132,7 @@ func (c *Cache) writersFile() string { return c.dir + ".writers" }
 // FetchRef fetches one ref, given by its full name, from the repository at url and
 // returns its commit. It returns ErrNoRev if there is no such ref.
 func (c *Cache) FetchRef(ctx context.Context, url, token, ref string) (sha string, err error) {
-	cmd, err := remote(url, token)
+	cmd, err := remote(url, token, c.Authorities)
 	if err != nil {
 		return "", err
 	}
@@ -226,7 +231,7 @@ func (e *PushError) Unwrap() error { return e.err }
 // force it only makes a new ref or a fast-forward. A failure of git is a
 // *PushError.
 func (c *Cache) Push(ctx context.Context, url, token, sha, ref string, force bool) error {
-	cmd, err := remote(url, token)
+	cmd, err := remote(url, token, c.Authorities)
 	if err != nil {
 		return err
 	}

@@ -115,7 +115,7 @@ func (c command) run(ctx context.Context) ([]byte, error) {
 		"LC_ALL=C", "GIT_ALLOW_PROTOCOL=" + c.protocol,
 	}, c.env...)
 	for _, k := range passedVariables {
-		if v, ok := os.LookupEnv(k); ok {
+		if v := os.Getenv(k); v != "" {
 			cmd.Env = append(cmd.Env, k+"="+v)
 		}
 	}
@@ -209,9 +209,22 @@ func credentialPipe(token string) (*os.File, error) {
 	return r, nil
 }
 
-// remote returns a command for a remote repository. The credential is bound to the
+// LsRemote asks the repository at address for its HEAD, as a fetch begins. authorities is
+// that of Cache. Errors are those of GitError.
+func LsRemote(ctx context.Context, address, token, authorities string) error {
+	cmd, err := remote(address, token, authorities)
+	if err != nil {
+		return err
+	}
+	cmd.args = []string{"ls-remote", "-q", "--end-of-options", address, "HEAD"}
+	_, err = cmd.run(ctx)
+	return err
+}
+
+// remote returns a command for a remote repository, which trusts the certificate
+// authorities in a file if one is given and the box's own environment names none. The credential is bound to the
 // remote's own address; a host to which it redirects gets none.
-func remote(address, token string) (command, error) {
+func remote(address, token, authorities string) (command, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return command{}, errors.New("worktree: the remote's address is malformed") // the cause would repeat the address
@@ -223,6 +236,9 @@ func remote(address, token string) (command, error) {
 		return command{}, errors.New("worktree: a remote's address holds no credential")
 	}
 	c := command{protocol: "http:https", token: token, config: []string{"credential.helper="}}
+	if authorities != "" {
+		c.env = []string{"GIT_SSL_CAINFO=" + authorities} // before the passed variables: the last of a name counts
+	}
 	if token != "" {
 		helper := "!f() { test \"$1\" = get && cat <&" + strconv.Itoa(credentialFD) + "; }; f"
 		c.config = append(c.config, "credential."+u.Scheme+"://"+u.Host+".helper="+helper)

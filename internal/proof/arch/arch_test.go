@@ -90,7 +90,7 @@ var edges = map[string]string{
 	"calendar": "",
 
 	// The packages of the box. They share the wire with the server, not its packages.
-	"box": "lazy box/broker box/conn box/driver box/exposure box/limits box/modelproxy box/sandbox box/scrub box/selftest " +
+	"box": "lazy box/broker box/conn box/driver box/exposure box/limits box/modelproxy box/roots box/sandbox box/scrub box/selftest " +
 		"box/spool box/worktree client fault id protocol seal",
 	"box/acp":        "",
 	"box/broker":     "box/gate box/scrub",
@@ -100,6 +100,7 @@ var edges = map[string]string{
 	"box/gate":       "",
 	"box/limits":     "",
 	"box/modelproxy": "box/gate fault llm",
+	"box/roots":      "",
 	"box/sandbox":    "child",
 	"box/selftest":   "",
 	"box/scrub":      "",
