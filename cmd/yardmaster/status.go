@@ -235,10 +235,13 @@ func writeStatus(w io.Writer, b []byte) error {
 	return nil
 }
 
-// defineDoctor looks at what a client needs, part by part.
+// defineDoctor looks at what a client needs, part by part, and at what a box does on the
+// machine of one.
 func defineDoctor(fl *flag.FlagSet) action {
 	o := &output{}
 	o.add(fl)
+	data := fl.String("data", env("YARDMASTER_BOX_DATA", "./yardmaster-box"),
+		"folder of a box of this machine, which is looked at if there is one (YARDMASTER_BOX_DATA)")
 	type finding struct {
 		OK   bool   `json:"ok"`
 		What string `json:"what"`
@@ -272,6 +275,10 @@ func defineDoctor(fl *flag.FlagSet) action {
 		}
 		out, err := exec.CommandContext(ctx, "git", "--version").Output()
 		say(err == nil, strings.TrimSpace("git: "+string(out)), "install git: repo add and clones need it")
+		id, isBox, wrong := boxHere(*data, fl.Changed("data"))
+		if wrong != nil {
+			say(false, "box: "+wrong.Error(), "run this as the user of the box; `yardmaster box join` enrolls this machine")
+		}
 		l, err := login()
 		where := "from the environment"
 		if given := os.Getenv("YARDMASTER_TOKEN") != "" && contextFlag == ""; given {
@@ -280,7 +287,9 @@ func defineDoctor(fl *flag.FlagSet) action {
 		} else if l.Name != "" {
 			where = "in the context " + l.Name
 		}
-		if err != nil {
+		if err != nil && isBox {
+			say(true, "login: none, and a box needs none", "")
+		} else if err != nil {
 			say(false, "login: "+err.Error(), "yardmaster auth login")
 		} else {
 			say(true, "login: a token for "+l.URL+", "+where, "")
@@ -292,8 +301,11 @@ func defineDoctor(fl *flag.FlagSet) action {
 				}
 			}
 		}
-		if l.URL != "" {
+		if l.URL != "" && (err == nil || !isBox) {
 			lookAtServer(ctx, l, say)
+		}
+		if isBox {
+			lookAtBox(ctx, id, l, say)
 		}
 		if o.forPrograms() {
 			b, err := encoded(all)

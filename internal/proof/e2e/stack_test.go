@@ -49,7 +49,7 @@ type stack struct {
 
 var stacks atomic.Int64
 
-var ready = regexp.MustCompile(`serves (http://\S+), boxes connect to (\S+),`)
+var ready = regexp.MustCompile(`serves (https?://\S+), boxes connect to (\S+),`)
 
 // newStack starts a control plane with the given flags of serve.
 func newStack(t *testing.T, flags ...string) *stack {

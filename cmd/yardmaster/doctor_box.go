@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"yardmaster/internal/box"
+	"yardmaster/internal/client"
+)
+
+// lookAtBox checks what the box with an identity needs of its server, with a repository
+// of the login if it is one of the same server.
+func lookAtBox(ctx context.Context, id box.Identity, l client.Login, say func(bool, string, string)) {
+	var repo box.Remote
+	if l.Token != "" && l.URL == id.ServerURL {
+		var known rowsOf[struct {
+			CloneURL string `json:"clone_url"`
+		}]
+		c := &client.Client{URL: l.URL, Token: l.Token}
+		if err := c.Call(ctx, http.MethodGet, "/v1/repos?limit=1", nil, &known); err == nil && len(known.Data) > 0 {
+			repo = box.Remote{URL: known.Data[0].CloneURL, Token: l.Token}
+		}
+	}
+	for _, c := range box.Examine(ctx, id, repo) {
+		say(c.OK, c.What, c.Then)
+	}
+}
+
+// boxHere reads the identity of the box in a folder. It answers none if there is no box,
+// unless the folder was named.
+func boxHere(data string, named bool) (id box.Identity, ok bool, err error) {
+	id, err = box.LoadIdentity(data)
+	if errors.Is(err, box.ErrNotEnrolled) && !named {
+		return id, false, nil
+	}
+	return id, err == nil, err
+}

@@ -1,0 +1,131 @@
+package box
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"yardmaster/internal/box/conn"
+	"yardmaster/internal/box/roots"
+	"yardmaster/internal/box/worktree"
+)
+
+// Check is one thing that Examine has looked at.
+type Check struct {
+	OK   bool
+	What string // what was found
+	Then string // what to do about it; empty if OK
+}
+
+// Remote is a repository that somebody may read.
+type Remote struct{ URL, Token string }
+
+// examineWait limits each step of Examine.
+const examineWait = 20 * time.Second
+
+// Examine looks from this machine at what a box with an identity needs of its server:
+// HTTPS, the bus, and git. It changes nothing. Git asks for the HEAD of a repository:
+// of repo, if it is given, or else of one that nobody has, which the server refuses.
+func Examine(ctx context.Context, id Identity, repo Remote) []Check {
+	return []Check{examineHTTP(ctx, id.ServerURL), examineBus(ctx, id), examineGit(ctx, id, repo)}
+}
+
+// trustHint says how a machine is told of an authority.
+const trustHint = "set SSL_CERT_FILE to a file with the certificate of the authority, in PEM, for the box and for this command"
+
+func examineHTTP(ctx context.Context, server string) Check {
+	ctx, cancel := context.WithTimeout(ctx, examineWait)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/readyz", nil)
+	if err == nil {
+		var resp *http.Response
+		if resp, err = http.DefaultClient.Do(req); err == nil {
+			resp.Body.Close()
+			return Check{OK: true, What: "box, server: " + server + " answers"}
+		}
+	}
+	then := "is the server running there, and is there a way to it?"
+	if strings.Contains(err.Error(), "certificate") {
+		then = trustHint
+	}
+	return Check{What: fmt.Sprintf("box, server: %s cannot be reached: %s", server, err), Then: then}
+}
+
+func examineBus(ctx context.Context, id Identity) Check {
+	var foreign, last error
+	for address := range strings.SplitSeq(id.NATSURL, ",") {
+		err := func() error {
+			ctx, cancel := context.WithTimeout(ctx, examineWait)
+			defer cancel()
+			return conn.Probe(ctx, address, id.Trust())
+		}()
+		switch {
+		case err == nil && !id.Trust().TLS:
+			return Check{OK: true, What: "box, bus: " + address + " answers, in the clear"}
+		case err == nil && id.NATSCA != "":
+			return Check{OK: true, What: "box, bus: " + address + " answers, over TLS, with the authority that the box knows (SHA-256 " + id.NATSCA + ")"}
+		case err == nil:
+			return Check{OK: true, What: "box, bus: " + address + " answers, over TLS, with an authority that this machine trusts"}
+		case conn.IsForeign(err):
+			foreign = err
+		}
+		last = err
+	}
+	if foreign != nil {
+		return Check{What: "box, bus: " + foreign.Error(), Then: "a box that runs asks " + id.ServerURL +
+			" by itself how the bus is known now; if this stays, that server is not the one of this bus, or somebody stands between"}
+	}
+	return Check{What: fmt.Sprintf("box, bus: %s", last), Then: "let this machine connect to " + id.NATSURL +
+		", which nats-listen and nats-url of the server say; a box that runs asks for it anew by itself"}
+}
+
+func examineGit(ctx context.Context, id Identity, repo Remote) Check {
+	ctx, cancel := context.WithTimeout(ctx, examineWait)
+	defer cancel()
+	authorities, remove, err := temporaryAuthorities()
+	if err != nil {
+		return Check{What: "box, git: " + err.Error(), Then: "correct SSL_CERT_FILE"}
+	}
+	defer remove()
+	address, token := repo.URL, repo.Token
+	if address == "" {
+		address, token = id.ServerURL+"/git/doctor/doctor.git", id.RunToken.Value
+	}
+	err = worktree.LsRemote(ctx, address, token, authorities)
+	switch refused := errors.Is(err, worktree.ErrAuth) || errors.Is(err, worktree.ErrMissing); {
+	case err == nil:
+		return Check{OK: true, What: "box, git: ls-remote reads " + address}
+	case refused && repo.URL == "":
+		return Check{OK: true, What: "box, git: ls-remote reaches " + id.ServerURL + ", which refuses a repository that does not exist, as it should"}
+	}
+	then := "git goes another way than the box: look at its proxy (HTTPS_PROXY, NO_PROXY) and at GIT_SSL_CAINFO"
+	if strings.Contains(err.Error(), "certificate") {
+		then = trustHint + "; GIT_SSL_CAINFO, if it is set, wins for git"
+	}
+	return Check{What: "box, git: " + strings.TrimPrefix(err.Error(), "worktree: "), Then: then}
+}
+
+// temporaryAuthorities is the file that a box would give to its git, or none. The caller
+// removes it.
+func temporaryAuthorities() (path string, remove func(), err error) {
+	text, err := roots.Bundle()
+	if err != nil || text == nil {
+		return "", func() {}, err
+	}
+	dir, err := os.MkdirTemp("", "yardmaster-doctor-")
+	if err != nil {
+		return "", nil, err
+	}
+	remove = func() { os.RemoveAll(dir) }
+	path = filepath.Join(dir, "authorities.pem")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		remove()
+		return "", nil, err
+	}
+	return path, remove, nil
+}
