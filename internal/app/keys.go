@@ -138,7 +138,9 @@ func changeBusAuthority(ctx context.Context, d *db.DB, ring *seal.Keyring) error
 
 // busTLS says how the listener for boxes proves itself: by a certificate of the bus's
 // own authority, by one from files, or, with neither, not at all.
-func busTLS(ctx context.Context, d *db.DB, ring *seal.Keyring, c *config.Config, log *slog.Logger) (own *bus.Authority, files *tls.Config, err error) {
+func busTLS(
+	ctx context.Context, d *db.DB, ring *seal.Keyring, c *config.Config, log *slog.Logger,
+) (own *bus.Authority, files *tls.Config, err error) {
 	switch {
 	case c.NATSClear():
 	case c.NATSCert != "":

@@ -60,7 +60,8 @@ func (y *yard) station(token string) *station {
 	decode(y.t, y.send("POST", "/v1/runners/enrollments", token, "{}").want(http.StatusCreated), &enrollment)
 	decode(y.t, y.send("POST", "/v1/runners/enroll", "", `{"public_key": "`+public+`", "slots": 4}`, "X-Svc-Enroll-Token",
 		enrollment.Token).want(http.StatusCreated), &s.Credentials)
-	s.conn, err = conn.Dial(s.NATSURL, s.ID, func() (string, []byte) { return s.NATSJWT, slices.Clone(s.seed) }, conn.Options{Trust: s.trust})
+	creds := func() (string, []byte) { return s.NATSJWT, slices.Clone(s.seed) }
+	s.conn, err = conn.Dial(s.NATSURL, s.ID, creds, conn.Options{Trust: s.trust})
 	must(err)
 	y.t.Cleanup(s.conn.Close)
 	must(s.conn.Wait(patience.Context(y.t)))

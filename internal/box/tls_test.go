@@ -86,7 +86,8 @@ func TestBoxMovesToTLS(t *testing.T) {
 		t.Errorf("in the clear the box knows %q at %s", id.NATSCA, id.NATSURL)
 	}
 	p.again(func(c *bus.Config) { c.Authority = newAuthority(t) })
-	if id := p.knows(cfg); id.NATSCA == "" || id.NATSCA != p.bus.CA() || id.NATSURL != p.bus.URL() || !strings.HasPrefix(id.NATSURL, "tls://") {
+	id := p.knows(cfg)
+	if id.NATSCA == "" || id.NATSCA != p.bus.CA() || id.NATSURL != p.bus.URL() || !strings.HasPrefix(id.NATSURL, "tls://") {
 		t.Errorf("over TLS the box knows %q at %s", id.NATSCA, id.NATSURL)
 	}
 	p.again(func(c *bus.Config) { c.Authority = nil })

@@ -68,7 +68,9 @@ func pair(t testing.TB, dir string, serial int64) (certificate, key string, pars
 		t.Fatal(err)
 	}
 	certificate, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for name, block := range map[string]*pem.Block{certificate: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: bytes}} {
+	for name, block := range map[string]*pem.Block{
+		certificate: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: bytes},
+	} {
 		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -254,8 +256,8 @@ func TestNobodyBetweenABoxAndTheBus(t *testing.T) {
 	another := newConfig(t)
 	another.Authority = newAuthority(t)
 	forged := start(t, another)
-	probe := func(url string) error { return conn.Probe(patience.Context(t), url, trust) }
-	if err := probe(forged.URL()); !conn.IsForeign(err) || !strings.Contains(err.Error(), b.CA()) || !strings.Contains(err.Error(), forged.CA()) {
+	err = conn.Probe(patience.Context(t), forged.URL(), trust)
+	if !conn.IsForeign(err) || !strings.Contains(err.Error(), b.CA()) || !strings.Contains(err.Error(), forged.CA()) {
 		t.Errorf("a bus of another authority: %v", err)
 	}
 

@@ -54,7 +54,8 @@ func TestBoxesConnectOverTLS(t *testing.T) {
 			t.Errorf("%s: %v", c.args, err)
 		case c.says == "" && cfg.NATSClear() != c.clear:
 			t.Errorf("%s: boxes connect in the clear: %v", c.args, cfg.NATSClear())
-		case c.says == refused && (!strings.Contains(err.Error(), "Leave nats-tls out") || !strings.Contains(err.Error(), "nats-insecure: on")):
+		case c.says == refused &&
+			(!strings.Contains(err.Error(), "Leave nats-tls out") || !strings.Contains(err.Error(), "nats-insecure: on")):
 			t.Errorf("%s: it does not say what to do: %v", c.args, err)
 		}
 	}

@@ -389,6 +389,7 @@ func TestRandomness(t *testing.T) {
 	exceptions(t, "draws randomness", importers(t, imports("crypto/rand")), map[string]string{
 		"id":           "makes ids and tokens",
 		"seal":         "makes keys and salts",
+		"bus":          "makes its certificates and their keys",
 		"box/coder":    "names its sessions, which no server knows",
 		"box/sandbox":  "marks what is outside of a sandbox, so that it is known again inside",
 		"box/worktree": "names refs that must not collide in the cache",

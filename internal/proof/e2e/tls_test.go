@@ -129,7 +129,9 @@ func TestBoxOverTLS(t *testing.T) {
 		return p.output()
 	}
 	said := doctor(trusting...)
-	for _, want := range []string{"box, server: " + base + " answers", "over TLS, with the authority that the box knows", "box, git: ls-remote reaches"} {
+	for _, want := range []string{
+		"box, server: " + base + " answers", "over TLS, with the authority that the box knows", "box, git: ls-remote reaches",
+	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("doctor does not say %q:\n%s", want, said)
 		}
