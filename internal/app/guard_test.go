@@ -164,6 +164,7 @@ var byName = map[string]string{
 var everywhere = map[string]string{
 	"user.approve_by_id":        "operators decide about every user",
 	"user.suspend_by_id":        "operators decide about every user",
+	"user.password_link":        "operators help every user",
 	"account.platform_run_get":  "operators look at runs of every account",
 	"account.platform_run_tail": "operators look at runs of every account",
 }
@@ -207,7 +208,7 @@ func entitled(o op.Op, owner, operator, reader string) string {
 func TestForeignIsUnknown(t *testing.T) {
 	t.Parallel()
 	y := start(t, db.SQLite)
-	operator, reader := y.operator(), y.owner
+	operator, reader, browser := y.operator(), y.owner, y.browser()
 	for _, o := range Ops() {
 		if len(pathParams(o.Path)) == 0 || o.Rule.IsPublic() || ofHosts[o.ID] != "" {
 			continue
@@ -216,13 +217,17 @@ func TestForeignIsUnknown(t *testing.T) {
 			y := &yard{App: y.App, t: t}
 			bearer, theirs := y.apart()
 			bearer = entitled(o, bearer, operator, reader)
+			var header []string
+			if o.Rule.NeedsSession() {
+				bearer, header = "", []string{"Cookie", browser, "Origin", y.URL()}
+			}
 			body := sampleBody(t, o)
-			unknown := y.send(o.Method, filled(o, nobodys), bearer, body)
+			unknown := y.send(o.Method, filled(o, nobodys), bearer, body, header...)
 			if everywhere[o.ID] != "" {
 				unknown.problem(404, "not-found")
 				return
 			}
-			foreign := y.send(o.Method, filled(o, theirs), bearer, body)
+			foreign := y.send(o.Method, filled(o, theirs), bearer, body, header...)
 			own := []string{"request_id", "instance"} // of the one request
 			if byName[o.ID] == "" {
 				if unknown.StatusCode != 404 {

@@ -32,7 +32,7 @@ func (y *yard) caller() func(op.Op) []string {
 	return func(o op.Op) []string {
 		need, _ := policy.ParseScopes(o.Rule.Names())
 		switch {
-		case slices.Contains(sessions, o.ID):
+		case o.Rule.NeedsSession() || slices.Contains(sessions, o.ID):
 			return browser
 		case o.Holder != nil && o.Holder.Scheme == "box":
 			return box

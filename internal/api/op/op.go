@@ -124,7 +124,7 @@ func (o *Op) IsRaw() bool { return o.raw != nil }
 // part of the API, needs a credential, and is no stream.
 func (o *Op) IsTool() bool {
 	return strings.HasPrefix(o.Path, "/v1/") && !o.Rule.IsPublic() && o.raw == nil && o.stream == nil && o.Status < 400 &&
-		o.output != replyType && o.output != assetType
+		o.output != replyType && o.output != assetType && !o.Rule.NeedsSession()
 }
 
 // Changes tells whether the op is a write: by the scopes that its rule requires, or by

@@ -83,7 +83,7 @@ func (s state) set(tx *db.Tx) error {
 		} else if what == "agreed for home" {
 			account = "home"
 		}
-		do = append(do, func() error { _, err := seed.Agreed.Exec(tx, "box", account, who, at); return err })
+		do = append(do, func() error { return seed.Consent{BoxID: "box", AccountID: account, UserID: who, AgreedAt: at}.Add(tx) })
 	}
 	for _, one := range do {
 		if err := one(); err != nil {

@@ -49,7 +49,9 @@ func TestWhomABoxServes(t *testing.T) {
 		if next() != "" || len(holds()) != 1 {
 			f.t.Errorf("its author's box, which nobody has agreed to: claimable %q, holds %v", next(), holds())
 		}
-		f.write("", func(tx *db.Tx) error { _, err := seed.Agreed.Exec(tx, "box", "rival", "ann", 1); return err })
+		f.write("", func(tx *db.Tx) error {
+			return seed.Consent{BoxID: "box", AccountID: "rival", UserID: "ann", AgreedAt: new(int64(1))}.Add(tx)
+		})
 		if next() != "" || len(holds()) != 1 {
 			f.t.Errorf("its author's box, which the account does not let in: claimable %q, holds %v", next(), holds())
 		}

@@ -17,8 +17,7 @@ func TestWhatABoxIsGivenIsAskedAnew(t *testing.T) {
 	t.Parallel()
 	ends := map[string]func(tx *db.Tx, box, home, here string) error{
 		"the owner takes it back": func(tx *db.Tx, box, _, here string) error {
-			_, err := seed.Agreed.Exec(tx, box, here, "ann-"+here, nil)
-			return err
+			return seed.Consent{BoxID: box, AccountID: here, UserID: "ann-" + here}.Add(tx)
 		},
 		"the account lets nobody in": func(tx *db.Tx, _, _, here string) error { _, err := seed.LetIn.Exec(tx, here, false); return err },
 		"the owner leaves the account": func(tx *db.Tx, _, _, here string) error {
@@ -64,7 +63,9 @@ func TestWhatABoxIsGivenIsAskedAnew(t *testing.T) {
 			if st := f.claim(box); st != nil {
 				t.Fatalf("%s: it is given work that nobody has agreed to", how)
 			}
-			f.write(func(tx *db.Tx) error { _, err := seed.Agreed.Exec(tx, box, f.account, ann, 5); return err })
+			f.write(func(tx *db.Tx) error {
+				return seed.Consent{BoxID: box, AccountID: f.account, UserID: ann, AgreedAt: new(int64(5))}.Add(tx)
+			})
 			if st := f.claim(box); st != nil {
 				t.Fatalf("%s: it is given work of an account that lets nobody in", how)
 			}

@@ -117,6 +117,16 @@ func (b Box) Add(tx *db.Tx) error {
 	}))
 }
 
+// Consent is what a user was asked about a box and an account, and has said; AgreedAt is in
+// microseconds, and nil until then.
+type Consent struct {
+	BoxID, AccountID, UserID string
+	AgreedAt                 *int64
+}
+
+// Add inserts the consent, or changes it. It returns the error of the database.
+func (c Consent) Add(tx *db.Tx) error { return done(addConsent.Exec(tx, c)) }
+
 // Task is a task of an account. The defaults of Status, Kind, Sink and Template are
 // pending, work, queued and default; those of the title and the branch are the ID.
 type Task struct {

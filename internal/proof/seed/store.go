@@ -201,15 +201,15 @@ var (
 	ForgetAgreed = db.S(`DELETE FROM box_consents`)
 	FillQueue    = db.S(`INSERT INTO queue_depths (account_id, pending) VALUES ($1, 1)`)
 	AskedBy      = db.S(`UPDATE tasks SET requested_by = $2 WHERE id = $1`)
-	// LetIn has an account let boxes of other accounts in, or not; Agreed is what somebody
-	// has said of a box and an account, at $4 in microseconds.
+	// LetIn has an account let boxes of other accounts in, or not.
 	LetIn = db.S(`INSERT INTO account_floors (account_id, floors, outside_boxes, updated_at, updated_by) VALUES ($1, '{}', $2, 0, 'user:ada')
 		ON CONFLICT (account_id) DO UPDATE SET outside_boxes = excluded.outside_boxes`)
-	Agreed = db.S(`INSERT INTO box_consents (box_id, account_id, user_id, asked_at, asked_by, agreed_at)
-		VALUES ($1, $2, $3, 0, 'user:ada', $4)
-		ON CONFLICT (box_id, account_id, user_id) DO UPDATE SET agreed_at = excluded.agreed_at`)
 	DeleteTemplate = db.S(`DELETE FROM templates WHERE account_id = $1 AND name = $2`)
 )
+
+var addConsent = db.SWith[Consent](`INSERT INTO box_consents (box_id, account_id, user_id, asked_at, asked_by, agreed_at)
+	VALUES (:box_id, :account_id, :user_id, 0, 'user:ada', :agreed_at)
+	ON CONFLICT (box_id, account_id, user_id) DO UPDATE SET agreed_at = excluded.agreed_at`)
 
 // addIssueArgs are the parameters of addIssue.
 type addIssueArgs struct {
