@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"yardmaster/internal/api/limit"
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/blob"
 	"yardmaster/internal/bus"
 	"yardmaster/internal/codehost"
@@ -93,6 +94,7 @@ type App struct {
 	setup       string
 	listens     string // host and port
 	parts       parts
+	calls       *op.Pipeline // of what is served
 	watching    watching
 	// stopping is true from when the process was asked to end.
 	stopping atomic.Bool

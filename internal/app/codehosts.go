@@ -246,7 +246,7 @@ func (a *App) elsewhere() http.Handler {
 			}
 			return a.parts.tokens.Drive(ctx, a.grants(a.parts).Watch(git), r, access)
 		},
-		Authorize: repos.Access, Pushed: repos.Pushed, Transport: a.roads,
+		Authorize: a.gitAccess, Pushed: repos.Pushed, Transport: a.roads,
 	})
 }
 

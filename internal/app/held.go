@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"slices"
@@ -12,8 +13,11 @@ import (
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/api/rest"
 	"yardmaster/internal/blob"
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/domain/signin"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
+	"yardmaster/internal/policy"
 	"yardmaster/internal/rlimit"
 )
 
@@ -35,38 +39,94 @@ func (a *App) mostOpen() op.Open {
 // inbound begins the paths of deliveries, which are signed and present no credential.
 const inbound = "/v1/inbound/"
 
-// ofBoxes are the paths that boxes alone call, and those below.
-var ofBoxes = []string{"/gateway/", "/v1/runners/enroll", "/v1/runners/creds/reissue", "/v1/runners/hardening"}
+// boxes is the room of boxes and of what runs on them.
+const boxes = "boxes"
+
+// signIns are the paths by which people, their programs and boxes come to a credential, and
+// those below.
+var signIns = []string{"/auth/", "/login", "/ui/", "/oauth/", "/v1/runners/enroll"}
+
+// signInBody is the most that strangers may send there, in bytes.
+const signInBody = 64 << 10
 
 // setApart are the requests that have room of their own, whatever else is open.
-func setApart(most held.Limits) []held.Apart {
+func (a *App) setApart(all int) []held.Apart {
+	signIn := max(all/12, 1)
 	return []held.Apart{
-		{Name: "health", Most: max(min(most.All/16, 16), 1), Is: func(r *http.Request) bool {
+		{Name: "health", Most: max(min(all/16, 16), 1), Is: func(r *http.Request) bool {
 			return r.URL.Path == "/healthz" || r.URL.Path == "/readyz"
 		}},
-		{Name: "boxes", Most: max(most.All/8, 1), Is: func(r *http.Request) bool {
-			return slices.ContainsFunc(ofBoxes, func(p string) bool { return strings.HasPrefix(r.URL.Path, p) })
-		}},
-		{Name: "deliveries", Most: max(most.All/16, 1), Is: func(r *http.Request) bool {
+		{Name: boxes, Most: max(all/8, 1), Own: true},
+		{Name: "deliveries", Most: max(all/16, 1), Is: func(r *http.Request) bool {
 			return strings.HasPrefix(r.URL.Path, inbound)
+		}},
+		{Name: "sign-in", Most: signIn, PerAddress: max(signIn/4, min(signIn/2, 6), 1), Time: a.cfg.BodyTime / 6, Body: signInBody,
+			Is: func(r *http.Request) bool {
+				return slices.ContainsFunc(signIns, func(p string) bool { return strings.HasPrefix(r.URL.Path, p) })
+			}},
+		// The first request of git presents nothing, and is answered at once that it has to.
+		{Name: "git", Most: max(all/32, 1), Is: func(r *http.Request) bool {
+			return r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/git/") && r.Header.Get("Authorization") == "" &&
+				strings.HasSuffix(r.URL.Path, "/info/refs")
 		}},
 	}
 }
 
 // roomFor lets requests to next within the limits of what may be open at once.
 func (a *App) roomFor(next http.Handler) http.Handler {
+	most := a.most()
+	cookie := signin.Cookie(strings.HasPrefix(a.base, "https:"))
 	r := &held.Room{
-		Limits: a.most(), Apart: setApart(a.most()), Refuse: a.refuseRequest,
+		Limits: most, Apart: a.setApart(most.All), Checks: max(most.All/32, 1), Refuse: a.refuseRequest,
 		Address: func(req *http.Request) string { return rest.Address(req, a.cfg.Proxies) },
-		Strange: func(req *http.Request) bool {
-			if strings.HasPrefix(req.URL.Path, blob.Path) {
-				return false // its address is signed, which is looked at before the body
+		Shows: func(req *http.Request) bool {
+			if strings.HasPrefix(req.URL.Path, inbound) {
+				return false
 			}
-			return req.Header.Get("Authorization") == "" && req.Header.Get("Cookie") == "" || strings.HasPrefix(req.URL.Path, inbound)
+			if strings.HasPrefix(req.URL.Path, blob.Path) || strings.HasPrefix(req.URL.Path, "/gateway/") {
+				return true // an address that is signed, and one where nothing is read without a token
+			}
+			if req.Header.Get("Authorization") != "" {
+				return true
+			}
+			_, err := req.Cookie(cookie)
+			return err == nil
 		},
 		StrangersTime: 2 * a.cfg.BodyTime, Now: a.clock,
 	}
 	return r.Handler(next)
+}
+
+// settle tells the room whose call it is.
+func settle(ctx context.Context, actor policy.Actor, known bool) error {
+	switch {
+	case !known:
+		return held.Stranger(ctx)
+	case actor.Credential == policy.Box:
+		return held.Known(ctx, boxes, nil)
+	}
+	return held.Known(ctx, "", nil)
+}
+
+// gitAccess decides about requests of git, and counts them for the credential and its account.
+func (a *App) gitAccess(ctx context.Context, user, password string, r codehost.Repo) (codehost.Access, error) {
+	access, err := a.parts.repo.Access(ctx, user, password, r)
+	if err != nil || access.Credential == "" { // a credential that is good elsewhere is answered at once
+		return access, err
+	}
+	own := ""
+	if strings.HasPrefix(access.Who, "run:") {
+		own = boxes
+	}
+	return access, held.Known(ctx, own, func() (func(), error) { return a.calls.Hold(access.Credential, access.Account) })
+}
+
+// modelCalls implements gateway.Counts.
+type modelCalls struct{ a *App }
+
+// Hold counts a call of the model gateway.
+func (m modelCalls) Hold(ctx context.Context, session, account string) error {
+	return held.Known(ctx, boxes, func() (func(), error) { return m.a.calls.Hold("session:"+session, account) })
 }
 
 // conns counts the connections of the server.

@@ -32,6 +32,7 @@ const accountHeader = "X-Svc-Account"
 func (a *App) pipeline() *op.Pipeline {
 	return &op.Pipeline{
 		BaseURL: a.base, Home: a.home(), Ledger: a.ledger(), Limits: a.limits(), Secrets: secrets, Open: a.mostOpen(),
+		Settle: settle,
 		Authenticate: func(ctx context.Context, p op.Presented) (policy.Actor, error) {
 			if actor, ok, err := a.parts.blocker.FixLink(ctx, p.Bearer); ok || err != nil {
 				return actor, err
@@ -53,14 +54,15 @@ func (a *App) handler() http.Handler { return a.observed(a.roomFor(a.served())) 
 // served is the capabilities, the git host, the model gateway for boxes, and the store
 // of objects.
 func (a *App) served() http.Handler {
+	a.calls = a.pipeline()
 	api := rest.Handler(rest.Config{
-		Pipeline: a.pipeline(), SecretParameters: secretParameters,
+		Pipeline: a.calls, SecretParameters: secretParameters,
 		Cookie: signin.Cookie(strings.HasPrefix(a.base, "https:")), AccountHeader: accountHeader,
 		Own: a.cfg.OwnOrigins, Proxies: a.cfg.Proxies, Origins: a.cfg.MCPOrigins,
 		Patience: a.cfg.BodyTime, Page: web.Failure, Programs: programs,
 	}, a.parts.ops(a.opts.Version))
 	repos := a.parts.repo
-	git := a.host.Handler(builtin.Hooks{Authorize: repos.Access, Create: repos.Create, Pushed: repos.Pushed, Otherwise: api})
+	git := a.host.Handler(builtin.Hooks{Authorize: a.gitAccess, Create: repos.Create, Pushed: repos.Pushed, Otherwise: api})
 	elsewhere := a.elsewhere()
 	gateway := http.StripPrefix("/gateway", a.parts.gateway.Caller().Gateway)
 	objects := a.serveObjects(api)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"yardmaster/internal/api/held"
 	"yardmaster/internal/blob"
 	"yardmaster/internal/config"
 )
@@ -19,7 +20,9 @@ const reachBucket = 10 * time.Second
 // is an error; one that cannot be reached now is logged, since it may come back.
 func (a *App) objects(ctx context.Context) (blob.Store, error) {
 	if path, ok := a.cfg.BlobFolder(); ok {
-		return blob.NewFolder(path, a.base, a.ring, a.now), nil
+		f := blob.NewFolder(path, a.base, a.ring, a.now)
+		f.Signed = func(ctx context.Context) error { return held.Known(ctx, "", nil) }
+		return f, nil
 	}
 	if a.cfg.Blob == config.BlobOff {
 		return blob.Off{}, nil

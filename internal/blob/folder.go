@@ -28,6 +28,10 @@ type Folder struct {
 	base string
 	ring *seal.Keyring
 	now  func() time.Time
+
+	// Signed is told of each request whose address is signed, before its body is read; what it
+	// fails for is answered 503. Nil: nobody is told.
+	Signed func(context.Context) error
 }
 
 // Path is the beginning of the paths under which a Folder serves its objects.

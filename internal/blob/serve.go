@@ -53,6 +53,12 @@ func (f *Folder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.refuse(w, r, http.StatusForbidden, "address-expired", "This address has expired. Ask for a new one.")
 		return
 	}
+	if f.Signed != nil && f.Signed(r.Context()) != nil {
+		h.Set("Retry-After", "5")
+		h.Set("Connection", "close")
+		f.refuse(w, r, http.StatusServiceUnavailable, "too-many-open", "The server has as many open requests as it may have. Try again.")
+		return
+	}
 	if method == http.MethodPut {
 		f.take(w, r, key, q)
 		return

@@ -12,6 +12,8 @@ type Access struct {
 	// Account is the id of the account that the credential is good for, for the
 	// record of the request.
 	Account string
+	// Credential is the id of the credential.
+	Credential string
 	// Person is the id of the user for whom the credential acts; "": nobody.
 	Person string
 }

@@ -204,8 +204,9 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// checkToken refuses an invalid token before the body is read, because the gateway
-// keeps whole bodies in memory. It returns false if it has written the refusal.
+// checkToken refuses an invalid token, and a call for which there is no room, before the body
+// is read, because the gateway keeps whole bodies in memory. It returns false if it has written
+// the refusal.
 func (g *gateway) checkToken(w http.ResponseWriter, r *http.Request) bool {
 	at, found := EndpointOf(r.URL.Path)
 	token := Token(r.Header)
@@ -213,7 +214,7 @@ func (g *gateway) checkToken(w http.ResponseWriter, r *http.Request) bool {
 		return true // ReadCall writes the refusal
 	}
 	_, err := g.Authorizer.Authorize(r.Context(), token, at.API, "")
-	if !fault.IsKind(err, fault.Unauthenticated) {
+	if !fault.IsKind(err, fault.Unauthenticated) && !fault.IsKind(err, fault.Unavailable) {
 		return true
 	}
 	w.Header().Set("Connection", "close") // otherwise net/http would read the body before it answers

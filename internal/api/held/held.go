@@ -3,6 +3,7 @@
 //
 //	conns.go  a listener that counts connections, and closes idle ones for new ones
 //	room.go   a handler that counts requests, with room set apart for some
+//	place.go  the place of a request: a stranger's, until its credential was verified
 package held
 
 import (

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/proof/patience"
 )
@@ -25,6 +26,7 @@ type server struct {
 	address string
 	hold    chan struct{}
 	holding chan struct{} // a value for each call that is held
+	counted *atomic.Int64 // calls of verified callers
 }
 
 func serve(t *testing.T, conns Limits, room *Room, trusted ...netip.Prefix) *server {
@@ -33,19 +35,26 @@ func serve(t *testing.T, conns Limits, room *Room, trusted ...netip.Prefix) *ser
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{NewConns(conns, trusted, []byte(refusal)), t, l.Addr().String(), make(chan struct{}), make(chan struct{}, 100)}
+	s := &server{
+		NewConns(conns, trusted, []byte(refusal)), t, l.Addr().String(), make(chan struct{}), make(chan struct{}, 100), new(atomic.Int64),
+	}
 	if room.Address == nil {
 		room.Address = func(r *http.Request) string { return strings.Split(r.RemoteAddr, ":")[0] }
 	}
 	if room.Now == nil {
 		room.Now = time.Now
 	}
-	room.Strange = func(r *http.Request) bool { return r.Header.Get("Authorization") == "" }
+	room.Shows = func(r *http.Request) bool { return r.Header.Get("Authorization") != "" }
 	room.Refuse = func(w http.ResponseWriter, _ *http.Request, f *fault.Error) {
+		w.Header().Set("Connection", "close")
 		w.Header().Set("Retry-After", fmt.Sprint(f.RetryAfter.Seconds()))
 		w.WriteHeader(f.Kind.Status())
 	}
 	h := &http.Server{ConnContext: s.Context, Handler: room.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := s.authenticate(r); err != nil {
+			room.Refuse(w, r, fault.From(err))
+			return
+		}
 		if strings.HasPrefix(r.URL.Path, "/hold") {
 			s.holding <- struct{}{}
 			<-s.hold
@@ -60,6 +69,19 @@ func serve(t *testing.T, conns Limits, room *Room, trusted ...netip.Prefix) *ser
 	go h.Serve(s.Listener(l))
 	t.Cleanup(func() { close(s.hold); h.Close() })
 	return s
+}
+
+// authenticate verifies the credential of a request, as what is behind a Room does.
+func (s *server) authenticate(r *http.Request) error {
+	switch token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); token {
+	case "x", "box":
+		return Known(r.Context(), token, func() (func(), error) { s.counted.Add(1); return func() { s.counted.Add(-1) }, nil })
+	case "many":
+		return Known(r.Context(), "", func() (func(), error) { return nil, op.TooMuchOpen("many") })
+	case "unasked":
+		return nil
+	}
+	return Stranger(r.Context())
 }
 
 // dial connects from an address.

@@ -1,24 +1,26 @@
 package held
 
 import (
-	"errors"
-	"io"
+	"context"
 	"net/http"
 	"time"
 
 	"yardmaster/internal/api/limit"
-	"yardmaster/internal/api/op"
 	"yardmaster/internal/fault"
 )
 
-// Room limits the requests that are answered at once: of an address, and in all. Some kinds
-// have room of their own besides, so that they are answered when everything else is full.
+// Room limits the requests that are answered at once: of an address, and in all. Half of it is
+// for those whose credential was verified (Known). Some kinds of requests have room of their
+// own besides, so that they are answered when everything else is full.
 type Room struct {
 	Limits
 	Apart []Apart
-	// Strange tells of a request whether it presents no credential. Half of the room is for
-	// those that do. One with a credential that is none is refused before its body is read.
-	Strange func(*http.Request) bool
+	// Checks is how many requests that show a credential are let in when everything else is
+	// full, to have it looked at.
+	Checks int
+	// Shows tells whether a request shows what may be a credential. It is looked up before the
+	// request counts as a stranger's, but nothing is read and waited for.
+	Shows func(*http.Request) bool
 	// StrangersTime is how long the body of a stranger may take in all, by Now. A body beyond
 	// it breaks off.
 	StrangersTime time.Duration
@@ -34,13 +36,21 @@ type Room struct {
 // Apart is a kind of requests with room of its own.
 type Apart struct {
 	Name string
+	// Own lets nobody in but callers of whom Known said that it is their own. Is is not asked.
+	Own  bool
 	Is   func(*http.Request) bool
 	Most int
+	// PerAddress is the share of one address; zero is half of the room.
+	PerAddress int
+	// Time and Body are how long the body of a stranger may take here, and how many bytes it may
+	// have, also in the room for all; no Time: the same as elsewhere.
+	Time time.Duration
+	Body int64
 }
 
 // room is how many requests may be answered of all kinds together: what is not set apart.
 func (r *Room) room() int {
-	all := r.All
+	all := r.All - r.Checks
 	for _, a := range r.Apart {
 		all -= a.Most
 	}
@@ -50,72 +60,38 @@ func (r *Room) room() int {
 // Handler lets requests to next, within the limits. The connection of one that is refused is
 // closed.
 func (r *Room) Handler(next http.Handler) http.Handler {
-	room := r.room()
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if c := connOf(req.Context()); c != nil {
 			defer c.work()()
 		}
-		leave, refusal := r.enter(req, room)
-		if refusal != nil {
+		p := &place{
+			room: r, req: req, rc: http.NewResponseController(w), from: limit.Site(r.Address(req)),
+			body: req.Body != nil && req.Body != http.NoBody,
+		}
+		defer p.end()
+		if err := r.let(p); err != nil {
 			w.Header().Set("Connection", "close")
-			r.Refuse(w, req, refusal)
+			r.Refuse(w, req, fault.From(err))
 			return
 		}
-		defer leave()
-		if r.Strange(req) && req.Body != nil && req.Body != http.NoBody {
-			req.Body = &timed{req.Body, http.NewResponseController(w), r.Now().Add(r.StrangersTime), r.Now}
+		inside := req.WithContext(context.WithValue(req.Context(), placeKey{}, p))
+		if p.body {
+			inside.Body = &stranded{ReadCloser: req.Body, p: p}
 		}
-		next.ServeHTTP(w, req)
+		next.ServeHTTP(w, inside)
 	})
 }
 
-func (r *Room) enter(req *http.Request, room int) (leave func(), refusal *fault.Error) {
-	from := limit.Site(r.Address(req))
-	all := []limit.Quota{
-		{Bucket: limit.Bucket{Name: "address", IP: from}, Most: r.PerAddress},
-		{Bucket: limit.Bucket{Name: "all"}, Most: room},
+// let lets a request in, as a stranger's or to have its credential looked at.
+func (r *Room) let(p *place) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !r.Shows(p.req) {
+		return p.estrange()
 	}
-	if r.Strange(req) {
-		all = append(all, limit.Quota{Bucket: limit.Bucket{Name: "strangers"}, Most: max(room/2, 1)})
+	full := p.enter()
+	if full != nil && !p.into(Apart{Name: "checks", Most: r.Checks}) {
+		return p.refusal(full)
 	}
-	leave, full := r.held.Take(all...)
-	if full == nil {
-		return leave, nil
-	}
-	for _, a := range r.Apart {
-		if !a.Is(req) {
-			continue
-		}
-		// Half of it is for others than one address.
-		leave, full = r.held.Take(limit.Quota{Bucket: limit.Bucket{Name: a.Name, IP: from}, Most: max(a.Most/2, 1)},
-			limit.Quota{Bucket: limit.Bucket{Name: a.Name}, Most: a.Most})
-		if full == nil {
-			return leave, nil
-		}
-	}
-	if full.Name == "address" {
-		return nil, op.TooMuchOpen("There are as many open requests from this address as there may be. End some, or try again.")
-	}
-	return nil, op.TooMuchOpen("The server has as many open requests as it may have. Try again.")
-}
-
-// errSlow ends the body of a stranger who has had their time.
-var errSlow = errors.New("the body took longer than strangers have time for")
-
-// timed is a body that fails when its time is over.
-type timed struct {
-	io.ReadCloser
-	rc   *http.ResponseController
-	till time.Time
-	now  func() time.Time
-}
-
-// Read implements io.Reader.
-func (t *timed) Read(b []byte) (int, error) {
-	n, err := t.ReadCloser.Read(b)
-	if err == nil && !t.now().Before(t.till) {
-		err = errSlow
-		_ = t.rc.SetReadDeadline(time.Unix(1, 0)) // nor does the server wait for the rest
-	}
-	return n, err
+	return nil
 }

@@ -86,6 +86,11 @@ func (s *Server) serve(ctx context.Context, p *op.Pipeline, c *op.Call) op.Answe
 	if err != nil {
 		return p.Refuse(c, err)
 	}
+	leave, err := p.HoldFor(ctx, c, &who)
+	if err != nil {
+		return p.Refuse(c, err)
+	}
+	defer leave()
 	body, err := c.JSON()
 	if err != nil {
 		return p.Refuse(c, err)

@@ -1,12 +1,12 @@
 package op
 
 import (
+	"context"
 	"fmt"
 	"time"
 
 	"yardmaster/internal/api/limit"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/policy"
 )
 
 // Open is the most that callers may hold open of streams and of calls that wait, and how many
@@ -27,15 +27,48 @@ func TooMuchOpen(detail string) *fault.Error {
 	return fault.New(fault.Unavailable, SlugOpen, detail).After(5 * time.Second)
 }
 
+// quotas are the quotas of a call.
+type quotas []limit.Quota
+
+func (q *quotas) most(name, who string, n int) {
+	if n > 0 && who != "" {
+		*q = append(*q, limit.Quota{Bucket: limit.Bucket{Name: name, Who: who}, Most: n})
+	}
+}
+
+// calls counts a call for its credential and its account.
+func (q *quotas) calls(o Open, credential, account string) {
+	q.most("calls with this credential", credential, o.CallsPerCredential)
+	q.most("calls of this account", account, o.CallsPerAccount)
+}
+
+// Hold counts what is served beside the ops for a credential and its account, together with
+// their calls, until leave. It fails with fault.Unavailable, at once.
+func (p *Pipeline) Hold(credential, account string) (leave func(), err error) {
+	var all quotas
+	all.calls(p.Open, credential, account)
+	return p.take(all)
+}
+
+// HoldFor counts a call of a Raw op, before its body is read, until leave. Serve does not count
+// the calls in it again. HoldFor fails as hold does.
+func (p *Pipeline) HoldFor(ctx context.Context, c *Call, who *Caller) (leave func(), err error) {
+	leave, err = p.hold(ctx, c, *who)
+	who.held = err == nil
+	return leave, err
+}
+
 // hold counts a call among those that its caller holds open, until leave. It fails with
 // fault.Unavailable, at once.
-func (p *Pipeline) hold(c *Call, actor policy.Actor) (leave func(), err error) {
-	var all []limit.Quota
-	most := func(name, who string, n int) {
-		if n > 0 && who != "" {
-			all = append(all, limit.Quota{Bucket: limit.Bucket{Name: name, Who: who}, Most: n})
+func (p *Pipeline) hold(ctx context.Context, c *Call, who Caller) (leave func(), err error) {
+	actor := who.Actor
+	if p.Settle != nil {
+		if err := p.Settle(ctx, actor, !actor.Anonymous() || c.Op.Holder != nil); err != nil {
+			return nil, err
 		}
 	}
+	var all quotas
+	most := all.most
 	if c.Op.stream != nil || c.Op.Waits {
 		credential := actor.CredentialID
 		if actor.Anonymous() {
@@ -45,10 +78,13 @@ func (p *Pipeline) hold(c *Call, actor policy.Actor) (leave func(), err error) {
 		most("streams of this account", actor.AccountID, p.Open.StreamsPerAccount)
 		most("streams of this server", "all", p.Open.Streams)
 	}
-	if !actor.Anonymous() {
-		most("calls with this credential", actor.CredentialID, p.Open.CallsPerCredential)
-		most("calls of this account", actor.AccountID, p.Open.CallsPerAccount)
+	if !actor.Anonymous() && !who.held {
+		all.calls(p.Open, actor.CredentialID, actor.AccountID)
 	}
+	return p.take(all)
+}
+
+func (p *Pipeline) take(all quotas) (leave func(), err error) {
 	leave, full := p.held.Take(all...)
 	if full != nil {
 		return nil, TooMuchOpen(fmt.Sprintf("There are %d open %s, which is the most. End some, or try again.", full.Most, full.Name))

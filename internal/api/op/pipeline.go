@@ -37,6 +37,9 @@ type Pipeline struct {
 
 	// Open limits what callers hold open.
 	Open Open
+	// Settle is told of each call whose it is, before its body is read: known, if a
+	// credential was verified. A call that it fails for is refused. It may be nil.
+	Settle func(ctx context.Context, actor policy.Actor, known bool) error
 
 	held      limit.Held
 	secretive sync.Map // by the type of an answer: whether it can hold one of Secrets
@@ -46,6 +49,7 @@ type Pipeline struct {
 type Caller struct {
 	Actor policy.Actor
 	trust bool // every call is let in: there is no Authenticate
+	held  bool // it is counted already
 }
 
 // Check tells whether the rule lets the caller in. It fails with
@@ -144,7 +148,8 @@ func (p *Pipeline) serve(ctx context.Context, who Caller, c *Call) Answer {
 		actor = policy.From(ctx)
 		c.actor = actor
 	}
-	leave, err := p.hold(c, actor)
+	who.Actor = actor
+	leave, err := p.hold(ctx, c, who)
 	if err != nil {
 		return p.Refuse(c, err)
 	}

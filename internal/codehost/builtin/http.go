@@ -101,6 +101,7 @@ func (h *Host) admit(w *smarthttp.Transfer, r *http.Request, hooks Hooks) *reque
 	case err != nil:
 		f := fault.From(err)
 		note(r.Context(), f.Slug, fmt.Errorf("authorize: %w", err))
+		smarthttp.ComeBack(w, f)
 		http.Error(w, f.Kind.Title(), f.Kind.Status())
 		return nil
 	}

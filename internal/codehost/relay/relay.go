@@ -191,6 +191,7 @@ func (q *request) fail(doing string, err error) {
 		http.Error(q.w, fault.Internal.Title(), http.StatusInternalServerError)
 	default:
 		note(f.Slug)
+		smarthttp.ComeBack(q.w, f)
 		http.Error(q.w, f.Detail, f.Kind.Status())
 	}
 }

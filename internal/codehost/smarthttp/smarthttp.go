@@ -10,6 +10,8 @@ package smarthttp
 import (
 	"net/http"
 	"regexp"
+	"strconv"
+	"time"
 
 	"yardmaster/internal/fault"
 	"yardmaster/internal/observe"
@@ -43,6 +45,15 @@ func Challenge(w http.ResponseWriter, r *http.Request) {
 func NotFound(w http.ResponseWriter, r *http.Request) {
 	observe.Of(r.Context()).Slug = fault.NotFound.Slug()
 	http.Error(w, "There is no such repository.", http.StatusNotFound)
+}
+
+// ComeBack sets what tells the client when to try again, if f says so, and that nothing stays
+// open until then.
+func ComeBack(w http.ResponseWriter, f *fault.Error) {
+	if f.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt(int64((f.RetryAfter+time.Second-1)/time.Second), 10))
+		w.Header().Set("Connection", "close")
+	}
 }
 
 // ReadsOnly refuses a push whose credential may only read.

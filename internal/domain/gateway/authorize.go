@@ -47,14 +47,15 @@ func (s *Service) Authorize(ctx context.Context, token string, api llm.API, _ st
 	g, ok := s.grants[at]
 	s.mu.Unlock()
 	if ok && now.Before(g.until) {
-		noteCaller(ctx, g.Grant)
-		return g.Grant, nil
+		return g.Grant, s.let(ctx, g.Grant)
 	}
 	fresh, err := s.authorize(ctx, token, api)
+	if err == nil {
+		err = s.let(ctx, fresh)
+	}
 	if err != nil {
 		return llm.Grant{}, err
 	}
-	noteCaller(ctx, fresh)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.grants == nil || len(s.grants) >= maxGrants {
@@ -64,12 +65,18 @@ func (s *Service) Authorize(ctx context.Context, token string, api llm.API, _ st
 	return fresh, nil
 }
 
-// noteCaller puts the account and the session into the record of the request.
-func noteCaller(ctx context.Context, g llm.Grant) {
-	if o, ok := g.Session.(owner); ok {
-		r := observe.Of(ctx)
-		r.Account, r.Actor = o.account, "session:"+o.session
+// let puts the account and the session into the record of the request, and counts it.
+func (s *Service) let(ctx context.Context, g llm.Grant) error {
+	o, ok := g.Session.(owner)
+	if !ok {
+		return nil
 	}
+	r := observe.Of(ctx)
+	r.Account, r.Actor = o.account, "session:"+o.session
+	if s.Counts == nil {
+		return nil
+	}
+	return s.Counts.Hold(ctx, o.session, o.account)
 }
 
 // authorize is Authorize without the memory of grants.

@@ -43,6 +43,13 @@ type Attempts interface {
 	Attempt(ctx context.Context, token string) (a Attempt, ok bool, err error)
 }
 
+// Counts limits the calls that are made at once.
+type Counts interface {
+	// Hold counts a call of the HTTP gateway for its session and its account while it lasts,
+	// once its token is verified. It fails for one too many.
+	Hold(ctx context.Context, session, account string) error
+}
+
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB       *db.DB
@@ -54,6 +61,8 @@ type Needs struct {
 	Sessions *session.Service
 	// Prices are the server's own, for models that an account sets no price for.
 	Prices *llm.Prices
+	// Counts is told of each call; nil: nothing is counted.
+	Counts Counts `optional:""`
 	// HTTP has Transport, Scripted and Observe; New sets the other fields.
 	HTTP llm.Config
 }

@@ -178,7 +178,7 @@ func (s *Service) Access(ctx context.Context, _, password string, r codehost.Rep
 		if err != nil || !ok || row.Host != r.Host || row.Owner != r.Owner || row.Name != r.Name {
 			return codehost.Access{}, err
 		}
-		return codehost.Access{Read: true, Push: a.Push, Who: a.Who, Account: row.AccountID, Person: a.Person}, nil
+		return codehost.Access{Read: true, Push: a.Push, Who: a.Who, Credential: a.Who, Account: row.AccountID, Person: a.Person}, nil
 	}
 	actor, err := s.Holders.Authenticate(ctx, password)
 	if err != nil {
@@ -200,7 +200,7 @@ func (s *Service) Access(ctx context.Context, _, password string, r codehost.Rep
 	if err != nil || known && there.AccountID != actor.AccountID || !known && !own {
 		return codehost.Access{}, err
 	}
-	a := codehost.Access{Who: actor.Label(), Account: actor.AccountID, Person: actor.UserID}
+	a := codehost.Access{Who: actor.Label(), Credential: actor.CredentialID, Account: actor.AccountID, Person: actor.UserID}
 	a.Read = actor.Scopes.Has(policy.Scopes(policy.ReadRepos))
 	if actor.Scopes.Has(policy.Scopes(policy.WriteRepos)) {
 		a.Push = []string{"refs/heads/*", "refs/tags/*"}
