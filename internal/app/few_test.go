@@ -44,8 +44,10 @@ func TestFewRowsAreReadByTheirIndex(t *testing.T) {
 		})
 		tried++
 		for _, plan := range plans {
-			if step := whole.FindString(plan); step != "" {
-				t.Errorf("%s: %s\n%s", what, step, plan)
+			for _, step := range whole.FindAllString(plan, -1) {
+				if step != "SCAN CONSTANT ROW" { // of no table
+					t.Errorf("%s: %s\n%s", what, step, plan)
+				}
 			}
 		}
 	}
