@@ -1805,6 +1805,7 @@ CREATE TABLE box_consents (
 );
 CREATE INDEX box_consents_user ON box_consents (user_id);
 CREATE INDEX box_consents_account ON box_consents (account_id);
+CREATE INDEX boxes_shared ON boxes (owner_target) WHERE owner_target = 'shared';
 CREATE INDEX boxes_owner ON boxes (owner_id) WHERE owner_target = 'user';
 CREATE UNIQUE INDEX invitations_open ON invitations (COALESCE(account_id, ''), email, login)
   WHERE accepted_at IS NULL AND revoked_at IS NULL;

@@ -86,7 +86,8 @@ func (s *Service) FileOfRun(tx *db.Tx, o OfRun) error {
 	f := Filing{
 		RepoIDs: []string{o.RepoID}, Title: o.Title, Body: o.Body, Source: FromRun, By: "run:" + o.RunID,
 		Scopes: policy.Scopes(policy.WriteTasks), Strangers: o.Text != reach.Account,
-		DedupeKey: clip(oneLine(o.ID), maxTitle), Namespace: FromRun + ":" + o.RunID, runID: o.RunID, fromTask: o.TaskID, depth: 1, RequestedBy: new(string),
+		DedupeKey: clip(oneLine(o.ID), maxTitle), Namespace: FromRun + ":" + o.RunID, runID: o.RunID,
+		fromTask: o.TaskID, depth: 1, RequestedBy: new(string),
 		BudgetMicros: o.BudgetMicros,
 	}
 	if o.By != nil {

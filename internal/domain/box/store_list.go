@@ -51,11 +51,14 @@ func (s *Service) fill(tx *db.Tx, boxes []row) error {
 }
 
 // seen begins a list of the boxes that tx.Account sees: its own, and those of other accounts
-// that may take its work.
+// that may take its work, which are looked for among the shared ones and those about which
+// somebody has agreed.
 func seen(tx *db.Tx) *db.Builder {
 	return db.Build(`SELECT `+columns+` FROM boxes WHERE retired_at IS NULL AND (account_id = `, tx.Account).
 		SQL(` OR id IN (SELECT b.id FROM boxes b CROSS JOIN (SELECT CAST(`, tx.Account).
-		SQL(` AS TEXT) AS account_id) w WHERE b.account_id <> w.account_id AND b.state <> 'revoked' AND ` + fleet.May + `))`)
+		SQL(` AS TEXT) AS account_id) w WHERE b.id IN (SELECT id FROM boxes WHERE owner_target = 'shared'
+			UNION ALL SELECT box_id FROM box_consents WHERE account_id = `, tx.Account).
+		SQL(`) AND b.account_id <> w.account_id AND b.state <> 'revoked' AND ` + fleet.May + `))`)
 }
 
 func (s *Service) page(tx *db.Tx, p op.PageIn) ([]row, error) {

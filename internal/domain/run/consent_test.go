@@ -122,7 +122,8 @@ func TestWhatABoxIsGivenIsAskedAnew(t *testing.T) {
 				seq++
 				said := ev(protocol.EventUsage, nil)
 				said.Seq = seq
-				out, err := f.Append(ctx, box, protocol.Envelope{V: protocol.Version, Run: st.Run, Attempt: 1, Events: []protocol.Event{said}})
+				words := protocol.Envelope{V: protocol.Version, Run: st.Run, Attempt: 1, Events: []protocol.Event{said}}
+				out, err := f.Append(ctx, box, words)
 				if err != nil || !out.Closed && out.Seq == seq {
 					n++
 				}

@@ -98,7 +98,8 @@ func TestForgottenPassword(t *testing.T) {
 		}
 		// Whoever has a link can become the person, so no token makes one, and none is of an operator.
 		for name, by := range map[string]context.Context{
-			"a token": operator(policy.Operator, 0), "a personal token": operator(policy.PAT, 0), "an old session": operator(policy.Session, 2*time.Hour),
+			"a token": operator(policy.Operator, 0), "a personal token": operator(policy.PAT, 0),
+			"an old session": operator(policy.Session, 2*time.Hour),
 		} {
 			if _, err := d.passwordLink(by, userIn{UserID: "ada"}); !fault.IsKind(err, fault.Forbidden) {
 				t.Errorf("by %s: %v", name, err)

@@ -123,7 +123,6 @@ var edges = map[string]string{
 	"proof/sbom": "",
 
 	"proof/e2e/environments": "",
-
 	"proof/document":  "",
 	"proof/frontdoor": "",
 	"proof/github":    "id lazy",
