@@ -123,9 +123,9 @@ var edges = map[string]string{
 	"proof/sbom": "",
 
 	"proof/e2e/environments": "",
-	"proof/document":  "",
-	"proof/frontdoor": "",
-	"proof/github":    "id lazy",
+	"proof/document":         "",
+	"proof/frontdoor":        "",
+	"proof/github":           "id lazy",
 
 	"proof/github/description":        "proof/github proof/github/description/source proof/npm",
 	"proof/github/description/get":    "proof/github/description/source",
