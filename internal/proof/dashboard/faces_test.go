@@ -77,7 +77,9 @@ func judge(b *browser.Tab, f face, width int64) {
 // that it has the focus.
 func reached(b *browser.Tab, name string) {
 	b.T.Helper()
-	n := browser.Eval[int](b, `document.activeElement?.blur(), document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea").length`)
+	n := browser.Eval[int](b, `document.activeElement?.blur(),
+		[...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary")].
+		filter(e => e.matches("summary") || !e.closest("details:not([open])")).length`)
 	browser.Eval[any](b, `window.seen = new Set()`)
 	for range n {
 		b.Press("Tab")

@@ -1,6 +1,14 @@
 // One person as the operator sees them.
 import { useState } from "preact/hooks";
-import { accountUserGet, userApproveById, userSuspendById, type PlatformUserDetail } from "../../client.gen";
+import {
+  accountUserGet,
+  userApproveById,
+  userPasswordLink,
+  userSuspendById,
+  type PasswordLink,
+  type PlatformUserDetail,
+} from "../../client.gen";
+import { proven } from "../../cards/reauth";
 import { Grants } from "../../cards/grants";
 import { useOne } from "../../list";
 import type { PageProps } from "../../route";
@@ -8,18 +16,27 @@ import { inert } from "../../ui/ansi";
 import { Dialog } from "../../ui/dialog";
 import { Form } from "../../ui/form";
 import { gate } from "../../ui/gate";
+import { of, Once, Text } from "../../ui/inputs";
 import { Coming, Empty, Fact, Facts, Head, Id } from "../../ui/parts";
 import { Raw } from "../../ui/raw";
 import { Status } from "../../ui/status";
 import { Time } from "../../ui/time";
 import { OperatorKey, Sure, typed } from "./key";
 
+const passwordLink = proven(userPasswordLink);
+
 export default function PlatformUserPage(p: PageProps) {
   const id = p.params.id!,
     one = useOne<PlatformUserDetail>(id, (signal) => accountUserGet({ id }, { signal })),
     u = one.value.value,
     [asking, sure] = useState(false),
-    again = () => void one.load();
+    [helping, help] = useState(false),
+    [link, made] = useState<PasswordLink>(),
+    again = () => void one.load(),
+    shut = () => {
+      help(false);
+      made(undefined);
+    };
   if (!u)
     return (
       <>
@@ -34,6 +51,11 @@ export default function PlatformUserPage(p: PageProps) {
         {u.platform_admin && <span class="dim">operator</span>}
         <span class="grow" />
         <OperatorKey />
+        {!u.platform_admin && (
+          <button type="button" {...gate(userPasswordLink, () => help(true))}>
+            New password
+          </button>
+        )}
         {u.approved ? (
           <button type="button" {...gate(userSuspendById, () => sure(true))}>
             Suspend
@@ -66,6 +88,30 @@ export default function PlatformUserPage(p: PageProps) {
           >
             {(wrong) => <Sure name={u.login} wrong={wrong} />}
           </Form>
+        </Dialog>
+      )}
+      {helping && (
+        <Dialog title="New password" close={shut}>
+          {link ? (
+            <Once name={`A link to a new password of ${u.login}.`} text={link.link} kept={shut} />
+          ) : (
+            <Form
+              call={passwordLink}
+              submit="Make a link"
+              keep
+              done={made}
+              read={(f) => ({ userId: id, password: of(f, "password") ?? "" })}
+            >
+              {(wrong) => (
+                <>
+                  <p>
+                    Whoever opens the link within an hour sets a new password of theirs, once. They are told by mail.
+                  </p>
+                  <Text name="password" label="Your own password" wrong={wrong} type="password" focus />
+                </>
+              )}
+            </Form>
+          )}
         </Dialog>
       )}
       <Facts>

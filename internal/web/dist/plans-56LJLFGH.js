@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-XSM2IRQU.js";import"./chunk-FMKHGTGG.js";import"./chunk-4GRVJ6FX.js";import"./chunk-6MPUJGJX.js";import"./chunk-XQQWDVU4.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-OFU6IAV5.js";import"./chunk-FKXMO6HZ.js";import"./chunk-V3H5FFJI.js";import"./chunk-OEMNAL75.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
