@@ -73,7 +73,7 @@ var numeric = regexp.MustCompile(`(^|\.)(0x[0-9a-f]*|[0-9]+)$`)
 // empty if the broker can. A name is not looked up: the box does so when it dials.
 func hostFault(host string, g *dial.Guard) string {
 	name, port, _ := strings.Cut(host, ":")
-	if dial.Loopback(name) {
+	if dial.Loopback(name) && !numeric.MatchString(name) { // an address may lie in a network that is allowed
 		return dial.Unreachable
 	}
 	if !hostPattern.MatchString(host) {

@@ -67,6 +67,10 @@ func TestHostsOfTheBroker(t *testing.T) {
 		}
 	}
 	allowed := dial.NewGuard([]netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")})
+	machine := dial.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
+	if hostFault("127.0.0.1:8443", machine) != "" || hostFault("localhost", machine) == "" {
+		t.Error("this machine is not reached where the operator allows it, or by its name")
+	}
 	if hostFault("10.1.2.3:8443", allowed) != "" || hostFault("10.2.0.1", allowed) == "" {
 		t.Error("the operator's networks do not count, or others do")
 	}

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"html"
 	"io"
@@ -148,7 +149,9 @@ func (f *atGitHub) connect() *github.App {
 			AppID string `json:"app_id"`
 		}
 	}
-	f.call(http.MethodGet, "/v1/admin/code-hosts", nil, &hosts)
+	if err := json.Unmarshal(send(http.MethodGet, "/v1/admin/code-hosts", "", ""), &hosts); err != nil {
+		f.t.Fatal(err)
+	}
 	var appID int64
 	if _, err := fmt.Sscan(hosts.Data[0].AppID, &appID); err != nil {
 		f.t.Fatal(err)
