@@ -167,6 +167,7 @@ func (r *record) called(o op.Op, a answer) {
 // unaudited lists the rows that are not GET and change nothing that is audited, and
 // why.
 var unaudited = map[string]string{
+	"self.runner_agree":           "one person has nobody else to ask: it is called again; a test of box holds the row of the first time",
 	"auth.device":                 "nobody is signed in yet; the decision about the code is the change",
 	"code_host.setup_begin":       "the App that the host makes is the change; its storing writes one",
 	"auth.email":                  "mails a code; the sign-in with it is the change",
@@ -198,6 +199,7 @@ var ofSessions = map[string]string{
 // needsHost lists the rows that no transcript can show a success of, and why. Those of a
 // code host are shown by the test of app that walks a pull request at GitHub.
 var needsHost = map[string]string{
+	"ask.approve":            "no call files an ask of a run; a test of ask lets one in",
 	"inbound.github":         "the host signs what it delivers",
 	"integration.linear_set": "Linear is asked about the key",
 	"code_host.replay":       "there is something to replay once the host has delivered it",
