@@ -42,6 +42,20 @@ type Actor struct {
 	RequestID    string    // of the request being served, for audit rows
 }
 
+// recent is the age of a sign-in up to which a session proves that its person is there.
+const recent = time.Hour
+
+// Present returns fault.Forbidden with the slug reauth-required unless the caller is a
+// session of the person's own, not of an account's identity provider, that signed in within
+// the last hour.
+func (a Actor) Present(now time.Time) error {
+	if a.Credential == Session && !a.Bound && now.Sub(a.SignedInAt) <= recent {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "reauth-required", "This takes a session of your own that signed in within the last hour. "+
+		"Prove again who you are at /auth/reauth.")
+}
+
 // Anonymous tells whether the actor has no credential.
 func (a Actor) Anonymous() bool { return a.Credential == None }
 

@@ -14,10 +14,6 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// consentFresh is the age of a sign-in up to which a session may agree to anything about
-// boxes.
-const consentFresh = time.Hour
-
 // ownerOps are the capabilities of people whose work boxes take. Nothing but a session of
 // the person's own agrees, not one of an account's identity provider, which has no such
 // scope, and no token.
@@ -31,7 +27,7 @@ func (s *Service) ownerOps() []op.Op {
 			Doc:     "With every account that the caller belongs to, and whether the box takes the caller's work there. In the account that the box is enrolled in it does once the caller owns it; elsewhere once the caller has agreed, and that account lets boxes from outside in (account.floors_set)."}, s.runners),
 		op.New(op.Row{ID: "self.runner_agree", Method: "PUT", Path: answer, Group: group, Rule: agrees,
 			Refuses: []op.Refusal{{Status: 403, Slug: "reauth-required"}, {Status: 409, Slug: "not-your-box"}},
-			Summary: "Agree that a box takes the caller's work in one account; again is no error",
+			Summary: "Agree that a box takes the caller's work in one account; again agrees anew",
 			Doc:     "For the account that the box is enrolled in this answers box.set_owner: the box is the caller's from then on. For another one the box must be the caller's. Whoever runs that box sees the code, the secrets and the tokens of what it takes. Takes a session that signed in within the last hour."}, s.agree),
 		op.New(op.Row{ID: "self.runner_withdraw", Method: "DELETE", Path: answer, Group: group, Rule: mine,
 			Summary: "Take back what self.runner_agree agreed to, or decline; again is no error",
@@ -152,9 +148,8 @@ func theirs(tx *db.Tx, in runnerIn, user string) (row, error) {
 func (s *Service) agree(ctx context.Context, in runnerIn) (out Runner, err error) {
 	a := policy.From(ctx)
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		if a.Credential != policy.Session || a.Bound || tx.Now.Sub(a.SignedInAt) > consentFresh {
-			return fault.New(fault.Forbidden, "reauth-required", "This takes a session of your own that signed in within the last "+
-				"hour. Prove again who you are at /auth/reauth.")
+		if err := a.Present(tx.Now); err != nil {
+			return err
 		}
 		r, err := theirs(tx, in, a.UserID)
 		if err != nil {
@@ -180,20 +175,6 @@ func (s *Service) agree(ctx context.Context, in runnerIn) (out Runner, err error
 		case !r.isOf(a.UserID):
 			return notYours
 		default:
-			was, known, err := selectAnswer.Maybe(tx, r.ID, in.AccountID, a.UserID)
-			if err != nil {
-				return err
-			}
-			if known && was.AgreedAt != nil {
-				if _, works, err := fleet.Holding(tx, r.ID, in.AccountID); err != nil || works {
-					out, err = shown(tx, &r, a.UserID)
-					return err
-				}
-				// It was agreed to before one of the memberships ended: agree anew.
-				if _, err := deleteAnswer.Exec(tx, r.ID, in.AccountID, a.UserID); err != nil {
-					return err
-				}
-			}
 			if err := answered(tx, askArgs{BoxID: r.ID, AccountID: in.AccountID, UserID: a.UserID, AskedBy: a.Label()}, true); err != nil {
 				return err
 			}

@@ -27,7 +27,7 @@ const answerColumns = `box_id, account_id, user_id, asked_at, asked_by, agreed_a
 var (
 	putAnswer = db.SWith[askArgs](`INSERT INTO box_consents (box_id, account_id, user_id, asked_at, asked_by, agreed_at)
 		VALUES (:box_id, :account_id, :user_id, :asked_at, :asked_by, :agreed_at)
-		ON CONFLICT (box_id, account_id, user_id) DO UPDATE SET agreed_at = COALESCE(box_consents.agreed_at, excluded.agreed_at)`)
+		ON CONFLICT (box_id, account_id, user_id) DO UPDATE SET agreed_at = excluded.agreed_at`)
 	deleteAsks    = db.S(`DELETE FROM box_consents WHERE box_id = $1 AND agreed_at IS NULL`)
 	deleteAnswers = db.S(`DELETE FROM box_consents WHERE box_id = $1`)
 	deleteAnswer  = db.S(`DELETE FROM box_consents WHERE box_id = $1 AND account_id = $2 AND user_id = $3`)

@@ -288,9 +288,8 @@ type userIn struct {
 func (s *Service) passwordLink(ctx context.Context, in userIn) (out PasswordLink, err error) {
 	a := policy.From(ctx)
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		if a.Credential != policy.Session || a.Bound || tx.Now.Sub(a.SignedInAt) > passwordFresh {
-			return fault.New(fault.Forbidden, "reauth-required", "This takes a session that signed in within the last hour. "+
-				"Prove again who you are at /auth/reauth.")
+		if err := a.Present(tx.Now); err != nil {
+			return err
 		}
 		u, ok, err := people.UserByID(tx, in.UserID)
 		if err != nil {

@@ -10,12 +10,8 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// operatorLife is the lifetime of an operator token. operatorFresh is the age of a
-// sign-in up to which a session may mint one.
-const (
-	operatorLife  = time.Hour
-	operatorFresh = time.Hour
-)
+// operatorLife is the lifetime of an operator token.
+const operatorLife = time.Hour
 
 type operatorIn struct {
 	Name   string   `json:"name" minLength:"1" maxLength:"100" example:"raise seats of acme" doc:"what it is for"`
@@ -36,9 +32,8 @@ func (s *Service) issue(ctx context.Context, in operatorIn) (out MintedToken, er
 	}
 	a := policy.From(ctx)
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
-		if a.Credential != policy.Session || tx.Now.Sub(a.SignedInAt) > operatorFresh {
-			return fault.New(fault.Forbidden, "reauth-required", "Operator tokens are issued to a session that signed in within "+
-				"the last hour. Prove again who you are at /auth/reauth.")
+		if err := a.Present(tx.Now); err != nil {
+			return err
 		}
 		expires := tx.Now.Add(operatorLife)
 		out, err = Mint(tx, policy.Operator, a.UserID, &in.Name, want, &expires)
