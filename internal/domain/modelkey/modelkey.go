@@ -156,11 +156,11 @@ func (s *Service) checkBaseURL(ctx context.Context, address string) error {
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
 		return fault.Field("base_url", "must be an https address without user, query and fragment")
 	}
-	if u.Scheme == "http" && !s.PlainHTTP && !dial.Loopback(u.Hostname()) {
-		return fault.Field("base_url", "must be https, or http on a loopback address that is allowed")
-	}
 	if _, wrong := s.Guard.Destination(ctx, address); wrong != "" {
 		return fault.Field("base_url", wrong)
+	}
+	if u.Scheme == "http" && !s.PlainHTTP && !dial.Loopback(u.Hostname()) {
+		return fault.Field("base_url", "must be https, or http on a loopback address that is allowed")
 	}
 	return nil
 }
