@@ -169,7 +169,7 @@ func (k kit) bundle() (made map[string][]byte, first []string, err error) {
 	}
 	ours := common
 	ours.EntryPoints, ours.Splitting = []string{source + "/app.tsx", source + "/app.css"}, true
-	ours.Plugins = []api.Plugin{{Name: "vendor", Setup: func(b api.PluginBuild) {
+	ours.Plugins = []api.Plugin{calls(), {Name: "vendor", Setup: func(b api.PluginBuild) {
 		b.OnResolve(api.OnResolveOptions{Filter: "^[^./]"}, func(a api.OnResolveArgs) (r api.OnResolveResult, err error) {
 			if slices.Contains(provided, a.Path) {
 				return api.OnResolveResult{Path: "./" + name, External: true}, nil

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-P3QLJDCQ.js";import"./chunk-FMKHGTGG.js";import"./chunk-GLYCQHOL.js";import"./chunk-O37Z3X7D.js";import"./chunk-XQQWDVU4.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-7UIBSI23.js";import"./chunk-HRLIMLFZ.js";import"./chunk-Q4JGMXGC.js";import"./chunk-MNLPXHVA.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
