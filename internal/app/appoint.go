@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"yardmaster/internal/config"
@@ -15,10 +14,8 @@ import (
 // Appoint makes the person with a login an operator of the server that c configures, or no
 // longer one. changed is false if the person was that before. The server may run.
 func Appoint(ctx context.Context, c *config.Config, login string, admin bool) (changed bool, err error) {
-	if path, lite := strings.CutPrefix(c.Database, "sqlite:"); lite {
-		if _, err := os.Stat(path); err != nil {
-			return false, fmt.Errorf("there is no database (%w): name the server's folder with --data, or its database with --database", err)
-		}
+	if _, err := exists(c); err != nil {
+		return false, err
 	}
 	d, err := db.Open(ctx, c.Database, db.Options{})
 	if err != nil {

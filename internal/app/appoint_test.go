@@ -22,11 +22,11 @@ func TestSecondOperator(t *testing.T) {
 		ada = u.Login
 		return err
 	})
-	is := func(want bool) {
+	is := func(want, letIn bool) {
 		t.Helper()
 		y.in(y.acct, func(tx *db.Tx) error {
 			admin, approved, err := people.Standing(tx, bob)
-			if admin != want || !approved {
+			if admin != want || approved != letIn {
 				t.Errorf("bob is an operator: %v, and let in: %v", admin, approved)
 			}
 			return err
@@ -40,11 +40,27 @@ func TestSecondOperator(t *testing.T) {
 			t.Errorf("time %d: %v, %v", i, done, err)
 		}
 	}
-	is(true)
+	is(true, true)
 	if done, err := Appoint(t.Context(), y.cfg, "bob", false); err != nil || !done {
 		t.Errorf("again none: %v, %v", done, err)
 	}
-	is(false)
+	is(false, true)
+	suspend := func() { y.in(y.acct, func(tx *db.Tx) error { _, err := people.Suspend(tx, bob); return err }) }
+	for _, admin := range []bool{true, false} { // who is suspended is let in by the first, not by the second
+		suspend()
+		if done, err := Appoint(t.Context(), y.cfg, "bob", admin); err != nil || !done {
+			t.Errorf("suspended, to %v: %v, %v", admin, done, err)
+		}
+		is(admin, admin)
+	}
+	if done, err := Appoint(t.Context(), y.cfg, "bob", true); err != nil || !done {
+		t.Errorf("let in again: %v, %v", done, err)
+	}
+	suspend()
+	if done, err := Appoint(t.Context(), y.cfg, "bob", true); err != nil || !done {
+		t.Errorf("a suspended operator: %v, %v", done, err)
+	}
+	is(true, true)
 	if _, err := Appoint(t.Context(), y.cfg, "nobody", true); !fault.IsKind(err, fault.NotFound) {
 		t.Errorf("nobody: %v", err)
 	}

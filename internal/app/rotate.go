@@ -28,15 +28,24 @@ type KeyChest struct {
 	lock *os.File // nil: servers may run
 }
 
+// exists tells whether the database is a file of SQLite. It fails if that is not there.
+func exists(c *config.Config) (lite bool, err error) {
+	path, lite := strings.CutPrefix(c.Database, "sqlite:")
+	if lite {
+		if _, err := os.Stat(path); err != nil {
+			return lite, fmt.Errorf("there is no database (%w): name the server's folder with --data, or its database with --database", err)
+		}
+	}
+	return lite, nil
+}
+
 // OpenKeys opens the database of a server that was started before, and its
 // master keys. Whoever is going to change something holds the data folder of a
 // SQLite server, which must be stopped; servers on PostgreSQL may run.
 func OpenKeys(ctx context.Context, c *config.Config, change bool) (_ *KeyChest, err error) {
-	path, lite := strings.CutPrefix(c.Database, "sqlite:")
-	if lite {
-		if _, err := os.Stat(path); err != nil {
-			return nil, fmt.Errorf("there is no database (%w): name the server's folder with --data, or its database with --database", err)
-		}
+	lite, err := exists(c)
+	if err != nil {
+		return nil, err
 	}
 	k := &KeyChest{cfg: c}
 	if k.ring, err = readKeys(ctx, c); err != nil {

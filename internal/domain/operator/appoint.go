@@ -7,9 +7,10 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// Appoint makes the person with a login an operator, or no longer one. It is for a program
-// beside the database: no capability does it. changed is false if the person was that
-// before. It returns fault.NotFound if nobody has the login, and the fault
+// Appoint makes the person with a login an operator, or no longer one. A new operator is let
+// through the gate, a suspended one again. It is for a program beside the database: no
+// capability does it. Servers read who is an operator anew within a second. changed is false
+// if the person was that before. It returns fault.NotFound if nobody has the login, and the fault
 // last_platform_admin for the only operator who can act.
 func Appoint(tx *db.Tx, login string, operator bool) (changed bool, err error) {
 	admins, err := people.LockOperators(tx)
@@ -25,10 +26,11 @@ func Appoint(tx *db.Tx, login string, operator bool) (changed bool, err error) {
 	case !operator && len(admins) == 1 && admins[0] == u.ID:
 		return false, fault.Reason("last_platform_admin", "This is the only operator of the server who can act: make another one first.")
 	}
-	if changed, err = people.SetOperator(tx, u.ID, operator); err != nil || !changed {
-		return false, err
+	set := people.Dismiss
+	if operator {
+		set = people.Appoint
 	}
-	if err := event.RightsChanged.Send(tx, u.ID); err != nil {
+	if changed, err = set(tx, u.ID); err != nil || !changed {
 		return false, err
 	}
 	return true, appointedEvent.Operated(tx, event.Subject{ID: u.ID}, appointedData{Operator: operator}, nil)

@@ -36,8 +36,10 @@ var (
 	passwordOf      = db.Q[struct{ PasswordHash, Email string }](`SELECT password_hash, email FROM users WHERE id = $1`)
 	setPassword     = db.S(`UPDATE users SET password_hash = $2 WHERE id = $1 AND (password_hash <> '') = $3`)
 	replacePassword = db.Q[string](`UPDATE users SET password_hash = $2 WHERE id = $1 RETURNING email`)
-	setOperator     = db.S(`UPDATE users SET platform_admin = $2, approved_at = COALESCE(approved_at, $3) WHERE id = $1 AND platform_admin <> $2`)
-	credentialsOf   = db.Q[Credentials](`SELECT u.id, u.email, u.password_hash,
+	dismiss         = db.S(`UPDATE users SET platform_admin = FALSE WHERE id = $1 AND platform_admin = TRUE`)
+	appoint         = db.S(`UPDATE users SET platform_admin = TRUE, approved_at = COALESCE(approved_at, $2)
+		WHERE id = $1 AND (platform_admin = FALSE OR approved_at IS NULL)`)
+	credentialsOf = db.Q[Credentials](`SELECT u.id, u.email, u.password_hash,
 			COALESCE((SELECT m.account_id FROM memberships m WHERE m.user_id = u.id ORDER BY m.created_at LIMIT 1), '') AS account_id
 		FROM users u WHERE u.login = $1 OR u.email = $1`)
 	namesOf = db.Q[struct{ Login, Account string }](`SELECT u.login, a.login AS account

@@ -83,10 +83,16 @@ func ReplacePassword(tx *db.Tx, userID, hash string) (email string, err error) {
 	return replacePassword.One(tx, userID, hash)
 }
 
-// SetOperator makes a user an operator, or no longer one. An operator is let through the
-// gate. It returns false if nothing changes.
-func SetOperator(tx *db.Tx, userID string, operator bool) (bool, error) {
-	n, err := setOperator.Exec(tx, userID, operator, tx.Micros())
+// Appoint makes a user an operator, and lets them through the gate. It returns false if they
+// are both.
+func Appoint(tx *db.Tx, userID string) (bool, error) {
+	n, err := appoint.Exec(tx, userID, tx.Micros())
+	return n > 0, err
+}
+
+// Dismiss makes a user no longer an operator. It returns false if they are none.
+func Dismiss(tx *db.Tx, userID string) (bool, error) {
+	n, err := dismiss.Exec(tx, userID)
 	return n > 0, err
 }
 
