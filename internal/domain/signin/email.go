@@ -27,6 +27,26 @@ const (
 	codeWindow    = time.Hour
 )
 
+// mailAnswer is when a request for a mail is answered at the earliest: writing one takes
+// longer than writing none.
+const mailAnswer = 150 * time.Millisecond
+
+// mayMail does what mails a person if somebody has the address. The caller learns at the same
+// time that it was done, whether or not anybody has.
+func (s *Service) mayMail(ctx context.Context, do func(*db.Tx) error) error {
+	answer := time.NewTimer(mailAnswer)
+	defer answer.Stop()
+	if err := s.DB.Write(ctx, do); err != nil {
+		return err
+	}
+	select {
+	case <-answer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 type emailIn struct {
 	Email      string `json:"email" maxLength:"254" format:"email" doc:"the address that the code goes to"`
 	ReturnTo   string `json:"return_to,omitempty" maxLength:"8000" doc:"sent by our pages: answers are pages"`
@@ -42,7 +62,7 @@ type CodeSent struct {
 func (s *Service) mailCode(ctx context.Context, in emailIn) (op.Reply, error) {
 	email := strings.ToLower(in.Email)
 	code := id.Digits(codeDigits)
-	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+	err := s.mayMail(ctx, func(tx *db.Tx) error {
 		if _, err := purgeCodes.Exec(tx, db.Micros(tx.Now.Add(-2*codeWindow))); err != nil {
 			return err
 		}
@@ -122,12 +142,25 @@ func (s *Service) verifyCode(ctx context.Context, in verifyIn) (op.Reply, error)
 		to, err := s.after(ctx, who.UserID, in.ReturnTo)
 		return web.GoTo(to, cookie), err
 	}
-	status, line, err := web.Complaint(err)
+	return s.codeAgain(ctx, in, err)
+}
+
+// typedCode answers values that are not what the form of a code asks for.
+func (s *Service) typedCode(ctx context.Context, in any, failure error) (op.Reply, error) {
+	if in := in.(*verifyIn); in.ReturnTo != "" {
+		return s.codeAgain(ctx, *in, failure)
+	}
+	return op.Reply{}, failure
+}
+
+// codeAgain shows the form of a code again, with the failure.
+func (s *Service) codeAgain(ctx context.Context, in verifyIn, failure error) (op.Reply, error) {
+	status, line, err := web.Complaint(failure)
 	if err != nil {
 		return op.Reply{}, err
 	}
 	return render(ctx, status, codePage, codeForm{
-		Email:      email,
+		Email:      strings.ToLower(in.Email),
 		ReturnTo:   Local(in.ReturnTo),
 		Invitation: in.Invitation,
 		Mailed:     s.Mailed,

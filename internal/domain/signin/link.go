@@ -40,7 +40,7 @@ type linkIn struct {
 	Accept string `header:"Accept"`
 }
 
-var errLinkGone = fault.New(fault.Gone, "", "This address has been used, or is too old. Sign in in another way.")
+var errLinkGone = fault.New(fault.Gone, "", "This address has been used, or is too old: it is good once, for an hour.")
 
 // showLink shows the button of an address that Link made. It changes nothing: programs
 // open addresses, too. Who is signed in as that user already needs no button.

@@ -73,6 +73,7 @@ func (s *Service) Ops() []op.Op {
 			PerAddress: 30,
 			Status:     202,
 			Refuses:    []op.Refusal{{Status: 403, Slug: "cross-origin"}, {Status: 429, Slug: "rate-limited"}},
+			Again:      s.typed,
 			Summary:    "Mail a code to sign in with; the answer is the same whether or not the address is anybody's",
 			Doc:        "The code is good for ten minutes. Asking too often for one address has to wait.",
 		}, s.mailCode),
@@ -93,6 +94,7 @@ func (s *Service) Ops() []op.Op {
 				{Status: 403, Slug: "not-invited"},
 				{Status: 429, Slug: "rate-limited"},
 			},
+			Again:   s.typedCode,
 			Summary: "Sign in with the code that was mailed: six digits, good for ten minutes, five tries, once",
 			Doc: "Opens a session in a cookie. A code is good once and for five tries. Where accounts are by invitation " +
 				"only, an unknown address without one is refused.",

@@ -87,10 +87,19 @@ func Local(path string) string {
 // typed shows the page again with the values that were sent, if they could not be
 // decoded.
 func (s *Service) typed(ctx context.Context, in any, failure error) (op.Reply, error) {
-	if in := in.(*passwordIn); in.ReturnTo != "" {
-		return s.again(ctx, signinForm{ReturnTo: in.ReturnTo, Login: in.Login}, failure)
+	var form signinForm
+	switch in := in.(type) {
+	case *passwordIn:
+		form = signinForm{ReturnTo: in.ReturnTo, Login: in.Login}
+	case *emailIn:
+		form.ReturnTo = in.ReturnTo
+	case *forgottenIn:
+		form.ReturnTo = in.ReturnTo
 	}
-	return op.Reply{}, failure
+	if form.ReturnTo == "" {
+		return op.Reply{}, failure
+	}
+	return s.again(ctx, form, failure)
 }
 
 // again shows the page again, with the failure if there is one.
@@ -178,8 +187,8 @@ var pages = web.Templates(`
 <form method="post" action="/auth/link/{{.Token}}"><button class="main">Sign in</button></form>
 <p><a href="/login?return_to=%2Fui%2F">Sign in in another way</a></p>
 {{template "end"}}{{end}}
-{{define "used"}}{{template "top" "This address is not good any more"}}<p>It has been used, or is too old: it signs in once, within an hour.</p>
-<p><a class="button main" href="/login?return_to=%2Fui%2F">Sign in in another way</a></p>
+{{define "used"}}{{template "top" "This address is not good any more"}}<p>It has been used, or is too old: it is good once, for an hour.</p>
+<p><a class="button main" href="/login?return_to=%2Fui%2F">Go to the sign-in page</a></p>
 {{template "end"}}{{end}}
 {{define "forgotten"}}{{template "top" "A new password"}}{{if .Mailed}}<p>If somebody here has the address <strong>{{.Email}}</strong>, a link to a new password is on its way there.</p>
 {{else}}<p>This server sends no mail. If somebody here has the address <strong>{{.Email}}</strong>, a link to a new password was made: ask whoever runs the server for it. On the server, in the folder it was started in, this shows it:</p>

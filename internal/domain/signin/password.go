@@ -3,7 +3,6 @@ package signin
 import (
 	"context"
 	"net/url"
-	"time"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
@@ -13,10 +12,6 @@ import (
 	"yardmaster/internal/policy"
 	"yardmaster/internal/web"
 )
-
-// passwordFresh is the age of a sign-in up to which a session may set the first password
-// of its user.
-const passwordFresh = time.Hour
 
 // Back lists the ways in which the signed-in person can sign in again.
 type Back struct {
@@ -57,7 +52,7 @@ func (s *Service) back(ctx context.Context, userID string) (out Back, err error)
 		case a.UserID != userID:
 		case a.Bound:
 			out.Refused = new(boundSession)
-		case !out.Password && tx.Now.Sub(a.SignedInAt) > passwordFresh:
+		case !out.Password && a.Present(tx.Now) != nil:
 			out.Refused = new(oldSession)
 		}
 		issuers, err := issuersOf.All(tx, userID)
@@ -126,7 +121,7 @@ func (s *Service) changePassword(ctx context.Context, in setPasswordIn) error {
 		} else if !ok {
 			return fault.Field("password_now", "is required: a password was set meanwhile")
 		}
-		if err := s.drop(tx, dropOthers, a.UserID, a.CredentialID+"%"); err != nil {
+		if err := s.shut(tx, a.UserID, a.CredentialID+"%"); err != nil {
 			return err
 		}
 		return passwordSetEvent.Record(tx, event.Subject{ID: a.UserID}, passwordSetData{First: !b.Password})

@@ -23,9 +23,6 @@ import (
 const (
 	resetLife    = time.Hour
 	resetsAtOnce = 3
-	// forgottenAnswer is when auth.password_forgotten answers: writing a mail takes longer
-	// than writing none.
-	forgottenAnswer = 150 * time.Millisecond
 )
 
 // resets are the capabilities that set a password which its person does not know any more.
@@ -45,6 +42,7 @@ func (s *Service) resets() []op.Op {
 			Status:     202,
 			Body:       ResetSent{},
 			Refuses:    []op.Refusal{{Status: 403, Slug: "cross-origin"}},
+			Again:      s.typed,
 			Summary:    "Mail a person an address that sets a new password, once, within an hour",
 			Doc: "The answer is the same for an address that nobody has. A person has three such addresses at most at a time. " +
 				"Where the server sends no mail, whoever runs it finds the mail on it.",
@@ -74,6 +72,7 @@ func (s *Service) resets() []op.Op {
 			Also:       []int{303},
 			Body:       PasswordReset{},
 			Refuses:    []op.Refusal{{Status: 403, Slug: "cross-origin"}, gone},
+			Again:      s.typedReset,
 			Summary:    "Set a new password with such an address, once",
 			Doc: "Every session of the person ends, and every other such address; tokens stay. The person is told by mail, and " +
 				"signs in with the new password.",
@@ -132,9 +131,7 @@ func resetAddress(tx *db.Tx, userID string) (string, error) {
 
 func (s *Service) forgotten(ctx context.Context, in forgottenIn) (op.Reply, error) {
 	email := strings.ToLower(in.Email)
-	answer := time.NewTimer(forgottenAnswer) // known or not, at the same time
-	defer answer.Stop()
-	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+	err := s.mayMail(ctx, func(tx *db.Tx) error {
 		user, known, err := people.LockByEmail(tx, email)
 		if err != nil || !known {
 			return err
@@ -155,52 +152,56 @@ func (s *Service) forgotten(ctx context.Context, in forgottenIn) (op.Reply, erro
 	if err != nil {
 		return op.Reply{}, err
 	}
-	select {
-	case <-answer.C:
-	case <-ctx.Done():
-		return op.Reply{}, ctx.Err()
-	}
 	if in.ReturnTo != "" {
 		return render(ctx, 202, forgottenPage, codeForm{Email: email, Mailed: s.Mailed})
 	}
 	return op.Reply{Status: 202, Body: ResetSent{Email: email, ExpiresIn: int(resetLife.Seconds())}}, nil
 }
 
-type resetPageIn struct {
-	Token  string `json:"token" maxLength:"200" doc:"the last segment of the address"`
-	Accept string `header:"Accept"`
+func (s *Service) resetPage(ctx context.Context, in linkIn) (op.Reply, error) {
+	return s.resetForm(ctx, in, nil)
 }
 
-func (s *Service) resetPage(ctx context.Context, in resetPageIn) (op.Reply, error) {
-	return s.resetForm(ctx, in.Token, nil, op.PrefersPage(in.Accept))
+// typedReset answers values that are not what the form asks for.
+func (s *Service) typedReset(ctx context.Context, in any, err error) (op.Reply, error) {
+	if in := in.(*resetIn); in.ReturnTo != "" {
+		return s.resetForm(ctx, linkIn{in.Token, page}, err)
+	}
+	return op.Reply{}, err
+}
+
+// page is the Accept header of who has sent a form of ours.
+const page = "text/html"
+
+// resetUser is the user whose password an address sets.
+func resetUser(tx *db.Tx, token string) (string, error) {
+	user, ok, err := findReset.Maybe(tx, seal.Hash(token), tx.Micros())
+	if err == nil && !ok {
+		err = errLinkGone
+	}
+	return user, err
 }
 
 type resetForm struct{ Login, Token, Failure string }
 
 // resetForm shows the form of a new password, after a failure if there was one.
-func (s *Service) resetForm(ctx context.Context, token string, failure error, page bool) (op.Reply, error) {
+func (s *Service) resetForm(ctx context.Context, in linkIn, failure error) (op.Reply, error) {
 	status, line, err := web.Complaint(failure)
 	if err != nil {
 		return op.Reply{}, err
 	}
-	form := resetForm{Token: token, Failure: line}
+	form := resetForm{Token: in.Token, Failure: line}
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		user, ok, err := findReset.Maybe(tx, seal.Hash(token), tx.Micros())
+		user, err := resetUser(tx, in.Token)
 		if err != nil {
 			return err
-		}
-		if !ok {
-			return errLinkGone
 		}
 		u, err := people.ReadUser(tx, user)
 		form.Login = u.Login
 		return err
 	})
-	if fault.IsKind(err, fault.Gone) && page {
-		return render(ctx, fault.Gone.Status(), usedPage, nil)
-	}
 	if err != nil {
-		return op.Reply{}, err
+		return linkFailed(ctx, in, err)
 	}
 	return render(ctx, status, resetPage, form)
 }
@@ -216,7 +217,7 @@ func (s *Service) reset(ctx context.Context, in resetIn) (op.Reply, error) {
 	err := s.newPassword(ctx, in)
 	switch {
 	case err != nil && in.ReturnTo != "":
-		return s.resetForm(ctx, in.Token, err, true)
+		return s.resetForm(ctx, linkIn{in.Token, page}, err)
 	case err != nil:
 		return op.Reply{}, err
 	case in.ReturnTo != "":
@@ -226,12 +227,8 @@ func (s *Service) reset(ctx context.Context, in resetIn) (op.Reply, error) {
 }
 
 func (s *Service) newPassword(ctx context.Context, in resetIn) error {
-	link := seal.Hash(in.Token)
 	err := s.DB.Read(ctx, func(tx *db.Tx) error { // before the work of hashing
-		_, ok, err := findReset.Maybe(tx, link, tx.Micros())
-		if err == nil && !ok {
-			err = errLinkGone
-		}
+		_, err := resetUser(tx, in.Token)
 		return err
 	})
 	if err != nil {
@@ -242,7 +239,7 @@ func (s *Service) newPassword(ctx context.Context, in resetIn) error {
 		return err
 	}
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		user, ok, err := takeReset.Maybe(tx, link, tx.Micros())
+		user, ok, err := takeReset.Maybe(tx, seal.Hash(in.Token), tx.Micros())
 		if err != nil {
 			return err
 		}
@@ -253,10 +250,7 @@ func (s *Service) newPassword(ctx context.Context, in resetIn) error {
 		if err != nil {
 			return err
 		}
-		if _, err := dropResets.Exec(tx, user); err != nil {
-			return err
-		}
-		if err := s.drop(tx, dropOthers, user, ""); err != nil { // none is kept
+		if err := s.shut(tx, user, ""); err != nil { // no session is kept
 			return err
 		}
 		if err := s.tell(tx, email, "Your password was changed", "Your password at Yardmaster was changed by a link that was made for it."); err != nil {
@@ -268,6 +262,15 @@ func (s *Service) newPassword(ctx context.Context, in resetIn) error {
 		}
 		return passwordResetEvent.Record(tx, event.Subject{ID: user, Account: account}, event.None{})
 	})
+}
+
+// shut ends what gets at a user whose password is new: sessions, but for those whose id is
+// like kept, and addresses that set another.
+func (s *Service) shut(tx *db.Tx, userID, kept string) error {
+	if _, err := dropResets.Exec(tx, userID); err != nil {
+		return err
+	}
+	return s.drop(tx, dropOthers, userID, kept)
 }
 
 // tell mails a person what has happened with their password. Without an address nobody is told.

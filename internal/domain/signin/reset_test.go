@@ -68,7 +68,7 @@ func TestForgottenPassword(t *testing.T) {
 				t.Errorf("with %q: %v", token, err)
 			}
 		}
-		if _, err := d.resetPage(t.Context(), resetPageIn{Token: now}); err != nil {
+		if _, err := d.resetPage(t.Context(), linkIn{Token: now}); err != nil {
 			t.Errorf("the page: %v", err)
 		}
 		if err := try(now); err != nil {
@@ -84,6 +84,14 @@ func TestForgottenPassword(t *testing.T) {
 		}
 		if err := try(now); !fault.IsKind(err, fault.Gone) {
 			t.Errorf("twice: %v", err)
+		}
+		old := link()
+		ctx := d.as(Presented{Session: d.cookie()})
+		if _, err := d.setPassword(ctx, setPasswordIn{Now: other, Password: password}); err != nil {
+			t.Fatal(err)
+		}
+		if err := try(old); !fault.IsKind(err, fault.Gone) {
+			t.Errorf("after the person has set one: %v", err)
 		}
 		late := link()
 		d.write(func(tx *db.Tx) error {
