@@ -31,7 +31,7 @@ func (s *Service) Ops() []op.Op {
 			Doc: "The token acts for whoever mints it, in this account alone, with the scopes asked for, none of which may " +
 				"go beyond mintable_scopes. Without scopes it has those of the minter's role. Scopes over the whole platform " +
 				"(admin:read:…) have to be named, and expires_in_days of at most 90 with them. Without any body it has all of " +
-				"mintable_scopes, and ends after 30 days if that holds scopes over the platform. Only its hash is kept: the " +
+				"mintable_scopes, and ends after 30 days, or with the token that mints it, if that holds scopes over the platform. Only its hash is kept: the " +
 				"plaintext cannot be shown again.",
 		}, s.mint),
 		op.New(op.Row{
@@ -113,14 +113,14 @@ func (s *Service) mint(ctx context.Context, in mintIn) (MintedToken, error) {
 		var expires *time.Time
 		if in.ExpiresInDays != nil {
 			t := tx.Now.Add(time.Duration(*in.ExpiresInDays) * day)
-			if in.NoBody && !a.ExpiresAt.IsZero() && a.ExpiresAt.Before(t) {
-				t = a.ExpiresAt
-			}
 			expires = &t
 		}
-		if want&policy.PlatformRead != 0 && !a.ExpiresAt.IsZero() && expires != nil && expires.After(a.ExpiresAt) &&
-			a.Credential == policy.PAT {
-			return fault.Field("expires_in_days", "must not go beyond the end of the token that mints it, with scopes over the platform")
+		if a.Credential == policy.PAT && want&policy.PlatformRead != 0 && !a.ExpiresAt.IsZero() && expires != nil &&
+			expires.After(a.ExpiresAt) {
+			if !in.NoBody {
+				return fault.Field("expires_in_days", "must not go beyond the end of the token that mints it, with scopes over the platform")
+			}
+			expires = &a.ExpiresAt
 		}
 		var err error
 		out, err = Mint(tx, policy.PAT, a.UserID, in.Name, want, expires)

@@ -150,9 +150,11 @@ func TestPlatformScopesEnd(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, r *roster) {
 		scopes := policy.Scopes(policy.ReadAccount, policy.WriteAccount, policy.AdminReadUsers)
+		var ends *time.Time
 		by := func(c policy.Credential, days int, body mintIn) error {
 			a := policy.Actor{Credential: c, AccountID: "acme", Scopes: scopes, ExpiresAt: time.Now().Add(time.Duration(days) * day)}
-			_, err := r.mint(db.WithAccount(policy.With(context.Background(), a), "acme"), body)
+			out, err := r.mint(db.WithAccount(policy.With(context.Background(), a), "acme"), body)
+			ends = out.ExpiresISO
 			return err
 		}
 		ninety, ten := 90, 10
@@ -165,6 +167,12 @@ func TestPlatformScopesEnd(t *testing.T) {
 		}
 		if err := by(policy.PAT, 11, mintIn{Bodied: op.Bodied{NoBody: true}}); err != nil {
 			t.Errorf("one without a body: %v", err)
+		}
+		if ends == nil || time.Until(*ends) > 11*day {
+			t.Errorf("one without a body outlives its minter: %v", ends)
+		}
+		if err := by(policy.Session, 11, mintIn{Bodied: op.Bodied{NoBody: true}}); err != nil || ends == nil || time.Until(*ends) < 29*day {
+			t.Errorf("a session's without a body ends at %v, %v", ends, err)
 		}
 		if err := by(policy.Session, 11, mintIn{Scopes: want, ExpiresInDays: &ninety}); err != nil {
 			t.Errorf("a session's: %v", err)
