@@ -176,21 +176,14 @@ func (s *Service) send(tx *db.Tx, o Offer, arm db.QueryWith[armArgs, row]) (Sent
 	if o.Kind == OrgMember {
 		account, role = &o.AccountID, &o.Role
 	}
-	var by *string
-	if u := policy.From(tx.Context()).UserID; u != "" {
-		by = &u
-	}
 	email := Address(o.Email)
-	var user *string
 	if o.Login != "" {
 		email = ""
 	}
-	if o.UserID != "" {
-		user = &o.UserID
-	}
 	r, ok, err := arm.Maybe(tx, armArgs{
-		ID: prefix + id.New(), Kind: o.Kind, AccountID: account, Email: email, Login: o.Login, UserID: user, Role: role,
-		Bundle: db.JSON[Bundle]{V: o.Bundle}, TokenHash: seal.Hash(link), InvitedBy: by, CreatedAt: tx.Now, ExpiresAt: tx.Now.Add(life),
+		ID: prefix + id.New(), Kind: o.Kind, AccountID: account, Email: email, Login: o.Login, UserID: db.NullText(o.UserID), Role: role,
+		Bundle: db.JSON[Bundle]{V: o.Bundle}, TokenHash: seal.Hash(link),
+		InvitedBy: db.NullText(policy.From(tx.Context()).UserID), CreatedAt: tx.Now, ExpiresAt: tx.Now.Add(life),
 	})
 	if err != nil || !ok {
 		return SentInvitation{}, false, err
@@ -236,20 +229,12 @@ func (r row) status(now time.Time) string {
 	return Pending
 }
 
-// given returns nil for an empty text.
-func given(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
 func (r row) wire(now time.Time) Invitation {
 	return Invitation{
 		ID:         r.ID,
 		Kind:       r.Kind,
-		Email:      given(r.Email),
-		Login:      given(r.Login),
+		Email:      db.NullText(r.Email),
+		Login:      db.NullText(r.Login),
 		Role:       r.Role,
 		Status:     r.status(now),
 		InvitedBy:  r.InvitedBy,

@@ -27,23 +27,18 @@ type row struct {
 	RevokedAt  *time.Time
 }
 
+// put stores an invitation, in the place of an open one of the same recipient.
+const put = `INSERT INTO invitations (id, kind, account_id, email, login, user_id, role, bundle, token_hash, invited_by,
+		created_at, expires_at)
+	VALUES (:id, :kind, :account_id, :email, :login, :user_id, :role, :bundle, :token_hash, :invited_by, :created_at, :expires_at)
+	ON CONFLICT (COALESCE(account_id, ''), email, login) WHERE accepted_at IS NULL AND revoked_at IS NULL
+	DO UPDATE SET user_id = excluded.user_id, role = excluded.role, bundle = excluded.bundle, token_hash = excluded.token_hash,
+		invited_by = excluded.invited_by, expires_at = excluded.expires_at`
+
 var (
-	arm = db.QWith[armArgs, row](`INSERT INTO invitations (id, kind, account_id, email, login, user_id, role, bundle, token_hash, invited_by,
-		created_at, expires_at)
-		VALUES (:id, :kind, :account_id, :email, :login, :user_id, :role, :bundle, :token_hash, :invited_by, :created_at, :expires_at)
-		ON CONFLICT (COALESCE(account_id, ''), email, login) WHERE accepted_at IS NULL AND revoked_at IS NULL
-		DO UPDATE SET user_id = excluded.user_id, role = excluded.role, bundle = excluded.bundle, token_hash = excluded.token_hash, invited_by = excluded.invited_by,
-		expires_at = excluded.expires_at
-		RETURNING ` + columns)
-	armOnce = db.QWith[armArgs, row](`INSERT INTO invitations (id, kind, account_id, email, login, user_id, role, bundle, token_hash, invited_by,
-		created_at, expires_at)
-		VALUES (:id, :kind, :account_id, :email, :login, :user_id, :role, :bundle, :token_hash, :invited_by, :created_at, :expires_at)
-		ON CONFLICT (COALESCE(account_id, ''), email, login) WHERE accepted_at IS NULL AND revoked_at IS NULL
-		DO UPDATE SET user_id = excluded.user_id, role = excluded.role, bundle = excluded.bundle, token_hash = excluded.token_hash, invited_by = excluded.invited_by,
-		expires_at = excluded.expires_at
-		WHERE invitations.expires_at <= :created_at
-		RETURNING ` + columns)
-	waits = db.Q[string](`SELECT id FROM invitations
+	arm     = db.QWith[armArgs, row](put + ` RETURNING ` + columns)
+	armOnce = db.QWith[armArgs, row](put + ` WHERE invitations.expires_at <= :created_at RETURNING ` + columns)
+	waits   = db.Q[string](`SELECT id FROM invitations
 		WHERE kind = $1 AND account_id IS NULL AND email = $2 AND accepted_at IS NULL AND revoked_at IS NULL`)
 	empty = db.S(`UPDATE invitations SET bundle = '{}'
 		WHERE kind = 'platform' AND email = $1 AND accepted_at IS NULL AND revoked_at IS NULL`)

@@ -238,16 +238,12 @@ func (s *Service) send(tx *db.Tx, offer invitation.Offer, role policy.Role) (out
 	if err != nil {
 		return out, err
 	}
-	return Invited{Kind: "invited", Invitation: &sent.Invitation, Link: &sent.Link},
-		invitedEvent.Record(tx, event.Subject{ID: sent.Invitation.ID}, invitedData{Email: mailTo(offer), Login: offer.Login, Role: role})
-}
-
-// mailTo returns the address that an offer names; empty: it names a login.
-func mailTo(o invitation.Offer) string {
-	if o.Login != "" {
-		return ""
+	data := invitedData{Login: offer.Login, Role: role}
+	if sent.Invitation.Email != nil {
+		data.Email = *sent.Invitation.Email
 	}
-	return invitation.Address(o.Email)
+	return Invited{Kind: "invited", Invitation: &sent.Invitation, Link: &sent.Link},
+		invitedEvent.Record(tx, event.Subject{ID: sent.Invitation.ID}, data)
 }
 
 type setRoleIn struct {
