@@ -311,6 +311,25 @@ func Withdraw(tx *db.Tx, account, invitation string) (InvitationRevoked, error) 
 	return InvitationRevoked{ID: r.ID, Status: Revoked, Revoked: true}, err
 }
 
+// WithdrawFrom withdraws all that invites a user to tx.Account, and records it. Whoever stops
+// being a member must not come back by what they were sent before.
+func WithdrawFrom(tx *db.Tx, userID string) error {
+	u, err := people.ReadUser(tx, userID)
+	if err != nil {
+		return err
+	}
+	open, err := openTo.All(tx, openToArgs{AccountID: tx.Account, UserID: userID, Email: u.Email})
+	for _, one := range open {
+		if err == nil {
+			_, err = Withdraw(tx, tx.Account, one)
+		}
+		if err == nil {
+			err = RevokedEvent.Record(tx, event.Subject{ID: one}, event.None{})
+		}
+	}
+	return err
+}
+
 func find(tx *db.Tx, account, invitation string) (r row, err error) {
 	var ok bool
 	if account == "" {

@@ -55,6 +55,9 @@ var (
 	// openOf lists what a user may accept without a link.
 	openOf = db.Q[row](`SELECT ` + columns + ` FROM invitations
 		WHERE user_id = $1 AND accepted_at IS NULL AND revoked_at IS NULL AND expires_at > $2 ORDER BY created_at DESC, id DESC`)
+	// openTo lists what invites a user to an account, by login or by address.
+	openTo = db.QWith[openToArgs, string](`SELECT id FROM invitations WHERE account_id = :account_id
+		AND (user_id = :user_id OR email = :email AND email <> '') AND accepted_at IS NULL AND revoked_at IS NULL ORDER BY id`)
 	byIDOf  = db.Q[row](`SELECT ` + columns + ` FROM invitations WHERE id = $1 AND user_id = $2`).ForUpdate()
 	accept  = db.S(`UPDATE invitations SET accepted_at = $2, accepted_by = $3 WHERE id = $1`)
 	revoke  = db.S(`UPDATE invitations SET revoked_at = $2 WHERE id = $1`)
@@ -87,6 +90,8 @@ func listMembers(tx *db.Tx, p op.PageIn) ([]row, error) {
 		FROM invitations WHERE account_id = `, tx.Account)
 	return db.NewestFirst[row](tx, b, p)
 }
+
+type openToArgs struct{ AccountID, UserID, Email string }
 
 // armArgs are the parameters of arm and armOnce.
 type armArgs struct {

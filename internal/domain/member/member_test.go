@@ -184,3 +184,54 @@ func TestAddedByLogin(t *testing.T) {
 		}
 	})
 }
+
+// TestWhoIsGoneStaysOut holds that what invited a person does not let them in again once they
+// were a member by another way and are none any more.
+func TestWhoIsGoneStaysOut(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		s := roster(t, d, limit.New(time.Now))
+		err := d.Write(t.Context(), func(tx *db.Tx) error {
+			return seed.Add(tx, seed.Account{ID: "acme"}, seed.Account{ID: "second"}, seed.User{ID: "ada"},
+				seed.User{ID: "bob", Email: "bob@example.com"}, seed.Member{Account: "acme", User: "ada", Role: "owner"},
+				seed.Member{Account: "second", User: "bob", Role: "viewer"})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		owner := policy.Actor{Credential: policy.Session, UserID: "ada", AccountID: "acme", Role: policy.Owner}
+		bob := policy.Actor{Credential: policy.Session, UserID: "bob", AccountID: "acme", Role: policy.Member}
+		as := func(a policy.Actor) context.Context {
+			return db.WithAccount(policy.With(context.Background(), a), "acme")
+		}
+		for name, end := range map[string]func() error{
+			"removed": func() error { _, err := s.remove(as(owner), memberIn{UserID: "bob"}); return err },
+			"left":    func() error { _, err := s.leave(as(bob), leaveIn{Account: "acme"}); return err },
+		} {
+			for _, in := range []inviteIn{{Login: "bob", Role: policy.Admin}, {Email: "Bob@example.com", Role: policy.Admin}} {
+				if _, err := s.invite(as(owner), in); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := d.Write(t.Context(), func(tx *db.Tx) error {
+				_, err := people.Join(tx, "acme", "bob", policy.Viewer)
+				return err
+			})
+			if err = errors.Join(err, end()); err != nil {
+				t.Fatal(name, err)
+			}
+			err = d.Write(db.WithAccount(t.Context(), "acme"), func(tx *db.Tx) error {
+				listed, err := invitation.Of(tx, op.PageIn{PerPage: 9})
+				for _, one := range listed {
+					if one.Status != invitation.Revoked {
+						t.Errorf("%s: %+v", name, one)
+					}
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}

@@ -2,16 +2,21 @@ package member
 
 import (
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/signin"
 )
 
-// drop removes a member from the roster, and the account from their sessions.
+// drop removes a member from the roster, the account from their sessions, and what invites
+// them to it.
 func (s *Service) drop(tx *db.Tx, m OrgMember) error {
 	if err := people.Remove(tx, tx.Account, m.UserID); err != nil {
 		return err
 	}
 	if err := signin.LeaveAccount(tx, tx.Account, m.UserID); err != nil {
+		return err
+	}
+	if err := invitation.WithdrawFrom(tx, m.UserID); err != nil {
 		return err
 	}
 	return s.Invites.SendOwnersChanged(tx, tx.Account, m.UserID, m.Role, "")
