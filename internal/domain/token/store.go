@@ -24,9 +24,8 @@ type row struct {
 func (r row) token() Token {
 	scopes, _ := policy.ParseScopes(r.Scopes.V)
 	var advice *string
-	if scopes&policy.PlatformRead != 0 && r.ExpiresAt == nil && r.RevokedAt == nil {
-		text := endless
-		advice = &text
+	if late := r.ExpiresAt == nil || r.ExpiresAt.Sub(r.CreatedAt) > platformLife; late && scopes&policy.PlatformRead != 0 && r.RevokedAt == nil {
+		advice = new(lasting)
 	}
 	return Token{
 		ID:         r.ID,

@@ -64,9 +64,9 @@ const (
 	bodylessLife = 30 * day
 )
 
-// endless is the advice about a token from before such tokens had to have an end.
-const endless = "It may look at all accounts of the server, and never ends. Revoke it, and mint one without the scopes admin:read:… " +
-	"or with an end."
+// lasting is the advice about a token from before such tokens had to end within platformLife.
+const lasting = "It may look at all accounts of the server, for longer than 90 days or for ever. Revoke it, and mint one without " +
+	"the scopes admin:read:… or with a nearer end."
 
 // mintable returns the scopes that an actor may put on a new token: the actor's own
 // without those of operators, and none at all without write:account.
