@@ -437,16 +437,16 @@ func (c *Config) settle() error {
 	}
 	if u, err := url.Parse(c.OTLPEndpoint); c.OTLPEndpoint != "" &&
 		(err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.RawQuery != "") {
-		return fmt.Errorf("otlp-endpoint (from %s): %q is not an address such as http://127.0.0.1:4318", c.sources["otlp-endpoint"],
-			c.OTLPEndpoint)
+		return fmt.Errorf("otlp-endpoint (from %s): %q is no address like http://127.0.0.1:4318", c.sources["otlp-endpoint"], c.OTLPEndpoint)
 	}
 	if u, err := url.Parse(c.GitHubURL); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 		return fmt.Errorf("github-url (from %s): %q is not an http address", c.sources["github-url"], c.GitHubURL)
 	}
 	c.GitHubURL = strings.TrimSuffix(c.GitHubURL, "/")
 	if app := c.GitHubApp != ""; app != (c.GitHubAppSlug != "") || app != (c.GitHubAppKey != "") ||
-		(c.GitHubID == "") != (c.GitHubSecret == "") {
-		return errors.New("github-app-id, github-app-slug and github-app-key-file go together, and github-client-id and github-client-secret")
+		(c.GitHubID == "") != (c.GitHubSecret == "") || c.GitHubOwners != "" && c.GitHubAppHome == "" {
+		return errors.New("github-app-id, github-app-slug and github-app-key-file go together, and github-client-id and github-client-secret, " +
+			"and github-app-owners with github-app-account")
 	}
 	if a, err := mail.ParseAddress(c.CommitAuthor); err != nil || a.Name == "" {
 		return fmt.Errorf("commit-author (from %s): %q has not the form Name <address>", c.sources["commit-author"], c.CommitAuthor)

@@ -100,6 +100,10 @@ type Service struct {
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
+	if n.Home != "" && len(n.Owners) == 0 {
+		n.Logger.Warn("github-app-account is set, and github-app-owners lets nobody's new installations into it",
+			slog.String("account", n.Home))
+	}
 	return &Service{Needs: n, connected: map[string]string{}}
 }
 

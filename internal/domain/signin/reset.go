@@ -302,7 +302,7 @@ func (s *Service) passwordLink(ctx context.Context, in userIn) (out PasswordLink
 			return fault.Missing("user")
 		}
 		if u.PlatformAdmin {
-			return fault.Reason("is-operator", "Nobody makes another operator's password: they set it by mail, or on the machine of the server.")
+			return fault.Reason("is-operator", "Nobody makes another operator's password: they ask for one at the sign-in page; a server that sends no mail has it for `yardmaster mail`, on its machine.")
 		}
 		if _, err := dropResets.Exec(tx, u.ID); err != nil {
 			return err
