@@ -24,7 +24,8 @@ type row struct {
 func (r row) token() Token {
 	scopes, _ := policy.ParseScopes(r.Scopes.V)
 	var advice *string
-	if late := r.ExpiresAt == nil || r.ExpiresAt.Sub(r.CreatedAt) > platformLife; late && scopes&policy.PlatformRead != 0 && r.RevokedAt == nil {
+	lasts := r.ExpiresAt == nil || r.ExpiresAt.Sub(r.CreatedAt) > platformLife
+	if lasts && scopes&policy.PlatformRead != 0 && r.RevokedAt == nil {
 		advice = new(lasting)
 	}
 	return Token{
