@@ -30,7 +30,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -50,7 +49,7 @@ type Owner func(ctx context.Context, account string) (boxID string, ok bool, err
 // Config is the configuration of a bus. Only Keys and Owner have no default.
 type Config struct {
 	Listen string // host:port for boxes; empty is 127.0.0.1:0
-	URL    string // address handed to boxes; empty is the listener's
+	URL    string // address handed to boxes, with commas between several; empty is the listener's
 	Keys   Keys
 	Owner  Owner
 	// Authority signs the certificate of the listener. nil: the listener has that of
@@ -198,22 +197,11 @@ func (b *Bus) join(name, token string, user nkeys.KeyPair, more ...nats.Option) 
 	return nc, nil
 }
 
-// URL is the address that boxes connect to. It begins with tls:// if the listener
-// speaks TLS.
+// URL is the address that boxes connect to. That of the listener begins with tls:// if
+// the listener speaks TLS.
 func (b *Bus) URL() string {
 	if b.cfg.URL != "" {
-		if b.cfg.TLS == nil {
-			return b.cfg.URL
-		}
-		all := strings.Split(b.cfg.URL, ",")
-		for i, one := range all {
-			_, address, found := strings.Cut(one, "://")
-			if !found {
-				address = one
-			}
-			all[i] = "tls://" + strings.TrimSpace(address)
-		}
-		return strings.Join(all, ",")
+		return b.cfg.URL
 	}
 	return b.server.ClientURL()
 }

@@ -88,12 +88,11 @@ func TestTLS(t *testing.T) {
 	if cfg.TLS, err = bus.FileTLS(certificate, key, cfg.Logger); err != nil {
 		t.Fatal(err)
 	}
-	cfg.URL = "nats://127.0.0.1:1"
 	b := start(t, cfg)
-	if b.CA() != "" || b.URL() != "tls://127.0.0.1:1" {
+	url := "tls://" + b.Addr()
+	if b.CA() != "" || b.URL() != url {
 		t.Errorf("the bus is known by %q at %s", b.CA(), b.URL())
 	}
-	url := "tls://" + b.Addr()
 	trusted := x509.NewCertPool()
 	trusted.AddCert(parsed)
 	x := enrol(t, b, "bx")

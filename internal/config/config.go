@@ -34,7 +34,7 @@ type Config struct {
 	Listen         string        `key:"listen" default:"127.0.0.1:8080" doc:"host:port of the API, the git host and the pages"`
 	BaseURL        string        `key:"base-url" doc:"address others reach the server at; derived from listen when empty"`
 	NATSListen     string        `key:"nats-listen" default:"127.0.0.1:0" doc:"host:port that boxes connect to; port 0 takes a free one and keeps it"`
-	NATSURL        string        `key:"nats-url" doc:"address boxes reach NATS at; derived from nats-listen when empty"`
+	NATSURL        string        `key:"nats-url" doc:"address boxes reach NATS at (nats://HOST:PORT), or several with commas; derived from nats-listen when empty"`
 	NATSTLS        string        `key:"nats-tls" default:"auto" doc:"auto, on or off: whether boxes connect over TLS; auto, they do unless nats-listen and nats-url are on this machine"`
 	NATSCert       string        `key:"nats-tls-cert" doc:"file with the certificate of nats-listen and those above it, in PEM; when empty, the server signs one that its boxes know"`
 	NATSKey        string        `key:"nats-tls-key" doc:"file with the key of that certificate, in PEM"`

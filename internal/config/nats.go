@@ -4,14 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
+
+	"yardmaster/internal/dial"
 )
 
-// settleNATS checks how boxes connect. What they say does not cross a network in
-// the clear unless nats-insecure says so.
+// settleNATS checks how boxes connect, and completes NATSURL. What they say does not
+// cross a network in the clear unless nats-insecure says so.
 func (c *Config) settleNATS() error {
+	if err := c.settleNATSURL(); err != nil {
+		return err
+	}
 	if _, port, err := net.SplitHostPort(c.NATSListen); err != nil || port == "" {
 		return fmt.Errorf("nats-listen (from %s): %q has not the form host:port", c.sources["nats-listen"], c.NATSListen)
 	}
@@ -29,67 +34,77 @@ func (c *Config) settleNATS() error {
 	if c.NATSCert != "" && c.NATSTLS == "off" {
 		return errors.New("nats-tls-cert is of no use with nats-tls: off; leave one of them out")
 	}
-	where := ""
-	switch {
-	case c.NATSTLS != "off" || c.NATSInsecure == "on":
-	case !hereHost(c.NATSListen):
-		where = "nats-listen is " + c.NATSListen
-	case c.natsURLLeadsElsewhere("nats"):
-		where = "nats-url is " + c.NATSURL
-	}
-	if where != "" {
-		return fmt.Errorf("nats-tls (from %s): is off, and %s, so that what boxes say, their calls and the work of their agents, "+
+	where, is := c.natsElsewhere()
+	// What has tls:// in nats-url has something before the server that speaks TLS.
+	if where != "" && c.NATSTLS == "off" && c.NATSInsecure != "on" && !(where == "nats-url" && strings.HasPrefix(is, "tls://")) {
+		return fmt.Errorf("nats-tls (from %s): is off, and %s is %s, so that what boxes say, their calls and the work of their agents, "+
 			"would cross the network in the clear. Leave nats-tls out: the server then makes a certificate that its boxes know. "+
-			"Or say nats-insecure: on, if something else protects that network", c.sources["nats-tls"], where)
+			"Or say nats-insecure: on, if something else protects that network", c.sources["nats-tls"], where, is)
 	}
+	if !c.NATSClear() {
+		c.NATSURL = strings.ReplaceAll(c.NATSURL, "nats://", "tls://")
+	}
+	return nil
+}
+
+// settleNATSURL writes the addresses of NATSURL as scheme://host:port, with commas between
+// and nothing else. All have one scheme, because a box has one way to connect.
+func (c *Config) settleNATSURL() error {
+	var all []string
+	scheme := ""
+	for address := range strings.SplitSeq(c.NATSURL, ",") {
+		if address = strings.TrimSpace(address); address == "" {
+			continue
+		}
+		wrong := func(what string) error {
+			return fmt.Errorf("nats-url (from %s): %q %s", c.sources["nats-url"], address, what)
+		}
+		whole := strings.TrimSuffix(address, "/")
+		if !strings.Contains(whole, "://") {
+			whole = "nats://" + whole
+		}
+		u, err := url.Parse(whole)
+		if err == nil && u.Scheme != "nats" && u.Scheme != "tls" {
+			return wrong("begins with neither nats:// nor tls://")
+		}
+		if err == nil && u.Port() == "" {
+			u.Host = net.JoinHostPort(u.Hostname(), "4222")
+		}
+		if err == nil {
+			_, port, split := net.SplitHostPort(u.Host)
+			_, number := strconv.ParseUint(port, 10, 16)
+			err = errors.Join(split, number)
+		}
+		if err != nil || u.Hostname() == "" || *u != (url.URL{Scheme: u.Scheme, Host: u.Host}) {
+			return wrong("is not an address such as nats://bus.example.com:4222")
+		}
+		if scheme != "" && u.Scheme != scheme {
+			return wrong("and another address of it do not both begin with nats:// or both with tls://")
+		}
+		scheme = u.Scheme
+		all = append(all, u.String())
+	}
+	c.NATSURL = strings.Join(all, ",")
 	return nil
 }
 
 // NATSClear tells whether boxes connect in the clear: if nats-tls says so, or by
 // itself as long as they connect on this machine alone.
 func (c *Config) NATSClear() bool {
-	switch c.NATSTLS {
-	case "on":
-		return false
-	case "off":
-		return true
-	}
-	return c.NATSCert == "" && hereHost(c.NATSListen) && !c.natsURLLeadsElsewhere("nats", "tls")
+	where, _ := c.natsElsewhere()
+	return c.NATSTLS == "off" || c.NATSTLS != "on" && c.NATSCert == "" && where == ""
 }
 
-// natsURLLeadsElsewhere tells whether an address of nats-url that has one of the
-// schemes is not on this machine.
-func (c *Config) natsURLLeadsElsewhere(schemes ...string) bool {
+// natsElsewhere is the setting by which boxes of other machines connect, and what it is;
+// "" if none does. A listener at every address (0.0.0.0, or no host) is for them.
+func (c *Config) natsElsewhere() (setting, is string) {
+	if host, _, _ := net.SplitHostPort(c.NATSListen); !dial.Loopback(host) {
+		return "nats-listen", c.NATSListen
+	}
 	for address := range strings.SplitSeq(c.NATSURL, ",") {
-		if address = strings.TrimSpace(address); address == "" {
-			continue
-		}
-		if !strings.Contains(address, "://") {
-			address = "nats://" + address
-		}
-		u, err := url.Parse(address)
-		if err != nil {
-			return true
-		}
-		for _, s := range schemes {
-			if u.Scheme == s && !hereHost(u.Host) {
-				return true
-			}
+		if u, err := url.Parse(address); address != "" && (err != nil || !dial.Loopback(u.Hostname())) {
+			return "nats-url", c.NATSURL
 		}
 	}
-	return false
-}
-
-// hereHost tells whether the host of host:port is this machine by name: localhost
-// or a loopback address. Every address (0.0.0.0, or no host) is not.
-func hereHost(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		host = strings.Trim(address, "[]")
-	}
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
+	return "", ""
 }

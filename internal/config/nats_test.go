@@ -27,7 +27,9 @@ func TestBoxesConnectOverTLS(t *testing.T) {
 		{"--nats-listen=bus.example.com:4222", false, ""},
 		{"--nats-url=nats://bus.example.com:4222", false, ""},
 		{"--nats-url=bus.example.com:4222", false, ""},
-		{"--nats-url=nats://127.0.0.1:1,tls://bus.example.com:4222", false, ""},
+		{"--nats-url=tcp://bus.example.com:4222", false, "neither nats:// nor tls://"},
+		{"--nats-url=nats://127.0.0.1:1,bus.example.com", false, ""},
+		{"--nats-url=nats://bus.localhost:4222", true, ""},
 		{"--nats-tls=on", false, ""},
 		{"--nats-tls-cert=c.pem --nats-tls-key=k.pem", false, ""},
 		{"--nats-tls=off", true, ""},
@@ -37,6 +39,8 @@ func TestBoxesConnectOverTLS(t *testing.T) {
 		{"--nats-tls=off --nats-listen=192.168.1.2:4222", false, refused},
 		{"--nats-tls=off --nats-url=nats://bus.example.com:4222", false, refused},
 		{"--nats-tls=off --nats-url=bus.example.com:4222", false, refused},
+		{"--nats-tls=off --nats-url=127.0.0.1,bus.example.com", false, refused},
+		{"--nats-tls=off --nats-url=tcp://bus.example.com:4222", false, "neither nats:// nor tls://"},
 		{"--nats-tls=off --nats-listen=0.0.0.0:4222 --nats-url=tls://bus.example.com:4222", false, refused},
 		{"--nats-tls=off --nats-listen=0.0.0.0:4222 --nats-insecure=on", true, ""},
 		{"--nats-listen=0.0.0.0:4222 --nats-insecure=on", false, ""},
@@ -57,6 +61,54 @@ func TestBoxesConnectOverTLS(t *testing.T) {
 		case c.says == refused &&
 			(!strings.Contains(err.Error(), "Leave nats-tls out") || !strings.Contains(err.Error(), "nats-insecure: on")):
 			t.Errorf("%s: it does not say what to do: %v", c.args, err)
+		}
+	}
+}
+
+// The addresses that boxes are told are written in one way, whatever way they were typed in.
+func TestAddressesOfTheBus(t *testing.T) {
+	t.Parallel()
+	env := environment(map[string]string{"YARDMASTER_DATA": t.TempDir()})
+	const mixed, none, scheme = "do not both begin", "is not an address such as", "neither nats:// nor tls://"
+	for _, c := range []struct{ given, tls, want, says string }{
+		{"", "auto", "", ""},
+		{" , ", "auto", "", ""},
+		{"127.0.0.1", "auto", "nats://127.0.0.1:4222", ""},
+		{"localhost:1", "auto", "nats://localhost:1", ""},
+		{"nats://[::1]", "auto", "nats://[::1]:4222", ""},
+		{"[::1]:7", "auto", "nats://[::1]:7", ""},
+		{"NATS://localhost:/", "auto", "nats://localhost:4222", ""},
+		{"nats://[fe80::1%25eth0]", "on", "tls://[fe80::1%25eth0]:4222", ""},
+		{"localhost, nats://127.0.0.1:1 ,\t127.0.0.2,", "auto", "nats://localhost:4222,nats://127.0.0.1:1,nats://127.0.0.2:4222", ""},
+		{"bus.example.com", "auto", "tls://bus.example.com:4222", ""},
+		{"nats://a.example.com, b.example.com:1", "auto", "tls://a.example.com:4222,tls://b.example.com:1", ""},
+		{"nats://127.0.0.1", "on", "tls://127.0.0.1:4222", ""},
+		{"TLS://bus.example.com", "off", "tls://bus.example.com:4222", ""},
+		{"tcp://bus.example.com:4222", "auto", "", scheme},
+		{"https://bus.example.com", "on", "", scheme},
+		{"nats://127.0.0.1,ws://bus.example.com", "auto", "", scheme},
+		{"nats://127.0.0.1,tls://bus.example.com", "auto", "", mixed},
+		{"tls://bus.example.com,127.0.0.1", "off", "", mixed},
+		{"nats://", "auto", "", none},
+		{"nats://:4222", "auto", "", none},
+		{"://bus.example.com", "auto", "", none},
+		{"nats://::1", "auto", "", none},
+		{"nats://localhost:bus", "auto", "", none},
+		{"nats://localhost:65536", "auto", "", none},
+		{"nats://ada:secret@localhost:4222", "auto", "", none},
+		{"nats://localhost:4222/path", "auto", "", none},
+		{"nats://local host", "auto", "", none},
+	} {
+		cfg, err := Load("serve", []string{"--nats-url", c.given, "--nats-tls", c.tls}, env, new(bytes.Buffer))
+		switch {
+		case c.says != "":
+			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "nats-url (from --nats-url)") {
+				t.Errorf("%q: %v", c.given, err)
+			}
+		case err != nil:
+			t.Errorf("%q: %v", c.given, err)
+		case cfg.NATSURL != c.want:
+			t.Errorf("%q, nats-tls %s: boxes are told %q, not %q", c.given, c.tls, cfg.NATSURL, c.want)
 		}
 	}
 }

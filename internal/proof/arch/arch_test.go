@@ -32,7 +32,7 @@ var edges = map[string]string{
 	"seal":                "durable",
 	"blob":                "durable seal",
 	"protocol":            "",
-	"config":              "",
+	"config":              "dial",
 	"client":              "client/inert lazy terminal",
 	"terminal":            "client/inert",
 	"observe":             "",
