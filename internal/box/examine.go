@@ -57,31 +57,22 @@ func examineHTTP(ctx context.Context, server string) Check {
 }
 
 func examineBus(ctx context.Context, id Identity) Check {
-	var foreign, last error
-	for address := range strings.SplitSeq(id.NATSURL, ",") {
-		err := func() error {
-			ctx, cancel := context.WithTimeout(ctx, examineWait)
-			defer cancel()
-			return conn.Probe(ctx, address, id.Trust())
-		}()
-		switch {
-		case err == nil && !id.Trust().TLS:
-			return Check{OK: true, What: "box, bus: " + address + " answers, in the clear"}
-		case err == nil && id.NATSCA != "":
-			return Check{OK: true, What: "box, bus: " + address + " answers, over TLS, with the authority that the box knows (SHA-256 " + id.NATSCA + ")"}
-		case err == nil:
-			return Check{OK: true, What: "box, bus: " + address + " answers, over TLS, with an authority that this machine trusts"}
-		case conn.IsForeign(err):
-			foreign = err
-		}
-		last = err
-	}
-	if foreign != nil {
-		return Check{What: "box, bus: " + foreign.Error(), Then: "a box that runs asks " + id.ServerURL +
+	ctx, cancel := context.WithTimeout(ctx, examineWait)
+	defer cancel()
+	err, how := conn.Probe(ctx, id.NATSURL, id.Trust()), ", over TLS, with an authority that this machine trusts"
+	switch {
+	case err != nil && conn.IsForeign(err):
+		return Check{What: "box, bus: " + err.Error(), Then: "a box that runs asks " + id.ServerURL +
 			" by itself how the bus is known now; if this stays, that server is not the one of this bus, or somebody stands between"}
+	case err != nil:
+		return Check{What: fmt.Sprintf("box, bus: %s", err), Then: "let this machine connect to " + id.NATSURL +
+			", which nats-listen and nats-url of the server say; a box that runs asks for it anew by itself"}
+	case !id.Trust().TLS:
+		how = ", in the clear"
+	case id.NATSCA != "":
+		how = ", over TLS, with the authority that the box knows (SHA-256 " + id.NATSCA + ")"
 	}
-	return Check{What: fmt.Sprintf("box, bus: %s", last), Then: "let this machine connect to " + id.NATSURL +
-		", which nats-listen and nats-url of the server say; a box that runs asks for it anew by itself"}
+	return Check{OK: true, What: "box, bus: " + id.NATSURL + " answers" + how}
 }
 
 func examineGit(ctx context.Context, id Identity, repo Remote) Check {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -96,9 +95,7 @@ func (k *keyring) update(change func(*Identity)) error {
 }
 
 // Trust says how the bus has to prove itself to this box.
-func (id Identity) Trust() conn.Trust {
-	return conn.Trust{TLS: id.NATSCA != "" || strings.HasPrefix(id.NATSURL, "tls://"), CA: id.NATSCA}
-}
+func (id Identity) Trust() conn.Trust { return conn.TrustOf(id.NATSURL, id.NATSCA) }
 
 // trust is Identity.Trust. An address in the clear that was stored earlier is used on
 // this machine alone until the control plane has said over HTTPS that it still is one:

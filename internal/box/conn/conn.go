@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,7 +39,7 @@ type State struct {
 // Options are the options of Dial. All are optional.
 type Options struct {
 	Logger  *slog.Logger
-	Trust   func() Trust // asked at every attempt; nil: TLS if url begins with tls://
+	Trust   func() Trust // asked at every attempt; nil: TrustOf(url, "")
 	TLS     *tls.Config  // what connections over TLS have besides
 	OnState func(State)  // called one at a time; it must not block
 }
@@ -67,8 +68,7 @@ func Dial(url, boxID string, creds func() (jwt string, seed []byte), o Options) 
 		o.OnState = func(State) {}
 	}
 	if o.Trust == nil {
-		over := strings.HasPrefix(url, secureScheme)
-		o.Trust = func() Trust { return Trust{TLS: over} }
+		o.Trust = func() Trust { return TrustOf(url, "") }
 	}
 	c := &Conn{box: boxID, log: o.Logger, up: make(chan struct{})}
 	dialer := &dialer{trust: o.Trust, base: o.TLS}
@@ -101,7 +101,7 @@ func Dial(url, boxID string, creds func() (jwt string, seed []byte), o Options) 
 			}
 		}),
 	}
-	nc, err := nats.Connect(strings.Join(addresses(url), ","), options...)
+	nc, err := nats.Connect(strings.Join(inClear(url), ","), options...)
 	if err != nil {
 		c.end()
 		return nil, fmt.Errorf("connection: dial %s: %w", url, err)
@@ -110,13 +110,32 @@ func Dial(url, boxID string, creds func() (jwt string, seed []byte), o Options) 
 	return c, nil
 }
 
-// secureScheme begins the address of a bus that speaks TLS.
-const secureScheme = "tls://"
+// addresses lists the addresses of a bus as host:port. What a box was told earlier may
+// have blanks, other schemes or no port.
+func addresses(list string) (out []string) {
+	for one := range strings.SplitSeq(list, ",") {
+		one = strings.TrimSpace(one)
+		if _, after, ok := strings.Cut(one, "://"); ok {
+			one = after
+		}
+		if _, _, err := net.SplitHostPort(one); err != nil && one != "" {
+			one = net.JoinHostPort(strings.Trim(one, "[]"), "4222")
+		}
+		if one != "" {
+			out = append(out, one)
+		}
+	}
+	return out
+}
 
-// addresses lists the addresses of a bus for the NATS client, which is not to make
-// its own of TLS: the dialer does.
-func addresses(url string) []string {
-	return strings.Split(strings.ReplaceAll(url, secureScheme, "nats://"), ",")
+// inClear lists the addresses of a bus for the NATS client, which is not to make its own
+// of TLS: the dialer does.
+func inClear(list string) []string {
+	out := addresses(list)
+	for i := range out {
+		out[i] = "nats://" + out[i]
+	}
+	return out
 }
 
 // IsRefused tells whether State.Err means that the control plane refused the
@@ -177,7 +196,7 @@ func (c *Conn) Wait(ctx context.Context) error {
 // Reconnect drops the connection and opens another one to url with the present
 // credentials. Without a connection it tries at once instead of waiting.
 func (c *Conn) Reconnect(url string) error {
-	if err := c.nc.SetServerPool(addresses(url)); err != nil {
+	if err := c.nc.SetServerPool(inClear(url)); err != nil {
 		return fmt.Errorf("connection: reconnect to %s: %w", url, err)
 	}
 	if err := c.nc.ForceReconnect(); err != nil {

@@ -29,6 +29,12 @@ type Trust struct {
 	Here bool
 }
 
+// TrustOf is how a bus proves itself of which a box was told a list of addresses and the
+// authority. Where one of them says TLS, none is spoken to in the clear.
+func TrustOf(list, ca string) Trust {
+	return Trust{TLS: ca != "" || strings.Contains(strings.ToLower(list), "tls://"), CA: ca}
+}
+
 // ErrClear means that the bus is on another machine and would be spoken to in the
 // clear. Nothing was sent to it.
 var ErrClear = errors.New("the bus is on another machine, and nothing protects the way there")
@@ -168,9 +174,23 @@ func explain(address string, err error) error {
 	return fmt.Errorf("TLS with %s: %w", address, err)
 }
 
-// Probe connects to the bus and has it prove itself and greet, without a credential.
-func Probe(ctx context.Context, url string, t Trust) error {
-	_, address, _ := strings.Cut(url, "://")
+// Probe connects to one of the addresses of the bus and has it prove itself and greet,
+// without a credential. Of several errors it answers that of a ForeignError.
+func Probe(ctx context.Context, list string, t Trust) error {
+	err := errors.New("the box knows no address of the bus")
+	for _, address := range addresses(list) {
+		one := t.probe(ctx, address)
+		if one == nil {
+			return nil
+		}
+		if !IsForeign(err) {
+			err = one
+		}
+	}
+	return err
+}
+
+func (t Trust) probe(ctx context.Context, address string) error {
 	c, err := t.dial(ctx, "tcp", address, nil)
 	if err != nil {
 		return err
