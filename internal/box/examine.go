@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"yardmaster/internal/box/conn"
 	"yardmaster/internal/box/roots"
 	"yardmaster/internal/box/worktree"
+	"yardmaster/internal/client"
 )
 
 // Check is one thing that Examine has looked at.
@@ -41,19 +41,19 @@ const trustHint = "set SSL_CERT_FILE to a file with the certificate of the autho
 func examineHTTP(ctx context.Context, server string) Check {
 	ctx, cancel := context.WithTimeout(ctx, examineWait)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/readyz", nil)
-	if err == nil {
-		var resp *http.Response
-		if resp, err = http.DefaultClient.Do(req); err == nil {
-			resp.Body.Close()
-			return Check{OK: true, What: "box, server: " + server + " answers"}
-		}
+	var another *client.Problem
+	switch _, err := (&client.Client{URL: server}).Clock(ctx); {
+	case err == nil:
+		return Check{OK: true, What: "box, server: " + server + " answers"}
+	case errors.As(err, &another):
+		return Check{What: fmt.Sprintf("box, server: %s does not answer as the server does: %s", server, err),
+			Then: "is that the address of the server, and is nothing else before it?"}
+	case strings.Contains(err.Error(), "certificate"):
+		return Check{What: fmt.Sprintf("box, server: %s cannot be reached: %s", server, err), Then: trustHint}
+	default:
+		return Check{What: fmt.Sprintf("box, server: %s cannot be reached: %s", server, err),
+			Then: "is the server running there, and is there a way to it?"}
 	}
-	then := "is the server running there, and is there a way to it?"
-	if strings.Contains(err.Error(), "certificate") {
-		then = trustHint
-	}
-	return Check{What: fmt.Sprintf("box, server: %s cannot be reached: %s", server, err), Then: then}
 }
 
 func examineBus(ctx context.Context, id Identity) Check {
@@ -93,6 +93,9 @@ func examineGit(ctx context.Context, id Identity, repo Remote) Check {
 		return Check{OK: true, What: "box, git: ls-remote reads " + address}
 	case refused && repo.URL == "":
 		return Check{OK: true, What: "box, git: ls-remote reaches " + id.ServerURL + ", which refuses a repository that does not exist, as it should"}
+	case refused:
+		return Check{What: "box, git: the server answers, and refuses " + repo.URL + " to your login",
+			Then: "yardmaster repo view shows how it is connected"}
 	}
 	then := "git goes another way than the box: look at its proxy (HTTPS_PROXY, NO_PROXY) and at GIT_SSL_CAINFO"
 	if strings.Contains(err.Error(), "certificate") {

@@ -75,7 +75,9 @@ func (s *setup) placeAuthorities() error {
 		}
 		return nil
 	}
-	s.authorities = path
+	if s.authorities != path { // runs read it while the folder is made again
+		s.authorities = path
+	}
 	s.made = append(s.made, missing(path)...)
 	if err := os.WriteFile(path+".next", text, 0o644); err != nil {
 		return err
