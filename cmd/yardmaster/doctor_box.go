@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"yardmaster/internal/box"
 	"yardmaster/internal/client"
 )
 
-// lookAtBox checks what the box with an identity needs of its server, with a repository
-// of the login if it is one of the same server.
+// lookAtBox checks what the box with an identity needs of its server, with an enabled
+// repository of the login if it is one of the same server.
 func lookAtBox(ctx context.Context, id box.Identity, l client.Login, say func(bool, string, string)) {
 	var repo box.Remote
 	if l.Token != "" && l.URL == id.ServerURL {
@@ -18,7 +19,9 @@ func lookAtBox(ctx context.Context, id box.Identity, l client.Login, say func(bo
 			CloneURL string `json:"clone_url"`
 		}]
 		c := &client.Client{URL: l.URL, Token: l.Token}
-		if err := c.Call(ctx, http.MethodGet, "/v1/repos?limit=1", nil, &known); err == nil && len(known.Data) > 0 {
+		err := c.Call(ctx, http.MethodGet, "/v1/repos?limit=1&filter=enabled%3Atrue", nil, &known)
+		// The token is for the server alone that it is of.
+		if err == nil && len(known.Data) > 0 && strings.HasPrefix(known.Data[0].CloneURL, l.URL+"/") {
 			repo = box.Remote{URL: known.Data[0].CloneURL, Token: l.Token}
 		}
 	}
@@ -34,5 +37,5 @@ func boxHere(data string, named bool) (id box.Identity, ok bool, err error) {
 	if errors.Is(err, box.ErrNotEnrolled) && !named {
 		return id, false, nil
 	}
-	return id, err == nil, err
+	return id, err == nil, noBox(err, data)
 }

@@ -275,7 +275,7 @@ func defineDoctor(fl *flag.FlagSet) action {
 		}
 		out, err := exec.CommandContext(ctx, "git", "--version").Output()
 		say(err == nil, strings.TrimSpace("git: "+string(out)), "install git: repo add and clones need it")
-		id, isBox, wrong := boxHere(*data, fl.Changed("data"))
+		id, isBox, wrong := boxHere(*data, fl.Changed("data") || os.Getenv("YARDMASTER_BOX_DATA") != "")
 		if wrong != nil {
 			say(false, "box: "+wrong.Error(), "run this as the user of the box; `yardmaster box join` enrolls this machine")
 		}
