@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -35,5 +36,32 @@ func TestParts(t *testing.T) {
 	}
 	if len(names) > 0 {
 		t.Errorf("docs.go names %q, which are not there or are named twice", names)
+	}
+}
+
+// Every row of a table stands below the head of it: after an empty line it would be shown
+// as a text.
+func TestTablesAreWhole(t *testing.T) {
+	t.Parallel()
+	under := regexp.MustCompile(`^\|( *:?-+:? *\|)+$`)
+	files, err := filepath.Glob("*.md")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, f := range files {
+		text, err := docs.Text(strings.TrimSuffix(f, ".md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := append(strings.Split(text, "\n"), "")
+		code, table := false, false
+		for i, line := range lines[:len(lines)-1] {
+			code = code != strings.HasPrefix(strings.TrimSpace(line), "```")
+			row := !code && strings.HasPrefix(line, "|")
+			if row && !table && !under.MatchString(lines[i+1]) {
+				t.Errorf("%s:%d: a row of a table without a head", f, i+1)
+			}
+			table = row
+		}
 	}
 }
