@@ -24,13 +24,14 @@ func appoint(admin bool) func(context.Context, *config.Config, []string) error {
 			return err
 		}
 		name := client.Inert(plain[0])
+		const known = "A server that runs knows it within a second.\n"
 		switch {
 		case !changed:
 			fmt.Printf("Nothing has changed: %s was that before.\n", name)
 		case admin:
-			fmt.Printf("%s is an operator of the server. A server that runs knows it within a minute.\n", name)
+			fmt.Printf("%s is an operator of the server. "+known, name)
 		default:
-			fmt.Printf("%s is no operator of the server any more. A server that runs knows it within a minute.\n", name)
+			fmt.Printf("%s is no operator of the server any more. "+known, name)
 		}
 		return nil
 	}

@@ -62,7 +62,7 @@ var progress io.Writer = os.Stdout
 
 func defineKeysRotate(fl *flag.FlagSet) action {
 	ofBus := fl.Bool("bus", false,
-		"give the message bus new keys of its own instead; boxes get new credentials by themselves once the server is started again")
+		"give the message bus new keys and a new certificate authority instead; boxes learn both by themselves once the server is started again")
 	another := fl.Bool("new", false,
 		"make another key, even if there is one that not all servers may have: no other server runs on the database")
 	return configured(fl, func(ctx context.Context, cfg *config.Config, _ []string) error {

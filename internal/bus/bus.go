@@ -59,7 +59,8 @@ type Config struct {
 	Logger    *slog.Logger
 	PutOut    time.Duration // how long a box that calls far too often cannot connect; 0 is a minute
 	Share     int           // bytes a second that one box may send; 0 is 16 MiB
-	// Now is the time by which it is counted what a box may send. nil: time.Now.
+	// Now is the time by which it is counted what a box may send, and from which the
+	// listener's certificates are dated. nil: time.Now.
 	Now func() time.Time
 	// Observe is told of every call that was answered, with the error that it was
 	// answered. nil: nobody is.
