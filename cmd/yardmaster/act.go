@@ -43,7 +43,7 @@ type act struct {
 	// earlier reads what there was before, in the place of before; nil if that cannot be told.
 	earlier func(ctx context.Context, c *client.Client, plain []string) any
 	// says answers what has happened and what comes next where that depends on what there was
-	// before; "" leaves it to done, or to next.
+	// before; "" leaves the one to done, or the other to next.
 	says     func(of occasion) (done, next string)
 	examples []string
 	made     *noun  // the answer has an object of it

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -67,7 +68,6 @@ func (a act) say(ctx context.Context, c *client.Client, b []byte, plain []string
 	}
 	if was != nil {
 		row["before"] = was
-		answer = row
 	}
 	if ok && a.made != nil {
 		id := a.made.id(row)
@@ -83,19 +83,13 @@ func (a act) say(ctx context.Context, c *client.Client, b []byte, plain []string
 		a.learn(ctx, c, row)
 	}
 	of := occasion{mapOf(was), row, a.flags, plain}
+	done, next := "", ""
 	if a.says != nil {
-		if done, next := a.says(of); done != "" {
-			fmt.Println(done)
-			if next == "" {
-				next = of.next(a.next)
-			}
-			afterword(next)
-			return nil
-		}
+		done, next = a.says(of)
 	}
-	switch {
-	case a.done != "":
-		fmt.Println(filled(a.done, spoken(plain), answer, client.Inert))
+	switch done = cmp.Or(done, of.done(a.done)); {
+	case done != "":
+		fmt.Println(done)
 	case len(b) > 0:
 		n := a.of
 		if n == nil || one(a.op).Method != http.MethodGet {
@@ -128,8 +122,8 @@ func (a act) say(ctx context.Context, c *client.Client, b []byte, plain []string
 			return err
 		}
 	}
-	if a.next != "" {
-		afterword(filled(strings.ReplaceAll(a.next, "{flags}", a.flags), plain, answer, client.Word))
+	if next = cmp.Or(next, of.next(a.next)); next != "" {
+		afterword(next)
 	}
 	return nil
 }

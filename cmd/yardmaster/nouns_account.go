@@ -40,7 +40,7 @@ func accountCommands() []command {
 			before: "template.get", says: func(o occasion) (string, string) {
 				switch {
 				case o.answer["created_at"] != nil && o.answer["created_at"] == o.answer["updated_at"]: // there was none of the account
-					return o.done("The template {id} is set."), o.next("Undo: yardmaster template delete {id}")
+					return "", o.next("Undo: yardmaster template delete {id}")
 				case o.before == nil || o.before["created_at"] == nil:
 					return "", ""
 				}
@@ -54,7 +54,7 @@ func accountCommands() []command {
 				if o.before == nil {
 					return "", ""
 				}
-				return o.done("The template {id} is gone."), "Undo: " + templateAgain(o.before)
+				return "", "Undo: " + templateAgain(o.before)
 			}},
 		act{words: "token create", summary: "mint a token, which is shown once", op: "token.mint", made: token,
 			done: "{token}", next: "Undo: yardmaster token revoke {id}",
@@ -65,7 +65,7 @@ func accountCommands() []command {
 				if o.before["name"] == nil {
 					return "", ""
 				}
-				return o.done("It is called {1} now."), o.next("Undo: yardmaster token rename {id} {before.name}")
+				return "", o.next("Undo: yardmaster token rename {id} {before.name}")
 			}},
 		act{words: "token revoke", args: "ID", summary: "end a token", op: "token.revoke", of: token,
 			done: "The token {id} is good for nothing any more.", earlier: rowBefore("token"),
@@ -163,7 +163,7 @@ func accountCommands() []command {
 				if o.before["cap_usd"] == nil {
 					return "", ""
 				}
-				return o.done("The cap of a month, in US dollars: {1}."), o.next("Undo: yardmaster budget member {0} {before.cap_usd}")
+				return "", o.next("Undo: yardmaster budget member {0} {before.cap_usd}")
 			}},
 		act{words: "budget task", args: "ID USD", summary: "give a task another budget; null takes it away",
 			op: "task.budget_set", of: nounCalled("task"),

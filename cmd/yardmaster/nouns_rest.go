@@ -128,27 +128,24 @@ func toldCommands() []command {
 			next: "yardmaster prompt variables set sets it anew."},
 		act{words: "box prompt", args: "ID [TEXT]…", summary: "set what every agent on a box is told", op: "box.set_prompt", of: box,
 			text: "prompt", before: "box.get", done: "Agents on it are told that from their next run on.", next: "Undo: yardmaster box unprompt {id}",
-			says: func(o occasion) (string, string) {
-				return o.done("Agents on it are told that from their next run on."), toldBefore(o)
-			},
+			says:     toldBefore,
 			examples: []string{`yardmaster box prompt builder "The cache is in /srv/cache."`}},
 		act{words: "box unprompt", args: "ID", summary: "tell agents on a box nothing more", op: "box.set_prompt", of: box,
 			fixed: map[string]string{"prompt": "null"}, before: "box.get", done: "Agents on it are told nothing more.",
-			next: `yardmaster box prompt {id} "…" sets another.`,
-			says: func(o occasion) (string, string) { return o.done("Agents on it are told nothing more."), toldBefore(o) }},
+			next: `yardmaster box prompt {id} "…" sets another.`, says: toldBefore},
 		act{words: "box renew", args: "ID", summary: "have a box renew all its credentials", op: "box.reissue_creds", of: box,
 			done: "It renews them when it next hears of it.", next: "yardmaster box view {id} shows how it is."},
 	)...)
 }
 
 // toldBefore is how what a box tells its agents comes back; "" if that is not known, or if it told them nothing.
-func toldBefore(o occasion) string {
+func toldBefore(o occasion) (_, next string) {
 	text := strings.TrimSpace(plainText(o.before["briefing"]))
 	switch {
 	case text == "":
-		return ""
+		return "", ""
 	case strings.Contains(text, "\n"):
-		return o.next("It was, for yardmaster box prompt {id} --file FILE:\n") + client.InertLines(text)
+		return "", o.next("It was, for yardmaster box prompt {id} --file FILE:\n") + client.InertLines(text)
 	}
-	return o.next("Undo: yardmaster box prompt {id} ") + client.Word(text)
+	return "", o.next("Undo: yardmaster box prompt {id} ") + client.Word(text)
 }

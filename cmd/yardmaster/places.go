@@ -105,14 +105,12 @@ func boxCommands() []command {
 			before: "box.get", done: "Its work is that of: {owner.target}.", next: "Undo: yardmaster box owner {id} {before.owner.target}",
 			says: func(o occasion) (string, string) {
 				if o.answer["consent"] == "pending" {
-					return o.done("They were asked, and nothing has changed: they agree in the dashboard, under Settings, You."),
-						o.next("Undo: yardmaster box owner {id} {before.owner.target}")
+					return o.done("They were asked, and nothing has changed: they agree in the dashboard, under Settings, You."), ""
 				}
 				if mapOf(o.before["owner"])["target"] != "user" {
 					return "", ""
 				}
-				return o.done("Its work is that of: {owner.target}."),
-					o.next("Undo: yardmaster box owner {id} user --member {before.owner.id}")
+				return "", o.next("Undo: yardmaster box owner {id} user --member {before.owner.id}")
 			},
 			examples: []string{"yardmaster box owner builder org", "yardmaster box owner builder user --member ada"}},
 		act{words: "box mine", summary: "the boxes that work for you alone, in which accounts, and those that you are asked to own",

@@ -9,7 +9,6 @@ import (
 
 // priceCommands are about what models cost the account: what it has set of them.
 func priceCommands() []command {
-	gone := "It costs what the key or the server's table says from now on."
 	return append([]command{
 		priceNoun().namedList("key prices", "what models cost the account, where it has set that"),
 	}, commandsOf(
@@ -27,12 +26,12 @@ func priceCommands() []command {
 				"yardmaster key prices set compatible '*' --input-usd 0 --output-usd 0"}},
 		act{words: "key prices delete", args: "PROVIDER MODEL", summary: "forget what a model costs the account: the key's price or the server's table decides again",
 			op: "billing.price_delete", plain: []string{"provider", "model"}, thing: "price of",
-			done: gone, next: "yardmaster key prices set {0} {1} sets another.",
+			done: "It costs what the key or the server's table says from now on.", next: "yardmaster key prices set {0} {1} sets another.",
 			earlier: priceBefore, says: func(o occasion) (string, string) {
 				if o.before == nil {
 					return "", ""
 				}
-				return gone, "Undo: " + priceAgain(o.before)
+				return "", "Undo: " + priceAgain(o.before)
 			},
 			examples: []string{"yardmaster key prices delete openai gpt-5"}},
 	)...)
