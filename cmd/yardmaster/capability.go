@@ -28,6 +28,7 @@ var ops = sync.OnceValue(func() map[string]*app.Op {
 // rooms are the domains that have the capabilities of a group, where they are not in the
 // one of its name alone.
 var rooms = map[string][]string{
+	"account":        {"oss"},
 	"billing":        {"modelkey", "budget"},
 	"config":         {"prompt"},
 	"email_route":    {"emailroute"},

@@ -49,6 +49,20 @@ func restCommands() []command {
 		act{words: "plan filing off", summary: "forbid it", op: "plan.file_switch_set",
 			fixed: map[string]string{"enabled": "false"}, done: "Scouts may file no plan documents.",
 			next: "Undo: yardmaster plan filing on"},
+		act{words: "account open-source", summary: "the account's application as an open-source project, and what became of it",
+			op: "account.oss_verification_get", next: "yardmaster account open-source apply makes one, or changes the one that waits.",
+			says: func(o occasion) (done, _ string) {
+				if o.answer["application"] == nil {
+					done = "The account has not applied."
+				}
+				return done, ""
+			},
+			examples: []string{"yardmaster account open-source"}},
+		act{words: "account open-source apply", summary: "apply as an open-source project, or change the application that waits",
+			op: "account.oss_verification_apply", done: "The application waits for an operator of the server.",
+			next: "yardmaster account open-source shows what becomes of it.",
+			examples: []string{"yardmaster account open-source apply --project-url https://example.com/acme/web " +
+				`--statement "Apache-2.0; a website that ships with the product."`}},
 	))
 }
 

@@ -16,6 +16,7 @@ const callsAlone = "testdata/calls_alone.txt"
 var (
 	generatedOp  = regexp.MustCompile(`export const (\w+) = [^\n]*\("([a-z_]+\.[a-z_]+)", "([A-Z]+)"`)
 	importsOfOps = regexp.MustCompile(`import\s+\{([^}]*)\}\s+from\s+"[./]*client\.gen"`)
+	inBackticks  = regexp.MustCompile("`([a-z_]+\\.[a-z_]+)`")
 	pathHole     = regexp.MustCompile(`\{[^}]*\}`)
 )
 
@@ -106,6 +107,19 @@ func TestCommandsReachWhatPagesChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	listed := strings.Fields(string(b))
+	page, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, m := range inBackticks.FindAllStringSubmatch(string(page), -1) {
+		if _, known := ops()[m[1]]; known {
+			told = append(told, m[1])
+		}
+	}
+	if slices.Sort(told); !slices.Equal(told, listed) {
+		t.Errorf("docs/cli.md says that no command does\n%q, and %s has\n%q", told, callsAlone, listed)
+	}
 	for _, id := range alone {
 		if !slices.Contains(listed, id) {
 			t.Errorf("the dashboard calls %s, and no command does", id)

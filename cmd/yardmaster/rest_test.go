@@ -14,7 +14,8 @@ func TestWhatIsSetNowAndThen(t *testing.T) {
 		"PUT /v1/prompt-vars/account/team": `{}`, "DELETE /v1/prompt-vars/account/team": `{"deleted": false}`,
 		"POST /v1/me/repo-bindings": `{}`, "DELETE /v1/me/repo-bindings/acme/web": `{}`, "PUT /v1/plans/file-switch": `{}`,
 		"POST /v1/email-routes": `{"id": "` + otherID + `"}`, "DELETE /v1/email-routes/" + otherID: `{}`,
-		"GET /v1/repos/acme/web": `{"full_name": "acme/web"}`,
+		"GET /v1/repos/acme/web": `{"full_name": "acme/web"}`, "GET /v1/oss/verification": `{"application": null}`,
+		"POST /v1/oss/verification": `{"application": {"id": "` + otherID + `", "state": "pending"}}`,
 	})
 	p := f.person(t)
 	again := "Undo: yardmaster box prompt " + someID + " 'The cache is here.'\n"
@@ -27,6 +28,9 @@ func TestWhatIsSetNowAndThen(t *testing.T) {
 		{"plan filing off", "Undo: yardmaster plan filing on", `PUT /v1/plans/file-switch {"enabled":false}`},
 		{"notification routes create team@example.com --kinds spending,plan", "team@example.com is asked",
 			`POST /v1/email-routes {"address":"team@example.com","kinds":["spending","plan"]}`},
+		{"account open-source", "has not applied.\nyardmaster account open-source apply makes one", "GET /v1/oss/verification"},
+		{"account open-source apply --project-url https://example.com/web --statement 'Apache 2'", "waits for an operator",
+			`POST /v1/oss/verification {"project_url":"https://example.com/web","statement":"Apache 2"}`},
 		{"notification routes delete @last", "Nothing more", `DELETE /v1/email-routes/` + otherID},
 	} {
 		if p.holds(c.line, 0, c.shows); !f.was(c.sent) {
