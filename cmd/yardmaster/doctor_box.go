@@ -19,9 +19,13 @@ func lookAtBox(ctx context.Context, id box.Identity, l client.Login, say func(bo
 			CloneURL string `json:"clone_url"`
 		}]
 		c := &client.Client{URL: l.URL, Token: l.Token}
-		err := c.Call(ctx, http.MethodGet, "/v1/repos?limit=1&filter=enabled%3Atrue", nil, &known)
+		err := c.Call(ctx, http.MethodGet, "/v1/repos?per_page=1&filter=enabled%3Atrue", nil, &known)
+		var refused *client.Problem
+		if err != nil && (!errors.As(err, &refused) || refused.Status != http.StatusForbidden) { // a login may read none
+			say(false, "box, git: the repositories of your login cannot be listed: "+err.Error(), next(err))
+		}
 		// The token is for the server alone that it is of.
-		if err == nil && len(known.Data) > 0 && strings.HasPrefix(known.Data[0].CloneURL, l.URL+"/") {
+		if len(known.Data) > 0 && strings.HasPrefix(known.Data[0].CloneURL, l.URL+"/") {
 			repo = box.Remote{URL: known.Data[0].CloneURL, Token: l.Token}
 		}
 	}

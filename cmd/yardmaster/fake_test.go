@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"yardmaster/internal/app"
 )
 
 // fake is a server that answers what it was told to, by method and path, and notes each call.
@@ -27,6 +29,11 @@ func newFake(t *testing.T, answers map[string]string) *fake {
 		f.mu.Lock()
 		f.calls = append(f.calls, strings.TrimSpace(r.Method+" "+r.URL.RequestURI()+" "+string(body)))
 		f.mu.Unlock()
+		for name := range r.URL.Query() {
+			if o, ok := opOf(r); ok && o.Path != "/" && o.Input()[name] != "query" {
+				t.Errorf("%s has no parameter %q, which %s is called with", o.ID, name, r.URL.Path)
+			}
+		}
 		text, known := f.answers[r.Method+" "+r.URL.Path]
 		w.Header().Set("Content-Type", "application/json")
 		if problem := f.refuses[r.Method+" "+r.URL.Path]; problem != "" {
@@ -40,6 +47,27 @@ func newFake(t *testing.T, answers map[string]string) *fake {
 	}))
 	t.Cleanup(f.Close)
 	return f
+}
+
+// routes are the paths of all capabilities.
+var routes = sync.OnceValues(func() (*http.ServeMux, map[string]app.Op) {
+	mux, ops := http.NewServeMux(), map[string]app.Op{}
+	for _, o := range app.Ops() {
+		at := o.Method + " " + o.Path
+		if _, twice := ops[at]; !twice {
+			ops[at] = o
+			mux.HandleFunc(at, http.NotFound)
+		}
+	}
+	return mux, ops
+})
+
+// opOf is the capability that a request is for.
+func opOf(r *http.Request) (app.Op, bool) {
+	mux, ops := routes()
+	_, at := mux.Handler(r)
+	o, ok := ops[at]
+	return o, ok
 }
 
 // was tells whether there was a call that has all of the parts.

@@ -189,7 +189,7 @@ func (k *KeyChest) RotateBus(ctx context.Context, out io.Writer) error {
 	if err := changeBusAuthority(ctx, k.db, k.ring); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(out, "The message bus has new keys. Start every server on this database again: until then it uses the old ones.")
+	_, err = fmt.Fprintln(out, "The message bus has new keys, and an authority for its certificates. Start every server on this database again: until then it uses the old ones.")
 	return err
 }
 
