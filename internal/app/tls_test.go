@@ -22,11 +22,11 @@ import (
 
 // trust is what the station was told of the bus.
 func (s *station) trust() conn.Trust {
-	t := conn.Trust{TLS: strings.HasPrefix(s.NATSURL, "tls://")}
+	ca := ""
 	if s.NATSCA != nil {
-		t.CA = *s.NATSCA
+		ca = *s.NATSCA
 	}
-	return t
+	return conn.TrustOf(s.NATSURL, ca)
 }
 
 // A box learns with its enrolment by which authority it knows the bus; the authority
