@@ -99,8 +99,10 @@ var (
 	questions = []Verb{Action, Blocker}
 )
 
-// table is read from the top; the first row that fits decides.
+// table is read from the top; the first row that fits decides. A person has answered what a
+// follow-up is made of, for a run that was about no fork when it asked: that is not lost.
 var table = []rule{
+	{verbs: []Verb{FollowUp}, text: Fork, Decision: Decision{Waits, StrangersText}},
 	{text: Fork, Decision: Decision{Outcome: Refused}},
 	{verbs: work, target: Other, Decision: Decision{Waits, OtherRepository}},
 	{verbs: questions, target: Other, Decision: Decision{Outcome: Refused}},

@@ -76,7 +76,9 @@ func TestWallsOfTheTable(t *testing.T) {
 					switch {
 					case to == Other && d.Outcome != Waits && d.Outcome != Refused:
 						t.Errorf("%v reaches another repository: %v", at, d)
-					case given == Fork && d.Outcome != Refused:
+					case given == Fork && v == FollowUp && d != Decision{Waits, StrangersText}:
+						t.Errorf("%v is an answer of a person, about a fork: %v", at, d)
+					case given == Fork && v != FollowUp && d.Outcome != Refused:
 						t.Errorf("%v is about a fork: %v", at, d)
 					case given == Strangers && d.Outcome == Done:
 						t.Errorf("%v has text of strangers, and nobody is told: %v", at, d)
