@@ -50,7 +50,7 @@ func (q AskQueue) Full(tx *db.Tx) (bool, error) { return q.Queue.Full(tx) }
 // Task finds a task of tx.Account.
 func (AskQueue) Task(tx *db.Tx, taskID string) (ask.TaskRef, bool, error) {
 	t, ok, err := task.Get(tx, tx.Account, taskID)
-	return ask.TaskRef{ID: t.ID, RepoID: t.RepoID, Status: string(t.Status)}, ok, err
+	return ask.TaskRef{ID: t.ID, RepoID: t.RepoID, Status: string(t.Status), Title: t.Title}, ok, err
 }
 
 // Newest lists the newest tasks of tx.Account.

@@ -18,41 +18,40 @@ import (
 	"yardmaster/internal/reach"
 )
 
+// served is the task of tx.Account whose work a task is for: that of the pull request which
+// it checks, reviews or repairs, or else itself.
+func served(tx *db.Tx, t *task.Row) (task.Row, error) {
+	if t.PRID == nil {
+		return *t, nil
+	}
+	work, ok, err := workOf(tx, *t.PRID)
+	if err != nil || !ok {
+		return *t, err
+	}
+	return work, nil
+}
+
 // textOf tells whose text a run of a task is given. Strangers wrote what another system
 // delivered and what was said in an issue by somebody who may not write to the
 // repository; what follows from that by asks, plans and pull requests is theirs, too.
 func textOf(tx *db.Tx, t *task.Row) (out reach.Text, err error) {
 	err = tx.As(t.AccountID, func() error {
-		asks := []*string{t.AskID}
-		if t.PRID != nil {
-			at, ok, err := pull.StandingOf(tx, *t.PRID)
-			if err != nil {
-				return err
-			}
-			if !ok || at.Fork {
-				out = reach.Fork
-				return nil
-			}
-			work, _, err := workOf(tx, *t.PRID)
-			if err != nil {
-				return err
-			}
-			asks = append(asks, work.AskID)
+		if fork, err := ofFork(tx, t); err != nil || fork {
+			out = reach.Fork
+			return err
 		}
-		out = reach.Account
-		for _, id := range asks {
-			if id == nil {
-				continue
-			}
-			theirs, err := ask.OfStrangers(tx, *id)
-			if err != nil {
-				return err
-			}
-			if theirs {
-				out = reach.Strangers
-			}
+		work, err := served(tx, t)
+		if err != nil {
+			return err
 		}
-		return nil
+		theirs := false
+		if work.AskID != nil {
+			theirs, err = ask.OfStrangers(tx, *work.AskID)
+		}
+		if out = reach.Account; theirs {
+			out = reach.Strangers
+		}
+		return err
 	})
 	return out, err
 }
@@ -63,33 +62,52 @@ func (RunSetup) Text(tx *db.Tx, t *task.Row) (reach.Text, error) { return textOf
 // HeadRef returns the ref of the code host at which the head of the fork is that a task is
 // about; empty for every other task, whose checkout is on a branch.
 func (RunSetup) HeadRef(tx *db.Tx, t *task.Row) (ref string, err error) {
-	if t.PRID == nil {
-		return "", nil
+	at, _, err := standing(tx, t)
+	if at.Fork && strings.HasPrefix(at.HeadRef, "refs/") {
+		ref = at.HeadRef
 	}
+	return ref, err
+}
+
+// standing answers how the pull request stands that a task is about. fork tells that the
+// task works on what another repository has, as far as anybody knows.
+func standing(tx *db.Tx, t *task.Row) (at pull.Standing, fork bool, err error) {
+	if t.PRID == nil {
+		return at, false, nil
+	}
+	var ok bool
 	err = tx.As(t.AccountID, func() error {
-		at, ok, err := pull.StandingOf(tx, *t.PRID)
-		if ok && at.Fork && strings.HasPrefix(at.HeadRef, "refs/") {
-			ref = at.HeadRef
-		}
+		at, ok, err = pull.StandingOf(tx, *t.PRID)
 		return err
 	})
-	return ref, err
+	return at, !ok || at.Fork, err
+}
+
+// planner describes a run of a task of tx.Account as the origin of a plan: a person has
+// asked for work in its repository, whatever sandbox that has.
+func planner(tx *db.Tx, t *task.Row, runID string) (from ask.Origin, r repo.Ref, err error) {
+	if r, err = repoAnywhere(tx, t.RepoID); err != nil {
+		return from, r, err
+	}
+	given, err := textOf(tx, t)
+	return ask.Origin{
+		RunID: runID, TaskID: t.ID, TaskTitle: t.Title, Kind: t.Kind, RepoID: t.RepoID, Repo: r.FullName(), Text: given,
+	}, r, err
 }
 
 // originOf describes a run of a task of tx.Account as the origin of an ask.
 func originOf(tx *db.Tx, t *task.Row, runID string) (ask.Origin, error) {
-	r, err := repoAnywhere(tx, t.RepoID)
+	from, r, err := planner(tx, t, runID)
 	if err != nil {
-		return ask.Origin{}, err
+		return from, err
 	}
-	given, err := textOf(tx, t)
+	work, err := served(tx, t)
 	if err != nil {
-		return ask.Origin{}, err
+		return from, err
 	}
-	weaker, err := weaker(tx, t, r)
-	return ask.Origin{
-		RunID: runID, TaskID: t.ID, TaskTitle: t.Title, Kind: t.Kind, RepoID: t.RepoID, Repo: r.FullName(), Text: given, Weaker: weaker,
-	}, err
+	from.Serves, from.AskID, from.BudgetMicros = work.ID, work.AskID, work.BudgetMicros
+	from.Weaker, err = weaker(tx, t, r)
+	return from, err
 }
 
 // weaker tells whether a task that is minted in a repository may run in a weaker sandbox
@@ -116,7 +134,7 @@ func FileOfRun(asks *ask.Service) func(*db.Tx, run.Declaration[protocol.AskFiled
 			return err
 		}
 		return asks.FileOfRun(tx, ask.OfRun{
-			Origin: from, AskID: d.Task.AskID, By: d.Task.RequestedBy, BudgetMicros: d.Task.BudgetMicros,
+			Origin: from, By: d.Task.RequestedBy,
 			ID: d.Declared.ID, Title: d.Declared.Title, Body: d.Declared.Body, For: d.Declared.Repo, DedupeKey: d.Declared.DedupeKey,
 		})
 	}
@@ -128,19 +146,16 @@ func (Scouts) Waits(tx *db.Tx, scout *task.Row, repoIDs []string) (string, error
 	if scout.RunID != nil {
 		run = *scout.RunID
 	}
-	from, err := originOf(tx, scout, run)
+	from, _, err := planner(tx, scout, run)
 	if err != nil {
 		return "", err
 	}
-	from.Weaker = false // a person has asked for work in the repository of the scout
 	for _, id := range repoIDs {
 		to, err := repoAnywhere(tx, id)
 		if err != nil {
 			return "", err
 		}
-		if wait, ok := from.Wait(reach.Plan, id, to.FullName()); !ok {
-			return "Nothing follows from a run about a fork.", nil
-		} else if wait != nil {
+		if wait, _ := from.Wait(reach.Plan, id, to.FullName()); wait != nil {
 			return wait.Why, nil
 		}
 	}
@@ -162,9 +177,6 @@ func question(tx *db.Tx, t *task.Row, v reach.Verb) (before string, ok bool, err
 	return "", false, err
 }
 
-// maxWish is how long the reason of an action may be, in bytes.
-const maxWish = 500
-
 // AskForAction asks a person for what a run wishes. A pull request of another repository
 // than the run's is none.
 func AskForAction(pulls *pull.Service) func(*db.Tx, run.Declaration[protocol.ActionProposed]) error {
@@ -180,7 +192,7 @@ func AskForAction(pulls *pull.Service) func(*db.Tx, run.Declaration[protocol.Act
 			}
 			why := before + d.Declared.Why
 			if before != "" {
-				why = strings.ToValidUTF8(why[:min(len(why), maxWish)], "")
+				why = strings.ToValidUTF8(why[:min(len(why), pull.MaxWhy)], "")
 			}
 			return pulls.Wish(tx, pull.Wish{PRID: prID, Kind: d.Declared.Kind, Label: d.Declared.Label, Why: why})
 		})
@@ -224,14 +236,10 @@ func (a BlockerAsks) File(tx *db.Tx, f blocker.FollowUp) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	wait, ok := from.Wait(reach.FollowUp, f.RepoID, from.Repo)
-	if !ok {
-		wait = &ask.Wait{Reason: reach.StrangersText, Why: "The run whose blocker was answered is about a fork."}
-	}
+	wait, _ := from.Wait(reach.FollowUp, f.RepoID, from.Repo)
 	filed, _, err := ask.File(tx, a.Hub, ask.Filing{
 		RepoIDs: []string{f.RepoID}, Title: f.Title, Body: f.Body, Source: ask.FromBlocker, DedupeKey: f.BlockerID, By: by,
-		RequestedBy: person, Strangers: from.Text != reach.Account, Wait: wait, BudgetMicros: t.BudgetMicros,
-		Scopes: policy.Scopes(policy.WriteTasks),
+		RequestedBy: person, From: &from, Wait: wait, Scopes: policy.Scopes(policy.WriteTasks),
 	})
 	return filed.ID, err
 }

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -63,6 +64,14 @@ func (w *work) asked() map[string]string {
 		return err
 	})
 	return out
+}
+
+// askService makes the service of the asks.
+func (w *work) askService() *ask.Service {
+	return ask.New(ask.Needs{
+		DB: w.db, Hub: event.NewHub(), Logger: discard, Judge: TriageModel{}, Queue: w.AskQueue, Boxes: AskBoxes{},
+		Plans: w.AskPlans, Budgets: noStops{},
+	})
 }
 
 // task makes a task of web.
@@ -128,11 +137,7 @@ func TestWhoseTextARunHas(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			asks := ask.New(ask.Needs{
-				DB: w.db, Hub: event.NewHub(), Logger: discard, Judge: TriageModel{}, Queue: w.AskQueue, Boxes: AskBoxes{},
-				Plans: w.AskPlans, Budgets: noStops{},
-			})
-			if err := asks.FileOfRun(tx, ask.OfRun{Origin: from, ID: "1", Title: "More", Body: "b"}); err != nil {
+			if err := w.askService().FileOfRun(tx, ask.OfRun{Origin: from, ID: "1", Title: "More", Body: "b"}); err != nil {
 				return err
 			}
 			filed, err = ask.OfRuns(tx, []string{"run-1"})
@@ -262,22 +267,101 @@ func TestFollowUpsOfRuns(t *testing.T) {
 	t.Parallel()
 	eachWork(t, task.Uncapped, func(t *testing.T, w *work) {
 		asks := w.asked()
-		for state, edit := range map[ask.State]func(*task.Spec){
-			ask.Pending: func(*task.Spec) {}, ask.Escalated: func(sp *task.Spec) { sp.AskID = new(asks["source"]) },
+		w.write(func(tx *db.Tx) error {
+			return seed.Add(tx, seed.Pull{ID: "fork", Account: "acme", Repo: "web", Fork: true})
+		})
+		for why, edit := range map[string]func(*task.Spec){
+			"": func(*task.Spec) {}, "was given text of strangers": func(sp *task.Spec) { sp.AskID = new(asks["source"]) },
+			"is about a fork": func(sp *task.Spec) { sp.Kind, sp.PRID = task.KindReview, new("fork") },
 		} {
 			made := w.task(edit)
 			w.write(func(tx *db.Tx) error {
 				id, err := BlockerAsks{event.NewHub()}.File(tx, blocker.FollowUp{
-					BlockerID: "b-" + string(state), TaskID: made.ID, RunID: "r", RepoID: "web", Title: "Go on", Body: "b"})
+					BlockerID: "b-" + why, TaskID: made.ID, RunID: "r", RepoID: "web", Title: "Go on", Body: "b"})
 				if err != nil {
 					return err
 				}
 				a, _, err := ask.Get(tx, id)
-				if a.State != state {
-					t.Errorf("the ask is %s, want %s", a.State, state)
+				switch {
+				case why == "" && a.State != ask.Pending:
+					t.Errorf("the ask is %s", a.State)
+				case why != "" && (a.State != ask.Escalated || *a.EscalationReason != reach.StrangersText ||
+					!strings.Contains(a.Verdict.Reason, why)):
+					t.Errorf("the ask is %s, and does not wait because its run %s: %+v", a.State, why, a.Verdict)
 				}
 				return err
 			})
+		}
+	})
+}
+
+// placed is where an ask is in its chain, and the limit that it shares.
+type placed struct {
+	Depth        int64
+	BudgetMicros *int64
+	FromTask     *string
+}
+
+var placeOf = db.Q[placed](`SELECT depth, budget_micros, from_task FROM asks WHERE id = $1`)
+
+// What a run asks for, also one that looks after a pull request, and what answers its
+// blocker too late, has the limit of the work that the run is for, and follows from the ask
+// of that work.
+func TestAsksFollowFromTheWork(t *testing.T) {
+	t.Parallel()
+	eachWork(t, task.Uncapped, func(t *testing.T, w *work) {
+		first, pulls := w.asked()["person"], 0
+		for _, kind := range []string{task.KindWork, task.KindReview, task.KindBabysit} {
+			for _, late := range []bool{false, true} {
+				before := first
+				for depth := int64(1); depth <= 4; depth++ {
+					work := w.task(func(sp *task.Spec) { sp.AskID, sp.BudgetMicros = &before, new(int64(700_000)) })
+					asker := work
+					if kind != task.KindWork {
+						pulls++
+						pr := fmt.Sprint("pr-", pulls)
+						w.write(func(tx *db.Tx) error {
+							return seed.Add(tx, seed.Pull{ID: pr, Account: "acme", Repo: "web", Task: &work.ID, Number: pulls, SHA: pr})
+						})
+						asker = w.task(func(sp *task.Spec) { sp.Kind, sp.PRID = kind, &pr })
+					}
+					what, runID := fmt.Sprintf("%s, late %v, %d", kind, late, depth), "run-"+asker.ID
+					who := fmt.Sprintf("The run %s of the task %q (%s) in", runID, asker.Title, asker.ID)
+					w.write(func(tx *db.Tx) (err error) {
+						if late {
+							before, err = BlockerAsks{event.NewHub()}.File(tx, blocker.FollowUp{
+								BlockerID: "b-" + runID, TaskID: asker.ID, RunID: runID, RepoID: "web", Title: "Go on", Body: "b"})
+						} else if err = FileOfRun(w.askService())(tx, run.Declaration[protocol.AskFiled]{
+							Task: &asker, Run: &run.Row{ID: runID, RepoID: "web"},
+							Declared: protocol.AskFiled{ID: "1", Title: "More", Body: "b"},
+						}); err == nil {
+							var filed []string
+							filed, err = ask.OfRuns(tx, []string{runID})
+							before = filed[0]
+						}
+						if err != nil {
+							return err
+						}
+						at, err := placeOf.One(tx, before)
+						if err != nil {
+							return err
+						}
+						if at.Depth != depth || at.BudgetMicros == nil || *at.BudgetMicros != 700_000 || *at.FromTask != work.ID {
+							t.Errorf("%s: %+v", what, at)
+						}
+						a, _, err := ask.Get(tx, before)
+						switch {
+						case depth <= 3 && a.State != ask.Pending:
+							t.Errorf("%s: the ask is %s", what, a.State)
+						case depth > 3 && (a.State != ask.Escalated || *a.EscalationReason != ask.ChainTooLong):
+							t.Errorf("%s: the ask is %s", what, a.State)
+						case depth > 3 && !strings.Contains(a.Verdict.Reason, who):
+							t.Errorf("%s: a person is told %q", what, a.Verdict.Reason)
+						}
+						return err
+					})
+				}
+			}
 		}
 	})
 }

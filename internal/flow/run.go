@@ -22,7 +22,6 @@ import (
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/vault"
 	"yardmaster/internal/protocol"
-	"yardmaster/internal/reach"
 	"yardmaster/internal/seal"
 )
 
@@ -98,8 +97,8 @@ func (s RunSetup) Servers(tx *db.Tx, t *task.Row) ([]protocol.MCPServer, error) 
 // ofFork tells whether a task works on what another repository has: then it gets no
 // secret, because whoever wrote that could have the agent give it away.
 func ofFork(tx *db.Tx, t *task.Row) (bool, error) {
-	given, err := textOf(tx, t)
-	return given == reach.Fork, err
+	_, fork, err := standing(tx, t)
+	return fork, err
 }
 
 // RunVault is run.Vault.

@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -10,6 +11,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/reach"
 )
 
 // The limits of an ask, in characters, and of its repositories.
@@ -46,14 +48,13 @@ type Filing struct {
 	Strangers bool
 	// Wait has a person asked at once, whom Approve waits for. Nil: a judge reads the ask.
 	Wait *Wait
+	// From is the run from which the ask comes; nil: it comes from none. All tasks that are
+	// minted for the asks of the runs of a task have the limit of that task together. An ask
+	// that follows from more than maxDepth others waits for a person.
+	From *Origin
 
-	// BudgetMicros is the limit of the task whose run asks: all tasks that are minted for its
-	// asks have it together. Nil: none.
-	BudgetMicros *int64
-
-	runID    string
-	fromTask string // the task of that run
-	depth    int64
+	// apart says that what waits for a person takes no key from what does not.
+	apart bool
 }
 
 // Wait says why an ask waits for a person: a slug, and a sentence for people.
@@ -84,6 +85,22 @@ func file(tx *db.Tx, hub *event.Hub, f Filing) (row, bool, error) {
 			f.By = "system"
 		}
 	}
+	var from Origin
+	var depth int64
+	if f.From != nil {
+		from, depth = *f.From, 1
+		f.Strangers = f.Strangers || from.Text != reach.Account
+		if from.AskID != nil {
+			before, _, err := depthOf.Maybe(tx, tx.Account, *from.AskID)
+			if err != nil {
+				return row{}, false, err
+			}
+			depth += before
+		}
+		if f.Wait == nil && depth > maxDepth {
+			f.Wait = &Wait{ChainTooLong, fmt.Sprintf("%s that follows from %d asks of agents before it.", from.says(), maxDepth)}
+		}
+	}
 	var dedupe *string
 	if f.DedupeKey != "" {
 		namespace := f.Namespace
@@ -92,6 +109,9 @@ func file(tx *db.Tx, hub *event.Hub, f Filing) (row, bool, error) {
 			if !slices.Contains(own(), namespace) {
 				namespace = FromAPI
 			}
+		}
+		if f.apart && f.Wait != nil {
+			namespace += ":" + f.Wait.Reason + ":" + f.RepoIDs[0]
 		}
 		key := namespace + ":" + f.DedupeKey
 		dedupe = &key
@@ -109,8 +129,8 @@ func file(tx *db.Tx, hub *event.Hub, f Filing) (row, bool, error) {
 		ID: id.New(), AccountID: tx.Account, Reach: db.JSON[[]string]{V: append([]string{}, f.RepoIDs...)},
 		Title: clip(oneLine(f.Title), maxTitle),
 		Body:  clip(f.Body, maxBody), Source: f.Source, Labels: db.JSON[map[string]string]{V: f.Labels}, State: Pending, FiledBy: f.By,
-		Scopes: db.JSON[[]string]{V: f.Scopes.Names()}, Depth: f.depth, CreatedAt: tx.Now,
-		Strangers: f.Strangers, BudgetMicros: f.BudgetMicros,
+		Scopes: db.JSON[[]string]{V: f.Scopes.Names()}, Depth: depth, CreatedAt: tx.Now,
+		Strangers: f.Strangers, BudgetMicros: from.BudgetMicros,
 	}
 	if r.Labels.V == nil {
 		r.Labels.V = map[string]string{}
@@ -121,8 +141,8 @@ func file(tx *db.Tx, hub *event.Hub, f Filing) (row, bool, error) {
 	if f.DedupeKey != "" {
 		r.DedupeKey = &f.DedupeKey
 	}
-	r.FilerID, r.RunID, r.RequestedBy = db.NullText(f.UserID), db.NullText(f.runID), db.NullText(f.UserID)
-	r.FromTask = db.NullText(f.fromTask)
+	r.FilerID, r.RunID, r.RequestedBy = db.NullText(f.UserID), db.NullText(from.RunID), db.NullText(f.UserID)
+	r.FromTask = db.NullText(from.Serves)
 	if f.RequestedBy != nil {
 		r.RequestedBy = db.NullText(*f.RequestedBy)
 	}

@@ -178,7 +178,7 @@ func (q queue) Full(tx *db.Tx) (bool, error) { return q.queued.Full(tx) }
 // Task finds a task of tx.Account.
 func (queue) Task(tx *db.Tx, taskID string) (TaskRef, bool, error) {
 	t, ok, err := task.Get(tx, tx.Account, taskID)
-	return TaskRef{ID: t.ID, RepoID: t.RepoID, Status: string(t.Status)}, ok, err
+	return TaskRef{ID: t.ID, RepoID: t.RepoID, Status: string(t.Status), Title: t.Title}, ok, err
 }
 
 // Newest lists the newest tasks of tx.Account.

@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -19,7 +20,7 @@ const maxOfRun = 20
 // Origin is the run from which an ask comes.
 type Origin struct {
 	RunID     string
-	TaskID    string
+	TaskID    string // its task
 	TaskTitle string
 	Kind      string     // of the task
 	RepoID    string     // repository of the run
@@ -28,11 +29,22 @@ type Origin struct {
 	// Weaker says that a task in the repository of the run has a weaker sandbox than the
 	// run has.
 	Weaker bool
+	// Serves is the task whose work the run is for, which has the limit that all asks of its
+	// runs share: the run's own, or the one whose pull request the run looks after. AskID is
+	// the ask that Serves answers, and BudgetMicros its limit; nil: none.
+	Serves       string
+	AskID        *string
+	BudgetMicros *int64
+}
+
+// says begins a sentence about what the run asks for.
+func (o *Origin) says() string {
+	return fmt.Sprintf("The run %s of the task %q (%s) in %s asks for work", o.RunID, clip(oneLine(o.TaskTitle), maxTitle), o.TaskID, o.Repo)
 }
 
 // Wait decides whether an ask of the run for work in a repository waits for a person; nil
 // if a judge may read it. named is the owner/name of the repository. ok is false if the
-// run may file no ask at all.
+// run may file no ask at all; one that is filed nevertheless waits.
 func (o *Origin) Wait(v reach.Verb, repoID, named string) (w *Wait, ok bool) {
 	to := reach.Own
 	switch {
@@ -42,35 +54,32 @@ func (o *Origin) Wait(v reach.Verb, repoID, named string) (w *Wait, ok bool) {
 		to = reach.Wider
 	}
 	d := reach.Of(o.Kind, v, to, o.Text)
+	if d.Outcome == reach.Done {
+		return nil, true
+	}
+	reason := cmp.Or(d.Reason, reach.MoreRights)
 	why := map[string]string{
 		reach.OtherRepository: "It is another repository than its own.",
 		reach.MoreRights:      "The work would have more rights than the run has.",
 		reach.StrangersText:   "The run was given text of strangers.",
-	}[d.Reason]
-	if o.Text == reach.Strangers && d.Reason != reach.StrangersText {
+	}[reason]
+	if o.Text == reach.Fork {
+		why = "The run is about a fork."
+	} else if o.Text == reach.Strangers && reason != reach.StrangersText {
 		why += " The run was given text of strangers."
 	}
-	switch d.Outcome {
-	case reach.Done:
-		return nil, true
-	case reach.Waits:
-		return &Wait{d.Reason, fmt.Sprintf("The run %s of the task %q (%s) in %s asks for work in %s. %s",
-			o.RunID, clip(oneLine(o.TaskTitle), maxTitle), o.TaskID, o.Repo, named, why)}, true
-	}
-	return nil, false
+	return &Wait{reason, fmt.Sprintf("%s in %s. %s", o.says(), named, why)}, d.Outcome == reach.Waits
 }
 
 // OfRun is an ask that a run declared.
 type OfRun struct {
 	Origin
-	AskID        *string // the ask that the run's task answers
-	By           *string // the person whose work the run's task is; nil: nobody's
-	BudgetMicros *int64  // the limit of the run's task; nil: none
-	ID           string  // id of the declaration, unique in the run
-	Title        string
-	Body         string
-	For          string // owner/name of the repository that the work is in; the run's own when empty
-	DedupeKey    string
+	By        *string // the person whose work the run's task is; nil: nobody's
+	ID        string  // id of the declaration, unique in the run
+	Title     string
+	Body      string
+	For       string // owner/name of the repository that the work is in; the run's own when empty
+	DedupeKey string
 }
 
 // FileOfRun files the declaration of a run, once for each. A judge reads what the table
@@ -85,22 +94,11 @@ func (s *Service) FileOfRun(tx *db.Tx, o OfRun) error {
 	}
 	f := Filing{
 		RepoIDs: []string{o.RepoID}, Title: o.Title, Body: o.Body, Source: FromRun, By: "run:" + o.RunID,
-		Scopes: policy.Scopes(policy.WriteTasks), Strangers: o.Text != reach.Account,
-		DedupeKey: clip(oneLine(o.ID), maxTitle), Namespace: FromRun + ":" + o.RunID, runID: o.RunID,
-		fromTask: o.TaskID, depth: 1, RequestedBy: new(string),
-		BudgetMicros: o.BudgetMicros,
+		Scopes: policy.Scopes(policy.WriteTasks), From: &o.Origin, RequestedBy: new(string),
+		DedupeKey: clip(oneLine(o.ID), maxTitle), Namespace: FromRun + ":" + o.RunID,
 	}
 	if o.By != nil {
 		f.RequestedBy = o.By
-	}
-	if o.AskID != nil {
-		d, ok, err := depthOf.Maybe(tx, tx.Account, *o.AskID)
-		if err != nil {
-			return err
-		}
-		if ok {
-			f.depth = d + 1
-		}
 	}
 	named, known := o.Repo, true
 	if o.For != "" {
@@ -118,20 +116,12 @@ func (s *Service) FileOfRun(tx *db.Tx, o OfRun) error {
 	case !ok:
 		return nil
 	case !known:
-		wait = &Wait{UnknownRepository, fmt.Sprintf("An agent asks for work in %q, which is no repository of this account.",
-			clip(oneLine(o.For), maxTitle))}
-	case wait == nil && f.depth > maxDepth:
-		wait = &Wait{ChainTooLong, fmt.Sprintf("The run %s of the task %q (%s) in %s asks for work that follows from %d asks of agents before it.",
-			o.RunID, clip(oneLine(o.TaskTitle), maxTitle), o.TaskID, o.Repo, maxDepth)}
+		wait = &Wait{UnknownRepository, fmt.Sprintf("%s in %q, which is no repository of this account.",
+			o.says(), clip(oneLine(o.For), maxTitle))}
 	}
 	f.Wait = wait
-	if o.DedupeKey != "" {
-		// Later runs in the repository, and retries, may declare the same. What waits for a
-		// person takes no key from what does not.
-		f.DedupeKey, f.Namespace = clip(oneLine(o.DedupeKey), maxTitle), FromRun+":"+o.RepoID
-		if wait != nil {
-			f.Namespace += ":" + wait.Reason + ":" + f.RepoIDs[0]
-		}
+	if o.DedupeKey != "" { // later runs in the repository, and retries, may declare the same
+		f.DedupeKey, f.Namespace, f.apart = clip(oneLine(o.DedupeKey), maxTitle), FromRun+":"+o.RepoID, true
 	}
 	_, _, err = file(tx, s.Hub, f)
 	return err

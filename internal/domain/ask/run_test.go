@@ -17,7 +17,7 @@ import (
 func declared() OfRun {
 	return OfRun{
 		Origin: Origin{
-			RunID: id.New(), TaskID: "t-1", TaskTitle: "Run the tests", Kind: "work", RepoID: "acme-web", Repo: "acme/web",
+			RunID: id.New(), TaskID: "t-1", Serves: "t-1", TaskTitle: "Run the tests", Kind: "work", RepoID: "acme-web", Repo: "acme/web",
 			Text: reach.Account,
 		},
 		ID: "1", Title: "More work", Body: "I saw it.",
@@ -217,7 +217,7 @@ func TestAsksShareTheLimitOfTheirTask(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
 		o := declared()
-		o.BudgetMicros = new(int64(500_000))
+		o.Serves, o.BudgetMicros = y.existing("acme-web", "Greet people"), new(int64(500_000))
 		const part = `{"repo":"acme/web","title":"A part","problem":"Do it."}`
 		y.judge.say = always(`{"kind":"mint","reason":"Plain work.","tasks":[` + part + "," + part + "," + part + `]}`)
 		var filed []string
@@ -242,7 +242,12 @@ func TestAsksShareTheLimitOfTheirTask(t *testing.T) {
 		}
 		y.want(filed[0], Triaged, "")
 		for _, one := range filed[1:] {
-			y.want(one, Escalated, reach.MoreRights)
+			a := y.want(one, Escalated, reach.MoreRights)
+			run := strings.Replace(a.FiledBy, ":", " ", 1)
+			who := fmt.Sprintf("The %s for the task %q (%s) in acme/web asks", run, "Greet people", o.Serves)
+			if !strings.HasPrefix(a.Verdict.Reason, who) {
+				t.Errorf("a person is told %q", a.Verdict.Reason)
+			}
 		}
 	})
 }

@@ -109,7 +109,7 @@ func (s *Service) carryOut(tx *db.Tx, r *row, v *verdict) error {
 		var each *int64
 		var left bool
 		if each, left, err = share(tx, r, len(v.Tasks)); err == nil && !left {
-			return escalate(tx, r, reach.MoreRights, "The task whose run asks has a limit, and the tasks of its asks have all of that already.")
+			return s.spent(tx, r)
 		}
 		if err == nil {
 			out.Kind = Minted
@@ -179,6 +179,17 @@ func share(tx *db.Tx, r *row, n int) (each *int64, left bool, err error) {
 	}
 	_, err = setMinted.Exec(tx, tx.Account, r.ID, part*int64(n))
 	return &part, true, err
+}
+
+// spent asks a person about an ask whose task has nothing left of its limit.
+func (s *Service) spent(tx *db.Tx, r *row) error {
+	t, _, err := s.Queue.Task(tx, *r.FromTask)
+	if err != nil {
+		return err
+	}
+	return escalate(tx, r, reach.MoreRights, fmt.Sprintf("The run %s for the task %q (%s) in %s asks for work. "+
+		"That task has a limit, and the tasks of the asks of its runs have all of that already.",
+		deref(r.RunID), clip(oneLine(t.Title), maxTitle), *r.FromTask, deref(r.Repo)))
 }
 
 // mint makes the tasks, each after those it depends on, and returns their ids

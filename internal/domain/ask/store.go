@@ -73,7 +73,7 @@ var (
 		ON CONFLICT (account_id, dedupe) DO NOTHING`)
 	// seenAgain counts one more time that an ask was asked for.
 	seenAgain  = db.S(`UPDATE asks SET count = count + 1, last_seen_at = $3 WHERE account_id = $1 AND id = $2`)
-	countOfRun = db.Q[int64](`SELECT COUNT(*) FROM asks WHERE account_id = $1 AND run_id = $2`)
+	countOfRun = db.Q[int64](`SELECT COUNT(*) FROM asks WHERE account_id = $1 AND run_id = $2 AND source = 'run'`)
 	depthOf    = db.Q[int64](`SELECT depth FROM asks WHERE account_id = $1 AND id = $2`)
 
 	// takeDue claims due asks for a node until due_at: no other node takes them
@@ -214,7 +214,7 @@ func OfStrangers(tx *db.Tx, askID string) (bool, error) {
 
 // OfRuns lists the ids of the asks that runs filed, oldest first.
 func OfRuns(tx *db.Tx, runIDs []string) ([]string, error) {
-	b := db.Build(`SELECT id FROM asks WHERE account_id = `, tx.Account).In("run_id", runIDs)
+	b := db.Build(`SELECT id FROM asks WHERE source = 'run' AND account_id = `, tx.Account).In("run_id", runIDs)
 	return db.Select[string](tx, b.SQL(" ORDER BY created_at, id"))
 }
 

@@ -109,7 +109,7 @@ type facts struct {
 
 // TaskRef is a task as the check of a verdict needs it.
 type TaskRef struct {
-	ID, RepoID, Status string
+	ID, RepoID, Status, Title string
 }
 
 // names lists the repositories and tasks that a verdict names.

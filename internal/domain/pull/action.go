@@ -31,7 +31,7 @@ const (
 // Limits of what agents ask for, in bytes.
 const (
 	maxLabel = 50
-	maxWhy   = 500
+	MaxWhy   = 500
 )
 
 // Details are what an action that is no merge is about.
@@ -89,7 +89,7 @@ func (s *Service) Wish(tx *db.Tx, w Wish) error {
 		return fault.Field("label", "must have 1 to 50 bytes that can be shown")
 	case w.Kind != KindLabel && w.Label != "":
 		return fault.Field("label", "is for the kind label alone")
-	case w.Why == "" || len(w.Why) > maxWhy || strings.ContainsFunc(w.Why, hidden):
+	case w.Why == "" || len(w.Why) > MaxWhy || strings.ContainsFunc(w.Why, hidden):
 		return fault.Field("why", "must have 1 to 500 bytes that can be shown")
 	}
 	pr, ok, err := lock(tx, w.PRID)
