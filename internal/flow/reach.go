@@ -33,7 +33,8 @@ func served(tx *db.Tx, t *task.Row) (task.Row, error) {
 
 // textOf tells whose text a run of a task is given. Strangers wrote what another system
 // delivered and what was said in an issue by somebody who may not write to the
-// repository; what follows from that by asks, plans and pull requests is theirs, too.
+// repository; what follows from that by asks, plans and pull requests is theirs, too. Whose
+// heads are in a group of a merge queue, nobody asks.
 func textOf(tx *db.Tx, t *task.Row) (out reach.Text, err error) {
 	err = tx.As(t.AccountID, func() error {
 		if fork, err := ofFork(tx, t); err != nil || fork {
@@ -44,8 +45,8 @@ func textOf(tx *db.Tx, t *task.Row) (out reach.Text, err error) {
 		if err != nil {
 			return err
 		}
-		theirs := false
-		if work.AskID != nil {
+		theirs := t.Kind == task.KindCI && t.PRID == nil
+		if work.AskID != nil && !theirs {
 			theirs, err = ask.OfStrangers(tx, *work.AskID)
 		}
 		if out = reach.Account; theirs {

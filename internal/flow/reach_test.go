@@ -110,6 +110,7 @@ func TestWhoseTextARunHas(t *testing.T) {
 			}
 		}
 		given("task of a person", w.task(func(*task.Spec) {}), reach.Account)
+		given("check of a group", w.task(func(sp *task.Spec) { sp.Kind = task.KindCI }), reach.Strangers)
 		for name, want := range map[string]reach.Text{
 			"source": reach.Strangers, "trusted source": reach.Strangers, "issue of a stranger": reach.Strangers,
 			"issue of a writer": reach.Account, "person": reach.Account,
