@@ -13,7 +13,9 @@ func On(r repo.Ref) bool { return r.Policy.Merge.Queue == "batch" }
 
 // Admit tells whether an approved merge, whose pull request is locked, may be made now.
 // If not, the merge is in a queue afterwards: TurnCame tells when to ask again. base is
-// the present commit of the base, and atHost says that the base has a queue at its host.
+// the present commit of the base, and atHost says that the base has a queue at its host. The
+// head of a fork is in no batch: the candidate would be a branch of the repository, whose
+// check has the secrets of that.
 func (s *Service) Admit(tx *db.Tx, r repo.Ref, m Item, base string, atHost bool) (Turn, error) {
 	e, in, err := entryOfPull.Maybe(tx, m.PRID)
 	if err != nil {
@@ -23,7 +25,7 @@ func (s *Service) Admit(tx *db.Tx, r repo.Ref, m Item, base string, atHost bool)
 	switch {
 	case atHost:
 		kind = Host
-	case On(r):
+	case On(r) && !m.Fork:
 		kind = Own
 	}
 	if in && (e.ActionID != m.ActionID || e.HeadSHA != m.HeadSHA || e.BaseRef != m.BaseRef || e.Kind != kind) {

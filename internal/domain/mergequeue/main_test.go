@@ -155,6 +155,7 @@ type order struct {
 	pr, action, head string
 	number           int64
 	open, merged     bool
+	fork             bool
 	by               string // the commit that brought its head into the base
 	at               time.Time
 }
@@ -277,7 +278,7 @@ func (y *yard) apply(node int, o *order, dies bool) {
 		var turn Turn
 		y.write(func(tx *db.Tx) (err error) {
 			turn, err = y.nodes[node].Admit(tx, y.repo, Item{
-				PRID: o.pr, ActionID: o.action, HeadSHA: o.head, BaseRef: "main", Number: o.number, OrderedAt: o.at,
+				PRID: o.pr, ActionID: o.action, HeadSHA: o.head, BaseRef: "main", Number: o.number, OrderedAt: o.at, Fork: o.fork,
 			}, base, false)
 			return err
 		})

@@ -144,6 +144,7 @@ type Turn struct {
 type Item struct {
 	PRID, ActionID, HeadSHA, BaseRef string
 	Number                           int64
+	Fork                             bool // its branch is in another repository
 	OrderedAt                        time.Time
 }
 

@@ -42,6 +42,35 @@ func TestAloneAndCurrent(t *testing.T) {
 	})
 }
 
+// The head of a fork is merged on its own: no branch of ours has it, and no check of ours
+// runs it. One that stands in line from before leaves.
+func TestForkIsInNoBatch(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		a, b, fork, before := y.approve("a"), y.approve("b"), y.approve("fork"), y.approve("before")
+		fork.fork = true
+		y.apply(0, before, false)
+		before.fork = true
+		y.step(a, b, fork, before)
+		if !fork.merged || !before.merged || a.merged || b.merged {
+			t.Errorf("the forks are merged: %t %t, the others: %t %t", fork.merged, before.merged, a.merged, b.merged)
+		}
+		if len(y.checks) != 1 {
+			t.Fatalf("candidates: %v", y.checks)
+		}
+		for sha := range y.checks {
+			base := y.forge.heads[y.forge.base]
+			if in := y.forge.heads[sha]; !slices.Equal(in, slices.Sorted(slices.Values(append(slices.Clone(base), a.head, b.head)))) {
+				t.Errorf("the candidate has %v beside %v", in, base)
+			}
+		}
+		y.rest()
+		if !a.merged || !b.merged || len(y.forge.refs) != 0 {
+			t.Errorf("merged %t %t, branches %v", a.merged, b.merged, y.forge.refs)
+		}
+	})
+}
+
 // strict is a host whose rules demand checks.
 type strict struct {
 	codehost.NoForge

@@ -176,7 +176,7 @@ func (silent) Output(_ *db.Tx, _ string, after int64) (string, int64, error) { r
 
 // line is the merge queue of a yard.
 type line struct {
-	on       bool            // every merge waits, unless it may go
+	on       bool            // every merge waits, unless it may go or is of a fork
 	goes     map[string]bool // orders that may be merged
 	merged   []string        // orders that were carried out
 	failed   string          // why heads were thrown out
@@ -186,7 +186,7 @@ type line struct {
 }
 
 func (l *line) Admit(_ *db.Tx, _ repo.Ref, m QueueItem, base string, _ bool) (Turn, error) {
-	return Turn{Go: !l.on || l.goes[m.ActionID], BaseSHA: base}, nil
+	return Turn{Go: !l.on || m.Fork || l.goes[m.ActionID], BaseSHA: base}, nil
 }
 
 func (l *line) Merged(tx *db.Tx, _, action, _ string) error {

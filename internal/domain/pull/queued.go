@@ -39,6 +39,7 @@ type Queue interface {
 type QueueItem struct {
 	PRID, ActionID, HeadSHA, BaseRef string
 	Number                           int64
+	Fork                             bool // its branch is in another repository
 	OrderedAt                        time.Time
 }
 
@@ -105,7 +106,8 @@ func (s *Service) turn(ctx context.Context, r repo.Ref, pr row, d dueRow, base s
 		if err != nil || !ok {
 			return err
 		}
-		m := QueueItem{PRID: pr.ID, ActionID: a.ID, HeadSHA: a.HeadSHA, BaseRef: pr.BaseRef, Number: pr.Number, OrderedAt: a.RequestedAt}
+		m := QueueItem{PRID: pr.ID, ActionID: a.ID, HeadSHA: a.HeadSHA, BaseRef: pr.BaseRef, Number: pr.Number,
+			Fork: pr.Fork, OrderedAt: a.RequestedAt}
 		if a.DecidedAt != nil {
 			m.OrderedAt = *a.DecidedAt
 		}

@@ -50,6 +50,22 @@ func TestTurnInQueue(t *testing.T) {
 	})
 }
 
+// The queue is told that an order is of a fork.
+func TestTurnOfAFork(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		prID, _, action := y.inLine("a")
+		y.write(func(tx *db.Tx) error { _, err := setFork.Exec(tx, prID); return err })
+		y.write(func(tx *db.Tx) error { return y.TurnCame(tx, action) })
+		y.pass(0)
+		if pr := y.pr(prID); pr.State != Merged {
+			t.Errorf("it is %s", pr.State)
+		}
+	})
+}
+
+var setFork = db.S(`UPDATE pulls SET fork = TRUE WHERE id = $1`)
+
 // An order that somebody objects to, or that a finding holds, stands in no queue meanwhile:
 // the queue of a host would merge it, and one of the server would wait for it.
 func TestHeldOrderStandsInNoQueue(t *testing.T) {
