@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"yardmaster/internal/db"
@@ -250,4 +252,53 @@ func TestAsksShareTheLimitOfTheirTask(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSharesAtOnce holds that two asks of one task that are minted at the same moment wait
+// for one another: together they have no more than the limit, and the database ends neither
+// of the two transactions for waiting in a circle.
+func TestSharesAtOnce(t *testing.T) {
+	t.Parallel()
+	y := open(t, db.Postgres) // SQLite has one transaction at a time
+	o := declared()
+	o.Serves, o.BudgetMicros = y.existing("acme-web", "Greet people"), new(int64(500_000))
+	for i := range 2 {
+		o.ID = fmt.Sprint("ask-", i)
+		y.write(func(tx *db.Tx) error { return y.FileOfRun(tx, o) })
+	}
+	claim := id.New()
+	due, err := y.claim(y.ctx(), claim, 50)
+	if err != nil || len(due) != 2 {
+		t.Fatalf("%v %v", due, err)
+	}
+	v, err := parse(mint("acme/web", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var began atomic.Int64
+	var held, done sync.WaitGroup
+	held.Add(2)
+	for _, c := range due {
+		done.Go(func() {
+			first := true
+			if err := y.do(y.ctx(), c.ID, claim, func(tx *db.Tx, r *row) error {
+				began.Add(1)
+				if first {
+					first = false
+					held.Done()
+					held.Wait() // each has the row of its ask
+				}
+				return y.carryOut(tx, r, &v)
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	done.Wait()
+	if n := began.Load(); n != 2 {
+		t.Errorf("two transactions were begun %d times", n)
+	}
+	if len(y.mints) != 1 || *y.mints[0].BudgetMicros != 500_000 {
+		t.Errorf("minted %+v", y.mints)
+	}
 }

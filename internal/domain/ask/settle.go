@@ -166,7 +166,7 @@ func share(tx *db.Tx, r *row, n int) (each *int64, left bool, err error) {
 	if r.BudgetMicros == nil || r.FromTask == nil {
 		return r.BudgetMicros, true, nil
 	}
-	if _, err := lockSiblings.All(tx, tx.Account, *r.FromTask); err != nil {
+	if _, err := lockFirst.One(tx, tx.Account, *r.FromTask); err != nil {
 		return nil, false, err
 	}
 	minted, err := mintedOf.One(tx, tx.Account, *r.FromTask)

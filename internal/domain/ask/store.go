@@ -103,11 +103,14 @@ var (
 	setSession = db.SWith[setSessionArgs](`UPDATE asks SET session_id = :session_id
 		WHERE account_id = :account_id AND id = :id AND claim = :claim`)
 
-	// lockSiblings locks the asks of a task's runs, and mintedOf adds up the limits of the
-	// tasks that were minted for them, in micro-dollars.
-	lockSiblings = db.Q[string](`SELECT id FROM asks WHERE account_id = $1 AND from_task = $2 ORDER BY id`).ForUpdate()
-	mintedOf     = db.Q[int64](`SELECT COALESCE(SUM(minted_micros), 0) FROM asks WHERE account_id = $1 AND from_task = $2`)
-	setMinted    = db.S(`UPDATE asks SET minted_micros = $3 WHERE account_id = $1 AND id = $2`)
+	// lockFirst locks the first of the asks of a task's runs, and mintedOf adds up the limits
+	// of the tasks that were minted for them all, in micro-dollars. One row stands for all: who
+	// mints has the row of the ask itself before, and from there goes to a lower id alone, so
+	// that no two wait for one another. An ask that comes meanwhile has a higher id, as far
+	// as the clocks of the servers agree.
+	lockFirst = db.Q[string](`SELECT id FROM asks WHERE account_id = $1 AND from_task = $2 ORDER BY id LIMIT 1`).ForUpdate()
+	mintedOf  = db.Q[int64](`SELECT COALESCE(SUM(minted_micros), 0) FROM asks WHERE account_id = $1 AND from_task = $2`)
+	setMinted = db.S(`UPDATE asks SET minted_micros = $3 WHERE account_id = $1 AND id = $2`)
 
 	// repoByName finds the repository that a name addresses, as repo.ByName does.
 	repoByName = db.Q[Repo](`SELECT id, owner, name, enabled FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3
