@@ -202,7 +202,9 @@ func (m *model) check() {
 // reachable tells whether one step may take an ask from one state to another. A
 // pass may follow a redrive within one step.
 func (m *model) reachable(from, to Ask) bool {
-	return Allowed(from.State, to.State, deref(from.EscalationReason))
+	reason := deref(from.EscalationReason)
+	return from.State == Pending ||
+		from.State == Escalated && to.State == Pending && (reason == JudgeUnavailable || slices.Contains(Approvable(), reason))
 }
 
 func all2(m *model, askID string) int { return len(all(m.yard, openOf, askID)) }

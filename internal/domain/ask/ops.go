@@ -2,8 +2,6 @@ package ask
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -183,28 +181,37 @@ type Redriven struct {
 
 func (s *Service) redrive(ctx context.Context, in idIn) (out Redriven, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		r, err := find(tx, in.AskID, true)
+		about, _, err := s.again(tx, in.AskID, []string{JudgeUnavailable}, "The ask went back to triage.", "not_redrivable",
+			"Only an ask that was escalated because no judge answered goes back to triage")
 		if err != nil {
 			return err
 		}
-		if r.State != Escalated || deref(r.EscalationReason) != JudgeUnavailable {
-			return fault.Reason("not_redrivable",
-				"Only an ask that was escalated because no judge answered goes back to triage; this one is "+standing(&r)+".")
-		}
-		if _, err := revive.Exec(tx, tx.Account, r.ID, tx.Now); err != nil {
-			return err
-		}
-		if err := escalation.ResolveOfAsk(tx, r.ID, JudgeUnavailable, "The ask went back to triage."); err != nil {
-			return err
-		}
-		out = Redriven{AskID: r.ID, State: Pending, Nudged: s.free() > 0}
-		s.Hub.Notify(tx, event.AskTopic)
-		if err := Settled.Send(tx, Settlement{AskID: r.ID, State: Pending}); err != nil {
-			return err
-		}
-		return redrivenEvent.Record(tx, event.Subject{ID: r.ID, RepoID: deref(r.RepoID)}, event.None{})
+		out = Redriven{AskID: in.AskID, State: Pending, Nudged: s.free() > 0}
+		return redrivenEvent.Record(tx, about, event.None{})
 	})
 	return out, err
+}
+
+// again gives an ask to triage that was escalated for one of some reasons, and resolves its
+// escalation with a note. It refuses any other ask, by the slug and the words of a fault.
+func (s *Service) again(tx *db.Tx, askID string, of []string, note, slug, only string) (about event.Subject, reason string, err error) {
+	r, err := find(tx, askID, true)
+	if err != nil {
+		return about, "", err
+	}
+	reason = deref(r.EscalationReason)
+	if r.State != Escalated || !slices.Contains(of, reason) {
+		return about, "", fault.Reason(slug, only+"; this one is "+standing(&r)+".")
+	}
+	if _, err := revive.Exec(tx, tx.Account, r.ID, tx.Now); err != nil {
+		return about, "", err
+	}
+	if err := escalation.ResolveOfAsk(tx, r.ID, reason, note); err != nil {
+		return about, "", err
+	}
+	s.Hub.Notify(tx, event.AskTopic)
+	err = Settled.Send(tx, Settlement{AskID: r.ID, State: Pending})
+	return event.Subject{ID: r.ID, RepoID: deref(r.RepoID)}, reason, err
 }
 
 // Approved is the answer of ask.approve.
@@ -218,29 +225,18 @@ type Approved struct {
 func (s *Service) approve(ctx context.Context, in idIn) (out Approved, err error) {
 	actor := policy.From(ctx)
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		r, err := find(tx, in.AskID, true)
+		about, reason, err := s.again(tx, in.AskID, Approvable(), "The ask was approved.", "not_approvable",
+			"Only an ask of a run that waits for a person is approved")
 		if err != nil {
 			return err
 		}
-		reason := deref(r.EscalationReason)
-		if r.State != Escalated || !slices.Contains(Approvable(), reason) {
-			return fault.Reason("not_approvable", "Only an ask of a run that waits for a person is approved; this one is "+standing(&r)+".")
-		}
-		n, err := approve.Exec(tx, approveArgs{
-			AccountID: tx.Account, ID: r.ID, UserID: actor.UserID, Scopes: db.JSON[[]string]{V: actor.Scopes.Names()}, Now: tx.Now,
-		})
-		if err != nil || n != 1 {
-			return errors.Join(err, fmt.Errorf("ask %s: %d rows approved", r.ID, n))
-		}
-		if err := escalation.ResolveOfAsk(tx, r.ID, reason, "The ask was approved."); err != nil {
+		if _, err := approve.Exec(tx, approveArgs{
+			AccountID: tx.Account, ID: in.AskID, UserID: actor.UserID, Scopes: db.JSON[[]string]{V: actor.Scopes.Names()},
+		}); err != nil {
 			return err
 		}
-		out = Approved{AskID: r.ID, State: Pending, ApprovedBy: actor.UserID}
-		s.Hub.Notify(tx, event.AskTopic)
-		if err := Settled.Send(tx, Settlement{AskID: r.ID, State: Pending}); err != nil {
-			return err
-		}
-		return approvedEvent.Record(tx, event.Subject{ID: r.ID, RepoID: deref(r.RepoID)}, approvedData{Reason: reason})
+		out = Approved{AskID: in.AskID, State: Pending, ApprovedBy: actor.UserID}
+		return approvedEvent.Record(tx, about, approvedData{Reason: reason})
 	})
 	return out, err
 }

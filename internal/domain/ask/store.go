@@ -61,10 +61,11 @@ func (r Repo) FullName() string { return r.Owner + "/" + r.Name }
 type claimed struct{ ID, AccountID string }
 
 var (
-	byID     = db.Q[row](`SELECT ` + columns + ` WHERE a.account_id = $1 AND a.id = $2`)
-	lockID   = db.Q[string](`SELECT id FROM asks WHERE account_id = $1 AND id = $2`).ForUpdate()
-	byDedupe = db.Q[row](`SELECT ` + columns + ` WHERE a.account_id = $1 AND a.dedupe = $2`)
-	insert   = db.SWith[insertArgs](`INSERT INTO asks (id, account_id, repo_id, reach, title, body, source, labels, dedupe_key,
+	byID        = db.Q[row](`SELECT ` + columns + ` WHERE a.account_id = $1 AND a.id = $2`)
+	lockID      = db.Q[string](`SELECT id FROM asks WHERE account_id = $1 AND id = $2`).ForUpdate()
+	strangersOf = db.Q[bool](`SELECT strangers FROM asks WHERE account_id = $1 AND id = $2`)
+	byDedupe    = db.Q[row](`SELECT ` + columns + ` WHERE a.account_id = $1 AND a.dedupe = $2`)
+	insert      = db.SWith[insertArgs](`INSERT INTO asks (id, account_id, repo_id, reach, title, body, source, labels, dedupe_key,
 		dedupe, state, filed_by, filer_id, scopes, run_id, depth, due_at, created_at, requested_by,
 		strangers, budget_micros, from_task)
 		VALUES (:id, :account_id, :repo_id, :reach, :title, :body, :source, :labels, :dedupe_key, :dedupe, :state,
@@ -90,12 +91,12 @@ var (
 	settle = db.SWith[settleArgs](`UPDATE asks SET state = :state, verdict = :verdict, escalation_reason = :escalation_reason,
 		triaged_at = :triaged_at, claim = NULL
 		WHERE account_id = :account_id AND id = :id AND state = 'pending'`)
+	// revive gives an ask to triage that was escalated, and approve has it count for a person,
+	// with the rights of that person.
 	revive = db.S(`UPDATE asks SET state = 'pending', verdict = NULL, escalation_reason = NULL, triaged_at = NULL, due_at = $3, tries = 0
-		WHERE account_id = $1 AND id = $2 AND state = 'escalated' AND escalation_reason = 'judge_unavailable'`)
-	// approve gives an ask that waits for a person to triage, with the rights of that person.
-	approve = db.SWith[approveArgs](`UPDATE asks SET state = 'pending', verdict = NULL, escalation_reason = NULL, triaged_at = NULL,
-		due_at = :now, tries = 0, approved_by = :user_id, requested_by = :user_id, scopes = :scopes, budget_micros = NULL
-		WHERE account_id = :account_id AND id = :id AND state = 'escalated'`)
+		WHERE account_id = $1 AND id = $2 AND state = 'escalated'`)
+	approve = db.SWith[approveArgs](`UPDATE asks SET approved_by = :user_id, requested_by = :user_id, scopes = :scopes,
+		budget_micros = NULL WHERE account_id = :account_id AND id = :id`)
 	wakeOfSession = db.Q[string](`UPDATE asks SET due_at = $3 WHERE account_id = $1 AND session_id = $2 AND state = 'pending'
 		AND claim IS NULL RETURNING id`)
 	wakeID = db.S(`UPDATE asks SET due_at = $3 WHERE account_id = $1 AND id = $2
@@ -121,7 +122,6 @@ var (
 type approveArgs struct {
 	AccountID, ID, UserID string
 	Scopes                db.JSON[[]string]
-	Now                   time.Time
 }
 
 // setSessionArgs are the parameters of setSession.
@@ -211,8 +211,8 @@ func Tasks(tx *db.Tx, askID string) (taskIDs []string, ok bool, err error) {
 // OfStrangers tells whether an ask of tx.Account has text of people or systems who may
 // not write to its repository; false if there is no such ask.
 func OfStrangers(tx *db.Tx, askID string) (bool, error) {
-	r, ok, err := byID.Maybe(tx, tx.Account, askID)
-	return ok && r.Strangers, err
+	theirs, _, err := strangersOf.Maybe(tx, tx.Account, askID)
+	return theirs, err
 }
 
 // OfRuns lists the ids of the asks that runs filed, oldest first.
