@@ -79,6 +79,37 @@ func TestAsksAndEscalations(t *testing.T) {
 	b.See("A second one")
 }
 
+// An ask that work covers names the tasks: those that it was linked to, or the one for which
+// it was dropped.
+func TestAskThatTasksCover(t *testing.T) {
+	t.Parallel()
+	s := open(t, asksPolicy, nil)
+	var one, two struct {
+		TaskID string `json:"task_id"`
+	}
+	s.into(&one, 202, "POST", "/v1/tasks", `{"repo": "acme/web", "title": "The first of them", "problem": "Do it."}`)
+	s.into(&two, 202, "POST", "/v1/tasks", `{"repo": "acme/web", "title": "The other one", "problem": "Do it."}`)
+	b := s.enter(1440, 900)
+	for _, verdict := range []string{
+		`{"kind":"cross_linked","reason":"r","task_ids":["` + one.TaskID + `","` + two.TaskID + `"]}`,
+		`{"kind":"dropped","reason":"r","task_ids":[],"covering_task_id":"` + two.TaskID + `"}`,
+	} {
+		askID := id.New()
+		s.Write(s.Account, func(tx *db.Tx) error {
+			if err := seed.Add(tx, seed.Ask{ID: askID, Account: s.Account}); err != nil {
+				return err
+			}
+			_, err := setVerdict.Exec(tx, askID, verdict)
+			return err
+		})
+		b.Go("/ui/asks/" + askID)
+		b.See("The other one")
+		clean(t, b)
+	}
+}
+
+var setVerdict = db.S(`UPDATE asks SET verdict = $2 WHERE id = $1`)
+
 // unread tells whether so many notifications of the owner are unread.
 func (s *shop) unread(want int) func() bool {
 	return func() bool {

@@ -114,9 +114,9 @@ function Verdict(p: { of: Ask }) {
             It became {v.plan_id ? <a href={"/ui/plans/" + v.plan_id}>a plan</a> : "a plan"} {v.task_ids.map(task)}
           </>
         ) : v.kind === "cross_linked" ? (
-          <>It is covered by {v.covering_task_id ? task(v.covering_task_id) : "another task"}</>
+          <>It is covered by {v.task_ids.map(task)}</>
         ) : v.kind === "dropped" ? (
-          "It was dropped."
+          <>It was dropped{v.covering_task_id && <>: it is covered by {task(v.covering_task_id)}</>}.</>
         ) : (
           <>
             <Escalated of={a} />
