@@ -92,7 +92,7 @@ func (a *App) roomFor(next http.Handler) http.Handler {
 			_, err := req.Cookie(cookie)
 			return err == nil
 		},
-		StrangersTime: 2 * a.cfg.BodyTime, Now: a.clock,
+		StrangersTime: 2 * a.cfg.BodyTime,
 	}
 	return r.Handler(next)
 }

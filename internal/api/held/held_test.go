@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/fault"
@@ -40,9 +39,6 @@ func serve(t *testing.T, conns Limits, room *Room, trusted ...netip.Prefix) *ser
 	}
 	if room.Address == nil {
 		room.Address = func(r *http.Request) string { return strings.Split(r.RemoteAddr, ":")[0] }
-	}
-	if room.Now == nil {
-		room.Now = time.Now
 	}
 	room.Shows = func(r *http.Request) bool { return r.Header.Get("Authorization") != "" }
 	room.Refuse = func(w http.ResponseWriter, _ *http.Request, f *fault.Error) {
@@ -256,34 +252,6 @@ func TestStrangersHaveHalf(t *testing.T) {
 	}
 	if got := ask(s.dial("127.0.0.8"), "/", known); got != 200 {
 		t.Errorf("the last place: %d", got)
-	}
-}
-
-// TestStrangersHaveTime: the body of a stranger that comes byte by byte breaks off when its
-// time is over, and that of somebody who presents a credential does not.
-func TestStrangersHaveTime(t *testing.T) {
-	t.Parallel()
-	var now atomic.Int64
-	s := serve(t, Limits{10, 10}, &Room{
-		Limits: Limits{10, 10}, StrangersTime: time.Minute, Now: func() time.Time { return time.Unix(now.Load(), 0) },
-	})
-	for header, want := range map[string]int{"X-None: x": 400, known: 200} {
-		c := s.dial("127.0.0.1")
-		fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n%s\r\n\r\n", header)
-		patience.Receive(t, "a body that is read", s.holding)
-		now.Add(61)
-		if _, err := io.WriteString(c, "a"); err != nil {
-			t.Fatal(err)
-		}
-		if want == 200 {
-			if _, err := io.WriteString(c, "b"); err != nil {
-				t.Fatal(err)
-			}
-		}
-		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil || resp.StatusCode != want {
-			t.Errorf("%s: %v, %v", header, resp, err)
-		}
 	}
 }
 

@@ -34,12 +34,13 @@ type place struct {
 
 	mu        sync.Mutex
 	stage     stage
-	common    bool   // it is in the room for all, not in one set apart
-	leave     func() // that room
-	strangers func() // if it is one of them
-	counted   func() // what its caller holds
-	till      time.Time
+	common    bool        // it is in the room for all, not in one set apart
+	leave     func()      // that room
+	strangers func()      // if it is one of them
+	counted   func()      // what its caller holds
+	most      int64       // bytes of a stranger's body; zero: there is no limit here
 	timer     *time.Timer // of a stranger's body
+	slow      bool        // its time is over
 	read      bool        // the body, to its end
 	over      bool
 }
@@ -147,19 +148,20 @@ func (p *place) estrange() error {
 		return p.refusal(full)
 	}
 	p.stage = stranger
-	if most, _ := p.limits(); p.body && most > 0 {
-		p.till = p.room.Now().Add(most)
+	var most time.Duration
+	if most, p.most = p.limits(); p.body && most > 0 {
 		p.timer = time.AfterFunc(most, p.late)
 	}
 	return nil
 }
 
-// late ends the body of a stranger who sends nothing.
+// late ends the body of a stranger whose time is over before all of it came. Once it was read,
+// nothing more is read, and a cut would only cancel the request.
 func (p *place) late() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.stage == stranger && !p.over {
-		p.till = time.Unix(1, 0)
+	if p.stage == stranger && !p.over && !p.read {
+		p.slow = true
 		p.cut()
 	}
 }
@@ -192,7 +194,7 @@ func (p *place) into(a Apart) bool {
 	return full == nil
 }
 
-// limits are the time and the bytes of a stranger's body; zero bytes: there is no limit here.
+// limits are the time of a stranger's body and its most bytes.
 func (p *place) limits() (time.Duration, int64) {
 	for _, a := range p.room.Apart {
 		if !a.Own && a.Time > 0 && a.Is(p.req) {
@@ -250,11 +252,10 @@ func (s *stranded) Read(b []byte) (int, error) {
 		return n, err
 	}
 	s.got += int64(n)
-	_, most := s.p.limits()
 	switch {
-	case !s.p.till.IsZero() && !s.p.room.Now().Before(s.p.till) && (err == nil || !errors.Is(err, io.EOF)):
+	case s.p.slow && !errors.Is(err, io.EOF):
 		err = errSlow
-	case most > 0 && s.got > most:
+	case s.p.most > 0 && s.got > s.p.most:
 		err = errLong
 	default:
 		return n, err

@@ -2,12 +2,15 @@ package held
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"yardmaster/internal/proof/patience"
@@ -166,5 +169,87 @@ func TestDoorsOfTheirOwn(t *testing.T) {
 	patience.Receive(t, "a body that is read", s.holding)
 	if got := status(c); got != 400 {
 		t.Errorf("a body that does not come: %d", got)
+	}
+}
+
+// drip is a body of which each of so many bytes takes 25 seconds.
+type drip struct{ left int }
+
+// Read implements io.Reader.
+func (d *drip) Read(b []byte) (int, error) {
+	if d.left == 0 {
+		return 0, io.EOF
+	}
+	time.Sleep(25 * time.Second)
+	d.left--
+	b[0] = 'a'
+	return 1, nil
+}
+
+// answer is an answer that counts how often the waiting for a body is ended.
+type answer struct {
+	*httptest.ResponseRecorder
+	cuts int
+}
+
+// SetReadDeadline is what http.ResponseController calls.
+func (a *answer) SetReadDeadline(time.Time) error {
+	a.cuts++
+	return nil
+}
+
+// alone carries out one request without a server, and tells how often its body was cut off.
+func alone(room *Room, r *http.Request, serve http.HandlerFunc) (cuts int) {
+	room.Limits = Limits{10, 10}
+	room.Address = func(*http.Request) string { return "192.0.2.1" }
+	room.Shows = func(*http.Request) bool { return false }
+	a := &answer{ResponseRecorder: httptest.NewRecorder()}
+	room.Handler(serve).ServeHTTP(a, r)
+	return a.cuts
+}
+
+// TestStrangersHaveTime: the body of a stranger that comes byte by byte breaks off when its
+// time is over, and that of somebody whose credential was verified does not.
+func TestStrangersHaveTime(t *testing.T) {
+	t.Parallel()
+	for verified, want := range map[bool]error{false: errSlow, true: nil} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			alone(&Room{StrangersTime: time.Minute}, httptest.NewRequest("POST", "/", &drip{left: 4}), func(_ http.ResponseWriter, r *http.Request) {
+				if verified {
+					if err := Known(r.Context(), "", nil); err != nil {
+						t.Error(err)
+					}
+				}
+				got, err := io.ReadAll(r.Body)
+				if !errors.Is(err, want) || (len(got) == 4) != verified {
+					t.Errorf("verified %v: %d bytes after %s, %v", verified, len(got), time.Since(began), err)
+				}
+			})
+		})
+	}
+}
+
+// TestReadBodyIsNotCut: when the time of a stranger is over, a body is cut off that was not read
+// to its end. One that was read is not, which would cancel its request.
+func TestReadBodyIsNotCut(t *testing.T) {
+	t.Parallel()
+	for _, read := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r := httptest.NewRequest("POST", "/", strings.NewReader("a"))
+			before := -1
+			cuts := alone(&Room{StrangersTime: time.Minute}, r, func(w http.ResponseWriter, r *http.Request) {
+				if read {
+					if _, err := io.ReadAll(r.Body); err != nil {
+						t.Error(err)
+					}
+				}
+				time.Sleep(time.Hour)
+				before = w.(*answer).cuts
+			})
+			if (before == 0) != read || (cuts == 0) != read {
+				t.Errorf("read %v: the body was cut off %d times, and %d in all", read, before, cuts)
+			}
+		})
 	}
 }

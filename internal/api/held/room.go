@@ -21,10 +21,9 @@ type Room struct {
 	// Shows tells whether a request shows what may be a credential. It is looked up before the
 	// request counts as a stranger's, but nothing is read and waited for.
 	Shows func(*http.Request) bool
-	// StrangersTime is how long the body of a stranger may take in all, by Now. A body beyond
-	// it breaks off.
+	// StrangersTime is how long the body of a stranger may take in all. A body beyond it breaks
+	// off.
 	StrangersTime time.Duration
-	Now           func() time.Time
 	// Address is the address that a request comes from, past trusted proxies.
 	Address func(*http.Request) string
 	// Refuse answers a request with a fault.
