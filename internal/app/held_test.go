@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -136,14 +137,40 @@ func TestPlaceOfAStreamIsFree(t *testing.T) {
 	})
 }
 
-// TestWaitsAreCountedAsStreams: a call that waits for news is held open as a stream is.
+// TestWaitsAreCountedAsStreams: whichever call may wait for news is held open as a stream is.
 func TestWaitsAreCountedAsStreams(t *testing.T) {
 	t.Parallel()
 	y := start(t, db.SQLite, "--most-streams", "1")
 	if !y.from("127.0.1.1").open(y.owner) {
 		t.Fatal("no stream")
 	}
-	tooManyOpen(t, y.from("127.0.1.2").get("/v1/tasks/0199d3a4-5b6c-7d8e-9f01-23456789abcd/events?wait_ms=25000", y.owner))
+	waiting := 0
+	for _, o := range y.parts.ops("test") {
+		in := o.Input()["wait_ms"]
+		if in == "" {
+			continue
+		}
+		waiting++
+		path := regexp.MustCompile(`{\w+}`).ReplaceAllString(o.Path, "0199d3a4-5b6c-7d8e-9f01-23456789abcd")
+		if in == "query" {
+			path += "?wait_ms=25000"
+		}
+		req, err := http.NewRequest(o.Method, "http://"+y.listens+path, strings.NewReader(`{"message": "Hello", "wait_ms": 25000}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+y.owner)
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := y.from("127.0.1.2").http.Do(req)
+		if err != nil {
+			t.Fatal(o.ID, err)
+		}
+		tooManyOpen(t, resp)
+		resp.Body.Close()
+	}
+	if waiting < 2 {
+		t.Errorf("%d capabilities wait", waiting)
+	}
 }
 
 // TestConnectionsLeaveRoom: idle connections, those that send next to nothing and those that

@@ -117,6 +117,9 @@ func define[I any](r Row) Op {
 // IsStream tells whether the op answers with server-sent events.
 func (o *Op) IsStream() bool { return o.stream != nil }
 
+// waits tells whether a call may wait for news, as its caller says: it is limited as streams are.
+func (o *Op) waits() bool { return o.in.byName["wait_ms"] != nil }
+
 // IsRaw tells whether another surface serves the calls of the row, see Raw.
 func (o *Op) IsRaw() bool { return o.raw != nil }
 

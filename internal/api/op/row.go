@@ -28,7 +28,6 @@ type Row struct {
 	NoStore bool      // the answer holds a one-time secret
 	Resume  bool      // of streams: a caller may send the id of its last frame
 	Events  []Event   // of streams: the frames
-	Waits   bool      // a call may wait for news: it is limited as streams are
 	Holder  *Holder   // of public rows: the credential that they check themselves
 	// Body and Lines are for the document, of rows that answer a Reply: a value of
 	// the type of its JSON body, or of the type of each of its lines.

@@ -31,7 +31,7 @@ func (s *Service) Ops() []op.Op {
 			Summary: "Every try of a task, oldest first",
 			Doc: "One row for each time a box took the task, with how it ended. The failure kind is read anew from what the box said, so an " +
 				"old try may name a better kind than the task did then."}, s.attempts),
-		op.New(op.Row{ID: "task.run_events", Method: "GET", Path: "/v1/tasks/{id}/events", Group: group, Rule: read, Waits: true,
+		op.New(op.Row{ID: "task.run_events", Method: "GET", Path: "/v1/tasks/{id}/events", Group: group, Rule: read,
 			Summary: "The timeline of a task's run; can wait for news",
 			Doc: "Events after since_seq, in order. A task that no box has started answers run_id null and no events. With wait_ms the call " +
 				"waits for the first new event and answers an empty page if none comes; send the same since_seq again. A run that has ended answers " +
