@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"yardmaster/internal/api/held"
 	"yardmaster/internal/api/op"
@@ -39,6 +40,9 @@ func (a *App) mostOpen() op.Open {
 // inbound begins the paths of deliveries, which are signed and present no credential.
 const inbound = "/v1/inbound/"
 
+// deliveryTime is the longest that the body of a delivery may take.
+const deliveryTime = 30 * time.Second
+
 // boxes is the room of boxes and of what runs on them.
 const boxes = "boxes"
 
@@ -57,7 +61,7 @@ func (a *App) setApart(all int) []held.Apart {
 			return r.URL.Path == "/healthz" || r.URL.Path == "/readyz"
 		}},
 		{Name: boxes, Most: max(all/8, 1), Own: true},
-		{Name: "deliveries", Most: max(all/16, 1), Is: func(r *http.Request) bool {
+		{Name: "deliveries", Most: max(all/16, 1), Time: min(a.cfg.BodyTime, deliveryTime), Is: func(r *http.Request) bool {
 			return strings.HasPrefix(r.URL.Path, inbound)
 		}},
 		{Name: "sign-in", Most: signIn, PerAddress: max(signIn/4, min(signIn/2, 6), 1), Time: a.cfg.BodyTime / 6, Body: signInBody,

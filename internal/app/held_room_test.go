@@ -19,6 +19,13 @@ import (
 // to it: 100 when it reads the body.
 func (y *yard) begin(from, path string, header ...string) *http.Response {
 	y.t.Helper()
+	_, resp := y.beginLong(from, path, 1000, header...)
+	return resp
+}
+
+// beginLong is begin for a body of a length, which may be sent on the connection.
+func (y *yard) beginLong(from, path string, length int, header ...string) (net.Conn, *http.Response) {
+	y.t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	c, err := d.DialContext(y.t.Context(), "tcp", y.listens)
 	if err != nil {
@@ -29,12 +36,13 @@ func (y *yard) begin(from, path string, header ...string) *http.Response {
 	if err := c.SetReadDeadline(late); err != nil {
 		y.t.Fatal(err)
 	}
-	fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: y\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n%s\r\n\r\n", path, strings.Join(header, "\r\n"))
+	fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: y\r\nExpect: 100-continue\r\nContent-Length: %d\r\n%s\r\n\r\n",
+		path, length, strings.Join(header, "\r\n"))
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
 		y.t.Fatalf("%s: %v", path, err)
 	}
-	return resp
+	return c, resp
 }
 
 // TestPushesAreCounted: pushes that do not end count for their credential and their account,

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -130,6 +131,54 @@ func TestWaitingIsNotSlow(t *testing.T) {
 			y.insist("GET", "/v1/tasks/"+made.TaskID+"/events?wait_ms=4000", "", 200)
 			y.insist("POST", "/v1/tasks", `{"repo": "acme/web", "title": "the news", "problem": "p"}`, 202)
 		}
+	}
+}
+
+// TestLargeDeliveriesAreCutOff: senders who forge large deliveries and keep sending, slowly, have
+// the places for them until they are cut off, and no longer.
+func TestLargeDeliveriesAreCutOff(t *testing.T) {
+	t.Parallel()
+	const given = 4 * time.Second
+	kept := []string{"--data", t.TempDir(), "--database", dbtest.DSN(t, db.SQLite)}
+	f := connectTo(t, boot(t, db.SQLite, kept...))
+	f.stop()
+	y := f.again(db.SQLite, append(kept, "--body-timeout", given.String()))
+	web, err := url.Parse(f.gh.Web)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deliver := func(from string) (net.Conn, *http.Response) {
+		return y.beginLong(from, "/v1/inbound/github", 25<<20, "Content-Type: application/json",
+			fmt.Sprint("X-GitHub-Hook-Installation-Target-ID: ", f.app.ID), "X-GitHub-Enterprise-Host: "+web.Host)
+	}
+	var senders sync.WaitGroup
+	defer senders.Wait()
+	began := time.Now()
+	for i := range 8 {
+		c, resp := deliver(fmt.Sprintf("127.0.6.%d", 1+i%2))
+		if resp.StatusCode != 100 {
+			t.Fatalf("the large delivery %d is not read: %d", i, resp.StatusCode)
+		}
+		senders.Go(func() {
+			tick := time.NewTicker(50 * time.Millisecond) // the pace of the attack
+			defer tick.Stop()
+			for range tick.C {
+				if _, err := c.Write(make([]byte, 8<<10)); err != nil {
+					return
+				}
+			}
+		})
+	}
+	if _, resp := deliver("127.0.6.3"); time.Since(began) < given {
+		tooManyOpen(t, resp)
+	}
+	patience.Until(t, "a place for a large delivery", func() bool {
+		c, resp := deliver("127.0.6.3")
+		c.Close()
+		return resp.StatusCode == 100
+	})
+	if took := time.Since(began); took < given {
+		t.Errorf("a place was given away after %s", took)
 	}
 }
 

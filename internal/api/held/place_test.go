@@ -215,7 +215,8 @@ func TestStrangersHaveTime(t *testing.T) {
 	for verified, want := range map[bool]error{false: errSlow, true: nil} {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
-			alone(&Room{StrangersTime: time.Minute}, httptest.NewRequest("POST", "/", &drip{left: 4}), func(_ http.ResponseWriter, r *http.Request) {
+			r := httptest.NewRequest("POST", "/", &drip{left: 4})
+			alone(&Room{StrangersTime: time.Minute}, r, func(_ http.ResponseWriter, r *http.Request) {
 				if verified {
 					if err := Known(r.Context(), "", nil); err != nil {
 						t.Error(err)

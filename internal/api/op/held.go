@@ -58,6 +58,15 @@ func (p *Pipeline) HoldFor(ctx context.Context, c *Call, who *Caller) (leave fun
 	return leave, err
 }
 
+// HoldBody counts a call of a Raw op, before its body is read, among those of a kind of one
+// address and in all, until leave. It fails with fault.Unavailable, at once.
+func (p *Pipeline) HoldBody(c *Call, kind string, ofAddress, ofServer int) (leave func(), err error) {
+	var all quotas
+	all.most(kind+" of this address", limit.Site(c.Request.IP).String(), ofAddress)
+	all.most(kind+" of this server", "all", ofServer)
+	return p.take(all)
+}
+
 // hold counts a call among those that its caller holds open, until leave. It fails with
 // fault.Unavailable, at once.
 func (p *Pipeline) hold(ctx context.Context, c *Call, who Caller) (leave func(), err error) {

@@ -38,14 +38,13 @@ const (
 
 // Limits of a delivery. GitHub sends none larger than 25 MB (Webhook events and
 // payloads, payload cap). A server reads largeAtOnce bodies above large at a time, of them
-// largeOfOne of one address, each for largeTime at most: it knows only at their end whether
-// they are signed.
+// largeOfOne of one address: it knows only at their end whether they are signed. How long a
+// sender may take is for the server to limit.
 const (
 	maxBody     = 25 << 20
 	large       = 1 << 20
 	largeAtOnce = 8
 	largeOfOne  = 4
-	largeTime   = 30 * time.Second
 )
 
 // Receiver applies what a host tells. It is called outside of a transaction, and
@@ -66,16 +65,13 @@ type Needs struct {
 }
 
 // Service receives deliveries, applies them, and looks for what was not delivered.
-type Service struct {
-	Needs
-	larges op.Pool
-}
+type Service struct{ Needs }
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	n.Keep = cmp.Or(n.Keep, kept)
-	return &Service{Needs: n, larges: op.Pool{Most: largeAtOnce, Share: largeOfOne, Time: largeTime, Now: n.Clock}}
+	return &Service{n}
 }
 
 // Receipt answers a delivery.
@@ -84,10 +80,7 @@ type Receipt struct {
 	Kind string   `json:"kind" enum:"ack,noop" example:"ack" doc:"ack: it is stored, and will be applied; noop: it was received before"`
 }
 
-var (
-	errForged = fault.New(fault.Unauthenticated, "bad-signature", "The delivery is not signed with the secret of this server's App.")
-	errBusy   = fault.New(fault.Unavailable, "busy", "The server is reading other large deliveries. Send it again.").After(10 * time.Second)
-)
+var errForged = fault.New(fault.Unauthenticated, "bad-signature", "The delivery is not signed with the secret of this server's App.")
 
 // receive stores a delivery. A delivery that is signed is not counted, and passes whatever
 // its address has sent before: a host sends all of its deliveries from few addresses. One
@@ -104,9 +97,9 @@ func (s *Service) receive(ctx context.Context, p *op.Pipeline, c *op.Call) op.An
 		return refuse(errForged.Because(err))
 	}
 	if c.Length < 0 || c.Length > large {
-		leave, ok := s.larges.Read(c)
-		if !ok {
-			return p.Refuse(c, errBusy)
+		leave, err := p.HoldBody(c, "large deliveries", largeOfOne, largeAtOnce)
+		if err != nil {
+			return p.Refuse(c, err)
 		}
 		defer leave()
 	}

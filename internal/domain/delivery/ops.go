@@ -18,7 +18,7 @@ func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.Raw(op.Row{
 			ID: "inbound.github", Method: "POST", Path: "/v1/inbound/github", Group: group, Rule: policy.Public(), MaxBody: maxBody,
-			Refuses: []op.Refusal{{Status: 401, Slug: "bad-signature"}, {Status: 503, Slug: "busy"}},
+			Refuses: []op.Refusal{{Status: 401, Slug: "bad-signature"}},
 			Takes:   Payload{}, Body: Receipt{},
 			Summary: "GitHub delivers an event of the App",
 			Doc: "Signed with the App's webhook secret (X-Hub-Signature-256). The delivery is stored before it is answered and applied " +

@@ -169,7 +169,7 @@ var meanings = map[string]string{
 	"action-link-expired":   "The link has expired. The pull request shows what is asked now.",
 	"already_redeemed":      "The link was used already.",
 	"bad-signature":         "The delivery is not signed with the secret of this server's App.",
-	"busy":                  "The server is reading other large deliveries. The code host may send it again.",
+	"busy":                  "Other deliveries of the source are being worked at. Send it again.",
 	"code-host-unavailable": "The code host does not answer. Try again later.",
 	"finding_closed":        "The finding is settled already.",
 	"goal-board-unreadable": "The board of goals cannot be read: none is configured, or its code host does not answer; reason says which.",
