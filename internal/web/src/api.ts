@@ -16,6 +16,10 @@ export class Problem extends Error {
   of(field: string): string[] {
     return this.body.errors?.[field] ?? [];
   }
+  // later says that the server has done nothing for now, and asks to be called again.
+  get later(): boolean {
+    return this.status === 429 || (this.status === 503 && this.slug === "too-many-open");
+  }
   get reason(): string {
     return String(this.body.reason ?? "");
   }

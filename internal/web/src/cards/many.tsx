@@ -44,7 +44,7 @@ async function patient(call: Call<any, Answer>, input: object): Promise<Answer> 
     try {
       return await call(input, { key });
     } catch (e) {
-      if (!(e instanceof Problem) || e.status !== 429) throw e;
+      if (!(e instanceof Problem) || !e.later) throw e;
       await new Promise((go) => setTimeout(go, 1000 * Math.max(1, e.after)));
     }
   }

@@ -28,7 +28,7 @@ export function useIntent<In, Out>(call: Call<In, Out>) {
       return out;
     } catch (e) {
       if (settled(e)) sent.current.key = "";
-      if (e instanceof Problem && e.status === 429) setWait(Math.max(1, e.after));
+      if (e instanceof Problem && e.later) setWait(Math.max(1, e.after));
       throw e;
     } finally {
       setBusy(false);

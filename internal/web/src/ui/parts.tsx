@@ -100,7 +100,7 @@ export function Coming(p: { of: { error: { value: unknown }; load: () => Promise
 // Trouble shows a failure: what the server said of it, and the request to ask about.
 export function Trouble(p: { error: unknown; again?: () => void }) {
   const e = p.error,
-    after = e instanceof Problem && e.status === 429 ? Math.max(1, e.after) : 0,
+    after = e instanceof Problem && e.later ? Math.max(1, e.after) : 0,
     [left, setLeft] = useState(after),
     again = useRef(p.again);
   again.current = p.again;
