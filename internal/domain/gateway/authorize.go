@@ -46,23 +46,25 @@ func (s *Service) Authorize(ctx context.Context, token string, api llm.API, _ st
 	s.mu.Lock()
 	g, ok := s.grants[at]
 	s.mu.Unlock()
-	if ok && now.Before(g.until) {
-		return g.Grant, s.let(ctx, g.Grant)
+	if !ok || !now.Before(g.until) {
+		fresh, err := s.authorize(ctx, token, api)
+		if err != nil {
+			return llm.Grant{}, err
+		}
+		g = grant{fresh, now.Add(grantTime)}
+		s.keep(at, g)
 	}
-	fresh, err := s.authorize(ctx, token, api)
-	if err == nil {
-		err = s.let(ctx, fresh)
-	}
-	if err != nil {
-		return llm.Grant{}, err
-	}
+	return g.Grant, s.let(ctx, g.Grant)
+}
+
+// keep keeps a grant in memory.
+func (s *Service) keep(at grantKey, g grant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.grants == nil || len(s.grants) >= maxGrants {
 		s.grants = map[grantKey]grant{}
 	}
-	s.grants[at] = grant{fresh, now.Add(grantTime)}
-	return fresh, nil
+	s.grants[at] = g
 }
 
 // let puts the account and the session into the record of the request, and counts it.

@@ -230,6 +230,30 @@ func TestAuthorize(t *testing.T) {
 	})
 }
 
+// refusing is a Counts that has no room.
+type refusing struct{}
+
+// Hold implements Counts.
+func (refusing) Hold(context.Context, string, string) error { return op.TooMuchOpen("full") }
+
+// TestRefusedIsLookedUpOnce: a call that is refused for its number does not look its token up
+// again before the grant is old.
+func TestRefusedIsLookedUpOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, f *fixture) {
+		f.addKey(`{"provider":"scripted"}`)
+		f.Counts = refusing{}
+		for range 2 {
+			if _, err := f.Authorize(t.Context(), "tok", llm.Chat, "m"); fault.From(err).Slug != op.SlugOpen {
+				t.Errorf("refused with %v", err)
+			}
+			f.mu.Lock()
+			f.attempt = nil // which a look-up would find
+			f.mu.Unlock()
+		}
+	})
+}
+
 // TestProviderRefusesTheKey has a real upstream that does not accept the key.
 func TestProviderRefusesTheKey(t *testing.T) {
 	t.Parallel()
