@@ -18,6 +18,7 @@ import (
 	"yardmaster/internal/domain/signin"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
+	"yardmaster/internal/observe"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/rlimit"
 )
@@ -141,6 +142,7 @@ func (a *App) refuseRequest(w http.ResponseWriter, req *http.Request, f *fault.E
 	answer := (&op.Pipeline{BaseURL: a.base}).Refuse(&op.Call{
 		Path: req.URL.Path, Request: op.Request{ID: rest.Name(w.Header(), req), IP: rest.Address(req, a.cfg.Proxies)},
 	}, f)
+	observe.Of(req.Context()).Slug = f.Slug
 	for name, value := range refusalHeader(answer) {
 		w.Header()[name] = value
 	}

@@ -6,11 +6,15 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"yardmaster/internal/api/op"
+	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/signin"
+	"yardmaster/internal/observe"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/patience"
 )
@@ -147,5 +151,16 @@ func TestSignInBesideTricklers(t *testing.T) {
 	defer resp.Body.Close()
 	if body, _ := io.ReadAll(resp.Body); resp.StatusCode == 503 {
 		t.Errorf("sign-in: %s", body)
+	}
+}
+
+// TestRefusedRequestIsRecorded: the record of a request that finds no room says why.
+func TestRefusedRequestIsRecorded(t *testing.T) {
+	t.Parallel()
+	var record observe.Request
+	r := httptest.NewRequestWithContext(observe.With(t.Context(), &record), "GET", "/v1/tasks", nil)
+	(&App{cfg: &config.Config{}}).refuseRequest(httptest.NewRecorder(), r, op.TooMuchOpen("full"))
+	if record.Slug != op.SlugOpen {
+		t.Errorf("recorded as %q", record.Slug)
 	}
 }

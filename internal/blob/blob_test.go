@@ -3,6 +3,7 @@ package blob_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	"yardmaster/internal/blob"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/observe"
 	"yardmaster/internal/seal"
 )
 
@@ -344,6 +347,31 @@ func TestFolderAddressEnds(t *testing.T) {
 	later := strings.Replace(address, "expires=", "expires=9", 1)
 	if status, _, _ := call(t, "GET", later, "", nil); status != 403 {
 		t.Errorf("prolonged: %d", status)
+	}
+}
+
+// Who is refused when an address was found good hears why and when to try again, and so does
+// the record of the request.
+func TestRefusalIsPassedOn(t *testing.T) {
+	t.Parallel()
+	f, _ := folder(t)
+	address, err := f.PresignGet(t.Context(), key, "x", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Signed = func(context.Context) error {
+		return fault.New(fault.Unavailable, "full", "Full up.").After(6500 * time.Millisecond)
+	}
+	var record observe.Request
+	w := httptest.NewRecorder()
+	f.ServeHTTP(w, httptest.NewRequestWithContext(observe.With(t.Context(), &record), "GET", address, nil))
+	var p struct {
+		Type, Detail string
+		RetryAfter   int `json:"retry_after"`
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Code != 503 || w.Header().Get("Retry-After") != "7" ||
+		p.RetryAfter != 7 || !strings.HasSuffix(p.Type, "/full") || p.Detail != "Full up." || record.Slug != "full" {
+		t.Errorf("%d, %v, %s, recorded as %q", w.Code, w.Header(), w.Body, record.Slug)
 	}
 }
 

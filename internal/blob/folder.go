@@ -30,7 +30,7 @@ type Folder struct {
 	now  func() time.Time
 
 	// Signed is told of each request whose address is signed, before its body is read; what it
-	// fails for is answered 503. Nil: nobody is told.
+	// fails with is answered. Nil: nobody is told.
 	Signed func(context.Context) error
 }
 

@@ -4,22 +4,26 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 
+	"yardmaster/internal/fault"
+	"yardmaster/internal/observe"
 	"yardmaster/internal/seal"
 )
 
 // problem is the body of a refusal (RFC 9457).
 type problem struct {
-	Type      string `json:"type"`
-	Title     string `json:"title"`
-	Status    int    `json:"status"`
-	Detail    string `json:"detail"`
-	Instance  string `json:"instance"`
-	RequestID string `json:"request_id,omitempty"`
+	Type       string `json:"type"`
+	Title      string `json:"title"`
+	Status     int    `json:"status"`
+	Detail     string `json:"detail"`
+	Instance   string `json:"instance"`
+	RequestID  string `json:"request_id,omitempty"`
+	RetryAfter int    `json:"retry_after,omitempty"` // seconds
 }
 
 // ServeHTTP serves the addresses that the folder has signed. The address is the whole
@@ -39,25 +43,26 @@ func (f *Folder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if method != http.MethodGet && method != http.MethodPut {
 		h.Set("Allow", "GET, HEAD, PUT")
-		f.refuse(w, r, http.StatusMethodNotAllowed, "method-not-allowed", "An object is read by GET and stored by PUT.")
+		f.refuse(w, r, fault.New(fault.MethodNotAllowed, "", "An object is read by GET and stored by PUT."))
 		return
 	}
 	key := strings.TrimPrefix(r.URL.Path, Path)
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil || checkKey(key) != nil || !f.signed(method, key, q) {
-		f.refuse(w, r, http.StatusForbidden, "bad-signature", "This is no address of ours, or a part of it is missing.")
+		f.refuse(w, r, fault.New(fault.Forbidden, "bad-signature", "This is no address of ours, or a part of it is missing."))
 		return
 	}
 	expires, err := strconv.ParseInt(q.Get(paramExpires), 10, 64)
 	if err != nil || f.now().Unix() >= expires {
-		f.refuse(w, r, http.StatusForbidden, "address-expired", "This address has expired. Ask for a new one.")
+		f.refuse(w, r, fault.New(fault.Forbidden, "address-expired", "This address has expired. Ask for a new one."))
 		return
 	}
-	if f.Signed != nil && f.Signed(r.Context()) != nil {
-		h.Set("Retry-After", "5")
-		h.Set("Connection", "close")
-		f.refuse(w, r, http.StatusServiceUnavailable, "too-many-open", "The server has as many open requests as it may have. Try again.")
-		return
+	if f.Signed != nil {
+		if err := f.Signed(r.Context()); err != nil {
+			h.Set("Connection", "close")
+			f.refuse(w, r, err)
+			return
+		}
 	}
 	if method == http.MethodPut {
 		f.take(w, r, key, q)
@@ -78,10 +83,10 @@ func (f *Folder) give(w http.ResponseWriter, r *http.Request, key, name string) 
 	o, i, err := f.open(key)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		f.refuse(w, r, http.StatusNotFound, "not-found", "There is no such object.")
+		f.refuse(w, r, fault.Missing("object"))
 		return
 	case err != nil:
-		f.refuse(w, r, http.StatusInternalServerError, "internal", "The object could not be read.")
+		f.refuse(w, r, err)
 		return
 	}
 	defer o.Close()
@@ -93,34 +98,41 @@ func (f *Folder) give(w http.ResponseWriter, r *http.Request, key, name string) 
 func (f *Folder) take(w http.ResponseWriter, r *http.Request, key string, q url.Values) {
 	size, err := strconv.ParseInt(q.Get(paramSize), 10, 64)
 	if err != nil || r.ContentLength != size {
-		f.refuse(w, r, http.StatusForbidden, "other-upload", "The address is for an upload of "+q.Get(paramSize)+" bytes.")
+		f.refuse(w, r, fault.New(fault.Forbidden, "other-upload", "The address is for an upload of "+q.Get(paramSize)+" bytes."))
 		return
 	}
 	if r.Header.Get("Content-Type") != q.Get(paramType) {
-		f.refuse(w, r, http.StatusForbidden, "other-upload", "The address is for an upload of the type "+q.Get(paramType)+".")
+		f.refuse(w, r, fault.New(fault.Forbidden, "other-upload", "The address is for an upload of the type "+q.Get(paramType)+"."))
 		return
 	}
 	switch err := f.Put(r.Context(), key, r.Body, size, q.Get(paramType)); {
 	case errors.Is(err, ErrSize):
-		f.refuse(w, r, http.StatusBadRequest, "invalid", "The upload was cut short.")
+		f.refuse(w, r, fault.New(fault.Invalid, "", "The upload was cut short."))
 	case err != nil:
-		f.refuse(w, r, http.StatusInternalServerError, "internal", "The object could not be stored.")
+		f.refuse(w, r, err)
 	default:
 		w.Header().Set("Content-Length", "0")
 		w.WriteHeader(http.StatusOK)
 	}
 }
 
-func (f *Folder) refuse(w http.ResponseWriter, r *http.Request, status int, slug, detail string) {
+func (f *Folder) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	e := fault.From(err)
+	record := observe.Of(r.Context())
+	record.Slug, record.Cause = e.Slug, err
+	after := int(math.Ceil(e.RetryAfter.Seconds()))
+	if after > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(after))
+	}
 	// The query is left out: it holds the signature.
 	body, err := json.Marshal(problem{
-		Type: f.base + "/problems/" + slug, Title: http.StatusText(status), Status: status, Detail: detail,
-		Instance: r.URL.Path, RequestID: w.Header().Get("X-Request-Id"),
+		Type: f.base + "/problems/" + e.Slug, Title: e.Kind.Title(), Status: e.Kind.Status(), Detail: e.Detail,
+		Instance: r.URL.Path, RequestID: w.Header().Get("X-Request-Id"), RetryAfter: after,
 	})
 	if err != nil {
-		panic(err) // strings and a number always encode
+		panic(err) // strings and numbers always encode
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(status)
+	w.WriteHeader(e.Kind.Status())
 	_, _ = w.Write(body) // nobody is left to tell
 }

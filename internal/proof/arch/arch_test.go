@@ -30,7 +30,7 @@ var edges = map[string]string{
 	"money":               "",
 	"durable":             "",
 	"seal":                "durable",
-	"blob":                "durable seal",
+	"blob":                "durable fault observe seal",
 	"protocol":            "",
 	"config":              "dial",
 	"client":              "client/inert lazy terminal",
