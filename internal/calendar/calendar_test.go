@@ -151,14 +151,20 @@ func TestNoStride(t *testing.T) {
 	t.Parallel()
 	for text, good := range map[string]bool{
 		"0-0/99999999999 * * * *": false, "*/99999999999 * * * *": false, "*/99999999999999999999999 * * * *": false,
-		"0-0/1 * * * *": false,
-		"0 0/24 * * *":  false, "*/60 * * * *": false, "0 0 */32 * *": false, "0 0 1 */13 *": false, "0 0 * * */8": false,
+		"0-0/1 * * * *": true, "5-5/1 * * * *": true, "59/1 * * * *": true, "5-5/2 * * * *": false,
+		"50/30 * * * *": false, "50/9 * * * *": true, "50/10 * * * *": false, "*/59 */23 */30 */11 */6": true,
+		"0 0 */31 * *": false, "0 0 1 */12 *": false, "0 0 * * */7": false, "0 0 * * MON-TUE/5": false, "0 0 * * MON-SAT/5": true,
+		"0 0 1 JAN/12 *": false, "1,50/30 * * * *": false, "*/x * * * *": false,
+		"0 0/24 * * *": false, "*/60 * * * *": false, "0 0 */32 * *": false, "0 0 1 */13 *": false, "0 0 * * */8": false,
 		"000000000000 * * * *": false, "0-000059 * * * *": false, "+1 * * * *": false, "1,2,5-9/5 * * * *": false, "*/+5 * * * *": false,
-		"*/59 */23 */31 */12 */6": true, "0-10/5 0 * * MON-FRI": true, "5/15 0 1,15 JAN *": true, "1,2,5-9/4 * * * *": true,
+		"0-10/5 0 * * MON-FRI": true, "5/15 0 1,15 JAN *": true, "1,2,5-9/4 * * * *": true,
 	} {
 		if _, err := ParseCron(text, time.UTC); (err == nil) != good {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+	if _, err := ReadCron("0 0 * * */7", time.UTC); err != nil {
+		t.Errorf("what was taken once is not read any more: %v", err)
 	}
 	for _, zone := range []string{"Factory", "factory", "SystemV/EST5", "posixrules", "localtime", "right/UTC", "../UTC"} {
 		if _, err := Zone(zone); err == nil {

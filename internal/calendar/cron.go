@@ -3,6 +3,7 @@ package calendar
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"strconv"
 	"strings"
 	"time"
@@ -29,8 +30,23 @@ const (
 
 var fields = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
 
-// ParseCron reads an expression. Its error continues the name of a field.
+// ParseCron reads an expression of a person, and refuses what says something else than it does.
+// Its error continues the name of a field.
 func ParseCron(text string, zone *time.Location) (Cron, error) {
+	c, err := ReadCron(text, zone)
+	if err != nil {
+		return c, err
+	}
+	for i, part := range strings.Fields(text) {
+		if err := single[i].misread(part); err != nil {
+			return Cron{}, fmt.Errorf("is no cron expression: its %s, %q: %w", single[i].name, part, err)
+		}
+	}
+	return c, nil
+}
+
+// ReadCron reads an expression that was taken once, when less was refused perhaps.
+func ReadCron(text string, zone *time.Location) (Cron, error) {
 	parts := strings.Fields(text)
 	if len(parts) != 5 || strings.ContainsAny(text, "@=?") {
 		return Cron{}, fmt.Errorf("must have five fields: minute, hour, day of the month, month and day of the week, without @, = and ?; it has %d",
@@ -38,11 +54,6 @@ func ParseCron(text string, zone *time.Location) (Cron, error) {
 	}
 	if parts[4] == "7" { // as crontab(5) has it
 		parts[4] = "0"
-	}
-	for i, of := range single {
-		if err := strides(parts[i], of.most); err != nil {
-			return Cron{}, fmt.Errorf("is no cron expression: its %s, %q: %w", of.name, parts[i], err)
-		}
 	}
 	s, err := fields.Parse(strings.Join(parts, " "))
 	if err != nil {
@@ -55,39 +66,42 @@ func ParseCron(text string, zone *time.Location) (Cron, error) {
 	return Cron{minutes: spec.Minute, hours: spec.Hour, days: spec.Dom, months: spec.Month, weekdays: spec.Dow, zone: zone}, nil
 }
 
-// single read the fields one by one, to find the one that is wrong.
-var single = []struct {
+// field is a field that is read by itself.
+type field struct {
 	name   string
 	parser cron.Parser
-	most   int // the greatest value of the field
-}{
-	{"minute", cron.NewParser(cron.Minute), 59}, {"hour", cron.NewParser(cron.Hour), 23},
-	{"day of the month", cron.NewParser(cron.Dom), 31}, {"month", cron.NewParser(cron.Month), 12},
-	{"day of the week", cron.NewParser(cron.Dow), 7},
+	values func(*cron.SpecSchedule) uint64
 }
 
-// strides refuses what the parser lets pass of a field: a number of more than two digits, and
-// a step that leads out of its range at once, which says something else than it does.
-func strides(field string, most int) error {
-	for item := range strings.SplitSeq(field, ",") {
+// single read the fields one by one, to find the one that is wrong.
+var single = []field{
+	{"minute", cron.NewParser(cron.Minute), func(s *cron.SpecSchedule) uint64 { return s.Minute }},
+	{"hour", cron.NewParser(cron.Hour), func(s *cron.SpecSchedule) uint64 { return s.Hour }},
+	{"day of the month", cron.NewParser(cron.Dom), func(s *cron.SpecSchedule) uint64 { return s.Dom }},
+	{"month", cron.NewParser(cron.Month), func(s *cron.SpecSchedule) uint64 { return s.Month }},
+	{"day of the week", cron.NewParser(cron.Dow), func(s *cron.SpecSchedule) uint64 { return s.Dow }},
+}
+
+// misread refuses what the parser takes for something else than it says: a number of more than
+// two digits, and a step that leads to no second value.
+func (f field) misread(text string) error {
+	for item := range strings.SplitSeq(text, ",") {
 		values, step, stepped := strings.Cut(item, "/")
-		from, to, ranged := strings.Cut(values, "-")
+		from, to, _ := strings.Cut(values, "-")
 		for _, number := range []string{from, to, step} {
-			if digits := strings.Trim(number, "0123456789"); digits == "" && len(number) > 2 || strings.ContainsAny(number, "+_") {
+			if other := strings.Trim(number, "0123456789"); other == "" && len(number) > 2 || strings.ContainsAny(number, "+_") {
 				return errors.New("has a number that is none of the field")
 			}
 		}
-		if !stepped {
+		if n, err := strconv.Atoi(step); !stepped || err == nil && n == 1 {
 			continue
 		}
-		n, err := strconv.Atoi(step)
-		if err != nil || n < 1 || n > most {
-			return fmt.Errorf("steps by %s, and must by 1 to %d", step, most)
+		s, err := f.parser.Parse(item)
+		if err != nil {
+			return err
 		}
-		first, bad := strconv.Atoi(from)
-		last, bad2 := strconv.Atoi(to)
-		if ranged && bad == nil && bad2 == nil && n > last-first {
-			return errors.New("steps out of its range at once")
+		if spec, ok := s.(*cron.SpecSchedule); ok && bits.OnesCount64(f.values(spec)&^star) == 1 {
+			return fmt.Errorf("steps by %s out of its range at once", step)
 		}
 	}
 	return nil

@@ -110,7 +110,7 @@ func (r row) expression() (calendar.Cron, error) {
 	if err != nil {
 		return calendar.Cron{}, err
 	}
-	return calendar.ParseCron(r.Cron, zone)
+	return calendar.ReadCron(r.Cron, zone)
 }
 
 // after is the first occurrence after an instant; nil without one.
