@@ -26,6 +26,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"yardmaster/internal/api/held"
 	"yardmaster/internal/api/limit"
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/blob"
@@ -95,6 +96,7 @@ type App struct {
 	listens     string // host and port
 	parts       parts
 	calls       *op.Pipeline // of what is served
+	conns       *held.Conns  // from when it serves
 	watching    watching
 	// stopping is true from when the process was asked to end.
 	stopping atomic.Bool

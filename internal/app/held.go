@@ -134,9 +134,6 @@ func (m modelCalls) Hold(ctx context.Context, session, account string) error {
 	return held.Known(ctx, boxes, func() (func(), error) { return m.a.calls.Hold("session:"+session, account) })
 }
 
-// conns counts the connections of the server.
-func (a *App) conns() *held.Conns { return held.NewConns(a.most(), a.cfg.Proxies, a.refusedConn()) }
-
 // refuseRequest answers a request with a fault, before anything else looks at it.
 func (a *App) refuseRequest(w http.ResponseWriter, req *http.Request, f *fault.Error) {
 	answer := (&op.Pipeline{BaseURL: a.base}).Refuse(&op.Call{

@@ -146,6 +146,7 @@ func (a *App) measure(m *telemetry.Metrics) {
 		}
 		return 0
 	})
+	of("yardmaster_connections", "Open connections of clients.", false, func() float64 { return float64(a.conns.Open()) })
 	of("yardmaster_bus_boxes", "Connections of boxes to the message bus.", false, func() float64 { return float64(a.bus.State().Boxes) })
 	messages := telemetry.Asked{Name: "yardmaster_bus_messages_total", Help: "Messages of the control plane on its bus.",
 		Labels: []string{"direction"}, Counter: true}

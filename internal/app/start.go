@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"yardmaster/internal/api/held"
 	"yardmaster/internal/api/rest"
 )
 
@@ -18,10 +19,10 @@ import (
 func (a *App) serve(ctx context.Context, listener net.Listener) error {
 	base, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelRequests()
-	conns := a.conns()
+	a.conns = held.NewConns(a.most(), a.cfg.Proxies, a.refusedConn())
 	server := &http.Server{
 		Handler:           rest.LimitBodyTime(a.cfg.BodyTime, a.handler()),
-		ConnContext:       conns.Context,
+		ConnContext:       a.conns.Context,
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ReadHeaderTimeout: a.cfg.HeaderTime,
 		IdleTimeout:       2 * time.Minute,
@@ -40,7 +41,7 @@ func (a *App) serve(ctx context.Context, listener net.Listener) error {
 		g.Go(func() error { return loop(running) })
 	}
 	g.Go(func() error {
-		if err := server.Serve(conns.Listener(listener)); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(a.conns.Listener(listener)); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
 		return nil

@@ -21,8 +21,10 @@ const refusing = 64
 const farewell = time.Second
 
 // Conns counts the connections of a server. A connection on which no request is being
-// answered is idle: when there are too many, the one that is idle for the longest time is
-// closed, so that idle connections keep nobody out. If none is idle, the new one is refused.
+// answered is idle. When there are too many, idle connections keep nobody out: of those that
+// have sent no request yet and those that have, whichever are more, the one that is idle for
+// the longest time is closed. When an address has too many, it is the one of all of its own
+// that is idle for the longest time. If none is idle, the new one is refused.
 // Safe for concurrent use.
 type Conns struct {
 	limits  Limits
@@ -36,7 +38,6 @@ type Conns struct {
 	// those that have.
 	fresh, used list.List
 	farewells   int
-	closed      int // idle ones that were closed for others
 }
 
 // visitor is an address with its connections.
@@ -152,7 +153,6 @@ func (c *Conns) makeRoom(e *list.Element, shut *[]*conn) bool {
 	}
 	idle := e.Value.(*conn)
 	idle.forget()
-	c.closed++
 	*shut = append(*shut, idle)
 	return true
 }

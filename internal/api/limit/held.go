@@ -41,10 +41,3 @@ func (h *Held) Take(all ...Quota) (leave func(), full *Quota) {
 		}
 	}, nil
 }
-
-// Count answers how many places of a bucket are taken.
-func (h *Held) Count(b Bucket) int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.counts[b]
-}
