@@ -84,12 +84,10 @@ var errForged = fault.New(fault.Unauthenticated, "bad-signature", "The delivery 
 
 // receive stores a delivery. A delivery that is signed is not counted, and passes whatever
 // its address has sent before: a host sends all of its deliveries from few addresses. One
-// that is refused is counted for its address and the App that it names. One that names no
-// App of this server is not read at all.
+// that is refused is counted for its address. One that names no App of this server is not
+// read at all.
 func (s *Service) receive(ctx context.Context, p *op.Pipeline, c *op.Call) op.Answer {
-	refuse := func(err error) op.Answer {
-		return p.RefuseFor(c, c.Header("X-GitHub-Hook-Installation-Target-ID"), err)
-	}
+	refuse := func(err error) op.Answer { return p.RefuseFor(c, err) }
 	if c.Refused != nil {
 		return refuse(c.Refused)
 	}

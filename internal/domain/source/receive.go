@@ -53,10 +53,10 @@ var (
 
 // receive takes a delivery. A delivery that is signed is counted for its source, and not
 // for its address, from which other customers' systems may send as well. One that is not
-// signed is counted for its address and the source together; it is answered the same whether
-// there is such a source or not.
+// signed is counted for its address; it is answered the same whether there is such a source
+// or not.
 func (s *Service) receive(ctx context.Context, p *op.Pipeline, c *op.Call) op.Answer {
-	refuse := func(err error) op.Answer { return p.RefuseFor(c, c.Param("sourceId"), err) }
+	refuse := func(err error) op.Answer { return p.RefuseFor(c, err) }
 	if c.Refused != nil {
 		return refuse(c.Refused)
 	}

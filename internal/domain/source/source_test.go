@@ -99,8 +99,8 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// Refused deliveries are counted for their address and source together, and what is signed
-// passes whatever its address has sent: customers of a vendor share its addresses.
+// Refused deliveries are counted for their address, and what is signed passes whatever its
+// address has sent: customers of a vendor share its addresses.
 func TestForgedShutNobodyOut(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
@@ -119,6 +119,9 @@ func TestForgedShutNobodyOut(t *testing.T) {
 			if got := send(source, ip, "x"); got.status != 429 {
 				t.Errorf("beyond the limit: %d", got.status)
 			}
+		}
+		if got := send(other.ID, "192.0.2.1", "x"); got.status != 429 {
+			t.Errorf("beyond the limit, for another source: %d", got.status)
 		}
 		if got := send(src.ID, "192.0.2.1", *src.Secret); got.status != 200 {
 			t.Errorf("signed, from the same address: %d %s", got.status, got.text)
