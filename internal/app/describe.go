@@ -121,7 +121,7 @@ A write under /v1 that shows no secret takes an Idempotency-Key, if it comes wit
 
 * 600 reads and 600 writes a minute of a credential, 120 writes a minute of a conversation, 1200 requests a minute of an address. The minute slides.
 * All of REST is one conversation of its credential; conversation_ref names one over MCP.
-* RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset describe the bucket that runs out first. A 429 carries Retry-After.
+* RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset describe the bucket that runs out first. A 429 carries Retry-After, as does a 503 ~too-many-open~.
 * A body may have 1 MiB where nothing else is said.`,
 	"~",
 	"`",

@@ -157,7 +157,7 @@ func headers() object {
 			op.ReadsPerCredential, op.WritesPerCredential, op.WritesPerConversation, op.PerAddress)),
 		"RateLimit-Remaining": h("integer", "How many of them are left."),
 		"RateLimit-Reset":     h("integer", "Seconds until a slot frees."),
-		"Retry-After":         h("integer", "Seconds until a slot frees, the same as RateLimit-Reset."),
+		"Retry-After":         h("integer", "Seconds until it is worth trying again."),
 		"WWW-Authenticate":    h("string", "The challenge, which may name the document that describes the resource (RFC 9728)."),
 		"Allow":               h("string", "The methods that the path takes."),
 		"ETag":                h("string", "Names this very text of the answer; If-None-Match takes it."),

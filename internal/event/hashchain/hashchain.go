@@ -104,11 +104,14 @@ func walkAll(r io.Reader, see func(account string, l Link)) ([]Span, error) {
 		if len(text) == 0 {
 			continue
 		}
-		var l Link
-		if err := json.Unmarshal(text, &l); err != nil {
+		var row struct {
+			Link
+			Withheld []string `json:"withheld"`
+		}
+		if err := json.Unmarshal(text, &row); err != nil {
 			return nil, &Break{Line: n, Why: "is not an audit row: " + err.Error()}
 		}
-		account := ""
+		l, account := row.Link, ""
 		if l.AccountID != nil {
 			account = *l.AccountID
 		}
@@ -118,15 +121,9 @@ func walkAll(r io.Reader, see func(account string, l Link)) ([]Span, error) {
 			walks[account] = w
 			order = append(order, account)
 		}
-		var part struct {
-			Withheld []string `json:"withheld"`
-		}
-		if err := json.Unmarshal(text, &part); err != nil {
-			return nil, &Break{n, l.ID, err.Error()}
-		}
 		got, err := Hash(text)
 		switch {
-		case len(part.Withheld) > 0:
+		case len(row.Withheld) > 0:
 			return nil, &Break{n, l.ID, "cannot be checked: something was withheld from whoever made the export. Somebody " +
 				"with write:members exports all of it"}
 		case err != nil:
