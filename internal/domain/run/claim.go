@@ -182,22 +182,19 @@ func (s *Service) claim(ctx context.Context, boxID string, c protocol.Claim) (st
 	return start, key, err
 }
 
-// begin makes the run of the task's next attempt. key is the key of the process
-// that claims it.
+// begin makes the run of the task's next attempt; nil if the box may not take the work now.
+// key is the key of the process that claims it.
 func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID, key string) (*protocol.Start, error) {
 	defer tx.About(t.AccountID)()
 	r := Row{ID: id.New(), AccountID: t.AccountID, TaskID: t.ID, RepoID: t.RepoID, BoxID: boxID, ClaimID: claimID, Template: t.Template}
+	right, ok, err := fleet.Holding(tx, boxID, t.AccountID)
+	if err != nil || !ok { // the box has just lost its right
+		return nil, err
+	}
 	if err := s.Tasks.MarkClaimed(tx, t, r.ID, boxID); err != nil {
 		return nil, err
 	}
 	r.Attempt = t.Attempt
-	right, ok, err := fleet.Holding(tx, boxID, t.AccountID)
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
-		return nil, fmt.Errorf("box %s may not take work of account %s", boxID, t.AccountID)
-	}
 	start, err := s.start(tx, t, &r)
 	if err != nil {
 		return nil, err

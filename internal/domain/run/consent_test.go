@@ -159,6 +159,29 @@ func TestWhatABoxIsGivenIsAskedAnew(t *testing.T) {
 	})
 }
 
+// TestNoClaimWithoutARight holds that a box that loses its right as it claims is answered as
+// one for which there is no work, and that the task stays where it is.
+func TestNoClaimWithoutARight(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, first *fixture) {
+		first.t = t
+		f, g := first, first.tenant()
+		made := f.create(task.KindWork)
+		f.write(func(tx *db.Tx) error {
+			row, _, err := task.Get(tx, f.account, made)
+			if err != nil {
+				return err
+			}
+			start, err := f.begin(tx, &row, g.boxes[0], "claim", "")
+			if start != nil || err != nil {
+				t.Errorf("it is given %+v, %v", start, err)
+			}
+			return nil
+		})
+		f.wantStatus(made, task.Pending)
+	})
+}
+
 func mustRow(t *testing.T, tx *db.Tx, box, run string) Row {
 	t.Helper()
 	r, err := selectOfBox.One(tx, box, run)
