@@ -167,6 +167,11 @@ type RunBoxes struct{}
 // sealed. It is empty until that process has connected.
 func (RunBoxes) SealKey(tx *db.Tx, boxID string) (string, error) { return box.SealKey(tx, boxID) }
 
+// DropMessages deletes the messages that wait for a box and are for runs of an account.
+func (RunBoxes) DropMessages(tx *db.Tx, boxID, accountID string) error {
+	return box.DropMessages(tx, boxID, accountID)
+}
+
 // FaultShown is what tx.Account may know of a fault of a box.
 func (RunBoxes) FaultShown(tx *db.Tx, boxID, why string) (string, error) {
 	return box.FaultShown(tx, boxID, why)

@@ -338,7 +338,7 @@ CREATE TABLE box_commands (
   kind       TEXT NOT NULL,
   payload    TEXT NOT NULL,
   created_at BIGINT NOT NULL
-);
+, account_id TEXT);
 CREATE INDEX box_commands_box ON box_commands (box_id, place);
 CREATE TABLE provider_keys (
   id               TEXT PRIMARY KEY,
@@ -1907,4 +1907,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (87, 230, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (88, 234, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (89, 235, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (90, 238, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (91, 245, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

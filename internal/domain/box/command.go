@@ -21,7 +21,8 @@ const (
 // Enqueue stores a command for a box, within tx. The box fetches it until the
 // box has confirmed it. A command without an id gets one; a command whose id is
 // stored already is not stored again. Of drains and resumes only the newest is
-// kept, and of rotations too. A revoked box gets no commands. Enqueue returns
+// kept, and of rotations too. A revoked box gets no commands. A message is for a run of
+// tx.Account, and is given to the box while the box may hold that. Enqueue returns
 // fault.TooLarge for a command over protocol.MaxMessage, and fault.Unavailable
 // for a message if 1,000 already wait for the box.
 func (s *Service) Enqueue(tx *db.Tx, boxID string, c protocol.Command) error {
@@ -35,8 +36,10 @@ func (s *Service) Enqueue(tx *db.Tx, boxID string, c protocol.Command) error {
 	case len(text) > protocol.MaxMessage:
 		return fault.Newf(fault.TooLarge, "", "A command is at most %d KiB.", protocol.MaxMessage>>10)
 	}
+	var account *string
 	switch c.Kind {
 	case protocol.CommandMessage:
+		account = &tx.Account
 		if n, err := countMessages.One(tx, boxID); err != nil {
 			return err
 		} else if n >= maxMessages {
@@ -56,7 +59,7 @@ func (s *Service) Enqueue(tx *db.Tx, boxID string, c protocol.Command) error {
 		}
 	}
 	if _, err := insertCommand.Exec(tx, insertCommandArgs{
-		ID: c.ID, BoxID: boxID, Place: id.New(), Kind: c.Kind, Payload: db.JSON[protocol.Command]{V: c},
+		ID: c.ID, BoxID: boxID, AccountID: account, Place: id.New(), Kind: c.Kind, Payload: db.JSON[protocol.Command]{V: c},
 		CreatedAt: tx.Now,
 	}); err != nil {
 		return err

@@ -235,7 +235,7 @@ func TestOwedCommandsComeInOrderUntilTheyAreDone(t *testing.T) {
 		m, other := f.join(), f.join()
 		enqueue := func(c protocol.Command) error {
 			t.Helper()
-			return f.DB.Write(t.Context(), func(tx *db.Tx) error { return f.Enqueue(tx, m.ID, c) })
+			return f.DB.Write(db.WithAccount(t.Context(), "acme"), func(tx *db.Tx) error { return f.Enqueue(tx, m.ID, c) })
 		}
 		must := func(err error) {
 			t.Helper()
@@ -304,7 +304,7 @@ func TestOwedCommandsComeInOrderUntilTheyAreDone(t *testing.T) {
 			{ID: "u1", Kind: protocol.CommandResume}, {ID: "d2", Kind: protocol.CommandDrain}} {
 			must(enqueue(c))
 		}
-		f.write(func(tx *db.Tx) error { _, err := dropMessages.Exec(tx, m.ID); return err })
+		f.write(func(tx *db.Tx) error { return DropMessages(tx, m.ID, "acme") })
 		if got := m.next(); fmt.Sprint(ids(got)) != "[r2 d2]" {
 			t.Errorf("of what the newest makes pointless the box is given %v", ids(got))
 		}
@@ -320,8 +320,6 @@ func TestOwedCommandsComeInOrderUntilTheyAreDone(t *testing.T) {
 		}
 	})
 }
-
-var dropMessages = db.S(`DELETE FROM box_commands WHERE box_id = $1 AND kind = 'run.message'`)
 
 var ageCommands = db.S(`UPDATE box_commands SET created_at = 0 WHERE box_id = $1`)
 

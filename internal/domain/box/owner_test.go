@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/domain/fleet"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/seed"
+	"yardmaster/internal/protocol"
 )
 
 func TestSetOwner(t *testing.T) {
@@ -147,6 +148,63 @@ func TestNobodyOwnsABoxUnasked(t *testing.T) {
 		f.want(200, "", "DELETE", home, nil, as("bob token")...)
 		if got := f.box(box); got.Owner.Target != Org {
 			t.Errorf("given back: %+v", got.Owner)
+		}
+	})
+}
+
+// TestMessagesEndWithTheRight holds that a message that waits for a box is not given to it
+// once the box may not take work of that account, whichever way that has ended.
+func TestMessagesEndWithTheRight(t *testing.T) {
+	t.Parallel()
+	onBoth(t, true, func(t *testing.T, f *fixture) {
+		f.write(func(tx *db.Tx) error { return seed.Member{Account: "rival", User: "ann"}.Add(tx) })
+		f.run()
+		m := f.join()
+		agreed := seed.Consent{BoxID: m.ID, AccountID: "rival", UserID: "ann", AgreedAt: new(int64(5))}
+		owner := "ann"
+		for how, end := range map[string]func(tx *db.Tx) error{
+			"the owner takes it back": func(tx *db.Tx) error {
+				return seed.Consent{BoxID: m.ID, AccountID: "rival", UserID: "ann"}.Add(tx)
+			},
+			"the account lets nobody in":   func(tx *db.Tx) error { _, err := seed.LetIn.Exec(tx, "rival", false); return err },
+			"the owner leaves the account": func(tx *db.Tx) error { _, err := seed.DropMember.Exec(tx, "rival", "ann"); return err },
+		} {
+			f.write(func(tx *db.Tx) error {
+				if _, err := seed.DropMember.Exec(tx, "rival", "ann"); err != nil {
+					return err
+				}
+				if _, err := seed.SetTarget.Exec(tx, m.ID, "user", &owner); err != nil {
+					return err
+				}
+				if _, err := seed.LetIn.Exec(tx, "rival", true); err != nil {
+					return err
+				}
+				return seed.Add(tx, seed.Member{Account: "rival", User: "ann"}, agreed)
+			})
+			ctx := db.WithAccount(t.Context(), "rival")
+			if err := f.DB.Write(ctx, func(tx *db.Tx) error {
+				return f.Enqueue(tx, m.ID, protocol.Command{Kind: protocol.CommandMessage, Run: "r", Text: "Go on."})
+			}); err != nil {
+				t.Fatal(err)
+			}
+			f.write(func(tx *db.Tx) error { return f.Enqueue(tx, m.ID, protocol.Command{ID: how, Kind: protocol.CommandHalt, Run: "r"}) })
+			if got := m.next().Commands; len(got) != 2 {
+				t.Fatalf("%s: with the right it is given %+v", how, got)
+			}
+			f.write(end)
+			if got := m.next().Commands; len(got) != 1 || got[0].ID != how {
+				t.Errorf("%s: it is given %+v", how, got)
+			}
+			m.done(how)
+			f.write(func(tx *db.Tx) error {
+				if r, err := standingOf(tx, m.ID); err != nil || r.Waiting {
+					t.Errorf("%s: something waits for it: %t, %v", how, r.Waiting, err)
+				}
+				return DropMessages(tx, m.ID, "rival")
+			})
+			if left := read(f, countOwed, m.ID); left != 0 {
+				t.Errorf("%s: %d are left", how, left)
+			}
 		}
 	})
 }

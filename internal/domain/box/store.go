@@ -84,6 +84,10 @@ type (
 	}
 )
 
+// given is the condition that the box b is given the command w: a message only while the box
+// may hold the run that it is for.
+const given = `(w.account_id IS NULL OR ` + fleet.MayHold + `)`
+
 var (
 	insertEnrollment = db.SWith[insertEnrollmentArgs](`INSERT INTO enrollments (id, account_id, hash, name, slots, labels, created_by,
 		created_at, expires_at)
@@ -167,21 +171,21 @@ var (
 	selectRevoked    = db.Q[revokedKey](`SELECT nkey, box_id, account, revoked_at FROM revoked_keys
 		WHERE revoked_at >= $1 AND ($2 = '' OR box_id = $2)`)
 
-	insertCommand = db.SWith[insertCommandArgs](`INSERT INTO box_commands (id, box_id, place, kind, payload, created_at) SELECT :id,
-		:box_id,
-		:place, :kind, :payload, CAST(:created_at AS BIGINT)
+	insertCommand = db.SWith[insertCommandArgs](`INSERT INTO box_commands (id, box_id, account_id, place, kind, payload,
+		created_at) SELECT :id, :box_id, CAST(:account_id AS TEXT), :place, :kind, :payload, CAST(:created_at AS BIGINT)
 		WHERE EXISTS (SELECT 1 FROM boxes WHERE id = :box_id AND state <> 'revoked')
 		ON CONFLICT (id) DO NOTHING`)
-	selectCommands = db.Q[db.JSON[protocol.Command]](`SELECT payload FROM box_commands WHERE box_id = $1
-		ORDER BY CASE kind WHEN 'run.halt' THEN 0 ELSE 1 END, place LIMIT $2`)
+	selectCommands = db.Q[db.JSON[protocol.Command]](`SELECT w.payload FROM box_commands w JOIN boxes b ON b.id = w.box_id
+		WHERE w.box_id = $1 AND ` + given + ` ORDER BY CASE w.kind WHEN 'run.halt' THEN 0 ELSE 1 END, w.place LIMIT $2`)
 	deleteCommand  = db.S(`DELETE FROM box_commands WHERE box_id = $1 AND id = $2`)
 	deleteCommands = db.S(`DELETE FROM box_commands WHERE box_id = $1`)
+	dropMessages   = db.S(`DELETE FROM box_commands WHERE box_id = $1 AND account_id = $2`)
 	expireCommands = db.S(`DELETE FROM box_commands WHERE created_at < $1`)
 	countMessages  = db.Q[int64](`SELECT COUNT(*) FROM box_commands WHERE box_id = $1 AND kind = 'run.message'`)
 	outdate        = db.SWith[outdateArgs](`DELETE FROM box_commands
 		WHERE box_id = :box_id AND kind IN (:command_drain, :command_resume) AND id <> :id`)
-	standing = db.Q[standingRow](`SELECT state, EXISTS (SELECT 1 FROM box_commands c WHERE c.box_id = boxes.id) AS waiting
-		FROM boxes WHERE id = $1`)
+	standing = db.Q[standingRow](`SELECT b.state, EXISTS (SELECT 1 FROM box_commands w WHERE w.box_id = b.id AND ` + given + `) AS waiting
+		FROM boxes b WHERE b.id = $1`)
 
 	briefing = db.Q[*string](`SELECT briefing FROM boxes WHERE id = $1 AND (account_id = $2 OR owner_target = 'shared')`)
 )
@@ -222,6 +226,7 @@ type outdateArgs struct {
 // insertCommandArgs are the parameters of insertCommand.
 type insertCommandArgs struct {
 	ID, BoxID, Place, Kind string
+	AccountID              *string // of a message: whose run it is for
 	Payload                db.JSON[protocol.Command]
 	CreatedAt              time.Time
 }
@@ -295,6 +300,12 @@ func SealKey(tx *db.Tx, boxID string) (string, error) {
 // none or the box is revoked.
 func Owner(tx *db.Tx, account string) (boxID string, ok bool, err error) {
 	return byAccount.Maybe(tx, account)
+}
+
+// DropMessages deletes the messages that wait for a box and are for runs of an account.
+func DropMessages(tx *db.Tx, boxID, accountID string) error {
+	_, err := dropMessages.Exec(tx, boxID, accountID)
+	return err
 }
 
 // unfit says why the box can carry out no run. It is empty if the box can.

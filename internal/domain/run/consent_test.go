@@ -148,6 +148,9 @@ func TestWhatABoxIsGivenIsAskedAnew(t *testing.T) {
 			if got := f.task(made); got.Status != task.Pending {
 				t.Errorf("%s: the task is %s", how, got.Status)
 			}
+			if n := len(f.others.dropped); n == 0 || f.others.dropped[n-1] != box+" "+f.account {
+				t.Errorf("%s: messages are deleted of %v", how, f.others.dropped)
+			}
 			other := f.claim(f.boxes[0])
 			if other != nil {
 				row = f.run(f.boxes[0], other.Run)

@@ -212,26 +212,34 @@ func (s *Service) evacuate(tx *db.Tx, boxID, kind, text string) (int, error) {
 // back what they had agreed to, and puts their tasks back into the queue. No token of the
 // runs is valid afterwards. The caller holds the lock of the box.
 func (s *Service) TakeBack(tx *db.Tx, boxID string) error {
-	runs, err := selectLiveOnBox.All(tx, boxID)
-	for _, r := range runs {
-		if err := s.takeBack(tx, lease{r.ID, r.AccountID, r.TaskID}); err != nil {
+	runs, err := selectStrayedOnBox.All(tx, boxID)
+	for _, l := range runs {
+		if err := s.takeBack(tx, l); err != nil {
 			return err
 		}
 	}
 	return err
 }
 
+// takeBack ends a run if its box may not hold it any more. What waits for the box of that
+// account's is deleted.
 func (s *Service) takeBack(tx *db.Tx, l lease) error {
-	stays := true
+	var box string // from which it is taken
+	var failed error
 	err := s.lose(tx, l, task.BoxLost, "The box may not take work of this account any more.", func(r *Row) bool {
-		_, stays, _ = selectHeld.Maybe(tx, r.BoxID, r.ID, r.Attempt)
-		return !stays
+		var stays bool
+		if _, stays, failed = selectHeld.Maybe(tx, r.BoxID, r.ID, r.Attempt); failed == nil && !stays {
+			box = r.BoxID
+		}
+		return box != ""
 	})
-	if err != nil || stays {
+	if err = cmp.Or(err, failed); err != nil || box == "" {
 		return err
 	}
-	_, err = forgetTokens.Exec(tx, l.ID)
-	return err
+	if _, err := forgetTokens.Exec(tx, l.ID); err != nil {
+		return err
+	}
+	return s.Boxes.DropMessages(tx, box, l.AccountID)
 }
 
 // HandBack ends the live runs of a box that has stopped, except those that held

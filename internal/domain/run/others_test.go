@@ -26,12 +26,13 @@ func (related) Pulse(tx *db.Tx, taskID string) (*task.Pulse, error) { return Pul
 // others stands in for the domains that runs ask. A test sets vault and settle
 // to answer itself.
 type others struct {
-	f      *fixture
-	fanout bool       // every task is a scout of a fan-out
-	text   reach.Text // that every run is given; empty: of the account
-	deaf   bool       // marking a box as unfit fails
-	vault  func(tx *db.Tx, repoID string) ([]protocol.Secret, error)
-	settle func(tx *db.Tx, t *task.Row, r *Row, f Ending) (bool, error)
+	f       *fixture
+	dropped []string   // boxes and accounts whose messages were deleted
+	fanout  bool       // every task is a scout of a fan-out
+	text    reach.Text // that every run is given; empty: of the account
+	deaf    bool       // marking a box as unfit fails
+	vault   func(tx *db.Tx, repoID string) ([]protocol.Secret, error)
+	settle  func(tx *db.Tx, t *task.Row, r *Row, f Ending) (bool, error)
 }
 
 func (*others) Handle(string, func(context.Context, string, []byte) (any, error)) error {
@@ -53,7 +54,13 @@ func (o *others) OfFanout(*db.Tx, string) (bool, error)            { return o.fa
 func (*others) FaultShown(_ *db.Tx, _, why string) (string, error) { return why, nil }
 func (*others) At(context.Context, string, string) (string, error) { return "", nil }
 func (*others) OfRuns(_ *db.Tx, runs []string) ([]string, error)   { return runs, nil }
-func (o *others) SealKey(_ *db.Tx, boxID string) (string, error)   { return o.f.sealKey(boxID), nil }
+
+func (o *others) DropMessages(_ *db.Tx, boxID, accountID string) error {
+	o.dropped = append(o.dropped, boxID+" "+accountID)
+	return nil
+}
+
+func (o *others) SealKey(_ *db.Tx, boxID string) (string, error) { return o.f.sealKey(boxID), nil }
 
 func (o *others) ForRun(tx *db.Tx, repoID, _ string) ([]protocol.Secret, error) {
 	if o.vault == nil {

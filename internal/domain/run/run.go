@@ -138,11 +138,13 @@ type Setup interface {
 	OfFanout(tx *db.Tx, taskID string) (bool, error)
 }
 
-// Boxes answers questions about the boxes of runs.
+// Boxes are the boxes of runs.
 type Boxes interface {
 	// SealKey returns the key to which secrets for the present process of a box
 	// are sealed; empty until that process has said hello.
 	SealKey(tx *db.Tx, boxID string) (string, error)
+	// DropMessages deletes the messages that wait for a box and are for runs of an account.
+	DropMessages(tx *db.Tx, boxID, accountID string) error
 	// FaultShown returns the description of a box's fault that tx.Account may
 	// see.
 	FaultShown(tx *db.Tx, boxID, why string) (string, error)

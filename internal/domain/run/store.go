@@ -107,7 +107,9 @@ var (
 	selectExpired = db.Q[lease](`SELECT id, account_id, task_id FROM runs WHERE ended_at IS NULL AND lease_expires_at < $1
 		ORDER BY lease_expires_at LIMIT 100`)
 	// selectStrayed lists live runs whose boxes may not hold them any more.
-	selectStrayed = db.Q[lease](`SELECT id, account_id, task_id FROM runs w WHERE ended_at IS NULL AND NOT ` + mayHold + ` LIMIT 100`)
+	selectStrayed      = db.Q[lease](`SELECT id, account_id, task_id FROM runs w WHERE ended_at IS NULL AND NOT ` + mayHold + ` LIMIT 100`)
+	selectStrayedOnBox = db.Q[lease](`SELECT id, account_id, task_id FROM runs w WHERE box_id = $1 AND ended_at IS NULL
+		AND NOT ` + mayHold + ` ORDER BY id`)
 	// CROSS makes SQLite begin with the few live runs, not with all tasks.
 	selectStalled = db.Q[lease](`SELECT r.id, r.account_id, r.task_id FROM runs r CROSS JOIN tasks t
 		WHERE t.id = r.task_id AND r.ended_at IS NULL AND r.progress_at < $1 AND r.state <> 'parked' AND t.stuck = FALSE

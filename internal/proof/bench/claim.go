@@ -179,6 +179,7 @@ func (alone) Text(*db.Tx, *task.Row) (reach.Text, error)                        
 func (alone) HeadRef(*db.Tx, *task.Row) (string, error)                               { return "", nil }
 func (alone) OfFanout(*db.Tx, string) (bool, error)                                   { return false, nil }
 func (alone) SealKey(*db.Tx, string) (string, error)                                  { return "", nil }
+func (alone) DropMessages(*db.Tx, string, string) error                               { return nil }
 func (alone) FaultShown(_ *db.Tx, _, why string) (string, error)                      { return why, nil }
 func (alone) ForRun(*db.Tx, string, string) ([]protocol.Secret, error)                { return nil, nil }
 func (alone) At(context.Context, string, string) (string, error)                      { return "", nil }
