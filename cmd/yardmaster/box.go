@@ -220,7 +220,11 @@ func listBoxes(ctx context.Context) error {
 		Isolation []string            `json:"isolation"`
 		Holds     map[string][]string `json:"isolation_holds"`
 	}]
+	var others rowsOf[outsideBox]
 	if err := c.Call(ctx, http.MethodGet, "/v1/runners", nil, &p); err != nil {
+		return err
+	}
+	if err := c.Call(ctx, http.MethodGet, "/v1/runners?filter=outside:true", nil, &others); err != nil {
 		return err
 	}
 	var rows [][]string
@@ -275,7 +279,43 @@ func listBoxes(ctx context.Context) error {
 			}
 		}
 	}
+	listOutside(others.Data)
 	return nil
+}
+
+// outsideBox is a box of another account that may take work of this one.
+type outsideBox struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Presence struct {
+		Status string `json:"status"`
+		Active int    `json:"active"`
+	} `json:"presence"`
+	Outside struct {
+		Account string     `json:"account"`
+		Agreed  *time.Time `json:"agreed_at"`
+		Given   []string   `json:"given"`
+	} `json:"outside"`
+}
+
+// listOutside prints the boxes of other accounts, if there are some.
+func listOutside(all []outsideBox) {
+	if len(all) == 0 {
+		return
+	}
+	var rows [][]string
+	for _, b := range all {
+		why := "shared with every account"
+		if b.Outside.Agreed != nil {
+			why = "its owner agreed " + b.Outside.Agreed.Format(time.DateOnly)
+		}
+		rows = append(rows, []string{cell(b.ID, asID, time.Time{}).Text, b.Name, b.Outside.Account, b.Presence.Status,
+			strconv.Itoa(b.Presence.Active), why})
+	}
+	fmt.Println("\nBoxes of other accounts that may take work of this one")
+	table("ID\tNAME\tACCOUNT\tPRESENCE\tOF YOURS\tWHY", rows, "")
+	wrapped(os.Stdout, screen(), "", "Each is given, for what it takes: "+client.Inert(strings.Join(all[0].Outside.Given, ", "))+
+		". A check gets no model token.")
 }
 
 // isolation lists the protections that each level of a box had when the box last

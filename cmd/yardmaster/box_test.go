@@ -9,13 +9,20 @@ import (
 )
 
 // TestBoxListSaysWhatIsWrong checks that the list distinguishes a box that can carry
-// out no run, shows its whole reason, and passes no control character to the
-// terminal.
+// out no run, shows its whole reason, keeps boxes of other accounts apart, and passes
+// no control character to the terminal.
 func TestBoxListSaysWhatIsWrong(t *testing.T) {
 	long := strings.Repeat("It cannot make namespaces. ", 15) + "The end."
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/v1/runners" {
 			t.Errorf("asked for %s", r.URL)
+		}
+		if r.URL.Query().Get("filter") == "outside:true" {
+			io.WriteString(w, `{"data": [{"id": "5", "name": "far\u001b[2J", "presence": {"status": "online", "active": 1},
+				"outside": {"account": "rival", "right": "consent", "agreed_at": "2026-01-02T03:04:05Z", "given": ["brief", "code"]}},
+				{"id": "6", "name": "all", "presence": {"status": "offline", "active": 0},
+				"outside": {"account": "host", "right": "shared", "agreed_at": null, "given": ["brief", "code"]}}]}`)
+			return
 		}
 		io.WriteString(w, `{"data": [
 			{"id": "1", "name": "fine", "state": "enrolled", "slots": 2, "presence": {"status": "online", "version": "1.0", "active": 1, "unfit": null}},
@@ -34,6 +41,12 @@ func TestBoxListSaysWhatIsWrong(t *testing.T) {
 		"4   gone          enrolled  offline   0/2   1.0",
 		"desk takes no work: " + long,
 		"evil[2J fine takes no work: x]0;y fine takes no work",
+		"",
+		"Boxes of other accounts that may take work of this one",
+		"ID  NAME    ACCOUNT  PRESENCE  OF YOURS  WHY",
+		"5   far[2J  rival    online    1         its owner agreed 2026-01-02",
+		"6   all     host     offline   0         shared with every account",
+		"Each is given, for what it takes: brief, code. A check gets no model token.",
 	}, "\n") + "\n"
 	if code != 0 || errs != "" || out != want {
 		t.Errorf("exit code %d, %s\n%s\nwant\n%s", code, errs, out, want)

@@ -60,7 +60,7 @@ func TestBoxesOfOtherAccounts(t *testing.T) {
 						Outside *struct{ Account, Right string }
 					}
 				}
-				decode(t, y.send("GET", "/v1/runners", y.owner, "").want(200), &list)
+				decode(t, y.send("GET", "/v1/runners?filter=outside:true", y.owner, "").want(200), &list)
 				for _, b := range list.Data {
 					if b.Outside != nil {
 						ids = append(ids, b.Outside.Account+" "+b.Outside.Right+" "+b.ID)

@@ -14,9 +14,9 @@
 // (revocation, and the keys that the bus shuts out); retire.go decommissions.
 // The life of a connected box is in loop.go (hello, beats, presence), leave.go
 // (the last beat of a box that stops), command.go (its commands) and unfit.go
-// (faults of the machine). consent.go is about whose work a box takes, which package
-// fleet decides. ops.go has the capabilities, and store.go the
-// statements.
+// (faults of the machine). owner.go is about whose work a box takes, which package
+// fleet decides. ops.go has the capabilities; store.go, store_list.go and
+// store_consent.go have the statements.
 package box
 
 import (
@@ -75,7 +75,7 @@ type Box struct {
 	Owner        BoxOwner          `json:"owner" doc:"whose work it takes"`
 	Consent      *string           `json:"consent" enum:"pending" example:"null" doc:"pending: consent_of was asked to own it, and has not answered; until then nothing changes; null: nobody was asked"`
 	ConsentOf    *string           `json:"consent_of" format:"uuid" example:"null" doc:"the member who was asked; null: nobody"`
-	Outside      *Outside          `json:"outside" example:"null" doc:"why a box of another account takes work of this one; null: it is of this account"`
+	Outside      *Outside          `json:"outside" example:"null" doc:"why a box of another account takes work of this one; null: it is of this account. Of the runs that it holds, those of this account are counted"`
 	State        string            `json:"state" enum:"enrolled,draining,drained,revoked" doc:"draining: takes no new work and still holds some; revoked is for good; whether it is there is presence"`
 	Presence     Presence          `json:"presence" doc:"whether it is there, and what it last said of itself"`
 	Slots        int64             `json:"slots" example:"4" doc:"runs it takes at once"`
@@ -108,7 +108,7 @@ type Outside struct {
 	Account  string     `json:"account" example:"acme" doc:"login of the account that it is enrolled in"`
 	Right    string     `json:"right" enum:"shared,consent" example:"consent" doc:"shared: an operator of the server shares it with every account; consent: its owner, who is a member here, has agreed to it, and this account lets such boxes in"`
 	AgreedAt *time.Time `json:"agreed_at" doc:"when its owner agreed; null: it is shared"`
-	Given    []string   `json:"given" enum:"brief,code,git_token,model_token,secrets" doc:"what it is given for each task that it takes; with an owner it takes that member's alone"`
+	Given    []string   `json:"given" enum:"brief,code,git_token,model_token,secrets" doc:"what it is given for each task that it takes, but that a check gets no model token; with an owner it takes that member's alone"`
 }
 
 // Presence says whether a box is online, and holds the newest report of the box
@@ -183,8 +183,9 @@ type Bus interface {
 
 // Runs gives access to the runs that boxes hold.
 type Runs interface {
-	// Active counts the live runs of boxes. The map may lack a box without one.
-	Active(tx *db.Tx, boxIDs []string) (map[string]int, error)
+	// Active counts the live runs of boxes: those of one account, or all for an empty one.
+	// The map may lack a box without one.
+	Active(tx *db.Tx, boxIDs []string, accountID string) (map[string]int, error)
 	// Drained puts the tasks of a box that is offline, and cannot hand them
 	// back, into the queue. It returns their number.
 	Drained(tx *db.Tx, boxID string) (requeued int, err error)

@@ -38,7 +38,7 @@ var (
 	backdate   = db.S(`UPDATE boxes SET last_beat_at = $2 WHERE id = $1`)
 	expireSoon = db.S(`UPDATE boxes SET token_expires_at = $2 WHERE id = $1`)
 	expireAll  = db.S(`UPDATE enrollments SET expires_at = 0`)
-	liveRuns   = db.Q[string](`SELECT box_id FROM runs WHERE ended_at IS NULL`)
+	liveRuns   = db.Q[string](`SELECT box_id FROM runs WHERE ended_at IS NULL AND ($1 = '' OR account_id = $1)`)
 	countOwed  = db.Q[int64](`SELECT COUNT(*) FROM box_commands WHERE box_id = $1`)
 )
 
@@ -59,8 +59,8 @@ type runs struct {
 	dismissed int
 }
 
-func (*runs) Active(tx *db.Tx, _ []string) (map[string]int, error) {
-	rows, err := liveRuns.All(tx)
+func (*runs) Active(tx *db.Tx, _ []string, of string) (map[string]int, error) {
+	rows, err := liveRuns.All(tx, of)
 	out := map[string]int{}
 	for _, boxID := range rows {
 		out[boxID]++

@@ -52,9 +52,13 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "box.list", Method: "GET", Path: "/v1/runners", Group: group, Rule: read,
 			Paging: &op.Paging{Default: 25, Max: 100, Several: []string{"state", "presence"}, Filters: map[string][]string{
 				"state": {Enrolled, Draining, Drained, Revoked}, "presence": {Online, Stale, Offline}, "id": nil, "name": nil,
+				"outside": {"true"},
 			}},
-			Summary: "The boxes that take the account's work with their presence, newest first; decommissioned ones are left out",
-			Doc:     "Without a filter every box that was not decommissioned is listed, revoked ones too, and each of another account that may take work of this one, which outside explains; box.get and all else is of the account's own. filter=id:PART leaves those whose id begins or ends with it, filter=name:NAME those of the name. state and presence take several values, as in presence:stale,offline."}, s.list),
+			Summary: "The account's boxes with their presence, newest first; decommissioned ones are left out",
+			Doc: "Without a filter every box that was not decommissioned is listed, revoked ones too. filter=id:PART leaves those whose id " +
+				"begins or ends with it, filter=name:NAME those of the name. state and presence take several values, as in " +
+				"presence:stale,offline. With filter=outside:true the boxes of other accounts are listed instead that may take work of " +
+				"this one: outside says of each by whose word, and what it is given. All else here is about the account's own."}, s.list),
 		op.New(op.Row{ID: "box.versions", Method: "GET", Path: "/v1/runners/versions",
 			Group: group, Rule: read, Paging: &op.Paging{Default: 50, Max: 200},
 			Summary: "How many boxes run which version, the commonest first",

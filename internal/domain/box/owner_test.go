@@ -104,12 +104,35 @@ func TestNobodyOwnsABoxUnasked(t *testing.T) {
 			t.Error("agreed and let in: it does not work there")
 		}
 		var seen struct{ Data []Box }
-		f.want(200, "", "GET", "/v1/runners", nil, "X-Caller", "rival").into(t, &seen)
-		if len(seen.Data) != 1 || seen.Data[0].Outside == nil {
+		f.write(func(tx *db.Tx) error {
+			for _, account := range []string{"acme", "rival"} {
+				err := seed.Add(tx, seed.Repo{ID: account, Account: account}, seed.Task{ID: account, Account: account, Repo: account},
+					seed.Run{ID: account, Account: account, Task: account, Repo: account, Box: box})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		f.want(200, "", "GET", "/v1/runners?filter=outside:true&filter=id:"+box[len(box)-8:], nil, "X-Caller", "rival").into(t, &seen)
+		if len(seen.Data) != 1 || seen.Data[0].Outside == nil || seen.Data[0].Presence.Active != 1 || f.box(box).Presence.Active != 2 {
 			t.Errorf("the other account sees %+v", seen.Data)
 		} else if out := seen.Data[0].Outside; out.Account != "acme" || out.Right != fleet.Consent || out.AgreedAt == nil {
 			t.Errorf("the other account sees %+v", out)
 		}
+		for query, account := range map[string]string{"": "rival", "filter=id:" + box: "rival", "filter=name:" + seen.Data[0].Name: "rival",
+			"filter=outside:true&filter=id:abcdabcd": "rival", "filter=outside:true": "acme"} {
+			if f.want(200, "", "GET", "/v1/runners?"+query, nil, "X-Caller", account).into(t, &seen); len(seen.Data) != 0 {
+				t.Errorf("%s of %s lists %+v", query, account, seen.Data)
+			}
+		}
+		f.write(func(tx *db.Tx) error {
+			defer tx.About("rival")()
+			if all, err := f.Rows(tx, nil, 9); len(all) != 0 || err != nil {
+				t.Errorf("followers are told of %+v, %v", all, err)
+			}
+			return nil
+		})
 		f.want(404, "", "GET", "/v1/runners/"+box, nil, "X-Caller", "rival")
 
 		taken := len(f.runs.takenBack)
@@ -187,7 +210,9 @@ func TestMessagesEndWithTheRight(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			f.write(func(tx *db.Tx) error { return f.Enqueue(tx, m.ID, protocol.Command{ID: how, Kind: protocol.CommandHalt, Run: "r"}) })
+			f.write(func(tx *db.Tx) error {
+				return f.Enqueue(tx, m.ID, protocol.Command{ID: how, Kind: protocol.CommandHalt, Run: "r"})
+			})
 			if got := m.next().Commands; len(got) != 2 {
 				t.Fatalf("%s: with the right it is given %+v", how, got)
 			}

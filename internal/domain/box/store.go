@@ -51,7 +51,6 @@ type row struct {
 	Active         int          `db:"-"` // runs; see Service.fill
 	Asked          *string      `db:"-"` // user who was asked to make it theirs and has not answered
 	Outside        *fleet.Right `db:"-"` // of a box of another account: by what right it takes work here
-	Home           string       `db:"-"` // login of the account of an outside box
 }
 
 const columns = `id, account_id, name, owner_target, owner_id, state, nkey, nats_account, seal_key, token_hash, token_expires_at,
@@ -350,7 +349,7 @@ func (s *Service) retirable(tx *db.Tx) ([]retiring, error) {
 	for i := range all {
 		ids[i] = all[i].ID
 	}
-	live, err := s.Runs.Active(tx, ids)
+	live, err := s.Runs.Active(tx, ids, "")
 	return slices.DeleteFunc(all, func(r retiring) bool { return r.RetireAt.After(tx.Now) && live[r.ID] > 0 }), err
 }
 
@@ -392,9 +391,9 @@ func (r row) wire(now time.Time) Box {
 		out.Hardening = &r.Hardening.V
 	}
 	if r.Outside != nil { // what its own account knows of it stays there
-		out.Outside = &Outside{Account: r.Home, Right: r.Outside.Kind, AgreedAt: r.Outside.Agreed, Given: fleet.Given}
+		out.Outside = &Outside{Account: r.Outside.Home, Right: r.Outside.Kind, AgreedAt: r.Outside.Agreed, Given: fleet.Given}
 		out.Labels, out.Briefing, out.Hardening, out.Presence.Telemetry = map[string]string{}, nil, nil, nil
-		out.Presence.Active, out.RevokesAt = 0, nil
+		out.RevokesAt = nil
 	}
 	return out
 }

@@ -1,24 +1,19 @@
 package box
 
 import (
-	"fmt"
 	"time"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/fleet"
-	"yardmaster/internal/domain/people"
 )
 
-// fill fills in what is not stored with boxes: the numbers of their runs, from the runs
-// themselves, because beats report them later and are no changes that a client follows; who
-// was asked to own them; and by what right those of other accounts take work of tx.Account.
+// fill fills in what is not stored with boxes of tx.Account: the numbers of their runs, from
+// the runs themselves, because beats report them later and are no changes that a client
+// follows; and who was asked to own them.
 func (s *Service) fill(tx *db.Tx, boxes []row) error {
-	ids := make([]string, len(boxes))
-	for i := range boxes {
-		ids[i] = boxes[i].ID
-	}
-	live, err := s.Runs.Active(tx, ids)
+	ids := idsOf(boxes)
+	live, err := s.Runs.Active(tx, ids, "")
 	if err != nil {
 		return err
 	}
@@ -32,36 +27,51 @@ func (s *Service) fill(tx *db.Tx, boxes []row) error {
 		if user, ok := asked[b.ID]; ok {
 			b.Asked = &user
 		}
-		if b.AccountID == tx.Account {
-			continue
-		}
-		right, ok, err := fleet.Holding(tx, b.ID, tx.Account)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return fmt.Errorf("box %s is of another account", b.ID)
-		}
-		b.Outside, b.Asked = &right, nil
-		if b.Home, err = people.AccountLogin(tx, b.AccountID); err != nil {
-			return err
-		}
 	}
 	return nil
 }
 
-// seen begins a list of the boxes that tx.Account sees: its own, and those of other accounts
-// that may take its work, which are looked for among the shared ones and those about which
-// somebody has agreed.
-func seen(tx *db.Tx) *db.Builder {
-	return db.Build(`SELECT `+columns+` FROM boxes WHERE retired_at IS NULL AND (account_id = `, tx.Account).
-		SQL(` OR id IN (SELECT b.id FROM boxes b CROSS JOIN (SELECT CAST(`, tx.Account).
+// fillOutside is fill for boxes of other accounts: by what right they take work of
+// tx.Account, and how much of it they have.
+func (s *Service) fillOutside(tx *db.Tx, boxes []row) error {
+	ids := idsOf(boxes)
+	live, err := s.Runs.Active(tx, ids, tx.Account)
+	if err != nil {
+		return err
+	}
+	rights, err := fleet.Rights(tx, tx.Account, ids)
+	for i := range boxes {
+		right := rights[boxes[i].ID]
+		boxes[i].Active, boxes[i].Outside = live[boxes[i].ID], &right
+	}
+	return err
+}
+
+func idsOf(boxes []row) []string {
+	ids := make([]string, len(boxes))
+	for i := range boxes {
+		ids[i] = boxes[i].ID
+	}
+	return ids
+}
+
+// owned begins a list of the boxes of tx.Account.
+func owned(tx *db.Tx) *db.Builder {
+	return db.Build(`SELECT `+columns+` FROM boxes WHERE retired_at IS NULL AND account_id = `, tx.Account)
+}
+
+// outside begins a list of the boxes of other accounts that may take work of tx.Account,
+// which are looked for among the shared ones and those about which somebody has agreed.
+func outside(tx *db.Tx) *db.Builder {
+	return db.Build(`SELECT `+columns+` FROM boxes WHERE retired_at IS NULL AND id IN (SELECT b.id FROM boxes b
+		CROSS JOIN (SELECT CAST(`, tx.Account).
 		SQL(` AS TEXT) AS account_id) w WHERE b.id IN (SELECT id FROM boxes WHERE owner_target = 'shared'
 			UNION ALL SELECT box_id FROM box_consents WHERE account_id = `, tx.Account).
-		SQL(`) AND b.account_id <> w.account_id AND b.state <> 'revoked' AND ` + fleet.May + `))`)
+		SQL(`) AND b.account_id <> w.account_id AND b.state <> 'revoked' AND ` + fleet.May + `)`).Few()
 }
 
 func (s *Service) page(tx *db.Tx, p op.PageIn) ([]row, error) {
+	b, fill := owned(tx), s.fill
 	at, last, more, err := p.AfterTime()
 	if err != nil {
 		return nil, err
@@ -70,8 +80,12 @@ func (s *Service) page(tx *db.Tx, p op.PageIn) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := seen(tx)
-	if err := db.Named(tx, b, "id", `SELECT id FROM boxes WHERE account_id`, part); err != nil {
+	if p.Want("outside") != "" {
+		b, fill = outside(tx), s.fillOutside
+		if part != "" {
+			b.And("(id LIKE ", part+"%").SQL(" OR id LIKE ", "%"+part).SQL(")")
+		}
+	} else if err := db.Named(tx, b, "id", `SELECT id FROM boxes WHERE account_id`, part); err != nil {
 		return nil, err
 	}
 	if name := p.Want("name"); name != "" {
@@ -94,7 +108,7 @@ func (s *Service) page(tx *db.Tx, p op.PageIn) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rows, s.fill(tx, rows)
+	return rows, fill(tx, rows)
 }
 
 // present appends the condition that presenceAt answers a presence.
@@ -113,7 +127,7 @@ func present(b *db.Builder, presence string, now time.Time) {
 // Rows lists the boxes of tx.Account that have one of the ids or, for nil, its
 // newest, up to limit, as the list shows them.
 func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Box, error) {
-	b := seen(tx)
+	b := owned(tx)
 	if ids != nil {
 		b.In("id", ids).Few()
 	}

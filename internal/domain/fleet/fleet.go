@@ -25,7 +25,8 @@ const (
 	Consent = "consent" // its owner has agreed, and the account lets it in
 )
 
-// Given is what a box is given for a run that it holds, by whatever right.
+// Given is what a box is given for a run that it holds, by whatever right. A check gets no
+// model token.
 var Given = []string{"brief", "code", "git_token", "model_token", "secrets"}
 
 // Right says why a box may take work of an account. UserID and Agreed are of a
@@ -34,22 +35,32 @@ type Right struct {
 	Kind   string
 	UserID *string
 	Agreed *time.Time
+	Home   string // login of the account that the box is enrolled in
 }
 
 // Holding tells by what right a box may hold a run of an account now. ok is false if it
 // may not, or is revoked.
 func Holding(tx *db.Tx, boxID, accountID string) (r Right, ok bool, err error) {
-	got, ok, err := holds.Maybe(tx, boxID, accountID)
-	if err != nil || !ok {
-		return Right{}, false, err
+	all, err := Rights(tx, accountID, []string{boxID})
+	r, ok = all[boxID]
+	return r, ok, err
+}
+
+// Rights is Holding of several boxes. The map lacks those that may hold no run.
+func Rights(tx *db.Tx, accountID string, boxIDs []string) (map[string]Right, error) {
+	rows, err := db.Select[rightRow](tx, db.Build(rights, accountID).SQL(mayHold).In("b.id", boxIDs))
+	out := make(map[string]Right, len(rows))
+	for _, r := range rows {
+		switch {
+		case r.Own:
+			out[r.ID] = Right{Kind: Own, Home: r.Login}
+		case r.OwnerTarget == "shared":
+			out[r.ID] = Right{Kind: Shared, Home: r.Login}
+		default:
+			out[r.ID] = Right{Kind: Consent, UserID: r.OwnerID, Agreed: r.AgreedAt, Home: r.Login}
+		}
 	}
-	switch {
-	case got.Home:
-		return Right{Kind: Own}, true, nil
-	case got.OwnerTarget == "shared":
-		return Right{Kind: Shared}, true, nil
-	}
-	return Right{Kind: Consent, UserID: got.OwnerID, Agreed: got.AgreedAt}, true, nil
+	return out, err
 }
 
 // Served lists the accounts whose queues a box serves: home for a box of the account;

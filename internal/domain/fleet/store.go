@@ -28,17 +28,21 @@ const Agreed = `SELECT c.agreed_at FROM box_consents c
 const MayHold = `(b.account_id = w.account_id OR ` + May + `)`
 
 type rightRow struct {
-	Home        bool
+	ID, Login   string
+	Own         bool
 	OwnerTarget string
 	OwnerID     *string
 	AgreedAt    *time.Time
 }
 
-var (
-	holds = db.Q[rightRow](`SELECT CASE WHEN b.account_id = w.account_id THEN TRUE ELSE FALSE END AS home, b.owner_target, b.owner_id,
-		(` + Agreed + `) AS agreed_at FROM boxes b CROSS JOIN (SELECT CAST($2 AS TEXT) AS account_id) w
-		WHERE b.id = $1 AND b.state <> 'revoked' AND ` + MayHold)
+// rights, and mayHold after the account of w, select by what right boxes hold runs.
+const (
+	rights = `SELECT b.id, a.login, CASE WHEN b.account_id = w.account_id THEN TRUE ELSE FALSE END AS own, b.owner_target, b.owner_id,
+		(` + Agreed + `) AS agreed_at FROM boxes b JOIN accounts a ON a.id = b.account_id CROSS JOIN (SELECT CAST(`
+	mayHold = ` AS TEXT) AS account_id) w WHERE b.state <> 'revoked' AND ` + MayHold
+)
 
+var (
 	// servedByAll and servedByUser list the accounts with a queue that a shared box, or
 	// the box of one person, serves, the account served longest ago first.
 	servedByAll  = db.Q[string](`SELECT account_id FROM queue_depths WHERE pending > 0 ORDER BY served_at, account_id`)

@@ -287,13 +287,17 @@ func insertEvents(tx *db.Tx, runID string, attempt int, events []protocol.Event)
 	return nil
 }
 
-// Active counts the live runs of boxes. The map lacks a box without one.
-func (s *Service) Active(tx *db.Tx, boxIDs []string) (map[string]int, error) {
+// Active counts the live runs of boxes: those of one account, or all for an empty one. The
+// map lacks a box without one.
+func (s *Service) Active(tx *db.Tx, boxIDs []string, accountID string) (map[string]int, error) {
 	if len(boxIDs) == 0 {
 		return nil, nil
 	}
-	rows, err := db.Select[liveRow](tx, db.Build(`SELECT box_id, COUNT(*) AS n FROM runs WHERE ended_at IS NULL`).
-		In("box_id", boxIDs).SQL(" GROUP BY box_id"))
+	b := db.Build(`SELECT box_id, COUNT(*) AS n FROM runs WHERE ended_at IS NULL`).In("box_id", boxIDs)
+	if accountID != "" {
+		b.And("account_id = ", accountID)
+	}
+	rows, err := db.Select[liveRow](tx, b.SQL(" GROUP BY box_id"))
 	out := make(map[string]int, len(rows))
 	for _, r := range rows {
 		out[r.BoxID] = r.N

@@ -270,6 +270,7 @@ var reads = map[string]string{
 	"box -> memberships":    mayTake,
 
 	"fleet -> account_floors": mayTake,
+	"fleet -> accounts":       "whose a box is goes with the right by which it is here, in one statement",
 	"fleet -> box_consents":   mayTake,
 	"fleet -> boxes":          mayTake,
 	"fleet -> memberships":    mayTake,

@@ -1,6 +1,9 @@
 // What boxes look like wherever they are shown.
-import type { Box } from "../client.gen";
-import { Status } from "../ui/status";
+import { boxList, type Box } from "../client.gen";
+import { useOne } from "../list";
+import { inert } from "../ui/ansi";
+import { Status, words } from "../ui/status";
+import { Time } from "../ui/time";
 import { Actor } from "./who";
 
 // stateOf is what a box is, in one word: its standing if it is going, else its presence.
@@ -36,4 +39,45 @@ export function Owner(p: { of: Box }) {
     );
   if (o.target === "user" && o.id) return <Actor of={"user:" + o.id} />;
   return <>{o.target === "shared" ? "every account" : o.target === "user" ? "one member" : "this account"}</>;
+}
+
+// Outside are the boxes of other accounts that may take work of this one; nothing where
+// there are none. No page is about one of them.
+export function Outside() {
+  const one = useOne("outside", (signal) => boxList({ filter: ["outside:true"], per_page: 100 }, { signal }), {
+      counts: ["runners"],
+    }),
+    rows = one.value.value?.data ?? [];
+  if (rows.length === 0) return null;
+  return (
+    <section class="apart" aria-label="Boxes of other accounts">
+      <h2>Boxes of other accounts</h2>
+      <p class="dim">
+        They may take work of this account: because its settings let boxes from outside in, or because an operator of
+        the server shares them.
+      </p>
+      <ul class="cards">
+        {rows.map((b) => (
+          <li key={b.id} class="card">
+            <div>
+              <p>
+                <BoxStatus of={b} /> <strong>{inert(b.name || b.id.slice(0, 8))}</strong> of {inert(b.outside!.account)}{" "}
+                · {b.presence.active} of your runs
+              </p>
+              <p class="dim">
+                {b.outside!.right === "shared" ? (
+                  "An operator of the server shares it with every account."
+                ) : (
+                  <>
+                    <Owner of={b} /> agreed to it <Time at={b.outside!.agreed_at} />, for their own tasks.
+                  </>
+                )}{" "}
+                It is given: {b.outside!.given.map(words).join(", ")}; a check gets no model token.
+              </p>
+            </div>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
 }

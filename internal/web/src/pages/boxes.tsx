@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { boxAdd, boxList, type Box, type BoxEnrollment } from "../client.gen";
 import { Stalled } from "../cards/stalled";
-import { BoxStatus, Owner, Slots, stateOf } from "../cards/box";
+import { BoxStatus, Outside, Owner, Slots, stateOf } from "../cards/box";
 import { useList } from "../list";
 import { listen } from "../live";
 import { go, query, setQuery } from "../route";
@@ -13,7 +13,6 @@ import { Form } from "../ui/form";
 import { gate } from "../ui/gate";
 import { number, of, Once, pairs, Text } from "../ui/inputs";
 import { Code, Head, NoFit, Tabs } from "../ui/parts";
-import { words } from "../ui/status";
 import { Table } from "../ui/table";
 import { Time } from "../ui/time";
 import { table } from "../own";
@@ -64,7 +63,7 @@ export default function Boxes() {
         id="boxes"
         label="Boxes"
         widths="130px minmax(0,1fr) minmax(60px,180px) 110px 110px 120px 90px"
-        href={(b) => (b.outside ? "/ui/settings/account" : "/ui/boxes/" + b.id)}
+        href={(b) => "/ui/boxes/" + b.id}
         empty={
           show !== "all" ? (
             <NoFit noun="box" of={[show]} clear="/ui/boxes" />
@@ -89,13 +88,6 @@ export default function Boxes() {
               <>
                 {inert(b.name || b.id.slice(0, 8))}
                 {b.presence.unfit && <small> · {inert(b.presence.unfit)}</small>}
-                {b.outside && (
-                  <small title={"It is given: " + b.outside.given.map(words).join(", ")}>
-                    {" "}
-                    · a box of {inert(b.outside.account)},{" "}
-                    {b.outside.right === "shared" ? "shared with every account" : "which its owner agreed to"}
-                  </small>
-                )}
               </>
             ),
           },
@@ -106,6 +98,7 @@ export default function Boxes() {
           { name: "Last seen", class: "dim end", cell: (b) => <Time at={b.presence.last_beat} suffix={false} /> },
         ]}
       />
+      {show === "all" && <Outside />}
       {adding && (
         <Add
           close={() => {
