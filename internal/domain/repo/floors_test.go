@@ -4,6 +4,9 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/proof/seed"
 )
 
 func text(s string) *string { return &s }
@@ -106,4 +109,22 @@ func TestFloorsAreChecked(t *testing.T) {
 		Egress: &[]string{"a.example", "*.b.example", "a.example:8443"}}).check(); len(e) > 0 {
 		t.Errorf("good ones were refused: %v", e)
 	}
+}
+
+// TestOutsideBoxesAreKeptOnce holds that what is shown of the floor is what boxes are judged
+// by.
+func TestOutsideBoxesAreKeptOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		var f Floors
+		s.call("acme/write:account", 200, "PUT", "/v1/account/floors", `{"outside_boxes": true, "task_usd": 3}`, &f)
+		for _, in := range []bool{true, false} {
+			s.write("acme", func(tx *db.Tx) error { _, err := seed.LetIn.Exec(tx, "acme", in); return err })
+			f = Floors{}
+			s.call("acme/read:account", 200, "GET", "/v1/account/floors", "", &f)
+			if f.Outside != in || *f.TaskUSD != 3 {
+				t.Errorf("%t is shown as %+v", in, f)
+			}
+		}
+	})
 }

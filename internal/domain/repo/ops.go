@@ -290,7 +290,7 @@ func (s *Service) floorsGet(ctx context.Context, _ op.None) (out AccountFloors, 
 		f, ok, err := floorsOf.Maybe(tx, tx.Account)
 		out = accountFloors(Floors{}, nil, nil)
 		if ok {
-			out = accountFloors(f.Floors.V, &f.UpdatedAt, &f.UpdatedBy)
+			out = accountFloors(f.whole(), &f.UpdatedAt, &f.UpdatedBy)
 		}
 		return err
 	})
@@ -316,13 +316,13 @@ func (s *Service) floorsSet(ctx context.Context, in floorsIn) (out AccountFloors
 			return err
 		}
 		by := policy.From(ctx).Label()
-		if _, err := setFloors.Exec(tx, setFloorsArgs{
-			AccountID: tx.Account, Floors: db.JSON[Floors]{V: in.Floors}, OutsideBoxes: in.Outside, UpdatedAt: tx.Micros(), UpdatedBy: by,
-		}); err != nil {
+		now := floorsRow{Floors: db.JSON[Floors]{V: in.Floors}, OutsideBoxes: in.Outside, UpdatedAt: tx.Now, UpdatedBy: by}
+		now.Floors.V.Outside = false
+		if _, err := setFloors.Exec(tx, setFloorsArgs{tx.Account, now}); err != nil {
 			return err
 		}
 		out = accountFloors(in.Floors, &tx.Now, &by)
-		if err := flooredEvent.Record(tx, event.Subject{ID: tx.Account}, flooredData{From: was.Floors.V, To: in.Floors}); err != nil {
+		if err := flooredEvent.Record(tx, event.Subject{ID: tx.Account}, flooredData{From: was.whole(), To: in.Floors}); err != nil {
 			return err
 		}
 		return s.refloored(tx)

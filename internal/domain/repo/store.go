@@ -37,9 +37,15 @@ type row struct {
 }
 
 type floorsRow struct {
-	Floors    db.JSON[Floors]
-	UpdatedAt time.Time
-	UpdatedBy string
+	Floors       db.JSON[Floors] // without Outside, which package fleet reads from its column
+	OutsideBoxes bool
+	UpdatedAt    time.Time
+	UpdatedBy    string
+}
+
+func (r floorsRow) whole() Floors {
+	r.Floors.V.Outside = r.OutsideBoxes
+	return r.Floors.V
 }
 
 // policy is what the repository asks for: the file's, or the default where there is
@@ -103,7 +109,7 @@ var (
 		policy_sha = :policy_sha, policy_yml = :policy_yml, policy_error = :policy_error
 		WHERE id = :id`)
 	allOfAccount = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 ORDER BY id`)
-	floorsOf     = db.Q[floorsRow](`SELECT floors, updated_at, updated_by FROM account_floors WHERE account_id = $1`)
+	floorsOf     = db.Q[floorsRow](`SELECT floors, outside_boxes, updated_at, updated_by FROM account_floors WHERE account_id = $1`)
 	setFloors    = db.SWith[setFloorsArgs](`INSERT INTO account_floors (account_id, floors, outside_boxes, updated_at, updated_by)
 		VALUES (:account_id, :floors, :outside_boxes, :updated_at, :updated_by)
 		ON CONFLICT (account_id) DO UPDATE SET floors = excluded.floors, outside_boxes = excluded.outside_boxes,
@@ -149,11 +155,7 @@ type updateArgs struct {
 // setFloorsArgs are the parameters of setFloors.
 type setFloorsArgs struct {
 	AccountID string
-	Floors    db.JSON[Floors]
-	// OutsideBoxes is Floors.Outside, for package fleet.
-	OutsideBoxes bool
-	UpdatedAt    int64
-	UpdatedBy    string
+	floorsRow
 }
 
 // activityArgs are the parameters of activity.
