@@ -57,8 +57,11 @@ func textOf(tx *db.Tx, t *task.Row) (out reach.Text, err error) {
 	return out, err
 }
 
-// Text tells whose text a run of a task is given.
-func (RunSetup) Text(tx *db.Tx, t *task.Row) (reach.Text, error) { return textOf(tx, t) }
+// Declares tells whether a run of a task declares anything at all.
+func (RunSetup) Declares(tx *db.Tx, t *task.Row) (bool, error) {
+	given, err := textOf(tx, t)
+	return reach.Declares(given), err
+}
 
 // HeadRef returns the ref of the code host at which the head of the fork is that a task is
 // about; empty for every other task, whose checkout is on a branch.

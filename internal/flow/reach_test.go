@@ -100,7 +100,7 @@ func TestWhoseTextARunHas(t *testing.T) {
 		given := func(what string, made task.Row, want reach.Text) {
 			t.Helper()
 			if err := w.tryWrite(func(tx *db.Tx) error {
-				got, err := RunSetup{}.Text(tx, &made)
+				got, err := textOf(tx, &made)
 				if got != want {
 					t.Errorf("%s: the text is of %s, want %s", what, got, want)
 				}

@@ -14,7 +14,6 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/protocol"
-	"yardmaster/internal/reach"
 )
 
 const (
@@ -307,11 +306,11 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 		GatewayURL: s.GatewayURL, CommitName: s.CommitName, CommitEmail: s.CommitEmail,
 		Env: map[string]string{}, TimeoutMS: defaultTimeout.Milliseconds(),
 	}
-	given, err := s.Setup.Text(tx, t)
+	declares, err := s.Setup.Declares(tx, t)
 	if err != nil {
 		return nil, fmt.Errorf("whose text task %s has: %w", t.ID, err)
 	}
-	st.Mute = !reach.Declares(given)
+	st.Mute = !declares
 	st.Isolation = repo.Isolation
 	if t.Kind == task.KindCI {
 		st.Agent, st.Command = commandAgent, t.Command.V

@@ -9,7 +9,6 @@ import (
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/protocol"
-	"yardmaster/internal/reach"
 )
 
 // The limits of a declaration, in bytes, and of its fields.
@@ -36,11 +35,9 @@ func (s *Service) declared(tx *db.Tx, t *task.Row, r *Row, e protocol.Event) err
 		s.Logger.Debug("declaration beyond the limit", "run", r.ID, "seq", e.Seq)
 		return nil
 	}
-	given, err := s.Setup.Text(tx, t)
-	if err != nil {
+	if declares, err := s.Setup.Declares(tx, t); err != nil {
 		return err
-	}
-	if !reach.Declares(given) {
+	} else if !declares {
 		s.Logger.Debug("declaration of a run about a fork", "run", r.ID, "seq", e.Seq)
 		return nil
 	}
@@ -115,12 +112,11 @@ type DeclaredBlocker struct {
 // foldDeclared adds the declarations of all tries of the task to its result, if its runs
 // declare anything.
 func (s *Service) foldDeclared(tx *db.Tx, t *task.Row, runs []Row, out *TaskResult) error {
-	given, err := s.Setup.Text(tx, t)
-	if err != nil || !reach.Declares(given) {
-		return err
-	}
 	all, err := selectDeclared.All(tx, tx.Account, t.ID)
 	if err != nil || len(all) == 0 {
+		return err
+	}
+	if declares, err := s.Setup.Declares(tx, t); err != nil || !declares {
 		return err
 	}
 	for _, d := range all {

@@ -31,7 +31,6 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/needs"
 	"yardmaster/internal/protocol"
-	"yardmaster/internal/reach"
 )
 
 // The states of a run. A parked run is live and waits for a person.
@@ -128,8 +127,9 @@ type Setup interface {
 	Notes(tx *db.Tx, t *task.Row, boxID string) ([]string, error)
 	// Servers returns the MCP servers that a run of the task may use.
 	Servers(tx *db.Tx, t *task.Row) ([]protocol.MCPServer, error)
-	// Text tells whose text a run of the task is given.
-	Text(tx *db.Tx, t *task.Row) (reach.Text, error)
+	// Declares tells whether a run of the task declares anything at all, which depends on
+	// whose text it is given.
+	Declares(tx *db.Tx, t *task.Row) (bool, error)
 	// HeadRef returns the full name of the ref at which the commit of the task's checkout
 	// is; empty if a branch has it.
 	HeadRef(tx *db.Tx, t *task.Row) (string, error)

@@ -17,7 +17,6 @@ import (
 	"yardmaster/internal/id"
 	"yardmaster/internal/proof/standin"
 	"yardmaster/internal/protocol"
-	"yardmaster/internal/reach"
 )
 
 // Sizes of the long queue and of the short one.
@@ -175,7 +174,7 @@ func (alone) Policy(tx *db.Tx, repoID string) (string, error) {
 
 func (alone) Notes(*db.Tx, *task.Row, string) ([]string, error)                       { return nil, nil }
 func (alone) Servers(*db.Tx, *task.Row) ([]protocol.MCPServer, error)                 { return nil, nil }
-func (alone) Text(*db.Tx, *task.Row) (reach.Text, error)                              { return reach.Account, nil }
+func (alone) Declares(*db.Tx, *task.Row) (bool, error)                                { return true, nil }
 func (alone) HeadRef(*db.Tx, *task.Row) (string, error)                               { return "", nil }
 func (alone) OfFanout(*db.Tx, string) (bool, error)                                   { return false, nil }
 func (alone) SealKey(*db.Tx, string) (string, error)                                  { return "", nil }
