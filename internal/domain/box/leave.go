@@ -39,7 +39,7 @@ func (s *Service) leave(ctx context.Context, boxID string, p protocol.Presence) 
 				return err
 			}
 		}
-		s.wake(tx)
+		s.wake(tx, tx.Account)
 		return Left.Send(tx, Farewell{BoxID: boxID, Held: p.Runs})
 	})
 }

@@ -109,7 +109,7 @@ func (s *Service) hello(ctx context.Context, boxID string, data []byte) (any, er
 		if _, err := report.Exec(tx, r); err != nil {
 			return err
 		}
-		s.wake(tx)
+		s.wake(tx, tx.Account)
 		return reportedEvent.Record(tx, event.Subject{ID: r.ID},
 			reportedData{Agents: h.Agents, Isolation: h.Isolation, IsolationHolds: r.IsolationHolds.V, Slots: r.Slots, Version: r.Version})
 	})
@@ -366,7 +366,7 @@ func (s *Service) store(ctx context.Context, heard map[string]protocol.Presence)
 				}
 			}
 			if r.Presence != Online {
-				s.wake(tx)
+				s.wake(tx, tx.Account)
 			}
 			if p.Unfit != r.unfit() && s.beats.mayChange(r.ID) {
 				if err := s.setFitness(tx, r.ID, p.Unfit); err != nil {
@@ -441,7 +441,7 @@ func (s *Service) age(ctx context.Context) error {
 				continue // a beat came, or another node was faster
 			}
 			tx.Account = r.AccountID
-			s.wake(tx)
+			s.wake(tx, tx.Account)
 			if err := quietEvents[now].Record(tx, event.Subject{ID: r.ID}, quietData{LastBeat: r.LastBeatAt}); err != nil {
 				return err
 			}

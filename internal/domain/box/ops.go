@@ -188,7 +188,7 @@ func (s *Service) drain(ctx context.Context, in drainIn) (out Drain, err error) 
 		if _, err := setState.Exec(tx, tx.Account, r.ID, out.State); err != nil {
 			return err
 		}
-		s.wake(tx)
+		s.wake(tx, tx.Account)
 		kind := drainedEvent
 		if in.Resume {
 			kind = resumedEvent
@@ -226,10 +226,10 @@ func alreadyRevoked() *fault.Error {
 	return fault.Reason("box-revoked", "The box is revoked, which is for good.")
 }
 
-// wake wakes the claims that wait for work, and the views of queues, after a
-// change of the fleet.
-func (s *Service) wake(tx *db.Tx) {
-	s.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic(""))
+// wake wakes the claims that wait for work, and the views of an account's queue,
+// after a change of its fleet.
+func (s *Service) wake(tx *db.Tx, accountID string) {
+	s.Hub.Notify(tx, event.QueueTopic(accountID), event.QueueTopic(""))
 }
 
 // Reissue is the answer of box.reissue_creds.

@@ -59,56 +59,63 @@ type RunnerAccount struct {
 func (s *Service) runners(ctx context.Context, in op.PageIn) (out op.Page[Runner], err error) {
 	var all []Runner
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		all = nil
 		user := policy.From(ctx).UserID
 		rows, err := ofUser.All(tx, user)
 		if err != nil {
 			return err
 		}
-		answers, err := selectAnswers.All(tx, user)
-		if err != nil {
-			return err
-		}
-		for i := range rows {
-			one, err := runner(tx, &rows[i], user, answers)
-			if err != nil {
-				return err
-			}
-			all = append(all, one)
-		}
-		return nil
+		all, err = runnersOf(tx, rows, user)
+		return err
 	})
 	return op.Cut(in, all, func(r Runner) []string { return []string{r.ID} }), err
 }
 
-// runner is a box as a user sees it, with what the user has said.
-func runner(tx *db.Tx, r *row, user string, answers []consentRow) (out Runner, err error) {
-	out = Runner{ID: r.ID, Name: r.Name, Mine: r.isOf(user), Accounts: []RunnerAccount{}}
+// runnersOf are boxes as a user sees them, with what the user has said.
+func runnersOf(tx *db.Tx, boxes []row, user string) ([]Runner, error) {
+	answers, err := selectAnswers.All(tx, user)
+	if err != nil {
+		return nil, err
+	}
 	accounts, err := people.Memberships(tx, user)
+	if err != nil {
+		return nil, err
+	}
+	ids, out := idsOf(boxes), make([]Runner, len(boxes))
+	for i, r := range boxes {
+		out[i] = Runner{ID: r.ID, Name: r.Name, Mine: r.isOf(user), Accounts: []RunnerAccount{}}
+	}
 	for _, m := range accounts {
-		home := m.AccountID == r.AccountID
-		if err != nil || !home && !out.Mine {
-			continue
+		letsIn, err := fleet.LetsIn(tx, m.AccountID)
+		if err != nil {
+			return nil, err
 		}
-		a := RunnerAccount{ID: m.AccountID, Login: m.Login, Home: home, Works: home && out.Mine}
-		for _, w := range answers {
-			if w.BoxID != r.ID || w.AccountID != m.AccountID {
+		rights, err := fleet.Rights(tx, m.AccountID, ids)
+		if err != nil {
+			return nil, err
+		}
+		for i, r := range boxes {
+			home, of := m.AccountID == r.AccountID, &out[i]
+			if !home && !of.Mine {
 				continue
 			}
-			if a.AgreedAt = w.AgreedAt; w.AgreedAt == nil {
-				a.AskedBy = &w.AskedBy
+			_, holds := rights[r.ID]
+			a := RunnerAccount{ID: m.AccountID, Login: m.Login, Home: home, Works: holds && of.Mine, LetsIn: letsIn}
+			for _, w := range answers {
+				if w.BoxID != r.ID || w.AccountID != m.AccountID {
+					continue
+				}
+				if a.AgreedAt = w.AgreedAt; w.AgreedAt == nil {
+					a.AskedBy = &w.AskedBy
+				}
+			}
+			if home {
+				of.Accounts = append([]RunnerAccount{a}, of.Accounts...)
+			} else {
+				of.Accounts = append(of.Accounts, a)
 			}
 		}
-		if a.LetsIn, err = fleet.LetsIn(tx, m.AccountID); err == nil && !home {
-			_, a.Works, err = fleet.Holding(tx, r.ID, m.AccountID)
-		}
-		if home {
-			out.Accounts = append([]RunnerAccount{a}, out.Accounts...)
-		} else {
-			out.Accounts = append(out.Accounts, a)
-		}
 	}
-	return out, err
+	return out, nil
 }
 
 // isOf tells whether the box takes the work of one user alone, and of this one.
@@ -157,7 +164,9 @@ func (s *Service) agree(ctx context.Context, in runnerIn) (out Runner, err error
 		}
 		notYours := fault.Reason("not-your-box", "The box is not yours, and nobody asks you to take it.")
 		switch home := in.AccountID == r.AccountID; {
-		case home && r.isOf(a.UserID):
+		case home && r.isOf(a.UserID): // so it is
+			out, err = shown(tx, &r, a.UserID)
+			return err
 		case home:
 			_, asked, err := selectAnswer.Maybe(tx, r.ID, r.AccountID, a.UserID)
 			if err != nil {
@@ -169,18 +178,15 @@ func (s *Service) agree(ctx context.Context, in runnerIn) (out Runner, err error
 			if err := s.own(tx, &r, User, &a.UserID); err != nil {
 				return err
 			}
-			if err := answered(tx, askArgs{BoxID: r.ID, AccountID: r.AccountID, UserID: a.UserID, AskedBy: a.Label()}, true); err != nil {
-				return err
-			}
 		case !r.isOf(a.UserID):
 			return notYours
 		default:
-			if err := answered(tx, askArgs{BoxID: r.ID, AccountID: in.AccountID, UserID: a.UserID, AskedBy: a.Label()}, true); err != nil {
-				return err
-			}
 			if err := s.tell(tx, consentGiven, &r, in.AccountID, a.UserID); err != nil {
 				return err
 			}
+		}
+		if err := answered(tx, askArgs{BoxID: r.ID, AccountID: in.AccountID, UserID: a.UserID, AskedBy: a.Label()}, true); err != nil {
+			return err
 		}
 		out, err = shown(tx, &r, a.UserID)
 		return err
@@ -238,11 +244,11 @@ func answered(tx *db.Tx, a askArgs, agrees bool) error {
 
 // shown is a box after a change, as the user sees it.
 func shown(tx *db.Tx, r *row, user string) (Runner, error) {
-	answers, err := selectAnswers.All(tx, user)
+	all, err := runnersOf(tx, []row{*r}, user)
 	if err != nil {
 		return Runner{}, err
 	}
-	return runner(tx, r, user, answers)
+	return all[0], nil
 }
 
 // tell records, in the account of the box and in the one that it is about, what its owner
@@ -253,7 +259,7 @@ func (s *Service) tell(tx *db.Tx, kind event.Kind[consentData], r *row, account,
 			return err
 		}
 	}
-	s.Hub.Notify(tx, event.QueueTopic(account), event.QueueTopic(""))
+	s.wake(tx, account)
 	return nil
 }
 
@@ -271,7 +277,7 @@ func (s *Service) own(tx *db.Tx, r *row, target string, owner *string) error {
 	if err := s.Runs.TakeBack(tx, r.ID); err != nil {
 		return err
 	}
-	s.Hub.Notify(tx, event.QueueTopic(r.AccountID), event.QueueTopic(""))
+	s.wake(tx, r.AccountID)
 	return ownerSetEvent.Record(tx, event.Subject{ID: r.ID, Account: r.AccountID}, ownerData{ID: owner, Target: target})
 }
 

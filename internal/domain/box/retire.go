@@ -67,7 +67,7 @@ func (s *Service) retire(tx *db.Tx, r row, grace time.Duration) (out Removal, er
 			return out, err
 		}
 		out.State = drained.State
-		s.wake(tx)
+		s.wake(tx, tx.Account)
 	}
 	if _, err := setRetiring.Exec(tx, setRetiringArgs{
 		AccountID: tx.Account, ID: r.ID, State: out.State, RetireAt: until,

@@ -106,7 +106,7 @@ func (s *Service) revokeRow(tx *db.Tx, r row) (requeued int, err error) {
 		RevokedAt: tx.Now}); err != nil {
 		return 0, err
 	}
-	s.wake(tx)
+	s.wake(tx, tx.Account)
 	return requeued, revokedEvent.Record(tx, event.Subject{ID: r.ID}, revokedData{Requeued: requeued})
 }
 

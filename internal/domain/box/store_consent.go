@@ -11,7 +11,6 @@ type consentRow struct {
 	BoxID     string
 	AccountID string
 	UserID    string
-	AskedAt   time.Time
 	AskedBy   string
 	AgreedAt  *time.Time // nil: not yet
 }
@@ -22,7 +21,7 @@ type askArgs struct {
 	AgreedAt                          *int64
 }
 
-const answerColumns = `box_id, account_id, user_id, asked_at, asked_by, agreed_at`
+const answerColumns = `box_id, account_id, user_id, asked_by, agreed_at`
 
 var (
 	putAnswer = db.SWith[askArgs](`INSERT INTO box_consents (box_id, account_id, user_id, asked_at, asked_by, agreed_at)

@@ -78,7 +78,7 @@ func (s *Service) setFitness(tx *db.Tx, boxID, why string) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	s.wake(tx)
+	s.wake(tx, tx.Account)
 	if why == "" {
 		return FitEvent.Record(tx, event.Subject{ID: boxID}, event.None{})
 	}
