@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -80,36 +79,45 @@ func rememberSealed(ctx context.Context, d *db.DB, ring *seal.Keyring, key strin
 	return b, nil
 }
 
-// busKeys are the NATS seeds, sealed in the database.
-func busKeys(ctx context.Context, d *db.DB, ring *seal.Keyring) (keys bus.Keys, err error) {
-	b, err := rememberSealed(ctx, d, ring, meta.BusKeys, func() ([]byte, error) {
-		k, err := bus.NewKeys()
+// rememberJSON is rememberSealed for a value that is kept as JSON.
+func rememberJSON[T any](ctx context.Context, d *db.DB, ring *seal.Keyring, key string, fresh func() (T, error)) (v T, err error) {
+	b, err := rememberSealed(ctx, d, ring, key, func() ([]byte, error) {
+		made, err := fresh()
 		if err != nil {
 			return nil, err
 		}
-		return json.Marshal(k)
+		return json.Marshal(made)
 	})
-	if err != nil {
-		return keys, err
+	if err == nil {
+		err = json.Unmarshal(b, &v)
 	}
-	return keys, json.Unmarshal(b, &keys)
+	return v, err
+}
+
+// replaceSealed puts another value in the place of one that is sealed in the database, if
+// nobody else has done so meanwhile. name is how the error calls it, with its verb.
+func replaceSealed(tx *db.Tx, ring *seal.Keyring, key, name, sealed string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	changed, err := meta.Replace(tx, key, sealed, ring.Seal(key, text))
+	if err == nil && !changed {
+		err = fmt.Errorf("%s changed by somebody else meanwhile: try again", name)
+	}
+	return err
+}
+
+// busKeys are the NATS seeds, sealed in the database.
+func busKeys(ctx context.Context, d *db.DB, ring *seal.Keyring) (bus.Keys, error) {
+	return rememberJSON(ctx, d, ring, meta.BusKeys, bus.NewKeys)
 }
 
 // busAuthority is the authority by which boxes know the bus. It is sealed in the
 // database, so that all servers on it are known by the same one.
 func busAuthority(ctx context.Context, d *db.DB, ring *seal.Keyring) (*bus.Authority, error) {
-	b, err := rememberSealed(ctx, d, ring, meta.BusCA, func() ([]byte, error) {
-		a, err := bus.NewAuthority(time.Now())
-		if err != nil {
-			return nil, err
-		}
-		return json.Marshal(a)
-	})
-	if err != nil {
-		return nil, err
-	}
-	a := new(bus.Authority)
-	return a, json.Unmarshal(b, a)
+	a, err := rememberJSON(ctx, d, ring, meta.BusCA, func() (bus.Authority, error) { return bus.NewAuthority(time.Now()) })
+	return &a, err
 }
 
 // changeBusAuthority puts another authority in the place of the one in the database,
@@ -119,20 +127,12 @@ func changeBusAuthority(ctx context.Context, d *db.DB, ring *seal.Keyring) error
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(a)
-	if err != nil {
-		return err
-	}
 	return d.Write(ctx, func(tx *db.Tx) error {
 		sealed, ok, err := meta.Read(tx, meta.BusCA)
 		if err != nil || !ok {
 			return err
 		}
-		changed, err := meta.Replace(tx, meta.BusCA, sealed, ring.Seal(meta.BusCA, text))
-		if err == nil && !changed {
-			err = errors.New("the authority of the bus was changed by somebody else meanwhile: try again")
-		}
-		return err
+		return replaceSealed(tx, ring, meta.BusCA, "the authority of the bus was", sealed, a)
 	})
 }
 
@@ -171,14 +171,7 @@ func changeBusKeys(ctx context.Context, d *db.DB, ring *seal.Keyring, change fun
 		if err := change(&k); err != nil {
 			return err
 		}
-		if b, err = json.Marshal(k); err != nil {
-			return err
-		}
-		changed, err := meta.Replace(tx, meta.BusKeys, sealed, ring.Seal(meta.BusKeys, b))
-		if err == nil && !changed {
-			err = errors.New("the keys of the bus were changed by somebody else meanwhile: try again")
-		}
-		return err
+		return replaceSealed(tx, ring, meta.BusKeys, "the keys of the bus were", sealed, k)
 	})
 }
 
@@ -195,18 +188,8 @@ func clientKeys(ctx context.Context, d *db.DB, ring *seal.Keyring) (*seal.Keyrin
 
 // pushKeys are the keys by which browsers know this server. They have no end: a browser
 // takes messages of no other.
-func pushKeys(ctx context.Context, d *db.DB, ring *seal.Keyring) (keys webpush.Keys, err error) {
-	b, err := rememberSealed(ctx, d, ring, meta.PushKeys, func() ([]byte, error) {
-		k, err := webpush.NewKeys()
-		if err != nil {
-			return nil, err
-		}
-		return json.Marshal(k)
-	})
-	if err != nil {
-		return keys, err
-	}
-	return keys, json.Unmarshal(b, &keys)
+func pushKeys(ctx context.Context, d *db.DB, ring *seal.Keyring) (webpush.Keys, error) {
+	return rememberJSON(ctx, d, ring, meta.PushKeys, webpush.NewKeys)
 }
 
 // setupToken returns the token of the first-boot address: the configured one, or

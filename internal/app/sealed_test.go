@@ -21,8 +21,7 @@ import (
 // kept: in a column that can be moved to another key, or nowhere.
 var sealers = map[string]string{
 	"internal/app/keys.go rememberSealed":          "meta.value",
-	"internal/app/keys.go changeBusKeys":           "meta.value",
-	"internal/app/keys.go changeBusAuthority":      "meta.value",
+	"internal/app/keys.go replaceSealed":           "meta.value",
 	"internal/domain/webhook/own.go add":           "webhooks.sealed",
 	"internal/proof/bench/webhook.go hookService":  "webhooks.sealed",
 	"internal/domain/push/push.go Tell":            "push_messages.sealed",
