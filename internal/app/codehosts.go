@@ -42,7 +42,7 @@ func (githubs) Name(address string) (string, error) {
 	return githubPrefix + strings.ToLower(u.Host), nil
 }
 
-// Judge implements connection.Maker.
+// Judge implements connection.Maker. It judges where the address leads at the set-up.
 func (g githubs) Judge(ctx context.Context, address string) error {
 	if address == g.a.cfg.GitHubURL {
 		return nil
@@ -54,8 +54,10 @@ func (g githubs) Judge(ctx context.Context, address string) error {
 }
 
 // roads carries requests to code hosts: to that of the configuration by whatever way the
-// machine has, and to those of a set-up only where the guard allows it. It implements
-// http.RoundTripper.
+// machine has, and to those of a set-up only where the guard allows it. Where the
+// environment names a proxy, the guard judges the address of that alone, and the proxy
+// judges where it leads. Git's own connections are none of these: it finds the address of a
+// name by itself, and uses no proxy. It implements http.RoundTripper.
 type roads struct {
 	configured     map[string]bool // hosts of the configuration's GitHub
 	open, guarding http.RoundTripper

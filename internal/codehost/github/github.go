@@ -62,7 +62,6 @@ type Config struct {
 	Folder string // of the mirrors; made if missing
 	Git    string // the git program, 2.39 or later; "git" if empty
 	CAFile string // certificates that git trusts; "" for those of the system
-	Proxy  string // address of the proxy that git goes through; "" for none
 
 	// CloneURL is the address of a repository at the relay of this server.
 	CloneURL func(codehost.Repo) string

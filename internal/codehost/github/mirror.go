@@ -36,7 +36,6 @@ func mirrorSettings(web *url.URL, cfg Config) [][2]string {
 		{"http.followRedirects", "false"}, // the credential would go along
 		{"http.lowSpeedLimit", "1000"},
 		{"http.lowSpeedTime", "60"},
-		{"http.proxy", cfg.Proxy},
 		{"credential.helper", ""},
 		{"fetch.fsckObjects", "true"},
 		{"fetch.unpackLimit", "1"},
