@@ -115,9 +115,29 @@ func TestBoxesOfOtherAccounts(t *testing.T) {
 				t.Errorf("on record: %s", trail)
 			}
 
+			begun := protocol.Envelope{V: protocol.Version, Run: run.Run, Attempt: 1, Events: []protocol.Event{
+				{Seq: 1, Kind: protocol.EventAccepted}, {Seq: 2, Kind: protocol.EventStarted, Data: []byte(`{"agent":"builtin"}`)}}}
+			if err := evil.ask(protocol.CallAppend, begun, nil); err != nil {
+				t.Fatal(err)
+			}
+			y.send("POST", "/v1/fleet/runs/"+run.Run+"/message", y.owner, `{"message": "Go on.", "wait_ms": 0}`).want(http.StatusOK)
+			waits := func() []protocol.Command {
+				var next protocol.Commands
+				if err := evil.ask(protocol.CallCommands, struct{}{}, &next); err != nil {
+					t.Fatal(err)
+				}
+				return next.Commands
+			}
+			if got := waits(); len(got) != 1 || got[0].Text != "Go on." {
+				t.Errorf("of a message to its run it is given %+v", got)
+			}
+
 			y.send("DELETE", answer+y.acct, "", "", "Cookie", cookie, "Origin", y.URL()).want(200)
 			if err := evil.ask(protocol.CallSecrets, protocol.SecretsAsk{Run: run.Run, Attempt: 1}, &given); err == nil {
 				t.Error("it is given secrets after that was taken back")
+			}
+			if got := waits(); len(got) != 0 {
+				t.Errorf("it is given what was said before that was taken back: %+v", got)
 			}
 			nothing("ada has taken it back")
 			if got := string(y.send("GET", "/v1/tasks/"+first, y.owner, "").want(200).body); !strings.Contains(got, `"status":"pending"`) {
