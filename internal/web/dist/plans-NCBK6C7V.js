@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-2ZQV4CFD.js";import"./chunk-FMKHGTGG.js";import"./chunk-U6D5IDYL.js";import"./chunk-JRY7HLOJ.js";import"./chunk-XQQWDVU4.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-L2ECEDPO.js";import"./chunk-O5CIN6KO.js";import"./chunk-PFIOH4Q6.js";import"./chunk-UKUHWJG7.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
