@@ -31,7 +31,7 @@ type filedAsk struct {
 
 func askNoun() *noun {
 	return &noun{name: "ask", list: "ask.list", get: "ask.get", label: "title", page: "asks", first: `yardmaster ask file "…"`,
-		hidden: []string{"askId", "filed_by", "hold.clear"},
+		hidden: []string{"askId", "hold.clear"},
 		columns: []column{{"ID", "id", asID}, {"STATE", "state", asState}, {"AGE", "created_at", asAge}, {"VERDICT",
 			"verdict.kind", asText},
 			{"REPOSITORY", "repo", asText}, {"SOURCE", "source", asText}, {"TITLE", "title", asTitle}}}

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -75,7 +76,11 @@ func defineAccountSettings(fl *flag.FlagSet) action {
 			if *wanted[name] == "null" {
 				in[name] = nil
 			}
-			undo += " --" + flagName + " " + client.Word(cmp.Or(strings.ReplaceAll(plainText(was[name]), ", ", ","), "null"))
+			before := strings.ReplaceAll(plainText(was[name]), ", ", ",")
+			if on, is := was[name].(bool); is {
+				before = strconv.FormatBool(on)
+			}
+			undo += " --" + flagName + " " + client.Word(cmp.Or(before, "null"))
 		}
 		if undo != "" {
 			for name, v := range in {
@@ -83,6 +88,7 @@ func defineAccountSettings(fl *flag.FlagSet) action {
 					delete(in, name)
 				}
 			}
+			was = nil // a field that is not in the answer is not as it was
 			if err := c.Call(ctx, http.MethodPut, "/v1/account/floors", in, &was); err != nil {
 				return err
 			}

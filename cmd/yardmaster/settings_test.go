@@ -38,6 +38,9 @@ func TestSettings(t *testing.T) {
 	if !f.was("PUT /v1/account/floors", `"task_usd":7`, `"isolation":"strict"`, `"protected_paths":["go.mod"]`) {
 		t.Errorf("%q", f.calls)
 	}
+	f.answers["GET /v1/account/floors"] = `{"isolation": null, "outside_boxes": true}`
+	f.answers["PUT /v1/account/floors"] = `{"isolation": null, "outside_boxes": false}`
+	p.holds("account settings --outside-boxes false", 0, "outside boxes  no", "Undo: yardmaster account settings --outside-boxes true")
 	p.holds("prompt view", 0, "Be brief.")
 	p.holds("prompt set --clear", 0, "told it no more", "Undo: yardmaster prompt set 'Be brief.'")
 	if !f.was("DELETE /v1/me/system-prompt") || f.was("PUT /v1/me/system-prompt") {

@@ -80,6 +80,11 @@ func TestNotices(t *testing.T) {
 		if got := inbox(y.owner); strings.Count(got, ";") != 1 {
 			t.Errorf("the owner is told %s", got)
 		}
+		b := y.station(y.owner)
+		y.send("PUT", "/v1/runners/"+b.ID+"/owner", y.owner, `{"target": "user", "owner_id": "`+bob+`"}`).want(200)
+		patience.Until(y.t, "bob is asked to own the box", func() bool { return strings.Contains(inbox(bobs), " take your work?; ") })
+		y.send("PUT", "/v1/runners/"+b.ID+"/owner", y.owner, `{"target": "org"}`).want(200)
+		patience.Until(y.t, "bob is asked no more", func() bool { return strings.Contains(inbox(bobs), " take your work?; settled") })
 		other := y.tenant("rival")
 		eve := y.person("eve", other, policy.Owner)
 		if got := inbox(y.mint(other, &eve, policy.Owner.Ceiling(), nil)); got != "" {

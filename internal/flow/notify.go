@@ -54,6 +54,7 @@ const (
 	nounTask       = "task"
 	nounPlan       = "plan"
 	nounBox        = "box"
+	nounOwner      = "box_owner"
 	nounWebhook    = "webhook"
 	nounRepo       = "repo"
 	nounToken      = "host_token"
@@ -68,6 +69,7 @@ var rules = []rule{
 	{[]event.Any{task.FailedEvent, task.HeldEvent}, Notify.failed},
 	{[]event.Any{plan.FailedEvent}, Notify.planFailed},
 	{[]event.Any{box.UnfitEvent}, Notify.unfit},
+	{[]event.Any{box.OwnerAsked}, Notify.ownerAsked},
 	{[]event.Any{webhook.UnhealthyEvent}, Notify.unhealthy},
 	{[]event.Any{repo.GoneEvent}, Notify.gone},
 	{[]event.Any{creation.FailedEvent}, Notify.notCreated},
@@ -82,6 +84,7 @@ var reliefs = []relief{
 	{task.Resumed, notification.TaskFailed, nounTask},
 	{task.Resumed, notification.Spending, nounTask},
 	{[]event.Any{box.FitEvent}, notification.Box, nounBox},
+	{box.AskEnded, notification.Box, nounOwner},
 	{[]event.Any{webhook.RevivedEvent}, notification.Connection, nounWebhook},
 	{[]event.Any{repo.BackEvent}, notification.Connection, nounRepo},
 	{[]event.Any{hosttoken.SetEvent}, notification.Connection, nounToken},
@@ -360,6 +363,19 @@ func (n Notify) unfit(tx *db.Tx, e event.Recorded) (out notification.Notice, ok 
 	}
 	out.To, err = deciders(tx, b.OwnerID, policy.ReadRunners)
 	return out, true, err
+}
+
+// ownerAsked: a person hears that a box is to take their work, and theirs alone.
+func (n Notify) ownerAsked(tx *db.Tx, e event.Recorded) (out notification.Notice, ok bool, err error) {
+	data, err := box.OwnerAsked.Decode(e)
+	if err != nil {
+		return out, false, err
+	}
+	b, ok, err := box.BriefOf(tx, e.Object)
+	return notification.Notice{
+		Kind: notification.Box, Noun: nounOwner, Subject: e.Object, Path: "/ui/settings/you", To: []string{data.UserID},
+		Title: "Shall " + b.Name + " take your work?", Text: "You are asked to own this box. It takes nothing of yours before you agree.",
+	}, ok, err
 }
 
 // unhealthy, gone, notCreated: owners and admins hear what has stopped working.

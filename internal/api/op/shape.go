@@ -125,7 +125,10 @@ func compile(t reflect.Type, stack []reflect.Type) *Shape {
 			panic(fmt.Sprintf("op: %v.%s has no json name", t, sf.Name))
 		}
 		f := Field{StructField: sf, Name: name, checks: checks(sf)}
-		f.Required = !strings.Contains(opts, "omit") && sf.Type.Kind() != reflect.Pointer || sf.Tag.Get("required") == "true"
+		f.Required = !strings.Contains(opts, "omit") && sf.Type.Kind() != reflect.Pointer
+		if tag, ok := sf.Tag.Lookup("required"); ok {
+			f.Required = tag == "true"
+		}
 		if v := sf.Tag.Get("maxItems"); v != "" {
 			f.maxItems, _ = strconv.Atoi(v)
 		}

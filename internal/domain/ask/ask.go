@@ -95,7 +95,7 @@ type Ask struct {
 	Verdict          *Verdict          `json:"verdict" doc:"what triage decided; null while it is pending"`
 	Hold             *Hold             `json:"hold" doc:"why triage leaves it pending; null: it does not"`
 	EscalationReason *string           `json:"escalation_reason" example:"null" doc:"slug of why a person is asked: judge_unavailable (the one that ask.redrive takes), judge_invalid, no_capacity, unknown_repository; other_repository, more_rights, strangers_text, chain_too_long (those that ask.approve takes); or a category of the judge; null unless it was escalated"`
-	FiledBy          string            `json:"filed_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who filed it: user:<id>, pat:<id>, box:<id> for an agent's own, source:<id> for a connected system, schedule:<id>, or system"`
+	FiledBy          string            `json:"filed_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who filed it: user:<id>, pat:<id>, run:<id> for an agent's own, blocker:<id> for what an answer left, source:<id> for a connected system, schedule:<id>, or system"`
 	RequestedBy      *string           `json:"requested_by" format:"uuid" doc:"id of the person at the beginning of the chain: who filed it, whose work the agent did that filed it, or who approved it; null: nobody asked"`
 	ApprovedBy       *string           `json:"approved_by" format:"uuid" example:"null" doc:"id of the person who let it into triage after a run had asked for more than it may begin; null: nobody has"`
 	Count            int64             `json:"count" example:"1" doc:"how often it was asked for: once, and once more with each repeat that another system tells of, such as an error that is seen again"`

@@ -95,7 +95,7 @@ var (
 	resumedEvent   = event.Declare[drainData]("box.resumed", Topic, "Somebody had the box take work again.")
 	emptiedEvent   = event.Declare[event.None]("box.emptied", Topic, "The box, which takes no new work, has handed back its last.")
 	ownerSetEvent  = event.Declare[ownerData]("box.owner_set", Topic, "Somebody said whose work the box takes.")
-	ownerAsked     = event.Declare[askedData]("box.owner_asked", Topic, "A member was asked to own the box.")
+	OwnerAsked     = event.Declare[askedData]("box.owner_asked", Topic, "A member was asked to own the box.")
 	ownerDeclined  = event.Declare[askedData]("box.owner_declined", Topic, "A member who was asked to own the box will not.")
 	consentGiven   = event.Declare[consentData]("box.consent_given", Topic, "The owner of the box agreed that it takes their work in an account.")
 	consentTaken   = event.Declare[consentData]("box.consent_withdrawn", Topic, "The owner of the box took back that it takes their work in an account.")
@@ -104,6 +104,9 @@ var (
 	retiredEvent   = event.Declare[retiredData]("runner.decommissioned", Topic, "The box was taken off the list.")
 	revokedEvent   = event.Declare[revokedData]("box.revoked", Topic, "The box was revoked.")
 )
+
+// AskEnded are the events with which nobody is asked any more to own the box.
+var AskEnded = []event.Any{OwnerAsked, ownerSetEvent, ownerDeclined, revokedEvent, retiredEvent}
 
 // quietEvents are the events of a box without beats, by its new presence.
 var quietEvents = map[string]event.Kind[quietData]{Stale: staleEvent, Offline: offlineEvent}

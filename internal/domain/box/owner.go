@@ -319,7 +319,7 @@ func (s *Service) setOwner(ctx context.Context, in ownerIn) (out Box, err error)
 				return err
 			}
 			r.Asked = owner
-			err = ownerAsked.Record(tx, event.Subject{ID: r.ID}, askedData{UserID: in.Owner})
+			err = OwnerAsked.Record(tx, event.Subject{ID: r.ID}, askedData{UserID: in.Owner})
 		default:
 			err = s.own(tx, &r, in.Target, owner)
 		}

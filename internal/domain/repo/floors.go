@@ -19,7 +19,7 @@ type Floors struct {
 	RunUSD    *float64  `json:"run_usd" minimum:"0" maximum:"100000" example:"5" doc:"the most that budget.run_usd may be, in US dollars; read whenever money is set aside for a call to a model"`
 	Egress    *[]string `json:"egress" maxItems:"100" example:"[\"*.example.com\"]" doc:"the hosts that mcp_servers may name, such as mcp.example.com or *.example.com; an empty list allows none; read when a run begins and is told of its servers"`
 	Protected []string  `json:"protected_paths,omitzero" maxItems:"100" example:"[\"deploy/**\"]" doc:"paths whose change a person is always asked about, besides .svc; read before a merge. Matched from the root, without regard to case: * and ? are within a name, ** is any folders, and what is below a match is covered as well"`
-	Outside   bool      `json:"outside_boxes,omitzero" example:"false" doc:"whether boxes of other accounts take work of this one that their owners, who are members here, have asked for and agreed to have there, see /v1/me/runners; box.list with outside:true names each of them. Read with each claim and whenever such a box is given something; false ends what runs there"`
+	Outside   bool      `json:"outside_boxes" required:"false" example:"false" doc:"whether boxes of other accounts take work of this one that their owners, who are members here, have asked for and agreed to have there, see /v1/me/runners; box.list with outside:true names each of them. Read with each claim and whenever such a box is given something; false ends what runs there"`
 }
 
 // Clamp is one field of a policy file that asks for more than the account
