@@ -15,9 +15,11 @@ import (
 	"yardmaster/internal/app"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
+	"yardmaster/internal/id"
 	"yardmaster/internal/proof/browser"
 	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/rig"
+	"yardmaster/internal/proof/seed"
 )
 
 // begin runs a server that ada has set up, and signs her in.
@@ -158,6 +160,28 @@ func TestBoxes(t *testing.T) {
 	b.Until("it goes", `/being decommissioned|No box yet/.test(document.querySelector("main").innerText)`)
 	visit(b, "/ui/boxes", "Boxes")
 	b.See("No box yet")
+	content(b)
+}
+
+// TestBoxesOfOthersAreApart holds that a box of another account is shown under a heading of
+// its own, with why it is there, and leads nowhere.
+func TestBoxesOfOthersAreApart(t *testing.T) {
+	t.Parallel()
+	y, b := begin(t)
+	other, far := id.New(), id.New()
+	y.Write(other, func(tx *db.Tx) error {
+		return seed.Add(tx, seed.Account{ID: other, Login: "globex", Seats: 1}, seed.Box{ID: far, Account: other})
+	})
+	y.Write(other, func(tx *db.Tx) error { _, err := seed.SetTarget.Exec(tx, far, "shared", nil); return err })
+	visit(b, "/ui/boxes", "Boxes")
+	b.See("No box yet")
+	b.See("Boxes of other accounts")
+	b.See("of globex")
+	b.See("An operator of the server shares it with every account.")
+	if browser.Eval[bool](b, `!!document.querySelector("main a[href*='`+far+`']")`) {
+		t.Error("it leads to a page")
+	}
+	shoot(b, "boxes-outside")
 	content(b)
 }
 
