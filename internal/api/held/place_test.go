@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -189,23 +190,23 @@ func (d *drip) Read(b []byte) (int, error) {
 // answer is an answer that counts how often the waiting for a body is ended.
 type answer struct {
 	*httptest.ResponseRecorder
-	cuts int
+	cuts atomic.Int64
 }
 
 // SetReadDeadline is what http.ResponseController calls.
 func (a *answer) SetReadDeadline(time.Time) error {
-	a.cuts++
+	a.cuts.Add(1)
 	return nil
 }
 
 // alone carries out one request without a server, and tells how often its body was cut off.
-func alone(room *Room, r *http.Request, serve http.HandlerFunc) (cuts int) {
+func alone(room *Room, r *http.Request, serve http.HandlerFunc) (cuts int64) {
 	room.Limits = Limits{10, 10}
 	room.Address = func(*http.Request) string { return "192.0.2.1" }
 	room.Shows = func(*http.Request) bool { return false }
 	a := &answer{ResponseRecorder: httptest.NewRecorder()}
 	room.Handler(serve).ServeHTTP(a, r)
-	return a.cuts
+	return a.cuts.Load()
 }
 
 // TestStrangersHaveTime: the body of a stranger that comes byte by byte breaks off when its
@@ -238,7 +239,7 @@ func TestReadBodyIsNotCut(t *testing.T) {
 	for _, read := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			r := httptest.NewRequest("POST", "/", strings.NewReader("a"))
-			before := -1
+			before := int64(-1)
 			cuts := alone(&Room{StrangersTime: time.Minute}, r, func(w http.ResponseWriter, r *http.Request) {
 				if read {
 					if _, err := io.ReadAll(r.Body); err != nil {
@@ -246,7 +247,7 @@ func TestReadBodyIsNotCut(t *testing.T) {
 					}
 				}
 				time.Sleep(time.Hour)
-				before = w.(*answer).cuts
+				before = w.(*answer).cuts.Load()
 			})
 			if (before == 0) != read || (cuts == 0) != read {
 				t.Errorf("read %v: the body was cut off %d times, and %d in all", read, before, cuts)
