@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -26,6 +27,7 @@ type finding struct {
 func playProbe(program string) int {
 	const again = "again"
 	if len(os.Args) < 4 {
+		runtime.LockOSThread() // what a thread drops, that thread alone has dropped
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_PTRACE, 0, 0, 0); err != nil && os.Geteuid() == 0 {
 			return codeFailed
 		}
