@@ -18,7 +18,7 @@ import (
 	"yardmaster/internal/db/migrations"
 )
 
-var update = flag.Bool("update", false, "write schema/sqlite.sql from the migrations")
+var update = flag.Bool("update", false, "write schema/sqlite.sql from the migrations, and add new ones to testdata/migrations.txt")
 
 // empty opens a database with nothing in it.
 func empty(t *testing.T, e db.Engine) *sql.DB {

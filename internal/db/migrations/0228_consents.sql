@@ -11,7 +11,6 @@ CREATE TABLE box_consents (
 );
 CREATE INDEX box_consents_user ON box_consents (user_id);
 CREATE INDEX box_consents_account ON box_consents (account_id);
-CREATE INDEX boxes_shared ON boxes (owner_target) WHERE owner_target = 'shared';
 CREATE INDEX boxes_owner ON boxes (owner_id) WHERE owner_target = 'user';
 -- Whether boxes of other accounts, whose owners have agreed, may take work of the account.
 ALTER TABLE account_floors ADD COLUMN outside_boxes BOOLEAN NOT NULL DEFAULT FALSE;

@@ -1805,7 +1805,6 @@ CREATE TABLE box_consents (
 );
 CREATE INDEX box_consents_user ON box_consents (user_id);
 CREATE INDEX box_consents_account ON box_consents (account_id);
-CREATE INDEX boxes_shared ON boxes (owner_target) WHERE owner_target = 'shared';
 CREATE INDEX boxes_owner ON boxes (owner_id) WHERE owner_target = 'user';
 CREATE UNIQUE INDEX invitations_open ON invitations (COALESCE(account_id, ''), email, login)
   WHERE accepted_at IS NULL AND revoked_at IS NULL;
@@ -1817,6 +1816,7 @@ CREATE TABLE password_links (
 );
 CREATE INDEX password_links_user ON password_links (user_id);
 CREATE INDEX asks_from_task ON asks (from_task, account_id) WHERE from_task IS NOT NULL;
+CREATE INDEX boxes_shared ON boxes (owner_target) WHERE owner_target = 'shared';
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -1908,4 +1908,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (88, 234, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (89, 235, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (90, 238, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (91, 245, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (92, 246, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
