@@ -147,14 +147,21 @@ func (in *attemptRequest) hears(network, address string) bool {
 	return err == nil && string(b) == in.Token
 }
 
-// connects tells whether a connection succeeds. In a network of its own nobody
+// connects tells whether a connection may succeed. In a network of its own nobody
 // listens at the address.
 func connects(network, address string) bool {
 	c, err := net.DialTimeout(network, address, answerWait)
 	if err == nil {
 		c.Close()
 	}
-	return err == nil
+	return could(err)
+}
+
+// could tells whether an attempt that ended with err was possible, as far as it shows: one
+// that was not answered in time was not refused.
+func could(err error) bool {
+	var late interface{ Timeout() bool }
+	return err == nil || errors.As(err, &late) && late.Timeout() || errors.Is(err, unix.EINPROGRESS)
 }
 
 // datagrams sends a datagram and waits. In a network of its own the kernel refuses
@@ -192,23 +199,23 @@ func address(port int) unix.Sockaddr {
 
 func connectsBy(protocol, port int) bool {
 	return withSocket(unix.AF_INET, unix.SOCK_STREAM, protocol, func(fd int) bool {
-		return unix.Connect(fd, address(port)) == nil
+		return could(unix.Connect(fd, address(port)))
 	})
 }
 
 func connectsFast(port int) bool {
 	return withSocket(unix.AF_INET, unix.SOCK_STREAM, 0, func(fd int) bool {
-		return unix.Sendto(fd, []byte{'\n'}, unix.MSG_FASTOPEN, address(port)) == nil
+		return could(unix.Sendto(fd, []byte{'\n'}, unix.MSG_FASTOPEN, address(port)))
 	})
 }
 
-// sends tells whether a datagram can be sent, from a single socket or from one of a
+// sends tells whether a datagram may be sent, from a single socket or from one of a
 // pair.
 func sends(path string, pair bool) bool {
 	to := &unix.SockaddrUnix{Name: path}
 	if !pair {
 		return withSocket(unix.AF_UNIX, unix.SOCK_DGRAM, 0, func(fd int) bool {
-			return unix.Sendto(fd, []byte{'\n'}, 0, to) == nil
+			return could(unix.Sendto(fd, []byte{'\n'}, 0, to))
 		})
 	}
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
@@ -217,7 +224,7 @@ func sends(path string, pair bool) bool {
 	}
 	defer unix.Close(fds[0])
 	defer unix.Close(fds[1])
-	return unix.Sendto(fds[0], []byte{'\n'}, 0, to) == nil
+	return could(unix.Sendto(fds[0], []byte{'\n'}, 0, to))
 }
 
 // canChoosePort tells whether this process could bind a port that other processes see.

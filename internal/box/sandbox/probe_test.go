@@ -95,6 +95,42 @@ func TestAttemptsSucceedOutside(t *testing.T) {
 	}
 }
 
+// TestUnansweredIsNotRefused holds that an attempt that nobody has answered counts as one
+// that was possible: nothing has prevented it.
+func TestUnansweredIsNotRefused(t *testing.T) {
+	dir := t.TempDir()
+	full, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(full)
+	at := &unix.SockaddrUnix{Name: dir + "/full"}
+	if err := errors.Join(unix.Bind(full, at), unix.Listen(full, 0)); err != nil {
+		t.Fatal(err)
+	}
+	for err = nil; err == nil; {
+		var fd int
+		if fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0); err == nil {
+			defer unix.Close(fd)
+			err = unix.Connect(fd, at)
+		}
+	}
+	if !errors.Is(err, unix.EAGAIN) || !connects("unix", at.Name) {
+		t.Errorf("a socket that takes no more (%v) counts as closed", err)
+	}
+	if connects("unix", dir+"/none") {
+		t.Error("a socket that is not there counts as open")
+	}
+	for err, want := range map[error]bool{
+		nil: true, unix.EINPROGRESS: true, os.ErrDeadlineExceeded: true,
+		unix.EACCES: false, unix.EPERM: false, unix.ECONNREFUSED: false,
+	} {
+		if could(err) != want {
+			t.Errorf("%v: %t", err, !want)
+		}
+	}
+}
+
 // TestOlderLandlockHoldsLess holds that the trial shows the fewer protections of an
 // older Landlock: signals are closed from version 6 on.
 func TestOlderLandlockHoldsLess(t *testing.T) {
