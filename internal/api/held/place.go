@@ -172,10 +172,8 @@ func (p *place) cut() { _ = p.rc.SetReadDeadline(time.Unix(1, 0)) }
 // aside moves into a room set apart that the request is for, or that is the caller's own.
 func (p *place) aside(own string) bool {
 	for _, a := range p.room.Apart {
-		if a.Own && a.Name == own || !a.Own && a.Is(p.req) {
-			if p.into(a) {
-				return true
-			}
+		if (a.Own && a.Name == own || !a.Own && a.Is(p.req)) && p.into(a) {
+			return true
 		}
 	}
 	return false
