@@ -159,8 +159,9 @@ func TestRefusedRequestIsRecorded(t *testing.T) {
 	t.Parallel()
 	var record observe.Request
 	r := httptest.NewRequestWithContext(observe.With(t.Context(), &record), "GET", "/v1/tasks", nil)
-	(&App{cfg: &config.Config{}}).refuseRequest(httptest.NewRecorder(), r, op.TooMuchOpen("full"))
-	if record.Slug != op.SlugOpen {
-		t.Errorf("recorded as %q", record.Slug)
+	refusal := op.TooMuchOpen("full")
+	(&App{cfg: &config.Config{}}).refuseRequest(httptest.NewRecorder(), r, refusal)
+	if record.Slug != op.SlugOpen || !refusal.Deliberate() {
+		t.Errorf("recorded as %q, as a failure: %t", record.Slug, !refusal.Deliberate())
 	}
 }

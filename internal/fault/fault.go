@@ -82,6 +82,7 @@ type Error struct {
 	Fields     map[string][]string // dotted path of an input field -> what is wrong; "" is the whole request
 	Extra      map[string]any      // further members of the problem
 	RetryAfter time.Duration
+	onPurpose  bool
 	cause      error
 }
 
@@ -153,6 +154,17 @@ func (e *Error) After(d time.Duration) *Error {
 	c.RetryAfter = d
 	return &c
 }
+
+// OnPurpose returns a copy for a refusal with which nothing has failed, although its kind is
+// one of failures: a limit was reached.
+func (e *Error) OnPurpose() *Error {
+	c := *e
+	c.onPurpose = true
+	return &c
+}
+
+// Deliberate tells whether the error is one of OnPurpose.
+func (e *Error) Deliberate() bool { return e.onPurpose }
 
 // Full returns a StorageFull because a disk of the server has no space left.
 func Full(cause error) *Error {

@@ -24,7 +24,7 @@ const SlugOpen = "too-many-open"
 
 // TooMuchOpen is the fault for a caller that would hold too much open. It may try again soon.
 func TooMuchOpen(detail string) *fault.Error {
-	return fault.New(fault.Unavailable, SlugOpen, detail).After(5 * time.Second)
+	return fault.New(fault.Unavailable, SlugOpen, detail).After(5 * time.Second).OnPurpose()
 }
 
 // quotas are the quotas of a call.

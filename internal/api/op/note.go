@@ -20,7 +20,7 @@ func (p *Pipeline) note(ctx context.Context, c *Call, a *Answer) {
 	if a.Failure != nil {
 		r.Slug = a.Failure.Slug
 	}
-	if a.Err != nil && r.Slug != SlugOpen { // a full server is no failure of its own
+	if a.Err != nil {
 		r.Cause = a.Err
 	}
 }

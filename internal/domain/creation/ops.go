@@ -112,7 +112,7 @@ func (s *Service) create(ctx context.Context, in createIn) (out Created, err err
 			return fault.Reason("repo-not-made", "The repository was not made: "+c.Note)
 		default:
 			return fault.New(fault.Unavailable, "repo-being-made",
-				"The code host has not answered yet. The server goes on by itself; the same call again tells what became of it.").After(10 * time.Second)
+				"The code host has not answered yet. The server goes on by itself; the same call again tells what became of it.").After(10 * time.Second).OnPurpose()
 		}
 		if _, err := setAnswered.Exec(tx, tx.Account, c.ID); err != nil {
 			return err

@@ -46,7 +46,7 @@ func (r Receipt) StatusCode() int {
 var (
 	errForged = fault.New(fault.Unauthenticated, "bad-signature",
 		"There is no source at this address that the delivery is signed for, or its signature is stale.")
-	errBusy = fault.New(fault.Unavailable, "busy", "Other deliveries of the source are being worked at. Send it again.").After(time.Second)
+	errBusy = fault.New(fault.Unavailable, "busy", "Other deliveries of the source are being worked at. Send it again.").After(time.Second).OnPurpose()
 	errMany = fault.Newf(fault.RateLimited, "", "The source sends more than %d deliveries a minute.", PerMinute)
 	errForm = fault.New(fault.UnsupportedMedia, "", "The body must not be compressed.")
 )

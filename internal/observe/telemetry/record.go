@@ -110,6 +110,15 @@ func (o *Observer) scrubbed(text string) string {
 	return o.Scrub(text)
 }
 
+// failed tells whether the failure is on our side. A refusal on purpose is none.
+func (f *finished) failed() bool {
+	var refusal interface{ Deliberate() bool }
+	if f.Cause == nil || errors.As(f.Cause, &refusal) && refusal.Deliberate() {
+		return false
+	}
+	return f.status >= 500 || f.Broken
+}
+
 // log writes the record: as an error if the failure is on our side, else as
 // information.
 func (o *Observer) log(ctx context.Context, f *finished) {
@@ -117,7 +126,7 @@ func (o *Observer) log(ctx context.Context, f *finished) {
 		return
 	}
 	level := slog.LevelInfo
-	if f.Cause != nil && (f.status >= 500 || f.Broken) {
+	if f.failed() {
 		level = slog.LevelError
 	}
 	if !o.Logger.Enabled(ctx, level) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -18,6 +19,7 @@ import (
 	coltrace "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"yardmaster/internal/fault"
 	"yardmaster/internal/observe"
 	"yardmaster/internal/observe/telemetry"
 )
@@ -39,6 +41,9 @@ func TestRecord(t *testing.T) {
 			r.Slug, r.Cause, r.Pattern = "internal", errors.New("the secret disk is on fire"), "/{x}"
 			w.WriteHeader(http.StatusInternalServerError)
 			_, _ = io.WriteString(w, "sorry")
+		case "/full":
+			r.Cause = fmt.Errorf("authorize: %w", fault.New(fault.Unavailable, "", "Too many.").OnPurpose())
+			w.WriteHeader(http.StatusServiceUnavailable)
 		case "/late":
 			_, _ = io.WriteString(w, "so")
 			panic("too late")
@@ -56,7 +61,7 @@ func TestRecord(t *testing.T) {
 	})))
 	defer server.Close()
 	once := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // a request that fails is not sent again
-	for _, path := range []string{"/known?token=secret", "/stream", "/secret/x", "/late", "/gone"} {
+	for _, path := range []string{"/known?token=secret", "/full", "/stream", "/secret/x", "/late", "/gone"} {
 		resp, err := once.Get(server.URL + path)
 		if err != nil {
 			if path != "/gone" && path != "/late" {
@@ -86,6 +91,8 @@ func TestRecord(t *testing.T) {
 			"capability": "task.list", "surface": "rest",
 			"address": "192.0.2.1", "account": "acme", "actor": "user:1", "slug": "internal", "request_id": "id1",
 			"cause": "the … disk is on fire"},
+		{"level": "INFO", "msg": "request", "method": "GET", "path": "/full", "status": 503.0, "bytes": 0.0, "address": "of /full",
+			"cause": "authorize: unavailable: Too many."},
 		{"level": "INFO", "msg": "request", "method": "GET", "path": "/stream", "status": 200.0, "bytes": 0.0, "address": "of /stream",
 			"request_id": "id2"},
 		{"level": "INFO", "msg": "request", "method": "GET", "path": "/…/x", "status": 404.0, "bytes": 19.0, "address": "of /secret/x"},
