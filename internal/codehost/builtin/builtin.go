@@ -14,6 +14,7 @@
 //   - git.go: their branches, files and merges
 //   - forge.go: the records beside git, of which there are none
 //   - http.go, push.go: smart HTTP
+//   - maintain.go: upkeep, and the lock that keeps it from pushes
 package builtin
 
 import (

@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"context"
-	"time"
 
 	"yardmaster/internal/codehost"
 )
@@ -47,19 +46,21 @@ func (h *Host) ReadDir(ctx context.Context, r codehost.Repo, rev, folder string)
 
 // WriteFiles implements codehost.Host.
 func (h *Host) WriteFiles(ctx context.Context, r codehost.Repo, o codehost.WriteOptions) (string, error) {
-	dir, err := h.open(r)
+	dir, err := h.openToWrite(ctx, r)
 	if err != nil {
 		return "", err
 	}
+	defer dir.done()
 	return dir.WriteFiles(ctx, o)
 }
 
 // FirstCommit implements codehost.Host.
 func (h *Host) FirstCommit(ctx context.Context, r codehost.Repo, o codehost.FirstOptions) (string, error) {
-	dir, err := h.open(r)
+	dir, err := h.openToWrite(ctx, r)
 	if err != nil {
 		return "", err
 	}
+	defer dir.done()
 	return dir.FirstCommit(ctx, o)
 }
 
@@ -119,46 +120,40 @@ func (h *Host) Mergeable(ctx context.Context, r codehost.Repo, base, head string
 
 // Merge implements codehost.Host.
 func (h *Host) Merge(ctx context.Context, r codehost.Repo, o codehost.MergeOptions) (string, error) {
-	dir, err := h.open(r)
+	dir, err := h.openToWrite(ctx, r)
 	if err != nil {
 		return "", err
 	}
+	defer dir.done()
 	return dir.Merge(ctx, o)
 }
 
 // Stack implements codehost.Host.
 func (h *Host) Stack(ctx context.Context, r codehost.Repo, o codehost.StackOptions) (codehost.Stacked, error) {
-	dir, err := h.open(r)
+	dir, err := h.openToWrite(ctx, r)
 	if err != nil {
 		return codehost.Stacked{}, err
 	}
+	defer dir.done()
 	return dir.Stack(ctx, o)
 }
 
 // PutBranch implements codehost.Host.
 func (h *Host) PutBranch(ctx context.Context, r codehost.Repo, branch, sha string) error {
-	dir, err := h.open(r)
+	dir, err := h.openToWrite(ctx, r)
 	if err != nil {
 		return err
 	}
+	defer dir.done()
 	return dir.PutBranch(ctx, branch, sha)
 }
 
 // DeleteBranch implements codehost.Host.
 func (h *Host) DeleteBranch(ctx context.Context, r codehost.Repo, branch, expectSHA string) error {
-	dir, err := h.open(r)
+	dir, err := h.openToWrite(ctx, r)
 	if err != nil {
 		return err
 	}
+	defer dir.done()
 	return dir.DeleteBranch(ctx, branch, expectSHA)
-}
-
-// Maintain packs a repository and removes what nothing refers to, see
-// gitfolder.Folder.Maintain. Git's own upkeep is off, so that no request waits for it.
-func (h *Host) Maintain(ctx context.Context, r codehost.Repo, now time.Time) error {
-	dir, err := h.open(r)
-	if err != nil {
-		return err
-	}
-	return dir.Maintain(ctx, now)
 }

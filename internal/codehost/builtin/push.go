@@ -135,8 +135,12 @@ func (q *request) dir() gitfolder.Folder { return q.host.git.At(q.host.path(q.re
 
 // run makes git execute the push, and announces the changed refs.
 func (q *request) run(ctx context.Context, p smarthttp.Push, rest io.Reader) error {
-	dir := q.dir()
-	before, err := refs(ctx, dir, p.Updates)
+	dir, err := q.host.openToWrite(ctx, q.repo)
+	if err != nil {
+		return err
+	}
+	defer dir.done()
+	before, err := refs(ctx, dir.Folder, p.Updates)
 	if err != nil {
 		return err
 	}
@@ -167,7 +171,7 @@ func (q *request) run(ctx context.Context, p smarthttp.Push, rest io.Reader) err
 	}
 	if len(changed) > 0 {
 		if empty {
-			if err := adopt(ctx, dir, changed); err != nil {
+			if err := adopt(ctx, dir.Folder, changed); err != nil {
 				q.host.log.ErrorContext(ctx, "git: default branch", "repo", q.repo.String(), "err", err)
 			}
 		}

@@ -17,7 +17,7 @@ import (
 // Cadences of Loop.
 const (
 	reconcileEvery = time.Hour
-	maintainEvery  = 24 * time.Hour
+	maintainEvery  = 12 * time.Hour // with the grace of the host, what was deleted is gone within a day
 	refreshEvery   = 10 * time.Second
 	// refreshHold is how long a node has a policy file to read for: then it is
 	// due again, as it is after a failure.
@@ -26,7 +26,7 @@ const (
 
 // Loop looks after the repositories of the built-in host until ctx ends. At
 // start and every hour it records what a crash between git and the database
-// kept from being recorded; once a day each repository is packed. A policy file
+// kept from being recorded; twice a day each repository is packed. A policy file
 // that RefreshSoon named is read at once. Several nodes may do it at once: what
 // is recorded is recorded once.
 func (s *Service) Loop(ctx context.Context) error {
@@ -48,8 +48,8 @@ func (s *Service) Loop(ctx context.Context) error {
 	}
 }
 
-// Pass reconciles every repository, and packs those whose day has passed since
-// they were packed last, as packed notes.
+// Pass reconciles every repository, and packs those that were packed twelve hours
+// ago, as packed notes.
 func (s *Service) Pass(ctx context.Context, packed map[string]time.Time) {
 	var rows []row
 	var now time.Time
