@@ -39,6 +39,7 @@ import (
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/queue"
+	"yardmaster/internal/domain/quota"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/event/notary"
@@ -107,6 +108,7 @@ type App struct {
 type builtInHost interface {
 	codehost.Host
 	repo.Folders
+	quota.Sizes
 	// Lost answers the repositories whose folders are missing.
 	Lost() []codehost.Repo
 	// Handler serves git clients.

@@ -18,6 +18,7 @@ import (
 	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/push"
+	"yardmaster/internal/domain/quota"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/review"
 	"yardmaster/internal/domain/schedule"
@@ -48,6 +49,7 @@ func (a *App) keeper() *clock.Keeper {
 		mergequeue.ClockSetBack,
 		pull.ClockSetBack,
 		push.ClockSetBack,
+		quota.ClockSetBack,
 		repo.ClockSetBack,
 		review.ClockSetBack,
 		schedule.ClockSetBack,

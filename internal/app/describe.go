@@ -119,7 +119,8 @@ A write under /v1 that shows no secret takes an Idempotency-Key, if it comes wit
 
 ## Limits
 
-* 600 reads and 600 writes a minute of a credential, 120 writes a minute of a conversation, 1200 requests a minute of an address. The minute slides.
+* 600 reads and 600 writes a minute of a credential, 120 writes a minute of a conversation, 1200 requests a minute of an address, and as many writes a minute of an account, by all credentials together, as account.quota says. The minute slides.
+* What an account stores is limited as well: bytes, rows, repositories, tokens. What has no room is 507 ~quota-full~, whose ~quota~, ~used~ and ~most~ say what is full and how much it holds; nothing is changed.
 * All of REST is one conversation of its credential; conversation_ref names one over MCP.
 * RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset describe the bucket that runs out first. A 429 carries Retry-After, as does a 503 ~too-many-open~.
 * A body may have 1 MiB where nothing else is said.`,

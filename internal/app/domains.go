@@ -57,6 +57,7 @@ import (
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/push"
 	"yardmaster/internal/domain/queue"
+	"yardmaster/internal/domain/quota"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/review"
 	"yardmaster/internal/domain/run"
@@ -113,6 +114,7 @@ type parts struct {
 	blocker *blocker.Service
 	tokens  *hosttoken.Service
 	hosts   *connection.Service
+	quota   *quota.Service
 }
 
 // wired are the domains while they are connected to each other: parts, and those
@@ -289,9 +291,10 @@ func (a *App) wire() parts {
 	}))
 	intents := add(&p, intent.New(intent.Needs{DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log}))
 	p.tokens = add(&p, hosttoken.New(hosttoken.Needs{DB: a.db, Ring: a.ring, Hosts: a.hosts, Repos: flow.BoundRepos{}, Logger: a.log}))
+	p.quota = add(&p, quota.New(quota.Needs{DB: a.db, Logger: a.log, Sizes: a.host, Clock: a.clock}))
 	p.ci = add(&p, ci.New(ci.Needs{
 		DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Tasks: flow.CheckTasks{Tasks: p.task, Hosts: a.hosts},
-		Logs: flow.RunLogs{}, Objects: a.blob, Pulls: flow.CheckPulls{BaseURL: a.base}, Intents: intents,
+		Logs: flow.RunLogs{}, Objects: objectsWithin{a.blob, p.quota}, Pulls: flow.CheckPulls{BaseURL: a.base}, Intents: intents,
 	}))
 	p.merges = add(&p, mergequeue.New(mergequeue.Needs{
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Intents: intents, Bot: author, Orders: flow.MergeOrders{},

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/api/rest"
 	"yardmaster/internal/blob"
+	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/signin"
@@ -31,8 +33,8 @@ const accountHeader = "X-Svc-Account"
 // pipeline carries out the calls of every surface.
 func (a *App) pipeline() *op.Pipeline {
 	return &op.Pipeline{
-		BaseURL: a.base, Home: a.home(), Ledger: a.ledger(), Limits: a.limits(), Secrets: secrets, Open: a.mostOpen(),
-		Settle: settle,
+		BaseURL: a.base, Home: a.home(), Ledger: a.ledger(), Limits: a.limits(), Quota: a.parts.quota, Secrets: secrets,
+		Open: a.mostOpen(), Settle: settle,
 		Authenticate: func(ctx context.Context, p op.Presented) (policy.Actor, error) {
 			if actor, ok, err := a.parts.blocker.FixLink(ctx, p.Bearer); ok || err != nil {
 				return actor, err
@@ -62,7 +64,9 @@ func (a *App) served() http.Handler {
 		Patience: a.cfg.BodyTime, Page: web.Failure, Programs: programs,
 	}, a.parts.ops(a.opts.Version))
 	repos := a.parts.repo
-	git := a.host.Handler(builtin.Hooks{Authorize: a.gitAccess, Create: repos.Create, Pushed: repos.Pushed, Otherwise: api})
+	git := a.host.Handler(builtin.Hooks{
+		Authorize: a.gitAccess, Create: repos.Create, Room: a.parts.quota.PushRoom, Pushed: a.pushed, Otherwise: api,
+	})
 	elsewhere := a.elsewhere()
 	gateway := http.StripPrefix("/gateway", a.parts.gateway.Caller().Gateway)
 	objects := a.serveObjects(api)
@@ -91,6 +95,14 @@ func (a *App) served() http.Handler {
 			api.ServeHTTP(w, r)
 		}
 	})
+}
+
+// pushed is told of a push to the built-in host.
+func (a *App) pushed(ctx context.Context, e codehost.PushEvent) {
+	if err := a.parts.quota.Pushed(ctx, e.Repo); err != nil {
+		a.log.ErrorContext(ctx, "a push was not measured; the next measure of its account will", slog.Any("error", err))
+	}
+	a.parts.repo.Pushed(ctx, e)
 }
 
 // note records the surface of a request that is not for a capability: the git host,

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"yardmaster/internal/api/held"
 	"yardmaster/internal/blob"
 	"yardmaster/internal/config"
+	"yardmaster/internal/domain/quota"
 )
 
 // reachBucket is how long the start of the server waits for the bucket.
@@ -45,6 +48,22 @@ func (a *App) objects(ctx context.Context) (blob.Store, error) {
 		a.log.ErrorContext(ctx, "the bucket for objects cannot be reached", slog.Any("error", err))
 	}
 	return s, nil
+}
+
+// objectsWithin is a store of objects that takes what their accounts have room for. What is
+// uploaded by an address is not looked at: nothing hands such addresses out yet.
+type objectsWithin struct {
+	blob.Store
+	quota *quota.Service
+}
+
+// Put implements blob.Store. It fails with fault.StorageFull for an account without room.
+func (o objectsWithin) Put(ctx context.Context, key string, r io.Reader, size int64, mediaType string) error {
+	account, _, _ := strings.Cut(key, "/")
+	if err := o.quota.ObjectRoom(ctx, account, size); err != nil {
+		return err
+	}
+	return o.Store.Put(ctx, key, r, size, mediaType)
 }
 
 // now is the time of what is kept in memory. A test replaces the clock after the store

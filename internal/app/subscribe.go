@@ -19,10 +19,12 @@ import (
 	"yardmaster/internal/domain/operator"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/queue"
+	"yardmaster/internal/domain/quota"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/review"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
+	"yardmaster/internal/domain/token"
 	"yardmaster/internal/domain/tracker"
 	"yardmaster/internal/event"
 	"yardmaster/internal/flow"
@@ -121,4 +123,6 @@ func (a *App) subscribeAccounts(p wired) {
 	invitation.OwnersChanged.On(a.db, flow.Gifts{Ledger: grant.Ledger{Hub: a.hub}}.OwnersChanged)
 	operator.Capped.On(a.db, flow.LiftCap(p.budget))
 	modelkey.Repriced.On(a.db, p.budget.Recheck)
+	token.Minted.On(a.db, quota.TokenMinted)
+	repo.Made.On(a.db, flow.CountRepo)
 }

@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/push"
+	"yardmaster/internal/domain/quota"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/schedule"
 	"yardmaster/internal/domain/task"
@@ -59,6 +60,7 @@ const (
 	nounRepo       = "repo"
 	nounToken      = "host_token"
 	nounSchedule   = "schedule"
+	nounQuota      = "quota"
 )
 
 var rules = []rule{
@@ -75,6 +77,7 @@ var rules = []rule{
 	{[]event.Any{creation.FailedEvent}, Notify.notCreated},
 	{[]event.Any{hosttoken.RefusedEvent}, Notify.tokenRefused},
 	{[]event.Any{schedule.PausedEvent}, Notify.scheduleStopped},
+	{[]event.Any{quota.NearlyFullEvent}, Notify.nearlyFull},
 }
 
 var reliefs = []relief{

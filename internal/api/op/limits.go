@@ -1,6 +1,7 @@
 package op
 
 import (
+	"context"
 	"time"
 
 	"yardmaster/internal/api/limit"
@@ -8,7 +9,7 @@ import (
 )
 
 // The limits of a minute, in calls. A write is charged to its conversation first, then
-// to its credential. All calls of a credential that name no conversation are one
+// to its credential, and then to the account, whose limit Quota knows. All calls of a credential that name no conversation are one
 // conversation.
 const (
 	PerAddress            = 1200
@@ -71,6 +72,50 @@ func (p *Pipeline) Charge(c *Call, who Caller) error {
 		return tooMany(all, "that write, with this credential")
 	}
 	return nil
+}
+
+// Quota keeps accounts to what they may store and change.
+type Quota interface {
+	// Writes is the most calls a minute that write, by all credentials of an account; 0: there
+	// is no limit.
+	Writes(ctx context.Context, account string) (int, error)
+	// Admit fails with the fault for a call that writes and that the account has no room for.
+	// bytes is the length of its body; -1 if that is not known.
+	Admit(ctx context.Context, account string, o *Op, bytes int64) error
+}
+
+// admit counts a call that writes for the account of its caller, and asks whether the
+// account has room for it. It fails with fault.RateLimited and the faults of Quota.
+func (p *Pipeline) admit(ctx context.Context, c *Call, account string) error {
+	if p.Quota == nil || !c.Changes || account == "" {
+		return nil
+	}
+	most, err := p.Quota.Writes(ctx, account)
+	if err != nil {
+		return err
+	}
+	if p.Limits != nil && most > 0 {
+		state, ok := p.Limits.Take(limit.Bucket{Name: "account", Who: account}, most)
+		if !c.counted || state.Tighter(c.state) {
+			c.show(state)
+		}
+		if !ok {
+			return tooMany(state, "that write, with all credentials of this account")
+		}
+	}
+	return p.Quota.Admit(ctx, account, c.Op, c.bytes())
+}
+
+// bytes is the length of the inputs of a call; -1 if it is not known.
+func (c *Call) bytes() int64 {
+	if c.Arguments == nil {
+		return c.Length
+	}
+	var n int64
+	for name, v := range c.Arguments {
+		n += int64(len(name) + len(v))
+	}
+	return n
 }
 
 func (c *Call) show(s limit.State) { c.state, c.counted = s, true }

@@ -25,6 +25,8 @@ type Pipeline struct {
 	Enter func(context.Context, policy.Actor) context.Context
 	// Limits counts calls; nil: nothing is limited.
 	Limits limit.Limiter
+	// Quota limits what accounts store and change; nil: nothing is limited.
+	Quota Quota
 	// Ledger remembers the answers to writes with a key; nil: keys are ignored.
 	Ledger Ledger
 	// BaseURL is the address in problem types, without a trailing slash.
@@ -129,6 +131,9 @@ func (p *Pipeline) serve(ctx context.Context, who Caller, c *Call) Answer {
 			}
 		}
 		if err := o.Rule.Check(who.Actor); err != nil {
+			return p.Refuse(c, err)
+		}
+		if err := p.admit(ctx, c, who.Actor.AccountID); err != nil {
 			return p.Refuse(c, err)
 		}
 	}

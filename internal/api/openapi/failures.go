@@ -58,6 +58,9 @@ func failures(o *op.Op) map[int][]string {
 				kinds(k)
 			}
 		}
+		if !o.Rule.IsPublic() {
+			may(507, "quota-full")
+		}
 	}
 	if o.Shape().Body {
 		kinds(fault.UnsupportedMedia)

@@ -13,7 +13,7 @@
 //   - builtin.go: repositories
 //   - git.go: their branches, files and merges
 //   - forge.go: the records beside git, of which there are none
-//   - http.go, push.go: smart HTTP
+//   - http.go, push.go, room.go: smart HTTP, and pushes that an account has no room for
 //   - maintain.go: upkeep, and the lock that keeps it from pushes
 package builtin
 
@@ -52,6 +52,7 @@ type Host struct {
 	log                 *slog.Logger
 	transferLimit       smarthttp.Limit
 	lost                sync.Map // codehost.Key -> codehost.Repo, see Missing
+	flows               flows
 }
 
 var _ codehost.Host = (*Host)(nil)

@@ -33,6 +33,7 @@ type site struct {
 	access map[string]map[codehost.Repo]codehost.Access // by token
 	events []codehost.PushEvent
 	create func(codehost.Repo) error
+	left   func() int64 // bytes that every account may push; nil: as many as it likes
 }
 
 func newSite(t testing.TB, git string) *site {
@@ -60,6 +61,14 @@ func newSite(t testing.TB, git string) *site {
 			return repos[r], nil
 		},
 		Create: func(_ context.Context, r codehost.Repo) error { return s.create(r) },
+		Room: func(context.Context, string) (int64, string, error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.left == nil {
+				return -1, "", nil
+			}
+			return s.left(), "the account is full: ask an operator", nil
+		},
 		Pushed: func(_ context.Context, e codehost.PushEvent) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

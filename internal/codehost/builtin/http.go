@@ -36,6 +36,10 @@ type Hooks struct {
 	// fault.
 	Create func(ctx context.Context, r codehost.Repo) error
 
+	// Room tells how many bytes an account may still push, and the sentence for a push that
+	// has more; a negative number: as many as it likes. Nil: there is no limit.
+	Room func(ctx context.Context, account string) (left int64, full string, err error)
+
 	// Pushed is called after git has moved the refs and before the response ends;
 	// its context outlives the client's connection.
 	Pushed func(ctx context.Context, e codehost.PushEvent)

@@ -54,6 +54,13 @@ func (q *request) receive() {
 	defer cancel()
 
 	reasons, err := q.judge(ctx, p)
+	var room *room
+	if err == nil && len(reasons) == 0 {
+		if room, err = q.room(ctx, p); err == nil {
+			defer room.leave()
+			reasons = room.refuses(p)
+		}
+	}
 	if err == nil && len(reasons) == 0 && !q.exists {
 		reasons, err = q.create(ctx, p)
 	}
@@ -68,7 +75,7 @@ func (q *request) receive() {
 		}
 		return
 	}
-	if err := q.run(ctx, p, buffered); err != nil {
+	if err := q.run(ctx, p, room, buffered); err != nil {
 		broke(ctx, fmt.Errorf("push: %w", err))
 	}
 }
@@ -134,7 +141,7 @@ func (q *request) create(ctx context.Context, p smarthttp.Push) (map[string]stri
 func (q *request) dir() gitfolder.Folder { return q.host.git.At(q.host.path(q.repo), q.repo.String()) }
 
 // run makes git execute the push, and announces the changed refs.
-func (q *request) run(ctx context.Context, p smarthttp.Push, rest io.Reader) error {
+func (q *request) run(ctx context.Context, p smarthttp.Push, room *room, rest io.Reader) error {
 	dir, err := q.host.openToWrite(ctx, q.repo)
 	if err != nil {
 		return err
@@ -150,7 +157,7 @@ func (q *request) run(ctx context.Context, p smarthttp.Push, rest io.Reader) err
 	}
 	report := smarthttp.NewReport(p.SideBand())
 	c := q.host.git.At("", "").Command(ctx, "receive-pack", "--stateless-rpc", dir.Path())
-	c.Stdout = io.MultiWriter(report, &smarthttp.Lossy{To: &smarthttp.Flusher{To: q.w}})
+	c.Stdout = room.answer(io.MultiWriter(report, &smarthttp.Lossy{To: &smarthttp.Flusher{To: q.w}}))
 	stdin, err := c.StdinPipe()
 	if err != nil {
 		return err
@@ -158,10 +165,17 @@ func (q *request) run(ctx context.Context, p smarthttp.Push, rest io.Reader) err
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		feed(stdin, io.MultiReader(bytes.NewReader(p.Raw), rest))
+		feed(stdin, io.MultiReader(bytes.NewReader(p.Raw), room.limit(rest)))
 	}()
 	defer func() { <-sent }()
 	failed := gitfolder.Run(ctx, c, "receive-pack")
+	if room.over() && len(report.OK) == 0 {
+		<-sent
+		if _, err := io.Copy(io.Discard, rest); err == nil {
+			_, _ = q.w.Write(p.Refusal(room.reasons(p)))
+		}
+		return nil
+	}
 
 	var changed []codehost.RefUpdate
 	for _, u := range p.Updates {

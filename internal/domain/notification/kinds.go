@@ -48,7 +48,7 @@ var kinds = []kind{
 	{name: TaskDone, doc: "What you asked for is done.", on: []string{Inbox, Push}},
 	{name: TaskFailed, doc: "What you asked for has failed, or waits for a person.", on: []string{Inbox, Email, Push}},
 	{name: Plan, doc: "A plan has failed, or is done.", on: []string{Inbox, Email}},
-	{name: Spending, doc: "A limit of spending holds work.", on: []string{Inbox, Email}},
+	{name: Spending, doc: "A limit of spending holds work, or the account has nearly all that it may store.", on: []string{Inbox, Email}},
 	{name: Box, doc: "A box cannot work, or you are asked to own one.", on: []string{Inbox}},
 	{name: Connection, doc: "A webhook, a schedule, a token or a code host has stopped working.", on: []string{Inbox, Email}},
 	{name: Digest, doc: "What happened, daily and weekly.", on: []string{Email}},

@@ -18,6 +18,10 @@ const (
 	LostMoved     = "moved"
 )
 
+// Made is sent, with its host, in the transaction that adds a repository to tx.Account. An
+// error undoes it.
+var Made = event.DeclareSignal[string]("repo.made", "A repository is being made known.")
+
 // Installed is sent with a repository that the server has access to from now on.
 var Installed = event.DeclareSignal[Ref]("repo.reachable", "The server has access to a repository of another host.")
 

@@ -160,6 +160,9 @@ func Install(tx *db.Tx, r codehost.Repo, defaultBranch string, private bool) (st
 	}); err != nil {
 		return "", err
 	}
+	if err := Made.Send(tx, r.Host); err != nil {
+		return "", err
+	}
 	return newID, installedEvent.Record(tx, event.Subject{ID: newID, RepoID: newID}, installedData{Repo: r.String(), Host: r.Host})
 }
 

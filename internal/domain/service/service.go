@@ -142,6 +142,8 @@ var meanings = map[string]string{
 	"provider-refused":       "The identity provider does not vouch for the person, or not in a way that can be relied on.",
 	"provider-unreachable":   "The identity provider could not be asked; its address must be public and use https.",
 	"wrong-password":         "There is no such login, or the password is wrong.",
+	"quota-full": "The account has as much as it may have of what quota names: used and most say how much. Delete what is not " +
+		"needed, or ask an operator of the server to raise it.",
 	"queue-full":             "The account's queue has reached its cap. Wait as long as Retry-After says.",
 	"no-capacity":            "The account has no seat for an AI developer.",
 	"problem-is-only-link":   "The problem text is nothing but links to issues or pull requests. Say what is to be done.",

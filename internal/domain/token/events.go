@@ -14,6 +14,10 @@ type mintedData struct {
 	Kind   policy.Credential `json:"kind" enum:"pat,operator" doc:"pat: a personal access token; operator: one of an operator, on the platform's record"`
 }
 
+// Minted is sent in the transaction that mints a personal access token, with the id of its
+// user, empty without one. An error undoes it.
+var Minted = event.DeclareSignal[string]("token.made", "A personal access token is being minted.")
+
 // The events of a token.
 var (
 	mintedEvent  = event.Declare[mintedData]("token.minted", audience, "A token was minted.")

@@ -154,6 +154,9 @@ func Mint(tx *db.Tx, kind policy.Credential, userID string, name *string, scopes
 	if kind == policy.Operator {
 		return out, mintedEvent.Operated(tx, about, data, nil)
 	}
+	if err := Minted.Send(tx, userID); err != nil {
+		return MintedToken{}, err
+	}
 	return out, mintedEvent.Record(tx, about, data)
 }
 

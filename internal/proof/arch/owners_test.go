@@ -15,6 +15,8 @@ import (
 var owner = map[string]string{
 	"access_requests":      "domain/access",
 	"account_floors":       "domain/repo",
+	"account_measures":     "domain/quota",
+	"account_quotas":       "domain/quota",
 	"accounts":             "domain/people",
 	"action_links":         "domain/approval",
 	"approval_mails":       "domain/approval",
@@ -96,6 +98,7 @@ var owner = map[string]string{
 	"queue_depths":         "domain/queue",
 	"queue_lanes":          "domain/queue",
 	"repos":                "domain/repo",
+	"repo_sizes":           "domain/quota",
 	"repo_sweeps":          "domain/delivery",
 	"repo_creations":       "domain/creation",
 	"repo_bindings":        "domain/hosttoken",
@@ -158,6 +161,7 @@ const (
 	signed  = "hot: a credential is resolved in one statement, for every request that is not remembered"
 	mayTake = "hot: whether a box may take work of an account is one condition, fleet.May, in every statement that gives boxes anything"
 	named   = "a page shows owner/name of its rows' repositories, in the statement that reads it"
+	stored  = "a loop counts all that an account has on record, in one statement"
 	acted   = "whoever may act is named in one statement, for a page of rows at once"
 	judged  = "a judge is shown the newest of what there is, in statements that cut it to size"
 )
@@ -245,6 +249,42 @@ var reads = map[string]string{
 	"queue -> repos":          "hot: a claim passes over the lanes of repositories that are not enabled",
 	"queue -> task_deps":      "hot: what waits for a person, however indirectly, is one statement of every page of tasks",
 	"queue -> tasks":          "hot: the next task of a lane, the places of a page and the tasks that wait for the same are each one statement",
+
+	"quota -> accounts":          "hot: what an account may have and has is one statement, for every request that is not remembered",
+	"quota -> asks":              stored,
+	"quota -> audit":             stored,
+	"quota -> blockers":          stored,
+	"quota -> ci_logs":           stored,
+	"quota -> ci_runs":           stored,
+	"quota -> digests":           stored,
+	"quota -> escalations":       stored,
+	"quota -> host_reviews":      stored,
+	"quota -> issues":            stored,
+	"quota -> notifications":     stored,
+	"quota -> plan_groups":       stored,
+	"quota -> plans":             stored,
+	"quota -> prompt_vars":       stored,
+	"quota -> pull_actions":      stored,
+	"quota -> pulls":             stored,
+	"quota -> repos":             stored + "; and whether an account may have one more is one statement",
+	"quota -> review_findings":   stored,
+	"quota -> review_runs":       stored,
+	"quota -> run_events":        stored,
+	"quota -> runs":              stored,
+	"quota -> schedules":         stored,
+	"quota -> secrets":           stored,
+	"quota -> session_events":    stored,
+	"quota -> sessions":          stored,
+	"quota -> source_deliveries": stored,
+	"quota -> sources":           stored,
+	"quota -> system_prompts":    stored,
+	"quota -> task_labels":       stored,
+	"quota -> tasks":             stored,
+	"quota -> templates":         stored,
+	"quota -> tokens":            stored + "; and whether an account may have one more is one statement",
+	"quota -> tracker_issues":    stored,
+	"quota -> webhook_attempts":  stored,
+	"quota -> webhook_events":    stored,
 
 	"task -> repos": named,
 

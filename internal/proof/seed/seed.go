@@ -349,3 +349,9 @@ type Webhook struct {
 
 // Add implements Row.
 func (w Webhook) Add(tx *db.Tx) error { return done(addWebhook.Exec(tx, w)) }
+
+// TaskGone removes a task that nothing refers to.
+type TaskGone struct{ ID string }
+
+// Add removes the task. It returns the error of the database.
+func (g TaskGone) Add(tx *db.Tx) error { return done(dropTask.Exec(tx, g.ID)) }

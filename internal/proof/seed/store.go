@@ -52,6 +52,7 @@ var (
 	addWebhook = db.SWith[Webhook](`INSERT INTO webhooks (id, account_id, name, masked, sealed, types, created_by, created_at, unhealthy_at)
 		VALUES (:id, :account, :name, 'https://hooks.example.com/…', '', '[]', 'system', 0, :unhealthy)`)
 	addIdentity = db.S(`INSERT INTO identities (issuer, subject, user_id, created_at) VALUES ($1, $2, $3, 0)`)
+	dropTask    = db.S(`DELETE FROM tasks WHERE id = $1`)
 	addPlan     = db.S(`INSERT INTO plans (id, account_id, repo_id, title, overview, source, revision, hold, created_by, created_at)
 		VALUES ($1, $2, $3, 't', '', 'file', 1, FALSE, 'system', 0)`)
 	addInstallation = db.SWith[addInstallationArgs](`INSERT INTO installations (host, id, owner_id, owner_login, account_id, permissions,

@@ -1,0 +1,413 @@
+package quota
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"yardmaster/internal/api/op"
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/people"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/id"
+	"yardmaster/internal/proof/seed"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	dbtest.Declared(t)
+}
+
+// A measure reads what is the account's, and no table as a whole.
+func TestMeasureReadsByAccount(t *testing.T) {
+	t.Parallel()
+	plan := dbtest.Plan(t, "FROM audit WHERE account_id = $1 AND seq > 0 UNION ALL") + dbtest.Plan(t, "SUM(size)") + dbtest.Plan(t, "AS git_most")
+	if plan == "" {
+		t.Fatal("there is no such statement")
+	}
+	for line := range strings.Lines(plan) {
+		if strings.Contains(line, "SCAN") && !strings.Contains(line, "SCAN parts") && !strings.Contains(line, "CONSTANT ROW") {
+			t.Errorf("every row is read: %s of %s", line, plan)
+		}
+	}
+}
+
+// bounded are the tables that records do not count, and why they do not grow without an end
+// by what an account does.
+var bounded = map[string]string{
+	"seat":    "a row for each person, box, repository, key, host or kind, which are limited or belong to no account",
+	"expires": "its rows are removed after a time",
+	"part":    "a row or some for each of what is counted, without texts",
+	"server":  "it is the server's, or an operator's",
+}
+
+// uncounted are the tables that records do not count, by the reason in bounded.
+var uncounted = map[string]string{
+	"access_requests": "server", "account_floors": "seat", "account_measures": "seat", "account_quotas": "seat", "accounts": "seat",
+	"action_links": "expires", "approval_mails": "expires", "audit_heads": "seat", "backlog_imports": "part", "blocker_fields": "part",
+	"box_commands": "expires", "box_consents": "seat", "boxes": "seat", "budget_limits": "part", "budget_stops": "part", "budgets": "part",
+	"ci_broken_bases": "part", "ci_failures": "expires", "ci_fingerprints": "expires", "ci_logs": "part", "ci_reports": "part",
+	"ci_reruns": "part", "ci_tidying": "server", "code_host_setups": "server", "code_hosts": "server", "digest_dues": "seat",
+	"email_route_mails": "expires", "email_routes": "seat", "enrollments": "expires", "event_cursors": "seat", "event_readers": "server",
+	"former_members": "seat", "grants": "server", "host_checks": "part", "host_commands": "part", "host_deliveries": "expires",
+	"host_heads": "part", "host_intents": "expires", "host_limits": "server", "host_owners": "seat", "host_paces": "server",
+	"host_redeliveries": "expires", "host_tokens": "seat", "idempotency_keys": "expires", "identities": "seat", "installations": "seat",
+	"invitations": "expires", "issue_handoffs": "part", "issue_walks": "seat", "mail_outages": "server", "mail_refusals": "server",
+	"mails": "expires", "memberships": "seat", "merge_batches": "part", "merge_entries": "part", "merge_results": "expires",
+	"meta": "server", "notification_choices": "seat", "notification_mails": "expires", "notification_people": "seat",
+	"oauth_codes": "expires", "oauth_devices": "expires", "onboarding": "seat", "operator_trail": "server", "org_sso": "seat",
+	"oss_applications": "seat", "personal_prompts": "seat", "plan_edges": "part", "plan_fanout_tasks": "part", "plan_fanouts": "part",
+	"plan_file_switches": "seat", "plan_progress": "part", "prices": "seat", "provider_keys": "seat", "push_messages": "expires",
+	"push_subscriptions": "seat", "queue_depths": "seat", "queue_lanes": "part", "repo_bindings": "seat", "repo_creations": "part",
+	"repo_sizes": "seat", "repo_sweeps": "seat", "reservations": "expires", "review_places": "part", "review_rules": "part",
+	"revoked_keys": "seat", "run_tokens": "part", "servers": "server", "signin_codes": "expires", "signin_guesses": "expires",
+	"signin_links": "expires", "signins": "expires", "source_seen": "part", "spend_minutes": "expires",
+	"task_deps": "part", "trackers": "seat", "users": "seat", "webhook_deliveries": "expires", "webhooks": "seat",
+}
+
+// Every table is counted, or there is a reason why not.
+func TestEveryTableIsCountedOrNot(t *testing.T) {
+	t.Parallel()
+	counted, _ := db.Tables(countedTables)
+	var all []string
+	if err := dbtest.SQLite(t).Read(t.Context(), func(tx *db.Tx) (err error) {
+		all, err = db.Select[string](tx, db.Build(`SELECT name FROM sqlite_master WHERE type = 'table'`))
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range all {
+		_, not := uncounted[table]
+		if is := slices.Contains(counted, table); is == not && table != "goose_db_version" && !strings.HasPrefix(table, "sqlite_") {
+			t.Errorf("%s: counted %v, and a reason not to %v", table, is, not)
+		}
+	}
+	for table, why := range uncounted {
+		if !slices.Contains(all, table) || bounded[why] == "" {
+			t.Errorf("%s (%s) is no table, or that is no reason", table, why)
+		}
+	}
+}
+
+// disk is the host: the bytes of each repository.
+type disk struct {
+	mu    sync.Mutex
+	bytes map[string]int64
+}
+
+func (d *disk) Size(r codehost.Repo) (int64, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n, ok := d.bytes[r.String()]
+	if !ok {
+		return 0, codehost.ErrNotFound
+	}
+	return n, nil
+}
+
+// yard is an account with a limit of everything, another one, and two nodes.
+type yard struct {
+	t     *testing.T
+	db    *db.DB
+	disk  *disk
+	nodes [2]*Service
+	a, b  string
+	mu    sync.Mutex
+	now   time.Time
+}
+
+func (y *yard) clock() time.Time {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return y.now
+}
+
+func (y *yard) later(d time.Duration) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.now = y.now.Add(d)
+}
+
+func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
+	for _, e := range dbtest.Engines() {
+		t.Run(e.String(), func(t *testing.T) {
+			t.Parallel()
+			y := &yard{t: t, now: time.Unix(1_800_000_000, 0), disk: &disk{bytes: map[string]int64{}}, a: id.New(), b: id.New()}
+			y.db = dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: y.clock})
+			for i := range y.nodes {
+				y.nodes[i] = New(Needs{DB: y.db, Logger: slog.New(slog.DiscardHandler), Sizes: y.disk, Clock: y.clock})
+			}
+			y.add(seed.Account{ID: y.a, Login: "a", Tier: people.TierFree}, seed.Account{ID: y.b, Login: "b", Tier: people.TierFree})
+			for _, account := range []string{y.a, y.b} {
+				y.add(seed.Repo{ID: "repo-" + account, Account: account, Owner: account, Name: "web"})
+			}
+			fn(t, y)
+		})
+	}
+}
+
+func (y *yard) add(rows ...seed.Row) {
+	y.t.Helper()
+	if err := y.db.Write(y.t.Context(), func(tx *db.Tx) error { return seed.Add(tx, rows...) }); err != nil {
+		y.t.Fatal(err)
+	}
+}
+
+// task adds a task to account a.
+func (y *yard) task(name, problem string) {
+	y.t.Helper()
+	y.add(seed.Task{ID: name, Account: y.a, Repo: "repo-" + y.a, Title: "t", Problem: problem})
+}
+
+// limit sets what account a may have.
+func (y *yard) limit(set Settings) {
+	y.t.Helper()
+	if err := y.db.Write(y.t.Context(), func(tx *db.Tx) error {
+		_, err := saveQuota.Exec(tx, saveArgs{AccountID: y.a, quotaRow: set.row()})
+		return err
+	}); err != nil {
+		y.t.Fatal(err)
+	}
+}
+
+func (y *yard) measure() stateRow {
+	y.t.Helper()
+	if err := y.nodes[0].Measure(y.t.Context(), y.a); err != nil {
+		y.t.Fatal(err)
+	}
+	return y.state()
+}
+
+func (y *yard) state() (row stateRow) {
+	y.t.Helper()
+	if err := y.db.Read(y.t.Context(), func(tx *db.Tx) (err error) {
+		row, _, err = state(tx, y.a)
+		return err
+	}); err != nil {
+		y.t.Fatal(err)
+	}
+	return row
+}
+
+// told counts the events of what is nearly full.
+func (y *yard) told() (n int) {
+	y.t.Helper()
+	if err := y.db.Read(y.t.Context(), func(tx *db.Tx) error {
+		rows, err := db.Select[string](tx, db.Build(`SELECT data FROM audit WHERE kind = `, NearlyFullEvent.Name()))
+		n = len(rows)
+		return err
+	}); err != nil {
+		y.t.Fatal(err)
+	}
+	return n
+}
+
+func amount(n int64) *int64 { return &n }
+
+// After any writes and deletions a measure says what there is, whichever node makes it.
+func TestMeasureIsTrue(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.add(seed.Task{ID: "other", Account: y.b, Repo: "repo-" + y.b, Problem: strings.Repeat("b", 1000)})
+		if err := y.nodes[0].Pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		none := y.state()
+		random := rand.New(rand.NewPCG(1, 2))
+		tasks := map[string]int64{}
+		for step := range 40 {
+			switch name := fmt.Sprint("task-", random.IntN(15)); {
+			case tasks[name] > 0:
+				y.add(seed.TaskGone{ID: name})
+				delete(tasks, name)
+			default:
+				problem := strings.Repeat("ä", random.IntN(3000))
+				y.task(name, problem)
+				tasks[name] = int64(len("t[]") + len(problem)) // with no files
+			}
+			y.disk.mu.Lock()
+			y.disk.bytes[y.a+"/web"] = random.Int64N(1 << 30)
+			git := y.disk.bytes[y.a+"/web"]
+			y.disk.mu.Unlock()
+			if err := y.nodes[step%2].Admit(t.Context(), y.a, &op.Op{Row: op.Row{ID: "task.create", Status: 202}}, 10); err != nil {
+				t.Fatal(err)
+			}
+			if step%4 != 3 {
+				continue
+			}
+			y.later(time.Hour)
+			for _, node := range y.nodes { // what both were sent is written, and then one measures
+				if err := node.Pass(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := y.measure()
+			var bytes int64
+			for n := range maps.Values(tasks) {
+				bytes += n
+			}
+			if got.Records-none.Records != int64(len(tasks)) || got.RecordBytes-none.RecordBytes != bytes || got.GitBytes != git || got.Repos != 1 {
+				t.Fatalf("step %d: %d records of %d bytes and %d bytes of git, want %d, %d, %d", step, got.Records-none.Records,
+					got.RecordBytes-none.RecordBytes, got.GitBytes, len(tasks), bytes, git)
+			}
+		}
+	})
+}
+
+// What is nearly full is told once, and again when there was room in between.
+func TestNearlyFullIsToldOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.limit(Settings{RecordBytes: amount(10_000)})
+		for i, step := range []struct {
+			bytes int
+			told  int
+		}{{7000, 0}, {8500, 1}, {7800, 1}, {8600, 1}, {5000, 1}, {9000, 2}} {
+			if i > 0 {
+				y.add(seed.TaskGone{ID: "big"})
+			}
+			y.task("big", strings.Repeat("x", step.bytes))
+			for range 2 {
+				y.measure()
+			}
+			if n := y.told(); n != step.told {
+				t.Errorf("step %d: told %d times, not %d", i, n, step.told)
+			}
+		}
+	})
+}
+
+func do(id, method string, status int) *op.Op {
+	return &op.Op{Row: op.Row{ID: id, Method: method, Status: status, Path: "/v1/x"}}
+}
+
+// An account without room is refused what makes something, on every node, by what it has
+// sent since it was measured too; beyond that, all but what ends and deletes. Another
+// account goes on.
+func TestFullAccountIsRefused(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		ctx := t.Context()
+		create, change, remove, cancel := do("task.create", "POST", 202), do("config.set", "PUT", 200), do("secret.delete", "DELETE", 200),
+			do("task.cancel", "POST", 200)
+		base := y.measure().RecordBytes
+		y.limit(Settings{RecordBytes: amount(base + 10_000)})
+		y.later(fresh)
+		refused := func(node int, o *op.Op, bytes int64) bool {
+			t.Helper()
+			err := y.nodes[node].Admit(ctx, y.a, o, bytes)
+			f, is := errors.AsType[*fault.Error](err)
+			if err != nil && (!is || f.Slug != SlugFull || f.Kind.Status() != 507 || f.Extra["quota"] != RecordBytes || f.Extra["most"] != base+10_000) {
+				t.Errorf("%s: %v", o.ID, err)
+			}
+			return err != nil
+		}
+		if refused(0, create, 5000) || refused(0, create, 5500) {
+			t.Error("there was room")
+		}
+		if !refused(0, create, 1) {
+			t.Error("what was sent since the measure is not counted")
+		}
+		if refused(0, change, 1) || refused(0, remove, 1) {
+			t.Error("changes and deletions are refused by an account that is just full")
+		}
+		if refused(1, create, 1) {
+			t.Error("the other node knows already")
+		}
+		if err := y.nodes[0].flush(ctx); err != nil {
+			t.Fatal(err)
+		}
+		y.later(fresh)
+		if !refused(1, create, 1) {
+			t.Error("the other node does not know")
+		}
+		y.measure() // nothing of what was sent is stored
+		if refused(0, create, 1) || refused(1, change, 1) {
+			t.Error("there is room again")
+		}
+		y.task("big", strings.Repeat("x", int(base)+12_000))
+		y.measure()
+		y.later(fresh)
+		for node := range y.nodes {
+			if !refused(node, create, 1) || !refused(node, change, 1) {
+				t.Error("an account beyond what it may have goes on")
+			}
+			if refused(node, remove, 1) || refused(node, cancel, 1) || refused(node, &op.Op{Row: op.Row{ID: "account.quota_set", Method: "PUT",
+				Path: "/v1/admin/accounts/{id}/quota"}}, 1) {
+				t.Error("an account cannot make room")
+			}
+			if err := y.nodes[node].Admit(ctx, y.b, create, 1); err != nil {
+				t.Errorf("the other account: %v", err)
+			}
+		}
+		y.add(seed.TaskGone{ID: "big"})
+		y.measure()
+		if refused(0, create, 1) {
+			t.Error("there is room after the deletion")
+		}
+	})
+}
+
+// The limits are those of the tier, but for what an operator has set; who runs a server for
+// themselves has none.
+func TestLimitsByTier(t *testing.T) {
+	t.Parallel()
+	for tier, l := range byTier {
+		row := stateRow{Tier: tier}
+		if row.limits() != l || row.limited() != (tier != people.TierSelfHosted) {
+			t.Errorf("%s: %+v", tier, row.limits())
+		}
+	}
+	row := stateRow{Tier: people.TierSelfHosted, GitMost: amount(5), GitBytes: 4}
+	if l := row.levels()[0]; l != (level{GitBytes, 4, 5, true}) || l.full() || !l.share(80) || l.share(81) {
+		t.Errorf("%+v", l)
+	}
+	row = stateRow{Tier: people.TierFree, GitMost: amount(None), GitBytes: 1 << 60}
+	if l := row.levels()[0]; l.full() || l.share(1) {
+		t.Errorf("%+v", l)
+	}
+	for _, l := range (stateRow{Tier: "unheard of"}).levels() {
+		if l.most != None {
+			t.Errorf("%+v", l)
+		}
+	}
+}
+
+// One pass measures an account that has sent something after a minute and not before, and
+// one that has not after an hour.
+func TestWhenAccountsAreMeasured(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		ctx := t.Context()
+		pass := func(after time.Duration) (again bool) {
+			t.Helper()
+			y.later(after)
+			before := y.state().MeasuredAt
+			if err := y.nodes[0].Pass(ctx); err != nil {
+				t.Fatal(err)
+			}
+			now := y.state().MeasuredAt
+			return now != nil && (before == nil || !now.Equal(*before))
+		}
+		if !pass(0) || pass(time.Second) || pass(58*time.Minute) || !pass(2*time.Minute) {
+			t.Error("an account is measured at first, and then after an hour")
+		}
+		if err := y.nodes[0].Admit(ctx, y.a, do("task.create", "POST", 202), 1); err != nil {
+			t.Fatal(err)
+		}
+		if pass(50*time.Second) || !pass(10*time.Second) || pass(10*time.Minute) {
+			t.Error("an account that has sent something is measured after a minute")
+		}
+	})
+}
