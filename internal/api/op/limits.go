@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/api/limit"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/policy"
 )
 
 // The limits of a minute, in calls. A write is charged to its conversation first, then
@@ -85,9 +86,9 @@ type Quota interface {
 }
 
 // admit counts a call that writes for the account of its caller, and asks whether the
-// account has room for it. It fails with fault.RateLimited and the faults of Quota.
+// account has room for it. What operators do is of no account. It fails with fault.RateLimited and the faults of Quota.
 func (p *Pipeline) admit(ctx context.Context, c *Call, account string) error {
-	if p.Quota == nil || !c.Changes || account == "" {
+	if p.Quota == nil || !c.Changes || account == "" || c.Op.Rule.Scopes()&policy.OperatorOnly != 0 {
 		return nil
 	}
 	most, err := p.Quota.Writes(ctx, account)
@@ -100,7 +101,9 @@ func (p *Pipeline) admit(ctx context.Context, c *Call, account string) error {
 			c.show(state)
 		}
 		if !ok {
-			return tooMany(state, "that write, with all credentials of this account")
+			refusal := tooMany(state, "that write, with all credentials of this account,")
+			refusal.Detail += " An operator of the server can raise it."
+			return refusal
 		}
 	}
 	return p.Quota.Admit(ctx, account, c.Op, c.bytes())

@@ -29,7 +29,8 @@ func TestPushThatDoesNotFit(t *testing.T) {
 		s.left = func() int64 { return left }
 		s.mu.Unlock()
 		out := w.fails("push", "site", "big")
-		if strings.Count(out, "the account is full: ask an operator") != 1 || strings.Contains(out, "fatal:") || !strings.Contains(out, "! [remote rejected] big") {
+		if strings.Count(out, "the account is full: ask an operator") != 1 || strings.Contains(out, "fatal:") ||
+			!strings.Contains(out, "! [remote rejected] big") {
 			t.Errorf("%d left: %s", left, out)
 		}
 		if n := s.size(t); n != before && n > before+100 { // the file of the lock

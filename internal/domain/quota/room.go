@@ -130,10 +130,10 @@ func makes(o *op.Op) bool {
 var ends = []string{"cancel", "revoke", "withdraw", "resolve", "dismiss", "drain", "decommission", "leave", "archive", "decline"}
 
 // frees tells whether an op goes on in an account that is beyond what it may have: it
-// deletes or ends something, or is an operator's.
+// deletes or ends something.
 func frees(o *op.Op) bool {
 	_, verb, _ := strings.Cut(o.ID, ".")
-	return o.Method == "DELETE" || slices.Contains(ends, verb) || strings.HasPrefix(o.Path, "/v1/admin/")
+	return o.Method == "DELETE" || slices.Contains(ends, verb)
 }
 
 // check refuses in a transaction that has added to a thing, unless the account may have as
