@@ -2,6 +2,7 @@
 import {
   accountFloorsGet,
   accountFloorsSet,
+  accountQuota,
   accountZoneGet,
   accountZoneSet,
   planFileSwitchGet,
@@ -11,12 +12,16 @@ import { useOne } from "../../list";
 import { me } from "../../session";
 import { Form } from "../../ui/form";
 import { Choice, lines, number, of, Switch, Text } from "../../ui/inputs";
-import { Act, Coming, Head } from "../../ui/parts";
+import { bytes } from "../../ui/every";
+import { Act, Coming, Fact, Facts, Head } from "../../ui/parts";
 import { Status, words } from "../../ui/status";
 import { Time } from "../../ui/time";
 
+const amount = (name: string, n: number) => (name.endsWith("_bytes") ? bytes(n) : n.toLocaleString("en"));
+
 export default function Account() {
   const zone = useOne("zone", (signal) => accountZoneGet({}, { signal })),
+    quota = useOne("quota", (signal) => accountQuota({}, { signal })),
     floors = useOne("floors", (signal) => accountFloorsGet({}, { signal })),
     plans = useOne("plans", (signal) => planFileSwitchGet({}, { signal }));
   const f = floors.value.value,
@@ -28,6 +33,21 @@ export default function Account() {
           {me.value?.account.login}, {words(me.value?.account.tier ?? "")}
         </span>
       </Head>
+      <h2>Room</h2>
+      <p class="dim">What has no room is refused. Who runs the server can raise it.</p>
+      {quota.value.value ? (
+        <Facts>
+          {quota.value.value.things.map((x) => (
+            <Fact key={x.name} name={words(x.name)}>
+              {x.used !== null && amount(x.name, x.used) + " of "}
+              {x.most === null ? "any number" : amount(x.name, x.most)}
+              {x.full && <Status of="failed" say="full" />}
+            </Fact>
+          ))}
+        </Facts>
+      ) : (
+        <Coming of={quota} />
+      )}
       <h2>Time zone</h2>
       <p class="dim">Digests are made at 08:00 there, and schedules that name no zone are in it.</p>
       {zone.value.value ? (
