@@ -27,6 +27,8 @@ func settingCommands() []command {
 		{words: "account settings", answers: "account.floors_get", summary: "the time zone, and what policy files are held to; a flag changes one", define: defineAccountSettings,
 			examples: []string{"yardmaster account settings", "yardmaster account settings --zone Europe/Berlin",
 				"yardmaster account settings --task-usd 5 --protected-paths go.mod,.github/"}},
+		{words: "account quota", answers: "account.quota", summary: "what the account may store and change, and what it has",
+			define: defineAccountQuota, examples: []string{"yardmaster account quota"}},
 		{words: "prompt view", answers: "system_prompt.get", summary: "what you have agents told; that of the account, a repository or a template with a flag",
 			define: definePromptView, examples: []string{"yardmaster prompt view", "yardmaster prompt view --repo acme/web"}},
 		{words: "prompt set", answers: "system_prompt.set", args: "[TEXT]…", summary: "set it; an empty one with --clear",
@@ -111,6 +113,28 @@ func defineAccountSettings(fl *flag.FlagSet) action {
 			afterword("Undo: yardmaster account settings" + undo)
 		}
 		return nil
+	}
+}
+
+// defineAccountQuota shows what an account may have and has.
+func defineAccountQuota(fl *flag.FlagSet) action {
+	o := &output{}
+	o.add(fl)
+	return func(ctx context.Context, _ []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		c, err := connect()
+		if err != nil {
+			return err
+		}
+		return o.show(ctx, func() (b []byte, err error) {
+			var q map[string]any
+			if err = c.Call(ctx, http.MethodGet, "/v1/account/quota", nil, &q); err == nil {
+				b, err = encoded(q)
+			}
+			return b, err
+		}, withNames(ctx, c, (&noun{name: "quota"}).view))
 	}
 }
 

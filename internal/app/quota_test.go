@@ -63,6 +63,7 @@ func noisy(seed uint64, n int) string {
 // An account that may have no more is told so at every door and changes nothing there,
 // while the account beside it goes on; an operator lets it go on.
 func TestFullAccountBesideAnother(t *testing.T) {
+	t.Parallel()
 	for _, e := range dbtest.Engines() {
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
