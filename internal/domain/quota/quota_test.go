@@ -412,3 +412,21 @@ func TestWhenAccountsAreMeasured(t *testing.T) {
 		}
 	})
 }
+
+// An object that does not fit is refused, whatever the account beside it has.
+func TestObjectThatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.limit(Settings{ObjectBytes: amount(100)})
+		err := y.nodes[0].ObjectRoom(t.Context(), y.a, 101)
+		if f, is := errors.AsType[*fault.Error](err); !is || f.Slug != SlugFull || f.Extra["quota"] != ObjectBytes {
+			t.Errorf("101 of 100 bytes: %v", err)
+		}
+		if err := y.nodes[0].ObjectRoom(t.Context(), y.a, 100); err != nil {
+			t.Errorf("100 of 100 bytes: %v", err)
+		}
+		if err := y.nodes[0].ObjectRoom(t.Context(), y.b, 101); err != nil {
+			t.Errorf("the other account: %v", err)
+		}
+	})
+}
