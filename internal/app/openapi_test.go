@@ -2,14 +2,18 @@ package app
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"yardmaster/internal/api/openapi"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/proof/document"
 )
@@ -151,6 +155,71 @@ func TestExamples(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestNumbersKeepTheirValue holds that every number of the document says how wide it is,
+// because clients that are told nothing take 32 bits and lose cents, and that dollars
+// which travel as text are told from other texts.
+func TestNumbersKeepTheirValue(t *testing.T) {
+	t.Parallel()
+	text, err := Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc any
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	formats := map[string]string{"number": "double", "integer": "int64"}
+	seen := map[string]int{}
+	eachObject(doc, "", func(at string, s schema) {
+		for _, kind := range kindsOf(s) {
+			want, name := formats[kind], path.Base(at)
+			if kind == "string" && (name == "usd" || strings.HasSuffix(name, "_usd")) {
+				want = "decimal"
+			}
+			if want == "" {
+				continue
+			}
+			if seen[want]++; s["format"] != want || want == "decimal" && s["pattern"] != openapi.Decimal {
+				t.Errorf("%s is a %s of the format %v, not %s", at, kind, s["format"], want)
+			}
+		}
+	})
+	if len(seen) != 3 {
+		t.Errorf("the document has numbers of the formats %v", seen)
+	}
+}
+
+// eachObject calls fn for every object of a JSON value that is no example, with its pointer.
+func eachObject(v any, at string, fn func(at string, s schema)) {
+	switch v := v.(type) {
+	case []any:
+		for i, e := range v {
+			eachObject(e, at+"/"+strconv.Itoa(i), fn)
+		}
+	case schema:
+		fn(at, v)
+		for name, e := range v {
+			if name != "example" && name != "examples" && name != "default" {
+				eachObject(e, at+"/"+name, fn)
+			}
+		}
+	}
+}
+
+// kindsOf lists the types that a schema takes.
+func kindsOf(s schema) (out []string) {
+	switch kind := s["type"].(type) {
+	case string:
+		return []string{kind}
+	case []any:
+		for _, k := range kind {
+			name, _ := k.(string)
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // common are the slugs that any row may fail with.

@@ -143,7 +143,11 @@ func Render(about About, ops []op.Op) ([]byte, error) {
 
 func headers() object {
 	h := func(kind, doc string) object {
-		return object{"description": doc, "schema": object{"type": kind}}
+		s := object{"type": kind}
+		if kind == "integer" {
+			s["format"] = "int64"
+		}
+		return object{"description": doc, "schema": s}
 	}
 	return object{
 		"X-Request-Id": h("string", "The id of the request: the caller's, if it sent a usable one."),

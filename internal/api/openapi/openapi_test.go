@@ -91,7 +91,7 @@ func TestOpenAPI(t *testing.T) {
 		{[]any{"components", "schemas", "renamed", "properties", "name", "type"}, `["string","null"]`},
 		{[]any{"components", "schemas", "renamed", "properties", "gone", "type"}, `"string"`},
 		{[]any{"paths", list, "get", "security"}, `[{"bearer":[]},{"cookie":[]},{"oauth":["read:tasks"]}]`},
-		{[]any{"paths", list, "get", "parameters", 1, "schema"}, `{"default":2,"maximum":3,"minimum":1,"type":"integer"}`},
+		{[]any{"paths", list, "get", "parameters", 1, "schema"}, `{"default":2,"format":"int64","maximum":3,"minimum":1,"type":"integer"}`},
 		{[]any{"paths", list, "get", "responses", "200", "content", "application/json", "schema"}, `{"$ref":"#/components/schemas/` + page +
 			`"}`},
 		{[]any{"paths", list, "get", "responses", "409", "description"},

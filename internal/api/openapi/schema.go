@@ -21,6 +21,10 @@ type schemas struct {
 	examples map[*jsonschema.Schema]any // values of example tags
 }
 
+// Decimal is the pattern of a number that is sent as text, because the value must be
+// exact.
+const Decimal = `^-?[0-9]+(\.[0-9]+)?$`
+
 func newSchemas(root string, about *About) *schemas {
 	return &schemas{
 		About: about, root: root,
@@ -40,9 +44,9 @@ func (d *schemas) of(t reflect.Type) *jsonschema.Schema {
 	case reflect.Bool:
 		return &jsonschema.Schema{Type: "boolean"}
 	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint32, reflect.Uint64:
-		return &jsonschema.Schema{Type: "integer"}
+		return &jsonschema.Schema{Type: "integer", Format: "int64"}
 	case reflect.Float64:
-		return &jsonschema.Schema{Type: "number"}
+		return &jsonschema.Schema{Type: "number", Format: "double"}
 	case reflect.Slice:
 		if t.Elem().Kind() == reflect.Uint8 {
 			return anything()
@@ -122,6 +126,9 @@ func (d *schemas) field(f *op.Field) *jsonschema.Schema {
 		target.Minimum, target.Maximum = num("minimum"), num("maximum")
 		if form := f.Tag.Get("format"); form != "" {
 			target.Format = form
+		}
+		if target.Format == "decimal" {
+			target.Pattern = Decimal
 		}
 		if e := f.Tag.Get("enum"); e != "" {
 			for _, v := range strings.Split(e, ",") {

@@ -15,9 +15,9 @@ type Limit struct {
 	USD         *float64 `json:"usd" example:"500" doc:"the limit, in US dollars a month; null: none"`
 	OperatorUSD *float64 `json:"operator_usd" example:"null" doc:"the limit of an account that the platform's operator set; null: none"`
 	Period      string   `json:"period" example:"2026-03" doc:"the month, YYYY-MM in UTC"`
-	Spent       string   `json:"spent_usd" example:"112.40" doc:"decimal US dollars, of calls with a known price"`
-	Reserved    string   `json:"reserved_usd" example:"1.20" doc:"decimal US dollars, set aside for calls under way"`
-	Left        *string  `json:"left_usd" example:"386.40" doc:"decimal US dollars, under the lower limit of an account; null without one, and for members"`
+	Spent       string   `json:"spent_usd" format:"decimal" example:"112.40" doc:"decimal US dollars, of calls with a known price"`
+	Reserved    string   `json:"reserved_usd" format:"decimal" example:"1.20" doc:"decimal US dollars, set aside for calls under way"`
+	Left        *string  `json:"left_usd" format:"decimal" example:"386.40" doc:"decimal US dollars, under the lower limit of an account; null without one, and for members"`
 }
 
 // Rows lists at most limit limits of tx.Account, its own first and then those of members

@@ -65,9 +65,9 @@ type SpendCap struct {
 	USD         *float64 `json:"usd" example:"500" doc:"the account's own cap, in US dollars; null: none"`
 	OperatorUSD *float64 `json:"operator_usd" example:"null" doc:"the cap that the platform's operator set, in US dollars; null: none"`
 	Period      string   `json:"period" example:"2026-03" doc:"the month, YYYY-MM in UTC"`
-	Spent       string   `json:"spent_usd" example:"112.40" doc:"decimal US dollars, of calls with a known price"`
-	Reserved    string   `json:"reserved_usd" example:"1.20" doc:"decimal US dollars, set aside for calls under way"`
-	Left        *string  `json:"left_usd" example:"386.40" doc:"decimal US dollars, under the lower cap; null without one"`
+	Spent       string   `json:"spent_usd" format:"decimal" example:"112.40" doc:"decimal US dollars, of calls with a known price"`
+	Reserved    string   `json:"reserved_usd" format:"decimal" example:"1.20" doc:"decimal US dollars, set aside for calls under way"`
+	Left        *string  `json:"left_usd" format:"decimal" example:"386.40" doc:"decimal US dollars, under the lower cap; null without one"`
 }
 
 func (s *Service) capGet(ctx context.Context, _ op.None) (out SpendCap, err error) {
@@ -179,8 +179,8 @@ type usageIn struct {
 type BillingUsage struct {
 	_        struct{}      `doc:"What models cost an account in a month." schema:"BillingUsage"`
 	Period   string        `json:"period" example:"2026-03" doc:"the month, YYYY-MM in UTC"`
-	Spent    string        `json:"spent_usd" example:"112.40" doc:"decimal US dollars; of calls with a known price"`
-	Reserved string        `json:"reserved_usd" example:"1.20" doc:"decimal US dollars; set aside for calls under way"`
+	Spent    string        `json:"spent_usd" format:"decimal" example:"112.40" doc:"decimal US dollars; of calls with a known price"`
+	Reserved string        `json:"reserved_usd" format:"decimal" example:"1.20" doc:"decimal US dollars; set aside for calls under way"`
 	Sessions *int64        `json:"sessions" example:"84" doc:"sessions that called a model; kept for about three months, null before"`
 	Calls    *int64        `json:"calls" example:"1310" doc:"calls of models; kept for about three months, null before"`
 	Unpriced *int64        `json:"unpriced_calls" example:"0" doc:"calls of models without a known price"`
@@ -195,7 +195,7 @@ type BillingUsage struct {
 type UsageDay struct {
 	_        struct{} `doc:"What the calls of one day cost." schema:"UsageDay"`
 	Day      string   `json:"day" format:"date" example:"2026-03-10" doc:"YYYY-MM-DD, in UTC"`
-	Spent    string   `json:"spent_usd" example:"4.10" doc:"decimal US dollars; of calls with a known price"`
+	Spent    string   `json:"spent_usd" format:"decimal" example:"4.10" doc:"decimal US dollars; of calls with a known price"`
 	Calls    int64    `json:"calls" example:"31" doc:"calls of models"`
 	Unpriced int64    `json:"unpriced_calls" example:"0" doc:"calls without a known price"`
 }
@@ -204,7 +204,7 @@ type UsageDay struct {
 type UsagePart struct {
 	_        struct{} `doc:"What the calls of one model, for one repository, or in sessions of one kind, cost in the month." schema:"UsagePart"`
 	Name     *string  `json:"name" example:"claude-opus-4-5" doc:"the model, owner/name, or the kind; null: none was named"`
-	Spent    string   `json:"spent_usd" example:"41.10" doc:"decimal US dollars; of calls with a known price"`
+	Spent    string   `json:"spent_usd" format:"decimal" example:"41.10" doc:"decimal US dollars; of calls with a known price"`
 	Sessions int64    `json:"sessions" example:"12" doc:"sessions that called a model"`
 	Calls    int64    `json:"calls" example:"310" doc:"calls of models"`
 	Unpriced int64    `json:"unpriced_calls" example:"0" doc:"calls without a known price"`
@@ -216,8 +216,8 @@ type MemberUsage struct {
 	_        struct{} `doc:"What the work that one member filed cost in the month." schema:"MemberUsage"`
 	UserID   string   `json:"user_id" format:"uuid" doc:"id of the member"`
 	Login    string   `json:"login" example:"ada" doc:"login of the member"`
-	Spent    string   `json:"spent_usd" example:"41.10" doc:"decimal US dollars"`
-	Reserved string   `json:"reserved_usd" example:"0.30" doc:"decimal US dollars, set aside for calls under way"`
+	Spent    string   `json:"spent_usd" format:"decimal" example:"41.10" doc:"decimal US dollars"`
+	Reserved string   `json:"reserved_usd" format:"decimal" example:"0.30" doc:"decimal US dollars, set aside for calls under way"`
 	CapUSD   *float64 `json:"cap_usd" example:"50" doc:"the member's cap, in US dollars a month; null: none"`
 }
 

@@ -95,7 +95,7 @@ type Failure struct {
 // Cost is what calls of models cost.
 type Cost struct {
 	_        struct{} `doc:"What calls of models cost, estimated; no bill." schema:"DigestCost"`
-	CostUSD  *string  `json:"cost_usd" example:"3.15" doc:"decimal US dollars; null: nothing has a price"`
+	CostUSD  *string  `json:"cost_usd" format:"decimal" example:"3.15" doc:"decimal US dollars; null: nothing has a price"`
 	Sessions int64    `json:"sessions" example:"5" doc:"conversations with models"`
 	Calls    int64    `json:"calls" example:"120" doc:"calls of models"`
 	Unpriced int64    `json:"unpriced_calls" example:"0" doc:"calls of models without a known price, which are not in cost_usd"`

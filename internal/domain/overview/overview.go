@@ -74,13 +74,13 @@ type RepoDay struct {
 	Repo   string   `json:"repo" doc:"owner/name; empty for what belongs to no repository"`
 	Merged int64    `json:"merged_prs" example:"3" doc:"pull requests that were merged"`
 	Filed  *int64   `json:"filed_tasks" example:"4" doc:"tasks that were filed: no reviews, repairs and checks, which follow from them; null without read:tasks"`
-	Spent  *string  `json:"cost_usd" example:"3.15" doc:"decimal US dollars that sessions cost, an estimate; null when nothing has a price, and without read:sessions"`
+	Spent  *string  `json:"cost_usd" format:"decimal" example:"3.15" doc:"decimal US dollars that sessions cost, an estimate; null when nothing has a price, and without read:sessions"`
 }
 
 // Burn is the estimated cost of sessions in the last hour. It is no bill.
 type Burn struct {
 	_        struct{} `doc:"What sessions cost in the last hour, estimated."`
-	CostUSD  *string  `json:"cost_usd" example:"3.15" doc:"decimal US dollars; the sum of what has a price, null when nothing has"`
+	CostUSD  *string  `json:"cost_usd" format:"decimal" example:"3.15" doc:"decimal US dollars; the sum of what has a price, null when nothing has"`
 	Sessions int64    `json:"sessions" example:"5" doc:"sessions that called a model"`
 	Unpriced int64    `json:"unpriced_sessions" example:"0" doc:"sessions that called a model without a known price"`
 }

@@ -60,7 +60,7 @@ type RollupChecks struct {
 type RollupSessions struct {
 	_       struct{} `doc:"Sessions of a repository, counted." schema:"RepoOverviewSessions"`
 	Count   int64    `json:"count" example:"8" doc:"how many"`
-	CostUSD *string  `json:"cost_usd" example:"3.15" doc:"decimal US dollars; the sum of what has a price, null when nothing has"`
+	CostUSD *string  `json:"cost_usd" format:"decimal" example:"3.15" doc:"decimal US dollars; the sum of what has a price, null when nothing has"`
 }
 
 type nameIn struct {

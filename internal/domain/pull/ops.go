@@ -167,7 +167,7 @@ type Approval struct {
 	URL    string      `json:"url" format:"uri" example:"https://yardmaster.example.com/ui/prs/0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"address of the pull request, for people"`
 	Checks string      `json:"checks" enum:"none,pending,passed,failed" example:"passed" doc:"of the present head of the pull request, as it says itself"`
 	Review ReviewState `json:"review" doc:"how far the review of the present head by agents has come"`
-	Cost   *string     `json:"cost_usd" example:"1.20" doc:"decimal US dollars: what the task of the pull request, and what repaired it, has cost so far; null where nothing has a price"`
+	Cost   *string     `json:"cost_usd" format:"decimal" example:"1.20" doc:"decimal US dollars: what the task of the pull request, and what repaired it, has cost so far; null where nothing has a price"`
 	Size   *Size       `json:"size" doc:"how much the present head changes; null while nobody has looked"`
 }
 

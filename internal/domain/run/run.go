@@ -262,7 +262,7 @@ type Usage struct {
 	InputTokens  int64    `json:"input_tokens" example:"48211" doc:"tokens sent to models"`
 	OutputTokens int64    `json:"output_tokens" example:"5120" doc:"tokens that models wrote"`
 	CacheTokens  int64    `json:"cache_tokens" example:"30000" doc:"tokens read from a provider's cache"`
-	CostUSD      *string  `json:"cost_usd" example:"0.42" doc:"decimal US dollars; null when nothing had a price"`
+	CostUSD      *string  `json:"cost_usd" format:"decimal" example:"0.42" doc:"decimal US dollars; null when nothing had a price"`
 }
 
 // Event is one step of a run's timeline.

@@ -36,7 +36,7 @@ type Session struct {
 	Model     *string    `json:"model" doc:"the model that was called; null before the first call"`
 	Outcome   *string    `json:"outcome" enum:"succeeded,failed,interrupted,lost" doc:"how it ended; null until then"`
 	Calls     int64      `json:"calls" example:"12" doc:"calls of models so far"`
-	CostUSD   *string    `json:"cost_usd" example:"0.42" doc:"decimal US dollars; null when nothing had a price"`
+	CostUSD   *string    `json:"cost_usd" format:"decimal" example:"0.42" doc:"decimal US dollars; null when nothing had a price"`
 	Tokens    Tokens     `json:"tokens" doc:"what it used"`
 	StartedAt time.Time  `json:"started_at" doc:"when it began"`
 	EndedAt   *time.Time `json:"ended_at" doc:"when it ended; null while it goes on"`

@@ -166,7 +166,7 @@ type WIP struct {
 // call was made.
 type Budget struct {
 	_        struct{} `doc:"Money of a task, in decimal US dollars."`
-	USD      *string  `json:"usd" example:"5.00" doc:"the most all its tries may spend; null without a limit of its own"`
+	USD      *string  `json:"usd" format:"decimal" example:"5.00" doc:"the most all its tries may spend; null without a limit of its own"`
 	Reserved *string  `json:"reserved" example:"0.12" doc:"set aside for model calls that are under way; null when no box holds the task"`
 	Spent    *string  `json:"spent" example:"0.42" doc:"what its tries have spent; null while nothing priced was spent"`
 }
