@@ -155,8 +155,8 @@ func (s *Service) priceList(ctx context.Context, in priceListIn) (op.Page[Accoun
 }
 
 type modelIn struct {
-	Provider string `json:"provider" enum:"anthropic,openai,google,openrouter,compatible,scripted" doc:"whose model it is"`
-	Model    string `json:"model" minLength:"1" maxLength:"200" doc:"as the provider is asked for it; * for every model of the provider"`
+	Provider string `json:"provider" required:"true" enum:"anthropic,openai,google,openrouter,compatible,scripted" doc:"whose model it is"`
+	Model    string `json:"model" required:"true" minLength:"1" maxLength:"200" doc:"as the provider is asked for it; * for every model of the provider"`
 }
 
 type priceIn struct {
