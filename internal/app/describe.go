@@ -1,12 +1,14 @@
 package app
 
 import (
+	"fmt"
 	"strings"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/api/openapi"
 	"yardmaster/internal/api/reference"
 	"yardmaster/internal/domain/service"
+	"yardmaster/internal/policy"
 	"yardmaster/internal/web"
 )
 
@@ -83,7 +85,7 @@ var order = []string{
 	"mcp", "webhook", "integration", "service", "operator_token", "access_request", "user", "grant", "code_host", "inbound", "mail",
 }
 
-var description = strings.ReplaceAll(
+var description = strings.NewReplacer("~~scopes", scopeList(), "~", "`").Replace(
 	`Yardmaster is a control plane for AI developer agents: they triage issues, work on tasks on machines called boxes, open and look after pull requests, and follow plans. The tenant is an account; a user is a person who may belong to several.
 
 Every capability has an id of the form group.verb. It is the ~operationId~ here and the name of the tool at POST /v1/mcp; both give the same answer and the same refusals.
@@ -94,6 +96,12 @@ Every capability has an id of the form group.verb. It is the ~operationId~ here 
 * The session cookie of a browser. Its writes must come from the service's own origin, and X-Svc-Account says which account they are about. A token ignores that header: it stays bound to the account that it was minted in.
 * Sign-in and POST /v1/mcp look at the Origin as well, whatever the credential: pages of sites that are not the service's own, and over MCP not on the caller's machine or allowed by the operator, are refused with 403 ~cross-origin~.
 * A missing or bad credential is 401, a missing scope 403. An id that does not exist and one of another account are the same 404.
+
+## Scopes
+
+What each lets its holder do:
+
+~~scopes
 
 ## Errors
 
@@ -124,9 +132,16 @@ A write under /v1 that shows no secret takes an Idempotency-Key, if it comes wit
 * All of REST is one conversation of its credential; conversation_ref names one over MCP.
 * RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset describe the bucket that runs out first. A 429 carries Retry-After, as does a 503 ~too-many-open~.
 * A body may have 1 MiB where nothing else is said.`,
-	"~",
-	"`",
 )
+
+// scopeList lists the scopes with their words.
+func scopeList() string {
+	var b strings.Builder
+	for _, s := range policy.Vocabulary() {
+		fmt.Fprintf(&b, "* `%s`: %s\n", s, s.Words())
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
 
 // Document is the OpenAPI document, as it is kept with the sources.
 func Document() ([]byte, error) { return describe("") }

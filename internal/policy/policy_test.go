@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"yardmaster/internal/fault"
@@ -51,6 +52,24 @@ func TestScopeSets(t *testing.T) {
 	s, unknown := ParseScopes([]string{"write:tasks", "read:tasks", "fly:planes"})
 	if !slices.Equal(unknown, []string{"fly:planes"}) || !slices.Equal(s.Names(), []string{"read:tasks", "write:tasks"}) {
 		t.Errorf("parsed %v, unknown %v", s.Names(), unknown)
+	}
+}
+
+// TestScopesHaveWords holds that every scope says what it opens, in words that no other
+// scope has and that fit into a sentence.
+func TestScopesHaveWords(t *testing.T) {
+	of := map[string]Scope{}
+	for _, s := range Vocabulary() {
+		w := s.Words()
+		if other := of[w]; other != "" {
+			t.Errorf("%s and %s open the same: %q", s, other, w)
+		}
+		if of[w] = s; len(w) < 10 || strings.ToLower(w[:1]) != w[:1] || strings.HasSuffix(w, ".") {
+			t.Errorf("%s opens %q", s, w)
+		}
+	}
+	if w := Scope("fly:planes").Words(); w != "" {
+		t.Errorf("nobody's scope opens %q", w)
 	}
 }
 

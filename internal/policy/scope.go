@@ -1,9 +1,6 @@
 package policy
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // Scope is one right in the vocabulary of the contract (document one,
 // section 5, item 10).
@@ -55,25 +52,83 @@ const (
 	AdminBugs       Scope = "admin:bugs"
 )
 
-var vocabulary = []Scope{
-	ReadAccount, WriteAccount, WriteMembers, ReadRepos, WriteRepos, ReadIssues, WriteIssues, ReadPRs, WritePRs,
-	ReadTasks, WriteTasks, ReadRunners, WriteRunners, ReadSessions, WriteSessions, ReadBilling, WriteBilling,
-	ReadUsage, ReadDigests, ReadArtifacts, WriteArtifacts, ReadKB, WriteKB, ReadDashboards, WriteDashboards,
-	ReadDonations, WriteDonations, ReadWebhooks, WriteWebhooks, WriteSecrets, SelfKeys, SelfPrompt,
-	AdminReadPlat, AdminReadOrgs, AdminReadUsers, AdminReadRuns,
-	AdminGoals, AdminGrants, AdminUsers, AdminAccounts, AdminReleases, AdminBugs,
+// vocabulary lists every scope in the contract's order, with the words for what it lets
+// its holder do. The words follow "may": the consent page shows them as such a list.
+var vocabulary = []struct {
+	scope Scope
+	words string
+}{
+	{ReadAccount, "see the account, its members and its settings, and what you are notified of, with its text, and mark that as read"},
+	{WriteAccount, "change the account's settings and what it allows, and make further tokens"},
+	{WriteMembers, "let people in, change their roles, put them out"},
+	{ReadRepos, "see repositories and their policies, and fetch their code"},
+	{WriteRepos, "push code, also to default branches, and switch repositories on and off"},
+	{ReadIssues, "see the issues of repositories, and what became of each"},
+	{WriteIssues, "hand issues on to people and escalate them"},
+	{ReadPRs, "see pull requests, their changes and reviews, and what is asked about them"},
+	{WritePRs, "approve, decline and make merges, and dismiss what reviews found"},
+	{ReadTasks, "see tasks, plans, asks and schedules, what waits for a person, and what agents did"},
+	{WriteTasks, "give agents work, which costs money, answer what it waits for, and stop it"},
+	{ReadRunners, "see boxes, templates and prompts, and the checks that boxes ran"},
+	{WriteRunners, "add and remove boxes, and say what runs on them and what it is told"},
+	{ReadSessions, "see conversations with models, what they cost, and the audit record"},
+	{WriteSessions, "talk to agents at work"},
+	{ReadBilling, "see model keys, without their secrets, prices and caps"},
+	{WriteBilling, "add and remove model keys, and set prices and caps"},
+	{ReadUsage, "see what was spent on models, by day and by member"},
+	{ReadDigests, "see the daily and weekly digests"},
+	{ReadArtifacts, "see artifacts"},
+	{WriteArtifacts, "store, share and delete artifacts"},
+	{ReadKB, "see the knowledge base"},
+	{WriteKB, "change the knowledge base, which agents read"},
+	{ReadDashboards, "see dashboards"},
+	{WriteDashboards, "change dashboards"},
+	{ReadDonations, "see donations"},
+	{WriteDonations, "give, take and decline donations"},
+	{ReadWebhooks, "see webhooks and integrations, and what was sent and received"},
+	{WriteWebhooks, "have events sent to any address, and connect other systems whose messages become work"},
+	{WriteSecrets, "set and delete the secrets that agents use, and list their names"},
+	{SelfKeys, "change your own tokens of code hosts, and which boxes you lend"},
+	{SelfPrompt, "change what agents are told for you"},
+	{AdminReadPlat, "see the whole server, with its record and its deliveries"},
+	{AdminReadOrgs, "see all accounts of the server"},
+	{AdminReadUsers, "see all people of the server, those who wait to be let in, and mails"},
+	{AdminReadRuns, "see the work of all accounts"},
+	{AdminGoals, "rename goals of the server"},
+	{AdminGrants, "give accounts capacity, and take it back"},
+	{AdminUsers, "let people in and out of the server"},
+	{AdminAccounts, "change all accounts of the server: their tier, seats, cap and roles"},
+	{AdminReleases, "release builds for boxes"},
+	{AdminBugs, "handle reports of bugs"},
 }
 
 var bits = func() map[Scope]Set {
 	m := make(map[Scope]Set, len(vocabulary))
-	for i, s := range vocabulary {
-		m[s] = 1 << i
+	for i, v := range vocabulary {
+		m[v.scope] = 1 << i
 	}
 	return m
 }()
 
 // Vocabulary lists every scope in the contract's order.
-func Vocabulary() []Scope { return slices.Clone(vocabulary) }
+func Vocabulary() []Scope {
+	out := make([]Scope, len(vocabulary))
+	for i, v := range vocabulary {
+		out[i] = v.scope
+	}
+	return out
+}
+
+// Words say what the scope lets its holder do, as they follow "may": "see issues".
+// They are empty for an unknown scope.
+func (s Scope) Words() string {
+	for _, v := range vocabulary {
+		if v.scope == s {
+			return v.words
+		}
+	}
+	return ""
+}
 
 // Set is a set of scopes.
 type Set uint64
@@ -104,9 +159,9 @@ func (s Set) Has(other Set) bool { return s&other == other }
 // Names lists the members of a set in the order of Vocabulary.
 func (s Set) Names() []string {
 	out := []string{}
-	for i, n := range vocabulary {
+	for i, v := range vocabulary {
 		if s&(1<<i) != 0 {
-			out = append(out, string(n))
+			out = append(out, string(v.scope))
 		}
 	}
 	return out
@@ -125,7 +180,7 @@ const (
 
 var ceilings = func() map[Role]Set {
 	viewer := Scopes(SelfKeys, SelfPrompt)
-	for _, s := range vocabulary {
+	for _, s := range Vocabulary() {
 		if strings.HasPrefix(string(s), "read:") && s != ReadBilling && s != ReadUsage {
 			viewer |= bits[s]
 		}

@@ -63,7 +63,7 @@ func (c Credential) scheme() object {
 	case c.Authorize != "":
 		scopes := object{}
 		for _, s := range policy.Vocabulary() {
-			scopes[string(s)] = "The right " + string(s) + "."
+			scopes[string(s)] = "Lets its holder " + s.Words() + "."
 		}
 		flow := object{"authorizationUrl": c.Authorize, "tokenUrl": c.Token, "scopes": scopes}
 		return object{"type": "oauth2", "description": c.Doc, "flows": object{"authorizationCode": flow}}

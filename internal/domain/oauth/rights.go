@@ -20,53 +20,6 @@ type rights struct {
 	List  []right
 }
 
-// words tell what each scope lets a program do. A test holds that every scope has
-// some.
-var words = map[policy.Scope]string{
-	policy.ReadAccount:     "see the account, its members and its settings, and what you are notified of, with its text, and mark that as read",
-	policy.WriteAccount:    "change the account's settings and what it allows, and make further tokens",
-	policy.WriteMembers:    "let people in, change their roles, put them out",
-	policy.ReadRepos:       "see repositories, and fetch their code",
-	policy.WriteRepos:      "push code, also to default branches, and switch repositories on and off",
-	policy.ReadIssues:      "see issues",
-	policy.WriteIssues:     "hand issues on and escalate them",
-	policy.ReadPRs:         "see pull requests and what is asked about them",
-	policy.WritePRs:        "approve and decline merges",
-	policy.ReadTasks:       "see tasks, plans, and what agents did",
-	policy.WriteTasks:      "give agents work, which costs money, and stop it",
-	policy.ReadRunners:     "see boxes and templates",
-	policy.WriteRunners:    "add and remove boxes, and say what runs on them",
-	policy.ReadSessions:    "see conversations with models, and the audit record",
-	policy.WriteSessions:   "talk to agents at work",
-	policy.ReadBilling:     "see keys and budgets",
-	policy.WriteBilling:    "change keys and budgets",
-	policy.ReadUsage:       "see what was spent",
-	policy.ReadDigests:     "see digests",
-	policy.ReadArtifacts:   "see artifacts",
-	policy.WriteArtifacts:  "store, share and delete artifacts",
-	policy.ReadKB:          "see the knowledge base",
-	policy.WriteKB:         "change the knowledge base, which agents read",
-	policy.ReadDashboards:  "see dashboards",
-	policy.WriteDashboards: "change dashboards",
-	policy.ReadDonations:   "see donations",
-	policy.WriteDonations:  "give, take and decline donations",
-	policy.ReadWebhooks:    "see webhooks",
-	policy.WriteWebhooks:   "have events sent to any address",
-	policy.WriteSecrets:    "set and delete the secrets that agents use",
-	policy.SelfKeys:        "change your own keys",
-	policy.SelfPrompt:      "change what agents are told for you",
-	policy.AdminReadPlat:   "see the whole server, with its record",
-	policy.AdminReadOrgs:   "see all accounts of the server",
-	policy.AdminReadUsers:  "see all people of the server",
-	policy.AdminReadRuns:   "see the work of all accounts",
-	policy.AdminGoals:      "rename goals of the server",
-	policy.AdminGrants:     "give accounts capacity",
-	policy.AdminUsers:      "let people in and out of the server",
-	policy.AdminAccounts:   "change all accounts of the server",
-	policy.AdminReleases:   "release builds for boxes",
-	policy.AdminBugs:       "handle reports of bugs",
-}
-
 // careful are the scopes that let people in, change code, or give away money or
 // secrets.
 var careful = policy.Scopes(policy.WriteAccount, policy.WriteMembers, policy.WriteRepos, policy.WritePRs, policy.WriteRunners,
@@ -95,7 +48,7 @@ func inWords(s policy.Set) (out []rights) {
 		case strings.HasPrefix(string(scope), "read:"):
 			in = 0
 		}
-		groups[in].List = append(groups[in].List, right{scope, words[scope]})
+		groups[in].List = append(groups[in].List, right{scope, scope.Words()})
 	}
 	for _, g := range groups {
 		if len(g.List) > 0 {
