@@ -7,8 +7,12 @@ import (
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/api/openapi"
 	"yardmaster/internal/api/reference"
+	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/service"
+	"yardmaster/internal/domain/session"
+	"yardmaster/internal/domain/task"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/protocol"
 	"yardmaster/internal/web"
 )
 
@@ -151,8 +155,18 @@ func describe(version string) ([]byte, error) {
 	return openapi.Render(openapi.About{
 		Title: "Yardmaster", Version: version, Description: description, Contact: "Who runs this server", License: "Apache-2.0",
 		Groups: groups, Order: order, Meaning: service.Meaning, Credentials: credentials, Samples: samples,
+		Known:   known(),
 		FixLink: "The token of a blocker's fix link does as well, for that blocker.",
 	}, Ops())
+}
+
+// known are the values of fields that may have others, from the catalogues of those who
+// write them.
+func known() map[string][]string {
+	return map[string][]string{
+		"run_events": protocol.EventKinds(), "session_events": session.EventKinds(), "hold_reasons": task.HoldReasons(),
+		"ask_sources": ask.Sources(),
+	}
 }
 
 // documentAsset is the document as it is served.

@@ -102,6 +102,16 @@ const (
 	EventFinished   = "run.finished" // Finished
 )
 
+// EventKinds lists the kinds of events that boxes send, in the order of a run. Boxes of
+// newer versions may send others.
+func EventKinds() []string {
+	return []string{
+		EventAccepted, EventPreparing, EventPrepared, EventStarted, EventUpdate, EventPermission, EventMessage, EventAsk, EventAction,
+		EventBlocker, EventRefused, EventUnknown, EventParked, EventResumed, EventUsage, EventPushed, EventTruncated, EventHalting,
+		EventLeaseLost, EventFinished,
+	}
+}
+
 // Event is one step of a run. Seq starts at 1 and has no gaps within an attempt. T
 // is the box's wall clock in Unix milliseconds, for display only; Mono is
 // milliseconds since the attempt began.

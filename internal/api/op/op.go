@@ -15,7 +15,8 @@
 // maximum, maxItems, and format:"email". A tag says, beside a pattern, is the message for a
 // value that does not match. The tag default is the value of a query parameter that is not
 // sent, and doc describes the field. Two more tags are for the document alone: format (uuid,
-// uri, date-time, decimal), and example, where name and checks do not suggest one. A blank
+// uri, date-time, decimal), and example, where name and checks do not suggest one. A tag known names a list of the
+// document's whose values the field may have, beside others. A blank
 // field `_ struct{}` bears the doc of the struct itself; its tag schema, if it has one,
 // is the name of the type in the document. A body field is required unless it is a
 // pointer or has omitempty or omitzero; required:"true" makes a pointer required,

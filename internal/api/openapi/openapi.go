@@ -43,6 +43,9 @@ type About struct {
 	Credentials []Credential
 	// FixLink describes fix links, for rows whose rule takes them.
 	FixLink string
+	// Known are the values of fields that may have further ones, by the names in
+	// their tags known.
+	Known   map[string][]string
 	Samples Samples
 }
 

@@ -41,6 +41,8 @@ func (d *schemas) sample(name string, s *jsonschema.Schema, stack []string) (v a
 	switch {
 	case s.Default != nil:
 		return s.Default, true
+	case len(s.Examples) > 0:
+		return s.Examples[0], true
 	case len(s.Enum) > 0:
 		return s.Enum[0], true
 	case len(s.AnyOf) > 0:

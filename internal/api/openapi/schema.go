@@ -151,12 +151,30 @@ func (d *schemas) field(f *op.Field) *jsonschema.Schema {
 		s = nullable(s)
 	}
 	if doc := f.Tag.Get("doc"); doc != "" {
-		s.Description = doc
+		s.Description = doc + d.known(f, s)
 	}
 	if v, ok := f.Tag.Lookup("example"); ok {
 		d.examples[s] = literal(s, v)
 	}
 	return s
+}
+
+// known lists the values that a field of an open kind may have as examples, and returns
+// the words for them. It panics if a document that knows values lacks those of the
+// field.
+func (d *schemas) known(f *op.Field, s *jsonschema.Schema) string {
+	name := f.Tag.Get("known")
+	if name == "" || d.About.Known == nil {
+		return ""
+	}
+	all := d.About.Known[name]
+	if len(all) == 0 {
+		panic(fmt.Sprintf("op: no values are known as %q", name))
+	}
+	for _, v := range all {
+		s.Examples = append(s.Examples, v)
+	}
+	return ". Known are " + strings.Join(all, ", ") + "; there may be others."
 }
 
 func nullable(s *jsonschema.Schema) *jsonschema.Schema {

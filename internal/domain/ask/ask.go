@@ -80,6 +80,9 @@ func own() []string {
 	return []string{FromRun, FromPlan, FromBlocker, FromInbound, FromBacklog, FromIssue, FromSchedule}
 }
 
+// Sources lists the sources that asks have unless the filer names another.
+func Sources() []string { return append([]string{FromAPI}, own()...) }
+
 // Ask is an ask as clients see it.
 type Ask struct {
 	_                struct{}          `doc:"Something that is wanted, and what became of it."`
@@ -88,7 +91,7 @@ type Ask struct {
 	Repo             *string           `json:"repo" doc:"owner/name; null: it is for no one repository"`
 	Title            string            `json:"title" doc:"one line"`
 	Body             string            `json:"body" doc:"what is wanted, as it was filed"`
-	Source           string            `json:"source" example:"api" doc:"api unless the filer said so; run, plan, blocker, inbound, backlog, issue and schedule are the platform's own"`
+	Source           string            `json:"source" known:"ask_sources" doc:"api unless the filer said so; the platform files under the names that follow it"`
 	Labels           map[string]string `json:"labels" example:"{\"team\":\"web\"}" doc:"names and values that were filed with it"`
 	DedupeKey        *string           `json:"dedupe_key" example:"null" doc:"the key it was filed under; null without one"`
 	State            State             `json:"state" enum:"pending,triaged,dropped,escalated" doc:"triaged: work came of it; dropped: none is needed; escalated: a person decides"`

@@ -23,7 +23,7 @@ type Escalation struct {
 	Category   string     `json:"category" example:"low_confidence" doc:"slug of what sort of question it is: low_confidence for a task that was not made, the reason of an escalated ask, or what is wrong with a pull request"`
 	Title      string     `json:"title" doc:"one line"`
 	Body       string     `json:"body" doc:"what it is about, as it was filed"`
-	Reason     string     `json:"reason" example:"The caller was 30 % sure that this is worth doing." doc:"why a person is asked"`
+	Reason     string     `json:"reason" example:"The caller was 30 % sure that this is worth doing." doc:"why a person is asked, in words"`
 	AskID      *string    `json:"ask_id" format:"uuid" doc:"the ask it came from; null without one"`
 	PRID       *string    `json:"pr_id" format:"uuid" doc:"the pull request it is about; null: none"`
 	TaskID     *string    `json:"task_id" format:"uuid" doc:"the task it is about; null: none"`

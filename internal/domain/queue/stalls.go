@@ -28,7 +28,7 @@ type Status struct {
 // Stall is one reason that holds pending tasks back.
 type Stall struct {
 	_          struct{}    `doc:"One reason that holds pending tasks, and how many." schema:"TaskStall"`
-	Reason     string      `json:"reason" example:"no_box_online" doc:"slug of the reason, as in the holds of a task"`
+	Reason     string      `json:"reason" known:"hold_reasons" doc:"slug of the reason, as in the holds of a task"`
 	Count      int64       `json:"count" doc:"tasks it holds: pending ones, and those held for want of money or of a price"`
 	Since      time.Time   `json:"since" doc:"when it began to hold the first of them"`
 	ClearsWhen string      `json:"clears_when" example:"a box of the account comes online" doc:"what has to happen for it to end, in words"`

@@ -271,6 +271,6 @@ type Event struct {
 	Seq  int64           `json:"seq" doc:"its number within the run, from 1 without gaps"`
 	T    time.Time       `json:"t" doc:"the box's own clock, for display"`
 	Mono int64           `json:"mono" doc:"milliseconds since the attempt began"`
-	Kind string          `json:"kind" example:"run.started" doc:"what happened, such as run.started, run.pushed or run.finished; agents and boxes of newer versions may add kinds"`
+	Kind string          `json:"kind" known:"run_events" doc:"what happened"`
 	Data json.RawMessage `json:"data" doc:"what the kind carries"`
 }

@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
+	"yardmaster/internal/protocol"
 	"yardmaster/internal/secretscan"
 )
 
@@ -87,6 +88,12 @@ const (
 	noteFailed = "call.failed"    // OwnFailed
 	noteEnded  = "session.ended"  // OwnEnded
 )
+
+// EventKinds lists the kinds of events of sessions: those of runs, and those of sessions
+// without one.
+func EventKinds() []string {
+	return append(protocol.EventKinds(), noteOpened, notePrompt, noteAnswer, noteFailed, noteEnded)
+}
 
 type (
 	// OwnOpened is the data of session.opened: the subject of the conversation, and

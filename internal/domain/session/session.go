@@ -32,7 +32,7 @@ type Session struct {
 	Repo      *string    `json:"repo" doc:"owner/name; null: it is about no one repository"`
 	Trigger   string     `json:"trigger" enum:"task,ask,plan,check,babysit,review" doc:"what it came of: a task that somebody created, an ask and what triage minted for it, a plan, a check, a repair or a review of a pull request"`
 	Kind      string     `json:"kind" enum:"work,scout,setup,review,babysit,kb,devops,ci,triage" doc:"the kind of the task, or triage"`
-	Provider  *string    `json:"provider" doc:"whose model it is; null before the first call"`
+	Provider  *string    `json:"provider" enum:"anthropic,openai,google,openrouter,compatible,scripted" doc:"whose model it is; null before the first call"`
 	Model     *string    `json:"model" doc:"the model that was called; null before the first call"`
 	Outcome   *string    `json:"outcome" enum:"succeeded,failed,interrupted,lost" doc:"how it ended; null until then"`
 	Calls     int64      `json:"calls" example:"12" doc:"calls of models so far"`

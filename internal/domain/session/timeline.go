@@ -21,7 +21,7 @@ type Event struct {
 	_      struct{}        `doc:"One thing that happened in a session."`
 	Cursor string          `json:"cursor" doc:"of this row; send it back as Last-Event-ID"`
 	At     time.Time       `json:"at" doc:"when it happened"`
-	Kind   string          `json:"kind" example:"run.started" doc:"what happened, such as run.started or run.finished; agents and boxes of newer versions may add kinds"`
+	Kind   string          `json:"kind" known:"session_events" doc:"what happened"`
 	Data   json.RawMessage `json:"data" doc:"what the kind carries"`
 }
 

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -10,7 +11,7 @@ import (
 // alone keeps every box from claiming it.
 type Hold struct {
 	_          struct{}  `doc:"One reason why a task is not being worked on."`
-	Reason     string    `json:"reason" example:"no_box_online" doc:"slug of the reason: for a pending task such as no_box_online, boxes_busy, waiting_dependencies or retry_backoff, for a held one the failure_kind that parked it"`
+	Reason     string    `json:"reason" known:"hold_reasons" doc:"slug of the reason; for a held task the failure_kind that parked it"`
 	Since      time.Time `json:"since" doc:"when it began to hold the task"`
 	Blocking   bool      `json:"blocking" doc:"whether it keeps every box from claiming the task; others only say what it is behind"`
 	ClearsWhen string    `json:"clears_when" example:"a box of the account comes online" doc:"what has to happen for it to end, in words"`
@@ -44,6 +45,21 @@ const (
 	HoldNeeds        = "needs_person"   // its pull request does
 	HoldRate         = "code_host_rate" // what the code host is to do about its pull request waits for a limit of the host
 )
+
+// HoldReasons lists the reasons of holds: those of pending tasks, and the failure kinds
+// that park one.
+func HoldReasons() []string {
+	out := []string{
+		HoldNoBox, HoldBusy, HoldDraining, HoldUnfit, HoldAgent, HoldIsolation, HoldSeats, HoldDependencies, HoldBackoff, HoldConflict,
+		HoldRepo, HoldTemplate, HoldKey, HoldModel, HoldPerson, HoldNeeds, HoldRate,
+	}
+	for _, kind := range slices.Sorted(maps.Keys(consequences)) {
+		if consequences[kind] == park {
+			out = append(out, kind)
+		}
+	}
+	return out
+}
 
 // personReasons are the reasons that no passing of time ends.
 var personReasons = []string{

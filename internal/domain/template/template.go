@@ -41,7 +41,7 @@ type Template struct {
 	Name      string            `json:"name" example:"default" doc:"what tasks and policy files call it"`
 	Agent     string            `json:"agent" enum:"builtin,claude,codex,opencode,gemini,qwen,goose,command" doc:"builtin and command come with every box; the others must be installed there"`
 	Model     string            `json:"model" example:"model-1" doc:"empty: the agent's own choice"`
-	Provider  string            `json:"provider" doc:"whose key is used; empty: the first of the account's keys that fits"`
+	Provider  string            `json:"provider" enum:"anthropic,openai,google,openrouter,compatible,scripted," doc:"whose key is used; empty: the first of the account's keys that fits"`
 	BaseURL   string            `json:"base_url" example:"" doc:"of the provider compatible: the key with this address is used"`
 	Options   map[string]string `json:"options" example:"{\"effort\":\"high\"}" doc:"settings of the agent, by name"`
 	Command   []string          `json:"command" example:"[]" doc:"argv of the agent command"`

@@ -122,7 +122,7 @@ function All() {
 function Edit(p: { of: Template | undefined; close: (changed: boolean) => void }) {
   const t = p.of,
     [agent, setAgent] = useState<string>(t?.agent ?? "builtin"),
-    [provider, setProvider] = useState(t?.provider ?? "");
+    [provider, setProvider] = useState<string>(t?.provider ?? "");
   return (
     <Dialog title={t ? "Template " + t.name : "New template"} class="wide" close={() => p.close(false)}>
       <Form
