@@ -109,6 +109,57 @@ func TestForeignIsUnknownToTools(t *testing.T) {
 	}
 }
 
+// maxToolList is what a list of all tools may have, in bytes: agents read it before their
+// first call.
+const maxToolList = 200_000
+
+// TestToolListIsShort holds that a list of all tools stays short, and that no argument's
+// schema is a bare true, which strict clients refuse. Only the members that an object may
+// have in addition may be anything.
+func TestToolListIsShort(t *testing.T) {
+	t.Parallel()
+	y := start(t, db.SQLite)
+	token := y.mint(y.acct, nil, policy.Scopes(policy.Vocabulary()...), nil)
+	a := y.send("POST", mcp.Path, token, `{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}`).want(200)
+	var r struct {
+		Result struct {
+			Tools      []schema
+			NextCursor *string
+		}
+	}
+	if decode(t, a, &r); len(r.Result.Tools) < 200 || r.Result.NextCursor != nil {
+		t.Errorf("one answer lists %d tools", len(r.Result.Tools))
+	}
+	if t.Logf("%d tools in %d bytes", len(r.Result.Tools), len(a.body)); len(a.body) > maxToolList {
+		t.Errorf("the list has %d bytes", len(a.body))
+	}
+	for _, tool := range r.Result.Tools {
+		eachObject(tool["inputSchema"], "", func(at string, s schema) {
+			if len(s) == 0 && !strings.HasSuffix(at, "/properties") && !strings.HasSuffix(at, "/not") {
+				t.Errorf("%s: %s is a schema that says nothing", tool["name"], at)
+			}
+			for _, keyword := range []string{"items", "not"} {
+				if s[keyword] == true {
+					t.Errorf("%s: %s/%s is true", tool["name"], at, keyword)
+				}
+			}
+			for _, keyword := range []string{"properties", "$defs"} {
+				inner, _ := s[keyword].(schema)
+				for name, v := range inner {
+					if v == true {
+						t.Errorf("%s: %s/%s is true", tool["name"], at, name)
+					}
+				}
+			}
+			for _, keyword := range []string{"anyOf", "oneOf", "allOf"} {
+				if list, _ := s[keyword].([]any); slices.Contains(list, any(true)) {
+					t.Errorf("%s: %s/%s has a true", tool["name"], at, keyword)
+				}
+			}
+		})
+	}
+}
+
 // The list shows what the scopes allow.
 func TestToolList(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ package mcp
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -35,8 +36,9 @@ const group = "Billing keys, donations, grants, onboarding, MCP"
 // says. They are accepted and not listed.
 var bare = []string{"next_steps", "source_connect"}
 
-const instructions = "Tools are the capabilities of a Yardmaster, a control plane for AI developer agents. " +
+var instructions = "Tools are the capabilities of a Yardmaster, a control plane for AI developer agents. " +
 	"Each asserts its scope. Lists are paged: send next_cursor back as cursor. " +
+	fmt.Sprintf("Writes take %s, the name of a conversation, which may make %d a minute. ", Conversation, op.WritesPerConversation) +
 	"A failure is a problem document; switch on the last segment of its type."
 
 // Server offers ops as tools.

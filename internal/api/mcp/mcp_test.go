@@ -135,7 +135,7 @@ func TestOfficialClient(t *testing.T) {
 			if !slices.Equal(names, []string{"thing.get", "thing.set_name"}) {
 				t.Fatalf("tools %v", names)
 			}
-			if a := list.Tools[0].Annotations; !a.ReadOnlyHint || *a.DestructiveHint {
+			if a := list.Tools[0].Annotations; !a.ReadOnlyHint {
 				t.Errorf("thing.get is %+v", a)
 			}
 			for _, name := range []string{"thing.get", "thing_get"} {
@@ -234,24 +234,31 @@ func post(t *testing.T, s *httptest.Server, method, path, scopes, body string, h
 	return resp, m
 }
 
-// TestOutputsAreListedWithoutWords holds that a list describes arguments in words,
-// and answers only by their form.
-func TestOutputsAreListedWithoutWords(t *testing.T) {
+// TestListing holds that a list describes arguments in words and answers not at all, that
+// a conversation is named where it counts, and what it says of a tool's effects.
+func TestListing(t *testing.T) {
 	s := serve(t)
 	for range 2 {
-		_, m := post(t, s, "POST", mcp.Path, both, `{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}`)
+		_, m := post(t, s, "POST", mcp.Path, both+",write:repos", `{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}`)
+		got := map[string]string{}
 		for _, listed := range m["result"].(map[string]any)["tools"].([]any) {
 			tool := listed.(map[string]any)
-			in, err1 := json.Marshal(tool["inputSchema"])
-			out, err2 := json.Marshal(tool["outputSchema"])
-			if err1 != nil || err2 != nil || strings.Contains(string(out), `"description":"`) ||
-				!strings.Contains(string(out), `"owner"`) &&
-					tool["name"] != "thing.free" {
-				t.Errorf("%s: %s", tool["name"], out)
+			in, err := json.Marshal(tool["inputSchema"])
+			effects, err2 := json.Marshal(tool["annotations"])
+			name := tool["name"].(string)
+			got[name] = string(effects)
+			if talks := strings.Contains(string(in), "conversation_ref"); err != nil || err2 != nil || tool["outputSchema"] != nil ||
+				talks != (name == "thing.set_name" || name == "thing.delete") || name == "thing.get" && !strings.Contains(string(in), "whose it is") {
+				t.Errorf("%s: %v", name, tool)
 			}
-			if tool["name"] == "thing.get" && !strings.Contains(string(in), "whose it is") {
-				t.Errorf("%s", in)
-			}
+		}
+		want := map[string]string{
+			"thing.get":      `{"openWorldHint":false,"readOnlyHint":true}`,
+			"thing.set_name": `{"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}`,
+			"thing.delete":   `{"idempotentHint":true,"openWorldHint":false}`,
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("they are %v", got)
 		}
 	}
 }

@@ -3,8 +3,6 @@ package mcp
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -17,35 +15,40 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// tool is an op in the list of tools.
+// tool is an op in the list of tools. Agents read the whole list before their first call,
+// so a tool has no title, which its description begins with, and no schema of its answer,
+// which would be two thirds of the list; the description of the API has it.
 type tool struct {
-	Name         string      `json:"name"`
-	Title        string      `json:"title"`
-	Description  string      `json:"description"`
-	InputSchema  any         `json:"inputSchema"`
-	OutputSchema any         `json:"outputSchema"`
-	Annotations  annotations `json:"annotations"`
+	Name        string      `json:"name"`
+	Description string      `json:"description"`
+	InputSchema any         `json:"inputSchema"`
+	Annotations annotations `json:"annotations"`
 
 	rule policy.Rule
 }
 
+// annotations are hints for clients. What the protocol takes for granted is left out:
+// that a tool is no reader, destroys, and is not idempotent. The last two say nothing of
+// a reader.
 type annotations struct {
-	ReadOnly    bool `json:"readOnlyHint"`
-	Destructive bool `json:"destructiveHint"`
-	Idempotent  bool `json:"idempotentHint"`
-	OpenWorld   bool `json:"openWorldHint"`
+	ReadOnly    bool  `json:"readOnlyHint,omitzero"`
+	Destructive *bool `json:"destructiveHint,omitzero"`
+	Idempotent  bool  `json:"idempotentHint,omitzero"`
+	OpenWorld   bool  `json:"openWorldHint"`
 }
 
 // undoing lists the verbs that delete or end something.
 var undoing = []string{"delete", "remove", "revoke", "cancel", "decommission", "clear", "decline", "drop"}
 
 func annotate(o *op.Op) annotations {
-	a := annotations{ReadOnly: o.Method == "GET"}
-	a.Idempotent = a.ReadOnly || o.Method == "PUT" || o.Method == "DELETE"
-	a.Destructive = o.Method == "DELETE"
+	if o.Method == "GET" {
+		return annotations{ReadOnly: true}
+	}
 	_, verb, _ := strings.Cut(o.ID, ".")
-	for _, u := range undoing {
-		a.Destructive = a.Destructive || !a.ReadOnly && strings.Contains(verb, u)
+	a := annotations{Idempotent: o.Method == "PUT" || o.Method == "DELETE"}
+	undoes := func(u string) bool { return strings.Contains(verb, u) }
+	if destroys := false; o.Method != "DELETE" && !slices.ContainsFunc(undoing, undoes) {
+		a.Destructive = &destroys
 	}
 	return a
 }
@@ -54,49 +57,32 @@ func (s *Server) describe() {
 	for i := range s.ops {
 		o := &s.ops[i]
 		t := tool{
-			Name: o.ID, Title: o.Summary, Description: strings.TrimSpace(o.Summary + ". " + o.Doc),
+			Name: o.ID, Description: strings.TrimSpace(o.Summary + ". " + o.Doc),
 			Annotations: annotate(o), rule: o.Rule,
 		}
 		if scope := o.Rule.Names(); len(scope) > 0 {
 			t.Description += " Needs " + strings.Join(scope, " and ") + "."
 		}
-		input, output := Schemas(o)
-		wordless(output)
-		t.InputSchema, t.OutputSchema = input, output
+		t.InputSchema, _ = Schemas(o)
 		s.tools = append(s.tools, t)
 	}
 }
 
-// Conversation is the argument that names a conversation. No op has an input of
+// Conversation is the argument of writes that names a conversation; others take it, and
+// do nothing with it. No op has an input of
 // that name.
 const Conversation = "conversation_ref"
 
 // Schemas returns the schemas of a tool's arguments and of its answer.
 func Schemas(o *op.Op) (input, output *jsonschema.Schema) {
 	input, output = openapi.Of(o)
+	if !o.Changes() {
+		return input, output
+	}
 	longest := 200
-	input.Properties[Conversation] = &jsonschema.Schema{Type: "string", MaxLength: &longest,
-		Description: fmt.Sprintf("Names the conversation that a write is counted for; %d a minute each.", op.WritesPerConversation)}
+	input.Properties[Conversation] = &jsonschema.Schema{Type: "string", MaxLength: &longest, Description: "what it counts for"}
 	input.PropertyOrder = append(input.PropertyOrder, Conversation)
 	return input, output
-}
-
-// wordless removes the descriptions from the schema of an answer. They would be two
-// fifths of the list, which agents read completely before their first call; the
-// description of the API explains the fields.
-func wordless(s *jsonschema.Schema) {
-	for _, part := range schemas(s) {
-		part.Description = ""
-		wordless(part)
-	}
-}
-
-// schemas lists the direct subschemas of a schema.
-func schemas(s *jsonschema.Schema) []*jsonschema.Schema {
-	parts := slices.Concat(s.AnyOf, s.AllOf, s.OneOf,
-		slices.Collect(maps.Values(s.Properties)), slices.Collect(maps.Values(s.Defs)),
-		[]*jsonschema.Schema{s.Items, s.AdditionalProperties, s.Not})
-	return slices.DeleteFunc(parts, func(p *jsonschema.Schema) bool { return p == nil })
 }
 
 // maxLists limits the cached lists; few scope sets are in use.

@@ -12,6 +12,7 @@ import (
 // object, and the answer or a problem.
 func Of(o *op.Op) (input, output *jsonschema.Schema) {
 	d := newSchemas("#/$defs/", &About{})
+	d.flat = true
 	flat := &op.Shape{}
 	for _, f := range o.Shape().Fields {
 		if f.Where != op.InHeader {
@@ -33,6 +34,7 @@ func Of(o *op.Op) (input, output *jsonschema.Schema) {
 	input.Defs = d.named
 
 	d = newSchemas("#/$defs/", &About{})
+	d.flat = true
 	output = &jsonschema.Schema{
 		Type: "object", AnyOf: []*jsonschema.Schema{d.of(o.Output()), d.of(reflect.TypeFor[op.Problem]())},
 	}

@@ -16,6 +16,7 @@ import (
 type schemas struct {
 	*About
 	root     string
+	flat     bool // anything is a list of all types
 	named    map[string]*jsonschema.Schema
 	types    map[string]reflect.Type
 	examples map[*jsonschema.Schema]any // values of example tags
@@ -49,13 +50,16 @@ func (d *schemas) of(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "number", Format: "double"}
 	case reflect.Slice:
 		if t.Elem().Kind() == reflect.Uint8 {
-			return anything()
+			return d.anything()
 		}
 		return &jsonschema.Schema{Type: "array", Items: d.of(t.Elem())}
 	case reflect.Map:
+		if d.flat && t.Elem().Kind() == reflect.Interface {
+			return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{}}
+		}
 		return &jsonschema.Schema{Type: "object", AdditionalProperties: d.of(t.Elem())}
 	case reflect.Interface:
-		return anything()
+		return d.anything()
 	case reflect.Struct:
 		name := schemaName(t)
 		if name == "" {
@@ -77,8 +81,11 @@ func (d *schemas) of(t reflect.Type) *jsonschema.Schema {
 
 // anything returns a schema that accepts every value. It spells that out, because
 // some readers do not know the schema true, and none takes null for a value unless
-// it is named.
-func anything() *jsonschema.Schema {
+// it is named. A flat one lists the types: clients of tools take no schema without any.
+func (d *schemas) anything() *jsonschema.Schema {
+	if d.flat {
+		return &jsonschema.Schema{Types: []string{"object", "array", "string", "number", "boolean", "null"}}
+	}
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Description: "Any JSON value."}, {Type: "null"}}}
 }
 
@@ -178,7 +185,7 @@ func (d *schemas) known(f *op.Field, s *jsonschema.Schema) string {
 }
 
 func nullable(s *jsonschema.Schema) *jsonschema.Schema {
-	if len(s.AnyOf) > 0 {
+	if len(s.AnyOf) > 0 || len(s.Types) > 0 {
 		return s // anything, which accepts null
 	}
 	if s.Ref != "" || s.Type == "" {
