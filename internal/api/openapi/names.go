@@ -40,6 +40,16 @@ func schemaName(t reflect.Type) string {
 	return qualified(path.Base(t.PkgPath()), name)
 }
 
+// inputName returns the name of the schema of the body of an operation: that of
+// task.run_status is TaskRunStatusInput.
+func inputName(id string) string {
+	out := ""
+	for _, word := range strings.FieldsFunc(id, func(r rune) bool { return r == '.' || r == '_' }) {
+		out += strings.ToUpper(word[:1]) + word[1:]
+	}
+	return out + "Input"
+}
+
 // argName returns the schema name of the type parameter of a generic struct.
 // Reflection gives the parameter only as text, so argName finds it as the type of a
 // member, or of a list in a member.

@@ -25,6 +25,11 @@ func TestSchemaNames(t *testing.T) {
 			t.Errorf("%s.%s is %s, not %s", c.pkg, c.name, got, c.want)
 		}
 	}
+	for id, want := range map[string]string{"task.create": "TaskCreateInput", "account.floors_set": "AccountFloorsSetInput"} {
+		if got := inputName(id); got != want {
+			t.Errorf("the body of %s is %s, not %s", id, got, want)
+		}
+	}
 	for typ, want := range map[reflect.Type]string{
 		reflect.TypeFor[openapiThing]():        "openapiThing",
 		reflect.TypeFor[About]():               "OpenapiAbout",

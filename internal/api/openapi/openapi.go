@@ -230,16 +230,7 @@ func (d *schemas) operation(o *op.Op) object {
 		x["parameters"] = params
 	}
 	if o.Shape().Body {
-		s := d.object(body)
-		s.Required = nil
-		if o.IsRaw() {
-			s = d.of(reflect.TypeOf(o.Takes))
-		}
-		for _, f := range body.Fields {
-			if f.Required { // in contrast to an answer's, a request's pointer may be left out
-				s.Required = append(s.Required, f.Name)
-			}
-		}
+		s := d.body(o, body)
 		m := object{"schema": s}
 		if v, ok := d.sample("", s, nil); ok {
 			m["example"] = v
@@ -247,6 +238,28 @@ func (d *schemas) operation(o *op.Op) object {
 		x["requestBody"] = object{"required": o.Shape().Need, "content": object{"application/json": m}}
 	}
 	return x
+}
+
+// body names the schema of a request's body after the operation: that of task.create is
+// TaskCreateInput. It panics if a type has the name.
+func (d *schemas) body(o *op.Op, fields *op.Shape) *jsonschema.Schema {
+	if o.IsRaw() {
+		return d.of(reflect.TypeOf(o.Takes))
+	}
+	s := d.object(fields)
+	s.Required = nil
+	for _, f := range fields.Fields {
+		if f.Required { // in contrast to an answer's, a request's pointer may be left out
+			s.Required = append(s.Required, f.Name)
+		}
+	}
+	s.Description = "What " + o.ID + " takes."
+	name := inputName(o.ID)
+	if d.named[name] != nil {
+		panic(fmt.Sprintf("op: the body of %s and another schema want the name %s", o.ID, name))
+	}
+	d.named[name], d.types[name] = s, nil
+	return &jsonschema.Schema{Ref: d.root + name}
 }
 
 func (d *schemas) publishPaging(g *op.Paging, f *op.Field, s *jsonschema.Schema) {

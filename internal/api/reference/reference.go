@@ -89,6 +89,7 @@ type document struct {
 		Schemas map[string]*schema
 		Headers map[string]json.RawMessage
 	}
+	bodies map[string]bool // names of schemas of bodies, which operations show
 }
 
 type operation struct {
@@ -159,7 +160,7 @@ const schemaRoot = "#/components/schemas/"
 // Render returns the page of an OpenAPI document, which loads a style and a script from
 // the given paths of this server.
 func Render(openapi []byte, style, script string) ([]byte, error) {
-	var d document
+	d := document{bodies: map[string]bool{}}
 	if err := json.Unmarshal(openapi, &d); err != nil {
 		return nil, fmt.Errorf("read the document: %w", err)
 	}
@@ -198,8 +199,9 @@ func Render(openapi []byte, style, script string) ([]byte, error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Components.Schemas)) {
-		s := d.Components.Schemas[name]
-		v.Schemas = append(v.Schemas, named{name, s.Description, rows(s)})
+		if s := d.Components.Schemas[name]; !d.bodies[name] {
+			v.Schemas = append(v.Schemas, named{name, s.Description, rows(s)})
+		}
 	}
 	for _, g := range v.Groups {
 		slices.SortStableFunc(g.Ops, func(a, b *capability) int {
@@ -231,6 +233,11 @@ func (d *document) capability(method, path string, x *operation, usual []failure
 	}
 	if x.RequestBody != nil {
 		m := x.RequestBody.Content["application/json"]
+		if name, ok := strings.CutPrefix(m.Schema.Ref, schemaRoot); ok { // it is shown here, and not among the schemas
+			d.bodies[name] = true
+			m.Schema = d.Components.Schemas[name]
+			x.RequestBody.Content["application/json"] = m
+		}
 		c.Body, c.Request = rows(m.Schema), pretty(m.Example)
 	}
 	var seen []string

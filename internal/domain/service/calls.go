@@ -3,6 +3,7 @@ package service
 import (
 	"encoding/json"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -33,6 +34,12 @@ type argument struct {
 	Doc  string `json:"doc"`
 }
 
+// bodySchema is what callables reads of the schema of a body.
+type bodySchema struct {
+	Properties map[string]json.RawMessage
+	Required   []string
+}
+
 // operation is what callables reads of an operation of the document.
 type operation struct {
 	OperationID string
@@ -47,8 +54,7 @@ type operation struct {
 		Content map[string]struct {
 			Example map[string]json.RawMessage
 			Schema  struct {
-				Properties map[string]json.RawMessage
-				Required   []string
+				Ref string `json:"$ref"`
 			}
 		}
 	}
@@ -58,13 +64,14 @@ type operation struct {
 // callables reads an OpenAPI document. It leaves out streams, which have no end.
 func callables(document []byte) (*op.Asset, error) {
 	var doc struct {
-		Paths map[string]map[string]json.RawMessage
+		Paths      map[string]map[string]json.RawMessage
+		Components struct{ Schemas map[string]bodySchema }
 	}
 	if err := json.Unmarshal(document, &doc); err != nil {
 		return nil, err
 	}
 	out := []callable{}
-	for path, methods := range doc.Paths {
+	for route, methods := range doc.Paths {
 		for method, raw := range methods {
 			if !slices.Contains([]string{"get", "post", "put", "patch", "delete"}, method) {
 				continue
@@ -76,7 +83,7 @@ func callables(document []byte) (*op.Asset, error) {
 			if _, stream := o.Responses["200"].Content["text/event-stream"]; stream {
 				continue
 			}
-			c, err := o.callable(strings.ToUpper(method), path)
+			c, err := o.callable(strings.ToUpper(method), route, doc.Components.Schemas)
 			if err != nil {
 				return nil, err
 			}
@@ -88,9 +95,9 @@ func callables(document []byte) (*op.Asset, error) {
 	return &op.Asset{ContentType: "application/json", Cache: "no-cache", Body: text}, err
 }
 
-func (o operation) callable(method, path string) (callable, error) {
+func (o operation) callable(method, route string, schemas map[string]bodySchema) (callable, error) {
 	c := callable{
-		ID: o.OperationID, Summary: o.Summary, Method: method, Path: path, Scope: o.Scope, Args: []argument{}, Members: []string{},
+		ID: o.OperationID, Summary: o.Summary, Method: method, Path: route, Scope: o.Scope, Args: []argument{}, Members: []string{},
 	}
 	for _, p := range o.Parameters {
 		if p.In == "path" || p.In == "query" {
@@ -102,8 +109,9 @@ func (o operation) callable(method, path string) (callable, error) {
 		return c, nil
 	}
 	example := map[string]json.RawMessage{}
-	for _, name := range slices.Sorted(maps.Keys(body.Schema.Properties)) {
-		if !slices.Contains(body.Schema.Required, name) {
+	schema := schemas[path.Base(body.Schema.Ref)]
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		if !slices.Contains(schema.Required, name) {
 			c.Members = append(c.Members, name)
 			continue
 		}
