@@ -2,15 +2,22 @@ package app
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/api/openapi"
 	"yardmaster/internal/api/reference"
 	"yardmaster/internal/domain/ask"
+	"yardmaster/internal/domain/escalation"
+	"yardmaster/internal/domain/issue"
+	"yardmaster/internal/domain/notification"
+	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/service"
 	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
+	"yardmaster/internal/domain/webhook"
+	"yardmaster/internal/hook"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/protocol"
 	"yardmaster/internal/web"
@@ -155,7 +162,7 @@ func describe(version string) ([]byte, error) {
 	return openapi.Render(openapi.About{
 		Title: "Yardmaster", Version: version, Description: description, Contact: "Who runs this server", License: "Apache-2.0",
 		Groups: groups, Order: order, Meaning: service.Meaning, Credentials: credentials, Samples: samples,
-		Known:   known(),
+		Known: known(), Hooks: hooks(),
 		FixLink: "The token of a blocker's fix link does as well, for that blocker.",
 	}, Ops())
 }
@@ -167,6 +174,31 @@ func known() map[string][]string {
 		"run_events": protocol.EventKinds(), "session_events": session.EventKinds(), "hold_reasons": task.HoldReasons(),
 		"ask_sources": ask.Sources(),
 	}
+}
+
+// hooks are the events that webhooks are sent, with the types that are marshalled for
+// them.
+func hooks() openapi.Hooks {
+	out := openapi.Hooks{Body: reflect.TypeFor[webhook.Envelope](), Headers: hook.Headers()}
+	for _, name := range webhook.Types() {
+		h := openapi.Hook{Name: name, Data: reflect.TypeFor[webhook.Notice]()}
+		switch name {
+		case webhook.PullMerged:
+			h.Doc, h.Data = "A pull request was merged that is the work of an agent, or was looked after by agents.", pull.MergedEvent.Data()
+		case webhook.IssueEscalated:
+			h.Doc, h.Data = "An issue, or an ask, was handed to a person.", escalation.RaisedEvent.Data()
+		case webhook.IssueHandoff:
+			h.Doc = "An issue was handed to the webhook that webhook_ref names, and to no other."
+			h.Data = issue.HandoffEvent.Data()
+		case webhook.TestPing:
+			h.Doc, h.Data = "webhook.test was called.", reflect.TypeFor[webhook.Ping]()
+		default:
+			_, kind, _ := strings.Cut(name, ".")
+			h.Doc = "People are told: " + notification.Doc(kind) + " Sent only where it is asked for by name."
+		}
+		out.Events = append(out.Events, h)
+	}
+	return out
 }
 
 // documentAsset is the document as it is served.

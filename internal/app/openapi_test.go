@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -14,7 +15,9 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"yardmaster/internal/api/openapi"
+	"yardmaster/internal/domain/webhook"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/hook"
 	"yardmaster/internal/proof/document"
 )
 
@@ -65,6 +68,9 @@ func TestDocument(t *testing.T) {
 		if _, err := d.Closed(&jsonschema.Schema{Ref: document.SchemaRoot + name}); err != nil {
 			t.Errorf("%s is no JSON Schema: %v", name, err)
 		}
+	}
+	for name, h := range d.Webhooks {
+		resolves(name, h["post"].RequestBody.Content["application/json"].Schema)
 	}
 	ids := map[string]string{}
 	for path, methods := range d.Paths {
@@ -154,6 +160,34 @@ func TestExamples(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestWebhooksAreDescribed holds that the document has every type of event that a webhook
+// can ask for, with an example that names the type and the headers of an attempt.
+func TestWebhooksAreDescribed(t *testing.T) {
+	t.Parallel()
+	j := newJudge(t)
+	for _, name := range webhook.Types() {
+		x := j.Webhooks[name]["post"]
+		if x.RequestBody == nil {
+			t.Errorf("%s is not described", name)
+			continue
+		}
+		m := x.RequestBody.Content["application/json"]
+		if err := j.Valid(name, m.Schema, m.Example); err != nil || !bytes.Contains(m.Example, []byte(`"type": "`+name+`"`)) {
+			t.Errorf("the example of %s: %v\n%s", name, err, m.Example)
+		}
+		var headers []string
+		for _, p := range x.Parameters {
+			headers = append(headers, p.Name)
+		}
+		if !slices.Equal(headers, slices.Sorted(maps.Keys(hook.Headers()))) {
+			t.Errorf("%s comes with %v", name, headers)
+		}
+	}
+	if len(j.Webhooks) != len(webhook.Types()) {
+		t.Errorf("%d types of events are described, of %d", len(j.Webhooks), len(webhook.Types()))
 	}
 }
 

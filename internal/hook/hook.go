@@ -85,9 +85,9 @@ func (s *Sender) Send(ctx context.Context, to Target, body string) (out Outcome)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "Yardmaster/"+s.version)
-	req.Header.Set("X-Service-Event-Version", "1")
-	req.Header.Set("X-Service-Timestamp", strconv.FormatInt(began.Unix(), 10))
-	req.Header.Set("X-Service-Signature", Sign(to.Secret, began.Unix(), []byte(body)))
+	req.Header.Set(VersionHeader, "1")
+	req.Header.Set(TimestampHeader, strconv.FormatInt(began.Unix(), 10))
+	req.Header.Set(SignatureHeader, Sign(to.Secret, began.Unix(), []byte(body)))
 	resp, err := s.http.Do(req)
 	if err != nil {
 		return Outcome{Why: why(err)}

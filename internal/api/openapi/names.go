@@ -40,14 +40,14 @@ func schemaName(t reflect.Type) string {
 	return qualified(path.Base(t.PkgPath()), name)
 }
 
-// inputName returns the name of the schema of the body of an operation: that of
-// task.run_status is TaskRunStatusInput.
-func inputName(id string) string {
+// typeName writes the id of an operation or an event as the name of a type:
+// task.run_status is TaskRunStatus.
+func typeName(id string) string {
 	out := ""
 	for _, word := range strings.FieldsFunc(id, func(r rune) bool { return r == '.' || r == '_' }) {
 		out += strings.ToUpper(word[:1]) + word[1:]
 	}
-	return out + "Input"
+	return out
 }
 
 // argName returns the schema name of the type parameter of a generic struct.

@@ -25,9 +25,9 @@ func TestSchemaNames(t *testing.T) {
 			t.Errorf("%s.%s is %s, not %s", c.pkg, c.name, got, c.want)
 		}
 	}
-	for id, want := range map[string]string{"task.create": "TaskCreateInput", "account.floors_set": "AccountFloorsSetInput"} {
-		if got := inputName(id); got != want {
-			t.Errorf("the body of %s is %s, not %s", id, got, want)
+	for id, want := range map[string]string{"task.create": "TaskCreate", "account.floors_set": "AccountFloorsSet"} {
+		if got := typeName(id); got != want {
+			t.Errorf("%s is %s, not %s", id, got, want)
 		}
 	}
 	for typ, want := range map[reflect.Type]string{

@@ -47,6 +47,7 @@ type About struct {
 	// their tags known.
 	Known   map[string][]string
 	Samples Samples
+	Hooks   Hooks
 }
 
 // Credential is a security scheme of the document.
@@ -126,6 +127,7 @@ func Render(about About, ops []op.Op) ([]byte, error) {
 	if about.Version != "" {
 		info["x-server-version"] = about.Version
 	}
+	webhooks := d.webhooks(&about.Hooks)
 	doc := object{
 		"openapi":     "3.1.1",
 		"info":        info,
@@ -133,6 +135,7 @@ func Render(about About, ops []op.Op) ([]byte, error) {
 		"tags":        tagList,
 		"x-tagGroups": groups,
 		"paths":       paths,
+		"webhooks":    webhooks,
 		"components": object{
 			"schemas": d.named, "headers": headers(), "securitySchemes": schemes,
 			"parameters": object{"X-Request-Id": object{"name": "X-Request-Id", "in": "header", "required": false,
@@ -254,9 +257,14 @@ func (d *schemas) body(o *op.Op, fields *op.Shape) *jsonschema.Schema {
 		}
 	}
 	s.Description = "What " + o.ID + " takes."
-	name := inputName(o.ID)
+	return d.name(typeName(o.ID)+"Input", s)
+}
+
+// name adds a schema under a name to the document and returns a reference to it. It
+// panics if another schema has the name.
+func (d *schemas) name(name string, s *jsonschema.Schema) *jsonschema.Schema {
 	if d.named[name] != nil {
-		panic(fmt.Sprintf("op: the body of %s and another schema want the name %s", o.ID, name))
+		panic("op: two schemas want the name " + name)
 	}
 	d.named[name], d.types[name] = s, nil
 	return &jsonschema.Schema{Ref: d.root + name}

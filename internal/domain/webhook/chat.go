@@ -33,13 +33,14 @@ func Types() []string {
 
 // Notice is something that people are told, as data of an event.
 type Notice struct {
-	Kind    string  `json:"kind"`
-	Title   string  `json:"title"`
-	Text    string  `json:"text"`
-	Repo    *string `json:"repo"`
-	Noun    string  `json:"noun"`
-	Subject string  `json:"subject"`
-	URL     string  `json:"url"`
+	_       struct{} `doc:"What people are told."`
+	Kind    string   `json:"kind" example:"approval" doc:"kind of the notification, as in the type of the event"`
+	Title   string   `json:"title" doc:"one line"`
+	Text    string   `json:"text" example:"It is the work of an agent." doc:"a few sentences"`
+	Repo    *string  `json:"repo" doc:"owner/name; null: it is about no one repository"`
+	Noun    string   `json:"noun" example:"pull" doc:"what it is about"`
+	Subject string   `json:"subject" example:"0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"id of what it is about"`
+	URL     string   `json:"url" doc:"the page about it"`
 }
 
 // Tell has a notice delivered to the webhooks of tx.Account that ask for its kind or, if

@@ -218,9 +218,16 @@ func (s *Service) test(ctx context.Context, in idIn) (out Queued, err error) {
 	return out, err
 }
 
+// Ping is the data of test.ping.
+type Ping struct {
+	_      struct{} `doc:"The data of test.ping."`
+	HookID string   `json:"hook_id" format:"uuid" doc:"id of the webhook"`
+	Name   string   `json:"name" doc:"of the webhook; your own is called your own"`
+}
+
 // ping queues a test for a webhook.
 func (s *Service) ping(tx *db.Tx, h row, name string, out *Queued) error {
-	data, err := json.Marshal(map[string]string{"hook_id": h.ID, "name": name})
+	data, err := json.Marshal(Ping{HookID: h.ID, Name: name})
 	if err != nil {
 		return err
 	}

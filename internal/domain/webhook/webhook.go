@@ -141,11 +141,19 @@ func (s *Service) store(tx *db.Tx, n News) (eventID string, fresh bool, err erro
 // millis is the form of occurred_at.
 const millis = "2006-01-02T15:04:05.000Z"
 
+// Envelope is the body of an event.
+type Envelope struct {
+	ID   string          `json:"id" example:"evt_0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"begins with evt_ and is the same at each attempt and at each webhook; a receiver that has seen it answers 2xx and does nothing"`
+	Type string          `json:"type" doc:"type of the event"`
+	At   string          `json:"occurred_at" format:"date-time" doc:"when it happened"`
+	Data json.RawMessage `json:"data" doc:"what the type carries"`
+}
+
 // envelope is the body of an event: in the canonical form of RFC 8785, so that each
 // attempt sends the same bytes.
 func envelope(eventID string, n News) ([]byte, error) {
-	text, err := json.Marshal(map[string]any{
-		"id": eventID, "type": n.Type, "occurred_at": n.At.UTC().Format(millis), "data": json.RawMessage(n.Data),
+	text, err := json.Marshal(Envelope{
+		ID: eventID, Type: n.Type, At: n.At.UTC().Format(millis), Data: json.RawMessage(n.Data),
 	})
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ type Document struct {
 	OpenAPI    string `json:"openapi"`
 	Tags       []struct{ Name, Description string }
 	Paths      map[string]PathItem
+	Webhooks   map[string]PathItem // what the server sends, by the type of event
 	Components struct {
 		Schemas   map[string]*jsonschema.Schema
 		Responses map[string]Response
