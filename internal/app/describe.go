@@ -13,13 +13,13 @@ import (
 	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/notification"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/service"
 	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/webhook"
 	"yardmaster/internal/hook"
 	"yardmaster/internal/policy"
-	"yardmaster/internal/protocol"
 	"yardmaster/internal/web"
 )
 
@@ -171,7 +171,7 @@ func describe(version string) ([]byte, error) {
 // write them.
 func known() map[string][]string {
 	return map[string][]string{
-		"run_events": protocol.EventKinds(), "session_events": session.EventKinds(), "hold_reasons": task.HoldReasons(),
+		"run_events": run.EventKinds(), "session_events": session.EventKinds(), "hold_reasons": task.HoldReasons(),
 		"ask_sources": ask.Sources(),
 	}
 }

@@ -248,7 +248,8 @@ func TestListing(t *testing.T) {
 			name := tool["name"].(string)
 			got[name] = string(effects)
 			if talks := strings.Contains(string(in), "conversation_ref"); err != nil || err2 != nil || tool["outputSchema"] != nil ||
-				talks != (name == "thing.set_name" || name == "thing.delete") || name == "thing.get" && !strings.Contains(string(in), "whose it is") {
+				talks != (name == "thing.set_name" || name == "thing.delete") ||
+				name == "thing.get" && !strings.Contains(string(in), "whose it is") {
 				t.Errorf("%s: %v", name, tool)
 			}
 		}

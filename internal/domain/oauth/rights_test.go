@@ -75,8 +75,9 @@ func TestConsentSaysWhatIsGiven(t *testing.T) {
 	onBoth(t, func(t *testing.T, y *yard) {
 		session := "s1 acme read:account read:tasks write:tasks write:secrets write:prs admin:read:orgs"
 		page := y.call(answer{200, nil}, "GET", y.request("scope", ""), session, "").Body.String()
-		for _, want := range []string{"<h2>It may see</h2>", policy.ReadTasks.Words() + ` <code>read:tasks</code>`, "<h2>It may change</h2>",
-			`<h2 class="care">Take care: it may also</h2>`, policy.WriteSecrets.Words(), policy.WritePRs.Words()} {
+		for _, want := range []string{"<h2>It may see</h2>", policy.ReadTasks.Words() + ` <code>read:tasks</code>`,
+			"<h2>It may change</h2>", `<h2 class="care">Take care: it may also</h2>`,
+			policy.WriteSecrets.Words(), policy.WritePRs.Words()} {
 			if !strings.Contains(page, want) {
 				t.Errorf("the screen lacks %q:\n%s", want, page)
 			}

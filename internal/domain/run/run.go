@@ -265,6 +265,9 @@ type Usage struct {
 	CostUSD      *string  `json:"cost_usd" format:"decimal" example:"0.42" doc:"decimal US dollars; null when nothing had a price"`
 }
 
+// EventKinds lists the kinds of events that this version's boxes send.
+func EventKinds() []string { return protocol.EventKinds() }
+
 // Event is one step of a run's timeline.
 type Event struct {
 	_    struct{}        `doc:"One step of a run."`
