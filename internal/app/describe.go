@@ -133,7 +133,7 @@ A write under /v1 that shows no secret takes an Idempotency-Key, if it comes wit
 ## Streams
 
 * The answer is text/event-stream; each frame has an ~event~ and, as ~data~, one line of JSON. The operations name their events. The event ~error~ carries a problem, and ends the stream.
-* A stream whose parameters list Last-Event-ID goes on after the frame of that id; every other one refuses the header with 400. After the event ~end~ nothing follows. Its id is that of the last row: who connects again and sends it is answered 204 by a stream that goes on, and 400 by one that does not. Either tells a browser to stop.
+* A stream whose parameters list Last-Event-ID goes on after the frame of that id; every other one refuses the header with 400. After the event ~end~ nothing follows. Its id is that of the last row with .end behind it, so that a client that was cut off before the end still hears it. Who connects again and sends the id of the end is answered 204 by a stream that goes on, and 400 by one that does not. Either tells a browser to stop.
 * Streams begin with ~retry: 3000~.
 
 ## Limits

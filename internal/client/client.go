@@ -288,13 +288,15 @@ func (c *Client) Stream(ctx context.Context, path, lastID string, fn func(Frame)
 		}
 		resp, err := c.send(ctx, http.MethodGet, path, nil, h)
 		if err == nil {
-			var ended bool
-			ended, err = frames(resp.Body, func(f Frame) error {
-				if f.ID != "" {
-					lastID = f.ID
-				}
-				return fn(f)
-			})
+			ended := resp.StatusCode == http.StatusNoContent // the end was heard before
+			if !ended {
+				ended, err = frames(resp.Body, func(f Frame) error {
+					if f.ID != "" {
+						lastID = f.ID
+					}
+					return fn(f)
+				})
+			}
 			resp.Body.Close()
 			if errors.Is(err, ErrStop) || ended {
 				return nil

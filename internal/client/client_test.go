@@ -69,6 +69,23 @@ func TestStreamResumes(t *testing.T) {
 	}
 }
 
+// A client that goes on at the end of a stream is answered 204, and asks no more.
+func TestStreamIsOver(t *testing.T) {
+	asked := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked++; asked > 1 {
+			t.Error("it asks again after 204")
+			fmt.Fprint(w, "event: end\ndata: {}\n\n")
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	defer srv.Close()
+	if err := (&Client{URL: srv.URL}).Stream(t.Context(), "/tail", "6.end", func(Frame) error { return nil }); err != nil || asked != 1 {
+		t.Errorf("%d requests, %v", asked, err)
+	}
+}
+
 func TestStreamStops(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/gone" {

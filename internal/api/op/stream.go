@@ -102,14 +102,17 @@ func (p *Pipeline) stream(ctx context.Context, c *Call) Answer {
 	return a
 }
 
-// Since returns the number of the last frame that a client has received before it
+// endMark follows the number of the last row in the id of a stream's end.
+const endMark = ".end"
+
+// Since returns the number of the last row that a client has received before it
 // connected again, for a stream whose frames are numbered; 0 for a new client. It fails
 // with fault.Invalid if the client sent another id.
 func (s *Sink) Since() (int64, error) {
 	if s.last == "" {
 		return 0, nil
 	}
-	n, err := strconv.ParseInt(s.last, 10, 64)
+	n, err := strconv.ParseInt(strings.TrimSuffix(s.last, endMark), 10, 64)
 	if err != nil || n < 0 {
 		return 0, fault.Field("Last-Event-ID", "is not the id of a frame of this stream")
 	}
@@ -133,16 +136,18 @@ func (s *Sink) open() {
 	_, _ = s.tail.Write([]byte("retry: " + strconv.Itoa(Retry) + "\n\n")) // the first frame fails if the caller has gone
 }
 
-// End sends a last frame with the id last. A client that connects again with that id,
-// or a later one, has received all frames: it is answered 204, which keeps browsers
-// from connecting over and over. End fails as Since and Send do.
+// End sends the last frame, behind the row numbered last. The frame has an id of its own:
+// a client that was cut off before it connects again with the id of the row, and hears the
+// end then. A client that connects again with the id of the end has received all frames: it
+// is answered 204, which keeps browsers from connecting over and over. End fails as Since
+// and Send do.
 func (s *Sink) End(last int64, data any) error {
 	since, err := s.Since()
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
-	again := s.last != "" && since >= last && s.opened == 0
+	again := strings.HasSuffix(s.last, endMark) && since >= last && s.opened == 0
 	if again {
 		s.opened = 204
 		s.tail.Open(204)
@@ -151,7 +156,7 @@ func (s *Sink) End(last int64, data any) error {
 	if again {
 		return nil
 	}
-	return s.Send(strconv.FormatInt(last, 10), "end", data)
+	return s.Send(strconv.FormatInt(last, 10)+endMark, "end", data)
 }
 
 // Send writes one frame; data is sent as JSON. An empty id or event leaves that line

@@ -59,7 +59,7 @@ func (d *schemas) explain(o *op.Op) string {
 	switch {
 	case o.IsStream() && o.Resume:
 		say("The answer is a stream of server-sent events. `Last-Event-ID` takes up where a connection broke off; " +
-			"with the id of `end`, or one after it, the answer is 204.")
+			"with the id of `end` the answer is 204.")
 	case o.IsStream():
 		say("The answer is a stream of server-sent events; `Last-Event-ID` is refused.")
 	}
@@ -161,7 +161,7 @@ func (d *schemas) frames(o *op.Op) object {
 		if e.ID {
 			takes := "What Last-Event-ID takes."
 			if !o.Resume {
-				takes = "Of the last row. The stream cannot be gone on with: Last-Event-ID is refused."
+				takes = "Of the end. The stream cannot be gone on with: Last-Event-ID is refused."
 			}
 			frame["id"] = object{"type": "string", "description": takes}
 			need = append(need, "id")
@@ -207,7 +207,7 @@ func (d *schemas) results(o *op.Op) object {
 		}
 	}
 	if o.Resume {
-		out["204"] = object{"description": "The stream is over, and Last-Event-ID is at its end: nothing follows. " +
+		out["204"] = object{"description": "The stream is over, and Last-Event-ID is the id of its end: nothing follows. " +
 			"A browser's EventSource stops.", "headers": h}
 	}
 	for status, slugs := range failures(o) {

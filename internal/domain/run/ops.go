@@ -53,7 +53,7 @@ func (s *Service) Ops() []op.Op {
 func frames(resume bool) []op.Event {
 	return []op.Event{
 		{Name: "event", Data: Event{}, ID: resume, Doc: "Something that happened, in order of seq."},
-		{Name: "end", Data: End{}, ID: true, Doc: "The run is over and all was sent. The id is that of the last row."},
+		{Name: "end", Data: End{}, ID: true, Doc: "The run is over and all was sent. The id is that of the last row with .end behind it."},
 	}
 }
 

@@ -241,11 +241,33 @@ func TestTail(t *testing.T) {
 		f.mustSay(f.boxes[0], st, 5, ev("agent.update", nil), finished(protocol.Finished{State: protocol.Failed, Kind: task.GaveUp}))
 		for _, s := range []<-chan frame{whole, resumed} {
 			expect(s, "5", "6")
-			if end := <-s; end.event != "end" || end.id != "6" || !strings.Contains(end.data, task.GaveUp) {
+			if end := <-s; end.event != "end" || end.id != "6.end" || !strings.Contains(end.data, task.GaveUp) {
 				t.Errorf("last frame %+v", end)
 			}
 			if more, ok := <-s; ok {
 				t.Errorf("after the end: %+v", more)
+			}
+		}
+		// A client that was cut off between the last row and the end hears the end, and once.
+		late := f.follow(srv.URL, st.Run, "6")
+		if end := <-late; end.event != "end" || end.id != "6.end" || !strings.Contains(end.data, task.GaveUp) {
+			t.Errorf("at the last row a client hears %+v", end)
+		}
+		if early := <-f.follow(srv.URL, st.Run, "5.end"); early.id != "6" {
+			t.Errorf("at the end of a shorter stream a client hears %+v", early)
+		}
+		for last, want := range map[string]int{"6.end": 204, "9.end": 204, "6.en": 400, ".end": 400, "-1.end": 400} {
+			req, err := http.NewRequest("GET", srv.URL+"/v1/fleet/runs/"+st.Run+"/events", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Last-Event-ID", last)
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp.Body.Close(); resp.StatusCode != want {
+				t.Errorf("a resume at %s answers %d, want %d", last, resp.StatusCode, want)
 			}
 		}
 		f.get("/v1/fleet/runs/"+id.New()+"/events", 404)

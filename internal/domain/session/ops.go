@@ -41,7 +41,7 @@ func (s *Service) Ops() []op.Op {
 			Resume: true,
 			Events: []op.Event{
 				{Name: "event", Data: Event{}, ID: true, Doc: "Something that happened, in order. The id is its cursor."},
-				{Name: "end", Data: SessionEnd{}, ID: true, Doc: "The session is over and all was sent. The id is that of the last row."},
+				{Name: "end", Data: SessionEnd{}, ID: true, Doc: "The session is over and all was sent. The id is that of the last row with .end behind it."},
 			},
 			Summary: "Follow what happens in a session: backfill, tail, end",
 			Doc: "Sends what is stored, then what comes, as frames named event, and at last one named end. The id of a " +

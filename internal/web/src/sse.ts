@@ -43,17 +43,19 @@ export class Reader {
   }
 }
 
-// once reads a stream until the server ends it, and returns the id of its last frame.
+// once reads a stream until the server ends it, and returns the id of its last frame;
+// nothing if the end was heard before.
 async function once(
   url: string,
   on: (batch: Frame[]) => void,
   off: AbortSignal,
   lastId: string,
   opened: () => void,
-): Promise<string> {
+): Promise<string | undefined> {
   const head: Record<string, string> = { Accept: "text/event-stream", ...headers() };
   if (lastId) head["Last-Event-ID"] = lastId;
   const res = await fetch(url, { headers: head, signal: off, credentials: "same-origin", cache: "no-store" });
+  if (res.status === 204) return undefined;
   if (!res.ok || !res.body) {
     if (res.status === 401) signedOut.value = true;
     throw refusal(res, await res.json().catch(() => ({})));
@@ -102,8 +104,8 @@ export async function follow(
         last,
         () => how.state?.("live"),
       );
+      if (over || end === undefined) return how.state?.("ended");
       if (how.resume) last = end;
-      if (over) return how.state?.("ended");
     } catch (e) {
       if (off.aborted) return;
       if (over) return how.state?.("ended");

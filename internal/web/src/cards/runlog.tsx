@@ -21,7 +21,7 @@ export function RunLog(p: { run: string; live: boolean }) {
   }, [tail.state]);
   const download = () => {
     const last = tail.last();
-    if (last) void save(url, Number(last), `run-${p.run.slice(0, 8)}.jsonl`);
+    if (last) void save(url, parseInt(last, 10), `run-${p.run.slice(0, 8)}.jsonl`);
   };
   return (
     <Talk
