@@ -38,3 +38,11 @@ func (s *Service) tasksNear(tx *db.Tx, r *row) ([]Sketch, error) {
 	all, err := s.Queue.Newest(tx, "")
 	return slices.DeleteFunc(all, func(t Sketch) bool { return !r.within(t.RepoID) }), err
 }
+
+var newestIn = db.Q[string](`SELECT id FROM asks WHERE account_id = $1 AND repo_id = $2 ORDER BY created_at DESC, id DESC LIMIT $3`)
+
+// NewestIn lists the ids of the newest asks of a repository of tx.Account, newest first
+// and at most limit.
+func NewestIn(tx *db.Tx, repoID string, limit int) ([]string, error) {
+	return newestIn.All(tx, tx.Account, repoID, limit)
+}

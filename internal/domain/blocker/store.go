@@ -227,3 +227,11 @@ var briefOf = db.Q[Brief](`SELECT task_id, repo_id, kind, state, question FROM b
 func BriefOf(tx *db.Tx, blockerID string) (Brief, bool, error) {
 	return briefOf.Maybe(tx, tx.Account, blockerID)
 }
+
+var newestIn = db.Q[string](`SELECT id FROM blockers WHERE account_id = $1 AND repo_id = $2 ORDER BY created_at DESC, id DESC LIMIT $3`)
+
+// NewestIn lists the ids of the newest blockers of a repository of tx.Account, newest first
+// and at most limit.
+func NewestIn(tx *db.Tx, repoID string, limit int) ([]string, error) {
+	return newestIn.All(tx, tx.Account, repoID, limit)
+}

@@ -49,3 +49,11 @@ var (
 	newestOfGroup = db.Q[groupRow](`SELECT COALESCE(task_id, '') AS task_id, status FROM ci_runs
 		WHERE account_id = $1 AND repo_id = $2 AND sha = $3 AND pr_id IS NULL ORDER BY created_at DESC, id DESC LIMIT 1`)
 )
+
+var newestIn = db.Q[string](`SELECT id FROM ci_runs WHERE account_id = $1 AND repo_id = $2 ORDER BY created_at DESC, id DESC LIMIT $3`)
+
+// NewestIn lists the ids of the newest checks of a repository of tx.Account, newest first
+// and at most limit.
+func NewestIn(tx *db.Tx, repoID string, limit int) ([]string, error) {
+	return newestIn.All(tx, tx.Account, repoID, limit)
+}

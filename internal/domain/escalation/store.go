@@ -156,3 +156,11 @@ var briefOf = db.Q[Brief](`SELECT e.title, e.reason, r.owner || '/' || r.name AS
 func BriefOf(tx *db.Tx, escalationID string) (Brief, bool, error) {
 	return briefOf.Maybe(tx, tx.Account, escalationID)
 }
+
+var newestIn = db.Q[string](`SELECT id FROM escalations WHERE account_id = $1 AND repo_id = $2 ORDER BY created_at DESC, id DESC LIMIT $3`)
+
+// NewestIn lists the ids of the newest escalations of a repository of tx.Account, newest first
+// and at most limit.
+func NewestIn(tx *db.Tx, repoID string, limit int) ([]string, error) {
+	return newestIn.All(tx, tx.Account, repoID, limit)
+}

@@ -27,3 +27,13 @@ func IsOver(tx *db.Tx, planID string) (bool, error) {
 	at, ok, err := selectProgress.Maybe(tx, tx.Account, planID)
 	return !ok || at.Status == Done || at.Status == Failed || at.Status == Cancelled, err
 }
+
+var newestIn = db.Q[string](`SELECT g.plan_id FROM plan_progress g WHERE g.account_id = $1 AND (g.repo_id = $2
+	OR EXISTS (SELECT 1 FROM plan_groups x WHERE x.plan_id = g.plan_id AND x.repo_id = $2))
+	ORDER BY g.last_activity_at DESC, g.plan_id DESC LIMIT $3`)
+
+// NewestIn lists the ids of the plans of tx.Account that work in a repository, the one
+// that was active last first, and at most limit.
+func NewestIn(tx *db.Tx, repoID string, limit int) ([]string, error) {
+	return newestIn.All(tx, tx.Account, repoID, limit)
+}

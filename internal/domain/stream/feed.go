@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,11 +29,19 @@ type feed struct {
 	marks map[*Topic]map[string]string // as they were last, by id; of the goroutine of run
 
 	snapshotMu sync.Mutex // guards snapshots; one is taken at a time
-	snapshots  map[string]snapshot
+	snapshots  map[snapshotKey]snapshot
+}
+
+// snapshotKey names a snapshot that is kept: a topic's whole one, and the last narrowed
+// one.
+type snapshotKey struct {
+	topic    string
+	narrowed bool
 }
 
 type snapshot struct {
 	seq    int64
+	repo   string // as in listener
 	frames frames
 }
 
@@ -52,7 +61,7 @@ func (s *Service) listen(ctx context.Context, account, repo string, topics []*To
 	defer s.mu.Unlock()
 	f := s.feeds[account]
 	if f == nil {
-		f = &feed{s: s, listeners: map[*listener]struct{}{}, snapshots: map[string]snapshot{}}
+		f = &feed{s: s, listeners: map[*listener]struct{}{}, snapshots: map[snapshotKey]snapshot{}}
 		// The feed outlives the request of its first listener, and uses none of the
 		// rights of that caller.
 		f.ctx, f.stop = context.WithCancel(db.WithAccount(policy.With(context.WithoutCancel(ctx), policy.Actor{AccountID: account}),
@@ -233,7 +242,7 @@ func (l *listener) offer(f *feed, patches map[*Topic]frames, whole map[*Topic][]
 	var own []byte
 	for _, t := range l.topics {
 		p := whole[t]
-		if l.repo != "" && t.OfRepos {
+		if l.repo != "" && t.In != nil {
 			p, _ = patches[t].of(t, l.repo)
 		}
 		if len(own) == 0 {
@@ -316,9 +325,14 @@ func framesOf(topic string, rows []Row, want map[string]bool) (out frames, err e
 	return out, nil
 }
 
-// snapshot returns the frames of a topic's newest rows. Listeners that come while
+// snapshot returns the frames of a topic's newest rows, of those about a repository if repo
+// is not empty and the topic's rows are about repositories. Listeners that come while
 // nothing changes share one snapshot.
-func (f *feed) snapshot(t *Topic) (frames, error) {
+func (f *feed) snapshot(t *Topic, repo string) (frames, error) {
+	if t.In == nil {
+		repo = ""
+	}
+	key := snapshotKey{t.Name, repo != ""}
 	f.snapshotMu.Lock()
 	defer f.snapshotMu.Unlock()
 	var out snapshot
@@ -327,21 +341,41 @@ func (f *feed) snapshot(t *Topic) (frames, error) {
 		if err != nil {
 			return err
 		}
-		if last, ok := f.snapshots[t.Name]; ok && last.seq == seq {
+		if last, ok := f.snapshots[key]; ok && last.seq == seq && last.repo == repo {
 			out = last
 			return nil
 		}
-		rows, err := t.Rows(tx, nil, snapshotRows)
+		rows, err := f.s.newest(tx, t, repo)
 		if err != nil {
 			return fmt.Errorf("newest of %s: %w", t.Name, err)
 		}
 		slices.Reverse(rows)
 		frames, err := framesOf(t.Name, rows, nil)
-		out = snapshot{seq, frames}
+		out = snapshot{seq, repo, frames}
 		return err
 	})
 	if err == nil {
-		f.snapshots[t.Name] = out
+		f.snapshots[key] = out
 	}
 	return out.frames, err
+}
+
+// newest reads the newest rows of a topic, newest first; those about repo if it is not
+// empty.
+func (s *Service) newest(tx *db.Tx, t *Topic, repo string) ([]Row, error) {
+	if repo == "" {
+		return t.Rows(tx, nil, snapshotRows)
+	}
+	owner, name, _ := strings.Cut(repo, "/")
+	repoID, ok, err := s.Repo(tx, owner, name)
+	if err != nil || !ok {
+		return nil, err
+	}
+	ids, err := t.In(tx, repoID, snapshotRows)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	rows, err := t.Rows(tx, ids, len(ids))
+	rows = slices.DeleteFunc(rows, func(r Row) bool { return !slices.Contains(r.Repos, repo) })
+	return rows[:min(len(rows), snapshotRows)], err
 }

@@ -69,7 +69,7 @@ func (s *Service) subscribe(ctx context.Context, in subscribeIn, sink *op.Sink) 
 	}
 	var begin [][]byte
 	for _, t := range topics {
-		rows, err := f.snapshot(t)
+		rows, err := f.snapshot(t, in.Repo)
 		if err != nil {
 			return err
 		}

@@ -33,9 +33,10 @@ type Topic struct {
 	Follows []Following
 	// Marks tells of changes that no event does; nil: there are none.
 	Marks Marks
-	// OfRepos means that rows are about repositories, so that a stream can be narrowed to
-	// those of one.
-	OfRepos bool
+	// In lists the ids, as Rows takes them, of the newest rows about a repository, newest
+	// first, and at most limit. A stream can be narrowed to them. Nil: the rows are about no
+	// repositories.
+	In func(tx *db.Tx, repoID string, limit int) ([]string, error)
 }
 
 // Marks are texts of rows that change without an event.
@@ -94,7 +95,7 @@ type frames []frame
 // repository the row was about.
 func (f frames) of(t *Topic, repo string) (out []byte, n int) {
 	for _, x := range f {
-		if repo == "" || t == nil || !t.OfRepos || x.removal || slices.Contains(x.repos, repo) {
+		if repo == "" || t == nil || t.In == nil || x.removal || slices.Contains(x.repos, repo) {
 			out, n = append(out, x.bytes...), n+1
 		}
 	}
@@ -119,6 +120,8 @@ const (
 type Needs struct {
 	DB  *db.DB
 	Hub *event.Hub
+	// Repo finds a repository of tx.Account by owner and name.
+	Repo func(tx *db.Tx, owner, name string) (id string, ok bool, err error)
 	// Topics are the topics that clients can follow.
 	Topics []Topic
 	// Own are the topics of which each person follows their own rows.

@@ -47,11 +47,19 @@ func pairs(tx *db.Tx, ids []string, limit int) ([]pair, error) {
 	return db.Select[pair](tx, b.SQL(" ORDER BY name LIMIT ", limit))
 }
 
+func pairsIn(tx *db.Tx, repo string, limit int) ([]string, error) {
+	return db.Select[string](tx, db.Build(`SELECT name FROM templates WHERE account_id = `, tx.Account).
+		And("body LIKE ", repo+":%").SQL(" ORDER BY name LIMIT ", limit))
+}
+
+func noRepo(*db.Tx, string, string) (string, bool, error) { return "", false, nil }
+
 func node(d *db.DB) *Service {
 	return New(Needs{
-		DB:  d,
-		Hub: event.NewHub(),
-		Topics: []Topic{{Topic: pairTopic, OfRepos: true, Rows: RepoRows(pairs, func(p pair) string { return p.Name },
+		DB:   d,
+		Hub:  event.NewHub(),
+		Repo: func(_ *db.Tx, owner, name string) (string, bool, error) { return owner + "/" + name, true, nil },
+		Topics: []Topic{{Topic: pairTopic, In: pairsIn, Rows: RepoRows(pairs, func(p pair) string { return p.Name },
 			func(p pair) []string { repo, _, _ := strings.Cut(p.Body, ":"); return []string{repo} })}},
 	})
 }
@@ -124,7 +132,7 @@ func followRepo(t testing.TB, s *Service, account, repo string) *view {
 	}
 	t.Cleanup(func() { s.leave(account, f, l) })
 	v := &view{rows: map[string]string{}}
-	rows, err := f.snapshot(&s.Topics[0])
+	rows, err := f.snapshot(&s.Topics[0], repo)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,6 +314,26 @@ func TestStreamOfARepository(t *testing.T) {
 		patience.Until(t, "the rows of one repository", func() bool {
 			return web.is(map[string]string{"new": "acme/web:2", "last": "acme/web:3"})
 		})
+	})
+}
+
+// TestSnapshotOfARepository holds that a narrowed stream begins with the newest rows of its
+// repository, however many newer ones there are of others.
+func TestSnapshotOfARepository(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		in(t, d, "acme", func(tx *db.Tx) error { err := seed.Add(tx, seed.Account{ID: "acme"}); return err })
+		s := node(d)
+		for i := range snapshotRows + 1 { // the topic's rows are in the order of their names
+			edit(t, d, "acme", fmt.Sprint("a", i), "acme/api:1")
+		}
+		edit(t, d, "acme", "z", "acme/web:1")
+		if web := followRepo(t, s, "acme", "acme/web"); !web.is(map[string]string{"z": "acme/web:1"}) {
+			t.Errorf("the stream of acme/web begins with %v", web.rows)
+		}
+		if api := followRepo(t, s, "acme", "acme/api"); len(api.rows) != snapshotRows || api.rows["z"] != "" {
+			t.Errorf("the stream of acme/api begins with %d rows", len(api.rows))
+		}
 	})
 }
 

@@ -44,3 +44,11 @@ var mindersOfPlan = db.Q[string](`SELECT c.id FROM tasks t JOIN tasks c ON c.pr_
 func MindersOfPlan(tx *db.Tx, planID string) ([]string, error) {
 	return mindersOfPlan.All(tx, tx.Account, planID)
 }
+
+var newestIn = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND repo_id = $2 ORDER BY created_at DESC, id DESC LIMIT $3`)
+
+// NewestIn lists the ids of the newest tasks of a repository of tx.Account, newest first
+// and at most limit.
+func NewestIn(tx *db.Tx, repoID string, limit int) ([]string, error) {
+	return newestIn.All(tx, tx.Account, repoID, limit)
+}
