@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -59,6 +60,48 @@ func TestTable(t *testing.T) {
 		if o.Method != "GET" {
 			t.Errorf("%s pages and is no GET", o.ID)
 		}
+	}
+}
+
+// inFull are the collections that are always served in full: the contract names them.
+var inFull = []string{"member.list", "integration.list", "notification.prefs_list"}
+
+// TestCollections holds that every list pages with a cursor, or is one of those that are
+// always whole; that each tells whether rows follow; and that there is no third kind but
+// those named here.
+func TestCollections(t *testing.T) {
+	t.Parallel()
+	other := map[string]string{
+		"plan.list":   "has numbered pages",
+		"review.list": "answers a fixed 50",
+		"actor.names": "answers those that the call names, at most 100",
+	}
+	n := 0
+	for _, o := range Ops() {
+		if o.Method != "GET" || o.Output() == nil || o.Output().Kind() != reflect.Struct || !strings.HasPrefix(o.Path, "/v1/") {
+			continue
+		}
+		has := map[string]bool{}
+		for _, f := range reflect.VisibleFields(o.Output()) {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			has[name] = has[name] || name != "data" || f.Type.Kind() == reflect.Slice
+		}
+		switch g := o.Paging; {
+		case !has["data"] && g == nil:
+			continue
+		case !has["next_cursor"] && o.ID != "plan.list":
+			t.Errorf("%s is a list that answers no next_cursor", o.ID)
+		case other[o.ID] != "":
+			n++
+		case g == nil:
+			t.Errorf("%s is a list that does not page", o.ID)
+		case g.Full != slices.Contains(inFull, o.ID):
+			t.Errorf("%s is served in full: %v", o.ID, g.Full)
+		}
+		n++
+	}
+	if n < 50 {
+		t.Errorf("%d lists were seen", n)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -257,14 +258,25 @@ func ShowPage[R, T any](p PageIn, rows []R, key func(R) []string, show func(R) T
 	return out
 }
 
+// NewestKey makes the key of a row in a collection for Cut whose newest rows come first.
+func NewestKey(t time.Time, id string) []string { return []string{Falling(t.UnixMicro()), id} }
+
+// Falling is a number as a part of a key for Cut; the greatest number comes first.
+func Falling(n int64) string { return fmt.Sprintf("%019d", math.MaxInt64-n) }
+
 // Cut makes a Page of a collection that was read whole because it cannot be large. The
 // rows are ordered by key.
 func Cut[T any](p PageIn, rows []T, key func(T) []string) Page[T] {
+	return NewPage(p, Rest(p, rows, key), key)
+}
+
+// Rest are the rows that Cut makes a Page of, up to Size.
+func Rest[T any](p PageIn, rows []T, key func(T) []string) []T {
 	slices.SortFunc(rows, func(a, b T) int { return slices.Compare(key(a), key(b)) })
 	if after := p.After(); len(after) > 0 {
 		rows = slices.DeleteFunc(rows, func(r T) bool { return slices.Compare(key(r), after) <= 0 })
 	}
-	return NewPage(p, rows[:min(len(rows), p.Size())], key)
+	return rows[:min(len(rows), p.Size())]
 }
 
 // NewBounded makes a Bounded from up to Size rows.

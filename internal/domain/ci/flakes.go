@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/fault"
@@ -25,18 +26,21 @@ type Flake struct {
 
 // Flakes is the answer of ci.flakes.
 type Flakes struct {
-	_    struct{} `doc:"The failures that come and go in a repository." schema:"Flakes"`
-	Data []Flake  `json:"data" doc:"the most frequent first, at most 200"`
+	_          struct{} `doc:"The failures that come and go in a repository." schema:"Flakes"`
+	Data       []Flake  `json:"data" doc:"the most frequent first; there are at most 200 on all pages"`
+	NextCursor *string  `json:"next_cursor" doc:"send it back as cursor for the page after this one; null: nothing follows"`
 }
 
+var flakesPaging = &op.Paging{Default: 200, Max: 200}
+
 type flakesIn struct {
+	op.PageIn
 	Owner string `json:"owner" example:"acme" doc:"owner of the repository"`
 	Repo  string `json:"repo" example:"shop" doc:"name of the repository"`
 }
 
 func (s *Service) flakes(ctx context.Context, in flakesIn) (out Flakes, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		out = Flakes{Data: []Flake{}}
 		r, ok, err := repo.ByName(tx, in.Owner, in.Repo)
 		if err != nil {
 			return err
@@ -45,12 +49,17 @@ func (s *Service) flakes(ctx context.Context, in flakesIn) (out Flakes, err erro
 			return fault.Missing("enabled repository")
 		}
 		rows, err := flakyPrints.All(tx, tx.Account, r.ID)
-		for _, p := range rows {
-			out.Data = append(out.Data, Flake{
+		all := make([]Flake, len(rows))
+		for i, p := range rows {
+			all[i] = Flake{
 				ID: p.FP, Job: p.Job, Test: p.Test, Error: p.Error, Seen: p.N, Runs: p.D, Often: p.N*5 >= p.D,
 				FirstAt: p.FirstAt, LastAt: p.LastAt,
-			})
+			}
 		}
+		page := op.Cut(in.PageIn, all, func(f Flake) []string {
+			return []string{op.Falling(f.Seen), op.Falling(f.LastAt.UnixMicro()), f.ID}
+		})
+		out = Flakes{Data: page.Data, NextCursor: page.NextCursor}
 		return err
 	})
 	return out, err

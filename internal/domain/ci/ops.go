@@ -35,6 +35,7 @@ func (s *Service) Ops() []op.Op {
 			s.logURL),
 		op.New(op.Row{ID: "ci.flakes", Method: "GET", Path: "/v1/repos/{owner}/{repo}/flakes", Group: group,
 			Rule:    policy.Require(policy.ReadPRs),
+			Paging:  flakesPaging,
 			Summary: "The failures of checks that come and go in a repository",
 			Doc:     "A failed job of a code host is run again, unless the change must have caused the failure. A failure that goes away without a change is counted. Agents are told to leave it alone. A repository that is not enabled is answered 404."},
 			s.flakes),

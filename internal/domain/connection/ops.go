@@ -19,8 +19,9 @@ func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New(op.Row{
 			ID: "code_host.list", Method: "GET", Path: "/v1/admin/code-hosts", Group: group, Rule: operator,
+			Paging:  &op.Paging{Default: 25, Max: 100},
 			Summary: "The code hosts that this server is connected to, and who has installed its App there",
-			Doc:     "The built-in host is not among them. All are answered at once.",
+			Doc:     "The built-in host is not among them.",
 		}, s.list),
 		op.New(op.Row{
 			ID: "code_host.setup_page", Method: "GET", Path: "/gh/setup", Group: group, Rule: operator.OfSession(),
@@ -72,13 +73,13 @@ type InstallationOf struct {
 // ConnectedHosts is the answer of code_host.list.
 type ConnectedHosts struct {
 	_          struct{}    `doc:"The code hosts besides the built-in one." schema:"CodeHosts"`
-	Data       []Connected `json:"data" doc:"all of them, by name"`
-	NextCursor *string     `json:"next_cursor" example:"null" doc:"always null"`
+	Data       []Connected `json:"data" doc:"by name"`
+	NextCursor *string     `json:"next_cursor" doc:"send it back as cursor for the page after this one; null: nothing follows"`
 }
 
-type listIn struct{}
+type listIn struct{ op.PageIn }
 
-func (s *Service) list(ctx context.Context, _ listIn) (ConnectedHosts, error) {
+func (s *Service) list(ctx context.Context, in listIn) (ConnectedHosts, error) {
 	var rows []row
 	var installed []installationRow
 	err := event.ReadRecorded(ctx, s.DB, event.OperatorRead{Capability: "code_host.list"}, func(tx *db.Tx) (err error) {
@@ -87,8 +88,9 @@ func (s *Service) list(ctx context.Context, _ listIn) (ConnectedHosts, error) {
 		}
 		return err
 	})
-	out := ConnectedHosts{Data: []Connected{}}
-	for _, r := range rows {
+	page := op.Cut(in.PageIn, rows, func(r row) []string { return []string{r.Name} })
+	out := ConnectedHosts{Data: []Connected{}, NextCursor: page.NextCursor}
+	for _, r := range page.Data {
 		c := Connected{
 			Name: r.Name, Address: r.Address, App: r.Slug, AppID: r.AppID, Owner: r.OwnerLogin, AccountID: r.AccountID,
 			CreatedAt: r.CreatedAt, CreatedBy: r.CreatedBy, Installations: []InstallationOf{},

@@ -175,7 +175,7 @@ func TestRoute(t *testing.T) {
 		if err := m.pressed(m.stop, tokenOf(m.t, got[0].Unsubscribe)); err != nil {
 			m.t.Fatal(err)
 		}
-		page, err := m.list(m.as("acme"), struct{}{})
+		page, err := m.list(m.as("acme"), listIn{op.FirstPage("email_route.list", paging)})
 		if err != nil || len(page.Data) != 1 || page.Data[0].ID == r.ID {
 			m.t.Errorf("%+v, %v", page.Data, err)
 		}

@@ -34,7 +34,7 @@ func (s *Service) Ops() []op.Op {
 	asked := op.Refusal{Status: 409, Slug: errAsked.Slug}
 	return append([]op.Op{
 		op.New(op.Row{ID: "email_route.list", Method: "GET", Path: "/v1/email-routes", Group: group, Rule: read,
-			Paging:  &op.Paging{Full: true},
+			Paging:  paging,
 			Summary: "The addresses of teams that get notices of the account, newest first",
 			Doc:     "One that nobody has confirmed gets nothing."}, s.list),
 		op.New(op.Row{ID: "email_route.create", Method: "POST", Path: "/v1/email-routes", Group: group, Rule: write, Status: 201,
@@ -76,7 +76,11 @@ func (r row) wire(tx *db.Tx) (Route, error) {
 	return out, err
 }
 
-func (s *Service) list(ctx context.Context, _ op.None) (out op.Page[Route], err error) {
+type listIn struct{ op.PageIn }
+
+var paging = &op.Paging{Default: 25, Max: 100}
+
+func (s *Service) list(ctx context.Context, in listIn) (out op.Page[Route], err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		rows, err := living.All(tx, tx.Account)
 		if err != nil {
@@ -88,7 +92,7 @@ func (s *Service) list(ctx context.Context, _ op.None) (out op.Page[Route], err 
 				return err
 			}
 		}
-		out = op.Whole(all)
+		out = op.Cut(in.PageIn, all, func(r Route) []string { return op.NewestKey(r.CreatedAt, r.ID) })
 		return nil
 	})
 	return out, err

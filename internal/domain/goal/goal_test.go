@@ -76,17 +76,25 @@ func TestBoard(t *testing.T) {
 				t.Errorf("%+v is %s, want %s", c.m, got, c.status)
 			}
 		}
-		out, err := s.board(operator(t), op.None{})
+		out, err := s.board(operator(t), boardIn{op.FirstPage("account.platform_goals", paging)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if out.Repo != "acme/roadmap" || out.Percent != 100*9/21 || len(out.Data) != len(b.all) || !out.ReadAt.Equal(now) {
 			t.Errorf("%+v", out)
 		}
-		first := out.Data[0]
-		if first.ID != "goal_1" || first.Percent != 33 || first.DaysSince == nil || *first.DaysSince != 13 || out.Data[4].Percent != 0 ||
-			out.Data[2].DaysSince != nil {
+		var ids []string
+		of := map[string]Goal{}
+		for _, g := range out.Data {
+			ids, of[g.ID] = append(ids, strings.TrimPrefix(g.ID, "goal_")), g
+		}
+		first := of["goal_1"]
+		if first.Percent != 33 || first.DaysSince == nil || *first.DaysSince != 13 || of["goal_5"].Percent != 0 ||
+			of["goal_3"].DaysSince != nil {
 			t.Errorf("%+v", out.Data)
+		}
+		if got := strings.Join(ids, " "); got != "7 8 6 4 1 2 3 5" {
+			t.Errorf("the goals are in the order %s, and not by due date", got)
 		}
 	})
 }
@@ -97,7 +105,7 @@ func TestUnreadable(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *Service, b *board) {
 		for reason, sentence := range whys {
 			b.err = &UnreadableError{Reason: reason, Cause: errors.New("a secret of the host"), After: time.Minute}
-			_, read := s.board(operator(t), op.None{})
+			_, read := s.board(operator(t), boardIn{op.FirstPage("account.platform_goals", paging)})
 			_, write := s.rename(operator(t), renameIn{ID: "goal_1", Title: "x"})
 			for _, err := range []error{read, write} {
 				f := fault.From(err)
@@ -147,7 +155,7 @@ func TestRename(t *testing.T) {
 		if len(b.renamed) != 1 || b.renamed[0] != "goal_12 Boxes update" {
 			t.Errorf("renamed %q", b.renamed)
 		}
-		if _, err := s.board(operator(t), op.None{}); err != nil {
+		if _, err := s.board(operator(t), boardIn{op.FirstPage("account.platform_goals", paging)}); err != nil {
 			t.Fatal(err)
 		}
 		err = s.DB.Read(t.Context(), func(tx *db.Tx) error {

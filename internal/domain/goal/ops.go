@@ -3,6 +3,7 @@ package goal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -23,9 +24,10 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{
 			ID: "account.platform_goals", Method: "GET", Path: "/v1/admin/goals", Group: group,
 			Rule:    policy.Require(policy.AdminReadPlat),
+			Paging:  paging,
 			Refuses: []op.Refusal{away},
 			Summary: "The goals of the platform, graded from what their code host says now",
-			Doc: "The milestones of the configured repository (goals-repo), all at once, open and closed. When they cannot be " +
+			Doc: "The milestones of the configured repository (goals-repo), open and closed. When they cannot be " +
 				"read, reason says why: not_configured, host_not_connected, not_installed, no_milestones, forbidden, host_busy " +
 				"or host_failed.",
 		}, s.board),
@@ -61,11 +63,25 @@ type Goals struct {
 	Repo       string    `json:"repo" example:"acme/roadmap" doc:"the repository whose milestones they are, owner/name"`
 	Percent    int       `json:"percent" example:"55" doc:"of the items of all goals, in percent, rounded down: a goal counts as much as it has items"`
 	ReadAt     time.Time `json:"read_at" doc:"when the code host was asked"`
-	Data       []Goal    `json:"data" doc:"in the order of the code host"`
-	NextCursor *string   `json:"next_cursor" example:"null" doc:"always null: all goals are answered at once"`
+	Data       []Goal    `json:"data" doc:"by due date, those without one last"`
+	NextCursor *string   `json:"next_cursor" example:"null" doc:"send it back as cursor for the page after this one; null: nothing follows"`
 }
 
-func (s *Service) board(ctx context.Context, _ op.None) (out Goals, err error) {
+type boardIn struct{ op.PageIn }
+
+var paging = &op.Paging{Default: 100, Max: 200}
+
+// place is the key of a goal on the board.
+func place(g Goal) []string {
+	due := "none" // behind every number
+	if g.DueOn != nil {
+		due = fmt.Sprintf("%019d", g.DueOn.UnixMicro())
+	}
+	number, _ := numberOf(g.ID)
+	return []string{due, fmt.Sprintf("%019d", number)}
+}
+
+func (s *Service) board(ctx context.Context, in boardIn) (out Goals, err error) {
 	var now time.Time
 	err = event.ReadRecorded(ctx, s.DB, event.OperatorRead{Capability: "account.platform_goals"}, func(tx *db.Tx) error {
 		now = tx.Now
@@ -78,7 +94,7 @@ func (s *Service) board(ctx context.Context, _ op.None) (out Goals, err error) {
 	if err != nil {
 		return Goals{}, unreadable(err)
 	}
-	out = Goals{Repo: repo, ReadAt: now, Data: make([]Goal, len(all))}
+	goals := make([]Goal, len(all))
 	closed, items := 0, 0
 	for i, m := range all {
 		g := Goal{
@@ -90,10 +106,10 @@ func (s *Service) board(ctx context.Context, _ op.None) (out Goals, err error) {
 			g.DaysSince = &days
 		}
 		closed, items = closed+m.Done, items+m.Items
-		out.Data[i] = g
+		goals[i] = g
 	}
-	out.Percent = percent(closed, items)
-	return out, nil
+	page := op.Cut(in.PageIn, goals, place)
+	return Goals{Repo: repo, ReadAt: now, Percent: percent(closed, items), Data: page.Data, NextCursor: page.NextCursor}, nil
 }
 
 type renameIn struct {

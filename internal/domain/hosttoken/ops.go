@@ -40,8 +40,9 @@ func (s *Service) Ops() []op.Op {
 		}, s.clear),
 		op.New(op.Row{
 			ID: "self.repo_binding_list", Method: "GET", Path: "/v1/me/repo-bindings", Group: group, Rule: mine,
+			Paging:  &op.Paging{Default: 25, Max: 100},
 			Summary: "The repositories that the caller drives with their own token, oldest binding first",
-			Doc:     "Shows for each whether it works. All are answered at once.",
+			Doc:     "Shows for each whether it works.",
 		}, s.list),
 		op.New(op.Row{
 			ID: "self.repo_binding_set", Method: "POST", Path: "/v1/me/repo-bindings", Group: group, Rule: mine,
@@ -220,11 +221,11 @@ func (b binding) wire(tx *db.Tx, r Repo, t row) Binding {
 	return out
 }
 
-func (s *Service) list(ctx context.Context, _ op.None) (op.Page[Binding], error) {
-	var out []Binding
+type listIn struct{ op.PageIn }
+
+func (s *Service) list(ctx context.Context, in listIn) (out op.Page[Binding], err error) {
 	user := policy.From(ctx).UserID
-	err := s.DB.Read(ctx, func(tx *db.Tx) error {
-		out = nil
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		t, _, err := byUser.Maybe(tx, tx.Account, user)
 		if err != nil {
 			return err
@@ -238,14 +239,17 @@ func (s *Service) list(ctx context.Context, _ op.None) (op.Page[Binding], error)
 			ids = append(ids, b.RepoID)
 		}
 		names, err := s.names(tx, ids)
-		for _, b := range all {
-			if r, ok := names[b.RepoID]; ok {
-				out = append(out, b.wire(tx, r, t))
-			}
+		if err != nil {
+			return err
 		}
-		return err
+		all = slices.DeleteFunc(all, func(b binding) bool { _, ok := names[b.RepoID]; return !ok })
+		key := func(b binding) []string { return op.TimeKey(b.CreatedAt, b.RepoID) }
+		out = op.ShowPage(in.PageIn, op.Rest(in.PageIn, all, key), key, func(b binding) Binding {
+			return b.wire(tx, names[b.RepoID], t)
+		})
+		return nil
 	})
-	return op.Whole(out), err
+	return out, err
 }
 
 type bindIn struct {

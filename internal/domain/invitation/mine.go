@@ -32,7 +32,7 @@ type Joining struct {
 type Mine struct {
 	_          struct{}       `doc:"What the caller may accept, and whether they are asked at all." schema:"Mine"`
 	Data       []MyInvitation `json:"data" doc:"open invitations that name the caller by login, newest first"`
-	NextCursor *string        `json:"next_cursor" example:"null" doc:"always null: all are here"`
+	NextCursor *string        `json:"next_cursor" doc:"send it back as cursor for the page after this one; null: nothing follows"`
 	AtOnce     bool           `json:"at_once" doc:"true: who names the caller's login makes them a member at once"`
 }
 
@@ -47,7 +47,7 @@ func (s *Service) personal() []op.Op {
 			Path:    "/v1/me/invitations",
 			Group:   group,
 			Rule:    policy.Require(policy.ReadAccount).OfUser(),
-			Paging:  &op.Paging{Full: true},
+			Paging:  &op.Paging{Default: 25, Max: 100},
 			Summary: "The open invitations that name the caller by login",
 			Doc: "Those to an address are not among them: their links are in the mails. at_once tells whether accounts may " +
 				"make the caller a member without asking.",
@@ -77,7 +77,9 @@ func (s *Service) personal() []op.Op {
 	}
 }
 
-func (s *Service) mine(ctx context.Context, _ op.None) (Mine, error) {
+type mineIn struct{ op.PageIn }
+
+func (s *Service) mine(ctx context.Context, in mineIn) (Mine, error) {
 	out := Mine{Data: []MyInvitation{}}
 	a := policy.From(ctx)
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
@@ -88,14 +90,16 @@ func (s *Service) mine(ctx context.Context, _ op.None) (Mine, error) {
 		if err != nil {
 			return err
 		}
-		out.Data = make([]MyInvitation, len(rows))
+		all := make([]MyInvitation, len(rows))
 		for i, r := range rows {
 			login, err := people.AccountLogin(tx, *r.AccountID)
 			if err != nil {
 				return err
 			}
-			out.Data[i] = MyInvitation{ID: r.ID, Account: login, Role: *r.Role, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt}
+			all[i] = MyInvitation{ID: r.ID, Account: login, Role: *r.Role, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt}
 		}
+		page := op.Cut(in.PageIn, all, func(m MyInvitation) []string { return op.NewestKey(m.CreatedAt, m.ID) })
+		out.Data, out.NextCursor = page.Data, page.NextCursor
 		return nil
 	})
 	return out, err

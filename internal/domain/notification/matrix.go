@@ -37,6 +37,7 @@ type Cells struct {
 type Preferences struct {
 	_              struct{}     `doc:"What the caller is told of, and how." schema:"NotificationPreferences"`
 	Data           []Preference `json:"data" doc:"every kind"`
+	NextCursor     *string      `json:"next_cursor" example:"null" doc:"always null: the matrix is whole"`
 	EmailRefusedAt *time.Time   `json:"email_refused_at" example:"null" doc:"since when mails of notifications are held back, because a mail server has refused the caller's address for good; null: none has"`
 	Quiet          *string      `json:"quiet" example:"22:00-07:00 Europe/Berlin" doc:"the hours in which mails and push messages wait, those of urgent kinds excepted: from, to and a zone of the IANA database; null: none"`
 }

@@ -20,7 +20,7 @@ func (s *Service) Ops() []op.Op {
 	mine := policy.Require(policy.ReadAccount).OfUser()
 	const group, path = "Knowledge base, dashboards, digests, notifications", "/v1/me/push"
 	return []op.Op{
-		op.New(op.Row{ID: "push.list", Method: "GET", Path: path, Group: group, Rule: mine, Paging: &op.Paging{Full: true},
+		op.New(op.Row{ID: "push.list", Method: "GET", Path: path, Group: group, Rule: mine, Paging: paging,
 			Summary: "The caller's browsers that take messages, and the key that a browser subscribes with",
 			Doc:     "What is sent there is chosen in the caller's preferences, in the column push."}, s.list),
 		op.New(op.Row{ID: "push.subscribe", Method: "POST", Path: path, Group: group, Rule: mine, Status: 201,
@@ -53,21 +53,25 @@ func (r subscriptionRow) wire() Browser {
 
 // Browsers is the answer of push.list.
 type Browsers struct {
-	_         struct{}  `doc:"The caller's browsers." schema:"PushSubscriptions"`
-	Data      []Browser `json:"data" doc:"oldest first"`
-	PublicKey string    `json:"public_key" example:"BEl62iUYgUivxIkv69yViEuiBIa-Ib9-SkvMeAtA3LFgDzkrxZJjSgSnfckjBJuBkr3qBUYIHBQFLXYp5Nksh8U" doc:"applicationServerKey of a subscription, in base64url"`
+	_          struct{}  `doc:"The caller's browsers." schema:"PushSubscriptions"`
+	Data       []Browser `json:"data" doc:"oldest first"`
+	NextCursor *string   `json:"next_cursor" doc:"send it back as cursor for the page after this one; null: nothing follows"`
+	PublicKey  string    `json:"public_key" example:"BEl62iUYgUivxIkv69yViEuiBIa-Ib9-SkvMeAtA3LFgDzkrxZJjSgSnfckjBJuBkr3qBUYIHBQFLXYp5Nksh8U" doc:"applicationServerKey of a subscription, in base64url"`
 }
 
-func (s *Service) list(ctx context.Context, _ op.None) (out Browsers, err error) {
-	out = Browsers{Data: []Browser{}, PublicKey: s.Sender.PublicKey()}
-	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		all, err := ofPerson.All(tx, tx.Account, policy.From(ctx).UserID)
-		for _, r := range all {
-			out.Data = append(out.Data, r.wire())
-		}
+type listIn struct{ op.PageIn }
+
+var paging = &op.Paging{Default: 25, Max: 100}
+
+func (s *Service) list(ctx context.Context, in listIn) (Browsers, error) {
+	var all []subscriptionRow
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		all, err = ofPerson.All(tx, tx.Account, policy.From(ctx).UserID)
 		return err
 	})
-	return out, err
+	key := func(r subscriptionRow) []string { return op.TimeKey(r.CreatedAt, r.ID) }
+	page := op.ShowPage(in.PageIn, op.Rest(in.PageIn, all, key), key, subscriptionRow.wire)
+	return Browsers{Data: page.Data, NextCursor: page.NextCursor, PublicKey: s.Sender.PublicKey()}, err
 }
 
 type subscribeIn struct {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/dial"
@@ -128,7 +129,7 @@ func TestTell(t *testing.T) {
 		if got := y.service.Messages(); len(got) != 6 || strings.Contains(all, "In the morning") {
 			y.t.Errorf("%d messages", len(got))
 		}
-		list, err := y.nodes[1].list(y.as("ann"), struct{}{})
+		list, err := y.nodes[1].list(y.as("ann"), listIn{op.FirstPage("push.list", paging)})
 		if err != nil || len(list.Data) != 2 || list.Data[0].SentAt == nil || strings.Contains(list.Data[0].Label, "\u202e") ||
 			list.Data[0].Service != "127.0.0.1" {
 			y.t.Errorf("%+v %v", list, err)
@@ -179,7 +180,7 @@ func TestRefused(t *testing.T) {
 		y.tell("c", "Gone", 0)
 		y.tell("d", "Gone too", time.Hour)
 		y.pass()
-		if list, err := y.nodes[0].list(y.as("ann"), struct{}{}); err != nil || len(list.Data) != 0 {
+		if list, err := y.nodes[0].list(y.as("ann"), listIn{op.FirstPage("push.list", paging)}); err != nil || len(list.Data) != 0 {
 			y.t.Errorf("%+v %v", list, err)
 		}
 		before = asked
@@ -249,7 +250,7 @@ func TestShared(t *testing.T) {
 		}
 		browsers := func(ctx context.Context) int {
 			y.t.Helper()
-			all, err := y.nodes[0].list(ctx, struct{}{})
+			all, err := y.nodes[0].list(ctx, listIn{op.FirstPage("push.list", paging)})
 			if err != nil {
 				y.t.Fatal(err)
 			}

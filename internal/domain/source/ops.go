@@ -33,9 +33,9 @@ func (s *Service) Ops() []op.Op {
 				"answer. A source may send 120 deliveries a minute. The same delivery twice is a noop; one that was dropped is looked at again.",
 		}, s.receive),
 		op.New(op.Row{ID: "integration.list", Method: "GET", Path: "/v1/integrations", Group: group, Rule: read,
-			Paging:  &op.Paging{Default: 25, Max: 100},
+			Paging:  &op.Paging{Full: true},
 			Summary: "The account's sources, newest first",
-			Doc:     "Secrets are not shown. What was disconnected is not listed."}, s.list),
+			Doc:     "All at once. Secrets are not shown. What was disconnected is not listed."}, s.list),
 		op.New(op.Row{ID: "integration.source_connect", Method: "POST", Path: "/v1/integrations", Group: group, Rule: write, Status: 201,
 			NoStore: true,
 			Refuses: []op.Refusal{{Status: 403, Slug: "missing-scope"}, {Status: 404, Slug: "not-found"},
@@ -163,20 +163,17 @@ func names(tx *db.Tx, ids []string) (map[string]string, error) {
 	return out, err
 }
 
-type listIn struct{ op.PageIn }
-
-func (s *Service) list(ctx context.Context, in listIn) (page op.Page[Source], err error) {
-	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		rows, err := list(tx, in.PageIn)
+func (s *Service) list(ctx context.Context, _ op.None) (op.Page[Source], error) {
+	var all []Source
+	err := s.DB.Read(ctx, func(tx *db.Tx) error {
+		rows, err := living.All(tx, tx.Account)
 		if err != nil {
 			return err
 		}
-		found := op.NewPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
-		page.NextCursor = found.NextCursor
-		page.Data, err = s.show(tx, found.Data...)
+		all, err = s.show(tx, rows...)
 		return err
 	})
-	return page, err
+	return op.Whole(all), err
 }
 
 type connectIn struct {

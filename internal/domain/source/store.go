@@ -50,7 +50,9 @@ const (
 )
 
 var (
-	countLiving  = db.Q[int64](`SELECT COUNT(*) FROM sources WHERE account_id = $1 AND deleted_at IS NULL`)
+	countLiving = db.Q[int64](`SELECT COUNT(*) FROM sources WHERE account_id = $1 AND deleted_at IS NULL`)
+	living      = db.Q[row](`SELECT ` + columns + ` FROM sources WHERE account_id = $1 AND deleted_at IS NULL
+		ORDER BY created_at DESC, id DESC`)
 	byID         = db.Q[row](`SELECT ` + columns + ` FROM sources WHERE account_id = $1 AND id = $2`)
 	lock         = db.Q[row](`SELECT ` + columns + ` FROM sources WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`).ForUpdate()
 	byIDAnywhere = db.Q[row](`SELECT ` + columns + ` FROM sources WHERE id = $1 AND deleted_at IS NULL`)
@@ -138,19 +140,6 @@ type triedRow struct {
 	ID         string
 	Body       string
 	ReceivedAt time.Time
-}
-
-// list answers a page of the sources of tx.Account, newest first.
-func list(tx *db.Tx, p op.PageIn) ([]row, error) {
-	at, last, more, err := p.AfterTime()
-	if err != nil {
-		return nil, err
-	}
-	b := db.Build(`SELECT `+columns+` FROM sources WHERE deleted_at IS NULL AND account_id = `, tx.Account)
-	if more {
-		b.And("(created_at, id) < ", db.Tuple(at, last))
-	}
-	return db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
 }
 
 // listDeliveries answers a page of the ledger of a source of tx.Account, newest first.

@@ -44,8 +44,9 @@ func (s *Service) Ops() []op.Op {
 			Summary: "Send events to a webhook again that was unhealthy; again is no error",
 			Doc:     "What happened in between was skipped, and is not sent by itself: see webhook.redeliver."}, s.revive),
 		op.New(op.Row{ID: "webhook.deliveries", Method: "GET", Path: "/v1/webhooks/deliveries", Group: group, Rule: read,
+			Paging:  &op.Paging{Default: 50, Max: 100},
 			Summary: "The account's last 100 attempts, newest first",
-			Doc:     "Of all its webhooks, with the status and the first 2 KB of each answer. It takes no parameter."}, s.deliveries),
+			Doc:     "Of all its webhooks, with the status and the first 2 KB of each answer. Older attempts are not kept."}, s.deliveries),
 		op.New(op.Row{ID: "webhook.redeliver", Method: "POST", Path: "/v1/webhooks/deliveries/{id}/redeliver", Group: group, Rule: write,
 			Status: 202, Refuses: []op.Refusal{{Status: 409, Slug: "webhook-deleted"}, {Status: 409, Slug: "event-gone"}},
 			Summary: "Send the event of an attempt to its webhook once more",
@@ -283,31 +284,25 @@ type Attempt struct {
 	At             time.Time  `json:"at" doc:"when it was over"`
 }
 
-// Ledger is the answer of webhook.deliveries.
-type Ledger struct {
-	_          struct{}  `doc:"The last attempts of an account." schema:"WebhookLedger"`
-	Data       []Attempt `json:"data" doc:"newest first, at most 100"`
-	NextCursor *string   `json:"next_cursor" doc:"always null: the list has no cursor"`
-	HasMore    bool      `json:"has_more" doc:"always false: older attempts are not kept"`
-}
+type ledgerIn struct{ op.PageIn }
 
-type ledgerIn struct{}
-
-func (s *Service) deliveries(ctx context.Context, _ ledgerIn) (Ledger, error) {
+func (s *Service) deliveries(ctx context.Context, in ledgerIn) (op.Page[Attempt], error) {
 	var rows []shownAttempt
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		rows, err = ledger.All(tx, tx.Account, maxLedger)
 		return err
 	})
-	out := Ledger{Data: make([]Attempt, len(rows))}
-	for i, r := range rows {
-		out.Data[i] = Attempt{
+	if after := in.After(); len(after) > 0 { // ids are ordered as the attempts were
+		rows = slices.DeleteFunc(rows, func(r shownAttempt) bool { return r.ID >= after[0] })
+	}
+	key := func(r shownAttempt) []string { return []string{r.ID} }
+	return op.ShowPage(in.PageIn, rows[:min(len(rows), in.Size())], key, func(r shownAttempt) Attempt {
+		return Attempt{
 			ID: r.ID, HookID: r.HookID, HookName: r.Name, DeliveryID: r.DeliveryID, EventID: r.EventID, Type: r.Type, Attempt: r.Attempt,
 			Status: r.State, ResponseStatus: r.ResponseStatus, Response: r.Excerpt, Error: r.Error, DurationMS: r.Took / 1000,
 			NextAttemptAt: r.NextAt, At: r.At,
 		}
-	}
-	return out, err
+	}), err
 }
 
 type attemptIn struct {

@@ -35,7 +35,7 @@ const kinds = [
 const theirs = ["sentry", "linear", "pagerduty"]; // they make the secret themselves
 
 export default function Integrations() {
-  const list = useList<Source>("sources", (cursor, signal) => integrationList({ cursor, per_page: 50 }, { signal })),
+  const list = useList<Source>("sources", (_, signal) => integrationList({}, { signal })),
     [made, setMade] = useState<ConnectedSource>(),
     [kind, setKind] = useState("gitlab");
   useFresh(30, list);

@@ -60,7 +60,7 @@ export default function Webhooks() {
   const list = useList<Webhook>("hooks", (cursor, signal) => webhookList({ cursor, per_page: 50 }, { signal })),
     [secret, setSecret] = useState("");
   const sent = useList<WebhookAttempt>("attempts", async (_, signal) => ({
-    data: (await webhookDeliveries({}, { signal })).data,
+    data: (await webhookDeliveries({ per_page: 100 }, { signal })).data,
   }));
   const again = () => {
     void list.load();
