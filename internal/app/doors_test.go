@@ -1,8 +1,10 @@
 package app
 
 import (
+	"html"
 	"io"
 	"net"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -173,4 +175,34 @@ func TestSlowReadersAreCutOff(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestConsentIsProvedByItsTicket holds that the answer to a consent screen is judged by its
+// ticket: without a word about where it comes from, a good one counts and a bad one is 400,
+// and from another site none does.
+func TestConsentIsProvedByItsTicket(t *testing.T) {
+	t.Parallel()
+	y := start(t, db.SQLite)
+	cookie := y.browser()
+	var client struct {
+		ID string `json:"client_id"`
+	}
+	decode(t, y.send("POST", "/oauth/register", "", `{"redirect_uris": ["http://127.0.0.1/cb"]}`).want(201), &client)
+	page := y.send("GET", "/oauth/authorize?response_type=code&redirect_uri=http%3A%2F%2F127.0.0.1%2Fcb&client_id="+client.ID+
+		"&code_challenge_method=S256&code_challenge="+strings.Repeat("a", 43), "", "", "Cookie", cookie).want(200)
+	ticket := ""
+	for _, field := range hidden.FindAllStringSubmatch(string(page.body), -1) {
+		if field[1] == "ticket" {
+			ticket = html.UnescapeString(field[2])
+		}
+	}
+	decide := func(ticket string, header ...string) answer {
+		return y.send("POST", "/oauth/authorize", "", url.Values{"ticket": {ticket}, "decision": {"authorize"}}.Encode(),
+			append(header, "Cookie", cookie, "Content-Type", "application/x-www-form-urlencoded")...)
+	}
+	decide("bad").problem(400, "bad-ticket")
+	decide("bad", "Origin", y.URL()).problem(400, "bad-ticket")
+	decide(ticket, "Origin", "http://evil.example").problem(403, "cross-origin")
+	decide(ticket, "Sec-Fetch-Site", "cross-site").problem(403, "cross-origin")
+	decide(ticket).want(303)
 }

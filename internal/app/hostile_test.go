@@ -38,8 +38,6 @@ func (y *yard) caller() func(op.Op) []string {
 			return box
 		case o.Holder != nil:
 			return form
-		case o.From == op.OwnForms:
-			return append(slices.Clone(owner), "Origin", y.URL())
 		case need&policy.OperatorOnly != 0:
 			return operator
 		}

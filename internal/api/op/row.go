@@ -89,8 +89,9 @@ const (
 	AnyPage Origin = iota
 	// OwnPages are the pages of the addresses of this server.
 	OwnPages
-	// OwnForms are OwnPages, and the request must tell its origin: a decision that a
-	// person makes with a cookie is not accepted from a program.
+	// OwnForms are OwnPages whose forms carry a ticket that is sealed for the session of
+	// the person who was shown the form. The ticket proves where the request comes from, so
+	// that a cookie counts although the request does not tell its origin.
 	OwnForms
 	// KnownPages are OwnPages, the pages of the caller's own machine, and those that
 	// the operator of the server has named.

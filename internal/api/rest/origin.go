@@ -116,10 +116,6 @@ func (s *server) comesFrom(req *http.Request, from op.Origin) error {
 	origin, site := req.Header.Get("Origin"), req.Header.Get("Sec-Fetch-Site")
 	switch from {
 	case op.OwnPages, op.OwnForms:
-		if from == op.OwnForms && origin == "" && site == "" {
-			return fault.New(fault.Forbidden, "cross-origin",
-				"The request does not say which page it comes from: it has neither Origin nor Sec-Fetch-Site. Browsers send them; a proxy in front of this server may have taken them out.")
-		}
 		if site == "cross-site" || site == "same-site" || origin != "" && !s.same(req) && (origin != "null" || site != "same-origin") {
 			return fault.New(fault.Forbidden, "cross-origin", "This is for pages of this server, and for programs. "+s.came(req))
 		}

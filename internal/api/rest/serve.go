@@ -34,6 +34,9 @@ func (s *server) call(w http.ResponseWriter, req *http.Request, o *op.Op) *op.Ca
 	}
 	c.Refused = s.comesFrom(req, o.From)
 	c.Presented = s.presented(req)
+	if o.From == op.OwnForms && c.Refused == nil {
+		c.Presented.SameOrigin = true
+	}
 	c.Sent = op.Sent{
 		Texts: texts{req}, Query: req.URL.RawQuery,
 		Body: req.Body, Length: req.ContentLength, ContentType: req.Header.Get("Content-Type"),
