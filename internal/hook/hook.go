@@ -61,8 +61,8 @@ type Outcome struct {
 	Took    time.Duration
 }
 
-// OK tells whether the event has arrived: the answer is 2xx.
-func (o Outcome) OK() bool { return o.Status >= 200 && o.Status < 300 }
+// OK tells whether the event has arrived: the answer is 2xx, and came within Patience.
+func (o Outcome) OK() bool { return o.Status >= 200 && o.Status < 300 && o.Why == "" }
 
 // Sign is the signature of a body, as the header X-Service-Signature has it: HMAC-SHA256
 // of "<timestamp>.<body>", in hex.
@@ -93,14 +93,15 @@ func (s *Sender) Send(ctx context.Context, to Target, body string) (out Outcome)
 		return Outcome{Why: why(err)}
 	}
 	defer resp.Body.Close()
-	// The status decides. An answer that trickles or never ends is left.
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, Excerpt))
+	text, err := io.ReadAll(io.LimitReader(resp.Body, Excerpt)) // what follows is left
 	out = Outcome{Status: resp.StatusCode, Excerpt: strings.ReplaceAll(strings.ToValidUTF8(string(text), "\uFFFD"), "\x00", "\uFFFD")}
 	switch {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		out.Why = "The answer is a redirect, which is not followed."
 	case !out.OK():
 		out.Why = fmt.Sprintf("The answer has the status %d.", resp.StatusCode)
+	case err != nil && ctx.Err() != nil:
+		out.Why = "The answer did not end within 10 seconds."
 	}
 	return out
 }
