@@ -17,7 +17,7 @@ import (
 
 var (
 	guidPattern = lazy.New(`^[0-9a-zA-Z-]{1,64}$`)
-	kindPattern = lazy.New(`^[a-z_]{1,64}$`)
+	kindPattern = lazy.New(`^[a-z0-9_]{1,64}$`)
 )
 
 // Accept implements codehost.Feed. The signature covers the body alone, not the headers
