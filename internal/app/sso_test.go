@@ -283,6 +283,12 @@ func TestOIDCStaysOutside(t *testing.T) {
 			t.Errorf("%s: %s", issuer, got)
 		}
 	}
+	// What is wrong with the address itself is said, and nobody is asked.
+	a := y.send("PUT", "/v1/org-sso", y.owner,
+		`{"issuer": "http://93.184.215.14", "client_id": "c", "client_secret": "s", "domains": ["acme.example"]}`).problem(400, "invalid")
+	if got := fmt.Sprint(a["errors"]); got != "map[issuer:[must be an https address]]" {
+		t.Errorf("an issuer without TLS: %s", got)
+	}
 	asked := 0
 	if p.Set(func() { asked = p.Asked }); asked > 0 {
 		t.Errorf("the provider inside was asked %d times", asked)

@@ -48,6 +48,9 @@ func (c *Client) Discover(ctx context.Context, issuer string) error {
 	if _, wrong := c.guard.Destination(ctx, issuer); wrong != "" {
 		return fault.Field("issuer", wrong)
 	}
+	if u, err := url.Parse(issuer); err != nil || !c.fit(u.Scheme, u.Hostname()) {
+		return fault.Field("issuer", "must be an https address")
+	}
 	_, err := c.discover(ctx, issuer)
 	return err
 }
