@@ -31,7 +31,7 @@ type Receipt struct {
 	Kind      string   `json:"kind" enum:"filed,noop,dropped,ack" example:"filed" doc:"filed: an ask was filed; noop: the delivery was taken before, or there is an ask for it; dropped: it leads to nothing, and reason says why; ack: it only tries the address"`
 	Reason    string   `json:"reason,omitempty" enum:"no_work_signal,no_repo,repo_disabled,own_echo,event_ignored" doc:"why it was dropped; left out otherwise"`
 	AskID     string   `json:"askId,omitempty" format:"uuid" doc:"the ask that was filed, or that there is; left out without one"`
-	Count     int64    `json:"count,omitempty" example:"1" doc:"how often the ask was asked for by now; left out without one"`
+	Count     int64    `json:"count,omitzero" example:"1" doc:"how often the ask was asked for by now; left out without one"`
 	Challenge string   `json:"challenge,omitempty" example:"3eZbrw1aBm2rZgRNFdxV" doc:"the challenge of a system that tries the address with one; left out otherwise"`
 }
 
