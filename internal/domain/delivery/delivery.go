@@ -36,6 +36,9 @@ const (
 	Failed  = "failed"  // it could not be applied; it can be replayed
 )
 
+// eventIgnored is why a delivery was ignored.
+const eventIgnored = "event_ignored"
+
 // Limits of a delivery. GitHub sends none larger than 25 MB (Webhook events and
 // payloads, payload cap). A server reads largeAtOnce bodies above large at a time, of them
 // largeOfOne of one address: it knows only at their end whether they are signed. How long a

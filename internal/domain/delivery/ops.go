@@ -54,6 +54,7 @@ type Shown struct {
 	Kind       string     `json:"kind" example:"pull_request" doc:"the host's name of the event"`
 	Bytes      int64      `json:"bytes" doc:"length of its body"`
 	State      string     `json:"state" enum:"stored,applied,ignored,failed" doc:"stored: yet to be applied; ignored: it means nothing here; failed: it was given up"`
+	Reason     *string    `json:"reason" db:"-" enum:"event_ignored" example:"null" doc:"why it was ignored: event_ignored, it is of a kind that is not read or tells nothing about a repository here; null unless it was"`
 	Tries      int64      `json:"tries" doc:"how often it was tried"`
 	Error      *string    `json:"error" example:"null" doc:"why the last try failed; null if none did"`
 	ReceivedAt time.Time  `json:"received_at" doc:"when it was received first"`
@@ -70,6 +71,11 @@ func (s *Service) list(ctx context.Context, in listIn) (page op.Page[Shown], err
 	})
 	if err != nil {
 		return page, err
+	}
+	for i := range rows {
+		if rows[i].State == Ignored {
+			rows[i].Reason = new(eventIgnored)
+		}
 	}
 	return op.NewPage(in.PageIn, rows, func(r Shown) []string { return op.TimeKey(r.ReceivedAt, r.GUID) }), nil
 }
