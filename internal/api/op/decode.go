@@ -123,6 +123,9 @@ func (o *Op) assign(keys map[string]jsontext.Value, in any, e *errs) map[string]
 	v := reflect.ValueOf(in).Elem()
 	for k := range present {
 		f, raw := o.in.byName[k], keys[k]
+		if raw.Kind() == 'n' && f.Tag.Get("null") == "empty" {
+			raw = jsontext.Value(`""`)
+		}
 		if hasNUL(raw) {
 			e.add(k, notText)
 			continue

@@ -83,7 +83,7 @@ func (s *Service) prefs(ctx context.Context, _ op.None) (out Preferences, err er
 
 type setIn struct {
 	Matrix map[string]map[string]bool `json:"matrix,omitempty" example:"{\"task_done\": {\"email\": true}}" doc:"kinds, and in each whether a channel is on"`
-	Quiet  *string                    `json:"quiet,omitempty" maxLength:"100" example:"22:00-07:00 Europe/Berlin" doc:"quiet hours: from, to and a zone of the IANA database; empty: none; left out: as they are"`
+	Quiet  *string                    `json:"quiet,omitempty" null:"empty" maxLength:"100" example:"22:00-07:00 Europe/Berlin" doc:"quiet hours: from, to and a zone of the IANA database; null or empty: none; left out: as they are"`
 }
 
 func (s *Service) setPrefs(ctx context.Context, in setIn) (out Preferences, err error) {
