@@ -381,11 +381,19 @@ func (n Notify) ownerAsked(tx *db.Tx, e event.Recorded) (out notification.Notice
 	}, ok, err
 }
 
-// unhealthy, gone, notCreated: owners and admins hear what has stopped working.
+// unhealthy, gone, notCreated: owners and admins hear what has stopped working. Of the own
+// webhook of a person, that person hears it.
 func (n Notify) unhealthy(tx *db.Tx, e event.Recorded) (out notification.Notice, ok bool, err error) {
 	data, err := webhook.UnhealthyEvent.Decode(e)
 	if err != nil {
 		return out, false, err
+	}
+	if data.UserID != nil {
+		return notification.Notice{
+			Kind: notification.Connection, Noun: nounWebhook, Subject: e.Object, Personal: true, To: []string{*data.UserID},
+			Path: "/ui/settings/notifications", Title: "Your own webhook has stopped",
+			Text: "A message was tried nine times. Nothing more is sent there until you set its address again.",
+		}, true, nil
 	}
 	return stopped(tx, e, nounWebhook, "/ui/webhooks/"+e.Object, "The webhook "+data.Name+" has stopped",
 		"An event was tried nine times. Nothing more is sent there until somebody revives it.")

@@ -13,8 +13,19 @@ import (
 // IssueWebhooks implements issue.Webhooks.
 type IssueWebhooks struct{}
 
-// Has tells whether tx.Account has a webhook of a name.
-func (IssueWebhooks) Has(tx *db.Tx, name string) (bool, error) { return webhook.Has(tx, name) }
+// TakesHandoff looks for a webhook of tx.Account.
+func (IssueWebhooks) TakesHandoff(tx *db.Tx, name string) (bool, issue.Obstacle, error) {
+	there, asks, healthy, err := webhook.Takes(tx, name, webhook.IssueHandoff)
+	switch {
+	case !there || err != nil:
+		return false, issue.NoObstacle, err
+	case !asks:
+		return true, issue.OtherEvents, nil
+	case !healthy:
+		return true, issue.NotHealthy, nil
+	}
+	return true, issue.NoObstacle, nil
+}
 
 // TellWebhooks has webhooks told of what they are for. The data of each event is that of
 // the audited one.

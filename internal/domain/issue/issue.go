@@ -61,9 +61,20 @@ type Filing struct {
 
 // Webhooks are the webhooks of tx.Account.
 type Webhooks interface {
-	// Has tells whether there is a webhook of the name.
-	Has(tx *db.Tx, name string) (bool, error)
+	// TakesHandoff tells whether there is a webhook of the name, and what keeps it from
+	// taking a hand-off.
+	TakesHandoff(tx *db.Tx, name string) (there bool, obstacle Obstacle, err error)
 }
+
+// Obstacle is what keeps a webhook from taking a hand-off.
+type Obstacle uint8
+
+// The obstacles. A chosen list of events may leave hand-offs out.
+const (
+	NoObstacle Obstacle = iota
+	OtherEvents
+	NotHealthy
+)
 
 // Escalations puts questions to people.
 type Escalations interface {

@@ -422,6 +422,17 @@ func TestHandoff(t *testing.T) {
 			y.t.Errorf("to no webhook: %v", err)
 		}
 		y.webhooks = []string{"coder"}
+		for obstacle, slug := range map[Obstacle]string{OtherEvents: "handoff-not-taken", NotHealthy: "webhook-unhealthy"} {
+			y.obstacle = obstacle
+			_, err := y.handoff(y.ctx(), handoffIn{ID: r.ID, Reason: "x"})
+			if f := fault.From(err); f.Kind != fault.Conflict || f.Slug != slug || !strings.Contains(f.Detail, "coder") {
+				y.t.Errorf("a webhook with the obstacle %d: %v", obstacle, err)
+			}
+			if r, _ := y.at(1); r.Triage == HandedOff {
+				y.t.Errorf("with the obstacle %d the issue is handed to nobody", obstacle)
+			}
+		}
+		y.obstacle = NoObstacle
 		out, err := y.handoff(y.ctx(), handoffIn{ID: r.ID, Reason: "Ours knows it."})
 		if err != nil || out.State != "queued" || out.WebhookRef != "coder" || out.Issue.Triage != HandedOff {
 			y.t.Errorf("%+v, %v", out, err)

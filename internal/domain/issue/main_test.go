@@ -37,6 +37,7 @@ type yard struct {
 	asks     map[string]Filing // by id
 	keys     map[string]string // ids by key
 	webhooks []string
+	obstacle Obstacle
 	raised   []Question
 }
 
@@ -106,9 +107,9 @@ func (y *yard) File(_ *db.Tx, f Filing) (string, bool, error) {
 	return askID, false, nil
 }
 
-// Has implements Webhooks.
-func (y *yard) Has(tx *db.Tx, name string) (bool, error) {
-	return tx.Account == "acme" && len(y.webhooks) > 0 && y.webhooks[0] == name, nil
+// TakesHandoff implements Webhooks.
+func (y *yard) TakesHandoff(tx *db.Tx, name string) (bool, Obstacle, error) {
+	return tx.Account == "acme" && len(y.webhooks) > 0 && y.webhooks[0] == name, y.obstacle, nil
 }
 
 // Raise implements Escalations.

@@ -31,7 +31,7 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "issue.handoff", Method: "POST", Path: "/v1/issues/{id}/handoff", Group: group, Rule: write, Status: 202,
 			Refuses: []op.Refusal{{Status: 422, Slug: "unprocessable"}},
 			Summary: "Hand an issue to a webhook of the account",
-			Doc:     "Queues a delivery of the event issue.handoff. Without webhook_ref it goes to the webhook that the policy file names; 422 if there is no such webhook."}, s.handoff),
+			Doc:     "Queues a delivery of the event issue.handoff. Without webhook_ref it goes to the webhook that the policy file names; 422 if there is no such webhook, 409 if it is not sent hand-offs or is unhealthy."}, s.handoff),
 		op.New(op.Row{ID: "issue.escalate", Method: "POST", Path: "/v1/issues/{id}/escalate", Group: group, Rule: write, Status: 201,
 			Summary: "Ask a person to decide about an issue",
 			Doc:     "Raises an escalation, which escalation.list shows. Each call raises one."}, s.escalate),
@@ -135,6 +135,12 @@ type Handoff struct {
 	Issue      Issue    `json:"issue" doc:"the issue, as it stands now"`
 }
 
+// The slugs of a webhook that takes no hand-off.
+const (
+	slugNotTaken  = "handoff-not-taken"
+	slugUnhealthy = "webhook-unhealthy"
+)
+
 // noWebhook says that the name of a webhook is missing, or is nobody's.
 func noWebhook(says string) error {
 	f := fault.New(fault.Unprocessable, "", "The issue cannot be handed off: "+says+".")
@@ -158,10 +164,18 @@ func (s *Service) handoff(ctx context.Context, in handoffIn) (out Handoff, err e
 		if ref == "" {
 			return noWebhook("is needed, because the policy file names no webhook")
 		}
-		if has, err := s.Webhooks.Has(tx, ref); err != nil {
+		there, obstacle, err := s.Webhooks.TakesHandoff(tx, ref)
+		switch {
+		case err != nil:
 			return err
-		} else if !has {
+		case !there:
 			return noWebhook("is the name of no webhook of the account")
+		case obstacle == OtherEvents:
+			return fault.Reason(slugNotTaken, "The webhook "+ref+" is not sent issue.handoff. Name another one, or make one "+
+				"(webhook.create) with issue.handoff among its events.").With("webhook_ref", ref)
+		case obstacle == NotHealthy:
+			return fault.Reason(slugUnhealthy, "The webhook "+ref+" is unhealthy: nothing is sent there. Name another one, or "+
+				"revive it (webhook.revive) once its address answers.").With("webhook_ref", ref)
 		}
 		a := handoffArgs{
 			ID: id.New(), AccountID: tx.Account, RepoID: r.ID, IssueID: i.ID, WebhookRef: ref, Reason: in.Reason,

@@ -110,7 +110,7 @@ func TestOwn(t *testing.T) {
 			if ok {
 				ids = append(ids, h.ID)
 			}
-			if has, err := Has(tx, ownName("ada")); err != nil || has {
+			if there, _, _, err := Takes(tx, ownName("ada"), PullMerged); err != nil || there {
 				y.t.Errorf("an issue can be handed to the webhook of a person: %v", err)
 			}
 			return err

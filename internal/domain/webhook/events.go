@@ -19,8 +19,9 @@ type (
 		Name string `json:"name" doc:"of the webhook"`
 	}
 	unhealthyData struct {
-		EventID string `json:"event_id" doc:"the event that used up its attempts"`
-		Name    string `json:"name" doc:"of the webhook"`
+		EventID string  `json:"event_id" doc:"the event that used up its attempts"`
+		Name    string  `json:"name" doc:"of the webhook; that of a person is called after them"`
+		UserID  *string `json:"user_id" doc:"the person whose own webhook it is; null: it is the account's"`
 	}
 	ownData struct {
 		Format string `json:"format" enum:"json,slack,teams,discord" doc:"what it understands"`

@@ -271,7 +271,7 @@ func (s *Service) record(ctx context.Context, hookID string, all []done) error {
 		if err != nil || !ok || h.DeletedAt != nil {
 			return err
 		}
-		exhausted := ""
+		exhausted, attempted, succeeded := "", false, false
 		var noted []attemptRow
 		for _, d := range all {
 			a := attemptRow{
@@ -302,8 +302,14 @@ func (s *Service) record(ctx context.Context, hookID string, all []done) error {
 			if h.UserID == nil { // the ledger is the account's
 				noted = append(noted, a)
 			}
+			attempted, succeeded = true, succeeded || a.State == OK
 			if a.State == Exhausted {
 				exhausted = d.EventID
+			}
+		}
+		if attempted {
+			if err := turned(tx, h, succeeded); err != nil {
+				return err
 			}
 		}
 		// Of a large group the ledger keeps the last: what would be dropped again is not written.
@@ -312,6 +318,18 @@ func (s *Service) record(ctx context.Context, hookID string, all []done) error {
 		}
 		return s.unhealthy(tx, h, exhausted)
 	})
+}
+
+// turned records whether attempts at a webhook succeed, where that has changed.
+func turned(tx *db.Tx, h row, succeeded bool) error {
+	var err error
+	switch {
+	case succeeded && h.FailingAt != nil:
+		_, err = succeeding.Exec(tx, h.ID)
+	case !succeeded && h.FailingAt == nil:
+		_, err = failing.Exec(tx, h.ID, tx.Micros())
+	}
+	return err
 }
 
 // next is the state of a delivery after a failed attempt, and when it is tried again. A
@@ -334,5 +352,15 @@ func (s *Service) unhealthy(tx *db.Tx, h row, eventID string) error {
 	if _, err := dropAll.Exec(tx, h.ID); err != nil {
 		return err
 	}
-	return UnhealthyEvent.Record(tx, event.Subject{ID: h.ID}, unhealthyData{EventID: eventID, Name: h.Name})
+	name := h.Name
+	if h.UserID != nil {
+		login, _, ok, err := people.Names(tx, *h.UserID, tx.Account)
+		if err != nil {
+			return err
+		}
+		if name = "of a person"; ok {
+			name = "of " + login
+		}
+	}
+	return UnhealthyEvent.Record(tx, event.Subject{ID: h.ID}, unhealthyData{EventID: eventID, Name: name, UserID: h.UserID})
 }

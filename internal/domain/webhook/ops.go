@@ -62,10 +62,29 @@ type Webhook struct {
 	URL         string     `json:"url" example:"https://hooks.example.com/…" doc:"its address without path and query"`
 	Events      []string   `json:"events" example:"[\"pr.merged\",\"issue.handoff\"]" doc:"types of events that are sent there"`
 	Format      string     `json:"format" enum:"json,slack,teams,discord" doc:"what the address understands"`
-	Healthy     bool       `json:"healthy" doc:"false: an event used up its attempts, and nothing more is sent"`
+	State       string     `json:"state" enum:"healthy,failing,unhealthy" example:"healthy" doc:"failing: no attempt since failing_since has succeeded, and more are made; unhealthy: an event used up its attempts, and nothing more is sent"`
+	FailingAt   *time.Time `json:"failing_since" example:"null" doc:"when the first of the attempts was made that failed one after another up to now; null: the last one succeeded, or none was made"`
+	Healthy     bool       `json:"healthy" doc:"false: it is unhealthy"`
 	UnhealthyAt *time.Time `json:"unhealthy_at" example:"null" doc:"when that was; null while it is healthy"`
 	CreatedBy   string     `json:"created_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who made it"`
 	CreatedAt   time.Time  `json:"created_at" doc:"when it was made"`
+}
+
+// The states of a webhook.
+const (
+	Healthy   = "healthy"
+	Failing   = "failing"
+	Unhealthy = "unhealthy"
+)
+
+func (r row) state() string {
+	switch {
+	case r.UnhealthyAt != nil:
+		return Unhealthy
+	case r.FailingAt != nil:
+		return Failing
+	}
+	return Healthy
 }
 
 func (r row) wire() Webhook {
@@ -75,6 +94,8 @@ func (r row) wire() Webhook {
 		URL:         r.Masked,
 		Events:      r.Types.V,
 		Format:      r.Format,
+		State:       r.state(),
+		FailingAt:   r.FailingAt,
 		Healthy:     r.UnhealthyAt == nil,
 		UnhealthyAt: r.UnhealthyAt,
 		CreatedBy:   r.CreatedBy,
@@ -256,7 +277,9 @@ func (s *Service) revive(ctx context.Context, in idIn) (out Webhook, err error) 
 			return err
 		}
 		n, err := revive.Exec(tx, tx.Account, h.ID)
-		h.UnhealthyAt = nil
+		if n > 0 {
+			h.UnhealthyAt, h.FailingAt = nil, nil
+		}
 		if out = h.wire(); err != nil || n == 0 {
 			return err
 		}

@@ -44,6 +44,7 @@ type OwnWebhook struct {
 	_           struct{}   `doc:"The webhook of a person." schema:"OwnWebhook"`
 	URL         string     `json:"url" example:"https://hooks.example.com/…" doc:"its address without path and query"`
 	Format      string     `json:"format" enum:"json,slack,teams,discord" doc:"what it understands"`
+	State       string     `json:"state" enum:"healthy,failing,unhealthy" example:"healthy" doc:"failing: the last attempts have all failed, and more are made; unhealthy: a message used up its attempts"`
 	Healthy     bool       `json:"healthy" doc:"false: a message used up its attempts, and nothing more is sent until the address is set again"`
 	UnhealthyAt *time.Time `json:"unhealthy_at" example:"null" doc:"when that was; null while it is healthy"`
 	CreatedAt   time.Time  `json:"created_at" doc:"when it was set"`
@@ -56,7 +57,10 @@ type Own struct {
 }
 
 func (r row) own() *OwnWebhook {
-	return &OwnWebhook{URL: r.Masked, Format: r.Format, Healthy: r.UnhealthyAt == nil, UnhealthyAt: r.UnhealthyAt, CreatedAt: r.CreatedAt}
+	return &OwnWebhook{
+		URL: r.Masked, Format: r.Format, State: r.state(), Healthy: r.UnhealthyAt == nil, UnhealthyAt: r.UnhealthyAt,
+		CreatedAt: r.CreatedAt,
+	}
 }
 
 func (s *Service) own(ctx context.Context, _ op.None) (out Own, err error) {

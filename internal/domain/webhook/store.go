@@ -20,7 +20,8 @@ type row struct {
 	UnhealthyAt *time.Time
 	DeletedAt   *time.Time
 	Format      string
-	UserID      *string // whose own it is; nil: the account's
+	UserID      *string    // whose own it is; nil: the account's
+	FailingAt   *time.Time `db:"failing_since"` // since when no attempt has succeeded
 }
 
 // attemptRow is a row of the ledger.
@@ -48,7 +49,7 @@ type shownAttempt struct {
 }
 
 const (
-	columns        = `id, account_id, name, masked, sealed, types, created_by, created_at, unhealthy_at, deleted_at, format, user_id`
+	columns        = `id, account_id, name, masked, sealed, types, created_by, created_at, unhealthy_at, deleted_at, format, user_id, failing_since`
 	attemptColumns = `id, account_id, hook_id, event_id, delivery_id, type, attempt, state, response_status, excerpt, error, took, next_at, at`
 )
 
@@ -65,8 +66,11 @@ var (
 	// deletion can be repeated and the ledger explained.
 	erase = db.S(`UPDATE webhooks SET deleted_at = $3, sealed = '' WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`)
 	// mark sets since when a webhook is unhealthy, unless it is already.
-	mark   = db.S(`UPDATE webhooks SET unhealthy_at = $2 WHERE id = $1 AND unhealthy_at IS NULL AND deleted_at IS NULL`)
-	revive = db.S(`UPDATE webhooks SET unhealthy_at = NULL WHERE account_id = $1 AND id = $2 AND unhealthy_at IS NOT NULL`)
+	mark = db.S(`UPDATE webhooks SET unhealthy_at = $2 WHERE id = $1 AND unhealthy_at IS NULL AND deleted_at IS NULL`)
+	// failing sets since when no attempt at a webhook has succeeded, unless it is set.
+	failing    = db.S(`UPDATE webhooks SET failing_since = $2 WHERE id = $1 AND failing_since IS NULL AND deleted_at IS NULL`)
+	succeeding = db.S(`UPDATE webhooks SET failing_since = NULL WHERE id = $1 AND failing_since IS NOT NULL`)
+	revive     = db.S(`UPDATE webhooks SET unhealthy_at = NULL, failing_since = NULL WHERE account_id = $1 AND id = $2 AND unhealthy_at IS NOT NULL`)
 
 	insertEvent = db.SWith[insertEventArgs](`INSERT INTO webhook_events (id, account_id, type, body, source, created_at)
 		VALUES (:id, :account_id, :type, :body, :source, :created_at) ON CONFLICT (account_id, source) DO NOTHING`)

@@ -207,9 +207,12 @@ func (s *Service) note(tx *db.Tx, all ...attemptRow) error {
 // Events are kept for Needs.Keep.
 func Sent(tx *db.Tx, eventID string) (bool, error) { return eventKept.One(tx, tx.Account, eventID) }
 
-// Has tells whether tx.Account has a webhook of a name. The own webhook of a person is none
-// of the account.
-func Has(tx *db.Tx, name string) (bool, error) {
+// Takes tells whether tx.Account has a webhook of a name, whether that asks for a type of
+// events, and whether it is healthy. The own webhook of a person is none of the account.
+func Takes(tx *db.Tx, name, kind string) (there, asks, healthy bool, err error) {
 	h, ok, err := byName.Maybe(tx, tx.Account, name)
-	return ok && h.UserID == nil, err
+	if err != nil || !ok || h.UserID != nil {
+		return false, false, false, err
+	}
+	return true, slices.Contains(h.Types.V, kind), h.UnhealthyAt == nil, nil
 }

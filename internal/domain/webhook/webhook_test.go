@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/dial"
@@ -136,7 +137,7 @@ func (y *yard) pass() {
 
 func (y *yard) ledger() []Attempt {
 	y.t.Helper()
-	out, err := y.nodes[1].deliveries(y.as("acme"), ledgerIn{})
+	out, err := y.nodes[1].deliveries(y.as("acme"), ledgerIn{op.PageIn{PerPage: maxLedger}})
 	if err != nil {
 		y.t.Fatal(err)
 	}
@@ -336,7 +337,7 @@ func TestForeign(t *testing.T) {
 		y.send(merged("one"))
 		y.pass()
 		s, rival := y.nodes[0], y.as("rival")
-		if out, err := s.deliveries(rival, ledgerIn{}); err != nil || len(out.Data) > 0 {
+		if out, err := s.deliveries(rival, ledgerIn{op.PageIn{PerPage: maxLedger}}); err != nil || len(out.Data) > 0 {
 			y.t.Errorf("%+v, %v", out, err)
 		}
 		for what, err := range map[string]error{
@@ -358,3 +359,36 @@ func TestForeign(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// A webhook whose attempts fail says so before it is unhealthy, and until one succeeds.
+func TestFailing(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		made := y.hook("a", PullMerged)
+		state := func() (string, *time.Time) {
+			page, err := y.nodes[1].list(y.as("acme"), listIn{op.PageIn{PerPage: 25}})
+			if err != nil || len(page.Data) != 1 {
+				y.t.Fatal(page, err)
+			}
+			return page.Data[0].State, page.Data[0].FailingAt
+		}
+		if now, since := state(); now != Healthy || since != nil || made.State != Healthy {
+			y.t.Errorf("a new webhook is %s since %v", now, since)
+		}
+		y.answer = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }
+		began := y.now()
+		y.send(merged("one"))
+		y.pass()
+		y.wait(time.Second)
+		y.pass()
+		if now, since := state(); now != Failing || since == nil || !since.Equal(began) {
+			y.t.Errorf("after two failures it is %s since %v", now, since)
+		}
+		y.answer = nil
+		y.wait(5 * time.Second)
+		y.pass()
+		if now, since := state(); now != Healthy || since != nil {
+			y.t.Errorf("after a success it is %s since %v", now, since)
+		}
+	})
+}
