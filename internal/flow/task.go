@@ -22,8 +22,8 @@ type TaskRepos struct{ Hosts *codehost.Hosts }
 // Of is a repository as tasks and runs see it.
 func (t TaskRepos) Of(r repo.Ref) task.Repo {
 	return task.Repo{
-		ID: r.ID, Owner: r.Owner, Name: r.Name, HostRepo: r.HostRepo(), Enabled: r.Enabled, Gone: r.Gone, Lacks: r.Lacks,
-		DefaultBranch: r.DefaultBranch, CloneURL: t.Hosts.CloneURL(r.HostRepo()),
+		ID: r.ID, Owner: r.Owner, Name: r.Name, HostRepo: r.HostRepo(), Enabled: r.Enabled, Gone: r.Gone, Uncovered: r.Uncovered,
+		Lacks: r.Lacks, DefaultBranch: r.DefaultBranch, CloneURL: t.Hosts.CloneURL(r.HostRepo()),
 		Template: r.Policy.Agent.Template, Isolation: r.Policy.Agent.Isolation,
 		Conflicts: r.Policy.Conflicts, CheckTimeout: r.Policy.CheckTimeout(),
 	}

@@ -101,6 +101,11 @@ func (f *facts) own(t *task.Row) []task.Hold {
 		add(task.HoldRepo, t.QueuedAt, "the repository is enabled",
 			&task.Clear{Capability: "project.update", Args: map[string]string{"owner": r.Owner, "repo": r.Name, "enabled": "true"}})
 	}
+	if r := f.repos[t.RepoID]; r.Enabled && r.Uncovered {
+		add(task.HoldPlan, t.QueuedAt, "the account is verified as an open-source project, or an operator of the server gives it a tier "+
+			"that covers private repositories (account.set_tier)",
+			&task.Clear{Capability: "account.oss_verification_apply", Args: map[string]string{}})
+	}
 	switch n, ok := f.need(t); {
 	case !ok:
 		add(task.HoldTemplate, t.QueuedAt, "its agent template exists again", setTemplate(t))

@@ -90,11 +90,6 @@ func Take(tx *db.Tx, i codehost.RepoInfo, installation string) error {
 	if err != nil {
 		return err
 	}
-	if i.Private && Covered(tx) != nil {
-		if _, err := disable.Exec(tx, newID); err != nil {
-			return err
-		}
-	}
 	if _, err := setInstallation.Exec(tx, newID, installation); err != nil {
 		return err
 	}

@@ -128,6 +128,7 @@ type Ref struct {
 	DefaultBranch string
 	Enabled       bool
 	Gone          string // why the server lost its access, one of Lost…; empty: it has access
+	Uncovered     bool   // it is private, and the tier of its account is without private repositories
 	Lacks         string // the permission that its owner has yet to grant, without which its host takes no push; empty: none is known
 	Policy        Policy // in force: as far as Floors allow
 	Defaults      Policy // where the policy file does not say otherwise
@@ -145,18 +146,27 @@ func (r Ref) HostRepo() codehost.Repo {
 }
 
 // Install adds a repository to tx.Account and answers its id. Every repository comes
-// to be known through Install. The repository is enabled, unless the account has
-// enabled one of the same name at another host: a name addresses one repository. A
-// repository that is known already is an error of which db.IsUnique tells.
+// to be known through Install. The repository is enabled, unless it is private and the
+// tier of the account is without private ones, or the account has enabled one of the same
+// name at another host: a name addresses one repository. A repository that is known already
+// is an error of which db.IsUnique tells.
 func Install(tx *db.Tx, r codehost.Repo, defaultBranch string, private bool) (string, error) {
 	_, taken, err := enabledByName.Maybe(tx, tx.Account, r.Owner, r.Name)
 	if err != nil {
 		return "", err
 	}
+	enabled := !taken
+	if private && enabled {
+		err := Covered(tx)
+		if err != nil && !fault.IsKind(err, fault.PaymentRequired) {
+			return "", err
+		}
+		enabled = err == nil
+	}
 	newID := id.New()
 	if _, err := insert.Exec(tx, insertArgs{
 		ID: newID, AccountID: tx.Account, Owner: r.Owner, Name: r.Name, Host: r.Host, HostRepoID: r.ID, DefaultBranch: defaultBranch,
-		Private: private, Enabled: !taken, CreatedAt: tx.Micros(),
+		Private: private, Enabled: enabled, CreatedAt: tx.Micros(),
 	}); err != nil {
 		return "", err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 )
 
 type row struct {
@@ -34,6 +35,7 @@ type row struct {
 	LastActivityAt     *time.Time
 	CreatedAt          time.Time
 	Floors             *db.JSON[Floors]
+	Uncovered          bool
 }
 
 type floorsRow struct {
@@ -69,7 +71,7 @@ func (r row) ref() Ref {
 	}
 	return Ref{
 		ID: r.ID, AccountID: r.AccountID, Owner: r.Owner, Name: r.Name, DefaultBranch: r.DefaultBranch, Enabled: r.Enabled, Gone: gone,
-		Lacks: r.Lacks, Policy: inForce, Defaults: defaultsFor(r.AIFirst), Floors: floors, host: r.Host, hostID: r.HostRepoID,
+		Uncovered: r.Uncovered, Lacks: r.Lacks, Policy: inForce, Defaults: defaultsFor(r.AIFirst), Floors: floors, host: r.Host, hostID: r.HostRepoID,
 	}
 }
 
@@ -82,7 +84,8 @@ func (r row) floors() Floors {
 
 const columns = `id, account_id, owner, name, host, host_repo_id, default_branch, private, enabled, donations_enabled, ai_first,
 	canary_enabled, public_stats_enabled, installation_id, archived, gone_at, gone_why, enabled_before, lacks, policy_sha, policy_yml, policy_error, last_activity_at, created_at,
-	(SELECT f.floors FROM account_floors f WHERE f.account_id = repos.account_id) AS floors`
+	(SELECT f.floors FROM account_floors f WHERE f.account_id = repos.account_id) AS floors,
+	private AND EXISTS (SELECT 1 FROM accounts a WHERE a.id = repos.account_id AND a.tier = '` + people.TierFree + `') AS uncovered`
 
 var (
 	insert = db.SWith[insertArgs](`INSERT INTO repos (id, account_id, owner, name, host, host_repo_id, default_branch, private, enabled,
@@ -286,7 +289,6 @@ var (
 	setGone    = db.S(`UPDATE repos SET gone_at = $2, gone_why = $3, enabled_before = enabled, enabled = FALSE WHERE id = $1 AND gone_at IS NULL`)
 	setGoneWhy = db.S(`UPDATE repos SET gone_why = $2 WHERE id = $1 AND gone_at IS NOT NULL`)
 	setBack    = db.S(`UPDATE repos SET gone_at = NULL, gone_why = '', enabled = $2 WHERE id = $1 AND gone_at IS NOT NULL`)
-	disable    = db.S(`UPDATE repos SET enabled = FALSE WHERE id = $1`)
 	part       = db.S(`UPDATE repos SET host_repo_id = '', installation_id = '' WHERE id = $1`)
 )
 

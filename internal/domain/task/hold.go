@@ -30,6 +30,7 @@ const (
 	HoldDependencies = "waiting_dependencies"
 	HoldBackoff      = "retry_backoff"
 	HoldRepo         = "repo_disabled"
+	HoldPlan         = "plan_does_not_cover" // its repository is private, and the account's tier is without those
 	HoldTemplate     = "template_missing"
 	HoldKey          = "no_credential"
 	HoldModel        = "model_unavailable"
@@ -63,7 +64,7 @@ func HoldReasons() []string {
 
 // personReasons are the reasons that no passing of time ends.
 var personReasons = []string{
-	HoldRepo, HoldTemplate, HoldKey, HoldModel, HoldNoBox, HoldDraining, HoldUnfit, HoldAgent, HoldIsolation, HoldPerson, HoldNeeds,
+	HoldRepo, HoldPlan, HoldTemplate, HoldKey, HoldModel, HoldNoBox, HoldDraining, HoldUnfit, HoldAgent, HoldIsolation, HoldPerson, HoldNeeds,
 }
 
 // PersonReasons lists the reasons that no passing of time ends, in the order in which

@@ -178,6 +178,7 @@ type Repo struct {
 	HostRepo      codehost.Repo `db:"-"` // the repository as its code host names it
 	Enabled       bool
 	Gone          string `db:"-"` // why its code host does not let the server in, see repo.Ref; empty: it does
+	Uncovered     bool   `db:"-"` // it is private, and the tier of its account is without private repositories
 	Lacks         string `db:"-"` // the permission that its code host demands for git and does not grant, see repo.Ref
 	DefaultBranch string
 	CloneURL      string

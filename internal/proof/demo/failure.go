@@ -17,7 +17,7 @@ var passing = []string{"box_lost", "box_drained", "lease_expired", "provider_rat
 // hopeless are the reasons of a wait that nothing in the demo will end.
 var hopeless = []string{
 	"box_unfit", "isolation_unavailable", "agent_not_installed", "template_missing",
-	"no_credential", "model_unavailable", "repo_disabled",
+	"no_credential", "model_unavailable", "repo_disabled", "plan_does_not_cover",
 }
 
 // failure tells whether the task has failed for good.
