@@ -32,11 +32,11 @@ func (s *Service) Ops() []op.Op {
 				"through."}, s.list),
 		op.New(op.Row{ID: "plan.start", Method: "POST", Path: "/v1/plans", Group: group, Rule: write, Status: 202,
 			Summary: "Have a scout plan what is asked for",
-			Doc: "For one repository a scout surveys it and drafts a plan; for several, a scout surveys each, and triage makes one plan of " +
-				"what they bring back. With return_context nothing is planned: read the findings with plan.context. Refused when no online box can " +
-				"hold a live session, which a scout needs, or when triage has no model.",
+			Doc: "For one repository a scout surveys it and drafts a plan. For several an ask is filed (raw_task_id), of which triage makes one " +
+				"plan with a slice for each. With return_context a scout surveys each and nothing is planned: read the findings with plan.context. " +
+				"Refused when no online box can hold a live session, which a scout needs.",
 			Refuses: []op.Refusal{{Status: 403, Slug: "no-capacity"}, missing, {Status: 409, Slug: "no-live-box"},
-				{Status: 429, Slug: "queue-full"}, {Status: 503, Slug: "no-triage"}}}, s.start),
+				{Status: 429, Slug: "queue-full"}}}, s.start),
 		op.New(op.Row{ID: "plan.file_switch_get", Method: "GET", Path: "/v1/plans/file-switch",
 			Group: group, Rule: policy.Require(policy.ReadAccount),
 			Summary: "Whether scouts may file plan documents into the account's repositories",

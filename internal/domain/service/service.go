@@ -196,7 +196,6 @@ var meanings = map[string]string{
 	"not_approvable":        "Only an ask of a run that waits for a person is approved; state and escalation_reason of the ask say what it is.",
 	"not-your-box":          "The box takes somebody else's work, or its account's, and nobody asks the caller to own it.",
 	"no-live-box":           "A scout's session needs an online box with an agent that takes messages; needed_mode and template say which.",
-	"no-triage":             "This server triages no asks, which a plan over several repositories needs.",
 	"plan-path":             "The path is not that of a plain directory inside the repository.",
 	"plan-invalid":          "The directory is no plan; problems lists all that is wrong with it.",
 	"plan-file-off":         "The account does not let plan documents be written into its repositories.",
