@@ -106,6 +106,13 @@ func TestExecutedOnce(t *testing.T) {
 			p.Groups[1].Repo != "acme/web" {
 			f.t.Errorf("%d made: %+v", made, p)
 		}
+		// The list knows each repository that a plan works in.
+		for _, name := range []string{"acme/web", "acme/api"} {
+			listed := f.call("GET", "/v1/plans?repo="+name, nil, 200)
+			if rows, _ := listed["data"].([]any); len(rows) != 1 || !slices.Equal(texts(listed["repos"]), []string{"acme/api", "acme/web"}) {
+				f.t.Errorf("of %s are listed %v, of the repositories %v", name, listed["data"], listed["repos"])
+			}
+		}
 		second := f.call("POST", "/v1/plans/execute", object{"repo": "acme/web", "dir": "p", "revision": 2}, 202)
 		if second["kind"] != "created" || second["plan_id"] == p.ID {
 			f.t.Errorf("a revision is a plan of its own: %v", second)

@@ -144,8 +144,9 @@ var (
 		total = :total, held_count = :held_count, last_activity_at = :last_activity_at
 		WHERE account_id = :account_id AND plan_id = :plan_id`)
 
-	selectRepos = db.Q[string](`SELECT DISTINCT r.owner || '/' || r.name AS repo FROM plan_progress p JOIN repos r ON r.id = p.repo_id
-		WHERE p.account_id = $1 ORDER BY repo`)
+	selectRepos = db.Q[string](`SELECT r.owner || '/' || r.name AS repo FROM repos r WHERE r.id IN (
+		SELECT p.repo_id FROM plan_progress p WHERE p.account_id = $1
+		UNION SELECT g.repo_id FROM plan_groups g WHERE g.account_id = $1) ORDER BY repo`)
 
 	insertFanout = db.SWith[insertFanoutArgs](`INSERT INTO plan_fanouts (id, account_id, ask, created_by, created_at)
 		VALUES (:id, :account_id, :ask, :created_by, :created_at)`)
@@ -240,7 +241,7 @@ func named(tx *db.Tx, part string) ([]string, error) {
 // narrow adds the filters of a list, except the bucket.
 func (in *listIn) narrow(b *db.Builder, repoID string) {
 	if repoID != "" {
-		b.And("g.repo_id = ", repoID)
+		b.And("(g.repo_id = ", repoID).SQL(" OR EXISTS (SELECT 1 FROM plan_groups x WHERE x.plan_id = g.plan_id AND x.repo_id = ", repoID).SQL("))")
 	}
 	if in.ID != "" {
 		b.In("g.plan_id", in.named).Few()
