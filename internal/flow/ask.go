@@ -38,7 +38,7 @@ func (q AskQueue) Mint(tx *db.Tx, n ask.NewTask) (string, error) {
 	}
 	t, err := q.Tasks.Create(tx, r, task.Spec{
 		Kind: n.Kind, Sink: task.SinkQueued, Title: n.Title, Problem: n.Problem, Template: agent.Name, Priority: n.Priority,
-		Confidence: 1, DependsOn: n.DependsOn, Files: n.Files, AskID: &n.AskID, RequestedBy: &n.RequestedBy,
+		Confidence: 1, DependsOn: n.DependsOn, Files: n.Files, Labels: n.Labels, AskID: &n.AskID, RequestedBy: &n.RequestedBy,
 		Unbound: n.Unbound, BudgetMicros: n.BudgetMicros,
 	})
 	return t.ID, err
@@ -175,6 +175,12 @@ func (a PlanAsks) File(tx *db.Tx, f plan.Filing) (string, error) {
 		RepoIDs: f.RepoIDs, Title: f.Title, Body: f.Body, Source: ask.FromPlan, Scopes: policy.From(tx.Context()).Scopes,
 	})
 	return filed.ID, err
+}
+
+// LabelsOf lists the labels of an ask of tx.Account.
+func (PlanAsks) LabelsOf(tx *db.Tx, askID string) (map[string]string, error) {
+	a, _, err := ask.Get(tx, askID)
+	return a.Labels, err
 }
 
 // TasksOf lists the tasks that an ask was scheduled as; false if there is no

@@ -215,6 +215,7 @@ type NewTask struct {
 	Priority    int64
 	DependsOn   []string // ids of tasks minted before it
 	Files       []string
+	Labels      map[string]string // those of the ask
 	// Unbound says that an agent asks, and no person has approved that: git goes without
 	// the token that the requester has bound.
 	Unbound      bool

@@ -200,7 +200,7 @@ func (s *Service) mint(tx *db.Tx, r *row, all []piece, f facts, each *int64) ([]
 	for _, i := range sorted {
 		p := &all[i]
 		t := NewTask{AskID: r.ID, RequestedBy: deref(r.RequestedBy), RepoID: f.repos[p.Repo].ID, Kind: p.kind(),
-			Title: strings.TrimSpace(p.Title), Problem: p.Problem, Priority: p.priority(), Files: p.Files,
+			Title: strings.TrimSpace(p.Title), Problem: p.Problem, Priority: p.priority(), Files: p.Files, Labels: r.Labels.V,
 			Unbound: r.unasked(), BudgetMicros: each}
 		for _, d := range p.DependsOn {
 			t.DependsOn = append(t.DependsOn, ids[d])

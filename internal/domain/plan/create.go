@@ -173,6 +173,12 @@ func (s *Service) mintTasks(tx *db.Tx, p *row, n *net) ([]string, error) {
 	for _, t := range texts {
 		problems[t.ID] = t.Problem
 	}
+	var labels map[string]string
+	if p.AskID != nil {
+		if labels, err = s.Asks.LabelsOf(tx, *p.AskID); err != nil {
+			return nil, err
+		}
+	}
 	minted := []string{}
 	for _, g := range n.order() {
 		if n.state(g) != Held {
@@ -182,6 +188,7 @@ func (s *Service) mintTasks(tx *db.Tx, p *row, n *net) ([]string, error) {
 			Kind: task.KindWork, Sink: task.SinkQueued, Title: g.Title, Problem: problems[g.ID], Priority: priority, Confidence: 1,
 			Template: cmp.Or(g.Template, repos[g.RepoID].Template, s.Tasks.DefaultTemplate), DependsOn: n.upTasks(g.ID), Files: g.Files.V,
 			AskID:       p.AskID,
+			Labels:      labels,
 			RequestedBy: asker,
 			Unbound:     unbound,
 		})

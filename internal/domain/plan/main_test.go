@@ -108,6 +108,10 @@ func (f *fixture) File(*db.Tx, Filing) (string, error) {
 }
 
 // TasksOf implements Asks. No ask is scheduled.
+func (f *fixture) LabelsOf(*db.Tx, string) (map[string]string, error) {
+	return map[string]string{"team": "web"}, nil
+}
+
 func (f *fixture) TasksOf(*db.Tx, string) ([]string, bool, error) { return nil, false, nil }
 
 // each runs a test on both databases.

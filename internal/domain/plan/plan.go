@@ -209,6 +209,8 @@ type Asks interface {
 	// TasksOf lists the tasks that triage made of an ask, none if it has made
 	// none. ok is false if there is no such ask.
 	TasksOf(tx *db.Tx, askID string) (taskIDs []string, ok bool, err error)
+	// LabelsOf lists the labels that an ask was filed with, none if there is no such ask.
+	LabelsOf(tx *db.Tx, askID string) (map[string]string, error)
 }
 
 // Pulls reads the pull requests of plans.
