@@ -9,7 +9,5 @@ import (
 type Donations struct{}
 
 // Received counts the gifts that a repository has now. Nothing can be given yet, so
-// there are none.
-func (Donations) Received(*db.Tx, string) (overview.Received, error) {
-	return overview.Received{}, nil
-}
+// there is nothing to count.
+func (Donations) Received(*db.Tx, string) (*overview.Received, error) { return nil, nil }

@@ -34,12 +34,12 @@ func (y *yard) now() time.Time { return time.UnixMicro(y.clock.Load()).UTC() }
 func (y *yard) later(d time.Duration) { y.clock.Add(d.Microseconds()) }
 
 // Received implements Donations.
-func (y *yard) Received(tx *db.Tx, repoID string) (Received, error) {
+func (y *yard) Received(tx *db.Tx, repoID string) (*Received, error) {
 	y.asked++
 	if tx.Account != "acme" || repoID != "web" {
 		y.t.Errorf("asked about %s of %s", repoID, tx.Account)
 	}
-	return Received{Compute: 1}, nil
+	return &Received{Compute: 1}, nil
 }
 
 func onBoth(t *testing.T, fn func(*testing.T, *yard)) {

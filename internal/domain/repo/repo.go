@@ -42,7 +42,7 @@ type Repository struct {
 	Enabled            bool       `json:"enabled" doc:"false: its tasks wait, and new ones are refused"`
 	DonationsEnabled   bool       `json:"donations_enabled" doc:"whether project.public_stats shows what a public repository was given"`
 	AIFirst            bool       `json:"ai_first" doc:"whether every pull request of a person is looked after and every issue triaged, where the policy file does not say otherwise"`
-	CanaryEnabled      bool       `json:"canary_enabled" doc:"a switch kept for clients; this server acts on it nowhere"`
+	CanaryEnabled      bool       `json:"canary_enabled" doc:"switches nothing yet: it waits for rollouts of new versions to canary repositories, which this server does not make"`
 	PublicStatsEnabled bool       `json:"public_stats_enabled" doc:"whether project.public_stats shows everybody what agents did in a public repository"`
 	PolicyValid        *bool      `json:"policy_valid" doc:"whether its policy file is valid; null: it has none"`
 	LastActivityAt     *time.Time `json:"last_activity_at" doc:"when its default branch was last pushed to; null before"`
