@@ -3,6 +3,7 @@ package flow
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/actor"
@@ -207,12 +208,12 @@ type fixLink struct {
 }
 
 // For makes the link of one person.
-func (f fixLink) For(tx *db.Tx, userID string) ([]notification.Link, error) {
+func (f fixLink) For(tx *db.Tx, userID string, leaves time.Time) ([]notification.Link, error) {
 	may, err := allowed(tx, userID, policy.WriteSecrets)
 	if err != nil || !may {
 		return nil, err
 	}
-	return []notification.Link{{Label: "Fill in what is missing (works for an hour)", URL: f.blockers.FixURL(tx, f.id)}}, nil
+	return []notification.Link{{Label: "Fill in what is missing (works for an hour)", URL: f.blockers.FixURL(tx, f.id, leaves)}}, nil
 }
 
 // escalated: owners and admins hear of every escalation, and whoever asked for the work.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -150,15 +151,16 @@ func (s *Service) wire(tx *db.Tx, r *row) (Blocker, error) {
 	fields, err := s.fields(tx, r)
 	b.Form = &Form{Fields: fields}
 	if r.State == Open && policy.From(tx.Context()).Scopes.Has(policy.Scopes(policy.WriteSecrets)) {
-		b.FixURL = new(s.FixURL(tx, r.ID))
+		b.FixURL = new(s.FixURL(tx, r.ID, tx.Now))
 	}
 	return b, err
 }
 
 // FixURL makes the address of the form of a blocker of tx.Account that asks for a credential. It is for
-// those who may write secrets: whoever has it may fill the form in.
-func (s *Service) FixURL(tx *db.Tx, blockerID string) string {
-	link := seal.Link{Subject: blockerID, Account: tx.Account, Expires: tx.Now.Add(linkTTL)}
+// those who may write secrets: whoever has it may fill the form in. It works for an hour from
+// the time at which it leaves: a mail may wait for the end of quiet hours.
+func (s *Service) FixURL(tx *db.Tx, blockerID string, leaves time.Time) string {
+	link := seal.Link{Subject: blockerID, Account: tx.Account, Expires: leaves.Add(linkTTL)}
 	return s.BaseURL + "/blocker-fix/" + s.Ring.SignLink(linkPurpose, link)
 }
 

@@ -48,7 +48,8 @@ type Link = mail.Link
 
 // Links are made for each person whom a mail is for.
 type Links interface {
-	For(tx *db.Tx, userID string) ([]Link, error)
+	// For makes the links of a message that leaves at a time.
+	For(tx *db.Tx, userID string, leaves time.Time) ([]Link, error)
 }
 
 // Message is a notice on its way to one person by one channel.

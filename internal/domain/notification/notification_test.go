@@ -142,6 +142,31 @@ func TestWho(t *testing.T) {
 	})
 }
 
+// An escalation is told to who caused it, if nobody else can settle it.
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(p *post) {
+		n := waits("e1")
+		n.Kind, n.To = Escalation, []string{"ann", "bob"}
+		p.tell(n)
+		if rows := p.inbox("ann"); len(rows) != 0 {
+			p.t.Errorf("beside bob, ann is told of what she did: %+v", rows)
+		}
+		n = waits("e2")
+		n.Kind, n.To = Escalation, []string{"ann", ""}
+		p.tell(n)
+		if rows := p.inbox("ann"); len(rows) != 1 || rows[0].Subject != "e2" {
+			p.t.Errorf("alone, ann has %+v", rows)
+		}
+		n = waits("t3")
+		n.To = []string{"ann"}
+		p.tell(n)
+		if rows := p.inbox("ann"); len(rows) != 1 {
+			p.t.Errorf("ann is told of what she need not settle: %+v", rows)
+		}
+	})
+}
+
 // What concerns one person alone goes to no channel of the account.
 func TestPersonal(t *testing.T) {
 	t.Parallel()

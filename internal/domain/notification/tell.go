@@ -30,8 +30,10 @@ func (s *Service) Tell(tx *db.Tx, n Notice) error {
 	}
 	n.Title, n.Text, n.About = tidy(inert.Line(n.Title), maxTitle), tidy(inert.Lines(n.Text), maxText), tidy(inert.Line(n.About), maxTitle)
 	slices.Sort(n.To)
-	for _, userID := range slices.Compact(n.To) {
-		if userID == "" || n.Actor == "user:"+userID {
+	n.To = slices.DeleteFunc(slices.Compact(n.To), func(userID string) bool { return userID == "" })
+	for _, userID := range n.To {
+		// Who acts alone is told of what nobody else can settle.
+		if alone := k.locked && len(n.To) == 1; n.Actor == "user:"+userID && !alone {
 			continue
 		}
 		if hears, err := people.Hears(tx, userID); err != nil {
@@ -144,7 +146,7 @@ func (s *Service) mail(tx *db.Tx, k kind, m Message) (bool, error) {
 		Reason: "You get this mail because of the kind " + k.name + " of your notifications.", Notes: notes,
 	}
 	if m.Links != nil {
-		more, err := m.Links.For(tx, m.UserID)
+		more, err := m.Links.For(tx, m.UserID, m.After)
 		if err != nil {
 			return false, err
 		}
