@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,8 +21,14 @@ type GoalBoard struct {
 	Place string // HOST/OWNER/NAME; "": none is configured
 }
 
-// mostPages is how many pages of issues are read to find when an item was closed last.
+// mostPages is how many pages of issues are read of one stretch of time to find when an item
+// was closed last.
 const mostPages = 20
+
+// stretches are the times up to now in which closes are looked for, the shortest first: a
+// host lists what changed from the beginning of a stretch, so that of a long one of a busy
+// repository the newest closes would be those that are cut off.
+var stretches = []time.Duration{24 * time.Hour, 7 * 24 * time.Hour, 30 * 24 * time.Hour, goal.LookBack}
 
 // Goals lists the milestones, and when an item of each was closed last.
 func (g GoalBoard) Goals(ctx context.Context, now time.Time) (string, []goal.Milestone, error) {
@@ -34,16 +41,14 @@ func (g GoalBoard) Goals(ctx context.Context, now time.Time) (string, []goal.Mil
 		return "", nil, boardFailure(err)
 	}
 	closed := map[string]time.Time{} // by title, which is unique in a repository
-	since, cursor := now.Add(-goal.LookBack), ""
-	for page := 0; page < mostPages && (page == 0 || cursor != ""); page++ {
-		var issues []codehost.Issue
-		if issues, cursor, err = forge.IssuesSince(ctx, r, since, false, cursor); err != nil {
+	for _, back := range stretches {
+		whole, err := closes(ctx, forge, r, now.Add(-back), closed)
+		if err != nil {
 			return "", nil, boardFailure(err)
 		}
-		for _, i := range issues {
-			if i.ClosedAt != nil && i.Milestone != "" && i.ClosedAt.After(closed[i.Milestone]) && i.ClosedAt.After(since) {
-				closed[i.Milestone] = *i.ClosedAt
-			}
+		settled := !slices.ContainsFunc(found, func(m codehost.Milestone) bool { return m.Closed > 0 && closed[m.Title].IsZero() })
+		if !whole || settled {
+			break
 		}
 	}
 	out := make([]goal.Milestone, len(found))
@@ -57,6 +62,24 @@ func (g GoalBoard) Goals(ctx context.Context, now time.Time) (string, []goal.Mil
 		}
 	}
 	return r.String(), out, nil
+}
+
+// closes adds when an item of each milestone was closed last after a time. whole is false if
+// there is more than it reads.
+func closes(ctx context.Context, forge codehost.Forge, r codehost.Repo, since time.Time, closed map[string]time.Time) (whole bool, err error) {
+	cursor := ""
+	for page := 0; page < mostPages && (page == 0 || cursor != ""); page++ {
+		var issues []codehost.Issue
+		if issues, cursor, err = forge.IssuesSince(ctx, r, since, false, cursor); err != nil {
+			return false, err
+		}
+		for _, i := range issues {
+			if i.ClosedAt != nil && i.Milestone != "" && i.ClosedAt.After(closed[i.Milestone]) && i.ClosedAt.After(since) {
+				closed[i.Milestone] = *i.ClosedAt
+			}
+		}
+	}
+	return cursor == "", nil
 }
 
 // Rename gives a milestone another title.
