@@ -172,6 +172,8 @@ func boxClears(f facts) (title, clears, command string) {
 		return "Let a box take work again", "box.drain", "yardmaster box resume BOX"
 	case "template_missing":
 		return "Make the agent template again", "template.set", "yardmaster template set TEMPLATE"
+	case "no_live_agent":
+		return "Name an agent in the template that a person can talk to", "template.set", "yardmaster template set TEMPLATE"
 	case "agent_not_installed", "isolation_unavailable":
 		return "Give a box what agents need", "template.set", "yardmaster box agents"
 	}

@@ -64,7 +64,8 @@ func (o *others) note(format string, a ...any) {
 }
 
 // templates are those of every account.
-var templates = map[string]Need{"default": {Agent: "claude"}, "other": {Agent: "codex"}, "gone": {Agent: "claude"}}
+var templates = map[string]Need{"default": {Agent: "claude"}, "other": {Agent: "codex"}, "gone": {Agent: "claude"},
+	"mute": {Agent: "command"}}
 
 func (o *others) Exists(_ *db.Tx, _, name string) (bool, error) {
 	_, ok := templates[name]

@@ -15,11 +15,11 @@ type Fleet struct {
 	Online   int    // of those
 	MayClaim int    // of those: enrolled, fit, with the agent and the isolation
 	Free     int    // of those: with a slot without a task
-	Hold     string // why no box may claim, as a task would say; empty if one may
+	Hold     string // why no box may claim, as a task would say, or NoLiveAgent; empty if one may
 }
 
 // Fleet tells whether a scout that somebody files now would be claimed, by the
-// test of a claim. Without a repository it is one whose policy file demands
+// test of a claim, and whether its agent can hold the live session that it needs. Without a repository it is one whose policy file demands
 // nothing. That all boxes are busy is no obstacle: it passes.
 func (s *Service) Fleet(tx *db.Tx, account, createdBy string, repo *task.Repo) (out Fleet, err error) {
 	t := task.Row{AccountID: account, Kind: task.KindScout, Template: s.DefaultTemplate, CreatedBy: createdBy, QueuedAt: tx.Now}
@@ -50,7 +50,7 @@ func (s *Service) Fleet(tx *db.Tx, account, createdBy string, repo *task.Repo) (
 			continue
 		}
 		out.Online++
-		if ok && b.takesWork() && b.hasAgent(need) && b.isolates(need) && b.Slots > 0 {
+		if ok && live(need) && b.takesWork() && b.hasAgent(need) && b.isolates(need) && b.Slots > 0 {
 			out.MayClaim++
 			if b.Busy < b.Slots {
 				out.Free++
@@ -60,11 +60,19 @@ func (s *Service) Fleet(tx *db.Tx, account, createdBy string, repo *task.Repo) (
 	}
 	if !ok {
 		out.Hold = task.HoldTemplate
+	} else if !live(need) {
+		out.Hold = NoLiveAgent
 	} else if h := f.fleet(&t, need); h != nil {
 		out.Hold = h.Reason
 	}
 	return out, nil
 }
+
+// NoLiveAgent is the Hold of a Fleet whose boxes would run an agent that takes no messages.
+const NoLiveAgent = "no_live_agent"
+
+// live tells whether an agent can hold a live session: the agent command takes no messages.
+func live(n Need) bool { return n.Agent != "command" }
 
 // LiveBox tells whether an online box that serves tx.Account can hold a live session,
 // in which a person talks to the agent, with the agent of a template in a repository.
@@ -72,7 +80,7 @@ func (s *Service) Fleet(tx *db.Tx, account, createdBy string, repo *task.Repo) (
 // if there is no such template.
 func (s *Service) LiveBox(tx *db.Tx, repo task.Repo, template string) (bool, error) {
 	n, ok, err := s.Templates.Need(tx, tx.Account, template)
-	if err != nil || !ok || n.Agent == "command" {
+	if err != nil || !ok || !live(n) {
 		return false, err
 	}
 	n.Isolation = Stricter(n.Isolation, repo.Isolation)

@@ -64,6 +64,19 @@ func TestFleetAgreesWithHolds(t *testing.T) {
 				}
 			}
 		}
+		// A box would claim a scout whose agent takes no messages, and plan.start refuses it.
+		f.write("acme", func(tx *db.Tx) error {
+			r, _, err := f.RepoByName(tx, "acme", "web")
+			if err != nil {
+				return err
+			}
+			r.Template = "mute"
+			got, err := f.Fleet(tx, "acme", by, &r)
+			if got.Hold != NoLiveAgent || got.MayClaim != 0 {
+				f.t.Errorf("an agent that takes no messages: %+v", got)
+			}
+			return err
+		})
 		for _, hold := range []string{"", task.HoldNoBox, task.HoldDraining, task.HoldUnfit, task.HoldIsolation} {
 			if !seen[hold] {
 				f.t.Errorf("no case for %q", hold)
