@@ -209,6 +209,11 @@ func TestApprove(t *testing.T) {
 		if n := y.mints[len(y.mints)-1]; n.RequestedBy != "ann" || !n.Unbound || n.BudgetMicros == nil || *n.BudgetMicros != 5_000_000 {
 			t.Errorf("minted as %+v", n)
 		}
+		y.file(func(f *Filing) { f.Title, f.Labels = "With labels", map[string]string{"team": "web"} })
+		y.pass()
+		if n := y.mints[len(y.mints)-1]; n.Labels["team"] != "web" {
+			t.Errorf("a task of an ask with labels is minted as %+v", n)
+		}
 	})
 }
 
