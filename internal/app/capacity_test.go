@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -13,7 +12,6 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
-	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/event/hashchain"
 	"yardmaster/internal/policy"
@@ -258,43 +256,6 @@ func TestWaysOutOfATierWithoutPrivateRepositories(t *testing.T) {
 	}
 	tier("oss_verified")
 	enable().want(200)
-}
-
-// A first push to a private repository meets the gate of enabling one, and a tier that is
-// lowered holds the tasks of those that are enabled, with the way out.
-func TestTierWithoutPrivateRepositoriesHoldsTheirTasks(t *testing.T) {
-	t.Parallel()
-	y := start(t, db.SQLite)
-	operator := y.operator()
-	tier := func(to string) {
-		y.send("PUT", "/v1/admin/accounts/"+y.acct+"/tier", operator, `{"tier": "`+to+`", "confirm": true}`).want(200)
-	}
-	var made struct {
-		TaskID string `json:"task_id"`
-	}
-	y.push("acme/web", map[string]string{"README": "hello\n"})
-	decode(t, y.send("POST", "/v1/tasks", y.owner, `{"repo": "acme/web", "title": "Greet", "problem": "Say hello."}`).want(202), &made)
-	holds := func() (out []task.Hold) {
-		var now task.Task
-		decode(t, y.send("GET", "/v1/tasks/"+made.TaskID, y.owner, "").want(200), &now)
-		return slices.DeleteFunc(now.Holds, func(h task.Hold) bool { return h.Reason != task.HoldPlan })
-	}
-	if h := holds(); len(h) > 0 {
-		t.Errorf("a covered repository: %+v", h)
-	}
-	tier("free")
-	if h := holds(); len(h) != 1 || !h[0].Blocking || h[0].Clear == nil || h[0].Clear.Capability != "account.oss_verification_apply" {
-		t.Errorf("a repository that is not covered any more: %+v", h)
-	}
-	y.push("acme/second", map[string]string{"README": "hello\n"})
-	if a := y.send("GET", "/v1/repos/acme/second", y.owner, "").want(200); !bytes.Contains(a.body, []byte(`"enabled":false`)) {
-		t.Errorf("a first push makes %s", a.body)
-	}
-	tier("oss_verified")
-	if h := holds(); len(h) > 0 {
-		t.Errorf("a repository that is covered again: %+v", h)
-	}
-	y.send("PATCH", "/v1/repos/acme/second", y.owner, `{"enabled": true}`).want(200)
 }
 
 // What operators do stands on the record of whom it concerns, without what is

@@ -66,7 +66,9 @@ func (g GoalBoard) Goals(ctx context.Context, now time.Time) (string, []goal.Mil
 
 // closes adds when an item of each milestone was closed last after a time. whole is false if
 // there is more than it reads.
-func closes(ctx context.Context, forge codehost.Forge, r codehost.Repo, since time.Time, closed map[string]time.Time) (whole bool, err error) {
+func closes(
+	ctx context.Context, forge codehost.Forge, r codehost.Repo, since time.Time, closed map[string]time.Time,
+) (whole bool, err error) {
 	cursor := ""
 	for page := 0; page < mostPages && (page == 0 || cursor != ""); page++ {
 		var issues []codehost.Issue

@@ -44,11 +44,12 @@ func TestKnownAtTheBase(t *testing.T) {
 		b.ends(commit(9), "test", "")
 		b.pass(lookAgain)
 		b.wants(commit(9), HostPassed, "")
-		out, err := b.nodes[0].flakes(db.WithAccount(b.t.Context(), "acme"), flakesIn{PageIn: op.FirstPage("ci.flakes", flakesPaging), Owner: "acme", Repo: "web"})
+		all := flakesIn{PageIn: op.FirstPage("ci.flakes", flakesPaging), Owner: "acme", Repo: "web"}
+		out, err := b.nodes[0].flakes(db.WithAccount(b.t.Context(), "acme"), all)
 		if err != nil || len(out.Data) != 1 || out.Data[0].Seen != 3 || out.Data[0].Runs != 5 || !out.Data[0].Often {
 			b.t.Errorf("%+v, %v", out.Data, err)
 		}
-		if out, err = b.nodes[0].flakes(db.WithAccount(b.t.Context(), "rival"), flakesIn{PageIn: op.FirstPage("ci.flakes", flakesPaging), Owner: "acme", Repo: "web"}); err == nil {
+		if out, err = b.nodes[0].flakes(db.WithAccount(b.t.Context(), "rival"), all); err == nil {
 			b.t.Errorf("another account reads %+v", out)
 		}
 	})

@@ -241,7 +241,8 @@ func named(tx *db.Tx, part string) ([]string, error) {
 // narrow adds the filters of a list, except the bucket.
 func (in *listIn) narrow(b *db.Builder, repoID string) {
 	if repoID != "" {
-		b.And("(g.repo_id = ", repoID).SQL(" OR EXISTS (SELECT 1 FROM plan_groups x WHERE x.plan_id = g.plan_id AND x.repo_id = ", repoID).SQL("))")
+		b.And("(g.repo_id = ", repoID).
+			SQL(" OR EXISTS (SELECT 1 FROM plan_groups x WHERE x.plan_id = g.plan_id AND x.repo_id = ", repoID).SQL("))")
 	}
 	if in.ID != "" {
 		b.In("g.plan_id", in.named).Few()

@@ -71,7 +71,8 @@ func (r row) ref() Ref {
 	}
 	return Ref{
 		ID: r.ID, AccountID: r.AccountID, Owner: r.Owner, Name: r.Name, DefaultBranch: r.DefaultBranch, Enabled: r.Enabled, Gone: gone,
-		Uncovered: r.Uncovered, Lacks: r.Lacks, Policy: inForce, Defaults: defaultsFor(r.AIFirst), Floors: floors, host: r.Host, hostID: r.HostRepoID,
+		Uncovered: r.Uncovered, Lacks: r.Lacks, Policy: inForce, Defaults: defaultsFor(r.AIFirst), Floors: floors,
+		host: r.Host, hostID: r.HostRepoID,
 	}
 }
 

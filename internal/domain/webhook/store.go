@@ -49,7 +49,8 @@ type shownAttempt struct {
 }
 
 const (
-	columns        = `id, account_id, name, masked, sealed, types, created_by, created_at, unhealthy_at, deleted_at, format, user_id, failing_since`
+	columns = `id, account_id, name, masked, sealed, types, created_by, created_at, unhealthy_at, deleted_at, format, user_id,
+		failing_since`
 	attemptColumns = `id, account_id, hook_id, event_id, delivery_id, type, attempt, state, response_status, excerpt, error, took, next_at, at`
 )
 
@@ -70,7 +71,8 @@ var (
 	// failing sets since when no attempt at a webhook has succeeded, unless it is set.
 	failing    = db.S(`UPDATE webhooks SET failing_since = $2 WHERE id = $1 AND failing_since IS NULL AND deleted_at IS NULL`)
 	succeeding = db.S(`UPDATE webhooks SET failing_since = NULL WHERE id = $1 AND failing_since IS NOT NULL`)
-	revive     = db.S(`UPDATE webhooks SET unhealthy_at = NULL, failing_since = NULL WHERE account_id = $1 AND id = $2 AND unhealthy_at IS NOT NULL`)
+	revive     = db.S(`UPDATE webhooks SET unhealthy_at = NULL, failing_since = NULL
+		WHERE account_id = $1 AND id = $2 AND unhealthy_at IS NOT NULL`)
 
 	insertEvent = db.SWith[insertEventArgs](`INSERT INTO webhook_events (id, account_id, type, body, source, created_at)
 		VALUES (:id, :account_id, :type, :body, :source, :created_at) ON CONFLICT (account_id, source) DO NOTHING`)

@@ -156,7 +156,7 @@ function Overview(p: { at: At; enabled: boolean }) {
     ),
     o = one.value.value;
   const flakes = useOne("flakes" + p.enabled, (signal) =>
-    p.enabled && may(ciFlakes) ? ciFlakes(p.at, { signal }) : Promise.resolve({ data: [] }),
+    p.enabled && may(ciFlakes) ? ciFlakes(p.at, { signal }) : Promise.resolve({ data: [], next_cursor: null }),
   );
   if (!o)
     return one.error.value ? (
