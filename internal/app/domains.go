@@ -399,7 +399,7 @@ func (a *App) wire() parts {
 		Mails: flow.DigestMails{Outbox: a.mail, Notifications: p.notes}, Keep: days(a.cfg.KeepDigests),
 	}))
 	add(&p, overview.New(overview.Needs{DB: a.db, Donations: flow.Donations{}, Tasks: p.queue}))
-	add(&p, stream.New(stream.Needs{DB: a.db, Hub: a.hub, Repo: repoID, Topics: topics(p), Own: ownTopics(p)}))
+	add(&p, stream.New(stream.Needs{DB: a.db, Hub: a.hub, Repos: repoIDs{}, Topics: topics(p), Own: ownTopics(p)}))
 	add(&p, goal.New(goal.Needs{DB: a.db, Board: flow.GoalBoard{DB: a.db, Hosts: a.hosts, Place: a.cfg.GoalsRepo}}))
 	add(&p, audit.New(audit.Needs{DB: a.db}))
 	add(&p, service.New(a.about(p.signin, p.run)))

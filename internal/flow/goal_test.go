@@ -121,7 +121,8 @@ func TestGoalBoard(t *testing.T) {
 			closed("", 20*day)
 		}
 		closed("One", 2*day)
-		if _, all, err := board.Goals(t.Context(), now); err != nil || all[0].LastClosed == nil || !all[0].LastClosed.Equal(now.Add(-2*day)) {
+		_, all, err = board.Goals(t.Context(), now)
+		if err != nil || all[0].LastClosed == nil || !all[0].LastClosed.Equal(now.Add(-2*day)) {
 			t.Errorf("in a busy repository: %+v, %v", all, err)
 		}
 		if err := board.Rename(t.Context(), 3, "Uno"); err != nil || len(forge.renamed) != 1 || forge.renamed[0] != "3 Uno true" {

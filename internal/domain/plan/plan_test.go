@@ -109,7 +109,8 @@ func TestExecutedOnce(t *testing.T) {
 		// The list knows each repository that a plan works in.
 		for _, name := range []string{"acme/web", "acme/api"} {
 			listed := f.call("GET", "/v1/plans?repo="+name, nil, 200)
-			if rows, _ := listed["data"].([]any); len(rows) != 1 || !slices.Equal(texts(listed["repos"]), []string{"acme/api", "acme/web"}) {
+			rows, _ := listed["data"].([]any)
+			if len(rows) != 1 || !slices.Equal(texts(listed["repos"]), []string{"acme/api", "acme/web"}) {
 				f.t.Errorf("of %s are listed %v, of the repositories %v", name, listed["data"], listed["repos"])
 			}
 		}

@@ -39,14 +39,6 @@ func (s *Service) Approvals(tx *db.Tx, ids []string, limit int) ([]Approval, err
 // looked after by agents.
 func Attended(tx *db.Tx, prID string) (bool, error) { return attended.One(tx, tx.Account, prID) }
 
-var (
-	newestIn = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND repo_id = $2
-		ORDER BY created_at DESC, id DESC LIMIT $3`)
-	newestQuestionsIn = db.Q[string](`SELECT a.id FROM pull_actions a JOIN pulls p ON p.id = a.pr_id
-		WHERE a.account_id = $1 AND a.state = 'pending' AND p.repo_id = $2
-		ORDER BY a.requested_at DESC, a.id DESC LIMIT $3`)
-)
-
 // NewestIn lists the ids of the newest pull requests of a repository of tx.Account, newest first
 // and at most limit.
 func NewestIn(tx *db.Tx, repoID string, limit int) ([]string, error) {

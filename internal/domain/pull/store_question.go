@@ -16,3 +16,11 @@ var questionByID = db.Q[questionRow](`SELECT a.id, a.pr_id, a.kind, a.head_sha, 
 	p.state AS pull_state, p.head_sha AS present, p.looked_sha
 	FROM pull_actions a JOIN pulls p ON p.id = a.pr_id JOIN repos r ON r.id = p.repo_id
 	WHERE a.account_id = $1 AND a.id = $2`)
+
+var (
+	newestIn = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND repo_id = $2
+		ORDER BY created_at DESC, id DESC LIMIT $3`)
+	newestQuestionsIn = db.Q[string](`SELECT a.id FROM pull_actions a JOIN pulls p ON p.id = a.pr_id
+		WHERE a.account_id = $1 AND a.state = 'pending' AND p.repo_id = $2
+		ORDER BY a.requested_at DESC, a.id DESC LIMIT $3`)
+)

@@ -367,11 +367,11 @@ func (s *Service) newest(tx *db.Tx, t *Topic, repo string) ([]Row, error) {
 		return t.Rows(tx, nil, snapshotRows)
 	}
 	owner, name, _ := strings.Cut(repo, "/")
-	repoID, ok, err := s.Repo(tx, owner, name)
+	repoID, ok, err := s.Repos.RepoID(tx, owner, name)
 	if err != nil || !ok {
 		return nil, err
 	}
-	ids, err := t.In(tx, repoID, snapshotRows)
+	ids, err := t.In.NewestIn(tx, repoID, snapshotRows)
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}

@@ -55,8 +55,9 @@ func TestOwnNeedsNoFeed(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		in(t, d, "acme", func(tx *db.Tx) error { return seed.Add(tx, seed.Account{ID: "acme"}) })
 		s := New(Needs{
-			DB: d, Hub: event.NewHub(), Repo: noRepo, Topics: []Topic{{Topic: pairTopic, Rows: Rows(pairs, func(p pair) string { return p.Name })}},
-			Own: []Own{{Name: "mine", Scope: policy.ReadAccount, Rows: mine{}}},
+			DB: d, Hub: event.NewHub(), Repos: noRepos{},
+			Topics: []Topic{{Topic: pairTopic, Rows: Rows(pairs, func(p pair) string { return p.Name })}},
+			Own:    []Own{{Name: "mine", Scope: policy.ReadAccount, Rows: mine{}}},
 		})
 		feeds := func() int {
 			s.mu.Lock()

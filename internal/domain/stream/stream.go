@@ -33,10 +33,22 @@ type Topic struct {
 	Follows []Following
 	// Marks tells of changes that no event does; nil: there are none.
 	Marks Marks
-	// In lists the ids, as Rows takes them, of the newest rows about a repository, newest
-	// first, and at most limit. A stream can be narrowed to them. Nil: the rows are about no
-	// repositories.
-	In func(tx *db.Tx, repoID string, limit int) ([]string, error)
+	// In lists the rows about a repository, by ids as Rows takes them, so that a stream can be
+	// narrowed to them. Nil: the rows are about no repositories.
+	In Newest
+}
+
+// Newest lists rows about a repository.
+type Newest interface {
+	// NewestIn lists the ids of the newest rows about a repository of tx.Account, newest first
+	// and at most limit.
+	NewestIn(tx *db.Tx, repoID string, limit int) ([]string, error)
+}
+
+// Repos finds repositories.
+type Repos interface {
+	// RepoID finds the id of a repository of tx.Account.
+	RepoID(tx *db.Tx, owner, name string) (id string, ok bool, err error)
 }
 
 // Marks are texts of rows that change without an event.
@@ -118,10 +130,9 @@ const (
 
 // Needs are the dependencies of Service.
 type Needs struct {
-	DB  *db.DB
-	Hub *event.Hub
-	// Repo finds a repository of tx.Account by owner and name.
-	Repo func(tx *db.Tx, owner, name string) (id string, ok bool, err error)
+	DB    *db.DB
+	Hub   *event.Hub
+	Repos Repos
 	// Topics are the topics that clients can follow.
 	Topics []Topic
 	// Own are the topics of which each person follows their own rows.

@@ -47,19 +47,29 @@ func pairs(tx *db.Tx, ids []string, limit int) ([]pair, error) {
 	return db.Select[pair](tx, b.SQL(" ORDER BY name LIMIT ", limit))
 }
 
-func pairsIn(tx *db.Tx, repo string, limit int) ([]string, error) {
+type pairsIn struct{}
+
+func (pairsIn) NewestIn(tx *db.Tx, repo string, limit int) ([]string, error) {
 	return db.Select[string](tx, db.Build(`SELECT name FROM templates WHERE account_id = `, tx.Account).
 		And("body LIKE ", repo+":%").SQL(" ORDER BY name LIMIT ", limit))
 }
 
-func noRepo(*db.Tx, string, string) (string, bool, error) { return "", false, nil }
+type noRepos struct{}
+
+func (noRepos) RepoID(*db.Tx, string, string) (string, bool, error) { return "", false, nil }
+
+type names struct{}
+
+func (names) RepoID(_ *db.Tx, owner, name string) (string, bool, error) {
+	return owner + "/" + name, true, nil
+}
 
 func node(d *db.DB) *Service {
 	return New(Needs{
-		DB:   d,
-		Hub:  event.NewHub(),
-		Repo: func(_ *db.Tx, owner, name string) (string, bool, error) { return owner + "/" + name, true, nil },
-		Topics: []Topic{{Topic: pairTopic, In: pairsIn, Rows: RepoRows(pairs, func(p pair) string { return p.Name },
+		DB:    d,
+		Hub:   event.NewHub(),
+		Repos: names{},
+		Topics: []Topic{{Topic: pairTopic, In: pairsIn{}, Rows: RepoRows(pairs, func(p pair) string { return p.Name },
 			func(p pair) []string { repo, _, _ := strings.Cut(p.Body, ":"); return []string{repo} })}},
 	})
 }

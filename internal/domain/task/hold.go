@@ -64,7 +64,8 @@ func HoldReasons() []string {
 
 // personReasons are the reasons that no passing of time ends.
 var personReasons = []string{
-	HoldRepo, HoldPlan, HoldTemplate, HoldKey, HoldModel, HoldNoBox, HoldDraining, HoldUnfit, HoldAgent, HoldIsolation, HoldPerson, HoldNeeds,
+	HoldRepo, HoldPlan, HoldTemplate, HoldKey, HoldModel,
+	HoldNoBox, HoldDraining, HoldUnfit, HoldAgent, HoldIsolation, HoldPerson, HoldNeeds,
 }
 
 // PersonReasons lists the reasons that no passing of time ends, in the order in which

@@ -232,6 +232,7 @@ var reads = map[string]string{
 	"token -> memberships":  signed,
 	"token -> users":        signed,
 
+	"repo -> accounts":     "hot: whether the tier covers a private repository is read with the repository, by every claim",
 	"grant -> accounts":    "hot: how much an account may run at once is one kept statement, asked by every claim",
 	"grant -> memberships": "hot: the same, for what owners were given",
 
