@@ -1471,7 +1471,7 @@ CREATE TABLE webhooks (
   created_at   BIGINT NOT NULL,
   unhealthy_at BIGINT,
   deleted_at   BIGINT
-, format TEXT NOT NULL DEFAULT 'json', user_id TEXT REFERENCES users (id));
+, format TEXT NOT NULL DEFAULT 'json', user_id TEXT REFERENCES users (id), failing_since BIGINT);
 CREATE UNIQUE INDEX webhooks_name ON webhooks (account_id, name) WHERE deleted_at IS NULL;
 CREATE TABLE webhook_events (
   id         TEXT PRIMARY KEY,
@@ -1817,6 +1817,39 @@ CREATE TABLE password_links (
 CREATE INDEX password_links_user ON password_links (user_id);
 CREATE INDEX asks_from_task ON asks (from_task, account_id) WHERE from_task IS NOT NULL;
 CREATE INDEX boxes_shared ON boxes (owner_target) WHERE owner_target = 'shared';
+CREATE TABLE account_quotas (
+  account_id        TEXT PRIMARY KEY REFERENCES accounts (id),
+  git_bytes         BIGINT,
+  object_bytes      BIGINT,
+  record_bytes      BIGINT,
+  records           BIGINT,
+  repos             BIGINT,
+  tokens            BIGINT,
+  person_tokens     BIGINT,
+  writes_per_minute BIGINT
+);
+CREATE TABLE account_measures (
+  account_id   TEXT PRIMARY KEY REFERENCES accounts (id),
+  object_bytes BIGINT NOT NULL DEFAULT 0,
+  record_bytes BIGINT NOT NULL DEFAULT 0,
+  records      BIGINT NOT NULL DEFAULT 0,
+  received     BIGINT NOT NULL DEFAULT 0, -- bytes of requests that write, since the measure
+  told         TEXT NOT NULL DEFAULT '[]', -- what the admins were told of: it is nearly full
+  measured_at  BIGINT,
+  rest_until   BIGINT NOT NULL DEFAULT 0, -- it is not measured again before, however much is sent
+  due_at       BIGINT NOT NULL
+);
+CREATE INDEX account_measures_due ON account_measures (due_at);
+CREATE TABLE repo_sizes (
+  repo_id     TEXT PRIMARY KEY REFERENCES repos (id),
+  account_id  TEXT NOT NULL REFERENCES accounts (id),
+  bytes       BIGINT NOT NULL,
+  measured_at BIGINT NOT NULL
+);
+CREATE INDEX repo_sizes_account ON repo_sizes (account_id);
+CREATE INDEX tokens_live ON tokens (account_id, user_id) WHERE revoked_at IS NULL;
+CREATE INDEX ci_logs_account ON ci_logs (account_id);
+CREATE INDEX sources_account ON sources (account_id);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -1909,4 +1942,6 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (89, 235, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (90, 238, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (91, 245, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (92, 246, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (93, 247, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (94, 250, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

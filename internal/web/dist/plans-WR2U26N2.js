@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-HTK6CP3D.js";import"./chunk-FMKHGTGG.js";import"./chunk-A2XUZZLX.js";import"./chunk-ABHAPW7V.js";import"./chunk-XQQWDVU4.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-L4XP4MB3.js";import"./chunk-BCHNQNI7.js";import"./chunk-RNWQDS57.js";import"./chunk-3YTY4DXI.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
