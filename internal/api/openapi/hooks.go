@@ -37,7 +37,7 @@ func (d *schemas) webhooks(h *Hooks) object {
 			"schema": object{"type": "string"}})
 	}
 	for _, e := range h.Events {
-		data := &jsonschema.Schema{}
+		var data *jsonschema.Schema
 		if token.IsExported(e.Data.Name()) {
 			data = d.of(e.Data)
 		} else {

@@ -309,7 +309,7 @@ func TestFullAccountIsRefused(t *testing.T) {
 			t.Helper()
 			err := y.nodes[node].Admit(ctx, y.a, o, bytes)
 			f, is := errors.AsType[*fault.Error](err)
-			if err != nil && (!is || f.Slug != SlugFull || f.Kind.Status() != 507 || f.Extra["quota"] != RecordBytes ||
+			if err != nil && (!is || f.Slug != SlugFull || f.Kind.Status() != 507 || !f.Deliberate() || f.Extra["quota"] != RecordBytes ||
 				f.Extra["most"] != base+10_000) {
 				t.Errorf("%s: %v", o.ID, err)
 			}

@@ -39,7 +39,7 @@ type known struct {
 // full is the refusal of what has no room.
 func full(l level) *fault.Error {
 	return fault.Newf(fault.StorageFull, SlugFull, "%s; nothing was changed. Delete what is not needed, or ask an operator of the server to "+
-		"raise it.", sentence(l)).With("quota", l.thing).With("used", l.used).With("most", l.most)
+		"raise it.", sentence(l)).OnPurpose().With("quota", l.thing).With("used", l.used).With("most", l.most)
 }
 
 // sentence says what is full, and how much it holds.
@@ -177,7 +177,7 @@ func TokenMinted(tx *db.Tx, userID string) error {
 	if err == nil && n > most {
 		err = fault.Newf(fault.StorageFull, SlugFull, "You have %d live tokens in this account, which is the most; nothing was changed. "+
 			"Revoke one that is not needed, or ask an operator of the server to raise it.", most).
-			With("quota", PersonTokens).With("used", most).With("most", most)
+			OnPurpose().With("quota", PersonTokens).With("used", most).With("most", most)
 	}
 	return err
 }
