@@ -52,7 +52,7 @@ const (
 func HoldReasons() []string {
 	out := []string{
 		HoldNoBox, HoldBusy, HoldDraining, HoldUnfit, HoldAgent, HoldIsolation, HoldSeats, HoldDependencies, HoldBackoff, HoldConflict,
-		HoldRepo, HoldTemplate, HoldKey, HoldModel, HoldPerson, HoldNeeds, HoldRate,
+		HoldRepo, HoldPlan, HoldTemplate, HoldKey, HoldModel, HoldPerson, HoldNeeds, HoldRate,
 	}
 	for _, kind := range slices.Sorted(maps.Keys(consequences)) {
 		if consequences[kind] == park {
