@@ -34,7 +34,7 @@ func Types() []string {
 // Notice is something that people are told, as data of an event.
 type Notice struct {
 	_       struct{} `doc:"What people are told."`
-	Kind    string   `json:"kind" example:"approval" doc:"kind of the notification, as in the type of the event"`
+	Kind    string   `json:"kind" enum:"approval,blocker,escalation,task_done,task_failed,plan,spending,box,connection" doc:"kind of the notification, as in the type of the event"`
 	Title   string   `json:"title" doc:"one line"`
 	Text    string   `json:"text" example:"It is the work of an agent." doc:"a few sentences"`
 	Repo    *string  `json:"repo" doc:"owner/name; null: it is about no one repository"`
