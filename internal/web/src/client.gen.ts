@@ -462,7 +462,7 @@ export type Webhook = { "created_at": string; "created_by": string; "events": (s
 export type WebhookAttempt = { "at": string; "attempt": number; "delivery_id": string; "duration_ms": number; "error": (string | null); "event_id": string; "hook_id": string; "hook_name": string; "id": string; "next_attempt_at": (string | null); "response_excerpt": string; "response_status": (number | null); "status": "ok" | "retrying" | "exhausted" | "skipped"; "type": "pr.merged" | "issue.escalated" | "issue.handoff" | "test.ping" | "notification.approval" | "notification.blocker" | "notification.escalation" | "notification.task_done" | "notification.task_failed" | "notification.plan" | "notification.spending" | "notification.box" | "notification.connection" };
 export type WebhookAttemptPage = { "data": (WebhookAttempt)[]; "next_cursor": (string | null) };
 export type WebhookCreateInput = { "events"?: (string)[]; "format"?: "json" | "slack" | "teams" | "discord"; "name": string; "url": string };
-export type WebhookNotice = { "kind": string; "noun": string; "repo": (string | null); "subject": string; "text": string; "title": string; "url": string };
+export type WebhookNotice = { "kind": "approval" | "blocker" | "escalation" | "task_done" | "task_failed" | "plan" | "spending" | "box" | "connection"; "noun": string; "repo": (string | null); "subject": string; "text": string; "title": string; "url": string };
 export type WebhookPage = { "data": (Webhook)[]; "next_cursor": (string | null) };
 export type WebhookPing = { "hook_id": string; "name": string };
 
