@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -133,11 +134,29 @@ type hog struct {
 	says   string
 	only   sandbox.Level
 	main   bool // set off everywhere, the others where the means differ
+	forks  bool // of one user only one at a time
+}
+
+// The kernel counts the processes of a user, whichever box they are of: two boxes whose runs
+// fork at the same time would take what either's other run needs.
+var (
+	forkers     = map[int]*sync.Mutex{}
+	forkersLock sync.Mutex
+)
+
+// forkingAs is held while a run of a user forks.
+func forkingAs(user int) *sync.Mutex {
+	forkersLock.Lock()
+	defer forkersLock.Unlock()
+	if forkers[user] == nil {
+		forkers[user] = &sync.Mutex{}
+	}
+	return forkers[user]
 }
 
 var hogs = []hog{
 	{name: "forks", script: `b() { [ $1 -gt 0 ] || exec sleep $mark; b $(($1-1)) & b $(($1-1)) & wait; }; b 9`,
-		says: "more than 100 processes and threads", main: true},
+		says: "more than 100 processes and threads", main: true, forks: true},
 	{name: "one large process", script: `head -c 500000000 /dev/zero | tail | sleep $mark`, says: "more than 256 MiB of memory"},
 	{name: "many small processes",
 		script: `for i in 1 2 3 4 5 6 7 8 9 10; do head -c 40000000 /dev/zero | tail | sleep $mark & done; wait`,
@@ -154,6 +173,22 @@ var hogs = []hog{
 		says:   "more than 96 MiB of disk"},
 	{name: "many files", script: `mkdir n; cd n; seq 1 9000 | xargs touch; sleep $mark`, says: "more than 3000 files and folders"},
 	{name: "descriptors", prompt: "run sed -i s/demo/changed/ README\nhold 2000", says: "more than 300 open files"},
+}
+
+// setOff has the nth hog run to its end.
+func (p *plane) setOff(h hog, at place, mark string, n int) (*seen, protocol.Finished) {
+	p.t.Helper()
+	if h.forks {
+		forking := forkingAs(at.user)
+		forking.Lock()
+		defer forking.Unlock()
+	}
+	return p.finish(p.task(func(s *protocol.Start) {
+		s.Branch, s.Isolation, s.Prompt = fmt.Sprintf("svc/hog-%d", n), string(at.level), h.prompt
+		if h.script != "" {
+			s.Agent, s.Command = "command", []string{"/bin/sh", "-c", "mark=" + mark + "; sed -i s/demo/changed/ README; " + h.script}
+		}
+	}))
 }
 
 // TestRunThatTakesTooMuchIsEnded holds that a run that exceeds any limit is ended
@@ -179,14 +214,7 @@ func TestRunThatTakesTooMuchIsEnded(t *testing.T) {
 					continue
 				}
 				mark := fmt.Sprintf("86400.%d%02d%02d", os.Getpid(), i, j)
-				run := p.task(func(s *protocol.Start) {
-					s.Branch, s.Isolation, s.Prompt = fmt.Sprintf("svc/hog-%d", j), string(at.level), h.prompt
-					if h.script != "" {
-						s.Agent, s.Command = "command",
-							[]string{"/bin/sh", "-c", "mark=" + mark + "; sed -i s/demo/changed/ README; " + h.script}
-					}
-				})
-				s, f := p.finish(run)
+				s, f := p.setOff(h, at, mark, j)
 				t.Logf("%s: %s", h.name, f.Error)
 				if f.State != protocol.Failed || f.Kind != "resource_limit" || !strings.Contains(f.Error, h.says) {
 					t.Errorf("%s: finished in %s: %+v", h.name, s.kinds(), f)
