@@ -77,6 +77,9 @@ func (s *Service) counts(ctx context.Context, _ op.None) (out Counts, err error)
 		out = Counts{Repos: c.Repos, Open: c.Open, Merged: c.Merged, Approvals: c.Approvals}
 		actor := policy.From(tx.Context())
 		may := func(scope policy.Scope) bool { return actor.Scopes.Has(policy.Scopes(scope)) }
+		if out.Nearly, err = s.Quotas.NearlyFull(tx); err != nil {
+			return err
+		}
 		w := &out.Waiting
 		if may(policy.WritePRs) {
 			w.Approvals, w.Pulls = c.Approvals, c.Pulls

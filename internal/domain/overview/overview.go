@@ -15,6 +15,14 @@ type Needs struct {
 	DB        *db.DB
 	Donations Donations
 	Tasks     Tasks
+	Quotas    Quotas
+}
+
+// Quotas tells of what accounts may store.
+type Quotas interface {
+	// NearlyFull lists the things of which tx.Account has at least four fifths of what it may
+	// have, as account.quota names them.
+	NearlyFull(tx *db.Tx) ([]string, error)
 }
 
 // Tasks tells of tasks.
@@ -46,6 +54,7 @@ type Counts struct {
 	Running   *int64   `json:"running_tasks" example:"2" doc:"tasks that a box holds, as filter=status:claimed,running lists them; null without read:tasks"`
 	Failed    *int64   `json:"failed_tasks_24h" example:"1" doc:"tasks that failed for good within the last 24 hours and have not been redispatched; null without read:tasks"`
 	Stuck     *int64   `json:"stuck_tasks" example:"0" doc:"tasks that are shown as stuck, as filter=stuck:true lists them; null without read:tasks"`
+	Nearly    []string `json:"nearly_full" example:"[\"git_bytes\"]" doc:"what the account has at least 80 % of that it may store, as account.quota names it"`
 	Waiting   Waiting  `json:"waiting_for_me" doc:"what the caller can decide"`
 }
 

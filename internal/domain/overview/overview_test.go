@@ -47,7 +47,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 		t.Run(e.String(), func(t *testing.T) {
 			y := &yard{t: t}
 			y.clock.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMicro())
-			y.Service = New(Needs{DB: dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: y.now}), Donations: y, Tasks: y})
+			y.Service = New(Needs{DB: dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: y.now}), Donations: y, Tasks: y, Quotas: y})
 			y.add(seed.Account{ID: "acme"}, seed.Account{ID: "rival"}, seed.Repo{ID: "web", Account: "acme"},
 				seed.Repo{ID: "api", Account: "acme"}, seed.User{ID: "ada"})
 			y.turn(true, true)
@@ -78,6 +78,8 @@ func (y *yard) turn(donations, stats bool) {
 
 // Stuck implements Tasks.
 func (y *yard) Stuck(*db.Tx) (int64, error) { return 7, nil }
+
+func (y *yard) NearlyFull(*db.Tx) ([]string, error) { return []string{"repos"}, nil }
 
 // merged is a merged pull request; days is how many days ago.
 func (y *yard) merged(n int, days float64, p seed.Pull) seed.Pull {
@@ -215,7 +217,7 @@ func TestPublicStatsAreLimited(t *testing.T) {
 	t.Parallel()
 	y := &yard{t: t}
 	y.clock.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMicro())
-	y.Service = New(Needs{DB: dbtest.SQLite(t), Donations: y, Tasks: y})
+	y.Service = New(Needs{DB: dbtest.SQLite(t), Donations: y, Tasks: y, Quotas: y})
 	h := rest.Handler(rest.Config{Pipeline: &op.Pipeline{BaseURL: "http://yard", Limits: limit.New(y.now)}}, y.Ops())
 	for i := range 61 {
 		w := httptest.NewRecorder()

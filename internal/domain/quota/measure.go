@@ -150,7 +150,6 @@ func (s *Service) Measure(ctx context.Context, account string) error {
 		accounted.AccountID, accounted.MeasuredAt = account, tx.Now
 		accounted.RestUntil = tx.Now.Add(max(shortestWait, workShare*took))
 		accounted.DueAt = tx.Now.Add(max(longestWait, workShare*took))
-		accounted.Told.V = nil
 		before, ok, err := state(tx, account)
 		if err != nil || !ok {
 			return err

@@ -182,6 +182,18 @@ func TokenMinted(tx *db.Tx, userID string) error {
 	return err
 }
 
+// NearlyFull lists the things of which tx.Account has at least four fifths of what it may have.
+func (s *Service) NearlyFull(tx *db.Tx) ([]string, error) {
+	row, _, err := state(tx, tx.Account)
+	out := []string{}
+	for _, l := range row.levels() {
+		if l.share(highShare) {
+			out = append(out, l.thing)
+		}
+	}
+	return out, err
+}
+
 // PushRoom is how many bytes an account may still push, and the sentence for a push that
 // has more; None: as many as it likes.
 func (s *Service) PushRoom(ctx context.Context, account string) (left int64, sentenceFull string, err error) {
