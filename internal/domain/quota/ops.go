@@ -37,14 +37,14 @@ type Thing struct {
 // Settings are what operators have set of an account's quotas.
 type Settings struct {
 	_            struct{} `doc:"What operators have set. null: the tier's; -1: no limit." schema:"AccountQuotaSettings"`
-	GitBytes     *int64   `json:"git_bytes" minimum:"-1" example:"2147483648" doc:"bytes of the repositories that the built-in host has; null: the tier's; -1: no limit"`
-	ObjectBytes  *int64   `json:"object_bytes" minimum:"-1" example:"null" doc:"bytes of objects outside of the database; null: the tier's; -1: no limit"`
-	RecordBytes  *int64   `json:"record_bytes" minimum:"-1" example:"null" doc:"bytes of texts in the database; null: the tier's; -1: no limit"`
-	Records      *int64   `json:"records" minimum:"-1" example:"null" doc:"rows in the database; null: the tier's; -1: no limit"`
-	Repos        *int64   `json:"repos" minimum:"-1" example:"100" doc:"repositories of the built-in host; null: the tier's; -1: no limit"`
-	Tokens       *int64   `json:"tokens" minimum:"-1" example:"null" doc:"live personal access tokens; null: the tier's; -1: no limit"`
-	PersonTokens *int64   `json:"person_tokens" minimum:"-1" example:"null" doc:"live personal access tokens of one person; null: the tier's; -1: no limit"`
-	Writes       *int64   `json:"writes_per_minute" minimum:"-1" maximum:"60000" example:"1200" doc:"calls that write, by all credentials of the account; null: the tier's; -1: no limit"`
+	GitBytes     *int64   `json:"git_bytes" minimum:"-1" example:"2147483648" doc:"bytes of the repositories that the built-in host has; null or left out: the tier's; -1: no limit"`
+	ObjectBytes  *int64   `json:"object_bytes" minimum:"-1" example:"null" doc:"bytes of objects outside of the database; null or left out: the tier's; -1: no limit"`
+	RecordBytes  *int64   `json:"record_bytes" minimum:"-1" example:"null" doc:"bytes of texts in the database; null or left out: the tier's; -1: no limit"`
+	Records      *int64   `json:"records" minimum:"-1" example:"null" doc:"rows in the database; null or left out: the tier's; -1: no limit"`
+	Repos        *int64   `json:"repos" minimum:"-1" example:"100" doc:"repositories of the built-in host; null or left out: the tier's; -1: no limit"`
+	Tokens       *int64   `json:"tokens" minimum:"-1" example:"null" doc:"live personal access tokens; null or left out: the tier's; -1: no limit"`
+	PersonTokens *int64   `json:"person_tokens" minimum:"-1" example:"null" doc:"live personal access tokens of one person; null or left out: the tier's; -1: no limit"`
+	Writes       *int64   `json:"writes_per_minute" minimum:"-1" maximum:"60000" example:"1200" doc:"calls that write, by all credentials of the account; null or left out: the tier's; -1: no limit"`
 }
 
 // Ops returns the capabilities of this package. A look of an operator is recorded.
@@ -131,25 +131,14 @@ func (s *Service) get(ctx context.Context, in getIn) (out Quota, err error) {
 }
 
 type setIn struct {
-	ID           string `json:"id" format:"uuid" doc:"id of the account"`
-	GitBytes     *int64 `json:"git_bytes" minimum:"-1" example:"2147483648" doc:"bytes of the repositories that the built-in host has; null or left out: the tier's; -1: no limit"`
-	ObjectBytes  *int64 `json:"object_bytes" minimum:"-1" example:"null" doc:"bytes of objects outside of the database; null or left out: the tier's; -1: no limit"`
-	RecordBytes  *int64 `json:"record_bytes" minimum:"-1" example:"null" doc:"bytes of texts in the database; null or left out: the tier's; -1: no limit"`
-	Records      *int64 `json:"records" minimum:"-1" example:"null" doc:"rows in the database; null or left out: the tier's; -1: no limit"`
-	Repos        *int64 `json:"repos" minimum:"-1" example:"100" doc:"repositories of the built-in host; null or left out: the tier's; -1: no limit"`
-	Tokens       *int64 `json:"tokens" minimum:"-1" example:"null" doc:"live personal access tokens; null or left out: the tier's; -1: no limit"`
-	PersonTokens *int64 `json:"person_tokens" minimum:"-1" example:"null" doc:"live personal access tokens of one person; null or left out: the tier's; -1: no limit"`
-	Writes       *int64 `json:"writes_per_minute" minimum:"-1" maximum:"60000" example:"1200" doc:"calls that write, by all credentials of the account; null or left out: the tier's; -1: no limit"`
-	Confirm      bool   `json:"confirm" doc:"must be true"`
+	ID string `json:"id" format:"uuid" doc:"id of the account"`
+	Settings
+	Confirm bool `json:"confirm" doc:"must be true"`
 }
 
 func (s *Service) set(ctx context.Context, in setIn) (out Quota, err error) {
 	if !in.Confirm {
 		return out, fault.Field("confirm", "must be true")
-	}
-	to := Settings{
-		GitBytes: in.GitBytes, ObjectBytes: in.ObjectBytes, RecordBytes: in.RecordBytes, Records: in.Records, Repos: in.Repos,
-		Tokens: in.Tokens, PersonTokens: in.PersonTokens, Writes: in.Writes,
 	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if !id.Valid(in.ID) {
@@ -165,7 +154,7 @@ func (s *Service) set(ctx context.Context, in setIn) (out Quota, err error) {
 		if err != nil {
 			return err
 		}
-		if _, err := saveQuota.Exec(tx, saveArgs{AccountID: in.ID, quotaRow: to.row()}); err != nil {
+		if _, err := saveQuota.Exec(tx, saveArgs{AccountID: in.ID, quotaRow: in.Settings.row()}); err != nil {
 			return err
 		}
 		if _, err := sooner.Exec(tx, in.ID, tx.Micros()); err != nil {
@@ -175,7 +164,7 @@ func (s *Service) set(ctx context.Context, in setIn) (out Quota, err error) {
 			return err
 		}
 		tx.AfterCommit(func() { s.forget(in.ID) })
-		return setEvent.Operated(tx, event.Subject{ID: in.ID, Account: in.ID}, setData{From: was.settings(), To: to}, nil)
+		return setEvent.Operated(tx, event.Subject{ID: in.ID, Account: in.ID}, setData{From: was.settings(), To: in.Settings}, nil)
 	})
 	return out, err
 }
