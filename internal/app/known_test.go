@@ -17,14 +17,7 @@ import (
 // models have them all.
 func TestKnownValues(t *testing.T) {
 	t.Parallel()
-	text, err := Document()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var doc any
-	if err := json.Unmarshal(text, &doc); err != nil {
-		t.Fatal(err)
-	}
+	doc := documentOf(t)
 	providers, said := 0, map[string]bool{}
 	eachObject(doc, "", func(at string, s schema) {
 		doc, _ := s["description"].(string)
