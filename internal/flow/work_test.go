@@ -191,7 +191,7 @@ func TestReopen(t *testing.T) {
 			})
 		}
 		fail("closed", task.PRClosed)
-		fail("superseded", task.Superseded)
+		fail("refused", task.PolicyRefused)
 		w.write(func(tx *db.Tx) error {
 			return seed.Add(tx, seed.Task{ID: "goes-on", Account: "acme", Repo: "web", Status: "pending"})
 		})
@@ -199,7 +199,7 @@ func TestReopen(t *testing.T) {
 			task     string
 			reopened bool
 			status   task.Status
-		}{{"closed", true, task.AwaitingCI}, {"superseded", false, task.Failed}, {"goes-on", false, task.Pending}} {
+		}{{"closed", true, task.AwaitingCI}, {"refused", false, task.Failed}, {"goes-on", false, task.Pending}} {
 			var got bool
 			w.write(func(tx *db.Tx) (err error) {
 				got, err = w.Reopen(tx, c.task, "pr-"+c.task)

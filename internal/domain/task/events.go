@@ -96,7 +96,9 @@ var (
 )
 
 // Resumed are the events after which a task that had failed, or was held, waits for nobody.
-var Resumed = []event.Any{releasedEvent, redispatchedEvent, cancelledEvent, claimedEvent, MergedEvent, CompletedEvent}
+var Resumed = []event.Any{
+	releasedEvent, redispatchedEvent, cancelledEvent, claimedEvent, awaitingCIEvent, MergedEvent, CompletedEvent,
+}
 
 // Move is a task that has gone from one state to another, or was created.
 type Move struct {

@@ -287,10 +287,23 @@ func (s *Service) rejoin(tx *db.Tx, t *Row) (over bool, err error) {
 	return false, nil
 }
 
+// cause says why a task that depends on up cannot go on, by the name of the task in which it
+// began: what failed only because of another names that one.
+func (up upstream) cause() string {
+	if up.Status == Failed && up.FailureKind != nil && *up.FailureKind == DependencyFailed && up.Failure != nil {
+		return *up.Failure
+	}
+	became := "has failed"
+	if up.Status == Cancelled {
+		became = "was cancelled"
+	}
+	return fmt.Sprintf("The task %q, which it depends on, %s.", up.Title, became)
+}
+
 // failBecause fails a task that depends on up, when all tasks that wait for the task are
 // locked.
 func (s *Service) failBecause(tx *db.Tx, t *Row, up upstream) error {
-	return s.fail(tx, t, DependencyFailed, fmt.Sprintf("%s, which it depends on, is %s.", up.ID, up.Status))
+	return s.fail(tx, t, DependencyFailed, up.cause())
 }
 
 // SetBase stores the commit that the running attempt works from.
@@ -377,7 +390,7 @@ func (s *Service) failDependents(tx *db.Tx, t *Row) error {
 		if !ok || d.Status != Pending && d.Status != Held {
 			continue
 		}
-		if err := s.failBecause(tx, &d, upstream{t.ID, t.Status}); err != nil {
+		if err := s.failBecause(tx, &d, upstream{t.ID, t.Title, t.Status, t.FailureKind, t.Failure}); err != nil {
 			return err
 		}
 	}

@@ -98,8 +98,6 @@ const (
 	PRClosed         = "pr_closed"
 	DependencyFailed = "dependency_failed"
 	PolicyRefused    = "policy_refused"
-	Superseded       = "superseded"
-	QueueExpired     = "queue_expired"
 )
 
 // consequence is what a failed try means for its task.
@@ -124,7 +122,7 @@ var consequences = map[string]consequence{
 	ResourceLimit:   charge, // its own doing, and another try or a larger box may fare better
 	ProviderAuth:    charge, ProviderQuota: charge, NoCredential: charge, MergeConflict: charge,
 	Blocked: park, BudgetExhausted: park, UnpricedModel: park,
-	CILadderSpent: giveUp, PRClosed: giveUp, DependencyFailed: giveUp, PolicyRefused: giveUp, Superseded: giveUp, QueueExpired: giveUp,
+	CILadderSpent: giveUp, PRClosed: giveUp, DependencyFailed: giveUp, PolicyRefused: giveUp,
 }
 
 // KnownFailure tells whether kind is one of the failure kinds.

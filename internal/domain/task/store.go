@@ -53,7 +53,7 @@ var (
 
 	insertDep = db.S(`INSERT INTO task_deps (task_id, depends_on) VALUES ($1, $2)`)
 
-	selectUpstream = db.Q[upstream](`SELECT t.id, t.status FROM task_deps d JOIN tasks t ON t.id = d.depends_on
+	selectUpstream = db.Q[upstream](`SELECT t.id, t.title, t.status, t.failure_kind, t.failure FROM task_deps d JOIN tasks t ON t.id = d.depends_on
 		WHERE d.task_id = $1 ORDER BY t.id`)
 
 	selectDependents = db.Q[string](`SELECT t.id FROM task_deps d JOIN tasks t ON t.id = d.task_id
@@ -108,9 +108,11 @@ type updateBudgetArgs struct {
 }
 
 type (
+	// upstream is a task that another one depends on.
 	upstream struct {
-		ID     string
-		Status Status
+		ID, Title            string
+		Status               Status
+		FailureKind, Failure *string
 	}
 	edge struct{ TaskID, DependsOn string }
 )
