@@ -76,3 +76,16 @@ var (
 	unlinkedEvent  = event.Declare[unlinkedData]("plan.unlinked", Topic, "A group of the plan waits for fewer others.")
 	switchedEvent  = event.Declare[switchData]("plan.file_switch_set", Topic, "Somebody said whether plan documents may be filed.")
 )
+
+// Mended are the events of a plan after which units of it that had failed may count no more.
+var Mended = []event.Any{regroupedEvent, unlinkedEvent, cancelledEvent, draftedEvent}
+
+// Finished is a plan that is done.
+type Finished struct {
+	PlanID  string
+	AskID   *string  // the ask that it was made of; nil: none
+	TaskIDs []string // in the order of its groups
+}
+
+// Ended is sent when a plan is done: all its groups are.
+var Ended = event.DeclareSignal[Finished]("plan.ended", "A plan is done.")

@@ -126,6 +126,18 @@ func (n *net) lockTasks(tx *db.Tx, others []string) (map[string]task.Row, error)
 	return locked, nil
 }
 
+// work lists the ids of the tasks of the groups that count, in their order.
+func (n *net) work() (ids []string) {
+	for i := range n.groups {
+		if g := &n.groups[i]; n.state(g) != Superseded {
+			for _, t := range n.tasks[g.ID] {
+				ids = append(ids, t.ID)
+			}
+		}
+	}
+	return ids
+}
+
 // upTasks returns the ids of the tasks that a group waits for.
 func (n *net) upTasks(group string) (ids []string) {
 	for _, e := range n.up[group] {

@@ -82,7 +82,8 @@ func (s *Service) TaskMoved(tx *db.Tx, m task.Move) error {
 // refresh derives the progress of a plan of tx.Account and stores it. The lock
 // on the row of progress shows it the commits of all who held the lock before.
 func (s *Service) refresh(tx *db.Tx, planID string) error {
-	if _, ok, err := selectProgress.ForUpdate().Maybe(tx, tx.Account, planID); err != nil || !ok {
+	was, ok, err := selectProgress.ForUpdate().Maybe(tx, tx.Account, planID)
+	if err != nil || !ok {
 		return err
 	}
 	p, ok, err := selectPlan.Maybe(tx, tx.Account, planID)
@@ -106,7 +107,10 @@ func (s *Service) refresh(tx *db.Tx, planID string) error {
 		AccountID: tx.Account, PlanID: planID, Status: g.status, Bucket: g.bucket, Merged: g.merged, Total: g.total,
 		HeldCount: g.held, LastActivityAt: tx.Now,
 	})
-	return err
+	if err != nil || g.status != Done || was.Status == Done {
+		return err
+	}
+	return Ended.Send(tx, Finished{PlanID: planID, AskID: p.AskID, TaskIDs: n.work()})
 }
 
 // scoutMoved handles a move of the scout of a plan. A finished scout's report
