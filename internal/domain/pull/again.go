@@ -47,8 +47,11 @@ func (s *Service) PolicyChanged(tx *db.Tx, r repo.Ref) error {
 		}
 		for _, prID := range theirs {
 			pr, ok, err := lock(tx, prID)
-			if err != nil || !ok || pr.State != Open {
+			if err != nil {
 				return err
+			}
+			if !ok || pr.State != Open {
+				continue // closed meanwhile: it is watched, or not, once it comes back
 			}
 			if err := s.rewatch(tx, r, &pr); err != nil {
 				return err

@@ -161,13 +161,22 @@ func (s *Service) closeThere(tx *db.Tx, r repo.Ref, pr row) error {
 	return err
 }
 
+// watched tells whether a pull request is looked after: each of an agent, and one of people
+// as the policy, its labels and its own switch say.
+func watched(r repo.Ref, pr row) bool {
+	if pr.AuthorKind == ByAgent || pr.Fork {
+		return pr.AuthorKind == ByAgent
+	}
+	return pr.Watch == WatchOn || pr.Watch != WatchOff && r.Policy.Watches(pr.AuthorKind == ByBot, pr.Labels.V)
+}
+
 // rewatch begins or ends the watch of a pull request of people, as the policy and its
 // labels say. A round that goes on is not ended.
 func (s *Service) rewatch(tx *db.Tx, r repo.Ref, pr *row) error {
 	if pr.AuthorKind == ByAgent || pr.Fork {
 		return nil
 	}
-	wanted := pr.Watch == WatchOn || pr.Watch != WatchOff && r.Policy.Watches(pr.AuthorKind == ByBot, pr.Labels.V)
+	wanted := watched(r, *pr)
 	switch {
 	case wanted && pr.Babysit == BabysitOff:
 		if _, err := rearmPull.Exec(tx,

@@ -112,7 +112,12 @@ func (s *Service) reopenRow(tx *db.Tx, r repo.Ref, pr row, sha, by string) error
 	if err := reopenedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID}, data); err != nil {
 		return err
 	}
-	pr.State, pr.Babysit = Open, BabysitWatching
+	if pr.State, pr.Babysit = Open, BabysitWatching; !watched(r, pr) { // the policy may be another one than when it was closed
+		if _, err := setBabysit.Exec(tx, setBabysitArgs{ID: pr.ID, Babysit: BabysitOff, UpdatedAt: tx.Micros()}); err != nil {
+			return err
+		}
+		pr.Babysit = BabysitOff
+	}
 	return s.moveHead(tx, r, pr, sha)
 }
 
