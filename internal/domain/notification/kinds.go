@@ -32,6 +32,9 @@ type kind struct {
 	name, doc string
 	// locked cannot be switched off.
 	locked bool
+	// waits says that something goes on only when somebody has answered. Who acted is told of
+	// it as well, if nobody else is.
+	waits bool
 	// urgent passes quiet hours.
 	urgent bool
 	// own says that whoever asks the question writes the mail too, with links that answer it.
@@ -42,12 +45,12 @@ type kind struct {
 
 // kinds is the catalogue, in the order in which people see it.
 var kinds = []kind{
-	{name: Approval, doc: "A pull request waits for your decision.", own: true, on: []string{Inbox, Email, Push}},
-	{name: Blocker, doc: "A run needs something that only a person can give.", on: []string{Inbox, Email, Push}},
-	{name: Escalation, doc: "A question that nobody but a person can decide.", locked: true, urgent: true, on: Channels()},
+	{name: Approval, doc: "A pull request waits for your decision.", waits: true, own: true, on: []string{Inbox, Email, Push}},
+	{name: Blocker, doc: "A run needs something that only a person can give.", waits: true, on: []string{Inbox, Email, Push}},
+	{name: Escalation, doc: "A question that nobody but a person can decide.", waits: true, locked: true, urgent: true, on: Channels()},
 	{name: TaskDone, doc: "What you asked for is done.", on: []string{Inbox, Push}},
 	{name: TaskFailed, doc: "What you asked for has failed, or waits for a person.", on: []string{Inbox, Email, Push}},
-	{name: Plan, doc: "A plan has failed, or is done.", on: []string{Inbox, Email}},
+	{name: Plan, doc: "A plan, or a part of one, has failed, or it is done.", on: []string{Inbox, Email}},
 	{name: Spending, doc: "A limit of spending holds work, or the account has nearly all that it may store.", on: []string{Inbox, Email}},
 	{name: Box, doc: "A box cannot work, or you are asked to own one.", on: []string{Inbox}},
 	{name: Connection, doc: "A webhook, a schedule, a token or a code host has stopped working.", on: []string{Inbox, Email}},

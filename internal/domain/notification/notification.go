@@ -35,6 +35,8 @@ type Notice struct {
 	To []string
 	// Personal says that nobody else has to hear of it: no channel of the account does.
 	Personal bool
+	// Unaware says that who acted is told as well, as they may not know what it led to.
+	Unaware bool
 	// Source is the id of the audited event, by which a channel knows what it has sent.
 	Source string
 	// Actor is who did it, as audit rows have it.

@@ -142,26 +142,29 @@ func TestWho(t *testing.T) {
 	})
 }
 
-// An escalation is told to who caused it, if nobody else can settle it.
+// What waits for somebody is told to who caused it, if nobody else can settle it.
 func TestAlone(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(p *post) {
-		n := waits("e1")
-		n.Kind, n.To = Escalation, []string{"ann", "bob"}
-		p.tell(n)
-		if rows := p.inbox("ann"); len(rows) != 0 {
-			p.t.Errorf("beside bob, ann is told of what she did: %+v", rows)
+		asks := []string{Escalation, Approval, Blocker}
+		for i, kind := range asks {
+			n := waits("beside " + kind)
+			n.Kind, n.To = kind, []string{"ann", "bob"}
+			p.tell(n)
+			if rows := p.inbox("ann"); len(rows) != i {
+				p.t.Errorf("beside bob, ann is told of what she did: %+v", rows)
+			}
+			n = waits("alone " + kind)
+			n.Kind, n.To = kind, []string{"ann", ""}
+			p.tell(n)
+			if rows := p.inbox("ann"); len(rows) != i+1 || rows[i].Subject != n.Subject {
+				p.t.Errorf("alone, ann has %+v", rows)
+			}
 		}
-		n = waits("e2")
-		n.Kind, n.To = Escalation, []string{"ann", ""}
-		p.tell(n)
-		if rows := p.inbox("ann"); len(rows) != 1 || rows[0].Subject != "e2" {
-			p.t.Errorf("alone, ann has %+v", rows)
-		}
-		n = waits("t3")
+		n := waits("t3")
 		n.To = []string{"ann"}
 		p.tell(n)
-		if rows := p.inbox("ann"); len(rows) != 1 {
+		if rows := p.inbox("ann"); len(rows) != len(asks) {
 			p.t.Errorf("ann is told of what she need not settle: %+v", rows)
 		}
 	})

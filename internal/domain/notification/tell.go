@@ -33,7 +33,7 @@ func (s *Service) Tell(tx *db.Tx, n Notice) error {
 	n.To = slices.DeleteFunc(slices.Compact(n.To), func(userID string) bool { return userID == "" })
 	for _, userID := range n.To {
 		// Who acts alone is told of what nobody else can settle.
-		if alone := k.locked && len(n.To) == 1; n.Actor == "user:"+userID && !alone {
+		if alone := k.waits && len(n.To) == 1; n.Actor == "user:"+userID && !alone && !n.Unaware {
 			continue
 		}
 		if hears, err := people.Hears(tx, userID); err != nil {
