@@ -9,7 +9,6 @@ import (
 	"yardmaster/internal/api/openapi"
 	"yardmaster/internal/api/reference"
 	"yardmaster/internal/domain/ask"
-	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/notification"
 	"yardmaster/internal/domain/pull"
@@ -186,7 +185,7 @@ func hooks() openapi.Hooks {
 		case webhook.PullMerged:
 			h.Doc, h.Data = "A pull request was merged that is the work of an agent, or was looked after by agents.", pull.MergedEvent.Data()
 		case webhook.IssueEscalated:
-			h.Doc, h.Data = "An issue, or an ask, was handed to a person.", escalation.RaisedEvent.Data()
+			h.Doc, h.Data = "A person is asked about an issue of a code host.", issue.EscalatedEvent.Data()
 		case webhook.IssueHandoff:
 			h.Doc = "An issue was handed to the webhook that webhook_ref names, and to no other."
 			h.Data = issue.HandoffEvent.Data()

@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/operator"
+	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/quota"
@@ -26,6 +27,7 @@ import (
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/token"
 	"yardmaster/internal/domain/tracker"
+	"yardmaster/internal/domain/webhook"
 	"yardmaster/internal/event"
 	"yardmaster/internal/flow"
 )
@@ -70,6 +72,8 @@ func (a *App) subscribe(p wired) {
 	repo.Installed.On(a.db, issue.Walk)
 	repo.Installed.On(a.db, flow.Regained(a.hub, p.pull.Hurry))
 	ask.Settled.On(a.db, flow.FollowAsk(p.issue))
+	webhook.Told.On(a.db, flow.FollowHandoff(p.issue))
+	plan.Ended.On(a.db, flow.FinishPlan(p.issue))
 	connection.Granted.On(a.db, a.grants(p.parts).Retry)
 	connection.Granted.On(a.db, flow.RetryMerges(p.pull))
 	connection.Granted.On(a.db, flow.ResolveGranted)

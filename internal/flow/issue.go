@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/issue"
+	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/task"
@@ -30,7 +31,7 @@ func (a IssueAsks) File(tx *db.Tx, f issue.Filing) (string, bool, error) {
 	}
 	n := ask.Filing{
 		RepoIDs: []string{f.RepoID}, Title: f.Title, Body: f.Body, Source: ask.FromIssue, DedupeKey: f.Key,
-		Namespace: ask.FromIssue + ":" + f.RepoID, By: "system", RequestedBy: &person,
+		Namespace: ask.FromIssue + ":" + f.RepoID, By: "system", RequestedBy: &person, IssueID: f.IssueID, IssueURL: f.URL,
 		Strangers: f.Strangers,
 	}
 	if f.Imported {
@@ -41,6 +42,28 @@ func (a IssueAsks) File(tx *db.Tx, f issue.Filing) (string, bool, error) {
 	}
 	filed, existing, err := ask.File(tx, a.Hub, n)
 	return filed.ID, existing, err
+}
+
+// Lock locks an ask.
+func (IssueAsks) Lock(tx *db.Tx, askID string) error { return ask.Lock(tx, askID) }
+
+// Decide ends the triage of an ask whose issue is decided about otherwise.
+func (IssueAsks) Decide(tx *db.Tx, askID string, d issue.Decision) error {
+	return ask.Decide(tx, ask.Decision{AskID: askID, Reason: d.Reason, Category: d.Category, EscalationID: d.EscalationID})
+}
+
+// AskIssues implements ask.Issues.
+type AskIssues struct{ Issues *issue.Service }
+
+// ForAsk reads and locks an issue about which an ask is filed.
+func (a AskIssues) ForAsk(tx *db.Tx, issueID string) (ask.Issue, error) {
+	i, err := a.Issues.ForAsk(tx, issueID)
+	return ask.Issue(i), err
+}
+
+// Follow has an issue follow a new ask.
+func (a AskIssues) Follow(tx *db.Tx, issueID, askID string) error {
+	return a.Issues.Follow(tx, issueID, askID)
 }
 
 // BacklogAsks implements backlog.Asks.
@@ -62,6 +85,11 @@ func (IssueEscalations) Raise(tx *db.Tx, q issue.Question) (string, error) {
 	})
 }
 
+// End resolves a question of tx.Account, unless it is resolved.
+func (IssueEscalations) End(tx *db.Tx, escalationID, note string) error {
+	return escalation.End(tx, escalationID, note)
+}
+
 // FollowAsk has the issue of an ask follow it.
 func FollowAsk(issues *issue.Service) func(*db.Tx, ask.Settlement) error {
 	states := map[ask.State]string{
@@ -75,39 +103,86 @@ func FollowAsk(issues *issue.Service) func(*db.Tx, ask.Settlement) error {
 	}
 }
 
-// CloseIssue closes the issue of an ask when all of its tasks are done, the last one by
-// the merge of a pull request.
+// CloseIssue closes the issues whose asks are done with a task: those that it was made for,
+// and those that it covers. All tasks of an ask have to be merged or completed, one of them
+// by a pull request. FinishPlan sees to asks that became plans.
 func CloseIssue(issues *issue.Service) func(*db.Tx, task.Move) error {
 	return func(tx *db.Tx, m task.Move) error {
 		t := m.Task
-		if t.Status != task.Merged || t.AskID == nil || t.PRID == nil {
+		if t.Status != task.Merged && t.Status != task.Completed {
 			return nil
 		}
 		return tx.As(t.AccountID, func() error {
-			all, ok, err := ask.Tasks(tx, *t.AskID)
-			if err != nil || !ok || !slices.Contains(all, t.ID) {
-				return err
-			}
-			for _, other := range all {
-				o, ok, err := task.Get(tx, tx.Account, other)
-				if err != nil {
-					return err
-				}
-				if other != t.ID && (!ok || o.Status != task.Merged && o.Status != task.Completed) {
-					return nil
-				}
-			}
-			found, err := pull.Briefs(tx, []string{*t.PRID})
+			asks, err := ask.CoveredBy(tx, t.ID)
 			if err != nil {
 				return err
 			}
-			pr, ok := found[*t.PRID]
-			if !ok {
-				return nil
+			if t.AskID != nil && !slices.Contains(asks, *t.AskID) {
+				asks = append(asks, *t.AskID)
 			}
-			return issues.Merged(tx, *t.AskID, t.RepoID, fmt.Sprintf("#%d", pr.Number), pr.URL)
+			for _, askID := range asks {
+				all, err := ask.Works(tx, askID)
+				if err != nil {
+					return err
+				}
+				if slices.Contains(all, t.ID) {
+					if err := closeIssue(tx, issues, askID, all, t); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
 		})
 	}
+}
+
+// FinishPlan closes the issue of a plan that is done.
+func FinishPlan(issues *issue.Service) func(*db.Tx, plan.Finished) error {
+	return func(tx *db.Tx, p plan.Finished) error {
+		if p.AskID == nil {
+			return nil
+		}
+		return closeIssue(tx, issues, *p.AskID, p.TaskIDs, nil)
+	}
+}
+
+// closeIssue closes the issue of an ask if all tasks with the ids are done, one of them by a
+// pull request. moved, unless nil, is one of them, of which the database may not tell yet.
+func closeIssue(tx *db.Tx, issues *issue.Service, askID string, taskIDs []string, moved *task.Row) error {
+	var prs []string
+	repos := map[string]string{} // by pull request
+	for _, taskID := range taskIDs {
+		t, ok, err := task.Get(tx, tx.Account, taskID)
+		if err != nil {
+			return err
+		}
+		if moved != nil && taskID == moved.ID {
+			t, ok = *moved, true
+		}
+		switch {
+		case !ok || t.Status != task.Merged && t.Status != task.Completed:
+			return nil
+		case t.Status == task.Merged && t.PRID != nil && repos[*t.PRID] == "":
+			prs, repos[*t.PRID] = append(prs, *t.PRID), t.RepoID
+		}
+	}
+	if len(prs) == 0 {
+		return nil
+	}
+	found, err := pull.Briefs(tx, prs)
+	if err != nil {
+		return err
+	}
+	var by []issue.Done
+	for _, prID := range prs {
+		if pr, ok := found[prID]; ok {
+			by = append(by, issue.Done{RepoID: repos[prID], Number: fmt.Sprintf("#%d", pr.Number), URL: pr.URL})
+		}
+	}
+	if len(by) == 0 {
+		return nil
+	}
+	return issues.Merged(tx, askID, by)
 }
 
 // IssueSink implements task.Tracker.

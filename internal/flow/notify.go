@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"yardmaster/internal/domain/creation"
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/hosttoken"
+	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/notification"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/plan"
@@ -55,6 +57,7 @@ const (
 	nounEscalation = "escalation"
 	nounTask       = "task"
 	nounPlan       = "plan"
+	nounIssue      = "issue"
 	nounBox        = "box"
 	nounOwner      = "box_owner"
 	nounWebhook    = "webhook"
@@ -74,6 +77,7 @@ var rules = []rule{
 	{[]event.Any{box.UnfitEvent}, Notify.unfit},
 	{[]event.Any{box.OwnerAsked}, Notify.ownerAsked},
 	{[]event.Any{webhook.UnhealthyEvent}, Notify.unhealthy},
+	{[]event.Any{issue.FailedEvent}, Notify.notHandedOff},
 	{[]event.Any{repo.GoneEvent}, Notify.gone},
 	{[]event.Any{creation.FailedEvent}, Notify.notCreated},
 	{[]event.Any{hosttoken.RefusedEvent}, Notify.tokenRefused},
@@ -87,6 +91,8 @@ var reliefs = []relief{
 	{[]event.Any{escalation.ResolvedEvent}, notification.Escalation, nounEscalation},
 	{task.Resumed, notification.TaskFailed, nounTask},
 	{task.Resumed, notification.Spending, nounTask},
+	{append(slices.Clone(task.Resumed), plan.Mended...), notification.Plan, nounPlan},
+	{issue.HandoffSettled, notification.Connection, nounIssue},
 	{[]event.Any{box.FitEvent}, notification.Box, nounBox},
 	{box.AskEnded, notification.Box, nounOwner},
 	{[]event.Any{webhook.RevivedEvent}, notification.Connection, nounWebhook},
@@ -124,16 +130,12 @@ func (n Notify) Consumer() event.Consumer {
 	}
 	return event.Consumer{Name: "notification.tell", Kinds: kinds, Handle: func(tx *db.Tx, e event.Recorded) error {
 		for _, s := range settles[e.Kind] {
-			subject := e.Object
-			if s.noun == nounPull { // the object of the event is the question
-				q, ok, err := n.Pulls.QuestionByID(tx, e.Object)
-				if err != nil {
-					return err
-				}
-				if !ok {
-					continue
-				}
-				subject = q.PRID
+			subject, ok, err := n.relieved(tx, s.noun, e)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				continue
 			}
 			if err := n.Notifications.Settle(tx, s.kind, s.noun, subject); err != nil {
 				return err
@@ -154,6 +156,18 @@ func (n Notify) Consumer() event.Consumer {
 		}
 		return nil
 	}}
+}
+
+// relieved is the id of what an event relieves people of; false if it does not, yet.
+func (n Notify) relieved(tx *db.Tx, noun string, e event.Recorded) (subject string, ok bool, err error) {
+	switch noun {
+	case nounPull: // the object of the event is the question
+		q, ok, err := n.Pulls.QuestionByID(tx, e.Object)
+		return q.PRID, ok, err
+	case nounPlan:
+		return planRelieved(tx, e)
+	}
+	return e.Object, true, nil
 }
 
 // asked: those who may decide hear that a pull request waits for them. What the policy
@@ -253,14 +267,7 @@ func (n Notify) done(tx *db.Tx, e event.Recorded) (out notification.Notice, ok b
 	}
 	out.To = []string{*t.RequestedBy}
 	if t.PlanID != nil {
-		whole, err := plan.IsDone(tx, *t.PlanID)
-		if err != nil || !whole {
-			return out, false, err
-		}
-		p, ok, err := plan.BriefOf(tx, *t.PlanID)
-		out.Kind, out.Noun, out.Subject = notification.Plan, nounPlan, *t.PlanID
-		out.Title, out.About, out.Path = "Done: "+p.Title, "Plan: "+p.Title, "/ui/plans/"+*t.PlanID
-		return out, ok, err
+		return planDone(tx, out, *t.PlanID)
 	}
 	out.Kind, out.Noun, out.Subject, out.Path = notification.TaskDone, nounTask, t.ID, "/ui/tasks/"+t.ID
 	out.Title = "Done: " + t.Title
@@ -299,8 +306,11 @@ func (n Notify) failed(tx *db.Tx, e event.Recorded) (out notification.Notice, ok
 	if t.FailureKind != nil {
 		why = *t.FailureKind
 	}
-	if why == task.Blocked {
+	switch {
+	case why == task.Blocked:
 		return out, false, nil
+	case t.PlanID != nil && t.Status == task.Failed:
+		return unitFailed(tx, t)
 	}
 	out = notification.Notice{
 		Kind: notification.TaskFailed, Noun: nounTask, Subject: t.ID, Path: "/ui/tasks/" + t.ID, Title: "Failed: " + t.Title,
@@ -329,24 +339,6 @@ func (n Notify) failed(tx *db.Tx, e event.Recorded) (out notification.Notice, ok
 		return out, true, nil
 	}
 	out.To, err = deciders(tx, t.RequestedBy, policy.ReadTasks)
-	return out, true, err
-}
-
-// planFailed: whoever asked for a plan hears that its scout came back with nothing.
-func (n Notify) planFailed(tx *db.Tx, e event.Recorded) (out notification.Notice, ok bool, err error) {
-	data, err := plan.FailedEvent.Decode(e)
-	if err != nil {
-		return out, false, err
-	}
-	p, ok, err := plan.BriefOf(tx, e.Object)
-	if err != nil || !ok {
-		return out, false, err
-	}
-	out = notification.Notice{
-		Kind: notification.Plan, Noun: nounPlan, Subject: e.Object, Path: "/ui/plans/" + e.Object, Title: "The plan failed: " + p.Title,
-		Text: data.Reason, About: "Plan: " + p.Title,
-	}
-	out.To, err = deciders(tx, p.RequestedBy, policy.ReadTasks)
 	return out, true, err
 }
 

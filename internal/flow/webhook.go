@@ -1,8 +1,9 @@
 package flow
 
 import (
+	"encoding/json"
+
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/notification"
 	"yardmaster/internal/domain/pull"
@@ -31,7 +32,7 @@ func (IssueWebhooks) TakesHandoff(tx *db.Tx, name string) (bool, issue.Obstacle,
 // the audited one.
 func TellWebhooks(hooks *webhook.Service) event.Consumer {
 	return event.Consumer{
-		Name: "webhook.send", Kinds: []event.Any{pull.MergedEvent, escalation.RaisedEvent, issue.HandoffEvent},
+		Name: "webhook.send", Kinds: []event.Any{pull.MergedEvent, issue.EscalatedEvent, issue.HandoffEvent},
 		Handle: func(tx *db.Tx, e event.Recorded) error {
 			n := webhook.News{Type: e.Kind, Source: e.ID, At: e.At, Data: e.Data}
 			switch e.Kind {
@@ -45,15 +46,25 @@ func TellWebhooks(hooks *webhook.Service) event.Consumer {
 					return err
 				}
 				n.Hook = handed.WebhookRef
-			default:
-				raised, err := escalation.RaisedEvent.Decode(e)
-				if err != nil || raised.IssueID == nil && raised.AskID == nil {
-					return err
-				}
-				n.Type = webhook.IssueEscalated
 			}
 			return hooks.Send(tx, n)
 		},
+	}
+}
+
+// FollowHandoff notes at its issue what became of a hand-off.
+func FollowHandoff(issues *issue.Service) func(*db.Tx, webhook.Outcome) error {
+	states := map[string]string{
+		webhook.Pending: issue.Sent, webhook.OK: issue.Delivered, webhook.Exhausted: issue.Failed, webhook.Skipped: issue.Failed,
+	}
+	return func(tx *db.Tx, o webhook.Outcome) error {
+		var handed struct {
+			HandoffID string `json:"handoff_id"`
+		}
+		if err := json.Unmarshal(o.Data, &handed); err != nil {
+			return err
+		}
+		return issues.HandoffMoved(tx, handed.HandoffID, states[o.State], o.Why)
 	}
 }
 

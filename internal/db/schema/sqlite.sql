@@ -274,7 +274,7 @@ CREATE TABLE escalations (
   created_by  TEXT NOT NULL,
   created_at  BIGINT NOT NULL,
   resolved_at BIGINT
-, ask_id TEXT, resolved_by TEXT, note TEXT, pr_id TEXT, task_id TEXT);
+, ask_id TEXT, resolved_by TEXT, note TEXT, pr_id TEXT, task_id TEXT, issue_id TEXT);
 CREATE INDEX escalations_account ON escalations (account_id, created_at, id);
 CREATE TABLE boxes (
   id               TEXT PRIMARY KEY,
@@ -571,7 +571,7 @@ CREATE TABLE asks (
   session_id        TEXT,
   created_at        BIGINT NOT NULL,
   triaged_at        BIGINT
-, requested_by TEXT, count BIGINT NOT NULL DEFAULT 1, last_seen_at BIGINT, strangers BOOLEAN NOT NULL DEFAULT FALSE, approved_by TEXT, budget_micros BIGINT, from_task TEXT, minted_micros BIGINT NOT NULL DEFAULT 0);
+, requested_by TEXT, count BIGINT NOT NULL DEFAULT 1, last_seen_at BIGINT, strangers BOOLEAN NOT NULL DEFAULT FALSE, approved_by TEXT, budget_micros BIGINT, from_task TEXT, minted_micros BIGINT NOT NULL DEFAULT 0, issue_id TEXT, issue_url TEXT);
 CREATE INDEX asks_list ON asks (account_id, created_at, id);
 CREATE INDEX asks_state ON asks (account_id, state, created_at, id);
 CREATE INDEX asks_repo ON asks (repo_id, created_at, id) WHERE repo_id IS NOT NULL;
@@ -1190,7 +1190,7 @@ CREATE TABLE issues (
   due_at        BIGINT,
   tries         BIGINT NOT NULL DEFAULT 0,
   created_at    BIGINT NOT NULL,
-  gone_at       BIGINT,
+  gone_at       BIGINT, round BIGINT NOT NULL DEFAULT 0, labelled_at BIGINT NOT NULL DEFAULT 0, finished BOOLEAN NOT NULL DEFAULT FALSE,
   UNIQUE (repo_id, number)
 );
 CREATE INDEX issues_list ON issues (account_id, repo_id, created_at DESC, id DESC);
@@ -1213,7 +1213,7 @@ CREATE TABLE issue_handoffs (
   state        TEXT NOT NULL,
   requested_by TEXT NOT NULL,
   created_at   BIGINT NOT NULL
-);
+, failure TEXT, moved_at BIGINT);
 CREATE INDEX issue_handoffs_issue ON issue_handoffs (issue_id, created_at);
 CREATE TABLE host_tokens (
   id TEXT PRIMARY KEY,
@@ -1850,6 +1850,12 @@ CREATE INDEX repo_sizes_account ON repo_sizes (account_id);
 CREATE INDEX tokens_live ON tokens (account_id, user_id) WHERE revoked_at IS NULL;
 CREATE INDEX ci_logs_account ON ci_logs (account_id);
 CREATE INDEX sources_account ON sources (account_id);
+CREATE TABLE ask_covers (
+  task_id    TEXT NOT NULL REFERENCES tasks (id),
+  ask_id     TEXT NOT NULL REFERENCES asks (id),
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  PRIMARY KEY (task_id, ask_id)
+);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -1944,4 +1950,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (91, 245, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (92, 246, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (93, 247, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (94, 250, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (95, 254, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

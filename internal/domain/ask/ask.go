@@ -8,7 +8,7 @@
 // is checked against the database and against the rights of the filer (see
 // check). A verdict is carried out whole, in one transaction, or not at all.
 //
-// file.go files asks, run.go those of runs; loop.go takes them and calls the judge, with brief.go as
+// file.go files asks, run.go those of runs, decide.go those about issues; loop.go takes them and calls the judge, with brief.go as
 // its prompt and hold.go for the times it has to wait. verdict.go checks an
 // answer and settle.go carries it out. ops.go has the capabilities, store.go
 // and store_context.go the statements.
@@ -89,6 +89,7 @@ type Ask struct {
 	AskID            string            `json:"askId" format:"uuid" doc:"id of the ask"`
 	ID               string            `json:"id" format:"uuid" doc:"the same id"`
 	Repo             *string           `json:"repo" doc:"owner/name; null: it is for no one repository"`
+	IssueID          *string           `json:"issue_id" format:"uuid" example:"null" doc:"the issue of the code host that follows it; null without one"`
 	Title            string            `json:"title" doc:"one line"`
 	Body             string            `json:"body" doc:"what is wanted, as it was filed"`
 	Source           string            `json:"source" known:"ask_sources" doc:"api unless the filer said so; the platform files under the names that follow it"`
@@ -162,6 +163,22 @@ type Budgets interface {
 	Stops(tx *db.Tx, sessionIDs []string) ([]Stop, error)
 }
 
+// Issues are the issues of code hosts of tx.Account.
+type Issues interface {
+	// ForAsk reads and locks an issue about which an ask is filed. It fails with
+	// fault.NotFound, and with fault.Conflict for one that can get none.
+	ForAsk(tx *db.Tx, issueID string) (Issue, error)
+	// Follow has an issue follow a new ask.
+	Follow(tx *db.Tx, issueID, askID string) error
+}
+
+// Issue is an issue of a code host.
+type Issue struct {
+	RepoID, Repo, URL string // Repo: owner/name
+	Enabled           bool   // its repository is
+	AskID             string // the ask that it follows; empty: it can get one
+}
+
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB      *db.DB
@@ -172,6 +189,7 @@ type Needs struct {
 	Boxes   Boxes
 	Plans   Plans
 	Budgets Budgets
+	Issues  Issues
 }
 
 // Service holds the asks.

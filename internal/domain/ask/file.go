@@ -48,6 +48,9 @@ type Filing struct {
 	Strangers bool
 	// Wait has a person asked at once, whom Approve waits for. Nil: a judge reads the ask.
 	Wait *Wait
+	// IssueID and IssueURL are the issue of the code host that follows the ask, and its
+	// address there; empty: none.
+	IssueID, IssueURL string
 	// From is the run from which the ask comes; nil: it comes from none. All tasks that are
 	// minted for the asks of the runs of a task have the limit of that task together. An ask
 	// that follows from more than maxDepth others waits for a person.
@@ -143,6 +146,7 @@ func file(tx *db.Tx, hub *event.Hub, f Filing) (row, bool, error) {
 	}
 	r.FilerID, r.RunID, r.RequestedBy = db.NullText(f.UserID), db.NullText(from.RunID), db.NullText(f.UserID)
 	r.FromTask = db.NullText(from.Serves)
+	r.IssueID, r.IssueURL = db.NullText(f.IssueID), db.NullText(f.IssueURL)
 	if f.RequestedBy != nil {
 		r.RequestedBy = db.NullText(*f.RequestedBy)
 	}

@@ -18,6 +18,7 @@ import (
 	waiting "yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/seed"
@@ -115,7 +116,26 @@ type yard struct {
 	seats  int64
 	plans  plans
 	mints  []NewTask // what was minted
+	issue  Issue     // the one that ForAsk finds
+	follow []string  // what follows what
 }
+
+// ForAsk implements Issues.
+func (y *yard) ForAsk(_ *db.Tx, issueID string) (Issue, error) {
+	if issueID != anIssue {
+		return Issue{}, fault.Missing("issue")
+	}
+	return y.issue, nil
+}
+
+// Follow implements Issues.
+func (y *yard) Follow(_ *db.Tx, issueID, askID string) error {
+	y.follow = append(y.follow, issueID+" "+askID)
+	return nil
+}
+
+// anIssue is the id of an issue of acme.
+const anIssue = "0199d3a4-5b6c-7d8e-9f01-23456789abcd"
 
 func onBoth(t *testing.T, fn func(y *yard)) {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
@@ -161,7 +181,7 @@ func (y *yard) node(dsn string) *Service {
 	y.tasks, y.queued = standin.Services(d, hub, standin.Repos(nil), stand)
 	return New(Needs{
 		DB: d, Hub: hub, Logger: slog.New(slog.DiscardHandler), Judge: y.judge,
-		Queue: queue{y}, Boxes: boxes{}, Plans: &y.plans, Budgets: budgets{},
+		Queue: queue{y}, Boxes: boxes{}, Plans: &y.plans, Budgets: budgets{}, Issues: y,
 	})
 }
 

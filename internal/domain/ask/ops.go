@@ -29,7 +29,8 @@ func (s *Service) Ops() []op.Op {
 				"already, drops it, or asks a person. The answer comes before that: follow it with ask.get. Filing again under the same dedupe_key " +
 				"answers the ask that is there with 200 and kind existing, whatever else is sent. Work that is already decided goes to task.create " +
 				"instead.",
-			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}, {Status: 409, Slug: "repo_disabled"}}}, s.fileOne),
+			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}, {Status: 409, Slug: "repo_disabled"},
+				{Status: 409, Slug: "issue-closed"}}}, s.fileOne),
 		op.New(op.Row{ID: "ask.list", Method: "GET", Path: "/v1/asks", Group: group, Rule: read,
 			Paging: &op.Paging{Default: 50, Max: 200, Q: true,
 				Filters: map[string][]string{"state": states, "repo": nil, "source": nil, "id": nil}},
@@ -56,6 +57,7 @@ func (s *Service) Ops() []op.Op {
 
 type fileIn struct {
 	Repo      string            `json:"repo,omitempty" pattern:"^[^/\\s]+/[^/\\s]+$" says:"must have the form OWNER/NAME" maxLength:"200" doc:"owner/name; without it the judge may pick among the account's"`
+	IssueID   string            `json:"issue_id,omitempty" format:"uuid" example:"0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"an open issue of a code host that the ask is about, and that follows it from then on: triage of it begins anew, whatever became of it before. While the issue follows an ask that is pending, or of which work has come, that one is answered as existing"`
 	Title     string            `json:"title" minLength:"1" maxLength:"200" doc:"one line"`
 	Body      string            `json:"body" minLength:"1" maxLength:"20000" example:"The footer shows last year on every page." doc:"what is wanted and why, for triage and for the agents that come after"`
 	Source    string            `json:"source,omitempty" pattern:"^[a-z][a-z0-9_-]*$" maxLength:"32" example:"support" doc:"where it comes from, for your own lists; api unless given. The names that the platform files under are refused"`
@@ -96,6 +98,10 @@ func (s *Service) fileOne(ctx context.Context, in fileIn) (out Filed, err error)
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		enabled := true
 		f := Filing{Title: in.Title, Body: in.Body, Source: in.Source, Labels: in.Labels, DedupeKey: in.DedupeKey, Scopes: actor.Scopes}
+		if in.IssueID != "" {
+			out, err = s.fileOfIssue(tx, in, f)
+			return err
+		}
 		if in.Repo != "" {
 			owner, name, _ := strings.Cut(in.Repo, "/")
 			r, ok, err := repoByName.Maybe(tx, tx.Account, owner, name)

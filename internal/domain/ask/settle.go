@@ -218,7 +218,7 @@ func (s *Service) mint(tx *db.Tx, r *row, all []piece, f facts, each *int64) ([]
 func escalate(tx *db.Tx, r *row, category, reason string) error {
 	reason = clip(reason, maxReason)
 	raised, err := escalation.Raise(tx, escalation.Draft{RepoID: r.RepoID, Category: category, Title: r.Title, Body: r.Body, Reason: reason,
-		AskID: &r.ID, By: r.FiledBy})
+		AskID: &r.ID, By: r.FiledBy, IssueID: r.IssueID, URL: r.IssueURL})
 	if err != nil {
 		return err
 	}
@@ -239,7 +239,16 @@ func move(tx *db.Tx, r *row, to State, v Verdict, escalationID string) error {
 	if n != 1 {
 		return fmt.Errorf("ask %s is no longer pending", r.ID)
 	}
-	r.State = to
+	return settled(tx, r, to, v, escalationID)
+}
+
+// settled tells of an ask that has left triage.
+func settled(tx *db.Tx, r *row, to State, v Verdict, escalationID string) error {
+	if r.State = to; v.Kind == CrossLinked || v.CoveringTaskID != nil {
+		if err := cover(tx, r.ID, v); err != nil {
+			return err
+		}
+	}
 	if err := Settled.Send(tx, Settlement{
 		AskID: r.ID, State: to, Verdict: v, Category: deref(r.EscalationReason), EscalationID: escalationID,
 	}); err != nil {

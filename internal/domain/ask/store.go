@@ -38,6 +38,8 @@ type row struct {
 	ApprovedBy       *string // the person who let it into triage, by whose rights it is judged since
 	BudgetMicros     *int64  // the limit of the task whose run asks, which its asks share; nil: none
 	FromTask         *string // that task; nil: no run has filed it
+	IssueID          *string // the issue of the code host that follows it
+	IssueURL         *string `db:"issue_url"` // its address there
 	Repo             *string
 }
 
@@ -45,6 +47,7 @@ const columns = `a.id, a.account_id, a.repo_id, a.reach, a.title, a.body, a.sour
 	a.escalation_reason,
 	a.filed_by, a.filer_id, a.requested_by, a.scopes, a.run_id, a.depth, a.tries, a.session_id, a.count, a.last_seen_at,
 	a.created_at, a.triaged_at, a.strangers, a.approved_by, a.budget_micros, a.from_task,
+	a.issue_id, a.issue_url,
 	r.owner || '/' || r.name AS repo
 	FROM asks a LEFT JOIN repos r ON r.id = a.repo_id`
 
@@ -67,10 +70,10 @@ var (
 	byDedupe    = db.Q[row](`SELECT ` + columns + ` WHERE a.account_id = $1 AND a.dedupe = $2`)
 	insert      = db.SWith[insertArgs](`INSERT INTO asks (id, account_id, repo_id, reach, title, body, source, labels, dedupe_key,
 		dedupe, state, filed_by, filer_id, scopes, run_id, depth, due_at, created_at, requested_by,
-		strangers, budget_micros, from_task)
+		strangers, budget_micros, from_task, issue_id, issue_url)
 		VALUES (:id, :account_id, :repo_id, :reach, :title, :body, :source, :labels, :dedupe_key, :dedupe, :state,
 		:filed_by, :filer_id, :scopes, :run_id, :depth, :due_at, :due_at, :requested_by, :strangers, :budget_micros,
-		:from_task)
+		:from_task, :issue_id, :issue_url)
 		ON CONFLICT (account_id, dedupe) DO NOTHING`)
 	// seenAgain counts one more time that an ask was asked for.
 	seenAgain  = db.S(`UPDATE asks SET count = count + 1, last_seen_at = $3 WHERE account_id = $1 AND id = $2`)
@@ -91,6 +94,10 @@ var (
 	settle = db.SWith[settleArgs](`UPDATE asks SET state = :state, verdict = :verdict, escalation_reason = :escalation_reason,
 		triaged_at = :triaged_at, claim = NULL
 		WHERE account_id = :account_id AND id = :id AND state = 'pending'`)
+	// decide ends an ask that triage has made no work of.
+	decide = db.SWith[settleArgs](`UPDATE asks SET state = :state, verdict = :verdict, escalation_reason = :escalation_reason,
+		triaged_at = :triaged_at, claim = NULL
+		WHERE account_id = :account_id AND id = :id AND state IN ('pending', 'escalated')`)
 	// revive gives an ask to triage that was escalated, and approve has it count for a person,
 	// with the rights of that person.
 	revive = db.S(`UPDATE asks SET state = 'pending', verdict = NULL, escalation_reason = NULL, triaged_at = NULL, due_at = $3, tries = 0
@@ -302,7 +309,8 @@ func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Ask, error) {
 
 func (r *row) wire() Ask {
 	out := Ask{
-		AskID: r.ID, ID: r.ID, Repo: r.Repo, Title: r.Title, Body: r.Body, Source: r.Source, Labels: r.Labels.V, DedupeKey: r.DedupeKey,
+		AskID: r.ID, ID: r.ID, Repo: r.Repo, IssueID: r.IssueID,
+		Title: r.Title, Body: r.Body, Source: r.Source, Labels: r.Labels.V, DedupeKey: r.DedupeKey,
 		State: r.State, EscalationReason: r.EscalationReason, FiledBy: r.FiledBy, RequestedBy: r.RequestedBy,
 		Count: r.Count, LastSeenAt: r.LastSeenAt, CreatedAt: r.CreatedAt, ApprovedBy: r.ApprovedBy,
 	}

@@ -26,6 +26,7 @@ type Escalation struct {
 	Reason     string     `json:"reason" example:"The caller was 30 % sure that this is worth doing." doc:"why a person is asked, in words"`
 	AskID      *string    `json:"ask_id" format:"uuid" doc:"the ask it came from; null without one"`
 	PRID       *string    `json:"pr_id" format:"uuid" doc:"the pull request it is about; null: none"`
+	IssueID    *string    `json:"issue_id" format:"uuid" doc:"the issue of the code host it is about; null: none"`
 	TaskID     *string    `json:"task_id" format:"uuid" doc:"the task it is about; null: none"`
 	CreatedBy  string     `json:"created_by" example:"system" doc:"whose work led to it: user:<id>, pat:<id>, or system"`
 	CreatedAt  time.Time  `json:"created_at" doc:"when it was raised"`
@@ -51,7 +52,7 @@ type Draft struct {
 	RepoID                        *string // nil: it is about no one repository
 	Category, Title, Body, Reason string
 	AskID, PRID, TaskID           *string
-	IssueID                       *string // for the event
+	IssueID                       *string // the issue of the code host that it is about
 	URL                           *string // of a page about it; nil: none
 	By                            string  // label of the actor; empty: the actor of the transaction
 }
@@ -65,7 +66,7 @@ func Raise(tx *db.Tx, n Draft) (escalationID string, err error) {
 	}
 	if _, err := insert.Exec(tx, insertArgs{
 		ID: escalationID, AccountID: tx.Account, RepoID: n.RepoID, Category: n.Category, Title: n.Title, Body: n.Body,
-		Reason: n.Reason, AskID: n.AskID, CreatedBy: n.By, CreatedAt: tx.Now, PRID: n.PRID, TaskID: n.TaskID,
+		Reason: n.Reason, AskID: n.AskID, CreatedBy: n.By, CreatedAt: tx.Now, PRID: n.PRID, TaskID: n.TaskID, IssueID: n.IssueID,
 	}); err != nil {
 		return "", err
 	}
@@ -81,6 +82,18 @@ func Raise(tx *db.Tx, n Draft) (escalationID string, err error) {
 		AskID: n.AskID, IssueID: n.IssueID,
 		Category: n.Category, EscalationID: escalationID, Reason: secretscan.Scrub(n.Reason), Repo: r.Repo, URL: n.URL,
 	})
+}
+
+// End resolves an escalation of tx.Account, unless it is resolved, because what it asks is
+// decided otherwise.
+func End(tx *db.Tx, escalationID, note string) error {
+	n, err := resolve.Exec(tx, resolveArgs{
+		AccountID: tx.Account, ID: escalationID, ResolvedAt: tx.Now, ResolvedBy: actorLabel(tx), Note: &note,
+	})
+	if err != nil || n == 0 {
+		return err
+	}
+	return ResolvedEvent.Record(tx, event.Subject{ID: escalationID}, resolvedData{Note: &note})
 }
 
 // ResolveOfAsk resolves the open escalations of one category about an ask.

@@ -32,7 +32,8 @@ func (s *Service) Ops() []op.Op {
 			Rule:    policy.Require(policy.WriteTasks).OfUser(),
 			Summary: "Say that a person has dealt with an escalation; again is no error",
 			Doc: "Notes who dealt with it and when. It starts nothing: whatever was decided is done with the other " +
-				"capabilities. A second call changes nothing and answers already_resolved.",
+				"capabilities. An issue that it was about stays escalated: issue.handoff hands it off, and it goes back to triage when a " +
+				"person labels it anew at its host, or by ask.file with issue_id. A second call changes nothing and answers already_resolved.",
 		}, s.resolve),
 	}
 }

@@ -17,6 +17,7 @@ type row struct {
 	AskID      *string
 	PRID       *string `db:"pr_id"`
 	TaskID     *string
+	IssueID    *string
 	CreatedBy  string
 	CreatedAt  time.Time
 	ResolvedAt *time.Time
@@ -25,12 +26,13 @@ type row struct {
 }
 
 const columns = `e.id, r.owner || '/' || r.name AS repo, e.category, e.title, e.body, e.reason, e.ask_id, e.pr_id, e.task_id,
-	e.created_by, e.created_at, e.resolved_at, e.resolved_by, e.note FROM escalations e LEFT JOIN repos r ON r.id = e.repo_id`
+	e.issue_id, e.created_by, e.created_at, e.resolved_at, e.resolved_by, e.note FROM escalations e LEFT JOIN repos r ON r.id = e.repo_id`
 
 var (
 	insert = db.SWith[insertArgs](`INSERT INTO escalations (id, account_id, repo_id, category, title, body, reason, ask_id,
-		created_by, created_at, pr_id, task_id)
-		VALUES (:id, :account_id, :repo_id, :category, :title, :body, :reason, :ask_id, :created_by, :created_at, :pr_id, :task_id)`)
+		created_by, created_at, pr_id, task_id, issue_id)
+		VALUES (:id, :account_id, :repo_id, :category, :title, :body, :reason, :ask_id, :created_by, :created_at, :pr_id, :task_id,
+		:issue_id)`)
 	byID    = db.Q[row](`SELECT ` + columns + ` WHERE e.account_id = $1 AND e.id = $2`)
 	resolve = db.SWith[resolveArgs](`UPDATE escalations SET resolved_at = :resolved_at, resolved_by = :resolved_by, note = :note
 		WHERE account_id = :account_id AND id = :id AND resolved_at IS NULL`)
@@ -87,7 +89,7 @@ type insertArgs struct {
 	CreatedBy                     string
 	CreatedAt                     time.Time
 	PRID                          *string `db:"pr_id"`
-	TaskID                        *string
+	TaskID, IssueID               *string
 }
 
 // list reads a page, newest first.
@@ -137,7 +139,7 @@ func Rows(tx *db.Tx, ids []string, limit int) ([]Escalation, error) {
 func (r *row) wire() Escalation {
 	return Escalation{
 		ID: r.ID, Repo: r.Repo, Category: r.Category, Title: r.Title, Body: r.Body, Reason: r.Reason,
-		AskID: r.AskID, PRID: r.PRID, TaskID: r.TaskID, CreatedBy: r.CreatedBy,
+		AskID: r.AskID, PRID: r.PRID, TaskID: r.TaskID, IssueID: r.IssueID, CreatedBy: r.CreatedBy,
 		CreatedAt: r.CreatedAt, ResolvedAt: r.ResolvedAt, ResolvedBy: r.ResolvedBy, Note: r.Note,
 	}
 }

@@ -101,14 +101,29 @@ func (s *Service) apply(tx *db.Tx, r repo.Ref, known row, e codehost.IssueChange
 const hearsay = time.Minute
 
 // consider has an ask filed for an issue, with the text that the event shows. Issues of
-// programs, and what programs do to issues, begin nothing.
+// programs, and what programs do to issues, begin nothing. An issue of which no work came
+// goes back to triage when a person puts the label on it anew: each label counts once, by
+// the time of the host.
 func (s *Service) consider(tx *db.Tx, r repo.Ref, to *row, e codehost.IssueChanged, all bool) error {
 	i := e.Issue
 	wanted := r.Enabled && i.Open && r.Policy.Triages(i.Labels) && (all || r.Policy.Issues.Triage == "labelled")
-	if !wanted || to.Triage != None || i.Author.Bot || i.Author.Own || e.By.Bot || e.By.Own {
+	if !wanted || i.Author.Bot || i.Author.Own || e.By.Bot || e.By.Own {
 		return nil
 	}
 	labelled := e.Action == "labeled" && e.By.Login != "" && e.Label == r.Policy.Issues.Label && slices.Contains(i.Labels, e.Label)
+	anew := labelled && db.Micros(i.UpdatedAt) > to.LabelledAt
+	if anew {
+		to.LabelledAt = db.Micros(i.UpdatedAt)
+	}
+	switch {
+	case to.Triage == None:
+	case anew && to.decided():
+		if err := s.beginAnew(tx, to); err != nil {
+			return err
+		}
+	default:
+		return nil
+	}
 	if to.Filing && !labelled {
 		return nil
 	}
@@ -167,7 +182,7 @@ func same(known row, r repo.Ref, i codehost.Issue) bool {
 
 // Import records an issue that an operator has imported, and files its ask. trusted says
 // that a person who may write to the repository stands behind the issue. Import tells
-// whether there was no ask before.
+// whether there was no ask before. An issue that was handed off, or put to people, gets none.
 func (s *Service) Import(tx *db.Tx, repoID, by string, i codehost.Issue, trusted bool) (filed bool, err error) {
 	r, ok, err := repo.ByID(tx, repoID)
 	if err != nil || !ok {
@@ -185,7 +200,7 @@ func (s *Service) Import(tx *db.Tx, repoID, by string, i codehost.Issue, trusted
 			return false, err
 		}
 	}
-	if known.AskID != nil {
+	if known.AskID != nil || known.decided() {
 		return false, nil
 	}
 	known.SeenTitle, known.SeenBody = clip(oneLine(i.Title), maxTitle), clip(i.Body, maxBody)

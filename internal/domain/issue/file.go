@@ -2,6 +2,8 @@ package issue
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"yardmaster/internal/client/inert"
 	"yardmaster/internal/db"
@@ -24,17 +26,24 @@ func askBody(r repo.Ref, i row, trusted bool) string {
 		i.number(), r.FullName(), i.URL, word, inert.Fence(clip(i.SeenBody, maxQuoted)))
 }
 
-// file files the ask of a locked issue, once for each issue of a host.
+// file files the ask of a locked issue, once for each issue of a host, and once more each
+// time that triage begins anew.
 func (s *Service) file(tx *db.Tx, r repo.Ref, i row, trusted bool, importedBy string) (filed bool, err error) {
 	at := r.HostRepo()
+	key := fmt.Sprintf("%s/%s#%d", at.Host, at.ID, i.number())
+	if i.Round > 0 {
+		key = fmt.Sprintf("%s/%d", key, i.Round+1)
+	}
 	askID, existing, err := s.Asks.File(tx, Filing{
-		RepoID: r.ID, Key: fmt.Sprintf("%s/%s#%d", at.Host, at.ID, i.number()), Title: i.SeenTitle, Body: askBody(r, i, trusted),
+		RepoID: r.ID, Key: key, Title: i.SeenTitle, Body: askBody(r, i, trusted), IssueID: i.ID, URL: i.URL,
 		Trusted: trusted, Strangers: !trusted || importedBy == "" && i.Author != i.Voucher, Imported: importedBy != "", By: importedBy,
 	})
 	if err != nil {
 		return false, err
 	}
-	i.AskID, i.Filing, i.DueAt = &askID, false, nil
+	if i.AskID, i.Filing = &askID, false; !i.Reading {
+		i.DueAt = nil
+	}
 	if i.Triage == None {
 		i.Triage = Filed
 	}
@@ -42,7 +51,7 @@ func (s *Service) file(tx *db.Tx, r repo.Ref, i row, trusted bool, importedBy st
 	if err := save(tx, i); err != nil || existing {
 		return false, err
 	}
-	return true, filedEvent.Record(tx, event.Subject{ID: i.ID, RepoID: r.ID}, filedData{AskID: askID, Number: i.number(), Trusted: trusted})
+	return true, FiledEvent.Record(tx, event.Subject{ID: i.ID, RepoID: r.ID}, filedData{AskID: askID, Number: i.number(), Trusted: trusted})
 }
 
 // Outcome is what became of an ask.
@@ -52,11 +61,12 @@ type Outcome struct {
 	Plan                                          bool
 }
 
-// AskMoved has the issue of an ask follow it. An issue that a person has handed off or
-// escalated stays so.
+// AskMoved has the issue of an ask follow it. What triage decides counts while the issue
+// waits for it: one that was handed off, or put to people, meanwhile stays so until a
+// person gives its ask back to triage.
 func (s *Service) AskMoved(tx *db.Tx, o Outcome) error {
 	i, ok, err := byAsk.Maybe(tx, tx.Account, o.AskID)
-	if err != nil || !ok || i.Triage == HandedOff || i.Triage == o.Triage {
+	if err != nil || !ok || i.Triage == o.Triage || o.Triage != Filed && i.Triage != Filed {
 		return err
 	}
 	r, there, err := repo.ByID(tx, i.RepoID)
@@ -74,25 +84,48 @@ func (s *Service) AskMoved(tx *db.Tx, o Outcome) error {
 	if o.Triage == Escalated {
 		about := escalatedData{
 			Repo: r.FullName(), IssueID: i.ID, AskID: i.AskID, EscalationID: o.EscalationID, Category: o.Category,
-			Reason: secretscan.Scrub(o.Reason), URL: i.URL,
+			Reason: secretscan.Scrub(o.Reason), URL: db.NullText(i.URL),
 		}
-		if err := escalatedEvent.Record(tx, event.Subject{ID: i.ID, RepoID: r.ID}, about); err != nil {
+		if err := EscalatedEvent.Record(tx, event.Subject{ID: i.ID, RepoID: r.ID}, about); err != nil {
 			return err
 		}
 	}
-	if text := answer(o); text != "" && r.Policy.Issues.Answer && !i.Told && i.State == Open && i.GoneAt == nil {
-		i.Told = true
-		if err := s.tell(tx, r, i, tellArgs{
-			Body: text, AddLabels: []string{stateLabel(r, o.Triage)}, RemoveLabels: []string{stateLabel(r, was)},
-		}); err != nil {
-			return err
-		}
+	if err := s.say(tx, r, &i, was, answer(o)); err != nil {
+		return err
 	}
 	return save(tx, i)
 }
 
+// say answers at the host, once, what became of a locked issue, if the policy file wants it.
+func (s *Service) say(tx *db.Tx, r repo.Ref, i *row, was, text string) error {
+	if text == "" || !r.Policy.Issues.Answer || i.Told || i.State != Open || i.GoneAt != nil {
+		return nil
+	}
+	i.Told = true
+	return s.tell(tx, r, *i, tellArgs{
+		Body: text, AddLabels: []string{stateLabel(r, i.Triage)}, RemoveLabels: outdated(r, *i, was),
+	})
+}
+
 // stateLabel is the label of a state of triage at the host.
 func stateLabel(r repo.Ref, triage string) string { return r.Policy.Issues.Label + "-" + triage }
+
+// outdated are the labels of other states than that of an issue.
+func outdated(r repo.Ref, i row, was string) []string {
+	out := []string{stateLabel(r, was)}
+	for _, t := range Triages() {
+		if label := stateLabel(r, t); t != was && t != i.Triage && slices.Contains(i.Labels.V, label) {
+			out = append(out, label)
+		}
+	}
+	return out
+}
+
+// What is said of issues about which triage does not decide.
+const (
+	askedText  = "A maintainer is asked about this before anything is begun."
+	handedText = "This was handed to another system, which sees to it."
+)
 
 // answer says at the host what became of an issue. It quotes nobody: the reason of a
 // verdict may tell of work that readers of the issue may not see.
@@ -109,25 +142,51 @@ func answer(o Outcome) string {
 	case Dropped:
 		return "Nothing is begun for this: it is covered by other work, or there is nothing to do."
 	case Escalated:
-		return "A maintainer is asked about this before anything is begun."
+		return askedText
 	}
 	return ""
 }
 
-// Merged closes the issue of an ask whose work is merged. number names the pull request
-// in its own repository, such as #12, url anywhere.
-func (s *Service) Merged(tx *db.Tx, askID, repoID, number, url string) error {
+// Done is a pull request that was merged for an issue.
+type Done struct {
+	RepoID, Number, URL string // Number names it in its own repository, such as #12, URL anywhere
+}
+
+// Merged closes the issue of an ask whose work is merged, once, and names the pull requests.
+// An issue that was put to people, or handed off, since is theirs.
+func (s *Service) Merged(tx *db.Tx, askID string, by []Done) error {
 	i, ok, err := byAsk.Maybe(tx, tx.Account, askID)
-	if err != nil || !ok || i.State != Open || i.GoneAt != nil {
+	if err != nil || !ok || i.State != Open || i.GoneAt != nil || i.Finished || i.Triage != Triaged && i.Triage != Dropped {
 		return err
 	}
 	r, there, err := repo.ByID(tx, i.RepoID)
 	if err != nil || !there || !r.Policy.Issues.Answer {
 		return err
 	}
-	where := url
-	if repoID == i.RepoID {
-		where = number
+	i.Finished = true
+	if err := save(tx, i); err != nil {
+		return err
 	}
-	return s.tell(tx, r, i, tellArgs{Body: "Done in " + where + ".", Close: "completed"})
+	return s.tell(tx, r, i, tellArgs{Body: "Done in " + named(i, by) + ".", Close: "completed"})
+}
+
+// maxNamed is how many pull requests a comment names.
+const maxNamed = 10
+
+// named lists pull requests as readers of an issue find them.
+func named(i row, by []Done) string {
+	var words []string
+	for n, d := range by {
+		if n == maxNamed {
+			words = append(words, fmt.Sprintf("%d more", len(by)-n))
+			break
+		}
+		if words = append(words, d.URL); d.RepoID == i.RepoID {
+			words[n] = d.Number
+		}
+	}
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }

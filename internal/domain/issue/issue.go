@@ -5,6 +5,7 @@
 //   - apply.go: what a host tells of an issue
 //   - loop.go: the first walk, asks that are to be filed, issues that are to be read again
 //   - file.go: the ask of an issue, and what became of it
+//   - handoff.go: hand-offs to webhooks, questions to people, and the way back to triage
 //   - tell.go: comments, labels and new issues at the host, by intents
 //   - ops.go, store.go, events.go
 package issue
@@ -44,11 +45,25 @@ func Triages() []string { return []string{None, Filed, Triaged, Dropped, Escalat
 type Asks interface {
 	// File files an ask, or answers the one of its key.
 	File(tx *db.Tx, f Filing) (askID string, existing bool, err error)
+	// Lock locks an ask, which may be gone.
+	Lock(tx *db.Tx, askID string) error
+	// Decide ends the triage of an ask whose issue is decided about otherwise. An ask of
+	// which work has come, or that was dropped, stays as it is.
+	Decide(tx *db.Tx, askID string, d Decision) error
+}
+
+// Decision is what was decided about an issue, whatever triage may think.
+type Decision struct {
+	Reason string
+	// Category and EscalationID are those of the question to a person; empty: nothing is
+	// left to decide.
+	Category, EscalationID string
 }
 
 // Filing is the ask of an issue.
 type Filing struct {
 	RepoID, Key, Title, Body string
+	IssueID, URL             string
 	// Trusted says that a verdict may begin work.
 	Trusted bool
 	// Strangers says that the text is of somebody who may not write to the repository,
@@ -80,6 +95,8 @@ const (
 type Escalations interface {
 	// Raise puts a question about an issue of tx.Account to people.
 	Raise(tx *db.Tx, q Question) (escalationID string, err error)
+	// End resolves a question of tx.Account, unless it is resolved.
+	End(tx *db.Tx, escalationID, note string) error
 }
 
 // Question is an issue that a person decides about.

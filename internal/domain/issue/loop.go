@@ -222,6 +222,9 @@ func (s *Service) work(ctx context.Context, d row) error {
 		if !now.Reading {
 			now.DueAt = nil
 		}
+		if trusted && r.Policy.HandsOff() {
+			return s.handByPolicy(tx, r, now)
+		}
 		_, err = s.file(tx, r, now, trusted, "")
 		return err
 	})

@@ -39,6 +39,8 @@ type yard struct {
 	webhooks []string
 	obstacle Obstacle
 	raised   []Question
+	ended    []string // questions that were ended
+	decided  []string // asks whose triage was ended
 }
 
 // Can implements codehost.Forge.
@@ -107,6 +109,15 @@ func (y *yard) File(_ *db.Tx, f Filing) (string, bool, error) {
 	return askID, false, nil
 }
 
+// Lock implements Asks.
+func (y *yard) Lock(*db.Tx, string) error { return nil }
+
+// Decide implements Asks.
+func (y *yard) Decide(_ *db.Tx, askID string, d Decision) error {
+	y.decided = append(y.decided, askID+" "+d.Category+d.EscalationID)
+	return nil
+}
+
 // TakesHandoff implements Webhooks.
 func (y *yard) TakesHandoff(tx *db.Tx, name string) (bool, Obstacle, error) {
 	return tx.Account == "acme" && len(y.webhooks) > 0 && y.webhooks[0] == name, y.obstacle, nil
@@ -116,6 +127,12 @@ func (y *yard) TakesHandoff(tx *db.Tx, name string) (bool, Obstacle, error) {
 func (y *yard) Raise(_ *db.Tx, q Question) (string, error) {
 	y.raised = append(y.raised, q)
 	return "escalation", nil
+}
+
+// End implements Escalations.
+func (y *yard) End(_ *db.Tx, escalationID, _ string) error {
+	y.ended = append(y.ended, escalationID)
+	return nil
 }
 
 // onBoth runs a test on both databases, where acme has the repository web with a policy.

@@ -7,11 +7,8 @@ import (
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
-	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
-	"yardmaster/internal/secretscan"
 )
 
 const group = "Issues"
@@ -24,46 +21,88 @@ func (s *Service) Ops() []op.Op {
 			Paging: &op.Paging{Default: 50, Max: 200, Filters: map[string][]string{
 				"triage": Triages(), "state": {Opening, Open, Closed, Refused}, "id": nil, "number": nil}},
 			Summary: "The issues of an enabled repository, newest first, and what became of each",
-			Doc:     "They are those of its code host. filter=number:N leaves the one of that number, filter=id:PART those whose id begins or ends with it. A repository that is not enabled is answered 404."}, s.list),
+			Doc:     "They are those of its code host; the built-in host keeps none. filter=number:N leaves the one of that number, filter=id:PART those whose id begins or ends with it. A repository that is not enabled is answered 404."}, s.list),
 		op.New(op.Row{ID: "issue.get", Method: "GET", Path: "/v1/issues/{id}", Group: group, Rule: read,
 			Summary: "One issue",
 			Doc:     "As the code host last told of it."}, s.get),
 		op.New(op.Row{ID: "issue.handoff", Method: "POST", Path: "/v1/issues/{id}/handoff", Group: group, Rule: write, Status: 202,
-			Refuses: []op.Refusal{{Status: 422, Slug: "unprocessable"}},
+			Refuses: []op.Refusal{{Status: 409, Slug: slugNotTaken}, {Status: 409, Slug: slugUnhealthy},
+				{Status: 422, Slug: "unprocessable"}},
 			Summary: "Hand an issue to a webhook of the account",
-			Doc:     "Queues a delivery of the event issue.handoff. Without webhook_ref it goes to the webhook that the policy file names; 422 if there is no such webhook, 409 if it is not sent hand-offs or is unhealthy."}, s.handoff),
+			Doc: "Queues a delivery of the event issue.handoff; handoff of issue.get says what became of it. Without webhook_ref it goes to the webhook that the policy file names; 422 if there is no such webhook, 409 if it is not sent hand-offs or is unhealthy. " +
+				"Triage of the issue ends: an ask that no verdict has come of is dropped, and what people are asked about the issue is resolved. Tasks that it has already go on."}, s.handoff),
 		op.New(op.Row{ID: "issue.escalate", Method: "POST", Path: "/v1/issues/{id}/escalate", Group: group, Rule: write, Status: 201,
 			Summary: "Ask a person to decide about an issue",
-			Doc:     "Raises an escalation, which escalation.list shows. Each call raises one."}, s.escalate),
+			Doc: "Raises an escalation, which escalation.list shows; one about the issue that is open is resolved by it. Triage of the issue ends: an ask that no verdict has come of is escalated for the same reason. " +
+				"Resolving the escalation begins nothing. The issue goes back to triage when a person labels it anew at its host, or by ask.file with issue_id."}, s.escalate),
 	}
 }
 
 // Issue is an issue as the API shows it.
 type Issue struct {
-	_            struct{}  `doc:"An issue of a code host, and what became of it." schema:"Issue"`
-	ID           string    `json:"id" format:"uuid" doc:"id of the issue"`
-	Repo         string    `json:"repo" doc:"owner/name"`
-	Number       *int64    `json:"number" example:"12" doc:"its number in the repository; null until the code host has opened it"`
-	Title        string    `json:"title" doc:"one line, as its author wrote it"`
-	Body         string    `json:"body" doc:"text of its author, at most 65,536 characters"`
-	URL          *string   `json:"url" format:"uri" example:"https://code.example.com/acme/web/issues/12" doc:"its address at the code host; null until the host has opened it"`
-	State        string    `json:"state" enum:"opening,open,closed,refused" doc:"opening: the host is yet to open it; refused: the host did not"`
-	Author       *string   `json:"author" example:"ada" doc:"login of its author at the code host; null until the host has opened it"`
-	Labels       []string  `json:"labels" example:"[\"bug\"]" doc:"names of its labels, at most 50"`
-	Milestone    *string   `json:"milestone" example:"v1" doc:"title of its milestone; null without one"`
-	Comments     int64     `json:"comments" doc:"how many comments it has"`
-	Triage       string    `json:"triage" enum:"none,filed,triaged,dropped,escalated,handed_off" doc:"none: there is no ask; filed: its ask waits for a judge; triaged: work came of it; handed_off: to a webhook"`
-	AskID        *string   `json:"ask_id" format:"uuid" doc:"its ask; null without one"`
-	EscalationID *string   `json:"escalation_id" format:"uuid" doc:"the question to a person about it; null without one"`
-	CreatedAt    time.Time `json:"created_at" doc:"when it was opened"`
+	_            struct{}     `doc:"An issue of a code host, and what became of it." schema:"Issue"`
+	ID           string       `json:"id" format:"uuid" doc:"id of the issue"`
+	Repo         string       `json:"repo" doc:"owner/name"`
+	Number       *int64       `json:"number" example:"12" doc:"its number in the repository; null until the code host has opened it"`
+	Title        string       `json:"title" doc:"one line, as its author wrote it"`
+	Body         string       `json:"body" doc:"text of its author, at most 65,536 characters"`
+	URL          *string      `json:"url" format:"uri" example:"https://code.example.com/acme/web/issues/12" doc:"its address at the code host; null until the host has opened it"`
+	State        string       `json:"state" enum:"opening,open,closed,refused" doc:"opening: the host is yet to open it; refused: the host did not"`
+	Author       *string      `json:"author" example:"ada" doc:"login of its author at the code host; null until the host has opened it"`
+	Labels       []string     `json:"labels" example:"[\"bug\"]" doc:"names of its labels, at most 50"`
+	Milestone    *string      `json:"milestone" example:"v1" doc:"title of its milestone; null without one"`
+	Comments     int64        `json:"comments" doc:"how many comments it has"`
+	Triage       string       `json:"triage" enum:"none,filed,triaged,dropped,escalated,handed_off" doc:"none: there is no ask; filed: its ask waits for a judge; triaged: work came of it; dropped: it needs none; escalated: a person decides; handed_off: to a webhook. The last three end when a person labels it anew at its host, or files an ask about it (ask.file)"`
+	AskID        *string      `json:"ask_id" format:"uuid" doc:"its ask; null without one"`
+	EscalationID *string      `json:"escalation_id" format:"uuid" doc:"the question to a person about it; null without one"`
+	Handoff      *HandoffView `json:"handoff" example:"null" doc:"its newest hand-off to a webhook; null: it was never handed off"`
+	CreatedAt    time.Time    `json:"created_at" doc:"when it was opened"`
 }
 
-func wire(r row, name string) Issue {
-	return Issue{
+// HandoffView is the newest hand-off of an issue.
+type HandoffView struct {
+	_           struct{}   `doc:"The newest hand-off of an issue to a webhook, and what became of it." schema:"IssueHandoffView"`
+	HandoffID   string     `json:"handoff_id" format:"uuid" doc:"id of the hand-off"`
+	WebhookRef  string     `json:"webhook_ref" example:"coder" doc:"name of the webhook"`
+	Reason      string     `json:"reason" example:"Our own agent knows this code." doc:"why it is handed off"`
+	State       string     `json:"state" enum:"queued,sent,delivered,failed" doc:"queued: it is recorded; sent: the webhook is being told; delivered: it has answered 2xx; failed: it was not told, or did not answer 2xx"`
+	Failure     *string    `json:"failure" example:"null" doc:"why it failed; null unless it did"`
+	RequestedBy string     `json:"requested_by" example:"system" doc:"who handed it off: user:<id>, pat:<id>, or system for the policy file"`
+	CreatedAt   time.Time  `json:"created_at" doc:"when it was handed off"`
+	MovedAt     *time.Time `json:"moved_at" doc:"since when it is in this state; null while it is queued"`
+}
+
+// show answers issues of one repository of tx.Account as clients see them.
+func show(tx *db.Tx, rows []row, name string) ([]Issue, error) {
+	ids := make([]string, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].ID
+	}
+	handed, err := handoffsOf(tx, ids)
+	out := make([]Issue, len(rows))
+	for i := range rows {
+		var newest *handoffRow
+		if h, ok := handed[rows[i].ID]; ok {
+			newest = &h
+		}
+		out[i] = wire(rows[i], name, newest)
+	}
+	return out, err
+}
+
+func wire(r row, name string, h *handoffRow) Issue {
+	out := Issue{
 		ID: r.ID, Repo: name, Number: r.Number, Title: r.Title, Body: r.Body, URL: db.NullText(r.URL), State: r.State,
 		Author: db.NullText(r.Author), Labels: append([]string{}, r.Labels.V...), Milestone: db.NullText(r.Milestone), Comments: r.Comments,
 		Triage: r.Triage, AskID: r.AskID, EscalationID: r.EscalationID, CreatedAt: r.CreatedAt,
 	}
+	if h != nil {
+		out.Handoff = &HandoffView{
+			HandoffID: h.ID, WebhookRef: h.WebhookRef, Reason: h.Reason, State: h.State, Failure: h.Failure, RequestedBy: h.RequestedBy,
+			CreatedAt: h.CreatedAt, MovedAt: h.MovedAt,
+		}
+	}
+	return out
 }
 
 type listIn struct {
@@ -86,11 +125,9 @@ func (s *Service) list(ctx context.Context, in listIn) (out op.Page[Issue], err 
 			return err
 		}
 		p := op.NewPage(in.PageIn, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
-		out = op.Page[Issue]{Data: make([]Issue, len(p.Data)), NextCursor: p.NextCursor}
-		for i, found := range p.Data {
-			out.Data[i] = wire(found, r.FullName())
-		}
-		return nil
+		out.NextCursor = p.NextCursor
+		out.Data, err = show(tx, p.Data, r.FullName())
+		return err
 	})
 	return out, err
 }
@@ -114,7 +151,13 @@ func read(tx *db.Tx, issueID string, lock bool) (i row, r repo.Ref, err error) {
 func (s *Service) get(ctx context.Context, in idIn) (out Issue, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		i, r, err := read(tx, in.ID, false)
-		out = wire(i, r.FullName())
+		if err != nil {
+			return err
+		}
+		shown, err := show(tx, []row{i}, r.FullName())
+		if err == nil {
+			out = shown[0]
+		}
 		return err
 	})
 	return out, err
@@ -130,27 +173,14 @@ type handoffIn struct {
 type Handoff struct {
 	_          struct{} `doc:"A delivery that is queued." schema:"IssueHandoff"`
 	HandoffID  string   `json:"handoff_id" format:"uuid" doc:"id of the hand-off"`
-	State      string   `json:"state" enum:"queued" doc:"a delivery is queued"`
+	State      string   `json:"state" enum:"queued" doc:"a delivery is queued; handoff.state of the issue says what became of it"`
 	WebhookRef string   `json:"webhook_ref" example:"coder" doc:"name of the webhook"`
 	Issue      Issue    `json:"issue" doc:"the issue, as it stands now"`
 }
 
-// The slugs of a webhook that takes no hand-off.
-const (
-	slugNotTaken  = "handoff-not-taken"
-	slugUnhealthy = "webhook-unhealthy"
-)
-
-// noWebhook says that the name of a webhook is missing, or is nobody's.
-func noWebhook(says string) error {
-	f := fault.New(fault.Unprocessable, "", "The issue cannot be handed off: "+says+".")
-	f.Fields = map[string][]string{"webhook_ref": {says}}
-	return f
-}
-
 func (s *Service) handoff(ctx context.Context, in handoffIn) (out Handoff, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		i, r, err := read(tx, in.ID, true)
+		i, r, err := s.readToDecide(tx, in.ID)
 		if err != nil {
 			return err
 		}
@@ -161,40 +191,28 @@ func (s *Service) handoff(ctx context.Context, in handoffIn) (out Handoff, err e
 		if in.WebhookRef != nil {
 			ref = *in.WebhookRef
 		}
-		if ref == "" {
-			return noWebhook("is needed, because the policy file names no webhook")
-		}
-		there, obstacle, err := s.Webhooks.TakesHandoff(tx, ref)
-		switch {
-		case err != nil:
-			return err
-		case !there:
-			return noWebhook("is the name of no webhook of the account")
-		case obstacle == OtherEvents:
-			return fault.Reason(slugNotTaken, "The webhook "+ref+" is not sent issue.handoff. Name another one, or make one "+
-				"(webhook.create) with issue.handoff among its events.").With("webhook_ref", ref)
-		case obstacle == NotHealthy:
-			return fault.Reason(slugUnhealthy, "The webhook "+ref+" is unhealthy: nothing is sent there. Name another one, or "+
-				"revive it (webhook.revive) once its address answers.").With("webhook_ref", ref)
-		}
-		a := handoffArgs{
-			ID: id.New(), AccountID: tx.Account, RepoID: r.ID, IssueID: i.ID, WebhookRef: ref, Reason: in.Reason,
-			RequestedBy: policy.From(ctx).Label(), CreatedAt: tx.Micros(),
-		}
-		if _, err := handOff.Exec(tx, a); err != nil {
+		if err := s.takes(tx, ref); err != nil {
 			return err
 		}
-		i.Triage, i.Filing, i.DueAt = HandedOff, false, nil
-		if err := save(tx, i); err != nil {
-			return err
-		}
-		out = Handoff{HandoffID: a.ID, State: "queued", WebhookRef: ref, Issue: wire(i, r.FullName())}
-		return HandoffEvent.Record(tx, event.Subject{ID: i.ID, RepoID: r.ID}, handoffData{
-			Repo: r.FullName(), IssueID: i.ID, Number: i.number(), URL: i.URL, Title: i.Title, Reason: secretscan.Scrub(in.Reason),
-			WebhookRef: ref,
-		})
+		h, err := s.hand(tx, r, &i, handoffRow{WebhookRef: ref, Reason: in.Reason, RequestedBy: policy.From(ctx).Label()})
+		out = Handoff{HandoffID: h.ID, State: h.State, WebhookRef: ref, Issue: wire(i, r.FullName(), &h)}
+		return err
 	})
 	return out, err
+}
+
+// readToDecide reads and locks an issue of the caller that a person decides about. Its ask is
+// locked first, in the order in which triage locks the two.
+func (s *Service) readToDecide(tx *db.Tx, issueID string) (i row, r repo.Ref, err error) {
+	if i, err = find(tx, issueID, false); err != nil {
+		return i, r, err
+	}
+	if i.AskID != nil {
+		if err := s.Asks.Lock(tx, *i.AskID); err != nil {
+			return i, r, err
+		}
+	}
+	return read(tx, issueID, true)
 }
 
 type escalateIn struct {
@@ -212,26 +230,19 @@ type Escalation struct {
 
 func (s *Service) escalate(ctx context.Context, in escalateIn) (out Escalation, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		i, r, err := read(tx, in.ID, true)
+		i, r, err := s.readToDecide(tx, in.ID)
 		if err != nil {
 			return err
 		}
-		raised, err := s.Escalations.Raise(tx, Question{
-			RepoID: r.ID, IssueID: i.ID, Category: in.Category, Title: i.Title, Body: i.Body, Reason: in.Reason, AskID: i.AskID,
-			URL: db.NullText(i.URL),
-		})
+		raised, err := s.question(tx, r, &i, in.Category, in.Reason)
 		if err != nil {
 			return err
 		}
-		i.EscalationID, i.Triage, i.Filing, i.DueAt = &raised, Escalated, false, nil
-		if err := save(tx, i); err != nil {
-			return err
+		shown, err := show(tx, []row{i}, r.FullName())
+		if err == nil {
+			out = Escalation{EscalationID: raised, Issue: shown[0]}
 		}
-		out = Escalation{EscalationID: raised, Issue: wire(i, r.FullName())}
-		return escalatedEvent.Record(tx, event.Subject{ID: i.ID, RepoID: r.ID}, escalatedData{
-			Repo: r.FullName(), IssueID: i.ID, AskID: i.AskID, EscalationID: raised, Category: in.Category,
-			Reason: secretscan.Scrub(in.Reason), URL: i.URL,
-		})
+		return err
 	})
 	return out, err
 }

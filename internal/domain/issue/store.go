@@ -38,6 +38,9 @@ type row struct {
 	Tries        int64
 	CreatedAt    time.Time
 	GoneAt       *time.Time
+	Round        int64 // how often triage has begun anew
+	LabelledAt   int64 // the host's time of the last label that counts
+	Finished     bool  // the host was told that the work is done
 }
 
 func (r row) number() int64 {
@@ -71,17 +74,13 @@ type workArgs struct {
 	SeenTitle, SeenBody, Voucher string
 	Filing, Reading, Told        bool
 	DueAt                        *int64
-	Tries                        int64
-}
-
-// handoffArgs are the parameters of handOff.
-type handoffArgs struct {
-	ID, AccountID, RepoID, IssueID, WebhookRef, Reason, RequestedBy string
-	CreatedAt                                                       int64
+	Tries, Round, LabelledAt     int64
+	Finished                     bool
 }
 
 const columns = `id, account_id, repo_id, number, title, body, url, state, author, author_bot, labels, milestone, comments, host_at,
-	triage, ask_id, escalation_id, seen_title, seen_body, voucher, filing, reading, told, due_at, tries, created_at, gone_at`
+	triage, ask_id, escalation_id, seen_title, seen_body, voucher, filing, reading, told, due_at, tries, created_at, gone_at,
+	round, labelled_at, finished`
 
 var (
 	insert = db.SWith[mirrorArgs](`INSERT INTO issues (id, account_id, repo_id, number, host_key, node_id, title, body, url, state, author,
@@ -94,7 +93,7 @@ var (
 		WHERE account_id = :account_id AND repo_id = :repo_id AND id = :id`)
 	set = db.SWith[workArgs](`UPDATE issues SET triage = :triage, ask_id = :ask_id, escalation_id = :escalation_id,
 		seen_title = :seen_title, seen_body = :seen_body, voucher = :voucher, filing = :filing, reading = :reading, told = :told,
-		due_at = :due_at, tries = :tries WHERE id = :id`)
+		due_at = :due_at, tries = :tries, round = :round, labelled_at = :labelled_at, finished = :finished WHERE id = :id`)
 	setGone  = db.S(`UPDATE issues SET gone_at = $3, due_at = NULL, filing = FALSE, reading = FALSE WHERE account_id = $1 AND id = $2`)
 	setState = db.S(`UPDATE issues SET state = $3 WHERE account_id = $1 AND id = $2`)
 	remove   = db.S(`DELETE FROM issues WHERE account_id = $1 AND id = $2`)
@@ -102,9 +101,6 @@ var (
 	lockID   = db.Q[row](`SELECT ` + columns + ` FROM issues WHERE account_id = $1 AND id = $2`).ForUpdate()
 	byNumber = db.Q[row](`SELECT ` + columns + ` FROM issues WHERE account_id = $1 AND repo_id = $2 AND number = $3`).ForUpdate()
 	byAsk    = db.Q[row](`SELECT ` + columns + ` FROM issues WHERE account_id = $1 AND ask_id = $2`).ForUpdate()
-	handOff  = db.SWith[handoffArgs](`INSERT INTO issue_handoffs (id, account_id, repo_id, issue_id, webhook_ref, reason, state,
-		requested_by, created_at)
-		VALUES (:id, :account_id, :repo_id, :issue_id, :webhook_ref, :reason, 'queued', :requested_by, :created_at)`)
 
 	anyDue = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM issues WHERE due_at <= $1) OR EXISTS (SELECT 1 FROM issue_walks WHERE due_at <= $1)`)
 	// takeDue and takeWalks keep what they answer from other nodes until $2.
@@ -146,6 +142,7 @@ func save(tx *db.Tx, r row) error {
 	_, err := set.Exec(tx, workArgs{
 		ID: r.ID, Triage: r.Triage, AskID: r.AskID, EscalationID: r.EscalationID, SeenTitle: r.SeenTitle, SeenBody: r.SeenBody,
 		Voucher: r.Voucher, Filing: r.Filing, Reading: r.Reading, Told: r.Told, DueAt: r.DueAt, Tries: r.Tries,
+		Round: r.Round, LabelledAt: r.LabelledAt, Finished: r.Finished,
 	})
 	return err
 }

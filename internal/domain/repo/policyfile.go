@@ -124,12 +124,17 @@ type IssuePolicy struct {
 	Label      string   `json:"label" yaml:"label" example:"yardmaster" doc:"the label that has an issue triaged"`
 	Answer     bool     `json:"answer" yaml:"answer" doc:"whether a comment at the code host says what became of an issue, and a merge closes it"`
 	WebhookRef string   `json:"webhook_ref" yaml:"webhook_ref" example:"" doc:"name of the webhook that issues are handed to; empty: none"`
+	Handoff    string   `json:"handoff" yaml:"handoff" enum:"manual,auto" doc:"auto: an issue that triage would take goes to webhook_ref instead, if a person who may write to the repository stands behind it; manual: only if somebody hands it off"`
 }
 
 // Triages tells whether an open issue with these labels becomes an ask.
 func (p Policy) Triages(labels []string) bool {
 	return p.Issues.Triage == "all" || p.Issues.Triage == "labelled" && slices.Contains(labels, p.Issues.Label)
 }
+
+// HandsOff tells whether issues that a trusted person stands behind go to a webhook instead
+// of triage.
+func (p Policy) HandsOff() bool { return p.Issues.Handoff == "auto" }
 
 // BudgetPolicy is in US dollars; null is no limit.
 type BudgetPolicy struct {
@@ -197,7 +202,7 @@ func DefaultPolicy() Policy {
 		Pulls:     PullPolicy{Watch: "labelled", Label: "yardmaster", Push: "ask"},
 		Approvals: ApprovalPolicy{Carry: "rebase"},
 		Review:    ReviewPolicy{Mode: "auto", MinSeverity: "medium", Block: "high"},
-		Issues:    IssuePolicy{Triage: "labelled", Label: "yardmaster", Answer: true},
+		Issues:    IssuePolicy{Triage: "labelled", Label: "yardmaster", Answer: true, Handoff: "manual"},
 		Conflicts: "hold",
 	}
 }
@@ -332,6 +337,10 @@ func (p Policy) check() (msgs []string) {
 	}
 	if len([]rune(p.Issues.WebhookRef)) > maxWebhookRef {
 		msgs = append(msgs, fmt.Sprintf("issues.webhook_ref must have at most %d characters", maxWebhookRef))
+	}
+	oneOf("issues.handoff", p.Issues.Handoff, "manual", "auto")
+	if p.Issues.Handoff == "auto" && p.Issues.WebhookRef == "" {
+		msgs = append(msgs, "issues.webhook_ref must name a webhook, because issues.handoff is auto")
 	}
 	oneOf("conflicts", p.Conflicts, "hold", "stack", "ignore")
 	oneOf("merge.queue", p.Merge.Queue, "off", "batch")

@@ -98,6 +98,9 @@ var judges = map[string]judge{
 	}),
 	"issues.webhook_ref": changed("issues.webhook_ref", "issues are handed to another webhook",
 		func(p Policy) string { return p.Issues.WebhookRef }),
+	"issues.handoff": lower("issues.handoff", "issues are handed to a webhook unasked", func(p Policy) (string, int) {
+		return p.Issues.Handoff, slices.Index([]string{"manual", "auto"}, p.Issues.Handoff)
+	}),
 	"budget.task_usd": greater("budget.task_usd", func(p Policy) *float64 { return p.Budget.TaskUSD }),
 	"budget.run_usd":  greater("budget.run_usd", func(p Policy) *float64 { return p.Budget.RunUSD }),
 	"instructions":    changed("instructions", "every later agent is told something else", func(p Policy) string { return p.Instructions }),

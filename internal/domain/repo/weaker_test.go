@@ -146,6 +146,10 @@ var changes = map[string][]verdict{
 	},
 	"issues.label":       {{func(p *Policy) { p.Issues.Label = "other" }, "issues.label"}},
 	"issues.webhook_ref": {{func(p *Policy) { p.Issues.WebhookRef = "other" }, "issues.webhook_ref"}},
+	"issues.handoff": {
+		{func(p *Policy) { p.Issues.Handoff = "auto" }, "issues.handoff"},
+		{func(p *Policy) { p.Issues.Handoff = "manual" }, ""},
+	},
 	"issues.answer": {
 		{func(p *Policy) { p.Issues.Answer = true }, "issues.answer"},
 		{func(p *Policy) { p.Issues.Answer = false }, ""},

@@ -213,6 +213,9 @@ var meanings = map[string]string{
 	"task-not-usable":       "The task is part of a plan already, looks after a pull request, or has ended badly.",
 	"would-cycle":           "The change would make groups or tasks wait for themselves.",
 	"upstream-failed":       "What the groups wait for has failed or was stopped; replace it as well.",
+	"handoff-not-taken":     "The webhook is not sent issue.handoff. Hand the issue to another one, or make one with that event (webhook.create).",
+	"issue-closed":          "The issue is not open at its code host. Reopen it there first.",
+	"webhook-unhealthy":     "Nothing is sent to the webhook, because an event used up its attempts there. Revive it (webhook.revive) once its address answers, or name another one.",
 	"not_redrivable": "Only an ask that was escalated because no judge answered goes back to triage. Look at its verdict, " +
 		"and file a new one.",
 	"import_in_flight":   "An import of the repository's backlog is queued or running; wait for its end.",

@@ -303,6 +303,11 @@ func (s *Service) record(ctx context.Context, hookID string, all []done) error {
 				noted = append(noted, a)
 			}
 			attempted, succeeded = true, succeeded || a.State == OK
+			if a.State != Retrying {
+				if err := tellOf(tx, d.event, a.State, d.Why); err != nil {
+					return err
+				}
+			}
 			if a.State == Exhausted {
 				exhausted = d.EventID
 			}
@@ -349,7 +354,7 @@ func (s *Service) unhealthy(tx *db.Tx, h row, eventID string) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	if _, err := dropAll.Exec(tx, h.ID); err != nil {
+	if err := drop(tx, h.ID, "The webhook is not healthy any more, so nothing was sent."); err != nil {
 		return err
 	}
 	name := h.Name

@@ -213,7 +213,7 @@ func (s *Service) delete(ctx context.Context, in idIn) (out Deleted, err error) 
 		if out = (Deleted{ID: h.ID, Deleted: n > 0}); err != nil || n == 0 {
 			return err
 		}
-		if _, err := dropAll.Exec(tx, h.ID); err != nil {
+		if err := drop(tx, h.ID, "The webhook was deleted before it was told."); err != nil {
 			return err
 		}
 		return deletedEvent.Record(tx, event.Subject{ID: h.ID}, deletedData{Name: h.Name})
@@ -267,6 +267,13 @@ func (s *Service) send(tx *db.Tx, h row, eventID, kind string, told event.Kind[t
 		return err
 	}
 	*out = Queued{DeliveryID: deliveryID, EventID: eventID, State: Pending}
+	if e, ok, err := handoffEvent.Maybe(tx, tx.Account, eventID); err != nil {
+		return err
+	} else if ok {
+		if err := tellOf(tx, e, Pending, ""); err != nil {
+			return err
+		}
+	}
 	return told.Record(tx, event.Subject{ID: h.ID}, testedData{DeliveryID: deliveryID, EventID: eventID, Name: h.Name})
 }
 

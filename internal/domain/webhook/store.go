@@ -112,6 +112,12 @@ var (
 	release = db.S(`UPDATE webhook_deliveries SET due_at = $3 WHERE hook_id = $1 AND due_at = $2`)
 	// dropAll ends the deliveries of a webhook.
 	dropAll = db.S(`UPDATE webhook_deliveries SET state = 'skipped', due_at = NULL WHERE hook_id = $1 AND due_at IS NOT NULL`)
+	// handoffsDue answers the hand-offs that are on their way to a webhook.
+	handoffsDue = db.Q[eventRow](`SELECT e.id, e.type, e.body FROM webhook_deliveries d JOIN webhook_events e ON e.id = d.event_id
+		WHERE d.hook_id = $1 AND d.due_at IS NOT NULL AND e.type = 'issue.handoff' ORDER BY e.id`)
+	// handoffEvent answers an event if it is a hand-off.
+	handoffEvent = db.Q[eventRow](`SELECT id, type, body FROM webhook_events WHERE account_id = $1 AND id = $2
+		AND type = 'issue.handoff'`)
 
 	forgetDeliveries = db.S(`DELETE FROM webhook_deliveries WHERE due_at IS NULL AND created_at < $1`)
 	forgetEvents     = db.S(`DELETE FROM webhook_events WHERE created_at < $1

@@ -105,7 +105,7 @@ func (s *Service) Send(tx *db.Tx, n News) error {
 		return n.Hook != "" && h.Name != n.Hook || !slices.Contains(h.Types.V, n.Type) || h.CreatedAt.After(n.At)
 	})
 	if len(hooks) == 0 {
-		return nil
+		return tell(tx, Outcome{n.Type, n.Data, Exhausted, "The account has no webhook of that name any more that takes it."})
 	}
 	eventID, fresh, err := s.store(tx, n)
 	if err != nil || !fresh {
@@ -115,9 +115,19 @@ func (s *Service) Send(tx *db.Tx, n News) error {
 		if _, err := s.queue(tx, h, eventID, n.Type, false); err != nil {
 			return err
 		}
+		out := Outcome{Type: n.Type, Data: n.Data, State: Pending}
+		if h.UnhealthyAt != nil {
+			out.State, out.Why = Skipped, unhealthyWhy
+		}
+		if err := tell(tx, out); err != nil {
+			return err
+		}
 	}
 	return nil
 }
+
+// unhealthyWhy is why a delivery is skipped.
+const unhealthyWhy = "The webhook is not healthy, so nothing was sent."
 
 // eventPrefix begins the ids of events on the wire.
 const eventPrefix = "evt_"
@@ -182,7 +192,7 @@ func (s *Service) queue(tx *db.Tx, h row, eventID, kind string, forced bool) (de
 	if h.UserID != nil {
 		return d.ID, nil // the ledger is the account's
 	}
-	why := "The webhook is not healthy, so nothing was sent."
+	why := unhealthyWhy
 	return d.ID, s.note(tx, attemptRow{
 		ID: id.New(), AccountID: tx.Account, HookID: h.ID, EventID: eventID, DeliveryID: d.ID, Type: kind, State: Skipped, Error: &why,
 		At: tx.Now,

@@ -20,6 +20,7 @@ var owner = map[string]string{
 	"accounts":             "domain/people",
 	"action_links":         "domain/approval",
 	"approval_mails":       "domain/approval",
+	"ask_covers":           "domain/ask",
 	"asks":                 "domain/ask",
 	"audit":                "event",
 	"audit_heads":          "event",

@@ -288,10 +288,20 @@ func (i Issue) Add(tx *db.Tx) error {
 }
 
 // Ask is an ask that a task was made of, unless State says otherwise.
-type Ask struct{ ID, Account, Task, State string }
+type Ask struct {
+	ID, Account, Task, State string
+	Covered                  bool // the task was not made for it, and covers it
+}
 
 // Add implements Row.
 func (a Ask) Add(tx *db.Tx) error {
+	if err := a.add(tx); err != nil || !a.Covered {
+		return err
+	}
+	return done(addCover.Exec(tx, a.Task, a.ID, a.Account))
+}
+
+func (a Ask) add(tx *db.Tx) error {
 	return done(addAsk.Exec(tx, addAskArgs{
 		ID: a.ID, AccountID: a.Account, State: cmp.Or(a.State, "triaged"), Verdict: `{"kind":"minted","task_ids":["` + a.Task + `"]}`,
 	}))

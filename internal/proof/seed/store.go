@@ -49,6 +49,7 @@ var (
 	addAsk = db.SWith[addAskArgs](`INSERT INTO asks (id, account_id, reach, title, body, source, labels, state, verdict, filed_by, scopes, depth, due_at,
 		created_at)
 		VALUES (:id, :account_id, '[]', 't', 'b', 'api', '{}', :state, :verdict, 'system', '[]', 0, 0, 0)`)
+	addCover   = db.S(`INSERT INTO ask_covers (task_id, ask_id, account_id) VALUES ($1, $2, $3)`)
 	addWebhook = db.SWith[Webhook](`INSERT INTO webhooks (id, account_id, name, masked, sealed, types, created_by, created_at, unhealthy_at)
 		VALUES (:id, :account, :name, 'https://hooks.example.com/…', '', '[]', 'system', 0, :unhealthy)`)
 	addIdentity = db.S(`INSERT INTO identities (issuer, subject, user_id, created_at) VALUES ($1, $2, $3, 0)`)

@@ -112,9 +112,13 @@ func (r *record) write(k *talk, o op.Op, body string, a answer) error {
 // the contract lets it change other objects, each with a record of its own. No such
 // object has two rows of a kind.
 var moves = map[string][]string{
-	"issue.escalate":          {"escalation.raised"},   // the contract has it make one
-	"ask.redrive":             {"escalation.resolved"}, // nobody is asked any more
-	"pr.approve_pending":      {"task.mergeable"},      // its task moves with it
+	// The contract has it make one; the ask of the issue is the person's, and what was asked before is decided.
+	"issue.escalate":          {"escalation.raised", "escalation.resolved", "ask.escalated"},
+	"issue.handoff":           {"escalation.resolved", "ask.dropped"}, // nobody else sees to it
+	"ask.file":                {"issue.filed", "escalation.resolved"}, // the issue that it is about follows it
+	"webhook.delete":          {"issue.handoff_failed"},               // of what was on its way there
+	"ask.redrive":             {"escalation.resolved"},                // nobody is asked any more
+	"pr.approve_pending":      {"task.mergeable"},                     // its task moves with it
 	"pr.action_link_redeem":   {"task.mergeable"},
 	"pr.ask_again":            {"task.awaiting_review"}, // back, if it was to be merged
 	"pr.merge":                {"task.mergeable"},
