@@ -57,6 +57,7 @@ func defineAskFile(fl *flag.FlagSet) action {
 	repo := fl.String("repo", "", "`OWNER/NAME`; the judge may pick when empty")
 	title := fl.String("title", "", "one line; the first of the text when empty")
 	key := fl.String("dedupe-key", "", "file it once for this key")
+	issue := fl.String("issue", "", "`ID` of an issue that it is about, of which triage begins anew")
 	var t texts
 	t.add(fl)
 	o := &output{}
@@ -75,6 +76,9 @@ func defineAskFile(fl *flag.FlagSet) action {
 		}
 		if *key != "" {
 			in["dedupe_key"] = *key
+		}
+		if *issue != "" {
+			in["issue_id"] = *issue
 		}
 		return fileAsk(ctx, o, in)
 	}

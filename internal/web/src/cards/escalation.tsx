@@ -43,6 +43,12 @@ export function EscalationCard(p: { of: Escalation; done?: () => void }) {
               · <a href={"/ui/prs/" + e.pr_id}>pull request</a>
             </>
           )}
+          {e.issue_id && (
+            <>
+              {" "}
+              · <a href={"/ui/issues/" + e.issue_id}>issue</a>
+            </>
+          )}
           {e.ask_id && (
             <>
               {" "}

@@ -1,5 +1,5 @@
 // One issue: what it says, what triage made of it, and handing it to others.
-import { issueEscalate, issueGet, issueHandoff, type Issue } from "../client.gen";
+import { askFile, issueEscalate, issueGet, issueHandoff, type Issue } from "../client.gen";
 import { useAgain, useOne } from "../list";
 import type { PageProps } from "../route";
 import { inert } from "../ui/ansi";
@@ -47,6 +47,12 @@ export default function IssuePage(p: PageProps) {
             <a href={"/ui/escalations/" + i.escalation_id}>open</a>
           </Fact>
         )}
+        {i.handoff && (
+          <Fact name="Handed off">
+            <Status of={i.handoff.state} /> to {inert(i.handoff.webhook_ref)}, <Time at={i.handoff.created_at} />
+            {i.handoff.failure && <small> {inert(i.handoff.failure)}</small>}
+          </Fact>
+        )}
         {i.author && <Fact name="By">{inert(i.author)}</Fact>}
         {i.labels.length > 0 && <Fact name="Labels">{inert(i.labels.join(", "))}</Fact>}
         {i.milestone && <Fact name="Milestone">{inert(i.milestone)}</Fact>}
@@ -60,6 +66,29 @@ export default function IssuePage(p: PageProps) {
         </Fact>
       </Facts>
       {i.body ? <Markdown text={i.body} /> : <p class="empty">It has no text.</p>}
+      {["dropped", "escalated", "handed_off"].includes(i.triage) && i.state === "open" && (
+        <>
+          <h2>Triage it again</h2>
+          <Form
+            call={askFile}
+            submit="File an ask"
+            said="Triage begins anew."
+            done={again}
+            read={(f) => ({ issue_id: id, title: i.title.slice(0, 200), body: String(f.get("wanted") ?? "") })}
+          >
+            {(wrong) => (
+              <Text
+                name="wanted"
+                field="body"
+                label="What is wanted"
+                hint="the judge reads this"
+                wrong={wrong}
+                rows={2}
+              />
+            )}
+          </Form>
+        </>
+      )}
       <h2>Ask a person</h2>
       <Form
         call={issueEscalate}

@@ -50,7 +50,7 @@ export default function Issues(p: PageProps) {
         label="Issues"
         widths="110px minmax(0,1fr) 80px 130px minmax(0,160px) 90px 80px"
         href={(i) => `/ui/repos/${owner}/${repo}/issues/${i.id}`}
-        empty={show === "open" && !triage ? "No issue is open." : "No issue fits."}
+        empty={show === "open" && !triage ? "No issue is open. The built-in host keeps none." : "No issue fits."}
         columns={[
           { name: "State", cell: (i) => <Status of={i.state} noun="issue" /> },
           { name: "Title", wide: true, cell: (i) => inert(i.title) },

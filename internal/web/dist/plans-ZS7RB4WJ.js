@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-UMGCXJD5.js";import"./chunk-FMKHGTGG.js";import"./chunk-MVCUTOLM.js";import"./chunk-4V6JVQXY.js";import"./chunk-XQQWDVU4.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-NAB4ZGAN.js";import"./chunk-BKUW63TR.js";import"./chunk-7W56R2RL.js";import"./chunk-FVMDNWFD.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
