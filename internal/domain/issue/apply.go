@@ -144,6 +144,7 @@ func (s *Service) consider(tx *db.Tx, r repo.Ref, to *row, e codehost.IssueChang
 		due = due.Add(hearsay)
 	}
 	to.Filing, to.DueAt, to.Tries = true, new(db.Micros(due)), 0
+	to.LabelledAt = max(to.LabelledAt, db.Micros(i.UpdatedAt)) // of a label that came with it, too
 	s.Hub.Notify(tx, topic)
 	return nil
 }

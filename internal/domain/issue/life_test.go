@@ -126,6 +126,23 @@ func TestLabelledAnew(t *testing.T) {
 	})
 }
 
+// The label with which an issue is opened has a delivery of its own, in the same second. That
+// begins nothing anew, however fast triage was.
+func TestOpenedWithLabel(t *testing.T) {
+	t.Parallel()
+	onBoth(t, all, func(y *yard) {
+		i := y.bug(1, "yardmaster")
+		y.tells(event1("opened", "bob", i))
+		y.pass()
+		y.moved(Outcome{AskID: "ask1", Triage: Escalated, EscalationID: "question"})
+		y.tells(event1("labeled", "bob", i))
+		y.pass()
+		if r, _ := y.at(1); r.Triage != Escalated || len(y.asks) != 1 {
+			y.t.Errorf("%+v, %d asks", r, len(y.asks))
+		}
+	})
+}
+
 // An issue follows the ask that somebody files about it, whatever became of it before.
 func TestFollow(t *testing.T) {
 	t.Parallel()
