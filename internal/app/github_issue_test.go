@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/proof/github"
 	"yardmaster/internal/proof/patience"
 )
 
@@ -26,6 +27,30 @@ func (f *atGitHub) issues() map[string]shownIssue {
 		out[i.Title] = i
 	}
 	return out
+}
+
+// triagedAnew takes the label off an issue that a person is asked about, and puts it on again.
+// A label counts once a second, by the time of GitHub.
+func (f *atGitHub) triagedAnew(wish *github.Issue, title string) {
+	f.t.Helper()
+	before := *f.issues()[title].AskID
+	patience.Until(f.t, "it is triaged anew", func() bool {
+		wish.Label(f.ann)
+		wish.Label(f.ann, "yardmaster")
+		i := f.issues()[title]
+		return i.AskID != nil && *i.AskID != before
+	})
+	patience.Until(f.t, "a person is asked anew", func() bool { return f.issues()[title].Triage == "escalated" })
+	var asked struct {
+		Data []struct {
+			IssueID  string  `json:"issue_id"`
+			Resolved *string `json:"resolved_at"`
+		}
+	}
+	decode(f.t, f.send("GET", "/v1/escalations?filter=ask:"+before, f.owner, "").want(200), &asked)
+	if len(asked.Data) != 1 || asked.Data[0].Resolved == nil || asked.Data[0].IssueID != f.issues()[title].ID {
+		f.t.Errorf("the question before: %+v", asked.Data)
+	}
 }
 
 // An issue that a person labels at GitHub becomes an ask; what became of it is said
@@ -56,6 +81,7 @@ func TestIssueAtGitHub(t *testing.T) {
 			if said := wish.Comments(); len(said) != 1 || !strings.Contains(said[0].Body, "maintainer is asked") {
 				t.Errorf("said %+v", said)
 			}
+			f.triagedAnew(wish, "It fails @everyone")
 			a := f.send("POST", "/v1/tasks", f.owner,
 				`{"repo": "acme/shop", "title": "Mend it", "problem": "It fails.", "sink": "gh", "labels": {"bug": ""}}`).want(202)
 			var made struct {
