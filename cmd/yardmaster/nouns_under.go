@@ -38,6 +38,9 @@ func writeFinding(w io.Writer, row map[string]any) {
 	if line := plainText(row["line"]); line != "" {
 		where += ":" + line
 	}
+	if plainText(row["side"]) == "LEFT" {
+		where += " before the change"
+	}
 	line := s.Paint(terminal.Strong, client.Inert(short(plainText(row["id"])))) + "  " +
 		s.Paint(terminal.ToneOf(state), client.Inert(state)) + "  " + client.Inert(plainText(row["severity"])+"  "+where)
 	if row["holds_merge"] == true {

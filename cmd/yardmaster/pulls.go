@@ -59,14 +59,14 @@ func prCommands() []command {
 		act{words: "pr review", args: "ID", summary: "have the latest review run again on the same commit",
 			op: "review.rerun", of: pr, done: "It is reviewed again.",
 			next: "yardmaster pr reviews {id} shows the outcome."},
-		act{words: "finding dismiss", args: "ID [REASON]…", summary: "say that a finding is none",
+		act{words: "finding dismiss", args: "ID [REASON]…", summary: "drop a finding of a pull request, or with --rule all of its kind at that text of the repository",
 			op: "review.dismiss", plain: []string{"id", "reason"},
-			done: "Dismissed. Reviews may name it again: there is no rule of it.", next: "yardmaster pr findings {pr_id} lists the others.",
+			done: "Dismissed in this pull request alone.", next: "yardmaster pr findings {pr_id} lists the others.",
 			says: func(o occasion) (string, string) {
 				if o.answer["rule_id"] == nil {
 					return "", ""
 				}
-				return "Dismissed; reviews do not name it again.", o.next("Undo: yardmaster finding restore {rule_id} --repo {repo}")
+				return "Dismissed; reviews of the repository do not name it again.", o.next("Undo: yardmaster finding restore {rule_id} --repo {repo}")
 			}},
 		act{words: "finding restore", args: "RULE", summary: "let reviews name again what was dismissed; RULE is the id that finding rules shows",
 			op: "review.rule_delete", plain: []string{"id"}, perRepo: true, more: "What was dismissed stays so.",
@@ -283,7 +283,7 @@ func findingsCommand() command {
 // rulesCommand lists what was dismissed in a repository.
 func rulesCommand() command {
 	n := ruleNoun()
-	return n.namedList("finding rules", "what reviews do not name any more in a repository, since it was dismissed")
+	return n.namedList("finding rules", "what reviews do not name any more in a repository, since it was dismissed with --rule")
 }
 
 // queueCommand shows the merge queues of a repository.

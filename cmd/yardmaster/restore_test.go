@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What was dismissed is restored by the command that is printed, as one line.
+// What was dismissed for a repository is restored by the command that is printed, as one line.
 func TestFindingIsRestored(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, map[string]string{
@@ -16,13 +16,16 @@ func TestFindingIsRestored(t *testing.T) {
 	})
 	p := f.person(t)
 	const undo = "finding restore " + otherID + " --repo acme/web"
-	p.holds("finding dismiss "+someID, 0, "Undo: yardmaster "+undo+"\n")
+	p.holds("finding dismiss "+someID+" --rule", 0, "Undo: yardmaster "+undo+"\n")
+	if !f.was("POST /v1/findings/"+someID+"/dismiss", `"rule":true`) {
+		t.Errorf("%q", f.calls)
+	}
 	p.holds(undo, 0, "Reviews may name it again.", "yardmaster finding rules --repo acme/web")
 	if !f.was("DELETE /v1/repos/acme/web/review-rules/" + otherID) {
 		t.Errorf("%q", f.calls)
 	}
 	f.answers["POST /v1/findings/"+someID+"/dismiss"] = `{"id": "` + someID + `", "pr_id": "` + otherID + `", "rule_id": null}`
-	p.holds("finding dismiss "+someID, 0, "Reviews may name it again", "yardmaster pr findings "+otherID, "!Undo")
+	p.holds("finding dismiss "+someID, 0, "in this pull request alone", "yardmaster pr findings "+otherID, "!Undo")
 }
 
 // A repository goes by its name alone where only one has that.

@@ -46,7 +46,7 @@ func reviewPull(tx *db.Tx, prID string, locking bool) (review.Pull, bool, error)
 // ofReview adds to a pull request what its task says.
 func ofReview(tx *db.Tx, f pull.Reviewable) (review.Pull, error) {
 	p := review.Pull{ID: f.ID, RepoID: f.RepoID, Number: f.Number, Title: f.Title, HeadRef: f.HeadRef, HeadSHA: f.HeadSHA,
-		BaseRef: f.BaseRef, MergeBase: f.MergeBase, Change: f.Change, Open: f.Open, Watched: f.Watched, TaskID: f.TaskID}
+		BaseRef: f.BaseRef, MergeBase: f.MergeBase, Change: f.Change, Open: f.Open, Why: f.Why, Watched: f.Watched, TaskID: f.TaskID}
 	if f.TaskID == "" {
 		return p, nil
 	}
@@ -181,7 +181,7 @@ func (ReviewModels) Brains(tx *db.Tx, taskIDs []string) (map[string]review.Seen,
 	models, err := session.ModelsOf(tx, taskIDs)
 	out := map[string]review.Seen{}
 	for id, r := range runs {
-		seen := review.Seen{Provider: models[id].Provider, Model: models[id].Model}
+		seen := review.Seen{Provider: models[id].Provider, Model: models[id].Model, Program: r.Agent == template.Command}
 		if r.StartedAt != nil {
 			seen.Provenance = &review.Provenance{RunID: r.ID, BoxID: r.BoxID, Agent: r.Agent, AgentVersion: r.AgentVersion,
 				Isolation: r.Isolation}

@@ -31,6 +31,7 @@ type Reviewable struct {
 	ID, RepoID, Title, HeadRef, HeadSHA, BaseRef, MergeBase, Change string
 	Number                                                          int64
 	Open, Watched                                                   bool   // Watched: agents look after it
+	Why                                                             string // it is not open to reviews; "" if it is
 	TaskID                                                          string // "" without one
 }
 
@@ -50,11 +51,24 @@ type Reviews interface {
 func (r row) reviewable(change, mergeBase string) Reviewable {
 	out := Reviewable{ID: r.ID, RepoID: r.RepoID, Number: r.Number, Title: r.Title, HeadRef: r.HeadRef, HeadSHA: r.HeadSHA,
 		BaseRef: r.BaseRef, MergeBase: mergeBase, Change: change,
-		Open: r.State == Open && r.AbandonedAt == nil && !r.Draft, Watched: !r.unwatched()}
+		Why: r.unreviewable(), Open: r.unreviewable() == "", Watched: !r.unwatched()}
 	if r.TaskID != nil {
 		out.TaskID = *r.TaskID
 	}
 	return out
+}
+
+// unreviewable says why a pull request is not open to reviews; "" if it is.
+func (r row) unreviewable() string {
+	switch {
+	case r.State != Open:
+		return "the pull request is over"
+	case r.AbandonedAt != nil:
+		return "the work on the pull request was given up"
+	case r.Draft:
+		return "the pull request is a draft"
+	}
+	return ""
 }
 
 // ForReview reads a pull request of tx.Account for its review; false if there is none. With

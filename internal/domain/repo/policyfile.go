@@ -111,7 +111,7 @@ type ApprovalPolicy struct {
 // ReviewPolicy says how agents review pull requests.
 type ReviewPolicy struct {
 	_           struct{} `doc:"How agents review pull requests." schema:"ReviewPolicy"`
-	Mode        string   `json:"mode" yaml:"mode" enum:"auto,on_request,off" doc:"auto: the pull requests of agents are reviewed by themselves, others on request; on_request: all on request; off: none"`
+	Mode        string   `json:"mode" yaml:"mode" enum:"auto,on_request,off" doc:"auto: pull requests that agents look after are reviewed by themselves, others on request; on_request: all on request; off: none"`
 	Template    string   `json:"template" yaml:"template" example:"careful" doc:"agent template of reviews; empty: that of the work"`
 	MinSeverity string   `json:"min_severity" yaml:"min_severity" enum:"critical,high,medium,low,nit" example:"medium" doc:"the least that a finding must be to be posted"`
 	Block       string   `json:"block" yaml:"block" enum:"never,critical,high,medium,low" example:"high" doc:"a finding of at least this holds the merge until it is answered, fixed or dismissed; never: none does"`

@@ -64,8 +64,8 @@ func readFindings(raw string) (out []named) {
 		n.File = path.Clean(strings.TrimPrefix(plain(n.File, 500), "./"))
 		n.Claim = strings.Join(strings.Fields(plain(n.Claim, maxClaim)), " ")
 		n.Why, n.HowToSee, n.Suggestion = plain(n.Why, maxText), plain(n.HowToSee, maxText), plain(n.Suggestion, maxText)
-		if n.Side != codehost.SideBase {
-			n.Side = codehost.SideHead
+		if n.Side != codehost.SideBase && n.Side != codehost.SideHead {
+			n.Side = "" // the one that has the line
 		}
 		if n.StartLine >= n.Line || n.StartLine < 0 {
 			n.StartLine = 0
@@ -80,15 +80,22 @@ func readFindings(raw string) (out []named) {
 	return out
 }
 
-// confirmation is the verdict about a claim.
-type confirmation struct {
-	confirmed bool
-	evidence  string
+// opinion is what a verifier says of a claim.
+type opinion struct {
+	verdict  string // verdictConfirmed, verdictRefuted, or "" if it could not tell
+	evidence string
 }
 
+// The clear verdicts about a claim.
+const (
+	verdictConfirmed = "confirmed"
+	verdictRefuted   = "refuted"
+)
+
 // readVerdicts reads the answer of a verifier about n claims, by their number from 1. A
-// claim without one clear verdict is not confirmed.
-func readVerdicts(raw string, n int) map[int]confirmation {
+// claim without one verdict, or whose verdict shows nothing for it, is neither confirmed nor
+// refuted.
+func readVerdicts(raw string, n int) map[int]opinion {
 	var answer struct {
 		Verdicts []struct {
 			Claim    int    `json:"claim"`
@@ -96,7 +103,7 @@ func readVerdicts(raw string, n int) map[int]confirmation {
 			Evidence string `json:"evidence"`
 		} `json:"verdicts"`
 	}
-	out := map[int]confirmation{}
+	out := map[int]opinion{}
 	if json.Unmarshal([]byte(raw), &answer) != nil {
 		return out
 	}
@@ -104,12 +111,11 @@ func readVerdicts(raw string, n int) map[int]confirmation {
 		if v.Claim < 1 || v.Claim > n {
 			continue
 		}
-		c := confirmation{v.Verdict == "confirmed", plain(v.Evidence, maxText)}
-		if before, twice := out[v.Claim]; twice {
-			c.confirmed = c.confirmed && before.confirmed
-		}
-		if strings.TrimSpace(c.evidence) == "" {
-			c.confirmed = false
+		c := opinion{v.Verdict, plain(v.Evidence, maxText)}
+		before, twice := out[v.Claim]
+		said := c.verdict == verdictConfirmed || c.verdict == verdictRefuted
+		if !said || c.evidence == "" || twice && before.verdict != c.verdict {
+			c.verdict = ""
 		}
 		out[v.Claim] = c
 	}

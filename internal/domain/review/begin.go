@@ -1,6 +1,10 @@
 package review
 
 import (
+	"cmp"
+	"fmt"
+	"strings"
+
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
@@ -8,10 +12,18 @@ import (
 )
 
 // Notes of runs that reviewed nothing.
-const noteRebase = "rebase"
+const (
+	noteRebase  = "rebase"
+	noteOver    = "the pull request is over"
+	noteStopped = "its task was cancelled"
+)
 
-// HeadKnown begins the review of a head, if the policy says so and the head was not
-// reviewed yet. A run of an earlier head ends. It may be called again for the same head.
+// closed says why a pull request is not open to reviews.
+func (p Pull) closed() string { return cmp.Or(p.Why, noteOver) }
+
+// HeadKnown begins the review of a head, if the policy says so and the head was not reviewed
+// yet; a review that ended because the pull request was closed meanwhile, or a draft, is begun
+// again. A run of an earlier head ends. It may be called again for the same head.
 func (s *Service) HeadKnown(tx *db.Tx, r repo.Ref, p Pull) error {
 	open, running, err := openRun.Maybe(tx, tx.Account, p.ID)
 	if err != nil {
@@ -23,12 +35,17 @@ func (s *Service) HeadKnown(tx *db.Tx, r repo.Ref, p Pull) error {
 		}
 		running = false
 	}
+	if p.Open || p.closed() != noteOver { // it may be opened again
+		if _, err := revive.Exec(tx, p.ID, tx.Now); err != nil {
+			return err
+		}
+	}
 	last, any, err := lastRun.Maybe(tx, tx.Account, p.ID)
 	if err != nil {
 		return err
 	}
-	done := any && last.HeadSHA == p.HeadSHA
-	if running || done || r.Policy.Review.Mode != "auto" || !p.Watched || !p.Open {
+	done := any && last.HeadSHA == p.HeadSHA && (last.State != Cancelled || last.Note == noteStopped)
+	if running || done || !r.Enabled || r.Policy.Review.Mode != "auto" || !p.Watched || !p.Open {
 		return s.tell(tx, r, p)
 	}
 	return s.begin(tx, r, p, nil)
@@ -61,14 +78,12 @@ func (s *Service) begin(tx *db.Tx, r repo.Ref, p Pull, by *string) error {
 		return err
 	}
 	if known && by == nil && read.Change != "" && read.Change == p.Change {
-		if _, err := moveHead.Exec(tx, p.ID, read.HeadSHA, p.HeadSHA); err != nil {
-			return err
-		}
 		verdict, err := s.verdict(tx, r, p)
 		if err != nil {
 			return err
 		}
-		run.State, run.Note, run.Verdict, run.EndedAt = Completed, noteRebase, &verdict, &tx.Now
+		run.State, run.Note, run.Verdict, run.EndedAt, run.Carry = Completed, noteRebase, &verdict, &tx.Now, true
+		s.Hub.Notify(tx, topic)
 		if err := s.insert(tx, r, p, run); err != nil {
 			return err
 		}
@@ -117,10 +132,15 @@ func (r Run) check() Check {
 		c.Title = "No model was there to review this head"
 	case r.Note == noteRebase:
 		c.Title = "The change was reviewed before it was rebased"
+	case r.Kept != nil && *r.Kept == 0 && c.State == VerdictFailure:
+		c.Title = "Nothing new found; what was found before holds the merge"
 	case r.Kept != nil && *r.Kept == 0:
 		c.Title = "Nothing found"
 	case r.State == Failed, r.State == Cancelled:
 		c.Title = "The review did not come to an end"
+	}
+	if r.State == Completed && r.Unlooked > 0 {
+		c.Title = strings.TrimPrefix(c.Title+"; ", "; ") + fmt.Sprintf("earlier findings that were not looked at again: %d", r.Unlooked)
 	}
 	return c
 }

@@ -30,15 +30,19 @@ func (s *Service) end(tx *db.Tx, run Run, p Pull, e ending) error {
 			return err
 		}
 	}
+	left, err := unlookedOf.One(tx, tx.Account, run.PRID)
+	if err != nil {
+		return err
+	}
 	n, err := endRun.Exec(tx, endRunArgs{ID: run.ID, State: e.State, Note: e.Note, Verdict: &verdict, Kept: e.Kept, More: e.More,
-		Stop: e.Stop, EndedAt: tx.Now})
+		Unlooked: left, Stop: e.Stop, EndedAt: tx.Now})
 	if err != nil || n == 0 {
 		return err
 	}
 	if _, err := unclaim.Exec(tx, run.PRID); err != nil {
 		return err
 	}
-	run.State, run.Note, run.Verdict, run.Kept = e.State, e.Note, &verdict, e.Kept
+	run.State, run.Note, run.Verdict, run.Kept, run.Unlooked = e.State, e.Note, &verdict, e.Kept, left
 	if err := s.Poster.SetCheck(tx, r, p, run.check()); err != nil {
 		return err
 	}
@@ -47,7 +51,7 @@ func (s *Service) end(tx *db.Tx, run Run, p Pull, e ending) error {
 	switch e.State {
 	case Completed:
 		err = completedEvent.Record(tx, about, completedData{FindingsKept: *e.Kept, Fixed: e.Fixed, HeadSHA: run.HeadSHA, PRID: run.PRID,
-			Verdict: verdict})
+			Unlooked: left, Verdict: verdict})
 	case Failed:
 		err = failedEvent.Record(tx, about, endedData{HeadSHA: run.HeadSHA, PRID: run.PRID, Why: e.Note})
 	default:
@@ -82,7 +86,7 @@ func (s *Service) Moved(tx *db.Tx, m TaskMoved) error {
 			return err
 		}
 		if m.Cancelled {
-			return s.end(tx, run, p, ending{State: Cancelled, Note: "its task was cancelled"})
+			return s.end(tx, run, p, ending{State: Cancelled, Note: noteStopped})
 		}
 		return s.end(tx, run, p, ending{State: Failed, Note: m.Why})
 	case m.Over || !finder:
@@ -117,8 +121,8 @@ func (s *Service) Reported(tx *db.Tx, taskID, answer string) error {
 	if err != nil || !ok {
 		return err
 	}
-	if !p.Open || p.HeadSHA != run.HeadSHA {
-		return s.end(tx, run, p, ending{State: Cancelled, Note: "the branch has a newer head"})
+	if why := useless(run, p, true); why != "" {
+		return s.end(tx, run, p, ending{State: Cancelled, Note: why})
 	}
 	claims, err := claimed.All(tx, tx.Account, run.PRID)
 	if err != nil {
@@ -127,8 +131,10 @@ func (s *Service) Reported(tx *db.Tx, taskID, answer string) error {
 	return s.conclude(tx, run, p, claims, readVerdicts(answer, len(claims)))
 }
 
-// conclude posts what was confirmed, answers what is mended, and ends a run.
-func (s *Service) conclude(tx *db.Tx, run Run, p Pull, claims []Finding, said map[int]confirmation) error {
+// conclude posts what was confirmed, answers what is mended, and ends a run. A finding of an
+// earlier review is mended if it is refuted; one of which the verifier cannot tell stays as it
+// is, and is looked at again on the next head.
+func (s *Service) conclude(tx *db.Tx, run Run, p Pull, claims []Finding, said map[int]opinion) error {
 	r, _, err := repo.ByID(tx, run.RepoID)
 	if err != nil {
 		return err
@@ -137,16 +143,18 @@ func (s *Service) conclude(tx *db.Tx, run Run, p Pull, claims []Finding, said ma
 	fixed := int64(0)
 	for _, f := range claims {
 		v := said[f.ClaimNo]
-		f.ClaimNo, f.Evidence, f.UpdatedAt = 0, v.evidence, tx.Now
+		f.ClaimNo, f.UpdatedAt = 0, tx.Now
+		if v.verdict != "" {
+			f.Evidence, f.Unlooked = v.evidence, false
+		}
 		switch {
-		case f.State == Raw && v.confirmed:
+		case f.State == Raw && v.verdict == verdictConfirmed:
 			f.State = Kept
 			kept = append(kept, f)
 			continue // it is stored below
 		case f.State == Raw:
-			f.State, f.StateWhy = Refuted, "not confirmed"
-		case v.confirmed || !allowed(f.State, Fixed):
-		default:
+			f.State, f.StateWhy, f.Evidence = Refuted, "not confirmed", v.evidence
+		case v.verdict == verdictRefuted && allowed(f.State, Fixed):
 			fixed++
 			f.State, f.FixedSHA = Fixed, &run.HeadSHA
 			if err := s.Poster.Answer(tx, r, p, f, "Fixed in "+run.HeadSHA+".", true); err != nil {

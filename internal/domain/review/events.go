@@ -30,6 +30,7 @@ type (
 		Fixed        int64  `json:"fixed" doc:"findings of earlier reviews that the head does not have any more"`
 		HeadSHA      string `json:"head_sha" doc:"the head"`
 		PRID         string `json:"pr_id" doc:"the pull request"`
+		Unlooked     int64  `json:"unlooked" doc:"findings of earlier reviews that were to be looked at again, and were not"`
 		Verdict      string `json:"verdict" doc:"success, or failure: findings hold the merge"`
 	}
 	endedData struct {
@@ -37,10 +38,16 @@ type (
 		PRID    string `json:"pr_id" doc:"the pull request"`
 		Why     string `json:"why" doc:"what ended it"`
 	}
+	refusedData struct {
+		Findings int64  `json:"findings" doc:"how many the code host did not take"`
+		HeadSHA  string `json:"head_sha" doc:"the head"`
+		PRID     string `json:"pr_id" doc:"the pull request"`
+		Why      string `json:"why" doc:"why it did not"`
+	}
 	dismissedData struct {
 		PRID   string `json:"pr_id" doc:"the pull request"`
 		Reason string `json:"reason,omitempty" doc:"why it is none, in the words of the caller"`
-		Rule   bool   `json:"rule" doc:"whether the like of it is not named in the repository again"`
+		Rule   bool   `json:"rule" doc:"whether the like of it is not named in the repository again; false: it is dismissed for this pull request alone"`
 	}
 	forgottenData struct {
 		RepoID string `json:"repo_id" doc:"the repository"`
@@ -55,6 +62,7 @@ var (
 	completedEvent = event.Declare[completedData]("review.completed", audience, "A review has ended, and its findings are posted.")
 	failedEvent    = event.Declare[endedData]("review.failed", audience, "A review could not be carried out.")
 	cancelledEvent = event.Declare[endedData]("review.cancelled", audience, "A review is of no use any more, or was cancelled.")
+	refusedEvent   = event.Declare[refusedData]("review.refused", audience, "A code host did not take the findings of a review: they are shown here alone.")
 	dismissedEvent = event.Declare[dismissedData]("review.dismissed", audience, "Somebody says that a finding is none.")
 	forgottenEvent = event.Declare[forgottenData]("review.rule_deleted", audience, "Findings like a dismissed one may be named again.")
 )

@@ -19,11 +19,11 @@ type Shown struct {
 	ID          string    `json:"id" format:"uuid" doc:"id of the finding"`
 	PRID        string    `json:"pr_id" format:"uuid" doc:"the pull request"`
 	ReviewID    string    `json:"review_id" format:"uuid" doc:"the review that found it"`
-	State       string    `json:"state" enum:"posted,answered,fixed,dismissed,stale" doc:"posted: it waits for an answer; answered: somebody replied in its thread; fixed: a later head does not have it; stale: the pull request is over"`
+	State       string    `json:"state" enum:"posted,answered,fixed,dismissed,stale" doc:"posted: it waits for an answer; answered: somebody replied in its thread; fixed: the verifier saw that a later head does not have it; dismissed: a person dropped it; stale: the pull request is over"`
 	HoldsMerge  bool      `json:"holds_merge" doc:"whether the merge waits for it"`
-	HeadSHA     string    `json:"head_sha" doc:"the commit in which the lines count"`
-	File        string    `json:"file" example:"web/footer.go" doc:"path from the root"`
-	Side        string    `json:"side" enum:"RIGHT,LEFT" doc:"LEFT: a line of the merge base, which the change deletes"`
+	HeadSHA     string    `json:"head_sha" doc:"the head in which the lines count: the last reviewed one, unless that has nothing of the place any more"`
+	File        string    `json:"file" example:"web/footer.go" doc:"path from the root, as the file is called in that head"`
+	Side        string    `json:"side" enum:"RIGHT,LEFT" doc:"LEFT: a line of the merge base of that head, which the change deletes"`
 	StartLine   *int      `json:"start_line" example:"null" doc:"the first line of a range; null: one line"`
 	Line        int       `json:"line" example:"12" doc:"the line, or the last of the range"`
 	Symbol      string    `json:"symbol" example:"func year() int {" doc:"the line that names the section around it; may be empty"`
@@ -35,7 +35,8 @@ type Shown struct {
 	Suggestion  *string   `json:"suggestion" example:"null" doc:"what may take the place of the lines; null without one"`
 	Evidence    string    `json:"evidence" example:"The test fails with 2025 for 2026." doc:"how the verifier confirmed it"`
 	FixedSHA    *string   `json:"fixed_sha" example:"null" doc:"the head that does not have it any more; null unless it is fixed"`
-	DismissedBy *string   `json:"dismissed_by" example:"null" doc:"who says that it is none; null unless it is dismissed"`
+	DismissedBy *string   `json:"dismissed_by" example:"null" doc:"who dropped it; null unless it is dismissed"`
+	Unlooked    bool      `json:"unlooked" example:"false" doc:"whether the verifier was to look at it again, and did not or could not tell: it comes first in the next review"`
 	CreatedAt   time.Time `json:"created_at" doc:"when it was found"`
 	UpdatedAt   time.Time `json:"updated_at" doc:"when it last changed"`
 }
@@ -44,7 +45,7 @@ func (f Finding) wire(r repo.Ref) Shown {
 	out := Shown{ID: f.ID, PRID: f.PRID, ReviewID: f.RunID, State: f.State, HoldsMerge: holds(f.State, f.Severity, r.Policy.Review.Block),
 		HeadSHA: f.HeadSHA, File: f.File, Side: f.Side, Line: f.Line, Symbol: f.Symbol, Severity: f.Severity, Kind: f.Kind, Claim: f.Claim,
 		Why: f.Why, HowToSee: f.HowToSee, Suggestion: db.NullText(f.Suggestion), Evidence: f.Evidence, FixedSHA: f.FixedSHA,
-		DismissedBy: f.DismissedBy, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt}
+		DismissedBy: f.DismissedBy, Unlooked: f.Unlooked && isOpen(f.State), CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt}
 	if f.StartLine > 0 {
 		out.StartLine = &f.StartLine
 	}
@@ -77,22 +78,23 @@ func (s *Service) findings(ctx context.Context, in statusIn) (out op.Page[Shown]
 
 type dismissIn struct {
 	ID     string `json:"id" format:"uuid" doc:"id of the finding"`
-	Reason string `json:"reason,omitempty" maxLength:"1000" example:"The caller holds the lock." doc:"why it is none; kept in the audit log"`
+	Reason string `json:"reason,omitempty" maxLength:"1000" example:"The caller holds the lock." doc:"why; kept in the audit log"`
+	Rule   bool   `json:"rule,omitempty" example:"true" doc:"true: it is none at all, and nothing of its kind is named at that text in the repository again; left out or false: it is dropped in this pull request alone"`
 }
 
 // Dismissal is the answer of review.dismiss.
 type Dismissal struct {
-	_ struct{} `doc:"A finding that is none, and the rule by which reviews do not name it any more." schema:"DismissedFinding"`
+	_ struct{} `doc:"A finding that was dropped, and the rule by which reviews do not name it any more, if there is one." schema:"DismissedFinding"`
 	Shown
 	Repo   string  `json:"repo" example:"acme/web" doc:"owner/name of the repository"`
-	RuleID *string `json:"rule_id" format:"uuid" doc:"id of the rule, for review.rule_delete; null: there is none, since the finding has no place in a file or somebody has deleted the rule"`
+	RuleID *string `json:"rule_id" format:"uuid" doc:"id of the rule, for review.rule_delete; null: there is none, since it was dismissed for this pull request alone, or somebody has deleted the rule"`
 }
 
 // dismissal is a dismissed finding with its rule, if there is one.
 func (f Finding) dismissal(tx *db.Tx, r repo.Ref) (out Dismissal, err error) {
 	out = Dismissal{Shown: f.wire(r), Repo: r.FullName()}
 	rule, ok, err := ruleAt.Maybe(tx, ruleAtArgs{tx.Account, f.RepoID, f.Kind, f.Symbol, f.Anchor})
-	if ok && f.Anchor != "" {
+	if ok && f.Ruled {
 		out.RuleID = &rule
 	}
 	return out, err
@@ -121,27 +123,33 @@ func (s *Service) dismiss(ctx context.Context, in dismissIn) (out Dismissal, err
 		if err != nil {
 			return err
 		}
-		if f.State == Dismissed {
-			out, err = f.dismissal(tx, r)
-			return err
+		again := f.State == Dismissed
+		if again {
+			if out, err = f.dismissal(tx, r); err != nil || out.RuleID != nil || !in.Rule {
+				return err
+			}
 		}
-		if !allowed(f.State, Dismissed) {
+		switch {
+		case !again && !allowed(f.State, Dismissed):
 			return fault.Reason("finding_closed", "The finding is "+f.State+".")
+		case in.Rule && f.Anchor == "":
+			return fault.Field("rule", "cannot be made: the finding is at no text of a file")
 		}
 		by := policy.From(ctx).Label()
-		f.State, f.DismissedBy, f.UpdatedAt, f.ClaimNo = Dismissed, &by, tx.Now, 0
+		f.State, f.DismissedBy, f.UpdatedAt, f.ClaimNo, f.Ruled = Dismissed, &by, tx.Now, 0, in.Rule
 		if _, err := updateFinding.Exec(tx, f); err != nil {
 			return err
 		}
-		ruled := f.Anchor != ""
-		if ruled {
+		if in.Rule {
 			if _, err := insertRule.Exec(tx, ruleArgs{ID: id.New(), AccountID: tx.Account, RepoID: f.RepoID, Kind: f.Kind, Symbol: f.Symbol,
 				Anchor: f.Anchor, Claim: f.Claim, Reason: in.Reason, CreatedBy: by, CreatedAt: tx.Now}); err != nil {
 				return err
 			}
 		}
-		if err := s.Poster.Answer(tx, r, p, f, "Dismissed.", true); err != nil {
-			return err
+		if !again {
+			if err := s.Poster.Answer(tx, r, p, f, "Dismissed.", true); err != nil {
+				return err
+			}
 		}
 		if err := s.tell(tx, r, p); err != nil {
 			return err
@@ -150,7 +158,7 @@ func (s *Service) dismiss(ctx context.Context, in dismissIn) (out Dismissal, err
 			return err
 		}
 		return dismissedEvent.Record(tx, event.Subject{ID: f.ID, RepoID: f.RepoID},
-			dismissedData{PRID: f.PRID, Reason: in.Reason, Rule: ruled})
+			dismissedData{PRID: f.PRID, Reason: in.Reason, Rule: in.Rule})
 	})
 	return out, err
 }

@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
 	"yardmaster/internal/needs"
 )
 
@@ -28,6 +29,7 @@ var (
 
 type (
 	postArgs struct {
+		RunID   string
 		Number  int64
 		HeadSHA string
 		Notes   []note
@@ -87,7 +89,7 @@ func (a *AtHost) PostReview(tx *db.Tx, r repo.Ref, p Pull, rv Posting) error {
 	if !a.can(r, codehost.KeepPulls) {
 		return nil
 	}
-	args := postArgs{Number: p.Number, HeadSHA: rv.HeadSHA, More: rv.More}
+	args := postArgs{RunID: rv.RunID, Number: p.Number, HeadSHA: rv.HeadSHA, More: rv.More}
 	for _, f := range rv.Findings {
 		args.Notes = append(args.Notes, note{
 			FindingID: f.ID, File: f.File, Side: f.Side, StartLine: f.PlaceStart, Line: f.PlaceLine, Text: text(f),
@@ -228,7 +230,7 @@ func (poster) Done(tx *db.Tx, c intent.Call[postArgs], posted codehost.Review, f
 		return err
 	}
 	if failure != nil {
-		return nil // the findings are shown here
+		return unposted(tx, c, failure)
 	}
 	for _, n := range c.Args.Notes {
 		i := slices.IndexFunc(posted.Comments, func(at codehost.Comment) bool { return strings.Contains(at.Body, n.Text) })
@@ -240,6 +242,23 @@ func (poster) Done(tx *db.Tx, c intent.Call[postArgs], posted codehost.Review, f
 		}
 	}
 	return nil
+}
+
+// unposted notes that a host has refused a review for good. Its findings are shown here alone.
+func unposted(tx *db.Tx, c intent.Call[postArgs], failure error) error {
+	why := "the code host did not take it"
+	if f, is := errors.AsType[*fault.Error](failure); is {
+		why = "the code host did not take it: " + strings.TrimSuffix(f.Detail, ".")
+	}
+	if errors.Is(failure, codehost.ErrHeadMoved) {
+		why = "the branch had a newer head before the code host took it"
+	}
+	n, err := refused.Exec(tx, tx.Account, c.Args.RunID, why+"; its findings are shown here alone")
+	if err != nil || n == 0 {
+		return err
+	}
+	return refusedEvent.Record(tx, event.Subject{ID: c.Args.RunID, RepoID: c.Repo.ID},
+		refusedData{Findings: int64(len(c.Args.Notes)), HeadSHA: c.Args.HeadSHA, PRID: c.Object, Why: why})
 }
 
 // checker carries out review.check.

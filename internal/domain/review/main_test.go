@@ -48,10 +48,12 @@ type yard struct {
 	stopped []string          // tasks
 	full    bool              // the queue takes no pass
 	gap     string            // there is no model
+	brains  map[string]Seen   // by task
 	posted  []Posting         // reviews
 	answers map[string]string // texts, by claim
 	said    int               // texts in threads
 	checks  []string          // states of the check
+	titles  []string          // of the check
 }
 
 func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
@@ -272,7 +274,7 @@ func (y *yard) Stop(_ *db.Tx, taskID string) error {
 func (y *yard) Resolve(*db.Tx, string, string) (string, string, error) { return "t", y.gap, nil }
 func (y *yard) Other(*db.Tx, string) (string, error)                   { return "other", nil }
 
-func (y *yard) Brains(*db.Tx, []string) (map[string]Seen, error) { return map[string]Seen{}, nil }
+func (y *yard) Brains(*db.Tx, []string) (map[string]Seen, error) { return y.brains, nil }
 
 func (y *yard) PostReview(_ *db.Tx, _ repo.Ref, _ Pull, p Posting) error {
 	y.posted = append(y.posted, p)
@@ -280,7 +282,7 @@ func (y *yard) PostReview(_ *db.Tx, _ repo.Ref, _ Pull, p Posting) error {
 }
 
 func (y *yard) SetCheck(_ *db.Tx, _ repo.Ref, _ Pull, c Check) error {
-	y.checks = append(y.checks, c.State)
+	y.checks, y.titles = append(y.checks, c.State), append(y.titles, c.Title)
 	return nil
 }
 

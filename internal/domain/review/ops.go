@@ -25,9 +25,9 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "review.rerun", Method: "POST", Path: "/v1/prs/{id}/review-runs", Group: group,
 			Rule: policy.Require(policy.WritePRs), Status: 202,
 			Refuses: []op.Refusal{{Status: 409, Slug: "no_review"}, {Status: 409, Slug: "plan_done"}, {Status: 409, Slug: "head_moved"},
-				{Status: 409, Slug: "pr_not_open"}},
+				{Status: 409, Slug: "pr_not_open"}, {Status: 409, Slug: "repo_disabled"}},
 			Summary: "Have the latest review of a pull request run again, on the same commit",
-			Doc:     "While a review is under way, that one is answered, with rerun: false, and nothing changes. Findings that were posted are not posted again."}, s.rerun),
+			Doc:     "While a review is under way, that one is answered, with rerun: false, and nothing changes. Findings that were posted are not posted again; the verifier looks again at each of them that is open."}, s.rerun),
 		op.New(op.Row{ID: "review.list", Method: "GET", Path: "/v1/repos/{owner}/{repo}/reviews", Group: group,
 			Rule:    policy.Require(policy.ReadPRs),
 			Summary: "The newest 50 reviews in a repository",
@@ -41,12 +41,12 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "review.dismiss", Method: "POST", Path: "/v1/findings/{id}/dismiss", Group: group,
 			Rule:    policy.Require(policy.WritePRs),
 			Refuses: []op.Refusal{{Status: 409, Slug: "finding_closed"}},
-			Summary: "Say that a finding is none",
-			Doc:     "It no longer holds the merge, and nothing of its kind is named at that place in the repository again; review.rule_delete takes that back. Again is no error. One that was fixed or is stale is refused."}, s.dismiss),
+			Summary: "Drop a finding, of this pull request or as none at all",
+			Doc:     "It no longer holds the merge, and is not posted in this pull request again. With rule: true it is none at all: nothing of its kind is named at that text in the repository again, and it counts as wrong in the precision of reviews; review.rule_delete takes the rule back. Again is no error, and with rule: true makes the rule that there is not yet. One that was fixed or is stale is refused."}, s.dismiss),
 		op.New(op.Row{ID: "review.rules", Method: "GET", Path: "/v1/repos/{owner}/{repo}/review-rules", Group: group,
 			Rule: policy.Require(policy.ReadPRs), Paging: &op.Paging{Default: 50, Max: 200},
 			Summary: "What reviews do not name any more in a repository, newest first",
-			Doc:     "One rule for each finding that a person dismissed."}, s.rules),
+			Doc:     "One rule for each finding that a person dismissed with rule: true."}, s.rules),
 		op.New(op.Row{ID: "review.rule_delete", Method: "DELETE", Path: "/v1/repos/{owner}/{repo}/review-rules/{id}", Group: group,
 			Rule:    policy.Require(policy.WritePRs),
 			Summary: "Let reviews name again what was dismissed",
@@ -68,12 +68,13 @@ type ReviewRun struct {
 	Status       string      `json:"status" enum:"queued,finding,sorting,verifying,completed,failed,cancelled" example:"completed" doc:"sorting: what was found is held against the code and earlier findings; cancelled: also when a newer head made it useless"`
 	HeadSHA      string      `json:"head_sha" doc:"the commit that is reviewed"`
 	SinceSHA     *string     `json:"since_sha" example:"null" doc:"the head that was reviewed before: what has changed since is reviewed; null: the whole change"`
-	FindingsKept *int64      `json:"findings_kept" example:"2" doc:"how many findings were posted; null: the review never came so far, which is not 0"`
+	FindingsKept *int64      `json:"findings_kept" example:"2" doc:"how many findings were posted; null: the review never came so far, which is not 0. 0 with a note: the code host refused them, and they are shown here alone"`
 	More         int64       `json:"more" example:"0" doc:"findings beyond the limits of 10 a review and 30 a pull request, which were not posted"`
+	Unlooked     int64       `json:"unlooked" example:"0" doc:"open findings of earlier reviews that the verifier was to look at again, and did not: they are beyond the limit of 20, or it could not tell. They stay open, and come first in the next review"`
 	Verdict      *string     `json:"verdict" enum:"success,failure,neutral" example:"failure" doc:"what the code host was told: failure if findings hold the merge, neutral if nobody looked; null until it has ended"`
 	Brain        Brain       `json:"brain" doc:"which model looked"`
 	Provenance   *Provenance `json:"provenance" doc:"what the box of the finder recorded; null: nothing"`
-	Note         *string     `json:"note" example:"null" doc:"rebase: the change was reviewed on an earlier head; else why it was not carried out; null: there is nothing to say"`
+	Note         *string     `json:"note" example:"null" doc:"rebase: the change was reviewed on an earlier head; else why it was not carried out, or why the code host did not take its findings; null: there is nothing to say"`
 	CreatedAt    time.Time   `json:"created_at" doc:"when it was begun"`
 	EndedAt      *time.Time  `json:"ended_at" doc:"when it ended; null until then"`
 }
@@ -81,7 +82,7 @@ type ReviewRun struct {
 // Brain tells which model looked at a head.
 type Brain struct {
 	_        struct{} `doc:"Which model looked at a head." schema:"ReviewBrain"`
-	Kind     string   `json:"kind" enum:"model,blind,unknown" doc:"model: there was one; blind: there was none, and the check settles neutral; unknown: the review never came to ask one"`
+	Kind     string   `json:"kind" enum:"model,blind,unknown" doc:"model: there was one; blind: there was none, and the check settles neutral; unknown: the review never came to ask one, or a program looked in the place of an agent (provenance has agent: command), of whose model nothing is known"`
 	Provider *string  `json:"provider" doc:"whose model it was; null if that was not recorded"`
 	Model    *string  `json:"model" doc:"its name; null if that was not recorded"`
 	Gap      *string  `json:"gap" enum:"no_credential,unresolved" example:"null" doc:"why there was none: no model key fits the template; or the template is gone, or names no model; null unless it is blind"`
@@ -102,9 +103,9 @@ type Precision struct {
 	_         struct{} `doc:"How right the findings in a repository were." schema:"ReviewPrecision"`
 	Posted    int64    `json:"posted" example:"40" doc:"findings posted in all"`
 	Fixed     int64    `json:"fixed" example:"28" doc:"of those, mended by a later head"`
-	Dismissed int64    `json:"dismissed" example:"7" doc:"of those, dismissed by a person"`
+	Dismissed int64    `json:"dismissed" example:"9" doc:"of those, dismissed by a person"`
 	N         int64    `json:"n" example:"28" doc:"of d decided findings so many were right: fixed"`
-	D         int64    `json:"d" example:"35" doc:"fixed and dismissed findings"`
+	D         int64    `json:"d" example:"35" doc:"findings that were fixed, or dismissed for the repository. One that was dismissed for its pull request alone decides nothing"`
 }
 
 // Reviews is the answer of review.list.
@@ -145,7 +146,7 @@ func (s *Service) wire(tx *db.Tx, rows []Run) ([]ReviewRun, error) {
 		pr := titles[r.PRID]
 		out[i] = ReviewRun{ID: r.ID, Repo: repos[r.RepoID], PRID: r.PRID, Number: pr.Number, Title: pr.Title, URL: pr.URL, TaskID: r.TaskID,
 			VerifyTaskID: r.VerifyTaskID, Status: r.State, HeadSHA: r.HeadSHA, SinceSHA: db.NullText(r.SinceSHA), FindingsKept: r.Kept,
-			More: r.More, Verdict: r.Verdict, Note: db.NullText(r.Note), CreatedAt: r.CreatedAt, EndedAt: r.EndedAt}
+			More: r.More, Unlooked: r.Unlooked, Verdict: r.Verdict, Note: db.NullText(r.Note), CreatedAt: r.CreatedAt, EndedAt: r.EndedAt}
 		out[i].Brain.Kind = "unknown"
 		if r.Blind != "" {
 			out[i].Brain = Brain{Kind: "blind", Gap: &rows[i].Blind}
@@ -155,10 +156,11 @@ func (s *Service) wire(tx *db.Tx, rows []Run) ([]ReviewRun, error) {
 		}
 		b := brains[*r.TaskID]
 		out[i].Provenance = b.Provenance
-		if b.Model != "" || b.Provider != "" {
+		switch {
+		case b.Model != "" || b.Provider != "":
 			out[i].Brain = Brain{Kind: "model", Provider: db.NullText(b.Provider), Model: db.NullText(b.Model)}
-		} else if r.Kept != nil {
-			out[i].Brain.Kind = "model" // a program of the template's own, which says nothing of its model
+		case r.Kept != nil && !b.Program:
+			out[i].Brain.Kind = "model" // that was not recorded
 		}
 	}
 	return out, nil
@@ -228,7 +230,7 @@ func (s *Service) rerun(ctx context.Context, in rerunIn) (out Rerun, err error) 
 		case run.EndedAt == nil:
 			return s.answerRerun(tx, run, &out)
 		case !p.Open:
-			return fault.Reason("pr_not_open", "The pull request is over.")
+			return fault.Reason("pr_not_open", "There is nothing to review: "+p.closed()+".")
 		case run.HeadSHA != p.HeadSHA || p.MergeBase == "":
 			return fault.Reason("head_moved", "The branch has a newer head, which is reviewed by itself, or on request.").
 				With("current_head_sha", p.HeadSHA)
@@ -236,6 +238,9 @@ func (s *Service) rerun(ctx context.Context, in rerunIn) (out Rerun, err error) 
 		r, _, err := repo.ByID(tx, p.RepoID)
 		if err != nil {
 			return err
+		}
+		if !r.Enabled {
+			return fault.Reason("repo_disabled", "The repository "+r.FullName()+" is not enabled.")
 		}
 		by := policy.From(ctx).UserID
 		if err := s.begin(tx, r, p, &by); err != nil {
@@ -297,12 +302,16 @@ func (s *Service) list(ctx context.Context, in listIn) (out Reviews, err error) 
 			out.Precision.Posted += c.N
 			switch c.State {
 			case Fixed:
-				out.Precision.Fixed = c.N
+				out.Precision.Fixed += c.N
+				out.Precision.N += c.N
+				out.Precision.D += c.N
 			case Dismissed:
-				out.Precision.Dismissed = c.N
+				out.Precision.Dismissed += c.N
+				if c.Ruled {
+					out.Precision.D += c.N
+				}
 			}
 		}
-		out.Precision.N, out.Precision.D = out.Precision.Fixed, out.Precision.Fixed+out.Precision.Dismissed
 		return err
 	})
 	return out, err

@@ -29,9 +29,12 @@ func (s *Service) Loop(ctx context.Context) error {
 // Pass takes the steps that are due. A failure of one run does not keep Pass from the
 // others.
 func (s *Service) Pass(ctx context.Context) {
-	var steps, stops []due
+	var steps, stops, carries []due
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		if steps, err = stepsDue.All(tx, tx.Micros()); err != nil {
+			return err
+		}
+		if carries, err = carriesDue.All(tx, tx.Micros()); err != nil {
 			return err
 		}
 		stops, err = stopsDue.All(tx)
@@ -49,6 +52,13 @@ func (s *Service) Pass(ctx context.Context) {
 		if err := step(in, d); err != nil {
 			observe.Complain(ctx, s.Logger, "carry on with a review", err, slog.String("id", d.ID))
 			s.again(in, d, err)
+		}
+	}
+	for _, d := range carries {
+		in := db.WithAccount(ctx, d.AccountID)
+		if err := s.carry(in, d); err != nil {
+			observe.Complain(ctx, s.Logger, "follow findings to a head", err, slog.String("id", d.ID))
+			s.carryAgain(in, d)
 		}
 	}
 	for _, d := range stops {
@@ -72,19 +82,28 @@ func (s *Service) locked(tx *db.Tx, d due) (run Run, p Pull, r repo.Ref, ok bool
 	if r, ok, err = repo.ByID(tx, run.RepoID); err != nil {
 		return run, p, r, false, err
 	}
-	why := ""
-	switch {
-	case !known || !p.Open:
-		why = "the pull request is over"
-	case p.HeadSHA != run.HeadSHA:
-		why = "the branch has a newer head"
-	case !ok || !r.Enabled:
+	why := useless(run, p, known)
+	if why == "" && (!ok || !r.Enabled) {
 		why = "the repository is not enabled"
 	}
 	if why != "" {
 		return run, p, r, false, s.end(tx, run, p, ending{State: Cancelled, Note: why, Stop: true})
 	}
 	return run, p, r, true, nil
+}
+
+// useless tells why nothing needs a run any more; "" if it is needed. known tells that there
+// is a pull request p.
+func useless(run Run, p Pull, known bool) string {
+	switch {
+	case !known:
+		return noteOver
+	case !p.Open:
+		return p.closed()
+	case p.HeadSHA != run.HeadSHA:
+		return "the branch has a newer head"
+	}
+	return ""
 }
 
 // dispatch queues the finder of a run. If the queue is full, the next pass tries again.
@@ -135,6 +154,26 @@ func (s *Service) again(ctx context.Context, d due, cause error) {
 	})
 	if err != nil && ctx.Err() == nil {
 		observe.Complain(ctx, s.Logger, "put off a review", errors.Join(err, cause), slog.String("id", d.ID))
+	}
+}
+
+// carryAgain puts off following findings to a head. In the end they stay on the one they were
+// on, and the next review follows them.
+func (s *Service) carryAgain(ctx context.Context, d due) {
+	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+		run, ok, err := runByID.Maybe(tx, tx.Account, d.ID)
+		if err != nil || !ok {
+			return err
+		}
+		if run.Tries+1 >= maxTries {
+			_, err = setCarried.Exec(tx, run.ID)
+			return err
+		}
+		_, err = putOff.Exec(tx, run.ID, tx.Now.Add(min(time.Second<<run.Tries, longestWait)))
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		observe.Complain(ctx, s.Logger, "put off following findings", err, slog.String("id", d.ID))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/fault"
 )
 
 // desk is a host that takes reviews.
@@ -61,4 +62,45 @@ func TestPostingEnds(t *testing.T) {
 			ended = nil
 		}
 	})
+}
+
+// Findings that the host refuses for good are not counted as posted: the review says why they
+// are not there, and so does the record. They hold the merge all the same, and are shown here.
+func TestPostingRefused(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		refuses error
+		note    string
+	}{
+		"the head moved": {codehost.ErrHeadMoved, "the branch had a newer head before the code host took it; its findings are shown here alone"},
+		"its places":     {codehost.ErrAnchorRefused, "the code host did not take it; its findings are shown here alone"},
+		"permission": {fault.New(fault.Forbidden, "", "The App may not write there."),
+			"the code host did not take it: The App may not write there; its findings are shown here alone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, func(t *testing.T, y *yard) {
+				r := y.ref()
+				intents := intent.New(intent.Needs{DB: y.DB, Hub: y.Hub, Hosts: y.Hosts, Logger: slog.New(slog.DiscardHandler)})
+				host := NewAtHost(HostNeeds{DB: y.DB, Hub: y.Hub, Hosts: y.Hosts, Intents: intents, Page: pages{}})
+				y.Hosts.Set(codehost.BuiltIn, codehost.Sides{Host: must(y.Hosts.Of(r.HostRepo())), Forge: desk{refuses: c.refuses}})
+				y.commit("a.txt", numbered(20))
+				y.reviewed(defect("a.txt", 5, "high", "It is wrong."))
+				y.wantRun(Completed, VerdictFailure, 1)
+				y.write(func(tx *db.Tx) error { return host.PostReview(tx, r, y.pr, y.posted[0]) })
+				intents.Pass(y.ctx())
+				y.wantRun(Completed, VerdictFailure, 0)
+				if f := y.only(); y.last().Note != c.note || f.State != Posted || y.told.Findings != 1 {
+					t.Errorf("%q, %+v, %+v", y.last().Note, f, y.told)
+				}
+				y.write(func(tx *db.Tx) error {
+					rows, err := said.All(tx)
+					if !slices.Contains(rows, "review.refused") {
+						t.Errorf("%v", rows)
+					}
+					return err
+				})
+			})
+		})
+	}
 }

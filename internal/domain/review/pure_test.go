@@ -234,7 +234,7 @@ func TestAnswers(t *testing.T) {
 	got := readFindings(one(nil))
 	if len(got) != 1 || got[0].File != "b.go" ||
 		got[0].StartLine != 0 || got[0].Claim != "It is wrong." ||
-		got[0].Side != "RIGHT" || got[0].Confidence != 1 {
+		got[0].Side != "" || got[0].Confidence != 1 {
 		t.Errorf("%+v", got)
 	}
 	for _, bad := range []map[string]any{{"file": "../x"}, {"file": "/etc/passwd"}, {"file": "."}, {"line": 0}, {"severity": "awful"},
@@ -248,10 +248,11 @@ func TestAnswers(t *testing.T) {
 	}
 	said := readVerdicts(`{"verdicts": [{"claim": 1, "verdict": "confirmed", "evidence": "e"}, {"claim": 2, "verdict": "confirmed", "evidence": " "},
 		{"claim": 3, "verdict": "cannot_say", "evidence": "e"}, {"claim": 4, "verdict": "confirmed", "evidence": "e"},
-		{"claim": 4, "verdict": "refuted", "evidence": "e"}, {"claim": 9, "verdict": "confirmed", "evidence": "e"}]}`, 5)
-	for claim, want := range map[int]bool{1: true, 2: false, 3: false, 4: false, 5: false, 9: false} {
-		if said[claim].confirmed != want {
-			t.Errorf("claim %d is confirmed: %t", claim, !want)
+		{"claim": 4, "verdict": "refuted", "evidence": "e"}, {"claim": 6, "verdict": "refuted", "evidence": "e"},
+		{"claim": 7, "verdict": "refuted"}, {"claim": 9, "verdict": "confirmed", "evidence": "e"}]}`, 7)
+	for claim, want := range map[int]string{1: verdictConfirmed, 2: "", 3: "", 4: "", 5: "", 6: verdictRefuted, 7: "", 9: ""} {
+		if got := said[claim].verdict; got != want {
+			t.Errorf("claim %d: %q, want %q", claim, got, want)
 		}
 	}
 }

@@ -10,6 +10,7 @@
 //   - same.go: findings that were made before
 //   - prompt.go, answer.go: what the two passes are asked, and what they answer
 //   - begin.go: how a run begins; pass.go: the work that no request asks for
+//   - code.go: where findings are in the code, and where they go on a new head
 //   - sort.go: from the finder's answer to the verifier; end.go: to the end of the run
 //   - ops.go, findings.go: the capabilities; store.go, store_finding.go: the rows
 package review
@@ -27,7 +28,8 @@ import (
 // Limits of reviews.
 const (
 	maxRaw      = 30   // findings of a finder
-	maxVerified = 20   // claims that a verifier is given
+	maxVerified = 20   // claims of a finder that a verifier is given
+	maxAgain    = 20   // findings of earlier reviews that it looks at again
 	maxPosted   = 10   // findings that a review posts
 	maxOnPull   = 30   // findings that are posted on a pull request in all
 	maxList     = 50   // rows of review.list
@@ -46,6 +48,7 @@ type Pull struct {
 	MergeBase   string // "" while the head is not known at the code host
 	Change      string // codehost.Comparison.Change of the head; "": not known
 	Open        bool
+	Why         string // it is not open to reviews; "" if it is
 	Watched     bool
 	TaskID      string // the task that it came from; "" without one
 	PlanDone    bool   // that task is of a plan that is done
@@ -113,6 +116,7 @@ type Models interface {
 // Seen is what is known of the newest run of a pass.
 type Seen struct {
 	Provider, Model string // "" before the first call of a model
+	Program         bool   // a program that the template names ran in the place of an agent
 	Provenance      *Provenance
 }
 

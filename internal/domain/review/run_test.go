@@ -47,6 +47,7 @@ func TestFivePushes(t *testing.T) {
 			y.found(defect("a.txt", 21+push, "critical", fmt.Sprintf("Beta breaks things, found %d.", push)),
 				defect("a.txt", 36+push, "high", "Delta fails."))
 			y.pass(0)
+			y.verified(1, 1) // Delta, which holds the merge
 			y.wantRun(Completed, VerdictFailure, 0)
 			if got := y.answers["Beta breaks the other thing."]; got != "A later review calls this critical." {
 				t.Errorf("push %d: it was said %q", push, got)
@@ -321,7 +322,7 @@ func TestLimits(t *testing.T) {
 			}
 			y.found(all...)
 			y.pass(0)
-			y.verified(13, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13)
+			y.verified(16, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16) // also what holds the merge
 			posted := min(maxPosted, maxOnPull-total)
 			total += posted
 			y.wantRun(Completed, VerdictFailure, int64(posted))

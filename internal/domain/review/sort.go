@@ -2,165 +2,77 @@ package review
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
-	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
-	"yardmaster/internal/fault"
-	"yardmaster/internal/id"
 )
-
-// code reads files and differences of a repository, each once.
-type code struct {
-	ctx   context.Context
-	host  codehost.Host
-	repo  codehost.Repo
-	files map[[2]string][]string       // by commit and path; nil: there is no such text file
-	diffs map[[3]string]*codehost.File // by both commits and path; nil: it has not changed
-}
-
-func newCode(ctx context.Context, host codehost.Host, r codehost.Repo) *code {
-	return &code{ctx, host, r, map[[2]string][]string{}, map[[3]string]*codehost.File{}}
-}
-
-// lines are the lines of a file; none if there is no such file, or it is no text.
-func (c *code) lines(sha, path string) ([]string, error) {
-	at := [2]string{sha, path}
-	if l, ok := c.files[at]; ok {
-		return l, nil
-	}
-	text, _, err := c.host.ReadFile(c.ctx, c.repo, sha, path)
-	switch {
-	case errors.Is(err, codehost.ErrNotFound), errors.Is(err, codehost.ErrTooLarge), isInvalid(err):
-		c.files[at] = nil
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	c.files[at] = splitLines(text)
-	return c.files[at], nil
-}
-
-// isInvalid tells whether the host refused a path, which an agent made up.
-func isInvalid(err error) bool {
-	f, ok := errors.AsType[*fault.Error](err)
-	return ok && f.Kind == fault.Invalid
-}
-
-// diff is the change of one file between two commits; nil if it has not changed.
-func (c *code) diff(from, to, path string) (*codehost.File, error) {
-	at := [3]string{from, to, path}
-	if f, ok := c.diffs[at]; ok {
-		return f, nil
-	}
-	d, err := c.host.Diff(c.ctx, c.repo, codehost.DiffOptions{From: from, To: to, Path: path})
-	if err != nil && !isInvalid(err) {
-		return nil, err
-	}
-	c.diffs[at] = d.File
-	return d.File, nil
-}
-
-// locate finds the place of what a finder named. A finding that names no line of the code
-// is refuted by that.
-func (c *code) locate(run Run, n named) (Finding, error) {
-	f := Finding{ID: id.New(), AccountID: run.AccountID, RepoID: run.RepoID, PRID: run.PRID, RunID: run.ID, HeadSHA: run.HeadSHA,
-		File: n.File, Side: n.Side, StartLine: n.StartLine, Line: n.Line, Severity: n.Severity, Kind: n.Kind, Claim: n.Claim, Why: n.Why,
-		HowToSee: n.HowToSee, Suggestion: n.Suggestion, Confidence: n.Confidence, State: Raw}
-	sha := run.HeadSHA
-	if n.Side == codehost.SideBase {
-		sha = run.MergeBase
-	}
-	lines, err := c.lines(sha, n.File)
-	if err != nil {
-		return f, err
-	}
-	f.Anchor, f.Symbol = anchorOf(lines, n.Line), symbolOf(lines, n.Line)
-	if n.Line > len(lines) {
-		f.State, f.StateWhy = Refuted, "it names no line of the code"
-	}
-	change, err := c.diff(run.MergeBase, run.HeadSHA, n.File)
-	if err != nil {
-		return f, err
-	}
-	called := n.File
-	if change != nil && change.Was != "" {
-		called = change.Was
-	}
-	f.Key = keyOf(run.RepoID, run.PRID, called, n.Kind, f.Symbol, f.Anchor)
-	first := n.StartLine
-	if first == 0 {
-		first = n.Line
-	}
-	at := placeOf(change, n.Side, first, n.Line, func(line int) string { return symbolOf(lines, line) })
-	f.PlaceStart, f.PlaceLine = at.StartLine, at.Line
-	return f, nil
-}
-
-// carryOn maps the lines of an earlier finding to the head of a run. changed tells that its
-// claim has to be verified again.
-func (c *code) carryOn(run Run, f Finding) (_ Finding, changed bool, err error) {
-	if f.HeadSHA == run.HeadSHA || f.Side == codehost.SideBase {
-		return f, false, nil
-	}
-	change, err := c.diff(f.HeadSHA, run.HeadSHA, f.File)
-	if errors.Is(err, codehost.ErrNotFound) {
-		return f, true, nil // the earlier head is gone
-	}
-	if err != nil {
-		return f, false, err
-	}
-	f.HeadSHA = run.HeadSHA
-	switch {
-	case change == nil:
-		return f, false, nil
-	case change.Kind == codehost.Deleted || change.Binary || change.Cut:
-		return f, true, nil
-	}
-	start, end, touched := moveRange(change.Hunks, f.first(), f.Line)
-	if f.StartLine > 0 && start < end {
-		f.StartLine = start
-	} else {
-		f.StartLine = 0
-	}
-	f.Line = end
-	return f, touched, nil
-}
 
 // earlier is a finding of an earlier review, on the head of this one.
 type earlier struct {
 	Finding
-	changed bool
+	was  Finding // as it was on the earlier head
+	near bool    // its lines, or the section around them, have changed
+	here bool    // it was on this head before: the review of the head runs again
+	text string  // around its lines; "" if they are not at the head
+}
+
+// due tells whether the verifier is to look at it again: what holds the merge is looked at on
+// every head that is reviewed, since what mends it may be anywhere, the rest where its code has
+// changed. A review that runs again looks at all that is open.
+func (e earlier) due(block string) bool {
+	if !isOpen(e.State) {
+		return false
+	}
+	return e.Unlooked || e.near || e.State == Posted && (e.here || holds(e.State, e.Severity, block))
+}
+
+// turn orders what is looked at again: what holds the merge first, and what an earlier head
+// left over before the rest.
+func (e earlier) turn(block string) int {
+	n := 0
+	if !holds(e.State, e.Severity, block) {
+		n += 2
+	}
+	if !e.was.Unlooked {
+		n++
+	}
+	return n
+}
+
+// before follows the findings of earlier reviews to the head of a run.
+func (c *code) before(run Run, seen []Finding, heads []headOf) ([]earlier, error) {
+	bases := map[string]string{}
+	for _, h := range heads {
+		bases[h.HeadSHA] = h.MergeBase
+	}
+	all := make([]earlier, len(seen))
+	for i, f := range seen {
+		e := earlier{Finding: f, was: f, here: f.HeadSHA == run.HeadSHA}
+		var err error
+		if e.Finding, e.near, err = c.follow(run, f, bases); err != nil {
+			return nil, err
+		}
+		if e.Side != sideBase && e.HeadSHA == run.HeadSHA {
+			lines, err := c.lines(run.HeadSHA, e.File)
+			if err != nil {
+				return nil, err
+			}
+			e.text = excerpt(lines, e.Line)
+		}
+		all[i] = e
+	}
+	return all, nil
 }
 
 // sort holds the answer of a finder against the code, the earlier findings and the rules,
 // and queues the verifier of what is left.
 func (s *Service) sort(ctx context.Context, d due) error {
-	var run Run
-	var r repo.Ref
-	var seen []Finding
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		var ok bool
-		if run, ok, err = runByID.Maybe(tx, tx.Account, d.ID); err != nil || !ok {
-			return err
-		}
-		if r, _, err = repo.ByID(tx, run.RepoID); err != nil {
-			return err
-		}
-		seen, err = shownOf.All(tx, tx.Account, run.PRID)
-		return err
-	})
+	run, c, before, err := s.carried(ctx, d)
 	if err != nil || run.State != Sorting {
 		return err
 	}
-	host, err := s.Hosts.Of(r.HostRepo())
-	if err != nil {
-		return err
-	}
-	c := newCode(ctx, host, r.HostRepo())
 	var found []Finding
 	for _, n := range readFindings(run.Raw) {
 		f, err := c.locate(run, n)
@@ -169,14 +81,7 @@ func (s *Service) sort(ctx context.Context, d due) error {
 		}
 		found = append(found, f)
 	}
-	before := make([]earlier, len(seen))
-	for i, f := range seen {
-		before[i].Finding = f
-		if before[i].Finding, before[i].changed, err = c.carryOn(run, f); err != nil {
-			return err
-		}
-	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error { return s.sorted(tx, d, slices.Clone(found), before) })
+	err = s.DB.Write(ctx, func(tx *db.Tx) error { return s.sorted(tx, d, slices.Clone(found), slices.Clone(before)) })
 	if full(err) {
 		return s.DB.Write(ctx, func(tx *db.Tx) error {
 			_, err := waitForRoom.Exec(tx, run.ID, tx.Now.Add(time.Minute))
@@ -184,6 +89,129 @@ func (s *Service) sort(ctx context.Context, d due) error {
 		})
 	}
 	return err
+}
+
+// carried reads a run, and the findings that were shown before on the head of it.
+func (s *Service) carried(ctx context.Context, d due) (run Run, c *code, before []earlier, err error) {
+	var r repo.Ref
+	var seen []Finding
+	var heads []headOf
+	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		var ok bool
+		if run, ok, err = runByID.Maybe(tx, tx.Account, d.ID); err != nil || !ok {
+			return err
+		}
+		if r, _, err = repo.ByID(tx, run.RepoID); err != nil {
+			return err
+		}
+		if heads, err = headsOf.All(tx, tx.Account, run.PRID); err != nil {
+			return err
+		}
+		seen, err = shownOf.All(tx, tx.Account, run.PRID)
+		return err
+	})
+	if err != nil || run.ID == "" {
+		return run, nil, nil, err
+	}
+	host, err := s.Hosts.Of(r.HostRepo())
+	if err != nil {
+		return run, nil, nil, err
+	}
+	c = newCode(ctx, host, r.HostRepo())
+	before, err = c.before(run, seen, heads)
+	return run, c, before, err
+}
+
+// carry follows the findings of a pull request to a head that is not reviewed, since it only
+// moves what was.
+func (s *Service) carry(ctx context.Context, d due) error {
+	_, _, before, err := s.carried(ctx, d)
+	if err != nil {
+		return err
+	}
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		_, known, err := s.Pulls.Lock(tx, d.PRID)
+		if err != nil {
+			return err
+		}
+		last, _, err := lastRun.Maybe(tx, tx.Account, d.PRID)
+		if err != nil {
+			return err
+		}
+		if !known || last.ID != d.ID { // a newer run follows them
+			_, err := setCarried.Exec(tx, d.ID)
+			return err
+		}
+		before := slices.Clone(before)
+		same, err := unchanged(tx, before)
+		if err != nil {
+			return err
+		}
+		for i := range before {
+			before[i].Unlooked = before[i].Unlooked || before[i].near
+		}
+		if err := store(tx, before, same); err != nil {
+			return err
+		}
+		_, err = setCarried.Exec(tx, d.ID)
+		return err
+	})
+}
+
+// unchanged tells which of the earlier findings are as they were read. The others become what
+// they are by now, because a person was faster.
+func unchanged(tx *db.Tx, before []earlier) ([]bool, error) {
+	same := make([]bool, len(before))
+	for i, e := range before {
+		now, known, err := findingByID.Maybe(tx, tx.Account, e.ID)
+		if err != nil {
+			return nil, err
+		}
+		same[i] = known && now.State == e.was.State && now.HeadSHA == e.was.HeadSHA
+		if known && !same[i] {
+			before[i].Finding = now
+		}
+	}
+	return same, nil
+}
+
+// store stores where earlier findings are on a head, those that are as they were read.
+func store(tx *db.Tx, before []earlier, same []bool) error {
+	for i, e := range before {
+		if !same[i] || e.Finding == e.was {
+			continue
+		}
+		e.UpdatedAt = tx.Now
+		if _, err := updateFinding.Exec(tx, e.Finding); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// claim is what a verifier is asked about.
+type claim struct {
+	Finding
+	again bool   // it was confirmed on an earlier head
+	text  string // around its lines at the head; "": they are not there
+}
+
+// again picks those of the earlier findings that the verifier looks at again, at most maxAgain.
+// What is due beyond them stays so, and comes first at the next head.
+func again(before []earlier, same []bool, block string) (claims []claim) {
+	var order []int
+	for i := range before {
+		if same[i] && before[i].due(block) {
+			before[i].Unlooked = true
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return before[a].turn(block) - before[b].turn(block) })
+	for n, i := range order[:min(len(order), maxAgain)] {
+		before[i].ClaimNo = n + 1
+		claims = append(claims, claim{before[i].Finding, true, before[i].text})
+	}
+	return claims
 }
 
 // sorted stores what sort has learned, and goes on with the verifier, or ends the run if
@@ -197,26 +225,19 @@ func (s *Service) sorted(tx *db.Tx, d due, found []Finding, before []earlier) er
 	if err != nil {
 		return err
 	}
-	var claims, kept []Finding
-	for _, e := range before {
-		now, known, err := findingByID.Maybe(tx, tx.Account, e.ID)
-		if err != nil || !known || now.State != e.State {
-			kept = append(kept, e.Finding)
-			if err != nil {
-				return err
-			}
-			continue // a person was faster
-		}
-		e.UpdatedAt = tx.Now
-		if e.changed && (e.State == Posted || e.State == Answered) && len(claims) < maxVerified {
-			e.ClaimNo = len(claims) + 1
-			claims = append(claims, e.Finding)
-		}
-		kept = append(kept, e.Finding)
-		if _, err := updateFinding.Exec(tx, e.Finding); err != nil {
-			return err
-		}
+	same, err := unchanged(tx, before)
+	if err != nil {
+		return err
 	}
+	claims := again(before, same, r.Policy.Review.Block)
+	if err := store(tx, before, same); err != nil {
+		return err
+	}
+	kept := make([]Finding, len(before))
+	for i, e := range before {
+		kept[i] = e.Finding
+	}
+	most := len(claims) + maxVerified
 	slices.SortStableFunc(found, worse)
 	for i := range found {
 		f := &found[i]
@@ -227,13 +248,13 @@ func (s *Service) sorted(tx *db.Tx, d due, found []Finding, before []earlier) er
 			}
 			f.State, f.StateWhy = sift(*f, kept, found[:i], rules, r.Policy.Review.MinSeverity)
 		}
-		if f.State == Raw && len(claims) >= maxVerified {
+		if f.State == Raw && len(claims) >= most {
 			f.State, f.StateWhy = Below, "beyond the limit"
 			run.More++
 		}
 		if f.State == Raw {
 			f.ClaimNo = len(claims) + 1
-			claims = append(claims, *f)
+			claims = append(claims, claim{Finding: *f})
 		}
 		if _, err := insertFinding.Exec(tx, *f); err != nil {
 			return err

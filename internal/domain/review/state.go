@@ -40,6 +40,7 @@ var moves = map[string][]string{
 	Kept:     {Posted, Below},
 	Posted:   {Answered, Fixed, Dismissed, Stale},
 	Answered: {Posted, Fixed, Dismissed, Stale},
+	Stale:    {Posted, Answered}, // the pull request is opened again
 }
 
 // allowed tells whether a finding may move from one state to another.
@@ -49,6 +50,9 @@ func allowed(from, to string) bool { return slices.Contains(moves[from], to) }
 func shown(state string) bool {
 	return slices.Contains([]string{Posted, Answered, Fixed, Dismissed, Stale}, state)
 }
+
+// isOpen tells whether findings of a state are looked at again.
+func isOpen(state string) bool { return state == Posted || state == Answered }
 
 // severities, the worst first.
 var severities = []string{"critical", "high", "medium", "low", "nit"}

@@ -28,11 +28,19 @@ type Run struct {
 	Verdict      *string
 	Kept         *int64
 	More         int64
+	Unlooked     int64 // open findings that the verifier has still to look at again
+	Carry        bool  // the findings of earlier heads are to be followed to this one
 	Raw          string
 	Tries        int64
 	RequestedBy  *string
 	CreatedAt    time.Time
 	EndedAt      *time.Time
+}
+
+// headOf is a head that was reviewed, or was to be.
+type headOf struct {
+	HeadSHA   string `db:"head_sha"`
+	MergeBase string
 }
 
 // due is a run that the loop has work for.
@@ -42,13 +50,13 @@ type due struct {
 }
 
 const runColumns = `id, account_id, repo_id, pr_id, head_sha, since_sha, merge_base, change, state, template, task_id, verify_task_id,
-	blind, note, verdict, kept, more, raw, tries, requested_by, created_at, ended_at FROM review_runs`
+	blind, note, verdict, kept, more, unlooked, carry, raw, tries, requested_by, created_at, ended_at FROM review_runs`
 
 var (
 	insertRun = db.SWith[Run](`INSERT INTO review_runs (id, account_id, repo_id, pr_id, head_sha, since_sha, merge_base, change, state,
-		template, blind, note, verdict, due_at, requested_by, created_at, ended_at)
+		template, blind, note, verdict, carry, due_at, requested_by, created_at, ended_at)
 		VALUES (:id, :account_id, :repo_id, :pr_id, :head_sha, :since_sha, :merge_base, :change, :state, :template, :blind, :note,
-		:verdict, :created_at, :requested_by, :created_at, :ended_at)`)
+		:verdict, :carry, :created_at, :requested_by, :created_at, :ended_at)`)
 	runByID = db.Q[Run](`SELECT ` + runColumns + ` WHERE account_id = $1 AND id = $2`)
 	openRun = db.Q[Run](`SELECT ` + runColumns + ` WHERE account_id = $1 AND pr_id = $2 AND ended_at IS NULL`)
 	lastRun = db.Q[Run](`SELECT ` + runColumns + ` WHERE account_id = $1 AND pr_id = $2 ORDER BY created_at DESC, id DESC LIMIT 1`)
@@ -59,6 +67,10 @@ var (
 	// readOf finds whether one of those was of a head.
 	readOf = db.Q[string](`SELECT id FROM review_runs WHERE account_id = $1 AND pr_id = $2 AND head_sha = $3 AND state = 'completed'
 		AND blind = '' AND verdict IS NOT NULL LIMIT 1`)
+	// headsOf are the reviewed heads of a pull request with their merge bases.
+	headsOf = db.Q[headOf](`SELECT head_sha, merge_base FROM review_runs WHERE account_id = $1 AND pr_id = $2 ORDER BY created_at, id`)
+	// refused notes that the code host did not take the findings of a run.
+	refused   = db.S(`UPDATE review_runs SET kept = 0, note = $3 WHERE account_id = $1 AND id = $2 AND kept > 0`)
 	runByTask = db.Q[Run](`SELECT ` + runColumns + ` WHERE account_id = $1 AND (task_id = $2 OR verify_task_id = $2)
 		AND ended_at IS NULL`)
 
@@ -69,15 +81,18 @@ var (
 	waitForRoom = db.S(`UPDATE review_runs SET due_at = $2 WHERE id = $1`)
 	putOff      = db.S(`UPDATE review_runs SET due_at = $2, tries = tries + 1 WHERE id = $1`)
 	endRun      = db.SWith[endRunArgs](`UPDATE review_runs SET state = :state, note = :note, verdict = :verdict, kept = :kept,
-		more = :more, raw = '', stop = :stop, ended_at = :ended_at, due_at = :ended_at
+		more = :more, unlooked = :unlooked, raw = '', stop = :stop, ended_at = :ended_at, due_at = :ended_at
 		WHERE id = :id AND ended_at IS NULL`)
+	setCarried = db.S(`UPDATE review_runs SET carry = FALSE, tries = 0 WHERE id = $1`)
 	setStopped = db.S(`UPDATE review_runs SET stop = FALSE WHERE id = $1`)
 
 	// stepsDue are the runs whose next step is the loop's.
 	stepsDue = db.Q[due](`SELECT id, account_id, pr_id, state FROM review_runs WHERE ended_at IS NULL AND due_at <= $1
 		AND (state = 'queued' AND task_id IS NULL OR state = 'sorting') ORDER BY due_at LIMIT 50`)
-	stopsDue = db.Q[due](`SELECT id, account_id, pr_id, state FROM review_runs WHERE stop = TRUE LIMIT 50`)
-	pullIn   = db.S(`UPDATE review_runs SET due_at = $1 WHERE ended_at IS NULL AND due_at > $2`)
+	// carriesDue are the runs to whose heads findings are to be followed.
+	carriesDue = db.Q[due](`SELECT id, account_id, pr_id, state FROM review_runs WHERE carry AND due_at <= $1 ORDER BY due_at LIMIT 50`)
+	stopsDue   = db.Q[due](`SELECT id, account_id, pr_id, state FROM review_runs WHERE stop = TRUE LIMIT 50`)
+	pullIn     = db.S(`UPDATE review_runs SET due_at = $1 WHERE (ended_at IS NULL OR carry) AND due_at > $2`)
 )
 
 // endRunArgs are the parameters of endRun.
@@ -85,7 +100,7 @@ type endRunArgs struct {
 	ID, State, Note string
 	Verdict         *string
 	Kept            *int64
-	More            int64
+	More, Unlooked  int64
 	Stop            bool
 	EndedAt         time.Time
 }

@@ -38,14 +38,16 @@ type Finding struct {
 	FixedSHA    *string `db:"fixed_sha"`
 	DismissedBy *string
 	Raised      bool // a later review has said in its thread that it is worse
+	Unlooked    bool // a verifier has to look at it again, and has not
+	Ruled       bool // it was dismissed for the repository
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 }
 
 // Open is a finding that waits for an answer, for the agent that gives it.
 type Open struct {
-	File, Severity, Kind, Claim, Why, HowToSee, Suggestion string
-	Line                                                   int
+	File, Side, Severity, Kind, Claim, Why, HowToSee, Suggestion string
+	Line                                                         int
 }
 
 // rule is a dismissal that holds for the repository.
@@ -53,7 +55,7 @@ type rule struct{ Kind, Symbol, Anchor string }
 
 const findingColumns = `id, account_id, repo_id, pr_id, run_id, key, head_sha, file, side, start_line, line, symbol, anchor, severity, kind,
 	claim, why, how_to_see, suggestion, confidence, state, state_why, evidence, place_start, place_line, claim_no, fixed_sha, dismissed_by,
-	raised, created_at, updated_at FROM review_findings`
+	raised, unlooked, ruled, created_at, updated_at FROM review_findings`
 
 var (
 	insertFinding = db.SWith[Finding](`INSERT INTO review_findings (id, account_id, repo_id, pr_id, run_id, key, head_sha, file, side,
@@ -62,25 +64,29 @@ var (
 		VALUES (:id, :account_id, :repo_id, :pr_id, :run_id, :key, :head_sha, :file, :side, :start_line, :line, :symbol, :anchor,
 		:severity, :kind, :claim, :why, :how_to_see, :suggestion, :confidence, :state, :state_why, :place_start, :place_line,
 		:claim_no, :created_at, :created_at)`)
-	updateFinding = db.SWith[Finding](`UPDATE review_findings SET head_sha = :head_sha, start_line = :start_line, line = :line,
-		state = :state, state_why = :state_why, evidence = :evidence, claim_no = :claim_no, fixed_sha = :fixed_sha,
-		dismissed_by = :dismissed_by, raised = :raised, updated_at = :updated_at
+	updateFinding = db.SWith[Finding](`UPDATE review_findings SET head_sha = :head_sha, file = :file, side = :side, start_line = :start_line,
+		line = :line, state = :state, state_why = :state_why, evidence = :evidence, claim_no = :claim_no, fixed_sha = :fixed_sha,
+		dismissed_by = :dismissed_by, raised = :raised, unlooked = :unlooked, ruled = :ruled, updated_at = :updated_at
 		WHERE account_id = :account_id AND id = :id`)
 	findingByID = db.Q[Finding](`SELECT ` + findingColumns + ` WHERE account_id = $1 AND id = $2`)
 	// shownOf are the findings of a pull request that people have seen.
 	shownOf = db.Q[Finding](`SELECT ` + findingColumns + ` WHERE account_id = $1 AND pr_id = $2
 		AND state IN ('posted', 'answered', 'fixed', 'dismissed', 'stale') ORDER BY created_at, id`)
 	claimed = db.Q[Finding](`SELECT ` + findingColumns + ` WHERE account_id = $1 AND pr_id = $2 AND claim_no > 0 ORDER BY claim_no`)
-	openOf  = db.Q[Open](`SELECT file, severity, kind, claim, why, how_to_see, suggestion, line FROM review_findings
+	openOf  = db.Q[Open](`SELECT file, side, severity, kind, claim, why, how_to_see, suggestion, line FROM review_findings
 		WHERE account_id = $1 AND pr_id = $2 AND state = 'posted' ORDER BY created_at, id LIMIT 30`)
 	waiting = db.Q[struct {
 		State, Severity string
 	}](`SELECT state, severity FROM review_findings WHERE account_id = $1 AND pr_id = $2 AND state = 'posted'`)
-	unclaim = db.S(`UPDATE review_findings SET claim_no = 0 WHERE pr_id = $1 AND claim_no > 0`)
-	// moveHead notes that the findings of a head stand in the same lines of another one.
-	moveHead  = db.S(`UPDATE review_findings SET head_sha = $3 WHERE pr_id = $1 AND head_sha = $2 AND state IN ('posted', 'answered')`)
-	staleRest = db.S(`UPDATE review_findings SET state = 'stale', state_why = 'the pull request is over', updated_at = $2
+	unlookedOf = db.Q[int64](`SELECT COUNT(*) FROM review_findings WHERE account_id = $1 AND pr_id = $2 AND unlooked
+		AND state IN ('posted', 'answered')`)
+	unclaim   = db.S(`UPDATE review_findings SET claim_no = 0 WHERE pr_id = $1 AND claim_no > 0`)
+	staleRest = db.S(`UPDATE review_findings SET was = state, state = 'stale', state_why = 'the pull request is over', updated_at = $2
 		WHERE pr_id = $1 AND state IN ('posted', 'answered')`)
+
+	// revive makes findings what they were before their pull request was over.
+	revive = db.S(`UPDATE review_findings SET state = was, was = '', state_why = '', updated_at = $2
+		WHERE pr_id = $1 AND state = 'stale' AND was <> ''`)
 
 	rulesOf    = db.Q[rule](`SELECT kind, symbol, anchor FROM review_rules WHERE account_id = $1 AND repo_id = $2`)
 	insertRule = db.SWith[ruleArgs](`INSERT INTO review_rules (id, account_id, repo_id, kind, symbol, anchor, claim, reason, created_by,
@@ -93,9 +99,10 @@ var (
 
 	precisionOf = db.Q[struct {
 		State string
+		Ruled bool
 		N     int64
-	}](`SELECT state, COUNT(*) AS n FROM review_findings WHERE account_id = $1 AND repo_id = $2
-		AND state IN ('posted', 'answered', 'fixed', 'dismissed', 'stale') GROUP BY state`)
+	}](`SELECT state, ruled, COUNT(*) AS n FROM review_findings WHERE account_id = $1 AND repo_id = $2
+		AND state IN ('posted', 'answered', 'fixed', 'dismissed', 'stale') GROUP BY state, ruled`)
 )
 
 // ruleAtArgs are the parameters of ruleAt.

@@ -2,7 +2,7 @@
 import { reviewDismiss, type Finding } from "../client.gen";
 import { inert } from "../ui/ansi";
 import { Form } from "../ui/form";
-import { Text } from "../ui/inputs";
+import { Switch, Text } from "../ui/inputs";
 import { Markdown, pieces } from "../ui/markdown";
 import { hashOf } from "../ui/spot";
 import { Status, words } from "../ui/status";
@@ -51,15 +51,20 @@ export function FindingCard(p: { of: Finding; head: string; done: () => void }) 
             submit="Dismiss"
             said="Dismissed."
             done={p.done}
-            read={(form) => ({ id: f.id, reason: String(form.get("reason") ?? "") || undefined })}
+            read={(form) => ({
+              id: f.id,
+              reason: String(form.get("reason") ?? "") || undefined,
+              rule: form.has("rule") || undefined,
+            })}
           >
             {(wrong) => (
-              <Text
-                name="reason"
-                label="Reason"
-                hint="why it is none; reviews will not name it there again"
-                wrong={wrong}
-              />
+              <>
+                <Text name="reason" label="Reason" hint="why it does not count" wrong={wrong} />
+                <Switch name="rule">
+                  It is none at all: reviews do not name it there again in the repository. Without this it is dropped in
+                  this pull request alone.
+                </Switch>
+              </>
             )}
           </Form>
         </details>

@@ -397,6 +397,7 @@ function Review(p: { of: PullRequest; findings: List<Finding>; rows: Finding[] }
                     <td class="num">
                       {r.findings_kept ?? "–"}
                       {r.more > 0 && <small> and {r.more} more</small>}
+                      {r.unlooked > 0 && <small> {r.unlooked} not looked at again</small>}
                     </td>
                     <td>{brain(r)}</td>
                     <td>

@@ -18,10 +18,13 @@ export const verdict = (r: ReviewRun) =>
     <Status of={r.status} say={words(r.status)} />
   );
 
-// brain is the model that reviewed, or why there was none.
+// brain is the model that reviewed, the program of whose model nothing is known, or why there
+// was none.
 export const brain = (r: ReviewRun) =>
   r.brain.kind === "model"
     ? inert([r.brain.provider, r.brain.model].filter(Boolean).join(" "))
-    : r.brain.gap === "no_credential"
-      ? "no model key"
-      : words(r.brain.gap ?? r.brain.kind);
+    : r.brain.kind === "unknown" && r.provenance?.agent === "command" && r.findings_kept !== null
+      ? "a program of its own"
+      : r.brain.gap === "no_credential"
+        ? "no model key"
+        : words(r.brain.gap ?? r.brain.kind);

@@ -71,7 +71,10 @@ export default function ReviewsPage(p: PageProps) {
                           #{r.number} {inert(r.title)}
                         </a>
                       </td>
-                      <td>{verdict(r)}</td>
+                      <td>
+                        {verdict(r)}
+                        {r.note && <small> {inert(r.note)}</small>}
+                      </td>
                       <td>
                         <code>{r.head_sha.slice(0, 10)}</code>
                       </td>
@@ -96,7 +99,7 @@ export default function ReviewsPage(p: PageProps) {
         rules.state.value === "failed" ? (
           <Trouble error={new Error(rules.error.value)} again={() => void rules.load()} />
         ) : (
-          <Empty>No finding was dismissed.</Empty>
+          <Empty>No finding was dismissed for the repository.</Empty>
         )
       ) : (
         <ul class="cards">
