@@ -145,6 +145,24 @@ func (r Run) check() Check {
 	return c
 }
 
+// settle has the verdict of the newest review follow what a person has said of a finding, if it
+// is one of the present head, and tells the code host.
+func (s *Service) settle(tx *db.Tx, r repo.Ref, p Pull) error {
+	run, ok, err := lastRun.Maybe(tx, tx.Account, p.ID)
+	if err != nil || !ok || !p.Open || run.HeadSHA != p.HeadSHA || run.State != Completed || run.Blind != "" {
+		return err
+	}
+	verdict, err := s.verdict(tx, r, p)
+	if err != nil || run.Verdict != nil && *run.Verdict == verdict {
+		return err
+	}
+	if _, err := setVerdict.Exec(tx, run.ID, verdict); err != nil {
+		return err
+	}
+	run.Verdict = &verdict
+	return s.Poster.SetCheck(tx, r, p, run.check())
+}
+
 // tell says to a pull request how far its review has come.
 func (s *Service) tell(tx *db.Tx, r repo.Ref, p Pull) error {
 	_, running, err := openRun.Maybe(tx, tx.Account, p.ID)

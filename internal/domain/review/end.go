@@ -227,5 +227,8 @@ func (s *Service) Answer(tx *db.Tx, findingID string, again bool) error {
 	if _, err := updateFinding.Exec(tx, f); err != nil {
 		return err
 	}
+	if err := s.settle(tx, r, p); err != nil {
+		return err
+	}
 	return s.tell(tx, r, p)
 }

@@ -151,6 +151,9 @@ func (s *Service) dismiss(ctx context.Context, in dismissIn) (out Dismissal, err
 				return err
 			}
 		}
+		if err := s.settle(tx, r, p); err != nil {
+			return err
+		}
 		if err := s.tell(tx, r, p); err != nil {
 			return err
 		}

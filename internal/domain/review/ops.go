@@ -71,7 +71,7 @@ type ReviewRun struct {
 	FindingsKept *int64      `json:"findings_kept" example:"2" doc:"how many findings were posted; null: the review never came so far, which is not 0. 0 with a note: the code host refused them, and they are shown here alone"`
 	More         int64       `json:"more" example:"0" doc:"findings beyond the limits of 10 a review and 30 a pull request, which were not posted"`
 	Unlooked     int64       `json:"unlooked" example:"0" doc:"open findings of earlier reviews that the verifier was to look at again, and did not: they are beyond the limit of 20, or it could not tell. They stay open, and come first in the next review"`
-	Verdict      *string     `json:"verdict" enum:"success,failure,neutral" example:"failure" doc:"what the code host was told: failure if findings hold the merge, neutral if nobody looked; null until it has ended"`
+	Verdict      *string     `json:"verdict" enum:"success,failure,neutral" example:"failure" doc:"what the code host was told: failure if findings hold the merge, neutral if nobody looked; it follows what people say of the findings; null until it has ended"`
 	Brain        Brain       `json:"brain" doc:"which model looked"`
 	Provenance   *Provenance `json:"provenance" doc:"what the box of the finder recorded; null: nothing"`
 	Note         *string     `json:"note" example:"null" doc:"rebase: the change was reviewed on an earlier head; else why it was not carried out, or why the code host did not take its findings; null: there is nothing to say"`

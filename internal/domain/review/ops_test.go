@@ -3,6 +3,7 @@ package review
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"testing"
 
 	"yardmaster/internal/api/op"
@@ -279,4 +280,38 @@ func TestUnreviewedIsNoSuccess(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What people say of a finding reaches the code host: the check does not stay red for one that
+// holds the merge no longer.
+func TestVerdictFollowsPeople(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.commit("a.txt", numbered(20))
+		y.reviewed(defect("a.txt", 5, "high", "It is wrong."), defect("a.txt", 15, "high", "Another thing fails."))
+		all := y.all()
+		y.wantRun(Completed, VerdictFailure, 2)
+		if _, err := y.dismiss(y.ctx(), dismissIn{ID: all[0].ID}); err != nil {
+			t.Fatal(err)
+		}
+		y.wantRun(Completed, VerdictFailure, 2)
+		y.write(func(tx *db.Tx) error { return y.Service.Answer(tx, all[1].ID, false) })
+		y.wantRun(Completed, VerdictSuccess, 2)
+		y.write(func(tx *db.Tx) error { return y.Service.Answer(tx, all[1].ID, true) })
+		y.wantRun(Completed, VerdictFailure, 2)
+		if want := []string{Queued, VerdictFailure, VerdictSuccess, VerdictFailure}; !slices.Equal(y.checks, want) {
+			t.Errorf("%v, want %v", y.checks, want)
+		}
+
+		// Of an earlier head it says nothing.
+		y.commit("b.txt", "b\n")
+		y.head()
+		if _, err := y.dismiss(y.ctx(), dismissIn{ID: all[1].ID}); err != nil {
+			t.Fatal(err)
+		}
+		y.wantRun(Queued, "", -1)
+		if got := *y.runs()[0].Verdict; got != VerdictFailure {
+			t.Errorf("the earlier one is %s", got)
+		}
+	})
 }

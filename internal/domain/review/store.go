@@ -84,6 +84,7 @@ var (
 		more = :more, unlooked = :unlooked, raw = '', stop = :stop, ended_at = :ended_at, due_at = :ended_at
 		WHERE id = :id AND ended_at IS NULL`)
 	setCarried = db.S(`UPDATE review_runs SET carry = FALSE, tries = 0 WHERE id = $1`)
+	setVerdict = db.S(`UPDATE review_runs SET verdict = $2 WHERE id = $1`)
 	setStopped = db.S(`UPDATE review_runs SET stop = FALSE WHERE id = $1`)
 
 	// stepsDue are the runs whose next step is the loop's.
