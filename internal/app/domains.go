@@ -68,6 +68,7 @@ import (
 	"yardmaster/internal/domain/source"
 	"yardmaster/internal/domain/sso"
 	"yardmaster/internal/domain/stream"
+	"yardmaster/internal/domain/talk"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/template"
 	"yardmaster/internal/domain/token"
@@ -126,6 +127,7 @@ type wired struct {
 	pull     *pull.Service
 	merges   *mergequeue.Service
 	review   *review.Service
+	talk     *talk.Service
 	ask      *ask.Service
 	plan     *plan.Service
 	approval *approval.Service
@@ -310,6 +312,10 @@ func (a *App) wire() parts {
 		Tasks: flow.ReviewTasks{Tasks: p.task, Hosts: a.hosts}, Models: flow.ReviewModels{}, Poster: review.NewAtHost(review.HostNeeds{
 			DB: a.db, Hub: a.hub, Hosts: a.hosts, Intents: intents, Page: p.pull,
 		}),
+	}))
+	p.talk = add(&p, talk.New(talk.Needs{
+		DB: a.db, Hub: a.hub, Hosts: a.hosts, Intents: intents,
+		Pulls: flow.Talked{Pulls: p.pull, People: flow.Signers{Address: author.Email, Persons: a.persons()}},
 	}))
 	reachable := a.guard()
 	p.webhook = add(&p, webhook.New(webhook.Needs{

@@ -81,6 +81,7 @@ func (a *App) subscribe(p wired) {
 	intent.GivenUp.On(a.db, a.grants(p.parts).Raise)
 	tracker.GivenUp.On(a.db, flow.RaiseUntracked)
 	pull.SeenTo.On(a.db, flow.EndReviews(p.review))
+	pull.RequestsAnswered.On(a.db, flow.ResolveAnswered(p.talk))
 	review.PostingEnded.On(a.db, p.pull.ReviewPosted)
 	pull.HeadKnown.On(a.db, flow.BeginReview(p.review))
 	run.AskFiled.On(a.db, flow.FileOfRun(p.ask))

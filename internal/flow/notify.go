@@ -22,6 +22,7 @@ import (
 	"yardmaster/internal/domain/quota"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/schedule"
+	"yardmaster/internal/domain/talk"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/webhook"
 	"yardmaster/internal/event"
@@ -53,6 +54,7 @@ type relief struct {
 // Nouns of what notices are about.
 const (
 	nounPull       = "pr"
+	nounTalk       = "pr_talk"
 	nounBlocker    = "blocker"
 	nounEscalation = "escalation"
 	nounTask       = "task"
@@ -69,6 +71,8 @@ const (
 
 var rules = []rule{
 	{[]event.Any{pull.AskedEvent}, Notify.asked},
+	{[]event.Any{pull.RequestedEvent}, Notify.requested},
+	{[]event.Any{talk.CommentedEvent}, Notify.commented},
 	{[]event.Any{blocker.DeclaredEvent}, Notify.blocked},
 	{[]event.Any{escalation.RaisedEvent}, Notify.escalated},
 	{[]event.Any{task.CompletedEvent, task.MergedEvent}, Notify.done},

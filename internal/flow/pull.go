@@ -203,6 +203,15 @@ func (s Signers) At(tx *db.Tx, host string, who codehost.User) (pull.Known, erro
 	return out, err
 }
 
+// Name is what people call whoever a label names: a user, or somebody at a code host.
+func (Signers) Name(tx *db.Tx, label string) (string, error) {
+	if login, there := strings.CutPrefix(label, pull.HostPrefix); there {
+		return login, nil
+	}
+	who, err := person(tx, label)
+	return cmp.Or(who.Name, label), err
+}
+
 // Same tells whether two labels may be of one person. A label of a code host and one of a
 // user are of two people only if a token of the user says who they are there.
 func (s Signers) Same(tx *db.Tx, host, a, b string) (bool, error) {

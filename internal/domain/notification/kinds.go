@@ -45,7 +45,7 @@ type kind struct {
 
 // kinds is the catalogue, in the order in which people see it.
 var kinds = []kind{
-	{name: Approval, doc: "A pull request waits for your decision.", waits: true, own: true, on: []string{Inbox, Email, Push}},
+	{name: Approval, doc: "A pull request waits for your decision, or somebody has said something about it.", waits: true, own: true, on: []string{Inbox, Email, Push}},
 	{name: Blocker, doc: "A run needs something that only a person can give.", waits: true, on: []string{Inbox, Email, Push}},
 	{name: Escalation, doc: "A question that nobody but a person can decide.", waits: true, locked: true, urgent: true, on: Channels()},
 	{name: TaskDone, doc: "What you asked for is done.", on: []string{Inbox, Push}},

@@ -29,6 +29,7 @@ const (
 	maxCIRounds      = 3
 	maxConflictRound = 2
 	maxReviewRounds  = 3
+	maxRequestRounds = 3
 )
 
 // logTail limits the part of a check's output that a round is given, in bytes.
@@ -44,6 +45,8 @@ type Babysit struct {
 	ConflictRoundsMax  int64      `json:"conflict_rounds_max" example:"2" doc:"rounds that resolve conflicts, at most"`
 	ReviewRoundsUsed   int64      `json:"review_rounds_used" doc:"since it was armed"`
 	ReviewRoundsMax    int64      `json:"review_rounds_max" example:"3" doc:"rounds that answer findings of reviews, at most"`
+	RequestRoundsUsed  int64      `json:"request_rounds_used" doc:"since it was armed"`
+	RequestRoundsMax   int64      `json:"request_rounds_max" example:"3" doc:"rounds that answer what people request, at most"`
 	Forgiven           int64      `json:"forgiven" doc:"rounds that people have forgiven in all"`
 	ArmedAt            *time.Time `json:"armed_at" doc:"when the rounds were last set to 0; null when it was never watched"`
 	TaskID             *string    `json:"task_id" format:"uuid" example:"null" doc:"the task of the round that goes on; null between rounds"`
@@ -69,7 +72,9 @@ func (r row) exhausted() bool {
 	switch {
 	case r.Mergeable == "conflict":
 		return r.ConflictRounds >= maxConflictRound
-	case r.needsAnswer() || r.Remarks > 0 && passed(r.Checks):
+	case r.Remarks > 0 && passed(r.Checks):
+		return r.RequestRounds >= maxRequestRounds
+	case r.needsAnswer():
 		return r.ReviewRounds >= maxReviewRounds
 	}
 	return r.Checks == ChecksFailed && r.CIRounds >= maxCIRounds
@@ -85,12 +90,13 @@ func (r row) repairing() bool {
 func (r row) onDefault(at repo.Ref) bool { return r.HeadRef == at.DefaultBranch }
 
 // rounds are the rounds since the pull request was armed.
-func (r row) rounds() int64 { return r.CIRounds + r.ConflictRounds + r.ReviewRounds }
+func (r row) rounds() int64 { return r.CIRounds + r.ConflictRounds + r.ReviewRounds + r.RequestRounds }
 
 func (r row) babysitting() Babysit {
 	out := Babysit{
 		State: r.Babysit, CIRoundsUsed: r.CIRounds, CIRoundsMax: maxCIRounds, ConflictRoundsUsed: r.ConflictRounds,
 		ConflictRoundsMax: maxConflictRound, ReviewRoundsUsed: r.ReviewRounds, ReviewRoundsMax: maxReviewRounds,
+		RequestRoundsUsed: r.RequestRounds, RequestRoundsMax: maxRequestRounds,
 		Forgiven: r.Forgiven, ArmedAt: r.ArmedAt, TaskID: r.BabysitTask,
 	}
 	if r.needsRound() {
@@ -108,6 +114,7 @@ type Round struct {
 	Start          string // commit that Branch begins at, if it is not that of the pull request; ""
 	// ByOthers: its problem has words of people besides who asked for the work.
 	ByOthers bool
+	answers  bool // what people have requested
 }
 
 // attend begins the next round of a watched, locked pull request, or records that no
@@ -143,12 +150,11 @@ func (s *Service) attend(tx *db.Tx, r repo.Ref, pr row) error {
 	}
 	if _, err := beginRound.Exec(tx, beginRoundArgs{
 		ID: pr.ID, Babysit: state, CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, ReviewRounds: pr.ReviewRounds,
-		BabysitTask: taskID,
-		UpdatedAt:   tx.Micros(),
+		RequestRounds: pr.RequestRounds, BabysitTask: taskID, UpdatedAt: tx.Micros(),
 	}); err != nil {
 		return err
 	}
-	if round.ByOthers {
+	if round.answers {
 		if _, err := answerRemarks.Exec(tx, pr.ID, true); err != nil {
 			return err
 		}
@@ -157,8 +163,8 @@ func (s *Service) attend(tx *db.Tx, r repo.Ref, pr row) error {
 		}
 	}
 	return roundEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID},
-		roundData{CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, ReviewRounds: pr.ReviewRounds, HeadSHA: pr.HeadSHA,
-			State: state, TaskID: taskID})
+		roundData{CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, ReviewRounds: pr.ReviewRounds,
+			RequestRounds: pr.RequestRounds, HeadSHA: pr.HeadSHA, State: state, TaskID: taskID})
 }
 
 // idleRounds are the times until the next round after the 1st, 2nd, … round that changed
@@ -193,11 +199,11 @@ func (s *Service) round(tx *db.Tx, r repo.Ref, pr *row) (state string, round Rou
 			pr.HeadRef, pr.Number, pr.Title, pr.BaseRef)
 		return BabysitConflict, round, f, nil
 	}
+	if pr.Remarks > 0 && passed(pr.Checks) {
+		return s.remarksRound(tx, r, pr, round)
+	}
 	if pr.needsAnswer() {
 		return s.reviewRound(tx, pr, round)
-	}
-	if pr.Remarks > 0 && passed(pr.Checks) {
-		return s.remarksRound(tx, pr, round)
 	}
 	if pr.Checks != ChecksFailed {
 		return "", round, f, nil

@@ -60,6 +60,7 @@ type (
 		CIRounds       int64  `json:"ci_rounds" doc:"rounds that mend failed checks, with this one, since it was armed"`
 		ConflictRounds int64  `json:"conflict_rounds" doc:"rounds that resolve conflicts, with this one, since it was armed"`
 		ReviewRounds   int64  `json:"review_rounds" doc:"rounds that answer findings of reviews, with this one, since it was armed"`
+		RequestRounds  int64  `json:"request_rounds" doc:"rounds that answer what people request, with this one, since it was armed"`
 		HeadSHA        string `json:"head_sha" doc:"the head that is repaired"`
 		State          string `json:"state" doc:"fixing_ci, resolving_conflict or answering_review"`
 		TaskID         string `json:"task_id" doc:"the task of the round"`
@@ -78,6 +79,10 @@ type (
 		Login     string `json:"login" doc:"of its author at the code host"`
 		ReviewKey string `json:"review_key" doc:"id of the review at the code host"`
 		State     string `json:"state" doc:"approved, changes_requested, or dismissed"`
+	}
+	requestData struct {
+		HeadSHA   string `json:"head_sha" doc:"the head at that time"`
+		RequestID string `json:"request_id" doc:"the request"`
 	}
 	rearmedData struct {
 		Forgiven int64  `json:"forgiven" doc:"rounds that no longer count"`
@@ -99,6 +104,8 @@ var (
 	actedEvent       = event.Declare[actionData]("pr.action_applied", Topic, "What a person said yes to was done to the pull request.")
 	notActedEvent    = event.Declare[actionData]("pr.action_failed", Topic, "What a person said yes to could not be done to the pull request.")
 	unwatchedEvent   = event.Declare[unwatchedData]("pr.unwatched", Topic, "Somebody has had agents leave the pull request alone.")
+	RequestedEvent   = event.Declare[requestData]("pr.changes_requested", Topic, "A member requests changes, which holds the merge.")
+	takenBackEvent   = event.Declare[requestData]("pr.request_withdrawn", Topic, "What somebody requests was taken back, or whoever requested it approves.")
 	reviewedEvent    = event.Declare[reviewedData]("pr.reviewed_at_host", Topic, "Somebody has reviewed the pull request at the code host, or a review was dismissed there.")
 )
 

@@ -197,7 +197,7 @@ func (s *Service) hostReviewed(tx *db.Tx, r repo.Ref, number int64, v codehost.R
 	if late {
 		now.State = ReviewSuperseded
 	}
-	earlier, err := earlierReviews.All(tx, tx.Account, pr.ID, now.Login)
+	earlier, err := earlierReviews.All(tx, earlierArgs{AccountID: tx.Account, PRID: pr.ID, Login: now.Login, Label: label})
 	if err != nil {
 		return err
 	}
@@ -393,16 +393,26 @@ func (s *Service) recount(tx *db.Tx, pr *row) error {
 }
 
 // objected has a head that has passed its checks wait for whoever requests changes; while
-// agents look after it, a round answers first.
+// agents look after it, a round answers first, and the answer is asked about.
 func (s *Service) objected(tx *db.Tx, pr row) error {
 	if !passed(pr.Checks) || pr.AbandonedAt != nil || pr.State != Open || pr.unwatched() {
-		return nil
+		return s.objectedOrder(tx, pr)
 	}
 	if pr.repairing() || pr.Remarks > 0 && pr.Babysit == BabysitWatching {
 		if pr.TaskID == nil {
 			return s.needs(tx, pr.ID, "")
 		}
 		return TaskAwaitsReview.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID})
+	}
+	if pr.Remarks == 0 && !pr.Draft && pr.Watch != WatchOff {
+		switch a, open, err := openAction.Maybe(tx, pr.ID); {
+		case err != nil || !open && (pr.Needs == NeedsAgain || pr.Needs == NeedsExpired):
+			return err
+		case !open:
+			return s.question(tx, pr, nil)
+		case a.State == ActionPending:
+			return s.waits(tx, pr, NeedsDecision)
+		}
 	}
 	return s.waits(tx, pr, NeedsChanges)
 }
@@ -439,9 +449,9 @@ func (s *Service) unobjected(tx *db.Tx, pr row) error {
 }
 
 // remarksRound is the round that answers reviews which request changes.
-func (s *Service) remarksRound(tx *db.Tx, pr *row, round Round) (string, Round, failing, error) {
-	f := failing{"ci_ladder_spent", "a review at the code host requests changes"}
-	if pr.ReviewRounds >= maxReviewRounds {
+func (s *Service) remarksRound(tx *db.Tx, r repo.Ref, pr *row, round Round) (string, Round, failing, error) {
+	f := failing{"ci_ladder_spent", "somebody requests changes"}
+	if pr.RequestRounds >= maxRequestRounds {
 		return BabysitSpent, round, f, nil
 	}
 	said, err := remarksOf.All(tx, pr.ID)
@@ -449,13 +459,29 @@ func (s *Service) remarksRound(tx *db.Tx, pr *row, round Round) (string, Round, 
 		return "", round, f, err
 	}
 	var all strings.Builder
-	for _, r := range said {
-		if all.Len() < maxRemarksIn {
-			fmt.Fprintf(&all, "%s:\n\n%s\n\n", r.Login, fenced(r.Text))
+	asker := ""
+	if pr.TaskID != nil {
+		if asker, _, err = s.People.Asker(tx, *pr.TaskID, r.HostRepo().Host); err != nil {
+			return "", round, f, err
 		}
 	}
-	pr.ReviewRounds++
-	round.ByOthers = true
+	for _, one := range said {
+		round.ByOthers = round.ByOthers || one.Label != asker
+		if all.Len() >= maxRemarksIn {
+			continue
+		}
+		who := one.Login + ", at the code host"
+		if one.here() {
+			name, err := s.People.Name(tx, one.Label)
+			if err != nil {
+				return "", round, f, err
+			}
+			who = fmt.Sprintf("%q, a member of the account", name)
+		}
+		fmt.Fprintf(&all, "%s:\n\n%s\n\n", who, fenced(one.Text))
+	}
+	pr.RequestRounds++
+	round.answers = true
 	round.Title = fmt.Sprintf("Answer the reviewers of #%d", pr.Number)
 	round.Problem = fmt.Sprintf("People have reviewed commit %.12s on the branch %s (pull request #%d, %q), and request changes. Make the changes on "+
 		"the branch, with a test where one is possible. If one is wrong, leave it, and say in the report why. What they have written follows, as "+

@@ -191,7 +191,7 @@ func TestHostApprovesEarly(t *testing.T) {
 			t.Errorf("%s, rounds %v", pr.State, y.round)
 		}
 		y.write(func(tx *db.Tx) error { return y.RoundEnded(tx, prID, "round-1", false) })
-		if pr := y.row(prID); pr.Needs != NeedsChanges || pr.Objections != 1 || pr.Remarks != 0 {
+		if pr := y.row(prID); pr.Needs != NeedsDecision || pr.Objections != 1 || pr.Remarks != 0 {
 			t.Errorf("after the round: %s %d %d", pr.Needs, pr.Objections, pr.Remarks)
 		}
 		if err := k.reviewed("submitted", "4", "bea", "approved", sha); err != nil { // another person takes nothing back

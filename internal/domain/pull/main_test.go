@@ -243,6 +243,8 @@ func (nobody) At(_ *db.Tx, _ string, who codehost.User) (Known, error) {
 	return Known{Barred: who.ID == "barred"}, nil
 }
 
+func (nobody) Name(_ *db.Tx, label string) (string, error) { return "Name of " + label, nil }
+
 func (nobody) Same(_ *db.Tx, _, a, b string) (bool, error) {
 	return strings.TrimPrefix(a, "user:") == strings.TrimPrefix(b, "code-host:"), nil
 }

@@ -29,7 +29,7 @@ const (
 	NeedsApproval = "action_required" // the host waits for a person to let the checks run
 	NeedsMachine  = "check_infra"     // machines of the host failed
 
-	NeedsChanges = "changes_requested" // somebody's review at the host requests changes
+	NeedsChanges = "changes_requested" // somebody requests changes, here or at the host
 	NeedsPush    = "push_asked"        // what a round has done waits for a yes
 	NeedsStopped = "stopped"           // a person has had agents leave it alone
 )
@@ -37,7 +37,7 @@ const (
 // Need is a step of a pull request that only a person can take.
 type Need struct {
 	_          struct{}          `doc:"What only a person can do about a pull request." schema:"Need"`
-	Why        string            `json:"why" enum:"asked,declined,expired,left_to_people,merge_failed,spent,superseded,base_broken,check_missing,action_required,check_infra,changes_requested,push_asked,stopped" doc:"asked: the question waits; declined and expired: it was answered with no, or not in time; left_to_people: the policy says merge.mode: never; merge_failed: the code host did not carry the merge out; spent: agents have used up their rounds; superseded: what it is built on was dropped; base_broken: checks at the code host fail at the base in the same way; check_missing: a check that is required there has never reported; action_required: the code host waits for a person to let checks run; check_infra: machines of the code host failed again and again; changes_requested: a review at the code host requests changes; push_asked: a round has done its work, and asks before it is pushed to the branch of a person; stopped: a person has had agents leave it alone"`
+	Why        string            `json:"why" enum:"asked,declined,expired,left_to_people,merge_failed,spent,superseded,base_broken,check_missing,action_required,check_infra,changes_requested,push_asked,stopped" doc:"asked: the question waits; declined and expired: it was answered with no, or not in time; left_to_people: the policy says merge.mode: never; merge_failed: the code host did not carry the merge out; spent: agents have used up their rounds; superseded: what it is built on was dropped; base_broken: checks at the code host fail at the base in the same way; check_missing: a check that is required there has never reported; action_required: the code host waits for a person to let checks run; check_infra: machines of the code host failed again and again; changes_requested: somebody requests changes, here or at the code host; push_asked: a round has done its work, and asks before it is pushed to the branch of a person; stopped: a person has had agents leave it alone"`
 	Since      time.Time         `json:"since" doc:"since when it waits for that"`
 	ClearsWhen string            `json:"clears_when" example:"a person decides about the merge" doc:"what has to happen, in words for people"`
 	Capability string            `json:"capability" example:"pr.approve_pending" doc:"the operation that gets it going"`
@@ -56,7 +56,7 @@ var clearsWhen = map[string]string{
 	NeedsCheck:    "the check reports that the code host requires, or a person no longer requires it there",
 	NeedsApproval: "a person lets the checks run at the code host",
 	NeedsMachine:  "the checks are run again at the code host, whose machines failed",
-	NeedsChanges:  "whoever requested changes at the code host approves, or the review is dismissed there",
+	NeedsChanges:  "whoever requested changes approves or takes that back, here or at the code host",
 	NeedsPush:     "a person decides whether what an agent has done is pushed to the branch",
 	NeedsStopped:  "a person has agents look after it again",
 }
@@ -213,6 +213,9 @@ func (s *Service) order(tx *db.Tx, pr row, by string) error {
 	} else { // without a question before
 		err = approvedEvent.Record(tx, about, approvedData{HeadSHA: pr.HeadSHA, Kind: "merge", PRID: pr.ID})
 	}
+	if err == nil {
+		err = s.settle(tx, &pr, by)
+	}
 	if err != nil {
 		return err
 	}
@@ -328,6 +331,9 @@ func (s *Service) answerAs(tx *db.Tx, pr row, a actionRow, state, by string) (ac
 	about := event.Subject{ID: a.ID, RepoID: pr.RepoID}
 	if state == ActionApproved {
 		if err := approvedEvent.Record(tx, about, approvedData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
+			return a, err
+		}
+		if err := s.settle(tx, &pr, by); err != nil {
 			return a, err
 		}
 		return a, s.approved(tx, pr)

@@ -10,6 +10,7 @@
 //   - host.go, mirror.go: pull requests at hosts that keep them
 //   - review.go: what the review of a head holds up
 //   - hostreview.go: reviews of people at hosts that keep pull requests
+//   - request.go: changes that people request here
 //   - action.go: what else agents ask people for
 //   - word.go: what people ask for in comments there
 //   - babysit.go: rounds, in which agents repair a head
@@ -209,6 +210,8 @@ type People interface {
 	// Asker is the person for whom a task of tx.Account is done: the label, and the
 	// login at a host if it is known.
 	Asker(tx *db.Tx, taskID, host string) (label, login string, err error)
+	// Name is what people call whoever a label names.
+	Name(tx *db.Tx, label string) (string, error)
 	// Same tells whether two labels may be of one person: what is not known may be.
 	Same(tx *db.Tx, host, a, b string) (bool, error)
 }
@@ -320,7 +323,10 @@ func (s *Service) moveHead(tx *db.Tx, r repo.Ref, pr row, sha string) error {
 	if err := s.needs(tx, pr.ID, ""); err != nil {
 		return err
 	}
-	pr.HeadSHA, pr.Review = sha, ReviewDue
+	pr.HeadSHA, pr.Review, pr.Needs = sha, ReviewDue, ""
+	if err := s.answeredBy(tx, pr, sha); err != nil {
+		return err
+	}
 	if err := headMovedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID}, headData{HeadSHA: sha}); err != nil {
 		return err
 	}

@@ -62,9 +62,11 @@ type row struct {
 	Findings     int64 // that hold the merge
 	ReviewRounds int64
 
+	RequestRounds int64 // that answered requests for changes
+
 	Watch      string // WatchOn, WatchOff, or "": as the policy says
 	RoundThen  string // BabysitOff: the watch ends with the round
-	Objections int64  // people whose last review at the host requests changes
+	Objections int64  // people whose last word requests changes, at the host or here
 	Remarks    int64  // those of them that no round has answered
 
 	sizeRow
@@ -144,7 +146,7 @@ const (
 	p.merge_sha, p.patch_id, p.mergeable, p.checks, p.task_id, p.author_kind, p.created_at, p.merged_at, p.merged_by,
 	p.babysit, p.ci_rounds, p.conflict_rounds, p.forgiven, p.armed_at, p.babysit_task, p.attend_at, p.updated_at, p.round_sha, p.needs, p.needs_at, p.abandoned_at,
 	p.closed_at, p.closed_by, p.closed_why, p.host_url, p.host_at, p.author, p.draft, p.fork, p.labels, p.own_checks, p.host_checks,
-	p.carry, p.review, p.review_at, p.findings, p.review_rounds, p.watch, p.round_then, p.objections, p.remarks,
+	p.carry, p.review, p.review_at, p.findings, p.review_rounds, p.request_rounds, p.watch, p.round_then, p.objections, p.remarks,
 	p.changed_files, p.added_lines, p.deleted_lines`
 	from          = ` FROM pulls p JOIN repos r ON r.id = p.repo_id WHERE p.account_id = `
 	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, tries, due_at, protected, carried_from, details`
@@ -250,14 +252,15 @@ var (
 	setClean = db.S(`UPDATE pulls SET mergeable = $2, updated_at = $3 WHERE id = $1`)
 
 	beginRound = db.SWith[beginRoundArgs](`UPDATE pulls SET babysit = :babysit, ci_rounds = :ci_rounds,
-		conflict_rounds = :conflict_rounds, review_rounds = :review_rounds, babysit_task = :babysit_task, round_sha = head_sha, updated_at = :updated_at
+		conflict_rounds = :conflict_rounds, review_rounds = :review_rounds,
+		request_rounds = :request_rounds, babysit_task = :babysit_task, round_sha = head_sha, updated_at = :updated_at
 		WHERE id = :id`)
 	setBabysit = db.SWith[setBabysitArgs](`UPDATE pulls SET babysit = :babysit, babysit_task = NULL, attend_at = :attend_at,
 		round_then = '', updated_at = :updated_at
 		WHERE id = :id`)
 	uncharge  = db.S(`UPDATE pulls SET ci_rounds = ci_rounds - 1 WHERE id = $1 AND ci_rounds > 0`)
 	rearmPull = db.SWith[rearmPullArgs](`UPDATE pulls SET babysit = :babysit, ci_rounds = 0, conflict_rounds = 0, review_rounds = 0,
-		forgiven = :forgiven, armed_at = :armed_at, attend_at = 0, updated_at = :armed_at
+		request_rounds = 0, forgiven = :forgiven, armed_at = :armed_at, attend_at = 0, updated_at = :armed_at
 		WHERE id = :id`)
 	// troubled are the watched heads that failed their check or are in conflict. For a
 	// check that never ended, round queues the check again.
@@ -379,6 +382,7 @@ type beginRoundArgs struct {
 	ID, Babysit              string
 	CIRounds, ConflictRounds int64
 	ReviewRounds             int64
+	RequestRounds            int64
 	BabysitTask              string
 	UpdatedAt                int64
 }

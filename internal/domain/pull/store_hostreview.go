@@ -8,9 +8,10 @@ type hostReviewRow struct {
 	Counts   string
 	Label    string
 	ActionID *string
+	Answered bool // a round has been begun for it
 }
 
-type remarkRow struct{ Login, Text string }
+type remarkRow struct{ HostKey, Login, Label, Text string }
 
 var (
 	// insertHostReview stores the first delivery of a review; a later one changes no row.
@@ -18,11 +19,13 @@ var (
 		state, counts, head_sha, text, said_at, created_at)
 		VALUES (:id, :account_id, :repo_id, :pr_id, :host_key, :login, :label, :state, :counts, :head_sha, :text, :said_at, :now)
 		ON CONFLICT DO NOTHING`)
-	hostReview = db.Q[hostReviewRow](`SELECT id, state, counts, label, action_id FROM host_reviews
+	hostReview = db.Q[hostReviewRow](`SELECT id, state, counts, label, action_id, answered FROM host_reviews
 		WHERE account_id = $1 AND pr_id = $2 AND host_key = $3`)
-	// earlierReviews are those that a later review of the same person replaces.
-	earlierReviews = db.Q[hostReviewRow](`SELECT id, state, counts, label, action_id FROM host_reviews
-		WHERE account_id = $1 AND pr_id = $2 AND login = $3 AND state IN ('approved', 'changes_requested')`)
+	// earlierReviews are those that a later review of the same person replaces, at the host or
+	// here: a login that is nobody's here has a label of its own.
+	earlierReviews = db.QWith[earlierArgs, hostReviewRow](`SELECT id, state, counts, label, action_id, answered FROM host_reviews
+		WHERE account_id = :account_id AND pr_id = :pr_id AND (login = :login OR label = :label)
+		AND state IN ('approved', 'changes_requested')`)
 	// laterReviews tell whether those count that the same person has given after a time.
 	laterReviews = db.QWith[laterArgs, string](`SELECT counts FROM host_reviews WHERE account_id = :account_id AND pr_id = :pr_id
 		AND login = :login AND said_at > :said_at`)
@@ -34,7 +37,7 @@ var (
 	otherBase      = db.S(`UPDATE host_reviews SET counts = 'other_base' WHERE pr_id = $1 AND state = 'approved' AND counts = 'yes'`)
 	openObjections = db.Q[struct{ All, Fresh int64 }](`SELECT COUNT(*) AS "all", COALESCE(SUM(CASE WHEN answered THEN 0 ELSE 1 END), 0) AS fresh
 		FROM host_reviews WHERE pr_id = $1 AND state = 'changes_requested' AND counts = 'yes'`)
-	remarksOf = db.Q[remarkRow](`SELECT login, text FROM host_reviews WHERE pr_id = $1 AND state = 'changes_requested' AND counts = 'yes'
+	remarksOf = db.Q[remarkRow](`SELECT host_key, login, label, text FROM host_reviews WHERE pr_id = $1 AND state = 'changes_requested' AND counts = 'yes'
 		AND answered = FALSE ORDER BY created_at, id LIMIT 20`)
 	answerRemarks = db.S(`UPDATE host_reviews SET answered = $2 WHERE pr_id = $1 AND state = 'changes_requested'`)
 	setObjections = db.S(`UPDATE pulls SET objections = $2, remarks = $3 WHERE id = $1`)
@@ -43,6 +46,12 @@ var (
 	setWatch = db.S(`UPDATE pulls SET watch = $2 WHERE id = $1`)
 	thenOff  = db.S(`UPDATE pulls SET round_then = 'off' WHERE id = $1`)
 )
+
+// earlierArgs are the parameters of earlierReviews.
+type earlierArgs struct {
+	AccountID, Login, Label string
+	PRID                    string `db:"pr_id"`
+}
 
 // laterArgs are the parameters of laterReviews.
 type laterArgs struct {

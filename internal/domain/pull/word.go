@@ -67,7 +67,7 @@ func (s *Service) arm(tx *db.Tx, pr row, reason string) (out Rearmed, err error)
 	if _, err := setWatch.Exec(tx, pr.ID, pr.Watch); err != nil {
 		return out, err
 	}
-	pr.CIRounds, pr.ConflictRounds, pr.ReviewRounds, pr.ArmedAt = 0, 0, 0, &tx.Now
+	pr.CIRounds, pr.ConflictRounds, pr.ReviewRounds, pr.RequestRounds, pr.ArmedAt = 0, 0, 0, 0, &tx.Now
 	pr.Forgiven += out.Forgiven
 	if _, err := rearmPull.Exec(tx,
 		rearmPullArgs{ID: pr.ID, Babysit: pr.Babysit, Forgiven: pr.Forgiven, ArmedAt: tx.Micros()}); err != nil {
@@ -252,7 +252,7 @@ func (s *Service) beginAsked(tx *db.Tx, r repo.Ref, pr *row, round Round) error 
 	pr.ConflictRounds++
 	if _, err := beginRound.Exec(tx, beginRoundArgs{
 		ID: pr.ID, Babysit: BabysitConflict, CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, ReviewRounds: pr.ReviewRounds,
-		BabysitTask: taskID, UpdatedAt: tx.Micros(),
+		RequestRounds: pr.RequestRounds, BabysitTask: taskID, UpdatedAt: tx.Micros(),
 	}); err != nil {
 		return err
 	}
@@ -262,8 +262,8 @@ func (s *Service) beginAsked(tx *db.Tx, r repo.Ref, pr *row, round Round) error 
 		}
 	}
 	return roundEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID},
-		roundData{CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, ReviewRounds: pr.ReviewRounds, HeadSHA: pr.HeadSHA,
-			State: BabysitConflict, TaskID: taskID})
+		roundData{CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, ReviewRounds: pr.ReviewRounds,
+			RequestRounds: pr.RequestRounds, HeadSHA: pr.HeadSHA, State: BabysitConflict, TaskID: taskID})
 }
 
 // Standing is how a pull request stands, for people.

@@ -49,6 +49,8 @@ const countedTables = `
 	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(a.details)), 0)
 		FROM pulls p JOIN pull_actions a ON a.pr_id = p.id WHERE p.account_id = $1
 	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(text)), 0) FROM pulls p JOIN host_reviews r ON r.pr_id = p.id WHERE p.account_id = $1
+	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(path)), 0) FROM pull_threads WHERE account_id = $1
+	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(body)), 0) FROM pull_comments WHERE account_id = $1
 	UNION ALL SELECT COUNT(*), COALESCE(SUM(COALESCE(octet_length(raw), 0) + COALESCE(octet_length(note), 0)), 0)
 		FROM review_runs WHERE account_id = $1
 	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(claim) + octet_length(why) + COALESCE(octet_length(how_to_see), 0)

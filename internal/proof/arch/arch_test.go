@@ -151,13 +151,11 @@ var edges = map[string]string{
 		"proof/github/description proof/provider proof/rig proof/seed",
 }
 
-// foundation lists what any domain may import. All other domains build on the rows of
-// people.
+// foundation lists what any domain may import. All other domains build on the rows of people.
 const foundation = "api/op blob calendar client/inert clock codehost codehost/pace db dial domain/people event fault flake hook id idp inbound jsonschema " +
 	"lazy linear llm mail money needs observe policy protocol reach seal seal/keys secretscan web webpush"
 
-// between lists the domains that import another one, and why a function wired in app
-// would not do.
+// between lists the domains that import another one, and why a function wired in app would not do.
 var between = map[string]string{
 	"domain/ask -> domain/escalation":    "an ask is handed to a person in one transaction",
 	"domain/task -> domain/escalation":   "a task that its caller is unsure of becomes a question instead, in one transaction",
@@ -185,6 +183,8 @@ var between = map[string]string{
 	"domain/issue -> domain/repo":        "an issue is triaged under the policy of its repository",
 	"domain/command -> domain/repo":      "a command is about a repository, at its host",
 	"domain/command -> domain/intent":    "the answer to a command is put in the transaction that carries it out",
+	"domain/talk -> domain/intent":       "what is said is put for its code host in the transaction that stores it",
+	"domain/talk -> domain/repo":         "what is said about a pull request goes to the host of its repository",
 	"domain/issue -> domain/intent":      "what is said about an issue at its host is put in the transaction of the change",
 	"domain/review -> domain/repo":       "a review is carried out under the policy of its repository",
 	"domain/gateway -> domain/budget":    "an amount is set aside before a call, and its cost is spent in the transaction that counts the call",

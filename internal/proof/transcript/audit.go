@@ -108,6 +108,9 @@ func (r *record) write(k *talk, o op.Op, body string, a answer) error {
 	return err
 }
 
+// asked is what whoever approves has requested before, and is over.
+const asked = "pr.request_withdrawn"
+
 // moves lists the kinds of audit rows that a call may write besides its own, because
 // the contract lets it change other objects, each with a record of its own. No such
 // object has two rows of a kind.
@@ -118,10 +121,10 @@ var moves = map[string][]string{
 	"ask.file":                {"issue.filed", "escalation.resolved"}, // the issue that it is about follows it
 	"webhook.delete":          {"issue.handoff_failed"},               // of what was on its way there
 	"ask.redrive":             {"escalation.resolved"},                // nobody is asked any more
-	"pr.approve_pending":      {"task.mergeable"},                     // its task moves with it
+	"pr.approve_pending":      {"task.mergeable", asked},              // its task moves with it
 	"pr.action_link_redeem":   {"task.mergeable"},
 	"pr.ask_again":            {"task.awaiting_review"}, // back, if it was to be merged
-	"pr.merge":                {"task.mergeable"},
+	"pr.merge":                {"task.mergeable", asked},
 	"project.create":          {"repo.installed", "repo.pushed", "task.created"}, // it is known, has its first commit and is set up
 	"pr.rearm_babysit":        {"escalation.resolved", "task.unstuck"},           // as after a redrive, and its task goes on
 	"review.rerun":            {"task.created"},                                  // of the finder
@@ -148,6 +151,15 @@ var moves = map[string][]string{
 		"approval.stale",
 		"escalation.resolved",
 	}, // the box is interrupted; dependents fail; its pull request is closed
+	"review.request_changes": {
+		"approval.skipped",
+		"approval.stale",
+		"task.awaiting_review",
+	}, // a no to what is asked
+	"review.withdraw_request": {
+		"approval.asked",
+		"task.mergeable",
+	}, // which is asked anew, or goes on
 	"schedule.run_now": {"ask.filed"},     // the ask is what it is for
 	"task.redispatch":  {"task.released"}, // released_dependents
 }

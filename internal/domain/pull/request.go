@@ -1,0 +1,288 @@
+package pull
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"yardmaster/internal/codehost"
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/policy"
+)
+
+// A request of a member for changes counts as a review at a host that requests changes does:
+// it holds the merge until whoever has made it approves or takes it back, and a round answers
+// it. It is a no to the question about the head, and takes the order of the same person back.
+
+// hereKey begins the host_key of a request that was made here.
+const hereKey = "here:"
+
+// here tells whether a remark was made here.
+func (r remarkRow) here() bool { return strings.HasPrefix(r.HostKey, hereKey) }
+
+// Requested is what a member requests about a head, in the member's words.
+type Requested struct{ ID, PRID, HeadSHA, Text string }
+
+// RequestChanges records what the actor of tx requests. It fails with fault.NotFound, and
+// with the reasons head_moved and pr_not_open.
+func (s *Service) RequestChanges(tx *db.Tx, w Requested) error {
+	pr, err := atHead(tx, w.PRID, w.HeadSHA)
+	if err != nil {
+		return err
+	}
+	label := by(tx)
+	earlier, err := earlierReviews.All(tx, earlierArgs{AccountID: tx.Account, PRID: pr.ID, Login: label, Label: label})
+	if err != nil {
+		return err
+	}
+	if _, err := insertHostReview.Exec(tx, insertHostReviewArgs{
+		ID: w.ID, AccountID: tx.Account, RepoID: pr.RepoID, PRID: pr.ID, HostKey: hereKey + w.ID, Login: label, Label: label,
+		State: ReviewObjects, Counts: CountsYes, HeadSHA: w.HeadSHA, Text: w.Text, SaidAt: tx.Micros(), Now: tx.Micros(),
+	}); err != nil {
+		return err
+	}
+	for _, e := range earlier {
+		if e.State == ReviewObjects && !e.Answered {
+			continue // both are answered together
+		}
+		if _, err := setHostReview.Exec(tx, e.ID, ReviewSuperseded); err != nil {
+			return err
+		}
+	}
+	about := event.Subject{ID: pr.ID, RepoID: pr.RepoID}
+	if err := RequestedEvent.Record(tx, about, requestData{HeadSHA: w.HeadSHA, RequestID: w.ID}); err != nil {
+		return err
+	}
+	if err := s.recount(tx, &pr); err != nil {
+		return err
+	}
+	if err := s.refuse(tx, pr, label); err != nil {
+		return err
+	}
+	switch pr.Needs {
+	case NeedsDecision, NeedsAgain, NeedsExpired, NeedsMerge:
+		if err := s.needs(tx, pr.ID, ""); err != nil {
+			return err
+		}
+		pr.Needs = ""
+	}
+	s.Hub.Notify(tx, event.PullTopic)
+	if pr.unwatched() {
+		return s.waits(tx, pr, NeedsChanges)
+	}
+	return s.objected(tx, pr)
+}
+
+// refuse answers the question about a head with no, or takes the order of the same person
+// back. A merge that has begun goes on.
+func (s *Service) refuse(tx *db.Tx, pr row, label string) error {
+	a, open, err := openAction.Maybe(tx, pr.ID)
+	if err != nil || !open {
+		return err
+	}
+	about, data := event.Subject{ID: a.ID, RepoID: pr.RepoID}, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}
+	switch {
+	case a.State == ActionPending:
+		now := decideActionArgs{ID: a.ID, State: ActionSkipped, DecidedBy: label, DecidedAt: tx.Micros()}
+		if _, err := decideAction.Exec(tx, now); err != nil {
+			return err
+		}
+		return skippedEvent.Record(tx, about, data)
+	case a.DecidedBy != nil && *a.DecidedBy == label && a.Tries == 0:
+		if _, err := takeBack.Exec(tx, a.ID); err != nil {
+			return err
+		}
+		return staleEvent.Record(tx, about, data)
+	}
+	return nil
+}
+
+// objectedOrder says what the order of a pull request waits for that agents leave alone,
+// while somebody requests changes.
+func (s *Service) objectedOrder(tx *db.Tx, pr row) error {
+	if pr.State != Open || pr.AbandonedAt != nil || !pr.unwatched() {
+		return nil
+	}
+	if a, open, err := openAction.Maybe(tx, pr.ID); err != nil || !open || a.State != ActionApproved {
+		return err
+	}
+	return s.waits(tx, pr, NeedsChanges)
+}
+
+// settle takes back what somebody has requested who approves.
+func (s *Service) settle(tx *db.Tx, pr *row, label string) error {
+	if pr.Objections == 0 || label == byPolicy {
+		return nil
+	}
+	all, err := earlierReviews.All(tx, earlierArgs{AccountID: tx.Account, PRID: pr.ID, Login: label, Label: label})
+	if err != nil {
+		return err
+	}
+	for _, e := range all {
+		if e.State != ReviewObjects {
+			continue
+		}
+		if err := s.takenBack(tx, *pr, e.ID, ReviewSuperseded); err != nil {
+			return err
+		}
+	}
+	return s.recount(tx, pr)
+}
+
+// takenBack ends a request.
+func (s *Service) takenBack(tx *db.Tx, pr row, requestID, state string) error {
+	if _, err := setHostReview.Exec(tx, requestID, state); err != nil {
+		return err
+	}
+	about := event.Subject{ID: pr.ID, RepoID: pr.RepoID}
+	return takenBackEvent.Record(tx, about, requestData{HeadSHA: pr.HeadSHA, RequestID: requestID})
+}
+
+// TakeBack ends requests of changes in a pull request of tx.Account: those of the actor, or
+// the one with an id. That of somebody else takes the scope write:account. The head is asked
+// about again if nobody requests changes any more. It fails with fault.NotFound and
+// fault.Forbidden, and with the reasons pr_not_open and no_request.
+func (s *Service) TakeBack(tx *db.Tx, prID, requestID string) (ended []string, err error) {
+	pr, ok, err := lock(tx, prID)
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, fault.Missing("pull request")
+	case pr.State != Open:
+		return nil, fault.Reason("pr_not_open", "The pull request is "+pr.State+".")
+	}
+	all, err := requestsOf.All(tx, tx.Account, pr.ID)
+	if err != nil {
+		return nil, err
+	}
+	actor := policy.From(tx.Context())
+	for _, r := range all {
+		own := r.Label == actor.Label()
+		if requestID == "" && !own || requestID != "" && r.ID != requestID {
+			continue
+		}
+		if admins := policy.Scopes(policy.WriteAccount); !own && !actor.Scopes.Has(admins) {
+			return nil, policy.MissingScope(admins)
+		}
+		if err := s.takenBack(tx, pr, r.ID, ReviewDismissed); err != nil {
+			return nil, err
+		}
+		ended = append(ended, r.ID)
+	}
+	if len(ended) == 0 {
+		return nil, fault.Reason("no_request", "Nothing that is requested of this pull request can be taken back.")
+	}
+	if err := s.recount(tx, &pr); err != nil || pr.Objections > 0 {
+		return ended, err
+	}
+	return ended, s.askAnew(tx, pr)
+}
+
+// askAnew asks about a head of which nobody requests changes any more: the request was a no.
+func (s *Service) askAnew(tx *db.Tx, pr row) error {
+	r, _, err := repo.ByID(tx, pr.RepoID)
+	if err != nil {
+		return err
+	}
+	_, open, err := openAction.Maybe(tx, pr.ID)
+	calm := passed(pr.Checks) && pr.Mergeable != "conflict" && pr.Findings == 0 && pr.BabysitTask == nil && !pr.unwatched()
+	if err != nil || open || !calm || pr.AbandonedAt != nil || pr.Draft || pr.Watch == WatchOff || r.Policy.Merge.Mode == "never" ||
+		pr.Needs != "" && pr.Needs != NeedsChanges {
+		if err != nil {
+			return err
+		}
+		return s.unobjected(tx, pr)
+	}
+	if err := s.needs(tx, pr.ID, ""); err != nil {
+		return err
+	}
+	return s.question(tx, pr, nil)
+}
+
+// Answered are requests that a head answers.
+type Answered struct {
+	RequestIDs []string
+	SHA        string
+}
+
+// RequestsAnswered is sent when a pull request gets a head after a round was begun that
+// answers what people request.
+var RequestsAnswered = event.DeclareSignal[Answered]("pull.requests_answered", "A head answers what people have requested of a pull request.")
+
+// answeredBy tells which requests a new head answers.
+func (s *Service) answeredBy(tx *db.Tx, pr row, sha string) error {
+	if pr.Objections == 0 {
+		return nil
+	}
+	all, err := requestsOf.All(tx, tx.Account, pr.ID)
+	a := Answered{SHA: sha}
+	for _, r := range all {
+		if r.Answered {
+			a.RequestIDs = append(a.RequestIDs, r.ID)
+		}
+	}
+	if err != nil || len(a.RequestIDs) == 0 {
+		return err
+	}
+	return RequestsAnswered.Send(tx, a)
+}
+
+// Spoken is a pull request as a conversation about it needs it.
+type Spoken struct {
+	ID, RepoID, HeadSHA string
+	Number              int64
+}
+
+// ForTalk reads a pull request of tx.Account; false if there is none.
+func ForTalk(tx *db.Tx, prID string) (Spoken, bool, error) {
+	pr, ok, err := byID.Maybe(tx, tx.Account, prID)
+	return Spoken{pr.ID, pr.RepoID, pr.HeadSHA, pr.Number}, ok, err
+}
+
+// AtTalk locks an open pull request of tx.Account, at a head unless that is "". It fails with
+// fault.NotFound, and with the reasons head_moved and pr_not_open.
+func AtTalk(tx *db.Tx, prID, headSHA string) (Spoken, error) {
+	if headSHA == "" {
+		known, ok, err := ForTalk(tx, prID)
+		if err != nil || !ok {
+			return known, cmp.Or(err, error(fault.Missing("pull request")))
+		}
+		headSHA = known.HeadSHA
+	}
+	pr, err := atHead(tx, prID, headSHA)
+	return Spoken{pr.ID, pr.RepoID, pr.HeadSHA, pr.Number}, err
+}
+
+// Hunks reads the lines of a file that an open pull request of the account of ctx shows at a
+// head; false if the file has not changed. It fails as AtTalk, and with commits_gone.
+func (s *Service) Hunks(ctx context.Context, prID, headSHA, path string) (hunks []codehost.Hunk, ok bool, err error) {
+	var pr row
+	var r repo.Ref
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		if pr, ok, err = byID.Maybe(tx, tx.Account, prID); err != nil {
+			return err
+		}
+		switch {
+		case !ok:
+			return fault.Missing("pull request")
+		case pr.HeadSHA != headSHA:
+			return movedTo(pr.HeadSHA)
+		case pr.State != Open:
+			return fault.Reason("pr_not_open", "The pull request is "+pr.State+".")
+		}
+		r, _, err = repo.ByID(tx, pr.RepoID)
+		return err
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	d, err := s.changes(ctx, r.HostRepo(), pr, "", unquoted(path))
+	if err != nil || d.File == nil {
+		return nil, false, err
+	}
+	return d.File.Hunks, true, nil
+}
