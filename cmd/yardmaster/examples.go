@@ -63,7 +63,6 @@ var examplesOf = sync.OnceValue(func() map[string]string {
 		"pr ask-again":               "yardmaster pr ask-again acme/web#3",
 		"pr merge":                   "yardmaster pr merge acme/web#3",
 		"pr open":                    "yardmaster pr open acme/web#3",
-		"pr review":                  "yardmaster pr review acme/web#3",
 		"finding restore":            "yardmaster finding restore RULE --repo acme/web",
 		"finding dismiss":            `yardmaster finding dismiss ID "The buffer is freed by its owner."`,
 		"ask get":                    "yardmaster ask get @last",

@@ -12,8 +12,8 @@ import (
 // nounsUnder are kinds of objects that are listed under another one, and have no commands of
 // their own.
 func nounsUnder() []*noun {
-	return []*noun{reviewNoun(), findingNoun(), ruleNoun(), tryNoun(), attemptNoun(), sourceDeliveryNoun(), flakeNoun(), priceNoun(),
-		routeNoun(), variableNoun()}
+	return []*noun{reviewNoun(), findingNoun(), threadNoun(), ruleNoun(), tryNoun(), attemptNoun(), sourceDeliveryNoun(), flakeNoun(),
+		priceNoun(), routeNoun(), variableNoun()}
 }
 
 func reviewNoun() *noun {

@@ -51,14 +51,11 @@ func prCommands() []command {
 		{words: "pr open", args: "ID", summary: "open its page in a browser", of: pr,
 			define: nothing(func(ctx context.Context, plain []string) error { return openPage(ctx, pr, plain[0]) })},
 		reviewsCommand(), findingsCommand(), queueCommand(), rulesCommand(),
-	}, commandsOf(
+	}, talkCommands(), commandsOf(
 		act{words: "pr rearm", args: "ID [REASON]…", summary: "let agents repair it again whose rounds are spent",
 			op: "pr.rearm_babysit", of: pr, text: "reason",
 			done: "Agents repair it again.", next: "yardmaster pr view {id} shows when.",
 			examples: []string{`yardmaster pr rearm @last "The runner was broken."`}},
-		act{words: "pr review", args: "ID", summary: "have the latest review run again on the same commit",
-			op: "review.rerun", of: pr, done: "It is reviewed again.",
-			next: "yardmaster pr reviews {id} shows the outcome."},
 		act{words: "finding dismiss", args: "ID [REASON]…", summary: "drop a finding of a pull request, or with --rule all of its kind at that text of the repository",
 			op: "review.dismiss", plain: []string{"id", "reason"},
 			done: "Dismissed in this pull request alone.", next: "yardmaster pr findings {pr_id} lists the others.",
@@ -74,7 +71,7 @@ func prCommands() []command {
 	))
 	for i := range all {
 		switch all[i].words {
-		case "pr view", "pr diff", "pr checks", "pr open", "pr reviews", "pr findings":
+		case "pr view", "pr diff", "pr checks", "pr open", "pr reviews", "pr findings", "pr comments":
 			all[i].here = pullHere
 		case "finding dismiss":
 			all[i].picks = pickFinding
