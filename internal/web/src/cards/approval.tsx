@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { Problem } from "../api";
 import { prApprovePending, prSkipPending, type Approval, type Protected } from "../client.gen";
 import { Reviewed } from "./reviewed";
+import { RequestChanges } from "./said";
 import { inert } from "../ui/ansi";
 import { usd } from "../ui/money";
 import { Act, Counts } from "../ui/parts";
@@ -163,6 +164,7 @@ export function ApprovalCard(p: {
           <Act call={prSkipPending} input={input} failed={failed} done={`Skipped: ${where}.`}>
             Skip
           </Act>
+          {p.here && a.kind === "merge" && <RequestChanges id={a.pr_id} head={head} />}
           <Act
             call={prApprovePending}
             input={input}

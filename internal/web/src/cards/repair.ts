@@ -9,6 +9,7 @@ export function repair(p: PullRequest): string {
       b.ci_rounds_max -
       b.ci_rounds_used +
       (b.conflict_rounds_max - b.conflict_rounds_used) +
-      (b.review_rounds_max - b.review_rounds_used);
+      (b.review_rounds_max - b.review_rounds_used) +
+      (b.request_rounds_max - b.request_rounds_used);
   return b.state === "off" || b.state === "done" ? "" : `${words(b.state)}, ${left} left`;
 }

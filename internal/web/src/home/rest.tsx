@@ -203,7 +203,7 @@ function Spent(p: { of: PullRequest }) {
         <p class="dim">
           {r.repo}#{r.number} · the rounds of its repair are spent: {b.ci_rounds_used} of {b.ci_rounds_max} for checks,{" "}
           {b.conflict_rounds_used} of {b.conflict_rounds_max} for conflicts, {b.review_rounds_used} of{" "}
-          {b.review_rounds_max} for reviews
+          {b.review_rounds_max} for reviews, {b.request_rounds_used} of {b.request_rounds_max} for requests
         </p>
       </div>
       <Arm id={r.id} />

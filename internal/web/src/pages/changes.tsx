@@ -1,6 +1,6 @@
 // The changes of a pull request: its files, and their lines as they are opened.
 import { useLayoutEffect, useMemo, useState } from "preact/hooks";
-import { prDiff, type Finding, type PullDiff, type PullRequest } from "../client.gen";
+import { prDiff, type Finding, type PullDiff, type PullRequest, type PullRequestThread } from "../client.gen";
 import { look } from "../cards/opened";
 import { useOne } from "../list";
 import { query, setQuery } from "../route";
@@ -13,7 +13,12 @@ export { opened } from "../cards/opened";
 
 // Changes shows the diff of the head that the pull request had when it was opened. When
 // the head moves, it stays, says so, and offers what changed since.
-export function Changes(p: { pr: PullRequest; findings: Finding[]; looked: (head: string) => void }) {
+export function Changes(p: {
+  pr: PullRequest;
+  findings: Finding[];
+  threads: PullRequestThread[];
+  looked: (head: string) => void;
+}) {
   const id = p.pr.id,
     since = query().get("since") ?? "",
     [head, setHead] = useState(p.pr.head_sha);
@@ -37,6 +42,15 @@ export function Changes(p: { pr: PullRequest; findings: Finding[]; looked: (head
       text: `${f.severity} ${words(f.kind)}: ${f.claim}`,
       href: `?tab=review#f-${f.id}`,
     }));
+  for (const t of p.threads)
+    if (t.state === "open" && t.path && t.line && (t.head_sha ?? d?.head_sha) === d?.head_sha)
+      now.push({
+        path: t.path,
+        line: t.line,
+        side: t.side ?? "RIGHT",
+        text: t.comments[0]?.body.split("\n", 1)[0] ?? "",
+        href: `?tab=conversation#t-${t.id}`,
+      });
   // The rows of all lines are made anew with other remarks, so they are others only if they
   // say something else.
   const notes = useMemo(() => now, [JSON.stringify(now)]);

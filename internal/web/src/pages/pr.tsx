@@ -4,6 +4,7 @@ import { useLayoutEffect, useState } from "preact/hooks";
 import {
   ciRuns,
   prAskAgain,
+  prComments,
   prGet,
   prMerge,
   prRearmBabysit,
@@ -15,6 +16,7 @@ import {
   type Finding,
   type PullRequest,
   type PullRequestDetail,
+  type PullRequestThread,
   type ReviewRun,
 } from "../client.gen";
 import { PullState } from "../cards/pullstate";
@@ -24,6 +26,7 @@ import { decide } from "../cards/decide";
 import { FindingCard } from "../cards/finding";
 import { Report } from "../cards/report";
 import { held, Reviewed } from "../cards/reviewed";
+import { RequestChanges, Say, TakeBack, ThreadCard } from "../cards/said";
 import { Who } from "../cards/who";
 import { useAgain, useList, useOne, type List } from "../list";
 import { go, here, query, setQuery, type PageProps } from "../route";
@@ -42,7 +45,7 @@ import { Time, Took } from "../ui/time";
 import { Changes } from "./changes";
 import { brain, verdict } from "./reviewed";
 
-const tabs = ["changes", "description", "checks", "review", "report", "raw"] as const;
+const tabs = ["changes", "conversation", "description", "checks", "review", "report", "raw"] as const;
 
 // The address of the changes is that of the page with them: a list that one came from, and
 // the other parts of the page, know it by that alone.
@@ -63,8 +66,12 @@ function Whole(p: PageProps) {
     tab = query().get("tab") ?? "changes";
   const one = useOne<PullRequestDetail>(id, (signal) => prGet({ id }, { signal }), { topic: "prs", id });
   const findings = useList<Finding>(id, (cursor, signal) => reviewFindings({ id, cursor, per_page: 200 }, { signal }));
+  const threads = useList<PullRequestThread>(id + "threads", (cursor, signal) =>
+    prComments({ id, cursor, per_page: 50 }, { signal }),
+  );
   const [looked, setLooked] = useState("");
   useAgain("prs", id, () => void findings.refresh());
+  useAgain("prs", id, () => void threads.refresh());
   useAgain(
     "approvals",
     (x) => x.row?.pr_id === id,
@@ -85,7 +92,8 @@ function Whole(p: PageProps) {
         <Coming of={one} />
       </>
     );
-  const rows = findings.ids.value.map((f) => findings.rows.get(f)!.value);
+  const rows = findings.ids.value.map((f) => findings.rows.get(f)!.value),
+    said = threads.ids.value.map((t) => threads.rows.get(t)!.value);
   return (
     <div class={tab === "changes" ? "fill tall" : undefined}>
       <Head title={inert(r.title)}>
@@ -133,7 +141,9 @@ function Whole(p: PageProps) {
         at={tab}
         to={(s) => setQuery({ tab: s === "changes" ? "" : s })}
       />
-      {tab === "description" ? (
+      {tab === "conversation" ? (
+        <Conversation of={r} list={threads} rows={said} />
+      ) : tab === "description" ? (
         <Description of={r} />
       ) : tab === "checks" ? (
         <Checks id={id} />
@@ -148,7 +158,7 @@ function Whole(p: PageProps) {
       ) : tab === "raw" ? (
         <Raw call={prGet} input={{ id }} of={r} open />
       ) : (
-        <Changes pr={r} findings={rows} looked={setLooked} />
+        <Changes pr={r} findings={rows} threads={said} looked={setLooked} />
       )}
     </div>
   );
@@ -187,7 +197,7 @@ function About(p: { of: PullRequest }) {
           {b.task_id ? <a href={"/ui/tasks/" + b.task_id}>{words(b.state)}</a> : words(b.state)}{" "}
           <small>
             checks {b.ci_rounds_used}/{b.ci_rounds_max}, conflicts {b.conflict_rounds_used}/{b.conflict_rounds_max},
-            review {b.review_rounds_used}/{b.review_rounds_max}
+            review {b.review_rounds_used}/{b.review_rounds_max}, requests {b.request_rounds_used}/{b.request_rounds_max}
             {b.next_round_at && (
               <>
                 , next <Time at={b.next_round_at} />
@@ -288,6 +298,7 @@ function Actions(p: { of: PullRequest }) {
           Merge {head.slice(0, 7)}
         </Act>
       )}
+      {!asked && <RequestChanges id={r.id} head={head} />}
       <button type="button" {...gate(prRearmBabysit, () => setArm(true))}>
         Re-arm repair
       </button>
@@ -424,6 +435,35 @@ function Review(p: { of: PullRequest; findings: List<Finding>; rows: Finding[] }
         ? p.findings.state.value === "ready" && <Empty>No finding was kept.</Empty>
         : p.rows.map((f) => <FindingCard key={f.id} of={f} head={p.of.head_sha} done={() => void p.findings.load()} />)}
       <More of={p.findings} />
+    </>
+  );
+}
+
+// Conversation is what people say about it, and what they request.
+function Conversation(p: { of: PullRequest; list: List<PullRequestThread>; rows: PullRequestThread[] }) {
+  const r = p.of,
+    open = r.state === "open",
+    again = () => void p.list.load();
+  return (
+    <>
+      <div class="split">
+        <h2>Conversation</h2>
+        <div class="acts">
+          {open && p.rows.some((t) => t.request_id) && <TakeBack id={r.id} />}
+          {open && <RequestChanges id={r.id} head={r.head_sha} done={again} />}
+        </div>
+      </div>
+      {p.list.error.value && <Trouble error={new Error(p.list.error.value)} again={again} />}
+      {p.rows.length === 0
+        ? p.list.state.value === "ready" && <Empty>Nobody has said anything.</Empty>
+        : p.rows.map((t) => <ThreadCard key={t.id} of={t} head={r.head_sha} open={open} done={again} />)}
+      <More of={p.list} />
+      {open && (
+        <>
+          <h2>Say something</h2>
+          <Say id={r.id} done={again} />
+        </>
+      )}
     </>
   );
 }

@@ -166,5 +166,5 @@ function Diff(p: { pr: string }) {
   const one = useOne<PullRequest>(p.pr, (signal) => prGet({ id: p.pr }, { signal }), { topic: "prs", id: p.pr });
   const pr = one.value.value;
   if (!pr) return <Coming of={one} />;
-  return <Changes pr={pr} findings={[]} looked={() => {}} />;
+  return <Changes pr={pr} findings={[]} threads={[]} looked={() => {}} />;
 }
