@@ -60,6 +60,7 @@ var examplesOf = sync.OnceValue(func() map[string]string {
 		"pr diff":                    "yardmaster pr diff acme/web#3",
 		"pr checks":                  "yardmaster pr checks acme/web#3",
 		"pr skip":                    "yardmaster pr skip acme/web#3",
+		"pr unapprove":               "yardmaster pr unapprove acme/web#3",
 		"pr ask-again":               "yardmaster pr ask-again acme/web#3",
 		"pr merge":                   "yardmaster pr merge acme/web#3",
 		"pr open":                    "yardmaster pr open acme/web#3",

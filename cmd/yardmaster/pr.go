@@ -102,6 +102,7 @@ func holding(n int) string {
 var afterwards = map[string]string{
 	"approve-pending": "It merges when nothing else is in its way: yardmaster pr view {id}",
 	"merge":           "See how far it is with: yardmaster pr view {id}",
+	"unapprove":       "It is asked again: yardmaster pr approve {id}, or yardmaster pr skip {id}",
 	"skip-pending":    "Undo: yardmaster pr ask-again {id}",
 	"ask-again":       "Answer with: yardmaster pr approve {id}, or yardmaster pr skip {id}",
 }

@@ -44,6 +44,8 @@ func prCommands() []command {
 			define: deciding("pr approve", "approve-pending", "Approved"), examples: finding}),
 		waiting(command{words: "pr skip", answers: "pr.get", args: "ID", summary: "decline it", of: pr, define: deciding("pr skip",
 			"skip-pending", "Declined")}),
+		{words: "pr unapprove", answers: "pr.get", args: "ID", summary: "take your approval back, until the merge begins", of: pr,
+			define: deciding("pr unapprove", "unapprove", "Taken back")},
 		{words: "pr ask-again", answers: "pr.get", args: "ID", summary: "have the question put again that was declined, or that nobody answered", of: pr,
 			define: deciding("pr ask-again", "ask-again", "Asked again")},
 		{words: "pr merge", answers: "pr.get", args: "ID", summary: "have a pull request's current head merged, asked about or not", of: pr,

@@ -2,6 +2,7 @@ package pull
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -214,7 +215,7 @@ func (s *Service) order(tx *db.Tx, pr row, by string) error {
 		err = approvedEvent.Record(tx, about, approvedData{HeadSHA: pr.HeadSHA, Kind: "merge", PRID: pr.ID})
 	}
 	if err == nil {
-		err = s.settle(tx, &pr, by)
+		err = errors.Join(s.settle(tx, &pr, by), s.grace(tx, pr, actionID, by))
 	}
 	if err != nil {
 		return err
@@ -333,7 +334,7 @@ func (s *Service) answerAs(tx *db.Tx, pr row, a actionRow, state, by string) (ac
 		if err := approvedEvent.Record(tx, about, approvedData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
 			return a, err
 		}
-		if err := s.settle(tx, &pr, by); err != nil {
+		if err := errors.Join(s.settle(tx, &pr, by), s.grace(tx, pr, a.ID, by)); err != nil {
 			return a, err
 		}
 		return a, s.approved(tx, pr)

@@ -11,6 +11,7 @@
 //   - review.go: what the review of a head holds up
 //   - hostreview.go: reviews of people at hosts that keep pull requests
 //   - request.go: changes that people request here
+//   - unapprove.go: approvals that are taken back
 //   - action.go: what else agents ask people for
 //   - word.go: what people ask for in comments there
 //   - babysit.go: rounds, in which agents repair a head

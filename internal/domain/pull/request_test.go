@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
@@ -246,6 +247,48 @@ func TestRequestRefused(t *testing.T) {
 		refused(prID, sha, "pr_not_open")
 		if slug := y.takesBack("ada", prID, ""); slug != "pr_not_open" {
 			t.Error(slug)
+		}
+	})
+}
+
+// A yes can be taken back by who has given it until the merge begins, which the policy puts
+// off. It is a no then, and the question is open again.
+func TestUnapprove(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.policy(checked + "merge: {grace: 10}\n")
+		sha := y.commit("svc/a", "a", "1\n")
+		prID := y.green("svc/a", sha)
+		takes := func(user, slug string) {
+			t.Helper()
+			_, err := y.unapprove(y.as(user), decideIn{ID: prID, HeadSHA: sha})
+			got := ""
+			if f, is := errors.AsType[*fault.Error](err); is {
+				got = f.Slug
+			}
+			if got != slug {
+				t.Errorf("%s: %v, want %q", user, err, slug)
+			}
+		}
+		takes("ada", "no_approval")
+		y.approve(prID, sha) // ada
+		y.pass(9 * time.Second)
+		takes("bob", "no_approval")
+		takes("ada", "")
+		y.wantActions(prID, "skipped pending")
+		y.wantNeed(prID, NeedsDecision, "pr.approve_pending")
+		y.pass(time.Minute)
+		if pr := y.row(prID); pr.State != Open {
+			t.Fatalf("taken back: %s", pr.State)
+		}
+		y.approve(prID, sha)
+		y.host.merge = errors.New("away")
+		y.pass(11 * time.Second)
+		takes("ada", "merge_begun")
+		y.host.merge = nil
+		y.pass(time.Minute)
+		if pr := y.row(prID); pr.State != Merged {
+			t.Errorf("%s", pr.State)
 		}
 	})
 }

@@ -7,6 +7,11 @@ type requestRow struct {
 	Answered  bool // a round has been begun for it
 }
 
-// requestsOf are the requests of members for changes that stand, oldest first.
-var requestsOf = db.Q[requestRow](`SELECT id, label, answered FROM host_reviews WHERE account_id = $1 AND pr_id = $2
-	AND state = 'changes_requested' AND counts = 'yes' AND host_key LIKE 'here:%' ORDER BY created_at, id`)
+var (
+	// requestsOf are the requests of members for changes that stand, oldest first.
+	requestsOf = db.Q[requestRow](`SELECT id, label, answered FROM host_reviews WHERE account_id = $1 AND pr_id = $2
+		AND state = 'changes_requested' AND counts = 'yes' AND host_key LIKE 'here:%' ORDER BY created_at, id`)
+	// unapproved makes a no of a yes that is not carried out yet.
+	unapproved  = db.S(`UPDATE pull_actions SET state = 'skipped', decided_at = $2 WHERE id = $1 AND state = 'approved' AND tries = 0`)
+	putOffMerge = db.S(`UPDATE pull_actions SET due_at = $2 WHERE id = $1 AND state = 'approved' AND due_at < $2`)
+)

@@ -26,6 +26,7 @@ const (
 	maxInstructions = 8000 // characters
 	maxCheckTime    = 2 * time.Hour
 	maxMissing      = 7 * 24 * time.Hour
+	maxGrace        = 600     // seconds
 	maxBudget       = 100_000 // US dollars
 	maxLabel        = 35      // characters; GitHub takes 50, and an answer adds to it
 	maxWebhookRef   = 100     // characters
@@ -83,6 +84,7 @@ type MergePolicy struct {
 	DeleteBranch bool     `json:"delete_branch" yaml:"delete_branch" doc:"whether the branch goes once it is merged"`
 	Queue        string   `json:"queue" yaml:"queue" enum:"off,batch" doc:"batch: approved heads are checked together with what the base has become, and merged in order; off: each is merged at once. A merge queue of the code host goes before"`
 	Batch        int      `json:"batch" yaml:"batch" example:"5" doc:"how many heads are checked together at most, 1 to 20"`
+	Grace        int      `json:"grace" yaml:"grace" example:"0" doc:"seconds for which a merge waits that a person has approved, so that it can be taken back; 0 to 600"`
 	OnCancel     string   `json:"on_cancel" yaml:"on_cancel" enum:"close,keep" doc:"close: a pull request is closed with its task; keep: it stays open for people"`
 }
 
@@ -352,6 +354,9 @@ func (p Policy) check() (msgs []string) {
 	oneOf("review.mode", p.Review.Mode, "auto", "on_request", "off")
 	oneOf("review.min_severity", p.Review.MinSeverity, severities...)
 	oneOf("review.block", p.Review.Block, reviewBlocks...)
+	if p.Merge.Grace < 0 || p.Merge.Grace > maxGrace {
+		msgs = append(msgs, fmt.Sprintf("merge.grace must be between 0 and %d seconds", maxGrace))
+	}
 	oneOf("merge.method", p.Merge.Method, "merge", "squash")
 	if d, err := time.ParseDuration(p.Checks.Timeout); err != nil || d <= 0 || d > maxCheckTime {
 		msgs = append(msgs, fmt.Sprintf("checks.timeout must be a duration of at most %s, such as 10m", maxCheckTime))

@@ -27,10 +27,11 @@ func TestParsePolicy(t *testing.T) {
 		"a comment":   {"# nothing\n", DefaultPolicy(), ""},
 		"the version": {"version: 1\n", DefaultPolicy(), ""},
 		"one key":     {"checks: {command: make check}\n", with(func(p *Policy) { p.Checks.Command = "make check" }), ""},
-		"all of it": {"version: 1\nagent: {template: t, isolation: landlock}\nchecks: {command: c, timeout: 90m, missing_after: 2h}\nmerge: {mode: auto, method: squash, delete_branch: false, queue: batch, batch: 3}\napprovals: {carry: never}\nreview: {mode: off, template: r, min_severity: nit, block: never}\nconflicts: stack\npulls: {watch: all, label: l, push: auto}\ninstructions: i\nissues: {triage: all, label: x, answer: false, webhook_ref: h, handoff: auto}\nbudget: {task_usd: 2.5}\n", Policy{
+		"all of it": {"version: 1\nagent: {template: t, isolation: landlock}\nchecks: {command: c, timeout: 90m, missing_after: 2h}\nmerge: {mode: auto, method: squash, delete_branch: false, queue: batch, batch: 3, grace: 10}\napprovals: {carry: never}\nreview: {mode: off, template: r, min_severity: nit, block: never}\nconflicts: stack\npulls: {watch: all, label: l, push: auto}\ninstructions: i\nissues: {triage: all, label: x, answer: false, webhook_ref: h, handoff: auto}\nbudget: {task_usd: 2.5}\n", Policy{
 			Version: 1, Agent: AgentPolicy{Template: "t", Isolation: "landlock"},
-			Checks:    CheckPolicy{Command: "c", Timeout: "90m", Missing: "2h"},
-			Merge:     MergePolicy{Mode: "auto", Method: "squash", DeleteBranch: false, OnCancel: "close", Queue: "batch", Batch: 3},
+			Checks: CheckPolicy{Command: "c", Timeout: "90m", Missing: "2h"},
+			Merge: MergePolicy{Mode: "auto", Method: "squash", DeleteBranch: false, OnCancel: "close", Queue: "batch", Batch: 3,
+				Grace: 10},
 			Approvals: ApprovalPolicy{Carry: "never"}, Review: ReviewPolicy{Mode: "off", Template: "r", MinSeverity: "nit", Block: "never"},
 			Conflicts: "stack", Pulls: PullPolicy{Watch: "all", Label: "l", Push: "auto"}, Instructions: "i",
 			Issues: IssuePolicy{Triage: "all", Label: "x", Answer: false, WebhookRef: "h", Handoff: "auto"},

@@ -36,6 +36,7 @@ var judges = map[string]judge{
 	"merge.method":         harmless, // the same lines come in either way
 	"merge.delete_branch":  harmless, // of a branch that is merged
 	"merge.on_cancel":      harmless, // nothing is merged by either
+	"merge.grace":          harmless, // it only says how long a person may think again
 	"merge.batch":          harmless, // all are checked together, however many
 	"checks.missing_after": harmless, // it only says when a person is asked
 

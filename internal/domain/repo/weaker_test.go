@@ -85,6 +85,7 @@ var changes = map[string][]verdict{
 		{func(p *Policy) { p.Merge.Queue = "off" }, "merge.queue"},
 		{func(p *Policy) { p.Merge.Queue = "batch" }, ""},
 	},
+	"merge.grace":         {{func(p *Policy) { p.Merge.Grace = 10 }, ""}},
 	"merge.batch":         {{func(p *Policy) { p.Merge.Batch = 9 }, ""}},
 	"merge.delete_branch": {{func(p *Policy) { p.Merge.DeleteBranch = false }, ""}},
 	"agent.template":      {{func(p *Policy) { p.Agent.Template = "other" }, "agent.template"}},

@@ -180,6 +180,8 @@ var meanings = map[string]string{
 	"no-code-host":          "The repository is at no code host for which people may store tokens.",
 	"no-host-token":         "You have stored no token of your own for the code host.",
 	"no_review":             "The pull request was never reviewed.",
+	"no_approval":           "There is no approval of the caller's that could be taken back.",
+	"merge_begun":           "The code host was told to merge already.",
 	"no_request":            "Nothing that is requested of the pull request can be taken back by the caller.",
 	"thread_full":           "The thread has 50 comments, or 64 KiB of text. Begin another one.",
 	"not_resolvable":        "The code host resolves threads on lines, and not what is said about the whole.",

@@ -151,6 +151,7 @@ var moves = map[string][]string{
 		"approval.stale",
 		"escalation.resolved",
 	}, // the box is interrupted; dependents fail; its pull request is closed
+	"pr.unapprove": {"approval.asked", "task.awaiting_review"}, // the question is open again
 	"review.request_changes": {
 		"approval.skipped",
 		"approval.stale",

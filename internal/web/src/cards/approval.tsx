@@ -2,7 +2,7 @@
 // that moved keeps the card, says so, and asks again.
 import { useState } from "preact/hooks";
 import { Problem } from "../api";
-import { prApprovePending, prSkipPending, type Approval, type Protected } from "../client.gen";
+import { prApprovePending, prSkipPending, prUnapprove, type Approval, type Protected } from "../client.gen";
 import { Reviewed } from "./reviewed";
 import { RequestChanges } from "./said";
 import { inert } from "../ui/ansi";
@@ -176,7 +176,14 @@ export function ApprovalCard(p: {
           </Act>
         </div>
       ) : (
-        <Status of={a.state} noun="approval" />
+        <div class="acts">
+          <Status of={a.state} noun="approval" />
+          {p.here && a.state === "approved" && a.kind === "merge" && (
+            <Act call={prUnapprove} input={{ id: a.pr_id, head_sha: a.head_sha }} done="Taken back. It is asked again.">
+              Take back
+            </Act>
+          )}
+        </div>
       )}
     </li>
   );
