@@ -318,20 +318,28 @@ func (f *forge) Compare(_ context.Context, r codehost.Repo, base, head string) (
 }
 
 // Outcome implements codehost.Host.
-func (f *forge) Outcome(_ context.Context, r codehost.Repo, base, head string) (codehost.Outcome, error) {
+func (f *forge) Outcome(_ context.Context, r codehost.Repo, o codehost.OutcomeOptions) (codehost.Outcome, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	g, at, err := f.open(r, base, head)
+	g, at, err := f.open(r, o.Base, o.Head)
 	if err != nil {
 		return codehost.Outcome{}, err
 	}
 	out := codehost.Outcome{BaseSHA: at[0], HeadSHA: at[1], Tree: at[1], Changes: []codehost.Change{{Path: "a.go"}}}
 	if g.by(at[0], at[1]) != "" {
 		out.Tree, out.Changes = at[0], nil
-	} else if g.guarded[at[1]] {
+		return out, nil
+	}
+	if g.guarded[at[1]] {
 		out.Changes = append([]codehost.Change{{Path: ".svc/notes.md"}}, out.Changes...)
 	}
+	out.Conflict = g.clashes[at[1]]
 	return out, nil
+}
+
+// Made implements codehost.Host. A merge has the content that was tried.
+func (f *forge) Made(_ context.Context, _ codehost.Repo, _, tree string) (codehost.Made, error) {
+	return codehost.Made{Tree: tree}, nil
 }
 
 // Landed implements codehost.Host.

@@ -9,7 +9,7 @@
 // An error that a caller can act on is one of the faults in codehost.go, or
 // ErrUnknownHost or ErrCannot.
 //
-//   - codehost.go, diff.go: Host
+//   - codehost.go, diff.go, outcome.go: Host
 //   - forge.go, pulls.go, noforge.go: Forge
 //   - feed.go, events.go: Feed and GitAccess
 //   - people.go: tokens of people
@@ -99,10 +99,14 @@ type Host interface {
 	// Compare describes what head adds to base. It fails with ErrNotFound.
 	Compare(ctx context.Context, r Repo, base, head string) (Comparison, error)
 
-	// Outcome describes what a merge of head would change in base. It tries the
+	// Outcome describes what a merge of a head would change in a base. It tries the
 	// merge without moving a ref, so it agrees with Merge, also where either side has
 	// renamed folders. It fails with ErrNotFound.
-	Outcome(ctx context.Context, r Repo, base, head string) (Outcome, error)
+	Outcome(ctx context.Context, r Repo, o OutcomeOptions) (Outcome, error)
+
+	// Made describes a commit, and compares it with a tree that Outcome has answered; ""
+	// is none. It fails with ErrNotFound.
+	Made(ctx context.Context, r Repo, sha, tree string) (Made, error)
 
 	// Landed is the commit that brought a commit into a base, by either method; "" if
 	// the base does not contain it. It fails with ErrNotFound if there is no such
@@ -186,24 +190,6 @@ type Comparison struct {
 	Change string
 }
 
-// Outcome describes what the merge of a head would change in a base.
-type Outcome struct {
-	BaseSHA, HeadSHA string // the commits of the trial merge
-	// Tree is the content of base after the merge, as a rev for ReadFile. If the two
-	// conflict, or have no common ancestor, it is head.
-	Tree string
-	// Changes are the entries of base that the merge would change or delete, and
-	// those that it would add, sorted by path. If the two conflict, they are head's
-	// changes since the merge base, and every conflicting path.
-	Changes []Change
-}
-
-// Change is one entry of a tree that would change. A rename is two changes.
-type Change struct {
-	Path string // bytes, as git stores them
-	Link bool   // the entry would be a symbolic link or a submodule, which refer to a place outside the tree
-}
-
 // Method is the way in which a branch is merged.
 type Method string
 
@@ -244,9 +230,10 @@ type MergeOptions struct {
 	// Number is that of the pull request at the host; 0 if the host keeps none for the
 	// branch. A host that merges pull requests alone fails with ErrCannot without it.
 	Number      int64
-	Base, Head  string // branch names
-	HeadSHA     string // the commit that was reviewed; the head must be at it
-	BaseSHA     string // the commit that the base must be at; empty: any
+	Base, Head  string   // branch names
+	HeadSHA     string   // the commit that was reviewed; the head must be at it
+	BaseSHA     string   // the commit that the base must be at; empty: any
+	Landed      []string // see OutcomeOptions
 	Method      Method
 	Title, Body string // the commit's message
 	Author      Person

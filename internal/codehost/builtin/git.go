@@ -83,12 +83,21 @@ func (h *Host) Compare(ctx context.Context, r codehost.Repo, base, head string) 
 }
 
 // Outcome implements codehost.Host.
-func (h *Host) Outcome(ctx context.Context, r codehost.Repo, base, head string) (codehost.Outcome, error) {
+func (h *Host) Outcome(ctx context.Context, r codehost.Repo, o codehost.OutcomeOptions) (codehost.Outcome, error) {
 	dir, err := h.open(r)
 	if err != nil {
 		return codehost.Outcome{}, err
 	}
-	return dir.Outcome(ctx, base, head)
+	return dir.Outcome(ctx, o)
+}
+
+// Made implements codehost.Host.
+func (h *Host) Made(ctx context.Context, r codehost.Repo, sha, tree string) (codehost.Made, error) {
+	dir, err := h.open(r)
+	if err != nil {
+		return codehost.Made{}, err
+	}
+	return dir.Made(ctx, sha, tree)
 }
 
 // Landed implements codehost.Host.

@@ -37,8 +37,19 @@ func (w work) side(name, from string) (finish func() string) {
 	}
 }
 
+// paths are changes without how they change.
+func paths(all []codehost.Change) (out []codehost.Change) {
+	for _, c := range all {
+		out = append(out, codehost.Change{Path: c.Path, Link: c.Link})
+	}
+	return out
+}
+
 func TestOutcome(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
+	tried := func(head string) (codehost.Outcome, error) {
+		return s.Outcome(ctx, shop, codehost.OutcomeOptions{Base: "main", Head: head})
+	}
 	w := start(t, s, shop)
 	main := w.branch("main", "main", "rules", ".svc/policy.yml", strict, "conf/a.yml", "a\n", "conf/b.yml", "b\n", "conf/c.yml", "c\n")
 	for name, c := range map[string]struct {
@@ -64,8 +75,8 @@ func TestOutcome(t *testing.T) {
 			finish := w.side(branch, "main")
 			c.change()
 			head := finish()
-			o, err := s.Outcome(ctx, shop, "main", branch)
-			if diff := cmp.Diff(c.want, o.Changes); err != nil || diff != "" {
+			o, err := tried(branch)
+			if diff := cmp.Diff(c.want, paths(o.Changes)); err != nil || diff != "" {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
 			if o.BaseSHA != main || o.HeadSHA != head {
@@ -80,8 +91,8 @@ func TestOutcome(t *testing.T) {
 	w.git("update-index", "--add", "--cacheinfo", "160000"+","+main+",.svc")
 	w.git("commit", "-q", "-m", "submodule")
 	w.git("push", "-q", "origin", "svc/submodule")
-	o, err := s.Outcome(ctx, shop, "main", "svc/submodule")
-	if diff := cmp.Diff([]codehost.Change{{Path: ".svc", Link: true}, {Path: ".svc/policy.yml"}}, o.Changes); err != nil || diff != "" {
+	o, err := tried("svc/submodule")
+	if diff := cmp.Diff([]codehost.Change{{Path: ".svc", Link: true}, {Path: ".svc/policy.yml"}}, paths(o.Changes)); err != nil || diff != "" {
 		t.Errorf("a submodule: %v (-want +got):\n%s", err, diff)
 	}
 }
@@ -90,6 +101,9 @@ func TestOutcome(t *testing.T) {
 // of what a branch changed since one of several merge bases, and of renamed files.
 func TestOutcomeIsTheMerge(t *testing.T) {
 	s, ctx := newSite(t, ""), t.Context()
+	tried := func(head string) (codehost.Outcome, error) {
+		return s.Outcome(ctx, shop, codehost.OutcomeOptions{Base: "main", Head: head})
+	}
 	w := start(t, s, shop)
 	old := w.branch("main", "main", "rules", ".svc/policy.yml", lax)
 	read := func(rev string) string {
@@ -113,8 +127,8 @@ func TestOutcomeIsTheMerge(t *testing.T) {
 	w.write(".svc/policy.yml", []byte(lax))
 	w.commit("knot", "work", "x\n")
 	w.git("push", "-q", "origin", "svc/knot")
-	o, err := s.Outcome(ctx, shop, "main", "svc/knot")
-	if diff := cmp.Diff([]codehost.Change{{Path: ".svc/policy.yml"}, {Path: "work"}}, o.Changes); err != nil || diff != "" {
+	o, err := tried("svc/knot")
+	if diff := cmp.Diff([]codehost.Change{{Path: ".svc/policy.yml"}, {Path: "work"}}, paths(o.Changes)); err != nil || diff != "" {
 		t.Errorf("two merge bases: %v (-want +got):\n%s", err, diff)
 	}
 	if got := read(o.Tree); got != lax {
@@ -131,8 +145,8 @@ func TestOutcomeIsTheMerge(t *testing.T) {
 	w.commit("move")
 	w.git("push", "-q", "origin", "main")
 	w.branch("svc/stray", from, "change", "draft.yml", file)
-	o, err = s.Outcome(ctx, shop, "main", "svc/stray")
-	if diff := cmp.Diff([]codehost.Change{{Path: ".svc/policy.yml"}}, o.Changes); err != nil || diff != "" {
+	o, err = tried("svc/stray")
+	if diff := cmp.Diff([]codehost.Change{{Path: ".svc/policy.yml"}}, paths(o.Changes)); err != nil || diff != "" {
 		t.Errorf("a file that was moved: %v (-want +got):\n%s", err, diff)
 	}
 	if got := read(o.Tree); got != file {
@@ -148,19 +162,19 @@ func TestOutcomeIsTheMerge(t *testing.T) {
 	}
 
 	// A branch that the base contains changes nothing more.
-	if o, err = s.Outcome(ctx, shop, "main", "svc/stray"); err != nil || o.Changes != nil || o.Tree != merged {
+	if o, err = tried("svc/stray"); err != nil || o.Changes != nil || o.Tree != merged {
 		t.Errorf("after the merge: %+v, %v", o, err)
 	}
 
 	// In a conflict the changes are the branch's, and the conflicting paths.
 	w.branch("svc/quarrel", "main", "mine", "README.md", "mine\n", "mine", "1\n")
 	w.branch("main", "main", "yours", "README.md", "yours\n", "yours", "1\n")
-	o, err = s.Outcome(ctx, shop, "main", "svc/quarrel")
-	if diff := cmp.Diff([]codehost.Change{{Path: "README.md"}, {Path: "mine"}}, o.Changes); err != nil || diff != "" {
+	o, err = tried("svc/quarrel")
+	if diff := cmp.Diff([]codehost.Change{{Path: "README.md"}, {Path: "mine"}}, paths(o.Changes)); err != nil || diff != "" {
 		t.Errorf("a conflict: %v (-want +got):\n%s", err, diff)
 	}
 
-	if _, err := s.Outcome(ctx, shop, "main", "svc/none"); !errors.Is(err, codehost.ErrNotFound) {
+	if _, err := tried("svc/none"); !errors.Is(err, codehost.ErrNotFound) {
 		t.Errorf("no such branch: %v", err)
 	}
 }

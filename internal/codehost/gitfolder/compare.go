@@ -53,10 +53,11 @@ func (dir Folder) Commit(ctx context.Context, digits string) (string, error) {
 
 // Compare answers as codehost.Host says.
 func (dir Folder) Compare(ctx context.Context, base, head string) (codehost.Comparison, error) {
-	c, err := dir.fork(ctx, base, head)
+	f, err := dir.fork(ctx, base, head, nil)
 	if err != nil {
 		return codehost.Comparison{}, err
 	}
+	c := f.Comparison
 	from := c.MergeBase
 	if from == "" {
 		from = emptyTree
@@ -157,23 +158,6 @@ func lines(numstat []string) (added, deleted int, err error) {
 	return added, deleted, nil
 }
 
-// fork resolves two revs and finds their merge base.
-func (dir Folder) fork(ctx context.Context, base, head string) (codehost.Comparison, error) {
-	shas, err := dir.Resolve(ctx, base, head)
-	if err != nil {
-		return codehost.Comparison{}, err
-	}
-	c := codehost.Comparison{BaseSHA: shas[0], HeadSHA: shas[1]}
-	out, err := dir.Output(ctx, "merge-base", "--all", c.BaseSHA, c.HeadSHA)
-	if Exited(err, 1) {
-		return c, nil
-	}
-	if all := strings.Fields(out); len(all) > 0 {
-		c.MergeBase, c.MergeBases = all[0], len(all)
-	}
-	return c, err
-}
-
 // patchID pipes the difference of two trees through git patch-id --verbatim, whose
 // result is stable and depends on white space.
 func (dir Folder) patchID(ctx context.Context, from, to string) (string, error) {
@@ -207,11 +191,11 @@ func (dir Folder) patchID(ctx context.Context, from, to string) (string, error) 
 
 // Mergeable answers as codehost.Host says.
 func (dir Folder) Mergeable(ctx context.Context, base, head string) (bool, []string, error) {
-	c, err := dir.fork(ctx, base, head)
-	if err != nil || c.MergeBase == "" {
+	f, err := dir.fork(ctx, base, head, nil)
+	if err != nil || f.MergeBase == "" {
 		return false, nil, err
 	}
-	tree, conflicts, err := dir.mergeTree(ctx, c.BaseSHA, c.HeadSHA)
+	tree, conflicts, err := dir.mergeTree(ctx, f.onto, f.HeadSHA)
 	return tree != "", conflicts, err
 }
 

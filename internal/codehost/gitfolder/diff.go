@@ -56,7 +56,7 @@ func (dir Folder) diff(ctx context.Context, o codehost.DiffOptions) (d codehost.
 		}
 		o.From, o.To = strings.TrimSpace(parent), to
 	}
-	fork, err := dir.fork(ctx, o.From, o.To)
+	fork, err := dir.fork(ctx, o.From, o.To, nil)
 	if err != nil {
 		return d, err
 	}

@@ -6,7 +6,9 @@
 //
 //   - git.go: the git processes, and Folder
 //   - read.go: revs, branches and files
-//   - compare.go, diff.go, outcome.go: questions about commits
+//   - compare.go, diff.go: questions about commits
+//   - fork.go: where a head left its base
+//   - outcome.go, back.go: what a merge would change, and bring back
 //   - merge.go, files.go: merges, and commits of files
 //   - maintain.go: upkeep
 package gitfolder

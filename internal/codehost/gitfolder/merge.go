@@ -79,14 +79,14 @@ func (dir Folder) mergeOnce(ctx context.Context, o codehost.MergeOptions) (strin
 	if head != o.HeadSHA {
 		return "", codehost.ErrHeadMoved
 	}
-	fork, err := dir.fork(ctx, base, head)
+	fork, err := dir.fork(ctx, base, head, o.Landed)
 	if err != nil {
 		return "", err
 	}
 	if fork.MergeBase == "" {
 		return "", codehost.ErrConflict
 	}
-	tree, conflicts, err := dir.mergeTree(ctx, base, head)
+	tree, conflicts, err := dir.mergeTree(ctx, fork.onto, head)
 	if err != nil {
 		return "", err
 	}
@@ -139,22 +139,15 @@ func (dir Folder) mergedBy(ctx context.Context, base, head string) (string, erro
 	return head, nil
 }
 
-// squashedBy finds the commit on the base's own line whose last line is the
-// trailer of a squash of head. The trailer counts nowhere else in a message,
-// because others write the bodies.
+// squashedBy finds the commit on the base's own line that is a squash of head.
 func (dir Folder) squashedBy(ctx context.Context, base, head string) (string, error) {
-	want := squashedTrailer + head
-	out, err := dir.Output(ctx, "log", "-z", "--first-parent", "--format=%H%n%B", "--fixed-strings", "--grep="+want, head+".."+base)
-	if err != nil {
-		return "", err
-	}
-	for _, record := range fields(out) {
-		sha, message, _ := strings.Cut(record, "\n")
-		if strings.HasSuffix(strings.TrimSpace(message), "\n"+want) {
-			return sha, nil
+	all, err := dir.squashes(ctx, base, head)
+	for _, s := range all {
+		if s.head == head {
+			return s.sha, err
 		}
 	}
-	return "", nil
+	return "", err
 }
 
 // commit writes the commit of a merge; no ref points to it yet.

@@ -31,13 +31,13 @@ func (dir Folder) Stack(ctx context.Context, o codehost.StackOptions) (codehost.
 		} else if !Exited(err, 1) {
 			return out, fmt.Errorf("stack %s: %w", head, err)
 		}
-		fork, err := dir.fork(ctx, out.SHA, head)
+		fork, err := dir.fork(ctx, out.SHA, head, nil)
 		if err != nil {
 			return out, fmt.Errorf("stack %s: %w", head, err)
 		}
 		tree := ""
 		if fork.MergeBase != "" {
-			if tree, _, err = dir.mergeTree(ctx, out.SHA, head); err != nil {
+			if tree, _, err = dir.mergeTree(ctx, fork.onto, head); err != nil {
 				return out, fmt.Errorf("stack %s: %w", head, err)
 			}
 		}

@@ -158,13 +158,24 @@ func (h *Host) Compare(ctx context.Context, r codehost.Repo, base, head string) 
 	return dir.Compare(ctx, at[0], at[1])
 }
 
-// Outcome implements codehost.Host.
-func (h *Host) Outcome(ctx context.Context, r codehost.Repo, base, head string) (codehost.Outcome, error) {
-	dir, at, err := h.at(ctx, r, base, head)
+// Outcome implements codehost.Host. GitHub merges by itself, and what was squashed into the
+// base is a head's own to it.
+func (h *Host) Outcome(ctx context.Context, r codehost.Repo, o codehost.OutcomeOptions) (codehost.Outcome, error) {
+	dir, at, err := h.at(ctx, r, o.Base, o.Head)
 	if err != nil {
 		return codehost.Outcome{}, err
 	}
-	return dir.Outcome(ctx, at[0], at[1])
+	o.Base, o.Head = at[0], at[1]
+	return dir.PlainOutcome(ctx, o)
+}
+
+// Made implements codehost.Host. The tree is one of the mirror.
+func (h *Host) Made(ctx context.Context, r codehost.Repo, sha, tree string) (codehost.Made, error) {
+	dir, at, err := h.at(ctx, r, sha)
+	if err != nil {
+		return codehost.Made{}, err
+	}
+	return dir.Made(ctx, at[0], tree)
 }
 
 // Landed implements codehost.Host. A squash that a person made at GitHub leaves no

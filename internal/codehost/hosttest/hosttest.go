@@ -83,7 +83,7 @@ func Run(t *testing.T, site func(t *testing.T) Site) {
 	for name, part := range map[string]func(*testing.T, clone){
 		"empty": empty, "first": first, "read": read, "compare": compare, "merge": merge, "conflict": conflict,
 		"write": write, "delete": deletes,
-		"stack": stack,
+		"stack": stack, "above": above,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -249,7 +249,7 @@ func compare(t *testing.T, c clone) {
 		t.Errorf("compared: %+v", got)
 	}
 	moved := c.branch("main", "main", "b.txt", "bb\n")
-	outcome := must(h.Outcome(ctx, r, "main", "work"))(t)
+	outcome := must(h.Outcome(ctx, r, codehost.OutcomeOptions{Base: "main", Head: "work"}))(t)
 	if outcome.BaseSHA != moved || outcome.HeadSHA != head || len(outcome.Changes) != 2 {
 		t.Errorf("the outcome: %+v", outcome)
 	}

@@ -43,7 +43,7 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 	var t trial
 	host, mergeErr := s.Hosts.Of(r.HostRepo())
 	if mergeErr == nil {
-		t, mergeErr = s.tryMerge(ctx, r, pr.BaseRef, d.HeadSHA)
+		t, mergeErr = s.tryMerge(ctx, r, pr.attempt(d.HeadSHA))
 	}
 	if mergeErr == nil && !t.done {
 		if ordered, err := s.ordered(ctx, d, t.protected); err != nil || !ordered {
@@ -53,14 +53,16 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 			return err
 		}
 	}
-	var sha, message string
+	var message string
+	var m made
 	if mergeErr == nil {
 		if message, err = s.message(ctx, pr, d); err != nil {
 			return err
 		}
-		sha, mergeErr = s.mergeAt(ctx, host, r, pr, codehost.MergeOptions{
-			Base: pr.BaseRef, Head: pr.HeadRef, HeadSHA: d.HeadSHA, BaseSHA: t.base, Method: codehost.Method(r.Policy.Merge.Method),
-			Title: fmt.Sprintf("%s (#%d)", pr.Title, pr.Number), Body: message,
+		m.sha, mergeErr = s.mergeAt(ctx, host, r, pr, codehost.MergeOptions{
+			Base: pr.BaseRef, Head: pr.HeadRef, HeadSHA: d.HeadSHA, BaseSHA: t.base, Landed: t.landed,
+			Method: codehost.Method(r.Policy.Merge.Method),
+			Title:  fmt.Sprintf("%s (#%d)", pr.Title, pr.Number), Body: message,
 			Author: s.Bot, Committer: s.Bot,
 		})
 	}
@@ -88,12 +90,10 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 	}
 	if mergeErr != nil {
 		s.Logger.WarnContext(ctx, "merge", slog.String("pr", pr.ID), slog.Any("error", mergeErr))
-	} else if r.Policy.Merge.DeleteBranch && pr.AuthorKind == ByAgent {
-		if err := s.deleteMerged(ctx, host, r, pr, d.HeadSHA); err != nil {
-			observe.Complain(ctx, s.Logger, "delete the merged branch of "+pr.ID, err)
-		}
+	} else if m, err = s.finished(ctx, host, r, pr, d.HeadSHA, t, m.sha); err != nil {
+		observe.Complain(ctx, s.Logger, "delete the merged branch of "+pr.ID, err)
 	}
-	return s.DB.Write(ctx, func(tx *db.Tx) error { return s.applied(tx, d, sha, mergeErr) })
+	return s.DB.Write(ctx, func(tx *db.Tx) error { return s.applied(tx, d, m, mergeErr) })
 }
 
 // Refusal is a merge that waits for a permission which the owner of its repository has yet to
@@ -122,6 +122,16 @@ func (s *Service) Hurry(tx *db.Tx, repoIDs []string) error {
 	}
 	s.Hub.Notify(tx, event.PullTopic)
 	return nil
+}
+
+// finished compares a merge that was made with the one that was tried, and deletes the branch
+// if the policy says so. A branch that was merged otherwise is kept for whoever looks into it.
+func (s *Service) finished(ctx context.Context, host codehost.Host, r repo.Ref, pr row, head string, t trial, sha string) (made, error) {
+	m := s.compared(ctx, r, pr.attempt(head), t, sha)
+	if m.otherwise != "" || !r.Policy.Merge.DeleteBranch || pr.AuthorKind != ByAgent {
+		return m, nil
+	}
+	return m, s.deleteMerged(ctx, host, r, pr, head)
 }
 
 // deleteMerged deletes the branch of a head that was merged. A branch that has moved or is
@@ -278,7 +288,7 @@ func (s *Service) dropOrder(tx *db.Tx, pr row, a actionRow) error {
 
 // applied records the result of a merge. It reads the pull request again, because the
 // head may have moved.
-func (s *Service) applied(tx *db.Tx, d dueRow, sha string, mergeErr error) error {
+func (s *Service) applied(tx *db.Tx, d dueRow, m made, mergeErr error) error {
 	pr, _, err := lock(tx, d.PRID)
 	if err != nil {
 		return err
@@ -296,12 +306,12 @@ func (s *Service) applied(tx *db.Tx, d dueRow, sha string, mergeErr error) error
 		checks = ChecksPassed
 	}
 	n, err := setMerged.Exec(tx, setMergedArgs{
-		ID: pr.ID, MergeSHA: sha, MergedBy: d.DecidedBy, MergedAt: tx.Micros(), HeadSHA: d.HeadSHA, Checks: checks,
+		ID: pr.ID, MergeSHA: m.sha, MergedBy: d.DecidedBy, MergedAt: tx.Micros(), HeadSHA: d.HeadSHA, Checks: checks, Otherwise: m.otherwise,
 	})
 	if err != nil || n == 0 {
 		return err // the merge is recorded already
 	}
-	if err := s.Queue.Merged(tx, pr.ID, d.ID, sha); err != nil {
+	if err := s.Queue.Merged(tx, pr.ID, d.ID, m.sha); err != nil {
 		return err
 	}
 	if _, err := carriedOut.Exec(tx, d.ID); err != nil {
@@ -311,7 +321,10 @@ func (s *Service) applied(tx *db.Tx, d dueRow, sha string, mergeErr error) error
 	if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
 		return err
 	}
-	return s.announceMerge(tx, pr, d.HeadSHA, sha, d.DecidedBy)
+	if err := s.announceMerge(tx, pr, d.HeadSHA, m.sha, d.DecidedBy); err != nil || m.otherwise == "" {
+		return err
+	}
+	return s.alarm(tx, pr, d.HeadSHA, m)
 }
 
 // notMerged records why the host did not carry out an order. The merge is tried again,

@@ -52,6 +52,12 @@ type (
 	mergeFailedData struct {
 		Reason string `json:"reason" doc:"host_failed, merge_conflict, queue_failed: its check failed together with the base, or superseded: what it is built on was dropped"`
 	}
+	otherwiseData struct {
+		HeadSHA  string `json:"head_sha" doc:"the head that was merged"`
+		MergeSHA string `json:"merge_sha" doc:"the commit of the merge"`
+		PRID     string `json:"pr_id" doc:"the pull request"`
+		Why      string `json:"why" doc:"in what files the base differs, in words"`
+	}
 	conflictData struct {
 		BaseSHA string `json:"base_sha" doc:"the commit of the base that it conflicts with"`
 		HeadSHA string `json:"head_sha" doc:"its head"`
@@ -99,6 +105,7 @@ var (
 	MergedEvent      = event.Declare[mergedData]("pr.merged", Topic, "The pull request was merged.")
 	mergeFailedEvent = event.Declare[mergeFailedData]("pr.merge_failed", Topic, "An approved merge failed, and is not tried again.")
 	conflictEvent    = event.Declare[conflictData]("pr.conflict", Topic, "The pull request conflicts with its base.")
+	otherwiseEvent   = event.Declare[otherwiseData]("pr.merged_otherwise", Topic, "The base has other content after the merge than the merge that was tried and approved.")
 	roundEvent       = event.Declare[roundData]("pr.babysit_round", Topic, "An agent begins to repair the pull request.")
 	rearmedEvent     = event.Declare[rearmedData]("pr.babysit_rearmed", Topic, "Agents may repair the pull request again.")
 	actedEvent       = event.Declare[actionData]("pr.action_applied", Topic, "What a person said yes to was done to the pull request.")
@@ -117,6 +124,7 @@ type (
 		PRID      string   `json:"pr_id" doc:"the pull request that it is about"`
 		Protected []string `json:"protected,omitzero" doc:"protected paths that it would change, at most 50; left out: none are known"`
 		Weaker    []string `json:"weaker,omitzero" doc:"the fields of the policy file that would change; left out without protected paths"`
+		Back      []string `json:"back,omitzero" doc:"files that the merge would bring back, which were dropped, at most 50; left out: it would bring nothing back that is known"`
 	}
 	approvedData struct {
 		HeadSHA string `json:"head_sha" doc:"the head that is to be merged"`

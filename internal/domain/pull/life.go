@@ -3,6 +3,7 @@ package pull
 import (
 	"context"
 	"errors"
+	"reflect"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
@@ -289,6 +290,8 @@ type facts struct {
 	paths             []string
 	added, deleted    int
 	lastPush          bool // the base wants the last push approved by somebody else
+	would             *db.JSON[Would]
+	had               []string // for the next look
 }
 
 // headOf is the commit of the branch of a pull request. The branch of a fork is in another
@@ -302,7 +305,8 @@ func headOf(ctx context.Context, host codehost.Host, r codehost.Repo, d factsRow
 
 var errNoRepo = errors.New("the repository has no commit at the code host")
 
-func (s *Service) factsAt(ctx context.Context, r codehost.Repo, d factsRow) (f facts, err error) {
+func (s *Service) factsAt(ctx context.Context, at repo.Ref, d factsRow) (f facts, err error) {
+	r := at.HostRepo()
 	host, err := s.Hosts.Of(r)
 	if err != nil {
 		return f, err
@@ -343,11 +347,15 @@ func (s *Service) factsAt(ctx context.Context, r codehost.Repo, d factsRow) (f f
 			return f, err
 		}
 	}
-	ok, _, err := host.Mergeable(ctx, r, c.BaseSHA, d.HeadSHA)
-	if ok {
+	o, _, err := s.tried(ctx, at, attempt{d.BaseRef, d.HeadSHA, d.StartSHA, d.Had.V})
+	if err != nil {
+		return f, err
+	}
+	if !o.Conflict {
 		f.mergeable = "clean"
 	}
-	return f, err
+	f.base, f.would, f.had = o.BaseSHA, would(at, o), had(o)
+	return f, nil
 }
 
 // readFacts asks the code host about a pull request whose head or base may have moved
@@ -361,7 +369,7 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 	if err != nil {
 		return err
 	}
-	f, err := s.factsAt(ctx, r.HostRepo(), d)
+	f, err := s.factsAt(ctx, r, d)
 	unknown := err != nil && errors.Is(err, codehost.ErrNotFound) && !errors.Is(err, errNoRepo) // the host has no such base or head
 	if err != nil && !unknown {
 		return err
@@ -377,10 +385,15 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 		if begun, err := s.mergeBegun(tx, pr); err != nil || begun && (f.merge != "" || f.gone) {
 			return err // its end marks the pull request again
 		}
+		again := "" // what is asked does not name what the merge would bring back
+		if f.would != nil && !reflect.DeepEqual(f.would.V.Back, pr.backOf()) {
+			again = "yes"
+		}
 		if _, err := setFacts.Exec(tx, setFactsArgs{
 			ID: pr.ID, FactsHave: d.FactsWant, BaseSHA: f.base, Patch: f.patch, Mergeable: f.mergeable,
 			Change: f.change, MergeBase: f.mergeBase, MergeBases: int64(f.mergeBases),
 			Files: int64(len(f.paths)), Added: int64(f.added), Deleted: int64(f.deleted),
+			Would: f.would, Had: db.JSON[[]string]{V: f.had}, Again: again,
 		}); err != nil {
 			return err
 		}

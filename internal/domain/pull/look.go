@@ -16,15 +16,17 @@ import (
 )
 
 // Protected are the changes of a merge that a person is always asked about: changes in
-// the folder .svc, and in the paths that the account protects. They are read from git at
-// the code host, never from the report of a box.
+// the folder .svc, and in the paths that the account protects, and what the merge would
+// bring back that was dropped. They are read from git at the code host, never from
+// the report of a box.
 type Protected struct {
 	_         struct{}         `doc:"What a merge would change that a person is always asked about." schema:"Protected"`
 	Paths     []string         `json:"paths" example:"[\".svc/policy.yml\"]" doc:"that would change, at most 50; bytes that are no text are quoted"`
 	More      int              `json:"more" example:"0" doc:"how many paths beyond those"`
 	Weaker    []repo.Weakening `json:"weaker" doc:"the fields of the policy file that would hold agents less, or tell them something else"`
 	Problem   *string          `json:"problem" example:"null" doc:"why the policy file would not be valid, so that the defaults would be in force; null: it would be"`
-	PolicySHA *string          `json:"policy_sha" doc:"the blob of the policy file as it would be; null: there would be none"`
+	PolicySHA *string          `json:"policy_sha" doc:"the blob of the policy file as it would be; null: there would be none, or no path is protected"`
+	Back      *Back            `json:"back" example:"null" doc:"what the merge would bring back that was dropped; null: nothing"`
 }
 
 // maxPaths limits the paths that a question lists.
@@ -36,22 +38,24 @@ const maxNamed = 20
 // trial is the result of a merge that was tried without moving a ref.
 type trial struct {
 	base      string     // the commit of the base
+	tree      string     // the content that the base would have
+	landed    []string   // heads that the base has by other commits, which the merge has to know of
 	done      bool       // the base contains the head already
 	protected *Protected // nil: the merge would change nothing that is protected
 }
 
 // tryMerge tries the merge of a head. It fails with the errors of the host.
-func (s *Service) tryMerge(ctx context.Context, r repo.Ref, baseRef, head string) (trial, error) {
+func (s *Service) tryMerge(ctx context.Context, r repo.Ref, a attempt) (trial, error) {
 	host, err := s.Hosts.Of(r.HostRepo())
 	if err != nil {
 		return trial{}, err
 	}
-	o, err := host.Outcome(ctx, r.HostRepo(), baseRef, head)
+	o, landed, err := s.tried(ctx, r, a)
 	if err != nil {
-		return trial{}, fmt.Errorf("look at what %s would change: %w", head, err)
+		return trial{}, fmt.Errorf("look at what %s would change: %w", a.Head, err)
 	}
-	out := trial{base: o.BaseSHA, done: o.Tree == o.BaseSHA}
-	var p Protected
+	out := trial{base: o.BaseSHA, tree: o.Tree, landed: landed, done: o.Tree == o.BaseSHA}
+	p := Protected{Paths: []string{}, Weaker: []repo.Weakening{}, Back: back(r, o)}
 	for _, c := range o.Changes {
 		switch {
 		case !r.Floors.Protects(c.Path, c.Link):
@@ -62,6 +66,9 @@ func (s *Service) tryMerge(ctx context.Context, r repo.Ref, baseRef, head string
 		}
 	}
 	if len(p.Paths) == 0 {
+		if p.Back != nil {
+			out.protected = &p
+		}
 		return out, nil
 	}
 	was, err := repo.PolicyAt(ctx, host, r.HostRepo(), o.BaseSHA)
@@ -118,7 +125,14 @@ func (p *Protected) question() string {
 	if p == nil {
 		return "Merge this head?"
 	}
-	text := "Merge this head, although it changes what is protected: " + enumerate(p.Paths, p.More) + "?"
+	var although []string
+	if len(p.Paths) > 0 {
+		although = append(although, "it changes what is protected: "+enumerate(p.Paths, p.More))
+	}
+	if p.Back != nil {
+		although = append(although, "it would bring back what was dropped: "+p.Back.said())
+	}
+	text := "Merge this head, although " + strings.Join(although, ", and ") + "?"
 	if p.Problem != nil {
 		text += " The policy file would not be valid, and the defaults would be in force: " + *p.Problem + "."
 	}
@@ -177,7 +191,12 @@ func (s *Service) question(tx *db.Tx, pr row, p *Protected) error {
 	s.Hub.Notify(tx, event.PullTopic)
 	data := askedData{HeadSHA: pr.HeadSHA, Kind: "merge", PRID: pr.ID}
 	if p != nil {
-		data.Protected, data.Weaker = p.Paths, weaker
+		if p.Back != nil {
+			data.Back = p.Back.Paths
+		}
+		if len(p.Paths) > 0 {
+			data.Protected, data.Weaker = p.Paths, weaker
+		}
 	}
 	return AskedEvent.Record(tx, event.Subject{ID: actionID, RepoID: pr.RepoID}, data)
 }
@@ -193,7 +212,7 @@ func (s *Service) lookAtHead(ctx context.Context, d unlookedRow) error {
 	if err != nil {
 		return err
 	}
-	l, err := s.tryMerge(ctx, r, d.BaseRef, d.HeadSHA)
+	l, err := s.tryMerge(ctx, r, attempt{d.BaseRef, d.HeadSHA, d.StartSHA, d.Had.V})
 	if err != nil && !errors.Is(err, codehost.ErrNotFound) {
 		return err
 	}

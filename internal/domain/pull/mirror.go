@@ -48,6 +48,9 @@ func (s *Service) HostChanged(ctx context.Context, r repo.Ref, e codehost.PullCh
 		}
 		told, err = s.hostChanged(ctx, r, e, told)
 	}
+	if err == nil && e.Pull.Merged {
+		return s.compareQueued(ctx, r, e.Pull)
+	}
 	return err
 }
 

@@ -140,6 +140,10 @@ func (s *Service) wire(r row, pending map[string]actionRow, places map[string]Qu
 		ClosedAt: r.ClosedAt, ClosedBy: r.ClosedBy,
 	}
 	out.Review, out.Size = reviewState(r.Review, r.Findings), r.size()
+	if r.Would != nil && r.State == Open {
+		out.Would = &r.Would.V
+	}
+	out.Otherwise = db.NullText(r.Otherwise)
 	if r.ClosedWhy != "" {
 		out.ClosedWhy = &r.ClosedWhy
 	}

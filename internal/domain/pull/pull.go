@@ -4,6 +4,8 @@
 //
 //   - pull.go, life.go: how a pull request begins, moves and ends
 //   - look.go: the trial of a merge, and the question about it
+//   - would.go: what a merge would do to its base, and bring back
+//   - made.go: the commit of a merge against the trial
 //   - needs.go: decisions of people, and the reasons why a pull request waits for one
 //   - apply.go, message.go: the merge
 //   - queued.go: merges that wait in a queue
@@ -91,10 +93,12 @@ type Request struct {
 	HeadSHA       string         `json:"head_sha" doc:"newest commit of the branch; every decision names it"`
 	BaseSHA       string         `json:"base_sha" doc:"the commit of the base that the head was last looked at with"`
 	MergeSHA      *string        `json:"merge_sha" example:"null" doc:"the commit of the merge; null until it is merged"`
+	Otherwise     *string        `json:"otherwise" example:"null" doc:"in which files the base has other content after the merge than the merge that was tried and approved, in words; null: in none"`
 	PatchID       *string        `json:"patch_id" example:"null" doc:"git's patch-id of the change, the same after a rebase; null while it is not known"`
 	Mergeable     string         `json:"mergeable" enum:"unknown,clean,conflict" example:"clean" doc:"whether it merges without a conflict; unknown until the head was looked at"`
 	Checks        string         `json:"checks" enum:"none,pending,passed,failed" example:"passed" doc:"of the present head; none: the policy names no check; failed: also one that was lost or cancelled"`
 	Review        ReviewState    `json:"review" doc:"how far the review of the present head by agents has come"`
+	Would         *Would         `json:"would" doc:"what its merge would do to the base as it is, which is more or less than the branch has changed; null while nobody has looked, if it conflicts, and once it is merged or closed"`
 	Size          *Size          `json:"size" doc:"how much the present head changes; null while nobody has looked"`
 	NeedsPerson   *Need          `json:"needs_person" doc:"what only a person can do about it; null: nothing"`
 	TaskID        *string        `json:"task_id" format:"uuid" doc:"the task it came from; null without one"`

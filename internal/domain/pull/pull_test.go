@@ -297,12 +297,12 @@ func TestHeadMovesDuringTheMerge(t *testing.T) {
 		}
 		y.moved("svc/a", strings.Repeat("c", 40))
 		y.wantActions(pr, "stale pending")
-		y.write(func(tx *db.Tx) error { return y.applied(tx, due[0], strings.Repeat("d", 40), nil) })
+		y.write(func(tx *db.Tx) error { return y.applied(tx, due[0], made{sha: strings.Repeat("d", 40)}, nil) })
 		y.wantActions(pr, "applied stale")
 		if got := y.pr(pr); got.State != Merged || got.PendingAction != nil || got.HeadSHA != sha || got.Checks != ChecksNone {
 			t.Errorf("after the merge: %+v", got)
 		}
-		y.write(func(tx *db.Tx) error { return y.applied(tx, due[0], strings.Repeat("d", 40), nil) })
+		y.write(func(tx *db.Tx) error { return y.applied(tx, due[0], made{sha: strings.Repeat("d", 40)}, nil) })
 	})
 }
 

@@ -178,9 +178,10 @@ func (s *Service) lookInQueue(ctx context.Context, r repo.Ref, pr row, d dueRow)
 	}
 	switch {
 	case now.Merged:
-		return true, s.DB.Write(ctx, func(tx *db.Tx) error { return s.applied(tx, d, now.MergeSHA, nil) })
+		m := s.compared(ctx, r, pr.attempt(d.HeadSHA), trial{done: true}, now.MergeSHA)
+		return true, s.DB.Write(ctx, func(tx *db.Tx) error { return s.applied(tx, d, m, nil) })
 	case now.HeadSHA != "" && now.HeadSHA != d.HeadSHA:
-		return true, s.DB.Write(ctx, func(tx *db.Tx) error { return s.applied(tx, d, "", codehost.ErrHeadMoved) })
+		return true, s.DB.Write(ctx, func(tx *db.Tx) error { return s.applied(tx, d, made{}, codehost.ErrHeadMoved) })
 	case !now.Open:
 		return true, s.HostChanged(ctx, r, codehost.PullChanged{Pull: now})
 	}
@@ -197,7 +198,7 @@ func (s *Service) mergedInQueue(tx *db.Tx, pr row, a actionRow, p codehost.Pull)
 	if err != nil || !queued {
 		return false, err
 	}
-	return true, s.applied(tx, order(tx, pr, a), p.MergeSHA, nil)
+	return true, s.applied(tx, order(tx, pr, a), made{sha: p.MergeSHA}, nil)
 }
 
 // mergeBegun tells whether the merge of a pull request is made by now, here or by the queue

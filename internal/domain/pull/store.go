@@ -69,6 +69,11 @@ type row struct {
 	Objections int64  // people whose last word requests changes, at the host or here
 	Remarks    int64  // those of them that no round has answered
 
+	Would     *db.JSON[Would]
+	Had       db.JSON[[]string] // commits that the base was at
+	Otherwise string            // in what the base differs after the merge from the one that was tried; ""
+	StartSHA  string            `db:"start_sha"` // see startSHA
+
 	sizeRow
 }
 
@@ -113,6 +118,8 @@ type factsRow struct {
 	BaseSHA   string `db:"base_sha"` // commit of the base at the last look
 	PushedBy  *string
 	Carry     string
+	StartSHA  string `db:"start_sha"`
+	Had       db.JSON[[]string]
 }
 
 type needRow struct {
@@ -127,9 +134,11 @@ type needRow struct {
 
 type unlookedRow struct {
 	found
-	RepoID  string
-	BaseRef string
-	HeadSHA string `db:"head_sha"`
+	RepoID   string
+	BaseRef  string
+	HeadSHA  string `db:"head_sha"`
+	StartSHA string `db:"start_sha"`
+	Had      db.JSON[[]string]
 }
 
 type dueRow struct {
@@ -147,7 +156,7 @@ const (
 	p.babysit, p.ci_rounds, p.conflict_rounds, p.forgiven, p.armed_at, p.babysit_task, p.attend_at, p.updated_at, p.round_sha, p.needs, p.needs_at, p.abandoned_at,
 	p.closed_at, p.closed_by, p.closed_why, p.host_url, p.host_at, p.author, p.draft, p.fork, p.labels, p.own_checks, p.host_checks,
 	p.carry, p.review, p.review_at, p.findings, p.review_rounds, p.request_rounds, p.watch, p.round_then, p.objections, p.remarks,
-	p.changed_files, p.added_lines, p.deleted_lines`
+	p.changed_files, p.added_lines, p.deleted_lines, p.would, p.had, p.otherwise, ` + startSHA
 	from          = ` FROM pulls p JOIN repos r ON r.id = p.repo_id WHERE p.account_id = `
 	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, tries, due_at, protected, carried_from, details`
 )
@@ -192,8 +201,8 @@ var (
 		updated_at = :now WHERE id = :id`)
 	setMirror = db.SWith[setMirrorArgs](`UPDATE pulls SET title = :title, body = :body, host_url = :host_url, host_at = :host_at,
 		author = :author, draft = :draft, fork = :fork, labels = :labels WHERE id = :id`)
-	setBase = db.S(`UPDATE pulls SET base_ref = $2, facts_want = facts_want + 1, looked_sha = '', mergeable = 'unknown', updated_at = $3
-		WHERE id = $1`)
+	setBase = db.S(`UPDATE pulls SET base_ref = $2, facts_want = facts_want + 1, looked_sha = '', mergeable = 'unknown', would = NULL, had = '[]',
+		updated_at = $3 WHERE id = $1`)
 	insert = db.SWith[insertArgs](`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref,
 		base_ref, head_sha, base_sha, task_id, author_kind, created_at, updated_at, babysit, armed_at,
 		review)
@@ -201,7 +210,7 @@ var (
 		:base_sha, :task_id, :author_kind, :created_at, :created_at, :babysit,
 		CASE WHEN :babysit = 'watching' THEN CAST(:created_at AS BIGINT) END, 'due')`)
 	setHead = db.SWith[setHeadArgs](`UPDATE pulls SET head_sha = :head_sha, checks = :checks, mergeable = 'unknown',
-		patch_id = '', change = '', merge_base = '', merge_bases = 0,
+		patch_id = '', change = '', merge_base = '', merge_bases = 0, would = NULL,
 		changed_files = NULL, added_lines = NULL, deleted_lines = NULL, carry = :carry, review = 'due', looked_sha = '', attend_at = 0, facts_want = facts_want + 1, updated_at = :updated_at
 		WHERE id = :id`)
 	setChecks = db.SWith[setChecksArgs](`UPDATE pulls SET checks = :checks, own_checks = :own, host_checks = :host, updated_at = :now
@@ -210,7 +219,7 @@ var (
 	setMerged = db.SWith[setMergedArgs](`UPDATE pulls SET checks = CASE WHEN head_sha = :head_sha THEN checks ELSE :checks END,
 		head_sha = :head_sha,
 		state = 'merged', babysit = 'done', mergeable = 'clean', needs = '', needs_at = NULL, merge_sha = :merge_sha,
-		merged_by = :merged_by, merged_at = :merged_at, updated_at = :merged_at
+		merged_by = :merged_by, merged_at = :merged_at, updated_at = :merged_at, otherwise = :otherwise, would = NULL
 		WHERE id = :id AND state = 'open'`)
 	setClosed = db.SWith[setClosedArgs](`UPDATE pulls SET state = 'closed', babysit = 'off', needs = '', needs_at = NULL,
 		closed_why = :closed_why, closed_by = :closed_by, closed_at = :closed_at, updated_at = :closed_at
@@ -233,8 +242,8 @@ var (
 	recheck   = db.S(`UPDATE pulls SET facts_want = facts_want + 1, pushed_by = NULL WHERE repo_id = $1 AND state = 'open'`)
 	// lookAgain keeps the author of the last push.
 	lookAgain = db.S(`UPDATE pulls SET facts_want = facts_want + 1 WHERE id = $1 AND state = 'open'`)
-	factsDue  = db.Q[factsRow](`SELECT id, account_id, repo_id, head_ref, base_ref, head_sha, facts_want, base_sha, pushed_by, carry FROM pulls
-		WHERE state = 'open' AND facts_have < facts_want ORDER BY updated_at LIMIT 50`)
+	factsDue  = db.Q[factsRow](`SELECT id, account_id, repo_id, head_ref, base_ref, head_sha, facts_want, base_sha, pushed_by, carry, had,
+		` + startSHA + ` FROM pulls p WHERE state = 'open' AND facts_have < facts_want ORDER BY updated_at LIMIT 50`)
 	setFacts = db.SWith[setFactsArgs](`UPDATE pulls SET facts_have = :facts_have,
 		base_sha = CASE WHEN :base_sha = '' THEN base_sha ELSE :base_sha END,
 		patch_id = CASE WHEN :base_sha = '' THEN patch_id ELSE :patch END,
@@ -244,7 +253,9 @@ var (
 		changed_files = CASE WHEN :base_sha = '' THEN changed_files ELSE :files END,
 		added_lines = CASE WHEN :base_sha = '' THEN added_lines ELSE :added END,
 		deleted_lines = CASE WHEN :base_sha = '' THEN deleted_lines ELSE :deleted END,
-		mergeable = CASE WHEN :base_sha = '' THEN mergeable ELSE :mergeable END
+		mergeable = CASE WHEN :base_sha = '' THEN mergeable ELSE :mergeable END,
+		would = CASE WHEN :base_sha = '' THEN would ELSE :would END, had = CASE WHEN :base_sha = '' THEN had ELSE :had END,
+		looked_sha = CASE WHEN :again = '' THEN looked_sha ELSE '' END
 		WHERE id = :id`)
 	idleMinders = db.Q[found](`SELECT t.account_id, t.id FROM pulls p JOIN tasks t ON t.pr_id = p.id AND t.kind IN ('ci', 'babysit', 'review')
 		AND t.status IN ('pending', 'held', 'claimed', 'running')
@@ -299,7 +310,8 @@ var (
 	setLooked = db.S(`UPDATE pulls SET looked_sha = $2 WHERE id = $1`)
 	// unlooked are passed heads whose merge was not tried yet. The merge of an ordered
 	// head is tried when the order is carried out.
-	unlooked = db.Q[unlookedRow](`SELECT p.id, p.account_id, p.repo_id, p.base_ref, p.head_sha FROM pulls p JOIN repos r ON r.id = p.repo_id
+	unlooked = db.Q[unlookedRow](`SELECT p.id, p.account_id, p.repo_id, p.base_ref, p.head_sha, p.had, ` + startSHA + `
+		FROM pulls p JOIN repos r ON r.id = p.repo_id
 		WHERE p.state = 'open' AND p.looked_sha <> p.head_sha AND p.carry = '' AND p.checks IN ('none', 'passed') AND r.enabled = TRUE
 			AND p.draft = FALSE AND (p.author_kind = 'agent' OR p.babysit <> 'off')
 			AND NOT EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = p.id AND a.kind = 'merge' AND a.state = 'approved')
@@ -350,6 +362,7 @@ type setMergedArgs struct {
 	MergedAt     int64
 	HeadSHA      string
 	Checks       string // result for HeadSHA, for a row with another head
+	Otherwise    string
 }
 
 // decideActionArgs are the parameters of decideAction.
@@ -395,6 +408,9 @@ type setFactsArgs struct {
 	Change, MergeBase         string
 	MergeBases                int64
 	Files, Added, Deleted     int64
+	Would                     *db.JSON[Would]
+	Had                       db.JSON[[]string]
+	Again                     string // not "": the merge is to be looked at again
 }
 
 // setClosedArgs are the parameters of setClosed.

@@ -13,9 +13,9 @@ type asideRow struct {
 	CarriedFrom *string
 }
 
-// aside are the stale actions whose head has moved away, of people, about a known change. A
-// later refusal takes them back.
-const aside = ` FROM pull_actions a WHERE a.pr_id = $1 AND a.kind = 'merge' AND a.state = 'stale' AND a.stale_why = 'head_moved' AND a.change <> ''
+// aside are the stale actions whose head has moved away, of people, about a known change,
+// that named nothing protected and nothing brought back. A later refusal takes them back.
+const aside = ` FROM pull_actions a WHERE a.pr_id = $1 AND a.kind = 'merge' AND a.state = 'stale' AND a.stale_why = 'head_moved' AND a.change <> '' AND a.protected IS NULL
 	AND (a.decided_by IS NULL OR a.decided_by <> 'policy')
 	AND NOT EXISTS (SELECT 1 FROM pull_actions n WHERE n.pr_id = a.pr_id AND n.kind = a.kind AND n.state = 'skipped' AND n.requested_at >= a.requested_at)`
 

@@ -190,6 +190,7 @@ var (
 	AskedByNone  = db.S(`UPDATE tasks SET requested_by = NULL WHERE account_id = $1`)
 	SetNeeds     = db.S(`UPDATE pulls SET needs = $2 WHERE id = $1`)
 	SetStackedOn = db.S(`UPDATE tasks SET stacked_on = $2 WHERE id = $1`)
+	SetStart     = db.S(`UPDATE tasks SET stacked_on = $2, start_sha = $3 WHERE id = $1`)
 	SetReport    = db.S(`UPDATE runs SET report = $2 WHERE id = $1`)
 	EndRun       = db.S(`UPDATE runs SET ended_at = 1, state = 'ended' WHERE id = $1`)
 
