@@ -121,6 +121,8 @@ func viewPull(ctx context.Context, c *client.Client, w io.Writer, b []byte) erro
 		TaskID    *string   `json:"task_id"`
 		CreatedAt time.Time `json:"created_at"`
 		MergedBy  *string   `json:"merged_by"`
+		Otherwise *string   `json:"otherwise"`
+		Would     *effect   `json:"would"`
 		ClosedWhy *string   `json:"closed_why"`
 		Babysit   struct {
 			NextRoundAt *time.Time `json:"next_round_at"`
@@ -155,6 +157,12 @@ func viewPull(ctx context.Context, c *client.Client, w io.Writer, b []byte) erro
 	}
 	line("state", state)
 	line("branch", fmt.Sprintf("%s at %.10s, into %s (%s)", pr.HeadRef, pr.HeadSHA, pr.BaseRef, pr.Mergeable))
+	if pr.Otherwise != nil {
+		line("ALARM", *pr.Otherwise)
+	}
+	if pr.Would != nil {
+		line("merge", pr.Would.words(pr.BaseRef))
+	}
 	line("checks", pr.Checks)
 	r := pr.Review
 	text := strings.Replace(r.State, "none", notReviewed, 1)
@@ -200,6 +208,44 @@ func viewPull(ctx context.Context, c *client.Client, w io.Writer, b []byte) erro
 		}
 	}
 	return nil
+}
+
+// effect is what the merge of a pull request would do to its base.
+type effect struct {
+	BaseSHA   string     `json:"base_sha"`
+	Files     []struct{} `json:"files"`
+	More      int        `json:"more"`
+	Additions int        `json:"additions"`
+	Deletions int        `json:"deletions"`
+	Back      *struct {
+		Paths   []string `json:"paths"`
+		More    int      `json:"more"`
+		Commits int      `json:"commits"`
+	} `json:"back"`
+}
+
+// words are the effect for people.
+func (e effect) words(base string) string {
+	files := several(len(e.Files)+e.More, "file")
+	text := fmt.Sprintf("would change %s of %s at %.10s, +%d -%d", files, base, e.BaseSHA, e.Additions, e.Deletions)
+	if b := e.Back; b != nil {
+		text += "; it would bring back what was dropped: " + strings.Join(b.Paths, ", ")
+		if b.More > 0 {
+			text += fmt.Sprintf(" and %d more", b.More)
+		}
+		if b.Commits > 0 {
+			text += " (" + several(b.Commits, "commit") + ")"
+		}
+	}
+	return text
+}
+
+// several is a number of things.
+func several(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // queuePlace is the place of a pull request in a merge queue.

@@ -2,7 +2,7 @@
 // that moved keeps the card, says so, and asks again.
 import { useState } from "preact/hooks";
 import { Problem } from "../api";
-import { prApprovePending, prSkipPending, prUnapprove, type Approval, type Protected } from "../client.gen";
+import { prApprovePending, prSkipPending, prUnapprove, type Approval, type BroughtBack, type Protected } from "../client.gen";
 import { Reviewed } from "./reviewed";
 import { RequestChanges } from "./said";
 import { inert } from "../ui/ansi";
@@ -48,10 +48,19 @@ function Stand(p: { of: Pick<Approval, "pr_id" | "checks" | "review" | "size"> }
   );
 }
 
+// broughtBack says what a merge would bring back that was dropped.
+export function broughtBack(b: BroughtBack) {
+  const what = [inert(b.paths.join(", ")) + (b.more > 0 ? ` and ${b.more} more` : "")].filter(Boolean);
+  if (b.commits > 0) {
+    what.push(`${b.commits} ${b.commits === 1 ? "commit" : "commits"} that the base was rewritten without`);
+  }
+  return `The merge would bring back what was dropped: ${what.join("; ")}.`;
+}
+
 // Guarded is what a merge would change that protects the repository: paths, and each field of
 // the policy that would hold agents less, with both of its values.
 function Guarded(p: { of: Protected }) {
-  const { paths, more, weaker, problem } = p.of;
+  const { paths, more, weaker, problem, back } = p.of;
   return (
     <div class="hold">
       {paths.length > 0 && (
@@ -60,6 +69,7 @@ function Guarded(p: { of: Protected }) {
           {more > 0 && ` and ${more} more`}.
         </p>
       )}
+      {back && <p>{broughtBack(back)}</p>}
       {problem && <p>The policy file would not be valid, and the defaults would be in force: {inert(problem)}.</p>}
       {weaker.length > 0 && (
         <>

@@ -20,7 +20,7 @@ import {
   type ReviewRun,
 } from "../client.gen";
 import { PullState } from "../cards/pullstate";
-import { ApprovalCard } from "../cards/approval";
+import { ApprovalCard, broughtBack } from "../cards/approval";
 import { Arm } from "../cards/arm";
 import { decide } from "../cards/decide";
 import { FindingCard } from "../cards/finding";
@@ -37,7 +37,7 @@ import { gate } from "../ui/gate";
 import { useKeys } from "../ui/keys";
 import { Markdown, pieces } from "../ui/markdown";
 import { usd } from "../ui/money";
-import { Act, Coming, Empty, Fact, Facts, Head, Id, Loading, More, Tabs, Trouble } from "../ui/parts";
+import { Act, Coming, Counts, Empty, Fact, Facts, Head, Id, Loading, More, Tabs, Trouble } from "../ui/parts";
 import { Raw } from "../ui/raw";
 import { Status, words } from "../ui/status";
 import { Table } from "../ui/table";
@@ -134,6 +134,12 @@ function Whole(p: PageProps) {
           It waits until {inert(r.needs_person.clears_when)}
         </p>
       )}
+      {r.otherwise && (
+        <p class="trouble" role="alert">
+          {inert(r.otherwise)}
+        </p>
+      )}
+      {r.would?.back && !a?.protected?.back && <p class="hold">{broughtBack(r.would.back)}</p>}
       <About of={r} />
       <Tabs
         label="Parts of the pull request"
@@ -191,6 +197,14 @@ function About(p: { of: PullRequest }) {
       </Fact>
       {r.state === "open" && (
         <Fact name="Merges">{r.mergeable === "conflict" ? <Status of="conflict" /> : words(r.mergeable)}</Fact>
+      )}
+      {r.would && (
+        <Fact name="The merge would change">
+          <Counts of={{ ...r.would, files: r.would.files.length + r.would.more }} />{" "}
+          <small>
+            of <code>{inert(r.base_ref)}</code> at <code>{r.would.base_sha.slice(0, 10)}</code>
+          </small>
+        </Fact>
       )}
       {b.state !== "off" && (
         <Fact name="Repair">
