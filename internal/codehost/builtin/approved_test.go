@@ -16,6 +16,8 @@ import (
 	"yardmaster/internal/proof/chance"
 )
 
+var ann = codehost.Person{Name: "Ann", Email: "ann@example.com"}
+
 type files map[string]string
 
 type set map[string]bool
@@ -275,7 +277,7 @@ func (h *history) merge(b *topic, method codehost.Method) bool {
 	}
 	sha, err := h.s.Merge(ctx, h.repo, codehost.MergeOptions{
 		Base: "main", Head: b.name, HeadSHA: b.head, BaseSHA: base, Method: method, Title: "Merge " + b.name,
-		Author: codehost.Person{Name: "Ann", Email: "ann@example.com"}, Committer: codehost.Person{Name: "Ann", Email: "ann@example.com"},
+		Author: ann, Committer: ann,
 	})
 	if o.Conflict || errors.Is(err, codehost.ErrConflict) {
 		if !o.Conflict || !errors.Is(err, codehost.ErrConflict) || want != "conflict" {
@@ -326,7 +328,9 @@ func (h *history) whole(b *topic, o codehost.Outcome, base, sha string) {
 	}
 	for path, c := range b.gone {
 		_, kept := h.tree[b.head][path]
-		if _, back := h.tree[sha][path]; back && !kept && !h.copied[path] && !before[h.meant[c]] && h.tree[sha][path] == h.tree[b.start][path] {
+		_, back := h.tree[sha][path]
+		back = back && h.tree[sha][path] == h.tree[b.start][path]
+		if back && !kept && !h.copied[path] && !before[h.meant[c]] {
 			h.t.Errorf("%s into %s: it has deleted %s, which is there", b.name, base, path)
 		}
 	}
@@ -358,7 +362,7 @@ func (h *history) whole(b *topic, o codehost.Outcome, base, sha string) {
 // same.
 func (h *history) batch() {
 	heads := h.open[:min(len(h.open), 3)]
-	o := codehost.StackOptions{BaseSHA: h.main, Title: "try", Author: codehost.Person{Name: "Ann", Email: "ann@example.com"}}
+	o := codehost.StackOptions{BaseSHA: h.main, Title: "try", Author: ann}
 	for _, b := range heads {
 		o.Heads = append(o.Heads, b.head)
 	}

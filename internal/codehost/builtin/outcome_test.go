@@ -92,7 +92,8 @@ func TestOutcome(t *testing.T) {
 	w.git("commit", "-q", "-m", "submodule")
 	w.git("push", "-q", "origin", "svc/submodule")
 	o, err := tried("svc/submodule")
-	if diff := cmp.Diff([]codehost.Change{{Path: ".svc", Link: true}, {Path: ".svc/policy.yml"}}, paths(o.Changes)); err != nil || diff != "" {
+	want := []codehost.Change{{Path: ".svc", Link: true}, {Path: ".svc/policy.yml"}}
+	if diff := cmp.Diff(want, paths(o.Changes)); err != nil || diff != "" {
 		t.Errorf("a submodule: %v (-want +got):\n%s", err, diff)
 	}
 }

@@ -306,7 +306,8 @@ func (s *Service) applied(tx *db.Tx, d dueRow, m made, mergeErr error) error {
 		checks = ChecksPassed
 	}
 	n, err := setMerged.Exec(tx, setMergedArgs{
-		ID: pr.ID, MergeSHA: m.sha, MergedBy: d.DecidedBy, MergedAt: tx.Micros(), HeadSHA: d.HeadSHA, Checks: checks, Otherwise: m.otherwise,
+		ID: pr.ID, MergeSHA: m.sha, MergedBy: d.DecidedBy, MergedAt: tx.Micros(), HeadSHA: d.HeadSHA, Checks: checks,
+		Otherwise: m.otherwise,
 	})
 	if err != nil || n == 0 {
 		return err // the merge is recorded already

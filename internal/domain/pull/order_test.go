@@ -85,7 +85,8 @@ func TestOneOrderOfLocks(t *testing.T) {
 			return y.Abandon(tx, prID, task)
 		},
 		"a merge fails": func(tx *db.Tx) error {
-			return y.applied(tx, dueRow{found: found{ID: "none"}, PRID: prID, HeadSHA: strings.Repeat("a", 40)}, made{}, codehost.ErrHeadMoved)
+			d := dueRow{found: found{ID: "none"}, PRID: prID, HeadSHA: strings.Repeat("a", 40)}
+			return y.applied(tx, d, made{}, codehost.ErrHeadMoved)
 		},
 	} {
 		for range 2 {
