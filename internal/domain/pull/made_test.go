@@ -74,3 +74,33 @@ func TestMergeOtherwiseThanShown(t *testing.T) {
 		}
 	})
 }
+
+// What the queue of a host has merged is compared as well, after the host has told of it.
+func TestQueueOfTheHostMergesOtherwise(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		k := y.keep()
+		sha := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", sha)
+		y.settle()
+		y.checkedThere(sha, ChecksPassed)
+		y.line.on, y.line.atHost = true, true
+		y.approve(pr, sha)
+		y.pass(0)
+		p := k.pulls[0]
+		p.Open, p.Merged = false, true
+		var err error
+		if p.MergeSHA, err = (other{y: y}).Merge(y.ctx(), webRepo, codehost.MergeOptions{Head: "svc/a"}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // a delivery may come twice
+			k.says(p)
+		}
+		if got := y.pr(pr); got.State != Merged || got.Otherwise == nil || !strings.Contains(*got.Otherwise, ": evil.") {
+			t.Errorf("merged otherwise: %+v", got)
+		}
+		if n := slices.Index(y.asked, "merged_otherwise"); n < 0 || slices.Contains(y.asked[n+1:], "merged_otherwise") {
+			t.Errorf("the escalations are %v", y.asked)
+		}
+	})
+}

@@ -215,3 +215,27 @@ func TestRewrittenBaseAndHead(t *testing.T) {
 		}
 	})
 }
+
+// Where a person has squashed the work below at the host, no line in git says so: the host
+// has told that it is merged.
+func TestSquashedAtTheHost(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		k := y.keep()
+		y.commit("main", "a.txt", numbers(20))
+		low := y.branch("svc/low", func() { y.file("helper.txt", "new\n") })
+		high := y.above("svc/high", "svc/low", func() { y.file("a.txt", numbers(20, 6)); y.git("rm", "-q", "helper.txt") })
+		lower := y.propose("svc/low", low)
+		y.settle()
+		upper := y.propose("svc/high", high)
+		y.settle()
+		p := k.pulls[0]
+		p.Open, p.Merged, p.MergeSHA = false, true, y.commit("main", "helper.txt", "new\n")
+		k.says(p)
+		y.pass(0)
+		w := y.pr(upper).Would
+		if y.pr(lower).State != Merged || w == nil || len(w.Files) != 2 || w.Files[1].Kind != "deleted" {
+			t.Errorf("the upper one would: %+v", w)
+		}
+	})
+}
