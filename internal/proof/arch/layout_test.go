@@ -1,0 +1,46 @@
+package arch
+
+import (
+	"path"
+	"strings"
+	"testing"
+)
+
+// spared lists files that a domain lacks, with the reason.
+var spared = map[string]string{
+	"domain/goal/store.go":       "the code host of the goals has them, and nothing is stored",
+	"domain/service/store.go":    "it answers for the process and stores nothing",
+	"domain/outbox/store.go":     "the rows are those of package mail",
+	"domain/intent/ops.go":       "domains put intents, and nobody calls for one",
+	"domain/hostlimit/ops.go":    "nodes share limits, and nobody calls for them",
+	"domain/gateway/store.go":    "the rows of a call belong to sessions, budgets and keys",
+	"domain/fleet/ops.go":        "boxes, runs and the queue ask it, and package box lets people answer",
+	"domain/pull/moves/ops.go":   "it decides for package pull, whose capabilities people call",
+	"domain/pull/moves/store.go": "it decides from facts that package pull reads, and stores nothing",
+	"domain/people/ops.go":       "its rows are read and changed by the capabilities of other domains",
+}
+
+func TestDomainLayout(t *testing.T) {
+	have := map[string]file{}
+	for _, f := range product(t) {
+		have[strings.TrimPrefix(f.path, "internal/")] = f
+	}
+	for _, p := range packages(product(t)) {
+		if !strings.HasPrefix(p, "domain/") {
+			continue
+		}
+		noun := path.Base(p)
+		for _, name := range []string{noun + ".go", "ops.go", "store.go"} {
+			at := p + "/" + name
+			f, ok := have[at]
+			switch {
+			case !ok && spared[at] == "":
+				t.Errorf("%s is missing", at)
+			case ok && spared[at] != "":
+				t.Errorf("%s exists: remove it from the table", at)
+			case ok && name == noun+".go" && f.tree.Doc == nil:
+				t.Errorf("%s must hold the package comment", at)
+			}
+		}
+	}
+}
