@@ -180,8 +180,9 @@ func lockDue(tx *db.Tx, d dueRow) (pr row, a actionRow, ok bool, err error) {
 	return pr, a, ok && a.ID == d.ID && a.HeadSHA == d.HeadSHA, err
 }
 
-// ordered tells whether the order to merge a head stands although the merge would make
-// the protected changes p; nil is none. An order waits for the review of the head. If not, a person is asked, unless the task was
+// ordered tells whether the order to merge a head stands although the merge would make the
+// protected changes p; nil is none. An order waits until the checks of the head have passed,
+// and for its review. If the order does not stand, a person is asked, unless the task was
 // cancelled or the policy leaves the merge to people.
 func (s *Service) ordered(ctx context.Context, d dueRow, p *Protected) (ordered bool, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
@@ -193,7 +194,7 @@ func (s *Service) ordered(ctx context.Context, d dueRow, p *Protected) (ordered 
 		if pr.AbandonedAt != nil {
 			return s.dropOrder(tx, pr, a)
 		}
-		if s.reviewing(tx, pr, a) {
+		if !passed(pr.Checks) || s.reviewing(tx, pr, a) {
 			_, err := waitLonger.Exec(tx, d.ID, db.Micros(tx.Now.Add(sweep)))
 			return err
 		}

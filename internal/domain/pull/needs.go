@@ -241,6 +241,19 @@ func (s *Service) approved(tx *db.Tx, pr row) error {
 	return TaskMergeable.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID})
 }
 
+// orderGoesOn has the merge of a head tried that was ordered before its checks ran again;
+// ordered is false if there is no such order.
+func (s *Service) orderGoesOn(tx *db.Tx, pr row) (ordered bool, err error) {
+	a, open, err := openAction.Maybe(tx, pr.ID)
+	if err != nil || !open || a.State != ActionApproved {
+		return false, err
+	}
+	if _, err := dueNow.Exec(tx, a.ID, tx.Micros()); err != nil {
+		return false, err
+	}
+	return true, s.approved(tx, pr)
+}
+
 // atHead locks an open pull request for a decision about a head. It fails with
 // fault.NotFound, and with the reasons pr_not_open and head_moved.
 func atHead(tx *db.Tx, prID, headSHA string) (row, error) {

@@ -435,6 +435,9 @@ func (s *Service) judged(tx *db.Tx, pr row, j judgement) error {
 		if err := s.endRepair(tx, &pr); err != nil {
 			return err
 		}
+		if ordered, err := s.orderGoesOn(tx, pr); err != nil || ordered {
+			return err
+		}
 		return s.green(tx, r, pr)
 	case pr.unwatched():
 		return nil

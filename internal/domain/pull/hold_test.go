@@ -1,0 +1,86 @@
+package pull
+
+import (
+	"testing"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/repo"
+)
+
+// named has the policy name a check, after heads were there.
+func (y *yard) named() {
+	y.t.Helper()
+	y.policy(checked)
+	y.write(func(tx *db.Tx) error {
+		r, _, err := repo.ByID(tx, y.repo)
+		if err != nil {
+			return err
+		}
+		return y.PolicyChanged(tx, r)
+	})
+}
+
+// A person's order waits while the check of the head runs again or has failed, and is
+// carried out once it passes.
+func TestOrdersWaitForChecks(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		sha := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", sha)
+		y.wantNeed(pr, NeedsDecision, "pr.approve_pending")
+		y.named()
+		y.approve(pr, sha)
+		y.pass(sweep)
+		y.wantState(pr, Open) // it runs
+		y.checked(y.check[0], &one)
+		y.pass(sweep)
+		y.pass(longestWait)
+		if got := y.wantState(pr, Open); got.Checks != ChecksFailed || got.Babysit.State != BabysitCI {
+			t.Errorf("it is %s and %s", got.Checks, got.Babysit.State)
+		}
+		y.wantActions(pr, "approved")
+		y.write(func(tx *db.Tx) error {
+			r, _, err := repo.ByID(tx, y.repo)
+			if err != nil {
+				return err
+			}
+			return y.CheckAgain(tx, r, pr, sha)
+		})
+		y.wantTold("task-svc/a", "awaits")
+		y.checked(y.check[1], &zero)
+		y.wantTold("task-svc/a", "mergeable")
+		y.pass(0)
+		y.wantState(pr, Merged)
+	})
+}
+
+// An order whose head does not pass its checks has no place in a merge queue.
+func TestRedHeadsLeaveTheQueue(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.line.on = true
+		sha := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", sha)
+		y.approve(pr, sha)
+		order := y.pr(pr).PendingAction.ID
+		stands := func() (ok bool) {
+			y.write(func(tx *db.Tx) error {
+				all, err := StandingOrders(tx, []string{order})
+				_, ok = all[order]
+				return err
+			})
+			return ok
+		}
+		if !stands() {
+			t.Error("the order of a green head does not stand")
+		}
+		y.named()
+		if stands() {
+			t.Error("the order stands while the check runs")
+		}
+		y.checked(y.check[0], &one)
+		if stands() {
+			t.Error("the order stands although the check has failed")
+		}
+	})
+}
