@@ -181,8 +181,8 @@ func lockDue(tx *db.Tx, d dueRow) (pr row, a actionRow, ok bool, err error) {
 }
 
 // ordered tells whether the order to merge a head stands although the merge would make the
-// protected changes p; nil is none. An order waits until the checks of the head have passed,
-// and for its review. If the order does not stand, a person is asked, unless the task was
+// protected changes p; nil is none. An order waits while its repository is not enabled, until
+// the checks of the head have passed, and for its review. If the order does not stand, a person is asked, unless the task was
 // cancelled or the policy leaves the merge to people.
 func (s *Service) ordered(ctx context.Context, d dueRow, p *Protected) (ordered bool, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
@@ -194,12 +194,12 @@ func (s *Service) ordered(ctx context.Context, d dueRow, p *Protected) (ordered 
 		if pr.AbandonedAt != nil {
 			return s.dropOrder(tx, pr, a)
 		}
-		if !passed(pr.Checks) || s.reviewing(tx, pr, a) {
-			_, err := waitLonger.Exec(tx, d.ID, db.Micros(tx.Now.Add(sweep)))
-			return err
-		}
 		r, _, err := repo.ByID(tx, pr.RepoID)
 		if err != nil {
+			return err
+		}
+		if !r.Enabled || !passed(pr.Checks) || s.reviewing(tx, pr, a) {
+			_, err := waitLonger.Exec(tx, d.ID, db.Micros(tx.Now.Add(sweep)))
 			return err
 		}
 		free := a.DecidedBy != nil && *a.DecidedBy == byPolicy

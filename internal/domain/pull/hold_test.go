@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/proof/seed"
 )
 
 // named has the policy name a check, after heads were there.
@@ -82,5 +83,36 @@ func TestRedHeadsLeaveTheQueue(t *testing.T) {
 		if stands() {
 			t.Error("the order stands although the check has failed")
 		}
+	})
+}
+
+// Nothing is merged in a repository that is not enabled. What a person has ordered there is
+// carried out when it is enabled again.
+func TestOrdersWaitForTheRepository(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		enable := func(to bool) {
+			y.write(func(tx *db.Tx) error { _, err := seed.SetEnabled.Exec(tx, y.repo, to); return err })
+		}
+		sha := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", sha)
+		y.approve(pr, sha)
+		order := y.pr(pr).PendingAction.ID
+		enable(false)
+		y.pass(0)
+		y.pass(longestWait)
+		if got := y.row(pr); got.State != Open {
+			t.Errorf("it is %s", got.State)
+		}
+		y.write(func(tx *db.Tx) error {
+			all, err := StandingOrders(tx, []string{order})
+			if len(all) != 0 {
+				t.Error("it may be in a merge queue")
+			}
+			return err
+		})
+		enable(true)
+		y.pass(sweep)
+		y.wantState(pr, Merged)
 	})
 }
