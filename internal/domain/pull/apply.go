@@ -198,7 +198,7 @@ func (s *Service) ordered(ctx context.Context, d dueRow, p *Protected) (ordered 
 		if err != nil {
 			return err
 		}
-		if !r.Enabled || !passed(pr.Checks) || s.reviewing(tx, pr, a) {
+		if !r.Enabled || !passed(pr.Checks) || s.reviewing(tx, pr) {
 			_, err := waitLonger.Exec(tx, d.ID, db.Micros(tx.Now.Add(sweep)))
 			return err
 		}

@@ -17,7 +17,7 @@ const (
 	ReviewDone    = "done" // a review has come to a verdict about it
 )
 
-// reviewFor is the time for which an order that no person gave waits for a review.
+// reviewFor is the time for which an order waits for a review.
 const reviewFor = 3600 * 1e6 // microseconds
 
 // Head is a head whose facts are known, for its review.
@@ -135,7 +135,7 @@ func (s *Service) Progressed(tx *db.Tx, prID, headSHA string, p ReviewProgress) 
 		}
 		return nil
 	case open && a.State == ActionApproved:
-		if s.reviewing(tx, pr, a) {
+		if s.reviewing(tx, pr) {
 			return nil
 		}
 		if _, err := makeDue.Exec(tx, a.ID, tx.Micros()); err != nil {
@@ -152,16 +152,11 @@ func (s *Service) Progressed(tx *db.Tx, prID, headSHA string, p ReviewProgress) 
 	return s.green(tx, r, pr)
 }
 
-// reviewing tells whether an order waits for the review of its head: for its findings to be
-// answered, and, if no person gave it, for the review itself.
-func (s *Service) reviewing(tx *db.Tx, pr row, a actionRow) bool {
-	if pr.Findings > 0 || pr.Objections > 0 {
-		return true
-	}
-	if a.DecidedBy == nil || *a.DecidedBy != byPolicy {
-		return false
-	}
-	return pr.Review == ReviewDue || pr.Review == ReviewRunning && tx.Micros()-pr.ReviewAt < reviewFor
+// reviewing tells whether an order waits for the review of its head: for the review itself,
+// and for its findings to be answered.
+func (s *Service) reviewing(tx *db.Tx, pr row) bool {
+	return pr.Findings > 0 || pr.Objections > 0 || pr.Review == ReviewDue ||
+		pr.Review == ReviewRunning && tx.Micros()-pr.ReviewAt < reviewFor
 }
 
 // headKnown has the review of a head begin, once its facts are known; unknown tells that

@@ -27,8 +27,7 @@ func (y *yard) progressed(prID, sha string, findings int) {
 	})
 }
 
-// What the policy orders waits for the review of the head, for an hour; what a person
-// orders does not.
+// What the policy or a person orders waits for the review of the head, for an hour.
 func TestOrdersWaitForReviews(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -60,6 +59,9 @@ func TestOrdersWaitForReviews(t *testing.T) {
 		y.pass(0)
 		y.approve(pr, sha)
 		y.pass(time.Second)
+		y.wantState(pr, Open)
+		y.progressed(pr, sha, 0)
+		y.pass(0)
 		y.wantState(pr, Merged)
 	})
 }
