@@ -116,3 +116,29 @@ func TestOrdersWaitForTheRepository(t *testing.T) {
 		y.wantState(pr, Merged)
 	})
 }
+
+// A no holds on over new heads: what the policy would merge is asked about, until a person
+// says yes.
+func TestNoOutlivesItsHead(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		const auto = "version: 1\nmerge: {mode: auto}\n"
+		sha := y.commit("svc/a", "a", "1\n")
+		pr := y.propose("svc/a", sha)
+		y.call(200, "POST", "/v1/prs/"+pr+"/skip-pending", `{"head_sha": "`+sha+`"}`, nil)
+		y.policy(auto)
+		sha = y.commit("svc/a", "a", "2\n")
+		y.moved("svc/a", sha)
+		y.pass(0)
+		y.pass(sweep)
+		y.wantState(pr, Open)
+		y.wantNeed(pr, NeedsDecision, "pr.approve_pending")
+		y.approve(pr, sha)
+		sha = y.commit("svc/a", "a", "3\n") // the yes counts, although its head was not merged
+		y.clock.Add(1)
+		y.moved("svc/a", sha)
+		y.pass(0)
+		y.pass(sweep)
+		y.wantState(pr, Merged)
+	})
+}

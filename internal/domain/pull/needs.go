@@ -151,7 +151,7 @@ func (s *Service) waits(tx *db.Tx, pr row, why string) error {
 }
 
 // green asks about the merge of a head that has passed, or orders the merge if the policy
-// says so. Loop finds protected changes: lookAtHead those of a question, apply those of
+// says so and no person has said no since the last yes. Loop finds protected changes: lookAtHead those of a question, apply those of
 // an order.
 func (s *Service) green(tx *db.Tx, r repo.Ref, pr row) error {
 	if pr.AbandonedAt != nil || pr.Draft || pr.unwatched() {
@@ -183,7 +183,12 @@ func (s *Service) green(tx *db.Tx, r repo.Ref, pr row) error {
 		s.Hub.Notify(tx, event.PullTopic)
 		return s.waits(tx, pr, NeedsMerge)
 	case "auto":
-		return s.order(tx, pr, byPolicy)
+		if no, err := refused.One(tx, pr.ID); err != nil || !no {
+			if err != nil {
+				return err
+			}
+			return s.order(tx, pr, byPolicy)
+		}
 	}
 	if by, ok, err := standing.Maybe(tx, pr.ID, pr.HeadSHA); err != nil || ok {
 		if err != nil {

@@ -24,3 +24,9 @@ var (
 		WHERE a.account_id = $1 AND a.state = 'pending' AND p.repo_id = $2
 		ORDER BY a.requested_at DESC, a.id DESC LIMIT $3`)
 )
+
+// refused tells whether a person has said no to a merge of the pull request, and no person
+// has said yes to one since, to whatever head.
+var refused = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = $1 AND a.kind = 'merge' AND a.state = 'skipped'
+	AND NOT EXISTS (SELECT 1 FROM pull_actions y WHERE y.pr_id = a.pr_id AND y.kind = 'merge' AND y.state <> 'skipped'
+		AND y.decided_by <> 'policy' AND y.decided_at > a.decided_at))`)
