@@ -70,7 +70,7 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 		return nil // a node takes the action again after the hold
 	}
 	if busy, is := errors.AsType[*codehost.BusyError](mergeErr); is {
-		why := "The code host does not answer now. It is asked again."
+		why := unanswered
 		if busy.Limit {
 			why = limited
 		}
@@ -105,7 +105,7 @@ var Ungranted = event.DeclareSignal[Refusal]("pull.ungranted", "A merge waits fo
 
 // ungranted has an order wait until a permission is granted, see Hurry. That is no try.
 func (s *Service) ungranted(tx *db.Tx, d dueRow, pr row, permission string) error {
-	why := "The owner of the repository has yet to grant the permission " + permission + "."
+	why := ungrantedWords + permission + "."
 	if _, err := waitHost.Exec(tx, d.ID, db.Micros(tx.Now.Add(longestWait)), why); err != nil {
 		return err
 	}
@@ -416,8 +416,12 @@ func (s *Service) taskGoesOn(tx *db.Tx, pr row) error {
 	return TaskAwaits.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID})
 }
 
-// limited is the reason why a merge waits for a limit of its host.
-const limited = "The code host permits no more calls for now."
+// Reasons why a merge waits for its host.
+const (
+	limited        = "The code host permits no more calls for now."
+	unanswered     = "The code host does not answer now. It is asked again."
+	ungrantedWords = "The owner of the repository has yet to grant the permission " // and its name
+)
 
 // whyNot is the reason why a merge was not made, for people. An error that is no fault
 // appears in the log only.

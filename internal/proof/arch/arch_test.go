@@ -179,6 +179,7 @@ var between = map[string]string{
 	"domain/source -> domain/repo":       "a delivery is bound to a repository in the transaction that files its ask",
 	"domain/tracker -> domain/repo":      "an issue is opened for a repository in the transaction of the task that asks for it",
 	"domain/creation -> domain/repo":     "a repository that a host has made is made known in the transaction that notes it",
+	"domain/pull -> domain/pull/moves":   "what happens next to a pull request is decided from its facts alone, apart from their rows",
 	"domain/pull -> domain/repo":         "a pull request is read and decided with its repository's policy",
 	"domain/issue -> domain/repo":        "an issue is triaged under the policy of its repository",
 	"domain/command -> domain/repo":      "a command is about a repository, at its host",

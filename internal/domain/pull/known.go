@@ -1,0 +1,318 @@
+package pull
+
+import (
+	"strings"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/moves"
+	"yardmaster/internal/domain/repo"
+)
+
+// assumed are the facts, and the values of facts, that nothing stored tells. factsOf fills in
+// what the server does today, and each entry says what has to be stored before that ends.
+var assumed = map[string]string{
+	"State":      "Closing and Reopening are approved actions, of which nobody stores that the host was told",
+	"Watch":      "a pull request of people that agents were told to leave alone is Shown: today it waits for nobody",
+	"Known":      "NoBase is a look after which nobody knows whether the head merges; an answer of the host that was no answer looks alike",
+	"Names":      "Something is what a question has stored, or work below that was dropped; what a merge would do is forgotten otherwise",
+	"Checks":     "Due is never: checks begin in the transaction that moves the head. The holds are in needs, which other needs write over",
+	"Review":     "a review that is none is Blind where the policy wants one: why nobody has looked is with the review",
+	"Findings":   "Again is while the review of a newer head is due or runs; whether a round has answered them is not stored",
+	"Round":      "GoingOn is a round whose head has moved, or whose watch ends with it; who asked for it is not stored",
+	"Requests":   "the rounds for requests of people are counted with those for findings",
+	"Seat":       "always Free: the queue of the account refuses, and nobody stores that",
+	"Question":   "Narrow is never: a question that does not name all is replaced in the transaction that learns of it",
+	"Yes":        "Fresh and Narrow are never: an order cannot be taken back for a moment, and is replaced where it is narrow",
+	"Turn":       "a queue of the code host is Free until the head is entered there: the host is asked each time",
+	"Act":        "Called is an order that was ever taken: whether the host was told is not stored",
+	"Host":       "is read from the words of the last failure of the order",
+	"CI":         "all kinds are spent where babysit is spent: of which kind the rounds were is not stored",
+	"Objections": "of reviews at the code host alone: people here cannot request changes",
+}
+
+// rulesOf are the rules of a repository for its pull requests.
+func rulesOf(r repo.Ref) moves.Rules {
+	out := moves.Rules{Mode: moves.ModeAsk, Reviewer: moves.ReviewUnasked, OnCancel: moves.CancelCloses, Pushes: moves.PushesAsk}
+	switch r.Policy.Merge.Mode {
+	case "auto":
+		out.Mode = moves.ModeAuto
+	case "never":
+		out.Mode = moves.ModeNever
+	}
+	if r.Policy.Review.Mode == "auto" {
+		out.Reviewer = moves.ReviewAuto
+	}
+	if r.Policy.Merge.OnCancel == "keep" {
+		out.OnCancel = moves.CancelKeeps
+	}
+	switch r.Policy.Pulls.Push {
+	case "auto":
+		out.Pushes = moves.PushesAuto
+	case "never":
+		out.Pushes = moves.PushesNever
+	}
+	return out
+}
+
+// factsOf reads all that the next step of a pull request depends on. It is the one place
+// that knows where each fact is stored.
+func (s *Service) factsOf(tx *db.Tx, r repo.Ref, pr row) (f moves.Facts, err error) {
+	pr.plainFacts(r, &f)
+	known, err := factsRead.One(tx, pr.ID)
+	if err != nil {
+		return f, err
+	}
+	switch {
+	case known.FactsHave < known.FactsWant:
+		f.Known = moves.Unread
+	case pr.Mergeable == "unknown":
+		f.Known = moves.NoBase
+	}
+	pr.reviewFacts(r, &f)
+	pr.roundFacts(tx, &f)
+	if err := s.askedFacts(tx, pr, &f); err != nil {
+		return f, err
+	}
+	if err := pr.otherFacts(tx, &f); err != nil {
+		return f, err
+	}
+	return f, s.placeFacts(tx, r, pr, &f)
+}
+
+// plainFacts are those that a column tells.
+func (r row) plainFacts(at repo.Ref, f *moves.Facts) {
+	f.State = map[string]moves.State{Opening: moves.Opening, Open: moves.Open, Merged: moves.Merged, Closed: moves.Closed}[r.State]
+	f.Abandoned, f.Enabled, f.Draft = moves.CaredFor, moves.RepoOff, moves.Ready
+	if r.AbandonedAt != nil {
+		f.Abandoned = moves.GivenUp
+	}
+	if at.Enabled {
+		f.Enabled = moves.RepoOn
+	}
+	if r.Draft {
+		f.Draft = moves.Drafted
+	}
+	switch {
+	case r.unwatched():
+		f.Watch = moves.Shown
+	case r.Watch == WatchOff:
+		f.Watch = moves.Stopped
+	default:
+		f.Watch = moves.Watched
+	}
+	switch {
+	case r.Fork:
+		f.Branch = moves.ForkBranch
+	case r.AuthorKind == ByAgent:
+		f.Branch = moves.OwnBranch
+	case r.onDefault(at):
+		f.Branch = moves.DefaultBranch
+	default:
+		f.Branch = moves.TheirBranch
+	}
+	f.Known, f.Fit, f.Seat = moves.Read, moves.Clean, moves.SeatFree
+	if r.Mergeable == "conflict" {
+		f.Fit = moves.Conflict
+	}
+	f.Checks = map[string]moves.Checks{ChecksNone: moves.ChecksNone, ChecksPending: moves.ChecksPending,
+		ChecksPassed: moves.ChecksPassed, ChecksFailed: moves.ChecksFailed}[r.Checks]
+	switch r.Needs {
+	case NeedsBase:
+		f.Checks = moves.ChecksBase
+	case NeedsCheck:
+		f.Checks = moves.ChecksMissing
+	case NeedsApproval:
+		f.Checks = moves.ChecksAction
+	case NeedsMachine:
+		f.Checks = moves.ChecksInfra
+	}
+}
+
+// reviewFacts are those about what the reviewer and people say.
+func (r row) reviewFacts(at repo.Ref, f *moves.Facts) {
+	f.Findings, f.Objections = moves.NoFindings, moves.NoRequest
+	switch r.Review {
+	case ReviewRunning:
+		f.Review = moves.ReviewRunning
+	case ReviewDone:
+		f.Review = moves.ReviewLooked
+	case ReviewNone:
+		if f.Review = moves.ReviewNone; at.Policy.Review.Mode == "auto" {
+			f.Review = moves.ReviewBlind
+		}
+	default:
+		f.Review = moves.ReviewNone
+	}
+	switch {
+	case r.Findings > 0 && (r.Review == ReviewDue || r.Review == ReviewRunning):
+		f.Findings = moves.AgainFindings
+	case r.Findings > 0:
+		f.Findings = moves.OpenFindings
+	}
+	switch {
+	case r.Remarks > 0:
+		f.Objections = moves.FreshRequest
+	case r.Objections > 0:
+		f.Objections = moves.AnsweredRequest
+	}
+}
+
+// roundFacts are those about the repair by agents.
+func (r row) roundFacts(tx *db.Tx, f *moves.Facts) {
+	f.Round, f.CI, f.Conflicts = moves.NoRound, moves.RoundsLeft, moves.RoundsLeft
+	f.Requests, f.Reviews = moves.RoundsLeft, moves.RoundsLeft
+	switch {
+	case r.repairing() && (r.RoundSHA != r.HeadSHA || r.RoundThen == BabysitOff):
+		f.Round = moves.RoundGoingOn
+	case r.repairing():
+		f.Round = moves.RoundRunning
+	case r.Babysit == BabysitWatching && r.AttendAt > tx.Micros():
+		f.Round = moves.Resting
+	}
+	spent := r.Babysit == BabysitSpent
+	if spent || r.CIRounds >= maxCIRounds {
+		f.CI = moves.RoundsSpent
+	}
+	if spent || r.ConflictRounds >= maxConflictRound {
+		f.Conflicts = moves.RoundsSpent
+	}
+	if spent || r.ReviewRounds >= maxReviewRounds {
+		f.Requests, f.Reviews = moves.RoundsSpent, moves.RoundsSpent
+	}
+}
+
+// askedFacts are those about the question, and the order, to merge the head.
+func (s *Service) askedFacts(tx *db.Tx, pr row, f *moves.Facts) error {
+	f.Names, f.Question, f.Refused, f.Carry = moves.NamesNothing, moves.NoQuestion, moves.NeverRefused, moves.NoCarry
+	f.Yes, f.Act, f.Host = moves.NoYes, moves.NoAct, moves.HostAnswers
+	a, ok, err := lastAsked.Maybe(tx, pr.ID, pr.HeadSHA)
+	if err != nil {
+		return err
+	}
+	if ok && a.Protected != nil {
+		f.Names = moves.NamesSomething
+	}
+	byPerson := a.DecidedBy != nil && *a.DecidedBy != byPolicy
+	switch {
+	case !ok:
+	case a.State == ActionPending:
+		f.Question = moves.Asked
+	case a.State == ActionSkipped:
+		f.Question = moves.Declined
+	case a.State == ActionExpired:
+		f.Question = moves.Expired
+	case a.State == ActionFailed && pr.Needs == NeedsRetry:
+		f.Act = moves.ActFailed
+		if byPerson {
+			f.Yes = moves.YesFirm
+		}
+	case a.State == ActionApproved:
+		if byPerson {
+			f.Yes = moves.YesFirm
+		}
+		if a.Tries > 0 {
+			f.Act = moves.ActCalled
+		}
+		f.Host = hostOf(a)
+	}
+	no, err := refused.One(tx, pr.ID)
+	if err != nil {
+		return err
+	}
+	if no {
+		f.Refused = moves.WasRefused
+	}
+	return pr.carryFacts(tx, f)
+}
+
+// hostOf reads how the host took the last call of an order from the words about that.
+func hostOf(a actionRow) moves.Host {
+	switch {
+	case a.Error == nil:
+	case *a.Error == limited || *a.Error == unanswered:
+		return moves.HostBusy
+	case strings.HasPrefix(*a.Error, ungrantedWords):
+		return moves.HostRefuses
+	}
+	return moves.HostAnswers
+}
+
+// carryFacts are those about a decision of an earlier head.
+func (r row) carryFacts(tx *db.Tx, f *moves.Facts) error {
+	switch r.Carry {
+	case "":
+		return nil
+	case carryLook:
+		yes, err := mayCarryYes.One(tx, r.ID)
+		if f.Carry = moves.MaybeQuestion; yes {
+			f.Carry = moves.MaybeYes
+		}
+		return err
+	}
+	a, ok, err := asideByID.Maybe(tx, r.ID, r.Carry)
+	switch {
+	case err != nil || !ok:
+	case a.DecidedBy != nil:
+		f.Carry = moves.CarryYes
+	default:
+		f.Carry = moves.CarryQuestion
+	}
+	return err
+}
+
+// otherFacts are those about what else people are asked.
+func (r row) otherFacts(tx *db.Tx, f *moves.Facts) error {
+	f.Push = moves.NoPush
+	open, err := openAll.All(tx, r.ID)
+	for _, a := range open {
+		agreed := a.State == ActionApproved
+		switch {
+		case a.Kind == KindPush && agreed:
+			f.Push = moves.PushGranted
+		case a.Kind == KindPush:
+			f.Push = moves.PushAsked
+		case a.Kind == KindClose && agreed && r.State == Open:
+			f.State = moves.Closing
+		case a.Kind == KindReopen && agreed && r.State == Closed:
+			f.State = moves.Reopening
+		}
+	}
+	return err
+}
+
+// placeFacts are those about the work below the head, and about its place in a merge queue.
+func (s *Service) placeFacts(tx *db.Tx, at repo.Ref, pr row, f *moves.Facts) error {
+	f.Under, f.Turn = moves.NoneBelow, moves.TurnFree
+	if pr.TaskID != nil {
+		on, dropped, err := s.Tasks.Unmerged(tx, *pr.TaskID)
+		if err != nil {
+			return err
+		}
+		merged := false
+		if dropped {
+			if _, merged, err = mergedOfTask.Maybe(tx, tx.Account, on); err != nil {
+				return err
+			}
+		}
+		switch {
+		case dropped && !merged:
+			f.Names = moves.NamesSomething
+		case on != "" && !merged:
+			f.Under = moves.UnmergedBelow
+		}
+	}
+	if f.Act.Is(moves.ActFailed) {
+		return nil // it has left the queue
+	}
+	places, err := s.Queue.Places(tx, []string{pr.ID})
+	if err != nil {
+		return err
+	}
+	switch place, in := places[pr.ID]; {
+	case in && place.State != "going":
+		f.Turn, f.Act = moves.TurnWaiting, moves.NoAct
+	case !in && at.Policy.Merge.Queue == "batch" && f.Act.Is(moves.NoAct):
+		f.Turn = moves.TurnOut
+	}
+	return nil
+}

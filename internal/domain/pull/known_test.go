@@ -1,0 +1,236 @@
+package pull
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/moves"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/proof/seed"
+)
+
+// columnsOf are the columns of a pull request that facts are read from.
+type columnsOf struct {
+	ID, State, Babysit, Watch, AuthorKind, Review, Needs, Carry, Mergeable, Checks, HeadRef, RoundSHA, RoundThen string
+	Draft, Fork                                                                                                  bool
+	CIRounds, ConflictRounds, ReviewRounds, Findings, Objections, Remarks, AttendAt, Unread                      int64
+	AbandonedAt                                                                                                  *int64
+}
+
+var setColumns = db.SWith[columnsOf](`UPDATE pulls SET state = :state, babysit = :babysit, watch = :watch, author_kind = :author_kind,
+	review = :review, needs = :needs, carry = :carry, mergeable = :mergeable, checks = :checks, head_ref = :head_ref,
+	round_sha = :round_sha, round_then = :round_then, draft = :draft, fork = :fork, ci_rounds = :ci_rounds,
+	conflict_rounds = :conflict_rounds, review_rounds = :review_rounds, findings = :findings, objections = :objections,
+	remarks = :remarks, attend_at = :attend_at, facts_want = facts_have + :unread, abandoned_at = :abandoned_at WHERE id = :id`)
+
+var clearActions = db.S(`DELETE FROM pull_actions WHERE pr_id = $1`)
+
+// known reads the facts of a pull request.
+func (y *yard) known(prID string) (f moves.Facts) {
+	y.t.Helper()
+	y.write(func(tx *db.Tx) error {
+		pr, err := byID.One(tx, tx.Account, prID)
+		if err != nil {
+			return err
+		}
+		r, _, err := repo.ByID(tx, pr.RepoID)
+		if err != nil {
+			return err
+		}
+		f, err = y.factsOf(tx, r, pr)
+		return err
+	})
+	return f
+}
+
+// insertOf is an action of a pull request.
+func (y *yard) insertOf(pr, sha string, a insertActionArgs) {
+	y.t.Helper()
+	y.write(func(tx *db.Tx) error {
+		a.ID, a.AccountID, a.PRID, a.HeadSHA, a.RequestedAt, a.ExpiresAt = "action-"+a.Kind, "acme", pr, sha, tx.Micros(), tx.Micros()+1
+		if a.State != ActionPending {
+			a.DecidedAt = &tx.Now
+		}
+		_, err := insertAction.Exec(tx, a)
+		return err
+	})
+}
+
+// Each value of each fact is read from the row, the actions and the queue that tell it; the
+// others stay as they were.
+func TestFactsOfRows(t *testing.T) {
+	t.Parallel()
+	const person = "user:ada"
+	type want = func(*moves.Facts)
+	columns := map[string]struct {
+		set  func(*columnsOf)
+		want want
+	}{
+		"as it is":         {func(*columnsOf) {}, func(*moves.Facts) {}},
+		"opening":          {func(c *columnsOf) { c.State = Opening }, func(f *moves.Facts) { f.State = moves.Opening }},
+		"merged":           {func(c *columnsOf) { c.State = Merged }, func(f *moves.Facts) { f.State = moves.Merged }},
+		"closed":           {func(c *columnsOf) { c.State = Closed }, func(f *moves.Facts) { f.State = moves.Closed }},
+		"abandoned":        {func(c *columnsOf) { c.AbandonedAt = new(int64(1)) }, func(f *moves.Facts) { f.Abandoned = moves.GivenUp }},
+		"draft":            {func(c *columnsOf) { c.Draft = true }, func(f *moves.Facts) { f.Draft = moves.Drafted }},
+		"stopped":          {func(c *columnsOf) { c.Watch = WatchOff }, func(f *moves.Facts) { f.Watch = moves.Stopped }},
+		"of a person":      {func(c *columnsOf) { c.AuthorKind = ByPerson }, func(f *moves.Facts) { f.Branch = moves.TheirBranch }},
+		"of a fork":        {func(c *columnsOf) { c.Fork = true }, func(f *moves.Facts) { f.Branch = moves.ForkBranch }},
+		"unread":           {func(c *columnsOf) { c.Unread = 1 }, func(f *moves.Facts) { f.Known = moves.Unread }},
+		"without a base":   {func(c *columnsOf) { c.Mergeable = "unknown" }, func(f *moves.Facts) { f.Known = moves.NoBase }},
+		"in conflict":      {func(c *columnsOf) { c.Mergeable = "conflict" }, func(f *moves.Facts) { f.Fit = moves.Conflict }},
+		"pending":          {func(c *columnsOf) { c.Checks = ChecksPending }, func(f *moves.Facts) { f.Checks = moves.ChecksPending }},
+		"passed":           {func(c *columnsOf) { c.Checks = ChecksPassed }, func(f *moves.Facts) { f.Checks = moves.ChecksPassed }},
+		"failed":           {func(c *columnsOf) { c.Checks = ChecksFailed }, func(f *moves.Facts) { f.Checks = moves.ChecksFailed }},
+		"base broken":      {func(c *columnsOf) { c.Needs = NeedsBase }, func(f *moves.Facts) { f.Checks = moves.ChecksBase }},
+		"check missing":    {func(c *columnsOf) { c.Needs = NeedsCheck }, func(f *moves.Facts) { f.Checks = moves.ChecksMissing }},
+		"checks held":      {func(c *columnsOf) { c.Needs = NeedsApproval }, func(f *moves.Facts) { f.Checks = moves.ChecksAction }},
+		"machines failed":  {func(c *columnsOf) { c.Needs = NeedsMachine }, func(f *moves.Facts) { f.Checks = moves.ChecksInfra }},
+		"not reviewed yet": {func(c *columnsOf) { c.Review = ReviewDue }, func(f *moves.Facts) { f.Review = moves.ReviewNone }},
+		"reviewing":        {func(c *columnsOf) { c.Review = ReviewRunning }, func(f *moves.Facts) { f.Review = moves.ReviewRunning }},
+		"reviewed":         {func(c *columnsOf) { c.Review = ReviewDone }, func(f *moves.Facts) { f.Review = moves.ReviewLooked }},
+		"found":            {func(c *columnsOf) { c.Findings = 1 }, func(f *moves.Facts) { f.Findings = moves.OpenFindings }},
+		"found before": {func(c *columnsOf) { c.Findings, c.Review = 1, ReviewRunning },
+			func(f *moves.Facts) { f.Findings, f.Review = moves.AgainFindings, moves.ReviewRunning }},
+		"objected": {func(c *columnsOf) { c.Objections, c.Remarks = 1, 1 }, func(f *moves.Facts) { f.Objections = moves.FreshRequest }},
+		"answered": {func(c *columnsOf) { c.Objections = 1 }, func(f *moves.Facts) { f.Objections = moves.AnsweredRequest }},
+		"resting":  {func(c *columnsOf) { c.AttendAt = 1 << 60 }, func(f *moves.Facts) { f.Round = moves.Resting }},
+		"repaired": {func(c *columnsOf) { c.Babysit = BabysitCI }, func(f *moves.Facts) { f.Round = moves.RoundRunning }},
+		"repaired, and moved": {func(c *columnsOf) { c.Babysit, c.RoundSHA = BabysitReview, "" },
+			func(f *moves.Facts) { f.Round = moves.RoundGoingOn }},
+		"no rounds for checks":    {func(c *columnsOf) { c.CIRounds = 3 }, func(f *moves.Facts) { f.CI = moves.RoundsSpent }},
+		"no rounds for conflicts": {func(c *columnsOf) { c.ConflictRounds = 2 }, func(f *moves.Facts) { f.Conflicts = moves.RoundsSpent }},
+		"no rounds for reviews": {func(c *columnsOf) { c.ReviewRounds = 3 },
+			func(f *moves.Facts) { f.Requests, f.Reviews = moves.RoundsSpent, moves.RoundsSpent }},
+		"spent": {func(c *columnsOf) { c.Babysit = BabysitSpent }, func(f *moves.Facts) {
+			f.CI, f.Conflicts, f.Requests, f.Reviews = moves.RoundsSpent, moves.RoundsSpent, moves.RoundsSpent, moves.RoundsSpent
+		}},
+		"shown": {func(c *columnsOf) { c.AuthorKind, c.Babysit = ByBot, BabysitOff },
+			func(f *moves.Facts) { f.Branch, f.Watch = moves.TheirBranch, moves.Shown }},
+		"of the default branch": {func(c *columnsOf) { c.AuthorKind, c.HeadRef = ByPerson, "main" },
+			func(f *moves.Facts) { f.Branch = moves.DefaultBranch }},
+		"to be carried": {func(c *columnsOf) { c.Carry = carryLook }, func(f *moves.Facts) { f.Carry = moves.MaybeQuestion }},
+	}
+	ask := func(kind, state string) insertActionArgs { return insertActionArgs{Kind: kind, State: state} }
+	decide := func(kind, state, by string) insertActionArgs {
+		return insertActionArgs{Kind: kind, State: state, DecidedBy: &by}
+	}
+	named := ask(KindMerge, ActionPending)
+	named.Protected = &db.JSON[Protected]{}
+	actions := map[string]struct {
+		action insertActionArgs
+		set    func(*columnsOf)
+		want   want
+	}{
+		"asked":                 {ask(KindMerge, ActionPending), nil, func(f *moves.Facts) { f.Question = moves.Asked }},
+		"expired":               {ask(KindMerge, ActionExpired), nil, func(f *moves.Facts) { f.Question = moves.Expired }},
+		"named":                 {named, nil, func(f *moves.Facts) { f.Question, f.Names = moves.Asked, moves.NamesSomething }},
+		"ordered":               {decide(KindMerge, ActionApproved, person), nil, func(f *moves.Facts) { f.Yes = moves.YesFirm }},
+		"ordered by the policy": {decide(KindMerge, ActionApproved, byPolicy), nil, func(*moves.Facts) {}},
+		"declined": {decide(KindMerge, ActionSkipped, person), nil,
+			func(f *moves.Facts) { f.Question, f.Refused = moves.Declined, moves.WasRefused }},
+		"not merged": {decide(KindMerge, ActionFailed, person), func(c *columnsOf) { c.Needs = NeedsRetry },
+			func(f *moves.Facts) { f.Yes, f.Act = moves.YesFirm, moves.ActFailed }},
+		"a push is asked":   {ask(KindPush, ActionPending), nil, func(f *moves.Facts) { f.Push = moves.PushAsked }},
+		"a push is agreed":  {decide(KindPush, ActionApproved, person), nil, func(f *moves.Facts) { f.Push = moves.PushGranted }},
+		"a close is asked":  {ask(KindClose, ActionPending), nil, func(*moves.Facts) {}},
+		"a close is agreed": {decide(KindClose, ActionApproved, person), nil, func(f *moves.Facts) { f.State = moves.Closing }},
+		"a reopen is agreed": {decide(KindReopen, ActionApproved, person), func(c *columnsOf) { c.State = Closed },
+			func(f *moves.Facts) { f.State = moves.Reopening }},
+	}
+	onBoth(t, func(t *testing.T, y *yard) {
+		sha := y.commit("svc/a", "a", "1\n")
+		begin := func(name string) (pr string, plain columnsOf) {
+			branch := "svc/" + strings.ReplaceAll(name, " ", "-")
+			pr = y.propose(branch, sha)
+			return pr, columnsOf{ID: pr, State: Open, Babysit: BabysitWatching, AuthorKind: ByAgent, Review: ReviewNone, Mergeable: "clean",
+				Checks: ChecksNone, HeadRef: branch, RoundSHA: sha}
+		}
+		is := func(name, pr string, c columnsOf, want want) {
+			t.Helper()
+			y.write(func(tx *db.Tx) error { _, err := setColumns.Exec(tx, c); return err })
+			expect := moves.Facts{
+				State: moves.Open, Abandoned: moves.CaredFor, Enabled: moves.RepoOn, Draft: moves.Ready, Watch: moves.Watched,
+				Branch: moves.OwnBranch, Known: moves.Read, Fit: moves.Clean, Names: moves.NamesNothing, Under: moves.NoneBelow,
+				Checks: moves.ChecksNone, Review: moves.ReviewBlind, Findings: moves.NoFindings, Objections: moves.NoRequest,
+				Round: moves.NoRound, CI: moves.RoundsLeft, Conflicts: moves.RoundsLeft, Requests: moves.RoundsLeft,
+				Reviews: moves.RoundsLeft,
+				Push:    moves.NoPush, Seat: moves.SeatFree, Question: moves.NoQuestion, Refused: moves.NeverRefused, Carry: moves.NoCarry,
+				Yes: moves.NoYes, Turn: moves.TurnFree, Act: moves.NoAct, Host: moves.HostAnswers,
+			}
+			want(&expect)
+			if got := y.known(pr); got != expect {
+				t.Errorf("%s: %+v,\nwant %+v", name, got, expect)
+			}
+		}
+		y.policy("version: 1\nmerge: {mode: never}\n") // nobody is asked
+		for name, c := range columns {
+			pr, plain := begin(name)
+			c.set(&plain)
+			is(name, pr, plain, c.want)
+		}
+		for name, c := range actions {
+			pr, plain := begin(name)
+			y.write(func(tx *db.Tx) error { _, err := clearActions.Exec(tx, pr); return err })
+			if c.set != nil {
+				c.set(&plain)
+			}
+			y.insertOf(pr, sha, c.action)
+			is(name, pr, plain, c.want)
+			y.write(func(tx *db.Tx) error { _, err := clearActions.Exec(tx, pr); return err })
+		}
+
+		pr, plain := begin("carried out")
+		y.insertOf(pr, sha, decide(KindMerge, ActionApproved, person))
+		if due, err := y.take(y.ctx()); err != nil || len(due) != 1 {
+			t.Fatal(due, err)
+		}
+		called := func(f *moves.Facts) { f.Yes, f.Act = moves.YesFirm, moves.ActCalled }
+		is("called", pr, plain, called)
+		for why, host := range map[string]moves.Host{limited: moves.HostBusy, unanswered: moves.HostBusy, "No.": moves.HostAnswers,
+			ungrantedWords + "merge_queues: write.": moves.HostRefuses} {
+			y.write(func(tx *db.Tx) error { _, err := postpone.Exec(tx, "action-merge", tx.Micros(), why); return err })
+			is(why, pr, plain, func(f *moves.Facts) { called(f); f.Host = host })
+		}
+		y.write(func(tx *db.Tx) error { _, err := clearActions.Exec(tx, pr); return err })
+
+		pr, plain = begin("places")
+		y.below = "task-below"
+		is("below dropped", pr, plain, func(f *moves.Facts) { f.Names = moves.NamesSomething })
+		y.below = ""
+		y.line.on = true
+		is("in a queue", pr, plain, func(f *moves.Facts) { f.Turn = moves.TurnWaiting })
+		y.line.on = false
+		y.policy("version: 1\nmerge: {mode: never, queue: batch}\n")
+		is("before a queue", pr, plain, func(f *moves.Facts) { f.Turn = moves.TurnOut })
+		y.write(func(tx *db.Tx) error { _, err := seed.SetEnabled.Exec(tx, y.repo, false); return err })
+		is("disabled", pr, plain, func(f *moves.Facts) { f.Enabled, f.Turn = moves.RepoOff, moves.TurnOut })
+	})
+}
+
+// Each entry of assumed is about a fact.
+func TestAssumedFacts(t *testing.T) {
+	t.Parallel()
+	for name := range assumed {
+		if _, ok := reflect.TypeFor[moves.Facts]().FieldByName(name); !ok {
+			t.Errorf("there is no fact %s", name)
+		}
+	}
+}
+
+func TestRulesOf(t *testing.T) {
+	t.Parallel()
+	for yml, want := range map[string]moves.Rules{
+		"version: 1\n": {Mode: moves.ModeAsk, Reviewer: moves.ReviewAuto, OnCancel: moves.CancelCloses, Pushes: moves.PushesAsk},
+		"version: 1\nmerge: {mode: auto, on_cancel: keep}\nreview: {mode: \"off\"}\npulls: {push: auto}\n": {
+			Mode: moves.ModeAuto, Reviewer: moves.ReviewUnasked, OnCancel: moves.CancelKeeps, Pushes: moves.PushesAuto},
+		"version: 1\nmerge: {mode: never}\nreview: {mode: on_request}\npulls: {push: never}\n": {
+			Mode: moves.ModeNever, Reviewer: moves.ReviewUnasked, OnCancel: moves.CancelCloses, Pushes: moves.PushesNever},
+	} {
+		p, msgs := repo.ParsePolicy([]byte(yml))
+		if got := rulesOf(repo.Ref{Policy: p}); msgs != nil || got != want {
+			t.Errorf("%s: %+v %v, want %+v", yml, got, msgs, want)
+		}
+	}
+}
