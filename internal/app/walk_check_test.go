@@ -39,6 +39,7 @@ func (m *walk) check() {
 	m.checkPlans(&was, &now)
 	m.checkMoney(&was, &now)
 	m.checkPulls(&was, &now)
+	m.asTable(false)
 	m.checkSeats(&was, &now)
 	m.audited(rows)
 	m.headsTold(&was, &now)

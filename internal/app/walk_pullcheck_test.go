@@ -230,6 +230,7 @@ func (m *walk) headsTold(was, now *state) {
 
 // rested holds what must be true when the loops of all nodes have passed.
 func (m *walk) rested() {
+	m.asTable(true)
 	now := &m.was
 	for _, t := range now.tasks {
 		if (t.Kind == task.KindCI || t.Kind == task.KindBabysit) && !t.Status.Terminal() {

@@ -351,6 +351,7 @@ func (y *yard) pass(d time.Duration) {
 	y.clock.Add(d.Microseconds())
 	y.ci.Pass(y.ctx())
 	y.Service.Pass(y.ctx())
+	y.asTable()
 }
 
 func (y *yard) git(args ...string) string {

@@ -21,7 +21,7 @@
 //   - carry.go: decisions that a new head takes over
 //   - diff.go, page.go, follow.go: the change, the page, the lists
 //   - question.go: a question for those who ask it elsewhere
-//   - known.go: the facts from which package moves decides
+//   - known.go, compare.go: what package moves decides from, and where it decides otherwise
 package pull
 
 import (

@@ -1,0 +1,20 @@
+package pull
+
+import "yardmaster/internal/db"
+
+// asTable holds what was done about the pull requests of a yard against what the table of
+// package moves says.
+func (y *yard) asTable() {
+	y.t.Helper()
+	if err := y.DB.Read(y.ctx(), func(tx *db.Tx) error {
+		all, err := y.Compare(tx, false) // a pass with a clock that stands still leaves some to the next
+		for _, d := range all {
+			if d.Decided == "" {
+				y.t.Errorf("unlike the table: %v", d)
+			}
+		}
+		return err
+	}); err != nil {
+		y.t.Error(err)
+	}
+}
