@@ -40,6 +40,7 @@ func (a *App) subscribe(p wired) {
 	a.subscribeAccounts(p)
 	for _, fn := range []func(*db.Tx, task.Move) error{
 		flow.AbandonCancelled(p.pull),
+		flow.MoveAbove(p.pull),
 		flow.MoveCheck(p.ci),
 		flow.EndRound(p.pull),
 		flow.MoveReview(p.review),

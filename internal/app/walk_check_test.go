@@ -39,7 +39,7 @@ func (m *walk) check() {
 	m.checkPlans(&was, &now)
 	m.checkMoney(&was, &now)
 	m.checkPulls(&was, &now)
-	m.asTable(false)
+	m.asTable()
 	m.checkSeats(&was, &now)
 	m.audited(rows)
 	m.headsTold(&was, &now)

@@ -13,12 +13,10 @@ import (
 // drain lets everything end: nothing waits for ever.
 func (m *walk) drain() {
 	m.check()
+	for _, r := range m.repos {
+		m.turnRepo(r, true)
+	}
 	m.do(func(tx *db.Tx) error {
-		for _, r := range m.repos {
-			if _, err := enableRepo.Exec(tx, r, true); err != nil {
-				return err
-			}
-		}
 		for _, b := range m.boxes {
 			if _, err := setFleet.Exec(tx, setFleetArgs{ID: b, Slots: 5, Presence: "online", LastBeatAt: nil, Unfit: nil}); err != nil {
 				return err

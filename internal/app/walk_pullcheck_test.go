@@ -37,7 +37,8 @@ func (m *walk) checkLife(was, now *state, pr *pullRow) {
 	if before.State != "" && before.State != pull.Open && before.State != pr.State && !back {
 		m.fail("%+v was %+v", pr, before)
 	}
-	if !pr.open() && pr.Needs != "" || pr.AbandonedAt != nil && !slices.Contains([]string{"", pull.NeedsMerge, pull.NeedsRearm}, pr.Needs) {
+	kept := []string{"", pull.NeedsMerge, pull.NeedsRearm, pull.NeedsEnable, pull.NeedsBaseBranch}
+	if !pr.open() && pr.Needs != "" || pr.AbandonedAt != nil && !slices.Contains(kept, pr.Needs) {
 		m.fail("nobody has to do anything about %+v", pr)
 	}
 	if (pr.State == pull.Merged) != (pr.MergeSHA != nil) || (pr.State == pull.Closed) != (pr.ClosedWhy != "") ||
@@ -89,7 +90,7 @@ func (m *walk) checkOrders(was, now *state) {
 
 // reviewed are the needs of which a task says that it awaits a review. One whose
 // rounds are spent may be green or not.
-var reviewed = []string{pull.NeedsDecision, pull.NeedsAgain, pull.NeedsExpired, pull.NeedsMerge, pull.NeedsRetry, pull.NeedsEnd}
+var reviewed = []string{pull.NeedsDecision, pull.NeedsAgain, pull.NeedsExpired, pull.NeedsMerge}
 
 // checkWithTask holds a task against its pull request.
 func (m *walk) checkWithTask(now *state, t taskRow) {
@@ -106,12 +107,11 @@ func (m *walk) checkWithTask(now *state, t taskRow) {
 	switch {
 	case !pr.open() || *pr.TaskID != t.ID || pr.AbandonedAt != nil:
 		m.fail("task %+v with %+v", t, pr)
-	case ordered != (t.Status == task.Mergeable):
+	case t.Status == task.Mergeable && !ordered:
 		m.fail("task %+v with %+v and %+v", t, pr, a)
-	case t.Status == task.AwaitingReview && pr.Needs == "" || slices.Contains(reviewed, pr.Needs) && t.Status != task.AwaitingReview:
+	case slices.Contains(reviewed, pr.Needs) && t.Status != task.AwaitingReview:
 		m.fail("task %+v with %+v and %+v", t, pr, a)
-	case pr.Needs == pull.NeedsRearm: // it may be asked about, or ordered, all the same
-	case ordered && pr.Needs != "" || (pr.Needs == pull.NeedsDecision) != (a != nil && a.State == pull.ActionPending):
+	case pr.Needs == pull.NeedsDecision && (a == nil || a.State != pull.ActionPending):
 		m.fail("%+v with %+v", pr, a)
 	}
 }
@@ -146,7 +146,7 @@ func (m *walk) owePulls(was, now *state) {
 			is = pull.ActionApproved // it was, before
 		}
 		switch {
-		case !known && is == pull.ActionApproved && *a.DecidedBy != "policy":
+		case !known && a.DecidedBy != nil && *a.DecidedBy != "policy" && (is == pull.ActionApproved || is == pull.ActionStale):
 			m.owe("approval.approved", a.ID)
 		case !known:
 			m.owe("approval.asked", a.ID)
@@ -230,7 +230,7 @@ func (m *walk) headsTold(was, now *state) {
 
 // rested holds what must be true when the loops of all nodes have passed.
 func (m *walk) rested() {
-	m.asTable(true)
+	m.asTable()
 	now := &m.was
 	for _, t := range now.tasks {
 		if (t.Kind == task.KindCI || t.Kind == task.KindBabysit) && !t.Status.Terminal() {
@@ -303,12 +303,10 @@ func (m *walk) behindPulls(rows []any) {
 	}
 	for taskID, row := range pending {
 		for _, pr := range behind(taskID, map[string]bool{}) {
-			need, _ := pull.NeedOf(pr.Needs, nil, pr.ID, pr.HeadSHA, "", pr.TaskID, pr.Findings)
 			if !slices.ContainsFunc(row["holds"].([]any), func(h any) bool {
 				hold := h.(map[string]any)
-				clear, _ := hold["clear"].(map[string]any)
-				return hold["reason"] == task.HoldPerson && clear["capability"] == need.Capability &&
-					strings.Contains(hold["clears_when"].(string), need.ClearsWhen)
+				return hold["reason"] == task.HoldPerson &&
+					strings.Contains(hold["clears_when"].(string), pull.ClearsWhen(pr.Needs, pr.Findings))
 			}) {
 				m.fail("task %s waits for %+v, and says %v", taskID, pr, row["holds"])
 			}

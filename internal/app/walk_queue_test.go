@@ -15,6 +15,8 @@ import (
 	"pgregory.net/rapid"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/id"
 	"yardmaster/internal/protocol"
@@ -389,12 +391,23 @@ func (m *walk) fleet() {
 }
 
 func (m *walk) enable() {
-	repo, enabled := one(m, m.repos, "repo"), rapid.SampledFrom([]bool{true, true, true, false}).Draw(m.r, "enabled")
+	at, enabled := one(m, m.repos, "repo"), rapid.SampledFrom([]bool{true, true, true, false}).Draw(m.r, "enabled")
 	m.fleets++
-	m.disabled[repo] = !enabled
+	m.turnRepo(at, enabled)
+}
+
+// turnRepo switches a repository on or off.
+func (m *walk) turnRepo(at string, enabled bool) {
+	m.disabled[at] = !enabled
 	m.do(func(tx *db.Tx) error {
-		_, err := enableRepo.Exec(tx, repo, enabled)
-		return err
+		if _, err := enableRepo.Exec(tx, at, enabled); err != nil {
+			return err
+		}
+		r, _, err := repo.ByID(tx, at)
+		if err != nil {
+			return err
+		}
+		return part[*pull.Service](m.nodes[0]).PolicyChanged(tx, r)
 	})
 }
 

@@ -78,6 +78,17 @@ func AbandonCancelled(pulls *pull.Service) func(*db.Tx, task.Move) error {
 	}
 }
 
+// MoveAbove moves the pull requests on whose work was begun on that of a task which has ended,
+// or goes on.
+func MoveAbove(pulls *pull.Service) func(*db.Tx, task.Move) error {
+	return func(tx *db.Tx, m task.Move) error {
+		if !m.Task.Status.Terminal() && !m.From.Terminal() {
+			return nil
+		}
+		return tx.As(m.Task.AccountID, func() error { return pulls.BelowMoved(tx, m.Task.ID) })
+	}
+}
+
 // MoveCheck notes that the task of a check runs, or waits again.
 func MoveCheck(checks *ci.Service) func(*db.Tx, task.Move) error {
 	return func(tx *db.Tx, m task.Move) error {

@@ -111,7 +111,11 @@ func (TaskRelations) PullNeeds(tx *db.Tx, prIDs []string) (map[string]task.PullN
 	all, err := pull.NeedsOf(tx, prIDs)
 	out := make(map[string]task.PullNeed, len(all))
 	for id, n := range all {
-		out[id] = task.PullNeed{Since: n.Since, ClearsWhen: n.ClearsWhen, Clear: task.Clear{Capability: n.Capability, Args: n.Args}}
+		need := task.PullNeed{Since: n.Since, ClearsWhen: n.ClearsWhen}
+		if n.Capability != nil {
+			need.Clear = &task.Clear{Capability: *n.Capability, Args: n.Args}
+		}
+		out[id] = need
 	}
 	return out, err
 }

@@ -188,12 +188,25 @@ func (q Question) useless() error {
 	case q.State == Lapsed:
 		return fault.Reason("question_expired", "The question lapsed before it was answered.")
 	case q.Present != q.HeadSHA:
-		return fault.Reason("head_moved", "The pull request has a newer head than the one that this link is about.").
-			With("current_head_sha", q.Present)
+		return headMoved(q)
 	case q.State == Stale:
 		return fault.Reason("question_changed", "The question is of no use any more, or another one took its place.")
 	}
 	return nil
+}
+
+// useless is why a link is of no use any more: the question is not, or goes on about a newer
+// head, for which there are other links.
+func (l linkRow) useless(q Question) error {
+	if err := q.useless(); err != nil || l.HeadSHA == q.HeadSHA {
+		return err
+	}
+	return headMoved(q)
+}
+
+func headMoved(q Question) *fault.Error {
+	return fault.Reason("head_moved", "The pull request has a newer head than the one that this link is about.").
+		With("current_head_sha", q.Present)
 }
 
 func decided(detail string, q Question) error {

@@ -102,7 +102,7 @@ func (s *Service) confirm(ctx context.Context, in confirmIn) (op.Reply, error) {
 		v, err = viewOf(tx, l, q)
 		if l.RedeemedAt != nil {
 			v.Refused = errRedeemed.Detail
-		} else if useless := q.useless(); useless != nil {
+		} else if useless := l.useless(q); useless != nil {
 			v.Refused = fault.From(useless).Detail
 		}
 		return err
@@ -152,11 +152,8 @@ func (s *Service) redeem(ctx context.Context, in redeemIn) (op.Reply, error) {
 		if l.RedeemedAt != nil {
 			return errRedeemed
 		}
-		if err := q.useless(); err != nil {
+		if err := l.useless(q); err != nil {
 			return err
-		}
-		if q.HeadSHA != l.HeadSHA {
-			return errMalformed
 		}
 		if _, err := redeemLink.Exec(tx, l.ID, tx.Now); err != nil {
 			return err

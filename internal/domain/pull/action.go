@@ -40,6 +40,8 @@ type Details struct {
 	Branch string `json:"branch,omitempty"` // on which the work of a round is
 	SHA    string `json:"sha,omitempty"`    // the commit to push
 	Why    string `json:"why,omitempty"`    // the reason that the agent gave
+	// Dropped is the task whose work a merge would bring to the base although it was dropped.
+	Dropped string `json:"dropped,omitempty"`
 }
 
 // Wish is something that an agent asks a person to do to a pull request.
@@ -56,7 +58,7 @@ func (a actionRow) asked() string {
 		if a.Protected != nil {
 			p = &a.Protected.V
 		}
-		return p.question()
+		return p.question(d.Dropped)
 	case KindClose:
 		text = "Close this pull request without a merge?"
 	case KindReopen:
@@ -183,32 +185,30 @@ func (s *Service) decideOther(tx *db.Tx, in decideIn, a actionRow, state string)
 		if err := approvedEvent.Record(tx, about, approvedData{HeadSHA: a.HeadSHA, Kind: a.Kind, PRID: pr.ID}); err != nil {
 			return a, err
 		}
-		if a.Kind == KindPush {
-			if err := s.needs(tx, pr.ID, ""); err != nil {
-				return a, err
-			}
+		if _, err := s.carryOutOther(tx, pr, a); err != nil {
+			return a, err
 		}
-		return s.carryOutOther(tx, pr, a)
+		return a, s.move(tx, pr.ID)
 	}
-	if err := skippedEvent.Record(tx, about, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil || a.Kind != KindPush {
+	if err := skippedEvent.Record(tx, about, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
 		return a, err
 	}
-	return a, s.notPushed(tx, pr)
+	if a.Kind == KindPush {
+		if err := s.notPushed(tx, pr); err != nil {
+			return a, err
+		}
+	}
+	return a, s.move(tx, pr.ID)
 }
 
 // notPushed ends the rounds of a pull request whose work a person did not want, or did not
 // look at in time.
 func (s *Service) notPushed(tx *db.Tx, pr row) error {
-	if pr.State != Open || pr.repairing() {
+	if pr.State != Open || pr.repairing() || pr.unwatched() {
 		return nil
 	}
-	if pr.unwatched() {
-		return s.needs(tx, pr.ID, "")
-	}
-	if _, err := setBabysit.Exec(tx, setBabysitArgs{ID: pr.ID, Babysit: BabysitSpent, UpdatedAt: tx.Micros()}); err != nil {
-		return err
-	}
-	return s.needs(tx, pr.ID, NeedsRearm)
+	_, err := setBabysit.Exec(tx, setBabysitArgs{ID: pr.ID, Babysit: BabysitSpent, UpdatedAt: tx.Micros()})
+	return err
 }
 
 // carryOutOther has an action carried out that a person has said yes to. A host that keeps
@@ -286,7 +286,7 @@ func (s *Service) RoundPushed(tx *db.Tx, prID, taskID, branch, sha string) (bool
 	if _, err := s.ask(tx, pr, KindPush, d); err != nil {
 		return true, err
 	}
-	return true, s.waits(tx, pr, NeedsPush)
+	return true, s.move(tx, pr.ID)
 }
 
 // apart has a round on the branch of a person work on a branch of its own, if the policy
@@ -371,10 +371,15 @@ func (h actor) Done(tx *db.Tx, c intent.Call[actArgs], _ string, failure error) 
 	}
 	h.s.Hub.Notify(tx, event.PullTopic)
 	about := event.Subject{ID: pr.ID, RepoID: pr.RepoID}
-	if err := notActedEvent.Record(tx, about, actionData{ActionID: a.ID, Error: why, Kind: a.Kind}); err != nil || a.Kind != KindPush {
+	if err := notActedEvent.Record(tx, about, actionData{ActionID: a.ID, Error: why, Kind: a.Kind}); err != nil {
 		return err
 	}
-	return h.s.notPushed(tx, pr)
+	if a.Kind == KindPush {
+		if err := h.s.notPushed(tx, pr); err != nil {
+			return err
+		}
+	}
+	return h.s.move(tx, pr.ID)
 }
 
 // tidy deletes the branch of a round that is not needed any more.

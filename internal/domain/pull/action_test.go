@@ -196,7 +196,6 @@ func TestPushIsAsked(t *testing.T) {
 		if q := y.pr(prID); q.PendingAction.Kind != KindPush || q.NeedsPerson.Args["action_id"] != a.ID || *q.PendingAction.PushSHA != sha {
 			t.Errorf("shown: %+v, %+v", q.PendingAction, q.NeedsPerson)
 		}
-		y.call(200, "POST", "/v1/prs/"+prID+"/skip-pending", `{"head_sha": "`+pr.HeadSHA+`"}`, nil) // of the merge
 		y.refused("question_changed", prID, "approve", pr.HeadSHA)
 		say := func(verb, head string) {
 			t.Helper()
@@ -269,7 +268,7 @@ func TestPushPolicy(t *testing.T) {
 			}
 			var prID string
 			y.write(func(tx *db.Tx) (err error) { prID, err = byNumber.One(tx, "acme", k.repo, p.Number); return err })
-			if pr := y.row(prID); mode == "never" && pr.Needs != NeedsRearm {
+			if pr := y.row(prID); mode == "never" && pr.Needs != NeedsHands {
 				t.Errorf("%s: needs %q", mode, pr.Needs)
 			}
 			y.write(func(tx *db.Tx) error { return y.Unwatch(tx, prID, "x") })
@@ -298,7 +297,7 @@ func TestNoRoundOnTheDefaultBranch(t *testing.T) {
 				y.settle()
 				var prID string
 				y.write(func(tx *db.Tx) (err error) { prID, err = byNumber.One(tx, "acme", k.repo, p.Number); return err })
-				if pr := y.row(prID); len(y.round) != 0 || pr.Babysit != BabysitSpent || pr.Needs != NeedsRearm {
+				if pr := y.row(prID); len(y.round) != 0 || pr.Babysit != BabysitWatching || pr.Needs != NeedsHands {
 					t.Errorf("%d rounds, %s, needs %s", len(y.round), pr.Babysit, pr.Needs)
 				}
 				if why := y.asks(func(tx *db.Tx) error { return y.TakeBase(tx, prID) }); why != "default_branch" {

@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 )
 
@@ -25,11 +26,10 @@ func (s *Service) CheckAgain(tx *db.Tx, r repo.Ref, prID, sha string) error {
 	if err := s.Checks.Queue(tx, r, pr.ID, sha); err != nil {
 		return err
 	}
-	failed := pr.Checks == ChecksFailed
-	if err := s.setResults(tx, &pr, ChecksPending, pr.HostChecks); err != nil || !failed {
-		return err // the question about a head that had passed stays
+	if err := s.setResults(tx, &pr, judgement{own: ChecksPending, host: pr.HostChecks}); err != nil {
+		return err
 	}
-	return s.taskGoesOn(tx, pr)
+	return s.move(tx, pr.ID)
 }
 
 // unchecking is an open pull request whose head has no check of the repository's own.
@@ -40,6 +40,10 @@ type unchecking struct{ ID, HeadSHA string }
 // there before the policy file was read. What the queue does not take, the next push or a
 // person has checked.
 func (s *Service) PolicyChanged(tx *db.Tx, r repo.Ref) error {
+	if _, err := moveNow.Exec(tx, r.ID); err != nil {
+		return err
+	}
+	s.Hub.Notify(tx, event.PullTopic)
 	if s.kept(r) && r.Enabled {
 		theirs, err := ofPeople.All(tx, tx.Account, r.ID)
 		if err != nil {
@@ -77,20 +81,21 @@ func (s *Service) PolicyChanged(tx *db.Tx, r repo.Ref) error {
 	return nil
 }
 
-// endRepair ends the round that mends the checks of a locked pull request whose head has
-// passed them meanwhile: the round has nothing to do, and is not charged. A round that has
-// moved the head goes on.
-func (s *Service) endRepair(tx *db.Tx, pr *row) error {
-	if pr.Babysit != BabysitCI || pr.BabysitTask == nil || pr.RoundSHA != pr.HeadSHA {
-		return nil
+// stopWork ends the round of a locked pull request whose trouble has gone meanwhile: the round
+// has nothing to do, and is not charged.
+func (s *Service) stopWork(tx *db.Tx, pr row) error {
+	switch pr.Babysit {
+	case BabysitCI:
+		pr.CIRounds--
+	case BabysitConflict:
+		pr.ConflictRounds--
+	case BabysitReview:
+		pr.ReviewRounds--
 	}
-	taskID := *pr.BabysitTask
-	if _, err := setBabysit.Exec(tx, setBabysitArgs{ID: pr.ID, Babysit: BabysitWatching, UpdatedAt: tx.Micros()}); err != nil {
+	now := stopRoundArgs{ID: pr.ID, CIRounds: max(0, pr.CIRounds), ConflictRounds: max(0, pr.ConflictRounds),
+		ReviewRounds: max(0, pr.ReviewRounds), UpdatedAt: tx.Micros()}
+	if _, err := stopRound.Exec(tx, now); err != nil || pr.BabysitTask == nil {
 		return err
 	}
-	if _, err := uncharge.Exec(tx, pr.ID); err != nil {
-		return err
-	}
-	pr.Babysit, pr.BabysitTask, pr.CIRounds = BabysitWatching, nil, max(0, pr.CIRounds-1)
-	return MinderUnneeded.Send(tx, taskID)
+	return MinderUnneeded.Send(tx, *pr.BabysitTask)
 }

@@ -92,10 +92,15 @@ func TestChecksHeldForPeople(t *testing.T) {
 			t.Errorf("armed again: needs %q, checks %s", pr.Needs, pr.Checks)
 		}
 
-		// A question that waits is not put aside for a hold, nor is an abandoned one held.
+		// A hold comes before a question, which goes on once it is over.
 		y.checkedThere(sha, ChecksPassed)
-		if pr := holds(NeedsCheck); pr.Needs != NeedsDecision {
+		if pr := holds(NeedsCheck); pr.Needs != NeedsCheck {
 			t.Errorf("beside a question: %q", pr.Needs)
+		}
+		holds("")
+		y.checkedThere(sha, ChecksPassed)
+		if pr := y.row(prID); pr.Needs != NeedsDecision {
+			t.Errorf("after the hold: %q", pr.Needs)
 		}
 		y.pass(time.Second)
 	})

@@ -199,8 +199,10 @@ func (s *Service) ordered(ctx context.Context, d dueRow, p *Protected) (ordered 
 			return err
 		}
 		if !r.Enabled || !passed(pr.Checks) || s.reviewing(tx, pr) {
-			_, err := waitLonger.Exec(tx, d.ID, db.Micros(tx.Now.Add(sweep)))
-			return err
+			if _, err := waitLonger.Exec(tx, d.ID, db.Micros(tx.Now.Add(sweep))); err != nil {
+				return err
+			}
+			return s.move(tx, pr.ID) // it is not called any more
 		}
 		free := a.DecidedBy != nil && *a.DecidedBy == byPolicy
 		switch mode := r.Policy.Merge.Mode; {
@@ -208,83 +210,58 @@ func (s *Service) ordered(ctx context.Context, d dueRow, p *Protected) (ordered 
 			ordered = true
 			return nil
 		case p == nil && mode == "never": // the policy has changed since its order
-			if _, err := replaced.Exec(tx, a.ID, tx.Micros()); err != nil {
+			if err := s.replace(tx, pr, a); err != nil {
 				return err
 			}
-			return s.waits(tx, pr, NeedsMerge)
+			return s.move(tx, pr.ID)
 		}
-		if _, err := replaced.Exec(tx, a.ID, tx.Micros()); err != nil {
+		if err := s.replace(tx, pr, a); err != nil {
 			return err
 		}
 		if _, err := setLooked.Exec(tx, pr.ID, pr.HeadSHA); err != nil {
 			return err
 		}
-		return s.question(tx, pr, p)
+		if err := s.question(tx, pr, p); err != nil {
+			return err
+		}
+		return s.move(tx, pr.ID)
 	})
 	return ordered, err
 }
 
 // ready tells whether an approved merge may be made: the order stands, and the work that
-// the head was begun on is merged. If that work was dropped, the merge fails for good,
-// because the head contains the work. An abandoned pull request does not wait.
+// the head was begun on is merged, or was dropped and the order names it. An abandoned pull
+// request does not wait.
 func (s *Service) ready(ctx context.Context, d dueRow) (pr row, ready bool, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		var ok bool
 		ready = false
-		if pr, _, ok, err = lockDue(tx, d); err != nil || !ok {
+		var a actionRow
+		if pr, a, ok, err = lockDue(tx, d); err != nil || !ok {
 			return err
 		}
 		if ready = pr.TaskID == nil || pr.AbandonedAt != nil; ready {
 			return nil
 		}
-		on, dropped, err := s.Tasks.Unmerged(tx, *pr.TaskID)
-		ready = err == nil && on == ""
-		switch {
+		on, dropped, err := s.below(tx, pr)
+		switch ready = on == "" || a.Details.V.Dropped == on; {
 		case err != nil || ready:
 			return err
-		case dropped:
-			// A person may have merged the work of a task that was cancelled.
-			if _, merged, err := mergedOfTask.Maybe(tx, tx.Account, on); err != nil || merged {
-				ready = err == nil
-				return err
-			}
-		default:
+		case !dropped:
 			_, err := waitLonger.Exec(tx, d.ID, db.Micros(tx.Now.Add(sweep)))
 			return err
 		}
-		why := "it is built on the work of task " + on + ", which was dropped"
-		if _, err := endAction.Exec(tx, d.ID, ActionFailed, &why); err != nil {
-			return err
-		}
-		if err := mergeFailedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID},
-			mergeFailedData{Reason: "superseded"}); err != nil {
-			return err
-		}
-		if _, over, err := cancelledTask.Maybe(tx, tx.Account, *pr.TaskID); err != nil {
-			return err
-		} else if over { // a person took the pull request over, and cannot change this either
-			if _, err := setAbandoned.Exec(tx, pr.ID, tx.Micros()); err != nil {
-				return err
-			}
-			if err := s.closeAbandoned(tx, pr); err != nil {
-				return err
-			}
-			return s.needs(tx, pr.ID, "")
-		}
-		return s.stuck(tx, pr, NeedsEnd, "superseded", why)
+		return s.move(tx, pr.ID)
 	})
 	return pr, ready, err
 }
 
 // dropOrder takes back the order to merge a pull request that was abandoned.
 func (s *Service) dropOrder(tx *db.Tx, pr row, a actionRow) error {
-	if _, err := replaced.Exec(tx, a.ID, tx.Micros()); err != nil {
+	if err := s.replace(tx, pr, a); err != nil {
 		return err
 	}
-	if err := staleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
-		return err
-	}
-	return s.closeAbandoned(tx, pr)
+	return s.move(tx, pr.ID)
 }
 
 // applied records the result of a merge. It reads the pull request again, because the
@@ -320,7 +297,7 @@ func (s *Service) applied(tx *db.Tx, d dueRow, m made, mergeErr error) error {
 		return err
 	}
 	// There may be a question about a newer head.
-	if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
+	if err := s.endQuestions(tx, pr); err != nil {
 		return err
 	}
 	if err := s.announceMerge(tx, pr, d.HeadSHA, m.sha, d.DecidedBy); err != nil || m.otherwise == "" {
@@ -353,6 +330,11 @@ func (s *Service) notMerged(tx *db.Tx, d dueRow, pr row, mergeErr error) error {
 	if n, err := endAction.Exec(tx, d.ID, state, &why); err != nil || n == 0 {
 		return err // the transaction that moved the head did the rest
 	}
+	if conflict {
+		if _, err := setToMend.Exec(tx, d.ID); err != nil {
+			return err
+		}
+	}
 	var err error
 	if moved {
 		err = staleEvent.Record(tx, event.Subject{ID: d.ID, RepoID: pr.RepoID}, questionData{HeadSHA: d.HeadSHA, PRID: pr.ID})
@@ -362,50 +344,15 @@ func (s *Service) notMerged(tx *db.Tx, d dueRow, pr row, mergeErr error) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case pr.AbandonedAt != nil:
-		return s.closeAbandoned(tx, pr)
-	case moved:
-		// That push was not reported yet: the loop asks the host for the branch.
+	if !conflict {
+		// A push was not reported yet, or the answer to a merge that was made got lost: the
+		// loop asks the host.
 		if _, err := lookAgain.Exec(tx, pr.ID); err != nil {
 			return err
 		}
 		s.Hub.Notify(tx, event.PullTopic)
-		return s.taskGoesOn(tx, pr)
-	case conflict:
-		return s.conflicts(tx, pr)
 	}
-	// The answer to a merge that was made may be what got lost: the loop looks at the base.
-	if _, err := lookAgain.Exec(tx, pr.ID); err != nil {
-		return err
-	}
-	s.Hub.Notify(tx, event.PullTopic)
-	return s.stuck(tx, pr, NeedsRetry, "push_rejected", "the code host did not carry out the merge")
-}
-
-// conflicts begins a round that resolves the conflict of a merge. If the pull request is
-// not watched any more, conflicts leaves it to a person.
-func (s *Service) conflicts(tx *db.Tx, pr row) error {
-	repairing := pr.repairing()
-	if pr.Babysit != BabysitWatching && !repairing {
-		return s.stuck(tx, pr, NeedsRearm, "merge_conflict", "the branch conflicts with its base")
-	}
-	if err := s.taskGoesOn(tx, pr); err != nil || repairing {
-		return err // RoundEnded goes on from here
-	}
-	r, _, err := repo.ByID(tx, pr.RepoID)
-	if err != nil {
-		return err
-	}
-	return s.attend(tx, r, pr)
-}
-
-// stuck leaves a pull request, and its task, to a person.
-func (s *Service) stuck(tx *db.Tx, pr row, needs, kind, why string) error {
-	if err := s.waits(tx, pr, needs); err != nil || pr.TaskID == nil {
-		return err
-	}
-	return TaskStuck.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID, FailureKind: kind, Why: why})
+	return s.move(tx, pr.ID)
 }
 
 // taskGoesOn tells the task of a pull request that it waits for checks again.

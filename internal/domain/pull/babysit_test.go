@@ -82,8 +82,8 @@ func TestSpentRoundsAreRearmed(t *testing.T) {
 		if len(y.round) != 3 {
 			t.Errorf("%d rounds", len(y.round))
 		}
-		if out := rearm(202); out.Forgiven != 3 || out.Sweep != "queued" || out.Babysit.State != BabysitWatching ||
-			out.Babysit.CIRoundsUsed != 0 {
+		if out := rearm(202); out.Forgiven != 3 || out.Sweep != "queued" || out.Babysit.State != BabysitCI ||
+			out.Babysit.CIRoundsUsed != 1 || out.Began == nil || *out.Began != "round" {
 			t.Errorf("rearmed %+v", out)
 		}
 		y.pass(0)
@@ -119,7 +119,7 @@ func TestLostCheckIsMadeAgain(t *testing.T) {
 		y.policy(checked)
 		pr := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
 		y.checked(y.check[0], nil)
-		y.wantBabysit(pr, BabysitSpent, 0, 0)
+		y.wantNeed(pr, NeedsMachine, "pr.rearm_babysit")
 		y.call(202, "POST", "/v1/prs/"+pr+"/rearm-babysit", `{"reason": "the box is back"}`, nil)
 		y.pass(0)
 		if got := y.pr(pr); len(y.check) != 2 || len(y.round) != 0 || got.Checks != ChecksPending {
@@ -134,9 +134,9 @@ func TestConflictsAreResolved(t *testing.T) {
 		sha := y.commit("svc/a", "README", "mine\n")
 		pr := y.propose("svc/a", sha)
 		y.commit("main", "README", "theirs\n")
+		y.approve(pr, sha)
+		y.pass(0)
 		for n := range int64(2) {
-			y.approve(pr, sha)
-			y.pass(0)
 			y.wantBabysit(pr, BabysitConflict, 0, n+1)
 			if r := y.round[n]; !strings.Contains(r.Problem, "Merge origin/main") {
 				t.Errorf("round %+v", r)
@@ -145,8 +145,6 @@ func TestConflictsAreResolved(t *testing.T) {
 			y.moved("svc/a", sha)
 			y.ended(pr, false)
 		}
-		y.approve(pr, sha)
-		y.pass(0)
 		y.wantBabysit(pr, BabysitSpent, 0, 2)
 		y.wantTold("task-svc/a", "stuck: merge_conflict")
 	})

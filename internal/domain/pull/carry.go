@@ -64,11 +64,14 @@ func guarded(file string) bool {
 
 // setAside makes the open action of a pull request stale whose head moves to sha. carry is
 // carryLook if a decision of the pull request may hold for the new head.
-func setAside(tx *db.Tx, prID string) (carry string, err error) {
-	if _, err := setAsideAction.Exec(tx, prID, tx.Micros()); err != nil {
+func setAside(tx *db.Tx, pr row) (carry string, err error) {
+	if err := ended(tx, pr, func() error {
+		_, err := setAsideAction.Exec(tx, pr.ID, tx.Micros())
+		return err
+	}); err != nil {
 		return "", err
 	}
-	if any, err := mayCarry.One(tx, prID); err != nil || !any {
+	if any, err := mayCarry.One(tx, pr.ID); err != nil || !any {
 		return "", err
 	}
 	return carryLook, nil
@@ -124,47 +127,44 @@ func (s *Service) judgeCarry(tx *db.Tx, r repo.Ref, pr row, f facts, by *string)
 	if err != nil {
 		return err
 	}
-	if _, err := setCarry.Exec(tx, pr.ID, pr.Carry); err != nil || asked || !passed(pr.Checks) {
-		return err
-	}
-	return s.green(tx, r, pr)
+	_, err = setCarry.Exec(tx, pr.ID, pr.Carry)
+	return err
 }
 
-// carry moves a decision to the present head of a pull request, whose checks have passed.
-// carried is false if there is no decision to move.
-func (s *Service) carry(tx *db.Tx, pr row) (carried bool, err error) {
+// carry moves a decision to the present head of a pull request, if there is one to move.
+func (s *Service) carry(tx *db.Tx, pr row) error {
 	if _, err := setCarry.Exec(tx, pr.ID, ""); err != nil {
-		return false, err
+		return err
 	}
 	if _, open, err := openAction.Maybe(tx, pr.ID); err != nil || open {
-		return false, err
+		return err
 	}
 	a, ok, err := asideByID.Maybe(tx, pr.ID, pr.Carry)
 	if err != nil || !ok {
-		return false, err
+		return err
 	}
 	state := ActionApproved
 	if a.DecidedBy == nil {
 		state = ActionPending
 	}
 	if n, err := carryAction.Exec(tx, carryArgs{ID: a.ID, State: state, HeadSHA: pr.HeadSHA, DueAt: tx.Micros()}); err != nil || n == 0 {
-		return false, err
+		return err
 	}
 	by, err := pushedBy.One(tx, pr.ID)
 	if err != nil {
-		return false, err
+		return err
 	}
 	from := a.HeadSHA
 	if a.CarriedFrom != nil {
 		from = *a.CarriedFrom // the head that the person saw
 	}
-	if err := carriedEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID},
-		carriedData{Change: a.Change, From: from, PRID: pr.ID, PushedBy: by, To: pr.HeadSHA}); err != nil {
-		return false, err
-	}
 	s.Hub.Notify(tx, event.PullTopic)
-	if state == ActionPending {
-		return true, s.waits(tx, pr, NeedsDecision)
+	if state == ActionPending { // it is told anew, with links for this head
+		err := AskedEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, askedData{HeadSHA: pr.HeadSHA, Kind: KindMerge, PRID: pr.ID})
+		if err != nil {
+			return err
+		}
 	}
-	return true, s.approved(tx, pr)
+	return carriedEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID},
+		carriedData{Change: a.Change, From: from, PRID: pr.ID, PushedBy: by, To: pr.HeadSHA})
 }

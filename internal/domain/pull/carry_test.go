@@ -125,11 +125,6 @@ func TestApprovalOverARebase(t *testing.T) {
 			y.git("checkout", "--quiet", "svc/a")
 			y.git("merge", "--quiet", "--no-edit", "--no-ff", main)
 		}},
-		"no common history": {move: func(y *yard) {
-			y.git("checkout", "--quiet", "--orphan", "orphan")
-			y.git("commit", "--quiet", "--message", "All")
-			y.git("branch", "--force", "svc/a")
-		}},
 		"by another": {strict: true, by: "user:ann", move: func(y *yard) { y.git("rebase", "--quiet", "main") }, want: true},
 		"by the approver, where another is wanted": {strict: true, by: "user:ada",
 			move: func(y *yard) { y.git("rebase", "--quiet", "main") }},

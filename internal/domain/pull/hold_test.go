@@ -1,6 +1,7 @@
 package pull
 
 import (
+	"errors"
 	"testing"
 
 	"yardmaster/internal/db"
@@ -18,6 +19,18 @@ func (y *yard) named() {
 			return err
 		}
 		return y.PolicyChanged(tx, r)
+	})
+}
+
+// enable switches the repository on or off.
+func (y *yard) enable(to bool) {
+	y.t.Helper()
+	y.write(func(tx *db.Tx) error {
+		if _, err := seed.SetEnabled.Exec(tx, y.repo, to); err != nil {
+			return err
+		}
+		r, _, err := repo.ByID(tx, y.repo)
+		return errors.Join(err, y.PolicyChanged(tx, r))
 	})
 }
 
@@ -59,10 +72,10 @@ func TestOrdersWaitForChecks(t *testing.T) {
 func TestRedHeadsLeaveTheQueue(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
-		y.line.on = true
 		sha := y.commit("svc/a", "a", "1\n")
 		pr := y.propose("svc/a", sha)
 		y.approve(pr, sha)
+		y.line.on = true
 		order := y.pr(pr).PendingAction.ID
 		stands := func() (ok bool) {
 			y.write(func(tx *db.Tx) error {
@@ -91,14 +104,11 @@ func TestRedHeadsLeaveTheQueue(t *testing.T) {
 func TestOrdersWaitForTheRepository(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
-		enable := func(to bool) {
-			y.write(func(tx *db.Tx) error { _, err := seed.SetEnabled.Exec(tx, y.repo, to); return err })
-		}
 		sha := y.commit("svc/a", "a", "1\n")
 		pr := y.propose("svc/a", sha)
 		y.approve(pr, sha)
 		order := y.pr(pr).PendingAction.ID
-		enable(false)
+		y.enable(false)
 		y.pass(0)
 		y.pass(longestWait)
 		if got := y.row(pr); got.State != Open {
@@ -111,7 +121,7 @@ func TestOrdersWaitForTheRepository(t *testing.T) {
 			}
 			return err
 		})
-		enable(true)
+		y.enable(true)
 		y.pass(sweep)
 		y.wantState(pr, Merged)
 	})

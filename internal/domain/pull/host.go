@@ -184,19 +184,16 @@ func (s *Service) rewatch(tx *db.Tx, r repo.Ref, pr *row) error {
 			return err
 		}
 		pr.Babysit = BabysitWatching
-		s.Hub.Notify(tx, event.PullTopic)
-		if passed(pr.Checks) {
-			return s.green(tx, r, *pr)
-		}
+		return s.move(tx, pr.ID)
 	case !wanted && (pr.Babysit == BabysitWatching || pr.Babysit == BabysitSpent):
 		if _, err := setBabysit.Exec(tx, setBabysitArgs{ID: pr.ID, Babysit: BabysitOff, UpdatedAt: tx.Micros()}); err != nil {
 			return err
 		}
 		pr.Babysit = BabysitOff
-		if _, err := withdraw.Exec(tx, pr.ID, tx.Micros()); err != nil {
+		if err := s.unask(tx, *pr); err != nil {
 			return err
 		}
-		return s.needs(tx, pr.ID, "")
+		return s.move(tx, pr.ID)
 	}
 	return nil
 }
@@ -226,14 +223,14 @@ func (s *Service) retarget(tx *db.Tx, pr row, base string) error {
 	if _, err := setBase.Exec(tx, pr.ID, base, tx.Micros()); err != nil {
 		return err
 	}
-	if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
+	if err := s.endQuestions(tx, pr); err != nil {
 		return err
 	}
 	if _, err := otherBase.Exec(tx, pr.ID); err != nil {
 		return err
 	}
 	s.Hub.Notify(tx, event.PullTopic)
-	return s.needs(tx, pr.ID, "")
+	return nil
 }
 
 // ByNumber finds a pull request of tx.Account by its number in a repository.

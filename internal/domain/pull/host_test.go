@@ -286,7 +286,7 @@ func TestPullRequestsOfPeople(t *testing.T) {
 		if pr = find(2); pr.Babysit != BabysitOff || !pr.Fork || pr.HeadRef != "refs/pull/2/head" {
 			t.Errorf("a fork: %+v", pr)
 		}
-		draft := k.add(codehost.Pull{HeadRef: "theirs", HeadSHA: sha, BaseRef: "next", Author: bob, Draft: true, Labels: label})
+		draft := k.add(codehost.Pull{HeadRef: "theirs", HeadSHA: sha, BaseRef: "main", Author: bob, Draft: true, Labels: label})
 		k.says(draft)
 		y.checkedThere(sha, ChecksPassed)
 		if pr = find(3); asked(pr.ID) {
@@ -294,6 +294,7 @@ func TestPullRequestsOfPeople(t *testing.T) {
 		}
 		draft.Draft = false
 		k.says(draft)
+		y.read()
 		if !asked(pr.ID) {
 			t.Error("nothing is asked about what is ready")
 		}

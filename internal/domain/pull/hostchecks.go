@@ -1,7 +1,6 @@
 package pull
 
 import (
-	"fmt"
 	"strings"
 
 	"yardmaster/internal/db"
@@ -33,44 +32,16 @@ func (s *Service) HostChecked(tx *db.Tx, e HostEnd) error {
 		if !ok || pr.State != Open || pr.HeadSHA != e.SHA {
 			continue
 		}
-		if err := s.holdChecks(tx, &pr, e); err != nil {
-			return err
-		}
-		if pr.HostChecks == host {
-			continue
+		if e.Hold != pr.ChecksHold {
+			if _, err := setHold.Exec(tx, pr.ID, e.Hold, e.Why); err != nil {
+				return err
+			}
 		}
 		if err := s.judged(tx, pr, judgement{own: pr.OwnChecks, host: host, why: e.Why}); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// holdChecks records whether the checks at the host of a locked pull request wait for a
-// person, who is asked once. A pull request that waits for something else, or that
-// nobody looks after, is left alone.
-func (s *Service) holdChecks(tx *db.Tx, pr *row, e HostEnd) error {
-	if e.Hold == pr.Needs || pr.Needs != "" && !checksHeld(pr.Needs) || e.Hold == "" && pr.Needs == "" {
-		return nil
-	}
-	if e.Hold != "" && (pr.unwatched() || pr.AbandonedAt != nil) {
-		return nil
-	}
-	if err := s.needs(tx, pr.ID, e.Hold); err != nil {
-		return err
-	}
-	pr.Needs = e.Hold
-	switch e.Hold {
-	case "":
-		return SeenTo.Send(tx, Note{PRID: pr.ID, Text: "Its checks wait for nobody any more."})
-	case NeedsBase:
-		return nil // one escalation is about the base
-	}
-	return RoundsSpent.Send(tx, Trouble{
-		PRID: pr.ID, RepoID: pr.RepoID, TaskID: pr.TaskID, URL: s.address(*pr), Category: e.Hold, Reason: e.Why,
-		Title: fmt.Sprintf("The checks of pull request #%d wait for a person", pr.Number),
-		Body:  fmt.Sprintf("%s\n%s\n\nAt the code host, %s.", pr.Title, s.address(*pr), e.Why),
-	})
 }
 
 // Tended tells whether a pull request of tx.Account is open, looked after, and at a head.

@@ -2,6 +2,7 @@ package pull
 
 import (
 	"strings"
+	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/pull/moves"
@@ -19,7 +20,6 @@ var assumed = map[string]string{
 	"Review":     "a review that is none is Blind where the policy wants one: why nobody has looked is with the review",
 	"Findings":   "Again is while the review of a newer head is due or runs; whether a round has answered them is not stored",
 	"Round":      "GoingOn is a round whose head has moved, or whose watch ends with it; who asked for it is not stored",
-	"Requests":   "the rounds for requests of people are counted with those for findings",
 	"Seat":       "always Free: the queue of the account refuses, and nobody stores that",
 	"Question":   "Narrow is never: a question that does not name all is replaced in the transaction that learns of it",
 	"Yes":        "Fresh and Narrow are never: an order cannot be taken back for a moment, and is replaced where it is narrow",
@@ -27,7 +27,6 @@ var assumed = map[string]string{
 	"Act":        "Called is an order that was ever taken: whether the host was told is not stored",
 	"Host":       "is read from the words of the last failure of the order",
 	"CI":         "all kinds are spent where babysit is spent: of which kind the rounds were is not stored",
-	"Objections": "of reviews at the code host alone: people here cannot request changes",
 }
 
 // rulesOf are the rules of a repository for its pull requests.
@@ -70,13 +69,39 @@ func (s *Service) factsOf(tx *db.Tx, r repo.Ref, pr row) (f moves.Facts, err err
 	}
 	pr.reviewFacts(r, &f)
 	pr.roundFacts(tx, &f)
-	if err := s.askedFacts(tx, pr, &f); err != nil {
+	below, dropped, err := s.below(tx, pr)
+	if err != nil {
+		return f, err
+	}
+	if f.Under = moves.NoneBelow; below != "" && !dropped {
+		f.Under = moves.UnmergedBelow
+	}
+	if !dropped {
+		below = ""
+	}
+	if err := s.askedFacts(tx, r, pr, below, &f); err != nil {
 		return f, err
 	}
 	if err := pr.otherFacts(tx, &f); err != nil {
 		return f, err
 	}
 	return f, s.placeFacts(tx, r, pr, &f)
+}
+
+// below is the task on whose work the head of a pull request was begun, while that is not
+// merged; "": there is none. Dropped tells that it never will be.
+func (s *Service) below(tx *db.Tx, pr row) (on string, dropped bool, err error) {
+	if pr.TaskID == nil {
+		return "", false, nil
+	}
+	if on, dropped, err = s.Tasks.Unmerged(tx, *pr.TaskID); err != nil || !dropped {
+		return on, false, err
+	}
+	// A person may have merged the work of a task that was cancelled.
+	if _, merged, err := mergedOfTask.Maybe(tx, tx.Account, on); err != nil || merged {
+		return "", false, err
+	}
+	return on, true, nil
 }
 
 // plainFacts are those that a column tells.
@@ -116,7 +141,7 @@ func (r row) plainFacts(at repo.Ref, f *moves.Facts) {
 	}
 	f.Checks = map[string]moves.Checks{ChecksNone: moves.ChecksNone, ChecksPending: moves.ChecksPending,
 		ChecksPassed: moves.ChecksPassed, ChecksFailed: moves.ChecksFailed}[r.Checks]
-	switch r.Needs {
+	switch r.ChecksHold {
 	case NeedsBase:
 		f.Checks = moves.ChecksBase
 	case NeedsCheck:
@@ -150,7 +175,7 @@ func (r row) reviewFacts(at repo.Ref, f *moves.Facts) {
 		f.Findings = moves.OpenFindings
 	}
 	switch {
-	case r.Remarks > 0:
+	case r.Remarks > 0, r.Objections > 0 && r.Babysit == BabysitReview && r.RoundSHA == r.HeadSHA: // a round answers them
 		f.Objections = moves.FreshRequest
 	case r.Objections > 0:
 		f.Objections = moves.AnsweredRequest
@@ -177,31 +202,42 @@ func (r row) roundFacts(tx *db.Tx, f *moves.Facts) {
 		f.Conflicts = moves.RoundsSpent
 	}
 	if spent || r.ReviewRounds >= maxReviewRounds {
-		f.Requests, f.Reviews = moves.RoundsSpent, moves.RoundsSpent
+		f.Reviews = moves.RoundsSpent
+	}
+	if spent || r.RequestRounds >= maxRequestRounds {
+		f.Requests = moves.RoundsSpent
 	}
 }
 
 // askedFacts are those about the question, and the order, to merge the head.
-func (s *Service) askedFacts(tx *db.Tx, pr row, f *moves.Facts) error {
+// dropped is the task below whose work was dropped; "": none was.
+func (s *Service) askedFacts(tx *db.Tx, at repo.Ref, pr row, dropped string, f *moves.Facts) error {
 	f.Names, f.Question, f.Refused, f.Carry = moves.NamesNothing, moves.NoQuestion, moves.NeverRefused, moves.NoCarry
 	f.Yes, f.Act, f.Host = moves.NoYes, moves.NoAct, moves.HostAnswers
 	a, ok, err := lastAsked.Maybe(tx, pr.ID, pr.HeadSHA)
 	if err != nil {
 		return err
 	}
-	if ok && a.Protected != nil {
+	if dropped != "" || ok && a.Protected != nil {
 		f.Names = moves.NamesSomething
 	}
 	byPerson := a.DecidedBy != nil && *a.DecidedBy != byPolicy
 	switch {
 	case !ok:
+		_, agreed, err := standing.Maybe(tx, pr.ID, pr.HeadSHA)
+		if err != nil {
+			return err
+		}
+		if agreed {
+			f.Yes = moves.YesFirm
+		}
 	case a.State == ActionPending:
 		f.Question = moves.Asked
 	case a.State == ActionSkipped:
 		f.Question = moves.Declined
 	case a.State == ActionExpired:
 		f.Question = moves.Expired
-	case a.State == ActionFailed && pr.Needs == NeedsRetry:
+	case a.State == ActionFailed && a.StaleWhy != toMend && pr.AbandonedAt == nil:
 		f.Act = moves.ActFailed
 		if byPerson {
 			f.Yes = moves.YesFirm
@@ -212,8 +248,18 @@ func (s *Service) askedFacts(tx *db.Tx, pr row, f *moves.Facts) error {
 		}
 		if a.Tries > 0 {
 			f.Act = moves.ActCalled
+		} else if byPerson && a.DecidedAt != nil && tx.Now.Before(a.DecidedAt.Add(time.Duration(at.Policy.Merge.Grace)*time.Second)) {
+			f.Yes = moves.YesFresh
 		}
 		f.Host = hostOf(a)
+	}
+	if dropped != "" && a.Details.V.Dropped != dropped { // what was asked, or ordered, does not name it
+		if f.Question.Is(moves.Asked) {
+			f.Question = moves.Narrow
+		}
+		if f.Yes.Is(moves.YesFirm, moves.YesFresh) {
+			f.Yes = moves.YesNarrow
+		}
 	}
 	no, err := refused.One(tx, pr.ID)
 	if err != nil {
@@ -280,27 +326,9 @@ func (r row) otherFacts(tx *db.Tx, f *moves.Facts) error {
 	return err
 }
 
-// placeFacts are those about the work below the head, and about its place in a merge queue.
+// placeFacts are those about the place of a head in a merge queue.
 func (s *Service) placeFacts(tx *db.Tx, at repo.Ref, pr row, f *moves.Facts) error {
-	f.Under, f.Turn = moves.NoneBelow, moves.TurnFree
-	if pr.TaskID != nil {
-		on, dropped, err := s.Tasks.Unmerged(tx, *pr.TaskID)
-		if err != nil {
-			return err
-		}
-		merged := false
-		if dropped {
-			if _, merged, err = mergedOfTask.Maybe(tx, tx.Account, on); err != nil {
-				return err
-			}
-		}
-		switch {
-		case dropped && !merged:
-			f.Names = moves.NamesSomething
-		case on != "" && !merged:
-			f.Under = moves.UnmergedBelow
-		}
-	}
+	f.Turn = moves.TurnFree
 	if f.Act.Is(moves.ActFailed) {
 		return nil // it has left the queue
 	}

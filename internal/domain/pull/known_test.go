@@ -13,14 +13,14 @@ import (
 
 // columnsOf are the columns of a pull request that facts are read from.
 type columnsOf struct {
-	ID, State, Babysit, Watch, AuthorKind, Review, Needs, Carry, Mergeable, Checks, HeadRef, RoundSHA, RoundThen string
-	Draft, Fork                                                                                                  bool
-	CIRounds, ConflictRounds, ReviewRounds, Findings, Objections, Remarks, AttendAt, Unread                      int64
-	AbandonedAt                                                                                                  *int64
+	ID, State, Babysit, Watch, AuthorKind, Review, ChecksHold, Carry, Mergeable, Checks, HeadRef, RoundSHA, RoundThen string
+	Draft, Fork                                                                                                       bool
+	CIRounds, ConflictRounds, ReviewRounds, Findings, Objections, Remarks, AttendAt, Unread                           int64
+	AbandonedAt                                                                                                       *int64
 }
 
 var setColumns = db.SWith[columnsOf](`UPDATE pulls SET state = :state, babysit = :babysit, watch = :watch, author_kind = :author_kind,
-	review = :review, needs = :needs, carry = :carry, mergeable = :mergeable, checks = :checks, head_ref = :head_ref,
+	review = :review, checks_hold = :checks_hold, carry = :carry, mergeable = :mergeable, checks = :checks, head_ref = :head_ref,
 	round_sha = :round_sha, round_then = :round_then, draft = :draft, fork = :fork, ci_rounds = :ci_rounds,
 	conflict_rounds = :conflict_rounds, review_rounds = :review_rounds, findings = :findings, objections = :objections,
 	remarks = :remarks, attend_at = :attend_at, facts_want = facts_have + :unread, abandoned_at = :abandoned_at WHERE id = :id`)
@@ -83,10 +83,10 @@ func TestFactsOfRows(t *testing.T) {
 		"pending":          {func(c *columnsOf) { c.Checks = ChecksPending }, func(f *moves.Facts) { f.Checks = moves.ChecksPending }},
 		"passed":           {func(c *columnsOf) { c.Checks = ChecksPassed }, func(f *moves.Facts) { f.Checks = moves.ChecksPassed }},
 		"failed":           {func(c *columnsOf) { c.Checks = ChecksFailed }, func(f *moves.Facts) { f.Checks = moves.ChecksFailed }},
-		"base broken":      {func(c *columnsOf) { c.Needs = NeedsBase }, func(f *moves.Facts) { f.Checks = moves.ChecksBase }},
-		"check missing":    {func(c *columnsOf) { c.Needs = NeedsCheck }, func(f *moves.Facts) { f.Checks = moves.ChecksMissing }},
-		"checks held":      {func(c *columnsOf) { c.Needs = NeedsApproval }, func(f *moves.Facts) { f.Checks = moves.ChecksAction }},
-		"machines failed":  {func(c *columnsOf) { c.Needs = NeedsMachine }, func(f *moves.Facts) { f.Checks = moves.ChecksInfra }},
+		"base broken":      {func(c *columnsOf) { c.ChecksHold = NeedsBase }, func(f *moves.Facts) { f.Checks = moves.ChecksBase }},
+		"check missing":    {func(c *columnsOf) { c.ChecksHold = NeedsCheck }, func(f *moves.Facts) { f.Checks = moves.ChecksMissing }},
+		"checks held":      {func(c *columnsOf) { c.ChecksHold = NeedsApproval }, func(f *moves.Facts) { f.Checks = moves.ChecksAction }},
+		"machines failed":  {func(c *columnsOf) { c.ChecksHold = NeedsMachine }, func(f *moves.Facts) { f.Checks = moves.ChecksInfra }},
 		"not reviewed yet": {func(c *columnsOf) { c.Review = ReviewDue }, func(f *moves.Facts) { f.Review = moves.ReviewNone }},
 		"reviewing":        {func(c *columnsOf) { c.Review = ReviewRunning }, func(f *moves.Facts) { f.Review = moves.ReviewRunning }},
 		"reviewed":         {func(c *columnsOf) { c.Review = ReviewDone }, func(f *moves.Facts) { f.Review = moves.ReviewLooked }},
@@ -130,7 +130,7 @@ func TestFactsOfRows(t *testing.T) {
 		"ordered by the policy": {decide(KindMerge, ActionApproved, byPolicy), nil, func(*moves.Facts) {}},
 		"declined": {decide(KindMerge, ActionSkipped, person), nil,
 			func(f *moves.Facts) { f.Question, f.Refused = moves.Declined, moves.WasRefused }},
-		"not merged": {decide(KindMerge, ActionFailed, person), func(c *columnsOf) { c.Needs = NeedsRetry },
+		"not merged": {decide(KindMerge, ActionFailed, person), nil,
 			func(f *moves.Facts) { f.Yes, f.Act = moves.YesFirm, moves.ActFailed }},
 		"a push is asked":   {ask(KindPush, ActionPending), nil, func(f *moves.Facts) { f.Push = moves.PushAsked }},
 		"a push is agreed":  {decide(KindPush, ActionApproved, person), nil, func(f *moves.Facts) { f.Push = moves.PushGranted }},
@@ -164,7 +164,7 @@ func TestFactsOfRows(t *testing.T) {
 				t.Errorf("%s: %+v,\nwant %+v", name, got, expect)
 			}
 		}
-		y.policy("version: 1\nmerge: {mode: never}\n") // nobody is asked
+		y.policy("version: 1\nmerge: {mode: never}\nreview: {mode: auto}\n") // nobody is asked
 		for name, c := range columns {
 			pr, plain := begin(name)
 			c.set(&plain)
@@ -202,7 +202,7 @@ func TestFactsOfRows(t *testing.T) {
 		y.line.on = true
 		is("in a queue", pr, plain, func(f *moves.Facts) { f.Turn = moves.TurnWaiting })
 		y.line.on = false
-		y.policy("version: 1\nmerge: {mode: never, queue: batch}\n")
+		y.policy("version: 1\nmerge: {mode: never, queue: batch}\nreview: {mode: auto}\n")
 		is("before a queue", pr, plain, func(f *moves.Facts) { f.Turn = moves.TurnOut })
 		y.write(func(tx *db.Tx) error { _, err := seed.SetEnabled.Exec(tx, y.repo, false); return err })
 		is("disabled", pr, plain, func(f *moves.Facts) { f.Enabled, f.Turn = moves.RepoOff, moves.TurnOut })

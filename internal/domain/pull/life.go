@@ -106,7 +106,7 @@ func (s *Service) reopenRow(tx *db.Tx, r repo.Ref, pr row, sha, by string) error
 	if _, err := setReopened.Exec(tx, pr.ID, by, tx.Micros()); err != nil {
 		return err
 	}
-	if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
+	if err := s.endQuestions(tx, pr); err != nil {
 		return err
 	}
 	data := reopenedData{By: by, HeadSHA: sha, Number: pr.Number}
@@ -159,34 +159,13 @@ func (s *Service) Abandon(tx *db.Tx, prID, taskID string) error {
 		}
 	}
 	s.Hub.Notify(tx, event.PullTopic)
-	return s.closeAbandoned(tx, pr)
-}
-
-// closeAbandoned closes a locked pull request that was abandoned, unless its merge has
-// begun or the policy keeps it.
-func (s *Service) closeAbandoned(tx *db.Tx, pr row) error {
-	if _, busy, err := openAction.Maybe(tx, pr.ID); err != nil || busy {
+	if err := s.move(tx, pr.ID); err != nil {
 		return err
 	}
-	r, ok, err := repo.ByID(tx, pr.RepoID)
-	switch {
-	case err != nil:
+	if pr, err = byID.One(tx, tx.Account, pr.ID); err != nil || pr.State != Open {
 		return err
-	case ok && r.Policy.Merge.OnCancel == "keep":
-		if err := s.needs(tx, pr.ID, leftTo(pr)); err != nil {
-			return err
-		}
-		return s.over(tx, pr, "The task was cancelled.")
 	}
-	return s.close(tx, pr, ClosedCancelled, by(tx))
-}
-
-// leftTo is the reason why an abandoned pull request that is kept waits for a person.
-func leftTo(pr row) string {
-	if passed(pr.Checks) {
-		return NeedsMerge
-	}
-	return NeedsRearm
+	return s.over(tx, pr, "The task was cancelled.")
 }
 
 // close ends a locked, open pull request that is not merged.
@@ -194,7 +173,7 @@ func (s *Service) close(tx *db.Tx, pr row, why, by string) error {
 	if n, err := setClosed.Exec(tx, setClosedArgs{ID: pr.ID, ClosedWhy: why, ClosedBy: by, ClosedAt: tx.Micros()}); err != nil || n == 0 {
 		return err
 	}
-	if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
+	if err := s.endQuestions(tx, pr); err != nil {
 		return err
 	}
 	if why != ClosedAtHost && why != ClosedAsked {
@@ -239,7 +218,7 @@ func (s *Service) mergedByHand(tx *db.Tx, pr row, mergeSHA, by string) error {
 	}); err != nil || n == 0 {
 		return err
 	}
-	if _, err := staleActions.Exec(tx, pr.ID, tx.Micros()); err != nil {
+	if err := s.endQuestions(tx, pr); err != nil {
 		return err
 	}
 	return s.announceMerge(tx, pr, pr.HeadSHA, mergeSHA, &by)
@@ -272,7 +251,20 @@ func (s *Service) announceMerge(tx *db.Tx, pr row, headSHA, mergeSHA string, by 
 	if _, err := dueAbove.Exec(tx, *pr.TaskID, tx.Micros()); err != nil {
 		return err
 	}
+	if err := s.BelowMoved(tx, *pr.TaskID); err != nil {
+		return err
+	}
 	return TaskMerged.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID})
+}
+
+// BelowMoved has the next pass move those pull requests on whose work was begun on that of a
+// task of tx.Account.
+func (s *Service) BelowMoved(tx *db.Tx, taskID string) error {
+	n, err := moveAbove.Exec(tx, taskID)
+	if n > 0 {
+		s.Hub.Notify(tx, event.PullTopic)
+	}
+	return err
 }
 
 // facts are the state of a pull request in git.
@@ -422,8 +414,10 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 		if err := s.judgeCarry(tx, r, now, f, d.PushedBy); err != nil {
 			return err
 		}
-		switch {
-		case unknown || f.mergeable != "conflict" || pr.Mergeable == "conflict" || pr.AbandonedAt != nil:
+		if err := s.move(tx, pr.ID); err != nil {
+			return err
+		}
+		if unknown || f.mergeable != "conflict" || pr.Mergeable == "conflict" || pr.AbandonedAt != nil {
 			return nil
 		}
 		return conflictEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, conflictData{BaseSHA: f.base, HeadSHA: pr.HeadSHA})

@@ -120,19 +120,26 @@ func enumerate(all []string, more int) string {
 	return text
 }
 
-// question is the sentence that a person is asked.
-func (p *Protected) question() string {
-	if p == nil {
-		return "Merge this head?"
-	}
+// question is the sentence that a person is asked. dropped is the task whose work is brought
+// along although it was dropped; "": there is none.
+func (p *Protected) question(dropped string) string {
 	var although []string
-	if len(p.Paths) > 0 {
+	if dropped != "" {
+		although = append(although, "it contains the work of the task "+dropped+", which was dropped")
+	}
+	if p != nil && len(p.Paths) > 0 {
 		although = append(although, "it changes what is protected: "+enumerate(p.Paths, p.More))
 	}
-	if p.Back != nil {
+	if p != nil && p.Back != nil {
 		although = append(although, "it would bring back what was dropped: "+p.Back.said())
 	}
+	if len(although) == 0 {
+		return "Merge this head?"
+	}
 	text := "Merge this head, although " + strings.Join(although, ", and ") + "?"
+	if p == nil {
+		return text
+	}
 	if p.Problem != nil {
 		text += " The policy file would not be valid, and the defaults would be in force: " + *p.Problem + "."
 	}
@@ -145,6 +152,10 @@ func (p *Protected) question() string {
 	}
 	return text
 }
+
+// names tells whether a question names what a person is always asked about: protected
+// changes, or work that was dropped.
+func (a actionRow) names() bool { return a.Protected != nil || a.Details.V.Dropped != "" }
 
 // covers tells whether the question a named all protected changes p of the merge.
 func (a actionRow) covers(p *Protected) bool {
@@ -159,7 +170,7 @@ func (s *Service) askAbout(tx *db.Tx, pr row, p *Protected) error {
 		return err
 	}
 	if open {
-		if _, err := replaced.Exec(tx, a.ID, tx.Micros()); err != nil {
+		if err := s.replace(tx, pr, a); err != nil {
 			return err
 		}
 	}
@@ -168,6 +179,14 @@ func (s *Service) askAbout(tx *db.Tx, pr row, p *Protected) error {
 
 // question asks a person about a head.
 func (s *Service) question(tx *db.Tx, pr row, p *Protected) error {
+	below, over, err := s.below(tx, pr)
+	if err != nil {
+		return err
+	}
+	dropped := ""
+	if over {
+		dropped = below
+	}
 	actionID := id.New()
 	var stored *db.JSON[Protected]
 	weaker := []string{}
@@ -180,12 +199,9 @@ func (s *Service) question(tx *db.Tx, pr row, p *Protected) error {
 	n, err := insertAction.Exec(tx, insertActionArgs{
 		ID: actionID, AccountID: tx.Account, PRID: pr.ID, Kind: "merge", HeadSHA: pr.HeadSHA, State: ActionPending,
 		DecidedBy: nil, RequestedAt: tx.Micros(), DecidedAt: nil, ExpiresAt: db.Micros(tx.Now.Add(askFor)),
-		Protected: stored,
+		Protected: stored, Details: db.JSON[Details]{V: Details{Dropped: dropped}},
 	})
 	if err != nil || n == 0 {
-		return err
-	}
-	if err := s.waits(tx, pr, NeedsDecision); err != nil {
 		return err
 	}
 	s.Hub.Notify(tx, event.PullTopic)
@@ -228,6 +244,9 @@ func (s *Service) lookAtHead(ctx context.Context, d unlookedRow) error {
 		if gone || l.protected == nil || pr.Watch == WatchOff {
 			return nil
 		}
-		return s.askAbout(tx, pr, l.protected)
+		if err := s.askAbout(tx, pr, l.protected); err != nil {
+			return err
+		}
+		return s.move(tx, pr.ID)
 	})
 }

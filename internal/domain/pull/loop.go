@@ -33,8 +33,7 @@ func (s *Service) Pass(ctx context.Context) {
 	each(ctx, s, "read the facts of a pull request", all(factsDue), s.readFacts)
 	each(ctx, s, "stop a check or round", all(idleMinders), s.stopMinder)
 	each(ctx, s, "look at a head", all(unlooked), s.lookAtHead)
-	each(ctx, s, "begin a round", func(tx *db.Tx) ([]found, error) { return troubled.All(tx, tx.Micros()) }, s.babysit)
-	each(ctx, s, "resume what is green again", all(greenAgain), s.resume)
+	each(ctx, s, "move a pull request on", func(tx *db.Tx) ([]found, error) { return toMove.All(tx, tx.Micros()) }, s.moveDue)
 	each(ctx, s, "drop the branch of a round", all(untidy), s.tidy)
 	for {
 		due, err := s.take(ctx)
@@ -105,20 +104,28 @@ func (s *Service) keep(ctx context.Context, d dueRow) (stop func()) {
 
 // lapsed records what follows from a question that nobody answered in time.
 func (s *Service) lapsed(tx *db.Tx, e dueRow) error {
-	switch e.Kind {
-	case KindMerge:
-		_, err := expireNeeds.Exec(tx, e.PRID, tx.Micros())
-		return err
-	case KindPush:
-		return tx.As(e.AccountID, func() error {
-			pr, ok, err := lock(tx, e.PRID)
-			if err != nil || !ok {
+	return tx.As(e.AccountID, func() error {
+		pr, ok, err := lock(tx, e.PRID)
+		if err != nil || !ok {
+			return err
+		}
+		if e.Kind == KindPush {
+			if err := s.notPushed(tx, pr); err != nil {
 				return err
 			}
-			return s.notPushed(tx, pr)
-		})
-	}
-	return nil
+		}
+		return s.move(tx, pr.ID)
+	})
+}
+
+// moveDue moves a pull request on that the clock moves.
+func (s *Service) moveDue(ctx context.Context, d found) error {
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		if _, ok, err := lock(tx, d.ID); err != nil || !ok {
+			return err
+		}
+		return s.move(tx, d.ID)
+	})
 }
 
 // take ends the questions whose time is over, and takes one due action, if there is one.
@@ -130,11 +137,11 @@ func (s *Service) take(ctx context.Context) ([]dueRow, error) {
 			return nil, err
 		}
 		for _, e := range old {
-			if err := s.lapsed(tx, e); err != nil {
-				return nil, err
-			}
 			err := expiredEvent.Record(tx, event.Subject{ID: e.ID, Account: e.AccountID}, questionData{HeadSHA: e.HeadSHA, PRID: e.PRID})
 			if err != nil {
+				return nil, err
+			}
+			if err := s.lapsed(tx, e); err != nil {
 				return nil, err
 			}
 		}

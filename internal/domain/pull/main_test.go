@@ -351,6 +351,7 @@ func (y *yard) pass(d time.Duration) {
 	y.clock.Add(d.Microseconds())
 	y.ci.Pass(y.ctx())
 	y.Service.Pass(y.ctx())
+	y.read()
 	y.asTable()
 }
 
@@ -397,6 +398,9 @@ func (y *yard) push(refspec string) {
 // policy puts a policy file in force.
 func (y *yard) policy(yml string) {
 	y.t.Helper()
+	if !strings.Contains(yml, "review:") { // nobody reviews in the tests of this package
+		yml += "review: {mode: 'off'}\n"
+	}
 	if _, msgs := repo.ParsePolicy([]byte(yml)); msgs != nil {
 		y.t.Fatal(msgs)
 	}
@@ -408,6 +412,13 @@ func (y *yard) policy(yml string) {
 
 // propose opens a pull request of a branch, for the task named after the branch.
 func (y *yard) propose(branch, sha string) (prID string) {
+	y.t.Helper()
+	defer y.read()
+	return y.proposed(branch, sha)
+}
+
+// proposed is propose, before git was asked.
+func (y *yard) proposed(branch, sha string) (prID string) {
 	y.t.Helper()
 	y.write(func(tx *db.Tx) error {
 		r, _, err := repo.ByID(tx, y.repo)
@@ -421,8 +432,22 @@ func (y *yard) propose(branch, sha string) (prID string) {
 	return prID
 }
 
+// read has git asked about what may have moved, as the pass after a push does.
+func (y *yard) read() {
+	for range 3 { // a head that has moved is read again
+		each(y.ctx(), y.Service, "read the facts", all(factsDue), y.readFacts)
+	}
+}
+
 // moved reports a push.
 func (y *yard) moved(branch, sha string) {
+	y.t.Helper()
+	y.reported(branch, sha)
+	y.read()
+}
+
+// reported is moved, before git was asked.
+func (y *yard) reported(branch, sha string) {
 	y.t.Helper()
 	y.write(func(tx *db.Tx) error {
 		r, _, err := repo.ByID(tx, y.repo)

@@ -238,8 +238,10 @@ func (s *Service) mirror(tx *db.Tx, r repo.Ref, pr row, e codehost.PullChanged) 
 	if err := s.rewatch(tx, r, &pr); err != nil {
 		return err
 	}
-	if wasDraft && !p.Draft && passed(pr.Checks) {
-		return s.green(tx, r, pr)
+	if wasDraft && !p.Draft { // its review is begun once its facts are read
+		if _, err := lookAgain.Exec(tx, pr.ID); err != nil {
+			return err
+		}
 	}
-	return nil
+	return s.move(tx, pr.ID)
 }

@@ -8,7 +8,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/pull/moves"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -17,31 +17,36 @@ import (
 
 // Reasons why an open pull request waits for a person.
 const (
-	NeedsDecision = "asked"          // the question about its head waits for an answer
-	NeedsAgain    = "declined"       // the question was answered with no
-	NeedsExpired  = "expired"        // nobody answered in time
-	NeedsMerge    = "left_to_people" // the policy says merge.mode: never
-	NeedsRetry    = "merge_failed"   // the code host did not carry out the merge
-	NeedsRearm    = "spent"          // agents have used up their rounds
-	NeedsEnd      = "superseded"     // the work that it was begun on was dropped
+	NeedsDecision = moves.NeedDecision // the question about its head waits for an answer
+	NeedsAgain    = moves.NeedAgain    // the question was answered with no
+	NeedsExpired  = moves.NeedExpired  // nobody answered in time
+	NeedsMerge    = moves.NeedMerge    // the policy says merge.mode: never
+	NeedsRetry    = moves.NeedRetry    // the code host did not carry out the merge
+	NeedsRearm    = moves.NeedRearm    // agents have used up their rounds
 
-	NeedsBase     = "base_broken"     // the base fails in the same way as the checks at the host
-	NeedsCheck    = "check_missing"   // a check that is required has never reported
-	NeedsApproval = "action_required" // the host waits for a person to let the checks run
-	NeedsMachine  = "check_infra"     // machines of the host failed
+	NeedsBase     = moves.NeedBase     // the base fails in the same way as the checks at the host
+	NeedsCheck    = moves.NeedCheck    // a check that is required has never reported
+	NeedsApproval = moves.NeedApproval // the host waits for a person to let the checks run
+	NeedsMachine  = moves.NeedMachine  // machines that run checks failed
 
-	NeedsChanges = "changes_requested" // somebody requests changes, here or at the host
-	NeedsPush    = "push_asked"        // what a round has done waits for a yes
-	NeedsStopped = "stopped"           // a person has had agents leave it alone
+	NeedsChanges = moves.NeedChanges // somebody requests changes, here or at the host
+	NeedsPush    = moves.NeedPush    // what a round has done waits for a yes
+	NeedsStopped = moves.NeedStopped // a person has had agents leave it alone
+
+	NeedsReady      = moves.NeedReady      // it is a draft
+	NeedsEnable     = moves.NeedEnable     // its repository is not enabled
+	NeedsPermission = moves.NeedPermission // the App at the code host lacks a permission
+	NeedsBaseBranch = moves.NeedBaseBranch // its base does not exist
+	NeedsHands      = moves.NeedHands      // agents do not push to its branch
 )
 
 // Need is a step of a pull request that only a person can take.
 type Need struct {
 	_          struct{}          `doc:"What only a person can do about a pull request." schema:"Need"`
-	Why        string            `json:"why" enum:"asked,declined,expired,left_to_people,merge_failed,spent,superseded,base_broken,check_missing,action_required,check_infra,changes_requested,push_asked,stopped" doc:"asked: the question waits; declined and expired: it was answered with no, or not in time; left_to_people: the policy says merge.mode: never; merge_failed: the code host did not carry the merge out; spent: agents have used up their rounds; superseded: what it is built on was dropped; base_broken: checks at the code host fail at the base in the same way; check_missing: a check that is required there has never reported; action_required: the code host waits for a person to let checks run; check_infra: machines of the code host failed again and again; changes_requested: somebody requests changes, here or at the code host; push_asked: a round has done its work, and asks before it is pushed to the branch of a person; stopped: a person has had agents leave it alone"`
+	Why        string            `json:"why" enum:"asked,declined,expired,left_to_people,merge_failed,spent,superseded,base_broken,check_missing,action_required,check_infra,changes_requested,push_asked,stopped,draft,repo_disabled,permission_missing,base_missing,branch_not_ours" doc:"asked: the question waits; declined and expired: it was answered with no, or not in time; left_to_people: the policy says merge.mode: never; merge_failed: the code host did not carry the merge out; spent: agents have used up their rounds; superseded: what it is built on was dropped; base_broken: checks at the code host fail at the base in the same way; check_missing: a check that is required there has never reported; action_required: the code host waits for a person to let checks run; check_infra: machines that run the checks failed again and again; changes_requested: somebody requests changes, here or at the code host; push_asked: a round has done its work, and asks before it is pushed to the branch of a person; stopped: a person has had agents leave it alone; draft: somebody is to mark it as ready; repo_disabled: its repository is not enabled; permission_missing: the owner of the repository is to grant it at the code host; base_missing: its base does not exist; branch_not_ours: something is to be mended on a branch that agents do not push to"`
 	Since      time.Time         `json:"since" doc:"since when it waits for that"`
 	ClearsWhen string            `json:"clears_when" example:"a person decides about the merge" doc:"what has to happen, in words for people"`
-	Capability string            `json:"capability" example:"pr.approve_pending" doc:"the operation that gets it going"`
+	Capability *string           `json:"capability" example:"pr.approve_pending" doc:"the operation that gets it going; null: none does, and clears_when says what happens elsewhere"`
 	Args       map[string]string `json:"args" example:"{\"id\": \"0199d3a4-5b6c-7d8e-9f01-23456789abcd\", \"head_sha\": \"3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b\"}" doc:"what to call it with"`
 }
 
@@ -52,14 +57,28 @@ var clearsWhen = map[string]string{
 	NeedsMerge:    "a person merges it, as the policy leaves that to people",
 	NeedsRetry:    "a person has the merge tried again, which the code host did not carry out",
 	NeedsRearm:    "a person arms the repair again, whose rounds are spent, or mends the branch",
-	NeedsEnd:      "a person cancels the task, as what it is built on was dropped",
 	NeedsBase:     "the base passes the checks again, which fail there in the same way",
 	NeedsCheck:    "the check reports that the code host requires, or a person no longer requires it there",
 	NeedsApproval: "a person lets the checks run at the code host",
-	NeedsMachine:  "the checks are run again at the code host, whose machines failed",
+	NeedsMachine:  "the checks are run again, whose machines failed",
 	NeedsChanges:  "whoever requested changes approves or takes that back, here or at the code host",
 	NeedsPush:     "a person decides whether what an agent has done is pushed to the branch",
 	NeedsStopped:  "a person has agents look after it again",
+
+	NeedsReady:      "somebody marks it as ready for review",
+	NeedsEnable:     "its repository is enabled",
+	NeedsPermission: "the owner of the repository grants a permission at the code host",
+	NeedsBaseBranch: "the branch that it is to be merged into is pushed again, or it gets another base",
+	NeedsHands:      "somebody mends the branch, where agents do not push",
+}
+
+// ClearsWhen says in words what ends a wait for a reason, at a pull request whose merge so
+// many findings hold.
+func ClearsWhen(why string, findings int64) string {
+	if why == NeedsRearm && findings > 0 {
+		return spentWith(findings)
+	}
+	return clearsWhen[why]
 }
 
 // spentWith says what ends the wait of a pull request whose rounds are spent, while findings
@@ -72,34 +91,43 @@ func spentWith(findings int64) string {
 	return "a person dismisses " + those + " the merge, mends the branch, or arms the repair again, whose rounds are spent"
 }
 
-// NeedOf answers the step for a pull request that waits for the reason why; false if it
-// does not wait. question is the id of the open question, or "" if it is not known. findings
-// are those that hold the merge.
-func NeedOf(why string, since *time.Time, prID, headSHA, question string, taskID *string, findings int64) (Need, bool) {
-	n := Need{Why: why, Args: map[string]string{"id": prID, "head_sha": headSHA}}
-	if since != nil {
-		n.Since = *since
+// needRow is a pull request that may wait for a person.
+type needRow struct {
+	ID      string
+	Owner   string
+	Name    string
+	Needs   string
+	NeedsAt *time.Time
+	HeadSHA string `db:"head_sha"`
+	// Question is the id of the open question about a merge; "" if it is not known.
+	Question string
+	Findings int64 // that hold the merge
+}
+
+// need is the step that a pull request waits for; false if it waits for nobody.
+func (of needRow) need() (Need, bool) {
+	why := of.Needs
+	n := Need{Why: why, Args: map[string]string{"id": of.ID, "head_sha": of.HeadSHA}}
+	if of.NeedsAt != nil {
+		n.Since = *of.NeedsAt
 	}
-	if n.ClearsWhen = clearsWhen[why]; why == NeedsRearm && findings > 0 {
-		n.ClearsWhen = spentWith(findings)
-	}
+	n.ClearsWhen = ClearsWhen(why, of.Findings)
+	question := of.Question
 	switch why {
 	case NeedsDecision, NeedsPush:
-		n.Capability = "pr.approve_pending"
-		if question != "" {
+		if n.Capability = new("pr.approve_pending"); question != "" {
 			n.Args["action_id"] = question
 		}
 	case NeedsAgain, NeedsExpired:
-		n.Capability = "pr.ask_again"
+		n.Capability = new("pr.ask_again")
 	case NeedsMerge, NeedsRetry:
-		n.Capability = "pr.merge"
+		n.Capability = new("pr.merge")
 	case NeedsRearm, NeedsBase, NeedsCheck, NeedsApproval, NeedsMachine, NeedsChanges, NeedsStopped:
-		n.Capability, n.Args = "pr.rearm_babysit", map[string]string{"id": prID}
-	case NeedsEnd:
-		if taskID == nil {
-			return n, false
-		}
-		n.Capability, n.Args = "task.cancel", map[string]string{"id": *taskID}
+		n.Capability, n.Args = new("pr.rearm_babysit"), map[string]string{"id": of.ID}
+	case NeedsEnable:
+		n.Capability, n.Args = new("project.update"), map[string]string{"owner": of.Owner, "repo": of.Name, "enabled": "true"}
+	case NeedsReady, NeedsPermission, NeedsBaseBranch, NeedsHands:
+		n.Args = map[string]string{}
 	default:
 		return n, false
 	}
@@ -114,89 +142,11 @@ func NeedsOf(tx *db.Tx, prIDs []string) (map[string]Need, error) {
 	}
 	rows, err := needy(tx, prIDs)
 	for _, r := range rows {
-		if n, ok := NeedOf(r.Needs, r.NeedsAt, r.ID, r.HeadSHA, r.Question, r.TaskID, r.Findings); ok {
+		if n, ok := r.need(); ok {
 			out[r.ID] = n
 		}
 	}
 	return out, err
-}
-
-// checksHeld tells whether a pull request waits for a person because of the checks at its
-// host.
-func checksHeld(why string) bool {
-	switch why {
-	case NeedsBase, NeedsCheck, NeedsApproval, NeedsMachine:
-		return true
-	}
-	return false
-}
-
-// needs records why a pull request waits for a person; "": it does not wait.
-func (s *Service) needs(tx *db.Tx, prID, why string) error {
-	var since *int64
-	if why != "" {
-		now := tx.Micros()
-		since = &now
-	}
-	_, err := setNeeds.Exec(tx, prID, why, since)
-	return err
-}
-
-// waits is needs for a green head, whose task waits for the person as well.
-func (s *Service) waits(tx *db.Tx, pr row, why string) error {
-	if err := s.needs(tx, pr.ID, why); err != nil || pr.TaskID == nil {
-		return err
-	}
-	return TaskAwaitsReview.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID})
-}
-
-// green asks about the merge of a head that has passed, or orders the merge if the policy
-// says so and no person has said no since the last yes. Loop finds protected changes: lookAtHead those of a question, apply those of
-// an order.
-func (s *Service) green(tx *db.Tx, r repo.Ref, pr row) error {
-	if pr.AbandonedAt != nil || pr.Draft || pr.unwatched() {
-		return nil
-	}
-	if pr.Carry == carryLook {
-		s.Hub.Notify(tx, event.PullTopic)
-		return nil // readFacts goes on from here
-	}
-	if pr.Watch == WatchOff {
-		return s.waits(tx, pr, NeedsStopped)
-	}
-	if pr.Objections > 0 {
-		return s.objected(tx, pr)
-	}
-	if pr.Findings > 0 && pr.TaskID != nil { // the agents' turn, not the person's
-		return TaskAwaitsReview.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID})
-	}
-	if _, err := setLooked.Exec(tx, pr.ID, ""); err != nil {
-		return err
-	}
-	if pr.Carry != "" {
-		if carried, err := s.carry(tx, pr); err != nil || carried {
-			return err
-		}
-	}
-	switch r.Policy.Merge.Mode {
-	case "never":
-		s.Hub.Notify(tx, event.PullTopic)
-		return s.waits(tx, pr, NeedsMerge)
-	case "auto":
-		if no, err := refused.One(tx, pr.ID); err != nil || !no {
-			if err != nil {
-				return err
-			}
-			return s.order(tx, pr, byPolicy)
-		}
-	}
-	if by, ok, err := standing.Maybe(tx, pr.ID, pr.HeadSHA); err != nil || ok {
-		if err != nil {
-			return err
-		}
-		return s.orderOf(tx, pr, by)
-	}
-	return s.question(tx, pr, nil)
 }
 
 // byPolicy is the author of an order that no person gave.
@@ -222,41 +172,8 @@ func (s *Service) order(tx *db.Tx, pr row, by string) error {
 	if err == nil {
 		err = errors.Join(s.settle(tx, &pr, by), s.grace(tx, pr, actionID, by))
 	}
-	if err != nil {
-		return err
-	}
-	return s.approved(tx, pr)
-}
-
-// approved moves on the pull request and its task after an approval.
-func (s *Service) approved(tx *db.Tx, pr row) error {
-	if err := s.needs(tx, pr.ID, ""); err != nil {
-		return err
-	}
 	s.Hub.Notify(tx, event.PullTopic)
-	if pr.Objections > 0 {
-		return s.objected(tx, pr)
-	}
-	if pr.TaskID == nil {
-		return nil
-	}
-	if pr.Findings > 0 {
-		return TaskAwaitsReview.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID})
-	}
-	return TaskMergeable.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID})
-}
-
-// orderGoesOn has the merge of a head tried that was ordered before its checks ran again;
-// ordered is false if there is no such order.
-func (s *Service) orderGoesOn(tx *db.Tx, pr row) (ordered bool, err error) {
-	a, open, err := openAction.Maybe(tx, pr.ID)
-	if err != nil || !open || a.State != ActionApproved {
-		return false, err
-	}
-	if _, err := dueNow.Exec(tx, a.ID, tx.Micros()); err != nil {
-		return false, err
-	}
-	return true, s.approved(tx, pr)
+	return err
 }
 
 // atHead locks an open pull request for a decision about a head. It fails with
@@ -326,10 +243,10 @@ func (s *Service) decide(tx *db.Tx, in decideIn, state string) (actionRow, error
 }
 
 // means refuses an answer to another question than the open one. It also refuses a yes
-// that does not name the question if that is about protected changes: the person may
+// that does not name the question if that names something: the person may
 // have read an earlier question about the same head.
 func (in decideIn) means(a actionRow, state string) error {
-	if in.ActionID == a.ID || in.ActionID == "" && (a.Protected == nil || state != ActionApproved) {
+	if in.ActionID == a.ID || in.ActionID == "" && (!a.names() || state != ActionApproved) {
 		return nil
 	}
 	return fault.Reason("question_changed", "Another question is open, or one that has to be named in action_id: read it first.").
@@ -355,16 +272,14 @@ func (s *Service) answerAs(tx *db.Tx, pr row, a actionRow, state, by string) (ac
 		if err := errors.Join(s.settle(tx, &pr, by), s.grace(tx, pr, a.ID, by)); err != nil {
 			return a, err
 		}
-		return a, s.approved(tx, pr)
+		s.Hub.Notify(tx, event.PullTopic)
+		return a, s.move(tx, pr.ID)
 	}
 	if err := skippedEvent.Record(tx, about, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
 		return a, err
 	}
 	s.Hub.Notify(tx, event.PullTopic)
-	if push, err := pushAsked.One(tx, pr.ID); err != nil || push {
-		return a, err // that waits yet
-	}
-	return a, s.needs(tx, pr.ID, NeedsAgain)
+	return a, s.move(tx, pr.ID)
 }
 
 type decideIn struct {
@@ -408,6 +323,9 @@ func (s *Service) askAgain(ctx context.Context, in decideIn) (Decision, error) {
 		if err := s.question(tx, pr, nil); err != nil {
 			return actionRow{}, err
 		}
+		if err := s.move(tx, pr.ID); err != nil {
+			return actionRow{}, err
+		}
 		return openAction.One(tx, pr.ID)
 	})
 }
@@ -444,6 +362,9 @@ func (s *Service) merge(ctx context.Context, in decideIn) (Decision, error) {
 		if err := s.order(tx, pr, policy.From(ctx).Label()); err != nil {
 			return actionRow{}, err
 		}
+		if err := s.move(tx, pr.ID); err != nil {
+			return actionRow{}, err
+		}
 		return openAction.One(tx, pr.ID)
 	})
 }
@@ -455,6 +376,12 @@ func (s *Service) decided(ctx context.Context, decide func(*db.Tx) (actionRow, e
 		return err
 	})
 	return out, err
+}
+
+// need is the step that a pull request waits for, whose open question has an id.
+func (r row) need(question string) (Need, bool) {
+	return needRow{ID: r.ID, Owner: r.Owner, Name: r.Name, Needs: r.Needs, NeedsAt: r.NeedsAt, HeadSHA: r.HeadSHA, Question: question,
+		Findings: r.Findings}.need()
 }
 
 func passed(checks string) bool { return slices.Contains([]string{ChecksNone, ChecksPassed}, checks) }

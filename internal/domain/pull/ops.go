@@ -89,9 +89,9 @@ func (s *Service) Ops() []op.Op {
 			Doc:     "Without path the files with their counts, at most 3000, and how many more there are; with one of them, its lines as well, at most 1 MiB, and cut says whether there are more. A binary file has no lines. With head_sha it is refused once the head is another one, as an approval is. With since_sha what changed since that commit, say the head that was looked at last. A merged pull request shows what its merge brought to the base."}, s.diff),
 		op.New(op.Row{ID: "pr.rearm_babysit", Method: "POST", Path: "/v1/prs/{id}/rearm-babysit", Group: group,
 			Rule: policy.Require(policy.WritePRs), Status: 202,
-			Refuses: refusals("pr_not_open", "repo_disabled"),
+			Refuses: refusals("pr_not_open", "repo_disabled", "fork"),
 			Summary: "Let agents repair a pull request again whose rounds are spent",
-			Doc:     "Sets the rounds used back to 0 and queues a pass that repairs what is wrong with the head. A head that had passed its check, and was thrown out of a merge queue by it, is checked again first. The reason goes to the audit log. Refused when the pull request is merged or closed, or its repository is not enabled."}, s.rearm),
+			Doc:     "Sets the rounds used back to 0 and queues a pass that repairs what is wrong with the head. A head that had passed its check, and was thrown out of a merge queue by it, is checked again first. The reason goes to the agents and to the audit log, and began says what happens now. Refused when the pull request is merged or closed, its repository is not enabled, or its branch is in another repository."}, s.rearm),
 	}
 }
 
@@ -147,7 +147,7 @@ func (s *Service) wire(r row, pending map[string]actionRow, places map[string]Qu
 	if r.ClosedWhy != "" {
 		out.ClosedWhy = &r.ClosedWhy
 	}
-	if n, ok := NeedOf(r.Needs, r.NeedsAt, r.ID, r.HeadSHA, pending[r.ID].ID, r.TaskID, r.Findings); ok {
+	if n, ok := r.need(pending[r.ID].ID); ok {
 		out.NeedsPerson = &n
 	}
 	if p, ok := places[r.ID]; ok && r.State == Open {

@@ -319,14 +319,14 @@ func PageAt(baseURL, prID string) string { return strings.TrimSuffix(baseURL, "/
 
 func (s *Service) moveHead(tx *db.Tx, r repo.Ref, pr row, sha string) error {
 	var err error
-	if pr.Carry, err = setAside(tx, pr.ID); err != nil {
+	if pr.Carry, err = setAside(tx, pr); err != nil {
+		return err
+	}
+	if err := s.help(tx, moving{row: pr}, ""); err != nil {
 		return err
 	}
 	head := setHeadArgs{ID: pr.ID, HeadSHA: sha, Checks: ChecksPending, Carry: pr.Carry, UpdatedAt: tx.Micros()}
 	if _, err := setHead.Exec(tx, head); err != nil {
-		return err
-	}
-	if err := s.needs(tx, pr.ID, ""); err != nil {
 		return err
 	}
 	pr.HeadSHA, pr.Review, pr.Needs = sha, ReviewDue, ""
@@ -342,11 +342,11 @@ func (s *Service) moveHead(tx *db.Tx, r repo.Ref, pr row, sha string) error {
 	return s.check(tx, r, pr)
 }
 
-// check queues the repository's own check of a head. If the repository names none, the
-// head has passed.
+// check queues the repository's own check of a head, and moves the pull request on. If the
+// repository names none, the head has passed.
 func (s *Service) check(tx *db.Tx, r repo.Ref, pr row) error {
 	if pr.AbandonedAt != nil {
-		return s.needs(tx, pr.ID, NeedsRearm)
+		return s.move(tx, pr.ID)
 	}
 	own, host := "", ""
 	if r.Policy.Checks.Command != "" && !pr.Fork {
@@ -361,17 +361,22 @@ func (s *Service) check(tx *db.Tx, r repo.Ref, pr row) error {
 		}
 		host = ChecksPending
 	}
-	if err := s.setResults(tx, &pr, own, host); err != nil || !passed(pr.Checks) {
+	if pr.ChecksHold != "" {
+		if _, err := setHold.Exec(tx, pr.ID, "", ""); err != nil {
+			return err
+		}
+	}
+	if err := s.setResults(tx, &pr, judgement{own: own, host: host}); err != nil {
 		return err
 	}
-	return s.green(tx, r, pr)
+	return s.move(tx, pr.ID)
 }
 
 // setResults records the result of the repository's own check of a head, and of the
 // checks at its host; "" is none.
-func (s *Service) setResults(tx *db.Tx, pr *row, own, host string) error {
-	pr.OwnChecks, pr.HostChecks, pr.Checks = own, host, combined(own, host)
-	_, err := setChecks.Exec(tx, setChecksArgs{ID: pr.ID, Checks: pr.Checks, Own: own, Host: host, Now: tx.Micros()})
+func (s *Service) setResults(tx *db.Tx, pr *row, j judgement) error {
+	pr.OwnChecks, pr.HostChecks, pr.Checks = j.own, j.host, combined(j.own, j.host)
+	_, err := setChecks.Exec(tx, setChecksArgs{ID: pr.ID, Checks: pr.Checks, Own: j.own, Host: j.host, Why: j.why, Now: tx.Micros()})
 	return err
 }
 
@@ -418,41 +423,18 @@ type judgement struct {
 
 // judged moves a locked pull request on after the checks of its head.
 func (s *Service) judged(tx *db.Tx, pr row, j judgement) error {
-	if err := s.setResults(tx, &pr, j.own, j.host); err != nil || pr.State != Open || pr.Checks == ChecksPending {
+	if err := s.setResults(tx, &pr, j); err != nil || pr.State != Open {
 		return err
 	}
-	if pr.AbandonedAt != nil {
-		if pr.Needs == "" {
-			return nil // the merge has begun
+	if hold := pr.ChecksHold; j.lost != (hold == NeedsMachine) && (j.lost || hold == NeedsMachine && pr.OwnChecks == ChecksPassed) {
+		if hold = ""; j.lost {
+			hold = NeedsMachine
 		}
-		return s.needs(tx, pr.ID, leftTo(pr))
-	}
-	r, _, err := repo.ByID(tx, pr.RepoID)
-	if err != nil {
-		return err
-	}
-	switch {
-	case passed(pr.Checks):
-		if err := s.endRepair(tx, &pr); err != nil {
+		if _, err := setHold.Exec(tx, pr.ID, hold, j.why); err != nil {
 			return err
 		}
-		if ordered, err := s.orderGoesOn(tx, pr); err != nil || ordered {
-			return err
-		}
-		return s.green(tx, r, pr)
-	case pr.unwatched():
-		return nil
-	case j.lost && pr.Babysit == BabysitWatching:
-		return s.spend(tx, r, pr, failing{"ci_ladder_spent", j.why})
-	case pr.Babysit == BabysitWatching:
-		return s.attend(tx, r, pr)
-	case pr.repairing():
-		return nil // RoundEnded goes on from here
 	}
-	if err := s.needs(tx, pr.ID, NeedsRearm); err != nil || pr.TaskID == nil {
-		return err
-	}
-	return TaskStuck.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID, FailureKind: "ci_ladder_spent", Why: j.why})
+	return s.move(tx, pr.ID)
 }
 
 // unwatched tells whether a pull request of people is shown, and otherwise left alone.

@@ -140,6 +140,7 @@ func TestHeadMoves(t *testing.T) {
 		}
 
 		// The first head comes back and is checked again; the new result counts.
+		y.push("+" + first + ":refs/heads/svc/a")
 		y.moved("svc/a", first)
 		if len(y.check) != 3 {
 			t.Fatalf("%d checks, want a third", len(y.check))
@@ -156,7 +157,7 @@ func TestHeadMoves(t *testing.T) {
 			return err
 		})
 
-		y.moved("svc/a", codehost.ZeroSHA)
+		y.reported("svc/a", codehost.ZeroSHA)
 		if got := y.pr(pr); got.HeadSHA != first || got.State != Open {
 			t.Errorf("after the branch was deleted: %+v", got)
 		}
@@ -295,7 +296,7 @@ func TestHeadMovesDuringTheMerge(t *testing.T) {
 		if again, err := y.take(y.ctx()); err != nil || len(again) != 0 {
 			t.Fatalf("taken twice: %v, %v", again, err)
 		}
-		y.moved("svc/a", strings.Repeat("c", 40))
+		y.moved("svc/a", y.commit("svc/a", "a", "2\n"))
 		y.wantActions(pr, "stale pending")
 		y.write(func(tx *db.Tx) error { return y.applied(tx, due[0], made{sha: strings.Repeat("d", 40)}, nil) })
 		y.wantActions(pr, "applied stale")
@@ -398,10 +399,10 @@ func TestOtherAccounts(t *testing.T) {
 func TestPages(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
-		sha := y.commit("svc/0", "a", "1\n")
 		for i := range 5 {
 			y.clock.Add(1)
-			y.propose(fmt.Sprintf("svc/%d", i), sha)
+			branch := fmt.Sprintf("svc/%d", i)
+			y.propose(branch, y.commit(branch, branch, "1\n"))
 		}
 		for _, path := range []string{"/v1/approvals?per_page=2", "/v1/repos/acme/web/prs?per_page=2&filter=state:open"} {
 			var numbers []int64

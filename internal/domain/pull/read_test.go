@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/proof/seed"
 )
 
 // A yes to a question about protected changes names that question: the person may have
@@ -56,11 +55,14 @@ func TestNoRoundsOfADisabledRepository(t *testing.T) {
 		if at := y.pr(pr).Babysit.NextRoundAt; at == nil {
 			t.Error("no next round")
 		}
-		y.write(func(tx *db.Tx) error { _, err := seed.SetEnabled.Exec(tx, y.repo, false); return err })
+		y.enable(false)
+		y.pass(0)
 		if at := y.pr(pr).Babysit.NextRoundAt; at != nil {
 			t.Errorf("the next round is at %v", at)
 		}
-		y.write(func(tx *db.Tx) error { _, err := seed.SetEnabled.Exec(tx, y.repo, true); return err })
+		y.wantNeed(pr, NeedsEnable, "project.update")
+		y.enable(true)
+		y.full = true
 		var out Rearmed
 		y.call(202, "POST", "/v1/prs/"+pr+"/rearm-babysit", `{"reason": "now"}`, &out)
 		if at := out.Babysit.NextRoundAt; at == nil || at.UnixMicro() != y.clock.Load() {

@@ -62,18 +62,8 @@ func (s *Service) RequestChanges(tx *db.Tx, w Requested) error {
 	if err := s.refuse(tx, pr, label); err != nil {
 		return err
 	}
-	switch pr.Needs {
-	case NeedsDecision, NeedsAgain, NeedsExpired, NeedsMerge:
-		if err := s.needs(tx, pr.ID, ""); err != nil {
-			return err
-		}
-		pr.Needs = ""
-	}
 	s.Hub.Notify(tx, event.PullTopic)
-	if pr.unwatched() {
-		return s.waits(tx, pr, NeedsChanges)
-	}
-	return s.objected(tx, pr)
+	return s.move(tx, pr.ID)
 }
 
 // refuse answers the question about a head with no, or takes the order of the same person
@@ -90,6 +80,9 @@ func (s *Service) refuse(tx *db.Tx, pr row, label string) error {
 		if _, err := decideAction.Exec(tx, now); err != nil {
 			return err
 		}
+		if _, err := requested.Exec(tx, a.ID); err != nil {
+			return err
+		}
 		return skippedEvent.Record(tx, about, data)
 	case a.DecidedBy != nil && *a.DecidedBy == label && a.Tries == 0:
 		if _, err := takeBack.Exec(tx, a.ID); err != nil {
@@ -98,18 +91,6 @@ func (s *Service) refuse(tx *db.Tx, pr row, label string) error {
 		return staleEvent.Record(tx, about, data)
 	}
 	return nil
-}
-
-// objectedOrder says what the order of a pull request waits for that agents leave alone,
-// while somebody requests changes.
-func (s *Service) objectedOrder(tx *db.Tx, pr row) error {
-	if pr.State != Open || pr.AbandonedAt != nil || !pr.unwatched() {
-		return nil
-	}
-	if a, open, err := openAction.Maybe(tx, pr.ID); err != nil || !open || a.State != ActionApproved {
-		return err
-	}
-	return s.waits(tx, pr, NeedsChanges)
 }
 
 // settle takes back what somebody has requested who approves.
@@ -176,31 +157,15 @@ func (s *Service) TakeBack(tx *db.Tx, prID, requestID string) (ended []string, e
 	if len(ended) == 0 {
 		return nil, fault.Reason("no_request", "Nothing that is requested of this pull request can be taken back.")
 	}
-	if err := s.recount(tx, &pr); err != nil || pr.Objections > 0 {
+	if err := s.recount(tx, &pr); err != nil {
 		return ended, err
 	}
-	return ended, s.askAnew(tx, pr)
-}
-
-// askAnew asks about a head of which nobody requests changes any more: the request was a no.
-func (s *Service) askAnew(tx *db.Tx, pr row) error {
-	r, _, err := repo.ByID(tx, pr.RepoID)
-	if err != nil {
-		return err
-	}
-	_, open, err := openAction.Maybe(tx, pr.ID)
-	calm := passed(pr.Checks) && pr.Mergeable != "conflict" && pr.Findings == 0 && pr.BabysitTask == nil && !pr.unwatched()
-	if err != nil || open || !calm || pr.AbandonedAt != nil || pr.Draft || pr.Watch == WatchOff || r.Policy.Merge.Mode == "never" ||
-		pr.Needs != "" && pr.Needs != NeedsChanges {
-		if err != nil {
-			return err
+	if pr.Objections == 0 { // the no that a request was to the question is no answer any more
+		if _, err := noAnswer.Exec(tx, pr.ID, pr.HeadSHA); err != nil {
+			return ended, err
 		}
-		return s.unobjected(tx, pr)
 	}
-	if err := s.needs(tx, pr.ID, ""); err != nil {
-		return err
-	}
-	return s.question(tx, pr, nil)
+	return ended, s.move(tx, pr.ID)
 }
 
 // Answered are requests that a head answers.

@@ -27,7 +27,8 @@ func (y *yard) progressed(prID, sha string, findings int) {
 	})
 }
 
-// What the policy or a person orders waits for the review of the head, for an hour.
+// Nobody is asked, and nothing is merged, before the review of the head has ended, however long
+// that takes.
 func TestOrdersWaitForReviews(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -45,19 +46,21 @@ func TestOrdersWaitForReviews(t *testing.T) {
 		y.pass(time.Second)
 		y.wantState(pr, Merged)
 
-		pr = y.propose("svc/b", y.commit("svc/b", "b", "1\n"))
-		y.pass(0)
+		sha = y.commit("svc/b", "b", "1\n")
+		pr = y.propose("svc/b", sha)
 		for range 12 {
 			y.wantState(pr, Open)
 			y.pass(5*time.Minute + time.Second)
 		}
+		y.progressed(pr, sha, 0)
+		y.pass(0)
 		y.wantState(pr, Merged)
 
 		y.policy("version: 1\n")
 		sha = y.commit("svc/c", "c", "1\n")
 		pr = y.propose("svc/c", sha)
-		y.pass(0)
-		y.approve(pr, sha)
+		y.wantNeed(pr, "", "")
+		y.call(200, "POST", "/v1/prs/"+pr+"/merge", `{"head_sha": "`+sha+`"}`, nil)
 		y.pass(time.Second)
 		y.wantState(pr, Open)
 		y.progressed(pr, sha, 0)
@@ -77,7 +80,7 @@ func TestFindingsHoldTheMerge(t *testing.T) {
 		sha := y.commit("svc/a", "a", "1\n")
 		pr := y.propose("svc/a", sha)
 		open = 0
-		y.pass(0)
+		y.progressed(pr, sha, open)
 		y.approve(pr, sha)
 		open = 2
 		y.progressed(pr, sha, open)
@@ -127,7 +130,7 @@ func TestFindingsHoldTheMerge(t *testing.T) {
 		})
 		var re Rearmed
 		y.call(202, "POST", "/v1/prs/"+pr+"/rearm-babysit", `{"reason": "Once more."}`, &re)
-		if re.Forgiven != 3 || re.Babysit.ReviewRoundsUsed != 0 {
+		if re.Forgiven != 3 || re.Babysit.ReviewRoundsUsed != 1 {
 			t.Errorf("%+v", re)
 		}
 		y.pass(0)

@@ -42,6 +42,11 @@ type row struct {
 
 	Needs       string
 	NeedsAt     *time.Time
+	ArmedWhy    string // why a person had it repaired again, in their words; ""
+	ChecksHold  string // why the checks wait for a person: a reason of Need; ""
+	ChecksWhy   string // what has failed, or waits, of the checks, for people
+	Told        string // what its task was told last
+	MoveAt      int64  // when the clock moves it on, in microseconds; 0: it does not
 	AbandonedAt *time.Time
 	ClosedAt    *time.Time
 	ClosedBy    *string
@@ -100,7 +105,11 @@ type actionRow struct {
 	Protected   *db.JSON[Protected]
 	CarriedFrom *string
 	Details     db.JSON[Details]
+	StaleWhy    string // why it ended that is stale, or failed: head_moved, withdrawn, toMend
 }
+
+// toMend is why an action failed about a head that has to be repaired first.
+const toMend = "to_mend"
 
 // found is a pull request or task that a pass of the loop has work for, and its account.
 type found struct{ ID, AccountID string }
@@ -120,16 +129,6 @@ type factsRow struct {
 	Carry     string
 	StartSHA  string `db:"start_sha"`
 	Had       db.JSON[[]string]
-}
-
-type needRow struct {
-	ID       string
-	Needs    string
-	NeedsAt  *time.Time
-	HeadSHA  string `db:"head_sha"`
-	TaskID   *string
-	Question string
-	Findings int64 // that hold the merge
 }
 
 type unlookedRow struct {
@@ -154,11 +153,12 @@ const (
 	columns = `p.id, p.repo_id, r.owner, r.name, r.enabled, p.number, p.title, p.url, p.state, p.head_ref, p.base_ref, p.head_sha, p.base_sha,
 	p.merge_sha, p.patch_id, p.mergeable, p.checks, p.task_id, p.author_kind, p.created_at, p.merged_at, p.merged_by,
 	p.babysit, p.ci_rounds, p.conflict_rounds, p.forgiven, p.armed_at, p.babysit_task, p.attend_at, p.updated_at, p.round_sha, p.needs, p.needs_at, p.abandoned_at,
+	p.armed_why, p.checks_hold, p.checks_why, p.told, p.move_at,
 	p.closed_at, p.closed_by, p.closed_why, p.host_url, p.host_at, p.author, p.draft, p.fork, p.labels, p.own_checks, p.host_checks,
 	p.carry, p.review, p.review_at, p.findings, p.review_rounds, p.request_rounds, p.watch, p.round_then, p.objections, p.remarks,
 	p.changed_files, p.added_lines, p.deleted_lines, p.would, p.had, p.otherwise, ` + startSHA
 	from          = ` FROM pulls p JOIN repos r ON r.id = p.repo_id WHERE p.account_id = `
-	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, tries, due_at, protected, carried_from, details`
+	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, tries, due_at, protected, carried_from, details, stale_why`
 )
 
 var (
@@ -182,11 +182,9 @@ var (
 	mergedBy     = db.Q[*string](`SELECT merged_by FROM pulls WHERE account_id = $1 AND id = $2`)
 	taskOf       = db.Q[*string](`SELECT task_id FROM pulls WHERE account_id = $1 AND id = $2`)
 	planOf       = db.Q[*string](`SELECT plan_id FROM tasks WHERE account_id = $1 AND id = $2`)
-	// cancelledTask finds a task that was cancelled.
-	cancelledTask = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND id = $2 AND status = 'cancelled'`)
-	lockTask      = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND id = $2`).ForUpdate()
-	lockPull      = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND id = $2`).ForUpdate()
-	nextNumber    = db.Q[int64](`SELECT COALESCE(MAX(number), 0) + 1 FROM pulls WHERE repo_id = $1`)
+	lockTask     = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND id = $2`).ForUpdate()
+	lockPull     = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND id = $2`).ForUpdate()
+	nextNumber   = db.Q[int64](`SELECT COALESCE(MAX(number), 0) + 1 FROM pulls WHERE repo_id = $1`)
 	// nextOpening is a number below zero, for a pull request that its host has yet to
 	// number.
 	nextOpening = db.Q[int64](`SELECT MIN(n) FROM (SELECT COALESCE(MIN(number), 0) - 1 AS n FROM pulls WHERE repo_id = $1
@@ -205,15 +203,17 @@ var (
 		updated_at = $3 WHERE id = $1`)
 	insert = db.SWith[insertArgs](`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref,
 		base_ref, head_sha, base_sha, task_id, author_kind, created_at, updated_at, babysit, armed_at,
-		review)
+		review, told)
 		VALUES (:id, :account_id, :repo_id, :number, :title, :body, :url, :state, :head_ref, :base_ref, :head_sha,
 		:base_sha, :task_id, :author_kind, :created_at, :created_at, :babysit,
-		CASE WHEN :babysit = 'watching' THEN CAST(:created_at AS BIGINT) END, 'due')`)
+		CASE WHEN :babysit = 'watching' THEN CAST(:created_at AS BIGINT) END, 'due', 'awaits')`)
 	setHead = db.SWith[setHeadArgs](`UPDATE pulls SET head_sha = :head_sha, checks = :checks, mergeable = 'unknown',
 		patch_id = '', change = '', merge_base = '', merge_bases = 0, would = NULL,
-		changed_files = NULL, added_lines = NULL, deleted_lines = NULL, carry = :carry, review = 'due', looked_sha = '', attend_at = 0, facts_want = facts_want + 1, updated_at = :updated_at
+		changed_files = NULL, added_lines = NULL, deleted_lines = NULL, carry = :carry, review = 'due', looked_sha = '',
+		needs = '', needs_at = NULL, told = 'awaits', checks_hold = '', checks_why = '', attend_at = 0, facts_want = facts_want + 1, updated_at = :updated_at
 		WHERE id = :id`)
-	setChecks = db.SWith[setChecksArgs](`UPDATE pulls SET checks = :checks, own_checks = :own, host_checks = :host, updated_at = :now
+	setChecks = db.SWith[setChecksArgs](`UPDATE pulls SET checks = :checks, own_checks = :own, host_checks = :host,
+		checks_why = :why, updated_at = :now
 		WHERE id = :id`)
 	// setMerged keeps the head that was merged, although a newer one may have come.
 	setMerged = db.SWith[setMergedArgs](`UPDATE pulls SET checks = CASE WHEN head_sha = :head_sha THEN checks ELSE :checks END,
@@ -229,8 +229,15 @@ var (
 		updated_at = $3 WHERE id = $1 AND state = 'closed'`)
 	setAbandoned = db.S(`UPDATE pulls SET abandoned_at = $2, babysit = 'off', needs = '', needs_at = NULL, updated_at = $2 WHERE id = $1`)
 	adopt        = db.S(`UPDATE pulls SET abandoned_at = NULL WHERE id = $1`)
-	setNeeds     = db.S(`UPDATE pulls SET needs = $2, needs_at = CASE WHEN needs = $2 THEN needs_at ELSE CAST($3 AS BIGINT) END
-		WHERE id = $1`)
+	// setRest says what a pull request waits for.
+	setRest = db.SWith[restArgs](`UPDATE pulls SET needs_at = CASE WHEN needs = :needs THEN needs_at WHEN :needs = '' THEN NULL ELSE CAST(:now AS BIGINT) END,
+		needs = :needs, told = :told, move_at = :move_at WHERE id = :id`)
+	setHold = db.S(`UPDATE pulls SET checks_hold = $2, checks_why = $3 WHERE id = $1`)
+	// toMove are the pull requests that the clock moves on.
+	toMove    = db.Q[found](`SELECT id, account_id FROM pulls WHERE move_at > 0 AND move_at <= $1 AND state = 'open' ORDER BY move_at LIMIT 50`)
+	moveNow   = db.S(`UPDATE pulls SET move_at = 1 WHERE repo_id = $1 AND state = 'open'`)
+	moveAbove = db.S(`UPDATE pulls SET move_at = 1 WHERE state = 'open'
+		AND id IN (SELECT p.id FROM pulls p JOIN tasks t ON t.id = p.task_id WHERE t.stacked_on = $1)`)
 	// lastDeleted finds the last pull request of a branch, if a push closed it.
 	lastDeleted = db.Q[string](`SELECT id FROM pulls p WHERE account_id = $1 AND repo_id = $2 AND head_ref = $3 AND state = 'closed'
 		AND closed_why IN ('branch_deleted', 'nothing_left')
@@ -269,27 +276,11 @@ var (
 	setBabysit = db.SWith[setBabysitArgs](`UPDATE pulls SET babysit = :babysit, babysit_task = NULL, attend_at = :attend_at,
 		round_then = '', updated_at = :updated_at
 		WHERE id = :id`)
-	uncharge  = db.S(`UPDATE pulls SET ci_rounds = ci_rounds - 1 WHERE id = $1 AND ci_rounds > 0`)
+	stopRound = db.SWith[stopRoundArgs](`UPDATE pulls SET babysit = 'watching', babysit_task = NULL, attend_at = 0, round_then = '',
+		ci_rounds = :ci_rounds, conflict_rounds = :conflict_rounds, review_rounds = :review_rounds, updated_at = :updated_at WHERE id = :id`)
 	rearmPull = db.SWith[rearmPullArgs](`UPDATE pulls SET babysit = :babysit, ci_rounds = 0, conflict_rounds = 0, review_rounds = 0,
-		request_rounds = 0, forgiven = :forgiven, armed_at = :armed_at, attend_at = 0, updated_at = :armed_at
+		request_rounds = 0, forgiven = :forgiven, armed_at = :armed_at, armed_why = :why, attend_at = 0, updated_at = :armed_at
 		WHERE id = :id`)
-	// troubled are the watched heads that failed their check or are in conflict. For a
-	// check that never ended, round queues the check again.
-	troubled = db.Q[found](`SELECT p.id, p.account_id FROM pulls p JOIN repos r ON r.id = p.repo_id
-		WHERE p.babysit = 'watching' AND p.state = 'open' AND (p.checks = 'failed' OR p.mergeable = 'conflict' AND p.checks <> 'pending'
-			OR p.findings > 0 AND p.review <> 'running' AND p.review <> 'due' AND p.checks <> 'pending'
-			OR p.remarks > 0 AND p.checks IN ('none', 'passed'))
-		AND p.attend_at <= $1 AND r.enabled = TRUE AND NOT EXISTS (SELECT 1 FROM pull_actions a
-			WHERE a.pr_id = p.id AND a.kind = 'push' AND a.state IN ('pending', 'approved'))
-		ORDER BY p.updated_at LIMIT 50`)
-	// greenAgain are green heads without a conflict that are not approved and wait for
-	// no answer: the cause of their last trouble is gone.
-	greenAgain = db.Q[found](`SELECT p.id, p.account_id FROM pulls p JOIN repos r ON r.id = p.repo_id
-		WHERE p.state = 'open' AND p.needs IN ('', 'spent') AND p.checks IN ('none', 'passed') AND p.mergeable <> 'conflict'
-		AND p.babysit_task IS NULL AND p.draft = FALSE AND (p.author_kind = 'agent' OR p.babysit <> 'off')
-			AND p.abandoned_at IS NULL AND r.enabled = TRUE AND p.findings = 0 AND p.objections = 0 AND p.watch <> 'off'
-			AND NOT EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = p.id AND a.kind = 'merge' AND a.state = 'approved')
-		ORDER BY p.updated_at LIMIT 50`)
 
 	insertAction = db.SWith[insertActionArgs](`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, decided_by,
 		requested_at, decided_at, expires_at, protected, due_at, base_ref, change, patch_id, merge_base, merge_bases, details)
@@ -319,8 +310,7 @@ var (
 	// withdraw leaves an action alone that a node has taken: the host may have merged.
 	withdraw = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2
 		WHERE pr_id = $1 AND state IN ('pending', 'approved') AND tries = 0`)
-	expireNeeds = db.S(`UPDATE pulls SET needs = 'expired', needs_at = $2 WHERE id = $1 AND state = 'open' AND needs = 'asked'`)
-	expire      = db.Q[dueRow](`UPDATE pull_actions SET state = 'expired', decided_at = $1 WHERE state = 'pending' AND expires_at <= $1
+	expire = db.Q[dueRow](`UPDATE pull_actions SET state = 'expired', decided_at = $1 WHERE state = 'pending' AND expires_at <= $1
 		RETURNING id, account_id, pr_id, head_sha, kind, tries, decided_by`)
 	// anyDue tells whether expire or takeDue would change a row.
 	anyDue = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pull_actions WHERE state = 'pending' AND expires_at <= $1)
@@ -339,6 +329,7 @@ var (
 	dueAbove = db.S(`UPDATE pull_actions SET due_at = $2 WHERE state = 'approved' AND due_at > $2
 		AND pr_id IN (SELECT p.id FROM pulls p JOIN tasks t ON t.id = p.task_id WHERE t.stacked_on = $1)`)
 	endAction = db.S(`UPDATE pull_actions SET state = $2, error = $3 WHERE id = $1 AND state = 'approved'`)
+	setToMend = db.S(`UPDATE pull_actions SET stale_why = 'to_mend' WHERE id = $1`)
 	// carriedOut also changes an action that was taken back while the host merged.
 	carriedOut = db.S(`UPDATE pull_actions SET state = 'applied', error = NULL WHERE id = $1`)
 )
@@ -353,6 +344,19 @@ type setBabysitArgs struct {
 type baseMovedArgs struct {
 	AccountID, RepoID, BaseRef string
 	PushedBy                   *string
+}
+
+// restArgs are the parameters of setRest.
+type restArgs struct {
+	ID, Needs, Told string
+	MoveAt, Now     int64
+}
+
+// stopRoundArgs are the parameters of stopRound.
+type stopRoundArgs struct {
+	ID                       string
+	CIRounds, ConflictRounds int64
+	ReviewRounds, UpdatedAt  int64
 }
 
 // setMergedArgs are the parameters of setMerged.
@@ -386,7 +390,7 @@ type insertActionArgs struct {
 
 // rearmPullArgs are the parameters of rearmPull.
 type rearmPullArgs struct {
-	ID, Babysit       string
+	ID, Babysit, Why  string
 	Forgiven, ArmedAt int64
 }
 
@@ -436,8 +440,8 @@ type insertArgs struct {
 
 // setChecksArgs are the parameters of setChecks.
 type setChecksArgs struct {
-	ID, Checks, Own, Host string
-	Now                   int64
+	ID, Checks, Own, Host, Why string
+	Now                        int64
 }
 
 // setNumberArgs are the parameters of setOpened and setNumber.

@@ -11,8 +11,8 @@ import (
 
 // needy lists the pull requests among prIDs that wait for a person.
 func needy(tx *db.Tx, prIDs []string) ([]needRow, error) {
-	return db.Select[needRow](tx, db.Build(`SELECT p.id, p.needs, p.needs_at, p.head_sha, p.task_id, COALESCE(a.id, '') AS question, p.findings
-		FROM pulls p LEFT JOIN pull_actions a ON a.pr_id = p.id AND a.kind = 'merge' AND a.state = 'pending' WHERE p.needs <> '' AND p.account_id = `,
+	return db.Select[needRow](tx, db.Build(`SELECT p.id, r.owner, r.name, p.needs, p.needs_at, p.head_sha, COALESCE(a.id, '') AS question, p.findings
+		FROM pulls p JOIN repos r ON r.id = p.repo_id LEFT JOIN pull_actions a ON a.pr_id = p.id AND a.kind = 'merge' AND a.state = 'pending' WHERE p.needs <> '' AND p.account_id = `,
 		tx.Account).In("p.id", prIDs))
 }
 
@@ -170,7 +170,7 @@ var (
 )
 
 const questions = `SELECT a.id, a.pr_id, a.kind, a.head_sha, a.state, a.error, a.decided_by, a.requested_at, a.decided_at, a.expires_at,
-	a.tries, a.due_at, a.protected, a.carried_from, a.details,
+	a.tries, a.due_at, a.protected, a.carried_from, a.details, a.stale_why,
 	r.owner, r.name, p.number, p.title, p.url, p.checks, p.review, p.findings, p.changed_files, p.added_lines, p.deleted_lines, p.task_id
 	FROM pull_actions a JOIN pulls p ON p.id = a.pr_id JOIN repos r ON r.id = p.repo_id
 	WHERE a.state = 'pending' AND a.account_id = `

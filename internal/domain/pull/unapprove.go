@@ -42,6 +42,9 @@ func (s *Service) unapprove(ctx context.Context, in decideIn) (Decision, error) 
 		if err := s.question(tx, pr, asked); err != nil {
 			return a, err
 		}
+		if err := s.move(tx, pr.ID); err != nil {
+			return a, err
+		}
 		return openAction.One(tx, pr.ID)
 	})
 }

@@ -16,6 +16,8 @@ const (
 	WatchOff = "off"
 )
 
+var errFork = fault.Reason("fork", "Its branch is in another repository, where agents never push.")
+
 // tended locks an open pull request that agents may look after. It fails with the reasons
 // pr_not_open, repo_disabled, fork and default_branch.
 func (s *Service) tended(tx *db.Tx, prID string) (pr row, r repo.Ref, err error) {
@@ -29,7 +31,7 @@ func (s *Service) tended(tx *db.Tx, prID string) (pr row, r repo.Ref, err error)
 	switch r, ok, err = tendable(tx, pr); {
 	case err != nil || !ok:
 	case pr.Fork:
-		err = fault.Reason("fork", "Its branch is in another repository, where agents never push.")
+		err = errFork
 	case pr.onDefault(r):
 		err = fault.Reason("default_branch", "Its branch is the default branch, where agents never push.")
 	}
@@ -50,14 +52,20 @@ func tendable(tx *db.Tx, pr row) (repo.Ref, bool, error) {
 }
 
 // arm has agents look after a locked pull request again, with new rounds. It fails with
-// the reasons pr_not_open and repo_disabled.
+// the reasons pr_not_open, repo_disabled and fork.
 func (s *Service) arm(tx *db.Tx, pr row, reason string) (out Rearmed, err error) {
 	r, _, err := tendable(tx, pr)
+	if err == nil && pr.Fork {
+		err = errFork
+	}
+	if err != nil {
+		return out, err
+	}
+	before, _, err := s.look(tx, pr.ID)
 	if err != nil {
 		return out, err
 	}
 	out = Rearmed{Forgiven: pr.rounds(), Sweep: "queued"}
-	idle := pr.unwatched() || pr.Watch == WatchOff
 	if !pr.repairing() {
 		pr.Babysit = BabysitWatching
 	}
@@ -70,7 +78,7 @@ func (s *Service) arm(tx *db.Tx, pr row, reason string) (out Rearmed, err error)
 	pr.CIRounds, pr.ConflictRounds, pr.ReviewRounds, pr.RequestRounds, pr.ArmedAt = 0, 0, 0, 0, &tx.Now
 	pr.Forgiven += out.Forgiven
 	if _, err := rearmPull.Exec(tx,
-		rearmPullArgs{ID: pr.ID, Babysit: pr.Babysit, Forgiven: pr.Forgiven, ArmedAt: tx.Micros()}); err != nil {
+		rearmPullArgs{ID: pr.ID, Babysit: pr.Babysit, Why: reason, Forgiven: pr.Forgiven, ArmedAt: tx.Micros()}); err != nil {
 		return out, err
 	}
 	if _, err := answerRemarks.Exec(tx, pr.ID, false); err != nil {
@@ -79,45 +87,49 @@ func (s *Service) arm(tx *db.Tx, pr row, reason string) (out Rearmed, err error)
 	if err := s.recount(tx, &pr); err != nil {
 		return out, err
 	}
-	pr.AttendAt, pr.UpdatedAt = 0, tx.Now
-	out.Babysit = pr.babysitting()
+	if err := SeenTo.Send(tx, Note{PRID: pr.ID, Text: "It was armed again."}); err != nil {
+		return out, err
+	}
 	again, err := s.checkOutside(tx, r, &pr)
 	switch {
-	case err != nil || again:
-	case idle || pr.Needs == NeedsStopped || pr.Needs == NeedsChanges:
-		err = s.begun(tx, r, pr)
+	case err != nil:
+		return out, err
+	case again:
+		err = s.move(tx, pr.ID)
 	default:
 		err = s.armed(tx, r, pr)
 	}
 	if err != nil {
 		return out, err
 	}
-	if err := SeenTo.Send(tx, Note{PRID: pr.ID, Text: "It was armed again."}); err != nil {
+	after, _, err := s.look(tx, pr.ID)
+	if err != nil {
 		return out, err
 	}
+	out.Babysit, out.Began = after.babysitting(), began(before.step, after.step)
 	s.Hub.Notify(tx, event.PullTopic)
 	return out, rearmedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, rearmedData{Forgiven: out.Forgiven, Reason: reason})
 }
 
-// begun moves a pull request on that agents look after from now on: a green head is asked
-// about, and the next pass begins the round of another one.
-func (s *Service) begun(tx *db.Tx, r repo.Ref, pr row) error {
-	if err := s.needs(tx, pr.ID, ""); err != nil {
-		return err
+// armed moves on a pull request that was just armed: checks that wait for a person, that
+// nobody has read while it was left alone, or of a task that was cancelled, begin anew.
+func (s *Service) armed(tx *db.Tx, r repo.Ref, pr row) error {
+	kept := pr.AbandonedAt != nil
+	if kept {
+		if _, err := adopt.Exec(tx, pr.ID); err != nil {
+			return err
+		}
+		pr.AbandonedAt = nil
 	}
-	pr.Needs = ""
-	if _, open, err := openAction.Maybe(tx, pr.ID); err != nil || open {
-		return err
-	}
-	if pr.Mergeable != "conflict" && passed(pr.Checks) {
-		return s.green(tx, r, pr)
-	}
-	if pr.HostChecks == ChecksPending { // nobody has read them while it was left alone
+	switch {
+	case pr.ChecksHold != "", kept && !passed(pr.Checks):
+		return s.check(tx, r, pr)
+	case pr.HostChecks == ChecksPending:
 		if err := s.Checks.Follow(tx, r, pr.ID, pr.BaseRef, pr.HeadSHA); err != nil {
 			return err
 		}
 	}
-	return s.taskGoesOn(tx, pr)
+	return s.move(tx, pr.ID)
 }
 
 // Watch has agents look after a pull request of tx.Account from now on, because somebody
@@ -159,18 +171,11 @@ func (s *Service) Unwatch(tx *db.Tx, prID, by string) error {
 			return err
 		}
 	}
-	merging, err := s.unask(tx, pr)
-	if err != nil {
+	if err := s.unask(tx, pr); err != nil {
 		return err
 	}
-	if !merging {
-		why := ""
-		if pr.AuthorKind == ByAgent {
-			why = NeedsStopped
-		}
-		if err := s.waits(tx, pr, why); err != nil {
-			return err
-		}
+	if err := s.move(tx, pr.ID); err != nil {
+		return err
 	}
 	if err := SeenTo.Send(tx, Note{PRID: pr.ID, Text: "Somebody has had agents leave it alone."}); err != nil {
 		return err
@@ -179,27 +184,26 @@ func (s *Service) Unwatch(tx *db.Tx, prID, by string) error {
 	return unwatchedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, unwatchedData{By: by})
 }
 
-// unask closes all questions about a pull request, and takes orders back; merging tells
-// that a merge has begun, which goes on.
-func (s *Service) unask(tx *db.Tx, pr row) (merging bool, err error) {
+// unask closes all questions about a pull request, and takes orders back. A merge that has
+// begun goes on.
+func (s *Service) unask(tx *db.Tx, pr row) error {
 	open, err := openAll.All(tx, pr.ID)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if _, err := withdraw.Exec(tx, pr.ID, tx.Micros()); err != nil {
-		return false, err
+		return err
 	}
 	for _, a := range open {
 		if a.Tries > 0 {
-			merging = true
 			continue
 		}
 		about := event.Subject{ID: a.ID, RepoID: pr.RepoID}
 		if err := staleEvent.Record(tx, about, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
-			return false, err
+			return err
 		}
 	}
-	return merging, nil
+	return nil
 }
 
 // TakeBase begins a round that brings the base into the branch of a pull request of
@@ -261,6 +265,9 @@ func (s *Service) beginAsked(tx *db.Tx, r repo.Ref, pr *row, round Round) error 
 			return err
 		}
 	}
+	if err := s.move(tx, pr.ID); err != nil {
+		return err
+	}
 	return roundEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID},
 		roundData{CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, ReviewRounds: pr.ReviewRounds,
 			RequestRounds: pr.RequestRounds, HeadSHA: pr.HeadSHA, State: BabysitConflict, TaskID: taskID})
@@ -289,7 +296,7 @@ func StandingOf(tx *db.Tx, prID string) (Standing, bool, error) {
 	if pr.repairing() {
 		out.Round = pr.Babysit
 	}
-	if n, ok := NeedOf(pr.Needs, pr.NeedsAt, pr.ID, pr.HeadSHA, "", pr.TaskID, pr.Findings); ok {
+	if n, ok := pr.need(""); ok {
 		out.WaitsUntil = n.ClearsWhen
 	}
 	a, open, err := openAction.Maybe(tx, pr.ID)

@@ -66,7 +66,7 @@ func (r *obstacleRow) hold(wants []task.Want, stops []task.Stop, needs map[strin
 		h.Since, h.Clear = own[0].Since, own[0].Clear
 		h.ClearsWhen = "the task " + r.ID + ", which it waits for, goes on: " + own[0].ClearsWhen
 	case need != nil:
-		h.Since, h.Clear = need.Since, &need.Clear
+		h.Since, h.Clear = need.Since, need.Clear
 		h.ClearsWhen = "the pull request of the task " + r.ID + ", which it waits for, is merged: " + need.Words()
 	case !r.Stuck:
 		return h, false

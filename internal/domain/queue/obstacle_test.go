@@ -102,7 +102,7 @@ func TestWaitingForPeople(t *testing.T) {
 			}
 		}
 		f.others.needs = map[string]task.PullNeed{"pr": {Since: time.UnixMicro(f.clock.Load()), ClearsWhen: "it is done",
-			Clear: task.Clear{Capability: "pr.approve_pending", Args: map[string]string{"id": "pr", "head_sha": "abc"}}}}
+			Clear: &task.Clear{Capability: "pr.approve_pending", Args: map[string]string{"id": "pr", "head_sha": "abc"}}}}
 		needs("asked")
 		clear(third, false, "pr.approve_pending", "head_sha", "abc")
 		// Whoever reads of it is told the pull request and the call.

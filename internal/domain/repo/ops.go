@@ -165,6 +165,7 @@ func (s *Service) update(ctx context.Context, in updateIn) (out Repository, err 
 				return err
 			}
 		}
+		enabled := r.Enabled
 		turn(in.Enabled, &r.Enabled)
 		turn(in.DonationsEnabled, &r.DonationsEnabled)
 		aiFirst := r.AIFirst
@@ -174,7 +175,7 @@ func (s *Service) update(ctx context.Context, in updateIn) (out Repository, err 
 		if _, err := update.Exec(tx, updateArgs{row: r, AccountID: tx.Account}); err != nil {
 			return err
 		}
-		if r.AIFirst != aiFirst {
+		if r.AIFirst != aiFirst || r.Enabled != enabled {
 			if err := PolicyChanged.Send(tx, r.ref()); err != nil {
 				return err
 			}

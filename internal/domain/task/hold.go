@@ -3,7 +3,6 @@ package task
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -98,20 +97,22 @@ func (w *Want) hold() Hold {
 type PullNeed struct {
 	Since      time.Time
 	ClearsWhen string
-	Clear      Clear
+	Clear      *Clear // nil: no call ends it
 }
 
 func (n *PullNeed) hold() Hold {
-	return Hold{Reason: HoldNeeds, Since: n.Since, Blocking: true, ClearsWhen: n.Words(), Clear: &n.Clear}
+	return Hold{Reason: HoldNeeds, Since: n.Since, Blocking: true, ClearsWhen: n.Words(), Clear: n.Clear}
 }
 
 // Words says what has to happen, and by which call.
 func (n *PullNeed) Words() string {
-	of := "pull request"
-	if strings.HasPrefix(n.Clear.Capability, "task.") {
-		of = "task"
+	switch {
+	case n.Clear == nil:
+		return n.ClearsWhen
+	case n.Clear.Args["id"] == "":
+		return n.ClearsWhen + " (" + n.Clear.Capability + ")"
 	}
-	return n.ClearsWhen + " (" + n.Clear.Capability + " of the " + of + " " + n.Clear.Args["id"] + ")"
+	return n.ClearsWhen + " (" + n.Clear.Capability + " of the pull request " + n.Clear.Args["id"] + ")"
 }
 
 // RateWait is the wait of a pull request for a limit of its code host to end.

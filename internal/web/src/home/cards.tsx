@@ -73,7 +73,7 @@ export function PullCard(p: { of: PullRequest; asked: Escalation[] }) {
     need = r.needs_person!,
     where = `${r.repo}#${r.number}`,
     input = { id: r.id, head_sha: r.head_sha };
-  const clear = { capability: need.capability, args: need.args },
+  const clear = need.capability ? { capability: need.capability, args: need.args } : undefined,
     arm = need.capability === "pr.rearm_babysit";
   return (
     <li class={arm ? "card tall" : "card"} data-id={r.id} tabIndex={-1}>
@@ -110,11 +110,10 @@ export function PullCard(p: { of: PullRequest; asked: Escalation[] }) {
               Merge
             </Act>
           )}
-          {r.task_id && ["task.cancel", "pr.ask_again", "pr.merge"].includes(need.capability) && (
+          {r.task_id && ["pr.ask_again", "pr.merge"].includes(need.capability ?? "") && (
             <Act
               call={taskCancel}
-              input={{ id: need.args["id"] ?? r.task_id }}
-              class={need.capability === "task.cancel" ? "main" : undefined}
+              input={{ id: r.task_id }}
               confirm={cancels(r.id)}
               done={cancelled}
             >

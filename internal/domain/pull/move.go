@@ -1,0 +1,289 @@
+package pull
+
+import (
+	"fmt"
+	"slices"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/moves"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/event"
+)
+
+// Whatever changes a pull request does three things: it locks the row, changes facts, and
+// calls move. What happens next is decided by the table of package moves alone.
+
+// mostMoves limits the steps of one move. The table has no circle of steps without a change
+// from outside, so that no pull request comes near it.
+const mostMoves = 12
+
+// moveSoon is pulls.move_at of a pull request that is to be moved by the next pass.
+const moveSoon = 1
+
+// move takes the next steps of a locked pull request, until something outside of the
+// transaction is to happen. It says then what is waited for.
+func (s *Service) move(tx *db.Tx, prID string) error {
+	for range mostMoves {
+		m, ok, err := s.look(tx, prID)
+		if err != nil || !ok {
+			return err
+		}
+		if again, err := s.step(tx, m); err != nil || again {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		return s.rest(tx, m)
+	}
+	return fmt.Errorf("the steps of pull request %s do not end", prID)
+}
+
+// moving is a pull request with what its next step depends on.
+type moving struct {
+	row
+	repo  repo.Ref
+	facts moves.Facts
+	step  moves.Step
+}
+
+// look reads a pull request and its next step; false if there is no such pull request.
+func (s *Service) look(tx *db.Tx, prID string) (m moving, ok bool, err error) {
+	if m.row, ok, err = byID.Maybe(tx, tx.Account, prID); err != nil || !ok {
+		return m, false, err
+	}
+	if m.repo, _, err = repo.ByID(tx, m.RepoID); err != nil {
+		return m, false, err
+	}
+	if m.facts, err = s.factsOf(tx, m.repo, m.row); err != nil {
+		return m, false, err
+	}
+	m.step = nextOf(m.facts, rulesOf(m.repo))
+	return m, true, nil
+}
+
+// nextOf is the next step, beside that a merge queue lets go of an order which does not stand:
+// it does so by itself, see StandingOrders.
+func nextOf(f moves.Facts, rules moves.Rules) moves.Step {
+	step := moves.Next(f, rules)
+	if step.Do == moves.DoWithdraw {
+		f.Turn, f.Act = moves.TurnFree, moves.NoAct
+		step = moves.Next(f, rules)
+	}
+	return step
+}
+
+// step takes a step that needs nothing but the database; again tells that facts have
+// changed by it. The other steps are for the passes of Loop.
+func (s *Service) step(tx *db.Tx, m moving) (again bool, err error) {
+	switch m.step.Do {
+	case moves.DoTakeOver:
+		return true, s.carry(tx, m.row)
+	case moves.DoAsk:
+		return s.askMerge(tx, m.row)
+	case moves.DoStopWork:
+		return true, s.stopWork(tx, m.row)
+	case moves.DoRepair:
+		return s.attend(tx, m.repo, m.row, m.step.Of)
+	case moves.DoClose:
+		if m.step.Of == moves.Cancelled {
+			return true, s.close(tx, m.row, ClosedCancelled, by(tx))
+		}
+	case moves.DoLook:
+		s.Hub.Notify(tx, event.PullTopic)
+	}
+	if isOrdered(m.step) {
+		return false, s.orderGoesOn(tx, m)
+	}
+	return false, nil
+}
+
+// isOrdered tells whether a step is one of a merge that is ordered.
+func isOrdered(s moves.Step) bool {
+	switch s.Do {
+	case moves.DoMerge, moves.DoEnter:
+		return true
+	case moves.DoWait:
+		return slices.Contains([]string{moves.ForBelow, moves.ForTurn, moves.ForGrace, moves.ForIntent, moves.ForMerge}, s.Of)
+	}
+	return false
+}
+
+// askMerge asks a person about the merge of a head, in place of what was asked or ordered
+// before; false if it is asked already.
+func (s *Service) askMerge(tx *db.Tx, pr row) (bool, error) {
+	a, open, err := openAction.Maybe(tx, pr.ID)
+	if err != nil {
+		return false, err
+	}
+	if open {
+		if err := s.replace(tx, pr, a); err != nil {
+			return false, err
+		}
+	}
+	last, _, err := lastAsked.Maybe(tx, pr.ID, pr.HeadSHA)
+	if err != nil {
+		return false, err
+	}
+	if last.Protected != nil {
+		return true, s.question(tx, pr, &last.Protected.V)
+	}
+	if _, err := setLooked.Exec(tx, pr.ID, ""); err != nil {
+		return false, err
+	}
+	return true, s.question(tx, pr, nil)
+}
+
+// replace ends an open action that another one takes the place of.
+func (s *Service) replace(tx *db.Tx, pr row, a actionRow) error {
+	if n, err := replaced.Exec(tx, a.ID, tx.Micros()); err != nil || n == 0 {
+		return err
+	}
+	return staleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID})
+}
+
+// endQuestions ends all that is asked, or ordered, about a pull request.
+func (s *Service) endQuestions(tx *db.Tx, pr row) error {
+	return ended(tx, pr, func() error {
+		_, err := staleActions.Exec(tx, pr.ID, tx.Micros())
+		return err
+	})
+}
+
+// ended records the end of all that is asked, or ordered, about a pull request, which end
+// makes stale.
+func ended(tx *db.Tx, pr row, end func() error) error {
+	open, err := openAll.All(tx, pr.ID)
+	if err != nil || len(open) == 0 {
+		return err
+	}
+	if err := end(); err != nil {
+		return err
+	}
+	for _, a := range open {
+		about := event.Subject{ID: a.ID, RepoID: pr.RepoID}
+		if err := staleEvent.Record(tx, about, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// orderGoesOn has the merge of a head carried out that was ordered: by an approval of a
+// person, here or at the code host, or by the policy.
+func (s *Service) orderGoesOn(tx *db.Tx, m moving) error {
+	a, open, err := openAction.Maybe(tx, m.ID)
+	switch {
+	case err != nil:
+		return err
+	case open && m.step.Do == moves.DoMerge:
+		s.Hub.Notify(tx, event.PullTopic)
+		_, err := dueNow.Exec(tx, a.ID, tx.Micros())
+		return err
+	case open:
+		return nil
+	case m.facts.Yes.Is(moves.NoYes):
+		return s.order(tx, m.row, byPolicy)
+	}
+	who, ok, err := standing.Maybe(tx, m.ID, m.HeadSHA)
+	if err != nil || !ok {
+		return err
+	}
+	return s.orderOf(tx, m.row, who)
+}
+
+// What the task of a pull request is told.
+const (
+	toldAwaits       = "awaits"
+	toldAwaitsReview = "awaits_review"
+	toldMergeable    = "mergeable"
+	toldStuck        = "stuck"
+)
+
+// task is what the task of a pull request is told of a step; "": nothing new.
+func (m moving) task() string {
+	switch {
+	case m.step.Do == moves.DoDone:
+		return ""
+	case isOrdered(m.step):
+		return toldMergeable
+	case m.step.Do == moves.DoPerson && slices.Contains([]string{moves.NeedRearm, moves.NeedRetry, moves.NeedHands}, m.step.Of):
+		return toldStuck
+	case m.step.Do == moves.DoPerson && passed(m.Checks) && m.ChecksHold == "":
+		return toldAwaitsReview
+	}
+	return m.unordered()
+}
+
+// unordered is what the task of a pull request is told whose merge is not ordered.
+func (m moving) unordered() string {
+	if m.Mergeable == "conflict" || !passed(m.Checks) || m.ChecksHold != "" {
+		return toldAwaits
+	}
+	return toldAwaitsReview
+}
+
+// rest says what a pull request waits for: the reason why a person is needed, when the
+// clock moves it on, and what its task, and people, are told of that.
+func (s *Service) rest(tx *db.Tx, m moving) error {
+	looks := m.step.Do == moves.DoLook
+	if looks { // until git has answered, nothing new is said to be in its way
+		m.facts.Known = moves.Read
+		m.step = nextOf(m.facts, rulesOf(m.repo))
+	}
+	needs, told, at := "", m.task(), int64(0)
+	if m.step.Do == moves.DoPerson {
+		needs = m.step.Of
+	}
+	if looks && told == toldMergeable {
+		if _, ordered, err := openAction.Maybe(tx, m.ID); err != nil {
+			return err
+		} else if !ordered {
+			told = m.unordered()
+		}
+	}
+	switch {
+	case looks: // the pass that reads moves it
+	case m.step == moves.Step{Do: moves.DoWait, Of: moves.ForRest}:
+		at = m.AttendAt
+	case m.step.Do == moves.DoRepair:
+		at = max(m.AttendAt, tx.Micros()) // each pass tries again
+	}
+	if told == "" {
+		told = m.Told
+	}
+	if needs == m.Needs && told == m.Told && at == m.MoveAt {
+		return nil
+	}
+	now := restArgs{ID: m.ID, Needs: needs, Told: told, MoveAt: at, Now: tx.Micros()}
+	if _, err := setRest.Exec(tx, now); err != nil {
+		return err
+	}
+	if err := s.help(tx, m, needs); err != nil {
+		return err
+	}
+	if told == m.Told && !(told == toldStuck && needs != m.Needs) || m.TaskID == nil {
+		return nil
+	}
+	p := Progress{TaskID: *m.TaskID, PRID: m.ID}
+	switch told {
+	case toldAwaits:
+		return TaskAwaits.Send(tx, p)
+	case toldAwaitsReview:
+		return TaskAwaitsReview.Send(tx, p)
+	case toldMergeable:
+		return TaskMergeable.Send(tx, p)
+	}
+	if m.Told == toldMergeable {
+		signal := TaskAwaits
+		if m.unordered() == toldAwaitsReview {
+			signal = TaskAwaitsReview
+		}
+		if err := signal.Send(tx, p); err != nil {
+			return err
+		}
+	}
+	f := m.failing()
+	p.FailureKind, p.Why = f.kind, f.why
+	return TaskStuck.Send(tx, p)
+}
