@@ -85,7 +85,7 @@ CREATE TABLE pulls (
   created_at  BIGINT NOT NULL,
   updated_at  BIGINT NOT NULL,
   merged_at   BIGINT,
-  closed_at   BIGINT, babysit TEXT NOT NULL DEFAULT 'off', ci_rounds BIGINT NOT NULL DEFAULT 0, conflict_rounds BIGINT NOT NULL DEFAULT 0, forgiven BIGINT NOT NULL DEFAULT 0, armed_at BIGINT, babysit_task TEXT, looked_sha TEXT NOT NULL DEFAULT '', closed_by TEXT, closed_why TEXT NOT NULL DEFAULT '', abandoned_at BIGINT, needs TEXT NOT NULL DEFAULT '', needs_at BIGINT, attend_at BIGINT NOT NULL DEFAULT 0, round_sha TEXT NOT NULL DEFAULT '', facts_want BIGINT NOT NULL DEFAULT 1, facts_have BIGINT NOT NULL DEFAULT 0, pushed_by TEXT, host_url TEXT NOT NULL DEFAULT '', host_at BIGINT NOT NULL DEFAULT 0, author TEXT NOT NULL DEFAULT '', draft BOOLEAN NOT NULL DEFAULT FALSE, fork BOOLEAN NOT NULL DEFAULT FALSE, labels TEXT NOT NULL DEFAULT '[]', host_checks TEXT NOT NULL DEFAULT '', own_checks TEXT NOT NULL DEFAULT '', change TEXT NOT NULL DEFAULT '', merge_base TEXT NOT NULL DEFAULT '', merge_bases BIGINT NOT NULL DEFAULT 0, carry TEXT NOT NULL DEFAULT '', review TEXT NOT NULL DEFAULT 'none', review_at BIGINT NOT NULL DEFAULT 0, findings BIGINT NOT NULL DEFAULT 0, review_rounds BIGINT NOT NULL DEFAULT 0, watch TEXT NOT NULL DEFAULT '', round_then TEXT NOT NULL DEFAULT '', objections BIGINT NOT NULL DEFAULT 0, remarks BIGINT NOT NULL DEFAULT 0, changed_files BIGINT, added_lines BIGINT, deleted_lines BIGINT,
+  closed_at   BIGINT, babysit TEXT NOT NULL DEFAULT 'off', ci_rounds BIGINT NOT NULL DEFAULT 0, conflict_rounds BIGINT NOT NULL DEFAULT 0, forgiven BIGINT NOT NULL DEFAULT 0, armed_at BIGINT, babysit_task TEXT, looked_sha TEXT NOT NULL DEFAULT '', closed_by TEXT, closed_why TEXT NOT NULL DEFAULT '', abandoned_at BIGINT, needs TEXT NOT NULL DEFAULT '', needs_at BIGINT, attend_at BIGINT NOT NULL DEFAULT 0, round_sha TEXT NOT NULL DEFAULT '', facts_want BIGINT NOT NULL DEFAULT 1, facts_have BIGINT NOT NULL DEFAULT 0, pushed_by TEXT, host_url TEXT NOT NULL DEFAULT '', host_at BIGINT NOT NULL DEFAULT 0, author TEXT NOT NULL DEFAULT '', draft BOOLEAN NOT NULL DEFAULT FALSE, fork BOOLEAN NOT NULL DEFAULT FALSE, labels TEXT NOT NULL DEFAULT '[]', host_checks TEXT NOT NULL DEFAULT '', own_checks TEXT NOT NULL DEFAULT '', change TEXT NOT NULL DEFAULT '', merge_base TEXT NOT NULL DEFAULT '', merge_bases BIGINT NOT NULL DEFAULT 0, carry TEXT NOT NULL DEFAULT '', review TEXT NOT NULL DEFAULT 'none', review_at BIGINT NOT NULL DEFAULT 0, findings BIGINT NOT NULL DEFAULT 0, review_rounds BIGINT NOT NULL DEFAULT 0, watch TEXT NOT NULL DEFAULT '', round_then TEXT NOT NULL DEFAULT '', objections BIGINT NOT NULL DEFAULT 0, remarks BIGINT NOT NULL DEFAULT 0, changed_files BIGINT, added_lines BIGINT, deleted_lines BIGINT, would TEXT, had TEXT NOT NULL DEFAULT '[]', otherwise TEXT NOT NULL DEFAULT '', request_rounds BIGINT NOT NULL DEFAULT 0, checks_hold TEXT NOT NULL DEFAULT '', checks_why TEXT NOT NULL DEFAULT '', armed_why TEXT NOT NULL DEFAULT '', told TEXT NOT NULL DEFAULT '', move_at BIGINT NOT NULL DEFAULT 0,
   UNIQUE (repo_id, number)
 );
 CREATE INDEX pulls_repo ON pulls (repo_id, created_at, id);
@@ -1106,7 +1106,7 @@ CREATE TABLE review_runs (
   requested_by TEXT,
   created_at BIGINT NOT NULL,
   ended_at BIGINT
-);
+, unlooked BIGINT NOT NULL DEFAULT 0, carry BOOLEAN NOT NULL DEFAULT FALSE);
 CREATE UNIQUE INDEX review_runs_open ON review_runs (pr_id) WHERE ended_at IS NULL;
 CREATE INDEX review_runs_pull ON review_runs (pr_id, created_at);
 CREATE INDEX review_runs_repo ON review_runs (account_id, repo_id, created_at);
@@ -1144,7 +1144,7 @@ CREATE TABLE review_findings (
   dismissed_by TEXT,
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL
-, raised BOOLEAN NOT NULL DEFAULT FALSE);
+, raised BOOLEAN NOT NULL DEFAULT FALSE, unlooked BOOLEAN NOT NULL DEFAULT FALSE, ruled BOOLEAN NOT NULL DEFAULT FALSE, was TEXT NOT NULL DEFAULT '');
 CREATE INDEX review_findings_pull ON review_findings (pr_id, created_at);
 CREATE INDEX review_findings_run ON review_findings (run_id);
 CREATE INDEX review_findings_repo ON review_findings (account_id, repo_id, state);
@@ -1850,12 +1850,47 @@ CREATE INDEX repo_sizes_account ON repo_sizes (account_id);
 CREATE INDEX tokens_live ON tokens (account_id, user_id) WHERE revoked_at IS NULL;
 CREATE INDEX ci_logs_account ON ci_logs (account_id);
 CREATE INDEX sources_account ON sources (account_id);
+CREATE INDEX review_runs_carry ON review_runs (due_at) WHERE carry;
 CREATE TABLE ask_covers (
   task_id    TEXT NOT NULL REFERENCES tasks (id),
   ask_id     TEXT NOT NULL REFERENCES asks (id),
   account_id TEXT NOT NULL REFERENCES accounts (id),
   PRIMARY KEY (task_id, ask_id)
 );
+CREATE TABLE pull_threads (
+  id           TEXT PRIMARY KEY,
+  account_id   TEXT NOT NULL REFERENCES accounts (id),
+  repo_id      TEXT NOT NULL REFERENCES repos (id),
+  pr_id        TEXT NOT NULL,
+  request_id   TEXT,                     -- the request for changes that it is part of
+  head_sha     TEXT NOT NULL,            -- the head that was looked at: line counts in it
+  path         TEXT NOT NULL DEFAULT '', -- '': it is about the whole
+  side         TEXT NOT NULL DEFAULT '', -- RIGHT or LEFT, of a line
+  line         BIGINT NOT NULL DEFAULT 0,
+  comments     BIGINT NOT NULL DEFAULT 0,
+  size         BIGINT NOT NULL DEFAULT 0, -- bytes of its comments
+  host_thread  TEXT NOT NULL DEFAULT '', -- that it answers at the code host; '': none
+  host_comment TEXT NOT NULL DEFAULT '', -- what the code host calls its first comment
+  at_host      BOOLEAN NOT NULL DEFAULT FALSE, -- its code host shows it
+  resolved_at  BIGINT,
+  resolved_by  TEXT,                     -- label of a person; NULL: a head has answered it
+  resolved_sha TEXT,                     -- that head
+  created_at   BIGINT NOT NULL
+);
+CREATE INDEX pull_threads_pull ON pull_threads (pr_id, created_at);
+CREATE INDEX pull_threads_account ON pull_threads (account_id);
+CREATE INDEX pull_threads_request ON pull_threads (request_id) WHERE request_id IS NOT NULL;
+CREATE TABLE pull_comments (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  thread_id  TEXT NOT NULL REFERENCES pull_threads (id),
+  author     TEXT NOT NULL,              -- label
+  body       TEXT NOT NULL,
+  created_at BIGINT NOT NULL
+);
+CREATE INDEX pull_comments_thread ON pull_comments (thread_id, created_at);
+CREATE INDEX pull_comments_account ON pull_comments (account_id);
+CREATE INDEX pulls_to_move ON pulls (move_at) WHERE move_at > 0;
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -1950,5 +1985,9 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (91, 245, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (92, 246, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (93, 247, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (94, 250, 1);
-INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (95, 254, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (95, 251, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (96, 254, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (97, 257, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (98, 260, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (99, 270, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

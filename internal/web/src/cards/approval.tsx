@@ -2,7 +2,14 @@
 // that moved keeps the card, says so, and asks again.
 import { useState } from "preact/hooks";
 import { Problem } from "../api";
-import { prApprovePending, prSkipPending, prUnapprove, type Approval, type BroughtBack, type Protected } from "../client.gen";
+import {
+  prApprovePending,
+  prSkipPending,
+  prUnapprove,
+  type Approval,
+  type BroughtBack,
+  type Protected,
+} from "../client.gen";
 import { Reviewed } from "./reviewed";
 import { RequestChanges } from "./said";
 import { inert } from "../ui/ansi";

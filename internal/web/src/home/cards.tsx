@@ -88,7 +88,7 @@ export function PullCard(p: { of: PullRequest; asked: Escalation[] }) {
           {where} · head <code>{r.head_sha.slice(0, 10)}</code> · since <Time at={need.since} suffix={false} />
         </p>
         <p>
-          It waits <Until text={need.clears_when} clear={clear} />.
+          It waits <Until text={need.clears_when} clear={clear ?? null} />.
         </p>
         {p.asked.map((e) => (
           <p key={e.id}>
@@ -111,12 +111,7 @@ export function PullCard(p: { of: PullRequest; asked: Escalation[] }) {
             </Act>
           )}
           {r.task_id && ["pr.ask_again", "pr.merge"].includes(need.capability ?? "") && (
-            <Act
-              call={taskCancel}
-              input={{ id: r.task_id }}
-              confirm={cancels(r.id)}
-              done={cancelled}
-            >
+            <Act call={taskCancel} input={{ id: r.task_id }} confirm={cancels(r.id)} done={cancelled}>
               Cancel the task
             </Act>
           )}

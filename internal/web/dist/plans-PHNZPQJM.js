@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-KMXVRUCG.js";import"./chunk-FMKHGTGG.js";import"./chunk-SPN7NK6H.js";import"./chunk-ZVOQTGG7.js";import"./chunk-XQQWDVU4.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-ZORH4FW5.js";import"./chunk-TSV7WHO2.js";import"./chunk-4EIHIUCT.js";import"./chunk-NN376Y7B.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
