@@ -12,21 +12,21 @@ import (
 // assumed are the facts, and the values of facts, that nothing stored tells. factsOf fills in
 // what the server does today, and each entry says what has to be stored before that ends.
 var assumed = map[string]string{
-	"State":      "Closing and Reopening are approved actions, of which nobody stores that the host was told",
-	"Watch":      "a pull request of people that agents were told to leave alone is Shown: today it waits for nobody",
-	"Known":      "NoBase is a look after which nobody knows whether the head merges; an answer of the host that was no answer looks alike",
-	"Names":      "Something is what a question has stored, or work below that was dropped; what a merge would do is forgotten otherwise",
-	"Checks":     "Due is never: checks begin in the transaction that moves the head. The holds are in needs, which other needs write over",
-	"Review":     "a review that is none is Blind where the policy wants one: why nobody has looked is with the review",
-	"Findings":   "Again is while the review of a newer head is due or runs; whether a round has answered them is not stored",
-	"Round":      "GoingOn is a round whose head has moved, or whose watch ends with it; who asked for it is not stored",
-	"Seat":       "always Free: the queue of the account refuses, and nobody stores that",
-	"Question":   "Narrow is never: a question that does not name all is replaced in the transaction that learns of it",
-	"Yes":        "Fresh and Narrow are never: an order cannot be taken back for a moment, and is replaced where it is narrow",
-	"Turn":       "a queue of the code host is Free until the head is entered there: the host is asked each time",
-	"Act":        "Called is an order that was ever taken: whether the host was told is not stored",
-	"Host":       "is read from the words of the last failure of the order",
-	"CI":         "all kinds are spent where babysit is spent: of which kind the rounds were is not stored",
+	"State":    "Closing and Reopening are approved actions, of which nobody stores that the host was told",
+	"Watch":    "a pull request of people that agents were told to leave alone is Shown: today it waits for nobody",
+	"Known":    "NoBase is a look after which nobody knows whether the head merges; an answer of the host that was no answer looks alike",
+	"Names":    "Something is what a question has stored, or work below that was dropped; what a merge would do is forgotten otherwise",
+	"Checks":   "Due is never: checks begin in the transaction that moves the head",
+	"Review":   "a review that is none is Blind where the policy wants one: why nobody has looked is with the review",
+	"Findings": "Again is while the review of a newer head is due or runs; whether a round has answered them is not stored",
+	"Round":    "GoingOn is a round whose head has moved, or whose watch ends with it; who asked for it is not stored",
+	"Seat":     "always Free: the queue of the account refuses, and nobody stores that",
+	"Question": "Narrow is a question that does not name work below that was dropped: one that does not name what the merge would do is replaced in the transaction that learns of it",
+	"Yes":      "Narrow is an order that does not name work below that was dropped",
+	"Turn":     "a queue of the code host is Free until the head is entered there: the host is asked each time",
+	"Act":      "Called is an order that was ever taken: whether the host was told is not stored",
+	"Host":     "is read from the words of the last failure of the order",
+	"CI":       "all kinds are spent where babysit is spent, of which nobody stores why",
 }
 
 // rulesOf are the rules of a repository for its pull requests.

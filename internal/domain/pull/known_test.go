@@ -15,14 +15,14 @@ import (
 type columnsOf struct {
 	ID, State, Babysit, Watch, AuthorKind, Review, ChecksHold, Carry, Mergeable, Checks, HeadRef, RoundSHA, RoundThen string
 	Draft, Fork                                                                                                       bool
-	CIRounds, ConflictRounds, ReviewRounds, Findings, Objections, Remarks, AttendAt, Unread                           int64
+	CIRounds, ConflictRounds, ReviewRounds, RequestRounds, Findings, Objections, Remarks, AttendAt, Unread            int64
 	AbandonedAt                                                                                                       *int64
 }
 
 var setColumns = db.SWith[columnsOf](`UPDATE pulls SET state = :state, babysit = :babysit, watch = :watch, author_kind = :author_kind,
 	review = :review, checks_hold = :checks_hold, carry = :carry, mergeable = :mergeable, checks = :checks, head_ref = :head_ref,
 	round_sha = :round_sha, round_then = :round_then, draft = :draft, fork = :fork, ci_rounds = :ci_rounds,
-	conflict_rounds = :conflict_rounds, review_rounds = :review_rounds, findings = :findings, objections = :objections,
+	conflict_rounds = :conflict_rounds, review_rounds = :review_rounds, request_rounds = :request_rounds, findings = :findings, objections = :objections,
 	remarks = :remarks, attend_at = :attend_at, facts_want = facts_have + :unread, abandoned_at = :abandoned_at WHERE id = :id`)
 
 var clearActions = db.S(`DELETE FROM pull_actions WHERE pr_id = $1`)
@@ -102,7 +102,9 @@ func TestFactsOfRows(t *testing.T) {
 		"no rounds for checks":    {func(c *columnsOf) { c.CIRounds = 3 }, func(f *moves.Facts) { f.CI = moves.RoundsSpent }},
 		"no rounds for conflicts": {func(c *columnsOf) { c.ConflictRounds = 2 }, func(f *moves.Facts) { f.Conflicts = moves.RoundsSpent }},
 		"no rounds for reviews": {func(c *columnsOf) { c.ReviewRounds = 3 },
-			func(f *moves.Facts) { f.Requests, f.Reviews = moves.RoundsSpent, moves.RoundsSpent }},
+			func(f *moves.Facts) { f.Reviews = moves.RoundsSpent }},
+		"no rounds for requests": {func(c *columnsOf) { c.RequestRounds = 3 },
+			func(f *moves.Facts) { f.Requests = moves.RoundsSpent }},
 		"spent": {func(c *columnsOf) { c.Babysit = BabysitSpent }, func(f *moves.Facts) {
 			f.CI, f.Conflicts, f.Requests, f.Reviews = moves.RoundsSpent, moves.RoundsSpent, moves.RoundsSpent, moves.RoundsSpent
 		}},

@@ -169,7 +169,7 @@ func TestRequestRounds(t *testing.T) {
 			y.checked(y.check[len(y.check)-1], &zero)
 			y.pass(0)
 		}
-		y.wantNeed(prID, NeedsRearm, "pr.rearm_babysit")
+		y.wantNeed(prID, NeedsChanges, "pr.rearm_babysit")
 		y.call(202, "POST", "/v1/prs/"+prID+"/rearm-babysit", `{"reason": "Once more."}`, nil)
 		y.pass(0)
 		if pr := y.row(prID); len(y.round) != 4 || pr.RequestRounds != 1 || pr.Forgiven != 3 {
@@ -190,7 +190,7 @@ func TestRequestOfFork(t *testing.T) {
 			return err
 		})
 		y.requests("ada", prID, sha, "Not so.")
-		y.wantNeed(prID, NeedsChanges, "pr.rearm_babysit")
+		y.wantNeed(prID, "", "") // it is of people, who know
 		if err := y.DB.Write(y.as("bob"), func(tx *db.Tx) error {
 			_, err := y.order1(tx, prID)
 			return err
@@ -200,7 +200,7 @@ func TestRequestOfFork(t *testing.T) {
 		for range 3 {
 			y.pass(sweep)
 		}
-		if pr := y.row(prID); pr.State != Open || len(y.round) != 0 || pr.Needs != NeedsChanges {
+		if pr := y.row(prID); pr.State != Open || len(y.round) != 0 || pr.Needs != NeedsHands {
 			t.Fatalf("%s, %d rounds, %s", pr.State, len(y.round), pr.Needs)
 		}
 		if slug := y.takesBack("ada", prID, ""); slug != "" {
