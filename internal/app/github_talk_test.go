@@ -28,7 +28,8 @@ func (f *atGitHub) threads(prID string) []thread {
 }
 
 // What is said here about a pull request at GitHub is said there, in the name of the person;
-// what is said there is shown here. A request holds the merge, and is posted as a review.
+// what is said there is shown here. A request is posted as a review. The pull request is of a person whom agents
+// do not help, so that it waits for nobody until somebody orders the merge.
 func TestTalkAtGitHub(t *testing.T) {
 	t.Parallel()
 	for _, e := range dbtest.Engines() {
@@ -50,10 +51,6 @@ func TestTalkAtGitHub(t *testing.T) {
 			if at := there.Threads()[0][0]; at.Path != "README.md" || at.Line != 2 || !strings.HasPrefix(at.Body, "This.") ||
 				at.By != f.app.Slug+"[bot]" {
 				t.Errorf("posted: %+v", at)
-			}
-			p, _ = f.pull()
-			if p.Needs == nil || p.Needs.Why != "changes_requested" {
-				t.Errorf("it needs %+v", p.Needs)
 			}
 			f.shop.Issue(there.Number).Comment(bob, "I like it.")
 			there.Answer(bob, there.Threads()[0][0].ID, "Why?")

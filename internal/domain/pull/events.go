@@ -50,7 +50,7 @@ type (
 		URL      string    `json:"url" doc:"address of its page, for people"`
 	}
 	mergeFailedData struct {
-		Reason string `json:"reason" doc:"host_failed, merge_conflict, queue_failed: its check failed together with the base, or superseded: what it is built on was dropped"`
+		Reason string `json:"reason" doc:"host_failed, merge_conflict, or queue_failed: its check failed together with the base"`
 	}
 	otherwiseData struct {
 		HeadSHA  string `json:"head_sha" doc:"the head that was merged"`

@@ -21,7 +21,7 @@ var assumed = map[string]string{
 	"Findings": "Again is while the review of a newer head is due or runs; whether a round has answered them is not stored",
 	"Round":    "GoingOn is a round whose head has moved, or whose watch ends with it; who asked for it is not stored",
 	"Seat":     "always Free: the queue of the account refuses, and nobody stores that",
-	"Question": "Narrow is a question that does not name work below that was dropped: one that does not name what the merge would do is replaced in the transaction that learns of it",
+	"Question": "Narrow is one that does not name work below that was dropped; another is replaced in the transaction that learns of it",
 	"Yes":      "Narrow is an order that does not name work below that was dropped",
 	"Turn":     "a queue of the code host is Free until the head is entered there: the host is asked each time",
 	"Act":      "Called is an order that was ever taken: whether the host was told is not stored",

@@ -226,6 +226,7 @@ var meanings = map[string]string{
 	"import_in_flight":   "An import of the repository's backlog is queued or running; wait for its end.",
 	"repo_not_enabled":   "The repository is not enabled for Yardmaster.",
 	"pr_not_open":        "The pull request has been merged or closed.",
+	"fork":               "The branch of the pull request is in another repository, where agents never push.",
 	"box-revoked":        "The box was revoked. It has to be enrolled anew.",
 	"already_pending":    "The task is in the queue already.",
 	"already_shipped":    "The task's work is in a pull request or merged. Only its pull request can be taken up again.",
