@@ -202,16 +202,39 @@ func (dir Folder) Mergeable(ctx context.Context, base, head string) (bool, []str
 // mergeTree merges two commits that have a common ancestor into a tree. An empty
 // tree means a conflict in the answered paths.
 func (dir Folder) mergeTree(ctx context.Context, base, head string) (tree string, conflicts []string, err error) {
-	out, err := dir.Output(ctx, "merge-tree", "--write-tree", "--no-messages", "--name-only", "-z", base, head)
+	out, err := dir.Output(ctx, "merge-tree", "--write-tree", "--messages", "--name-only", "-z", base, head)
 	if err != nil && !Exited(err, 1) {
 		return "", nil, err
 	}
-	f := fields(out)
-	if len(f) == 0 || !codehost.ValidSHA(f[0]) {
+	tree, rest, _ := strings.Cut(out, "\x00")
+	if !codehost.ValidSHA(tree) {
 		return "", nil, fmt.Errorf("git merge-tree printed no tree: %w", err)
 	}
-	if err == nil {
-		return f[0], nil, nil
+	names, messages, found := strings.Cut(rest, "\x00\x00")
+	if clean, ok := strings.CutPrefix(rest, "\x00"); ok || !found {
+		names, messages = "", clean
 	}
-	return "", f[1:], nil
+	// git 2.39 calls it clean where a rename with a conflict meets another file of that name,
+	// and leaves the marks of the conflict in the tree. What it says of that is true.
+	conflicts = append(fields(names), inConflict(messages)...)
+	if slices.Sort(conflicts); err == nil && len(conflicts) == 0 {
+		return tree, nil, nil
+	}
+	return "", slices.Compact(conflicts), nil
+}
+
+// inConflict are the paths of messages about conflicts. Each message is, ended by zeros, a
+// number of paths, the paths, its type and a text (git-merge-tree(1), "Informational messages").
+func inConflict(messages string) (paths []string) {
+	for f := fields(messages); len(f) > 0; {
+		n, err := strconv.Atoi(f[0])
+		if err != nil || n < 0 || len(f) < n+3 {
+			return paths
+		}
+		if strings.HasPrefix(f[n+1], "CONFLICT") {
+			paths = append(paths, f[1:n+1]...)
+		}
+		f = f[n+3:]
+	}
+	return paths
 }

@@ -159,12 +159,12 @@ func (s *Service) carry(tx *db.Tx, pr row) error {
 		from = *a.CarriedFrom // the head that the person saw
 	}
 	s.Hub.Notify(tx, event.PullTopic)
+	about := event.Subject{ID: a.ID, RepoID: pr.RepoID}
 	if state == ActionPending { // it is told anew, with links for this head
-		err := AskedEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, askedData{HeadSHA: pr.HeadSHA, Kind: KindMerge, PRID: pr.ID})
-		if err != nil {
+		if err := AskedEvent.Record(tx, about, askedData{HeadSHA: pr.HeadSHA, Kind: KindMerge, PRID: pr.ID}); err != nil {
 			return err
 		}
 	}
-	return carriedEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID},
+	return carriedEvent.Record(tx, about,
 		carriedData{Change: a.Change, From: from, PRID: pr.ID, PushedBy: by, To: pr.HeadSHA})
 }

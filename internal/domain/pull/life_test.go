@@ -30,7 +30,8 @@ func (y *yard) wantNeed(prID, why, capability string) {
 	y.t.Helper()
 	switch n := y.pr(prID).NeedsPerson; {
 	case n == nil && why == "":
-	case n == nil || n.Why != why || (n.Capability == nil) != (capability == "") || n.Capability != nil && *n.Capability != capability || n.Since.IsZero():
+	case n == nil || n.Why != why || n.Since.IsZero(), (n.Capability == nil) != (capability == ""),
+		n.Capability != nil && *n.Capability != capability:
 		y.t.Errorf("it needs %+v, want %s with %s", n, why, capability)
 	}
 }
