@@ -154,7 +154,7 @@ func TestConflictIsForeseenAnew(t *testing.T) {
 	}
 
 	// New work on the same file waits, until the policy no longer demands it.
-	st.push(st.task(first).Branch, map[string]string{"shared.txt": "0\n" + nine})
+	st.push(st.task(first).Branch, map[string]string{"shared.txt": strings.Replace(nine, "4\n", "4 first\n", 1)})
 	st.until("that is known", func() bool { return st.proposed(first).HeadSHA != moved.HeadSHA })
 	third := st.change("third", "5s/$/ third/")
 	st.waitsFor(third, first)

@@ -65,7 +65,7 @@ func (s *server) repository() string {
 	s.t.Helper()
 	dir := filepath.Join(s.home, "widgets")
 	s.must(os.MkdirAll(filepath.Join(dir, ".svc"), 0o700))
-	policy := "version: 1\nmerge: {mode: auto}\n"
+	policy := "version: 1\nreview: {mode: off}\nmerge: {mode: auto}\n"
 	if s.level == none {
 		policy += "agent: {isolation: none}\n" // otherwise its box would get no task
 	}
