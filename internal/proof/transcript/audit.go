@@ -116,23 +116,28 @@ const asked = "pr.request_withdrawn"
 // object has two rows of a kind.
 var moves = map[string][]string{
 	// The contract has it make one; the ask of the issue is the person's, and what was asked before is decided.
-	"issue.escalate":          {"escalation.raised", "escalation.resolved", "ask.escalated"},
-	"issue.handoff":           {"escalation.resolved", "ask.dropped"}, // nobody else sees to it
-	"ask.file":                {"issue.filed", "escalation.resolved"}, // the issue that it is about follows it
-	"webhook.delete":          {"issue.handoff_failed"},               // of what was on its way there
-	"ask.redrive":             {"escalation.resolved"},                // nobody is asked any more
-	"pr.approve_pending":      {"task.mergeable", asked},              // its task moves with it
-	"pr.action_link_redeem":   {"task.mergeable"},
-	"pr.ask_again":            {"task.awaiting_review"}, // back, if it was to be merged
-	"pr.merge":                {"task.mergeable", asked},
-	"project.create":          {"repo.installed", "repo.pushed", "task.created"}, // it is known, has its first commit and is set up
-	"pr.rearm_babysit":        {"escalation.resolved", "task.unstuck"},           // as after a redrive, and its task goes on
-	"review.rerun":            {"task.created"},                                  // of the finder
-	"review.dismiss":          {"task.mergeable", "approval.asked"},              // the merge waited for it
-	"blocker.answer":          {"task.released"},                                 // the held task goes back to the queue
-	"blocker.fix_link_redeem": {"task.released"},                                 // as does this
-	"blocker.submit":          {"task.released"},                                 // and this
-	"plan.approve":            {"task.created"},                                  // tasks are minted in one transaction with the approval
+	"issue.escalate":        {"escalation.raised", "escalation.resolved", "ask.escalated"},
+	"issue.handoff":         {"escalation.resolved", "ask.dropped"}, // nobody else sees to it
+	"ask.file":              {"issue.filed", "escalation.resolved"}, // the issue that it is about follows it
+	"webhook.delete":        {"issue.handoff_failed"},               // of what was on its way there
+	"ask.redrive":           {"escalation.resolved"},                // nobody is asked any more
+	"pr.approve_pending":    {"task.mergeable", asked},              // its task moves with it
+	"pr.action_link_redeem": {"task.mergeable"},
+	"pr.ask_again":          {"task.awaiting_review"}, // back, if it was to be merged
+	"pr.merge":              {"task.mergeable", asked},
+	"project.create":        {"repo.installed", "repo.pushed", "task.created"}, // it is known, has its first commit and is set up
+	"pr.rearm_babysit": {
+		"escalation.resolved",
+		"task.unstuck",
+		"pr.babysit_round",
+		"task.created",
+	}, // as after a redrive; its task goes on, and a round begins
+	"review.rerun":            {"task.created"},                     // of the finder
+	"review.dismiss":          {"task.mergeable", "approval.asked"}, // the merge waited for it
+	"blocker.answer":          {"task.released"},                    // the held task goes back to the queue
+	"blocker.fix_link_redeem": {"task.released"},                    // as does this
+	"blocker.submit":          {"task.released"},                    // and this
+	"plan.approve":            {"task.created"},                     // tasks are minted in one transaction with the approval
 	"plan.cancel": {
 		"task.cancelled",
 		"run.ended",
@@ -156,7 +161,9 @@ var moves = map[string][]string{
 		"approval.skipped",
 		"approval.stale",
 		"task.awaiting_review",
-	}, // a no to what is asked
+		"pr.babysit_round",
+		"task.created",
+	}, // a no to what is asked, and a round answers it
 	"review.withdraw_request": {
 		"approval.asked",
 		"task.mergeable",
