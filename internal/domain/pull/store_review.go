@@ -11,7 +11,6 @@ var (
 	// putForth leaves a round alone that waits for longer than putOff has it wait.
 	putForth = db.S(`UPDATE pulls SET attend_at = $2 WHERE id = $1 AND attend_at > $2 AND attend_at <= $3`)
 	changeOf = db.Q[struct{ Change, MergeBase string }](`SELECT change, merge_base FROM pulls WHERE id = $1`)
-	makeDue  = db.S(`UPDATE pull_actions SET due_at = $2 WHERE id = $1 AND state = 'approved' AND due_at > $2`)
 )
 
 // setReviewArgs are the parameters of setReview.

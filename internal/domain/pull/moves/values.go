@@ -24,6 +24,7 @@ type abandoned struct{}
 
 func (abandoned) names() []string { return []string{"no", "yes"} }
 
+// Abandoned tells whether its task was cancelled.
 type Abandoned = fact[abandoned]
 
 // Values of Abandoned.
@@ -36,6 +37,7 @@ type enabled struct{}
 
 func (enabled) names() []string { return []string{"on", "off"} }
 
+// Enabled tells whether its repository is.
 type Enabled = fact[enabled]
 
 // Values of Enabled.
@@ -48,6 +50,7 @@ type draft struct{}
 
 func (draft) names() []string { return []string{"no", "yes"} }
 
+// Draft tells whether it is one at its host.
 type Draft = fact[draft]
 
 // Values of Draft.
@@ -110,6 +113,7 @@ type fit struct{}
 
 func (fit) names() []string { return []string{"clean", "conflict"} }
 
+// Fit tells whether it merges into its base.
 type Fit = fact[fit]
 
 // Values of Fit; of no meaning while Known is Unread.
@@ -270,6 +274,7 @@ type push struct{}
 
 func (push) names() []string { return []string{"none", "asked", "granted"} }
 
+// Push is how far a person is with letting agents push to the branch.
 type Push = fact[push]
 
 // Values of Push.
@@ -283,6 +288,7 @@ type seat struct{}
 
 func (seat) names() []string { return []string{"free", "full"} }
 
+// Seat tells whether the queue of the account takes more work.
 type Seat = fact[seat]
 
 // Values of Seat.
@@ -312,6 +318,7 @@ type refused struct{}
 
 func (refused) names() []string { return []string{"no", "yes"} }
 
+// Refused tells whether a person has said no to any of its heads.
 type Refused = fact[refused]
 
 // Values of Refused.
@@ -404,6 +411,7 @@ type mode struct{}
 
 func (mode) names() []string { return []string{"ask", "auto", "never"} }
 
+// Mode is merge.mode of the policy.
 type Mode = fact[mode]
 
 // Values of Mode.
@@ -417,6 +425,7 @@ type reviewer struct{}
 
 func (reviewer) names() []string { return []string{"auto", "on request or off"} }
 
+// Reviewer tells whether the policy asks for a review of each head.
 type Reviewer = fact[reviewer]
 
 // Values of Reviewer.
@@ -429,6 +438,7 @@ type oncancel struct{}
 
 func (oncancel) names() []string { return []string{"close", "keep"} }
 
+// OnCancel is merge.on_cancel of the policy.
 type OnCancel = fact[oncancel]
 
 // Values of OnCancel.
@@ -441,6 +451,7 @@ type pushes struct{}
 
 func (pushes) names() []string { return []string{"ask", "auto", "never"} }
 
+// Pushes is pulls.push of the policy.
 type Pushes = fact[pushes]
 
 // Values of Pushes.

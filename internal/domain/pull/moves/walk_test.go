@@ -97,17 +97,16 @@ var readers = func() (of [64][]int) {
 // check, or what check calls, has read it: so one call stands for all values of the facts
 // that were never read. That is no assumption: what was not read had no value.
 type walk struct {
-	check   func(Facts, Rules) error
-	calls   int    // that came to an end
-	stood   uint64 // combinations that these calls stand for
-	fault   func(situation, error)
-	limited int
+	check func(Facts, Rules) error
+	calls int    // that came to an end
+	stood uint64 // combinations that these calls stand for
+	fault func(situation, error)
 }
 
 func (w *walk) all(s situation) {
 	err, missing := try(func() error { return w.check(s.Facts, s.Rules) })
 	if missing < 0 && err != nil { // a fault, unless the facts cannot occur
-		valid := false
+		var valid bool
 		if valid, missing = try(func() bool { return Valid(s.Facts) }); missing < 0 && valid {
 			w.fault(s, err)
 		}
