@@ -237,9 +237,9 @@ func (m *walk) decide() {
 	case green:
 		want = 2
 	}
-	if want == 2 && did == 1 && a != nil { // the first has brought up a question that names more
+	if want == 2 && did == 1 { // the first has brought up a question that names more
 		now := m.read()
-		if b := now.openAction(pr.ID); b != nil && b.ID != a.ID && b.State == pull.ActionPending && b.Guarded {
+		if b := now.openAction(pr.ID); b != nil && (a == nil || b.ID != a.ID) && b.State == pull.ActionPending && b.Guarded {
 			want = 1
 		}
 	}

@@ -54,7 +54,7 @@ func (m *walk) checkLife(was, now *state, pr *pullRow) {
 	if before.open() && before.AbandonedAt == nil && pr.AbandonedAt != nil {
 		// It may be done, and what the host said of it be lost.
 		a := was.openAction(pr.ID)
-		if a != nil && a.State == pull.ActionApproved && a.Tries > 0 || slices.Contains(m.forge.mergedHeads(r), pr.HeadSHA) {
+		if a != nil && a.State == pull.ActionApproved && a.Called || slices.Contains(m.forge.mergedHeads(r), pr.HeadSHA) {
 			m.midway[pr.ID] = true
 		}
 	}

@@ -27,7 +27,7 @@ type (
 		State     string
 		DecidedBy *string
 		Guarded   bool // it is about what is protected
-		Tries     int64
+		Called    bool
 		ExpiresAt time.Time
 	}
 	checkRow struct {
@@ -73,7 +73,7 @@ var (
 	pullsOf = db.Q[pullRow](`SELECT id, repo_id, state, head_ref, head_sha, checks, mergeable, told, needs, babysit, closed_why, task_id,
 		babysit_task, merge_sha,
 		abandoned_at, number, attend_at, facts_want, facts_have, findings FROM pulls WHERE account_id = $1 ORDER BY repo_id, number`)
-	actionsOf = db.Q[actionRow](`SELECT id, pr_id, head_sha, state, decided_by, (protected IS NOT NULL OR details LIKE '%dropped%') AS guarded, tries, expires_at
+	actionsOf = db.Q[actionRow](`SELECT id, pr_id, head_sha, state, decided_by, (protected IS NOT NULL OR details LIKE '%dropped%') AS guarded, called, expires_at
 		FROM pull_actions WHERE account_id = $1 ORDER BY requested_at, id`)
 	checksOf = db.Q[checkRow](`SELECT id, pr_id, sha, status, task_id, finished_at FROM ci_runs
 		WHERE account_id = $1 AND pr_id IS NOT NULL ORDER BY id`)

@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/moves"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -35,7 +36,7 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 			return err
 		})
 	}
-	pr, ready, err := s.ready(ctx, d)
+	ready, err := s.ready(ctx, d)
 	if err != nil || !ready {
 		return err
 	}
@@ -180,88 +181,83 @@ func lockDue(tx *db.Tx, d dueRow) (pr row, a actionRow, ok bool, err error) {
 	return pr, a, ok && a.ID == d.ID && a.HeadSHA == d.HeadSHA, err
 }
 
+// goesOn locks the pull request of an order and tells whether the table has the head merged
+// now, whatever the host was told of that before. An order that it does not have merged waits
+// until it does, and ends with its task, or with the policy that gave it.
+func (s *Service) goesOn(tx *db.Tx, d dueRow) (m moving, a actionRow, goes bool, err error) {
+	pr, a, ok, err := lockDue(tx, d)
+	if err != nil || !ok {
+		return m, a, false, err
+	}
+	if pr.AbandonedAt != nil {
+		if err := s.replace(tx, pr, a); err != nil {
+			return m, a, false, err
+		}
+		return m, a, false, s.move(tx, pr.ID)
+	}
+	if m, _, err = s.look(tx, pr.ID); err != nil {
+		return m, a, false, err
+	}
+	if m.facts.Act.Is(moves.ActCalled) {
+		m.facts.Act = moves.NoAct
+		m.step = nextOf(m.facts, rulesOf(m.repo))
+	}
+	// Its queue says whether its turn has come.
+	if m.step.Do == moves.DoMerge || m.step.Do == moves.DoEnter || m.step == (moves.Step{Do: moves.DoWait, Of: moves.ForTurn}) {
+		return m, a, true, nil
+	}
+	if m.step.Do == moves.DoPerson && m.facts.Yes.Is(moves.NoYes) {
+		err = s.replace(tx, pr, a) // the policy, which ordered it, has it no more
+	} else {
+		_, err = waitLonger.Exec(tx, d.ID, db.Micros(tx.Now.Add(sweep)))
+	}
+	if err != nil {
+		return m, a, false, err
+	}
+	return m, a, false, s.move(tx, pr.ID)
+}
+
+// ready tells whether an approved merge may be tried. One of which the host was told is tried
+// in any case, since it may be made.
+func (s *Service) ready(ctx context.Context, d dueRow) (ready bool, err error) {
+	if d.Called {
+		return true, nil
+	}
+	err = s.DB.Write(ctx, func(tx *db.Tx) (err error) {
+		_, _, ready, err = s.goesOn(tx, d)
+		return err
+	})
+	return ready, err
+}
+
 // ordered tells whether the order to merge a head stands although the merge would make the
-// protected changes p; nil is none. An order waits while its repository is not enabled, until
-// the checks of the head have passed, and for its review. If the order does not stand, a person is asked, unless the task was
-// cancelled or the policy leaves the merge to people.
+// protected changes p; nil is none. If it does not, a person is asked, or the policy leaves the
+// merge to people.
 func (s *Service) ordered(ctx context.Context, d dueRow, p *Protected) (ordered bool, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
-		ordered = false
-		pr, a, ok, err := lockDue(tx, d)
-		if err != nil || !ok {
+		m, a, goes, err := s.goesOn(tx, d)
+		if ordered = false; err != nil || !goes {
 			return err
-		}
-		if pr.AbandonedAt != nil {
-			return s.dropOrder(tx, pr, a)
-		}
-		r, _, err := repo.ByID(tx, pr.RepoID)
-		if err != nil {
-			return err
-		}
-		if !r.Enabled || !passed(pr.Checks) || s.reviewing(tx, pr) {
-			if _, err := waitLonger.Exec(tx, d.ID, db.Micros(tx.Now.Add(sweep))); err != nil {
-				return err
-			}
-			return s.move(tx, pr.ID) // it is not called any more
 		}
 		free := a.DecidedBy != nil && *a.DecidedBy == byPolicy
-		switch mode := r.Policy.Merge.Mode; {
-		case a.covers(p) && (!free || mode == "auto"):
-			ordered = true
+		mode := m.repo.Policy.Merge.Mode
+		if ordered = a.covers(p) && (!free || mode == "auto"); ordered {
 			return nil
-		case p == nil && mode == "never": // the policy has changed since its order
-			if err := s.replace(tx, pr, a); err != nil {
+		}
+		if err := s.replace(tx, m.row, a); err != nil {
+			return err
+		}
+		if p != nil || mode != "never" { // the policy has changed since its order, else
+			if _, err := setLooked.Exec(tx, m.ID, m.HeadSHA); err != nil {
 				return err
 			}
-			return s.move(tx, pr.ID)
+			if err := s.question(tx, m.row, p); err != nil {
+				return err
+			}
 		}
-		if err := s.replace(tx, pr, a); err != nil {
-			return err
-		}
-		if _, err := setLooked.Exec(tx, pr.ID, pr.HeadSHA); err != nil {
-			return err
-		}
-		if err := s.question(tx, pr, p); err != nil {
-			return err
-		}
-		return s.move(tx, pr.ID)
+		return s.move(tx, m.ID)
 	})
 	return ordered, err
-}
-
-// ready tells whether an approved merge may be made: the order stands, and the work that
-// the head was begun on is merged, or was dropped and the order names it. An abandoned pull
-// request does not wait.
-func (s *Service) ready(ctx context.Context, d dueRow) (pr row, ready bool, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
-		var ok bool
-		ready = false
-		var a actionRow
-		if pr, a, ok, err = lockDue(tx, d); err != nil || !ok {
-			return err
-		}
-		if ready = pr.TaskID == nil || pr.AbandonedAt != nil; ready {
-			return nil
-		}
-		on, dropped, err := s.below(tx, pr)
-		switch ready = on == "" || a.Details.V.Dropped == on; {
-		case err != nil || ready:
-			return err
-		case !dropped:
-			_, err := waitLonger.Exec(tx, d.ID, db.Micros(tx.Now.Add(sweep)))
-			return err
-		}
-		return s.move(tx, pr.ID)
-	})
-	return pr, ready, err
-}
-
-// dropOrder takes back the order to merge a pull request that was abandoned.
-func (s *Service) dropOrder(tx *db.Tx, pr row, a actionRow) error {
-	if err := s.replace(tx, pr, a); err != nil {
-		return err
-	}
-	return s.move(tx, pr.ID)
 }
 
 // applied records the result of a merge. It reads the pull request again, because the

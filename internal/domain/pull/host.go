@@ -205,7 +205,7 @@ func (s *Service) mergedThere(tx *db.Tx, pr row, p codehost.Pull, who string) er
 	if err != nil {
 		return err
 	}
-	if queued, err := s.mergedInQueue(tx, pr, a, p); err != nil || queued || open && a.State == ActionApproved && a.Tries > 0 {
+	if queued, err := s.mergedInQueue(tx, pr, a, p); err != nil || queued || open && a.State == ActionApproved && a.Called {
 		return err
 	}
 	if p.MergedBy != nil {

@@ -24,7 +24,6 @@ var assumed = map[string]string{
 	"Question": "Narrow is one that does not name work below that was dropped; another is replaced in the transaction that learns of it",
 	"Yes":      "Narrow is an order that does not name work below that was dropped",
 	"Turn":     "a queue of the code host is Free until the head is entered there: the host is asked each time",
-	"Act":      "Called is an order that was ever taken: whether the host was told is not stored",
 	"Host":     "is read from the words of the last failure of the order",
 	"CI":       "all kinds are spent where babysit is spent, of which nobody stores why",
 }
@@ -246,7 +245,7 @@ func (s *Service) askedFacts(tx *db.Tx, at repo.Ref, pr row, dropped string, f *
 		if byPerson {
 			f.Yes = moves.YesFirm
 		}
-		if a.Tries > 0 {
+		if a.Called {
 			f.Act = moves.ActCalled
 		} else if byPerson && a.DecidedAt != nil && tx.Now.Before(a.DecidedAt.Add(time.Duration(at.Policy.Merge.Grace)*time.Second)) {
 			f.Yes = moves.YesFresh

@@ -188,6 +188,7 @@ func TestFactsOfRows(t *testing.T) {
 		if due, err := y.take(y.ctx()); err != nil || len(due) != 1 {
 			t.Fatal(due, err)
 		}
+		y.write(func(tx *db.Tx) error { _, err := callHost.Exec(tx, "action-merge"); return err })
 		called := func(f *moves.Facts) { f.Yes, f.Act = moves.YesFirm, moves.ActCalled }
 		is("called", pr, plain, called)
 		for why, host := range map[string]moves.Host{limited: moves.HostBusy, unanswered: moves.HostBusy, "No.": moves.HostAnswers,

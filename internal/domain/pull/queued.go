@@ -116,7 +116,8 @@ func (s *Service) turn(ctx context.Context, r repo.Ref, pr row, d dueRow, base s
 			return err
 		}
 		if goes = t.Go && (t.BaseSHA == "" || t.BaseSHA == base); goes {
-			return nil
+			_, err := callHost.Exec(tx, d.ID)
+			return err
 		}
 		_, err = waitLonger.Exec(tx, d.ID, db.Micros(tx.Now.Add(longestWait)))
 		return err
@@ -205,7 +206,7 @@ func (s *Service) mergedInQueue(tx *db.Tx, pr row, a actionRow, p codehost.Pull)
 // of its host.
 func (s *Service) mergeBegun(tx *db.Tx, pr row) (bool, error) {
 	a, asked, err := openAction.Maybe(tx, pr.ID)
-	if err != nil || !asked || a.State != ActionApproved || a.Tries > 0 {
+	if err != nil || !asked || a.State != ActionApproved || a.Called {
 		return err == nil && asked && a.State == ActionApproved, err
 	}
 	return s.Queue.AtHost(tx, pr.ID, a.ID)
@@ -213,7 +214,7 @@ func (s *Service) mergeBegun(tx *db.Tx, pr row) (bool, error) {
 
 // order is the row of an order, as Loop takes it.
 func order(tx *db.Tx, pr row, a actionRow) dueRow {
-	return dueRow{found: found{ID: a.ID, AccountID: tx.Account}, PRID: pr.ID, HeadSHA: a.HeadSHA, Tries: a.Tries, DecidedBy: a.DecidedBy}
+	return dueRow{found: found{ID: a.ID, AccountID: tx.Account}, PRID: pr.ID, HeadSHA: a.HeadSHA, Tries: a.Tries, Called: a.Called, DecidedBy: a.DecidedBy}
 }
 
 // Rejected moves a pull request on whose head was thrown out of its merge queue: an agent

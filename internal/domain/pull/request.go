@@ -84,7 +84,7 @@ func (s *Service) refuse(tx *db.Tx, pr row, label string) error {
 			return err
 		}
 		return skippedEvent.Record(tx, about, data)
-	case a.DecidedBy != nil && *a.DecidedBy == label && a.Tries == 0:
+	case a.DecidedBy != nil && *a.DecidedBy == label && !a.Called:
 		if _, err := takeBack.Exec(tx, a.ID); err != nil {
 			return err
 		}

@@ -75,7 +75,7 @@ func TestCancelledBeforeTheMerge(t *testing.T) {
 				t.Fatal(due, err)
 			}
 			y.abandon(pr, "task-svc/a")
-			y.wantState(pr, Open)
+			y.wantState(pr, left)
 			if ordered, err := y.ordered(y.ctx(), due[0], &Protected{Paths: []string{".svc/notes.md"}}); ordered || err != nil {
 				t.Error(ordered, err)
 			}

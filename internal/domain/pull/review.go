@@ -17,9 +17,6 @@ const (
 	ReviewDone    = "done" // a review has come to a verdict about it
 )
 
-// reviewFor is the time for which an order waits for a review.
-const reviewFor = 3600 * 1e6 // microseconds
-
 // Head is a head whose facts are known, for its review.
 type Head struct {
 	Repo repo.Ref
@@ -123,13 +120,6 @@ func (s *Service) Progressed(tx *db.Tx, prID, headSHA string, p ReviewProgress) 
 	}
 	s.Hub.Notify(tx, event.PullTopic)
 	return s.move(tx, pr.ID)
-}
-
-// reviewing tells whether an order waits for the review of its head: for the review itself,
-// and for its findings to be answered.
-func (s *Service) reviewing(tx *db.Tx, pr row) bool {
-	return pr.Findings > 0 || pr.Objections > 0 || pr.Review == ReviewDue ||
-		pr.Review == ReviewRunning && tx.Micros()-pr.ReviewAt < reviewFor
 }
 
 // headKnown has the review of a head begin, once its facts are known; unknown tells that

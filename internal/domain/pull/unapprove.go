@@ -25,7 +25,7 @@ func (s *Service) unapprove(ctx context.Context, in decideIn) (Decision, error) 
 			return a, err
 		case !open || a.State != ActionApproved || a.DecidedBy == nil || *a.DecidedBy != policy.From(ctx).Label():
 			return actionRow{}, fault.Reason("no_approval", "There is no approval of yours of this head.")
-		case a.Tries > 0:
+		case a.Called:
 			return actionRow{}, fault.Reason("merge_begun", "The merge has begun.")
 		}
 		if _, err := unapproved.Exec(tx, a.ID, tx.Micros()); err != nil {

@@ -195,7 +195,7 @@ func (s *Service) unask(tx *db.Tx, pr row) error {
 		return err
 	}
 	for _, a := range open {
-		if a.Tries > 0 {
+		if a.Called {
 			continue
 		}
 		about := event.Subject{ID: a.ID, RepoID: pr.RepoID}
