@@ -152,6 +152,8 @@ func (m *walk) owePulls(was, now *state) {
 			m.owe("approval.asked", a.ID)
 		case before.State == pull.ActionPending && is != pull.ActionPending && is != pull.ActionStale:
 			m.owe("approval."+is, a.ID)
+		case before.State == pull.ActionPending && is == pull.ActionStale && a.DecidedBy != nil:
+			m.owe("approval.approved", a.ID) // and a question that names more took its place
 		}
 		if a.State == pull.ActionFailed && before.State != pull.ActionFailed {
 			m.owe("pr.merge_failed", a.PRID)
