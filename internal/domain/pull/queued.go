@@ -214,7 +214,8 @@ func (s *Service) mergeBegun(tx *db.Tx, pr row) (bool, error) {
 
 // order is the row of an order, as Loop takes it.
 func order(tx *db.Tx, pr row, a actionRow) dueRow {
-	return dueRow{found: found{ID: a.ID, AccountID: tx.Account}, PRID: pr.ID, HeadSHA: a.HeadSHA, Tries: a.Tries, Called: a.Called, DecidedBy: a.DecidedBy}
+	return dueRow{found: found{ID: a.ID, AccountID: tx.Account}, PRID: pr.ID, HeadSHA: a.HeadSHA, Tries: a.Tries, Called: a.Called,
+		DecidedBy: a.DecidedBy}
 }
 
 // Rejected moves a pull request on whose head was thrown out of its merge queue: an agent
