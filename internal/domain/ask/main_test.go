@@ -111,8 +111,8 @@ type yard struct {
 	t      *testing.T
 	judge  *script
 	tasks  *task.Service
-	queued *waiting.Service // the tasks that wait
-	clock  *atomic.Int64    // microseconds
+	queued atomic.Pointer[waiting.Service] // the tasks that wait; whoever awaits room reads it, too
+	clock  *atomic.Int64                   // microseconds
 	seats  int64
 	plans  plans
 	mints  []NewTask // what was minted
@@ -178,7 +178,9 @@ func (y *yard) node(dsn string) *Service {
 	d := dbtest.Open(y.t, dsn, db.Options{Clock: func() time.Time { return time.UnixMicro(y.clock.Load()) }})
 	hub := event.NewHub()
 	stand := related{standin.Tasks{}, y}
-	y.tasks, y.queued = standin.Services(d, hub, standin.Repos(nil), stand)
+	tasks, queued := standin.Services(d, hub, standin.Repos(nil), stand)
+	y.tasks = tasks
+	y.queued.Store(queued)
 	return New(Needs{
 		DB: d, Hub: hub, Logger: slog.New(slog.DiscardHandler), Judge: y.judge,
 		Queue: queue{y}, Boxes: boxes{}, Plans: &y.plans, Budgets: budgets{}, Issues: y,
@@ -187,13 +189,15 @@ func (y *yard) node(dsn string) *Service {
 
 // queueCap sets how many pending tasks an account may have.
 func (y *yard) queueCap(most int64) {
-	y.tasks, y.queued = standin.Capped(y.tasks, y.queued, most)
+	tasks, queued := standin.Capped(y.tasks, y.queued.Load(), most)
+	y.tasks = tasks
+	y.queued.Store(queued)
 }
 
 // queue is a real queue of tasks.
 type queue struct{ *yard }
 
-func (q queue) Full(tx *db.Tx) (bool, error) { return q.queued.Full(tx) }
+func (q queue) Full(tx *db.Tx) (bool, error) { return q.queued.Load().Full(tx) }
 
 // Task finds a task of tx.Account.
 func (queue) Task(tx *db.Tx, taskID string) (TaskRef, bool, error) {
