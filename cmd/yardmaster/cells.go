@@ -49,8 +49,10 @@ const (
 	asExtraCount // a number; none for 0
 )
 
-// notReviewed says of a head that no review has come to a verdict about it, and none is under way.
-const notReviewed = "not reviewed"
+// reviewWords says what the states of a review are that does not go on and has come to no verdict.
+var reviewWords = map[string]string{
+	"off": "not reviewed", "blind": "no model to review it", "failed": "the review failed", "cancelled": "the review was cancelled",
+}
 
 // text is a member in its form.
 func (c column) cell(row map[string]any, now time.Time) terminal.Cell {
@@ -121,8 +123,8 @@ func cell(v any, as form, now time.Time) terminal.Cell {
 	case asState:
 		return terminal.Cell{Text: strings.ReplaceAll(text, "_", " "), Tone: terminal.ToneOf(text)}
 	case asReviewed:
-		if text == "none" {
-			return terminal.Cell{Text: notReviewed, Tone: terminal.Faint}
+		if say := reviewWords[text]; say != "" {
+			return terminal.Cell{Text: say, Tone: terminal.Faint}
 		}
 		return cell(v, asState, now)
 	case asAge:

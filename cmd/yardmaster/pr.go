@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -123,6 +124,7 @@ func viewPull(ctx context.Context, c *client.Client, w io.Writer, b []byte) erro
 		MergedBy  *string   `json:"merged_by"`
 		Otherwise *string   `json:"otherwise"`
 		Would     *effect   `json:"would"`
+		Unwanted  *unwanted `json:"unwanted"`
 		ClosedWhy *string   `json:"closed_why"`
 		Babysit   struct {
 			NextRoundAt *time.Time `json:"next_round_at"`
@@ -163,14 +165,21 @@ func viewPull(ctx context.Context, c *client.Client, w io.Writer, b []byte) erro
 	if pr.Would != nil {
 		line("merge", pr.Would.words(pr.BaseRef))
 	}
-	line("checks", pr.Checks)
+	if pr.Unwanted != nil && len(pr.Unwanted.Files) > 0 {
+		line("look at", pr.Unwanted.words())
+	}
+	checks := pr.Checks
+	if checks == "none" {
+		checks = "none: " + noChecks
+	}
+	line("checks", checks)
 	r := pr.Review
-	text := strings.Replace(r.State, "none", notReviewed, 1)
+	text := cmp.Or(reviewWords[r.State], r.State)
 	switch {
 	case r.Holding > 0:
 		text += "; " + holding(r.Holding) + " the merge"
 	case r.Verdict != nil:
-		text = "it found nothing that holds the merge"
+		text = "reviewed; it found nothing that holds the merge"
 	}
 	line("review", text)
 	switch {
@@ -208,6 +217,40 @@ func viewPull(ctx context.Context, c *client.Client, w io.Writer, b []byte) erro
 		}
 	}
 	return nil
+}
+
+// noChecks says what is missing where a head has no checks.
+const noChecks = "checks.command of .svc/policy.yml names what to run"
+
+// unwanted is what a head changes that it should not, as a rule.
+type unwanted struct {
+	Files []struct {
+		Kind  string `json:"kind"`
+		Path  string `json:"path"`
+		Count int    `json:"count"`
+	} `json:"files"`
+	More int `json:"more"`
+}
+
+var unwantedWords = map[string]string{
+	"binary": "is binary", "large": "is large", "made_by_tool": "is made by a tool", "conflict_marks": "has marks of an unfinished merge",
+	"lock_without_manifest": "changes without its manifest", "submodule_unnamed": "is a submodule that .gitmodules does not name",
+	"lfs_replaced": "was a pointer of Git LFS", "line_endings": "changes in the ends of its lines alone",
+}
+
+func (u unwanted) words() string {
+	var all []string
+	for _, f := range u.Files {
+		say := f.Path + " " + cmp.Or(unwantedWords[f.Kind], f.Kind)
+		if f.Count > 1 {
+			say += fmt.Sprintf(" (%d files)", f.Count)
+		}
+		all = append(all, say)
+	}
+	if u.More > 0 {
+		all = append(all, fmt.Sprintf("and %d more", u.More))
+	}
+	return strings.Join(all, "; ")
 }
 
 // effect is what the merge of a pull request would do to its base.

@@ -13,7 +13,7 @@ func TestUnreviewedPull(t *testing.T) {
 	t.Parallel()
 	const id = "3e327a16-1a1e-4636-a707-98e1e51d64e4"
 	const pr = `{"id": "` + id + `", "repo": "acme/web", "number": 7, "title": "Fix it", "state": "open", "checks": "passed",
-		"head_sha": "0123456789abcdef", "review": {"state": "none", "verdict": null, "holding": 0}}`
+		"head_sha": "0123456789abcdef", "review": {"state": "off", "verdict": null, "holding": 0}}`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		text := `{"data": [` + pr + `], "next_cursor": null}`

@@ -124,6 +124,8 @@ func TestEnumsAreTheConstants(t *testing.T) {
 		{fields: "PullRequest.state PlanPR.state", dir: "domain/pull", of: "Open"},
 		{fields: "PullRequest.checks", dir: "domain/pull", of: "ChecksPending"},
 		{fields: "Need.why", dir: "domain/pull/moves", of: "NeedDecision", without: []string{"review_held"}},
+		{fields: "ReviewState.state", dir: "domain/pull", of: "ReviewDue"},
+		{fields: "UnwantedFile.kind", dir: "codehost", of: "UnwantedBinary"},
 		{fields: "PullRequest.closed_why", dir: "domain/pull", of: "ClosedCancelled"},
 		{fields: "PendingAction.state Approval.state", dir: "domain/pull", of: "ActionPending"},
 		{fields: "Babysit.state", dir: "domain/pull", of: "BabysitOff"},

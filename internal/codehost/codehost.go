@@ -179,6 +179,9 @@ type Comparison struct {
 	// Added and Deleted count the lines changed since the merge base, without files that
 	// have no lines; 0 if there is no common ancestor.
 	Added, Deleted int
+	// Unwanted is what the change since the merge base should not have, by path; nil if there
+	// is no common ancestor.
+	Unwanted []Unwanted
 	// PatchID identifies the change since the merge base. A rebase that keeps every
 	// changed line, white space included, keeps it. "" if nothing changed.
 	PatchID string

@@ -73,7 +73,7 @@ func (ReviewPulls) Titles(tx *db.Tx, prIDs []string) (map[string]review.Title, e
 
 // Reviewed says to a pull request how far its review has come.
 func (r ReviewPulls) Reviewed(tx *db.Tx, prID, headSHA string, v review.Result) error {
-	return r.Pulls.Progressed(tx, prID, headSHA, pull.ReviewProgress{Running: v.Running, Read: v.Read, Findings: v.Findings})
+	return r.Pulls.Progressed(tx, prID, headSHA, pull.ReviewProgress{Running: v.Running, Outcome: v.Outcome, Findings: v.Findings})
 }
 
 // ReviewTasks queues the passes of reviews. It is review.Tasks.

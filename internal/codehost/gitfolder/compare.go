@@ -94,7 +94,14 @@ func (dir Folder) Compare(ctx context.Context, base, head string) (codehost.Comp
 		if c.Added, c.Deleted, err = lines(entries[of:]); err != nil {
 			return err
 		}
-		c.Change, err = change(entries[:of])
+		if c.Change, err = change(entries[:of]); err != nil {
+			return err
+		}
+		all, err := entriesOf(entries[:of], entries[of:])
+		if err != nil {
+			return err
+		}
+		c.Unwanted, err = dir.unwanted(ctx, c.MergeBase, c.HeadSHA, all)
 		return err
 	})
 	g.Go(func() error {

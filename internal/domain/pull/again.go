@@ -35,13 +35,18 @@ func (s *Service) CheckAgain(tx *db.Tx, r repo.Ref, prID, sha string) error {
 // unchecking is an open pull request whose head has no check of the repository's own.
 type unchecking struct{ ID, HeadSHA string }
 
-// PolicyChanged begins or ends the watch of the open pull requests of people, and queues
-// the repository's own check of the open heads of tx.Account that have none: they were
+// PolicyChanged begins or ends the watch of the open pull requests of people, has those
+// reviewed that nobody was to review before, and queues the repository's own check of the open heads of tx.Account that have none: they were
 // there before the policy file was read. What the queue does not take, the next push or a
 // person has checked.
 func (s *Service) PolicyChanged(tx *db.Tx, r repo.Ref) error {
 	if _, err := moveNow.Exec(tx, r.ID); err != nil {
 		return err
+	}
+	if r.Policy.Review.Mode == "auto" {
+		if _, err := reviewNow.Exec(tx, r.ID); err != nil {
+			return err
+		}
 	}
 	s.Hub.Notify(tx, event.PullTopic)
 	if s.kept(r) && r.Enabled {

@@ -17,7 +17,7 @@ var assumed = map[string]string{
 	"Known":    "NoBase is a look after which nobody knows whether the head merges; an answer of the host that was no answer looks alike",
 	"Names":    "Something is what a question has stored, or work below that was dropped; what a merge would do is forgotten otherwise",
 	"Checks":   "Due is never: checks begin in the transaction that moves the head",
-	"Review":   "a review that is none is Blind where the policy wants one: why nobody has looked is with the review",
+	"Review":   "a head whose review is off is Blind where the policy wants one: nobody begins it any more",
 	"Findings": "Again is while the review of a newer head is due or runs; whether a round has answered them is not stored",
 	"Round":    "GoingOn is a round whose head has moved, or whose watch ends with it; who asked for it is not stored",
 	"Seat":     "always Free: the queue of the account refuses, and nobody stores that",
@@ -158,9 +158,11 @@ func (r row) reviewFacts(at repo.Ref, f *moves.Facts) {
 	switch r.Review {
 	case ReviewRunning:
 		f.Review = moves.ReviewRunning
-	case ReviewDone:
+	case ReviewReviewed:
 		f.Review = moves.ReviewLooked
-	case ReviewNone:
+	case ReviewBlind, ReviewFailed, ReviewCancelled:
+		f.Review = moves.ReviewBlind
+	case ReviewOff:
 		if f.Review = moves.ReviewNone; at.Policy.Review.Mode == "auto" {
 			f.Review = moves.ReviewBlind
 		}

@@ -89,7 +89,10 @@ func TestFactsOfRows(t *testing.T) {
 		"machines failed":  {func(c *columnsOf) { c.ChecksHold = NeedsMachine }, func(f *moves.Facts) { f.Checks = moves.ChecksInfra }},
 		"not reviewed yet": {func(c *columnsOf) { c.Review = ReviewDue }, func(f *moves.Facts) { f.Review = moves.ReviewNone }},
 		"reviewing":        {func(c *columnsOf) { c.Review = ReviewRunning }, func(f *moves.Facts) { f.Review = moves.ReviewRunning }},
-		"reviewed":         {func(c *columnsOf) { c.Review = ReviewDone }, func(f *moves.Facts) { f.Review = moves.ReviewLooked }},
+		"reviewed":         {func(c *columnsOf) { c.Review = ReviewReviewed }, func(f *moves.Facts) { f.Review = moves.ReviewLooked }},
+		"blindly reviewed": {func(c *columnsOf) { c.Review = ReviewBlind }, func(f *moves.Facts) { f.Review = moves.ReviewBlind }},
+		"failed to review": {func(c *columnsOf) { c.Review = ReviewFailed }, func(f *moves.Facts) { f.Review = moves.ReviewBlind }},
+		"review cancelled": {func(c *columnsOf) { c.Review = ReviewCancelled }, func(f *moves.Facts) { f.Review = moves.ReviewBlind }},
 		"found":            {func(c *columnsOf) { c.Findings = 1 }, func(f *moves.Facts) { f.Findings = moves.OpenFindings }},
 		"found before": {func(c *columnsOf) { c.Findings, c.Review = 1, ReviewRunning },
 			func(f *moves.Facts) { f.Findings, f.Review = moves.AgainFindings, moves.ReviewRunning }},
@@ -146,7 +149,7 @@ func TestFactsOfRows(t *testing.T) {
 		begin := func(name string) (pr string, plain columnsOf) {
 			branch := "svc/" + strings.ReplaceAll(name, " ", "-")
 			pr = y.propose(branch, sha)
-			return pr, columnsOf{ID: pr, State: Open, Babysit: BabysitWatching, AuthorKind: ByAgent, Review: ReviewNone, Mergeable: "clean",
+			return pr, columnsOf{ID: pr, State: Open, Babysit: BabysitWatching, AuthorKind: ByAgent, Review: ReviewOff, Mergeable: "clean",
 				Checks: ChecksNone, HeadRef: branch, RoundSHA: sha}
 		}
 		is := func(name, pr string, c columnsOf, want want) {

@@ -281,6 +281,7 @@ type facts struct {
 	mergeBases        int
 	paths             []string
 	added, deleted    int
+	unwanted          *db.JSON[Unwanted]
 	lastPush          bool // the base wants the last push approved by somebody else
 	would             *db.JSON[Would]
 	had               []string // for the next look
@@ -333,7 +334,7 @@ func (s *Service) factsAt(ctx context.Context, at repo.Ref, d factsRow) (f facts
 	}
 	f.base, f.patch, f.mergeable = c.BaseSHA, c.PatchID, "conflict"
 	f.change, f.mergeBase, f.mergeBases, f.paths = c.Change, c.MergeBase, c.MergeBases, c.Paths
-	f.added, f.deleted = c.Added, c.Deleted
+	f.added, f.deleted, f.unwanted = c.Added, c.Deleted, unwanted(c.Unwanted)
 	if d.Carry == carryLook {
 		if f.lastPush, err = lastPush(ctx, s.Hosts, r, d.BaseRef); err != nil {
 			return f, err
@@ -385,7 +386,7 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 			ID: pr.ID, FactsHave: d.FactsWant, BaseSHA: f.base, Patch: f.patch, Mergeable: f.mergeable,
 			Change: f.change, MergeBase: f.mergeBase, MergeBases: int64(f.mergeBases),
 			Files: int64(len(f.paths)), Added: int64(f.added), Deleted: int64(f.deleted),
-			Would: f.would, Had: db.JSON[[]string]{V: f.had}, Again: again,
+			Unwanted: f.unwanted, Would: f.would, Had: db.JSON[[]string]{V: f.had}, Again: again,
 		}); err != nil {
 			return err
 		}

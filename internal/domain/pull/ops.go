@@ -117,7 +117,7 @@ func reviewState(state string, holding int64) ReviewState {
 	switch {
 	case holding > 0: // found on an earlier head, perhaps
 		out.Verdict = new("failure")
-	case state == ReviewDone:
+	case state == ReviewReviewed:
 		out.Verdict = new("success")
 	}
 	return out
@@ -139,7 +139,7 @@ func (s *Service) wire(r row, pending map[string]actionRow, places map[string]Qu
 		Babysit: r.babysitting(), CreatedAt: r.CreatedAt, MergedAt: r.MergedAt, MergedBy: r.MergedBy,
 		ClosedAt: r.ClosedAt, ClosedBy: r.ClosedBy,
 	}
-	out.Review, out.Size = reviewState(r.Review, r.Findings), r.size()
+	out.Review, out.Size, out.Unwanted = reviewState(r.Review, r.Findings), r.size(), r.unwanted()
 	if r.Would != nil && r.State == Open {
 		out.Would = &r.Would.V
 	}
@@ -170,14 +170,15 @@ func (s *Service) wire(r row, pending map[string]actionRow, places map[string]Qu
 type Approval struct {
 	_ struct{} `doc:"A question that waits for a person, with the pull request it is about." schema:"Approval"`
 	PendingAction
-	Repo   string      `json:"repo" doc:"owner/name"`
-	Number int64       `json:"number" example:"42" doc:"number of the pull request in its repository"`
-	Title  string      `json:"title" doc:"title of the pull request"`
-	URL    string      `json:"url" format:"uri" example:"https://yardmaster.example.com/ui/prs/0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"address of the pull request, for people"`
-	Checks string      `json:"checks" enum:"none,pending,passed,failed" example:"passed" doc:"of the present head of the pull request, as it says itself"`
-	Review ReviewState `json:"review" doc:"how far the review of the present head by agents has come"`
-	Cost   *string     `json:"cost_usd" format:"decimal" example:"1.20" doc:"decimal US dollars: what the task of the pull request, and what repaired it, has cost so far; null where nothing has a price"`
-	Size   *Size       `json:"size" doc:"how much the present head changes; null while nobody has looked"`
+	Repo     string      `json:"repo" doc:"owner/name"`
+	Number   int64       `json:"number" example:"42" doc:"number of the pull request in its repository"`
+	Title    string      `json:"title" doc:"title of the pull request"`
+	URL      string      `json:"url" format:"uri" example:"https://yardmaster.example.com/ui/prs/0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"address of the pull request, for people"`
+	Checks   string      `json:"checks" enum:"none,pending,passed,failed" example:"passed" doc:"of the present head of the pull request, as it says itself"`
+	Review   ReviewState `json:"review" doc:"how far the review of the present head by agents has come"`
+	Cost     *string     `json:"cost_usd" format:"decimal" example:"1.20" doc:"decimal US dollars: what the task of the pull request, and what repaired it, has cost so far; null where nothing has a price"`
+	Unwanted *Unwanted   `json:"unwanted" doc:"what the present head changes that it should not, as a rule; null while nobody has looked"`
+	Size     *Size       `json:"size" doc:"how much the present head changes; null while nobody has looked"`
 }
 
 // priced are questions with what the work that each is about has cost.
@@ -187,7 +188,7 @@ func (s *Service) priced(tx *db.Tx, rows []approvalRow) ([]Approval, error) {
 	for i, r := range rows {
 		out[i] = Approval{
 			PendingAction: r.actionRow.wire(), Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: s.url(r.PRID),
-			Checks: r.Checks, Review: reviewState(r.Review, r.Findings), Cost: costs[r.ID], Size: r.size(),
+			Checks: r.Checks, Review: reviewState(r.Review, r.Findings), Cost: costs[r.ID], Size: r.size(), Unwanted: r.unwanted(),
 		}
 	}
 	return out, err

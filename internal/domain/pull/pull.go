@@ -100,6 +100,7 @@ type Request struct {
 	Checks        string         `json:"checks" enum:"none,pending,passed,failed" example:"passed" doc:"of the present head; none: the policy names no check; failed: also one that was lost or cancelled"`
 	Review        ReviewState    `json:"review" doc:"how far the review of the present head by agents has come"`
 	Would         *Would         `json:"would" doc:"what its merge would do to the base as it is, which is more or less than the branch has changed; null while nobody has looked, if it conflicts, and once it is merged or closed"`
+	Unwanted      *Unwanted      `json:"unwanted" doc:"what the present head changes that it should not, as a rule; null while nobody has looked"`
 	Size          *Size          `json:"size" doc:"how much the present head changes; null while nobody has looked"`
 	NeedsPerson   *Need          `json:"needs_person" doc:"what only a person can do about it; null: nothing"`
 	TaskID        *string        `json:"task_id" format:"uuid" doc:"the task it came from; null without one"`
@@ -126,7 +127,7 @@ type Size struct {
 // ReviewState is what the review of a head has come to.
 type ReviewState struct {
 	_       struct{} `doc:"What the review of a head by agents has come to." schema:"ReviewState"`
-	State   string   `json:"state" enum:"due,none,running,done" example:"done" doc:"due: nobody knows yet whether there is one; none: nobody has reviewed this head, nor does anybody"`
+	State   string   `json:"state" enum:"off,due,running,reviewed,blind,failed,cancelled" example:"reviewed" doc:"off: nobody has reviewed this head, nor does anybody; due: nobody knows yet whether there is a review; blind: no model was there to review it; failed, cancelled: its review did not come to an end"`
 	Verdict *string  `json:"verdict" enum:"success,failure" example:"success" doc:"failure: findings hold the merge, be they of an earlier head; success: this head was reviewed, and none does; null otherwise"`
 	Holding int64    `json:"holding" example:"0" doc:"findings that hold the merge, of this head or an earlier one"`
 }

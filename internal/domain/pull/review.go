@@ -1,6 +1,7 @@
 package pull
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -11,10 +12,13 @@ import (
 
 // How far the review of a head has come.
 const (
-	ReviewDue     = "due"  // nobody knows yet whether there is one
-	ReviewNone    = "none" // nobody has reviewed it, and nobody does
-	ReviewRunning = "running"
-	ReviewDone    = "done" // a review has come to a verdict about it
+	ReviewDue       = "due" // nobody knows yet whether there is one
+	ReviewOff       = "off" // nobody has reviewed it, and nobody does
+	ReviewRunning   = "running"
+	ReviewReviewed  = "reviewed" // a review has come to a verdict about it
+	ReviewBlind     = "blind"    // no model was there to review it
+	ReviewFailed    = "failed"
+	ReviewCancelled = "cancelled"
 )
 
 // Head is a head whose facts are known, for its review.
@@ -86,18 +90,15 @@ func ForReview(tx *db.Tx, prID string, locking bool) (Reviewable, bool, error) {
 // ReviewProgress is how far the review of a head has come.
 type ReviewProgress struct {
 	Running  bool
-	Read     bool // a review of the head has come to a verdict
-	Findings int  // that hold the merge
+	Outcome  string // of the newest review of the head that has ended, ReviewReviewed where one has come to a verdict; "" without one
+	Findings int    // that hold the merge
 }
 
 func (p ReviewProgress) state() string {
-	switch {
-	case p.Running:
+	if p.Running {
 		return ReviewRunning
-	case p.Read:
-		return ReviewDone
 	}
-	return ReviewNone
+	return cmp.Or(p.Outcome, ReviewOff)
 }
 
 // Progressed says how far the review of a head has come, and how many findings hold the

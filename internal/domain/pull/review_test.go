@@ -23,7 +23,7 @@ func (y *yard) reviewed(findings *int) {
 func (y *yard) progressed(prID, sha string, findings int) {
 	y.t.Helper()
 	y.write(func(tx *db.Tx) error {
-		return y.Progressed(tx, prID, sha, ReviewProgress{Read: true, Findings: findings})
+		return y.Progressed(tx, prID, sha, ReviewProgress{Outcome: ReviewReviewed, Findings: findings})
 	})
 }
 
@@ -218,11 +218,15 @@ func TestWhatIsSaidOfAReview(t *testing.T) {
 			state, verdict string
 		}{
 			{ReviewProgress{Running: true}, ReviewRunning, ""},
-			{ReviewProgress{}, ReviewNone, ""},
-			{ReviewProgress{Findings: 2}, ReviewNone, "failure"},
-			{ReviewProgress{Running: true, Read: true, Findings: 2}, ReviewRunning, "failure"},
-			{ReviewProgress{Read: true, Findings: 2}, ReviewDone, "failure"},
-			{ReviewProgress{Read: true}, ReviewDone, "success"},
+			{ReviewProgress{}, ReviewOff, ""},
+			{ReviewProgress{Outcome: ReviewBlind}, ReviewBlind, ""},
+			{ReviewProgress{Outcome: ReviewFailed}, ReviewFailed, ""},
+			{ReviewProgress{Outcome: ReviewCancelled}, ReviewCancelled, ""},
+			{ReviewProgress{Findings: 2}, ReviewOff, "failure"},
+			{ReviewProgress{Outcome: ReviewFailed, Findings: 2}, ReviewFailed, "failure"},
+			{ReviewProgress{Running: true, Outcome: ReviewReviewed, Findings: 2}, ReviewRunning, "failure"},
+			{ReviewProgress{Outcome: ReviewReviewed, Findings: 2}, ReviewReviewed, "failure"},
+			{ReviewProgress{Outcome: ReviewReviewed}, ReviewReviewed, "success"},
 		} {
 			y.write(func(tx *db.Tx) error { return y.Progressed(tx, pr, sha, c.now) })
 			got, verdict := y.pr(pr).Review, ""

@@ -87,6 +87,7 @@ type sizeRow struct {
 	ChangedFiles *int64
 	AddedLines   *int64
 	DeletedLines *int64
+	Unwanted     *db.JSON[Unwanted]
 }
 
 type actionRow struct {
@@ -158,7 +159,7 @@ const (
 	p.armed_why, p.checks_hold, p.checks_why, p.told, p.move_at,
 	p.closed_at, p.closed_by, p.closed_why, p.host_url, p.host_at, p.author, p.draft, p.fork, p.labels, p.own_checks, p.host_checks,
 	p.carry, p.review, p.review_at, p.findings, p.review_rounds, p.request_rounds, p.watch, p.round_then, p.objections, p.remarks,
-	p.changed_files, p.added_lines, p.deleted_lines, p.would, p.had, p.otherwise, ` + startSHA
+	p.changed_files, p.added_lines, p.deleted_lines, p.unwanted, p.would, p.had, p.otherwise, ` + startSHA
 	from          = ` FROM pulls p JOIN repos r ON r.id = p.repo_id WHERE p.account_id = `
 	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, tries, called, due_at, protected, carried_from, details, stale_why`
 )
@@ -211,7 +212,7 @@ var (
 		CASE WHEN :babysit = 'watching' THEN CAST(:created_at AS BIGINT) END, 'due', 'awaits')`)
 	setHead = db.SWith[setHeadArgs](`UPDATE pulls SET head_sha = :head_sha, checks = :checks, mergeable = 'unknown',
 		patch_id = '', change = '', merge_base = '', merge_bases = 0, would = NULL,
-		changed_files = NULL, added_lines = NULL, deleted_lines = NULL, carry = :carry, review = 'due', looked_sha = '',
+		changed_files = NULL, added_lines = NULL, deleted_lines = NULL, unwanted = NULL, carry = :carry, review = 'due', looked_sha = '',
 		needs = '', needs_at = NULL, told = 'awaits', checks_hold = '', checks_why = '', attend_at = 0, facts_want = facts_want + 1, updated_at = :updated_at
 		WHERE id = :id`)
 	setChecks = db.SWith[setChecksArgs](`UPDATE pulls SET checks = :checks, own_checks = :own, host_checks = :host,
@@ -262,6 +263,7 @@ var (
 		changed_files = CASE WHEN :base_sha = '' THEN changed_files ELSE :files END,
 		added_lines = CASE WHEN :base_sha = '' THEN added_lines ELSE :added END,
 		deleted_lines = CASE WHEN :base_sha = '' THEN deleted_lines ELSE :deleted END,
+		unwanted = CASE WHEN :base_sha = '' THEN unwanted ELSE :unwanted END,
 		mergeable = CASE WHEN :base_sha = '' THEN mergeable ELSE :mergeable END,
 		would = CASE WHEN :base_sha = '' THEN would ELSE :would END, had = CASE WHEN :base_sha = '' THEN had ELSE :had END,
 		looked_sha = CASE WHEN :again = '' THEN looked_sha ELSE '' END
@@ -416,6 +418,7 @@ type setFactsArgs struct {
 	Change, MergeBase         string
 	MergeBases                int64
 	Files, Added, Deleted     int64
+	Unwanted                  *db.JSON[Unwanted]
 	Would                     *db.JSON[Would]
 	Had                       db.JSON[[]string]
 	Again                     string // not "": the merge is to be looked at again

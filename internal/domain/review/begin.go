@@ -169,7 +169,7 @@ func (s *Service) tell(tx *db.Tx, r repo.Ref, p Pull) error {
 	if err != nil {
 		return err
 	}
-	_, read, err := readOf.Maybe(tx, tx.Account, p.ID, p.HeadSHA)
+	outcome, err := outcomeOf(tx, p)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,24 @@ func (s *Service) tell(tx *db.Tx, r repo.Ref, p Pull) error {
 	if err != nil {
 		return err
 	}
-	return s.Pulls.Reviewed(tx, p.ID, p.HeadSHA, Result{Running: running, Read: read, Findings: n})
+	return s.Pulls.Reviewed(tx, p.ID, p.HeadSHA, Result{Running: running, Outcome: outcome, Findings: n})
+}
+
+// outcomeOf is what the runs of the present head have come to; "" if none of them has ended.
+func outcomeOf(tx *db.Tx, p Pull) (string, error) {
+	if _, looked, err := readOf.Maybe(tx, tx.Account, p.ID, p.HeadSHA); err != nil || looked {
+		return Looked, err
+	}
+	last, known, err := lastOf.Maybe(tx, tx.Account, p.ID, p.HeadSHA)
+	switch {
+	case err != nil || !known:
+		return "", err
+	case last.Blind != "":
+		return Blind, nil
+	case last.State == Completed:
+		return Looked, nil
+	}
+	return last.State, nil
 }
 
 // holding counts the findings that hold the merge of a pull request.

@@ -417,7 +417,7 @@ func TestOpenedAgain(t *testing.T) {
 		}
 		y.pr.Open = true
 		y.head()
-		if got := y.states(); !maps.Equal(got, was) || y.told.Findings != 1 || !y.told.Read {
+		if got := y.states(); !maps.Equal(got, was) || y.told.Findings != 1 || y.told.Outcome != Looked {
 			t.Errorf("%v, want %v; %+v", got, was, y.told)
 		}
 	})

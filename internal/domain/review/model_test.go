@@ -139,10 +139,19 @@ func (y *yard) disorder(r *rapid.T, serial *int) {
 			was[f.ID] = f
 		}
 		run := y.open()
-		read := slices.ContainsFunc(y.runs(), func(r Run) bool {
-			return r.HeadSHA == y.pr.HeadSHA && r.State == Completed && r.Blind == ""
-		})
-		if y.told != (Result{Running: run != nil, Read: read, Findings: holding}) {
+		outcome := ""
+		for _, r := range y.runs() {
+			switch {
+			case r.HeadSHA != y.pr.HeadSHA || outcome == Looked:
+			case r.State == Completed && r.Blind == "":
+				outcome = Looked
+			case r.State == Completed:
+				outcome = Blind
+			case r.State == Failed || r.State == Cancelled:
+				outcome = r.State
+			}
+		}
+		if y.told != (Result{Running: run != nil, Outcome: outcome, Findings: holding}) {
 			r.Fatalf("the pull request was told %+v; %d findings hold it, and %+v", y.told, holding, run)
 		}
 		if run == nil {

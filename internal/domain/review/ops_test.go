@@ -200,37 +200,37 @@ func TestUnreviewedIsNoSuccess(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		before, after func(*yard)
-		note          string
+		note, outcome string
 	}{
-		"off":        {func(y *yard) { y.policy = "review: {mode: off}\n" }, nil, ""},
-		"on request": {func(y *yard) { y.policy = "review: {mode: on_request}\n" }, nil, ""},
-		"unwatched":  {func(y *yard) { y.pr.Watched = false }, nil, ""},
-		"a draft":    {func(y *yard) { y.pr.Open, y.pr.Why = false, "the pull request is a draft" }, nil, ""},
-		"no key":     {func(y *yard) { y.gap = GapNoCredential }, nil, ""},
-		"no model":   {func(y *yard) { y.gap = GapUnresolved }, nil, ""},
-		"failed":     {nil, func(y *yard) { over(y, TaskMoved{Why: "gave up"}) }, "gave up"},
-		"cancelled":  {nil, func(y *yard) { over(y, TaskMoved{Cancelled: true}) }, "its task was cancelled"},
+		"off":        {func(y *yard) { y.policy = "review: {mode: off}\n" }, nil, "", ""},
+		"on request": {func(y *yard) { y.policy = "review: {mode: on_request}\n" }, nil, "", ""},
+		"unwatched":  {func(y *yard) { y.pr.Watched = false }, nil, "", ""},
+		"a draft":    {func(y *yard) { y.pr.Open, y.pr.Why = false, "the pull request is a draft" }, nil, "", ""},
+		"no key":     {func(y *yard) { y.gap = GapNoCredential }, nil, "", Blind},
+		"no model":   {func(y *yard) { y.gap = GapUnresolved }, nil, "", Blind},
+		"failed":     {nil, func(y *yard) { over(y, TaskMoved{Why: "gave up"}) }, "gave up", Failed},
+		"cancelled":  {nil, func(y *yard) { over(y, TaskMoved{Cancelled: true}) }, "its task was cancelled", Cancelled},
 		"the verifier failed": {nil, func(y *yard) {
 			y.pass(0)
 			y.found(defect("a.txt", 1, "low", "It is untidy."), defect("a.txt", 1, "high", "It is wrong."))
 			y.pass(0)
 			y.write(func(tx *db.Tx) error { return y.Moved(tx, TaskMoved{TaskID: "task-2", Over: true, Why: "gave up"}) })
-		}, "gave up"},
+		}, "gave up", Failed},
 		"a draft meanwhile": {nil, func(y *yard) {
 			y.pr.Open, y.pr.Why = false, "the pull request is a draft"
 			y.pass(0)
-		}, "the pull request is a draft"},
+		}, "the pull request is a draft", Cancelled},
 		"a draft while it was verified": {nil, func(y *yard) {
 			y.pass(0)
 			y.found(defect("a.txt", 1, "high", "It is wrong."))
 			y.pass(0)
 			y.pr.Open, y.pr.Why = false, "the pull request is a draft"
 			y.verified(1)
-		}, "the pull request is a draft"},
+		}, "the pull request is a draft", Cancelled},
 		"closed meanwhile": {nil, func(y *yard) {
 			y.pr.Open = false
 			y.pass(0)
-		}, noteOver},
+		}, noteOver, Cancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -243,7 +243,7 @@ func TestUnreviewedIsNoSuccess(t *testing.T) {
 				if c.after != nil {
 					c.after(y)
 				}
-				if y.told != (Result{}) {
+				if y.told != (Result{Outcome: c.outcome}) {
 					t.Errorf("the pull request was told %+v", y.told)
 				}
 				all, err := y.list(y.ctx(), listIn{Owner: "acme", Repo: "web"})
@@ -273,7 +273,7 @@ func TestUnreviewedIsNoSuccess(t *testing.T) {
 					y.git("checkout", "--quiet", "topic")
 					y.git("rebase", "--quiet", "main")
 					y.head()
-					if y.told.Read || y.last().Note == noteRebase {
+					if y.told.Outcome == Looked || y.last().Note == noteRebase {
 						t.Errorf("after a rebase: %+v, %+v", y.told, y.last())
 					}
 				}

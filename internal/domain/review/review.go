@@ -79,8 +79,8 @@ type Title struct {
 // Result is how far the review of a head has come.
 type Result struct {
 	Running  bool
-	Read     bool // a run has looked at this head, or had not to, and came to a verdict
-	Findings int  // that hold the merge
+	Outcome  string // of the runs of this head that have ended: Looked, Blind, Failed or Cancelled; "" without one
+	Findings int    // that hold the merge
 }
 
 // Tasks is the part of tasks that reviews need. All are of tx.Account.
@@ -119,6 +119,12 @@ type Seen struct {
 	Program         bool   // a program that the template names ran in the place of an agent
 	Provenance      *Provenance
 }
+
+// What the runs of a head have come to, besides Failed and Cancelled.
+const (
+	Looked = "reviewed" // one has looked at it, or had not to, and came to a verdict
+	Blind  = "blind"    // no model was there
+)
 
 // Gaps of a blind review.
 const (

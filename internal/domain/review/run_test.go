@@ -95,7 +95,7 @@ func TestReview(t *testing.T) {
 		if got := y.states(); !maps.Equal(got, want) {
 			t.Errorf("%v", got)
 		}
-		if y.told != (Result{Read: true, Findings: 1}) || len(y.posted) != 1 || len(y.posted[0].Findings) != 2 ||
+		if y.told != (Result{Outcome: Looked, Findings: 1}) || len(y.posted) != 1 || len(y.posted[0].Findings) != 2 ||
 			y.posted[0].Findings[0].PlaceLine != 5 {
 			t.Errorf("%+v %+v", y.told, y.posted)
 		}
@@ -121,7 +121,7 @@ func TestReview(t *testing.T) {
 			y.answers["Beta breaks the other thing."] != "A later review calls this critical." {
 			t.Errorf("%v %v", got, y.answers)
 		}
-		if y.told != (Result{Read: true}) || len(y.posted) != 1 {
+		if y.told != (Result{Outcome: Looked}) || len(y.posted) != 1 {
 			t.Errorf("%+v, %d posted", y.told, len(y.posted))
 		}
 		y.write(func(tx *db.Tx) error {
@@ -188,7 +188,11 @@ func TestWhen(t *testing.T) {
 				y.commit("a.txt", "a\n")
 				y.head()
 				all := y.runs()
-				if len(all) != c.runs || y.told != (Result{Running: c.state == Queued}) {
+				want := Result{Running: c.state == Queued}
+				if y.gap != "" {
+					want.Outcome = Blind
+				}
+				if len(all) != c.runs || y.told != want {
 					t.Fatalf("%+v, %+v", all, y.told)
 				}
 				if y.gap != "" {

@@ -19,6 +19,8 @@ const setupProblem = `Look this repository over and give it the base that people
 
 4. Project brain. Write AGENTS.md in the root, short, for somebody who starts here today: what the project is for, how it is laid out, the commands above, the conventions that the code keeps to, what breaks easily, and where to read more. Keep what people wrote there; correct it where it is wrong.
 
+5. Checks. Where .svc/policy.yml names no command of checks, propose one: in checks.command, the one that runs the tests, which you have run. If there is no such file, write it with "version: 1" and that. Say in your report that each change is held against it from then on.
+
 Change nothing of what the product does, and add no dependency that it ships with. Report what you found, what you added, what is broken or missing that you left alone, and what only a person can decide.`
 
 // freshProblem is the problem of a repository that was made a moment ago. What its owner

@@ -58,7 +58,7 @@ func TestReviewWithAFinding(t *testing.T) {
 	b := y.open(1440, 900)
 	b.Complaints()
 	visit(b, "/ui/approvals", "Approvals")
-	b.Until("what the card says", `document.querySelector("main .card")?.innerText.replace(/\s+/g, " ").includes("checks passed · review passed · +1 −0")`)
+	b.Until("what the card says", `document.querySelector("main .card")?.innerText.replace(/\s+/g, " ").includes("checks passed · reviewed · +1 −0")`)
 	content(b)
 	visit(b, "/ui/prs", "Pull requests")
 	b.Until("its lines", `document.querySelector("#prs .counts")?.innerText === "+1 −0"`)

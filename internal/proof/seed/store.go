@@ -26,9 +26,9 @@ var (
 		VALUES (:id, :account_id, :task_id, :repo_id, 1, :box_id, :id, 'live', 0, 'builtin', 'default', 0, 0)`)
 	addPull = db.SWith[addPullArgs](`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref,
 		base_ref, head_sha, base_sha, task_id, author_kind, created_at, updated_at, merged_at, merge_sha, merged_by, closed_at, needs,
-		fork)
+		fork, review)
 		VALUES (:id, :account_id, :repo_id, :number, :title, :body, '', :state, :head_ref, 'main', :head_sha, 'base', :task_id,
-		:author_kind, 0, 0, :merged_at, :merge_sha, :merged_by, :closed_at, :needs, :fork)`)
+		:author_kind, 0, 0, :merged_at, :merge_sha, :merged_by, :closed_at, :needs, :fork, 'off')`)
 	addAction = db.SWith[addActionArgs](`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, decided_by,
 		requested_at, decided_at, expires_at, due_at)
 		VALUES (:id, :account_id, :pr_id, :kind, :head_sha, :state, :decided_by, 1, :decided_at, 9, 0)`)

@@ -11,6 +11,7 @@ import {
   type Protected,
 } from "../client.gen";
 import { Reviewed } from "./reviewed";
+import { NoChecks, Unwanted } from "./unwanted";
 import { RequestChanges } from "./said";
 import { inert } from "../ui/ansi";
 import { usd } from "../ui/money";
@@ -40,7 +41,7 @@ function Stand(p: { of: Pick<Approval, "pr_id" | "checks" | "review" | "size"> }
           </a>
         </>
       ) : (
-        <Reviewed of={r} named />
+        <Reviewed of={r} />
       )}
       {size && (
         <>
@@ -151,6 +152,8 @@ export function ApprovalCard(p: {
             </>
           )}
         </p>
+        <Unwanted of={a.unwanted} />
+        <NoChecks of={a.checks} />
         {a.why && (
           <figure class="agent">
             <figcaption>Written by a program</figcaption>

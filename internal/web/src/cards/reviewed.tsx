@@ -5,13 +5,19 @@ import { Status } from "../ui/status";
 // held says how many findings hold a head.
 export const held = (n: number, what: string) => `${n} ${n === 1 ? "finding holds" : "findings hold"} ${what}`;
 
-const stages: Partial<Record<PullRequest["review"]["state"], string>> = { due: "not begun", running: "under way" };
+const stages: Record<PullRequest["review"]["state"], string> = {
+  off: "not reviewed",
+  due: "review not begun",
+  running: "review under way",
+  reviewed: "reviewed",
+  blind: "no model to review it",
+  failed: "review failed",
+  cancelled: "review cancelled",
+};
 
-// Reviewed says that a head was not reviewed where no review has come to a verdict about it.
-// In a line of facts it names the review.
-export function Reviewed(p: { of: PullRequest["review"]; named?: boolean }) {
-  const r = p.of,
-    word = r.verdict === "success" ? "passed" : stages[r.state];
+// Reviewed says what became of the review of a head. One that did not look is no success.
+export function Reviewed(p: { of: PullRequest["review"] }) {
+  const r = p.of;
   if (r.verdict === "failure") return <Status of="request_changes" say={held(r.holding, "it")} />;
-  return <>{!word ? "not reviewed" : p.named ? "review " + word : word}</>;
+  return <>{stages[r.state]}</>;
 }

@@ -27,6 +27,7 @@ import { FindingCard } from "../cards/finding";
 import { Report } from "../cards/report";
 import { held, Reviewed } from "../cards/reviewed";
 import { RequestChanges, Say, TakeBack, ThreadCard } from "../cards/said";
+import { Unwanted } from "../cards/unwanted";
 import { Who } from "../cards/who";
 import { useAgain, useList, useOne, type List } from "../list";
 import { go, here, query, setQuery, type PageProps } from "../route";
@@ -115,6 +116,7 @@ function Whole(p: PageProps) {
               checks: r.checks,
               review: r.review,
               size: r.size,
+              unwanted: r.unwanted,
             }}
           />
         </ul>
@@ -139,6 +141,7 @@ function Whole(p: PageProps) {
           {inert(r.otherwise)}
         </p>
       )}
+      {r.state === "open" && !a && <Unwanted of={r.unwanted} />}
       {r.would?.back && !a?.protected?.back && <p class="hold">{broughtBack(r.would.back)}</p>}
       <About of={r} />
       <Tabs

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-4KARIQVK.js";import"./chunk-FMKHGTGG.js";import"./chunk-ANV6V5MW.js";import"./chunk-ZXESF7TL.js";import"./chunk-XQQWDVU4.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-RF7RR747.js";import"./chunk-CO6DIK3V.js";import"./chunk-3FN5FEHS.js";import"./chunk-WQEATC2C.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
