@@ -49,9 +49,20 @@ const (
 	asExtraCount // a number; none for 0
 )
 
-// reviewWords says what the states of a review are that does not go on and has come to no verdict.
-var reviewWords = map[string]string{
-	"off": "not reviewed", "blind": "no model to review it", "failed": "the review failed", "cancelled": "the review was cancelled",
+// reviewWords says what the state of a review is that does not go on and has come to no
+// verdict; "" of another one.
+func reviewWords(state string) string {
+	switch state {
+	case "off":
+		return "not reviewed"
+	case "blind":
+		return "no model to review it"
+	case "failed":
+		return "review failed"
+	case "cancelled":
+		return "review cancelled"
+	}
+	return ""
 }
 
 // text is a member in its form.
@@ -123,7 +134,7 @@ func cell(v any, as form, now time.Time) terminal.Cell {
 	case asState:
 		return terminal.Cell{Text: strings.ReplaceAll(text, "_", " "), Tone: terminal.ToneOf(text)}
 	case asReviewed:
-		if say := reviewWords[text]; say != "" {
+		if say := reviewWords(text); say != "" {
 			return terminal.Cell{Text: say, Tone: terminal.Faint}
 		}
 		return cell(v, asState, now)

@@ -18,7 +18,7 @@ func TestColumnsThatGiveWay(t *testing.T) {
 		"GET /v1/actors": `{"data": [{"actor": "box:` + otherID + `", "name": "builder"}]}`,
 		"GET /v1/prs": `{"data": [{"id": "` + someID + `", "repo": "acme/web", "number": 3, "state": "open", "checks": "passed",
 			"created_at": "2026-05-04T12:00:00Z", "head_ref": "svc/have-the-parser-keep-the-last-line--12345678",
-			"size": {"additions": 12, "deletions": 3}, "review": {"state": "none"}, "title": "` + title + `"}]}`,
+			"size": {"additions": 12, "deletions": 3}, "review": {"state": "off"}, "title": "` + title + `"}]}`,
 	})
 	p := f.person(t)
 	p.holds("task list", 0, "TRY  PLACE  BOX", "2         builder  "+title, "17           Wait", "!"+otherID)

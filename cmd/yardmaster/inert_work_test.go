@@ -107,7 +107,7 @@ func reviewed(t *testing.T, y *rig.Yard) (taskID, prID string) {
 			return false
 		}
 		prID = plainText(mapOf(all[0])["pr_id"])
-		return mapOf(mapOf(all[0])["review"])["state"] == "done"
+		return mapOf(mapOf(all[0])["review"])["state"] == "reviewed"
 	})
 	return taskID, prID
 }

@@ -174,7 +174,7 @@ func viewPull(ctx context.Context, c *client.Client, w io.Writer, b []byte) erro
 	}
 	line("checks", checks)
 	r := pr.Review
-	text := cmp.Or(reviewWords[r.State], r.State)
+	text := cmp.Or(reviewWords(r.State), r.State)
 	switch {
 	case r.Holding > 0:
 		text += "; " + holding(r.Holding) + " the merge"
@@ -217,40 +217,6 @@ func viewPull(ctx context.Context, c *client.Client, w io.Writer, b []byte) erro
 		}
 	}
 	return nil
-}
-
-// noChecks says what is missing where a head has no checks.
-const noChecks = "checks.command of .svc/policy.yml names what to run"
-
-// unwanted is what a head changes that it should not, as a rule.
-type unwanted struct {
-	Files []struct {
-		Kind  string `json:"kind"`
-		Path  string `json:"path"`
-		Count int    `json:"count"`
-	} `json:"files"`
-	More int `json:"more"`
-}
-
-var unwantedWords = map[string]string{
-	"binary": "is binary", "large": "is large", "made_by_tool": "is made by a tool", "conflict_marks": "has marks of an unfinished merge",
-	"lock_without_manifest": "changes without its manifest", "submodule_unnamed": "is a submodule that .gitmodules does not name",
-	"lfs_replaced": "was a pointer of Git LFS", "line_endings": "changes in the ends of its lines alone",
-}
-
-func (u unwanted) words() string {
-	var all []string
-	for _, f := range u.Files {
-		say := f.Path + " " + cmp.Or(unwantedWords[f.Kind], f.Kind)
-		if f.Count > 1 {
-			say += fmt.Sprintf(" (%d files)", f.Count)
-		}
-		all = append(all, say)
-	}
-	if u.More > 0 {
-		all = append(all, fmt.Sprintf("and %d more", u.More))
-	}
-	return strings.Join(all, "; ")
 }
 
 // effect is what the merge of a pull request would do to its base.

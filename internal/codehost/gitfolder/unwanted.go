@@ -31,13 +31,36 @@ var madeByTools = struct{ folders, files, ends []string }{
 	ends:  []string{".pyc", ".pyo", ".class", ".swp", ".orig", ".rej"},
 }
 
-// manifests are the files that name what a lock file pins, in the same folder.
-var manifests = map[string][]string{
-	"package-lock.json": {"package.json"}, "npm-shrinkwrap.json": {"package.json"}, "yarn.lock": {"package.json"},
-	"pnpm-lock.yaml": {"package.json", "pnpm-workspace.yaml"}, "bun.lock": {"package.json"}, "bun.lockb": {"package.json"},
-	"go.sum": {"go.mod"}, "Cargo.lock": {"Cargo.toml"}, "poetry.lock": {"pyproject.toml"}, "uv.lock": {"pyproject.toml"},
-	"pdm.lock": {"pyproject.toml"}, "Pipfile.lock": {"Pipfile"}, "Gemfile.lock": {"Gemfile"}, "composer.lock": {"composer.json"},
-	"mix.lock": {"mix.exs"}, "flake.lock": {"flake.nix"}, "pubspec.lock": {"pubspec.yaml"}, "Podfile.lock": {"Podfile"},
+// manifestsOf are the files in the same folder that name what a lock file pins; none if it is
+// no lock file.
+func manifestsOf(name string) []string {
+	switch name {
+	case "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "bun.lock", "bun.lockb":
+		return []string{"package.json"}
+	case "pnpm-lock.yaml":
+		return []string{"package.json", "pnpm-workspace.yaml"}
+	case "go.sum":
+		return []string{"go.mod"}
+	case "Cargo.lock":
+		return []string{"Cargo.toml"}
+	case "poetry.lock", "uv.lock", "pdm.lock":
+		return []string{"pyproject.toml"}
+	case "Pipfile.lock":
+		return []string{"Pipfile"}
+	case "Gemfile.lock":
+		return []string{"Gemfile"}
+	case "composer.lock":
+		return []string{"composer.json"}
+	case "mix.lock":
+		return []string{"mix.exs"}
+	case "flake.lock":
+		return []string{"flake.nix"}
+	case "pubspec.lock":
+		return []string{"pubspec.yaml"}
+	case "Podfile.lock":
+		return []string{"Podfile"}
+	}
+	return nil
 }
 
 // entry is a changed file, as git diff-tree --raw --numstat has it.
@@ -168,8 +191,8 @@ func madeByTool(p string) (bool, string) {
 // lockAlone tells whether a path is a lock file none of whose manifests has changed.
 func lockAlone(p string, changed map[string]bool) bool {
 	folder, name := path.Split(p)
-	of, is := manifests[name]
-	return is && !slices.ContainsFunc(of, func(m string) bool { return changed[folder+m] })
+	of := manifestsOf(name)
+	return len(of) > 0 && !slices.ContainsFunc(of, func(m string) bool { return changed[folder+m] })
 }
 
 // sized asks for the sizes of the files before and after, unless they are too many.

@@ -36,9 +36,9 @@ func (s *Service) CheckAgain(tx *db.Tx, r repo.Ref, prID, sha string) error {
 type unchecking struct{ ID, HeadSHA string }
 
 // PolicyChanged begins or ends the watch of the open pull requests of people, has those
-// reviewed that nobody was to review before, and queues the repository's own check of the open heads of tx.Account that have none: they were
-// there before the policy file was read. What the queue does not take, the next push or a
-// person has checked.
+// reviewed that nobody was to review before, and queues the repository's own check of the
+// open heads of tx.Account that have none: they were there before the policy file was read.
+// What the queue does not take, the next push or a person has checked.
 func (s *Service) PolicyChanged(tx *db.Tx, r repo.Ref) error {
 	if _, err := moveNow.Exec(tx, r.ID); err != nil {
 		return err

@@ -44,7 +44,7 @@ func (y *yard) reviewed() (pr string) {
 		q, _ := all[0].(map[string]any)
 		pr, _ = q["pr_id"].(string)
 		review, _ := q["review"].(map[string]any)
-		return review["state"] == "done"
+		return review["state"] == "reviewed"
 	})
 	return pr
 }

@@ -11,7 +11,6 @@ import {
   reviewFindings,
   reviewRerun,
   reviewStatus,
-  taskRunStatus,
   type Check,
   type Finding,
   type PullRequest,
@@ -24,6 +23,7 @@ import { ApprovalCard, broughtBack } from "../cards/approval";
 import { Arm } from "../cards/arm";
 import { decide } from "../cards/decide";
 import { FindingCard } from "../cards/finding";
+import { From } from "../cards/from";
 import { Report } from "../cards/report";
 import { held, Reviewed } from "../cards/reviewed";
 import { RequestChanges, Say, TakeBack, ThreadCard } from "../cards/said";
@@ -37,7 +37,6 @@ import { Dialog } from "../ui/dialog";
 import { gate } from "../ui/gate";
 import { useKeys } from "../ui/keys";
 import { Markdown, pieces } from "../ui/markdown";
-import { usd } from "../ui/money";
 import { Act, Coming, Counts, Empty, Fact, Facts, Head, Id, Loading, More, Tabs, Trouble } from "../ui/parts";
 import { Raw } from "../ui/raw";
 import { Status, words } from "../ui/status";
@@ -264,29 +263,6 @@ function About(p: { of: PullRequest }) {
         <Id of={r.id} />
       </Fact>
     </Facts>
-  );
-}
-
-// From is the task that it came from, and what that cost.
-function From(p: { task: string }) {
-  const id = p.task,
-    sees = may(taskRunStatus),
-    one = useOne(id, (signal) => (sees ? taskRunStatus({ id }, { signal }) : Promise.reject(new Error(""))), {
-      topic: "tasks",
-      id,
-    }),
-    t = one.value.value;
-  return (
-    <>
-      <Fact name="Task">
-        <a href={"/ui/tasks/" + id}>{inert(t?.title || id.slice(0, 8))}</a>
-      </Fact>
-      {sees && (
-        <Fact name="Cost">
-          <span class="num">{usd(t?.budget.spent)}</span>
-        </Fact>
-      )}
-    </>
   );
 }
 
