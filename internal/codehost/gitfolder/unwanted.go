@@ -13,13 +13,13 @@ import (
 
 // Limits of what is looked at for what a change should not have.
 const (
-	mostSized   = 5000 // files of which the size is asked
-	mostNamed   = 500  // paths that one command is given
-	mostPointers = 50 // files that may have been pointers of Git LFS
-	longest     = 200  // bytes of a pointer of Git LFS, at most
-	lfsPointer  = "version https://git-lfs.github.com/spec/"
-	modeAbsent  = "000000"
-	modeGitlink = "160000"
+	mostSized    = 5000 // files of which the size is asked
+	mostNamed    = 500  // paths that one command is given
+	mostPointers = 50   // files that may have been pointers of Git LFS
+	longest      = 200  // bytes of a pointer of Git LFS, at most
+	lfsPointer   = "version https://git-lfs.github.com/spec/"
+	modeAbsent   = "000000"
+	modeGitlink  = "160000"
 )
 
 // madeByTools are names of folders and files, and ends of names, that tools make.

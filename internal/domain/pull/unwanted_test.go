@@ -20,7 +20,9 @@ func TestWhatIsUnwanted(t *testing.T) {
 		}
 		is(y.pr(prID).Unwanted, 1)
 		y.wantNeed(prID, NeedsDecision, "pr.approve_pending")
-		var asked struct{ Data []struct{ Unwanted *Unwanted } }
+		var asked struct {
+			Data []struct{ Unwanted *Unwanted }
+		}
 		y.call(200, "GET", "/v1/approvals", "", &asked)
 		if len(asked.Data) != 1 {
 			t.Fatalf("%+v", asked)
