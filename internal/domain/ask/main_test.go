@@ -115,9 +115,10 @@ type yard struct {
 	clock  *atomic.Int64                   // microseconds
 	seats  int64
 	plans  plans
-	mints  []NewTask // what was minted
-	issue  Issue     // the one that ForAsk finds
-	follow []string  // what follows what
+	told   sync.Mutex // of mints, follow and plans, which several nodes write
+	mints  []NewTask  // what was minted
+	issue  Issue      // the one that ForAsk finds
+	follow []string   // what follows what
 }
 
 // ForAsk implements Issues.
@@ -130,6 +131,8 @@ func (y *yard) ForAsk(_ *db.Tx, issueID string) (Issue, error) {
 
 // Follow implements Issues.
 func (y *yard) Follow(_ *db.Tx, issueID, askID string) error {
+	y.told.Lock()
+	defer y.told.Unlock()
 	y.follow = append(y.follow, issueID+" "+askID)
 	return nil
 }
@@ -217,7 +220,9 @@ func (queue) Newest(tx *db.Tx, repoID string) ([]Sketch, error) {
 }
 
 func (q queue) Mint(tx *db.Tx, n NewTask) (string, error) {
+	q.told.Lock()
 	q.mints = append(q.mints, n)
+	q.told.Unlock()
 	r, err := repoOf.One(tx, tx.Account, n.RepoID)
 	if err != nil {
 		return "", err
@@ -237,10 +242,10 @@ func (boxes) Fleet(tx *db.Tx) (f Fleet, err error) {
 }
 
 // plans counts the plans that are made.
-type plans struct{ authored int }
+type plans struct{ authored atomic.Int64 }
 
 func (p *plans) Author(*db.Tx, NewPlan) (string, error) {
-	p.authored++
+	p.authored.Add(1)
 	return "plan", nil
 }
 
