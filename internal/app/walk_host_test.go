@@ -305,6 +305,11 @@ func (f *forge) Head(_ context.Context, r codehost.Repo, branch string) (string,
 	return g.branches[branch], nil
 }
 
+// Unwanted implements codehost.Host: the changes have nothing of that.
+func (*forge) Unwanted(context.Context, codehost.Repo, string, string) ([]codehost.Unwanted, error) {
+	return nil, nil
+}
+
 // Compare implements codehost.Host.
 func (f *forge) Compare(_ context.Context, r codehost.Repo, base, head string) (codehost.Comparison, error) {
 	f.mu.Lock()

@@ -113,6 +113,10 @@ type Host interface {
 	// base or commit.
 	Landed(ctx context.Context, r Repo, base, sha string) (mergeSHA string, err error)
 
+	// Unwanted finds what the change from one commit to another should not have, by path. It
+	// fails with ErrNotFound.
+	Unwanted(ctx context.Context, r Repo, from, to string) ([]Unwanted, error)
+
 	// Diff describes the changes between two revs. It fails with ErrNotFound.
 	Diff(ctx context.Context, r Repo, o DiffOptions) (Diff, error)
 
@@ -179,9 +183,6 @@ type Comparison struct {
 	// Added and Deleted count the lines changed since the merge base, without files that
 	// have no lines; 0 if there is no common ancestor.
 	Added, Deleted int
-	// Unwanted is what the change since the merge base should not have, by path; nil if there
-	// is no common ancestor.
-	Unwanted []Unwanted
 	// PatchID identifies the change since the merge base. A rebase that keeps every
 	// changed line, white space included, keeps it. "" if nothing changed.
 	PatchID string

@@ -82,6 +82,15 @@ func (h *Host) Compare(ctx context.Context, r codehost.Repo, base, head string) 
 	return dir.Compare(ctx, base, head)
 }
 
+// Unwanted implements codehost.Host.
+func (h *Host) Unwanted(ctx context.Context, r codehost.Repo, from, to string) ([]codehost.Unwanted, error) {
+	dir, err := h.open(r)
+	if err != nil {
+		return nil, err
+	}
+	return dir.Unwanted(ctx, from, to)
+}
+
 // Outcome implements codehost.Host.
 func (h *Host) Outcome(ctx context.Context, r codehost.Repo, o codehost.OutcomeOptions) (codehost.Outcome, error) {
 	dir, err := h.open(r)

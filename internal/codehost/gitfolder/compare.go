@@ -94,14 +94,7 @@ func (dir Folder) Compare(ctx context.Context, base, head string) (codehost.Comp
 		if c.Added, c.Deleted, err = lines(entries[of:]); err != nil {
 			return err
 		}
-		if c.Change, err = change(entries[:of]); err != nil {
-			return err
-		}
-		all, err := entriesOf(entries[:of], entries[of:])
-		if err != nil {
-			return err
-		}
-		c.Unwanted, err = dir.unwanted(ctx, c.MergeBase, c.HeadSHA, all)
+		c.Change, err = change(entries[:of])
 		return err
 	})
 	g.Go(func() error {

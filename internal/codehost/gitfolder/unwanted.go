@@ -2,6 +2,7 @@ package gitfolder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -111,9 +112,23 @@ func entriesOf(raw, numstat []string) ([]entry, error) {
 	return all, nil
 }
 
-// unwanted finds what the change from one commit to another should not have, by path. A file
-// is named once, for the first of the reasons.
-func (dir Folder) unwanted(ctx context.Context, from, to string, all []entry) ([]codehost.Unwanted, error) {
+// Unwanted answers as codehost.Host says. A file is named once, for the first of the reasons.
+func (dir Folder) Unwanted(ctx context.Context, from, to string) ([]codehost.Unwanted, error) {
+	raw, err := dir.Output(ctx, "diff-tree", "-r", "-z", "--raw", "--numstat", "--no-abbrev", "--no-renames", from, to)
+	if err != nil {
+		if _, missing := dir.resolveOne(ctx, to); errors.Is(missing, codehost.ErrNotFound) {
+			return nil, missing
+		}
+		return nil, err
+	}
+	printed, of := fields(raw), 0
+	for of+1 < len(printed) && strings.HasPrefix(printed[of], ":") {
+		of += 2
+	}
+	all, err := entriesOf(printed[:of], printed[of:])
+	if err != nil {
+		return nil, err
+	}
 	if err := dir.sized(ctx, all); err != nil {
 		return nil, err
 	}

@@ -80,7 +80,7 @@ func TestUnwanted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := g.At(filepath.Join(dir, ".git"), "a").Compare(t.Context(), from, git("rev-parse", "HEAD"))
+	c, err := g.At(filepath.Join(dir, ".git"), "a").Unwanted(t.Context(), from, git("rev-parse", "HEAD"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,8 +95,8 @@ func TestUnwanted(t *testing.T) {
 		{Kind: codehost.UnwantedEndings, Path: "windows.txt", Files: 1},
 		{Kind: codehost.UnwantedMade, Path: "ünd \"so\".pyc", Files: 1},
 	}
-	if !slices.Equal(c.Unwanted, want) {
-		t.Errorf("found %+v,\nwant %+v", c.Unwanted, want)
+	if !slices.Equal(c, want) {
+		t.Errorf("found %+v,\nwant %+v", c, want)
 	}
 }
 

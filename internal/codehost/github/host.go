@@ -158,6 +158,15 @@ func (h *Host) Compare(ctx context.Context, r codehost.Repo, base, head string) 
 	return dir.Compare(ctx, at[0], at[1])
 }
 
+// Unwanted implements codehost.Host.
+func (h *Host) Unwanted(ctx context.Context, r codehost.Repo, from, to string) ([]codehost.Unwanted, error) {
+	dir, at, err := h.at(ctx, r, from, to)
+	if err != nil {
+		return nil, err
+	}
+	return dir.Unwanted(ctx, at[0], at[1])
+}
+
 // Outcome implements codehost.Host. GitHub merges by itself, and what was squashed into the
 // base is a head's own to it.
 func (h *Host) Outcome(ctx context.Context, r codehost.Repo, o codehost.OutcomeOptions) (codehost.Outcome, error) {

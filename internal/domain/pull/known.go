@@ -9,25 +9,6 @@ import (
 	"yardmaster/internal/domain/repo"
 )
 
-// assumed are the facts, and the values of facts, that nothing stored tells. factsOf fills in
-// what the server does today, and each entry says what has to be stored before that ends.
-var assumed = map[string]string{
-	"State":    "Closing and Reopening are approved actions, of which nobody stores that the host was told",
-	"Watch":    "a pull request of people that agents were told to leave alone is Shown: today it waits for nobody",
-	"Known":    "NoBase is a look after which nobody knows whether the head merges; an answer of the host that was no answer looks alike",
-	"Names":    "Something is what a question has stored, or work below that was dropped; what a merge would do is forgotten otherwise",
-	"Checks":   "Due is never: checks begin in the transaction that moves the head",
-	"Review":   "a head whose review is off is Blind where the policy wants one: nobody begins it any more",
-	"Findings": "Again is while the review of a newer head is due or runs; whether a round has answered them is not stored",
-	"Round":    "GoingOn is a round whose head has moved, or whose watch ends with it; who asked for it is not stored",
-	"Seat":     "always Free: the queue of the account refuses, and nobody stores that",
-	"Question": "Narrow is one that does not name work below that was dropped; another is replaced in the transaction that learns of it",
-	"Yes":      "Narrow is an order that does not name work below that was dropped",
-	"Turn":     "a queue of the code host is Free until the head is entered there: the host is asked each time",
-	"Host":     "is read from the words of the last failure of the order",
-	"CI":       "all kinds are spent where babysit is spent, of which nobody stores why",
-}
-
 // rulesOf are the rules of a repository for its pull requests.
 func rulesOf(r repo.Ref) moves.Rules {
 	out := moves.Rules{Mode: moves.ModeAsk, Reviewer: moves.ReviewUnasked, OnCancel: moves.CancelCloses, Pushes: moves.PushesAsk}

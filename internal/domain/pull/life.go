@@ -334,7 +334,14 @@ func (s *Service) factsAt(ctx context.Context, at repo.Ref, d factsRow) (f facts
 	}
 	f.base, f.patch, f.mergeable = c.BaseSHA, c.PatchID, "conflict"
 	f.change, f.mergeBase, f.mergeBases, f.paths = c.Change, c.MergeBase, c.MergeBases, c.Paths
-	f.added, f.deleted, f.unwanted = c.Added, c.Deleted, unwanted(c.Unwanted)
+	f.added, f.deleted = c.Added, c.Deleted
+	if c.MergeBase != "" {
+		found, err := host.Unwanted(ctx, r, c.MergeBase, c.HeadSHA)
+		if err != nil {
+			return f, err
+		}
+		f.unwanted = unwanted(found)
+	}
 	if d.Carry == carryLook {
 		if f.lastPush, err = lastPush(ctx, s.Hosts, r, d.BaseRef); err != nil {
 			return f, err

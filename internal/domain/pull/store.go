@@ -63,7 +63,6 @@ type row struct {
 	HostChecks string // result of the checks at the host; "": there are none
 
 	Review       string
-	ReviewAt     int64 // time since when it is that, in microseconds
 	Findings     int64 // that hold the merge
 	ReviewRounds int64
 
@@ -158,7 +157,7 @@ const (
 	p.babysit, p.ci_rounds, p.conflict_rounds, p.forgiven, p.armed_at, p.babysit_task, p.attend_at, p.updated_at, p.round_sha, p.needs, p.needs_at, p.abandoned_at,
 	p.armed_why, p.checks_hold, p.checks_why, p.told, p.move_at,
 	p.closed_at, p.closed_by, p.closed_why, p.host_url, p.host_at, p.author, p.draft, p.fork, p.labels, p.own_checks, p.host_checks,
-	p.carry, p.review, p.review_at, p.findings, p.review_rounds, p.request_rounds, p.watch, p.round_then, p.objections, p.remarks,
+	p.carry, p.review, p.findings, p.review_rounds, p.request_rounds, p.watch, p.round_then, p.objections, p.remarks,
 	p.changed_files, p.added_lines, p.deleted_lines, p.unwanted, p.would, p.had, p.otherwise, ` + startSHA
 	from          = ` FROM pulls p JOIN repos r ON r.id = p.repo_id WHERE p.account_id = `
 	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, tries, called, due_at, protected, carried_from, details, stale_why`

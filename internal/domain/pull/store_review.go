@@ -3,10 +3,8 @@ package pull
 import "yardmaster/internal/db"
 
 var (
-	// setReview keeps the time at which a review began.
-	setReview = db.SWith[setReviewArgs](`UPDATE pulls SET review_at = CASE WHEN review = :review THEN review_at ELSE :updated_at END,
-		review = :review, findings = :findings, updated_at = :updated_at WHERE id = :id`)
-	noReview = db.S(`UPDATE pulls SET review = 'off' WHERE id = $1 AND review = 'due'`)
+	setReview = db.SWith[setReviewArgs](`UPDATE pulls SET review = :review, findings = :findings, updated_at = :updated_at WHERE id = :id`)
+	noReview  = db.S(`UPDATE pulls SET review = 'off' WHERE id = $1 AND review = 'due'`)
 	// reviewNow has the facts of heads read again that nobody has reviewed, which begins their
 	// review.
 	reviewNow = db.S(`UPDATE pulls SET facts_want = facts_want + 1 WHERE repo_id = $1 AND state = 'open' AND review = 'off'`)

@@ -182,19 +182,16 @@ func (s *Service) tell(tx *db.Tx, r repo.Ref, p Pull) error {
 
 // outcomeOf is what the runs of the present head have come to; "" if none of them has ended.
 func outcomeOf(tx *db.Tx, p Pull) (string, error) {
-	if _, looked, err := readOf.Maybe(tx, tx.Account, p.ID, p.HeadSHA); err != nil || looked {
-		return Looked, err
-	}
-	last, known, err := lastOf.Maybe(tx, tx.Account, p.ID, p.HeadSHA)
+	run, known, err := endedOf.Maybe(tx, tx.Account, p.ID, p.HeadSHA)
 	switch {
 	case err != nil || !known:
 		return "", err
-	case last.Blind != "":
+	case run.Blind != "":
 		return Blind, nil
-	case last.State == Completed:
+	case run.State == Completed:
 		return Looked, nil
 	}
-	return last.State, nil
+	return run.State, nil
 }
 
 // holding counts the findings that hold the merge of a pull request.

@@ -64,12 +64,11 @@ var (
 	// the head was a mere rebase of one.
 	lastRead = db.Q[Run](`SELECT ` + runColumns + ` WHERE account_id = $1 AND pr_id = $2 AND state = 'completed' AND blind = ''
 		ORDER BY created_at DESC, id DESC LIMIT 1`)
-	// readOf finds whether one of those was of a head.
-	readOf = db.Q[string](`SELECT id FROM review_runs WHERE account_id = $1 AND pr_id = $2 AND head_sha = $3 AND state = 'completed'
-		AND blind = '' AND verdict IS NOT NULL LIMIT 1`)
-	// lastOf is the newest run of a head that has ended.
-	lastOf = db.Q[Run](`SELECT ` + runColumns + ` WHERE account_id = $1 AND pr_id = $2 AND head_sha = $3
-		AND state IN ('completed', 'failed', 'cancelled') ORDER BY created_at DESC, id DESC LIMIT 1`)
+	// endedOf is a run of a head that has ended: one that has looked or had not to, else the
+	// newest.
+	endedOf = db.Q[Run](`SELECT ` + runColumns + ` WHERE account_id = $1 AND pr_id = $2 AND head_sha = $3
+		AND state IN ('completed', 'failed', 'cancelled')
+		ORDER BY CASE WHEN state = 'completed' AND blind = '' THEN 0 ELSE 1 END, created_at DESC, id DESC LIMIT 1`)
 	// headsOf are the reviewed heads of a pull request with their merge bases.
 	headsOf = db.Q[headOf](`SELECT head_sha, merge_base FROM review_runs WHERE account_id = $1 AND pr_id = $2 ORDER BY created_at, id`)
 	// refused notes that the code host did not take the findings of a run.
