@@ -33,13 +33,25 @@ var fields = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cr
 // ParseCron reads an expression of a person, and refuses what says something else than it does.
 // Its error continues the name of a field.
 func ParseCron(text string, zone *time.Location) (Cron, error) {
+	parts := strings.Fields(text)
+	for i, part := range parts {
+		if len(parts) != len(single) {
+			break // to be refused for that
+		}
+		if err := single[i].words(part); err != nil {
+			return Cron{}, fmt.Errorf("is no cron expression: its %s, %q: %w", single[i].name, part, err)
+		}
+	}
 	c, err := ReadCron(text, zone)
 	if err != nil {
 		return c, err
 	}
-	for i, part := range strings.Fields(text) {
+	for i, part := range parts {
+		if i == 4 {
+			part = sundays(part)
+		}
 		if err := single[i].misread(part); err != nil {
-			return Cron{}, fmt.Errorf("is no cron expression: its %s, %q: %w", single[i].name, part, err)
+			return Cron{}, fmt.Errorf("is no cron expression: its %s, %q: %w", single[i].name, parts[i], err)
 		}
 	}
 	return c, nil
@@ -52,9 +64,7 @@ func ReadCron(text string, zone *time.Location) (Cron, error) {
 		return Cron{}, fmt.Errorf("must have five fields: minute, hour, day of the month, month and day of the week, without @, = and ?; it has %d",
 			len(parts))
 	}
-	if parts[4] == "7" { // as crontab(5) has it
-		parts[4] = "0"
-	}
+	parts[4] = sundays(parts[4])
 	s, err := fields.Parse(strings.Join(parts, " "))
 	if err != nil {
 		return Cron{}, fmt.Errorf("is no cron expression: %w", at(parts, err))
@@ -66,20 +76,79 @@ func ReadCron(text string, zone *time.Location) (Cron, error) {
 	return Cron{minutes: spec.Minute, hours: spec.Hour, days: spec.Dom, months: spec.Month, weekdays: spec.Dow, zone: zone}, nil
 }
 
+// sundays writes a field of the day of the week with 0 for each Sunday that is a 7, and for the
+// one at the end of a range: crontab(5) has Sunday at both ends of the week.
+func sundays(text string) string {
+	items := strings.Split(strings.ToLower(text), ",")
+	for i, item := range items {
+		values, step, stepped := strings.Cut(item, "/")
+		from, to, ranged := strings.Cut(values, "-")
+		first, every, ok := weekday(from), 1, true
+		if stepped {
+			n, err := strconv.Atoi(step)
+			every, ok = n, err == nil && n > 0
+		}
+		switch {
+		case !ok:
+		case values == "7" && !stepped:
+			items[i] = "0"
+		case ranged && first >= 0 && (to == "7" || to == "sun" && first > 0):
+			var days []string
+			for day := first; day <= 7; day += every {
+				days = append(days, strconv.Itoa(day%7))
+			}
+			if items[i] = strings.Join(days, ","); len(days) == 1 && stepped { // to be refused as other such steps
+				items[i] = from + "-6/" + step
+			}
+		}
+	}
+	return strings.Join(items, ",")
+}
+
+// weekday is the number of a day of the week, 0 to 7, or -1.
+func weekday(text string) int {
+	if at := strings.Index(weekdays, text); len(text) == 3 && at >= 0 && at%4 == 0 {
+		return at / 4
+	}
+	if len(text) == 1 && text[0] >= '0' && text[0] <= '7' {
+		return int(text[0] - '0')
+	}
+	return -1
+}
+
+const (
+	months   = "jan feb mar apr may jun jul aug sep oct nov dec"
+	weekdays = "sun mon tue wed thu fri sat"
+)
+
 // field is a field that is read by itself.
 type field struct {
 	name   string
+	names  string // of three letters each, with a space between
 	parser cron.Parser
 	values func(*cron.SpecSchedule) uint64
 }
 
 // single read the fields one by one, to find the one that is wrong.
 var single = []field{
-	{"minute", cron.NewParser(cron.Minute), func(s *cron.SpecSchedule) uint64 { return s.Minute }},
-	{"hour", cron.NewParser(cron.Hour), func(s *cron.SpecSchedule) uint64 { return s.Hour }},
-	{"day of the month", cron.NewParser(cron.Dom), func(s *cron.SpecSchedule) uint64 { return s.Dom }},
-	{"month", cron.NewParser(cron.Month), func(s *cron.SpecSchedule) uint64 { return s.Month }},
-	{"day of the week", cron.NewParser(cron.Dow), func(s *cron.SpecSchedule) uint64 { return s.Dow }},
+	{"minute", "", cron.NewParser(cron.Minute), func(s *cron.SpecSchedule) uint64 { return s.Minute }},
+	{"hour", "", cron.NewParser(cron.Hour), func(s *cron.SpecSchedule) uint64 { return s.Hour }},
+	{"day of the month", "", cron.NewParser(cron.Dom), func(s *cron.SpecSchedule) uint64 { return s.Dom }},
+	{"month", months, cron.NewParser(cron.Month), func(s *cron.SpecSchedule) uint64 { return s.Month }},
+	{"day of the week", weekdays, cron.NewParser(cron.Dow), func(s *cron.SpecSchedule) uint64 { return s.Dow }},
+}
+
+// words refuses what is neither *, a number nor a name of the field, such as the L, W and #
+// that other readers of such expressions know.
+func (f field) words(text string) error {
+	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return strings.ContainsRune(",-/", r) }) {
+		at := strings.Index(f.names, word)
+		named := len(word) == 3 && at >= 0 && at%4 == 0
+		if word != "*" && !named && strings.Trim(word, "0123456789") != "" {
+			return fmt.Errorf("%q is no value of it", word)
+		}
+	}
+	return nil
 }
 
 // misread refuses what the parser takes for something else than it says: a number of more than
