@@ -24,6 +24,7 @@ import (
 	"yardmaster/cmd/yardmaster/early"
 	"yardmaster/internal/box"
 	"yardmaster/internal/client"
+	"yardmaster/internal/proxies"
 	"yardmaster/internal/terminal"
 )
 
@@ -163,6 +164,7 @@ const (
 )
 
 func run(args []string, stdout, stderr io.Writer) int {
+	proxies.SpareThisMachine()
 	if len(args) > 0 {
 		if f, ok := hidden()[args[0]]; ok {
 			early.End()

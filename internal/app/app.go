@@ -47,6 +47,7 @@ import (
 	"yardmaster/internal/llm"
 	"yardmaster/internal/llm/scripted"
 	"yardmaster/internal/mail"
+	"yardmaster/internal/proxies"
 	"yardmaster/internal/seal"
 	"yardmaster/internal/webpush"
 )
@@ -131,6 +132,7 @@ func Run(ctx context.Context, cfg *config.Config, o Options) (err error) {
 	if a.base = cfg.BaseURL; a.base == "" {
 		a.base = "http://" + listener.Addr().String()
 	}
+	proxies.SpareServer(ctx, a.base)
 	defer func() { err = errors.Join(err, a.close()) }()
 	if err := a.watch(ctx); err != nil {
 		return err

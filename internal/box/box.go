@@ -31,6 +31,7 @@ import (
 	"yardmaster/internal/box/sandbox"
 	"yardmaster/internal/box/selftest"
 	"yardmaster/internal/protocol"
+	"yardmaster/internal/proxies"
 	"yardmaster/internal/seal"
 )
 
@@ -250,6 +251,7 @@ func newBox(cfg Config) (*box, error) {
 	if cfg.ServerURL != "" {
 		id.ServerURL = cfg.ServerURL
 	}
+	proxies.SpareServer(context.Background(), id.ServerURL) // for git as well
 	m, err := openMemory(cfg.DataDir)
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"yardmaster/internal/client"
+	"yardmaster/internal/proxies"
 )
 
 // Info describes a machine that enrolls.
@@ -133,6 +134,7 @@ func send(ctx context.Context, url, header, value string, in, out any) (now time
 	if err != nil {
 		return now, err
 	}
+	proxies.SpareServer(ctx, url)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return now, err

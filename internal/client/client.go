@@ -18,6 +18,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"yardmaster/internal/proxies"
 )
 
 // Client calls one server with one credential.
@@ -186,6 +188,7 @@ func (c *Client) send(ctx context.Context, method, path string, in any, header h
 		}
 		body = bytes.NewReader(b)
 	}
+	proxies.SpareServer(ctx, c.URL)
 	req, err := http.NewRequestWithContext(ctx, method, c.URL+path, body)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
 	"yardmaster/internal/lazy"
+	"yardmaster/internal/proxies"
 )
 
 // Git runs git with the user's own configuration and answers its output. The token,
@@ -23,6 +25,9 @@ func Git(ctx context.Context, dir, url, token string, args ...string) (string, e
 // gitTelling is Git for a command that may take long. part, if it is not nil, is told how far
 // git is, in git's own words; the arguments have --progress then.
 func gitTelling(ctx context.Context, part func(string), dir, url, token string, args ...string) (string, error) {
+	if url != "" {
+		proxies.SpareServer(ctx, url)
+	}
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0")

@@ -9,7 +9,8 @@ import (
 )
 
 // The demo at the stand-in for GitHub, as a process: it says what it is not, comes to its
-// end within its deadline, and leaves nothing behind.
+// end within its deadline, and leaves nothing behind. The proxies of its environment, behind which
+// nothing is, are not asked for what is on this machine, by git neither.
 func TestDemoAtStandIn(t *testing.T) {
 	t.Parallel()
 	temp, err := os.MkdirTemp(root, "demo")
@@ -21,6 +22,10 @@ func TestDemoAtStandIn(t *testing.T) {
 	}
 	c := exec.CommandContext(t.Context(), binary, "demo", "--once", "--github")
 	c.Env = append(os.Environ(), "TMPDIR="+temp)
+	for _, name := range []string{"http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
+		c.Env = append(c.Env, name+"=http://127.0.0.1:9")
+	}
+	c.Env = append(c.Env, "no_proxy=", "NO_PROXY=")
 	out, err := c.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
