@@ -75,7 +75,7 @@ func New(version string, ops []op.Op) *Server {
 func (s *Server) Ops() []op.Op {
 	return []op.Op{
 		op.Raw(op.Row{
-			ID: "mcp.rpc", From: op.KnownPages, Method: "POST", Path: Path, Group: group, Rule: policy.PerRequest(),
+			ID: "mcp.rpc", From: op.KnownPages, Method: "POST", Path: Path, Slash: true, Group: group, Rule: policy.PerRequest(),
 			Also: []int{202}, MaxBody: 2 << 20, Resource: Resource, Takes: Message{}, Body: Answer{},
 			Refuses: []op.Refusal{{Status: 403, Slug: "cross-origin"}, {Status: 404, Slug: "not-found"}},
 			Summary: "One JSON-RPC request of the Model Context Protocol; every verb asserts its own scope",
@@ -85,7 +85,7 @@ func (s *Server) Ops() []op.Op {
 				"A notification is answered 202 without a body.",
 		}, s.serve),
 		op.New(op.Row{
-			ID: "mcp.stream_refused", From: op.KnownPages, Method: "GET", Path: Path, Group: group, Rule: policy.PerRequest(),
+			ID: "mcp.stream_refused", From: op.KnownPages, Method: "GET", Path: Path, Slash: true, Group: group, Rule: policy.PerRequest(),
 			Status: 405, Resource: Resource,
 			Refuses: []op.Refusal{{Status: 403, Slug: "cross-origin"}, {Status: 405, Slug: "method-not-allowed"}},
 			Summary: "Refused: the server sends nothing on its own",

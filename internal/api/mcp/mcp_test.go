@@ -314,8 +314,8 @@ func TestEndpoint(t *testing.T) {
 	s := serve(t)
 	ping := `{"jsonrpc": "2.0", "id": 1, "method": "ping"}`
 	for _, method := range []string{"POST", "GET"} {
-		for _, token := range []string{"", "bad"} {
-			resp, m := post(t, s, method, mcp.Path, token, ping)
+		for at, token := range map[string]string{mcp.Path: "", mcp.Path + "/": "bad"} {
+			resp, m := post(t, s, method, at, token, ping)
 			if want := `Bearer resource_metadata="http://yard/.well-known/oauth-protected-resource/v1/mcp"`; resp.StatusCode != 401 ||
 				resp.Header.Get("WWW-Authenticate") != want || m["status"] != 401.0 {
 				t.Errorf("%s with %q: %d %v %v", method, token, resp.StatusCode, resp.Header, m)
@@ -325,6 +325,17 @@ func TestEndpoint(t *testing.T) {
 	if resp, m := post(t, s, "GET", mcp.Path, both, ""); resp.StatusCode != 405 || resp.Header.Get("Allow") != "POST" ||
 		m["status"] != 405.0 {
 		t.Errorf("GET: %d %v %v", resp.StatusCode, resp.Header, m)
+	}
+	if resp, _ := post(t, s, "DELETE", mcp.Path+"/", both, ""); resp.StatusCode != 405 || resp.Header.Get("Allow") != "POST" {
+		t.Errorf("DELETE: %d, allowed is %q", resp.StatusCode, resp.Header.Get("Allow"))
+	}
+	if resp, m := post(t, s, "POST", mcp.Path+"/", both, ping); resp.StatusCode != 200 || m["result"] == nil {
+		t.Errorf("with a slash at the end: %d %v", resp.StatusCode, m)
+	}
+	for _, at := range []string{mcp.Path + "//", mcp.Path + "/x", "/v1//mcp/"} {
+		if resp, _ := post(t, s, "POST", at, both, ping); resp.StatusCode != 404 {
+			t.Errorf("%s: %d", at, resp.StatusCode)
+		}
 	}
 	if resp, _ := post(t, s, "POST", mcp.Path, both, ping, "Content-Type", "text/plain"); resp.StatusCode != 415 {
 		t.Errorf("text: %d", resp.StatusCode)

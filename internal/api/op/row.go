@@ -39,6 +39,9 @@ type Row struct {
 	// Resource is the path that describes the resource (RFC 9728). A 401 points
 	// there.
 	Resource string
+	// Slash has the path answer with a slash at its end, too: clients of MCP add one, and follow
+	// no redirect with a POST.
+	Slash bool
 	// AnyOrigin lets scripts of any site call the row, with a bearer token or
 	// without a credential, never with a cookie.
 	AnyOrigin bool

@@ -69,7 +69,7 @@ func (s *server) preflight(w http.ResponseWriter, req *http.Request, m methods, 
 		return
 	}
 	h := w.Header()
-	h.Set("Access-Control-Allow-Methods", m.allow(nil))
+	h.Set("Access-Control-Allow-Methods", m.all())
 	h.Set("Access-Control-Allow-Headers", corsSend)
 	h.Set("Access-Control-Max-Age", "86400")
 	h.Set("Content-Length", "0")

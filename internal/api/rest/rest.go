@@ -74,6 +74,9 @@ func Handler(g Config, ops []op.Op) http.Handler {
 				s.secretive = append(s.secretive, o.Path)
 			}
 		}
+		if o.Slash {
+			s.slashed = append(s.slashed, o.Path+"/")
+		}
 		if m[o.Method] != nil {
 			panic(fmt.Sprintf("op %s: %s %s is taken by %s", o.ID, o.Method, o.Path, m[o.Method].ID))
 		}
@@ -91,12 +94,19 @@ func Handler(g Config, ops []op.Op) http.Handler {
 
 type methods map[string]*op.Op
 
-// allow lists the methods of a path for the header Allow, without that of but. A row
-// that refuses its own method is passed as but.
-func (m methods) allow(but *op.Op) string {
+// allow lists the methods of a path for the header Allow, without those of rows that do
+// nothing but refuse them.
+func (m methods) allow() string {
+	return m.list(func(o *op.Op) bool { return o.Status != http.StatusMethodNotAllowed })
+}
+
+// all lists the methods of a path that are answered, be it with a refusal.
+func (m methods) all() string { return m.list(func(*op.Op) bool { return true }) }
+
+func (m methods) list(has func(*op.Op) bool) string {
 	var out []string
 	for k, o := range m {
-		if o == but {
+		if !has(o) {
 			continue
 		}
 		if out = append(out, k); k == "GET" && m["HEAD"] == nil {
@@ -112,6 +122,7 @@ type server struct {
 	mux   *http.ServeMux
 	paths map[string]methods
 
+	slashed   []string // the paths that may end with a slash
 	secretive []string // the paths that have a parameter that is a secret
 }
 
@@ -157,6 +168,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	// An answer is for its caller alone unless it says otherwise.
 	w.Header().Set("Cache-Control", "no-store")
 	w = s.pace(w)
+	if slices.Contains(s.slashed, req.URL.Path) {
+		to := *req.URL
+		to.Path, to.RawPath = strings.TrimSuffix(to.Path, "/"), ""
+		req.URL = &to
+	}
 	_, pattern := s.mux.Handler(req)
 	_, pattern, _ = strings.Cut(strings.TrimSuffix(pattern, "{$}"), " ")
 	var other methods // of a path that exists, but not with this method
@@ -201,7 +217,7 @@ func (s *server) route(m methods) http.Handler {
 		}
 		o := m[method]
 		if o == nil {
-			allow := m.allow(nil)
+			allow := m.allow()
 			s.refuse(w, req, fault.Newf(fault.MethodNotAllowed, "", "This path takes %s.", allow), allow)
 			return
 		}

@@ -157,7 +157,7 @@ func (s *server) explain(h http.Header, o *op.Op, f *fault.Error) {
 		h.Set("WWW-Authenticate", challenge)
 	}
 	if f.Kind == fault.MethodNotAllowed && o != nil {
-		h.Set("Allow", s.paths[o.Path].allow(o))
+		h.Set("Allow", s.paths[o.Path].allow())
 	}
 }
 

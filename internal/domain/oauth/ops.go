@@ -32,6 +32,7 @@ func (s *Service) Ops() []op.Op {
 			AnyOrigin: true,
 			Method:    "GET",
 			Path:      ProtectedPath,
+			Slash:     true,
 			Group:     group,
 			Rule:      policy.Public(),
 			Lenient:   true,
