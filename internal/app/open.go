@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -165,7 +166,7 @@ func (a *App) startBus(ctx context.Context) error {
 		})
 		return boxID, ok, err
 	}
-	return natsListen(ctx, a.db, a.cfg, func(listen string) (string, error) {
+	return natsListen(ctx, a.db, a.cfg, a.log, func(listen string) (string, error) {
 		var err error
 		a.bus, err = bus.Start(ctx, bus.Config{Listen: listen, URL: a.cfg.NATSURL, Keys: keys, Authority: own, TLS: files,
 			Owner: owner, Logger: a.log,
@@ -178,30 +179,48 @@ func (a *App) startBus(ctx context.Context) error {
 }
 
 // natsListen starts the bus at the configured address. If the configuration leaves
-// the port open, it is the one of the last start, because boxes store the address.
-func natsListen(ctx context.Context, d *db.DB, c *config.Config, started func(listen string) (addr string, err error)) error {
+// the port open, it is the one of the last start, because boxes store the address; or another
+// where a program has taken that one meanwhile, which boxes learn when they renew their credentials.
+func natsListen(ctx context.Context, d *db.DB, c *config.Config, log *slog.Logger,
+	started func(listen string) (addr string, err error)) error {
 	listen := c.NATSListen
-	host, port, ok := strings.Cut(listen, ":")
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return err
+	}
 	var kept string
-	if ok && port == "0" {
+	if port == "0" {
 		err := d.Read(ctx, func(tx *db.Tx) (err error) {
-			kept, _, err = meta.Read(tx, "nats-listen")
+			kept, _, err = meta.Read(tx, natsAddress)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		if strings.HasPrefix(kept, host+":") {
+		if strings.HasPrefix(kept, net.JoinHostPort(host, "")) {
 			listen = kept
 		}
 	}
 	addr, err := started(listen)
-	if err != nil || kept != "" || port != "0" {
+	var taken bus.TakenError
+	if errors.As(err, &taken) && listen != c.NATSListen { // nobody has named this port
+		log.WarnContext(ctx, "another program listens at the bus's last address; boxes find the new one by themselves", "was", listen)
+		addr, err = started(c.NATSListen)
+	}
+	if err != nil || port != "0" || addr == kept {
 		return err
 	}
-	_, err = remember(ctx, d, "nats-listen", func() (string, error) { return addr, nil })
-	return err
+	return d.Write(ctx, func(tx *db.Tx) error {
+		if kept == "" {
+			return meta.Add(tx, natsAddress, addr)
+		}
+		_, err := meta.Replace(tx, natsAddress, kept, addr)
+		return err
+	})
 }
+
+// natsAddress is the name of the bus's last address in meta.
+const natsAddress = "nats-listen"
 
 // author signs commits of agents and merges.
 func (a *App) author() codehost.Person {

@@ -51,8 +51,7 @@ func startServer(cfg Config, keys identity, resolver server.AccountResolver) (*s
 	if err := log.failure(); err != nil {
 		s.Shutdown()
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return nil, fmt.Errorf("the address %s is taken: give nats-listen another, each server on a machine needs its own",
-				cfg.Listen)
+			return nil, TakenError(cfg.Listen)
 		}
 		return nil, fmt.Errorf("start the NATS server: %w", err)
 	}
@@ -61,6 +60,13 @@ func startServer(cfg Config, keys identity, resolver server.AccountResolver) (*s
 		return nil, errors.New("the NATS server was not ready after a minute")
 	}
 	return s, nil
+}
+
+// TakenError is the address at which another program listens already.
+type TakenError string
+
+func (e TakenError) Error() string {
+	return fmt.Sprintf("the address %s is taken: give nats-listen another, each server on a machine needs its own", string(e))
 }
 
 func splitListen(listen string) (host string, port int, err error) {
