@@ -51,7 +51,13 @@ func (a *App) open(ctx context.Context) (err error) {
 		taken = a.takeLease(ctx, d)
 		return taken
 	}
-	if a.db, err = db.Open(ctx, a.cfg.Database, db.Options{Logger: a.log, Before: before, Observe: a.watching.transactions()}); err != nil {
+	a.db, err = db.Open(ctx, a.cfg.Database, db.Options{Logger: a.log, Program: a.opts.Version, Before: before,
+		Observe: a.watching.transactions()})
+	if err != nil {
+		if newer, is := errors.AsType[*db.NewerError](err); is {
+			undo()
+			return newer
+		}
 		if taken != nil {
 			undo()
 			return taken

@@ -30,7 +30,8 @@ func TestSundayIsSevenToo(t *testing.T) {
 			t.Errorf("a person's %s: %v", text, err)
 		}
 	}
-	for _, text := range []string{"8", "1-8", "7-5", "5-1", "tue-mon", "7/2", "1-7/7", "0-7/8", "7-", "-7", "sun-sat-sun", "1-7/0", "1-7/x"} {
+	for _, text := range []string{"8", "1-8", "7-5", "5-1", "tue-mon", "7/2", "1-7/7", "0-7/8", "7-", "-7", "sun-sat-sun",
+		"1-7/0", "1-7/x"} {
 		if _, err := ParseCron("0 9 * * "+text, time.UTC); err == nil {
 			t.Errorf("%q is taken", text)
 		}

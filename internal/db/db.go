@@ -63,6 +63,8 @@ func (e Engine) String() string {
 // Options are the options of Open; the zero value is usable.
 type Options struct {
 	Logger *slog.Logger // nil discards
+	// Program is the version of the program, which a database that it migrates keeps.
+	Program string
 	// MaxConns limits the PostgreSQL connections of this process; 0 is 16. SQLite
 	// always has one writer and four readers.
 	MaxConns int

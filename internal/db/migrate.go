@@ -29,8 +29,8 @@ func newest(schema fs.FS) (v int64, err error) {
 
 var selectVersion = Q[*int64](`SELECT MAX(version_id) FROM goose_db_version`)
 
-// Migrated returns an error unless the schema is that of this build, or a newer
-// one.
+// Migrated returns an error unless the schema is that of this build, or a newer one that this
+// build was able to start with.
 func (d *DB) Migrated(ctx context.Context) error {
 	want, err := newest(migrations.FS)
 	if err != nil {
@@ -46,12 +46,19 @@ func (d *DB) Migrated(ctx context.Context) error {
 }
 
 // migrate brings the schema up to date: an empty database in one step, any other by the
-// migrations that it lacks.
-func migrate(ctx context.Context, pool *sql.DB, e Engine, schema fs.FS, log *slog.Logger) error {
-	if err := begin(ctx, pool, e, schema, log); err != nil {
+// migrations that it lacks. It fails with a NewerError, before it writes, if the database is of a
+// newer release.
+func migrate(ctx context.Context, pool *sql.DB, e Engine, schema fs.FS, o Options) error {
+	if err := fit(ctx, pool, e, schema); err != nil {
 		return err
 	}
-	return climb(ctx, pool, e, schema, log)
+	if err := begin(ctx, pool, e, schema, o.Logger); err != nil {
+		return err
+	}
+	if err := climb(ctx, pool, e, schema, o.Logger); err != nil {
+		return err
+	}
+	return sign(ctx, pool, e, schema, o.Program)
 }
 
 // climb applies the migrations that the database lacks, one after the other. On

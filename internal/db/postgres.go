@@ -48,6 +48,9 @@ func openPostgres(ctx context.Context, d *DB, dsn string, o Options, schema fs.F
 	pool.SetConnMaxLifetime(time.Hour)
 
 	d.backend = &postgresBackend{pool: pool}
+	if err := fit(ctx, pool, Postgres, schema); err != nil {
+		return errors.Join(err, pool.Close())
+	}
 	if o.Before != nil {
 		var known bool
 		err := pool.QueryRowContext(ctx, `SELECT to_regclass('servers') IS NOT NULL`).Scan(&known)
@@ -58,7 +61,7 @@ func openPostgres(ctx context.Context, d *DB, dsn string, o Options, schema fs.F
 			return errors.Join(err, pool.Close())
 		}
 	}
-	if err := migrate(ctx, pool, Postgres, schema, o.Logger); err != nil {
+	if err := migrate(ctx, pool, Postgres, schema, o); err != nil {
 		return errors.Join(err, pool.Close())
 	}
 	var collation string

@@ -60,7 +60,7 @@ func openSQLite(ctx context.Context, path string, o Options, schema fs.FS) (_ *s
 	if err != nil {
 		return nil, err
 	}
-	if err := migrate(ctx, pool, SQLite, schema, o.Logger); err != nil {
+	if err := migrate(ctx, pool, SQLite, schema, o); err != nil {
 		return nil, err
 	}
 	conn, err := b.connect(ctx, pool)

@@ -33,7 +33,8 @@ func TestThisMachineIsReachedWithoutAProxy(t *testing.T) {
 			}
 		}
 	}
-	for address, spared := range map[string]bool{"http://localhost:1/": true, "http://127.0.0.1:1/": true, "http://elsewhere.example/": false} {
+	for address, spared := range map[string]bool{"http://localhost:1/": true, "http://127.0.0.1:1/": true,
+		"http://elsewhere.example/": false} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
 		if err != nil {
 			t.Fatal(err)
@@ -46,7 +47,8 @@ func TestThisMachineIsReachedWithoutAProxy(t *testing.T) {
 }
 
 func TestNoProxyNoChange(t *testing.T) {
-	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"} {
+	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy",
+		"NO_PROXY", "no_proxy"} {
 		t.Setenv(name, "")
 	}
 	SpareThisMachine()

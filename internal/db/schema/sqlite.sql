@@ -1891,6 +1891,11 @@ CREATE TABLE pull_comments (
 CREATE INDEX pull_comments_thread ON pull_comments (thread_id, created_at);
 CREATE INDEX pull_comments_account ON pull_comments (account_id);
 CREATE INDEX pulls_to_move ON pulls (move_at) WHERE move_at > 0;
+CREATE TABLE schema_releases (
+  version BIGINT PRIMARY KEY,
+  oldest  BIGINT NOT NULL, -- the newest migration that a program must know at least
+  program TEXT NOT NULL    -- the version of the program that applied it; empty until it has
+);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -1991,4 +1996,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (97, 257, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (98, 260, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (99, 270, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (100, 272, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (101, 330, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -73,7 +73,9 @@ var uncounted = map[string]string{
 	"plan_file_switches": "seat", "plan_progress": "part", "prices": "seat", "provider_keys": "seat", "push_messages": "expires",
 	"push_subscriptions": "seat", "queue_depths": "seat", "queue_lanes": "part", "repo_bindings": "seat", "repo_creations": "part",
 	"repo_sizes": "seat", "repo_sweeps": "seat", "reservations": "expires", "review_places": "part", "review_rules": "part",
-	"revoked_keys": "seat", "run_tokens": "part", "servers": "server", "signin_codes": "expires", "signin_guesses": "expires",
+	"revoked_keys": "seat", "run_tokens": "part",
+	"schema_releases": "server", "servers": "server",
+	"signin_codes": "expires", "signin_guesses": "expires",
 	"signin_links": "expires", "signins": "expires", "source_seen": "part", "spend_minutes": "expires",
 	"task_deps": "part", "trackers": "seat", "users": "seat", "webhook_deliveries": "expires", "webhooks": "seat",
 }

@@ -26,6 +26,7 @@ var edges = map[string]string{
 	"jsonschema":          "",
 	"flake":               "lazy",
 	"lazy":                "",
+	"proxies":             "",
 	"reach":               "",
 	"money":               "",
 	"durable":             "",
@@ -33,7 +34,7 @@ var edges = map[string]string{
 	"blob":                "durable fault observe seal",
 	"protocol":            "",
 	"config":              "dial",
-	"client":              "client/inert lazy terminal",
+	"client":              "client/inert lazy proxies terminal",
 	"terminal":            "client/inert",
 	"observe":             "",
 	"observe/telemetry":   "observe",
@@ -90,7 +91,7 @@ var edges = map[string]string{
 	"calendar": "",
 
 	// The packages of the box. They share the wire with the server, not its packages.
-	"box": "lazy box/broker box/conn box/driver box/exposure box/limits box/modelproxy box/roots box/sandbox box/scrub box/selftest " +
+	"box": "lazy proxies box/broker box/conn box/driver box/exposure box/limits box/modelproxy box/roots box/sandbox box/scrub box/selftest " +
 		"box/spool box/worktree client fault id protocol seal",
 	"box/acp":        "",
 	"box/broker":     "box/gate box/scrub",
@@ -107,14 +108,14 @@ var edges = map[string]string{
 	"box/spool":      "box/scrub protocol",
 	"box/worktree":   "lazy rlimit",
 
-	"app": "api/held api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest blob bus clock codehost " +
+	"app": "proxies api/held api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest blob bus clock codehost " +
 		"codehost/builtin codehost/github codehost/pace codehost/relay config db db/lease db/meta dial domain/* event event/hashchain " +
 		"event/notary fault flow hook id idp linear llm " +
 		"llm/scripted mail observe observe/telemetry policy rlimit seal seal/keys secretscan web webpush",
 	"proof/demo":         "app box child client config proof/github",
 	"proof/chaos":        "box child client proof/chaos/astray proof/loopback",
 	"proof/chaos/astray": "",
-	"cmd/yardmaster": "app box box/coder client cmd/yardmaster/early config event/hashchain lazy mail proof/chaos proof/chaos/astray " +
+	"cmd/yardmaster": "app proxies box box/coder client cmd/yardmaster/early config event/hashchain lazy mail proof/chaos proof/chaos/astray " +
 		"proof/demo seal terminal",
 	"cmd/yardmaster/early": "",
 
