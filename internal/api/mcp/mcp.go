@@ -39,7 +39,8 @@ var bare = []string{"next_steps", "source_connect"}
 var instructions = "Tools are the capabilities of a Yardmaster, a control plane for AI developer agents. " +
 	"Each asserts its scope. Lists are paged: send next_cursor back as cursor. " +
 	fmt.Sprintf("Writes take %s, the name of a conversation, which may make %d a minute. ", Conversation, op.WritesPerConversation) +
-	"A failure is a problem document; switch on the last segment of its type."
+	"A failure is a problem document; switch on the last segment of its type. " +
+	"GET /v1/openapi.json says more of each."
 
 // Server offers ops as tools.
 type Server struct {

@@ -53,11 +53,32 @@ func annotate(o *op.Op) annotations {
 	return a
 }
 
+// longestDescription is what a tool's description may have, in bytes, before what it needs; its first
+// sentence stays whole.
+const longestDescription = 260
+
+// brief is the summary of a row and as many of the first sentences of what it says besides as there
+// is room for: the list is read whole, and the description of the API has the rest.
+func brief(summary, doc string) string {
+	text := summary + "."
+	for doc != "" {
+		sentence, rest, more := strings.Cut(doc, ". ")
+		if more {
+			sentence += "."
+		}
+		if len(text)+1+len(sentence) > longestDescription {
+			break
+		}
+		text, doc = text+" "+sentence, rest
+	}
+	return text
+}
+
 func (s *Server) describe() {
 	for i := range s.ops {
 		o := &s.ops[i]
 		t := tool{
-			Name: o.ID, Description: strings.TrimSpace(o.Summary + ". " + o.Doc),
+			Name: o.ID, Description: brief(o.Summary, o.Doc),
 			Annotations: annotate(o), rule: o.Rule,
 		}
 		if scope := o.Rule.Names(); len(scope) > 0 {
