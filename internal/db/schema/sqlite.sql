@@ -104,7 +104,7 @@ CREATE TABLE pull_actions (
   expires_at   BIGINT NOT NULL,
   due_at       BIGINT NOT NULL,
   tries        BIGINT NOT NULL DEFAULT 0
-, protected TEXT, base_ref TEXT NOT NULL DEFAULT '', merge_base TEXT NOT NULL DEFAULT '', merge_bases BIGINT NOT NULL DEFAULT 0, change TEXT NOT NULL DEFAULT '', patch_id TEXT NOT NULL DEFAULT '', stale_why TEXT NOT NULL DEFAULT '', carried_from TEXT, details TEXT NOT NULL DEFAULT '{}', tidied BOOLEAN NOT NULL DEFAULT FALSE, called BOOLEAN NOT NULL DEFAULT FALSE);
+, protected TEXT, base_ref TEXT NOT NULL DEFAULT '', merge_base TEXT NOT NULL DEFAULT '', merge_bases BIGINT NOT NULL DEFAULT 0, change TEXT NOT NULL DEFAULT '', patch_id TEXT NOT NULL DEFAULT '', stale_why TEXT NOT NULL DEFAULT '', carried_from TEXT, details TEXT NOT NULL DEFAULT '{}', tidied BOOLEAN NOT NULL DEFAULT FALSE, called BOOLEAN NOT NULL DEFAULT FALSE, claim TEXT NOT NULL DEFAULT '');
 CREATE INDEX pull_actions_pr ON pull_actions (pr_id, requested_at);
 CREATE INDEX pull_actions_account ON pull_actions (account_id, requested_at, id) WHERE state = 'pending';
 CREATE INDEX pull_actions_due ON pull_actions (due_at) WHERE state = 'approved';
@@ -1997,4 +1997,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (98, 260, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (99, 270, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (100, 272, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (101, 330, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (102, 331, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

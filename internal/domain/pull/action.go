@@ -366,7 +366,7 @@ func (h actor) Done(tx *db.Tx, c intent.Call[actArgs], _ string, failure error) 
 	if errors.Is(failure, codehost.ErrHeadMoved) || errors.Is(failure, codehost.ErrNotFound) {
 		state, why = ActionStale, "The branch has a newer head, or is gone."
 	}
-	if n, err := endAction.Exec(tx, a.ID, state, &why); err != nil || n == 0 {
+	if n, err := endAction.Exec(tx, endArgs{a.ID, a.Claim, state, &why}); err != nil || n == 0 {
 		return err
 	}
 	h.s.Hub.Notify(tx, event.PullTopic)

@@ -32,7 +32,7 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 	}
 	if pr.State != Open {
 		return s.DB.Write(ctx, func(tx *db.Tx) error {
-			_, err := endAction.Exec(tx, d.ID, ActionStale, nil)
+			_, err := endAction.Exec(tx, endArgs{d.ID, d.Claim, ActionStale, nil})
 			return err
 		})
 	}
@@ -76,7 +76,7 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 			why = limited
 		}
 		return s.DB.Write(ctx, func(tx *db.Tx) error {
-			_, err := waitHost.Exec(tx, d.ID, db.Micros(tx.Now.Add(min(max(busy.After, time.Second), longestWait))), why)
+			_, err := waitHost.Exec(tx, putOffArgs{d.ID, d.Claim, db.Micros(tx.Now.Add(min(max(busy.After, time.Second), longestWait))), why})
 			return err
 		})
 	}
@@ -85,7 +85,7 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 	}
 	if errors.Is(mergeErr, codehost.ErrBaseMoved) {
 		return s.DB.Write(ctx, func(tx *db.Tx) error {
-			_, err := waitLonger.Exec(tx, d.ID, tx.Micros())
+			_, err := waitLonger.Exec(tx, d.ID, d.Claim, tx.Micros())
 			return err
 		})
 	}
@@ -107,7 +107,7 @@ var Ungranted = event.DeclareSignal[Refusal]("pull.ungranted", "A merge waits fo
 // ungranted has an order wait until a permission is granted, see Hurry. That is no try.
 func (s *Service) ungranted(tx *db.Tx, d dueRow, pr row, permission string) error {
 	why := ungrantedWords + permission + "."
-	if _, err := waitHost.Exec(tx, d.ID, db.Micros(tx.Now.Add(longestWait)), why); err != nil {
+	if _, err := waitHost.Exec(tx, putOffArgs{d.ID, d.Claim, db.Micros(tx.Now.Add(longestWait)), why}); err != nil {
 		return err
 	}
 	return Ungranted.Send(tx, Refusal{pr.RepoID, permission})
@@ -171,14 +171,15 @@ func (s *Service) mergeAt(ctx context.Context, host codehost.Host, r repo.Ref, p
 	})
 }
 
-// lockDue locks the pull request of an order; false if the order was taken back.
+// lockDue locks the pull request of an order; false if the order was taken back, or another node
+// has taken it.
 func lockDue(tx *db.Tx, d dueRow) (pr row, a actionRow, ok bool, err error) {
 	pr, ok, err = lock(tx, d.PRID)
 	if err != nil || !ok {
 		return pr, a, false, err
 	}
 	a, ok, err = openAction.Maybe(tx, pr.ID)
-	return pr, a, ok && a.ID == d.ID && a.HeadSHA == d.HeadSHA, err
+	return pr, a, ok && a.ID == d.ID && a.HeadSHA == d.HeadSHA && a.Claim == d.Claim, err
 }
 
 // goesOn locks the pull request of an order and tells whether the table has the head merged
@@ -209,7 +210,7 @@ func (s *Service) goesOn(tx *db.Tx, d dueRow) (m moving, a actionRow, goes bool,
 	if m.step.Do == moves.DoPerson && m.facts.Yes.Is(moves.NoYes) {
 		err = s.replace(tx, pr, a) // the policy, which ordered it, has it no more
 	} else {
-		_, err = waitLonger.Exec(tx, d.ID, db.Micros(tx.Now.Add(sweep)))
+		_, err = waitLonger.Exec(tx, d.ID, d.Claim, db.Micros(tx.Now.Add(sweep)))
 	}
 	if err != nil {
 		return m, a, false, err
@@ -268,8 +269,8 @@ func (s *Service) applied(tx *db.Tx, d dueRow, m made, mergeErr error) error {
 		return err
 	}
 	if mergeErr != nil {
-		if a, open, err := openAction.Maybe(tx, pr.ID); err != nil || !open || a.ID != d.ID || a.HeadSHA != d.HeadSHA {
-			return err // the transaction that took the order back did the rest
+		if a, open, err := openAction.Maybe(tx, pr.ID); err != nil || !open || a.ID != d.ID || a.HeadSHA != d.HeadSHA || a.Claim != d.Claim {
+			return err // the transaction that took the order back did the rest, or the node that took it does
 		}
 		return s.notMerged(tx, d, pr, mergeErr)
 	}
@@ -309,7 +310,7 @@ func (s *Service) notMerged(tx *db.Tx, d dueRow, pr row, mergeErr error) error {
 	conflict := errors.Is(mergeErr, codehost.ErrConflict)
 	why := whyNot(mergeErr)
 	if !moved && !conflict && d.Tries < maxTries {
-		_, err := postpone.Exec(tx, d.ID, db.Micros(tx.Now.Add(time.Second<<min(d.Tries, 6))), why)
+		_, err := postpone.Exec(tx, putOffArgs{d.ID, d.Claim, db.Micros(tx.Now.Add(time.Second << min(d.Tries, 6))), why})
 		return err
 	}
 	state, reason := ActionFailed, "host_failed"
@@ -323,7 +324,7 @@ func (s *Service) notMerged(tx *db.Tx, d dueRow, pr row, mergeErr error) error {
 			return err
 		}
 	}
-	if n, err := endAction.Exec(tx, d.ID, state, &why); err != nil || n == 0 {
+	if n, err := endAction.Exec(tx, endArgs{d.ID, d.Claim, state, &why}); err != nil || n == 0 {
 		return err // the transaction that moved the head did the rest
 	}
 	if conflict {

@@ -25,7 +25,10 @@ var setColumns = db.SWith[columnsOf](`UPDATE pulls SET state = :state, babysit =
 	conflict_rounds = :conflict_rounds, review_rounds = :review_rounds, request_rounds = :request_rounds, findings = :findings, objections = :objections,
 	remarks = :remarks, attend_at = :attend_at, facts_want = facts_have + :unread, abandoned_at = :abandoned_at WHERE id = :id`)
 
-var clearActions = db.S(`DELETE FROM pull_actions WHERE pr_id = $1`)
+var (
+	clearActions = db.S(`DELETE FROM pull_actions WHERE pr_id = $1`)
+	setError     = db.S(`UPDATE pull_actions SET error = $2 WHERE id = $1`)
+)
 
 // known reads the facts of a pull request.
 func (y *yard) known(prID string) (f moves.Facts) {
@@ -188,15 +191,19 @@ func TestFactsOfRows(t *testing.T) {
 
 		pr, plain := begin("carried out")
 		y.insertOf(pr, sha, decide(KindMerge, ActionApproved, person))
-		if due, err := y.take(y.ctx()); err != nil || len(due) != 1 {
+		due, err := y.take(y.ctx())
+		if err != nil || len(due) != 1 {
 			t.Fatal(due, err)
 		}
-		y.write(func(tx *db.Tx) error { _, err := callHost.Exec(tx, "action-merge"); return err })
+		y.write(func(tx *db.Tx) error { _, err := callHost.Exec(tx, "action-merge", due[0].Claim); return err })
 		called := func(f *moves.Facts) { f.Yes, f.Act = moves.YesFirm, moves.ActCalled }
 		is("called", pr, plain, called)
 		for why, host := range map[string]moves.Host{limited: moves.HostBusy, unanswered: moves.HostBusy, "No.": moves.HostAnswers,
 			ungrantedWords + "merge_queues: write.": moves.HostRefuses} {
-			y.write(func(tx *db.Tx) error { _, err := postpone.Exec(tx, "action-merge", tx.Micros(), why); return err })
+			y.write(func(tx *db.Tx) error {
+				_, err := setError.Exec(tx, "action-merge", why)
+				return err
+			})
 			is(why, pr, plain, func(f *moves.Facts) { called(f); f.Host = host })
 		}
 		y.write(func(tx *db.Tx) error { _, err := clearActions.Exec(tx, pr); return err })

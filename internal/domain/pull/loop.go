@@ -7,6 +7,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
+	"yardmaster/internal/id"
 	"yardmaster/internal/observe"
 )
 
@@ -91,7 +92,7 @@ func (s *Service) keep(ctx context.Context, d dueRow) (stop func()) {
 			case <-tick.C:
 			}
 			err := s.DB.Write(ctx, func(tx *db.Tx) error {
-				_, err := keepDue.Exec(tx, d.ID, d.Tries, db.Micros(tx.Now.Add(hold)))
+				_, err := keepDue.Exec(tx, d.ID, d.Claim, db.Micros(tx.Now.Add(hold)))
 				return err
 			})
 			if err != nil {
@@ -145,6 +146,6 @@ func (s *Service) take(ctx context.Context) ([]dueRow, error) {
 				return nil, err
 			}
 		}
-		return takeDue.All(tx, tx.Micros(), db.Micros(tx.Now.Add(hold)))
+		return takeDue.All(tx, tx.Micros(), db.Micros(tx.Now.Add(hold)), id.New())
 	})
 }

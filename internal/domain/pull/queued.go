@@ -116,10 +116,10 @@ func (s *Service) turn(ctx context.Context, r repo.Ref, pr row, d dueRow, base s
 			return err
 		}
 		if goes = t.Go && (t.BaseSHA == "" || t.BaseSHA == base); goes {
-			_, err := callHost.Exec(tx, d.ID)
+			_, err := callHost.Exec(tx, d.ID, d.Claim)
 			return err
 		}
-		_, err = waitLonger.Exec(tx, d.ID, db.Micros(tx.Now.Add(longestWait)))
+		_, err = waitLonger.Exec(tx, d.ID, d.Claim, db.Micros(tx.Now.Add(longestWait)))
 		return err
 	})
 	return goes, err
@@ -132,7 +132,7 @@ func (s *Service) waitFor(ctx context.Context, d dueRow, cause error) error {
 		return cause
 	}
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		_, err := waitLonger.Exec(tx, d.ID, db.Micros(tx.Now.Add(min(max(busy.After, time.Second), longestWait))))
+		_, err := waitLonger.Exec(tx, d.ID, d.Claim, db.Micros(tx.Now.Add(min(max(busy.After, time.Second), longestWait))))
 		return err
 	})
 }
@@ -214,8 +214,8 @@ func (s *Service) mergeBegun(tx *db.Tx, pr row) (bool, error) {
 
 // order is the row of an order, as Loop takes it.
 func order(tx *db.Tx, pr row, a actionRow) dueRow {
-	return dueRow{found: found{ID: a.ID, AccountID: tx.Account}, PRID: pr.ID, HeadSHA: a.HeadSHA, Tries: a.Tries, Called: a.Called,
-		DecidedBy: a.DecidedBy}
+	return dueRow{found: found{ID: a.ID, AccountID: tx.Account}, PRID: pr.ID, HeadSHA: a.HeadSHA, Tries: a.Tries, Claim: a.Claim,
+		Called: a.Called, DecidedBy: a.DecidedBy}
 }
 
 // Rejected moves a pull request on whose head was thrown out of its merge queue: an agent
@@ -244,7 +244,7 @@ func (s *Service) Rejected(tx *db.Tx, o Rejection) error {
 		d.Tries = maxTries
 		return s.notMerged(tx, d, pr, &codehost.BlockedError{Missing: []string{o.Why}})
 	}
-	if n, err := endAction.Exec(tx, a.ID, ActionFailed, &o.Why); err != nil || n == 0 {
+	if n, err := endAction.Exec(tx, endArgs{a.ID, a.Claim, ActionFailed, &o.Why}); err != nil || n == 0 {
 		return err
 	}
 	if _, err := setToMend.Exec(tx, a.ID); err != nil {

@@ -101,6 +101,7 @@ type actionRow struct {
 	DecidedAt   *time.Time
 	ExpiresAt   time.Time
 	Tries       int64     // tries to carry the action out
+	Claim       string    // of the node that was the last to carry it out; empty once that has let go of it
 	Called      bool      // the host was told to, and has not answered
 	DueAt       time.Time // time of the next try
 	Protected   *db.JSON[Protected]
@@ -147,6 +148,7 @@ type dueRow struct {
 	HeadSHA   string `db:"head_sha"`
 	Kind      string
 	Tries     int64
+	Claim     string
 	Called    bool
 	DecidedBy *string
 }
@@ -160,7 +162,8 @@ const (
 	p.carry, p.review, p.findings, p.review_rounds, p.request_rounds, p.watch, p.round_then, p.objections, p.remarks,
 	p.changed_files, p.added_lines, p.deleted_lines, p.unwanted, p.would, p.had, p.otherwise, ` + startSHA
 	from          = ` FROM pulls p JOIN repos r ON r.id = p.repo_id WHERE p.account_id = `
-	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, tries, called, due_at, protected, carried_from, details, stale_why`
+	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, tries, claim, called, due_at, protected, carried_from, details, stale_why`
+	dueColumns    = `id, account_id, pr_id, head_sha, kind, tries, claim, called, decided_by`
 )
 
 var (
@@ -314,26 +317,13 @@ var (
 	withdraw = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2
 		WHERE pr_id = $1 AND state IN ('pending', 'approved') AND called = FALSE`)
 	expire = db.Q[dueRow](`UPDATE pull_actions SET state = 'expired', decided_at = $1 WHERE state = 'pending' AND expires_at <= $1
-		RETURNING id, account_id, pr_id, head_sha, kind, tries, called, decided_by`)
+		RETURNING ` + dueColumns)
 	// anyDue tells whether expire or takeDue would change a row.
 	anyDue = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pull_actions WHERE state = 'pending' AND expires_at <= $1)
 		OR EXISTS (SELECT 1 FROM pull_actions WHERE state = 'approved' AND kind = 'merge' AND due_at <= $1)`)
-	takeDue = db.Q[dueRow](`UPDATE pull_actions SET due_at = $2, tries = tries + 1
-		WHERE id IN (SELECT id FROM pull_actions WHERE state = 'approved' AND kind = 'merge' AND due_at <= $1 ORDER BY due_at LIMIT 1)
-			AND due_at <= $1 AND state = 'approved'
-		RETURNING id, account_id, pr_id, head_sha, kind, tries, called, decided_by`)
-	keepDue  = db.S(`UPDATE pull_actions SET due_at = $3 WHERE id = $1 AND tries = $2 AND state = 'approved' AND due_at < $3`)
-	postpone = db.S(`UPDATE pull_actions SET due_at = $2, error = $3 WHERE id = $1 AND state = 'approved'`)
-	// waitHost puts off a merge of which the host did not take the call. That is no try.
-	waitHost = db.S(`UPDATE pull_actions SET due_at = $2, error = $3, tries = tries - 1, called = FALSE WHERE id = $1 AND state = 'approved'`)
-	// waitLonger puts off an action that may not be carried out yet. That is no try.
-	waitLonger = db.S(`UPDATE pull_actions SET due_at = $2, tries = tries - 1, called = FALSE WHERE id = $1 AND state = 'approved'`)
-	// callHost notes that the host is told to carry an order out.
-	callHost = db.S(`UPDATE pull_actions SET called = TRUE WHERE id = $1 AND state = 'approved'`)
 	// dueAbove makes the approved merges due of work that was begun on that of a task.
 	dueAbove = db.S(`UPDATE pull_actions SET due_at = $2 WHERE state = 'approved' AND due_at > $2
 		AND pr_id IN (SELECT p.id FROM pulls p JOIN tasks t ON t.id = p.task_id WHERE t.stacked_on = $1)`)
-	endAction = db.S(`UPDATE pull_actions SET state = $2, error = $3 WHERE id = $1 AND state = 'approved'`)
 	setToMend = db.S(`UPDATE pull_actions SET stale_why = 'to_mend' WHERE id = $1`)
 	// carriedOut also changes an action that was taken back while the host merged.
 	carriedOut = db.S(`UPDATE pull_actions SET state = 'applied', error = NULL WHERE id = $1`)
