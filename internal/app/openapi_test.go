@@ -94,13 +94,6 @@ func TestDocument(t *testing.T) {
 				}
 			}
 			for status, r := range x.Responses {
-				if r.Ref != "" {
-					name := strings.TrimPrefix(r.Ref, document.ResponseRoot)
-					var ok bool
-					if r, ok = d.Components.Responses[name]; !ok {
-						t.Errorf("%s %s leads nowhere", at, status)
-					}
-				}
 				if r.Description == "" {
 					t.Errorf("%s %s has no description", at, status)
 				}
@@ -151,9 +144,6 @@ func TestExamples(t *testing.T) {
 			try("request", x.RequestBody.Content["application/json"])
 		}
 		for status, r := range x.Responses {
-			if r.Ref != "" {
-				r = j.Components.Responses[strings.TrimPrefix(r.Ref, document.ResponseRoot)]
-			}
 			for kind, m := range r.Content {
 				if strings.HasSuffix(kind, "json") && o.ID != "service.openapi" { // which is its own example
 					try(status, m)

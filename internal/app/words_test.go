@@ -1,7 +1,6 @@
 package app
 
 import (
-	"encoding/json"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -52,36 +51,14 @@ func TestDescribed(t *testing.T) {
 		}
 		fields(name, s)
 	}
-	var raw struct {
-		Paths map[string]map[string]json.RawMessage
-	}
-	b, err := Document()
-	if err == nil {
-		err = json.Unmarshal(b, &raw)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, methods := range raw.Paths {
-		for method, text := range methods {
-			if method == "parameters" {
-				continue
+	for id, x := range d.Operations() {
+		for _, p := range x.Parameters {
+			if p.Description == "" {
+				t.Errorf("the parameter %s of %s has no description", p.Name, id)
 			}
-			var x struct {
-				ID         string `json:"operationId"`
-				Parameters []struct{ Name, Description string }
-			}
-			if err := json.Unmarshal(text, &x); err != nil {
-				t.Fatal(err)
-			}
-			for _, p := range x.Parameters {
-				if p.Description == "" {
-					t.Errorf("the parameter %s of %s has no description", p.Name, x.ID)
-				}
-			}
-			if body := d.Operations()[x.ID].RequestBody; body != nil {
-				fields(x.ID, body.Content["application/json"].Schema)
-			}
+		}
+		if x.RequestBody != nil {
+			fields(id, x.RequestBody.Content["application/json"].Schema)
 		}
 	}
 	for _, o := range Ops() {

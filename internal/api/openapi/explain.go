@@ -211,7 +211,7 @@ func (d *schemas) results(o *op.Op) object {
 			"A browser's EventSource stops.", "headers": h}
 	}
 	for status, slugs := range failures(o) {
-		out[strconv.Itoa(status)] = d.refusal(o, status, slugs)
+		out[strconv.Itoa(status)] = d.refuse(o, status, slugs)
 	}
 	return out
 }

@@ -75,13 +75,7 @@ func failures(o *op.Op) map[int][]string {
 }
 
 // refusal returns a response with a problem, with an example for each slug.
-func (d *schemas) refusal(o *op.Op, status int, slugs []string) object {
-	kind := fault.Internal
-	for _, k := range fault.Kinds() {
-		if k.Status() == status {
-			kind = k
-		}
-	}
+func (d *schemas) refusal(o *op.Op, kind fault.Kind, slugs []string) object {
 	h := object{"X-Request-Id": headerRef("X-Request-Id")}
 	switch kind {
 	case fault.RateLimited:
@@ -118,12 +112,12 @@ func (d *schemas) means(slug string) string {
 	return d.Meaning(slug)
 }
 
-// problemSample returns a problem as this row answers it.
+// problemSample returns a problem as this row answers it, of another address.
 func (d *schemas) problemSample(o *op.Op, kind fault.Kind, slug string) object {
 	sample := object{
 		"type": d.Samples.BaseURL + "/problems/" + slug, "title": kind.Title(),
 		"status": kind.Status(), "detail": kind.Title() + ".",
-		"instance": d.sampleAddress(o), "request_id": d.Samples.Formats["uuid"],
+		"instance": "/v1/tasks/" + d.Samples.Formats["uuid"], "request_id": d.Samples.Formats["uuid"],
 	}
 	if why := d.means(slug); why != "" {
 		sample["detail"] = why
@@ -161,17 +155,4 @@ func faulty(o *op.Op) string {
 		}
 	}
 	return ""
-}
-
-// sampleAddress returns the row's path with examples instead of its parameters.
-func (d *schemas) sampleAddress(o *op.Op) string {
-	path := o.Path
-	for _, f := range o.Shape().Fields {
-		if f.Where != op.InPath {
-			continue
-		}
-		v, _ := d.sample(f.Name, d.field(&f), nil)
-		path = strings.NewReplacer("{"+f.Name+"}", fmt.Sprint(v), "{"+f.Name+"...}", fmt.Sprint(v)).Replace(path)
-	}
-	return path
 }

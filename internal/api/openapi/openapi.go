@@ -86,6 +86,10 @@ func Render(about About, ops []op.Op) ([]byte, error) {
 	var tags, headings []string
 	under := map[string][]string{}
 	d.of(reflect.TypeFor[op.Problem]())
+	d.shared = shared{responses: object{}, parameters: object{"X-Request-Id": object{"name": "X-Request-Id", "in": "header",
+		"required": false, "description": "Adopted as the id of the request when it is printable ASCII of at most 200 characters; " +
+			"otherwise one is made.",
+		"schema": object{"type": "string"}}}}
 	for i := range ops {
 		o := &ops[i]
 		if !strings.HasPrefix(o.Path, "/v1/") {
@@ -138,10 +142,7 @@ func Render(about About, ops []op.Op) ([]byte, error) {
 		"webhooks":    webhooks,
 		"components": object{
 			"schemas": d.named, "headers": headers(), "securitySchemes": schemes,
-			"parameters": object{"X-Request-Id": object{"name": "X-Request-Id", "in": "header", "required": false,
-				"description": "Adopted as the id of the request when it is printable ASCII of at most 200 characters; " +
-					"otherwise one is made.",
-				"schema": object{"type": "string"}}},
+			"responses": d.shared.responses, "parameters": d.shared.parameters,
 		},
 	}
 	return json.Marshal(doc, json.Deterministic(true), jsontext.WithIndent(" "))
@@ -228,6 +229,9 @@ func (d *schemas) operation(o *op.Op) object {
 		params = append(params, object{"name": "Last-Event-ID", "in": "header", "required": false,
 			"description": "The id of the last frame that came; the stream goes on after it. A browser's EventSource sends it by itself.",
 			"schema":      object{"type": "string", "pattern": "^[0-9]+$"}})
+	}
+	for i, p := range params {
+		params[i] = d.share(p)
 	}
 	if params != nil {
 		x["parameters"] = params

@@ -17,6 +17,7 @@ type schemas struct {
 	*About
 	root     string
 	flat     bool // anything is a list of all types
+	shared   shared
 	named    map[string]*jsonschema.Schema
 	types    map[string]reflect.Type
 	examples map[*jsonschema.Schema]any // values of example tags

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"html/template"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -66,6 +67,7 @@ type media struct {
 }
 
 type parameter struct {
+	Ref                   string `json:"$ref"`
 	Name, In, Description string
 	Required              bool
 	Schema                *schema
@@ -73,6 +75,7 @@ type parameter struct {
 }
 
 type response struct {
+	Ref         string `json:"$ref"`
 	Description string
 	Content     map[string]media
 }
@@ -88,6 +91,9 @@ type document struct {
 	Components struct {
 		Schemas map[string]*schema
 		Headers map[string]json.RawMessage
+
+		Responses  map[string]response
+		Parameters map[string]parameter
 	}
 	bodies map[string]bool // names of schemas of bodies, which operations show
 }
@@ -185,8 +191,8 @@ func Render(openapi []byte, style, script string) ([]byte, error) {
 			if !ok {
 				continue
 			}
-			var x operation
-			if err := json.Unmarshal(raw, &x); err != nil {
+			x, err := d.operation(raw)
+			if err != nil {
 				return nil, fmt.Errorf("read %s %s: %w", method, path, err)
 			}
 			if len(x.Tags) == 0 || at[x.Tags[0]] == nil {
@@ -283,6 +289,24 @@ func (r response) failures(status string) (out []failure) {
 	return out
 }
 
+// operation reads an operation, with the answers and parameters that it shares with others.
+func (d *document) operation(text []byte) (x operation, err error) {
+	if err := json.Unmarshal(text, &x); err != nil {
+		return x, err
+	}
+	for status, r := range x.Responses {
+		if r.Ref != "" {
+			x.Responses[status] = d.Components.Responses[path.Base(r.Ref)]
+		}
+	}
+	for i, p := range x.Parameters {
+		if p.Ref != "" {
+			x.Parameters[i] = d.Components.Parameters[path.Base(p.Ref)]
+		}
+	}
+	return x, nil
+}
+
 // usual lists the failures that at least a quarter of the capabilities share; the
 // page explains them once.
 func (d *document) usual() (out []failure, err error) {
@@ -292,8 +316,8 @@ func (d *document) usual() (out []failure, err error) {
 			if method == "parameters" {
 				continue
 			}
-			var x operation
-			if err := json.Unmarshal(d.Paths[path][method], &x); err != nil {
+			x, err := d.operation(d.Paths[path][method])
+			if err != nil {
 				return nil, fmt.Errorf("read %s %s: %w", method, path, err)
 			}
 			n++

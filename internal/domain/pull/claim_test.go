@@ -40,8 +40,12 @@ func TestOrderIsOfItsClaim(t *testing.T) {
 			return err
 		},
 		"conflict": func(y *yard, tx *db.Tx, d dueRow, _ row) error { return y.applied(tx, d, made{}, codehost.ErrConflict) },
-		"moved":    func(y *yard, tx *db.Tx, d dueRow, _ row) error { return y.applied(tx, d, made{}, codehost.ErrHeadMoved) },
-		"fails":    func(y *yard, tx *db.Tx, d dueRow, _ row) error { return y.applied(tx, d, made{}, errors.New("no answer")) },
+		"moved": func(y *yard, tx *db.Tx, d dueRow, _ row) error {
+			return y.applied(tx, d, made{}, codehost.ErrHeadMoved)
+		},
+		"fails": func(y *yard, tx *db.Tx, d dueRow, _ row) error {
+			return y.applied(tx, d, made{}, errors.New("no answer"))
+		},
 		"asks": func(y *yard, tx *db.Tx, d dueRow, _ row) error {
 			if _, _, goes, err := y.goesOn(tx, d); err != nil || goes {
 				return errors.Join(err, errors.New("it goes on"))

@@ -40,16 +40,20 @@ type bodySchema struct {
 	Required   []string
 }
 
+// parameter is an input outside of the body, or refers to one that many operations have.
+type parameter struct {
+	Ref                   string `json:"$ref"`
+	Name, In, Description string
+	Required              bool
+	Schema                struct{ Type any }
+}
+
 // operation is what callables reads of an operation of the document.
 type operation struct {
 	OperationID string
 	Summary     string
 	Scope       string `json:"x-scope"`
-	Parameters  []struct {
-		Name, In, Description string
-		Required              bool
-		Schema                struct{ Type any }
-	}
+	Parameters  []parameter
 	RequestBody struct {
 		Content map[string]struct {
 			Example map[string]json.RawMessage
@@ -65,7 +69,10 @@ type operation struct {
 func callables(document []byte) (*op.Asset, error) {
 	var doc struct {
 		Paths      map[string]map[string]json.RawMessage
-		Components struct{ Schemas map[string]bodySchema }
+		Components struct {
+			Schemas    map[string]bodySchema
+			Parameters map[string]parameter
+		}
 	}
 	if err := json.Unmarshal(document, &doc); err != nil {
 		return nil, err
@@ -79,6 +86,11 @@ func callables(document []byte) (*op.Asset, error) {
 			var o operation
 			if err := json.Unmarshal(raw, &o); err != nil {
 				return nil, err
+			}
+			for i, p := range o.Parameters {
+				if p.Ref != "" {
+					o.Parameters[i] = doc.Components.Parameters[path.Base(p.Ref)]
+				}
 			}
 			if _, stream := o.Responses["200"].Content["text/event-stream"]; stream {
 				continue

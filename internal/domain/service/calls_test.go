@@ -41,7 +41,12 @@ func TestCallables(t *testing.T) {
 		c.Method != "POST" || c.Scope != "write:tasks" {
 		t.Errorf("task.create: %+v, %v", c, body)
 	}
-	c = find("task.list")
+	has := func(name string) bool {
+		return c != nil && slices.ContainsFunc(c.Args, func(a argument) bool { return a.Name == name && a.Doc != "" })
+	}
+	if c = find("task.list"); !has("cursor") || !has("q") {
+		t.Errorf("task.list: %+v", c)
+	}
 	if c == nil || c.Body != nil || !slices.ContainsFunc(c.Args, func(a argument) bool {
 		return a.Name == "filter" && a.In == "query" && a.Many && !a.Need
 	}) {

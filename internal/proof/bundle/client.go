@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -13,6 +14,7 @@ type schema map[string]any
 
 // parameter is a parameter of an operation.
 type parameter struct {
+	Ref      string `json:"$ref"`
 	Name, In string
 	Required bool
 	Schema   schema
@@ -35,7 +37,10 @@ type operation struct {
 func generate(document []byte) ([]byte, error) {
 	var doc struct {
 		Paths      map[string]map[string]json.RawMessage
-		Components struct{ Schemas map[string]schema }
+		Components struct {
+			Schemas    map[string]schema
+			Parameters map[string]parameter
+		}
 	}
 	if err := json.Unmarshal(document, &doc); err != nil {
 		return nil, err
@@ -55,6 +60,11 @@ func generate(document []byte) ([]byte, error) {
 			var o operation
 			if err := json.Unmarshal(raw, &o); err != nil {
 				return nil, fmt.Errorf("%s %s: %w", method, path, err)
+			}
+			for i, p := range o.Parameters {
+				if p.Ref != "" {
+					o.Parameters[i] = doc.Components.Parameters[filepath.Base(p.Ref)]
+				}
 			}
 			rows = append(rows, o.constant(strings.ToUpper(method), path))
 		}

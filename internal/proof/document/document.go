@@ -21,9 +21,43 @@ type Document struct {
 	Paths      map[string]PathItem
 	Webhooks   map[string]PathItem // what the server sends, by the type of event
 	Components struct {
-		Schemas   map[string]*jsonschema.Schema
-		Responses map[string]Response
+		Schemas    map[string]*jsonschema.Schema
+		Responses  map[string]Response
+		Parameters map[string]Parameter
 	}
+}
+
+// UnmarshalJSON resolves references to shared responses and parameters. It returns the error of
+// encoding/json, or names the reference that leads nowhere.
+func (d *Document) UnmarshalJSON(b []byte) error {
+	type plain Document
+	if err := json.Unmarshal(b, (*plain)(d)); err != nil {
+		return err
+	}
+	for path, methods := range d.Paths {
+		for _, x := range methods {
+			for status, r := range x.Responses {
+				name, is := strings.CutPrefix(r.Ref, "#/components/responses/")
+				if !is {
+					continue
+				}
+				if r, is = d.Components.Responses[name]; !is {
+					return fmt.Errorf("%s: %s refers to a response that is not there: %s", path, status, name)
+				}
+				x.Responses[status] = r
+			}
+			for i, p := range x.Parameters {
+				name, is := strings.CutPrefix(p.Ref, "#/components/parameters/")
+				if !is {
+					continue
+				}
+				if x.Parameters[i], is = d.Components.Parameters[name]; !is {
+					return fmt.Errorf("%s refers to a parameter that is not there: %s", path, name)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // PathItem holds the operations of a path by method.
@@ -64,7 +98,7 @@ type Operation struct {
 	Security  []map[string][]string
 }
 
-// Response is an answer of an operation, or a reference to a shared one.
+// Response is an answer of an operation. Ref is of a shared one, and resolved in a Document.
 type Response struct {
 	Ref         string `json:"$ref"`
 	Description string
@@ -73,6 +107,7 @@ type Response struct {
 
 // Parameter is an input outside of the body.
 type Parameter struct {
+	Ref                   string `json:"$ref"`
 	Name, In, Description string
 	Schema                *jsonschema.Schema
 }
@@ -96,12 +131,8 @@ func (m Media) All() map[string]json.RawMessage {
 	return out
 }
 
-// SchemaRoot is the prefix of a reference to a named schema, ResponseRoot that of a
-// reference to a shared response.
-const (
-	SchemaRoot   = "#/components/schemas/"
-	ResponseRoot = "#/components/responses/"
-)
+// SchemaRoot is the prefix of a reference to a named schema.
+const SchemaRoot = "#/components/schemas/"
 
 // Operations returns the operations by id.
 func (d Document) Operations() map[string]Operation {
@@ -112,14 +143,6 @@ func (d Document) Operations() map[string]Operation {
 		}
 	}
 	return out
-}
-
-// Response resolves r if it is a reference.
-func (d Document) Response(r Response) Response {
-	if r.Ref != "" {
-		return d.Components.Responses[strings.TrimPrefix(r.Ref, ResponseRoot)]
-	}
-	return r
 }
 
 // Schemas calls fn for s and every schema below it.
@@ -227,7 +250,6 @@ func (j *Judge) Exchange(id string, sent []byte, status int, header http.Header,
 	if !ok {
 		return fmt.Errorf("the document knows no answer %s of %s", key, id)
 	}
-	r = j.Response(r)
 	if status >= 400 {
 		if err := published(r, status, body); err != nil {
 			return err
