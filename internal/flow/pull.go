@@ -9,11 +9,11 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/hosttoken"
+	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
-	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/template"
 )
@@ -148,7 +148,7 @@ func (p PullTasks) Reopen(tx *db.Tx, taskID, prID string) (reopened bool, err er
 
 // Spent is what tasks have cost, with the repair of their pull requests.
 func (PullTasks) Spent(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
-	return session.Spent(tx, taskIDs)
+	return measure.SpentOn(tx, taskIDs)
 }
 
 // Unmerged names the task on whose work another was begun while that is not

@@ -8,11 +8,11 @@ import (
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
-	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 )
 
@@ -73,7 +73,7 @@ type TaskRelations struct{}
 
 // Spent is what the sessions of tasks cost, in micro-dollars by task.
 func (TaskRelations) Spent(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
-	return session.Spent(tx, taskIDs)
+	return measure.SpentOn(tx, taskIDs)
 }
 
 // SetAside is what is reserved for calls of tasks, in micro-dollars by task.

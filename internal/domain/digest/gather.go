@@ -2,13 +2,13 @@ package digest
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"yardmaster/internal/client/inert"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/money"
 	"yardmaster/internal/secretscan"
 )
@@ -33,14 +33,13 @@ type Merges struct {
 // Merge is a pull request that was merged.
 type Merge struct {
 	_           struct{}  `doc:"A pull request that was merged." schema:"DigestMerge"`
-	PRID        string    `db:"pr_id" json:"pr_id" format:"uuid" doc:"id of the pull request"`
+	PRID        string    `json:"pr_id" format:"uuid" doc:"id of the pull request"`
 	Repo        string    `json:"repo" example:"acme/web" doc:"owner/name"`
 	Number      int64     `json:"number" example:"42" doc:"its number in the repository"`
 	Title       string    `json:"title" example:"Show the current year" doc:"its title"`
 	RequestedBy *string   `json:"requested_by" example:"ada" doc:"login of the person whose work it is; null: nobody's"`
 	MergedBy    *string   `json:"merged_by" example:"ada" doc:"who decided it: login of a person, or words such as the policy; null: unknown"`
 	MergedAt    time.Time `json:"merged_at" doc:"when"`
-	Total       int64     `json:"-"`
 }
 
 // Waits are things that wait for people.
@@ -49,16 +48,6 @@ type Waits struct {
 	Total int64    `json:"total" example:"1" doc:"how much there is"`
 	Rows  []Wait   `json:"rows" doc:"the first 50 of it"`
 }
-
-// Kinds of what waits for a person.
-const (
-	Approval   = "approval"   // a question about a pull request
-	Blocker    = "blocker"    // what a task lacks
-	Escalation = "escalation" // what agents handed to people
-	Plan       = "plan"       // a plan that is to be approved
-	Task       = "task"       // a task that was held, as by its budget
-	Pull       = "pr"         // a pull request that only a person gets on
-)
 
 // Wait is something that waits for a person.
 type Wait struct {
@@ -70,7 +59,6 @@ type Wait struct {
 	Why   string    `json:"why" example:"merge" doc:"what is asked, or why it waits"`
 	Who   *string   `json:"who" example:"ada" doc:"login of the person whose work it is; null: the owners and admins of the account"`
 	Since time.Time `json:"since" doc:"since when"`
-	Total int64     `json:"-"`
 }
 
 // Failures are tasks that failed.
@@ -86,10 +74,9 @@ type Failure struct {
 	TaskID   string    `json:"task_id" format:"uuid" doc:"id of the task"`
 	Repo     string    `json:"repo" example:"acme/web" doc:"owner/name"`
 	Title    string    `json:"title" example:"Show the current year" doc:"its title"`
-	Failure  *string   `json:"failure_kind" example:"run_timeout" db:"failure_kind" doc:"why, as a word of tasks; null: unknown"`
+	Failure  *string   `json:"failure_kind" example:"run_timeout" doc:"why, as a word of tasks; null: unknown"`
 	Why      string    `json:"why" example:"The agent gave up." doc:"why, as a sentence; empty: there is none"`
 	FailedAt time.Time `json:"failed_at" doc:"when"`
-	Total    int64     `json:"-"`
 }
 
 // Cost is what calls of models cost.
@@ -127,35 +114,44 @@ func plain(s string, most int) string {
 
 // gather reads what a digest of tx.Account tells.
 func (s *Service) gather(tx *db.Tx, from, to time.Time) (c Content, err error) {
-	at := spanArgs{AccountID: tx.Account, FromAt: from, ToAt: to}
-	rows := listArgs{at, most}
-	if c.Merged.Rows, err = merges.All(tx, rows); err != nil {
+	span := measure.Span{From: from, To: to}
+	merged, err := measure.Merges(tx, span, most)
+	if err != nil {
 		return c, err
 	}
-	for i := range c.Merged.Rows {
-		m := &c.Merged.Rows[i]
-		c.Merged.Total, m.Title = m.Total, plain(m.Title, titleRunes)
+	c.Merged.Rows, c.Failed.Rows, c.Waiting.Rows = []Merge{}, []Failure{}, []Wait{}
+	for _, m := range merged {
+		c.Merged.Total = m.Total
+		c.Merged.Rows = append(c.Merged.Rows, Merge{PRID: m.PRID, Repo: m.Repo, Number: m.Number, Title: plain(m.Title, titleRunes),
+			RequestedBy: m.RequestedBy, MergedBy: m.MergedBy, MergedAt: m.MergedAt})
 	}
 	if err := s.nameMergers(tx, c.Merged.Rows); err != nil {
 		return c, err
 	}
-	if c.Failed.Rows, err = failures.All(tx, rows); err != nil {
+	failed, err := measure.Failures(tx, span, most)
+	if err != nil {
 		return c, err
 	}
-	for i := range c.Failed.Rows {
-		f := &c.Failed.Rows[i]
-		c.Failed.Total, f.Title, f.Why = f.Total, plain(f.Title, titleRunes), plain(f.Why, whyRunes)
+	for _, f := range failed {
+		c.Failed.Total = f.Total
+		c.Failed.Rows = append(c.Failed.Rows, Failure{TaskID: f.TaskID, Repo: f.Repo, Title: plain(f.Title, titleRunes), Failure: f.Failure,
+			Why: plain(f.Why, whyRunes), FailedAt: f.FailedAt})
 	}
-	c.Merged.Rows, c.Failed.Rows = filled(c.Merged.Rows), filled(c.Failed.Rows)
-	if c.Waiting, err = waits(tx); err != nil {
+	waits, total, err := measure.Waits(tx, most)
+	if err != nil {
 		return c, err
 	}
-	spent, err := spending.One(tx, at)
+	c.Waiting.Total = total
+	for _, w := range waits {
+		c.Waiting.Rows = append(c.Waiting.Rows, Wait{Kind: w.Kind, ID: w.ID, Repo: w.Repo, Title: plain(w.Title, titleRunes),
+			Why: plain(w.Why, whyRunes), Who: w.Who, Since: w.Since})
+	}
+	spent, err := measure.Spent(tx, span)
 	if err != nil {
 		return c, err
 	}
 	c.Cost = Cost{CostUSD: money.DollarsOrNone(spent.Micros), Sessions: spent.Sessions, Calls: spent.Calls, Unpriced: spent.Unpriced}
-	c.Rates, err = rates(tx, at)
+	c.Rates, err = rates(tx, span)
 	return c, err
 }
 
@@ -178,39 +174,17 @@ func (s *Service) nameMergers(tx *db.Tx, rows []Merge) error {
 	return err
 }
 
-// filled is a list that is never null.
-func filled[T any](rows []T) []T { return append([]T{}, rows...) }
-
-// waits reads what waits for people of tx.Account.
-func waits(tx *db.Tx) (w Waits, err error) {
-	w.Rows = []Wait{}
-	for _, q := range waiting {
-		rows, err := q.All(tx, tx.Account, most)
-		if err != nil {
-			return w, err
-		}
-		if len(rows) > 0 {
-			w.Total += rows[0].Total
-		}
-		w.Rows = append(w.Rows, rows...)
-	}
-	slices.SortStableFunc(w.Rows, func(a, b Wait) int { return a.Since.Compare(b.Since) })
-	w.Rows = w.Rows[:min(len(w.Rows), most)]
-	for i := range w.Rows {
-		w.Rows[i].Title, w.Rows[i].Why = plain(w.Rows[i].Title, titleRunes), plain(w.Rows[i].Why, whyRunes)
-	}
-	return w, nil
-}
-
 // rates reads how often things went well in tx.Account.
-func rates(tx *db.Tx, at spanArgs) ([]Rate, error) {
-	out := []Rate{{Name: "tasks_succeeded"}, {Name: "prs_merged"}, {Name: "checks_passed"}}
-	for i, q := range graded {
-		r, err := q.One(tx, at)
+func rates(tx *db.Tx, span measure.Span) (out []Rate, err error) {
+	for _, of := range []struct {
+		name string
+		rate func(*db.Tx, measure.Span) (measure.Rate, error)
+	}{{"tasks_succeeded", measure.SuccessRate}, {"prs_merged", measure.MergeRate}, {"checks_passed", measure.CheckRate}} {
+		r, err := of.rate(tx, span)
 		if err != nil {
 			return nil, err
 		}
-		out[i].N, out[i].D = r.N, r.D
+		out = append(out, Rate{Name: of.name, N: r.N, D: r.D})
 	}
 	return out, nil
 }

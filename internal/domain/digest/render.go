@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/mail"
 )
 
@@ -26,7 +27,7 @@ func (v view) Time(t time.Time) string { return t.In(v.zone).Format("Mon 2 Jan, 
 func (v view) Link(prID string) string { return v.BaseURL + "/ui/prs/" + prID }
 
 // IsPull tells whether what waits has a page.
-func (v view) IsPull(kind string) bool { return kind == Approval || kind == Pull }
+func (v view) IsPull(kind string) bool { return kind == measure.Approval || kind == measure.Pull }
 
 // For is the person for whom something waits.
 func (v view) For(who *string) string {

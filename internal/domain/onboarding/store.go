@@ -1,20 +1,16 @@
 package onboarding
 
-import "yardmaster/internal/db"
+import (
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/measure"
+)
 
 // facts are the numbers and states of an account that the platform sees.
 type facts struct {
-	Repos         int64
-	EnabledRepos  int64
-	ValidPolicies int64
-	Keys          int64
-	Boxes         int64
-	// Begun is whether there is any work. The task that sets a new repository up is none; its
-	// pull request is, since somebody has to look at it.
-	Begun bool
-	Devs  int64      `db:"-"`
-	Fleet Fleet      `db:"-"`
-	repo  *askedRepo `db:"-"`
+	measure.FirstSteps
+	Devs  int64
+	Fleet Fleet
+	repo  *askedRepo
 }
 
 // repoRow is a repository as the ladder sees it. Onboarded means enabled and without
@@ -27,14 +23,6 @@ type repoRow struct {
 }
 
 var (
-	selectFacts = db.Q[facts](`SELECT
-		(SELECT COUNT(*) FROM repos WHERE account_id = $1) AS repos,
-		(SELECT COUNT(*) FROM repos WHERE account_id = $1 AND enabled = TRUE) AS enabled_repos,
-		(SELECT COUNT(*) FROM repos WHERE account_id = $1 AND policy_yml IS NOT NULL AND policy_error IS NULL) AS valid_policies,
-		(SELECT COUNT(*) FROM provider_keys WHERE account_id = $1 AND deleted_at IS NULL) AS keys,
-		(SELECT COUNT(*) FROM boxes WHERE account_id = $1 AND state <> 'revoked') AS boxes,
-		EXISTS (SELECT 1 FROM tasks WHERE account_id = $1 AND kind <> 'setup') OR EXISTS (SELECT 1 FROM asks WHERE account_id = $1)
-			OR EXISTS (SELECT 1 FROM pulls WHERE account_id = $1 AND task_id IS NOT NULL) AS begun`)
 	// repoByName finds the repository that a name addresses, as repo.ByName does.
 	repoByName = db.Q[repoRow](`SELECT id, enabled, policy_error IS NULL AS policy_valid, enabled = TRUE
 		AND policy_error IS NULL AS onboarded
@@ -44,12 +32,12 @@ var (
 )
 
 func (s *Service) facts(tx *db.Tx) (facts, error) {
-	f, err := selectFacts.One(tx, tx.Account)
+	steps, err := measure.FirstStepsOf(tx)
 	if err != nil {
-		return f, err
+		return facts{}, err
 	}
-	f.Devs, err = s.Rungs.Devs(tx)
-	return f, err
+	devs, err := s.Rungs.Devs(tx)
+	return facts{FirstSteps: steps, Devs: devs}, err
 }
 
 type installation struct{ OwnerLogin, Account string }

@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/domain/member"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
@@ -121,7 +122,13 @@ func (s *Service) Ops() []op.Op {
 
 func (s *Service) overview(ctx context.Context, _ op.None) (out Overview, err error) {
 	err = event.ReadRecorded(ctx, s.DB, event.OperatorRead{Capability: "account.platform_overview"}, func(tx *db.Tx) error {
-		out, err = glance.One(tx, tx.Micros())
+		p, err := measure.OfPlatform(tx)
+		out = Overview{
+			Accounts: p.Accounts, Users: p.Users, UsersWaitlisted: p.UsersWaitlisted, Repos: p.Repos,
+			Boxes: p.Boxes, BoxesOnline: p.BoxesOnline, TasksQueued: p.TasksQueued, TasksInFlight: p.TasksInFlight,
+			TasksStuck: p.TasksStuck, RunsLive: p.RunsLive, PullsOpen: p.PullsOpen, ApprovalsPending: p.ApprovalsPending,
+			EscalationsOpen: p.EscalationsOpen, GrantsActive: p.GrantsActive, OSSPending: p.OSSPending,
+		}
 		return err
 	})
 	return out, err

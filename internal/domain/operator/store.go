@@ -7,45 +7,22 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/account"
 	"yardmaster/internal/domain/grant"
+	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 )
 
 var (
-	orgExtra = db.Q[orgRow](`SELECT a.spend_cap_micros, a.oss_reviewed_at,
-		(SELECT COUNT(*) FROM repos WHERE account_id = a.id) AS repos,
-		(SELECT COUNT(*) FROM boxes WHERE account_id = a.id AND state <> 'revoked') AS boxes,
-		(SELECT COUNT(*) FROM tasks WHERE account_id = a.id AND status NOT IN ('completed', 'merged', 'cancelled', 'failed')) AS tasks_open
-		FROM accounts a WHERE a.id = $1`)
+	orgExtra = db.Q[orgRow](`SELECT spend_cap_micros, oss_reviewed_at FROM accounts WHERE id = $1`)
 
 	lastActive = db.Q[*time.Time](`SELECT MAX(at) FROM (SELECT last_signed_in_at AS at FROM users WHERE id = $1
 		UNION ALL SELECT MAX(last_used_at) AS at FROM tokens WHERE user_id = $1) AS seen`)
-
-	glance = db.Q[Overview](`SELECT
-		(SELECT COUNT(*) FROM accounts) AS accounts,
-		(SELECT COUNT(*) FROM users) AS users,
-		(SELECT COUNT(*) FROM users WHERE approved_at IS NULL) AS users_waitlisted,
-		(SELECT COUNT(*) FROM repos) AS repos,
-		(SELECT COUNT(*) FROM boxes WHERE state <> 'revoked') AS boxes,
-		(SELECT COUNT(*) FROM boxes WHERE state <> 'revoked' AND presence = 'online') AS boxes_online,
-		(SELECT CAST(COALESCE(SUM(pending), 0) AS BIGINT) FROM queue_depths) AS tasks_queued,
-		(SELECT COUNT(*) FROM tasks WHERE status IN ('claimed', 'running')) AS tasks_in_flight,
-		(SELECT COUNT(*) FROM tasks WHERE stuck = TRUE AND status NOT IN ('completed', 'merged', 'cancelled', 'failed')) AS tasks_stuck,
-		(SELECT COUNT(*) FROM runs WHERE ended_at IS NULL) AS runs_live,
-		(SELECT COUNT(*) FROM pulls WHERE state = 'open') AS pulls_open,
-		(SELECT COUNT(*) FROM pull_actions WHERE state = 'pending') AS approvals_pending,
-		(SELECT COUNT(*) FROM escalations WHERE resolved_at IS NULL) AS escalations_open,
-		(SELECT COUNT(*) FROM grants WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)) AS grants_active,
-		(SELECT COUNT(*) FROM oss_applications WHERE state = 'pending') AS oss_pending`)
 )
 
 type orgRow struct {
 	SpendCapMicros *int64
 	OSSReviewedAt  *time.Time `db:"oss_reviewed_at"`
-	Repos          int64
-	Boxes          int64
-	TasksOpen      int64
 }
 
 // howPaid is the SQL expression for the billing of an account with seats and
@@ -89,12 +66,16 @@ func orgDetail(tx *db.Tx, accountID string) (out OrgDetail, err error) {
 	if err != nil {
 		return out, err
 	}
+	has, err := measure.OfAccount(tx, accountID)
+	if err != nil {
+		return out, err
+	}
 	out = OrgDetail{
 		OrgSummary:    found[0],
 		OSSReviewedAt: extra.OSSReviewedAt,
-		Repos:         extra.Repos,
-		Boxes:         extra.Boxes,
-		TasksOpen:     extra.TasksOpen,
+		Repos:         has.Repos,
+		Boxes:         has.Boxes,
+		TasksOpen:     has.TasksOpen,
 	}
 	if extra.SpendCapMicros != nil {
 		usd := float64(*extra.SpendCapMicros) / 1e6

@@ -8,6 +8,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/money"
 	"yardmaster/internal/policy"
 )
@@ -70,11 +71,19 @@ func (s *Service) Ops() []op.Op {
 func (s *Service) counts(ctx context.Context, _ op.None) (out Counts, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		day := tx.Now.Add(-24 * time.Hour)
-		c, err := selectCounts.One(tx, tx.Account, day)
+		has, err := measure.OfAccount(tx, tx.Account)
 		if err != nil {
 			return err
 		}
-		out = Counts{Repos: c.Repos, Open: c.Open, Merged: c.Merged, Approvals: c.Approvals}
+		waits, err := measure.WaitingFor(tx)
+		if err != nil {
+			return err
+		}
+		merged, err := measure.Merged(tx, measure.Since(day))
+		if err != nil {
+			return err
+		}
+		out = Counts{Repos: has.EnabledRepos, Open: has.PullsOpen, Merged: merged, Approvals: waits.Approvals}
 		actor := policy.From(tx.Context())
 		may := func(scope policy.Scope) bool { return actor.Scopes.Has(policy.Scopes(scope)) }
 		if out.Nearly, err = s.Quotas.NearlyFull(tx); err != nil {
@@ -82,10 +91,10 @@ func (s *Service) counts(ctx context.Context, _ op.None) (out Counts, err error)
 		}
 		w := &out.Waiting
 		if may(policy.WritePRs) {
-			w.Approvals, w.Pulls = c.Approvals, c.Pulls
+			w.Approvals, w.Pulls = waits.Approvals, waits.Pulls
 		}
 		if may(policy.ReadTasks) {
-			n, err := selectTaskCounts.One(tx, tx.Account, day)
+			n, err := measure.RunningTasks(tx, measure.Since(day))
 			if err != nil {
 				return err
 			}
@@ -95,16 +104,16 @@ func (s *Service) counts(ctx context.Context, _ op.None) (out Counts, err error)
 			}
 			out.Running, out.Failed, out.Stuck = &n.Running, &n.Failed, &stuck
 			if may(policy.WriteTasks) {
-				w.Plans, w.Tasks = n.Plans, n.Held
+				w.Plans, w.Tasks = waits.Plans, waits.Tasks
 			}
 			if may(policy.WriteTasks) && actor.UserID != "" {
-				w.Escalations, w.Blockers = n.Escalations, n.Questions
+				w.Escalations, w.Blockers = waits.Escalations, waits.Questions
 				if may(policy.WritePRs) {
-					w.Escalations -= n.Doubles // counted as pull requests
+					w.Escalations -= waits.Doubles // counted as pull requests
 				}
 			}
 			if may(policy.WriteSecrets) {
-				w.Blockers += n.Forms
+				w.Blockers += waits.Forms
 			}
 		}
 		w.Total = w.Approvals + w.Blockers + w.Escalations + w.Plans + w.Pulls + w.Tasks
@@ -115,8 +124,8 @@ func (s *Service) counts(ctx context.Context, _ op.None) (out Counts, err error)
 
 func (s *Service) burn(ctx context.Context, _ op.None) (out Burn, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		b, err := selectBurn.One(tx, tx.Account, tx.Now.Add(-time.Hour).Truncate(time.Minute))
-		out = Burn{CostUSD: money.DollarsOrNone(b.Micros), Sessions: b.Sessions, Unpriced: b.Unpriced}
+		b, err := measure.Spent(tx, measure.Since(tx.Now.Add(-time.Hour)))
+		out = Burn{CostUSD: money.DollarsOrNone(b.Micros), Sessions: b.Sessions, Unpriced: b.Partly}
 		return err
 	})
 	return out, err
@@ -127,19 +136,19 @@ func (s *Service) day(ctx context.Context, _ op.None) (out Day, err error) {
 		out = Day{Since: tx.Now.Add(-24 * time.Hour)}
 		scopes := policy.From(tx.Context()).Scopes
 		readsTasks, readsSessions := scopes.Has(policy.Scopes(policy.ReadTasks)), scopes.Has(policy.Scopes(policy.ReadSessions))
-		merged, err := mergedSince.All(tx, tx.Account, out.Since)
+		merged, err := measure.MergedByRepo(tx, measure.Since(out.Since))
 		if err != nil {
 			return err
 		}
-		var filed []repoCount
+		var filed []measure.ByRepo
 		if readsTasks {
-			if filed, err = filedSince.All(tx, tx.Account, out.Since); err != nil {
+			if filed, err = measure.FiledByRepo(tx, measure.Since(out.Since)); err != nil {
 				return err
 			}
 		}
-		var spent []repoSpend
+		var spent []measure.RepoMoney
 		if readsSessions {
-			if spent, err = spentSince.All(tx, tx.Account, out.Since.Truncate(time.Minute)); err != nil {
+			if spent, err = measure.SpentByRepo(tx, measure.Since(out.Since)); err != nil {
 				return err
 			}
 		}
@@ -150,7 +159,7 @@ func (s *Service) day(ctx context.Context, _ op.None) (out Day, err error) {
 }
 
 // byRepo joins what was counted by repository.
-func byRepo(merged, filed []repoCount, spent []repoSpend, readsTasks bool) []RepoDay {
+func byRepo(merged, filed []measure.ByRepo, spent []measure.RepoMoney, readsTasks bool) []RepoDay {
 	all := map[string]*RepoDay{}
 	of := func(repo string) *RepoDay {
 		d, ok := all[repo]

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/money"
 )
@@ -77,25 +78,32 @@ func (s *Service) rollup(ctx context.Context, in nameIn) (out Rollup, err error)
 		if !ok {
 			return fault.Missing("enabled repository")
 		}
-		of := windowArgs{AccountID: tx.Account, RepoID: r.ID, Since: tx.Now.AddDate(0, 0, -rollupDays)}
+		week := measure.Since(tx.Now.AddDate(0, 0, -rollupDays))
 		out = Rollup{
 			Repo: in.Owner + "/" + in.Repo, DefaultBranch: r.DefaultBranch, LastActivityAt: r.LastActivityAt, WindowDays: rollupDays,
 		}
-		if out.Pulls, err = selectPulls.One(tx, of); err != nil {
+		p, err := measure.PullsOf(tx, r.ID, week)
+		if err != nil {
 			return err
 		}
-		if out.Tasks, err = selectTasks.One(tx, of); err != nil {
+		out.Pulls = RollupPulls{Open: p.Open, Waiting: p.Stopped, Asked: p.Asked, Opened: p.Opened, Merged: p.Merged, Unmerged: p.Closed}
+		t, err := measure.TasksOf(tx, r.ID, week)
+		if err != nil {
 			return err
 		}
-		if out.Checks, err = selectChecks.One(tx, of); err != nil {
+		out.Tasks = RollupTasks{Pending: t.Pending, Held: t.Held, InFlight: t.InFlight, Shipping: t.Shipping,
+			Completed: t.Completed, Failed: t.Failed}
+		c, err := measure.ChecksOf(tx, r.ID, week)
+		if err != nil {
 			return err
 		}
-		spent, err := selectSessions.One(tx, of)
+		out.Checks = RollupChecks{Passed: c.Passed, Failed: c.Failed, Lost: c.Lost}
+		spent, err := measure.SessionsOf(tx, r.ID, week)
 		if err != nil {
 			return err
 		}
 		out.Sessions = RollupSessions{Count: spent.Count, CostUSD: money.DollarsOrNone(spent.Micros)}
-		out.OpenBlockers, err = selectBlockers.One(tx, tx.Account, r.ID)
+		out.OpenBlockers, err = measure.BlockersOf(tx, r.ID)
 		return err
 	})
 	return out, err

@@ -76,7 +76,8 @@ func (s *Service) apply(ctx context.Context, d dueRow) error {
 			why = limited
 		}
 		return s.DB.Write(ctx, func(tx *db.Tx) error {
-			_, err := waitHost.Exec(tx, putOffArgs{d.ID, d.Claim, db.Micros(tx.Now.Add(min(max(busy.After, time.Second), longestWait))), why})
+			until := tx.Now.Add(min(max(busy.After, time.Second), longestWait))
+			_, err := waitHost.Exec(tx, putOffArgs{d.ID, d.Claim, db.Micros(until), why})
 			return err
 		})
 	}
@@ -310,7 +311,8 @@ func (s *Service) notMerged(tx *db.Tx, d dueRow, pr row, mergeErr error) error {
 	conflict := errors.Is(mergeErr, codehost.ErrConflict)
 	why := whyNot(mergeErr)
 	if !moved && !conflict && d.Tries < maxTries {
-		_, err := postpone.Exec(tx, putOffArgs{d.ID, d.Claim, db.Micros(tx.Now.Add(time.Second << min(d.Tries, 6))), why})
+		until := tx.Now.Add(time.Second << min(d.Tries, 6))
+		_, err := postpone.Exec(tx, putOffArgs{d.ID, d.Claim, db.Micros(until), why})
 		return err
 	}
 	state, reason := ActionFailed, "host_failed"

@@ -145,7 +145,7 @@ var edges = map[string]string{
 
 	"proof/provider": "id",
 	"proof/seed":     "db",
-	"proof/standin":  "db domain/budget domain/queue domain/session domain/task event",
+	"proof/standin":  "db domain/budget domain/measure domain/queue domain/task event",
 	"proof/rig": "box box/coder client config db db/dbtest domain/blocker domain/task domain/token id policy proof/loopback " +
 		"proof/patience protocol",
 	"proof/transcript": "api/mcp api/op app codehost config db db/dbtest domain/* event id mail policy proof/document proof/github " +
@@ -153,7 +153,7 @@ var edges = map[string]string{
 }
 
 // foundation lists what any domain may import. All other domains build on the rows of people.
-const foundation = "api/op blob calendar client/inert clock codehost codehost/pace db dial domain/people event fault flake hook id idp inbound jsonschema " +
+const foundation = "api/op blob calendar client/inert clock codehost codehost/pace db dial domain/measure domain/people event fault flake hook id idp inbound jsonschema " +
 	"lazy linear llm mail money needs observe policy protocol reach seal seal/keys secretscan web webpush"
 
 // between lists the domains that import another one, and why a function wired in app would not do.

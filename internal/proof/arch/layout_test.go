@@ -15,6 +15,8 @@ var spared = map[string]string{
 	"domain/hostlimit/ops.go":    "nodes share limits, and nobody calls for them",
 	"domain/gateway/store.go":    "the rows of a call belong to sessions, budgets and keys",
 	"domain/fleet/ops.go":        "boxes, runs and the queue ask it, and package box lets people answer",
+	"domain/measure/ops.go":      "it counts for the domains that show numbers",
+	"domain/measure/store.go":    "its statements stand by what they count",
 	"domain/pull/moves/ops.go":   "it decides for package pull, whose capabilities people call",
 	"domain/pull/moves/store.go": "it decides from facts that package pull reads, and stores nothing",
 	"domain/people/ops.go":       "its rows are read and changed by the capabilities of other domains",

@@ -9,8 +9,8 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/domain/queue"
-	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 )
@@ -79,7 +79,7 @@ func (t Tasks) Seats(*db.Tx, string) (int64, error) { return t.Places, nil }
 
 // Spent returns the costs of the sessions.
 func (Tasks) Spent(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
-	return session.Spent(tx, taskIDs)
+	return measure.SpentOn(tx, taskIDs)
 }
 
 // SetAside returns the amounts that the budgets have reserved.

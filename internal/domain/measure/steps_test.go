@@ -1,4 +1,4 @@
-package onboarding
+package measure
 
 import (
 	"testing"
@@ -19,7 +19,7 @@ func TestBegun(t *testing.T) {
 				return err
 			}
 			want := func(want bool) {
-				if f, err := selectFacts.One(tx, "acme"); err != nil || f.Begun != want {
+				if f, err := firstSteps.One(tx, "acme"); err != nil || f.Begun != want {
 					t.Errorf("begun is %v, want %v; %v", f.Begun, want, err)
 				}
 			}

@@ -1,4 +1,4 @@
-package session
+package measure
 
 import (
 	"context"
@@ -22,7 +22,7 @@ func TestTheCostOfTasksIsReadByIndexes(t *testing.T) {
 		}
 		plans := dbtest.Plans(t.Context(), t, func(ctx context.Context) {
 			if err := d.Read(db.WithAccount(ctx, "acme"), func(tx *db.Tx) error {
-				_, err := Spent(tx, tasks)
+				_, err := SpentOn(tx, tasks)
 				return err
 			}); err != nil {
 				t.Error(err)
