@@ -270,7 +270,8 @@ func (s *Service) applied(tx *db.Tx, d dueRow, m made, mergeErr error) error {
 		return err
 	}
 	if mergeErr != nil {
-		if a, open, err := openAction.Maybe(tx, pr.ID); err != nil || !open || a.ID != d.ID || a.HeadSHA != d.HeadSHA || a.Claim != d.Claim {
+		a, open, err := openAction.Maybe(tx, pr.ID)
+		if err != nil || !open || a.ID != d.ID || a.HeadSHA != d.HeadSHA || a.Claim != d.Claim {
 			return err // the transaction that took the order back did the rest, or the node that took it does
 		}
 		return s.notMerged(tx, d, pr, mergeErr)
