@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"yardmaster/internal/api/held"
+	"yardmaster/internal/api/rest"
 	"yardmaster/internal/blob"
 	"yardmaster/internal/config"
 	"yardmaster/internal/domain/quota"
@@ -24,7 +25,10 @@ const reachBucket = 10 * time.Second
 func (a *App) objects(ctx context.Context) (blob.Store, error) {
 	if path, ok := a.cfg.BlobFolder(); ok {
 		f := blob.NewFolder(path, a.base, a.ring, a.now)
-		f.Signed = func(ctx context.Context) error { return held.Known(ctx, "", nil) }
+		f.Signed = func(ctx context.Context, key string) error {
+			account, _, _ := strings.Cut(key, "/")
+			return a.transfer(ctx, account)
+		}
 		return f, nil
 	}
 	if a.cfg.Blob == config.BlobOff {
@@ -75,11 +79,17 @@ func (a *App) now() time.Time {
 	return a.clock()
 }
 
+// transfer makes room for a request whose address is its credential. It counts for the account whose
+// object it is about, whoever was given the address.
+func (a *App) transfer(ctx context.Context, account string) error {
+	return held.Known(ctx, "", func() (func(), error) { return a.calls.Hold("objects:"+account, account) })
+}
+
 // serveObjects serves the addresses of objects that this server keeps. A store that
 // serves its own has none here.
 func (a *App) serveObjects(otherwise http.Handler) http.Handler {
 	if f, ok := a.blob.(*blob.Folder); ok {
-		return f
+		return rest.Paced(a.cfg.BodyTime, f)
 	}
 	return otherwise
 }

@@ -359,7 +359,10 @@ func TestRefusalIsPassedOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Signed = func(context.Context) error {
+	f.Signed = func(_ context.Context, of string) error {
+		if of != key {
+			t.Errorf("asked about %s", of)
+		}
 		return fault.New(fault.Unavailable, "full", "Full up.").After(6500 * time.Millisecond)
 	}
 	var record observe.Request

@@ -29,9 +29,9 @@ type Folder struct {
 	ring *seal.Keyring
 	now  func() time.Time
 
-	// Signed is told of each request whose address is signed, before its body is read; what it
-	// fails with is answered. Nil: nobody is told.
-	Signed func(context.Context) error
+	// Signed is told of each request whose address is signed, before its body is read, with the
+	// key of its object; what it fails with is answered. Nil: nobody is told.
+	Signed func(ctx context.Context, key string) error
 }
 
 // Path is the beginning of the paths under which a Folder serves its objects.

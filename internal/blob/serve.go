@@ -58,7 +58,7 @@ func (f *Folder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if f.Signed != nil {
-		if err := f.Signed(r.Context()); err != nil {
+		if err := f.Signed(r.Context(), key); err != nil {
 			h.Set("Connection", "close")
 			f.refuse(w, r, err)
 			return

@@ -56,10 +56,20 @@ const piece = 16 << 10
 // pace returns a writer that cuts off clients that are slow to read an answer, as
 // LimitBodyTime cuts off those that are slow to send a body.
 func (s *server) pace(w http.ResponseWriter) http.ResponseWriter {
-	if s.Patience <= 0 {
+	return paced(s.Patience, w)
+}
+
+func paced(patience time.Duration, w http.ResponseWriter) http.ResponseWriter {
+	if patience <= 0 {
 		return w
 	}
-	return &pacedWriter{ResponseWriter: w, rc: http.NewResponseController(w), most: s.Patience, left: s.Patience}
+	return &pacedWriter{ResponseWriter: w, rc: http.NewResponseController(w), most: patience, left: patience}
+}
+
+// Paced cuts off clients that are slow to read what next answers, as LimitBodyTime those that are
+// slow to send a body. No time is taken of a patience of 0.
+func Paced(patience time.Duration, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(paced(patience, w), r) })
 }
 
 // unpace ends the pace of a writer, for a stream.

@@ -50,6 +50,27 @@ func TestPushThatDoesNotFit(t *testing.T) {
 	}
 }
 
+// A push takes on the disk what was measured of it, its pack: versions that differ by little are not
+// unpacked to their full size, however few they are.
+func TestPushTakesWhatWasMeasured(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "")
+	w := start(t, s, shop)
+	s.allow("ann", shop, codehost.Access{Read: true, Push: []string{"refs/heads/*"}, Account: "acme"})
+	w.git("remote", "add", "site", s.remote("ann", shop))
+	w.git("checkout", "-q", "-b", "versions", "main")
+	text := noise(megabyte)
+	for i := range 8 {
+		w.commit(strings.Repeat("v", i+1), "big", text+strings.Repeat("x", i))
+	}
+	w.git("repack", "-adq")
+	before := s.size(t)
+	w.git("push", "-q", "site", "versions")
+	if n := s.size(t) - before; n > 3*megabyte {
+		t.Errorf("eight versions of a megabyte, which differ by a byte, take %d bytes", n)
+	}
+}
+
 // Pushes that come at once share what is left.
 func TestPushesShareTheRoom(t *testing.T) {
 	t.Parallel()

@@ -51,6 +51,7 @@ var settings = [][2]string{
 	{"maintenance.auto", "false"},
 	{"receive.autogc", "false"},
 	{"receive.fsckObjects", "true"},
+	{"receive.unpackLimit", "1"}, // what was measured is kept as it came: unpacked, each delta would have its full size
 	{"receive.maxInputSize", strconv.FormatInt(MaxInput, 10)},
 	{"receive.denyDeleteCurrent", "refuse"},
 	{"core.bigFileThreshold", "64m"}, // git neither compares larger files nor keeps them in memory, where it can avoid it
