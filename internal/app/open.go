@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/url"
 	"os"
@@ -27,6 +28,7 @@ import (
 	"yardmaster/internal/llm"
 	"yardmaster/internal/llm/scripted"
 	"yardmaster/internal/mail"
+	"yardmaster/internal/rlimit"
 )
 
 func (a *App) open(ctx context.Context) (err error) {
@@ -175,7 +177,7 @@ func (a *App) startBus(ctx context.Context) error {
 	return natsListen(ctx, a.db, a.cfg, a.log, func(listen string) (string, error) {
 		var err error
 		a.bus, err = bus.Start(ctx, bus.Config{Listen: listen, URL: a.cfg.NATSURL, Keys: keys, Authority: own, TLS: files,
-			Owner: owner, Logger: a.log,
+			Owner: owner, Logger: a.log, Connections: busConnections(rlimit.Files()),
 			Observe: a.watching.boxCalls()})
 		if err != nil {
 			return "", err
@@ -183,6 +185,10 @@ func (a *App) startBus(ctx context.Context) error {
 		return a.bus.Addr(), nil
 	})
 }
+
+// busConnections are the most connections of the bus, for a process that may have so many open files:
+// an eighth of them, so that whoever opens more keeps neither requests nor the database from theirs.
+func busConnections(files uint64) int { return int(max(min(files, math.MaxInt32)/8, 64)) }
 
 // natsListen starts the bus at the configured address. If the configuration leaves
 // the port open, it is the one of the last start, because boxes store the address; or another

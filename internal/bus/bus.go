@@ -57,8 +57,11 @@ type Config struct {
 	Authority *Authority
 	TLS       *tls.Config
 	Logger    *slog.Logger
-	PutOut    time.Duration // how long a box that calls far too often cannot connect; 0 is a minute
-	Share     int           // bytes a second that one box may send; 0 is 16 MiB
+	// Connections are the most that may be open at once, those of the control plane itself among
+	// them; what is beyond is refused. 0: 65,536.
+	Connections int
+	PutOut      time.Duration // how long a box that calls far too often cannot connect; 0 is a minute
+	Share       int           // bytes a second that one box may send; 0 is 16 MiB
 	// Now is the time by which it is counted what a box may send, and from which the
 	// listener's certificates are dated. nil: time.Now.
 	Now func() time.Time

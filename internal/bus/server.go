@@ -38,6 +38,7 @@ func startServer(cfg Config, keys identity, resolver server.AccountResolver) (*s
 		TrustedOperators:  []*jwt.OperatorClaims{operator},
 		AccountResolver:   resolver,
 		SystemAccount:     keys.systemID,
+		MaxConn:           cfg.Connections,
 		MaxPayload:        1 << 20, // limits answers to boxes; accounts limit messages from boxes
 		PingInterval:      20 * time.Second,
 		NoSigs:            true,
