@@ -143,6 +143,7 @@ var edges = map[string]string{
 	"proof/parts":    "proof/browser proof/npm",
 
 	"proof/provider": "id",
+	"proof/recorded": "",
 	"proof/seed":     "db",
 	"proof/standin":  "db domain/budget domain/queue domain/session domain/task event",
 	"proof/rig": "box box/coder client config db db/dbtest domain/blocker domain/task domain/token id policy proof/loopback " +
@@ -301,6 +302,7 @@ func TestHTTP(t *testing.T) {
 		"proof/document":   "reads headers of answers",
 		"proof/github":     "is a code host, to the tests",
 		"proof/provider":   "is an identity provider, to the tests",
+		"proof/recorded":   "is a model provider that plays recorded answers, to the tests",
 		"proof/rig":        "calls the API as a test says",
 		"proof/transcript": "calls the API as the transcripts say",
 		"cmd/yardmaster":   "names methods to client",
