@@ -75,6 +75,7 @@ var edges = map[string]string{
 	"codehost":         "fault lazy",
 	"codehost/builtin": "codehost codehost/gitfolder codehost/smarthttp fault observe",
 	"llm":              "fault observe",
+	"llm/answer":       "lazy",
 	"llm/scripted":     "",
 
 	"codehost/gitfolder": "codehost fault rlimit",
@@ -289,6 +290,7 @@ func TestHTTP(t *testing.T) {
 		"webpush":          "sends messages to browsers",
 		"webpush/pushtest": "is a push service, to the tests",
 		"llm":              "is the gateway to model providers",
+		"llm/answer":       "reads the headers of answers",
 		"llm/scripted":     "is a model provider, to the gateway",
 		"box":              "enrolls over HTTP and serves its agents a model",
 		"box/broker":       "adds secrets to requests",

@@ -40,6 +40,12 @@ func (a *Answer) length() int {
 // Whole tells whether the transport says that the body is complete.
 func (a *Answer) Whole() bool { return a.End == "" && !a.None }
 
+// Torn tells whether a client sees that the body has no end. One that is cut and has
+// no framing looks complete.
+func (a *Answer) Torn() bool {
+	return a.None || a.End == "reset" || a.End == "hang" || a.End == "cut" && (a.chunked() || a.length() >= 0)
+}
+
 // parse reads the form that README.md describes.
 func parse(text string) (*Answer, error) {
 	if strings.Contains(text, "\r") {
