@@ -246,6 +246,9 @@ func (r *Reader) whole(data []byte) {
 		}
 		return
 	}
+	// A document that is complete has its end, also if it says not why; so has one
+	// that has been counted and has nothing else.
+	defer func() { r.done = r.done || r.said == nil && (r.model || r.usage.told) }()
 	switch r.API {
 	case Messages:
 		r.message(v)

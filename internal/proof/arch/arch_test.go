@@ -74,7 +74,7 @@ var edges = map[string]string{
 
 	"codehost":         "fault lazy",
 	"codehost/builtin": "codehost codehost/gitfolder codehost/smarthttp fault observe",
-	"llm":              "fault observe",
+	"llm":              "fault llm/answer observe",
 	"llm/answer":       "lazy",
 	"llm/scripted":     "",
 
