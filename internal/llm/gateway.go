@@ -357,6 +357,9 @@ func (c *call) copy(w http.ResponseWriter, x *Exchange) error {
 func (c *call) fail(w http.ResponseWriter, r Refusal, f *answer.Failure) error {
 	c.usage.Kind = f.Kind
 	w.Header().Del("Cache-Control")
+	if f.Final {
+		w.Header().Set("X-Should-Retry", "false")
+	}
 	if f.Kind == answer.RateLimited || f.Kind == answer.Overloaded {
 		w.Header().Del("Retry-After")
 		w.Header().Del("Retry-After-Ms")

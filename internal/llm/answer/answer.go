@@ -16,6 +16,7 @@ package answer
 
 import (
 	"encoding/json"
+	"net/http"
 	"time"
 )
 
@@ -115,6 +116,20 @@ type Failure struct {
 	// Elsewhere tells that the same call may succeed over another route: the failure
 	// is the route's, not the call's, and nothing of the answer had come.
 	Elsewhere bool
+	// Final tells that nothing says that the failure may pass: an error without a
+	// status, type and code in the place of an answer.
+	Final bool
+}
+
+// MayPass tells whether the same call may succeed later, over the same route.
+func (f *Failure) MayPass() bool {
+	switch f.Kind {
+	case Quota, Auth, ContextLength:
+		return false
+	case BadRequest:
+		return f.Status == http.StatusRequestTimeout
+	}
+	return !f.Final
 }
 
 // Words say what the kind means, as the beginning of a sentence.

@@ -86,6 +86,9 @@ func (s *said) take(v value) {
 	}
 }
 
+// bare tells whether an error has nothing but its words.
+func (s *said) bare() bool { return s.status == 0 && s.kind == "" && s.code == "" && s.reason == "" }
+
 // has tells whether a text has any of the words, which are in small letters.
 func has(text string, any ...string) bool {
 	text = strings.ToLower(text)
@@ -100,6 +103,9 @@ func has(text string, any ...string) bool {
 // classify decides the kind of a failure.
 func (s *said) classify(h http.Header) *Failure {
 	f := &Failure{Status: s.status, Message: s.text, Type: s.kind, Code: s.code, Elsewhere: true}
+	if h.Get("X-Should-Retry") == "false" {
+		f.Final = true
+	}
 	words := s.kind + " " + s.code + " " + s.reason + " " + h.Get("X-Amzn-Errortype")
 	long := s.tooLong(words)
 	switch {

@@ -30,6 +30,7 @@ type Reader struct {
 	usage  counts
 
 	model, done, begun bool // something of a model's answer, its end, some content
+	last               bool // the mark behind the last event
 	stop               Stop
 	reason             string
 	said               *said // the provider's error
@@ -153,6 +154,7 @@ func (r *Reader) judge(cut bool) {
 	switch {
 	case r.said != nil:
 		r.failure = r.said.classify(r.Header)
+		r.failure.Final = r.failure.Final || r.mode == document && r.failure.Kind == Server && r.said.bare()
 	case r.done:
 		if r.stop == None { // it has ended, and says not why
 			r.stop = End
@@ -177,6 +179,11 @@ func (r *Reader) judge(cut bool) {
 
 // Begun tells whether content has come: a part of the answer that the caller may see.
 func (r *Reader) Begun() bool { return r.begun }
+
+// Over tells that nothing of the answer follows, though the connection may stay open.
+func (r *Reader) Over() bool {
+	return r.said != nil || r.done && (r.last || r.API == Messages || r.API == Responses)
+}
 
 // Failed tells whether the provider has reported an error so far.
 func (r *Reader) Failed() bool { return r.said != nil }
@@ -207,7 +214,11 @@ func (r *Reader) Answer() Answer {
 
 // event takes one event of a stream.
 func (r *Reader) event(name string, data []byte) {
-	if r.said != nil || string(data) == done {
+	if string(data) == done {
+		r.last = true
+		return
+	}
+	if r.said != nil {
 		return
 	}
 	v := value(bytes.TrimSpace(data))

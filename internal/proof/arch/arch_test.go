@@ -95,7 +95,7 @@ var edges = map[string]string{
 		"box/spool box/worktree client fault id protocol seal",
 	"box/acp":        "",
 	"box/broker":     "box/gate box/scrub",
-	"box/coder":      "box/acp lazy",
+	"box/coder":      "box/acp lazy llm/answer",
 	"box/driver":     "box/acp",
 	"box/exposure":   "",
 	"box/gate":       "",
