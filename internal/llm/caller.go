@@ -102,6 +102,9 @@ func (a *kept) Write(p []byte) (int, error) {
 	return a.body.Write(p)
 }
 
+// Flush is there for a provider that streams though no stream was asked for.
+func (a *kept) Flush() {}
+
 // serve runs the handler as a server would. A gateway aborts an answer that has
 // begun by panicking with http.ErrAbortHandler, which becomes ErrCut; any other
 // panic becomes an error.

@@ -6,12 +6,38 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"yardmaster/internal/llm/answer"
 )
+
+// watched is a caller whose answer is looked at while it comes.
+type watched struct {
+	*httptest.ResponseRecorder
+	mu    sync.Mutex
+	heads int
+}
+
+func (w *watched) head() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.heads++
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ResponseRecorder.Write(p)
+}
+
+func (w *watched) seen() (heads int, body string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.heads, w.Body.String()
+}
 
 // An answer is held back until its content comes, for holdTime at most; an error that
 // comes before is the caller's as a refusal, and nothing is sent.
@@ -36,19 +62,20 @@ func TestAnswerIsHeldBack(t *testing.T) {
 			x := &Exchange{ctx: ctx, cancel: cancel, idle: time.Hour, timer: time.AfterFunc(time.Hour, func() { cancel(ErrIdle) })}
 			x.Response = &http.Response{Body: r}
 			defer x.Close()
-			out, heads := httptest.NewRecorder(), 0
+			out := &watched{ResponseRecorder: httptest.NewRecorder()}
 			m := meter(Chat, "text/event-stream")
 			done := make(chan error, 1)
-			go func() { done <- x.Copy(out, m, func() { heads++ }) }()
+			go func() { done <- x.Copy(out, m, out.head) }()
 			w.Write([]byte(ping))
 			synctest.Wait()
-			if heads != 0 || out.Body.Len() != 0 {
-				t.Errorf("%s: %d heads, %q", c.name, heads, out.Body)
+			if heads, body := out.seen(); heads != 0 || body != "" {
+				t.Errorf("%s: %d heads, %q", c.name, heads, body)
 			}
 			time.Sleep(c.after)
 			synctest.Wait()
-			if late := c.after > holdTime; (heads == 1) != late || (out.Body.String() == ping) != late {
-				t.Errorf("%s: %d heads, %q", c.name, heads, out.Body)
+			heads, body := out.seen()
+			if late := c.after > holdTime; (heads == 1) != late || (body == ping) != late {
+				t.Errorf("%s: %d heads, %q", c.name, heads, body)
 			}
 			go func() {
 				w.Write([]byte(c.then))
