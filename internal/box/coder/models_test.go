@@ -195,3 +195,38 @@ func TestContextErrorsOfServers(t *testing.T) {
 		}
 	}
 }
+
+// The failure of a run has the kind of the model's failure, whatever its words are.
+func TestFailuresNameTheirKind(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name       string
+		status     int
+		body, kind string
+		says       string
+	}{
+		{"quota", 429, `{"error":{"message":"Pay.","code":"insufficient_quota"}}`, driver.KindQuota, "quota is spent"},
+		{"rate limit", 429, `{"error":{"message":"Please retry in 3700s"}}`, driver.KindRateLimit, "rate limit holds"},
+		{"overloaded", 529, `{"error":{"message":"Retry after 3700 seconds","type":"overloaded_error"}}`, driver.KindUnavailable, "is overloaded"},
+		{"auth", 403, `{"error":{"message":"No."}}`, driver.KindAuth, "refused the credential"},
+		{"too long", 200, `{"error":{"message":"Context size has been exceeded."}}`, driver.KindContextOverflow, "longer than the model's context length"},
+		{"no model", 404, `{"error":{"message":"What?"}}`, driver.KindModel, "model not found"},
+		{"bad request", 200, `{"error":{"message":"Bad temperature.","type":"invalid_request_error"}}`, driver.KindError, "Bad temperature."},
+		{"failed", 200, `{"error":{"message":"Segmentation fault"}}`, driver.KindUnavailable, "Segmentation fault"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			url, calls := peer(t, func(w http.ResponseWriter, _, _ int) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(c.status)
+				io.WriteString(w, c.body)
+			})
+			w := begin(t, url, nil)
+			_, err := w.drive(t.Context(), "Go.", nil)
+			var e *driver.AgentError
+			if !errors.As(err, &e) || e.Kind != c.kind || !strings.Contains(e.Message, c.says) || calls.Load() != 1 {
+				t.Errorf("%v, want %s, after %d calls", err, c.kind, calls.Load())
+			}
+		})
+	}
+}
