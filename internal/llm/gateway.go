@@ -312,6 +312,7 @@ func (c *call) forward(w http.ResponseWriter, r *http.Request) error {
 	defer x.Close()
 	CopyResponseHeader(w.Header(), x.Header)
 	w.Header().Del(FaultHeader)
+	w.Header().Del(KindHeader)
 	if x.StatusCode/100 != 2 {
 		refusal, failure := upstreamRefusal(x.Response, c.at.API, route)
 		return c.fail(w, refusal, failure)
@@ -368,6 +369,7 @@ func (c *call) fail(w http.ResponseWriter, r Refusal, f *answer.Failure) error {
 }
 
 func (c *call) refuse(w http.ResponseWriter, r Refusal, err error) error {
+	r.Kind = c.usage.Kind
 	c.usage.Status, c.usage.Fault = r.Status, r.Fault
 	Refuse(w, c.at.API, r)
 	return err

@@ -133,7 +133,7 @@ func (p played) refused(t *testing.T, wrong func(string, any)) {
 	if status == 0 && p.resp.StatusCode < 500 || status != 0 && p.resp.StatusCode != status {
 		wrong("the status", p.resp.Status)
 	}
-	if p.resp.Header.Get(llm.FaultHeader) != slug || p.u.Fault != slug || p.err != nil {
+	if p.resp.Header.Get(llm.FaultHeader) != slug || p.resp.Header.Get(llm.KindHeader) != f.Kind || p.u.Fault != slug || p.err != nil {
 		wrong("the fault", p.u)
 	}
 	if f.Kind == "rate_limited" || f.Kind == "overloaded" {

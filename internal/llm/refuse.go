@@ -18,6 +18,13 @@ import (
 // one need not read the body.
 const FaultHeader = "X-Gateway-Fault"
 
+// KindHeader carries the kind of the provider's failure likewise.
+const KindHeader = "X-Gateway-Kind"
+
+// KindOf is the kind of failure that a gateway's error answer has; empty: it is not the
+// provider's.
+func KindOf(h http.Header) answer.Kind { return answer.Kind(h.Get(KindHeader)) }
+
 // Slugs of faults of the upstream; a task's failure_kind has the same values.
 const (
 	SlugAuth        = "provider_auth"
@@ -33,7 +40,8 @@ type Refusal struct {
 	Code       string // for programs to read
 	Type       string // the API's own class of error; empty: the class of the status
 	Message    string
-	Fault      string // sent as FaultHeader
+	Fault      string      // sent as FaultHeader
+	Kind       answer.Kind // sent as KindHeader
 	RetryAfter time.Duration
 	// Wait is how long the provider tells to wait, which may be no time at all; nil:
 	// it tells none.
@@ -68,6 +76,9 @@ func Refuse(w http.ResponseWriter, api API, r Refusal) {
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	if r.Fault != "" {
 		h.Set(FaultHeader, r.Fault)
+	}
+	if r.Kind != "" {
+		h.Set(KindHeader, string(r.Kind))
 	}
 	if r.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(r.RetryAfter.Seconds()))))
@@ -119,6 +130,12 @@ func upstreamRefusal(resp *http.Response, api API, route Route) (Refusal, *answe
 // replaces it where the account's key is at fault, and always removes the key and the
 // address.
 func refusalOf(f *answer.Failure, api API, route Route) Refusal {
+	r := refusalIn(f, api, route)
+	r.Kind = f.Kind
+	return r
+}
+
+func refusalIn(f *answer.Failure, api API, route Route) Refusal {
 	out := Refusal{Status: f.Status, Code: f.Code, Type: f.Type, Message: f.Message}
 	atLeast := func(least, otherwise int) {
 		if out.Status < least || out.Status >= 600 || least < 500 && out.Status >= 500 {

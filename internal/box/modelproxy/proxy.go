@@ -229,7 +229,7 @@ func (c *call) forward(ctx context.Context, w http.ResponseWriter, r *http.Reque
 			"The control plane's model gateway cannot be reached."))
 		llm.Refuse(w, c.at.API, refusal)
 		if !errors.Is(err, llm.ErrCallerGone) {
-			c.failed(http.StatusServiceUnavailable, llm.SlugUnavailable)
+			c.failed(refusal)
 		}
 		return err
 	}
@@ -246,7 +246,7 @@ func (c *call) forward(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	refusal, failed := c.meter.Refusal(c.at.API)
 	switch {
 	case x.StatusCode/100 != 2:
-		c.failed(x.StatusCode, x.Header.Get(llm.FaultHeader))
+		c.failed(llm.Refusal{Status: x.StatusCode, Fault: x.Header.Get(llm.FaultHeader), Kind: llm.KindOf(x.Header)})
 	case errors.Is(err, llm.ErrCallerGone):
 		c.count(true)
 		c.session.succeeded()
@@ -256,7 +256,7 @@ func (c *call) forward(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		} else {
 			llm.Refuse(w, c.at.API, refusal)
 		}
-		c.failed(refusal.Status, refusal.Fault)
+		c.failed(refusal)
 	default:
 		c.count(false)
 		c.session.succeeded()
@@ -274,6 +274,6 @@ func (c *call) count(unread bool) {
 	c.session.add(tokens, c.model)
 }
 
-func (c *call) failed(status int, slug string) {
-	c.session.failed(status, slug, c.proxy.Permanent, c.proxy.Transient)
+func (c *call) failed(r llm.Refusal) {
+	c.session.failed(r, c.proxy.Permanent, c.proxy.Transient)
 }

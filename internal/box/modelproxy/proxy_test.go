@@ -192,6 +192,9 @@ func TestErrorBudget(t *testing.T) {
 	far := server(t, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		w.Header().Set(llm.FaultHeader, slug)
+		if status == 429 {
+			w.Header().Set(llm.KindHeader, "rate_limited")
+		}
 		w.WriteHeader(status)
 		io.WriteString(w, `{"type":"message","content":[]}`)
 	})
@@ -213,7 +216,12 @@ func TestErrorBudget(t *testing.T) {
 		t.Run(fmt.Sprint(c.status, c.slug), func(t *testing.T) {
 			p, address := start(t, modelproxy.Config{Permanent: 2, Transient: 4})
 			fatal := make(chan string, 9)
-			register(t, p, modelproxy.Run{Upstream: far, OnFatal: func(kind, _ string) { fatal <- kind }})
+			register(t, p, modelproxy.Run{Upstream: far, OnFatal: func(kind, detail string) {
+				if told := strings.Contains(detail, "rate limit holds"); told != (c.status == 429) {
+					t.Errorf("%d is told as %q", c.status, detail)
+				}
+				fatal <- kind
+			}})
 			fail := func(n int) {
 				for range n {
 					status, slug = c.status, c.slug
