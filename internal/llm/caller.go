@@ -130,7 +130,11 @@ func (a *kept) text(api API) (string, error) {
 	got := r.Answer()
 	switch f := got.Failure; {
 	case f != nil && a.status != http.StatusOK:
-		return "", refused(a.status, a.header.Get(FaultHeader), f.Code, f.Message)
+		err := refused(a.status, a.header.Get(FaultHeader), f.Code, f.Message)
+		if f.RetryAfter != nil {
+			err = err.After(*f.RetryAfter)
+		}
+		return "", err
 	case f != nil:
 		return "", unavailable(refusalOf(f, api, Route{}).Message, f)
 	case got.Stop == answer.Length, got.Stop == answer.Context:
@@ -140,7 +144,7 @@ func (a *kept) text(api API) (string, error) {
 }
 
 // refused turns a gateway's refusal back into a fault.
-func refused(status int, slug, code, message string) error {
+func refused(status int, slug, code, message string) *fault.Error {
 	kind := fault.Unprocessable
 	switch {
 	case status == http.StatusTooManyRequests:

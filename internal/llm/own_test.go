@@ -41,6 +41,9 @@ func TestRecordedAnswersOfOwnCalls(t *testing.T) {
 			}
 		case err == nil || text != "" || fault.From(err).Detail == "" || strings.Contains(err.Error(), "EOF"):
 			t.Errorf("%s: %q, %v", c.Name, text, err)
+		case !long && w.Error.RetryAfterMS != nil && (w.Error.Kind == "rate_limited" || w.Error.Kind == "overloaded") &&
+			fault.From(err).RetryAfter.Milliseconds() != *w.Error.RetryAfterMS:
+			t.Errorf("%s: to be tried again after %s", c.Name, fault.From(err).RetryAfter)
 		case long && !strings.Contains(fault.From(err).Detail, "longer"):
 			t.Errorf("%s: %v", c.Name, err)
 		}

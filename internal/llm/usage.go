@@ -51,6 +51,7 @@ type Usage struct {
 // more of it than one event.
 type Meter struct {
 	reader *answer.Reader // nil: the answer is not a model's
+	bytes  int64
 }
 
 // NewMeter makes a meter for an answer of an endpoint. An answer that costs nothing
@@ -59,7 +60,7 @@ func NewMeter(at Endpoint, status int, h http.Header) *Meter {
 	if !at.Billed() || status/100 != 2 {
 		return &Meter{}
 	}
-	return &Meter{answer.New(answer.Options{API: answer.API(at.API), Status: status, Header: h})}
+	return &Meter{reader: answer.New(answer.Options{API: answer.API(at.API), Status: status, Header: h})}
 }
 
 // Write takes the next bytes of the answer. It never fails.
@@ -67,6 +68,7 @@ func (m *Meter) Write(p []byte) (int, error) {
 	if m.reader == nil {
 		return len(p), nil
 	}
+	m.bytes += int64(len(p))
 	return m.reader.Write(p)
 }
 
@@ -117,12 +119,14 @@ func (m *Meter) Tokens() (Tokens, bool) {
 }
 
 // Estimate replaces a count that never arrived, for example because the caller
-// disconnected during a stream: four bytes of a request are about one token, and
-// an event carries about one.
+// disconnected during a stream: four bytes of a request or of a document are about one
+// token, and an event carries about one.
 func (m *Meter) Estimate(requestBytes int) Tokens {
 	t := Tokens{InputTokens: int64(requestBytes) / 4}
 	if m.reader != nil {
-		t.OutputTokens = m.reader.Events()
+		if t.OutputTokens = m.reader.Events(); t.OutputTokens == 0 {
+			t.OutputTokens = m.bytes / 4
+		}
 	}
 	return t
 }

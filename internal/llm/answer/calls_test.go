@@ -2,6 +2,7 @@ package answer_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -188,6 +189,49 @@ func TestOtherLengths(t *testing.T) {
 	} {
 		if f := read(answer.Chat, 200, body).Failure; f == nil || f.Kind != want || !f.Elsewhere != (want == answer.BadRequest) {
 			t.Errorf("%s: %+v", body, f)
+		}
+	}
+}
+
+// An event that is too long to be read is passed over, and does not make an answer of
+// one that has ended properly into one that is cut.
+func TestLongEvents(t *testing.T) {
+	t.Parallel()
+	long := `{"type":"response.completed","response":{"status":"completed","output":["` + strings.Repeat("x", 9<<20) + `"]}}`
+	text := `{"type":"response.output_text.delta","output_index":0,"delta":"a"}`
+	for _, c := range []struct {
+		body string
+		cut  bool
+		want answer.Kind
+	}{
+		{events(`{"type":"response.created"}`, text, long), false, ""},
+		{events(`{"type":"response.created"}`, text, long), true, answer.Cut},
+		{events(`{"type":"response.created"}`, text), false, answer.Cut},
+		{`{"choices":[{"message":{"content":"` + strings.Repeat("x", 9<<20) + `"}}]}`, false, ""},
+	} {
+		r := answer.New(answer.Options{API: answer.Responses, Status: 200, Header: http.Header{}, Keep: true})
+		for rest := []byte(c.body); len(rest) > 0; rest = rest[min(len(rest), 32<<10):] {
+			r.Write(rest[:min(len(rest), 32<<10)])
+		}
+		var broken error
+		if c.cut {
+			broken = io.ErrUnexpectedEOF
+		}
+		r.End(broken)
+		a := r.Answer()
+		if f := a.Failure; f == nil && c.want != "" || f != nil && f.Kind != c.want || !r.Begun() {
+			t.Errorf("%.40s: %v, begun %v", c.body, f, r.Begun())
+		}
+	}
+}
+
+// A model that the key may not use is one that is not there, not a key that is refused.
+func TestModelsThatAreNotThere(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{200, 400, 403, 404} {
+		f := read(answer.Chat, status, `{"error":{"message":"Project does not have access to model gpt-9","code":"model_not_found"}}`).Failure
+		if f == nil || f.Kind != answer.BadRequest || f.Status != http.StatusNotFound || !f.Elsewhere {
+			t.Errorf("%d: %+v", status, f)
 		}
 	}
 }

@@ -19,6 +19,7 @@ type events struct {
 	has   bool
 	count int64
 	over  bool // the event is longer than maxEvent
+	past  bool // such an event was passed over
 }
 
 // write splits the next bytes, and calls emit with each event that is complete. The
@@ -120,6 +121,7 @@ func (e *events) dispatch(emit func(name string, data []byte)) {
 		e.count++
 		emit(e.name, e.data)
 	}
+	e.past = e.past || e.over
 	e.name, e.data, e.has, e.over = "", nil, false, false
 }
 

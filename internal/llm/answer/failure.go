@@ -113,11 +113,14 @@ func (s *said) classify(h http.Header) *Failure {
 		f.Kind, f.Limit, f.Asked = ContextLength, s.limit, s.asked
 		// A limit of a minute is an account's; a model's is everywhere.
 		f.Elsewhere = has(s.text, "tokens per min")
-	case s.status == http.StatusPaymentRequired, has(words, "insufficient_quota", "billing_error"),
+	case s.status == http.StatusPaymentRequired, has(words, "insufficient_quota", "billing_error", "billing_hard_limit",
+		"exceeded_current_quota", "insufficient_balance"),
 		strings.Contains(s.quotas, "PerDay"),
 		has(s.text, "credit balance is too low", "run out of credits", "used all available credits", "any credits",
 			"insufficient balance"):
 		f.Kind = Quota
+	case has(words, "model_not_found"): // some say that the key may not use it
+		f.Kind, f.Status = BadRequest, http.StatusNotFound
 	case s.status == http.StatusUnauthorized, s.status == http.StatusForbidden,
 		has(words, "authentication_error", "permission_error", "invalid_api_key", "api_key_invalid", "accessdenied"):
 		f.Kind = Auth

@@ -78,6 +78,7 @@ func (r *Reader) Write(p []byte) (int, error) {
 	switch r.mode {
 	case stream:
 		r.events.write(p, r.event)
+		r.begun = r.begun || r.events.over || r.events.past
 	case refusal:
 		r.head = append(r.head, p[:min(len(p), maxRefusal-len(r.head))]...)
 	case document:
@@ -155,7 +156,7 @@ func (r *Reader) judge(cut bool) {
 	case r.said != nil:
 		r.failure = r.said.classify(r.Header)
 		r.failure.Final = r.failure.Final || r.mode == document && r.failure.Kind == Server && r.said.bare()
-	case r.done:
+	case r.done, !cut && r.events.past: // what was passed over may have been the end
 		if r.stop == None { // it has ended, and says not why
 			r.stop = End
 		}
