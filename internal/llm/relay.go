@@ -117,15 +117,17 @@ func (x *Exchange) Copy(w http.ResponseWriter, m *Meter, head func()) error {
 				return ErrCallerGone
 			}
 		}
-		if err != nil || m.failed() && out.holds() {
-			return x.ended(out, m, err)
+		switch {
+		case err == io.EOF, err == nil && m.failed() && out.holds():
+			return x.ended(out, m, nil)
+		case err != nil:
+			return x.ended(out, m, x.broken())
 		}
 	}
 }
 
-// ended judges the end of the body.
-func (x *Exchange) ended(out *holding, m *Meter, err error) error {
-	broken := x.broken(err)
+// ended judges the end of the body, and what broke it; nil: it ended properly.
+func (x *Exchange) ended(out *holding, m *Meter, broken error) error {
 	m.End(broken)
 	failure := m.Failure()
 	switch {
@@ -146,11 +148,9 @@ func (x *Exchange) ended(out *holding, m *Meter, err error) error {
 	return broken
 }
 
-// broken is what has ended the body; nil: a proper end.
-func (x *Exchange) broken(err error) error {
+// broken is why a body has ended before its end.
+func (x *Exchange) broken() error {
 	switch {
-	case err == nil || err == io.EOF:
-		return nil
 	case errors.Is(context.Cause(x.ctx), ErrIdle):
 		return ErrIdle
 	case x.ctx.Err() != nil:
