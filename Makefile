@@ -75,6 +75,7 @@ RACE := \
   ./internal/event \
   ./internal/llm/... \
   ./internal/proof/github/... \
+  ./internal/proof/recorded \
   ./internal/terminal
 
 .NOTPARALLEL: # what is lacking is said and gotten first

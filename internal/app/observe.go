@@ -108,7 +108,7 @@ func (w *watching) modelCalls() func(llm.Observed) {
 	}
 	return func(o llm.Observed) {
 		w.metrics.Gateway(string(o.Provider), o.Outcome, o.Duration, telemetry.Tokens{
-			Input: o.InputTokens, Output: o.OutputTokens, CacheRead: o.CacheReadTokens, CacheWrite: o.CacheWriteTokens,
+			Input: o.InputTokens, Output: o.OutputTokens, CacheRead: o.CacheReadTokens, CacheWrite: o.Written(),
 		})
 	}
 }

@@ -129,7 +129,7 @@ func (b *box) register(a *attempt, own string, progress func()) error {
 func usageOf(t modelproxy.Totals) protocol.Usage {
 	return protocol.Usage{
 		Model: t.Model, OutputTokens: t.OutputTokens,
-		InputTokens: t.InputTokens + t.CacheReadTokens + t.CacheWriteTokens,
+		InputTokens: t.InputTokens + t.CacheReadTokens + t.Written(),
 	}
 }
 

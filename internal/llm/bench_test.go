@@ -71,7 +71,7 @@ func TestNoStreamIsCutShort(t *testing.T) {
 				}
 				text, err := io.ReadAll(resp.Body)
 				resp.Body.Close()
-				if err != nil || !strings.HasSuffix(string(text), ended) || strings.Count(string(text), "content_block_delta\n") != 20 {
+				if err != nil || !strings.HasSuffix(string(text), ended) || strings.Count(string(text), "content_block_delta\n") != 21 {
 					t.Errorf("call %d was cut after %d bytes: %v", i, len(text), err)
 				}
 			}

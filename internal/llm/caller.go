@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
-	"strings"
 
 	"yardmaster/internal/fault"
+	"yardmaster/internal/llm/answer"
 	"yardmaster/internal/observe"
 )
 
@@ -72,29 +72,29 @@ func (c Caller) Complete(ctx context.Context, token string, p Prompt) (string, e
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+token)
-	w := &answer{header: http.Header{}}
+	w := &kept{header: http.Header{}}
 	if err := w.serve(c.Gateway, req); err != nil {
 		return "", err
 	}
-	return w.text()
+	return w.text(p.API)
 }
 
-// answer keeps the response of a gateway.
-type answer struct {
+// kept keeps the response of a gateway.
+type kept struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
-func (a *answer) Header() http.Header { return a.header }
+func (a *kept) Header() http.Header { return a.header }
 
-func (a *answer) WriteHeader(status int) {
+func (a *kept) WriteHeader(status int) {
 	if a.status == 0 {
 		a.status = status
 	}
 }
 
-func (a *answer) Write(p []byte) (int, error) {
+func (a *kept) Write(p []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
 	if a.body.Len()+len(p) > maxText {
 		return 0, errors.New("the answer is too long")
@@ -102,10 +102,13 @@ func (a *answer) Write(p []byte) (int, error) {
 	return a.body.Write(p)
 }
 
+// Flush is there for a provider that streams though no stream was asked for.
+func (a *kept) Flush() {}
+
 // serve runs the handler as a server would. A gateway aborts an answer that has
 // begun by panicking with http.ErrAbortHandler, which becomes ErrCut; any other
 // panic becomes an error.
-func (a *answer) serve(h http.Handler, r *http.Request) (err error) {
+func (a *kept) serve(h http.Handler, r *http.Request) (err error) {
 	defer func() {
 		switch p := recover(); p {
 		case nil:
@@ -120,50 +123,28 @@ func (a *answer) serve(h http.Handler, r *http.Request) (err error) {
 }
 
 // text reads the answer of the Messages or the Chat API.
-func (a *answer) text() (string, error) {
-	var doc struct {
-		Error struct {
-			Message string `json:"message"`
-			Code    string `json:"code"`
-		} `json:"error"`
-		Content []struct { // messages
-			Type string `json:"type"`
-			Text string `json:"text"`
-		} `json:"content"`
-		StopReason string     `json:"stop_reason"`
-		Choices    []struct { // chat
-			Message struct {
-				Content string `json:"content"`
-			} `json:"message"`
-			FinishReason string `json:"finish_reason"`
-		} `json:"choices"`
-	}
-	err := json.Unmarshal(a.body.Bytes(), &doc)
-	if a.status != http.StatusOK {
-		return "", refused(a.status, a.header.Get(FaultHeader), doc.Error.Code, doc.Error.Message)
-	}
-	if err != nil {
-		return "", unavailable("The model provider answered in a form that cannot be read.", err)
-	}
-	var b strings.Builder
-	cut := doc.StopReason == "max_tokens"
-	for _, part := range doc.Content {
-		if part.Type == "text" {
-			b.WriteString(part.Text)
+func (a *kept) text(api API) (string, error) {
+	r := answer.New(answer.Options{API: answer.API(api), Status: a.status, Header: a.header, Keep: true})
+	r.Write(a.body.Bytes())
+	r.End(nil)
+	got := r.Answer()
+	switch f := got.Failure; {
+	case f != nil && a.status != http.StatusOK:
+		err := refused(a.status, a.header.Get(FaultHeader), f.Code, f.Message)
+		if f.RetryAfter != nil {
+			err = err.After(*f.RetryAfter)
 		}
-	}
-	if len(doc.Choices) > 0 {
-		b.WriteString(doc.Choices[0].Message.Content)
-		cut = cut || doc.Choices[0].FinishReason == "length"
-	}
-	if cut {
+		return "", err
+	case f != nil:
+		return "", unavailable(refusalOf(f, api, Route{}).Message, f)
+	case got.Stop == answer.Length, got.Stop == answer.Context:
 		return "", unavailable("The model's answer was longer than it may be.", ErrCut)
 	}
-	return b.String(), nil
+	return got.Text + got.Refusal, nil
 }
 
 // refused turns a gateway's refusal back into a fault.
-func refused(status int, slug, code, message string) error {
+func refused(status int, slug, code, message string) *fault.Error {
 	kind := fault.Unprocessable
 	switch {
 	case status == http.StatusTooManyRequests:

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"yardmaster/internal/fault"
+	"yardmaster/internal/llm/answer"
 	"yardmaster/internal/observe"
 )
 
@@ -197,9 +198,8 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.usage.Duration = g.Now().Sub(start)
 	c.record(r.Context(), err)
 	o.Outcome, o.Tokens = c.outcome(err), c.usage.Tokens
-	if err != nil && c.meter != nil {
-		// The answer has begun: only a broken connection tells the caller that the
-		// answer is incomplete.
+	if err != nil && c.begun {
+		// Only a broken connection tells the caller that the answer is incomplete.
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -245,7 +245,8 @@ type call struct {
 	grant Grant
 	at    Endpoint
 	q     *Request
-	meter *Meter // set when the answer's body begins
+	meter *Meter // set when the provider has accepted the call
+	begun bool   // a part of the answer was sent on
 	usage Usage
 	cap   int64 // on the output, lower than the caller's; 0: the caller's
 }
@@ -299,14 +300,22 @@ func (c *call) forward(w http.ResponseWriter, r *http.Request) error {
 		if refusal.Status = http.StatusBadGateway; errors.Is(err, ErrIdle) {
 			refusal.Status = http.StatusGatewayTimeout
 		}
+		switch {
+		case errors.Is(err, ErrCallerGone):
+		case errors.Is(err, ErrIdle), errors.Is(err, errStale), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			c.usage.Kind = answer.Cut // it was reached, and gave no answer
+		default:
+			c.usage.Kind = answer.Server
+		}
 		return c.refuse(w, refusal, err)
 	}
 	defer x.Close()
 	CopyResponseHeader(w.Header(), x.Header)
 	w.Header().Del(FaultHeader)
+	w.Header().Del(KindHeader)
 	if x.StatusCode/100 != 2 {
-		w.Header().Del("Cache-Control")
-		return c.refuse(w, upstreamRefusal(x.Response, route), nil)
+		refusal, failure := upstreamRefusal(x.Response, c.at.API, route)
+		return c.fail(w, refusal, failure)
 	}
 	if coding := x.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		// The meter cannot read a compressed answer, and the request asked for none.
@@ -314,16 +323,53 @@ func (c *call) forward(w http.ResponseWriter, r *http.Request) error {
 		refusal.Status = http.StatusBadGateway
 		return c.refuse(w, refusal, ErrCoded)
 	}
-	c.meter = NewMeter(x.Header.Get("Content-Type"))
-	if x.ContentLength >= 0 {
-		w.Header().Set("Content-Length", strconv.FormatInt(x.ContentLength, 10))
+	return c.copy(w, x)
+}
+
+// copy streams an answer of the provider to the caller, or refuses the call if the
+// answer has failed before anything of it was sent on.
+func (c *call) copy(w http.ResponseWriter, x *Exchange) error {
+	c.meter, c.usage.Status = NewMeter(c.at, x.StatusCode, x.Header), x.StatusCode
+	err := x.Copy(w, c.meter, func() {
+		if x.ContentLength >= 0 {
+			w.Header().Set("Content-Length", strconv.FormatInt(x.ContentLength, 10))
+		}
+		w.WriteHeader(x.StatusCode)
+	})
+	c.begun = x.Sent()
+	failure := c.meter.Failure()
+	switch {
+	case failure == nil || errors.Is(err, ErrCallerGone):
+	case c.begun:
+		c.usage.Kind, c.usage.Fault = failure.Kind, refusalOf(failure, c.at.API, c.grant.Route).Fault
+	case errors.Is(err, ErrIdle):
+		c.usage.Kind = answer.Cut
+		refusal := RefusalOf(unavailable("The model provider did not answer in time.", ErrIdle))
+		refusal.Status = http.StatusGatewayTimeout
+		return c.refuse(w, refusal, err)
+	default:
+		return c.fail(w, refusalOf(failure, c.at.API, c.grant.Route), failure)
 	}
-	c.usage.Status = x.StatusCode
-	w.WriteHeader(x.StatusCode)
-	return x.Copy(w, c.meter)
+	return err
+}
+
+// fail answers a call that the provider has failed. What the provider tells about
+// waiting is told once, in a form that every client reads.
+func (c *call) fail(w http.ResponseWriter, r Refusal, f *answer.Failure) error {
+	c.usage.Kind = f.Kind
+	w.Header().Del("Cache-Control")
+	if f.Final {
+		w.Header().Set("X-Should-Retry", "false")
+	}
+	if f.Kind == answer.RateLimited || f.Kind == answer.Overloaded {
+		w.Header().Del("Retry-After")
+		w.Header().Del("Retry-After-Ms")
+	}
+	return c.refuse(w, r, nil)
 }
 
 func (c *call) refuse(w http.ResponseWriter, r Refusal, err error) error {
+	r.Kind = c.usage.Kind
 	c.usage.Status, c.usage.Fault = r.Status, r.Fault
 	Refuse(w, c.at.API, r)
 	return err
@@ -344,7 +390,11 @@ func (c *call) script(w http.ResponseWriter, r *http.Request) error {
 	in.Body, in.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	out := &metered{ResponseWriter: w, call: c}
 	c.Scripted.ServeHTTP(out, in)
-	if r.Context().Err() != nil {
+	err := r.Context().Err()
+	if c.meter != nil {
+		c.meter.End(err)
+	}
+	if err != nil {
 		return ErrCallerGone
 	}
 	return nil
@@ -361,7 +411,7 @@ func (m *metered) Unwrap() http.ResponseWriter { return m.ResponseWriter }
 func (m *metered) WriteHeader(status int) {
 	m.call.usage.Status = status
 	m.call.usage.Fault = m.Header().Get(FaultHeader)
-	m.call.meter = NewMeter(m.Header().Get("Content-Type"))
+	m.call.meter, m.call.begun = NewMeter(m.call.at, status, m.Header()), true
 	m.ResponseWriter.WriteHeader(status)
 }
 
@@ -380,7 +430,7 @@ func (c *call) outcome(err error) string {
 	switch {
 	case errors.Is(err, ErrCallerGone):
 		return "cut"
-	case err != nil || c.usage.Fault != "" || c.usage.Status/100 != 2:
+	case err != nil || c.usage.Fault != "" || c.usage.Kind != "" || c.usage.Status/100 != 2:
 		return "failed"
 	}
 	return "ok"
@@ -392,16 +442,16 @@ func (c *call) record(ctx context.Context, err error) {
 	u := &c.usage
 	u.Aborted = err != nil
 	if c.meter != nil {
-		var counted bool
-		if u.Tokens, counted = c.meter.Tokens(); !counted && u.Status/100 == 2 {
-			u.Tokens, u.Estimated = c.meter.Estimate(c.q.Bytes()), true
-		}
+		u.Tokens, u.Estimated = c.meter.Count(c.q.Bytes(), errors.Is(err, ErrCallerGone))
 	}
 	if err != nil || u.Fault != "" {
 		cause := fmt.Errorf("call %s of %s over %s: status %d: %w", u.Model, c.grant.Route.Provider, u.API, u.Status,
 			cmp.Or(err, errRefused))
+		if u.Kind != "" {
+			cause = fmt.Errorf("%w: %s", cause, u.Kind)
+		}
 		note(ctx, u.Fault, cause)
-		observe.Of(ctx).Broken = c.meter != nil && !errors.Is(err, ErrCallerGone)
+		observe.Of(ctx).Broken = c.begun && !errors.Is(err, ErrCallerGone)
 		if !observe.Inside(ctx) {
 			c.Logger.Warn("model call failed", "fault", u.Fault, "error", cause)
 		}

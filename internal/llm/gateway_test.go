@@ -196,6 +196,9 @@ func TestEveryAPIIsCarriedAndCounted(t *testing.T) {
 	}
 }
 
+// fine is a whole answer of each API.
+const fine = `{"type":"message","content":[],"object":"response","status":"completed","choices":[{"message":{"content":"Well."},"finish_reason":"stop"}],"usage":{"prompt_tokens":250,"completion_tokens":10,"input_tokens":250,"output_tokens":10}}`
+
 func TestTokenAndKeyAreSwapped(t *testing.T) {
 	var seen *http.Request
 	var body []byte
@@ -205,7 +208,7 @@ func TestTokenAndKeyAreSwapped(t *testing.T) {
 		w.Header().Set("Set-Cookie", "session="+key)
 		w.Header().Set("Openai-Organization", "org-of-the-account")
 		w.Header().Set("X-Request-Id", "req_1")
-		io.WriteString(w, `{}`)
+		io.WriteString(w, fine)
 	})
 	for _, c := range []struct {
 		route llm.Route

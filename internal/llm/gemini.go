@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -254,35 +253,4 @@ func geminiRefusal(r Refusal) map[string]any {
 		}}
 	}
 	return map[string]any{"error": inner}
-}
-
-// refusesKey tells whether an answer with status 400 says that the key is invalid:
-// Google sends 400 for a bad key.
-func refusesKey(status int, text []byte) bool {
-	if status != http.StatusBadRequest {
-		return false
-	}
-	type said struct {
-		Error struct {
-			Details []struct {
-				Reason string `json:"reason"`
-			} `json:"details"`
-		} `json:"error"`
-	}
-	var all []said // Google's chat completions wrap the error into a list
-	if json.Unmarshal(text, &all) != nil {
-		var one said
-		if json.Unmarshal(text, &one) != nil {
-			return false
-		}
-		all = []said{one}
-	}
-	for _, s := range all {
-		for _, d := range s.Error.Details {
-			if d.Reason == "API_KEY_INVALID" {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -38,7 +38,7 @@ func TestLongPromptsAtOnceAreBounded(t *testing.T) {
 		io.Copy(io.Discard, r.Body)
 		arrived <- struct{}{}
 		<-release
-		io.WriteString(w, `{}`)
+		io.WriteString(w, fine)
 	})
 	d := &desk{route: llm.Route{Provider: llm.Compatible, BaseURL: far}}
 	url, _ := gateway(t, d, nil)

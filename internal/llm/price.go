@@ -30,7 +30,27 @@ type family struct {
 	provider                             Provider
 	name                                 string
 	input, output, cacheRead, cacheWrite int64
+	cacheHour                            int64 // written for an hour; cacheWrite is for five minutes
 	maxOutput                            int64 // tokens
+}
+
+// hourPrice is the price of what is kept for an hour where only that of five minutes
+// is known. A provider that charges for writing charges twice the price of input for
+// an hour and 1.25 times for five minutes; one that does not has one price.
+func hourPrice(input, write int64) int64 {
+	if write <= input {
+		return write
+	}
+	return write * 8 / 5
+}
+
+// hour is the price of what a call writes to a cache for an hour; 0 if it names no
+// such life.
+func (f family) hour(q *Request) int64 {
+	if !bytes.Contains(q.body, []byte(`"1h"`)) {
+		return 0
+	}
+	return f.cacheHour
 }
 
 // defaultMaxOutput is the output limit of a model, in tokens, unless its row has
@@ -55,6 +75,7 @@ func ParsePrices(text []byte) (*Prices, error) {
 		Output     *float64 `yaml:"output"`
 		CacheRead  *float64 `yaml:"cache_read"`
 		CacheWrite *float64 `yaml:"cache_write"`
+		CacheHour  *float64 `yaml:"cache_write_1h"`
 		MaxOutput  int64    `yaml:"max_output"`
 	}
 	var file struct {
@@ -88,11 +109,12 @@ func ParsePrices(text []byte) (*Prices, error) {
 			return nil, fmt.Errorf("price table: row %d: %d is no max_output", i+1, r.MaxOutput)
 		}
 		f := family{provider: r.Provider, name: r.Family, maxOutput: cmp.Or(r.MaxOutput, defaultMaxOutput)}
-		var errs [4]error
+		var errs [5]error
 		f.input, errs[0] = or(r.Input, 0)
 		f.output, errs[1] = or(r.Output, 0)
 		f.cacheRead, errs[2] = or(r.CacheRead, f.input)
 		f.cacheWrite, errs[3] = or(r.CacheWrite, f.input)
+		f.cacheHour, errs[4] = or(r.CacheHour, hourPrice(f.input, f.cacheWrite))
 		for _, err := range errs {
 			if err != nil {
 				return nil, err
@@ -104,7 +126,7 @@ func ParsePrices(text []byte) (*Prices, error) {
 }
 
 // Price is the price of a model for an account, in micro-dollars per million
-// tokens.
+// tokens. CacheWrite is for five minutes; that for an hour follows from it.
 type Price struct {
 	Input      int64 `json:"input"`
 	Output     int64 `json:"output"`
@@ -131,7 +153,9 @@ func (p *Prices) Over(rows ...Row) *Prices {
 		if f, ok := p.row(r.Provider, r.Model); ok {
 			most = f.maxOutput
 		}
-		out.families = append(out.families, family{r.Provider, r.Model, r.Input, r.Output, r.CacheRead, r.CacheWrite, most})
+		out.families = append(out.families, family{
+			r.Provider, r.Model, r.Input, r.Output, r.CacheRead, r.CacheWrite, hourPrice(r.Input, r.CacheWrite), most,
+		})
 	}
 	return out
 }
@@ -159,7 +183,8 @@ func (p *Prices) Cost(provider Provider, model string, t Tokens) *int64 {
 	if !ok {
 		return nil
 	}
-	sum := t.InputTokens*f.input + t.OutputTokens*f.output + t.CacheReadTokens*f.cacheRead + t.CacheWriteTokens*f.cacheWrite
+	sum := t.InputTokens*f.input + t.OutputTokens*f.output + t.CacheReadTokens*f.cacheRead +
+		t.CacheWriteTokens*f.cacheWrite + t.CacheWriteHourTokens*f.cacheHour
 	micros := (sum + 500_000) / 1_000_000
 	return &micros
 }

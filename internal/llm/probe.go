@@ -88,7 +88,7 @@ func (p Probe) get(ctx context.Context, route Route) ([]byte, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		r := upstreamRefusal(resp, route)
+		r, _ := upstreamRefusal(resp, ModelList, route)
 		kind := fault.Unprocessable
 		if r.Fault == SlugUnavailable || r.Fault == SlugRateLimit {
 			kind = fault.Unavailable

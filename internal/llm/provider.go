@@ -6,9 +6,10 @@
 // gateway does not translate one wire form into another.
 //
 // The parts of the gateway are exported, because the box's loopback gateway uses
-// them too: Request reads and rewrites a body, Meter counts the tokens of an
-// answer, Relay moves bytes, Refuse writes an error in the form that the API's
-// clients expect.
+// them too: Request reads and rewrites a body, Meter counts and judges an answer (by
+// package answer, which reads it), Relay moves bytes and holds an answer back until
+// its content comes, Refuse writes an error in the form that the API's clients
+// expect.
 //
 //   - gateway.go: the gateway and the interfaces that it needs
 //   - provider.go: wire forms, providers and routes
@@ -16,7 +17,7 @@
 //   - price.go, quote.go: prices, and the bounds of a call's cost
 //   - limiter.go: the limits of concurrent calls
 //   - relay.go, transport.go, plain.go: connections to providers
-//   - usage.go: token counts
+//   - usage.go: token counts, and whether an answer is whole
 //   - refuse.go: error answers
 //   - caller.go, probe.go: the platform's own calls
 package llm

@@ -30,7 +30,7 @@ func (p *Prices) Quote(provider Provider, model string, q *Request) Quote {
 	}
 	quote := Quote{
 		Priced: true, Model: model,
-		input: int64(q.Bytes()) * max(f.input, f.cacheWrite, f.cacheRead),
+		input: int64(q.Bytes()) * max(f.input, f.cacheWrite, f.cacheRead, f.hour(q)),
 		token: f.output * min(max(q.Choices, 1), 128), // no provider gives more answers to a call
 		max:   out,
 	}

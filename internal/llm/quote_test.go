@@ -58,7 +58,7 @@ func TestCallsFitTheBudget(t *testing.T) {
 				}
 				asked <- m
 				w.Header().Set("Content-Type", "application/json")
-				io.WriteString(w, `{"usage":{"prompt_tokens":250,"completion_tokens":10}}`)
+				io.WriteString(w, fine)
 			})
 			maker := llm.OpenAI
 			if c.api == llm.Messages {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"yardmaster/internal/fault"
+	"yardmaster/internal/llm/answer"
 )
 
 // Reasons for which an exchange ends early.
@@ -35,6 +36,7 @@ type Exchange struct {
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
 	idle   time.Duration
+	sent   bool
 }
 
 // Send sends a request whose body can be sent again, and waits for the head of the
@@ -78,63 +80,166 @@ func (x *Exchange) Close() {
 	x.Response.Body.Close()
 }
 
-// headWait is how long the head of a streamed answer waits for the first piece.
-const headWait = 2 * time.Millisecond
+const (
+	// holdTime is how long an answer without content is held back. Clients wait for
+	// the head of an answer longer than that.
+	holdTime = 15 * time.Second
+	// maxHeld is how many bytes are held back.
+	maxHeld = 1 << 20
+)
 
 var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
 // Copy streams the answer's body to w, each piece as it arrives, and to the meter.
-// It fails with ErrCallerGone, ErrIdle or ErrCut.
-func (x *Exchange) Copy(w http.ResponseWriter, m *Meter) error {
+// Until content has come it holds everything back, the head too, for holdTime at
+// most: as long as nothing was sent, a failure can be told as one. head is called
+// before anything is sent. Copy fails with ErrCallerGone, ErrIdle, ErrCut or an
+// *answer.Failure; whether anything was sent, Sent tells. An error that the provider
+// reports behind content is sent on, and is the meter's alone to tell.
+func (x *Exchange) Copy(w http.ResponseWriter, m *Meter, head func()) error {
 	buf := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(buf)
-	flush := http.NewResponseController(w).Flush
-	var head sync.Mutex
-	var begun bool
-	if m.Streamed() {
-		// The head tells the caller that the provider accepted the call. It goes out
-		// with the first piece, or alone if no piece arrives within headWait.
-		early := time.AfterFunc(headWait, func() {
-			head.Lock()
-			defer head.Unlock()
-			if !begun {
-				_ = flush() // the next write reports a failure
-			}
-		})
-		defer early.Stop()
+	out := &holding{w: w, flush: http.NewResponseController(w).Flush, head: head}
+	defer func() { x.sent = out.stop() }()
+	if m.Begun() { // nothing is judged
+		out.open = true
+		head()
+	} else {
+		out.timer = time.AfterFunc(holdTime, out.late)
 	}
 	for {
 		n, err := x.Response.Body.Read(buf[:])
-		if !begun {
-			head.Lock()
-			begun = true
-			head.Unlock()
-		}
 		if n > 0 {
 			x.timer.Reset(x.idle)
 			m.Write(buf[:n])
-			if _, err := w.Write(buf[:n]); err != nil {
+			if out.write(buf[:n], m.Begun(), m.streamed() && err == nil) != nil {
+				m.End(ErrCallerGone)
 				return ErrCallerGone
-			}
-			// A whole document is sent on when it ends, or when buffers are full.
-			if m.Streamed() && err == nil {
-				if flush() != nil {
-					return ErrCallerGone
-				}
 			}
 		}
 		switch {
-		case err == io.EOF:
-			return nil
-		case err == nil:
-		case errors.Is(context.Cause(x.ctx), ErrIdle):
-			return ErrIdle
-		case x.ctx.Err() != nil:
-			return ErrCallerGone
-		default:
-			return ErrCut
+		case err == io.EOF, err == nil && m.failed() && out.holds():
+			return x.ended(out, m, nil)
+		case err != nil:
+			return x.ended(out, m, x.broken())
 		}
 	}
+}
+
+// ended judges the end of the body, and what broke it; nil: it ended properly.
+func (x *Exchange) ended(out *holding, m *Meter, broken error) error {
+	m.End(broken)
+	failure := m.Failure()
+	switch {
+	case errors.Is(broken, ErrCallerGone), errors.Is(broken, ErrIdle):
+		return broken
+	case m.reader == nil:
+		return broken
+	case failure == nil: // whole, also if what follows the end of the answer is missing
+		return out.release()
+	case out.holds():
+		return failure
+	case failure.Kind == answer.Cut, failure.Kind == answer.NotAnswer:
+		broken = ErrCut // only a broken connection tells the caller
+	}
+	if broken != nil {
+		_ = out.flush() // what has come is the caller's; a failure has no other
+	}
+	return broken
+}
+
+// broken is why a body has ended before its end.
+func (x *Exchange) broken() error {
+	switch {
+	case errors.Is(context.Cause(x.ctx), ErrIdle):
+		return ErrIdle
+	case x.ctx.Err() != nil:
+		return ErrCallerGone
+	}
+	return ErrCut
+}
+
+// Sent tells, after Copy, whether the caller has got anything.
+func (x *Exchange) Sent() bool { return x.sent }
+
+// holding holds an answer back until it is opened.
+type holding struct {
+	w     http.ResponseWriter
+	flush func() error
+	head  func()
+	timer *time.Timer
+
+	mu   sync.Mutex
+	open bool
+	held []byte
+}
+
+// write sends bytes on, or holds them back as long as no content has come.
+func (o *holding) write(p []byte, content, flush bool) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.open && !content && len(o.held)+len(p) <= maxHeld {
+		o.held = append(o.held, p...)
+		return nil
+	}
+	if err := o.send(); err != nil {
+		return err
+	}
+	if _, err := o.w.Write(p); err != nil || !flush {
+		return err // a whole document is sent on when it ends, or when buffers are full
+	}
+	return o.flush()
+}
+
+// send sends what was held back.
+func (o *holding) send() error {
+	if o.open {
+		return nil
+	}
+	o.open = true
+	o.head()
+	if len(o.held) == 0 {
+		return nil
+	}
+	_, err := o.w.Write(o.held)
+	o.held = nil
+	return err
+}
+
+// release sends what was held back, at the end of the answer.
+func (o *holding) release() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.send() != nil {
+		return ErrCallerGone
+	}
+	return nil
+}
+
+// late sends what was held back for holdTime.
+func (o *holding) late() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.open && o.send() == nil {
+		_ = o.flush() // the next write reports a failure
+	}
+}
+
+func (o *holding) holds() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !o.open
+}
+
+// stop ends the holding, and tells whether anything was sent. Nothing is sent later.
+func (o *holding) stop() (sent bool) {
+	if o.timer != nil {
+		o.timer.Stop()
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	sent, o.open = o.open, true
+	return sent
 }
 
 // CopyRequestHeader copies the caller's headers that a provider may see: a closed
@@ -155,7 +260,7 @@ func CopyResponseHeader(to, from http.Header) {
 	for name, values := range from {
 		switch {
 		case name == "Content-Type", name == "Cache-Control", name == "Request-Id", name == "X-Request-Id",
-			name == "Retry-After", name == "Retry-After-Ms", name == "X-Should-Retry", name == FaultHeader,
+			name == "Retry-After", name == "Retry-After-Ms", name == "X-Should-Retry", name == FaultHeader, name == KindHeader,
 			strings.HasPrefix(name, "Anthropic-Ratelimit-"), strings.HasPrefix(name, "X-Ratelimit-"):
 			to[name] = values
 		}

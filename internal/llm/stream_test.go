@@ -49,29 +49,46 @@ func newTap(t testing.TB) *tap {
 	return p
 }
 
-const started = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":21,\"output_tokens\":1}}}\n\n"
+// begin sends the beginning of a stream, without waiting until it is read.
+func (p *tap) begin() {
+	go func() {
+		select {
+		case p.send <- started:
+		case <-p.gone:
+		}
+	}()
+}
+
+// started is the beginning of a stream, with its first content.
+const started = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":21,\"output_tokens\":1}}}\n\n" +
+	"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Well\"}}\n\n"
 
 func TestEachPieceIsSentOnAtOnce(t *testing.T) {
 	far := newTap(t)
 	d := &desk{route: llm.Route{Provider: llm.Anthropic, BaseURL: far.url}}
 	url, _ := gateway(t, d, nil)
+	far.begin()
 	resp, err := http.DefaultClient.Do(ask(t, url, "/v1/messages", `{"model":"m","stream":true}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
 	lines := bufio.NewReader(resp.Body)
+	if _, err := io.CopyN(io.Discard, lines, int64(len(started))); err != nil {
+		t.Fatal(err)
+	}
 	for i := range 5 {
 		far.send <- fmt.Sprintf("data: %d\n", i)
 		if line, err := lines.ReadString('\n'); err != nil || line != fmt.Sprintf("data: %d\n", i) {
 			t.Fatal(line, err)
 		}
 	}
+	far.send <- "\n" + ended
 	close(far.send)
-	if rest, err := io.ReadAll(lines); err != nil || len(rest) != 0 {
+	if rest, err := io.ReadAll(lines); err != nil || string(rest) != "\n"+ended {
 		t.Fatal(rest, err)
 	}
-	if u := d.recorded(t); u.Aborted || !u.Estimated {
+	if u := d.recorded(t); u.Aborted || u.Estimated || u.OutputTokens != 15 {
 		t.Fatalf("%+v", u)
 	}
 }
@@ -81,12 +98,12 @@ func TestCallerWhoHangsUpIsCounted(t *testing.T) {
 	d := &desk{route: llm.Route{Provider: llm.Anthropic, BaseURL: far.url}}
 	url, _ := gateway(t, d, nil)
 	ctx, hangUp := context.WithCancel(context.Background())
+	far.begin()
 	resp, err := http.DefaultClient.Do(ask(t, url, "/v1/messages", `{"model":"m","stream":true}`).WithContext(ctx))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	far.send <- started
 	if _, err := bufio.NewReader(resp.Body).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
@@ -102,12 +119,12 @@ func TestCutStreamIsCutForTheCallerToo(t *testing.T) {
 	far := newTap(t)
 	d := &desk{route: llm.Route{Provider: llm.Anthropic, BaseURL: far.url}}
 	url, _ := gateway(t, d, nil)
+	far.begin()
 	resp, err := http.DefaultClient.Do(ask(t, url, "/v1/messages", `{"model":"m","stream":true}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	far.send <- started
 	close(far.cut)
 	if text, err := io.ReadAll(resp.Body); err == nil || string(text) != started {
 		t.Fatalf("%q %v", text, err)
@@ -151,6 +168,7 @@ func TestSilentProviderIsGivenUp(t *testing.T) {
 	})
 	longEnough(func(url string, d *desk) bool {
 		far := newTap(t)
+		far.begin()
 		d.route = llm.Route{Provider: llm.Anthropic, BaseURL: far.url}
 		resp, err := http.DefaultClient.Do(ask(t, url, "/v1/messages", `{"model":"m","stream":true}`))
 		if err != nil {

@@ -1,21 +1,21 @@
 package coder
 
 import (
-	"bufio"
 	"bytes"
+	"cmp"
 	"context"
+	crand "crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"yardmaster/internal/box/acp"
+	"yardmaster/internal/llm/answer"
 )
 
 const (
@@ -23,8 +23,7 @@ const (
 	maxBackoff    = 30 * time.Second
 	maxRetryAfter = 2 * time.Minute // for a longer Retry-After the client gives up
 	maxOutput     = 8192            // tokens of one answer, for APIs that require a limit
-	maxErrorBody  = 64 << 10
-	maxEvent      = 8 << 20 // bytes of one server-sent event
+	maxWords      = 4 << 10         // bytes of a provider's words in an error
 )
 
 // reply is one answer of a model; stop is an ACP stop reason.
@@ -34,19 +33,13 @@ type reply struct {
 	stop  string
 }
 
-// wire is one provider API: it encodes a conversation and decodes the streamed
-// answer. event takes the data of one event of the stream, nil at its end, and
-// tells whether the answer is complete.
+// wire is one provider API: it encodes a conversation. Package answer reads what
+// comes back.
 type wire struct {
+	api     answer.API
 	path    string
 	headers func(token string) map[string]string
 	request func(model, system string, tools []tool, history []message) any
-	decoder func(say func(string)) decoder
-}
-
-type decoder interface {
-	event(data []byte) (done bool, err error)
-	reply() reply
 }
 
 var wires = map[string]wire{
@@ -67,7 +60,9 @@ type client struct {
 }
 
 func newClient(cfg config, t http.RoundTripper) *client {
-	return &client{cfg: cfg, http: http.Client{Transport: t}, wait: wait}
+	// A redirect is not followed: it would carry the conversation elsewhere.
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &client{cfg: cfg, http: http.Client{Transport: t, CheckRedirect: stay}, wait: wait}
 }
 
 func wait(ctx context.Context, d time.Duration) error {
@@ -81,17 +76,6 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// modelError is a failure of the provider or of the connection to it. status is 0
-// if there was no answer.
-type modelError struct {
-	status     int
-	text       string
-	retryAfter time.Duration
-	retry      bool
-}
-
-func (e *modelError) Error() string { return e.text }
-
 // complete asks for the next message of the conversation and passes text to say as
 // it arrives. With an error, reply holds the text that was passed on. An error is
 // an *acp.Error that says what happened, or ctx's error.
@@ -102,60 +86,71 @@ func (c *client) complete(ctx context.Context, system string, tools []tool, hist
 	}
 	for try := 1; ; try++ {
 		r, err := c.once(ctx, body, say)
-		var failed *modelError
+		var failed *answer.Failure
 		if err == nil || ctx.Err() != nil || !errors.As(err, &failed) {
 			return r, err
 		}
-		delay := failed.retryAfter
-		if delay == 0 {
-			delay = min(maxBackoff, time.Second<<(try-1))
-			delay = delay/2 + rand.N(delay/2+1)
+		delay := min(maxBackoff, time.Second<<(try-1))
+		delay = delay/2 + rand.N(delay/2+1)
+		if failed.RetryAfter != nil {
+			delay = *failed.RetryAfter
 		}
-		if !failed.retry || try == maxTries || delay > maxRetryAfter {
+		if !failed.MayPass() || try == maxTries || delay > maxRetryAfter {
 			return r, c.explain(failed, try)
 		}
-		if err := c.wait(ctx, max(delay, 0)); err != nil {
+		if err := c.wait(ctx, delay); err != nil {
 			return r, err
 		}
 	}
 }
 
-// explain turns a failure into an *acp.Error whose text shows the failure's kind.
-func (c *client) explain(e *modelError, tries int) error {
-	what, code := "the model provider failed", acp.CodeInternal
+// detail is the data of an *acp.Error about a failed call.
+type detail struct {
+	Kind   answer.Kind `json:"kind"`
+	Status int         `json:"status"`
+	Limit  int64       `json:"limit,omitempty"` // of the context, in tokens
+}
+
+// explain turns a failure into an *acp.Error whose text names the failure's kind.
+func (c *client) explain(f *answer.Failure, tries int) error {
+	what, code := f.Kind.Words(), acp.CodeInternal
 	switch {
-	case e.status == 401 || e.status == 403:
-		what, code = "the model provider refused the credential", acp.CodeAuthRequired
-	case e.status == 402:
-		what = "the model provider's quota is spent"
-	case e.status == 404:
+	case f.Kind == answer.Auth:
+		code = acp.CodeAuthRequired
+	case f.Kind == answer.BadRequest && f.Status == http.StatusNotFound:
 		what = fmt.Sprintf("model not found at the provider: %q", c.cfg.model)
-	case e.status == 429:
-		what = "the model provider's rate limit holds"
-	case e.status >= 400 && e.status < 500:
-		what = "the model provider refused the request"
-	case e.status == 0:
+	case f.Kind == answer.Cut && f.Message != "":
 		what = "the model provider is unavailable"
 	}
 	if tries > 1 {
 		what += fmt.Sprintf(" after %d tries", tries)
 	}
-	data, _ := encode(map[string]any{"status": e.status})
-	return &acp.Error{Code: code, Message: what + ": " + e.text, Data: data}
+	if f.Status != 0 {
+		what += fmt.Sprintf(": %d %s", f.Status, http.StatusText(f.Status))
+	}
+	words := f.Message
+	if f.Type != "" {
+		words = f.Type + ": " + words
+	}
+	if f.Code != "" && f.Code != f.Type {
+		words += " (" + f.Code + ")"
+	}
+	if words = strings.TrimSpace(words[:min(len(words), maxWords)]); words != "" {
+		what += ": " + strings.ToValidUTF8(words, "")
+	}
+	data, _ := encode(detail{f.Kind, f.Status, f.Limit})
+	return &acp.Error{Code: code, Message: what, Data: data}
 }
 
-func overflows(err error) bool {
+// overflow tells whether a call failed because the conversation is too long for the
+// model, and how many tokens the model takes; 0: that is not told.
+func overflow(err error) (limit int64, ok bool) {
 	var e *acp.Error
-	if !errors.As(err, &e) {
-		return false
+	var d detail
+	if !errors.As(err, &e) || json.Unmarshal(e.Data, &d) != nil {
+		return 0, false
 	}
-	text := strings.ToLower(e.Message)
-	for _, s := range []string{"context length", "context_length", "context window", "prompt is too long", "maximum context"} {
-		if strings.Contains(text, s) {
-			return true
-		}
-	}
-	return false
+	return d.Limit, d.Kind == answer.ContextLength
 }
 
 func (c *client) once(ctx context.Context, body []byte, say func(string)) (reply, error) {
@@ -171,101 +166,41 @@ func (c *client) once(ctx context.Context, body []byte, say func(string)) (reply
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return reply{}, &modelError{text: err.Error(), retry: true}
+		return reply{}, &answer.Failure{Kind: answer.Cut, Message: err.Error()}
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return reply{}, refusal(resp)
+	read := answer.New(answer.Options{API: w.api, Status: resp.StatusCode, Header: resp.Header, Keep: true, Text: say})
+	read.End(feed(read, resp.Body))
+	a := read.Answer()
+	r := reply{text: a.Text + a.Refusal, stop: acp.StopEndTurn}
+	if a.Failure != nil {
+		return r, a.Failure // the calls may be incomplete
 	}
-	d := w.decoder(say)
-	if err := events(resp.Body, d.event); err != nil {
-		var e *modelError
-		if !errors.As(err, &e) {
-			e = &modelError{text: "the answer's stream ended early: " + err.Error(), retry: true}
-		}
-		return reply{text: d.reply().text}, e // the calls may be incomplete
+	for _, t := range a.Tools {
+		// Some providers give no id, and one of another form than this is refused by some.
+		r.calls = append(r.calls, call{cmp.Or(t.ID, crand.Text()[:9]), t.Name, t.Arguments})
 	}
-	return d.reply(), nil
+	switch a.Stop {
+	case answer.Length, answer.Context:
+		r.stop = acp.StopMaxTokens
+	case answer.Refused, answer.Filtered:
+		r.stop = acp.StopRefusal
+	}
+	return r, nil
 }
 
-func refusal(resp *http.Response) *modelError {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-	e := &modelError{status: resp.StatusCode, text: resp.Status}
-	if text := errorText(body); text != "" {
-		e.text += ": " + text
-	}
-	// An exhausted quota has the status of a rate limit, too, but waiting does not
-	// end it.
-	e.retry = e.status >= 500 || e.status == 408 || e.status == 429 && !strings.Contains(e.text, "insufficient_quota")
-	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
-		e.retryAfter = time.Duration(s) * time.Second
-		if s <= 0 {
-			e.retryAfter = -1 // at once, in contrast to an absent header
-		}
-	} else if t, err := http.ParseTime(resp.Header.Get("Retry-After")); err == nil {
-		e.retryAfter = time.Until(t)
-	}
-	return e
-}
-
-// errorText returns type, message and code from the error bodies of the known APIs.
-func errorText(body []byte) string {
-	var b struct {
-		Error struct {
-			Type, Message string
-			Code          any
-		} `json:"error"`
-	}
-	if json.Unmarshal(body, &b) != nil || b.Error.Message == "" {
-		return strings.TrimSpace(string(body[:min(len(body), 500)]))
-	}
-	text := b.Error.Message
-	if code, ok := b.Error.Code.(string); ok && code != b.Error.Type {
-		text += " (" + code + ")"
-	}
-	if b.Error.Type != "" {
-		text = b.Error.Type + ": " + text
-	}
-	return text
-}
-
-// events passes the data of server-sent events to f until f reports that it is
-// done.
-func events(r io.Reader, f func(data []byte) (bool, error)) error {
-	sc := bufio.NewScanner(r)
-	sc.Buffer(make([]byte, 0, 64<<10), maxEvent)
-	var data []byte
-	for sc.Scan() {
-		line := sc.Bytes()
-		if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			if len(data) > 0 {
-				data = append(data, '\n')
-			}
-			data = append(data, bytes.TrimPrefix(rest, []byte(" "))...)
-			continue
-		}
-		if len(line) > 0 || len(data) == 0 {
-			continue // names, ids and comments are not needed
-		}
-		done, err := f(data)
-		if done || err != nil {
+// feed passes an answer to its reader until nothing of it follows. It fails with what
+// broke the connection.
+func feed(read *answer.Reader, body io.Reader) error {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := body.Read(buf)
+		read.Write(buf[:n])
+		switch {
+		case err == io.EOF || read.Over():
+			return nil
+		case err != nil:
 			return err
 		}
-		data = data[:0]
 	}
-	if err := sc.Err(); err != nil {
-		return err
-	}
-	if done, err := f(nil); done || err != nil {
-		return err
-	}
-	return io.ErrUnexpectedEOF
-}
-
-// streamError returns an error that a provider reports within its stream.
-func streamError(data []byte) *modelError {
-	text := errorText(data)
-	retry := slices.ContainsFunc([]string{"overloaded", "server_error", "api_error", "rate_limit"},
-		func(kind string) bool { return strings.Contains(text, kind) })
-	return &modelError{text: text, retry: retry, status: http.StatusOK}
 }

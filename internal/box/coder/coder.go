@@ -117,6 +117,10 @@ type agent struct {
 	sessions map[string]*session
 }
 
+// leastContext is the size of a context, in tokens, below which a provider's word is
+// not believed.
+const leastContext = 1000
+
 // session is one conversation; acp.Serve runs one turn of it at a time.
 type session struct {
 	*agent
@@ -125,8 +129,10 @@ type session struct {
 	root    *os.Root
 	tools   []tool // the agent's own, and those of its MCP servers
 	history []message
-	calls   int               // number of tool calls so far
-	live    func(text string) // receives the output of the running tool; nil: dropped
+	calls   int // number of tool calls so far
+	// contextTokens is the size of the model's context, as it was told or learned.
+	contextTokens int
+	live          func(text string) // receives the output of the running tool; nil: dropped
 }
 
 func (a *agent) Initialize(context.Context, acp.InitializeRequest) (acp.InitializeResult, error) {
@@ -150,7 +156,9 @@ func (a *agent) NewSession(ctx context.Context, req acp.SessionRequest) (acp.Ses
 	if err != nil {
 		return acp.Session{}, acp.Errorf(acp.CodeInvalidParams, "open the working directory: %s", err)
 	}
-	s := &session{agent: a, id: rand.Text(), cwd: filepath.Clean(req.Cwd), root: root, tools: slices.Clone(tools)}
+	s := &session{
+		agent: a, id: rand.Text(), cwd: filepath.Clean(req.Cwd), root: root, tools: slices.Clone(tools), contextTokens: a.cfg.contextTokens,
+	}
 	for _, what := range s.attach(ctx, req.MCPServers) {
 		s.say("The MCP server " + what + "\n")
 	}
@@ -187,9 +195,12 @@ func (a *agent) Prompt(ctx context.Context, req acp.PromptRequest) (acp.PromptRe
 func (s *session) turn(ctx context.Context) (string, error) {
 	system := systemPrompt(s.cwd, s.cfg.report)
 	for range s.cfg.maxRequests {
-		trim(s.history, s.cfg.contextTokens)
+		trim(s.history, s.contextTokens)
 		r, err := s.model.complete(ctx, system, s.tools, s.history, s.say)
-		if overflows(err) && trimTo(s.history, 0) {
+		if limit, over := overflow(err); over && trimTo(s.history, 0) {
+			if limit > leastContext { // the next results are cut in time
+				s.contextTokens = int(min(int64(s.contextTokens), limit))
+			}
 			r, err = s.model.complete(ctx, system, s.tools, s.history, s.say)
 		}
 		if r.text != "" || len(r.calls) > 0 {

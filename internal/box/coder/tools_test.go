@@ -167,11 +167,12 @@ func TestRetries(t *testing.T) {
 			"rate limit holds after 6 tries: 429 Too Many Requests: slow down"},
 		{"one that asks for too long", "3600", `{}`, 429, 1, 0, "rate limit holds"},
 		{"a spent quota", "", `{"error":{"message":"pay","code":"insufficient_quota"}}`, 429, 1, 0, "pay (insufficient_quota)"},
-		{"an overload", "", `oops`, 503, maxTries, 0, "provider failed after 6 tries: 503 Service Unavailable: oops"},
+		{"an overload", "", `oops`, 503, maxTries, 0, "provider is overloaded after 6 tries: 503 Service Unavailable: oops"},
 		{"a bad key", "", `{"error":{"type":"authentication_error","message":"no"}}`, 401, 1, 0,
 			"refused the credential: 401 Unauthorized: authentication_error: no"},
 		{"an unknown model", "", `{}`, 404, 1, 0, `model not found at the provider: "m"`},
-		{"a stream that is cut", "", "data: {\"choices\":[{\"delta\":{\"content\":\"par\"}}]}\n\n", 200, maxTries, 0, "stream ended early"},
+		{"a stream that is cut", "", "data: {\"choices\":[{\"delta\":{\"content\":\"par\"}}]}\n\n", 200, maxTries, 0,
+			"cut its answer short after 6 tries"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tries := 0

@@ -94,7 +94,8 @@ var failureWords = []struct {
 	{KindModel, regexp.MustCompile(`(?i)model[ _]not[ _]found|(unknown|no such|unsupported|invalid) model|` +
 		`model\b.{0,80}\b(does not exist|not found|not supported|unavailable)`)},
 	{KindUnavailable, regexp.MustCompile(`(?i)\b5(00|02|03|04|29)\b|overloaded|unavailable|internal server error|bad gateway|` +
-		`econn|connection (refused|reset|error)|stream (disconnected|ended)|fetch failed|time[d]?[ -]?out|unreachable|no such host`)},
+		`econn|connection (refused|reset|error)|stream (disconnected|ended)|fetch failed|time[d]?[ -]?out|unreachable|no such host|` +
+		`cut its answer short|answer is not one of a model|model provider failed`)},
 }
 
 func classify(code int, text string) string {

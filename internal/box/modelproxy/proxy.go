@@ -182,7 +182,7 @@ func (p *Proxy) call(w http.ResponseWriter, r *http.Request, pass *gate.Pass[*se
 	c := &call{proxy: p, session: pass.Run, at: at, q: q, model: pass.Run.model(q.Model)}
 	if err := c.forward(ctx, w, r); err != nil {
 		p.Logger.Debug("model call not answered whole", "error", err)
-		if c.meter != nil {
+		if c.begun {
 			panic(http.ErrAbortHandler) // the only way left to tell the agent
 		}
 	}
@@ -205,7 +205,8 @@ type call struct {
 	at      llm.Endpoint
 	q       *llm.Request
 	model   string
-	meter   *llm.Meter // set when the body of the answer begins
+	meter   *llm.Meter // set when the control plane has answered
+	begun   bool       // a part of the answer was sent on
 }
 
 func (c *call) forward(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
@@ -228,43 +229,51 @@ func (c *call) forward(ctx context.Context, w http.ResponseWriter, r *http.Reque
 			"The control plane's model gateway cannot be reached."))
 		llm.Refuse(w, c.at.API, refusal)
 		if !errors.Is(err, llm.ErrCallerGone) {
-			c.failed(http.StatusServiceUnavailable, llm.SlugUnavailable)
+			c.failed(refusal)
 		}
 		return err
 	}
 	defer x.Close()
 	llm.CopyResponseHeader(w.Header(), x.Header)
-	if x.ContentLength >= 0 {
-		w.Header().Set("Content-Length", strconv.FormatInt(x.ContentLength, 10))
-	}
-	c.meter = llm.NewMeter(x.Header.Get("Content-Type"))
-	w.WriteHeader(x.StatusCode)
-	err = x.Copy(w, c.meter)
+	c.meter = llm.NewMeter(c.at, x.StatusCode, x.Header)
+	err = x.Copy(w, c.meter, func() {
+		if x.ContentLength >= 0 {
+			w.Header().Set("Content-Length", strconv.FormatInt(x.ContentLength, 10))
+		}
+		w.WriteHeader(x.StatusCode)
+	})
+	c.begun = x.Sent()
+	refusal, failed := c.meter.Refusal(c.at.API)
 	switch {
 	case x.StatusCode/100 != 2:
-		c.failed(x.StatusCode, x.Header.Get(llm.FaultHeader))
-	case err != nil && !errors.Is(err, llm.ErrCallerGone):
-		c.count()
-		c.failed(http.StatusBadGateway, llm.SlugUnavailable)
+		c.failed(llm.Refusal{Status: x.StatusCode, Fault: x.Header.Get(llm.FaultHeader), Kind: llm.KindOf(x.Header)})
+	case errors.Is(err, llm.ErrCallerGone):
+		c.count(true)
+		c.session.succeeded()
+	case failed:
+		if c.begun {
+			c.count(false)
+		} else {
+			llm.Refuse(w, c.at.API, refusal)
+		}
+		c.failed(refusal)
 	default:
-		c.count()
+		c.count(false)
 		c.session.succeeded()
 	}
 	return err
 }
 
-// count adds the tokens of the answer, or an estimate if the answer was cut off.
-func (c *call) count() {
+// count adds the tokens of the answer, or an estimate if the provider has not
+// counted what it sent. unread says that the agent went away.
+func (c *call) count(unread bool) {
 	if !c.at.Billed() {
 		return
 	}
-	tokens, counted := c.meter.Tokens()
-	if !counted {
-		tokens = c.meter.Estimate(c.q.Bytes())
-	}
+	tokens, _ := c.meter.Count(c.q.Bytes(), unread)
 	c.session.add(tokens, c.model)
 }
 
-func (c *call) failed(status int, slug string) {
-	c.session.failed(status, slug, c.proxy.Permanent, c.proxy.Transient)
+func (c *call) failed(r llm.Refusal) {
+	c.session.failed(r, c.proxy.Permanent, c.proxy.Transient)
 }

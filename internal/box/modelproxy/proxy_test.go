@@ -25,7 +25,10 @@ const (
 
 const answer = "event: message_start\ndata: " +
 	"{\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":25,\"output_tokens\":1}}}\n\n" +
-	"event: message_delta\ndata: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":15}}\n\n"
+	"event: content_block_delta\ndata: " +
+	"{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Well.\"}}\n\n" +
+	"event: message_delta\ndata: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":15}}\n\n" +
+	"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 
 func start(t *testing.T, c modelproxy.Config) (*modelproxy.Proxy, string) {
 	t.Helper()
@@ -124,6 +127,36 @@ func TestModelCall(t *testing.T) {
 	}
 }
 
+// TestFailedAnswers holds that an answer that fails before its content is refused with
+// its kind, and one that fails later counts as failed. Neither is a success.
+func TestFailedAnswers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, body   string
+		status       int // to the agent
+		says         string
+		calls, fails int64
+	}{
+		{"an error first", "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Busy\"}}\n\n", 503, "Busy", 0, 1},
+		{"an error later", strings.Replace(answer, "event: message_delta", "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"Lost\"}}\n\nevent: message_delta", 1), 200, "Lost", 1, 1},
+		{"no answer", "<html>", 502, "not one of a model", 0, 1},
+		{"too long", `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 tokens > 5 maximum"}}`, 400, "prompt is too long: 9 tokens", 0, 0},
+	} {
+		far := server(t, func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, c.body)
+		})
+		p, address := start(t, modelproxy.Config{})
+		register(t, p, modelproxy.Run{Upstream: far})
+		resp, text := call(t, address, local, `{"model":"m","stream":true}`)
+		n := p.Unregister(local)
+		if resp.StatusCode != c.status || !strings.Contains(text, c.says) || n.Calls != c.calls || n.Failed != c.fails {
+			t.Errorf("%s: %d %s %+v", c.name, resp.StatusCode, text, n)
+		}
+	}
+}
+
 func TestUnregisterCutsCalls(t *testing.T) {
 	gone := make(chan struct{})
 	far := server(t, func(w http.ResponseWriter, r *http.Request) {
@@ -159,8 +192,11 @@ func TestErrorBudget(t *testing.T) {
 	far := server(t, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		w.Header().Set(llm.FaultHeader, slug)
+		if status == 429 {
+			w.Header().Set(llm.KindHeader, "rate_limited")
+		}
 		w.WriteHeader(status)
-		io.WriteString(w, `{}`)
+		io.WriteString(w, `{"type":"message","content":[]}`)
 	})
 	for _, c := range []struct {
 		status int
@@ -180,7 +216,12 @@ func TestErrorBudget(t *testing.T) {
 		t.Run(fmt.Sprint(c.status, c.slug), func(t *testing.T) {
 			p, address := start(t, modelproxy.Config{Permanent: 2, Transient: 4})
 			fatal := make(chan string, 9)
-			register(t, p, modelproxy.Run{Upstream: far, OnFatal: func(kind, _ string) { fatal <- kind }})
+			register(t, p, modelproxy.Run{Upstream: far, OnFatal: func(kind, detail string) {
+				if told := strings.Contains(detail, "rate limit holds"); told != (c.status == 429) {
+					t.Errorf("%d is told as %q", c.status, detail)
+				}
+				fatal <- kind
+			}})
 			fail := func(n int) {
 				for range n {
 					status, slug = c.status, c.slug
@@ -320,12 +361,14 @@ func TestTunnel(t *testing.T) {
 	}
 }
 
+const geminiAnswer = `{"candidates":[{"content":{"parts":[{"text":"%s"}]},"finishReason":"STOP"}]}`
+
 // TestModelThroughItsOwnProxy holds that a client that sends everything through its
 // proxy, with or without a tunnel, reaches the model of its own run and nothing
 // else of the machine.
 func TestModelThroughItsOwnProxy(t *testing.T) {
 	far := server(t, func(w http.ResponseWriter, r *http.Request) {
-		io.WriteString(w, r.Header.Get("Authorization")+" at "+r.URL.String())
+		fmt.Fprintf(w, geminiAnswer, r.Header.Get("Authorization")+" at "+r.URL.String())
 	})
 	for _, where := range []string{"loopback", "socket"} {
 		p, address := start(t, modelproxy.Config{})
@@ -371,7 +414,7 @@ func TestModelThroughItsOwnProxy(t *testing.T) {
 			t.Fatal(where, status)
 		}
 		const call = "POST /v1beta/models/m:streamGenerateContent?alt=sse"
-		want := "Bearer " + attempt + " at /v1beta/models/m:streamGenerateContent?alt=sse"
+		want := fmt.Sprintf(geminiAnswer, "Bearer "+attempt+" at /v1beta/models/m:streamGenerateContent?alt=sse")
 		for range 2 { // on one connection
 			if status, text := say(c, r, call, local); status != 200 || text != want {
 				t.Fatal(where, status, text)
@@ -390,7 +433,7 @@ func TestModelThroughItsOwnProxy(t *testing.T) {
 		t.Cleanup(func() { plain.Close() })
 		if status, text := say(plain, bufio.NewReader(plain), "POST http://"+own+"/v1beta/models/m:generateContent",
 			local); status != 200 ||
-			!strings.HasSuffix(text, ":generateContent") {
+			!strings.Contains(text, ":generateContent\"") {
 			t.Fatal(where, status, text)
 		}
 		for target, token := range map[string]string{"127.0.0.1:1": local, "localhost:" + own[strings.LastIndexByte(own, ':')+1:]: local} {

@@ -69,7 +69,8 @@ func (s *session) succeeded() {
 
 // failed counts an error answer against the run's limits. An answer that says that
 // the request is wrong does not count, because the agent can correct the request.
-func (s *session) failed(status int, slug string, permanent, transient int) {
+func (s *session) failed(r llm.Refusal, permanent, transient int) {
+	status, slug := r.Status, r.Fault
 	hopeless := status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusPaymentRequired ||
 		slug == llm.SlugModel
 	if !hopeless && status != http.StatusTooManyRequests && status < 500 {
@@ -88,7 +89,11 @@ func (s *session) failed(status int, slug string, permanent, transient int) {
 	s.fatal = s.fatal || spent
 	s.mu.Unlock()
 	if spent && s.run.OnFatal != nil {
-		s.run.OnFatal(failureKind(status, slug), "the model gateway answered "+strconv.Itoa(status)+" again and again")
+		detail := "the model gateway answered " + strconv.Itoa(status) + " again and again"
+		if r.Kind != "" {
+			detail = r.Kind.Words() + ": " + detail
+		}
+		s.run.OnFatal(failureKind(status, slug), detail)
 	}
 }
 

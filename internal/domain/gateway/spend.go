@@ -103,7 +103,7 @@ func (r record) store(tx *db.Tx) error {
 	u := r.usage
 	err := session.AddCall(tx, session.Call{
 		SessionID: r.session, Provider: string(r.provider), Model: u.Model,
-		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheTokens: u.CacheReadTokens + u.CacheWriteTokens,
+		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheTokens: u.CacheReadTokens + u.Written(),
 		CostMicros: u.CostMicros,
 	})
 	if err != nil {

@@ -75,7 +75,8 @@ var edges = map[string]string{
 
 	"codehost":         "fault lazy",
 	"codehost/builtin": "codehost codehost/gitfolder codehost/smarthttp fault observe",
-	"llm":              "fault observe",
+	"llm":              "fault llm/answer observe",
+	"llm/answer":       "lazy",
 	"llm/scripted":     "",
 
 	"codehost/gitfolder": "codehost fault rlimit",
@@ -95,7 +96,7 @@ var edges = map[string]string{
 		"box/spool box/worktree client fault id protocol seal",
 	"box/acp":        "",
 	"box/broker":     "box/gate box/scrub",
-	"box/coder":      "box/acp lazy",
+	"box/coder":      "box/acp lazy llm/answer",
 	"box/driver":     "box/acp",
 	"box/exposure":   "",
 	"box/gate":       "",
@@ -144,6 +145,7 @@ var edges = map[string]string{
 	"proof/parts":    "proof/browser proof/npm",
 
 	"proof/provider": "id",
+	"proof/recorded": "",
 	"proof/seed":     "db",
 	"proof/standin":  "db domain/budget domain/measure domain/queue domain/task event",
 	"proof/rig": "box box/coder client config db db/dbtest domain/blocker domain/task domain/token id policy proof/loopback " +
@@ -289,6 +291,7 @@ func TestHTTP(t *testing.T) {
 		"webpush":          "sends messages to browsers",
 		"webpush/pushtest": "is a push service, to the tests",
 		"llm":              "is the gateway to model providers",
+		"llm/answer":       "reads the headers of answers",
 		"llm/scripted":     "is a model provider, to the gateway",
 		"box":              "enrolls over HTTP and serves its agents a model",
 		"box/broker":       "adds secrets to requests",
@@ -302,6 +305,7 @@ func TestHTTP(t *testing.T) {
 		"proof/document":   "reads headers of answers",
 		"proof/github":     "is a code host, to the tests",
 		"proof/provider":   "is an identity provider, to the tests",
+		"proof/recorded":   "is a model provider that plays recorded answers, to the tests",
 		"proof/rig":        "calls the API as a test says",
 		"proof/transcript": "calls the API as the transcripts say",
 		"cmd/yardmaster":   "names methods to client",

@@ -168,7 +168,8 @@ func provider() (url string, stop func(), err error) {
 				return
 			}
 		}
-		io.WriteString(w, "data: {\"id\":\"c\",\"choices\":[],\"usage\":{\"prompt_tokens\":25,\"completion_tokens\":15}}\n\n"+streamEnd)
+		io.WriteString(w, "data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"finish_reason\":\"stop\"}]}\n\n"+
+			"data: {\"id\":\"c\",\"choices\":[],\"usage\":{\"prompt_tokens\":25,\"completion_tokens\":15}}\n\n"+streamEnd)
 	})}
 	go func() { _ = server.Serve(l) }() // until the listener is closed
 	return "http://" + l.Addr().String(), func() { server.Close() }, nil
