@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"yardmaster/internal/api/limit"
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
@@ -48,6 +49,8 @@ const (
 	large       = 1 << 20
 	largeAtOnce = 8
 	largeOfOne  = 4
+	largeKnown  = 4 // besides, of the addresses from which signed ones have come
+	mostKnown   = 256
 )
 
 // Receiver applies what a host tells. It is called outside of a transaction, and
@@ -68,13 +71,18 @@ type Needs struct {
 }
 
 // Service receives deliveries, applies them, and looks for what was not delivered.
-type Service struct{ Needs }
+type Service struct {
+	Needs
+
+	mu    sync.Mutex
+	known map[string]bool // sites from which this process has had signed deliveries
+}
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	n.Keep = cmp.Or(n.Keep, kept)
-	return &Service{n}
+	return &Service{Needs: n, known: map[string]bool{}}
 }
 
 // Receipt answers a delivery.
@@ -98,7 +106,11 @@ func (s *Service) receive(ctx context.Context, p *op.Pipeline, c *op.Call) op.An
 		return refuse(errForged.Because(err))
 	}
 	if c.Length < 0 || c.Length > large {
-		leave, err := p.HoldBody(c, "large deliveries", largeOfOne, largeAtOnce)
+		kind, most := "large deliveries", largeAtOnce
+		if s.knows(c.Request.IP) {
+			kind, most = "large deliveries of known senders", largeKnown
+		}
+		leave, err := p.HoldBody(c, kind, largeOfOne, most)
 		if err != nil {
 			return p.Refuse(c, err)
 		}
@@ -112,6 +124,7 @@ func (s *Service) receive(ctx context.Context, p *op.Pipeline, c *op.Call) op.An
 	if err != nil {
 		return refuse(errForged.Because(err))
 	}
+	s.meet(c.Request.IP)
 	fresh, err := s.store(ctx, d)
 	if err != nil {
 		return p.Refuse(c, err)
@@ -120,6 +133,24 @@ func (s *Service) receive(ctx context.Context, p *op.Pipeline, c *op.Call) op.An
 		return p.Reply(c, Receipt{Kind: "noop"})
 	}
 	return p.Reply(c, Receipt{Kind: "ack"})
+}
+
+// knows tells whether a signed delivery has come from a site: such senders have places for large ones
+// that strangers cannot take.
+func (s *Service) knows(ip string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known[limit.Site(ip).String()]
+}
+
+// meet remembers the site of a signed delivery.
+func (s *Service) meet(ip string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.known) >= mostKnown {
+		clear(s.known)
+	}
+	s.known[limit.Site(ip).String()] = true
 }
 
 // accept finds the host that has sent a delivery. It fails with codehost.ErrForged or

@@ -78,7 +78,8 @@ func (s stuck) Read([]byte) (int, error) {
 }
 
 // The largest delivery is stored whole. Of large ones a server reads 8 at once, and of one
-// address 4: a place is free when its read has ended, and not before.
+// address 4: a place is free when its read has ended, and not before. Senders of signed ones have
+// places besides.
 func TestLarge(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
@@ -117,19 +118,23 @@ func TestLarge(t *testing.T) {
 		for range largeAtOnce - largeOfOne {
 			hold("192.0.2.3")
 		}
-		if body, n = whole(); send("192.0.2.2", "busy", body, n) != 503 {
+		if body, n = whole(); send("192.0.2.9", "busy", body, n) != 503 {
 			t.Error("one more large one is read than there are places")
 		}
+		if got := send("192.0.2.2", "known", body, n); got != 200 {
+			t.Errorf("from where a signed one has come, while strangers have all places: %d", got)
+		}
+		body, n = whole()
 		if got := y.deliver("small", `"a"`); got != 200 {
 			t.Errorf("a small one: %d", got)
 		}
 		y.wait(24 * time.Hour)
-		if got := send("192.0.2.2", "waiting", body, n); got != 503 {
+		if got := send("192.0.2.9", "waiting", body, n); got != 503 {
 			t.Errorf("while others are read, however long that takes: %d", got)
 		}
 		close(end)
 		all.Wait()
-		if got := send("192.0.2.2", "later", body, n); got != 200 {
+		if got := send("192.0.2.9", "later", body, n); got != 200 {
 			t.Errorf("when the others have ended: %d", got)
 		}
 	})

@@ -155,7 +155,7 @@ var edges = map[string]string{
 }
 
 // foundation lists what any domain may import. All other domains build on the rows of people.
-const foundation = "api/op blob calendar client/inert clock codehost codehost/pace db dial domain/measure domain/people event fault flake hook id idp inbound jsonschema " +
+const foundation = "api/limit api/op blob calendar client/inert clock codehost codehost/pace db dial domain/measure domain/people event fault flake hook id idp inbound jsonschema " +
 	"lazy linear llm mail money needs observe policy protocol reach seal seal/keys secretscan web webpush"
 
 // between lists the domains that import another one, and why a function wired in app would not do.
