@@ -256,15 +256,18 @@ func TestTriesAtOnceAreCounted(t *testing.T) {
 func TestTriesThatWereNotMade(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, d *server) {
-		d.checks.once.Do(func() { d.checks.running, d.checks.admitted = make(chan struct{}, 1), make(chan struct{}, 1) })
-		d.checks.admitted <- struct{}{}
+		d.checks.once.Do(func() {
+			d.checks.running, d.checks.turns = make(chan struct{}, 1), make(chan struct{}, 1)
+			d.checks.strangers, d.checks.own = make(chan struct{}, 1), make(chan struct{}, 1)
+		})
+		d.checks.strangers <- struct{}{}
 		for i := range 2 * warnAt {
 			r := d.tryAs(address(i), "ada", rightPassword)
 			if r.status != 429 || !strings.Contains(r.body, "people are signing in") {
 				t.Fatalf("try %d: %+v", i, r)
 			}
 		}
-		<-d.checks.admitted
+		<-d.checks.strangers
 		if r := d.tryAs(address(99), "ada", rightPassword); r.status != 200 {
 			t.Errorf("%+v", r)
 		}

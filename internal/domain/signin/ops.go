@@ -282,7 +282,7 @@ func (s *Service) byPassword(ctx context.Context, in passwordIn) (cookie string,
 	if err != nil {
 		return "", who, err
 	}
-	match, err := s.checks.match(ctx, u.PasswordHash, in.Password)
+	match, err := s.checks.match(ctx, t.counted != t.home, u.PasswordHash, in.Password)
 	if err != nil {
 		return "", who, errors.Join(err, s.uncountTry(ctx, t))
 	}

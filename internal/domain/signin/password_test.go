@@ -113,6 +113,29 @@ func TestWhoSetsNoPassword(t *testing.T) {
 	})
 }
 
+// TestStrangersLeaveAPlace holds that whoever signs in from where they have signed in before is
+// checked at once, however many strangers wait to be.
+func TestStrangersLeaveAPlace(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, d *server) {
+		if r := d.tryAs(address(1), "ada", rightPassword); r.status != 200 {
+			t.Fatalf("%+v", r)
+		}
+		end := make(chan struct{})
+		defer close(end)
+		for range checksAtOnce + checksQueued {
+			go func() { _ = d.checks.run(context.Background(), true, func() { <-end }) }()
+		}
+		patience.Until(t, "strangers have all places", func() bool { return len(d.checks.strangers) == cap(d.checks.strangers) })
+		if r := d.tryAs(address(2), "ada", rightPassword); r.status != 429 {
+			t.Errorf("from elsewhere: %+v", r)
+		}
+		if r := d.tryAs(address(1), "ada", rightPassword); r.status != 200 {
+			t.Errorf("from the address of before: %+v", r)
+		}
+	})
+}
+
 // TestPasswordsAreHashedInTurn holds that a password is hashed where passwords are checked,
 // few at once, and none that would be refused.
 func TestPasswordsAreHashedInTurn(t *testing.T) {
@@ -122,21 +145,21 @@ func TestPasswordsAreHashedInTurn(t *testing.T) {
 		old := Presented{Session: d.cookie()}
 		d.pass(time.Hour + time.Minute)
 		fresh := Presented{Session: d.cookie()}
-		if err := d.checks.run(context.Background(), func() {}); err != nil {
+		if err := d.checks.run(context.Background(), false, func() {}); err != nil {
 			t.Fatal(err)
 		}
 		end := make(chan struct{})
 		defer close(end)
-		for range checksAtOnce + checksQueued {
-			go func() { _ = d.checks.run(context.Background(), func() { <-end }) }()
+		for range checksAtOnce + checksOwn {
+			go func() { _ = d.checks.run(context.Background(), false, func() { <-end }) }()
 		}
-		patience.Until(t, "all are busy", func() bool { return len(d.checks.admitted) == cap(d.checks.admitted) })
+		patience.Until(t, "all are busy", func() bool { return len(d.checks.own) == cap(d.checks.own) })
 		set := func(p Presented) error {
 			_, err := d.setPassword(d.as(p), setPasswordIn{Password: "a longer password"})
 			return err
 		}
 		if err := set(fresh); !fault.IsKind(err, fault.RateLimited) {
-			t.Errorf("beside %d others: %v", checksAtOnce+checksQueued, err)
+			t.Errorf("beside %d others: %v", checksAtOnce+checksOwn, err)
 		}
 		if err := set(old); !fault.IsKind(err, fault.Forbidden) {
 			t.Errorf("too late: %v", err)

@@ -74,7 +74,7 @@ func (s *Service) checkPassword(ctx context.Context, user, password string) erro
 	if err != nil {
 		return err
 	}
-	match, err := s.checks.match(ctx, hash, password)
+	match, err := s.checks.match(ctx, false, hash, password)
 	switch {
 	case err != nil:
 		return errors.Join(err, s.uncountTry(ctx, t))

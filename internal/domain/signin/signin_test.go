@@ -306,19 +306,20 @@ func TestFloodOfSignIns(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, d *server) {
 		d.checks.once.Do(func() {
-			d.checks.running, d.checks.admitted = make(chan struct{}, 1), make(chan struct{}, 3)
+			d.checks.running, d.checks.turns = make(chan struct{}, 1), make(chan struct{}, 1)
+			d.checks.strangers, d.checks.own = make(chan struct{}, 3), make(chan struct{}, 1)
 		})
 		d.checks.running <- struct{}{} // a check that does not end
 		ctx, cancel := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		for range 3 {
 			group.Go(func() {
-				if _, err := d.checks.match(ctx, "", "x"); !errors.Is(err, context.Canceled) {
+				if _, err := d.checks.match(ctx, true, "", "x"); !errors.Is(err, context.Canceled) {
 					t.Errorf("who waited and left: %v", err)
 				}
 			})
 		}
-		patience.Until(t, "three wait", func() bool { return len(d.checks.admitted) == 3 })
+		patience.Until(t, "three wait", func() bool { return len(d.checks.strangers) == 3 })
 		if got := d.signIn("", "ada", "a+long+password"); got != http.StatusTooManyRequests {
 			t.Errorf("with every seat taken: %d", got)
 		}
