@@ -1,6 +1,10 @@
 package codehost
 
-import "strings"
+import (
+	"strings"
+
+	"yardmaster/internal/lazy"
+)
 
 // Access is the set of rights of a git credential in one repository. The zero value
 // permits nothing, and hides whether the repository exists.
@@ -32,6 +36,25 @@ func (a Access) MayPush(ref string) bool {
 	}
 	return false
 }
+
+// InTheWay tells whether a ref would keep the service from making its own branches: svc
+// and svc/queue, which git cannot have beside branches below them, and what is below the
+// branch of a task.
+func InTheWay(ref string) bool {
+	branch, is := strings.CutPrefix(ref, "refs/heads/")
+	if !is {
+		return false
+	}
+	if branch == TaskRoot || branch+"/" == QueuePrefix {
+		return true
+	}
+	rest, below := strings.CutPrefix(branch, TaskRoot+"/")
+	name, _, deeper := strings.Cut(rest, "/")
+	return below && deeper && taskName.MatchString(name)
+}
+
+// taskName is the last part of the name of a task's branch.
+var taskName = lazy.New(`--[0-9a-f]{8}$`)
 
 // PushEvent lists the refs that a push has really changed.
 type PushEvent struct {
