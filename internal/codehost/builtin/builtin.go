@@ -56,7 +56,11 @@ type Host struct {
 	flows               flows
 }
 
-var _ codehost.Host = (*Host)(nil)
+var (
+	_ codehost.Host      = (*Host)(nil)
+	_ codehost.Branches  = (*Host)(nil)
+	_ codehost.Defaulter = (*Host)(nil)
+)
 
 // New makes a Host. It fails unless git is installed and can merge without a work
 // tree (2.39).

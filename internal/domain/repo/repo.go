@@ -11,6 +11,7 @@
 package repo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -283,18 +284,9 @@ func (s *Service) OnPush(ctx context.Context, e codehost.PushEvent) error {
 	if err != nil {
 		return err
 	}
-	heads := map[string]string{}
-	for _, u := range e.Updates {
-		branch, isBranch := strings.CutPrefix(u.Ref, "refs/heads/")
-		if !isBranch {
-			continue
-		}
-		switch heads[branch], err = host.Head(ctx, e.Repo, branch); {
-		case errors.Is(err, codehost.ErrNotFound):
-			heads[branch] = codehost.ZeroSHA
-		case err != nil:
-			return err
-		}
+	heads, err := headsAfter(ctx, host, e)
+	if err != nil {
+		return err
 	}
 	pol, err := PolicyAt(ctx, host, e.Repo, info.DefaultBranch)
 	if err != nil {
@@ -331,6 +323,41 @@ func (s *Service) OnPush(ctx context.Context, e codehost.PushEvent) error {
 		}
 		return nil
 	})
+}
+
+// fewBranches is how many branches a host is asked for one by one.
+const fewBranches = 4
+
+// headsAfter are the commits that the branches of a push are at by now; codehost.ZeroSHA
+// where one is gone.
+func headsAfter(ctx context.Context, host codehost.Host, e codehost.PushEvent) (map[string]string, error) {
+	heads := map[string]string{}
+	var all map[string]string
+	if of, can := host.(codehost.Branches); can && len(e.Updates) > fewBranches {
+		var err error
+		if all, err = of.Heads(ctx, e.Repo); err != nil {
+			return nil, err
+		}
+	}
+	for _, u := range e.Updates {
+		branch, isBranch := strings.CutPrefix(u.Ref, "refs/heads/")
+		if !isBranch {
+			continue
+		}
+		if all != nil {
+			heads[branch] = cmp.Or(all[branch], codehost.ZeroSHA)
+			continue
+		}
+		sha, err := host.Head(ctx, e.Repo, branch)
+		if errors.Is(err, codehost.ErrNotFound) {
+			sha, err = codehost.ZeroSHA, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		heads[branch] = sha
+	}
+	return heads, nil
 }
 
 // Refresh reads the policy file of a repository again.

@@ -139,6 +139,7 @@ var edges = map[string]string{
 	"proof/browser":  "proof/patience",
 	"proof/loopback": "",
 	"proof/program":  "",
+	"proof/odd":      "",
 	"proof/bundle":   "proof/npm",
 	"proof/parts":    "proof/browser proof/npm",
 
