@@ -122,7 +122,7 @@ func (q *request) judge(ctx context.Context, p smarthttp.Push) (map[string]strin
 		case !q.access.MayPush(u.Ref):
 			reasons[u.Ref] = "this token may only push to " + strings.Join(q.access.Push, ", ")
 		case u.New == codehost.ZeroSHA && u.Ref == protected:
-			reasons[u.Ref] = "the default branch cannot be deleted: make another the default first (yardmaster repo branch NAME)"
+			reasons[u.Ref] = "the default branch cannot be deleted: make another the default first (yardmaster repo settings OWNER/NAME --default-branch NAME)"
 		case u.Old == codehost.ZeroSHA && u.New != codehost.ZeroSHA && codehost.InTheWay(u.Ref):
 			reasons[u.Ref] = "branches svc/… are made by this service: git cannot have one of this name beside them, choose another"
 		}

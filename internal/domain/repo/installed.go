@@ -164,6 +164,9 @@ func describe(tx *db.Tx, known row, i codehost.RepoInfo) error {
 		return nil
 	}
 	_, err := setProperties.Exec(tx, setPropertiesArgs{ID: known.ID, DefaultBranch: branch, Private: i.Private, Archived: i.Archived})
+	if err == nil && branch != known.DefaultBranch { // its policy file is in force
+		_, err = setRefreshDue.Exec(tx, known.AccountID, known.ID, tx.Now)
+	}
 	return err
 }
 
