@@ -46,6 +46,16 @@ func git(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
+// nameOf is a name for the repository of a kind.
+func nameOf(k odd.Kind) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, k.Name), "-")
+}
+
 // all is every branch and tag of a repository, and every object that they reach with its
 // name, type and size.
 func all(t *testing.T, dir string) (refs, objects string) {
@@ -67,12 +77,7 @@ func TestRepositoriesComeBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			name := strings.Trim(strings.Map(func(r rune) rune {
-				if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-					return r
-				}
-				return '-'
-			}, k.Name), "-")
+			name := nameOf(k)
 			err = c.AddRepo(t.Context(), dir, "acme", name)
 			var known struct {
 				DefaultBranch string `json:"default_branch"`
@@ -112,5 +117,84 @@ func TestRepositoriesComeBack(t *testing.T) {
 				t.Errorf("a second time: %v", err)
 			}
 		})
+	}
+}
+
+// policy has a pull request merged by itself.
+const policy = "version: 1\nreview: {mode: \"off\"}\nmerge: {mode: auto}\n"
+
+// An agent that adds one file to a repository of any kind changes that file alone: what it
+// has done is merged, and all else is as it was, byte for byte.
+func TestWorkInRepositoriesOfAllKinds(t *testing.T) {
+	t.Parallel()
+	y := yard(t)
+	c := &client.Client{URL: y.URL, Token: y.Owner}
+	var enrollment struct{ Token string }
+	call := func(method, path string, in, out any) {
+		t.Helper()
+		if err := c.Call(t.Context(), method, path, in, out); err != nil {
+			t.Fatalf("%s %s: %v", method, path, err)
+		}
+	}
+	call("POST", "/v1/runners/enrollments", map[string]any{"name": "bench"}, &enrollment)
+	y.Box(enrollment.Token)
+	call("PUT", "/v1/templates/adds", map[string]any{"agent": "command", "command": []string{"sh", "-c",
+		`echo new >NEW.txt && git add NEW.txt && git commit --quiet --message new && echo "Added a file." >"$YARDMASTER_REPORT"`}}, nil)
+	type work struct{ name, before, from, task, branch string }
+	var all []work
+	for _, k := range odd.Kinds() {
+		if k.Refused != "" || k.Unsettled {
+			continue
+		}
+		dir, err := k.Make(t.Context(), t.TempDir())
+		if err == nil {
+			err = c.AddRepo(t.Context(), dir, "acme", nameOf(k))
+		}
+		if err != nil {
+			t.Fatal(k.Name, err)
+		}
+		w := work{name: nameOf(k), branch: strings.TrimSpace(git(t, dir, "symbolic-ref", "--short", "HEAD"))}
+		w.from = strings.Replace(y.URL, "http://", "http://x:"+y.Owner+"@", 1) + "/git/acme/" + w.name + ".git"
+		clone := filepath.Join(t.TempDir(), "clone")
+		git(t, "", "clone", "--quiet", "--no-tags", "--single-branch", w.from, clone)
+		if err := os.MkdirAll(filepath.Join(clone, ".svc"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(clone, ".svc", "policy.yml"), []byte(policy), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		git(t, clone, "add", ".svc")
+		git(t, clone, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit", "--quiet", "--message", "policy", "--", ".svc")
+		git(t, clone, "push", "--quiet", "origin", "HEAD")
+		w.before = strings.TrimSpace(git(t, clone, "rev-parse", "HEAD"))
+		var filed struct {
+			ID string `json:"task_id"`
+		}
+		call("POST", "/v1/tasks", map[string]any{"repo": "acme/" + w.name, "title": "Add a file", "problem": "Add NEW.txt.", "template": "adds"}, &filed)
+		w.task = filed.ID
+		all = append(all, w)
+	}
+	for _, w := range all {
+		var now struct {
+			Status  string
+			Failure *string `json:"failure"`
+		}
+		y.Eventually("the end of the task in "+w.name, func() bool {
+			call("GET", "/v1/tasks/"+w.task, nil, &now)
+			return now.Status == "merged" || now.Status == "failed" || now.Status == "completed" || now.Status == "held"
+		})
+		if now.Status != "merged" {
+			t.Errorf("%s: the task is %s: %v", w.name, now.Status, now.Failure)
+			continue
+		}
+		back := filepath.Join(t.TempDir(), "back.git")
+		git(t, "", "clone", "--quiet", "--bare", "--single-branch", w.from, back)
+		changed := git(t, back, "diff", "--raw", "--no-renames", "--abbrev=40", w.before, w.branch)
+		if strings.Count(changed, "\n") != 1 || !strings.HasSuffix(changed, " A\tNEW.txt\n") {
+			t.Errorf("%s: the merge changes\n%.2000s", w.name, changed)
+		}
+		if out := git(t, back, "rev-list", "--count", w.before, "--not", w.branch); strings.TrimSpace(out) != "0" {
+			t.Errorf("%s: %s commits are gone", w.name, out)
+		}
 	}
 }
