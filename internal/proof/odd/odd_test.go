@@ -170,7 +170,8 @@ func TestWorkInRepositoriesOfAllKinds(t *testing.T) {
 		var filed struct {
 			ID string `json:"task_id"`
 		}
-		call("POST", "/v1/tasks", map[string]any{"repo": "acme/" + w.name, "title": "Add a file", "problem": "Add NEW.txt.", "template": "adds"}, &filed)
+		task := map[string]any{"repo": "acme/" + w.name, "title": "Add a file", "problem": "Add NEW.txt.", "template": "adds"}
+		call("POST", "/v1/tasks", task, &filed)
 		w.task = filed.ID
 		all = append(all, w)
 	}
