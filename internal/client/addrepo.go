@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
-
-	"yardmaster/internal/lazy"
 )
 
 // maxRefs is how many bytes the names of branches and tags may have that are pushed at
@@ -119,16 +118,16 @@ func fits(ctx context.Context, dir string) error {
 	return nil
 }
 
-var (
-	rejectedLine = lazy.New(`(?m)^ ! \[(remote )?rejected\] +(\S+)(?: -> \S+)? \((.*)\)\s*$`)
-	unpackedLine = lazy.New(`(?m)^error: remote unpack failed: (.*)$`)
-	faultLine    = lazy.New(`(?m)^remote: (?:error|fatal): (object .*?)\s*$`)
-)
+// rejectedLines are the lines of a push that tell which refs were not taken, each with
+// "remote " or not, the ref of the source, and why.
+func rejectedLines(out string) [][]string {
+	return regexp.MustCompile(`(?m)^ ! \[(remote )?rejected\] +(\S+)(?: -> \S+)? \((.*)\)\s*$`).FindAllStringSubmatch(out, -1)
+}
 
 // behind is the branch or tag that the server has and the source has not as it is there,
 // of the output of a push; "" if that is not why it failed.
 func behind(out string) (kind, ref string) {
-	for _, m := range rejectedLine.FindAllStringSubmatch(out, -1) {
+	for _, m := range rejectedLines(out) {
 		switch {
 		case m[1] != "":
 		case m[3] == "already exists":
@@ -142,16 +141,16 @@ func behind(out string) (kind, ref string) {
 
 // refusal is why the server refused a push, of the output of git; "" if it did not say.
 func refusal(out string) string {
-	if m := faultLine.FindStringSubmatch(out); m != nil {
+	if m := regexp.MustCompile(`(?m)^remote: (?:error|fatal): (object .*?)\s*$`).FindStringSubmatch(out); m != nil {
 		return "git finds a fault that is not taken, in the " + m[1]
 	}
-	for _, m := range rejectedLine.FindAllStringSubmatch(out, -1) {
+	for _, m := range rejectedLines(out) {
 		if m[1] != "" && m[3] != "atomic transaction failed" && m[3] != "unpacker error" &&
 			!strings.HasPrefix(m[3], "not pushed, because another ref") {
 			return m[3]
 		}
 	}
-	if m := unpackedLine.FindStringSubmatch(out); m != nil {
+	if m := regexp.MustCompile(`(?m)^error: remote unpack failed: (.*)$`).FindStringSubmatch(out); m != nil {
 		return m[1]
 	}
 	return ""

@@ -1,10 +1,6 @@
 package codehost
 
-import (
-	"strings"
-
-	"yardmaster/internal/lazy"
-)
+import "strings"
 
 // Access is the set of rights of a git credential in one repository. The zero value
 // permits nothing, and hides whether the repository exists.
@@ -50,11 +46,15 @@ func InTheWay(ref string) bool {
 	}
 	rest, below := strings.CutPrefix(branch, TaskRoot+"/")
 	name, _, deeper := strings.Cut(rest, "/")
-	return below && deeper && taskName.MatchString(name)
+	return below && deeper && endsInID(name)
 }
 
-// taskName is the last part of the name of a task's branch.
-var taskName = lazy.New(`--[0-9a-f]{8}$`)
+// endsInID tells whether a name ends as those of the branches of tasks do: in two hyphens
+// and eight digits of an id.
+func endsInID(name string) bool {
+	at := len(name) - 8
+	return at >= 2 && name[at-2:at] == "--" && strings.Trim(name[at:], "0123456789abcdef") == ""
+}
 
 // PushEvent lists the refs that a push has really changed.
 type PushEvent struct {

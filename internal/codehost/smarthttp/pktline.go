@@ -40,7 +40,14 @@ var ErrMalformed = errors.New("malformed push")
 
 // ErrTooLong says that the commands of a push need more than they may. It is an
 // ErrMalformed, too.
-var ErrTooLong = fmt.Errorf("%w: its commands are too long", ErrMalformed)
+var ErrTooLong error = tooLong{}
+
+type tooLong struct{}
+
+func (tooLong) Error() string { return "malformed push: its commands are too long" }
+
+// Is makes it an ErrMalformed.
+func (tooLong) Is(target error) bool { return target == ErrMalformed }
 
 // ReadPush reads the commands of a push, at most most bytes, to the end of their
 // section, and leaves r after it. It accepts only what git itself would read in the
