@@ -19,9 +19,14 @@ func boxFolders(fl *flag.FlagSet) (data, work *string) {
 	return data, work
 }
 
+// absent tells whether err says that a folder is not that of a box.
+func absent(err error) bool {
+	return errors.Is(err, box.ErrNotEnrolled) || errors.Is(err, fs.ErrNotExist)
+}
+
 // noBox explains how to make a box, if err says that there is none.
 func noBox(err error, data string) error {
-	if errors.Is(err, box.ErrNotEnrolled) || errors.Is(err, fs.ErrNotExist) {
+	if absent(err) {
 		return fmt.Errorf("there is no box in %s: name its folder with --data, or `yardmaster box join` makes this machine one", data)
 	}
 	return err
@@ -34,8 +39,12 @@ func defineBoxAgents(fl *flag.FlagSet) action {
 
 func listAgents(ctx context.Context, data, work string) error {
 	all, err := box.Agents(ctx, data, work)
-	if err != nil {
-		return noBox(err, data)
+	if absent(err) {
+		all = box.AgentsHere(ctx)
+		defer afterword("No box is in " + data + ": a box on this machine finds these. --data names the folder of one, for what was installed into it; " +
+			"yardmaster box join makes one.")
+	} else if err != nil {
+		return err
 	}
 	var rows [][]string
 	var todo []string

@@ -132,6 +132,11 @@ func enroll(ctx context.Context, address, token string, b *boxFlags) (err error)
 	if address == "" {
 		return misuse{"give the server's address with --url"}
 	}
+	if c != nil {
+		if err := namesakes(ctx, c, name); err != nil {
+			return err
+		}
+	}
 	// A machine that cannot carry out runs does not become a box, and does not use up
 	// the token. If enrolling fails, undo removes the traces of the test.
 	undo, err := box.Inspect(ctx, cfg)
@@ -157,9 +162,40 @@ func enroll(ctx context.Context, address, token string, b *boxFlags) (err error)
 		return err
 	}
 	if err := id.Save(b.data); err != nil {
-		return err
+		if c != nil && c.Call(ctx, http.MethodPost, "/v1/runners/"+id.Box+"/decommission", map[string]any{}, nil) == nil {
+			return fmt.Errorf("this machine is no box: %w; choose another folder with --data", err)
+		}
+		return fmt.Errorf("%w: choose another folder with --data, and take the box out of use with `yardmaster box decommission %s`", err, id.Box)
 	}
 	say("Enrolled as box %s of %s.\n", id.Box, id.ServerURL)
+	return nil
+}
+
+// namesakes says that there are boxes of a name already, which those who read it could take
+// for one.
+func namesakes(ctx context.Context, c *client.Client, name string) error {
+	var all rowsOf[struct {
+		ID       string `json:"id"`
+		Name     string `json:"name"`
+		State    string `json:"state"`
+		Presence struct {
+			Status string `json:"status"`
+		} `json:"presence"`
+	}]
+	if err := c.Call(ctx, http.MethodGet, "/v1/runners?per_page=100", nil, &all); err != nil {
+		var refusal *client.Problem
+		if errors.As(err, &refusal) { // a login may enroll boxes and not read them
+			return nil
+		}
+		return err
+	}
+	for _, b := range all.Data {
+		if b.Name == name && b.State != "revoked" {
+			fmt.Fprintf(os.Stderr, "There is a box %s already, %s, which is %s: this will be another of that name. --name tells them apart, "+
+				"and yardmaster box decommission takes one away.\n", client.Inert(name), client.Inert(b.ID), client.Inert(b.Presence.Status))
+			return nil
+		}
+	}
 	return nil
 }
 

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"unicode/utf8"
 
 	flag "github.com/spf13/pflag"
@@ -160,7 +163,7 @@ func defineLogin(fl *flag.FlagSet) action {
 }
 
 func (of loginFlags) run(ctx context.Context) error {
-	server, err := serverOf(of.address)
+	server, err := serverWhich(ctx, of.address)
 	if err != nil {
 		return err
 	}
@@ -244,13 +247,13 @@ func remember(ctx context.Context, c *client.Client) error {
 func defineSetup(fl *flag.FlagSet) action {
 	address := fl.String("url", "", "address of the server; that of the last login, or http://127.0.0.1:8080, when empty")
 	token := fl.String("token", os.Getenv("YARDMASTER_SETUP_TOKEN"),
-		"`TOKEN` at the end of the address that the server printed (YARDMASTER_SETUP_TOKEN)")
+		"`ADDRESS` that the server printed, or the token at its end (YARDMASTER_SETUP_TOKEN)")
 	var o client.Owner
 	fl.StringVar(&o.Login, "login", "", "your login")
 	fl.StringVar(&o.Email, "email", "", "your e-mail address")
 	fl.StringVar(&o.Account, "account", "", "your team's name, the owner of its repositories")
 	return func(ctx context.Context, _ []string) error {
-		server, err := serverOf(*address)
+		server, err := setupAddress(ctx, *address, token)
 		if err != nil {
 			return err
 		}
@@ -258,9 +261,48 @@ func defineSetup(fl *flag.FlagSet) action {
 	}
 }
 
+// setupAddress is the server that is to be set up, and leaves of the token what stands at
+// the end of the address that the server printed.
+func setupAddress(ctx context.Context, address string, token *string) (string, error) {
+	if at := strings.LastIndex(*token, "/setup/"); at > 0 {
+		server, err := client.Address((*token)[:at])
+		if err != nil {
+			return "", misuse{"--token: " + err.Error()}
+		}
+		*token = strings.TrimRight((*token)[at+len("/setup/"):], "/")
+		if address == "" {
+			return server, nil
+		}
+	}
+	return serverWhich(ctx, address)
+}
+
+// serverWhich is serverOf for somebody who begins at a server: one on this machine that the
+// last login is of, and that does not run any more, such as that of a demo, is left.
+func serverWhich(ctx context.Context, address string) (string, error) {
+	server, err := serverOf(address)
+	if err != nil || address != "" || contextFlag != "" || os.Getenv("YARDMASTER_URL") != "" || server == client.DefaultURL {
+		return server, err
+	}
+	u, err := url.Parse(server)
+	if err != nil || net.ParseIP(u.Hostname()) == nil || !net.ParseIP(u.Hostname()).IsLoopback() {
+		return server, err
+	}
+	err = (&client.Client{URL: server}).Call(ctx, http.MethodGet, "/healthz", nil, nil)
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return server, nil
+	}
+	fmt.Fprintf(os.Stderr, "%s, the server of your last login, does not run any more: this is about %s.\n", client.Inert(server),
+		client.DefaultURL)
+	return client.DefaultURL, nil
+}
+
 func setUp(ctx context.Context, server string, token *string, o client.Owner) (err error) {
 	if *token == "" {
-		return misuse{"give --token, the end of the address that the server printed"}
+		return misuse{"give --token, the address that the server printed"}
+	}
+	if err := client.SetupOpen(ctx, server, *token); err != nil { // before anything is asked
+		return unopened(err, server)
 	}
 	for _, of := range []struct {
 		value      *string
@@ -280,12 +322,17 @@ func setUp(ctx context.Context, server string, token *string, o client.Owner) (e
 	if o.Password, err = choose(term.IsTerminal(int(os.Stdin.Fd())), unseen); err != nil {
 		return err
 	}
+	signIn := fmt.Sprintf("the server is set up, and you are its owner: `%s` signs you in", client.SignInCommand("", server))
 	c, err := client.Setup(ctx, server, *token, o)
 	if err != nil {
+		var refusal *client.Problem
+		if again := client.SetupOpen(ctx, server, *token); errors.As(again, &refusal) && refusal.Status == http.StatusNotFound {
+			return fmt.Errorf("%w; %s", err, signIn) // what failed came after
+		}
 		return unopened(err, server)
 	}
 	if err := remember(ctx, c); err != nil {
-		return err
+		return fmt.Errorf("%w; %s", err, signIn)
 	}
 	fmt.Println("Next: yardmaster key add --provider NAME, yardmaster repo add PATH, and yardmaster box join on a machine for agents.")
 	return nil
@@ -297,6 +344,20 @@ func unopened(err error, server string) error {
 	if errors.As(err, &refusal) && refusal.Status == http.StatusNotFound {
 		return fmt.Errorf("%s, which was asked, takes no such token: it was set up before, or the token is of another server; --url names another",
 			server)
+	}
+	return err
+}
+
+// forgetServer forgets the logins at a server that has ended for good.
+func forgetServer(address string) error {
+	all, err := client.ReadLogins()
+	if err != nil {
+		return err
+	}
+	for _, name := range all.Names() {
+		if of, _ := all.Get(name); of.URL == address {
+			err = errors.Join(err, all.Remove(name, client.SystemKeyring(os.Getenv)))
+		}
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -20,6 +21,11 @@ func defineDemo(fl *flag.FlagSet) action {
 	return func(ctx context.Context, _ []string) (err error) {
 		if o.Self, err = os.Executable(); err != nil {
 			return err
+		}
+		o.Ended = func(address string) {
+			if gone := forgetServer(address); gone != nil {
+				fmt.Fprintf(os.Stderr, "yardmaster: the login at the demo is kept: %v\n", gone)
+			}
 		}
 		return demo.Run(ctx, o)
 	}

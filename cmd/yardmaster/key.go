@@ -84,6 +84,11 @@ func addModelKey(ctx context.Context, o *output, provider, label, base, model st
 		in["model"] = model
 	}
 	if provider != "scripted" {
+		// A key is typed once: not for a server that is gone, or for a login that is over.
+		err := c.Call(ctx, http.MethodGet, "/v1/me", nil, nil)
+		if code := exitCode(err); err != nil && code != exitNotFound && code != exitRefused {
+			return err
+		}
 		if in["key"], err = ask(ctx, "Key", true); err != nil {
 			return err
 		}

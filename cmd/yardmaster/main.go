@@ -265,6 +265,10 @@ func next(err error) string {
 	var silent *client.Unreachable
 	switch {
 	case errors.As(err, &silent):
+		if others := otherContexts(silent.URL); len(others) > 0 {
+			return "Is the server running there? `yardmaster auth use NAME` goes to another of your servers: " + strings.Join(others, ", ") +
+				"; `yardmaster serve` starts one."
+		}
 		return "Is the server running there? `yardmaster serve` starts one, --url of `yardmaster login` and `yardmaster setup` names another."
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "Another program listens there: stop it, or choose another address with --listen."
@@ -287,6 +291,24 @@ func next(err error) string {
 		return "request_id=" + client.Escape(refusal.RequestID)
 	}
 	return ""
+}
+
+// otherContexts are the names of the logins at other servers than one that does not answer,
+// where that was not named for this command alone.
+func otherContexts(address string) (names []string) {
+	all, err := client.ReadLogins()
+	if err != nil || contextFlag != "" || os.Getenv("YARDMASTER_URL") != "" {
+		return nil
+	}
+	if of, _ := all.Get(all.Current); of.URL != address {
+		return nil
+	}
+	for _, name := range all.Names() {
+		if of, _ := all.Get(name); of.URL != address {
+			names = append(names, client.Escape(name)+" ("+client.Escape(of.URL)+")")
+		}
+	}
+	return names
 }
 
 // isOperators tells whether only operator tokens may hold a scope.

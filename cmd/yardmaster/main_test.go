@@ -139,7 +139,7 @@ func TestCommandLine(t *testing.T) {
 		{"serve --lease x", 1, "", `lease (from --lease): "x" is not a duration`},
 		{"serve --bogus", 2, "", "there is no flag --bogus"},
 		{"key add", 2, "", "give --provider"},
-		{"key add --provider openai", 2, "", "key is read from standard input, which is empty"},
+		{"key add --provider openai", 4, "", "no answer from http://127.0.0.1:1"}, // before a key is asked for
 		{"setup", 2, "", "give --token"},
 		{"login --url example.com", 2, "", `"example.com" is not an address such as http://127.0.0.1:8080`},
 		{"repo list", 4, "",

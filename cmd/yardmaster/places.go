@@ -40,9 +40,9 @@ func repoCommands() []command {
 	)
 	set = append(set, command{words: "repo settings", answers: "project.settings", args: "OWNER/NAME", of: repo,
 		values: map[string]values{}, define: defineRepoSettings,
-		summary: "how a repository is set, and what each switch does; a flag turns one",
+		summary: "how a repository is set, and what each switch does; a flag turns one, or chooses the default branch",
 		examples: []string{"yardmaster repo settings acme/web", "yardmaster repo settings acme/web --ai-first",
-			"yardmaster repo settings acme/web --public-stats-enabled=false"}}, command{words: "repo policy", answers: "project.policy_get", args: "OWNER/NAME", of: repo,
+			"yardmaster repo settings acme/web --default-branch main"}}, command{words: "repo policy", answers: "project.policy_get", args: "OWNER/NAME", of: repo,
 		values: map[string]values{}, define: defineRepoPolicy,
 		summary:  "the policy in force; with --file, whether a policy file is a good one",
 		examples: []string{"yardmaster repo policy acme/web", "yardmaster repo policy acme/web --file .svc/policy.yml"}})

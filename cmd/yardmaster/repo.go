@@ -77,6 +77,7 @@ func addRepo(ctx context.Context, o *output, source, full, remote string) error 
 		return o.print(os.Stdout, b)
 	}
 	fmt.Printf("%s/%s is on the server. Fetch what agents do from %s\n", owner, name, address)
+	remarks(ctx, c, owner+"/"+name, source)
 	afterword(fmt.Sprintf("Take it out of use with: yardmaster repo remove %s/%s", owner, name))
 	if remote == "" || addRemote(ctx, source, remote, address) != nil {
 		return nil
@@ -84,6 +85,29 @@ func addRepo(ctx context.Context, o *output, source, full, remote string) error 
 	fmt.Printf("That is the remote %s here: git fetch %s; `git remote remove %s` takes it away, and `yardmaster auth git` has git sign in there.\n",
 		remote, remote, remote)
 	return nil
+}
+
+// remarks says what somebody who added a repository would find out too late: that a file
+// which looks like the policy file is none, or that another branch is the default.
+func remarks(ctx context.Context, c *client.Client, full, source string) {
+	var now struct {
+		DefaultBranch string `json:"default_branch"`
+	}
+	var policy struct {
+		YML      *string `json:"yml"`
+		Fallback *string `json:"fallback"`
+	}
+	path := "/v1/repos/" + full
+	if c.Call(ctx, http.MethodGet, path+"/policy", nil, &policy) == nil && policy.Fallback != nil &&
+		(policy.YML != nil || strings.Contains(*policy.Fallback, ";")) {
+		say("Its policy file is not in force: %s.\n", strings.TrimSuffix(*policy.Fallback, "."))
+	}
+	head, err := client.Git(ctx, source, "", "", "symbolic-ref", "--quiet", "--short", "HEAD")
+	if err != nil || c.Call(ctx, http.MethodGet, path, nil, &now) != nil || now.DefaultBranch == head {
+		return // a source that is no folder was cloned, and is on its host's default branch
+	}
+	say("Its default branch is %s, and yours %s; another becomes the default with: yardmaster repo settings %s --default-branch %s\n",
+		now.DefaultBranch, head, full, client.Word(head))
 }
 
 // addRemote gives a folder a remote. It fails if the folder has one of that name at

@@ -30,13 +30,14 @@ func defineRepoSettings(fl *flag.FlagSet) action {
 			fl.Lookup(name).NoOptDefVal = "true"
 		}
 	}
+	branch := fl.String("default-branch", "", "the `BRANCH` that work begins from and is merged into; one of the repository")
 	o := &output{}
 	o.add(fl)
 	return func(ctx context.Context, plain []string) error {
 		if err := o.check(); err != nil {
 			return err
 		}
-		in := map[string]bool{}
+		in := map[string]any{}
 		for name, text := range wanted {
 			flagName := strings.ReplaceAll(name, "_", "-")
 			if !fl.Changed(flagName) {
@@ -47,6 +48,9 @@ func defineRepoSettings(fl *flag.FlagSet) action {
 				return misused("--%s takes true or false, not %q", flagName, *text)
 			}
 			in[name] = on
+		}
+		if *branch != "" {
+			in["default_branch"] = *branch
 		}
 		c, err := connect()
 		if err != nil {
@@ -79,14 +83,17 @@ func defineRepoSettings(fl *flag.FlagSet) action {
 	}
 }
 
-// turnedBack are the flags that turn switches to what they were.
-func turnedBack(was map[string]any, in map[string]bool) (undo string) {
+// turnedBack are the flags that turn switches, and the default branch, to what they were.
+func turnedBack(was map[string]any, in map[string]any) (undo string) {
 	all, _ := was["switches"].([]any)
 	for _, s := range all {
 		of := mapOf(s)
 		if _, turned := in[plainText(of["name"])]; turned {
 			undo += " --" + strings.ReplaceAll(plainText(of["name"]), "_", "-") + "=" + strconv.FormatBool(of["on"] == true)
 		}
+	}
+	if _, chosen := in["default_branch"]; chosen {
+		undo += " --default-branch " + client.Word(plainText(was["default_branch"]))
 	}
 	return undo
 }

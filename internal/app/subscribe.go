@@ -115,6 +115,7 @@ func (a *App) subscribeRepos(p wired) {
 	repo.PolicyChanged.On(a.db, flow.RejudgeTasks(p.task))
 	repo.PolicyChanged.On(a.db, flow.RejudgeBudgets(p.budget))
 	repo.PolicyChanged.On(a.db, p.pull.PolicyChanged)
+	repo.DefaultRenamed.On(a.db, p.pull.DefaultRenamed)
 }
 
 // subscribeAccounts connects the domains to the events of accounts and of their

@@ -112,7 +112,14 @@ func Agents(ctx context.Context, dataDir, workDir string) ([]AgentState, error) 
 	if err != nil {
 		return nil, err
 	}
-	scan := driver.Detect(ctx, binDirs(work)...)
+	return agentsIn(ctx, binDirs(work)...), nil
+}
+
+// AgentsHere is Agents for a machine without a box: what one would find.
+func AgentsHere(ctx context.Context) []AgentState { return agentsIn(ctx) }
+
+func agentsIn(ctx context.Context, dirs ...string) []AgentState {
+	scan := driver.Detect(ctx, dirs...)
 	var out []AgentState
 	for _, p := range driver.Profiles() {
 		s := AgentState{Name: p.Name}
@@ -130,7 +137,7 @@ func Agents(ctx context.Context, dataDir, workDir string) ([]AgentState, error) 
 		}
 		out = append(out, s)
 	}
-	return out, nil
+	return out
 }
 
 // workFolder is the folder in which the box of a data folder keeps what its agents

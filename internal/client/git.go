@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"yardmaster/internal/lazy"
@@ -30,7 +28,8 @@ func gitTelling(ctx context.Context, part func(string), dir, url, token string, 
 	}
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0")
+	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0",
+		"LC_ALL=C") // what it refuses, and how far it is, is told by its words
 	if token != "" {
 		basic := base64.StdEncoding.EncodeToString([]byte("token:" + token))
 		cmd.Env = append(cmd.Env, "GIT_CONFIG_COUNT=2",
@@ -39,9 +38,6 @@ func gitTelling(ctx context.Context, part func(string), dir, url, token string, 
 			"GIT_CONFIG_KEY_1=http."+url+".followRedirects", "GIT_CONFIG_VALUE_1=false")
 	}
 	said := &transcript{part: part}
-	if part != nil {
-		cmd.Env = append(cmd.Env, "LC_ALL=C") // its progress is told from its complaints by its words
-	}
 	cmd.Stdout, cmd.Stderr = said, said // one writer: os/exec writes to it from one goroutine
 	err := cmd.Run()
 	out := said.text()
@@ -49,10 +45,14 @@ func gitTelling(ctx context.Context, part func(string), dir, url, token string, 
 		if ctx.Err() != nil {
 			return out, ctx.Err()
 		}
-		if text := strings.TrimSpace(out); text != "" {
-			return out, fmt.Errorf("git %s failed:\n%s", args[0], text)
+		verb := args[0]
+		if verb == "-c" && len(args) > 2 {
+			verb = args[2]
 		}
-		return out, fmt.Errorf("git %s: %w", args[0], err)
+		if text := strings.TrimSpace(out); text != "" {
+			return out, fmt.Errorf("git %s failed:\n%s", verb, text)
+		}
+		return out, fmt.Errorf("git %s: %w", verb, err)
 	}
 	return strings.TrimSpace(out), nil
 }
@@ -109,65 +109,4 @@ func (t *transcript) text() string {
 type Steps interface {
 	Step(text string)
 	Part(text string)
-}
-
-// AddRepo pushes the branches and tags of a repository to the built-in git host,
-// which then knows the repository. source is a folder of the user, or an address
-// that git can clone.
-func (c *Client) AddRepo(ctx context.Context, source, owner, name string) error {
-	step, quiet := func(string) {}, "--quiet"
-	var part func(string)
-	if c.Steps != nil {
-		step, part, quiet = c.Steps.Step, c.Steps.Part, "--progress"
-	}
-	remote := fmt.Sprintf("%s/git/%s/%s.git", c.URL, owner, name)
-	dir := source
-	if info, err := os.Stat(source); err != nil || !info.IsDir() {
-		if err != nil && !strings.Contains(source, ":") {
-			return fmt.Errorf("there is no folder %s", source)
-		}
-		tmp, err := os.MkdirTemp("", "yardmaster-import-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(tmp)
-		dir = filepath.Join(tmp, "repo.git")
-		step("Cloning " + source)
-		if _, err := gitTelling(ctx, part, tmp, "", "", "clone", quiet, "--mirror", "--", source, dir); err != nil {
-			return err
-		}
-	}
-	head, err := branch(ctx, dir)
-	if err != nil {
-		return fmt.Errorf("%s %w", source, err)
-	}
-	step("Pushing " + source + " to " + remote)
-	// The first pushed branch becomes the default branch.
-	out, err := gitTelling(ctx, part, dir, c.URL, c.Token, "push", quiet, remote, "refs/heads/"+head+":refs/heads/"+head)
-	if strings.Contains(out, "[rejected]") {
-		return fmt.Errorf("%s/%s has commits on its branch %s that %s lacks; bring them over first: git pull %s %s",
-			owner, name, head, source, remote, head)
-	} else if err != nil {
-		return err
-	}
-	_, err = gitTelling(ctx, part, dir, c.URL, c.Token, "push", quiet, remote, "refs/heads/*:refs/heads/*", "refs/tags/*:refs/tags/*")
-	return err
-}
-
-// branch is the current branch of a repository that can be pushed completely.
-func branch(ctx context.Context, dir string) (string, error) {
-	if _, err := Git(ctx, dir, "", "", "rev-parse", "--git-dir"); err != nil {
-		return "", fmt.Errorf("cannot be used as a git repository: %w", err)
-	}
-	if shallow, err := Git(ctx, dir, "", "", "rev-parse", "--is-shallow-repository"); err == nil && shallow == "true" {
-		return "", errors.New("holds only the newest commits: complete it with `git fetch --unshallow`")
-	}
-	head, err := Git(ctx, dir, "", "", "symbolic-ref", "--quiet", "--short", "HEAD")
-	if err != nil {
-		return "", errors.New("is on no branch: `git switch` to the one that is to be the default")
-	}
-	if _, err := Git(ctx, dir, "", "", "rev-parse", "--quiet", "--verify", "HEAD"); err != nil {
-		return "", fmt.Errorf("has no commit on its branch %s yet: make one first", head)
-	}
-	return head, nil
 }

@@ -33,8 +33,8 @@ type Logins struct {
 	path string
 }
 
-// defaultURL is the address of a server on the same machine.
-const defaultURL = "http://127.0.0.1:8080"
+// DefaultURL is the address of a server on the same machine.
+const DefaultURL = "http://127.0.0.1:8080"
 
 // ErrNoLogin is the error for somebody who has not signed in.
 var ErrNoLogin = errors.New("not signed in")
@@ -254,7 +254,7 @@ func LoadLogin(env func(string) string, name string, ring Keyring) (Login, error
 		address = of.URL
 	}
 	if address == "" {
-		address = defaultURL
+		address = DefaultURL
 	}
 	switch {
 	case token != "":

@@ -95,7 +95,7 @@ func TestLoginFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l, err := LoadLogin(env, "", nil); !errors.Is(err, ErrNoLogin) || l.URL != defaultURL {
+	if l, err := LoadLogin(env, "", nil); !errors.Is(err, ErrNoLogin) || l.URL != DefaultURL {
 		t.Errorf("without a file: %+v, %v", l, err)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -22,6 +22,12 @@ func Setup(ctx context.Context, url, setupToken string, o Owner) (*Client, error
 	return mint(ctx, url, "/setup/"+setupToken, o, "")
 }
 
+// SetupOpen fails if a server takes no such setup token, or does not answer. It uses nothing
+// up.
+func SetupOpen(ctx context.Context, url, setupToken string) error {
+	return (&Client{URL: url}).Call(ctx, http.MethodGet, "/setup/"+setupToken, nil, nil)
+}
+
 // SignIn signs in with a password and answers a client with a new token, which is bound to
 // an account of the person: that of the login given, else the active one.
 func SignIn(ctx context.Context, url, login, password, account string) (*Client, error) {

@@ -158,6 +158,20 @@ type Mover interface {
 	MoveBranch(ctx context.Context, r Repo, branch, from, to string) error
 }
 
+// Branches is a Host that reads all branches at once.
+type Branches interface {
+	// Heads are the commits of all branches of a repository, by their names. It fails with
+	// ErrNotFound.
+	Heads(ctx context.Context, r Repo) (map[string]string, error)
+}
+
+// Defaulter is a Host that lets the server choose the default branch of a repository.
+type Defaulter interface {
+	// SetDefaultBranch makes a branch the default. It fails with ErrNotFound if there is no
+	// such repository or branch.
+	SetDefaultBranch(ctx context.Context, r Repo, branch string) error
+}
+
 // CreateOptions are the properties of a new repository.
 type CreateOptions struct {
 	DefaultBranch string // "main" if empty

@@ -33,6 +33,29 @@ func (a Access) MayPush(ref string) bool {
 	return false
 }
 
+// InTheWay tells whether a ref would keep the service from making its own branches: svc
+// and svc/queue, which git cannot have beside branches below them, and what is below the
+// branch of a task.
+func InTheWay(ref string) bool {
+	branch, is := strings.CutPrefix(ref, "refs/heads/")
+	if !is {
+		return false
+	}
+	if branch == TaskRoot || branch+"/" == QueuePrefix {
+		return true
+	}
+	rest, below := strings.CutPrefix(branch, TaskRoot+"/")
+	name, _, deeper := strings.Cut(rest, "/")
+	return below && deeper && endsInID(name)
+}
+
+// endsInID tells whether a name ends as those of the branches of tasks do: in two hyphens
+// and eight digits of an id.
+func endsInID(name string) bool {
+	at := len(name) - 8
+	return at >= 2 && name[at-2:at] == "--" && strings.Trim(name[at:], "0123456789abcdef") == ""
+}
+
 // PushEvent lists the refs that a push has really changed.
 type PushEvent struct {
 	Repo    Repo

@@ -4,7 +4,11 @@ import "strings"
 
 // QueuePrefix begins the names of the branches on which merge queues of the server have
 // their candidates. No credential may push to them, see Access.MayPush.
-const QueuePrefix = "svc/queue/"
+const QueuePrefix = TaskRoot + "/queue/"
+
+// TaskRoot is the folder of the branches that the service makes: those of tasks and of
+// merge queues.
+const TaskRoot = "svc"
 
 // QueueBranch tells whether a branch is one of the server's merge queues.
 func QueueBranch(name string) bool { return strings.HasPrefix(name, QueuePrefix) && ValidBranch(name) }

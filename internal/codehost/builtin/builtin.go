@@ -13,7 +13,8 @@
 //   - builtin.go: repositories
 //   - git.go: their branches, files and merges
 //   - forge.go: the records beside git, of which there are none
-//   - http.go, push.go, room.go: smart HTTP, and pushes that an account has no room for
+//   - http.go, push.go, first.go, room.go: smart HTTP, pushes, those that make a
+//     repository, and those that an account has no room for
 //   - maintain.go: upkeep, and the lock that keeps it from pushes
 package builtin
 
@@ -55,7 +56,11 @@ type Host struct {
 	flows               flows
 }
 
-var _ codehost.Host = (*Host)(nil)
+var (
+	_ codehost.Host      = (*Host)(nil)
+	_ codehost.Branches  = (*Host)(nil)
+	_ codehost.Defaulter = (*Host)(nil)
+)
 
 // New makes a Host. It fails unless git is installed and can merge without a work
 // tree (2.39).

@@ -26,6 +26,28 @@ func (h *Host) Head(ctx context.Context, r codehost.Repo, branch string) (string
 	return dir.Head(ctx, branch)
 }
 
+// Heads implements codehost.Branches.
+func (h *Host) Heads(ctx context.Context, r codehost.Repo) (map[string]string, error) {
+	dir, err := h.open(r)
+	if err != nil {
+		return nil, err
+	}
+	return dir.Heads(ctx)
+}
+
+// SetDefaultBranch implements codehost.Defaulter.
+func (h *Host) SetDefaultBranch(ctx context.Context, r codehost.Repo, branch string) error {
+	dir, err := h.openToWrite(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer dir.done()
+	if _, err := dir.Head(ctx, branch); err != nil {
+		return err
+	}
+	return dir.SetDefaultBranch(ctx, branch)
+}
+
 // ReadFile implements codehost.Host.
 func (h *Host) ReadFile(ctx context.Context, r codehost.Repo, rev, path string) ([]byte, string, error) {
 	dir, err := h.open(r)

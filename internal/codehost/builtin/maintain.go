@@ -38,6 +38,9 @@ func (h *Host) maintain(ctx context.Context, r codehost.Repo, now, before time.T
 	if err != nil {
 		return err
 	}
+	if err := h.sweep(now); err != nil {
+		return err
+	}
 	if err := dir.Pack(ctx, now); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -36,6 +37,14 @@ func (q *request) receive() {
 	defer leave()
 	buffered := bufio.NewReaderSize(body, 64<<10)
 	p, err := smarthttp.ReadPush(buffered, smarthttp.MaxHead)
+	if errors.Is(err, smarthttp.ErrTooLong) {
+		q.w.Header().Set("Content-Type", "application/x-git-receive-pack-result")
+		// Clients read the answer only after they have sent everything.
+		if _, err := io.Copy(io.Discard, buffered); err == nil {
+			_, _ = q.w.Write(p.Unpacked(tooLong))
+		}
+		return
+	}
 	if err != nil {
 		note(q.r.Context(), fault.Invalid.Slug(), fmt.Errorf("read the push: %w", err))
 		http.Error(q.w, "The push is malformed.", http.StatusBadRequest)
@@ -61,9 +70,6 @@ func (q *request) receive() {
 			reasons = room.refuses(p)
 		}
 	}
-	if err == nil && len(reasons) == 0 && !q.exists {
-		reasons, err = q.create(ctx, p)
-	}
 	if err != nil {
 		q.fail("push", err)
 		return
@@ -75,10 +81,18 @@ func (q *request) receive() {
 		}
 		return
 	}
-	if err := q.run(ctx, p, room, buffered); err != nil {
+	if q.exists {
+		err = q.run(ctx, p, room, buffered)
+	} else {
+		err = q.first(ctx, p, room, buffered)
+	}
+	if err != nil {
 		broke(ctx, fmt.Errorf("push: %w", err))
 	}
 }
+
+// tooLong is the sentence for a push whose commands need more than smarthttp.MaxHead.
+const tooLong = "a push may name some 70,000 branches and tags (8 MiB of names): push them in parts"
 
 // judge returns the reasons to refuse refs of a push; none means that all refs may
 // be pushed.
@@ -92,6 +106,14 @@ func (q *request) judge(ctx context.Context, p smarthttp.Push) (map[string]strin
 		}
 		protected = "refs/heads/" + branch
 	}
+	if begins := slices.ContainsFunc(p.Updates, func(u codehost.RefUpdate) bool {
+		return strings.HasPrefix(u.Ref, "refs/heads/") && u.New != codehost.ZeroSHA
+	}); !q.exists && !begins {
+		for _, u := range p.Updates {
+			reasons[u.Ref] = "the first push to a repository brings a branch with a commit, from which work begins"
+		}
+		return reasons, nil
+	}
 	full := q.host.full()
 	for _, u := range p.Updates {
 		switch {
@@ -100,7 +122,9 @@ func (q *request) judge(ctx context.Context, p smarthttp.Push) (map[string]strin
 		case !q.access.MayPush(u.Ref):
 			reasons[u.Ref] = "this token may only push to " + strings.Join(q.access.Push, ", ")
 		case u.New == codehost.ZeroSHA && u.Ref == protected:
-			reasons[u.Ref] = "the default branch cannot be deleted"
+			reasons[u.Ref] = "the default branch cannot be deleted: make another the default first (yardmaster repo settings OWNER/NAME --default-branch NAME)"
+		case u.Old == codehost.ZeroSHA && u.New != codehost.ZeroSHA && codehost.InTheWay(u.Ref):
+			reasons[u.Ref] = "branches svc/… are made by this service: git cannot have one of this name beside them, choose another"
 		}
 	}
 	return reasons, nil
@@ -115,26 +139,6 @@ const leastFree = 1 << 20
 func (h *Host) full() bool {
 	var s syscall.Statfs_t
 	return syscall.Statfs(h.root, &s) == nil && int64(s.Bavail)*s.Bsize < leastFree
-}
-
-// create makes the repository that the push is for.
-func (q *request) create(ctx context.Context, p smarthttp.Push) (map[string]string, error) {
-	err := q.hooks.Create(ctx, q.repo)
-	if err == nil {
-		err = q.host.Create(ctx, q.repo, codehost.CreateOptions{Private: true})
-	}
-	if err == nil || errors.Is(err, codehost.ErrExists) {
-		return nil, nil
-	}
-	f := fault.From(err)
-	if f.Kind == fault.Internal {
-		return nil, err
-	}
-	reasons := make(map[string]string)
-	for _, u := range p.Updates {
-		reasons[u.Ref] = f.Detail
-	}
-	return reasons, nil
 }
 
 // dir is the folder of a repository that exists.
@@ -155,12 +159,35 @@ func (q *request) run(ctx context.Context, p smarthttp.Push, room *room, rest io
 	if err != nil {
 		return err
 	}
+	report, failed := q.git(ctx, dir.Path(), p, room, rest, &smarthttp.Lossy{To: &smarthttp.Flusher{To: q.w}})
+	var changed []codehost.RefUpdate
+	for _, u := range p.Updates {
+		if report.OK[u.Ref] && before[u.Ref] != u.New {
+			changed = append(changed, u)
+		}
+	}
+	if len(changed) > 0 {
+		if empty {
+			if err := adopt(ctx, dir.Folder, changed, ""); err != nil {
+				q.host.log.ErrorContext(ctx, "git: default branch", "repo", q.repo.String(), "err", err)
+			}
+		}
+		q.hooks.Pushed(ctx, codehost.PushEvent{Repo: q.repo, Who: q.access.Who, Updates: changed})
+	}
+	return failed
+}
+
+// git makes git execute a push in a folder. The answer goes to out; that to a push which
+// does not fit goes to the client, once all of the push has come.
+func (q *request) git(
+	ctx context.Context, folder string, p smarthttp.Push, room *room, rest io.Reader, out io.Writer,
+) (*smarthttp.Report, error) {
 	report := smarthttp.NewReport(p.SideBand())
-	c := q.host.git.At("", "").Command(ctx, "receive-pack", "--stateless-rpc", dir.Path())
-	c.Stdout = room.answer(io.MultiWriter(report, &smarthttp.Lossy{To: &smarthttp.Flusher{To: q.w}}))
+	c := q.host.git.At("", "").Command(ctx, "receive-pack", "--stateless-rpc", folder)
+	c.Stdout = room.answer(io.MultiWriter(report, out))
 	stdin, err := c.StdinPipe()
 	if err != nil {
-		return err
+		return report, err
 	}
 	sent := make(chan struct{})
 	go func() {
@@ -174,24 +201,9 @@ func (q *request) run(ctx context.Context, p smarthttp.Push, room *room, rest io
 		if _, err := io.Copy(io.Discard, rest); err == nil {
 			_, _ = q.w.Write(p.Refusal(room.reasons(p)))
 		}
-		return nil
+		return report, nil
 	}
-
-	var changed []codehost.RefUpdate
-	for _, u := range p.Updates {
-		if report.OK[u.Ref] && before[u.Ref] != u.New {
-			changed = append(changed, u)
-		}
-	}
-	if len(changed) > 0 {
-		if empty {
-			if err := adopt(ctx, dir.Folder, changed); err != nil {
-				q.host.log.ErrorContext(ctx, "git: default branch", "repo", q.repo.String(), "err", err)
-			}
-		}
-		q.hooks.Pushed(ctx, codehost.PushEvent{Repo: q.repo, Who: q.access.Who, Updates: changed})
-	}
-	return failed
+	return report, failed
 }
 
 // feed sends the client's data to git. Git may stop reading early, but the client
@@ -204,6 +216,9 @@ func feed(git io.WriteCloser, client io.Reader) {
 	}
 }
 
+// mostNamed is how many refs git is asked for by their names; for more, all are read.
+const mostNamed = 500
+
 // refs returns the commits of the refs of updates; codehost.ZeroSHA for a missing
 // ref.
 func refs(ctx context.Context, dir gitfolder.Folder, updates []codehost.RefUpdate) (map[string]string, error) {
@@ -211,7 +226,9 @@ func refs(ctx context.Context, dir gitfolder.Folder, updates []codehost.RefUpdat
 	args := []string{"for-each-ref", "--format=%(objectname) %(refname)"}
 	for _, u := range updates {
 		at[u.Ref] = codehost.ZeroSHA
-		args = append(args, u.Ref)
+		if len(updates) <= mostNamed {
+			args = append(args, u.Ref)
+		}
 	}
 	out, err := dir.Output(ctx, args...)
 	if err != nil {
@@ -224,21 +241,33 @@ func refs(ctx context.Context, dir gitfolder.Folder, updates []codehost.RefUpdat
 	return at, nil
 }
 
-// adopt makes the first branch that was pushed to an empty repository its default,
-// unless the default branch exists now.
-func adopt(ctx context.Context, dir gitfolder.Folder, changed []codehost.RefUpdate) error {
+// adopt makes a branch that was pushed to an empty repository its default: the one that
+// the client wishes or, where it wishes none of them, main or else the first.
+func adopt(ctx context.Context, dir gitfolder.Folder, changed []codehost.RefUpdate, wish string) error {
 	branch, err := dir.DefaultBranch(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := dir.Resolve(ctx, branch); !errors.Is(err, codehost.ErrNotFound) {
-		return err
-	}
+	first := ""
 	for _, u := range changed {
-		if strings.HasPrefix(u.Ref, "refs/heads/") && u.New != codehost.ZeroSHA {
-			_, err := dir.Output(ctx, "symbolic-ref", "HEAD", u.Ref)
+		name, isBranch := strings.CutPrefix(u.Ref, "refs/heads/")
+		switch {
+		case !isBranch || u.New == codehost.ZeroSHA:
+		case name == wish:
+			return dir.SetDefaultBranch(ctx, name)
+		case name == branch:
+			first = branch
+		case first == "":
+			first = name
+		}
+	}
+	if first == "" || first == branch {
+		return nil
+	}
+	if wish == "" {
+		if _, err := dir.Resolve(ctx, branch); !errors.Is(err, codehost.ErrNotFound) {
 			return err
 		}
 	}
-	return nil
+	return dir.SetDefaultBranch(ctx, first)
 }

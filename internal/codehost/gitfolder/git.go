@@ -60,10 +60,24 @@ var settings = [][2]string{
 	{"uploadpackfilter.sparse:oid.allow", "false"}, // the client gives the patterns, the server spends the time
 }
 
+// OldFaults are what git finds wrong in commits and trees that programs of earlier years
+// made: names, addresses, dates and modes. Other hosts take them, and they harm nobody.
+// What else git finds is refused: names of files that lead out of a checkout or into
+// .git, a file twice in a folder, addresses of submodules that are options.
+func OldFaults() []string {
+	return []string{
+		"badDate", "badDateOverflow", "badEmail", "badFilemode", "badName", "badTimezone", "missingEmail", "missingNameBeforeEmail",
+		"missingSpaceBeforeDate", "missingSpaceBeforeEmail", "multipleAuthors", "zeroPaddedDate", "zeroPaddedFilemode",
+	}
+}
+
 // environment is the whole environment of a git process: it has nothing of the
 // server's but PATH, and no configuration of the machine or of a user.
 func environment(more [][2]string) []string {
 	all := slices.Concat(settings, more)
+	for _, fault := range OldFaults() {
+		all = append(all, [2]string{"receive.fsck." + fault, "warn"})
+	}
 	env := []string{
 		"PATH=" + os.Getenv("PATH"),
 		"HOME=/nonexistent",

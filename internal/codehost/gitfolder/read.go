@@ -33,6 +33,29 @@ func (dir Folder) DefaultBranch(ctx context.Context) (string, error) {
 	return strings.TrimPrefix(strings.TrimSpace(out), "refs/heads/"), err
 }
 
+// SetDefaultBranch makes HEAD name a branch.
+func (dir Folder) SetDefaultBranch(ctx context.Context, branch string) error {
+	if !codehost.ValidBranch(branch) {
+		return codehost.ErrNotFound
+	}
+	_, err := dir.Output(ctx, "symbolic-ref", "HEAD", "refs/heads/"+branch)
+	return err
+}
+
+// Heads are the commits of all branches, by their names.
+func (dir Folder) Heads(ctx context.Context) (map[string]string, error) {
+	out, err := dir.Output(ctx, "for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", "refs/heads/")
+	if err != nil {
+		return nil, err
+	}
+	heads := make(map[string]string)
+	for line := range strings.Lines(out) {
+		sha, branch, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		heads[branch] = sha
+	}
+	return heads, nil
+}
+
 // Empty tells whether no branch has a commit.
 func (dir Folder) Empty(ctx context.Context) (bool, error) {
 	out, err := dir.Output(ctx, "for-each-ref", "--count=1", "refs/heads/")

@@ -17,12 +17,12 @@ import (
 // then the payload. Length 0 ends a section.
 const (
 	// Flush is the packet that ends a section.
-	Flush       = "0000"
-	maxPktData  = 65516
-	maxCommands = 1000
+	Flush      = "0000"
+	maxPktData = 65516
 
-	// MaxHead is the most bytes that the commands of a push may need.
-	MaxHead = maxCommands * 512
+	// MaxHead is the most bytes that the commands of a push may need: some 70,000 branches
+	// and tags, each of which needs 95 bytes and its name.
+	MaxHead = 8 << 20
 )
 
 // Pkt is a packet of the text.
@@ -38,14 +38,29 @@ type Push struct {
 // ErrMalformed says that a client sends what is no push.
 var ErrMalformed = errors.New("malformed push")
 
+// ErrTooLong says that the commands of a push need more than they may. It is an
+// ErrMalformed, too.
+var ErrTooLong error = tooLong{}
+
+type tooLong struct{}
+
+func (tooLong) Error() string { return "malformed push: its commands are too long" }
+
+// Is makes it an ErrMalformed.
+func (tooLong) Is(target error) bool { return target == ErrMalformed }
+
 // ReadPush reads the commands of a push, at most most bytes, to the end of their
 // section, and leaves r after it. It accepts only what git itself would read in the
 // same way, and no signed pushes, because the server does not offer them. Clients send
-// a push without commands to probe a connection.
+// a push without commands to probe a connection. With ErrTooLong comes the push as far as
+// it was read, for Unpacked.
 func ReadPush(r *bufio.Reader, most int) (Push, error) {
 	var p Push
 	for {
 		payload, err := p.readPkt(r, most)
+		if errors.Is(err, ErrTooLong) {
+			return p, err
+		}
 		if err != nil {
 			return Push{}, err
 		}
@@ -73,9 +88,6 @@ func ReadPush(r *bufio.Reader, most int) (Push, error) {
 		if len(f) != 3 || !validOrZero(f[0]) || !validOrZero(f[1]) || !codehost.ValidRef(f[2]) {
 			return Push{}, fmt.Errorf("%w: command %.300q", ErrMalformed, line)
 		}
-		if len(p.Updates) == maxCommands {
-			return Push{}, fmt.Errorf("%w: more than %d commands", ErrMalformed, maxCommands)
-		}
 		p.Updates = append(p.Updates, codehost.RefUpdate{Ref: f[2], Old: f[0], New: f[1]})
 	}
 }
@@ -86,7 +98,7 @@ func validOrZero(sha string) bool { return sha == codehost.ZeroSHA || codehost.V
 func (p *Push) readPkt(r io.Reader, most int) ([]byte, error) {
 	start := len(p.Raw)
 	if start >= most {
-		return nil, fmt.Errorf("%w: too long", ErrMalformed)
+		return nil, ErrTooLong
 	}
 	p.Raw = append(p.Raw, Flush...)
 	if _, err := io.ReadFull(r, p.Raw[start:]); err != nil {
@@ -97,7 +109,7 @@ func (p *Push) readPkt(r io.Reader, most int) ([]byte, error) {
 		return nil, err
 	}
 	if start+n > most {
-		return nil, fmt.Errorf("%w: too long", ErrMalformed)
+		return nil, ErrTooLong
 	}
 	p.Raw = append(p.Raw, make([]byte, n-4)...)
 	payload := p.Raw[start+4:]
@@ -142,11 +154,22 @@ func (p Push) Refusal(reasons map[string]string) []byte {
 		report.WriteString(Pkt(fmt.Sprintf("ng %s %.500s\n", u.Ref, reason)))
 	}
 	report.WriteString(Flush)
+	return p.band(report.Bytes())
+}
+
+// Unpacked is the in-band answer to a push of which git took nothing, for one reason that
+// concerns no ref more than another.
+func (p Push) Unpacked(reason string) []byte {
+	return p.band([]byte(Pkt("unpack "+strings.Join(strings.Fields(reason), " ")+"\n") + Flush))
+}
+
+// band is a report in the form that the client asked for.
+func (p Push) band(report []byte) []byte {
 	if !p.SideBand() {
-		return report.Bytes()
+		return report
 	}
 	var out bytes.Buffer
-	for chunk := range slices.Chunk(report.Bytes(), maxPktData-1) {
+	for chunk := range slices.Chunk(report, maxPktData-1) {
 		out.WriteString(Pkt("\x01" + string(chunk)))
 	}
 	out.WriteString(Flush)

@@ -54,15 +54,53 @@ func FuzzReadPush(f *testing.F) {
 	})
 }
 
+// TestTooManyCommands holds that a head may have many thousand commands, and that one which
+// is too long is known by its error and can be answered in the form that the client asked for.
 func TestTooManyCommands(t *testing.T) {
 	var b bytes.Buffer
-	for range maxCommands + 1 {
-		b.WriteString(Pkt(codehost.ZeroSHA + " " + strings.Repeat("1", 40) + " refs/heads/a\n"))
+	n := 0
+	for ; b.Len() < MaxHead; n++ {
+		command := codehost.ZeroSHA + " " + strings.Repeat("1", 40) + " refs/tags/v1"
+		if n == 0 {
+			command += "\x00report-status side-band-64k"
+		}
+		b.WriteString(Pkt(command + "\n"))
+	}
+	if n < 70_000 {
+		t.Errorf("only %d commands fit", n)
 	}
 	b.WriteString(Flush)
-	if _, err := ReadPush(bufio.NewReader(&b), MaxHead); !errors.Is(err, ErrMalformed) {
+	p, err := ReadPush(bufio.NewReader(&b), MaxHead)
+	if !errors.Is(err, ErrMalformed) || !errors.Is(err, ErrTooLong) {
 		t.Errorf("ReadPush: %v", err)
 	}
+	report := Pkt("unpack two lines\n") + Flush
+	if got, want := string(p.Unpacked("two\nlines")), Pkt("\x01"+report)+Flush; got != want {
+		t.Errorf("answer %q, want %q", got, want)
+	}
+}
+
+// TestHeldKeepsTheReport holds that progress and what keeps a connection open pass at once,
+// and the report only when it is released, however the answer is cut.
+func TestHeldKeepsTheReport(t *testing.T) {
+	report := Pkt("\x01"+Pkt("unpack ok\n")+Pkt("ok refs/heads/a\n")+Flush) + Flush
+	alive, progress := Pkt("\x01"), Pkt("\x02Resolving deltas\n")
+	stream := progress + alive + report[:len(report)-4] + progress + Flush
+	rapid.Check(t, func(t *rapid.T) {
+		var out bytes.Buffer
+		h := &Held{To: &out, SideBand: true}
+		for rest := stream; rest != ""; {
+			n := rapid.IntRange(1, len(rest)).Draw(t, "cut")
+			_, _ = h.Write([]byte(rest[:n]))
+			rest = rest[n:]
+		}
+		if got, want := out.String(), progress+alive+progress; got != want || !h.Passed() {
+			t.Fatalf("passed %q, want %q", got, want)
+		}
+		if err := h.Release(); err != nil || out.String() != progress+alive+progress+report {
+			t.Fatalf("released %q, %v", out.String(), err)
+		}
+	})
 }
 
 // TestRefusalIsWellFormed holds that a refusal of many refs takes several packets,
@@ -74,7 +112,7 @@ func TestRefusalIsWellFormed(t *testing.T) {
 			p.capabilities = []string{"side-band-64k"}
 		}
 		var want []string
-		for range maxCommands {
+		for range 1000 {
 			ref := "refs/heads/" + strings.Repeat("a", 200)
 			p.Updates = append(p.Updates, codehost.RefUpdate{Ref: ref})
 			want = append(want, "ng "+ref+" two lines\n")

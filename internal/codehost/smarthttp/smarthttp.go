@@ -9,11 +9,11 @@ package smarthttp
 
 import (
 	"net/http"
-	"regexp"
 	"strconv"
 	"time"
 
 	"yardmaster/internal/fault"
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/observe"
 )
 
@@ -23,7 +23,7 @@ const (
 	ReceivePack = "git-receive-pack" // a push
 )
 
-var protocolPattern = regexp.MustCompile(`^version=[0-2](:[a-z0-9=._-]{1,64}){0,8}$`)
+var protocolPattern = lazy.New(`^version=[0-2](:[a-z0-9=._-]{1,64}){0,8}$`)
 
 // Protocol is the wire protocol that the client asks for, in the form of git's
 // environment variable; "" if it asks for none that is known.

@@ -24,8 +24,8 @@ type repoRow struct {
 
 var (
 	// repoByName finds the repository that a name addresses, as repo.ByName does.
-	repoByName = db.Q[repoRow](`SELECT id, enabled, policy_error IS NULL AS policy_valid, enabled = TRUE
-		AND policy_error IS NULL AS onboarded
+	repoByName = db.Q[repoRow](`SELECT id, enabled, policy_error IS NULL AND policy_near = '' AS policy_valid, enabled = TRUE
+		AND policy_error IS NULL AND policy_near = '' AS onboarded
 		FROM repos WHERE account_id = $1 AND owner = $2 AND name = $3 ORDER BY enabled DESC, created_at, id LIMIT 1`)
 	reported = db.Q[string](`SELECT event FROM onboarding WHERE account_id = $1 ORDER BY event`)
 	report   = db.S(`INSERT INTO onboarding (account_id, event, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`)

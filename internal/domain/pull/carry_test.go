@@ -346,3 +346,31 @@ func TestRetargeted(t *testing.T) {
 		})
 	})
 }
+
+// When the default branch has another name, open pull requests to it follow; those to other
+// branches do not.
+func TestDefaultBranchRenamed(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		pr, _ := y.held()
+		other := y.propose("svc/b", y.commit("svc/b", "b", "2\n"))
+		y.write(func(tx *db.Tx) error {
+			_, err := retarget.Exec(tx, other, "release")
+			return err
+		})
+		y.write(func(tx *db.Tx) error {
+			r, _, err := repo.ByName(tx, "acme", "web")
+			if err != nil {
+				return err
+			}
+			r.DefaultBranch = "trunk"
+			return y.DefaultRenamed(tx, repo.Renamed{Repo: r, From: "main"})
+		})
+		if got := y.pr(pr).BaseRef; got != "trunk" {
+			t.Errorf("its base is %s", got)
+		}
+		if got := y.pr(other).BaseRef; got != "release" {
+			t.Errorf("the base of the other is %s", got)
+		}
+	})
+}

@@ -233,6 +233,28 @@ func (s *Service) retarget(tx *db.Tx, pr row, base string) error {
 	return nil
 }
 
+// DefaultRenamed gives the open pull requests to the default branch of a repository of
+// tx.Account its new name as their base.
+func (s *Service) DefaultRenamed(tx *db.Tx, c repo.Renamed) error {
+	ids, err := openToBase.All(tx, tx.Account, c.Repo.ID, c.From)
+	if err != nil {
+		return err
+	}
+	for _, prID := range ids {
+		pr, ok, err := lock(tx, prID)
+		if err != nil {
+			return err
+		}
+		if !ok || pr.State != Open || pr.BaseRef != c.From {
+			continue
+		}
+		if err := s.retarget(tx, pr, c.Repo.DefaultBranch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // ByNumber finds a pull request of tx.Account by its number in a repository.
 func ByNumber(tx *db.Tx, repoID string, number int64) (prID string, ok bool, err error) {
 	return byNumber.Maybe(tx, tx.Account, repoID, number)

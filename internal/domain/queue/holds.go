@@ -101,6 +101,12 @@ func (f *facts) own(t *task.Row) []task.Hold {
 		add(task.HoldRepo, t.QueuedAt, "the repository is enabled",
 			&task.Clear{Capability: "project.update", Args: map[string]string{"owner": r.Owner, "repo": r.Name, "enabled": "true"}})
 	}
+	if r := f.repos[t.RepoID]; r.Enabled && r.Unborn {
+		add(task.HoldRepo, t.QueuedAt, "somebody pushes a first commit to its default branch "+r.DefaultBranch+", which has none yet", nil)
+	} else if r.Enabled && r.InTheWay != "" && pushes(t.Kind) {
+		add(task.HoldRepo, t.QueuedAt, "the branch "+r.InTheWay+" of the repository is deleted or renamed: "+
+			"git cannot have the branches svc/… of agents beside it", nil)
+	}
 	if r := f.repos[t.RepoID]; r.Enabled && r.Uncovered {
 		add(task.HoldPlan, t.QueuedAt, "the account is verified as an open-source project, or an operator of the server gives it a tier "+
 			"that covers private repositories (account.set_tier)",
@@ -238,3 +244,6 @@ func latest(a, b time.Time) time.Time {
 	}
 	return a
 }
+
+// pushes tells whether tasks of a kind push branches of their own.
+func pushes(kind string) bool { return kind != task.KindCI && kind != task.KindReview }

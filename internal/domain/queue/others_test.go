@@ -26,8 +26,9 @@ type others struct {
 	asked     []string // of several repositories and templates, if several is set
 	needs     map[string]task.PullNeed
 	rated     map[string]task.RateWait
-	lacks     map[string]string // permissions, by repository
-	parked    []string          // tasks
+	lacks     map[string]string    // permissions, by repository
+	shapes    map[string]task.Repo // of repositories, as far as InTheWay and Unborn
+	parked    []string             // tasks
 }
 
 func (o *others) ByName(tx *db.Tx, owner, name string) (task.Repo, bool, error) {
@@ -39,7 +40,7 @@ func (o *others) ByID(tx *db.Tx, id string) (task.Repo, error) {
 		return task.Repo{}, fmt.Errorf("asked for one repository")
 	}
 	r, err := getRepoByID.One(tx, id)
-	r.Conflicts, r.Lacks = o.conflicts, o.lacks[id]
+	r.Conflicts, r.Lacks, r.InTheWay, r.Unborn = o.conflicts, o.lacks[id], o.shapes[id].InTheWay, o.shapes[id].Unborn
 	return r, err
 }
 
@@ -51,7 +52,7 @@ func (o *others) ByIDs(tx *db.Tx, ids []string) (map[string]task.Repo, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.Conflicts, r.Lacks = o.conflicts, o.lacks[id]
+		r.Conflicts, r.Lacks, r.InTheWay, r.Unborn = o.conflicts, o.lacks[id], o.shapes[id].InTheWay, o.shapes[id].Unborn
 		out[id] = r
 	}
 	return out, nil

@@ -84,3 +84,38 @@ func TestLackingPermission(t *testing.T) {
 		}
 	})
 }
+
+// In a repository without a first commit no task is claimed; in one with a branch svc, none
+// that would push a branch beside it. Each says once what is to be done, before anything is
+// spent, and goes on when that is done.
+func TestShapeOfTheRepository(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		shape task.Repo
+		says  string
+	}{
+		"no commit":    {task.Repo{Unborn: true}, "first commit to its default branch main"},
+		"a branch svc": {task.Repo{InTheWay: "svc"}, "the branch svc of the repository is deleted or renamed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(f *fixture) {
+				f.repo("big")
+				f.others.shapes = map[string]task.Repo{"big": c.shape}
+				waits := f.create(object{"repo": "acme/big"})
+				goes := f.create(nil)
+				if got := f.claimOnce(); got != goes {
+					t.Errorf("claimed %q", got)
+				}
+				holds := f.get(waits)["holds"].([]any)
+				if len(holds) == 0 || holds[0].(object)["reason"] != task.HoldRepo ||
+					!strings.Contains(holds[0].(object)["clears_when"].(string), c.says) {
+					t.Errorf("holds %v", holds)
+				}
+				f.others.shapes = nil
+				if got := f.claimOnce(); got != waits {
+					t.Errorf("claimed %q afterwards", got)
+				}
+			})
+		})
+	}
+}

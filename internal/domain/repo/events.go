@@ -35,11 +35,12 @@ type (
 		To   string `json:"to" doc:"owner/name from now on"`
 	}
 	updatedData struct {
-		Enabled            *bool `json:"enabled,omitempty" doc:"whether its tasks are worked on; left out: not touched"`
-		DonationsEnabled   *bool `json:"donations_enabled,omitempty" doc:"the switch of this name; left out: not touched"`
-		AIFirst            *bool `json:"ai_first,omitempty" doc:"the switch of this name; left out: not touched"`
-		CanaryEnabled      *bool `json:"canary_enabled,omitempty" doc:"the switch of this name; left out: not touched"`
-		PublicStatsEnabled *bool `json:"public_stats_enabled,omitempty" doc:"the switch of this name; left out: not touched"`
+		Enabled            *bool   `json:"enabled,omitempty" doc:"whether its tasks are worked on; left out: not touched"`
+		DefaultBranch      *string `json:"default_branch,omitempty" doc:"the branch that was made the default; left out: not touched"`
+		DonationsEnabled   *bool   `json:"donations_enabled,omitempty" doc:"the switch of this name; left out: not touched"`
+		AIFirst            *bool   `json:"ai_first,omitempty" doc:"the switch of this name; left out: not touched"`
+		CanaryEnabled      *bool   `json:"canary_enabled,omitempty" doc:"the switch of this name; left out: not touched"`
+		PublicStatsEnabled *bool   `json:"public_stats_enabled,omitempty" doc:"the switch of this name; left out: not touched"`
 	}
 	flooredData struct {
 		From Floors `json:"from" doc:"the floors before"`
@@ -54,7 +55,7 @@ var (
 	GoneEvent      = event.Declare[goneData]("repo.out_of_reach", Topic, "The server lost its access to the repository.")
 	BackEvent      = event.Declare[installedData]("repo.back", Topic, "The server has access to the repository again.")
 	movedEvent     = event.Declare[movedData]("repo.moved", Topic, "The repository was renamed, or given to another owner.")
-	updatedEvent   = event.Declare[updatedData]("repo.updated", Topic, "Switches of the repository were set.")
+	updatedEvent   = event.Declare[updatedData]("repo.updated", Topic, "Switches of the repository were set, or its default branch.")
 	PushedEvent    = event.Declare[Push]("repo.pushed", Topic, "A branch of the repository moved.")
 	flooredEvent   = event.Declare[flooredData]("account.floors_set", event.Audience(policy.ReadAccount),
 		"The floors of the account were set.")

@@ -164,6 +164,9 @@ func describe(tx *db.Tx, known row, i codehost.RepoInfo) error {
 		return nil
 	}
 	_, err := setProperties.Exec(tx, setPropertiesArgs{ID: known.ID, DefaultBranch: branch, Private: i.Private, Archived: i.Archived})
+	if err == nil && branch != known.DefaultBranch { // its policy file is in force
+		_, err = setRefreshDue.Exec(tx, known.AccountID, known.ID, tx.Now)
+	}
 	return err
 }
 
@@ -249,7 +252,10 @@ func release(tx *db.Tx, r row) error {
 
 // HostChanged is Changed in a transaction of its own.
 func (s *Service) HostChanged(ctx context.Context, e codehost.RepoEvent) error {
-	return s.DB.Write(ctx, func(tx *db.Tx) error { return Changed(tx, e) })
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		s.Hub.Notify(tx, event.RepoTopic) // the policy file of another default branch is to be read
+		return Changed(tx, e)
+	})
 }
 
 // Changed records what a host tells of a repository: its name, its properties, and that

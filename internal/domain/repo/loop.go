@@ -202,18 +202,15 @@ func (s *Service) reconcile(ctx context.Context, r row) error {
 			e.Updates = append(e.Updates, codehost.RefUpdate{Ref: "refs/heads/" + branch, Old: known, New: sha})
 		}
 	}
-	info, err := host.Info(ctx, name)
+	now, err := look(ctx, host, codehost.PushEvent{Repo: name})
 	if errors.Is(err, codehost.ErrNotFound) {
 		return nil // installed, but never pushed to
 	}
 	if err != nil {
 		return err
 	}
-	file, err := PolicyAt(ctx, host, name, info.DefaultBranch)
-	if err != nil {
-		return err
-	}
-	if len(e.Updates) == 0 && file.SHA == r.PolicySHA && info.DefaultBranch == r.DefaultBranch {
+	if len(e.Updates) == 0 && now.info.DefaultBranch == r.DefaultBranch && now.file.SHA == r.PolicySHA && now.near == r.PolicyNear &&
+		*now.way == r.InTheWay && (now.info.HeadSHA == "") == r.Unborn {
 		return nil
 	}
 	return s.OnPush(ctx, e)

@@ -33,8 +33,8 @@ func (s *Service) Ops() []op.Op {
 			Refuses: []op.Refusal{
 				{Status: 402, Slug: "payment-required"}, {Status: 409, Slug: "repo_ambiguous"}, {Status: 409, Slug: "repo_out_of_reach"},
 			},
-			Summary: "Turn a repository's switches; project.settings says what each does",
-			Doc:     "Changes the switches that are sent and leaves the others alone; at least one must be sent. A private repository can be enabled only on a plan that covers private repositories."}, s.update),
+			Summary: "Turn a repository's switches, or choose its default branch; project.settings says what each does",
+			Doc:     "Changes what is sent and leaves the rest alone; at least one must be sent. A private repository can be enabled only on a plan that covers private repositories. A default branch at the commit of the one before is taken for its new name: open pull requests follow."}, s.update),
 		op.New(op.Row{ID: "project.policy_get", Method: "GET", Path: "/v1/repos/{owner}/{repo}/policy", Group: group,
 			Rule:    policy.Require(policy.ReadRepos),
 			Summary: "The policy in force, and why it is not the file's",
@@ -136,11 +136,12 @@ func (s *Service) get(ctx context.Context, in placeIn) (Repository, error) {
 
 type updateIn struct {
 	placeIn
-	Enabled            *bool `json:"enabled,omitempty" example:"true" doc:"false: its tasks wait, and new ones are refused"`
-	DonationsEnabled   *bool `json:"donations_enabled,omitempty" doc:"true: project.public_stats shows what a public repository was given"`
-	AIFirst            *bool `json:"ai_first,omitempty" doc:"true: every pull request of a person is looked after and every issue triaged, where the policy file does not say otherwise"`
-	CanaryEnabled      *bool `json:"canary_enabled,omitempty" doc:"switches nothing yet: it waits for rollouts of new versions to canary repositories, which this server does not make"`
-	PublicStatsEnabled *bool `json:"public_stats_enabled,omitempty" doc:"true: project.public_stats shows everybody what agents did in a public repository"`
+	Enabled            *bool   `json:"enabled,omitempty" example:"true" doc:"false: its tasks wait, and new ones are refused"`
+	DefaultBranch      *string `json:"default_branch,omitempty" example:"main" doc:"a branch of the repository that is to be the default, at the built-in host; another host is followed"`
+	DonationsEnabled   *bool   `json:"donations_enabled,omitempty" doc:"true: project.public_stats shows what a public repository was given"`
+	AIFirst            *bool   `json:"ai_first,omitempty" doc:"true: every pull request of a person is looked after and every issue triaged, where the policy file does not say otherwise"`
+	CanaryEnabled      *bool   `json:"canary_enabled,omitempty" doc:"switches nothing yet: it waits for rollouts of new versions to canary repositories, which this server does not make"`
+	PublicStatsEnabled *bool   `json:"public_stats_enabled,omitempty" doc:"true: project.public_stats shows everybody what agents did in a public repository"`
 }
 
 func (s *Service) update(ctx context.Context, in updateIn) (out Repository, err error) {
@@ -149,10 +150,22 @@ func (s *Service) update(ctx context.Context, in updateIn) (out Repository, err 
 			*sw = *to
 		}
 	}
-	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		if in.Enabled == nil && in.DonationsEnabled == nil && in.AIFirst == nil && in.CanaryEnabled == nil && in.PublicStatsEnabled == nil {
-			return fault.Field("", "at least one of enabled, donations_enabled, ai_first, canary_enabled, public_stats_enabled is required")
+	if in == (updateIn{placeIn: in.placeIn}) {
+		return out, fault.Field("", "at least one of enabled, default_branch, donations_enabled, ai_first, canary_enabled, public_stats_enabled is required")
+	}
+	var branch chosen
+	if in.DefaultBranch != nil {
+		if branch, err = s.choose(ctx, in.placeIn, *in.DefaultBranch); err != nil {
+			return out, err
 		}
+		defer func() {
+			if err != nil {
+				branch.undo()
+			}
+			branch.done()
+		}()
+	}
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, err := in.lock(tx)
 		if err != nil {
 			return err
@@ -175,6 +188,11 @@ func (s *Service) update(ctx context.Context, in updateIn) (out Repository, err 
 		if _, err := update.Exec(tx, updateArgs{row: r, AccountID: tx.Account}); err != nil {
 			return err
 		}
+		if in.DefaultBranch != nil {
+			if err := branch.record(tx, s, &r); err != nil {
+				return err
+			}
+		}
 		if r.AIFirst != aiFirst || r.Enabled != enabled {
 			if err := PolicyChanged.Send(tx, r.ref()); err != nil {
 				return err
@@ -185,7 +203,7 @@ func (s *Service) update(ctx context.Context, in updateIn) (out Repository, err 
 		s.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic(""))
 		out = s.wire(r)
 		return updatedEvent.Record(tx, event.Subject{ID: r.ID, RepoID: r.ID}, updatedData{
-			Enabled: in.Enabled, DonationsEnabled: in.DonationsEnabled, AIFirst: in.AIFirst,
+			Enabled: in.Enabled, DefaultBranch: in.DefaultBranch, DonationsEnabled: in.DonationsEnabled, AIFirst: in.AIFirst,
 			CanaryEnabled: in.CanaryEnabled, PublicStatsEnabled: in.PublicStatsEnabled,
 		})
 	})
@@ -237,6 +255,9 @@ func (r row) effective() EffectivePolicy {
 	out.Policy, out.Clamped = r.floors().Clamp(r.policy())
 	if r.PolicyYML == nil {
 		none := "there is no " + PolicyPath + " on " + r.DefaultBranch
+		if r.PolicyNear != "" {
+			none += "; " + r.PolicyNear + " counts for nothing: rename it to " + PolicyPath
+		}
 		out.Fallback = &none
 	}
 	return out

@@ -4,6 +4,8 @@
 // somebody pushed.
 //
 //   - repo.go: Ref, access to git, pushes
+//   - shape.go: what the host has by now
+//   - branch.go: another default branch
 //   - installed.go: how repositories of other hosts come, change and go
 //   - policyfile.go, weaker.go, floors.go: the policy file, and what it may ask for
 //   - loop.go: the work that no request asks for
@@ -130,6 +132,8 @@ type Ref struct {
 	Gone          string // why the server lost its access, one of Lost…; empty: it has access
 	Uncovered     bool   // it is private, and the tier of its account is without private repositories
 	Lacks         string // the permission that its owner has yet to grant, without which its host takes no push; empty: none is known
+	InTheWay      string // the branch beside which git cannot have those of the service, such as svc; empty: none is known
+	Unborn        bool   // its default branch has no commit yet, from which work could begin
 	Policy        Policy // in force: as far as Floors allow
 	Defaults      Policy // where the policy file does not say otherwise
 	Floors        Floors // of its account
@@ -276,27 +280,8 @@ func (s *Service) OnPush(ctx context.Context, e codehost.PushEvent) error {
 	if err != nil {
 		return err
 	}
-	recording, _ := s.recording.LoadOrStore(e.Repo.Key(), new(sync.Mutex))
-	recording.(*sync.Mutex).Lock()
-	defer recording.(*sync.Mutex).Unlock()
-	info, err := host.Info(ctx, e.Repo)
-	if err != nil {
-		return err
-	}
-	heads := map[string]string{}
-	for _, u := range e.Updates {
-		branch, isBranch := strings.CutPrefix(u.Ref, "refs/heads/")
-		if !isBranch {
-			continue
-		}
-		switch heads[branch], err = host.Head(ctx, e.Repo, branch); {
-		case errors.Is(err, codehost.ErrNotFound):
-			heads[branch] = codehost.ZeroSHA
-		case err != nil:
-			return err
-		}
-	}
-	pol, err := PolicyAt(ctx, host, e.Repo, info.DefaultBranch)
+	defer s.alone(e.Repo)()
+	now, err := look(ctx, host, e)
 	if err != nil {
 		return err
 	}
@@ -306,31 +291,29 @@ func (s *Service) OnPush(ctx context.Context, e codehost.PushEvent) error {
 			return err
 		}
 		tx.Account = r.AccountID
-		if _, err := activity.Exec(tx, activityArgs{
-			ID: r.ID, LastActivityAt: tx.Now, DefaultBranch: info.DefaultBranch, PolicySHA: pol.SHA, PolicyYML: pol.Text,
-			PolicyError: pol.Problem,
-		}); err != nil {
+		if err := s.note(tx, &r, now); err != nil {
 			return err
-		}
-		changed := r.PolicySHA != pol.SHA || r.DefaultBranch != info.DefaultBranch
-		r.DefaultBranch, r.PolicyYML, r.PolicyError = info.DefaultBranch, pol.Text, pol.Problem
-		if changed {
-			if err := PolicyChanged.Send(tx, r.ref()); err != nil {
-				return err
-			}
 		}
 		for _, u := range e.Updates {
 			branch, isBranch := strings.CutPrefix(u.Ref, "refs/heads/")
 			if !isBranch {
 				continue
 			}
-			push := Push{Branch: branch, Old: u.Old, New: u.New, By: e.Who, Repo: r.ref(), Head: heads[branch]}
+			push := Push{Branch: branch, Old: u.Old, New: u.New, By: e.Who, Repo: r.ref(), Head: now.heads[branch]}
 			if err := PushedEvent.Record(tx, event.Subject{ID: r.ID, RepoID: r.ID}, push); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// alone waits until nobody else records what a repository has, and answers the end of
+// that.
+func (s *Service) alone(r codehost.Repo) (done func()) {
+	recording, _ := s.recording.LoadOrStore(r.Key(), new(sync.Mutex))
+	recording.(*sync.Mutex).Lock()
+	return recording.(*sync.Mutex).Unlock
 }
 
 // Refresh reads the policy file of a repository again.

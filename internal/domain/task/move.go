@@ -195,7 +195,7 @@ func (s *Service) attemptFailed(tx *db.Tx, t *Row, kind, detail string, what con
 		if err != nil {
 			return err
 		}
-		if r.Gone != "" || r.Lacks != "" {
+		if r.Gone != "" || r.Lacks != "" || r.InTheWay != "" || r.Unborn {
 			return s.retryWhenBack(tx, t, kind, detail)
 		}
 	}

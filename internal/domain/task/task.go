@@ -180,6 +180,8 @@ type Repo struct {
 	Gone          string `db:"-"` // why its code host does not let the server in, see repo.Ref; empty: it does
 	Uncovered     bool   `db:"-"` // it is private, and the tier of its account is without private repositories
 	Lacks         string `db:"-"` // the permission that its code host demands for git and does not grant, see repo.Ref
+	InTheWay      string `db:"-"` // the branch beside which git cannot have those of tasks, see repo.Ref; empty: none is known
+	Unborn        bool   `db:"-"` // its default branch has no commit yet
 	DefaultBranch string
 	CloneURL      string
 	Template      string        // for tasks that name none; empty: Needs.DefaultTemplate

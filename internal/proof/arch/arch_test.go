@@ -83,7 +83,7 @@ var edges = map[string]string{
 	"codehost/github":    "codehost codehost/gitfolder codehost/pace fault lazy",
 	"codehost/pace":      "codehost",
 	"codehost/relay":     "codehost codehost/smarthttp fault lazy observe",
-	"codehost/smarthttp": "codehost fault observe",
+	"codehost/smarthttp": "codehost fault lazy observe",
 	"codehost/hosttest":  "codehost fault",
 
 	"flow":  "codehost db domain/* event fault id inbound llm mail money policy protocol reach seal",
@@ -141,6 +141,7 @@ var edges = map[string]string{
 	"proof/browser":  "proof/patience",
 	"proof/loopback": "",
 	"proof/program":  "",
+	"proof/odd":      "",
 	"proof/bundle":   "proof/npm",
 	"proof/parts":    "proof/browser proof/npm",
 

@@ -49,6 +49,8 @@ type Options struct {
 	// Command is how a person starts the program.
 	Command string
 	Version string
+	// Ended is told the address of the server once that is gone for good; nil: nobody is.
+	Ended func(address string)
 }
 
 const (
@@ -119,6 +121,9 @@ func Run(ctx context.Context, o Options) (failed error) {
 		}
 	})
 	err = g.Wait()
+	if o.Ended != nil && len(d.addresses) > 0 && !d.kept {
+		o.Ended(d.addresses[0])
+	}
 	if !o.Once && errors.Is(err, context.Canceled) {
 		return nil
 	}

@@ -169,6 +169,13 @@ func (r *Repo) Transfer(by, to *Account) {
 	s.emit(r, "repository", "transferred", by, obj{"changes": obj{"owner": obj{"from": obj{kind: owner}}}})
 }
 
+// Choose makes a branch that there is the default.
+func (r *Repo) Choose(by *Account, branch string) {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.s.choose(r, branch, by)
+}
+
 // Archive archives the repository, or ends that.
 func (r *Repo) Archive(by *Account, archived bool) {
 	r.s.mu.Lock()

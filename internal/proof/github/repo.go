@@ -57,8 +57,7 @@ func (c *call) patchRepo() (int, any) {
 		if r.head(*in.DefaultBranch) == "" {
 			c.refuse(http.StatusUnprocessableEntity, "The branch %s was not found.", *in.DefaultBranch)
 		}
-		r.branch = *in.DefaultBranch
-		r.must("symbolic-ref", "HEAD", "refs/heads/"+r.branch)
+		c.choose(r, *in.DefaultBranch, by)
 	}
 	for name, set := range map[string]*bool{"merge": in.AllowMerge, "squash": in.AllowSquash, "rebase": in.AllowRebase} {
 		if set != nil {
@@ -70,6 +69,17 @@ func (c *call) patchRepo() (int, any) {
 	}
 	r.updated = c.seconds()
 	return http.StatusOK, c.fullRepo(r)
+}
+
+// choose makes a branch the default.
+func (s *Server) choose(r *Repo, branch string, by *Account) {
+	if branch == r.branch {
+		return
+	}
+	from := r.branch
+	r.branch = branch
+	r.must("symbolic-ref", "HEAD", "refs/heads/"+branch)
+	s.emit(r, "repository", "edited", by, obj{"changes": obj{"default_branch": obj{"from": from}}})
 }
 
 var repoName = lazy.New(`^[A-Za-z0-9._-]{1,100}$`)
