@@ -171,7 +171,7 @@ func TestLimitsFollowWork(t *testing.T) {
 				ID string `json:"task_id"`
 			}
 			decode(t, y.send("POST", "/v1/tasks", y.owner,
-				`{"repo": "acme/web", "title": "Make a file", "problem": "Make a file.", "budget_usd": 0.253}`).want(202), &work)
+				`{"repo": "acme/web", "title": "Make a file", "problem": "Make a file.", "budget_usd": 0.34}`).want(202), &work)
 			var round spentTask
 			patience.Until(y.t, "the repair is held by the work's budget", func() bool {
 				var list struct{ Data []spentTask }

@@ -3,6 +3,7 @@ package budget
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"yardmaster/internal/db"
 )
@@ -44,6 +45,9 @@ func (s *Service) mayGoOn(tx *db.Tx, b stopped, g glance) (bool, error) {
 			return true, nil
 		}
 		return s.Prices.Priced(tx, b.AccountID, Model{b.Provider, b.Model, b.KeyID})
+	}
+	if b.Scope != Run { // the next run has a meter of its own
+		meters = slices.DeleteFunc(meters, func(m Meter) bool { return m.Scope == Run })
 	}
 	balances, err := readBalances(tx, sub.AccountID, meters)
 	if err != nil {

@@ -145,18 +145,18 @@ func spending(t *testing.T) *stack {
 
 func TestBudgetOfATaskStopsItUntilItIsRaised(t *testing.T) {
 	st := spending(t)
-	id := st.spend(0.5)
+	id := st.spend(0.6) // a quarter of it is kept for reviews and repairs
 	st.heldBy(id, "task.budget_set", map[string]string{"id": id})
 	if _, spent := st.money(id); spent != 0.45 {
 		t.Errorf("%v dollars are spent, three calls cost 0.45", spent)
 	}
-	if w := st.tries(id)[0]; !strings.Contains(w.EndedReason, "The task's budget has no room for another call.") {
+	if w := st.tries(id)[0]; !strings.Contains(w.EndedReason, "The task's budget, of which a quarter is kept for reviews and repairs, has no room for another call.") {
 		t.Errorf("the reason: %q", w.EndedReason)
 	}
 	set := func(usd any) error {
 		return st.c.Call(st.ctx, http.MethodPut, "/v1/tasks/"+id+"/budget", map[string]any{"usd": usd}, nil)
 	}
-	for _, usd := range []any{0.2, 0.5} {
+	for _, usd := range []any{0.2, 0.6} {
 		if err := set(usd); err != nil || st.task(id).Status != "held" {
 			t.Errorf("with %v dollars the task is %s, %v", usd, st.task(id).Status, err)
 		}
@@ -181,7 +181,7 @@ func TestOneLimitAfterTheOther(t *testing.T) {
 	limits := func(task, run float64) {
 		st.push("main", map[string]string{".svc/policy.yml": fmt.Sprintf("version: 1\nreview: {mode: off}\nmerge: {mode: auto}\nbudget: {task_usd: %v, run_usd: %v}\n", task, run)})
 	}
-	limits(0.5, 9)
+	limits(0.6, 9)
 	operator := st.operator()
 	var me struct{ User, Account struct{ ID string } }
 	st.call(http.MethodGet, "/v1/me", nil, &me)
