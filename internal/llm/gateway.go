@@ -304,6 +304,8 @@ func (c *call) forward(w http.ResponseWriter, r *http.Request) error {
 	defer x.Close()
 	CopyResponseHeader(w.Header(), x.Header)
 	w.Header().Del(FaultHeader)
+	w.Header().Del(CapHeader)
+	c.sayCap(w.Header())
 	if x.StatusCode/100 != 2 {
 		w.Header().Del("Cache-Control")
 		return c.refuse(w, upstreamRefusal(x.Response, route), nil)
@@ -321,6 +323,13 @@ func (c *call) forward(w http.ResponseWriter, r *http.Request) error {
 	c.usage.Status = x.StatusCode
 	w.WriteHeader(x.StatusCode)
 	return x.Copy(w, c.meter)
+}
+
+// sayCap tells the caller of a lower cap on the output.
+func (c *call) sayCap(h http.Header) {
+	if c.cap > 0 {
+		h.Set(CapHeader, strconv.FormatInt(c.cap, 10))
+	}
 }
 
 func (c *call) refuse(w http.ResponseWriter, r Refusal, err error) error {
@@ -342,6 +351,7 @@ func (c *call) script(w http.ResponseWriter, r *http.Request) error {
 	CopyRequestHeader(in.Header, r.Header)
 	body := c.body()
 	in.Body, in.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	c.sayCap(w.Header())
 	out := &metered{ResponseWriter: w, call: c}
 	c.Scripted.ServeHTTP(out, in)
 	if r.Context().Err() != nil {
