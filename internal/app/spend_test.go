@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"yardmaster/internal/db/dbtest"
@@ -52,7 +53,7 @@ type spentTask struct {
 	RequestedBy *string `json:"requested_by"`
 	Failure     *string
 	PRID        *string `json:"pr_id"`
-	Budget      struct{ USD, Spent *string }
+	Budget      struct{ USD, Reserved, Spent *string }
 	Holds       []struct {
 		Reason     string
 		ClearsWhen string `json:"clears_when"`
@@ -190,6 +191,8 @@ func TestLimitsFollowWork(t *testing.T) {
 			patience.Until(y.t, "the repair is done", func() bool { return y.task(round.ID).Status == "completed" })
 			if got := y.task(work.ID); got.Budget.Spent == nil || *got.Budget.Spent != "0.302" {
 				t.Errorf("the work, with its repair, has cost %v", *got.Budget.Spent)
+			} else if got.Budget.Reserved == nil || strings.Trim(*got.Budget.Reserved, "0.") != "" {
+				t.Errorf("%v is set aside for work that has ended", got.Budget.Reserved)
 			}
 			var checks struct{ Data []spentTask }
 			decode(t, y.send("GET", "/v1/tasks?filter=kind:ci", y.owner, "").want(200), &checks)

@@ -104,7 +104,9 @@ func onBoth(t *testing.T, limits map[string]int64, fn func(*testing.T, *world)) 
 			err3 := seed.Add(tx, seed.Task{ID: "task", Account: "acme", Repo: "repo", Status: "running", Budget: of(Task), By: new("ada")})
 			var err4 error
 			for _, s := range []string{"s1", "s2", "s3"} {
-				err := seed.Add(tx, seed.Session{ID: s, Account: "acme", Run: new("run-" + s), Task: new("task"), Repo: "repo", Kind: "scout"})
+				err := seed.Add(tx, seed.Session{
+					ID: s, Account: "acme", Run: new("run-" + s), Task: new("task"), Repo: "repo", Kind: "scout",
+				})
 				err4 = errors.Join(err4, err)
 			}
 			for _, scope := range []string{Account, Member} {

@@ -205,3 +205,32 @@ func TestHeldTaskGoesOn(t *testing.T) {
 		}
 	})
 }
+
+// TestNewMonthFreesTheTask: what the limit of a month has stopped goes on in the next one.
+func TestNewMonthFreesTheTask(t *testing.T) {
+	t.Parallel()
+	onBoth(t, map[string]int64{Member: 1000}, func(t *testing.T, w *world) {
+		s := w.node()
+		n, err := s.Reserve(t.Context(), "s1", 900, 900)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.settle(s, "s1", n, 900)
+		if _, err := s.Reserve(t.Context(), "s1", 500, 500); !fault.IsKind(err, fault.PaymentRequired) {
+			t.Fatal(err)
+		}
+		w.write(func(tx *db.Tx) error {
+			all, err := stopsOf.All(tx, "acme")
+			if err != nil {
+				return err
+			}
+			for _, months := range []int{0, 2} {
+				tx.Now = tx.Now.AddDate(0, months, 0)
+				if ok, err := s.mayGoOn(tx, all[0], newGlance()); err != nil || ok != (months > 0) {
+					t.Errorf("after %d months: %v, %v", months, ok, err)
+				}
+			}
+			return nil
+		})
+	})
+}

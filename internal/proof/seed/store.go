@@ -181,6 +181,8 @@ var (
 	SetBudget = db.S(`UPDATE tasks SET budget_micros = $2 WHERE id = $1`)
 	// EndSession ends a session at the time, in microseconds.
 	EndSession = db.S(`UPDATE sessions SET ended_at = $2, outcome = 'succeeded' WHERE id = $1`)
+	// FreeTask has a held task run again.
+	FreeTask = db.S(`UPDATE tasks SET status = 'running', failure_kind = NULL WHERE id = $1`)
 	// HoldTask holds a task for a kind of failure.
 	HoldTask = db.S(`UPDATE tasks SET status = 'held', failure_kind = $2 WHERE id = $1`)
 	SetPlan  = db.S(`UPDATE tasks SET pr_id = $2, plan_id = $3 WHERE id = $1`)
