@@ -183,7 +183,7 @@ func TestLimitsFollowWork(t *testing.T) {
 				return round.Status == "held"
 			})
 			if h := round.Holds[0]; len(round.Holds) != 1 || h.Reason != "budget_exhausted" || h.Clear.Capability != "task.budget_set" ||
-				h.Clear.Args["id"] != work.ID ||
+				h.Clear.Args["id"] != work.ID || !strings.Contains(h.ClearsWhen, "the task “Make a file”") ||
 				round.RequestedBy == nil || *round.RequestedBy != y.user || round.CreatedBy != "system" {
 				t.Errorf("the repair is %+v", round)
 			}

@@ -111,7 +111,7 @@ func clears(s budget.Stop) (when, call string, args map[string]string) {
 		when, call = "whoever may write tasks raises the task's budget", "task.budget_set"
 		args["id"] = s.Ref
 		if s.Ref != s.ID {
-			when = "whoever may write tasks raises the budget of the task whose pull request this one looks after"
+			when = fmt.Sprintf("whoever may write tasks raises the budget of the task “%s”, whose pull request this one looks after", s.Title)
 		}
 	case budget.OwnWork:
 		when = "whoever may write tasks raises the task's budget, of which a quarter is kept for reviews and repairs"

@@ -13,6 +13,7 @@ type Stop struct {
 	SessionID  *string
 	Reason     string // SlugExhausted or SlugUnpriced
 	Scope, Ref string
+	Title      string // of the task whose budget it is; empty: it is another one's
 	Provider   string
 	Model      string
 	KeyID      string
@@ -88,9 +89,10 @@ func Stops(tx *db.Tx, ids []string) ([]Stop, error) {
 		return nil, nil
 	}
 	return db.Select[Stop](tx, db.Build(`SELECT b.id, b.task_id, b.session_id, b.reason, b.scope, b.ref, b.provider, b.model, b.key_id,
-		b.at,
+		b.at, COALESCE(w.title, '') AS title,
 			b.scope = 'account' AND a.spend_cap_micros IS NOT NULL
 			AND NOT EXISTS (SELECT 1 FROM budget_limits l
 				WHERE l.account_id = b.account_id AND l.scope = 'account' AND l.micros <= a.spend_cap_micros) AS operator
-		FROM budget_stops b JOIN accounts a ON a.id = b.account_id WHERE b.account_id = `, tx.Account).In("b.id", ids))
+		FROM budget_stops b JOIN accounts a ON a.id = b.account_id
+		LEFT JOIN tasks w ON b.scope IN ('task', 'work') AND w.id = b.ref AND w.account_id = b.account_id WHERE b.account_id = `, tx.Account).In("b.id", ids))
 }
