@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 
@@ -70,8 +71,9 @@ func TestMoneyStopsNothingItCouldPay(t *testing.T) {
 			}
 			return err
 		})
+		steps := strings.Fields("begin begin call call both settle settle settle end crash raise look")
 		for range 400 {
-			step := []string{"begin", "begin", "call", "call", "both", "settle", "settle", "settle", "end", "crash", "raise", "look"}[m.rnd.IntN(12)]
+			step := steps[m.rnd.IntN(len(steps))]
 			m.seen[step]++
 			m.step(step)
 			if m.check(); t.Failed() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -172,6 +173,31 @@ func TestBudgetOfATaskStopsItUntilItIsRaised(t *testing.T) {
 		t.Errorf("the budget of a merged task: %v", err)
 	}
 	st.verify()
+}
+
+// A budget is enough for what calls cost, however much they could: an agent that names no cap on
+// the output may write 128,000 tokens, for more than the whole budget.
+func TestSmallBudgetIsEnough(t *testing.T) {
+	prices := filepath.Join(t.TempDir(), "prices.yml")
+	text := "as_of: \"2026-01-01\"\nprices:\n  - {provider: scripted, family: \"*\", input: 3, output: 15}\n"
+	if err := os.WriteFile(prices, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	scenario := "scenarios:\n  - name: spend\n    match: Spend\n    steps:\n" +
+		strings.Repeat("      - shell: echo >>file\n        usage: {input: 1000, output: 60}\n", 9) +
+		"      - shell: |\n          " + deliver + "\n        usage: {input: 1000, output: 60}\n" +
+		"      - text: Done.\n        usage: {input: 1000, output: 60}\n"
+	st := newStack(t, append(withModel(t, scenario), "--prices", prices)...)
+	st.call(http.MethodPost, "/v1/billing/keys", map[string]string{"provider": "scripted"}, nil)
+	st.join("box")
+	id := st.spend(1)
+	st.merges(id)
+	if got := st.outcomes(id); got != "succeeded" {
+		t.Errorf("the tries: %s", got)
+	}
+	if _, spent := st.money(id); spent != 0.0429 {
+		t.Errorf("%v dollars are spent, eleven calls cost 0.0429", spent)
+	}
 }
 
 // The monthly caps of the account and of the member stop a task that the limits of
