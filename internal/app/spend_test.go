@@ -192,7 +192,7 @@ func TestLimitsFollowWork(t *testing.T) {
 			if got := y.task(work.ID); got.Budget.Spent == nil || *got.Budget.Spent != "0.302" {
 				t.Errorf("the work, with its repair, has cost %v", *got.Budget.Spent)
 			} else if got.Budget.Reserved == nil || strings.Trim(*got.Budget.Reserved, "0.") != "" {
-				t.Errorf("%v is set aside for work that has ended", got.Budget.Reserved)
+				t.Errorf("money is set aside for work that has ended: %+v", got)
 			}
 			var checks struct{ Data []spentTask }
 			decode(t, y.send("GET", "/v1/tasks?filter=kind:ci", y.owner, "").want(200), &checks)

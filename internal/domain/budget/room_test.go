@@ -234,3 +234,22 @@ func TestNewMonthFreesTheTask(t *testing.T) {
 		})
 	})
 }
+
+// TestPriceFreesTheTask: a look frees what a model without a price has stopped, once it has one.
+func TestPriceFreesTheTask(t *testing.T) {
+	t.Parallel()
+	onBoth(t, map[string]int64{Member: 1000}, func(t *testing.T, w *world) {
+		s := w.node()
+		err := s.ReserveUnpriced(t.Context(), "s1", Model{Provider: "compatible", Name: "qwen", Key: "key"})
+		if fault.From(err).Slug != SlugUnpriced {
+			t.Fatal(err)
+		}
+		w.hold()
+		for freed, priced := range []bool{false, true} {
+			w.priced = priced
+			if err := s.pass(t.Context()); err != nil || len(w.freed) != freed {
+				t.Errorf("priced %v: freed %v, %v", priced, w.freed, err)
+			}
+		}
+	})
+}
