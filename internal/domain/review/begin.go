@@ -186,13 +186,22 @@ func (s *Service) tell(tx *db.Tx, r repo.Ref, p Pull) error {
 
 // held tells whether the pass of a run that goes on is held.
 func (s *Service) held(tx *db.Tx, run Run) (bool, error) {
-	switch {
-	case run.VerifyTaskID != nil:
-		return s.Tasks.Held(tx, *run.VerifyTaskID)
-	case run.TaskID != nil:
-		return s.Tasks.Held(tx, *run.TaskID)
+	taskID := run.pass()
+	if taskID == "" {
+		return false, nil
 	}
-	return false, nil
+	return s.Tasks.Held(tx, taskID)
+}
+
+// pass is the task of the newest pass; "" before there is one.
+func (r Run) pass() string {
+	switch {
+	case r.VerifyTaskID != nil:
+		return *r.VerifyTaskID
+	case r.TaskID != nil:
+		return *r.TaskID
+	}
+	return ""
 }
 
 // outcomeOf is what the runs of the present head have come to; "" if none of them has ended.
