@@ -49,7 +49,7 @@ const (
 	asExtraCount // a number; none for 0
 )
 
-// reviewWords says what the state of a review is that does not go on and has come to no
+// reviewWords says what the state of a review is that does not go on now and has come to no
 // verdict; "" of another one.
 func reviewWords(state string) string {
 	switch state {
@@ -57,6 +57,8 @@ func reviewWords(state string) string {
 		return "not reviewed"
 	case "blind":
 		return "no model to review it"
+	case "held":
+		return "review held"
 	case "failed":
 		return "review failed"
 	case "cancelled":

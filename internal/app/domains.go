@@ -378,7 +378,8 @@ func (a *App) wire() parts {
 		Budgets: flow.PlanBudgets{}, CommitName: author.Name, CommitEmail: author.Email,
 	}))
 	p.budget = add(&p, budget.New(budget.Needs{
-		DB: a.db, Logger: a.log, Clock: a.clock, Node: id.New(), Work: flow.BudgetWork{}, Prices: flow.Prices{Server: a.prices},
+		DB: a.db, Hub: a.hub, Logger: a.log, Clock: a.clock, Node: id.New(), Work: flow.BudgetWork{},
+		Prices: flow.Prices{Server: a.prices},
 	}))
 	sessions := add(&p, session.New(session.Needs{DB: a.db, Hub: a.hub, Runs: flow.SessionRuns{Runs: p.run}, Policies: flow.Policies{}}))
 	p.gateway = add(&p, gateway.New(gateway.Needs{

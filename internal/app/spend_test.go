@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"yardmaster/internal/db/dbtest"
@@ -52,7 +53,7 @@ type spentTask struct {
 	RequestedBy *string `json:"requested_by"`
 	Failure     *string
 	PRID        *string `json:"pr_id"`
-	Budget      struct{ USD, Spent *string }
+	Budget      struct{ USD, Reserved, Spent *string }
 	Holds       []struct {
 		Reason     string
 		ClearsWhen string `json:"clears_when"`
@@ -171,7 +172,7 @@ func TestLimitsFollowWork(t *testing.T) {
 				ID string `json:"task_id"`
 			}
 			decode(t, y.send("POST", "/v1/tasks", y.owner,
-				`{"repo": "acme/web", "title": "Make a file", "problem": "Make a file.", "budget_usd": 0.253}`).want(202), &work)
+				`{"repo": "acme/web", "title": "Make a file", "problem": "Make a file.", "budget_usd": 0.34}`).want(202), &work)
 			var round spentTask
 			patience.Until(y.t, "the repair is held by the work's budget", func() bool {
 				var list struct{ Data []spentTask }
@@ -182,7 +183,7 @@ func TestLimitsFollowWork(t *testing.T) {
 				return round.Status == "held"
 			})
 			if h := round.Holds[0]; len(round.Holds) != 1 || h.Reason != "budget_exhausted" || h.Clear.Capability != "task.budget_set" ||
-				h.Clear.Args["id"] != work.ID ||
+				h.Clear.Args["id"] != work.ID || !strings.Contains(h.ClearsWhen, "the task “Make a file”") ||
 				round.RequestedBy == nil || *round.RequestedBy != y.user || round.CreatedBy != "system" {
 				t.Errorf("the repair is %+v", round)
 			}
@@ -190,6 +191,8 @@ func TestLimitsFollowWork(t *testing.T) {
 			patience.Until(y.t, "the repair is done", func() bool { return y.task(round.ID).Status == "completed" })
 			if got := y.task(work.ID); got.Budget.Spent == nil || *got.Budget.Spent != "0.302" {
 				t.Errorf("the work, with its repair, has cost %v", *got.Budget.Spent)
+			} else if got.Budget.Reserved == nil || strings.Trim(*got.Budget.Reserved, "0.") != "" {
+				t.Errorf("money is set aside for work that has ended: %+v", got)
 			}
 			var checks struct{ Data []spentTask }
 			decode(t, y.send("GET", "/v1/tasks?filter=kind:ci", y.owner, "").want(200), &checks)

@@ -24,6 +24,7 @@ import (
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/review"
 	"yardmaster/internal/domain/run"
+	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/token"
 	"yardmaster/internal/domain/tracker"
@@ -92,6 +93,7 @@ func (a *App) subscribe(p wired) {
 	budget.RunStopped.On(a.db, flow.HaltRun)
 	budget.TaskFreed.On(a.db, flow.ReleaseFreed(p.task))
 	budget.SessionFreed.On(a.db, flow.WakeAsk(p.ask))
+	session.Ended.On(a.db, p.budget.SessionEnded)
 	box.Left.On(a.db, flow.HandBack(p.run))
 	a.readers = event.NewReaders(a.db, a.log, consumers(p))
 }

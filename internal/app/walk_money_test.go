@@ -71,11 +71,10 @@ func (m *walk) reserveFor(n *node, a *attempt) {
 }
 
 // ask sets money aside for a call. One that there is no room for beside other
-// calls of its session would wait until those are settled; here the agent gives
-// up soon.
+// calls would wait until those are settled; here the agent gives up soon.
 func (m *walk) ask(n *node, a *attempt, grant llm.Grant, q llm.Quote) (int64, error) {
 	ctx := context.Background()
-	if slices.ContainsFunc(n.calls, func(c modelCall) bool { return c.of == a }) {
+	if len(m.nodes[0].calls)+len(m.nodes[1].calls) > 0 {
 		soon, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 		defer cancel()
 		ctx = soon
@@ -114,6 +113,7 @@ func (m *walk) reserved(n *node, a *attempt, grant llm.Grant, q llm.Quote, got i
 		m.seen["call waits"]++
 	case fault.IsKind(err, fault.PaymentRequired):
 		m.seen["call refused"]++
+	case fault.IsKind(err, fault.Unauthenticated) && !m.alive(a):
 	case err != nil:
 		m.fail("reserve: %v", err)
 	case got < q.Least || got > q.Most:
@@ -223,11 +223,16 @@ func (m *walk) limit(s *state, scope, ref string) *int64 {
 		return nil
 	}
 	switch scope {
-	case "task":
+	case "task", "work":
+		whole := ofRepo(s.tasks[ref].RepoID, map[int]float64{0: 2})
 		if t := s.tasks[ref]; t.BudgetMicros != nil {
-			return t.BudgetMicros
+			whole = t.BudgetMicros
 		}
-		return ofRepo(s.tasks[ref].RepoID, map[int]float64{0: 2})
+		if scope == "work" && whole != nil { // a quarter is kept for reviews and repairs
+			own := *whole - *whole/4
+			whole = &own
+		}
+		return whole
 	case "run":
 		return ofRepo(s.tasks[s.runs[ref].TaskID].RepoID, map[int]float64{0: 1, 2: 0.5})
 	}
@@ -266,14 +271,5 @@ func (m *walk) checkMoney(was, now *state) {
 	}
 	for at := range aside {
 		m.fail("nodes hold money for %v, which does not know of it", at)
-	}
-	// A limit that was raised stops nothing any more.
-	for _, t := range now.tasks {
-		if t.Status != task.Held || *t.FailureKind != task.BudgetExhausted || t.StopMicros == nil {
-			continue
-		}
-		if limit := m.limit(now, *t.StopScope, *t.StopRef); limit == nil || *limit > *t.StopMicros {
-			m.fail("task %+v is held, and its limit is %v", t, limit)
-		}
 	}
 }

@@ -25,9 +25,8 @@ func (BudgetWork) Limits(tx *db.Tx, repoID string) (budget.Defaults, error) {
 }
 
 // SetTaskBudget gives a task of tx.Account another budget; nil is none. It answers
-// the one before, and the task's repository; fault.NotFound if there is no such
-// task.
-func (BudgetWork) SetTaskBudget(tx *db.Tx, taskID string, micros *int64) (*int64, string, error) {
+// the one before; fault.NotFound if there is no such task.
+func (BudgetWork) SetTaskBudget(tx *db.Tx, taskID string, micros *int64) (*int64, error) {
 	return task.SetBudget(tx, taskID, micros)
 }
 
@@ -60,7 +59,7 @@ func ReleaseFreed(tasks *task.Service) func(*db.Tx, budget.Freed) error {
 // RejudgeBudgets lets go what the budget of the old policy file held up and that of
 // the new one does not.
 func RejudgeBudgets(budgets *budget.Service) func(*db.Tx, repo.Ref) error {
-	return func(tx *db.Tx, r repo.Ref) error { return budgets.PolicyChanged(tx, r.ID, limitsOf(r.Policy)) }
+	return func(tx *db.Tx, r repo.Ref) error { return budgets.Recheck(tx, r.AccountID) }
 }
 
 // limitsOf are the limits that a policy file sets.
@@ -112,8 +111,12 @@ func clears(s budget.Stop) (when, call string, args map[string]string) {
 		when, call = "whoever may write tasks raises the task's budget", "task.budget_set"
 		args["id"] = s.Ref
 		if s.Ref != s.ID {
-			when = "whoever may write tasks raises the budget of the task whose pull request this one looks after"
+			when = fmt.Sprintf("whoever may write tasks raises the budget of the task “%s”, whose pull request this one looks after", s.Title)
 		}
+	case budget.OwnWork:
+		when = "whoever may write tasks raises the task's budget, of which a quarter is kept for reviews and repairs"
+		call = "task.budget_set"
+		args["id"] = s.Ref
 	case budget.Run:
 		when = "the policy file allows a run more, or whoever may write tasks sets the task's budget: its next run begins at nothing"
 		call = "task.budget_set"
@@ -126,5 +129,5 @@ func clears(s budget.Stop) (when, call string, args map[string]string) {
 var limitNames = map[string]string{
 	budget.Account: "the account's budget of the month", budget.Member: "the member's budget of the month",
 	budget.Plan: "the plan's budget",
-	budget.Task: "the task's budget", budget.Run: "the budget of each run",
+	budget.Task: "the task's budget", budget.OwnWork: "the task's budget", budget.Run: "the budget of each run",
 }

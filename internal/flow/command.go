@@ -85,6 +85,12 @@ func (c Commands) Facts(tx *db.Tx, prID string) (command.Facts, error) {
 	if err != nil {
 		return f, err
 	}
+	held := false
+	if rv.Verdict == "" && rv.TaskID != "" {
+		if held, err = (ReviewTasks{}).Held(tx, rv.TaskID); err != nil {
+			return f, err
+		}
+	}
 	switch {
 	case !any:
 	case rv.HeadSHA != at.HeadSHA:
@@ -93,6 +99,8 @@ func (c Commands) Facts(tx *db.Tx, prID string) (command.Facts, error) {
 		f.Review = "no model was there"
 	case rv.State == review.Failed || rv.State == review.Cancelled:
 		f.Review = "it did not come to an end"
+	case held:
+		f.Review = "its task is held"
 	case rv.Verdict == "":
 		f.Review = "under way"
 	case rv.Verdict == review.VerdictFailure:

@@ -9,5 +9,5 @@ import (
 // LiftCap lets go on what an operator's lower cap of an account held up and the
 // new one does not.
 func LiftCap(budgets *budget.Service) func(*db.Tx, operator.Cap) error {
-	return func(tx *db.Tx, c operator.Cap) error { return budgets.OperatorCap(tx, c.AccountID, c.Micros) }
+	return func(tx *db.Tx, c operator.Cap) error { return budgets.Recheck(tx, c.AccountID) }
 }

@@ -73,7 +73,9 @@ func (ReviewPulls) Titles(tx *db.Tx, prIDs []string) (map[string]review.Title, e
 
 // Reviewed says to a pull request how far its review has come.
 func (r ReviewPulls) Reviewed(tx *db.Tx, prID, headSHA string, v review.Result) error {
-	return r.Pulls.Progressed(tx, prID, headSHA, pull.ReviewProgress{Running: v.Running, Outcome: v.Outcome, Findings: v.Findings})
+	return r.Pulls.Progressed(tx, prID, headSHA, pull.ReviewProgress{
+		Running: v.Running, Held: v.Held, Outcome: v.Outcome, Findings: v.Findings,
+	})
 }
 
 // ReviewTasks queues the passes of reviews. It is review.Tasks.
@@ -102,6 +104,12 @@ func (r ReviewTasks) Queue(tx *db.Tx, at repo.Ref, p review.Pass) (string, error
 
 // Stop cancels a pass unless it is over.
 func (r ReviewTasks) Stop(tx *db.Tx, taskID string) error { return StopMinder(r.Tasks)(tx, taskID) }
+
+// Held tells whether a pass is held.
+func (ReviewTasks) Held(tx *db.Tx, taskID string) (bool, error) {
+	t, ok, err := task.Get(tx, tx.Account, taskID)
+	return ok && t.Status == task.Held, err
+}
 
 // ReviewModels tells which model would carry a pass of a review out. It is review.Models.
 type ReviewModels struct{}
@@ -237,7 +245,7 @@ func MoveReview(reviews *review.Service) func(*db.Tx, task.Move) error {
 			return nil
 		}
 		moved := review.TaskMoved{TaskID: t.ID, Running: t.Status == task.Running, Over: t.Status.Terminal(),
-			Cancelled: t.Status == task.Cancelled}
+			Cancelled: t.Status == task.Cancelled, Held: t.Status == task.Held || m.From == task.Held}
 		if t.Failure != nil {
 			moved.Why = *t.Failure
 		}

@@ -313,6 +313,8 @@ func (c *call) forward(w http.ResponseWriter, r *http.Request) error {
 	CopyResponseHeader(w.Header(), x.Header)
 	w.Header().Del(FaultHeader)
 	w.Header().Del(KindHeader)
+	w.Header().Del(CapHeader)
+	c.sayCap(w.Header())
 	if x.StatusCode/100 != 2 {
 		refusal, failure := upstreamRefusal(x.Response, c.at.API, route)
 		return c.fail(w, refusal, failure)
@@ -368,6 +370,13 @@ func (c *call) fail(w http.ResponseWriter, r Refusal, f *answer.Failure) error {
 	return c.refuse(w, r, nil)
 }
 
+// sayCap tells the caller of a lower cap on the output.
+func (c *call) sayCap(h http.Header) {
+	if c.cap > 0 {
+		h.Set(CapHeader, strconv.FormatInt(c.cap, 10))
+	}
+}
+
 func (c *call) refuse(w http.ResponseWriter, r Refusal, err error) error {
 	r.Kind = c.usage.Kind
 	c.usage.Status, c.usage.Fault = r.Status, r.Fault
@@ -388,6 +397,7 @@ func (c *call) script(w http.ResponseWriter, r *http.Request) error {
 	CopyRequestHeader(in.Header, r.Header)
 	body := c.body()
 	in.Body, in.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	c.sayCap(w.Header())
 	out := &metered{ResponseWriter: w, call: c}
 	c.Scripted.ServeHTTP(out, in)
 	err := r.Context().Err()

@@ -149,7 +149,7 @@ func (q *Request) configured(name string, value span) (err error) {
 		q.Choices, err = amount(raw)
 		q.Choices = max(q.Choices, 1)
 	case "thinkingConfig":
-		q.thinking = string(raw) != "null"
+		err = q.readThoughts(value, "thinkingBudget")
 	case "maxOutputTokens":
 		q.output, q.outputName = value, name
 		q.MaxOutput, err = amount(raw)

@@ -165,13 +165,20 @@ func TestGeminiIsCapped(t *testing.T) {
 			t.Errorf("counted %+v, want %+v", u.Tokens, want)
 		}
 	}
-	// The share that thinking reserves cannot be capped.
+	// Thinking gets less with the whole, and no less than it needs.
 	d := &desk{route: llm.Route{Provider: llm.Google, BaseURL: far + "/v1beta", Key: key}, left: &left}
 	url, _ := gateway(t, d, func(c *llm.Config) { c.Prices = prices })
 	if resp, text := do(t, ask(t, url, "/v1beta/models/big:generateContent",
 		`{"generationConfig":{"thinkingConfig":{"thinkingBudget":9000}}}`)); resp.StatusCode != 402 ||
 		!strings.Contains(text, "budget_exhausted") {
 		t.Error(resp.StatusCode, text)
+	}
+	left = 5000
+	if resp, text := do(t, ask(t, url, "/v1beta/models/big:generateContent",
+		`{"generationConfig":{"thinkingConfig":{"thinking_budget":9000}}}`)); resp.StatusCode != 200 ||
+		body != `{"generationConfig":{"maxOutputTokens":5000,"thinkingConfig":{"thinking_budget":3976}}}` ||
+		resp.Header.Get(llm.CapHeader) != "5000" {
+		t.Error(resp.StatusCode, text, body, resp.Header)
 	}
 }
 

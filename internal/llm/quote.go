@@ -1,8 +1,13 @@
 package llm
 
 // leastOutput is the smallest cap, in tokens, that a gateway sets on a call that
-// exceeds the budget without a cap.
+// exceeds the budget without a cap. A call that says how many tokens thinking may have is
+// left as many again for that, which is the least that providers take.
 const leastOutput = 1024
+
+// CapHeader tells a caller that its budget has lowered the cap on the output of the call: the
+// number of tokens of each answer.
+const CapHeader = "X-Gateway-Output-Cap"
 
 // Quote is the range of a call's cost, in micro-dollars.
 type Quote struct {
@@ -10,7 +15,7 @@ type Quote struct {
 	Model  string // the name sent to the provider
 
 	Most  int64 // with as much output as the call allows
-	Least int64 // with the smallest cap the gateway may set; Most when it may set none
+	Least int64 // with the smallest cap the gateway may set
 
 	input, token int64 // the prompt, and one token of output in all answers: micro-dollars times a million
 	max          int64 // tokens of output that Most allows
@@ -35,11 +40,16 @@ func (p *Prices) Quote(provider Provider, model string, q *Request) Quote {
 		max:   out,
 	}
 	quote.Most = quote.cost(out)
-	quote.Least = quote.Most
-	if !q.thinking {
-		quote.Least = quote.cost(min(out, leastOutput))
-	}
+	quote.Least = quote.cost(min(out, q.leastOutput()))
 	return quote
+}
+
+// leastOutput is the smallest cap that a gateway sets on the call.
+func (q *Request) leastOutput() int64 {
+	if q.thoughts.to > 0 {
+		return 2 * leastOutput
+	}
+	return leastOutput
 }
 
 func (q Quote) cost(output int64) int64 {

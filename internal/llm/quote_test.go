@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"yardmaster/internal/llm"
@@ -46,6 +47,9 @@ func TestCallsFitTheBudget(t *testing.T) {
 		"messages":                      {llm.Messages, `"max_tokens":3000,`, 21_000, 200, 1890},
 		"thinking has its share": {llm.Messages, `"max_tokens":3000,"thinking":{"type":"enabled","budget_tokens":2000},`,
 			21_000, 402, 0},
+		"thinking gets less": {llm.Messages, `"max_tokens":4000,"thinking":{"type":"enabled","budget_tokens":3999},`,
+			30_000, 200, 2785},
+		"thinking as it likes":     {llm.Messages, `"max_tokens":3000,"thinking":{"type":"adaptive"},`, 21_000, 200, 1886},
 		"an unknown model is free": {llm.Chat, `"user":"x",`, 0, 200, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,6 +94,16 @@ func TestCallsFitTheBudget(t *testing.T) {
 			}
 			if d := got - c.cap; d < -12 || d > 12 { // the length of the body decides the last few tokens
 				t.Errorf("the provider may write %v tokens, want about %v", got, c.cap)
+			}
+			said := resp.Header.Get(llm.CapHeader)
+			lowered := c.cap > 0 && !strings.Contains(c.extra, fmt.Sprintf(`"max_tokens":%v,`, c.cap))
+			if lowered != (said != "") || lowered && said != fmt.Sprint(got) {
+				t.Errorf("the caller is told of a cap of %q, and it is %v", said, got)
+			}
+			if thinks, ok := m["thinking"].(map[string]any); ok && thinks["budget_tokens"] != nil {
+				if n := thinks["budget_tokens"].(float64); n != got-1024 {
+					t.Errorf("thinking has %v of %v tokens", n, got)
+				}
 			}
 			u := d.recorded(t)
 			if u.Reserved > c.left || u.CostMicros != nil && *u.CostMicros > u.Reserved {

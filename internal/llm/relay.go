@@ -261,6 +261,7 @@ func CopyResponseHeader(to, from http.Header) {
 		switch {
 		case name == "Content-Type", name == "Cache-Control", name == "Request-Id", name == "X-Request-Id",
 			name == "Retry-After", name == "Retry-After-Ms", name == "X-Should-Retry", name == FaultHeader, name == KindHeader,
+			name == CapHeader,
 			strings.HasPrefix(name, "Anthropic-Ratelimit-"), strings.HasPrefix(name, "X-Ratelimit-"):
 			to[name] = values
 		}

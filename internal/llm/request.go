@@ -32,7 +32,8 @@ type Request struct {
 	model, options span
 	output         span // of the cap
 	outputName     string
-	thinking       bool // thinking has a share of the cap
+	thoughts       span // of the number of tokens that thinking may have of the cap
+	thoughtTokens  int64
 
 	named      bool // the address names the model, and the cap is in config
 	config     span
@@ -157,7 +158,7 @@ func ParseRequest(body []byte) (*Request, error) {
 		case "stream_options":
 			q.options = value
 		case "thinking":
-			q.thinking = true
+			err = q.readThoughts(value, "budgetTokens")
 		case "n":
 			q.Choices, err = amount(raw)
 			q.Choices = max(q.Choices, 1)
@@ -179,6 +180,25 @@ func ParseRequest(body []byte) (*Request, error) {
 		return nil, errBehind
 	}
 	return q, nil
+}
+
+// readThoughts reads how many tokens of the output thinking may have: a member of an object of
+// the body, in either spelling. What is no object is left to the provider.
+func (q *Request) readThoughts(object span, member string) error {
+	if q.body[object.from] != '{' {
+		return nil
+	}
+	s := cursor{b: q.body[:object.to], at: object.from}
+	_, err := s.members([]string{member}, func(_ string, value span) (err error) {
+		raw := q.body[value.from:value.to]
+		if string(raw) == "null" || raw[0] == '-' { // as many as the model likes
+			return nil
+		}
+		q.thoughts = value
+		q.thoughtTokens, err = amount(raw)
+		return err
+	})
+	return err
 }
 
 // Bytes is the size of the caller's body.
@@ -223,6 +243,9 @@ func (q *Request) Body(e Edits) []byte {
 			edits = append(edits, edit{span{q.open, q.open}, q.member(e.API.capName(), n)})
 		} else {
 			edits = append(edits, edit{q.output, n})
+		}
+		if most := max(e.MaxOutput-leastOutput, 1); q.thoughts.to > 0 && q.thoughtTokens > most {
+			edits = append(edits, edit{q.thoughts, strconv.AppendInt(nil, most, 10)})
 		}
 	}
 	if len(edits) == 0 {

@@ -864,7 +864,7 @@ CREATE TABLE "budget_stops" (
   model      TEXT NOT NULL DEFAULT '',
   key_id     TEXT NOT NULL DEFAULT '',
   at         BIGINT NOT NULL DEFAULT 0
-);
+, need BIGINT NOT NULL DEFAULT 0);
 CREATE INDEX budget_stops_meter ON budget_stops (account_id, scope, ref);
 CREATE INDEX budget_stops_task ON budget_stops (task_id) WHERE task_id IS NOT NULL;
 CREATE INDEX tasks_broke ON tasks (id) WHERE status = 'held' AND failure_kind IN ('budget_exhausted', 'unpriced_model');
@@ -1996,7 +1996,8 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (97, 257, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (98, 260, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (99, 270, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (100, 272, 1);
-INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (101, 310, 1);
-INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (102, 330, 1);
-INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (103, 331, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (101, 280, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (102, 310, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (103, 330, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (104, 331, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -7,18 +7,22 @@
 //
 // To set an amount aside takes a commit, and calls are frequent; so a node sets
 // aside a little more than a call needs and serves further calls from memory, from
-// the reserve of their session. When a node dies, the rest of its reserves counts as
-// spent, because calls may not have ended. A node that only seemed dead takes the
-// rest back when it next settles or sets aside.
+// the reserve of their session. What a session does not use comes back when it ends, in the same
+// transaction, when it is idle, and when another call would be refused for it. When a node
+// dies, the rest of its reserves counts as spent, because calls may not have ended. A node that
+// only seemed dead takes the rest back when it next settles or sets aside.
 //
 // A limit in dollars cannot hold a model without a price: where a limit applies,
 // calls to such a model are refused, and elsewhere they are counted apart. A price
 // of 0 is a price.
 //
 //   - budget.go: meters, limits and the rules
-//   - reserve.go: the Service, Reserve and Settle
-//   - stop.go: work that may make no further call, and when it goes on
-//   - loop.go: reservations of dead nodes, and limits that have changed
+//   - room.go: what the limits leave, the one rule for calls and for work that was stopped
+//   - reserve.go, settle.go: the Service, Reserve and Settle
+//   - giveback.go: what is set aside and not used comes back
+//   - stop.go: work that may make no further call
+//   - goon.go: when such work goes on
+//   - loop.go: reservations of dead nodes
 //   - ops.go, events.go: capabilities, events and signals
 //   - store.go, store_stop.go: the statements
 package budget
@@ -35,9 +39,14 @@ const (
 	Account = "account" // a month
 	Member  = "member"  // a month of the work that one person asked for, and of all that followed from it
 	Plan    = "plan"
-	Task    = "task"
+	Task    = "task" // with the reviews and repairs of its pull request
+	OwnWork = "work" // a task's own work alone, without those
 	Run     = "run"
 )
+
+// keptShare is the part of a task's budget that its own work leaves to the reviews and repairs
+// of its pull request, as a divisor. They may spend what the work has left over, too.
+const keptShare = 4
 
 // SlugExhausted is the slug of the refusal of a call because a limit leaves too
 // little.
@@ -50,8 +59,12 @@ const (
 	// spareShare is the part of the rest of a limit that a spare may have, as a
 	// divisor: the sessions under one limit must not use it up with spares.
 	spareShare = 8
-	// idleTime is how long an unused reserve is kept.
+	// idleTime is how long an unused reserve is kept, and the time between two passes over
+	// the reservations.
 	idleTime = 30 * time.Second
+	// lookTime is the time between two looks at the work that was stopped, if no money came
+	// back meanwhile.
+	lookTime = 5 * time.Second
 	// leaseTime is how long a reservation is its node's without a sign of life.
 	leaseTime = 2 * time.Minute
 	// writtenOffTime is how long a node that was taken for dead may take back its
@@ -73,42 +86,11 @@ func month(now time.Time) string { return now.UTC().Format("2006-01") }
 // balance is the amounts on a meter, in micro-dollars.
 type balance struct{ Reserved, Spent int64 }
 
-// remaining is the least amount that is left on any meter with a limit, and that
-// meter; nil if no meter has a limit.
-func remaining(meters []Meter, balances []balance) (left int64, tightest *Meter) {
-	for i := range meters {
-		m := &meters[i]
-		if m.limit == nil {
-			continue
-		}
-		if n := *m.limit - balances[i].Reserved - balances[i].Spent; tightest == nil || n < left {
-			left, tightest = n, m
-		}
-	}
-	return left, tightest
-}
-
-// amountFor decides how much to set aside when a reserve lacks between least and
-// most. If limited is true, left is what the limits leave. It returns false if that
-// is too little.
-func amountFor(least, most, left int64, limited bool) (amount int64, ok bool) {
-	switch {
-	case limited && (left <= 0 || left < least):
-		return 0, false
-	case most == 0: // the call costs nothing
-		return 0, true
-	case !limited:
-		return most + spare, true
-	case left <= most:
-		return left, true
-	}
-	return most + min(spare, (left-most)/spareShare), true
-}
-
 // limitNames are the names of limits at the beginning of a sentence.
 var limitNames = map[string]string{
 	Account: "The account's budget of this month", Member: "The member's budget of this month",
 	Plan: "The plan's budget", Task: "The task's budget", Run: "The run's budget",
+	OwnWork: "The task's budget, of which a quarter is kept for reviews and repairs,",
 }
 
 // exhausted is the refusal of a call for which a limit leaves too little.
@@ -161,7 +143,12 @@ func (s *Service) meters(tx *db.Tx, sub subject) ([]Meter, error) {
 			Meter{Task, *sub.Served, "", orDefault(sub.ServedMicros)},
 			Meter{Task, *sub.TaskID, "", sub.TaskMicros})
 	case sub.TaskID != nil:
-		meters = append(meters, Meter{Task, *sub.TaskID, "", orDefault(sub.TaskMicros)})
+		whole := orDefault(sub.TaskMicros)
+		meters = append(meters, Meter{Task, *sub.TaskID, "", whole})
+		if whole != nil && (sub.Kind == "work" || sub.Kind == "setup") { // it may come to a pull request
+			own := *whole - *whole/keptShare
+			meters = append(meters, Meter{OwnWork, *sub.TaskID, "", &own})
+		}
 	}
 	if sub.RunID != nil {
 		meters = append(meters, Meter{Run, *sub.RunID, "", defaults.Run})

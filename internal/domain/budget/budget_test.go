@@ -12,6 +12,8 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/people"
+	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/proof/chance"
@@ -55,7 +57,7 @@ type priceAsked struct {
 }
 
 func (w *world) node() *Service {
-	return New(Needs{DB: w.db, Logger: slog.New(slog.DiscardHandler), Node: id.New(), Work: w, Prices: w,
+	return New(Needs{DB: w.db, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Node: id.New(), Work: w, Prices: w,
 		Clock: func() time.Time { w.mu.Lock(); defer w.mu.Unlock(); return w.now },
 	})
 }
@@ -63,8 +65,8 @@ func (w *world) node() *Service {
 // Limits returns no limits.
 func (w *world) Limits(*db.Tx, string) (Defaults, error) { return Defaults{}, nil }
 
-func (w *world) SetTaskBudget(*db.Tx, string, *int64) (*int64, string, error) {
-	return nil, "", fault.Missing("task")
+func (w *world) SetTaskBudget(*db.Tx, string, *int64) (*int64, error) {
+	return nil, fault.Missing("task")
 }
 
 func (w *world) HasPlan(*db.Tx, string) (bool, error) { return false, nil }
@@ -102,7 +104,9 @@ func onBoth(t *testing.T, limits map[string]int64, fn func(*testing.T, *world)) 
 			err3 := seed.Add(tx, seed.Task{ID: "task", Account: "acme", Repo: "repo", Status: "running", Budget: of(Task), By: new("ada")})
 			var err4 error
 			for _, s := range []string{"s1", "s2", "s3"} {
-				err := seed.Add(tx, seed.Session{ID: s, Account: "acme", Run: new("run-" + s), Task: new("task"), Repo: "repo"})
+				err := seed.Add(tx, seed.Session{
+					ID: s, Account: "acme", Run: new("run-" + s), Task: new("task"), Repo: "repo", Kind: "scout",
+				})
 				err4 = errors.Join(err4, err)
 			}
 			for _, scope := range []string{Account, Member} {
@@ -183,6 +187,7 @@ func TestLimitStopsTheRun(t *testing.T) {
 		t.Run(scope, func(t *testing.T) {
 			onBoth(t, map[string]int64{scope: 100_000}, func(t *testing.T, w *world) {
 				s := w.node()
+				s.patience = 0
 				n, err := s.Reserve(t.Context(), "s1", 150_000, 60_000)
 				if err != nil || n != 100_000 {
 					t.Fatalf("%d, %v: the call is not cut to what is left", n, err)
@@ -242,11 +247,16 @@ func TestOperatorRaisesTheCap(t *testing.T) {
 		}
 		own, low, high := int64(200), int64(9), int64(50)
 		w.write(func(tx *db.Tx) error { return s.setLimit(tx, Account, "acme", capSetEvent, &own) })
-		w.write(func(tx *db.Tx) error { return s.OperatorCap(tx, "acme", &low) })
+		operator := func(micros int64) {
+			w.write(func(tx *db.Tx) error {
+				return errors.Join(people.SetSpendCap(tx, "acme", &micros), s.Recheck(tx, "acme"))
+			})
+		}
+		operator(low)
 		if len(w.freed) != 0 {
 			t.Errorf("freed %v under the operator's cap", w.freed)
 		}
-		w.write(func(tx *db.Tx) error { return s.OperatorCap(tx, "acme", &high) })
+		operator(high)
 		if len(w.freed) != 1 {
 			t.Errorf("freed %v when the operator raised the cap", w.freed)
 		}
@@ -304,8 +314,8 @@ func TestMonthEnds(t *testing.T) {
 				return err
 			}
 			b, err := lockBalances(tx, "acme", meters)
-			if left, tightest := remaining(meters, b); left != 1000 || tightest.Scope != Account {
-				t.Errorf("%d left on %v", left, tightest)
+			if left := roomOn(meters, b); left.left != 1000 || left.tightest.Scope != Account {
+				t.Errorf("%d left on %v", left.left, left.tightest)
 			}
 			return err
 		})
@@ -361,6 +371,9 @@ func TestNeverOvershot(t *testing.T) {
 	const limit = 3_000_000
 	onBoth(t, map[string]int64{Task: limit, Account: limit + 500_000}, func(t *testing.T, w *world) {
 		nodes := []*Service{w.node(), w.node()}
+		for _, s := range nodes {
+			s.patience = 0
+		}
 		seed := chance.Seed(t)
 		var wg sync.WaitGroup
 		for caller := range 6 {
@@ -432,16 +445,15 @@ func TestCallWaitsForTheCostOfTheOneBefore(t *testing.T) {
 			n, err := s.Reserve(t.Context(), "s1", 60_000, 60_000)
 			next <- answer{n, err}
 		}()
-		r := s.reserveOf("s1")
 		patience.Until(t, "the call waits", func() bool {
 			select {
 			case a := <-next:
 				t.Fatalf("%d, %v before the cost is known", a.n, a.err)
 			default:
 			}
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			return r.callEnded != nil
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.changed != nil
 		})
 		w.settle(s, "s1", n, 10_000)
 		if a := <-next; a.err != nil || a.n != 60_000 || len(w.halted) > 0 {

@@ -2,32 +2,37 @@ package budget
 
 import (
 	"context"
-	"maps"
-	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/observe"
 )
 
-// Loop calls Sweep until ctx ends.
+// Loop looks after reservations and stopped work until ctx ends.
 func (s *Service) Loop(ctx context.Context) error {
-	t := time.NewTicker(idleTime)
-	defer t.Stop()
-	for {
-		in, end := observe.Pass(ctx, "budget.sweep")
-		err := s.Sweep(in)
-		observe.Failed(in, err)
-		end()
+	s.Hub.Sweep(ctx, "budget.sweep", topic, lookTime, func(ctx context.Context) {
+		err := s.pass(ctx)
+		observe.Failed(ctx, err)
 		if err != nil && ctx.Err() == nil {
 			s.Logger.Error("sweep of budgets failed; the next one tries again", "error", err)
 		}
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			return nil
+	})
+	return nil
+}
+
+// pass is Sweep if that is due, and otherwise only gives back what is not used and frees work.
+func (s *Service) pass(ctx context.Context) error {
+	if now := s.Clock(); now.Sub(s.swept) >= idleTime {
+		err := s.Sweep(ctx)
+		if err == nil {
+			s.swept = now
 		}
+		return err
 	}
+	if err := s.releaseIdle(ctx, s.Clock().Add(-idleTime)); err != nil {
+		return err
+	}
+	return s.look(ctx)
 }
 
 // Sweep gives unused reserves of this node back and prolongs its other
@@ -71,88 +76,9 @@ func (s *Service) Sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		tasks, err := selectIdle.All(tx, month(tx.Now))
-		if err := s.freeAll(tx, tasks, err); err != nil {
-			return err
-		}
-		sessions, err := selectIdleSessions.All(tx, month(tx.Now))
-		if err := s.freeAll(tx, sessions, err); err != nil {
-			return err
-		}
-		return s.Recheck(tx, "") // the server's table may have new prices
-	})
-}
-
-// freeRun frees a task that the limit of one run has stopped.
-func (s *Service) freeRun(tx *db.Tx, account, taskID string) error {
-	stops, err := stopOfRun.All(tx, account, taskID)
-	return s.freeAll(tx, stops, err)
-}
-
-// PolicyChanged frees the work that the policy file of a repository of tx.Account
-// has stopped, where its limits are higher now.
-func (s *Service) PolicyChanged(tx *db.Tx, repoID string, now Defaults) error {
-	stops, err := selectStopsOfRepo.All(tx, tx.Account, repoID)
-	for _, b := range stops {
-		limit := now.Task
-		if b.Scope == Run {
-			limit = now.Run
-		}
-		if limit != nil && *limit <= b.Micros {
-			continue
-		}
-		if err := s.free(tx, b); err != nil {
-			return err
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return s.Recheck(tx, tx.Account)
-}
-
-// OperatorCap frees the work that the operator's cap of an account has stopped, if
-// the cap is higher now; nil is none.
-func (s *Service) OperatorCap(tx *db.Tx, account string, to *int64) error {
-	own, ok, err := selectLimit.Maybe(tx, account, Account, account)
-	if err != nil {
-		return err
-	}
-	if ok {
-		to = lower(to, &own)
-	}
-	return s.raised(tx, account, Account, account, to)
-}
-
-// raised frees the work that a limit of an account has stopped, if it is higher now;
-// nil is none.
-func (s *Service) raised(tx *db.Tx, account, scope, ref string, micros *int64) error {
-	limit := int64(1) << 62
-	if micros != nil {
-		limit = *micros
-	}
-	stops, err := selectRaised.All(tx, selectRaisedArgs{AccountID: account, Scope: scope, Ref: ref, Micros: limit})
-	if err := s.freeAll(tx, stops, err); err != nil || micros != nil {
-		return err
-	}
-	return s.Recheck(tx, account) // models without a price need no limit
+	return s.look(ctx)
 }
 
 // Close gives back all reserves that no call has. The caller calls it after the
 // last Settle.
 func (s *Service) Close(ctx context.Context) error { return s.releaseIdle(ctx, s.Clock()) }
-
-// releaseIdle gives back the reserves that no call has and that were last used at
-// the time before or earlier.
-func (s *Service) releaseIdle(ctx context.Context, before time.Time) error {
-	s.mu.Lock()
-	all := maps.Clone(s.reserves)
-	s.mu.Unlock()
-	for session, r := range all {
-		if err := s.release(ctx, session, r, before); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -129,15 +129,7 @@ func (s *Service) setLimit(tx *db.Tx, scope, ref string, kind event.Kind[limitDa
 	if err := storeLimit(tx, scope, ref, to); err != nil {
 		return err
 	}
-	holds := to
-	if scope == Account {
-		operator, err := people.SpendCap(tx, ref)
-		if err != nil {
-			return err
-		}
-		holds = lower(to, operator)
-	}
-	if err := s.raised(tx, tx.Account, scope, ref, holds); err != nil {
+	if err := s.Recheck(tx, tx.Account); err != nil {
 		return err
 	}
 	return kind.Record(tx, event.Subject{ID: ref}, limitData{BeforeUSD: money.USD(before), USD: money.USD(to)})
@@ -300,19 +292,11 @@ func (s *Service) taskSet(ctx context.Context, in taskIn) (TaskCap, error) {
 	to := money.Micros(in.USD)
 	out := TaskCap{TaskID: in.ID, USD: money.USD(to)}
 	err := s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		before, repoID, err := s.Work.SetTaskBudget(tx, in.ID, to)
+		before, err := s.Work.SetTaskBudget(tx, in.ID, to)
 		if err != nil {
 			return err
 		}
-		defaults, err := s.Work.Limits(tx, repoID)
-		if err != nil {
-			return err
-		}
-		holds := to
-		if to == nil {
-			holds = defaults.Task
-		}
-		if err := s.raised(tx, tx.Account, Task, in.ID, holds); err != nil {
+		if err := s.Recheck(tx, tx.Account); err != nil {
 			return err
 		}
 		// Setting a task's budget also lets it go on that the limit of one run stopped:

@@ -1,16 +1,14 @@
 package budget
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/fault"
+	"yardmaster/internal/event"
 	"yardmaster/internal/needs"
 )
 
@@ -19,9 +17,8 @@ type Work interface {
 	// Limits are the limits in the policy file of a repository.
 	Limits(tx *db.Tx, repoID string) (Defaults, error)
 	// SetTaskBudget gives a task of tx.Account another budget; nil is none. It
-	// returns the budget before and the task's repository. Unknown and foreign tasks
-	// are the same fault.NotFound.
-	SetTaskBudget(tx *db.Tx, taskID string, micros *int64) (before *int64, repoID string, err error)
+	// returns the budget before. Unknown and foreign tasks are the same fault.NotFound.
+	SetTaskBudget(tx *db.Tx, taskID string, micros *int64) (before *int64, err error)
 	// HasPlan tells whether an id is a plan of tx.Account.
 	HasPlan(tx *db.Tx, planID string) (bool, error)
 }
@@ -35,6 +32,7 @@ type Prices interface {
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB     *db.DB
+	Hub    *event.Hub
 	Logger *slog.Logger
 	Clock  func() time.Time
 	Node   string // of this process; no other process, past or present, has the same
@@ -48,42 +46,124 @@ type Service struct {
 
 	mu       sync.Mutex
 	reserves map[string]*reserve // by session
+	changed  chan struct{}       // closed when a call ends; nil unless a call waits for that
+
+	patience time.Duration // how long a call waits for what other calls give back
+	swept    time.Time     // when Sweep last ran; of Loop alone
+	from     string        // the held task behind which the next look begins; of Loop alone
 }
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
-	return &Service{Needs: n}
+	return &Service{Needs: n, patience: settleTime}
 }
 
 // reserve is the amount that this node has set aside for a session, and how much of
 // it calls have. Amounts are micro-dollars.
 type reserve struct {
-	mu        sync.Mutex // held while more is set aside: calls of a session wait for one commit
-	amount    int64      // set aside, less the cost that is stored
-	promised  int64      // to calls whose cost is not stored yet
-	abandoned int64      // promised to calls whose cost could not be stored
-	calls     int        // whose cost is not stored yet
-	used      time.Time  // when a call last began
-	released  bool       // it is out of Service.reserves: callers take another one
+	turn sync.Mutex // held while more is set aside, or the rest given back: calls of a session wait for one commit
 
-	callEnded chan struct{} // closed when a call ends; nil unless a call waits for that
-
+	// The fields of turn.
 	unspent   time.Time // when a call that costs nothing last found no limit used up
 	unlimited time.Time // when a call without a price last found no limit
+
+	mu        sync.Mutex // of the fields below; never held during a statement
+	account   string
+	amount    int64     // set aside, less the cost that is stored; never more than the database has
+	promised  int64     // to calls whose cost is not stored yet
+	abandoned []int64   // promised to calls whose cost could not be stored
+	counted   int       // how many of the abandoned were taken out again
+	calls     int       // whose cost is not stored yet
+	used      time.Time // when a call last began
+	ended     bool      // the session has
+	released  bool      // it is out of Service.reserves: callers take another one
+
+	frozen  bool // what no call had was given back: the next call reads first what is left
+	freezes int  // how often that was
 }
 
 // free is the amount that no call has.
-func (r *reserve) free() int64 { return r.amount - r.promised - r.abandoned }
+func (r *reserve) free() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.amount - r.promised - sumOf(r.abandoned)
+}
+
+func sumOf(all []int64) (sum int64) {
+	for _, n := range all {
+		sum += n
+	}
+	return sum
+}
+
+// promise gives a call the most that is free, and at least least; false if there is less.
+func (r *reserve) promise(least, most int64, now time.Time) (int64, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := min(r.amount-r.promised-sumOf(r.abandoned), most)
+	if r.frozen || n <= 0 || n < least {
+		return 0, false
+	}
+	r.promised, r.calls, r.used = r.promised+n, r.calls+1, now
+	return n, true
+}
+
+// begin counts a call for which nothing is set aside.
+func (r *reserve) begin(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls, r.used = r.calls+1, now
+}
+
+func (r *reserve) isReleased() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.released
+}
+
+// held is what calls have of a reserve, and its amount.
+type held struct {
+	amount, promised, abandoned int64
+	counted                     int // with those that are abandoned
+	freezes                     int
+}
+
+func (r *reserve) held() held {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.holds()
+}
+
+// holds is held for a caller that has locked mu.
+func (r *reserve) holds() held {
+	return held{r.amount, r.promised, sumOf(r.abandoned), r.counted + len(r.abandoned), r.freezes}
+}
+
+// count takes the abandoned out that count as spent. It may be called twice for the same.
+func (r *reserve) count(h held) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts(h)
+}
+
+// counts is count for a caller that has locked mu.
+func (r *reserve) counts(h held) {
+	if n := h.counted - r.counted; n > 0 {
+		r.abandoned, r.counted = r.abandoned[n:], h.counted
+	}
+}
 
 const (
-	// settleTime is how long a call waits for the cost of other calls of its session
-	// if too little is left for it. An agent begins its next call sooner than the
-	// cost of the last one is stored.
+	// settleTime is how long a call waits for the cost of other calls if too little is left
+	// for it meanwhile. An agent begins its next call sooner than the cost of the last one is
+	// stored.
 	settleTime = 10 * time.Second
 	// checkTime is how long a check of the limits holds for calls for which nothing
 	// is set aside.
 	checkTime = time.Second
+	// maxRefusals is how often a call looks anew when money came back as it was refused.
+	maxRefusals = 4
 )
 
 // reserveOf is the reserve of a session.
@@ -101,333 +181,148 @@ func (s *Service) reserveOf(session string) *reserve {
 	return r
 }
 
+// known is the reserve of a session; nil if this node has none.
+func (s *Service) known(session string) *reserve {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reserves[session]
+}
+
+// watch returns a channel that is closed when the next call of this node ends.
+func (s *Service) watch() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+	}
+	return s.changed
+}
+
+// wake wakes the calls that wait for others to end.
+func (s *Service) wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+}
+
+// errReleased says that a reserve is out of Service.reserves.
+var errReleased = errors.New("the reserve was given back")
+
+// lack is why a call cannot be made now.
+type lack struct {
+	others bool // what calls have that are under way would be enough
+}
+
 // Reserve sets aside what a call of a session may cost, in micro-dollars: most if
-// the limits leave that much, never less than least. It fails with
-// fault.PaymentRequired if the limits leave too little, which also stops the
-// session's run. The caller passes each call for which Reserve succeeded to Settle
-// or Abandon, once.
+// the limits leave that much, never less than least. Before it refuses a call, it takes back
+// what other sessions of the account have set aside and do not use, and waits a while for the
+// cost of calls that are under way. It fails with fault.PaymentRequired if the limits leave
+// too little, which also stops the session's run, and with fault.Unauthenticated if the
+// session has ended. The caller passes each call for which Reserve succeeded to Settle or
+// Abandon, once.
 func (s *Service) Reserve(ctx context.Context, session string, most, least int64) (int64, error) {
+	var changed <-chan struct{}
 	var timeout <-chan time.Time
 	final := false
-	for {
+	for refusals := 0; ; {
 		r := s.reserveOf(session)
-		r.mu.Lock()
-		if r.released {
-			r.mu.Unlock()
+		n, short, err := s.take(ctx, r, session, most, least)
+		if err == errReleased {
 			continue
 		}
-		final = final || r.calls == 0
-		n, err := s.take(ctx, r, session, most, least, final)
-		if err == nil {
-			r.promised, r.calls, r.used = r.promised+n, r.calls+1, s.Clock()
-		}
-		if final || !fault.IsKind(err, fault.PaymentRequired) {
-			r.mu.Unlock()
+		if err != nil || short == nil {
 			return n, err
 		}
-		if r.callEnded == nil {
-			r.callEnded = make(chan struct{})
+		given, err := s.reclaim(ctx, r)
+		if err != nil {
+			return 0, err
 		}
-		callEnded := r.callEnded
-		r.mu.Unlock()
+		if given > 0 && refusals < maxRefusals {
+			refusals++
+			continue
+		}
+		if !short.others || final {
+			refused, err := s.refuse(ctx, r, session, least, refusals < maxRefusals)
+			if err != nil {
+				return 0, err
+			}
+			if refused != nil {
+				return 0, refused
+			}
+			refusals++
+			continue
+		}
+		if changed == nil { // something may have changed already
+			changed = s.watch()
+			continue
+		}
 		if timeout == nil {
-			timeout = time.After(settleTime)
+			timeout = time.After(s.patience)
 		}
 		select {
-		case <-callEnded:
+		case <-changed:
 		case <-timeout:
 			final = true
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		}
+		changed = nil
 	}
 }
 
-// take finds the amount for one call in a locked reserve, and sets more aside if it
-// holds too little. A refusal stops the session's run if final is true.
-func (s *Service) take(ctx context.Context, r *reserve, session string, most, least int64, final bool) (int64, error) {
+// take finds the amount for one call in the reserve of a session, and sets more aside if it
+// holds too little. It returns a lack if the limits leave too little, and errReleased if the
+// reserve is used no longer.
+func (s *Service) take(ctx context.Context, r *reserve, session string, most, least int64) (int64, *lack, error) {
+	r.turn.Lock()
+	defer r.turn.Unlock()
+	if r.isReleased() {
+		return 0, nil, errReleased
+	}
 	if most <= 0 {
-		return 0, s.checkUnspent(ctx, r, session, final)
+		short, err := s.checkUnspent(ctx, r, session)
+		if err == nil && short == nil {
+			r.begin(s.Clock())
+		}
+		return 0, short, err
 	}
-	if free := r.free(); free > 0 && free >= most {
-		return most, nil
+	if n, ok := r.promise(most, most, s.Clock()); ok {
+		return n, nil, nil
 	}
-	err := s.extend(ctx, r, session, least, most, final)
-	free := r.free()
-	if err != nil && (!fault.IsKind(err, fault.PaymentRequired) || free < least || free <= 0) {
-		return 0, err
+	for {
+		top, short, err := s.extend(ctx, r, session, least, most)
+		if err != nil || short != nil {
+			return 0, short, err
+		}
+		if n, ok := r.promise(least, min(most, top), s.Clock()); ok {
+			return n, nil, nil
+		}
+		if err := ctx.Err(); err != nil { // what was set aside was given back at once
+			return 0, nil, err
+		}
 	}
-	return min(free, most), nil
 }
 
 // checkUnspent permits a call that costs nothing where no limit is used up. Nothing
 // is set aside for it, and the limits are read once a checkTime at most, because
 // the call cannot overrun them.
-func (s *Service) checkUnspent(ctx context.Context, r *reserve, session string, final bool) error {
+func (s *Service) checkUnspent(ctx context.Context, r *reserve, session string) (short *lack, err error) {
 	now := s.Clock()
 	if now.Sub(r.unspent) < checkTime {
-		return nil
+		return nil, nil
 	}
-	spent := false
-	err := s.DB.Read(ctx, func(tx *db.Tx) error {
-		sub, err := selectSubject.One(tx, session)
-		if err != nil {
-			return err
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		_, left, err := s.roomOf(tx, session)
+		if err == nil && !left.plus(r.free()).fits(0) {
+			short = &lack{}
 		}
-		meters, err := s.meters(tx, sub)
-		if err != nil {
-			return err
-		}
-		balances := make([]balance, len(meters))
-		for i, m := range meters {
-			of := selectBalanceArgs{AccountID: sub.AccountID, Scope: m.Scope, Ref: m.Ref, Period: m.Period}
-			if balances[i], _, err = selectBalance.Maybe(tx, of); err != nil {
-				return err
-			}
-		}
-		left, tightest := remaining(meters, balances)
-		spent = tightest != nil && left <= 0
-		return nil
+		return err
 	})
-	if err == nil && spent {
-		err = s.extend(ctx, r, session, 0, 0, final) // refuses
-	}
-	if err == nil {
+	if err == nil && short == nil {
 		r.unspent = now
 	}
-	return err
-}
-
-// extend sets more aside in the locked reserve of a session, so that between least
-// and most is free for another call. It fails with fault.PaymentRequired if the
-// limits leave too little, and then stops the session's run if final is true.
-func (s *Service) extend(ctx context.Context, r *reserve, session string, least, most int64, final bool) error {
-	var refused error
-	var after reserve
-	err := s.DB.Write(ctx, func(tx *db.Tx) error {
-		refused, after.amount, after.abandoned = nil, r.amount, r.abandoned
-		stored, known, err := selectReservation.Maybe(tx, session, s.Node)
-		if err != nil {
-			return err
-		}
-		sub, err := selectSubject.One(tx, session)
-		if err != nil {
-			return err
-		}
-		meters, err := s.meters(tx, sub)
-		if err != nil {
-			return err
-		}
-		switch {
-		case known && r.promised > 0:
-			// Calls that have not ended count on the meters on which they began; calls
-			// that begin meanwhile count on the same.
-			meters = withLimits(stored.Meters.V, meters)
-		case known && !sameMeters(stored.Meters.V, meters): // for instance in another month
-			if err := stored.close(tx, r.abandoned); err != nil {
-				return err
-			}
-			stored, known = reservation{}, false
-		}
-		if known {
-			if err := stored.undoWriteOff(tx); err != nil {
-				return err
-			}
-		} else if r.promised == 0 {
-			after.amount, after.abandoned = 0, 0
-		}
-		balances, err := lockBalances(tx, sub.AccountID, meters)
-		if err != nil {
-			return err
-		}
-		free := after.amount - r.promised - after.abandoned
-		left, tightest := remaining(meters, balances)
-		amount, ok := amountFor(max(least-free, 0), max(most-free, 0), left, tightest != nil)
-		if !ok {
-			refused = exhausted(tightest.Scope)
-			if !final {
-				return nil
-			}
-			return s.stop(tx, session, sub, tightest, Model{})
-		}
-		if amount == 0 {
-			return nil
-		}
-		after.amount += amount
-		if err := addToMeters(tx, sub.AccountID, meters, amount, 0); err != nil {
-			return err
-		}
-		_, err = putReservation.Exec(tx, putReservationArgs{
-			SessionID: session, Node: s.Node, AccountID: sub.AccountID, Amount: stored.Amount + amount, Used: stored.Used,
-			Meters: db.JSON[[]Meter]{V: meters}, ExpiresAt: tx.Now.Add(leaseTime),
-		})
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	r.amount, r.abandoned = after.amount, after.abandoned
-	return refused
-}
-
-// withLimits returns meters, each with the limit of the one in now that has its
-// scope and ref.
-func withLimits(meters, now []Meter) []Meter {
-	out := slices.Clone(meters)
-	for i := range out {
-		for _, m := range now {
-			if m.Scope == out[i].Scope && m.Ref == out[i].Ref {
-				out[i].limit = m.limit
-			}
-		}
-	}
-	return out
-}
-
-// sameMeters compares meters without their limits.
-func sameMeters(a, b []Meter) bool {
-	return slices.EqualFunc(a, b, func(a, b Meter) bool { return a.Scope == b.Scope && a.Ref == b.Ref && a.Period == b.Period })
-}
-
-// Call is a call that has ended: the amount that Reserve set aside, and the cost.
-type Call struct {
-	Session  string
-	Account  string
-	Reserved int64
-	Cost     *int64 // micro-dollars; nil: it had no price
-}
-
-// Settle stores the cost of calls, in the transaction that counts them in their
-// sessions. Once that has committed, the rest of the amounts that were set aside is
-// free again.
-func (s *Service) Settle(tx *db.Tx, calls []Call) error {
-	sums := map[string]*sum{}
-	for _, c := range calls {
-		a := sums[c.Session]
-		if a == nil {
-			a = &sum{session: c.Session, account: c.Account}
-			sums[c.Session] = a
-		}
-		a.add(c)
-	}
-	// All transactions lock in one order: reservations before meters, accounts sorted.
-	order := slices.SortedFunc(maps.Values(sums), func(a, b *sum) int {
-		return cmp.Or(cmp.Compare(a.account, b.account), cmp.Compare(a.session, b.session))
-	})
-	for _, a := range order {
-		var err error
-		if a.stored, a.known, err = selectReservation.Maybe(tx, a.session, s.Node); err != nil {
-			return err
-		}
-	}
-	for _, a := range order {
-		if _, err := addMinute.Exec(tx, addMinuteArgs{
-			AccountID: a.account, Minute: tx.Now.Truncate(time.Minute), SessionID: a.session, Calls: a.calls,
-			Unpriced: a.unpriced, CostMicros: a.costOrNone(),
-		}); err != nil {
-			return err
-		}
-		if err := s.spend(tx, a); err != nil {
-			return err
-		}
-	}
-	tx.AfterCommit(func() {
-		s.end(calls, func(r *reserve, c Call) {
-			if c.Cost != nil {
-				r.amount -= *c.Cost
-			}
-		})
-	})
-	return nil
-}
-
-// sum is the calls of one session together.
-type sum struct {
-	session, account string
-	calls, unpriced  int64
-	cost             int64
-	stored           reservation
-	known            bool // there is a reservation
-}
-
-func (a *sum) add(c Call) {
-	if a.calls++; c.Cost == nil {
-		a.unpriced++
-		return
-	}
-	a.cost += *c.Cost
-}
-
-// costOrNone is nil if no call had a price.
-func (a *sum) costOrNone() *int64 {
-	if a.calls == a.unpriced {
-		return nil
-	}
-	return &a.cost
-}
-
-// spend moves a cost from the amount that is set aside to the amount that is spent.
-func (s *Service) spend(tx *db.Tx, a *sum) error {
-	if a.cost == 0 {
-		return nil
-	}
-	if !a.known {
-		// This node was taken for dead so long ago that all it had set aside, for these
-		// calls too, counts as spent for good.
-		return nil
-	}
-	if err := a.stored.undoWriteOff(tx); err != nil {
-		return err
-	}
-	if _, err := addUsed.Exec(tx, a.session, s.Node, a.cost); err != nil {
-		return err
-	}
-	return addToMeters(tx, a.account, a.stored.Meters.V, -min(a.cost, a.stored.left()), a.cost)
-}
-
-// Abandon ends calls whose cost could not be stored: the amounts that were set
-// aside for them count as spent.
-func (s *Service) Abandon(calls []Call) {
-	s.end(calls, func(r *reserve, c Call) { r.abandoned += c.Reserved })
-}
-
-// end takes calls out of their reserves, changes each reserve with fn, and wakes
-// the calls that wait.
-func (s *Service) end(calls []Call, fn func(*reserve, Call)) {
-	for _, c := range calls {
-		r := s.reserveOf(c.Session)
-		r.mu.Lock()
-		r.promised, r.calls = r.promised-c.Reserved, r.calls-1
-		fn(r, c)
-		if r.callEnded != nil {
-			close(r.callEnded)
-			r.callEnded = nil
-		}
-		r.mu.Unlock()
-	}
-}
-
-// release gives back the rest of a reserve that no call has and that was last used
-// at the time before or earlier.
-func (s *Service) release(ctx context.Context, session string, r *reserve, before time.Time) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.released || r.calls > 0 || r.used.After(before) {
-		return nil
-	}
-	err := s.DB.Write(ctx, func(tx *db.Tx) error {
-		stored, ok, err := selectReservation.Maybe(tx, session, s.Node)
-		if err != nil || !ok {
-			return err
-		}
-		return stored.close(tx, r.abandoned)
-	})
-	if err != nil {
-		return err
-	}
-	r.released = true
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.reserves, session)
-	return nil
+	return short, err
 }

@@ -38,14 +38,19 @@ func limited(meters []Meter) *Meter {
 // aside, and fails with fault.PaymentRequired where any limit in dollars applies,
 // which also stops the session's run.
 func (s *Service) ReserveUnpriced(ctx context.Context, session string, m Model) error {
-	r := s.reserveOf(session)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.released {
-		r.mu.Unlock()
-		err := s.ReserveUnpriced(ctx, session, m)
-		r.mu.Lock()
-		return err
+	for {
+		if err := s.takeUnpriced(ctx, s.reserveOf(session), session, m); err != errReleased {
+			return err
+		}
+	}
+}
+
+// takeUnpriced is take for a call without a price.
+func (s *Service) takeUnpriced(ctx context.Context, r *reserve, session string, m Model) error {
+	r.turn.Lock()
+	defer r.turn.Unlock()
+	if r.isReleased() {
+		return errReleased
 	}
 	if now := s.Clock(); now.Sub(r.unlimited) >= checkTime {
 		if err := s.checkUnlimited(ctx, session, m); err != nil {
@@ -53,7 +58,7 @@ func (s *Service) ReserveUnpriced(ctx context.Context, session string, m Model) 
 		}
 		r.unlimited = now
 	}
-	r.calls, r.used = r.calls+1, s.Clock()
+	r.begin(s.Clock())
 	return nil
 }
 
@@ -84,7 +89,7 @@ func (s *Service) checkUnlimited(ctx context.Context, session string, m Model) e
 			return err
 		}
 		refused = unpriced(m, limit)
-		return s.stop(tx, session, sub, limit, m)
+		return s.stop(tx, session, sub, limit, 0, m)
 	})
 	if err != nil {
 		return err
@@ -93,8 +98,8 @@ func (s *Service) checkUnlimited(ctx context.Context, session string, m Model) e
 }
 
 // stop stores what keeps a session from further calls, and stops its run: the limit
-// of a meter leaves too little, or, for a model, there is no price.
-func (s *Service) stop(tx *db.Tx, session string, sub subject, m *Meter, of Model) error {
+// of a meter leaves too little for a call that needs so much, or, for a model, there is no price.
+func (s *Service) stop(tx *db.Tx, session string, sub subject, m *Meter, need int64, of Model) error {
 	reason, why := SlugExhausted, exhausted(m.Scope).Detail
 	if of != (Model{}) {
 		reason, why = SlugUnpriced, unpriced(of, m).Detail
@@ -105,7 +110,7 @@ func (s *Service) stop(tx *db.Tx, session string, sub subject, m *Meter, of Mode
 	}
 	if _, err := addStop.Exec(tx, addStopArgs{
 		ID: on, AccountID: sub.AccountID, TaskID: sub.TaskID, SessionID: session, Reason: reason, Scope: m.Scope,
-		Ref: m.Ref, Period: m.Period, Micros: *m.limit, Provider: of.Provider, Model: of.Name, KeyID: of.Key,
+		Ref: m.Ref, Period: m.Period, Micros: *m.limit, Need: need, Provider: of.Provider, Model: of.Name, KeyID: of.Key,
 		At: tx.Now,
 	}); err != nil {
 		return err
@@ -114,57 +119,4 @@ func (s *Service) stop(tx *db.Tx, session string, sub subject, m *Meter, of Mode
 		return nil
 	}
 	return RunStopped.Send(tx, Stopped{RunID: *sub.RunID, Kind: reason, Why: why})
-}
-
-// Recheck frees the work that was stopped because a model had no price, where the
-// model has one now or no limit applies any more. An empty account is every account.
-func (s *Service) Recheck(tx *db.Tx, account string) error {
-	stops, err := selectUnpriced.All(tx, account)
-	for _, b := range stops {
-		if b.SessionID == nil {
-			continue
-		}
-		sub, ok, err := selectSubject.Maybe(tx, *b.SessionID)
-		if err != nil {
-			return err
-		}
-		if ok {
-			meters, err := s.meters(tx, sub)
-			if err != nil {
-				return err
-			}
-			priced, err := s.Prices.Priced(tx, b.AccountID, Model{b.Provider, b.Model, b.KeyID})
-			if err != nil {
-				return err
-			}
-			if !priced && limited(meters) != nil {
-				continue
-			}
-		}
-		if err := s.free(tx, b); err != nil {
-			return err
-		}
-	}
-	return err
-}
-
-// free deletes a stop and sends TaskFreed or SessionFreed.
-func (s *Service) free(tx *db.Tx, b stopped) error {
-	if _, err := dropStop.Exec(tx, b.ID); err != nil {
-		return err
-	}
-	if b.TaskID != nil {
-		return TaskFreed.Send(tx, Freed{Account: b.AccountID, ID: *b.TaskID})
-	}
-	return SessionFreed.Send(tx, Freed{Account: b.AccountID, ID: b.ID})
-}
-
-// freeAll frees all of the stops, which a statement has read with err.
-func (s *Service) freeAll(tx *db.Tx, all []stopped, err error) error {
-	for _, b := range all {
-		if err := s.free(tx, b); err != nil {
-			return err
-		}
-	}
-	return err
 }

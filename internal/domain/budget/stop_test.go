@@ -47,12 +47,44 @@ func TestRoundsAndTriageCount(t *testing.T) {
 		if _, err := s.Reserve(t.Context(), "fixes", 20_000, 20_000); fault.From(err).Slug != SlugExhausted {
 			t.Errorf("%v: the repair may spend what its task may not", err)
 		}
-		limit := int64(200_000)
-		w.write(func(tx *db.Tx) error { return s.raised(tx, "acme", Task, "task", &limit) })
+		w.write(func(tx *db.Tx) error {
+			_, err := seed.SetBudget.Exec(tx, "task", 200_000)
+			return errors.Join(err, s.Recheck(tx, "acme"))
+		})
 		if len(w.freed) != 1 || w.freed[0] != "round" {
 			t.Errorf("freed %v", w.freed)
 		}
 	})
+}
+
+// TestReviewsHaveAShare: a task's own work leaves a quarter of its budget to the reviews and
+// repairs of its pull request, which may spend what the work has left over, too.
+func TestReviewsHaveAShare(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ work, review int64 }{{75_000, 25_000}, {10_000, 90_000}} {
+		onBoth(t, map[string]int64{Task: 100_000}, func(t *testing.T, w *world) {
+			w.write(func(tx *db.Tx) error {
+				err1 := seed.Add(tx, seed.Pull{ID: "pr", Account: "acme", Repo: "repo", Task: new("task")})
+				err2 := seed.Add(tx, seed.Task{ID: "review", Account: "acme", Repo: "repo", Status: "running", Kind: "review"})
+				_, err3 := seed.SetPlan.Exec(tx, "task", "pr", nil)
+				_, err4 := seed.SetPlan.Exec(tx, "review", "pr", nil)
+				err5 := seed.Add(tx, seed.Session{ID: "works", Account: "acme", Run: new("run-w"), Task: new("task"), Repo: "repo"})
+				err6 := seed.Add(tx, seed.Session{ID: "looks", Account: "acme", Run: new("run-l"), Task: new("review"), Repo: "repo",
+					Kind: "review"})
+				return errors.Join(err1, err2, err3, err4, err5, err6)
+			})
+			s := w.node()
+			n, err := s.Reserve(t.Context(), "works", 200_000, 1)
+			if err != nil || n != 75_000 {
+				t.Fatalf("the work may spend %d, %v", n, err)
+			}
+			w.settle(s, "works", n, c.work)
+			w.end(s, "works")
+			if n, err = s.Reserve(t.Context(), "looks", 200_000, 1); err != nil || n != c.review {
+				t.Fatalf("the review may spend %d, %v, want %d", n, err, c.review)
+			}
+		})
+	}
 }
 
 // TestUnpricedModelsAreHeld: where any limit applies, calls to a model without a
@@ -86,8 +118,6 @@ func TestUnpricedModelsAreHeld(t *testing.T) {
 			if recheck(); len(w.freed) != 0 {
 				t.Errorf("%s: freed %v", scope, w.freed)
 			}
-			higher := int64(9_000_000)
-			w.write(func(tx *db.Tx) error { return s.raised(tx, "acme", scope, "x", &higher) })
 			w.priced = true
 			if recheck(); len(w.freed) != 1 {
 				t.Errorf("%s: freed %v at a price", scope, w.freed)

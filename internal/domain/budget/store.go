@@ -16,12 +16,14 @@ type subject struct {
 	RepoID     *string
 	PlanID     string
 	Person     string // the person who asked for the work; empty: nobody
+	Kind       string // of the session
 	TaskMicros *int64 // the task's own limit
 	// Served is the task that made the pull request of TaskID: another task if TaskID
 	// repairs it.
 	Served       *string
 	ServedMicros *int64
 	CapMicros    *int64 // of the account, set by the operator
+	Ended        bool   // the session has
 }
 
 // limit is a limit that people set.
@@ -54,9 +56,9 @@ var (
 	// selectSubject is asked with the session of an attempt's token, never with one of a
 	// request.
 	selectSubject = db.Q[subject](`SELECT s.account_id, s.run_id, s.task_id, s.repo_id, COALESCE(t.plan_id, w.plan_id, '') AS plan_id,
-		COALESCE(t.requested_by, s.requested_by, '') AS person, t.budget_micros AS task_micros, w.id AS served,
+		COALESCE(t.requested_by, s.requested_by, '') AS person, s.kind, t.budget_micros AS task_micros, w.id AS served,
 		w.budget_micros AS served_micros,
-		a.spend_cap_micros AS cap_micros
+		a.spend_cap_micros AS cap_micros, s.ended_at IS NOT NULL AS ended
 		FROM sessions s JOIN accounts a ON a.id = s.account_id LEFT JOIN tasks t ON t.id = s.task_id
 		LEFT JOIN pulls p ON p.id = t.pr_id LEFT JOIN tasks w ON w.id = p.task_id WHERE s.id = $1`)
 	// selectLimits reads the limits of an account, of a person in it, and of a plan.
@@ -83,6 +85,10 @@ var (
 		VALUES (:session_id, :node, :account_id, :amount, :used, :meters, :expires_at)
 		ON CONFLICT (session_id, node) DO UPDATE SET amount = EXCLUDED.amount, meters = EXCLUDED.meters,
 		expires_at = EXCLUDED.expires_at`)
+	setAmount = db.S(`UPDATE reservations SET amount = $3 WHERE session_id = $1 AND node = $2`)
+	// selectEnded reads the sessions of a node's reservations that have ended.
+	selectEnded = db.Q[string](`SELECT r.session_id FROM reservations r JOIN sessions s ON s.id = r.session_id
+		WHERE r.node = $1 AND s.ended_at IS NOT NULL`)
 	addUsed          = db.S(`UPDATE reservations SET used = used + $3 WHERE session_id = $1 AND node = $2`)
 	dropReservation  = db.S(`DELETE FROM reservations WHERE session_id = $1 AND node = $2`)
 	keepAlive        = db.S(`UPDATE reservations SET expires_at = $2 WHERE node = $1 AND written_off = FALSE`)
@@ -212,6 +218,18 @@ func lockBalances(tx *db.Tx, account string, meters []Meter) ([]balance, error) 
 			return nil, err
 		}
 		out[i] = b
+	}
+	return out, nil
+}
+
+// readBalances is lockBalances without the locks; a meter that was never used has 0.
+func readBalances(tx *db.Tx, account string, meters []Meter) (out []balance, err error) {
+	out = make([]balance, len(meters))
+	for i, m := range meters {
+		of := selectBalanceArgs{AccountID: account, Scope: m.Scope, Ref: m.Ref, Period: m.Period}
+		if out[i], _, err = selectBalance.Maybe(tx, of); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }

@@ -13,6 +13,7 @@ type Stop struct {
 	SessionID  *string
 	Reason     string // SlugExhausted or SlugUnpriced
 	Scope, Ref string
+	Title      string // of the task whose budget it is; empty: it is another one's
 	Provider   string
 	Model      string
 	KeyID      string
@@ -26,65 +27,57 @@ type stopped struct {
 	TaskID    *string
 	SessionID *string
 	AccountID string
+	Reason    string // empty: the task is held, and no stop is known
 	Scope     string
-	Micros    int64
+	Ref       string
+	Period    string
+	Need      int64 // what the call that was refused costs at least
 	Provider  string
 	Model     string
 	KeyID     string
 }
 
-const stopColumns = `b.id, b.task_id, b.session_id, b.account_id, b.scope, b.micros, b.provider, b.model, b.key_id`
+const (
+	stopColumns = `SELECT b.id, b.task_id, b.session_id, b.account_id, b.reason, b.scope, b.ref, b.period, b.need, b.provider,
+		b.model, b.key_id FROM budget_stops b `
+	// maxLook is the number of stopped tasks that one look goes through.
+	maxLook = 1000
+)
 
 var (
 	addStop = db.SWith[addStopArgs](`INSERT INTO budget_stops (id, account_id, task_id, session_id, reason, scope, ref, period,
-		micros, provider, model, key_id, at)
-		VALUES (:id, :account_id, :task_id, :session_id, :reason, :scope, :ref, :period, :micros, :provider, :model, :key_id, :at)
+		micros, need, provider, model, key_id, at)
+		VALUES (:id, :account_id, :task_id, :session_id, :reason, :scope, :ref, :period, :micros, :need, :provider, :model, :key_id, :at)
 		ON CONFLICT (id) DO UPDATE SET session_id = EXCLUDED.session_id, reason = EXCLUDED.reason, scope = EXCLUDED.scope,
-		ref = EXCLUDED.ref, period = EXCLUDED.period, micros = EXCLUDED.micros, provider = EXCLUDED.provider,
+		ref = EXCLUDED.ref, period = EXCLUDED.period, micros = EXCLUDED.micros, need = EXCLUDED.need, provider = EXCLUDED.provider,
 		model = EXCLUDED.model, key_id = EXCLUDED.key_id, at = EXCLUDED.at`)
 	dropStop = db.S(`DELETE FROM budget_stops WHERE id = $1`)
-	// selectRaised reads the stops by a limit that is higher now.
-	selectRaised = db.QWith[selectRaisedArgs, stopped](`SELECT ` + stopColumns + ` FROM budget_stops b
-		WHERE b.account_id = :account_id AND b.scope = :scope AND b.ref = :ref AND b.micros < :micros
-		AND b.reason = 'budget_exhausted' ORDER BY b.id`)
 	// stopOfRun reads a task's stop by the limit of one run. The task's next run has a
 	// meter of its own.
-	stopOfRun = db.Q[stopped](`SELECT ` + stopColumns + ` FROM budget_stops b WHERE b.account_id = $1 AND b.task_id = $2 AND b.scope = 'run'
+	stopOfRun = db.Q[stopped](stopColumns + `WHERE b.account_id = $1 AND b.task_id = $2 AND b.scope = 'run'
 		AND b.reason = 'budget_exhausted'`)
-	// selectStopsOfRepo reads the stops by the limits of a repository's policy file: for
-	// runs, and for tasks without a budget of their own.
-	selectStopsOfRepo = db.Q[stopped](`SELECT ` + stopColumns + ` FROM budget_stops b JOIN tasks t ON t.id = b.task_id
-		LEFT JOIN tasks l ON b.scope = 'task' AND l.id = b.ref
-		WHERE b.account_id = $1 AND t.repo_id = $2 AND b.reason = 'budget_exhausted'
-			AND (b.scope = 'run' OR b.scope = 'task' AND l.budget_micros IS NULL)
-		ORDER BY b.id`)
-	// selectIdle reads the held tasks without a stop that applies: the limit was raised
-	// before the task was held, or its month is over.
-	selectIdle = db.Q[stopped](`SELECT t.id, t.id AS task_id, NULL AS session_id, t.account_id, '' AS scope, 0 AS micros,
-			'' AS provider, '' AS model, '' AS key_id
+	// stopsOf reads the stops of an account.
+	stopsOf = db.Q[stopped](stopColumns + `WHERE b.account_id = $1 ORDER BY b.id`)
+	// selectHeld reads the held tasks behind one, with what has stopped them, if that is known
+	// still.
+	selectHeld = db.Q[stopped](`SELECT t.id, t.id AS task_id, b.session_id, t.account_id, COALESCE(b.reason, '') AS reason,
+			COALESCE(b.scope, '') AS scope, COALESCE(b.ref, '') AS ref, COALESCE(b.period, '') AS period, COALESCE(b.need, 0) AS need,
+			COALESCE(b.provider, '') AS provider, COALESCE(b.model, '') AS model, COALESCE(b.key_id, '') AS key_id
 		FROM tasks t LEFT JOIN budget_stops b ON b.task_id = t.id
-		WHERE t.status = 'held' AND t.failure_kind IN ('budget_exhausted', 'unpriced_model')
-			AND (b.id IS NULL OR b.reason = 'budget_exhausted' AND b.period <> '' AND b.period <> $1) ORDER BY t.id LIMIT 100`)
-	selectIdleSessions = db.Q[stopped](`SELECT ` + stopColumns + ` FROM budget_stops b
-		WHERE b.task_id IS NULL AND b.reason = 'budget_exhausted' AND b.period <> '' AND b.period <> $1 ORDER BY b.id LIMIT 100`)
-	// selectUnpriced reads the stops because of a model without a price, of an account,
-	// or of all accounts for ''.
-	selectUnpriced = db.Q[stopped](`SELECT ` + stopColumns + ` FROM budget_stops b
-		WHERE b.reason = 'unpriced_model' AND (b.account_id = $1 OR $1 = '') ORDER BY b.id`)
+		WHERE t.status = 'held' AND t.failure_kind IN ('budget_exhausted', 'unpriced_model') AND t.id > $1
+		ORDER BY t.id LIMIT ` + maxLookText)
+	// selectSessions reads the stops of sessions without a task.
+	selectSessions = db.Q[stopped](stopColumns + `WHERE b.task_id IS NULL ORDER BY b.at LIMIT ` + maxLookText)
 )
 
-// selectRaisedArgs are the parameters of selectRaised.
-type selectRaisedArgs struct {
-	AccountID, Scope, Ref string
-	Micros                int64
-}
+const maxLookText = "1000" // maxLook
 
 // addStopArgs are the parameters of addStop.
 type addStopArgs struct {
 	ID, AccountID                         string
 	TaskID                                *string
 	SessionID, Reason, Scope, Ref, Period string
-	Micros                                int64
+	Micros, Need                          int64
 	Provider, Model, KeyID                string
 	At                                    time.Time
 }
@@ -96,9 +89,10 @@ func Stops(tx *db.Tx, ids []string) ([]Stop, error) {
 		return nil, nil
 	}
 	return db.Select[Stop](tx, db.Build(`SELECT b.id, b.task_id, b.session_id, b.reason, b.scope, b.ref, b.provider, b.model, b.key_id,
-		b.at,
+		b.at, COALESCE(w.title, '') AS title,
 			b.scope = 'account' AND a.spend_cap_micros IS NOT NULL
 			AND NOT EXISTS (SELECT 1 FROM budget_limits l
 				WHERE l.account_id = b.account_id AND l.scope = 'account' AND l.micros <= a.spend_cap_micros) AS operator
-		FROM budget_stops b JOIN accounts a ON a.id = b.account_id WHERE b.account_id = `, tx.Account).In("b.id", ids))
+		FROM budget_stops b JOIN accounts a ON a.id = b.account_id
+		LEFT JOIN tasks w ON b.scope IN ('task', 'work') AND w.id = b.ref AND w.account_id = b.account_id WHERE b.account_id = `, tx.Account).In("b.id", ids))
 }

@@ -71,7 +71,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 			Keys: modelkey.New(modelkey.Needs{
 				DB: d, Ring: ring, Hub: hub, Guard: dial.NewGuard(nil).WithLoopback(), Models: llm.Probe{}.Models, Templates: others{},
 			}),
-			Budget:   budget.New(budget.Needs{DB: d, Logger: logger, Clock: clock, Node: "n", Work: others{}, Prices: others{}}),
+			Budget:   budget.New(budget.Needs{DB: d, Hub: hub, Logger: logger, Clock: clock, Node: "n", Work: others{}, Prices: others{}}),
 			Sessions: session.New(session.Needs{DB: d, Hub: hub, Runs: others{}, Policies: others{}}),
 		})
 		f.write(func(tx *db.Tx) error {

@@ -43,8 +43,8 @@ func (others) Adopt(*db.Tx, string, string, string) ([]string, error) { return n
 
 func (others) Limits(*db.Tx, string) (budget.Defaults, error) { return budget.Defaults{}, nil }
 
-func (others) SetTaskBudget(*db.Tx, string, *int64) (*int64, string, error) {
-	return nil, "", fault.Missing("task")
+func (others) SetTaskBudget(*db.Tx, string, *int64) (*int64, error) {
+	return nil, fault.Missing("task")
 }
 
 func (others) HasPlan(*db.Tx, string) (bool, error) { return false, nil }

@@ -139,6 +139,8 @@ func (r row) reviewFacts(at repo.Ref, f *moves.Facts) {
 	switch r.Review {
 	case ReviewRunning:
 		f.Review = moves.ReviewRunning
+	case ReviewHeld:
+		f.Review = moves.ReviewHeld
 	case ReviewReviewed:
 		f.Review = moves.ReviewLooked
 	case ReviewBlind, ReviewFailed, ReviewCancelled:
@@ -151,7 +153,7 @@ func (r row) reviewFacts(at repo.Ref, f *moves.Facts) {
 		f.Review = moves.ReviewNone
 	}
 	switch {
-	case r.Findings > 0 && (r.Review == ReviewDue || r.Review == ReviewRunning):
+	case r.Findings > 0 && (r.Review == ReviewDue || r.Review == ReviewRunning || r.Review == ReviewHeld):
 		f.Findings = moves.AgainFindings
 	case r.Findings > 0:
 		f.Findings = moves.OpenFindings

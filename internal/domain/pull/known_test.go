@@ -97,6 +97,7 @@ func TestFactsOfRows(t *testing.T) {
 		"failed to review": {func(c *columnsOf) { c.Review = ReviewFailed }, func(f *moves.Facts) { f.Review = moves.ReviewBlind }},
 		"review cancelled": {func(c *columnsOf) { c.Review = ReviewCancelled }, func(f *moves.Facts) { f.Review = moves.ReviewBlind }},
 		"found":            {func(c *columnsOf) { c.Findings = 1 }, func(f *moves.Facts) { f.Findings = moves.OpenFindings }},
+		"review held":      {func(c *columnsOf) { c.Review = ReviewHeld }, func(f *moves.Facts) { f.Review = moves.ReviewHeld }},
 		"found before": {func(c *columnsOf) { c.Findings, c.Review = 1, ReviewRunning },
 			func(f *moves.Facts) { f.Findings, f.Review = moves.AgainFindings, moves.ReviewRunning }},
 		"objected": {func(c *columnsOf) { c.Objections, c.Remarks = 1, 1 }, func(f *moves.Facts) { f.Objections = moves.FreshRequest }},

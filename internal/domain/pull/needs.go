@@ -38,12 +38,13 @@ const (
 	NeedsPermission = moves.NeedPermission // the App at the code host lacks a permission
 	NeedsBaseBranch = moves.NeedBaseBranch // its base does not exist
 	NeedsHands      = moves.NeedHands      // agents do not push to its branch
+	NeedsReview     = moves.NeedReview     // findings are to be looked at again, and the review is held
 )
 
 // Need is a step of a pull request that only a person can take.
 type Need struct {
 	_          struct{}          `doc:"What only a person can do about a pull request." schema:"Need"`
-	Why        string            `json:"why" enum:"asked,declined,expired,left_to_people,merge_failed,spent,base_broken,check_missing,action_required,check_infra,changes_requested,push_asked,stopped,draft,repo_disabled,permission_missing,base_missing,branch_not_ours" doc:"asked: the question waits; declined and expired: it was answered with no, or not in time; left_to_people: the policy says merge.mode: never; merge_failed: the code host did not carry the merge out; spent: agents have used up their rounds; base_broken: checks at the code host fail at the base in the same way; check_missing: a check that is required there has never reported; action_required: the code host waits for a person to let checks run; check_infra: machines that run the checks failed again and again; changes_requested: somebody requests changes, here or at the code host; push_asked: a round has done its work, and asks before it is pushed to the branch of a person; stopped: a person has had agents leave it alone; draft: somebody is to mark it as ready; repo_disabled: its repository is not enabled; permission_missing: the owner of the repository is to grant it at the code host; base_missing: its base does not exist; branch_not_ours: something is to be mended on a branch that agents do not push to"`
+	Why        string            `json:"why" enum:"asked,declined,expired,left_to_people,merge_failed,spent,base_broken,check_missing,action_required,check_infra,changes_requested,push_asked,stopped,draft,repo_disabled,permission_missing,base_missing,branch_not_ours,review_held" doc:"asked: the question waits; declined and expired: it was answered with no, or not in time; left_to_people: the policy says merge.mode: never; merge_failed: the code host did not carry the merge out; spent: agents have used up their rounds; base_broken: checks at the code host fail at the base in the same way; check_missing: a check that is required there has never reported; action_required: the code host waits for a person to let checks run; check_infra: machines that run the checks failed again and again; changes_requested: somebody requests changes, here or at the code host; push_asked: a round has done its work, and asks before it is pushed to the branch of a person; stopped: a person has had agents leave it alone; draft: somebody is to mark it as ready; repo_disabled: its repository is not enabled; permission_missing: the owner of the repository is to grant it at the code host; base_missing: its base does not exist; branch_not_ours: something is to be mended on a branch that agents do not push to; review_held: findings are to be looked at again, and the task of the review is held"`
 	Since      time.Time         `json:"since" doc:"since when it waits for that"`
 	ClearsWhen string            `json:"clears_when" example:"a person decides about the merge" doc:"what has to happen, in words for people"`
 	Capability *string           `json:"capability" example:"pr.approve_pending" doc:"the operation that gets it going; null: none does, and clears_when says what happens elsewhere"`
@@ -70,6 +71,7 @@ var clearsWhen = map[string]string{
 	NeedsPermission: "the owner of the repository grants a permission at the code host",
 	NeedsBaseBranch: "the branch that it is to be merged into is pushed again, or it gets another base",
 	NeedsHands:      "somebody mends the branch, where agents do not push",
+	NeedsReview:     "what holds the task of the review is cleared, or a person dismisses the findings that hold the merge",
 }
 
 // ClearsWhen says in words what ends a wait for a reason, at a pull request whose merge so
@@ -126,7 +128,7 @@ func (of needRow) need() (Need, bool) {
 		n.Capability, n.Args = new("pr.rearm_babysit"), map[string]string{"id": of.ID}
 	case NeedsEnable:
 		n.Capability, n.Args = new("project.update"), map[string]string{"owner": of.Owner, "repo": of.Name, "enabled": "true"}
-	case NeedsReady, NeedsPermission, NeedsBaseBranch, NeedsHands:
+	case NeedsReady, NeedsPermission, NeedsBaseBranch, NeedsHands, NeedsReview:
 		n.Args = map[string]string{}
 	default:
 		return n, false

@@ -127,7 +127,7 @@ type Size struct {
 // ReviewState is what the review of a head has come to.
 type ReviewState struct {
 	_       struct{} `doc:"What the review of a head by agents has come to." schema:"ReviewState"`
-	State   string   `json:"state" enum:"off,due,running,reviewed,blind,failed,cancelled" example:"reviewed" doc:"off: nobody has reviewed this head, nor does anybody; due: nobody knows yet whether there is a review; blind: no model was there to review it; failed, cancelled: its review did not come to an end"`
+	State   string   `json:"state" enum:"off,due,running,held,reviewed,blind,failed,cancelled" example:"reviewed" doc:"off: nobody has reviewed this head, nor does anybody; due: nobody knows yet whether there is a review; held: it goes on when what holds its task is cleared, such as a budget; blind: no model was there to review it; failed, cancelled: its review did not come to an end"`
 	Verdict *string  `json:"verdict" enum:"success,failure" example:"success" doc:"failure: findings hold the merge, be they of an earlier head; success: this head was reviewed, and none does; null otherwise"`
 	Holding int64    `json:"holding" example:"0" doc:"findings that hold the merge, of this head or an earlier one"`
 }

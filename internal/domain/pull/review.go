@@ -15,6 +15,7 @@ const (
 	ReviewDue       = "due" // nobody knows yet whether there is one
 	ReviewOff       = "off" // nobody has reviewed it, and nobody does
 	ReviewRunning   = "running"
+	ReviewHeld      = "held"     // it has begun, and goes on when what holds its task is cleared
 	ReviewReviewed  = "reviewed" // a review has come to a verdict about it
 	ReviewBlind     = "blind"    // no model was there to review it
 	ReviewFailed    = "failed"
@@ -90,12 +91,16 @@ func ForReview(tx *db.Tx, prID string, locking bool) (Reviewable, bool, error) {
 // ReviewProgress is how far the review of a head has come.
 type ReviewProgress struct {
 	Running  bool
+	Held     bool   // running, but its task is held
 	Outcome  string // of the newest review of the head that has ended, ReviewReviewed where one has come to a verdict; "" without one
 	Findings int    // that hold the merge
 }
 
 func (p ReviewProgress) state() string {
-	if p.Running {
+	switch {
+	case p.Running && p.Held:
+		return ReviewHeld
+	case p.Running:
 		return ReviewRunning
 	}
 	return cmp.Or(p.Outcome, ReviewOff)

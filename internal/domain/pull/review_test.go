@@ -218,6 +218,7 @@ func TestWhatIsSaidOfAReview(t *testing.T) {
 			state, verdict string
 		}{
 			{ReviewProgress{Running: true}, ReviewRunning, ""},
+			{ReviewProgress{Running: true, Held: true}, ReviewHeld, ""},
 			{ReviewProgress{}, ReviewOff, ""},
 			{ReviewProgress{Outcome: ReviewBlind}, ReviewBlind, ""},
 			{ReviewProgress{Outcome: ReviewFailed}, ReviewFailed, ""},

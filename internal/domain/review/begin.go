@@ -165,7 +165,11 @@ func (s *Service) settle(tx *db.Tx, r repo.Ref, p Pull) error {
 
 // tell says to a pull request how far its review has come.
 func (s *Service) tell(tx *db.Tx, r repo.Ref, p Pull) error {
-	_, running, err := openRun.Maybe(tx, tx.Account, p.ID)
+	open, running, err := openRun.Maybe(tx, tx.Account, p.ID)
+	if err != nil {
+		return err
+	}
+	held, err := s.held(tx, open)
 	if err != nil {
 		return err
 	}
@@ -177,7 +181,27 @@ func (s *Service) tell(tx *db.Tx, r repo.Ref, p Pull) error {
 	if err != nil {
 		return err
 	}
-	return s.Pulls.Reviewed(tx, p.ID, p.HeadSHA, Result{Running: running, Outcome: outcome, Findings: n})
+	return s.Pulls.Reviewed(tx, p.ID, p.HeadSHA, Result{Running: running, Held: held, Outcome: outcome, Findings: n})
+}
+
+// held tells whether the pass of a run that goes on is held.
+func (s *Service) held(tx *db.Tx, run Run) (bool, error) {
+	taskID := run.pass()
+	if taskID == "" {
+		return false, nil
+	}
+	return s.Tasks.Held(tx, taskID)
+}
+
+// pass is the task of the newest pass; "" before there is one.
+func (r Run) pass() string {
+	switch {
+	case r.VerifyTaskID != nil:
+		return *r.VerifyTaskID
+	case r.TaskID != nil:
+		return *r.TaskID
+	}
+	return ""
 }
 
 // outcomeOf is what the runs of the present head have come to; "" if none of them has ended.

@@ -67,6 +67,7 @@ func (s *Service) end(tx *db.Tx, run Run, p Pull, e ending) error {
 type TaskMoved struct {
 	TaskID    string
 	Running   bool   // a box works on it
+	Held      bool   // it is held, or was until now
 	Over      bool   // it has ended without an answer
 	Cancelled bool   // by a person, or because nothing needs it any more
 	Why       string // it ended
@@ -77,6 +78,11 @@ func (s *Service) Moved(tx *db.Tx, m TaskMoved) error {
 	run, ok, err := runByTask.Maybe(tx, tx.Account, m.TaskID)
 	if err != nil || !ok {
 		return err
+	}
+	if m.Held {
+		if err := s.hold(tx, run); err != nil {
+			return err
+		}
 	}
 	finder := run.TaskID != nil && *run.TaskID == m.TaskID
 	switch {
@@ -97,6 +103,19 @@ func (s *Service) Moved(tx *db.Tx, m TaskMoved) error {
 		_, err = setRunState.Exec(tx, run.ID, Queued)
 	}
 	return err
+}
+
+// hold tells the pull request of a run that its review is held, or is so no longer.
+func (s *Service) hold(tx *db.Tx, run Run) error {
+	p, ok, err := s.Pulls.Lock(tx, run.PRID)
+	if err != nil || !ok || p.HeadSHA != run.HeadSHA {
+		return err
+	}
+	r, ok, err := repo.ByID(tx, run.RepoID)
+	if err != nil || !ok {
+		return err
+	}
+	return s.tell(tx, r, p)
 }
 
 // Reported takes the answer of a pass of tx.Account, which is valid under its schema. The

@@ -46,6 +46,7 @@ type yard struct {
 	told    Result            // what the pull request was told last
 	tasks   []Pass            // the passes queued, the nth is task-n
 	stopped []string          // tasks
+	held    map[string]bool   // tasks that are
 	full    bool              // the queue takes no pass
 	gap     string            // there is no model
 	brains  map[string]Seen   // by task
@@ -270,6 +271,9 @@ func (y *yard) Stop(_ *db.Tx, taskID string) error {
 	y.stopped = append(y.stopped, taskID)
 	return nil
 }
+
+// Held tells that the tasks in y.held are.
+func (y *yard) Held(_ *db.Tx, taskID string) (bool, error) { return y.held[taskID], nil }
 
 func (y *yard) Resolve(*db.Tx, string, string) (string, string, error) { return "t", y.gap, nil }
 func (y *yard) Other(*db.Tx, string) (string, error)                   { return "other", nil }

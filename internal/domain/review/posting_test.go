@@ -104,3 +104,20 @@ func TestPostingRefused(t *testing.T) {
 		})
 	}
 }
+
+// A review whose pass is held is told as held, and as under way when the pass goes on.
+func TestHeldReview(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.commit("a.txt", numbered(40))
+		y.head()
+		y.pass(0)
+		for _, held := range []bool{true, false} {
+			y.held = map[string]bool{"task-1": held}
+			y.write(func(tx *db.Tx) error { return y.Moved(tx, TaskMoved{TaskID: "task-1", Held: true}) })
+			if !y.told.Running || y.told.Held != held {
+				t.Errorf("held %v: told %+v", held, y.told)
+			}
+		}
+	})
+}

@@ -79,6 +79,7 @@ type Title struct {
 // Result is how far the review of a head has come.
 type Result struct {
 	Running  bool
+	Held     bool   // it goes on when what holds its task is cleared, such as a budget
 	Outcome  string // of the runs of this head that have ended: Looked, Blind, Failed or Cancelled; "" without one
 	Findings int    // that hold the merge
 }
@@ -89,6 +90,8 @@ type Tasks interface {
 	Queue(tx *db.Tx, r repo.Ref, p Pass) (taskID string, err error)
 	// Stop cancels a pass unless it is over.
 	Stop(tx *db.Tx, taskID string) error
+	// Held tells whether a pass is held: until there is money again, or a person does something.
+	Held(tx *db.Tx, taskID string) (bool, error)
 }
 
 // Pass is the work of the finder or of the verifier.

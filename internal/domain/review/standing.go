@@ -12,6 +12,7 @@ type Standing struct {
 	State   string // of the run
 	Verdict string // "" before its end
 	Blind   bool   // no model was there
+	TaskID  string // of the pass that it waits for, or that was the last; "" before there is one
 }
 
 // StandingOf answers how far the newest review of a pull request of tx.Account is; false
@@ -25,6 +26,7 @@ func StandingOf(tx *db.Tx, prID string) (Standing, bool, error) {
 	if run.Verdict != nil {
 		out.Verdict = *run.Verdict
 	}
+	out.TaskID = run.pass()
 	return out, true, nil
 }
 

@@ -26,3 +26,6 @@ var (
 	endedEvent       = event.Declare[endedData]("session.ended", Topic, "A conversation of the platform's own ended.")
 	messageSentEvent = event.Declare[messageSentData]("session.message_sent", Topic, "Somebody sent the agent of a run a message.")
 )
+
+// Ended is sent with the id of a session, in the transaction in which it ends.
+var Ended = event.DeclareSignal[string]("session.over", "A conversation with a model is over.")

@@ -24,7 +24,17 @@ func Begin(tx *db.Tx, b Beginning) error {
 
 // End closes the session of a run, if it is open.
 func End(tx *db.Tx, runID, outcome string) error {
-	_, err := endOfRun.Exec(tx, runID, outcome, tx.Now)
+	open, err := openOfRun.All(tx, runID)
+	if err != nil {
+		return err
+	}
+	for _, id := range open {
+		// Before the row is locked, as calls that are stored lock it last.
+		if err := Ended.Send(tx, id); err != nil {
+			return err
+		}
+	}
+	_, err = endOfRun.Exec(tx, runID, outcome, tx.Now)
 	return err
 }
 

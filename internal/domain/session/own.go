@@ -48,6 +48,9 @@ func orNull(text string) *string {
 // EndOwn closes the session of an own conversation. It does nothing if the session
 // is closed already or belongs to a run.
 func (s *Service) EndOwn(tx *db.Tx, sessionID, outcome string) error {
+	if err := Ended.Send(tx, sessionID); err != nil {
+		return err
+	}
 	n, err := endOwn.Exec(tx, sessionID, outcome, tx.Now)
 	if err != nil || n == 0 {
 		return err

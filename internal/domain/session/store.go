@@ -46,6 +46,7 @@ var (
 	insertOfRun = db.SWith[insertOfRunArgs](`INSERT INTO sessions (id, account_id, run_id, task_id, repo_id, trigger, kind, started_at,
 		policy)
 		VALUES (:id, :account_id, :run_id, :task_id, :repo_id, :trigger, :kind, :started_at, :policy)`)
+	openOfRun  = db.Q[string](`SELECT id FROM sessions WHERE run_id = $1 AND ended_at IS NULL`)
 	endOfRun   = db.S(`UPDATE sessions SET outcome = $2, ended_at = $3 WHERE run_id = $1 AND ended_at IS NULL`)
 	modelOfRun = db.S(`UPDATE sessions SET model = COALESCE(model, $2) WHERE run_id = $1`)
 	usageOf    = db.Q[Usage](`SELECT run_id, CAST(SUM(input_tokens) AS BIGINT) AS input_tokens,

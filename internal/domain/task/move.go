@@ -150,18 +150,18 @@ func (s *Service) Release(tx *db.Tx, t *Row) error {
 // returns the one before. It returns fault.NotFound for an unknown task, and
 // fault.Conflict (task_terminal) for one that is over, unless it failed: then it may be
 // redispatched with more. The caller records the event.
-func SetBudget(tx *db.Tx, taskID string, micros *int64) (before *int64, repoID string, err error) {
+func SetBudget(tx *db.Tx, taskID string, micros *int64) (before *int64, err error) {
 	t, err := find(tx, taskID, true)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if t.Status.Terminal() && t.Status != Failed {
-		return nil, "", fault.Reason("task_terminal", "The task is "+string(t.Status)+"; it will spend nothing more.")
+		return nil, fault.Reason("task_terminal", "The task is "+string(t.Status)+"; it will spend nothing more.")
 	}
 	_, err = updateBudget.Exec(tx, updateBudgetArgs{
 		AccountID: t.AccountID, ID: t.ID, BudgetMicros: micros, UpdatedAt: tx.Now,
 	})
-	return t.BudgetMicros, t.RepoID, err
+	return t.BudgetMicros, err
 }
 
 // Requeue puts an in-flight task whose run was taken away back into the queue, without

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -145,18 +146,18 @@ func spending(t *testing.T) *stack {
 
 func TestBudgetOfATaskStopsItUntilItIsRaised(t *testing.T) {
 	st := spending(t)
-	id := st.spend(0.5)
+	id := st.spend(0.6) // a quarter of it is kept for reviews and repairs
 	st.heldBy(id, "task.budget_set", map[string]string{"id": id})
 	if _, spent := st.money(id); spent != 0.45 {
 		t.Errorf("%v dollars are spent, three calls cost 0.45", spent)
 	}
-	if w := st.tries(id)[0]; !strings.Contains(w.EndedReason, "The task's budget has no room for another call.") {
+	if w := st.tries(id)[0]; !strings.Contains(w.EndedReason, "The task's budget, of which a quarter is kept for reviews and repairs, has no room for another call.") {
 		t.Errorf("the reason: %q", w.EndedReason)
 	}
 	set := func(usd any) error {
 		return st.c.Call(st.ctx, http.MethodPut, "/v1/tasks/"+id+"/budget", map[string]any{"usd": usd}, nil)
 	}
-	for _, usd := range []any{0.2, 0.5} {
+	for _, usd := range []any{0.2, 0.6} {
 		if err := set(usd); err != nil || st.task(id).Status != "held" {
 			t.Errorf("with %v dollars the task is %s, %v", usd, st.task(id).Status, err)
 		}
@@ -174,6 +175,31 @@ func TestBudgetOfATaskStopsItUntilItIsRaised(t *testing.T) {
 	st.verify()
 }
 
+// A budget is enough for what calls cost, however much they could: an agent that names no cap on
+// the output may write 128,000 tokens, for more than the whole budget.
+func TestSmallBudgetIsEnough(t *testing.T) {
+	prices := filepath.Join(t.TempDir(), "prices.yml")
+	text := "as_of: \"2026-01-01\"\nprices:\n  - {provider: scripted, family: \"*\", input: 3, output: 15}\n"
+	if err := os.WriteFile(prices, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	scenario := "scenarios:\n  - name: spend\n    match: Spend\n    steps:\n" +
+		strings.Repeat("      - shell: echo >>file\n        usage: {input: 1000, output: 60}\n", 9) +
+		"      - shell: |\n          " + deliver + "\n        usage: {input: 1000, output: 60}\n" +
+		"      - text: Done.\n        usage: {input: 1000, output: 60}\n"
+	st := newStack(t, append(withModel(t, scenario), "--prices", prices)...)
+	st.call(http.MethodPost, "/v1/billing/keys", map[string]string{"provider": "scripted"}, nil)
+	st.join("box")
+	id := st.spend(1)
+	st.merges(id)
+	if got := st.outcomes(id); got != "succeeded" {
+		t.Errorf("the tries: %s", got)
+	}
+	if _, spent := st.money(id); spent != 0.0429 {
+		t.Errorf("%v dollars are spent, eleven calls cost 0.0429", spent)
+	}
+}
+
 // The monthly caps of the account and of the member stop a task that the limits of
 // the policy file permit; raising each one lets the task continue.
 func TestOneLimitAfterTheOther(t *testing.T) {
@@ -181,7 +207,7 @@ func TestOneLimitAfterTheOther(t *testing.T) {
 	limits := func(task, run float64) {
 		st.push("main", map[string]string{".svc/policy.yml": fmt.Sprintf("version: 1\nreview: {mode: off}\nmerge: {mode: auto}\nbudget: {task_usd: %v, run_usd: %v}\n", task, run)})
 	}
-	limits(0.5, 9)
+	limits(0.6, 9)
 	operator := st.operator()
 	var me struct{ User, Account struct{ ID string } }
 	st.call(http.MethodGet, "/v1/me", nil, &me)

@@ -177,7 +177,15 @@ var (
 	TouchTask   = db.S(`UPDATE tasks SET updated_at = updated_at + 1 WHERE id = $1`)
 	SetPull     = db.S(`UPDATE tasks SET pr_id = $2 WHERE id = $1`)
 	SetReview   = db.S(`UPDATE tasks SET kind = 'review', pr_id = $2 WHERE id = $1`)
-	SetPlan     = db.S(`UPDATE tasks SET pr_id = $2, plan_id = $3 WHERE id = $1`)
+	// SetBudget gives a task another budget, in micro-dollars.
+	SetBudget = db.S(`UPDATE tasks SET budget_micros = $2 WHERE id = $1`)
+	// EndSession ends a session at the time, in microseconds.
+	EndSession = db.S(`UPDATE sessions SET ended_at = $2, outcome = 'succeeded' WHERE id = $1`)
+	// FreeTask has a held task run again.
+	FreeTask = db.S(`UPDATE tasks SET status = 'running', failure_kind = NULL WHERE id = $1`)
+	// HoldTask holds a task for a kind of failure.
+	HoldTask = db.S(`UPDATE tasks SET status = 'held', failure_kind = $2 WHERE id = $1`)
+	SetPlan  = db.S(`UPDATE tasks SET pr_id = $2, plan_id = $3 WHERE id = $1`)
 	// FillAudit gives an account that has no record one of $2 rows, of which every 1000th
 	// has the kind pair.rare, and AuditHead its head; their hashes are none.
 	FillAudit = db.S(`INSERT INTO audit (id, account_id, at, actor, kind, object, data, seq)

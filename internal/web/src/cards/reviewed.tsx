@@ -9,6 +9,7 @@ const stages: Record<PullRequest["review"]["state"], string> = {
   off: "not reviewed",
   due: "review not begun",
   running: "review under way",
+  held: "review held",
   reviewed: "reviewed",
   blind: "no model to review it",
   failed: "review failed",

@@ -1,0 +1,151 @@
+package budget
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"yardmaster/internal/db"
+)
+
+// Call is a call that has ended: the amount that Reserve set aside, and the cost.
+type Call struct {
+	Session  string
+	Account  string
+	Reserved int64
+	Cost     *int64 // micro-dollars; nil: it had no price
+}
+
+// Settle stores the cost of calls, in the transaction that counts them in their
+// sessions. Once that has committed, the rest of the amounts that were set aside is
+// free again.
+func (s *Service) Settle(tx *db.Tx, calls []Call) error {
+	sums := map[string]*sum{}
+	for _, c := range calls {
+		a := sums[c.Session]
+		if a == nil {
+			a = &sum{session: c.Session, account: c.Account}
+			sums[c.Session] = a
+		}
+		a.add(c)
+	}
+	// All transactions lock in one order: reservations before meters, accounts sorted.
+	order := slices.SortedFunc(maps.Values(sums), func(a, b *sum) int {
+		return cmp.Or(cmp.Compare(a.account, b.account), cmp.Compare(a.session, b.session))
+	})
+	for _, a := range order {
+		var err error
+		if a.stored, a.known, err = selectReservation.Maybe(tx, a.session, s.Node); err != nil {
+			return err
+		}
+	}
+	for _, a := range order {
+		if _, err := addMinute.Exec(tx, addMinuteArgs{
+			AccountID: a.account, Minute: tx.Now.Truncate(time.Minute), SessionID: a.session, Calls: a.calls,
+			Unpriced: a.unpriced, CostMicros: a.costOrNone(),
+		}); err != nil {
+			return err
+		}
+		if err := s.spend(tx, a); err != nil {
+			return err
+		}
+		if err := s.last(tx, a); err != nil {
+			return err
+		}
+	}
+	tx.AfterCommit(func() {
+		s.end(calls, func(r *reserve, c Call) {
+			if c.Cost != nil {
+				r.amount -= *c.Cost
+			}
+		})
+	})
+	return nil
+}
+
+// sum is the calls of one session together.
+type sum struct {
+	session, account string
+	calls, unpriced  int64
+	cost             int64
+	stored           reservation
+	known            bool // there is a reservation
+}
+
+func (a *sum) add(c Call) {
+	if a.calls++; c.Cost == nil {
+		a.unpriced++
+		return
+	}
+	a.cost += *c.Cost
+}
+
+// costOrNone is nil if no call had a price.
+func (a *sum) costOrNone() *int64 {
+	if a.calls == a.unpriced {
+		return nil
+	}
+	return &a.cost
+}
+
+// spend moves a cost from the amount that is set aside to the amount that is spent.
+func (s *Service) spend(tx *db.Tx, a *sum) error {
+	if a.cost == 0 {
+		return nil
+	}
+	if !a.known {
+		// This node was taken for dead so long ago that all it had set aside, for these
+		// calls too, counts as spent for good.
+		return nil
+	}
+	if err := a.stored.undoWriteOff(tx); err != nil {
+		return err
+	}
+	if _, err := addUsed.Exec(tx, a.session, s.Node, a.cost); err != nil {
+		return err
+	}
+	err := addToMeters(tx, a.account, a.stored.Meters.V, -min(a.cost, a.stored.left()), a.cost)
+	a.stored.Used += a.cost
+	return err
+}
+
+// last gives back the rest of a reserve, if the calls are the last ones of a session that has
+// ended.
+func (s *Service) last(tx *db.Tx, a *sum) error {
+	r := s.known(a.session)
+	if r == nil || !a.known || !r.lastCalls(int(a.calls)) {
+		return nil
+	}
+	h := r.held()
+	if err := a.stored.close(tx, h.abandoned); err != nil {
+		return err
+	}
+	tx.AfterCommit(func() { r.count(h) })
+	s.Hub.Notify(tx, topic)
+	return nil
+}
+
+// Abandon ends calls whose cost could not be stored: the amounts that were set
+// aside for them count as spent.
+func (s *Service) Abandon(calls []Call) {
+	s.end(calls, func(r *reserve, c Call) { r.abandoned = append(r.abandoned, c.Reserved) })
+}
+
+// end takes calls out of their reserves, changes each reserve with fn, and wakes
+// the calls that wait.
+func (s *Service) end(calls []Call, fn func(*reserve, Call)) {
+	over := false
+	for _, c := range calls {
+		r := s.reserveOf(c.Session)
+		r.mu.Lock()
+		r.promised, r.calls = r.promised-c.Reserved, r.calls-1
+		fn(r, c)
+		over = over || r.ended && r.calls == 0
+		r.mu.Unlock()
+	}
+	s.wake()
+	if over {
+		s.Hub.Wake(topic) // Loop forgets the reserve
+	}
+}
