@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"yardmaster/internal/protocol"
 )
 
 // git is git's own HTTP server.
@@ -83,4 +85,24 @@ func git(t *testing.T, dir string, args ...string) string {
 func (p *plane) show(rev, path string) string {
 	p.t.Helper()
 	return git(p.t, p.repo, "show", rev+":"+path)
+}
+
+func TestTagsReachAgentsAndChecks(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	git(t, p.repo, "tag", "-a", "v1.2.0", "-m", "1.2.0", "main")
+	p.start(p.config())
+	check := p.task(func(s *protocol.Start) {
+		s.Kind, s.Agent, s.Branch, s.Checkout = "ci", "command", "", git(t, p.repo, "rev-parse", "main")
+		s.Command = []string{"git", "describe", "--tags"}
+	})
+	agent := p.task(func(s *protocol.Start) {
+		s.Agent, s.Command = "command", []string{"/bin/sh", "-c", "echo more >>README; git commit -qam more; git describe --tags"}
+	})
+	if _, f := p.finish(check); f.State != protocol.Succeeded || f.Output != "v1.2.0" {
+		t.Errorf("the check: %+v", f)
+	}
+	if _, f := p.finish(agent); f.State != protocol.Succeeded || !strings.HasPrefix(f.Output, "v1.2.0-1-g") {
+		t.Errorf("the agent: %+v", f)
+	}
 }

@@ -13,8 +13,12 @@ import (
 	"yardmaster/internal/lazy"
 )
 
-// heads is the prefix of the remote's branches in a cache and in a checkout.
-const heads = "refs/remotes/origin/"
+// heads is the prefix of the remote's branches in a cache and in a checkout, tags that
+// of its tags.
+const (
+	heads = "refs/remotes/origin/"
+	tags  = "refs/tags/"
+)
 
 // Cache is a trusted bare repository that only the box writes. Several runs and
 // processes may use it at the same time. Nothing in it is pruned while checkouts
@@ -81,8 +85,8 @@ func (c *Cache) Objects() string { return filepath.Join(c.dir, "objects") }
 // git returns a command on the cache.
 func (c *Cache) git(args ...string) command { return command{gitDir: c.dir, args: args} }
 
-// Fetch updates all branches from the repository at url, and removes those that
-// were deleted there. The token, which may be empty, is the password of HTTP basic
+// Fetch updates all branches and tags from the repository at url, and removes those
+// that were deleted there. The token, which may be empty, is the password of HTTP basic
 // authentication. Errors are those of GitError.
 func (c *Cache) Fetch(ctx context.Context, url, token string) error {
 	cmd, err := remote(url, token, c.Authorities)
@@ -97,12 +101,15 @@ func (c *Cache) Fetch(ctx context.Context, url, token string) error {
 	cmd.gitDir = c.dir
 	cmd.args = []string{
 		"fetch", "-q", "--no-tags", "--no-write-fetch-head", "--prune", "--end-of-options",
-		url, "+refs/heads/*:" + heads + "*",
+		url, "+refs/heads/*:" + heads + "*", "+" + tags + "*:" + tags + "*",
 	}
 	if _, err = cmd.run(ctx); errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		err = errors.Join(err, c.tidy())
+		return errors.Join(err, c.tidy())
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return c.packRefs(ctx)
 }
 
 // tidy deletes the incomplete files that git leaves on a full disk, which would
@@ -177,7 +184,7 @@ func (c *Cache) Resolve(ctx context.Context, rev string) (sha string, err error)
 	}
 	for _, r := range tries {
 		sha, err = c.git("rev-parse", "-q", "--verify", "--end-of-options", r+"^{commit}").line(ctx)
-		if err == nil {
+		if err == nil && (r != rev || strings.HasPrefix(sha, rev)) { // a tag may be called like a commit
 			return sha, nil
 		}
 		if ctx.Err() != nil {
