@@ -81,6 +81,7 @@ func (w *Checkout) create(ctx context.Context) error {
 	steps := []command{
 		git("config", "user.name", w.id.Name),
 		git("config", "user.email", w.id.Email),
+		git("config", "core.autocrlf", "false"), // as the box has it, whatever the machine's own configuration says
 		git("checkout", "-q", "--detach", w.base),
 	}
 	if w.branch != "" {

@@ -75,16 +75,12 @@ func (w *Checkout) collect(ctx context.Context, message string) (Result, error) 
 		}
 		head, branch, r.Damage = w.base, "", err.Error()
 	}
-	tree, skipped, err := w.snapshot(ctx, root, filepath.Join(scratch, "index"), head)
+	tree, skipped, err := w.snapshot(ctx, root, scratch, head)
 	if err != nil {
 		return r, err
 	}
 	r.Tip, r.Skipped = head, skipped
-	clean, err := w.cache.git("rev-parse", "--verify", head+"^{tree}").line(ctx)
-	if err != nil {
-		return r, err
-	}
-	if tree != clean {
+	if tree != "" {
 		c := w.cache.git("commit-tree", tree, "-p", head, "-F", "-")
 		c.env, c.stdin = w.id.env(), strings.NewReader(message)
 		if r.Tip, err = c.line(ctx); err != nil {
@@ -108,17 +104,22 @@ func (w *Checkout) collect(ctx context.Context, message string) (Result, error) 
 	return r, err
 }
 
+// openRepo opens the agent's repository. It never blocks, not even on a pipe.
+func openRepo(root *os.Root) (*os.Root, error) {
+	if st, err := root.Lstat(".git"); err != nil {
+		return nil, err
+	} else if !st.IsDir() {
+		return nil, errors.New("the .git folder was replaced")
+	}
+	return root.OpenRoot(".git")
+}
+
 // takeCommits brings the agent's commits into the cache, through a repository of
 // the box's own that has the agent's objects and nothing else of its repository. It
 // returns the commit that is checked out and the commit of the branch, "" if the
 // branch is missing.
 func (w *Checkout) takeCommits(ctx context.Context, root *os.Root, quarantine string) (head, branch string, err error) {
-	if st, err := root.Lstat(".git"); err != nil {
-		return "", "", err
-	} else if !st.IsDir() {
-		return "", "", errors.New("the .git folder was replaced")
-	}
-	repo, err := root.OpenRoot(".git")
+	repo, err := openRepo(root)
 	if err != nil {
 		return "", "", err
 	}

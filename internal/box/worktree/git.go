@@ -89,6 +89,7 @@ type command struct {
 	token    string // the answer of the credential helper
 	config   []string
 	stdin    io.Reader
+	said     *string  // gets git's error output if it succeeds
 	args     []string // options of git itself, the subcommand, its arguments
 }
 
@@ -139,6 +140,9 @@ func (c command) run(ctx context.Context) ([]byte, error) {
 	}
 	if err != nil {
 		return stdout.Bytes(), c.failure(ctx, err, stderr.String())
+	}
+	if c.said != nil {
+		*c.said = stderr.String()
 	}
 	return stdout.Bytes(), nil
 }
