@@ -106,3 +106,30 @@ func TestTagsReachAgentsAndChecks(t *testing.T) {
 		t.Errorf("the agent: %+v", f)
 	}
 }
+
+// TestLeftOutIsSaid holds that a run says what its agent has made and its work does not
+// have, that it costs nothing else, and that an agent may commit in a repository of its own.
+func TestLeftOutIsSaid(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.start(p.config())
+	made := `mkdir web && cd web && git init -q && echo app >index.html && git add -A && git commit -qm app && git log --format='%an <%ae>'
+		cd .. && truncate -s 60000000 model.bin && git checkout -qb own && echo more >>README && git commit -qam mine`
+	run := p.task(func(s *protocol.Start) {
+		s.CommitName = `An "odd" agent`
+		s.Agent, s.Command = "command", []string{"/bin/sh", "-ec", made + "; git checkout -q -; echo a >a"}
+	})
+	_, f := p.finish(run)
+	if f.State != protocol.Succeeded || p.show(f.Tip, "a") != "a" || strings.Join(f.Paths, " ") != "a" ||
+		!strings.HasPrefix(f.Output, `An "odd" agent <`) {
+		t.Errorf("finished %+v", f)
+	}
+	var left []string
+	for _, l := range f.Left {
+		left = append(left, l.Kind+" "+l.Name+" "+l.Why)
+	}
+	if got := strings.Join(left, "\n"); len(left) != 3 || !strings.HasPrefix(got, "branch own 1 commit that the work does not have") ||
+		!strings.HasSuffix(got, "\nfile model.bin larger than 50 MB\nrepository web a repository of its own") {
+		t.Errorf("left out:\n%s", got)
+	}
+}

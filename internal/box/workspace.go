@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"yardmaster/internal/box/worktree"
+	"yardmaster/internal/protocol"
 )
 
 // workspace is an attempt's checkout and the cache of its repository. The exported
@@ -224,12 +225,41 @@ func (w *workspace) collect(ctx context.Context, a *attempt, unfinished bool, do
 	if err != nil {
 		return err
 	}
-	if r.Damage != "" || len(r.Skipped) > 0 {
-		a.log.Warn("work collected in part", "damage", r.Damage, "skipped", r.Skipped)
+	done.left, done.leftMore = leftOut(r, a.start.Branch)
+	if len(done.left) > 0 {
+		a.log.Warn("work collected in part", "damage", r.Damage, "skipped", r.Skipped, "apart", r.Apart)
 	}
 	done.tip, done.paths = r.Tip, r.Paths[:min(len(r.Paths), pathsListed)]
 	done.something = r.Commits > 0 || w.Resume != ""
 	return nil
+}
+
+// leftOut lists what the agent has made and its work does not have, and how much more
+// there is.
+func leftOut(r worktree.Result, branch string) (list []protocol.LeftOut, more int) {
+	add := func(kind, name, why string) {
+		if len(list) == protocol.MaxLeft {
+			more++
+			return
+		}
+		list = append(list, protocol.LeftOut{
+			Kind: kind, Name: keepStart(name, protocol.MaxLeftBytes), Why: keepStart(why, protocol.MaxLeftBytes),
+		})
+	}
+	if r.Damage != "" {
+		add(protocol.LeftBranch, branch, "the agent's commits could not be taken, its files were: "+r.Damage)
+	}
+	for _, apart := range r.Apart {
+		add(protocol.LeftBranch, apart.Branch, apart.String())
+	}
+	for _, s := range r.Skipped {
+		kind := protocol.LeftFile
+		if s.Reason == worktree.Repository {
+			kind = protocol.LeftRepository
+		}
+		add(kind, s.Path, s.Reason)
+	}
+	return list, more
 }
 
 // push makes ref point to the commit tip. It replaces a branch that the agent has

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"yardmaster/internal/lazy"
 )
@@ -38,6 +40,29 @@ func (id Identity) env() []string {
 		"GIT_AUTHOR_NAME=" + id.Name, "GIT_AUTHOR_EMAIL=" + id.Email,
 		"GIT_COMMITTER_NAME=" + id.Name, "GIT_COMMITTER_EMAIL=" + id.Email,
 	}
+}
+
+// Save writes the identity to a configuration file of git, unless there is one. Git finds
+// it there in each repository that an agent makes.
+func (id Identity) Save(file string) error {
+	quote := func(s string) string {
+		s = strings.Map(func(r rune) rune {
+			if unicode.IsControl(r) {
+				return ' '
+			}
+			return r
+		}, s)
+		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("worktree: %w", err)
+	}
+	_, err = fmt.Fprintf(f, "[user]\n\tname = %s\n\temail = %s\n", quote(id.Name), quote(id.Email))
+	return errors.Join(err, f.Close())
 }
 
 // Open opens the cache in dir, an absolute path. It creates the cache if it is

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -106,10 +107,14 @@ func (w *Checkout) keep(ctx context.Context, name, sha string) error {
 // pruned.
 func (w *Checkout) Remove() error {
 	ctx := context.Background()
-	for _, name := range []string{"base", "agent", "branch", "tip"} {
-		if _, err := w.cache.git("update-ref", "-d", w.refs+name).run(ctx); err != nil {
-			return &CheckoutError{Dir: w.dir, Err: err}
-		}
+	out, err := w.cache.git("for-each-ref", "--format=delete %(refname)", w.refs).run(ctx)
+	if err == nil {
+		c := w.cache.git("update-ref", "--stdin")
+		c.stdin = bytes.NewReader(out)
+		_, err = c.run(ctx)
+	}
+	if err != nil {
+		return &CheckoutError{Dir: w.dir, Err: err}
 	}
 	if err := RemoveTree(w.dir); err != nil {
 		return &CheckoutError{Dir: w.dir, Err: err}

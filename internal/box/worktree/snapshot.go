@@ -172,7 +172,7 @@ func (s *snapshot) takeFiles() error {
 	}
 	for _, name := range untracked {
 		if strings.HasSuffix(name, "/") {
-			s.skip(strings.TrimSuffix(name, "/"), "a repository of its own")
+			s.skip(strings.TrimSuffix(name, "/"), Repository)
 			continue
 		}
 		switch state, reason := s.inspect(name); state {

@@ -55,7 +55,8 @@ func TestNothingElseIsTaken(t *testing.T) {
 		}
 	}
 	copies := func(t *testing.T, w *Checkout) { // as when a checkout is taken over
-		if err := exec.Command("sh", "-c", "cp -r '"+w.dir+"' '"+w.dir+".2' && rm -rf '"+w.dir+"' && mv '"+w.dir+".2' '"+w.dir+"'").Run(); err != nil {
+		script := `cp -r "$1" "$1.2" && rm -rf "$1" && mv "$1.2" "$1"`
+		if err := exec.Command("sh", "-c", script, "-", w.dir).Run(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -90,7 +91,8 @@ func TestNothingElseIsTaken(t *testing.T) {
 		{"attributes that are mixed themselves", map[string]string{"a.txt": "a\r\n", ".gitattributes": "* text\r\n"}, nil, ""},
 		{"a keyword that was stored as it was written", map[string]string{"a.txt": "$Id: 0123 $\n", ".gitattributes": "*.txt ident\n"}, nil, ""},
 		{"an encoding", map[string]string{"a.txt": "grüße\n", ".gitattributes": "*.txt working-tree-encoding=UTF-16LE-BOM\n"}, nil, ""},
-		{"an encoding that the file never had", map[string]string{"a.txt": "\xff\xfea\x00\n\x00", ".gitattributes": "*.txt text working-tree-encoding=UTF-16\n"},
+		{"an encoding that the file never had",
+			map[string]string{"a.txt": "\xff\xfea\x00\n\x00", ".gitattributes": "*.txt text working-tree-encoding=UTF-16\n"},
 			func(t *testing.T, w *Checkout) { put(t, w, "README.md", "changed\n") }, "README.md"},
 		{"a filter that only the agent has", map[string]string{"a.nb": "code\n", ".gitattributes": "*.nb filter=strip\n"},
 			func(t *testing.T, w *Checkout) {
