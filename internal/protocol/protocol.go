@@ -310,8 +310,11 @@ type Command struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
-// MaxUnfit bounds Presence.Unfit, in bytes.
-const MaxUnfit = 500
+// MaxUnfit bounds Presence.Unfit, in bytes. MaxUnfitFor bounds Presence.UnfitFor.
+const (
+	MaxUnfit    = 500
+	MaxUnfitFor = 20
+)
 
 // FailureBoxUnfit is the kind of a Finished whose run failed because of a fault of
 // the box, which the box's test of itself has confirmed.

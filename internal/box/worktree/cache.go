@@ -66,7 +66,8 @@ func (id Identity) Save(file string) error {
 }
 
 // Open opens the cache in dir, an absolute path. It creates the cache if it is
-// missing or incomplete.
+// missing or incomplete. The first time in a process it removes the locks that were left
+// by others.
 func Open(ctx context.Context, dir string) (*Cache, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, fmt.Errorf("worktree: %q is not an absolute path", dir)
@@ -84,6 +85,13 @@ func Open(ctx context.Context, dir string) (*Cache, error) {
 	}
 	defer release()
 	if _, err := os.Stat(filepath.Join(dir, "HEAD")); err == nil {
+		if _, before := opened.LoadOrStore(dir, true); before {
+			return c, nil
+		}
+		if err := c.clear(); err != nil {
+			opened.Delete(dir)
+			return nil, fmt.Errorf("worktree: %w", err)
+		}
 		return c, nil
 	}
 	// Git writes HEAD early, so the cache is made beside dir and moved: it is
@@ -108,7 +116,9 @@ func (c *Cache) lockFile() string { return c.dir + ".lock" }
 func (c *Cache) Objects() string { return filepath.Join(c.dir, "objects") }
 
 // git returns a command on the cache.
-func (c *Cache) git(args ...string) command { return command{gitDir: c.dir, args: args} }
+func (c *Cache) git(args ...string) command {
+	return command{gitDir: c.dir, alive: c.aliveFile(), args: args}
+}
 
 // Fetch updates all branches and tags from the repository at url, and removes those
 // that were deleted there. The token, which may be empty, is the password of HTTP basic
@@ -123,16 +133,26 @@ func (c *Cache) Fetch(ctx context.Context, url, token string) error {
 		return err
 	}
 	defer release()
-	cmd.gitDir = c.dir
+	cmd.gitDir, cmd.alive = c.dir, c.aliveFile()
 	cmd.args = []string{
 		"fetch", "-q", "--no-tags", "--no-write-fetch-head", "--prune", "--end-of-options",
 		url, "+refs/heads/*:" + heads + "*", "+" + tags + "*:" + tags + "*",
+	}
+	refetch := filepath.Join(c.dir, refetchFile)
+	_, lost := os.Lstat(refetch)
+	if lost == nil {
+		cmd.args = append([]string{"fetch", "--refetch"}, cmd.args[1:]...)
 	}
 	if _, err = cmd.run(ctx); errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return errors.Join(err, c.tidy())
 	}
 	if err != nil {
 		return err
+	}
+	if lost == nil {
+		if err := errors.Join(c.dropBrokenKept(ctx), os.Remove(refetch)); err != nil {
+			return err
+		}
 	}
 	return c.packRefs(ctx)
 }
@@ -176,7 +196,7 @@ func (c *Cache) FetchRef(ctx context.Context, url, token, ref string) (sha strin
 		return "", err
 	}
 	defer release()
-	cmd.gitDir, cmd.args = c.dir, []string{"ls-remote", "-q", "--end-of-options", url, ref}
+	cmd.gitDir, cmd.alive, cmd.args = c.dir, c.aliveFile(), []string{"ls-remote", "-q", "--end-of-options", url, ref}
 	out, err := cmd.run(ctx)
 	if err != nil {
 		return "", err
@@ -277,7 +297,7 @@ func (c *Cache) Push(ctx context.Context, url, token, sha, ref string, force boo
 	if force {
 		spec = "+" + spec
 	}
-	cmd.gitDir = c.dir
+	cmd.gitDir, cmd.alive = c.dir, c.aliveFile()
 	cmd.args = []string{"push", "--porcelain", "--no-verify", "--end-of-options", url, spec}
 	out, err := cmd.run(ctx)
 	if err == nil {

@@ -2,12 +2,9 @@ package worktree
 
 import (
 	"bytes"
-	"crypto/sha1"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"os"
 	"path"
@@ -133,10 +130,7 @@ func (s *snapshot) hash(name string, size int64, length int) string {
 		return ""
 	}
 	defer f.Close()
-	var h hash.Hash = sha1.New()
-	if length == hex.EncodedLen(sha256.Size) {
-		h = sha256.New()
-	}
+	h := hashOf(length)
 	h.Write([]byte("blob " + strconv.FormatInt(size, 10) + "\x00"))
 	if n, err := io.Copy(h, f); err != nil || n != size {
 		return ""
