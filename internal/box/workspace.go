@@ -108,8 +108,8 @@ func (b *box) fetch(ctx context.Context, a *attempt, cache *worktree.Cache) erro
 func (b *box) insist(ctx context.Context, a *attempt, fetch func() error) error {
 	for n := 1; ; n++ {
 		err := fetch()
-		final := errors.Is(err, worktree.ErrAuth) || errors.Is(err, worktree.ErrNoRev) || errors.Is(err, exec.ErrNotFound) || noSpace(err) ||
-			worktree.Broken(err)
+		final := errors.Is(err, worktree.ErrAuth) || errors.Is(err, worktree.ErrNoRev) || errors.Is(err, exec.ErrNotFound) ||
+			noSpace(err) || worktree.Broken(err)
 		if err == nil || n == fetchTries || final || ctx.Err() != nil {
 			return err
 		}

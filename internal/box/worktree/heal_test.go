@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io/fs"
@@ -12,9 +13,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"yardmaster/internal/proof/chance"
+	"yardmaster/internal/proof/patience"
 )
 
 // healed fetches and checks out as a box does, and answers how often it had to repair the
@@ -171,9 +172,7 @@ func TestLocksOfTheLiving(t *testing.T) {
 		}
 		return err != nil
 	}
-	for !held() && t.Context().Err() == nil {
-		time.Sleep(time.Millisecond)
-	}
+	patience.Until(t, "git works on the cache", held)
 	write(t, c.dir, map[string]string{heads + "main.lock": ""})
 	opened.Delete(c.dir)
 	h.commitRaw(t, map[string]string{"upstream": "new\n"})
@@ -203,10 +202,15 @@ func TestKilledWhileItFetches(t *testing.T) {
 		h.commitRaw(t, map[string]string{"big": strings.Repeat(string(rune('a'+i)), 1<<16), "n": string(rune('a' + i))})
 		cmd := exec.Command("git", "--git-dir="+c.dir, "fetch", "-q", "--no-write-fetch-head", h.bare, "+refs/heads/*:"+heads+"*")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		if err := cmd.Start(); err != nil {
+		cmd.Env = append(userEnv, "GIT_TRACE2_EVENT=2") // tells what it does, a line for each step
+		steps, err := cmd.StderrPipe()
+		if err := errors.Join(err, cmd.Start()); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(rng.IntN(30)) * time.Millisecond)
+		told := bufio.NewScanner(steps)
+		for range rng.IntN(150) {
+			told.Scan()
+		}
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait()
 		opened.Delete(c.dir)

@@ -309,7 +309,7 @@ CREATE TABLE boxes (
   created_at       BIGINT NOT NULL,
   revoked_at       BIGINT,
   retired_at       BIGINT
-, unfit TEXT, nats_account TEXT, seal_key TEXT NOT NULL DEFAULT '', isolation_holds TEXT NOT NULL DEFAULT '{}', retire_at BIGINT, retire_by TEXT);
+, unfit TEXT, nats_account TEXT, seal_key TEXT NOT NULL DEFAULT '', isolation_holds TEXT NOT NULL DEFAULT '{}', retire_at BIGINT, retire_by TEXT, unfit_for TEXT);
 CREATE INDEX boxes_account ON boxes (account_id, created_at, id);
 CREATE UNIQUE INDEX boxes_nkey ON boxes (nkey) WHERE nkey <> '';
 CREATE INDEX boxes_beat ON boxes (last_beat_at) WHERE presence <> 'offline';
@@ -1992,4 +1992,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (98, 260, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (99, 270, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (100, 272, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (101, 300, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (102, 301, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
