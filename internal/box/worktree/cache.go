@@ -138,6 +138,12 @@ func (c *Cache) Fetch(ctx context.Context, url, token string) error {
 		"fetch", "-q", "--no-tags", "--no-write-fetch-head", "--prune", "--end-of-options",
 		url, "+refs/heads/*:" + heads + "*", "+" + tags + "*:" + tags + "*",
 	}
+	var named map[string]string
+	if !c.knowsRemote() {
+		if named, err = cmd.namedRefs(ctx, url); err != nil {
+			return err
+		}
+	}
 	refetch := filepath.Join(c.dir, refetchFile)
 	_, lost := os.Lstat(refetch)
 	if lost == nil {
@@ -148,6 +154,11 @@ func (c *Cache) Fetch(ctx context.Context, url, token string) error {
 	}
 	if err != nil {
 		return err
+	}
+	if len(named) > 0 {
+		if err := c.adopt(named); err != nil {
+			return err
+		}
 	}
 	if lost == nil {
 		if err := errors.Join(c.dropBrokenKept(ctx), os.Remove(refetch)); err != nil {

@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +15,7 @@ import (
 func looseIn(t *testing.T, dot string) (n int) {
 	t.Helper()
 	for _, dir := range []string{heads, tags} {
-		err := filepath.WalkDir(filepath.Join(dot, dir), func(_ string, d os.DirEntry, err error) error {
+		err := filepath.WalkDir(filepath.Join(dot, dir), func(_ string, d fs.DirEntry, err error) error {
 			if err == nil && !d.IsDir() {
 				n++
 			}
@@ -38,6 +39,9 @@ func TestTagsReachCheckouts(t *testing.T) {
 	git(t, h.bare, "tag", "gone", "main")
 	git(t, h.bare, "tag", "20240101", "main") // it could be the name of a commit
 	c := fetched(t, h)
+	if n := looseIn(t, c.dir); n != 0 {
+		t.Errorf("%d refs of a new cache are files", n)
+	}
 	w := checkout(t, c)
 	for _, ref := range []string{"v1.2.0", "of-a-tag", "v1.2.0^{}", "of-a-tag^{}", "light", "a-blob", "gone"} {
 		if got, want := git(t, w.dir, "rev-parse", ref), git(t, h.bare, "rev-parse", ref); got != want {
