@@ -1,6 +1,7 @@
 package box_test
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -43,7 +44,8 @@ func TestDamagedCacheHeals(t *testing.T) {
 	cache := filepath.Dir(caches[0])
 	git(t, p.repo, "update-ref", "-d", "refs/heads/svc/t--12345678")
 	p.upstream("one")
-	if err := os.WriteFile(filepath.Join(cache, "refs/remotes/origin/main.lock"), nil, 0o644); err != nil {
+	lock := filepath.Join(cache, "refs/remotes/origin/main.lock")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(lock), 0o755), os.WriteFile(lock, nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	if _, f := p.finish(work("cat UP; echo 2 >a")); f.State != protocol.Succeeded || f.Output != "one" || p.show(f.Tip, "a") != "2" {
@@ -104,11 +106,11 @@ func TestCacheThatStaysDamaged(t *testing.T) {
 		t.Fatalf("finished %+v", f)
 	}
 	p.upstream("one")
-	caches, err := filepath.Glob(filepath.Join(cfg.DataDir, "cache", "*", "refs/remotes/origin"))
+	caches, err := filepath.Glob(filepath.Join(cfg.DataDir, "cache", "*", "HEAD"))
 	if err != nil || len(caches) != 1 {
 		t.Fatal(caches, err)
 	}
-	lock := filepath.Join(caches[0], "main.lock")
+	lock := filepath.Join(filepath.Dir(caches[0]), "refs/remotes/origin/main.lock")
 	if err := os.MkdirAll(filepath.Join(lock, "in the way"), 0o755); err != nil {
 		t.Fatal(err)
 	}
