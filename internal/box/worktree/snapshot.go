@@ -10,10 +10,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
+
+	"yardmaster/internal/lazy"
 )
 
 // maxFile is the size in bytes above which a file is left out of a snapshot. Code
@@ -102,7 +103,7 @@ func (s *snapshot) tracked(index string) (names []string, entries map[string]ent
 }
 
 // closedFolder matches what git says of a folder that it cannot list.
-var closedFolder = regexp.MustCompile(`(?m)^warning: could not open directory '(.*?)/?': `)
+var closedFolder = lazy.New(`(?m)^warning: could not open directory '(.*?)/?': `)
 
 // untracked lists the files of the checkout that are not in the index and that no rule
 // excludes. A repository of its own ends with a slash.
@@ -230,7 +231,7 @@ func (s *snapshot) add(names []string) error {
 	return nil
 }
 
-var fatal = regexp.MustCompile(`(?m)^(?:fatal|error): (.+)$`)
+var fatal = lazy.New(`(?m)^(?:fatal|error): (.+)$`)
 
 // complaint is what git said first, to be put after a sentence.
 func complaint(said string) string {
