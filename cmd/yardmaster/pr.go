@@ -125,6 +125,7 @@ func viewPull(ctx context.Context, c *client.Client, w io.Writer, b []byte) erro
 		Otherwise *string   `json:"otherwise"`
 		Would     *effect   `json:"would"`
 		Unwanted  *unwanted `json:"unwanted"`
+		LeftOut   leftOut   `json:"left_out"`
 		ClosedWhy *string   `json:"closed_why"`
 		Babysit   struct {
 			NextRoundAt *time.Time `json:"next_round_at"`
@@ -167,6 +168,9 @@ func viewPull(ctx context.Context, c *client.Client, w io.Writer, b []byte) erro
 	}
 	if pr.Unwanted != nil && len(pr.Unwanted.Files) > 0 {
 		line("look at", pr.Unwanted.words())
+	}
+	if len(pr.LeftOut) > 0 {
+		line("left out", pr.LeftOut.words())
 	}
 	checks := pr.Checks
 	if checks == "none" {

@@ -41,6 +41,23 @@ func unwantedWords(kind string) string {
 	return kind
 }
 
+// leftOut is what agents made and their work does not have.
+type leftOut []struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	Why  string `json:"why"`
+}
+
+func (l leftOut) words() string {
+	all := make([]string, len(l))
+	for i, x := range l {
+		if all[i] = x.Name + ": " + x.Why; x.Kind == "branch" {
+			all[i] = "branch " + all[i]
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
 func (u unwanted) words() string {
 	var all []string
 	for _, f := range u.Files {

@@ -160,6 +160,7 @@ type box struct {
 	refusal  bool                // the bus has refused the credential, or the box the bus, since the connection was lost
 	greeted  bool                // the control plane knows of this connection and its runs
 	unfit    string              // why the box can carry out nothing, by its last test; empty: it can
+	unfitFor unfitFor            // repositories of which it takes no work
 	taking   sync.Mutex          // held while a command is taken
 	unopened int                 // claims in a row whose tokens this process could not open; only claimRuns uses it
 	late     int                 // runs in a row that came too late for their lease; only claimRuns uses it

@@ -110,8 +110,16 @@ func (b *box) collect(a *attempt, w *workspace, unfinished bool, done *work) err
 			return errors.New("the run has committed more than there is room to save")
 		}
 	}
-	for full := 0; ; {
+	for full, healed := 0, false; ; {
 		err := w.collect(ctx, a, unfinished, done)
+		if !healed && worktree.Broken(err) && ctx.Err() == nil {
+			healed = true
+			a.log.Warn("the cache is damaged and is repaired", "error", err)
+			if err := errors.Join(w.cache.Heal(ctx, err), b.fetch(ctx, a, w.cache)); err != nil {
+				a.log.Warn("the cache was not repaired", "error", err)
+			}
+			continue
+		}
 		if noSpace(err) && full < fullTries && a.killed.Err() == nil && ctx.Err() == nil {
 			full++ // the run that filled the disk may be freeing it
 			sleep(ctx, b.cfg.Timing.Retry)

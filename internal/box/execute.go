@@ -123,6 +123,9 @@ func (b *box) carry(a *attempt) (*workspace, result) {
 	if err := os.MkdirAll(filepath.Join(a.homePath(), outboxDir), 0o700); err != nil {
 		return w, failed("setup_failed", err)
 	}
+	if err := a.identity().Save(filepath.Join(a.homePath(), ".gitconfig")); err != nil {
+		return w, failed("setup_failed", err)
+	}
 	if a.start.Agent == commandAgent {
 		return w, b.runCommand(ctx, a, w, level)
 	}

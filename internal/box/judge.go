@@ -16,6 +16,8 @@ type work struct {
 	something bool   // tip has commits of this attempt, or of the earlier one that it resumed
 	paths     []string
 	report    string // text of the agent's report file
+	left      []protocol.LeftOut
+	leftMore  int
 }
 
 // judge decides the outcome of a run from the agent's result and the state of git.
@@ -25,6 +27,7 @@ func judge(start protocol.Start, r result, w work) protocol.Finished {
 	f := protocol.Finished{
 		Base: w.base, Stop: r.stop, Session: r.session, Usage: r.usage,
 		ExitCode: r.exit, Output: r.output, Kind: r.kind, Error: r.detail, Busy: r.busy, State: protocol.Failed,
+		Left: w.left, LeftMore: w.leftMore,
 	}
 	if f.Report, f.ReportBy = w.report, "report_md"; f.Report == "" {
 		f.Report, f.ReportBy = r.text, "final_turn"

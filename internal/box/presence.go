@@ -98,7 +98,7 @@ func (b *box) presence() protocol.Presence {
 	}
 	slices.SortFunc(p.Runs, func(x, y protocol.RunRef) int { return cmp.Compare(x.Run, y.Run) })
 	free, taking := b.free()
-	p.Unfit = b.cannotRun()
+	p.Unfit, p.UnfitFor = b.cannotRun(), b.unfitFor.now()
 	switch {
 	case taking && p.Unfit != "":
 		p.State = stateUnfit

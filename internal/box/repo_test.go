@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"yardmaster/internal/protocol"
 )
 
 // git is git's own HTTP server.
@@ -83,4 +85,51 @@ func git(t *testing.T, dir string, args ...string) string {
 func (p *plane) show(rev, path string) string {
 	p.t.Helper()
 	return git(p.t, p.repo, "show", rev+":"+path)
+}
+
+func TestTagsReachAgentsAndChecks(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	git(t, p.repo, "tag", "-a", "v1.2.0", "-m", "1.2.0", "main")
+	p.start(p.config())
+	check := p.task(func(s *protocol.Start) {
+		s.Kind, s.Agent, s.Branch, s.Checkout = "ci", "command", "", git(t, p.repo, "rev-parse", "main")
+		s.Command = []string{"git", "describe", "--tags"}
+	})
+	agent := p.task(func(s *protocol.Start) {
+		s.Agent, s.Command = "command", []string{"/bin/sh", "-c", "echo more >>README; git commit -qam more; git describe --tags"}
+	})
+	if _, f := p.finish(check); f.State != protocol.Succeeded || f.Output != "v1.2.0" {
+		t.Errorf("the check: %+v", f)
+	}
+	if _, f := p.finish(agent); f.State != protocol.Succeeded || !strings.HasPrefix(f.Output, "v1.2.0-1-g") {
+		t.Errorf("the agent: %+v", f)
+	}
+}
+
+// TestLeftOutIsSaid holds that a run says what its agent has made and its work does not
+// have, that it costs nothing else, and that an agent may commit in a repository of its own.
+func TestLeftOutIsSaid(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.start(p.config())
+	made := `mkdir web && cd web && git init -q && echo app >index.html && git add -A && git commit -qm app && git log --format='%an <%ae>'
+		cd .. && truncate -s 60000000 model.bin && git checkout -qb own && echo more >>README && git commit -qam mine`
+	run := p.task(func(s *protocol.Start) {
+		s.CommitName = `An "odd" agent`
+		s.Agent, s.Command = "command", []string{"/bin/sh", "-ec", made + "; git checkout -q -; echo a >a"}
+	})
+	_, f := p.finish(run)
+	if f.State != protocol.Succeeded || p.show(f.Tip, "a") != "a" || strings.Join(f.Paths, " ") != "a" ||
+		!strings.HasPrefix(f.Output, `An "odd" agent <`) {
+		t.Errorf("finished %+v", f)
+	}
+	var left []string
+	for _, l := range f.Left {
+		left = append(left, l.Kind+" "+l.Name+" "+l.Why)
+	}
+	if got := strings.Join(left, "\n"); len(left) != 3 || !strings.HasPrefix(got, "branch own 1 commit that the work does not have") ||
+		!strings.HasSuffix(got, "\nfile model.bin larger than 50 MB\nrepository web a repository of its own") {
+		t.Errorf("left out:\n%s", got)
+	}
 }

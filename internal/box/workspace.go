@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"yardmaster/internal/box/worktree"
+	"yardmaster/internal/protocol"
 )
 
 // workspace is an attempt's checkout and the cache of its repository. The exported
@@ -37,9 +38,43 @@ func (a *attempt) identity() worktree.Identity {
 	return worktree.Identity{Name: a.start.CommitName, Email: a.start.CommitEmail}
 }
 
-// prepare makes the checkout: of the commit that the start names, of the work that
+// mostHeals is how often a run has the cache of its repository repaired: the first time the
+// locks of dead processes may have been in the way, and no more.
+const mostHeals = 2
+
+// prepare makes the checkout, see prepareOnce. A cache that a power cut has left damaged is
+// repaired; if that does not help, the box does not take work of the repository for a while.
+func (b *box) prepare(ctx context.Context, a *attempt) (w *workspace, err error) {
+	for n := 0; ; n++ {
+		w, err = b.prepareOnce(ctx, a)
+		if err == nil {
+			b.unfitFor.clear(a.start.Repo)
+		}
+		if !worktree.Broken(err) || ctx.Err() != nil {
+			return w, err
+		}
+		if n == mostHeals {
+			b.unfitFor.note(a.start.Repo, "the cache of the repository on this box is damaged, and was not repaired: "+firstLine(plain(err)))
+			nudge(b.beat)
+			return w, err
+		}
+		a.log.Warn("the cache is damaged and is repaired", "error", err)
+		cache, opened := worktree.Open(ctx, a.cachePath())
+		if opened == nil {
+			opened = cache.Heal(ctx, err)
+		}
+		if opened != nil {
+			a.log.Warn("the cache was not repaired", "error", opened)
+		}
+		if err := worktree.RemoveTree(a.taskPath()); err != nil {
+			return w, err
+		}
+	}
+}
+
+// prepareOnce makes the checkout: of the commit that the start names, of the work that
 // an earlier attempt has pushed or left in the cache, or of the base.
-func (b *box) prepare(ctx context.Context, a *attempt) (*workspace, error) {
+func (b *box) prepareOnce(ctx context.Context, a *attempt) (*workspace, error) {
 	cache, err := worktree.Open(ctx, a.cachePath())
 	if err != nil {
 		return nil, err
@@ -73,7 +108,8 @@ func (b *box) fetch(ctx context.Context, a *attempt, cache *worktree.Cache) erro
 func (b *box) insist(ctx context.Context, a *attempt, fetch func() error) error {
 	for n := 1; ; n++ {
 		err := fetch()
-		final := errors.Is(err, worktree.ErrAuth) || errors.Is(err, worktree.ErrNoRev) || errors.Is(err, exec.ErrNotFound) || noSpace(err)
+		final := errors.Is(err, worktree.ErrAuth) || errors.Is(err, worktree.ErrNoRev) || errors.Is(err, exec.ErrNotFound) ||
+			noSpace(err) || worktree.Broken(err)
 		if err == nil || n == fetchTries || final || ctx.Err() != nil {
 			return err
 		}
@@ -224,12 +260,41 @@ func (w *workspace) collect(ctx context.Context, a *attempt, unfinished bool, do
 	if err != nil {
 		return err
 	}
-	if r.Damage != "" || len(r.Skipped) > 0 {
-		a.log.Warn("work collected in part", "damage", r.Damage, "skipped", r.Skipped)
+	done.left, done.leftMore = leftOut(r, a.start.Branch)
+	if len(done.left) > 0 {
+		a.log.Warn("work collected in part", "damage", r.Damage, "skipped", r.Skipped, "apart", r.Apart)
 	}
 	done.tip, done.paths = r.Tip, r.Paths[:min(len(r.Paths), pathsListed)]
 	done.something = r.Commits > 0 || w.Resume != ""
 	return nil
+}
+
+// leftOut lists what the agent has made and its work does not have, and how much more
+// there is.
+func leftOut(r worktree.Result, branch string) (list []protocol.LeftOut, more int) {
+	add := func(kind, name, why string) {
+		if len(list) == protocol.MaxLeft {
+			more++
+			return
+		}
+		list = append(list, protocol.LeftOut{
+			Kind: kind, Name: keepStart(name, protocol.MaxLeftBytes), Why: keepStart(why, protocol.MaxLeftBytes),
+		})
+	}
+	if r.Damage != "" {
+		add(protocol.LeftBranch, branch, "the agent's commits could not be taken, its files were: "+r.Damage)
+	}
+	for _, apart := range r.Apart {
+		add(protocol.LeftBranch, apart.Branch, apart.String())
+	}
+	for _, s := range r.Skipped {
+		kind := protocol.LeftFile
+		if s.Reason == worktree.Repository {
+			kind = protocol.LeftRepository
+		}
+		add(kind, s.Path, s.Reason)
+	}
+	return list, more
 }
 
 // push makes ref point to the commit tip. It replaces a branch that the agent has

@@ -94,6 +94,9 @@ func (s Settler) work(tx *db.Tx, t *task.Row, r *run.Row, f run.Ending) (bool, e
 			fmt.Sprintf("The branch %s is not at %.12s, which the box says it has pushed.", t.Branch, f.Tip))
 	}
 	if t.Kind == task.KindBabysit && t.PRID != nil {
+		if err := s.Pulls.NoteLeftOut(tx, *t.PRID, f.Left); err != nil {
+			return false, err
+		}
 		if apart, err := s.Pulls.RoundPushed(tx, *t.PRID, t.ID, t.Branch, f.Tip); err != nil || apart {
 			if err != nil {
 				return false, err
@@ -107,9 +110,12 @@ func (s Settler) work(tx *db.Tx, t *task.Row, r *run.Row, f run.Ending) (bool, e
 		}
 		return true, s.Tasks.Complete(tx, t)
 	}
-	_, err = s.Pulls.Propose(tx, ref, pull.Proposal{
-		TaskID: t.ID, Title: t.Title, Body: f.Report, Branch: t.Branch, HeadSHA: f.Tip, BaseSHA: f.Base,
+	prID, err := s.Pulls.Propose(tx, ref, pull.Proposal{
+		TaskID: t.ID, Title: t.Title, Body: pull.WithLeftOut(f.Report, f.Left), Branch: t.Branch, HeadSHA: f.Tip, BaseSHA: f.Base,
 	})
+	if err == nil {
+		err = s.Pulls.NoteLeftOut(tx, prID, f.Left)
+	}
 	return err == nil, err
 }
 

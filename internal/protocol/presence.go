@@ -19,6 +19,9 @@ type Presence struct {
 	// Unfit is the reason, in one sentence of at most MaxUnfit bytes, for which the
 	// box can carry out no run. Such a box claims nothing. Empty: it can.
 	Unfit string `json:"unfit,omitempty"`
+	// UnfitFor are the repositories, owner/name, of which the box can carry out no run, at
+	// most MaxUnfitFor, with the reason in one sentence of at most MaxUnfit bytes.
+	UnfitFor map[string]string `json:"unfit_for,omitempty"`
 }
 
 // BeatReply answers a beat. Commands tells that commands wait for the box, in case

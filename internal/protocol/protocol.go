@@ -245,7 +245,31 @@ type (
 		ReportBy string   `json:"report_by,omitempty"` // report_md or final_turn
 		Output   string   `json:"output,omitempty"`    // last 16 KiB of a command's output
 		Usage    Usage    `json:"usage"`
+		// Left is what the agent has made and Tip does not have, at most MaxLeft; LeftMore
+		// is how much there is besides.
+		Left     []LeftOut `json:"left,omitempty"`
+		LeftMore int       `json:"left_more,omitempty"`
 	}
+	// LeftOut is something that an agent has made and that is not in its work.
+	LeftOut struct {
+		_    struct{} `doc:"Something that an agent made and that is not in its work." schema:"LeftOut"`
+		Kind string   `json:"kind" enum:"file,repository,branch" doc:"branch: commits on another branch"`
+		Name string   `json:"name" example:"web" doc:"path, or branch"`
+		Why  string   `json:"why" example:"a repository of its own" doc:"in words"`
+	}
+)
+
+// Kinds of a LeftOut.
+const (
+	LeftFile       = "file"
+	LeftRepository = "repository"
+	LeftBranch     = "branch"
+)
+
+// Limits of what a Finished says was left out.
+const (
+	MaxLeft      = 50
+	MaxLeftBytes = 500 // of a name, and of a reason
 )
 
 // Limits on what an agent declares in one run.
@@ -286,8 +310,11 @@ type Command struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
-// MaxUnfit bounds Presence.Unfit, in bytes.
-const MaxUnfit = 500
+// MaxUnfit bounds Presence.Unfit, in bytes. MaxUnfitFor bounds Presence.UnfitFor.
+const (
+	MaxUnfit    = 500
+	MaxUnfitFor = 20
+)
 
 // FailureBoxUnfit is the kind of a Finished whose run failed because of a fault of
 // the box, which the box's test of itself has confirmed.

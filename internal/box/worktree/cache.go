@@ -5,16 +5,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"yardmaster/internal/lazy"
 )
 
-// heads is the prefix of the remote's branches in a cache and in a checkout.
-const heads = "refs/remotes/origin/"
+// heads is the prefix of the remote's branches in a cache and in a checkout, tags that
+// of its tags.
+const (
+	heads = "refs/remotes/origin/"
+	tags  = "refs/tags/"
+)
 
 // Cache is a trusted bare repository that only the box writes. Several runs and
 // processes may use it at the same time. Nothing in it is pruned while checkouts
@@ -36,8 +42,32 @@ func (id Identity) env() []string {
 	}
 }
 
+// Save writes the identity to a configuration file of git, unless there is one. Git finds
+// it there in each repository that an agent makes.
+func (id Identity) Save(file string) error {
+	quote := func(s string) string {
+		s = strings.Map(func(r rune) rune {
+			if unicode.IsControl(r) {
+				return ' '
+			}
+			return r
+		}, s)
+		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("worktree: %w", err)
+	}
+	_, err = fmt.Fprintf(f, "[user]\n\tname = %s\n\temail = %s\n", quote(id.Name), quote(id.Email))
+	return errors.Join(err, f.Close())
+}
+
 // Open opens the cache in dir, an absolute path. It creates the cache if it is
-// missing or incomplete.
+// missing or incomplete. The first time in a process it removes the locks that were left
+// by others.
 func Open(ctx context.Context, dir string) (*Cache, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, fmt.Errorf("worktree: %q is not an absolute path", dir)
@@ -55,6 +85,13 @@ func Open(ctx context.Context, dir string) (*Cache, error) {
 	}
 	defer release()
 	if _, err := os.Stat(filepath.Join(dir, "HEAD")); err == nil {
+		if _, before := opened.LoadOrStore(dir, true); before {
+			return c, nil
+		}
+		if err := c.clear(); err != nil {
+			opened.Delete(dir)
+			return nil, fmt.Errorf("worktree: %w", err)
+		}
 		return c, nil
 	}
 	// Git writes HEAD early, so the cache is made beside dir and moved: it is
@@ -79,10 +116,12 @@ func (c *Cache) lockFile() string { return c.dir + ".lock" }
 func (c *Cache) Objects() string { return filepath.Join(c.dir, "objects") }
 
 // git returns a command on the cache.
-func (c *Cache) git(args ...string) command { return command{gitDir: c.dir, args: args} }
+func (c *Cache) git(args ...string) command {
+	return command{gitDir: c.dir, alive: c.aliveFile(), args: args}
+}
 
-// Fetch updates all branches from the repository at url, and removes those that
-// were deleted there. The token, which may be empty, is the password of HTTP basic
+// Fetch updates all branches and tags from the repository at url, and removes those
+// that were deleted there. The token, which may be empty, is the password of HTTP basic
 // authentication. Errors are those of GitError.
 func (c *Cache) Fetch(ctx context.Context, url, token string) error {
 	cmd, err := remote(url, token, c.Authorities)
@@ -94,15 +133,39 @@ func (c *Cache) Fetch(ctx context.Context, url, token string) error {
 		return err
 	}
 	defer release()
-	cmd.gitDir = c.dir
+	cmd.gitDir, cmd.alive = c.dir, c.aliveFile()
 	cmd.args = []string{
 		"fetch", "-q", "--no-tags", "--no-write-fetch-head", "--prune", "--end-of-options",
-		url, "+refs/heads/*:" + heads + "*",
+		url, "+refs/heads/*:" + heads + "*", "+" + tags + "*:" + tags + "*",
+	}
+	var named map[string]string
+	if !c.knowsRemote() {
+		if named, err = cmd.namedRefs(ctx, url); err != nil {
+			return err
+		}
+	}
+	refetch := filepath.Join(c.dir, refetchFile)
+	_, lost := os.Lstat(refetch)
+	if lost == nil {
+		cmd.args = append([]string{"fetch", "--refetch"}, cmd.args[1:]...)
 	}
 	if _, err = cmd.run(ctx); errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		err = errors.Join(err, c.tidy())
+		return errors.Join(err, c.tidy())
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	if len(named) > 0 {
+		if err := c.adopt(named); err != nil {
+			return err
+		}
+	}
+	if lost == nil {
+		if err := errors.Join(c.dropBrokenKept(ctx), os.Remove(refetch)); err != nil {
+			return err
+		}
+	}
+	return c.packRefs(ctx)
 }
 
 // tidy deletes the incomplete files that git leaves on a full disk, which would
@@ -144,7 +207,7 @@ func (c *Cache) FetchRef(ctx context.Context, url, token, ref string) (sha strin
 		return "", err
 	}
 	defer release()
-	cmd.gitDir, cmd.args = c.dir, []string{"ls-remote", "-q", "--end-of-options", url, ref}
+	cmd.gitDir, cmd.alive, cmd.args = c.dir, c.aliveFile(), []string{"ls-remote", "-q", "--end-of-options", url, ref}
 	out, err := cmd.run(ctx)
 	if err != nil {
 		return "", err
@@ -177,7 +240,7 @@ func (c *Cache) Resolve(ctx context.Context, rev string) (sha string, err error)
 	}
 	for _, r := range tries {
 		sha, err = c.git("rev-parse", "-q", "--verify", "--end-of-options", r+"^{commit}").line(ctx)
-		if err == nil {
+		if err == nil && (r != rev || strings.HasPrefix(sha, rev)) { // a tag may be called like a commit
 			return sha, nil
 		}
 		if ctx.Err() != nil {
@@ -245,7 +308,7 @@ func (c *Cache) Push(ctx context.Context, url, token, sha, ref string, force boo
 	if force {
 		spec = "+" + spec
 	}
-	cmd.gitDir = c.dir
+	cmd.gitDir, cmd.alive = c.dir, c.aliveFile()
 	cmd.args = []string{"push", "--porcelain", "--no-verify", "--end-of-options", url, spec}
 	out, err := cmd.run(ctx)
 	if err == nil {

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -37,8 +38,8 @@ func (w *Checkout) Dir() string { return w.dir }
 
 // Checkout makes a working copy of the commit sha in dir, which must be absent or
 // empty, on a new branch, or detached if branch is empty. The copy borrows the
-// cache's objects, see Objects, and has the remote's branches under origin, but no
-// remote. It returns ErrNoRev for an unknown commit, and a *CheckoutError for other
+// cache's objects, see Objects, and has the remote's tags and, under origin, its
+// branches, but no remote. It returns ErrNoRev for an unknown commit, and a *CheckoutError for other
 // failures.
 func (c *Cache) Checkout(ctx context.Context, dir, branch, sha string, id Identity) (*Checkout, error) {
 	base, err := c.Resolve(ctx, sha)
@@ -64,21 +65,28 @@ func (w *Checkout) create(ctx context.Context) error {
 	}
 	dot := filepath.Join(w.dir, ".git")
 	git := func(args ...string) command {
-		return command{gitDir: dot, dir: w.dir, protocol: "file", args: args}
+		return command{gitDir: dot, dir: w.dir, args: args}
 	}
 	alternates := filepath.Join(dot, "objects", "info", "alternates")
 	err := errors.Join(os.MkdirAll(filepath.Dir(alternates), 0o755), os.WriteFile(alternates, []byte(w.cache.Objects()+"\n"), 0o644))
 	if err != nil {
 		return err
 	}
+	refs, err := w.cache.packedRefs(ctx)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dot, "packed-refs"), refs, 0o644); err != nil {
+		return err
+	}
 	steps := []command{
-		git("fetch", "-q", "--no-tags", "--no-write-fetch-head", w.cache.dir, "+"+heads+"*:"+heads+"*"),
 		git("config", "user.name", w.id.Name),
 		git("config", "user.email", w.id.Email),
+		git("config", "core.autocrlf", "false"), // as the box has it, whatever the machine's own configuration says
 		git("checkout", "-q", "--detach", w.base),
 	}
 	if w.branch != "" {
-		steps[3] = git("checkout", "-q", "--no-track", "-b", w.branch, w.base)
+		steps[len(steps)-1] = git("checkout", "-q", "--no-track", "-b", w.branch, w.base)
 	}
 	for _, s := range steps {
 		if _, err := s.run(ctx); err != nil {
@@ -99,10 +107,14 @@ func (w *Checkout) keep(ctx context.Context, name, sha string) error {
 // pruned.
 func (w *Checkout) Remove() error {
 	ctx := context.Background()
-	for _, name := range []string{"base", "agent", "branch", "tip"} {
-		if _, err := w.cache.git("update-ref", "-d", w.refs+name).run(ctx); err != nil {
-			return &CheckoutError{Dir: w.dir, Err: err}
-		}
+	out, err := w.cache.git("for-each-ref", "--format=delete %(refname)", w.refs).run(ctx)
+	if err == nil {
+		c := w.cache.git("update-ref", "--stdin")
+		c.stdin = bytes.NewReader(out)
+		_, err = c.run(ctx)
+	}
+	if err != nil {
+		return &CheckoutError{Dir: w.dir, Err: err}
 	}
 	if err := RemoveTree(w.dir); err != nil {
 		return &CheckoutError{Dir: w.dir, Err: err}

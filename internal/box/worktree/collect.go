@@ -23,11 +23,24 @@ type Result struct {
 	Dirty   bool      // Tip is the box's own commit, of uncommitted files
 	Paths   []string  // changed from Base to Tip
 	Skipped []Skipped // files that were left out
+	Apart   []Apart   // commits of the agent that Tip does not have
 	Damage  string    // why the agent's own commits could not be taken, although its files were; empty: they were taken
 }
 
 // Skipped is a path whose file on disk is not in Tip.
 type Skipped struct{ Path, Reason string }
+
+// Repository is the reason of a Skipped that is a repository of its own.
+const Repository = "a repository of its own"
+
+// Apart is a branch with commits of the agent that Tip does not have.
+type Apart struct {
+	Branch  string // "stash" for changes that were put aside
+	SHA     string
+	Commits int
+	Subject string // of the newest
+	Damage  string // why they could not be taken; empty: the cache keeps them, see ForgetKept
+}
 
 // Collect takes the agent's commits into the cache and, as one more commit with the
 // given message, its uncommitted files. It leaves out files that the repository's
@@ -35,8 +48,10 @@ type Skipped struct{ Path, Reason string }
 // ended, because a file that changes meanwhile may be taken in part.
 //
 // Collect takes the commit that is checked out, or the agent's branch if that is
-// ahead and no file was changed. If the agent's repository is damaged or forged,
-// Collect takes only the files, on top of the base. An error is a *CheckoutError.
+// ahead and no file was changed; if neither has anything new, the branch of the agent
+// that has all that is new. It keeps the commits of other branches in the cache, and
+// names them. If the agent's repository is damaged or forged, Collect takes only the
+// files, on top of the base. An error is a *CheckoutError.
 func (w *Checkout) Collect(ctx context.Context, message string) (Result, error) {
 	release, err := lockAs(ctx, w.cache.writersFile(), syscall.LOCK_SH)
 	if err != nil {
@@ -68,33 +83,33 @@ func (w *Checkout) collect(ctx context.Context, message string) (Result, error) 
 	}
 	defer os.RemoveAll(scratch)
 
-	head, branch, err := w.takeCommits(ctx, root, filepath.Join(scratch, "quarantine"))
+	took, err := w.takeCommits(ctx, root, filepath.Join(scratch, "quarantine"))
 	if err != nil {
 		if ctx.Err() != nil || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 			return r, err
 		}
-		head, branch, r.Damage = w.base, "", err.Error()
+		took, r.Damage = commits{head: w.base}, err.Error()
 	}
-	tree, skipped, err := w.snapshot(ctx, root, filepath.Join(scratch, "index"), head)
+	head := took.head
+	tree, skipped, err := w.snapshot(ctx, root, scratch, head)
 	if err != nil {
 		return r, err
 	}
 	r.Tip, r.Skipped = head, skipped
-	clean, err := w.cache.git("rev-parse", "--verify", head+"^{tree}").line(ctx)
-	if err != nil {
-		return r, err
-	}
-	if tree != clean {
+	if tree != "" {
 		c := w.cache.git("commit-tree", tree, "-p", head, "-F", "-")
 		c.env, c.stdin = w.id.env(), strings.NewReader(message)
 		if r.Tip, err = c.line(ctx); err != nil {
 			return r, err
 		}
 		r.Dirty = true
-	} else if branch != "" && w.cache.Ancestor(ctx, head, branch) {
-		r.Tip = branch
+	} else if r.Tip, err = w.tip(ctx, took); err != nil {
+		return r, err
 	}
 	if err := w.keep(ctx, "tip", r.Tip); err != nil {
+		return r, err
+	}
+	if r.Apart, err = w.apart(ctx, took, r.Tip); err != nil {
 		return r, err
 	}
 	n, err := w.cache.git("rev-list", "--count", r.Tip, "--not", w.base).line(ctx)
@@ -108,50 +123,14 @@ func (w *Checkout) collect(ctx context.Context, message string) (Result, error) 
 	return r, err
 }
 
-// takeCommits brings the agent's commits into the cache, through a repository of
-// the box's own that has the agent's objects and nothing else of its repository. It
-// returns the commit that is checked out and the commit of the branch, "" if the
-// branch is missing.
-func (w *Checkout) takeCommits(ctx context.Context, root *os.Root, quarantine string) (head, branch string, err error) {
+// openRepo opens the agent's repository. It never blocks, not even on a pipe.
+func openRepo(root *os.Root) (*os.Root, error) {
 	if st, err := root.Lstat(".git"); err != nil {
-		return "", "", err
+		return nil, err
 	} else if !st.IsDir() {
-		return "", "", errors.New("the .git folder was replaced")
+		return nil, errors.New("the .git folder was replaced")
 	}
-	repo, err := root.OpenRoot(".git")
-	if err != nil {
-		return "", "", err
-	}
-	defer repo.Close()
-	if head, err = readHead(repo); err != nil {
-		return "", "", err
-	}
-	if w.branch != "" {
-		branch, _ = readRef(repo, "refs/heads/"+w.branch) // the agent may have deleted it
-	}
-	if (head == w.base) && (branch == "" || branch == w.base) {
-		return head, branch, nil
-	}
-	if _, err := (command{args: []string{"init", "-q", "--bare", "--template=", "--initial-branch=none",
-		quarantine}}).run(ctx); err != nil {
-		return "", "", err
-	}
-	objects := filepath.Join(quarantine, "objects")
-	err = errors.Join(os.MkdirAll(filepath.Join(objects, "info"), 0o755),
-		os.WriteFile(filepath.Join(objects, "info", "alternates"), []byte(w.cache.Objects()+"\n"), 0o644))
-	if err != nil {
-		return "", "", err
-	}
-	if err := copyObjects(ctx, repo, quarantine); err != nil {
-		return "", "", err
-	}
-	if err := w.take(ctx, quarantine, "agent", head); err != nil {
-		return "", "", err
-	}
-	if branch != "" && w.take(ctx, quarantine, "branch", branch) != nil {
-		branch = "" // the commit that is checked out is enough
-	}
-	return head, branch, nil
+	return root.OpenRoot(".git")
 }
 
 // take fetches one commit from the quarantine. Git checks each object and that none

@@ -87,8 +87,10 @@ type command struct {
 	env      []string
 	protocol string // protocols that git may use: "", "file" or "http:https"
 	token    string // the answer of the credential helper
+	alive    string // a lock file that git and all its children hold, shared; empty: none
 	config   []string
 	stdin    io.Reader
+	said     *string  // gets git's error output if it succeeds
 	args     []string // options of git itself, the subcommand, its arguments
 }
 
@@ -127,6 +129,14 @@ func (c command) run(ctx context.Context) ([]byte, error) {
 		defer credential.Close()
 		cmd.ExtraFiles = []*os.File{credential}
 	}
+	if c.alive != "" {
+		held, err := openLock(ctx, c.alive, syscall.LOCK_SH)
+		if err != nil {
+			return nil, err
+		}
+		defer held.Close()
+		cmd.ExtraFiles = append(cmd.ExtraFiles, held)
+	}
 	stdout, stderr := rlimit.Output{Most: maxOutput, Whole: true}, rlimit.Output{Most: maxComplaint}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.stdin, &stdout, &stderr
 	// Git starts children for the network; they are killed with it.
@@ -139,6 +149,9 @@ func (c command) run(ctx context.Context) ([]byte, error) {
 	}
 	if err != nil {
 		return stdout.Bytes(), c.failure(ctx, err, stderr.String())
+	}
+	if c.said != nil {
+		*c.said = stderr.String()
 	}
 	return stdout.Bytes(), nil
 }

@@ -20,6 +20,16 @@ func lock(ctx context.Context, path string) (release func(), err error) {
 
 // lockAs is lock with a given kind: LOCK_EX, or LOCK_SH for a shared lock.
 func lockAs(ctx context.Context, path string, how int) (release func(), err error) {
+	f, err := openLock(ctx, path, how)
+	if err != nil {
+		return nil, err
+	}
+	return func() { f.Close() }, nil
+}
+
+// openLock takes a lock as lockAs does. The lock ends when the file is closed, by this
+// process and by all that inherit it.
+func openLock(ctx context.Context, path string, how int) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("worktree: lock the cache: %w", err)
@@ -29,7 +39,7 @@ func lockAs(ctx context.Context, path string, how int) (release func(), err erro
 	for {
 		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
 		if err == nil {
-			return func() { f.Close() }, nil
+			return f, nil
 		}
 		if err != syscall.EWOULDBLOCK && err != syscall.EINTR {
 			f.Close()

@@ -85,7 +85,7 @@ CREATE TABLE pulls (
   created_at  BIGINT NOT NULL,
   updated_at  BIGINT NOT NULL,
   merged_at   BIGINT,
-  closed_at   BIGINT, babysit TEXT NOT NULL DEFAULT 'off', ci_rounds BIGINT NOT NULL DEFAULT 0, conflict_rounds BIGINT NOT NULL DEFAULT 0, forgiven BIGINT NOT NULL DEFAULT 0, armed_at BIGINT, babysit_task TEXT, looked_sha TEXT NOT NULL DEFAULT '', closed_by TEXT, closed_why TEXT NOT NULL DEFAULT '', abandoned_at BIGINT, needs TEXT NOT NULL DEFAULT '', needs_at BIGINT, attend_at BIGINT NOT NULL DEFAULT 0, round_sha TEXT NOT NULL DEFAULT '', facts_want BIGINT NOT NULL DEFAULT 1, facts_have BIGINT NOT NULL DEFAULT 0, pushed_by TEXT, host_url TEXT NOT NULL DEFAULT '', host_at BIGINT NOT NULL DEFAULT 0, author TEXT NOT NULL DEFAULT '', draft BOOLEAN NOT NULL DEFAULT FALSE, fork BOOLEAN NOT NULL DEFAULT FALSE, labels TEXT NOT NULL DEFAULT '[]', host_checks TEXT NOT NULL DEFAULT '', own_checks TEXT NOT NULL DEFAULT '', change TEXT NOT NULL DEFAULT '', merge_base TEXT NOT NULL DEFAULT '', merge_bases BIGINT NOT NULL DEFAULT 0, carry TEXT NOT NULL DEFAULT '', review TEXT NOT NULL DEFAULT 'none', review_at BIGINT NOT NULL DEFAULT 0, findings BIGINT NOT NULL DEFAULT 0, review_rounds BIGINT NOT NULL DEFAULT 0, watch TEXT NOT NULL DEFAULT '', round_then TEXT NOT NULL DEFAULT '', objections BIGINT NOT NULL DEFAULT 0, remarks BIGINT NOT NULL DEFAULT 0, changed_files BIGINT, added_lines BIGINT, deleted_lines BIGINT, would TEXT, had TEXT NOT NULL DEFAULT '[]', otherwise TEXT NOT NULL DEFAULT '', request_rounds BIGINT NOT NULL DEFAULT 0, checks_hold TEXT NOT NULL DEFAULT '', checks_why TEXT NOT NULL DEFAULT '', armed_why TEXT NOT NULL DEFAULT '', told TEXT NOT NULL DEFAULT '', move_at BIGINT NOT NULL DEFAULT 0, unwanted TEXT,
+  closed_at   BIGINT, babysit TEXT NOT NULL DEFAULT 'off', ci_rounds BIGINT NOT NULL DEFAULT 0, conflict_rounds BIGINT NOT NULL DEFAULT 0, forgiven BIGINT NOT NULL DEFAULT 0, armed_at BIGINT, babysit_task TEXT, looked_sha TEXT NOT NULL DEFAULT '', closed_by TEXT, closed_why TEXT NOT NULL DEFAULT '', abandoned_at BIGINT, needs TEXT NOT NULL DEFAULT '', needs_at BIGINT, attend_at BIGINT NOT NULL DEFAULT 0, round_sha TEXT NOT NULL DEFAULT '', facts_want BIGINT NOT NULL DEFAULT 1, facts_have BIGINT NOT NULL DEFAULT 0, pushed_by TEXT, host_url TEXT NOT NULL DEFAULT '', host_at BIGINT NOT NULL DEFAULT 0, author TEXT NOT NULL DEFAULT '', draft BOOLEAN NOT NULL DEFAULT FALSE, fork BOOLEAN NOT NULL DEFAULT FALSE, labels TEXT NOT NULL DEFAULT '[]', host_checks TEXT NOT NULL DEFAULT '', own_checks TEXT NOT NULL DEFAULT '', change TEXT NOT NULL DEFAULT '', merge_base TEXT NOT NULL DEFAULT '', merge_bases BIGINT NOT NULL DEFAULT 0, carry TEXT NOT NULL DEFAULT '', review TEXT NOT NULL DEFAULT 'none', review_at BIGINT NOT NULL DEFAULT 0, findings BIGINT NOT NULL DEFAULT 0, review_rounds BIGINT NOT NULL DEFAULT 0, watch TEXT NOT NULL DEFAULT '', round_then TEXT NOT NULL DEFAULT '', objections BIGINT NOT NULL DEFAULT 0, remarks BIGINT NOT NULL DEFAULT 0, changed_files BIGINT, added_lines BIGINT, deleted_lines BIGINT, would TEXT, had TEXT NOT NULL DEFAULT '[]', otherwise TEXT NOT NULL DEFAULT '', request_rounds BIGINT NOT NULL DEFAULT 0, checks_hold TEXT NOT NULL DEFAULT '', checks_why TEXT NOT NULL DEFAULT '', armed_why TEXT NOT NULL DEFAULT '', told TEXT NOT NULL DEFAULT '', move_at BIGINT NOT NULL DEFAULT 0, unwanted TEXT, left_out TEXT,
   UNIQUE (repo_id, number)
 );
 CREATE INDEX pulls_repo ON pulls (repo_id, created_at, id);
@@ -217,7 +217,7 @@ CREATE TABLE runs (
   started_at       BIGINT,
   progress_at      BIGINT NOT NULL,
   ended_at         BIGINT
-, secrets_key TEXT, halting TEXT NOT NULL DEFAULT '', woken_at BIGINT, event_bytes BIGINT NOT NULL DEFAULT 0, secrets_given BOOLEAN NOT NULL DEFAULT FALSE, isolation_holds TEXT, halting_why TEXT NOT NULL DEFAULT '', activity TEXT, box_right TEXT, consent_by TEXT, consent_at BIGINT);
+, secrets_key TEXT, halting TEXT NOT NULL DEFAULT '', woken_at BIGINT, event_bytes BIGINT NOT NULL DEFAULT 0, secrets_given BOOLEAN NOT NULL DEFAULT FALSE, isolation_holds TEXT, halting_why TEXT NOT NULL DEFAULT '', activity TEXT, box_right TEXT, consent_by TEXT, consent_at BIGINT, left_out TEXT);
 CREATE INDEX runs_task ON runs (task_id, created_at);
 CREATE INDEX runs_lease ON runs (lease_expires_at) WHERE ended_at IS NULL;
 CREATE INDEX runs_box ON runs (box_id) WHERE ended_at IS NULL;
@@ -309,7 +309,7 @@ CREATE TABLE boxes (
   created_at       BIGINT NOT NULL,
   revoked_at       BIGINT,
   retired_at       BIGINT
-, unfit TEXT, nats_account TEXT, seal_key TEXT NOT NULL DEFAULT '', isolation_holds TEXT NOT NULL DEFAULT '{}', retire_at BIGINT, retire_by TEXT);
+, unfit TEXT, nats_account TEXT, seal_key TEXT NOT NULL DEFAULT '', isolation_holds TEXT NOT NULL DEFAULT '{}', retire_at BIGINT, retire_by TEXT, unfit_for TEXT);
 CREATE INDEX boxes_account ON boxes (account_id, created_at, id);
 CREATE UNIQUE INDEX boxes_nkey ON boxes (nkey) WHERE nkey <> '';
 CREATE INDEX boxes_beat ON boxes (last_beat_at) WHERE presence <> 'offline';
@@ -1997,7 +1997,9 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (98, 260, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (99, 270, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (100, 272, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (101, 280, 1);
-INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (102, 310, 1);
-INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (103, 330, 1);
-INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (104, 331, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (102, 300, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (103, 301, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (104, 310, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (105, 330, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (106, 331, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -1,7 +1,6 @@
 package box
 
 import (
-	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -309,7 +308,7 @@ func storable(p protocol.Presence) protocol.Presence {
 	p.Version = strings.ReplaceAll(strings.ToValidUTF8(p.Version[:min(len(p.Version), maxVersion)], ""), "\x00", "")
 	p.State = p.State[:min(len(p.State), maxState)]
 	p.Runs = slices.DeleteFunc(p.Runs[:min(len(p.Runs), maxRuns)], func(r protocol.RunRef) bool { return len(r.Run) > maxRunID })
-	p.Unfit = reason(p.Unfit)
+	p.Unfit, p.UnfitFor = reason(p.Unfit), unfitFor(p.UnfitFor)
 	return p
 }
 
@@ -349,7 +348,7 @@ func (s *Service) store(ctx context.Context, heard map[string]protocol.Presence)
 				sameState(r, p) {
 				continue
 			}
-			if n, err := beat.Exec(tx, beatArgs{r.ID, tx.Now, db.JSON[protocol.Presence]{V: p}, cmp.Or(p.Version, r.Version)}); err != nil {
+			if n, err := beat.Exec(tx, beatOf(r, p, tx.Now)); err != nil {
 				return err
 			} else if n == 0 {
 				continue // the box has left, or was revoked, since this beat
@@ -365,7 +364,7 @@ func (s *Service) store(ctx context.Context, heard map[string]protocol.Presence)
 					return err
 				}
 			}
-			if r.Presence != Online {
+			if r.Presence != Online || !maps.Equal(r.Telemetry.V.UnfitFor, p.UnfitFor) {
 				s.wake(tx, tx.Account)
 			}
 			if p.Unfit != r.unfit() && s.beats.mayChange(r.ID) {
@@ -384,7 +383,7 @@ func (s *Service) store(ctx context.Context, heard map[string]protocol.Presence)
 func sameState(r row, b protocol.Presence) bool {
 	a := r.Telemetry.V
 	return a.Version == b.Version && a.State == b.State && a.Slots == b.Slots && a.Free == b.Free && len(a.Runs) == len(b.Runs) &&
-		r.unfit() == b.Unfit
+		r.unfit() == b.Unfit && maps.Equal(a.UnfitFor, b.UnfitFor)
 }
 
 // sweep runs the periodic work of boxes until ctx ends: presence,

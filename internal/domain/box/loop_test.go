@@ -147,6 +147,15 @@ func TestLifeOfABox(t *testing.T) {
 		patience.Until(t, "the box is unfit", func() bool { return f.box(m.ID).Presence.Unfit != nil })
 		say(protocol.Presence{Version: "1.1.0", State: "ready", Slots: 4, Free: 4})
 		patience.Until(t, "the box is fit", func() bool { return f.box(m.ID).Presence.Unfit == nil })
+		unfitFor := func(want string) {
+			t.Helper()
+			patience.Until(t, "it is stored for which repositories the box is unfit", func() bool { return read(f, unfitForIs, m.ID) == want })
+		}
+		say(protocol.Presence{Version: "1.1.0", State: "ready", Slots: 4, Free: 4,
+			UnfitFor: map[string]string{"acme/web": "Its cache\nis damaged.", "acme/\x1b": "no", "acme/none": ""}})
+		unfitFor(`{"acme/web":"Its cache is damaged."}`)
+		say(protocol.Presence{Version: "1.1.0", State: "ready", Slots: 4, Free: 4})
+		unfitFor("")
 
 		var cred protocol.CredentialReply
 		if err := m.conn.Call(t.Context(), protocol.CallCredential, struct{}{}, &cred); err != nil || cred.JWT == "" ||

@@ -35,6 +35,7 @@ var (
 	countAudit = db.Q[int64](`SELECT COUNT(*) FROM audit WHERE object = $1 AND kind = $2`)
 	auditActor = db.Q[string](`SELECT actor FROM audit WHERE object = $1 AND kind = $2`)
 	countBoxes = db.Q[int64](`SELECT COUNT(*) FROM boxes WHERE account_id = $1`)
+	unfitForIs = db.Q[string](`SELECT COALESCE(unfit_for, '') FROM boxes WHERE id = $1`)
 	backdate   = db.S(`UPDATE boxes SET last_beat_at = $2 WHERE id = $1`)
 	expireSoon = db.S(`UPDATE boxes SET token_expires_at = $2 WHERE id = $1`)
 	expireAll  = db.S(`UPDATE enrollments SET expires_at = 0`)

@@ -143,7 +143,7 @@ var (
 		labels = :labels, agents = :agents, isolation = :isolation, isolation_holds = :isolation_holds
 		WHERE id = :id`)
 	beat = db.SWith[beatArgs](`UPDATE boxes SET presence = 'online', last_beat_at = :last_beat_at, telemetry = :telemetry,
-		version = :version
+		version = :version, unfit_for = :unfit_for
 		WHERE id = :id AND state <> 'revoked' AND presence <> 'left'`)
 	setLeft   = db.S(`UPDATE boxes SET presence = 'left', last_beat_at = $2, telemetry = $3 WHERE id = $1`)
 	clearLeft = db.S(`UPDATE boxes SET presence = 'offline' WHERE id = $1 AND presence = 'left'`)
@@ -412,6 +412,7 @@ type beatArgs struct {
 	LastBeatAt time.Time
 	Telemetry  db.JSON[protocol.Presence]
 	Version    string
+	UnfitFor   *db.JSON[map[string]string]
 }
 
 // Brief is what people are told of a box. OwnerID is nil for a box of the account.

@@ -2,7 +2,10 @@ package box
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -40,6 +43,35 @@ func reason(text string) string {
 		line = line[:end] + more
 	}
 	return cmp.Or(line, unknownReason)
+}
+
+// maxRepo is the longest owner/name in bytes.
+const maxRepo = 250
+
+// unfitFor makes a box's account of the repositories that it cannot work on one that every
+// terminal and database takes; nil if there are none.
+func unfitFor(said map[string]string) map[string]string {
+	var out map[string]string
+	for _, repo := range slices.Sorted(maps.Keys(said)) {
+		why := reason(said[repo])
+		if len(out) == protocol.MaxUnfitFor || why == "" || len(repo) > maxRepo || reason(repo) != repo {
+			continue
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[repo] = why
+	}
+	return out
+}
+
+// beatOf is what a beat changes of a box.
+func beatOf(r row, p protocol.Presence, at time.Time) beatArgs {
+	args := beatArgs{r.ID, at, db.JSON[protocol.Presence]{V: p}, cmp.Or(p.Version, r.Version), nil}
+	if len(p.UnfitFor) > 0 {
+		args.UnfitFor = &db.JSON[map[string]string]{V: p.UnfitFor}
+	}
+	return args
 }
 
 // MarkUnfit marks a box as unfit, within tx, because a run on it failed for a

@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/money"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/protocol"
 )
 
 const group = "Pull requests"
@@ -140,6 +141,7 @@ func (s *Service) wire(r row, pending map[string]actionRow, places map[string]Qu
 		ClosedAt: r.ClosedAt, ClosedBy: r.ClosedBy,
 	}
 	out.Review, out.Size, out.Unwanted = reviewState(r.Review, r.Findings), r.size(), r.unwanted()
+	out.LeftOut = r.leftOut()
 	if r.Would != nil && r.State == Open {
 		out.Would = &r.Would.V
 	}
@@ -179,6 +181,8 @@ type Approval struct {
 	Cost     *string     `json:"cost_usd" format:"decimal" example:"1.20" doc:"decimal US dollars: what the task of the pull request, and what repaired it, has cost so far; null where nothing has a price"`
 	Unwanted *Unwanted   `json:"unwanted" doc:"what the present head changes that it should not, as a rule; null while nobody has looked"`
 	Size     *Size       `json:"size" doc:"how much the present head changes; null while nobody has looked"`
+
+	LeftOut []protocol.LeftOut `json:"left_out" doc:"what agents made and the pull request does not have"`
 }
 
 // priced are questions with what the work that each is about has cost.
@@ -189,6 +193,7 @@ func (s *Service) priced(tx *db.Tx, rows []approvalRow) ([]Approval, error) {
 		out[i] = Approval{
 			PendingAction: r.actionRow.wire(), Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: s.url(r.PRID),
 			Checks: r.Checks, Review: reviewState(r.Review, r.Findings), Cost: costs[r.ID], Size: r.size(), Unwanted: r.unwanted(),
+			LeftOut: r.leftOut(),
 		}
 	}
 	return out, err

@@ -37,6 +37,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
 	"yardmaster/internal/needs"
+	"yardmaster/internal/protocol"
 )
 
 // States of a pull request.
@@ -114,6 +115,8 @@ type Request struct {
 	ClosedAt      *time.Time     `json:"closed_at" example:"null" doc:"when it was closed without a merge; null if it was not"`
 	ClosedBy      *string        `json:"closed_by" example:"null" doc:"who cancelled its task, or pushed; null unless it is closed"`
 	ClosedWhy     *string        `json:"closed_why" example:"null" enum:"cancelled,branch_deleted,nothing_left,closed_at_host,refused_by_host,asked" doc:"cancelled: its task was; branch_deleted: by a push; nothing_left: a push left nothing on the branch that the base does not have; closed_at_host: somebody closed it there; refused_by_host: its host did not open it; asked: an agent asked for it, and a person said yes; null unless it is closed"`
+
+	LeftOut []protocol.LeftOut `json:"left_out" doc:"what agents made and the pull request does not have"`
 }
 
 // Size is how much a pull request changes since it left its base.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/protocol"
 )
 
 type row struct {
@@ -87,6 +88,7 @@ type sizeRow struct {
 	AddedLines   *int64
 	DeletedLines *int64
 	Unwanted     *db.JSON[Unwanted]
+	LeftOut      *db.JSON[[]protocol.LeftOut]
 }
 
 type actionRow struct {
@@ -160,7 +162,7 @@ const (
 	p.armed_why, p.checks_hold, p.checks_why, p.told, p.move_at,
 	p.closed_at, p.closed_by, p.closed_why, p.host_url, p.host_at, p.author, p.draft, p.fork, p.labels, p.own_checks, p.host_checks,
 	p.carry, p.review, p.findings, p.review_rounds, p.request_rounds, p.watch, p.round_then, p.objections, p.remarks,
-	p.changed_files, p.added_lines, p.deleted_lines, p.unwanted, p.would, p.had, p.otherwise, ` + startSHA
+	p.changed_files, p.added_lines, p.deleted_lines, p.unwanted, p.left_out, p.would, p.had, p.otherwise, ` + startSHA
 	from          = ` FROM pulls p JOIN repos r ON r.id = p.repo_id WHERE p.account_id = `
 	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, tries, claim, called, due_at, protected, carried_from, details, stale_why`
 	dueColumns    = `id, account_id, pr_id, head_sha, kind, tries, claim, called, decided_by`
@@ -198,6 +200,7 @@ var (
 	// openingOf tells whether the server is opening a pull request of a branch.
 	openingOf  = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pulls WHERE account_id = $1 AND repo_id = $2 AND head_ref = $3 AND state = 'opening')`)
 	recordedOf = db.Q[recorded](`SELECT title, body, state, head_sha, base_ref, draft, labels, host_at FROM pulls WHERE account_id = $1 AND id = $2`)
+	setLeftOut = db.S(`UPDATE pulls SET left_out = $2 WHERE id = $1`)
 	setOpened  = db.SWith[setNumberArgs](`UPDATE pulls SET state = 'open', number = :number, host_url = :host_url, host_at = :host_at,
 		author = :author, facts_want = facts_want + 1, updated_at = :now WHERE id = :id`)
 	setNumber = db.SWith[setNumberArgs](`UPDATE pulls SET number = :number, host_url = :host_url, host_at = :host_at, author = :author,

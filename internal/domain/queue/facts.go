@@ -30,6 +30,12 @@ type facts struct {
 	ask  []question // what the code host has to be asked before more can be said
 }
 
+// repoName is the owner/name of the repository of a task.
+func (f *facts) repoName(t *task.Row) string {
+	r := f.repos[t.RepoID]
+	return r.FullName()
+}
+
 func (f *facts) need(t *task.Row) (Need, bool) {
 	n, ok := Need{Agent: "command"}, true
 	if t.Kind != task.KindCI {

@@ -18,8 +18,9 @@ type Box struct {
 	OwnerID   string // the user whose work alone it takes; empty for all others
 	Enrolled  bool   // neither draining nor revoked
 	Online    bool
-	Left      bool   // the box was stopped, and has not come back
-	Unfit     string // why the box can carry out no run; empty if it can
+	Left      bool              // the box was stopped, and has not come back
+	Unfit     string            // why the box can carry out no run; empty if it can
+	UnfitFor  map[string]string // the repositories, owner/name, of which it can carry out no run, and why
 	Slots     int64
 	Busy      int64 // tasks that the box holds
 	Agents    []string

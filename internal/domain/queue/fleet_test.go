@@ -136,6 +136,41 @@ func TestBoxThatOffersNoIsolationGetsNothing(t *testing.T) {
 	})
 }
 
+// TestUnfitForOneRepository holds that a box which cannot work on a repository gets no task of
+// it, and all others, and that the tasks of it say so.
+func TestUnfitForOneRepository(t *testing.T) {
+	t.Parallel()
+	each(t, func(f *fixture) {
+		id := f.create(nil)
+		unfitFor := func(repo string) {
+			f.t.Helper()
+			f.write("", func(tx *db.Tx) error {
+				_, err := seed.SetUnfitFor.Exec(tx, "box", db.JSON[map[string]string]{V: map[string]string{repo: "Its cache is damaged."}})
+				return err
+			})
+		}
+		unfitFor("acme/web")
+		held := f.get(id)
+		if got := reasons(held); f.claim() != "" || len(got) != 1 || got[0] != task.HoldUnfit {
+			f.t.Fatalf("holds %v", got)
+		}
+		if h := held["holds"].([]any)[0].(object); h["clears_when"] != "the fault of the box box is repaired: Its cache is damaged." {
+			f.t.Errorf("hold %v", h)
+		}
+		f.write("", func(tx *db.Tx) error {
+			why, err := f.WhyNot(tx, "box")
+			if len(why) != 1 || why[0] != task.HoldUnfit {
+				f.t.Errorf("the box is told %v", why)
+			}
+			return err
+		})
+		unfitFor("acme/other")
+		if got := f.claim(); got != id {
+			f.t.Errorf("it claims %q: %v", got, reasons(f.get(id)))
+		}
+	})
+}
+
 func TestUnfitBoxesGetNothing(t *testing.T) {
 	t.Parallel()
 	each(t, func(f *fixture) {

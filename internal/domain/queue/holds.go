@@ -42,7 +42,8 @@ func setTemplate(t *task.Row) *task.Clear {
 // demand is what decides the answer of facts.fleet.
 type demand struct {
 	Need
-	by string // who asked for the task, if a box of a member serves the account
+	by   string // who asked for the task, if a box of a member serves the account
+	repo string // the repository, if a box can carry out no run of it
 }
 
 // known is fleet, which is asked once for all tasks with the same demand.
@@ -50,6 +51,10 @@ func (f *facts) known(t *task.Row, n Need) *task.Hold {
 	key := demand{Need: n}
 	if t.RequestedBy != nil && slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.Target == "user" }) {
 		key.by = *t.RequestedBy
+	}
+	repo := f.repoName(t)
+	if slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.UnfitFor[repo] != "" }) {
+		key.repo = repo
 	}
 	h, ok := f.answers[key]
 	if !ok {
@@ -152,7 +157,9 @@ func (f *facts) fleet(t *task.Row, n Need) *task.Hold {
 			enrolled = append(enrolled, b)
 		}
 	}
-	for _, b := range enrolled {
+	for i, b := range enrolled {
+		b.Unfit = cmp.Or(b.Unfit, b.UnfitFor[f.repoName(t)])
+		enrolled[i] = b
 		if b.takesWork() {
 			fit = append(fit, b)
 		}
@@ -235,7 +242,8 @@ func repaired(account string, unfit []Box) string {
 // returns no hold.
 func (f *facts) fits(b *Box, t *task.Row) bool {
 	n, ok := f.need(t)
-	return ok && b.takesWork() && b.Busy < b.Slots && b.serves(t) && b.hasAgent(n) && b.isolates(n) && len(f.own(t)) == 0
+	return ok && b.takesWork() && b.UnfitFor[f.repoName(t)] == "" &&
+		b.Busy < b.Slots && b.serves(t) && b.hasAgent(n) && b.isolates(n) && len(f.own(t)) == 0
 }
 
 func latest(a, b time.Time) time.Time {

@@ -21,7 +21,7 @@ func TestHeldOrClaimable(t *testing.T) {
 	sandboxes := []string{"", Best, "none", "landlock", "bubblewrap"}
 	rapid.Check(t, func(t *rapid.T) {
 		f := &facts{Now: now, Seats: rapid.Int64Range(0, 2).Draw(t, "seats"), InFlight: rapid.Int64Range(0, 2).Draw(t, "in flight"),
-			Disabled: map[string]task.Repo{}, Needs: map[string]Need{}}
+			Disabled: map[string]task.Repo{}, Needs: map[string]Need{}, repos: map[string]task.Repo{"repo": {Owner: "acme", Name: "web"}}}
 		if rapid.Bool().Draw(t, "disabled") {
 			f.Disabled["repo"] = task.Repo{ID: "repo"}
 		}
@@ -37,7 +37,9 @@ func TestHeldOrClaimable(t *testing.T) {
 				Target:   rapid.SampledFrom([]string{"org", "shared", "user"}).Draw(t, "target"),
 				OwnerID:  rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "owner"),
 				Enrolled: rapid.Bool().Draw(t, "enrolled"), Online: rapid.Bool().Draw(t, "online"),
-				Unfit:     rapid.SampledFrom([]string{"", "", "No room."}).Draw(t, "unfit"),
+				Unfit: rapid.SampledFrom([]string{"", "", "No room."}).Draw(t, "unfit"),
+				UnfitFor: rapid.SampledFrom([]map[string]string{nil, {"acme/api": "No."}, {"acme/web": "A cache is damaged."}}).Draw(t,
+					"unfit for"),
 				AccountID: rapid.SampledFrom([]string{"acme", "rival"}).Draw(t, "account"),
 				Slots:     rapid.Int64Range(0, 2).Draw(t, "slots"), Busy: rapid.Int64Range(0, 2).Draw(t, "busy"),
 				Agents:    rapid.SliceOfN(rapid.SampledFrom(agents), 0, 2).Draw(t, "agents"),
@@ -60,7 +62,7 @@ func TestHeldOrClaimable(t *testing.T) {
 			}
 			// Of the boxes that serve the task and take work, all are unfit.
 			all := slices.DeleteFunc(slices.Clone(f.Boxes), func(b Box) bool { return !b.Online || !b.Enrolled || !b.serves(row) })
-			unfit := len(all) > 0 && !slices.ContainsFunc(all, func(b Box) bool { return b.Unfit == "" })
+			unfit := len(all) > 0 && !slices.ContainsFunc(all, func(b Box) bool { return b.Unfit == "" && b.UnfitFor["acme/web"] == "" })
 			if about := []string{task.HoldNoBox, task.HoldDraining, task.HoldUnfit, task.HoldAgent, task.HoldIsolation,
 				task.HoldBusy}; slices.Contains(about, h.Reason) && (h.Reason == task.HoldUnfit) != unfit {
 				t.Fatalf("%s, and all boxes are unfit: %v", h.Reason, unfit)

@@ -285,6 +285,9 @@ func read[T any](s *Service, r *Row, e protocol.Event) (v T, ok bool) {
 func (s *Service) finish(tx *db.Tx, t *task.Row, r *Row, f Ending) error {
 	f.Tip, f.Base, f.Session = clean(f.Tip, maxWord), clean(f.Base, maxWord), clean(f.Session, maxWord)
 	f.Error, f.Report, f.Output, f.Paths = clean(f.Error, maxError), clean(f.Report, maxReport), clean(f.Output, maxOutput), paths(f.Paths)
+	if f.Left = leftOut(&f.Finished); len(f.Left) > 0 {
+		r.LeftOut = &db.JSON[[]protocol.LeftOut]{V: f.Left}
+	}
 	if f.State == protocol.Succeeded && undelivered(t, r, &f.Finished) {
 		f.State, f.Kind, f.Error = protocol.Failed, task.ReportMissing, "The agent ended without commits and without a report."
 	}

@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/protocol"
 )
 
 const (
@@ -135,6 +136,7 @@ func wire(r *Row) Run {
 		LastSeq: r.CommittedSeq, CreatedAt: r.CreatedAt, AcceptedAt: r.AcceptedAt,
 		StartedAt: r.StartedAt, EndedAt: r.EndedAt,
 	}
+	w.LeftOut = r.leftOut()
 	if r.IsolationHolds != nil {
 		w.Holds = r.IsolationHolds.V
 	}
@@ -285,6 +287,8 @@ type TaskResult struct {
 	ScoutContext  *ScoutContext     `json:"scout_context" example:"null" doc:"what a survey found; null for other kinds, and before its report"`
 	Result        json.RawMessage   `json:"result" example:"null" doc:"what the report ends with, valid under the task's result_schema; null without"`
 	RunsSeen      int64             `json:"runs_seen" doc:"how many tries there were; above 1 it was retried"`
+
+	LeftOut []protocol.LeftOut `json:"left_out" doc:"what the agent of the newest try made and the work does not have"`
 }
 
 func (s *Service) result(ctx context.Context, in idIn) (out TaskResult, err error) {
@@ -294,7 +298,7 @@ func (s *Service) result(ctx context.Context, in idIn) (out TaskResult, err erro
 			return err
 		}
 		out = TaskResult{TaskID: t.ID, Status: t.Status, ReportMD: "none", Artifacts: []json.RawMessage{}, RawTasks: []RawTask{},
-			AskIDs: []string{}}
+			AskIDs: []string{}, LeftOut: []protocol.LeftOut{}}
 		runs, err := selectAttempts.All(tx, tx.Account, t.ID)
 		if err != nil {
 			return err
@@ -302,7 +306,7 @@ func (s *Service) result(ctx context.Context, in idIn) (out TaskResult, err erro
 		out.RunsSeen = int64(len(runs))
 		if len(runs) > 0 {
 			r := &runs[len(runs)-1]
-			out.RunID = &r.ID
+			out.RunID, out.LeftOut = &r.ID, r.leftOut()
 			out.ReportMissing = r.FailureKind != nil && *r.FailureKind == task.ReportMissing
 			if out.Report = r.Report; r.ReportBy != nil {
 				out.ReportMD = *r.ReportBy

@@ -88,6 +88,7 @@ type Row struct {
 	BoxRight  *string
 	ConsentBy *string
 	ConsentAt *time.Time
+	LeftOut   *db.JSON[[]protocol.LeftOut]
 }
 
 // Template says how an agent is to be run.
@@ -246,6 +247,8 @@ type Run struct {
 	AcceptedAt     *time.Time `json:"accepted_at" doc:"when the box confirmed that it holds it; null before"`
 	StartedAt      *time.Time `json:"started_at" doc:"when the agent started; null before"`
 	EndedAt        *time.Time `json:"ended_at" doc:"when it ended; null before"`
+
+	LeftOut []protocol.LeftOut `json:"left_out" doc:"what the agent made and the work does not have"`
 }
 
 // BoxRight says by what right a box has a run.

@@ -171,6 +171,7 @@ var (
 	SetPresence = db.S(`UPDATE boxes SET presence = $2 WHERE id = $1`)
 	SetState    = db.S(`UPDATE boxes SET state = $2 WHERE id = $1`)
 	SetUnfit    = db.S(`UPDATE boxes SET unfit = $2 WHERE id = $1`)
+	SetUnfitFor = db.S(`UPDATE boxes SET unfit_for = $2 WHERE id = $1`)
 	SetTarget   = db.S(`UPDATE boxes SET owner_target = $2, owner_id = $3 WHERE id = $1`)
 	SetLevels   = db.S(`UPDATE boxes SET isolation = $2, isolation_holds = $3 WHERE id = $1`)
 	CancelTask  = db.S(`UPDATE tasks SET status = 'cancelled' WHERE id = $1`)

@@ -11,6 +11,7 @@ import {
   type Protected,
 } from "../client.gen";
 import { Reviewed } from "./reviewed";
+import { LeftOut } from "./leftout";
 import { NoChecks, Unwanted } from "./unwanted";
 import { RequestChanges } from "./said";
 import { inert } from "../ui/ansi";
@@ -153,6 +154,7 @@ export function ApprovalCard(p: {
           )}
         </p>
         <Unwanted of={a.unwanted} />
+        <LeftOut of={a.left_out} />
         <NoChecks of={a.checks} />
         {a.why && (
           <figure class="agent">

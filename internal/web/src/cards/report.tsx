@@ -5,6 +5,7 @@ import { inert } from "../ui/ansi";
 import { Markdown } from "../ui/markdown";
 import { Coming, Empty } from "../ui/parts";
 import { over } from "./can";
+import { LeftOut } from "./leftout";
 import { NamedAsk } from "./named";
 
 const none = (r: TaskResult) =>
@@ -36,6 +37,7 @@ export function Report(p: { task: string }) {
       ) : (
         <Empty>{none(r)}</Empty>
       )}
+      <LeftOut of={r.left_out} />
       {r.ask_ids.length > 0 && (
         <p>
           Asks it filed:{" "}

@@ -27,6 +27,7 @@ import { From } from "../cards/from";
 import { Report } from "../cards/report";
 import { held, Reviewed } from "../cards/reviewed";
 import { RequestChanges, Say, TakeBack, ThreadCard } from "../cards/said";
+import { LeftOut } from "../cards/leftout";
 import { Unwanted } from "../cards/unwanted";
 import { Who } from "../cards/who";
 import { useAgain, useList, useOne, type List } from "../list";
@@ -116,6 +117,7 @@ function Whole(p: PageProps) {
               review: r.review,
               size: r.size,
               unwanted: r.unwanted,
+              left_out: r.left_out,
             }}
           />
         </ul>
@@ -141,6 +143,7 @@ function Whole(p: PageProps) {
         </p>
       )}
       {r.state === "open" && !a && <Unwanted of={r.unwanted} />}
+      {!a && <LeftOut of={r.left_out} />}
       {r.would?.back && !a?.protected?.back && <p class="hold">{broughtBack(r.would.back)}</p>}
       <About of={r} />
       <Tabs

@@ -1,0 +1,61 @@
+package pull
+
+import (
+	"slices"
+	"strings"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/protocol"
+)
+
+// mostLeftOut limits how much is kept of what the runs on a pull request have left out.
+const mostLeftOut = 100
+
+// NoteLeftOut notes what the agent of a run has made and the pull request does not have. It
+// is added to what earlier runs have left out.
+func (s *Service) NoteLeftOut(tx *db.Tx, prID string, left []protocol.LeftOut) error {
+	if len(left) == 0 {
+		return nil
+	}
+	pr, ok, err := lock(tx, prID)
+	if err != nil || !ok {
+		return err
+	}
+	all := slices.Clone(left)
+	for _, old := range pr.leftOut() {
+		if !slices.ContainsFunc(left, func(l protocol.LeftOut) bool { return l.Kind == old.Kind && l.Name == old.Name }) {
+			all = append(all, old)
+		}
+	}
+	_, err = setLeftOut.Exec(tx, prID, db.JSON[[]protocol.LeftOut]{V: all[:min(len(all), mostLeftOut)]})
+	return err
+}
+
+// leftOut is what is said of that, never nil.
+func (r sizeRow) leftOut() []protocol.LeftOut {
+	if r.LeftOut == nil {
+		return []protocol.LeftOut{}
+	}
+	out := slices.Clone(r.LeftOut.V)
+	for i := range out {
+		out[i].Name = printable(out[i].Name)
+	}
+	return out
+}
+
+// WithLeftOut is the text of a pull request that names what it does not have.
+func WithLeftOut(body string, left []protocol.LeftOut) string {
+	if len(left) == 0 {
+		return body
+	}
+	var b strings.Builder
+	b.WriteString(strings.TrimSpace(body) + "\n\nMade by the agent, and not in this pull request:\n")
+	for _, l := range left {
+		b.WriteString("\n* ")
+		if l.Kind == protocol.LeftBranch {
+			b.WriteString("branch ")
+		}
+		b.WriteString("`" + strings.ReplaceAll(printable(l.Name), "`", "'") + "`: " + strings.Join(strings.Fields(l.Why), " "))
+	}
+	return strings.TrimSpace(b.String())
+}

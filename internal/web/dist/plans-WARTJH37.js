@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-6WBYOXLI.js";import"./chunk-FMKHGTGG.js";import"./chunk-MBTVJAW4.js";import"./chunk-WSOIGL3D.js";import"./chunk-XQQWDVU4.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-M7XTGHN3.js";import"./chunk-2ZTCH7JN.js";import"./chunk-W4LCWSCM.js";import"./chunk-TKAQNUYL.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
