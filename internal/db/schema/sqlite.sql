@@ -1891,6 +1891,18 @@ CREATE TABLE pull_comments (
 CREATE INDEX pull_comments_thread ON pull_comments (thread_id, created_at);
 CREATE INDEX pull_comments_account ON pull_comments (account_id);
 CREATE INDEX pulls_to_move ON pulls (move_at) WHERE move_at > 0;
+CREATE TABLE lfs_objects (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  repo_id    TEXT NOT NULL REFERENCES repos (id),
+  oid        TEXT NOT NULL,             -- SHA-256 of the bytes, in hexadecimal digits
+  size       BIGINT NOT NULL,           -- bytes
+  begun_at   BIGINT NOT NULL,           -- when its upload began
+  stored_at  BIGINT                     -- NULL: the upload has not ended
+);
+CREATE UNIQUE INDEX lfs_objects_stored ON lfs_objects (repo_id, oid) WHERE stored_at IS NOT NULL;
+CREATE INDEX lfs_objects_account ON lfs_objects (account_id);
+CREATE INDEX lfs_objects_begun ON lfs_objects (begun_at) WHERE stored_at IS NULL;
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -1991,4 +2003,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (97, 257, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (98, 260, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (99, 270, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (100, 272, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (101, 320, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

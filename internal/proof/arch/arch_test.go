@@ -24,6 +24,7 @@ var edges = map[string]string{
 	"api/limit/redistest": "proof/loopback proof/patience",
 	"secretscan":          "",
 	"jsonschema":          "",
+	"gitlfs":              "",
 	"flake":               "lazy",
 	"lazy":                "",
 	"reach":               "",
@@ -152,7 +153,7 @@ var edges = map[string]string{
 }
 
 // foundation lists what any domain may import. All other domains build on the rows of people.
-const foundation = "api/op blob calendar client/inert clock codehost codehost/pace db dial domain/people event fault flake hook id idp inbound jsonschema " +
+const foundation = "api/op blob calendar client/inert clock codehost codehost/pace codehost/smarthttp db dial domain/people event fault flake gitlfs hook id idp inbound jsonschema " +
 	"lazy linear llm mail money needs observe policy protocol reach seal seal/keys secretscan web webpush"
 
 // between lists the domains that import another one, and why a function wired in app would not do.
@@ -281,6 +282,8 @@ func TestHTTP(t *testing.T) {
 		"codehost/smarthttp": "speaks git over HTTP",
 		"codehost/github":    "calls GitHub",
 		"codehost/relay":     "speaks git over HTTP",
+		"domain/lfs":         "speaks Git LFS over HTTP",
+		"gitlfs":             "speaks Git LFS over HTTP",
 
 		"idp":              "asks identity providers",
 		"linear":           "calls Linear",
