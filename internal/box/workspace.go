@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"yardmaster/internal/box/worktree"
+	"yardmaster/internal/protocol"
 )
 
 // workspace is an attempt's checkout and the cache of its repository. The exported
@@ -23,6 +24,7 @@ type workspace struct {
 	Base     string `json:"base"`             // commit from which the work starts
 	Resume   string `json:"resume,omitempty"` // the same commit, if it is saved work of an earlier attempt
 	Branch   string `json:"branch,omitempty"` // commit of the attempt's branch at that time, if it existed
+	lacks    []protocol.Lack
 }
 
 // cachePath is the folder of the cache of the attempt's repository.
@@ -53,6 +55,9 @@ func (b *box) prepare(ctx context.Context, a *attempt) (*workspace, error) {
 		return nil, err
 	}
 	if w.checkout, err = cache.Checkout(ctx, a.taskPath(), a.start.Branch, w.Base, a.identity()); err != nil {
+		return nil, err
+	}
+	if err := b.complete(ctx, a, w); err != nil {
 		return nil, err
 	}
 	a.workspace = w
@@ -198,6 +203,7 @@ func (b *box) reopen(a *attempt) *workspace {
 		if err := worktree.RemoveTree(place); err != nil {
 			return err
 		}
+		w.checkout.LFS = a.start.LFS
 		return os.Rename(a.taskPath(), place)
 	}()
 	if err != nil {
@@ -209,7 +215,13 @@ func (b *box) reopen(a *attempt) *workspace {
 }
 
 // readOnly lists the folders that the checkout needs besides itself.
-func (w *workspace) readOnly() []string { return []string{w.cache.Objects()} }
+func (w *workspace) readOnly() []string {
+	all := []string{w.cache.Objects()}
+	if objects := w.cache.LFSObjects(); objects != "" {
+		all = append(all, objects)
+	}
+	return all
+}
 
 // collect takes the agent's work into the cache.
 func (w *workspace) collect(ctx context.Context, a *attempt, unfinished bool, done *work) error {
@@ -235,6 +247,9 @@ func (w *workspace) collect(ctx context.Context, a *attempt, unfinished bool, do
 // push makes ref point to the commit tip. It replaces a branch that the agent has
 // rewritten only if the branch is still what the attempt began with.
 func (w *workspace) push(ctx context.Context, a *attempt, tip, ref string) error {
+	if err := w.pushObjects(ctx, a, tip); err != nil {
+		return err
+	}
 	err := w.cache.Push(ctx, a.start.CloneURL, a.start.GitToken, tip, ref, false)
 	if !refused(err) || w.Branch == "" || ref != a.branchRef() {
 		return err

@@ -75,11 +75,15 @@ func (w *Checkout) collect(ctx context.Context, message string) (Result, error) 
 		}
 		head, branch, r.Damage = w.base, "", err.Error()
 	}
+	head, branch, noPointers, err := w.point(ctx, root, scratch, head, branch)
+	if err != nil {
+		return r, err
+	}
 	tree, skipped, err := w.snapshot(ctx, root, filepath.Join(scratch, "index"), head)
 	if err != nil {
 		return r, err
 	}
-	r.Tip, r.Skipped = head, skipped
+	r.Tip, r.Skipped = head, append(skipped, noPointers...)
 	clean, err := w.cache.git("rev-parse", "--verify", head+"^{tree}").line(ctx)
 	if err != nil {
 		return r, err

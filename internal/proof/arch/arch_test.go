@@ -106,7 +106,7 @@ var edges = map[string]string{
 	"box/selftest":   "",
 	"box/scrub":      "",
 	"box/spool":      "box/scrub protocol",
-	"box/worktree":   "lazy rlimit",
+	"box/worktree":   "gitlfs lazy rlimit",
 
 	"app": "api/held api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest blob bus clock codehost " +
 		"codehost/builtin codehost/github codehost/pace codehost/relay config db db/lease db/meta dial domain/* event event/hashchain " +
@@ -295,6 +295,7 @@ func TestHTTP(t *testing.T) {
 		"box":              "enrolls over HTTP and serves its agents a model",
 		"box/broker":       "adds secrets to requests",
 		"box/coder":        "calls a model",
+		"box/worktree":     "fetches and pushes objects of Git LFS",
 		"box/gate":         "serves what stands between agents and the network",
 		"box/modelproxy":   "stands between agents and the gateway",
 		"box/selftest":     "asks the proxies of a box",

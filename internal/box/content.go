@@ -1,0 +1,85 @@
+package box
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"yardmaster/internal/box/worktree"
+	"yardmaster/internal/protocol"
+)
+
+// complete brings into a fresh checkout what the repository has elsewhere, and notes what
+// cannot be had.
+func (b *box) complete(ctx context.Context, a *attempt, w *workspace) error {
+	w.lacks = nil
+	if a.start.Depth > 0 {
+		if err := w.checkout.Shorten(ctx, a.start.Depth); err != nil {
+			return err
+		}
+	}
+	if !a.start.LFS {
+		return nil
+	}
+	w.checkout.LFS = true
+	return b.insist(ctx, a, func() error {
+		lacking, err := w.checkout.FillObjects(ctx, a.remote())
+		w.lack(lacking, "a pointer of Git LFS: ")
+		return err
+	})
+}
+
+// remote is the attempt's repository as the place of its objects of Git LFS.
+func (a *attempt) remote() worktree.Remote {
+	return worktree.Remote{URL: a.start.CloneURL, Token: a.start.GitToken}
+}
+
+func (w *workspace) lack(all []worktree.Skipped, what string) {
+	for _, s := range all {
+		w.lacks = append(w.lacks, protocol.Lack{Path: s.Path, Reason: what + s.Reason})
+	}
+}
+
+func (w *workspace) prepared() protocol.Prepared {
+	shown := w.lacks[:min(len(w.lacks), protocol.MaxLacks)]
+	return protocol.Prepared{Base: w.Base, Resume: w.Resume, Lacks: shown, More: len(w.lacks) - len(shown)}
+}
+
+// lackNote tells an agent what is not in its checkout; "" if all is there.
+func lackNote(lacks []protocol.Lack) string {
+	if len(lacks) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\n## What is not in the checkout\n\nThese could not be had. Do not commit anything in their places; if the work needs one, " +
+		"say so.\n\n")
+	for _, l := range lacks[:min(len(lacks), protocol.MaxLacks)] {
+		fmt.Fprintf(&b, "* `%s`: %s\n", l.Path, l.Reason)
+	}
+	if n := len(lacks) - protocol.MaxLacks; n > 0 {
+		fmt.Fprintf(&b, "* and %d others\n", n)
+	}
+	return b.String()
+}
+
+// pushObjects sends the objects of Git LFS of the work, before its commits.
+func (w *workspace) pushObjects(ctx context.Context, a *attempt, tip string) error {
+	if !a.start.LFS {
+		return nil
+	}
+	uses, err := w.cache.UsesLFS(ctx, tip)
+	if err != nil || !uses {
+		return err
+	}
+	nowhere, err := w.cache.PushObjects(ctx, a.remote(), tip)
+	var refused *worktree.ObjectError
+	may := errors.Is(err, worktree.ErrBusy) || errors.Is(err, worktree.ErrAuth) || errors.Is(err, worktree.ErrMissing)
+	if errors.As(err, &refused) && !may {
+		return &worktree.PushError{Rejected: true, Output: refused.Error()}
+	}
+	if len(nowhere) > 0 {
+		a.log.Warn("the work has pointers of Git LFS whose objects nobody has", "objects", nowhere)
+	}
+	return err
+}
