@@ -372,7 +372,8 @@ func (a *App) wire() parts {
 	p.run = add(&p, run.New(run.Needs{
 		DB: a.db, Hub: a.hub, Tasks: p.task, Queue: p.queue, Bus: a.line, Logger: a.log, Lease: a.cfg.Lease,
 		GatewayURL: a.base + "/gateway",
-		CommitName: author.Name, CommitEmail: author.Email, Setup: flow.RunSetup{Prompts: prompts, Vaults: vaults, Ring: a.ring},
+		CommitName: author.Name, CommitEmail: author.Email,
+		Setup: flow.RunSetup{Prompts: prompts, Vaults: vaults, Ring: a.ring, Hosts: a.hosts},
 		Boxes: flow.RunBoxes{}, Vault: flow.RunVault{Vaults: vaults}, Branches: flow.Branches{DB: a.db, Hosts: a.hosts},
 		Settler: flow.Settler{Tasks: p.task, Pulls: p.pull, Checks: p.ci, Reviews: p.review}, Asks: flow.RunAsks{},
 	}))

@@ -43,8 +43,9 @@ func (y *yard) works(repo, script string) (p shownPull) {
 				Failure *string
 			}
 			decode(y.t, y.send("GET", "/v1/tasks/"+made.ID, y.owner, "").want(200), &seen)
-			if seen.Status == "failed" || seen.Failure != nil {
-				y.t.Fatalf("the task has ended: %+v", seen)
+			if seen.Failure != nil {
+				y.t.Fatalf("the task is %s: %s\n%s", seen.Status, *seen.Failure,
+					y.send("GET", "/v1/tasks/"+made.ID+"/events?per_page=100", y.owner, "").body)
 			}
 			return false
 		}

@@ -19,16 +19,24 @@ func (b *box) complete(ctx context.Context, a *attempt, w *workspace) error {
 			return err
 		}
 	}
-	if !a.start.LFS {
+	if a.start.LFS {
+		w.checkout.LFS = true
+		if err := b.insist(ctx, a, func() error {
+			lacking, err := w.checkout.FillObjects(ctx, a.remote())
+			w.lack(lacking, pointerOf)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	if a.start.Submodules == nil {
 		return nil
 	}
-	w.checkout.LFS = true
-	return b.insist(ctx, a, func() error {
-		lacking, err := w.checkout.FillObjects(ctx, a.remote())
-		w.lack(lacking, "a pointer of Git LFS: ")
-		return err
-	})
+	return b.addModules(ctx, a, w)
 }
+
+// pointerOf begins the reason why a file is not what it stands for.
+const pointerOf = "a pointer of Git LFS: "
 
 // remote is the attempt's repository as the place of its objects of Git LFS.
 func (a *attempt) remote() worktree.Remote {
@@ -44,6 +52,19 @@ func (w *workspace) lack(all []worktree.Skipped, what string) {
 func (w *workspace) prepared() protocol.Prepared {
 	shown := w.lacks[:min(len(w.lacks), protocol.MaxLacks)]
 	return protocol.Prepared{Base: w.Base, Resume: w.Resume, Lacks: shown, More: len(w.lacks) - len(shown)}
+}
+
+// lacked is a line before the output of a command that tells what was not in its checkout;
+// "" if all was there.
+func (w *workspace) lacked() string {
+	if len(w.lacks) == 0 {
+		return ""
+	}
+	l, more := w.lacks[0], ""
+	if n := len(w.lacks) - 1; n > 0 {
+		more = fmt.Sprintf(", and %d others", n)
+	}
+	return fmt.Sprintf("Not in the checkout: %.200s (%.300s)%s\n", l.Path, l.Reason, more)
 }
 
 // lackNote tells an agent what is not in its checkout; "" if all is there.

@@ -125,7 +125,9 @@ func (b *box) carry(a *attempt) (*workspace, result) {
 		return w, failed("setup_failed", err)
 	}
 	if a.start.Agent == commandAgent {
-		return w, b.runCommand(ctx, a, w, level)
+		r := b.runCommand(ctx, a, w, level)
+		r.output = w.lacked() + r.output
+		return w, r
 	}
 	return w, b.runAgent(ctx, a, w, level)
 }

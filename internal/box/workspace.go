@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,11 +26,15 @@ type workspace struct {
 	Resume   string `json:"resume,omitempty"` // the same commit, if it is saved work of an earlier attempt
 	Branch   string `json:"branch,omitempty"` // commit of the attempt's branch at that time, if it existed
 	lacks    []protocol.Lack
+	modules  []submodule
 }
 
 // cachePath is the folder of the cache of the attempt's repository.
-func (a *attempt) cachePath() string {
-	name := sha256.Sum256([]byte(a.start.CloneURL))
+func (a *attempt) cachePath() string { return a.cacheOf(a.start.CloneURL) }
+
+// cacheOf is the folder of the cache of a repository, by its address.
+func (a *attempt) cacheOf(cloneURL string) string {
+	name := sha256.Sum256([]byte(cloneURL))
 	return filepath.Join(a.root, "cache", hex.EncodeToString(name[:12]))
 }
 
@@ -58,7 +63,7 @@ func (b *box) prepare(ctx context.Context, a *attempt) (*workspace, error) {
 		return nil, err
 	}
 	if err := b.complete(ctx, a, w); err != nil {
-		return nil, err
+		return nil, errors.Join(err, w.remove())
 	}
 	a.workspace = w
 	return w, writeJSON(a.workspacePath(), w)
@@ -216,11 +221,29 @@ func (b *box) reopen(a *attempt) *workspace {
 
 // readOnly lists the folders that the checkout needs besides itself.
 func (w *workspace) readOnly() []string {
-	all := []string{w.cache.Objects()}
-	if objects := w.cache.LFSObjects(); objects != "" {
-		all = append(all, objects)
+	var all []string
+	add := func(c *worktree.Cache) {
+		for _, dir := range []string{c.Objects(), c.LFSObjects()} {
+			if dir != "" && !slices.Contains(all, dir) {
+				all = append(all, dir)
+			}
+		}
+	}
+	add(w.cache)
+	for _, s := range w.modules {
+		add(s.cache)
 	}
 	return all
+}
+
+// remove deletes the checkout, and lets the caches forget it.
+func (w *workspace) remove() error {
+	for _, s := range w.modules {
+		if err := s.checkout.Remove(); err != nil {
+			return err
+		}
+	}
+	return w.checkout.Remove()
 }
 
 // collect takes the agent's work into the cache.
@@ -236,6 +259,7 @@ func (w *workspace) collect(ctx context.Context, a *attempt, unfinished bool, do
 	if err != nil {
 		return err
 	}
+	r.Skipped = append(r.Skipped, w.strayed(ctx, r.Tip)...)
 	if r.Damage != "" || len(r.Skipped) > 0 {
 		a.log.Warn("work collected in part", "damage", r.Damage, "skipped", r.Skipped)
 	}

@@ -26,7 +26,7 @@ func (t TaskRepos) Of(r repo.Ref) task.Repo {
 		Lacks: r.Lacks, DefaultBranch: r.DefaultBranch, CloneURL: t.Hosts.CloneURL(r.HostRepo()),
 		Template: r.Policy.Agent.Template, Isolation: r.Policy.Agent.Isolation,
 		Conflicts: r.Policy.Conflicts, CheckTimeout: r.Policy.CheckTimeout(),
-		Submodules: r.Policy.Checkout.Submodules, LFS: r.Policy.Checkout.LFS, Depth: r.Policy.Checkout.Depth,
+		LFS: r.Policy.Checkout.LFS, Depth: r.Policy.Checkout.Depth,
 	}
 }
 

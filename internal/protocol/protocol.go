@@ -380,6 +380,8 @@ type Start struct {
 	// LFS asks for the contents of files of Git LFS in the checkout, and holds work that is
 	// handed in to pointers.
 	LFS bool `json:"lfs,omitempty"`
+	// Submodules says which the checkout has; nil: none.
+	Submodules *Submodules `json:"submodules,omitempty"`
 	// Depth is how many commits of history the checkout shows; 0: all.
 	Depth int `json:"depth,omitempty"`
 	// Saved is the ref to which the box that lost the task may have pushed its work,
@@ -403,6 +405,20 @@ type Start struct {
 	GitToken    string `json:"git_token,omitempty"`
 	CommitName  string `json:"commit_name"`
 	CommitEmail string `json:"commit_email"`
+}
+
+// Submodules are the repositories that the git token of a run reads besides the run's own.
+// Addresses in a checkout lead to none but these, by their keys (see package gitmodules).
+type Submodules struct {
+	Key   string   `json:"key"`           // of the run's repository
+	Known []Module `json:"known"`         // those there are
+	Why   string   `json:"why,omitempty"` // why there are none, if that has a reason of its own
+}
+
+// Module is a repository that may be a submodule.
+type Module struct {
+	Key      string `json:"key"`
+	CloneURL string `json:"clone_url"`
 }
 
 // SavedRef is the ref to which a box pushes the work of an attempt that was taken

@@ -919,7 +919,7 @@ CREATE TABLE repos (
   created_at           BIGINT NOT NULL,
   refresh_due          BIGINT,
   host_repo_id         TEXT NOT NULL DEFAULT ''
-, installation_id TEXT NOT NULL DEFAULT '', archived BOOLEAN NOT NULL DEFAULT FALSE, gone_at BIGINT, enabled_before BOOLEAN NOT NULL DEFAULT FALSE, gone_why TEXT NOT NULL DEFAULT '', lacks TEXT NOT NULL DEFAULT '');
+, installation_id TEXT NOT NULL DEFAULT '', archived BOOLEAN NOT NULL DEFAULT FALSE, gone_at BIGINT, enabled_before BOOLEAN NOT NULL DEFAULT FALSE, gone_why TEXT NOT NULL DEFAULT '', lacks TEXT NOT NULL DEFAULT '', gitmodules TEXT);
 CREATE INDEX repos_account ON repos (account_id, created_at, id);
 CREATE INDEX repos_refresh ON repos (refresh_due) WHERE refresh_due IS NOT NULL;
 CREATE UNIQUE INDEX repos_place ON repos (host, owner, name);
@@ -2004,4 +2004,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (98, 260, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (99, 270, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (100, 272, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (101, 320, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (102, 321, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -213,7 +213,12 @@ func (s *Service) reconcile(ctx context.Context, r row) error {
 	if err != nil {
 		return err
 	}
-	if len(e.Updates) == 0 && file.SHA == r.PolicySHA && info.DefaultBranch == r.DefaultBranch {
+	modules, err := modulesAt(ctx, host, name, info.DefaultBranch)
+	if err != nil {
+		return err
+	}
+	same := file.SHA == r.PolicySHA && info.DefaultBranch == r.DefaultBranch && textOf(modules) == textOf(r.Gitmodules)
+	if len(e.Updates) == 0 && same {
 		return nil
 	}
 	return s.OnPush(ctx, e)

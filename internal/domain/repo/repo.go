@@ -54,6 +54,8 @@ type Attempts interface {
 	// Attempt tells what the git token of an attempt gives access to; false if it
 	// is no such token, or is worth nothing any more.
 	Attempt(ctx context.Context, token string) (Attempt, bool, error)
+	// Borrows tells whether an attempt may read the submodules of its repository.
+	Borrows(tx *db.Tx, a Attempt) (bool, error)
 }
 
 // Attempt is what the git token of an attempt gives access to.
@@ -62,6 +64,9 @@ type Attempt struct {
 	Push   []string // the refs that it may push
 	Who    string   // the name of the attempt in the record
 	Person string   // id of the user for whom it works; empty: nobody
+	// Account and TaskID are of the attempt's task.
+	Account, TaskID string
+	Late            bool // it may save its work, and read nothing else
 }
 
 // Holders resolves personal access tokens.
@@ -188,8 +193,11 @@ func (s *Service) Access(ctx context.Context, _, password string, r codehost.Rep
 			row, ok, err = byIDAnywhere.Maybe(tx, a.RepoID)
 			return err
 		})
-		if err != nil || !ok || row.Host != r.Host || row.Owner != r.Owner || row.Name != r.Name {
+		if err != nil || !ok {
 			return codehost.Access{}, err
+		}
+		if row.Host != r.Host || row.Owner != r.Owner || row.Name != r.Name {
+			return s.borrowed(ctx, a, row, r)
 		}
 		return codehost.Access{Read: true, Push: a.Push, Who: a.Who, Credential: a.Who, Account: row.AccountID, Person: a.Person}, nil
 	}
@@ -300,6 +308,10 @@ func (s *Service) OnPush(ctx context.Context, e codehost.PushEvent) error {
 	if err != nil {
 		return err
 	}
+	modules, err := modulesAt(ctx, host, e.Repo, info.DefaultBranch)
+	if err != nil {
+		return err
+	}
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		r, ok, err := located(tx, e.Repo)
 		if err != nil || !ok {
@@ -308,7 +320,7 @@ func (s *Service) OnPush(ctx context.Context, e codehost.PushEvent) error {
 		tx.Account = r.AccountID
 		if _, err := activity.Exec(tx, activityArgs{
 			ID: r.ID, LastActivityAt: tx.Now, DefaultBranch: info.DefaultBranch, PolicySHA: pol.SHA, PolicyYML: pol.Text,
-			PolicyError: pol.Problem,
+			PolicyError: pol.Problem, Gitmodules: modules,
 		}); err != nil {
 			return err
 		}

@@ -32,6 +32,7 @@ type row struct {
 	PolicySHA          string  `db:"policy_sha"`
 	PolicyYML          *string `db:"policy_yml"`
 	PolicyError        *string
+	Gitmodules         *string // the file of that name on the default branch
 	LastActivityAt     *time.Time
 	CreatedAt          time.Time
 	Floors             *db.JSON[Floors]
@@ -84,7 +85,7 @@ func (r row) floors() Floors {
 }
 
 const columns = `id, account_id, owner, name, host, host_repo_id, default_branch, private, enabled, donations_enabled, ai_first,
-	canary_enabled, public_stats_enabled, installation_id, archived, gone_at, gone_why, enabled_before, lacks, policy_sha, policy_yml, policy_error, last_activity_at, created_at,
+	canary_enabled, public_stats_enabled, installation_id, archived, gone_at, gone_why, enabled_before, lacks, policy_sha, policy_yml, policy_error, gitmodules, last_activity_at, created_at,
 	(SELECT f.floors FROM account_floors f WHERE f.account_id = repos.account_id) AS floors,
 	private AND EXISTS (SELECT 1 FROM accounts a WHERE a.id = repos.account_id AND a.tier = '` + people.TierFree + `') AS uncovered`
 
@@ -110,7 +111,7 @@ var (
 	lockID   = db.Q[string](`SELECT id FROM repos WHERE account_id = $1 AND id = $2`).ForUpdate()
 	allAt    = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE host = $1 ORDER BY id`)
 	activity = db.SWith[activityArgs](`UPDATE repos SET last_activity_at = :last_activity_at, default_branch = :default_branch,
-		policy_sha = :policy_sha, policy_yml = :policy_yml, policy_error = :policy_error
+		policy_sha = :policy_sha, policy_yml = :policy_yml, policy_error = :policy_error, gitmodules = :gitmodules
 		WHERE id = :id`)
 	allOfAccount = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 ORDER BY id`)
 	floorsOf     = db.Q[floorsRow](`SELECT floors, outside_boxes, updated_at, updated_by FROM account_floors WHERE account_id = $1`)
@@ -168,6 +169,7 @@ type activityArgs struct {
 	LastActivityAt           time.Time
 	DefaultBranch, PolicySHA string
 	PolicyYML, PolicyError   *string
+	Gitmodules               *string
 }
 
 // insertArgs are the parameters of insert.

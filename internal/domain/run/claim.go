@@ -312,6 +312,9 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 	}
 	st.Mute = !declares
 	st.Isolation = repo.Isolation
+	if st.Submodules, err = s.Setup.Submodules(tx, t); err != nil {
+		return nil, fmt.Errorf("submodules for task %s: %w", t.ID, err)
+	}
 	if t.Kind == task.KindCI {
 		st.Agent, st.Command = commandAgent, t.Command.V
 		if repo.CheckTimeout > 0 {

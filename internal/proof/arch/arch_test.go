@@ -25,6 +25,7 @@ var edges = map[string]string{
 	"secretscan":          "",
 	"jsonschema":          "",
 	"gitlfs":              "",
+	"gitmodules":          "",
 	"flake":               "lazy",
 	"lazy":                "",
 	"reach":               "",
@@ -91,7 +92,7 @@ var edges = map[string]string{
 	"calendar": "",
 
 	// The packages of the box. They share the wire with the server, not its packages.
-	"box": "lazy box/broker box/conn box/driver box/exposure box/limits box/modelproxy box/roots box/sandbox box/scrub box/selftest " +
+	"box": "gitmodules lazy box/broker box/conn box/driver box/exposure box/limits box/modelproxy box/roots box/sandbox box/scrub box/selftest " +
 		"box/spool box/worktree client fault id protocol seal",
 	"box/acp":        "",
 	"box/broker":     "box/gate box/scrub",
@@ -106,7 +107,7 @@ var edges = map[string]string{
 	"box/selftest":   "",
 	"box/scrub":      "",
 	"box/spool":      "box/scrub protocol",
-	"box/worktree":   "gitlfs lazy rlimit",
+	"box/worktree":   "gitlfs gitmodules lazy rlimit",
 
 	"app": "api/held api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest blob bus clock codehost " +
 		"codehost/builtin codehost/github codehost/pace codehost/relay config db db/lease db/meta dial domain/* event event/hashchain " +
@@ -153,7 +154,7 @@ var edges = map[string]string{
 }
 
 // foundation lists what any domain may import. All other domains build on the rows of people.
-const foundation = "api/op blob calendar client/inert clock codehost codehost/pace codehost/smarthttp db dial domain/people event fault flake gitlfs hook id idp inbound jsonschema " +
+const foundation = "api/op blob calendar client/inert clock codehost codehost/pace codehost/smarthttp db dial domain/people event fault flake gitlfs gitmodules hook id idp inbound jsonschema " +
 	"lazy linear llm mail money needs observe policy protocol reach seal seal/keys secretscan web webpush"
 
 // between lists the domains that import another one, and why a function wired in app would not do.
