@@ -82,7 +82,7 @@ var edges = map[string]string{
 	"codehost/gitfolder": "codehost fault rlimit",
 	"codehost/github":    "codehost codehost/gitfolder codehost/pace fault lazy",
 	"codehost/pace":      "codehost",
-	"codehost/relay":     "codehost codehost/smarthttp fault lazy observe",
+	"codehost/relay":     "codehost codehost/smarthttp fault gitlfs lazy observe",
 	"codehost/smarthttp": "codehost fault observe",
 	"codehost/hosttest":  "codehost fault",
 
