@@ -328,8 +328,12 @@ func (w *Checkout) pointFiles(ctx context.Context, root *os.Root, scratch, head 
 // and the files.
 func (w *Checkout) point(ctx context.Context, root *os.Root, scratch, head, branch string) (string, string, []Skipped, error) {
 	anew, err := w.pointCommits(ctx, scratch, head, branch)
-	if err != nil {
-		return "", "", nil, err
+	var left []Skipped
+	switch {
+	case noRoom(err) || ctx.Err() != nil:
+		return "", "", nil, errors.Join(err, ctx.Err())
+	case err != nil: // the work is worth more than its form
+		anew, left = nil, []Skipped{{Path: ".", Reason: "pointers of Git LFS in commits: " + err.Error()}}
 	}
 	head, branch = cmp.Or(anew[head], head), cmp.Or(anew[branch], branch)
 	for name, sha := range map[string]string{"agent": head, "branch": branch} { // nothing else keeps them in the cache
@@ -340,7 +344,7 @@ func (w *Checkout) point(ctx context.Context, root *os.Root, scratch, head, bran
 		}
 	}
 	skipped, err := w.pointFiles(ctx, root, scratch, head)
-	return head, branch, skipped, err
+	return head, branch, append(left, skipped...), err
 }
 
 func noRoom(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"yardmaster/internal/gitlfs"
@@ -14,6 +15,10 @@ import (
 // mostRewritten is how many commits of an agent are looked at for contents in the place of
 // pointers.
 const mostRewritten = 1000
+
+// mostContent is the largest committed content, in bytes, that a pointer is made of: it is held
+// in memory.
+const mostContent = 128 << 20
 
 // pointCommits makes commits anew in which an agent without git-lfs has committed contents
 // of files of Git LFS: with pointers in their places. It returns the commit for head, and
@@ -147,8 +152,15 @@ func (w *Checkout) contents(ctx context.Context, scratch, sha string, raw map[st
 // pointBlob takes the content of a blob into the cache, and returns the blob of its pointer;
 // "" if it is a pointer, or empty.
 func (w *Checkout) pointBlob(ctx context.Context, blob string) (string, error) {
+	size, err := w.cache.git("cat-file", "-s", blob).line(ctx)
+	if err != nil {
+		return "", err
+	}
+	if n, err := strconv.Atoi(size); err != nil || n == 0 || n > mostContent {
+		return "", err
+	}
 	text, err := w.cache.git("cat-file", "blob", blob).run(ctx)
-	if err != nil || len(text) == 0 {
+	if err != nil {
 		return "", err
 	}
 	if _, is := gitlfs.ParsePointer(text); is {
