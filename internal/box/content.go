@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"yardmaster/internal/box/worktree"
 	"yardmaster/internal/protocol"
@@ -45,13 +46,30 @@ func (a *attempt) remote() worktree.Remote {
 
 func (w *workspace) lack(all []worktree.Skipped, what string) {
 	for _, s := range all {
-		w.lacks = append(w.lacks, protocol.Lack{Path: s.Path, Reason: what + s.Reason})
+		w.lacks = append(w.lacks, protocol.Lack{Path: shown(s.Path), Reason: shown(what + s.Reason)})
 	}
 }
 
+// shownBytes is how much of a path or a reason is told.
+const shownBytes = 300
+
+// shown is a text of a repository or a host as a line of a brief may have it: in one line, and
+// without what would end the code that it stands in.
+func shown(s string) string {
+	if len(s) > shownBytes {
+		s = s[:shownBytes] + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '`' || r == '\u2028' || r == '\u2029' {
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+}
+
 func (w *workspace) prepared() protocol.Prepared {
-	shown := w.lacks[:min(len(w.lacks), protocol.MaxLacks)]
-	return protocol.Prepared{Base: w.Base, Resume: w.Resume, Lacks: shown, More: len(w.lacks) - len(shown)}
+	first := w.lacks[:min(len(w.lacks), protocol.MaxLacks)]
+	return protocol.Prepared{Base: w.Base, Resume: w.Resume, Lacks: first, More: len(w.lacks) - len(first)}
 }
 
 // lacked is a line before the output of a command that tells what was not in its checkout;

@@ -53,7 +53,7 @@ func (m *modules) add(ctx context.Context, super submodule, depth int) error {
 	for _, l := range links {
 		at := path.Join(super.path, l.Path)
 		lacks := func(why string) {
-			m.w.lacks = append(m.w.lacks, protocol.Lack{Path: at, Reason: fmt.Sprintf("a submodule of %.200q: %s", l.URL, why)})
+			m.w.lack([]worktree.Skipped{{Path: at, Reason: why}}, fmt.Sprintf("a submodule of %.100q: ", l.URL))
 		}
 		repo, ok := m.known[gitmodules.Of(super.at.Key, l.URL)]
 		switch {
