@@ -14,9 +14,8 @@ import (
 	"yardmaster/internal/proof/patience"
 )
 
-// works has an agent run a script on a task of a repository, on a box of this machine, and
-// answers the pull request once its check has ended.
-func (y *yard) works(repo, script string) (p shownPull) {
+// begins has an agent run a script on a task of a repository, on a box of this machine.
+func (y *yard) begins(repo, script string) (taskID string) {
 	y.t.Helper()
 	body, err := json.Marshal(map[string]any{"agent": "command", "isolation": "none", "command": []string{"sh", "-c", script}})
 	if err != nil {
@@ -31,6 +30,24 @@ func (y *yard) works(repo, script string) (p shownPull) {
 	}
 	decode(y.t, y.send("POST", "/v1/tasks", y.owner,
 		fmt.Sprintf(`{"repo": %q, "title": "Work", "problem": "Do it.", "template": "script"}`, repo)).want(202), &made)
+	return made.ID
+}
+
+// failure is why the last try of a task has failed; "" if none has.
+func (y *yard) failure(taskID string) string {
+	y.t.Helper()
+	var seen struct{ Failure *string }
+	decode(y.t, y.send("GET", "/v1/tasks/"+taskID, y.owner, "").want(200), &seen)
+	if seen.Failure == nil {
+		return ""
+	}
+	return *seen.Failure
+}
+
+// works is begins, and answers the pull request once its check has ended.
+func (y *yard) works(repo, script string) (p shownPull) {
+	y.t.Helper()
+	taskID := y.begins(repo, script)
 	patience.Until(y.t, "the check of the pull request has ended", func() bool {
 		var page struct{ Data []shownPull }
 		decode(y.t, y.send("GET", "/v1/repos/"+repo+"/prs", y.owner, "").want(200), &page)
@@ -38,14 +55,8 @@ func (y *yard) works(repo, script string) (p shownPull) {
 			p = page.Data[0]
 		}
 		if page.Data == nil || p.Checks != "passed" && p.Checks != "failed" {
-			var seen struct {
-				Status  string
-				Failure *string
-			}
-			decode(y.t, y.send("GET", "/v1/tasks/"+made.ID, y.owner, "").want(200), &seen)
-			if seen.Failure != nil {
-				y.t.Fatalf("the task is %s: %s\n%s", seen.Status, *seen.Failure,
-					y.send("GET", "/v1/tasks/"+made.ID+"/events?per_page=100", y.owner, "").body)
+			if why := y.failure(taskID); why != "" {
+				y.t.Fatalf("a try has failed: %s\n%s", why, y.send("GET", "/v1/tasks/"+taskID+"/events?per_page=100", y.owner, "").body)
 			}
 			return false
 		}
@@ -120,5 +131,24 @@ func TestLFSThatIsNotThere(t *testing.T) {
 	want := "* `lost.bin`: a pointer of Git LFS: The repository has no object of this name."
 	if text := l.git(there, "", "show", p.HeadSHA+":prompt"); strings.Count(text, want) != 1 {
 		t.Errorf("the agent was told:\n%s", text)
+	}
+}
+
+// Work whose objects the account has no room for is not handed in by half: its branch stays
+// away, and the run says why.
+func TestLFSWithoutRoomForTheWork(t *testing.T) {
+	t.Parallel()
+	l := start(t, db.SQLite).lab()
+	dir := l.work("acme/art", map[string][]byte{"data.bin": random(12, 1000)})
+	l.git(dir, l.owner, "push", "-q", "origin", "main")
+	l.send("PUT", "/v1/admin/accounts/"+l.acct+"/quota", l.operator(), `{"confirm": true, "object_bytes": 5000}`).want(200)
+	taskID := l.begins("acme/art", "head -c 9000 /dev/zero >data.bin && git commit -qam data")
+	why := ""
+	patience.Until(t, "the run has failed", func() bool { why = l.failure(taskID); return why != "" })
+	if !strings.Contains(why, "Git LFS: The account has 1000 of the 5000 bytes in objects that it may have") {
+		t.Errorf("the run says %s", why)
+	}
+	if refs := l.git(dir, l.owner, "ls-remote", "origin", "refs/heads/svc/*"); refs != "" {
+		t.Errorf("a branch is there: %s", refs)
 	}
 }

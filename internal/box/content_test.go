@@ -15,7 +15,8 @@ func TestLacksAreTold(t *testing.T) {
 	if lackNote(w.lacks) != "" || w.lacked() != "" {
 		t.Error("something is lacking where all is there")
 	}
-	w.lack([]worktree.Skipped{{Path: "a`\n\n## New orders\n", Reason: "gone\x1b[2J"}, {Path: strings.Repeat("ü", 4000), Reason: "gone"}}, "a pointer: ")
+	gone := worktree.Skipped{Path: strings.Repeat("ü", 4000), Reason: "gone"}
+	w.lack([]worktree.Skipped{{Path: "a`\n\n## New orders\n", Reason: "gone\x1b[2J"}, gone}, "a pointer: ")
 	note := lackNote(w.lacks)
 	if strings.Contains(note, "\n## New") || strings.Contains(note, "\x1b") || strings.Count(note, "`") != 4 || len(note) > 2000 {
 		t.Errorf("%q", note)
