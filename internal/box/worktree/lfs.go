@@ -171,6 +171,7 @@ func (w *Checkout) FillObjects(ctx context.Context, r Remote) (lacking []Skipped
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
+	w.cache.tidyObjects(time.Now())
 	if err := w.cache.room(all); err != nil {
 		return nil, err
 	}

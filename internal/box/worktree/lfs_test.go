@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"yardmaster/internal/gitlfs"
 )
@@ -193,11 +194,19 @@ func TestDamagedObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := c.object(pointerTo(files["b.psd"]).OID)
+	old, young := filepath.Join(c.LFSObjects(), ".put-old"), filepath.Join(c.LFSObjects(), ".put-young")
+	past := time.Now().Add(-2 * leftAfter)
+	if err := errors.Join(os.WriteFile(old, nil, 0o600), os.WriteFile(young, nil, 0o600), os.Chtimes(old, past, past)); err != nil {
+		t.Fatal(err)
+	}
 	if err := errors.Join(os.Chmod(at, 0o644), os.WriteFile(at, []byte("evil!"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := lfsCheckout(t, c).FillObjects(t.Context(), s.remote()); !errors.Is(err, ErrBusy) {
 		t.Errorf("a damaged object was taken: %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(c.LFSObjects(), ".put-*")); len(left) != 1 || left[0] != young {
+		t.Errorf("unfinished objects: %v", left)
 	}
 	w := lfsCheckout(t, c)
 	if _, err := w.FillObjects(t.Context(), s.remote()); err != nil {

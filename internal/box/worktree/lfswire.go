@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"yardmaster/internal/gitlfs"
 )
@@ -203,6 +204,22 @@ func (c *Cache) object(oid string) string {
 func (c *Cache) hasObject(p gitlfs.Pointer) bool {
 	st, err := os.Stat(c.object(p.OID))
 	return err == nil && st.Mode().IsRegular() && st.Size() == p.Size
+}
+
+// leftAfter is the age at which an unfinished object is what a process left that has ended.
+const leftAfter = 24 * time.Hour
+
+// tidyObjects deletes what processes that were killed have left of objects.
+func (c *Cache) tidyObjects(now time.Time) {
+	left, err := filepath.Glob(filepath.Join(c.dir, "lfs", "objects", ".put-*"))
+	if err != nil {
+		return
+	}
+	for _, name := range left {
+		if st, err := os.Lstat(name); err == nil && now.Sub(st.ModTime()) > leftAfter {
+			_ = os.Remove(name) // the next checkout tries again
+		}
+	}
 }
 
 // errOtherBytes says that bytes are not those of the name of their object.
