@@ -23,13 +23,12 @@ type submodule struct {
 // modules fetches the submodules of an attempt, one by one, each from the repository that
 // the control plane has named for its key. An address in .gitmodules is never followed.
 type modules struct {
-	b       *box
-	a       *attempt
-	w       *workspace
-	known   map[string]protocol.Module
-	caches  map[string]*worktree.Cache // fetched, by address
-	failed  map[string]string          // why a repository cannot be had, by address
-	objects bool                       // files of Git LFS are wanted
+	b      *box
+	a      *attempt
+	w      *workspace
+	known  map[string]protocol.Module
+	caches map[string]*worktree.Cache // fetched, by address
+	failed map[string]string          // why a repository cannot be had, by address
 }
 
 // addModules puts the submodules of a fresh checkout into it, and notes those that cannot be

@@ -107,7 +107,7 @@ func Key(address string) string {
 	if odd(address) {
 		return ""
 	}
-	host, p := "", ""
+	var host, p string
 	if strings.Contains(address, "://") {
 		u, err := url.Parse(address)
 		if err != nil || !slices.Contains([]string{"https", "http", "ssh", "git+ssh", "ssh+git"}, u.Scheme) || u.RawQuery != "" {

@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"maps"
 	"os"
@@ -374,7 +373,7 @@ func (w *Checkout) takeFile(root *os.Root, name string, size int64, blob string)
 	if p, isPointer = gitlfs.ParsePointer(head); isPointer {
 		return p, true, false, nil
 	}
-	var sum hash.Hash = sha1.New()
+	sum := sha1.New()
 	if len(blob) == hex.EncodedLen(sha256.Size) {
 		sum = sha256.New()
 	}
