@@ -46,6 +46,7 @@ RACE := \
   ./internal/box/modelproxy \
   ./internal/box/scrub \
   ./internal/box/spool \
+  ./internal/box/worktree \
   ./internal/bus/... \
   ./internal/child \
   ./internal/client \

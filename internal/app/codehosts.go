@@ -249,6 +249,7 @@ func (a *App) elsewhere() http.Handler {
 			return a.parts.tokens.Drive(ctx, a.grants(a.parts).Watch(git), r, access)
 		},
 		Authorize: a.gitAccess, Pushed: repos.Pushed, Transport: a.roads,
+		Objects: &relay.Objects{BaseURL: a.base, Seal: a.ring, Signed: objectDoor{a}.Signed, Now: a.now},
 	})
 }
 

@@ -42,6 +42,7 @@ import (
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/issue"
+	"yardmaster/internal/domain/lfs"
 	"yardmaster/internal/domain/member"
 	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/modelkey"
@@ -116,6 +117,7 @@ type parts struct {
 	tokens  *hosttoken.Service
 	hosts   *connection.Service
 	quota   *quota.Service
+	lfs     *lfs.Service
 }
 
 // wired are the domains while they are connected to each other: parts, and those
@@ -294,6 +296,9 @@ func (a *App) wire() parts {
 	intents := add(&p, intent.New(intent.Needs{DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log}))
 	p.tokens = add(&p, hosttoken.New(hosttoken.Needs{DB: a.db, Ring: a.ring, Hosts: a.hosts, Repos: flow.BoundRepos{}, Logger: a.log}))
 	p.quota = add(&p, quota.New(quota.Needs{DB: a.db, Logger: a.log, Sizes: a.host, Clock: a.clock}))
+	p.lfs = add(&p, lfs.New(lfs.Needs{
+		DB: a.db, Ring: a.ring, Objects: a.blob, Repos: flow.LFSRepos{}, Room: p.quota, Logger: a.log, BaseURL: a.base, Clock: a.now,
+	}))
 	p.ci = add(&p, ci.New(ci.Needs{
 		DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Tasks: flow.CheckTasks{Tasks: p.task, Hosts: a.hosts},
 		Logs: flow.RunLogs{}, Objects: objectsWithin{a.blob, p.quota}, Pulls: flow.CheckPulls{BaseURL: a.base}, Intents: intents,
@@ -367,7 +372,8 @@ func (a *App) wire() parts {
 	p.run = add(&p, run.New(run.Needs{
 		DB: a.db, Hub: a.hub, Tasks: p.task, Queue: p.queue, Bus: a.line, Logger: a.log, Lease: a.cfg.Lease,
 		GatewayURL: a.base + "/gateway",
-		CommitName: author.Name, CommitEmail: author.Email, Setup: flow.RunSetup{Prompts: prompts, Vaults: vaults, Ring: a.ring},
+		CommitName: author.Name, CommitEmail: author.Email,
+		Setup: flow.RunSetup{Prompts: prompts, Vaults: vaults, Ring: a.ring, Hosts: a.hosts},
 		Boxes: flow.RunBoxes{}, Vault: flow.RunVault{Vaults: vaults}, Branches: flow.Branches{DB: a.db, Hosts: a.hosts},
 		Settler: flow.Settler{Tasks: p.task, Pulls: p.pull, Checks: p.ci, Reviews: p.review}, Asks: flow.RunAsks{},
 	}))

@@ -15,6 +15,8 @@ import (
 	"yardmaster/internal/api/rest"
 	"yardmaster/internal/blob"
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/codehost/relay"
+	"yardmaster/internal/domain/lfs"
 	"yardmaster/internal/domain/signin"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -88,7 +90,8 @@ func (a *App) roomFor(next http.Handler) http.Handler {
 			if strings.HasPrefix(req.URL.Path, inbound) {
 				return false
 			}
-			if strings.HasPrefix(req.URL.Path, blob.Path) || strings.HasPrefix(req.URL.Path, "/gateway/") {
+			if strings.HasPrefix(req.URL.Path, blob.Path) || lfs.IsTransfer(req.URL.Path) ||
+				strings.HasPrefix(req.URL.Path, relay.ObjectPath) || strings.HasPrefix(req.URL.Path, "/gateway/") {
 				return true // an address that is signed, and one where nothing is read without a token
 			}
 			if req.Header.Get("Authorization") != "" {

@@ -66,6 +66,7 @@ func (a *App) served() http.Handler {
 	repos := a.parts.repo
 	git := a.host.Handler(builtin.Hooks{
 		Authorize: a.gitAccess, Create: repos.Create, Room: a.parts.quota.PushRoom, Pushed: a.pushed, Otherwise: api,
+		LFS: a.parts.lfs.Handler(objectDoor{a}),
 	})
 	elsewhere := a.elsewhere()
 	gateway := http.StripPrefix("/gateway", a.parts.gateway.Caller().Gateway)

@@ -119,7 +119,8 @@ func (b *box) carry(a *attempt) (*workspace, result) {
 	if err != nil {
 		return nil, failed("checkout_failed", err)
 	}
-	a.event(protocol.EventPrepared, protocol.Prepared{Base: w.Base, Resume: w.Resume})
+	a.event(protocol.EventPrepared, w.prepared())
+	a.start.Prompt += lackNote(w.lacks)
 	if err := os.MkdirAll(filepath.Join(a.homePath(), outboxDir), 0o700); err != nil {
 		return w, failed("setup_failed", err)
 	}
@@ -127,7 +128,9 @@ func (b *box) carry(a *attempt) (*workspace, result) {
 		return w, failed("setup_failed", err)
 	}
 	if a.start.Agent == commandAgent {
-		return w, b.runCommand(ctx, a, w, level)
+		r := b.runCommand(ctx, a, w, level)
+		r.output = w.lacked() + r.output
+		return w, r
 	}
 	return w, b.runAgent(ctx, a, w, level)
 }

@@ -102,7 +102,7 @@ func (b *box) remove(a *attempt) {
 		a.log.Debug("spool not closed", "error", err)
 	}
 	if w := a.workspace; w != nil {
-		if err := w.checkout.Remove(); err != nil {
+		if err := w.remove(); err != nil {
 			a.log.Warn("checkout not removed", "error", err)
 		}
 	}

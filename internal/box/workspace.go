@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,11 +25,16 @@ type workspace struct {
 	Base     string `json:"base"`             // commit from which the work starts
 	Resume   string `json:"resume,omitempty"` // the same commit, if it is saved work of an earlier attempt
 	Branch   string `json:"branch,omitempty"` // commit of the attempt's branch at that time, if it existed
+	lacks    []protocol.Lack
+	modules  []submodule
 }
 
 // cachePath is the folder of the cache of the attempt's repository.
-func (a *attempt) cachePath() string {
-	name := sha256.Sum256([]byte(a.start.CloneURL))
+func (a *attempt) cachePath() string { return a.cacheOf(a.start.CloneURL) }
+
+// cacheOf is the folder of the cache of a repository, by its address.
+func (a *attempt) cacheOf(cloneURL string) string {
+	name := sha256.Sum256([]byte(cloneURL))
 	return filepath.Join(a.root, "cache", hex.EncodeToString(name[:12]))
 }
 
@@ -89,6 +95,9 @@ func (b *box) prepareOnce(ctx context.Context, a *attempt) (*workspace, error) {
 	}
 	if w.checkout, err = cache.Checkout(ctx, a.taskPath(), a.start.Branch, w.Base, a.identity()); err != nil {
 		return nil, err
+	}
+	if err := b.complete(ctx, a, w); err != nil {
+		return nil, errors.Join(err, w.remove())
 	}
 	a.workspace = w
 	return w, writeJSON(a.workspacePath(), w)
@@ -234,6 +243,7 @@ func (b *box) reopen(a *attempt) *workspace {
 		if err := worktree.RemoveTree(place); err != nil {
 			return err
 		}
+		w.checkout.LFS = a.start.LFS
 		return os.Rename(a.taskPath(), place)
 	}()
 	if err != nil {
@@ -245,7 +255,31 @@ func (b *box) reopen(a *attempt) *workspace {
 }
 
 // readOnly lists the folders that the checkout needs besides itself.
-func (w *workspace) readOnly() []string { return []string{w.cache.Objects()} }
+func (w *workspace) readOnly() []string {
+	var all []string
+	add := func(c *worktree.Cache) {
+		for _, dir := range []string{c.Objects(), c.LFSObjects()} {
+			if dir != "" && !slices.Contains(all, dir) {
+				all = append(all, dir)
+			}
+		}
+	}
+	add(w.cache)
+	for _, s := range w.modules {
+		add(s.cache)
+	}
+	return all
+}
+
+// remove deletes the checkout, and lets the caches forget it.
+func (w *workspace) remove() error {
+	for _, s := range w.modules {
+		if err := s.checkout.Remove(); err != nil {
+			return err
+		}
+	}
+	return w.checkout.Remove()
+}
 
 // collect takes the agent's work into the cache.
 func (w *workspace) collect(ctx context.Context, a *attempt, unfinished bool, done *work) error {
@@ -260,6 +294,7 @@ func (w *workspace) collect(ctx context.Context, a *attempt, unfinished bool, do
 	if err != nil {
 		return err
 	}
+	r.Skipped = append(r.Skipped, w.strayed(ctx, r.Tip)...)
 	done.left, done.leftMore = leftOut(r, a.start.Branch)
 	if len(done.left) > 0 {
 		a.log.Warn("work collected in part", "damage", r.Damage, "skipped", r.Skipped, "apart", r.Apart)
@@ -300,6 +335,9 @@ func leftOut(r worktree.Result, branch string) (list []protocol.LeftOut, more in
 // push makes ref point to the commit tip. It replaces a branch that the agent has
 // rewritten only if the branch is still what the attempt began with.
 func (w *workspace) push(ctx context.Context, a *attempt, tip, ref string) error {
+	if err := w.pushObjects(ctx, a, tip); err != nil {
+		return err
+	}
 	err := w.cache.Push(ctx, a.start.CloneURL, a.start.GitToken, tip, ref, false)
 	if !refused(err) || w.Branch == "" || ref != a.branchRef() {
 		return err

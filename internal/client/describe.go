@@ -66,6 +66,8 @@ func describe(e Event) string {
 		File, Reason, Question, Why, Text, Reply                               string
 		Trigger, Detail, Outcome                                               string
 		Pull                                                                   int64
+		Lacks                                                                  []struct{ Path, Reason string }
+		More                                                                   int   `json:"more_lacks"`
 		InputTokens                                                            int64 `json:"input_tokens"`
 		OutputTokens                                                           int64 `json:"output_tokens"`
 	}
@@ -79,6 +81,12 @@ func describe(e Event) string {
 		s := fmt.Sprintf("checked out %.10s", d.Base)
 		if d.Resume != "" {
 			s += ", saved work of an earlier attempt"
+		}
+		for i, l := range d.Lacks {
+			s += map[bool]string{true: "; not in it: ", false: ", "}[i == 0] + l.Path + " (" + l.Reason + ")"
+		}
+		if d.More > 0 {
+			s += fmt.Sprintf(" and %d others", d.More)
 		}
 		return s
 	case "started":

@@ -7,6 +7,7 @@ import (
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/signin"
+	"yardmaster/internal/domain/task"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/protocol"
@@ -33,7 +34,7 @@ func (g GitTokens) Attempt(ctx context.Context, token string) (out repo.Attempt,
 	if err != nil || !ok {
 		return repo.Attempt{}, false, err
 	}
-	out = repo.Attempt{RepoID: acc.RepoID, Who: "run:" + acc.RunID}
+	out = repo.Attempt{RepoID: acc.RepoID, Who: "run:" + acc.RunID, Account: acc.AccountID, TaskID: acc.TaskID, Late: late}
 	if !acc.Unbound {
 		out.Person = acc.RequestedBy
 	}
@@ -44,6 +45,17 @@ func (g GitTokens) Attempt(ctx context.Context, token string) (out repo.Attempt,
 		}
 	}
 	return out, true, nil
+}
+
+// Borrows tells whether an attempt may read the submodules of its repository. One about a
+// fork may not: who wrote that could have it give them away.
+func (GitTokens) Borrows(tx *db.Tx, a repo.Attempt) (bool, error) {
+	t, ok, err := task.Get(tx, a.Account, a.TaskID)
+	if err != nil || !ok {
+		return false, err
+	}
+	fork, err := ofFork(tx, &t)
+	return !fork, err
 }
 
 // Holders implements repo.Holders.

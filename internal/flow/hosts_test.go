@@ -50,6 +50,8 @@ type twoHosts struct {
 // pull requests.
 type anyAccount struct{ Pulls }
 
+func (anyAccount) Borrows(*db.Tx, repo.Attempt) (bool, error) { return false, nil }
+
 func (anyAccount) Attempt(context.Context, string) (repo.Attempt, bool, error) {
 	return repo.Attempt{}, false, nil
 }

@@ -30,6 +30,7 @@ type RunSetup struct {
 	Prompts *prompt.Service
 	Vaults  *vault.Service
 	Ring    *seal.Keyring // of what people have answered
+	Hosts   *codehost.Hosts
 }
 
 // Policy is the policy that a run in a repository begins under, as its session
@@ -92,6 +93,24 @@ func (s RunSetup) Servers(tx *db.Tx, t *task.Row) ([]protocol.MCPServer, error) 
 	}
 	lent, err := s.Vaults.Usable(tx, t.RepoID)
 	return serversOf(lent, r.Policy.MCPServers), err
+}
+
+// Submodules are the repositories that a run of the task may read as submodules of its own.
+func (s RunSetup) Submodules(tx *db.Tx, t *task.Row) (*protocol.Submodules, error) {
+	r, err := repoAnywhere(tx, t.RepoID)
+	if err != nil || !r.Policy.Checkout.Submodules {
+		return nil, err
+	}
+	out := &protocol.Submodules{Key: repo.Key(s.Hosts, r.HostRepo()), Known: []protocol.Module{}}
+	if fork, err := ofFork(tx, t); err != nil || fork {
+		out.Why = "work of a fork is given none, because whoever wrote it could have it give them away"
+		return out, err
+	}
+	all, err := repo.Modules(tx, s.Hosts, t.RepoID)
+	for _, m := range all {
+		out.Known = append(out.Known, protocol.Module{Key: m.Key, CloneURL: s.Hosts.CloneURL(m.Ref.HostRepo())})
+	}
+	return out, err
 }
 
 // ofFork tells whether a task works on what another repository has: then it gets no

@@ -26,6 +26,7 @@ func (t TaskRepos) Of(r repo.Ref) task.Repo {
 		Lacks: r.Lacks, InTheWay: r.InTheWay, Unborn: r.Unborn, DefaultBranch: r.DefaultBranch, CloneURL: t.Hosts.CloneURL(r.HostRepo()),
 		Template: r.Policy.Agent.Template, Isolation: r.Policy.Agent.Isolation,
 		Conflicts: r.Policy.Conflicts, CheckTimeout: r.Policy.CheckTimeout(),
+		LFS: r.Policy.Checkout.LFS, Depth: r.Policy.Checkout.Depth,
 	}
 }
 

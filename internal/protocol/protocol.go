@@ -146,6 +146,15 @@ type (
 	Prepared struct {
 		Base   string `json:"base"`             // the commit from which the work starts
 		Resume string `json:"resume,omitempty"` // set if that commit is saved work of an earlier attempt
+		// Lacks are the files and folders that the checkout does not have as the repository
+		// means them, at most MaxLacks; More is how many others there are.
+		Lacks []Lack `json:"lacks,omitempty"`
+		More  int    `json:"more_lacks,omitempty"`
+	}
+	// Lack is a file of Git LFS that is a pointer, or a submodule that is an empty folder.
+	Lack struct {
+		Path   string `json:"path"`
+		Reason string `json:"reason"`
 	}
 	Started struct {
 		Agent     string   `json:"agent"`
@@ -272,6 +281,9 @@ const (
 	MaxLeftBytes = 500 // of a name, and of a reason
 )
 
+// MaxLacks bounds Prepared.Lacks.
+const MaxLacks = 50
+
 // Limits on what an agent declares in one run.
 const (
 	MaxDeclared      = 20       // declarations
@@ -392,6 +404,13 @@ type Start struct {
 	// CheckoutRef is the full name of the ref at which Checkout is; empty if a branch has
 	// it. The head of a fork is at one of these.
 	CheckoutRef string `json:"checkout_ref,omitempty"`
+	// LFS asks for the contents of files of Git LFS in the checkout, and holds work that is
+	// handed in to pointers.
+	LFS bool `json:"lfs,omitempty"`
+	// Submodules says which the checkout has; nil: none.
+	Submodules *Submodules `json:"submodules,omitempty"`
+	// Depth is how many commits of history the checkout shows; 0: all.
+	Depth int `json:"depth,omitempty"`
 	// Saved is the ref to which the box that lost the task may have pushed its work,
 	// see SavedRef.
 	Saved      string            `json:"saved,omitempty"`
@@ -413,6 +432,20 @@ type Start struct {
 	GitToken    string `json:"git_token,omitempty"`
 	CommitName  string `json:"commit_name"`
 	CommitEmail string `json:"commit_email"`
+}
+
+// Submodules are the repositories that the git token of a run reads besides the run's own.
+// Addresses in a checkout lead to none but these, by their keys (see package gitmodules).
+type Submodules struct {
+	Key   string   `json:"key"`           // of the run's repository
+	Known []Module `json:"known"`         // those there are
+	Why   string   `json:"why,omitempty"` // why there are none, if that has a reason of its own
+}
+
+// Module is a repository that may be a submodule.
+type Module struct {
+	Key      string `json:"key"`
+	CloneURL string `json:"clone_url"`
 }
 
 // SavedRef is the ref to which a box pushes the work of an attempt that was taken

@@ -24,6 +24,8 @@ type Checkout struct {
 	// Frugal makes Collect leave out all new files that are not committed if they
 	// are very many, because they may have filled the disk.
 	Frugal bool
+	// LFS makes Collect hold files of Git LFS to pointers.
+	LFS bool
 
 	cache  *Cache
 	dir    string

@@ -90,12 +90,16 @@ func (w *Checkout) collect(ctx context.Context, message string) (Result, error) 
 		}
 		took, r.Damage = commits{head: w.base}, err.Error()
 	}
+	var noPointers []Skipped
+	if took.head, took.branch, noPointers, err = w.point(ctx, root, scratch, took.head, took.branch); err != nil {
+		return r, err
+	}
 	head := took.head
 	tree, skipped, err := w.snapshot(ctx, root, scratch, head)
 	if err != nil {
 		return r, err
 	}
-	r.Tip, r.Skipped = head, skipped
+	r.Tip, r.Skipped = head, append(skipped, noPointers...)
 	if tree != "" {
 		c := w.cache.git("commit-tree", tree, "-p", head, "-F", "-")
 		c.env, c.stdin = w.id.env(), strings.NewReader(message)

@@ -44,6 +44,9 @@ type Hooks struct {
 	// its context outlives the client's connection.
 	Pushed func(ctx context.Context, e codehost.PushEvent)
 
+	// LFS serves what is below info/lfs of a repository. Nil: nothing is there.
+	LFS http.Handler
+
 	// Otherwise serves every request that does not come from a git client.
 	Otherwise http.Handler
 }
@@ -65,6 +68,9 @@ func (h *Host) Handler(hooks Hooks) http.Handler {
 				serve(q)
 			}
 		})
+	}
+	if hooks.LFS != nil {
+		mux.Handle("/git/{owner}/{name}/info/lfs/", hooks.LFS)
 	}
 	if hooks.Otherwise != nil {
 		mux.Handle("/", hooks.Otherwise)

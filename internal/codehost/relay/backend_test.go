@@ -20,6 +20,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/seal"
 )
 
 var shop = codehost.Repo{Host: "other", ID: "7", Owner: "acme", Name: "shop"}
@@ -144,6 +145,7 @@ type site struct {
 
 	mu     sync.Mutex
 	events []codehost.PushEvent
+	late   time.Duration // of the relay's clock
 }
 
 func newSite(t testing.TB) *site {
@@ -153,7 +155,13 @@ func newSite(t testing.TB) *site {
 		"writer": {Read: true, Push: []string{"refs/heads/svc/*", "refs/heads/main"}, Who: "writer"},
 		"nobody": {},
 	}
+	objects := &Objects{Seal: seal.New(), Signed: func(context.Context) error { return nil }, Now: func() time.Time {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return time.Now().Add(s.late)
+	}}
 	srv := httptest.NewServer(New(Config{
+		Objects: objects,
 		Find: func(_ context.Context, id string) (codehost.Repo, error) {
 			if id != shopID {
 				return codehost.Repo{}, fault.Missing("repository")
@@ -180,7 +188,7 @@ func newSite(t testing.TB) *site {
 		},
 	}))
 	t.Cleanup(srv.Close)
-	s.url = srv.URL
+	s.url, objects.BaseURL = srv.URL, srv.URL
 	return s
 }
 

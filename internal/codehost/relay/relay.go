@@ -9,6 +9,7 @@
 //   - relay.go: requests of clients, and who may make them
 //   - upstream.go: requests to hosts
 //   - push.go: pushes
+//   - lfs.go: objects of Git LFS
 package relay
 
 import (
@@ -26,6 +27,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/smarthttp"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/gitlfs"
 	"yardmaster/internal/lazy"
 	"yardmaster/internal/observe"
 )
@@ -54,6 +56,9 @@ type Config struct {
 	// Pushed is called after the host has moved the refs and before the response ends;
 	// its context outlives the client's connection.
 	Pushed func(ctx context.Context, e codehost.PushEvent)
+
+	// Objects lets objects of Git LFS through; nil: there are none.
+	Objects *Objects
 
 	// Transport carries requests to hosts; nil is http.DefaultTransport.
 	Transport http.RoundTripper
@@ -99,6 +104,9 @@ func New(cfg Config) http.Handler {
 			}
 		})
 	}
+	if cfg.Objects != nil {
+		h.serveObjects(mux)
+	}
 	if cfg.Otherwise != nil {
 		mux.Handle("/", cfg.Otherwise)
 	}
@@ -113,6 +121,32 @@ type request struct {
 	repo   codehost.Repo
 	git    codehost.GitAccess
 	access codehost.Access
+	lfs    bool // the client speaks Git LFS, and is refused in its form
+}
+
+// refuse answers a refusal.
+func (q *request) refuse(status int, text string) {
+	if q.lfs {
+		refuseObjects(q.w, status, text)
+		return
+	}
+	http.Error(q.w, text, status)
+}
+
+// missing answers for a repository that there is not, or that is hidden.
+func (q *request) missing() {
+	observe.Of(q.r.Context()).Slug = fault.NotFound.Slug()
+	q.refuse(http.StatusNotFound, "There is no such repository.")
+}
+
+// challenge asks for a credential.
+func (q *request) challenge() {
+	if !q.lfs {
+		smarthttp.Challenge(q.w, q.r)
+		return
+	}
+	observe.Of(q.r.Context()).Slug = fault.Unauthenticated.Slug()
+	gitlfs.Challenge(q.w)
 }
 
 // idPattern has the ids of rows, and names of hosts with an id there such as
@@ -122,13 +156,18 @@ var idPattern = lazy.New(`^[0-9A-Za-z][0-9A-Za-z:=._-]{0,299}$`)
 // admit returns nil for a request that it has answered itself, without a request to a
 // host. An unknown repository, a foreign one and an invalid id get the same response.
 func (h *Relay) admit(w *smarthttp.Transfer, r *http.Request) *request {
+	return h.admitted(&request{relay: h, w: w, r: r})
+}
+
+// admitted is admit for a request that is begun.
+func (h *Relay) admitted(q *request) *request {
+	w, r := q.w, q.r
 	w.Header().Set("Cache-Control", "no-cache, max-age=0, must-revalidate")
 	user, password, ok := r.BasicAuth()
 	if !ok {
-		smarthttp.Challenge(w, r)
+		q.challenge()
 		return nil
 	}
-	q := &request{relay: h, w: w, r: r}
 	if id := strings.TrimSuffix(r.PathValue("repo"), ".git"); idPattern.MatchString(id) {
 		var err error
 		if q.repo, err = h.cfg.Find(r.Context(), id); err != nil && !fault.IsKind(err, fault.NotFound) {
@@ -141,7 +180,7 @@ func (h *Relay) admit(w *smarthttp.Transfer, r *http.Request) *request {
 	var err error
 	q.access, err = h.cfg.Authorize(r.Context(), user, password, q.repo)
 	if fault.IsKind(err, fault.Unauthenticated) {
-		smarthttp.Challenge(w, r)
+		q.challenge()
 		return nil
 	}
 	if err != nil {
@@ -151,7 +190,7 @@ func (h *Relay) admit(w *smarthttp.Transfer, r *http.Request) *request {
 	record := observe.Of(r.Context())
 	record.Actor, record.Account = q.access.Who, q.access.Account
 	if q.repo == (codehost.Repo{}) || !q.access.Read {
-		smarthttp.NotFound(w, r)
+		q.missing()
 		return nil
 	}
 	if q.git, err = h.cfg.Git(r.Context(), q.repo, q.access); err != nil {
@@ -159,7 +198,7 @@ func (h *Relay) admit(w *smarthttp.Transfer, r *http.Request) *request {
 		return nil
 	}
 	if q.git == nil {
-		smarthttp.NotFound(w, r)
+		q.missing()
 		return nil
 	}
 	return q
@@ -179,20 +218,20 @@ func (q *request) fail(doing string, err error) {
 		if busy.After > 0 {
 			q.w.Header().Set("Retry-After", strconv.FormatInt(int64(busy.After/time.Second)+1, 10))
 		}
-		http.Error(q.w, "The code host does not answer now. Try again later.", http.StatusServiceUnavailable)
+		q.refuse(http.StatusServiceUnavailable, "The code host does not answer now. Try again later.")
 	case errors.As(err, &forbidden):
 		note(fault.Forbidden.Slug())
-		http.Error(q.w, "The code host does not permit this to Yardmaster: it requires the permission "+
-			cmp.Or(forbidden.Permission, "for it")+".", http.StatusForbidden)
+		q.refuse(http.StatusForbidden, "The code host does not permit this to Yardmaster: it requires the permission "+
+			cmp.Or(forbidden.Permission, "for it")+".")
 	case errors.Is(err, codehost.ErrNotFound):
-		smarthttp.NotFound(q.w, q.r)
+		q.missing()
 	case f.Kind == fault.Internal, errors.Is(err, codehost.ErrUnknownHost):
 		note(fault.Internal.Slug())
-		http.Error(q.w, fault.Internal.Title(), http.StatusInternalServerError)
+		q.refuse(http.StatusInternalServerError, fault.Internal.Title())
 	default:
 		note(f.Slug)
 		smarthttp.ComeBack(q.w, f)
-		http.Error(q.w, f.Detail, f.Kind.Status())
+		q.refuse(f.Kind.Status(), f.Detail)
 	}
 }
 

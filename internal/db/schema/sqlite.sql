@@ -919,7 +919,7 @@ CREATE TABLE repos (
   created_at           BIGINT NOT NULL,
   refresh_due          BIGINT,
   host_repo_id         TEXT NOT NULL DEFAULT ''
-, installation_id TEXT NOT NULL DEFAULT '', archived BOOLEAN NOT NULL DEFAULT FALSE, gone_at BIGINT, enabled_before BOOLEAN NOT NULL DEFAULT FALSE, gone_why TEXT NOT NULL DEFAULT '', lacks TEXT NOT NULL DEFAULT '', in_the_way TEXT NOT NULL DEFAULT '', unborn BOOLEAN NOT NULL DEFAULT FALSE, policy_near TEXT NOT NULL DEFAULT '');
+, installation_id TEXT NOT NULL DEFAULT '', archived BOOLEAN NOT NULL DEFAULT FALSE, gone_at BIGINT, enabled_before BOOLEAN NOT NULL DEFAULT FALSE, gone_why TEXT NOT NULL DEFAULT '', lacks TEXT NOT NULL DEFAULT '', in_the_way TEXT NOT NULL DEFAULT '', unborn BOOLEAN NOT NULL DEFAULT FALSE, policy_near TEXT NOT NULL DEFAULT '', gitmodules TEXT);
 CREATE INDEX repos_account ON repos (account_id, created_at, id);
 CREATE INDEX repos_refresh ON repos (refresh_due) WHERE refresh_due IS NOT NULL;
 CREATE UNIQUE INDEX repos_place ON repos (host, owner, name);
@@ -1891,6 +1891,18 @@ CREATE TABLE pull_comments (
 CREATE INDEX pull_comments_thread ON pull_comments (thread_id, created_at);
 CREATE INDEX pull_comments_account ON pull_comments (account_id);
 CREATE INDEX pulls_to_move ON pulls (move_at) WHERE move_at > 0;
+CREATE TABLE lfs_objects (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  repo_id    TEXT NOT NULL REFERENCES repos (id),
+  oid        TEXT NOT NULL,             -- SHA-256 of the bytes, in hexadecimal digits
+  size       BIGINT NOT NULL,           -- bytes
+  begun_at   BIGINT NOT NULL,           -- when its upload began
+  stored_at  BIGINT                     -- NULL: the upload has not ended
+);
+CREATE UNIQUE INDEX lfs_objects_stored ON lfs_objects (repo_id, oid) WHERE stored_at IS NOT NULL;
+CREATE INDEX lfs_objects_account ON lfs_objects (account_id);
+CREATE INDEX lfs_objects_begun ON lfs_objects (begun_at) WHERE stored_at IS NULL;
 CREATE TABLE schema_releases (
   version BIGINT PRIMARY KEY,
   oldest  BIGINT NOT NULL, -- the newest migration that a program must know at least
@@ -2000,6 +2012,8 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (101, 280, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (102, 300, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (103, 301, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (104, 310, 1);
-INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (105, 330, 1);
-INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (106, 331, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (105, 320, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (106, 321, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (107, 330, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (108, 331, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -246,3 +246,39 @@ func (s *Service) ObjectRoom(ctx context.Context, account string, bytes int64) e
 		return nil
 	})
 }
+
+// ObjectsLeft is how many bytes of objects an account may still store, and the sentence for
+// one that does not fit; None: as many as it likes.
+func (s *Service) ObjectsLeft(ctx context.Context, account string) (left int64, sentenceFull string, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		left, sentenceFull = None, ""
+		row, ok, err := state(tx, account)
+		if err != nil || !ok {
+			return err
+		}
+		used, err := objectsOf.One(tx, account)
+		if most := row.limits().ObjectBytes; most != None {
+			left = max(0, most-used)
+			sentenceFull = fmt.Sprintf("The account has %d of the %d bytes in objects that it may have, and this one does not fit. "+
+				"An operator of the server can raise it.", used, most)
+		}
+		return err
+	})
+	return left, sentenceFull, err
+}
+
+// ObjectMade refuses an object that is too much for tx.Account. The transaction has added it.
+func (s *Service) ObjectMade(tx *db.Tx) error {
+	if _, err := lockMeasures.Exec(tx, tx.Account, tx.Now); err != nil {
+		return err
+	}
+	row, ok, err := state(tx, tx.Account)
+	if err != nil || !ok {
+		return err
+	}
+	used, err := objectsOf.One(tx, tx.Account)
+	if most := row.limits().ObjectBytes; err == nil && most != None && used > most {
+		err = full(level{ObjectBytes, used, most, false})
+	}
+	return err
+}

@@ -77,7 +77,8 @@ const countedTables = `
 
 var (
 	recordsOf = db.Q[recordsRow](`SELECT CAST(SUM(n) AS BIGINT) AS records, CAST(SUM(b) AS BIGINT) AS bytes FROM (` + countedTables + `) AS parts`)
-	objectsOf = db.Q[int64](`SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) AS bytes FROM ci_logs WHERE account_id = $1`)
+	objectsOf = db.Q[int64](`SELECT CAST((SELECT COALESCE(SUM(size), 0) FROM ci_logs WHERE account_id = $1)
+		+ (SELECT COALESCE(SUM(size), 0) FROM lfs_objects WHERE account_id = $1) AS BIGINT) AS bytes`)
 
 	newcomers = db.S(`INSERT INTO account_measures (account_id, due_at) SELECT a.id, $1 FROM accounts a
 		WHERE NOT EXISTS (SELECT 1 FROM account_measures m WHERE m.account_id = a.id)`)

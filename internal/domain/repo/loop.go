@@ -210,7 +210,7 @@ func (s *Service) reconcile(ctx context.Context, r row) error {
 		return err
 	}
 	if len(e.Updates) == 0 && now.info.DefaultBranch == r.DefaultBranch && now.file.SHA == r.PolicySHA && now.near == r.PolicyNear &&
-		*now.way == r.InTheWay && (now.info.HeadSHA == "") == r.Unborn {
+		*now.way == r.InTheWay && (now.info.HeadSHA == "") == r.Unborn && textOf(now.modules) == textOf(r.Gitmodules) {
 		return nil
 	}
 	return s.OnPush(ctx, e)

@@ -40,8 +40,10 @@ type Policy struct {
 	Version int         `json:"version" yaml:"version" doc:"of the format: 1"`
 	Agent   AgentPolicy `json:"agent" yaml:"agent" doc:"how agents run"`
 	Checks  CheckPolicy `json:"checks" yaml:"checks" doc:"the repository's own test command"`
-	Merge   MergePolicy `json:"merge" yaml:"merge" doc:"what happens to a pull request whose checks passed"`
-	Pulls   PullPolicy  `json:"pulls" yaml:"pulls" doc:"which pull requests of people are looked after"`
+	// Checkout says what agents and checks find in a checkout.
+	Checkout CheckoutPolicy `json:"checkout" yaml:"checkout" doc:"what agents and checks find in a checkout"`
+	Merge    MergePolicy    `json:"merge" yaml:"merge" doc:"what happens to a pull request whose checks passed"`
+	Pulls    PullPolicy     `json:"pulls" yaml:"pulls" doc:"which pull requests of people are looked after"`
 	// Approvals says when a decision about a head holds for another one.
 	Approvals ApprovalPolicy `json:"approvals" yaml:"approvals" doc:"when a decision about a head holds for another one"`
 	// Review says how agents review pull requests.
@@ -196,10 +198,11 @@ func (p Policy) MissingAfter() time.Duration {
 // DefaultPolicy is in force where no valid file says otherwise.
 func DefaultPolicy() Policy {
 	return Policy{
-		Version: 1,
-		Agent:   AgentPolicy{Template: "default", Isolation: "best"},
-		Checks:  CheckPolicy{Timeout: "10m", Missing: "1h"},
-		Merge:   MergePolicy{Mode: "ask", Method: "merge", DeleteBranch: true, OnCancel: "close", Queue: "off", Batch: 5},
+		Version:  1,
+		Agent:    AgentPolicy{Template: "default", Isolation: "best"},
+		Checks:   CheckPolicy{Timeout: "10m", Missing: "1h"},
+		Checkout: CheckoutPolicy{Submodules: true, LFS: true},
+		Merge:    MergePolicy{Mode: "ask", Method: "merge", DeleteBranch: true, OnCancel: "close", Queue: "off", Batch: 5},
 
 		Pulls:     PullPolicy{Watch: "labelled", Label: "yardmaster", Push: "ask"},
 		Approvals: ApprovalPolicy{Carry: "rebase"},
@@ -369,6 +372,7 @@ func (p Policy) check() (msgs []string) {
 			msgs = append(msgs, fmt.Sprintf("%s must be between 0 and %d", key, maxBudget))
 		}
 	}
+	msgs = append(msgs, p.Checkout.check()...)
 	if len(p.MCPServers) > maxMCPServers {
 		msgs = append(msgs, fmt.Sprintf("mcp_servers must have at most %d entries", maxMCPServers))
 	}

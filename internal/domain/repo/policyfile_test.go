@@ -27,9 +27,9 @@ func TestParsePolicy(t *testing.T) {
 		"a comment":   {"# nothing\n", DefaultPolicy(), ""},
 		"the version": {"version: 1\n", DefaultPolicy(), ""},
 		"one key":     {"checks: {command: make check}\n", with(func(p *Policy) { p.Checks.Command = "make check" }), ""},
-		"all of it": {"version: 1\nagent: {template: t, isolation: landlock}\nchecks: {command: c, timeout: 90m, missing_after: 2h}\nmerge: {mode: auto, method: squash, delete_branch: false, queue: batch, batch: 3, grace: 10}\napprovals: {carry: never}\nreview: {mode: off, template: r, min_severity: nit, block: never}\nconflicts: stack\npulls: {watch: all, label: l, push: auto}\ninstructions: i\nissues: {triage: all, label: x, answer: false, webhook_ref: h, handoff: auto}\nbudget: {task_usd: 2.5}\n", Policy{
+		"all of it": {"version: 1\nagent: {template: t, isolation: landlock}\nchecks: {command: c, timeout: 90m, missing_after: 2h}\nmerge: {mode: auto, method: squash, delete_branch: false, queue: batch, batch: 3, grace: 10}\napprovals: {carry: never}\nreview: {mode: off, template: r, min_severity: nit, block: never}\nconflicts: stack\npulls: {watch: all, label: l, push: auto}\ninstructions: i\nissues: {triage: all, label: x, answer: false, webhook_ref: h, handoff: auto}\nbudget: {task_usd: 2.5}\ncheckout: {submodules: false, lfs: false, depth: 3}\n", Policy{
 			Version: 1, Agent: AgentPolicy{Template: "t", Isolation: "landlock"},
-			Checks: CheckPolicy{Command: "c", Timeout: "90m", Missing: "2h"},
+			Checks: CheckPolicy{Command: "c", Timeout: "90m", Missing: "2h"}, Checkout: CheckoutPolicy{Depth: 3},
 			Merge: MergePolicy{Mode: "auto", Method: "squash", DeleteBranch: false, OnCancel: "close", Queue: "batch", Batch: 3,
 				Grace: 10},
 			Approvals: ApprovalPolicy{Carry: "never"}, Review: ReviewPolicy{Mode: "off", Template: "r", MinSeverity: "nit", Block: "never"},
@@ -56,6 +56,10 @@ func TestParsePolicy(t *testing.T) {
 		"another method":    {"merge: {method: rebase}\n", Policy{}, "merge.method"},
 		"another isolation": {"agent: {isolation: prayer}\n", Policy{}, "agent.isolation"},
 		"no template":       {"agent: {template: ''}\n", Policy{}, "agent.template must not be empty"},
+		"one of checkout":   {"checkout: {depth: 1}\n", with(func(p *Policy) { p.Checkout.Depth = 1 }), ""},
+		"no depth":          {"checkout: {depth: -1}\n", Policy{}, "checkout.depth must be between 0 and 1000000"},
+		"lfs of what":       {"checkout: {lfs: some}\n", Policy{}, "line 1: a text `some` cannot stand here"},
+		"deep submodules":   {"checkout: {submodules: {depth: 1}}\n", Policy{}, "line 1: a mapping cannot stand here"},
 		"no duration":       {"checks: {timeout: soon}\n", Policy{}, "checks.timeout"},
 		"a negative one":    {"checks: {timeout: -1m}\n", Policy{}, "checks.timeout"},
 		"too long a one":    {"checks: {timeout: 3h}\n", Policy{}, "checks.timeout"},

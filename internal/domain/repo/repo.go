@@ -56,6 +56,8 @@ type Attempts interface {
 	// Attempt tells what the git token of an attempt gives access to; false if it
 	// is no such token, or is worth nothing any more.
 	Attempt(ctx context.Context, token string) (Attempt, bool, error)
+	// Borrows tells whether an attempt may read the submodules of its repository.
+	Borrows(tx *db.Tx, a Attempt) (bool, error)
 }
 
 // Attempt is what the git token of an attempt gives access to.
@@ -64,6 +66,9 @@ type Attempt struct {
 	Push   []string // the refs that it may push
 	Who    string   // the name of the attempt in the record
 	Person string   // id of the user for whom it works; empty: nobody
+	// Account and TaskID are of the attempt's task.
+	Account, TaskID string
+	Late            bool // it may save its work, and read nothing else
 }
 
 // Holders resolves personal access tokens.
@@ -192,8 +197,11 @@ func (s *Service) Access(ctx context.Context, _, password string, r codehost.Rep
 			row, ok, err = byIDAnywhere.Maybe(tx, a.RepoID)
 			return err
 		})
-		if err != nil || !ok || row.Host != r.Host || row.Owner != r.Owner || row.Name != r.Name {
+		if err != nil || !ok {
 			return codehost.Access{}, err
+		}
+		if row.Host != r.Host || row.Owner != r.Owner || row.Name != r.Name {
+			return s.borrowed(ctx, a, row, r)
 		}
 		return codehost.Access{Read: true, Push: a.Push, Who: a.Who, Credential: a.Who, Account: row.AccountID, Person: a.Person}, nil
 	}

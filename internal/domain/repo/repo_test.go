@@ -55,10 +55,14 @@ type site struct {
 	writes *atomic.Int64 // write transactions so far
 
 	attempt Attempt // whose token is "live"; none without a repository
+	fork    bool    // it is about a fork
 
 	mu     sync.Mutex
 	pushed []string // branch and commit
 }
+
+// Borrows implements Attempts.
+func (s *site) Borrows(*db.Tx, Attempt) (bool, error) { return !s.fork, nil }
 
 // Attempt implements Attempts.
 func (s *site) Attempt(_ context.Context, token string) (Attempt, bool, error) {

@@ -16,11 +16,12 @@ import (
 
 // shape is what a host has of a repository by now.
 type shape struct {
-	info  codehost.Info
-	heads map[string]string // of the branches that were asked about
-	file  File
-	near  string  // a file that looks like the policy file, where that is missing
-	way   *string // the branch beside which those of the service cannot be; empty: none; nil: not looked at
+	info    codehost.Info
+	heads   map[string]string // of the branches that were asked about
+	file    File
+	near    string  // a file that looks like the policy file, where that is missing
+	modules *string // the file .gitmodules; nil: there is none that counts
+	way     *string // the branch beside which those of the service cannot be; empty: none; nil: not looked at
 }
 
 // look asks a host for the shape of a repository after a push, which may have no updates.
@@ -39,6 +40,9 @@ func look(ctx context.Context, host codehost.Host, e codehost.PushEvent) (now sh
 			return now, err
 		}
 	}
+	if now.modules, err = modulesAt(ctx, host, e.Repo, now.info.DefaultBranch); err != nil {
+		return now, err
+	}
 	now.way, err = inTheWay(ctx, host, e)
 	return now, err
 }
@@ -49,13 +53,13 @@ func (s *Service) note(tx *db.Tx, r *row, now shape) error {
 	policy := r.PolicySHA != now.file.SHA || r.DefaultBranch != now.info.DefaultBranch
 	before := *r
 	r.DefaultBranch, r.PolicySHA, r.PolicyYML, r.PolicyError = now.info.DefaultBranch, now.file.SHA, now.file.Text, now.file.Problem
-	r.PolicyNear, r.Unborn = now.near, now.info.HeadSHA == ""
+	r.PolicyNear, r.Unborn, r.Gitmodules = now.near, now.info.HeadSHA == "", now.modules
 	if now.way != nil {
 		r.InTheWay = *now.way
 	}
 	if _, err := activity.Exec(tx, activityArgs{
 		ID: r.ID, LastActivityAt: tx.Now, DefaultBranch: r.DefaultBranch, PolicySHA: r.PolicySHA, PolicyYML: r.PolicyYML,
-		PolicyError: r.PolicyError, PolicyNear: r.PolicyNear, InTheWay: r.InTheWay, Unborn: r.Unborn,
+		PolicyError: r.PolicyError, PolicyNear: r.PolicyNear, InTheWay: r.InTheWay, Unborn: r.Unborn, Gitmodules: r.Gitmodules,
 	}); err != nil {
 		return err
 	}

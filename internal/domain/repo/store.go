@@ -32,9 +32,10 @@ type row struct {
 	PolicySHA          string  `db:"policy_sha"`
 	PolicyYML          *string `db:"policy_yml"`
 	PolicyError        *string
-	PolicyNear         string // a file that looks like the policy file and is not
-	InTheWay           string // the branch that keeps the service from making its own ones
-	Unborn             bool   // the default branch has no commit
+	PolicyNear         string  // a file that looks like the policy file and is not
+	InTheWay           string  // the branch that keeps the service from making its own ones
+	Unborn             bool    // the default branch has no commit
+	Gitmodules         *string // the file of that name on the default branch
 	LastActivityAt     *time.Time
 	CreatedAt          time.Time
 	Floors             *db.JSON[Floors]
@@ -88,7 +89,7 @@ func (r row) floors() Floors {
 }
 
 const columns = `id, account_id, owner, name, host, host_repo_id, default_branch, private, enabled, donations_enabled, ai_first,
-	canary_enabled, public_stats_enabled, installation_id, archived, gone_at, gone_why, enabled_before, lacks, policy_sha, policy_yml, policy_error, policy_near, in_the_way, unborn,
+	canary_enabled, public_stats_enabled, installation_id, archived, gone_at, gone_why, enabled_before, lacks, policy_sha, policy_yml, policy_error, gitmodules, policy_near, in_the_way, unborn,
 	last_activity_at, created_at,
 	(SELECT f.floors FROM account_floors f WHERE f.account_id = repos.account_id) AS floors,
 	private AND EXISTS (SELECT 1 FROM accounts a WHERE a.id = repos.account_id AND a.tier = '` + people.TierFree + `') AS uncovered`
@@ -116,7 +117,7 @@ var (
 	allAt    = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE host = $1 ORDER BY id`)
 	activity = db.SWith[activityArgs](`UPDATE repos SET last_activity_at = :last_activity_at, default_branch = :default_branch,
 		policy_sha = :policy_sha, policy_yml = :policy_yml, policy_error = :policy_error, policy_near = :policy_near,
-		in_the_way = :in_the_way, unborn = :unborn WHERE id = :id`)
+		in_the_way = :in_the_way, gitmodules = :gitmodules, unborn = :unborn WHERE id = :id`)
 	allOfAccount = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 ORDER BY id`)
 	floorsOf     = db.Q[floorsRow](`SELECT floors, outside_boxes, updated_at, updated_by FROM account_floors WHERE account_id = $1`)
 	setFloors    = db.SWith[setFloorsArgs](`INSERT INTO account_floors (account_id, floors, outside_boxes, updated_at, updated_by)
@@ -175,6 +176,7 @@ type activityArgs struct {
 	PolicyYML, PolicyError   *string
 	PolicyNear, InTheWay     string
 	Unborn                   bool
+	Gitmodules               *string
 }
 
 // insertArgs are the parameters of insert.

@@ -39,6 +39,9 @@ var judges = map[string]judge{
 	"merge.grace":          harmless, // it only says how long a person may think again
 	"merge.batch":          harmless, // all are checked together, however many
 	"checks.missing_after": harmless, // it only says when a person is asked
+	"checkout.submodules":  harmless, // those of the default branch alone
+	"checkout.lfs":         harmless, // the repository's own
+	"checkout.depth":       harmless, // nothing is checked less
 
 	"agent.template": changed("agent.template", "the template decides which agent works, with which model",
 		func(p Policy) string { return p.Agent.Template }),

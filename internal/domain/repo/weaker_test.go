@@ -98,6 +98,9 @@ var changes = map[string][]verdict{
 		{func(p *Policy) { p.Checks.Command = "true" }, "checks.command"},
 		{func(p *Policy) { p.Checks.Command = "" }, "checks.command"},
 	},
+	"checkout.submodules": {{func(p *Policy) { p.Checkout.Submodules = false }, ""}},
+	"checkout.lfs":        {{func(p *Policy) { p.Checkout.LFS = false }, ""}},
+	"checkout.depth":      {{func(p *Policy) { p.Checkout.Depth = 1 }, ""}},
 	"checks.missing_after": {
 		{func(p *Policy) { p.Checks.Missing = "2h" }, ""},
 	},

@@ -304,7 +304,7 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 		Run: r.ID, Attempt: int(r.Attempt), Task: t.ID, Kind: t.Kind, Title: t.Title, LeaseMS: s.Lease.Milliseconds(),
 		Repo: repo.FullName(), CloneURL: repo.CloneURL, DefaultRef: repo.DefaultBranch,
 		GatewayURL: s.GatewayURL, CommitName: s.CommitName, CommitEmail: s.CommitEmail,
-		Env: map[string]string{}, TimeoutMS: defaultTimeout.Milliseconds(),
+		Env: map[string]string{}, TimeoutMS: defaultTimeout.Milliseconds(), LFS: repo.LFS, Depth: repo.Depth,
 	}
 	declares, err := s.Setup.Declares(tx, t)
 	if err != nil {
@@ -312,6 +312,9 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 	}
 	st.Mute = !declares
 	st.Isolation = repo.Isolation
+	if st.Submodules, err = s.Setup.Submodules(tx, t); err != nil {
+		return nil, fmt.Errorf("submodules for task %s: %w", t.ID, err)
+	}
 	if t.Kind == task.KindCI {
 		st.Agent, st.Command = commandAgent, t.Command.V
 		if repo.CheckTimeout > 0 {

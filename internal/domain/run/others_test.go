@@ -42,15 +42,16 @@ func (*others) Template(_ *db.Tx, _, name string) (Template, bool, error) {
 	return Template{Agent: "claude", Model: "m", Timeout: time.Hour, Isolation: "landlock"}, true, nil
 }
 
-func (*others) Policy(*db.Tx, string) (string, error)                   { return `{}`, nil }
-func (*others) Notes(*db.Tx, *task.Row, string) ([]string, error)       { return nil, nil }
-func (*others) Servers(*db.Tx, *task.Row) ([]protocol.MCPServer, error) { return nil, nil }
-func (o *others) Declares(*db.Tx, *task.Row) (bool, error)              { return reach.Declares(o.text), nil }
-func (*others) HeadRef(*db.Tx, *task.Row) (string, error)               { return "", nil }
-func (o *others) OfFanout(*db.Tx, string) (bool, error)                 { return o.fanout, nil }
-func (*others) FaultShown(_ *db.Tx, _, why string) (string, error)      { return why, nil }
-func (*others) At(context.Context, string, string) (string, error)      { return "", nil }
-func (*others) OfRuns(_ *db.Tx, runs []string) ([]string, error)        { return runs, nil }
+func (*others) Policy(*db.Tx, string) (string, error)                      { return `{}`, nil }
+func (*others) Notes(*db.Tx, *task.Row, string) ([]string, error)          { return nil, nil }
+func (*others) Servers(*db.Tx, *task.Row) ([]protocol.MCPServer, error)    { return nil, nil }
+func (o *others) Declares(*db.Tx, *task.Row) (bool, error)                 { return reach.Declares(o.text), nil }
+func (*others) HeadRef(*db.Tx, *task.Row) (string, error)                  { return "", nil }
+func (*others) Submodules(*db.Tx, *task.Row) (*protocol.Submodules, error) { return nil, nil }
+func (o *others) OfFanout(*db.Tx, string) (bool, error)                    { return o.fanout, nil }
+func (*others) FaultShown(_ *db.Tx, _, why string) (string, error)         { return why, nil }
+func (*others) At(context.Context, string, string) (string, error)         { return "", nil }
+func (*others) OfRuns(_ *db.Tx, runs []string) ([]string, error)           { return runs, nil }
 
 func (o *others) DropMessages(_ *db.Tx, boxID, accountID string) error {
 	o.dropped = append(o.dropped, boxID+" "+accountID)

@@ -134,6 +134,9 @@ type Setup interface {
 	// HeadRef returns the full name of the ref at which the commit of the task's checkout
 	// is; empty if a branch has it.
 	HeadRef(tx *db.Tx, t *task.Row) (string, error)
+	// Submodules returns what a run of the task may read as submodules; nil: the policy
+	// wants none.
+	Submodules(tx *db.Tx, t *task.Row) (*protocol.Submodules, error)
 	// OfFanout tells whether a task is a scout of a fan-out, which surveys a
 	// repository for a plan.
 	OfFanout(tx *db.Tx, taskID string) (bool, error)

@@ -188,6 +188,8 @@ type Repo struct {
 	Conflicts     string        // what becomes of a task that would conflict with open work; empty is queue.ConflictsIgnore
 	Isolation     string        // the least that its policy accepts, whatever the template says
 	CheckTimeout  time.Duration // of its own check
+	LFS           bool          `db:"-"` // files of Git LFS are in its checkouts
+	Depth         int           `db:"-"` // commits of history in its checkouts; 0: all
 }
 
 // FullName is owner/name.

@@ -24,6 +24,8 @@ var edges = map[string]string{
 	"api/limit/redistest": "proof/loopback proof/patience",
 	"secretscan":          "",
 	"jsonschema":          "",
+	"gitlfs":              "",
+	"gitmodules":          "",
 	"flake":               "lazy",
 	"lazy":                "",
 	"proxies":             "",
@@ -82,7 +84,7 @@ var edges = map[string]string{
 	"codehost/gitfolder": "codehost fault rlimit",
 	"codehost/github":    "codehost codehost/gitfolder codehost/pace fault lazy",
 	"codehost/pace":      "codehost",
-	"codehost/relay":     "codehost codehost/smarthttp fault lazy observe",
+	"codehost/relay":     "codehost codehost/smarthttp fault gitlfs lazy observe",
 	"codehost/smarthttp": "codehost fault lazy observe",
 	"codehost/hosttest":  "codehost fault",
 
@@ -92,7 +94,7 @@ var edges = map[string]string{
 	"calendar": "",
 
 	// The packages of the box. They share the wire with the server, not its packages.
-	"box": "lazy proxies box/broker box/conn box/driver box/exposure box/limits box/modelproxy box/roots box/sandbox box/scrub box/selftest " +
+	"box": "gitmodules lazy proxies box/broker box/conn box/driver box/exposure box/limits box/modelproxy box/roots box/sandbox box/scrub box/selftest " +
 		"box/spool box/worktree client fault id protocol seal",
 	"box/acp":        "",
 	"box/broker":     "box/gate box/scrub",
@@ -107,7 +109,7 @@ var edges = map[string]string{
 	"box/selftest":   "",
 	"box/scrub":      "",
 	"box/spool":      "box/scrub protocol",
-	"box/worktree":   "lazy rlimit",
+	"box/worktree":   "gitlfs gitmodules lazy rlimit",
 
 	"app": "proxies api/held api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest blob bus clock codehost " +
 		"codehost/builtin codehost/github codehost/pace codehost/relay config db db/lease db/meta dial domain/* event event/hashchain " +
@@ -156,7 +158,7 @@ var edges = map[string]string{
 }
 
 // foundation lists what any domain may import. All other domains build on the rows of people.
-const foundation = "api/limit api/op blob calendar client/inert clock codehost codehost/pace db dial domain/measure domain/people event fault flake hook id idp inbound jsonschema " +
+const foundation = "api/limit api/op blob calendar client/inert clock codehost codehost/pace codehost/smarthttp db dial domain/measure domain/people event fault flake gitlfs gitmodules hook id idp inbound jsonschema " +
 	"lazy linear llm mail money needs observe policy protocol reach seal seal/keys secretscan web webpush"
 
 // between lists the domains that import another one, and why a function wired in app would not do.
@@ -285,6 +287,8 @@ func TestHTTP(t *testing.T) {
 		"codehost/smarthttp": "speaks git over HTTP",
 		"codehost/github":    "calls GitHub",
 		"codehost/relay":     "speaks git over HTTP",
+		"domain/lfs":         "speaks Git LFS over HTTP",
+		"gitlfs":             "speaks Git LFS over HTTP",
 
 		"idp":              "asks identity providers",
 		"linear":           "calls Linear",
@@ -297,6 +301,7 @@ func TestHTTP(t *testing.T) {
 		"box":              "enrolls over HTTP and serves its agents a model",
 		"box/broker":       "adds secrets to requests",
 		"box/coder":        "calls a model",
+		"box/worktree":     "fetches and pushes objects of Git LFS",
 		"box/gate":         "serves what stands between agents and the network",
 		"box/modelproxy":   "stands between agents and the gateway",
 		"box/selftest":     "asks the proxies of a box",

@@ -39,6 +39,7 @@ var functions = map[string]string{
 	"budget.Needs.Clock":      "is the platform's clock",
 	"delivery.Needs.Clock":    "is the platform's clock",
 	"gateway.Needs.Clock":     "is the platform's clock",
+	"lfs.Needs.Clock":         "is the platform's clock",
 	"quota.Needs.Clock":       "is the platform's clock",
 	"modelkey.Needs.Models":   "asks a provider, and no sibling",
 	"oauth.Needs.Used":        "the scopes in use are known when the last domain is made",

@@ -176,6 +176,7 @@ func (alone) Notes(*db.Tx, *task.Row, string) ([]string, error)                 
 func (alone) Servers(*db.Tx, *task.Row) ([]protocol.MCPServer, error)                 { return nil, nil }
 func (alone) Declares(*db.Tx, *task.Row) (bool, error)                                { return true, nil }
 func (alone) HeadRef(*db.Tx, *task.Row) (string, error)                               { return "", nil }
+func (alone) Submodules(*db.Tx, *task.Row) (*protocol.Submodules, error)              { return nil, nil }
 func (alone) OfFanout(*db.Tx, string) (bool, error)                                   { return false, nil }
 func (alone) SealKey(*db.Tx, string) (string, error)                                  { return "", nil }
 func (alone) DropMessages(*db.Tx, string, string) error                               { return nil }

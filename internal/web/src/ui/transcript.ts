@@ -39,6 +39,14 @@ export const kinds: Record<string, string[]> = table({
 // quiet is after how many milliseconds without a word, while no tool runs, time is idle.
 const quiet = 60_000;
 
+// lacking names what a checkout does not have.
+function lacking(d: any): string {
+  const all = Array.isArray(d.lacks) ? d.lacks : [];
+  if (!all.length) return "";
+  const more = Number(d.more_lacks) || 0;
+  return `; not in it: ${all.map((l: any) => `${l.path} (${l.reason})`).join(", ")}${more ? ` and ${more} others` : ""}`;
+}
+
 // said is an event of a box in words, those of the command line.
 function said(kind: string, d: any): string {
   const sha = (v: unknown) => String(v ?? "").slice(0, 10),
@@ -47,7 +55,7 @@ function said(kind: string, d: any): string {
     case "run.accepted":
       return "claimed and accepted by the box";
     case "prepared":
-      return `checked out ${sha(d.base)}${d.resume ? ", saved work of an earlier attempt" : ""}`;
+      return `checked out ${sha(d.base)}${d.resume ? ", saved work of an earlier attempt" : ""}${lacking(d)}`;
     case "started":
       return `agent ${[d.agent, d.version].filter(Boolean).join(" ")} started${d.model ? ", model " + d.model : ""}, isolation ${d.isolation || "none"}`;
     case "git.pushed":
