@@ -31,7 +31,26 @@ func TestTierWithoutPrivateRepositoriesHoldsTheirTasks(t *testing.T) {
 	if h := holds(); len(h) > 0 {
 		t.Errorf("a covered repository: %+v", h)
 	}
+	rungs := func() (next string) {
+		var out struct {
+			Rungs []struct{ Rung, State string }
+		}
+		decode(t, y.send("GET", "/v1/next-steps?repo=acme/web", y.owner, "").want(200), &out)
+		for _, r := range out.Rungs {
+			if r.Rung == "repository" || r.Rung == "model_key" {
+				next += r.Rung + " " + r.State + " "
+			}
+		}
+		return next
+	}
+	y.send("POST", "/v1/billing/keys", y.owner, `{"provider": "scripted"}`).want(201)
+	if got := rungs(); got != "repository done model_key done " {
+		t.Errorf("of a covered repository: %s", got)
+	}
 	tier("free")
+	if got := rungs(); got != "repository open model_key done " {
+		t.Errorf("the plan does not cover it: %s", got)
+	}
 	if h := holds(); len(h) != 1 || !h[0].Blocking || h[0].Clear == nil || h[0].Clear.Capability != "account.oss_verification_apply" {
 		t.Errorf("a repository that is not covered any more: %+v", h)
 	}

@@ -137,7 +137,7 @@ func (s *Service) get(ctx context.Context, in placeIn) (Repository, error) {
 type updateIn struct {
 	placeIn
 	Enabled            *bool `json:"enabled,omitempty" example:"true" doc:"false: its tasks wait, and new ones are refused"`
-	DonationsEnabled   *bool `json:"donations_enabled,omitempty" doc:"true: project.public_stats shows what a public repository was given"`
+	DonationsEnabled   *bool `json:"donations_enabled,omitempty" doc:"true: project.public_stats has the members about donations, which are 0, because nothing can be given yet"`
 	AIFirst            *bool `json:"ai_first,omitempty" doc:"true: every pull request of a person is looked after and every issue triaged, where the policy file does not say otherwise"`
 	CanaryEnabled      *bool `json:"canary_enabled,omitempty" doc:"switches nothing yet: it waits for rollouts of new versions to canary repositories, which this server does not make"`
 	PublicStatsEnabled *bool `json:"public_stats_enabled,omitempty" doc:"true: project.public_stats shows everybody what agents did in a public repository"`

@@ -167,8 +167,8 @@ type WIP struct {
 type Budget struct {
 	_        struct{} `doc:"Money of a task, in decimal US dollars."`
 	USD      *string  `json:"usd" format:"decimal" example:"5.00" doc:"the most all its tries may spend; null without a limit of its own"`
-	Reserved *string  `json:"reserved" example:"0.12" doc:"set aside for model calls that are under way; null when no box holds the task"`
-	Spent    *string  `json:"spent" example:"0.42" doc:"what its tries have spent; null while nothing priced was spent"`
+	Reserved *string  `json:"reserved" format:"decimal" example:"0.12" doc:"set aside for model calls that are under way; null when no box holds the task"`
+	Spent    *string  `json:"spent" format:"decimal" example:"0.42" doc:"what its tries have spent; null while nothing priced was spent"`
 }
 
 // Repo is what tasks and runs need to know of a repository.
