@@ -29,7 +29,7 @@ CREATE TABLE accounts (
   tier       TEXT NOT NULL,
   seats      BIGINT NOT NULL,
   created_at BIGINT NOT NULL
-, spend_cap_micros BIGINT, oss_reviewed_at BIGINT, zone TEXT NOT NULL DEFAULT 'UTC');
+, spend_cap_micros BIGINT, oss_reviewed_at BIGINT, zone TEXT NOT NULL DEFAULT 'UTC', tier_at BIGINT);
 CREATE TABLE memberships (
   account_id TEXT NOT NULL REFERENCES accounts (id),
   user_id    TEXT NOT NULL REFERENCES users (id),
@@ -919,7 +919,7 @@ CREATE TABLE repos (
   created_at           BIGINT NOT NULL,
   refresh_due          BIGINT,
   host_repo_id         TEXT NOT NULL DEFAULT ''
-, installation_id TEXT NOT NULL DEFAULT '', archived BOOLEAN NOT NULL DEFAULT FALSE, gone_at BIGINT, enabled_before BOOLEAN NOT NULL DEFAULT FALSE, gone_why TEXT NOT NULL DEFAULT '', lacks TEXT NOT NULL DEFAULT '');
+, installation_id TEXT NOT NULL DEFAULT '', archived BOOLEAN NOT NULL DEFAULT FALSE, gone_at BIGINT, enabled_before BOOLEAN NOT NULL DEFAULT FALSE, gone_why TEXT NOT NULL DEFAULT '', lacks TEXT NOT NULL DEFAULT '', disabled_at BIGINT, private_at BIGINT, lacks_at BIGINT);
 CREATE INDEX repos_account ON repos (account_id, created_at, id);
 CREATE INDEX repos_refresh ON repos (refresh_due) WHERE refresh_due IS NOT NULL;
 CREATE UNIQUE INDEX repos_place ON repos (host, owner, name);
@@ -1998,4 +1998,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (99, 270, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (100, 272, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (101, 330, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (102, 331, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (103, 350, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

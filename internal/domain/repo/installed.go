@@ -163,7 +163,9 @@ func describe(tx *db.Tx, known row, i codehost.RepoInfo) error {
 	if branch == known.DefaultBranch && i.Private == known.Private && i.Archived == known.Archived {
 		return nil
 	}
-	_, err := setProperties.Exec(tx, setPropertiesArgs{ID: known.ID, DefaultBranch: branch, Private: i.Private, Archived: i.Archived})
+	_, err := setProperties.Exec(tx, setPropertiesArgs{
+		ID: known.ID, DefaultBranch: branch, Private: i.Private, Archived: i.Archived, Now: tx.Micros(),
+	})
 	return err
 }
 

@@ -172,7 +172,7 @@ func (s *Service) update(ctx context.Context, in updateIn) (out Repository, err 
 		turn(in.AIFirst, &r.AIFirst)
 		turn(in.CanaryEnabled, &r.CanaryEnabled)
 		turn(in.PublicStatsEnabled, &r.PublicStatsEnabled)
-		if _, err := update.Exec(tx, updateArgs{row: r, AccountID: tx.Account}); err != nil {
+		if _, err := update.Exec(tx, updateArgs{row: r, AccountID: tx.Account, Now: tx.Micros()}); err != nil {
 			return err
 		}
 		if r.AIFirst != aiFirst || r.Enabled != enabled {

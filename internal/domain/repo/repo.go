@@ -127,12 +127,14 @@ type Ref struct {
 	Owner, Name   string
 	DefaultBranch string
 	Enabled       bool
-	Gone          string // why the server lost its access, one of Lost…; empty: it has access
-	Uncovered     bool   // it is private, and the tier of its account is without private repositories
-	Lacks         string // the permission that its owner has yet to grant, without which its host takes no push; empty: none is known
-	Policy        Policy // in force: as far as Floors allow
-	Defaults      Policy // where the policy file does not say otherwise
-	Floors        Floors // of its account
+	Gone          string    // why the server lost its access, one of Lost…; empty: it has access
+	Uncovered     bool      // it is private, and the tier of its account is without private repositories
+	Lacks         string    // the permission that its owner has yet to grant, without which its host takes no push; empty: none is known
+	HeldAt        time.Time // since when it is gone, not enabled, or Lacks something; zero: not known, or it is not so
+	UncoveredAt   time.Time // since when it is Uncovered; zero: not known, or it is not
+	Policy        Policy    // in force: as far as Floors allow
+	Defaults      Policy    // where the policy file does not say otherwise
+	Floors        Floors    // of its account
 
 	host, hostID string
 }

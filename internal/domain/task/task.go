@@ -177,9 +177,11 @@ type Repo struct {
 	Owner, Name   string
 	HostRepo      codehost.Repo `db:"-"` // the repository as its code host names it
 	Enabled       bool
-	Gone          string `db:"-"` // why its code host does not let the server in, see repo.Ref; empty: it does
-	Uncovered     bool   `db:"-"` // it is private, and the tier of its account is without private repositories
-	Lacks         string `db:"-"` // the permission that its code host demands for git and does not grant, see repo.Ref
+	Gone          string    `db:"-"` // why its code host does not let the server in, see repo.Ref; empty: it does
+	Uncovered     bool      `db:"-"` // it is private, and the tier of its account is without private repositories
+	Lacks         string    `db:"-"` // the permission that its code host demands for git and does not grant, see repo.Ref
+	HeldAt        time.Time `db:"-"` // since when tasks of it are held because it is gone, not enabled, or Lacks something
+	UncoveredAt   time.Time `db:"-"` // since when because it is Uncovered; zero, as above: not known
 	DefaultBranch string
 	CloneURL      string
 	Template      string        // for tasks that name none; empty: Needs.DefaultTemplate
