@@ -23,7 +23,8 @@ type TaskRepos struct{ Hosts *codehost.Hosts }
 func (t TaskRepos) Of(r repo.Ref) task.Repo {
 	return task.Repo{
 		ID: r.ID, Owner: r.Owner, Name: r.Name, HostRepo: r.HostRepo(), Enabled: r.Enabled, Gone: r.Gone, Uncovered: r.Uncovered,
-		Lacks: r.Lacks, HeldAt: r.HeldAt, UncoveredAt: r.UncoveredAt, DefaultBranch: r.DefaultBranch, CloneURL: t.Hosts.CloneURL(r.HostRepo()),
+		Lacks: r.Lacks, HeldAt: r.HeldAt, UncoveredAt: r.UncoveredAt,
+		DefaultBranch: r.DefaultBranch, CloneURL: t.Hosts.CloneURL(r.HostRepo()),
 		Template: r.Policy.Agent.Template, Isolation: r.Policy.Agent.Isolation,
 		Conflicts: r.Policy.Conflicts, CheckTimeout: r.Policy.CheckTimeout(),
 	}
