@@ -20,7 +20,7 @@ var Parts = []Part{
 }
 
 // Developers are the documents about the source.
-var Developers = []string{"architecture", "benchmarks", "libraries", "style", "testing"}
+var Developers = []string{"architecture", "benchmarks", "conformance", "libraries", "style", "testing"}
 
 //go:embed *.md
 var files embed.FS

@@ -112,6 +112,9 @@ func TestEveryRowRefusesNonsense(t *testing.T) {
 				}
 			}
 			for _, kind := range []string{"text/plain", "application/xml", "nonsense", ""} {
+				if kind == "application/xml" && o.NoXML != "" {
+					continue // that is 400: TestSAMLIsRefusedAsABody
+				}
 				y.send(o.Method, path, "", `{"surprise": 1}`, append(slices.Clone(header), "Content-Type", kind)...).problem(415,
 					"unsupported-media-type")
 			}

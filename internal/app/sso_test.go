@@ -389,3 +389,16 @@ func TestSignInPageShowsTheWays(t *testing.T) {
 		t.Errorf("typed in: %+v", v.me())
 	}
 }
+
+// SAML is refused as what it is, whatever it is dressed in: 400 and not 415.
+func TestSAMLIsRefusedAsABody(t *testing.T) {
+	t.Parallel()
+	y := start(t, db.SQLite)
+	for _, media := range []string{"application/xml", "text/xml; charset=utf-8", "application/samlmetadata+xml"} {
+		p := y.send("PUT", "/v1/org-sso", y.owner, `<md:EntityDescriptor/>`, "Content-Type", media).problem(400, "invalid")
+		if p["errors"] == nil {
+			t.Errorf("%s: %v", media, p)
+		}
+	}
+	y.send("PUT", "/v1/org-sso", y.owner, `SAML`, "Content-Type", "text/plain").problem(415, "unsupported-media-type")
+}

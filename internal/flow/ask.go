@@ -93,7 +93,7 @@ type AskPlans struct {
 }
 
 // Author makes a plan with a group for each slice.
-func (p AskPlans) Author(tx *db.Tx, n ask.NewPlan) (string, error) {
+func (p AskPlans) Author(tx *db.Tx, n ask.NewPlan) (out ask.Authored, err error) {
 	d := plan.Draft{
 		Overview: "# " + n.Title + "\n\n" + n.Summary + "\n", Source: plan.SourceTriage,
 		AskID: &n.AskID, RequestedBy: &n.RequestedBy, Hold: n.Hold,
@@ -101,7 +101,7 @@ func (p AskPlans) Author(tx *db.Tx, n ask.NewPlan) (string, error) {
 	for i, s := range n.Slices {
 		r, err := TaskRepos{Hosts: p.Hosts}.ByID(tx, s.RepoID)
 		if err != nil {
-			return "", err
+			return out, err
 		}
 		if i == 0 {
 			d.Repo = r
@@ -112,7 +112,8 @@ func (p AskPlans) Author(tx *db.Tx, n ask.NewPlan) (string, error) {
 		}
 		d.Units = append(d.Units, u)
 	}
-	return p.Plans.Author(tx, d)
+	out.PlanID, out.TaskIDs, err = p.Plans.AuthorTasks(tx, d)
+	return out, err
 }
 
 // unitSlug names the slices of a plan that triage made, from 1.

@@ -68,7 +68,7 @@ func TestAuthor(t *testing.T) {
 			var edges []plannedEdge
 			var minted []plannedTask
 			w.write(func(tx *db.Tx) error {
-				id, err := w.Author(tx, ask.NewPlan{
+				made, err := w.Author(tx, ask.NewPlan{
 					AskID: "ask", RequestedBy: "ann", Title: "Two shops", Summary: "One after the other.", Hold: hold,
 					Slices: []ask.NewSlice{
 						{RepoID: "web", Title: "a", Problem: "First.", Files: []string{"a.go"}},
@@ -77,6 +77,10 @@ func TestAuthor(t *testing.T) {
 				})
 				if err != nil {
 					return err
+				}
+				id := made.PlanID
+				if named, minted := len(made.TaskIDs), map[bool]int{false: 2}[hold]; named != minted {
+					t.Errorf("held %v: %d tasks are named, %d were minted", hold, named, minted)
 				}
 				if p, err = readPlan.One(tx, id); err != nil {
 					return err

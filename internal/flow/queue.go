@@ -50,7 +50,28 @@ func (QueueTemplates) Need(tx *db.Tx, acct, name string) (queue.Need, bool, erro
 			return queue.Need{}, false, err
 		}
 	}
-	return demand(t, keys), true, nil
+	out := demand(t, keys)
+	err = lackSince(tx, acct, t, &out)
+	return out, true, err
+}
+
+// lackSince completes a demand that the account cannot meet: since when. A template may have
+// demanded something else before its last change.
+func lackSince(tx *db.Tx, acct string, t template.Template, n *queue.Need) error {
+	if n.NoKey == "" && n.WrongProvider == "" && !n.NoModel {
+		return nil
+	}
+	if t.UpdatedAt != nil {
+		n.LackAt = *t.UpdatedAt
+	}
+	at, err := modelkey.LastDeleted(tx, acct, func(k modelkey.Key) bool {
+		_, _, ok := fitting([]modelkey.Key{k}, t)
+		return ok
+	})
+	if at.After(n.LackAt) {
+		n.LackAt = at
+	}
+	return err
 }
 
 // Needs is Need for several templates, by name.
@@ -61,10 +82,17 @@ func (QueueTemplates) Needs(tx *db.Tx, acct string, names []string) (map[string]
 	}
 	keys, err := modelkey.Pool(tx, acct)
 	out := make(map[string]queue.Need, len(found))
-	for name, t := range found {
-		out[name] = demand(t, keys)
+	if err != nil {
+		return nil, err
 	}
-	return out, err
+	for name, t := range found {
+		n := demand(t, keys)
+		if err := lackSince(tx, acct, t, &n); err != nil {
+			return nil, err
+		}
+		out[name] = n
+	}
+	return out, nil
 }
 
 // demand is what a template demands of a box, and of the account's keys.

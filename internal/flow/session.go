@@ -49,7 +49,7 @@ func (SessionRuns) Record(tx *db.Tx, runID string) (out session.RunRecord, err e
 	if err != nil || !ok {
 		return out, err
 	}
-	out = session.RunRecord{Template: &r.Template, Isolation: r.Isolation, FailureKind: r.FailureKind}
+	out = session.RunRecord{Template: &r.Template, Isolation: r.Isolation, FailureKind: r.FailureKind, LastSeq: r.LastSeq}
 	if r.IsolationHolds != nil {
 		out.IsolationHolds = r.IsolationHolds.V
 	}

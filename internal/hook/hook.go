@@ -102,6 +102,8 @@ func (s *Sender) Send(ctx context.Context, to Target, body string) (out Outcome)
 		out.Why = fmt.Sprintf("The answer has the status %d.", resp.StatusCode)
 	case err != nil && ctx.Err() != nil:
 		out.Why = "The answer did not end within 10 seconds."
+	case err != nil:
+		out.Why = "The answer broke off."
 	}
 	return out
 }

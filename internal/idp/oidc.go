@@ -45,14 +45,23 @@ type discovered struct {
 // another issuer, or has an authorization endpoint that is not https, and with
 // fault.Invalid of the field issuer for an address that may not be connected to.
 func (c *Client) Discover(ctx context.Context, issuer string) error {
+	if err := c.Fits(issuer); err != nil {
+		return err
+	}
 	if _, wrong := c.guard.Destination(ctx, issuer); wrong != "" {
 		return fault.Field("issuer", wrong)
 	}
+	_, err := c.discover(ctx, issuer)
+	return err
+}
+
+// Fits fails with fault.Invalid of the field issuer for an address that is not https. It asks
+// nobody.
+func (c *Client) Fits(issuer string) error {
 	if u, err := url.Parse(issuer); err != nil || !c.fit(u.Scheme, u.Hostname()) {
 		return fault.Field("issuer", "must be an https address")
 	}
-	_, err := c.discover(ctx, issuer)
-	return err
+	return nil
 }
 
 func (c *Client) discover(ctx context.Context, issuer string) (provider, error) {

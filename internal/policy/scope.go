@@ -52,6 +52,9 @@ const (
 	AdminBugs       Scope = "admin:bugs"
 )
 
+// waits follows the words of a scope that no capability needs so far.
+const waits = " (nothing needs it yet)"
+
 // vocabulary lists every scope in the contract's order, with the words for what it lets
 // its holder do. The words follow "may": the consent page shows them as such a list.
 var vocabulary = []struct {
@@ -64,7 +67,7 @@ var vocabulary = []struct {
 	{ReadRepos, "see repositories and their policies, and fetch their code"},
 	{WriteRepos, "push code, also to default branches, and switch repositories on and off"},
 	{ReadIssues, "see the issues of repositories, and what became of each"},
-	{WriteIssues, "hand issues on to people and escalate them"},
+	{WriteIssues, "hand issues on to coding agents by a webhook, and escalate them"},
 	{ReadPRs, "see pull requests, their changes and reviews, and what is asked about them"},
 	{WritePRs, "approve, decline and make merges, and dismiss what reviews found"},
 	{ReadTasks, "see tasks, plans, asks and schedules, what waits for a person, and what agents did"},
@@ -73,18 +76,18 @@ var vocabulary = []struct {
 	{WriteRunners, "add and remove boxes, and say what runs on them and what it is told"},
 	{ReadSessions, "see conversations with models, what they cost, and the audit record"},
 	{WriteSessions, "talk to agents at work"},
-	{ReadBilling, "see model keys, without their secrets, prices and caps"},
-	{WriteBilling, "add and remove model keys, and set prices and caps"},
+	{ReadBilling, "see model keys, without their secrets, prices and budgets"},
+	{WriteBilling, "add and remove model keys, and set prices and budgets"},
 	{ReadUsage, "see what was spent on models, by day and by member"},
 	{ReadDigests, "see the daily and weekly digests"},
-	{ReadArtifacts, "see artifacts"},
-	{WriteArtifacts, "store, share and delete artifacts"},
-	{ReadKB, "see the knowledge base"},
-	{WriteKB, "change the knowledge base, which agents read"},
-	{ReadDashboards, "see dashboards"},
-	{WriteDashboards, "change dashboards"},
-	{ReadDonations, "see donations"},
-	{WriteDonations, "give, take and decline donations"},
+	{ReadArtifacts, "see artifacts" + waits},
+	{WriteArtifacts, "store, share and delete artifacts" + waits},
+	{ReadKB, "see the knowledge base" + waits},
+	{WriteKB, "change the knowledge base, which agents read" + waits},
+	{ReadDashboards, "see dashboards" + waits},
+	{WriteDashboards, "change dashboards" + waits},
+	{ReadDonations, "see donations" + waits},
+	{WriteDonations, "give, take and decline donations" + waits},
 	{ReadWebhooks, "see webhooks and integrations, and what was sent and received"},
 	{WriteWebhooks, "have events sent to any address, and connect other systems whose messages become work"},
 	{WriteSecrets, "set and delete the secrets that agents use, and list their names"},
@@ -97,9 +100,9 @@ var vocabulary = []struct {
 	{AdminGoals, "rename goals of the server"},
 	{AdminGrants, "give accounts capacity, and take it back"},
 	{AdminUsers, "let people in and out of the server"},
-	{AdminAccounts, "change all accounts of the server: their tier, seats, cap and roles"},
-	{AdminReleases, "release builds for boxes"},
-	{AdminBugs, "handle reports of bugs"},
+	{AdminAccounts, "change all accounts of the server: their tier, seats, budget and roles"},
+	{AdminReleases, "release builds for boxes" + waits},
+	{AdminBugs, "handle reports of bugs" + waits},
 }
 
 var bits = func() map[Scope]Set {

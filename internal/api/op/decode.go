@@ -42,6 +42,9 @@ func (o *Op) body(c *Call, in any, e *errs) (map[string]bool, error) {
 	if o.Form && err == nil && media == "application/x-www-form-urlencoded" {
 		return o.form(b.String(), in, e)
 	}
+	if o.NoXML != "" && err == nil && (strings.HasSuffix(media, "/xml") || strings.HasSuffix(media, "+xml")) {
+		return nil, fault.Field("protocol", o.NoXML)
+	}
 	if !isJSON(c.ContentType) {
 		return nil, fault.New(fault.UnsupportedMedia, "", "The body must be application/json.")
 	}

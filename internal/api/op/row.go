@@ -24,11 +24,14 @@ type Row struct {
 	Refuses []Refusal // refusals besides those that every row has
 	MaxBody int64     // the most bytes of a body; 0: 1 MiB
 	Form    bool      // also takes application/x-www-form-urlencoded
-	Lenient bool      // ignores unknown inputs, as RFC 6749 and 7591 demand
-	NoStore bool      // the answer holds a one-time secret
-	Resume  bool      // of streams: a caller may send the id of its last frame
-	Events  []Event   // of streams: the frames
-	Holder  *Holder   // of public rows: the credential that they check themselves
+	// NoXML is what is said of the member protocol for a body of XML, which is refused with 400;
+	// empty: it is refused with 415, as any other body that is not JSON.
+	NoXML   string
+	Lenient bool    // ignores unknown inputs, as RFC 6749 and 7591 demand
+	NoStore bool    // the answer holds a one-time secret
+	Resume  bool    // of streams: a caller may send the id of its last frame
+	Events  []Event // of streams: the frames
+	Holder  *Holder // of public rows: the credential that they check themselves
 	// Body and Lines are for the document, of rows that answer a Reply: a value of
 	// the type of its JSON body, or of the type of each of its lines.
 	Body, Lines any

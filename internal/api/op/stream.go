@@ -102,8 +102,16 @@ func (p *Pipeline) stream(ctx context.Context, c *Call) Answer {
 	return a
 }
 
-// endMark follows the number of the last row in the id of a stream's end.
-const endMark = ".end"
+// FrameID is the pattern of the ids of frames: the number of a row, or that of the last
+// row with EndMark behind it.
+const FrameID = `^[0-9]+(\.end)?$`
+
+// EndFrame is the name of the last frame of a stream, and EndMark follows the number of the
+// last row in its id.
+const (
+	EndFrame = "end"
+	EndMark  = ".end"
+)
 
 // Since returns the number of the last row that a client has received before it
 // connected again, for a stream whose frames are numbered; 0 for a new client. It fails
@@ -112,7 +120,7 @@ func (s *Sink) Since() (int64, error) {
 	if s.last == "" {
 		return 0, nil
 	}
-	n, err := strconv.ParseInt(strings.TrimSuffix(s.last, endMark), 10, 64)
+	n, err := strconv.ParseInt(strings.TrimSuffix(s.last, EndMark), 10, 64)
 	if err != nil || n < 0 {
 		return 0, fault.Field("Last-Event-ID", "is not the id of a frame of this stream")
 	}
@@ -147,7 +155,7 @@ func (s *Sink) End(last int64, data any) error {
 		return err
 	}
 	s.mu.Lock()
-	again := strings.HasSuffix(s.last, endMark) && since >= last && s.opened == 0
+	again := strings.HasSuffix(s.last, EndMark) && since >= last && s.opened == 0
 	if again {
 		s.opened = 204
 		s.tail.Open(204)
@@ -156,7 +164,7 @@ func (s *Sink) End(last int64, data any) error {
 	if again {
 		return nil
 	}
-	return s.Send(strconv.FormatInt(last, 10)+endMark, "end", data)
+	return s.Send(strconv.FormatInt(last, 10)+EndMark, EndFrame, data)
 }
 
 // Send writes one frame; data is sent as JSON. An empty id or event leaves that line

@@ -166,6 +166,9 @@ func (d *schemas) frames(o *op.Op) object {
 			frame["id"] = object{"type": "string", "description": takes}
 			need = append(need, "id")
 			says = "id: 1\n"
+			if e.Name == op.EndFrame {
+				says = "id: 1" + op.EndMark + "\n"
+			}
 		}
 		kinds = append(kinds, object{
 			"type": "object", "title": e.Name, "description": e.Doc, "properties": frame, "required": need,

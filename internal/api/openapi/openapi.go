@@ -228,7 +228,7 @@ func (d *schemas) operation(o *op.Op) object {
 	if o.Resume {
 		params = append(params, object{"name": "Last-Event-ID", "in": "header", "required": false,
 			"description": "The id of the last frame that came; the stream goes on after it. A browser's EventSource sends it by itself.",
-			"schema":      object{"type": "string", "pattern": "^[0-9]+$"}})
+			"schema":      object{"type": "string", "pattern": op.FrameID}})
 	}
 	for i, p := range params {
 		params[i] = d.share(p)

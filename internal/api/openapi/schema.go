@@ -155,7 +155,8 @@ func (d *schemas) field(f *op.Field) *jsonschema.Schema {
 			s.Default, _ = json.Marshal(v)
 		}
 	}
-	if f.Type.Kind() == reflect.Pointer && !strings.Contains(f.Tag.Get("json"), "omit") {
+	// A member that may be left out takes null only if that has a meaning of its own.
+	if f.Type.Kind() == reflect.Pointer && !strings.Contains(f.Tag.Get("json"), "omit") || f.Tag.Get("null") != "" {
 		s = nullable(s)
 	}
 	if doc := f.Tag.Get("doc"); doc != "" {

@@ -29,7 +29,7 @@ CREATE TABLE accounts (
   tier       TEXT NOT NULL,
   seats      BIGINT NOT NULL,
   created_at BIGINT NOT NULL
-, spend_cap_micros BIGINT, oss_reviewed_at BIGINT, zone TEXT NOT NULL DEFAULT 'UTC');
+, spend_cap_micros BIGINT, oss_reviewed_at BIGINT, zone TEXT NOT NULL DEFAULT 'UTC', tier_at BIGINT);
 CREATE TABLE memberships (
   account_id TEXT NOT NULL REFERENCES accounts (id),
   user_id    TEXT NOT NULL REFERENCES users (id),
@@ -919,7 +919,7 @@ CREATE TABLE repos (
   created_at           BIGINT NOT NULL,
   refresh_due          BIGINT,
   host_repo_id         TEXT NOT NULL DEFAULT ''
-, installation_id TEXT NOT NULL DEFAULT '', archived BOOLEAN NOT NULL DEFAULT FALSE, gone_at BIGINT, enabled_before BOOLEAN NOT NULL DEFAULT FALSE, gone_why TEXT NOT NULL DEFAULT '', lacks TEXT NOT NULL DEFAULT '', in_the_way TEXT NOT NULL DEFAULT '', unborn BOOLEAN NOT NULL DEFAULT FALSE, policy_near TEXT NOT NULL DEFAULT '', gitmodules TEXT);
+, installation_id TEXT NOT NULL DEFAULT '', archived BOOLEAN NOT NULL DEFAULT FALSE, gone_at BIGINT, enabled_before BOOLEAN NOT NULL DEFAULT FALSE, gone_why TEXT NOT NULL DEFAULT '', lacks TEXT NOT NULL DEFAULT '', in_the_way TEXT NOT NULL DEFAULT '', unborn BOOLEAN NOT NULL DEFAULT FALSE, policy_near TEXT NOT NULL DEFAULT '', gitmodules TEXT, disabled_at BIGINT, private_at BIGINT, lacks_at BIGINT);
 CREATE INDEX repos_account ON repos (account_id, created_at, id);
 CREATE INDEX repos_refresh ON repos (refresh_due) WHERE refresh_due IS NOT NULL;
 CREATE UNIQUE INDEX repos_place ON repos (host, owner, name);
@@ -2016,4 +2016,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (105, 320, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (106, 321, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (107, 330, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (108, 331, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (109, 350, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -113,7 +113,7 @@ type Verdict struct {
 	_              struct{} `doc:"What triage decided about an ask."`
 	Kind           string   `json:"kind" enum:"minted,dropped,cross_linked,planned,escalated" doc:"minted: tasks were made; dropped: none are needed; cross_linked: open tasks cover it; planned: a plan was made; escalated: a person is asked"`
 	Reason         string   `json:"reason" example:"One file, one change: a single task does it." doc:"why, in the words of the judge; of the platform when there was none"`
-	TaskIDs        []string `json:"task_ids" format:"uuid" doc:"the tasks minted for it, or linked to it"`
+	TaskIDs        []string `json:"task_ids" format:"uuid" doc:"the tasks minted for it, those of its plan too, or linked to it; empty of a plan that is held"`
 	CoveringTaskID *string  `json:"covering_task_id" format:"uuid" example:"null" doc:"of a duplicate: the task that covers it; null otherwise"`
 	PlanID         *string  `json:"plan_id" format:"uuid" example:"null" doc:"the plan that was made of it; null without one"`
 }
@@ -151,9 +151,14 @@ type Boxes interface {
 
 // Plans makes plans of asks of tx.Account.
 type Plans interface {
-	// Author makes a plan of an ask, with a slice for each repository, and
-	// returns its id.
-	Author(tx *db.Tx, p NewPlan) (planID string, err error)
+	// Author makes a plan of an ask, with a slice for each repository.
+	Author(tx *db.Tx, p NewPlan) (Authored, error)
+}
+
+// Authored is a plan that was made.
+type Authored struct {
+	PlanID  string
+	TaskIDs []string // those that were minted with it; none of a plan that is held
 }
 
 // Budgets finds the limits that keep judges from their models.

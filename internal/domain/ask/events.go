@@ -20,7 +20,7 @@ type (
 		EscalationID   string   `json:"escalation_id,omitempty" doc:"the question to a person; left out without one"`
 		PlanID         string   `json:"plan_id,omitempty" doc:"the plan that was made of it; left out without one"`
 		Reason         string   `json:"reason,omitempty" doc:"slug of why a person is asked; left out if none is"`
-		TaskIDs        []string `json:"task_ids,omitempty" doc:"the tasks minted for it, or linked to it; left out if there are none"`
+		TaskIDs        []string `json:"task_ids,omitempty" doc:"the tasks minted for it, those of its plan too, or linked to it; left out if there are none"`
 		Verdict        string   `json:"verdict" doc:"minted, dropped, cross_linked, planned or escalated"`
 	}
 	repeatedData struct {

@@ -156,7 +156,8 @@ func TestHostileAsks(t *testing.T) {
 			f.RepoIDs = []string{"acme-web", "acme-api"}
 		})
 		y.pass()
-		if a := y.want(askID, Triaged, ""); a.Verdict.Kind != Planned || *a.Verdict.PlanID != "plan" || made.authored.Load() != 1 {
+		if a := y.want(askID, Triaged, ""); a.Verdict.Kind != Planned || *a.Verdict.PlanID != "plan" ||
+			len(a.Verdict.TaskIDs) != 1 || made.authored.Load() != 1 {
 			t.Errorf("%+v after %d plans", a.Verdict, made.authored.Load())
 		}
 	})

@@ -244,9 +244,9 @@ func (boxes) Fleet(tx *db.Tx) (f Fleet, err error) {
 // plans counts the plans that are made.
 type plans struct{ authored atomic.Int64 }
 
-func (p *plans) Author(*db.Tx, NewPlan) (string, error) {
+func (p *plans) Author(*db.Tx, NewPlan) (Authored, error) {
 	p.authored.Add(1)
-	return "plan", nil
+	return Authored{PlanID: "plan", TaskIDs: []string{"task"}}, nil
 }
 
 // budgets has no limits.

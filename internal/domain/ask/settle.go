@@ -116,9 +116,9 @@ func (s *Service) carryOut(tx *db.Tx, r *row, v *verdict) error {
 			out.TaskIDs, err = s.mint(tx, r, v.Tasks, f, each)
 		}
 	case doPlan:
-		var planID string
-		planID, err = s.Plans.Author(tx, v.Plan.draft(r, f, out.Reason))
-		out.Kind, out.PlanID = Planned, &planID
+		var made Authored
+		made, err = s.Plans.Author(tx, v.Plan.draft(r, f, out.Reason))
+		out.Kind, out.PlanID, out.TaskIDs = Planned, &made.PlanID, append(out.TaskIDs, made.TaskIDs...)
 	case doDrop:
 		out.Kind, out.CoveringTaskID = NotNeeded, v.CoveringTaskID
 		return move(tx, r, Dropped, out, "")

@@ -41,5 +41,8 @@ func Works(tx *db.Tx, askID string) (taskIDs []string, err error) {
 	if covering := r.Verdict.V.CoveringTaskID; covering != nil {
 		taskIDs = append(taskIDs, *covering)
 	}
+	if r.Verdict.V.Kind == Planned {
+		return taskIDs, nil
+	}
 	return append(taskIDs, r.Verdict.V.TaskIDs...), nil
 }

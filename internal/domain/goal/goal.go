@@ -88,7 +88,11 @@ func unreadable(err error) error {
 	if !ok {
 		return err
 	}
-	return fault.New(fault.Unavailable, "goal-board-unreadable", whys[e.Reason]).With("reason", e.Reason).Because(err).After(e.After)
+	f := fault.New(fault.Unavailable, "goal-board-unreadable", whys[e.Reason]).With("reason", e.Reason).Because(err).After(e.After)
+	if e.Reason == NotConfigured || e.Reason == NoMilestones { // so it was set up
+		return f.OnPurpose()
+	}
+	return f
 }
 
 // Needs are the dependencies of Service.

@@ -34,9 +34,10 @@ const (
 	slugUnhealthy = "webhook-unhealthy"
 )
 
-// noWebhook says that the name of a webhook is missing, or is nobody's.
-func noWebhook(says string) error {
-	f := fault.New(fault.Unprocessable, "", "The issue cannot be handed off: "+says+".")
+// noWebhook says in a sentence, and of the field, that the name of a webhook is missing, or is
+// nobody's.
+func noWebhook(sentence, says string) error {
+	f := fault.New(fault.Unprocessable, "", "The issue cannot be handed off: "+sentence)
 	f.Fields = map[string][]string{"webhook_ref": {says}}
 	return f
 }
@@ -44,14 +45,14 @@ func noWebhook(says string) error {
 // takes refuses a webhook of tx.Account to which no hand-off would be sent.
 func (s *Service) takes(tx *db.Tx, ref string) error {
 	if ref == "" {
-		return noWebhook("is needed, because the policy file names no webhook")
+		return noWebhook("no webhook is named, neither here nor by the policy file.", "is needed, because the policy file names no webhook")
 	}
 	there, obstacle, err := s.Webhooks.TakesHandoff(tx, ref)
 	switch {
 	case err != nil:
 		return err
 	case !there:
-		return noWebhook("is the name of no webhook of the account")
+		return noWebhook("the account has no webhook "+ref+".", "is the name of no webhook of the account")
 	case obstacle == OtherEvents:
 		return fault.Reason(slugNotTaken, "The webhook "+ref+" is not sent issue.handoff. Name another one, or make one "+
 			"(webhook.create) with issue.handoff among its events.").With("webhook_ref", ref)

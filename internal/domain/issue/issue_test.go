@@ -421,6 +421,10 @@ func TestHandoff(t *testing.T) {
 		if f := fault.From(err); f.Kind != fault.Unprocessable || f.Fields["webhook_ref"] == nil {
 			y.t.Errorf("to no webhook: %v", err)
 		}
+		_, err = y.handoff(y.ctx(), handoffIn{ID: r.ID, Reason: "x", WebhookRef: new("builder")})
+		if f := fault.From(err); f.Detail != "The issue cannot be handed off: the account has no webhook builder." {
+			y.t.Errorf("to a webhook that there is not: %q", f.Detail)
+		}
 		y.webhooks = []string{"coder"}
 		for obstacle, slug := range map[Obstacle]string{OtherEvents: "handoff-not-taken", NotHealthy: "webhook-unhealthy"} {
 			y.obstacle = obstacle

@@ -48,6 +48,9 @@ var (
 	pool = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE account_id = CAST($1 AS TEXT) AND deleted_at IS NULL
 		ORDER BY CASE status WHEN 'failing' THEN 1 ELSE 0 END, priority, created_at, id`)
 
+	deleted = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE account_id = CAST($1 AS TEXT) AND deleted_at IS NOT NULL
+		ORDER BY deleted_at DESC LIMIT 100`)
+
 	markFailing = db.S(`UPDATE provider_keys SET status = 'failing', last_error = $3
 		WHERE account_id = $1 AND id = $2 AND (status <> 'failing' OR last_error <> $3)`)
 	markOK = db.S(`UPDATE provider_keys SET status = 'ok', last_error = NULL, last_verified_at = $3
@@ -138,6 +141,18 @@ func Pool(tx *db.Tx, account string) ([]Key, error) {
 		keys[i] = r.pooled()
 	}
 	return keys, err
+}
+
+// LastDeleted returns when the last of an account's deleted keys that fit was deleted; zero: none
+// was.
+func LastDeleted(tx *db.Tx, account string, fits func(Key) bool) (at time.Time, err error) {
+	rows, err := deleted.All(tx, account)
+	for _, r := range rows {
+		if fits(r.pooled()) {
+			return *r.DeletedAt, err
+		}
+	}
+	return at, err
 }
 
 // Note sets the status of a key after a call over it. The slug is that of the call's

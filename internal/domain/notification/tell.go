@@ -30,15 +30,23 @@ func (s *Service) Tell(tx *db.Tx, n Notice) error {
 	}
 	n.Title, n.Text, n.About = tidy(inert.Line(n.Title), maxTitle), tidy(inert.Lines(n.Text), maxText), tidy(inert.Line(n.About), maxTitle)
 	slices.Sort(n.To)
-	n.To = slices.DeleteFunc(slices.Compact(n.To), func(userID string) bool { return userID == "" })
+	var hear []string
+	for _, userID := range slices.Compact(n.To) {
+		if userID == "" {
+			continue
+		}
+		hears, err := people.Hears(tx, userID)
+		if err != nil {
+			return err
+		}
+		if hears {
+			hear = append(hear, userID)
+		}
+	}
+	n.To = hear
 	for _, userID := range n.To {
 		// Who acts alone is told of what nobody else can settle.
 		if alone := k.waits && len(n.To) == 1; n.Actor == "user:"+userID && !alone && !n.Unaware {
-			continue
-		}
-		if hears, err := people.Hears(tx, userID); err != nil {
-			return err
-		} else if !hears {
 			continue
 		}
 		if err := s.tell(tx, k, n, userID); err != nil {

@@ -71,7 +71,7 @@ type NextStep struct {
 	_            struct{} `doc:"One thing that a first scout needs." schema:"NextStep"`
 	Rung         string   `json:"rung" enum:"may_dispatch,capacity,repository,model_key,box_online" doc:"what it is"`
 	State        string   `json:"state" enum:"done,open,unknown" doc:"unknown: the credential may not see it"`
-	Fact         any      `json:"fact" example:"{\"keys\":1}" doc:"what decided; null when unknown. Of the boxes, serving are those that take the caller's work, and may_claim those of them that would claim it now or once they have a free slot; the reason is the hold that a task would carry"`
+	Fact         any      `json:"fact" example:"{\"keys\":1}" doc:"what decided; null when unknown. Of the boxes, serving are those that take the caller's work, and may_claim those of them that would claim it now or once they have a free slot; the reason is the hold that a task would carry, of the repository and the keys too"`
 	Title        string   `json:"title" example:"Add a model key" doc:"what is to be done, or was, in words"`
 	ClearedBy    string   `json:"cleared_by" example:"billing.key_add" doc:"the capability that clears the rung"`
 	Command      string   `json:"command" example:"yardmaster key add --provider anthropic" doc:"what does so at a command line; words in capitals are to be replaced"`
@@ -121,31 +121,47 @@ var ladder = []rung{
 	{name: "repository", title: addRepository, scope: policy.ReadRepos,
 		or: repositoryClears, ask: func(_ policy.Actor, f facts) (bool, any) {
 			if f.repo != nil {
-				return f.repo.Onboarded, map[string]any{"repo": f.repo.name, "enabled": f.repo.Enabled, "policy_valid": f.repo.PolicyValid}
+				return f.repo.Onboarded && f.Fleet.Repo == "", map[string]any{"repo": f.repo.name, "enabled": f.repo.Enabled,
+					"policy_valid": f.repo.PolicyValid, "reason": reason(f.Fleet.Repo)}
 			}
 			return f.EnabledRepos > 0, map[string]int64{"enabled": f.EnabledRepos, "repositories": f.Repos}
 		}},
-	{name: "model_key", title: "Add a model key", clears: "billing.key_add",
-		command: "yardmaster key add --provider anthropic", scope: policy.ReadBilling, ask: func(_ policy.Actor, f facts) (bool, any) {
-			return f.Keys > 0, map[string]int64{"keys": f.Keys}
+	{name: "model_key", title: addKey, scope: policy.ReadBilling,
+		or: keyClears, ask: func(_ policy.Actor, f facts) (bool, any) {
+			return f.Keys > 0 && f.Fleet.Key == "", map[string]any{"keys": f.Keys, "reason": reason(f.Fleet.Key)}
 		}},
 	{name: "box_online", title: connectBox, scope: policy.ReadRunners,
 		or: boxClears, ask: func(_ policy.Actor, f facts) (bool, any) {
-			fact := map[string]any{
+			return f.Fleet.Hold == "", map[string]any{
 				"serving":   f.Fleet.Serving,
 				"online":    f.Fleet.Online,
 				"may_claim": f.Fleet.MayClaim,
 				"free":      f.Fleet.Free,
-				"reason":    nil,
+				"reason":    reason(f.Fleet.Hold),
 			}
-			if f.Fleet.Hold != "" {
-				fact["reason"] = f.Fleet.Hold
-			}
-			return f.Fleet.Hold == "", fact
 		}},
 }
 
-const addRepository, connectBox = "Add a repository", "Connect a box"
+const addRepository, addKey, connectBox = "Add a repository", "Add a model key", "Connect a box"
+
+// reason is the hold that a task would carry, nil for none.
+func reason(hold string) any {
+	if hold == "" {
+		return nil
+	}
+	return hold
+}
+
+// keyClears is rung.or of the keys.
+func keyClears(f facts) (title, clears, command string) {
+	switch {
+	case f.Keys > 0 && f.Fleet.Key == "no_credential":
+		return "Add a key of a provider that the agent template can use", "billing.key_add", "yardmaster key add --provider PROVIDER"
+	case f.Fleet.Key == "model_unavailable":
+		return "Name a model in the agent template", "template.set", "yardmaster template set TEMPLATE"
+	}
+	return addKey, "billing.key_add", "yardmaster key add --provider anthropic"
+}
 
 // repositoryClears is rung.or of a repository. One that there is not is pushed: it is
 // enabled then.
@@ -155,6 +171,11 @@ func repositoryClears(f facts) (title, clears, command string) {
 		return "Enable the repository " + f.repo.name, "project.update", "yardmaster repo enable " + f.repo.name
 	case f.repo != nil && !f.repo.PolicyValid:
 		return "Correct the policy file of " + f.repo.name, "project.policy_validate", "yardmaster repo policy " + f.repo.name
+	case f.repo != nil && f.Fleet.Repo == "plan_does_not_cover":
+		return "Have the private repository " + f.repo.name + " covered: apply as an open-source project, or ask an operator for another tier",
+			"account.oss_verification_apply", "yardmaster account open-source apply"
+	case f.repo != nil && f.Fleet.Repo != "":
+		return "Give the App of this server the permissions it lacks at " + f.repo.name, "project.settings", "yardmaster repo show " + f.repo.name
 	case f.Repos > 0 || f.repo != nil:
 		title = addRepository
 		if f.repo == nil && f.EnabledRepos == 0 {
@@ -243,6 +264,9 @@ func New(n Needs) *Service {
 type Fleet struct {
 	Serving, Online, MayClaim, Free int
 	Hold                            string // why no box may claim; empty if one may
+	// Repo and Key are the holds that a task carries because of its repository, and because
+	// of the keys of the account; empty: none.
+	Repo, Key string
 }
 
 // askedRepo is the repository that the caller asks about.

@@ -84,7 +84,7 @@ func (s *Service) Ops() []op.Op {
 			Rule:    write,
 			Refuses: []op.Refusal{{Status: 409, Slug: "last_owner"}},
 			Summary: "Set a member's role in any account",
-			Doc: "For operators, in any account; the change stands in that account's audit log with the operator's name. " +
+			Doc: "For operators, in any account; the change stands in that account's audit log as an operator's, with the role before, and in the platform's with the operator's name. " +
 				"The last owner keeps that role.",
 		}, s.setRole),
 		op.New(op.Row{

@@ -59,7 +59,7 @@ var (
 	setSeats    = db.S(`UPDATE accounts SET seats = $2 WHERE id = $1`)
 	setSpendCap = db.S(`UPDATE accounts SET spend_cap_micros = $2 WHERE id = $1`)
 	// The time of the review is kept while the account is verified.
-	setTier = db.S(`UPDATE accounts SET tier = $2,
+	setTier = db.S(`UPDATE accounts SET tier = $2, tier_at = CASE WHEN tier = $2 THEN tier_at ELSE $3 END,
 		oss_reviewed_at = CASE WHEN $2 = 'oss_verified' THEN COALESCE(oss_reviewed_at, $3) END WHERE id = $1`)
 
 	roleOf   = db.Q[string](`SELECT role FROM memberships WHERE account_id = $1 AND user_id = $2`)

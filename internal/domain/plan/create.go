@@ -67,6 +67,20 @@ func (s *Service) Author(tx *db.Tx, d Draft) (planID string, err error) {
 	return p.ID, err
 }
 
+// AuthorTasks is Author, and returns the tasks that were minted with the plan; there are none
+// of a plan that is held.
+func (s *Service) AuthorTasks(tx *db.Tx, d Draft) (planID string, taskIDs []string, err error) {
+	planID, err = s.Author(tx, d)
+	if err != nil || d.Hold {
+		return planID, nil, err
+	}
+	n, err := readNet(tx, planID)
+	if err != nil {
+		return planID, nil, err
+	}
+	return planID, n.work(), nil
+}
+
 // record stores a plan and mints its tasks unless the plan is held. A directory
 // has one plan for each revision: if it exists, record returns it, with
 // existing true.

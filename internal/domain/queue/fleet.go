@@ -39,7 +39,9 @@ type Need struct {
 	NoKey     string // the key that the account lacks, in words that follow "a key"; empty: none
 	// WrongProvider is the provider that the template names, if the agent cannot use it.
 	WrongProvider string
-	NoModel       bool // neither the template nor the provider of the key names a model
+	// LackAt is since when one of NoKey, WrongProvider and NoModel is so, as far as known.
+	LackAt  time.Time
+	NoModel bool // neither the template nor the provider of the key names a model
 }
 
 // Best is the demand for isolation where none is named: the best level of the box,

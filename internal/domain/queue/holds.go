@@ -49,6 +49,7 @@ type demand struct {
 // known is fleet, which is asked once for all tasks with the same demand.
 func (f *facts) known(t *task.Row, n Need) *task.Hold {
 	key := demand{Need: n}
+	key.LackAt = time.Time{} // it decides nothing
 	if t.RequestedBy != nil && slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.Target == "user" }) {
 		key.by = *t.RequestedBy
 	}
@@ -99,11 +100,11 @@ func (f *facts) own(t *task.Row) []task.Hold {
 		out = append(out, o.holdFrom(t.QueuedAt))
 	}
 	if r, off := f.Disabled[t.RepoID]; off && r.Gone != "" {
-		add(task.HoldRepo, t.QueuedAt, "the code host lets the server at the repository again, which "+goneWords[r.Gone], nil)
+		add(task.HoldRepo, r.HeldAt, "the code host lets the server at the repository again, which "+goneWords[r.Gone], nil)
 	} else if off && r.Enabled {
-		add(task.HoldRepo, t.QueuedAt, "the owner of the repository grants the App of this server the permission "+r.Lacks, nil)
+		add(task.HoldRepo, r.HeldAt, "the owner of the repository grants the App of this server the permission "+r.Lacks, nil)
 	} else if off {
-		add(task.HoldRepo, t.QueuedAt, "the repository is enabled",
+		add(task.HoldRepo, r.HeldAt, "the repository is enabled",
 			&task.Clear{Capability: "project.update", Args: map[string]string{"owner": r.Owner, "repo": r.Name, "enabled": "true"}})
 	}
 	if r := f.repos[t.RepoID]; r.Enabled && r.Unborn {
@@ -113,7 +114,7 @@ func (f *facts) own(t *task.Row) []task.Hold {
 			"git cannot have the branches svc/… of agents beside it", nil)
 	}
 	if r := f.repos[t.RepoID]; r.Enabled && r.Uncovered {
-		add(task.HoldPlan, t.QueuedAt, "the account is verified as an open-source project, or an operator of the server gives it a tier "+
+		add(task.HoldPlan, r.UncoveredAt, "the account is verified as an open-source project, or an operator of the server gives it a tier "+
 			"that covers private repositories (account.set_tier)",
 			&task.Clear{Capability: "account.oss_verification_apply", Args: map[string]string{}})
 	}
@@ -121,13 +122,13 @@ func (f *facts) own(t *task.Row) []task.Hold {
 	case !ok:
 		add(task.HoldTemplate, t.QueuedAt, "its agent template exists again", setTemplate(t))
 	case n.WrongProvider != "":
-		add(task.HoldKey, t.QueuedAt, "its template names a provider that its agent "+n.Agent+" can use, which "+n.WrongProvider+" is not",
+		add(task.HoldKey, n.LackAt, "its template names a provider that its agent "+n.Agent+" can use, which "+n.WrongProvider+" is not",
 			setTemplate(t))
 	case n.NoKey != "":
-		add(task.HoldKey, t.QueuedAt, "the account has a key "+n.NoKey,
+		add(task.HoldKey, n.LackAt, "the account has a key "+n.NoKey,
 			&task.Clear{Capability: "billing.key_add", Args: map[string]string{}})
 	case n.NoModel:
-		add(task.HoldModel, t.QueuedAt, "its template names a model: the provider of the key has none of its own", setTemplate(t))
+		add(task.HoldModel, n.LackAt, "its template names a model: the provider of the key has none of its own", setTemplate(t))
 	}
 	if t.Kind != task.KindCI && f.InFlight >= f.Seats {
 		add(task.HoldSeats, f.LastClaim, "a running task ends or the account gets more seats", nil)

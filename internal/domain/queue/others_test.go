@@ -6,7 +6,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/budget"
-	"yardmaster/internal/domain/session"
+	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/domain/task"
 )
 
@@ -29,6 +29,7 @@ type others struct {
 	lacks     map[string]string    // permissions, by repository
 	shapes    map[string]task.Repo // of repositories, as far as InTheWay and Unborn
 	parked    []string             // tasks
+	needed    *Need                // of every template, if it is set
 }
 
 func (o *others) ByName(tx *db.Tx, owner, name string) (task.Repo, bool, error) {
@@ -78,6 +79,9 @@ func (o *others) Need(_ *db.Tx, _, name string) (Need, bool, error) {
 		return Need{}, false, fmt.Errorf("asked for one template")
 	}
 	n, ok := templates[name]
+	if ok && o.needed != nil {
+		n = *o.needed
+	}
 	return n, ok && name != o.gone, nil
 }
 
@@ -95,7 +99,7 @@ func (o *others) Needs(_ *db.Tx, account string, names []string) (map[string]Nee
 func (o *others) Seats(*db.Tx, string) (int64, error) { return o.f.seats, nil }
 
 func (o *others) Spent(tx *db.Tx, ids []string) (map[string]int64, error) {
-	return session.Spent(tx, ids)
+	return measure.SpentOn(tx, ids)
 }
 
 func (o *others) SetAside(tx *db.Tx, ids []string) (map[string]int64, error) {

@@ -16,30 +16,38 @@ type Fleet struct {
 	MayClaim int    // of those: enrolled, fit, with the agent and the isolation
 	Free     int    // of those: with a slot without a task
 	Hold     string // why no box may claim, as a task would say, or NoLiveAgent; empty if one may
+	// Repo and Key are the holds that a task would carry whatever boxes there are: because of
+	// its repository, and because of the keys of the account. Empty: there is none.
+	Repo, Key string
 }
 
-// Fleet tells whether a scout that somebody files now would be claimed, by the
-// test of a claim, and whether its agent can hold the live session that it needs. Without a repository it is one whose policy file demands
-// nothing. That all boxes are busy is no obstacle: it passes.
+// Fleet tells whether a scout that somebody files now would be claimed, by the test of a
+// claim, and whether its agent can hold the live session that it needs. Without a repository
+// it is one whose policy file demands nothing. That all boxes or seats are busy is no
+// obstacle: it passes.
 func (s *Service) Fleet(tx *db.Tx, account, createdBy string, repo *task.Repo) (out Fleet, err error) {
 	t := task.Row{AccountID: account, Kind: task.KindScout, Template: s.DefaultTemplate, CreatedBy: createdBy, QueuedAt: tx.Now}
 	if user, ok := strings.CutPrefix(createdBy, "user:"); ok {
 		t.RequestedBy = &user
 	}
-	f, err := s.facts(tx, account, nil, nil)
-	if err != nil {
-		return out, err
-	}
+	known := map[string]task.Repo{t.RepoID: {Enabled: true}}
 	if repo != nil {
 		t.RepoID, t.Template = repo.ID, cmp.Or(repo.Template, s.DefaultTemplate)
-		f.Least[repo.ID] = repo.Isolation
+		known = map[string]task.Repo{repo.ID: *repo}
 	}
-	n, ok, err := s.Templates.Need(tx, account, t.Template)
+	f, err := s.facts(tx, account, known, []task.Row{t})
 	if err != nil {
 		return out, err
 	}
-	f.Needs[t.Template] = n
-	need, _ := f.need(&t)
+	need, ok := f.need(&t)
+	for _, h := range f.own(&t) {
+		switch h.Reason {
+		case task.HoldRepo, task.HoldPlan:
+			out.Repo = cmp.Or(out.Repo, h.Reason)
+		case task.HoldKey, task.HoldModel:
+			out.Key = cmp.Or(out.Key, h.Reason)
+		}
+	}
 	for i := range f.Boxes {
 		b := &f.Boxes[i]
 		if !b.serves(&t) {

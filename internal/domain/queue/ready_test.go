@@ -84,3 +84,52 @@ func TestFleetAgreesWithHolds(t *testing.T) {
 		}
 	})
 }
+
+// What keeps boxes from a task, whatever boxes there are, is told before it is filed: a plan
+// that does not cover the repository, a permission that its owner has yet to grant, and a
+// key that the template cannot use.
+func TestFleetNamesTheHoldsOfRepositoryAndKey(t *testing.T) {
+	t.Parallel()
+	each(t, func(f *fixture) {
+		needs := []Need{{Agent: "claude"}, {Agent: "claude", NoKey: "of the provider openai"}, {Agent: "claude", WrongProvider: "x"},
+			{Agent: "claude", NoModel: true}}
+		repos := []task.Repo{{Enabled: true}, {Enabled: true, Uncovered: true}, {Enabled: true, Lacks: "checks"}, {}, {Gone: "removed"}}
+		seen := map[string]bool{}
+		for _, need := range needs {
+			for _, r := range repos {
+				r.ID, r.Owner, r.Name = "acme-web", "acme", "web"
+				f.others.needed = &need
+				f.write("acme", func(tx *db.Tx) error {
+					got, err := f.Fleet(tx, "acme", "user:ann", &r)
+					if err != nil {
+						return err
+					}
+					pending := task.Row{AccountID: "acme", RepoID: r.ID, Kind: task.KindScout, Template: "default", QueuedAt: tx.Now}
+					own, err := f.facts(tx, "acme", map[string]task.Repo{r.ID: r}, []task.Row{pending})
+					if err != nil {
+						return err
+					}
+					want := reasonsOf(own.own(&pending))
+					if told := strings.TrimSpace(got.Repo + " " + got.Key); told != want {
+						f.t.Errorf("%+v, %+v: %q, but the task says %q", r, need, told, want)
+					}
+					seen[got.Repo], seen[got.Key] = true, true
+					return nil
+				})
+			}
+		}
+		for _, hold := range []string{"", task.HoldRepo, task.HoldPlan, task.HoldKey, task.HoldModel} {
+			if !seen[hold] {
+				f.t.Errorf("no case for %q", hold)
+			}
+		}
+	})
+}
+
+func reasonsOf(holds []task.Hold) string {
+	out := make([]string, len(holds))
+	for i, h := range holds {
+		out[i] = h.Reason
+	}
+	return strings.Join(out, " ")
+}

@@ -163,7 +163,9 @@ func describe(tx *db.Tx, known row, i codehost.RepoInfo) error {
 	if branch == known.DefaultBranch && i.Private == known.Private && i.Archived == known.Archived {
 		return nil
 	}
-	_, err := setProperties.Exec(tx, setPropertiesArgs{ID: known.ID, DefaultBranch: branch, Private: i.Private, Archived: i.Archived})
+	_, err := setProperties.Exec(tx, setPropertiesArgs{
+		ID: known.ID, DefaultBranch: branch, Private: i.Private, Archived: i.Archived, Now: tx.Micros(),
+	})
 	if err == nil && branch != known.DefaultBranch { // its policy file is in force
 		_, err = setRefreshDue.Exec(tx, known.AccountID, known.ID, tx.Now)
 	}

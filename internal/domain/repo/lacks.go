@@ -5,7 +5,7 @@ import "yardmaster/internal/db"
 // Lack records that the code host of a repository of tx.Account demands a permission for git
 // that its owner has yet to grant, as the host calls it. Lack tells whether that is news.
 func Lack(tx *db.Tx, repoID, permission string) (news bool, err error) {
-	n, err := setLacks.Exec(tx, tx.Account, repoID, permission)
+	n, err := setLacks.Exec(tx, setLacksArgs{AccountID: tx.Account, ID: repoID, Lacks: permission, Now: tx.Micros()})
 	return n > 0, err
 }
 
@@ -20,7 +20,7 @@ func Grant(tx *db.Tx, host, installation string, granted func(permission string)
 		if r.Lacks == "" || !granted(r.Lacks) {
 			continue
 		}
-		if _, err := setLacks.Exec(tx, r.AccountID, r.ID, ""); err != nil {
+		if _, err := setLacks.Exec(tx, setLacksArgs{AccountID: r.AccountID, ID: r.ID, Now: tx.Micros()}); err != nil {
 			return false, err
 		}
 		any = true

@@ -42,7 +42,7 @@ type Repository struct {
 	DefaultBranch      string     `json:"default_branch" example:"main" doc:"the branch that work begins from and is merged into; its policy file is in force"`
 	Private            bool       `json:"private" doc:"not open to everybody at its host; all of the built-in host are private"`
 	Enabled            bool       `json:"enabled" doc:"false: its tasks wait, and new ones are refused"`
-	DonationsEnabled   bool       `json:"donations_enabled" doc:"whether project.public_stats shows what a public repository was given"`
+	DonationsEnabled   bool       `json:"donations_enabled" doc:"whether project.public_stats has the members about donations, which are 0, because nothing can be given yet"`
 	AIFirst            bool       `json:"ai_first" doc:"whether every pull request of a person is looked after and every issue triaged, where the policy file does not say otherwise"`
 	CanaryEnabled      bool       `json:"canary_enabled" doc:"switches nothing yet: it waits for rollouts of new versions to canary repositories, which this server does not make"`
 	PublicStatsEnabled bool       `json:"public_stats_enabled" doc:"whether project.public_stats shows everybody what agents did in a public repository"`
@@ -134,14 +134,16 @@ type Ref struct {
 	Owner, Name   string
 	DefaultBranch string
 	Enabled       bool
-	Gone          string // why the server lost its access, one of Lost…; empty: it has access
-	Uncovered     bool   // it is private, and the tier of its account is without private repositories
-	Lacks         string // the permission that its owner has yet to grant, without which its host takes no push; empty: none is known
-	InTheWay      string // the branch beside which git cannot have those of the service, such as svc; empty: none is known
-	Unborn        bool   // its default branch has no commit yet, from which work could begin
-	Policy        Policy // in force: as far as Floors allow
-	Defaults      Policy // where the policy file does not say otherwise
-	Floors        Floors // of its account
+	Gone          string    // why the server lost its access, one of Lost…; empty: it has access
+	Uncovered     bool      // it is private, and the tier of its account is without private repositories
+	Lacks         string    // the permission that its owner has yet to grant, without which its host takes no push; empty: none is known
+	InTheWay      string    // the branch beside which git cannot have those of the service, such as svc; empty: none is known
+	Unborn        bool      // its default branch has no commit yet, from which work could begin
+	HeldAt        time.Time // since when it is gone, not enabled, or Lacks something; zero: not known, or it is not so
+	UncoveredAt   time.Time // since when it is Uncovered; zero: not known, or it is not
+	Policy        Policy    // in force: as far as Floors allow
+	Defaults      Policy    // where the policy file does not say otherwise
+	Floors        Floors    // of its account
 
 	host, hostID string
 }

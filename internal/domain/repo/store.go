@@ -40,6 +40,10 @@ type row struct {
 	CreatedAt          time.Time
 	Floors             *db.JSON[Floors]
 	Uncovered          bool
+	DisabledAt         *time.Time
+	PrivateAt          *time.Time
+	LacksAt            *time.Time
+	TierAt             *time.Time
 }
 
 type floorsRow struct {
@@ -73,12 +77,39 @@ func (r row) ref() Ref {
 	if r.GoneAt != nil {
 		gone = cmp.Or(r.GoneWhy, LostRemoved)
 	}
+	held, uncovered := r.heldSince()
 	return Ref{
 		ID: r.ID, AccountID: r.AccountID, Owner: r.Owner, Name: r.Name, DefaultBranch: r.DefaultBranch, Enabled: r.Enabled, Gone: gone,
 		Uncovered: r.Uncovered, Lacks: r.Lacks, InTheWay: r.InTheWay, Unborn: r.Unborn,
 		Policy: inForce, Defaults: defaultsFor(r.AIFirst), Floors: floors,
+		HeldAt: held, UncoveredAt: uncovered,
 		host: r.Host, hostID: r.HostRepoID,
 	}
+}
+
+// heldSince returns since when tasks of the repository are held because it is gone, switched off or
+// lacks a permission, and since when because the tier does not cover it; zero: never, or not known.
+func (r row) heldSince() (held, uncovered time.Time) {
+	of := func(at *time.Time) time.Time {
+		if at == nil {
+			return time.Time{}
+		}
+		return *at
+	}
+	switch {
+	case r.GoneAt != nil:
+		held = *r.GoneAt
+	case !r.Enabled:
+		held = of(r.DisabledAt)
+	case r.Lacks != "":
+		held = of(r.LacksAt)
+	}
+	if r.Uncovered {
+		if uncovered = of(r.PrivateAt); of(r.TierAt).After(uncovered) {
+			uncovered = of(r.TierAt)
+		}
+	}
+	return held, uncovered
 }
 
 func (r row) floors() Floors {
@@ -91,6 +122,7 @@ func (r row) floors() Floors {
 const columns = `id, account_id, owner, name, host, host_repo_id, default_branch, private, enabled, donations_enabled, ai_first,
 	canary_enabled, public_stats_enabled, installation_id, archived, gone_at, gone_why, enabled_before, lacks, policy_sha, policy_yml, policy_error, gitmodules, policy_near, in_the_way, unborn,
 	last_activity_at, created_at,
+	disabled_at, private_at, lacks_at, (SELECT a.tier_at FROM accounts a WHERE a.id = repos.account_id) AS tier_at,
 	(SELECT f.floors FROM account_floors f WHERE f.account_id = repos.account_id) AS floors,
 	private AND EXISTS (SELECT 1 FROM accounts a WHERE a.id = repos.account_id AND a.tier = '` + people.TierFree + `') AS uncovered`
 
@@ -124,7 +156,8 @@ var (
 		VALUES (:account_id, :floors, :outside_boxes, :updated_at, :updated_by)
 		ON CONFLICT (account_id) DO UPDATE SET floors = excluded.floors, outside_boxes = excluded.outside_boxes,
 		updated_at = excluded.updated_at, updated_by = excluded.updated_by`)
-	update = db.SWith[updateArgs](`UPDATE repos SET enabled = :enabled, donations_enabled = :donations_enabled,
+	update = db.SWith[updateArgs](`UPDATE repos SET enabled = :enabled,
+		disabled_at = CASE WHEN enabled AND NOT :enabled THEN :now ELSE disabled_at END, donations_enabled = :donations_enabled,
 		ai_first = :ai_first, canary_enabled = :canary_enabled, public_stats_enabled = :public_stats_enabled
 		WHERE account_id = :account_id AND id = :id`)
 )
@@ -160,6 +193,7 @@ type placeArgs struct{ AccountID, Owner, Name, Host string }
 type updateArgs struct {
 	row
 	AccountID string
+	Now       int64
 }
 
 // setFloorsArgs are the parameters of setFloors.
@@ -292,10 +326,11 @@ var (
 	ofInstallation  = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE host = $1 AND installation_id = $2 ORDER BY id`)
 	setInstallation = db.S(`UPDATE repos SET lacks = CASE WHEN installation_id = $2 THEN lacks ELSE '' END, installation_id = $2
 		WHERE id = $1`)
-	setLacks      = db.S(`UPDATE repos SET lacks = $3 WHERE account_id = $1 AND id = $2 AND lacks <> $3`)
+	setLacks = db.SWith[setLacksArgs](`UPDATE repos SET lacks = :lacks, lacks_at = CASE WHEN lacks = '' THEN :now ELSE lacks_at END
+		WHERE account_id = :account_id AND id = :id AND lacks <> :lacks`)
 	setName       = db.S(`UPDATE repos SET owner = $2, name = $3 WHERE id = $1`)
-	setProperties = db.SWith[setPropertiesArgs](`UPDATE repos SET default_branch = :default_branch, private = :private,
-		archived = :archived WHERE id = :id`)
+	setProperties = db.SWith[setPropertiesArgs](`UPDATE repos SET default_branch = :default_branch,
+		private_at = CASE WHEN :private AND NOT private THEN :now ELSE private_at END, private = :private, archived = :archived WHERE id = :id`)
 	setGone    = db.S(`UPDATE repos SET gone_at = $2, gone_why = $3, enabled_before = enabled, enabled = FALSE WHERE id = $1 AND gone_at IS NULL`)
 	setGoneWhy = db.S(`UPDATE repos SET gone_why = $2 WHERE id = $1 AND gone_at IS NOT NULL`)
 	setBack    = db.S(`UPDATE repos SET gone_at = NULL, gone_why = '', enabled = $2 WHERE id = $1 AND gone_at IS NOT NULL`)
@@ -306,4 +341,11 @@ var (
 type setPropertiesArgs struct {
 	ID, DefaultBranch string
 	Private, Archived bool
+	Now               int64
+}
+
+// setLacksArgs are the parameters of setLacks.
+type setLacksArgs struct {
+	AccountID, ID, Lacks string
+	Now                  int64
 }

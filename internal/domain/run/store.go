@@ -312,13 +312,14 @@ type Record struct {
 	Isolation      *string // nil: the agent never started
 	IsolationHolds *db.JSON[[]string]
 	FailureKind    *string
+	LastSeq        int64 // number of its last event
 }
 
 // RecordOf returns the record of a run of any account. ok is false if there is
 // no such run.
 func RecordOf(tx *db.Tx, runID string) (rec Record, ok bool, err error) {
 	r, ok, err := selectAnywhere.Maybe(tx, runID)
-	return Record{r.Template, r.Isolation, r.IsolationHolds, r.FailureKind}, ok, err
+	return Record{r.Template, r.Isolation, r.IsolationHolds, r.FailureKind, r.CommittedSeq}, ok, err
 }
 
 // EventsAfter lists the events of a run after the number seq, limit at most.

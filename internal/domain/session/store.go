@@ -101,6 +101,7 @@ type RunRecord struct {
 	Isolation      *string
 	IsolationHolds []string // the promises of the isolation that it kept; nil: not told
 	FailureKind    *string
+	LastSeq        int64 // number of the last event of the run
 }
 
 // facts is the recorded facts of a session for a replay. Times are microseconds,
@@ -127,6 +128,7 @@ var (
 	addEvent = db.SWith[addEventArgs](`INSERT INTO session_events (session_id, seq, at, kind, data) SELECT :session_id,
 		COALESCE(MAX(seq), 0) + 1, :at, :kind, :data FROM session_events
 		WHERE session_id = :session_id`)
+	lastSeq = db.Q[int64](`SELECT COALESCE(MAX(seq), 0) FROM session_events WHERE session_id = $1`)
 	// ofSession is read once the session was found in the account.
 	ofSession = db.Q[eventRow](`SELECT seq, at, kind, data FROM session_events WHERE session_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`)
 

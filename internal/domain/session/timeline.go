@@ -111,6 +111,9 @@ func (s *Service) events(ctx context.Context, in idIn, sink *op.Sink) error {
 		case len(rows) == batch:
 			continue
 		case ended:
+			if since, err = s.last(ctx, &r); err != nil {
+				return err
+			}
 			return sink.End(since, SessionEnd{SessionID: r.ID, Outcome: r.Outcome})
 		}
 		select {
@@ -119,6 +122,20 @@ func (s *Service) events(ctx context.Context, in idIn, sink *op.Sink) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// last is the number of the last event of a session, whatever number a client has sent.
+func (s *Service) last(ctx context.Context, r *row) (seq int64, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		if r.RunID == nil {
+			seq, err = lastSeq.One(tx, r.ID)
+			return err
+		}
+		of, err := s.Runs.Record(tx, *r.RunID)
+		seq = of.LastSeq
+		return err
+	})
+	return seq, err
 }
 
 // page reads the next batch for a stream, and the session again into r. It returns

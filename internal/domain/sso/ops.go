@@ -54,6 +54,7 @@ func (s *Service) Ops() []op.Op {
 			Path:    "/v1/org-sso",
 			Group:   group,
 			Rule:    policy.Require(policy.WriteAccount),
+			NoXML:   samlRefused,
 			Refuses: []op.Refusal{{Status: 503, Slug: "provider-unreachable"}},
 			Summary: "Let the account's people sign in at its own OpenID Connect provider; SAML is refused",
 			Doc: "The provider is asked for its metadata first: one that cannot be reached is refused. People whose address " +
@@ -99,6 +100,9 @@ func (s *Service) show(tx *db.Tx) (out OrgSSO, err error) {
 	return out, err
 }
 
+// samlRefused is what is said of SAML, as a member of the body or as the body.
+const samlRefused = "must be oidc; SAML is not supported"
+
 type setIn struct {
 	Protocol string   `json:"protocol,omitempty" maxLength:"20" doc:"oidc, which is the default; there is no saml"`
 	Issuer   string   `json:"issuer" minLength:"1" maxLength:"500" format:"uri" example:"https://login.example.com" doc:"address of the provider, as it writes it"`
@@ -110,7 +114,10 @@ type setIn struct {
 
 func (s *Service) set(ctx context.Context, in setIn) (out OrgSSO, err error) {
 	if in.Protocol != "" && in.Protocol != "oidc" {
-		return out, fault.Field("protocol", "must be oidc; SAML is not supported")
+		return out, fault.Field("protocol", samlRefused)
+	}
+	if err := s.Providers.Fits(in.Issuer); err != nil {
+		return out, err
 	}
 	list, err := domains(in.Domains)
 	if err != nil {

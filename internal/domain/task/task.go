@@ -167,8 +167,8 @@ type WIP struct {
 type Budget struct {
 	_        struct{} `doc:"Money of a task, in decimal US dollars."`
 	USD      *string  `json:"usd" format:"decimal" example:"5.00" doc:"the most all its tries may spend; null without a limit of its own"`
-	Reserved *string  `json:"reserved" example:"0.12" doc:"set aside for model calls that are under way; null when no box holds the task"`
-	Spent    *string  `json:"spent" example:"0.42" doc:"what its tries have spent; null while nothing priced was spent"`
+	Reserved *string  `json:"reserved" format:"decimal" example:"0.12" doc:"set aside for model calls that are under way; null when no box holds the task"`
+	Spent    *string  `json:"spent" format:"decimal" example:"0.42" doc:"what its tries have spent; null while nothing priced was spent"`
 }
 
 // Repo is what tasks and runs need to know of a repository.
@@ -177,11 +177,13 @@ type Repo struct {
 	Owner, Name   string
 	HostRepo      codehost.Repo `db:"-"` // the repository as its code host names it
 	Enabled       bool
-	Gone          string `db:"-"` // why its code host does not let the server in, see repo.Ref; empty: it does
-	Uncovered     bool   `db:"-"` // it is private, and the tier of its account is without private repositories
-	Lacks         string `db:"-"` // the permission that its code host demands for git and does not grant, see repo.Ref
-	InTheWay      string `db:"-"` // the branch beside which git cannot have those of tasks, see repo.Ref; empty: none is known
-	Unborn        bool   `db:"-"` // its default branch has no commit yet
+	Gone          string    `db:"-"` // why its code host does not let the server in, see repo.Ref; empty: it does
+	Uncovered     bool      `db:"-"` // it is private, and the tier of its account is without private repositories
+	Lacks         string    `db:"-"` // the permission that its code host demands for git and does not grant, see repo.Ref
+	InTheWay      string    `db:"-"` // the branch beside which git cannot have those of tasks, see repo.Ref; empty: none is known
+	Unborn        bool      `db:"-"` // its default branch has no commit yet
+	HeldAt        time.Time `db:"-"` // since when tasks of it are held because it is gone, not enabled, or Lacks something
+	UncoveredAt   time.Time `db:"-"` // since when because it is Uncovered; zero, as above: not known
 	DefaultBranch string
 	CloneURL      string
 	Template      string        // for tasks that name none; empty: Needs.DefaultTemplate

@@ -129,6 +129,22 @@ func TestOwn(t *testing.T) {
 		if _, err := n.testOwn(of("ada"), struct{}{}); err != nil {
 			y.t.Fatal(err)
 		}
+		if err := n.DB.Read(y.as("acme"), func(tx *db.Tx) error {
+			h, err := byID.One(tx, "acme", ids[0])
+			if err != nil {
+				return err
+			}
+			if name, err := nameOf(tx, h); name != "of ada" || err != nil {
+				y.t.Errorf("the webhook is called %q: %v", name, err)
+			}
+			said, err := saidOf.One(tx, "acme", ids[0])
+			if !strings.Contains(said, `"of ada"`) {
+				y.t.Errorf("the record says %s", said)
+			}
+			return err
+		}); err != nil {
+			y.t.Fatal(err)
+		}
 		y.pass()
 		if len(y.received) != 2 || !strings.Contains(string(y.received[1].body), "A test of the webhook your own") {
 			y.t.Errorf("%+v", y.received)
@@ -155,3 +171,6 @@ func TestOwn(t *testing.T) {
 		}
 	})
 }
+
+// saidOf is what the audit record says of a test of a webhook.
+var saidOf = db.Q[string](`SELECT data FROM audit WHERE account_id = $1 AND object = $2 AND kind = 'webhook.tested'`)

@@ -357,15 +357,22 @@ func (s *Service) unhealthy(tx *db.Tx, h row, eventID string) error {
 	if err := drop(tx, h.ID, "The webhook is not healthy any more, so nothing was sent."); err != nil {
 		return err
 	}
-	name := h.Name
-	if h.UserID != nil {
-		login, _, ok, err := people.Names(tx, *h.UserID, tx.Account)
-		if err != nil {
-			return err
-		}
-		if name = "of a person"; ok {
-			name = "of " + login
-		}
+	name, err := nameOf(tx, h)
+	if err != nil {
+		return err
 	}
 	return UnhealthyEvent.Record(tx, event.Subject{ID: h.ID}, unhealthyData{EventID: eventID, Name: name, UserID: h.UserID})
+}
+
+// nameOf is what a webhook is called in the audit record. That of a person has no name of its
+// own.
+func nameOf(tx *db.Tx, h row) (string, error) {
+	if h.UserID == nil {
+		return h.Name, nil
+	}
+	login, _, ok, err := people.Names(tx, *h.UserID, tx.Account)
+	if err != nil || !ok {
+		return "of a person", err
+	}
+	return "of " + login, nil
 }

@@ -115,9 +115,9 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[Webhook], error)
 }
 
 type createIn struct {
-	Name   string   `json:"name" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$" says:"must be at most 100 letters, digits, points, hyphens and underscores, and begin with a letter or digit" example:"coder" doc:"name of the webhook; policy files call it by this"`
+	Name   string   `json:"name" minLength:"1" maxLength:"100" pattern:"^[^\\s@\\x00-\\x1f\\x7f]([^\\x00-\\x1f\\x7f]*[^\\s\\x00-\\x1f\\x7f])?$" says:"must be one line, without @ or a space at the beginning, or a space at the end" example:"coder" doc:"name of the webhook; policy files call it by this"`
 	URL    string   `json:"url" minLength:"1" maxLength:"2000" example:"https://hooks.example.com/services/T0001" doc:"where events are sent"`
-	Events []string `json:"events,omitempty" example:"[\"pr.merged\"]" doc:"types of events that are sent there, among them notification. with a kind; left out: pr.merged, issue.escalated, issue.handoff and test.ping or, for a chat, what people want to see there"`
+	Events []string `json:"events,omitempty" example:"[\"pr.merged\"]" doc:"types of events that are sent there, among them notification. with a kind. Other kinds of the audit record are taken, and deliver nothing; left out: pr.merged, issue.escalated, issue.handoff and test.ping or, for a chat, what people want to see there"`
 	Format string   `json:"format,omitempty" enum:"json,slack,teams,discord" doc:"what the address understands: json, unless sent, is the signed envelope; the others are incoming webhooks of chat programs"`
 }
 
@@ -130,8 +130,8 @@ type Created struct {
 
 func (s *Service) create(ctx context.Context, in createIn) (out Created, err error) {
 	for _, t := range in.Events {
-		if !slices.Contains(Types(), t) {
-			return out, fault.Field("events", "has a type that is not sent, "+t+": the types are "+strings.Join(Types(), ", "))
+		if !slices.Contains(Types(), t) && !slices.ContainsFunc(event.Kinds(), func(k event.Any) bool { return k.Name() == t }) {
+			return out, fault.Field("events", "has a type that there is not, "+t+": those that are sent are "+strings.Join(Types(), ", "))
 		}
 	}
 	if in.Format == "" {
@@ -274,7 +274,11 @@ func (s *Service) send(tx *db.Tx, h row, eventID, kind string, told event.Kind[t
 			return err
 		}
 	}
-	return told.Record(tx, event.Subject{ID: h.ID}, testedData{DeliveryID: deliveryID, EventID: eventID, Name: h.Name})
+	name, err := nameOf(tx, h)
+	if err != nil {
+		return err
+	}
+	return told.Record(tx, event.Subject{ID: h.ID}, testedData{DeliveryID: deliveryID, EventID: eventID, Name: name})
 }
 
 func (s *Service) revive(ctx context.Context, in idIn) (out Webhook, err error) {

@@ -155,7 +155,7 @@ const millis = "2006-01-02T15:04:05.000Z"
 type Envelope struct {
 	ID   string          `json:"id" example:"evt_0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"begins with evt_ and is the same at each attempt and at each webhook; a receiver that has seen it answers 2xx and does nothing"`
 	Type string          `json:"type" doc:"type of the event"`
-	At   string          `json:"occurred_at" format:"date-time" doc:"when it happened"`
+	At   string          `json:"occurred_at" format:"date-time" example:"2026-03-14T09:26:53.000Z" doc:"when it happened, in UTC with milliseconds"`
 	Data json.RawMessage `json:"data" doc:"what the type carries"`
 }
 

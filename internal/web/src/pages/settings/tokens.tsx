@@ -34,7 +34,7 @@ const nouns: Record<string, { name: string; read?: string; write?: string }> = t
     read: "see transcripts, costs, the audit log",
     write: "talk to agents at work",
   },
-  billing: { name: "Money", read: "see keys, prices and caps", write: "add keys, set prices and caps" },
+  billing: { name: "Money", read: "see keys, prices and budgets", write: "add keys, set prices and budgets" },
   usage: { name: "Usage", read: "see what was spent" },
   digests: { name: "Digests", read: "read them" },
   artifacts: { name: "Artifacts", read: "download them", write: "upload, share, delete" },
