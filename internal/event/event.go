@@ -73,6 +73,9 @@ const AskTopic = "asks"
 // BacklogTopic is notified when an import of a backlog is queued.
 const BacklogTopic = "backlog"
 
+// DueTopic is notified when an entry of package db/due may be due.
+const DueTopic = "due"
+
 // Sweep calls pass at once, after each notice of the topic, and after each interval
 // every, until ctx ends. Each call is a pass of the loop, see observe.Pass.
 func (h *Hub) Sweep(ctx context.Context, loop, topic string, every time.Duration, pass func(context.Context)) {

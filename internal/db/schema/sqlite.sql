@@ -1896,6 +1896,24 @@ CREATE TABLE schema_releases (
   oldest  BIGINT NOT NULL, -- the newest migration that a program must know at least
   program TEXT NOT NULL    -- the version of the program that applied it; empty until it has
 );
+CREATE TABLE due (
+  queue   TEXT NOT NULL,
+  key     TEXT NOT NULL,
+  lane    TEXT NOT NULL,             -- rank and account
+  state   TEXT NOT NULL,             -- waits, ready, held, aside
+  due_at  BIGINT NOT NULL,           -- end of the wait or of the hold
+  set_at  BIGINT NOT NULL,           -- when due_at was written; 0: it is a time of the calendar
+  tries   BIGINT NOT NULL DEFAULT 0,
+  more    BIGINT NOT NULL DEFAULT 0, -- 1: it was added while it was held
+  fence   BIGINT NOT NULL DEFAULT 0, -- a random number of the claim
+  holder  TEXT NOT NULL DEFAULT '',  -- the node that has it
+  deaths  BIGINT NOT NULL DEFAULT 0, -- holds that ran out
+  suspect BIGINT NOT NULL DEFAULT 0, -- 1: a hold ran out; it is worked on alone
+  why     TEXT NOT NULL DEFAULT '',  -- of the last failed try
+  PRIMARY KEY (queue, key)
+) WITHOUT ROWID;
+CREATE INDEX due_ready ON due (queue, suspect, lane, due_at) WHERE state = 'ready';
+CREATE INDEX due_later ON due (due_at) WHERE state IN ('waits', 'held');
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -1998,4 +2016,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (99, 270, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (100, 272, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (101, 330, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (102, 331, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (103, 340, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
