@@ -341,7 +341,7 @@ func (a *App) wire() parts {
 		Owners: strings.FieldsFunc(strings.ToLower(a.cfg.GitHubOwners), func(r rune) bool { return r == ',' || r == ' ' }),
 	}))
 	add(&p, delivery.New(delivery.Needs{
-		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Clock: a.clock, Keep: days(a.cfg.KeepHost),
+		DB: a.db, Hub: a.hub, Due: a.due, Hosts: a.hosts, Logger: a.log, Clock: a.clock, Keep: days(a.cfg.KeepHost),
 		Receiver: flow.HostEvents{
 			DB: a.db, Hosts: a.hosts, Connections: p.hosts, Repos: p.repo, Pulls: p.pull, Checks: p.ci, Reviews: p.review,
 			Issues: p.issue, Commands: commands, Merges: p.merges,

@@ -58,9 +58,6 @@ const WebhookTopic = "webhooks"
 // ScheduleTopic is notified when an occurrence of a schedule may be due.
 const ScheduleTopic = "schedules"
 
-// DeliveryTopic is notified when a code host has sent a delivery.
-const DeliveryTopic = "deliveries"
-
 // SourceTopic is notified when the secrets of sources are to be looked at.
 const SourceTopic = "sources"
 

@@ -27,8 +27,8 @@ func TestNodesAtOnce(t *testing.T) {
 			if i == 0 {
 				must(t, d, func(tx *db.Tx) error {
 					for k := range jobs {
-					account := fmt.Sprint("account", k%5)
-					if err := n.add(tx, fmt.Sprint(k), account, Entry{Account: account}); err != nil {
+						account := fmt.Sprint("account", k%5)
+						if err := n.add(tx, fmt.Sprint(k), account, Entry{Account: account}); err != nil {
 							return err
 						}
 					}

@@ -995,13 +995,11 @@ CREATE TABLE host_deliveries (
   bytes       BIGINT NOT NULL,
   state       TEXT NOT NULL,
   tries       BIGINT NOT NULL DEFAULT 0,
-  due_at      BIGINT NOT NULL,
   error       TEXT,
   received_at BIGINT NOT NULL,
   ended_at    BIGINT,
   PRIMARY KEY (host, guid)
 );
-CREATE INDEX host_deliveries_due ON host_deliveries (due_at) WHERE ended_at IS NULL;
 CREATE INDEX host_deliveries_received ON host_deliveries (received_at);
 CREATE TABLE repo_sweeps (
   repo_id TEXT PRIMARY KEY REFERENCES repos (id),
@@ -1914,6 +1912,7 @@ CREATE TABLE due (
 ) WITHOUT ROWID;
 CREATE INDEX due_ready ON due (queue, suspect, lane, due_at) WHERE state = 'ready';
 CREATE INDEX due_later ON due (due_at) WHERE state IN ('waits', 'held');
+CREATE INDEX host_deliveries_open ON host_deliveries (host, guid) WHERE ended_at IS NULL;
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2017,4 +2016,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (100, 272, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (101, 330, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (102, 331, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (103, 340, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (104, 341, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
