@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/access"
 	"yardmaster/internal/domain/account"
 	"yardmaster/internal/domain/actor"
@@ -218,6 +219,7 @@ func (p *parts) used() (all policy.Set) {
 var describing struct {
 	sync.Once
 	parts
+	due *due.Kernel
 }
 
 // described returns domains without a server, for documents. They stand on parts
@@ -229,7 +231,7 @@ func described() parts {
 			clients: seal.New(),
 			mail:    &mail.Outbox{}, blob: blob.Off{}, host: &builtin.Host{}, prices: &llm.Prices{},
 		}
-		describing.parts = a.wire()
+		describing.parts, describing.due = a.wire(), a.due
 	})
 	return describing.parts
 }
