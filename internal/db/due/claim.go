@@ -124,7 +124,7 @@ func (k *Kernel) putBack(ctx context.Context, stop bool) time.Duration {
 		k.notify(tx)
 		for _, a := range all {
 			a.Now = db.Micros(k.now(tx))
-			if _, err := giveBack.Exec(tx, a); err != nil {
+			if err := giveBack(tx, a); err != nil {
 				return err
 			}
 		}

@@ -26,7 +26,7 @@ func (q Entries) Add(tx *db.Tx, key string, e Entry) {
 	case e.After > 0:
 		a.State, a.DueAt = Waits, db.Micros(now.Add(e.After))
 	}
-	q.change(tx, key, func(tx *db.Tx) error { _, err := add.Exec(tx, a); return err })
+	q.change(tx, key, func(tx *db.Tx) error { return add(tx, a) })
 	q.k.notify(tx)
 }
 

@@ -16,16 +16,6 @@ import (
 // holds that ran out; a suspect has had one and is worked on alone. lane is the rank and the
 // account, so that one index answers both whose turn it is and what is next.
 var (
-	// add keeps the wait of an entry that has failed: what is new does not hurry what the far
-	// side has refused. What is added while it is held is worked on once more.
-	add = db.SWith[addArgs](`INSERT INTO due (queue, key, lane, state, due_at, set_at)
-		VALUES (:queue, :key, :lane, :state, :due_at, :set_at)
-		ON CONFLICT (queue, key) DO UPDATE SET
-		lane = CASE WHEN excluded.lane < due.lane THEN excluded.lane ELSE due.lane END,
-		more = CASE WHEN due.state = 'held' THEN 1 ELSE due.more END,
-		state = CASE WHEN due.state = 'waits' AND due.tries = 0 AND excluded.due_at < due.due_at THEN excluded.state ELSE due.state END,
-		set_at = CASE WHEN due.state = 'waits' AND due.tries = 0 AND excluded.due_at < due.due_at THEN excluded.set_at ELSE due.set_at END,
-		due_at = CASE WHEN due.state = 'waits' AND due.tries = 0 AND excluded.due_at < due.due_at THEN excluded.due_at ELSE due.due_at END`)
 	hurry = db.S(`UPDATE due SET
 		more = CASE WHEN state = 'held' THEN 1 ELSE 0 END,
 		tries = CASE WHEN state = 'held' THEN tries ELSE 0 END,
@@ -45,17 +35,8 @@ var (
 		SELECT lane, 0 AS suspect FROM l WHERE lane IS NOT NULL
 		UNION ALL SELECT lane, 1 FROM (SELECT MIN(lane) AS lane FROM due WHERE state = 'ready' AND queue = $1 AND suspect = 1) s WHERE lane IS NOT NULL`)
 
-	// Each of these changes nothing if the node has not got the entry any more.
-	renew = db.SWith[renewArgs](`UPDATE due SET due_at = :until, set_at = :now
-		WHERE queue = :queue AND key = :key AND state = 'held' AND fence = :fence`)
-	end  = db.S(`DELETE FROM due WHERE queue = $1 AND key = $2 AND state = 'held' AND fence = $3 AND more = 0`)
-	move = db.SWith[moveArgs](`UPDATE due SET state = :state, due_at = :due_at, set_at = :set_at,
-		tries = CASE WHEN CAST(:tries AS BIGINT) < 0 THEN tries - 1 ELSE CAST(:tries AS BIGINT) END,
-		why = :why, more = 0, deaths = 0, suspect = 0, holder = ''
-		WHERE queue = :queue AND key = :key AND state = 'held' AND fence = :fence`)
-	// giveBack is for what a node cuts off, or has not begun: such a try does not count.
-	giveBack = db.SWith[giveBackArgs](`UPDATE due SET state = 'ready', due_at = :now, set_at = :now, tries = tries - 1, holder = ''
-		WHERE queue = :queue AND key = :key AND state = 'held' AND fence = :fence`)
+	// end changes nothing if the node has not got the entry any more, or if it was added meanwhile.
+	end       = db.S(`DELETE FROM due WHERE queue = $1 AND key = $2 AND state = 'held' AND fence = $3 AND more = 0`)
 	restarted = db.S(`UPDATE due SET state = 'ready', deaths = deaths + 1, suspect = 1, set_at = $1 WHERE state = 'held'`)
 
 	// clockBack starts those waits anew that were begun at a time that has not come yet.
@@ -71,28 +52,67 @@ type laneRow struct {
 	Suspect int64
 }
 
-// addArgs are the parameters of add.
+// addArgs is what add inserts.
 type addArgs struct {
 	Queue, Key, Lane, State string
 	DueAt, SetAt            int64
 }
 
-// renewArgs are the parameters of renew.
-type renewArgs struct {
-	Queue, Key        string
-	Fence, Until, Now int64
+// add keeps the wait of an entry that has failed: what is new does not hurry what the far
+// side has refused. What is added while it is held is worked on once more.
+func add(tx *db.Tx, a addArgs) error {
+	_, err := db.Select[string](tx, db.Build(`INSERT INTO due (queue, key, lane, state, due_at, set_at) VALUES `,
+		db.Tuple(a.Queue, a.Key, a.Lane, a.State, a.DueAt, a.SetAt)).SQL(` ON CONFLICT (queue, key) DO UPDATE SET
+		lane = CASE WHEN excluded.lane < due.lane THEN excluded.lane ELSE due.lane END,
+		more = CASE WHEN due.state = 'held' THEN 1 ELSE due.more END,
+		state = CASE WHEN due.state = 'waits' AND due.tries = 0 AND excluded.due_at < due.due_at THEN excluded.state ELSE due.state END,
+		set_at = CASE WHEN due.state = 'waits' AND due.tries = 0 AND excluded.due_at < due.due_at THEN excluded.set_at ELSE due.set_at END,
+		due_at = CASE WHEN due.state = 'waits' AND due.tries = 0 AND excluded.due_at < due.due_at THEN excluded.due_at ELSE due.due_at END
+		RETURNING key`))
+	return err
 }
 
-// moveArgs are the parameters of move.
+// mine is the end of a statement that changes an entry only if the node still has it. It
+// answers whether it had.
+func mine(tx *db.Tx, b *db.Builder, queue, key string, fence int64) (bool, error) {
+	had, err := db.Select[string](tx, b.SQL(` WHERE queue = `, queue).And("key = ", key).And("state = 'held' AND fence = ", fence).
+		SQL(` RETURNING key`))
+	return len(had) > 0, err
+}
+
+// renew holds an entry for longer.
+func renew(tx *db.Tx, queue, key string, fence, until, now int64) (bool, error) {
+	return mine(tx, db.Build(`UPDATE due SET due_at = `, until).SQL(`, set_at = `, now), queue, key, fence)
+}
+
+// moveArgs are what move sets.
 type moveArgs struct {
 	Queue, Key, State, Why     string
 	Fence, DueAt, SetAt, Tries int64 // Tries below 0: one less
 }
 
-// giveBackArgs are the parameters of giveBack.
+// move ends a hold, and gives the entry another state.
+func move(tx *db.Tx, a moveArgs) (bool, error) {
+	b := db.Build(`UPDATE due SET state = `, a.State).SQL(`, due_at = `, a.DueAt).SQL(`, set_at = `, a.SetAt).SQL(`, why = `, a.Why)
+	if a.Tries < 0 {
+		b.SQL(`, tries = tries - 1`)
+	} else {
+		b.SQL(`, tries = `, a.Tries)
+	}
+	return mine(tx, b.SQL(`, more = 0, deaths = 0, suspect = 0, holder = ''`), a.Queue, a.Key, a.Fence)
+}
+
+// giveBackArgs is an entry that is given back.
 type giveBackArgs struct {
 	Queue, Key string
 	Fence, Now int64
+}
+
+// giveBack is for what a node cuts off, or has not begun: such a try does not count.
+func giveBack(tx *db.Tx, a giveBackArgs) error {
+	_, err := mine(tx, db.Build(`UPDATE due SET state = 'ready', tries = tries - 1, holder = '', due_at = `, a.Now).
+		SQL(`, set_at = `, a.Now), a.Queue, a.Key, a.Fence)
+	return err
 }
 
 // locked leaves out what other nodes have locked. SQLite has one writer.

@@ -43,8 +43,7 @@ func (k *Kernel) carry(ctx context.Context, w *worker, h *held) {
 	case ctx.Err() != nil && (o.kind == again || o.kind == failed): // cut off, not refused
 		err = k.DB.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error {
 			k.notify(tx)
-			_, err := giveBack.Exec(tx, giveBackArgs{w.name, h.Key, h.fence, db.Micros(k.now(tx))})
-			return err
+			return giveBack(tx, giveBackArgs{w.name, h.Key, h.fence, db.Micros(k.now(tx))})
 		})
 	default:
 		err = k.record(context.WithoutCancel(ctx), w, h, o)
@@ -163,8 +162,8 @@ func (k *Kernel) move(tx *db.Tx, w *worker, h *held, a moveArgs) {
 
 func (k *Kernel) moveNow(tx *db.Tx, w *worker, h *held, a moveArgs) error {
 	a.Queue, a.Key, a.Fence = w.name, h.Key, h.fence
-	n, err := move.Exec(tx, a)
-	if err == nil && n == 0 {
+	had, err := move(tx, a)
+	if err == nil && !had {
 		err = ErrLost
 	}
 	if err != nil {
@@ -197,11 +196,10 @@ func (k *Kernel) keep(job context.Context, cancel context.CancelCauseFunc, w *wo
 		}
 		sent := time.Now() // the hold counts from here: the answer may come late
 		call, stop := context.WithDeadline(job, until)
-		var n int64
+		had := false
 		err := k.DB.Write(call, func(tx *db.Tx) (err error) {
 			now := k.now(tx)
-			n, err = renew.Exec(tx, renewArgs{Queue: w.name, Key: h.Key, Fence: h.fence,
-				Until: db.Micros(now.Add(w.hold)), Now: db.Micros(now)})
+			had, err = renew(tx, w.name, h.Key, h.fence, db.Micros(now.Add(w.hold)), db.Micros(now))
 			return err
 		})
 		stop()
@@ -209,7 +207,7 @@ func (k *Kernel) keep(job context.Context, cancel context.CancelCauseFunc, w *wo
 		switch {
 		case job.Err() != nil:
 			return
-		case err == nil && n == 1:
+		case err == nil && had:
 			until = sent.Add(w.hold)
 		case err == nil, time.Now().After(until):
 			cancel(ErrLost)
