@@ -55,6 +55,7 @@ RACE := \
   ./internal/codehost/relay \
   ./internal/codehost/smarthttp \
   ./internal/db \
+  ./internal/db/due \
   ./internal/domain/ask \
   ./internal/domain/box \
   ./internal/domain/budget \

@@ -11,12 +11,13 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/app"
 	"yardmaster/internal/proof/chaos"
 	"yardmaster/internal/proof/chaos/astray"
 )
 
 func defineChaos(fl *flag.FlagSet) action {
-	o := chaos.Options{Out: os.Stdout}
+	o := chaos.Options{Out: os.Stdout, Astray: app.Astray}
 	minutes := fl.Float64("minutes", 0.5, "how long harm is done; settling comes on top")
 	fl.Uint64Var(&o.Seed, "seed", 1, "what the plan of faults is drawn from")
 	fl.IntVar(&o.Boxes, "boxes", 2, "how many boxes there are")

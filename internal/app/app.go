@@ -35,6 +35,7 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/db/lease"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/people"
@@ -72,6 +73,7 @@ type App struct {
 	db       *db.DB
 	bus      *bus.Bus
 	hub      *event.Hub
+	due      *due.Kernel
 	relay    *event.Relay // nil: no other node shares the database
 	ring     *seal.Keyring
 	clients  *seal.Keyring // for what outlives master keys
@@ -153,6 +155,9 @@ func (a *App) complete() {
 	}
 	if a.roads == nil {
 		a.roads = a.hostRoads()
+	}
+	if a.due == nil {
+		a.due = due.New(due.Config{DB: a.db, Hub: a.hub, Logger: a.log})
 	}
 	if a.line == nil {
 		a.line = a.bus

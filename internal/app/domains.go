@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/access"
 	"yardmaster/internal/domain/account"
 	"yardmaster/internal/domain/actor"
@@ -220,6 +221,7 @@ func (p *parts) used() (all policy.Set) {
 var describing struct {
 	sync.Once
 	parts
+	due *due.Kernel
 }
 
 // described returns domains without a server, for documents. They stand on parts
@@ -231,7 +233,7 @@ func described() parts {
 			clients: seal.New(),
 			mail:    &mail.Outbox{}, blob: blob.Off{}, host: &builtin.Host{}, prices: &llm.Prices{},
 		}
-		describing.parts = a.wire()
+		describing.parts, describing.due = a.wire(), a.due
 	})
 	return describing.parts
 }
@@ -346,7 +348,7 @@ func (a *App) wire() parts {
 		Owners: strings.FieldsFunc(strings.ToLower(a.cfg.GitHubOwners), func(r rune) bool { return r == ',' || r == ' ' }),
 	}))
 	add(&p, delivery.New(delivery.Needs{
-		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Clock: a.clock, Keep: days(a.cfg.KeepHost),
+		DB: a.db, Hub: a.hub, Due: a.due, Hosts: a.hosts, Logger: a.log, Clock: a.clock, Keep: days(a.cfg.KeepHost),
 		Receiver: flow.HostEvents{
 			DB: a.db, Hosts: a.hosts, Connections: p.hosts, Repos: p.repo, Pulls: p.pull, Checks: p.ci, Reviews: p.review,
 			Issues: p.issue, Commands: commands, Merges: p.merges,

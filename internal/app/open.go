@@ -18,9 +18,9 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/db/meta"
 	"yardmaster/internal/domain/box"
-	"yardmaster/internal/domain/delivery"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/prompt"
@@ -96,9 +96,10 @@ func (a *App) open(ctx context.Context) (err error) {
 	if a.cfg.Cluster == "on" {
 		a.relay = event.NewRelay(a.db, a.hub, a.log)
 	}
+	a.due = due.New(due.Config{DB: a.db, Hub: a.hub, Logger: a.log})
 	if a.db.Engine() == db.SQLite {
 		if err := errors.Join(a.ledger().Restarted(ctx), a.db.Write(ctx, func(tx *db.Tx) error {
-			return errors.Join(intent.Restarted(tx), delivery.Restarted(tx))
+			return errors.Join(intent.Restarted(tx), a.due.Restarted(tx))
 		})); err != nil {
 			return err
 		}

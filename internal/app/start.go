@@ -74,7 +74,8 @@ func (a *App) loops() []func(context.Context) error {
 			all = append(all, l.Loop)
 		}
 	}
-	all = append(all, a.mail.Loop, a.notary.Loop, a.readers.Loop, a.ledger().Loop, a.keeper().Loop, a.answerBoxes, a.watchStorage,
+	all = append(all, a.mail.Loop, a.notary.Loop, a.readers.Loop, a.ledger().Loop, a.keeper().Loop, a.due.Loop,
+		a.answerBoxes, a.watchStorage,
 		a.keepLease, a.serveMetrics)
 	if a.relay != nil {
 		all = append(all, a.relay.Loop)

@@ -114,6 +114,13 @@ func (m *walk) wrapUp() {
 // rest is what must be left when all has come to an end: nothing that waits,
 // and no money that is set aside.
 func (m *walk) rest() {
+	m.see(func(tx *db.Tx) error {
+		astray, err := m.nodes[0].due.Astray(tx)
+		if len(astray) > 0 {
+			m.fail("what is due and its rows: %q", astray)
+		}
+		return err
+	})
 	for _, n := range m.nodes {
 		m.close(n)
 	}

@@ -114,6 +114,9 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("the code host is busy, wait for %s: %v", e.After, e.Cause)
 }
 
+// RetryAfter is After: whatever makes the call again waits for so long.
+func (e *BusyError) RetryAfter() time.Duration { return e.After }
+
 // Unwrap returns the cause.
 func (e *BusyError) Unwrap() error { return e.Cause }
 

@@ -92,6 +92,7 @@ type DB struct {
 	backend  backend
 	engine   Engine
 	clock    func() time.Time
+	ownClock bool                               // of Options
 	observe  func(context.Context, Transaction) // may be nil
 	diskFull atomic.Bool                        // the last write found the disk full
 	local    sync.Map                           // *Local[T] -> *T
@@ -137,10 +138,11 @@ func open(ctx context.Context, dsn string, o Options, schema fs.FS) (*DB, error)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.Clock == nil {
+	own := o.Clock != nil
+	if !own {
 		o.Clock = time.Now
 	}
-	d := &DB{clock: o.Clock, observe: o.Observe}
+	d := &DB{clock: o.Clock, ownClock: own, observe: o.Observe}
 	var err error
 	scheme, path, _ := strings.Cut(dsn, ":")
 	switch scheme {
@@ -166,6 +168,9 @@ func open(ctx context.Context, dsn string, o Options, schema fs.FS) (*DB, error)
 
 // Engine returns the kind of this database.
 func (d *DB) Engine() Engine { return d.engine }
+
+// OwnClock tells whether Options.Clock was given, so that Tx.Now is a time of its choice.
+func (d *DB) OwnClock() bool { return d.ownClock }
 
 // Close waits for running transactions and closes the database.
 func (d *DB) Close() error { return d.backend.close() }

@@ -28,6 +28,7 @@ const (
 	Second
 	Third
 	Fourth
+	Fifth
 )
 
 // AtEnd declares a step.

@@ -58,9 +58,6 @@ const WebhookTopic = "webhooks"
 // ScheduleTopic is notified when an occurrence of a schedule may be due.
 const ScheduleTopic = "schedules"
 
-// DeliveryTopic is notified when a code host has sent a delivery.
-const DeliveryTopic = "deliveries"
-
 // SourceTopic is notified when the secrets of sources are to be looked at.
 const SourceTopic = "sources"
 
@@ -72,6 +69,9 @@ const AskTopic = "asks"
 
 // BacklogTopic is notified when an import of a backlog is queued.
 const BacklogTopic = "backlog"
+
+// DueTopic is notified when an entry of package db/due may be due.
+const DueTopic = "due"
 
 // Sweep calls pass at once, after each notice of the topic, and after each interval
 // every, until ctx ends. Each call is a pass of the loop, see observe.Pass.

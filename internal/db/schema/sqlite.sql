@@ -995,13 +995,11 @@ CREATE TABLE host_deliveries (
   bytes       BIGINT NOT NULL,
   state       TEXT NOT NULL,
   tries       BIGINT NOT NULL DEFAULT 0,
-  due_at      BIGINT NOT NULL,
   error       TEXT,
   received_at BIGINT NOT NULL,
   ended_at    BIGINT,
   PRIMARY KEY (host, guid)
 );
-CREATE INDEX host_deliveries_due ON host_deliveries (due_at) WHERE ended_at IS NULL;
 CREATE INDEX host_deliveries_received ON host_deliveries (received_at);
 CREATE TABLE repo_sweeps (
   repo_id TEXT PRIMARY KEY REFERENCES repos (id),
@@ -1908,6 +1906,25 @@ CREATE TABLE schema_releases (
   oldest  BIGINT NOT NULL, -- the newest migration that a program must know at least
   program TEXT NOT NULL    -- the version of the program that applied it; empty until it has
 );
+CREATE TABLE due (
+  queue   TEXT NOT NULL,
+  key     TEXT NOT NULL,
+  lane    TEXT NOT NULL,             -- rank and account
+  state   TEXT NOT NULL,             -- waits, ready, held, aside
+  due_at  BIGINT NOT NULL,           -- end of the wait or of the hold
+  set_at  BIGINT NOT NULL,           -- when due_at was written; 0: it is a time of the calendar
+  tries   BIGINT NOT NULL DEFAULT 0,
+  more    BIGINT NOT NULL DEFAULT 0, -- 1: it was added while it was held
+  fence   BIGINT NOT NULL DEFAULT 0, -- a random number of the claim
+  holder  TEXT NOT NULL DEFAULT '',  -- the node that has it
+  deaths  BIGINT NOT NULL DEFAULT 0, -- holds that ran out
+  suspect BIGINT NOT NULL DEFAULT 0, -- 1: a hold ran out; it is worked on alone
+  why     TEXT NOT NULL DEFAULT '',  -- of the last failed try
+  PRIMARY KEY (queue, key)
+) WITHOUT ROWID;
+CREATE INDEX due_ready ON due (queue, suspect, lane, due_at) WHERE state = 'ready';
+CREATE INDEX due_later ON due (due_at) WHERE state IN ('waits', 'held');
+CREATE INDEX host_deliveries_open ON host_deliveries (host, guid) WHERE ended_at IS NULL;
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2016,5 +2033,7 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (105, 320, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (106, 321, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (107, 330, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (108, 331, 1);
-INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (109, 350, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (109, 340, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (110, 341, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (111, 350, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

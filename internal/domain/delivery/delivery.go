@@ -1,6 +1,6 @@
 // Package delivery receives what code hosts send. A delivery is stored before it is
-// answered, since a host does not send it again by itself. A loop applies what is
-// stored, in any order, on whichever node is free; a sweep finds what was never sent.
+// answered, since a host does not send it again by itself. The queue "deliveries" applies
+// what is stored, in any order, on whichever node is free; a sweep finds what was never sent.
 //
 //   - delivery.go: states, how a delivery is received
 //   - loop.go: how deliveries are applied
@@ -24,6 +24,7 @@ import (
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/needs"
@@ -63,6 +64,7 @@ type Receiver interface {
 type Needs struct {
 	DB       *db.DB
 	Hub      *event.Hub
+	Due      *due.Kernel
 	Hosts    *codehost.Hosts
 	Receiver Receiver
 	Logger   *slog.Logger
@@ -74,6 +76,8 @@ type Needs struct {
 type Service struct {
 	Needs
 
+	queue due.Entries
+
 	mu    sync.Mutex
 	known map[string]bool // sites from which this process has had signed deliveries
 }
@@ -82,7 +86,13 @@ type Service struct {
 func New(n Needs) *Service {
 	needs.Whole(n)
 	n.Keep = cmp.Or(n.Keep, kept)
-	return &Service{Needs: n, known: map[string]bool{}}
+	s := &Service{Needs: n, known: map[string]bool{}}
+	s.queue = due.Register(n.Due, due.Queue[row]{
+		Name: "deliveries", Hold: hold, AtOnce: atOnce, Share: atOnce,
+		Retry: due.Ladder{First: time.Second, Longest: longest, Tries: maxTries},
+		Load:  load, Work: s.apply, GiveUp: s.giveUp, Open: open,
+	})
+	return s
 }
 
 // Receipt answers a delivery.
@@ -181,7 +191,7 @@ func (s *Service) store(ctx context.Context, d codehost.Delivery) (fresh bool, e
 			Host: d.Host, GUID: d.GUID, Kind: d.Kind, Body: packed, Bytes: int64(len(d.Body)), Now: tx.Micros(),
 		})
 		if fresh = n > 0; fresh {
-			s.Hub.Notify(tx, event.DeliveryTopic)
+			s.queue.Add(tx, key(d.Host, d.GUID), due.Entry{})
 		}
 		return err
 	})

@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/seed"
@@ -35,8 +36,9 @@ var stateOf = db.Q[struct {
 // event for each word of their body.
 type yard struct {
 	*Service
-	t   *testing.T
-	ctx context.Context
+	kernel *due.Kernel
+	t      *testing.T
+	ctx    context.Context
 
 	mu      sync.Mutex
 	now     time.Time
@@ -55,7 +57,7 @@ func onBoth(t *testing.T, fn func(*yard)) {
 			y := &yard{t: t, now: time.Unix(1_800_000_000, 0)}
 			d := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: y.clock})
 			y.ctx = policy.With(t.Context(), policy.Actor{Credential: policy.System})
-			y.Service = y.node(d)
+			y.Service, y.kernel = y.node(d)
 			y.write(func(tx *db.Tx) error {
 				return seed.Add(tx, seed.Account{ID: "acme"}, seed.Repo{ID: "r1", Account: "acme", Name: "web", Host: "elsewhere"})
 			})
@@ -64,12 +66,22 @@ func onBoth(t *testing.T, fn func(*yard)) {
 	}
 }
 
-func (y *yard) node(d *db.DB) *Service {
+func (y *yard) node(d *db.DB) (*Service, *due.Kernel) {
 	hosts := codehost.NewHosts(map[string]codehost.Sides{
 		codehost.BuiltIn: {Host: &builtin.Host{}, Forge: codehost.NoForge{}},
 		"elsewhere":      {Host: &builtin.Host{}, Forge: codehost.NoForge{}, Feed: y},
 	})
-	return New(Needs{DB: d, Hub: event.NewHub(), Hosts: hosts, Receiver: y, Logger: slog.New(slog.DiscardHandler), Clock: y.clock})
+	hub, log := event.NewHub(), slog.New(slog.DiscardHandler)
+	k := due.New(due.Config{DB: d, Hub: hub, Logger: log})
+	return New(Needs{DB: d, Hub: hub, Due: k, Hosts: hosts, Receiver: y, Logger: log, Clock: y.clock}), k
+}
+
+// pass applies what is due.
+func (y *yard) pass() {
+	y.t.Helper()
+	if err := y.kernel.Drain(y.ctx); err != nil {
+		y.t.Fatal(err)
+	}
 }
 
 func (y *yard) clock() time.Time {
@@ -196,8 +208,8 @@ func TestDelivered(t *testing.T) {
 			}
 		}
 		y.deliver("2", `""`)
-		y.Pass(y.ctx)
-		y.Pass(y.ctx)
+		y.pass()
+		y.pass()
 		if !slices.Equal(y.applied, []string{"elsewhere a", "elsewhere b"}) {
 			t.Errorf("%q", y.applied)
 		}
@@ -231,7 +243,7 @@ func TestRefused(t *testing.T) {
 		if got := y.deliver("big", `"`+strings.Repeat("a", maxBody)+`"`); got != 413 {
 			t.Errorf("too large: %d", got)
 		}
-		y.Pass(y.ctx)
+		y.pass()
 		if len(y.applied) != 0 {
 			t.Errorf("%q", y.applied)
 		}
@@ -245,7 +257,7 @@ func TestFailsAndReplayed(t *testing.T) {
 		y.fails = errors.New("no")
 		y.deliver("1", `"a"`)
 		for range 3 * maxTries {
-			y.Pass(y.ctx)
+			y.pass()
 			y.wait(longest)
 		}
 		y.write(func(tx *db.Tx) error {
@@ -262,7 +274,7 @@ func TestFailsAndReplayed(t *testing.T) {
 				t.Errorf("%+v, %v", out, err)
 			}
 		}
-		y.Pass(y.ctx)
+		y.pass()
 		if len(y.applied) != 1 {
 			t.Errorf("%q", y.applied)
 		}
@@ -272,7 +284,7 @@ func TestFailsAndReplayed(t *testing.T) {
 	})
 }
 
-// Nodes share what is stored; one that dies leaves its deliveries to the others.
+// Nodes share what is stored.
 func TestNodes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
@@ -280,23 +292,18 @@ func TestNodes(t *testing.T) {
 		for i := range n {
 			y.deliver(fmt.Sprint(i), fmt.Sprintf(`"w%d"`, i))
 		}
-		dying, die := context.WithCancel(y.ctx)
-		die()
-		if due, err := db.Claim(y.ctx, y.DB, anyDue, takeDue); err != nil || len(due) != atOnce {
-			t.Fatalf("%d, %v", len(due), err)
-		} else if err := y.apply(dying, due[0]); err != nil {
-			t.Fatal(err)
-		}
-		other := y.node(y.DB)
+		_, other := y.node(y.DB)
 		var both sync.WaitGroup
-		both.Go(func() { y.Pass(y.ctx) })
-		both.Go(func() { other.Pass(y.ctx) })
+		both.Go(y.pass)
+		both.Go(func() {
+			if err := other.Drain(y.ctx); err != nil {
+				y.t.Error(err)
+			}
+		})
 		both.Wait()
-		y.wait(hold)
-		other.Pass(y.ctx)
 		slices.Sort(y.applied)
-		if got := len(slices.Compact(y.applied)); got != n {
-			t.Errorf("%d of %d were applied", got, n)
+		if got := len(slices.Compact(y.applied)); got != n || len(y.applied) != n {
+			t.Errorf("%d of %d were applied, %d times", got, n, len(y.applied))
 		}
 	})
 }
@@ -307,7 +314,7 @@ func TestSweep(t *testing.T) {
 	onBoth(t, func(y *yard) {
 		y.write(func(tx *db.Tx) error { return Watch(tx, "r1") })
 		y.changed = []codehost.Event{word{text: "lost"}}
-		other := y.node(y.DB)
+		other, _ := y.node(y.DB)
 		y.Look(y.ctx)
 		other.Look(y.ctx)
 		if y.asked != 1 || y.again != 1 || len(y.applied) != 1 {
@@ -361,18 +368,56 @@ func TestClockSetBack(t *testing.T) {
 	onBoth(t, func(y *yard) {
 		y.write(func(tx *db.Tx) error { return Watch(tx, "r1") })
 		y.Look(y.ctx)
+		y.fails = errors.New("no")
 		y.deliver("1", `"a"`)
+		y.pass()
+		y.fails = nil
 		y.wait(-48 * time.Hour)
-		y.Pass(y.ctx)
+		y.pass()
 		y.Look(y.ctx)
 		if len(y.applied) != 0 || y.asked != 1 {
 			t.Fatal("nothing was put off")
 		}
 		y.write(ClockSetBack)
-		y.Pass(y.ctx)
+		y.wait(2 * time.Second) // the wait that was begun anew
+		y.pass()
 		y.Look(y.ctx)
 		if len(y.applied) != 1 || y.asked != 2 || y.again != 2 {
 			t.Errorf("%q, %d, %d", y.applied, y.asked, y.again)
 		}
+	})
+}
+
+// What waits to be applied is what the queue has, whatever became of it.
+func TestRowsAndEntries(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		agree := func(when string) {
+			y.t.Helper()
+			y.write(func(tx *db.Tx) error {
+				astray, err := y.kernel.Astray(tx)
+				if len(astray) > 0 {
+					t.Errorf("%s: %q", when, astray)
+				}
+				return err
+			})
+		}
+		y.poison = "bad"
+		for i, body := range []string{`"good"`, `"bad"`, `""`} {
+			y.deliver(fmt.Sprint(i), body)
+		}
+		agree("stored")
+		y.pass()
+		agree("tried once")
+		for range 3 * maxTries {
+			y.wait(longest)
+			y.pass()
+		}
+		agree("given up")
+		operator := policy.With(y.ctx, policy.Actor{Credential: policy.Operator, UserID: "u"})
+		if _, err := y.replay(operator, replayIn{GUID: "1"}); err != nil {
+			t.Fatal(err)
+		}
+		agree("replayed")
 	})
 }

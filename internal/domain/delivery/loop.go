@@ -2,39 +2,34 @@ package delivery
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
+	"strings"
 	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
-	"yardmaster/internal/event"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/observe"
 	"yardmaster/internal/policy"
 )
 
 const (
-	sweepEvery = 5 * time.Second
-	hold       = 2 * time.Minute // for which a node has a delivery
-	atOnce     = 8
-	maxTries   = 12 // about half an hour
-	kept       = 30 * 24 * time.Hour
-	longest    = 5 * time.Minute // from one try to the next
+	hold     = 2 * time.Minute // for which a node has a delivery
+	atOnce   = 8
+	maxTries = 12 // about half an hour
+	kept     = 30 * 24 * time.Hour
+	longest  = 5 * time.Minute // from one try to the next
 )
 
-// Loop applies deliveries, and looks for those that were lost, until ctx ends. Several
+// Loop looks for deliveries that were lost, and forgets old ones, until ctx ends. Several
 // nodes may run Loop at once.
 func (s *Service) Loop(ctx context.Context) error {
 	ctx = policy.With(ctx, policy.Actor{Credential: policy.System})
 	s.started(ctx)
-	var sweeping sync.WaitGroup
-	sweeping.Go(func() { s.Hub.Sweep(ctx, "deliveries.lost", lostTopic, lookEvery, s.Look) })
-	defer sweeping.Wait()
 	var tidy db.Hourly
-	s.Hub.Sweep(ctx, "deliveries.sweep", event.DeliveryTopic, sweepEvery, func(ctx context.Context) {
-		s.Pass(ctx)
+	s.Hub.Sweep(ctx, "deliveries.lost", lostTopic, lookEvery, func(ctx context.Context) {
+		s.Look(ctx)
 		err := tidy.Do(ctx, s.DB, func(tx *db.Tx) error {
 			_, err := forget.Exec(tx, db.Micros(tx.Now.Add(-s.Keep)))
 			return err
@@ -46,47 +41,42 @@ func (s *Service) Loop(ctx context.Context) error {
 	return nil
 }
 
-// Pass applies the deliveries that are due.
-func (s *Service) Pass(ctx context.Context) {
-	err := db.Drain(ctx, s.DB, anyDue, takeDue, func(d row) {
-		if err := s.apply(ctx, d); err != nil {
-			observe.Complain(ctx, s.Logger, "apply a delivery", err, slog.String("guid", d.GUID), slog.String("kind", d.Kind))
-		}
-	})
-	if err != nil {
-		observe.Complain(ctx, s.Logger, "take the deliveries that are due", err)
-	}
+// key is that of a delivery in the queue. No name of a host has a slash.
+func key(host, guid string) string { return host + "/" + guid }
+
+func load(tx *db.Tx, key string) (row, bool, error) {
+	host, guid, _ := strings.Cut(key, "/")
+	return stored.Maybe(tx, host, guid)
 }
 
-func takeDue(tx *db.Tx) ([]row, error) {
-	return take.All(tx, tx.Micros(), db.Micros(tx.Now.Add(hold)), atOnce)
-}
+func open(tx *db.Tx, most int) ([]string, error) { return openKeys.All(tx, most) }
 
 // apply applies one delivery. After maxTries it has failed, until somebody replays it.
-func (s *Service) apply(ctx context.Context, d row) error {
-	state, failure := s.tell(ctx, d)
-	if ctx.Err() != nil {
-		return nil // a node takes the delivery again after the hold
-	}
-	err := s.DB.Write(ctx, func(tx *db.Tx) error {
-		if failure != nil && d.Tries < maxTries {
-			after := min(time.Second<<min(d.Tries-1, 20), longest)
-			if busy, is := errors.AsType[*codehost.BusyError](failure); is {
-				after = max(after, busy.After)
-			}
-			_, err := again.Exec(tx, againArgs{
-				Host: d.Host, GUID: d.GUID, Tries: d.Tries, DueAt: db.Micros(tx.Now.Add(after)), Error: text(failure),
-			})
+func (s *Service) apply(ctx context.Context, j due.Job[row]) due.Outcome {
+	d := j.Row
+	state, err := s.tell(ctx, d)
+	if err != nil {
+		observe.Complain(ctx, s.Logger, "apply a delivery", err, slog.String("guid", d.GUID), slog.String("kind", d.Kind))
+		return due.Again(err).With(func(tx *db.Tx) error {
+			_, err := note.Exec(tx, noteArgs{Host: d.Host, GUID: d.GUID, Tries: int64(j.Tries), Error: text(err)})
 			return err
-		}
-		var why *string
-		if failure != nil {
-			state, why = Failed, new(text(failure))
-		}
-		_, err := end.Exec(tx, endArgs{Host: d.Host, GUID: d.GUID, Tries: d.Tries, State: state, Error: why, Now: tx.Micros()})
+		})
+	}
+	return due.Done(func(tx *db.Tx) error {
+		_, err := end.Exec(tx, endArgs{Host: d.Host, GUID: d.GUID, State: state, Tries: int64(j.Tries), Now: tx.Micros()})
 		return err
 	})
-	return errors.Join(failure, err)
+}
+
+// giveUp ends a delivery that could not be applied.
+func (s *Service) giveUp(tx *db.Tx, key, why string) error {
+	host, guid, _ := strings.Cut(key, "/")
+	at, _, err := s.queue.State(tx, key)
+	if err != nil {
+		return err
+	}
+	_, err = end.Exec(tx, endArgs{Host: host, GUID: guid, State: Failed, Error: &why, Tries: at.Tries, Now: tx.Micros()})
+	return err
 }
 
 // tell has the receiver apply what a delivery tells.
@@ -118,5 +108,5 @@ func (s *Service) tell(ctx context.Context, d row) (state string, err error) {
 func text(err error) string {
 	const most = 500
 	t := err.Error()
-	return t[:min(len(t), most)]
+	return strings.ToValidUTF8(t[:min(len(t), most)], "")
 }

@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
@@ -66,8 +67,10 @@ type listIn struct{ op.PageIn }
 func (s *Service) list(ctx context.Context, in listIn) (page op.Page[Shown], err error) {
 	var rows []Shown
 	err = event.ReadRecorded(ctx, s.DB, event.OperatorRead{Capability: "code_host.deliveries"}, func(tx *db.Tx) (err error) {
-		rows, err = list(tx, in.PageIn)
-		return err
+		if rows, err = list(tx, in.PageIn); err != nil {
+			return err
+		}
+		return s.withTries(tx, rows)
 	})
 	if err != nil {
 		return page, err
@@ -78,6 +81,23 @@ func (s *Service) list(ctx context.Context, in listIn) (page op.Page[Shown], err
 		}
 	}
 	return op.NewPage(in.PageIn, rows, func(r Shown) []string { return op.TimeKey(r.ReceivedAt, r.GUID) }), nil
+}
+
+// withTries gives those that are yet to be applied the tries of the queue.
+func (s *Service) withTries(tx *db.Tx, rows []Shown) error {
+	var keys []string
+	for _, r := range rows {
+		if r.State == Stored {
+			keys = append(keys, key(r.Host, r.GUID))
+		}
+	}
+	at, err := s.queue.States(tx, keys)
+	for i, r := range rows {
+		if now, ok := at[key(r.Host, r.GUID)]; ok && r.State == Stored {
+			rows[i].Tries = now.Tries
+		}
+	}
+	return err
 }
 
 type replayIn struct {
@@ -99,12 +119,12 @@ func (s *Service) replay(ctx context.Context, in replayIn) (out Replayed, err er
 		if !ok {
 			return fault.Missing("delivery")
 		}
-		n, err := replay.Exec(tx, d.Host, d.GUID, tx.Micros())
+		n, err := replay.Exec(tx, d.Host, d.GUID)
 		out.Replayed = n > 0
 		if err != nil || n == 0 {
 			return err
 		}
-		s.Hub.Notify(tx, event.DeliveryTopic)
+		s.queue.Add(tx, key(d.Host, d.GUID), due.Entry{})
 		return replayedEvent.Operated(tx, event.Subject{ID: d.GUID}, replayedData{Host: d.Host, Kind: d.Kind}, nil)
 	})
 	return out, err

@@ -8,11 +8,10 @@ import (
 )
 
 type row struct {
-	Host  string
-	GUID  string `db:"guid"`
-	Kind  string
-	Body  []byte
-	Tries int64
+	Host string
+	GUID string `db:"guid"`
+	Kind string
+	Body []byte
 }
 
 type sweepRow struct{ RepoID, Marks string }
@@ -27,24 +26,16 @@ type insertArgs struct {
 }
 
 var (
-	insert = db.SWith[insertArgs](`INSERT INTO host_deliveries (host, guid, kind, body, bytes, state, due_at, received_at)
-		VALUES (:host, :guid, :kind, :body, :bytes, 'stored', :now, :now) ON CONFLICT DO NOTHING`)
-	anyDue = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM host_deliveries WHERE ended_at IS NULL AND due_at <= $1)`)
-	// take answers deliveries that are due, and keeps them from other nodes until $2.
-	take = db.Q[row](`UPDATE host_deliveries SET due_at = $2, tries = tries + 1
-		WHERE (host, guid) IN (SELECT host, guid FROM host_deliveries WHERE ended_at IS NULL AND due_at <= $1
-			ORDER BY due_at, received_at LIMIT $3) AND ended_at IS NULL AND due_at <= $1
-		RETURNING host, guid, kind, body, tries`)
-	// The statements below change nothing if another node has taken the delivery.
-	again = db.SWith[againArgs](`UPDATE host_deliveries SET due_at = :due_at, error = :error
-		WHERE host = :host AND guid = :guid AND tries = :tries AND ended_at IS NULL`)
-	end = db.SWith[endArgs](`UPDATE host_deliveries SET state = :state, error = :error, ended_at = :now
-		WHERE host = :host AND guid = :guid AND tries = :tries AND ended_at IS NULL`)
-	replay = db.S(`UPDATE host_deliveries SET state = 'stored', tries = 0, due_at = $3, ended_at = NULL, error = NULL
+	insert = db.SWith[insertArgs](`INSERT INTO host_deliveries (host, guid, kind, body, bytes, state, received_at)
+		VALUES (:host, :guid, :kind, :body, :bytes, 'stored', :now) ON CONFLICT DO NOTHING`)
+	stored   = db.Q[row](`SELECT host, guid, kind, body FROM host_deliveries WHERE host = $1 AND guid = $2 AND ended_at IS NULL`)
+	openKeys = db.Q[string](`SELECT host || '/' || guid FROM host_deliveries WHERE ended_at IS NULL LIMIT $1`)
+	note     = db.SWith[noteArgs](`UPDATE host_deliveries SET tries = :tries, error = :error WHERE host = :host AND guid = :guid`)
+	end      = db.SWith[endArgs](`UPDATE host_deliveries SET state = :state, error = :error, tries = :tries, ended_at = :now
+		WHERE host = :host AND guid = :guid AND ended_at IS NULL`)
+	replay = db.S(`UPDATE host_deliveries SET state = 'stored', tries = 0, ended_at = NULL, error = NULL
 		WHERE host = $1 AND guid = $2 AND ended_at IS NOT NULL AND body IS NOT NULL`)
-	release = db.S(`UPDATE host_deliveries SET due_at = $1 WHERE ended_at IS NULL AND due_at > $1`)
-	forget  = db.S(`DELETE FROM host_deliveries WHERE received_at < $1`)
-	pullIn  = db.S(`UPDATE host_deliveries SET due_at = $1 WHERE ended_at IS NULL AND due_at > $2`)
+	forget = db.S(`DELETE FROM host_deliveries WHERE received_at < $1`)
 
 	watch = db.S(`INSERT INTO repo_sweeps (repo_id, marks, due_at) VALUES ($1, '{}', $2)
 		ON CONFLICT (repo_id) DO UPDATE SET due_at = excluded.due_at`)
@@ -61,12 +52,12 @@ var (
 	pullRedeliver = db.S(`UPDATE host_redeliveries SET due_at = $1 WHERE due_at > $2`)
 )
 
-// againArgs are the parameters of again.
-type againArgs struct {
-	Host         string
-	GUID         string `db:"guid"`
-	Tries, DueAt int64
-	Error        string
+// noteArgs are the parameters of note.
+type noteArgs struct {
+	Host  string
+	GUID  string `db:"guid"`
+	Tries int64
+	Error string
 }
 
 // endArgs are the parameters of end.
@@ -78,18 +69,13 @@ type endArgs struct {
 	Error      *string
 }
 
-// Restarted takes the deliveries from a node that has died, while no other node runs.
-func Restarted(tx *db.Tx) error {
-	_, err := release.Exec(tx, tx.Micros())
-	return err
-}
-
-// ClockSetBack makes due what would wait for longer than is ever asked.
+// ClockSetBack makes due what would wait for longer than is ever asked. The queue looks after
+// its own.
 func ClockSetBack(tx *db.Tx) error {
 	for _, w := range []struct {
 		most time.Duration
 		db.Stmt
-	}{{max(longest, hold), pullIn}, {swept, pullOut}, {redeliverEvery, pullRedeliver}} {
+	}{{swept, pullOut}, {redeliverEvery, pullRedeliver}} {
 		if _, err := w.Exec(tx, tx.Micros(), db.Micros(tx.Now.Add(w.most))); err != nil {
 			return err
 		}

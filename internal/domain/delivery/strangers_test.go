@@ -86,7 +86,7 @@ func TestLarge(t *testing.T) {
 		if got := y.deliver("big", `"`+strings.Repeat("a", maxBody-2)+`"`); got != 200 {
 			t.Fatalf("25 MiB: %d", got)
 		}
-		y.Pass(y.ctx)
+		y.pass()
 		if len(y.applied) != 1 || len(y.applied[0]) != len("elsewhere ")+maxBody-2 {
 			t.Fatalf("%d were applied", len(y.applied))
 		}

@@ -58,6 +58,7 @@ var edges = map[string]string{
 	"event":               "db event/hashchain id observe policy",
 	"api/mcp":             "api/op api/openapi fault observe policy",
 	"seal/keys":           "db seal",
+	"db/due":              "db event id observe policy",
 	"db/lease":            "db db/meta id observe",
 	"db/meta":             "db seal/keys",
 	"mail":                "client/inert db event id lazy observe seal seal/keys",
@@ -112,7 +113,7 @@ var edges = map[string]string{
 	"box/worktree":   "gitlfs gitmodules lazy rlimit",
 
 	"app": "proxies api/held api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest blob bus clock codehost " +
-		"codehost/builtin codehost/github codehost/pace codehost/relay config db db/lease db/meta dial domain/* event event/hashchain " +
+		"codehost/builtin codehost/github codehost/pace codehost/relay config db db/due db/lease db/meta dial domain/* event event/hashchain " +
 		"event/notary fault flow hook id idp linear llm " +
 		"llm/scripted mail observe observe/telemetry policy rlimit seal seal/keys secretscan web webpush",
 	"proof/demo":         "app box child client config proof/github",
@@ -158,7 +159,7 @@ var edges = map[string]string{
 }
 
 // foundation lists what any domain may import. All other domains build on the rows of people.
-const foundation = "api/limit api/op blob calendar client/inert clock codehost codehost/pace codehost/smarthttp db dial domain/measure domain/people event fault flake gitlfs gitmodules hook id idp inbound jsonschema " +
+const foundation = "api/limit api/op blob calendar client/inert clock codehost codehost/pace codehost/smarthttp db db/due dial domain/measure domain/people event fault flake gitlfs gitmodules hook id idp inbound jsonschema " +
 	"lazy linear llm mail money needs observe policy protocol reach seal seal/keys secretscan web webpush"
 
 // between lists the domains that import another one, and why a function wired in app would not do.
@@ -345,6 +346,8 @@ func TestSQL(t *testing.T) {
 			continue
 		case f.path == "internal/db/meta/store.go": // the keys of the installation belong to no domain
 			continue
+		case f.path == "internal/db/due/store.go": // what is due is in every domain
+			continue
 		case f.path == "internal/db/lease/store.go": // servers belong to no domain
 			continue
 		case f.path == "internal/seal/keys/store.go": // sealed values are in every domain
@@ -371,6 +374,7 @@ func TestClock(t *testing.T) {
 	users := importers(t, func(f file) bool { return f.uses("time", "Now", "Since", "Until") })
 	maps.DeleteFunc(users, func(pkg string, _ []string) bool { return pkg == "box" || strings.HasPrefix(pkg, "box/") })
 	exceptions(t, "reads the clock", users, map[string]string{
+		"db/due":             "carries the time of the database on, and says how long holds last",
 		"db":                 "gives every transaction its time",
 		"app":                "hands the clock to those who are given one",
 		"api/rest":           "measures requests and sets deadlines of sockets",

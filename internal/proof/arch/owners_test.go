@@ -44,6 +44,7 @@ var owner = map[string]string{
 	"code_host_setups":     "domain/connection",
 	"code_hosts":           "domain/connection",
 	"enrollments":          "domain/box",
+	"due":                  "db/due",
 	"escalations":          "domain/escalation",
 	"event_cursors":        "event",
 	"event_readers":        "event",

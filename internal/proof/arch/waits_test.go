@@ -20,6 +20,7 @@ var timed = map[string]string{
 	"internal/box/plane_test.go":                     "is the control plane, and answers when the box has said how long it waits",
 	"internal/codehost/builtin/bomb_test.go":         "gives up a push that must not succeed, and says when",
 	"internal/codehost/github/client_test.go":        "gives up a call while the host makes it wait, and knows what the host's clock says",
+	"internal/db/due/kill_test.go":                   "is a node of its own, whose work takes a while",
 	"internal/proof/e2e/environments/keeper_test.go": "is a process of its own, which is told the patience of its row",
 	"internal/proof/e2e/environments/place_test.go":  "says how long rows took, and waits in a cleanup, when the test's context is over",
 	"internal/proof/frontdoor/frontdoor_test.go":     "says how long commands took",

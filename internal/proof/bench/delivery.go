@@ -30,6 +30,7 @@ import (
 	"yardmaster/internal/codehost/github"
 	"yardmaster/internal/codehost/pace"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/delivery"
 	"yardmaster/internal/event"
 )
@@ -77,9 +78,10 @@ func deliveries(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer host.Close()
+	hub := event.NewHub()
 	s := delivery.New(delivery.Needs{
-		Clock: time.Now,
-		DB:    d, Hub: event.NewHub(), Receiver: silence{}, Logger: slog.New(slog.DiscardHandler),
+		Clock: time.Now, Due: due.New(due.Config{DB: d, Hub: hub, Logger: slog.New(slog.DiscardHandler)}),
+		DB: d, Hub: hub, Receiver: silence{}, Logger: slog.New(slog.DiscardHandler),
 		Hosts: codehost.NewHosts(map[string]codehost.Sides{"github:bench": host.Sides()}),
 	})
 	ours, stop, err := listen(ctx, rest.Handler(rest.Config{Pipeline: &op.Pipeline{

@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/pace"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/delivery"
 	"yardmaster/internal/domain/hostlimit"
 	"yardmaster/internal/domain/repo"
@@ -93,9 +94,10 @@ func sweep(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	defer host.Close()
+	hub := event.NewHub()
 	s := delivery.New(delivery.Needs{
-		Clock: time.Now,
-		DB:    d, Hub: event.NewHub(), Receiver: silence{}, Logger: log,
+		Clock: time.Now, Due: due.New(due.Config{DB: d, Hub: hub, Logger: log}),
+		DB: d, Hub: hub, Receiver: silence{}, Logger: log,
 		Hosts: codehost.NewHosts(map[string]codehost.Sides{"github:bench": host.Sides()}),
 	})
 	err = d.Write(db.WithAccount(ctx, "acme"), func(tx *db.Tx) error {

@@ -33,6 +33,8 @@ type Options struct {
 	Data     string // folder to keep; a temporary one, kept only if something is wrong, when empty
 	Out      io.Writer
 	Self     string // the program to run as server and boxes
+	// Astray answers in what the rows of a database and what is due there differ.
+	Astray func(ctx context.Context, dsn string) ([]string, error)
 }
 
 // ErrFound says that the ledger has violations.

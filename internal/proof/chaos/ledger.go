@@ -23,6 +23,17 @@ func (w *world) read(ctx context.Context) (l ledger, err error) {
 	if err := r.Verify(ctx); err != nil {
 		return l, err
 	}
+	dsn := w.Database
+	if dsn == "" {
+		dsn = "sqlite:" + w.path("server/yardmaster.db")
+	}
+	astray, err := w.Astray(ctx, dsn)
+	if err != nil {
+		return l, err
+	}
+	for _, what := range astray {
+		w.report(Contradiction, "what is due: "+what)
+	}
 	if l.states, err = w.tasks(ctx, r); err != nil {
 		return l, err
 	}

@@ -1,0 +1,68 @@
+package db_test
+
+import (
+	"io/fs"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/fstest"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/migrations"
+)
+
+// until is the schema up to a migration, that one left out.
+func until(t *testing.T, name string) fs.FS {
+	t.Helper()
+	names, err := fs.Glob(migrations.FS, "*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := fstest.MapFS{}
+	for _, n := range names {
+		if n >= name {
+			continue
+		}
+		text, err := fs.ReadFile(migrations.FS, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[n] = &fstest.MapFile{Data: text}
+	}
+	return out
+}
+
+// climbing makes a database up to a migration, puts rows in, climbs to the top and lists what
+// is asked.
+func climbing(t *testing.T, name, rows, ask string, want ...string) {
+	t.Helper()
+	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+		t.Run(e.String(), func(t *testing.T) {
+			pool, log := empty(t, e), slog.New(slog.DiscardHandler)
+			if err := db.Climb(t.Context(), pool, e, until(t, name), log); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := pool.Exec(rows); err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Climb(t.Context(), pool, e, migrations.FS, log); err != nil {
+				t.Fatal(err)
+			}
+			if got := list(t, pool, ask); !slices.Equal(got, want) {
+				t.Errorf("%q", got)
+			}
+		})
+	}
+}
+
+const entriesAsked = `SELECT queue, key, lane, state, due_at, set_at, tries, why FROM due ORDER BY queue, key`
+
+// What waited to be applied is an entry afterwards, with its tries; what is over is none.
+func TestDeliveriesBecomeEntries(t *testing.T) {
+	t.Parallel()
+	climbing(t, "0341", `INSERT INTO host_deliveries (host, guid, kind, bytes, state, tries, due_at, error, received_at, ended_at) VALUES
+		('github:g', '1', 'push', 1, 'stored', 0, 10, NULL, 10, NULL),
+		('github:g', '2', 'push', 1, 'stored', 3, 90, 'no', 20, NULL),
+		('github:g', '3', 'push', 1, 'applied', 1, 30, NULL, 30, 31)`, entriesAsked,
+		"deliveries | github:g/1 | 0 | waits | 10 | 10 | 0 | ", "deliveries | github:g/2 | 0 | waits | 90 | 20 | 3 | no")
+}
