@@ -292,7 +292,7 @@ func sameBytes(a, b *os.Root, name string) bool {
 			return false
 		}
 		if errOne != nil || errTwo != nil {
-			ended := func(err error) bool { return err == io.EOF || err == io.ErrUnexpectedEOF }
+			ended := func(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 			return ended(errOne) && ended(errTwo)
 		}
 	}

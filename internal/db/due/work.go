@@ -33,7 +33,7 @@ func (k *Kernel) carry(ctx context.Context, w *worker, h *held) {
 	k.point("begun")
 	o := k.try(job, w, h)
 	k.point("worked")
-	lost := context.Cause(job) == ErrLost
+	lost := errors.Is(context.Cause(job), ErrLost)
 	cancel(nil)
 	<-kept
 	var err error

@@ -230,7 +230,7 @@ func (s *Service) Reserve(ctx context.Context, session string, most, least int64
 	for refusals := 0; ; {
 		r := s.reserveOf(session)
 		n, short, err := s.take(ctx, r, session, most, least)
-		if err == errReleased {
+		if errors.Is(err, errReleased) {
 			continue
 		}
 		if err != nil || short == nil {

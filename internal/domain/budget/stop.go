@@ -2,6 +2,7 @@ package budget
 
 import (
 	"context"
+	"errors"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
@@ -39,7 +40,7 @@ func limited(meters []Meter) *Meter {
 // which also stops the session's run.
 func (s *Service) ReserveUnpriced(ctx context.Context, session string, m Model) error {
 	for {
-		if err := s.takeUnpriced(ctx, s.reserveOf(session), session, m); err != errReleased {
+		if err := s.takeUnpriced(ctx, s.reserveOf(session), session, m); !errors.Is(err, errReleased) {
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package overview
 
 import (
 	"context"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/lazy"
 )
 
 const (
@@ -165,8 +165,8 @@ func (s *Service) count(tx *db.Tx, r publicRow) (n counted, err error) {
 // release is the title of a pull request that only raises a version for a release, and
 // releaseBranch the branch on which the common programs for that propose it.
 var (
-	release       = regexp.MustCompile(`(?i)^(chore(\(release\)|: release)|release:|release v?[0-9]|bump (the )?version|version bump|version packages)`)
-	releaseBranch = regexp.MustCompile(`^(release-please--|changeset-release/|release/)`)
+	release       = lazy.New(`(?i)^(chore(\(release\)|: release)|release:|release v?[0-9]|bump (the )?version|version bump|version packages)`)
+	releaseBranch = lazy.New(`^(release-please--|changeset-release/|release/)`)
 )
 
 // notReleases leaves out the pull requests that only raise a version.
@@ -180,8 +180,8 @@ func notReleases(all []authoredRow) (out []authoredRow) {
 }
 
 var (
-	revertTitle = regexp.MustCompile(`^Revert "(.*)"`)
-	revertBody  = regexp.MustCompile(`This reverts commit ([0-9a-f]{40})`)
+	revertTitle = lazy.New(`^Revert "(.*)"`)
+	revertBody  = lazy.New(`This reverts commit ([0-9a-f]{40})`)
 )
 
 // reverted counts which of the merged pull requests were reverted. A revert that names

@@ -47,9 +47,7 @@ func (s *Service) choose(ctx context.Context, in placeIn, branch string) (c chos
 	}
 	of, can := host.(codehost.Defaulter)
 	switch {
-	case branch == r.DefaultBranch:
-		can = true
-	case !can:
+	case !can && branch != r.DefaultBranch:
 		return c, fault.Field("default_branch", "is chosen at its code host "+r.Host+", and followed from there")
 	case !codehost.ValidBranch(branch):
 		return c, fault.Field("default_branch", "is not a valid branch name")
@@ -64,7 +62,7 @@ func (s *Service) choose(ctx context.Context, in placeIn, branch string) (c chos
 	if err != nil {
 		return c, err
 	}
-	if before.DefaultBranch != branch {
+	if can && before.DefaultBranch != branch {
 		err := of.SetDefaultBranch(ctx, name, branch)
 		if errors.Is(err, codehost.ErrNotFound) {
 			return c, fault.Field("default_branch", "is no branch of the repository: push it first")
@@ -75,7 +73,7 @@ func (s *Service) choose(ctx context.Context, in placeIn, branch string) (c chos
 	}
 	c.from = before.DefaultBranch
 	c.undo = func() {
-		if before.DefaultBranch == branch {
+		if !can || before.DefaultBranch == branch {
 			return
 		}
 		if err := of.SetDefaultBranch(context.WithoutCancel(ctx), name, before.DefaultBranch); err != nil {

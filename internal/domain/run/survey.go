@@ -1,12 +1,12 @@
 package run
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
+	"yardmaster/internal/lazy"
 )
 
 // ScoutContext is the content of a survey's report.
@@ -51,7 +51,7 @@ const (
 	headAccess   = "Access needed"
 )
 
-var citation = regexp.MustCompile(`\b((?:[\w.-]+/)*[\w-]+(?:\.[\w-]+)+):(\d+(?:-\d+)?)\b`)
+var citation = lazy.New(`\b((?:[\w.-]+/)*[\w-]+(?:\.[\w-]+)+):(\d+(?:-\d+)?)\b`)
 
 // survey reads the content of a scout's report: its first line, the files it
 // cites in the order of their first citation, and the lists under the known

@@ -5,7 +5,6 @@
 package sso
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"yardmaster/internal/domain/signin"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/idp"
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/needs"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
@@ -120,7 +120,7 @@ func (r row) vouches(email string) bool {
 	return ok && slices.Contains(r.Domains.V, domain)
 }
 
-var domainForm = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+$`)
+var domainForm = lazy.New(`^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+$`)
 
 // domains returns the stored form of a list of domains: lower case, each once. It
 // returns a fault.Invalid about domains if one is malformed or there is none.

@@ -1,17 +1,17 @@
 package task
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"yardmaster/internal/jsonschema"
+	"yardmaster/internal/lazy"
 )
 
 // resultBlock is a fenced block of JSON.
-var resultBlock = regexp.MustCompile("(?ms)^[ \t]*```json[ \t]*\r?\n(.*?)^[ \t]*```[ \t]*\r?$")
+var resultBlock = lazy.New("(?ms)^[ \t]*```json[ \t]*\r?\n(.*?)^[ \t]*```[ \t]*\r?$")
 
 // maxMismatch is the longest text about a result that is refused, in bytes.
 const maxMismatch = 1500

@@ -2,12 +2,12 @@ package vault
 
 import (
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"yardmaster/internal/dial"
+	"yardmaster/internal/lazy"
 )
 
 // The names of variables that no secret may have. Such a variable decides which
@@ -63,11 +63,11 @@ func NameFault(name string) string {
 	return ""
 }
 
-var hostPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+(:[0-9]{1,5})?$`)
+var hostPattern = lazy.New(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+(:[0-9]{1,5})?$`)
 
 // numeric matches a name whose last label no domain of the internet has: the
 // name is an address in some spelling.
-var numeric = regexp.MustCompile(`(^|\.)(0x[0-9a-f]*|[0-9]+)$`)
+var numeric = lazy.New(`(^|\.)(0x[0-9a-f]*|[0-9]+)$`)
 
 // hostFault says, in lower case, why the broker cannot send to a host. It is
 // empty if the broker can. A name is not looked up: the box does so when it dials.
