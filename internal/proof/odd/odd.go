@@ -18,10 +18,7 @@ import (
 type Kind struct {
 	Name    string
 	Refused string // what `repo add` says of it; empty: it is taken
-	// Unsettled says that its files are not as its attributes have git store them: a commit of
-	// all files changes them.
-	Unsettled bool
-	make      func(ctx context.Context, r *repository) error
+	make    func(ctx context.Context, r *repository) error
 }
 
 // Kinds are all kinds, those that are taken first.
@@ -29,7 +26,7 @@ func Kinds() []Kind {
 	return []Kind{
 		{Name: "plain", make: plain},
 		{Name: "monorepo", make: monorepo},
-		{Name: "windows line endings", Unsettled: true, make: windows},
+		{Name: "windows line endings", make: windows},
 		{Name: "latin-1 names", make: latin},
 		{Name: "old faults", make: old},
 		{Name: "5,000 refs", make: manyRefs},
