@@ -22,6 +22,7 @@ import (
 type namedAddress struct {
 	body   string
 	unread string // why nothing connects to it; without a body it takes no address
+	secure bool   // an address of https alone
 	page   bool   // of a page for operators, who may name private networks
 }
 
@@ -32,7 +33,7 @@ var namedAddresses = map[string]namedAddress{
 	"notification.webhook_set url": {body: `{"url":%s}`},
 	"push.subscribe endpoint": {body: `{"endpoint":%s,"keys":{"auth":"tBHItJI5svbpez7KI4CCXg",` +
 		`"p256dh":"BNcRdreALRFXTkOOUHK1EtK2wtaz5Ry4YfYCA_0QTpQtUbVlUls0VJXg7A8u-Ts1XbjhazAkj7I99e8QcYP7DkM"}}`},
-	"org_sso.set issuer":                   {body: `{"issuer":%s,"client_id":"c","client_secret":"secret-of-it","domains":["example.com"]}`},
+	"org_sso.set issuer":                   {body: `{"issuer":%s,"client_id":"c","client_secret":"secret-of-it","domains":["example.com"]}`, secure: true},
 	"code_host.setup_begin address":        {page: true},
 	"service.oauth_authorize redirect_uri": {unread: "a browser is sent there"},
 	"service.oauth_token redirect_uri":     {unread: "it is compared"},
@@ -163,8 +164,12 @@ func (y *yard) name(o *op.Op, field string, known namedAddress, address, cookie 
 	if known.unread != "" {
 		return
 	}
+	want := dial.Unreachable
+	if known.secure && strings.HasPrefix(address, "http:") {
+		want = "must be an https address" // which is looked at first
+	}
 	var p op.Problem
-	if err := json.Unmarshal(a.body, &p); err != nil || a.StatusCode != 400 || !slices.Equal(p.Errors[field], []string{dial.Unreachable}) {
+	if err := json.Unmarshal(a.body, &p); err != nil || a.StatusCode != 400 || !slices.Equal(p.Errors[field], []string{want}) {
 		y.t.Errorf("%s of %s: %d %s", address, o.ID, a.StatusCode, a.body)
 	}
 }

@@ -105,11 +105,14 @@ func TestFullAccountBesideAnother(t *testing.T) {
 			if got := refusal("big", noisy(2, 3<<20)); !strings.Contains(got, "this push does not fit") {
 				t.Errorf("a push that does not fit: %s", got)
 			}
-			if got := refusal("third", "a"); !strings.Contains(got, "all 2 repositories that it may have") {
-				t.Errorf("a third repository: %s", got)
-			}
 			if n := y.onDisk("acme"); n > used[quota.GitBytes]+1000 {
 				t.Errorf("%d bytes are on the disk after it, and were %d", n, used[quota.GitBytes])
+			}
+			if got := refusal("second", "a"); got != "none" { // the one that did not fit is none
+				t.Errorf("a second repository: %s", got)
+			}
+			if got := refusal("third", "a"); !strings.Contains(got, "all 2 repositories that it may have") {
+				t.Errorf("a third repository: %s", got)
 			}
 			tokens := 0
 			for range 4 {
@@ -150,8 +153,8 @@ func TestFullAccountBesideAnother(t *testing.T) {
 			}
 			y.send("PUT", "/v1/account/zone", beside, `{"zone": "UTC"}`).want(200)
 
-			set(`"git_bytes": null`)
-			y.push("acme/second", map[string]string{"a": "a"})
+			set(`"git_bytes": null, "repos": null`)
+			y.push("acme/third", map[string]string{"a": "a"})
 			if a := ask(y.owner); a.StatusCode >= 300 {
 				t.Errorf("an ask once an operator has raised it: %d %s", a.StatusCode, a.body)
 			}

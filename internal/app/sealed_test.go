@@ -38,6 +38,7 @@ var sealers = map[string]string{
 	"internal/mail/outbox.go Post":                 "mails.sealed",
 	"internal/seal/keys/keys.go Rotate":            "in the column it came from",
 	"internal/domain/sso/flow.go sendAway":         "in a cookie, for ten minutes",
+	"internal/codehost/relay/lfs.go address":       "in an address, for an hour",
 	"internal/domain/oauth/authorize.go issue":     "in a form, for some minutes",
 	"internal/domain/oauth/client.go register":     "as a client_id, under a key that does not change",
 }
