@@ -175,7 +175,7 @@ func repositoryClears(f facts) (title, clears, command string) {
 		return "Have the private repository " + f.repo.name + " covered: apply as an open-source project, or ask an operator for another tier",
 			"account.oss_verification_apply", "yardmaster account open-source apply"
 	case f.repo != nil && f.Fleet.Repo != "":
-		return "Give the App of this server the permissions it lacks at " + f.repo.name, "project.settings", "yardmaster repo show " + f.repo.name
+		return "Give the App of this server the permissions it lacks at " + f.repo.name, "project.settings", "yardmaster repo view " + f.repo.name
 	case f.Repos > 0 || f.repo != nil:
 		title = addRepository
 		if f.repo == nil && f.EnabledRepos == 0 {
