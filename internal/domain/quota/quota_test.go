@@ -58,7 +58,7 @@ var uncounted = map[string]string{
 	"action_links": "expires", "approval_mails": "expires", "audit_heads": "seat", "backlog_imports": "part", "blocker_fields": "part",
 	"box_commands": "expires", "box_consents": "seat", "boxes": "seat", "budget_limits": "part", "budget_stops": "part", "budgets": "part",
 	"ci_broken_bases": "part", "ci_failures": "expires", "ci_fingerprints": "expires", "ci_logs": "part", "ci_reports": "part",
-	"ci_reruns": "part", "ci_tidying": "server", "code_host_setups": "server", "code_hosts": "server", "digest_dues": "seat",
+	"ci_reruns": "part", "ci_tidying": "server", "code_host_setups": "server", "code_hosts": "server", "digest_dues": "seat", "due": "part",
 	"email_route_mails": "expires", "email_routes": "seat", "enrollments": "expires", "event_cursors": "seat", "event_readers": "server",
 	"ask_covers":     "part",
 	"former_members": "seat", "grants": "server", "host_checks": "part", "host_commands": "part", "host_deliveries": "expires",
