@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"yardmaster/internal/api/held"
 	"yardmaster/internal/codehost"
 )
 
@@ -28,5 +27,5 @@ func (d objectDoor) Create(ctx context.Context, r codehost.Repo) error {
 	return err
 }
 
-// Signed makes room for a transfer, whose address is its credential.
-func (objectDoor) Signed(ctx context.Context) error { return held.Known(ctx, "", nil) }
+// Signed makes room for a transfer, whose address is its credential, in the part of an account.
+func (d objectDoor) Signed(ctx context.Context, account string) error { return d.a.transfer(ctx, account) }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/gitlfs"
 	"yardmaster/internal/proof/patience"
 )
 
@@ -51,23 +52,49 @@ func (y *yard) ask(address string) (c net.Conn, rest io.Reader, status int) {
 	return c, answer.Body, answer.StatusCode
 }
 
+// largeAddress is bigAddress for an object of Git LFS.
+func (y *yard) largeAddress() string {
+	y.t.Helper()
+	l := y.lab()
+	y.push("acme/art", map[string]string{"README.md": "x"})
+	text := make([]byte, bigObject)
+	p, _ := objectOf(text)
+	_, a, said := l.batch("acme/art", y.owner, gitlfs.Upload, p)
+	if len(a.Objects) != 1 || a.Objects[0].Actions == nil {
+		y.t.Fatal(said)
+	}
+	if resp, said := l.transfer("PUT", a.Objects[0].Actions["upload"].Href, text); resp.StatusCode != 200 {
+		y.t.Fatalf("%d %s", resp.StatusCode, said)
+	}
+	_, a, _ = l.batch("acme/art", y.owner, gitlfs.Download, p)
+	return a.Objects[0].Actions["download"].Href
+}
+
 // Those who were given addresses of objects and do not read what they get have no more than the
 // account's part of what may be open; all others are answered meanwhile.
 func TestObjectsAreHeldForTheirAccount(t *testing.T) {
 	t.Parallel()
 	const most = 128
-	y := start(t, db.SQLite, "--most-connections", fmt.Sprint(most), "--most-connections-address", fmt.Sprint(most))
-	address := y.bigAddress()
-	given := map[int]int{}
-	for range most / 2 {
-		_, _, status := y.ask(address)
-		given[status]++
+	for name, c := range map[string]struct {
+		address func(*yard) string
+		refused int
+	}{"objects": {(*yard).bigAddress, 503}, "Git LFS": {(*yard).largeAddress, 429}} { // its client gives up at 503
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			y := start(t, db.SQLite, "--most-connections", fmt.Sprint(most), "--most-connections-address", fmt.Sprint(most))
+			address := c.address(y)
+			given := map[int]int{}
+			for range most / 2 {
+				_, _, status := y.ask(address)
+				given[status]++
+			}
+			if given[200] != most/8 || given[c.refused] != most/2-most/8 {
+				t.Errorf("answered %v", given)
+			}
+			y.send("GET", "/v1/me", y.owner, "").want(200)
+			y.send("GET", "/healthz", "", "").want(200)
+		})
 	}
-	if given[200] != most/8 || given[503] != most/2-most/8 {
-		t.Errorf("answered %v", given)
-	}
-	y.send("GET", "/v1/me", y.owner, "").want(200)
-	y.send("GET", "/healthz", "", "").want(200)
 }
 
 // Who does not read an object is cut off, and the place is another's.

@@ -31,9 +31,9 @@ type Objects struct {
 		Seal(purpose string, plain []byte) string
 		Unseal(purpose, sealed string) ([]byte, error)
 	}
-	// Signed is told of each transfer whose address is ours, before its body is read; what it
-	// fails with is answered.
-	Signed func(context.Context) error
+	// Signed is told of each transfer whose address is ours, and of the account that was given it,
+	// before its body is read; what it fails with is answered.
+	Signed func(ctx context.Context, account string) error
 	Now    func() time.Time
 }
 
@@ -236,7 +236,7 @@ func (q *request) transfer() {
 		return
 	}
 	observe.Of(q.r.Context()).Account = x.Account
-	if err := q.relay.cfg.Objects.Signed(q.r.Context()); err != nil {
+	if err := q.relay.cfg.Objects.Signed(q.r.Context(), x.Account); err != nil {
 		q.w.Header().Set("Connection", "close")
 		q.fail("admit", err)
 		return

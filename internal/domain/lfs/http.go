@@ -37,9 +37,9 @@ type Door interface {
 	// Create makes a repository that the credential may create: the objects of a first push
 	// come before it.
 	Create(ctx context.Context, r codehost.Repo) error
-	// Signed is told of each request whose address is signed, before its body is read; what
-	// it fails with is answered.
-	Signed(ctx context.Context) error
+	// Signed is told of each request whose address is signed, and of the account of its repository,
+	// before its body is read; what it fails with is answered.
+	Signed(ctx context.Context, account string) error
 }
 
 // Handler serves what is below Path.

@@ -74,7 +74,7 @@ func (q *request) signed() (p gitlfs.Pointer, ok bool) {
 		return p, false
 	}
 	observe.Of(q.r.Context()).Account = q.repo.Account
-	if err := q.door.Signed(q.r.Context()); err != nil {
+	if err := q.door.Signed(q.r.Context(), q.repo.Account); err != nil {
 		q.w.Header().Set("Connection", "close")
 		q.fail("admit", err)
 		return p, false
