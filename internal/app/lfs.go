@@ -28,4 +28,6 @@ func (d objectDoor) Create(ctx context.Context, r codehost.Repo) error {
 }
 
 // Signed makes room for a transfer, whose address is its credential, in the part of an account.
-func (d objectDoor) Signed(ctx context.Context, account string) error { return d.a.transfer(ctx, account) }
+func (d objectDoor) Signed(ctx context.Context, account string) error {
+	return d.a.transfer(ctx, account)
+}

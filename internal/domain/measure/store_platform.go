@@ -14,7 +14,10 @@ type Platform struct {
 }
 
 // Account is what an account has now, counted.
-type Account struct{ Repos, EnabledRepos, Boxes, TasksOpen, PullsOpen int64 }
+type Account struct{ Repos, Boxes, TasksOpen int64 }
+
+// Open is what is open in an account now, counted by indexes of what is open alone.
+type Open struct{ EnabledRepos, Pulls int64 }
 
 // FirstSteps is what an account has to have before its first work, and whether there is any. The task
 // that sets a new repository up is none; its pull request is, since somebody has to look at it.
@@ -47,10 +50,11 @@ var (
 		(SELECT COUNT(*) FROM oss_applications WHERE state = 'pending') AS oss_pending`)
 	account = db.Q[Account](`SELECT
 		(SELECT COUNT(*) FROM repos WHERE account_id = $1) AS repos,
-		(SELECT COUNT(*) FROM repos WHERE account_id = $1 AND enabled = TRUE) AS enabled_repos,
 		(SELECT COUNT(*) FROM boxes WHERE account_id = $1 AND ` + enrolled + `) AS boxes,
-		(SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND ` + unended + `) AS tasks_open,
-		(SELECT COUNT(*) FROM pulls WHERE account_id = $1 AND ` + openPull + `) AS pulls_open`)
+		(SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND ` + unended + `) AS tasks_open`)
+	opened = db.Q[Open](`SELECT
+		(SELECT COUNT(*) FROM repos WHERE account_id = $1 AND enabled = TRUE) AS enabled_repos,
+		(SELECT COUNT(*) FROM pulls WHERE account_id = $1 AND ` + openPull + `) AS pulls`)
 	firstSteps = db.Q[FirstSteps](`SELECT
 		(SELECT COUNT(*) FROM repos WHERE account_id = $1) AS repos,
 		(SELECT COUNT(*) FROM repos WHERE account_id = $1 AND enabled = TRUE) AS enabled_repos,
@@ -66,6 +70,9 @@ func FirstStepsOf(tx *db.Tx) (FirstSteps, error) { return firstSteps.One(tx, tx.
 
 // OfPlatform counts what there is on the whole server.
 func OfPlatform(tx *db.Tx) (Platform, error) { return platform.One(tx, tx.Micros()) }
+
+// OpenIn counts what is open in tx.Account. Pages ask it often.
+func OpenIn(tx *db.Tx) (Open, error) { return opened.One(tx, tx.Account) }
 
 // OfAccount counts what an account has.
 func OfAccount(tx *db.Tx, accountID string) (Account, error) { return account.One(tx, accountID) }

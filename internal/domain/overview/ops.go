@@ -71,7 +71,7 @@ func (s *Service) Ops() []op.Op {
 func (s *Service) counts(ctx context.Context, _ op.None) (out Counts, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		day := tx.Now.Add(-24 * time.Hour)
-		has, err := measure.OfAccount(tx, tx.Account)
+		has, err := measure.OpenIn(tx)
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (s *Service) counts(ctx context.Context, _ op.None) (out Counts, err error)
 		if err != nil {
 			return err
 		}
-		out = Counts{Repos: has.EnabledRepos, Open: has.PullsOpen, Merged: merged, Approvals: waits.Approvals}
+		out = Counts{Repos: has.EnabledRepos, Open: has.Pulls, Merged: merged, Approvals: waits.Approvals}
 		actor := policy.From(tx.Context())
 		may := func(scope policy.Scope) bool { return actor.Scopes.Has(policy.Scopes(scope)) }
 		if out.Nearly, err = s.Quotas.NearlyFull(tx); err != nil {
