@@ -164,6 +164,24 @@ func Write(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(body) // nobody is left to tell
 }
 
+// RefuseFault answers a fault behind a verified credential, with no status that the client takes for
+// something else (see the package comment): 401 becomes 502, 422 becomes 400, and 503, at which it
+// gives up whatever Retry-After says, becomes 429, after 10 seconds unless the header says otherwise.
+func RefuseFault(w http.ResponseWriter, status int, message string) {
+	switch status {
+	case http.StatusUnauthorized:
+		status = http.StatusBadGateway
+	case http.StatusUnprocessableEntity:
+		status = http.StatusBadRequest
+	case http.StatusServiceUnavailable:
+		status = http.StatusTooManyRequests
+		if w.Header().Get("Retry-After") == "" {
+			w.Header().Set("Retry-After", "10")
+		}
+	}
+	Refuse(w, status, message)
+}
+
 // Refuse answers a request with a message, which the client shows.
 func Refuse(w http.ResponseWriter, status int, message string) {
 	Write(w, status, map[string]string{"message": message, "request_id": w.Header().Get("X-Request-Id")})

@@ -78,23 +78,6 @@ func (h *Relay) serveObjects(mux *http.ServeMux) {
 	}
 }
 
-// refuseObjects answers a refusal to a client of Git LFS: with no status that it takes for
-// something else, see package gitlfs.
-func refuseObjects(w http.ResponseWriter, status int, text string) {
-	switch status {
-	case http.StatusUnauthorized:
-		status = http.StatusBadGateway
-	case http.StatusUnprocessableEntity:
-		status = http.StatusBadRequest
-	case http.StatusServiceUnavailable: // at which it gives up, whatever Retry-After says
-		status = http.StatusTooManyRequests
-		if w.Header().Get("Retry-After") == "" {
-			w.Header().Set("Retry-After", "10")
-		}
-	}
-	gitlfs.Refuse(w, status, text)
-}
-
 // batch asks the host about objects, and answers addresses of this server.
 func (q *request) batch() {
 	if q.relay.admitted(q) == nil {

@@ -127,7 +127,7 @@ type request struct {
 // refuse answers a refusal.
 func (q *request) refuse(status int, text string) {
 	if q.lfs {
-		refuseObjects(q.w, status, text)
+		gitlfs.RefuseFault(q.w, status, text)
 		return
 	}
 	http.Error(q.w, text, status)

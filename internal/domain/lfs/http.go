@@ -88,21 +88,12 @@ func (q *request) fail(doing string, err error) {
 	f := fault.From(err)
 	record := observe.Of(q.r.Context())
 	record.Slug, record.Cause = f.Slug, fmt.Errorf("%s: %w", doing, err)
-	status := f.Kind.Status()
-	switch {
-	case f.Kind == fault.StorageFull:
-		status = http.StatusInsufficientStorage
-	case f.Kind == fault.Unavailable:
-		status = http.StatusTooManyRequests // the client gives up at 503, whatever Retry-After says
-	case status == http.StatusUnauthorized, status == http.StatusUnprocessableEntity:
-		status = http.StatusBadRequest // see package gitlfs
-	}
 	smarthttp.ComeBack(q.w, f)
 	detail := f.Detail
 	if f.Kind == fault.Internal {
 		detail = fault.Internal.Title()
 	}
-	gitlfs.Refuse(q.w, status, detail)
+	gitlfs.RefuseFault(q.w, f.Kind.Status(), detail)
 }
 
 // refuse answers a refusal that is no failure.
