@@ -21,6 +21,7 @@ import (
 	"yardmaster/internal/domain/connection"
 	"yardmaster/internal/domain/hostlimit"
 	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/sso"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/flow"
 )
@@ -202,7 +203,7 @@ func (g githubs) Connect(name, address string, a connection.App, s connection.Sw
 func (a *App) persons() flow.HostPersons {
 	p := flow.HostPersons{Issuers: map[string]string{}}
 	if name, err := (githubs{a}).Name(a.cfg.GitHubURL); err == nil && a.cfg.GitHubID != "" {
-		p.Issuers[name] = a.cfg.GitHubURL
+		p.Issuers[name] = sso.GitHubIssuer(a.cfg.GitHubURL)
 	}
 	return p
 }

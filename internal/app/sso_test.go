@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/dial"
@@ -341,6 +342,21 @@ func TestGitHubSignIn(t *testing.T) {
 	v.goes(begin)
 	if v.me().User.ID != y.user || v.me().Account.Role != "owner" {
 		t.Errorf("ada is %+v", v.me())
+	}
+	// What somebody does at the host is theirs here.
+	host, err := githubs{y.App}.Name(p.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = y.db.Read(db.WithAccount(t.Context(), y.acct), func(tx *db.Tx) error {
+		user, sure, err := y.persons().User(tx, host, codehost.User{Login: "lovelace", ID: "8"})
+		if user != y.user || !sure {
+			t.Errorf("at the host lovelace is %q, sure: %t", user, sure)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

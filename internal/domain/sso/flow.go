@@ -286,6 +286,6 @@ func (s *Service) callbackGitHub(ctx context.Context, in backIn) (op.Reply, erro
 	}
 	return s.enter(ctx, f, signin.Proof{
 		Method: "github", Email: who.Email, Emails: who.Emails, Name: who.Name, Login: who.Login, AvatarURL: who.AvatarURL,
-		Issuer: issuerGitHub + who.Issuer, Subject: who.Subject,
+		Issuer: GitHubIssuer(who.Issuer), Subject: who.Subject,
 	})
 }

@@ -83,6 +83,10 @@ const (
 	issuerOIDC   = "oidc "
 )
 
+// GitHubIssuer is the issuer of identities of people who signed in with the GitHub at an
+// address.
+func GitHubIssuer(address string) string { return issuerGitHub + address }
+
 // Vouches tells whether the issuer of an identity is asked still, and would let a user in
 // again: the GitHub at the address github, which is empty where nobody signs in with one, or
 // the provider that an account of the user has.
