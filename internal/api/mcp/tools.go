@@ -55,7 +55,7 @@ func annotate(o *op.Op) annotations {
 
 // longestDescription is what a tool's description may have, in bytes, before what it needs; its first
 // sentence stays whole.
-const longestDescription = 260
+const longestDescription = 180
 
 // brief is the summary of a row and as many of the first sentences of what it says besides as there
 // is room for: the list is read whole, and the description of the API has the rest.
@@ -84,8 +84,31 @@ func (s *Server) describe() {
 		if scope := o.Rule.Names(); len(scope) > 0 {
 			t.Description += " Needs " + strings.Join(scope, " and ") + "."
 		}
-		t.InputSchema, _ = Schemas(o)
+		input, _ := Schemas(o)
+		unbounded(input)
+		t.InputSchema = input
 		s.tools = append(s.tools, t)
+	}
+}
+
+// unbounded takes lengths and formats out of a schema: they are a tenth of the list, a call that is
+// out of bounds is told its field, and the description of the API has them.
+func unbounded(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	s.Format, s.MinLength, s.MaxLength, s.MinItems, s.MaxItems, s.MaxProperties = "", nil, nil, nil, nil, nil
+	unbounded(s.Items)
+	unbounded(s.AdditionalProperties)
+	for _, list := range [][]*jsonschema.Schema{s.AnyOf, s.AllOf, s.OneOf} {
+		for _, part := range list {
+			unbounded(part)
+		}
+	}
+	for _, named := range []map[string]*jsonschema.Schema{s.Properties, s.Defs} {
+		for _, part := range named {
+			unbounded(part)
+		}
 	}
 }
 
