@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nkeys"
+
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/quota"
 	"yardmaster/internal/policy"
@@ -60,6 +62,22 @@ func noisy(seed uint64, n int) string {
 	return b.String()
 }
 
+// enrolls is the answer to a box that the owner lets in.
+func (y *yard) enrolls() answer {
+	y.t.Helper()
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	public, err := pair.PublicKey()
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	var enrollment struct{ Token string }
+	decode(y.t, y.send("POST", "/v1/runners/enrollments", y.owner, "{}").want(201), &enrollment)
+	return y.send("POST", "/v1/runners/enroll", "", `{"public_key": "`+public+`"}`, "X-Svc-Enroll-Token", enrollment.Token)
+}
+
 // An account that may have no more is told so at every door and changes nothing there,
 // while the account beside it goes on; an operator lets it go on.
 func TestFullAccountBesideAnother(t *testing.T) {
@@ -92,7 +110,7 @@ func TestFullAccountBesideAnother(t *testing.T) {
 				t.Errorf("%d bytes of git are counted, and there are %d", used[quota.GitBytes], n)
 			}
 
-			set(fmt.Sprintf(`"git_bytes": %d, "repos": 2, "person_tokens": 3`, used[quota.GitBytes]+1<<19))
+			set(fmt.Sprintf(`"git_bytes": %d, "repos": 2, "boxes": 1, "person_tokens": 3`, used[quota.GitBytes]+1<<19))
 			if most, _ := y.quotas(operator, path); most[quota.Repos] != 2 || most[quota.Records] != -1 {
 				t.Errorf("an operator sees %v", most)
 			}
@@ -113,6 +131,11 @@ func TestFullAccountBesideAnother(t *testing.T) {
 			}
 			if got := refusal("third", "a"); !strings.Contains(got, "all 2 repositories that it may have") {
 				t.Errorf("a third repository: %s", got)
+			}
+			if first, second := y.enrolls(), y.enrolls(); first.StatusCode != 201 {
+				t.Errorf("a box: %s", first.body)
+			} else if p := second.problem(507, quota.SlugFull); p["quota"] != quota.Boxes || p["most"] != 1.0 {
+				t.Errorf("a box too many: %s", second.body)
 			}
 			tokens := 0
 			for range 4 {

@@ -133,5 +133,6 @@ func (a *App) subscribeAccounts(p wired) {
 	operator.Capped.On(a.db, flow.LiftCap(p.budget))
 	modelkey.Repriced.On(a.db, p.budget.Recheck)
 	token.Minted.On(a.db, quota.TokenMinted)
+	box.Added.On(a.db, quota.BoxEnrolled)
 	repo.Made.On(a.db, flow.CountRepo)
 }

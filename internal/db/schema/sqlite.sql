@@ -1825,7 +1825,7 @@ CREATE TABLE account_quotas (
   tokens            BIGINT,
   person_tokens     BIGINT,
   writes_per_minute BIGINT
-);
+, boxes BIGINT);
 CREATE TABLE account_measures (
   account_id   TEXT PRIMARY KEY REFERENCES accounts (id),
   object_bytes BIGINT NOT NULL DEFAULT 0,
@@ -2036,4 +2036,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (108, 331, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (109, 340, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (110, 341, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (111, 350, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (112, 351, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -166,6 +166,9 @@ func (s *Service) enroll(ctx context.Context, in enrollIn) (out Credentials, err
 		}); err != nil {
 			return err
 		}
+		if err := Added.Send(tx, event.None{}); err != nil {
+			return err
+		}
 		return enrolledEvent.Record(tx, event.Subject{ID: boxID}, enrolledData{EnrollmentID: e.ID, Name: name})
 	})
 	if db.IsUnique(err) {

@@ -117,6 +117,9 @@ type Farewell struct {
 	Held  []protocol.RunRef
 }
 
+// Added is sent in the transaction that enrolls a box. An error undoes it.
+var Added = event.DeclareSignal[event.None]("box.added", "A box is being enrolled.")
+
 // Left is sent, with the box locked, when a box says that it stops. It has lost
 // all runs that Held does not name.
 var Left = event.DeclareSignal[Farewell]("box.left", "A box was stopped.")

@@ -27,7 +27,7 @@ type Quota struct {
 // Thing is one thing that an account has a limit of.
 type Thing struct {
 	_    struct{} `doc:"One thing that an account has a limit of." schema:"AccountQuotaThing"`
-	Name string   `json:"name" enum:"git_bytes,object_bytes,record_bytes,records,repos,tokens,person_tokens,writes_per_minute" example:"git_bytes" doc:"git_bytes: of the repositories that the built-in host has; object_bytes: logs that are kept outside of the database; record_bytes and records: texts and rows in the database; repos: of the built-in host; tokens: live personal access tokens; person_tokens: those of one person; writes_per_minute: by all credentials together"`
+	Name string   `json:"name" enum:"git_bytes,object_bytes,record_bytes,records,repos,tokens,person_tokens,boxes,writes_per_minute" example:"git_bytes" doc:"git_bytes: of the repositories that the built-in host has; object_bytes: logs that are kept outside of the database; record_bytes and records: texts and rows in the database; repos: of the built-in host; tokens: live personal access tokens; person_tokens: those of one person; boxes: enrolled and not revoked; writes_per_minute: by all credentials together"`
 	Used *int64   `json:"used" example:"104857600" doc:"how much of it the account has; null: it is counted by person, or by the minute"`
 	Most *int64   `json:"most" example:"2147483648" doc:"how much it may have; null: as much as it likes"`
 	Set  bool     `json:"set" example:"false" doc:"whether an operator set that; false: it is the tier's"`
@@ -44,6 +44,7 @@ type Settings struct {
 	Repos        *int64   `json:"repos" minimum:"-1" example:"100" doc:"repositories of the built-in host; null or left out: the tier's; -1: no limit"`
 	Tokens       *int64   `json:"tokens" minimum:"-1" example:"null" doc:"live personal access tokens; null or left out: the tier's; -1: no limit"`
 	PersonTokens *int64   `json:"person_tokens" minimum:"-1" example:"null" doc:"live personal access tokens of one person; null or left out: the tier's; -1: no limit"`
+	Boxes        *int64   `json:"boxes" minimum:"-1" example:"null" doc:"boxes that are enrolled; null or left out: the tier's; -1: no limit"`
 	Writes       *int64   `json:"writes_per_minute" minimum:"-1" maximum:"60000" example:"1200" doc:"calls that write, by all credentials of the account; null or left out: the tier's; -1: no limit"`
 }
 
@@ -181,13 +182,13 @@ func (s *Service) forget(account string) {
 func (t Settings) row() quotaRow {
 	return quotaRow{
 		GitBytes: t.GitBytes, ObjectBytes: t.ObjectBytes, RecordBytes: t.RecordBytes, Records: t.Records, Repos: t.Repos,
-		Tokens: t.Tokens, PersonTokens: t.PersonTokens, WritesPerMinute: t.Writes,
+		Tokens: t.Tokens, PersonTokens: t.PersonTokens, Boxes: t.Boxes, WritesPerMinute: t.Writes,
 	}
 }
 
 func (r quotaRow) settings() Settings {
 	return Settings{
 		GitBytes: r.GitBytes, ObjectBytes: r.ObjectBytes, RecordBytes: r.RecordBytes, Records: r.Records, Repos: r.Repos,
-		Tokens: r.Tokens, PersonTokens: r.PersonTokens, Writes: r.WritesPerMinute,
+		Tokens: r.Tokens, PersonTokens: r.PersonTokens, Boxes: r.Boxes, Writes: r.WritesPerMinute,
 	}
 }

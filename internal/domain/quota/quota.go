@@ -30,6 +30,7 @@ const (
 	Repos        = "repos"
 	Tokens       = "tokens"
 	PersonTokens = "person_tokens"
+	Boxes        = "boxes"
 	Writes       = "writes_per_minute"
 )
 
@@ -43,6 +44,7 @@ var names = []struct{ thing, text string }{
 	{Repos, "repositories"},
 	{Tokens, "live tokens"},
 	{PersonTokens, "live tokens of one person"},
+	{Boxes, "boxes"},
 	{Writes, "writes a minute"},
 }
 
@@ -61,7 +63,7 @@ const None = -1
 
 // Limits are the limits of an account; None: there is none.
 type Limits struct {
-	GitBytes, ObjectBytes, RecordBytes, Records, Repos, Tokens, PersonTokens, WritesPerMinute int64
+	GitBytes, ObjectBytes, RecordBytes, Records, Repos, Tokens, PersonTokens, Boxes, WritesPerMinute int64
 }
 
 const (
@@ -69,22 +71,25 @@ const (
 	gib = 1 << 30
 )
 
+// unlimited is no limit of anything.
+var unlimited = Limits{None, None, None, None, None, None, None, None, None}
+
 // byTier are the limits of accounts for which operators have set nothing. Who runs a
 // server for themselves has its disk.
 var byTier = map[string]Limits{
 	people.TierFree: {
 		GitBytes: 2 * gib, ObjectBytes: gib, RecordBytes: 512 * mib, Records: 1_000_000, Repos: 100, Tokens: 200, PersonTokens: 50,
-		WritesPerMinute: 1200,
+		Boxes: 25, WritesPerMinute: 1200,
 	},
 	people.TierOSS: {
 		GitBytes: 20 * gib, ObjectBytes: 10 * gib, RecordBytes: 4 * gib, Records: 10_000_000, Repos: 500, Tokens: 500, PersonTokens: 50,
-		WritesPerMinute: 2400,
+		Boxes: 100, WritesPerMinute: 2400,
 	},
-	people.TierSelfHosted: {None, None, None, None, None, None, None, None},
+	people.TierSelfHosted: unlimited,
 }
 
 // Used is what an account has.
-type Used struct{ GitBytes, ObjectBytes, RecordBytes, Records, Repos, Tokens int64 }
+type Used struct{ GitBytes, ObjectBytes, RecordBytes, Records, Repos, Tokens, Boxes int64 }
 
 // level is how much an account has of one thing.
 type level struct {

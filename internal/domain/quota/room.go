@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 )
 
@@ -158,6 +159,10 @@ func check(tx *db.Tx, account, thing string) error {
 // RepoMade refuses a repository of the built-in host that is one too many for tx.Account.
 // The transaction has added it.
 func RepoMade(tx *db.Tx) error { return check(tx, tx.Account, Repos) }
+
+// BoxEnrolled refuses a box that is one too many for tx.Account: each holds a connection of
+// the bus. The transaction has added it.
+func BoxEnrolled(tx *db.Tx, _ event.None) error { return check(tx, tx.Account, Boxes) }
 
 // TokenMinted refuses a token that is one too many for tx.Account or for the user, if there
 // is one. The transaction has added it.

@@ -239,6 +239,7 @@ var reads = map[string]string{
 	"quota -> asks":              stored,
 	"quota -> audit":             stored,
 	"quota -> blockers":          stored,
+	"quota -> boxes":             "whether an account may have one more is one statement",
 	"quota -> ci_logs":           stored,
 	"quota -> ci_runs":           stored,
 	"quota -> digests":           stored,
