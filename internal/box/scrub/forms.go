@@ -273,19 +273,26 @@ func lowerEscapes(s string) string {
 // jsonForms returns the inside of a JSON string: as Go writes it with and without
 // escapes for HTML, with an escaped slash, and in ASCII.
 func jsonForms(s string) []string {
-	var plain, ascii strings.Builder
+	var plain, inGo, ascii strings.Builder
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case r == utf8.RuneError && n == 1: // not UTF-8: no encoder keeps it
 			plain.WriteString(s[i : i+1])
+			inGo.WriteString(`\ufffd`)
 			ascii.WriteString(`\ufffd`)
 		case r < 0x80:
 			f := escaped(r)
 			plain.WriteString(f)
+			inGo.WriteString(f)
 			ascii.WriteString(f)
 		default:
 			plain.WriteRune(r)
+			if r == 0x2028 || r == 0x2029 { // ends of lines in JavaScript
+				fmt.Fprintf(&inGo, `\u%04x`, r)
+			} else {
+				inGo.WriteRune(r)
+			}
 			for _, u := range utf16.Encode([]rune{r}) {
 				fmt.Fprintf(&ascii, `\u%04x`, u)
 			}
@@ -293,7 +300,7 @@ func jsonForms(s string) []string {
 		i += n
 	}
 	out := []string{
-		plain.String(), ascii.String(), strings.ReplaceAll(plain.String(), "/", `\/`), upperEscapes(ascii.String()),
+		plain.String(), inGo.String(), ascii.String(), strings.ReplaceAll(plain.String(), "/", `\/`), upperEscapes(ascii.String()),
 	}
 	if b, err := json.Marshal(s); err == nil {
 		out = append(out, string(b[1:len(b)-1]))
