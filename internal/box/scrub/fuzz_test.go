@@ -82,8 +82,9 @@ func FuzzScrub(f *testing.F) {
 			check(name, encode(secret), whole)
 		}
 		// Nothing around these makes something else of their ends.
-		if before = strings.Trim(before, "%&\\'\x1b") + " "; strings.Contains(before, "\x1b") || !stable(secret) ||
-			len(bare(secret, layers)) < MinLength || strings.Contains(strings.Map(blank, secret), strings.Repeat(" ", maxGap/longestSpace)) {
+		gap := strings.Contains(strings.Map(blank, secret), strings.Repeat(" ", maxGap/longestSpace))
+		if before = strings.Trim(before, "%&\\'\x1b") + " "; strings.Contains(before, "\x1b") || !stable(secret) || gap ||
+			len(bare(secret, layers)) < MinLength {
 			return
 		}
 		after = " " + after
