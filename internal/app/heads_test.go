@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	cutRows  = db.S(`DELETE FROM audit WHERE account_id = $1 AND seq > $2`)
+	cutRows  = db.S(`DELETE FROM audit WHERE account_id = $1 AND seq > $2 + 0`)
 	headBack = db.S(`UPDATE audit_heads SET seq = $2, hash = (SELECT hash FROM audit WHERE account_id = $1 AND seq = $2)
 		WHERE account_id = $1`)
 	headSeq = db.Q[int64](`SELECT seq FROM audit_heads WHERE account_id = $1`)

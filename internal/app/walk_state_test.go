@@ -105,8 +105,8 @@ var (
 		ORDER BY v.session_id, v.node`)
 	reservedBy = db.Q[string](`SELECT session_id FROM reservations WHERE node = $1`)
 	newestLink = db.Q[link](links + `ORDER BY seq DESC LIMIT 1`)
-	newLinks   = db.Q[link](links + `AND seq > $2 ORDER BY seq`)
-	eventsOf   = db.Q[eventRow](`SELECT seq, kind, data FROM run_events WHERE run_id = $1 AND seq > $2 ORDER BY seq`)
+	newLinks   = db.Q[link](links + `AND seq > $2 + 0 ORDER BY seq`)
+	eventsOf   = db.Q[eventRow](`SELECT seq, kind, data FROM run_events WHERE run_id = $1 AND seq > $2 + 0 ORDER BY seq`)
 
 	untrue = db.Q[string](wrongWaits + ` UNION ALL ` + wrongLanes + ` UNION ALL ` + lonely + ` UNION ALL ` + wrongDepth + ` UNION ALL ` +
 		looseEdges)

@@ -3,6 +3,8 @@ package dbtest
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -137,12 +139,19 @@ func prepareSQLite(ctx context.Context, dsn string) (columnsOf, func(), error) {
 		return nil, nil, err
 	}
 	return func(text string) (names, forms []string, err error) {
-		err = conn.Raw(func(driver any) error {
-			info, err := driver.(interface {
+		err = conn.Raw(func(in any) error {
+			info, err := in.(interface {
 				ColumnInfo(string) ([]sqlite.ColumnInfo, error)
 			}).ColumnInfo(text)
 			for _, column := range info {
 				names = append(names, column.Name)
+			}
+			if err != nil {
+				return err
+			}
+			n, err := recompiled(in.(driver.Conn), db.CompiledOnce(text))
+			if err == nil && n > 0 {
+				err = errors.New("SQLite compiles it anew whenever its parameters are bound: an expression hides the one it looks at ($1 + 0, $1 || '')")
 			}
 			return err
 		})

@@ -32,8 +32,9 @@ var (
 	insertSession = db.SWith[insertSessionArgs](`INSERT INTO signins (hash, user_id, account_id, signed_in_at, last_seen_at, expires_at,
 		sso_account_id)
 		VALUES (:hash, :user_id, :account_id, :signed_in_at, :signed_in_at, :expires_at, :sso_account_id)`)
-	refresh      = db.S(`UPDATE signins SET signed_in_at = $3 WHERE user_id = $1 AND hash LIKE $2`)
-	repoint      = db.Q[string](`UPDATE signins SET account_id = $3 WHERE user_id = $1 AND hash LIKE $2 RETURNING hash`)
+	// The beginning of a hash is an expression, so that SQLite does not look at it (dbtest.Declared).
+	refresh      = db.S(`UPDATE signins SET signed_in_at = $3 WHERE user_id = $1 AND hash LIKE $2 || ''`)
+	repoint      = db.Q[string](`UPDATE signins SET account_id = $3 WHERE user_id = $1 AND hash LIKE $2 || '' RETURNING hash`)
 	moveSessions = db.S(`UPDATE signins SET account_id = $3 WHERE account_id = $1 AND user_id = $2`)
 	dropSessions = db.S(`DELETE FROM signins WHERE account_id = $1 AND user_id = $2`)
 	// dropVouched deletes the sessions that an account's own provider has vouched
@@ -41,7 +42,7 @@ var (
 	dropVouched = db.Q[string](`DELETE FROM signins
 		WHERE sso_account_id = $1 AND user_id IN (SELECT user_id FROM memberships WHERE account_id = $1) RETURNING hash`)
 	touchSession = db.S(`UPDATE signins SET last_seen_at = $2 WHERE hash = $1 AND last_seen_at < $2`)
-	dropSession  = db.Q[string](`DELETE FROM signins WHERE user_id = $1 AND hash LIKE $2 RETURNING hash`)
+	dropSession  = db.Q[string](`DELETE FROM signins WHERE user_id = $1 AND hash LIKE $2 || '' RETURNING hash`)
 
 	// A new code replaces the one before it. An address gets a limited number of
 	// codes in a window.
