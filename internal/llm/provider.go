@@ -155,6 +155,9 @@ type Route struct {
 	BaseURL string
 	Key     string
 	Model   string // the model to ask for; empty: the caller's
+
+	ID     string  // the Authorizer's name of the route, such as the id of its key; may be empty
+	Prices *Prices // of calls over the route; nil: the gateway's table
 }
 
 // String omits the key, so that a route can be logged.

@@ -193,6 +193,31 @@ func TestTemplateDecidesTheModel(t *testing.T) {
 	})
 }
 
+// TestGrantHasEveryRoute: a grant lists the keys that fit the call, the best first, each
+// with its own price and with the model of the template.
+func TestGrantHasEveryRoute(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, f *fixture) {
+		last := f.addKey(`{"provider":"openrouter","key":"sk-0123456789abcdef","priority":200}`)
+		f.addKey(`{"provider":"anthropic","key":"sk-0123456789abcdef","priority":1}`) // speaks no chat completions
+		first := f.addKey(`{"provider":"openai","key":"sk-0123456789abcdef","price":{"input_usd":1,"output_usd":2}}`)
+		f.attempt.Model = "m"
+		g, err := f.Authorize(t.Context(), "tok", llm.Chat, "other")
+		if err != nil || len(g.Routes) != 2 {
+			t.Fatalf("granted %v, %v", g.Routes, err)
+		}
+		for i, want := range []modelkey.BillingKey{first, last} {
+			got := g.Routes[i]
+			if got.ID != want.ID || string(got.Provider) != want.Provider || got.Model != "m" {
+				t.Errorf("route %d is %v over the key %s; want that of %s", i, got, got.ID, want.Provider)
+			}
+			if priced := got.Prices.Knows(got.Provider, "m"); priced != (want.Price != nil) {
+				t.Errorf("route %d has a price: %v", i, priced)
+			}
+		}
+	})
+}
+
 func TestAuthorize(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, f *fixture) {
@@ -206,8 +231,9 @@ func TestAuthorize(t *testing.T) {
 		f.attempt.Provider = "anthropic"
 		f.want(chat, 403, "no_credential", "anthropic")
 		f.attempt.Provider = ""
-		if g, err := f.Authorize(t.Context(), "tok", llm.Chat, "m"); err != nil || g.Route.Key != "sk-0123456789abcdef" {
-			t.Errorf("granted %v, %v", g.Route, err)
+		g, err := f.Authorize(t.Context(), "tok", llm.Chat, "m")
+		if err != nil || len(g.Routes) != 1 || g.Routes[0].Key != "sk-0123456789abcdef" {
+			t.Errorf("granted %v, %v", g.Routes, err)
 		}
 
 		// A grant is used again for a second, and no longer.

@@ -22,6 +22,7 @@ const (
 // record is a call that is over.
 type record struct {
 	owner
+	key      string // its id
 	provider llm.Provider
 	usage    llm.Usage
 }
@@ -29,13 +30,13 @@ type record struct {
 // Reserve sets aside what a call may cost. It fails with fault.PaymentRequired if a
 // budget has too little left, or if the model has no price and a budget applies;
 // both also stop the session's run.
-func (s *Service) Reserve(ctx context.Context, g llm.Grant, q llm.Quote) (int64, error) {
+func (s *Service) Reserve(ctx context.Context, g llm.Grant, over llm.Route, q llm.Quote) (int64, error) {
 	o, ok := g.Session.(owner)
 	if !ok {
 		return 0, fmt.Errorf("reserve for a call of session %v, which is none", g.Session)
 	}
 	if !q.Priced {
-		m := budget.Model{Provider: string(g.Route.Provider), Name: q.Model, Key: o.key}
+		m := budget.Model{Provider: string(over.Provider), Name: q.Model, Key: over.ID}
 		return 0, s.Budget.ReserveUnpriced(ctx, o.session, m)
 	}
 	return s.Budget.Reserve(ctx, o.session, q.Most, q.Least)
@@ -45,14 +46,14 @@ func (s *Service) Reserve(ctx context.Context, g llm.Grant, q llm.Quote) (int64,
 // commit, which would double the time that the gateway adds to a call: a process that
 // is killed can lose the records of its last batchTime, and one that is stopped
 // stores them in Close.
-func (s *Service) Record(_ context.Context, g llm.Grant, u llm.Usage) {
+func (s *Service) Record(_ context.Context, g llm.Grant, over llm.Route, u llm.Usage) {
 	o, ok := g.Session.(owner)
 	if !ok {
 		return // Authorize has not made the grant
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.records = append(s.records, record{o, g.Route.Provider, u})
+	s.records = append(s.records, record{o, over.ID, over.Provider, u})
 	if len(s.records) == 1 {
 		s.writes.Go(func() {
 			time.Sleep(batchTime)

@@ -3,6 +3,7 @@
 // model gateway alone opens it, for a call.
 //
 //   - modelkey.go: the keys, the Service, and the addresses that keys may be sent to
+//   - choice.go: which keys a call may go over, and in which order
 //   - price.go: prices
 //   - ops.go, events.go: capabilities and events
 //   - store.go, store_price.go: the statements
@@ -11,7 +12,6 @@ package modelkey
 import (
 	"context"
 	"net/url"
-	"slices"
 	"time"
 
 	"yardmaster/internal/db"
@@ -85,49 +85,13 @@ func New(n Needs) *Service {
 	return &Service{Needs: n}
 }
 
-// Key is a key of the pool, still sealed.
-type Key struct {
-	ID       string
-	Provider llm.Provider
-	BaseURL  string
-
-	account, sealed string
-	price           *llm.Price
-}
-
-// Wish is what a call needs of a key.
-type Wish struct {
-	Provider llm.Provider // empty: any
-	BaseURL  string       // of the provider compatible
-	API      llm.API
-}
-
-// Fits tells whether the key can serve a call. A key of the provider compatible
-// fits its own address alone: a person who may write templates, and so their
-// addresses, must not be able to send keys elsewhere.
-func (k Key) Fits(w Wish) bool {
-	if w.Provider != "" && k.Provider != w.Provider || w.BaseURL != "" && k.BaseURL != w.BaseURL {
-		return false
-	}
-	return k.Provider.Speaks(w.API)
-}
-
-// Pick finds the first key of an account's pool that fits; false if none does.
-func Pick(tx *db.Tx, account string, w Wish) (Key, bool, error) {
-	keys, err := Pool(tx, account)
-	if i := slices.IndexFunc(keys, func(k Key) bool { return k.Fits(w) }); i >= 0 {
-		return keys[i], true, err
-	}
-	return Key{}, false, err
-}
-
 // Open unseals a key for a call. It fails if no key of the server opens it.
 func (s *Service) Open(k Key) (llm.Route, error) {
 	plain, err := s.Ring.Unseal(purpose(k.account), k.sealed)
 	if err != nil {
 		return llm.Route{}, err
 	}
-	return llm.Route{Provider: k.Provider, BaseURL: k.BaseURL, Key: string(plain)}, nil
+	return llm.Route{ID: k.ID, Provider: k.Provider, BaseURL: k.BaseURL, Key: string(plain)}, nil
 }
 
 // purpose is the place that a key is sealed for.

@@ -131,12 +131,13 @@ func (f *fixture) add(in object) (out BillingKey) {
 func (f *fixture) pick(account string, w Wish) (route llm.Route, ok bool) {
 	f.t.Helper()
 	err := f.DB.Read(f.t.Context(), func(tx *db.Tx) error {
-		k, found, err := Pick(tx, account, w)
-		if err != nil || !found {
+		keys, err := Candidates(tx, account, w)
+		if err != nil || len(keys) == 0 {
 			return err
 		}
 		ok = true
-		route, err = f.Open(k)
+		route, err = f.Open(keys[0].Key)
+		route.ID = ""
 		return err
 	})
 	if err != nil {
@@ -144,6 +145,9 @@ func (f *fixture) pick(account string, w Wish) (route llm.Route, ok bool) {
 	}
 	return route, ok
 }
+
+// api is a wish for one wire form.
+func api(a llm.API) []llm.API { return []llm.API{a} }
 
 const secret = "sk-ant-0123456789abcdefWXYZ"
 
@@ -194,7 +198,7 @@ func TestKeys(t *testing.T) {
 				t.Errorf("deleted %v, want %v", gone.Deleted, want)
 			}
 		}
-		if route, ok := f.pick("acme", Wish{Provider: llm.Anthropic, API: llm.Messages}); ok {
+		if route, ok := f.pick("acme", Wish{Provider: llm.Anthropic, APIs: api(llm.Messages)}); ok {
 			t.Errorf("a deleted key is picked: %v", route)
 		}
 		f.write(func(tx *db.Tx) error {
@@ -306,7 +310,7 @@ func TestModelOfAnEndpoint(t *testing.T) {
 	})
 }
 
-func TestPick(t *testing.T) {
+func TestFirstCandidate(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, f *fixture) {
 		f.add(object{"provider": "openai", "key": "sk-openai-second-0001"})
@@ -317,21 +321,21 @@ func TestPick(t *testing.T) {
 			wish Wish
 			want llm.Route
 		}{
-			{Wish{API: llm.Messages}, llm.Route{Provider: llm.Anthropic, Key: secret}},
-			{Wish{API: llm.Chat}, llm.Route{Provider: llm.OpenAI, Key: "sk-openai-second-0001"}},
-			{Wish{API: llm.Responses, Provider: llm.OpenAI}, llm.Route{Provider: llm.OpenAI, Key: "sk-openai-second-0001"}},
-			{Wish{API: llm.Chat, Provider: llm.Compatible, BaseURL: "http://127.0.0.1:11434/v1"},
+			{Wish{APIs: api(llm.Messages)}, llm.Route{Provider: llm.Anthropic, Key: secret}},
+			{Wish{APIs: api(llm.Chat)}, llm.Route{Provider: llm.OpenAI, Key: "sk-openai-second-0001"}},
+			{Wish{APIs: api(llm.Responses), Provider: llm.OpenAI}, llm.Route{Provider: llm.OpenAI, Key: "sk-openai-second-0001"}},
+			{Wish{APIs: api(llm.Chat), Provider: llm.Compatible, BaseURL: "http://127.0.0.1:11434/v1"},
 				llm.Route{Provider: llm.Compatible, BaseURL: "http://127.0.0.1:11434/v1"}},
-			{Wish{API: llm.Chat, Provider: llm.Compatible, BaseURL: "http://evil.test/v1"}, llm.Route{}},
-			{Wish{API: llm.Messages, Provider: llm.OpenAI}, llm.Route{}},
-			{Wish{API: llm.Chat, Provider: llm.Scripted}, llm.Route{}},
+			{Wish{APIs: api(llm.Chat), Provider: llm.Compatible, BaseURL: "http://evil.test/v1"}, llm.Route{}},
+			{Wish{APIs: api(llm.Messages), Provider: llm.OpenAI}, llm.Route{}},
+			{Wish{APIs: api(llm.Chat), Provider: llm.Scripted}, llm.Route{}},
 		} {
 			got, ok := f.pick("acme", x.wish)
 			if got != x.want || ok != (x.want != llm.Route{}) {
 				t.Errorf("%+v picks %v, want %v", x.wish, got, x.want)
 			}
 		}
-		if got, ok := f.pick("rival", Wish{API: llm.Chat}); ok {
+		if got, ok := f.pick("rival", Wish{APIs: api(llm.Chat)}); ok {
 			t.Errorf("the rival gets %v", got)
 		}
 	})
@@ -383,7 +387,7 @@ func TestFailingKeysComeLast(t *testing.T) {
 		note := func(id, slug string) { f.write(func(tx *db.Tx) error { return Note(tx, "acme", id, slug) }) }
 		picks := func(want string) {
 			t.Helper()
-			if got, _ := f.pick("acme", Wish{API: llm.Chat}); got.Key != want {
+			if got, _ := f.pick("acme", Wish{APIs: api(llm.Chat)}); got.Key != want {
 				t.Errorf("picks %s, want %s", got.Key, want)
 			}
 		}
@@ -408,14 +412,15 @@ func TestPrices(t *testing.T) {
 		cost := func(want string) {
 			t.Helper()
 			f.write(func(tx *db.Tx) error {
-				keys, err := Pool(tx, "acme")
+				keys, err := Candidates(tx, "acme", Wish{APIs: api(llm.Chat)})
 				if err != nil {
 					return err
 				}
-				p, err := Prices(tx, keys[0], llm.DefaultPrices())
+				all, err := Prices(tx, "acme", keys, llm.DefaultPrices())
 				if err != nil {
 					return err
 				}
+				p := all[0]
 				got := "none"
 				if c := p.Cost(llm.Compatible, "qwen", llm.Tokens{InputTokens: 1000, OutputTokens: 1_000_000}); c != nil {
 					got = fmt.Sprint(*c)

@@ -45,24 +45,29 @@ type AccountPrice struct {
 	ModelPrice
 }
 
-// Prices is the prices of calls over a key. The account's own price of a model goes
-// first, then that of the key, then that of the table.
-func Prices(tx *db.Tx, k Key, table *llm.Prices) (*llm.Prices, error) {
-	if k.price != nil {
-		table = table.Over(llm.Row{Provider: k.Provider, Model: "*", Price: *k.price})
-	}
-	rows, err := pricesOf.All(tx, k.account)
+// Prices is the prices of calls over each of an account's keys. The account's own price
+// of a model goes first, then that of the key, then that of the table.
+func Prices(tx *db.Tx, account string, keys []Candidate, table *llm.Prices) ([]*llm.Prices, error) {
+	rows, err := pricesOf.All(tx, account)
 	own := make([]llm.Row, len(rows))
 	for i, r := range rows {
 		own[i] = llm.Row{Provider: llm.Provider(r.Provider), Model: r.Model, Price: r.price()}
 	}
-	return table.Over(own...), err
+	out := make([]*llm.Prices, len(keys))
+	for i, k := range keys {
+		over := table
+		if k.price != nil {
+			over = over.Over(llm.Row{Provider: k.Provider, Model: "*", Price: *k.price})
+		}
+		out[i] = over.Over(own...)
+	}
+	return out, err
 }
 
 // Priced tells whether a model has a price for an account when it is called over a
 // key. A key that was deleted has no price of its own.
 func Priced(tx *db.Tx, account, keyID string, provider llm.Provider, model string, table *llm.Prices) (bool, error) {
-	k := Key{Provider: provider, account: account}
+	k := Key{Provider: provider}
 	r, ok, err := byID.Maybe(tx, account, keyID)
 	if err != nil {
 		return false, err
@@ -70,8 +75,8 @@ func Priced(tx *db.Tx, account, keyID string, provider llm.Provider, model strin
 	if ok && r.DeletedAt == nil {
 		k = r.pooled()
 	}
-	prices, err := Prices(tx, k, table)
-	return err == nil && prices.Knows(provider, model), err
+	prices, err := Prices(tx, account, []Candidate{{Key: k}}, table)
+	return err == nil && prices[0].Knows(provider, model), err
 }
 
 // priceOps lists the capabilities about prices.

@@ -132,29 +132,6 @@ func (r row) pooled() Key {
 	return k
 }
 
-// Pool lists an account's keys in the order of their use: by priority and then by
-// age, and after all others those that are failing.
-func Pool(tx *db.Tx, account string) ([]Key, error) {
-	rows, err := pool.All(tx, account)
-	keys := make([]Key, len(rows))
-	for i, r := range rows {
-		keys[i] = r.pooled()
-	}
-	return keys, err
-}
-
-// LastDeleted returns when the last of an account's deleted keys that fit was deleted; zero: none
-// was.
-func LastDeleted(tx *db.Tx, account string, fits func(Key) bool) (at time.Time, err error) {
-	rows, err := deleted.All(tx, account)
-	for _, r := range rows {
-		if fits(r.pooled()) {
-			return *r.DeletedAt, err
-		}
-	}
-	return at, err
-}
-
 // Note sets the status of a key after a call over it. The slug is that of the call's
 // fault, or empty for a call that worked; a fault that has other causes than the key
 // changes nothing.
