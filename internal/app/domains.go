@@ -175,6 +175,13 @@ func inOrder(all []op.Op) {
 // Op is a capability.
 type Op = op.Op
 
+// ValuesOf lists the values that a field of an input or of an answer may have; none: it
+// may have any.
+func ValuesOf(sf reflect.StructField) []string { return op.Values(sf) }
+
+// ModelProviders lists the providers of models that keys can be for.
+func ModelProviders() []string { return llm.Provider("").Values() }
+
 // Ops lists the capabilities without a server behind them, for documents, the
 // command line and tests that walk the table.
 func Ops() []op.Op {

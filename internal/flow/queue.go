@@ -17,7 +17,6 @@ import (
 	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/template"
-	"yardmaster/internal/llm"
 )
 
 // QueueRelations are what other domains know of tasks that wait. It is queue.Related:
@@ -111,8 +110,8 @@ func demand(t template.Template, keys []modelkey.Candidate) queue.Need {
 		return out
 	}
 	switch keyed := len(keys) > 0; {
-	case !keyed && t.Provider != "" && !slices.ContainsFunc(t.APIs(), llm.Provider(t.Provider).Speaks):
-		out.WrongProvider = t.Provider
+	case !keyed && t.Provider != "" && !slices.ContainsFunc(t.APIs(), t.Provider.Speaks):
+		out.WrongProvider = string(t.Provider)
 	case !keyed:
 		out.NoKey = missingKey(t)
 	case cmp.Or(t.Model, keys[0].Provider.DefaultModel()) == "":

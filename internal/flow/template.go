@@ -23,7 +23,7 @@ func (TaskTemplates) Exists(tx *db.Tx, acct, name string) (bool, error) {
 
 // wishOf is what the calls of a template's agent need of a key.
 func wishOf(t template.Template) modelkey.Wish {
-	return modelkey.Wish{Provider: llm.Provider(t.Provider), BaseURL: t.BaseURL, APIs: t.APIs()}
+	return modelkey.Wish{Provider: t.Provider, BaseURL: t.BaseURL, APIs: t.APIs()}
 }
 
 // first is the best of candidates, without a key if there is none.
@@ -40,12 +40,12 @@ func missingKey(t template.Template) string {
 	case t.BaseURL != "":
 		return "of the provider compatible for " + t.BaseURL
 	case t.Provider != "":
-		return "of the provider " + t.Provider
+		return "of the provider " + string(t.Provider)
 	}
 	var speak []string
 	for _, p := range llm.Providers() {
 		for _, api := range t.APIs() {
-			if p != llm.Scripted && p.Speaks(api) {
+			if !p.Local() && p.Speaks(api) {
 				speak = append(speak, string(p))
 				break
 			}

@@ -183,7 +183,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	if route.Provider == Scripted {
+	if route.Provider.Local() {
 		err = c.script(w, r)
 	} else {
 		err = c.forward(w, r)
@@ -305,7 +305,7 @@ func (c *call) forward(w http.ResponseWriter, r *http.Request) error {
 	}
 	CopyRequestHeader(out.Header, r.Header)
 	out.Header.Set("Accept-Encoding", "identity")
-	route.authorize(out.Header, c.at.API)
+	route.authorize(out, c.at.API)
 	x, err := c.relay.Send(out)
 	if err != nil {
 		refusal := RefusalOf(err)

@@ -38,20 +38,20 @@ const (
 
 // BillingKey is a key as clients see it, without the key itself.
 type BillingKey struct {
-	_              struct{}    `doc:"A model provider key, masked." schema:"BillingKey"`
-	ID             string      `json:"id" format:"uuid" doc:"id of the key"`
-	Provider       string      `json:"provider" enum:"anthropic,openai,google,openrouter,compatible,scripted" doc:"whose API it is for; scripted is the offline one of this server"`
-	Label          string      `json:"label" example:"Team key" doc:"name to tell it by"`
-	Masked         string      `json:"masked" example:"…4f2a" doc:"its last characters, to tell it by"`
-	BaseURL        *string     `json:"base_url" format:"uri" example:"null" doc:"address of the provider compatible; null for the others"`
-	Kind           string      `json:"kind" enum:"metered,subscription" doc:"metered: each call costs; subscription: calls are paid for otherwise"`
-	Capacity       *int64      `json:"capacity" example:"8" doc:"calls at once that the key is meant for, a note for people: nothing holds calls to it; null: no limit is known"`
-	Priority       int64       `json:"priority" example:"100" doc:"the lowest is used first"`
-	Status         string      `json:"status" enum:"unverified,ok,failing" example:"ok" doc:"unverified, ok or failing; one that is failing is used where no other fits, and is ok once it works"`
-	Price          *ModelPrice `json:"price" doc:"of whatever is called over it; null: what the price tables say"`
-	LastVerifiedAt *time.Time  `json:"last_verified_at" doc:"when it last began to work; null: never"`
-	LastError      *string     `json:"last_error" example:"null" doc:"what the provider said when it refused it; null unless it is failing"`
-	CreatedAt      time.Time   `json:"created_at" doc:"when it was added"`
+	_              struct{}     `doc:"A model provider key, masked." schema:"BillingKey"`
+	ID             string       `json:"id" format:"uuid" doc:"id of the key"`
+	Provider       llm.Provider `json:"provider" doc:"whose API it is for; scripted is the offline one of this server"`
+	Label          string       `json:"label" example:"Team key" doc:"name to tell it by"`
+	Masked         string       `json:"masked" example:"…4f2a" doc:"its last characters, to tell it by"`
+	BaseURL        *string      `json:"base_url" format:"uri" example:"null" doc:"address of the provider compatible; null for the others"`
+	Kind           string       `json:"kind" enum:"metered,subscription" doc:"metered: each call costs; subscription: calls are paid for otherwise"`
+	Capacity       *int64       `json:"capacity" example:"8" doc:"calls at once that the key is meant for, a note for people: nothing holds calls to it; null: no limit is known"`
+	Priority       int64        `json:"priority" example:"100" doc:"the lowest is used first"`
+	Status         string       `json:"status" enum:"unverified,ok,failing" example:"ok" doc:"unverified, ok or failing; one that is failing is used where no other fits, and is ok once it works"`
+	Price          *ModelPrice  `json:"price" doc:"of whatever is called over it; null: what the price tables say"`
+	LastVerifiedAt *time.Time   `json:"last_verified_at" doc:"when it last began to work; null: never"`
+	LastError      *string      `json:"last_error" example:"null" doc:"what the provider said when it refused it; null unless it is failing"`
+	CreatedAt      time.Time    `json:"created_at" doc:"when it was added"`
 }
 
 // Templates changes templates when a key is added.
@@ -108,10 +108,6 @@ func mask(key string) string {
 	}
 	return "…" + key[len(key)-4:]
 }
-
-// keyless tells whether a provider may be used without a key: the scripted model,
-// and a model server of the account's own.
-func keyless(p llm.Provider) bool { return p == llm.Scripted || p == llm.Compatible }
 
 // checkBaseURL refuses an address that keys must not be sent to, with a fault of the
 // field base_url. It asks name servers.

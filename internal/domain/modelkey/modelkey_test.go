@@ -173,7 +173,7 @@ func TestKeys(t *testing.T) {
 				t.Errorf("the list shows a secret: %s", text)
 			}
 			for _, k := range page.Data {
-				order = append(order, k.Provider)
+				order = append(order, string(k.Provider))
 			}
 			if page.NextCursor == nil {
 				break

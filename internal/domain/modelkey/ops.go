@@ -57,39 +57,39 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[BillingKey], err
 }
 
 type addIn struct {
-	Provider string      `json:"provider" enum:"anthropic,openai,google,openrouter,compatible,scripted" doc:"whose API it is for; scripted is the offline one of this server"`
-	Label    string      `json:"label,omitempty" maxLength:"100" example:"Team key" doc:"name to tell it by; left out: the provider's name"`
-	Key      string      `json:"key,omitempty" maxLength:"4000" example:"sk-example-key" doc:"the key itself, which is never shown again; not needed for scripted and compatible"`
-	BaseURL  string      `json:"base_url,omitempty" maxLength:"500" format:"uri" doc:"address of the API, for compatible alone"`
-	Model    string      `json:"model,omitempty" maxLength:"200" doc:"for compatible: the model that templates get which use this key and name none; left out: the endpoint is asked, and must have exactly one"`
-	Kind     string      `json:"kind,omitempty" enum:"metered,subscription" doc:"metered: each call costs; subscription: calls are paid for otherwise; metered unless given"`
-	Capacity *int64      `json:"capacity,omitempty" minimum:"1" maximum:"256" example:"8" doc:"calls at once that the key is meant for, a note for people: nothing holds calls to it"`
-	Price    *ModelPrice `json:"price,omitempty" doc:"of whatever is called over the key; left out: what the price tables say"`
-	Priority *int64      `json:"priority,omitempty" minimum:"0" maximum:"10000" doc:"the lowest is used first; 100 unless given"`
+	Provider llm.Provider `json:"provider" doc:"whose API it is for; scripted is the offline one of this server"`
+	Label    string       `json:"label,omitempty" maxLength:"100" example:"Team key" doc:"name to tell it by; left out: the provider's name"`
+	Key      string       `json:"key,omitempty" maxLength:"4000" example:"sk-example-key" doc:"the key itself, which is never shown again; not needed for scripted and compatible"`
+	BaseURL  string       `json:"base_url,omitempty" maxLength:"500" format:"uri" doc:"address of the API, for compatible alone"`
+	Model    string       `json:"model,omitempty" maxLength:"200" doc:"for compatible: the model that templates get which use this key and name none; left out: the endpoint is asked, and must have exactly one"`
+	Kind     string       `json:"kind,omitempty" enum:"metered,subscription" doc:"metered: each call costs; subscription: calls are paid for otherwise; metered unless given"`
+	Capacity *int64       `json:"capacity,omitempty" minimum:"1" maximum:"256" example:"8" doc:"calls at once that the key is meant for, a note for people: nothing holds calls to it"`
+	Price    *ModelPrice  `json:"price,omitempty" doc:"of whatever is called over the key; left out: what the price tables say"`
+	Priority *int64       `json:"priority,omitempty" minimum:"0" maximum:"10000" doc:"the lowest is used first; 100 unless given"`
 }
 
 // check refuses members that contradict each other, with a fault of the field, and
 // sets defaults.
 func (in *addIn) check() error {
-	provider := llm.Provider(in.Provider)
+	provider := in.Provider
 	in.Key, in.BaseURL = strings.TrimSpace(in.Key), strings.TrimRight(in.BaseURL, "/")
 	switch {
-	case in.Key == "" && !keyless(provider):
+	case in.Key == "" && !provider.Keyless():
 		return fault.Field("key", "is required for this provider")
-	case in.Key != "" && provider == llm.Scripted:
-		return fault.Field("key", "is of no use to the provider scripted")
+	case in.Key != "" && provider.Local():
+		return fault.Field("key", "is of no use to the provider "+string(provider))
 	case strings.ContainsFunc(in.Key, func(c rune) bool { return c <= ' ' || c > '~' }):
 		return fault.Field("key", "must be printable ASCII without spaces")
-	case in.BaseURL == "" && provider == llm.Compatible:
-		return fault.Field("base_url", "is required for the provider compatible")
-	case in.BaseURL != "" && provider != llm.Compatible:
+	case in.BaseURL == "" && provider.Addressed():
+		return fault.Field("base_url", "is required for the provider "+string(provider))
+	case in.BaseURL != "" && !provider.Addressed():
 		return fault.Field("base_url", "is for the provider compatible only")
 	}
-	if in.Model != "" && provider != llm.Compatible {
+	if in.Model != "" && !provider.Addressed() {
 		return fault.Field("model", "is for the provider compatible only: the others have a model of their own")
 	}
 	if in.Label == "" {
-		in.Label = in.Provider
+		in.Label = string(in.Provider)
 	}
 	if in.Kind == "" {
 		in.Kind = Metered
@@ -115,7 +115,7 @@ const maxNamed = 20
 // onlyModel asks an endpoint for its models and returns the only one. It fails with
 // a fault of the field model if there are several, or none.
 func (s *Service) onlyModel(ctx context.Context, in addIn) (string, error) {
-	models, err := s.Models(ctx, llm.Route{Provider: llm.Compatible, BaseURL: in.BaseURL, Key: in.Key})
+	models, err := s.Models(ctx, llm.Route{Provider: in.Provider, BaseURL: in.BaseURL, Key: in.Key})
 	switch {
 	case err != nil:
 		why := ""
@@ -144,7 +144,7 @@ func (s *Service) add(ctx context.Context, in addIn) (out AddedKey, err error) {
 			return out, err
 		}
 	}
-	if in.Provider == string(llm.Compatible) && in.Model == "" {
+	if in.Provider.Addressed() && in.Model == "" {
 		if in.Model, err = s.onlyModel(ctx, in); err != nil {
 			return out, err
 		}
@@ -152,7 +152,7 @@ func (s *Service) add(ctx context.Context, in addIn) (out AddedKey, err error) {
 	keyID := id.New()
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		if _, err := insert.Exec(tx, insertArgs{
-			ID: keyID, AccountID: tx.Account, Provider: in.Provider, Label: in.Label, BaseURL: in.BaseURL,
+			ID: keyID, AccountID: tx.Account, Provider: string(in.Provider), Label: in.Label, BaseURL: in.BaseURL,
 			Masked: mask(in.Key), Sealed: s.Ring.Seal(purpose(tx.Account), []byte(in.Key)), Kind: in.Kind,
 			Capacity: in.Capacity, Priority: *in.Priority, CreatedAt: tx.Now, Price: in.Price.stored(),
 		}); err != nil {
@@ -174,7 +174,7 @@ func (s *Service) add(ctx context.Context, in addIn) (out AddedKey, err error) {
 		}
 		s.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic("")) // tasks may wait for a key
 		return keyAddedEvent.Record(tx, event.Subject{ID: keyID},
-			keyAddedData{Provider: in.Provider, Label: in.Label, Model: in.Model, Templates: out.Templates})
+			keyAddedData{Provider: string(in.Provider), Label: in.Label, Model: in.Model, Templates: out.Templates})
 	})
 	return out, err
 }
