@@ -41,7 +41,7 @@ var rooms = map[string][]string{
 	"project_secret": {"vault"},
 	"review":         {"review", "talk"},
 	"secret":         {"vault"},
-	"self":           {"hosttoken", "box"},
+	"self":           {"hosttoken", "box", "modelkey"},
 	"task":           {"task", "run", "queue", "budget"},
 }
 

@@ -281,7 +281,7 @@ func (a *App) wire() parts {
 	transport := llm.NewTransport(models.Control)
 	keys := add(&p, modelkey.New(modelkey.Needs{
 		DB: a.db, Ring: a.ring, Hub: a.hub, PlainHTTP: a.cfg.HTTPKeys == "anywhere", Guard: models,
-		Models: llm.Probe{Transport: transport}.Models, Templates: flow.KeyTemplates{},
+		Probe: llm.Probe{Transport: transport, Scripted: a.model}, Templates: flow.KeyTemplates{},
 	}))
 	p.queue = add(&p, queue.New(queue.Needs{
 		DB: a.db, Hub: a.hub, Most: int64(a.cfg.QueueCap), DefaultTemplate: template.Default,

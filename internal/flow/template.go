@@ -23,7 +23,7 @@ func (TaskTemplates) Exists(tx *db.Tx, acct, name string) (bool, error) {
 
 // wishOf is what the calls of a template's agent need of a key.
 func wishOf(t template.Template) modelkey.Wish {
-	return modelkey.Wish{Provider: t.Provider, BaseURL: t.BaseURL, APIs: t.APIs()}
+	return modelkey.Wish{Provider: t.Provider, BaseURL: t.BaseURL, Model: t.Model, APIs: t.APIs()}
 }
 
 // first is the best of candidates, without a key if there is none.
@@ -55,9 +55,10 @@ func missingKey(t template.Template) string {
 }
 
 // Template is how the agent of an account's template is run. What the template
-// leaves open follows from the account's first key that fits. The model is empty
+// leaves open follows from the first key that fits, of the account or of the person that
+// the run is for alone. The model is empty
 // when nothing names one; QueueTemplates.Need holds such a task back.
-func (RunSetup) Template(tx *db.Tx, acct, name string) (run.Template, bool, error) {
+func (RunSetup) Template(tx *db.Tx, acct, name, person string) (run.Template, bool, error) {
 	t, ok, err := template.ByName(tx, acct, name)
 	if err != nil || !ok {
 		return run.Template{}, ok, err
@@ -69,7 +70,9 @@ func (RunSetup) Template(tx *db.Tx, acct, name string) (run.Template, bool, erro
 	if t.Agent == template.Command {
 		return out, true, nil
 	}
-	all, err := modelkey.Candidates(tx, acct, wishOf(t))
+	wish := wishOf(t)
+	wish.Person = person
+	all, err := modelkey.Candidates(tx, acct, wish)
 	if err != nil {
 		return run.Template{}, false, err
 	}

@@ -214,8 +214,11 @@ type Route struct {
 	Key     string
 	Model   string // the model to ask for; empty: the caller's
 
-	ID     string  // the Authorizer's name of the route, such as the id of its key; may be empty
-	Prices *Prices // of calls over the route; nil: the gateway's table
+	// ID and Version are the Authorizer's: the id of the route's key, and which of the
+	// secrets that the key has had Key is.
+	ID      string
+	Version int64
+	Prices  *Prices // of calls over the route; nil: the gateway's table
 }
 
 // String omits the key, so that a route can be logged.

@@ -356,7 +356,7 @@ CREATE TABLE provider_keys (
   last_error       TEXT,
   created_at       BIGINT NOT NULL,
   deleted_at       BIGINT
-, price TEXT);
+, price TEXT, user_id TEXT NOT NULL DEFAULT '', version BIGINT NOT NULL DEFAULT 1);
 CREATE INDEX provider_keys_account ON provider_keys (account_id, priority, created_at, id);
 CREATE TABLE templates (
   account_id TEXT NOT NULL REFERENCES accounts (id),
@@ -1925,6 +1925,7 @@ CREATE TABLE due (
 CREATE INDEX due_ready ON due (queue, suspect, lane, due_at) WHERE state = 'ready';
 CREATE INDEX due_later ON due (due_at) WHERE state IN ('waits', 'held');
 CREATE INDEX host_deliveries_open ON host_deliveries (host, guid) WHERE ended_at IS NULL;
+CREATE INDEX provider_keys_user ON provider_keys (user_id) WHERE user_id <> '';
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2036,4 +2037,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (108, 331, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (109, 340, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (110, 341, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (111, 350, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (112, 360, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

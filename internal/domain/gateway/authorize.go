@@ -35,7 +35,8 @@ type (
 	owner struct{ session, account string }
 )
 
-// Authorize lists the account's keys that fit a call of a live attempt, the best first. The model that
+// Authorize lists the keys that fit a call of a live attempt, the best first: the person's
+// own, then the account's. The model that
 // the call names is not looked at: agents ask for other models beside the one they
 // were told to use, for instance to find a title, and a template that names a model
 // sends all of them there. Authorize fails with fault.Unauthenticated for a token
@@ -87,7 +88,9 @@ func (s *Service) authorize(ctx context.Context, token string, api llm.API) (llm
 	if err != nil {
 		return llm.Grant{}, err
 	}
-	wish := modelkey.Wish{Provider: llm.Provider(a.Provider), BaseURL: a.BaseURL, APIs: []llm.API{callAPI(api)}}
+	wish := modelkey.Wish{
+		Provider: llm.Provider(a.Provider), BaseURL: a.BaseURL, Model: a.Model, Person: a.Person, APIs: []llm.API{callAPI(api)},
+	}
 	var keys []modelkey.Candidate
 	var prices []*llm.Prices
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {

@@ -76,7 +76,7 @@ func (s *Service) Open(ctx context.Context, o Opening) (*Conversation, error) {
 		s.own = map[string]Attempt{}
 	}
 	s.own[seal.Hash(c.token)] = Attempt{
-		SessionID: c.id, AccountID: o.AccountID, Provider: string(key.Provider), BaseURL: key.BaseURL,
+		SessionID: c.id, AccountID: o.AccountID, Person: o.RequestedBy, Provider: string(key.Provider), BaseURL: key.BaseURL,
 	}
 	return c, nil
 }
@@ -84,7 +84,8 @@ func (s *Service) Open(ctx context.Context, o Opening) (*Conversation, error) {
 // keyFor is the first key of the account that fits and speaks Chat or Messages.
 func keyFor(tx *db.Tx, o Opening) (modelkey.Candidate, error) {
 	all, err := modelkey.Candidates(tx, o.AccountID, modelkey.Wish{
-		Provider: llm.Provider(o.Provider), BaseURL: o.BaseURL, APIs: []llm.API{llm.Chat, llm.Messages},
+		Provider: llm.Provider(o.Provider), BaseURL: o.BaseURL, Model: o.Model, Person: o.RequestedBy,
+		APIs: []llm.API{llm.Chat, llm.Messages},
 	})
 	if err == nil && len(all) == 0 {
 		err = fault.New(fault.Forbidden, "no_credential",

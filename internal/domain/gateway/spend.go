@@ -22,9 +22,8 @@ const (
 // record is a call that is over.
 type record struct {
 	owner
-	key      string // its id
-	provider llm.Provider
-	usage    llm.Usage
+	over  llm.Route
+	usage llm.Usage
 }
 
 // Reserve sets aside what a call may cost. It fails with fault.PaymentRequired if a
@@ -53,7 +52,7 @@ func (s *Service) Record(_ context.Context, g llm.Grant, over llm.Route, u llm.U
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.records = append(s.records, record{o, over.ID, over.Provider, u})
+	s.records = append(s.records, record{o, over, u})
 	if len(s.records) == 1 {
 		s.writes.Go(func() {
 			time.Sleep(batchTime)
@@ -94,7 +93,7 @@ func (s *Service) flush() {
 	}
 	s.Budget.Abandon(calls)
 	for _, r := range all {
-		s.Logger.Error("model call is not accounted for", "session", r.session, "provider", r.provider, "model", r.usage.Model,
+		s.Logger.Error("model call is not accounted for", "session", r.session, "provider", r.over.Provider, "model", r.usage.Model,
 			"input_tokens", r.usage.InputTokens, "output_tokens", r.usage.OutputTokens, "cost_micros", r.usage.CostMicros, "error", err)
 	}
 }
@@ -103,7 +102,7 @@ func (s *Service) flush() {
 func (r record) store(tx *db.Tx) error {
 	u := r.usage
 	err := session.AddCall(tx, session.Call{
-		SessionID: r.session, Provider: string(r.provider), Model: u.Model,
+		SessionID: r.session, Provider: string(r.over.Provider), Model: u.Model,
 		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheTokens: u.CacheReadTokens + u.Written(),
 		CostMicros: u.CostMicros,
 	})
@@ -113,5 +112,5 @@ func (r record) store(tx *db.Tx) error {
 	if u.Fault == "" && u.Status/100 != 2 {
 		return nil // the call failed before the provider saw the key
 	}
-	return modelkey.Note(tx, r.account, r.key, u.Fault)
+	return modelkey.Note(tx, r.account, r.over, u.Fault)
 }

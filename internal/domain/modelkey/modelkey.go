@@ -1,11 +1,13 @@
-// Package modelkey keeps an account's pool of keys of model providers, and the prices
-// that the account sets. A key is sealed when it is added and never shown again; the
+// Package modelkey keeps an account's pool of keys of model providers, the pools that its
+// members have for themselves, and the prices that the account sets. A key of a person
+// is used for what that person asked for, and for nothing else. A key is sealed when it is added and never shown again; the
 // model gateway alone opens it, for a call.
 //
 //   - modelkey.go: the keys, the Service, and the addresses that keys may be sent to
 //   - choice.go: which keys a call may go over, and in which order
 //   - price.go: prices
-//   - ops.go, events.go: capabilities and events
+//   - ops.go, events.go: capabilities and events; upkeep.go: those about a key that is
+//     there, and about what a provider says; personal.go: those about keys of people
 //   - store.go, store_price.go: the statements
 package modelkey
 
@@ -71,8 +73,8 @@ type Needs struct {
 	PlainHTTP bool
 	// Guard judges base addresses.
 	Guard *dial.Guard
-	// Models lists the models of an endpoint, sorted. It fails with a fault.
-	Models    func(context.Context, llm.Route) ([]string, error)
+	// Probe asks providers about keys, without spending anything.
+	Probe     llm.Probe
 	Templates Templates
 }
 
@@ -87,15 +89,26 @@ func New(n Needs) *Service {
 
 // Open unseals a key for a call. It fails if no key of the server opens it.
 func (s *Service) Open(k Key) (llm.Route, error) {
-	plain, err := s.Ring.Unseal(purpose(k.account), k.sealed)
+	plain, err := s.Ring.Unseal(purpose(k.owner), k.sealed)
 	if err != nil {
 		return llm.Route{}, err
 	}
-	return llm.Route{ID: k.ID, Provider: k.Provider, BaseURL: k.BaseURL, Key: string(plain)}, nil
+	return llm.Route{ID: k.ID, Version: k.version, Provider: k.Provider, BaseURL: k.BaseURL, Key: string(plain)}, nil
+}
+
+// owner is whose pool a key is in: an account's, or that of a person in an account.
+func owner(account, user string) string {
+	if user == "" {
+		return account
+	}
+	return account + "/" + user
 }
 
 // purpose is the place that a key is sealed for.
-func purpose(account string) string { return "provider-key/" + account }
+func purpose(owner string) string { return "provider-key/" + owner }
+
+// seal seals a key for its owner.
+func (s *Service) seal(owner, key string) string { return s.Ring.Seal(purpose(owner), []byte(key)) }
 
 // mask is the last four characters of a key of at least 12, and only a sign for a
 // shorter one.

@@ -71,7 +71,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 			t.Fatal(err)
 		}
 		f := &fixture{t: t}
-		f.Service = New(Needs{DB: d, Ring: ring, Hub: event.NewHub(), Guard: guard(), Models: llm.Probe{}.Models, Templates: f})
+		f.Service = New(Needs{DB: d, Ring: ring, Hub: event.NewHub(), Guard: guard(), Templates: f})
 		f.write(func(tx *db.Tx) error {
 			if err := seed.Add(tx, seed.Account{ID: "acme"}); err != nil {
 				return err
@@ -81,8 +81,9 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 		})
 		f.http = rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{
 			Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
-				return policy.Actor{Credential: policy.PAT, AccountID: p.Account,
-					Scopes: policy.Scopes(policy.ReadBilling, policy.WriteBilling)}, nil
+				account, user, _ := strings.Cut(p.Account, "/")
+				return policy.Actor{Credential: policy.PAT, AccountID: account, UserID: user,
+					Scopes: policy.Scopes(policy.ReadBilling, policy.WriteBilling, policy.SelfKeys)}, nil
 			},
 			Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
 		}}, f.Ops())
@@ -97,7 +98,7 @@ func (f *fixture) write(fn func(*db.Tx) error) {
 	}
 }
 
-// call sends a request as an account; into may be nil.
+// call sends a request as an account, or a person in one, ACCOUNT/USER; into may be nil.
 func (f *fixture) call(status int, account, method, path string, in, into any) string {
 	f.t.Helper()
 	var body bytes.Buffer
@@ -137,7 +138,7 @@ func (f *fixture) pick(account string, w Wish) (route llm.Route, ok bool) {
 		}
 		ok = true
 		route, err = f.Open(keys[0].Key)
-		route.ID = ""
+		route.ID, route.Version = "", 0
 		return err
 	})
 	if err != nil {
@@ -348,7 +349,7 @@ func TestNote(t *testing.T) {
 		for _, x := range []struct{ slug, want string }{
 			{llm.SlugUnavailable, Unverified}, {"", OK}, {llm.SlugAuth, Failing}, {llm.SlugRateLimit, Failing}, {"", OK},
 		} {
-			f.write(func(tx *db.Tx) error { return Note(tx, "acme", k.ID, x.slug) })
+			f.write(func(tx *db.Tx) error { return Note(tx, "acme", llm.Route{ID: k.ID, Version: 1}, x.slug) })
 			var page op.Page[BillingKey]
 			f.call(200, "acme", "GET", "/v1/billing/keys", nil, &page)
 			if got := page.Data[0]; got.Status != x.want || (got.LastError != nil) != (x.want == Failing) ||
@@ -369,10 +370,10 @@ func TestSealedForOneAccount(t *testing.T) {
 	}
 	s := &Service{Needs: Needs{Ring: ring}}
 	sealed := ring.Seal(purpose("acme"), []byte(secret))
-	if r, err := s.Open(Key{Provider: llm.Anthropic, account: "acme", sealed: sealed}); err != nil || r.Key != secret {
+	if r, err := s.Open(Key{Provider: llm.Anthropic, owner: "acme", sealed: sealed}); err != nil || r.Key != secret {
 		t.Errorf("opened %v, %v", r, err)
 	}
-	if _, err := s.Open(Key{Provider: llm.Anthropic, account: "rival", sealed: sealed}); err == nil {
+	if _, err := s.Open(Key{Provider: llm.Anthropic, owner: "rival", sealed: sealed}); err == nil {
 		t.Error("it opens for another account")
 	}
 }
@@ -384,7 +385,9 @@ func TestFailingKeysComeLast(t *testing.T) {
 	onBoth(t, func(t *testing.T, f *fixture) {
 		first := f.add(object{"provider": "openai", "key": "sk-openai-first-00001", "priority": 1})
 		second := f.add(object{"provider": "openai", "key": "sk-openai-second-0001", "priority": 2})
-		note := func(id, slug string) { f.write(func(tx *db.Tx) error { return Note(tx, "acme", id, slug) }) }
+		note := func(id, slug string) {
+			f.write(func(tx *db.Tx) error { return Note(tx, "acme", llm.Route{ID: id, Version: 1}, slug) })
+		}
 		picks := func(want string) {
 			t.Helper()
 			if got, _ := f.pick("acme", Wish{APIs: api(llm.Chat)}); got.Key != want {

@@ -116,14 +116,14 @@ type keyPriceIn struct {
 
 func (s *Service) keyPrice(ctx context.Context, in keyPriceIn) (out BillingKey, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		r, err := find(tx, in.ID)
+		r, err := find(tx, "", in.ID)
 		if err != nil {
 			return err
 		}
 		if _, err := priceKey.Exec(tx, tx.Account, r.ID, in.Price.stored()); err != nil {
 			return err
 		}
-		if r, err = find(tx, r.ID); err != nil {
+		if r, err = find(tx, "", r.ID); err != nil {
 			return err
 		}
 		if err := Repriced.Send(tx, tx.Account); err != nil {
