@@ -422,6 +422,9 @@ func TestProbe(t *testing.T) {
 		path != "/api/v1/models" || auth != "Bearer "+key {
 		t.Fatal(err, path, auth)
 	}
+	if err := p.Check(ctx, llm.Route{Provider: llm.OpenRouter, BaseURL: far + "/api/v1", Key: key}); err != nil || path != "/api/v1/key" {
+		t.Fatal(err, path) // everybody may list its models
+	}
 	for s, slug := range map[int]string{401: llm.SlugAuth, 402: llm.SlugQuota, 429: llm.SlugRateLimit, 503: llm.SlugUnavailable} {
 		status = s
 		_, err := p.Models(ctx, llm.Route{Provider: llm.OpenAI, BaseURL: far, Key: key})

@@ -79,6 +79,11 @@ func (w Wish) standIns(all []Candidate) []Candidate {
 		first = all[i]
 	}
 	same := func(c Candidate) bool { return c.Provider == first.Provider && c.BaseURL == first.BaseURL }
+	for i := range all {
+		if all[i].personal && same(all[i]) {
+			all[i].price = first.price // its model has the price that it has for the account
+		}
+	}
 	return slices.DeleteFunc(all, func(c Candidate) bool {
 		switch {
 		case !c.personal:

@@ -51,7 +51,7 @@ type BillingKey struct {
 	Priority       int64        `json:"priority" example:"100" doc:"the lowest is used first"`
 	Status         string       `json:"status" enum:"unverified,ok,failing" example:"ok" doc:"unverified, ok or failing; one that is failing is used where no other fits, and is ok once it works"`
 	Price          *ModelPrice  `json:"price" doc:"of whatever is called over it; null: what the price tables say"`
-	LastVerifiedAt *time.Time   `json:"last_verified_at" doc:"when it last began to work; null: never"`
+	LastVerifiedAt *time.Time   `json:"last_verified_at" doc:"when it last began to work, or was verified; null: never"`
 	LastError      *string      `json:"last_error" example:"null" doc:"what the provider said when it refused it; null unless it is failing"`
 	CreatedAt      time.Time    `json:"created_at" doc:"when it was added"`
 }

@@ -31,8 +31,8 @@ func (s *Service) Ops() []op.Op {
 			ID: "billing.key_add", Method: "POST", Path: "/v1/billing/keys", Group: group,
 			Rule: policy.Require(policy.WriteBilling), Status: 201,
 			Summary: "Add a model provider key to the pool",
-			Doc: "The key is sealed and used from the next call of a model on; whether it works shows with its first use, " +
-				"in status. A base_url is for the provider compatible alone. It must be an https address unless the operator " +
+			Doc: "The key is sealed and used from the next call of a model on; whether it works shows in status with its " +
+				"first use, or billing.key_verify asks. A base_url is for the provider compatible alone. It must be an https address unless the operator " +
 				"allows others, in the public network or in one that the operator allows.",
 		}, s.add),
 		op.New(op.Row{

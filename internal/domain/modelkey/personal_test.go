@@ -97,8 +97,19 @@ func TestStandIns(t *testing.T) {
 		check(Wish{Model: "m"}, "")
 		check(Wish{Provider: llm.OpenAI, Model: "m"}, "openai")
 		check(Wish{Provider: llm.Compatible, BaseURL: there, Model: "m"}, "there")
-		f.add(object{"provider": "compatible", "base_url": here, "model": "m"})
+		f.add(object{"provider": "compatible", "base_url": here, "model": "m", "price": object{"input_usd": 0, "output_usd": 0}})
 		check(Wish{Model: "m"}, "here")
+		f.write(func(tx *db.Tx) error {
+			keys, err := Candidates(tx, "acme", Wish{APIs: api(llm.Chat), Model: "m", Person: "ann"})
+			if err != nil {
+				return err
+			}
+			prices, err := Prices(tx, "acme", keys, llm.DefaultPrices())
+			if len(keys) != 2 || !prices[0].Knows(llm.Compatible, "m") {
+				t.Errorf("what stands in for a key with a price has none: %+v", keys)
+			}
+			return err
+		})
 		f.add(object{"provider": "openai", "key": "sk-openai-shared-0001", "priority": 1})
 		check(Wish{Model: "m"}, "openai")
 	})
