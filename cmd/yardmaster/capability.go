@@ -41,7 +41,7 @@ var rooms = map[string][]string{
 	"project_secret": {"vault"},
 	"review":         {"review", "talk"},
 	"secret":         {"vault"},
-	"self":           {"hosttoken", "box"},
+	"self":           {"hosttoken", "box", "modelkey"},
 	"task":           {"task", "run", "queue", "budget"},
 }
 
@@ -269,8 +269,8 @@ func rowOf(t reflect.Type) reflect.Type {
 // enumOf are the values that a member of a type may have, if they are few.
 func enumOf(t reflect.Type, name string) []string {
 	for _, f := range reflect.VisibleFields(t) {
-		if of, _, _ := strings.Cut(f.Tag.Get("json"), ","); of == name && f.Tag.Get("enum") != "" {
-			return strings.Split(f.Tag.Get("enum"), ",")
+		if of, _, _ := strings.Cut(f.Tag.Get("json"), ","); of == name {
+			return app.ValuesOf(f)
 		}
 	}
 	return nil

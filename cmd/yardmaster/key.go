@@ -9,6 +9,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/app"
 	"yardmaster/internal/client"
 )
 
@@ -28,7 +29,7 @@ func keyCommands() []command {
 	return append(append([]command{
 		{words: "key add", answers: "billing.key_add", summary: "add a model key (read from standard input)", define: defineKeyAdd,
 			examples: []string{"yardmaster key add --provider anthropic < key.txt"},
-			values:   map[string]values{"provider": fixed(providers...)}},
+			values:   map[string]values{"provider": fixed(providers()...)}},
 		key.listCommand("the account's model keys, masked"),
 		key.viewCommand("one model key"),
 	}, commandsOf(
@@ -45,10 +46,16 @@ func keyCommands() []command {
 }
 
 // providers are the model providers that the server knows.
-var providers = []string{"anthropic", "openai", "google", "openrouter", "compatible", "scripted"}
+func providers() []string { return app.ModelProviders() }
+
+// eitherOf names several as people do: a, b or c.
+func eitherOf(all []string) string {
+	last := len(all) - 1
+	return strings.Join(all[:last], ", ") + " or " + all[last]
+}
 
 func defineKeyAdd(fl *flag.FlagSet) action {
-	provider := fl.String("provider", "", "`NAME`: anthropic, openai, google, openrouter, compatible or scripted")
+	provider := fl.String("provider", "", "`NAME`: "+eitherOf(providers()))
 	label := fl.String("label", "", "a name for people; the provider's when empty")
 	base := fl.String("base-url", "", "address of a compatible endpoint")
 	model := fl.String("model", "", "model of a compatible endpoint; when empty, the endpoint is asked, and must have exactly one")
@@ -64,10 +71,10 @@ func defineKeyAdd(fl *flag.FlagSet) action {
 
 func addModelKey(ctx context.Context, o *output, provider, label, base, model string) error {
 	if provider == "" {
-		return misuse{"give --provider: anthropic, openai, google, openrouter, compatible or scripted"}
+		return misuse{"give --provider: " + eitherOf(providers())}
 	}
-	if !slices.Contains(providers, provider) { // before the key is asked for
-		return misused("--provider takes one of %s, not %q", strings.Join(providers, ", "), provider)
+	if all := providers(); !slices.Contains(all, provider) { // before the key is asked for
+		return misused("--provider takes one of %s, not %q", strings.Join(all, ", "), provider)
 	}
 	c, err := connect()
 	if err != nil {

@@ -175,6 +175,13 @@ func inOrder(all []op.Op) {
 // Op is a capability.
 type Op = op.Op
 
+// ValuesOf lists the values that a field of an input or of an answer may have; none: it
+// may have any.
+func ValuesOf(sf reflect.StructField) []string { return op.Values(sf) }
+
+// ModelProviders lists the providers of models that keys can be for.
+func ModelProviders() []string { return llm.Provider("").Values() }
+
 // Ops lists the capabilities without a server behind them, for documents, the
 // command line and tests that walk the table.
 func Ops() []op.Op {
@@ -274,7 +281,7 @@ func (a *App) wire() parts {
 	transport := llm.NewTransport(models.Control)
 	keys := add(&p, modelkey.New(modelkey.Needs{
 		DB: a.db, Ring: a.ring, Hub: a.hub, PlainHTTP: a.cfg.HTTPKeys == "anywhere", Guard: models,
-		Models: llm.Probe{Transport: transport}.Models, Templates: flow.KeyTemplates{},
+		Probe: llm.Probe{Transport: transport, Scripted: a.model}, Templates: flow.KeyTemplates{},
 	}))
 	p.queue = add(&p, queue.New(queue.Needs{
 		DB: a.db, Hub: a.hub, Most: int64(a.cfg.QueueCap), DefaultTemplate: template.Default,

@@ -28,7 +28,7 @@ var sealers = map[string]string{
 	"internal/domain/push/ops.go subscribe":        "push_subscriptions.sealed",
 	"internal/domain/source/source.go seal":        "sources.sealed",
 	"internal/domain/tracker/ops.go set":           "trackers.sealed",
-	"internal/domain/modelkey/ops.go add":          "provider_keys.sealed",
+	"internal/domain/modelkey/modelkey.go seal":    "provider_keys.sealed",
 	"internal/domain/vault/vault.go Put":           "secrets.sealed",
 	"internal/domain/sso/ops.go set":               "org_sso.sealed",
 	"internal/domain/hosttoken/ops.go set":         "host_tokens.sealed",

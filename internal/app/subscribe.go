@@ -125,6 +125,7 @@ func (a *App) subscribeRepos(p wired) {
 func (a *App) subscribeAccounts(p wired) {
 	event.RightsChanged.On(a.db, p.signin.RightsChanged)
 	event.RightsChanged.On(a.db, hosttoken.RightsChanged)
+	event.RightsChanged.On(a.db, modelkey.RightsChanged)
 	event.CredentialDropped.On(a.db, p.signin.CredentialDropped)
 	invitation.Withdrawn.On(a.db, access.Withdrawn)
 	// Given twice, it would count twice.

@@ -79,7 +79,7 @@ func (m *walk) ask(n *node, a *attempt, grant llm.Grant, q llm.Quote) (int64, er
 		defer cancel()
 		ctx = soon
 	}
-	got, err := n.parts.gateway.Reserve(ctx, grant, q)
+	got, err := n.parts.gateway.Reserve(ctx, grant, grant.Routes[0], q)
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err() // however the database puts it
 	}
@@ -152,7 +152,7 @@ func (m *walk) record(n *node, calls []modelCall, cost func(modelCall) *int64) {
 		if u.CostMicros != nil {
 			m.paid += *u.CostMicros
 		}
-		n.parts.gateway.Record(context.Background(), c.grant, u)
+		n.parts.gateway.Record(context.Background(), c.grant, c.grant.Routes[0], u)
 	}
 }
 

@@ -148,7 +148,7 @@ func (j TriageModel) Begin(ctx context.Context, m ask.Matter) (ask.Talk, error) 
 		}
 		t, err := templateFor(tx, wish)
 		if t.Agent != template.Command {
-			o.Provider, o.BaseURL, o.Model = t.Provider, t.BaseURL, t.Model
+			o.Provider, o.BaseURL, o.Model = string(t.Provider), t.BaseURL, t.Model
 		}
 		return err
 	})

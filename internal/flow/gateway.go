@@ -19,10 +19,15 @@ func (m ModelTokens) Attempt(ctx context.Context, token string) (out gateway.Att
 	if err != nil || !ok {
 		return out, ok, err
 	}
+	person := of.RequestedBy
+	if of.Unbound {
+		person = "" // somebody else had a part in the work
+	}
 	err = m.Runs.DB.Read(ctx, func(tx *db.Tx) error {
 		t, _, err := template.ByName(tx, of.AccountID, of.Template)
 		out = gateway.Attempt{
-			SessionID: of.SessionID, AccountID: of.AccountID, Provider: t.Provider, Model: t.Model, BaseURL: t.BaseURL,
+			SessionID: of.SessionID, AccountID: of.AccountID, Person: person,
+			Provider: string(t.Provider), Model: t.Model, BaseURL: t.BaseURL,
 		}
 		return err
 	})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,7 +17,6 @@ import (
 	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/template"
-	"yardmaster/internal/llm"
 )
 
 // QueueRelations are what other domains know of tasks that wait. It is queue.Related:
@@ -44,9 +44,9 @@ func (QueueTemplates) Need(tx *db.Tx, acct, name string) (queue.Need, bool, erro
 	if err != nil || !ok {
 		return queue.Need{}, ok, err
 	}
-	var keys []modelkey.Key
+	var keys []modelkey.Candidate
 	if t.Agent != template.Command {
-		if keys, err = modelkey.Pool(tx, acct); err != nil {
+		if keys, err = modelkey.Candidates(tx, acct, wishOf(t)); err != nil {
 			return queue.Need{}, false, err
 		}
 	}
@@ -64,10 +64,7 @@ func lackSince(tx *db.Tx, acct string, t template.Template, n *queue.Need) error
 	if t.UpdatedAt != nil {
 		n.LackAt = *t.UpdatedAt
 	}
-	at, err := modelkey.LastDeleted(tx, acct, func(k modelkey.Key) bool {
-		_, _, ok := fitting([]modelkey.Key{k}, t)
-		return ok
-	})
+	at, err := modelkey.LastDeleted(tx, acct, wishOf(t))
 	if at.After(n.LackAt) {
 		n.LackAt = at
 	}
@@ -80,34 +77,44 @@ func (QueueTemplates) Needs(tx *db.Tx, acct string, names []string) (map[string]
 	if err != nil {
 		return nil, err
 	}
-	keys, err := modelkey.Pool(tx, acct)
+	all := slices.Collect(maps.Values(found))
+	keys, err := candidatesOf(tx, acct, all)
 	out := make(map[string]queue.Need, len(found))
 	if err != nil {
 		return nil, err
 	}
-	for name, t := range found {
-		n := demand(t, keys)
+	for i, t := range all {
+		n := demand(t, keys[i])
 		if err := lackSince(tx, acct, t, &n); err != nil {
 			return nil, err
 		}
-		out[name] = n
+		out[t.Name] = n
 	}
 	return out, nil
 }
 
-// demand is what a template demands of a box, and of the account's keys.
-func demand(t template.Template, keys []modelkey.Key) queue.Need {
+// candidatesOf lists the keys for each of several templates.
+func candidatesOf(tx *db.Tx, acct string, all []template.Template) ([][]modelkey.Candidate, error) {
+	wishes := make([]modelkey.Wish, len(all))
+	for i, t := range all {
+		wishes[i] = wishOf(t)
+	}
+	return modelkey.CandidatesOf(tx, acct, wishes)
+}
+
+// demand is what a template demands of a box, and of the account's keys, of which those
+// are given that fit.
+func demand(t template.Template, keys []modelkey.Candidate) queue.Need {
 	out := queue.Need{Agent: t.Agent, Isolation: t.Isolation}
 	if t.Agent == template.Command {
 		return out
 	}
-	key, _, keyed := fitting(keys, t)
-	switch {
-	case !keyed && t.Provider != "" && !slices.ContainsFunc(t.APIs(), llm.Provider(t.Provider).Speaks):
-		out.WrongProvider = t.Provider
+	switch keyed := len(keys) > 0; {
+	case !keyed && t.Provider != "" && !slices.ContainsFunc(t.APIs(), t.Provider.Speaks):
+		out.WrongProvider = string(t.Provider)
 	case !keyed:
 		out.NoKey = missingKey(t)
-	case cmp.Or(t.Model, key.Provider.DefaultModel()) == "":
+	case cmp.Or(t.Model, keys[0].Provider.DefaultModel()) == "":
 		out.NoModel = true
 	}
 	return out

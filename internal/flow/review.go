@@ -128,7 +128,7 @@ func (ReviewModels) Resolve(tx *db.Tx, named, work string) (name, gap string, er
 	case t.Agent == template.Command:
 		return t.Name, review.GapUnresolved, nil
 	}
-	keys, err := modelkey.Pool(tx, tx.Account)
+	keys, err := modelkey.Candidates(tx, tx.Account, wishOf(t))
 	if err != nil {
 		return "", "", err
 	}
@@ -140,7 +140,7 @@ func (ReviewModels) Resolve(tx *db.Tx, named, work string) (name, gap string, er
 	case named != "":
 		return t.Name, "", nil
 	}
-	name, err = otherModel(tx, t, keys)
+	name, err = otherModel(tx, t)
 	return name, "", err
 }
 
@@ -150,30 +150,32 @@ func (ReviewModels) Other(tx *db.Tx, name string) (string, error) {
 	if err != nil || !ok || t.Agent == template.Command {
 		return name, err
 	}
-	keys, err := modelkey.Pool(tx, tx.Account)
-	if err != nil {
-		return "", err
-	}
-	return otherModel(tx, t, keys)
+	return otherModel(tx, t)
 }
 
 // otherModel finds a template of another model whose agent any box has that has the agent
 // of t; else t itself.
-func otherModel(tx *db.Tx, t template.Template, keys []modelkey.Key) (string, error) {
+func otherModel(tx *db.Tx, t template.Template) (string, error) {
 	all, err := template.All(tx, tx.Account)
 	if err != nil {
 		return "", err
 	}
-	modelOf := func(t template.Template) string {
-		key, _, ok := fitting(keys, t)
-		if model := cmp.Or(t.Model, key.Provider.DefaultModel()); ok && model != "" {
-			return string(key.Provider) + " " + model
+	keys, err := candidatesOf(tx, tx.Account, append(all, t))
+	if err != nil {
+		return "", err
+	}
+	modelOf := func(t template.Template, keys []modelkey.Candidate) string {
+		if len(keys) == 0 {
+			return ""
+		}
+		if model := cmp.Or(t.Model, keys[0].Provider.DefaultModel()); model != "" {
+			return string(keys[0].Provider) + " " + model
 		}
 		return ""
 	}
-	own := modelOf(t)
-	for _, o := range all {
-		if (o.Agent == t.Agent || o.Agent == template.Builtin) && modelOf(o) != "" && modelOf(o) != own {
+	own := modelOf(t, keys[len(all)])
+	for i, o := range all {
+		if other := modelOf(o, keys[i]); (o.Agent == t.Agent || o.Agent == template.Builtin) && other != "" && other != own {
 			return o.Name, nil
 		}
 	}

@@ -21,27 +21,17 @@ func (TaskTemplates) Exists(tx *db.Tx, acct, name string) (bool, error) {
 	return ok, err
 }
 
-// keyFor is the account's first key that can carry the calls of a template's
-// agent, and the wire form that they then have.
-func keyFor(tx *db.Tx, acct string, t template.Template) (modelkey.Key, llm.API, bool, error) {
-	keys, err := modelkey.Pool(tx, acct)
-	if err != nil {
-		return modelkey.Key{}, "", false, err
-	}
-	key, api, ok := fitting(keys, t)
-	return key, api, ok, nil
+// wishOf is what the calls of a template's agent need of a key.
+func wishOf(t template.Template) modelkey.Wish {
+	return modelkey.Wish{Provider: t.Provider, BaseURL: t.BaseURL, Model: t.Model, APIs: t.APIs()}
 }
 
-// fitting is keyFor among keys that were read.
-func fitting(keys []modelkey.Key, t template.Template) (modelkey.Key, llm.API, bool) {
-	for _, key := range keys {
-		for _, api := range t.APIs() {
-			if key.Fits(modelkey.Wish{Provider: llm.Provider(t.Provider), BaseURL: t.BaseURL, API: api}) {
-				return key, api, true
-			}
-		}
+// first is the best of candidates, without a key if there is none.
+func first(all []modelkey.Candidate) (c modelkey.Candidate) {
+	if len(all) > 0 {
+		c = all[0]
 	}
-	return modelkey.Key{}, "", false
+	return c
 }
 
 // missingKey says which keys would do.
@@ -50,12 +40,12 @@ func missingKey(t template.Template) string {
 	case t.BaseURL != "":
 		return "of the provider compatible for " + t.BaseURL
 	case t.Provider != "":
-		return "of the provider " + t.Provider
+		return "of the provider " + string(t.Provider)
 	}
 	var speak []string
 	for _, p := range llm.Providers() {
 		for _, api := range t.APIs() {
-			if p != llm.Scripted && p.Speaks(api) {
+			if !p.Local() && p.Speaks(api) {
 				speak = append(speak, string(p))
 				break
 			}
@@ -65,9 +55,10 @@ func missingKey(t template.Template) string {
 }
 
 // Template is how the agent of an account's template is run. What the template
-// leaves open follows from the account's first key that fits. The model is empty
+// leaves open follows from the first key that fits, of the account or of the person that
+// the run is for alone. The model is empty
 // when nothing names one; QueueTemplates.Need holds such a task back.
-func (RunSetup) Template(tx *db.Tx, acct, name string) (run.Template, bool, error) {
+func (RunSetup) Template(tx *db.Tx, acct, name, person string) (run.Template, bool, error) {
 	t, ok, err := template.ByName(tx, acct, name)
 	if err != nil || !ok {
 		return run.Template{}, ok, err
@@ -79,13 +70,16 @@ func (RunSetup) Template(tx *db.Tx, acct, name string) (run.Template, bool, erro
 	if t.Agent == template.Command {
 		return out, true, nil
 	}
-	key, api, _, err := keyFor(tx, acct, t)
+	wish := wishOf(t)
+	wish.Person = person
+	all, err := modelkey.Candidates(tx, acct, wish)
 	if err != nil {
 		return run.Template{}, false, err
 	}
+	key := first(all)
 	out.Model = cmp.Or(out.Model, key.Provider.DefaultModel())
 	if t.Agent == template.Builtin && out.Options["api"] == "" { // the others speak their one API
-		out.Options["api"] = cmp.Or(string(api), t.API)
+		out.Options["api"] = cmp.Or(string(key.API), t.API)
 	}
 	return out, true, nil
 }
@@ -106,11 +100,11 @@ func (KeyTemplates) Adopt(tx *db.Tx, keyID, baseURL, model string) ([]string, er
 		if t.Model != "" || t.Agent == template.Command {
 			continue
 		}
-		key, _, ok, err := keyFor(tx, tx.Account, t)
+		keys, err := modelkey.Candidates(tx, tx.Account, wishOf(t))
 		if err != nil {
 			return nil, err
 		}
-		if !ok || key.ID != keyID {
+		if first(keys).ID != keyID {
 			continue // it has a better one
 		}
 		if err := template.SetModel(tx, t, baseURL, model); err != nil {

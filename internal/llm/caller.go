@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,10 +50,9 @@ func (c Caller) Complete(ctx context.Context, token string, p Prompt) (string, e
 	switch {
 	case p.API == Messages:
 		path, body["system"], body["max_tokens"] = "/v1/messages", p.System, p.MaxTokens
-	case p.Provider == OpenAI: // newer OpenAI models refuse max_tokens
-		body["max_completion_tokens"] = p.MaxTokens
 	default:
-		body["max_tokens"] = p.MaxTokens
+		a, _ := p.Provider.adapter()
+		body[cmp.Or(a.outputCap, "max_tokens")] = p.MaxTokens
 	}
 	if p.API != Messages && p.System != "" {
 		messages = append(messages, said{"system", p.System})

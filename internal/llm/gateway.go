@@ -19,11 +19,11 @@ import (
 
 // Grant is the permission that a token gives for one call.
 type Grant struct {
-	Route Route
+	// Routes are where the call may go, the best first; one at least. The gateway takes
+	// the first.
+	Routes []Route
 	// Session belongs to the Authorizer; the gateway passes it to the Recorder.
 	Session any
-	// Prices are the prices that the caller pays; nil: the gateway's table.
-	Prices *Prices
 }
 
 // Authorizer resolves a caller's token. The gateway calls it twice per call, so it
@@ -39,7 +39,7 @@ type Authorizer interface {
 // q.Least and q.Most; a refusal is a fault. The Recorder receives every reserved
 // amount back in Usage.Reserved.
 type Reserver interface {
-	Reserve(ctx context.Context, g Grant, q Quote) (micros int64, err error)
+	Reserve(ctx context.Context, g Grant, over Route, q Quote) (micros int64, err error)
 }
 
 // Recorder records the usage of every billed call for which an amount was
@@ -47,7 +47,7 @@ type Reserver interface {
 // before the end of the answer goes out, so a caller that has read a stream to its
 // end finds the call recorded. The context outlives the call.
 type Recorder interface {
-	Record(ctx context.Context, g Grant, u Usage)
+	Record(ctx context.Context, g Grant, over Route, u Usage)
 }
 
 // Config is the configuration of a gateway. Authorizer, Reserver, Recorder, Logger
@@ -166,31 +166,24 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer admission.Release()
 	grant, err := g.Authorizer.Authorize(r.Context(), Token(r.Header), at.API, q.Model)
-	if err == nil && !grant.Route.Provider.Speaks(at.API) {
-		err = fault.Newf(fault.Invalid, "api_unsupported",
-			"The account's model provider, %s, does not speak this API (%s).", grant.Route.Provider, at.API)
-	}
-	if err == nil && at.Billed() && grant.Route.Model == "" && q.Model == "" {
-		err = fault.New(fault.Unprocessable, SlugModel,
-			"No model is named: neither by the call nor by the template of the run. `template.set` with model names one.")
+	var route Route
+	if err == nil {
+		route, err = grant.choose(at, q)
 	}
 	if err != nil {
 		g.deny(w, r, at.API, err)
 		return
 	}
-	o.Provider = grant.Route.Provider
-	model := grant.Route.Model
-	if model == "" {
-		model = q.Model
-	}
-	c := &call{gateway: g, grant: grant, at: at, q: q, usage: Usage{API: at.API, Model: model, Streamed: q.Stream}}
+	o.Provider = route.Provider
+	c := &call{gateway: g, grant: grant, route: route, at: at, q: q,
+		usage: Usage{API: at.API, Model: cmp.Or(route.Model, q.Model), Streamed: q.Stream}}
 	if at.Billed() {
 		if err := c.reserve(r.Context()); err != nil {
 			g.deny(w, r, at.API, err)
 			return
 		}
 	}
-	if grant.Route.Provider == Scripted {
+	if route.Provider.Local() {
 		err = c.script(w, r)
 	} else {
 		err = c.forward(w, r)
@@ -202,6 +195,24 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// Only a broken connection tells the caller that the answer is incomplete.
 		panic(http.ErrAbortHandler)
 	}
+}
+
+// choose returns the route of a call. It fails with a fault if the route does not serve
+// the endpoint, or if nothing names a model.
+func (g Grant) choose(at Endpoint, q *Request) (Route, error) {
+	if len(g.Routes) == 0 {
+		return Route{}, errors.New("the grant of a model call has no route")
+	}
+	route := g.Routes[0]
+	switch {
+	case !route.Provider.Speaks(at.API):
+		return route, fault.Newf(fault.Invalid, "api_unsupported",
+			"The account's model provider, %s, does not speak this API (%s).", route.Provider, at.API)
+	case at.Billed() && route.Model == "" && q.Model == "":
+		return route, fault.New(fault.Unprocessable, SlugModel,
+			"No model is named: neither by the call nor by the template of the run. `template.set` with model names one.")
+	}
+	return route, nil
 }
 
 // checkToken refuses an invalid token, and a call for which there is no room, before the body
@@ -243,6 +254,7 @@ func note(ctx context.Context, slug string, cause error) {
 type call struct {
 	*gateway
 	grant Grant
+	route Route // the one of the grant's that the call goes over
 	at    Endpoint
 	q     *Request
 	meter *Meter // set when the provider has accepted the call
@@ -254,8 +266,8 @@ type call struct {
 // reserve reserves the most that the call may cost, and lowers the cap on its
 // output when the budget has less left.
 func (c *call) reserve(ctx context.Context) error {
-	q := c.prices().Quote(c.grant.Route.Provider, c.usage.Model, c.q)
-	micros, err := c.Reserver.Reserve(ctx, c.grant, q)
+	q := c.prices().Quote(c.route.Provider, c.usage.Model, c.q)
+	micros, err := c.Reserver.Reserve(ctx, c.grant, c.route, q)
 	if err != nil {
 		return err
 	}
@@ -264,8 +276,8 @@ func (c *call) reserve(ctx context.Context) error {
 }
 
 func (c *call) prices() *Prices {
-	if c.grant.Prices != nil {
-		return c.grant.Prices
+	if c.route.Prices != nil {
+		return c.route.Prices
 	}
 	return c.Prices
 }
@@ -277,7 +289,7 @@ func (c *call) body() []byte {
 // forward sends the call to the provider. It fails if the caller did not get a
 // whole answer.
 func (c *call) forward(w http.ResponseWriter, r *http.Request) error {
-	route := c.grant.Route
+	route := c.route
 	address, err := route.addressOf(c.at, c.usage.Model)
 	if err != nil {
 		refusal := RefusalOf(fault.New(fault.Unavailable, SlugUnavailable,
@@ -293,7 +305,7 @@ func (c *call) forward(w http.ResponseWriter, r *http.Request) error {
 	}
 	CopyRequestHeader(out.Header, r.Header)
 	out.Header.Set("Accept-Encoding", "identity")
-	route.authorize(out.Header, c.at.API)
+	route.authorize(out, c.at.API)
 	x, err := c.relay.Send(out)
 	if err != nil {
 		refusal := RefusalOf(err)
@@ -343,14 +355,14 @@ func (c *call) copy(w http.ResponseWriter, x *Exchange) error {
 	switch {
 	case failure == nil || errors.Is(err, ErrCallerGone):
 	case c.begun:
-		c.usage.Kind, c.usage.Fault = failure.Kind, refusalOf(failure, c.at.API, c.grant.Route).Fault
+		c.usage.Kind, c.usage.Fault = failure.Kind, refusalOf(failure, c.at.API, c.route).Fault
 	case errors.Is(err, ErrIdle):
 		c.usage.Kind = answer.Cut
 		refusal := RefusalOf(unavailable("The model provider did not answer in time.", ErrIdle))
 		refusal.Status = http.StatusGatewayTimeout
 		return c.refuse(w, refusal, err)
 	default:
-		return c.fail(w, refusalOf(failure, c.at.API, c.grant.Route), failure)
+		return c.fail(w, refusalOf(failure, c.at.API, c.route), failure)
 	}
 	return err
 }
@@ -455,7 +467,7 @@ func (c *call) record(ctx context.Context, err error) {
 		u.Tokens, u.Estimated = c.meter.Count(c.q.Bytes(), errors.Is(err, ErrCallerGone))
 	}
 	if err != nil || u.Fault != "" {
-		cause := fmt.Errorf("call %s of %s over %s: status %d: %w", u.Model, c.grant.Route.Provider, u.API, u.Status,
+		cause := fmt.Errorf("call %s of %s over %s: status %d: %w", u.Model, c.route.Provider, u.API, u.Status,
 			cmp.Or(err, errRefused))
 		if u.Kind != "" {
 			cause = fmt.Errorf("%w: %s", cause, u.Kind)
@@ -469,6 +481,6 @@ func (c *call) record(ctx context.Context, err error) {
 	if !c.at.Billed() {
 		return
 	}
-	u.CostMicros = c.prices().Cost(c.grant.Route.Provider, u.Model, u.Tokens)
-	c.Recorder.Record(context.WithoutCancel(ctx), c.grant, *u)
+	u.CostMicros = c.prices().Cost(c.route.Provider, u.Model, u.Tokens)
+	c.Recorder.Record(context.WithoutCancel(ctx), c.grant, c.route, *u)
 }

@@ -46,7 +46,7 @@ type desk struct {
 	left  *int64 // micro-dollars that calls may cost; nil: any amount
 }
 
-func (d *desk) Reserve(_ context.Context, _ llm.Grant, q llm.Quote) (int64, error) {
+func (d *desk) Reserve(_ context.Context, _ llm.Grant, _ llm.Route, q llm.Quote) (int64, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -65,11 +65,11 @@ func (d *desk) Authorize(_ context.Context, t string, api llm.API, model string)
 	if t != token {
 		return llm.Grant{}, fault.New(fault.Unauthenticated, "", "This token is not known.")
 	}
-	return llm.Grant{Route: d.route, Session: "s1"}, d.deny
+	return llm.Grant{Routes: []llm.Route{d.route}, Session: "s1"}, d.deny
 }
 
-func (d *desk) Record(ctx context.Context, g llm.Grant, u llm.Usage) {
-	if g.Session != "s1" || ctx.Err() != nil {
+func (d *desk) Record(ctx context.Context, g llm.Grant, over llm.Route, u llm.Usage) {
+	if g.Session != "s1" || over != g.Routes[0] || ctx.Err() != nil {
 		panic("the recorder got another call's grant, or a dead context")
 	}
 	d.usage <- u
@@ -421,6 +421,9 @@ func TestProbe(t *testing.T) {
 	if _, err := p.Models(ctx, llm.Route{Provider: llm.OpenRouter, BaseURL: far + "/api/v1", Key: key}); err != nil ||
 		path != "/api/v1/models" || auth != "Bearer "+key {
 		t.Fatal(err, path, auth)
+	}
+	if err := p.Check(ctx, llm.Route{Provider: llm.OpenRouter, BaseURL: far + "/api/v1", Key: key}); err != nil || path != "/api/v1/key" {
+		t.Fatal(err, path) // everybody may list its models
 	}
 	for s, slug := range map[int]string{401: llm.SlugAuth, 402: llm.SlugQuota, 429: llm.SlugRateLimit, 503: llm.SlugUnavailable} {
 		status = s

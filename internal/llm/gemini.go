@@ -14,10 +14,6 @@ import (
 
 const (
 	geminiFolder = "/v1beta/models/"
-	googleKey    = "X-Goog-Api-Key"
-	// chatOfGoogle is the folder of Google's chat completions, below the folder
-	// of Google's own API.
-	chatOfGoogle = "/openai"
 	streamed     = ":streamGenerateContent"
 )
 

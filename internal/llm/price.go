@@ -192,13 +192,8 @@ func (p *Prices) Cost(provider Provider, model string, t Tokens) *int64 {
 // row finds the price of a model.
 func (p *Prices) row(provider Provider, model string) (f family, ok bool) {
 	f, ok = p.find(provider, model)
-	if !ok && provider == OpenRouter {
-		// OpenRouter charges the makers' prices, under names of the form vendor/model.
-		vendor, name, _ := strings.Cut(model, "/")
-		if vendor == string(Anthropic) {
-			name = strings.ReplaceAll(name, ".", "-")
-		}
-		f, ok = p.find(Provider(vendor), name)
+	if a, _ := provider.adapter(); !ok && a.maker != nil {
+		f, ok = p.find(a.maker(model))
 	}
 	if !ok && p.below != nil {
 		return p.below.row(provider, model)

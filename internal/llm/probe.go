@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -31,14 +30,32 @@ const probeTimeout = 20 * time.Second
 // tells nothing of what listens where.
 func (p Probe) Models(ctx context.Context, route Route) ([]string, error) {
 	models, err := p.models(ctx, route)
-	if err != nil && route.Provider == Compatible && fault.From(err).Slug != SlugAuth {
+	return models, spare(route, err)
+}
+
+// Check asks the provider whether it takes the key. It fails with the faults of Models:
+// provider_auth and provider_quota are about the key, all else is about the provider.
+func (p Probe) Check(ctx context.Context, route Route) error {
+	a, _ := route.Provider.adapter()
+	if a.own == "" {
+		_, err := p.Models(ctx, route)
+		return err
+	}
+	_, err := p.get(ctx, route, a.own, "")
+	return spare(route, err)
+}
+
+// spare takes out of an error what it tells of an address that an account named.
+func spare(route Route, err error) error {
+	if err != nil && route.Provider.Addressed() && fault.From(err).Slug != SlugAuth {
 		err = unavailable("The model provider could not be asked for its models.", err)
 	}
-	return models, err
+	return err
 }
 
 func (p Probe) models(ctx context.Context, route Route) ([]string, error) {
-	text, err := p.get(ctx, route)
+	a, _ := route.Provider.adapter()
+	text, err := p.get(ctx, route, "/models", a.list)
 	if err != nil {
 		return nil, err
 	}
@@ -58,24 +75,23 @@ func (p Probe) models(ctx context.Context, route Route) ([]string, error) {
 	return slices.Compact(models), nil
 }
 
-func (p Probe) get(ctx context.Context, route Route) ([]byte, error) {
+// get reads a page of the provider, which costs nothing.
+func (p Probe) get(ctx context.Context, route Route, path, query string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	if route.Provider == Scripted {
+	if route.Provider.Local() {
 		return p.script(ctx)
 	}
-	address, err := route.address("/models")
+	address, err := route.address(path)
 	if err != nil {
 		return nil, fault.Field("base_url", err.Error())
 	}
-	if route.Provider == Anthropic {
-		address.RawQuery = url.Values{"limit": {"1000"}}.Encode()
-	}
+	address.RawQuery = query
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("probe %s: %w", route, err)
 	}
-	route.authorize(req.Header, ModelList)
+	route.authorize(req, ModelList)
 	transport := p.Transport
 	if transport == nil {
 		once := NewTransport(nil)

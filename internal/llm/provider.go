@@ -102,40 +102,72 @@ const (
 	Scripted   Provider = "scripted"
 )
 
+// adapters has a line for each provider, in the order of lists. A provider is a file
+// provider_NAME.go and its line here, and answers in internal/proof/recorded.
+var adapters = [...]*adapter{&anthropic, &openAI, &google, &openRouter, &compatible, &script}
+
+// adapter is what the gateway knows of a provider.
+type adapter struct {
+	provider Provider
+	base     string // used when the route names none; empty: the route must
+	apis     []API
+	model    string // of a template that names none; empty: a template must
+	// authorize puts a key into a call, in the form that the provider reads; the key may
+	// be empty. The call is whole otherwise, so that it can be signed: GetBody gives its
+	// body.
+	authorize func(r *http.Request, key string, api API)
+
+	addressed bool   // each key has an address of its own
+	keyless   bool   // a key is not needed
+	local     bool   // answered in process, by Config.Scripted
+	list      string // the query of the whole list of models
+	own       string // the path that tells of the key itself, below the version folder; empty: the list of models
+	outputCap string // the member that caps the output of chat completions; empty: max_tokens
+	// maker is who makes a model and what it is called there, for a provider that
+	// charges the makers' prices; nil: it has its own.
+	maker func(model string) (Provider, string)
+}
+
+// bearer authorizes as most providers do.
+func bearer(r *http.Request, key string, _ API) {
+	if key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+}
+
+// adapter finds what is known of a provider; false for an unknown one.
+func (p Provider) adapter() (*adapter, bool) {
+	for _, a := range adapters {
+		if a.provider == p {
+			return a, true
+		}
+	}
+	return &adapter{}, false
+}
+
+// Values lists the names of all providers.
+func (Provider) Values() []string {
+	out := make([]string, len(adapters))
+	for i, a := range adapters {
+		out[i] = string(a.provider)
+	}
+	return out
+}
+
 // Providers lists all providers.
 func Providers() []Provider {
-	return []Provider{Anthropic, OpenAI, Google, OpenRouter, Compatible, Scripted}
-}
-
-// traits are the properties of a provider that the gateway needs.
-type traits struct {
-	base string // used when the route names none; empty: the route must
-	apis []API
-}
-
-func (p Provider) traits() (traits, bool) {
-	switch p {
-	case Anthropic:
-		return traits{"https://api.anthropic.com/v1", []API{Messages, CountTokens, ModelList}}, true
-	case OpenAI:
-		return traits{"https://api.openai.com/v1", []API{Chat, Responses, ModelList}}, true
-	case Google:
-		return traits{"https://generativelanguage.googleapis.com/v1beta" + chatOfGoogle, []API{Chat, Gemini, GeminiCount, ModelList}}, true
-	case OpenRouter:
-		return traits{"https://openrouter.ai/api/v1", []API{Chat, Responses, Messages, ModelList}}, true
-	case Compatible:
-		return traits{"", []API{Chat, Responses, Messages, CountTokens, ModelList}}, true
-	case Scripted:
-		return traits{"", []API{Chat, Responses, Messages, CountTokens, Gemini, GeminiCount, ModelList}}, true
+	out := make([]Provider, len(adapters))
+	for i, a := range adapters {
+		out[i] = a.provider
 	}
-	return traits{}, false
+	return out
 }
 
 // Speakers are the providers of an API for which an account can have a key.
 func Speakers(api API) (out []Provider) {
-	for _, p := range Providers() {
-		if p != Scripted && p.Speaks(api) {
-			out = append(out, p)
+	for _, a := range adapters {
+		if !a.local && slices.Contains(a.apis, api) {
+			out = append(out, a.provider)
 		}
 	}
 	return out
@@ -143,8 +175,34 @@ func Speakers(api API) (out []Provider) {
 
 // Speaks tells whether the provider offers an API.
 func (p Provider) Speaks(api API) bool {
-	t, _ := p.traits()
-	return slices.Contains(t.apis, api)
+	a, _ := p.adapter()
+	return slices.Contains(a.apis, api)
+}
+
+// Addressed tells whether each key of the provider has an address of its own.
+func (p Provider) Addressed() bool {
+	a, _ := p.adapter()
+	return a.addressed
+}
+
+// Keyless tells whether the provider may be used without a key.
+func (p Provider) Keyless() bool {
+	a, _ := p.adapter()
+	return a.keyless
+}
+
+// Local tells whether the provider answers within this server, so that a key is of no
+// use to it.
+func (p Provider) Local() bool {
+	a, _ := p.adapter()
+	return a.local
+}
+
+// DefaultModel is the model of a template that names none; "" for a provider
+// without a default.
+func (p Provider) DefaultModel() string {
+	a, _ := p.adapter()
+	return a.model
 }
 
 // Route is the destination of one call.
@@ -155,6 +213,12 @@ type Route struct {
 	BaseURL string
 	Key     string
 	Model   string // the model to ask for; empty: the caller's
+
+	// ID and Version are the Authorizer's: the id of the route's key, and which of the
+	// secrets that the key has had Key is.
+	ID      string
+	Version int64
+	Prices  *Prices // of calls over the route; nil: the gateway's table
 }
 
 // String omits the key, so that a route can be logged.
@@ -167,13 +231,13 @@ var version = regexp.MustCompile(`(^|/)v\d+[a-z0-9]*(/|$)`)
 
 // address is the URL of a path below the route's version folder.
 func (r Route) address(path string) (*url.URL, error) {
-	t, ok := r.Provider.traits()
+	a, ok := r.Provider.adapter()
 	if !ok {
 		return nil, fmt.Errorf("unknown provider %q", r.Provider)
 	}
 	base := r.BaseURL
 	if base == "" {
-		base = t.base
+		base = a.base
 	}
 	u, err := url.Parse(base)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
@@ -187,26 +251,10 @@ func (r Route) address(path string) (*url.URL, error) {
 	return u, nil
 }
 
-// authorize sets the key in the header that the provider reads.
-func (r Route) authorize(h http.Header, api API) {
-	if api == Gemini || api == GeminiCount {
-		if r.Key != "" {
-			h.Set(googleKey, r.Key)
-		}
-		return
-	}
-	anthropic := api == Messages || api == CountTokens || r.Provider == Anthropic
-	if anthropic && h.Get("Anthropic-Version") == "" {
-		h.Set("Anthropic-Version", "2023-06-01")
-	}
-	if r.Key == "" {
-		return
-	}
-	if anthropic && r.Provider != OpenRouter {
-		h.Set("X-Api-Key", r.Key)
-	}
-	if r.Provider != Anthropic {
-		h.Set("Authorization", "Bearer "+r.Key)
+// authorize puts the key into a call that is whole otherwise.
+func (r Route) authorize(req *http.Request, api API) {
+	if a, ok := r.Provider.adapter(); ok && a.authorize != nil {
+		a.authorize(req, r.Key, api)
 	}
 }
 
@@ -218,22 +266,4 @@ func Token(h http.Header) string {
 		return strings.TrimSpace(token)
 	}
 	return cmp.Or(h.Get("X-Api-Key"), h.Get(googleKey))
-}
-
-// DefaultModel is the model of a template that names none; "" for a provider
-// without a default.
-func (p Provider) DefaultModel() string {
-	switch p {
-	case Anthropic:
-		return "claude-sonnet-4-5"
-	case OpenAI:
-		return "gpt-5"
-	case Google:
-		return "gemini-2.5-pro"
-	case OpenRouter:
-		return "anthropic/claude-sonnet-4.5"
-	case Scripted:
-		return "scripted"
-	}
-	return ""
 }

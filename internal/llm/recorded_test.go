@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,21 +16,78 @@ import (
 	"yardmaster/internal/proof/recorded"
 )
 
-// recordedCall is how a case is called: its path at the gateway, and a provider that
-// speaks so.
+// recordings are the first words of the names of the cases that each provider's answers
+// are in. A case of another name is played over the first provider of its API.
+var recordings = map[llm.Provider][]string{
+	llm.Anthropic:  {"anthropic"},
+	llm.OpenAI:     {"chat", "responses"},
+	llm.Google:     {"gemini"},
+	llm.OpenRouter: {"openrouter"},
+	llm.Compatible: {"azure", "deepseek", "groq", "llamacpp", "lmstudio", "mistral", "ollama", "vllm", "xai"},
+}
+
+// recordedCall is how a case is called: its path at the gateway, and its provider.
 func recordedCall(c recorded.Case) (path, body string, p llm.Provider) {
+	path, p = "/v1/chat/completions", llm.Compatible
 	switch c.API {
 	case "anthropic.messages":
-		return "/v1/messages", fmt.Sprintf(`{"model":"m","stream":%v}`, c.Call.Stream), llm.Anthropic
+		path, p = "/v1/messages", llm.Anthropic
 	case "openai.responses":
-		return "/v1/responses", fmt.Sprintf(`{"model":"m","stream":%v}`, c.Call.Stream), llm.OpenAI
+		path, p = "/v1/responses", llm.OpenAI
 	case "google.generate":
+		path, p = "/v1beta/models/m:generateContent", llm.Google
 		if c.Call.Stream {
-			return "/v1beta/models/m:streamGenerateContent?alt=sse", `{}`, llm.Google
+			path = "/v1beta/models/m:streamGenerateContent?alt=sse"
 		}
-		return "/v1beta/models/m:generateContent", `{}`, llm.Google
 	}
-	return "/v1/chat/completions", fmt.Sprintf(`{"model":"m","stream":%v}`, c.Call.Stream), llm.Compatible
+	first, _, _ := strings.Cut(c.Name, "-")
+	for of, names := range recordings {
+		if slices.Contains(names, first) {
+			p = of
+		}
+	}
+	if body = fmt.Sprintf(`{"model":"m","stream":%v}`, c.Call.Stream); c.API == "google.generate" {
+		body = `{}`
+	}
+	return path, body, p
+}
+
+// TestProvidersAreWhole: each provider of the table has a file of its own and, unless it
+// answers within the server, recorded answers that the gateway serves, over an API that it
+// speaks. One without a default model or an address says so where keys are checked.
+func TestProvidersAreWhole(t *testing.T) {
+	t.Parallel()
+	served := map[string]int{}
+	for _, c := range recorded.Served(t) {
+		first, _, _ := strings.Cut(c.Name, "-")
+		served[first]++
+	}
+	files, err := filepath.Glob("provider_*.go")
+	if err != nil || len(files) != len(llm.Providers()) {
+		t.Errorf("%q are files of %d providers, %v", files, len(llm.Providers()), err)
+	}
+	for _, p := range llm.Providers() {
+		if !slices.Contains(files, "provider_"+string(p)+".go") {
+			t.Errorf("%s has no file of its own", p)
+		}
+		if !p.Speaks(llm.ModelList) || p.DefaultModel() == "" && !p.Addressed() {
+			t.Errorf("%s lists no models, or has neither a model of its own nor addresses", p)
+		}
+		if p.Local() {
+			continue
+		}
+		if len(recordings[p]) == 0 {
+			t.Errorf("%s has no recorded answers", p)
+		}
+		for _, name := range recordings[p] {
+			if served[name] == 0 {
+				t.Errorf("no answer of %s is recorded as %s-…", p, name)
+			}
+		}
+	}
+	if !slices.Equal(llm.Provider("").Values(), []string{"anthropic", "openai", "google", "openrouter", "compatible", "scripted"}) {
+		t.Errorf("the providers are %q", llm.Provider("").Values())
+	}
 }
 
 // Every recorded answer goes through the gateway: a whole one byte for byte, with its

@@ -65,8 +65,7 @@ func checks(sf reflect.StructField) (out []check) {
 			return ""
 		})
 	}
-	if e := sf.Tag.Get("enum"); e != "" {
-		list := strings.Split(e, ",")
+	if list := Values(sf); len(list) > 0 {
 		out = append(out, func(v reflect.Value) string {
 			s := v.String()
 			for _, x := range list {
@@ -95,6 +94,29 @@ func checks(sf reflect.StructField) (out []check) {
 	}
 	return out
 }
+
+// Values lists the values that a field may have; none: it may have any. Those of a type
+// that has a method Values are its own, and a tag or names one more; a tag enum is for the
+// values of one field.
+func Values(sf reflect.StructField) (all []string) {
+	if e := sf.Tag.Get("enum"); e != "" {
+		return strings.Split(e, ",")
+	}
+	t := sf.Type
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.String || !t.Implements(valued) {
+		return nil
+	}
+	all = reflect.Zero(t).Interface().(interface{ Values() []string }).Values()
+	if more, ok := sf.Tag.Lookup("or"); ok {
+		all = append(all, more)
+	}
+	return all
+}
+
+var valued = reflect.TypeFor[interface{ Values() []string }]()
 
 func numeric(v reflect.Value) float64 {
 	switch {

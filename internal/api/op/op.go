@@ -13,7 +13,8 @@
 //
 // These tags limit the values of a field: minLength, maxLength, pattern, enum, minimum,
 // maximum, maxItems, and format:"email". A tag says, beside a pattern, is the message for a
-// value that does not match. The tag default is the value of a query parameter that is not
+// value that does not match. A type of strings with a method Values limits its fields to
+// those, and a tag or adds one more. The tag default is the value of a query parameter that is not
 // sent, and doc describes the field. Two more tags are for the document alone: format (uuid,
 // uri, date-time, decimal), and example, where name and checks do not suggest one. A tag known names a list of the
 // document's whose values the field may have, beside others. A blank
@@ -192,8 +193,7 @@ func (o *Op) Inputs() []Input {
 				kind = "true or false"
 			}
 			doc := f.Tag.Get("doc")
-			if e := f.Tag.Get("enum"); e != "" {
-				e = strings.ReplaceAll(e, ",", ", ")
+			if e := strings.Join(Values(f.StructField), ", "); e != "" {
 				if doc != "" {
 					e = doc + "; one of " + e
 				}

@@ -138,10 +138,8 @@ func (d *schemas) field(f *op.Field) *jsonschema.Schema {
 		if target.Format == "decimal" {
 			target.Pattern = Decimal
 		}
-		if e := f.Tag.Get("enum"); e != "" {
-			for _, v := range strings.Split(e, ",") {
-				target.Enum = append(target.Enum, v)
-			}
+		for _, v := range op.Values(f.StructField) {
+			target.Enum = append(target.Enum, v)
 		}
 	}
 	if s.Type == "object" {

@@ -32,10 +32,11 @@ type (
 		until time.Time
 	}
 	// owner is llm.Grant.Session: the rows that a call counts for.
-	owner struct{ session, account, key string }
+	owner struct{ session, account string }
 )
 
-// Authorize picks the account's key for a call of a live attempt. The model that
+// Authorize lists the keys that fit a call of a live attempt, the best first: the person's
+// own, then the account's. The model that
 // the call names is not looked at: agents ask for other models beside the one they
 // were told to use, for instance to find a title, and a template that names a model
 // sends all of them there. Authorize fails with fault.Unauthenticated for a token
@@ -87,29 +88,37 @@ func (s *Service) authorize(ctx context.Context, token string, api llm.API) (llm
 	if err != nil {
 		return llm.Grant{}, err
 	}
-	wish := modelkey.Wish{Provider: llm.Provider(a.Provider), BaseURL: a.BaseURL, API: callAPI(api)}
-	var key modelkey.Key
-	var prices *llm.Prices
-	var found bool
+	wish := modelkey.Wish{
+		Provider: llm.Provider(a.Provider), BaseURL: a.BaseURL, Model: a.Model, Person: a.Person, APIs: []llm.API{callAPI(api)},
+	}
+	var keys []modelkey.Candidate
+	var prices []*llm.Prices
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		if key, found, err = modelkey.Pick(tx, a.AccountID, wish); err != nil || !found {
+		if keys, err = modelkey.Candidates(tx, a.AccountID, wish); err != nil {
 			return err
 		}
-		prices, err = modelkey.Prices(tx, key, s.Prices)
+		prices, err = modelkey.Prices(tx, a.AccountID, keys, s.Prices)
 		return err
 	})
 	if err != nil {
 		return llm.Grant{}, err
 	}
-	if !found {
+	if len(keys) == 0 {
 		return llm.Grant{}, noCredential(wish)
 	}
-	route, err := s.Keys.Open(key)
-	if err != nil {
-		return llm.Grant{}, fmt.Errorf("open key %s: %w", key.ID, err)
+	out := llm.Grant{Session: owner{a.SessionID, a.AccountID}}
+	for i, key := range keys {
+		route, err := s.Keys.Open(key.Key)
+		if err != nil {
+			if i > 0 {
+				continue // it fails once it is the first
+			}
+			return llm.Grant{}, fmt.Errorf("open key %s: %w", key.ID, err)
+		}
+		route.Model, route.Prices = a.Model, prices[i]
+		out.Routes = append(out.Routes, route)
 	}
-	route.Model = a.Model
-	return llm.Grant{Route: route, Session: owner{a.SessionID, a.AccountID, key.ID}, Prices: prices}, nil
+	return out, nil
 }
 
 // attempt finds what a token belongs to; fault.Unauthenticated for nothing.
@@ -142,7 +151,7 @@ func callAPI(api llm.API) llm.API {
 // noCredential is the refusal of a call that no key of the account fits.
 func noCredential(w modelkey.Wish) *fault.Error {
 	var speak []string
-	for _, p := range llm.Speakers(w.API) {
+	for _, p := range llm.Speakers(w.APIs[0]) {
 		speak = append(speak, string(p))
 	}
 	of := "a provider"
@@ -154,5 +163,5 @@ func noCredential(w modelkey.Wish) *fault.Error {
 	}
 	return fault.Newf(fault.Forbidden, "no_credential",
 		"The account has no key of %s that speaks the API %s; these do: %s. `yardmaster key add` adds one.",
-		of, w.API, strings.Join(speak, ", "))
+		of, w.APIs[0], strings.Join(speak, ", "))
 }

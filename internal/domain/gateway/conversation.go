@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/modelkey"
@@ -46,7 +45,7 @@ type Opening struct {
 // and with fault.Unprocessable if neither o nor the key's provider names a model.
 func (s *Service) Open(ctx context.Context, o Opening) (*Conversation, error) {
 	c := &Conversation{s: s, id: id.New(), token: id.Opaque(), account: o.AccountID}
-	var key modelkey.Key
+	var key modelkey.Candidate
 	err := s.DB.Write(db.WithAccount(ctx, o.AccountID), func(tx *db.Tx) (err error) {
 		if o.Before != "" {
 			if err := s.Sessions.EndOwn(tx, o.Before, "lost"); err != nil {
@@ -57,10 +56,7 @@ func (s *Service) Open(ctx context.Context, o Opening) (*Conversation, error) {
 			return err
 		}
 		c.prompt = llm.Prompt{
-			API: llm.Chat, Provider: key.Provider, Model: cmp.Or(o.Model, key.Provider.DefaultModel()), MaxTokens: o.MaxTokens,
-		}
-		if !key.Provider.Speaks(llm.Chat) {
-			c.prompt.API = llm.Messages
+			API: key.API, Provider: key.Provider, Model: cmp.Or(o.Model, key.Provider.DefaultModel()), MaxTokens: o.MaxTokens,
 		}
 		if c.prompt.Model == "" {
 			return fault.New(fault.Unprocessable, llm.SlugModel,
@@ -80,26 +76,25 @@ func (s *Service) Open(ctx context.Context, o Opening) (*Conversation, error) {
 		s.own = map[string]Attempt{}
 	}
 	s.own[seal.Hash(c.token)] = Attempt{
-		SessionID: c.id, AccountID: o.AccountID, Provider: string(key.Provider), BaseURL: key.BaseURL,
+		SessionID: c.id, AccountID: o.AccountID, Person: o.RequestedBy, Provider: string(key.Provider), BaseURL: key.BaseURL,
 	}
 	return c, nil
 }
 
 // keyFor is the first key of the account that fits and speaks Chat or Messages.
-func keyFor(tx *db.Tx, o Opening) (modelkey.Key, error) {
-	keys, err := modelkey.Pool(tx, o.AccountID)
-	if err != nil {
-		return modelkey.Key{}, err
-	}
-	chat := modelkey.Wish{Provider: llm.Provider(o.Provider), BaseURL: o.BaseURL, API: llm.Chat}
-	messages := chat
-	messages.API = llm.Messages
-	i := slices.IndexFunc(keys, func(k modelkey.Key) bool { return k.Fits(chat) || k.Fits(messages) })
-	if i < 0 {
-		return modelkey.Key{}, fault.New(fault.Forbidden, "no_credential",
+func keyFor(tx *db.Tx, o Opening) (modelkey.Candidate, error) {
+	all, err := modelkey.Candidates(tx, o.AccountID, modelkey.Wish{
+		Provider: llm.Provider(o.Provider), BaseURL: o.BaseURL, Model: o.Model, Person: o.RequestedBy,
+		APIs: []llm.API{llm.Chat, llm.Messages},
+	})
+	if err == nil && len(all) == 0 {
+		err = fault.New(fault.Forbidden, "no_credential",
 			"The account has no key of a model provider that can be used for this. `yardmaster key add` adds one.")
 	}
-	return keys[i], nil
+	if err != nil {
+		return modelkey.Candidate{}, err
+	}
+	return all[0], nil
 }
 
 // ID is the id of the session.

@@ -31,6 +31,7 @@ import (
 type Attempt struct {
 	SessionID string
 	AccountID string
+	Person    string // who asked for it, and nobody else had a part in it; empty: nobody
 	Provider  string // empty: any
 	BaseURL   string // of the provider compatible
 	Model     string // empty: the model that the call names

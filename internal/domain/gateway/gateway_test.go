@@ -69,7 +69,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 			DB: d, Logger: logger, Clock: clock, Attempts: f, Prices: llm.DefaultPrices(),
 			HTTP: llm.Config{Scripted: scripted.New(scenarios)},
 			Keys: modelkey.New(modelkey.Needs{
-				DB: d, Ring: ring, Hub: hub, Guard: dial.NewGuard(nil).WithLoopback(), Models: llm.Probe{}.Models, Templates: others{},
+				DB: d, Ring: ring, Hub: hub, Guard: dial.NewGuard(nil).WithLoopback(), Templates: others{},
 			}),
 			Budget:   budget.New(budget.Needs{DB: d, Hub: hub, Logger: logger, Clock: clock, Node: "n", Work: others{}, Prices: others{}}),
 			Sessions: session.New(session.Needs{DB: d, Hub: hub, Runs: others{}, Policies: others{}}),
@@ -84,8 +84,8 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 		f.http = rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{
 			Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
 				return policy.Actor{
-					Credential: policy.PAT, AccountID: p.Account,
-					Scopes: policy.Scopes(policy.ReadSessions, policy.ReadBilling, policy.WriteBilling),
+					Credential: policy.PAT, AccountID: p.Account, UserID: "ann",
+					Scopes: policy.Scopes(policy.ReadSessions, policy.ReadBilling, policy.WriteBilling, policy.SelfKeys),
 				}, nil
 			},
 			Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
@@ -193,6 +193,71 @@ func TestTemplateDecidesTheModel(t *testing.T) {
 	})
 }
 
+// TestGrantHasEveryRoute: a grant lists the keys that fit the call, the best first, each
+// with its own price and with the model of the template.
+func TestGrantHasEveryRoute(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, f *fixture) {
+		last := f.addKey(`{"provider":"openrouter","key":"sk-0123456789abcdef","priority":200}`)
+		f.addKey(`{"provider":"anthropic","key":"sk-0123456789abcdef","priority":1}`) // speaks no chat completions
+		first := f.addKey(`{"provider":"openai","key":"sk-0123456789abcdef","price":{"input_usd":1,"output_usd":2}}`)
+		f.attempt.Model = "m"
+		g, err := f.Authorize(t.Context(), "tok", llm.Chat, "other")
+		if err != nil || len(g.Routes) != 2 {
+			t.Fatalf("granted %v, %v", g.Routes, err)
+		}
+		for i, want := range []modelkey.BillingKey{first, last} {
+			got := g.Routes[i]
+			if got.ID != want.ID || got.Provider != want.Provider || got.Model != "m" {
+				t.Errorf("route %d is %v over the key %s; want that of %s", i, got, got.ID, want.Provider)
+			}
+			if priced := got.Prices.Knows(got.Provider, "m"); priced != (want.Price != nil) {
+				t.Errorf("route %d has a price: %v", i, priced)
+			}
+		}
+	})
+}
+
+// TestOwnKeyOfWhoAsked: calls for work that a person asked for go over their own key first,
+// calls for anybody else's never do.
+func TestOwnKeyOfWhoAsked(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, f *fixture) {
+		shared := f.addKey(`{"provider":"scripted"}`)
+		var own modelkey.BillingKey
+		f.api(201, "POST", "/v1/me/keys", `{"provider":"scripted"}`, &own)
+		status := func() string {
+			var keys op.Page[modelkey.BillingKey]
+			f.api(200, "GET", "/v1/me/keys", "", &keys)
+			return keys.Data[0].Status
+		}
+		for _, x := range []struct {
+			person, first, own string
+		}{{"", shared.ID, modelkey.Unverified}, {"bob", shared.ID, modelkey.Unverified}, {"ann", own.ID, modelkey.OK}} {
+			f.mu.Lock()
+			f.attempt.Person = x.person
+			f.now = f.now.Add(time.Minute) // forget the grant
+			f.mu.Unlock()
+			g, err := f.Authorize(t.Context(), "tok", llm.Chat, "m")
+			if err != nil || g.Routes[0].ID != x.first {
+				t.Errorf("for %q: %v, %v", x.person, g.Routes, err)
+			}
+			f.want(chat, 200, "", "completion_tokens")
+			if got := status(); got != x.own {
+				t.Errorf("after a call for %q the own key is %s", x.person, got)
+			}
+
+			c, err := f.Open(t.Context(), Opening{AccountID: "acme", Trigger: "ask", Kind: "triage", Model: "small", RequestedBy: x.person})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if g, err := f.Authorize(t.Context(), c.token, llm.Chat, "m"); err != nil || g.Routes[0].ID != x.first {
+				t.Errorf("for a conversation of %q: %v, %v", x.person, g.Routes, err)
+			}
+		}
+	})
+}
+
 func TestAuthorize(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, f *fixture) {
@@ -206,8 +271,9 @@ func TestAuthorize(t *testing.T) {
 		f.attempt.Provider = "anthropic"
 		f.want(chat, 403, "no_credential", "anthropic")
 		f.attempt.Provider = ""
-		if g, err := f.Authorize(t.Context(), "tok", llm.Chat, "m"); err != nil || g.Route.Key != "sk-0123456789abcdef" {
-			t.Errorf("granted %v, %v", g.Route, err)
+		g, err := f.Authorize(t.Context(), "tok", llm.Chat, "m")
+		if err != nil || len(g.Routes) != 1 || g.Routes[0].Key != "sk-0123456789abcdef" {
+			t.Errorf("granted %v, %v", g.Routes, err)
 		}
 
 		// A grant is used again for a second, and no longer.

@@ -22,20 +22,20 @@ const (
 // record is a call that is over.
 type record struct {
 	owner
-	provider llm.Provider
-	usage    llm.Usage
+	over  llm.Route
+	usage llm.Usage
 }
 
 // Reserve sets aside what a call may cost. It fails with fault.PaymentRequired if a
 // budget has too little left, or if the model has no price and a budget applies;
 // both also stop the session's run.
-func (s *Service) Reserve(ctx context.Context, g llm.Grant, q llm.Quote) (int64, error) {
+func (s *Service) Reserve(ctx context.Context, g llm.Grant, over llm.Route, q llm.Quote) (int64, error) {
 	o, ok := g.Session.(owner)
 	if !ok {
 		return 0, fmt.Errorf("reserve for a call of session %v, which is none", g.Session)
 	}
 	if !q.Priced {
-		m := budget.Model{Provider: string(g.Route.Provider), Name: q.Model, Key: o.key}
+		m := budget.Model{Provider: string(over.Provider), Name: q.Model, Key: over.ID}
 		return 0, s.Budget.ReserveUnpriced(ctx, o.session, m)
 	}
 	return s.Budget.Reserve(ctx, o.session, q.Most, q.Least)
@@ -45,14 +45,14 @@ func (s *Service) Reserve(ctx context.Context, g llm.Grant, q llm.Quote) (int64,
 // commit, which would double the time that the gateway adds to a call: a process that
 // is killed can lose the records of its last batchTime, and one that is stopped
 // stores them in Close.
-func (s *Service) Record(_ context.Context, g llm.Grant, u llm.Usage) {
+func (s *Service) Record(_ context.Context, g llm.Grant, over llm.Route, u llm.Usage) {
 	o, ok := g.Session.(owner)
 	if !ok {
 		return // Authorize has not made the grant
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.records = append(s.records, record{o, g.Route.Provider, u})
+	s.records = append(s.records, record{o, over, u})
 	if len(s.records) == 1 {
 		s.writes.Go(func() {
 			time.Sleep(batchTime)
@@ -93,7 +93,7 @@ func (s *Service) flush() {
 	}
 	s.Budget.Abandon(calls)
 	for _, r := range all {
-		s.Logger.Error("model call is not accounted for", "session", r.session, "provider", r.provider, "model", r.usage.Model,
+		s.Logger.Error("model call is not accounted for", "session", r.session, "provider", r.over.Provider, "model", r.usage.Model,
 			"input_tokens", r.usage.InputTokens, "output_tokens", r.usage.OutputTokens, "cost_micros", r.usage.CostMicros, "error", err)
 	}
 }
@@ -102,7 +102,7 @@ func (s *Service) flush() {
 func (r record) store(tx *db.Tx) error {
 	u := r.usage
 	err := session.AddCall(tx, session.Call{
-		SessionID: r.session, Provider: string(r.provider), Model: u.Model,
+		SessionID: r.session, Provider: string(r.over.Provider), Model: u.Model,
 		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheTokens: u.CacheReadTokens + u.Written(),
 		CostMicros: u.CostMicros,
 	})
@@ -112,5 +112,5 @@ func (r record) store(tx *db.Tx) error {
 	if u.Fault == "" && u.Status/100 != 2 {
 		return nil // the call failed before the provider saw the key
 	}
-	return modelkey.Note(tx, r.account, r.key, u.Fault)
+	return modelkey.Note(tx, r.account, r.over, u.Fault)
 }

@@ -20,6 +20,23 @@ type (
 		Provider string `json:"provider" doc:"whose API the key was for"`
 		Label    string `json:"label" doc:"name to tell it by"`
 	}
+	keyVerifiedData struct {
+		Works bool   `json:"works" doc:"whether the provider takes the key"`
+		Error string `json:"error" doc:"why it does not: provider_auth or provider_quota; empty if it does"`
+	}
+	keyRotatedData struct {
+		Provider string `json:"provider" doc:"whose API the key is for"`
+		Label    string `json:"label" doc:"name to tell it by"`
+	}
+	keyUseData struct {
+		Kind     string `json:"kind" doc:"metered or subscription"`
+		Capacity *int64 `json:"capacity" doc:"calls at once that the key is meant for; null: no limit is known"`
+		Priority int64  `json:"priority" doc:"the lowest is used first"`
+	}
+	ownKeyAddedData struct {
+		Provider string `json:"provider" doc:"whose API the key is for"`
+		Label    string `json:"label" doc:"name to tell it by"`
+	}
 	keyPricedData struct {
 		Price *ModelPrice `json:"price" doc:"of whatever is called over the key; null: what the price tables say"`
 	}
@@ -41,9 +58,39 @@ var (
 		"A key of a model provider was taken out and forgotten.")
 	keyPricedEvent    = event.Declare[keyPricedData]("billing.key_price_set", audience, "What is called over a key has another price.")
 	priceSetEvent     = event.Declare[priceSetData]("billing.price_set", audience, "A model has another price for the account.")
+	keyVerifiedEvent  = event.Declare[keyVerifiedData]("billing.key_verified", audience, "A provider was asked about a key.")
+	keyRotatedEvent   = event.Declare[keyRotatedData]("billing.key_rotated", audience, "A key got another secret.")
+	keyUseEvent       = event.Declare[keyUseData]("billing.key_kind_set", audience, "How a key is paid for was changed.")
 	priceDeletedEvent = event.Declare[event.None]("billing.price_deleted", audience,
 		"A model has no price of the account's own any more.")
 )
+
+// The events of keys of people. The actor is the person.
+var (
+	ownAudience        = event.Audience(policy.ReadAccount)
+	ownKeyAddedEvent   = event.Declare[ownKeyAddedData]("self.key_added", ownAudience, "A person added a key of a model provider of their own.")
+	ownKeyDeletedEvent = event.Declare[keyDeletedData]("self.key_deleted", ownAudience,
+		"A key of a person was forgotten: they asked for it, or are not a member any more.")
+	ownKeyVerifiedEvent = event.Declare[keyVerifiedData]("self.key_verified", ownAudience, "A provider was asked about a key of a person.")
+	ownKeyRotatedEvent  = event.Declare[keyRotatedData]("self.key_rotated", ownAudience, "A key of a person got another secret.")
+	ownKeyUseEvent      = event.Declare[keyUseData]("self.key_use_set", ownAudience, "How a key of a person is used was changed.")
+)
+
+// kinds are the events of the keys of a pool.
+type kinds struct {
+	deleted  event.Kind[keyDeletedData]
+	verified event.Kind[keyVerifiedData]
+	rotated  event.Kind[keyRotatedData]
+	use      event.Kind[keyUseData]
+}
+
+// keysEvents are the events of the keys of a person, or of the account if there is none.
+func keysEvents(user string) kinds {
+	if user == "" {
+		return kinds{keyDeletedEvent, keyVerifiedEvent, keyRotatedEvent, keyUseEvent}
+	}
+	return kinds{ownKeyDeletedEvent, ownKeyVerifiedEvent, ownKeyRotatedEvent, ownKeyUseEvent}
+}
 
 // Repriced is sent with the id of an account when the account sets a price, of a
 // model or of a key, and when it adds a key; each time before the event is recorded.

@@ -1,17 +1,19 @@
-// Package modelkey keeps an account's pool of keys of model providers, and the prices
-// that the account sets. A key is sealed when it is added and never shown again; the
+// Package modelkey keeps an account's pool of keys of model providers, the pools that its
+// members have for themselves, and the prices that the account sets. A key of a person
+// is used for what that person asked for, and for nothing else. A key is sealed when it is added and never shown again; the
 // model gateway alone opens it, for a call.
 //
 //   - modelkey.go: the keys, the Service, and the addresses that keys may be sent to
+//   - choice.go: which keys a call may go over, and in which order
 //   - price.go: prices
-//   - ops.go, events.go: capabilities and events
+//   - ops.go, events.go: capabilities and events; upkeep.go: those about a key that is
+//     there, and about what a provider says; personal.go: those about keys of people
 //   - store.go, store_price.go: the statements
 package modelkey
 
 import (
 	"context"
 	"net/url"
-	"slices"
 	"time"
 
 	"yardmaster/internal/db"
@@ -38,20 +40,20 @@ const (
 
 // BillingKey is a key as clients see it, without the key itself.
 type BillingKey struct {
-	_              struct{}    `doc:"A model provider key, masked." schema:"BillingKey"`
-	ID             string      `json:"id" format:"uuid" doc:"id of the key"`
-	Provider       string      `json:"provider" enum:"anthropic,openai,google,openrouter,compatible,scripted" doc:"whose API it is for; scripted is the offline one of this server"`
-	Label          string      `json:"label" example:"Team key" doc:"name to tell it by"`
-	Masked         string      `json:"masked" example:"…4f2a" doc:"its last characters, to tell it by"`
-	BaseURL        *string     `json:"base_url" format:"uri" example:"null" doc:"address of the provider compatible; null for the others"`
-	Kind           string      `json:"kind" enum:"metered,subscription" doc:"metered: each call costs; subscription: calls are paid for otherwise"`
-	Capacity       *int64      `json:"capacity" example:"8" doc:"calls at once that the key is meant for, a note for people: nothing holds calls to it; null: no limit is known"`
-	Priority       int64       `json:"priority" example:"100" doc:"the lowest is used first"`
-	Status         string      `json:"status" enum:"unverified,ok,failing" example:"ok" doc:"unverified, ok or failing; one that is failing is used where no other fits, and is ok once it works"`
-	Price          *ModelPrice `json:"price" doc:"of whatever is called over it; null: what the price tables say"`
-	LastVerifiedAt *time.Time  `json:"last_verified_at" doc:"when it last began to work; null: never"`
-	LastError      *string     `json:"last_error" example:"null" doc:"what the provider said when it refused it; null unless it is failing"`
-	CreatedAt      time.Time   `json:"created_at" doc:"when it was added"`
+	_              struct{}     `doc:"A model provider key, masked." schema:"BillingKey"`
+	ID             string       `json:"id" format:"uuid" doc:"id of the key"`
+	Provider       llm.Provider `json:"provider" doc:"whose API it is for; scripted is the offline one of this server"`
+	Label          string       `json:"label" example:"Team key" doc:"name to tell it by"`
+	Masked         string       `json:"masked" example:"…4f2a" doc:"its last characters, to tell it by"`
+	BaseURL        *string      `json:"base_url" format:"uri" example:"null" doc:"address of the provider compatible; null for the others"`
+	Kind           string       `json:"kind" enum:"metered,subscription" doc:"metered: each call costs; subscription: calls are paid for otherwise"`
+	Capacity       *int64       `json:"capacity" example:"8" doc:"calls at once that the key is meant for, a note for people: nothing holds calls to it; null: no limit is known"`
+	Priority       int64        `json:"priority" example:"100" doc:"the lowest is used first"`
+	Status         string       `json:"status" enum:"unverified,ok,failing" example:"ok" doc:"unverified, ok or failing; one that is failing is used where no other fits, and is ok once it works"`
+	Price          *ModelPrice  `json:"price" doc:"of whatever is called over it; null: what the price tables say"`
+	LastVerifiedAt *time.Time   `json:"last_verified_at" doc:"when it last began to work, or was verified; null: never"`
+	LastError      *string      `json:"last_error" example:"null" doc:"what the provider said when it refused it; null unless it is failing"`
+	CreatedAt      time.Time    `json:"created_at" doc:"when it was added"`
 }
 
 // Templates changes templates when a key is added.
@@ -71,8 +73,8 @@ type Needs struct {
 	PlainHTTP bool
 	// Guard judges base addresses.
 	Guard *dial.Guard
-	// Models lists the models of an endpoint, sorted. It fails with a fault.
-	Models    func(context.Context, llm.Route) ([]string, error)
+	// Probe asks providers about keys, without spending anything.
+	Probe     llm.Probe
 	Templates Templates
 }
 
@@ -85,53 +87,28 @@ func New(n Needs) *Service {
 	return &Service{Needs: n}
 }
 
-// Key is a key of the pool, still sealed.
-type Key struct {
-	ID       string
-	Provider llm.Provider
-	BaseURL  string
-
-	account, sealed string
-	price           *llm.Price
-}
-
-// Wish is what a call needs of a key.
-type Wish struct {
-	Provider llm.Provider // empty: any
-	BaseURL  string       // of the provider compatible
-	API      llm.API
-}
-
-// Fits tells whether the key can serve a call. A key of the provider compatible
-// fits its own address alone: a person who may write templates, and so their
-// addresses, must not be able to send keys elsewhere.
-func (k Key) Fits(w Wish) bool {
-	if w.Provider != "" && k.Provider != w.Provider || w.BaseURL != "" && k.BaseURL != w.BaseURL {
-		return false
-	}
-	return k.Provider.Speaks(w.API)
-}
-
-// Pick finds the first key of an account's pool that fits; false if none does.
-func Pick(tx *db.Tx, account string, w Wish) (Key, bool, error) {
-	keys, err := Pool(tx, account)
-	if i := slices.IndexFunc(keys, func(k Key) bool { return k.Fits(w) }); i >= 0 {
-		return keys[i], true, err
-	}
-	return Key{}, false, err
-}
-
 // Open unseals a key for a call. It fails if no key of the server opens it.
 func (s *Service) Open(k Key) (llm.Route, error) {
-	plain, err := s.Ring.Unseal(purpose(k.account), k.sealed)
+	plain, err := s.Ring.Unseal(purpose(k.owner), k.sealed)
 	if err != nil {
 		return llm.Route{}, err
 	}
-	return llm.Route{Provider: k.Provider, BaseURL: k.BaseURL, Key: string(plain)}, nil
+	return llm.Route{ID: k.ID, Version: k.version, Provider: k.Provider, BaseURL: k.BaseURL, Key: string(plain)}, nil
+}
+
+// owner is whose pool a key is in: an account's, or that of a person in an account.
+func owner(account, user string) string {
+	if user == "" {
+		return account
+	}
+	return account + "/" + user
 }
 
 // purpose is the place that a key is sealed for.
-func purpose(account string) string { return "provider-key/" + account }
+func purpose(owner string) string { return "provider-key/" + owner }
+
+// seal seals a key for its owner.
+func (s *Service) seal(owner, key string) string { return s.Ring.Seal(purpose(owner), []byte(key)) }
 
 // mask is the last four characters of a key of at least 12, and only a sign for a
 // shorter one.
@@ -144,10 +121,6 @@ func mask(key string) string {
 	}
 	return "…" + key[len(key)-4:]
 }
-
-// keyless tells whether a provider may be used without a key: the scripted model,
-// and a model server of the account's own.
-func keyless(p llm.Provider) bool { return p == llm.Scripted || p == llm.Compatible }
 
 // checkBaseURL refuses an address that keys must not be sent to, with a fault of the
 // field base_url. It asks name servers.

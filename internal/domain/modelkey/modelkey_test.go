@@ -71,7 +71,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 			t.Fatal(err)
 		}
 		f := &fixture{t: t}
-		f.Service = New(Needs{DB: d, Ring: ring, Hub: event.NewHub(), Guard: guard(), Models: llm.Probe{}.Models, Templates: f})
+		f.Service = New(Needs{DB: d, Ring: ring, Hub: event.NewHub(), Guard: guard(), Templates: f})
 		f.write(func(tx *db.Tx) error {
 			if err := seed.Add(tx, seed.Account{ID: "acme"}); err != nil {
 				return err
@@ -81,8 +81,9 @@ func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
 		})
 		f.http = rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{
 			Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
-				return policy.Actor{Credential: policy.PAT, AccountID: p.Account,
-					Scopes: policy.Scopes(policy.ReadBilling, policy.WriteBilling)}, nil
+				account, user, _ := strings.Cut(p.Account, "/")
+				return policy.Actor{Credential: policy.PAT, AccountID: account, UserID: user,
+					Scopes: policy.Scopes(policy.ReadBilling, policy.WriteBilling, policy.SelfKeys)}, nil
 			},
 			Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
 		}}, f.Ops())
@@ -97,7 +98,7 @@ func (f *fixture) write(fn func(*db.Tx) error) {
 	}
 }
 
-// call sends a request as an account; into may be nil.
+// call sends a request as an account, or a person in one, ACCOUNT/USER; into may be nil.
 func (f *fixture) call(status int, account, method, path string, in, into any) string {
 	f.t.Helper()
 	var body bytes.Buffer
@@ -131,12 +132,13 @@ func (f *fixture) add(in object) (out BillingKey) {
 func (f *fixture) pick(account string, w Wish) (route llm.Route, ok bool) {
 	f.t.Helper()
 	err := f.DB.Read(f.t.Context(), func(tx *db.Tx) error {
-		k, found, err := Pick(tx, account, w)
-		if err != nil || !found {
+		keys, err := Candidates(tx, account, w)
+		if err != nil || len(keys) == 0 {
 			return err
 		}
 		ok = true
-		route, err = f.Open(k)
+		route, err = f.Open(keys[0].Key)
+		route.ID, route.Version = "", 0
 		return err
 	})
 	if err != nil {
@@ -144,6 +146,9 @@ func (f *fixture) pick(account string, w Wish) (route llm.Route, ok bool) {
 	}
 	return route, ok
 }
+
+// api is a wish for one wire form.
+func api(a llm.API) []llm.API { return []llm.API{a} }
 
 const secret = "sk-ant-0123456789abcdefWXYZ"
 
@@ -169,7 +174,7 @@ func TestKeys(t *testing.T) {
 				t.Errorf("the list shows a secret: %s", text)
 			}
 			for _, k := range page.Data {
-				order = append(order, k.Provider)
+				order = append(order, string(k.Provider))
 			}
 			if page.NextCursor == nil {
 				break
@@ -194,7 +199,7 @@ func TestKeys(t *testing.T) {
 				t.Errorf("deleted %v, want %v", gone.Deleted, want)
 			}
 		}
-		if route, ok := f.pick("acme", Wish{Provider: llm.Anthropic, API: llm.Messages}); ok {
+		if route, ok := f.pick("acme", Wish{Provider: llm.Anthropic, APIs: api(llm.Messages)}); ok {
 			t.Errorf("a deleted key is picked: %v", route)
 		}
 		f.write(func(tx *db.Tx) error {
@@ -306,7 +311,7 @@ func TestModelOfAnEndpoint(t *testing.T) {
 	})
 }
 
-func TestPick(t *testing.T) {
+func TestFirstCandidate(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, f *fixture) {
 		f.add(object{"provider": "openai", "key": "sk-openai-second-0001"})
@@ -317,21 +322,21 @@ func TestPick(t *testing.T) {
 			wish Wish
 			want llm.Route
 		}{
-			{Wish{API: llm.Messages}, llm.Route{Provider: llm.Anthropic, Key: secret}},
-			{Wish{API: llm.Chat}, llm.Route{Provider: llm.OpenAI, Key: "sk-openai-second-0001"}},
-			{Wish{API: llm.Responses, Provider: llm.OpenAI}, llm.Route{Provider: llm.OpenAI, Key: "sk-openai-second-0001"}},
-			{Wish{API: llm.Chat, Provider: llm.Compatible, BaseURL: "http://127.0.0.1:11434/v1"},
+			{Wish{APIs: api(llm.Messages)}, llm.Route{Provider: llm.Anthropic, Key: secret}},
+			{Wish{APIs: api(llm.Chat)}, llm.Route{Provider: llm.OpenAI, Key: "sk-openai-second-0001"}},
+			{Wish{APIs: api(llm.Responses), Provider: llm.OpenAI}, llm.Route{Provider: llm.OpenAI, Key: "sk-openai-second-0001"}},
+			{Wish{APIs: api(llm.Chat), Provider: llm.Compatible, BaseURL: "http://127.0.0.1:11434/v1"},
 				llm.Route{Provider: llm.Compatible, BaseURL: "http://127.0.0.1:11434/v1"}},
-			{Wish{API: llm.Chat, Provider: llm.Compatible, BaseURL: "http://evil.test/v1"}, llm.Route{}},
-			{Wish{API: llm.Messages, Provider: llm.OpenAI}, llm.Route{}},
-			{Wish{API: llm.Chat, Provider: llm.Scripted}, llm.Route{}},
+			{Wish{APIs: api(llm.Chat), Provider: llm.Compatible, BaseURL: "http://evil.test/v1"}, llm.Route{}},
+			{Wish{APIs: api(llm.Messages), Provider: llm.OpenAI}, llm.Route{}},
+			{Wish{APIs: api(llm.Chat), Provider: llm.Scripted}, llm.Route{}},
 		} {
 			got, ok := f.pick("acme", x.wish)
 			if got != x.want || ok != (x.want != llm.Route{}) {
 				t.Errorf("%+v picks %v, want %v", x.wish, got, x.want)
 			}
 		}
-		if got, ok := f.pick("rival", Wish{API: llm.Chat}); ok {
+		if got, ok := f.pick("rival", Wish{APIs: api(llm.Chat)}); ok {
 			t.Errorf("the rival gets %v", got)
 		}
 	})
@@ -344,7 +349,7 @@ func TestNote(t *testing.T) {
 		for _, x := range []struct{ slug, want string }{
 			{llm.SlugUnavailable, Unverified}, {"", OK}, {llm.SlugAuth, Failing}, {llm.SlugRateLimit, Failing}, {"", OK},
 		} {
-			f.write(func(tx *db.Tx) error { return Note(tx, "acme", k.ID, x.slug) })
+			f.write(func(tx *db.Tx) error { return Note(tx, "acme", llm.Route{ID: k.ID, Version: 1}, x.slug) })
 			var page op.Page[BillingKey]
 			f.call(200, "acme", "GET", "/v1/billing/keys", nil, &page)
 			if got := page.Data[0]; got.Status != x.want || (got.LastError != nil) != (x.want == Failing) ||
@@ -365,10 +370,10 @@ func TestSealedForOneAccount(t *testing.T) {
 	}
 	s := &Service{Needs: Needs{Ring: ring}}
 	sealed := ring.Seal(purpose("acme"), []byte(secret))
-	if r, err := s.Open(Key{Provider: llm.Anthropic, account: "acme", sealed: sealed}); err != nil || r.Key != secret {
+	if r, err := s.Open(Key{Provider: llm.Anthropic, owner: "acme", sealed: sealed}); err != nil || r.Key != secret {
 		t.Errorf("opened %v, %v", r, err)
 	}
-	if _, err := s.Open(Key{Provider: llm.Anthropic, account: "rival", sealed: sealed}); err == nil {
+	if _, err := s.Open(Key{Provider: llm.Anthropic, owner: "rival", sealed: sealed}); err == nil {
 		t.Error("it opens for another account")
 	}
 }
@@ -380,10 +385,12 @@ func TestFailingKeysComeLast(t *testing.T) {
 	onBoth(t, func(t *testing.T, f *fixture) {
 		first := f.add(object{"provider": "openai", "key": "sk-openai-first-00001", "priority": 1})
 		second := f.add(object{"provider": "openai", "key": "sk-openai-second-0001", "priority": 2})
-		note := func(id, slug string) { f.write(func(tx *db.Tx) error { return Note(tx, "acme", id, slug) }) }
+		note := func(id, slug string) {
+			f.write(func(tx *db.Tx) error { return Note(tx, "acme", llm.Route{ID: id, Version: 1}, slug) })
+		}
 		picks := func(want string) {
 			t.Helper()
-			if got, _ := f.pick("acme", Wish{API: llm.Chat}); got.Key != want {
+			if got, _ := f.pick("acme", Wish{APIs: api(llm.Chat)}); got.Key != want {
 				t.Errorf("picks %s, want %s", got.Key, want)
 			}
 		}
@@ -408,14 +415,15 @@ func TestPrices(t *testing.T) {
 		cost := func(want string) {
 			t.Helper()
 			f.write(func(tx *db.Tx) error {
-				keys, err := Pool(tx, "acme")
+				keys, err := Candidates(tx, "acme", Wish{APIs: api(llm.Chat)})
 				if err != nil {
 					return err
 				}
-				p, err := Prices(tx, keys[0], llm.DefaultPrices())
+				all, err := Prices(tx, "acme", keys, llm.DefaultPrices())
 				if err != nil {
 					return err
 				}
+				p := all[0]
 				got := "none"
 				if c := p.Cost(llm.Compatible, "qwen", llm.Tokens{InputTokens: 1000, OutputTokens: 1_000_000}); c != nil {
 					got = fmt.Sprint(*c)

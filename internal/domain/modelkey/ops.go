@@ -1,8 +1,10 @@
 package modelkey
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"yardmaster/internal/api/op"
@@ -18,19 +20,19 @@ const group = "Billing keys, donations, grants, onboarding, MCP"
 
 // Ops lists the capabilities of this package.
 func (s *Service) Ops() []op.Op {
-	return append([]op.Op{
+	return slices.Concat([]op.Op{
 		op.New(op.Row{
 			ID: "billing.keys_list", Method: "GET", Path: "/v1/billing/keys", Group: group, Rule: policy.Require(policy.ReadBilling),
 			Paging:  &op.Paging{Default: 25, Max: 100},
 			Summary: "The account's model provider keys, masked, by priority and then by age",
 			Doc:     "The key with the lowest priority that fits a call is used first; no capability reads a key back.",
-		}, s.list),
+		}, s.list(pooled)),
 		op.New(op.Row{
 			ID: "billing.key_add", Method: "POST", Path: "/v1/billing/keys", Group: group,
 			Rule: policy.Require(policy.WriteBilling), Status: 201,
 			Summary: "Add a model provider key to the pool",
-			Doc: "The key is sealed and used from the next call of a model on; whether it works shows with its first use, " +
-				"in status. A base_url is for the provider compatible alone. It must be an https address unless the operator " +
+			Doc: "The key is sealed and used from the next call of a model on; whether it works shows in status with its " +
+				"first use, or billing.key_verify asks. A base_url is for the provider compatible alone. It must be an https address unless the operator " +
 				"allows others, in the public network or in one that the operator allows.",
 		}, s.add),
 		op.New(op.Row{
@@ -38,67 +40,90 @@ func (s *Service) Ops() []op.Op {
 			Rule:    policy.Require(policy.WriteBilling),
 			Summary: "Take a key out of the pool and forget it; again is no error",
 			Doc:     "The key itself is forgotten at once and serves no further call. Deleting it again answers deleted false.",
-		}, s.delete),
-	}, s.priceOps()...)
+		}, s.delete(pooled)),
+	}, s.priceOps(), s.upkeepOps(), s.personalOps())
 }
+
+// whose is the owner of the pool that a capability is about: the id of a person, or
+// empty for the account.
+type whose func(context.Context) string
+
+func pooled(context.Context) string { return "" }
+
+func personal(ctx context.Context) string { return policy.From(ctx).UserID }
 
 type listIn struct{ op.PageIn }
 
-func (s *Service) list(ctx context.Context, in listIn) (op.Page[BillingKey], error) {
-	var rows []row
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		rows, err = list(tx, in.PageIn)
-		return err
-	})
-	if err != nil {
-		return op.Page[BillingKey]{}, err
+func (s *Service) list(of whose) func(context.Context, listIn) (op.Page[BillingKey], error) {
+	return func(ctx context.Context, in listIn) (op.Page[BillingKey], error) {
+		var rows []row
+		err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+			rows, err = list(tx, of(ctx), in.PageIn)
+			return err
+		})
+		if err != nil {
+			return op.Page[BillingKey]{}, err
+		}
+		return op.ShowPage(in.PageIn, rows, row.key, row.wire), nil
 	}
-	return op.ShowPage(in.PageIn, rows, row.key, row.wire), nil
+}
+
+// secretIn is a key that its owner tells, with what is needed to use it.
+type secretIn struct {
+	Provider llm.Provider `json:"provider" doc:"whose API it is for; scripted is the offline one of this server"`
+	Key      string       `json:"key,omitempty" maxLength:"4000" example:"sk-example-key" doc:"the key itself, which is never shown again; not needed for scripted and compatible"`
+	BaseURL  string       `json:"base_url,omitempty" maxLength:"500" format:"uri" doc:"address of the API, for compatible alone"`
+}
+
+// check refuses members that contradict each other, with a fault of the field, and an
+// address that keys must not be sent to.
+func (in *secretIn) check(ctx context.Context, s *Service) error {
+	in.BaseURL = strings.TrimRight(in.BaseURL, "/")
+	if err := checkKey(&in.Key, in.Provider); err != nil {
+		return err
+	}
+	switch {
+	case in.BaseURL == "" && in.Provider.Addressed():
+		return fault.Field("base_url", "is required for the provider "+string(in.Provider))
+	case in.BaseURL != "" && !in.Provider.Addressed():
+		return fault.Field("base_url", "is for the provider compatible only")
+	case in.BaseURL != "":
+		return s.checkBaseURL(ctx, in.BaseURL)
+	}
+	return nil
+}
+
+// checkKey trims a secret, and refuses one that cannot be one of the provider's.
+func checkKey(key *string, provider llm.Provider) error {
+	*key = strings.TrimSpace(*key)
+	switch {
+	case *key == "" && !provider.Keyless():
+		return fault.Field("key", "is required for this provider")
+	case *key != "" && provider.Local():
+		return fault.Field("key", "is of no use to the provider "+string(provider))
+	case strings.ContainsFunc(*key, func(c rune) bool { return c <= ' ' || c > '~' }):
+		return fault.Field("key", "must be printable ASCII without spaces")
+	}
+	return nil
+}
+
+func (in secretIn) route() llm.Route {
+	return llm.Route{Provider: in.Provider, BaseURL: in.BaseURL, Key: in.Key}
+}
+
+// useIn is how a key is to be used.
+type useIn struct {
+	Label    string `json:"label,omitempty" maxLength:"100" example:"Team key" doc:"name to tell it by; left out: the provider's name"`
+	Kind     string `json:"kind,omitempty" enum:"metered,subscription" doc:"metered: each call costs; subscription: calls are paid for otherwise; metered unless given"`
+	Capacity *int64 `json:"capacity,omitempty" minimum:"1" maximum:"256" example:"8" doc:"calls at once that the key is meant for, a note for people: nothing holds calls to it"`
+	Priority *int64 `json:"priority,omitempty" minimum:"0" maximum:"10000" doc:"the lowest is used first; 100 unless given"`
 }
 
 type addIn struct {
-	Provider string      `json:"provider" enum:"anthropic,openai,google,openrouter,compatible,scripted" doc:"whose API it is for; scripted is the offline one of this server"`
-	Label    string      `json:"label,omitempty" maxLength:"100" example:"Team key" doc:"name to tell it by; left out: the provider's name"`
-	Key      string      `json:"key,omitempty" maxLength:"4000" example:"sk-example-key" doc:"the key itself, which is never shown again; not needed for scripted and compatible"`
-	BaseURL  string      `json:"base_url,omitempty" maxLength:"500" format:"uri" doc:"address of the API, for compatible alone"`
-	Model    string      `json:"model,omitempty" maxLength:"200" doc:"for compatible: the model that templates get which use this key and name none; left out: the endpoint is asked, and must have exactly one"`
-	Kind     string      `json:"kind,omitempty" enum:"metered,subscription" doc:"metered: each call costs; subscription: calls are paid for otherwise; metered unless given"`
-	Capacity *int64      `json:"capacity,omitempty" minimum:"1" maximum:"256" example:"8" doc:"calls at once that the key is meant for, a note for people: nothing holds calls to it"`
-	Price    *ModelPrice `json:"price,omitempty" doc:"of whatever is called over the key; left out: what the price tables say"`
-	Priority *int64      `json:"priority,omitempty" minimum:"0" maximum:"10000" doc:"the lowest is used first; 100 unless given"`
-}
-
-// check refuses members that contradict each other, with a fault of the field, and
-// sets defaults.
-func (in *addIn) check() error {
-	provider := llm.Provider(in.Provider)
-	in.Key, in.BaseURL = strings.TrimSpace(in.Key), strings.TrimRight(in.BaseURL, "/")
-	switch {
-	case in.Key == "" && !keyless(provider):
-		return fault.Field("key", "is required for this provider")
-	case in.Key != "" && provider == llm.Scripted:
-		return fault.Field("key", "is of no use to the provider scripted")
-	case strings.ContainsFunc(in.Key, func(c rune) bool { return c <= ' ' || c > '~' }):
-		return fault.Field("key", "must be printable ASCII without spaces")
-	case in.BaseURL == "" && provider == llm.Compatible:
-		return fault.Field("base_url", "is required for the provider compatible")
-	case in.BaseURL != "" && provider != llm.Compatible:
-		return fault.Field("base_url", "is for the provider compatible only")
-	}
-	if in.Model != "" && provider != llm.Compatible {
-		return fault.Field("model", "is for the provider compatible only: the others have a model of their own")
-	}
-	if in.Label == "" {
-		in.Label = in.Provider
-	}
-	if in.Kind == "" {
-		in.Kind = Metered
-	}
-	if in.Priority == nil {
-		in.Priority = new(int64)
-		*in.Priority = 100
-	}
-	return nil
+	secretIn
+	useIn
+	Model string      `json:"model,omitempty" maxLength:"200" doc:"for compatible: the model that templates get which use this key and name none; left out: the endpoint is asked, and must have exactly one"`
+	Price *ModelPrice `json:"price,omitempty" doc:"of whatever is called over the key; left out: what the price tables say"`
 }
 
 // AddedKey is the answer of billing.key_add.
@@ -115,7 +140,7 @@ const maxNamed = 20
 // onlyModel asks an endpoint for its models and returns the only one. It fails with
 // a fault of the field model if there are several, or none.
 func (s *Service) onlyModel(ctx context.Context, in addIn) (string, error) {
-	models, err := s.Models(ctx, llm.Route{Provider: llm.Compatible, BaseURL: in.BaseURL, Key: in.Key})
+	models, err := s.Probe.Models(ctx, in.route())
 	switch {
 	case err != nil:
 		why := ""
@@ -135,46 +160,59 @@ func (s *Service) onlyModel(ctx context.Context, in addIn) (string, error) {
 	return "", fault.Field("model", "is required: the endpoint has "+list)
 }
 
+// insert puts a new key into a pool of tx.Account.
+func (s *Service) insert(tx *db.Tx, user string, secret secretIn, use useIn, price *ModelPrice) (row, error) {
+	priority := int64(100)
+	if use.Priority != nil {
+		priority = *use.Priority
+	}
+	keyID := id.New()
+	if _, err := insert.Exec(tx, insertArgs{
+		ID: keyID, AccountID: tx.Account, UserID: user, Provider: string(secret.Provider),
+		Label: cmp.Or(use.Label, string(secret.Provider)), BaseURL: secret.BaseURL, Masked: mask(secret.Key),
+		Sealed: s.seal(owner(tx.Account, user), secret.Key), Kind: cmp.Or(use.Kind, Metered),
+		Capacity: use.Capacity, Priority: priority, CreatedAt: tx.Now, Price: price.stored(),
+	}); err != nil {
+		return row{}, err
+	}
+	s.wake(tx)
+	return find(tx, user, keyID)
+}
+
+// wake has the queue of tx.Account looked at again: tasks may wait for a key.
+func (s *Service) wake(tx *db.Tx) {
+	s.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic(""))
+}
+
 func (s *Service) add(ctx context.Context, in addIn) (out AddedKey, err error) {
-	if err := in.check(); err != nil {
+	if in.Model != "" && !in.Provider.Addressed() {
+		return out, fault.Field("model", "is for the provider compatible only: the others have a model of their own")
+	}
+	if err := in.check(ctx, s); err != nil {
 		return out, err
 	}
-	if in.BaseURL != "" {
-		if err := s.checkBaseURL(ctx, in.BaseURL); err != nil {
-			return out, err
-		}
-	}
-	if in.Provider == string(llm.Compatible) && in.Model == "" {
+	if in.Provider.Addressed() && in.Model == "" {
 		if in.Model, err = s.onlyModel(ctx, in); err != nil {
 			return out, err
 		}
 	}
-	keyID := id.New()
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		if _, err := insert.Exec(tx, insertArgs{
-			ID: keyID, AccountID: tx.Account, Provider: in.Provider, Label: in.Label, BaseURL: in.BaseURL,
-			Masked: mask(in.Key), Sealed: s.Ring.Seal(purpose(tx.Account), []byte(in.Key)), Kind: in.Kind,
-			Capacity: in.Capacity, Priority: *in.Priority, CreatedAt: tx.Now, Price: in.Price.stored(),
-		}); err != nil {
-			return err
-		}
-		r, err := find(tx, keyID)
+		r, err := s.insert(tx, "", in.secretIn, in.useIn, in.Price)
 		if err != nil {
 			return err
 		}
 		out = AddedKey{BillingKey: r.wire(), Templates: []string{}}
 		if in.Model != "" {
 			out.Model = &in.Model
-			if out.Templates, err = s.Templates.Adopt(tx, keyID, in.BaseURL, in.Model); err != nil {
+			if out.Templates, err = s.Templates.Adopt(tx, r.ID, in.BaseURL, in.Model); err != nil {
 				return err
 			}
 		}
 		if err := Repriced.Send(tx, tx.Account); err != nil {
 			return err
 		}
-		s.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic("")) // tasks may wait for a key
-		return keyAddedEvent.Record(tx, event.Subject{ID: keyID},
-			keyAddedData{Provider: in.Provider, Label: in.Label, Model: in.Model, Templates: out.Templates})
+		return keyAddedEvent.Record(tx, event.Subject{ID: r.ID},
+			keyAddedData{Provider: r.Provider, Label: r.Label, Model: in.Model, Templates: out.Templates})
 	})
 	return out, err
 }
@@ -190,18 +228,21 @@ type idIn struct {
 	ID string `json:"id" format:"uuid" doc:"id of the key"`
 }
 
-func (s *Service) delete(ctx context.Context, in idIn) (out DeletedKey, err error) {
-	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		r, err := find(tx, in.ID)
-		if err != nil {
-			return err
-		}
-		n, err := erase.Exec(tx, tx.Account, r.ID, tx.Now)
-		out = DeletedKey{ID: r.ID, Deleted: n > 0}
-		if err != nil || n == 0 {
-			return err
-		}
-		return keyDeletedEvent.Record(tx, event.Subject{ID: r.ID}, keyDeletedData{Provider: r.Provider, Label: r.Label})
-	})
-	return out, err
+func (s *Service) delete(of whose) func(context.Context, idIn) (DeletedKey, error) {
+	return func(ctx context.Context, in idIn) (out DeletedKey, err error) {
+		user := of(ctx)
+		err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
+			r, err := find(tx, user, in.ID)
+			if err != nil {
+				return err
+			}
+			n, err := erase.Exec(tx, tx.Account, r.ID, tx.Now)
+			out = DeletedKey{ID: r.ID, Deleted: n > 0}
+			if err != nil || n == 0 {
+				return err
+			}
+			return keysEvents(user).deleted.Record(tx, event.Subject{ID: r.ID}, keyDeletedData{Provider: r.Provider, Label: r.Label})
+		})
+		return out, err
+	}
 }

@@ -39,30 +39,35 @@ func shown(p llm.Price) ModelPrice {
 
 // AccountPrice is an account's own price of a model.
 type AccountPrice struct {
-	_        struct{} `doc:"What a model costs the account." schema:"AccountPrice"`
-	Provider string   `json:"provider" enum:"anthropic,openai,google,openrouter,compatible,scripted" doc:"whose model it is"`
-	Model    string   `json:"model" doc:"its dated snapshots have the same price; * is every model of the provider"`
+	_        struct{}     `doc:"What a model costs the account." schema:"AccountPrice"`
+	Provider llm.Provider `json:"provider" doc:"whose model it is"`
+	Model    string       `json:"model" doc:"its dated snapshots have the same price; * is every model of the provider"`
 	ModelPrice
 }
 
-// Prices is the prices of calls over a key. The account's own price of a model goes
-// first, then that of the key, then that of the table.
-func Prices(tx *db.Tx, k Key, table *llm.Prices) (*llm.Prices, error) {
-	if k.price != nil {
-		table = table.Over(llm.Row{Provider: k.Provider, Model: "*", Price: *k.price})
-	}
-	rows, err := pricesOf.All(tx, k.account)
+// Prices is the prices of calls over each of an account's keys. The account's own price
+// of a model goes first, then that of the key, then that of the table.
+func Prices(tx *db.Tx, account string, keys []Candidate, table *llm.Prices) ([]*llm.Prices, error) {
+	rows, err := pricesOf.All(tx, account)
 	own := make([]llm.Row, len(rows))
 	for i, r := range rows {
 		own[i] = llm.Row{Provider: llm.Provider(r.Provider), Model: r.Model, Price: r.price()}
 	}
-	return table.Over(own...), err
+	out := make([]*llm.Prices, len(keys))
+	for i, k := range keys {
+		over := table
+		if k.price != nil {
+			over = over.Over(llm.Row{Provider: k.Provider, Model: "*", Price: *k.price})
+		}
+		out[i] = over.Over(own...)
+	}
+	return out, err
 }
 
 // Priced tells whether a model has a price for an account when it is called over a
 // key. A key that was deleted has no price of its own.
 func Priced(tx *db.Tx, account, keyID string, provider llm.Provider, model string, table *llm.Prices) (bool, error) {
-	k := Key{Provider: provider, account: account}
+	k := Key{Provider: provider}
 	r, ok, err := byID.Maybe(tx, account, keyID)
 	if err != nil {
 		return false, err
@@ -70,8 +75,8 @@ func Priced(tx *db.Tx, account, keyID string, provider llm.Provider, model strin
 	if ok && r.DeletedAt == nil {
 		k = r.pooled()
 	}
-	prices, err := Prices(tx, k, table)
-	return err == nil && prices.Knows(provider, model), err
+	prices, err := Prices(tx, account, []Candidate{{Key: k}}, table)
+	return err == nil && prices[0].Knows(provider, model), err
 }
 
 // priceOps lists the capabilities about prices.
@@ -111,14 +116,14 @@ type keyPriceIn struct {
 
 func (s *Service) keyPrice(ctx context.Context, in keyPriceIn) (out BillingKey, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		r, err := find(tx, in.ID)
+		r, err := find(tx, "", in.ID)
 		if err != nil {
 			return err
 		}
 		if _, err := priceKey.Exec(tx, tx.Account, r.ID, in.Price.stored()); err != nil {
 			return err
 		}
-		if r, err = find(tx, r.ID); err != nil {
+		if r, err = find(tx, "", r.ID); err != nil {
 			return err
 		}
 		if err := Repriced.Send(tx, tx.Account); err != nil {
@@ -150,14 +155,17 @@ func (s *Service) priceList(ctx context.Context, in priceListIn) (op.Page[Accoun
 		return op.Page[AccountPrice]{}, err
 	}
 	return op.ShowPage(in.PageIn, rows, func(r priceRow) []string { return []string{r.Provider, r.Model} }, func(r priceRow) AccountPrice {
-		return AccountPrice{Provider: r.Provider, Model: r.Model, ModelPrice: shown(r.price())}
+		return AccountPrice{Provider: llm.Provider(r.Provider), Model: r.Model, ModelPrice: shown(r.price())}
 	}), nil
 }
 
 type modelIn struct {
-	Provider string `json:"provider" required:"true" enum:"anthropic,openai,google,openrouter,compatible,scripted" doc:"whose model it is"`
-	Model    string `json:"model" required:"true" minLength:"1" maxLength:"200" doc:"as the provider is asked for it; * for every model of the provider"`
+	Provider llm.Provider `json:"provider" required:"true" doc:"whose model it is"`
+	Model    string       `json:"model" required:"true" minLength:"1" maxLength:"200" doc:"as the provider is asked for it; * for every model of the provider"`
 }
+
+// object is what an event about a price is about.
+func (in modelIn) object() string { return string(in.Provider) + "/" + in.Model }
 
 type priceIn struct {
 	modelIn
@@ -169,7 +177,7 @@ func (s *Service) priceSet(ctx context.Context, in priceIn) (out AccountPrice, e
 		p := in.micros()
 		out = AccountPrice{Provider: in.Provider, Model: in.Model, ModelPrice: shown(p)}
 		if _, err := setPrice.Exec(tx, setPriceArgs{
-			AccountID: tx.Account, Provider: in.Provider, Model: in.Model, Input: p.Input, Output: p.Output,
+			AccountID: tx.Account, Provider: string(in.Provider), Model: in.Model, Input: p.Input, Output: p.Output,
 			CacheRead: p.CacheRead, CacheWrite: p.CacheWrite, CreatedAt: tx.Now,
 		}); err != nil {
 			return err
@@ -177,8 +185,8 @@ func (s *Service) priceSet(ctx context.Context, in priceIn) (out AccountPrice, e
 		if err := Repriced.Send(tx, tx.Account); err != nil {
 			return err
 		}
-		return priceSetEvent.Record(tx, event.Subject{ID: in.Provider + "/" + in.Model}, priceSetData{
-			Provider: out.Provider, Model: out.Model,
+		return priceSetEvent.Record(tx, event.Subject{ID: in.object()}, priceSetData{
+			Provider: string(out.Provider), Model: out.Model,
 			Input: out.Input, Output: out.Output, CacheRead: out.CacheRead, CacheWrite: out.CacheWrite,
 		})
 	})
@@ -187,20 +195,20 @@ func (s *Service) priceSet(ctx context.Context, in priceIn) (out AccountPrice, e
 
 // DeletedPrice is the answer of billing.price_delete.
 type DeletedPrice struct {
-	_        struct{} `doc:"What billing.price_delete did." schema:"DeletedPrice"`
-	Provider string   `json:"provider" enum:"anthropic,openai,google,openrouter,compatible,scripted" doc:"whose model it is"`
-	Model    string   `json:"model" example:"model-1" doc:"the model, or * for every model of the provider"`
-	Deleted  bool     `json:"deleted" doc:"false: there was none"`
+	_        struct{}     `doc:"What billing.price_delete did." schema:"DeletedPrice"`
+	Provider llm.Provider `json:"provider" doc:"whose model it is"`
+	Model    string       `json:"model" example:"model-1" doc:"the model, or * for every model of the provider"`
+	Deleted  bool         `json:"deleted" doc:"false: there was none"`
 }
 
 func (s *Service) priceDelete(ctx context.Context, in modelIn) (out DeletedPrice, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		n, err := dropPrice.Exec(tx, tx.Account, in.Provider, in.Model)
+		n, err := dropPrice.Exec(tx, tx.Account, string(in.Provider), in.Model)
 		out = DeletedPrice{Provider: in.Provider, Model: in.Model, Deleted: n > 0}
 		if err != nil || n == 0 {
 			return err
 		}
-		return priceDeletedEvent.Record(tx, event.Subject{ID: in.Provider + "/" + in.Model}, event.None{})
+		return priceDeletedEvent.Record(tx, event.Subject{ID: in.object()}, event.None{})
 	})
 	return out, err
 }

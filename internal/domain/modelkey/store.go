@@ -15,6 +15,7 @@ import (
 type row struct {
 	ID             string
 	AccountID      string
+	UserID         string // whose pool it is in; empty: the account's
 	Provider       string
 	Label          string
 	BaseURL        string `db:"base_url"`
@@ -29,46 +30,80 @@ type row struct {
 	CreatedAt      time.Time
 	DeletedAt      *time.Time
 	Price          *db.JSON[llm.Price]
+	Version        int64
 }
 
-const columns = `id, account_id, provider, label, base_url, masked, sealed, kind, capacity, priority, status, last_verified_at,
-	last_error, created_at, deleted_at, price`
+const columns = `id, account_id, user_id, provider, label, base_url, masked, sealed, kind, capacity, priority, status, last_verified_at,
+	last_error, created_at, deleted_at, price, version`
 
 var (
 	byID   = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE account_id = $1 AND id = $2`)
-	insert = db.SWith[insertArgs](`INSERT INTO provider_keys (id, account_id, provider, label, base_url, masked, sealed, kind,
+	inPool = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE account_id = $1 AND user_id = $2 AND id = $3`)
+	insert = db.SWith[insertArgs](`INSERT INTO provider_keys (id, account_id, user_id, provider, label, base_url, masked, sealed, kind,
 		capacity, priority, created_at, price)
-		VALUES (:id, :account_id, :provider, :label, :base_url, :masked, :sealed, :kind, :capacity, :priority, :created_at, :price)`)
+		VALUES (:id, :account_id, :user_id, :provider, :label, :base_url, :masked, :sealed, :kind, :capacity, :priority, :created_at, :price)`)
 	// erase takes the secret out of the row. The row stays, so that a deletion can be
 	// repeated and calls over the key can be explained.
 	erase = db.S(`UPDATE provider_keys SET deleted_at = $3, sealed = '', masked = ''
 		WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`)
 	// pool is read for every page of tasks. Its parameter is cast, because SQLite with
 	// statistics plans a statement anew for each value of a parameter without a cast.
-	pool = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE account_id = CAST($1 AS TEXT) AND deleted_at IS NULL
-		ORDER BY CASE status WHEN 'failing' THEN 1 ELSE 0 END, priority, created_at, id`)
+	pool = db.Q[row](`SELECT ` + columns + ` FROM provider_keys
+		WHERE account_id = CAST($1 AS TEXT) AND user_id IN ('', CAST($2 AS TEXT)) AND deleted_at IS NULL
+		ORDER BY CASE status WHEN 'failing' THEN 1 ELSE 0 END, CASE user_id WHEN '' THEN 1 ELSE 0 END, priority, created_at, id`)
 
-	deleted = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE account_id = CAST($1 AS TEXT) AND deleted_at IS NOT NULL
+	deleted = db.Q[row](`SELECT ` + columns + ` FROM provider_keys
+		WHERE account_id = CAST($1 AS TEXT) AND user_id IN ('', CAST($2 AS TEXT)) AND deleted_at IS NOT NULL
 		ORDER BY deleted_at DESC LIMIT 100`)
 
-	markFailing = db.S(`UPDATE provider_keys SET status = 'failing', last_error = $3
-		WHERE account_id = $1 AND id = $2 AND (status <> 'failing' OR last_error <> $3)`)
-	markOK = db.S(`UPDATE provider_keys SET status = 'ok', last_error = NULL, last_verified_at = $3
-		WHERE account_id = $1 AND id = $2 AND status <> 'ok'`)
+	markFailing = db.SWith[failingArgs](`UPDATE provider_keys SET status = 'failing', last_error = :error
+		WHERE account_id = :account_id AND id = :id AND version = :version AND (status <> 'failing' OR last_error <> :error)`)
+	markOK = db.SWith[worksArgs](`UPDATE provider_keys SET status = 'ok', last_error = NULL, last_verified_at = :now
+		WHERE account_id = :account_id AND id = :id AND version = :version AND status <> 'ok'`)
+	// confirm is markOK of one that is ok already.
+	confirm = db.S(`UPDATE provider_keys SET status = 'ok', last_error = NULL, last_verified_at = $3 WHERE account_id = $1 AND id = $2`)
+
+	replace = db.SWith[replaceArgs](`UPDATE provider_keys SET sealed = :sealed, masked = :masked, version = version + 1,
+		status = 'unverified', last_error = NULL, last_verified_at = NULL
+		WHERE account_id = :account_id AND id = :id AND deleted_at IS NULL`)
+	setKind     = db.S(`UPDATE provider_keys SET kind = $3 WHERE account_id = $1 AND id = $2`)
+	setCapacity = db.S(`UPDATE provider_keys SET capacity = $3 WHERE account_id = $1 AND id = $2`)
+	setPriority = db.S(`UPDATE provider_keys SET priority = $3 WHERE account_id = $1 AND id = $2`)
+
+	countOwn = db.Q[int64](`SELECT COUNT(*) FROM provider_keys WHERE account_id = $1 AND user_id = $2 AND deleted_at IS NULL`)
+	// ofUser reads what a person has in every account.
+	ofUser = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE user_id = $1 AND user_id <> '' AND deleted_at IS NULL
+		ORDER BY account_id, id`)
 )
+
+// failingArgs are the parameters of markFailing.
+type failingArgs struct {
+	AccountID, ID, Error string
+	Version              int64
+}
+
+// worksArgs are the parameters of markOK.
+type worksArgs struct {
+	AccountID, ID string
+	Version       int64
+	Now           time.Time
+}
+
+// replaceArgs are the parameters of replace.
+type replaceArgs struct{ AccountID, ID, Sealed, Masked string }
 
 // insertArgs are the parameters of insert.
 type insertArgs struct {
-	ID, AccountID, Provider, Label, BaseURL, Masked, Sealed, Kind string
-	Capacity                                                      *int64
-	Priority                                                      int64
-	CreatedAt                                                     time.Time
-	Price                                                         *db.JSON[llm.Price]
+	ID, AccountID, UserID, Provider, Label, BaseURL, Masked, Sealed, Kind string
+	Capacity                                                              *int64
+	Priority                                                              int64
+	CreatedAt                                                             time.Time
+	Price                                                                 *db.JSON[llm.Price]
 }
 
 func (r row) wire() BillingKey {
 	out := BillingKey{
-		ID: r.ID, Provider: r.Provider, Label: r.Label, Masked: r.Masked, Kind: r.Kind, Capacity: r.Capacity,
+		ID: r.ID, Provider: llm.Provider(r.Provider), Label: r.Label, Masked: r.Masked, Kind: r.Kind, Capacity: r.Capacity,
 		Priority: r.Priority, Status: r.Status, LastError: r.LastError, CreatedAt: r.CreatedAt,
 	}
 	if r.BaseURL != "" {
@@ -82,21 +117,32 @@ func (r row) wire() BillingKey {
 	return out
 }
 
-// find reads a key of tx.Account, also a deleted one; unknown, foreign and malformed
-// ids are the same fault.NotFound.
-func find(tx *db.Tx, keyID string) (row, error) {
+// find reads a key of a pool of tx.Account, also a deleted one; unknown, foreign and
+// malformed ids are the same fault.NotFound. The user is the owner of the pool; empty: it
+// is the account's.
+func find(tx *db.Tx, user, keyID string) (row, error) {
 	if !id.Valid(keyID) {
 		return row{}, fault.Missing("key")
 	}
-	r, ok, err := byID.Maybe(tx, tx.Account, keyID)
+	r, ok, err := inPool.Maybe(tx, tx.Account, user, keyID)
 	if err == nil && !ok {
 		err = fault.Missing("key")
 	}
 	return r, err
 }
 
-func list(tx *db.Tx, p op.PageIn) ([]row, error) {
+// live is find without those that were deleted.
+func live(tx *db.Tx, user, keyID string) (row, error) {
+	r, err := find(tx, user, keyID)
+	if err == nil && r.DeletedAt != nil {
+		err = fault.Missing("key")
+	}
+	return r, err
+}
+
+func list(tx *db.Tx, user string, p op.PageIn) ([]row, error) {
 	b := db.Build(`SELECT `+columns+` FROM provider_keys WHERE deleted_at IS NULL AND account_id = `, tx.Account)
+	b.And("user_id = ", user)
 	if after := p.After(); len(after) > 0 {
 		place, err := placeOf(after)
 		if err != nil {
@@ -125,45 +171,23 @@ func placeOf(key []string) (any, error) {
 }
 
 func (r row) pooled() Key {
-	k := Key{ID: r.ID, Provider: llm.Provider(r.Provider), BaseURL: r.BaseURL, account: r.AccountID, sealed: r.Sealed}
+	k := Key{ID: r.ID, Provider: llm.Provider(r.Provider), BaseURL: r.BaseURL, owner: owner(r.AccountID, r.UserID), sealed: r.Sealed,
+		personal: r.UserID != "", version: r.Version}
 	if r.Price != nil {
 		k.price = &r.Price.V
 	}
 	return k
 }
 
-// Pool lists an account's keys in the order of their use: by priority and then by
-// age, and after all others those that are failing.
-func Pool(tx *db.Tx, account string) ([]Key, error) {
-	rows, err := pool.All(tx, account)
-	keys := make([]Key, len(rows))
-	for i, r := range rows {
-		keys[i] = r.pooled()
-	}
-	return keys, err
-}
-
-// LastDeleted returns when the last of an account's deleted keys that fit was deleted; zero: none
-// was.
-func LastDeleted(tx *db.Tx, account string, fits func(Key) bool) (at time.Time, err error) {
-	rows, err := deleted.All(tx, account)
-	for _, r := range rows {
-		if fits(r.pooled()) {
-			return *r.DeletedAt, err
-		}
-	}
-	return at, err
-}
-
 // Note sets the status of a key after a call over it. The slug is that of the call's
 // fault, or empty for a call that worked; a fault that has other causes than the key
-// changes nothing.
-func Note(tx *db.Tx, account, keyID, slug string) (err error) {
+// changes nothing, nor does what a call says of a secret that was replaced meanwhile.
+func Note(tx *db.Tx, account string, over llm.Route, slug string) (err error) {
 	switch slug {
 	case llm.SlugAuth, llm.SlugQuota:
-		_, err = markFailing.Exec(tx, account, keyID, slug)
+		_, err = markFailing.Exec(tx, failingArgs{AccountID: account, ID: over.ID, Error: slug, Version: over.Version})
 	case "":
-		_, err = markOK.Exec(tx, account, keyID, tx.Now)
+		_, err = markOK.Exec(tx, worksArgs{AccountID: account, ID: over.ID, Version: over.Version, Now: tx.Now})
 	}
 	return err
 }
@@ -172,8 +196,8 @@ func Note(tx *db.Tx, account, keyID, slug string) (err error) {
 var Sealed = keys.Column{
 	Table: "provider_keys", Name: "sealed",
 	Count: db.Q[keys.Held](keys.Tally + `provider_keys WHERE sealed <> '' GROUP BY 1`),
-	List: keys.Listing(db.Q[keys.Row](`SELECT id AS key, account_id AS account, sealed FROM provider_keys
-		WHERE id > $1 AND sealed <> '' ORDER BY id LIMIT $2`)),
+	List: keys.Listing(db.Q[keys.Row](`SELECT id AS key, account_id || CASE user_id WHEN '' THEN '' ELSE '/' || user_id END AS account,
+		sealed FROM provider_keys WHERE id > $1 AND sealed <> '' ORDER BY id LIMIT $2`)),
 	Put:     keys.Replacing(db.S(`UPDATE provider_keys SET sealed = $3 WHERE id = $1 AND sealed = $2`)),
 	Purpose: func(r keys.Row) string { return purpose(r.Account) },
 }

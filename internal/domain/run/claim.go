@@ -326,7 +326,7 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 		st.Isolation = demanded(st.Isolation)
 		return st, nil
 	}
-	tpl, ok, err := s.Setup.Template(tx, t.AccountID, t.Template)
+	tpl, ok, err := s.Setup.Template(tx, t.AccountID, t.Template, ownerOf(t))
 	if err != nil {
 		return nil, fmt.Errorf("template %s: %w", t.Template, err)
 	}
@@ -469,4 +469,13 @@ func (s *Service) gitToken(ctx context.Context, boxID string, ask protocol.GitTo
 		return err
 	})
 	return key, token, err
+}
+
+// ownerOf is the person who asked for a task in which nobody else had a part; empty: there
+// is none.
+func ownerOf(t *task.Row) string {
+	if t.RequestedBy == nil || t.Unbound {
+		return ""
+	}
+	return *t.RequestedBy
 }

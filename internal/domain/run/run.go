@@ -118,8 +118,9 @@ type Ending struct {
 
 // Setup answers what a run begins with.
 type Setup interface {
-	// Template finds an account's template; false if there is none of the name.
-	Template(tx *db.Tx, account, name string) (Template, bool, error)
+	// Template finds an account's template, as it is for work that a person has asked for
+	// and nobody else had a part in (empty: any other); false if there is none of the name.
+	Template(tx *db.Tx, account, name, person string) (Template, bool, error)
 	// Policy returns the policy of a repository as the session of a run keeps
 	// it.
 	Policy(tx *db.Tx, repoID string) (string, error)

@@ -155,6 +155,11 @@ var meanings = map[string]string{
 	"not_cancellable_review": "A review cannot be cancelled while its pull request is open.",
 	"no-topic": "None of the topics that were asked for exists and may be followed with this credential; ignored " +
 		"and unauthorised name them.",
+	"key-rotated":          "The key got another secret while its provider was asked about the one before. Verify it again.",
+	"too-many-keys":        "A person may have fifty keys of model providers in an account. Delete one first.",
+	"provider_auth":        "The model provider does not take the key.",
+	"provider_quota":       "The model provider takes the key, and what it may spend is used up.",
+	"provider_unavailable": "The model provider could not be asked, which says nothing of the key.",
 	"too-many-open": "Too much is open at once: by the credential, the account, the address or in all. End some, or try again after " +
 		"retry_after seconds.",
 	"stream-cut": "The listener fell behind, or the stream could not be kept up. Connect again: a stream begins with a " +

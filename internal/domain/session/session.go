@@ -19,27 +19,28 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
+	"yardmaster/internal/llm"
 	"yardmaster/internal/needs"
 )
 
 // Session is a conversation as clients see it.
 type Session struct {
-	_         struct{}   `doc:"One conversation with a model."`
-	ID        string     `json:"id" format:"uuid" doc:"id of the session"`
-	RunID     *string    `json:"run_id" format:"uuid" doc:"the run it belongs to; null: to none, as of triage"`
-	TaskID    *string    `json:"task_id" format:"uuid" doc:"the task of that run; null without one"`
-	Title     *string    `json:"title" example:"Make the tests pass" doc:"title of the task; null without one"`
-	Repo      *string    `json:"repo" doc:"owner/name; null: it is about no one repository"`
-	Trigger   string     `json:"trigger" enum:"task,ask,plan,check,babysit,review" doc:"what it came of: a task that somebody created, an ask and what triage minted for it, a plan, a check, a repair or a review of a pull request"`
-	Kind      string     `json:"kind" enum:"work,scout,setup,review,babysit,kb,devops,ci,triage" doc:"the kind of the task, or triage"`
-	Provider  *string    `json:"provider" enum:"anthropic,openai,google,openrouter,compatible,scripted" doc:"whose model it is; null before the first call"`
-	Model     *string    `json:"model" doc:"the model that was called; null before the first call"`
-	Outcome   *string    `json:"outcome" enum:"succeeded,failed,interrupted,lost" doc:"how it ended; null until then"`
-	Calls     int64      `json:"calls" example:"12" doc:"calls of models so far"`
-	CostUSD   *string    `json:"cost_usd" format:"decimal" example:"0.42" doc:"decimal US dollars; null when nothing had a price"`
-	Tokens    Tokens     `json:"tokens" doc:"what it used"`
-	StartedAt time.Time  `json:"started_at" doc:"when it began"`
-	EndedAt   *time.Time `json:"ended_at" doc:"when it ended; null while it goes on"`
+	_         struct{}      `doc:"One conversation with a model."`
+	ID        string        `json:"id" format:"uuid" doc:"id of the session"`
+	RunID     *string       `json:"run_id" format:"uuid" doc:"the run it belongs to; null: to none, as of triage"`
+	TaskID    *string       `json:"task_id" format:"uuid" doc:"the task of that run; null without one"`
+	Title     *string       `json:"title" example:"Make the tests pass" doc:"title of the task; null without one"`
+	Repo      *string       `json:"repo" doc:"owner/name; null: it is about no one repository"`
+	Trigger   string        `json:"trigger" enum:"task,ask,plan,check,babysit,review" doc:"what it came of: a task that somebody created, an ask and what triage minted for it, a plan, a check, a repair or a review of a pull request"`
+	Kind      string        `json:"kind" enum:"work,scout,setup,review,babysit,kb,devops,ci,triage" doc:"the kind of the task, or triage"`
+	Provider  *llm.Provider `json:"provider" doc:"whose model it is; null before the first call"`
+	Model     *string       `json:"model" doc:"the model that was called; null before the first call"`
+	Outcome   *string       `json:"outcome" enum:"succeeded,failed,interrupted,lost" doc:"how it ended; null until then"`
+	Calls     int64         `json:"calls" example:"12" doc:"calls of models so far"`
+	CostUSD   *string       `json:"cost_usd" format:"decimal" example:"0.42" doc:"decimal US dollars; null when nothing had a price"`
+	Tokens    Tokens        `json:"tokens" doc:"what it used"`
+	StartedAt time.Time     `json:"started_at" doc:"when it began"`
+	EndedAt   *time.Time    `json:"ended_at" doc:"when it ended; null while it goes on"`
 }
 
 // Tokens is the tokens that a session has used; the counts do not overlap.

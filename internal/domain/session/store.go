@@ -7,6 +7,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
+	"yardmaster/internal/llm"
 	"yardmaster/internal/money"
 )
 
@@ -230,7 +231,8 @@ func find(tx *db.Tx, sessionID string) (row, error) {
 
 func (r row) wire() Session {
 	out := Session{
-		ID: r.ID, RunID: r.RunID, TaskID: r.TaskID, Title: r.Title, Trigger: r.Trigger, Kind: r.Kind, Provider: r.Provider, Model: r.Model,
+		ID: r.ID, RunID: r.RunID, TaskID: r.TaskID, Title: r.Title, Trigger: r.Trigger, Kind: r.Kind,
+		Provider: (*llm.Provider)(r.Provider), Model: r.Model,
 		Outcome: r.Outcome,
 		Calls:   r.Calls, CostUSD: money.DollarsOrNone(r.CostMicros),
 		Tokens:    Tokens{Input: r.InputTokens, Output: r.OutputTokens, Cache: r.CacheTokens},

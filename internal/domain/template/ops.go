@@ -9,6 +9,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/llm"
 	"yardmaster/internal/policy"
 )
 
@@ -73,7 +74,7 @@ type setIn struct {
 	Name      string            `json:"name" example:"careful" doc:"lower-case words with - or _ between them"`
 	Agent     string            `json:"agent,omitempty" enum:"builtin,claude,codex,opencode,gemini,qwen,goose,command" doc:"the program that works; builtin unless given"`
 	Model     string            `json:"model,omitempty" maxLength:"200" example:"model-1" doc:"model to work with; left out: the agent's own choice"`
-	Provider  string            `json:"provider,omitempty" enum:"anthropic,openai,google,openrouter,compatible,scripted" doc:"whose key is used; left out: the first of the account's keys that fits"`
+	Provider  llm.Provider      `json:"provider,omitempty" doc:"whose key is used; left out: the first of the account's keys that fits"`
 	BaseURL   string            `json:"base_url,omitempty" maxLength:"500" doc:"required for the provider compatible"`
 	Options   map[string]string `json:"options,omitempty" maxItems:"64" maxLength:"4000" example:"{\"effort\":\"high\"}" doc:"settings of the agent, by name"`
 	Command   []string          `json:"command,omitempty" maxItems:"100" maxLength:"4000" doc:"required for the agent command"`
@@ -127,7 +128,7 @@ func (s *Service) set(ctx context.Context, in setIn) (out Template, err error) {
 		}
 		out = r.template()
 		s.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic("")) // tasks may have waited for it
-		return setEvent.Record(tx, event.Subject{ID: t.Name}, setData{Agent: t.Agent, Model: t.Model, Provider: t.Provider})
+		return setEvent.Record(tx, event.Subject{ID: t.Name}, setData{Agent: t.Agent, Model: t.Model, Provider: string(t.Provider)})
 	})
 	return out, err
 }
@@ -151,7 +152,7 @@ func All(tx *db.Tx, account string) ([]Template, error) {
 // baseURL of the provider compatible. The caller records the event, with the
 // change that this is a part of.
 func SetModel(tx *db.Tx, t Template, baseURL, model string) error {
-	t.Provider, t.BaseURL, t.Model = compatible, baseURL, model
+	t.Provider, t.BaseURL, t.Model = llm.Compatible, baseURL, model
 	_, err := put.Exec(tx, putArgs{
 		AccountID: tx.Account, Name: t.Name, Body: db.JSON[Template]{V: t}, CreatedAt: tx.Now,
 	})

@@ -28,9 +28,6 @@ const (
 // Default is the template that every account has, set or not.
 const Default = "default"
 
-// compatible is the provider whose address the template gives.
-const compatible = "compatible"
-
 // maxTemplates is how many templates an account may have.
 const maxTemplates = 200
 
@@ -41,7 +38,7 @@ type Template struct {
 	Name      string            `json:"name" example:"default" doc:"what tasks and policy files call it"`
 	Agent     string            `json:"agent" enum:"builtin,claude,codex,opencode,gemini,qwen,goose,command" doc:"builtin and command come with every box; the others must be installed there"`
 	Model     string            `json:"model" example:"model-1" doc:"empty: the agent's own choice"`
-	Provider  string            `json:"provider" enum:"anthropic,openai,google,openrouter,compatible,scripted," doc:"whose key is used; empty: the first of the account's keys that fits"`
+	Provider  llm.Provider      `json:"provider" or:"" doc:"whose key is used; empty: the first of the account's keys that fits"`
 	BaseURL   string            `json:"base_url" example:"" doc:"of the provider compatible: the key with this address is used"`
 	Options   map[string]string `json:"options" example:"{\"effort\":\"high\"}" doc:"settings of the agent, by name"`
 	Command   []string          `json:"command" example:"[]" doc:"argv of the agent command"`
@@ -122,9 +119,9 @@ func (t Template) check() error {
 		add("api", "is for the agent builtin only")
 	}
 	switch {
-	case t.Provider == compatible && t.BaseURL == "":
+	case t.Provider.Addressed() && t.BaseURL == "":
 		add("base_url", "is required for the provider compatible")
-	case t.Provider != compatible && t.BaseURL != "":
+	case !t.Provider.Addressed() && t.BaseURL != "":
 		add("base_url", "is for the provider compatible only")
 	case t.BaseURL != "":
 		if u, err := url.Parse(t.BaseURL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||

@@ -41,7 +41,6 @@ var functions = map[string]string{
 	"gateway.Needs.Clock":     "is the platform's clock",
 	"lfs.Needs.Clock":         "is the platform's clock",
 	"quota.Needs.Clock":       "is the platform's clock",
-	"modelkey.Needs.Models":   "asks a provider, and no sibling",
 	"oauth.Needs.Used":        "the scopes in use are known when the last domain is made",
 	"service.Needs.Document":  "is made of the rows of all domains, once",
 	"service.Needs.Free":      "asks the file systems of the process",

@@ -31,6 +31,10 @@ type operation struct {
 	Responses   map[string]struct{ Content content }
 }
 
+// offered are the lists of values that pages let people choose from, each from a member of a
+// schema.
+var offered = []struct{ name, schema, member string }{{"providers", "BillingKey", "provider"}}
+
 // generate returns the client of an OpenAPI document: a type for each schema, and a
 // constant for each operation, so that those which no page uses fall out of the
 // bundle.
@@ -49,6 +53,15 @@ func generate(document []byte) ([]byte, error) {
 	b.WriteString("// Generated from docs/openapi.json by internal/proof/bundle. Do not edit.\nimport { op, tail } from \"./api\";\n\n")
 	for _, name := range slices.Sorted(maps.Keys(doc.Components.Schemas)) {
 		fmt.Fprintf(&b, "export type %s = %s;\n", identifier(name), typeOf(doc.Components.Schemas[name]))
+	}
+	b.WriteString("\n")
+	for _, o := range offered {
+		member, _ := doc.Components.Schemas[o.schema]["properties"].(map[string]any)[o.member].(map[string]any)
+		values, _ := member["enum"].([]any)
+		if len(values) == 0 {
+			return nil, fmt.Errorf("%s.%s has no values for %s", o.schema, o.member, o.name)
+		}
+		fmt.Fprintf(&b, "export const %s = [%s] as const;\n", o.name, literals(values, ", "))
 	}
 	b.WriteString("\n")
 	var rows []string
@@ -120,10 +133,10 @@ func typeOf(s schema) string {
 		return identifier(ref[strings.LastIndex(ref, "/")+1:])
 	}
 	if values, ok := s["enum"].([]any); ok {
-		return literals(values)
+		return literals(values, " | ")
 	}
 	if value, ok := s["const"]; ok {
-		return literals([]any{value})
+		return literals([]any{value}, "")
 	}
 	for key, between := range map[string]string{"anyOf": " | ", "oneOf": " | ", "allOf": " & "} {
 		if list, ok := s[key].([]any); ok {
@@ -189,7 +202,7 @@ func typesOf(list []any) (out []string) {
 	return out
 }
 
-func literals(values []any) string {
+func literals(values []any, between string) string {
 	var out []string
 	for _, v := range values {
 		text, err := json.Marshal(v)
@@ -198,7 +211,7 @@ func literals(values []any) string {
 		}
 		out = append(out, string(text))
 	}
-	return strings.Join(out, " | ")
+	return strings.Join(out, between)
 }
 
 // identifier is the name of a schema as TypeScript takes it.

@@ -201,6 +201,8 @@ var unaudited = map[string]string{
 	"notification.unread":         "as reading",
 	"notification.archive":        "as reading",
 	"notification.read_all":       "as reading",
+	"billing.provider_models":     "asks a provider and keeps nothing, the key least of all",
+	"self.provider_models":        "as that of the account",
 	"push.test":                   "sends a message to the caller alone",
 	"webhook.revive":              "its webhook is well; the tests of the domain revive one that is not",
 	"project.policy_validate":     "reads the file that it is sent",

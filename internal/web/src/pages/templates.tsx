@@ -6,6 +6,7 @@ import {
   configList,
   configSet,
   projectList,
+  providers,
   systemPromptGet,
   systemPromptSet,
   templateDelete,
@@ -173,15 +174,7 @@ function Edit(p: { of: Template | undefined; close: (changed: boolean) => void }
               hint="of which provider"
               wrong={wrong}
               value={provider}
-              all={[
-                ["", "the first that fits"],
-                "anthropic",
-                "openai",
-                "google",
-                "openrouter",
-                "compatible",
-                "scripted",
-              ]}
+              all={[["", "the first that fits"], ...providers]}
               onPick={setProvider}
             />
             {provider === "compatible" && (

@@ -9,6 +9,7 @@ import {
   billingPriceList,
   billingPriceSet,
   billingSpendCapGet,
+  providers,
   type AccountPrice,
   type BillingKey,
   type ModelPrice,
@@ -26,7 +27,6 @@ import { Act, Code, Head } from "../../ui/parts";
 import { Status } from "../../ui/status";
 import { Time } from "../../ui/time";
 
-const providers = ["anthropic", "openai", "google", "openrouter", "compatible", "scripted"] as const;
 type Provider = (typeof providers)[number];
 
 // priceOf reads the four prices of a form; none if all are empty.

@@ -1,0 +1,24 @@
+package llm
+
+import "net/http"
+
+const (
+	googleKey = "X-Goog-Api-Key"
+	// chatOfGoogle is the folder of Google's chat completions, below the folder
+	// of Google's own API.
+	chatOfGoogle = "/openai"
+)
+
+var google = adapter{
+	provider: Google,
+	base:     "https://generativelanguage.googleapis.com/v1beta" + chatOfGoogle,
+	apis:     []API{Chat, Gemini, GeminiCount, ModelList},
+	model:    "gemini-2.5-pro",
+	authorize: func(r *http.Request, key string, api API) {
+		if api != Gemini && api != GeminiCount {
+			bearer(r, key, api)
+		} else if key != "" {
+			r.Header.Set(googleKey, key)
+		}
+	},
+}
