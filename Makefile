@@ -216,7 +216,7 @@ web-check: ## fail if the dashboard that is committed is not what its sources sa
 .PHONY: pictures
 pictures: deps build ## take the pictures of docs/pictures anew, in a real browser and on a terminal
 	$(GO) test ./internal/proof/dashboard -run TestPictures -count 1 -update
-	$(GO) test ./cmd/yardmaster -run TestRecording -count 1 -update
+	$(GO) test ./internal/cli -run TestRecording -count 1 -update
 
 .PHONY: e2e-agents
 e2e-agents: $(DEPS) build ## run real coding agents from npm to a merged pull request

@@ -116,11 +116,11 @@ var edges = map[string]string{
 		"codehost/builtin codehost/github codehost/pace codehost/relay config db db/due db/lease db/meta dial domain/* event event/hashchain " +
 		"event/notary fault flow hook id idp linear llm " +
 		"llm/scripted mail observe observe/telemetry policy rlimit seal seal/keys secretscan web webpush",
-	"proof/demo":         "app box child client config proof/github",
-	"proof/chaos":        "box child client proof/chaos/astray proof/loopback",
-	"proof/chaos/astray": "",
-	"cmd/yardmaster": "app proxies box box/coder client cmd/yardmaster/early config event/hashchain lazy mail proof/chaos proof/chaos/astray " +
-		"proof/demo seal terminal",
+	"proof/demo":           "app box child client config proof/github",
+	"proof/chaos":          "box child client proof/chaos/astray proof/loopback",
+	"proof/chaos/astray":   "",
+	"cli":                  "app proxies box box/coder client config event/hashchain lazy mail proof/chaos proof/chaos/astray proof/demo seal terminal",
+	"cmd/yardmaster":       "cli cmd/yardmaster/early",
 	"cmd/yardmaster/early": "",
 
 	"proof/arch": "",
@@ -315,7 +315,7 @@ func TestHTTP(t *testing.T) {
 		"proof/recorded":   "is a model provider that plays recorded answers, to the tests",
 		"proof/rig":        "calls the API as a test says",
 		"proof/transcript": "calls the API as the transcripts say",
-		"cmd/yardmaster":   "names methods to client",
+		"cli":              "names methods to client",
 
 		"proof/github/description": "judges requests and answers",
 		"proof/parts":              "serves an empty page",
@@ -380,7 +380,7 @@ func TestClock(t *testing.T) {
 		"api/rest":           "measures requests and sets deadlines of sockets",
 		"api/held":           "sets deadlines of sockets",
 		"client":             "gives up a server that makes no progress for too long",
-		"cmd/yardmaster":     "shows times as ages",
+		"cli":                "shows times as ages",
 		"terminal":           "shows how long something takes",
 		"codehost/smarthttp": "sets deadlines of sockets",
 		"llm":                "sets deadlines of sockets and knows how long they are idle",

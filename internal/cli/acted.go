@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	flag "github.com/spf13/pflag"
+
+	"yardmaster/internal/client"
+)
+
+// nothingThere is the error of a deletion that found nothing to delete, or only what had ended
+// before. The server answers it without a complaint, because it may be asked again.
+func (a act) nothingThere(b []byte, plain []string, was any) error {
+	if one(a.op).Method != http.MethodDelete || len(plain) == 0 {
+		return nil
+	}
+	v, _ := decoded(b)
+	row := mapOf(v)
+	what, _, _ := strings.Cut(a.words, " ")
+	name := plain[0]
+	if a.thing != "" {
+		what, name = a.thing, strings.Join(plain, " ")
+	}
+	is := func(status string) error {
+		return fmt.Errorf("the %s %s is %s: nothing has changed", what, client.Inert(name), client.Inert(status))
+	}
+	if mapOf(was)["revoked"] == true {
+		return is("revoked")
+	}
+	for _, done := range []string{"deleted", "disconnected", "removed", "revoked"} {
+		if row[done] == false {
+			if status := plainText(row["status"]); status != "" {
+				return is(status)
+			}
+			return notFound{fmt.Sprintf("there is no %s %q%s", what, name, a.place)}
+		}
+	}
+	return nil
+}
+
+// retold are the flags that say where an object is, as they follow a command.
+func retold(fl *flag.FlagSet, repo string) (words string) {
+	if repo != "" {
+		words += " --repo " + client.Word(repo)
+	}
+	for _, name := range []string{"repo", "environment"} {
+		if f := fl.Lookup(name); f != nil && f.Changed && (name != "repo" || repo == "") {
+			words += " --" + name + " " + client.Word(f.Value.String())
+		}
+	}
+	return words
+}
+
+// say prints what has happened, and how it is undone or what comes next. was is what was
+// asked before.
+func (a act) say(ctx context.Context, c *client.Client, b []byte, plain []string, was any) error {
+	answer, _ := decoded(b) // none is no object
+	row, ok := answer.(map[string]any)
+	if !ok {
+		row = map[string]any{}
+	}
+	if was != nil {
+		row["before"] = was
+	}
+	if ok && a.made != nil {
+		id := a.made.id(row)
+		if id == "" { // where more than one object was made
+			id = plainText(row[a.made.name+"_id"])
+		}
+		if id != "" {
+			a.made.seen(id)
+		}
+		plain = append([]string{id}, plain...)
+	}
+	if a.learn != nil {
+		a.learn(ctx, c, row)
+	}
+	of := occasion{mapOf(was), row, a.flags, plain}
+	done, next := "", ""
+	if a.says != nil {
+		done, next = a.says(of)
+	}
+	switch done = cmp.Or(done, of.done(a.done)); {
+	case done != "":
+		fmt.Println(done)
+	case len(b) > 0:
+		n := a.of
+		if n == nil || one(a.op).Method != http.MethodGet {
+			n = &noun{name: a.words, hidden: a.hidden}
+		}
+		if a.tables != nil {
+			named := *n
+			named.tables, n = a.tables, &named
+		}
+		if a.plainly != nil {
+			a.plainly(ctx, c, row)
+			changed, err := inOrder(b, row)
+			if err != nil {
+				return err
+			}
+			b = changed
+		}
+		show := withNames(ctx, c, a.people(n))
+		if one(a.op).Method != http.MethodGet {
+			if err := show(os.Stdout, b); err != nil {
+				return err
+			}
+			break
+		}
+		var text strings.Builder
+		if err := show(&text, b); err != nil {
+			return err
+		}
+		if err := paged(text.String()); err != nil {
+			return err
+		}
+	}
+	if next = cmp.Or(next, of.next(a.next)); next != "" {
+		afterword(next)
+	}
+	return nil
+}
+
+// people writes the answer as rows if it is a list, else as an object of a noun.
+func (a act) people(n *noun) func(io.Writer, []byte) error {
+	return func(w io.Writer, b []byte) error {
+		v, _ := decoded(b) // what is no object is shown as it is
+		if a.shows != nil && mapOf(v) != nil {
+			return a.shows(w, mapOf(v))
+		}
+		rows, list := mapOf(v)["data"].([]any)
+		switch {
+		case !list || one(a.op).Method != http.MethodGet:
+			return n.view(w, b)
+		case len(rows) == 0:
+			_, err := fmt.Fprintln(w, "There are none.")
+			return err
+		}
+		if err := objects(w, screen(), rows, a.tables["data"], time.Now()); err != nil {
+			return err
+		}
+		if mapOf(v)["next_cursor"] != nil {
+			fmt.Fprintln(os.Stderr, "There are more: --cursor and next_cursor of -o json fetch them.")
+		}
+		return nil
+	}
+}

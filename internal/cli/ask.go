@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+
+	flag "github.com/spf13/pflag"
+
+	"yardmaster/internal/client"
+)
+
+// filedAsk has the members of an ask that the command line uses.
+type filedAsk struct {
+	ID               string  `json:"askId"`
+	Repo             *string `json:"repo"`
+	Title            string  `json:"title"`
+	State            string  `json:"state"`
+	EscalationReason *string `json:"escalation_reason"`
+	Verdict          *struct {
+		Kind           string   `json:"kind"`
+		Reason         string   `json:"reason"`
+		TaskIDs        []string `json:"task_ids"`
+		CoveringTaskID *string  `json:"covering_task_id"`
+		PlanID         *string  `json:"plan_id"`
+	} `json:"verdict"`
+}
+
+func askNoun() *noun {
+	return &noun{name: "ask", list: "ask.list", get: "ask.get", label: "title", page: "asks", first: `yardmaster ask file "…"`,
+		hidden: []string{"askId", "hold.clear"},
+		columns: []column{{"ID", "id", asID}, {"STATE", "state", asState}, {"AGE", "created_at", asAge}, {"VERDICT",
+			"verdict.kind", asText},
+			{"REPOSITORY", "repo", asText}, {"SOURCE", "source", asText}, {"TITLE", "title", asTitle}}}
+}
+
+func askCommands() []command {
+	ask := nounCalled("ask")
+	return append([]command{
+		{words: "ask file", answers: "ask.file", args: "[TEXT]…", summary: "file something wanted, for triage to decide about", define: defineAskFile,
+			examples: []string{`yardmaster ask file --repo acme/web "The footer shows last year."`, "yardmaster ask file < wish.txt -"}},
+		ask.listCommand("the newest asks"),
+		{words: "ask get", args: "ID", summary: "what became of an ask", of: ask, define: nothing(runAskGet)},
+		ask.viewCommand("all that is known of an ask"),
+	}, commandsOf(act{words: "ask redrive", args: "ID", summary: "give an ask that found no judge back to triage",
+		op: "ask.redrive", of: ask,
+		done: "It is triaged again.", next: "See what becomes of it with: yardmaster ask get {id}"},
+		act{words: "ask approve", args: "ID", summary: "let an ask of a run begin work that the run may not begin by itself",
+			op: "ask.approve", of: ask,
+			done: "It is triaged, as asked for by you.", next: "See what becomes of it with: yardmaster ask get {id}"})...)
+}
+
+func defineAskFile(fl *flag.FlagSet) action {
+	repo := fl.String("repo", "", "`OWNER/NAME`; the judge may pick when empty")
+	title := fl.String("title", "", "one line; the first of the text when empty")
+	key := fl.String("dedupe-key", "", "file it once for this key")
+	issue := fl.String("issue", "", "`ID` of an issue that it is about, of which triage begins anew")
+	var t texts
+	t.add(fl)
+	o := &output{}
+	o.add(fl)
+	return func(ctx context.Context, plain []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		text, err := t.read(ctx, plain, "what is wanted, and why")
+		if err != nil {
+			return err
+		}
+		in := map[string]any{"title": headline(*title, text), "body": text}
+		if *repo != "" {
+			in["repo"] = *repo
+		}
+		if *key != "" {
+			in["dedupe_key"] = *key
+		}
+		if *issue != "" {
+			in["issue_id"] = *issue
+		}
+		return fileAsk(ctx, o, in)
+	}
+}
+
+func fileAsk(ctx context.Context, o *output, in map[string]any) error {
+	c, err := connect()
+	if err != nil {
+		return err
+	}
+	var out struct {
+		Kind  string `json:"kind"`
+		ID    string `json:"askId"`
+		State string `json:"state"`
+	}
+	b, err := c.Fetch(ctx, http.MethodPost, "/v1/asks", in)
+	if err != nil {
+		return err
+	}
+	accepted(ctx)
+	if err := json.Unmarshal(b, &out); err != nil {
+		return err
+	}
+	nounCalled("ask").seen(out.ID)
+	if o.forPrograms() {
+		return o.print(os.Stdout, b)
+	}
+	say("%s\n", out.ID)
+	afterword(client.Inert(out.Kind+", "+out.State) + "; see what becomes of it with: yardmaster ask get " + client.Word(out.ID))
+	return nil
+}
+
+func runAskGet(ctx context.Context, plain []string) error {
+	c, err := connect()
+	if err != nil {
+		return err
+	}
+	var a filedAsk
+	if err := c.Call(ctx, http.MethodGet, "/v1/asks/"+url.PathEscape(plain[0]), nil, &a); err != nil {
+		return err
+	}
+	say := func(what, text string) { fmt.Fprintf(os.Stdout, "%-12s%s\n", what, client.Inert(text)) }
+	say("title", a.Title)
+	if a.Repo != nil {
+		say("repository", *a.Repo)
+	}
+	say("state", a.State)
+	if a.EscalationReason != nil {
+		say("escalated", *a.EscalationReason)
+	}
+	if v := a.Verdict; v != nil {
+		say("verdict", v.Kind)
+		say("because", v.Reason)
+		for _, taskID := range v.TaskIDs {
+			say("task", taskID)
+		}
+		if v.CoveringTaskID != nil {
+			say("covered by", *v.CoveringTaskID)
+		}
+		if v.PlanID != nil {
+			say("plan", *v.PlanID)
+		}
+	}
+	return nil
+}

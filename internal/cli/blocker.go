@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	flag "github.com/spf13/pflag"
+
+	"yardmaster/internal/client"
+	"yardmaster/internal/terminal"
+)
+
+func blockerNoun() *noun {
+	return &noun{name: "blocker", list: "blocker.list", get: "blocker.get", query: "open=true", label: "question", page: "blockers",
+		columns: []column{{"ID", "id", asID}, {"STATE", "state", asState}, {"KIND", "kind", asState}, {"AGE", "created_at", asAge},
+			{"REPOSITORY", "repo", asText}, {"QUESTION", "question", asTitle}},
+		next: func(row map[string]any) []string {
+			if row["state"] != "open" {
+				return nil
+			}
+			id := client.Word(short(plainText(row["id"])))
+			if row["form"] != nil {
+				return []string{"Fill it in with: yardmaster blocker fill " + id}
+			}
+			return []string{`Answer with: yardmaster blocker answer ` + id + ` "…"`}
+		}}
+}
+
+func blockerCommands() []command {
+	blocker := nounCalled("blocker")
+	view := blocker.viewCommand("one blocker: what is asked, and for which task")
+	return append([]command{
+		blocker.listCommand("what runs wait for people to give, oldest first", "yardmaster blocker list",
+			"yardmaster blocker list --open=false"),
+		view,
+		{words: "blocker fill", answers: "blocker.submit", args: "ID [NAME=VALUE]…",
+			summary: "give what a run waits for, field by field; unseen where no value is given", of: blocker,
+			define: defineBlockerFill,
+			more: "NAME=@FILE reads a value from a file, NAME=- from standard input. What is given stays unread by anybody, and each field\n" +
+				"is filled in once.",
+			examples: []string{"yardmaster blocker fill @last", "yardmaster blocker fill @last NPM_TOKEN=@token.txt"}},
+	}, commandsOf(
+		act{words: "blocker answer", args: "ID [TEXT]…", summary: "answer a question in words", op: "blocker.answer",
+			of: blocker, text: "answer",
+			done: "Answered; its task goes on.", next: "yardmaster blocker list has what is left.",
+			examples: []string{`yardmaster blocker answer @last "Use the staging database."`}},
+		act{words: "blocker withdraw", args: "ID", summary: "retire a blocker without an answer",
+			op: "blocker.withdraw", of: blocker, done: "Withdrawn.",
+			next: "Its task says what it does now: yardmaster task list"},
+	)...)
+}
+
+// formField is a field of a blocker's form.
+type formField struct {
+	Name        string  `json:"name"`
+	Kind        string  `json:"kind"`
+	Environment *string `json:"environment"`
+	Description string  `json:"description"`
+	Landed      bool    `json:"landed"`
+	Submittable bool    `json:"submittable"`
+	Replaces    bool    `json:"replaces"`
+}
+
+func defineBlockerFill(fl *flag.FlagSet) action {
+	o := &output{}
+	o.add(fl)
+	return func(ctx context.Context, plain []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		c, err := connect()
+		if err != nil {
+			return err
+		}
+		values := map[string]any{}
+		for _, word := range plain[1:] {
+			g, err := parseGiven(word)
+			if err != nil {
+				return err
+			}
+			if values[g.name], err = g.value(nil); err != nil {
+				return err
+			}
+			if !g.json {
+				values[g.name] = strings.TrimRight(g.text, "\r\n")
+			}
+		}
+		b, err := fillBlocker(ctx, c, plain[0], values, func(prompt string) (string, error) { return ask(ctx, prompt, true) }, os.Stderr)
+		if err != nil {
+			return err
+		}
+		if o.forPrograms() {
+			return o.print(os.Stdout, b)
+		}
+		return act{done: "The fields that landed: {landed}. The blocker is {state}.",
+			next: "yardmaster blocker list has what is left."}.say(ctx, c, b, nil, nil)
+	}
+}
+
+// fillBlocker submits the fields of a blocker's form. Those that have no value yet are
+// asked for.
+func fillBlocker(ctx context.Context, c *client.Client, id string, values map[string]any, ask func(string) (string, error),
+	out io.Writer) ([]byte, error) {
+	path := "/v1/blockers/" + url.PathEscape(id)
+	var spec struct {
+		Question string      `json:"question"`
+		State    string      `json:"state"`
+		Fields   []formField `json:"fields"`
+	}
+	if err := c.Call(ctx, http.MethodGet, path+"/spec", nil, &spec); err != nil {
+		return nil, err
+	}
+	if len(spec.Fields) == 0 {
+		return nil, fmt.Errorf("it is a question: yardmaster blocker answer %s \"…\"\n  %s", client.Word(id), client.Inert(spec.Question))
+	}
+	if len(values) == 0 {
+		if !terminal.Interactive() {
+			return nil, misused("give NAME=VALUE for %s", strings.Join(open(spec.Fields), ", "))
+		}
+		fmt.Fprintln(out, client.InertLines(spec.Question))
+		for _, f := range spec.Fields {
+			if f.Landed || !f.Submittable {
+				continue
+			}
+			about := client.Inert(f.Name)
+			if f.Description != "" {
+				about += " (" + client.Inert(f.Description) + ")"
+			}
+			value, err := ask(about + ", empty to leave it out")
+			if err != nil {
+				return nil, err
+			}
+			if value != "" {
+				values[f.Name] = value
+			}
+		}
+		if len(values) == 0 {
+			return nil, misuse{"nothing was given"}
+		}
+	}
+	return c.Fetch(ctx, http.MethodPost, path+"/submit", map[string]any{"fields": values})
+}
+
+// open are the names of the fields that can be filled in.
+func open(fields []formField) (names []string) {
+	for _, f := range fields {
+		if f.Submittable && !f.Landed {
+			names = append(names, client.Inert(f.Name))
+		}
+	}
+	return names
+}

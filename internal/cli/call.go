@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	flag "github.com/spf13/pflag"
+
+	"yardmaster/internal/app"
+	"yardmaster/internal/client"
+	"yardmaster/internal/terminal"
+)
+
+// defineCall calls a capability by its id, and sends the arguments where the row says.
+func defineCall(fl *flag.FlagSet) action {
+	o := &output{}
+	o.add(fl)
+	return func(ctx context.Context, plain []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		if len(plain) == 0 {
+			return listOps("")
+		}
+		one := ops()[plain[0]]
+		if one == nil {
+			return listOps(strings.Join(plain, " "))
+		}
+		var inputs []given
+		for _, word := range plain[1:] {
+			in, err := parseGiven(word)
+			if err != nil {
+				return err
+			}
+			inputs = append(inputs, in)
+		}
+		path, body, err := assemble(one, inputs)
+		if err != nil {
+			return err
+		}
+		c, err := connect()
+		if err != nil {
+			return err
+		}
+		if one.IsStream() {
+			return c.Stream(ctx, path, "", func(f client.Frame) error {
+				fmt.Println(client.Escape(strings.TrimLeft(fmt.Sprintf("%s %s %s", f.ID, f.Event, f.Data), " ")))
+				return nil
+			})
+		}
+		out, err := fetchTelling(ctx, c, one, path, body, inputs)
+		if err != nil {
+			return err
+		}
+		if len(out) == 0 && o.forPrograms() {
+			return nil
+		}
+		return o.print(os.Stdout, out)
+	}
+}
+
+// largeInput is the size of the inputs of a call, in bytes, from which it is shown on a
+// terminal how much of them is sent.
+const largeInput = 1 << 20
+
+// fetchTelling makes a call, and shows on a terminal how far it is if it sends much.
+func fetchTelling(ctx context.Context, c *client.Client, o *app.Op, path string, body any, inputs []given) ([]byte, error) {
+	n := 0
+	for _, in := range inputs {
+		n += len(in.text)
+	}
+	if s := terminal.Of(os.Stderr, os.Getenv); n >= largeInput && s.Live {
+		p := s.NewProgress(os.Stderr, "Sending "+o.ID)
+		defer p.Stop()
+		c.Steps = p
+	}
+	return c.Fetch(ctx, o.Method, path, body)
+}
+
+// listOps lists the capabilities whose ids contain part.
+func listOps(part string) error {
+	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	n := 0
+	for _, o := range app.Ops() {
+		if strings.Contains(o.ID, part) {
+			n++
+			fmt.Fprintf(t, "%s\t%s\t%s\n", o.ID, o.Method, o.Path)
+		}
+	}
+	t.Flush()
+	if n == 0 {
+		first, _, _ := strings.Cut(part, " ")
+		if text := meant(first, "", sorted(ops())); text != "" {
+			return misused("there is no capability %q%s", first, text)
+		}
+		return misused("there is no capability %q; `yardmaster call` lists them", first)
+	}
+	return nil
+}
+
+// describeOp prints the description and the inputs of a capability.
+func describeOp(o *app.Op) error {
+	fmt.Printf("%s: %s\n%s %s", o.ID, o.Summary, o.Method, o.Path)
+	if names := o.Rule.Names(); len(names) > 0 {
+		fmt.Printf("   needs %s", strings.Join(names, " and "))
+	}
+	fmt.Println()
+	if o.Doc != "" {
+		fmt.Println(o.Doc)
+	}
+	inputs := o.Inputs()
+	if len(inputs) > 0 {
+		fmt.Println()
+	}
+	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	for _, in := range inputs {
+		needed := ""
+		if in.Required {
+			needed = "required"
+		}
+		fmt.Fprintf(t, "  %s=\t%s\t%s\t%s\n", in.Name, in.Kind, needed, in.Doc)
+	}
+	return t.Flush()
+}

@@ -1,0 +1,295 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"yardmaster/internal/client"
+	"yardmaster/internal/terminal"
+)
+
+// column is a column of a list.
+type column struct {
+	head string
+	at   string // the dotted name of the member; of several with | between, the first that is there
+	as   form
+}
+
+// form is how a member is written for people.
+type form int
+
+const (
+	asText  form = iota
+	asTitle      // text that gives way where there is no room
+	asID
+	asState
+	asAge
+	asUSD
+	asCost // dollars in a column that stays where others have no room
+	asSHA
+	asCount
+	asNumber
+	asHolds // why a task waits
+	asPull  // the repository and number of a pull request
+	asSpan  // a number of seconds
+	asSize  // how many lines change
+	asReviewed
+	asWait   // what a pull request waits for
+	asUntil  // what ends a wait, without the call that does
+	asObject // what an audit row is about, by its name if the row has one
+
+	// What is left out first where there is no room.
+	asExtra      // text
+	asExtraTitle // text that gives way
+	asExtraCount // a number; none for 0
+)
+
+// reviewWords says what the state of a review is that does not go on now and has come to no
+// verdict; "" of another one.
+func reviewWords(state string) string {
+	switch state {
+	case "off":
+		return "not reviewed"
+	case "blind":
+		return "no model to review it"
+	case "held":
+		return "review held"
+	case "failed":
+		return "review failed"
+	case "cancelled":
+		return "review cancelled"
+	}
+	return ""
+}
+
+// text is a member in its form.
+func (c column) cell(row map[string]any, now time.Time) terminal.Cell {
+	var v any
+	for at := range strings.SplitSeq(c.at, "|") {
+		if v, _ = lookup(row, at); v != nil {
+			break
+		}
+	}
+	if c.as == asWait {
+		return waitOf(row)
+	}
+	if c.as == asUntil {
+		return terminal.Cell{Text: clearOf(row["clear"]).Plain(plainText(v))}
+	}
+	if c.as == asObject {
+		return terminal.Cell{Text: objectOf(row, plainText(v))}
+	}
+	if c.as == asPull {
+		return terminal.Cell{Text: plainText(row["repo"]) + "#" + plainText(row["number"])}
+	}
+	return cell(v, c.as, now)
+}
+
+// objectOf is what an audit row is about: its name and its short id, if what changed has a name. A piped list has
+// the id alone.
+func objectOf(row map[string]any, id string) string {
+	if screen().Width == 0 || !wholeID.MatchString(id) {
+		return id
+	}
+	data := mapOf(row["data"])
+	for _, name := range []string{"title", "name", "label", "email"} {
+		if text := plainText(data[name]); text != "" {
+			return text + " (" + short(id) + ")"
+		}
+	}
+	if repo, number := plainText(data["repo"]), plainText(data["number"]); repo != "" && number != "" {
+		return repo + "#" + number + " (" + short(id) + ")"
+	}
+	return id
+}
+
+// waitOf is what an open pull request waits for, the most urgent first.
+func waitOf(row map[string]any) terminal.Cell {
+	asked := mapOf(row["pending_action"])
+	switch need := mapOf(row["needs_person"]); {
+	case row["state"] != "open" && row["state"] != "opening":
+		return terminal.Cell{}
+	case asked["state"] == "pending":
+		return terminal.Cell{Text: "your answer", Tone: terminal.Ask}
+	case need["why"] != nil:
+		return terminal.Cell{Text: strings.ReplaceAll(plainText(need["why"]), "_", " "), Tone: terminal.Ask}
+	case mapOf(row["queue"])["state"] != nil:
+		return terminal.Cell{Text: "merge queue", Tone: terminal.Wait}
+	case mapOf(row["babysit"])["task_id"] != nil:
+		return terminal.Cell{Text: "repair", Tone: terminal.Run}
+	}
+	return terminal.Cell{}
+}
+
+func cell(v any, as form, now time.Time) terminal.Cell {
+	text := plainText(v)
+	switch as {
+	case asID:
+		if screen().Width > 0 {
+			text = short(text)
+		}
+	case asState:
+		return terminal.Cell{Text: strings.ReplaceAll(text, "_", " "), Tone: terminal.ToneOf(text)}
+	case asReviewed:
+		if say := reviewWords(text); say != "" {
+			return terminal.Cell{Text: say, Tone: terminal.Faint}
+		}
+		return cell(v, asState, now)
+	case asAge:
+		if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
+			text = terminal.Age(now, at)
+		}
+		return terminal.Cell{Text: text, Tone: terminal.Faint}
+	case asUSD, asCost:
+		if text != "" {
+			text = "$" + text
+		}
+	case asHolds:
+		holds, _ := v.([]any)
+		var reasons []string
+		for _, h := range holds {
+			hold, _ := h.(map[string]any)
+			reasons = append(reasons, strings.ReplaceAll(plainText(hold["reason"]), "_", " "))
+		}
+		return terminal.Cell{Text: strings.Join(reasons, ", "), Tone: terminal.Ask}
+	case asSize:
+		if size, ok := v.(map[string]any); ok {
+			text = "+" + plainText(size["additions"]) + " −" + plainText(size["deletions"])
+		}
+	case asSpan:
+		text = spanText(v)
+	case asSHA:
+		text = fmt.Sprintf("%.10s", text)
+	case asExtraCount:
+		if text == "0" {
+			text = ""
+		}
+	case asCount:
+		if all, ok := v.([]any); ok {
+			text = strconv.Itoa(len(all))
+		}
+	}
+	return terminal.Cell{Text: text}
+}
+
+// spanText is a number of seconds with its unit; the text of anything else.
+func spanText(v any) string {
+	text := plainText(v)
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 && n < math.MaxInt64/int64(time.Second) {
+		return terminal.Span(time.Duration(n) * time.Second)
+	}
+	return text
+}
+
+// plainText is a value of JSON in words.
+func plainText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case bool:
+		if v {
+			return "yes"
+		}
+		return "no"
+	case []any:
+		var words []string
+		for _, e := range v {
+			words = append(words, plainText(e))
+		}
+		return strings.Join(words, ", ")
+	case map[string]any:
+		var words []string
+		for _, name := range names(v) {
+			if text := plainText(v[name]); text != "" {
+				words = append(words, name+"="+text)
+			}
+		}
+		return strings.Join(words, " ")
+	}
+	return fmt.Sprint(v)
+}
+
+// people writes rows as a table.
+func (n *noun) people(w io.Writer, b []byte) error {
+	v, err := decoded(b)
+	if err != nil {
+		return err
+	}
+	all, _ := v.([]any)
+	columns, cells := tabled(n.columns, all)
+	var ids []string
+	for _, e := range all {
+		if row, ok := e.(map[string]any); ok {
+			ids = append(ids, n.id(row))
+		}
+	}
+	unique(cells, n.columns, ids)
+	n.heard(ids)
+	if n.block != nil && screen().Width > 0 {
+		for i, e := range all {
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			n.block(w, mapOf(e))
+		}
+		return nil
+	}
+	if n.below == nil || screen().Width == 0 {
+		return screen().Table(w, columns, cells)
+	}
+	var table strings.Builder
+	if err := screen().Table(&table, columns, cells); err != nil {
+		return err
+	}
+	at := -1 // of the row; the first line has the heads
+	for line := range strings.Lines(table.String()) {
+		if _, err := io.WriteString(w, line); err != nil {
+			return err
+		}
+		if at++; at > 0 {
+			if text := n.below(mapOf(all[at-1])); text != "" {
+				if _, err := fmt.Fprintln(w, "  "+client.Inert(text)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// columnsOf writes objects as a table.
+func columnsOf(w io.Writer, of []column, all []any) error {
+	columns, cells := tabled(of, all)
+	return screen().Table(w, columns, cells)
+}
+
+// tabled are the columns and cells of objects.
+func tabled(of []column, all []any) (columns []terminal.Column, cells [][]terminal.Cell) {
+	now := time.Now()
+	for _, c := range of {
+		columns = append(columns, terminal.Column{Head: c.head,
+			Flex:  c.as == asTitle || c.as == asUntil || c.as == asObject || c.as == asExtraTitle,
+			Right: slices.Contains([]form{asUSD, asCost, asCount, asNumber, asSpan, asSize, asExtraCount}, c.as),
+			Last:  c.as == asWait || c.as == asHolds || c.as == asCost,
+			Extra: c.as == asExtra || c.as == asExtraTitle || c.as == asExtraCount})
+	}
+	for _, e := range all {
+		row, ok := e.(map[string]any)
+		if !ok {
+			continue
+		}
+		var line []terminal.Cell
+		for _, c := range of {
+			line = append(line, c.cell(row, now))
+		}
+		cells = append(cells, line)
+	}
+	return columns, cells
+}

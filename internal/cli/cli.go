@@ -1,0 +1,369 @@
+// Package cli is the command line: the commands that start a server or a box, and those that
+// call the API.
+//
+//	cli.go       the commands, in the order of the help
+//	tree.go      how they become a command line: arguments, help
+//	noun.go      what is common to all nouns: list, view, find, act
+//	nouns_….go   the nouns as data
+//	the others   one file a group of commands that do something of their own
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"yardmaster/internal/box"
+	"yardmaster/internal/client"
+	"yardmaster/internal/proxies"
+	"yardmaster/internal/terminal"
+)
+
+// sections are all commands but those with which the program runs itself.
+func sections() []section {
+	return withExamples([]section{
+		{"the server", serverCommands()},
+		{"you, and what you bring", ownCommands()},
+		{"the work", workCommands()},
+		{"the account", slices.Concat(accountCommands(), settingCommands(), restCommands())},
+		{"everything else", otherCommands()},
+	})
+}
+
+// commands are those of all sections.
+func commands() (all []command) {
+	for _, s := range sections() {
+		all = append(all, s.commands...)
+	}
+	return all
+}
+
+// heads say what the words are that commands begin with.
+var heads = map[string]string{
+	"admin": "who operates a server",
+	"keys":  "the master keys of a server", "audit": "the record of what happened", "github": "the connection to GitHub",
+	"operator": "credentials of those who run the platform", "auth": "who you are to which server",
+	"repo": "repositories", "key": "the account's model keys", "box": "the machines that agents run on",
+	"task": "scoped units of work, from the queue to the merge", "pr": "pull requests, and what is asked about them",
+	"ask":  "what is wanted and not scheduled yet",
+	"plan": "work in several tasks that depend on each other", "blocker": "what runs wait for people to give",
+	"escalation": "questions that agents have handed to people", "session": "conversations with models",
+	"secret": "values that agents are given and nobody reads back", "template": "which agent works with which model",
+	"budget": "what may be spent, and was", "token": "personal access tokens", "member": "who belongs to the account",
+	"schedule": "asks that are filed again and again", "issue": "issues of repositories, and what became of them",
+	"notification": "what concerns you", "webhook": "addresses that are told of events", "finding": "what reviews have found",
+	"invitation": "who was invited, and has not come yet",
+	"source":     "other systems whose deliveries become asks", "digest": "what happened within a day or a week",
+	"account": "how the account is set", "prompt": "what agents are told besides their tasks",
+	"sso":        "the account's own identity provider",
+	"completion": "scripts that complete commands in a shell", "check": "the checks that boxes run",
+}
+
+func serverCommands() []command {
+	return []command{
+		{words: "demo", summary: "show the whole job on a throwaway server", define: defineDemo},
+		{words: "serve", summary: "run the control plane", define: defineServe},
+		{words: "config", summary: "print the effective configuration and where each value came from", define: defineConfig,
+			more: "It takes the flags of serve."},
+		{words: "admin grant", args: "LOGIN", summary: "on the server's machine: make a person an operator of the server",
+			define: defineAppoint(true), examples: []string{"yardmaster admin grant bob --data /srv/yardmaster"}},
+		{words: "admin revoke", args: "LOGIN", summary: "on the server's machine: make an operator an ordinary person again",
+			define: defineAppoint(false), examples: []string{"yardmaster admin revoke bob --data /srv/yardmaster"}},
+		{words: "keys list", summary: "the master keys, which one seals, and how many values each holds", define: defineKeysList},
+		{words: "keys new", summary: "print a new master key", define: nothing(runKeysNew)},
+		{words: "keys rotate", summary: "seal all that is sealed with a new master key", define: defineKeysRotate},
+		{words: "keys forget", args: "ID", summary: "remove a master key that holds no value any more", define: defineKeysForget},
+		{words: "audit accept", args: "REASON", define: defineAuditAccept,
+			summary: "take a record that is not what was noted of it as it is, after an older database was put back"},
+		{words: "mail", args: "[NUMBER|ADDRESS]", define: defineMail,
+			summary: "list the mails of a server without SMTP, or show one; for operators: what is not sent"},
+		{words: "github setup", summary: "where the server is connected to GitHub", define: nothing(runGitHubSetup)},
+		{words: "github deliveries", summary: "what GitHub has sent, and what became of it", define: defineGitHubDeliveries},
+		{words: "github redeliver", args: "GUID", summary: "apply a delivery once more, with an operator's token",
+			define: nothing(runGitHubRedeliver)},
+		{words: "operator token", summary: "print an operator token, which lives an hour", define: defineOperatorToken},
+		{words: "chaos", summary: "do harm to a throwaway server and its boxes, and print what was lost", define: defineChaos},
+	}
+}
+
+func ownCommands() []command {
+	return slices.Concat([]command{
+		{words: "setup", summary: "make the first user and account without a browser", define: defineSetup},
+		{words: "login", summary: "sign in and remember a token: auth login", define: defineLogin},
+	}, authCommands(), repoCommands(), keyCommands(), boxCommands())
+}
+
+func workCommands() []command {
+	return slices.Concat(taskCommands(), prCommands(), askCommands(), planCommands(), blockerCommands(), workNouns(),
+		[]command{
+			{words: "status", summary: "what waits for you, runs, went wrong, and what it costs", define: defineStatus, members: statusMembers(),
+				examples: []string{"yardmaster status", "yardmaster status --watch"}},
+			{words: "open", args: "[NOUN] [ID]", summary: "open the page of an object in a browser", define: defineOpen,
+				examples: []string{"yardmaster open task @last", "yardmaster open pr acme/web#3", "yardmaster open"},
+				values:   map[string]values{"NOUN": pageNouns, "ID": idsOfPage}},
+		})
+}
+
+func otherCommands() []command {
+	return []command{
+		{words: "audit export", summary: "print the account's audit rows, one JSON object a line", define: nothing(runAuditExport)},
+		{words: "audit verify", args: "FILE", define: defineAuditVerify,
+			summary: "check exported audit rows without a server; names the first bad one, and what was noted and is gone"},
+		{words: "call", args: "[CAPABILITY] [name=value]…", summary: "call any capability of the API; alone, list them", define: defineCall,
+			more: "A value is text where the input is text, else JSON. name:=value is JSON always, name=@FILE is the content of a file,\n" +
+				"and name=- standard input. -h after a capability describes its inputs.",
+			examples: []string{"yardmaster call task.stalls", "yardmaster call template.set -h",
+				"yardmaster call session.replay id=ID yml=@policy.yml",
+				"yardmaster call task.list filter=status:failed --jq '.data[].title'"},
+			values: map[string]values{"CAPABILITY": capabilities, "name=value": inputsOfCall}},
+		{words: "doctor", summary: "find out what keeps this machine from talking to the server", define: defineDoctor,
+			members: []string{"ok", "what", "then"}},
+		{words: "git-credential", args: "[OPERATION]", define: nothing(runGitCredential),
+			summary: "be git's credential helper for the repositories of the server",
+			more:    "`yardmaster auth git` has git use it.", values: map[string]values{"OPERATION": fixed("get", "store", "erase")}},
+		{words: "completion", args: "SHELL", summary: "print the script that completes commands in bash, zsh or fish",
+			define: nothing(runCompletion), values: map[string]values{"SHELL": fixed("bash", "zsh", "fish")},
+			more: "Values come from the server: ids, repositories, capabilities.",
+			examples: []string{"source <(yardmaster completion bash)", "yardmaster completion zsh > ~/.zfunc/_yardmaster",
+				"yardmaster completion fish > ~/.config/fish/completions/yardmaster.fish"}},
+		{words: "man", args: "DIR", summary: "write a manual page for each command into a folder", define: nothing(runMan),
+			examples: []string{"yardmaster man ~/.local/share/man/man1"}},
+		{words: "openapi", summary: "print the OpenAPI document", define: nothing(runOpenAPI)},
+		{words: "events", summary: "print the JSON Schema of what the audit record says of events", define: nothing(runEvents)},
+		{words: "version", summary: "print the version", define: answers(runVersion), members: []string{"version", "commit"}},
+	}
+}
+
+// hidden are the subcommands with which the program runs itself.
+func hidden() map[string]func([]string) int {
+	all := box.Inner()
+	all["agent"], all["astray"] = runAgent, runAstray
+	return all
+}
+
+// Exit codes besides 0. docs/cli.md documents them.
+const (
+	exitFailed      = 1
+	exitMisused     = 2 // nothing was tried
+	exitRefused     = 3 // the server refused: not allowed, or not in this state
+	exitNoAnswer    = 4 // the server did not answer
+	exitNoLogin     = 5 // not signed in, or the token is not good any more
+	exitNotFound    = 6 // there is no such object
+	exitInterrupted = 130
+)
+
+// Program is what the command line is told by the program that it is of.
+type Program struct {
+	// Version and Revision (the commit) are those of the build. With no revision, it is the one
+	// that Go has recorded of any build but one of the version "dev".
+	Version, Revision string
+	// Started, if set, is called once it is known that the command is not a short one. It may be
+	// called again.
+	Started func()
+}
+
+// program is the one that runs.
+var program = Program{Version: "dev"}
+
+// started tells the program that the command is not a short one.
+func started() {
+	if program.Started != nil {
+		program.Started()
+	}
+}
+
+// Run carries out a command line, without the name of the program, and answers its exit code.
+func Run(of Program, args []string, stdout, stderr io.Writer) int {
+	program = of
+	return run(args, stdout, stderr)
+}
+
+func run(args []string, stdout, stderr io.Writer) int {
+	proxies.SpareThisMachine()
+	if len(args) > 0 {
+		if f, ok := hidden()[args[0]]; ok {
+			started()
+			return f(args[1:])
+		}
+		if args[0] == "-v" || args[0] == "--version" {
+			args = []string{"version"}
+		}
+	}
+	defer time.AfterFunc(time.Second, started).Stop() // what takes longer is not short
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx = client.Telling(ctx, waits(stderr))
+	root := treeFor(firstWord(args))
+	if n := len(args) - 1; n > 0 && (args[n] == "-h" || args[n] == "--help") {
+		if c, rest, err := root.Find(args[:n]); err == nil && c == root && !strings.HasPrefix(rest[0], "-") {
+			args = args[:n] // words that are no command have no help
+		}
+	}
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	c, err := root.ExecuteContextC(ctx)
+	var wrong misuse
+	var none lost
+	if kept := (unsent{}); errors.As(err, &kept) {
+		defer func() { fmt.Fprintln(stderr, kept.where()) }()
+	}
+	name := "yardmaster"
+	if c != nil {
+		name = c.CommandPath()
+	}
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil, errors.Is(err, terminal.ErrInterrupted):
+		return exitInterrupted
+	case errors.As(err, &none):
+		fmt.Fprintf(stderr, "yardmaster: %s\n", none.text)
+		if none.at.HasParent() {
+			describe(stderr, none.at)
+		}
+		return exitMisused
+	case errors.As(err, &wrong):
+		fmt.Fprintf(stderr, "%s: %s\nusage: %s   (-h tells more)\n", name, client.Escape(wrong.text), usage(c))
+		return exitMisused
+	}
+	fmt.Fprintf(stderr, "%s: %s\n", name, client.Escape(err.Error()))
+	if hint := next(err); hint != "" {
+		fmt.Fprintln(stderr, hint)
+	}
+	return exitCode(err)
+}
+
+// firstWord is the first word of a command line if its commands are all that is wanted;
+// "" for those that look at all commands.
+func firstWord(args []string) string {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") || slices.Contains([]string{"help", "__complete",
+		"__completeNoDesc", "man"}, args[0]) {
+		return ""
+	}
+	return args[0]
+}
+
+// exitCode is the exit code of an error that is no misuse.
+func exitCode(err error) int {
+	var silent *client.Unreachable
+	var refusal *client.Problem
+	var none notFound
+	var nowhere *client.UnknownContext
+	var misspelt client.BadAddress
+	var garbled client.BadToken
+	switch {
+	case errors.As(err, &nowhere), errors.As(err, &misspelt), errors.As(err, &garbled):
+		return exitMisused
+	case errors.As(err, &none):
+		return exitNotFound
+	case errors.As(err, &silent):
+		return exitNoAnswer
+	case errors.Is(err, client.ErrNoLogin):
+		return exitNoLogin
+	case errors.As(err, &refusal):
+		switch {
+		case refusal.Status == 401:
+			return exitNoLogin
+		case refusal.Status == 404:
+			return exitNotFound
+		case refusal.Status < 500:
+			return exitRefused
+		}
+	}
+	return exitFailed
+}
+
+// next is advice about an error, where that is the same for all commands; else "".
+func next(err error) string {
+	var refusal *client.Problem
+	var silent *client.Unreachable
+	switch {
+	case errors.As(err, &silent):
+		if others := otherContexts(silent.URL); len(others) > 0 {
+			return "Is the server running there? `yardmaster auth use NAME` goes to another of your servers: " + strings.Join(others, ", ") +
+				"; `yardmaster serve` starts one."
+		}
+		return "Is the server running there? `yardmaster serve` starts one, --url of `yardmaster login` and `yardmaster setup` names another."
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "Another program listens there: stop it, or choose another address with --listen."
+	case errors.As(err, &refusal) && refusal.Slug() == "unauthenticated":
+		address, name := server()
+		again := "`" + client.SignInCommand(name, address) + "` gets another."
+		if os.Getenv("YARDMASTER_TOKEN") != "" && contextFlag == "" {
+			return "The token in YARDMASTER_TOKEN is not, or no longer, good: unset that, and " + again
+		}
+		return "The token is not, or no longer, good: " + again
+	case errors.As(err, &refusal) && refusal.Slug() == "missing-scope" && slices.ContainsFunc(refusal.MissingScopes, isOperators):
+		lacks := slices.DeleteFunc(slices.Clone(refusal.MissingScopes), func(scope string) bool { return !isOperators(scope) })
+		return fmt.Sprintf("It takes an operator token, which lives an hour: export YARDMASTER_TOKEN=\"$(yardmaster operator token --login YOU --scopes %s)\"",
+			client.Escape(strings.Join(lacks, ",")))
+	case errors.As(err, &refusal) && refusal.Clear.Command() != "":
+		return "What moves it: " + client.Escape(refusal.Clear.Command())
+	case errors.As(err, &refusal) && refusal.Status >= 500 && refusal.RequestID != "":
+		return "The server's log has the cause, under request_id=" + client.Escape(refusal.RequestID)
+	case errors.As(err, &refusal) && refusal.RequestID != "":
+		return "request_id=" + client.Escape(refusal.RequestID)
+	}
+	return ""
+}
+
+// otherContexts are the names of the logins at other servers than one that does not answer,
+// where that was not named for this command alone.
+func otherContexts(address string) (names []string) {
+	all, err := client.ReadLogins()
+	if err != nil || contextFlag != "" || os.Getenv("YARDMASTER_URL") != "" {
+		return nil
+	}
+	if of, _ := all.Get(all.Current); of.URL != address {
+		return nil
+	}
+	for _, name := range all.Names() {
+		if of, _ := all.Get(name); of.URL != address {
+			names = append(names, client.Escape(name)+" ("+client.Escape(of.URL)+")")
+		}
+	}
+	return names
+}
+
+// isOperators tells whether only operator tokens may hold a scope.
+func isOperators(scope string) bool {
+	return strings.HasPrefix(scope, "admin:") && !strings.HasPrefix(scope, "admin:read:") && client.Word(scope) == scope
+}
+
+// commit is the commit of this build; "" if it is not known.
+func commit() string {
+	if program.Revision != "" {
+		return program.Revision
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok || program.Version == "dev" {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+func runVersion(_ context.Context, _ []string, o *output) error {
+	if o.forPrograms() {
+		b, err := encoded(map[string]string{"version": program.Version, "commit": commit()})
+		if err != nil {
+			return err
+		}
+		return o.print(os.Stdout, b)
+	}
+	fmt.Println(strings.TrimSpace("yardmaster " + program.Version + " " + commit()))
+	return nil
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"yardmaster/internal/client"
+	"yardmaster/internal/terminal"
+)
+
+// draft is the file of a text that a person has written in an editor. It is there until the server has the text.
+type draft struct{ path string }
+
+type draftKey struct{}
+
+// withDraft is a context for a command that may have a text written.
+func withDraft(ctx context.Context) (context.Context, *draft) {
+	d := &draft{}
+	return context.WithValue(ctx, draftKey{}, d), d
+}
+
+// composed has a person write a text in an editor.
+func composed(ctx context.Context, env func(string) string, begin, help string) (string, error) {
+	text, path, err := terminal.Edit(ctx, env, begin, help)
+	if d, _ := ctx.Value(draftKey{}).(*draft); d != nil {
+		d.path = path
+	}
+	return text, err
+}
+
+// accepted removes the file of what was written: the server has it.
+func accepted(ctx context.Context) {
+	if d, _ := ctx.Value(draftKey{}).(*draft); d != nil {
+		d.forget()
+	}
+}
+
+// forget removes the file, if there is one.
+func (d *draft) forget() {
+	if d.path == "" {
+		return
+	}
+	terminal.Forget(d.path)
+	d.path = ""
+}
+
+// end removes the file if there is no error, else it has the error tell where the text is.
+func (d *draft) end(err error) error {
+	if d.path != "" && err != nil {
+		return unsent{err, d.path}
+	}
+	d.forget()
+	return err
+}
+
+// unsent is the error of a command whose text is in a file.
+type unsent struct {
+	error
+	path string
+}
+
+func (u unsent) Unwrap() error { return u.error }
+
+// where says how the text is used again.
+func (u unsent) where() string {
+	return fmt.Sprintf("Your text is in %s; the same command with --file %s takes it.", client.Inert(u.path), client.Word(u.path))
+}

@@ -1,0 +1,402 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"yardmaster/internal/client"
+	"yardmaster/internal/lazy"
+	"yardmaster/internal/terminal"
+)
+
+var (
+	wholeID = lazy.New(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+	idIn    = lazy.New(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	partOf  = lazy.New(`^[0-9a-f][0-9a-f-]{3,35}$`)
+	digits  = lazy.New(`^[1-9][0-9]{0,8}$`)
+	pageAt  = lazy.New(`^https?://`)
+	number  = lazy.New(`^(?:([^/#\s]+/[^/#\s]+))?#([0-9]{1,9})$`)
+)
+
+// few is the number of characters of a short id.
+const few = 8
+
+// short is the part of an id by which people name it: the beginning, or the end of an id
+// that begins with its time (UUIDv7), which those of one minute share.
+func short(id string) string { return part(id, few) }
+
+func part(id string, n int) string {
+	switch {
+	case !wholeID.MatchString(id):
+		return id
+	case id[14] == '7':
+		return id[len(id)-n:]
+	}
+	return strings.TrimSuffix(id[:n], "-")
+}
+
+// unique puts short ids into the column of ids, as long as it takes to tell them apart.
+func unique(cells [][]terminal.Cell, columns []column, ids []string) {
+	at := slices.IndexFunc(columns, func(c column) bool { return c.as == asID })
+	if at < 0 || screen().Width == 0 {
+		return
+	}
+	n := few
+	for ; n < 36; n++ {
+		whole := map[string]string{} // by their parts
+		same := false
+		for _, id := range ids {
+			of, known := whole[part(id, n)]
+			same = same || known && of != id
+			whole[part(id, n)] = id
+		}
+		if !same {
+			break
+		}
+	}
+	for i, id := range ids {
+		if wholeID.MatchString(id) && i < len(cells) {
+			cells[i][at].Text = part(id, n)
+		}
+	}
+}
+
+// named tells whether a word is a part of an id that people may write for it.
+func named(id, word string) bool { return strings.HasPrefix(id, word) || strings.HasSuffix(id, word) }
+
+// searched is the number of rows in which an object is looked for.
+const searched = 500
+
+// find is the id of the object that a word names: its id, the beginning or the end of
+// that, @last, OWNER/NAME#NUMBER, or a name such as a branch.
+func (n *noun) find(ctx context.Context, word string) (string, error) {
+	if pageAt.MatchString(word) {
+		return n.ofPage(ctx, word)
+	}
+	if word == "@last" {
+		if last := n.recall(); len(last) > 0 {
+			return last[0], nil
+		}
+		return "", misused("@last is the %s that was shown or made last, and none was yet", n.name)
+	}
+	switch {
+	case wholeID.MatchString(word):
+		return word, nil
+	case word == "":
+		return "", misused("the %s has no name", n.name)
+	case n.name == "repo" && word[0] != '-' && !strings.Contains(word, "/"):
+		return n.inFull(ctx, word)
+	case n.key != "" && n.key != "id" && n.names == nil, word[0] == '-':
+		return word, nil // it goes by its name alone
+	}
+	c, err := connect()
+	if err != nil {
+		return "", err
+	}
+	inClone := false
+	if digits.MatchString(word) && (n.name == "pr" || n.name == "issue") {
+		if repo, err := repoHere(ctx); err == nil { // in a clone a number is meant before a part of an id
+			inClone = true
+			var none notFound
+			if id, err := n.byNumber(ctx, c, repo, word); err == nil || !errors.As(err, &none) || len(word) < 4 {
+				return id, err
+			}
+		}
+	}
+	if m := number.FindStringSubmatch(word); m != nil {
+		return n.byNumber(ctx, c, m[1], m[2])
+	}
+	if digits.MatchString(word) && n.name == "pr" && !inClone {
+		var none notFound
+		if id, err := n.numbered(ctx, c, word); err == nil || !errors.As(err, &none) || len(word) < 4 {
+			return id, err
+		}
+	}
+	if partOf.MatchString(word) {
+		var seen []string
+		for _, id := range n.recall() {
+			if named(id, word) {
+				seen = append(seen, id)
+			}
+		}
+		if len(seen) == 1 {
+			return seen[0], nil
+		}
+	}
+	if n.finds() {
+		return n.lookUp(ctx, c, word)
+	}
+	in := n.within(ctx)
+	if n.perRepo && in == nil {
+		return "", fmt.Errorf("%q is no whole id: in a folder with a clone of the repository, parts of ids are found", word)
+	}
+	rows, more, err := n.rows(ctx, c, in, searched)
+	if err != nil {
+		return "", err
+	}
+	return n.among(rows, more, word)
+}
+
+// inFull is the full name of the only repository that has a name.
+func (n *noun) inFull(ctx context.Context, name string) (string, error) {
+	c, err := connect()
+	if err != nil {
+		return "", err
+	}
+	rows, _, err := n.rows(ctx, c, nil, everything)
+	if err != nil {
+		return "", err
+	}
+	var all []string
+	for _, r := range rows {
+		v, _ := decoded(r)
+		if full := n.id(mapOf(v)); strings.HasSuffix(full, "/"+name) {
+			all = append(all, full)
+		}
+	}
+	switch len(all) {
+	case 1:
+		return all[0], nil
+	case 0:
+		return "", misused("%q has not the form OWNER/NAME, and no repository of the account has that name", name)
+	}
+	return "", misused("%q has not the form OWNER/NAME: say %s", name, strings.Join(all[:min(len(all), candidates)], " or "))
+}
+
+// wide is the noun whose list has the objects of n of all repositories; n itself if its own
+// list has them.
+func (n *noun) wide() *noun {
+	if n.everywhere == "" {
+		return n
+	}
+	all := *n
+	all.list, all.perRepo = n.everywhere, false
+	all.columns = append([]column{{"REPOSITORY", "repo", asText}}, n.columns...)
+	return &all
+}
+
+// finds tells whether the list of a noun finds its objects by parts of their ids.
+func (n *noun) finds() bool {
+	o := one(n.wide().list)
+	_, known := filters(o)["id"]
+	return (known || o.Input()["id"] == "query") && (!n.wide().perRepo || n.within(context.Background()) != nil)
+}
+
+// candidates is the number of objects of a name that are asked for: as many as are shown
+// to somebody who has to choose.
+const candidates = 8
+
+// lookUp asks the server for the object that a word names: by a part of its id, and by the
+// names for which its list has a filter.
+func (n *noun) lookUp(ctx context.Context, c *client.Client, word string) (string, error) {
+	named := *n.wide()
+	named.query = "" // one that the list leaves out has a name as well
+	of := &named
+	known := filters(one(of.list))
+	narrow := of.within(ctx)
+	var asks [][]given
+	if _, filter := known["id"]; partOf.MatchString(word) && filter {
+		asks = append(asks, append(slices.Clone(narrow), given{name: "filter", text: "id:" + word}))
+	} else if partOf.MatchString(word) {
+		asks = append(asks, append(slices.Clone(narrow), given{name: "id", text: word}))
+	}
+	if n.everywhere != "" { // repositories have branches of the same name
+		if repo, err := repoHere(ctx); err == nil {
+			narrow = append(narrow, given{name: "filter", text: "repo:" + repo})
+		}
+	}
+	for _, name := range n.names {
+		key := strings.Replace(name, "head_ref", "branch", 1)
+		if _, filter := known[key]; filter {
+			asks = append(asks, append(slices.Clone(narrow), given{name: "filter", text: key + ":" + word}))
+		}
+	}
+	var rows []json.RawMessage
+	beyond := false
+	for _, in := range asks {
+		some, more, err := of.rows(ctx, c, in, candidates)
+		if err != nil {
+			return "", err
+		}
+		rows, beyond = append(rows, some...), beyond || more
+	}
+	return of.among(rows, beyond, word)
+}
+
+// among is the id of the row that a word names.
+func (n *noun) among(rows []json.RawMessage, more bool, word string) (string, error) {
+	type hit struct{ id, label string }
+	var hits []hit
+	for _, r := range rows {
+		v, err := decoded(r)
+		row, ok := v.(map[string]any)
+		if err != nil || !ok {
+			continue
+		}
+		id := n.id(row)
+		is := id == word || partOf.MatchString(word) && wholeID.MatchString(id) && named(id, word)
+		for _, name := range n.names {
+			if text := plainText(row[name]); text != "" && text == word {
+				is = true
+			}
+		}
+		if is && !slices.ContainsFunc(hits, func(h hit) bool { return h.id == id }) {
+			hits = append(hits, hit{id, plainText(row[n.label])})
+		}
+	}
+	switch len(hits) {
+	case 1:
+		return hits[0].id, nil
+	case 0:
+		where := "there is none of that name or id"
+		if more && len(rows) >= searched {
+			where = fmt.Sprintf("it is not among the newest %d; the whole id finds it", searched)
+		}
+		return "", notFound{fmt.Sprintf("no %s is called %q: %s", n.name, word, where)}
+	}
+	text := fmt.Sprintf("%q may be any of %d:", word, len(hits))
+	if more {
+		text = fmt.Sprintf("%q may be any of more than %d, the newest of which are:", word, len(hits))
+	}
+	for _, h := range hits[:min(len(hits), 8)] {
+		text += "\n  " + h.id + "  " + client.Inert(h.label)
+	}
+	return "", misuse{text}
+}
+
+// notFound is the error for a name that nothing has.
+type notFound struct{ text string }
+
+func (n notFound) Error() string { return n.text }
+
+// byNumber finds an object by the number that it has in its repository.
+func (n *noun) byNumber(ctx context.Context, c *client.Client, repo, digits string) (string, error) {
+	if repo == "" {
+		var err error
+		if repo, err = repoHere(ctx); err != nil {
+			return "", err
+		}
+	}
+	of := nounCalled("pr")
+	if n.name == "issue" {
+		of = n
+	}
+	in, err := inRepo(ctx, repo, nil)
+	if err != nil {
+		return "", err
+	}
+	rows, _, err := of.rows(ctx, c, append(in, given{name: "filter", text: "number:" + digits}), 1)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range rows {
+		var row struct {
+			ID     string  `json:"id"`
+			Number *int    `json:"number"`
+			Task   *string `json:"task_id"`
+		}
+		if json.Unmarshal(r, &row) != nil || row.Number == nil || strconv.Itoa(*row.Number) != digits {
+			continue
+		}
+		switch {
+		case n.name != "task":
+			return row.ID, nil
+		case row.Task != nil:
+			return *row.Task, nil
+		}
+		return "", fmt.Errorf("no task has made %s#%s", repo, digits)
+	}
+	return "", notFound{fmt.Sprintf("%s has no #%s", repo, digits)}
+}
+
+// numbered finds the only pull request of the account that has a number.
+func (n *noun) numbered(ctx context.Context, c *client.Client, digits string) (string, error) {
+	rows, more, err := n.wide().rows(ctx, c, nil, searched)
+	if err != nil {
+		return "", err
+	}
+	var ids, names []string
+	for _, r := range rows {
+		v, _ := decoded(r)
+		if row := mapOf(v); plainText(row["number"]) == digits {
+			ids, names = append(ids, n.id(row)), append(names, client.Inert(plainText(row["repo"]))+"#"+digits)
+		}
+	}
+	switch {
+	case len(ids) == 0:
+		return "", notFound{fmt.Sprintf("none of your pull requests has the number %s; in full a number is written acme/proj#%s", digits, digits)}
+	case len(ids) > 1:
+		return "", misuse{fmt.Sprintf("%s may be any of these: say %s", digits, strings.Join(names[:min(len(names), candidates)], " or "))}
+	case more: // of which another may have it
+		return "", misused("%s is the number of %s, and maybe of others: say %s", digits, names[0], names[0])
+	}
+	return ids[0], nil
+}
+
+// memory is the file in which the ids are kept that were shown last, of one server and
+// account.
+func (n *noun) memory() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	address, name := server()
+	if address == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(address + "\x00" + name))
+	of := n.name
+	if of == "question" {
+		of = "pr" // which it is about
+	}
+	return filepath.Join(dir, "yardmaster", hex.EncodeToString(sum[:8]), of)
+}
+
+// remembered is the number of ids that are kept of a noun.
+const remembered = 200
+
+// seen keeps the id of what was shown or made, for @last.
+func (n *noun) seen(id string) { n.keep(append([]string{id}, n.recall()...)) }
+
+// heard keeps the ids of a list, for names that are parts of ids. @last stays.
+func (n *noun) heard(ids []string) {
+	before := n.recall()
+	n.keep(slices.Concat(before[:min(len(before), 1)], ids, before))
+}
+
+// keep writes ids into the memory. What cannot be kept is not missed.
+func (n *noun) keep(ids []string) {
+	path := n.memory()
+	var all []string
+	for _, id := range ids {
+		if id != "" && !strings.ContainsAny(id, " \n\r\t") && !slices.Contains(all, id) && len(all) < remembered {
+			all = append(all, id)
+		}
+	}
+	if path == "" || len(all) == 0 || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
+		return
+	}
+	_ = os.WriteFile(path, []byte(strings.Join(all, "\n")+"\n"), 0o600)
+}
+
+// recall are the ids that were shown last, the newest first.
+func (n *noun) recall() []string {
+	path := n.memory()
+	if path == "" {
+		return nil
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(b))
+}

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"yardmaster/internal/client"
+	"yardmaster/internal/terminal"
+)
+
+// ofPage is the id of the object whose page is at an address.
+func (n *noun) ofPage(ctx context.Context, at string) (string, error) {
+	base, _ := server()
+	path, ours := strings.CutPrefix(at, base+"/ui/")
+	if !ours || base == "" {
+		return "", misused("%s is no page of %s", at, base)
+	}
+	path, _, _ = strings.Cut(path, "?")
+	path, _, _ = strings.Cut(path, "#")
+	words := strings.Split(strings.Trim(path, "/"), "/")
+	for i, w := range words {
+		text, err := url.PathUnescape(w)
+		if err != nil {
+			return "", misused("%s is no address", at)
+		}
+		words[i] = text
+	}
+	id := words[len(words)-1]
+	switch {
+	case n.name == "issue" && len(words) == 5 && words[3] == "issues":
+		return id, nil
+	case n.name == "repo" && len(words) >= 3 && words[0] == "repos":
+		return words[1] + "/" + words[2], nil
+	case n.page == "" || n.name == "repo" || path == n.page || strings.Join(words[:len(words)-1], "/") != n.page:
+		return "", misused("%s is the page of no %s", at, n.name)
+	}
+	return id, nil
+}
+
+// repoHere is the repository of the server of which the current folder is a clone.
+func repoHere(ctx context.Context) (string, error) {
+	repo, _, err := remoteHere(ctx)
+	return repo, err
+}
+
+// remoteHere is the repository of the server of which the current folder is a clone, and the
+// remote there.
+func remoteHere(ctx context.Context) (repo, remote string, err error) {
+	none := misuse{"give --repo OWNER/NAME: the folder has no remote on the server"}
+	address, _ := server()
+	if address == "" {
+		return "", "", none
+	}
+	out, err := client.Git(ctx, ".", "", "", "config", "--get-regexp", `^remote\..*\.url$`)
+	if err != nil {
+		return "", "", none
+	}
+	host, err := url.Parse(address)
+	if err != nil {
+		return "", "", err
+	}
+	for line := range strings.Lines(out) {
+		key, address, _ := strings.Cut(strings.TrimSpace(line), " ")
+		at, err := url.Parse(address)
+		if err != nil || at.Host != host.Host {
+			continue
+		}
+		path := strings.TrimSuffix(strings.TrimPrefix(at.Path, host.Path), ".git")
+		for _, door := range []string{"/git/-/", "/git/"} {
+			if name, ok := strings.CutPrefix(path, door); ok {
+				words := strings.Split(name, "/")
+				if n := len(words); n >= 2 {
+					key = strings.TrimSuffix(strings.TrimPrefix(key, "remote."), ".url")
+					return words[n-2] + "/" + words[n-1], key, nil
+				}
+			}
+		}
+	}
+	return "", "", none
+}
+
+// pullHere is the pull request of the branch that is checked out in the current folder; "" if
+// the folder is no clone of a repository of the server.
+func pullHere(ctx context.Context) (string, error) {
+	repo, err := repoHere(ctx)
+	if err != nil {
+		return "", nil
+	}
+	branch, err := client.Git(ctx, ".", "", "", "branch", "--show-current")
+	if err != nil || branch == "" {
+		return "", nil
+	}
+	c, err := connect()
+	if err != nil {
+		return "", err
+	}
+	in, err := inRepo(ctx, repo, []given{{name: "filter", text: "branch:" + branch}})
+	if err != nil {
+		return "", err
+	}
+	rows, _, err := nounCalled("pr").rows(ctx, c, in, candidates)
+	if err != nil {
+		return "", err
+	}
+	pulls := make([]map[string]any, 0, len(rows))
+	for _, r := range rows { // the newest first
+		v, _ := decoded(r)
+		pulls = append(pulls, mapOf(v))
+	}
+	if i := slices.IndexFunc(pulls, isOpen); i >= 0 {
+		return plainText(pulls[i]["id"]), nil
+	}
+	if len(pulls) > 0 {
+		return plainText(pulls[0]["id"]), nil
+	}
+	if branch == "main" || branch == "master" {
+		if terminal.Interactive() {
+			return "", nil // one is picked
+		}
+		return "", misused("no pull request has the branch %s; name one", branch)
+	}
+	return "", notFound{fmt.Sprintf("the branch %s has no pull request in %s", branch, repo)}
+}

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	flag "github.com/spf13/pflag"
+
+	"yardmaster/internal/client"
+)
+
+// keyNoun are the model keys of the account.
+func keyNoun() *noun {
+	return &noun{name: "key", list: "billing.keys_list", names: []string{"label", "masked"}, label: "label",
+		page: "settings/keys", alone: true,
+		first: "yardmaster key add --provider NAME",
+		columns: []column{{"ID", "id", asID}, {"PROVIDER", "provider", asText}, {"LABEL", "label", asTitle}, {"KEY", "masked", asText},
+			{"KIND", "kind", asText}, {"STATUS", "status", asState}, {"PRIORITY", "priority", asNumber}, {"VERIFIED",
+				"last_verified_at", asAge},
+			{"ERROR", "last_error", asTitle}}}
+}
+
+func keyCommands() []command {
+	key := nounCalled("key")
+	return append(append([]command{
+		{words: "key add", answers: "billing.key_add", summary: "add a model key (read from standard input)", define: defineKeyAdd,
+			examples: []string{"yardmaster key add --provider anthropic < key.txt"},
+			values:   map[string]values{"provider": fixed(providers...)}},
+		key.listCommand("the account's model keys, masked"),
+		key.viewCommand("one model key"),
+	}, commandsOf(
+		act{words: "key delete", args: "ID", summary: "take a key out of the pool and forget it", op: "billing.key_delete", of: key,
+			done: "The key {id} is forgotten.", next: "yardmaster key add puts one in its place.",
+			examples: []string{"yardmaster key delete @last"}},
+		act{words: "key price", args: "ID PRICE",
+			summary: "set what any model costs that is called over a key; null leaves it to the price tables", op: "billing.key_price_set",
+			of: key, plain: []string{"price"}, done: "Calls over {id} cost {1} from now on.",
+			next:    "yardmaster key view {id} shows the price of the key.",
+			earlier: rowBefore("key"), says: keyPriceSays,
+			examples: []string{`yardmaster key price @last '{"input_usd": 0.2, "output_usd": 0.8}'`}},
+	)...), priceCommands()...)
+}
+
+// providers are the model providers that the server knows.
+var providers = []string{"anthropic", "openai", "google", "openrouter", "compatible", "scripted"}
+
+func defineKeyAdd(fl *flag.FlagSet) action {
+	provider := fl.String("provider", "", "`NAME`: anthropic, openai, google, openrouter, compatible or scripted")
+	label := fl.String("label", "", "a name for people; the provider's when empty")
+	base := fl.String("base-url", "", "address of a compatible endpoint")
+	model := fl.String("model", "", "model of a compatible endpoint; when empty, the endpoint is asked, and must have exactly one")
+	o := &output{}
+	o.add(fl)
+	return func(ctx context.Context, _ []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		return addModelKey(ctx, o, *provider, *label, *base, *model)
+	}
+}
+
+func addModelKey(ctx context.Context, o *output, provider, label, base, model string) error {
+	if provider == "" {
+		return misuse{"give --provider: anthropic, openai, google, openrouter, compatible or scripted"}
+	}
+	if !slices.Contains(providers, provider) { // before the key is asked for
+		return misused("--provider takes one of %s, not %q", strings.Join(providers, ", "), provider)
+	}
+	c, err := connect()
+	if err != nil {
+		return err
+	}
+	in := map[string]any{"provider": provider, "label": label}
+	if label == "" {
+		in["label"] = provider
+	}
+	if base != "" {
+		in["base_url"] = base
+	}
+	if model != "" {
+		in["model"] = model
+	}
+	if provider != "scripted" {
+		// A key is typed once: not for a server that is gone, or for a login that is over.
+		err := c.Call(ctx, http.MethodGet, "/v1/me", nil, nil)
+		if code := exitCode(err); err != nil && code != exitNotFound && code != exitRefused {
+			return err
+		}
+		if in["key"], err = ask(ctx, "Key", true); err != nil {
+			return err
+		}
+	}
+	var out struct {
+		ID        string   `json:"id"`
+		Masked    string   `json:"masked"`
+		Model     *string  `json:"model"`
+		BaseURL   string   `json:"base_url"`
+		Templates []string `json:"templates"`
+	}
+	if done, err := o.answered(ctx, c, http.MethodPost, "/v1/billing/keys", in, &out); done || err != nil {
+		return err
+	}
+	fmt.Println(client.Inert(fmt.Sprintf("Added key %s %s", out.ID, out.Masked)))
+	if provider == "scripted" {
+		fmt.Println("It is a script and no model: it does what the file says that `yardmaster serve --scenario FILE` names. A server without --scenario changes nothing, and its tasks end completed with nothing done.")
+	}
+	defer afterword("Undo: yardmaster key delete " + client.Word(out.ID))
+	switch {
+	case out.Model == nil:
+	case len(out.Templates) > 0:
+		say("The model is %s, in the templates %s.\n", *out.Model, strings.Join(out.Templates, ", "))
+	default: // the templates name models of their own, or use a key of higher priority
+		say("The model is %s, but no template uses it yet. One that does:\n  yardmaster template set NAME --provider compatible --base-url %s --model %s\n",
+			*out.Model, client.Word(out.BaseURL), client.Word(*out.Model))
+	}
+	return nil
+}

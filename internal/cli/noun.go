@@ -1,0 +1,386 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	flag "github.com/spf13/pflag"
+
+	"yardmaster/internal/client"
+)
+
+// noun is a kind of object: how it is listed, shown, found and named. What is common to
+// all nouns follows from it.
+type noun struct {
+	name  string
+	list  string // the capability that lists it
+	query string // of the list in any case
+	// archived is what the list has to be asked for one that it leaves out otherwise.
+	archived string
+	get      string   // the capability that answers one; "": the list has all of it
+	key      string   // the member that is its id; id when empty
+	names    []string // members by which one is found besides
+	label    string   // the member by which people tell one from another
+	columns  []column
+	page     string  // the place of its page on the server: tasks of /ui/tasks/{id}
+	first    string  // the command that makes the first one
+	none     string  // what is said when there are none, if that is more than first
+	perRepo  bool    // the list is one of a repository
+	about    []given // inputs of the list: the object that it is about
+	// everywhere is the list of those of all repositories, by which one is found.
+	everywhere string
+	// hidden are dotted names of members that the view leaves out: what is for programs, and
+	// what next says in better words.
+	hidden []string
+	// tables are the members of the objects in a list of the view, in the order of a person.
+	tables map[string][]string
+	// block, if set, writes an object in several lines, in the place of a table on a terminal.
+	block func(w io.Writer, row map[string]any)
+	// below, if set, is what stands below the row of an object in a table on a terminal.
+	below func(row map[string]any) string
+	// alone is set where all objects have one page together.
+	alone bool
+	// plain, if set, changes an object for its view: names in the place of ids.
+	plain func(row map[string]any)
+	// next are the commands that an object asks for, for the end of its view.
+	next func(row map[string]any) []string
+	// show writes the view of an object in the place of view.
+	show func(ctx context.Context, c *client.Client, w io.Writer, b []byte) error
+}
+
+func (n *noun) id(row map[string]any) string {
+	key := n.key
+	if key == "" {
+		key = "id"
+	}
+	text, _ := row[key].(string)
+	return text
+}
+
+// listing are the flags of a list.
+type listing struct {
+	output
+	all     bool
+	limit   int
+	repo    string
+	filters map[string]*string
+	others  map[string]*string
+	flags   *flag.FlagSet
+	skip    string // an input that is no flag
+}
+
+// single is the value of a flag that is given once: a list has one filter of a kind.
+type single struct {
+	at    *string
+	given bool
+}
+
+var errTwice = errors.New("it is given twice")
+
+func (s *single) String() string {
+	if s.at == nil {
+		return ""
+	}
+	return *s.at
+}
+
+func (s *single) Set(text string) error {
+	if s.given {
+		return errTwice
+	}
+	*s.at, s.given = text, true
+	return nil
+}
+
+func (s *single) Type() string { return "string" }
+
+// once declares a flag that is given once.
+func once(fl *flag.FlagSet, name, doc string) *string {
+	at := new(string)
+	fl.Var(&single{at: at}, name, doc)
+	return at
+}
+
+// usual is the number of rows of a list when nobody says how many.
+const usual = 30
+
+func (l *listing) add(fl *flag.FlagSet, n *noun) {
+	o := one(n.list)
+	l.filters, l.others, l.flags = map[string]*string{}, map[string]*string{}, fl
+	keys := filters(o)
+	for _, key := range sorted(keys) {
+		doc := "only those whose " + strings.ReplaceAll(key, "_", " ") + " is `VALUE`"
+		if len(keys[key]) > 0 {
+			doc += ": " + strings.Join(keys[key], ", ")
+		}
+		if l.filters[key] = once(fl, key, doc); len(keys[key]) == 1 && keys[key][0] == "true" {
+			fl.Lookup(key).NoOptDefVal = "true"
+		}
+	}
+	for _, in := range o.Inputs() {
+		if in.Name == l.skip {
+			continue
+		}
+		switch in.Name {
+		case "cursor", "per_page", "page", "limit", "owner", "filter":
+		case "repo":
+			if !n.perRepo {
+				l.others[in.Name] = once(fl, "repo", in.Doc)
+			}
+		default:
+			name := strings.ReplaceAll(in.Name, "_", "-")
+			if l.others[in.Name] = once(fl, name, in.Doc); in.Kind == "true or false" {
+				fl.Lookup(name).NoOptDefVal = "true"
+			}
+		}
+	}
+	if n.perRepo {
+		fl.StringVar(&l.repo, "repo", "", "`OWNER/NAME`; that of the folder's git remote when empty")
+	}
+	fl.BoolVar(&l.all, "all", false, "fetch all rows")
+	fl.IntVarP(&l.limit, "limit", "L", usual, "fetch at most `N` rows")
+	l.addWatch(fl)
+}
+
+func sorted[T any](m map[string]T) []string {
+	var all []string
+	for k := range m {
+		all = append(all, k)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// inputs are those of the capability that the flags ask for.
+func (l *listing) inputs(ctx context.Context, n *noun) (in []given, err error) {
+	for _, key := range sorted(l.filters) {
+		if v := *l.filters[key]; v != "" {
+			if v, err = meantBy(ctx, n, key, v); err != nil {
+				return nil, err
+			}
+			in = append(in, given{name: "filter", text: key + ":" + v})
+		}
+	}
+	for _, key := range sorted(l.others) {
+		if v := *l.others[key]; v != "" {
+			in = append(in, given{name: key, text: v})
+		}
+	}
+	in = append(in, n.about...)
+	if n.perRepo {
+		return inRepo(ctx, l.repo, in)
+	}
+	return in, nil
+}
+
+// meantBy is the value of a filter as the server has it, for what a person names an object by.
+func meantBy(ctx context.Context, n *noun, key, word string) (string, error) {
+	of := ""
+	switch key {
+	case "box", "pr", "task", "plan":
+		of = key
+	case "actor":
+		if strings.Contains(word, ":") {
+			return word, nil
+		}
+		id, err := nounCalled("member").find(ctx, word)
+		return "user:" + id, err
+	case "object":
+		if !number.MatchString(word) && !pageAt.MatchString(word) {
+			return word, nil
+		}
+		id, err := nounCalled("pr").find(ctx, word)
+		if none := (notFound{}); errors.As(err, &none) && number.MatchString(word) { // issues have numbers as well
+			if issue, err := nounCalled("issue").find(ctx, word); err == nil {
+				return issue, nil
+			}
+		}
+		return id, err
+	}
+	if of == "" || of == n.name {
+		return word, nil
+	}
+	return nounCalled(of).find(ctx, word)
+}
+
+// inRepo adds the repository to the inputs: the one that is named, or else the one of the
+// folder's remote.
+func inRepo(ctx context.Context, name string, in []given) ([]given, error) {
+	if name == "" {
+		var err error
+		if name, err = repoHere(ctx); err != nil {
+			return nil, err
+		}
+	}
+	owner, repo, both := strings.Cut(name, "/")
+	if !both || owner == "" || repo == "" || strings.Contains(repo, "/") {
+		return nil, misused("--repo has the form OWNER/NAME, not %q", name)
+	}
+	return append(in, given{name: "owner", text: owner}, given{name: "repo", text: repo}), nil
+}
+
+// rows fetches the rows of a list, at most most of them, and tells whether there are more.
+func (n *noun) rows(ctx context.Context, c *client.Client, in []given, most int) (rows []json.RawMessage, more bool, err error) {
+	o := one(n.list)
+	for _, pair := range strings.Split(n.query, "&") {
+		name, value, ok := strings.Cut(pair, "=")
+		if ok && !slices.ContainsFunc(in, func(g given) bool { return g.name == name }) {
+			in = append(in, given{name: name, text: value})
+		}
+	}
+	has := o.Input()
+	var pages client.Pages
+	for number, cursor := 1, ""; ; number++ {
+		inputs := slices.Clone(in)
+		wanted := strconv.Itoa(min(max(most-len(rows), 1), 100))
+		switch {
+		case has["per_page"] != "":
+			inputs = append(inputs, given{name: "per_page", text: wanted})
+		case has["limit"] != "":
+			inputs = append(inputs, given{name: "limit", text: wanted})
+		}
+		if cursor != "" {
+			inputs = append(inputs, given{name: "cursor", text: cursor})
+		} else if number > 1 {
+			inputs = append(inputs, given{name: "page", text: strconv.Itoa(number)})
+		}
+		path, _, err := assemble(o, inputs)
+		if err != nil {
+			return nil, false, err
+		}
+		var p page
+		if err := c.Call(ctx, http.MethodGet, path, nil, &p); err != nil {
+			return nil, false, err
+		}
+		rows = append(rows, p.Data...)
+		size := 0
+		for _, row := range p.Data {
+			size += len(row)
+		}
+		var following string
+		if p.Next != nil && has["cursor"] != "" {
+			cursor, more, following = *p.Next, true, *p.Next
+		} else {
+			more, following = len(p.Data) > 0 && (p.More || number < p.Pages), strconv.Itoa(number+1)
+		}
+		if !more || len(rows) >= most || has["cursor"] == "" && has["page"] == "" {
+			if len(rows) > most {
+				rows, more = rows[:most], true
+			}
+			return rows, more, nil
+		}
+		if err := pages.Next(following, size); err != nil {
+			return nil, false, err
+		}
+	}
+}
+
+// everything is more rows than any list has.
+const everything = 1 << 30
+
+// listCommand is the command that lists a noun.
+func (n *noun) listCommand(summary string, examples ...string) command {
+	c := command{words: n.name + " list", summary: summary, examples: examples, values: map[string]values{}, answers: n.list, rows: true}
+	if len(examples) == 0 {
+		c.examples = []string{"yardmaster " + n.name + " list", "yardmaster " + n.name + " list --all --json '*'"}
+	}
+	c.define = func(fl *flag.FlagSet) action {
+		n.addValues(c.values)
+		l := &listing{}
+		l.add(fl, n)
+		return func(ctx context.Context, _ []string) error { return n.runList(ctx, l) }
+	}
+	return c
+}
+
+// addValues adds those of the flags of a list.
+func (n *noun) addValues(to map[string]values) {
+	o := one(n.list)
+	for key, all := range filters(o) {
+		switch {
+		case len(all) == 0:
+		case slices.Contains(o.Paging.Several, key):
+			to[key] = listed(fixed(all...))
+		default:
+			to[key] = fixed(all...)
+		}
+	}
+	for _, in := range o.Inputs() {
+		if _, of, some := strings.Cut(in.Doc, "one of "); some {
+			to[strings.ReplaceAll(in.Name, "_", "-")] = fixed(strings.Split(of, ", ")...)
+		}
+	}
+}
+
+// namedList is a list under other words than those of the noun.
+func (n *noun) namedList(words, summary string) command {
+	c := n.listCommand(summary, "yardmaster "+words)
+	c.words = words
+	return c
+}
+
+func (n *noun) runList(ctx context.Context, l *listing) error {
+	if err := l.check(); err != nil {
+		return err
+	}
+	most := l.limit
+	switch {
+	case l.all && l.flags.Changed("limit"):
+		return misused("give --all or --limit, not both")
+	case l.all:
+		most = everything
+	case most < 1:
+		return misused("--limit takes 1 or more")
+	}
+	in, err := l.inputs(ctx, n)
+	if err != nil {
+		return err
+	}
+	c, err := connect()
+	if err != nil {
+		return err
+	}
+	more, none := false, false
+	err = l.show(ctx, func() ([]byte, error) {
+		var rows []json.RawMessage
+		var err error
+		if rows, more, err = n.rows(ctx, c, in, most); err != nil {
+			return nil, err
+		}
+		if none = len(rows) == 0; none {
+			return []byte("[]"), nil
+		}
+		return encoded(rows)
+	}, withNames(ctx, c, func(w io.Writer, b []byte) error {
+		if none && !l.watch {
+			return nil // it is said below
+		}
+		return n.people(w, b)
+	}))
+	if err != nil || l.forPrograms() {
+		return err
+	}
+	tell := func(line string) { wrapped(os.Stderr, screen(), "", line) }
+	switch {
+	case none && slices.ContainsFunc(in, func(g given) bool {
+		return g.name != "owner" && g.name != "repo" && !slices.Contains(n.about, g)
+	}):
+		tell("None is like that.")
+	case none && n.none != "":
+		tell(n.none)
+	case none && n.first != "":
+		tell("There are none yet: " + n.first)
+	case none:
+		tell("There are none.")
+	case more:
+		tell("There are more: --all fetches them, --limit N that many.")
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"yardmaster/internal/terminal"
+)
+
+// pick has a person choose an object from a list: of those that fit, if that is given. repo
+// narrows the list of what belongs to a repository.
+func (n *noun) pick(ctx context.Context, prompt, repo string, fits func(map[string]any) bool) (string, error) {
+	row, err := n.choose(ctx, prompt, repo, nil, fits)
+	return n.id(row), err
+}
+
+// choose is pick that answers the whole object. in are inputs of the list besides.
+func (n *noun) choose(ctx context.Context, prompt, repo string, in []given, fits func(map[string]any) bool) (map[string]any, error) {
+	c, err := connect()
+	if err != nil {
+		return nil, err
+	}
+	of := n
+	switch {
+	case !n.perRepo:
+	case repo != "":
+		if in, err = inRepo(ctx, repo, in); err != nil {
+			return nil, err
+		}
+	case len(n.within(ctx)) > 0:
+		in = append(in, n.within(ctx)...)
+	case n.everywhere != "":
+		of = n.wide()
+	default: // first whose
+		if repo, err = nounCalled("repo").pick(ctx, prompt+": which repository?", "", nil); err != nil {
+			return nil, err
+		}
+		if in, err = inRepo(ctx, repo, in); err != nil {
+			return nil, err
+		}
+	}
+	most := 100
+	if fits != nil {
+		most = searched
+	}
+	all, _, err := of.rows(ctx, c, in, most)
+	if err != nil {
+		return nil, err
+	}
+	var rows []map[string]any
+	for _, r := range all {
+		v, err := decoded(r)
+		if row, ok := v.(map[string]any); err == nil && ok && (fits == nil || fits(row)) {
+			rows = append(rows, row)
+		}
+	}
+	if len(rows) == 0 {
+		what := "there is no " + n.name + " to choose"
+		if len(all) > 0 {
+			what = "there is no " + n.name + " with which that can be done"
+		}
+		return nil, misused("%s is missing, and %s", n.called(), what)
+	}
+	lines := make([]string, len(rows))
+	for i, row := range rows {
+		lines[i] = of.line(row)
+	}
+	i, err := terminal.Pick(ctx, os.Getenv, prompt, lines)
+	if errors.Is(err, terminal.ErrInterrupted) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, misuse{err.Error()}
+	}
+	return rows[i], nil
+}
+
+// called is the word for the name of an object in a command line.
+func (n *noun) called() string {
+	switch {
+	case n.name == "repo":
+		return "OWNER/NAME"
+	case n.key == "name":
+		return "NAME"
+	}
+	return "ID"
+}
+
+// line is an object in a line.
+func (n *noun) line(row map[string]any) string {
+	words := []string{short(n.id(row))}
+	if number := plainText(row["number"]); number != "" {
+		words = append(words, plainText(row["repo"])+"#"+number)
+	}
+	for _, at := range []string{"status", "state", "outcome", "repo", "name", n.label, "title"} {
+		text := plainText(row[at])
+		if text != "" && !slices.Contains(words, text) && !(at == "repo" && row["number"] != nil) {
+			words = append(words, text)
+		}
+	}
+	for _, at := range []string{"created_at", "started_at", "updated_at"} {
+		if t, err := time.Parse(time.RFC3339Nano, plainText(row[at])); err == nil {
+			words = append(words, terminal.Age(time.Now(), t))
+			break
+		}
+	}
+	return strings.Join(words, "  ")
+}
+
+// What can be done with an object, by its members.
+
+func isOpen(row map[string]any) bool { return row["state"] == "open" || row["state"] == "opening" }
+
+func isUnder(member string, values ...any) func(map[string]any) bool {
+	return func(row map[string]any) bool { return slices.Contains(values, row[member]) }
+}
+
+func isNotUnder(member string, values ...any) func(map[string]any) bool {
+	return func(row map[string]any) bool { return !slices.Contains(values, row[member]) }
+}
+
+// fitting are the objects with which a command can do something; those of others are all.
+func fitting(words string) func(map[string]any) bool {
+	over := []any{"completed", "merged", "cancelled", "failed"}
+	switch words {
+	case "task cancel":
+		return isNotUnder("status", over...)
+	case "task reassign":
+		return isUnder("status", "claimed", "running")
+	case "task redispatch":
+		return func(row map[string]any) bool {
+			return row["status"] == "failed" || row["status"] == "held" || row["status"] == "cancelled" || row["stuck"] == true
+		}
+	case "task retry":
+		return isUnder("status", "pending")
+	case "task report":
+		return isUnder("status", "completed", "merged", "awaiting_ci", "awaiting_review", "mergeable")
+	case "escalation resolve":
+		return isUnder("resolved_at", nil)
+	case "pr merge", "pr ask-again", "pr rearm", "pr review", "pr checkout":
+		return isOpen
+	case "schedule pause":
+		return isNotUnder("state", "paused")
+	case "schedule resume":
+		return isUnder("state", "paused")
+	case "token revoke", "token rename":
+		return isUnder("revoked", false)
+	case "invitation revoke":
+		return isUnder("status", "pending")
+	case "plan approve":
+		return isUnder("status", "held")
+	case "plan cancel":
+		return isNotUnder("status", "cancelled", "completed", "done", "merged")
+	case "webhook revive":
+		return isUnder("healthy", false)
+	case "notification read":
+		return isUnder("read_at", nil)
+	case "notification archive":
+		return isUnder("archived_at", nil)
+	case "check log":
+		return isUnder("status", "passed", "failed")
+	case "ask redrive", "ask approve":
+		return isUnder("state", "escalated")
+	case "box resume":
+		return isUnder("state", "draining", "drained")
+	case "box drain":
+		return isUnder("state", "enrolled")
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	flag "github.com/spf13/pflag"
+
+	"yardmaster/internal/client"
+)
+
+func repoNoun() *noun {
+	return &noun{name: "repo", list: "project.list", get: "project.get", key: "full_name", label: "full_name",
+		page: "repos", first: "yardmaster repo add PATH",
+		columns: []column{{"REPOSITORY", "full_name", asTitle}, {"BRANCH", "default_branch", asText}, {"ENABLED",
+			"enabled", asText}, {"HOST", "host", asText},
+			{"POLICY VALID", "policy_valid", asText}, {"ACTIVE", "last_activity_at", asAge}}}
+}
+
+func repoCommands() []command {
+	repo := nounCalled("repo")
+	set := commandsOf(
+		act{words: "repo enable", args: "OWNER/NAME", summary: "let agents work in a repository",
+			op: "project.update", of: repo, fixed: map[string]string{"enabled": "true"},
+			done: "Agents work in {id}.", next: "Undo: yardmaster repo remove {id}"},
+		act{words: "repo remove", args: "OWNER/NAME",
+			summary: "take a repository out of use: its tasks wait, and new ones are refused", op: "project.update", of: repo,
+			more:  "What is in it stays, at its code host and here.",
+			fixed: map[string]string{"enabled": "false"},
+			done:  "No agent works in {id} any more; nothing of it is deleted.", next: "Undo: yardmaster repo enable {id}"},
+		act{words: "repo setup", args: "OWNER/NAME",
+			summary: "send an agent to give a repository scripts, tools and notes for agents", op: "project.setup", of: repo,
+			next: "Follow it with: yardmaster task watch {task_id}"},
+	)
+	set = append(set, command{words: "repo settings", answers: "project.settings", args: "OWNER/NAME", of: repo,
+		values: map[string]values{}, define: defineRepoSettings,
+		summary: "how a repository is set, and what each switch does; a flag turns one, or chooses the default branch",
+		examples: []string{"yardmaster repo settings acme/web", "yardmaster repo settings acme/web --ai-first",
+			"yardmaster repo settings acme/web --default-branch main"}}, command{words: "repo policy", answers: "project.policy_get", args: "OWNER/NAME", of: repo,
+		values: map[string]values{}, define: defineRepoPolicy,
+		summary:  "the policy in force; with --file, whether a policy file is a good one",
+		examples: []string{"yardmaster repo policy acme/web", "yardmaster repo policy acme/web --file .svc/policy.yml"}})
+	for i := range set {
+		set[i].values["OWNER/NAME"] = namesOf(repo)
+	}
+	view := repo.viewCommand("one repository", "yardmaster repo view acme/web")
+	view.args = "OWNER/NAME"
+	return append([]command{
+		{words: "repo add", answers: "project.get", args: "PATH|URL", summary: "put a repository on the server", define: defineRepoAdd,
+			examples: []string{"yardmaster repo add ~/src/project", "yardmaster repo add https://example.com/o/calc.git --name acme/calc"}},
+		{words: "repo create", answers: "project.create", args: "NAME|OWNER/NAME",
+			summary: "make a repository with its first files, and send an agent to set it up", define: defineRepoCreate,
+			examples: []string{`yardmaster repo create web --stack "Go and SQLite"`}},
+		repo.listCommand("the repositories"), view,
+	}, set...)
+}
+
+func boxNoun() *noun {
+	return &noun{name: "box", list: "box.list", get: "box.get", names: []string{"name"}, label: "name", page: "boxes",
+		first: "yardmaster box join",
+		columns: []column{{"ID", "id", asID}, {"NAME", "name", asTitle}, {"STATE", "state", asState}, {"PRESENCE",
+			"presence.status", asState},
+			{"HEARD", "presence.last_beat", asAge}, {"BUSY", "presence.active", asNumber}, {"SLOTS", "slots", asNumber},
+			{"VERSION", "presence.version", asText}}}
+}
+
+func boxCommands() []command {
+	boxes := nounCalled("box")
+	lists := boxes.listCommand("the boxes: presence, load, agents, and what is wrong with an unfit one")
+	lists.define = func(fl *flag.FlagSet) action {
+		boxes.addValues(lists.values)
+		l := &listing{}
+		l.add(fl, boxes)
+		return func(ctx context.Context, plain []string) error {
+			if l.forPrograms() || l.watch || fl.NFlag() > 0 {
+				return boxes.runList(ctx, l)
+			}
+			return listBoxes(ctx)
+		}
+	}
+	return append([]command{
+		{words: "box join", summary: "enroll this machine, and run as a box", define: defineBoxJoin,
+			examples: []string{"yardmaster box join", "yardmaster box join --slots 4 --name builder"}},
+		{words: "box run", summary: "run as the box this machine was enrolled as", define: defineBoxRun},
+		lists,
+		boxes.viewCommand("one box"),
+		{words: "box agents", summary: "the coding agents of this machine's box, and what is missing", define: defineBoxAgents},
+		{words: "box agents install", args: "NAME",
+			summary: "fetch what drives a coding agent from npm into this machine's box", define: defineBoxAgentsInstall},
+	}, commandsOf(
+		act{words: "box drain", args: "ID", summary: "give back its work, saved, and take none", op: "box.drain",
+			of: boxes, fixed: map[string]string{"resume": "false"},
+			done: "It takes no more work.", next: "Undo: yardmaster box resume {id}"},
+		act{words: "box resume", args: "ID", summary: "let it take work again", op: "box.drain", of: boxes,
+			fixed: map[string]string{"resume": "true"},
+			done:  "It takes work again.", next: "Undo: yardmaster box drain {id}"},
+		act{words: "box owner", args: "ID TARGET", summary: "choose whose work it takes: org, shared, or user with --member",
+			op: "box.set_owner", of: boxes, plain: []string{"target"}, memberFlag: "owner_id",
+			before: "box.get", done: "Its work is that of: {owner.target}.", next: "Undo: yardmaster box owner {id} {before.owner.target}",
+			says: func(o occasion) (string, string) {
+				if o.answer["consent"] == "pending" {
+					return o.done("They were asked, and nothing has changed: they agree in the dashboard, under Settings, You."), ""
+				}
+				if mapOf(o.before["owner"])["target"] != "user" {
+					return "", ""
+				}
+				return "", o.next("Undo: yardmaster box owner {id} user --member {before.owner.id}")
+			},
+			examples: []string{"yardmaster box owner builder org", "yardmaster box owner builder user --member ada"}},
+		act{words: "box mine", summary: "the boxes that work for you alone, in which accounts, and those that you are asked to own",
+			op: "self.runner_list", examples: []string{"yardmaster box mine"}},
+		act{words: "box mine withdraw", args: "BOX-ID ACCOUNT-ID", summary: "take back that a box works for you there, or decline to own it",
+			op: "self.runner_withdraw", plain: []string{"id", "account_id"},
+			done: "It takes nothing of yours there. To agree again takes a browser: Settings, You.", next: "What is left: yardmaster box mine",
+			examples: []string{"yardmaster box mine withdraw 01a22378-e54e-7d85-9846-37f058c0da96 01a22379-8496-7c0d-81d8-905bae8229d9"}},
+		act{words: "box decommission", args: "ID", summary: "drain it, and then revoke it and take it off the list",
+			op: "box.decommission", of: boxes,
+			done: "It is revoked once it has handed its work back.", next: "Until then, undo: yardmaster box resume {id}"},
+		act{words: "box revoke", args: "ID", summary: "cut it off for good, at once", op: "box.revoke", of: boxes,
+			done: "It is cut off; what it was doing begins again elsewhere.",
+			next: "yardmaster box join on the machine enrolls it anew."},
+		act{words: "box enroll", summary: "mint a one-time enrollment token for another machine", op: "box.add",
+			next: "On the machine: yardmaster box join --url ADDRESS --token TOKEN"},
+	)...)
+}
+
+func defineOpen(fl *flag.FlagSet) action {
+	show := fl.Bool("print", false, "print the address instead of opening it")
+	return func(ctx context.Context, plain []string) error {
+		l, err := client.LoadLogin(os.Getenv, contextFlag, nil) // a token is not needed
+		if l.URL == "" {
+			return err
+		}
+		base := l.URL
+		address := base + "/ui/"
+		if len(plain) > 0 {
+			var of *noun
+			for _, n := range nouns() {
+				if n.name == plain[0] && n.page != "" {
+					of = n
+				}
+			}
+			if of == nil {
+				return misused("there are no pages of %q, but of %s", plain[0], strings.Join(pageNouns(ctx, nil, ""), ", "))
+			}
+			if len(plain) > 1 {
+				id, err := of.find(ctx, plain[1])
+				if err != nil {
+					return err
+				}
+				if address, err = of.addressOf(ctx, id); err != nil {
+					return err
+				}
+			} else {
+				address += strings.Replace(of.page, "issues", "repos", 1)
+			}
+		}
+		if *show {
+			fmt.Println(client.Inert(address))
+			return nil
+		}
+		return browse(ctx, address)
+	}
+}
+
+// openPage opens the page of an object.
+func openPage(ctx context.Context, n *noun, id string) error {
+	at, err := n.addressOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	return browse(ctx, at)
+}
+
+// repoID is the id of a repository; its name if it cannot be read.
+func repoID(ctx context.Context, full string) string {
+	owner, repo, _ := strings.Cut(full, "/")
+	c, err := connect()
+	if err != nil {
+		return full
+	}
+	var of struct {
+		ID string `json:"id"`
+	}
+	if c.Call(ctx, http.MethodGet, "/v1/repos/"+url.PathEscape(owner)+"/"+url.PathEscape(repo), nil, &of) != nil || of.ID == "" {
+		return full
+	}
+	return of.ID
+}
+
+// browse opens an address in the browser of BROWSER, or else the system's, and prints it
+// where there is none.
+func browse(ctx context.Context, address string) error {
+	address = client.Inert(address)
+	program := os.Getenv("BROWSER")
+	if program == "" {
+		switch runtime.GOOS {
+		case "darwin":
+			program = "open"
+		case "windows":
+			program = "explorer"
+		default:
+			program = "xdg-open"
+		}
+	}
+	if path, err := exec.LookPath(program); err == nil {
+		// What it complains of, such as browsers that it lacks, is no news: the address is printed.
+		if exec.CommandContext(ctx, path, address).Run() == nil {
+			fmt.Printf("Opened %s\n", address)
+			return nil
+		}
+	}
+	fmt.Printf("Open %s\n", address)
+	return nil
+}

@@ -1,0 +1,288 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	flag "github.com/spf13/pflag"
+
+	"yardmaster/internal/client"
+	"yardmaster/internal/terminal"
+)
+
+func planNoun() *noun {
+	return &noun{name: "plan", list: "plan.list", get: "plan.get", label: "title", page: "plans",
+		first: "yardmaster plan file DIR --repo OWNER/NAME",
+		columns: []column{{"ID", "id", asID}, {"STATUS", "status", asState}, {"BUCKET", "bucket", asState}, {"MERGED", "merged", asNumber},
+			{"OF", "total", asNumber}, {"REPOSITORY", "repo", asText}, {"ACTIVE", "last_activity_at", asAge}, {"TITLE", "title", asTitle}},
+		hidden: []string{"planId", "created_by", "requested_by"},
+		plain:  plainPlan,
+		tables: map[string][]string{"groups": {"slug", "status", "title", "waits_for", "tasks", "files"}},
+		next: func(row map[string]any) []string {
+			id := client.Word(short(plainText(row["id"])))
+			if row["status"] == "held" {
+				return []string{"Read what it starts with: yardmaster plan read " + id,
+					"Release it with: yardmaster plan approve " + id + ", or yardmaster plan cancel " + id}
+			}
+			return nil
+		}}
+}
+
+func planCommands() []command {
+	plan := nounCalled("plan")
+	return append([]command{
+		plan.listCommand("the plans, newest activity first", "yardmaster plan list --bucket stalled"),
+		plan.viewCommand("one plan with its groups"),
+		{words: "plan read", args: "ID [GROUP]", summary: "what the groups of a plan are asked to do", of: plan,
+			define: nothing(runPlanRead), more: "GROUP is the name of a group, as plan view shows it; all of them are shown without it.",
+			values:   map[string]values{"GROUP": groupsBegun},
+			examples: []string{"yardmaster plan read @last", "yardmaster plan read @last 01-add-the-field"}},
+		{words: "plan file", answers: "plan.file", args: "DIR", summary: "commit a plan directory and execute it", define: definePlanFile,
+			more: "The folder has overview.md, a document NN-slug.md for each group, and status.yml, which is made if there is none.",
+			examples: []string{"yardmaster plan file plans/retries --repo acme/web",
+				"yardmaster plan file plans/retries --repo acme/web --dry-run"}},
+	}, commandsOf(
+		act{words: "plan execute", args: "DIR", summary: "execute a plan directory that is committed",
+			op: "plan.execute", plain: []string{"dir"}, made: plan,
+			done: "Plan {id} is read.", next: "See it with: yardmaster plan view {id}",
+			examples: []string{"yardmaster plan execute plans/retries --repo acme/web --dry-run"}},
+		act{words: "plan start", args: "[TEXT]…", summary: "have a scout plan what is asked for", op: "plan.start", text: "ask",
+			next:     "yardmaster plan list shows it when it is planned.",
+			examples: []string{`yardmaster plan start --repo acme/web "Retry all calls to the shop."`}},
+		act{words: "plan survey", args: "FANOUT", summary: "what the scouts of a plan over several repositories found, merged",
+			op: "plan.context", plain: []string{"fanoutId"},
+			more: "FANOUT is the fanout_id that plan start answered.",
+			tables: map[string][]string{"repos": {"repo", "status", "summary", "split_hints", "access_needed", "handoffs"},
+				"claims": {"text", "repos", "citations"}}},
+		act{words: "plan approve", args: "ID", summary: "release a held plan: all its tasks are minted",
+			op: "plan.approve", of: plan, done: "Released.",
+			next: "See its tasks with: yardmaster plan view {id}; yardmaster plan cancel {id} ends them"},
+		act{words: "plan cancel", args: "ID", summary: "cancel a plan and those of its tasks that are not over",
+			op: "plan.cancel", of: plan, done: "Cancelled.",
+			next: "yardmaster plan execute reads the directory again, as a new plan."},
+		act{words: "plan unlink", args: "ID", summary: "remove ordering-only edges of one group", op: "plan.unlink",
+			of: plan, done: "It waits for less.",
+			next: "yardmaster plan view {id} shows what is left."},
+		act{words: "plan regroup", args: "ID", summary: "put tasks in the place of groups that are not done",
+			op: "plan.regroup", of: plan, done: "Regrouped.",
+			next: "yardmaster plan view {id} shows the groups."},
+	)...)
+}
+
+// largestPlan is the size of all documents of a plan together, in bytes.
+const largestPlan = 4 << 20
+
+func definePlanFile(fl *flag.FlagSet) action {
+	repo := fl.String("repo", "", "`OWNER/NAME`; that of the folder's git remote when empty")
+	slug := fl.String("slug", "", "name of the directory below plans; that of DIR when empty")
+	replaces := fl.String("replaces", "", "`ID` of the plan of this directory, held or failed, that the documents correct")
+	dry := fl.Bool("dry-run", false, "record the plan held, to be approved")
+	o := &output{}
+	o.add(fl)
+	return func(ctx context.Context, plain []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		documents, err := planDocuments(plain[0])
+		if err != nil {
+			return err
+		}
+		if *repo == "" {
+			if *repo, err = repoHere(ctx); err != nil {
+				return err
+			}
+		}
+		in := map[string]any{"repo": *repo, "slug": *slug, "documents": documents, "dry_run": *dry}
+		if *slug == "" {
+			full, err := filepath.Abs(plain[0])
+			if err != nil {
+				return err
+			}
+			in["slug"] = filepath.Base(full)
+		}
+		plan := nounCalled("plan")
+		if *replaces != "" {
+			if in["replaces"], err = plan.find(ctx, *replaces); err != nil {
+				return err
+			}
+		}
+		c, err := connect()
+		if err != nil {
+			return err
+		}
+		p := terminal.Of(os.Stderr, os.Getenv).NewProgress(os.Stderr,
+			fmt.Sprintf("Filing %d documents of %s in %s", len(documents), client.Size(size(documents)), *repo))
+		c.Steps = p
+		b, err := c.Fetch(ctx, http.MethodPost, "/v1/plans/file", in)
+		p.Stop()
+		if err != nil {
+			return err
+		}
+		if o.forPrograms() {
+			return o.print(os.Stdout, b)
+		}
+		then := "See it with: yardmaster plan view {id}; undo: yardmaster plan cancel {id}"
+		if *dry {
+			then = "See what it would start with: yardmaster plan read {id}; release it with: yardmaster plan approve {id}"
+		}
+		return act{made: plan, done: "Plan {id} is filed.", next: then}.say(ctx, c, b, nil, nil)
+	}
+}
+
+// plainPlan puts the names of groups in the place of their ids.
+func plainPlan(row map[string]any) {
+	groups, _ := row["groups"].([]any)
+	names := map[string]string{}
+	for _, g := range groups {
+		group := mapOf(g)
+		names[plainText(group["id"])] = plainText(group["slug"])
+	}
+	for _, g := range groups {
+		group := mapOf(g)
+		var after []any
+		waits, _ := group["upstream"].([]any)
+		for _, w := range waits {
+			name := cmp.Or(names[plainText(mapOf(w)["group_id"])], plainText(mapOf(w)["group_id"]))
+			if mapOf(w)["kind"] == "ordering_only" {
+				name += " (order only)"
+			}
+			after = append(after, name)
+		}
+		tasks, _ := group["tasks"].([]any)
+		for i, t := range tasks {
+			if task := mapOf(t); task != nil {
+				id := cmp.Or(plainText(task["id"]), plainText(task["task_id"]))
+				tasks[i] = strings.TrimSpace(short(id) + " " + strings.ReplaceAll(plainText(task["status"]), "_", " "))
+			}
+		}
+		delete(group, "upstream")
+		delete(group, "plan_id")
+		group["waits_for"] = after
+	}
+}
+
+// planGroup is a group of a plan. Problem is there only where it is asked for alone.
+type planGroup struct {
+	ID      string `json:"id"`
+	Slug    string `json:"slug"`
+	Title   string `json:"title"`
+	Repo    string `json:"repo"`
+	Status  string `json:"status"`
+	Problem string `json:"problem"`
+}
+
+func planGroups(ctx context.Context, c *client.Client, plan string) ([]planGroup, error) {
+	var p struct {
+		Groups []planGroup `json:"groups"`
+	}
+	err := c.Call(ctx, http.MethodGet, "/v1/plans/"+url.PathEscape(plan), nil, &p)
+	return p.Groups, err
+}
+
+func runPlanRead(ctx context.Context, plain []string) error {
+	c, err := connect()
+	if err != nil {
+		return err
+	}
+	groups, err := planGroups(ctx, c, plain[0])
+	if err != nil {
+		return err
+	}
+	if len(plain) > 1 {
+		at := slices.IndexFunc(groups, func(g planGroup) bool { return g.Slug == plain[1] || g.ID == plain[1] })
+		if at < 0 {
+			return notFound{fmt.Sprintf("the plan has no group %s; yardmaster plan view %s lists them", client.Inert(plain[1]),
+				client.Word(short(plain[0])))}
+		}
+		groups = groups[at : at+1]
+	}
+	if len(groups) == 0 {
+		fmt.Println("It has no groups yet.")
+		return nil
+	}
+	return paging(func() error {
+		for i, g := range groups {
+			path := "/v1/plans/" + url.PathEscape(plain[0]) + "/groups/" + url.PathEscape(g.ID)
+			if err := c.Call(ctx, http.MethodGet, path, nil, &g); err != nil {
+				return err
+			}
+			if i > 0 {
+				fmt.Println()
+			}
+			if _, err := fmt.Printf("== %s, %s, in %s ==\n%s\n", client.Inert(g.Slug), client.Inert(g.Status),
+				client.Inert(g.Repo), client.Escape(strings.TrimSpace(g.Problem))); err != nil {
+				return err // whoever reads has seen enough
+			}
+		}
+		return nil
+	})
+}
+
+// groupsBegun completes the name of a group of the plan that is named before it.
+func groupsBegun(ctx context.Context, plain []string, _ string) (all []string) {
+	c, err := connect()
+	if err != nil || len(plain) == 0 {
+		return nil
+	}
+	id, err := nounCalled("plan").find(ctx, plain[0])
+	if err != nil {
+		return nil
+	}
+	groups, err := planGroups(ctx, c, id)
+	if err != nil {
+		return nil
+	}
+	for _, g := range groups {
+		if client.Plain(g.Slug) {
+			all = append(all, g.Slug+"\t"+client.Inert(g.Title))
+		}
+	}
+	return all
+}
+
+// size is that of all documents together, in bytes.
+func size(documents map[string]string) (n int64) {
+	for _, text := range documents {
+		n += int64(len(text))
+	}
+	return n
+}
+
+// planDocuments are the documents of a folder by their names: its Markdown and YAML.
+func planDocuments(dir string) (map[string]string, error) {
+	entries, err := local(os.ReadDir(dir))
+	if err != nil {
+		return nil, err
+	}
+	out, size := map[string]string{}, 0
+	for _, e := range entries {
+		ext := filepath.Ext(e.Name())
+		if !e.Type().IsRegular() || ext != ".md" && ext != ".yml" && ext != ".yaml" || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		if size += len(b); size > largestPlan {
+			return nil, fmt.Errorf("the documents of %s have more than %d bytes", dir, largestPlan)
+		}
+		if !utf8.Valid(b) {
+			return nil, fmt.Errorf("%s is no text", e.Name())
+		}
+		out[e.Name()] = string(b)
+	}
+	if out["overview.md"] == "" {
+		return nil, errors.New("there is no overview.md in " + client.Inert(dir))
+	}
+	return out, nil
+}

@@ -1,0 +1,322 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	flag "github.com/spf13/pflag"
+
+	"yardmaster/internal/client"
+)
+
+func prCommands() []command {
+	pr := nounCalled("pr")
+	finding := []string{"yardmaster pr approve @last", "yardmaster pr approve acme/web#3"}
+	// waiting is a command about what a question waits for: those are offered.
+	waiting := func(c command) command {
+		c.picks = func(ctx context.Context, prompt, _ string) (string, error) {
+			return nounCalled("question").pick(ctx, prompt, "", nil)
+		}
+		c.values = map[string]values{"ID": namesCalled("question")}
+		return c
+	}
+	view := pr.viewCommand("a pull request: its state, its description, its files, what it waits for",
+		"yardmaster pr view acme/web#3", "yardmaster pr view", "yardmaster pr view --web my-branch")
+	view.more = "In a clone, with no ID, it is that of the branch that is checked out."
+	all := slices.Concat([]command{
+		{words: "pr list", answers: "pr.all", rows: true, summary: "the pull requests, newest first: of the clone you are in, of --repo, else of all repositories",
+			define: definePRList, more: "--waiting lists the questions that wait for your yes or no. Their members are others: --json '*' shows them.",
+			values:   map[string]values{"state": fixed("opening", "open", "merged", "closed")},
+			examples: []string{"yardmaster pr list", "yardmaster pr list --waiting", "yardmaster pr list --repo acme/web --state merged"}},
+		view,
+		{words: "pr diff", args: "ID [PATH]", summary: "the lines that a pull request changes", of: pr, define: definePRDiff},
+		{words: "pr checks", answers: "ci.runs", rows: true, args: "ID", summary: "the checks of a pull request; it fails if its head has not passed them", of: pr,
+			define: definePRChecks},
+		{words: "pr checkout", args: "ID", summary: "fetch its branch into the clone you are in, and check it out", of: pr,
+			define: nothing(runPRCheckout), examples: []string{"yardmaster pr checkout 3"}},
+		waiting(command{words: "pr approve", answers: "pr.get", args: "ID", summary: "approve what is asked about a pull request's current head", of: pr,
+			define: deciding("pr approve", "approve-pending", "Approved"), examples: finding}),
+		waiting(command{words: "pr skip", answers: "pr.get", args: "ID", summary: "decline it", of: pr, define: deciding("pr skip",
+			"skip-pending", "Declined")}),
+		{words: "pr unapprove", answers: "pr.get", args: "ID", summary: "take your approval back, until the merge begins", of: pr,
+			define: deciding("pr unapprove", "unapprove", "Taken back")},
+		{words: "pr ask-again", answers: "pr.get", args: "ID", summary: "have the question put again that was declined, or that nobody answered", of: pr,
+			define: deciding("pr ask-again", "ask-again", "Asked again")},
+		{words: "pr merge", answers: "pr.get", args: "ID", summary: "have a pull request's current head merged, asked about or not", of: pr,
+			define: deciding("pr merge", "merge", "To be merged")},
+		{words: "pr open", args: "ID", summary: "open its page in a browser", of: pr,
+			define: nothing(func(ctx context.Context, plain []string) error { return openPage(ctx, pr, plain[0]) })},
+		reviewsCommand(), findingsCommand(), queueCommand(), rulesCommand(),
+	}, talkCommands(), commandsOf(
+		act{words: "pr rearm", args: "ID [REASON]…", summary: "let agents repair it again whose rounds are spent",
+			op: "pr.rearm_babysit", of: pr, text: "reason",
+			done: "Agents repair it again.", next: "yardmaster pr view {id} shows when.",
+			examples: []string{`yardmaster pr rearm @last "The runner was broken."`}},
+		act{words: "finding dismiss", args: "ID [REASON]…", summary: "drop a finding of a pull request, or with --rule all of its kind at that text of the repository",
+			op: "review.dismiss", plain: []string{"id", "reason"},
+			done: "Dismissed in this pull request alone.", next: "yardmaster pr findings {pr_id} lists the others.",
+			says: func(o occasion) (string, string) {
+				if o.answer["rule_id"] == nil {
+					return "", ""
+				}
+				return "Dismissed; reviews of the repository do not name it again.", o.next("Undo: yardmaster finding restore {rule_id} --repo {repo}")
+			}},
+		act{words: "finding restore", args: "RULE", summary: "let reviews name again what was dismissed; RULE is the id that finding rules shows",
+			op: "review.rule_delete", plain: []string{"id"}, perRepo: true, more: "What was dismissed stays so.",
+			done: "Reviews may name it again.", next: "yardmaster finding rules{flags} lists what they do not name."},
+	))
+	for i := range all {
+		switch all[i].words {
+		case "pr view", "pr diff", "pr checks", "pr open", "pr reviews", "pr findings", "pr comments":
+			all[i].here = pullHere
+		case "finding dismiss":
+			all[i].picks = pickFinding
+		}
+	}
+	return all
+}
+
+// pickFinding has a person choose a finding of a pull request.
+func pickFinding(ctx context.Context, prompt, repo string) (string, error) {
+	id, err := nounCalled("pr").pick(ctx, prompt+": of which pull request?", repo, nil)
+	if err != nil {
+		return "", err
+	}
+	of := findingNoun()
+	row, err := of.choose(ctx, prompt, "", []given{{name: "id", text: id}}, isNotUnder("state", "dismissed", "fixed"))
+	return of.id(row), err
+}
+
+func definePRList(fl *flag.FlagSet) action {
+	pr := nounCalled("pr")
+	l := &listing{}
+	l.add(fl, pr)
+	waiting := fl.Bool("waiting", false, "the questions that wait for your yes or no, in the place of pull requests")
+	return func(ctx context.Context, _ []string) error {
+		if *waiting {
+			for _, name := range append(sorted(l.filters), append(sorted(l.others), "repo")...) {
+				if fl.Changed(name) {
+					return misused("give --waiting without --%s: it lists all that waits for you", name)
+				}
+			}
+			return nounCalled("question").runList(ctx, l)
+		}
+		if l.repo == "" {
+			if _, err := repoHere(ctx); err != nil {
+				return pr.wide().runList(ctx, l)
+			}
+		}
+		return pr.runList(ctx, l)
+	}
+}
+
+func definePRChecks(fl *flag.FlagSet) action {
+	o := &output{}
+	o.addWatch(fl)
+	return func(ctx context.Context, plain []string) error {
+		c, err := connect()
+		if err != nil {
+			return err
+		}
+		checks := nounCalled("check")
+		state := ""
+		err = o.show(ctx, func() ([]byte, error) {
+			var pr client.Pull
+			if err := c.Call(ctx, http.MethodGet, "/v1/prs/"+url.PathEscape(plain[0]), nil, &pr); err != nil {
+				return nil, err
+			}
+			state = pr.Checks
+			rows, _, err := checks.rows(ctx, c, []given{{name: "filter", text: "pr:" + plain[0]}}, searched)
+			if err != nil {
+				return nil, err
+			}
+			if len(rows) == 0 {
+				return []byte("[]"), nil
+			}
+			return encoded(rows)
+		}, func(w io.Writer, b []byte) error {
+			if string(b) != "[]" {
+				if err := checks.people(w, b); err != nil {
+					return err
+				}
+			}
+			text := "The checks of its head: " + strings.ReplaceAll(state, "_", " ") + "."
+			if state == "none" {
+				text = "Its head has no checks."
+			}
+			_, err := fmt.Fprintln(w, client.Inert(text))
+			return err
+		})
+		switch { // by what was seen last
+		case err != nil || state == "passed" || state == "none":
+			return err
+		case state == "pending":
+			return errors.New("its head has not passed its checks yet: they go on; --watch shows them until you end it")
+		}
+		return errors.New("its head has not passed its checks; yardmaster check log ID prints one")
+	}
+}
+
+// runPRCheckout fetches the branch of a pull request from the server, and checks it out.
+func runPRCheckout(ctx context.Context, plain []string) error {
+	l, err := login()
+	if err != nil {
+		return err
+	}
+	c := &client.Client{URL: l.URL, Token: l.Token}
+	var pr struct {
+		client.Pull
+		HeadRef string `json:"head_ref"`
+	}
+	if err := c.Call(ctx, http.MethodGet, "/v1/prs/"+url.PathEscape(plain[0]), nil, &pr); err != nil {
+		return err
+	}
+	repo, remote, err := remoteHere(ctx)
+	switch {
+	case err != nil:
+		return misused("the folder is no clone of a repository of the server: git clone %s/git/%s.git", l.URL, pr.Repo)
+	case repo != pr.Repo:
+		return misused("the folder is a clone of %s, and the pull request is one of %s", repo, pr.Repo)
+	}
+	local := strings.TrimPrefix(pr.HeadRef, "refs/heads/")
+	from, to := "refs/heads/"+local, "refs/remotes/"+remote+"/"+local
+	if strings.HasPrefix(local, "refs/") { // of a fork
+		local = fmt.Sprintf("pr/%d", pr.Number)
+		from, to = pr.HeadRef, "refs/remotes/"+remote+"/"+local
+	}
+	if _, err := client.Git(ctx, ".", l.URL, l.Token, "fetch", "--quiet", "--", remote, "+"+from+":"+to); err != nil {
+		return err
+	}
+	before, _ := client.Git(ctx, ".", "", "", "branch", "--show-current") // "" where none is checked out
+	if _, err := client.Git(ctx, ".", "", "", "rev-parse", "--verify", "--quiet", "refs/heads/"+local); err == nil {
+		if _, err := client.Git(ctx, ".", "", "", "checkout", "--quiet", local, "--"); err != nil {
+			return err
+		}
+		if _, err := client.Git(ctx, ".", "", "", "merge", "--ff-only", "--quiet", to); err != nil {
+			return fmt.Errorf("%s has commits of its own, and stays as it is: %w", local, err)
+		}
+	} else {
+		// git tracks no branch by itself that the clone does not fetch otherwise.
+		for _, args := range [][]string{{"checkout", "--quiet", "--no-track", "-b", local, to},
+			{"config", "branch." + local + ".remote", remote}, {"config", "branch." + local + ".merge", from}} {
+			if _, err := client.Git(ctx, ".", "", "", args...); err != nil {
+				return err
+			}
+		}
+	}
+	say("%s is checked out, at %.10s.\n", local, pr.HeadSHA)
+	if before != "" && before != local {
+		afterword("Undo: git checkout " + client.Word(before))
+	} else {
+		afterword("See its lines with: yardmaster pr diff " + client.Word(pr.ID))
+	}
+	return nil
+}
+
+// under lists what belongs to an object.
+func (n *noun) under(ctx context.Context, l *listing, input, id string) error {
+	of := *n
+	of.about = []given{{name: input, text: id}}
+	return of.runList(ctx, l)
+}
+
+// listUnder is a command that lists what belongs to an object.
+func (n *noun) listUnder(words, summary string, of *noun, input string) command {
+	c := n.listCommand(summary, "yardmaster "+words+" @last")
+	c.words, c.args, c.of = words, "ID", of
+	c.define = func(fl *flag.FlagSet) action {
+		l := &listing{}
+		l.skip = input
+		l.add(fl, n)
+		n.addValues(c.values)
+		return func(ctx context.Context, plain []string) error { return n.under(ctx, l, input, plain[0]) }
+	}
+	return c
+}
+
+// reviewsCommand lists the reviews of a pull request, or with --repo those of a repository.
+func reviewsCommand() command {
+	of, pr := reviewNoun(), nounCalled("pr")
+	wide := *of
+	wide.list, wide.perRepo = "review.list", true
+	wide.columns = append([]column{{"PULL REQUEST", "repo", asPull}, {"TITLE", "title", asTitle}}, of.columns...)
+	c := of.listUnder("pr reviews", "the reviews by agents, newest first: of a pull request, or with --repo of a repository", pr, "id")
+	c.args, c.of = "[ID]", nil
+	c.examples = []string{"yardmaster pr reviews acme/web#3", "yardmaster pr reviews --repo acme/web"}
+	c.define = func(fl *flag.FlagSet) action {
+		l := &listing{skip: "id"}
+		l.add(fl, of)
+		fl.StringVar(&l.repo, "repo", "", "`OWNER/NAME`: the newest 50 reviews of the repository")
+		return func(ctx context.Context, plain []string) error {
+			if l.repo != "" {
+				if len(plain) > 0 {
+					return misuse{"give ID or --repo, not both"}
+				}
+				return wide.runList(ctx, l)
+			}
+			asked := command{words: "pr reviews", args: "ID", of: pr, here: pullHere}
+			plain, err := asked.checked(ctx, plain, "")
+			if err != nil {
+				return err
+			}
+			if err := of.under(ctx, l, "id", plain[0]); err != nil {
+				return err
+			}
+			pr.seen(plain[0])
+			return nil
+		}
+	}
+	return c
+}
+
+func findingsCommand() command {
+	return findingNoun().listUnder("pr findings", "what reviews have found, newest first", nounCalled("pr"), "id")
+}
+
+// rulesCommand lists what was dismissed in a repository.
+func rulesCommand() command {
+	n := ruleNoun()
+	return n.namedList("finding rules", "what reviews do not name any more in a repository, since it was dismissed with --rule")
+}
+
+// queueCommand shows the merge queues of a repository.
+func queueCommand() command {
+	return act{words: "pr queue", summary: "the merge queue of a repository: what is tried together, and who waits", op: "pr.queue",
+		perRepo: true, shows: writeQueue, examples: []string{"yardmaster pr queue --repo acme/web"}}.command()
+}
+
+func writeQueue(w io.Writer, row map[string]any) error {
+	batches, _ := row["batches"].([]any)
+	waiting, _ := row["waiting"].([]any)
+	if len(batches)+len(waiting) == 0 {
+		_, err := fmt.Fprintln(w, "Nothing is in the merge queue.")
+		return err
+	}
+	show := func(title string, rows []any, columns []column) error {
+		if len(rows) == 0 {
+			return nil
+		}
+		fmt.Fprintln(w, title)
+		return columnsOf(w, columns, rows)
+	}
+	for _, b := range batches {
+		members, _ := mapOf(b)["members"].([]any)
+		var numbers []any
+		for _, m := range members {
+			numbers = append(numbers, "#"+plainText(mapOf(m)["number"]))
+		}
+		mapOf(b)["members"] = numbers
+	}
+	if err := show("tried together", batches, []column{{"STATE", "state", asState}, {"PULL REQUESTS", "members", asTitle},
+		{"INTO", "base_ref", asText}, {"TRY", "try", asNumber}, {"AGE", "created_at", asAge}}); err != nil {
+		return err
+	}
+	return show("waiting", waiting, []column{{"NUMBER", "number", asNumber}, {"STATE", "place.state", asState}, {"PLACE", "place.position",
+		asNumber}, {"INTO", "base_ref", asText}, {"HEAD", "head_sha", asSHA}, {"SINCE", "place.at", asAge}})
+}

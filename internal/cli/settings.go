@@ -1,0 +1,425 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	flag "github.com/spf13/pflag"
+
+	"yardmaster/internal/client"
+	"yardmaster/internal/terminal"
+)
+
+// settingCommands are about how the account, and what agents are told, is set.
+func settingCommands() []command {
+	return []command{
+		{words: "account settings", answers: "account.floors_get", summary: "the time zone, and what policy files are held to; a flag changes one", define: defineAccountSettings,
+			examples: []string{"yardmaster account settings", "yardmaster account settings --zone Europe/Berlin",
+				"yardmaster account settings --task-usd 5 --protected-paths go.mod,.github/"}},
+		{words: "account quota", answers: "account.quota", summary: "what the account may store and change, and what it has",
+			define: defineAccountQuota, examples: []string{"yardmaster account quota"}},
+		{words: "prompt view", answers: "system_prompt.get", summary: "what you have agents told; that of the account, a repository or a template with a flag",
+			define: definePromptView, examples: []string{"yardmaster prompt view", "yardmaster prompt view --repo acme/web"}},
+		{words: "prompt set", answers: "system_prompt.set", args: "[TEXT]…", summary: "set it; an empty one with --clear",
+			define:   definePromptSet,
+			examples: []string{"yardmaster prompt set --file prompt.md", "yardmaster prompt set --account Write tests first."}},
+	}
+}
+
+func defineAccountSettings(fl *flag.FlagSet) action {
+	set := one("account.floors_set")
+	wanted, floors := map[string]*string{}, []string{} // all are replaced at once
+	for _, in := range set.Inputs() {
+		wanted[in.Name] = fl.String(strings.ReplaceAll(in.Name, "_", "-"), "", in.Doc+"; null: nothing is asked")
+		floors = append(floors, in.Name)
+	}
+	zone := fl.String("zone", "", "`ZONE` of the account, such as Europe/Berlin")
+	o := &output{}
+	o.add(fl)
+	return func(ctx context.Context, _ []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		c, err := connect()
+		if err != nil {
+			return err
+		}
+		var was map[string]any
+		if err := c.Call(ctx, http.MethodGet, "/v1/account/floors", nil, &was); err != nil {
+			return err
+		}
+		var of struct {
+			Zone string `json:"zone"`
+		}
+		if err := c.Call(ctx, http.MethodGet, "/v1/account/zone", nil, &of); err != nil {
+			return err
+		}
+		undo, in := "", map[string]any{}
+		for _, name := range floors {
+			in[name] = was[name]
+			flagName := strings.ReplaceAll(name, "_", "-")
+			if !fl.Changed(flagName) {
+				continue
+			}
+			if in[name], err = (given{name: name, text: *wanted[name]}).value(set.Kinds()[name]); err != nil {
+				return err
+			}
+			if *wanted[name] == "null" {
+				in[name] = nil
+			}
+			before := strings.ReplaceAll(plainText(was[name]), ", ", ",")
+			if on, is := was[name].(bool); is {
+				before = strconv.FormatBool(on)
+			}
+			undo += " --" + flagName + " " + client.Word(cmp.Or(before, "null"))
+		}
+		if undo != "" {
+			for name, v := range in {
+				if v == nil {
+					delete(in, name)
+				}
+			}
+			was = nil // a field that is not in the answer is not as it was
+			if err := c.Call(ctx, http.MethodPut, "/v1/account/floors", in, &was); err != nil {
+				return err
+			}
+		}
+		if fl.Changed("zone") {
+			undo += " --zone " + client.Word(of.Zone)
+			if err := c.Call(ctx, http.MethodPut, "/v1/account/zone", map[string]any{"zone": *zone}, &of); err != nil {
+				return err
+			}
+		}
+		was["zone"] = of.Zone
+		b, err := encoded(was)
+		if err != nil {
+			return err
+		}
+		if err := o.show(ctx, func() ([]byte, error) { return b, nil }, withNames(ctx, c, (&noun{name: "settings"}).view)); err != nil {
+			return err
+		}
+		if undo != "" && !o.forPrograms() {
+			afterword("Undo: yardmaster account settings" + undo)
+		}
+		return nil
+	}
+}
+
+// defineAccountQuota shows what an account may have and has.
+func defineAccountQuota(fl *flag.FlagSet) action {
+	o := &output{}
+	o.add(fl)
+	return func(ctx context.Context, _ []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		c, err := connect()
+		if err != nil {
+			return err
+		}
+		return o.show(ctx, func() (b []byte, err error) {
+			var q map[string]any
+			if err = c.Call(ctx, http.MethodGet, "/v1/account/quota", nil, &q); err == nil {
+				b, err = encoded(q)
+			}
+			return b, err
+		}, withNames(ctx, c, (&noun{name: "quota"}).view))
+	}
+}
+
+// promptFlags say whose prompt is meant; none: that of the person.
+type promptFlags struct {
+	account        bool
+	repo, template string
+}
+
+func (p *promptFlags) add(fl *flag.FlagSet) {
+	fl.BoolVar(&p.account, "account", false, "that of the account")
+	fl.StringVar(&p.repo, "repo", "", "`OWNER/NAME`: that of the repository")
+	fl.StringVar(&p.template, "template", "", "`NAME`: that of the template")
+}
+
+// path is where the prompt is read and written, and the flags that mean it.
+func (p *promptFlags) path(ctx context.Context) (path, flags string, err error) {
+	n := 0
+	for _, is := range []bool{p.account, p.repo != "", p.template != ""} {
+		if is {
+			n++
+		}
+	}
+	switch {
+	case n > 1:
+		return "", "", misuse{"give one of --account, --repo and --template"}
+	case p.account:
+		return "/v1/system-prompts/account", " --account", nil
+	case p.repo != "":
+		return "/v1/system-prompts/repo?ref=" + url.QueryEscape(repoID(ctx, p.repo)), " --repo " + client.Word(p.repo), nil
+	case p.template != "":
+		return "/v1/system-prompts/template?ref=" + url.QueryEscape(p.template), " --template " + client.Word(p.template), nil
+	}
+	return "/v1/me/system-prompt", "", nil
+}
+
+func definePromptView(fl *flag.FlagSet) action {
+	var of promptFlags
+	of.add(fl)
+	o := &output{}
+	o.add(fl)
+	return func(ctx context.Context, _ []string) error {
+		path, flags, err := of.path(ctx)
+		if err != nil {
+			return err
+		}
+		c, err := connect()
+		if err != nil {
+			return err
+		}
+		return o.show(ctx, func() ([]byte, error) { return c.Fetch(ctx, http.MethodGet, path, nil) }, func(w io.Writer, b []byte) error {
+			v, _ := decoded(b)
+			text := plainText(mapOf(v)["prompt"])
+			if text == "" {
+				text = "There is none: yardmaster prompt set" + flags + " sets it."
+			}
+			_, err := fmt.Fprintln(w, client.InertLines(text))
+			return err
+		})
+	}
+}
+
+func definePromptSet(fl *flag.FlagSet) action {
+	var of promptFlags
+	of.add(fl)
+	var t texts
+	t.add(fl)
+	clearIt := fl.Bool("clear", false, "have agents told nothing more")
+	o := &output{}
+	o.add(fl)
+	return func(ctx context.Context, plain []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		path, flags, err := of.path(ctx)
+		if err != nil {
+			return err
+		}
+		c, err := connect()
+		if err != nil {
+			return err
+		}
+		var was struct {
+			Prompt *string `json:"prompt"`
+		}
+		if err := c.Call(ctx, http.MethodGet, path, nil, &was); err != nil {
+			return err
+		}
+		text := ""
+		if !*clearIt {
+			if text, err = t.read(ctx, plain, "what agents are to be told"); err != nil {
+				return err
+			}
+		}
+		method, in := http.MethodPut, any(map[string]any{"prompt": text})
+		if *clearIt && flags == "" { // one's own is deleted; the others are set to nothing
+			method, in = http.MethodDelete, nil
+		}
+		b, err := c.Fetch(ctx, method, path, in)
+		if err != nil {
+			return err
+		}
+		accepted(ctx)
+		if o.forPrograms() {
+			return o.print(os.Stdout, b)
+		}
+		if *clearIt {
+			fmt.Println("Agents are told it no more from their next run on.")
+		} else {
+			fmt.Println("Agents are told it from their next run on.")
+		}
+		switch {
+		case *clearIt && (was.Prompt == nil || *was.Prompt == ""):
+			afterword("There was none: yardmaster prompt set" + flags + " sets one.")
+		case was.Prompt == nil || *was.Prompt == "":
+			afterword("Undo: yardmaster prompt set" + flags + " --clear")
+		case strings.Contains(strings.TrimSpace(*was.Prompt), "\n"):
+			afterword("It was, for yardmaster prompt set" + flags + " --file FILE:\n" + client.InertLines(*was.Prompt))
+		default:
+			afterword("Undo: yardmaster prompt set" + flags + " " + client.Word(strings.TrimSpace(*was.Prompt)))
+		}
+		return nil
+	}
+}
+
+// preference is what a person is told of a kind of notification.
+type preference struct {
+	Kind     string         `json:"kind"`
+	Doc      string         `json:"doc"`
+	Channels map[string]any `json:"channels"`
+}
+
+func defineNotificationSettings(fl *flag.FlagSet) action {
+	quiet := fl.String("quiet", "", "`HOURS` in which only what is urgent comes, such as \"22:00-07:00 Europe/Berlin\"; none with off")
+	o := &output{}
+	o.add(fl)
+	return func(ctx context.Context, plain []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		matrix, undo := map[string]map[string]bool{}, ""
+		for _, word := range plain {
+			name, value, _ := strings.Cut(word, "=")
+			kind, channel, both := strings.Cut(name, ".")
+			if !both || value != "on" && value != "off" {
+				return misused("%q has not the form KIND.CHANNEL=on or KIND.CHANNEL=off", word)
+			}
+			if matrix[kind] == nil {
+				matrix[kind] = map[string]bool{}
+			}
+			matrix[kind][channel] = value == "on"
+			undo += " " + client.Word(name) + map[string]string{"on": "=off", "off": "=on"}[value]
+		}
+		c, err := connect()
+		if err != nil {
+			return err
+		}
+		const path = "/v1/me/notification-preferences"
+		b, err := c.Fetch(ctx, http.MethodGet, path, nil)
+		if err != nil {
+			return err
+		}
+		in := map[string]any{}
+		if len(matrix) > 0 {
+			in["matrix"] = matrix
+		}
+		if fl.Changed("quiet") {
+			v, _ := decoded(b)
+			undo += " --quiet " + client.Word(cmp.Or(plainText(mapOf(v)["quiet"]), "off"))
+			if in["quiet"] = *quiet; *quiet == "off" {
+				in["quiet"] = ""
+			}
+		}
+		if len(in) > 0 {
+			if b, err = c.Fetch(ctx, http.MethodPut, path, in); err != nil {
+				return err
+			}
+		}
+		if err := o.show(ctx, func() ([]byte, error) { return b, nil }, writePreferences); err != nil {
+			return err
+		}
+		if undo != "" && !o.forPrograms() {
+			afterword("Undo: yardmaster notification settings" + undo)
+		}
+		return nil
+	}
+}
+
+func writePreferences(w io.Writer, b []byte) error {
+	var all struct {
+		Data    []preference `json:"data"`
+		Quiet   *string      `json:"quiet"`
+		Refused *time.Time   `json:"email_refused_at"`
+	}
+	if err := json.Unmarshal(b, &all); err != nil {
+		return err
+	}
+	var channels []string
+	for _, p := range all.Data {
+		for _, name := range sorted(p.Channels) {
+			if !slices.Contains(channels, name) {
+				channels = append(channels, name)
+			}
+		}
+	}
+	columns := []terminal.Column{{Head: "KIND"}}
+	for _, name := range channels {
+		columns = append(columns, terminal.Column{Head: strings.ToUpper(name)})
+	}
+	columns = append(columns, terminal.Column{Head: "WHICH IS", Flex: true})
+	var cells [][]terminal.Cell
+	for _, p := range all.Data {
+		line := []terminal.Cell{{Text: p.Kind}}
+		for _, name := range channels {
+			text := plainText(p.Channels[name])
+			switch p.Channels[name] {
+			case true:
+				text = "on"
+			case false:
+				text = "off"
+			}
+			line = append(line, terminal.Cell{Text: text})
+		}
+		cells = append(cells, append(line, terminal.Cell{Text: p.Doc}))
+	}
+	if err := screen().Table(w, columns, cells); err != nil {
+		return err
+	}
+	if all.Quiet != nil && *all.Quiet != "" {
+		fmt.Fprintf(w, "Quiet hours: %s\n", client.Inert(*all.Quiet))
+	}
+	if all.Refused != nil {
+		fmt.Fprintf(w, "Mails are not sent: your address has refused one, %s.\n", terminal.When(time.Now(), *all.Refused))
+	}
+	return nil
+}
+
+// defineRepoPolicy shows the policy in force, or checks a file.
+func defineRepoPolicy(fl *flag.FlagSet) action {
+	shows := act{words: "repo policy", op: "project.policy_get", of: nounCalled("repo")}
+	inForce := shows.define(fl)
+	file := fl.StringP("file", "F", "", "check the policy `FILE`, - for standard input, and store nothing")
+	return func(ctx context.Context, plain []string) error {
+		if *file == "" {
+			return inForce(ctx, plain)
+		}
+		text, err := local(terminal.Read(*file))
+		if err != nil {
+			return err
+		}
+		owner, repo, _ := strings.Cut(plain[0], "/")
+		c, err := connect()
+		if err != nil {
+			return err
+		}
+		b, err := c.Fetch(ctx, http.MethodPost, "/v1/repos/"+url.PathEscape(owner)+"/"+url.PathEscape(repo)+"/policy/validate",
+			map[string]any{"yml": string(text)})
+		if err != nil {
+			return err
+		}
+		var out struct {
+			OK      bool     `json:"ok"`
+			Errors  []string `json:"errors"`
+			Clamped []struct{ Field, Asked, Given, Floor string }
+		}
+		if err := json.Unmarshal(b, &out); err != nil {
+			return err
+		}
+		o := &output{}
+		if o.from(fl); o.forPrograms() {
+			err = o.print(os.Stdout, b)
+		} else {
+			for _, line := range out.Errors {
+				fmt.Println(client.Inert(line))
+			}
+			for _, f := range out.Clamped {
+				say("%s: %s was asked for, %s is given, because of %s\n", f.Field, f.Asked, f.Given, f.Floor)
+			}
+			if out.OK {
+				fmt.Println("It is a good policy file. Nothing is stored: commit it as .svc/policy.yml.")
+			}
+		}
+		if err == nil && !out.OK {
+			err = errors.New("it is no good policy file: a repository with it has the defaults")
+		}
+		return err
+	}
+}

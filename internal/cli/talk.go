@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	flag "github.com/spf13/pflag"
+
+	"yardmaster/internal/client"
+	"yardmaster/internal/terminal"
+)
+
+// threadNoun are the threads in which people talk about a pull request.
+func threadNoun() *noun {
+	return &noun{name: "thread", list: "pr.comments", label: "path", none: "There are none: nobody has said anything.", block: writeThread,
+		columns: []column{{"ID", "id", asID}, {"STATE", "state", asState}, {"AGE", "created_at", asAge}, {"FILE", "path", asTitle},
+			{"LINE", "line", asNumber}}}
+}
+
+// writeThread writes a thread with all that is said in it.
+func writeThread(w io.Writer, row map[string]any) {
+	s, state := screen(), plainText(row["state"])
+	where := plainText(row["path"])
+	if line := plainText(row["line"]); line != "" {
+		where += ":" + line
+	}
+	line := s.Paint(terminal.Strong, client.Inert(plainText(row["id"]))) + "  " + s.Paint(terminal.ToneOf(state), client.Inert(state)) +
+		"  " + client.Inert(where)
+	if plainText(row["request_id"]) != "" {
+		line += "  " + s.Paint(terminal.Ask, "requests changes")
+	}
+	fmt.Fprintln(w, strings.TrimRight(line, " "))
+	comments, _ := row["comments"].([]any)
+	for _, c := range comments {
+		one, _ := c.(map[string]any)
+		fmt.Fprintln(w, "  "+client.Inert(plainText(one["author"])))
+		paragraph(w, plainText(one["body"]))
+	}
+}
+
+// talkCommands are what people say about a pull request.
+func talkCommands() []command {
+	pr := nounCalled("pr")
+	comments := threadNoun().listUnder("pr comments", "what people say about a pull request, newest thread first", pr, "id")
+	comments.examples = []string{"yardmaster pr comments acme/web#3"}
+	return append([]command{comments, reviewCommand()}, commandsOf(
+		act{words: "pr comment", args: "ID [TEXT]…", summary: "say something about a pull request, a line of it, or in a thread",
+			more: "It begins no work: pr review --request-changes does.",
+			op:   "pr.comment", of: pr, text: "body", done: "Said.", next: "yardmaster pr comments {0} shows the conversation.",
+			examples: []string{`yardmaster pr comment acme/web#3 "Why not the clock of the server?" --path web/footer.go --line 12`}},
+		act{words: "pr resolve", args: "ID THREAD", summary: "resolve a thread of a pull request; --reopen opens it again",
+			op: "pr.resolve_thread", of: pr, plain: []string{"thread_id"}, done: "It is {state}.",
+			next:     "yardmaster pr comments {0} shows the others.",
+			examples: []string{"yardmaster pr resolve acme/web#3 THREAD"}},
+	)...)
+}
+
+// reviewCommand has agents review a pull request again, or says what a person thinks of it.
+func reviewCommand() command {
+	pr := nounCalled("pr")
+	c := command{words: "pr review", answers: "review.rerun", args: "ID [TEXT]…", of: pr,
+		summary: "have the latest review run again on the same commit; or approve the head, or request changes",
+		more: "--request-changes holds the merge until you approve or take it back with --withdraw. An agent that looks after the pull " +
+			"request is given the words of TEXT.",
+		examples: []string{"yardmaster pr review acme/web#3", `yardmaster pr review acme/web#3 --request-changes "Raise a TypeError."`,
+			"yardmaster pr review acme/web#3 --approve"}}
+	c.define = func(fl *flag.FlagSet) action {
+		head := map[string]string{"head_sha": ""} // that of the pull request when the command runs
+		ways := []*reviewWay{
+			{define: act{words: c.words, op: "review.rerun", of: pr, done: "It is reviewed again.",
+				next: "yardmaster pr reviews {id} shows the outcome."}.define},
+			{flag: "request-changes", usage: "request what TEXT says", define: act{words: c.words, args: c.args,
+				op: "review.request_changes", of: pr, text: "body", fixed: head, summary: "what is to be changed",
+				done: "Requested: it holds the merge.",
+				next: "Undo: yardmaster pr review {id} --withdraw"}.define},
+			{flag: "approve", usage: "approve what is asked about the head, as pr approve does",
+				define: deciding("pr approve", "approve-pending", "Approved")},
+			{flag: "withdraw", usage: "take back what you have requested", define: act{words: c.words,
+				op: "review.withdraw_request", of: pr, done: "Taken back.", next: "See what it waits for: yardmaster pr view {id}"}.define},
+		}
+		for _, w := range ways {
+			w.add(fl)
+		}
+		return func(ctx context.Context, plain []string) error {
+			way := ways[0]
+			for _, w := range ways[1:] {
+				if !w.chosen {
+					continue
+				}
+				if way != ways[0] {
+					return misused("give one of --request-changes, --approve and --withdraw")
+				}
+				way = w
+			}
+			if way.flag != "request-changes" && len(plain) > 1 {
+				return misused("TEXT is for --request-changes")
+			}
+			if way.flag == "request-changes" {
+				api, err := connect()
+				if err != nil {
+					return err
+				}
+				var at client.Pull
+				if err := api.Call(ctx, http.MethodGet, "/v1/prs/"+url.PathEscape(plain[0]), nil, &at); err != nil {
+					return err
+				}
+				head["head_sha"] = at.HeadSHA
+			}
+			return way.run(ctx, fl, plain)
+		}
+	}
+	return c
+}
+
+// reviewWay is one of the things that pr review does.
+type reviewWay struct {
+	flag, usage string
+	define      func(*flag.FlagSet) action
+	chosen      bool
+	own         *flag.FlagSet
+	do          action
+}
+
+// add declares the flags of a way that no way before has.
+func (r *reviewWay) add(fl *flag.FlagSet) {
+	r.own = flag.NewFlagSet(r.flag, flag.ContinueOnError)
+	r.do = r.define(r.own)
+	r.own.VisitAll(func(f *flag.Flag) {
+		if fl.Lookup(f.Name) == nil {
+			fl.AddFlag(f)
+		}
+	})
+	if r.flag != "" {
+		fl.BoolVar(&r.chosen, r.flag, false, r.usage)
+	}
+}
+
+// run does what a way does, with the flags that were given. One that it does not have is a
+// misuse.
+func (r *reviewWay) run(ctx context.Context, fl *flag.FlagSet, plain []string) (err error) {
+	fl.Visit(func(f *flag.Flag) {
+		switch own := r.own.Lookup(f.Name); {
+		case err != nil || own == f || r.common(f.Name):
+		case own == nil:
+			err = misused("--%s is for another use of pr review", f.Name)
+		default:
+			err = r.own.Set(f.Name, f.Value.String())
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return r.do(ctx, plain)
+}
+
+// common tells whether a flag is that of a way, or one that every command has.
+func (r *reviewWay) common(name string) bool {
+	switch name {
+	case "request-changes", "approve", "withdraw", "context", "help":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,310 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	flag "github.com/spf13/pflag"
+
+	"yardmaster/internal/client"
+	"yardmaster/internal/terminal"
+)
+
+func taskNoun() *noun {
+	return &noun{name: "task", list: "task.list", get: "task.run_status", names: []string{"branch"}, label: "title", page: "tasks",
+		first:  `yardmaster task create --repo OWNER/NAME "…"`,
+		hidden: []string{"sink", "queue_depth_cap", "run_id", "base_sha", "created_by", "pr_id", "holds", "run.last_seq"},
+		columns: []column{{"ID", "id", asID}, {"STATUS", "status", asState}, {"AGE", "created_at", asAge}, {"WAITS FOR", "holds", asHolds},
+			{"COST", "budget.spent", asCost}, {"REPOSITORY", "repo", asText}, {"KIND", "kind", asText},
+			{"TRY", "attempt", asExtraCount}, {"PLACE", "queue_position", asExtraCount}, {"BOX", "box_id", asExtra},
+			{"TITLE", "title", asTitle}},
+		next: func(row map[string]any) (lines []string) {
+			id := client.Word(short(plainText(row["id"])))
+			holds, _ := row["holds"].([]any)
+			for _, h := range holds {
+				hold, _ := h.(map[string]any)
+				// The call is the next line, as a command.
+				clear := clearOf(hold["clear"])
+				until := clear.Plain(plainText(hold["clears_when"]))
+				lines = append(lines, fmt.Sprintf("It waits %s, until %s.", client.Reason(plainText(hold["reason"])), until))
+				if command := clear.Command(); command != "" {
+					lines = append(lines, "What moves it: "+command)
+				}
+			}
+			switch row["status"] {
+			case "pending", "claimed", "running", "awaiting_ci", "fixing_ci":
+				lines = append(lines, "Follow it with: yardmaster task watch "+id)
+				if row["status"] == "running" && row["stuck"] == true {
+					lines = append(lines, onwards(row)...)
+				}
+			case "failed":
+				lines = append(lines, onwards(row)...)
+			case "cancelled":
+				lines = append(lines, "It is over for good. "+another(row, short(plainText(row["id"]))))
+			case "completed", "merged":
+				lines = append(lines, "What it delivered: yardmaster task report "+id)
+			}
+			if pr := plainText(row["pr_id"]); pr != "" {
+				lines = append(lines, "Its pull request: yardmaster pr view "+client.Word(pr))
+			}
+			return lines
+		}}
+}
+
+// mapOf is an object of JSON; nil for anything else.
+func mapOf(v any) map[string]any {
+	of, _ := v.(map[string]any)
+	return of
+}
+
+// clearOf is the call that ends a wait.
+func clearOf(v any) *client.Clear {
+	of := mapOf(v)
+	c := &client.Clear{Capability: plainText(of["capability"]), Args: map[string]string{}}
+	for name, value := range mapOf(of["args"]) {
+		c.Args[name] = plainText(value)
+	}
+	return c
+}
+
+func taskCommands() []command {
+	task := nounCalled("task")
+	return append([]command{
+		{words: "task create", answers: "task.create", args: "[TEXT]…", summary: "file a task", define: defineTaskCreate,
+			more: "The text is what an agent is told. An editor opens on a terminal when there is none.",
+			examples: []string{`yardmaster task create --repo acme/web "Fix the parser, with a test."`,
+				"yardmaster task create --repo acme/web --file task.md --watch"}},
+		task.listCommand("the newest tasks", "yardmaster task list --status failed",
+			"yardmaster task list --all --json id,title,status", "yardmaster task list --watch"),
+		task.viewCommand("one task: its state, what it waits for, its run", "yardmaster task view @last",
+			"yardmaster task view acme/web#3"),
+		{words: "task watch", args: "ID", summary: "follow a task until it ends", of: task, define: defineTaskWatch,
+			more: "On a terminal a question is answered there: a approves, s declines, d shows the diff, f fills in what is asked\n(f TEXT answers in words), " +
+				"o opens the page, m TEXT tells the agent something, q leaves. The exit code is 0 if it was merged or completed.",
+			examples: []string{"yardmaster task watch @last"}},
+		{words: "task cancel", answers: "task.cancel", args: "ID", summary: "end a task for good", of: task,
+			define: answers(runTaskCancel),
+			more: "Its open pull request is closed, unless the policy of the repository keeps it (merge.on_cancel: keep) or its merge has begun.\n" +
+				"Tasks that depend on it fail. A cancelled task cannot be tried again: file another.",
+			examples: []string{"yardmaster task cancel @last", "yardmaster task cancel acme/web#3"}},
+		{words: "task reassign", answers: "task.reassign", args: "ID", summary: "take a task from its box and queue it again", of: task,
+			define: answers(runTaskReassign), examples: []string{"yardmaster task reassign @last"}},
+		{words: "task redispatch", answers: "task.redispatch", args: "ID", summary: "try a task again that failed or is stuck",
+			of: task, define: defineTaskRedispatch,
+			examples: []string{`yardmaster task redispatch @last --guidance "The test needs Go 1.26."`}},
+		tryNoun().listUnder("task attempts", "every try of a task, oldest first", task, "id"),
+		nounCalled("stall").namedList("task stalls", "every reason for which tasks wait, and what clears it"),
+	}, commandsOf(
+		act{words: "task retry", args: "ID", summary: "end its wait before the next try", op: "task.retry_now",
+			of: task, done: "It is tried again now.",
+			next: "Follow it with: yardmaster task watch {id}"},
+		act{words: "task report", args: "ID", summary: "what a task delivered", op: "task.result", of: task,
+			plainly: func(_ context.Context, _ *client.Client, answer map[string]any) {
+				answer["report_md"] = map[any]any{"report_md": "a report file", "final_turn": "the agent's last turn"}[answer["report_md"]]
+			}},
+	)...)
+}
+
+func defineTaskCreate(fl *flag.FlagSet) action {
+	repo := fl.String("repo", "",
+		"`OWNER/NAME` of the repository, as `yardmaster repo list` shows it; that of the folder's git remote when empty")
+	title := fl.String("title", "", "one line; the first of the text when empty")
+	template := fl.String("template", "", "`NAME` of the agent template; the repository's default when empty")
+	budget := fl.String("budget", "", "the most that it may cost, in US dollars")
+	priority := fl.Int("priority", 0, "higher is claimed first; the server's 50 when 0")
+	after := fl.StringSlice("after", nil, "`IDS` of tasks that must succeed before this one starts")
+	watch := fl.BoolP("watch", "w", false, "follow it until it ends")
+	var t texts
+	t.add(fl)
+	o := &output{}
+	o.add(fl)
+	return func(ctx context.Context, plain []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		if *watch && o.forPrograms() {
+			return misuse{"give --watch or a form for programs, not both"}
+		}
+		if *repo == "" {
+			here, err := repoHere(ctx)
+			if err != nil && terminal.Interactive() {
+				here, err = nounCalled("repo").pick(ctx, "yardmaster task create: in which repository?", "", isUnder("enabled", true))
+				if err != nil {
+					return err
+				}
+			}
+			if err != nil {
+				return misuse{"give --repo OWNER/NAME, and what is to be done: TEXT is missing"}
+			}
+			*repo = here
+		}
+		if _, err := strconv.ParseFloat(*budget, 64); *budget != "" && (err != nil || !json.Valid([]byte(*budget))) {
+			return misused("--budget takes US dollars such as 5 or 2.50, not %q", *budget)
+		}
+		text, err := t.read(ctx, plain, "what is to be done in "+*repo+", and why")
+		if err != nil {
+			return err
+		}
+		in := map[string]any{"repo": *repo, "title": headline(*title, text), "problem": text}
+		if *template != "" {
+			in["template"] = *template
+		}
+		if *budget != "" {
+			in["budget_usd"] = json.Number(*budget)
+		}
+		if *priority != 0 {
+			in["priority"] = *priority
+		}
+		var needs []string
+		for _, word := range *after {
+			id, err := nounCalled("task").find(ctx, word)
+			if err != nil {
+				return err
+			}
+			needs = append(needs, id)
+		}
+		if len(needs) > 0 {
+			in["depends_on"] = needs
+		}
+		return createTask(ctx, o, in, *watch)
+	}
+}
+
+func createTask(ctx context.Context, o *output, in map[string]any, watch bool) error {
+	c, err := connect()
+	if err != nil {
+		return err
+	}
+	var out struct {
+		TaskID   string `json:"task_id"`
+		Position int64  `json:"queue_position"`
+		Depth    int64  `json:"queue_depth"`
+	}
+	b, err := c.Fetch(ctx, http.MethodPost, "/v1/tasks", in)
+	if err != nil {
+		return err
+	}
+	accepted(ctx)
+	if err := json.Unmarshal(b, &out); err != nil {
+		return err
+	}
+	nounCalled("task").seen(out.TaskID)
+	if o.forPrograms() {
+		return o.print(os.Stdout, b)
+	}
+	say("%s\n", out.TaskID)
+	afterword(fmt.Sprintf("queued, %d of %d; follow it with: yardmaster task watch %s", out.Position, out.Depth, client.Word(out.TaskID)))
+	if watch {
+		return watchTask(ctx, out.TaskID)
+	}
+	return nil
+}
+
+// headline is the title, or else the first line of the text, cut at a word.
+func headline(title, text string) string {
+	if title != "" {
+		return title
+	}
+	line, _, _ := strings.Cut(text, "\n")
+	const most = 120 // characters
+	if utf8.RuneCountInString(line) <= most {
+		return line
+	}
+	line = string([]rune(line)[:most-1])
+	if at := strings.LastIndexByte(line, ' '); at > 0 {
+		line = line[:at]
+	}
+	return strings.TrimSpace(line) + "…"
+}
+
+// onTask calls a capability of one task. Its answer is printed if programs want it: then done
+// is set. Else it is decoded into out.
+func onTask(ctx context.Context, o *output, id, verb string, in map[string]any, out any) (done bool, err error) {
+	c, err := connect()
+	if err != nil {
+		return false, err
+	}
+	return o.answered(ctx, c, http.MethodPost, "/v1/tasks/"+url.PathEscape(id)+"/"+verb, in, out)
+}
+
+func runTaskCancel(ctx context.Context, plain []string, o *output) error {
+	var out struct {
+		Kind   string `json:"kind"`
+		Status string `json:"status"`
+	}
+	if done, err := onTask(ctx, o, plain[0], "cancel", nil, &out); done || err != nil {
+		return err
+	}
+	if out.Kind == "already_terminal" {
+		say("It is over already: %s.\n", out.Status)
+		return nil
+	}
+	fmt.Println("Cancelled.")
+	c, err := connect()
+	if err != nil {
+		return err
+	}
+	for _, line := range cancelled(ctx, c, plain[0]) {
+		afterword(line)
+	}
+	return nil
+}
+
+func runTaskReassign(ctx context.Context, plain []string, o *output) error {
+	var out struct {
+		Reassigned bool   `json:"reassigned"`
+		Status     string `json:"status"`
+	}
+	if done, err := onTask(ctx, o, plain[0], "reassign", nil, &out); done || err != nil {
+		return err
+	}
+	if out.Reassigned {
+		fmt.Println("Taken from its box; it waits for the next.")
+		afterword("Follow it with: yardmaster task watch " + client.Word(plain[0]))
+	} else {
+		say("No box works on it: it is %s.\n", out.Status)
+	}
+	return nil
+}
+
+func defineTaskRedispatch(fl *flag.FlagSet) action {
+	guidance := fl.String("guidance", "", "what the next attempt should know, `TEXT` of at most 2000 characters")
+	o := &output{}
+	o.add(fl)
+	return func(ctx context.Context, plain []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		return redispatch(ctx, o, plain[0], *guidance)
+	}
+}
+
+func redispatch(ctx context.Context, o *output, id, guidance string) error {
+	in := map[string]any{}
+	if guidance != "" {
+		in["guidance"] = guidance
+	}
+	var out struct {
+		Saved struct {
+			Found bool   `json:"found"`
+			SHA   string `json:"sha"`
+		} `json:"saved_wip"`
+	}
+	if done, err := onTask(ctx, o, id, "redispatch", in, &out); done || err != nil {
+		return err
+	}
+	from := "from the beginning"
+	if out.Saved.Found {
+		from = fmt.Sprintf("from the work saved at %.10s", out.Saved.SHA)
+	}
+	say("Queued again, %s.\n", from)
+	afterword("Follow it with: yardmaster task watch " + client.Word(id))
+	return nil
+}

@@ -1,0 +1,412 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	flag "github.com/spf13/pflag"
+
+	"yardmaster/internal/client"
+	"yardmaster/internal/terminal"
+)
+
+// viewCommand is the command that shows one object.
+func (n *noun) viewCommand(summary string, examples ...string) command {
+	if len(examples) == 0 {
+		examples = []string{"yardmaster " + n.name + " view @last", "yardmaster " + n.name + " view ID -o yaml"}
+	}
+	answers := n.get
+	if answers == "" {
+		answers = n.list
+	}
+	return command{words: n.name + " view", args: "ID", summary: summary, examples: examples, of: n, answers: answers, rows: n.get == "",
+		define: func(fl *flag.FlagSet) action {
+			o := &output{}
+			o.addWatch(fl)
+			web := fl.Bool("web", false, "open its page in a browser instead")
+			return func(ctx context.Context, plain []string) error {
+				if *web {
+					return openPage(ctx, n, plain[0])
+				}
+				c, err := connect()
+				if err != nil {
+					return err
+				}
+				people := n.view
+				if n.show != nil {
+					people = func(w io.Writer, b []byte) error { return n.show(ctx, c, w, b) }
+				}
+				return o.show(ctx, func() ([]byte, error) { return n.one(ctx, c, plain[0]) }, withNames(ctx, c, people))
+			}
+		}}
+}
+
+// one reads an object by its id.
+func (n *noun) one(ctx context.Context, c *client.Client, id string) ([]byte, error) {
+	if n.get == "" {
+		in := n.within(ctx)
+		if _, known := filters(one(n.list))["id"]; known && wholeID.MatchString(id) {
+			in = append(in, given{name: "filter", text: "id:" + id})
+		}
+		of := *n
+		if n.archived != "" {
+			of.query = n.archived
+		}
+		rows, _, err := of.rows(ctx, c, in, everything)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			v, err := decoded(r)
+			if row, ok := v.(map[string]any); err == nil && ok && n.id(row) == id {
+				return r, nil
+			}
+		}
+		return nil, notFound{fmt.Sprintf("there is no %s %s", n.name, id)}
+	}
+	path, _, err := assemble(one(n.get), n.address(n.get, id))
+	if err != nil {
+		return nil, err
+	}
+	return c.Fetch(ctx, http.MethodGet, path, nil)
+}
+
+// within are the inputs of the list that has an object.
+func (n *noun) within(ctx context.Context) []given {
+	if !n.perRepo {
+		return nil
+	}
+	in, err := inRepo(ctx, "", nil)
+	if err != nil {
+		return nil
+	}
+	return in
+}
+
+// address are the inputs by which a capability is told which object is meant.
+func (n *noun) address(capability, id string) []given {
+	o := one(capability)
+	if owner, repo, both := strings.Cut(id, "/"); both && strings.Contains(o.Path, "{owner}") {
+		return []given{{name: "owner", text: owner}, {name: "repo", text: repo}}
+	}
+	return []given{{name: placeholder(o.Path), text: id}}
+}
+
+// placeholder is the last input in a path, or "".
+func placeholder(path string) string {
+	at := strings.LastIndexByte(path, '{')
+	if at < 0 {
+		return ""
+	}
+	name, _, _ := strings.Cut(path[at+1:], "}")
+	return strings.TrimSuffix(name, "...")
+}
+
+// view writes what is known of an object: short members as facts, texts below them, lists
+// of objects as tables. What the noun hides is in the other forms of the answer.
+func (n *noun) view(w io.Writer, b []byte) error {
+	v, err := decoded(b)
+	if err != nil {
+		return err
+	}
+	row, ok := v.(map[string]any)
+	if !ok {
+		return (&output{}).print(w, b)
+	}
+	n.seen(n.id(row))
+	s := screen()
+	if label := plainText(row[n.label]); n.label != "" && label != "" {
+		fmt.Fprintln(w, s.Paint(terminal.Strong, client.Inert(label)))
+	}
+	members, err := ordered(b)
+	if err != nil {
+		return err
+	}
+	if n.plain != nil {
+		n.plain(row)
+	}
+	if err := writeMembers(w, s, members, row, append([]string{n.label}, n.hidden...), n.tables, false); err != nil {
+		return err
+	}
+	if n.next != nil && n.id(row) != "" {
+		for i, line := range n.next(row) {
+			if i == 0 {
+				fmt.Fprintln(w)
+			}
+			fmt.Fprintln(w, client.Inert(line))
+		}
+	}
+	return nil
+}
+
+// ordered are the names of an object's members in their order.
+func ordered(b []byte) (names []string, err error) {
+	d := json.NewDecoder(strings.NewReader(string(b)))
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		var skip json.RawMessage
+		if err := d.Decode(&skip); err != nil {
+			return nil, err
+		}
+		if name, ok := t.(string); ok {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// inOrder is an object with the members of another version of it, in their order there.
+func inOrder(before []byte, row map[string]any) ([]byte, error) {
+	names, err := ordered(before)
+	if err != nil {
+		return nil, err
+	}
+	var parts []string
+	for _, name := range names {
+		if v, has := row[name]; has {
+			text, err := encoded(map[string]any{name: v})
+			if err != nil {
+				return nil, err
+			}
+			parts = append(parts, string(text[1:len(text)-1]))
+		}
+	}
+	return []byte("{" + strings.Join(parts, ",") + "}"), nil
+}
+
+// long is the length from which a text is no fact of a line.
+const long = 100
+
+// labels are those of members whose names do not say what they are.
+var labels = map[string]string{"report_md": "report from"}
+
+// writeMembers writes members of an object. One within a list keeps its texts beside their names.
+func writeMembers(w io.Writer, s terminal.Screen, members []string, row map[string]any, leaveOut []string, orders map[string][]string,
+	within bool) error {
+	now := time.Now()
+	var facts []terminal.Fact
+	type list struct {
+		title string
+		rows  []any
+		order []string
+	}
+	var texts []string
+	var tables []list
+	for _, name := range members {
+		if slices.Contains(leaveOut, name) {
+			continue
+		}
+		v := row[name]
+		label := cmp.Or(labels[name], strings.ReplaceAll(name, "_", " "))
+		switch v := v.(type) {
+		case nil:
+			continue
+		case string:
+			if v == "" {
+				continue
+			}
+			if len(v) > long && !within || strings.Contains(strings.TrimSpace(v), "\n") {
+				texts = append(texts, name)
+				continue
+			}
+			c := terminal.Cell{Text: v, Tone: terminal.ToneOf(v)}
+			if at, err := time.Parse(time.RFC3339Nano, v); err == nil {
+				c.Text = terminal.When(now, at)
+			}
+			facts = append(facts, terminal.Fact{Label: label, Value: c})
+		case []any:
+			if len(v) == 0 {
+				continue
+			}
+			if _, objects := v[0].(map[string]any); objects {
+				tables = append(tables, list{label, v, orders[name]})
+				continue
+			}
+			facts = append(facts, terminal.Fact{Label: label, Value: terminal.Cell{Text: plainText(v)}})
+		case map[string]any:
+			for _, inner := range names(v) {
+				if slices.Contains(leaveOut, name+"."+inner) {
+					continue
+				}
+				within := label + " " + strings.ReplaceAll(inner, "_", " ")
+				if rows, _ := v[inner].([]any); len(rows) > 0 && mapOf(rows[0]) != nil {
+					tables = append(tables, list{within, rows, nil})
+					continue
+				}
+				text := plainText(v[inner])
+				if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
+					text = terminal.When(now, at)
+				}
+				if text != "" {
+					facts = append(facts, terminal.Fact{Label: within, Value: terminal.Cell{Text: text, Tone: terminal.ToneOf(text)}})
+				}
+			}
+		default:
+			facts = append(facts, terminal.Fact{Label: label, Value: terminal.Cell{Text: plainText(v)}})
+		}
+	}
+	if err := s.Facts(w, facts); err != nil {
+		return err
+	}
+	for _, name := range texts {
+		text, _ := row[name].(string)
+		fmt.Fprintf(w, "\n%s\n", s.Paint(terminal.Faint, client.Inert(strings.ReplaceAll(name, "_", " "))))
+		paragraph(w, text)
+	}
+	for _, t := range tables {
+		fmt.Fprintf(w, "\n%s\n", s.Paint(terminal.Faint, client.Inert(t.title)))
+		if err := objects(w, s, t.rows, t.order, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// paragraph writes a text of lines as they are indented, broken where the screen ends.
+func paragraph(w io.Writer, text string) {
+	all := strings.Split(text, "\n")
+	empty := func(line string) bool { return client.Inert(line) == "" }
+	for len(all) > 0 && empty(all[0]) {
+		all = all[1:]
+	}
+	for len(all) > 0 && empty(all[len(all)-1]) {
+		all = all[:len(all)-1]
+	}
+	width := screen().Width - 2
+	for _, line := range all {
+		rest := strings.TrimLeft(line, " \t")
+		indent := strings.ReplaceAll(line[:len(line)-len(rest)], "\t", "    ")
+		if width > 0 && len(indent) > width/2 || empty(rest) {
+			indent = ""
+		}
+		for part := range client.Broken(client.Inert(rest), width-len(indent)) {
+			fmt.Fprintln(w, "  "+indent+part)
+		}
+	}
+}
+
+// objects writes a list of objects: as a table if the screen has room for all of it, else each
+// by itself. order, if it is given, are the members that are shown.
+func objects(w io.Writer, s terminal.Screen, all []any, order []string, now time.Time) error {
+	var heads []string
+	for _, e := range all {
+		row, _ := e.(map[string]any)
+		for _, name := range names(row) {
+			if !slices.Contains(heads, name) && plainText(row[name]) != "" && (order == nil || slices.Contains(order, name)) {
+				heads = append(heads, name)
+			}
+		}
+	}
+	slices.SortStableFunc(heads, func(a, b string) int {
+		if order != nil {
+			return cmp.Compare(slices.Index(order, a), slices.Index(order, b))
+		}
+		return cmp.Compare(place(a), place(b))
+	})
+	var columns []terminal.Column
+	for _, h := range heads {
+		columns = append(columns, terminal.Column{Head: strings.ToUpper(strings.ReplaceAll(h, "_", " ")), Flex: true})
+	}
+	var cells [][]terminal.Cell
+	whole := true
+	for _, e := range all {
+		row, _ := e.(map[string]any)
+		var line []terminal.Cell
+		for _, h := range heads {
+			text := plainText(row[h])
+			whole = whole && !strings.Contains(strings.TrimSpace(text), "\n")
+			c := terminal.Cell{Text: text, Tone: terminal.ToneOf(text)}
+			if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
+				c.Text = terminal.Age(now, at)
+			}
+			line = append(line, c)
+		}
+		cells = append(cells, line)
+	}
+	if s.Width == 0 || whole && s.Fits(columns, cells) {
+		return s.Table(w, columns, cells)
+	}
+	for i, e := range all {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		row, _ := e.(map[string]any)
+		if err := writeMembers(w, s, heads, row, nil, nil, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place is where a member of an object stands among the others: its id and name first, ids of others last.
+func place(name string) int {
+	switch {
+	case name == "id":
+		return 0
+	case slices.Contains([]string{"name", "slug", "title", "login"}, name):
+		return 1
+	case strings.HasSuffix(name, "_id"):
+		return 3
+	}
+	return 2
+}
+
+// pageAddress is the address of an object's page, or of the one that has all of its kind.
+func (n *noun) pageAddress(server, id string) string {
+	switch {
+	case n.page == "":
+		return ""
+	case n.alone:
+		return server + "/ui/" + n.page
+	case n.name == "repo":
+		owner, repo, _ := strings.Cut(id, "/")
+		return server + "/ui/repos/" + url.PathEscape(owner) + "/" + url.PathEscape(repo)
+	}
+	return server + "/ui/" + n.page + "/" + url.PathEscape(id)
+}
+
+// addressOf is pageAddress for objects whose address their ids alone do not give.
+func (n *noun) addressOf(ctx context.Context, id string) (string, error) {
+	base, _ := server()
+	if n.page == "" || base == "" {
+		return "", fmt.Errorf("a %s has no page of its own", n.name)
+	}
+	if n.name != "issue" && n.name != "notification" {
+		return n.pageAddress(base, id), nil
+	}
+	c, err := connect()
+	if err != nil {
+		return "", err
+	}
+	b, err := n.one(ctx, c, id)
+	if err != nil {
+		return "", err
+	}
+	v, _ := decoded(b)
+	row := mapOf(v)
+	if n.name == "issue" {
+		return nounCalled("repo").pageAddress(base, plainText(row["repo"])) + "/issues/" + url.PathEscape(id), nil
+	}
+	at := plainText(row["url"])
+	if strings.HasPrefix(at, "/") {
+		at = base + at
+	}
+	if !strings.HasPrefix(at, base+"/") { // what it is about is on this server
+		return n.pageAddress(base, id), nil
+	}
+	return at, nil
+}
