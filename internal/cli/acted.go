@@ -39,7 +39,7 @@ func (a act) nothingThere(b []byte, plain []string, was any) error {
 			if status := plainText(row["status"]); status != "" {
 				return is(status)
 			}
-			return notFound{fmt.Sprintf("there is no %s %q%s", what, name, a.place)}
+			return notFound(fmt.Sprintf("there is no %s %q%s", what, name, a.place))
 		}
 	}
 	return nil

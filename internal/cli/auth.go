@@ -182,7 +182,7 @@ func defineLogout(fl *flag.FlagSet) action {
 		l, known := all.Get(name)
 		if !known {
 			if name == "" {
-				return misuse{"no context is in use: there is nothing to forget"}
+				return misuse("no context is in use: there is nothing to forget")
 			}
 			return &client.UnknownContext{Name: name, Known: all.Names()}
 		}

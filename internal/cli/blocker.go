@@ -140,7 +140,7 @@ func fillBlocker(ctx context.Context, c *client.Client, id string, values map[st
 			}
 		}
 		if len(values) == 0 {
-			return nil, misuse{"nothing was given"}
+			return nil, misuse("nothing was given")
 		}
 	}
 	return c.Fetch(ctx, http.MethodPost, path+"/submit", map[string]any{"fields": values})

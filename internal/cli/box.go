@@ -130,7 +130,7 @@ func enroll(ctx context.Context, address, token string, b *boxFlags) (err error)
 		}
 	}
 	if address == "" {
-		return misuse{"give the server's address with --url"}
+		return misuse("give the server's address with --url")
 	}
 	if c != nil {
 		if err := namesakes(ctx, c, name); err != nil {

@@ -232,7 +232,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		}
 		return exitMisused
 	case errors.As(err, &wrong):
-		fmt.Fprintf(stderr, "%s: %s\nusage: %s   (-h tells more)\n", name, client.Escape(wrong.text), usage(c))
+		fmt.Fprintf(stderr, "%s: %s\nusage: %s   (-h tells more)\n", name, client.Escape(string(wrong)), usage(c))
 		return exitMisused
 	}
 	fmt.Fprintf(stderr, "%s: %s\n", name, client.Escape(err.Error()))

@@ -68,7 +68,7 @@ func serverAt(address string) (string, error) {
 	}
 	server, err := client.Address(address)
 	if err != nil {
-		return "", misuse{"--url: " + err.Error()}
+		return "", misuse("--url: " + err.Error())
 	}
 	return server, nil
 }
@@ -141,7 +141,7 @@ func choose(twice bool, ask func(prompt string) (string, error)) (string, error)
 	}
 	again, err := ask("The same again")
 	if err == nil && again != password {
-		err = misuse{"the two passwords are not the same"}
+		err = misuse("the two passwords are not the same")
 	}
 	return password, err
 }
@@ -267,7 +267,7 @@ func setupAddress(ctx context.Context, address string, token *string) (string, e
 	if at := strings.LastIndex(*token, "/setup/"); at > 0 {
 		server, err := client.Address((*token)[:at])
 		if err != nil {
-			return "", misuse{"--token: " + err.Error()}
+			return "", misuse("--token: " + err.Error())
 		}
 		*token = strings.TrimRight((*token)[at+len("/setup/"):], "/")
 		if address == "" {
@@ -299,7 +299,7 @@ func serverWhich(ctx context.Context, address string) (string, error) {
 
 func setUp(ctx context.Context, server string, token *string, o client.Owner) (err error) {
 	if *token == "" {
-		return misuse{"give --token, the address that the server printed"}
+		return misuse("give --token, the address that the server printed")
 	}
 	if err := client.SetupOpen(ctx, server, *token); err != nil { // before anything is asked
 		return unopened(err, server)
@@ -311,7 +311,7 @@ func setUp(ctx context.Context, server string, token *string, o client.Owner) (e
 		switch {
 		case *of.value != "":
 		case !term.IsTerminal(int(os.Stdin.Fd())):
-			return misuse{"give --" + of.name}
+			return misuse("give --" + of.name)
 		default:
 			if *of.value, err = ask(ctx, of.text, false); err != nil {
 				return err

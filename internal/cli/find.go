@@ -21,10 +21,13 @@ import (
 var (
 	wholeID = lazy.New(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 	idIn    = lazy.New(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	partOf  = lazy.New(`^[0-9a-f][0-9a-f-]{3,35}$`)
-	digits  = lazy.New(`^[1-9][0-9]{0,8}$`)
-	pageAt  = lazy.New(`^https?://`)
-	number  = lazy.New(`^(?:([^/#\s]+/[^/#\s]+))?#([0-9]{1,9})$`)
+)
+
+var (
+	partOf = lazy.New(`^[0-9a-f][0-9a-f-]{3,35}$`)
+	digits = lazy.New(`^[1-9][0-9]{0,8}$`)
+	pageAt = lazy.New(`^https?://`)
+	number = lazy.New(`^(?:([^/#\s]+/[^/#\s]+))?#([0-9]{1,9})$`)
 )
 
 // few is the number of characters of a short id.
@@ -261,7 +264,7 @@ func (n *noun) among(rows []json.RawMessage, more bool, word string) (string, er
 		if more && len(rows) >= searched {
 			where = fmt.Sprintf("it is not among the newest %d; the whole id finds it", searched)
 		}
-		return "", notFound{fmt.Sprintf("no %s is called %q: %s", n.name, word, where)}
+		return "", notFound(fmt.Sprintf("no %s is called %q: %s", n.name, word, where))
 	}
 	text := fmt.Sprintf("%q may be any of %d:", word, len(hits))
 	if more {
@@ -270,13 +273,13 @@ func (n *noun) among(rows []json.RawMessage, more bool, word string) (string, er
 	for _, h := range hits[:min(len(hits), 8)] {
 		text += "\n  " + h.id + "  " + client.Inert(h.label)
 	}
-	return "", misuse{text}
+	return "", misuse(text)
 }
 
 // notFound is the error for a name that nothing has.
-type notFound struct{ text string }
+type notFound string
 
-func (n notFound) Error() string { return n.text }
+func (n notFound) Error() string { return string(n) }
 
 // byNumber finds an object by the number that it has in its repository.
 func (n *noun) byNumber(ctx context.Context, c *client.Client, repo, digits string) (string, error) {
@@ -315,7 +318,7 @@ func (n *noun) byNumber(ctx context.Context, c *client.Client, repo, digits stri
 		}
 		return "", fmt.Errorf("no task has made %s#%s", repo, digits)
 	}
-	return "", notFound{fmt.Sprintf("%s has no #%s", repo, digits)}
+	return "", notFound(fmt.Sprintf("%s has no #%s", repo, digits))
 }
 
 // numbered finds the only pull request of the account that has a number.
@@ -333,9 +336,9 @@ func (n *noun) numbered(ctx context.Context, c *client.Client, digits string) (s
 	}
 	switch {
 	case len(ids) == 0:
-		return "", notFound{fmt.Sprintf("none of your pull requests has the number %s; in full a number is written acme/proj#%s", digits, digits)}
+		return "", notFound(fmt.Sprintf("none of your pull requests has the number %s; in full a number is written acme/proj#%s", digits, digits))
 	case len(ids) > 1:
-		return "", misuse{fmt.Sprintf("%s may be any of these: say %s", digits, strings.Join(names[:min(len(names), candidates)], " or "))}
+		return "", misuse(fmt.Sprintf("%s may be any of these: say %s", digits, strings.Join(names[:min(len(names), candidates)], " or ")))
 	case more: // of which another may have it
 		return "", misused("%s is the number of %s, and maybe of others: say %s", digits, names[0], names[0])
 	}

@@ -49,7 +49,7 @@ func repoHere(ctx context.Context) (string, error) {
 // remoteHere is the repository of the server of which the current folder is a clone, and the
 // remote there.
 func remoteHere(ctx context.Context) (repo, remote string, err error) {
-	none := misuse{"give --repo OWNER/NAME: the folder has no remote on the server"}
+	none := misuse("give --repo OWNER/NAME: the folder has no remote on the server")
 	address, _ := server()
 	if address == "" {
 		return "", "", none
@@ -122,5 +122,5 @@ func pullHere(ctx context.Context) (string, error) {
 		}
 		return "", misused("no pull request has the branch %s; name one", branch)
 	}
-	return "", notFound{fmt.Sprintf("the branch %s has no pull request in %s", branch, repo)}
+	return "", notFound(fmt.Sprintf("the branch %s has no pull request in %s", branch, repo))
 }

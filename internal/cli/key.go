@@ -64,7 +64,7 @@ func defineKeyAdd(fl *flag.FlagSet) action {
 
 func addModelKey(ctx context.Context, o *output, provider, label, base, model string) error {
 	if provider == "" {
-		return misuse{"give --provider: anthropic, openai, google, openrouter, compatible or scripted"}
+		return misuse("give --provider: anthropic, openai, google, openrouter, compatible or scripted")
 	}
 	if !slices.Contains(providers, provider) { // before the key is asked for
 		return misused("--provider takes one of %s, not %q", strings.Join(providers, ", "), provider)

@@ -197,7 +197,7 @@ func meantBy(ctx context.Context, n *noun, key, word string) (string, error) {
 			return word, nil
 		}
 		id, err := nounCalled("pr").find(ctx, word)
-		if none := (notFound{}); errors.As(err, &none) && number.MatchString(word) { // issues have numbers as well
+		if none := (notFound("")); errors.As(err, &none) && number.MatchString(word) { // issues have numbers as well
 			if issue, err := nounCalled("issue").find(ctx, word); err == nil {
 				return issue, nil
 			}

@@ -33,11 +33,11 @@ func defineOperatorToken(fl *flag.FlagSet) action {
 
 func operatorToken(ctx context.Context, server, login, name, scopes string) error {
 	if login == "" {
-		return misuse{"give --login, of the operator"}
+		return misuse("give --login, of the operator")
 	}
 	wanted := strings.FieldsFunc(scopes, func(r rune) bool { return r == ',' || r == ' ' })
 	if len(wanted) == 0 {
-		return misuse{"give --scopes, at least one"}
+		return misuse("give --scopes, at least one")
 	}
 	password, err := ask(ctx, "Password", true)
 	if err != nil {

@@ -129,7 +129,7 @@ func spoken(plain []string) []string {
 // local is what was read of this machine. A file that cannot be had is a misuse: nothing was tried.
 func local[T any](what T, err error) (T, error) {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		err = misuse{err.Error()}
+		err = misuse(err.Error())
 	}
 	return what, err
 }

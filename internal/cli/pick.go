@@ -74,7 +74,7 @@ func (n *noun) choose(ctx context.Context, prompt, repo string, in []given, fits
 		return nil, err
 	}
 	if err != nil {
-		return nil, misuse{err.Error()}
+		return nil, misuse(err.Error())
 	}
 	return rows[i], nil
 }

@@ -200,8 +200,8 @@ func runPlanRead(ctx context.Context, plain []string) error {
 	if len(plain) > 1 {
 		at := slices.IndexFunc(groups, func(g planGroup) bool { return g.Slug == plain[1] || g.ID == plain[1] })
 		if at < 0 {
-			return notFound{fmt.Sprintf("the plan has no group %s; yardmaster plan view %s lists them", client.Inert(plain[1]),
-				client.Word(short(plain[0])))}
+			return notFound(fmt.Sprintf("the plan has no group %s; yardmaster plan view %s lists them", client.Inert(plain[1]),
+				client.Word(short(plain[0]))))
 		}
 		groups = groups[at : at+1]
 	}

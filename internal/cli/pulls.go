@@ -256,7 +256,7 @@ func reviewsCommand() command {
 		return func(ctx context.Context, plain []string) error {
 			if l.repo != "" {
 				if len(plain) > 0 {
-					return misuse{"give ID or --repo, not both"}
+					return misuse("give ID or --repo, not both")
 				}
 				return wide.runList(ctx, l)
 			}

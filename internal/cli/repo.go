@@ -31,7 +31,7 @@ func defineRepoAdd(fl *flag.FlagSet) action {
 func addRepo(ctx context.Context, o *output, source, full, remote string) error {
 	owner, name, ok := strings.Cut(full, "/")
 	if full != "" && (!ok || owner == "" || !plainName(name)) {
-		return misuse{"--name has the form OWNER/NAME, of letters, digits, dots, hyphens and underscores"}
+		return misuse("--name has the form OWNER/NAME, of letters, digits, dots, hyphens and underscores")
 	}
 	if _, err := os.Stat(source); err != nil && !strings.Contains(source, ":") {
 		return misused("there is no folder %s", source)

@@ -160,7 +160,7 @@ func (p *promptFlags) path(ctx context.Context) (path, flags string, err error) 
 	}
 	switch {
 	case n > 1:
-		return "", "", misuse{"give one of --account, --repo and --template"}
+		return "", "", misuse("give one of --account, --repo and --template")
 	case p.account:
 		return "/v1/system-prompts/account", " --account", nil
 	case p.repo != "":

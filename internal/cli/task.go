@@ -130,7 +130,7 @@ func defineTaskCreate(fl *flag.FlagSet) action {
 			return err
 		}
 		if *watch && o.forPrograms() {
-			return misuse{"give --watch or a form for programs, not both"}
+			return misuse("give --watch or a form for programs, not both")
 		}
 		if *repo == "" {
 			here, err := repoHere(ctx)
@@ -141,7 +141,7 @@ func defineTaskCreate(fl *flag.FlagSet) action {
 				}
 			}
 			if err != nil {
-				return misuse{"give --repo OWNER/NAME, and what is to be done: TEXT is missing"}
+				return misuse("give --repo OWNER/NAME, and what is to be done: TEXT is missing")
 			}
 			*repo = here
 		}

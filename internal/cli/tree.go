@@ -57,11 +57,11 @@ type section struct {
 func nothing(do action) func(*flag.FlagSet) action { return func(*flag.FlagSet) action { return do } }
 
 // misuse is an error in the command line: nothing was tried.
-type misuse struct{ text string }
+type misuse string
 
-func (m misuse) Error() string { return m.text }
+func (m misuse) Error() string { return string(m) }
 
-func misused(format string, a ...any) error { return misuse{fmt.Sprintf(format, a...)} }
+func misused(format string, a ...any) error { return misuse(fmt.Sprintf(format, a...)) }
 
 // contextFlag is the value of --context.
 var contextFlag string
@@ -83,7 +83,7 @@ func treeFor(first string) *cobra.Command {
 		"`NAME` of the server and account to talk to, as auth list shows it (YARDMASTER_CONTEXT)")
 	root.PersistentFlags().BoolVar(&noPager, "no-pager", false, "show long texts at once, not page by page (NO_PAGER)")
 	root.PersistentFlags().BoolP("help", "h", false, "describe the command")
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return misuse{wrongFlag(c, err)} })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return misuse(wrongFlag(c, err)) })
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		if c.CommandPath() == "yardmaster call" {
 			id := c.Flags().Arg(0)

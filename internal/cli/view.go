@@ -70,7 +70,7 @@ func (n *noun) one(ctx context.Context, c *client.Client, id string) ([]byte, er
 				return r, nil
 			}
 		}
-		return nil, notFound{fmt.Sprintf("there is no %s %s", n.name, id)}
+		return nil, notFound(fmt.Sprintf("there is no %s %s", n.name, id))
 	}
 	path, _, err := assemble(one(n.get), n.address(n.get, id))
 	if err != nil {
