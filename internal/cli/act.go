@@ -11,6 +11,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/lazy"
 	"yardmaster/internal/terminal"
@@ -110,10 +111,10 @@ func filled(text string, plain []string, answer any, safe func(string) string) s
 			}
 			return "ID"
 		}
-		v, known := lookup(answer, name)
+		v, known := object.Lookup(answer, name)
 		switch {
 		case known && v != nil:
-			return safe(plainText(v))
+			return safe(object.Text(v))
 		case known && strings.HasPrefix(name, "before."):
 			return "null"
 		}
@@ -264,10 +265,10 @@ func (a act) define(fl *flag.FlagSet) action {
 			}
 		}
 		rest = rest[min(len(a.plain), len(rest)):]
-		for _, name := range sorted(a.fixed) {
+		for _, name := range object.Sorted(a.fixed) {
 			in = append(in, given{name: name, text: a.fixed[name]})
 		}
-		for _, name := range sorted(inputs) {
+		for _, name := range object.Sorted(inputs) {
 			flagName := strings.ReplaceAll(name, "_", "-")
 			switch {
 			case fl.Changed(flagName):
@@ -361,6 +362,6 @@ func (a act) was(ctx context.Context, c *client.Client, plain []string, in []giv
 	if err != nil {
 		return nil // the token may not read it
 	}
-	v, _ := decoded(b)
+	v, _ := object.Decode(b)
 	return v
 }

@@ -12,6 +12,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
 
@@ -21,8 +22,8 @@ func (a act) nothingThere(b []byte, plain []string, was any) error {
 	if one(a.op).Method != http.MethodDelete || len(plain) == 0 {
 		return nil
 	}
-	v, _ := decoded(b)
-	row := mapOf(v)
+	v, _ := object.Decode(b)
+	row := object.Map(v)
 	what, _, _ := strings.Cut(a.words, " ")
 	name := plain[0]
 	if a.thing != "" {
@@ -31,12 +32,12 @@ func (a act) nothingThere(b []byte, plain []string, was any) error {
 	is := func(status string) error {
 		return fmt.Errorf("the %s %s is %s: nothing has changed", what, client.Inert(name), client.Inert(status))
 	}
-	if mapOf(was)["revoked"] == true {
+	if object.Map(was)["revoked"] == true {
 		return is("revoked")
 	}
 	for _, done := range []string{"deleted", "disconnected", "removed", "revoked"} {
 		if row[done] == false {
-			if status := plainText(row["status"]); status != "" {
+			if status := object.Text(row["status"]); status != "" {
 				return is(status)
 			}
 			return notFound(fmt.Sprintf("there is no %s %q%s", what, name, a.place))
@@ -61,7 +62,7 @@ func retold(fl *flag.FlagSet, repo string) (words string) {
 // say prints what has happened, and how it is undone or what comes next. was is what was
 // asked before.
 func (a act) say(ctx context.Context, c *client.Client, b []byte, plain []string, was any) error {
-	answer, _ := decoded(b) // none is no object
+	answer, _ := object.Decode(b) // none is no object
 	row, ok := answer.(map[string]any)
 	if !ok {
 		row = map[string]any{}
@@ -72,7 +73,7 @@ func (a act) say(ctx context.Context, c *client.Client, b []byte, plain []string
 	if ok && a.made != nil {
 		id := a.made.id(row)
 		if id == "" { // where more than one object was made
-			id = plainText(row[a.made.name+"_id"])
+			id = object.Text(row[a.made.name+"_id"])
 		}
 		if id != "" {
 			a.made.seen(id)
@@ -82,7 +83,7 @@ func (a act) say(ctx context.Context, c *client.Client, b []byte, plain []string
 	if a.learn != nil {
 		a.learn(ctx, c, row)
 	}
-	of := occasion{mapOf(was), row, a.flags, plain}
+	of := occasion{object.Map(was), row, a.flags, plain}
 	done, next := "", ""
 	if a.says != nil {
 		done, next = a.says(of)
@@ -101,7 +102,7 @@ func (a act) say(ctx context.Context, c *client.Client, b []byte, plain []string
 		}
 		if a.plainly != nil {
 			a.plainly(ctx, c, row)
-			changed, err := inOrder(b, row)
+			changed, err := object.InOrder(b, row)
 			if err != nil {
 				return err
 			}
@@ -131,11 +132,11 @@ func (a act) say(ctx context.Context, c *client.Client, b []byte, plain []string
 // people writes the answer as rows if it is a list, else as an object of a noun.
 func (a act) people(n *noun) func(io.Writer, []byte) error {
 	return func(w io.Writer, b []byte) error {
-		v, _ := decoded(b) // what is no object is shown as it is
-		if a.shows != nil && mapOf(v) != nil {
-			return a.shows(w, mapOf(v))
+		v, _ := object.Decode(b) // what is no object is shown as it is
+		if a.shows != nil && object.Map(v) != nil {
+			return a.shows(w, object.Map(v))
 		}
-		rows, list := mapOf(v)["data"].([]any)
+		rows, list := object.Map(v)["data"].([]any)
 		switch {
 		case !list || one(a.op).Method != http.MethodGet:
 			return n.view(w, b)
@@ -146,7 +147,7 @@ func (a act) people(n *noun) func(io.Writer, []byte) error {
 		if err := objects(w, screen(), rows, a.tables["data"], time.Now()); err != nil {
 			return err
 		}
-		if mapOf(v)["next_cursor"] != nil {
+		if object.Map(v)["next_cursor"] != nil {
 			fmt.Fprintln(os.Stderr, "There are more: --cursor and next_cursor of -o json fetch them.")
 		}
 		return nil

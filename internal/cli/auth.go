@@ -16,6 +16,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -129,7 +130,7 @@ func runAuthList(_ context.Context, _ []string, o *output) error {
 		rows = append(rows, []string{used, name, l.Account, where, l.URL})
 	}
 	if o.forPrograms() {
-		b, err := encoded(known)
+		b, err := object.Encode(known)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -23,7 +24,7 @@ func blockerNoun() *noun {
 			if row["state"] != "open" {
 				return nil
 			}
-			id := client.Word(short(plainText(row["id"])))
+			id := client.Word(object.Short(object.Text(row["id"])))
 			if row["form"] != nil {
 				return []string{"Fill it in with: yardmaster blocker fill " + id}
 			}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
 
@@ -25,11 +26,11 @@ const unknownPrice = "–"
 // have none, those may be all that a member without costs had.
 func plainUsage(_ context.Context, _ *client.Client, usage map[string]any) {
 	unpriced(usage)
-	if n := plainText(usage["unpriced_calls"]); n != "" && n != "0" {
+	if n := object.Text(usage["unpriced_calls"]); n != "" && n != "0" {
 		members, _ := usage["members"].([]any)
 		for _, m := range members {
-			of := mapOf(m)
-			if spent, err := strconv.ParseFloat(plainText(of["spent_usd"]), 64); err == nil && spent == 0 {
+			of := object.Map(m)
+			if spent, err := strconv.ParseFloat(object.Text(of["spent_usd"]), 64); err == nil && spent == 0 {
 				of["spent_usd"] = unknownPrice
 			}
 		}
@@ -37,14 +38,14 @@ func plainUsage(_ context.Context, _ *client.Client, usage map[string]any) {
 	for name := range usageTables {
 		parts, _ := usage[name].([]any)
 		for _, p := range parts {
-			unpriced(mapOf(p))
+			unpriced(object.Map(p))
 		}
 	}
 }
 
 func unpriced(part map[string]any) {
-	calls := plainText(part["calls"])
-	if calls != "" && calls != "0" && calls == plainText(part["unpriced_calls"]) {
+	calls := object.Text(part["calls"])
+	if calls != "" && calls != "0" && calls == object.Text(part["unpriced_calls"]) {
 		part["spent_usd"] = unknownPrice
 	}
 }
@@ -79,7 +80,7 @@ func capSays(of occasion) (done, next string) {
 		return "", ""
 	}
 	had := "."
-	switch n := plainText(of.answer["unpriced_calls"]); n {
+	switch n := object.Text(of.answer["unpriced_calls"]); n {
 	case "", "0":
 	case "1":
 		had = ": 1 call of this month had none."

@@ -1,6 +1,10 @@
 package cli
 
-import "testing"
+import (
+	"testing"
+
+	"yardmaster/internal/cli/object"
+)
 
 // Who sets a cap is told that it holds work without a price, as the dashboard tells it.
 func TestACapHoldsWhatHasNoPrice(t *testing.T) {
@@ -56,7 +60,7 @@ func TestCostOfAMember(t *testing.T) {
 		}}
 		plainUsage(t.Context(), nil, usage)
 		members, _ := usage["members"].([]any)
-		if ada, bob := mapOf(members[0])["spent_usd"], mapOf(members[1])["spent_usd"]; ada != "1.50" || bob != want {
+		if ada, bob := object.Map(members[0])["spent_usd"], object.Map(members[1])["spent_usd"]; ada != "1.50" || bob != want {
 			t.Errorf("with %s calls without a price: %v and %v", unpriced, ada, bob)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/app"
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -93,7 +94,7 @@ func listOps(part string) error {
 	t.Flush()
 	if n == 0 {
 		first, _, _ := strings.Cut(part, " ")
-		if text := meant(first, "", sorted(ops())); text != "" {
+		if text := meant(first, "", object.Sorted(ops())); text != "" {
 			return misused("there is no capability %q%s", first, text)
 		}
 		return misused("there is no capability %q; `yardmaster call` lists them", first)

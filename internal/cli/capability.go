@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"yardmaster/internal/app"
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/terminal"
 )
 
@@ -126,7 +127,7 @@ func assemble(o *app.Op, inputs []given) (path string, body any, err error) {
 			}
 			members[in.name] = v
 		default:
-			if words := near(in.name, sorted(o.Input())); len(words) > 0 {
+			if words := near(in.name, object.Sorted(o.Input())); len(words) > 0 {
 				return "", nil, misused("%s has no input %q; did you mean %s=?", o.ID, in.name, strings.Join(words, "= or "))
 			}
 			return "", nil, misused("%s has no input %q; `yardmaster call %s -h` lists them", o.ID, in.name, o.ID)

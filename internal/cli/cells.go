@@ -3,12 +3,12 @@ package cli
 import (
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -71,7 +71,7 @@ func reviewWords(state string) string {
 func (c column) cell(row map[string]any, now time.Time) terminal.Cell {
 	var v any
 	for at := range strings.SplitSeq(c.at, "|") {
-		if v, _ = lookup(row, at); v != nil {
+		if v, _ = object.Lookup(row, at); v != nil {
 			break
 		}
 	}
@@ -79,13 +79,13 @@ func (c column) cell(row map[string]any, now time.Time) terminal.Cell {
 		return waitOf(row)
 	}
 	if c.as == asUntil {
-		return terminal.Cell{Text: clearOf(row["clear"]).Plain(plainText(v))}
+		return terminal.Cell{Text: object.Clear(row["clear"]).Plain(object.Text(v))}
 	}
 	if c.as == asObject {
-		return terminal.Cell{Text: objectOf(row, plainText(v))}
+		return terminal.Cell{Text: objectOf(row, object.Text(v))}
 	}
 	if c.as == asPull {
-		return terminal.Cell{Text: plainText(row["repo"]) + "#" + plainText(row["number"])}
+		return terminal.Cell{Text: object.Text(row["repo"]) + "#" + object.Text(row["number"])}
 	}
 	return cell(v, c.as, now)
 }
@@ -93,45 +93,45 @@ func (c column) cell(row map[string]any, now time.Time) terminal.Cell {
 // objectOf is what an audit row is about: its name and its short id, if what changed has a name. A piped list has
 // the id alone.
 func objectOf(row map[string]any, id string) string {
-	if screen().Width == 0 || !wholeID.MatchString(id) {
+	if screen().Width == 0 || !object.WholeID.MatchString(id) {
 		return id
 	}
-	data := mapOf(row["data"])
+	data := object.Map(row["data"])
 	for _, name := range []string{"title", "name", "label", "email"} {
-		if text := plainText(data[name]); text != "" {
-			return text + " (" + short(id) + ")"
+		if text := object.Text(data[name]); text != "" {
+			return text + " (" + object.Short(id) + ")"
 		}
 	}
-	if repo, number := plainText(data["repo"]), plainText(data["number"]); repo != "" && number != "" {
-		return repo + "#" + number + " (" + short(id) + ")"
+	if repo, number := object.Text(data["repo"]), object.Text(data["number"]); repo != "" && number != "" {
+		return repo + "#" + number + " (" + object.Short(id) + ")"
 	}
 	return id
 }
 
 // waitOf is what an open pull request waits for, the most urgent first.
 func waitOf(row map[string]any) terminal.Cell {
-	asked := mapOf(row["pending_action"])
-	switch need := mapOf(row["needs_person"]); {
+	asked := object.Map(row["pending_action"])
+	switch need := object.Map(row["needs_person"]); {
 	case row["state"] != "open" && row["state"] != "opening":
 		return terminal.Cell{}
 	case asked["state"] == "pending":
 		return terminal.Cell{Text: "your answer", Tone: terminal.Ask}
 	case need["why"] != nil:
-		return terminal.Cell{Text: strings.ReplaceAll(plainText(need["why"]), "_", " "), Tone: terminal.Ask}
-	case mapOf(row["queue"])["state"] != nil:
+		return terminal.Cell{Text: strings.ReplaceAll(object.Text(need["why"]), "_", " "), Tone: terminal.Ask}
+	case object.Map(row["queue"])["state"] != nil:
 		return terminal.Cell{Text: "merge queue", Tone: terminal.Wait}
-	case mapOf(row["babysit"])["task_id"] != nil:
+	case object.Map(row["babysit"])["task_id"] != nil:
 		return terminal.Cell{Text: "repair", Tone: terminal.Run}
 	}
 	return terminal.Cell{}
 }
 
 func cell(v any, as form, now time.Time) terminal.Cell {
-	text := plainText(v)
+	text := object.Text(v)
 	switch as {
 	case asID:
 		if screen().Width > 0 {
-			text = short(text)
+			text = object.Short(text)
 		}
 	case asState:
 		return terminal.Cell{Text: strings.ReplaceAll(text, "_", " "), Tone: terminal.ToneOf(text)}
@@ -154,15 +154,15 @@ func cell(v any, as form, now time.Time) terminal.Cell {
 		var reasons []string
 		for _, h := range holds {
 			hold, _ := h.(map[string]any)
-			reasons = append(reasons, strings.ReplaceAll(plainText(hold["reason"]), "_", " "))
+			reasons = append(reasons, strings.ReplaceAll(object.Text(hold["reason"]), "_", " "))
 		}
 		return terminal.Cell{Text: strings.Join(reasons, ", "), Tone: terminal.Ask}
 	case asSize:
 		if size, ok := v.(map[string]any); ok {
-			text = "+" + plainText(size["additions"]) + " −" + plainText(size["deletions"])
+			text = "+" + object.Text(size["additions"]) + " −" + object.Text(size["deletions"])
 		}
 	case asSpan:
-		text = spanText(v)
+		text = object.Span(v)
 	case asSHA:
 		text = fmt.Sprintf("%.10s", text)
 	case asExtraCount:
@@ -177,48 +177,9 @@ func cell(v any, as form, now time.Time) terminal.Cell {
 	return terminal.Cell{Text: text}
 }
 
-// spanText is a number of seconds with its unit; the text of anything else.
-func spanText(v any) string {
-	text := plainText(v)
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 && n < math.MaxInt64/int64(time.Second) {
-		return terminal.Span(time.Duration(n) * time.Second)
-	}
-	return text
-}
-
-// plainText is a value of JSON in words.
-func plainText(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case string:
-		return v
-	case bool:
-		if v {
-			return "yes"
-		}
-		return "no"
-	case []any:
-		var words []string
-		for _, e := range v {
-			words = append(words, plainText(e))
-		}
-		return strings.Join(words, ", ")
-	case map[string]any:
-		var words []string
-		for _, name := range names(v) {
-			if text := plainText(v[name]); text != "" {
-				words = append(words, name+"="+text)
-			}
-		}
-		return strings.Join(words, " ")
-	}
-	return fmt.Sprint(v)
-}
-
 // people writes rows as a table.
 func (n *noun) people(w io.Writer, b []byte) error {
-	v, err := decoded(b)
+	v, err := object.Decode(b)
 	if err != nil {
 		return err
 	}
@@ -237,7 +198,7 @@ func (n *noun) people(w io.Writer, b []byte) error {
 			if i > 0 {
 				fmt.Fprintln(w)
 			}
-			n.block(w, mapOf(e))
+			n.block(w, object.Map(e))
 		}
 		return nil
 	}
@@ -254,7 +215,7 @@ func (n *noun) people(w io.Writer, b []byte) error {
 			return err
 		}
 		if at++; at > 0 {
-			if text := n.below(mapOf(all[at-1])); text != "" {
+			if text := n.below(object.Map(all[at-1])); text != "" {
 				if _, err := fmt.Fprintln(w, "  "+client.Inert(text)); err != nil {
 					return err
 				}

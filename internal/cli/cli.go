@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"yardmaster/internal/box"
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/proxies"
 	"yardmaster/internal/terminal"
@@ -358,7 +359,7 @@ func commit() string {
 
 func runVersion(_ context.Context, _ []string, o *output) error {
 	if o.forPrograms() {
-		b, err := encoded(map[string]string{"version": program.Version, "commit": commit()})
+		b, err := object.Encode(map[string]string{"version": program.Version, "commit": commit()})
 		if err != nil {
 			return err
 		}

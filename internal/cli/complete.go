@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
 
@@ -63,15 +64,15 @@ func namesOf(n *noun) values {
 // nameBegun is the name of an object that begins like that; "" if it has none. It is the id, or before that
 // what people tell it by, if that is a name and no other of them all has it; or a name such as a branch.
 func (n *noun) nameBegun(row map[string]any, all []map[string]any, begun string) string {
-	id := part(n.id(row), 12)
+	id := object.Part(n.id(row), 12)
 	if n.key != "" {
 		id = n.id(row)
 	}
 	names := []string{id}
 	for _, member := range n.names {
-		name := plainText(row[member])
+		name := object.Text(row[member])
 		switch {
-		case len(slices.DeleteFunc(slices.Clone(all), func(r map[string]any) bool { return plainText(r[member]) != name })) > 1:
+		case len(slices.DeleteFunc(slices.Clone(all), func(r map[string]any) bool { return object.Text(r[member]) != name })) > 1:
 		case member == n.label:
 			names = slices.Insert(names, 0, name)
 		default:
@@ -92,8 +93,8 @@ func (n *noun) nameBegun(row map[string]any, all []map[string]any, begun string)
 // objectsOf are rows that are objects.
 func objectsOf(rows []json.RawMessage) (all []map[string]any) {
 	for _, r := range rows {
-		if v, err := decoded(r); err == nil && mapOf(v) != nil {
-			all = append(all, mapOf(v))
+		if v, err := object.Decode(r); err == nil && object.Map(v) != nil {
+			all = append(all, object.Map(v))
 		}
 	}
 	return all
@@ -103,7 +104,7 @@ func objectsOf(rows []json.RawMessage) (all []map[string]any) {
 func described(n *noun, row map[string]any) string {
 	var words []string
 	for _, at := range []string{"status", "state", n.label} {
-		if text := plainText(row[at]); text != "" {
+		if text := object.Text(row[at]); text != "" {
 			words = append(words, text)
 		}
 	}
@@ -140,7 +141,7 @@ func pageNouns(context.Context, []string, string) (all []string) {
 }
 
 func capabilities(context.Context, []string, string) (all []string) {
-	for _, id := range sorted(ops()) {
+	for _, id := range object.Sorted(ops()) {
 		all = append(all, id+"\t"+ops()[id].Summary)
 	}
 	return all

@@ -13,14 +13,10 @@ import (
 	"strconv"
 	"strings"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/lazy"
 	"yardmaster/internal/terminal"
-)
-
-var (
-	wholeID = lazy.New(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
-	idIn    = lazy.New(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 )
 
 var (
@@ -30,45 +26,28 @@ var (
 	number = lazy.New(`^(?:([^/#\s]+/[^/#\s]+))?#([0-9]{1,9})$`)
 )
 
-// few is the number of characters of a short id.
-const few = 8
-
-// short is the part of an id by which people name it: the beginning, or the end of an id
-// that begins with its time (UUIDv7), which those of one minute share.
-func short(id string) string { return part(id, few) }
-
-func part(id string, n int) string {
-	switch {
-	case !wholeID.MatchString(id):
-		return id
-	case id[14] == '7':
-		return id[len(id)-n:]
-	}
-	return strings.TrimSuffix(id[:n], "-")
-}
-
 // unique puts short ids into the column of ids, as long as it takes to tell them apart.
 func unique(cells [][]terminal.Cell, columns []column, ids []string) {
 	at := slices.IndexFunc(columns, func(c column) bool { return c.as == asID })
 	if at < 0 || screen().Width == 0 {
 		return
 	}
-	n := few
+	n := object.Few
 	for ; n < 36; n++ {
 		whole := map[string]string{} // by their parts
 		same := false
 		for _, id := range ids {
-			of, known := whole[part(id, n)]
+			of, known := whole[object.Part(id, n)]
 			same = same || known && of != id
-			whole[part(id, n)] = id
+			whole[object.Part(id, n)] = id
 		}
 		if !same {
 			break
 		}
 	}
 	for i, id := range ids {
-		if wholeID.MatchString(id) && i < len(cells) {
-			cells[i][at].Text = part(id, n)
+		if object.WholeID.MatchString(id) && i < len(cells) {
+			cells[i][at].Text = object.Part(id, n)
 		}
 	}
 }
@@ -92,7 +71,7 @@ func (n *noun) find(ctx context.Context, word string) (string, error) {
 		return "", misused("@last is the %s that was shown or made last, and none was yet", n.name)
 	}
 	switch {
-	case wholeID.MatchString(word):
+	case object.WholeID.MatchString(word):
 		return word, nil
 	case word == "":
 		return "", misused("the %s has no name", n.name)
@@ -161,8 +140,8 @@ func (n *noun) inFull(ctx context.Context, name string) (string, error) {
 	}
 	var all []string
 	for _, r := range rows {
-		v, _ := decoded(r)
-		if full := n.id(mapOf(v)); strings.HasSuffix(full, "/"+name) {
+		v, _ := object.Decode(r)
+		if full := n.id(object.Map(v)); strings.HasSuffix(full, "/"+name) {
 			all = append(all, full)
 		}
 	}
@@ -240,20 +219,20 @@ func (n *noun) among(rows []json.RawMessage, more bool, word string) (string, er
 	type hit struct{ id, label string }
 	var hits []hit
 	for _, r := range rows {
-		v, err := decoded(r)
+		v, err := object.Decode(r)
 		row, ok := v.(map[string]any)
 		if err != nil || !ok {
 			continue
 		}
 		id := n.id(row)
-		is := id == word || partOf.MatchString(word) && wholeID.MatchString(id) && named(id, word)
+		is := id == word || partOf.MatchString(word) && object.WholeID.MatchString(id) && named(id, word)
 		for _, name := range n.names {
-			if text := plainText(row[name]); text != "" && text == word {
+			if text := object.Text(row[name]); text != "" && text == word {
 				is = true
 			}
 		}
 		if is && !slices.ContainsFunc(hits, func(h hit) bool { return h.id == id }) {
-			hits = append(hits, hit{id, plainText(row[n.label])})
+			hits = append(hits, hit{id, object.Text(row[n.label])})
 		}
 	}
 	switch len(hits) {
@@ -329,9 +308,9 @@ func (n *noun) numbered(ctx context.Context, c *client.Client, digits string) (s
 	}
 	var ids, names []string
 	for _, r := range rows {
-		v, _ := decoded(r)
-		if row := mapOf(v); plainText(row["number"]) == digits {
-			ids, names = append(ids, n.id(row)), append(names, client.Inert(plainText(row["repo"]))+"#"+digits)
+		v, _ := object.Decode(r)
+		if row := object.Map(v); object.Text(row["number"]) == digits {
+			ids, names = append(ids, n.id(row)), append(names, client.Inert(object.Text(row["repo"]))+"#"+digits)
 		}
 	}
 	switch {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -107,14 +108,14 @@ func pullHere(ctx context.Context) (string, error) {
 	}
 	pulls := make([]map[string]any, 0, len(rows))
 	for _, r := range rows { // the newest first
-		v, _ := decoded(r)
-		pulls = append(pulls, mapOf(v))
+		v, _ := object.Decode(r)
+		pulls = append(pulls, object.Map(v))
 	}
 	if i := slices.IndexFunc(pulls, isOpen); i >= 0 {
-		return plainText(pulls[i]["id"]), nil
+		return object.Text(pulls[i]["id"]), nil
 	}
 	if len(pulls) > 0 {
-		return plainText(pulls[0]["id"]), nil
+		return object.Text(pulls[0]["id"]), nil
 	}
 	if branch == "main" || branch == "master" {
 		if terminal.Interactive() {

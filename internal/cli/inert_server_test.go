@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"yardmaster/internal/box"
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/id"
@@ -62,13 +63,13 @@ func fill(t *testing.T, y *rig.Yard, f field) (text string, made map[string]any)
 	}
 	refused := ""
 	for _, text := range strangers {
-		quoted, err := encoded(text)
+		quoted, err := object.Encode(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		// The words that are a text, or have one in them.
 		filled := regexp.MustCompile(`\bT\b`).ReplaceAllLiteralString(f.inputs, strings.Trim(string(quoted), `"`))
-		if quoted, err = encoded(nasty); err != nil {
+		if quoted, err = object.Encode(nasty); err != nil {
 			t.Fatal(err)
 		}
 		filled = regexp.MustCompile(`"N"`).ReplaceAllLiteralString(filled, string(quoted))
@@ -88,7 +89,7 @@ func fill(t *testing.T, y *rig.Yard, f field) (text string, made map[string]any)
 		if err != nil {
 			t.Fatal(f.op, err)
 		}
-		b, err := encoded(body)
+		b, err := object.Encode(body)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/proof/chance"
 )
@@ -83,7 +84,7 @@ func TestEveryNounIsInert(t *testing.T) {
 		if !ok {
 			t.Fatalf("%s answers no rows: %v", n.list, answer)
 		}
-		b, err := encoded(rows)
+		b, err := object.Encode(rows)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +97,7 @@ func TestEveryNounIsInert(t *testing.T) {
 		if n.get != "" {
 			one = filledWith(ops()[n.get].Output(), nasty, 0)
 		}
-		if b, err = encoded(one); err != nil {
+		if b, err = object.Encode(one); err != nil {
 			t.Fatal(err)
 		}
 		out.Reset()

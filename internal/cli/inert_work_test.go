@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
@@ -74,7 +75,7 @@ func scripted(t *testing.T) (file string) {
 // called calls the API as the owner, and fails the test unless it succeeds.
 func called(t *testing.T, y *rig.Yard, method, path string, in any) (out map[string]any) {
 	t.Helper()
-	body, err := encoded(in)
+	body, err := object.Encode(in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,8 +107,8 @@ func reviewed(t *testing.T, y *rig.Yard) (taskID, prID string) {
 		if len(all) == 0 {
 			return false
 		}
-		prID = plainText(mapOf(all[0])["pr_id"])
-		return mapOf(mapOf(all[0])["review"])["state"] == "reviewed"
+		prID = object.Text(object.Map(all[0])["pr_id"])
+		return object.Map(object.Map(all[0])["review"])["state"] == "reviewed"
 	})
 	return taskID, prID
 }
@@ -139,7 +140,7 @@ func TestTextOfWorkIsInertOnATerminal(t *testing.T) {
 		".svc/policy.yml": "{version: 1, merge: {mode: ask}, review: {mode: auto, block: never}}\n"}); err != nil {
 		t.Fatal(err)
 	}
-	held := plainText(called(t, y, "POST", "/v1/tasks", map[string]any{"repo": "acme/web", "title": "Wait", "problem": "Wait."})["task_id"])
+	held := object.Text(called(t, y, "POST", "/v1/tasks", map[string]any{"repo": "acme/web", "title": "Wait", "problem": "Wait."})["task_id"])
 	y.OnTask(held, func(tx *db.Tx, row *task.Row) error { return y.Tasks.Hold(tx, row, task.Blocked, hostile("hold")) })
 	var issueID string
 	y.OnTask(held, func(tx *db.Tx, row *task.Row) error { // as the host tells of it
@@ -149,7 +150,7 @@ func TestTextOfWorkIsInertOnATerminal(t *testing.T) {
 		}
 		return err
 	})
-	escalated := plainText(called(t, y, "POST", "/v1/issues/"+issueID+"/escalate",
+	escalated := object.Text(called(t, y, "POST", "/v1/issues/"+issueID+"/escalate",
 		map[string]any{"category": "unclear", "reason": hostile("reason")})["escalation_id"])
 	digestsOf(t, y)
 	p := newPerson(t, "YARDMASTER_URL="+y.URL, "YARDMASTER_TOKEN="+y.Owner)
@@ -174,7 +175,7 @@ func TestTextOfWorkIsInertOnATerminal(t *testing.T) {
 	called(t, y, "POST", "/v1/escalations/"+escalated+"/resolve", map[string]any{"note": hostile("note")})
 	shows("escalation view "+escalated, "note")
 	shows("digest list")
-	shows("digest view "+plainText(rowsAt(t, y, nounCalled("digest"))[0]["id"]), "issue")
+	shows("digest view "+object.Text(rowsAt(t, y, nounCalled("digest"))[0]["id"]), "issue")
 	inertly(t, p, []string{"task", "redispatch", held, "--guidance", hostile("guidance")})
 	shows("task view "+held, "guidance")
 

@@ -12,6 +12,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
 
@@ -38,14 +39,14 @@ func liar(t *testing.T) http.Handler {
 			m["a"+shelled] = []any{map[string]any{shelled: shelled}}
 			m["next_cursor"] = nil
 		}
-		b, err := encoded(body)
+		b, err := object.Encode(body)
 		if err != nil {
 			t.Fatal(err)
 		}
 		path := regexp.MustCompile(`\\\{[^}]*\\\}`).ReplaceAllString(regexp.QuoteMeta(o.Path), ".+")
 		routes = append(routes, route{o.Method, regexp.MustCompile("^" + path + "$"), b})
 	}
-	refusal, err := encoded(map[string]any{"type": "/problems/" + shelled, "title": shelled, "detail": shelled, "status": 200,
+	refusal, err := object.Encode(map[string]any{"type": "/problems/" + shelled, "title": shelled, "detail": shelled, "status": 200,
 		"errors": map[string][]string{shelled: {shelled}}, "request_id": shelled, "current_head_sha": shelled, "retry_after": 1 << 62,
 		"action_id": shelled, "question": shelled, "missing_scopes": []string{"admin:" + shelled},
 		"clear": map[string]any{"capability": "pr.merge", "args": map[string]string{"id": shelled}}})

@@ -12,6 +12,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
 
@@ -32,8 +33,8 @@ func defineCheckLog(fl *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		v, _ := decoded(b)
-		at := plainText(mapOf(v)["url"])
+		v, _ := object.Decode(b)
+		at := object.Text(object.Map(v)["url"])
 		switch {
 		case o.forPrograms():
 			return o.print(os.Stdout, b)
@@ -103,5 +104,5 @@ func pickRun(ctx context.Context, prompt, _ string) (string, error) {
 	row, err := nounCalled("task").choose(ctx, prompt, "", nil, func(row map[string]any) bool {
 		return row["run_id"] != nil && (row["status"] == "running" || row["status"] == "claimed" || row["status"] == "fixing_ci")
 	})
-	return plainText(row["run_id"]), err
+	return object.Text(row["run_id"]), err
 }

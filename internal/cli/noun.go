@@ -13,6 +13,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
 
@@ -115,7 +116,7 @@ func (l *listing) add(fl *flag.FlagSet, n *noun) {
 	o := one(n.list)
 	l.filters, l.others, l.flags = map[string]*string{}, map[string]*string{}, fl
 	keys := filters(o)
-	for _, key := range sorted(keys) {
+	for _, key := range object.Sorted(keys) {
 		doc := "only those whose " + strings.ReplaceAll(key, "_", " ") + " is `VALUE`"
 		if len(keys[key]) > 0 {
 			doc += ": " + strings.Join(keys[key], ", ")
@@ -149,18 +150,9 @@ func (l *listing) add(fl *flag.FlagSet, n *noun) {
 	l.addWatch(fl)
 }
 
-func sorted[T any](m map[string]T) []string {
-	var all []string
-	for k := range m {
-		all = append(all, k)
-	}
-	slices.Sort(all)
-	return all
-}
-
 // inputs are those of the capability that the flags ask for.
 func (l *listing) inputs(ctx context.Context, n *noun) (in []given, err error) {
-	for _, key := range sorted(l.filters) {
+	for _, key := range object.Sorted(l.filters) {
 		if v := *l.filters[key]; v != "" {
 			if v, err = meantBy(ctx, n, key, v); err != nil {
 				return nil, err
@@ -168,7 +160,7 @@ func (l *listing) inputs(ctx context.Context, n *noun) (in []given, err error) {
 			in = append(in, given{name: "filter", text: key + ":" + v})
 		}
 	}
-	for _, key := range sorted(l.others) {
+	for _, key := range object.Sorted(l.others) {
 		if v := *l.others[key]; v != "" {
 			in = append(in, given{name: key, text: v})
 		}
@@ -357,7 +349,7 @@ func (n *noun) runList(ctx context.Context, l *listing) error {
 		if none = len(rows) == 0; none {
 			return []byte("[]"), nil
 		}
-		return encoded(rows)
+		return object.Encode(rows)
 	}, withNames(ctx, c, func(w io.Writer, b []byte) error {
 		if none && !l.watch {
 			return nil // it is said below

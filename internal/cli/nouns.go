@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
 
@@ -31,7 +32,7 @@ func otherNouns() []*noun {
 				if row["resolved_at"] != nil {
 					return nil
 				}
-				return []string{"When a person has dealt with it: yardmaster escalation resolve " + client.Word(short(plainText(row["id"]))) + " NOTE"}
+				return []string{"When a person has dealt with it: yardmaster escalation resolve " + client.Word(object.Short(object.Text(row["id"]))) + " NOTE"}
 			}},
 		{name: "session", list: "session.list", get: "session.get", page: "sessions", label: "kind",
 			columns: []column{{"ID", "id", asID}, {"AGE", "started_at", asAge}, {"KIND", "kind", asText}, {"OUTCOME", "outcome", asState},
@@ -54,7 +55,7 @@ func otherNouns() []*noun {
 				{"PROVIDER", "provider", asText},
 				{"ISOLATION", "isolation", asText}, {"TIMEOUT", "timeout", asSpan}, {"UPDATED", "updated_at", asAge}},
 			plain: func(row map[string]any) {
-				if text := spanText(row["timeout"]); text != "" {
+				if text := object.Span(row["timeout"]); text != "" {
 					row["timeout"] = text
 				}
 			}},
@@ -108,7 +109,7 @@ func otherNouns() []*noun {
 			columns: []column{{"REASON", "reason", asState}, {"TASKS", "count", asNumber}, {"SINCE", "since", asAge},
 				{"UNTIL", "clears_when", asUntil}},
 			below: func(row map[string]any) string {
-				if command := clearOf(row["clear"]).Command(); command != "" {
+				if command := object.Clear(row["clear"]).Command(); command != "" {
 					return "What moves it: " + command
 				}
 				return ""

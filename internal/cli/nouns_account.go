@@ -12,6 +12,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/app"
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
 
@@ -73,11 +74,11 @@ func accountCommands() []command {
 	), []command{byAddress(
 		act{words: "member invite", summary: "invite a registered user, or an address", op: "member.invite",
 			says: func(o occasion) (string, string) {
-				if login := plainText(mapOf(o.answer["member"])["login"]); login != "" {
+				if login := object.Text(object.Map(o.answer["member"])["login"]); login != "" {
 					return o.done("{member.login} belongs to the account now, as {member.role}."),
 						o.next("Undo: yardmaster member remove {member.login}")
 				}
-				if login := plainText(mapOf(o.answer["invitation"])["login"]); login != "" {
+				if login := object.Text(object.Map(o.answer["invitation"])["login"]); login != "" {
 					return o.done("{invitation.login} is invited, as {invitation.role}, if anybody has that login."),
 						o.next("They see it when they sign in, and accept. Undo: yardmaster invitation revoke {invitation.id}")
 				}
@@ -328,8 +329,8 @@ func secretBefore(ctx context.Context, c *client.Client, of *noun, in []given, n
 		return nil
 	}
 	for _, r := range rows {
-		v, _ := decoded(r)
-		if row := mapOf(v); of.id(row) == name && plainText(row["environment"]) == environment.Value.String() {
+		v, _ := object.Decode(r)
+		if row := object.Map(v); of.id(row) == name && object.Text(row["environment"]) == environment.Value.String() {
 			return row
 		}
 	}
@@ -343,7 +344,7 @@ func rowBefore(noun string) func(ctx context.Context, c *client.Client, plain []
 		if err != nil {
 			return nil
 		}
-		v, _ := decoded(b)
+		v, _ := object.Decode(b)
 		return v
 	}
 }
@@ -366,16 +367,16 @@ func capBefore(ctx context.Context, c *client.Client, plain []string) any {
 
 // templateAgain is the command that sets a template as it was.
 func templateAgain(was map[string]any) string {
-	words := "yardmaster template set " + client.Word(plainText(was["name"]))
+	words := "yardmaster template set " + client.Word(object.Text(was["name"]))
 	for _, in := range one("template.set").Inputs() {
 		v, known := was[in.Name]
 		text, is := v.(string)
 		if list, some := v.([]any); !known || v == nil || is && text == "" || in.Name == "name" || some && len(list) == 0 ||
-			len(mapOf(v)) == 0 && mapOf(v) != nil {
+			len(object.Map(v)) == 0 && object.Map(v) != nil {
 			continue
 		}
 		if !is {
-			b, err := encoded(v)
+			b, err := object.Encode(v)
 			if err != nil {
 				continue
 			}

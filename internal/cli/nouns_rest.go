@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
 
@@ -154,7 +155,7 @@ func toldCommands() []command {
 
 // toldBefore is how what a box tells its agents comes back; "" if that is not known, or if it told them nothing.
 func toldBefore(o occasion) (_, next string) {
-	text := strings.TrimSpace(plainText(o.before["briefing"]))
+	text := strings.TrimSpace(object.Text(o.before["briefing"]))
 	switch {
 	case text == "":
 		return "", ""

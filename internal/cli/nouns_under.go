@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -33,22 +34,22 @@ func findingNoun() *noun {
 
 // writeFinding writes a finding with all that a person decides by.
 func writeFinding(w io.Writer, row map[string]any) {
-	s, state := screen(), plainText(row["state"])
-	where := plainText(row["file"])
-	if line := plainText(row["line"]); line != "" {
+	s, state := screen(), object.Text(row["state"])
+	where := object.Text(row["file"])
+	if line := object.Text(row["line"]); line != "" {
 		where += ":" + line
 	}
-	if plainText(row["side"]) == "LEFT" {
+	if object.Text(row["side"]) == "LEFT" {
 		where += " before the change"
 	}
-	line := s.Paint(terminal.Strong, client.Inert(short(plainText(row["id"])))) + "  " +
-		s.Paint(terminal.ToneOf(state), client.Inert(state)) + "  " + client.Inert(plainText(row["severity"])+"  "+where)
+	line := s.Paint(terminal.Strong, client.Inert(object.Short(object.Text(row["id"])))) + "  " +
+		s.Paint(terminal.ToneOf(state), client.Inert(state)) + "  " + client.Inert(object.Text(row["severity"])+"  "+where)
 	if row["holds_merge"] == true {
 		line += "  " + s.Paint(terminal.Ask, "holds the merge")
 	}
 	fmt.Fprintln(w, line)
 	for _, name := range []string{"claim", "why", "how_to_see", "suggestion"} {
-		if text := plainText(row[name]); strings.TrimSpace(text) != "" {
+		if text := object.Text(row[name]); strings.TrimSpace(text) != "" {
 			paragraph(w, text)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	flag "github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -163,7 +164,7 @@ func (o *output) print(w io.Writer, answer []byte) error {
 // pickFields keeps some members of an object, or of each object of an array. A dotted
 // name is a member of a member.
 func pickFields(answer []byte, fields []string) ([]byte, error) {
-	v, err := decoded(answer)
+	v, err := object.Decode(answer)
 	if err != nil {
 		return nil, err
 	}
@@ -172,15 +173,15 @@ func pickFields(answer []byte, fields []string) ([]byte, error) {
 		b.WriteByte('{')
 		for i, f := range fields {
 			f = strings.TrimSpace(f)
-			value, known := lookup(v, f)
+			value, known := object.Lookup(v, f)
 			if of, ok := v.(map[string]any); ok && !known {
-				return nil, misused("there is no field %q; there are %s", f, strings.Join(names(of), ", "))
+				return nil, misused("there is no field %q; there are %s", f, strings.Join(object.Names(of), ", "))
 			}
 			if i > 0 {
 				b.WriteByte(',')
 			}
 			for j, part := range []any{f, value} {
-				text, err := encoded(part)
+				text, err := object.Encode(part)
 				if err != nil {
 					return nil, err
 				}
@@ -204,66 +205,7 @@ func pickFields(answer []byte, fields []string) ([]byte, error) {
 		}
 		out = append(out, picked)
 	}
-	return encoded(out)
-}
-
-func names(of map[string]any) (all []string) {
-	for name := range of {
-		all = append(all, name)
-	}
-	slices.Sort(all)
-	return all
-}
-
-// lookup is the member of a dotted name.
-func lookup(v any, at string) (any, bool) {
-	for part := range strings.SplitSeq(at, ".") {
-		of, ok := v.(map[string]any)
-		if !ok {
-			return nil, v == nil
-		}
-		if v, ok = of[part]; !ok {
-			return nil, false
-		}
-	}
-	return v, true
-}
-
-// decoded is JSON with its numbers as they are written.
-func decoded(b []byte) (v any, err error) {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	return v, d.Decode(&v)
-}
-
-// encoded is JSON without the escapes that only pages need.
-func encoded(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
-}
-
-// numbers puts numbers into the types that jq and templates calculate with.
-func numbers(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		if n, err := strconv.Atoi(v.String()); err == nil {
-			return n
-		}
-		f, _ := v.Float64()
-		return f
-	case []any:
-		for i := range v {
-			v[i] = numbers(v[i])
-		}
-	case map[string]any:
-		for k := range v {
-			v[k] = numbers(v[k])
-		}
-	}
-	return v
+	return object.Encode(out)
 }
 
 func query(expression string) (*gojq.Code, error) {
@@ -280,11 +222,11 @@ func printJQ(w io.Writer, answer []byte, expression string) error {
 	if err != nil {
 		return err
 	}
-	v, err := decoded(answer)
+	v, err := object.Decode(answer)
 	if err != nil {
 		return err
 	}
-	for results := code.Run(numbers(v)); ; {
+	for results := code.Run(object.Numbers(v)); ; {
 		result, more := results.Next()
 		if !more {
 			return nil
@@ -318,7 +260,7 @@ func parsed(text string) (*template.Template, error) {
 			}
 			return terminal.Age(time.Now(), t)
 		},
-		"short": short,
+		"short": object.Short,
 		"join": func(with string, of []any) string {
 			words := make([]string, len(of))
 			for i, v := range of {
@@ -327,7 +269,7 @@ func parsed(text string) (*template.Template, error) {
 			return strings.Join(words, with)
 		},
 		"json": func(v any) (string, error) {
-			b, err := encoded(v)
+			b, err := object.Encode(v)
 			return string(b), err
 		},
 	}).Parse(text)
@@ -338,12 +280,12 @@ func printTemplate(w io.Writer, answer []byte, text string) error {
 	if err != nil {
 		return err
 	}
-	v, err := decoded(answer)
+	v, err := object.Decode(answer)
 	if err != nil {
 		return err
 	}
 	var b strings.Builder
-	if err := t.Execute(&b, numbers(v)); err != nil {
+	if err := t.Execute(&b, object.Numbers(v)); err != nil {
 		return err
 	}
 	out := client.Escape(b.String())

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
 
@@ -41,7 +42,7 @@ func TestDiffIsAPatch(t *testing.T) {
 				answer["file"] = f
 			}
 		}
-		b, err := encoded(answer)
+		b, err := object.Encode(answer)
 		if err != nil {
 			t.Error(err)
 		}

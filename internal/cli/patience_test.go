@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
 
@@ -79,7 +80,7 @@ func TestCompletionsArePlainWords(t *testing.T) {
 		for _, id := range ids {
 			rows = append(rows, map[string]string{"id": id})
 		}
-		b, err := encoded(map[string]any{"data": rows, "next_cursor": nil})
+		b, err := object.Encode(map[string]any{"data": rows, "next_cursor": nil})
 		if err != nil {
 			t.Error(err)
 		}

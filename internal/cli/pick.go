@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/terminal"
 )
 
@@ -53,7 +54,7 @@ func (n *noun) choose(ctx context.Context, prompt, repo string, in []given, fits
 	}
 	var rows []map[string]any
 	for _, r := range all {
-		v, err := decoded(r)
+		v, err := object.Decode(r)
 		if row, ok := v.(map[string]any); err == nil && ok && (fits == nil || fits(row)) {
 			rows = append(rows, row)
 		}
@@ -92,18 +93,18 @@ func (n *noun) called() string {
 
 // line is an object in a line.
 func (n *noun) line(row map[string]any) string {
-	words := []string{short(n.id(row))}
-	if number := plainText(row["number"]); number != "" {
-		words = append(words, plainText(row["repo"])+"#"+number)
+	words := []string{object.Short(n.id(row))}
+	if number := object.Text(row["number"]); number != "" {
+		words = append(words, object.Text(row["repo"])+"#"+number)
 	}
 	for _, at := range []string{"status", "state", "outcome", "repo", "name", n.label, "title"} {
-		text := plainText(row[at])
+		text := object.Text(row[at])
 		if text != "" && !slices.Contains(words, text) && !(at == "repo" && row["number"] != nil) {
 			words = append(words, text)
 		}
 	}
 	for _, at := range []string{"created_at", "started_at", "updated_at"} {
-		if t, err := time.Parse(time.RFC3339Nano, plainText(row[at])); err == nil {
+		if t, err := time.Parse(time.RFC3339Nano, object.Text(row[at])); err == nil {
 			words = append(words, terminal.Age(time.Now(), t))
 			break
 		}

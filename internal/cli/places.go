@@ -12,6 +12,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
 
@@ -107,7 +108,7 @@ func boxCommands() []command {
 				if o.answer["consent"] == "pending" {
 					return o.done("They were asked, and nothing has changed: they agree in the dashboard, under Settings, You."), ""
 				}
-				if mapOf(o.before["owner"])["target"] != "user" {
+				if object.Map(o.before["owner"])["target"] != "user" {
 					return "", ""
 				}
 				return "", o.next("Undo: yardmaster box owner {id} user --member {before.owner.id}")

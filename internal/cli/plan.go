@@ -15,6 +15,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -28,7 +29,7 @@ func planNoun() *noun {
 		plain:  plainPlan,
 		tables: map[string][]string{"groups": {"slug", "status", "title", "waits_for", "tasks", "files"}},
 		next: func(row map[string]any) []string {
-			id := client.Word(short(plainText(row["id"])))
+			id := client.Word(object.Short(object.Text(row["id"])))
 			if row["status"] == "held" {
 				return []string{"Read what it starts with: yardmaster plan read " + id,
 					"Release it with: yardmaster plan approve " + id + ", or yardmaster plan cancel " + id}
@@ -143,25 +144,25 @@ func plainPlan(row map[string]any) {
 	groups, _ := row["groups"].([]any)
 	names := map[string]string{}
 	for _, g := range groups {
-		group := mapOf(g)
-		names[plainText(group["id"])] = plainText(group["slug"])
+		group := object.Map(g)
+		names[object.Text(group["id"])] = object.Text(group["slug"])
 	}
 	for _, g := range groups {
-		group := mapOf(g)
+		group := object.Map(g)
 		var after []any
 		waits, _ := group["upstream"].([]any)
 		for _, w := range waits {
-			name := cmp.Or(names[plainText(mapOf(w)["group_id"])], plainText(mapOf(w)["group_id"]))
-			if mapOf(w)["kind"] == "ordering_only" {
+			name := cmp.Or(names[object.Text(object.Map(w)["group_id"])], object.Text(object.Map(w)["group_id"]))
+			if object.Map(w)["kind"] == "ordering_only" {
 				name += " (order only)"
 			}
 			after = append(after, name)
 		}
 		tasks, _ := group["tasks"].([]any)
 		for i, t := range tasks {
-			if task := mapOf(t); task != nil {
-				id := cmp.Or(plainText(task["id"]), plainText(task["task_id"]))
-				tasks[i] = strings.TrimSpace(short(id) + " " + strings.ReplaceAll(plainText(task["status"]), "_", " "))
+			if task := object.Map(t); task != nil {
+				id := cmp.Or(object.Text(task["id"]), object.Text(task["task_id"]))
+				tasks[i] = strings.TrimSpace(object.Short(id) + " " + strings.ReplaceAll(object.Text(task["status"]), "_", " "))
 			}
 		}
 		delete(group, "upstream")
@@ -201,7 +202,7 @@ func runPlanRead(ctx context.Context, plain []string) error {
 		at := slices.IndexFunc(groups, func(g planGroup) bool { return g.Slug == plain[1] || g.ID == plain[1] })
 		if at < 0 {
 			return notFound(fmt.Sprintf("the plan has no group %s; yardmaster plan view %s lists them", client.Inert(plain[1]),
-				client.Word(short(plain[0]))))
+				client.Word(object.Short(plain[0]))))
 		}
 		groups = groups[at : at+1]
 	}

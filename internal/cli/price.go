@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
 
@@ -44,8 +45,8 @@ func priceBefore(ctx context.Context, c *client.Client, plain []string) any {
 		return nil
 	}
 	for _, r := range rows {
-		v, _ := decoded(r)
-		if row := mapOf(v); row["provider"] == plain[0] && row["model"] == plain[1] {
+		v, _ := object.Decode(r)
+		if row := object.Map(v); row["provider"] == plain[0] && row["model"] == plain[1] {
 			return row
 		}
 	}
@@ -54,10 +55,10 @@ func priceBefore(ctx context.Context, c *client.Client, plain []string) any {
 
 // priceAgain is the command that sets a price as it was.
 func priceAgain(was map[string]any) string {
-	words := "yardmaster key prices set " + client.Word(plainText(was["provider"])) + " " + client.Word(plainText(was["model"]))
+	words := "yardmaster key prices set " + client.Word(object.Text(was["provider"])) + " " + client.Word(object.Text(was["model"]))
 	for _, name := range []string{"input_usd", "output_usd", "cache_read_usd", "cache_write_usd"} {
 		if was[name] != nil {
-			words += " --" + strings.ReplaceAll(name, "_", "-") + " " + client.Word(plainText(was[name]))
+			words += " --" + strings.ReplaceAll(name, "_", "-") + " " + client.Word(object.Text(was[name]))
 		}
 	}
 	return words
@@ -74,7 +75,7 @@ func keyPriceSays(o occasion) (done, next string) {
 	}
 	price := "null"
 	if o.before["price"] != nil {
-		if b, err := encoded(o.before["price"]); err == nil {
+		if b, err := object.Encode(o.before["price"]); err == nil {
 			price = string(b)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
 
@@ -100,7 +101,7 @@ func definePRList(fl *flag.FlagSet) action {
 	waiting := fl.Bool("waiting", false, "the questions that wait for your yes or no, in the place of pull requests")
 	return func(ctx context.Context, _ []string) error {
 		if *waiting {
-			for _, name := range append(sorted(l.filters), append(sorted(l.others), "repo")...) {
+			for _, name := range append(object.Sorted(l.filters), append(object.Sorted(l.others), "repo")...) {
 				if fl.Changed(name) {
 					return misused("give --waiting without --%s: it lists all that waits for you", name)
 				}
@@ -139,7 +140,7 @@ func definePRChecks(fl *flag.FlagSet) action {
 			if len(rows) == 0 {
 				return []byte("[]"), nil
 			}
-			return encoded(rows)
+			return object.Encode(rows)
 		}, func(w io.Writer, b []byte) error {
 			if string(b) != "[]" {
 				if err := checks.people(w, b); err != nil {
@@ -306,12 +307,12 @@ func writeQueue(w io.Writer, row map[string]any) error {
 		return columnsOf(w, columns, rows)
 	}
 	for _, b := range batches {
-		members, _ := mapOf(b)["members"].([]any)
+		members, _ := object.Map(b)["members"].([]any)
 		var numbers []any
 		for _, m := range members {
-			numbers = append(numbers, "#"+plainText(mapOf(m)["number"]))
+			numbers = append(numbers, "#"+object.Text(object.Map(m)["number"]))
 		}
-		mapOf(b)["members"] = numbers
+		object.Map(b)["members"] = numbers
 	}
 	if err := show("tried together", batches, []column{{"STATE", "state", asState}, {"PULL REQUESTS", "members", asTitle},
 		{"INTO", "base_ref", asText}, {"TRY", "try", asNumber}, {"AGE", "created_at", asAge}}); err != nil {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"yardmaster/internal/cli/object"
 )
 
 // callsAlone are the capabilities that the dashboard calls to change something and that no command reaches but call.
@@ -52,7 +54,7 @@ func changedByPages(t *testing.T) []string {
 	if err != nil || len(used) < 100 {
 		t.Fatalf("%d capabilities: %v", len(used), err)
 	}
-	return sorted(used)
+	return object.Sorted(used)
 }
 
 // sourcesOfCommands are the sources of the commands and of their client, without tests.

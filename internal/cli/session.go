@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
 
@@ -16,8 +17,8 @@ func runSessionWatch(ctx context.Context, plain []string) error {
 	}
 	p := printer(c, &guarded{w: os.Stdout, over: ctx.Err})
 	p.Other = func(e client.Event) string {
-		v, _ := decoded(e.Data) // none is no object
-		return e.Kind + " " + plainText(v)
+		v, _ := object.Decode(e.Data) // none is no object
+		return e.Kind + " " + object.Text(v)
 	}
 	w, last := p.Watcher(), ""
 	return c.Stream(ctx, "/v1/sessions/"+url.PathEscape(plain[0])+"/events", "", func(f client.Frame) error {

@@ -17,6 +17,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -78,7 +79,7 @@ func defineAccountSettings(fl *flag.FlagSet) action {
 			if *wanted[name] == "null" {
 				in[name] = nil
 			}
-			before := strings.ReplaceAll(plainText(was[name]), ", ", ",")
+			before := strings.ReplaceAll(object.Text(was[name]), ", ", ",")
 			if on, is := was[name].(bool); is {
 				before = strconv.FormatBool(on)
 			}
@@ -102,7 +103,7 @@ func defineAccountSettings(fl *flag.FlagSet) action {
 			}
 		}
 		was["zone"] = of.Zone
-		b, err := encoded(was)
+		b, err := object.Encode(was)
 		if err != nil {
 			return err
 		}
@@ -131,7 +132,7 @@ func defineAccountQuota(fl *flag.FlagSet) action {
 		return o.show(ctx, func() (b []byte, err error) {
 			var q map[string]any
 			if err = c.Call(ctx, http.MethodGet, "/v1/account/quota", nil, &q); err == nil {
-				b, err = encoded(q)
+				b, err = object.Encode(q)
 			}
 			return b, err
 		}, withNames(ctx, c, (&noun{name: "quota"}).view))
@@ -186,8 +187,8 @@ func definePromptView(fl *flag.FlagSet) action {
 			return err
 		}
 		return o.show(ctx, func() ([]byte, error) { return c.Fetch(ctx, http.MethodGet, path, nil) }, func(w io.Writer, b []byte) error {
-			v, _ := decoded(b)
-			text := plainText(mapOf(v)["prompt"])
+			v, _ := object.Decode(b)
+			text := object.Text(object.Map(v)["prompt"])
 			if text == "" {
 				text = "There is none: yardmaster prompt set" + flags + " sets it."
 			}
@@ -302,8 +303,8 @@ func defineNotificationSettings(fl *flag.FlagSet) action {
 			in["matrix"] = matrix
 		}
 		if fl.Changed("quiet") {
-			v, _ := decoded(b)
-			undo += " --quiet " + client.Word(cmp.Or(plainText(mapOf(v)["quiet"]), "off"))
+			v, _ := object.Decode(b)
+			undo += " --quiet " + client.Word(cmp.Or(object.Text(object.Map(v)["quiet"]), "off"))
 			if in["quiet"] = *quiet; *quiet == "off" {
 				in["quiet"] = ""
 			}
@@ -334,7 +335,7 @@ func writePreferences(w io.Writer, b []byte) error {
 	}
 	var channels []string
 	for _, p := range all.Data {
-		for _, name := range sorted(p.Channels) {
+		for _, name := range object.Sorted(p.Channels) {
 			if !slices.Contains(channels, name) {
 				channels = append(channels, name)
 			}
@@ -349,7 +350,7 @@ func writePreferences(w io.Writer, b []byte) error {
 	for _, p := range all.Data {
 		line := []terminal.Cell{{Text: p.Kind}}
 		for _, name := range channels {
-			text := plainText(p.Channels[name])
+			text := object.Text(p.Channels[name])
 			switch p.Channels[name] {
 			case true:
 				text = "on"

@@ -11,6 +11,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
 
@@ -64,8 +65,8 @@ func defineRepoSettings(fl *flag.FlagSet) action {
 		}
 		undo := ""
 		if len(in) > 0 {
-			v, _ := decoded(b)
-			undo = turnedBack(mapOf(v), in)
+			v, _ := object.Decode(b)
+			undo = turnedBack(object.Map(v), in)
 			if err := c.Call(ctx, http.MethodPatch, path, in, nil); err != nil {
 				return err
 			}
@@ -87,24 +88,24 @@ func defineRepoSettings(fl *flag.FlagSet) action {
 func turnedBack(was map[string]any, in map[string]any) (undo string) {
 	all, _ := was["switches"].([]any)
 	for _, s := range all {
-		of := mapOf(s)
-		if _, turned := in[plainText(of["name"])]; turned {
-			undo += " --" + strings.ReplaceAll(plainText(of["name"]), "_", "-") + "=" + strconv.FormatBool(of["on"] == true)
+		of := object.Map(s)
+		if _, turned := in[object.Text(of["name"])]; turned {
+			undo += " --" + strings.ReplaceAll(object.Text(of["name"]), "_", "-") + "=" + strconv.FormatBool(of["on"] == true)
 		}
 	}
 	if _, chosen := in["default_branch"]; chosen {
-		undo += " --default-branch " + client.Word(plainText(was["default_branch"]))
+		undo += " --default-branch " + client.Word(object.Text(was["default_branch"]))
 	}
 	return undo
 }
 
 // writeRepoSettings leaves out the switch that switches nothing.
 func writeRepoSettings(w io.Writer, b []byte) error {
-	v, err := decoded(b)
-	row := mapOf(v)
+	v, err := object.Decode(b)
+	row := object.Map(v)
 	if all, some := row["switches"].([]any); some && err == nil {
-		row["switches"] = slices.DeleteFunc(all, func(s any) bool { return mapOf(s)["name"] == canary })
-		if b, err = inOrder(b, row); err != nil {
+		row["switches"] = slices.DeleteFunc(all, func(s any) bool { return object.Map(s)["name"] == canary })
+		if b, err = object.InOrder(b, row); err != nil {
 			return err
 		}
 	}

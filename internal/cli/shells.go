@@ -14,6 +14,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/app"
+	"yardmaster/internal/cli/object"
 )
 
 // bashWords splits the line for bash where the package bash-completion is not there to do it:
@@ -153,7 +154,7 @@ func eventKinds(context.Context, []string, string) (all []string) {
 	if json.Unmarshal(b, &known) != nil {
 		return nil
 	}
-	for _, kind := range sorted(known.Kinds) {
+	for _, kind := range object.Sorted(known.Kinds) {
 		all = append(all, kind+"\t"+known.Kinds[kind].Description)
 	}
 	return all
@@ -246,7 +247,7 @@ func numbersOf(ctx context.Context, n *noun, repo string) (all []string) {
 		return nil
 	}
 	for _, row := range objectsOf(rows) {
-		if digits := plainText(row["number"]); digits != "" {
+		if digits := object.Text(row["number"]); digits != "" {
 			all = append(all, repo+"#"+digits+"\t"+described(of, row))
 		}
 	}
@@ -287,7 +288,7 @@ func idsOfCall(ctx context.Context, o *app.Op, name string) (all []string) {
 			return nil
 		}
 		for _, row := range objectsOf(rows) {
-			if id := of.id(row); wholeID.MatchString(id) || of.key == "name" && plainName(id) {
+			if id := of.id(row); object.WholeID.MatchString(id) || of.key == "name" && plainName(id) {
 				all = append(all, name+"="+id+"\t"+described(of, row))
 			}
 		}

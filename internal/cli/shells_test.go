@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/domain/webhook"
 )
 
@@ -160,13 +161,13 @@ func TestNamesAreCompleted(t *testing.T) {
 		"task view acme/w":                           "acme/web#3",
 		"open pr acme/we":                            "acme/web#3",
 		"open box b":                                 "builder",
-		"open pr " + someID[:4]:                      part(someID, 12),
+		"open pr " + someID[:4]:                      object.Part(someID, 12),
 		"box view t":                                 "",
 		"task list --box b":                          "builder",
 		"task list --status failed,he":               "failed,held",
 		"task list --status failed,f":                "",
 		"audit list --kind template.s":               "template.set",
-		"task create --after x," + otherID[:4]:       "x," + part(otherID, 12),
+		"task create --after x," + otherID[:4]:       "x," + object.Part(otherID, 12),
 		"task list --template b":                     "",
 		"check list --pr acme/we":                    "acme/web#3",
 		"box list --presence online,stale,of":        "online,stale,offline",

@@ -16,6 +16,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -114,7 +115,7 @@ func readStatus(ctx context.Context, c *client.Client) ([]byte, error) {
 			out["first_steps"] = steps
 		}
 	}
-	return encoded(out)
+	return object.Encode(out)
 }
 
 // firstStep is one of what to do in an account in which nothing was ever done.
@@ -145,7 +146,7 @@ func firstSteps(ctx context.Context, c *client.Client) []firstStep {
 }
 
 func writeStatus(w io.Writer, b []byte) error {
-	v, err := decoded(b)
+	v, err := object.Decode(b)
 	if err != nil {
 		return err
 	}
@@ -171,13 +172,13 @@ func writeStatus(w io.Writer, b []byte) error {
 		}
 		fmt.Fprint(w, s.Paint(terminal.Faint, label), " ", s.Paint(terminal.Strong, text))
 	}
-	number("approvals", plainText(counts["pending_approvals"]))
-	number("open pull requests", plainText(counts["open_prs"]))
-	number("merged in 24 h", plainText(counts["merged_prs_24h"]))
-	switch cost := plainText(spending["cost_usd"]); {
+	number("approvals", object.Text(counts["pending_approvals"]))
+	number("open pull requests", object.Text(counts["open_prs"]))
+	number("merged in 24 h", object.Text(counts["merged_prs_24h"]))
+	switch cost := object.Text(spending["cost_usd"]); {
 	case cost != "":
 		number("spent in the last hour", "$"+cost)
-	case plainText(spending["sessions"]) != "" && plainText(spending["sessions"]) != "0":
+	case object.Text(spending["sessions"]) != "" && object.Text(spending["sessions"]) != "0":
 		number("spent in the last hour", "–") // no call has a known price
 	}
 	fmt.Fprintln(w)
@@ -195,7 +196,7 @@ func writeStatus(w io.Writer, b []byte) error {
 		quiet = false
 		fmt.Fprintf(w, "\n%s\n", s.Paint(terminal.Strong, p.title))
 		rows = rows[:min(len(rows), fewRows)]
-		b, err := encoded(rows)
+		b, err := object.Encode(rows)
 		if err != nil {
 			return err
 		}
@@ -206,7 +207,7 @@ func writeStatus(w io.Writer, b []byte) error {
 		if p.thenFor != nil {
 			then = p.thenFor(rows)
 		}
-		if text := plainText(mapOf(all["more"])[p.name]); text != "" {
+		if text := object.Text(object.Map(all["more"])[p.name]); text != "" {
 			n, _ := strconv.Atoi(text)
 			goesOn, _ := all["at_least"].([]any)
 			if faint(p.more(n, slices.Contains(goesOn, any(p.name)))); then == p.lists {
@@ -224,8 +225,8 @@ func writeStatus(w io.Writer, b []byte) error {
 	case quiet && len(first) > 0:
 		fmt.Fprintf(w, "\n%s\n", s.Paint(terminal.Strong, "first steps"))
 		for _, step := range first {
-			fmt.Fprintln(w, client.Inert(plainText(mapOf(step)["title"])))
-			fmt.Fprintln(w, s.Paint(terminal.Faint, "  "+client.Inert(plainText(mapOf(step)["command"]))))
+			fmt.Fprintln(w, client.Inert(object.Text(object.Map(step)["title"])))
+			fmt.Fprintln(w, s.Paint(terminal.Faint, "  "+client.Inert(object.Text(object.Map(step)["command"]))))
 		}
 	case quiet && slices.ContainsFunc(statusParts(), func(p statusPart) bool { return all[p.name] == nil }):
 		fmt.Fprintln(w, "\nNothing of what your token may read waits or runs, and nothing of it went wrong in the last 24 h.")
@@ -308,7 +309,7 @@ func defineDoctor(fl *flag.FlagSet) action {
 			lookAtBox(ctx, id, l, say)
 		}
 		if o.forPrograms() {
-			b, err := encoded(all)
+			b, err := object.Encode(all)
 			if err == nil {
 				err = o.print(os.Stdout, b)
 			}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
 
@@ -57,7 +58,7 @@ func readers(ctx context.Context, c *client.Client, parts []statusPart) (read []
 func (p statusPart) meant(rows []json.RawMessage) (some []json.RawMessage) {
 	for _, r := range rows {
 		if p.keep != nil {
-			if v, err := decoded(r); err != nil || !p.keep(mapOf(v)) {
+			if v, err := object.Decode(r); err != nil || !p.keep(object.Map(v)) {
 				continue
 			}
 		}
@@ -112,7 +113,7 @@ func needOf(row map[string]any) string {
 	if row["state"] != "open" {
 		return ""
 	}
-	return plainText(mapOf(row["needs_person"])["why"])
+	return object.Text(object.Map(row["needs_person"])["why"])
 }
 
 func isSpent(row map[string]any) bool { return needOf(row) == "spent" }
@@ -126,12 +127,12 @@ func waitsForPerson(row map[string]any) bool {
 func isHeld(row map[string]any) bool {
 	holds, _ := row["holds"].([]any)
 	return !slices.ContainsFunc(holds, func(h any) bool {
-		return strings.HasPrefix(plainText(mapOf(mapOf(h)["clear"])["capability"]), "blocker.")
+		return strings.HasPrefix(object.Text(object.Map(object.Map(h)["clear"])["capability"]), "blocker.")
 	})
 }
 
 // wasHere tells a box that is gone from one that was enrolled and has not come yet.
-func wasHere(row map[string]any) bool { return mapOf(row["presence"])["last_beat"] != nil }
+func wasHere(row map[string]any) bool { return object.Map(row["presence"])["last_beat"] != nil }
 
 func isDead(row map[string]any) bool { return row["healthy"] == false }
 
@@ -155,7 +156,7 @@ func retrying(rows []any) string {
 func either(rows []any, is func(row map[string]any) bool, all, none, some string) string {
 	n := 0
 	for _, row := range rows {
-		if is(mapOf(row)) {
+		if is(object.Map(row)) {
 			n++
 		}
 	}
@@ -174,14 +175,14 @@ func withoutDoubles(some []json.RawMessage, others ...[]json.RawMessage) []json.
 	told := map[string]bool{}
 	for _, rows := range others {
 		for _, r := range rows {
-			v, _ := decoded(r)
-			told[plainText(mapOf(v)["id"])] = true
+			v, _ := object.Decode(r)
+			told[object.Text(object.Map(v)["id"])] = true
 		}
 	}
 	return slices.DeleteFunc(some, func(r json.RawMessage) bool {
-		v, _ := decoded(r)
-		pr := plainText(mapOf(v)["pr_id"])
-		return told[plainText(mapOf(v)["id"])] || pr != "" && told[pr]
+		v, _ := object.Decode(r)
+		pr := object.Text(object.Map(v)["pr_id"])
+		return told[object.Text(object.Map(v)["id"])] || pr != "" && told[pr]
 	})
 }
 
@@ -205,9 +206,9 @@ func notShown(all map[string]any) string {
 	unread, _ := all["unread"].([]any)
 	var parts []string
 	for _, part := range unread {
-		name := plainText(part)
+		name := object.Text(part)
 		text := strings.ReplaceAll(name, "_", " ")
-		if scopes := plainText(mapOf(all["needs"])[name]); scopes != "" {
+		if scopes := object.Text(object.Map(all["needs"])[name]); scopes != "" {
 			text += " (needs " + scopes + ")"
 		}
 		parts = append(parts, text)

@@ -10,6 +10,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -23,22 +24,22 @@ func threadNoun() *noun {
 
 // writeThread writes a thread with all that is said in it.
 func writeThread(w io.Writer, row map[string]any) {
-	s, state := screen(), plainText(row["state"])
-	where := plainText(row["path"])
-	if line := plainText(row["line"]); line != "" {
+	s, state := screen(), object.Text(row["state"])
+	where := object.Text(row["path"])
+	if line := object.Text(row["line"]); line != "" {
 		where += ":" + line
 	}
-	line := s.Paint(terminal.Strong, client.Inert(plainText(row["id"]))) + "  " + s.Paint(terminal.ToneOf(state), client.Inert(state)) +
+	line := s.Paint(terminal.Strong, client.Inert(object.Text(row["id"]))) + "  " + s.Paint(terminal.ToneOf(state), client.Inert(state)) +
 		"  " + client.Inert(where)
-	if plainText(row["request_id"]) != "" {
+	if object.Text(row["request_id"]) != "" {
 		line += "  " + s.Paint(terminal.Ask, "requests changes")
 	}
 	fmt.Fprintln(w, strings.TrimRight(line, " "))
 	comments, _ := row["comments"].([]any)
 	for _, c := range comments {
 		one, _ := c.(map[string]any)
-		fmt.Fprintln(w, "  "+client.Inert(plainText(one["author"])))
-		paragraph(w, plainText(one["body"]))
+		fmt.Fprintln(w, "  "+client.Inert(object.Text(one["author"])))
+		paragraph(w, object.Text(one["body"]))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -26,14 +27,14 @@ func taskNoun() *noun {
 			{"TRY", "attempt", asExtraCount}, {"PLACE", "queue_position", asExtraCount}, {"BOX", "box_id", asExtra},
 			{"TITLE", "title", asTitle}},
 		next: func(row map[string]any) (lines []string) {
-			id := client.Word(short(plainText(row["id"])))
+			id := client.Word(object.Short(object.Text(row["id"])))
 			holds, _ := row["holds"].([]any)
 			for _, h := range holds {
 				hold, _ := h.(map[string]any)
 				// The call is the next line, as a command.
-				clear := clearOf(hold["clear"])
-				until := clear.Plain(plainText(hold["clears_when"]))
-				lines = append(lines, fmt.Sprintf("It waits %s, until %s.", client.Reason(plainText(hold["reason"])), until))
+				clear := object.Clear(hold["clear"])
+				until := clear.Plain(object.Text(hold["clears_when"]))
+				lines = append(lines, fmt.Sprintf("It waits %s, until %s.", client.Reason(object.Text(hold["reason"])), until))
 				if command := clear.Command(); command != "" {
 					lines = append(lines, "What moves it: "+command)
 				}
@@ -47,31 +48,15 @@ func taskNoun() *noun {
 			case "failed":
 				lines = append(lines, onwards(row)...)
 			case "cancelled":
-				lines = append(lines, "It is over for good. "+another(row, short(plainText(row["id"]))))
+				lines = append(lines, "It is over for good. "+another(row, object.Short(object.Text(row["id"]))))
 			case "completed", "merged":
 				lines = append(lines, "What it delivered: yardmaster task report "+id)
 			}
-			if pr := plainText(row["pr_id"]); pr != "" {
+			if pr := object.Text(row["pr_id"]); pr != "" {
 				lines = append(lines, "Its pull request: yardmaster pr view "+client.Word(pr))
 			}
 			return lines
 		}}
-}
-
-// mapOf is an object of JSON; nil for anything else.
-func mapOf(v any) map[string]any {
-	of, _ := v.(map[string]any)
-	return of
-}
-
-// clearOf is the call that ends a wait.
-func clearOf(v any) *client.Clear {
-	of := mapOf(v)
-	c := &client.Clear{Capability: plainText(of["capability"]), Args: map[string]string{}}
-	for name, value := range mapOf(of["args"]) {
-		c.Args[name] = plainText(value)
-	}
-	return c
 }
 
 func taskCommands() []command {

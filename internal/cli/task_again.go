@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
 
@@ -20,13 +21,13 @@ const mostNeeded = 5
 // onwards are the commands that go on from a failed task: another try, or what keeps it from one.
 func onwards(row map[string]any) (lines []string) {
 	if row["failure_kind"] != dependencyFailed {
-		return []string{"Try it again with: yardmaster task redispatch " + client.Word(short(plainText(row["id"])))}
+		return []string{"Try it again with: yardmaster task redispatch " + client.Word(object.Short(object.Text(row["id"])))}
 	}
 	lines = append(lines, "It depends on a task that did not succeed. If that one failed, a redispatch of it brings both back; "+
 		"if it was cancelled, file a task that does not depend on it.")
 	needs, _ := row["depends_on"].([]any)
 	for _, id := range needs[:min(len(needs), mostNeeded)] {
-		lines = append(lines, "It depends on: yardmaster task view "+client.Word(plainText(id)))
+		lines = append(lines, "It depends on: yardmaster task view "+client.Word(object.Text(id)))
 	}
 	return lines
 }
@@ -34,15 +35,15 @@ func onwards(row map[string]any) (lines []string) {
 // another is the command that files a task like one that is over for good. The platform makes
 // tasks of some kinds alone: for those it is how people file one.
 func another(row map[string]any, id string) string {
-	repo, title := client.Word(plainText(row["repo"])), client.Word(plainText(row["title"]))
+	repo, title := client.Word(object.Text(row["repo"])), client.Word(object.Text(row["title"]))
 	told := "yardmaster task view " + client.Word(id) + " --jq .problem | "
 	switch row["kind"] {
 	case "work":
 		line := told + "yardmaster task create --repo " + repo + " --title " + title
-		if t := plainText(row["template"]); t != "" && t != "default" {
+		if t := object.Text(row["template"]); t != "" && t != "default" {
 			line += " --template " + client.Word(t)
 		}
-		if usd := plainText(mapOf(row["budget"])["usd"]); usd != "" {
+		if usd := object.Text(object.Map(row["budget"])["usd"]); usd != "" {
 			line += " --budget " + client.Word(usd)
 		}
 		return "Another like it: " + line + " -"
@@ -61,7 +62,7 @@ func cancelled(ctx context.Context, c *client.Client, id string) (lines []string
 	if c.Call(ctx, http.MethodGet, "/v1/tasks/"+url.PathEscape(id), nil, &row) != nil {
 		return []string{`It is over for good. A task is filed with: yardmaster task create --repo OWNER/NAME "…"`}
 	}
-	if pr := plainText(row["pr_id"]); pr != "" {
+	if pr := object.Text(row["pr_id"]); pr != "" {
 		if line := pullAfter(ctx, c, pr); line != "" {
 			lines = append(lines, line)
 		}

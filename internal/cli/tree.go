@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -92,7 +93,7 @@ func treeFor(first string) *cobra.Command {
 				return
 			}
 			if id != "" {
-				fmt.Fprintf(c.ErrOrStderr(), "yardmaster call: there is no capability %q%s\n\n", id, meant(id, "", sorted(ops())))
+				fmt.Fprintf(c.ErrOrStderr(), "yardmaster call: there is no capability %q%s\n\n", id, meant(id, "", object.Sorted(ops())))
 			}
 		}
 		describe(c.OutOrStdout(), c)

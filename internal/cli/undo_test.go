@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"yardmaster/internal/cli/object"
 )
 
 // saysNothing are the commands that change something and print neither their undo nor a next
@@ -76,7 +78,7 @@ func newNoting(t *testing.T) *noting {
 			}
 			m["next_cursor"] = nil
 		}
-		b, err := encoded(body)
+		b, err := object.Encode(body)
 		if err != nil {
 			t.Fatal(err)
 		}

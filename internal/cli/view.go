@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -53,7 +53,7 @@ func (n *noun) viewCommand(summary string, examples ...string) command {
 func (n *noun) one(ctx context.Context, c *client.Client, id string) ([]byte, error) {
 	if n.get == "" {
 		in := n.within(ctx)
-		if _, known := filters(one(n.list))["id"]; known && wholeID.MatchString(id) {
+		if _, known := filters(one(n.list))["id"]; known && object.WholeID.MatchString(id) {
 			in = append(in, given{name: "filter", text: "id:" + id})
 		}
 		of := *n
@@ -65,7 +65,7 @@ func (n *noun) one(ctx context.Context, c *client.Client, id string) ([]byte, er
 			return nil, err
 		}
 		for _, r := range rows {
-			v, err := decoded(r)
+			v, err := object.Decode(r)
 			if row, ok := v.(map[string]any); err == nil && ok && n.id(row) == id {
 				return r, nil
 			}
@@ -113,7 +113,7 @@ func placeholder(path string) string {
 // view writes what is known of an object: short members as facts, texts below them, lists
 // of objects as tables. What the noun hides is in the other forms of the answer.
 func (n *noun) view(w io.Writer, b []byte) error {
-	v, err := decoded(b)
+	v, err := object.Decode(b)
 	if err != nil {
 		return err
 	}
@@ -123,10 +123,10 @@ func (n *noun) view(w io.Writer, b []byte) error {
 	}
 	n.seen(n.id(row))
 	s := screen()
-	if label := plainText(row[n.label]); n.label != "" && label != "" {
+	if label := object.Text(row[n.label]); n.label != "" && label != "" {
 		fmt.Fprintln(w, s.Paint(terminal.Strong, client.Inert(label)))
 	}
-	members, err := ordered(b)
+	members, err := object.Ordered(b)
 	if err != nil {
 		return err
 	}
@@ -145,47 +145,6 @@ func (n *noun) view(w io.Writer, b []byte) error {
 		}
 	}
 	return nil
-}
-
-// ordered are the names of an object's members in their order.
-func ordered(b []byte) (names []string, err error) {
-	d := json.NewDecoder(strings.NewReader(string(b)))
-	if _, err := d.Token(); err != nil {
-		return nil, err
-	}
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		var skip json.RawMessage
-		if err := d.Decode(&skip); err != nil {
-			return nil, err
-		}
-		if name, ok := t.(string); ok {
-			names = append(names, name)
-		}
-	}
-	return names, nil
-}
-
-// inOrder is an object with the members of another version of it, in their order there.
-func inOrder(before []byte, row map[string]any) ([]byte, error) {
-	names, err := ordered(before)
-	if err != nil {
-		return nil, err
-	}
-	var parts []string
-	for _, name := range names {
-		if v, has := row[name]; has {
-			text, err := encoded(map[string]any{name: v})
-			if err != nil {
-				return nil, err
-			}
-			parts = append(parts, string(text[1:len(text)-1]))
-		}
-	}
-	return []byte("{" + strings.Join(parts, ",") + "}"), nil
 }
 
 // long is the length from which a text is no fact of a line.
@@ -236,18 +195,18 @@ func writeMembers(w io.Writer, s terminal.Screen, members []string, row map[stri
 				tables = append(tables, list{label, v, orders[name]})
 				continue
 			}
-			facts = append(facts, terminal.Fact{Label: label, Value: terminal.Cell{Text: plainText(v)}})
+			facts = append(facts, terminal.Fact{Label: label, Value: terminal.Cell{Text: object.Text(v)}})
 		case map[string]any:
-			for _, inner := range names(v) {
+			for _, inner := range object.Names(v) {
 				if slices.Contains(leaveOut, name+"."+inner) {
 					continue
 				}
 				within := label + " " + strings.ReplaceAll(inner, "_", " ")
-				if rows, _ := v[inner].([]any); len(rows) > 0 && mapOf(rows[0]) != nil {
+				if rows, _ := v[inner].([]any); len(rows) > 0 && object.Map(rows[0]) != nil {
 					tables = append(tables, list{within, rows, nil})
 					continue
 				}
-				text := plainText(v[inner])
+				text := object.Text(v[inner])
 				if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
 					text = terminal.When(now, at)
 				}
@@ -256,7 +215,7 @@ func writeMembers(w io.Writer, s terminal.Screen, members []string, row map[stri
 				}
 			}
 		default:
-			facts = append(facts, terminal.Fact{Label: label, Value: terminal.Cell{Text: plainText(v)}})
+			facts = append(facts, terminal.Fact{Label: label, Value: terminal.Cell{Text: object.Text(v)}})
 		}
 	}
 	if err := s.Facts(w, facts); err != nil {
@@ -305,8 +264,8 @@ func objects(w io.Writer, s terminal.Screen, all []any, order []string, now time
 	var heads []string
 	for _, e := range all {
 		row, _ := e.(map[string]any)
-		for _, name := range names(row) {
-			if !slices.Contains(heads, name) && plainText(row[name]) != "" && (order == nil || slices.Contains(order, name)) {
+		for _, name := range object.Names(row) {
+			if !slices.Contains(heads, name) && object.Text(row[name]) != "" && (order == nil || slices.Contains(order, name)) {
 				heads = append(heads, name)
 			}
 		}
@@ -327,7 +286,7 @@ func objects(w io.Writer, s terminal.Screen, all []any, order []string, now time
 		row, _ := e.(map[string]any)
 		var line []terminal.Cell
 		for _, h := range heads {
-			text := plainText(row[h])
+			text := object.Text(row[h])
 			whole = whole && !strings.Contains(strings.TrimSpace(text), "\n")
 			c := terminal.Cell{Text: text, Tone: terminal.ToneOf(text)}
 			if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
@@ -396,12 +355,12 @@ func (n *noun) addressOf(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	v, _ := decoded(b)
-	row := mapOf(v)
+	v, _ := object.Decode(b)
+	row := object.Map(v)
 	if n.name == "issue" {
-		return nounCalled("repo").pageAddress(base, plainText(row["repo"])) + "/issues/" + url.PathEscape(id), nil
+		return nounCalled("repo").pageAddress(base, object.Text(row["repo"])) + "/issues/" + url.PathEscape(id), nil
 	}
-	at := plainText(row["url"])
+	at := object.Text(row["url"])
 	if strings.HasPrefix(at, "/") {
 		at = base + at
 	}

@@ -15,6 +15,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -50,7 +51,7 @@ func printer(c *client.Client, out io.Writer) client.Printer {
 	if s.Width > 0 {
 		p.Now = time.Now
 		p.Paint = func(what, text string) string { return s.Paint(watchTones[what], text) }
-		p.Short = func(command string) string { return idIn.ReplaceAllStringFunc(command, short) }
+		p.Short = func(command string) string { return object.IDIn.ReplaceAllStringFunc(command, object.Short) }
 		p.Page = func(noun, id string) string { return nounCalled(noun).pageAddress(c.URL, id) }
 	}
 	return p

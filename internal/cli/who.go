@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
 
@@ -43,12 +44,12 @@ func withNames(ctx context.Context, c *client.Client, people func(io.Writer, []b
 			m := somebody().FindSubmatch(found)
 			label := labelOf(m)
 			name := names[label]
-			switch object := strings.HasPrefix(string(m[1]), `"object"`); {
-			case label == "", name == "" && object && len(m[2]) == 0:
+			switch of := strings.HasPrefix(string(m[1]), `"object"`); {
+			case label == "", name == "" && of && len(m[2]) == 0:
 				return found // most ids, and most objects, are nobody
 			case name == "":
 				kind, id, _ := strings.Cut(label, ":")
-				name = kind + ":" + short(id)
+				name = kind + ":" + object.Short(id)
 			}
 			if strings.HasPrefix(string(m[1]), `"box_id"`) { // which says what it is
 				name = strings.TrimPrefix(name, "box:")

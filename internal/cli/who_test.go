@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/repo"
@@ -39,7 +40,7 @@ func TestPeopleAreNamedByTheirLogins(t *testing.T) {
 	}
 	does("auth login --url "+y.URL+" --login ada", step{"Password", rig.Password + "\r"}) // ada herself, no token of hers
 	does("task create --repo acme/web Wait.")
-	held := plainText(rowsAt(t, y, nounCalled("task"))[0]["id"])
+	held := object.Text(rowsAt(t, y, nounCalled("task"))[0]["id"])
 	does("ask file --repo acme/web Wanted.")
 	does("webhook create --name hook --url http://127.0.0.1:1/")
 	does("webhook test hook")
@@ -55,7 +56,7 @@ func TestPeopleAreNamedByTheirLogins(t *testing.T) {
 	y.Block(held, "question", nil)
 	does("issue escalate " + about + " --category unclear Who?")
 	digestsOf(t, y)
-	does("escalation resolve " + plainText(rowsAt(t, y, nounCalled("escalation"))[0]["id"]) + " Done.")
+	does("escalation resolve " + object.Text(rowsAt(t, y, nounCalled("escalation"))[0]["id"]) + " Done.")
 	row := func(noun string) string { n := nounCalled(noun); return n.id(rowsAt(t, y, n)[0]) }
 	for command, names := range map[string]bool{
 		"task view " + held: true, "ask view " + row("ask"): true, "escalation list": true,
