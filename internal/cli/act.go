@@ -11,6 +11,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/lazy"
@@ -177,9 +178,9 @@ func (t *texts) read(ctx context.Context, words []string, what string) (string, 
 	}
 	switch {
 	case text != "" && file != "":
-		return "", misused("give the text or --file, not both")
+		return "", exit.Misused("give the text or --file, not both")
 	case file != "":
-		b, err := local(terminal.Read(file))
+		b, err := exit.OfFile(terminal.Read(file))
 		if err != nil {
 			return "", err
 		}
@@ -188,7 +189,7 @@ func (t *texts) read(ctx context.Context, words []string, what string) (string, 
 		return composed(ctx, os.Getenv, text, what)
 	}
 	if text == "" {
-		return "", misused("TEXT is missing: %s", what)
+		return "", exit.Misused("TEXT is missing: %s", what)
 	}
 	return text, nil
 }
@@ -275,7 +276,7 @@ func (a act) define(fl *flag.FlagSet) action {
 				in = append(in, given{name: name, text: seconds(o, name, *inputs[name])})
 			case required[name]:
 				_, usage := flag.UnquoteUsage(fl.Lookup(flagName))
-				return misused("give --%s: %s", flagName, usage)
+				return exit.Misused("give --%s: %s", flagName, usage)
 			}
 		}
 		var err error
@@ -303,7 +304,7 @@ func (a act) define(fl *flag.FlagSet) action {
 			in = append(in, given{name: a.secret, text: value, verbatim: true})
 		}
 		if file != "" {
-			b, err := local(terminal.Read(file))
+			b, err := exit.OfFile(terminal.Read(file))
 			if err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
@@ -40,7 +41,7 @@ func (a act) nothingThere(b []byte, plain []string, was any) error {
 			if status := object.Text(row["status"]); status != "" {
 				return is(status)
 			}
-			return notFound(fmt.Sprintf("there is no %s %q%s", what, name, a.place))
+			return exit.NotFound(fmt.Sprintf("there is no %s %q%s", what, name, a.place))
 		}
 	}
 	return nil

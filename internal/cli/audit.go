@@ -16,6 +16,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/app"
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/client"
 	"yardmaster/internal/config"
 	"yardmaster/internal/event/hashchain"
@@ -51,10 +52,10 @@ func defineAuditVerify(fl *flag.FlagSet) action {
 func runAuditVerify(file, head, key string) error {
 	signed := head != "" && !hash.MatchString(head)
 	if signed != (key != "") {
-		return misused("give --head FILE and --key together: heads prove nothing without the key")
+		return exit.Misused("give --head FILE and --key together: heads prove nothing without the key")
 	}
 	if signed && head == "-" && file == "-" {
-		return misused("only one of FILE and --head can be standard input")
+		return exit.Misused("only one of FILE and --head can be standard input")
 	}
 	in, err := opened(file)
 	if err != nil {
@@ -68,7 +69,7 @@ func runAuditVerify(file, head, key string) error {
 	for word := range strings.SplitSeq(key, ",") {
 		k, err := hashchain.ParsePublicKey(word)
 		if err != nil {
-			return misused("--key: %v", err)
+			return exit.Misused("--key: %v", err)
 		}
 		trusted = append(trusted, k)
 	}
@@ -91,7 +92,7 @@ func opened(path string) (io.ReadCloser, error) {
 	if path == "-" {
 		return io.NopCloser(os.Stdin), nil
 	}
-	return local(os.Open(path))
+	return exit.OfFile(os.Open(path))
 }
 
 func auditVerify(in io.Reader, head string, out io.Writer) error {

@@ -16,6 +16,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
@@ -183,7 +184,7 @@ func defineLogout(fl *flag.FlagSet) action {
 		l, known := all.Get(name)
 		if !known {
 			if name == "" {
-				return misuse("no context is in use: there is nothing to forget")
+				return exit.Misuse("no context is in use: there is nothing to forget")
 			}
 			return &client.UnknownContext{Name: name, Known: all.Names()}
 		}

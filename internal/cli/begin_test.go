@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/app"
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/client"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
@@ -38,7 +39,7 @@ func TestSetupTakesTheWholeAddress(t *testing.T) {
 	owner := []string{"--login", "ada", "--email", "ada@example.com", "--account", "acme"}
 	whole := y.URL + "/setup/" + y.Setup
 	out, code := p.terminal(append([]string{"setup", "--token", whole + "x"}, owner...))
-	if code != exitFailed || strings.Contains(out, "Password") || !strings.Contains(out, y.URL+", which was asked, takes no such token") {
+	if code != exit.CodeFailed || strings.Contains(out, "Password") || !strings.Contains(out, y.URL+", which was asked, takes no such token") {
 		t.Errorf("another token: %d %s", code, out)
 	}
 	out, code = p.terminal(append([]string{"setup", "--token", whole}, owner...), step{"characters: ", rig.Password + "\r"},
@@ -49,7 +50,7 @@ func TestSetupTakesTheWholeAddress(t *testing.T) {
 	if out, code := p.terminal([]string{"open", "--print"}); code != 0 || strings.TrimSpace(out) != y.URL+"/ui/" {
 		t.Errorf("the login in use is at %s", out)
 	}
-	if out, code := p.terminal([]string{"setup", "--token", "::/setup/x"}); code != exitMisused || !strings.Contains(out, "--token: ") {
+	if out, code := p.terminal([]string{"setup", "--token", "::/setup/x"}); code != exit.CodeMisused || !strings.Contains(out, "--token: ") {
 		t.Errorf("no address: %d %s", code, out)
 	}
 }
@@ -71,7 +72,7 @@ func TestServersThatHaveEndedAreLeft(t *testing.T) {
 	}
 	gone.Stop()
 	out, code := p.terminal([]string{"task", "list"})
-	if code != exitNoAnswer || !strings.Contains(out, "`yardmaster auth use NAME` goes to another of your servers: work ("+y.URL+")") {
+	if code != exit.CodeNoAnswer || !strings.Contains(out, "`yardmaster auth use NAME` goes to another of your servers: work ("+y.URL+")") {
 		t.Errorf("%d %s", code, out)
 	}
 	out, _ = p.terminal([]string{"setup", "--token", "dev_setup_x", "--login", "ada", "--email", "a@example.com", "--account", "acme"})

@@ -11,6 +11,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
@@ -121,7 +122,7 @@ func fillBlocker(ctx context.Context, c *client.Client, id string, values map[st
 	}
 	if len(values) == 0 {
 		if !terminal.Interactive() {
-			return nil, misused("give NAME=VALUE for %s", strings.Join(open(spec.Fields), ", "))
+			return nil, exit.Misused("give NAME=VALUE for %s", strings.Join(open(spec.Fields), ", "))
 		}
 		fmt.Fprintln(out, client.InertLines(spec.Question))
 		for _, f := range spec.Fields {
@@ -141,7 +142,7 @@ func fillBlocker(ctx context.Context, c *client.Client, id string, values map[st
 			}
 		}
 		if len(values) == 0 {
-			return nil, misuse("nothing was given")
+			return nil, exit.Misuse("nothing was given")
 		}
 	}
 	return c.Fetch(ctx, http.MethodPost, path+"/submit", map[string]any{"fields": values})

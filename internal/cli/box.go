@@ -20,6 +20,7 @@ import (
 
 	"yardmaster/internal/box"
 	"yardmaster/internal/box/coder"
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/client"
 )
 
@@ -130,7 +131,7 @@ func enroll(ctx context.Context, address, token string, b *boxFlags) (err error)
 		}
 	}
 	if address == "" {
-		return misuse("give the server's address with --url")
+		return exit.Misuse("give the server's address with --url")
 	}
 	if c != nil {
 		if err := namesakes(ctx, c, name); err != nil {
@@ -208,7 +209,7 @@ func defineBoxRun(fl *flag.FlagSet) action {
 func (b *boxFlags) config() (box.Config, error) {
 	name, err := b.named()
 	if wrong := box.CheckLimits(b.limits); wrong != nil {
-		return box.Config{}, misused("--limits: %s", wrong)
+		return box.Config{}, exit.Misused("--limits: %s", wrong)
 	}
 	return box.Config{
 		DataDir: b.data, WorkDir: b.work, Name: name, Slots: b.slots, Egress: words(b.egress), Limits: b.limits, Version: program.Version,

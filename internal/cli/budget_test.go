@@ -3,6 +3,7 @@ package cli
 import (
 	"testing"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 )
 
@@ -45,7 +46,7 @@ func TestPricesComeBack(t *testing.T) {
 		t.Errorf("%q", f.calls)
 	}
 	f.answers["DELETE /v1/billing/prices"] = `{"deleted": false}`
-	p.holds("key prices delete openai gpt-7", exitNotFound, `there is no price of "openai gpt-7"`)
+	p.holds("key prices delete openai gpt-7", exit.CodeNotFound, `there is no price of "openai gpt-7"`)
 	f.answers["GET /v1/billing/keys"] = `{"data": [{"id": "` + someID + `"}]}`
 	p.holds("key price "+someID+` '{"input_usd":1,"output_usd":2}'`, 0, `cost {"input_usd":1,"output_usd":2} from now on.`,
 		"Undo: yardmaster key price "+someID+" null")

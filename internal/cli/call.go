@@ -10,6 +10,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/app"
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
@@ -95,9 +96,9 @@ func listOps(part string) error {
 	if n == 0 {
 		first, _, _ := strings.Cut(part, " ")
 		if text := meant(first, "", object.Sorted(ops())); text != "" {
-			return misused("there is no capability %q%s", first, text)
+			return exit.Misused("there is no capability %q%s", first, text)
 		}
-		return misused("there is no capability %q; `yardmaster call` lists them", first)
+		return exit.Misused("there is no capability %q; `yardmaster call` lists them", first)
 	}
 	return nil
 }

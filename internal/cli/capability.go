@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"yardmaster/internal/app"
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/terminal"
 )
@@ -88,7 +89,7 @@ type given struct {
 func parseGiven(word string) (g given, err error) {
 	name, value, ok := strings.Cut(word, "=")
 	if !ok || name == "" {
-		return g, misused("%q has not the form name=value", word)
+		return g, exit.Misused("%q has not the form name=value", word)
 	}
 	g.name, g.json = strings.CutSuffix(name, ":")
 	path, file := strings.CutPrefix(value, "@")
@@ -98,7 +99,7 @@ func parseGiven(word string) (g given, err error) {
 		g.text = value
 		return g, nil
 	}
-	b, err := local(terminal.Read(path))
+	b, err := exit.OfFile(terminal.Read(path))
 	if err != nil {
 		return g, err
 	}
@@ -128,14 +129,14 @@ func assemble(o *app.Op, inputs []given) (path string, body any, err error) {
 			members[in.name] = v
 		default:
 			if words := near(in.name, object.Sorted(o.Input())); len(words) > 0 {
-				return "", nil, misused("%s has no input %q; did you mean %s=?", o.ID, in.name, strings.Join(words, "= or "))
+				return "", nil, exit.Misused("%s has no input %q; did you mean %s=?", o.ID, in.name, strings.Join(words, "= or "))
 			}
-			return "", nil, misused("%s has no input %q; `yardmaster call %s -h` lists them", o.ID, in.name, o.ID)
+			return "", nil, exit.Misused("%s has no input %q; `yardmaster call %s -h` lists them", o.ID, in.name, o.ID)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(where)) {
 		if where[name] == "path" {
-			return "", nil, misused("%s needs %s=…", o.ID, name)
+			return "", nil, exit.Misused("%s needs %s=…", o.ID, name)
 		}
 	}
 	if len(query) > 0 {
@@ -157,7 +158,7 @@ func (g given) value(kind reflect.Type) (any, error) {
 	switch {
 	case g.json:
 		if err := json.Unmarshal([]byte(g.text), &v); err != nil {
-			return nil, misused("%s:= takes JSON: %v", g.name, err)
+			return nil, exit.Misused("%s:= takes JSON: %v", g.name, err)
 		}
 		return v, nil
 	case g.verbatim && isText(kind), isText(kind) && g.text != "null":
@@ -186,7 +187,7 @@ func (g given) value(kind reflect.Type) (any, error) {
 		}
 		return pairs, nil
 	case kind.Kind() >= reflect.Int && kind.Kind() <= reflect.Float64:
-		return nil, misused("%s takes a number, not %q", g.name, g.text)
+		return nil, exit.Misused("%s takes a number, not %q", g.name, g.text)
 	}
 	return g.text, nil
 }

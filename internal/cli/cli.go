@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"yardmaster/internal/box"
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/proxies"
@@ -150,17 +151,6 @@ func hidden() map[string]func([]string) int {
 	return all
 }
 
-// Exit codes besides 0. docs/cli.md documents them.
-const (
-	exitFailed      = 1
-	exitMisused     = 2 // nothing was tried
-	exitRefused     = 3 // the server refused: not allowed, or not in this state
-	exitNoAnswer    = 4 // the server did not answer
-	exitNoLogin     = 5 // not signed in, or the token is not good any more
-	exitNotFound    = 6 // there is no such object
-	exitInterrupted = 130
-)
-
 // Program is what the command line is told by the program that it is of.
 type Program struct {
 	// Version and Revision (the commit) are those of the build. With no revision, it is the one
@@ -212,7 +202,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	c, err := root.ExecuteContextC(ctx)
-	var wrong misuse
+	var wrong exit.Misuse
 	var none lost
 	if kept := (unsent{}); errors.As(err, &kept) {
 		defer func() { fmt.Fprintln(stderr, kept.where()) }()
@@ -225,22 +215,22 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case err == nil:
 		return 0
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil, errors.Is(err, terminal.ErrInterrupted):
-		return exitInterrupted
+		return exit.CodeInterrupted
 	case errors.As(err, &none):
 		fmt.Fprintf(stderr, "yardmaster: %s\n", none.text)
 		if none.at.HasParent() {
 			describe(stderr, none.at)
 		}
-		return exitMisused
+		return exit.CodeMisused
 	case errors.As(err, &wrong):
 		fmt.Fprintf(stderr, "%s: %s\nusage: %s   (-h tells more)\n", name, client.Escape(string(wrong)), usage(c))
-		return exitMisused
+		return exit.CodeMisused
 	}
 	fmt.Fprintf(stderr, "%s: %s\n", name, client.Escape(err.Error()))
 	if hint := next(err); hint != "" {
 		fmt.Fprintln(stderr, hint)
 	}
-	return exitCode(err)
+	return exit.Code(err)
 }
 
 // firstWord is the first word of a command line if its commands are all that is wanted;
@@ -251,36 +241,6 @@ func firstWord(args []string) string {
 		return ""
 	}
 	return args[0]
-}
-
-// exitCode is the exit code of an error that is no misuse.
-func exitCode(err error) int {
-	var silent *client.Unreachable
-	var refusal *client.Problem
-	var none notFound
-	var nowhere *client.UnknownContext
-	var misspelt client.BadAddress
-	var garbled client.BadToken
-	switch {
-	case errors.As(err, &nowhere), errors.As(err, &misspelt), errors.As(err, &garbled):
-		return exitMisused
-	case errors.As(err, &none):
-		return exitNotFound
-	case errors.As(err, &silent):
-		return exitNoAnswer
-	case errors.Is(err, client.ErrNoLogin):
-		return exitNoLogin
-	case errors.As(err, &refusal):
-		switch {
-		case refusal.Status == 401:
-			return exitNoLogin
-		case refusal.Status == 404:
-			return exitNotFound
-		case refusal.Status < 500:
-			return exitRefused
-		}
-	}
-	return exitFailed
 }
 
 // next is advice about an error, where that is the same for all commands; else "".

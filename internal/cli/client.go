@@ -18,6 +18,7 @@ import (
 	flag "github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -68,7 +69,7 @@ func serverAt(address string) (string, error) {
 	}
 	server, err := client.Address(address)
 	if err != nil {
-		return "", misuse("--url: " + err.Error())
+		return "", exit.Misuse("--url: " + err.Error())
 	}
 	return server, nil
 }
@@ -111,7 +112,7 @@ func ask(ctx context.Context, prompt string, secret bool) (string, error) {
 			return a.text, a.err
 		}
 		if a.text == "" && a.err != nil {
-			return "", misused("%s is read from standard input, which is empty", strings.ToLower(prompt))
+			return "", exit.Misused("%s is read from standard input, which is empty", strings.ToLower(prompt))
 		}
 		return a.text, nil
 	case <-ctx.Done():
@@ -134,14 +135,14 @@ func choose(twice bool, ask func(prompt string) (string, error)) (string, error)
 		return "", err
 	}
 	if utf8.RuneCountInString(password) < leastPassword {
-		return "", misused("the password has fewer than %d characters", leastPassword)
+		return "", exit.Misused("the password has fewer than %d characters", leastPassword)
 	}
 	if !twice {
 		return password, nil
 	}
 	again, err := ask("The same again")
 	if err == nil && again != password {
-		err = misuse("the two passwords are not the same")
+		err = exit.Misuse("the two passwords are not the same")
 	}
 	return password, err
 }
@@ -156,7 +157,7 @@ func defineLogin(fl *flag.FlagSet) action {
 	fl.StringVar(&of.account, "account", "", "with --login, `ACCOUNT` that the token is for; your active one when empty")
 	return func(ctx context.Context, _ []string) error {
 		if of.account != "" && of.login == "" {
-			return misused("--account goes with --login: in a browser you choose the account there")
+			return exit.Misused("--account goes with --login: in a browser you choose the account there")
 		}
 		return of.run(ctx)
 	}
@@ -202,7 +203,7 @@ func serverOf(address string) (string, error) {
 		return of.URL, nil
 	}
 	if len(all.Logins) == 0 && os.Getenv("YARDMASTER_URL") == "" {
-		return "", misused("give --url, the address of the server: there is no context %q yet, nor any other", contextFlag)
+		return "", exit.Misused("give --url, the address of the server: there is no context %q yet, nor any other", contextFlag)
 	}
 	l, err := client.LoadLogin(os.Getenv, "", nil) // that of the context in use, even without a token
 	if l.URL == "" {
@@ -267,7 +268,7 @@ func setupAddress(ctx context.Context, address string, token *string) (string, e
 	if at := strings.LastIndex(*token, "/setup/"); at > 0 {
 		server, err := client.Address((*token)[:at])
 		if err != nil {
-			return "", misuse("--token: " + err.Error())
+			return "", exit.Misuse("--token: " + err.Error())
 		}
 		*token = strings.TrimRight((*token)[at+len("/setup/"):], "/")
 		if address == "" {
@@ -299,7 +300,7 @@ func serverWhich(ctx context.Context, address string) (string, error) {
 
 func setUp(ctx context.Context, server string, token *string, o client.Owner) (err error) {
 	if *token == "" {
-		return misuse("give --token, the address that the server printed")
+		return exit.Misuse("give --token, the address that the server printed")
 	}
 	if err := client.SetupOpen(ctx, server, *token); err != nil { // before anything is asked
 		return unopened(err, server)
@@ -311,7 +312,7 @@ func setUp(ctx context.Context, server string, token *string, o client.Owner) (e
 		switch {
 		case *of.value != "":
 		case !term.IsTerminal(int(os.Stdin.Fd())):
-			return misuse("give --" + of.name)
+			return exit.Misuse("give --" + of.name)
 		default:
 			if *of.value, err = ask(ctx, of.text, false); err != nil {
 				return err

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"yardmaster/internal/cli/exit"
 )
 
 // A new password is asked for twice where it is typed unseen, and the prompt states
@@ -57,7 +59,7 @@ func TestSetupOfAnotherServer(t *testing.T) {
 		defer h.Close()
 		code, out, errs := yardmasterTold(t, "correct horse\n", h.URL, "setup", "--token", "dev_setup_x", "--login", "ada",
 			"--email", "ada@example.com", "--account", "acme")
-		if code != exitFailed || out != "" || !strings.Contains(errs, h.URL+", which was asked") ||
+		if code != exit.CodeFailed || out != "" || !strings.Contains(errs, h.URL+", which was asked") ||
 			!strings.Contains(errs, "--url names another") {
 			t.Errorf("%s server: %d %q\n%s", name, code, out, errs)
 		}
@@ -75,7 +77,7 @@ func TestRefusalNamesTheCommand(t *testing.T) {
 	}))
 	defer h.Close()
 	code, _, errs := yardmasterAt(t, h.URL, "task", "redispatch", someID)
-	if code != exitRefused || !strings.Contains(errs, "It has shipped.") ||
+	if code != exit.CodeRefused || !strings.Contains(errs, "It has shipped.") ||
 		!strings.Contains(errs, `yardmaster pr rearm p1 "…"`) {
 		t.Errorf("%d %s", code, errs)
 	}
@@ -90,7 +92,7 @@ func TestRefusalNamesTheOperatorToken(t *testing.T) {
 		}))
 		defer h.Close()
 		code, _, errs := yardmasterAt(t, h.URL, "github", "redeliver", "g1")
-		if code != exitRefused || strings.Contains(errs, "yardmaster operator token --login YOU --scopes "+scope) != want {
+		if code != exit.CodeRefused || strings.Contains(errs, "yardmaster operator token --login YOU --scopes "+scope) != want {
 			t.Errorf("%s: %d %s", scope, code, errs)
 		}
 	}

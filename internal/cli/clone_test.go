@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/proof/rig"
 )
 
@@ -86,7 +87,7 @@ func TestContexts(t *testing.T) {
 	login("--url", two.URL, "--context", "second")
 	out, code := p.terminal([]string{"auth", "login", "--url", one.URL, "--context", "x", "--login", "ada", "--account", "nobody"},
 		step{"Password: ", rig.Password + "\r"})
-	if code != exitRefused || !strings.Contains(out, "names no account") {
+	if code != exit.CodeRefused || !strings.Contains(out, "names no account") {
 		t.Errorf("%d %s", code, out)
 	}
 	login("--url", two.URL, "--context", "second", "--account", "acme")
@@ -122,7 +123,7 @@ func TestContexts(t *testing.T) {
 		resp, _ := one.Send("GET", "/v1/me", strings.TrimSpace(token), "")
 		return resp.StatusCode == 401
 	})
-	if out, code := p.terminal([]string{"auth", "status", "--context", "default"}); code != exitMisused ||
+	if out, code := p.terminal([]string{"auth", "status", "--context", "default"}); code != exit.CodeMisused ||
 		!strings.Contains(out, "no context") {
 		t.Errorf("%d %s", code, out)
 	}

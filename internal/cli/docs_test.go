@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/app"
+	"yardmaster/internal/cli/exit"
 )
 
 // written finds a command line in a document: in a block of shell commands, or between
@@ -105,7 +106,7 @@ func TestCommandsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, code := range []int{0, exitFailed, exitMisused, exitRefused, exitNoAnswer, exitNoLogin, exitNotFound, exitInterrupted} {
+	for _, code := range []int{0, exit.CodeFailed, exit.CodeMisused, exit.CodeRefused, exit.CodeNoAnswer, exit.CodeNoLogin, exit.CodeNotFound, exit.CodeInterrupted} {
 		if !strings.Contains(string(page), fmt.Sprintf("\n| %d | ", code)) {
 			t.Errorf("docs/cli.md does not say what the exit code %d means", code)
 		}

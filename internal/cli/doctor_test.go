@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/box"
+	"yardmaster/internal/cli/exit"
 )
 
 // On the machine of a box doctor looks at a repository of the login that is enabled, and
@@ -17,13 +18,13 @@ func TestDoctorOfABox(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := f.person(t, "YARDMASTER_BOX_DATA="+dir)
-	p.holds("doctor", exitFailed, "box, server: "+f.URL+" answers",
+	p.holds("doctor", exit.CodeFailed, "box, server: "+f.URL+" answers",
 		"the server answers, and refuses "+f.URL+"/git/acme/web.git to your login")
 	if !f.was("GET /v1/repos?", "filter=enabled%3Atrue") || !f.was("GET /git/acme/web.git/info/refs") {
 		t.Errorf("%q", f.calls)
 	}
 	f.answers["GET /v1/repos"] = `{"data": [{"clone_url": "` + other.URL + `/git/acme/web.git"}]}`
-	if p.holds("doctor", exitFailed, "refuses a repository that does not exist, as it should"); other.was("") {
+	if p.holds("doctor", exit.CodeFailed, "refuses a repository that does not exist, as it should"); other.was("") {
 		t.Errorf("another server hears %q", other.calls)
 	}
 }
@@ -35,7 +36,7 @@ func TestDoctorOfAFolderWithoutABox(t *testing.T) {
 	f := newFake(t, map[string]string{"GET /healthz": ""})
 	dir := t.TempDir()
 	const none = "box: there is no box in "
-	f.person(t).holds("doctor", exitFailed, "!"+none)
-	f.person(t).holds("doctor --data "+dir, exitFailed, none+dir, "`yardmaster box join` makes this machine one")
-	f.person(t, "YARDMASTER_BOX_DATA="+dir).holds("doctor", exitFailed, none+dir)
+	f.person(t).holds("doctor", exit.CodeFailed, "!"+none)
+	f.person(t).holds("doctor --data "+dir, exit.CodeFailed, none+dir, "`yardmaster box join` makes this machine one")
+	f.person(t, "YARDMASTER_BOX_DATA="+dir).holds("doctor", exit.CodeFailed, none+dir)
 }

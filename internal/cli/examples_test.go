@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"yardmaster/internal/cli/exit"
 )
 
 // exampleLine is the part of an example that is a command line of this program.
@@ -76,7 +78,7 @@ func TestMembersAreNamed(t *testing.T) {
 			args = append(args, "task.run_status")
 		}
 		code, _, errs := told(append(args, "--json")...)
-		if code != exitMisused || !strings.Contains(errs, "a value is missing for --json: some of ") {
+		if code != exit.CodeMisused || !strings.Contains(errs, "a value is missing for --json: some of ") {
 			t.Errorf("%s --json: %d %s", c.words, code, errs)
 		}
 	}

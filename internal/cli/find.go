@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/lazy"
@@ -68,13 +69,13 @@ func (n *noun) find(ctx context.Context, word string) (string, error) {
 		if last := n.recall(); len(last) > 0 {
 			return last[0], nil
 		}
-		return "", misused("@last is the %s that was shown or made last, and none was yet", n.name)
+		return "", exit.Misused("@last is the %s that was shown or made last, and none was yet", n.name)
 	}
 	switch {
 	case object.WholeID.MatchString(word):
 		return word, nil
 	case word == "":
-		return "", misused("the %s has no name", n.name)
+		return "", exit.Misused("the %s has no name", n.name)
 	case n.name == "repo" && word[0] != '-' && !strings.Contains(word, "/"):
 		return n.inFull(ctx, word)
 	case n.key != "" && n.key != "id" && n.names == nil, word[0] == '-':
@@ -88,7 +89,7 @@ func (n *noun) find(ctx context.Context, word string) (string, error) {
 	if digits.MatchString(word) && (n.name == "pr" || n.name == "issue") {
 		if repo, err := repoHere(ctx); err == nil { // in a clone a number is meant before a part of an id
 			inClone = true
-			var none notFound
+			var none exit.NotFound
 			if id, err := n.byNumber(ctx, c, repo, word); err == nil || !errors.As(err, &none) || len(word) < 4 {
 				return id, err
 			}
@@ -98,7 +99,7 @@ func (n *noun) find(ctx context.Context, word string) (string, error) {
 		return n.byNumber(ctx, c, m[1], m[2])
 	}
 	if digits.MatchString(word) && n.name == "pr" && !inClone {
-		var none notFound
+		var none exit.NotFound
 		if id, err := n.numbered(ctx, c, word); err == nil || !errors.As(err, &none) || len(word) < 4 {
 			return id, err
 		}
@@ -149,9 +150,9 @@ func (n *noun) inFull(ctx context.Context, name string) (string, error) {
 	case 1:
 		return all[0], nil
 	case 0:
-		return "", misused("%q has not the form OWNER/NAME, and no repository of the account has that name", name)
+		return "", exit.Misused("%q has not the form OWNER/NAME, and no repository of the account has that name", name)
 	}
-	return "", misused("%q has not the form OWNER/NAME: say %s", name, strings.Join(all[:min(len(all), candidates)], " or "))
+	return "", exit.Misused("%q has not the form OWNER/NAME: say %s", name, strings.Join(all[:min(len(all), candidates)], " or "))
 }
 
 // wide is the noun whose list has the objects of n of all repositories; n itself if its own
@@ -243,7 +244,7 @@ func (n *noun) among(rows []json.RawMessage, more bool, word string) (string, er
 		if more && len(rows) >= searched {
 			where = fmt.Sprintf("it is not among the newest %d; the whole id finds it", searched)
 		}
-		return "", notFound(fmt.Sprintf("no %s is called %q: %s", n.name, word, where))
+		return "", exit.NotFound(fmt.Sprintf("no %s is called %q: %s", n.name, word, where))
 	}
 	text := fmt.Sprintf("%q may be any of %d:", word, len(hits))
 	if more {
@@ -252,13 +253,8 @@ func (n *noun) among(rows []json.RawMessage, more bool, word string) (string, er
 	for _, h := range hits[:min(len(hits), 8)] {
 		text += "\n  " + h.id + "  " + client.Inert(h.label)
 	}
-	return "", misuse(text)
+	return "", exit.Misuse(text)
 }
-
-// notFound is the error for a name that nothing has.
-type notFound string
-
-func (n notFound) Error() string { return string(n) }
 
 // byNumber finds an object by the number that it has in its repository.
 func (n *noun) byNumber(ctx context.Context, c *client.Client, repo, digits string) (string, error) {
@@ -297,7 +293,7 @@ func (n *noun) byNumber(ctx context.Context, c *client.Client, repo, digits stri
 		}
 		return "", fmt.Errorf("no task has made %s#%s", repo, digits)
 	}
-	return "", notFound(fmt.Sprintf("%s has no #%s", repo, digits))
+	return "", exit.NotFound(fmt.Sprintf("%s has no #%s", repo, digits))
 }
 
 // numbered finds the only pull request of the account that has a number.
@@ -315,11 +311,11 @@ func (n *noun) numbered(ctx context.Context, c *client.Client, digits string) (s
 	}
 	switch {
 	case len(ids) == 0:
-		return "", notFound(fmt.Sprintf("none of your pull requests has the number %s; in full a number is written acme/proj#%s", digits, digits))
+		return "", exit.NotFound(fmt.Sprintf("none of your pull requests has the number %s; in full a number is written acme/proj#%s", digits, digits))
 	case len(ids) > 1:
-		return "", misuse(fmt.Sprintf("%s may be any of these: say %s", digits, strings.Join(names[:min(len(names), candidates)], " or ")))
+		return "", exit.Misuse(fmt.Sprintf("%s may be any of these: say %s", digits, strings.Join(names[:min(len(names), candidates)], " or ")))
 	case more: // of which another may have it
-		return "", misused("%s is the number of %s, and maybe of others: say %s", digits, names[0], names[0])
+		return "", exit.Misused("%s is the number of %s, and maybe of others: say %s", digits, names[0], names[0])
 	}
 	return ids[0], nil
 }

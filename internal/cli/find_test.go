@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/db"
 	"yardmaster/internal/proof/seed"
 )
@@ -58,9 +59,9 @@ func TestFind(t *testing.T) {
 		{"pr list --branch svc/the-oldest", []string{"Oldest pull", "acme/web"}, 0},
 		{"pr reviews 6789abcd", nil, 0},
 		{"pr reviews svc/the-oldest", nil, 0},
-		{"task cancel aaaa", []string{"may be any of more than 8", "aaaa0519-0000-4000-8000-000000000000"}, exitMisused},
-		{"task cancel beefbeef", []string{"no task is called"}, exitNotFound},
-		{"task cancel acme/web#8", []string{"has no #8"}, exitNotFound},
+		{"task cancel aaaa", []string{"may be any of more than 8", "aaaa0519-0000-4000-8000-000000000000"}, exit.CodeMisused},
+		{"task cancel beefbeef", []string{"no task is called"}, exit.CodeNotFound},
+		{"task cancel acme/web#8", []string{"has no #8"}, exit.CodeNotFound},
 	} {
 		shown, code := p.terminal(strings.Fields(c.words))
 		for _, want := range c.shows {
@@ -75,7 +76,7 @@ func TestFind(t *testing.T) {
 	// What may be meant is listed with its title. The memory of those shown above is no help.
 	other := newPerson(t, "YARDMASTER_URL="+y.URL, "YARDMASTER_TOKEN="+y.Owner)
 	shown, code := other.terminal([]string{"task", "view", "3e327a16"})
-	if code != exitMisused || !strings.Contains(shown, "The oldest") || !strings.Contains(shown, "Its twin") {
+	if code != exit.CodeMisused || !strings.Contains(shown, "The oldest") || !strings.Contains(shown, "Its twin") {
 		t.Errorf("an ambiguous name: exit code %d:\n%s", code, shown)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
@@ -17,7 +18,7 @@ func (n *noun) ofPage(ctx context.Context, at string) (string, error) {
 	base, _ := server()
 	path, ours := strings.CutPrefix(at, base+"/ui/")
 	if !ours || base == "" {
-		return "", misused("%s is no page of %s", at, base)
+		return "", exit.Misused("%s is no page of %s", at, base)
 	}
 	path, _, _ = strings.Cut(path, "?")
 	path, _, _ = strings.Cut(path, "#")
@@ -25,7 +26,7 @@ func (n *noun) ofPage(ctx context.Context, at string) (string, error) {
 	for i, w := range words {
 		text, err := url.PathUnescape(w)
 		if err != nil {
-			return "", misused("%s is no address", at)
+			return "", exit.Misused("%s is no address", at)
 		}
 		words[i] = text
 	}
@@ -36,7 +37,7 @@ func (n *noun) ofPage(ctx context.Context, at string) (string, error) {
 	case n.name == "repo" && len(words) >= 3 && words[0] == "repos":
 		return words[1] + "/" + words[2], nil
 	case n.page == "" || n.name == "repo" || path == n.page || strings.Join(words[:len(words)-1], "/") != n.page:
-		return "", misused("%s is the page of no %s", at, n.name)
+		return "", exit.Misused("%s is the page of no %s", at, n.name)
 	}
 	return id, nil
 }
@@ -50,7 +51,7 @@ func repoHere(ctx context.Context) (string, error) {
 // remoteHere is the repository of the server of which the current folder is a clone, and the
 // remote there.
 func remoteHere(ctx context.Context) (repo, remote string, err error) {
-	none := misuse("give --repo OWNER/NAME: the folder has no remote on the server")
+	none := exit.Misuse("give --repo OWNER/NAME: the folder has no remote on the server")
 	address, _ := server()
 	if address == "" {
 		return "", "", none
@@ -121,7 +122,7 @@ func pullHere(ctx context.Context) (string, error) {
 		if terminal.Interactive() {
 			return "", nil // one is picked
 		}
-		return "", misused("no pull request has the branch %s; name one", branch)
+		return "", exit.Misused("no pull request has the branch %s; name one", branch)
 	}
-	return "", notFound(fmt.Sprintf("the branch %s has no pull request in %s", branch, repo))
+	return "", exit.NotFound(fmt.Sprintf("the branch %s has no pull request in %s", branch, repo))
 }

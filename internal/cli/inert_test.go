@@ -17,6 +17,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/proof/chance"
@@ -220,7 +221,7 @@ func TestRandomFlags(t *testing.T) {
 		contextFlag = ""
 		code, out, errs := told(args...)
 		switch code {
-		case 0, exitFailed, exitMisused, exitRefused, exitNoAnswer, exitNoLogin, exitNotFound:
+		case 0, exit.CodeFailed, exit.CodeMisused, exit.CodeRefused, exit.CodeNoAnswer, exit.CodeNoLogin, exit.CodeNotFound:
 		default:
 			t.Errorf("seed %d: %q: exit code %d", seed, args, code)
 		}

@@ -9,6 +9,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/client"
 )
 
@@ -64,10 +65,10 @@ func defineKeyAdd(fl *flag.FlagSet) action {
 
 func addModelKey(ctx context.Context, o *output, provider, label, base, model string) error {
 	if provider == "" {
-		return misuse("give --provider: anthropic, openai, google, openrouter, compatible or scripted")
+		return exit.Misuse("give --provider: anthropic, openai, google, openrouter, compatible or scripted")
 	}
 	if !slices.Contains(providers, provider) { // before the key is asked for
-		return misused("--provider takes one of %s, not %q", strings.Join(providers, ", "), provider)
+		return exit.Misused("--provider takes one of %s, not %q", strings.Join(providers, ", "), provider)
 	}
 	c, err := connect()
 	if err != nil {
@@ -86,7 +87,7 @@ func addModelKey(ctx context.Context, o *output, provider, label, base, model st
 	if provider != "scripted" {
 		// A key is typed once: not for a server that is gone, or for a login that is over.
 		err := c.Call(ctx, http.MethodGet, "/v1/me", nil, nil)
-		if code := exitCode(err); err != nil && code != exitNotFound && code != exitRefused {
+		if code := exit.Code(err); err != nil && code != exit.CodeNotFound && code != exit.CodeRefused {
 			return err
 		}
 		if in["key"], err = ask(ctx, "Key", true); err != nil {

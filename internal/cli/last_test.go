@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"yardmaster/internal/cli/exit"
 )
 
 const otherID = "22345678-1234-4234-8234-123456789abc"
@@ -20,8 +22,8 @@ func TestLast(t *testing.T) {
 		"GET /v1/templates/careful":                 `{"name": "careful"}`,
 	})
 	p := f.person(t)
-	p.holds("task view "+someID, exitNotFound)
-	p.holds("task view @last", exitMisused, "none was yet")
+	p.holds("task view "+someID, exit.CodeNotFound)
+	p.holds("task view @last", exit.CodeMisused, "none was yet")
 	p.holds("pr diff "+someID, 0)
 	p.holds("pr diff @last", 0)
 	p.holds("pr skip "+otherID, 0, "Declined: acme/web#4")
@@ -32,7 +34,7 @@ func TestLast(t *testing.T) {
 	p.holds("schedule delete "+otherID, 0)
 	p.holds("schedule view @last", 0)                                                      // not what is gone
 	for noun, name := range map[string]string{"repo": "acme/web", "template": "careful"} { // which go by their names alone
-		p.holds(noun+" view @last", exitMisused, "none was yet")
+		p.holds(noun+" view @last", exit.CodeMisused, "none was yet")
 		p.holds(noun+" view "+name, 0)
 		p.holds(noun+" view @last", 0, name)
 	}
@@ -53,8 +55,8 @@ func TestPagesNameObjects(t *testing.T) {
 	p.holds("pr view "+f.URL+"/ui/prs/"+someID+" --jq .number", 0, "3")
 	p.holds("task view "+f.URL+"/ui/tasks/"+someID+"?tab=run --jq .title", 0, "Mend it")
 	p.holds("repo view "+f.URL+"/ui/repos/acme/web --jq .id", 0, "7")
-	p.holds("task view "+f.URL+"/ui/prs/"+someID, exitMisused, "the page of no task")
-	p.holds("task view https://elsewhere.example/ui/tasks/"+someID, exitMisused, "no page of")
+	p.holds("task view "+f.URL+"/ui/prs/"+someID, exit.CodeMisused, "the page of no task")
+	p.holds("task view https://elsewhere.example/ui/tasks/"+someID, exit.CodeMisused, "no page of")
 	for line, want := range map[string]string{
 		"repo acme/web": "/ui/repos/acme/web", "issue " + someID: "/ui/repos/acme/web/issues/" + someID,
 		"notification " + someID: "/ui/prs/9", "source " + someID: "/ui/settings/integrations/" + someID, "secret": "/ui/settings/secrets",

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/terminal"
 )
 
@@ -60,7 +61,7 @@ func TestListsUnder(t *testing.T) {
 	// Names of fields are told where none is given.
 	for line, want := range map[string]string{"task attempts x": "failure_kind", "webhook deliveries": "hook_name", "pr list": "head_ref",
 		"task create": "queue_position", "budget usage": "unpriced_calls", "schedule create": "next_at"} {
-		p.holds(line+" --json", exitMisused, want)
+		p.holds(line+" --json", exit.CodeMisused, want)
 	}
 }
 
@@ -97,7 +98,7 @@ func TestFiltersTakeNames(t *testing.T) {
 			t.Errorf("%s: %q", line, f.calls)
 		}
 	}
-	p.holds("audit list --actor bob", exitNotFound)
+	p.holds("audit list --actor bob", exit.CodeNotFound)
 }
 
 // What is offered to choose from is what the command can do something with; what else is missing
@@ -133,12 +134,12 @@ func TestPickersOfferWhatFits(t *testing.T) {
 	if shown := picks("task cancel", 0, step{"Goes on", "\r"}); strings.Contains(shown, "Done long ago") {
 		t.Errorf("what is over is offered:\n%s", shown)
 	}
-	p.holds("escalation resolve", exitMisused, "no escalation with which that can be done")
+	p.holds("escalation resolve", exit.CodeMisused, "no escalation with which that can be done")
 	picks("secret delete", 0, step{"NPM_TOKEN", "\r"}, step{"NPM_TOKEN is deleted.", ""})
 	picks("session view", 0, step{"failed  work  Goes on", "\r"})
 	picks("issue view", 0, step{"acme/web", "\r"}, step{"It fails", "\r"})
-	p.holds("token rename", exitMisused, "NAME is missing")
-	p.holds("budget task", exitMisused, "USD is missing")
+	p.holds("token rename", exit.CodeMisused, "NAME is missing")
+	p.holds("budget task", exit.CodeMisused, "USD is missing")
 }
 
 // A program reads the id of what was made from standard output, and has each answer as JSON.
@@ -175,7 +176,7 @@ func TestChangesAnswerPrograms(t *testing.T) {
 	if !strings.Contains(out, "server: nothing answers at http://127.0.0.1:1") {
 		t.Errorf("doctor: %q", out)
 	}
-	if code, _, errs := yardmasterAt(t, "notaurl", "task", "list"); code != exitMisused {
+	if code, _, errs := yardmasterAt(t, "notaurl", "task", "list"); code != exit.CodeMisused {
 		t.Errorf("%d %s", code, errs)
 	}
 }
@@ -221,7 +222,7 @@ func TestPickersOfWhatBelongsToSomething(t *testing.T) {
 	if !f.was("POST /v1/fleet/runs/"+otherID, "Hurry") || !f.was("POST /v1/tasks", "acme/web") {
 		t.Errorf("%q", f.calls)
 	}
-	p.holds("check log", exitMisused, "no check with which that can be done")
+	p.holds("check log", exit.CodeMisused, "no check with which that can be done")
 }
 
 // Ctrl-C in a picker is one everywhere: the exit code says so. Escape chooses nothing.
@@ -229,7 +230,7 @@ func TestPickerIsInterrupted(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, map[string]string{"GET /v1/tasks": `{"data": [{"id": "` + someID + `", "title": "Mend it", "status": "running"}]}`})
 	p := f.person(t)
-	for typed, code := range map[string]int{"\x03": exitInterrupted, "\x1b": exitMisused} {
+	for typed, code := range map[string]int{"\x03": exit.CodeInterrupted, "\x1b": exit.CodeMisused} {
 		if shown, got := p.terminal([]string{"task", "view"}, step{"Mend it", typed}); got != code {
 			t.Errorf("%q: exit code %d, not %d:\n%s", typed, got, code, shown)
 		}
@@ -242,7 +243,7 @@ func TestWrittenTextIsKept(t *testing.T) {
 	f := newFake(t, map[string]string{"POST /v1/asks": `{"kind": "filed", "askId": "` + someID + `", "state": "open"}`})
 	temp := t.TempDir()
 	p := f.person(t, "EDITOR=echo Hurry >", "TMPDIR="+temp)
-	shown := p.holds("task create --repo acme/web --editor", exitNotFound, "There is no such thing", "Your text is in "+temp)
+	shown := p.holds("task create --repo acme/web --editor", exit.CodeNotFound, "There is no such thing", "Your text is in "+temp)
 	at := regexp.MustCompile(`--file (\S+) takes it`).FindStringSubmatch(shown)
 	if at == nil {
 		t.Fatal(shown)

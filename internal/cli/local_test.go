@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"yardmaster/internal/cli/exit"
 )
 
 // What is wrong on this machine is told before a server is asked, with the code of a wrong command line.
@@ -20,10 +22,10 @@ func TestWrongHere(t *testing.T) {
 		"task list --every 3s":                     "--every needs --watch",
 		"task list --every 3ms":                    "--every takes 1s or more",
 	} {
-		p.holds(line, exitMisused, shows)
+		p.holds(line, exit.CodeMisused, shows)
 	}
 	p.env = append(p.env, "YARDMASTER_TOKEN=t\nt")
-	p.holds("task list", exitMisused, `has '\n' in it, which no token has`)
+	p.holds("task list", exit.CodeMisused, `has '\n' in it, which no token has`)
 	if len(f.calls) > 0 {
 		t.Errorf("%q", f.calls)
 	}
@@ -48,7 +50,7 @@ func TestUsedContext(t *testing.T) {
 	p.env = append(p.env, "YARDMASTER_CONTEXT=work")
 	used("auth list", "work")
 	p.env = append(p.env, "YARDMASTER_CONTEXT=home", "YARDMASTER_TOKEN=t")
-	p.holds("doctor", exitFailed, "from YARDMASTER_TOKEN", "!in the context", "!file of tokens")
+	p.holds("doctor", exit.CodeFailed, "from YARDMASTER_TOKEN", "!in the context", "!file of tokens")
 }
 
 // What one object has is said in the words of people.

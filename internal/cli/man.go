@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 	flag "github.com/spf13/pflag"
+
+	"yardmaster/internal/cli/exit"
 )
 
 // runMan writes the manual pages.
@@ -117,9 +119,9 @@ func manual(c *cobra.Command, page string) string {
 	for _, v := range []struct {
 		code int
 		text string
-	}{{0, "it is done"}, {exitFailed, "it failed"}, {exitMisused, "the command line was wrong, and nothing was tried"},
-		{exitRefused, "the server refused"}, {exitNoAnswer, "the server did not answer"}, {exitNoLogin, "not signed in"},
-		{exitNotFound, "there is no such object"}, {exitInterrupted, "interrupted"}} {
+	}{{0, "it is done"}, {exit.CodeFailed, "it failed"}, {exit.CodeMisused, "the command line was wrong, and nothing was tried"},
+		{exit.CodeRefused, "the server refused"}, {exit.CodeNoAnswer, "the server did not answer"}, {exit.CodeNoLogin, "not signed in"},
+		{exit.CodeNotFound, "there is no such object"}, {exit.CodeInterrupted, "interrupted"}} {
 		fmt.Fprintf(&more, ".TP\n\\fB%d\\fP\n%s\n", v.code, roff(v.text))
 	}
 	if before, after, found := strings.Cut(page, "\n.SH SEE ALSO"); found {

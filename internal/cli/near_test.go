@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"yardmaster/internal/cli/exit"
 )
 
 func TestEdits(t *testing.T) {
@@ -44,7 +46,7 @@ func TestSuggestions(t *testing.T) {
 		{"call task.cancel di=1", `task.cancel has no input "di"; did you mean id=?`},
 	} {
 		code, out, errs := yardmaster(t, strings.Fields(c.args)...)
-		if code != exitMisused || out != "" || !strings.Contains(errs, c.says) {
+		if code != exit.CodeMisused || out != "" || !strings.Contains(errs, c.says) {
 			t.Errorf("%q: exit code %d\n%s%s", c.args, code, out, errs)
 		}
 	}
@@ -69,18 +71,18 @@ func TestSignInIsNamed(t *testing.T) {
 	defer h.Close()
 	p := newPerson(t, "YARDMASTER_URL="+h.URL)
 	out, code := p.terminal([]string{"task", "list"})
-	if code != exitNoLogin || !strings.Contains(out, "run `yardmaster auth login --url "+h.URL+"`") {
+	if code != exit.CodeNoLogin || !strings.Contains(out, "run `yardmaster auth login --url "+h.URL+"`") {
 		t.Errorf("without a token: exit code %d\n%s", code, out)
 	}
 	p.env = append(p.env, "YARDMASTER_TOKEN=t")
 	out, code = p.terminal([]string{"task", "list"})
-	if code != exitNoLogin || !strings.Contains(out, "unset that, and `yardmaster auth login --url "+h.URL+"` gets another") {
+	if code != exit.CodeNoLogin || !strings.Contains(out, "unset that, and `yardmaster auth login --url "+h.URL+"` gets another") {
 		t.Errorf("with a token of the environment: exit code %d\n%s", code, out)
 	}
 	p = newPerson(t)
 	p.signedIn(`{"current": "work", "contexts": {"work": {"url": "` + h.URL + `", "token": "t"}}}`)
 	out, code = p.terminal([]string{"task", "list"})
-	if code != exitNoLogin || !strings.Contains(out, "`yardmaster auth login --context work --url "+h.URL+"` gets another") {
+	if code != exit.CodeNoLogin || !strings.Contains(out, "`yardmaster auth login --context work --url "+h.URL+"` gets another") {
 		t.Errorf("with a stored token: exit code %d\n%s", code, out)
 	}
 }
@@ -105,7 +107,7 @@ func TestUnknownContext(t *testing.T) {
 	p := newPerson(t)
 	for _, args := range [][]string{{"task", "list", "--context", "nope"}, {"open", "--print", "--context", "nope"}} {
 		out, code := p.terminal(args)
-		if code != exitMisused || !strings.Contains(out, "there is no context nope, nor any other") ||
+		if code != exit.CodeMisused || !strings.Contains(out, "there is no context nope, nor any other") ||
 			!strings.Contains(out, "yardmaster auth login --context nope --url ADDRESS") {
 			t.Errorf("%q: exit code %d\n%s", args, code, out)
 		}
@@ -114,22 +116,22 @@ func TestUnknownContext(t *testing.T) {
 	for _, args := range [][]string{{"task", "list"}, {"open", "--print"}, {"open", "task", someID, "--print"}, {"auth", "status"},
 		{"auth", "logout"}, {"repo", "create", "web"}, {"call", "task.list"}, {"status"}} {
 		out, code := p.terminal(append(args, "--context", "nope"))
-		if code != exitMisused || !strings.Contains(out, "there is no context nope; there are home, work") {
+		if code != exit.CodeMisused || !strings.Contains(out, "there is no context nope; there are home, work") {
 			t.Errorf("%q: exit code %d\n%s", args, code, out)
 		}
 	}
 	// Who signs in makes it, at the server of the one in use.
 	out, code := p.terminal([]string{"auth", "login", "--context", "nope", "--login", "ada"}, step{"Password", "long-enough\r"})
-	if code != exitNoAnswer || !strings.Contains(out, "The context nope is new: you sign in to http://127.0.0.1:1.") {
+	if code != exit.CodeNoAnswer || !strings.Contains(out, "The context nope is new: you sign in to http://127.0.0.1:1.") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	p.env = append(p.env, "YARDMASTER_CONTEXT=other")
-	if out, code := p.terminal([]string{"task", "list"}); code != exitMisused ||
+	if out, code := p.terminal([]string{"task", "list"}); code != exit.CodeMisused ||
 		!strings.Contains(out, "there is no context other; there are") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	out, code = p.terminal([]string{"task", "list", "--context", "work"})
-	if code != exitNoLogin || !strings.Contains(out, "yardmaster auth login --context work --url http://127.0.0.1:2") {
+	if code != exit.CodeNoLogin || !strings.Contains(out, "yardmaster auth login --context work --url http://127.0.0.1:2") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
@@ -189,7 +190,7 @@ func meantBy(ctx context.Context, n *noun, key, word string) (string, error) {
 			return word, nil
 		}
 		id, err := nounCalled("pr").find(ctx, word)
-		if none := (notFound("")); errors.As(err, &none) && number.MatchString(word) { // issues have numbers as well
+		if none := (exit.NotFound("")); errors.As(err, &none) && number.MatchString(word) { // issues have numbers as well
 			if issue, err := nounCalled("issue").find(ctx, word); err == nil {
 				return issue, nil
 			}
@@ -213,7 +214,7 @@ func inRepo(ctx context.Context, name string, in []given) ([]given, error) {
 	}
 	owner, repo, both := strings.Cut(name, "/")
 	if !both || owner == "" || repo == "" || strings.Contains(repo, "/") {
-		return nil, misused("--repo has the form OWNER/NAME, not %q", name)
+		return nil, exit.Misused("--repo has the form OWNER/NAME, not %q", name)
 	}
 	return append(in, given{name: "owner", text: owner}, given{name: "repo", text: repo}), nil
 }
@@ -325,11 +326,11 @@ func (n *noun) runList(ctx context.Context, l *listing) error {
 	most := l.limit
 	switch {
 	case l.all && l.flags.Changed("limit"):
-		return misused("give --all or --limit, not both")
+		return exit.Misused("give --all or --limit, not both")
 	case l.all:
 		most = everything
 	case most < 1:
-		return misused("--limit takes 1 or more")
+		return exit.Misused("--limit takes 1 or more")
 	}
 	in, err := l.inputs(ctx, n)
 	if err != nil {

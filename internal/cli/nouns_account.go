@@ -12,6 +12,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/app"
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
@@ -221,9 +222,9 @@ func byAddress(a act) command {
 			if len(plain) > 0 {
 				switch {
 				case !strings.Contains(plain[0], "@"):
-					return misused("%q is no address; a registered user is named with --login", plain[0])
+					return exit.Misused("%q is no address; a registered user is named with --login", plain[0])
 				case fl.Changed("email"):
-					return misused("give the address or --email, not both")
+					return exit.Misused("give the address or --email, not both")
 				}
 				if err := fl.Set("email", plain[0]); err != nil {
 					return err

@@ -9,6 +9,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/client"
 )
 
@@ -33,11 +34,11 @@ func defineOperatorToken(fl *flag.FlagSet) action {
 
 func operatorToken(ctx context.Context, server, login, name, scopes string) error {
 	if login == "" {
-		return misuse("give --login, of the operator")
+		return exit.Misuse("give --login, of the operator")
 	}
 	wanted := strings.FieldsFunc(scopes, func(r rune) bool { return r == ',' || r == ' ' })
 	if len(wanted) == 0 {
-		return misuse("give --scopes, at least one")
+		return exit.Misuse("give --scopes, at least one")
 	}
 	password, err := ask(ctx, "Password", true)
 	if err != nil {

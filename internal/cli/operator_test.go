@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"yardmaster/internal/cli/exit"
 )
 
 // An operator token is printed alone, so that a shell can keep it; the session that issued
@@ -54,11 +56,11 @@ func TestOperatorToken(t *testing.T) {
 	}
 	asked, refuse = nil, true
 	code, out, errs = yardmasterTold(t, "correct horse\n", h.URL, args...)
-	if code != exitRefused || out != "" || !strings.Contains(errs, "It lacks one.") || !slices.Contains(asked, "/auth/logout") {
+	if code != exit.CodeRefused || out != "" || !strings.Contains(errs, "It lacks one.") || !slices.Contains(asked, "/auth/logout") {
 		t.Errorf("nobody's operator: %d %q\n%s", code, out, errs)
 	}
 	for _, args := range [][]string{{"--scopes", "admin:goals"}, {"--login", "ada", "--scopes", ","}} {
-		if code, _, errs := yardmasterTold(t, "x\n", h.URL, append([]string{"operator", "token"}, args...)...); code != exitMisused {
+		if code, _, errs := yardmasterTold(t, "x\n", h.URL, append([]string{"operator", "token"}, args...)...); code != exit.CodeMisused {
 			t.Errorf("%q: %d %s", args, code, errs)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -19,6 +18,7 @@ import (
 	flag "github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
@@ -90,22 +90,22 @@ func (o *output) addWatch(fl *flag.FlagSet) {
 func (o *output) check() error {
 	switch {
 	case !slices.Contains([]string{"", "table", "json", "yaml"}, o.format):
-		return misused("-o takes table, json or yaml, not %q", o.format)
+		return exit.Misused("-o takes table, json or yaml, not %q", o.format)
 	case o.jq != "" && o.template != "":
-		return misused("give --jq or --template, not both")
+		return exit.Misused("give --jq or --template, not both")
 	case o.flags != nil && o.every < time.Second:
-		return misused("--every takes 1s or more")
+		return exit.Misused("--every takes 1s or more")
 	case o.flags != nil && o.flags.Changed("every") && !o.watch:
-		return misused("--every needs --watch")
+		return exit.Misused("--every needs --watch")
 	}
 	if o.jq != "" {
 		if _, err := query(o.jq); err != nil {
-			return misused("--jq: %v", err)
+			return exit.Misused("--jq: %v", err)
 		}
 	}
 	if o.template != "" {
 		if _, err := parsed(o.template); err != nil {
-			return misused("--template: %v", err)
+			return exit.Misused("--template: %v", err)
 		}
 	}
 	return nil
@@ -125,14 +125,6 @@ func spoken(plain []string) []string {
 		}
 	}
 	return said
-}
-
-// local is what was read of this machine. A file that cannot be had is a misuse: nothing was tried.
-func local[T any](what T, err error) (T, error) {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		err = misuse(err.Error())
-	}
-	return what, err
 }
 
 // print writes an answer, which is JSON, in the form that is wanted. Characters that
@@ -175,7 +167,7 @@ func pickFields(answer []byte, fields []string) ([]byte, error) {
 			f = strings.TrimSpace(f)
 			value, known := object.Lookup(v, f)
 			if of, ok := v.(map[string]any); ok && !known {
-				return nil, misused("there is no field %q; there are %s", f, strings.Join(object.Names(of), ", "))
+				return nil, exit.Misused("there is no field %q; there are %s", f, strings.Join(object.Names(of), ", "))
 			}
 			if i > 0 {
 				b.WriteByte(',')

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
@@ -47,7 +48,7 @@ func TestListsOfALiarEnd(t *testing.T) {
 		w.WriteHeader(http.StatusTooManyRequests)
 		_, _ = io.WriteString(w, `{"type": "/problems/rate-limited", "detail": "Too many.", "retry_after": 3600}`)
 	})
-	if code, _, errs := told("task", "list"); code != exitRefused || !strings.Contains(errs, "1h0m0s; 2m0s are waited at most") {
+	if code, _, errs := told("task", "list"); code != exit.CodeRefused || !strings.Contains(errs, "1h0m0s; 2m0s are waited at most") {
 		t.Errorf("%d, %q", code, errs)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/terminal"
 )
@@ -64,7 +65,7 @@ func (n *noun) choose(ctx context.Context, prompt, repo string, in []given, fits
 		if len(all) > 0 {
 			what = "there is no " + n.name + " with which that can be done"
 		}
-		return nil, misused("%s is missing, and %s", n.called(), what)
+		return nil, exit.Misused("%s is missing, and %s", n.called(), what)
 	}
 	lines := make([]string, len(rows))
 	for i, row := range rows {
@@ -75,7 +76,7 @@ func (n *noun) choose(ctx context.Context, prompt, repo string, in []given, fits
 		return nil, err
 	}
 	if err != nil {
-		return nil, misuse(err.Error())
+		return nil, exit.Misuse(err.Error())
 	}
 	return rows[i], nil
 }

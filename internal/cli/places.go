@@ -12,6 +12,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
@@ -148,7 +149,7 @@ func defineOpen(fl *flag.FlagSet) action {
 				}
 			}
 			if of == nil {
-				return misused("there are no pages of %q, but of %s", plain[0], strings.Join(pageNouns(ctx, nil, ""), ", "))
+				return exit.Misused("there are no pages of %q, but of %s", plain[0], strings.Join(pageNouns(ctx, nil, ""), ", "))
 			}
 			if len(plain) > 1 {
 				id, err := of.find(ctx, plain[1])

@@ -15,6 +15,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
@@ -201,7 +202,7 @@ func runPlanRead(ctx context.Context, plain []string) error {
 	if len(plain) > 1 {
 		at := slices.IndexFunc(groups, func(g planGroup) bool { return g.Slug == plain[1] || g.ID == plain[1] })
 		if at < 0 {
-			return notFound(fmt.Sprintf("the plan has no group %s; yardmaster plan view %s lists them", client.Inert(plain[1]),
+			return exit.NotFound(fmt.Sprintf("the plan has no group %s; yardmaster plan view %s lists them", client.Inert(plain[1]),
 				client.Word(object.Short(plain[0]))))
 		}
 		groups = groups[at : at+1]
@@ -260,7 +261,7 @@ func size(documents map[string]string) (n int64) {
 
 // planDocuments are the documents of a folder by their names: its Markdown and YAML.
 func planDocuments(dir string) (map[string]string, error) {
-	entries, err := local(os.ReadDir(dir))
+	entries, err := exit.OfFile(os.ReadDir(dir))
 	if err != nil {
 		return nil, err
 	}

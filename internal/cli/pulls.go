@@ -12,6 +12,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
@@ -103,7 +104,7 @@ func definePRList(fl *flag.FlagSet) action {
 		if *waiting {
 			for _, name := range append(object.Sorted(l.filters), append(object.Sorted(l.others), "repo")...) {
 				if fl.Changed(name) {
-					return misused("give --waiting without --%s: it lists all that waits for you", name)
+					return exit.Misused("give --waiting without --%s: it lists all that waits for you", name)
 				}
 			}
 			return nounCalled("question").runList(ctx, l)
@@ -181,9 +182,9 @@ func runPRCheckout(ctx context.Context, plain []string) error {
 	repo, remote, err := remoteHere(ctx)
 	switch {
 	case err != nil:
-		return misused("the folder is no clone of a repository of the server: git clone %s/git/%s.git", l.URL, pr.Repo)
+		return exit.Misused("the folder is no clone of a repository of the server: git clone %s/git/%s.git", l.URL, pr.Repo)
 	case repo != pr.Repo:
-		return misused("the folder is a clone of %s, and the pull request is one of %s", repo, pr.Repo)
+		return exit.Misused("the folder is a clone of %s, and the pull request is one of %s", repo, pr.Repo)
 	}
 	local := strings.TrimPrefix(pr.HeadRef, "refs/heads/")
 	from, to := "refs/heads/"+local, "refs/remotes/"+remote+"/"+local
@@ -257,7 +258,7 @@ func reviewsCommand() command {
 		return func(ctx context.Context, plain []string) error {
 			if l.repo != "" {
 				if len(plain) > 0 {
-					return misuse("give ID or --repo, not both")
+					return exit.Misuse("give ID or --repo, not both")
 				}
 				return wide.runList(ctx, l)
 			}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"yardmaster/internal/cli/exit"
 )
 
 const somePull = `{"id": "` + someID + `", "repo": "acme/web", "number": 3, "title": "Mend it", "state": "open", "head_ref": "svc/mend",
@@ -29,9 +31,9 @@ func TestPRList(t *testing.T) {
 	}
 	p.holds("pr list --json title,head_ref", 0, "svc/mend")
 	p.holds("pr list --waiting", 0, "Asked", "!svc/mend")
-	p.holds("pr list --waiting --state open", exitMisused, "without --state")
-	p.holds("pr list --state open --state merged", exitMisused, "given twice")
-	p.holds("pr list --all -L 3", exitMisused, "not both")
+	p.holds("pr list --waiting --state open", exit.CodeMisused, "without --state")
+	p.holds("pr list --state open --state merged", exit.CodeMisused, "given twice")
+	p.holds("pr list --all -L 3", exit.CodeMisused, "not both")
 }
 
 // Outside a clone a number names a pull request if only one of the account has it.
@@ -42,9 +44,9 @@ func TestPRByNumberAnywhere(t *testing.T) {
 	f := newFake(t, map[string]string{"GET /v1/prs": `{"data": [` + somePull + `, ` + other + `]}`, "GET /v1/prs/" + otherID: other})
 	p := f.person(t)
 	p.holds("pr view 4 --jq .repo", 0, "acme/api")
-	p.holds("pr view 5", exitNotFound, "acme/proj#5")
+	p.holds("pr view 5", exit.CodeNotFound, "acme/proj#5")
 	f.answers["GET /v1/prs"] = `{"data": [` + somePull + `, ` + again + `]}`
-	p.holds("pr view 3", exitMisused, "say acme/web#3 or acme/api#3")
+	p.holds("pr view 3", exit.CodeMisused, "say acme/web#3 or acme/api#3")
 }
 
 // Who approves a head that findings hold is told so, and how to go on.
@@ -73,8 +75,8 @@ func TestPRChecks(t *testing.T) {
 	for state, of := range map[string]struct {
 		code  int
 		shows string
-	}{"passed": {0, "head: passed."}, "none": {0, "no checks"}, "pending": {exitFailed, "not passed its checks yet"},
-		"failed": {exitFailed, "check log ID"}, "lost_for_good": {exitFailed, "not passed"}} {
+	}{"passed": {0, "head: passed."}, "none": {0, "no checks"}, "pending": {exit.CodeFailed, "not passed its checks yet"},
+		"failed": {exit.CodeFailed, "check log ID"}, "lost_for_good": {exit.CodeFailed, "not passed"}} {
 		f := newFake(t, map[string]string{"GET /v1/ci/runs": `{"data": []}`,
 			"GET /v1/prs/" + someID: strings.Replace(somePull, `"checks": "failed"`, `"checks": "`+state+`"`, 1)})
 		p := f.person(t)
@@ -129,7 +131,7 @@ func TestPRCheckout(t *testing.T) {
 	}))
 	defer h.Close()
 	p := newPerson(t, "YARDMASTER_URL="+h.URL, "YARDMASTER_TOKEN=t", "NO_COLOR=1")
-	p.holds("pr checkout "+someID, exitMisused, "no clone", "git clone "+h.URL+"/git/acme/web.git")
+	p.holds("pr checkout "+someID, exit.CodeMisused, "no clone", "git clone "+h.URL+"/git/acme/web.git")
 	git(p.home, "clone", "-q", "--single-branch", "-b", "main", h.URL+"/git/acme/web.git", "clone")
 	p.home = filepath.Join(p.home, "clone")
 	p.holds("pr checkout 3", 0, "svc/mend is checked out, at "+head[:10], "Undo: git checkout main")
@@ -139,9 +141,9 @@ func TestPRCheckout(t *testing.T) {
 	p.holds("pr checkout #3", 0, "svc/mend is checked out")
 	p.holds("pr view --jq .number", 0, "3")
 	p.holds("pr view 3 --jq .title", 0, "Mend it")
-	p.holds("pr view 4", exitNotFound)
+	p.holds("pr view 4", exit.CodeNotFound)
 	p.holds("pr list --jq .[].title", 0, "Mend it")
-	p.holds("pr checks", exitFailed, "go test", "The checks of its head: failed.")
+	p.holds("pr checks", exit.CodeFailed, "go test", "The checks of its head: failed.")
 	if _, err := os.Stat(filepath.Join(p.home, ".git", "refs", "remotes", "origin", "svc")); err != nil {
 		t.Error(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/client"
 	"yardmaster/internal/lazy"
 	"yardmaster/internal/terminal"
@@ -31,10 +32,10 @@ func defineRepoAdd(fl *flag.FlagSet) action {
 func addRepo(ctx context.Context, o *output, source, full, remote string) error {
 	owner, name, ok := strings.Cut(full, "/")
 	if full != "" && (!ok || owner == "" || !plainName(name)) {
-		return misuse("--name has the form OWNER/NAME, of letters, digits, dots, hyphens and underscores")
+		return exit.Misuse("--name has the form OWNER/NAME, of letters, digits, dots, hyphens and underscores")
 	}
 	if _, err := os.Stat(source); err != nil && !strings.Contains(source, ":") {
-		return misused("there is no folder %s", source)
+		return exit.Misused("there is no folder %s", source)
 	}
 	c, err := connect()
 	if err != nil {
@@ -56,7 +57,7 @@ func addRepo(ctx context.Context, o *output, source, full, remote string) error 
 			owner, me.Account.Login, name)
 	}
 	if !plainName(name) {
-		return misused("give it a name: --name %s/NAME", owner)
+		return exit.Misused("give it a name: --name %s/NAME", owner)
 	}
 	p := terminal.Of(os.Stderr, os.Getenv).NewProgress(os.Stderr, "") // AddRepo names the steps
 	c.Steps = p

@@ -10,6 +10,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -35,7 +36,7 @@ func createRepo(ctx context.Context, o *output, full, host, about, stack string,
 		owner, name = "", full
 	}
 	if both && owner == "" || !plainName(name) {
-		return misused("a repository has a name of letters, digits, dots, hyphens and underscores, or OWNER/NAME")
+		return exit.Misused("a repository has a name of letters, digits, dots, hyphens and underscores, or OWNER/NAME")
 	}
 	c, err := connect()
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/proof/rig"
 )
 
@@ -51,7 +52,7 @@ func TestRepositoriesOfAllKinds(t *testing.T) {
 		t.Errorf("add says\n%s", out)
 	}
 	begin("long", "main", "--object-format=sha256")
-	if out := run(exitFailed, self, "repo", "add", "long"); !strings.Contains(out, "names its objects by sha256") ||
+	if out := run(exit.CodeFailed, self, "repo", "add", "long"); !strings.Contains(out, "names its objects by sha256") ||
 		strings.Contains(out, "fatal") {
 		t.Errorf("sha256: %s", out)
 	}

@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"yardmaster/internal/cli/exit"
 )
 
 // What is set now and then is sent as the server takes it, and comes back with the command that is printed.
@@ -37,5 +39,5 @@ func TestWhatIsSetNowAndThen(t *testing.T) {
 			t.Errorf("%s sends %s", c.line, strings.Join(f.calls[max(0, len(f.calls)-2):], "; "))
 		}
 	}
-	p.holds("prompt variables delete team --scope account", exitNotFound, `there is no variable "team"`)
+	p.holds("prompt variables delete team --scope account", exit.CodeNotFound, `there is no variable "team"`)
 }

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"yardmaster/internal/cli/exit"
 )
 
 // What was dismissed for a repository is restored by the command that is printed, as one line.
@@ -37,9 +39,9 @@ func TestRepositoryByItsName(t *testing.T) {
 	})
 	p := f.person(t)
 	p.holds("repo view web", 0, "trunk")
-	p.holds("repo view api", exitMisused, "OWNER/NAME: say acme/api or other/api")
-	p.holds("repo settings foo", exitMisused, `"foo" has not the form OWNER/NAME`, "!project.")
-	p.holds("repo policy foo", exitMisused, `"foo" has not the form OWNER/NAME`)
+	p.holds("repo view api", exit.CodeMisused, "OWNER/NAME: say acme/api or other/api")
+	p.holds("repo settings foo", exit.CodeMisused, `"foo" has not the form OWNER/NAME`, "!project.")
+	p.holds("repo policy foo", exit.CodeMisused, `"foo" has not the form OWNER/NAME`)
 }
 
 // On a branch that no pull request has, that is what is said to a script.
@@ -58,7 +60,7 @@ func TestBranchWithoutPull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if shown, code := p.program([]string{"/bin/sh", "-c", `"$0" pr view < /dev/null`, executable}); code != exitMisused {
+	if shown, code := p.program([]string{"/bin/sh", "-c", `"$0" pr view < /dev/null`, executable}); code != exit.CodeMisused {
 		t.Errorf("exit code %d: %s", code, shown)
 	} else if !strings.Contains(shown, "no pull request has the branch main; name one") {
 		t.Error(shown)

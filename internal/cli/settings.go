@@ -17,6 +17,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
@@ -161,7 +162,7 @@ func (p *promptFlags) path(ctx context.Context) (path, flags string, err error) 
 	}
 	switch {
 	case n > 1:
-		return "", "", misuse("give one of --account, --repo and --template")
+		return "", "", exit.Misuse("give one of --account, --repo and --template")
 	case p.account:
 		return "/v1/system-prompts/account", " --account", nil
 	case p.repo != "":
@@ -281,7 +282,7 @@ func defineNotificationSettings(fl *flag.FlagSet) action {
 			name, value, _ := strings.Cut(word, "=")
 			kind, channel, both := strings.Cut(name, ".")
 			if !both || value != "on" && value != "off" {
-				return misused("%q has not the form KIND.CHANNEL=on or KIND.CHANNEL=off", word)
+				return exit.Misused("%q has not the form KIND.CHANNEL=on or KIND.CHANNEL=off", word)
 			}
 			if matrix[kind] == nil {
 				matrix[kind] = map[string]bool{}
@@ -382,7 +383,7 @@ func defineRepoPolicy(fl *flag.FlagSet) action {
 		if *file == "" {
 			return inForce(ctx, plain)
 		}
-		text, err := local(terminal.Read(*file))
+		text, err := exit.OfFile(terminal.Read(*file))
 		if err != nil {
 			return err
 		}

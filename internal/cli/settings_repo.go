@@ -11,6 +11,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
@@ -46,7 +47,7 @@ func defineRepoSettings(fl *flag.FlagSet) action {
 			}
 			on, err := strconv.ParseBool(*text)
 			if err != nil {
-				return misused("--%s takes true or false, not %q", flagName, *text)
+				return exit.Misused("--%s takes true or false, not %q", flagName, *text)
 			}
 			in[name] = on
 		}

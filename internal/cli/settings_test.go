@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"yardmaster/internal/cli/exit"
 )
 
 // What only call reached has commands, which print what the answers mean and how a change is undone.
@@ -59,7 +61,7 @@ func TestSettings(t *testing.T) {
 	}
 	p.holds("notification view "+someID, 0, "Asked", f.URL+"/ui/prs/9")
 	code, out, errs := yardmasterTold(t, "bogus: 1\n", f.URL, "repo", "policy", "acme/web", "--file", "-")
-	if code != exitFailed || !strings.Contains(out, "no such key") || !strings.Contains(errs, "no good policy file") {
+	if code != exit.CodeFailed || !strings.Contains(out, "no such key") || !strings.Contains(errs, "no good policy file") {
 		t.Errorf("%d %q %q", code, out, errs)
 	}
 	p.holds("repo policy acme/web", 0, "version")
@@ -106,6 +108,6 @@ func TestRepoSwitches(t *testing.T) {
 	if !f.was("PATCH "+path, `"ai_first":true`, `"public_stats_enabled":false`) {
 		t.Errorf("%q", f.calls)
 	}
-	p.holds("repo settings acme/web --ai-first=maybe", exitMisused, "takes true or false")
+	p.holds("repo settings acme/web --ai-first=maybe", exit.CodeMisused, "takes true or false")
 	p.holds("repo settings acme/web --json '*'", 0, "canary_enabled")
 }

@@ -14,6 +14,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/app"
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 )
 
@@ -80,7 +81,7 @@ func runCompletion(_ context.Context, plain []string) error {
 	case "fish":
 		return root.GenFishCompletion(os.Stdout, true)
 	}
-	return misused("there is no script for %q, but for bash, zsh and fish", plain[0])
+	return exit.Misused("there is no script for %q, but for bash, zsh and fish", plain[0])
 }
 
 // listed are values of which several may be given, with commas between: the last is completed.

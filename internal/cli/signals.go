@@ -7,6 +7,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"yardmaster/internal/cli/exit"
 )
 
 // together is the longest time between two signals that count as one: some senders,
@@ -22,6 +24,6 @@ func exitOnNextSignal(ctx context.Context, log *slog.Logger) (stop func() bool) 
 		signal.Notify(again, os.Interrupt, syscall.SIGTERM)
 		log.Info("a second signal ends the process at once")
 		log.Warn("the process ends at once", "signal", <-again)
-		os.Exit(exitInterrupted)
+		os.Exit(exit.CodeInterrupted)
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
@@ -93,12 +94,12 @@ func reviewCommand() command {
 					continue
 				}
 				if way != ways[0] {
-					return misused("give one of --request-changes, --approve and --withdraw")
+					return exit.Misused("give one of --request-changes, --approve and --withdraw")
 				}
 				way = w
 			}
 			if way.flag != "request-changes" && len(plain) > 1 {
-				return misused("TEXT is for --request-changes")
+				return exit.Misused("TEXT is for --request-changes")
 			}
 			if way.flag == "request-changes" {
 				api, err := connect()
@@ -147,7 +148,7 @@ func (r *reviewWay) run(ctx context.Context, fl *flag.FlagSet, plain []string) (
 		switch own := r.own.Lookup(f.Name); {
 		case err != nil || own == f || r.common(f.Name):
 		case own == nil:
-			err = misused("--%s is for another use of pr review", f.Name)
+			err = exit.Misused("--%s is for another use of pr review", f.Name)
 		default:
 			err = r.own.Set(f.Name, f.Value.String())
 		}

@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"yardmaster/internal/cli/exit"
 )
 
 // pr review has agents review a head again, or says what a person thinks of it; pr comment
@@ -30,9 +32,9 @@ func TestTalk(t *testing.T) {
 	p.holds("pr review "+someID+" --request-changes Again. --json id", 0, otherID)
 	p.holds("pr review "+someID+" --withdraw", 0, "Taken back.")
 	p.holds("pr review "+someID+" --approve", 0, "Approved: acme/web#3")
-	p.holds("pr review "+someID+" --approve --withdraw", exitMisused, "give one of")
-	p.holds("pr review "+someID+" Raise it.", exitMisused, "--request-changes")
-	p.holds("pr review "+someID+" --question x", exitMisused, "another use")
+	p.holds("pr review "+someID+" --approve --withdraw", exit.CodeMisused, "give one of")
+	p.holds("pr review "+someID+" Raise it.", exit.CodeMisused, "--request-changes")
+	p.holds("pr review "+someID+" --question x", exit.CodeMisused, "another use")
 	p.holds("pr comment "+someID+" Why? --path a.go --line 3", 0, "Said.")
 	if !f.was("POST "+at+"/comments", `"body":"Why?"`, `"line":3`) {
 		t.Errorf("%q", f.calls)

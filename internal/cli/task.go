@@ -13,6 +13,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
@@ -115,7 +116,7 @@ func defineTaskCreate(fl *flag.FlagSet) action {
 			return err
 		}
 		if *watch && o.forPrograms() {
-			return misuse("give --watch or a form for programs, not both")
+			return exit.Misuse("give --watch or a form for programs, not both")
 		}
 		if *repo == "" {
 			here, err := repoHere(ctx)
@@ -126,12 +127,12 @@ func defineTaskCreate(fl *flag.FlagSet) action {
 				}
 			}
 			if err != nil {
-				return misuse("give --repo OWNER/NAME, and what is to be done: TEXT is missing")
+				return exit.Misuse("give --repo OWNER/NAME, and what is to be done: TEXT is missing")
 			}
 			*repo = here
 		}
 		if _, err := strconv.ParseFloat(*budget, 64); *budget != "" && (err != nil || !json.Valid([]byte(*budget))) {
-			return misused("--budget takes US dollars such as 5 or 2.50, not %q", *budget)
+			return exit.Misused("--budget takes US dollars such as 5 or 2.50, not %q", *budget)
 		}
 		text, err := t.read(ctx, plain, "what is to be done in "+*repo+", and why")
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
@@ -57,13 +58,6 @@ type section struct {
 // nothing is the definition of a command without flags.
 func nothing(do action) func(*flag.FlagSet) action { return func(*flag.FlagSet) action { return do } }
 
-// misuse is an error in the command line: nothing was tried.
-type misuse string
-
-func (m misuse) Error() string { return string(m) }
-
-func misused(format string, a ...any) error { return misuse(fmt.Sprintf(format, a...)) }
-
 // contextFlag is the value of --context.
 var contextFlag string
 
@@ -84,7 +78,7 @@ func treeFor(first string) *cobra.Command {
 		"`NAME` of the server and account to talk to, as auth list shows it (YARDMASTER_CONTEXT)")
 	root.PersistentFlags().BoolVar(&noPager, "no-pager", false, "show long texts at once, not page by page (NO_PAGER)")
 	root.PersistentFlags().BoolP("help", "h", false, "describe the command")
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return misuse(wrongFlag(c, err)) })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return exit.Misuse(wrongFlag(c, err)) })
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		if c.CommandPath() == "yardmaster call" {
 			id := c.Flags().Arg(0)
@@ -205,7 +199,7 @@ func (c *command) deletes() bool { return c.does != nil && one(c.does.op).Method
 func (c *command) checked(ctx context.Context, plain []string, repo string) ([]string, error) {
 	want := c.wants()
 	if n := len(want); len(plain) > n && (n == 0 || !strings.Contains(want[n-1], "…")) {
-		return nil, misused("there is no argument %q", plain[n])
+		return nil, exit.Misused("there is no argument %q", plain[n])
 	}
 	pick := false
 	for i, w := range want {
@@ -222,7 +216,7 @@ func (c *command) checked(ctx context.Context, plain []string, repo string) ([]s
 				continue // what else is missing is told before somebody picks
 			}
 		}
-		return nil, misused("%s is missing", strings.TrimSuffix(w, "…"))
+		return nil, exit.Misused("%s is missing", strings.TrimSuffix(w, "…"))
 	}
 	if pick {
 		id, err := c.pick(ctx, repo)

@@ -13,6 +13,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
@@ -70,7 +71,7 @@ func (n *noun) one(ctx context.Context, c *client.Client, id string) ([]byte, er
 				return r, nil
 			}
 		}
-		return nil, notFound(fmt.Sprintf("there is no %s %s", n.name, id))
+		return nil, exit.NotFound(fmt.Sprintf("there is no %s %s", n.name, id))
 	}
 	path, _, err := assemble(one(n.get), n.address(n.get, id))
 	if err != nil {
