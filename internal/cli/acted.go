@@ -14,6 +14,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 )
 
@@ -120,12 +121,12 @@ func (a act) say(ctx context.Context, c *client.Client, b []byte, plain []string
 		if err := show(&text, b); err != nil {
 			return err
 		}
-		if err := paged(text.String()); err != nil {
+		if err := screen.Paged(text.String()); err != nil {
 			return err
 		}
 	}
 	if next = cmp.Or(next, of.next(a.next)); next != "" {
-		afterword(next)
+		screen.Afterword(next)
 	}
 	return nil
 }
@@ -145,7 +146,7 @@ func (a act) people(n *noun) func(io.Writer, []byte) error {
 			_, err := fmt.Fprintln(w, "There are none.")
 			return err
 		}
-		if err := objects(w, screen(), rows, a.tables["data"], time.Now()); err != nil {
+		if err := objects(w, screen.Out(), rows, a.tables["data"], time.Now()); err != nil {
 			return err
 		}
 		if object.Map(v)["next_cursor"] != nil {

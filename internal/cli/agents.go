@@ -10,6 +10,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/box"
+	"yardmaster/internal/cli/screen"
 )
 
 // boxFolders defines the flags of the folders of this machine's box.
@@ -41,7 +42,7 @@ func listAgents(ctx context.Context, data, work string) error {
 	all, err := box.Agents(ctx, data, work)
 	if absent(err) {
 		all = box.AgentsHere(ctx)
-		defer afterword("No box is in " + data + ": a box on this machine finds these. --data names the folder of one, for what was installed into it; " +
+		defer screen.Afterword("No box is in " + data + ": a box on this machine finds these. --data names the folder of one, for what was installed into it; " +
 			"yardmaster box join makes one.")
 	} else if err != nil {
 		return err
@@ -62,7 +63,7 @@ func listAgents(ctx context.Context, data, work string) error {
 			todo = append(todo, a.Name+": "+a.Todo)
 		}
 	}
-	table("AGENT\tSTATE\tVERSION\tPROGRAM", rows, "")
+	screen.Table("AGENT\tSTATE\tVERSION\tPROGRAM", rows, "")
 	for _, line := range todo {
 		fmt.Println(line) // not cut to the width of the terminal
 	}

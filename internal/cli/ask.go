@@ -10,6 +10,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 )
 
@@ -106,8 +107,8 @@ func fileAsk(ctx context.Context, o *output, in map[string]any) error {
 	if o.forPrograms() {
 		return o.print(os.Stdout, b)
 	}
-	say("%s\n", out.ID)
-	afterword(client.Inert(out.Kind+", "+out.State) + "; see what becomes of it with: yardmaster ask get " + client.Word(out.ID))
+	screen.Say("%s\n", out.ID)
+	screen.Afterword(client.Inert(out.Kind+", "+out.State) + "; see what becomes of it with: yardmaster ask get " + client.Word(out.ID))
 	return nil
 }
 

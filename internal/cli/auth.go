@@ -18,6 +18,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -98,7 +99,7 @@ func defineAuthStatus(fl *flag.FlagSet) action {
 					say("token ends", terminal.When(time.Now(), *me.Credential.ExpiresAt))
 				}
 				say("may", strings.Join(me.Scopes, ", "))
-				return screen().Facts(w, facts)
+				return screen.Out().Facts(w, facts)
 			})
 	}
 }
@@ -137,7 +138,7 @@ func runAuthList(_ context.Context, _ []string, o *output) error {
 		}
 		return o.print(os.Stdout, b)
 	}
-	lines("USED\tCONTEXT\tACCOUNT\tTOKEN\tSERVER", rows)
+	screen.Lines("USED\tCONTEXT\tACCOUNT\tTOKEN\tSERVER", rows)
 	if len(rows) == 0 {
 		fmt.Fprintln(os.Stderr, "There are none yet: "+client.SignInCommand("", ""))
 	}

@@ -21,6 +21,7 @@ import (
 	"yardmaster/internal/box"
 	"yardmaster/internal/box/coder"
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 )
 
@@ -168,7 +169,7 @@ func enroll(ctx context.Context, address, token string, b *boxFlags) (err error)
 		}
 		return fmt.Errorf("%w: choose another folder with --data, and take the box out of use with `yardmaster box decommission %s`", err, id.Box)
 	}
-	say("Enrolled as box %s of %s.\n", id.Box, id.ServerURL)
+	screen.Say("Enrolled as box %s of %s.\n", id.Box, id.ServerURL)
 	return nil
 }
 
@@ -282,8 +283,8 @@ func listBoxes(ctx context.Context) error {
 		rows = append(rows, []string{cell(r.ID, asID, time.Time{}).Text, r.Name, r.State, presence, slots,
 			r.Presence.Version})
 	}
-	table("ID\tNAME\tSTATE\tPRESENCE\tBUSY\tVERSION", rows, "yardmaster box join")
-	say := func(line string) { wrapped(os.Stdout, screen(), "", line) } // which is not cut
+	screen.Table("ID\tNAME\tSTATE\tPRESENCE\tBUSY\tVERSION", rows, "yardmaster box join")
+	say := func(line string) { screen.Wrapped(os.Stdout, screen.Out(), "", line) } // which is not cut
 	for _, r := range p.Data {
 		if r.State == "revoked" {
 			continue
@@ -310,7 +311,7 @@ func listBoxes(ctx context.Context) error {
 		say(strings.Join(holding[levels], ", ") + " can isolate by")
 		for line := range strings.SplitSeq(levels, "\n") {
 			level, held, _ := strings.Cut(line, " holds ")
-			for part := range client.Broken("holds "+held, screen().Width-len(level)-1) {
+			for part := range client.Broken("holds "+held, screen.Out().Width-len(level)-1) {
 				fmt.Println(level, part)
 				level = strings.Repeat(" ", len(level))
 			}
@@ -350,8 +351,8 @@ func listOutside(all []outsideBox) {
 			strconv.Itoa(b.Presence.Active), why})
 	}
 	fmt.Println("\nBoxes of other accounts that may take work of this one")
-	table("ID\tNAME\tACCOUNT\tPRESENCE\tOF YOURS\tWHY", rows, "")
-	wrapped(os.Stdout, screen(), "", "Each is given, for what it takes: "+client.Inert(strings.Join(all[0].Outside.Given, ", "))+
+	screen.Table("ID\tNAME\tACCOUNT\tPRESENCE\tOF YOURS\tWHY", rows, "")
+	screen.Wrapped(os.Stdout, screen.Out(), "", "Each is given, for what it takes: "+client.Inert(strings.Join(all[0].Outside.Given, ", "))+
 		". A check gets no model token.")
 }
 

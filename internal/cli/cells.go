@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
 
-// column is a column of a list.
-type column struct {
+// column is a column of a list. It is a type without a name of its own, so that every package can write
+// rows of them.
+type column = struct {
 	head string
 	at   string // the dotted name of the member; of several with | between, the first that is there
 	as   form
@@ -67,8 +69,8 @@ func reviewWords(state string) string {
 	return ""
 }
 
-// text is a member in its form.
-func (c column) cell(row map[string]any, now time.Time) terminal.Cell {
+// cellOf is a member of a row in its form.
+func cellOf(c column, row map[string]any, now time.Time) terminal.Cell {
 	var v any
 	for at := range strings.SplitSeq(c.at, "|") {
 		if v, _ = object.Lookup(row, at); v != nil {
@@ -93,7 +95,7 @@ func (c column) cell(row map[string]any, now time.Time) terminal.Cell {
 // objectOf is what an audit row is about: its name and its short id, if what changed has a name. A piped list has
 // the id alone.
 func objectOf(row map[string]any, id string) string {
-	if screen().Width == 0 || !object.WholeID.MatchString(id) {
+	if screen.Out().Width == 0 || !object.WholeID.MatchString(id) {
 		return id
 	}
 	data := object.Map(row["data"])
@@ -130,7 +132,7 @@ func cell(v any, as form, now time.Time) terminal.Cell {
 	text := object.Text(v)
 	switch as {
 	case asID:
-		if screen().Width > 0 {
+		if screen.Out().Width > 0 {
 			text = object.Short(text)
 		}
 	case asState:
@@ -193,7 +195,7 @@ func (n *noun) people(w io.Writer, b []byte) error {
 	}
 	unique(cells, n.columns, ids)
 	n.heard(ids)
-	if n.block != nil && screen().Width > 0 {
+	if n.block != nil && screen.Out().Width > 0 {
 		for i, e := range all {
 			if i > 0 {
 				fmt.Fprintln(w)
@@ -202,11 +204,11 @@ func (n *noun) people(w io.Writer, b []byte) error {
 		}
 		return nil
 	}
-	if n.below == nil || screen().Width == 0 {
-		return screen().Table(w, columns, cells)
+	if n.below == nil || screen.Out().Width == 0 {
+		return screen.Out().Table(w, columns, cells)
 	}
 	var table strings.Builder
-	if err := screen().Table(&table, columns, cells); err != nil {
+	if err := screen.Out().Table(&table, columns, cells); err != nil {
 		return err
 	}
 	at := -1 // of the row; the first line has the heads
@@ -228,7 +230,7 @@ func (n *noun) people(w io.Writer, b []byte) error {
 // columnsOf writes objects as a table.
 func columnsOf(w io.Writer, of []column, all []any) error {
 	columns, cells := tabled(of, all)
-	return screen().Table(w, columns, cells)
+	return screen.Out().Table(w, columns, cells)
 }
 
 // tabled are the columns and cells of objects.
@@ -248,7 +250,7 @@ func tabled(of []column, all []any) (columns []terminal.Column, cells [][]termin
 		}
 		var line []terminal.Cell
 		for _, c := range of {
-			line = append(line, c.cell(row, now))
+			line = append(line, cellOf(c, row, now))
 		}
 		cells = append(cells, line)
 	}

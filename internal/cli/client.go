@@ -363,52 +363,6 @@ func forgetServer(address string) error {
 	return err
 }
 
-// say prints what untrusted texts are put into, each as one line.
-func say(format string, a ...any) {
-	for i, v := range a {
-		if text, ok := v.(string); ok {
-			a[i] = client.Inert(text)
-		}
-	}
-	fmt.Printf(format, a...)
-}
-
-// afterword prints what comes next, or how it is undone: where the output is for a program,
-// on standard error.
-func afterword(text string) {
-	if screen().Width > 0 {
-		fmt.Println(text)
-		return
-	}
-	fmt.Fprintln(os.Stderr, text)
-}
-
-// table prints rows under a header, cut to the width of the terminal and without
-// control characters, since strangers may have written the cells. For no rows it
-// prints first, the command that makes the first row.
-func table(header string, rows [][]string, first string) {
-	lines(header, rows)
-	if len(rows) == 0 {
-		fmt.Fprintf(os.Stderr, "There are none yet: %s\n", first)
-	}
-}
-
-// lines prints the rows of a table under its header.
-func lines(header string, rows [][]string) {
-	var columns []terminal.Column
-	heads := strings.Split(header, "\t")
-	for i, h := range heads {
-		columns = append(columns, terminal.Column{Head: h, Flex: i == len(heads)-1})
-	}
-	cells := make([][]terminal.Cell, len(rows))
-	for i, r := range rows {
-		for _, text := range r {
-			cells[i] = append(cells[i], terminal.Cell{Text: text, Tone: terminal.ToneOf(text)})
-		}
-	}
-	_ = screen().Table(os.Stdout, columns, cells)
-}
-
 // rowsOf are the rows of a list.
 type rowsOf[T any] struct {
 	Data []T `json:"data"`

@@ -15,6 +15,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 	"yardmaster/internal/lazy"
 	"yardmaster/internal/terminal"
@@ -30,7 +31,7 @@ var (
 // unique puts short ids into the column of ids, as long as it takes to tell them apart.
 func unique(cells [][]terminal.Cell, columns []column, ids []string) {
 	at := slices.IndexFunc(columns, func(c column) bool { return c.as == asID })
-	if at < 0 || screen().Width == 0 {
+	if at < 0 || screen.Out().Width == 0 {
 		return
 	}
 	n := object.Few

@@ -12,6 +12,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 )
 
@@ -70,7 +71,7 @@ func listDeliveries(ctx context.Context, state string) error {
 			d.GUID, d.ReceivedAt.Local().Format(time.DateTime), d.Kind, d.State, fmt.Sprint(d.Tries), client.Inert(why),
 		})
 	}
-	lines("GUID\tRECEIVED\tKIND\tSTATE\tTRIES\tERROR", rows)
+	screen.Lines("GUID\tRECEIVED\tKIND\tSTATE\tTRIES\tERROR", rows)
 	if page.NextCursor != nil {
 		fmt.Fprintln(os.Stderr, "Older ones are not shown.")
 	}

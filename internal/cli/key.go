@@ -10,6 +10,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 )
 
@@ -108,13 +109,13 @@ func addModelKey(ctx context.Context, o *output, provider, label, base, model st
 	if provider == "scripted" {
 		fmt.Println("It is a script and no model: it does what the file says that `yardmaster serve --scenario FILE` names. A server without --scenario changes nothing, and its tasks end completed with nothing done.")
 	}
-	defer afterword("Undo: yardmaster key delete " + client.Word(out.ID))
+	defer screen.Afterword("Undo: yardmaster key delete " + client.Word(out.ID))
 	switch {
 	case out.Model == nil:
 	case len(out.Templates) > 0:
-		say("The model is %s, in the templates %s.\n", *out.Model, strings.Join(out.Templates, ", "))
+		screen.Say("The model is %s, in the templates %s.\n", *out.Model, strings.Join(out.Templates, ", "))
 	default: // the templates name models of their own, or use a key of higher priority
-		say("The model is %s, but no template uses it yet. One that does:\n  yardmaster template set NAME --provider compatible --base-url %s --model %s\n",
+		screen.Say("The model is %s, but no template uses it yet. One that does:\n  yardmaster template set NAME --provider compatible --base-url %s --model %s\n",
 			*out.Model, client.Word(out.BaseURL), client.Word(*out.Model))
 	}
 	return nil

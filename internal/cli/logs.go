@@ -13,6 +13,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 )
 
@@ -42,7 +43,7 @@ func defineCheckLog(fl *flag.FlagSet) action {
 			fmt.Println(client.Inert(at))
 			return nil
 		}
-		return paging(func() error { return printLog(ctx, c, at) })
+		return screen.Paging(func() error { return printLog(ctx, c, at) })
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 	"yardmaster/internal/mail"
 )
@@ -118,7 +119,7 @@ func operateMails(ctx context.Context, c *client.Client, retry, clear string) er
 	if len(rows) == 0 {
 		fmt.Println("All mails are sent.")
 	} else {
-		lines("ID\tSTATE\tAGE\tTRIES\tTO\tLAST ERROR", rows)
+		screen.Lines("ID\tSTATE\tAGE\tTRIES\tTO\tLAST ERROR", rows)
 	}
 	if len(refused) == 0 {
 		return nil
@@ -127,7 +128,7 @@ func operateMails(ctx context.Context, c *client.Client, retry, clear string) er
 	for _, r := range refused {
 		rows = append(rows, []string{r.Address, r.RefusedAt.Local().Format(time.DateTime), r.Reason})
 	}
-	lines("REFUSED ADDRESS\tSINCE\tREASON", rows)
+	screen.Lines("REFUSED ADDRESS\tSINCE\tREASON", rows)
 	return nil
 }
 

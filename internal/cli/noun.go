@@ -15,6 +15,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 )
 
@@ -360,7 +361,7 @@ func (n *noun) runList(ctx context.Context, l *listing) error {
 	if err != nil || l.forPrograms() {
 		return err
 	}
-	tell := func(line string) { wrapped(os.Stderr, screen(), "", line) }
+	tell := func(line string) { screen.Wrapped(os.Stderr, screen.Out(), "", line) }
 	switch {
 	case none && slices.ContainsFunc(in, func(g given) bool {
 		return g.name != "owner" && g.name != "repo" && !slices.Contains(n.about, g)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -34,7 +35,7 @@ func findingNoun() *noun {
 
 // writeFinding writes a finding with all that a person decides by.
 func writeFinding(w io.Writer, row map[string]any) {
-	s, state := screen(), object.Text(row["state"])
+	s, state := screen.Out(), object.Text(row["state"])
 	where := object.Text(row["file"])
 	if line := object.Text(row["line"]); line != "" {
 		where += ":" + line
@@ -50,7 +51,7 @@ func writeFinding(w io.Writer, row map[string]any) {
 	fmt.Fprintln(w, line)
 	for _, name := range []string{"claim", "why", "how_to_see", "suggestion"} {
 		if text := object.Text(row[name]); strings.TrimSpace(text) != "" {
-			paragraph(w, text)
+			screen.Paragraph(w, text)
 		}
 	}
 }

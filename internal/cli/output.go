@@ -20,6 +20,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -374,9 +375,9 @@ func (o *output) show(ctx context.Context, read func() ([]byte, error), people f
 		return err
 	}
 	if !o.watch {
-		return paged(now)
+		return screen.Paged(now)
 	}
-	s, before := screen(), ""
+	s, before := screen.Out(), ""
 	if s.Live && s.Width > 0 {
 		leave := s.Enter(os.Stdout)
 		defer func() { // before also when the server is lost
@@ -404,12 +405,4 @@ func (o *output) show(ctx context.Context, read func() ([]byte, error), people f
 			return err
 		}
 	}
-}
-
-// screen is standard output as a screen.
-func screen() terminal.Screen {
-	if beforePager != nil {
-		return *beforePager
-	}
-	return terminal.Of(os.Stdout, os.Getenv)
 }

@@ -17,6 +17,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -211,7 +212,7 @@ func runPlanRead(ctx context.Context, plain []string) error {
 		fmt.Println("It has no groups yet.")
 		return nil
 	}
-	return paging(func() error {
+	return screen.Paging(func() error {
 		for i, g := range groups {
 			path := "/v1/plans/" + url.PathEscape(plain[0]) + "/groups/" + url.PathEscape(g.ID)
 			if err := c.Call(ctx, http.MethodGet, path, nil, &g); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -75,18 +76,18 @@ func decide(ctx context.Context, o *output, name, id, verb, question, done strin
 		}
 		return o.print(os.Stdout, b)
 	}
-	say("%s: %s#%d at %.10s.\n", done, pr.Repo, pr.Number, pr.HeadSHA)
+	screen.Say("%s: %s#%d at %.10s.\n", done, pr.Repo, pr.Number, pr.HeadSHA)
 	if asked := pr.Warning(); asked != "" {
 		fmt.Println("It was asked:", client.Inert(asked))
 	}
 	if n := pr.Review.Holding; n > 0 && (verb == "approve-pending" || verb == "merge") {
 		id := client.Word(id)
 		fmt.Printf("%s the merge: it waits until a person dismisses what holds it, or it is mended.\n", holding(n))
-		afterword("Read them with: yardmaster pr findings " + id + "; one that is none: yardmaster finding dismiss FINDING")
+		screen.Afterword("Read them with: yardmaster pr findings " + id + "; one that is none: yardmaster finding dismiss FINDING")
 		return nil
 	}
 	if then := afterwards[verb]; then != "" {
-		afterword(strings.ReplaceAll(then, "{id}", client.Word(id)))
+		screen.Afterword(strings.ReplaceAll(then, "{id}", client.Word(id)))
 	}
 	return nil
 }
@@ -210,7 +211,7 @@ func viewPull(ctx context.Context, c *client.Client, w io.Writer, b []byte) erro
 	}
 	if body := strings.TrimSpace(pr.Body); body != "" {
 		fmt.Fprintln(w)
-		paragraph(w, body)
+		screen.Paragraph(w, body)
 	}
 	fmt.Fprintln(w)
 	d.list(w)
@@ -354,7 +355,7 @@ func definePRDiff(fl *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		return paging(func() error { return showDiff(ctx, c, plain, *since) })
+		return screen.Paging(func() error { return showDiff(ctx, c, plain, *since) })
 	}
 }
 
@@ -410,7 +411,7 @@ const mostShown = 200
 // print writes the lines of a file in the form of git. On a terminal hidden characters are
 // written as escapes; elsewhere it is the change as it is, for git apply.
 func (d *diff) print() error {
-	f, s := d.File, screen()
+	f, s := d.File, screen.Out()
 	if s.Width == 0 {
 		return d.patch(os.Stdout)
 	}

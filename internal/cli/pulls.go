@@ -14,6 +14,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 )
 
@@ -212,11 +213,11 @@ func runPRCheckout(ctx context.Context, plain []string) error {
 			}
 		}
 	}
-	say("%s is checked out, at %.10s.\n", local, pr.HeadSHA)
+	screen.Say("%s is checked out, at %.10s.\n", local, pr.HeadSHA)
 	if before != "" && before != local {
-		afterword("Undo: git checkout " + client.Word(before))
+		screen.Afterword("Undo: git checkout " + client.Word(before))
 	} else {
-		afterword("See its lines with: yardmaster pr diff " + client.Word(pr.ID))
+		screen.Afterword("See its lines with: yardmaster pr diff " + client.Word(pr.ID))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 	"yardmaster/internal/lazy"
 	"yardmaster/internal/terminal"
@@ -79,7 +80,7 @@ func addRepo(ctx context.Context, o *output, source, full, remote string) error 
 	}
 	fmt.Printf("%s/%s is on the server. Fetch what agents do from %s\n", owner, name, address)
 	remarks(ctx, c, owner+"/"+name, source)
-	afterword(fmt.Sprintf("Take it out of use with: yardmaster repo remove %s/%s", owner, name))
+	screen.Afterword(fmt.Sprintf("Take it out of use with: yardmaster repo remove %s/%s", owner, name))
 	if remote == "" || addRemote(ctx, source, remote, address) != nil {
 		return nil
 	}
@@ -101,13 +102,13 @@ func remarks(ctx context.Context, c *client.Client, full, source string) {
 	path := "/v1/repos/" + full
 	if c.Call(ctx, http.MethodGet, path+"/policy", nil, &policy) == nil && policy.Fallback != nil &&
 		(policy.YML != nil || strings.Contains(*policy.Fallback, ";")) {
-		say("Its policy file is not in force: %s.\n", strings.TrimSuffix(*policy.Fallback, "."))
+		screen.Say("Its policy file is not in force: %s.\n", strings.TrimSuffix(*policy.Fallback, "."))
 	}
 	head, err := client.Git(ctx, source, "", "", "symbolic-ref", "--quiet", "--short", "HEAD")
 	if err != nil || c.Call(ctx, http.MethodGet, path, nil, &now) != nil || now.DefaultBranch == head {
 		return // a source that is no folder was cloned, and is on its host's default branch
 	}
-	say("Its default branch is %s, and yours %s; another becomes the default with: yardmaster repo settings %s --default-branch %s\n",
+	screen.Say("Its default branch is %s, and yours %s; another becomes the default with: yardmaster repo settings %s --default-branch %s\n",
 		now.DefaultBranch, head, full, client.Word(head))
 }
 

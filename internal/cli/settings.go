@@ -19,6 +19,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -112,7 +113,7 @@ func defineAccountSettings(fl *flag.FlagSet) action {
 			return err
 		}
 		if undo != "" && !o.forPrograms() {
-			afterword("Undo: yardmaster account settings" + undo)
+			screen.Afterword("Undo: yardmaster account settings" + undo)
 		}
 		return nil
 	}
@@ -250,13 +251,13 @@ func definePromptSet(fl *flag.FlagSet) action {
 		}
 		switch {
 		case *clearIt && (was.Prompt == nil || *was.Prompt == ""):
-			afterword("There was none: yardmaster prompt set" + flags + " sets one.")
+			screen.Afterword("There was none: yardmaster prompt set" + flags + " sets one.")
 		case was.Prompt == nil || *was.Prompt == "":
-			afterword("Undo: yardmaster prompt set" + flags + " --clear")
+			screen.Afterword("Undo: yardmaster prompt set" + flags + " --clear")
 		case strings.Contains(strings.TrimSpace(*was.Prompt), "\n"):
-			afterword("It was, for yardmaster prompt set" + flags + " --file FILE:\n" + client.InertLines(*was.Prompt))
+			screen.Afterword("It was, for yardmaster prompt set" + flags + " --file FILE:\n" + client.InertLines(*was.Prompt))
 		default:
-			afterword("Undo: yardmaster prompt set" + flags + " " + client.Word(strings.TrimSpace(*was.Prompt)))
+			screen.Afterword("Undo: yardmaster prompt set" + flags + " " + client.Word(strings.TrimSpace(*was.Prompt)))
 		}
 		return nil
 	}
@@ -319,7 +320,7 @@ func defineNotificationSettings(fl *flag.FlagSet) action {
 			return err
 		}
 		if undo != "" && !o.forPrograms() {
-			afterword("Undo: yardmaster notification settings" + undo)
+			screen.Afterword("Undo: yardmaster notification settings" + undo)
 		}
 		return nil
 	}
@@ -362,7 +363,7 @@ func writePreferences(w io.Writer, b []byte) error {
 		}
 		cells = append(cells, append(line, terminal.Cell{Text: p.Doc}))
 	}
-	if err := screen().Table(w, columns, cells); err != nil {
+	if err := screen.Out().Table(w, columns, cells); err != nil {
 		return err
 	}
 	if all.Quiet != nil && *all.Quiet != "" {
@@ -413,7 +414,7 @@ func defineRepoPolicy(fl *flag.FlagSet) action {
 				fmt.Println(client.Inert(line))
 			}
 			for _, f := range out.Clamped {
-				say("%s: %s was asked for, %s is given, because of %s\n", f.Field, f.Asked, f.Given, f.Floor)
+				screen.Say("%s: %s was asked for, %s is given, because of %s\n", f.Field, f.Asked, f.Given, f.Floor)
 			}
 			if out.OK {
 				fmt.Println("It is a good policy file. Nothing is stored: commit it as .svc/policy.yml.")

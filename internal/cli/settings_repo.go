@@ -13,6 +13,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 )
 
@@ -79,7 +80,7 @@ func defineRepoSettings(fl *flag.FlagSet) action {
 			return err
 		}
 		if undo != "" && !o.forPrograms() {
-			afterword("Undo: yardmaster repo settings " + client.Word(plain[0]) + undo)
+			screen.Afterword("Undo: yardmaster repo settings " + client.Word(plain[0]) + undo)
 		}
 		return nil
 	}

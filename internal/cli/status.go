@@ -17,6 +17,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -151,7 +152,7 @@ func writeStatus(w io.Writer, b []byte) error {
 		return err
 	}
 	all, _ := v.(map[string]any)
-	s := screen()
+	s := screen.Out()
 	counts, _ := all["counts"].(map[string]any)
 	spending, _ := all["spending"].(map[string]any)
 	used := 0 // columns of the line
@@ -252,7 +253,7 @@ func defineDoctor(fl *flag.FlagSet) action {
 		if err := o.check(); err != nil {
 			return err
 		}
-		s, bad := screen(), 0
+		s, bad := screen.Out(), 0
 		all := []finding{}
 		say := func(ok bool, what, then string) {
 			if ok {

@@ -12,6 +12,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -25,7 +26,7 @@ func threadNoun() *noun {
 
 // writeThread writes a thread with all that is said in it.
 func writeThread(w io.Writer, row map[string]any) {
-	s, state := screen(), object.Text(row["state"])
+	s, state := screen.Out(), object.Text(row["state"])
 	where := object.Text(row["path"])
 	if line := object.Text(row["line"]); line != "" {
 		where += ":" + line
@@ -40,7 +41,7 @@ func writeThread(w io.Writer, row map[string]any) {
 	for _, c := range comments {
 		one, _ := c.(map[string]any)
 		fmt.Fprintln(w, "  "+client.Inert(object.Text(one["author"])))
-		paragraph(w, object.Text(one["body"]))
+		screen.Paragraph(w, object.Text(one["body"]))
 	}
 }
 

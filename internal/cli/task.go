@@ -15,6 +15,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -185,8 +186,8 @@ func createTask(ctx context.Context, o *output, in map[string]any, watch bool) e
 	if o.forPrograms() {
 		return o.print(os.Stdout, b)
 	}
-	say("%s\n", out.TaskID)
-	afterword(fmt.Sprintf("queued, %d of %d; follow it with: yardmaster task watch %s", out.Position, out.Depth, client.Word(out.TaskID)))
+	screen.Say("%s\n", out.TaskID)
+	screen.Afterword(fmt.Sprintf("queued, %d of %d; follow it with: yardmaster task watch %s", out.Position, out.Depth, client.Word(out.TaskID)))
 	if watch {
 		return watchTask(ctx, out.TaskID)
 	}
@@ -229,7 +230,7 @@ func runTaskCancel(ctx context.Context, plain []string, o *output) error {
 		return err
 	}
 	if out.Kind == "already_terminal" {
-		say("It is over already: %s.\n", out.Status)
+		screen.Say("It is over already: %s.\n", out.Status)
 		return nil
 	}
 	fmt.Println("Cancelled.")
@@ -238,7 +239,7 @@ func runTaskCancel(ctx context.Context, plain []string, o *output) error {
 		return err
 	}
 	for _, line := range cancelled(ctx, c, plain[0]) {
-		afterword(line)
+		screen.Afterword(line)
 	}
 	return nil
 }
@@ -253,9 +254,9 @@ func runTaskReassign(ctx context.Context, plain []string, o *output) error {
 	}
 	if out.Reassigned {
 		fmt.Println("Taken from its box; it waits for the next.")
-		afterword("Follow it with: yardmaster task watch " + client.Word(plain[0]))
+		screen.Afterword("Follow it with: yardmaster task watch " + client.Word(plain[0]))
 	} else {
-		say("No box works on it: it is %s.\n", out.Status)
+		screen.Say("No box works on it: it is %s.\n", out.Status)
 	}
 	return nil
 }
@@ -290,7 +291,7 @@ func redispatch(ctx context.Context, o *output, id, guidance string) error {
 	if out.Saved.Found {
 		from = fmt.Sprintf("from the work saved at %.10s", out.Saved.SHA)
 	}
-	say("Queued again, %s.\n", from)
-	afterword("Follow it with: yardmaster task watch " + client.Word(id))
+	screen.Say("Queued again, %s.\n", from)
+	screen.Afterword("Follow it with: yardmaster task watch " + client.Word(id))
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -76,7 +77,7 @@ func treeFor(first string) *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&contextFlag, "context", "",
 		"`NAME` of the server and account to talk to, as auth list shows it (YARDMASTER_CONTEXT)")
-	root.PersistentFlags().BoolVar(&noPager, "no-pager", false, "show long texts at once, not page by page (NO_PAGER)")
+	root.PersistentFlags().BoolVar(&screen.NoPager, "no-pager", false, "show long texts at once, not page by page (NO_PAGER)")
 	root.PersistentFlags().BoolP("help", "h", false, "describe the command")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return exit.Misuse(wrongFlag(c, err)) })
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
@@ -315,7 +316,7 @@ func describe(w io.Writer, c *cobra.Command) {
 			list(w, s, slices.DeleteFunc(slices.Clone(c.Commands()), func(c *cobra.Command) bool { return c.GroupID != g.ID }), false)
 		}
 		fmt.Fprintln(w)
-		wrapped(w, s, "", "`yardmaster help COMMAND` tells more of one, and lists the commands of a noun.\n"+
+		screen.Wrapped(w, s, "", "`yardmaster help COMMAND` tells more of one, and lists the commands of a noun.\n"+
 			"Client commands use the login of `yardmaster auth login`, or YARDMASTER_URL and YARDMASTER_TOKEN.")
 		return
 	case len(c.Commands()) > 0 && c.Example == "" && c.Long == "":
@@ -334,7 +335,7 @@ func describe(w io.Writer, c *cobra.Command) {
 		return
 	}
 	fmt.Fprintf(w, "usage: %s\n\n", usage(c))
-	wrapped(w, s, "", c.Long)
+	screen.Wrapped(w, s, "", c.Long)
 	if subs := c.Commands(); len(subs) > 0 {
 		fmt.Fprintln(w)
 		list(w, s, subs, true)
@@ -363,21 +364,12 @@ func describe(w io.Writer, c *cobra.Command) {
 			short = "-" + f.Shorthand + ", "
 		}
 		fmt.Fprintf(w, "  %s\n", strings.TrimSpace(short+"--"+f.Name+" "+kind))
-		wrapped(w, s, "      ", doc)
+		screen.Wrapped(w, s, "      ", doc)
 	})
 	if c.Example != "" {
 		fmt.Fprintf(w, "\n%s\n", s.Paint(terminal.Strong, "examples"))
 		for line := range strings.SplitSeq(c.Example, "\n") {
 			fmt.Fprintln(w, "  "+line)
-		}
-	}
-}
-
-// wrapped writes the lines of a text after a margin, broken where the screen ends.
-func wrapped(w io.Writer, s terminal.Screen, margin, text string) {
-	for line := range strings.SplitSeq(text, "\n") {
-		for part := range client.Broken(line, s.Width-len(margin)) {
-			fmt.Fprintln(w, margin+part)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -123,7 +124,7 @@ func (n *noun) view(w io.Writer, b []byte) error {
 		return (&output{}).print(w, b)
 	}
 	n.seen(n.id(row))
-	s := screen()
+	s := screen.Out()
 	if label := object.Text(row[n.label]); n.label != "" && label != "" {
 		fmt.Fprintln(w, s.Paint(terminal.Strong, client.Inert(label)))
 	}
@@ -225,7 +226,7 @@ func writeMembers(w io.Writer, s terminal.Screen, members []string, row map[stri
 	for _, name := range texts {
 		text, _ := row[name].(string)
 		fmt.Fprintf(w, "\n%s\n", s.Paint(terminal.Faint, client.Inert(strings.ReplaceAll(name, "_", " "))))
-		paragraph(w, text)
+		screen.Paragraph(w, text)
 	}
 	for _, t := range tables {
 		fmt.Fprintf(w, "\n%s\n", s.Paint(terminal.Faint, client.Inert(t.title)))
@@ -234,29 +235,6 @@ func writeMembers(w io.Writer, s terminal.Screen, members []string, row map[stri
 		}
 	}
 	return nil
-}
-
-// paragraph writes a text of lines as they are indented, broken where the screen ends.
-func paragraph(w io.Writer, text string) {
-	all := strings.Split(text, "\n")
-	empty := func(line string) bool { return client.Inert(line) == "" }
-	for len(all) > 0 && empty(all[0]) {
-		all = all[1:]
-	}
-	for len(all) > 0 && empty(all[len(all)-1]) {
-		all = all[:len(all)-1]
-	}
-	width := screen().Width - 2
-	for _, line := range all {
-		rest := strings.TrimLeft(line, " \t")
-		indent := strings.ReplaceAll(line[:len(line)-len(rest)], "\t", "    ")
-		if width > 0 && len(indent) > width/2 || empty(rest) {
-			indent = ""
-		}
-		for part := range client.Broken(client.Inert(rest), width-len(indent)) {
-			fmt.Fprintln(w, "  "+indent+part)
-		}
-	}
 }
 
 // objects writes a list of objects: as a table if the screen has room for all of it, else each

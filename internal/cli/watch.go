@@ -16,6 +16,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -46,7 +47,7 @@ var watchTones = map[string]terminal.Tone{
 
 // printer writes what happens, on a terminal with times, colours and short names.
 func printer(c *client.Client, out io.Writer) client.Printer {
-	s := screen()
+	s := screen.Out()
 	p := client.Printer{Out: out, Width: s.Width}
 	if s.Width > 0 {
 		p.Now = time.Now
@@ -172,7 +173,7 @@ func (a *answering) asked(pr client.Pull) {
 func (a *answering) tell(text, of string) {
 	if a.told != of {
 		a.told = of
-		fmt.Fprintln(a.out, screen().Paint(terminal.Ask, text+" (and Enter)."))
+		fmt.Fprintln(a.out, screen.Out().Paint(terminal.Ask, text+" (and Enter)."))
 	}
 }
 

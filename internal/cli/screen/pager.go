@@ -1,4 +1,4 @@
-package cli
+package screen
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 	"yardmaster/internal/terminal"
 )
 
-// noPager is the value of --no-pager.
-var noPager bool
+// NoPager is the value of --no-pager.
+var NoPager bool
 
 // beforePager is what standard output was as a screen, while a pager takes it; else nil.
 var beforePager *terminal.Screen
@@ -22,7 +22,7 @@ var beforePager *terminal.Screen
 // pagerCommand is the command line of the program that shows long texts page by page: that of
 // PAGER, or less. "" is none.
 func pagerCommand() string {
-	if noPager || os.Getenv("NO_PAGER") != "" || !screen().Live || beforePager != nil || !term.IsTerminal(int(os.Stdin.Fd())) {
+	if NoPager || os.Getenv("NO_PAGER") != "" || !Out().Live || beforePager != nil || !term.IsTerminal(int(os.Stdin.Fd())) {
 		return ""
 	}
 	if of, set := os.LookupEnv("PAGER"); set {
@@ -37,22 +37,22 @@ func pagerCommand() string {
 	return ""
 }
 
-// paged writes a text to standard output: on a terminal that is lower, page by page.
-func paged(text string) error {
+// Paged writes a text to standard output: on a terminal that is lower, page by page.
+func Paged(text string) error {
 	_, height, err := term.GetSize(int(os.Stdout.Fd()))
 	if err != nil || strings.Count(text, "\n") < height {
 		_, err := io.WriteString(os.Stdout, text)
 		return err
 	}
-	return paging(func() error {
+	return Paging(func() error {
 		_, err := io.WriteString(os.Stdout, text)
 		return err
 	})
 }
 
-// paging has a pager show what do writes to standard output, if there is a terminal and a
+// Paging has a pager show what do writes to standard output, if there is a terminal and a
 // pager. Somebody may leave the pager before all is written: that is no failure.
-func paging(do func() error) error {
+func Paging(do func() error) error {
 	line := pagerCommand()
 	if line == "" {
 		return do()
@@ -61,7 +61,7 @@ func paging(do func() error) error {
 	if err != nil {
 		return do()
 	}
-	s, stdout := screen(), os.Stdout
+	s, stdout := Out(), os.Stdout
 	cmd := exec.Command("sh", "-c", line)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = r, stdout, os.Stderr
 	if err := cmd.Start(); err != nil {
