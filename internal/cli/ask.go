@@ -11,6 +11,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 )
 
@@ -33,9 +34,9 @@ type filedAsk struct {
 func askNoun() *noun {
 	return &noun{name: "ask", list: "ask.list", get: "ask.get", label: "title", page: "asks", first: `yardmaster ask file "…"`,
 		hidden: []string{"askId", "hold.clear"},
-		columns: []column{{"ID", "id", asID}, {"STATE", "state", asState}, {"AGE", "created_at", asAge}, {"VERDICT",
-			"verdict.kind", asText},
-			{"REPOSITORY", "repo", asText}, {"SOURCE", "source", asText}, {"TITLE", "title", asTitle}}}
+		columns: []table.Column{{"ID", "id", table.ID}, {"STATE", "state", table.State}, {"AGE", "created_at", table.Age}, {"VERDICT",
+			"verdict.kind", table.Text},
+			{"REPOSITORY", "repo", table.Text}, {"SOURCE", "source", table.Text}, {"TITLE", "title", table.Title}}}
 }
 
 func askCommands() []command {

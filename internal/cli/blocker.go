@@ -13,14 +13,15 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
 
 func blockerNoun() *noun {
 	return &noun{name: "blocker", list: "blocker.list", get: "blocker.get", query: "open=true", label: "question", page: "blockers",
-		columns: []column{{"ID", "id", asID}, {"STATE", "state", asState}, {"KIND", "kind", asState}, {"AGE", "created_at", asAge},
-			{"REPOSITORY", "repo", asText}, {"QUESTION", "question", asTitle}},
+		columns: []table.Column{{"ID", "id", table.ID}, {"STATE", "state", table.State}, {"KIND", "kind", table.State}, {"AGE", "created_at", table.Age},
+			{"REPOSITORY", "repo", table.Text}, {"QUESTION", "question", table.Title}},
 		next: func(row map[string]any) []string {
 			if row["state"] != "open" {
 				return nil

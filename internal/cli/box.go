@@ -22,6 +22,7 @@ import (
 	"yardmaster/internal/box/coder"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 )
 
@@ -280,7 +281,7 @@ func listBoxes(ctx context.Context) error {
 			unfit = append(unfit, client.Inert(r.Name)+" takes no work: "+client.Inert(*r.Presence.Unfit))
 		}
 		slots := strconv.Itoa(r.Presence.Active) + "/" + strconv.Itoa(r.Slots)
-		rows = append(rows, []string{cell(r.ID, asID, time.Time{}).Text, r.Name, r.State, presence, slots,
+		rows = append(rows, []string{table.Cell(r.ID, table.ID, time.Time{}).Text, r.Name, r.State, presence, slots,
 			r.Presence.Version})
 	}
 	screen.Table("ID\tNAME\tSTATE\tPRESENCE\tBUSY\tVERSION", rows, "yardmaster box join")
@@ -347,7 +348,7 @@ func listOutside(all []outsideBox) {
 		if b.Outside.Agreed != nil {
 			why = "its owner agreed " + b.Outside.Agreed.Format(time.DateOnly)
 		}
-		rows = append(rows, []string{cell(b.ID, asID, time.Time{}).Text, b.Name, b.Outside.Account, b.Presence.Status,
+		rows = append(rows, []string{table.Cell(b.ID, table.ID, time.Time{}).Text, b.Name, b.Outside.Account, b.Presence.Status,
 			strconv.Itoa(b.Presence.Active), why})
 	}
 	fmt.Println("\nBoxes of other accounts that may take work of this one")

@@ -15,10 +15,9 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
-	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 	"yardmaster/internal/lazy"
-	"yardmaster/internal/terminal"
 )
 
 var (
@@ -27,32 +26,6 @@ var (
 	pageAt = lazy.New(`^https?://`)
 	number = lazy.New(`^(?:([^/#\s]+/[^/#\s]+))?#([0-9]{1,9})$`)
 )
-
-// unique puts short ids into the column of ids, as long as it takes to tell them apart.
-func unique(cells [][]terminal.Cell, columns []column, ids []string) {
-	at := slices.IndexFunc(columns, func(c column) bool { return c.as == asID })
-	if at < 0 || screen.Out().Width == 0 {
-		return
-	}
-	n := object.Few
-	for ; n < 36; n++ {
-		whole := map[string]string{} // by their parts
-		same := false
-		for _, id := range ids {
-			of, known := whole[object.Part(id, n)]
-			same = same || known && of != id
-			whole[object.Part(id, n)] = id
-		}
-		if !same {
-			break
-		}
-	}
-	for i, id := range ids {
-		if object.WholeID.MatchString(id) && i < len(cells) {
-			cells[i][at].Text = object.Part(id, n)
-		}
-	}
-}
 
 // named tells whether a word is a part of an id that people may write for it.
 func named(id, word string) bool { return strings.HasPrefix(id, word) || strings.HasSuffix(id, word) }
@@ -164,7 +137,7 @@ func (n *noun) wide() *noun {
 	}
 	all := *n
 	all.list, all.perRepo = n.everywhere, false
-	all.columns = append([]column{{"REPOSITORY", "repo", asText}}, n.columns...)
+	all.columns = append([]table.Column{{"REPOSITORY", "repo", table.Text}}, n.columns...)
 	return &all
 }
 

@@ -127,14 +127,14 @@ func TestActsSayWhatComesNext(t *testing.T) {
 		known := members(reflect.New(ops()[n.list].Output()).Elem().FieldByName("Data").Type().Elem())
 		for _, c := range n.columns {
 			is := false
-			for at := range strings.SplitSeq(c.at, "|") {
+			for at := range strings.SplitSeq(c.At, "|") {
 				first, _, _ := strings.Cut(at, ".")
 				for _, name := range known {
 					is = is || name == first
 				}
 			}
 			if !is {
-				t.Errorf("the rows of %s have no %s, but %q", n.name, c.at, known)
+				t.Errorf("the rows of %s have no %s, but %q", n.name, c.At, known)
 			}
 		}
 	}

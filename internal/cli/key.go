@@ -11,6 +11,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 )
 
@@ -19,10 +20,10 @@ func keyNoun() *noun {
 	return &noun{name: "key", list: "billing.keys_list", names: []string{"label", "masked"}, label: "label",
 		page: "settings/keys", alone: true,
 		first: "yardmaster key add --provider NAME",
-		columns: []column{{"ID", "id", asID}, {"PROVIDER", "provider", asText}, {"LABEL", "label", asTitle}, {"KEY", "masked", asText},
-			{"KIND", "kind", asText}, {"STATUS", "status", asState}, {"PRIORITY", "priority", asNumber}, {"VERIFIED",
-				"last_verified_at", asAge},
-			{"ERROR", "last_error", asTitle}}}
+		columns: []table.Column{{"ID", "id", table.ID}, {"PROVIDER", "provider", table.Text}, {"LABEL", "label", table.Title}, {"KEY", "masked", table.Text},
+			{"KIND", "kind", table.Text}, {"STATUS", "status", table.State}, {"PRIORITY", "priority", table.Number}, {"VERIFIED",
+				"last_verified_at", table.Age},
+			{"ERROR", "last_error", table.Title}}}
 }
 
 func keyCommands() []command {

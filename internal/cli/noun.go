@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 )
 
@@ -31,7 +33,7 @@ type noun struct {
 	key      string   // the member that is its id; id when empty
 	names    []string // members by which one is found besides
 	label    string   // the member by which people tell one from another
-	columns  []column
+	columns  []table.Column
 	page     string  // the place of its page on the server: tasks of /ui/tasks/{id}
 	first    string  // the command that makes the first one
 	none     string  // what is said when there are none, if that is more than first
@@ -375,6 +377,54 @@ func (n *noun) runList(ctx context.Context, l *listing) error {
 		tell("There are none.")
 	case more:
 		tell("There are more: --all fetches them, --limit N that many.")
+	}
+	return nil
+}
+
+// people writes rows as a table.
+func (n *noun) people(w io.Writer, b []byte) error {
+	v, err := object.Decode(b)
+	if err != nil {
+		return err
+	}
+	all, _ := v.([]any)
+	columns, cells := table.Of(n.columns, all)
+	var ids []string
+	for _, e := range all {
+		if row, ok := e.(map[string]any); ok {
+			ids = append(ids, n.id(row))
+		}
+	}
+	table.Unique(cells, n.columns, ids)
+	n.heard(ids)
+	if n.block != nil && screen.Out().Width > 0 {
+		for i, e := range all {
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			n.block(w, object.Map(e))
+		}
+		return nil
+	}
+	if n.below == nil || screen.Out().Width == 0 {
+		return screen.Out().Table(w, columns, cells)
+	}
+	var table strings.Builder
+	if err := screen.Out().Table(&table, columns, cells); err != nil {
+		return err
+	}
+	at := -1 // of the row; the first line has the heads
+	for line := range strings.Lines(table.String()) {
+		if _, err := io.WriteString(w, line); err != nil {
+			return err
+		}
+		if at++; at > 0 {
+			if text := n.below(object.Map(all[at-1])); text != "" {
+				if _, err := fmt.Fprintln(w, "  "+client.Inert(text)); err != nil {
+					return err
+				}
+			}
+		}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -20,17 +21,17 @@ func nounsUnder() []*noun {
 
 func reviewNoun() *noun {
 	return &noun{name: "review", list: "review.status", label: "title", none: "There are none: nobody has had it reviewed.",
-		columns: []column{{"ID", "id", asID}, {"STATUS", "status", asState}, {"VERDICT", "verdict", asState}, {"AGE", "created_at", asAge},
-			{"COMMIT", "head_sha", asSHA}, {"FINDINGS", "findings_kept", asNumber}, {"NOTE", "note", asTitle}}}
+		columns: []table.Column{{"ID", "id", table.ID}, {"STATUS", "status", table.State}, {"VERDICT", "verdict", table.State}, {"AGE", "created_at", table.Age},
+			{"COMMIT", "head_sha", table.SHA}, {"FINDINGS", "findings_kept", table.Number}, {"NOTE", "note", table.Title}}}
 }
 
 func findingNoun() *noun {
 	return &noun{name: "finding", list: "review.findings", label: "claim", none: "There are none: reviews have found nothing.",
 		block: writeFinding,
-		columns: []column{{"ID", "id", asID}, {"STATE", "state", asState}, {"HOLDS", "holds_merge", asText}, {"SEVERITY",
-			"severity", asText},
-			{"FILE", "file", asTitle}, {"LINE", "line", asNumber}, {"CLAIM", "claim", asTitle}, {"WHY", "why", asTitle}, {"AGE",
-				"created_at", asAge}}}
+		columns: []table.Column{{"ID", "id", table.ID}, {"STATE", "state", table.State}, {"HOLDS", "holds_merge", table.Text}, {"SEVERITY",
+			"severity", table.Text},
+			{"FILE", "file", table.Title}, {"LINE", "line", table.Number}, {"CLAIM", "claim", table.Title}, {"WHY", "why", table.Title}, {"AGE",
+				"created_at", table.Age}}}
 }
 
 // writeFinding writes a finding with all that a person decides by.
@@ -58,41 +59,41 @@ func writeFinding(w io.Writer, row map[string]any) {
 
 func ruleNoun() *noun {
 	return &noun{name: "rule", list: "review.rules", perRepo: true, label: "claim", none: "There are none: nothing was dismissed there.",
-		columns: []column{{"ID", "id", asText}, {"KIND", "kind", asText}, {"SYMBOL", "symbol", asText}, {"CLAIM", "claim", asTitle},
-			{"REASON", "reason", asTitle}, {"BY", "created_by", asText}, {"AGE", "created_at", asAge}}}
+		columns: []table.Column{{"ID", "id", table.Text}, {"KIND", "kind", table.Text}, {"SYMBOL", "symbol", table.Text}, {"CLAIM", "claim", table.Title},
+			{"REASON", "reason", table.Title}, {"BY", "created_by", table.Text}, {"AGE", "created_at", table.Age}}}
 }
 
 func tryNoun() *noun {
 	return &noun{name: "try", list: "task.attempts", label: "outcome", none: "There are none: no box has begun it.",
-		columns: []column{{"TRY", "attempt", asNumber}, {"STATE", "state", asState}, {"OUTCOME", "outcome", asState},
-			{"WHY", "failure_kind|ended_reason", asText}, {"BEGAN", "created_at", asAge}, {"ENDED", "ended_at", asAge},
-			{"MODEL", "model", asTitle}, {"AGENT", "agent", asText}, {"BOX", "box_id", asText}, {"RUN", "id", asText}}}
+		columns: []table.Column{{"TRY", "attempt", table.Number}, {"STATE", "state", table.State}, {"OUTCOME", "outcome", table.State},
+			{"WHY", "failure_kind|ended_reason", table.Text}, {"BEGAN", "created_at", table.Age}, {"ENDED", "ended_at", table.Age},
+			{"MODEL", "model", table.Title}, {"AGENT", "agent", table.Text}, {"BOX", "box_id", table.Text}, {"RUN", "id", table.Text}}}
 }
 
 // attemptNoun are the attempts to deliver an event to a webhook.
 func attemptNoun() *noun {
 	return &noun{name: "delivery", list: "webhook.deliveries", names: []string{"event_id"}, label: "type",
 		none: "There are none: nothing was sent yet.",
-		columns: []column{{"ID", "id", asID}, {"STATUS", "status", asState}, {"AGE", "at", asAge}, {"WEBHOOK", "hook_name", asText},
-			{"EVENT", "type", asText}, {"TRY", "attempt", asNumber}, {"ANSWER", "response_status", asNumber}, {"NEXT",
-				"next_attempt_at", asAge},
-			{"ERROR", "error", asTitle}}}
+		columns: []table.Column{{"ID", "id", table.ID}, {"STATUS", "status", table.State}, {"AGE", "at", table.Age}, {"WEBHOOK", "hook_name", table.Text},
+			{"EVENT", "type", table.Text}, {"TRY", "attempt", table.Number}, {"ANSWER", "response_status", table.Number}, {"NEXT",
+				"next_attempt_at", table.Age},
+			{"ERROR", "error", table.Title}}}
 }
 
 func sourceDeliveryNoun() *noun {
 	return &noun{name: "received", list: "integration.deliveries", label: "title", none: "There are none: nothing came yet.",
-		columns: []column{{"ID", "id", asID}, {"OUTCOME", "outcome", asState}, {"AGE", "received_at", asAge}, {"EVENT", "event", asText},
-			{"TITLE", "title", asTitle}, {"REASON", "reason", asTitle}, {"REPOSITORY", "repo", asText}, {"ASK", "ask_id", asText}}}
+		columns: []table.Column{{"ID", "id", table.ID}, {"OUTCOME", "outcome", table.State}, {"AGE", "received_at", table.Age}, {"EVENT", "event", table.Text},
+			{"TITLE", "title", table.Title}, {"REASON", "reason", table.Title}, {"REPOSITORY", "repo", table.Text}, {"ASK", "ask_id", table.Text}}}
 }
 
 func flakeNoun() *noun {
 	return &noun{name: "flake", list: "ci.flakes", perRepo: true, label: "test", none: "There are none: no failure came and went.",
-		columns: []column{{"JOB", "job", asTitle}, {"TEST", "test", asTitle}, {"SEEN", "seen", asNumber}, {"OF", "runs", asNumber},
-			{"OFTEN", "often", asText}, {"LAST", "last_at", asAge}, {"ERROR", "error", asTitle}}}
+		columns: []table.Column{{"JOB", "job", table.Title}, {"TEST", "test", table.Title}, {"SEEN", "seen", table.Number}, {"OF", "runs", table.Number},
+			{"OFTEN", "often", table.Text}, {"LAST", "last_at", table.Age}, {"ERROR", "error", table.Title}}}
 }
 
 func priceNoun() *noun {
 	return &noun{name: "price", list: "billing.price_list", key: "model", none: "There are none: the prices of the keys and of the server hold.",
-		columns: []column{{"PROVIDER", "provider", asText}, {"MODEL", "model", asTitle}, {"INPUT", "input_usd", asUSD},
-			{"OUTPUT", "output_usd", asUSD}, {"CACHE READ", "cache_read_usd", asUSD}, {"CACHE WRITE", "cache_write_usd", asUSD}}}
+		columns: []table.Column{{"PROVIDER", "provider", table.Text}, {"MODEL", "model", table.Title}, {"INPUT", "input_usd", table.USD},
+			{"OUTPUT", "output_usd", table.USD}, {"CACHE READ", "cache_read_usd", table.USD}, {"CACHE WRITE", "cache_write_usd", table.USD}}}
 }

@@ -14,15 +14,16 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 )
 
 func repoNoun() *noun {
 	return &noun{name: "repo", list: "project.list", get: "project.get", key: "full_name", label: "full_name",
 		page: "repos", first: "yardmaster repo add PATH",
-		columns: []column{{"REPOSITORY", "full_name", asTitle}, {"BRANCH", "default_branch", asText}, {"ENABLED",
-			"enabled", asText}, {"HOST", "host", asText},
-			{"POLICY VALID", "policy_valid", asText}, {"ACTIVE", "last_activity_at", asAge}}}
+		columns: []table.Column{{"REPOSITORY", "full_name", table.Title}, {"BRANCH", "default_branch", table.Text}, {"ENABLED",
+			"enabled", table.Text}, {"HOST", "host", table.Text},
+			{"POLICY VALID", "policy_valid", table.Text}, {"ACTIVE", "last_activity_at", table.Age}}}
 }
 
 func repoCommands() []command {
@@ -66,10 +67,10 @@ func repoCommands() []command {
 func boxNoun() *noun {
 	return &noun{name: "box", list: "box.list", get: "box.get", names: []string{"name"}, label: "name", page: "boxes",
 		first: "yardmaster box join",
-		columns: []column{{"ID", "id", asID}, {"NAME", "name", asTitle}, {"STATE", "state", asState}, {"PRESENCE",
-			"presence.status", asState},
-			{"HEARD", "presence.last_beat", asAge}, {"BUSY", "presence.active", asNumber}, {"SLOTS", "slots", asNumber},
-			{"VERSION", "presence.version", asText}}}
+		columns: []table.Column{{"ID", "id", table.ID}, {"NAME", "name", table.Title}, {"STATE", "state", table.State}, {"PRESENCE",
+			"presence.status", table.State},
+			{"HEARD", "presence.last_beat", table.Age}, {"BUSY", "presence.active", table.Number}, {"SLOTS", "slots", table.Number},
+			{"VERSION", "presence.version", table.Text}}}
 }
 
 func boxCommands() []command {

@@ -18,6 +18,7 @@ import (
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -25,8 +26,8 @@ import (
 func planNoun() *noun {
 	return &noun{name: "plan", list: "plan.list", get: "plan.get", label: "title", page: "plans",
 		first: "yardmaster plan file DIR --repo OWNER/NAME",
-		columns: []column{{"ID", "id", asID}, {"STATUS", "status", asState}, {"BUCKET", "bucket", asState}, {"MERGED", "merged", asNumber},
-			{"OF", "total", asNumber}, {"REPOSITORY", "repo", asText}, {"ACTIVE", "last_activity_at", asAge}, {"TITLE", "title", asTitle}},
+		columns: []table.Column{{"ID", "id", table.ID}, {"STATUS", "status", table.State}, {"BUCKET", "bucket", table.State}, {"MERGED", "merged", table.Number},
+			{"OF", "total", table.Number}, {"REPOSITORY", "repo", table.Text}, {"ACTIVE", "last_activity_at", table.Age}, {"TITLE", "title", table.Title}},
 		hidden: []string{"planId", "created_by", "requested_by"},
 		plain:  plainPlan,
 		tables: map[string][]string{"groups": {"slug", "status", "title", "waits_for", "tasks", "files"}},

@@ -16,6 +16,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -23,19 +24,19 @@ import (
 func pullNoun() *noun {
 	return &noun{name: "pr", list: "pr.list", get: "pr.get", names: []string{"head_ref"}, label: "title", page: "prs", perRepo: true,
 		everywhere: "pr.all", show: viewPull,
-		columns: []column{{"NUMBER", "number", asNumber}, {"STATE", "state", asState}, {"AGE", "created_at", asAge},
-			{"CHECKS", "checks", asState}, {"WAITS FOR", "needs_person|pending_action|queue|babysit", asWait},
-			{"REVIEW", "review.verdict|review.state", asReviewed}, {"LINES", "size", asSize},
-			{"BRANCH", "head_ref", asExtraTitle}, {"TITLE", "title", asTitle}, {"ID", "id", asID}}}
+		columns: []table.Column{{"NUMBER", "number", table.Number}, {"STATE", "state", table.State}, {"AGE", "created_at", table.Age},
+			{"CHECKS", "checks", table.State}, {"WAITS FOR", "needs_person|pending_action|queue|babysit", table.Wait},
+			{"REVIEW", "review.verdict|review.state", table.Reviewed}, {"LINES", "size", table.Size},
+			{"BRANCH", "head_ref", table.ExtraTitle}, {"TITLE", "title", table.Title}, {"ID", "id", table.ID}}}
 }
 
 // questionNoun are the pull requests about which a question waits.
 func questionNoun() *noun {
 	return &noun{name: "question", list: "pr.pending_approvals", key: "pr_id", label: "title",
 		none: "Nothing waits for a yes or no. What waits for something else says so in `yardmaster task list`.",
-		columns: []column{{"ID", "pr_id", asID}, {"PULL REQUEST", "repo", asPull}, {"ASKED", "kind", asText}, {"HEAD", "head_sha", asSHA},
-			{"CHECKS", "checks", asState}, {"REVIEW", "review.verdict|review.state", asReviewed}, {"LINES", "size", asSize},
-			{"AGE", "requested_at", asAge}, {"TITLE", "title", asTitle}}}
+		columns: []table.Column{{"ID", "pr_id", table.ID}, {"PULL REQUEST", "repo", table.Pull}, {"ASKED", "kind", table.Text}, {"HEAD", "head_sha", table.SHA},
+			{"CHECKS", "checks", table.State}, {"REVIEW", "review.verdict|review.state", table.Reviewed}, {"LINES", "size", table.Size},
+			{"AGE", "requested_at", table.Age}, {"TITLE", "title", table.Title}}}
 }
 
 // deciding defines a command that decides about the current head of a pull request.
@@ -179,7 +180,7 @@ func viewPull(ctx context.Context, c *client.Client, w io.Writer, b []byte) erro
 	}
 	line("checks", checks)
 	r := pr.Review
-	text := cmp.Or(reviewWords(r.State), r.State)
+	text := cmp.Or(table.ReviewWords(r.State), r.State)
 	switch {
 	case r.Holding > 0:
 		text += "; " + holding(r.Holding) + " the merge"

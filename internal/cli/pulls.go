@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 )
 
@@ -248,7 +249,7 @@ func reviewsCommand() command {
 	of, pr := reviewNoun(), nounCalled("pr")
 	wide := *of
 	wide.list, wide.perRepo = "review.list", true
-	wide.columns = append([]column{{"PULL REQUEST", "repo", asPull}, {"TITLE", "title", asTitle}}, of.columns...)
+	wide.columns = append([]table.Column{{"PULL REQUEST", "repo", table.Pull}, {"TITLE", "title", table.Title}}, of.columns...)
 	c := of.listUnder("pr reviews", "the reviews by agents, newest first: of a pull request, or with --repo of a repository", pr, "id")
 	c.args, c.of = "[ID]", nil
 	c.examples = []string{"yardmaster pr reviews acme/web#3", "yardmaster pr reviews --repo acme/web"}
@@ -301,12 +302,12 @@ func writeQueue(w io.Writer, row map[string]any) error {
 		_, err := fmt.Fprintln(w, "Nothing is in the merge queue.")
 		return err
 	}
-	show := func(title string, rows []any, columns []column) error {
+	show := func(title string, rows []any, columns []table.Column) error {
 		if len(rows) == 0 {
 			return nil
 		}
 		fmt.Fprintln(w, title)
-		return columnsOf(w, columns, rows)
+		return table.Write(w, columns, rows)
 	}
 	for _, b := range batches {
 		members, _ := object.Map(b)["members"].([]any)
@@ -316,10 +317,10 @@ func writeQueue(w io.Writer, row map[string]any) error {
 		}
 		object.Map(b)["members"] = numbers
 	}
-	if err := show("tried together", batches, []column{{"STATE", "state", asState}, {"PULL REQUESTS", "members", asTitle},
-		{"INTO", "base_ref", asText}, {"TRY", "try", asNumber}, {"AGE", "created_at", asAge}}); err != nil {
+	if err := show("tried together", batches, []table.Column{{"STATE", "state", table.State}, {"PULL REQUESTS", "members", table.Title},
+		{"INTO", "base_ref", table.Text}, {"TRY", "try", table.Number}, {"AGE", "created_at", table.Age}}); err != nil {
 		return err
 	}
-	return show("waiting", waiting, []column{{"NUMBER", "number", asNumber}, {"STATE", "place.state", asState}, {"PLACE", "place.position",
-		asNumber}, {"INTO", "base_ref", asText}, {"HEAD", "head_sha", asSHA}, {"SINCE", "place.at", asAge}})
+	return show("waiting", waiting, []table.Column{{"NUMBER", "number", table.Number}, {"STATE", "place.state", table.State}, {"PLACE", "place.position",
+		table.Number}, {"INTO", "base_ref", table.Text}, {"HEAD", "head_sha", table.SHA}, {"SINCE", "place.at", table.Age}})
 }

@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -20,8 +21,8 @@ import (
 // threadNoun are the threads in which people talk about a pull request.
 func threadNoun() *noun {
 	return &noun{name: "thread", list: "pr.comments", label: "path", none: "There are none: nobody has said anything.", block: writeThread,
-		columns: []column{{"ID", "id", asID}, {"STATE", "state", asState}, {"AGE", "created_at", asAge}, {"FILE", "path", asTitle},
-			{"LINE", "line", asNumber}}}
+		columns: []table.Column{{"ID", "id", table.ID}, {"STATE", "state", table.State}, {"AGE", "created_at", table.Age}, {"FILE", "path", table.Title},
+			{"LINE", "line", table.Number}}}
 }
 
 // writeThread writes a thread with all that is said in it.

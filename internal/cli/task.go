@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -24,10 +25,10 @@ func taskNoun() *noun {
 	return &noun{name: "task", list: "task.list", get: "task.run_status", names: []string{"branch"}, label: "title", page: "tasks",
 		first:  `yardmaster task create --repo OWNER/NAME "…"`,
 		hidden: []string{"sink", "queue_depth_cap", "run_id", "base_sha", "created_by", "pr_id", "holds", "run.last_seq"},
-		columns: []column{{"ID", "id", asID}, {"STATUS", "status", asState}, {"AGE", "created_at", asAge}, {"WAITS FOR", "holds", asHolds},
-			{"COST", "budget.spent", asCost}, {"REPOSITORY", "repo", asText}, {"KIND", "kind", asText},
-			{"TRY", "attempt", asExtraCount}, {"PLACE", "queue_position", asExtraCount}, {"BOX", "box_id", asExtra},
-			{"TITLE", "title", asTitle}},
+		columns: []table.Column{{"ID", "id", table.ID}, {"STATUS", "status", table.State}, {"AGE", "created_at", table.Age}, {"WAITS FOR", "holds", table.Holds},
+			{"COST", "budget.spent", table.Cost}, {"REPOSITORY", "repo", table.Text}, {"KIND", "kind", table.Text},
+			{"TRY", "attempt", table.ExtraCount}, {"PLACE", "queue_position", table.ExtraCount}, {"BOX", "box_id", table.Extra},
+			{"TITLE", "title", table.Title}},
 		next: func(row map[string]any) (lines []string) {
 			id := client.Word(object.Short(object.Text(row["id"])))
 			holds, _ := row["holds"].([]any)
