@@ -11,6 +11,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
@@ -186,7 +187,7 @@ func (t *texts) read(ctx context.Context, words []string, what string) (string, 
 		}
 		text = strings.TrimSpace(string(b))
 	case t.edit || text == "" && terminal.Interactive():
-		return composed(ctx, os.Getenv, text, what)
+		return draft.Compose(ctx, os.Getenv, text, what)
 	}
 	if text == "" {
 		return "", exit.Misused("TEXT is missing: %s", what)
@@ -322,7 +323,7 @@ func (a act) define(fl *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		accepted(ctx)
+		draft.Accepted(ctx)
 		if err := a.nothingThere(b, plain, was); err != nil {
 			return err
 		}

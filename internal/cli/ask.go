@@ -10,6 +10,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
@@ -100,7 +101,7 @@ func fileAsk(ctx context.Context, o *output, in map[string]any) error {
 	if err != nil {
 		return err
 	}
-	accepted(ctx)
+	draft.Accepted(ctx)
 	if err := json.Unmarshal(b, &out); err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"yardmaster/internal/box"
+	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
@@ -204,8 +205,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	c, err := root.ExecuteContextC(ctx)
 	var wrong exit.Misuse
 	var none lost
-	if kept := (unsent{}); errors.As(err, &kept) {
-		defer func() { fmt.Fprintln(stderr, kept.where()) }()
+	if kept := (draft.Unsent{}); errors.As(err, &kept) {
+		defer func() { fmt.Fprintln(stderr, kept.Where()) }()
 	}
 	name := "yardmaster"
 	if c != nil {

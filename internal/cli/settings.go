@@ -17,6 +17,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
@@ -240,7 +241,7 @@ func definePromptSet(fl *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		accepted(ctx)
+		draft.Accepted(ctx)
 		if o.forPrograms() {
 			return o.print(os.Stdout, b)
 		}

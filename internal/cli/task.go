@@ -13,6 +13,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
@@ -179,7 +180,7 @@ func createTask(ctx context.Context, o *output, in map[string]any, watch bool) e
 	if err != nil {
 		return err
 	}
-	accepted(ctx)
+	draft.Accepted(ctx)
 	if err := json.Unmarshal(b, &out); err != nil {
 		return err
 	}

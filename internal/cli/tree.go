@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
@@ -159,8 +160,8 @@ func graft(root *cobra.Command, group string, of command, flags bool) {
 		if err != nil {
 			return err
 		}
-		ctx, text := withDraft(ctx)
-		if err := text.end(do(ctx, plain)); err != nil {
+		ctx, text := draft.With(ctx)
+		if err := text.End(do(ctx, plain)); err != nil {
 			return err
 		}
 		if of.of != nil && len(plain) > 0 && !of.deletes() {

@@ -1,4 +1,5 @@
-package cli
+// Package draft keeps a text that a person has written in an editor until the server has it.
+package draft
 
 import (
 	"context"
@@ -13,14 +14,14 @@ type draft struct{ path string }
 
 type draftKey struct{}
 
-// withDraft is a context for a command that may have a text written.
-func withDraft(ctx context.Context) (context.Context, *draft) {
+// With is a context for a command that may have a text written.
+func With(ctx context.Context) (context.Context, *draft) {
 	d := &draft{}
 	return context.WithValue(ctx, draftKey{}, d), d
 }
 
-// composed has a person write a text in an editor.
-func composed(ctx context.Context, env func(string) string, begin, help string) (string, error) {
+// Compose has a person write a text in an editor.
+func Compose(ctx context.Context, env func(string) string, begin, help string) (string, error) {
 	text, path, err := terminal.Edit(ctx, env, begin, help)
 	if d, _ := ctx.Value(draftKey{}).(*draft); d != nil {
 		d.path = path
@@ -28,8 +29,8 @@ func composed(ctx context.Context, env func(string) string, begin, help string) 
 	return text, err
 }
 
-// accepted removes the file of what was written: the server has it.
-func accepted(ctx context.Context) {
+// Accepted removes the file of what was written: the server has it.
+func Accepted(ctx context.Context) {
 	if d, _ := ctx.Value(draftKey{}).(*draft); d != nil {
 		d.forget()
 	}
@@ -44,24 +45,24 @@ func (d *draft) forget() {
 	d.path = ""
 }
 
-// end removes the file if there is no error, else it has the error tell where the text is.
-func (d *draft) end(err error) error {
+// End removes the file if there is no error, else it has the error tell where the text is.
+func (d *draft) End(err error) error {
 	if d.path != "" && err != nil {
-		return unsent{err, d.path}
+		return Unsent{err, d.path}
 	}
 	d.forget()
 	return err
 }
 
-// unsent is the error of a command whose text is in a file.
-type unsent struct {
+// Unsent is the error of a command whose text is in a file.
+type Unsent struct {
 	error
 	path string
 }
 
-func (u unsent) Unwrap() error { return u.error }
+func (u Unsent) Unwrap() error { return u.error }
 
-// where says how the text is used again.
-func (u unsent) where() string {
+// Where says how the text is used again.
+func (u Unsent) Where() string {
 	return fmt.Sprintf("Your text is in %s; the same command with --file %s takes it.", client.Inert(u.path), client.Word(u.path))
 }
