@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 	"yardmaster/internal/lazy"
 	"yardmaster/internal/terminal"
@@ -286,7 +287,7 @@ func (a act) define(fl *flag.FlagSet) action {
 				return err
 			}
 		}
-		c, err := connect()
+		c, err := signin.Connect()
 		if err != nil {
 			return err
 		}
@@ -298,7 +299,7 @@ func (a act) define(fl *flag.FlagSet) action {
 			in = append(in, given{name: a.text, text: text, verbatim: true})
 		}
 		if a.secret != "" {
-			value, err := ask(ctx, a.prompt, true)
+			value, err := signin.Ask(ctx, a.prompt, true)
 			if err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ import (
 
 	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 )
@@ -88,7 +89,7 @@ func defineAskFile(fl *flag.FlagSet) action {
 }
 
 func fileAsk(ctx context.Context, o *output, in map[string]any) error {
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func fileAsk(ctx context.Context, o *output, in map[string]any) error {
 }
 
 func runAskGet(ctx context.Context, plain []string) error {
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"yardmaster/internal/app"
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 	"yardmaster/internal/config"
 	"yardmaster/internal/event/hashchain"
@@ -26,7 +27,7 @@ import (
 // runAuditExport writes the account's audit rows as lines of JSON, newest first, in
 // the form of the API.
 func runAuditExport(ctx context.Context, _ []string) error {
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return err
 	}

@@ -19,26 +19,10 @@ import (
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
-
-// identity has the members of who is calling that the command line uses.
-type identity struct {
-	Scopes []string `json:"scopes"`
-	User   *struct {
-		Login string `json:"login"`
-		Email string `json:"email"`
-	} `json:"user"`
-	Account struct {
-		Login string `json:"login"`
-	} `json:"account"`
-	Credential struct {
-		Kind      string     `json:"kind"`
-		ID        string     `json:"id"`
-		ExpiresAt *time.Time `json:"expires_iso"`
-	} `json:"credential"`
-}
 
 func authCommands() []command {
 	return []command{
@@ -64,14 +48,14 @@ func defineAuthStatus(fl *flag.FlagSet) action {
 	o := &output{}
 	o.add(fl)
 	return func(ctx context.Context, _ []string) error {
-		l, err := login()
+		l, err := signin.Login()
 		if err != nil {
 			return err
 		}
 		c := &client.Client{URL: l.URL, Token: l.Token}
 		return o.show(ctx, func() ([]byte, error) { return c.Fetch(ctx, http.MethodGet, "/v1/me", nil) },
 			func(w io.Writer, b []byte) error {
-				var me identity
+				var me signin.Identity
 				if err := json.Unmarshal(b, &me); err != nil {
 					return err
 				}
@@ -87,7 +71,7 @@ func defineAuthStatus(fl *flag.FlagSet) action {
 				}
 				say("account", me.Account.Login)
 				say("context", l.Name)
-				if os.Getenv("YARDMASTER_TOKEN") != "" && contextFlag == "" {
+				if os.Getenv("YARDMASTER_TOKEN") != "" && signin.Context == "" {
 					say("token", "from YARDMASTER_TOKEN")
 				} else if path, err := client.LoginFile(); err == nil {
 					if l.Keyring {
@@ -116,7 +100,7 @@ func runAuthList(_ context.Context, _ []string, o *output) error {
 		Token   string `json:"token"` // where it is
 		Server  string `json:"server"`
 	}
-	_, current := server()
+	_, current := signin.Server()
 	known := []context{}
 	var rows [][]string
 	for _, name := range all.Names() {
@@ -166,7 +150,7 @@ func runAuthUse(_ context.Context, plain []string) error {
 }
 
 func runAuthToken(context.Context, []string) error {
-	l, err := login()
+	l, err := signin.Login()
 	if err != nil {
 		return err
 	}
@@ -181,7 +165,7 @@ func defineLogout(fl *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		name := cmp.Or(contextFlag, os.Getenv("YARDMASTER_CONTEXT"), all.Current)
+		name := cmp.Or(signin.Context, os.Getenv("YARDMASTER_CONTEXT"), all.Current)
 		l, known := all.Get(name)
 		if !known {
 			if name == "" {
@@ -207,7 +191,7 @@ func defineLogout(fl *flag.FlagSet) action {
 // revoke ends a personal access token at its server.
 func revoke(ctx context.Context, l client.Login) error {
 	c := &client.Client{URL: l.URL, Token: l.Token}
-	var me identity
+	var me signin.Identity
 	if err := c.Call(ctx, http.MethodGet, "/v1/me", nil, &me); err != nil {
 		return err
 	}
@@ -219,7 +203,7 @@ func revoke(ctx context.Context, l client.Login) error {
 
 // runAuthGit has git ask this program for the password of the server's repositories.
 func runAuthGit(ctx context.Context, _ []string) error {
-	l, err := login()
+	l, err := signin.Login()
 	if err != nil {
 		return err
 	}
@@ -252,7 +236,7 @@ func runGitCredential(_ context.Context, plain []string) error {
 		server, err := url.Parse(address)
 		return err == nil && asked["protocol"] == server.Scheme && asked["host"] == server.Host && server.Host != ""
 	}
-	l, err := login()
+	l, err := signin.Login()
 	if !named(l.URL) || err != nil {
 		all, err := client.ReadLogins()
 		if err != nil {

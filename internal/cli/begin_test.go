@@ -8,6 +8,7 @@ import (
 
 	"yardmaster/internal/app"
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
@@ -94,7 +95,7 @@ func TestForgetServer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := forgetServer("http://127.0.0.1:2"); err != nil {
+	if err := signin.Forget("http://127.0.0.1:2"); err != nil {
 		t.Fatal(err)
 	}
 	left, err := client.ReadLogins()

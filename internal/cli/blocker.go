@@ -13,6 +13,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
@@ -76,7 +77,7 @@ func defineBlockerFill(fl *flag.FlagSet) action {
 		if err := o.check(); err != nil {
 			return err
 		}
-		c, err := connect()
+		c, err := signin.Connect()
 		if err != nil {
 			return err
 		}
@@ -93,7 +94,7 @@ func defineBlockerFill(fl *flag.FlagSet) action {
 				values[g.name] = strings.TrimRight(g.text, "\r\n")
 			}
 		}
-		b, err := fillBlocker(ctx, c, plain[0], values, func(prompt string) (string, error) { return ask(ctx, prompt, true) }, os.Stderr)
+		b, err := fillBlocker(ctx, c, plain[0], values, func(prompt string) (string, error) { return signin.Ask(ctx, prompt, true) }, os.Stderr)
 		if err != nil {
 			return err
 		}

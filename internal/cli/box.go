@@ -22,6 +22,7 @@ import (
 	"yardmaster/internal/box/coder"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 )
@@ -83,7 +84,7 @@ func defineBoxJoin(fl *flag.FlagSet) action {
 
 func joinBox(ctx context.Context, address, token string, b *boxFlags) error {
 	if address != "" {
-		server, err := serverAt(address)
+		server, err := signin.ServerAt(address)
 		if err != nil {
 			return err
 		}
@@ -121,7 +122,7 @@ func enroll(ctx context.Context, address, token string, b *boxFlags) (err error)
 	name := cfg.Name
 	var c *client.Client
 	if token == "" {
-		if c, err = connect(); err != nil {
+		if c, err = signin.Connect(); err != nil {
 			return err
 		}
 		if address == "" {
@@ -236,7 +237,7 @@ func runBoxHere(ctx context.Context, b *boxFlags) error {
 }
 
 func listBoxes(ctx context.Context) error {
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return err
 	}

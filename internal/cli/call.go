@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/app"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -43,7 +44,7 @@ func defineCall(fl *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		c, err := connect()
+		c, err := signin.Connect()
 		if err != nil {
 			return err
 		}

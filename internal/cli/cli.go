@@ -25,6 +25,7 @@ import (
 	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 	"yardmaster/internal/proxies"
 	"yardmaster/internal/terminal"
@@ -192,7 +193,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	defer time.AfterFunc(time.Second, started).Stop() // what takes longer is not short
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ctx = client.Telling(ctx, waits(stderr))
+	ctx = client.Telling(ctx, signin.Telling(stderr))
 	root := treeFor(firstWord(args))
 	if n := len(args) - 1; n > 0 && (args[n] == "-h" || args[n] == "--help") {
 		if c, rest, err := root.Find(args[:n]); err == nil && c == root && !strings.HasPrefix(rest[0], "-") {
@@ -258,9 +259,9 @@ func next(err error) string {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "Another program listens there: stop it, or choose another address with --listen."
 	case errors.As(err, &refusal) && refusal.Slug() == "unauthenticated":
-		address, name := server()
+		address, name := signin.Server()
 		again := "`" + client.SignInCommand(name, address) + "` gets another."
-		if os.Getenv("YARDMASTER_TOKEN") != "" && contextFlag == "" {
+		if os.Getenv("YARDMASTER_TOKEN") != "" && signin.Context == "" {
 			return "The token in YARDMASTER_TOKEN is not, or no longer, good: unset that, and " + again
 		}
 		return "The token is not, or no longer, good: " + again
@@ -282,7 +283,7 @@ func next(err error) string {
 // where that was not named for this command alone.
 func otherContexts(address string) (names []string) {
 	all, err := client.ReadLogins()
-	if err != nil || contextFlag != "" || os.Getenv("YARDMASTER_URL") != "" {
+	if err != nil || signin.Context != "" || os.Getenv("YARDMASTER_URL") != "" {
 		return nil
 	}
 	if of, _ := all.Get(all.Current); of.URL != address {

@@ -1,151 +1,20 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
-	"sync"
-	"syscall"
-	"unicode/utf8"
 
 	flag "github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
-	"yardmaster/internal/terminal"
 )
-
-// login is the login that the command line uses. It fails with client.ErrNoLogin if there
-// is no token; the answer has the address even so.
-func login() (client.Login, error) {
-	return client.LoadLogin(os.Getenv, contextFlag, client.SystemKeyring(os.Getenv))
-}
-
-// server is the address and the name of the login, without its token: the keyring is not
-// asked. The address is "" if the stored logins cannot be read.
-func server() (address, name string) {
-	l, _ := client.LoadLogin(os.Getenv, contextFlag, nil)
-	return l.URL, l.Name
-}
-
-func connect() (*client.Client, error) {
-	l, err := login()
-	if err != nil {
-		return nil, err
-	}
-	return &client.Client{URL: l.URL, Token: l.Token}, nil
-}
-
-// waits says what calls wait for, once where several wait for the same.
-func waits(w io.Writer) func(string) {
-	var mu sync.Mutex
-	last := ""
-	return func(text string) {
-		mu.Lock()
-		defer mu.Unlock()
-		if text != last {
-			last = text
-			fmt.Fprintf(w, "yardmaster: %s.\n", client.Inert(text))
-		}
-	}
-}
-
-// serverAt is the address of a flag, or else of the login.
-func serverAt(address string) (string, error) {
-	if address == "" {
-		l, err := login()
-		if l.URL == "" {
-			return "", err
-		}
-		return l.URL, nil // even without a token
-	}
-	server, err := client.Address(address)
-	if err != nil {
-		return "", exit.Misuse("--url: " + err.Error())
-	}
-	return server, nil
-}
-
-// ask prompts on a terminal, without echo if secret. It ends with ctx, although
-// reading a terminal cannot be cancelled.
-func ask(ctx context.Context, prompt string, secret bool) (string, error) {
-	in := int(os.Stdin.Fd())
-	before, err := term.GetState(in)
-	onTerminal := err == nil
-	if onTerminal && secret {
-		// ReadPassword would turn the echo off only after the prompt has asked.
-		if err := terminal.Mute(in); err != nil {
-			return "", err
-		}
-		defer func() { _ = term.Restore(in, before) }()
-	}
-	if onTerminal {
-		fmt.Fprint(os.Stderr, prompt+": ")
-	}
-	type answer struct {
-		text string
-		err  error
-	}
-	given := make(chan answer, 1)
-	go func() {
-		if secret && onTerminal {
-			b, err := term.ReadPassword(in)
-			given <- answer{string(b), err}
-			return
-		}
-		text, err := bufio.NewReader(os.Stdin).ReadString('\n')
-		given <- answer{strings.TrimRight(text, "\r\n"), err}
-	}()
-	select {
-	case a := <-given:
-		if secret && onTerminal {
-			_ = term.Restore(in, before)
-			fmt.Fprintln(os.Stderr)
-			return a.text, a.err
-		}
-		if a.text == "" && a.err != nil {
-			return "", exit.Misused("%s is read from standard input, which is empty", strings.ToLower(prompt))
-		}
-		return a.text, nil
-	case <-ctx.Done():
-		if onTerminal {
-			_ = term.Restore(in, before) // turns the echo on again
-			fmt.Fprintln(os.Stderr)
-		}
-		return "", ctx.Err()
-	}
-}
-
-// leastPassword is the least number of characters that the server accepts.
-const leastPassword = 10
-
-// choose asks for a new password, twice if twice is set: where a person types it
-// unseen.
-func choose(twice bool, ask func(prompt string) (string, error)) (string, error) {
-	password, err := ask(fmt.Sprintf("Password, at least %d characters", leastPassword))
-	if err != nil {
-		return "", err
-	}
-	if utf8.RuneCountInString(password) < leastPassword {
-		return "", exit.Misused("the password has fewer than %d characters", leastPassword)
-	}
-	if !twice {
-		return password, nil
-	}
-	again, err := ask("The same again")
-	if err == nil && again != password {
-		err = exit.Misuse("the two passwords are not the same")
-	}
-	return password, err
-}
 
 // loginFlags are those of login and auth login.
 type loginFlags struct{ address, login, account string }
@@ -164,12 +33,12 @@ func defineLogin(fl *flag.FlagSet) action {
 }
 
 func (of loginFlags) run(ctx context.Context) error {
-	server, err := serverWhich(ctx, of.address)
+	server, err := signin.ServerWhich(ctx, of.address)
 	if err != nil {
 		return err
 	}
 	if of.login != "" {
-		password, err := ask(ctx, "Password", true)
+		password, err := signin.Ask(ctx, "Password", true)
 		if err != nil {
 			return err
 		}
@@ -177,7 +46,7 @@ func (of loginFlags) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return remember(ctx, c)
+		return signin.Remember(ctx, c)
 	}
 	c := &client.Client{URL: server}
 	err = c.SignInByDevice(ctx, func(a client.Approval) {
@@ -187,62 +56,7 @@ func (of loginFlags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return remember(ctx, c)
-}
-
-// serverOf is serverAt for somebody who signs in, maybe into a context that is new.
-func serverOf(address string) (string, error) {
-	if address != "" || contextFlag == "" {
-		return serverAt(address)
-	}
-	all, err := client.ReadLogins()
-	if err != nil {
-		return "", err
-	}
-	if of, known := all.Get(contextFlag); known {
-		return of.URL, nil
-	}
-	if len(all.Logins) == 0 && os.Getenv("YARDMASTER_URL") == "" {
-		return "", exit.Misused("give --url, the address of the server: there is no context %q yet, nor any other", contextFlag)
-	}
-	l, err := client.LoadLogin(os.Getenv, "", nil) // that of the context in use, even without a token
-	if l.URL == "" {
-		return "", err
-	}
-	fmt.Fprintf(os.Stderr, "The context %s is new: you sign in to %s.\n", client.Inert(contextFlag), client.Inert(l.URL))
-	return l.URL, nil
-}
-
-// remember stores the login of a client as a context, which is used from then on.
-func remember(ctx context.Context, c *client.Client) error {
-	all, err := client.ReadLogins()
-	if err != nil {
-		return err
-	}
-	of := client.Login{Name: contextFlag, URL: c.URL, Token: c.Token}
-	if of.Name == "" {
-		of.Name = all.NameFor(c.URL)
-	}
-	var me identity
-	if err := c.Call(ctx, http.MethodGet, "/v1/me", nil, &me); err == nil {
-		of.Account = me.Account.Login
-	}
-	if was := all.Logins[of.Name].Account; contextFlag == "" && was != "" && of.Account != "" && was != of.Account {
-		of.Name = of.Account // another account at the same server takes nothing's place
-	}
-	if err := all.Put(of, client.SystemKeyring(os.Getenv)); err != nil {
-		return err
-	}
-	path, err := client.LoginFile()
-	where := path
-	if all.Logins[of.Name].Keyring {
-		where = "the system's keyring"
-	}
-	fmt.Printf("Signed in to %s; the token is in %s.\n", c.URL, where)
-	if len(all.Logins) > 1 {
-		fmt.Printf("The context is %s; `yardmaster auth use NAME` changes it.\n", of.Name)
-	}
-	return err
+	return signin.Remember(ctx, c)
 }
 
 func defineSetup(fl *flag.FlagSet) action {
@@ -275,27 +89,7 @@ func setupAddress(ctx context.Context, address string, token *string) (string, e
 			return server, nil
 		}
 	}
-	return serverWhich(ctx, address)
-}
-
-// serverWhich is serverOf for somebody who begins at a server: one on this machine that the
-// last login is of, and that does not run any more, such as that of a demo, is left.
-func serverWhich(ctx context.Context, address string) (string, error) {
-	server, err := serverOf(address)
-	if err != nil || address != "" || contextFlag != "" || os.Getenv("YARDMASTER_URL") != "" || server == client.DefaultURL {
-		return server, err
-	}
-	u, err := url.Parse(server)
-	if err != nil || net.ParseIP(u.Hostname()) == nil || !net.ParseIP(u.Hostname()).IsLoopback() {
-		return server, err
-	}
-	err = (&client.Client{URL: server}).Call(ctx, http.MethodGet, "/healthz", nil, nil)
-	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return server, nil
-	}
-	fmt.Fprintf(os.Stderr, "%s, the server of your last login, does not run any more: this is about %s.\n", client.Inert(server),
-		client.DefaultURL)
-	return client.DefaultURL, nil
+	return signin.ServerWhich(ctx, address)
 }
 
 func setUp(ctx context.Context, server string, token *string, o client.Owner) (err error) {
@@ -314,13 +108,13 @@ func setUp(ctx context.Context, server string, token *string, o client.Owner) (e
 		case !term.IsTerminal(int(os.Stdin.Fd())):
 			return exit.Misuse("give --" + of.name)
 		default:
-			if *of.value, err = ask(ctx, of.text, false); err != nil {
+			if *of.value, err = signin.Ask(ctx, of.text, false); err != nil {
 				return err
 			}
 		}
 	}
-	unseen := func(prompt string) (string, error) { return ask(ctx, prompt, true) }
-	if o.Password, err = choose(term.IsTerminal(int(os.Stdin.Fd())), unseen); err != nil {
+	unseen := func(prompt string) (string, error) { return signin.Ask(ctx, prompt, true) }
+	if o.Password, err = signin.Choose(term.IsTerminal(int(os.Stdin.Fd())), unseen); err != nil {
 		return err
 	}
 	signIn := fmt.Sprintf("the server is set up, and you are its owner: `%s` signs you in", client.SignInCommand("", server))
@@ -332,7 +126,7 @@ func setUp(ctx context.Context, server string, token *string, o client.Owner) (e
 		}
 		return unopened(err, server)
 	}
-	if err := remember(ctx, c); err != nil {
+	if err := signin.Remember(ctx, c); err != nil {
 		return fmt.Errorf("%w; %s", err, signIn)
 	}
 	fmt.Println("Next: yardmaster key add --provider NAME, yardmaster repo add PATH, and yardmaster box join on a machine for agents.")
@@ -345,20 +139,6 @@ func unopened(err error, server string) error {
 	if errors.As(err, &refusal) && refusal.Status == http.StatusNotFound {
 		return fmt.Errorf("%s, which was asked, takes no such token: it was set up before, or the token is of another server; --url names another",
 			server)
-	}
-	return err
-}
-
-// forgetServer forgets the logins at a server that has ended for good.
-func forgetServer(address string) error {
-	all, err := client.ReadLogins()
-	if err != nil {
-		return err
-	}
-	for _, name := range all.Names() {
-		if of, _ := all.Get(name); of.URL == address {
-			err = errors.Join(err, all.Remove(name, client.SystemKeyring(os.Getenv)))
-		}
 	}
 	return err
 }

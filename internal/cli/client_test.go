@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/signin"
 )
 
 // A new password is asked for twice where it is typed unseen, and the prompt states
@@ -27,7 +28,7 @@ func TestChoosePassword(t *testing.T) {
 		{false, []string{"äöüäöü"}, "fewer than 10"},
 	} {
 		var prompts []string
-		got, err := choose(c.twice, func(prompt string) (string, error) {
+		got, err := signin.Choose(c.twice, func(prompt string) (string, error) {
 			if prompts = append(prompts, prompt); len(prompts) > len(c.answers) {
 				return "", errors.New("asked once more")
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 )
 
@@ -27,7 +28,7 @@ func fixed(all ...string) values {
 // namesOf are the names of the objects of a noun, for those who write them.
 func namesOf(n *noun) values {
 	return func(ctx context.Context, _ []string, begun string) []string {
-		c, err := connect()
+		c, err := signin.Connect()
 		if err != nil {
 			return nil
 		}

@@ -8,6 +8,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/lazy"
 	"yardmaster/internal/proof/demo"
 )
@@ -23,7 +24,7 @@ func defineDemo(fl *flag.FlagSet) action {
 			return err
 		}
 		o.Ended = func(address string) {
-			if gone := forgetServer(address); gone != nil {
+			if gone := signin.Forget(address); gone != nil {
 				fmt.Fprintf(os.Stderr, "yardmaster: the login at the demo is kept: %v\n", gone)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 	"yardmaster/internal/lazy"
@@ -55,7 +56,7 @@ func (n *noun) find(ctx context.Context, word string) (string, error) {
 	case n.key != "" && n.key != "id" && n.names == nil, word[0] == '-':
 		return word, nil // it goes by its name alone
 	}
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return "", err
 	}
@@ -105,7 +106,7 @@ func (n *noun) find(ctx context.Context, word string) (string, error) {
 
 // inFull is the full name of the only repository that has a name.
 func (n *noun) inFull(ctx context.Context, name string) (string, error) {
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return "", err
 	}
@@ -301,7 +302,7 @@ func (n *noun) memory() string {
 	if err != nil {
 		return ""
 	}
-	address, name := server()
+	address, name := signin.Server()
 	if address == "" {
 		return ""
 	}

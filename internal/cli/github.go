@@ -13,11 +13,12 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 )
 
 func runGitHubSetup(ctx context.Context, _ []string) error {
-	server, err := serverAt("")
+	server, err := signin.ServerAt("")
 	if err != nil {
 		return err
 	}
@@ -38,7 +39,7 @@ func defineGitHubDeliveries(fl *flag.FlagSet) action {
 }
 
 func listDeliveries(ctx context.Context, state string) error {
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func listDeliveries(ctx context.Context, state string) error {
 }
 
 func runGitHubRedeliver(ctx context.Context, plain []string) error {
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return err
 	}

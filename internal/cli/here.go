@@ -9,13 +9,14 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
 
 // ofPage is the id of the object whose page is at an address.
 func (n *noun) ofPage(ctx context.Context, at string) (string, error) {
-	base, _ := server()
+	base, _ := signin.Server()
 	path, ours := strings.CutPrefix(at, base+"/ui/")
 	if !ours || base == "" {
 		return "", exit.Misused("%s is no page of %s", at, base)
@@ -52,7 +53,7 @@ func repoHere(ctx context.Context) (string, error) {
 // remote there.
 func remoteHere(ctx context.Context) (repo, remote string, err error) {
 	none := exit.Misuse("give --repo OWNER/NAME: the folder has no remote on the server")
-	address, _ := server()
+	address, _ := signin.Server()
 	if address == "" {
 		return "", "", none
 	}
@@ -95,7 +96,7 @@ func pullHere(ctx context.Context) (string, error) {
 	if err != nil || branch == "" {
 		return "", nil
 	}
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return "", err
 	}

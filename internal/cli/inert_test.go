@@ -19,6 +19,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 	"yardmaster/internal/proof/chance"
 )
@@ -182,7 +183,7 @@ func TestRandomFlags(t *testing.T) {
 	}
 	stdout, stdin, stderr := os.Stdout, os.Stdin, os.Stderr
 	os.Stdout, os.Stdin, os.Stderr = silent, silent, silent
-	defer func() { os.Stdout, os.Stdin, os.Stderr, contextFlag = stdout, stdin, stderr, "" }()
+	defer func() { os.Stdout, os.Stdin, os.Stderr, signin.Context = stdout, stdin, stderr, "" }()
 	seed := chance.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 1))
 	var runnable []command
@@ -218,7 +219,7 @@ func TestRandomFlags(t *testing.T) {
 				args = append(args, words[random.IntN(len(words))])
 			}
 		}
-		contextFlag = ""
+		signin.Context = ""
 		code, out, errs := told(args...)
 		switch code {
 		case 0, exit.CodeFailed, exit.CodeMisused, exit.CodeRefused, exit.CodeNoAnswer, exit.CodeNoLogin, exit.CodeNotFound:

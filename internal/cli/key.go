@@ -11,6 +11,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 )
@@ -72,7 +73,7 @@ func addModelKey(ctx context.Context, o *output, provider, label, base, model st
 	if !slices.Contains(providers, provider) { // before the key is asked for
 		return exit.Misused("--provider takes one of %s, not %q", strings.Join(providers, ", "), provider)
 	}
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func addModelKey(ctx context.Context, o *output, provider, label, base, model st
 		if code := exit.Code(err); err != nil && code != exit.CodeNotFound && code != exit.CodeRefused {
 			return err
 		}
-		if in["key"], err = ask(ctx, "Key", true); err != nil {
+		if in["key"], err = signin.Ask(ctx, "Key", true); err != nil {
 			return err
 		}
 	}

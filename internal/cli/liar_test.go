@@ -13,6 +13,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 )
 
@@ -82,7 +83,7 @@ func TestServerThatLies(t *testing.T) {
 	}
 	t.Chdir(home)
 	stdout, stdin, stderr := os.Stdout, os.Stdin, os.Stderr
-	defer func() { os.Stdout, os.Stdin, os.Stderr, contextFlag = stdout, stdin, stderr, "" }()
+	defer func() { os.Stdout, os.Stdin, os.Stderr, signin.Context = stdout, stdin, stderr, "" }()
 	silent, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +147,7 @@ func printed(t *testing.T, args []string) string {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	os.Stdout, os.Stderr, contextFlag = f, f, ""
+	os.Stdout, os.Stderr, signin.Context = f, f, ""
 	_, out, errs := told(args...)
 	b, err := os.ReadFile(f.Name())
 	if err != nil {

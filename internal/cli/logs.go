@@ -14,6 +14,7 @@ import (
 
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 )
 
@@ -26,7 +27,7 @@ func defineCheckLog(fl *flag.FlagSet) action {
 		if err := o.check(); err != nil {
 			return err
 		}
-		c, err := connect()
+		c, err := signin.Connect()
 		if err != nil {
 			return err
 		}
@@ -89,7 +90,7 @@ func escapedLines(from io.Reader) error {
 
 // runSessionExport prints what happened in a session.
 func runSessionExport(ctx context.Context, plain []string) error {
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return err
 	}

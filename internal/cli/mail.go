@@ -18,6 +18,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 	"yardmaster/internal/mail"
 )
@@ -29,7 +30,7 @@ func defineMail(fl *flag.FlagSet) action {
 	clear := fl.String("clear", "", "for operators: mail notifications to `ADDRESS` again, which a mail server has refused")
 	return func(ctx context.Context, plain []string) error {
 		if *queue || *retry != "" || *clear != "" {
-			c, err := connect()
+			c, err := signin.Connect()
 			if err != nil {
 				return err
 			}

@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 )
@@ -339,7 +340,7 @@ func (n *noun) runList(ctx context.Context, l *listing) error {
 	if err != nil {
 		return err
 	}
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/app"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 )
 
@@ -180,7 +181,7 @@ func accountCommands() []command {
 
 // runMemberLeave opens the page of a person's own settings.
 func runMemberLeave(ctx context.Context, _ []string) error {
-	address, _ := server()
+	address, _ := signin.Server()
 	if err := browse(ctx, address+"/ui/settings"); err != nil {
 		return err
 	}

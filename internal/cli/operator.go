@@ -10,6 +10,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 )
 
@@ -24,7 +25,7 @@ func defineOperatorToken(fl *flag.FlagSet) action {
 	name := fl.String("name", "command line", "what the token is for, in the list of tokens")
 	scopes := fl.String("scopes", operatorScopes, "what the token may do, with commas between: `SCOPES`")
 	return func(ctx context.Context, _ []string) error {
-		server, err := serverAt(*address)
+		server, err := signin.ServerAt(*address)
 		if err != nil {
 			return err
 		}
@@ -40,7 +41,7 @@ func operatorToken(ctx context.Context, server, login, name, scopes string) erro
 	if len(wanted) == 0 {
 		return exit.Misuse("give --scopes, at least one")
 	}
-	password, err := ask(ctx, "Password", true)
+	password, err := signin.Ask(ctx, "Password", true)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 )
@@ -136,7 +137,7 @@ func boxCommands() []command {
 func defineOpen(fl *flag.FlagSet) action {
 	show := fl.Bool("print", false, "print the address instead of opening it")
 	return func(ctx context.Context, plain []string) error {
-		l, err := client.LoadLogin(os.Getenv, contextFlag, nil) // a token is not needed
+		l, err := client.LoadLogin(os.Getenv, signin.Context, nil) // a token is not needed
 		if l.URL == "" {
 			return err
 		}
@@ -184,7 +185,7 @@ func openPage(ctx context.Context, n *noun, id string) error {
 // repoID is the id of a repository; its name if it cannot be read.
 func repoID(ctx context.Context, full string) string {
 	owner, repo, _ := strings.Cut(full, "/")
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return full
 	}

@@ -18,6 +18,7 @@ import (
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
@@ -119,7 +120,7 @@ func definePlanFile(fl *flag.FlagSet) action {
 				return err
 			}
 		}
-		c, err := connect()
+		c, err := signin.Connect()
 		if err != nil {
 			return err
 		}
@@ -193,7 +194,7 @@ func planGroups(ctx context.Context, c *client.Client, plan string) ([]planGroup
 }
 
 func runPlanRead(ctx context.Context, plain []string) error {
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return err
 	}
@@ -233,7 +234,7 @@ func runPlanRead(ctx context.Context, plain []string) error {
 
 // groupsBegun completes the name of a group of the plan that is named before it.
 func groupsBegun(ctx context.Context, plain []string, _ string) (all []string) {
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil || len(plain) == 0 {
 		return nil
 	}

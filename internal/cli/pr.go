@@ -16,6 +16,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
@@ -58,7 +59,7 @@ func deciding(name, verb, done string) func(*flag.FlagSet) action {
 }
 
 func decide(ctx context.Context, o *output, name, id, verb, question, done string) error {
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return err
 	}
@@ -352,7 +353,7 @@ func definePRDiff(fl *flag.FlagSet) action {
 	since := fl.String("since", "",
 		"show what changed since this commit, `SHA`, say the head that you looked at last; its first 7 digits will do")
 	return func(ctx context.Context, plain []string) error {
-		c, err := connect()
+		c, err := signin.Connect()
 		if err != nil {
 			return err
 		}

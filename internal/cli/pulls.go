@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 )
@@ -124,7 +125,7 @@ func definePRChecks(fl *flag.FlagSet) action {
 	o := &output{}
 	o.addWatch(fl)
 	return func(ctx context.Context, plain []string) error {
-		c, err := connect()
+		c, err := signin.Connect()
 		if err != nil {
 			return err
 		}
@@ -169,7 +170,7 @@ func definePRChecks(fl *flag.FlagSet) action {
 
 // runPRCheckout fetches the branch of a pull request from the server, and checks it out.
 func runPRCheckout(ctx context.Context, plain []string) error {
-	l, err := login()
+	l, err := signin.Login()
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 	"yardmaster/internal/lazy"
 	"yardmaster/internal/terminal"
@@ -38,7 +39,7 @@ func addRepo(ctx context.Context, o *output, source, full, remote string) error 
 	if _, err := os.Stat(source); err != nil && !strings.Contains(source, ":") {
 		return exit.Misused("there is no folder %s", source)
 	}
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -38,7 +39,7 @@ func createRepo(ctx context.Context, o *output, full, host, about, stack string,
 	if both && owner == "" || !plainName(name) {
 		return exit.Misused("a repository has a name of letters, digits, dots, hyphens and underscores, or OWNER/NAME")
 	}
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return err
 	}

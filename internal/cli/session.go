@@ -6,12 +6,13 @@ import (
 	"os"
 
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 )
 
 // runSessionWatch prints what happens in a session until it ends.
 func runSessionWatch(ctx context.Context, plain []string) error {
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return err
 	}

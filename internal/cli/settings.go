@@ -21,6 +21,7 @@ import (
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -55,7 +56,7 @@ func defineAccountSettings(fl *flag.FlagSet) action {
 		if err := o.check(); err != nil {
 			return err
 		}
-		c, err := connect()
+		c, err := signin.Connect()
 		if err != nil {
 			return err
 		}
@@ -128,7 +129,7 @@ func defineAccountQuota(fl *flag.FlagSet) action {
 		if err := o.check(); err != nil {
 			return err
 		}
-		c, err := connect()
+		c, err := signin.Connect()
 		if err != nil {
 			return err
 		}
@@ -185,7 +186,7 @@ func definePromptView(fl *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		c, err := connect()
+		c, err := signin.Connect()
 		if err != nil {
 			return err
 		}
@@ -217,7 +218,7 @@ func definePromptSet(fl *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		c, err := connect()
+		c, err := signin.Connect()
 		if err != nil {
 			return err
 		}
@@ -292,7 +293,7 @@ func defineNotificationSettings(fl *flag.FlagSet) action {
 			matrix[kind][channel] = value == "on"
 			undo += " " + client.Word(name) + map[string]string{"on": "=off", "off": "=on"}[value]
 		}
-		c, err := connect()
+		c, err := signin.Connect()
 		if err != nil {
 			return err
 		}
@@ -390,7 +391,7 @@ func defineRepoPolicy(fl *flag.FlagSet) action {
 			return err
 		}
 		owner, repo, _ := strings.Cut(plain[0], "/")
-		c, err := connect()
+		c, err := signin.Connect()
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 )
 
@@ -55,7 +56,7 @@ func defineRepoSettings(fl *flag.FlagSet) action {
 		if *branch != "" {
 			in["default_branch"] = *branch
 		}
-		c, err := connect()
+		c, err := signin.Connect()
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/app"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/signin"
 )
 
 // bashWords splits the line for bash where the package bash-completion is not there to do it:
@@ -123,7 +124,7 @@ func (c *command) valuesOfFlags(cc *cobra.Command) {
 
 // mintable are the scopes that a token of the person may have.
 func mintable(ctx context.Context, _ []string, _ string) []string {
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return nil
 	}
@@ -163,7 +164,7 @@ func eventKinds(context.Context, []string, string) (all []string) {
 
 // logins are those of the members.
 func logins(ctx context.Context, _ []string, _ string) []string {
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return nil
 	}
@@ -239,7 +240,7 @@ func numbersOf(ctx context.Context, n *noun, repo string) (all []string) {
 	if err != nil {
 		return nil
 	}
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return nil
 	}
@@ -280,7 +281,7 @@ func idsOfCall(ctx context.Context, o *app.Op, name string) (all []string) {
 			continue
 		}
 		of := n.wide()
-		c, err := connect()
+		c, err := signin.Connect()
 		if err != nil {
 			return nil
 		}

@@ -18,6 +18,7 @@ import (
 
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -29,7 +30,7 @@ func defineStatus(fl *flag.FlagSet) action {
 	o := &output{}
 	o.addWatch(fl)
 	return func(ctx context.Context, _ []string) error {
-		c, err := connect()
+		c, err := signin.Connect()
 		if err != nil {
 			return err
 		}
@@ -281,9 +282,9 @@ func defineDoctor(fl *flag.FlagSet) action {
 		if wrong != nil {
 			say(false, "box: "+wrong.Error(), "run this as the user of the box; `yardmaster box join` enrolls this machine")
 		}
-		l, err := login()
+		l, err := signin.Login()
 		where := "from the environment"
-		if given := os.Getenv("YARDMASTER_TOKEN") != "" && contextFlag == ""; given {
+		if given := os.Getenv("YARDMASTER_TOKEN") != "" && signin.Context == ""; given {
 			where = "from YARDMASTER_TOKEN"
 			l.Name = ""
 		} else if l.Name != "" {
@@ -345,7 +346,7 @@ func lookAtServer(ctx context.Context, l client.Login, say func(bool, string, st
 	if l.Token == "" {
 		return
 	}
-	var me identity
+	var me signin.Identity
 	if err := c.Call(ctx, http.MethodGet, "/v1/me", nil, &me); err != nil {
 		say(false, "token: "+err.Error(), "yardmaster auth login")
 		return

@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
@@ -104,7 +105,7 @@ func reviewCommand() command {
 				return exit.Misused("TEXT is for --request-changes")
 			}
 			if way.flag == "request-changes" {
-				api, err := connect()
+				api, err := signin.Connect()
 				if err != nil {
 					return err
 				}

@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
@@ -167,7 +168,7 @@ func defineTaskCreate(fl *flag.FlagSet) action {
 }
 
 func createTask(ctx context.Context, o *output, in map[string]any, watch bool) error {
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return err
 	}
@@ -216,7 +217,7 @@ func headline(title, text string) string {
 // onTask calls a capability of one task. Its answer is printed if programs want it: then done
 // is set. Else it is decoded into out.
 func onTask(ctx context.Context, o *output, id, verb string, in map[string]any, out any) (done bool, err error) {
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return false, err
 	}
@@ -236,7 +237,7 @@ func runTaskCancel(ctx context.Context, plain []string, o *output) error {
 		return nil
 	}
 	fmt.Println("Cancelled.")
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return err
 	}

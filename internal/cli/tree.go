@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -60,9 +61,6 @@ type section struct {
 // nothing is the definition of a command without flags.
 func nothing(do action) func(*flag.FlagSet) action { return func(*flag.FlagSet) action { return do } }
 
-// contextFlag is the value of --context.
-var contextFlag string
-
 // tree is the whole command line.
 func tree() *cobra.Command { return treeFor("") }
 
@@ -76,7 +74,7 @@ func treeFor(first string) *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, plain []string) error { return unknown(c, plain) },
 	}
-	root.PersistentFlags().StringVar(&contextFlag, "context", "",
+	root.PersistentFlags().StringVar(&signin.Context, "context", "",
 		"`NAME` of the server and account to talk to, as auth list shows it (YARDMASTER_CONTEXT)")
 	root.PersistentFlags().BoolVar(&screen.NoPager, "no-pager", false, "show long texts at once, not page by page (NO_PAGER)")
 	root.PersistentFlags().BoolP("help", "h", false, "describe the command")

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/signin"
 )
 
 // saysNothing are the commands that change something and print neither their undo nor a next
@@ -157,7 +158,7 @@ func TestChangesSayWhatComesNext(t *testing.T) {
 	write("plan/01-first.md", "# First\n")
 	write("value.txt", "long-enough-value\n")
 	stdout, stdin, stderr := os.Stdout, os.Stdin, os.Stderr
-	defer func() { os.Stdout, os.Stdin, os.Stderr, contextFlag = stdout, stdin, stderr, "" }()
+	defer func() { os.Stdout, os.Stdin, os.Stderr, signin.Context = stdout, stdin, stderr, "" }()
 	changing := map[string]bool{}
 	for _, c := range commands() {
 		if saysNothing[c.words] != "" && c.words != "session replay" {

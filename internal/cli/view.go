@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -38,7 +39,7 @@ func (n *noun) viewCommand(summary string, examples ...string) command {
 				if *web {
 					return openPage(ctx, n, plain[0])
 				}
-				c, err := connect()
+				c, err := signin.Connect()
 				if err != nil {
 					return err
 				}
@@ -319,14 +320,14 @@ func (n *noun) pageAddress(server, id string) string {
 
 // addressOf is pageAddress for objects whose address their ids alone do not give.
 func (n *noun) addressOf(ctx context.Context, id string) (string, error) {
-	base, _ := server()
+	base, _ := signin.Server()
 	if n.page == "" || base == "" {
 		return "", fmt.Errorf("a %s has no page of its own", n.name)
 	}
 	if n.name != "issue" && n.name != "notification" {
 		return n.pageAddress(base, id), nil
 	}
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return "", err
 	}

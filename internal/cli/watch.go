@@ -17,6 +17,7 @@ import (
 
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -61,7 +62,7 @@ func printer(c *client.Client, out io.Writer) client.Printer {
 // followTask prints what happens to a task until it ends. answers is where a person types
 // what to do; nil is nobody.
 func followTask(ctx context.Context, id string, answers io.Reader) error {
-	c, err := connect()
+	c, err := signin.Connect()
 	if err != nil {
 		return err
 	}
@@ -269,7 +270,7 @@ func (a *answering) do(ctx context.Context, word, rest string) error {
 		}
 		_, err := fillBlocker(ctx, a.c, blocker, map[string]any{}, func(prompt string) (string,
 			error) {
-			return ask(ctx, prompt, true)
+			return signin.Ask(ctx, prompt, true)
 		}, a.out)
 		return err
 	case "m":

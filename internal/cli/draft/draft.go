@@ -9,21 +9,21 @@ import (
 	"yardmaster/internal/terminal"
 )
 
-// draft is the file of a text that a person has written in an editor. It is there until the server has the text.
-type draft struct{ path string }
+// Draft is the file of a text that a person has written in an editor. It is there until the server has the text.
+type Draft struct{ path string }
 
 type draftKey struct{}
 
 // With is a context for a command that may have a text written.
-func With(ctx context.Context) (context.Context, *draft) {
-	d := &draft{}
+func With(ctx context.Context) (context.Context, *Draft) {
+	d := &Draft{}
 	return context.WithValue(ctx, draftKey{}, d), d
 }
 
 // Compose has a person write a text in an editor.
 func Compose(ctx context.Context, env func(string) string, begin, help string) (string, error) {
 	text, path, err := terminal.Edit(ctx, env, begin, help)
-	if d, _ := ctx.Value(draftKey{}).(*draft); d != nil {
+	if d, _ := ctx.Value(draftKey{}).(*Draft); d != nil {
 		d.path = path
 	}
 	return text, err
@@ -31,13 +31,13 @@ func Compose(ctx context.Context, env func(string) string, begin, help string) (
 
 // Accepted removes the file of what was written: the server has it.
 func Accepted(ctx context.Context) {
-	if d, _ := ctx.Value(draftKey{}).(*draft); d != nil {
+	if d, _ := ctx.Value(draftKey{}).(*Draft); d != nil {
 		d.forget()
 	}
 }
 
 // forget removes the file, if there is one.
-func (d *draft) forget() {
+func (d *Draft) forget() {
 	if d.path == "" {
 		return
 	}
@@ -46,7 +46,7 @@ func (d *draft) forget() {
 }
 
 // End removes the file if there is no error, else it has the error tell where the text is.
-func (d *draft) End(err error) error {
+func (d *Draft) End(err error) error {
 	if d.path != "" && err != nil {
 		return Unsent{err, d.path}
 	}
